@@ -1,0 +1,91 @@
+/*-------------------------------------------------------------------------
+ *
+ * metadata.h
+ *	  The per-backend cache of pg_dist_* rows: which relations are
+ *	  distributed, and where their shards are.
+ *
+ * A lookup costs one hash probe; a relation that is not distributed has a
+ * negative entry.  Entries are invalidated by relcache invalidation of the
+ * table's relid, which everything that changes its pg_dist_* rows must send
+ * (metadata_invalidate).  An invalidated entry is replaced at the next
+ * lookup, and its memory freed at the end of the transaction: pointers are
+ * valid until then.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_CATALOG_METADATA_H
+#define CITUS_CATALOG_METADATA_H
+
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "nodes/pg_list.h"
+#include "nodes/primnodes.h"
+
+#define SHARD_SCHEMA "citus_data"	/* where shards live */
+
+typedef enum DistTableKind
+{
+	DIST_HASH,					/* hash-distributed on one column */
+	DIST_SINGLE,				/* one shard, no distribution column */
+	DIST_REFERENCE,				/* the table itself, on every node */
+} DistTableKind;
+
+typedef struct ShardInfo
+{
+	int64		shardid;
+	int			index;			/* position in the table, from 0; the same in
+								 * all tables of a colocation group */
+	int32		min_hash;		/* inclusive; 0 unless DIST_HASH */
+	int32		max_hash;		/* inclusive */
+	int32		groupid;		/* node group of the placement; -1 for a
+								 * reference table (every node) */
+} ShardInfo;
+
+typedef struct DistTable
+{
+	Oid			relid;
+	DistTableKind kind;
+	int			colocation_id;	/* 0 is none */
+	AttrNumber	dist_attno;		/* 0 unless DIST_HASH */
+	Oid			dist_type;
+	int32		dist_typmod;
+	Oid			dist_collation;
+	Oid			hash_opfamily;	/* default hash operator family of dist_type */
+	Oid			hash_opcintype; /* its declared input type */
+	FmgrInfo	hash_fn;		/* standard (32-bit) hash support function */
+	int			nshards;
+	ShardInfo  *shards;			/* ascending by min_hash; equal slices */
+} DistTable;
+
+extern void metadata_init(void);
+
+/* Whether the extension is created (and not being created or dropped) in this database; cheap. */
+extern bool metadata_available(void);
+
+/* The entry of a relation, or NULL if it is not distributed.  Cheap; needs a transaction. */
+extern const DistTable *metadata_lookup(Oid relid);
+
+/* As above, but errors with ERRCODE_WRONG_OBJECT_TYPE when it is not distributed. */
+extern const DistTable *metadata_require(Oid relid);
+
+/* Any hash or single-shard table of the colocation group, or InvalidOid. */
+extern Oid	metadata_colocated_table(int colocation_id);
+
+/* Oids (List) of all tables of a colocation group; of all distributed tables if colocation_id is 0. */
+extern List *metadata_tables(int colocation_id);
+
+/* Sends relcache invalidation for a table whose pg_dist_* rows changed. */
+extern void metadata_invalidate(Oid relid);
+
+/* Name of a shard's relation or of its indexes, constraints: <name>_<shardid>, shortened with a hash past
+ * 63 bytes, never splitting a multibyte character.  palloc'd. */
+extern char *shard_relation_name(const char *name, int64 shardid);
+
+/* Oid of the local relation of a shard, or InvalidOid if it is not on this node. */
+extern Oid	shard_local_relid(Oid relid, int64 shardid);
+
+/* This node's group id, from pg_dist_local_group (0 is the coordinator). */
+extern int32 metadata_local_group(void);
+
+#endif							/* CITUS_CATALOG_METADATA_H */

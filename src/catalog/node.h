@@ -1,0 +1,49 @@
+/*-------------------------------------------------------------------------
+ *
+ * node.h
+ *	  Nodes and groups: cached rows of pg_dist_node.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_CATALOG_NODE_H
+#define CITUS_CATALOG_NODE_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+
+typedef struct ClusterNode
+{
+	int32		nodeid;
+	int32		groupid;		/* 0 is the coordinator */
+	char	   *host;
+	int32		port;
+	bool		is_active;
+	bool		has_metadata;
+	bool		is_primary;
+	bool		should_have_shards;
+} ClusterNode;
+
+extern void node_init(void);
+
+/*
+ * Primary nodes that are active, ordered by groupid.  If pg_dist_node is empty,
+ * an empty list: the server is then a cluster of one, all work is local.
+ * The list and its members are valid until the end of the transaction.
+ */
+extern List *node_active_primaries(void);
+
+/* As above without this node itself. */
+extern List *node_active_primaries_remote(void);
+
+/* The active primary of a group; errors with ERRCODE_UNDEFINED_OBJECT if there is none. */
+extern const ClusterNode *node_of_group(int32 groupid);
+
+/*
+ * Nodes on which new shards may be placed (shouldhaveshards); the local node
+ * if there is no other.  Registers this server as group 0 ("localhost") first
+ * when pg_dist_node is empty.
+ */
+extern List *node_shard_targets(void);
+
+#endif							/* CITUS_CATALOG_NODE_H */

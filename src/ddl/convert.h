@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert.h
+ *	  From local to distributed tables and back.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_DDL_CONVERT_H
+#define CITUS_DDL_CONVERT_H
+
+#include "catalog/metadata.h"
+
+/*
+ * Commands (List of char *) that give a node that joins the cluster, or that
+ * follows a conversion, the metadata of a table whose definition it has:
+ * colocation group, partition, shards, placements.  Idempotent on the receiver.
+ */
+extern List *table_metadata_commands(Oid relid);
+
+/* Creates the local relations of all shards of the table that are placed on this node and missing. */
+extern void create_local_shards(Oid relid);
+
+#endif							/* CITUS_DDL_CONVERT_H */

@@ -1,0 +1,34 @@
+/*-------------------------------------------------------------------------
+ *
+ * local_task.h
+ *	  A task for the node's own shards, run inside this backend.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_EXECUTOR_LOCAL_TASK_H
+#define CITUS_EXECUTOR_LOCAL_TASK_H
+
+#include "postgres.h"
+
+#include "executor/execdesc.h"
+#include "nodes/params.h"
+
+typedef struct LocalTask LocalTask;
+
+/*
+ * Analyses, plans and starts a task's text (with its tag) in this backend.
+ * write: under a new snapshot and command id; otherwise under the active
+ * snapshot.  Memory comes from CurrentMemoryContext.
+ */
+extern LocalTask *local_task_start(const char *text, ParamListInfo params, bool write);
+
+/* Next row, or NULL at the end; valid until the next call. */
+extern TupleTableSlot *local_task_next(LocalTask *task);
+
+/* Ends the task; returns the number of rows processed (for commands that write) or returned. */
+extern uint64 local_task_end(LocalTask *task);
+
+/* Runs a command to its end. */
+extern uint64 local_task_run(const char *text, ParamListInfo params);
+
+#endif							/* CITUS_EXECUTOR_LOCAL_TASK_H */

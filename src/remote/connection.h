@@ -1,0 +1,163 @@
+/*-------------------------------------------------------------------------
+ *
+ * connection.h
+ *	  Connections to other nodes: the pool of a backend, and who uses one.
+ *
+ * A connection belongs to (node, login role).  Each backend keeps a pool; a
+ * connection that is idle at the end of a transaction stays cached (one per
+ * node by default, citus.max_cached_conns_per_worker), the rest are closed.
+ * Shared memory counts the connections of all backends per node
+ * (citus.max_shared_pool_size).
+ *
+ * Within a transaction block a node has one *primary* connection: all its
+ * writes, and all reads after a write, use it.  "Extra" connections serve
+ * reads only, and only while this transaction has not written on the node.
+ *
+ * A connection serves one *owner* at a time (a scan, a COPY, a command).
+ * Whoever needs a connection that another owner holds calls that owner's
+ * yield function, which must leave the connection idle: read the rest of its
+ * result into a tuplestore, or end its COPY.
+ *
+ * libpq is called in src/remote only.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_REMOTE_CONNECTION_H
+#define CITUS_REMOTE_CONNECTION_H
+
+#include "postgres.h"
+
+#include "libpq-fe.h"
+#include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
+
+struct RemoteOwner;
+typedef struct RemoteConn RemoteConn;
+
+typedef struct RemoteOwner
+{
+	/* Leave conn idle (state REMOTE_IDLE); called when another owner needs it. */
+	void		(*yield) (struct RemoteOwner *owner, RemoteConn *conn);
+} RemoteOwner;
+
+typedef enum RemoteState
+{
+	REMOTE_CONNECTING,			/* asynchronous connect in progress */
+	REMOTE_IDLE,				/* nothing sent that is not answered */
+	REMOTE_BUSY,				/* a command's results are outstanding */
+	REMOTE_COPY_IN,				/* COPY FROM STDIN in progress */
+	REMOTE_DEAD,				/* unusable; closed when the transaction ends */
+} RemoteState;
+
+struct RemoteConn
+{
+	PGconn	   *pg;
+	int32		groupid;
+	char		nodename[256];	/* for messages */
+	int32		nodeport;
+	Oid			login_role;
+	RemoteState state;
+	RemoteOwner *owner;			/* NULL if nobody's */
+	bool		primary;		/* this transaction's one for writes */
+
+	/* owned by src/txn: */
+	int			xact_depth;		/* 0: no remote transaction; n: savepoints up
+								 * to local nesting level n are set */
+	bool		xact_wrote;		/* wrote (or locked) in this transaction */
+	bool		xact_prepared;
+
+	/* private to src/remote follows */
+	struct RemoteConnPrivate *priv;
+};
+
+extern void remote_init(void);
+
+/*
+ * The connection for the caller's use of a node, claimed for owner and
+ * connected (waits, interruptibly, up to citus.node_connection_timeout).
+ * write: the caller writes, or takes row locks.  In a transaction block, or
+ * after a write, this is the node's primary connection, whose present owner
+ * yields; otherwise any idle connection.  Errors when the node can't be reached
+ * (ERRCODE_CONNECTION_FAILURE).
+ */
+extern RemoteConn *remote_acquire(int32 groupid, RemoteOwner *owner, bool write);
+
+/*
+ * One more connection to a node for reading in parallel, or NULL when that is
+ * not allowed now (written in this transaction, REPEATABLE READ block, pool
+ * or shared limit reached).  May be REMOTE_CONNECTING: remote_poll goes on.
+ * open: how many the caller has to this node already.
+ */
+extern RemoteConn *remote_acquire_extra(int32 groupid, RemoteOwner *owner, int open);
+
+/* The owner no longer needs the connection; what is outstanding is read and thrown away, or cancelled. */
+extern void remote_release(RemoteConn *conn, RemoteOwner *owner);
+
+/* A task's parameters, as for PQsendQueryParams.  types[i] 0: let the node infer. */
+typedef struct RemoteParams
+{
+	int			count;
+	Oid		   *types;
+	char	  **values;
+	int		   *lengths;
+	int		   *formats;
+} RemoteParams;
+
+/*
+ * Sends one statement (extended protocol, pipelined) without waiting: with
+ * what must go before it (BEGIN with the transaction's characteristics if
+ * in_xact, savepoints, settings that differ) in the same flush.  The connection must
+ * be claimed and idle.  Rows come one at a time (single-row mode), binary if
+ * binary_result.  in_xact false is for a lone read outside a transaction block.
+ * write marks the connection as having written.
+ */
+extern void remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result,
+						bool in_xact, bool write);
+
+/*
+ * Next result of the statement sent, without blocking: a PGRES_SINGLE_TUPLE
+ * result, or the final PGRES_TUPLES_OK / PGRES_COMMAND_OK, or NULL with *done
+ * false when none is here yet, NULL with *done true when the statement is
+ * answered completely (the connection is then idle).  Remote errors are raised
+ * here as local ones (remote_raise).  The caller PQclears, promptly.
+ */
+extern PGresult *remote_poll(RemoteConn *conn, bool *done);
+
+/*
+ * Waits until one of the connections is readable (or, when output is pending, writable), or timeout_ms (-1 is
+ * forever) passes.  Interruptible.  Sets ready[i] where not NULL.  Returns how many are ready.
+ */
+extern int	remote_wait(RemoteConn **conns, int nconns, long timeout_ms, bool *ready);
+
+/* remote_poll that waits. */
+extern PGresult *remote_next(RemoteConn *conn, bool *done);
+
+/* Raises a remote error at elevel, keeping SQLSTATE, message, detail, hint and context, adding the node; shard names
+ * in it are rewritten to the logical names.  Clears res first. */
+extern void remote_raise(int elevel, RemoteConn *conn, PGresult *res);
+
+/*
+ * Synchronous helpers for metadata, DDL and the like, all on the primary
+ * connection, in the distributed transaction (so undone if it aborts).
+ */
+extern void remote_exec(int32 groupid, const char *sql);	/* result thrown away */
+extern PGresult *remote_query(int32 groupid, const char *sql, const RemoteParams *params);	/* text; caller clears */
+extern void remote_exec_on_all(const char *sql);	/* every other active primary with metadata, in parallel */
+extern void remote_exec_list_on_all(List *commands);	/* List of char *, in order on each node, nodes in parallel */
+extern void remote_exec_list(int32 groupid, List *commands);
+
+/*
+ * A connection outside the distributed transaction, by host and port (adding
+ * a node, run_command_on_*): autocommit, never cached.  remote_plain_open returns NULL and sets *error (palloc'd) on
+ * failure instead of raising when error is not NULL.
+ */
+extern RemoteConn *remote_plain_open(const char *host, int port, char **error);
+extern PGresult *remote_plain_exec(RemoteConn *conn, const char *sql);	/* waits; caller inspects and clears */
+extern void remote_plain_close(RemoteConn *conn);
+
+/* COPY .. FROM STDIN.  Put buffers and waits (interruptibly) when the socket is full: bounded memory. */
+extern void remote_copy_begin(RemoteConn *conn, const char *sql);
+extern void remote_copy_put(RemoteConn *conn, const char *data, int len);
+extern uint64 remote_copy_end(RemoteConn *conn);	/* rows processed, as the node reports */
+
+#endif							/* CITUS_REMOTE_CONNECTION_H */

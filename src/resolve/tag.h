@@ -1,0 +1,61 @@
+/*-------------------------------------------------------------------------
+ *
+ * tag.h
+ *	  The comment in front of a task's text that tells the receiving node
+ *	  what to do with it.
+ *
+ *	  / *citus:shard 3.17* /	the statement runs on shard index 17 of
+ *								colocation group 3 (queries and utility)
+ *	  / *citus:ddl* /			a utility statement relayed by its initiator:
+ *								apply it to the logical table and to the
+ *								shards on this node, and relay no further
+ *	  / *citus:node* /			a statement relayed by its initiator, to be run
+ *								on this node's own copy (reference tables,
+ *								plain objects): do not distribute it
+ *	  / *citus:frames* /		COPY .. FROM STDIN whose data are frames, each
+ *								for one shard (src/copy)
+ *
+ *	  (written here with a blank inside the comment marks)
+ *
+ * A tag is not a privilege: who sends one needs the same rights on the
+ * shards, which carry the table's owner, grants and policies.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_RESOLVE_TAG_H
+#define CITUS_RESOLVE_TAG_H
+
+#include "postgres.h"
+
+typedef enum TaskTagKind
+{
+	TAG_NONE,
+	TAG_SHARD,
+	TAG_DDL,
+	TAG_NODE,
+	TAG_FRAMES,
+} TaskTagKind;
+
+typedef struct TaskTag
+{
+	TaskTagKind kind;
+	int			colocation_id;	/* TAG_SHARD only */
+	int			shard_index;	/* TAG_SHARD only */
+	bool		explain;		/* keep the plan for the initiator's EXPLAIN
+								 * ANALYZE */
+} TaskTag;
+
+/* SQLSTATE of a task for a shard that is not, or no longer, on the node that got it. */
+#define ERRCODE_SHARD_NOT_HERE MAKE_SQLSTATE('C','T','0','0','1')
+
+/* Reads the tag in front of a source text; false (kind TAG_NONE) if there is none. NULL is no text. */
+extern bool task_tag_parse(const char *source, TaskTag *tag);
+
+/* The tag as text, with one blank after it; palloc'd. */
+extern char *task_tag_shard(int colocation_id, int shard_index);
+
+#define TASK_TAG_DDL "/*citus:ddl*/ "
+#define TASK_TAG_NODE "/*citus:node*/ "
+#define TASK_TAG_FRAMES "/*citus:frames*/ "
+
+#endif							/* CITUS_RESOLVE_TAG_H */

@@ -1,0 +1,22 @@
+/*-------------------------------------------------------------------------
+ *
+ * hash.h
+ *	  From a distribution value to its shard.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_SHARDING_HASH_H
+#define CITUS_SHARDING_HASH_H
+
+#include "catalog/metadata.h"
+
+/* Lower and upper bound (inclusive) of slice `index` of `count` equal slices of the int4 range. */
+extern void shard_hash_range(int count, int index, int32 *min_hash, int32 *max_hash);
+
+/* Position in table->shards of the shard that holds a hash value. */
+extern int	shard_index_of_hash(const DistTable *table, int32 hash);
+
+/* Position of the shard of a non-null value of the distribution column's type; 0 for DIST_SINGLE. */
+extern int	shard_index_of_value(const DistTable *table, Datum value);
+
+#endif							/* CITUS_SHARDING_HASH_H */

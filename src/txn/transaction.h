@@ -1,0 +1,38 @@
+/*-------------------------------------------------------------------------
+ *
+ * transaction.h
+ *	  Distributed transactions: one remote transaction per node, ended with
+ *	  the local one.
+ *
+ * Commit: with one writer node and no local write, its COMMIT goes out in
+ * the pre-commit callback.  Otherwise two-phase commit: commit records into
+ * pg_dist_transaction, PREPARE TRANSACTION on all writers in parallel, local
+ * commit (the decision), COMMIT PREPARED.  After the decision nothing raises an error.
+ * Savepoints are sent lazily, with the next statement on a connection.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_TXN_TRANSACTION_H
+#define CITUS_TXN_TRANSACTION_H
+
+#include "remote/connection.h"
+
+extern void txn_init(void);
+
+/*
+ * Whether a read must run inside the remote transaction of its node: in a
+ * transaction block, in a function, at REPEATABLE READ, or after a write.
+ */
+extern bool txn_reads_in_xact(void);
+
+/* Appends to sql what opens the remote transaction and the missing savepoints ("" if nothing), ';'-separated commands
+ * are returned as a List of char *. */
+extern List *txn_prefix_commands(RemoteConn *conn);
+
+/* Notes that conn has been sent txn_prefix_commands. */
+extern void txn_mark_begun(RemoteConn *conn);
+
+/* Requires two-phase commit even with one writer (e.g. metadata changes with local effects are seen by xid anyway). */
+extern void txn_require_2pc(void);
+
+#endif							/* CITUS_TXN_TRANSACTION_H */
