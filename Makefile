@@ -1,0 +1,57 @@
+# Pomelo: the commands a developer or a user types.
+#
+# The build itself is in build.mk, which needs an installed PostgreSQL; the
+# targets here that promise to work on a bare machine install that first.
+
+PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
+export PG_CONFIG
+
+JOBS ?= $(shell nproc 2>/dev/null || echo 1)
+BUILD = $(MAKE) --no-print-directory $(if $(V),,-s) -f build.mk -j$(JOBS)
+
+# Every area has its own runner: test/<area>/run
+CHECK_AREAS = regress isolation cluster oracle
+
+.DEFAULT_GOAL := all
+.NOTPARALLEL:
+
+all:
+	@$(BUILD) all
+
+install: all
+	@$(BUILD) install
+
+deps:
+	@tools/install-deps
+
+# `make demo` and `make check` are complete on a fresh machine.
+demo: deps install
+	@demo/run
+
+check: deps install
+	@tools/check $(CHECK_AREAS)
+
+$(addprefix check-,$(CHECK_AREAS)): check-%: deps install
+	@tools/check $*
+
+style:
+	@tools/style
+
+bench: deps install
+	@bench/run
+
+clean:
+	@$(BUILD) clean
+
+help:
+	@echo 'make            build the extension (V=1 shows the commands)'
+	@echo 'make install    build and install it into the server of PG_CONFIG'
+	@echo 'make demo       a cluster with TPC-H data, compared with plain PostgreSQL'
+	@echo 'make check      all tests; make check-<area> for one of: $(CHECK_AREAS)'
+	@echo 'make style      the checks of our own rules'
+	@echo 'make bench      benchmarks, each with its baseline'
+	@echo 'make clean      remove what was built'
+	@echo 'PG_CONFIG       $(PG_CONFIG)'
+
+.PHONY: all install deps demo check style bench clean help \
+	$(addprefix check-,$(CHECK_AREAS))

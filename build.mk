@@ -1,0 +1,74 @@
+# Builds and installs the extension with PGXS. Called by the Makefile.
+#
+# - objects: every .c file below src/
+# - install script: the fragments sql/NN-*.sql, in the order of their names
+# - upgrade scripts: sql/citus--A--B.sql, as they are
+
+# Names of our own start with POMELO_: PGXS has taken many others (INSTALL_SCRIPT
+# is one), and a rule for such a name would act on the system's files.
+
+PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
+
+ifeq ($(wildcard $(PG_CONFIG)),)
+$(error $(PG_CONFIG) is missing: run tools/install-deps, or set PG_CONFIG to the pg_config of your server)
+endif
+
+EXTENSION = citus
+EXTVERSION = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" citus.control)
+
+POMELO_SOURCES := $(sort $(shell find src -name "*.c" 2>/dev/null))
+ifneq ($(POMELO_SOURCES),)
+MODULE_big = citus
+endif
+OBJS = $(POMELO_SOURCES:.c=.o)
+
+POMELO_FRAGMENTS := $(sort $(wildcard sql/[0-9][0-9]-*.sql))
+POMELO_SQL = build/citus--$(EXTVERSION).sql
+DATA = $(wildcard sql/citus--*--*.sql)
+DATA_built = $(POMELO_SQL)
+
+# Symbols are hidden unless PGDLLEXPORT says otherwise; before version 16 the
+# server's headers leave that macro empty on Linux.
+PG_CPPFLAGS = -Isrc -I$(shell $(PG_CONFIG) --includedir) -MMD -MP \
+	'-DPGDLLEXPORT=__attribute__((visibility("default")))'
+PG_CFLAGS = -std=gnu99 -Wall -Wextra -Werror -Wno-unused-parameter \
+	-Wno-missing-field-initializers -Wno-sign-compare -fvisibility=hidden
+SHLIB_LINK = $(libpq)
+
+EXTRA_CLEAN = build $(OBJS:.o=.d) $(OBJS:.o=.bc)
+
+# No bitcode: nothing of ours is worth inlining into a query's expressions.
+override with_llvm = no
+
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+# An ordinary user installs into the system's directories through sudo.
+SUDO := $(shell for d in $(pkglibdir) $(datadir)/extension; do \
+	test -w $$d || { test "$$(id -u)" = 0 || echo sudo; break; }; done)
+INSTALL := $(SUDO) $(INSTALL)
+MKDIR_P := $(SUDO) $(MKDIR_P)
+
+# A change of flags or of the server rebuilds everything.
+$(OBJS): build/flags
+
+build/flags: FORCE
+	@mkdir -p build
+	@printf '%s\n' '$(subst ','\'',$(PG_CONFIG) $(VERSION) $(CPPFLAGS) $(CFLAGS))' | \
+		cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(PG_CONFIG) $(VERSION) $(CPPFLAGS) $(CFLAGS))' > $@
+
+# The list of fragments is a prerequisite too, so that removing one counts.
+$(POMELO_SQL): $(POMELO_FRAGMENTS) build/fragments citus.control build.mk
+	@mkdir -p build
+	@{ printf '%s\n' '\echo Use "CREATE EXTENSION citus" to load this file. \quit'; \
+		for f in $(POMELO_FRAGMENTS); do echo; echo "-- from $$f"; cat $$f; done; } > $@
+
+build/fragments: FORCE
+	@mkdir -p build
+	@printf '%s\n' '$(POMELO_FRAGMENTS)' | cmp -s - $@ || \
+		printf '%s\n' '$(POMELO_FRAGMENTS)' > $@
+
+FORCE:
+.PHONY: FORCE
+
+-include $(OBJS:.o=.d)
