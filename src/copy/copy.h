@@ -1,0 +1,30 @@
+/*-------------------------------------------------------------------------
+ *
+ * copy.h
+ *	  COPY of distributed and reference tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_COPY_COPY_H
+#define CITUS_COPY_COPY_H
+
+#include "postgres.h"
+
+#include "nodes/plannodes.h"
+#include "tcop/cmdtag.h"
+#include "utils/queryenvironment.h"
+
+extern void copy_init(void);
+
+/*
+ * Runs a COPY statement (pstmt->utilityStmt is a CopyStmt) that concerns a
+ * distributed or reference table, or that is tagged TAG_FRAMES, and sets qc.
+ * Returns false, having done nothing, if it is an ordinary one, which the
+ * server's own ProcessUtility shall run: local tables, COPY (query) TO,
+ * reference tables' COPY TO, and what is tagged TAG_SHARD, TAG_NODE or TAG_DDL
+ * (whose names, if need be, have been resolved before).
+ */
+extern bool copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *query_env,
+						 QueryCompletion *qc);
+
+#endif							/* CITUS_COPY_COPY_H */

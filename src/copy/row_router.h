@@ -1,0 +1,48 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_router.h
+ *	  Sends rows of a distributed or reference table to where they are stored.
+ *
+ * Rows are hashed by the distribution column and collected per shard; full
+ * buffers leave as frames on one COPY stream per node, or are stored by this
+ * backend where the shard is local.  Memory is bounded (citus.copy_buffer_size).
+ * All happens in the distributed transaction; the shards' triggers,
+ * constraints and generated columns act as they do for COPY.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_COPY_ROW_ROUTER_H
+#define CITUS_COPY_ROW_ROUTER_H
+
+#include "postgres.h"
+
+#include "executor/tuptable.h"
+#include "nodes/pg_list.h"
+#include "utils/rel.h"
+
+typedef struct RowRouter RowRouter;
+
+/* Rows of a reference table go to the other nodes only: this node's copy has them. */
+#define ROW_ROUTER_REMOTE_ONLY 0x01
+
+/*
+ * Starts sending rows of rel, which the caller holds open and locked
+ * (RowExclusiveLock) until row_router_end.  attnums (integer List) are the
+ * columns that travel; NIL is all but dropped and generated ones.  Columns that do not
+ * travel get their default on the node that stores the row.  The router lives in
+ * CurrentMemoryContext.  Checks no permissions.
+ */
+extern RowRouter *row_router_begin(Relation rel, List *attnums, int flags);
+
+/*
+ * Takes a row (in the attribute numbers of rel); copies what it needs.
+ * line goes into the context of errors about the row; 0: the count of rows so far.
+ * Errors with ERRCODE_NOT_NULL_VIOLATION when the distribution column is null.
+ * May flush, and so report an error about an earlier row.
+ */
+extern void row_router_put(RowRouter *router, TupleTableSlot *slot, uint64 line);
+
+/* Flushes everything, waits for all nodes, frees the router; returns the number of rows stored. */
+extern uint64 row_router_end(RowRouter *router);
+
+#endif							/* CITUS_COPY_ROW_ROUTER_H */
