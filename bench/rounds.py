@@ -1,0 +1,67 @@
+"""Interleaved measurement: every side in every round, ratios within a round, medians over the rounds.
+
+A ratio is taken between two measurements made seconds apart, so what slows the whole machine for a while slows
+both sides of it.
+"""
+
+import statistics
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Sample:
+    """One side in one round."""
+
+    rate: float  # transactions or rows a second
+    server_cpu: float  # microseconds of the servers' CPU time for each of them
+    entry_cpu: float  # the same, of the server that the client talks to alone
+
+
+@dataclass
+class Result:
+    """One configuration: all samples of all sides."""
+
+    case: str
+    config: str
+    baseline: str
+    unit: str = "tps"
+    samples: dict = field(default_factory=dict)  # side -> [Sample]
+
+    def rates(self, side):
+        return [sample.rate for sample in self.samples[side]]
+
+    def ratios(self, side, measure="rate"):
+        """Per round, this side's figure divided by the baseline's."""
+        return [getattr(ours, measure) / getattr(theirs, measure)
+                for ours, theirs in zip(self.samples[side], self.samples[self.baseline])
+                if getattr(theirs, measure) > 0]
+
+    def as_dict(self):
+        sides = {}
+        for side, samples in self.samples.items():
+            sides[side] = {
+                "rate": spread(self.rates(side)),
+                "server_cpu_us": spread([sample.server_cpu for sample in samples]),
+                "entry_cpu_us": spread([sample.entry_cpu for sample in samples]),
+            }
+            if side != self.baseline:
+                sides[side]["ratio"] = spread(self.ratios(side))
+                sides[side]["server_cpu_ratio"] = spread(self.ratios(side, "server_cpu"))
+        return {"case": self.case, "config": self.config, "unit": self.unit, "baseline": self.baseline,
+                "sides": sides}
+
+
+def spread(values):
+    if not values:
+        return None
+    return {"median": statistics.median(values), "min": min(values), "max": max(values), "n": len(values)}
+
+
+def interleave(result, sides, rounds, measure):
+    """Call measure(side) for each side in each round; the order turns around every round."""
+    for side in sides:
+        result.samples[side.name] = []
+    for number in range(rounds):
+        for side in sides if number % 2 == 0 else reversed(sides):
+            result.samples[side.name].append(measure(side))
+    return result

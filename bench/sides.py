@@ -1,0 +1,61 @@
+"""A side: what a benchmark measures against another. Its connection, and the CPU time of its servers."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Side:
+    name: str
+    dsn: str  # where clients connect
+    others: tuple = ()  # connection strings of the side's other servers
+    postmasters: list = field(default_factory=list)  # process ids, the entry server's first
+
+    def __post_init__(self):
+        self.postmasters = [postmaster_of(dsn) for dsn in (self.dsn, *self.others)]
+
+    def connect(self):
+        return psycopg.connect(self.dsn, autocommit=True)
+
+    def cpu_seconds(self):
+        """CPU seconds spent so far: (by all servers of the side, by the entry server)."""
+        each = [server_cpu(pid) for pid in self.postmasters]
+        return sum(each), each[0]
+
+
+def postmaster_of(dsn):
+    """Return the process id of a local server's postmaster: the parent of any of its backends."""
+    with psycopg.connect(dsn) as connection:
+        backend = connection.info.backend_pid
+        status = Path(f"/proc/{backend}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("PPid:"))
+
+
+def server_cpu(postmaster):
+    """CPU seconds of a postmaster, of its children, and of the children that it has reaped."""
+    own = proc_times(postmaster)
+    ticks = sum(own)
+    for pid in children_of(postmaster):
+        ticks += sum(proc_times(pid)[:2])
+    return ticks / TICKS
+
+
+def proc_times(pid):
+    """utime, stime, cutime, cstime in ticks; zeros for a process that has gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return 0, 0, 0, 0
+    return tuple(int(value) for value in fields[11:15])
+
+
+def children_of(pid):
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
