@@ -46,4 +46,18 @@ extern const ClusterNode *node_of_group(int32 groupid);
  */
 extern List *node_shard_targets(void);
 
+/* All rows of pg_dist_node, by groupid and nodeid; valid as above. */
+extern List *node_all(void);
+
+/*
+ * Keeps the set of nodes from changing until the end of the transaction
+ * (RowShareLock on pg_dist_node; cheap).  To be called before the nodes are
+ * looked at by whoever writes on all of them: writes to reference tables,
+ * creation of tables, DDL.
+ */
+extern void node_lock_set(void);
+
+/* Sends the invalidation that a change of pg_dist_node's rows needs. */
+extern void node_invalidate(void);
+
 #endif							/* CITUS_CATALOG_NODE_H */

@@ -1,0 +1,328 @@
+/*-------------------------------------------------------------------------
+ *
+ * metadata.c
+ *	  The per-backend cache of pg_dist_* rows.
+ *
+ * A hash table by relid holds an entry for each relation that was asked for,
+ * also for those that are not distributed.  The relcache callback takes the
+ * entry of an invalidated relation out of the table; the next lookup reads
+ * it anew.
+ *
+ * Memory: what an entry points to lies in its own context below
+ * CacheMemoryContext.  Callers may hold pointers until the end of the
+ * transaction, so an entry that was taken out waits on the list of the dead,
+ * which is freed when the transaction ends.
+ *
+ * Races: an invalidation that arrives while an entry is being read leaves the
+ * entry to its reader, who is as current as his lock on the relation makes
+ * him, but not to the next one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "utils/fmgroids.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "catalog/metadata.h"
+#include "catalog/metadata_load.h"
+#include "catalog/node_cache.h"
+#include "catalog/relations.h"
+
+/* A distributed table and the memory that it occupies. */
+typedef struct CachedTable
+{
+	DistTable	table;
+	MemoryContext context;		/* holds this struct and all below it */
+	struct CachedTable *next_dead;
+} CachedTable;
+
+typedef struct CacheEntry
+{
+	Oid			relid;			/* hash key */
+	bool		loading;		/* being read; must stay in the hash table */
+	bool		stale;			/* invalidated while loading */
+	CachedTable *cached;		/* NULL: not distributed */
+} CacheEntry;
+
+static HTAB *cache = NULL;
+static CachedTable *dead_tables = NULL;
+static Oid	cache_catalog = InvalidOid; /* pg_dist_partition when it was filled */
+
+/* Takes an entry out of the cache; its memory lives on until the transaction ends. */
+static void
+remove_entry(CacheEntry *entry)
+{
+	if (entry->loading)
+	{
+		entry->stale = true;
+		return;
+	}
+	if (entry->cached != NULL)
+	{
+		entry->cached->next_dead = dead_tables;
+		dead_tables = entry->cached;
+	}
+	hash_search(cache, &entry->relid, HASH_REMOVE, NULL);
+}
+
+static void
+remove_all_entries(void)
+{
+	HASH_SEQ_STATUS status;
+	CacheEntry *entry;
+
+	if (cache == NULL)
+		return;
+	hash_seq_init(&status, cache);
+	while ((entry = hash_seq_search(&status)) != NULL)
+		remove_entry(entry);
+}
+
+/* The relcache callback: must not raise errors or read catalogs. */
+static void
+relation_invalidated(Datum arg, Oid relid)
+{
+	DistRelation catalog = dist_relations_invalidated(relid);
+
+	if (!OidIsValid(relid))
+		remove_all_entries();
+	else if (cache != NULL)
+	{
+		CacheEntry *entry = hash_search(cache, &relid, HASH_FIND, NULL);
+
+		if (entry != NULL)
+			remove_entry(entry);
+	}
+	node_cache_invalidated(relid, catalog);
+}
+
+/* Frees what no one can hold any more. */
+static void
+transaction_ended(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PREPARE:
+		case XACT_EVENT_PARALLEL_COMMIT:
+		case XACT_EVENT_PARALLEL_ABORT:
+			while (dead_tables != NULL)
+			{
+				CachedTable *next = dead_tables->next_dead;
+
+				MemoryContextDelete(dead_tables->context);
+				dead_tables = next;
+			}
+			node_cache_transaction_ended();
+			break;
+		default:
+			break;
+	}
+}
+
+void
+metadata_init(void)
+{
+	CacheRegisterRelcacheCallback(relation_invalidated, (Datum) 0);
+	RegisterXactCallback(transaction_ended, NULL);
+}
+
+bool
+metadata_available(void)
+{
+	return IsTransactionState() && dist_relations_available();
+}
+
+static void
+create_cache(void)
+{
+	HASHCTL		control = {.keysize = sizeof(Oid), .entrysize = sizeof(CacheEntry)};
+
+	if (CacheMemoryContext == NULL)
+		CreateCacheMemoryContext();
+	control.hcxt = CacheMemoryContext;
+	cache = hash_create("citus tables", 128, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+/*
+ * Reads a relation's rows into memory of their own; NULL if it isn't
+ * distributed.
+ */
+static CachedTable *
+load_table(Oid relid)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "citus table", ALLOCSET_SMALL_SIZES);
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+	CachedTable *cached = palloc0(sizeof(CachedTable));
+	bool		distributed = metadata_load(relid, &cached->table);
+
+	MemoryContextSwitchTo(old_context);
+	if (!distributed)
+	{
+		MemoryContextDelete(context);
+		return NULL;
+	}
+	cached->context = context;
+	MemoryContextSetParent(context, CacheMemoryContext);
+	return cached;
+}
+
+/* Adds the entry of a relation that isn't in the cache. */
+static const DistTable *
+load_entry(Oid relid)
+{
+	CachedTable *cached = NULL;
+	CacheEntry *entry = hash_search(cache, &relid, HASH_ENTER, NULL);
+
+	entry->loading = true;
+	entry->stale = false;
+	entry->cached = NULL;
+
+	PG_TRY();
+	{
+		cached = load_table(relid);
+	}
+	PG_CATCH();
+	{
+		entry->loading = false;
+		remove_entry(entry);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+
+	entry->cached = cached;
+	entry->loading = false;
+	if (entry->stale)
+		remove_entry(entry);
+	return cached == NULL ? NULL : &cached->table;
+}
+
+const DistTable *
+metadata_lookup(Oid relid)
+{
+	CacheEntry *entry;
+	Oid			catalog;
+
+	/* what initdb made is never distributed */
+	if (relid < FirstNormalObjectId || !metadata_available())
+		return NULL;
+
+	catalog = dist_relid(PG_DIST_PARTITION);
+	if (unlikely(catalog != cache_catalog))
+	{
+		/* the extension was dropped, and created again */
+		remove_all_entries();
+		cache_catalog = catalog;
+	}
+	if (unlikely(cache == NULL))
+		create_cache();
+
+	entry = hash_search(cache, &relid, HASH_FIND, NULL);
+	if (likely(entry != NULL && !entry->loading))
+		return entry->cached == NULL ? NULL : &entry->cached->table;
+	if (entry != NULL)
+		return NULL;			/* asked for by what its own reading calls */
+	return load_entry(relid);
+}
+
+const DistTable *
+metadata_require(Oid relid)
+{
+	const DistTable *table = metadata_lookup(relid);
+
+	if (table == NULL)
+	{
+		char	   *name = get_rel_name(relid);
+
+		if (name == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_TABLE),
+					 errmsg("relation with OID %u does not exist", relid)));
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("table \"%s\" is not distributed", name),
+				 errhint("Distribute it with create_distributed_table or create_reference_table.")));
+	}
+	return table;
+}
+
+/*
+ * Oids of the tables of a colocation group, of all if colocation_id is 0, in
+ * their order; only the first that isn't a reference table if one_sharded.
+ */
+static List *
+scan_partition(int colocation_id, bool one_sharded)
+{
+	Relation	partition;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	List	   *candidates = NIL;
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	if (!metadata_available())
+		return NIL;
+
+	partition = table_open(dist_relid(PG_DIST_PARTITION), AccessShareLock);
+	ScanKeyInit(&key, Anum_partition_colocationid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(colocation_id));
+	scan = systable_beginscan(partition, dist_relid(PG_DIST_PARTITION_COLOCATION_INDEX), colocation_id != 0,
+							  NULL, colocation_id != 0 ? 1 : 0, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		bool		isnull;
+
+		candidates = lappend_oid(candidates,
+								 DatumGetObjectId(heap_getattr(tuple, Anum_partition_logicalrelid,
+															   RelationGetDescr(partition), &isnull)));
+	}
+	systable_endscan(scan);
+	table_close(partition, AccessShareLock);
+
+	list_sort(candidates, list_oid_cmp);
+	foreach(lc, candidates)
+	{
+		const DistTable *table = metadata_lookup(lfirst_oid(lc));
+
+		if (table == NULL || (one_sharded && table->kind == DIST_REFERENCE))
+			continue;
+		result = lappend_oid(result, table->relid);
+		if (one_sharded)
+			break;
+	}
+	list_free(candidates);
+	return result;
+}
+
+Oid
+metadata_colocated_table(int colocation_id)
+{
+	List	   *tables = colocation_id == 0 ? NIL : scan_partition(colocation_id, true);
+
+	return tables == NIL ? InvalidOid : linitial_oid(tables);
+}
+
+List *
+metadata_tables(int colocation_id)
+{
+	return scan_partition(colocation_id, false);
+}
+
+void
+metadata_invalidate(Oid relid)
+{
+	/* dropping a relation has invalidated it already */
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		CacheInvalidateRelcacheByRelid(relid);
+}

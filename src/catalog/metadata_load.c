@@ -1,0 +1,269 @@
+/*-------------------------------------------------------------------------
+ *
+ * metadata_load.c
+ *	  Reads the pg_dist_* rows of a table.
+ *
+ * All rows are read under one catalog snapshot, newer than the lock on
+ * pg_dist_partition: a change that another transaction commits meanwhile is
+ * seen wholly or not at all, and the transaction's own changes are seen from
+ * the next command on.  The snapshot is never the query's, because metadata,
+ * as PostgreSQL's catalogs, is what is true now.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/hash.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_opfamily.h"
+#include "commands/defrem.h"
+#include "nodes/makefuncs.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "catalog/metadata_load.h"
+#include "catalog/relations.h"
+
+#define PARTITION_HASH 'h'
+#define PARTITION_NONE 'n'
+#define REPLICATION_REFERENCE 't'
+
+/* The catalogs while they are being read. */
+typedef struct MetadataReader
+{
+	Relation	partition;
+	Relation	shard;
+	Relation	placement;
+	Snapshot	snapshot;
+} MetadataReader;
+
+AttrNumber
+metadata_parse_partkey(const char *partkey)
+{
+	Node	   *node = stringToNode(partkey);
+
+	if (node == NULL || !IsA(node, Var))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("partition key \"%s\" is not a column", partkey)));
+	return castNode(Var, node)->varattno;
+}
+
+char *
+metadata_format_partkey(Oid relid, AttrNumber attno)
+{
+	Oid			type,
+				collation;
+	int32		typmod;
+
+	get_atttypetypmodcoll(relid, attno, &type, &typmod, &collation);
+	return nodeToString(makeVar(1, attno, type, typmod, collation, 0));
+}
+
+/*
+ * The active placement of a shard that comes first: its group, or -1 if there
+ * is none.
+ */
+static int32
+placement_group(MetadataReader *reader, int64 shardid)
+{
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	int32		group = -1;
+	int64		first = PG_INT64_MAX;
+
+	ScanKeyInit(&key, Anum_placement_shardid, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(shardid));
+	scan = systable_beginscan(reader->placement, dist_relid(PG_DIST_PLACEMENT_SHARDID_INDEX), true,
+							  reader->snapshot, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Datum		values[Natts_placement];
+		bool		nulls[Natts_placement];
+		int64		id;
+
+		heap_deform_tuple(tuple, RelationGetDescr(reader->placement), values, nulls);
+		id = DatumGetInt64(values[Anum_placement_placementid - 1]);
+		if (DatumGetInt32(values[Anum_placement_shardstate - 1]) == PLACEMENT_ACTIVE && id < first)
+		{
+			first = id;
+			group = DatumGetInt32(values[Anum_placement_groupid - 1]);
+		}
+	}
+	systable_endscan(scan);
+	return group;
+}
+
+/* A hash value as the catalog stores it, in text. */
+static int32
+hash_bound(Datum value, bool isnull)
+{
+	return isnull ? 0 : pg_strtoint32(TextDatumGetCString(value));
+}
+
+static int
+compare_shards(const void *a, const void *b)
+{
+	const ShardInfo *left = a;
+	const ShardInfo *right = b;
+
+	if (left->min_hash != right->min_hash)
+		return left->min_hash < right->min_hash ? -1 : 1;
+	if (left->shardid != right->shardid)
+		return left->shardid < right->shardid ? -1 : 1;
+	return 0;
+}
+
+/* Reads the shards into the table, in the order of their hash values. */
+static void
+load_shards(MetadataReader *reader, DistTable *table)
+{
+	int			capacity = 32;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	table->shards = palloc(capacity * sizeof(ShardInfo));
+	ScanKeyInit(&key, Anum_shard_logicalrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(table->relid));
+	scan = systable_beginscan(reader->shard, dist_relid(PG_DIST_SHARD_RELID_INDEX), true,
+							  reader->snapshot, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Datum		values[Natts_shard];
+		bool		nulls[Natts_shard];
+		ShardInfo  *shard;
+
+		if (table->nshards == capacity)
+		{
+			capacity *= 2;
+			table->shards = repalloc(table->shards, capacity * sizeof(ShardInfo));
+		}
+		shard = &table->shards[table->nshards++];
+		memset(shard, 0, sizeof(ShardInfo));
+
+		heap_deform_tuple(tuple, RelationGetDescr(reader->shard), values, nulls);
+		shard->shardid = DatumGetInt64(values[Anum_shard_shardid - 1]);
+		shard->min_hash = hash_bound(values[Anum_shard_shardminvalue - 1], nulls[Anum_shard_shardminvalue - 1]);
+		shard->max_hash = hash_bound(values[Anum_shard_shardmaxvalue - 1], nulls[Anum_shard_shardmaxvalue - 1]);
+	}
+	systable_endscan(scan);
+
+	qsort(table->shards, table->nshards, sizeof(ShardInfo), compare_shards);
+	for (int i = 0; i < table->nshards; i++)
+	{
+		ShardInfo  *shard = &table->shards[i];
+
+		shard->index = i;
+		shard->groupid = table->kind == DIST_REFERENCE ? -1 : placement_group(reader, shard->shardid);
+	}
+}
+
+/* Finds out type and hash function of the distribution column. */
+static void
+load_hash_function(DistTable *table)
+{
+	Oid			opclass;
+	Oid			function = InvalidOid;
+
+	get_atttypetypmodcoll(table->relid, table->dist_attno,
+						  &table->dist_type, &table->dist_typmod, &table->dist_collation);
+
+	opclass = GetDefaultOpClass(table->dist_type, HASH_AM_OID);
+	if (OidIsValid(opclass))
+	{
+		table->hash_opfamily = get_opclass_family(opclass);
+		table->hash_opcintype = get_opclass_input_type(opclass);
+		function = get_opfamily_proc(table->hash_opfamily, table->hash_opcintype, table->hash_opcintype,
+									 HASHSTANDARD_PROC);
+	}
+	if (!OidIsValid(function))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("could not identify a hash function for type %s", format_type_be(table->dist_type))));
+
+	fmgr_info_cxt(function, &table->hash_fn, CurrentMemoryContext);
+}
+
+/*
+ * Reads the table's own row.  Returns false if it has none, or one that only
+ * notes a local table.
+ */
+static bool
+load_partition(MetadataReader *reader, DistTable *table)
+{
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		distributed = false;
+
+	ScanKeyInit(&key, Anum_partition_logicalrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(table->relid));
+	scan = systable_beginscan(reader->partition, dist_relid(PG_DIST_PARTITION_RELID_INDEX), true,
+							  reader->snapshot, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		Datum		values[Natts_partition];
+		bool		nulls[Natts_partition];
+		char		method;
+
+		heap_deform_tuple(tuple, RelationGetDescr(reader->partition), values, nulls);
+		method = DatumGetChar(values[Anum_partition_partmethod - 1]);
+		table->colocation_id = DatumGetInt32(values[Anum_partition_colocationid - 1]);
+
+		if (method == PARTITION_HASH && !nulls[Anum_partition_partkey - 1])
+		{
+			table->kind = DIST_HASH;
+			table->dist_attno = metadata_parse_partkey(TextDatumGetCString(values[Anum_partition_partkey - 1]));
+			distributed = true;
+		}
+		else if (method == PARTITION_NONE &&
+				 DatumGetChar(values[Anum_partition_repmodel - 1]) == REPLICATION_REFERENCE)
+		{
+			table->kind = DIST_REFERENCE;
+			distributed = true;
+		}
+		else if (method == PARTITION_NONE && table->colocation_id != 0)
+		{
+			table->kind = DIST_SINGLE;
+			distributed = true;
+		}
+	}
+	systable_endscan(scan);
+	return distributed;
+}
+
+bool
+metadata_load(Oid relid, DistTable *table)
+{
+	MetadataReader reader;
+	bool		distributed;
+
+	reader.partition = try_table_open(dist_relid(PG_DIST_PARTITION), AccessShareLock);
+	if (reader.partition == NULL)
+		return false;			/* the extension was dropped just now */
+	reader.snapshot = RegisterSnapshot(GetCatalogSnapshot(RelationGetRelid(reader.partition)));
+
+	table->relid = relid;
+	distributed = load_partition(&reader, table);
+	if (distributed)
+	{
+		reader.shard = table_open(dist_relid(PG_DIST_SHARD), AccessShareLock);
+		reader.placement = table_open(dist_relid(PG_DIST_PLACEMENT), AccessShareLock);
+		load_shards(&reader, table);
+		table_close(reader.placement, AccessShareLock);
+		table_close(reader.shard, AccessShareLock);
+
+		if (table->kind == DIST_HASH)
+			load_hash_function(table);
+	}
+
+	UnregisterSnapshot(reader.snapshot);
+	table_close(reader.partition, AccessShareLock);
+	return distributed;
+}

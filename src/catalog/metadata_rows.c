@@ -1,0 +1,392 @@
+/*-------------------------------------------------------------------------
+ *
+ * metadata_rows.c
+ *	  Writes this node's pg_dist_* rows of tables.
+ *
+ * Rows are written as PostgreSQL writes its catalogs, without a query: the
+ * tables have no constraints but unique indexes and NOT NULL, and whoever
+ * may distribute a table need not have rights on the catalogs.
+ *
+ * Locking: RowExclusiveLock on the catalog, kept to the end of the
+ * transaction.  What keeps two transactions from changing the rows of one
+ * table at once is the caller's lock on that table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "catalog/metadata_load.h"
+#include "catalog/metadata_rows.h"
+#include "catalog/relations.h"
+
+int64
+metadata_next_shardid(void)
+{
+	return dist_next_id(PG_DIST_SHARDID_SEQ);
+}
+
+int64
+metadata_next_placementid(void)
+{
+	return dist_next_id(PG_DIST_PLACEMENTID_SEQ);
+}
+
+int32
+metadata_next_colocationid(void)
+{
+	return (int32) dist_next_id(PG_DIST_COLOCATIONID_SEQ);
+}
+
+/* Deletes the rows of a scan; returns how many. */
+static int
+delete_matching(Relation relation, DistRelation index, int nkeys, ScanKey keys)
+{
+	SysScanDesc scan = systable_beginscan(relation, dist_relid(index), true, NULL, nkeys, keys);
+	HeapTuple	tuple;
+	int			count = 0;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		CatalogTupleDelete(relation, &tuple->t_self);
+		count++;
+	}
+	systable_endscan(scan);
+	return count;
+}
+
+/* Adds a row to an open catalog. */
+static void
+insert_row(Relation relation, Datum *values, bool *nulls)
+{
+	HeapTuple	tuple = heap_form_tuple(RelationGetDescr(relation), values, nulls);
+
+	CatalogTupleInsert(relation, tuple);
+	heap_freetuple(tuple);
+}
+
+/* Sets values[i] to a text, or nulls[i]. */
+static void
+set_text(Datum *values, bool *nulls, int i, const char *text)
+{
+	nulls[i] = text == NULL;
+	values[i] = text == NULL ? (Datum) 0 : CStringGetTextDatum(text);
+}
+
+int32
+metadata_default_colocation(int shard_count, int replication_factor, Oid type, Oid collation)
+{
+	Relation	relation = table_open(dist_relid(PG_DIST_COLOCATION), AccessShareLock);
+	ScanKeyData keys[4];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	int32		oldest = 0;
+
+	ScanKeyInit(&keys[0], Anum_colocation_shardcount, BTEqualStrategyNumber, F_INT4EQ,
+				Int32GetDatum(shard_count));
+	ScanKeyInit(&keys[1], Anum_colocation_replicationfactor, BTEqualStrategyNumber, F_INT4EQ,
+				Int32GetDatum(replication_factor));
+	ScanKeyInit(&keys[2], Anum_colocation_distributioncolumntype, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(type));
+	ScanKeyInit(&keys[3], Anum_colocation_distributioncolumncollation, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(collation));
+	scan = systable_beginscan(relation, dist_relid(PG_DIST_COLOCATION_CONFIGURATION_INDEX), true, NULL, 4, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		bool		isnull;
+		int32		id = DatumGetInt32(heap_getattr(tuple, Anum_colocation_colocationid,
+													RelationGetDescr(relation), &isnull));
+
+		if (oldest == 0 || id < oldest)
+			oldest = id;
+	}
+	systable_endscan(scan);
+	table_close(relation, AccessShareLock);
+	return oldest;
+}
+
+bool
+metadata_colocation(int32 colocation_id, int *shard_count, Oid *type, Oid *collation)
+{
+	Relation	relation = table_open(dist_relid(PG_DIST_COLOCATION), AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found;
+
+	ScanKeyInit(&key, Anum_colocation_colocationid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(colocation_id));
+	scan = systable_beginscan(relation, dist_relid(PG_DIST_COLOCATION_ID_INDEX), true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	found = HeapTupleIsValid(tuple);
+	if (found)
+	{
+		Datum		values[Natts_colocation];
+		bool		nulls[Natts_colocation];
+
+		heap_deform_tuple(tuple, RelationGetDescr(relation), values, nulls);
+		if (shard_count != NULL)
+			*shard_count = DatumGetInt32(values[Anum_colocation_shardcount - 1]);
+		if (type != NULL)
+			*type = DatumGetObjectId(values[Anum_colocation_distributioncolumntype - 1]);
+		if (collation != NULL)
+			*collation = DatumGetObjectId(values[Anum_colocation_distributioncolumncollation - 1]);
+	}
+	systable_endscan(scan);
+	table_close(relation, AccessShareLock);
+	return found;
+}
+
+void
+metadata_insert_colocation(int32 colocation_id, int shard_count, int replication_factor, Oid type, Oid collation)
+{
+	Relation	relation;
+	Datum		values[Natts_colocation];
+	bool		nulls[Natts_colocation] = {false};
+
+	if (metadata_colocation(colocation_id, NULL, NULL, NULL))
+		return;
+
+	values[Anum_colocation_colocationid - 1] = Int32GetDatum(colocation_id);
+	values[Anum_colocation_shardcount - 1] = Int32GetDatum(shard_count);
+	values[Anum_colocation_replicationfactor - 1] = Int32GetDatum(replication_factor);
+	values[Anum_colocation_distributioncolumntype - 1] = ObjectIdGetDatum(type);
+	values[Anum_colocation_distributioncolumncollation - 1] = ObjectIdGetDatum(collation);
+
+	relation = table_open(dist_relid(PG_DIST_COLOCATION), RowExclusiveLock);
+	insert_row(relation, values, nulls);
+	table_close(relation, NoLock);
+	CommandCounterIncrement();
+}
+
+/* Removes a group that has no table. */
+static void
+delete_empty_colocation(int32 colocation_id)
+{
+	Relation	relation;
+	ScanKeyData key;
+
+	if (colocation_id == 0 || metadata_tables(colocation_id) != NIL)
+		return;
+
+	relation = table_open(dist_relid(PG_DIST_COLOCATION), RowExclusiveLock);
+	ScanKeyInit(&key, Anum_colocation_colocationid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(colocation_id));
+	delete_matching(relation, PG_DIST_COLOCATION_ID_INDEX, 1, &key);
+	table_close(relation, NoLock);
+}
+
+void
+metadata_insert_partition(Oid relid, char partmethod, const char *dist_column, int32 colocation_id, char repmodel)
+{
+	Relation	relation;
+	ScanKeyData key;
+	Datum		values[Natts_partition];
+	bool		nulls[Natts_partition] = {false};
+	char	   *partkey = NULL;
+
+	if (dist_column != NULL)
+	{
+		AttrNumber	attno = get_attnum(relid, dist_column);
+
+		if (attno <= 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_COLUMN),
+					 errmsg("column \"%s\" of relation \"%s\" does not exist", dist_column, get_rel_name(relid))));
+		partkey = metadata_format_partkey(relid, attno);
+	}
+
+	values[Anum_partition_logicalrelid - 1] = ObjectIdGetDatum(relid);
+	values[Anum_partition_partmethod - 1] = CharGetDatum(partmethod);
+	set_text(values, nulls, Anum_partition_partkey - 1, partkey);
+	values[Anum_partition_colocationid - 1] = Int32GetDatum(colocation_id);
+	values[Anum_partition_repmodel - 1] = CharGetDatum(repmodel);
+	values[Anum_partition_autoconverted - 1] = BoolGetDatum(false);
+
+	relation = table_open(dist_relid(PG_DIST_PARTITION), RowExclusiveLock);
+	ScanKeyInit(&key, Anum_partition_logicalrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	delete_matching(relation, PG_DIST_PARTITION_RELID_INDEX, 1, &key);
+	insert_row(relation, values, nulls);
+	table_close(relation, NoLock);
+
+	metadata_invalidate(relid);
+	CommandCounterIncrement();
+}
+
+void
+metadata_insert_shard(Oid relid, int64 shardid, char storage, const char *min_value, const char *max_value)
+{
+	Relation	relation;
+	ScanKeyData key;
+	Datum		values[Natts_shard];
+	bool		nulls[Natts_shard] = {false};
+
+	values[Anum_shard_logicalrelid - 1] = ObjectIdGetDatum(relid);
+	values[Anum_shard_shardid - 1] = Int64GetDatum(shardid);
+	values[Anum_shard_shardstorage - 1] = CharGetDatum(storage);
+	set_text(values, nulls, Anum_shard_shardminvalue - 1, min_value);
+	set_text(values, nulls, Anum_shard_shardmaxvalue - 1, max_value);
+
+	relation = table_open(dist_relid(PG_DIST_SHARD), RowExclusiveLock);
+	ScanKeyInit(&key, Anum_shard_shardid, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(shardid));
+	delete_matching(relation, PG_DIST_SHARD_SHARDID_INDEX, 1, &key);
+	insert_row(relation, values, nulls);
+	table_close(relation, NoLock);
+
+	metadata_invalidate(relid);
+	CommandCounterIncrement();
+}
+
+Oid
+metadata_shard_relid(int64 shardid)
+{
+	Relation	relation = table_open(dist_relid(PG_DIST_SHARD), AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			relid = InvalidOid;
+
+	ScanKeyInit(&key, Anum_shard_shardid, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(shardid));
+	scan = systable_beginscan(relation, dist_relid(PG_DIST_SHARD_SHARDID_INDEX), true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		bool		isnull;
+
+		relid = DatumGetObjectId(heap_getattr(tuple, Anum_shard_logicalrelid, RelationGetDescr(relation), &isnull));
+	}
+	systable_endscan(scan);
+	table_close(relation, AccessShareLock);
+	return relid;
+}
+
+void
+metadata_insert_placement(int64 shardid, int64 length, int32 groupid, int64 placementid)
+{
+	Oid			relid = metadata_shard_relid(shardid);
+	Relation	relation;
+	ScanKeyData keys[2];
+	Datum		values[Natts_placement];
+	bool		nulls[Natts_placement] = {false};
+
+	if (!OidIsValid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("shard " INT64_FORMAT " does not exist", shardid)));
+
+	values[Anum_placement_placementid - 1] = Int64GetDatum(placementid);
+	values[Anum_placement_shardid - 1] = Int64GetDatum(shardid);
+	values[Anum_placement_shardstate - 1] = Int32GetDatum(PLACEMENT_ACTIVE);
+	values[Anum_placement_shardlength - 1] = Int64GetDatum(length);
+	values[Anum_placement_groupid - 1] = Int32GetDatum(groupid);
+
+	relation = table_open(dist_relid(PG_DIST_PLACEMENT), RowExclusiveLock);
+	ScanKeyInit(&keys[0], Anum_placement_shardid, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(shardid));
+	ScanKeyInit(&keys[1], Anum_placement_groupid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(groupid));
+	delete_matching(relation, PG_DIST_PLACEMENT_SHARDID_INDEX, 2, keys);
+	insert_row(relation, values, nulls);
+	table_close(relation, NoLock);
+
+	metadata_invalidate(relid);
+	CommandCounterIncrement();
+}
+
+/* Removes the shards of a table and their placements. */
+static void
+delete_shards(Oid relid)
+{
+	Relation	shards = table_open(dist_relid(PG_DIST_SHARD), RowExclusiveLock);
+	Relation	placements = table_open(dist_relid(PG_DIST_PLACEMENT), RowExclusiveLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_shard_logicalrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(shards, dist_relid(PG_DIST_SHARD_RELID_INDEX), true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		ScanKeyData placement_key;
+		bool		isnull;
+
+		ScanKeyInit(&placement_key, Anum_placement_shardid, BTEqualStrategyNumber, F_INT8EQ,
+					heap_getattr(tuple, Anum_shard_shardid, RelationGetDescr(shards), &isnull));
+		delete_matching(placements, PG_DIST_PLACEMENT_SHARDID_INDEX, 1, &placement_key);
+		CatalogTupleDelete(shards, &tuple->t_self);
+	}
+	systable_endscan(scan);
+	table_close(placements, NoLock);
+	table_close(shards, NoLock);
+}
+
+void
+metadata_delete_table(Oid relid)
+{
+	Relation	relation;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	int32		colocation_id = 0;
+
+	delete_shards(relid);
+
+	relation = table_open(dist_relid(PG_DIST_PARTITION), RowExclusiveLock);
+	ScanKeyInit(&key, Anum_partition_logicalrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(relation, dist_relid(PG_DIST_PARTITION_RELID_INDEX), true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		bool		isnull;
+
+		colocation_id = DatumGetInt32(heap_getattr(tuple, Anum_partition_colocationid,
+												   RelationGetDescr(relation), &isnull));
+		CatalogTupleDelete(relation, &tuple->t_self);
+	}
+	systable_endscan(scan);
+	table_close(relation, NoLock);
+
+	metadata_invalidate(relid);
+	CommandCounterIncrement();
+	delete_empty_colocation(colocation_id);
+	CommandCounterIncrement();
+}
+
+void
+metadata_update_colocation(Oid relid, int32 colocation_id)
+{
+	int32		old_colocation_id = metadata_require(relid)->colocation_id;
+	Relation	relation;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	relation = table_open(dist_relid(PG_DIST_PARTITION), RowExclusiveLock);
+	ScanKeyInit(&key, Anum_partition_logicalrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(relation, dist_relid(PG_DIST_PARTITION_RELID_INDEX), true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		Datum		values[Natts_partition];
+		bool		nulls[Natts_partition] = {false};
+		bool		replace[Natts_partition] = {false};
+
+		values[Anum_partition_colocationid - 1] = Int32GetDatum(colocation_id);
+		replace[Anum_partition_colocationid - 1] = true;
+		tuple = heap_modify_tuple(tuple, RelationGetDescr(relation), values, nulls, replace);
+		CatalogTupleUpdate(relation, &tuple->t_self, tuple);
+	}
+	systable_endscan(scan);
+	table_close(relation, NoLock);
+
+	metadata_invalidate(relid);
+	CommandCounterIncrement();
+	if (old_colocation_id != colocation_id)
+		delete_empty_colocation(old_colocation_id);
+	CommandCounterIncrement();
+}

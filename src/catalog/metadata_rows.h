@@ -1,0 +1,62 @@
+/*-------------------------------------------------------------------------
+ *
+ * metadata_rows.h
+ *	  Writes this node's pg_dist_* rows of tables.
+ *
+ * None of these functions asks for permissions; their SQL-callable wrappers
+ * do.  All end with a CommandCounterIncrement, so that the next lookup sees
+ * the change.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_CATALOG_METADATA_ROWS_H
+#define CITUS_CATALOG_METADATA_ROWS_H
+
+#include "catalog/metadata.h"
+
+#define PARTMETHOD_HASH 'h'
+#define PARTMETHOD_NONE 'n'
+#define REPMODEL_STREAMING 's'	/* one placement */
+#define REPMODEL_REFERENCE 't'	/* a placement on every node */
+
+#define SHARD_STORAGE_TABLE 't'
+
+/* New ids, from the sequences; to be called on the coordinator only. */
+extern int64 metadata_next_shardid(void);
+extern int64 metadata_next_placementid(void);
+extern int32 metadata_next_colocationid(void);
+
+/*
+ * The colocation group that tables without a wish join: the oldest one with
+ * this configuration, or 0 if there is none.  type InvalidOid: no distribution column.
+ */
+extern int32 metadata_default_colocation(int shard_count, int replication_factor, Oid type, Oid collation);
+
+/* Whether the group exists; its configuration through the pointers that aren't NULL. */
+extern bool metadata_colocation(int32 colocation_id, int *shard_count, Oid *type, Oid *collation);
+
+/* Adds a colocation group, unless it exists. */
+extern void metadata_insert_colocation(int32 colocation_id, int shard_count, int replication_factor,
+									   Oid type, Oid collation);
+
+/* Adds or replaces the row of a table. dist_column: NULL without one. */
+extern void metadata_insert_partition(Oid relid, char partmethod, const char *dist_column, int32 colocation_id,
+									  char repmodel);
+
+/* Adds or replaces a shard. min_value, max_value: its hash values as text, or NULL. */
+extern void metadata_insert_shard(Oid relid, int64 shardid, char storage, const char *min_value,
+								  const char *max_value);
+
+/* Adds or replaces a shard's placement in a group. */
+extern void metadata_insert_placement(int64 shardid, int64 length, int32 groupid, int64 placementid);
+
+/* The table of a shard, or InvalidOid. */
+extern Oid	metadata_shard_relid(int64 shardid);
+
+/* Removes placements, shards and the row of a table; its colocation group too if it was the last one there. */
+extern void metadata_delete_table(Oid relid);
+
+/* Moves a table to another group; removes the old one if it was the last one there. */
+extern void metadata_update_colocation(Oid relid, int32 colocation_id);
+
+#endif							/* CITUS_CATALOG_METADATA_ROWS_H */

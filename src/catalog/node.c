@@ -1,0 +1,363 @@
+/*-------------------------------------------------------------------------
+ *
+ * node.c
+ *	  Nodes and groups: cached rows of pg_dist_node, and this node's group.
+ *
+ * The whole of pg_dist_node is read at once and kept until the relation is
+ * invalidated, which everything that changes rows brings about
+ * (node_invalidate, or the trigger on the table for plain SQL).  Lists are
+ * handed out to callers and stay valid until the end of the transaction.
+ *
+ * Locking: a change of pg_dist_node takes ExclusiveLock on it on every node.
+ * Who relies on the set of nodes until the end of his transaction (writes
+ * that go to all nodes, creation of tables) calls node_lock_set first.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_namespace.h"
+#include "miscadmin.h"
+#include "postmaster/postmaster.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "catalog/node_cache.h"
+#include "catalog/relations.h"
+
+#define DEFAULT_CLUSTER "default"
+#define GROUP_UNKNOWN (-1)
+
+/* All that is known of pg_dist_node; lies in its own context. */
+typedef struct NodeSet
+{
+	MemoryContext context;
+	List	   *all;			/* ClusterNode, by groupid and nodeid */
+	List	   *active;			/* active primaries */
+	List	   *remote;			/* active primaries without this node */
+	struct NodeSet *next_dead;
+} NodeSet;
+
+static NodeSet *nodes = NULL;
+static NodeSet *dead_nodes = NULL;
+static bool nodes_stale = false;	/* invalidated while being read */
+static int32 local_group = GROUP_UNKNOWN;
+
+void
+node_cache_invalidated(Oid relid, DistRelation catalog)
+{
+	if (!OidIsValid(relid) || catalog == PG_DIST_LOCAL_GROUP)
+		local_group = GROUP_UNKNOWN;
+
+	if (!OidIsValid(relid) || catalog == PG_DIST_NODE || catalog == PG_DIST_LOCAL_GROUP)
+	{
+		nodes_stale = true;
+		if (nodes != NULL)
+		{
+			nodes->next_dead = dead_nodes;
+			dead_nodes = nodes;
+			nodes = NULL;
+		}
+	}
+}
+
+void
+node_cache_transaction_ended(void)
+{
+	while (dead_nodes != NULL)
+	{
+		NodeSet    *next = dead_nodes->next_dead;
+
+		MemoryContextDelete(dead_nodes->context);
+		dead_nodes = next;
+	}
+}
+
+void
+node_init(void)
+{
+	/* the metadata cache's callbacks serve the node cache too */
+}
+
+int32
+metadata_local_group(void)
+{
+	Relation	relation;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	int32		group = 0;
+
+	if (local_group != GROUP_UNKNOWN)
+		return local_group;
+	if (!metadata_available())
+		return 0;
+
+	relation = table_open(dist_relid(PG_DIST_LOCAL_GROUP), AccessShareLock);
+	local_group = 0;			/* an invalidation from here on resets it */
+	scan = systable_beginscan(relation, InvalidOid, false, NULL, 0, NULL);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		bool		isnull;
+
+		group = DatumGetInt32(heap_getattr(tuple, 1, RelationGetDescr(relation), &isnull));
+	}
+	systable_endscan(scan);
+	table_close(relation, AccessShareLock);
+
+	if (local_group != GROUP_UNKNOWN)
+		local_group = group;
+	return group;
+}
+
+static int
+compare_nodes(const ListCell *a, const ListCell *b)
+{
+	const ClusterNode *left = lfirst(a);
+	const ClusterNode *right = lfirst(b);
+
+	if (left->groupid != right->groupid)
+		return left->groupid < right->groupid ? -1 : 1;
+	return left->nodeid < right->nodeid ? -1 : left->nodeid > right->nodeid;
+}
+
+/* A row of pg_dist_node in CurrentMemoryContext. */
+static ClusterNode *
+read_node(HeapTuple tuple, TupleDesc desc, Oid primary_role)
+{
+	ClusterNode *node = palloc0(sizeof(ClusterNode));
+	Datum		values[Natts_node];
+	bool		nulls[Natts_node];
+
+	heap_deform_tuple(tuple, desc, values, nulls);
+	node->nodeid = DatumGetInt32(values[Anum_node_nodeid - 1]);
+	node->groupid = DatumGetInt32(values[Anum_node_groupid - 1]);
+	node->host = TextDatumGetCString(values[Anum_node_nodename - 1]);
+	node->port = DatumGetInt32(values[Anum_node_nodeport - 1]);
+	node->is_active = DatumGetBool(values[Anum_node_isactive - 1]);
+	node->has_metadata = DatumGetBool(values[Anum_node_hasmetadata - 1]);
+	node->should_have_shards = DatumGetBool(values[Anum_node_shouldhaveshards - 1]);
+	node->is_primary = DatumGetObjectId(values[Anum_node_noderole - 1]) == primary_role;
+	return node;
+}
+
+/* Oid of noderole's value 'primary'. */
+static Oid
+primary_role(void)
+{
+	Oid			type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
+									   CStringGetDatum("noderole"), ObjectIdGetDatum(PG_CATALOG_NAMESPACE));
+
+	return GetSysCacheOid2(ENUMTYPOIDNAME, Anum_pg_enum_oid, ObjectIdGetDatum(type), CStringGetDatum("primary"));
+}
+
+/* Reads pg_dist_node. */
+static NodeSet *
+load_nodes(void)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "citus nodes", ALLOCSET_SMALL_SIZES);
+	int32		own_group = metadata_local_group();
+	Oid			primary = primary_role();
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+	NodeSet    *set = palloc0(sizeof(NodeSet));
+	Relation	relation;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	ListCell   *lc;
+
+	relation = table_open(dist_relid(PG_DIST_NODE), AccessShareLock);
+	scan = systable_beginscan(relation, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		set->all = lappend(set->all, read_node(tuple, RelationGetDescr(relation), primary));
+	systable_endscan(scan);
+	table_close(relation, AccessShareLock);
+
+	list_sort(set->all, compare_nodes);
+	foreach(lc, set->all)
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (!node->is_primary || !node->is_active)
+			continue;
+		set->active = lappend(set->active, node);
+		if (node->groupid != own_group)
+			set->remote = lappend(set->remote, node);
+	}
+	MemoryContextSwitchTo(old_context);
+	set->context = context;
+	return set;
+}
+
+/* The present set of nodes; NULL without the extension. */
+static NodeSet *
+current_nodes(void)
+{
+	NodeSet    *set;
+
+	if (nodes != NULL && IsTransactionState())
+		return nodes;
+	if (!metadata_available())
+		return NULL;
+
+	nodes_stale = false;
+	set = load_nodes();
+	if (CacheMemoryContext == NULL)
+		CreateCacheMemoryContext();
+	MemoryContextSetParent(set->context, CacheMemoryContext);
+	if (nodes_stale)
+	{
+		/* good for this caller only */
+		set->next_dead = dead_nodes;
+		dead_nodes = set;
+	}
+	else
+		nodes = set;
+	return set;
+}
+
+List *
+node_all(void)
+{
+	NodeSet    *set = current_nodes();
+
+	return set == NULL ? NIL : set->all;
+}
+
+List *
+node_active_primaries(void)
+{
+	NodeSet    *set = current_nodes();
+
+	return set == NULL ? NIL : set->active;
+}
+
+List *
+node_active_primaries_remote(void)
+{
+	NodeSet    *set = current_nodes();
+
+	return set == NULL ? NIL : set->remote;
+}
+
+const ClusterNode *
+node_of_group(int32 groupid)
+{
+	ListCell   *lc;
+
+	foreach(lc, node_active_primaries())
+	{
+		const ClusterNode *node = lfirst(lc);
+
+		if (node->groupid == groupid)
+			return node;
+	}
+
+	foreach(lc, node_all())
+	{
+		const ClusterNode *node = lfirst(lc);
+
+		if (node->groupid == groupid && node->is_primary)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_OBJECT),
+					 errmsg("node %s:%d is not active", node->host, node->port),
+					 errhint("Activate it with citus_activate_node.")));
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("no node has group %d", groupid)));
+}
+
+void
+node_lock_set(void)
+{
+	LockRelationOid(dist_relid(PG_DIST_NODE), RowShareLock);
+}
+
+void
+node_invalidate(void)
+{
+	CacheInvalidateRelcacheByRelid(dist_relid(PG_DIST_NODE));
+}
+
+/*
+ * Adds this server to the empty pg_dist_node as the coordinator.  Any user's
+ * first distributed table does that, so permissions are not asked for.
+ */
+static void
+register_local_server(void)
+{
+	Datum		values[Natts_node];
+	bool		nulls[Natts_node] = {false};
+	NameData	cluster;
+	Relation	relation;
+	HeapTuple	tuple;
+
+	/* one of two that get here at once waits, and then finds the other's row */
+	relation = table_open(dist_relid(PG_DIST_NODE), ExclusiveLock);
+	if (node_all() == NIL)
+	{
+		namestrcpy(&cluster, DEFAULT_CLUSTER);
+		values[Anum_node_nodeid - 1] = Int32GetDatum((int32) dist_next_id(PG_DIST_NODEID_SEQ));
+		values[Anum_node_groupid - 1] = Int32GetDatum(metadata_local_group());
+		values[Anum_node_nodename - 1] = CStringGetTextDatum("localhost");
+		values[Anum_node_nodeport - 1] = Int32GetDatum(PostPortNumber);
+		values[Anum_node_noderack - 1] = CStringGetTextDatum("default");
+		values[Anum_node_hasmetadata - 1] = BoolGetDatum(true);
+		values[Anum_node_isactive - 1] = BoolGetDatum(true);
+		values[Anum_node_noderole - 1] = ObjectIdGetDatum(primary_role());
+		values[Anum_node_nodecluster - 1] = NameGetDatum(&cluster);
+		values[Anum_node_metadatasynced - 1] = BoolGetDatum(true);
+		values[Anum_node_shouldhaveshards - 1] = BoolGetDatum(true);
+		values[Anum_node_nodeisclone - 1] = BoolGetDatum(false);
+		values[Anum_node_nodeprimarynodeid - 1] = Int32GetDatum(0);
+
+		tuple = heap_form_tuple(RelationGetDescr(relation), values, nulls);
+		CatalogTupleInsert(relation, tuple);
+		heap_freetuple(tuple);
+		node_invalidate();
+		CommandCounterIncrement();
+	}
+	table_close(relation, NoLock);
+}
+
+List *
+node_shard_targets(void)
+{
+	List	   *targets = NIL;
+	ClusterNode *local = NULL;
+	ListCell   *lc;
+
+	if (node_all() == NIL)
+		register_local_server();
+
+	foreach(lc, node_active_primaries())
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (node->should_have_shards)
+			targets = lappend(targets, node);
+		if (node->groupid == metadata_local_group())
+			local = node;
+	}
+	if (targets == NIL && local != NULL)
+		targets = list_make1(local);
+	if (targets == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("no node can hold shards"),
+				 errhint("Add nodes with citus_add_node, or set shouldhaveshards with citus_set_node_property.")));
+	return targets;
+}

@@ -1,0 +1,19 @@
+/*-------------------------------------------------------------------------
+ *
+ * node_cache.h
+ *	  What the metadata cache's callbacks tell the node cache.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_CATALOG_NODE_CACHE_H
+#define CITUS_CATALOG_NODE_CACHE_H
+
+#include "catalog/relations.h"
+
+/* A relation was invalidated (InvalidOid: any may be); catalog says which of ours it is.  Raises no error. */
+extern void node_cache_invalidated(Oid relid, DistRelation catalog);
+
+/* Frees lists that were invalidated in the transaction. */
+extern void node_cache_transaction_ended(void);
+
+#endif							/* CITUS_CATALOG_NODE_CACHE_H */

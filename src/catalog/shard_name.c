@@ -1,0 +1,84 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard_name.c
+ *	  Names of shards' relations.
+ *
+ * A shard, its indexes and its constraints are called after those of the
+ * table, with the shard's id behind.  A name that gets too long is cut, and
+ * a hash of the whole put in, so that two long names that begin alike stay
+ * apart.  Nodes derive the names each for itself: the rule must never depend
+ * on anything but the name, the id and the database's encoding.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "common/hashfn.h"
+#include "fmgr.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "catalog/metadata.h"
+
+PG_FUNCTION_INFO_V1(shard_name);
+
+char *
+shard_relation_name(const char *name, int64 shardid)
+{
+	char		suffix[32];
+	int			name_length = strlen(name);
+	int			suffix_length;
+	uint32		hash;
+
+	suffix_length = snprintf(suffix, sizeof(suffix), "_" INT64_FORMAT, shardid);
+	if (name_length + suffix_length < NAMEDATALEN)
+		return psprintf("%s%s", name, suffix);
+
+	hash = DatumGetUInt32(hash_any((const unsigned char *) name, name_length));
+	suffix_length = snprintf(suffix, sizeof(suffix), "_%08x_" INT64_FORMAT, hash, shardid);
+	name_length = pg_mbcliplen(name, name_length, NAMEDATALEN - 1 - suffix_length);
+	return psprintf("%.*s%s", name_length, name, suffix);
+}
+
+Oid
+shard_local_relid(Oid relid, int64 shardid)
+{
+	Oid			schema = get_namespace_oid(SHARD_SCHEMA, true);
+	char	   *name = get_rel_name(relid);
+	char	   *shard;
+	Oid			result;
+
+	if (name == NULL || !OidIsValid(schema))
+		return InvalidOid;
+
+	shard = shard_relation_name(name, shardid);
+	result = get_relname_relid(shard, schema);
+	pfree(shard);
+	pfree(name);
+	return result;
+}
+
+/*
+ * shard_name(object_name regclass, shard_id bigint, skip_qualify_public bool)
+ *
+ * The qualified name of a shard.  Shards have a schema of their own, so there
+ * is never a "public" to leave out.  NULL if there is no such relation.
+ */
+Datum
+shard_name(PG_FUNCTION_ARGS)
+{
+	char	   *name = get_rel_name(PG_GETARG_OID(0));
+	int64		shardid = PG_GETARG_INT64(1);
+
+	if (shardid <= 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("shard id must be greater than zero")));
+	if (name == NULL)
+		PG_RETURN_NULL();
+
+	PG_RETURN_TEXT_P(cstring_to_text(quote_qualified_identifier(SHARD_SCHEMA,
+																shard_relation_name(name, shardid))));
+}
