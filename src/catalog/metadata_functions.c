@@ -24,19 +24,20 @@
 #include "utils/rel.h"
 
 #include "compat/acl.h"
+#include "compat/sql_function.h"
 #include "catalog/metadata_load.h"
 #include "catalog/metadata_rows.h"
 #include "catalog/relations.h"
 
-PG_FUNCTION_INFO_V1(citus_internal_add_colocation_metadata);
-PG_FUNCTION_INFO_V1(citus_internal_add_partition_metadata);
-PG_FUNCTION_INFO_V1(citus_internal_add_shard_metadata);
-PG_FUNCTION_INFO_V1(citus_internal_add_placement_metadata);
-PG_FUNCTION_INFO_V1(citus_internal_delete_table_metadata);
-PG_FUNCTION_INFO_V1(citus_internal_update_table_colocation);
-PG_FUNCTION_INFO_V1(citus_internal_invalidate_metadata);
-PG_FUNCTION_INFO_V1(column_to_column_name);
-PG_FUNCTION_INFO_V1(column_name_to_column);
+SQL_FUNCTION(citus_internal_add_colocation_metadata);
+SQL_FUNCTION(citus_internal_add_partition_metadata);
+SQL_FUNCTION(citus_internal_add_shard_metadata);
+SQL_FUNCTION(citus_internal_add_placement_metadata);
+SQL_FUNCTION(citus_internal_delete_table_metadata);
+SQL_FUNCTION(citus_internal_update_table_colocation);
+SQL_FUNCTION(citus_internal_invalidate_metadata);
+SQL_FUNCTION(column_to_column_name);
+SQL_FUNCTION(column_name_to_column);
 
 /* Errors unless the current user owns the table. */
 static void

@@ -20,9 +20,10 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "compat/sql_function.h"
 #include "catalog/metadata.h"
 
-PG_FUNCTION_INFO_V1(shard_name);
+SQL_FUNCTION(shard_name);
 
 char *
 shard_relation_name(const char *name, int64 shardid)
