@@ -59,14 +59,14 @@ def run_case(name, sides, effort, results, failed):
     try:
         for result in cases.CASES[name][0](sides, effort, say):
             results.append(result)
-            say(line(result, sides))
+            for side in sides[1:]:
+                say(line(result, sides[0].name, side.name))
     except Exception as error:  # pylint: disable=broad-except
         failed.append((name, str(error).strip()))
         say(f"  failed: {failed[-1][1]}")
 
 
-def line(result, sides):
-    plain, ours = sides[0].name, sides[1].name
+def line(result, plain, ours):
     ratio = spread(result.ratios(ours))
     cpu = spread(result.ratios(ours, "server_cpu"))
     return (f"  {result.config:<48} {statistics.median(result.rates(plain)):>9,.0f} "
