@@ -1,0 +1,1 @@
+"""The oracle: the same SQL on a plain server and on a cluster, compared."""

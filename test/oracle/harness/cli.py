@@ -1,0 +1,196 @@
+"""The command line of test/oracle/run."""
+
+import argparse
+import glob
+import os
+import sys
+import time
+
+from pomelo_cluster import Cluster, ClusterError, find_free_ports
+
+from .runner import Run, Servers, run_script, runs_here
+from .script import ScriptError, load
+
+HERE = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
+SCRIPTS = os.path.join(HERE, "scripts")
+BASE_PORT = 20600
+FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
+        "max_wal_size": "2GB", "checkpoint_timeout": "1h"}
+
+# What `make check-oracle` runs: every initiator and protocol, then each rung switched off.
+RUNGS = ["citus.enable_fast_path_router_planner", "citus.enable_router_execution"]
+RUNS = [
+    Run("coordinator", "simple"),
+    Run("worker", "simple"),
+    Run("coordinator", "prepared"),
+    Run("worker", "prepared"),
+    Run("coordinator", "simple", {rung: "off" for rung in RUNGS}),
+]
+
+
+def main(argv=None):
+    """Runs the scripts; returns the exit status."""
+    args = parser().parse_args(argv)
+    try:
+        scripts = [load(path) for path in find_scripts(args.scripts)]
+    except (ScriptError, OSError) as error:
+        print(f"oracle: {error}", file=sys.stderr)
+        return 2
+    if args.count:
+        return count(scripts)
+    runs = choose_runs(args)
+    try:
+        with_servers = given_servers if args.node else own_servers
+        return with_servers(args, lambda servers: run_all(scripts, runs, servers, args))
+    except ClusterError as error:
+        print(f"oracle: {error}", file=sys.stderr)
+        return 2
+
+
+def parser():
+    top = argparse.ArgumentParser(
+        prog="test/oracle/run",
+        description="Runs SQL scripts on a plain server and on a cluster, and compares.")
+    top.add_argument("scripts", nargs="*", metavar="SCRIPT",
+                     help="a script's name or path (all of test/oracle/scripts)")
+    top.add_argument("--initiator", choices=["coordinator", "worker"], action="append")
+    top.add_argument("--protocol", choices=["simple", "prepared"], action="append")
+    top.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE",
+                     help="a setting for the queries of each run; may be repeated")
+    top.add_argument("--vary", action="append", default=[], metavar="K=V[,K=V...]",
+                     help="one more run with these settings; may be repeated")
+    top.add_argument("--max-failures", type=int, default=20, metavar="N",
+                     help="show N mismatches in detail (%(default)s; 0: all)")
+    top.add_argument("--messages", action="store_true",
+                     help="also show errors of the same class with another wording")
+    top.add_argument("--errors", action="store_true",
+                     help="also list the statements that fail on both sides, as they should")
+    top.add_argument("--limit", type=int, default=60, metavar="SECONDS",
+                     help="cancel a statement after that long (%(default)s)")
+    top.add_argument("--count", action="store_true", help="only count the statements")
+    top.add_argument("--keep", action="store_true", help="leave the servers running")
+    top.add_argument("--plain", metavar="DSN", help="use this plain server")
+    top.add_argument("--node", action="append", metavar="DSN",
+                     help="use this cluster: the coordinator, then a worker")
+    top.add_argument("--base-port", type=int, default=BASE_PORT)
+    return top
+
+
+def find_scripts(names):
+    if not names:
+        return sorted(glob.glob(os.path.join(SCRIPTS, "*.sql")))
+    found = []
+    for name in names:
+        path = name if os.path.exists(name) else os.path.join(
+            SCRIPTS, os.path.basename(name).removesuffix(".sql") + ".sql")
+        found.append(path)
+    return found
+
+
+def choose_runs(args):
+    """The runs that the options ask for; without options, the default list."""
+    settings = dict(pair.split("=", 1) for pair in args.settings)
+    if not (args.initiator or args.protocol or settings or args.vary):
+        return RUNS
+    runs = [Run(i, p, dict(settings)) for p in args.protocol or ["simple"]
+            for i in args.initiator or ["coordinator"]]
+    for text in args.vary:
+        more = dict(pair.split("=", 1) for pair in text.split(","))
+        runs += [Run(r.initiator, r.protocol, {**settings, **more}) for r in runs[:1]]
+    return runs
+
+
+def count(scripts):
+    total = 0
+    for script in scripts:
+        total += len(script.queries)
+        print(f"{len(script.queries):5} {script.name}")
+    print(f"{total:5} statements after their setups")
+    return 0
+
+
+def given_servers(args, action):
+    return action(Servers(args.plain or args.node[0], args.node))
+
+
+def own_servers(args, action):
+    """Starts a plain server and a cluster for the duration of the action."""
+    base = find_free_ports(4, args.base_port)
+    suffix = f"oracle-{os.getpid()}"
+    plain = cluster = None
+    try:
+        plain = Cluster.up(f"{suffix}-plain", 0, base, FAST, "plain")
+        cluster = Cluster.up(suffix, 2, base + 1, FAST)
+        servers = Servers(plain.nodes[0].dsn, [node.dsn for node in cluster.nodes])
+        status = action(servers)
+        if status != 0:
+            show_crashes(cluster)
+        return status
+    finally:
+        if args.keep:
+            print(f"oracle: clusters {suffix}-plain and {suffix} are left running")
+        else:
+            for name in (suffix, f"{suffix}-plain"):
+                found = Cluster.find(name)
+                if found is not None:
+                    found.destroy()
+
+
+def show_crashes(cluster):
+    """Says which servers crashed: their logs vanish with them."""
+    for node in cluster.nodes:
+        for line in node.log_since(0).splitlines():
+            if "was terminated by signal" in line or "PANIC" in line or "TRAP:" in line:
+                print(f"{node.name}: {line}")
+
+
+def run_all(scripts, runs, servers, args):
+    """All scripts in all runs, with a report; returns the exit status."""
+    passed, failures, messages = 0, [], []
+    for run in runs:
+        started = time.monotonic()
+        bad = good = 0
+        for script in scripts:
+            if not runs_here(script, run):
+                continue
+            result = run_script(script, run, servers, args.limit)
+            good += result.passed
+            bad += len(result.failures)
+            report(result, failures, args)
+            if args.errors:
+                list_errors(result)
+            failures += result.failures
+            messages += result.messages
+        passed += good
+        print(f"{str(run):60} {good} passed, {bad} failed, "
+              f"{time.monotonic() - started:.1f} s", flush=True)
+    if args.messages:
+        for failure in messages:
+            print("\n".join(failure.show(alone(failure))))
+    elif messages:
+        print(f"{len(messages)} errors agree in class but not in wording (--messages)")
+    print(f"{passed} passed, {len(failures)} failed")
+    return 1 if failures or not passed else 0
+
+
+def report(result, before, args):
+    """Prints the mismatches of one script, in detail for the first ones only."""
+    if result.failures:
+        print(f"{result.script.name} ({result.run}): {result.passed} passed, "
+              f"{len(result.failures)} failed")
+    for number, failure in enumerate(result.failures, len(before)):
+        if args.max_failures == 0 or number < args.max_failures:
+            print("\n".join(failure.show(alone(failure))))
+        else:
+            print(f"{failure.statement.place}: {failure.reason}")
+    sys.stdout.flush()
+
+
+def list_errors(result):
+    for error in result.errors:
+        print(f"{error.statement.place}: {error.plain[0]}")
+
+
+def alone(failure):
+    name = os.path.splitext(os.path.basename(failure.statement.script))[0]
+    return f"test/oracle/run {failure.run.options()} {name}"

@@ -1,0 +1,232 @@
+"""Runs scripts on both sides, statement by statement."""
+
+import time
+from dataclasses import dataclass, field
+
+from .compare import describe, difference, shorten
+from .script import plain_name
+from .session import Session
+
+# Both protocols' plans are seen: five custom ones, then the generic one.
+PREPARED_ROUNDS = 7
+PREPARED_REPEATS = 2
+
+
+@dataclass
+class Run:
+    """One way to run all scripts."""
+    initiator: str = "coordinator"      # or worker
+    protocol: str = "simple"            # or prepared
+    settings: dict = field(default_factory=dict)
+
+    def __str__(self):
+        settings = "".join(f" {k}={v}" for k, v in self.settings.items())
+        return f"{self.initiator} {self.protocol}{settings}"
+
+    def options(self):
+        """The command-line options that ask for this run."""
+        settings = "".join(f" --set {k}={v}" for k, v in self.settings.items())
+        return f"--initiator {self.initiator} --protocol {self.protocol}{settings}"
+
+
+@dataclass
+class Servers:
+    """Where both sides are."""
+    plain: str
+    nodes: list             # the coordinator, then the workers
+    shard_count: int = 8
+
+    def initiator(self, name):
+        return self.nodes[0] if name == "coordinator" else self.nodes[-1]
+
+
+@dataclass
+class Failure:
+    statement: object
+    run: Run
+    reason: str
+    plain: list
+    cluster: list
+
+    def show(self, alone):
+        """The report of one mismatch, as lines."""
+        yield f"{self.statement.place}: {self.reason} ({self.run})"
+        yield "    " + shorten(" ".join(self.statement.text.split()))
+        for side, lines in (("plain", self.plain), ("cluster", self.cluster)):
+            for i, line in enumerate(lines):
+                yield f"  {side + ':' if i == 0 else '':9}{line}"
+        yield f"  alone:   {alone}"
+
+
+@dataclass
+class Result:
+    """What came of one script in one run."""
+    script: object
+    run: Run
+    passed: int = 0
+    seconds: float = 0.0
+    failures: list = field(default_factory=list)
+    messages: list = field(default_factory=list)    # same SQLSTATE, other wording
+    errors: list = field(default_factory=list)      # both sides failed alike
+
+
+class ScriptRun:
+    """The state of one script in one run."""
+
+    def __init__(self, script, run, servers, limit):
+        self.script, self.run, self.servers, self.limit = script, run, servers, limit
+        self.result = Result(script, run)
+        self.saved = {}
+        self.sessions = []
+        self.locals = script.local_tables()
+
+    def execute(self):
+        """Runs the whole script; returns the Result."""
+        started = time.monotonic()
+        try:
+            self._prepare()
+            queries = False
+            for statement in self.script.statements:
+                if not statement.setup and not queries:
+                    self._open_query_sessions()
+                    queries = True
+                self._statement(statement)
+        finally:
+            self._clean_up()
+        self.result.seconds = time.monotonic() - started
+        return self.result
+
+    # -- before and after
+
+    def _session(self, dsn, begin=()):
+        session = Session(dsn, begin, self.limit)
+        self.sessions.append(session)
+        return session
+
+    def _base_settings(self):
+        return ["SET client_min_messages = warning", "SET TimeZone = 'UTC'",
+                f"SET search_path = {self.script.schema}, public"]
+
+    def _cluster_settings(self):
+        return [f"SET {key} = {quote(value)}" for key, value in self.run.settings.items()]
+
+    def _prepare(self):
+        make = [f"DROP SCHEMA IF EXISTS {self.script.schema} CASCADE",
+                f"CREATE SCHEMA {self.script.schema}"]
+        base = self._base_settings()
+        count = f"SET citus.shard_count = {self.servers.shard_count}"
+        self.plain = self._session(self.servers.plain, base)
+        self.cluster = self._session(self.servers.nodes[0], base + [count])
+        for session in (self.plain, self.cluster):
+            for text in make:
+                answer = session.execute(text)
+                if answer.kind != "command":
+                    raise RuntimeError(f"{text}: {answer.message}")
+        self.local = self.cluster
+        if self.run.initiator != "coordinator":
+            self.local = self._session(self.servers.initiator(self.run.initiator), base)
+            if self.locals:
+                self.local.execute(f"CREATE SCHEMA IF NOT EXISTS {self.script.schema}")
+
+    def _open_query_sessions(self):
+        for session in (self.plain, self.cluster, self.local):
+            session.close()
+        begin = self._base_settings()
+        shared = [f"SET {key} = {quote(value)}" for key, value in self.run.settings.items()
+                  if not key.startswith("citus.")]
+        self.plain = self._session(self.servers.plain, begin + shared)
+        node = self.servers.initiator(self.run.initiator)
+        count = f"SET citus.shard_count = {self.servers.shard_count}"
+        self.cluster = self._session(node, begin + [count] + self._cluster_settings())
+
+    def _clean_up(self):
+        for session in self.sessions:
+            session.close()
+        drop = f"DROP SCHEMA IF EXISTS {self.script.schema} CASCADE"
+        begin = ["SET client_min_messages = warning"]
+        nodes = [self.servers.initiator(self.run.initiator)] if self.locals else []
+        # A worker's own local tables are unknown to the coordinator.
+        for dsn in [self.servers.plain, self.servers.nodes[0]] + nodes:
+            session = Session(dsn, begin, self.limit)
+            if dsn in nodes:
+                for table in self.locals:
+                    session.execute(f'DROP TABLE IF EXISTS {self.script.schema}."{table}" CASCADE')
+            else:
+                session.execute(drop)
+            session.close()
+
+    # -- one statement
+
+    def _statement(self, statement):
+        target = self.cluster
+        if statement.setup and self.locals & statement.words:
+            target = self.local
+        for params in self._executions(statement):
+            if not self._once(statement, target, params):
+                return
+        self.result.passed += 1
+
+    def _executions(self, statement):
+        """The parameters of each execution."""
+        protocol = self._protocol(statement)
+        if not statement.params:
+            repeat = protocol == "prepared" and statement.reads
+            return [None] * (PREPARED_REPEATS if repeat else 1)
+        if protocol == "simple" or not statement.reads:
+            return statement.params
+        rounds = max(PREPARED_ROUNDS, len(statement.params))
+        return [statement.params[i % len(statement.params)] for i in range(rounds)]
+
+    def _protocol(self, statement):
+        return "simple" if statement.setup else self.run.protocol
+
+    def _once(self, statement, target, params):
+        """One execution on both sides; returns whether they agree."""
+        protocol = self._protocol(statement)
+        data = self.saved.get(statement.feed) if statement.feed else statement.data
+        plain = self.plain.execute(statement.text, protocol, params, data)
+        cluster = target.execute(statement.text, protocol, params, data)
+        if statement.save:
+            self.saved[statement.save] = plain.raw
+        reason = difference(plain, cluster, statement)
+        if reason is None and statement.creates:
+            reason, cluster = self._distribute(statement, target, cluster)
+        if reason is not None:
+            if params is not None:
+                reason += f", parameters {params}"
+            self.result.failures.append(Failure(
+                statement, self.run, reason, describe(plain, cluster), describe(cluster, plain)))
+            return False
+        if plain.kind == "error" and not statement.refused:
+            agreed = Failure(statement, self.run, "both fail", describe(plain), describe(cluster))
+            self.result.errors.append(agreed)
+            if plain.message != cluster.message:
+                self.result.messages.append(agreed)
+        return True
+
+    def _distribute(self, statement, target, answer):
+        """Distributes the table that was just created; (reason, answer) as for a statement."""
+        placement = self.script.placements.get(statement.creates)
+        if placement is None or answer.kind == "error":
+            return None, answer
+        done = target.execute(placement.command())
+        if done.kind == "rows":
+            return None, answer
+        return placement.command(), done
+
+
+def quote(value):
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def run_script(script, run, servers, limit=60):
+    """Runs one script one way; returns its Result."""
+    return ScriptRun(script, run, servers, limit).execute()
+
+
+def runs_here(script, run):
+    """Whether a script may run from that initiator."""
+    return run.initiator in script.initiators
+
+
+__all__ = ["Run", "Servers", "Result", "run_script", "runs_here", "plain_name"]

@@ -1,0 +1,216 @@
+"""A script: its statements, the markers in its comments, how its tables are distributed.
+
+Markers are comment lines:
+
+    -- distribute: t(col), u(col) with t, r reference, s single, l local
+    -- initiators: coordinator      nodes that may run the queries (default: any)
+    -- setup ends                   what follows runs on the chosen node
+  and in front of one statement:
+    -- ordered / -- unordered       compare rows in order, or as a multiset
+    -- params: 1, 'two', NULL       one line an execution
+    -- cluster fails: 0A000         the cluster refuses this, by design
+    -- save: name / -- feed: name   keep COPY's output / use it as COPY's input
+"""
+
+import os
+import re
+from dataclasses import dataclass, field
+
+from .lexer import ScriptError, split
+
+NAME = r'(?:"(?:[^"]|"")+"|[A-Za-z_][A-Za-z0-9_$]*)'
+CREATE_TABLE = re.compile(
+    rf"CREATE\s+(?:UNLOGGED\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?({NAME}(?:\.{NAME})?)",
+    re.IGNORECASE)
+SPEC = re.compile(
+    rf"({NAME})\s*(?:\(\s*({NAME})\s*\)|(reference|single|local))"
+    rf"((?:\s+with\s+{NAME})?)((?:\s+shards\s+\d+)?)$", re.IGNORECASE)
+READS = {"select", "values", "table"}
+WRITES = {"insert", "update", "delete", "merge"}
+# Rows of these come in the order that the cursor gives them.
+CURSOR_READS = {"fetch"}
+STATEMENT_MARKERS = {"ordered", "unordered"}
+VALUE_MARKERS = ("params:", "cluster fails:", "save:", "feed:")
+SCRIPT_MARKERS = ("distribute:", "initiators:", "setup ends")
+
+
+@dataclass
+class Placement:
+    """How one table is distributed."""
+    table: str              # as SQL writes it
+    kind: str               # hash, single, reference
+    column: str = None      # as SQL writes it
+    colocate_with: str = None
+    shards: int = None
+
+    def command(self):
+        """The statement that distributes the table."""
+        table = literal(self.table)
+        if self.kind == "reference":
+            return f"SELECT create_reference_table({table})"
+        options = ""
+        if self.colocate_with:
+            options += f", colocate_with => {literal(self.colocate_with)}"
+        if self.shards:
+            options += f", shard_count => {self.shards}"
+        column = "NULL" if self.kind == "single" else literal(plain_name(self.column))
+        return f"SELECT create_distributed_table({table}, {column}{options})"
+
+
+@dataclass
+class Statement:
+    """One statement, with what its markers say."""
+    script: str
+    line: int
+    text: str
+    setup: bool
+    reads: bool                     # may be executed again without changing anything
+    ordered: bool
+    params: list = field(default_factory=list)
+    refused: str = None             # SQLSTATE that the cluster answers by design
+    save: str = None
+    feed: str = None
+    data: str = None                # for COPY FROM STDIN
+    creates: str = None             # the table that a CREATE TABLE makes
+    words: frozenset = frozenset()
+
+    @property
+    def place(self):
+        return f"{self.script}:{self.line}"
+
+
+@dataclass
+class Script:
+    path: str
+    name: str
+    placements: dict
+    initiators: list
+    statements: list
+
+    @property
+    def schema(self):
+        return "o_" + re.sub(r"\W", "_", self.name)
+
+    def local_tables(self):
+        """Tables of the setup that no marker distributes."""
+        made = {s.creates for s in self.statements if s.creates and s.setup}
+        return {plain_name(t) for t in made if t not in self.placements}
+
+    @property
+    def queries(self):
+        return [s for s in self.statements if not s.setup]
+
+
+def literal(text):
+    return "'" + text.replace("'", "''") + "'"
+
+
+def plain_name(name):
+    """A column's name without quotes."""
+    if name.startswith('"'):
+        return name[1:-1].replace('""', '"')
+    return name.lower()
+
+
+def load(path):
+    """Reads a script; raises ScriptError with the place when it is malformed."""
+    with open(path, encoding="utf-8") as file:
+        raw, rest = split(path, file.read())
+    shown = os.path.relpath(path)
+    placements, initiators, statements = {}, ["coordinator", "worker"], []
+    setup = any(text == "setup ends" for s in raw for _, text in s.comments)
+    prepared_order = {}
+    for one in raw:
+        markers = {}
+        for line, text in one.comments:
+            if text.startswith("distribute:"):
+                read_placements(text.partition(":")[2], placements, f"{shown}:{line}")
+            elif text.startswith("initiators:"):
+                initiators = [w.strip() for w in text.partition(":")[2].split(",")]
+            elif text == "setup ends":
+                setup = False
+            else:
+                read_marker(text, markers)
+        statements.append(make_statement(shown, one, markers, setup, prepared_order))
+    if any(text.startswith(SCRIPT_MARKERS) for _, text in rest):
+        raise ScriptError(f"{shown}: a marker after the last statement")
+    name = os.path.splitext(os.path.basename(path))[0]
+    return Script(path, name, placements, initiators, statements)
+
+
+def read_marker(text, markers):
+    if text in STATEMENT_MARKERS:
+        markers[text] = True
+    for key in VALUE_MARKERS:
+        if text.startswith(key):
+            markers.setdefault(key, []).append(text[len(key):].strip())
+
+
+def read_placements(text, placements, place):
+    for part in re.split(r",(?![^(]*\))", text):
+        if not part.strip():
+            continue
+        match = SPEC.match(part.strip())
+        if not match:
+            raise ScriptError(f'{place}: can\'t read "{part.strip()}"')
+        table, column, kind, colocation, shards = match.groups()
+        if kind and kind.lower() == "local":
+            continue
+        placements[table] = Placement(
+            table, kind.lower() if kind else "hash", column,
+            colocation.split(None, 1)[1].strip() if colocation else None,
+            int(shards.split()[1]) if shards else None)
+
+
+def make_statement(shown, one, markers, setup, prepared_order):
+    words = [t.text.lower() for t in one.tokens if t.kind == "word"]
+    first = words[0] if words else ""
+    writes = bool(WRITES & set(words))
+    reads = (first in READS or (first == "with" and not writes)) and "into" not in words
+    ordered = has_order(one.tokens)
+    if first in ("insert", "update", "delete", "merge") or (first == "with" and writes):
+        ordered = ordered and not {"insert", "update", "delete", "merge"} & {
+            t.text.lower() for t in one.tokens if t.depth == 0}
+    if first == "prepare":
+        prepared_order[words[1]] = ordered
+    if first == "execute":
+        ordered = prepared_order.get(words[1], False)
+    ordered = ordered or first in CURSOR_READS or first in ("explain", "show")
+    if "ordered" in markers:
+        ordered = True
+    if "unordered" in markers:
+        ordered = False
+    created = CREATE_TABLE.match(one.text)
+    return Statement(
+        shown, one.line, one.text, setup, reads, ordered,
+        params=[read_params(p) for p in markers.get("params:", [])],
+        refused=first_of(markers, "cluster fails:"), save=first_of(markers, "save:"),
+        feed=first_of(markers, "feed:"), data=one.data,
+        creates=created.group(1) if created else None,
+        words=frozenset(plain_name(t.text) for t in one.tokens if t.kind in ("word", "ident")))
+
+
+def first_of(markers, key):
+    return markers[key][0] if key in markers else None
+
+
+def has_order(tokens):
+    """True when ORDER BY stands outside all parentheses."""
+    top = [t.text.lower() for t in tokens if t.depth == 0]
+    return any(a == "order" and b == "by" for a, b in zip(top, top[1:]))
+
+
+def read_params(text):
+    """Values of a params line: 'quoted' with doubled quotes, bare words, NULL."""
+    values = []
+    for match in re.finditer(r"\s*(?:'((?:[^']|'')*)'|([^,]*?))\s*(?:,|$)", text):
+        if match.end() == match.start():
+            break
+        quoted, bare = match.groups()
+        if quoted is not None:
+            values.append(quoted.replace("''", "'"))
+        else:
+            values.append(None if bare.upper() == "NULL" else bare)
+        if match.end() == len(text) and not text.endswith(","):
+            break
+    return values
