@@ -15,7 +15,7 @@
 
 PG_MODULE_MAGIC;
 
-void		_PG_init(void);
+extern PGDLLEXPORT void _PG_init(void);
 
 /*
  * Refuses to load other than by shared_preload_libraries: shared memory,
