@@ -1,0 +1,115 @@
+"""Checks of one C file each."""
+
+import re
+
+from .tree import Problem
+
+# A file includes headers of its own folder and of folders before it.
+FOLDER_ORDER = ("compat", "lib", "catalog", "cluster", "sharding", "remote", "txn", "resolve",
+                "planner", "executor", "copy", "ddl", "rebalance", "daemon", "monitor")
+
+MAX_FUNCTION_LINES = 100
+
+
+def banner(file):
+    """The file opens with its name and its purpose."""
+    lines = file.lines[:6]
+    if not lines[0].startswith("/*---") or file.name not in "".join(lines[1:4]):
+        yield Problem(file.path, 1, "no banner comment with the file's name")
+        return
+    if not any(re.match(r" \*\t +\S", line) for line in lines):
+        yield Problem(file.path, 1, "the banner has no line of purpose below the name")
+
+
+def functions(file):
+    """No function is too long; bodies open and close in the first column."""
+    start = None
+    for number, line in enumerate(file.code.split("\n"), 1):
+        if line.rstrip() == "{":
+            start = number
+        elif line.startswith("}") and start is not None:
+            length = number - start + 1
+            if length > MAX_FUNCTION_LINES and _is_function(file, start):
+                yield Problem(file.path, start, f"a function of {length} lines "
+                                                f"(at most {MAX_FUNCTION_LINES})")
+            start = None
+
+
+def _is_function(file, brace_line):
+    """Tells a function's body from a type's or a table's."""
+    above = file.code.split("\n")[max(brace_line - 12, 0):brace_line - 1]
+    while above and not above[-1].strip():
+        above.pop()
+    return bool(above) and above[-1].rstrip().endswith(")")
+
+
+def include_order(file, known):
+    """Includes go one way through the folders; none hides a header of the server."""
+    parts = file.path.split("/")
+    for number, line in enumerate(file.lines, 1):
+        found = re.match(r'#include\s+"([^"]+)"', line)
+        if not found or f"src/{found[1]}" not in known:
+            continue
+        if len(parts) < 3:
+            continue
+        mine, other = parts[1], found[1].split("/")[0]
+        if other not in FOLDER_ORDER:
+            yield Problem(file.path, number, f"folder {other} is not in the order of folders")
+        elif mine in FOLDER_ORDER and FOLDER_ORDER.index(other) > FOLDER_ORDER.index(mine):
+            yield Problem(file.path, number, f"{mine}/ may not include {found[1]}: "
+                                             f"{other}/ stands below it")
+
+
+def folder_known(file, known):
+    """Every folder below src/ has a place in the order."""
+    parts = file.path.split("/")
+    if len(parts) > 2 and parts[1] not in FOLDER_ORDER:
+        yield Problem(file.path, 0, f"folder src/{parts[1]} is not in the order of folders")
+
+
+def sqlstates(file):
+    """Every error has a SQLSTATE."""
+    for found in re.finditer(r"\bereport(_domain)?\s*\(", file.code):
+        end = _closing(file.code, found.end() - 1)
+        call = file.code[found.start():end]
+        level = call[call.index("(") + 1:].split(",")[0].strip()
+        if level in ("ERROR", "FATAL", "PANIC") and "errcode" not in call:
+            yield Problem(file.path, file.text.count("\n", 0, found.start()) + 1,
+                          f"ereport({level}) without errcode")
+
+
+def _closing(code, position):
+    depth = 0
+    for i in range(position, len(code)):
+        depth += {"(": 1, ")": -1}.get(code[i], 0)
+        if depth == 0:
+            return i + 1
+    return len(code)
+
+
+def version_tests(file):
+    """Only src/compat knows server versions."""
+    if file.path.startswith("src/compat/"):
+        return
+    for number, line in enumerate(file.code.split("\n"), 1):
+        if re.search(r"\bPG_VERSION_NUM\b|\bPG_MAJORVERSION", line):
+            yield Problem(file.path, number, "a test of the server's version outside src/compat")
+
+
+def indentation(file):
+    """Tabs indent; a line comment is no part of the style."""
+    for number, (line, code) in enumerate(zip(file.lines, file.code.split("\n")), 1):
+        if code.startswith(" ") and code.strip():
+            yield Problem(file.path, number, "indented with spaces")
+        if re.search(r"(^|\s)//(\s|$)", line) and not code.rstrip() == line.rstrip() \
+                and "/*" not in line and not line.lstrip().startswith("*") and '"' not in line:
+            yield Problem(file.path, number, "a // comment")
+
+
+def header_guard(file):
+    """A header guards itself with its path."""
+    if file.ext != ".h":
+        return
+    guard = "CITUS_" + re.sub(r"[^A-Z0-9]", "_", file.path[len("src/"):].upper())
+    if f"#ifndef {guard}\n#define {guard}\n" not in file.text:
+        yield Problem(file.path, 0, f"no include guard {guard}")

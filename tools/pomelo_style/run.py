@@ -1,0 +1,43 @@
+"""Runs every check and prints what it found."""
+
+import sys
+import time
+
+from . import c_checks, tree_checks
+from .tree import files
+
+C_CHECKS = (c_checks.banner, c_checks.functions, c_checks.sqlstates, c_checks.version_tests,
+            c_checks.indentation, c_checks.header_guard)
+C_CHECKS_OF_PATHS = (c_checks.include_order, c_checks.folder_known)
+FILE_CHECKS = (tree_checks.file_length, tree_checks.white_space, tree_checks.python_functions)
+TREE_CHECKS = (tree_checks.folders, tree_checks.shadowed_headers, tree_checks.exported_symbols,
+               tree_checks.sql_symbols)
+
+
+def main():
+    """Exit status 1 when there are problems; arguments limit them to paths that start so."""
+    prefixes = tuple(sys.argv[1:])
+    started = time.monotonic()
+    tree = files()
+    found = [p for p in problems(tree) if not prefixes or p.path.startswith(prefixes)]
+    for problem in found:
+        print(problem)
+    seconds = time.monotonic() - started
+    verdict = f"{len(found)} problems" if found else "no problems"
+    print(f"style: {verdict} in {len(tree)} files ({seconds:.1f} s)")
+    return 1 if found else 0
+
+
+def problems(tree):
+    """All problems, file by file, then those of the tree."""
+    known = {file.path for file in tree}
+    for file in tree:
+        for check in FILE_CHECKS:
+            yield from check(file)
+        if file.is_c and file.path.startswith("src/"):
+            for check in C_CHECKS:
+                yield from check(file)
+            for check in C_CHECKS_OF_PATHS:
+                yield from check(file, known)
+    for check in TREE_CHECKS:
+        yield from check(tree)

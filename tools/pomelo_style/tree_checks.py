@@ -1,0 +1,135 @@
+"""Checks of any file, and of the tree and the built library as a whole."""
+
+import ast
+import os
+import re
+import subprocess
+
+from .tree import Problem, ROOT
+
+MAX_FILE_LINES = 1000
+MAX_README_LINES = 150
+MAX_FUNCTION_LINES = 100
+BAD_FOLDERS = {"utils", "util", "common", "misc", "helpers", "helper"}
+
+# Outputs that tests compare byte for byte.
+VERBATIM = (".out", ".diffs", ".spec")
+
+
+def file_length(file):
+    lines = file.text.count("\n")
+    if file.is_source and lines >= MAX_FILE_LINES:
+        yield Problem(file.path, 0, f"{lines} lines (fewer than {MAX_FILE_LINES})")
+    if file.name == "README.md" and file.folder and lines > MAX_README_LINES:
+        yield Problem(file.path, 0, f"a folder's README of {lines} lines "
+                                    f"(at most {MAX_README_LINES})")
+
+
+def white_space(file):
+    """No trailing white space, no carriage returns, a newline at the end."""
+    if file.ext in VERBATIM or "\0" in file.text:
+        return
+    for number, line in enumerate(file.lines, 1):
+        if line != line.rstrip():
+            yield Problem(file.path, number, "trailing white space")
+    if file.text and not file.text.endswith("\n"):
+        yield Problem(file.path, 0, "no newline at the end")
+
+
+def python_functions(file):
+    """Python: functions are short, and the module says what it is for."""
+    if not file.is_python:
+        return
+    try:
+        module = ast.parse(file.text)
+    except SyntaxError as error:
+        yield Problem(file.path, error.lineno or 0, f"not valid Python: {error.msg}")
+        return
+    if module.body and not ast.get_docstring(module):
+        yield Problem(file.path, 1, "the module has no docstring")
+    for item in ast.walk(module):
+        if isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            length = item.end_lineno - item.lineno + 1
+            if length > MAX_FUNCTION_LINES:
+                yield Problem(file.path, item.lineno, f"a function of {length} lines "
+                                                      f"(at most {MAX_FUNCTION_LINES})")
+
+
+def folders(files):
+    """Every folder with source explains itself, and is named for what it holds.
+
+    A folder of mere data (SQL, specs) needs no README of its own when the one
+    above has it; a Python package may use its docstring.
+    """
+    by_folder = {}
+    for file in files:
+        by_folder.setdefault(file.folder, []).append(file)
+    for folder, members in sorted(by_folder.items()):
+        for part in folder.split("/"):
+            if part in BAD_FOLDERS:
+                yield Problem(folder, 0, f"a folder called {part}")
+        names = {file.name: file for file in members}
+        source = [f for f in members if f.is_source or f.is_python]
+        if not source or "README.md" in names:
+            continue
+        above = f"{os.path.dirname(folder)}/README.md".lstrip("/")
+        if all(f.ext in (".sql", ".spec") for f in source) and any(f.path == above for f in files):
+            continue
+        if "__init__.py" in names and ast.get_docstring(ast.parse(names["__init__.py"].text)):
+            continue
+        yield Problem(folder or ".", 0, "a folder with source, but without README.md")
+
+
+def shadowed_headers(files):
+    """A header of ours doesn't hide one of the server's: both are found as folder/name.h."""
+    include = _server_include()
+    for file in files:
+        if include and file.ext == ".h" and file.path.startswith("src/") \
+                and os.path.exists(os.path.join(include, file.path[len("src/"):])):
+            yield Problem(file.path, 0, "hides a header of the server with the same name")
+
+
+def exported_symbols(files):
+    """The library exports its SQL functions, and nothing else."""
+    library = os.path.join(ROOT, "citus.so")
+    if not os.path.exists(library):
+        return
+    listed = subprocess.run(["nm", "-D", "--defined-only", "--format=posix", library], check=True,
+                            capture_output=True, text=True).stdout
+    names = {line.split()[0] for line in listed.splitlines() if line}
+    if "_PG_init" not in names:
+        yield Problem("citus.so", 0, "does not export _PG_init")
+    for name in sorted(names):
+        if name in ("Pg_magic_func", "_PG_init", "_PG_output_plugin_init"):
+            continue
+        if name.startswith("pg_finfo_") or f"pg_finfo_{name}" in names:
+            continue
+        yield Problem("citus.so", 0, f"exports {name}")
+
+
+def sql_symbols(files):
+    """Each C function that the install script names is in the library, and the reverse."""
+    in_c = {}
+    for file in files:
+        if file.ext == ".c":
+            for found in re.finditer(r"^(?:PG_FUNCTION_INFO_V1|SQL_FUNCTION)\((\w+)\)", file.text, re.M):
+                in_c[found[1]] = file.path
+    in_sql = {}
+    for file in files:
+        if file.path.startswith("sql/") and file.ext == ".sql":
+            for found in re.finditer(r"'MODULE_PATHNAME'\s*,\s*'(\w+)'|"
+                                     r"FUNCTION\s+(?:[\w$]+\.)?(\w+)\s*\([^;]*?"
+                                     r"'MODULE_PATHNAME'(?!\s*,)", file.text):
+                in_sql[found[1] or found[2]] = file.path
+    for name in sorted(in_sql.keys() - in_c.keys()):
+        yield Problem(in_sql[name], 0, f"names the C function {name}, which does not exist")
+    for name in sorted(in_c.keys() - in_sql.keys()):
+        yield Problem(in_c[name], 0, f"SQL-callable {name} is in no fragment of sql/")
+
+
+def _server_include():
+    config = os.environ.get("PG_CONFIG", "/usr/lib/postgresql/15/bin/pg_config")
+    if not os.access(config, os.X_OK):
+        return None
+    return subprocess.run([config, "--includedir-server"], check=True, capture_output=True,
+                          text=True).stdout.strip()
