@@ -119,8 +119,8 @@ def run_queries(report, queries, nodes, plain):
             total[role] = total.get(role, 0) + answers[role].seconds
         for role, _ in nodes:
             why = difference(answers[role], answers["plain"], query.sorted_by)
-            if answers["plain"].sqlstate == TIMED_OUT:
-                why = "timed out on plain PostgreSQL, nothing to compare with"
+            if answers["plain"].failed:
+                why = f"nothing to compare with: on plain PostgreSQL {answers['plain'].brief()}"
             if why:
                 whys.append(f"{role}: {why}")
                 report.differ(query.name, whys[-1])
