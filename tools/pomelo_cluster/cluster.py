@@ -96,6 +96,30 @@ class Cluster:
                 cluster._resume(spec)
         return cluster
 
+    @classmethod
+    @contextmanager
+    def temporary(cls, purpose, first_port, count=None, keep=False, **options):
+        """A cluster for the duration of a `with`, on free ports from first_port on.
+
+        Its name is <purpose>-<process>; what killed processes left behind under
+        the same purpose is removed first. Other options as for `up`. keep: leave
+        it running at the end.
+        """
+        for old in cls.all():
+            pid = old.name[len(purpose) + 1:]
+            if old.name.startswith(f"{purpose}-") and pid.isdigit() and \
+                    not os.path.exists(f"/proc/{pid}"):
+                old.destroy()
+        needed = options.get("workers", DEFAULT_WORKERS) + 1
+        port = find_free_ports(count or needed, first_port)
+        name = f"{purpose}-{os.getpid()}"
+        try:
+            yield cls.up(name, base_port=port, **options)
+        finally:
+            left = cls.find(name)
+            if left is not None and not keep:
+                left.destroy()
+
     def start(self, nodes=None):
         """Starts the servers that aren't running."""
         _parallel(lambda node: node.start(), nodes or self.nodes)
@@ -202,10 +226,14 @@ class Cluster:
 
 
 def find_free_ports(count, start):
-    """The first port from `start` on with `count` free ones in a row."""
+    """The first port from `start` on with `count` in a row that are free.
+
+    Ports of this user's clusters count as taken, also before their servers start.
+    """
+    taken = {node.port for cluster in Cluster.all() for node in cluster.nodes}
     port = start
     while port + count < 65536:
-        busy = [p for p in range(port, port + count) if not port_is_free(p)]
+        busy = [p for p in range(port, port + count) if p in taken or not port_is_free(p)]
         if not busy:
             return port
         port = busy[-1] + 1

@@ -1,0 +1,71 @@
+"""Fixtures: a cluster that all tests share, a schema per test, and clusters of a test's own."""
+
+import re
+
+import pytest
+
+from harness import servers
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """The shared cluster: a coordinator and two workers. A test leaves it as it was."""
+    with servers.cluster() as made:
+        yield made
+
+
+@pytest.fixture
+def make_cluster(request):
+    """Makes clusters that only this test uses, and so may damage."""
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+        def make(**options):
+            purpose = f"check-own{len(made)}"
+            made.append(stack.enter_context(servers.cluster(purpose=purpose, **options)))
+            return made[-1]
+
+        made = []
+        yield make
+
+
+@pytest.fixture
+def own_cluster(make_cluster):
+    """One such cluster, a coordinator and two workers."""
+    return make_cluster()
+
+
+@pytest.fixture
+def connect():
+    """Opens connections that are closed after the test."""
+    opened = []
+
+    def open_one(node, **options):
+        opened.append(servers.connect(node, **options))
+        return opened[-1]
+
+    yield open_one
+    for connection in opened:
+        connection.close()
+
+
+@pytest.fixture
+def coordinator(cluster, connect):
+    """A connection to the shared cluster's coordinator."""
+    return connect(cluster.coordinator)
+
+
+@pytest.fixture
+def schema(request, cluster):
+    """A schema for this test alone, in every new connection's search_path if asked for.
+
+    It is dropped afterwards, and nothing may be left of it on any node.
+    """
+    name = re.sub(r"\W+", "_", request.node.name.lower())[:50].strip("_")
+    with servers.connect(cluster.coordinator) as connection:
+        connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
+        connection.execute(f"CREATE SCHEMA {name}")
+    yield name
+    with servers.connect(cluster.coordinator) as connection:
+        connection.execute("SET lock_timeout = '20s'")
+        connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")

@@ -1,0 +1,1 @@
+"""What the tests of a running cluster share: servers, connections, waiting, crashes."""

@@ -1,0 +1,95 @@
+"""Clusters for tests, and what tests do to them."""
+
+import os
+import signal
+import time
+from contextlib import contextmanager
+
+import psycopg
+
+from pomelo_cluster import Cluster
+
+from pomelo_check import FAST
+
+FIRST_PORT = int(os.environ.get("POMELO_TEST_PORT", "20500"))
+PATIENCE = 30       # seconds that an awaited event may take
+
+
+@contextmanager
+def cluster(purpose="check-cluster", workers=2, kind="cluster", settings=None):
+    """A cluster of its own for the duration of the `with`."""
+    with Cluster.temporary(purpose, FIRST_PORT, workers=workers, kind=kind,
+                           settings={**FAST, **(settings or {})}) as made:
+        yield made
+
+
+def connect(node, user="postgres", dbname="postgres", autocommit=True, **options):
+    """A psycopg connection; outside transaction blocks unless autocommit is False."""
+    return psycopg.connect(node.dsn_for(user, dbname), autocommit=autocommit,
+                           connect_timeout=PATIENCE, **options)
+
+
+def rows(connection, query, parameters=None):
+    """All rows of a query."""
+    return connection.execute(query, parameters).fetchall()
+
+
+def value(connection, query, parameters=None):
+    """The first column of the first row; None when there is no row."""
+    row = connection.execute(query, parameters).fetchone()
+    return None if row is None else row[0]
+
+
+def wait_until(condition, what, timeout=PATIENCE):
+    """Waits until condition() is true and returns its result; fails after the timeout."""
+    deadline = time.monotonic() + timeout
+    while True:
+        result = condition()
+        if result:
+            return result
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {timeout} s for: {what}")
+        time.sleep(0.02)
+
+
+def pid_of(connection):
+    """The process that serves a connection."""
+    return connection.info.backend_pid
+
+
+def kill_process(pid, how=signal.SIGKILL):
+    """Kills a process at once; SIGKILL makes its server restart as after a crash."""
+    os.kill(pid, how)
+
+
+def transactions(node, exclude=()):
+    """Open transactions of clients and other nodes on a node: (pid, state, application, query)."""
+    with connect(node) as connection:
+        return rows(connection, """
+            SELECT pid, state, application_name, left(query, 100) FROM pg_stat_activity
+            WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
+              AND pid <> ALL (%s) AND (xact_start IS NOT NULL OR state <> 'idle')""",
+                    [list(exclude)])
+
+
+def prepared_transactions(node):
+    with connect(node) as connection:
+        return [row[0] for row in rows(connection, "SELECT gid FROM pg_prepared_xacts")]
+
+
+def wait_until_quiet(cluster_, exclude=(), timeout=PATIENCE):
+    """Waits until no node has an open transaction or a prepared one."""
+    for node in cluster_.nodes:
+        wait_until(lambda: not transactions(node, exclude),
+                   f"no open transaction on {node.name}: {transactions(node, exclude)}", timeout)
+        wait_until(lambda: not prepared_transactions(node),
+                   f"no prepared transaction on {node.name}", timeout)
+
+
+def on_every_node(cluster_, query, parameters=None):
+    """The rows of a query, by the node's name."""
+    found = {}
+    for node in cluster_.nodes:
+        with connect(node) as connection:
+            found[node.name] = rows(connection, query, parameters)
+    return found

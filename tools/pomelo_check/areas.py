@@ -1,0 +1,70 @@
+"""Runs the areas of tests, two at a time, and adds up what they report."""
+
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+CLOSING = re.compile(r"(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
+
+_printing = threading.Lock()
+
+
+class Result:
+    """What one area reported."""
+
+    def __init__(self, area):
+        self.area = area
+        self.passed = self.failed = self.skipped = 0
+        self.seconds = 0.0
+
+    def __str__(self):
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def main():
+    """Exit status 1 unless every area ran and passed."""
+    areas = sys.argv[1:]
+    missing = [a for a in areas if not os.access(runner(a), os.X_OK)]
+    if missing or not areas:
+        print(f"check: no such area of tests: {' '.join(missing) or '(none named)'}",
+              file=sys.stderr)
+        return 2
+    with ThreadPoolExecutor(max_workers=1 if len(areas) == 1 else 2) as pool:
+        results = list(pool.map(run_area, areas))
+    print()
+    for result in results:
+        print(f"{result.area:12} {result} ({result.seconds:.0f} s)")
+    failed = sum(r.failed for r in results)
+    print(f"{sum(r.passed for r in results)} passed, {failed} failed, "
+          f"{sum(r.skipped for r in results)} skipped", flush=True)
+    return 1 if failed else 0
+
+
+def runner(area):
+    return os.path.join(ROOT, "test", area, "run")
+
+
+def run_area(area):
+    """Runs one area, passing its lines on with its name in front."""
+    result = Result(area)
+    started = time.monotonic()
+    process = subprocess.Popen([runner(area)], cwd=ROOT, stdin=subprocess.DEVNULL, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
+    closing = None
+    for line in process.stdout:
+        closing = CLOSING.match(line) or closing
+        with _printing:
+            print(f"{area}: {line}", end="", flush=True)
+    status = process.wait()
+    result.seconds = time.monotonic() - started
+    if closing:
+        result.passed, result.failed, result.skipped = (int(n or 0) for n in closing.groups())
+    if status != 0 and result.failed == 0:
+        print(f"{area}: {runner(area)} ended with status {status} before it was done")
+        result.failed = 1
+    return result

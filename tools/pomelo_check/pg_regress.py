@@ -1,0 +1,135 @@
+"""Runs PostgreSQL's own drivers, pg_regress and pg_isolation_regress, on a cluster.
+
+Both compare what a script prints with a file in expected/. They come with the
+server's development package; results and differences go to build/test/<area>/.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+from pomelo_cluster import Cluster, ClusterError, pg_config
+from pomelo_cluster.host import clean_env
+
+from . import FAST
+from .areas import ROOT
+
+# "test name ... ok", "     name ... FAILED" and, since version 16, TAP.
+LINE = re.compile(r"^(?:test|\s)\s+(\S+)\s+\.\.\. (ok|FAILED)|^(ok|not ok) \d+\s+[-+] (\S+)")
+
+
+class Area:
+    """An area of tests that a regression driver runs."""
+
+    def __init__(self, name, driver, sources, suffix, first_port):
+        self.name = name
+        self.driver = driver            # below the server's pgxs/src/test
+        self.sources = sources          # folder of the scripts
+        self.suffix = suffix
+        self.first_port = first_port
+        self.folder = os.path.join(ROOT, "test", name)
+        self.output = os.path.join(ROOT, "build", "test", name)
+
+    def main(self):
+        """Runs the named tests, or those of the schedule; returns the exit status."""
+        args = self.parser().parse_args()
+        try:
+            if args.port:
+                return self.run(args, args.port)
+            with Cluster.temporary(f"check-{self.name}", self.first_port, keep=args.keep,
+                                   settings=FAST) as cluster:
+                return self.run(args, cluster.coordinator.port)
+        except ClusterError as error:
+            print(f"{self.name}: {error}", file=sys.stderr)
+            return 2
+
+    def parser(self):
+        top = argparse.ArgumentParser(prog=f"test/{self.name}/run")
+        top.add_argument("tests", nargs="*", help="names of tests (those in the schedule)")
+        top.add_argument("--accept", action="store_true",
+                         help="take what the tests print as what they should print")
+        top.add_argument("--port", type=int, help="use the running coordinator on this port")
+        top.add_argument("--keep", action="store_true", help="leave the servers running")
+        return top
+
+    def run(self, args, port):
+        shutil.rmtree(self.output, ignore_errors=True)
+        os.makedirs(self.output)
+        wanted = args.tests or self.schedule()
+        self.supply_expected(wanted)
+        command = [self.program(), "--use-existing", "--dbname=postgres", "--user=postgres",
+                   "--host=127.0.0.1", f"--port={port}", f"--bindir={self.bindir()}",
+                   f"--inputdir={self.folder}", f"--outputdir={self.output}"]
+        command += args.tests or [f"--schedule={self.folder}/schedule"]
+        passed, failed = self.drive(command)
+        if args.accept:
+            for name in failed:
+                shutil.copy(f"{self.output}/results/{name}.out", f"{self.folder}/expected")
+                print(f"accepted: {name}")
+            return 0
+        self.report(wanted, passed, failed)
+        return 1 if failed or len(passed) < len(wanted) else 0
+
+    def drive(self, command):
+        """Runs the driver; returns the names of tests that passed and failed."""
+        passed, failed = [], []
+        process = subprocess.Popen(command, cwd=self.output, env=clean_env(), text=True,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT)
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            found = LINE.match(line)
+            if found:
+                good = found[2] == "ok" or found[3] == "ok"
+                (passed if good else failed).append(found[1] or found[4])
+        process.wait()
+        return passed, failed
+
+    def report(self, wanted, passed, failed):
+        differences = os.path.join(self.output, "regression.diffs")
+        if failed and os.path.exists(differences):
+            with open(differences, encoding="utf-8", errors="replace") as file:
+                lines = file.read().splitlines()
+            print("\n".join(lines[:400]))
+            if len(lines) > 400:
+                print(f"... {len(lines) - 400} more lines in {differences}")
+        lost = [name for name in wanted if name not in passed and name not in failed]
+        for name in failed + lost:
+            what = "failed" if name in failed else "did not run"
+            print(f"{what}: {name}    alone: test/{self.name}/run {name}")
+        print(f"{len(passed)} passed, {len(failed) + len(lost)} failed", flush=True)
+
+    def schedule(self):
+        """Names of the tests in the schedule."""
+        names = []
+        with open(f"{self.folder}/schedule", encoding="utf-8") as file:
+            for line in file:
+                if line.startswith("test:"):
+                    names += line[len("test:"):].split()
+        return names
+
+    def supply_expected(self, wanted):
+        """Gives new tests an empty expectation: the drivers insist on a file."""
+        os.makedirs(f"{self.folder}/expected", exist_ok=True)
+        for name in wanted:
+            script = f"{self.folder}/{self.sources}/{name}{self.suffix}"
+            if not os.path.exists(script):
+                raise ClusterError(f"there is no test {name} ({script})")
+            path = f"{self.folder}/expected/{name}.out"
+            if not os.path.exists(path):
+                open(path, "w", encoding="utf-8").close()
+
+    def program(self):
+        pgxs = subprocess.run([pg_config(), "--pgxs"], check=True, capture_output=True,
+                              text=True).stdout.strip()
+        path = os.path.join(os.path.dirname(pgxs), "..", "test", self.driver)
+        if not os.access(path, os.X_OK):
+            raise ClusterError(f"{path} is missing: run tools/install-deps")
+        return os.path.realpath(path)
+
+    def bindir(self):
+        return subprocess.run([pg_config(), "--bindir"], check=True, capture_output=True,
+                              text=True).stdout.strip()
