@@ -7,11 +7,15 @@
  */
 #include "postgres.h"
 
+#include "access/twophase.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+
+/* The daemon's launcher, one daemon, and the server's own launcher for subscriptions. */
+#define MIN_WORKER_PROCESSES 3
 
 PG_MODULE_MAGIC;
 
@@ -32,10 +36,35 @@ check_preload(void)
 						 "libraries, and restart the server.")));
 }
 
+/*
+ * Refuses to start a server whose settings would make the first transaction
+ * over several nodes, or the daemon, fail much later.
+ */
+static void
+check_settings(void)
+{
+	if (max_prepared_xacts == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIG_FILE_ERROR),
+				 errmsg("citus needs max_prepared_transactions to be greater than zero"),
+				 errdetail("Transactions that write on several nodes are prepared on each of them."),
+				 errhint("Set max_prepared_transactions to twice max_connections (%d) in postgresql.conf, "
+						 "and restart the server.", 2 * MaxConnections)));
+
+	if (max_worker_processes < MIN_WORKER_PROCESSES)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIG_FILE_ERROR),
+				 errmsg("citus needs max_worker_processes to be at least %d", MIN_WORKER_PROCESSES),
+				 errdetail("It is %d. A maintenance process runs in each database with the extension.",
+						   max_worker_processes),
+				 errhint("Increase max_worker_processes in postgresql.conf, and restart the server.")));
+}
+
 void
 _PG_init(void)
 {
 	check_preload();
+	check_settings();
 
 	metadata_init();
 	node_init();
