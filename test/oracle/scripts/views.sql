@@ -1,0 +1,87 @@
+-- Views over all table types, nested, updatable, with check option; materialized views.
+--
+-- initiators: coordinator
+-- distribute: people(id), visits(person_id) with people, shops reference, conf single, memo local
+
+CREATE TABLE shops (id int PRIMARY KEY, city text);
+CREATE TABLE people (id int PRIMARY KEY, name text, age int, city text);
+CREATE TABLE visits (person_id int NOT NULL, shop_id int, spent int);
+CREATE TABLE conf (key text, value int);
+CREATE TABLE memo (person_id int, text text);
+INSERT INTO shops VALUES (1, 'Berlin'), (2, 'Paris'), (3, 'Rome');
+INSERT INTO people SELECT i, 'p' || i, 15 + i % 40, (ARRAY['Berlin','Paris','Rome','Oslo'])[1 + i % 4] FROM generate_series(1, 40) i;
+INSERT INTO visits SELECT 1 + i % 43, 1 + i % 3, i % 25 FROM generate_series(1, 160) i;
+INSERT INTO conf VALUES ('adult', 18);
+INSERT INTO memo SELECT i * 7, 'memo ' || i FROM generate_series(1, 7) i;
+CREATE VIEW adults AS SELECT id, name, age FROM people WHERE age >= 18;
+CREATE VIEW spending AS SELECT p.id, p.city, count(v.*) AS n, sum(v.spent) AS total FROM people p LEFT JOIN visits v ON v.person_id = p.id GROUP BY p.id;
+CREATE VIEW by_city AS SELECT city, sum(total) AS total FROM spending GROUP BY city;
+CREATE VIEW mixed AS SELECT p.id, s.city, m.text FROM people p JOIN shops s USING (city) LEFT JOIN memo m ON m.person_id = p.id;
+CREATE VIEW young AS SELECT * FROM people WHERE age < 30 WITH CHECK OPTION;
+CREATE VIEW teens AS SELECT id, name, age FROM young WHERE age < 20 WITH LOCAL CHECK OPTION;
+CREATE VIEW ranked AS SELECT id, total, rank() OVER (ORDER BY total DESC NULLS LAST, id) AS r FROM spending;
+CREATE VIEW both_ids AS SELECT id FROM people UNION ALL SELECT person_id FROM visits;
+CREATE VIEW limited AS SELECT * FROM people ORDER BY age DESC, id LIMIT 5;
+CREATE VIEW renamed (who, what) AS SELECT id, upper(name) FROM people;
+CREATE VIEW grown AS SELECT p.* FROM people p, conf c WHERE c.key = 'adult' AND p.age >= c.value;
+CREATE VIEW guarded WITH (security_barrier) AS SELECT * FROM people WHERE city = 'Rome';
+CREATE RECURSIVE VIEW nums (n) AS VALUES (1) UNION ALL SELECT n + 1 FROM nums WHERE n < 5;
+CREATE MATERIALIZED VIEW mat AS SELECT city, count(*) AS n FROM people GROUP BY city;
+
+-- setup ends
+SELECT count(*), min(age) FROM adults;
+SELECT * FROM adults WHERE id = 7;
+SELECT * FROM spending WHERE id = 7;
+SELECT * FROM spending ORDER BY id;
+SELECT * FROM by_city ORDER BY city;
+SELECT * FROM mixed WHERE text IS NOT NULL ORDER BY id;
+SELECT a.id, s.total FROM adults a JOIN spending s USING (id) WHERE s.total > 40 ORDER BY 1;
+SELECT r.r, a.name FROM ranked r JOIN adults a USING (id) WHERE r.r < 6 ORDER BY 1;
+SELECT id, count(*) FROM both_ids GROUP BY id HAVING count(*) = 4 ORDER BY 1;
+SELECT * FROM limited;
+SELECT * FROM limited WHERE age > 30 ORDER BY id;
+SELECT who, what FROM renamed WHERE who IN (1, 2) ORDER BY 1;
+SELECT count(*) FROM grown;
+SELECT id FROM guarded WHERE age > 20 ORDER BY id;
+SELECT n, name FROM nums LEFT JOIN people ON id = n * 8 ORDER BY n;
+SELECT * FROM mat ORDER BY city;
+SELECT m.city, b.total, m.n FROM mat m JOIN by_city b USING (city) ORDER BY 1;
+SELECT v FROM adults v WHERE id = 3;
+UPDATE adults SET age = age + 1 WHERE id = 7 RETURNING *;
+UPDATE adults SET name = name || '!' WHERE age > 50;
+SELECT id, name FROM people WHERE name LIKE '%!' ORDER BY id;
+DELETE FROM adults WHERE id IN (5, 6) RETURNING id;
+INSERT INTO adults VALUES (101, 'added', 33) RETURNING id;
+INSERT INTO adults VALUES (102, 'child', 3);
+SELECT id, age FROM people WHERE id > 100 ORDER BY id;
+SELECT id FROM adults WHERE id > 100 ORDER BY id;
+INSERT INTO young VALUES (103, 'old', 80, 'Oslo');
+INSERT INTO young VALUES (104, 'new', 29, 'Oslo');
+UPDATE young SET age = 31 WHERE id = 104;
+UPDATE teens SET age = 25 WHERE id = 1;
+UPDATE teens SET age = 18 WHERE id = 2 RETURNING *;
+INSERT INTO renamed VALUES (1, 'x');
+UPDATE renamed SET who = 500 WHERE who = 101;
+SELECT id FROM people WHERE id IN (101, 500);
+UPDATE spending SET total = 1;
+DELETE FROM limited;
+UPDATE guarded SET age = 99 WHERE id = 2 RETURNING id;
+DELETE FROM guarded WHERE age = 99;
+REFRESH MATERIALIZED VIEW mat;
+SELECT * FROM mat ORDER BY city;
+MERGE INTO adults a USING (VALUES (8, 'merged')) AS v (id, name) ON a.id = v.id WHEN MATCHED THEN UPDATE SET name = v.name;
+SELECT name FROM adults WHERE id = 8;
+CREATE OR REPLACE VIEW adults AS SELECT id, name, age, city FROM people WHERE age >= 21;
+SELECT count(*), count(city) FROM adults;
+CREATE VIEW later AS SELECT shop_id, sum(spent) AS s FROM visits GROUP BY 1;
+SELECT l.s, s.city FROM later l JOIN shops s ON s.id = l.shop_id ORDER BY 2;
+ALTER VIEW later RENAME TO afterwards;
+SELECT count(*) FROM later;
+SELECT count(*) FROM afterwards;
+DROP TABLE visits;
+DROP VIEW afterwards;
+DROP TABLE visits CASCADE;
+SELECT * FROM spending;
+SELECT count(*) FROM adults;
+CREATE TEMP VIEW temporary AS SELECT id FROM people WHERE id < 4;
+SELECT * FROM temporary ORDER BY id;
