@@ -1,14 +1,22 @@
 """Checks of one C file each."""
 
+import os
 import re
+from functools import cache
 
-from .tree import Problem
-
-# A file includes headers of its own folder and of folders before it.
-FOLDER_ORDER = ("compat", "lib", "catalog", "cluster", "sharding", "remote", "txn", "resolve",
-                "planner", "executor", "copy", "ddl", "rebalance", "daemon", "monitor")
+from .tree import Problem, ROOT
 
 MAX_FUNCTION_LINES = 100
+
+
+@cache
+def folder_order():
+    """The folders of src/, from the table in ARCHITECTURE.md.
+
+    A file includes headers of its own folder and of folders before it.
+    """
+    with open(os.path.join(ROOT, "ARCHITECTURE.md"), encoding="utf-8") as file:
+        return re.findall(r"^\| `src/(\w+)/?` \|", file.read(), re.M)
 
 
 def banner(file):
@@ -53,9 +61,8 @@ def include_order(file, known):
         if len(parts) < 3:
             continue
         mine, other = parts[1], found[1].split("/")[0]
-        if other not in FOLDER_ORDER:
-            yield Problem(file.path, number, f"folder {other} is not in the order of folders")
-        elif mine in FOLDER_ORDER and FOLDER_ORDER.index(other) > FOLDER_ORDER.index(mine):
+        order = folder_order()
+        if mine in order and other in order and order.index(other) > order.index(mine):
             yield Problem(file.path, number, f"{mine}/ may not include {found[1]}: "
                                              f"{other}/ stands below it")
 
@@ -63,8 +70,8 @@ def include_order(file, known):
 def folder_known(file, known):
     """Every folder below src/ has a place in the order."""
     parts = file.path.split("/")
-    if len(parts) > 2 and parts[1] not in FOLDER_ORDER:
-        yield Problem(file.path, 0, f"folder src/{parts[1]} is not in the order of folders")
+    if len(parts) > 2 and parts[1] not in folder_order():
+        yield Problem(file.path, 0, f"folder src/{parts[1]} is not in ARCHITECTURE.md's table")
 
 
 def sqlstates(file):
