@@ -87,6 +87,7 @@ def copy(sides, effort, say):
 
 
 def measure_copy(side, data, rows):
+    side.run_on(pgbench.ALL_CPUS)
     with side.connect() as connection:
         connection.execute("TRUNCATE bench_narrow")
     before = side.cpu_seconds()

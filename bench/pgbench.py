@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rounds import Sample
 
+ALL_CPUS = os.sched_getaffinity(0)
 HERE = Path(__file__).resolve().parent
 
 
@@ -18,11 +19,18 @@ def program():
 
 
 def measure(side, arguments, protocol, clients, seconds):
-    """Return a Sample of one run; a failed run ends the benchmark with pgbench's own words."""
+    """Return a Sample of one run; a failed run ends the benchmark with pgbench's own words.
+
+    A single client shares one CPU with the servers: nothing runs in parallel then, and left alone, the
+    scheduler's choice between one CPU and two makes the rate jump to double and back.
+    """
+    cpus = {min(ALL_CPUS)} if clients == 1 else ALL_CPUS
+    side.run_on(cpus)
     before = side.cpu_seconds()
     done = subprocess.run(
         [program(), "-n", "-M", protocol, "-c", str(clients), "-j", str(min(clients, 2)), "-T", str(seconds),
-         *arguments, side.dsn], capture_output=True, text=True, check=False)
+         *arguments, side.dsn], capture_output=True, text=True, check=False,
+        preexec_fn=lambda: os.sched_setaffinity(0, cpus))
     after = side.cpu_seconds()
     rate = re.search(r"^tps = ([0-9.]+)", done.stdout, re.M)
     count = re.search(r"transactions actually processed: (\d+)", done.stdout)

@@ -28,6 +28,16 @@ class Side:
         return sum(each), each[0]
 
 
+    def run_on(self, cpus):
+        """Keep the side's servers, and the backends that they start from now on, on these CPUs."""
+        for postmaster in self.postmasters:
+            for pid in (postmaster, *children_of(postmaster)):
+                try:
+                    os.sched_setaffinity(pid, cpus)
+                except ProcessLookupError:
+                    pass  # a backend that has just ended
+
+
 def postmaster_of(dsn):
     """Return the process id of a local server's postmaster: the parent of any of its backends."""
     with psycopg.connect(dsn) as connection:
