@@ -63,14 +63,34 @@ struct RemoteConn
 	/* owned by src/txn: */
 	int			xact_depth;		/* 0: no remote transaction; n: savepoints up
 								 * to local nesting level n are set */
+	int			xact_release;	/* savepoints from this level on are to be
+								 * released with the next statement; 0: none */
+	int			xact_began;		/* local nesting level at BEGIN, or a lower one
+								 * that what was done since belongs to */
 	bool		xact_wrote;		/* wrote (or locked) in this transaction */
-	bool		xact_prepared;
+	bool		xact_prepared;	/* PREPARE TRANSACTION succeeded, or may have */
+	char		xact_gid[64];	/* its global identifier, "" if none */
 
 	/* private to src/remote follows */
 	struct RemoteConnPrivate *priv;
 };
 
 extern void remote_init(void);
+
+/*
+ * What src/txn, which stands above this module, adds to it.
+ */
+typedef struct RemoteTxnHooks
+{
+	/* Queues (remote_queue_command) what opens the remote transaction, and the missing savepoints. */
+	void		(*begin) (RemoteConn *conn);
+	/* Whether reads must use the primary connection and its transaction. */
+	bool		(*reads_in_xact) (void);
+	/* This transaction is about to use a connection, for the first time. */
+	void		(*first_use) (void);
+} RemoteTxnHooks;
+
+extern void remote_set_txn_hooks(const RemoteTxnHooks *hooks);
 
 /*
  * The connection for the caller's use of a node, claimed for owner and
@@ -85,12 +105,18 @@ extern RemoteConn *remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 /*
  * One more connection to a node for reading in parallel, or NULL when that is
  * not allowed now (written in this transaction, REPEATABLE READ block, pool
- * or shared limit reached).  May be REMOTE_CONNECTING: remote_poll goes on.
+ * or shared limit reached).  May be REMOTE_CONNECTING: remote_poll goes on,
+ * and says *done once the connection is REMOTE_IDLE, or REMOTE_DEAD because it
+ * failed, which is no error for an extra connection: release it.
  * open: how many the caller has to this node already.
  */
 extern RemoteConn *remote_acquire_extra(int32 groupid, RemoteOwner *owner, int open);
 
-/* The owner no longer needs the connection; what is outstanding is read and thrown away, or cancelled. */
+/*
+ * The owner no longer needs the connection; what is outstanding is read and
+ * thrown away, or cancelled.  A failure of what is thrown away is raised only if
+ * it broke the distributed transaction.
+ */
 extern void remote_release(RemoteConn *conn, RemoteOwner *owner);
 
 /* A task's parameters, as for PQsendQueryParams.  types[i] 0: let the node infer. */
@@ -113,6 +139,12 @@ typedef struct RemoteParams
  */
 extern void remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result,
 						bool in_xact, bool write);
+
+/*
+ * Queues a command that goes out with, and in front of, the next statement; its
+ * result is read silently, its error raised as that statement's.
+ */
+extern void remote_queue_command(RemoteConn *conn, const char *sql);
 
 /*
  * Next result of the statement sent, without blocking: a PGRES_SINGLE_TUPLE
@@ -138,13 +170,21 @@ extern void remote_raise(int elevel, RemoteConn *conn, PGresult *res);
 
 /*
  * Synchronous helpers for metadata, DDL and the like, all on the primary
- * connection, in the distributed transaction (so undone if it aborts).
+ * connection, in the distributed transaction (so undone if it aborts).  Other
+ * owners' results from the nodes concerned are read first (yield), so that no
+ * lock of a read in parallel is in the way.  Each command is one statement.
  */
 extern void remote_exec(int32 groupid, const char *sql);	/* result thrown away */
 extern PGresult *remote_query(int32 groupid, const char *sql, const RemoteParams *params);	/* text; caller clears */
 extern void remote_exec_on_all(const char *sql);	/* every other active primary with metadata, in parallel */
 extern void remote_exec_list_on_all(List *commands);	/* List of char *, in order on each node, nodes in parallel */
 extern void remote_exec_list(int32 groupid, List *commands);
+
+/*
+ * One statement that can't run in a transaction block (VACUUM, CREATE INDEX
+ * CONCURRENTLY), committed by itself, with the settings that travel.
+ */
+extern void remote_exec_alone(int32 groupid, const char *sql);
 
 /*
  * A connection outside the distributed transaction, by host and port (adding
@@ -159,5 +199,47 @@ extern void remote_plain_close(RemoteConn *conn);
 extern void remote_copy_begin(RemoteConn *conn, const char *sql);
 extern void remote_copy_put(RemoteConn *conn, const char *data, int len);
 extern uint64 remote_copy_end(RemoteConn *conn);	/* rows processed, as the node reports */
+
+/*
+ * For src/txn.
+ */
+
+/* All pooled connections of the backend: the first one after conn, or the first of all for NULL. */
+extern RemoteConn *remote_following(RemoteConn *conn);
+
+/* Sends commands and waits for their answers, on several connections in parallel, raising no remote error. */
+typedef struct RemoteAnswer
+{
+	RemoteConn *conn;
+	const char *sql;			/* valid during the call */
+	char		tag[32];		/* the command's tag if it succeeded, else "" */
+	PGresult   *error;			/* to be cleared by the caller, or NULL; with
+								 * neither tag nor error the node didn't answer */
+} RemoteAnswer;
+
+/* timeout_ms -1 is forever; interruptible if interrupts aren't held.  What doesn't answer in time is REMOTE_DEAD. */
+extern void remote_broadcast(RemoteAnswer *answers, int n, long timeout_ms);
+
+/*
+ * Stops what runs on the connection: cancels it, ends its COPY, reads what
+ * is outstanding.  It is then REMOTE_IDLE, or REMOTE_DEAD if that took more than
+ * timeout_ms.  Raises no remote error.  remote_cancel only asks the node.
+ */
+extern void remote_cancel(RemoteConn *conn);
+extern void remote_settle(RemoteConn *conn, long timeout_ms);
+extern void remote_settle_all(long timeout_ms); /* all connections, in parallel */
+
+/* Queues a command without waiting; errors of it and of what is outstanding are ignored. */
+extern void remote_send_silent(RemoteConn *conn, const char *sql);
+
+/* What is known of the node's settings no longer holds (a transaction that changed them was rolled back). */
+extern void remote_settings_rolled_back(RemoteConn *conn);
+
+/* The transaction, or subtransaction, is over: frees owners, closes connections that aren't to be cached. */
+extern void remote_end_transaction(void);
+extern void remote_end_subtransaction(bool commit, SubTransactionId subid, SubTransactionId parent);
+
+/* Milliseconds that a node may take to connect, or to answer when a transaction ends. */
+extern int	remote_connection_timeout(void);
 
 #endif							/* CITUS_REMOTE_CONNECTION_H */

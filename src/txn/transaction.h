@@ -21,18 +21,21 @@ extern void txn_init(void);
 
 /*
  * Whether a read must run inside the remote transaction of its node: in a
- * transaction block, in a function, at REPEATABLE READ, or after a write.
+ * transaction block, in a subtransaction, at REPEATABLE READ, or after a write.
  */
 extern bool txn_reads_in_xact(void);
 
-/* Appends to sql what opens the remote transaction and the missing savepoints ("" if nothing), ';'-separated commands
- * are returned as a List of char *. */
-extern List *txn_prefix_commands(RemoteConn *conn);
-
-/* Notes that conn has been sent txn_prefix_commands. */
-extern void txn_mark_begun(RemoteConn *conn);
-
 /* Requires two-phase commit even with one writer (e.g. metadata changes with local effects are seen by xid anyway). */
 extern void txn_require_2pc(void);
+
+/*
+ * Resolves prepared transactions that this node began and that have no end,
+ * on all other nodes; returns how many.  Needs a superuser.  A node that can't be
+ * reached is skipped with a warning.
+ */
+extern int	txn_recover(void);
+
+/* Called once in each transaction that uses other nodes; the daemon (above this module) wants to know. */
+extern void (*txn_use_hook) (void);
 
 #endif							/* CITUS_TXN_TRANSACTION_H */

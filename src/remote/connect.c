@@ -1,0 +1,364 @@
+/*-------------------------------------------------------------------------
+ *
+ * connect.c
+ *	  Opening and closing connections.
+ *
+ * A connection is opened without blocking, but for the look-up of the host's
+ * name, and is in pipeline mode from then on.  Limits on how long the network
+ * may be silent are set so that a node that vanishes is noticed: by libpq's
+ * settings for TCP while connected, by citus.node_connection_timeout while
+ * connecting.  citus.node_conninfo overrides all of them.
+ *
+ * Structs live in TopMemoryContext until connect_close.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <sys/socket.h>
+
+#include "commands/dbcommands.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "storage/fd.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "remote/private.h"
+
+dlist_head	remote_conns = DLIST_STATIC_INIT(remote_conns);
+int			node_connection_timeout = 30000;
+
+static char *node_conninfo = NULL;
+static uint64 last_serial = 0;
+
+/* What citus.node_conninfo may set: nothing that says who connects to what. */
+static const char *const conninfo_keywords[] = {
+	"connect_timeout", "gssencmode", "gsslib", "hostaddr", "keepalives", "keepalives_count",
+	"keepalives_idle", "keepalives_interval", "krbsrvname", "sslcert", "sslcompression",
+	"sslcrl", "sslcrldir", "sslkey", "sslkeylogfile", "ssl_max_protocol_version",
+	"ssl_min_protocol_version", "sslmode", "sslnegotiation", "sslrootcert", "sslsni",
+	"tcp_user_timeout", "channel_binding", "passfile", NULL
+};
+
+static bool
+conninfo_keyword_allowed(const char *keyword)
+{
+	for (int i = 0; conninfo_keywords[i] != NULL; i++)
+		if (strcmp(conninfo_keywords[i], keyword) == 0)
+			return true;
+	return false;
+}
+
+static bool
+check_node_conninfo(char **newval, void **extra, GucSource source)
+{
+	char	   *message = NULL;
+	PQconninfoOption *options = PQconninfoParse(*newval, &message);
+	bool		ok = true;
+
+	if (options == NULL)
+	{
+		GUC_check_errdetail("%s", message != NULL ? pchomp(message) : "out of memory");
+		if (message != NULL)
+			PQfreemem(message);
+		return false;
+	}
+	for (PQconninfoOption *option = options; ok && option->keyword != NULL; option++)
+	{
+		if (option->val != NULL && option->val[0] != '\0' && !conninfo_keyword_allowed(option->keyword))
+		{
+			GUC_check_errdetail("Connection parameter \"%s\" can't be set here.", option->keyword);
+			ok = false;
+		}
+	}
+	PQconninfoFree(options);
+	return ok;
+}
+
+void
+connect_init(void)
+{
+	DefineCustomStringVariable("citus.node_conninfo",
+							   "Connection parameters for connections between nodes.",
+							   "In the form of a libpq connection string; parameters about security, time "
+							   "limits and TCP only.",
+							   &node_conninfo, "sslmode=prefer", PGC_SIGHUP, GUC_SUPERUSER_ONLY,
+							   check_node_conninfo, NULL, NULL);
+	DefineCustomIntVariable("citus.node_connection_timeout",
+							"Sets how long connecting to another node may take.",
+							"The same time is given to a node to answer when a transaction ends.",
+							&node_connection_timeout, 30000, 10, 3600 * 1000, PGC_USERSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+}
+
+int
+remote_connection_timeout(void)
+{
+	return node_connection_timeout;
+}
+
+/* The name by which other nodes know this backend: node id * 10^10 + process id. */
+static uint64
+global_pid(void)
+{
+	int32		group = metadata_local_group();
+	ListCell   *lc;
+
+	foreach(lc, node_active_primaries())
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (node->groupid == group)
+			return (uint64) node->nodeid * UINT64CONST(10000000000) + (uint64) MyProcPid;
+	}
+	return (uint64) MyProcPid;
+}
+
+#define MAX_PARAMS 48
+
+typedef struct ConnectParams
+{
+	int			count;
+	const char *keywords[MAX_PARAMS + 1];
+	const char *values[MAX_PARAMS + 1];
+} ConnectParams;
+
+static void
+add_param(ConnectParams *params, const char *keyword, const char *value)
+{
+	for (int i = 0; i < params->count; i++)
+	{
+		if (strcmp(params->keywords[i], keyword) == 0)
+		{
+			params->values[i] = value;
+			return;
+		}
+	}
+	if (params->count >= MAX_PARAMS)
+		elog(ERROR, "too many connection parameters");
+	params->keywords[params->count] = keyword;
+	params->values[params->count] = value;
+	params->count++;
+}
+
+/* Fills in all parameters of a connection, in CurrentMemoryContext. */
+static void
+connect_params(ConnectParams *params, const char *host, int port, Oid login_role)
+{
+	char	   *silence = psprintf("%d", node_connection_timeout);
+	PQconninfoOption *options = PQconninfoParse(node_conninfo, NULL);
+
+	params->count = 0;
+	add_param(params, "host", host);
+	add_param(params, "port", psprintf("%d", port));
+	add_param(params, "dbname", get_database_name(MyDatabaseId));
+	add_param(params, "user", GetUserNameFromId(login_role, false));
+	add_param(params, "client_encoding", GetDatabaseEncodingName());
+	add_param(params, "application_name",
+			  psprintf("citus_internal gpid=" UINT64_FORMAT, global_pid()));
+	add_param(params, "keepalives_idle", "20");
+	add_param(params, "keepalives_interval", "5");
+	add_param(params, "keepalives_count", "4");
+	add_param(params, "tcp_user_timeout", silence);
+
+	if (options == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("out of memory")));
+	for (PQconninfoOption *option = options; option->keyword != NULL; option++)
+	{
+		if (option->val != NULL && conninfo_keyword_allowed(option->keyword))
+			add_param(params, pstrdup(option->keyword), pstrdup(option->val));
+	}
+	PQconninfoFree(options);
+
+	params->keywords[params->count] = NULL;
+	params->values[params->count] = NULL;
+}
+
+/*
+ * Starts connecting.  The struct is in remote_conns before anything can go wrong,
+ * so that nothing is leaked; a failure shows in connect_poll.
+ */
+RemoteConn *
+connect_start(const char *host, int port, Oid login_role)
+{
+	ConnectParams params;
+	RemoteConnPrivate *priv;
+	RemoteConn *conn;
+
+	connect_params(&params, host, port, login_role);
+
+	if (!AcquireExternalFD())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+				 errmsg("could not connect to node %s:%d", host, port),
+				 errdetail("There are too many open files on the local server."),
+				 errhint("Raise the server's max_files_per_process and/or \"ulimit -n\" limits.")));
+
+	priv = MemoryContextAllocExtended(TopMemoryContext, sizeof(RemoteConnPrivate),
+									  MCXT_ALLOC_ZERO | MCXT_ALLOC_NO_OOM);
+	if (priv == NULL)
+	{
+		ReleaseExternalFD();
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("out of memory")));
+	}
+	conn = &priv->conn;
+	conn->priv = priv;
+	conn->groupid = -1;
+	strlcpy(conn->nodename, host, sizeof(conn->nodename));
+	conn->nodeport = port;
+	conn->login_role = login_role;
+	conn->state = REMOTE_CONNECTING;
+	priv->serial = ++last_serial;
+	priv->fresh = true;
+	priv->started = GetCurrentTimestamp();
+	priv->polling = PGRES_POLLING_WRITING;
+	dlist_push_tail(&remote_conns, &priv->link);
+
+	conn->pg = PQconnectStartParams(params.keywords, params.values, false);
+	if (conn->pg == NULL || PQstatus(conn->pg) == CONNECTION_BAD)
+		conn->state = REMOTE_DEAD;
+	else
+		PQsetNoticeReceiver(conn->pg, notice_receiver, conn);
+	return conn;
+}
+
+/* Makes a connection that is open ready for use. */
+static void
+connect_done(RemoteConn *conn)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	if (PQsetnonblocking(conn->pg, 1) != 0 ||
+		(!priv->plain && !PQenterPipelineMode(conn->pg)))
+	{
+		conn->state = REMOTE_DEAD;
+		return;
+	}
+	priv->established = GetCurrentTimestamp();
+	priv->settings = settings_create();
+	conn->state = REMOTE_IDLE;
+}
+
+bool
+connect_poll(RemoteConn *conn)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	if (conn->state != REMOTE_CONNECTING)
+		return true;
+
+	priv->polling = PQconnectPoll(conn->pg);
+	switch (priv->polling)
+	{
+		case PGRES_POLLING_OK:
+			connect_done(conn);
+			return true;
+		case PGRES_POLLING_FAILED:
+			conn->state = REMOTE_DEAD;
+			return true;
+		default:
+			break;
+	}
+	if (TimestampDifferenceExceeds(priv->started, GetCurrentTimestamp(), node_connection_timeout))
+	{
+		conn->state = REMOTE_DEAD;
+		return true;
+	}
+	return false;
+}
+
+void
+connect_finish(RemoteConn *conn)
+{
+	RemoteConnPrivate *priv = conn->priv;
+	TimestampTz deadline = TimestampTzPlusMilliseconds(priv->started, node_connection_timeout);
+
+	while (conn->state == REMOTE_CONNECTING)
+	{
+		if (!wait_for_conn(conn, priv->polling == PGRES_POLLING_READING ?
+						   WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, deadline))
+		{
+			conn->state = REMOTE_DEAD;
+			break;
+		}
+		connect_poll(conn);
+	}
+}
+
+char *
+connect_failure(RemoteConn *conn)
+{
+	const char *message = conn->pg == NULL ? "out of memory" : PQerrorMessage(conn->pg);
+
+	if (message[0] == '\0')
+		return psprintf("The node did not answer within %d ms.", node_connection_timeout);
+	return pchomp(message);
+}
+
+/* Raises the failure of a connection that could not be made, and closes it. */
+void
+connect_report(RemoteConn *conn)
+{
+	char	   *detail = connect_failure(conn);
+	char	   *host = pstrdup(conn->nodename);
+	int			port = conn->nodeport;
+
+	connect_close(conn);
+	ereport(ERROR,
+			(errcode(ERRCODE_CONNECTION_FAILURE),
+			 errmsg("could not connect to node %s:%d", host, port),
+			 errdetail_internal("%s", detail)));
+}
+
+void
+connect_close(RemoteConn *conn)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	dlist_delete(&priv->link);
+	wait_forget(conn);
+	if (priv->error != NULL)
+		PQclear(priv->error);
+	PQfinish(conn->pg);
+	ReleaseExternalFD();
+	if (priv->counted)
+		shared_pool_leave(conn->nodename, conn->nodeport);
+	if (priv->settings != NULL)
+		settings_free(priv->settings);
+	if (priv->items != NULL)
+		pfree(priv->items);
+	pfree(priv);
+}
+
+/*
+ * What a server says while its client is idle is mostly good-bye.
+ */
+bool
+connect_alive(RemoteConn *conn)
+{
+	int			tries = 3;
+
+	while (tries-- > 0)
+	{
+		char		byte;
+		ssize_t		received = recv(PQsocket(conn->pg), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+		if (received < 0)
+			return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+		if (received == 0 || !PQconsumeInput(conn->pg))
+			return false;
+		(void) PQisBusy(conn->pg);	/* parses it */
+		if (PQstatus(conn->pg) != CONNECTION_OK)
+			return false;
+	}
+	return false;
+}

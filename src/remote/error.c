@@ -1,0 +1,255 @@
+/*-------------------------------------------------------------------------
+ *
+ * error.c
+ *	  Errors and notices of other nodes become this session's own.
+ *
+ * A user knows logical tables only, so names of shards, of their indexes and
+ * constraints are replaced by those of the logical objects (shard_names.c).
+ *
+ * Many shards may say the same thing about one statement; the same notice from
+ * another task of the same local statement is shown once.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "miscadmin.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+
+#include "remote/private.h"
+#include "remote/shard_names.h"
+
+#define SEEN_NOTICES 64
+
+typedef struct SeenNotice
+{
+	uint32		hash;
+	uint64		statement;		/* the remote statement that said it first */
+} SeenNotice;
+
+int			worker_min_messages = NOTICE;
+
+static SeenNotice seen[SEEN_NOTICES];
+static int	nseen = 0;
+static TimestampTz seen_at = 0; /* start of the local statement */
+
+static const struct config_enum_entry message_level_options[] = {
+	{"debug5", DEBUG5, false},
+	{"debug4", DEBUG4, false},
+	{"debug3", DEBUG3, false},
+	{"debug2", DEBUG2, false},
+	{"debug1", DEBUG1, false},
+	{"debug", DEBUG2, true},
+	{"log", LOG, false},
+	{"info", INFO, true},
+	{"notice", NOTICE, false},
+	{"warning", WARNING, false},
+	{"error", ERROR, false},
+	{NULL, 0, false}
+};
+
+void
+error_init(void)
+{
+	DefineCustomEnumVariable("citus.worker_min_messages",
+							 "Sets the lowest level of messages that other nodes send to this session.",
+							 NULL, &worker_min_messages, NOTICE, message_level_options, PGC_USERSET, 0,
+							 NULL, NULL, NULL);
+}
+
+/* A remote message's fields, palloc'd; NULL where there is none. */
+typedef struct RemoteMessage
+{
+	int			sqlstate;		/* 0: not from a server, but from libpq */
+	char	   *primary;
+	char	   *detail;
+	char	   *hint;
+	char	   *context;
+	char	   *schema;
+	char	   *table;
+	char	   *column;
+	char	   *datatype;
+	char	   *constraint;
+} RemoteMessage;
+
+static char *
+field(const PGresult *res, int code)
+{
+	const char *value = PQresultErrorField(res, code);
+
+	return value == NULL ? NULL : shard_names_to_logical(value);
+}
+
+static void
+read_message(RemoteMessage *message, RemoteConn *conn, const PGresult *res)
+{
+	const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
+
+	memset(message, 0, sizeof(*message));
+	if (state != NULL && strlen(state) == 5)
+		message->sqlstate = MAKE_SQLSTATE(state[0], state[1], state[2], state[3], state[4]);
+	message->primary = field(res, PG_DIAG_MESSAGE_PRIMARY);
+	if (message->primary == NULL)
+	{
+		const char *text = PQresultErrorMessage(res);
+
+		if ((text == NULL || text[0] == '\0') && conn->pg != NULL)
+			text = PQerrorMessage(conn->pg);
+		message->primary = pchomp(text == NULL ? "" : text);
+	}
+	message->detail = field(res, PG_DIAG_MESSAGE_DETAIL);
+	message->hint = field(res, PG_DIAG_MESSAGE_HINT);
+	message->context = field(res, PG_DIAG_CONTEXT);
+	message->schema = field(res, PG_DIAG_SCHEMA_NAME);
+	message->table = field(res, PG_DIAG_TABLE_NAME);
+	message->column = field(res, PG_DIAG_COLUMN_NAME);
+	message->datatype = field(res, PG_DIAG_DATATYPE_NAME);
+	message->constraint = field(res, PG_DIAG_CONSTRAINT_NAME);
+	shard_names_fix_schema(PQresultErrorField(res, PG_DIAG_SCHEMA_NAME),
+						   PQresultErrorField(res, PG_DIAG_TABLE_NAME), &message->schema);
+}
+
+static int
+optional_field(int code, const char *value)
+{
+	return value != NULL ? err_generic_string(code, value) : 0;
+}
+
+/* Whether the node's session ended, for whatever reason it gave. */
+static bool
+session_ended(RemoteConn *conn, const RemoteMessage *message)
+{
+	return message->sqlstate == 0 || conn->pg == NULL || PQstatus(conn->pg) != CONNECTION_OK;
+}
+
+/* read_message that clears res, whatever happens. */
+static void
+take_message(RemoteMessage *message, RemoteConn *conn, PGresult *res)
+{
+	PG_TRY();
+	{
+		read_message(message, conn, res);
+	}
+	PG_CATCH();
+	{
+		PQclear(res);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	PQclear(res);
+}
+
+void
+remote_raise(int elevel, RemoteConn *conn, PGresult *res)
+{
+	RemoteMessage message;
+
+	take_message(&message, conn, res);
+	if (session_ended(conn, &message))
+	{
+		ereport(elevel,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("connection to node %s:%d was lost", conn->nodename, conn->nodeport),
+				 message.primary[0] != '\0' ? errdetail_internal("%s", message.primary) : 0));
+		return;
+	}
+
+	ereport(elevel,
+			(errcode(message.sqlstate),
+			 errmsg_internal("%s", message.primary),
+			 message.detail ? errdetail_internal("%s", message.detail) : 0,
+			 message.hint ? errhint("%s", message.hint) : 0,
+			 message.context ? errcontext("%s", message.context) : 0,
+			 errcontext("while executing on node %s:%d", conn->nodename, conn->nodeport),
+			 optional_field(PG_DIAG_SCHEMA_NAME, message.schema),
+			 optional_field(PG_DIAG_TABLE_NAME, message.table),
+			 optional_field(PG_DIAG_COLUMN_NAME, message.column),
+			 optional_field(PG_DIAG_DATATYPE_NAME, message.datatype),
+			 optional_field(PG_DIAG_CONSTRAINT_NAME, message.constraint)));
+}
+
+/* Whether another remote statement has said the same for this local statement. */
+static bool
+seen_before(RemoteConn *conn, const PGresult *res)
+{
+	const char *primary = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
+	uint32		hash;
+
+	if (primary == NULL)
+		return false;
+	if (seen_at != GetCurrentStatementStartTimestamp())
+	{
+		seen_at = GetCurrentStatementStartTimestamp();
+		nseen = 0;
+	}
+	hash = hash_bytes((const unsigned char *) primary, strlen(primary));
+	for (int i = 0; i < nseen; i++)
+		if (seen[i].hash == hash)
+			return seen[i].statement != conn->priv->statement;
+	if (nseen < SEEN_NOTICES)
+	{
+		seen[nseen].hash = hash;
+		seen[nseen].statement = conn->priv->statement;
+		nseen++;
+	}
+	return false;
+}
+
+static int
+level_of(const PGresult *res)
+{
+	static const struct
+	{
+		const char *severity;
+		int			level;
+	}			levels[] = {
+		{"WARNING", WARNING}, {"NOTICE", NOTICE}, {"INFO", INFO}, {"LOG", LOG}, {"DEBUG", DEBUG1}
+	};
+	const char *severity = PQresultErrorField(res, PG_DIAG_SEVERITY_NONLOCALIZED);
+
+	for (int i = 0; severity != NULL && i < lengthof(levels); i++)
+		if (strcmp(severity, levels[i].severity) == 0)
+			return levels[i].level;
+	return severity == NULL ? LOG : 0;
+}
+
+/*
+ * Called by libpq for each notice; must not leave by an error.
+ */
+void
+notice_receiver(void *arg, const PGresult *res)
+{
+	RemoteConn *conn = arg;
+	MemoryContext context = CurrentMemoryContext;
+	int			level = level_of(res);
+
+	copy_note_notice(conn);
+
+	/* what an idle connection says is why it ends */
+	if (conn->state == REMOTE_IDLE || conn->state == REMOTE_DEAD || level == 0 ||
+		seen_before(conn, res))
+		return;
+
+	HOLD_INTERRUPTS();
+	PG_TRY();
+	{
+		RemoteMessage message;
+
+		read_message(&message, conn, res);
+		ereport(level,
+				(message.sqlstate != 0 ? errcode(message.sqlstate) : 0,
+				 errmsg_internal("%s", message.primary),
+				 message.detail ? errdetail_internal("%s", message.detail) : 0,
+				 message.hint ? errhint("%s", message.hint) : 0,
+				 message.context ? errcontext("%s", message.context) : 0));
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+	}
+	PG_END_TRY();
+	RESUME_INTERRUPTS();
+}

@@ -1,0 +1,483 @@
+/*-------------------------------------------------------------------------
+ *
+ * pipeline.c
+ *	  Statements and their results on one connection.
+ *
+ * A connection is in libpq's pipeline mode nearly always.  A statement leaves
+ * with all that must go before it (BEGIN, savepoints, settings) and one Sync
+ * behind it, in one flush: a *segment*.  When anything in a segment fails, the
+ * node skips the rest of it, so that a statement never runs without its settings
+ * or outside its transaction.
+ *
+ * libpq answers in order, but leaves it to us to know what an answer belongs
+ * to.  So each command is noted in priv->items when it is sent, and pipeline_next
+ * takes it off when its results end.  The first error is kept in priv->error
+ * until the Sync is answered; the connection is then idle again, and usable.
+ *
+ * Sending never blocks: output that the socket doesn't take stays in libpq's
+ * buffer, and priv->unflushed makes the next wait (wait.c) send it on.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "remote/private.h"
+
+static RemoteTxnHooks txn_hooks;
+static uint64 last_statement = 0;
+
+void
+remote_set_txn_hooks(const RemoteTxnHooks *hooks)
+{
+	txn_hooks = *hooks;
+}
+
+const RemoteTxnHooks *
+pipeline_txn_hooks(void)
+{
+	return &txn_hooks;
+}
+
+/* A number for a statement, unique in this backend. */
+uint64
+pipeline_next_statement(void)
+{
+	return ++last_statement;
+}
+
+/* Makes room to note n more items; before anything is sent that could not be noted. */
+static void
+reserve_items(RemoteConnPrivate *priv, int n)
+{
+	if (priv->items_head == priv->items_tail)
+		priv->items_head = priv->items_tail = 0;
+	if (priv->items_tail + n <= priv->items_size)
+		return;
+
+	if (priv->items == NULL)
+	{
+		priv->items = MemoryContextAlloc(TopMemoryContext, 64);
+		priv->items_size = 64;
+	}
+	else
+	{
+		priv->items = repalloc(priv->items, priv->items_size * 2);
+		priv->items_size *= 2;
+	}
+}
+
+/*
+ * Notes what has been sent.  The result of the item at the head must be put
+ * into single-row mode before libpq reads any of it.
+ */
+void
+pipeline_sent(RemoteConn *conn, char item)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	reserve_items(priv, 1);
+	priv->items[priv->items_tail++] = item;
+	if (priv->items_tail == priv->items_head + 1 && item == ITEM_STATEMENT)
+		PQsetSingleRowMode(conn->pg);
+}
+
+/* Takes the head item off. */
+static void
+pop_item(RemoteConn *conn)
+{
+	RemoteConnPrivate *priv = conn->priv;
+	char		next;
+
+	priv->items_head++;
+	if (priv->items_head == priv->items_tail)
+		return;
+	next = priv->items[priv->items_head];
+	if (next == ITEM_STATEMENT || next == ITEM_IGNORED)
+		PQsetSingleRowMode(conn->pg);
+}
+
+/* The connection is of no use any more; res, or what libpq says, is the reason. */
+void
+pipeline_lost(RemoteConn *conn, PGresult *res)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	conn->state = REMOTE_DEAD;
+	priv->items_head = priv->items_tail = 0;
+	priv->unflushed = false;
+	if (priv->error != NULL)
+	{
+		if (res != NULL)
+			PQclear(res);
+	}
+	else if (res != NULL)
+		priv->error = res;
+	else
+		priv->error = PQmakeEmptyPGresult(conn->pg, PGRES_FATAL_ERROR);
+}
+
+/* Raises the error kept for a connection; returns if there is none. */
+static void
+raise_kept(RemoteConn *conn)
+{
+	RemoteConnPrivate *priv = conn->priv;
+	PGresult   *error = priv->error;
+
+	if (error == NULL)
+		return;
+	priv->error = NULL;
+	remote_raise(ERROR, conn, error);
+}
+
+/* Sends what is pending; false if the connection is lost. */
+bool
+pipeline_flush(RemoteConn *conn)
+{
+	int			rc = PQflush(conn->pg);
+
+	if (rc < 0)
+	{
+		/* what the node said before it closed the connection is still to be read */
+		conn->priv->unflushed = false;
+		return PQstatus(conn->pg) == CONNECTION_OK;
+	}
+	conn->priv->unflushed = rc > 0;
+	return true;
+}
+
+/* Sends a command that has no parameters, as item; a failure shows when results are read. */
+static void
+send_command(RemoteConn *conn, const char *sql, char item)
+{
+	reserve_items(conn->priv, 2);
+	if (!PQsendQueryParams(conn->pg, sql, 0, NULL, NULL, NULL, NULL, 0))
+	{
+		pipeline_lost(conn, NULL);
+		raise_kept(conn);
+	}
+	pipeline_sent(conn, item);
+}
+
+void
+remote_queue_command(RemoteConn *conn, const char *sql)
+{
+	send_command(conn, sql, ITEM_SILENT);
+}
+
+/* Ends the segment and sends it off. */
+void
+pipeline_sync(RemoteConn *conn)
+{
+	reserve_items(conn->priv, 1);
+	if (!PQpipelineSync(conn->pg))
+	{
+		pipeline_lost(conn, NULL);
+		raise_kept(conn);
+	}
+	pipeline_sent(conn, ITEM_SYNC);
+	if (!pipeline_flush(conn))
+	{
+		pipeline_lost(conn, NULL);
+		raise_kept(conn);
+	}
+}
+
+/* Queues what must go before a statement. */
+void
+pipeline_begin(RemoteConn *conn, bool in_xact)
+{
+	if ((in_xact || conn->xact_depth > 0) && txn_hooks.begin != NULL)
+		txn_hooks.begin(conn);
+	settings_send(conn);
+}
+
+void
+remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result,
+			bool in_xact, bool write)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	Assert(conn->state == REMOTE_IDLE);
+
+	/* an extra connection only reads, and needs no transaction for that */
+	if (!conn->primary && !write)
+		in_xact = false;
+	if (in_xact && write)
+		conn->xact_wrote = true;
+
+	pipeline_begin(conn, in_xact);
+	reserve_items(priv, 2);
+	if (!PQsendQueryParams(conn->pg, sql,
+						   params ? params->count : 0,
+						   params ? params->types : NULL,
+						   params ? (const char *const *) params->values : NULL,
+						   params ? params->lengths : NULL,
+						   params ? params->formats : NULL,
+						   binary_result ? 1 : 0))
+	{
+		pipeline_lost(conn, NULL);
+		raise_kept(conn);
+	}
+	pipeline_sent(conn, ITEM_STATEMENT);
+	priv->statement = pipeline_next_statement();
+	priv->tag[0] = '\0';
+	conn->state = REMOTE_BUSY;
+	pipeline_sync(conn);
+}
+
+void
+remote_send_silent(RemoteConn *conn, const char *sql)
+{
+	if (conn->state == REMOTE_DEAD)
+		return;
+	reserve_items(conn->priv, 2);
+	if (!PQsendQueryParams(conn->pg, sql, 0, NULL, NULL, NULL, NULL, 0))
+	{
+		pipeline_lost(conn, NULL);
+		return;
+	}
+	pipeline_sent(conn, ITEM_IGNORED);
+	if (!PQpipelineSync(conn->pg))
+	{
+		pipeline_lost(conn, NULL);
+		return;
+	}
+	pipeline_sent(conn, ITEM_SYNC);
+	if (!pipeline_flush(conn))
+		pipeline_lost(conn, NULL);
+}
+
+/* Keeps the first error; a later one only follows from it. */
+static void
+keep_error(RemoteConn *conn, PGresult *res)
+{
+	if (conn->priv->error == NULL)
+		conn->priv->error = res;
+	else
+		PQclear(res);
+}
+
+/* A segment is answered: settings that went with it are in effect, or not. */
+static void
+end_segment(RemoteConn *conn)
+{
+	if (PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
+		return;
+	if (conn->priv->error != NULL)
+		settings_rolled_back(conn);
+	else
+		settings_committed(conn);
+}
+
+/*
+ * Takes one result that libpq returned.  Returns it if it is for the owner of the
+ * connection; otherwise it is kept or cleared.
+ */
+static PGresult *
+take_result(RemoteConn *conn, PGresult *res)
+{
+	RemoteConnPrivate *priv = conn->priv;
+	char		item = priv->items[priv->items_head];
+
+	switch (PQresultStatus(res))
+	{
+		case PGRES_PIPELINE_SYNC:
+			PQclear(res);
+			while (priv->items_head < priv->items_tail && priv->items[priv->items_head] != ITEM_SYNC)
+				priv->items_head++;
+			end_segment(conn);
+			pop_item(conn);
+			return NULL;
+
+		case PGRES_SINGLE_TUPLE:
+		case PGRES_TUPLES_OK:
+		case PGRES_COMMAND_OK:
+			if (item == ITEM_STATEMENT)
+			{
+				if (PQresultStatus(res) != PGRES_SINGLE_TUPLE)
+					strlcpy(priv->tag, PQcmdStatus(res), sizeof(priv->tag));
+				return res;
+			}
+			PQclear(res);
+			return NULL;
+
+		case PGRES_PIPELINE_ABORTED:
+			PQclear(res);
+			return NULL;
+
+		case PGRES_COPY_IN:
+		case PGRES_COPY_OUT:
+		case PGRES_COPY_BOTH:
+			/* not possible in pipeline mode, and nothing we could go on with */
+			pipeline_lost(conn, res);
+			return NULL;
+
+		default:
+			if (PQstatus(conn->pg) != CONNECTION_OK)
+				pipeline_lost(conn, res);
+			else if (item == ITEM_IGNORED)
+				PQclear(res);
+			else
+				keep_error(conn, res);
+			return NULL;
+	}
+}
+
+/*
+ * As remote_poll, but raises nothing: once *done, priv->error may hold an error.
+ */
+PGresult *
+pipeline_next(RemoteConn *conn, bool *done)
+{
+	RemoteConnPrivate *priv = conn->priv;
+	bool		consumed = false;
+	bool		was_null = false;
+
+	*done = false;
+	while (conn->state == REMOTE_BUSY)
+	{
+		PGresult   *res;
+
+		if (priv->items_head == priv->items_tail)
+		{
+			conn->state = REMOTE_IDLE;
+			break;
+		}
+
+		if (PQisBusy(conn->pg))
+		{
+			if (consumed)
+				return NULL;
+			consumed = true;
+			if (PQconsumeInput(conn->pg))
+			{
+				if (priv->unflushed)
+					(void) pipeline_flush(conn);
+				continue;
+			}
+			/* PQgetResult tells why */
+		}
+
+		res = PQgetResult(conn->pg);
+		if (res != NULL)
+		{
+			was_null = false;
+			res = take_result(conn, res);
+			if (res != NULL)
+				return res;
+		}
+		else if (PQstatus(conn->pg) != CONNECTION_OK || was_null)
+			pipeline_lost(conn, NULL);
+		else if (priv->items[priv->items_head] == ITEM_SYNC)
+			was_null = true;	/* an error that came instead of the sync */
+		else
+			pop_item(conn);
+	}
+
+	*done = true;
+	return NULL;
+}
+
+PGresult *
+remote_poll(RemoteConn *conn, bool *done)
+{
+	PGresult   *res;
+
+	if (conn->state == REMOTE_CONNECTING)
+	{
+		*done = connect_poll(conn);
+		return NULL;
+	}
+	res = pipeline_next(conn, done);
+	if (*done)
+		raise_kept(conn);
+	return res;
+}
+
+PGresult *
+remote_next(RemoteConn *conn, bool *done)
+{
+	for (;;)
+	{
+		PGresult   *res = remote_poll(conn, done);
+
+		if (res != NULL || *done)
+			return res;
+		remote_wait(&conn, 1, -1, NULL);
+	}
+}
+
+/* Nobody is interested in what is outstanding any more. */
+void
+pipeline_ignore_outstanding(RemoteConn *conn)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	for (int i = priv->items_head; i < priv->items_tail; i++)
+		if (priv->items[i] != ITEM_SYNC)
+			priv->items[i] = ITEM_IGNORED;
+	if (priv->error != NULL && conn->state != REMOTE_DEAD)
+	{
+		PQclear(priv->error);
+		priv->error = NULL;
+	}
+}
+
+/*
+ * Reads all that is outstanding and throws rows away; an error stays in
+ * priv->error.  False if the deadline (0: none) passed first.
+ */
+bool
+pipeline_drain(RemoteConn *conn, TimestampTz deadline)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	if (conn->state == REMOTE_IDLE && priv->items_head < priv->items_tail)
+		conn->state = REMOTE_BUSY;
+
+	for (;;)
+	{
+		bool		done;
+		PGresult   *res = pipeline_next(conn, &done);
+
+		if (res != NULL)
+		{
+			PQclear(res);
+			CHECK_FOR_INTERRUPTS();
+			continue;
+		}
+		if (done)
+			return true;
+		if (!wait_for_conn(conn, WL_SOCKET_READABLE | (priv->unflushed ? WL_SOCKET_WRITEABLE : 0), deadline))
+			return false;
+	}
+}
+
+/* Out of pipeline mode, for COPY; waits for what is outstanding, and raises its errors. */
+void
+pipeline_leave(RemoteConn *conn)
+{
+	pipeline_drain(conn, 0);
+	raise_kept(conn);
+	if (!PQexitPipelineMode(conn->pg))
+	{
+		pipeline_lost(conn, NULL);
+		raise_kept(conn);
+	}
+}
+
+/* Back into pipeline mode; raises nothing. */
+void
+pipeline_enter(RemoteConn *conn)
+{
+	if (conn->state == REMOTE_DEAD)
+		return;
+	if (PQenterPipelineMode(conn->pg))
+		conn->state = REMOTE_IDLE;
+	else
+		pipeline_lost(conn, NULL);
+}

@@ -1,0 +1,523 @@
+/*-------------------------------------------------------------------------
+ *
+ * pool.c
+ *	  Which connection serves whom: the pool of this backend.
+ *
+ * remote_conns holds all connections of the backend, of which there are few,
+ * so that they are searched one by one.  Between transactions each is idle,
+ * nobody's, and not primary.  remote_end_transaction re-establishes that, also
+ * after an error, when owners have vanished with their memory; nothing here
+ * calls an owner then.
+ *
+ * The login role is the session's user, if that one may become the effective
+ * user, who then travels as a setting: so a node is written over one
+ * connection also when the effective user changes.  Where that is not
+ * possible (a SECURITY DEFINER function of a user that the session's user is not a
+ * member of), another connection is used, and what would miss
+ * uncommitted changes is refused.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "catalog/node.h"
+#include "compat/roles.h"
+#include "remote/private.h"
+
+static int	max_cached_conns_per_worker = 1;
+static int	max_cached_connection_lifetime = 600 * 1000;
+static int	max_adaptive_executor_pool_size = 16;
+
+static bool used_in_transaction = false;
+static bool exit_registered = false;
+
+static void
+pool_init(void)
+{
+	DefineCustomIntVariable("citus.max_cached_conns_per_worker",
+							"Sets how many connections to a node a session keeps between transactions.",
+							NULL, &max_cached_conns_per_worker, 1, 0, INT_MAX, PGC_USERSET, 0,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("citus.max_cached_connection_lifetime",
+							"Sets how long a session keeps a connection to a node.",
+							"An older one is closed at the end of the next transaction that used it.  "
+							"-1 means for ever.",
+							&max_cached_connection_lifetime, 600 * 1000, -1, INT_MAX, PGC_USERSET,
+							GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomIntVariable("citus.max_adaptive_executor_pool_size",
+							"Sets how many connections to one node a statement may use.",
+							NULL, &max_adaptive_executor_pool_size, 16, 1, INT_MAX, PGC_USERSET, 0,
+							NULL, NULL, NULL);
+}
+
+void
+remote_init(void)
+{
+	connect_init();
+	pool_init();
+	shared_pool_init();
+	error_init();
+}
+
+/* Closes all connections as the backend ends; what still runs on them is cancelled. */
+static void
+close_all(int code, Datum arg)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &remote_conns)
+	{
+		RemoteConn *conn = &dlist_container(RemoteConnPrivate, link, iter.cur)->conn;
+
+		if (conn->state == REMOTE_BUSY || conn->state == REMOTE_COPY_IN)
+			remote_cancel(conn);
+		connect_close(conn);
+	}
+}
+
+static Oid
+login_role(void)
+{
+	Oid			session = GetSessionUserId();
+	Oid			effective = GetUserId();
+
+	if (session == effective || role_may_become(session, effective))
+		return session;
+	return effective;
+}
+
+RemoteConn *
+remote_following(RemoteConn *conn)
+{
+	dlist_node *node;
+
+	if (conn == NULL)
+	{
+		if (dlist_is_empty(&remote_conns))
+			return NULL;
+		node = dlist_head_node(&remote_conns);
+	}
+	else if (dlist_has_next(&remote_conns, &conn->priv->link))
+		node = dlist_next_node(&remote_conns, &conn->priv->link);
+	else
+		return NULL;
+	return &dlist_container(RemoteConnPrivate, link, node)->conn;
+}
+
+static bool
+in_pool(RemoteConn *conn, int32 groupid)
+{
+	return !conn->priv->plain && conn->groupid == groupid;
+}
+
+/* To be called before any connection is used. */
+static void
+begin_use(void)
+{
+	if (IsParallelWorker())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot connect to other nodes during a parallel operation")));
+	if (!exit_registered)
+	{
+		on_shmem_exit(close_all, 0);
+		exit_registered = true;
+	}
+	if (!used_in_transaction)
+	{
+		used_in_transaction = true;
+		if (pipeline_txn_hooks()->first_use != NULL)
+			pipeline_txn_hooks()->first_use();
+	}
+}
+
+static void
+claim(RemoteConn *conn, RemoteOwner *owner)
+{
+	conn->owner = owner;
+	conn->priv->owner_subid = GetCurrentSubTransactionId();
+	conn->priv->used = true;
+	conn->priv->fresh = false;
+}
+
+/* Takes a connection away from its owner, idle. */
+static void
+take_over(RemoteConn *conn, RemoteOwner *owner)
+{
+	if (conn->owner != NULL && conn->owner != owner)
+	{
+		conn->owner->yield(conn->owner, conn);
+		if (conn->state != REMOTE_IDLE && conn->state != REMOTE_DEAD)
+			elog(ERROR, "connection to node %s:%d was not left idle", conn->nodename, conn->nodeport);
+	}
+	claim(conn, owner);
+}
+
+/*
+ * Whether an idle connection that is not used in this transaction yet may be
+ * used now.  Closes it if it is broken, or leads to where the node no longer is.
+ */
+static bool
+still_good(RemoteConn *conn, const ClusterNode *node)
+{
+	if (conn->nodeport == node->port && strcmp(conn->nodename, node->host) == 0 && connect_alive(conn))
+		return true;
+	connect_close(conn);
+	return false;
+}
+
+/* An idle connection that nobody has and that is not primary, or NULL. */
+static RemoteConn *
+find_idle(const ClusterNode *node, Oid role)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &remote_conns)
+	{
+		RemoteConn *conn = &dlist_container(RemoteConnPrivate, link, iter.cur)->conn;
+
+		if (in_pool(conn, node->groupid) && conn->login_role == role && conn->owner == NULL &&
+			!conn->primary && conn->state == REMOTE_IDLE &&
+			(conn->priv->used || still_good(conn, node)))
+			return conn;
+	}
+	return NULL;
+}
+
+/* Starts a new connection; NULL if optional and the shared limit is reached. */
+static RemoteConn *
+open_connection(const ClusterNode *node, Oid role, bool optional)
+{
+	RemoteConn *conn;
+	bool		counted = shared_pool_enter(node->host, node->port, optional);
+
+	if (!counted && optional)
+		return NULL;
+	PG_TRY();
+	{
+		conn = connect_start(node->host, node->port, role);
+	}
+	PG_CATCH();
+	{
+		if (counted)
+			shared_pool_leave(node->host, node->port);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	conn->groupid = node->groupid;
+	conn->priv->counted = counted;
+	return conn;
+}
+
+/* An idle or new connection, connected. */
+static RemoteConn *
+idle_or_new(const ClusterNode *node, Oid role, RemoteOwner *owner)
+{
+	RemoteConn *conn = find_idle(node, role);
+
+	if (conn == NULL)
+	{
+		conn = open_connection(node, role, false);
+		claim(conn, owner);
+		connect_finish(conn);
+		if (conn->state == REMOTE_DEAD)
+			connect_report(conn);
+	}
+	claim(conn, owner);
+	return conn;
+}
+
+/*
+ * Refuses what would not see, or wait for, this transaction's own changes, made
+ * over a connection of another login role.
+ */
+static void
+check_other_roles(const ClusterNode *node, Oid role)
+{
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+	{
+		if (in_pool(conn, node->groupid) && conn->login_role != role && conn->xact_wrote)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot use node %s:%d as role \"%s\" in a transaction that changed data there as role \"%s\"",
+							node->host, node->port, GetUserNameFromId(role, false),
+							GetUserNameFromId(conn->login_role, false)),
+					 errhint("Grant one role membership in the other.")));
+	}
+}
+
+static RemoteConn *
+find_primary(int32 groupid, Oid role)
+{
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		if (in_pool(conn, groupid) && conn->primary && conn->login_role == role)
+			return conn;
+	return NULL;
+}
+
+/* The primary connection died in this transaction: what it did is lost. */
+static void
+check_not_lost(RemoteConn *conn)
+{
+	if (conn->state == REMOTE_DEAD)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("connection to node %s:%d was lost", conn->nodename, conn->nodeport)));
+}
+
+RemoteConn *
+pool_acquire_primary(int32 groupid, RemoteOwner *owner)
+{
+	const ClusterNode *node;
+	Oid			role = login_role();
+	RemoteConn *conn;
+
+	begin_use();
+	conn = find_primary(groupid, role);
+	if (conn == NULL)
+	{
+		node = node_of_group(groupid);
+		check_other_roles(node, role);
+		conn = idle_or_new(node, role, owner);
+		conn->primary = true;
+		return conn;
+	}
+	if (!conn->xact_wrote)
+		check_other_roles(node_of_group(groupid), role);
+	take_over(conn, owner);
+	check_not_lost(conn);
+	return conn;
+}
+
+/* A connection that is in no transaction, for a command that commits by itself. */
+RemoteConn *
+pool_acquire_alone(int32 groupid, RemoteOwner *owner)
+{
+	begin_use();
+	return idle_or_new(node_of_group(groupid), login_role(), owner);
+}
+
+/* A connection outside the pool; may be still connecting. */
+RemoteConn *
+pool_open_plain(const char *host, int port, RemoteOwner *owner)
+{
+	RemoteConn *conn;
+
+	begin_use();
+	conn = connect_start(host, port, GetUserId());
+	conn->priv->plain = true;
+	claim(conn, owner);
+	return conn;
+}
+
+/* How many connections to a node somebody has. */
+static int
+count_claimed(int32 groupid)
+{
+	int			n = 0;
+
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		if (in_pool(conn, groupid) && conn->owner != NULL)
+			n++;
+	return n;
+}
+
+/* Any connection for reading that its owner can yield, or NULL. */
+static RemoteConn *
+find_claimed(int32 groupid, Oid role)
+{
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		if (in_pool(conn, groupid) && conn->owner != NULL && conn->login_role == role &&
+			!conn->primary && conn->state != REMOTE_CONNECTING)
+			return conn;
+	return NULL;
+}
+
+RemoteConn *
+remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
+{
+	Oid			role = login_role();
+	RemoteConn *conn;
+	const ClusterNode *node;
+
+	begin_use();
+	conn = find_primary(groupid, role);
+	if (write || (conn != NULL && conn->xact_depth > 0) ||
+		(pipeline_txn_hooks()->reads_in_xact != NULL && pipeline_txn_hooks()->reads_in_xact()))
+		return pool_acquire_primary(groupid, owner);
+
+	node = node_of_group(groupid);
+	check_other_roles(node, role);
+	if (count_claimed(groupid) >= max_adaptive_executor_pool_size)
+	{
+		conn = find_claimed(groupid, role);
+		if (conn != NULL)
+		{
+			take_over(conn, owner);
+			if (conn->state == REMOTE_IDLE)
+				return conn;
+			conn->owner = NULL;
+		}
+	}
+	return idle_or_new(node, role, owner);
+}
+
+RemoteConn *
+remote_acquire_extra(int32 groupid, RemoteOwner *owner, int open)
+{
+	Oid			role = login_role();
+	const ClusterNode *node;
+	RemoteConn *conn;
+
+	if (open >= max_adaptive_executor_pool_size || IsolationUsesXactSnapshot())
+		return NULL;
+	for (conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		if (in_pool(conn, groupid) && conn->xact_wrote)
+			return NULL;
+
+	begin_use();
+	node = node_of_group(groupid);
+	conn = find_idle(node, role);
+	if (conn == NULL)
+	{
+		if (count_claimed(groupid) >= max_adaptive_executor_pool_size)
+			return NULL;
+		conn = open_connection(node, role, true);
+		if (conn == NULL)
+			return NULL;
+	}
+	claim(conn, owner);
+	return conn;
+}
+
+/* All owners leave the connections of a node idle. */
+void
+pool_yield_group(int32 groupid)
+{
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		if (in_pool(conn, groupid) && conn->owner != NULL && !conn->primary &&
+			(conn->state == REMOTE_BUSY || conn->state == REMOTE_COPY_IN))
+			conn->owner->yield(conn->owner, conn);
+}
+
+/*
+ * A read outside a transaction that nobody wants any more is cancelled, if it
+ * isn't over.  Inside one, that would break the transaction, so the rest of
+ * the rows is read.
+ */
+void
+remote_release(RemoteConn *conn, RemoteOwner *owner)
+{
+	if (conn->owner != owner)
+		return;
+
+	if (conn->state == REMOTE_BUSY || conn->state == REMOTE_COPY_IN)
+	{
+		if (conn->xact_depth > 0)
+		{
+			bool		done = false;
+
+			if (conn->state == REMOTE_COPY_IN)
+				remote_settle(conn, node_connection_timeout);
+			while (!done && conn->state == REMOTE_BUSY)
+			{
+				PGresult   *res = remote_next(conn, &done);
+
+				if (res != NULL)
+					PQclear(res);
+			}
+		}
+		else
+			remote_settle(conn, node_connection_timeout);
+	}
+	conn->owner = NULL;
+}
+
+/* Whether a connection may be kept for the next transaction, n of its kind being kept already. */
+static bool
+may_cache(RemoteConn *conn, int n)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	return !priv->plain && conn->state == REMOTE_IDLE && priv->items_head == priv->items_tail &&
+		PQtransactionStatus(conn->pg) == PQTRANS_IDLE && n < max_cached_conns_per_worker &&
+		(max_cached_connection_lifetime < 0 ||
+		 !TimestampDifferenceExceeds(priv->established, GetCurrentTimestamp(),
+									 max_cached_connection_lifetime));
+}
+
+/* How many connections of the same kind stand before conn in the list. */
+static int
+count_before(RemoteConn *conn)
+{
+	int			n = 0;
+
+	for (RemoteConn *other = remote_following(NULL); other != conn; other = remote_following(other))
+		if (!other->priv->plain && other->groupid == conn->groupid && other->login_role == conn->login_role)
+			n++;
+	return n;
+}
+
+void
+remote_end_transaction(void)
+{
+	dlist_mutable_iter iter;
+
+	if (!used_in_transaction)
+		return;
+	used_in_transaction = false;
+
+	dlist_foreach_modify(iter, &remote_conns)
+	{
+		RemoteConn *conn = &dlist_container(RemoteConnPrivate, link, iter.cur)->conn;
+
+		conn->owner = NULL;
+		conn->primary = false;
+		conn->priv->used = false;
+		conn->xact_depth = 0;
+		conn->xact_release = 0;
+		conn->xact_wrote = false;
+		conn->xact_prepared = false;
+		conn->xact_gid[0] = '\0';
+		if (!may_cache(conn, count_before(conn)))
+			connect_close(conn);
+	}
+}
+
+/*
+ * Owners of a subtransaction pass to its parent, or vanish.  What a vanished one
+ * left running is stopped; src/txn has done so already on the connections that
+ * are in a remote transaction.
+ */
+void
+remote_end_subtransaction(bool commit, SubTransactionId subid, SubTransactionId parent)
+{
+	dlist_mutable_iter iter;
+
+	if (!used_in_transaction)
+		return;
+
+	dlist_foreach_modify(iter, &remote_conns)
+	{
+		RemoteConn *conn = &dlist_container(RemoteConnPrivate, link, iter.cur)->conn;
+
+		if (conn->priv->owner_subid != subid)
+			continue;
+		conn->priv->owner_subid = parent;
+		if (commit)
+			continue;
+		conn->owner = NULL;
+		if (conn->priv->plain || conn->state == REMOTE_CONNECTING)
+			connect_close(conn);
+		else if (conn->state == REMOTE_BUSY || conn->state == REMOTE_COPY_IN)
+			remote_settle(conn, node_connection_timeout);
+	}
+}

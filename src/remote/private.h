@@ -1,0 +1,142 @@
+/*-------------------------------------------------------------------------
+ *
+ * private.h
+ *	  What the files of src/remote share: the inside of a connection.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_REMOTE_PRIVATE_H
+#define CITUS_REMOTE_PRIVATE_H
+
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "datatype/timestamp.h"
+#include "lib/ilist.h"
+#include "storage/latch.h"
+
+#include "remote/connection.h"
+
+/*
+ * What has been sent and not been answered, in order, one character each.
+ */
+#define ITEM_STATEMENT	't'		/* the statement whose results the owner gets */
+#define ITEM_SILENT		'p'		/* goes with it; errors are raised */
+#define ITEM_IGNORED	'd'		/* results and errors are thrown away */
+#define ITEM_SYNC		'S'		/* end of a pipeline segment */
+
+struct RemoteSettings;
+
+typedef struct RemoteConnPrivate
+{
+	dlist_node	link;			/* in remote_conns */
+	RemoteConn	conn;			/* the public part */
+	uint64		serial;			/* never used again */
+
+	bool		plain;			/* remote_plain_open's */
+	bool		fresh;			/* not used in any transaction before */
+	bool		used;			/* used in this transaction */
+	bool		counted;		/* in the shared count of its node */
+	SubTransactionId owner_subid;	/* in which owner claimed it */
+
+	/* connecting */
+	TimestampTz started;
+	TimestampTz established;
+	PostgresPollingStatusType polling;
+
+	/* waiting */
+	WaitEventSet *wait_set;		/* latch, postmaster, socket */
+	uint32		wait_events;	/* what it waits for on the socket */
+	bool		unflushed;		/* output is pending */
+
+	/* pipeline */
+	char	   *items;
+	int			items_head;
+	int			items_tail;
+	int			items_size;
+	PGresult   *error;			/* first error of what is outstanding */
+	uint64		statement;		/* number of the last statement, over all
+								 * connections; for notices */
+	char		tag[32];		/* command tag of its last result */
+
+	/* COPY */
+	uint64		copy_received;	/* bytes that had arrived when last looked */
+	Size		copy_unchecked; /* bytes put since then */
+
+	struct RemoteSettings *settings;
+} RemoteConnPrivate;
+
+extern dlist_head remote_conns;
+
+/* connect.c: settings */
+extern void connect_init(void);
+extern int	node_connection_timeout;
+
+/*
+ * connect.c.  connect_start makes a connection that is REMOTE_CONNECTING and
+ * in remote_conns; connect_poll goes on and returns whether it has an end
+ * (REMOTE_IDLE, or REMOTE_DEAD); connect_finish waits for that.
+ * connect_failure is the reason, palloc'd.
+ */
+extern RemoteConn *connect_start(const char *host, int port, Oid login_role);
+extern bool connect_poll(RemoteConn *conn);
+extern void connect_finish(RemoteConn *conn);
+extern char *connect_failure(RemoteConn *conn);
+extern void connect_report(RemoteConn *conn) pg_attribute_noreturn();
+
+/* Closes a connection and frees it. */
+extern void connect_close(RemoteConn *conn);
+
+/* Whether an idle connection is still open, as far as the socket tells. */
+extern bool connect_alive(RemoteConn *conn);
+
+/* pipeline.c */
+extern PGresult *pipeline_next(RemoteConn *conn, bool *done);
+extern void pipeline_sent(RemoteConn *conn, char item);
+extern bool pipeline_flush(RemoteConn *conn);
+extern void pipeline_sync(RemoteConn *conn);
+extern void pipeline_lost(RemoteConn *conn, PGresult *res);
+extern void pipeline_ignore_outstanding(RemoteConn *conn);
+extern bool pipeline_drain(RemoteConn *conn, TimestampTz deadline);
+extern void pipeline_leave(RemoteConn *conn);
+extern void pipeline_enter(RemoteConn *conn);
+extern void pipeline_begin(RemoteConn *conn, bool in_xact);
+extern uint64 pipeline_next_statement(void);
+extern const RemoteTxnHooks *pipeline_txn_hooks(void);
+
+/* wait.c: waits for the socket of one connection; false if the deadline (0: none) passed. */
+extern bool wait_for_conn(RemoteConn *conn, uint32 events, TimestampTz deadline);
+extern void wait_forget(RemoteConn *conn);
+extern long wait_remaining(TimestampTz deadline);
+
+/* error.c */
+extern void error_init(void);
+extern void notice_receiver(void *arg, const PGresult *res);
+extern int	worker_min_messages;
+
+/* settings.c */
+extern struct RemoteSettings *settings_create(void);
+extern void settings_free(struct RemoteSettings *settings);
+/* Sends a command that sets what differs, if anything does. */
+extern void settings_send(RemoteConn *conn);
+/* What was sent last took effect for good; or did not. */
+extern void settings_committed(RemoteConn *conn);
+extern void settings_rolled_back(RemoteConn *conn);
+
+/* pool.c */
+extern RemoteConn *pool_acquire_primary(int32 groupid, RemoteOwner *owner);
+extern void pool_yield_group(int32 groupid);
+extern RemoteConn *pool_acquire_alone(int32 groupid, RemoteOwner *owner);
+extern RemoteConn *pool_open_plain(const char *host, int port, RemoteOwner *owner);
+
+/* copy_in.c */
+extern bool copy_drain(RemoteConn *conn, TimestampTz deadline);
+extern void copy_note_notice(RemoteConn *conn);
+
+/* shared_pool.c */
+extern void shared_pool_init(void);
+/* Counts one more connection to a node; false (not counted) if optional and the limit is reached. */
+extern bool shared_pool_enter(const char *host, int port, bool optional);
+extern void shared_pool_leave(const char *host, int port);
+
+#endif							/* CITUS_REMOTE_PRIVATE_H */

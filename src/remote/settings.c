@@ -1,0 +1,434 @@
+/*-------------------------------------------------------------------------
+ *
+ * settings.c
+ *	  Settings of this session that change answers, on other nodes.
+ *
+ * A table names the server's own settings that travel; of settings with a dot
+ * in their name (of applications and other extensions) those travel that the
+ * session has set.  Each connection remembers the values that it has sent, so that a
+ * statement costs a comparison each, and a command is sent only when
+ * something differs: one statement that calls set_config() for each, in order.
+ *
+ * It travels in the statement's own segment (pipeline.c), so what was sent
+ * is undone when the statement fails outside a transaction, or when the remote
+ * transaction is rolled back.  Until then it is *tentative*; after an undo,
+ * nothing is known of the connection, and all values are sent again.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+
+#include "compat/guc.h"
+#include "remote/private.h"
+
+/* The server's settings that travel.  Names that a version lacks are skipped. */
+static const char *const traveling[] = {
+	/* reading statements */
+	"search_path", "standard_conforming_strings", "backslash_quote", "transform_null_equals",
+	"array_nulls", "xmloption", "default_text_search_config",
+	/* writing values */
+	"TimeZone", "timezone_abbreviations", "DateStyle", "IntervalStyle", "extra_float_digits",
+	"bytea_output", "xmlbinary", "lc_monetary", "lc_numeric", "lc_time", "quote_all_identifiers",
+	/* what may be done and how */
+	"row_security", "lock_timeout", "synchronous_commit", "check_function_bodies",
+	"default_tablespace", "default_table_access_method", "default_toast_compression",
+	"default_with_oids", "createrole_self_grant", "restrict_nonsystem_relation_kind",
+};
+
+/* Of superusers only; sent if they differ from the server's default. */
+static const char *const traveling_superuser[] = {
+	"session_replication_role",
+};
+
+/* The initiator's limits hold, not the node's. */
+static const char *const fixed[][2] = {
+	{"statement_timeout", "0"},
+	{"idle_in_transaction_session_timeout", "0"},
+	{"idle_session_timeout", "0"},
+};
+
+#define MAX_SETTINGS (lengthof(traveling) + lengthof(traveling_superuser))
+
+static struct config_generic *entries[MAX_SETTINGS];
+static int	nentries = -1;
+static int	first_superuser_entry;
+
+/* A value in the form that its type has. */
+typedef union SettingValue
+{
+	int			number;
+	double		real;
+	char	   *string;			/* in TopMemoryContext; NULL: not sent */
+} SettingValue;
+
+typedef struct CustomValue
+{
+	char	   *name;
+	char	   *value;			/* NULL: not known */
+} CustomValue;
+
+typedef struct RemoteSettings
+{
+	bool		known;			/* values and role are what the node has */
+	bool		tentative;		/* sent in a transaction that is not over */
+	SettingValue values[MAX_SETTINGS];
+	Oid			role;			/* the effective user */
+	int			messages;		/* client_min_messages */
+	int			ncustom;
+	CustomValue *custom;
+} RemoteSettings;
+
+static void
+find_entries(void)
+{
+	nentries = 0;
+	for (int i = 0; i < lengthof(traveling); i++)
+		if ((entries[nentries] = guc_find(traveling[i])) != NULL)
+			nentries++;
+	first_superuser_entry = nentries;
+	for (int i = 0; i < lengthof(traveling_superuser); i++)
+		if ((entries[nentries] = guc_find(traveling_superuser[i])) != NULL)
+			nentries++;
+}
+
+struct RemoteSettings *
+settings_create(void)
+{
+	if (nentries < 0)
+		find_entries();
+	return MemoryContextAllocZero(TopMemoryContext, sizeof(RemoteSettings));
+}
+
+static const char *
+string_of(struct config_generic *entry)
+{
+	const char *value = *((struct config_string *) entry)->variable;
+
+	return value == NULL ? "" : value;
+}
+
+/* Whether value is what entry has now. */
+static bool
+is_current(struct config_generic *entry, const SettingValue *value)
+{
+	switch (entry->vartype)
+	{
+		case PGC_BOOL:
+			return (int) *((struct config_bool *) entry)->variable == value->number;
+		case PGC_INT:
+			return *((struct config_int *) entry)->variable == value->number;
+		case PGC_ENUM:
+			return *((struct config_enum *) entry)->variable == value->number;
+		case PGC_REAL:
+			return *((struct config_real *) entry)->variable == value->real;
+		case PGC_STRING:
+			return value->string != NULL && strcmp(string_of(entry), value->string) == 0;
+	}
+	return false;
+}
+
+/* Whether entry has the value that it has by default. */
+static bool
+is_default(struct config_generic *entry)
+{
+	return entry->source == PGC_S_DEFAULT ||
+		(entry->vartype == PGC_ENUM &&
+		 *((struct config_enum *) entry)->variable == ((struct config_enum *) entry)->boot_val);
+}
+
+static void
+remember(struct config_generic *entry, SettingValue *value)
+{
+	char	   *copy;
+
+	switch (entry->vartype)
+	{
+		case PGC_BOOL:
+			value->number = *((struct config_bool *) entry)->variable;
+			break;
+		case PGC_INT:
+			value->number = *((struct config_int *) entry)->variable;
+			break;
+		case PGC_ENUM:
+			value->number = *((struct config_enum *) entry)->variable;
+			break;
+		case PGC_REAL:
+			value->real = *((struct config_real *) entry)->variable;
+			break;
+		case PGC_STRING:
+			copy = MemoryContextStrdup(TopMemoryContext, string_of(entry));
+			if (value->string != NULL)
+				pfree(value->string);
+			value->string = copy;
+			break;
+	}
+}
+
+/* The present value as text that set_config() accepts; palloc'd, or constant. */
+static const char *
+text_of(struct config_generic *entry)
+{
+	switch (entry->vartype)
+	{
+		case PGC_BOOL:
+			return *((struct config_bool *) entry)->variable ? "on" : "off";
+		case PGC_INT:
+			return psprintf("%d", *((struct config_int *) entry)->variable);
+		case PGC_ENUM:
+			return config_enum_lookup_by_value((struct config_enum *) entry,
+											   *((struct config_enum *) entry)->variable);
+		case PGC_REAL:
+			return psprintf("%.17g", *((struct config_real *) entry)->variable);
+		case PGC_STRING:
+			return string_of(entry);
+	}
+	return "";
+}
+
+/* Whether a custom setting travels if it differs. */
+static bool
+custom_travels(struct config_generic *entry)
+{
+	if (pg_strncasecmp(entry->name, "citus.", 6) == 0)
+		return false;
+	if (entry->context != PGC_USERSET)
+		return false;
+	return entry->source == PGC_S_SESSION || entry->source == PGC_S_CLIENT ||
+		entry->source == PGC_S_INTERACTIVE;
+}
+
+static CustomValue *
+find_custom(RemoteSettings *settings, const char *name)
+{
+	for (int i = 0; i < settings->ncustom; i++)
+		if (pg_strcasecmp(settings->custom[i].name, name) == 0)
+			return &settings->custom[i];
+	return NULL;
+}
+
+static bool
+custom_differs(RemoteSettings *settings, struct config_generic *entry)
+{
+	CustomValue *known;
+
+	if (settings->ncustom == 0 && entry->source < PGC_S_CLIENT)
+		return false;
+	known = find_custom(settings, entry->name);
+	if (known == NULL)
+		return custom_travels(entry);
+	return known->value == NULL || strcmp(known->value, text_of(entry)) != 0;
+}
+
+static void
+remember_custom(RemoteSettings *settings, const char *name, const char *text)
+{
+	CustomValue *known = find_custom(settings, name);
+	char	   *copy = MemoryContextStrdup(TopMemoryContext, text);
+
+	if (known == NULL)
+	{
+		Size		size = (settings->ncustom + 1) * sizeof(CustomValue);
+
+		settings->custom = settings->custom == NULL ?
+			MemoryContextAlloc(TopMemoryContext, size) : repalloc(settings->custom, size);
+		known = &settings->custom[settings->ncustom];
+		known->value = NULL;
+		known->name = MemoryContextStrdup(TopMemoryContext, name);
+		settings->ncustom++;
+	}
+	if (known->value != NULL)
+		pfree(known->value);
+	known->value = copy;
+}
+
+/* Whether an entry of the server's settings must be sent. */
+static bool
+entry_differs(RemoteSettings *settings, int i)
+{
+	if (settings->known)
+		return !is_current(entries[i], &settings->values[i]);
+	return i < first_superuser_entry || !is_default(entries[i]);
+}
+
+/* Whether anything must be sent. */
+static bool
+anything_differs(RemoteConn *conn, struct config_generic **custom, int ncustom)
+{
+	RemoteSettings *settings = conn->priv->settings;
+
+	if (!settings->known || settings->role != GetUserId() || settings->messages != worker_min_messages)
+		return true;
+	for (int i = 0; i < nentries; i++)
+		if (entry_differs(settings, i))
+			return true;
+	for (int i = 0; i < ncustom; i++)
+		if (custom_differs(settings, custom[i]))
+			return true;
+	return false;
+}
+
+/* The two arrays of the command, as array literals. */
+typedef struct SettingLists
+{
+	StringInfoData names;
+	StringInfoData values;
+} SettingLists;
+
+static void
+append_element(StringInfo list, const char *text)
+{
+	appendStringInfoChar(list, list->len == 0 ? '{' : ',');
+	appendStringInfoChar(list, '"');
+	for (const char *p = text; *p != '\0'; p++)
+	{
+		if (*p == '"' || *p == '\\')
+			appendStringInfoChar(list, '\\');
+		appendStringInfoChar(list, *p);
+	}
+	appendStringInfoChar(list, '"');
+}
+
+static void
+add_setting(SettingLists *lists, const char *name, const char *value)
+{
+	append_element(&lists->names, name);
+	append_element(&lists->values, value);
+}
+
+static const char *
+messages_text(void)
+{
+	struct config_generic *entry = guc_find("citus.worker_min_messages");
+
+	return config_enum_lookup_by_value((struct config_enum *) entry, worker_min_messages);
+}
+
+/*
+ * Collects what differs.  The role comes last, since another role may not be
+ * allowed to change the rest; and if a superuser's setting changes, the login role
+ * is taken first.
+ */
+static void
+collect(RemoteConn *conn, SettingLists *lists, struct config_generic **custom, int ncustom)
+{
+	RemoteSettings *settings = conn->priv->settings;
+	bool		all = !settings->known;
+	Oid			role = GetUserId();
+
+	if (all || settings->role != conn->login_role)
+		add_setting(lists, "role", "none");
+	if (all)
+		for (int i = 0; i < lengthof(fixed); i++)
+			add_setting(lists, fixed[i][0], fixed[i][1]);
+	if (all || settings->messages != worker_min_messages)
+		add_setting(lists, "client_min_messages", messages_text());
+	for (int i = 0; i < nentries; i++)
+		if (entry_differs(settings, i))
+			add_setting(lists, entries[i]->name, text_of(entries[i]));
+	for (int i = 0; i < ncustom; i++)
+		if (custom_differs(settings, custom[i]))
+			add_setting(lists, custom[i]->name, text_of(custom[i]));
+	if (role != conn->login_role)
+		add_setting(lists, "role", GetUserNameFromId(role, false));
+
+	appendStringInfoChar(&lists->names, '}');
+	appendStringInfoChar(&lists->values, '}');
+}
+
+static void
+remember_all(RemoteConn *conn, struct config_generic **custom, int ncustom)
+{
+	RemoteSettings *settings = conn->priv->settings;
+
+	for (int i = 0; i < ncustom; i++)
+		if (custom_differs(settings, custom[i]))
+			remember_custom(settings, custom[i]->name, text_of(custom[i]));
+	for (int i = 0; i < nentries; i++)
+		remember(entries[i], &settings->values[i]);
+	settings->messages = worker_min_messages;
+	settings->role = GetUserId();
+	settings->known = true;
+	settings->tentative = true;
+}
+
+void
+settings_send(RemoteConn *conn)
+{
+	static const char command[] = "SELECT pg_catalog.count(pg_catalog.set_config(n, v, false)) "
+		"FROM pg_catalog.unnest($1, $2) AS s(n, v)";
+	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID};
+	int			ncustom;
+	struct config_generic **custom = guc_custom(&ncustom);
+	SettingLists lists;
+	const char *values[2];
+
+	if (!anything_differs(conn, custom, ncustom))
+		return;
+
+	initStringInfo(&lists.names);
+	initStringInfo(&lists.values);
+	collect(conn, &lists, custom, ncustom);
+	values[0] = lists.names.data;
+	values[1] = lists.values.data;
+	remember_all(conn, custom, ncustom);
+	if (PQsendQueryParams(conn->pg, command, 2, types, values, NULL, NULL, 0))
+		pipeline_sent(conn, ITEM_SILENT);
+	pfree(lists.names.data);
+	pfree(lists.values.data);
+}
+
+void
+settings_committed(RemoteConn *conn)
+{
+	if (conn->priv->settings != NULL)
+		conn->priv->settings->tentative = false;
+}
+
+void
+settings_rolled_back(RemoteConn *conn)
+{
+	RemoteSettings *settings = conn->priv->settings;
+
+	if (settings == NULL || !settings->tentative)
+		return;
+	settings->tentative = false;
+	settings->known = false;
+	for (int i = 0; i < settings->ncustom; i++)
+	{
+		if (settings->custom[i].value != NULL)
+			pfree(settings->custom[i].value);
+		settings->custom[i].value = NULL;
+	}
+}
+
+void
+remote_settings_rolled_back(RemoteConn *conn)
+{
+	settings_rolled_back(conn);
+}
+
+void
+settings_free(struct RemoteSettings *settings)
+{
+	for (int i = 0; i < nentries; i++)
+		if (entries[i]->vartype == PGC_STRING && settings->values[i].string != NULL)
+			pfree(settings->values[i].string);
+	for (int i = 0; i < settings->ncustom; i++)
+	{
+		pfree(settings->custom[i].name);
+		if (settings->custom[i].value != NULL)
+			pfree(settings->custom[i].value);
+	}
+	if (settings->custom != NULL)
+		pfree(settings->custom);
+	pfree(settings);
+}

@@ -1,0 +1,169 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard_names.c
+ *	  From names of shards to those of logical tables, in messages.
+ *
+ * A word that ends in an underscore and the id of a shard names the shard, or
+ * an index, constraint or trigger of it.  Ids begin far above the numbers that
+ * people put into names, and a word is changed only if the shard exists.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_namespace.h"
+#include "lib/stringinfo.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "catalog/metadata.h"
+#include "remote/shard_names.h"
+
+#define MIN_SHARD_DIGITS 6		/* ids begin at 102008 */
+
+/* The table that a shard belongs to, or InvalidOid. */
+static Oid
+table_of_shard(int64 shardid)
+{
+	Oid			catalog = get_relname_relid("pg_dist_shard", PG_CATALOG_NAMESPACE);
+	Oid			index = get_relname_relid("pg_dist_shard_shardid_index", PG_CATALOG_NAMESPACE);
+	Oid			relid = InvalidOid;
+	AttrNumber	shardid_attno;
+	AttrNumber	relid_attno;
+	Relation	rel;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(catalog))
+		return InvalidOid;
+	shardid_attno = get_attnum(catalog, "shardid");
+	relid_attno = get_attnum(catalog, "logicalrelid");
+	if (shardid_attno == InvalidAttrNumber || relid_attno == InvalidAttrNumber)
+		return InvalidOid;
+
+	rel = table_open(catalog, AccessShareLock);
+	ScanKeyInit(&key, shardid_attno, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(shardid));
+	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		bool		isnull;
+		Datum		value = heap_getattr(tuple, relid_attno, RelationGetDescr(rel), &isnull);
+
+		if (!isnull)
+			relid = DatumGetObjectId(value);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return relid;
+}
+
+static bool
+is_word_char(char c)
+{
+	return isalnum((unsigned char) c) || c == '_' || c == '$' || IS_HIGHBIT_SET(c);
+}
+
+/*
+ * Whether the word of len bytes is a name with a shard's id; sets the length of
+ * the name without it, and the logical table.
+ */
+static bool
+split_shard_name(const char *word, int len, int *name_len, int64 *shardid, Oid *relid)
+{
+	int			digits = 0;
+
+	while (digits < len && isdigit((unsigned char) word[len - 1 - digits]))
+		digits++;
+	if (digits < MIN_SHARD_DIGITS || digits > 18 || digits + 2 > len || word[len - 1 - digits] != '_')
+		return false;
+
+	*name_len = len - digits - 1;
+	*shardid = strtoll(word + len - digits, NULL, 10);
+	*relid = table_of_shard(*shardid);
+	return OidIsValid(*relid);
+}
+
+/* Whether names can be looked up now. */
+static bool
+can_look_up(void)
+{
+	return IsTransactionState() && !IsAbortedTransactionBlockState() && metadata_available();
+}
+
+char *
+shard_names_to_logical(const char *text)
+{
+	static const char schema_prefix[] = SHARD_SCHEMA ".";
+	StringInfoData out;
+	const char *p = text;
+	int			schema_at = -1; /* where out has the shards' schema just before */
+
+	if (strchr(text, '_') == NULL || !can_look_up())
+		return pstrdup(text);
+
+	initStringInfo(&out);
+	while (*p != '\0')
+	{
+		const char *start = p;
+		int			name_len;
+		int64		shardid;
+		Oid			relid;
+
+		if (!is_word_char(*p))
+		{
+			appendStringInfoChar(&out, *p++);
+			continue;
+		}
+		while (is_word_char(*p))
+			p++;
+
+		if (strncmp(start, schema_prefix, strlen(schema_prefix)) == 0)
+		{
+			schema_at = out.len;
+			appendStringInfoString(&out, schema_prefix);
+			p = start + strlen(schema_prefix);
+			continue;
+		}
+		if (split_shard_name(start, p - start, &name_len, &shardid, &relid))
+		{
+			char	   *name = get_rel_name(relid);
+			char	   *word = pnstrdup(start, p - start);
+
+			if (schema_at >= 0 && schema_at + (int) strlen(schema_prefix) == out.len)
+			{
+				out.len = schema_at;
+				out.data[out.len] = '\0';
+				appendStringInfo(&out, "%s.", get_namespace_name(get_rel_namespace(relid)));
+			}
+			if (name != NULL && strcmp(shard_relation_name(name, shardid), word) == 0)
+				appendStringInfoString(&out, name);
+			else
+				appendBinaryStringInfo(&out, start, name_len);
+		}
+		else
+			appendBinaryStringInfo(&out, start, p - start);
+	}
+	return out.data;
+}
+
+void
+shard_names_fix_schema(const char *shard_schema, const char *shard_table, char **schema)
+{
+	int			name_len;
+	int64		shardid;
+	Oid			relid;
+
+	if (shard_schema == NULL || shard_table == NULL || strcmp(shard_schema, SHARD_SCHEMA) != 0 ||
+		!can_look_up() ||
+		!split_shard_name(shard_table, strlen(shard_table), &name_len, &shardid, &relid))
+		return;
+	*schema = get_namespace_name(get_rel_namespace(relid));
+}

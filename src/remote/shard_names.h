@@ -1,0 +1,22 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard_names.h
+ *	  From names of shards to those of logical tables, in messages.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_REMOTE_SHARD_NAMES_H
+#define CITUS_REMOTE_SHARD_NAMES_H
+
+#include "postgres.h"
+
+/*
+ * A copy (palloc'd) of text in which <name>_<shardid> is <name>, where shardid is
+ * that of a shard.  Outside a transaction the copy is unchanged.
+ */
+extern char *shard_names_to_logical(const char *text);
+
+/* *schema becomes the logical table's schema if schema and table are those of a shard. */
+extern void shard_names_fix_schema(const char *shard_schema, const char *shard_table, char **schema);
+
+#endif							/* CITUS_REMOTE_SHARD_NAMES_H */

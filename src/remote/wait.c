@@ -1,0 +1,290 @@
+/*-------------------------------------------------------------------------
+ *
+ * wait.c
+ *	  Waiting for sockets.
+ *
+ * Making a wait event set costs half a dozen system calls, so that each
+ * connection keeps its own for as long as it lives, and remote_wait keeps the
+ * set of the last connections it was called with.  All waits process
+ * interrupts, end when the postmaster dies, and flush pending output while
+ * they wait for input, so that large parameters in one direction and rows in
+ * the other can't block each other.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "utils/timestamp.h"
+
+#include "compat/wait_set.h"
+#include "remote/private.h"
+
+/* Each set begins with the latch and the postmaster. */
+#define SOCKET_POS 2
+
+/* The set that remote_wait used last. */
+static struct
+{
+	WaitEventSet *set;
+	int			count;
+	int			size;
+	uint64	   *serials;
+	uint32	   *events;
+	WaitEvent  *occurred;
+}			many;
+
+static WaitEventSet *
+new_set(int nsockets)
+{
+	WaitEventSet *set = wait_set_create(nsockets + 2);
+
+	AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
+	AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	return set;
+}
+
+static void
+forget_many(void)
+{
+	if (many.set != NULL)
+		FreeWaitEventSet(many.set);
+	many.set = NULL;
+	many.count = 0;
+}
+
+/*
+ * Frees what is kept for waiting on a connection; must be called before its
+ * socket is closed.
+ */
+void
+wait_forget(RemoteConn *conn)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	if (priv->wait_set != NULL)
+		FreeWaitEventSet(priv->wait_set);
+	priv->wait_set = NULL;
+
+	for (int i = 0; i < many.count; i++)
+	{
+		if (many.serials[i] == priv->serial)
+		{
+			forget_many();
+			break;
+		}
+	}
+}
+
+/* Milliseconds until deadline, at least 0; -1 for none. */
+long
+wait_remaining(TimestampTz deadline)
+{
+	if (deadline == 0)
+		return -1;
+	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
+}
+
+/* What a connection waits for, by its state. */
+static uint32
+events_of(RemoteConn *conn)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	if (conn->state == REMOTE_CONNECTING)
+		return priv->polling == PGRES_POLLING_READING ? WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE;
+	return WL_SOCKET_READABLE | (priv->unflushed ? WL_SOCKET_WRITEABLE : 0);
+}
+
+/*
+ * Waits until one of events is true of the connection's socket.  While it is
+ * connecting, the socket may be another one each time, so that no set is kept.
+ */
+bool
+wait_for_conn(RemoteConn *conn, uint32 events, TimestampTz deadline)
+{
+	RemoteConnPrivate *priv = conn->priv;
+	WaitEvent	event;
+
+	for (;;)
+	{
+		long		timeout = wait_remaining(deadline);
+		uint32		occurred;
+
+		if (conn->state == REMOTE_CONNECTING)
+			occurred = WaitLatchOrSocket(MyLatch, events | WL_LATCH_SET | WL_EXIT_ON_PM_DEATH |
+										 (timeout >= 0 ? WL_TIMEOUT : 0),
+										 PQsocket(conn->pg), timeout, PG_WAIT_EXTENSION);
+		else
+		{
+			if (priv->wait_set == NULL)
+			{
+				WaitEventSet *set = new_set(1);
+
+				AddWaitEventToSet(set, events, PQsocket(conn->pg), NULL, NULL);
+				priv->wait_set = set;
+				priv->wait_events = events;
+			}
+			else if (priv->wait_events != events)
+			{
+				ModifyWaitEvent(priv->wait_set, SOCKET_POS, events, NULL);
+				priv->wait_events = events;
+			}
+			occurred = WL_TIMEOUT;
+			if (WaitEventSetWait(priv->wait_set, timeout, &event, 1, PG_WAIT_EXTENSION) > 0)
+				occurred = event.events;
+		}
+
+		if (occurred & WL_LATCH_SET)
+		{
+			ResetLatch(MyLatch);
+			CHECK_FOR_INTERRUPTS();
+		}
+		if (occurred & (WL_SOCKET_READABLE | WL_SOCKET_WRITEABLE))
+			return true;
+		if (deadline != 0 && wait_remaining(deadline) <= 0)
+			return false;
+	}
+}
+
+/* Whether the kept set is for these connections. */
+static bool
+many_match(RemoteConn **conns, int nconns)
+{
+	if (many.set == NULL || many.count != nconns)
+		return false;
+	for (int i = 0; i < nconns; i++)
+		if (many.serials[i] != conns[i]->priv->serial)
+			return false;
+	return true;
+}
+
+/* Makes the kept set one for these connections. */
+static void
+prepare_many(RemoteConn **conns, int nconns)
+{
+	if (many_match(conns, nconns))
+	{
+		for (int i = 0; i < nconns; i++)
+		{
+			uint32		events = events_of(conns[i]);
+
+			if (many.events[i] != events)
+			{
+				ModifyWaitEvent(many.set, SOCKET_POS + i, events, NULL);
+				many.events[i] = events;
+			}
+		}
+		return;
+	}
+
+	forget_many();
+	if (many.size < nconns)
+	{
+		int			size = Max(nconns, 16);
+
+		many.size = 0;
+		many.serials = many.serials == NULL ?
+			MemoryContextAlloc(TopMemoryContext, size * sizeof(uint64)) :
+			repalloc(many.serials, size * sizeof(uint64));
+		many.events = many.events == NULL ?
+			MemoryContextAlloc(TopMemoryContext, size * sizeof(uint32)) :
+			repalloc(many.events, size * sizeof(uint32));
+		many.occurred = many.occurred == NULL ?
+			MemoryContextAlloc(TopMemoryContext, (size + 2) * sizeof(WaitEvent)) :
+			repalloc(many.occurred, (size + 2) * sizeof(WaitEvent));
+		many.size = size;
+	}
+
+	many.set = new_set(nconns);
+	for (int i = 0; i < nconns; i++)
+	{
+		many.serials[i] = conns[i]->priv->serial;
+		many.events[i] = events_of(conns[i]);
+		AddWaitEventToSet(many.set, many.events[i], PQsocket(conns[i]->pg), NULL, NULL);
+	}
+	many.count = nconns;
+}
+
+/*
+ * Connections that can't be waited for: their end is known already.
+ */
+static int
+count_ended(RemoteConn **conns, int nconns, bool *ready)
+{
+	int			ended = 0;
+
+	for (int i = 0; i < nconns; i++)
+	{
+		bool		is_ended = conns[i]->state == REMOTE_DEAD || PQsocket(conns[i]->pg) < 0;
+
+		if (ready != NULL)
+			ready[i] = is_ended;
+		if (is_ended)
+			ended++;
+	}
+	return ended;
+}
+
+int
+remote_wait(RemoteConn **conns, int nconns, long timeout_ms, bool *ready)
+{
+	TimestampTz deadline = timeout_ms < 0 ? 0 :
+		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
+	bool		connecting = false;
+	int			nready = count_ended(conns, nconns, ready);
+
+	if (nready > 0)
+		return nready;
+
+	for (int i = 0; i < nconns; i++)
+		connecting |= conns[i]->state == REMOTE_CONNECTING;
+
+	if (nconns == 1)
+	{
+		if (!wait_for_conn(conns[0], events_of(conns[0]), deadline))
+			return 0;
+		if (ready != NULL)
+			ready[0] = true;
+		return 1;
+	}
+
+	if (connecting)
+		forget_many();			/* sockets change while connecting */
+	prepare_many(conns, nconns);
+
+	for (;;)
+	{
+		long		remaining = wait_remaining(deadline);
+		int			n = WaitEventSetWait(many.set, remaining, many.occurred, nconns + 1, PG_WAIT_EXTENSION);
+		bool		latch_set = false;
+
+		for (int i = 0; i < n; i++)
+		{
+			WaitEvent  *event = &many.occurred[i];
+
+			if (event->events & WL_LATCH_SET)
+				latch_set = true;
+			else if (event->pos >= SOCKET_POS)
+			{
+				nready++;
+				if (ready != NULL)
+					ready[event->pos - SOCKET_POS] = true;
+			}
+		}
+		if (latch_set)
+		{
+			ResetLatch(MyLatch);
+			CHECK_FOR_INTERRUPTS();
+		}
+		if (connecting && (nready > 0 || n == 0))
+			forget_many();
+		if (nready > 0)
+			return nready;
+		if (n == 0 && deadline != 0 && wait_remaining(deadline) <= 0)
+			return 0;
+		if (many.set == NULL)
+			prepare_many(conns, nconns);
+	}
+}

@@ -1,0 +1,145 @@
+/*-------------------------------------------------------------------------
+ *
+ * active.c
+ *	  The transactions of this node that are committing in two phases.
+ *
+ * Recovery must leave a prepared transaction alone as long as its initiator is
+ * still at work on it.  So each backend has a slot in shared memory, which holds its
+ * transaction's number from before the first PREPARE until after the last
+ * COMMIT PREPARED or ROLLBACK PREPARED was tried.  A backend that ends clears
+ * its slot as it aborts; one that crashes takes the shared memory with it.
+ *
+ * Numbers are counted up from the time, in microseconds, at which the server
+ * started, so that none is used again after a restart.
+ *
+ * One lightweight lock covers all slots.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "storage/shmem.h"
+#include "utils/timestamp.h"
+
+#include "txn/private.h"
+
+typedef struct ActiveSlot
+{
+	uint64		number;			/* 0: none */
+	Oid			database;
+} ActiveSlot;
+
+typedef struct ActiveShared
+{
+	LWLock	   *lock;
+	uint64		last_number;
+	ActiveSlot	slots[FLEXIBLE_ARRAY_MEMBER];	/* one per backend */
+} ActiveShared;
+
+static ActiveShared *shared = NULL;
+static bool has_slot = false;
+
+static shmem_request_hook_type previous_shmem_request = NULL;
+static shmem_startup_hook_type previous_shmem_startup = NULL;
+
+static Size
+shared_size(void)
+{
+	return add_size(offsetof(ActiveShared, slots), mul_size(MaxBackends, sizeof(ActiveSlot)));
+}
+
+static void
+request_shared(void)
+{
+	if (previous_shmem_request)
+		previous_shmem_request();
+	RequestAddinShmemSpace(shared_size());
+	RequestNamedLWLockTranche("citus_active_transactions", 1);
+}
+
+static void
+startup_shared(void)
+{
+	bool		found;
+
+	if (previous_shmem_startup)
+		previous_shmem_startup();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	shared = ShmemInitStruct("citus active transactions", shared_size(), &found);
+	if (!found)
+	{
+		memset(shared, 0, shared_size());
+		shared->lock = &GetNamedLWLockTranche("citus_active_transactions")->lock;
+		shared->last_number = (uint64) GetCurrentTimestamp();
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
+
+void
+active_init(void)
+{
+	previous_shmem_request = shmem_request_hook;
+	shmem_request_hook = request_shared;
+	previous_shmem_startup = shmem_startup_hook;
+	shmem_startup_hook = startup_shared;
+}
+
+static ActiveSlot *
+my_slot(void)
+{
+	return &shared->slots[MyProc - ProcGlobal->allProcs];
+}
+
+uint64
+active_begin(void)
+{
+	ActiveSlot *slot = my_slot();
+	uint64		number;
+
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	number = ++shared->last_number;
+	slot->number = number;
+	slot->database = MyDatabaseId;
+	LWLockRelease(shared->lock);
+	has_slot = true;
+	return number;
+}
+
+void
+active_end(void)
+{
+	if (!has_slot)
+		return;
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	my_slot()->number = 0;
+	LWLockRelease(shared->lock);
+	has_slot = false;
+}
+
+HTAB *
+active_numbers(void)
+{
+	HASHCTL		info = {0};
+	HTAB	   *numbers;
+
+	info.keysize = sizeof(uint64);
+	info.entrysize = sizeof(uint64);
+	info.hcxt = CurrentMemoryContext;
+	numbers = hash_create("active transactions", MaxBackends, &info,
+						  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+
+	LWLockAcquire(shared->lock, LW_SHARED);
+	for (int i = 0; i < MaxBackends; i++)
+	{
+		ActiveSlot *slot = &shared->slots[i];
+
+		if (slot->number != 0 && slot->database == MyDatabaseId)
+			hash_search(numbers, &slot->number, HASH_ENTER, NULL);
+	}
+	LWLockRelease(shared->lock);
+	return numbers;
+}

@@ -1,0 +1,352 @@
+/*-------------------------------------------------------------------------
+ *
+ * commit.c
+ *	  Commit and abort on all nodes.
+ *
+ * commit_remote runs in the pre-commit callback: whatever fails there aborts the
+ * transaction everywhere.  With one writer, and nothing written here, that
+ * node's COMMIT is the decision.  Otherwise the decision is our own commit, with the
+ * commit records in it, and commit_prepared tells the nodes.  A node that
+ * doesn't hear of it, because it, or we, failed, learns it from recovery.
+ *
+ * What commit_prepared needs is allocated before the decision.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "utils/memutils.h"
+
+#include "catalog/metadata.h"
+#include "lib/debug_point.h"
+#include "txn/private.h"
+
+#define COMMAND_SIZE 128
+
+/* Milliseconds that other nodes may take to answer when this process is told to end. */
+#define EXIT_TIMEOUT 5000
+
+/* What goes out after the decision; in TopTransactionContext. */
+static RemoteAnswer *decided = NULL;
+static int	ndecided = 0;
+
+static RemoteAnswer *
+make_answers(int n)
+{
+	return MemoryContextAllocZero(TopTransactionContext, sizeof(RemoteAnswer) * Max(n, 1));
+}
+
+static const char *
+make_command(const char *verb, const char *gid)
+{
+	char	   *command = MemoryContextAlloc(TopTransactionContext, COMMAND_SIZE);
+
+	snprintf(command, COMMAND_SIZE, "%s '%s'", verb, gid);
+	return command;
+}
+
+static int
+count_connections(void)
+{
+	int			n = 0;
+
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		n++;
+	return n;
+}
+
+/*
+ * Brings a connection to rest before its transaction ends: reads what nobody has read.
+ * Raises what went wrong on it.
+ */
+static void
+finish_reading(RemoteConn *conn)
+{
+	bool		done = conn->state != REMOTE_BUSY;
+
+	while (!done)
+	{
+		PGresult   *res = remote_next(conn, &done);
+
+		if (res != NULL)
+			PQclear(res);
+	}
+	if (conn->state != REMOTE_IDLE && (conn->xact_wrote || IsolationIsSerializable()))
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("connection to node %s:%d was lost", conn->nodename, conn->nodeport)));
+}
+
+/*
+ * Raises what went wrong with one of the commands; tags[i] is what answers[i] should
+ * have said.  Returns if all is well.  Clears all errors.
+ */
+static void
+check_answers(RemoteAnswer *answers, int n, const char *const *tags)
+{
+	int			failed = -1;
+	RemoteConn *conn;
+
+	for (int i = 0; i < n; i++)
+	{
+		if (answers[i].error == NULL && strcmp(answers[i].tag, tags[i]) == 0)
+			continue;
+		if (failed < 0)
+			failed = i;
+		else if (answers[i].error != NULL)
+		{
+			PQclear(answers[i].error);
+			answers[i].error = NULL;
+		}
+	}
+	if (failed < 0)
+		return;
+
+	conn = answers[failed].conn;
+	if (conn->state == REMOTE_DEAD && conn->xact_wrote && !conn->xact_prepared)
+	{
+		if (answers[failed].error != NULL)
+			PQclear(answers[failed].error);
+		ereport(ERROR,
+				(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
+				 errmsg("connection to node %s:%d was lost while it committed", conn->nodename, conn->nodeport),
+				 errdetail("Whether the transaction was committed is not known.")));
+	}
+	if (answers[failed].error != NULL)
+		remote_raise(ERROR, conn, answers[failed].error);
+	if (conn->state == REMOTE_DEAD)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("connection to node %s:%d was lost", conn->nodename, conn->nodeport)));
+	ereport(ERROR,
+			(errcode(ERRCODE_IN_FAILED_SQL_TRANSACTION),
+			 errmsg("transaction was rolled back on node %s:%d", conn->nodename, conn->nodeport)));
+}
+
+/* Notes which connections are out of their transactions now. */
+static void
+note_ended(RemoteAnswer *answers, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		RemoteConn *conn = answers[i].conn;
+
+		if (conn->state == REMOTE_IDLE && PQtransactionStatus(conn->pg) == PQTRANS_IDLE)
+		{
+			conn->xact_depth = 0;
+			if (strcmp(answers[i].tag, "PREPARE TRANSACTION") != 0)
+				conn->xact_prepared = false;
+		}
+	}
+}
+
+static void
+broadcast_and_check(RemoteAnswer *answers, int n, const char *const *tags)
+{
+	remote_broadcast(answers, n, -1);
+	note_ended(answers, n);
+	check_answers(answers, n, tags);
+}
+
+static void
+commit_one_phase(RemoteConn **readers, int nreaders, RemoteConn *writer)
+{
+	RemoteAnswer *answers = make_answers(nreaders + 1);
+	const char **tags = palloc(sizeof(char *) * (nreaders + 1));
+	int			n = 0;
+
+	for (int i = 0; i < nreaders; i++)
+	{
+		answers[n].conn = readers[i];
+		answers[n].sql = "COMMIT";
+		tags[n++] = "COMMIT";
+	}
+
+	/* a serializable reader may be refused, so the writer must come after it */
+	if (n > 0 && writer != NULL && IsolationIsSerializable())
+	{
+		broadcast_and_check(answers, n, tags);
+		n = 0;
+	}
+	if (writer != NULL)
+	{
+		answers[n].conn = writer;
+		answers[n].sql = "COMMIT";
+		tags[n++] = "COMMIT";
+	}
+	DEBUG_POINT("commit-before-one-phase");
+	broadcast_and_check(answers, n, tags);
+	DEBUG_POINT("commit-after-one-phase");
+}
+
+/* Prepares all writers, and ends what only read. */
+static void
+commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int nwriters)
+{
+	RemoteAnswer *answers = make_answers(nreaders + nwriters);
+	const char **tags = palloc(sizeof(char *) * (nreaders + nwriters));
+	uint64		number = active_begin();
+	int32		group = metadata_local_group();
+
+	decided = make_answers(nwriters);
+	ndecided = nwriters;
+	for (int i = 0; i < nwriters; i++)
+	{
+		RemoteConn *conn = writers[i];
+
+		gid_make(conn->xact_gid, sizeof(conn->xact_gid), group, number, i);
+		commit_record_insert(conn->groupid, conn->xact_gid);
+		answers[i].conn = decided[i].conn = conn;
+		answers[i].sql = make_command("PREPARE TRANSACTION", conn->xact_gid);
+		decided[i].sql = make_command("COMMIT PREPARED", conn->xact_gid);
+		tags[i] = "PREPARE TRANSACTION";
+	}
+	for (int i = 0; i < nreaders; i++)
+	{
+		answers[nwriters + i].conn = readers[i];
+		answers[nwriters + i].sql = "COMMIT";
+		tags[nwriters + i] = "COMMIT";
+	}
+
+	DEBUG_POINT("commit-before-prepare");
+	for (int i = 0; i < nwriters; i++)
+		writers[i]->xact_prepared = true;
+	broadcast_and_check(answers, nwriters + nreaders, tags);
+	DEBUG_POINT("commit-after-prepare");
+}
+
+void
+commit_remote(bool require_2pc)
+{
+	int			n = count_connections();
+	RemoteConn **readers = palloc(sizeof(RemoteConn *) * Max(n, 1));
+	RemoteConn **writers = palloc(sizeof(RemoteConn *) * Max(n, 1));
+	int			nreaders = 0;
+	int			nwriters = 0;
+
+	ndecided = 0;
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+	{
+		if (conn->xact_depth == 0)
+			continue;
+		finish_reading(conn);
+		if (conn->xact_wrote)
+			writers[nwriters++] = conn;
+		else if (conn->state == REMOTE_IDLE)
+			readers[nreaders++] = conn;
+	}
+
+	if (nwriters > 1 ||
+		(nwriters == 1 && (require_2pc || TransactionIdIsValid(GetTopTransactionIdIfAny()))))
+		commit_first_phase(readers, nreaders, writers, nwriters);
+	else if (nwriters + nreaders > 0)
+		commit_one_phase(readers, nreaders, nwriters > 0 ? writers[0] : NULL);
+
+	pfree(readers);
+	pfree(writers);
+}
+
+/* Says what recovery will have to do; clears the errors. */
+static void
+warn_unfinished(RemoteAnswer *answers, int n, const char *tag)
+{
+	for (int i = 0; i < n; i++)
+	{
+		RemoteConn *conn = answers[i].conn;
+		char		reason[512];
+
+		if (strcmp(answers[i].tag, tag) == 0)
+			continue;
+		strlcpy(reason, answers[i].error != NULL ? PQresultErrorMessage(answers[i].error) : "no answer",
+				sizeof(reason));
+		if (answers[i].error != NULL)
+			PQclear(answers[i].error);
+		answers[i].error = NULL;
+		ereport(WARNING,
+				(errcode(ERRCODE_WARNING),
+				 errmsg("could not finish prepared transaction \"%s\" on node %s:%d",
+						conn->xact_gid, conn->nodename, conn->nodeport),
+				 errdetail_internal("%s", reason),
+				 errhint("It will be finished by recovery.")));
+	}
+}
+
+void
+commit_prepared(void)
+{
+	int			n = ndecided;
+
+	ndecided = 0;
+	if (n == 0)
+		return;
+	DEBUG_POINT("commit-after-decision");
+	remote_broadcast(decided, n, remote_connection_timeout());
+	DEBUG_POINT("commit-after-second-phase");
+	warn_unfinished(decided, n, "COMMIT PREPARED");
+}
+
+/* The commands that undo what was done on other nodes, after they were brought to rest. */
+static int
+undo_commands(RemoteAnswer *answers, bool prepared)
+{
+	int			n = 0;
+
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+	{
+		bool		idle;
+
+		if (conn->state != REMOTE_IDLE || PQpipelineStatus(conn->pg) == PQ_PIPELINE_OFF)
+			continue;
+		idle = PQtransactionStatus(conn->pg) == PQTRANS_IDLE;
+		if (prepared != (conn->xact_prepared && idle) || (!prepared && idle))
+			continue;
+		answers[n].conn = conn;
+		answers[n].sql = prepared ? make_command("ROLLBACK PREPARED", conn->xact_gid) : "ROLLBACK";
+		n++;
+	}
+	return n;
+}
+
+/* A transaction that was not prepared after all needs no rollback. */
+static void
+ignore_not_prepared(RemoteAnswer *answers, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		const char *state = answers[i].error == NULL ? NULL :
+			PQresultErrorField(answers[i].error, PG_DIAG_SQLSTATE);
+
+		if (state != NULL && strcmp(state, "42704") == 0)
+			strlcpy(answers[i].tag, "ROLLBACK PREPARED", sizeof(answers[i].tag));
+	}
+}
+
+void
+abort_remote(void)
+{
+	long		timeout = proc_exit_inprogress ? EXIT_TIMEOUT : remote_connection_timeout();
+	RemoteAnswer *answers;
+	int			n;
+
+	ndecided = 0;
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		if (conn->xact_depth > 0)
+			remote_settings_rolled_back(conn);
+	remote_settle_all(timeout);
+	DEBUG_POINT("abort-before-rollback");
+
+	answers = make_answers(count_connections());
+	n = undo_commands(answers, false);
+	remote_broadcast(answers, n, timeout);
+	for (int i = 0; i < n; i++)
+		if (answers[i].error != NULL)
+			PQclear(answers[i].error);
+
+	n = undo_commands(answers, true);
+	remote_broadcast(answers, n, timeout);
+	ignore_not_prepared(answers, n);
+	warn_unfinished(answers, n, "ROLLBACK PREPARED");
+}

@@ -1,0 +1,171 @@
+/*-------------------------------------------------------------------------
+ *
+ * commit_record.c
+ *	  Rows of pg_dist_transaction: the decision to commit in two phases.
+ *
+ * A row (group, gid) is written in the initiator's transaction for each
+ * transaction that it prepares on another node.  So the row can be seen if,
+ * and only if, the initiator has committed.  The writer's lock on the table is held
+ * until after COMMIT PREPARED has been sent, since the server calls us before it
+ * releases locks: whoever holds a lock that conflicts with it knows that no
+ * decision is under way.  Recovery deletes rows that are needed no more.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_namespace.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "txn/private.h"
+
+typedef struct RecordTable
+{
+	Relation	rel;
+	AttrNumber	groupid;
+	AttrNumber	gid;
+} RecordTable;
+
+static void
+open_table(RecordTable *table, LOCKMODE lock)
+{
+	Oid			relid = get_relname_relid("pg_dist_transaction", PG_CATALOG_NAMESPACE);
+
+	if (!OidIsValid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation \"pg_dist_transaction\" does not exist"),
+				 errhint("The extension \"citus\" must be created in this database.")));
+	table->rel = table_open(relid, lock);
+	table->groupid = get_attnum(relid, "groupid");
+	table->gid = get_attnum(relid, "gid");
+}
+
+void
+commit_record_insert(int32 groupid, const char *gid)
+{
+	RecordTable table;
+	TupleDesc	desc;
+	Datum	   *values;
+	bool	   *nulls;
+	HeapTuple	tuple;
+
+	open_table(&table, RowExclusiveLock);
+	desc = RelationGetDescr(table.rel);
+	values = palloc0(sizeof(Datum) * desc->natts);
+	nulls = palloc(sizeof(bool) * desc->natts);
+	memset(nulls, true, sizeof(bool) * desc->natts);
+	values[table.groupid - 1] = Int32GetDatum(groupid);
+	nulls[table.groupid - 1] = false;
+	values[table.gid - 1] = CStringGetTextDatum(gid);
+	nulls[table.gid - 1] = false;
+
+	tuple = heap_form_tuple(desc, values, nulls);
+	CatalogTupleInsert(table.rel, tuple);
+	heap_freetuple(tuple);
+	pfree(values);
+	pfree(nulls);
+	table_close(table.rel, NoLock);
+}
+
+/* The gid of a record of the group, or NULL. */
+static char *
+record_gid(RecordTable *table, HeapTuple tuple, int32 groupid)
+{
+	TupleDesc	desc = RelationGetDescr(table->rel);
+	bool		isnull;
+	Datum		value = heap_getattr(tuple, table->groupid, desc, &isnull);
+
+	if (isnull || DatumGetInt32(value) != groupid)
+		return NULL;
+	value = heap_getattr(tuple, table->gid, desc, &isnull);
+	return isnull ? NULL : TextDatumGetCString(value);
+}
+
+List *
+commit_record_list(int32 groupid)
+{
+	List	   *gids = NIL;
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	RecordTable table;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	open_table(&table, AccessShareLock);
+	scan = systable_beginscan(table.rel, InvalidOid, false, snapshot, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		char	   *gid = record_gid(&table, tuple, groupid);
+
+		if (gid != NULL)
+			gids = lappend(gids, gid);
+	}
+	systable_endscan(scan);
+	table_close(table.rel, AccessShareLock);
+	UnregisterSnapshot(snapshot);
+	return gids;
+}
+
+static int
+compare_gids(const ListCell *a, const ListCell *b)
+{
+	return strcmp(lfirst(a), lfirst(b));
+}
+
+static bool
+sorted_member(List *gids, const char *gid)
+{
+	int			low = 0;
+	int			high = list_length(gids) - 1;
+
+	while (low <= high)
+	{
+		int			middle = (low + high) / 2;
+		int			order = strcmp(gid, list_nth(gids, middle));
+
+		if (order == 0)
+			return true;
+		if (order < 0)
+			high = middle - 1;
+		else
+			low = middle + 1;
+	}
+	return false;
+}
+
+/* Sorts gids.  The caller holds a lock that no one else deletes under. */
+void
+commit_record_delete(int32 groupid, List *gids)
+{
+	Snapshot	snapshot;
+	RecordTable table;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (gids == NIL)
+		return;
+	list_sort(gids, compare_gids);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	open_table(&table, RowExclusiveLock);
+	scan = systable_beginscan(table.rel, InvalidOid, false, snapshot, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		char	   *gid = record_gid(&table, tuple, groupid);
+
+		if (gid != NULL && sorted_member(gids, gid))
+			CatalogTupleDelete(table.rel, &tuple->t_self);
+	}
+	systable_endscan(scan);
+	table_close(table.rel, NoLock);
+	UnregisterSnapshot(snapshot);
+}

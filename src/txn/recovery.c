@@ -1,0 +1,234 @@
+/*-------------------------------------------------------------------------
+ *
+ * recovery.c
+ *	  Ends prepared transactions whose initiator could not.
+ *
+ * A node recovers the transactions that it began itself: their gids have its
+ * group.  For each other node, in this order:
+ *
+ *	  P  the transactions prepared there
+ *	  A  the transactions still active here
+ *	  T  the commit records here
+ *	  Q  the transactions prepared there, again
+ *
+ * What is in P and not in A was decided before T was read: it is committed if it is
+ * in T, and rolled back if not.  (What is in Q only may have been prepared since A
+ * was read, and is left for the next time.)  A record in T may go when its
+ * transaction is neither in P nor in Q, nor in A, so that nothing
+ * will ask for it again.
+ *
+ * Two recoveries at a time exclude each other by a lock on pg_dist_transaction
+ * that doesn't conflict with writers.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "catalog/pg_namespace.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "lib/debug_point.h"
+#include "txn/private.h"
+
+PG_FUNCTION_INFO_V1(recover_prepared_transactions);
+
+/* A set of gids, in CurrentMemoryContext. */
+typedef struct GidEntry
+{
+	char		gid[64];
+} GidEntry;
+
+static HTAB *
+make_set(List *gids)
+{
+	HASHCTL		info = {0};
+	HTAB	   *set;
+	ListCell   *lc;
+
+	info.keysize = sizeof(GidEntry);
+	info.entrysize = sizeof(GidEntry);
+	info.hcxt = CurrentMemoryContext;
+	set = hash_create("prepared transactions", Max(list_length(gids), 16), &info,
+					  HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
+	foreach(lc, gids)
+		hash_search(set, lfirst(lc), HASH_ENTER, NULL);
+	return set;
+}
+
+static bool
+in_set(HTAB *set, const char *gid)
+{
+	return hash_search(set, gid, HASH_FIND, NULL) != NULL;
+}
+
+/*
+ * Runs a command outside any transaction; false, with a warning, if it fails.  Then
+ * *res is NULL; otherwise the caller clears it.
+ */
+static bool
+run_command(RemoteConn *conn, const char *sql, ExecStatusType expected, PGresult **res)
+{
+	*res = remote_plain_exec(conn, sql);
+	if (PQresultStatus(*res) == expected)
+		return true;
+	remote_raise(WARNING, conn, *res);
+	*res = NULL;
+	return false;
+}
+
+/* The transactions of our group that are prepared on a node; false if the node doesn't tell. */
+static bool
+list_prepared(RemoteConn *conn, int32 group, List **gids)
+{
+	char	   *sql = psprintf("SELECT gid FROM pg_catalog.pg_prepared_xacts "
+							   "WHERE pg_catalog.starts_with(gid, 'citus_%d_') "
+							   "AND database = pg_catalog.current_database()", group);
+	PGresult   *res;
+
+	*gids = NIL;
+	if (!run_command(conn, sql, PGRES_TUPLES_OK, &res))
+		return false;
+	for (int i = 0; i < PQntuples(res); i++)
+	{
+		uint64		number;
+
+		if (strlen(PQgetvalue(res, i, 0)) < sizeof(GidEntry) &&
+			gid_parse(PQgetvalue(res, i, 0), group, &number))
+			*gids = lappend(*gids, pstrdup(PQgetvalue(res, i, 0)));
+	}
+	PQclear(res);
+	return true;
+}
+
+static bool
+is_active(HTAB *active, int32 group, const char *gid)
+{
+	uint64		number;
+
+	return gid_parse(gid, group, &number) && hash_search(active, &number, HASH_FIND, NULL) != NULL;
+}
+
+static bool
+finish(RemoteConn *conn, const char *gid, bool commit)
+{
+	PGresult   *res;
+
+	DEBUG_POINT("recovery-before-finish");
+	if (!run_command(conn, psprintf("%s PREPARED '%s'", commit ? "COMMIT" : "ROLLBACK", gid),
+					 PGRES_COMMAND_OK, &res))
+		return false;
+	PQclear(res);
+	ereport(LOG,
+			(errmsg("recovery %s prepared transaction \"%s\" on node %s:%d",
+					commit ? "committed" : "rolled back", gid, conn->nodename, conn->nodeport)));
+	return true;
+}
+
+/* Recovers on one node; returns how many transactions were ended. */
+static int
+recover_node(RemoteConn *conn, int32 group, int32 node_group)
+{
+	List	   *before;
+	List	   *after;
+	List	   *records;
+	List	   *needless = NIL;
+	HTAB	   *active;
+	HTAB	   *before_set;
+	HTAB	   *after_set;
+	HTAB	   *record_set;
+	int			count = 0;
+	ListCell   *lc;
+
+	if (!list_prepared(conn, group, &before))
+		return 0;
+	active = active_numbers();
+	records = commit_record_list(node_group);
+	if (!list_prepared(conn, group, &after))
+		return 0;
+	before_set = make_set(before);
+	after_set = make_set(after);
+	record_set = make_set(records);
+
+	foreach(lc, before)
+	{
+		char	   *gid = lfirst(lc);
+
+		if (!in_set(after_set, gid) || is_active(active, group, gid))
+			continue;
+		if (finish(conn, gid, in_set(record_set, gid)))
+		{
+			count++;
+			if (in_set(record_set, gid))
+				needless = lappend(needless, gid);
+		}
+	}
+	foreach(lc, records)
+	{
+		char	   *gid = lfirst(lc);
+
+		if (!in_set(before_set, gid) && !in_set(after_set, gid) && !is_active(active, group, gid))
+			needless = lappend(needless, gid);
+	}
+	commit_record_delete(node_group, needless);
+	return count;
+}
+
+int
+txn_recover(void)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "transaction recovery",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	Oid			table = get_relname_relid("pg_dist_transaction", PG_CATALOG_NAMESPACE);
+	int32		group = metadata_local_group();
+	int			count = 0;
+	ListCell   *lc;
+
+	if (OidIsValid(table))
+		LockRelationOid(table, ShareUpdateExclusiveLock);
+
+	foreach(lc, OidIsValid(table) ? node_active_primaries_remote() : NIL)
+	{
+		const ClusterNode *node = lfirst(lc);
+		char	   *error = NULL;
+		RemoteConn *conn = remote_plain_open(node->host, node->port, &error);
+
+		if (conn == NULL)
+		{
+			ereport(WARNING,
+					(errcode(ERRCODE_CONNECTION_FAILURE),
+					 errmsg("could not connect to node %s:%d", node->host, node->port),
+					 errdetail_internal("%s", error)));
+			continue;
+		}
+		count += recover_node(conn, group, node->groupid);
+		remote_plain_close(conn);
+	}
+
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	return count;
+}
+
+/*
+ * recover_prepared_transactions() returns integer: ends the prepared transactions
+ * that this node began and could not end, and says how many those were.
+ */
+Datum
+recover_prepared_transactions(PG_FUNCTION_ARGS)
+{
+	if (!superuser())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to recover prepared transactions"),
+				 errdetail("Only superusers may do this.")));
+	PG_RETURN_INT32(txn_recover());
+}

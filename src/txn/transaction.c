@@ -1,0 +1,286 @@
+/*-------------------------------------------------------------------------
+ *
+ * transaction.c
+ *	  Remote transactions follow the local one.
+ *
+ * conn->xact_depth says how far a connection's remote transaction follows the
+ * local nesting: 0 is no transaction, 1 a transaction, n savepoints up to level
+ * n.  A savepoint is named after its level.  It is set when the first
+ * statement of its level goes out on the connection (begin_remote), released with
+ * the next statement after the level ended (xact_release), and rolled back at once,
+ * without waiting for the answer.
+ *
+ * The server calls xact_callback and subxact_callback.  Those that run before
+ * the decision may raise errors; the others never do: whatever goes wrong in
+ * them is a warning, since an error after the local commit would bring
+ * down the server, and one during abort would repeat it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/twophase.h"
+#include "access/xact.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "utils/guc.h"
+
+#include "txn/private.h"
+
+void		(*txn_use_hook) (void) = NULL;
+
+static bool in_use = false;		/* connections were used in this transaction */
+static bool require_2pc = false;
+
+bool
+txn_reads_in_xact(void)
+{
+	if (IsTransactionBlock() || IsolationUsesXactSnapshot() || GetCurrentTransactionNestLevel() > 1)
+		return true;
+	return false;
+}
+
+void
+txn_require_2pc(void)
+{
+	require_2pc = true;
+}
+
+static void
+first_use(void)
+{
+	in_use = true;
+	if (txn_use_hook != NULL)
+		txn_use_hook();
+}
+
+/* The BEGIN that gives the remote transaction the local one's characteristics. */
+static void
+begin_command(char *command, Size size)
+{
+	const char *level;
+
+	if (XactIsoLevel == XACT_SERIALIZABLE)
+		level = "SERIALIZABLE";
+	else if (XactIsoLevel == XACT_REPEATABLE_READ)
+		level = "REPEATABLE READ";
+	else
+		level = "READ COMMITTED";
+	snprintf(command, size, "BEGIN ISOLATION LEVEL %s, READ %s, %sDEFERRABLE",
+			 level, XactReadOnly ? "ONLY" : "WRITE", XactDeferrable ? "" : "NOT ");
+}
+
+/* Opens the remote transaction, and sets savepoints, as far as the local nesting has them. */
+static void
+begin_remote(RemoteConn *conn)
+{
+	int			level = GetCurrentTransactionNestLevel();
+	char		command[128];
+
+	if (conn->xact_depth == 0)
+	{
+		begin_command(command, sizeof(command));
+		remote_queue_command(conn, command);
+		conn->xact_depth = 1;
+		conn->xact_began = level;
+		conn->xact_release = 0;
+	}
+	if (conn->xact_release > 0)
+	{
+		snprintf(command, sizeof(command), "RELEASE SAVEPOINT citus_%d", conn->xact_release);
+		remote_queue_command(conn, command);
+		conn->xact_release = 0;
+	}
+	while (conn->xact_depth < level)
+	{
+		snprintf(command, sizeof(command), "SAVEPOINT citus_%d", conn->xact_depth + 1);
+		remote_queue_command(conn, command);
+		conn->xact_depth++;
+	}
+}
+
+/*
+ * Runs something that must not raise an error, at the end of a transaction.
+ */
+static void
+run_safely(void (*what) (void))
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		what();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		ereport(WARNING,
+				(errcode(error->sqlerrcode),
+				 errmsg("could not end a transaction on other nodes: %s", error->message)));
+		FreeErrorData(error);
+	}
+	PG_END_TRY();
+}
+
+static void
+refuse_prepare(void)
+{
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+	{
+		if (conn->xact_depth > 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot PREPARE a transaction that has used other nodes"),
+					 errdetail("Node %s:%d takes part in the transaction.", conn->nodename, conn->nodeport)));
+	}
+}
+
+static void
+xact_callback(XactEvent event, void *arg)
+{
+	if (!in_use)
+		return;
+
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+			commit_remote(require_2pc);
+			break;
+		case XACT_EVENT_PRE_PREPARE:
+			refuse_prepare();
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_PREPARE:
+		case XACT_EVENT_ABORT:
+			if (event == XACT_EVENT_ABORT)
+				run_safely(abort_remote);
+			else
+				run_safely(commit_prepared);
+			run_safely(remote_end_transaction);
+			active_end();
+			in_use = false;
+			require_2pc = false;
+			break;
+		case XACT_EVENT_PARALLEL_COMMIT:
+		case XACT_EVENT_PARALLEL_ABORT:
+		case XACT_EVENT_PARALLEL_PRE_COMMIT:
+			break;
+	}
+}
+
+/* The level ends well: its savepoints are released with the next statement. */
+static void
+release_level(int level)
+{
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+	{
+		if (conn->xact_began >= level)
+			conn->xact_began = level - 1;
+		if (conn->xact_depth < level)
+			continue;
+		conn->xact_depth = level - 1;
+		conn->xact_release = level;
+	}
+}
+
+/*
+ * The level is rolled back.  A statement that still runs in it is cancelled; the
+ * savepoint's rollback is sent without waiting for the answer, which is read before the
+ * next one.  A connection that died having done nothing outside the level is forgotten.
+ */
+static void
+rollback_level(int level)
+{
+	char		command[64];
+
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+	{
+		if (conn->xact_depth < level)
+			continue;
+
+		remote_settle(conn, remote_connection_timeout());
+		remote_settings_rolled_back(conn);
+		if (conn->state == REMOTE_DEAD && conn->xact_began >= level)
+		{
+			conn->primary = false;
+			conn->xact_depth = 0;
+			conn->xact_wrote = false;
+			continue;
+		}
+		snprintf(command, sizeof(command), "ROLLBACK TO SAVEPOINT citus_%d", level);
+		remote_send_silent(conn, command);
+		conn->xact_depth = level - 1;
+		conn->xact_release = level;
+	}
+}
+
+static int	ending_level;
+
+static void
+rollback_ending_level(void)
+{
+	rollback_level(ending_level);
+}
+
+static void
+subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId parent, void *arg)
+{
+	if (!in_use)
+		return;
+
+	switch (event)
+	{
+		case SUBXACT_EVENT_START_SUB:
+		case SUBXACT_EVENT_PRE_COMMIT_SUB:
+			break;
+		case SUBXACT_EVENT_COMMIT_SUB:
+			release_level(GetCurrentTransactionNestLevel());
+			remote_end_subtransaction(true, subid, parent);
+			break;
+		case SUBXACT_EVENT_ABORT_SUB:
+			ending_level = GetCurrentTransactionNestLevel();
+			run_safely(rollback_ending_level);
+			remote_end_subtransaction(false, subid, parent);
+			break;
+	}
+}
+
+/* Refuses to load where two-phase commit, or the daemon, could not work. */
+static void
+check_server_settings(void)
+{
+	if (max_prepared_xacts == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("citus needs max_prepared_transactions to be greater than zero"),
+				 errdetail("Transactions that write on several nodes are committed in two phases."),
+				 errhint("Set max_prepared_transactions to at least max_connections in postgresql.conf, and restart the server.")));
+	if (max_worker_processes < 4)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("citus needs max_worker_processes to be at least 4"),
+				 errdetail("One worker process is needed for the server, and one for each database that uses the extension."),
+				 errhint("Raise max_worker_processes in postgresql.conf, and restart the server.")));
+}
+
+void
+txn_init(void)
+{
+	static const RemoteTxnHooks hooks = {
+		.begin = begin_remote,
+		.reads_in_xact = txn_reads_in_xact,
+		.first_use = first_use,
+	};
+
+	check_server_settings();
+	active_init();
+	remote_set_txn_hooks(&hooks);
+	RegisterXactCallback(xact_callback, NULL);
+	RegisterSubXactCallback(subxact_callback, NULL);
+}
