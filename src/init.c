@@ -13,6 +13,9 @@
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "lib/debug_point.h"
+#include "remote/connection.h"
+#include "txn/transaction.h"
 
 /* The daemon's launcher, one daemon, and the server's own launcher for subscriptions. */
 #define MIN_WORKER_PROCESSES 3
@@ -66,6 +69,9 @@ _PG_init(void)
 	check_preload();
 	check_settings();
 
+	debug_point_init();
 	metadata_init();
 	node_init();
+	remote_init();
+	txn_init();
 }

@@ -35,10 +35,11 @@
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "compat/sql_function.h"
 #include "lib/debug_point.h"
 #include "txn/private.h"
 
-PG_FUNCTION_INFO_V1(recover_prepared_transactions);
+SQL_FUNCTION(recover_prepared_transactions);
 
 /* A set of gids, in CurrentMemoryContext. */
 typedef struct GidEntry

@@ -19,13 +19,7 @@
  */
 #include "postgres.h"
 
-#include "access/parallel.h"
-#include "access/twophase.h"
 #include "access/xact.h"
-#include "fmgr.h"
-#include "miscadmin.h"
-#include "storage/ipc.h"
-#include "utils/guc.h"
 
 #include "txn/private.h"
 
@@ -220,12 +214,19 @@ rollback_level(int level)
 	}
 }
 
-static int	ending_level;
+/* The subtransaction that ends; arguments of abort_subtransaction. */
+static struct
+{
+	int			level;
+	SubTransactionId subid;
+	SubTransactionId parent;
+}			ending;
 
 static void
-rollback_ending_level(void)
+abort_subtransaction(void)
 {
-	rollback_level(ending_level);
+	rollback_level(ending.level);
+	remote_end_subtransaction(false, ending.subid, ending.parent);
 }
 
 static void
@@ -244,29 +245,12 @@ subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId pa
 			remote_end_subtransaction(true, subid, parent);
 			break;
 		case SUBXACT_EVENT_ABORT_SUB:
-			ending_level = GetCurrentTransactionNestLevel();
-			run_safely(rollback_ending_level);
-			remote_end_subtransaction(false, subid, parent);
+			ending.level = GetCurrentTransactionNestLevel();
+			ending.subid = subid;
+			ending.parent = parent;
+			run_safely(abort_subtransaction);
 			break;
 	}
-}
-
-/* Refuses to load where two-phase commit, or the daemon, could not work. */
-static void
-check_server_settings(void)
-{
-	if (max_prepared_xacts == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("citus needs max_prepared_transactions to be greater than zero"),
-				 errdetail("Transactions that write on several nodes are committed in two phases."),
-				 errhint("Set max_prepared_transactions to at least max_connections in postgresql.conf, and restart the server.")));
-	if (max_worker_processes < 4)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("citus needs max_worker_processes to be at least 4"),
-				 errdetail("One worker process is needed for the server, and one for each database that uses the extension."),
-				 errhint("Raise max_worker_processes in postgresql.conf, and restart the server.")));
 }
 
 void
@@ -278,7 +262,6 @@ txn_init(void)
 		.first_use = first_use,
 	};
 
-	check_server_settings();
 	active_init();
 	remote_set_txn_hooks(&hooks);
 	RegisterXactCallback(xact_callback, NULL);
