@@ -174,7 +174,7 @@ citus_internal_invalidate_metadata(PG_FUNCTION_ARGS)
 
 	/* while the extension is being created, nothing is cached */
 	if (!metadata_available())
-		PG_RETURN_NULL();
+		PG_RETURN_POINTER(NULL);
 
 	if (RelationGetRelid(trigger->tg_relation) == dist_relid(PG_DIST_NODE) ||
 		RelationGetRelid(trigger->tg_relation) == dist_relid(PG_DIST_LOCAL_GROUP))
@@ -184,7 +184,7 @@ citus_internal_invalidate_metadata(PG_FUNCTION_ARGS)
 		invalidate_row(trigger->tg_relation, trigger->tg_trigtuple);
 		invalidate_row(trigger->tg_relation, trigger->tg_newtuple);
 	}
-	PG_RETURN_NULL();
+	PG_RETURN_POINTER(NULL);
 }
 
 /*
