@@ -1,0 +1,177 @@
+/*-------------------------------------------------------------------------
+ *
+ * explain.c
+ *	  EXPLAIN of distributed plan nodes.
+ *
+ * Shows the rung that planned, the number of tasks, and for one task (or
+ * all, citus.explain_all_tasks) its node and that node's own plan, which is
+ * asked for with the same options.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/spi.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+
+#include "catalog/node.h"
+#include "executor/explain.h"
+#include "executor/row_codec.h"
+#include "executor/scan.h"
+#include "remote/connection.h"
+#include "resolve/tag.h"
+
+static bool explain_all_tasks = false;
+
+/* The EXPLAIN command for a task, tagged as the task itself. */
+static char *
+explain_command(const DistTable *table, Task *task, ExplainState *es)
+{
+	static const char *const formats[] = {"TEXT", "XML", "JSON", "YAML"};
+
+	return psprintf("%sEXPLAIN (FORMAT %s, VERBOSE %s, COSTS %s, SETTINGS %s) %s",
+					task->shard_index < 0 ? TASK_TAG_NODE :
+					task_tag_shard(table->colocation_id, task->shard_index),
+					formats[es->format], es->verbose ? "on" : "off", es->costs ? "on" : "off",
+					es->settings ? "on" : "off", task->text);
+}
+
+/* Lines of a plan on this node. */
+static List *
+local_plan(const char *command, ParamListInfo params)
+{
+	MemoryContext context = CurrentMemoryContext;
+	List	   *lines = NIL;
+	SPIExecuteOptions options = {.params = params,.read_only = true};
+
+	SPI_connect();
+	if (SPI_execute_extended(command, &options) < 0)
+		elog(ERROR, "could not explain a task");
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		char	   *line = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
+		MemoryContext old_context = MemoryContextSwitchTo(context);
+
+		lines = lappend(lines, pstrdup(line));
+		MemoryContextSwitchTo(old_context);
+	}
+	SPI_finish();
+	return lines;
+}
+
+/* Lines of a plan on another node. */
+static List *
+remote_plan(int32 groupid, const char *command, ParamListInfo params)
+{
+	PGresult   *result = remote_query(groupid, command, row_codec_params(params));
+	List	   *lines = NIL;
+
+	for (int i = 0; i < PQntuples(result); i++)
+		lines = lappend(lines, pstrdup(PQgetvalue(result, i, 0)));
+	PQclear(result);
+	return lines;
+}
+
+static void
+show_plan(List *lines, ExplainState *es)
+{
+	ListCell   *cell;
+	StringInfoData all;
+
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+	{
+		foreach(cell, lines)
+		{
+			appendStringInfoSpaces(es->str, es->indent * 2);
+			appendStringInfo(es->str, "%s%s\n", cell == list_head(lines) ? "->  " : "    ",
+							 (char *) lfirst(cell));
+		}
+		return;
+	}
+	initStringInfo(&all);
+	foreach(cell, lines)
+		appendStringInfo(&all, "%s%s", all.len > 0 ? "\n" : "", (char *) lfirst(cell));
+	ExplainPropertyText("Remote Plan", all.data, es);
+}
+
+/* A task's node, and its plan there if its parameters are known now. */
+static void
+show_task(DistScanState *state, Task *task, bool params_known, ExplainState *es)
+{
+	bool		local = task->groupid == metadata_local_group();
+	char	   *node = "local";
+
+	if (!local)
+	{
+		const ClusterNode *target = node_of_group(task->groupid);
+
+		node = psprintf("host=%s port=%d", target->host, target->port);
+	}
+	ExplainOpenGroup("Task", NULL, true, es);
+	ExplainPropertyText("Node", node, es);
+	if (es->verbose || !params_known)
+		ExplainPropertyText("Query", task->text, es);
+	if (params_known)
+	{
+		char	   *command = explain_command(state->spec.table, task, es);
+
+		es->indent++;
+		show_plan(local ? local_plan(command, task->params) :
+				  remote_plan(task->groupid, command, task->params), es);
+		es->indent--;
+	}
+	ExplainCloseGroup("Task", NULL, true, es);
+}
+
+static bool
+exec_param_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXEC;
+	return expression_tree_walker(node, exec_param_walker, context);
+}
+
+void
+explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	DistScanState *state = (DistScanState *) node;
+	List	   *exprs = ((CustomScan *) node->ss.ps.plan)->custom_exprs;
+	bool		params_known = !exec_param_walker((Node *) exprs, NULL);
+	int			shown = 0;
+	ListCell   *cell;
+
+	ExplainPropertyText("Planner", dist_plan_kind_name(state->plan.kind), es);
+	if (!params_known)
+	{
+		ExplainPropertyText("Task Query", state->plan.text, es);
+		return;
+	}
+	if (state->set == NULL)
+		scan_prepare(state);
+
+	ExplainPropertyInteger("Task Count", NULL, list_length(state->spec.tasks), es);
+	if (list_length(state->spec.tasks) > 1 && !explain_all_tasks)
+		ExplainPropertyText("Tasks Shown", psprintf("One of %d", list_length(state->spec.tasks)), es);
+	else
+		ExplainPropertyText("Tasks Shown", "All", es);
+	ExplainOpenGroup("Tasks", "Tasks", false, es);
+	foreach(cell, state->spec.tasks)
+	{
+		if (shown++ > 0 && !explain_all_tasks)
+			break;
+		show_task(state, lfirst(cell), params_known, es);
+	}
+	ExplainCloseGroup("Tasks", "Tasks", false, es);
+}
+
+void
+explain_init(void)
+{
+	DefineCustomBoolVariable("citus.explain_all_tasks",
+							 "Makes EXPLAIN show all tasks, not only the first one.",
+							 NULL, &explain_all_tasks, false, PGC_USERSET, 0, NULL, NULL, NULL);
+}

@@ -1,0 +1,362 @@
+/*-------------------------------------------------------------------------
+ *
+ * modify_apply.c
+ *	  Applying the collected changes of a DistributedModify.
+ *
+ * Changes go out in rounds: one batch per shard, all shards in parallel.  A
+ * batch is one statement with arrays of rows as parameters.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "catalog/heap.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/array.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "executor/modify.h"
+#include "executor/scan.h"
+#include "executor/task_set.h"
+
+/* A batch ends with whichever comes first. */
+#define BATCH_ROWS 5000
+#define BATCH_BYTES (8 * 1024 * 1024)
+
+/* One batch: the changes of one statement on one shard. */
+typedef struct Batch
+{
+	MinimalTuple *changes;
+	int			nchanges;
+	int			returned;		/* rows that came back so far */
+	Task	   *task;
+} Batch;
+
+/* Reads the next batch of a shard into memory; NULL if there is none. */
+static Batch *
+read_batch(DistModifyState *state, Tuplestorestate *store, TupleTableSlot *slot)
+{
+	Batch	   *batch = palloc0(sizeof(Batch));
+	int			allocated = 64;
+	Size		bytes = 0;
+
+	batch->changes = palloc(sizeof(MinimalTuple) * allocated);
+	while ((state->plan.one_batch || (batch->nchanges < BATCH_ROWS && bytes < BATCH_BYTES)) &&
+		   tuplestore_gettupleslot(store, true, false, slot))
+	{
+		MinimalTuple change = ExecCopySlotMinimalTuple(slot);
+
+		if (batch->nchanges == allocated)
+		{
+			allocated *= 2;
+			batch->changes = repalloc_huge(batch->changes, sizeof(MinimalTuple) * allocated);
+		}
+		batch->changes[batch->nchanges++] = change;
+		bytes += change->t_len;
+	}
+	return batch->nchanges > 0 ? batch : NULL;
+}
+
+/* A column of a batch as an array. */
+static Datum
+batch_array(DistModifyState *state, Batch *batch, int column, TupleTableSlot *slot)
+{
+	Oid			type = TupleDescAttr(state->change_desc, column)->atttypid;
+	ArrayBuildState *array = initArrayResult(type, CurrentMemoryContext, false);
+
+	for (int i = 0; i < batch->nchanges; i++)
+	{
+		bool		isnull;
+		Datum		value;
+
+		ExecStoreMinimalTuple(batch->changes[i], slot, false);
+		value = slot_getattr(slot, column + 1, &isnull);
+		array = accumArrayResult(array, value, isnull, type, CurrentMemoryContext);
+	}
+	ExecClearTuple(slot);
+	return makeArrayResult(array, CurrentMemoryContext);
+}
+
+static void
+set_param(ParamListInfo params, int index, Oid type, Datum value, bool isnull)
+{
+	params->params[index].ptype = type;
+	params->params[index].value = value;
+	params->params[index].isnull = isnull;
+	params->params[index].pflags = PARAM_FLAG_CONST;
+}
+
+static void
+set_array_param(DistModifyState *state, ParamListInfo params, int index, Batch *batch, int column,
+				TupleTableSlot *slot)
+{
+	set_param(params, index, get_array_type(TupleDescAttr(state->change_desc, column)->atttypid),
+			  batch_array(state, batch, column, slot), false);
+}
+
+/* The parameters of an INSERT: rows, then what ON CONFLICT needs. */
+static ParamListInfo
+insert_params(DistModifyState *state, Batch *batch, TupleTableSlot *slot)
+{
+	List	   *exprs = ((CustomScan *) state->css.ss.ps.plan)->custom_exprs;
+	ParamListInfo params = makeParamList(1 + state->plan.nconflict_params);
+
+	set_array_param(state, params, 0, batch, CHANGE_NEW_ROW, slot);
+	for (int i = 0; i < state->plan.nconflict_params; i++)
+	{
+		bool		isnull;
+		Datum		value = ExecEvalExpr((ExprState *) list_nth(state->expr_states, i),
+										 state->css.ss.ps.ps_ExprContext, &isnull);
+
+		set_param(params, 1 + i, exprType(list_nth(exprs, i)), value, isnull);
+	}
+	return params;
+}
+
+/* The parameters of an UPDATE or DELETE: identities, then new rows. */
+static ParamListInfo
+change_params(DistModifyState *state, Batch *batch, bool with_rows, TupleTableSlot *slot)
+{
+	ParamListInfo params = makeParamList(with_rows ? 2 : 1);
+
+	set_array_param(state, params, 0, batch, CHANGE_IDENTITY, slot);
+	if (with_rows)
+		set_array_param(state, params, 1, batch, CHANGE_NEW_ROW, slot);
+	return params;
+}
+
+/* Columns that the text returns: the ordinal where there is one, and the target's. */
+static TupleDesc
+result_columns(DistModifyState *state, ChangeList *changes)
+{
+	List	   *types = NIL;
+	List	   *typmods = NIL;
+	ListCell   *cell;
+
+	if (!changes->returns)
+		return NULL;
+	if (changes->has_ordinal)
+	{
+		types = lappend_int(types, INT8OID);
+		typmods = lappend_int(typmods, -1);
+	}
+	foreach(cell, state->plan.attnos)
+	{
+		AttrNumber	attno = lfirst_int(cell);
+		const FormData_pg_attribute *attribute;
+
+		if (attno > 0)
+			attribute = TupleDescAttr(state->row_desc, attno - 1);
+		else if (attno < 0)
+			attribute = SystemAttributeDefinition(attno);
+		else
+			attribute = NULL;
+		types = lappend_int(types, (int) (attribute ? attribute->atttypid : state->row_type));
+		typmods = lappend_int(typmods, attribute ? attribute->atttypmod : -1);
+	}
+	return scan_columns(types, typmods);
+}
+
+/* Position in attnos of a target column. */
+static int
+returned_position(DistModifyState *state, AttrNumber attno)
+{
+	int			position = 0;
+	ListCell   *cell;
+
+	foreach(cell, state->plan.attnos)
+	{
+		if (lfirst_int(cell) == attno)
+			break;
+		position++;
+	}
+	return position;
+}
+
+/* Adds a row for RETURNING: what the node returned, and the child's columns of the change. */
+static void
+add_output(DistModifyState *state, ChangeList *changes, MinimalTuple change, int64 sequence,
+		   TupleTableSlot *row, TupleTableSlot *change_slot, TupleTableSlot *output)
+{
+	int			first = changes->has_ordinal ? 1 : 0;
+	int			natts = state->output_desc->natts;
+
+	ExecClearTuple(output);
+	ExecStoreMinimalTuple(change, change_slot, false);
+	for (int i = 0; i < natts - 1; i++)
+	{
+		AttrNumber	attno = list_nth_int(state->plan.column_attnos, i);
+		int			resno = list_nth_int(state->plan.column_resnos, i);
+
+		if (resno > 0)
+			output->tts_values[i] = slot_getattr(change_slot, CHANGE_OTHERS + i + 1,
+												 &output->tts_isnull[i]);
+		else if (attno == TableOidAttributeNumber)
+		{
+			output->tts_values[i] = ObjectIdGetDatum(state->plan.relid);
+			output->tts_isnull[i] = false;
+		}
+		else
+		{
+			int			position = first + returned_position(state, attno);
+
+			output->tts_values[i] = row->tts_values[position];
+			output->tts_isnull[i] = row->tts_isnull[position];
+		}
+	}
+	output->tts_values[natts - 1] = Int64GetDatum(sequence);
+	output->tts_isnull[natts - 1] = false;
+	ExecStoreVirtualTuple(output);
+	tuplesort_puttupleslot(state->output, output);
+	ExecClearTuple(change_slot);
+}
+
+/* Which change of its batch a returned row belongs to; NULL and a number in order of arrival if unknown. */
+static MinimalTuple
+find_change(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTableSlot *row,
+			TupleTableSlot *change_slot, int64 *sequence)
+{
+	int64		index = changes->has_ordinal ? DatumGetInt64(row->tts_values[0]) - 1 :
+		batch->returned;
+	bool		isnull;
+
+	batch->returned++;
+	if (index < 0 || index >= batch->nchanges)
+		elog(ERROR, "a task returned a row that was not asked for");
+	ExecStoreMinimalTuple(batch->changes[index], change_slot, false);
+	*sequence = state->plan.may_skip && !changes->has_ordinal ? state->sequence++ :
+		DatumGetInt64(slot_getattr(change_slot, CHANGE_SEQUENCE + 1, &isnull));
+	return batch->changes[index];
+}
+
+/* Reads what the tasks of a round return. */
+static void
+read_results(DistModifyState *state, ChangeList *changes, TaskSetSpec *spec, List *batches,
+			 TupleTableSlot *change_slot)
+{
+	TaskSet    *set = task_set_start(spec);
+	TupleTableSlot *row = MakeSingleTupleTableSlot(spec->columns, &TTSOpsVirtual);
+	TupleTableSlot *output = MakeSingleTupleTableSlot(state->output_desc, &TTSOpsVirtual);
+	Task	   *task;
+
+	while (task_set_next(set, row, &task))
+	{
+		Batch	   *batch = linitial(batches);
+		ListCell   *cell;
+		int64		sequence;
+		MinimalTuple change;
+
+		foreach(cell, batches)
+		{
+			if (((Batch *) lfirst(cell))->task == task)
+				batch = lfirst(cell);
+		}
+		change = find_change(state, changes, batch, row, change_slot, &sequence);
+		add_output(state, changes, change, sequence, row, change_slot, output);
+	}
+	ExecDropSingleTupleTableSlot(row);
+	ExecDropSingleTupleTableSlot(output);
+	task_set_end(set);
+}
+
+/* Without RETURNING there is nothing to read but the end. */
+static void
+run_tasks(TaskSetSpec *spec)
+{
+	TaskSet    *set = task_set_start(spec);
+
+	(void) task_set_finish(set);
+	task_set_end(set);
+}
+
+/* Adds the round to the statement's count; complains if a reference table's row has changed meanwhile. */
+static void
+count_round(DistModifyState *state, ChangeList *changes, List *tasks, List *batches)
+{
+	ListCell   *cell;
+
+	foreach(cell, tasks)
+	{
+		Task	   *task = lfirst(cell);
+
+		if (state->table->kind == DIST_REFERENCE && changes->has_ordinal &&
+			task->processed < ((Batch *) linitial(batches))->nchanges)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to concurrent update"),
+					 errdetail("A row of reference table \"%s\" was changed while the statement computed its new value.",
+							   get_rel_name(state->plan.relid))));
+		if (changes->counts && state->plan.can_set_tag && task->keep_rows)
+			state->css.ss.ps.state->es_processed += task->processed;
+	}
+}
+
+/* One batch of each shard that has changes left; false if there was none. */
+static bool
+run_round(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_slot)
+{
+	TaskSetSpec spec = {.table = state->table,.write = true};
+	List	   *batches = NIL;
+
+	for (int shard = 0; shard < Max(state->table->nshards, 1); shard++)
+	{
+		Batch	   *batch = NULL;
+		ParamListInfo params;
+
+		if (changes->stores[shard] != NULL)
+			batch = read_batch(state, changes->stores[shard], change_slot);
+		if (batch == NULL)
+			continue;
+		params = changes == &state->inserts ? insert_params(state, batch, change_slot) :
+			change_params(state, batch, changes == &state->updates, change_slot);
+		if (state->table->kind == DIST_REFERENCE)
+		{
+			spec.tasks = reference_tasks(state->table, changes->text, params);
+			spec.first_alone = true;
+		}
+		else
+		{
+			batch->task = task_make(state->table, shard, changes->text, params);
+			spec.tasks = lappend(spec.tasks, batch->task);
+		}
+		batches = lappend(batches, batch);
+	}
+	if (batches == NIL)
+		return false;
+
+	spec.columns = result_columns(state, changes);
+	if (spec.columns != NULL)
+		read_results(state, changes, &spec, batches, change_slot);
+	else
+		run_tasks(&spec);
+	count_round(state, changes, spec.tasks, batches);
+	return true;
+}
+
+void
+modify_apply(DistModifyState *state, ChangeList *changes)
+{
+	MemoryContext context;
+	MemoryContext old_context;
+	TupleTableSlot *change_slot;
+	bool		more = changes->nchanges > 0;
+
+	if (!more)
+		return;
+	context = AllocSetContextCreate(state->context, "citus changes", ALLOCSET_DEFAULT_SIZES);
+	change_slot = MakeSingleTupleTableSlot(state->change_desc, &TTSOpsMinimalTuple);
+	while (more)
+	{
+		old_context = MemoryContextSwitchTo(context);
+		more = run_round(state, changes, change_slot);
+		MemoryContextSwitchTo(old_context);
+		MemoryContextReset(context);
+	}
+	ExecDropSingleTupleTableSlot(change_slot);
+	MemoryContextDelete(context);
+}

@@ -1,0 +1,277 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_codec.c
+ *	  Rows and parameters between the wire and slots.
+ *
+ * Values are received with the types' own functions: binary if every column's
+ * type allows it (wire_type_is_binary), else text, since a statement's result has
+ * one format.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "fmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "executor/row_codec.h"
+#include "lib/wire_type.h"
+
+typedef struct ColumnCodec
+{
+	FmgrInfo	function;		/* receive or input */
+	Oid			ioparam;
+	int32		typmod;
+	AttrNumber	position;		/* 0-based in the slot, or a system attribute */
+} ColumnCodec;
+
+struct RowCodec
+{
+	TupleDesc	columns;
+	TupleDesc	slot_desc;		/* wide enough for all positions */
+	bool		binary;
+	int			ncolumns;
+	ColumnCodec *column;
+};
+
+/* Prepares the input of one column. */
+static void
+init_column(RowCodec *codec, int index, AttrNumber position)
+{
+	Form_pg_attribute attribute = TupleDescAttr(codec->columns, index);
+	ColumnCodec *column = &codec->column[index];
+	Oid			function;
+
+	if (codec->binary)
+		getTypeBinaryInputInfo(attribute->atttypid, &function, &column->ioparam);
+	else
+		getTypeInputInfo(attribute->atttypid, &function, &column->ioparam);
+	fmgr_info(function, &column->function);
+	column->typmod = attribute->atttypmod;
+	column->position = position;
+}
+
+/* A descriptor whose attribute at each position has the column's type. */
+static TupleDesc
+make_slot_desc(RowCodec *codec)
+{
+	int			natts = 0;
+	TupleDesc	desc;
+
+	for (int i = 0; i < codec->ncolumns; i++)
+		natts = Max(natts, codec->column[i].position + 1);
+	desc = CreateTemplateTupleDesc(natts);
+	for (int i = 0; i < natts; i++)
+		TupleDescInitEntry(desc, i + 1, NULL, INT4OID, -1, 0);
+	for (int i = 0; i < codec->ncolumns; i++)
+	{
+		if (codec->column[i].position >= 0)
+			TupleDescInitEntry(desc, codec->column[i].position + 1, NULL,
+							   TupleDescAttr(codec->columns, i)->atttypid, -1, 0);
+	}
+	return desc;
+}
+
+RowCodec *
+row_codec_create(TupleDesc columns, const AttrNumber *positions)
+{
+	RowCodec   *codec = palloc0(sizeof(RowCodec));
+
+	codec->columns = columns;
+	codec->ncolumns = columns->natts;
+	codec->column = palloc0(sizeof(ColumnCodec) * Max(columns->natts, 1));
+	codec->binary = true;
+	for (int i = 0; i < columns->natts && codec->binary; i++)
+		codec->binary = wire_type_is_binary(TupleDescAttr(columns, i)->atttypid);
+	for (int i = 0; i < columns->natts; i++)
+		init_column(codec, i, positions ? positions[i] : i);
+	codec->slot_desc = make_slot_desc(codec);
+	return codec;
+}
+
+bool
+row_codec_is_binary(const RowCodec *codec)
+{
+	return codec->binary;
+}
+
+TupleDesc
+row_codec_slot_desc(RowCodec *codec)
+{
+	return codec->slot_desc;
+}
+
+TupleDesc
+row_codec_spill_desc(RowCodec *codec)
+{
+	return codec->columns;
+}
+
+/* All columns that no value comes for are null. */
+static void
+begin_row(TupleTableSlot *slot)
+{
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool));
+	memset(slot->tts_values, 0, slot->tts_tupleDescriptor->natts * sizeof(Datum));
+}
+
+static void
+put_value(ColumnCodec *column, TupleTableSlot *slot, Datum value, bool isnull)
+{
+	if (column->position >= 0)
+	{
+		slot->tts_values[column->position] = value;
+		slot->tts_isnull[column->position] = isnull;
+	}
+	else if (column->position == SelfItemPointerAttributeNumber && !isnull)
+		ItemPointerCopy((ItemPointer) DatumGetPointer(value), &slot->tts_tid);
+}
+
+static Datum
+receive_value(RowCodec *codec, ColumnCodec *column, char *data, int len, bool isnull)
+{
+	StringInfoData buffer;
+
+	if (!codec->binary)
+		return InputFunctionCall(&column->function, isnull ? NULL : data, column->ioparam,
+								 column->typmod);
+	if (isnull)
+		return ReceiveFunctionCall(&column->function, NULL, column->ioparam, column->typmod);
+
+	/* libpq's values are null-terminated, as receive functions expect of a StringInfo */
+	buffer.data = data;
+	buffer.len = len;
+	buffer.maxlen = len + 1;
+	buffer.cursor = 0;
+	return ReceiveFunctionCall(&column->function, &buffer, column->ioparam, column->typmod);
+}
+
+/* Decodes all columns; may raise an error. */
+static void
+decode_row(RowCodec *codec, const PGresult *result, TupleTableSlot *slot)
+{
+	if (PQnfields(result) != codec->ncolumns)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("a task returned %d columns instead of %d",
+						PQnfields(result), codec->ncolumns)));
+	begin_row(slot);
+	for (int i = 0; i < codec->ncolumns; i++)
+	{
+		bool		isnull = PQgetisnull(result, 0, i);
+		ColumnCodec *column = &codec->column[i];
+		Datum		value = receive_value(codec, column, PQgetvalue(result, 0, i),
+										  PQgetlength(result, 0, i), isnull);
+
+		put_value(column, slot, value, isnull);
+	}
+	ExecStoreVirtualTuple(slot);
+}
+
+void
+row_codec_store(RowCodec *codec, PGresult *result, TupleTableSlot *slot, MemoryContext context)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+
+	PG_TRY();
+	{
+		decode_row(codec, result, slot);
+	}
+	PG_CATCH();
+	{
+		PQclear(result);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	PQclear(result);
+	MemoryContextSwitchTo(old_context);
+}
+
+void
+row_codec_copy(RowCodec *codec, TupleTableSlot *row, TupleTableSlot *slot)
+{
+	slot_getallattrs(row);
+	begin_row(slot);
+	for (int i = 0; i < codec->ncolumns; i++)
+		put_value(&codec->column[i], slot, row->tts_values[i], row->tts_isnull[i]);
+	ExecStoreVirtualTuple(slot);
+}
+
+void
+row_codec_spill(RowCodec *codec, TupleTableSlot *slot, Tuplestorestate *store)
+{
+	Datum	   *values = palloc0(sizeof(Datum) * Max(codec->ncolumns, 1));
+	bool	   *nulls = palloc0(sizeof(bool) * Max(codec->ncolumns, 1));
+
+	for (int i = 0; i < codec->ncolumns; i++)
+	{
+		AttrNumber	position = codec->column[i].position;
+
+		if (position >= 0)
+		{
+			values[i] = slot->tts_values[position];
+			nulls[i] = slot->tts_isnull[position];
+		}
+		else
+			values[i] = PointerGetDatum(&slot->tts_tid);
+	}
+	tuplestore_putvalues(store, codec->columns, values, nulls);
+	pfree(values);
+	pfree(nulls);
+}
+
+void
+row_codec_restore(RowCodec *codec, TupleTableSlot *spilled, TupleTableSlot *slot)
+{
+	row_codec_copy(codec, spilled, slot);
+}
+
+RemoteParams *
+row_codec_params(ParamListInfo params)
+{
+	RemoteParams *remote;
+
+	if (params == NULL || params->numParams == 0)
+		return NULL;
+
+	remote = palloc0(sizeof(RemoteParams));
+	remote->count = params->numParams;
+	remote->types = palloc0(sizeof(Oid) * params->numParams);
+	remote->values = palloc0(sizeof(char *) * params->numParams);
+	remote->lengths = palloc0(sizeof(int) * params->numParams);
+	remote->formats = palloc0(sizeof(int) * params->numParams);
+
+	for (int i = 0; i < params->numParams; i++)
+	{
+		ParamExternData *param = &params->params[i];
+		Oid			function;
+		bool		varlena;
+
+		remote->types[i] = wire_type_oid(param->ptype);
+		if (param->isnull)
+			continue;
+		if (wire_type_is_binary(param->ptype))
+		{
+			bytea	   *bytes;
+
+			getTypeBinaryOutputInfo(param->ptype, &function, &varlena);
+			bytes = OidSendFunctionCall(function, param->value);
+			remote->values[i] = VARDATA(bytes);
+			remote->lengths[i] = VARSIZE(bytes) - VARHDRSZ;
+			remote->formats[i] = 1;
+		}
+		else
+		{
+			getTypeOutputInfo(param->ptype, &function, &varlena);
+			remote->values[i] = OidOutputFunctionCall(function, param->value);
+			remote->lengths[i] = strlen(remote->values[i]);
+		}
+	}
+	return remote;
+}

@@ -1,0 +1,284 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan.c
+ *	  The executor node of a DistributedScan.
+ *
+ * Begin prepares expressions; the first call for a row evaluates parameters,
+ * prunes, and starts the tasks.  A rescan starts them anew.  A write without
+ * RETURNING runs to its end in the first call.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "executor/explain.h"
+#include "executor/scan.h"
+#include "sharding/hash.h"
+#include "sharding/prune.h"
+
+extern int	citus_slow_start_interval;
+
+static Node *scan_create(CustomScan *node);
+static void scan_begin(CustomScanState *node, EState *estate, int eflags);
+static TupleTableSlot *scan_exec(CustomScanState *node);
+static void scan_end(CustomScanState *node);
+static void scan_rescan(CustomScanState *node);
+
+static const CustomExecMethods scan_exec_methods = {
+	.CustomName = "DistributedScan",
+	.BeginCustomScan = scan_begin,
+	.ExecCustomScan = scan_exec,
+	.EndCustomScan = scan_end,
+	.ReScanCustomScan = scan_rescan,
+	.ExplainCustomScan = explain_scan,
+};
+
+static Node *
+scan_create(CustomScan *node)
+{
+	DistScanState *state = (DistScanState *) newNode(sizeof(DistScanState), T_CustomScanState);
+
+	state->css.methods = &scan_exec_methods;
+	dist_plan_unpack(node, &state->plan);
+	return (Node *) state;
+}
+
+TupleDesc
+scan_columns(List *types, List *typmods)
+{
+	TupleDesc	columns = CreateTemplateTupleDesc(list_length(types));
+
+	for (int i = 0; i < list_length(types); i++)
+		TupleDescInitEntry(columns, i + 1, NULL, (Oid) list_nth_int(types, i),
+						   list_nth_int(typmods, i), 0);
+	return columns;
+}
+
+static void
+scan_begin(CustomScanState *node, EState *estate, int eflags)
+{
+	DistScanState *state = (DistScanState *) node;
+	CustomScan *plan_node = (CustomScan *) node->ss.ps.plan;
+	int			ncolumns = list_length(state->plan.types);
+
+	state->expr_states = ExecInitExprList(plan_node->custom_exprs, &node->ss.ps);
+	state->columns = scan_columns(state->plan.types, state->plan.typmods);
+	state->positions = palloc(sizeof(AttrNumber) * Max(ncolumns, 1));
+	for (int i = 0; i < ncolumns; i++)
+		state->positions[i] = list_nth_int(state->plan.positions, i);
+	state->run_context = AllocSetContextCreate(estate->es_query_cxt, "citus scan run",
+											   ALLOCSET_DEFAULT_SIZES);
+}
+
+/* The task's parameters, evaluated. */
+static ParamListInfo
+evaluate_params(DistScanState *state)
+{
+	List	   *exprs = ((CustomScan *) state->css.ss.ps.plan)->custom_exprs;
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	ParamListInfo params;
+
+	if (state->plan.nparams == 0)
+		return NULL;
+	params = makeParamList(state->plan.nparams);
+	for (int i = 0; i < state->plan.nparams; i++)
+	{
+		ParamExternData *param = &params->params[i];
+
+		/* in CurrentMemoryContext, the run context: values outlive the row */
+		param->value = ExecEvalExpr((ExprState *) list_nth(state->expr_states, i), econtext,
+									&param->isnull);
+		param->ptype = exprType(list_nth(exprs, i));
+		param->pflags = PARAM_FLAG_CONST;
+	}
+	return params;
+}
+
+/* An INSERT's distribution value: one of the task's parameters, or an expression behind them. */
+static Datum
+dist_value(DistScanState *state, ParamListInfo params, bool *isnull)
+{
+	int			position = state->plan.dist_param;
+
+	if (position < state->plan.nparams)
+	{
+		*isnull = params->params[position].isnull;
+		return params->params[position].value;
+	}
+	return ExecEvalExpr((ExprState *) list_nth(state->expr_states, position),
+						state->css.ss.ps.ps_ExprContext, isnull);
+}
+
+/* Evaluates which shards the tasks go to. */
+static Bitmapset *
+find_shards(DistScanState *state, const DistTable *table, ParamListInfo params)
+{
+	Bitmapset  *shards;
+
+	if (state->plan.dist_param >= 0)
+	{
+		bool		isnull;
+		Datum		value = dist_value(state, params, &isnull);
+
+		if (isnull)
+			ereport(ERROR,
+					(errcode(ERRCODE_NOT_NULL_VIOLATION),
+					 errmsg("null value in distribution column \"%s\" of table \"%s\"",
+							get_attname(table->relid, table->dist_attno, false),
+							get_rel_name(table->relid)),
+					 errdetail("The value of the distribution column decides which shard a row belongs to.")));
+		return bms_make_singleton(shard_index_of_value(table, value));
+	}
+	shards = prune_evaluate(table, state->plan.prune, state->expr_states,
+							state->css.ss.ps.ps_ExprContext);
+
+	/* a whole statement without qualifying rows still has an answer, on any shard */
+	if (bms_is_empty(shards) &&
+		(state->plan.kind == DIST_PLAN_FAST_PATH || state->plan.kind == DIST_PLAN_ROUTER))
+		shards = bms_make_singleton(0);
+	return shards;
+}
+
+void
+scan_prepare(DistScanState *state)
+{
+	MemoryContext old_context;
+	const DistTable *table = metadata_require(state->plan.relid);
+	TaskSetSpec *spec = &state->spec;
+	ParamListInfo params;
+	int			shard = -1;
+	Bitmapset  *shards;
+
+	MemoryContextReset(state->run_context);
+	old_context = MemoryContextSwitchTo(state->run_context);
+
+	memset(spec, 0, sizeof(TaskSetSpec));
+	spec->table = table;
+	spec->columns = state->columns->natts > 0 || state->plan.command == CMD_SELECT ?
+		state->columns : NULL;
+	spec->positions = state->positions;
+	spec->write = state->plan.writes;
+	params = evaluate_params(state);
+	if (state->plan.kind == DIST_PLAN_REFERENCE_WRITE)
+	{
+		spec->tasks = reference_tasks(table, state->plan.text, params);
+		spec->first_alone = true;
+	}
+	else
+	{
+		shards = find_shards(state, table, params);
+		while ((shard = bms_next_member(shards, shard)) >= 0)
+			spec->tasks = lappend(spec->tasks,
+								  task_make(table, shard, state->plan.text, params));
+	}
+	MemoryContextSwitchTo(old_context);
+}
+
+/* Adds what the tasks wrote to the statement's count. */
+static void
+count_processed(DistScanState *state)
+{
+	ListCell   *cell;
+
+	if (state->plan.command == CMD_SELECT || !state->plan.can_set_tag)
+		return;
+	foreach(cell, state->spec.tasks)
+	{
+		Task	   *task = lfirst(cell);
+
+		if (task->keep_rows)
+			state->css.ss.ps.state->es_processed += task->processed;
+	}
+}
+
+static void
+start_tasks(DistScanState *state)
+{
+	MemoryContext old_context;
+
+	scan_prepare(state);
+	if (state->plan.kind == DIST_PLAN_REFERENCE_WRITE && state->plan.exclusive)
+		reference_lock(state->plan.relid);
+	old_context = MemoryContextSwitchTo(state->run_context);
+	state->set = task_set_start(&state->spec);
+	MemoryContextSwitchTo(old_context);
+}
+
+/* ExecScan's access method. */
+static TupleTableSlot *
+scan_next(ScanState *node)
+{
+	DistScanState *state = (DistScanState *) node;
+	TupleTableSlot *slot = node->ss_ScanTupleSlot;
+
+	if (state->finished)
+		return ExecClearTuple(slot);
+	if (state->set == NULL)
+		start_tasks(state);
+
+	if (task_set_next(state->set, slot, NULL))
+	{
+		slot->tts_tableOid = state->plan.relid;
+		return slot;
+	}
+	state->finished = true;
+	count_processed(state);
+	return ExecClearTuple(slot);
+}
+
+/* ExecScan's recheck method: the node that returned the row has checked it. */
+static bool
+scan_recheck(ScanState *node, TupleTableSlot *slot)
+{
+	return true;
+}
+
+static TupleTableSlot *
+scan_exec(CustomScanState *node)
+{
+	return ExecScan(&node->ss, scan_next, scan_recheck);
+}
+
+/* Ends the tasks of the present run. */
+static void
+stop_tasks(DistScanState *state)
+{
+	if (state->set != NULL)
+		task_set_end(state->set);
+	state->set = NULL;
+	state->finished = false;
+}
+
+static void
+scan_end(CustomScanState *node)
+{
+	stop_tasks((DistScanState *) node);
+}
+
+static void
+scan_rescan(CustomScanState *node)
+{
+	stop_tasks((DistScanState *) node);
+	ExecScanReScan(&node->ss);
+}
+
+void
+scan_init(void)
+{
+	dist_scan_methods.CreateCustomScanState = scan_create;
+	RegisterCustomScanMethods(&dist_scan_methods);
+
+	DefineCustomIntVariable("citus.executor_slow_start_interval",
+							"Time to wait before opening another connection to the same node.",
+							"A statement opens its connections to a node one at a time, so that short "
+							"statements open no more than they need.",
+							&citus_slow_start_interval,
+							10, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+}

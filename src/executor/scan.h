@@ -1,0 +1,46 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan.h
+ *	  The executor node of a DistributedScan.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_EXECUTOR_SCAN_H
+#define CITUS_EXECUTOR_SCAN_H
+
+#include "nodes/execnodes.h"
+
+#include "executor/task_set.h"
+#include "planner/dist_plan.h"
+
+typedef struct DistScanState
+{
+	CustomScanState css;		/* must be first */
+	DistPlan	plan;
+	List	   *expr_states;	/* ExprState per custom_exprs member */
+	TupleDesc	columns;		/* that the text returns */
+	AttrNumber *positions;
+	MemoryContext run_context;	/* reset by a rescan */
+	TaskSetSpec spec;
+	TaskSet    *set;			/* NULL before the first row is asked for */
+	bool		finished;
+} DistScanState;
+
+extern void scan_init(void);
+
+/*
+ * Evaluates the parameters and finds the tasks, in the run context.  Sets
+ * spec.  Used by execution and by EXPLAIN.
+ */
+extern void scan_prepare(DistScanState *state);
+
+/* The tasks for all nodes of a write to a reference table; lowest group first. */
+extern List *reference_tasks(const DistTable *table, const char *text, ParamListInfo params);
+
+/* Serialises writes of a reference table that don't commute: a table lock on the node with the lowest group. */
+extern void reference_lock(Oid relid);
+
+/* A tuple descriptor from lists of types and typmods. */
+extern TupleDesc scan_columns(List *types, List *typmods);
+
+#endif							/* CITUS_EXECUTOR_SCAN_H */

@@ -1,0 +1,543 @@
+/*-------------------------------------------------------------------------
+ *
+ * task_set.c
+ *	  The adaptive executor: runs a set of tasks and streams the rows back.
+ *
+ * Each node has a queue of tasks.  One connection per node starts at once;
+ * while a queue is not empty, one more may open every slow-start interval if
+ * the transaction's state allows it (remote_acquire_extra decides).  A
+ * connection takes the next task of its node when it has finished one.  Tasks
+ * for this node run in this backend, one after the other, whenever no remote
+ * row is waiting.
+ *
+ * Rows are decoded straight from the wire into the caller's slot; nothing is
+ * collected, so back-pressure is the socket's.  Only when another owner needs
+ * one of our connections the rest of its task's rows goes to a tuplestore.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+#include "executor/local_task.h"
+#include "executor/row_codec.h"
+#include "executor/task_set.h"
+#include "remote/connection.h"
+#include "resolve/tag.h"
+#include "txn/transaction.h"
+
+int			citus_slow_start_interval = 10; /* ms */
+
+/* One connection at work for the set. */
+typedef struct Worker
+{
+	RemoteConn *conn;
+	Task	   *task;			/* in progress; NULL when idle */
+} Worker;
+
+/* The tasks for one node that have not begun. */
+typedef struct NodeQueue
+{
+	int32		groupid;
+	List	   *pending;
+	int			nworkers;		/* connections we hold */
+} NodeQueue;
+
+struct TaskSet
+{
+	RemoteOwner owner;			/* must be first */
+	const TaskSetSpec *spec;
+	RowCodec   *codec;			/* NULL if no rows are expected */
+	MemoryContext context;
+	MemoryContext row_context;
+
+	NodeQueue  *queues;
+	int			nqueues;
+	Worker	   *workers;
+	int			nworkers;
+	int			max_workers;
+	int			last_ready;		/* worker whose row came last */
+	TimestampTz last_growth;
+
+	List	   *local_pending;	/* tasks of this node */
+	LocalTask  *local;			/* running */
+	Task	   *local_current;
+
+	Tuplestorestate *spilled;	/* rows of connections given up */
+	TupleTableSlot *spill_slot;
+	List	   *spilled_tasks;	/* task of each spilled row, in order */
+	int			spilled_read;	/* rows read back */
+
+	Task	   *alone;			/* runs before any other; NULL when done */
+};
+
+static void task_set_yield(RemoteOwner *owner, RemoteConn *conn);
+
+Task *
+task_make(const DistTable *table, int shard_index, const char *text, ParamListInfo params)
+{
+	Task	   *task = palloc0(sizeof(Task));
+
+	task->shard_index = shard_index;
+	task->groupid = table->shards[shard_index].groupid;
+	task->text = text;
+	task->params = params;
+	task->keep_rows = true;
+	return task;
+}
+
+/* A task's text with its tag. */
+static char *
+tagged_text(TaskSet *set, Task *task)
+{
+	if (task->shard_index < 0)
+		return psprintf("%s%s", TASK_TAG_NODE, task->text);
+	return psprintf("%s%s", task_tag_shard(set->spec->table->colocation_id, task->shard_index),
+					task->text);
+}
+
+static NodeQueue *
+queue_of_group(TaskSet *set, int32 groupid)
+{
+	for (int i = 0; i < set->nqueues; i++)
+	{
+		if (set->queues[i].groupid == groupid)
+			return &set->queues[i];
+	}
+	set->queues[set->nqueues].groupid = groupid;
+	return &set->queues[set->nqueues++];
+}
+
+/* Puts a task into the queue of its node. */
+static void
+enqueue(TaskSet *set, Task *task)
+{
+	if (task->groupid == metadata_local_group())
+		set->local_pending = lappend(set->local_pending, task);
+	else
+	{
+		NodeQueue  *queue = queue_of_group(set, task->groupid);
+
+		queue->pending = lappend(queue->pending, task);
+	}
+}
+
+static void
+dispatch(TaskSet *set, Worker *worker, Task *task)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(set->row_context);
+	bool		in_xact = set->spec->write || txn_reads_in_xact();
+
+	worker->task = task;
+	remote_send(worker->conn, tagged_text(set, task), row_codec_params(task->params),
+				set->codec ? row_codec_is_binary(set->codec) : true, in_xact, set->spec->write);
+	MemoryContextSwitchTo(old_context);
+}
+
+/* Takes the next task of a queue; NULL if there is none, or if it must wait. */
+static Task *
+next_task(TaskSet *set, NodeQueue *queue)
+{
+	Task	   *task;
+
+	if (queue->pending == NIL)
+		return NULL;
+	task = linitial(queue->pending);
+	if (set->alone != NULL && task != set->alone)
+		return NULL;
+	queue->pending = list_delete_first(queue->pending);
+	return task;
+}
+
+static void
+add_worker(TaskSet *set, NodeQueue *queue, RemoteConn *conn)
+{
+	Worker	   *worker;
+
+	if (set->nworkers == set->max_workers)
+	{
+		set->max_workers = set->max_workers ? set->max_workers * 2 : 8;
+		set->workers = set->workers ?
+			repalloc(set->workers, sizeof(Worker) * set->max_workers) :
+			MemoryContextAlloc(set->context, sizeof(Worker) * set->max_workers);
+	}
+	worker = &set->workers[set->nworkers++];
+	worker->conn = conn;
+	worker->task = NULL;
+	queue->nworkers++;
+}
+
+/* Removes a worker; the caller has dealt with its connection. */
+static void
+remove_worker(TaskSet *set, int index)
+{
+	queue_of_group(set, set->workers[index].conn->groupid)->nworkers--;
+	set->workers[index] = set->workers[--set->nworkers];
+}
+
+/* Opens the first connection to each node that has tasks, and more when it is time. */
+static void
+grow(TaskSet *set)
+{
+	bool		first_round = set->last_growth == 0;
+	TimestampTz now;
+	bool		due;
+
+	if (!first_round && citus_slow_start_interval > 0)
+	{
+		now = GetCurrentTimestamp();
+		due = TimestampDifferenceExceeds(set->last_growth, now, citus_slow_start_interval);
+	}
+	else
+	{
+		now = GetCurrentTimestamp();
+		due = !first_round;
+	}
+	if (first_round || due)
+		set->last_growth = now;
+
+	for (int i = 0; i < set->nqueues; i++)
+	{
+		NodeQueue  *queue = &set->queues[i];
+		RemoteConn *conn = NULL;
+
+		if (queue->pending == NIL ||
+			(set->alone != NULL && linitial(queue->pending) != set->alone))
+			continue;
+		if (queue->nworkers == 0)
+			conn = remote_acquire(queue->groupid, &set->owner, set->spec->write);
+		else if (due && !set->spec->write)
+			conn = remote_acquire_extra(queue->groupid, &set->owner, queue->nworkers);
+		if (conn != NULL)
+			add_worker(set, queue, conn);
+	}
+}
+
+/* Gives idle workers a task, or their connection back. */
+static void
+assign(TaskSet *set)
+{
+	for (int i = set->nworkers - 1; i >= 0; i--)
+	{
+		Worker	   *worker = &set->workers[i];
+		NodeQueue  *queue;
+		Task	   *task;
+
+		if (worker->task != NULL || worker->conn->state == REMOTE_CONNECTING)
+			continue;
+		queue = queue_of_group(set, worker->conn->groupid);
+		task = next_task(set, queue);
+		if (task != NULL)
+			dispatch(set, worker, task);
+		else if (queue->pending == NIL)
+		{
+			RemoteConn *conn = worker->conn;
+
+			remove_worker(set, i);
+			remote_release(conn, &set->owner);
+		}
+	}
+}
+
+static void
+task_done(TaskSet *set, Task *task)
+{
+	if (set->alone == task)
+		set->alone = NULL;
+}
+
+/*
+ * Reads what a worker's connection has now.  True if it was a row of the
+ * kept kind, then stored in slot.
+ */
+static bool
+poll_worker(TaskSet *set, Worker *worker, TupleTableSlot *slot)
+{
+	for (;;)
+	{
+		bool		done;
+		PGresult   *result = remote_poll(worker->conn, &done);
+
+		if (result == NULL)
+		{
+			if (done && worker->task != NULL)
+			{
+				task_done(set, worker->task);
+				worker->task = NULL;
+			}
+			return false;
+		}
+		if (PQresultStatus(result) == PGRES_SINGLE_TUPLE)
+		{
+			if (set->codec != NULL && worker->task->keep_rows)
+			{
+				row_codec_store(set->codec, result, slot, set->row_context);
+				return true;
+			}
+			PQclear(result);
+			continue;
+		}
+		worker->task->processed += strtou64(PQcmdTuples(result), NULL, 10);
+		PQclear(result);
+	}
+}
+
+/* A row from any connection that has one; the last one first, its rows are likely buffered. */
+static bool
+poll_workers(TaskSet *set, TupleTableSlot *slot, Task **task)
+{
+	for (int i = 0; i < set->nworkers; i++)
+	{
+		int			index = (set->last_ready + i) % set->nworkers;
+		Worker	   *worker = &set->workers[index];
+		Task	   *current = worker->task;
+
+		if (current == NULL && worker->conn->state != REMOTE_CONNECTING)
+			continue;
+		if (poll_worker(set, worker, slot))
+		{
+			set->last_ready = index;
+			if (task)
+				*task = current;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A row of this node's own tasks. */
+static bool
+next_local(TaskSet *set, TupleTableSlot *slot, Task **task)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(set->context);
+	bool		found = false;
+
+	while (!found)
+	{
+		TupleTableSlot *row;
+
+		if (set->local == NULL)
+		{
+			Task	   *next = set->local_pending ? linitial(set->local_pending) : NULL;
+
+			if (next == NULL || (set->alone != NULL && next != set->alone))
+				break;
+			set->local_pending = list_delete_first(set->local_pending);
+			set->local_current = next;
+			set->local = local_task_start(tagged_text(set, next), next->params, set->spec->write);
+		}
+		row = local_task_next(set->local);
+		if (row == NULL)
+		{
+			LocalTask  *ended = set->local;
+
+			set->local = NULL;
+			set->local_current->processed = local_task_end(ended);
+			task_done(set, set->local_current);
+			continue;
+		}
+		if (set->codec != NULL && set->local_current->keep_rows)
+		{
+			row_codec_copy(set->codec, row, slot);
+			if (task)
+				*task = set->local_current;
+			found = true;
+		}
+	}
+	MemoryContextSwitchTo(old_context);
+	return found;
+}
+
+/* A row that another owner's need had us put aside. */
+static bool
+next_spilled(TaskSet *set, TupleTableSlot *slot, Task **task)
+{
+	if (set->spilled_read == list_length(set->spilled_tasks))
+		return false;
+	if (!tuplestore_gettupleslot(set->spilled, true, false, set->spill_slot))
+		return false;
+	if (task)
+		*task = list_nth(set->spilled_tasks, set->spilled_read);
+	set->spilled_read++;
+	row_codec_restore(set->codec, set->spill_slot, slot);
+	return true;
+}
+
+TaskSet *
+task_set_start(const TaskSetSpec *spec)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "citus task set",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+	TaskSet    *set = palloc0(sizeof(TaskSet));
+	ListCell   *cell;
+
+	set->owner.yield = task_set_yield;
+	set->spec = spec;
+	set->context = context;
+	set->row_context = AllocSetContextCreate(context, "citus task row", ALLOCSET_DEFAULT_SIZES);
+	if (spec->columns != NULL && spec->columns->natts > 0)
+		set->codec = row_codec_create(spec->columns, spec->positions);
+	else if (spec->columns != NULL)
+		set->codec = row_codec_create(spec->columns, NULL);
+	set->queues = palloc0(sizeof(NodeQueue) * (list_length(spec->tasks) + 1));
+	foreach(cell, spec->tasks)
+		enqueue(set, lfirst(cell));
+	if (spec->first_alone && spec->tasks != NIL)
+		set->alone = linitial(spec->tasks);
+	MemoryContextSwitchTo(old_context);
+	return set;
+}
+
+/* Whether remote work is left or in progress. */
+static bool
+has_remote_work(TaskSet *set)
+{
+	for (int i = 0; i < set->nqueues; i++)
+	{
+		if (set->queues[i].pending != NIL)
+			return true;
+	}
+	for (int i = 0; i < set->nworkers; i++)
+	{
+		if (set->workers[i].task != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Waits for the network; wakes up in time to grow if tasks are waiting. */
+static void
+wait_for_rows(TaskSet *set)
+{
+	RemoteConn **conns = MemoryContextAlloc(set->row_context, sizeof(RemoteConn *) * set->nworkers);
+	int			nconns = 0;
+	bool		pending = false;
+
+	for (int i = 0; i < set->nqueues; i++)
+		pending = pending || set->queues[i].pending != NIL;
+	for (int i = 0; i < set->nworkers; i++)
+		conns[nconns++] = set->workers[i].conn;
+	if (nconns > 0)
+		(void) remote_wait(conns, nconns,
+						   pending && !set->spec->write ? citus_slow_start_interval : -1, NULL);
+}
+
+bool
+task_set_next(TaskSet *set, TupleTableSlot *slot, Task **task)
+{
+	ExecClearTuple(slot);
+	MemoryContextReset(set->row_context);
+
+	for (;;)
+	{
+		if (next_spilled(set, slot, task))
+			return true;
+		if (has_remote_work(set))
+		{
+			/* finished workers take their next task before we look for rows */
+			grow(set);
+			assign(set);
+			if (poll_workers(set, slot, task))
+				return true;
+			assign(set);
+		}
+		if (next_local(set, slot, task))
+			return true;
+		if (!has_remote_work(set))
+		{
+			if (set->local_pending == NIL)
+				break;
+			continue;
+		}
+		wait_for_rows(set);
+	}
+	assign(set);
+	return false;
+}
+
+uint64
+task_set_finish(TaskSet *set)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(set->codec ? row_codec_slot_desc(set->codec) :
+													CreateTemplateTupleDesc(0), &TTSOpsVirtual);
+	uint64		processed = 0;
+	ListCell   *cell;
+
+	while (task_set_next(set, slot, NULL))
+		;
+	ExecDropSingleTupleTableSlot(slot);
+	foreach(cell, set->spec->tasks)
+		processed += ((Task *) lfirst(cell))->processed;
+	return processed;
+}
+
+void
+task_set_end(TaskSet *set)
+{
+	while (set->nworkers > 0)
+	{
+		RemoteConn *conn = set->workers[set->nworkers - 1].conn;
+
+		set->nworkers--;
+		remote_release(conn, &set->owner);
+	}
+	if (set->local != NULL)
+	{
+		LocalTask  *local = set->local;
+
+		set->local = NULL;
+		(void) local_task_end(local);
+	}
+	if (set->spilled != NULL)
+		tuplestore_end(set->spilled);
+	MemoryContextDelete(set->context);
+}
+
+/* Another owner needs the connection: keep the rest of its task's rows. */
+static void
+task_set_yield(RemoteOwner *owner, RemoteConn *conn)
+{
+	TaskSet    *set = (TaskSet *) owner;
+	MemoryContext old_context = MemoryContextSwitchTo(set->context);
+	TupleTableSlot *slot = NULL;
+	int			index = 0;
+
+	while (index < set->nworkers && set->workers[index].conn != conn)
+		index++;
+	Assert(index < set->nworkers);
+
+	if (set->codec != NULL)
+	{
+		slot = MakeSingleTupleTableSlot(row_codec_slot_desc(set->codec), &TTSOpsVirtual);
+		if (set->spilled == NULL)
+		{
+			set->spilled = tuplestore_begin_heap(false, false, work_mem);
+			set->spill_slot = MakeSingleTupleTableSlot(row_codec_spill_desc(set->codec),
+													   &TTSOpsMinimalTuple);
+		}
+	}
+	while (set->workers[index].task != NULL)
+	{
+		Task	   *task = set->workers[index].task;
+
+		if (poll_worker(set, &set->workers[index], slot))
+		{
+			row_codec_spill(set->codec, slot, set->spilled);
+			set->spilled_tasks = lappend(set->spilled_tasks, task);
+		}
+		else if (set->workers[index].task != NULL)
+			(void) remote_wait(&conn, 1, -1, NULL);
+	}
+	remove_worker(set, index);
+	if (slot != NULL)
+		ExecDropSingleTupleTableSlot(slot);
+	MemoryContextSwitchTo(old_context);
+}

@@ -1,0 +1,63 @@
+/*-------------------------------------------------------------------------
+ *
+ * task_set.h
+ *	  Runs one text on a set of shards (or nodes) and streams the rows back.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_EXECUTOR_TASK_SET_H
+#define CITUS_EXECUTOR_TASK_SET_H
+
+#include "postgres.h"
+
+#include "access/tupdesc.h"
+#include "executor/tuptable.h"
+#include "nodes/params.h"
+
+#include "catalog/metadata.h"
+
+typedef struct Task
+{
+	int			shard_index;	/* -1: the whole node (reference table) */
+	int32		groupid;
+	const char *text;			/* without tag */
+	ParamListInfo params;		/* types as they are here; may be NULL */
+	uint64		processed;		/* rows written, or returned, once it ended */
+	bool		keep_rows;		/* false: its rows are thrown away */
+} Task;
+
+typedef struct TaskSet TaskSet;
+
+typedef struct TaskSetSpec
+{
+	const DistTable *table;		/* its colocation group and placements */
+	List	   *tasks;			/* of Task; read, and processed is set */
+	TupleDesc	columns;		/* of the rows; NULL if none are expected */
+	const AttrNumber *positions;	/* per column, the 0-based slot position it
+									 * goes to, or a system attribute number (ctid only); NULL: one to one */
+	bool		write;			/* writes, or locks rows */
+	bool		first_alone;	/* the first task ends before others begin */
+} TaskSetSpec;
+
+/* A task on one shard of the table, params shared. */
+extern Task *task_make(const DistTable *table, int shard_index, const char *text, ParamListInfo params);
+
+/*
+ * Starts; the spec and what it refers to must outlive the task set.  Memory
+ * comes from CurrentMemoryContext.
+ */
+extern TaskSet *task_set_start(const TaskSetSpec *spec);
+
+/*
+ * Stores the next row, of any task, in slot (virtual); false at the end.
+ * Values are valid until the next call.  *task, if not NULL, is set to its task.
+ */
+extern bool task_set_next(TaskSet *set, TupleTableSlot *slot, Task **task);
+
+/* Reads to the end, throwing rows away; the sum of processed. */
+extern uint64 task_set_finish(TaskSet *set);
+
+/* Gives connections back; outstanding tasks are cancelled. */
+extern void task_set_end(TaskSet *set);
+
+#endif							/* CITUS_EXECUTOR_TASK_SET_H */

@@ -1,0 +1,110 @@
+/*-------------------------------------------------------------------------
+ *
+ * dist_plan.c
+ *	  Packing a DistPlan into a plan node, which must be copyable.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/value.h"
+
+#include "planner/dist_plan.h"
+
+CustomScanMethods dist_scan_methods = {
+	.CustomName = "DistributedScan",
+};
+
+/* Positions of the numbers in the first member of the packed list. */
+enum
+{
+	NUMBER_KIND,
+	NUMBER_COMMAND,
+	NUMBER_RELID,
+	NUMBER_WRITES,
+	NUMBER_EXCLUSIVE,
+	NUMBER_CAN_SET_TAG,
+	NUMBER_NPARAMS,
+	NUMBER_DIST_PARAM,
+};
+
+static Node *
+pack_string(const char *string)
+{
+	return (Node *) makeString(pstrdup(string ? string : ""));
+}
+
+static char *
+unpack_string(Node *node)
+{
+	return strVal(node)[0] == '\0' ? NULL : strVal(node);
+}
+
+List *
+dist_plan_pack(const DistPlan *plan)
+{
+	List	   *numbers = NIL;
+
+	numbers = lappend_int(numbers, plan->kind);
+	numbers = lappend_int(numbers, plan->command);
+	numbers = lappend_int(numbers, (int) plan->relid);
+	numbers = lappend_int(numbers, plan->writes);
+	numbers = lappend_int(numbers, plan->exclusive);
+	numbers = lappend_int(numbers, plan->can_set_tag);
+	numbers = lappend_int(numbers, plan->nparams);
+	numbers = lappend_int(numbers, plan->dist_param);
+
+	return list_make5(numbers, list_make2(pack_string(plan->text), pack_string(plan->reason)),
+					  plan->prune, list_make2(plan->positions, plan->types), plan->typmods);
+}
+
+void
+dist_plan_unpack(const CustomScan *node, DistPlan *plan)
+{
+	List	   *packed = node->custom_private;
+	List	   *numbers = linitial(packed);
+	List	   *strings = lsecond(packed);
+	List	   *columns = lfourth(packed);
+
+	plan->kind = list_nth_int(numbers, NUMBER_KIND);
+	plan->command = list_nth_int(numbers, NUMBER_COMMAND);
+	plan->relid = (Oid) list_nth_int(numbers, NUMBER_RELID);
+	plan->writes = list_nth_int(numbers, NUMBER_WRITES);
+	plan->exclusive = list_nth_int(numbers, NUMBER_EXCLUSIVE);
+	plan->can_set_tag = list_nth_int(numbers, NUMBER_CAN_SET_TAG);
+	plan->nparams = list_nth_int(numbers, NUMBER_NPARAMS);
+	plan->dist_param = list_nth_int(numbers, NUMBER_DIST_PARAM);
+	plan->text = unpack_string(linitial(strings));
+	plan->reason = unpack_string(lsecond(strings));
+	plan->prune = lthird(packed);
+	plan->positions = linitial(columns);
+	plan->types = lsecond(columns);
+	plan->typmods = list_nth(packed, 4);
+}
+
+const char *
+dist_plan_kind_name(DistPlanKind kind)
+{
+	switch (kind)
+	{
+		case DIST_PLAN_FAST_PATH:
+			return "Fast Path";
+		case DIST_PLAN_ROUTER:
+			return "Router";
+		case DIST_PLAN_PUSHED_WRITE:
+			return "Pushdown";
+		case DIST_PLAN_REFERENCE_WRITE:
+			return "Reference Table Write";
+		case DIST_PLAN_SCAN:
+			return "Distributed Scan";
+	}
+	return "";
+}
+
+bool
+is_dist_scan(const Plan *node)
+{
+	return node != NULL && IsA(node, CustomScan) &&
+		((const CustomScan *) node)->methods == &dist_scan_methods;
+}

@@ -1,0 +1,62 @@
+/*-------------------------------------------------------------------------
+ *
+ * dist_plan.h
+ *	  What a DistributedScan plan node holds: a text, its parameters, and
+ *	  which shards it runs on.
+ *
+ * One node type serves all rungs.  The node's custom_exprs are the
+ * expressions that execution evaluates: first the task's parameters, then
+ * the values that pruning compares with.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_PLANNER_DIST_PLAN_H
+#define CITUS_PLANNER_DIST_PLAN_H
+
+#include "nodes/extensible.h"
+#include "nodes/plannodes.h"
+
+typedef enum DistPlanKind
+{
+	DIST_PLAN_FAST_PATH,		/* one table, one shard, without planning */
+	DIST_PLAN_ROUTER,			/* whole statement on one shard group */
+	DIST_PLAN_PUSHED_WRITE,		/* UPDATE or DELETE on every shard that remains */
+	DIST_PLAN_REFERENCE_WRITE,	/* write of a reference table on every node */
+	DIST_PLAN_SCAN,				/* rows of one table, the floor of the ladder */
+} DistPlanKind;
+
+typedef struct DistPlan
+{
+	DistPlanKind kind;
+	CmdType		command;
+	Oid			relid;			/* a table of the shard group, or the reference table */
+	char	   *text;			/* without tag */
+	bool		writes;			/* writes or locks rows */
+	bool		exclusive;		/* reference write that doesn't commute with others */
+	bool		can_set_tag;	/* rows written count as the statement's */
+	int			nparams;		/* parameters of the text */
+	int			dist_param;		/* expression that is an INSERT's distribution
+								 * value, from 0; -1 if none */
+	List	   *prune;			/* packed disjunctions (prune_pack) */
+
+	/* columns that the text returns */
+	List	   *positions;		/* IntList: slot position from 0, or system attribute */
+	List	   *types;			/* IntList of oids */
+	List	   *typmods;		/* IntList */
+
+	char	   *reason;			/* why no higher rung planned it; NULL if none could */
+} DistPlan;
+
+/* Its CreateCustomScanState is set by the executor. */
+extern CustomScanMethods dist_scan_methods;
+
+extern List *dist_plan_pack(const DistPlan *plan);
+extern void dist_plan_unpack(const CustomScan *node, DistPlan *plan);
+
+/* Name of the rung, for EXPLAIN. */
+extern const char *dist_plan_kind_name(DistPlanKind kind);
+
+/* Whether a plan node is a DistributedScan. */
+extern bool is_dist_scan(const Plan *node);
+
+#endif							/* CITUS_PLANNER_DIST_PLAN_H */

@@ -1,0 +1,258 @@
+/*-------------------------------------------------------------------------
+ *
+ * fast_path.c
+ *	  Statements that go to shards as they are, without standard_planner.
+ *
+ * A SELECT of one table whose filter pins the distribution column; an
+ * INSERT of one row; an UPDATE or DELETE that besides its own table reads
+ * reference tables at most, on all shards that its filter leaves; a write of a
+ * reference table that reads nothing but reference tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/rel.h"
+
+#include "planner/planner.h"
+#include "planner/shippable.h"
+#include "planner/task_query.h"
+#include "planner/write_query.h"
+#include "sharding/prune.h"
+
+/* Most parameters that a task may have; the protocol's limit is 65535. */
+#define MAX_TASK_PARAMS 10000
+
+/* Whether the only entry of the range table, and of FROM, is a relation. */
+static bool
+is_single_relation(Query *query)
+{
+	RangeTblEntry *rte;
+
+	if (list_length(query->rtable) != 1 || query->cteList != NIL || query->setOperations != NULL ||
+		query->hasSubLinks || list_length(query->jointree->fromlist) != 1)
+		return false;
+	rte = linitial(query->rtable);
+	return rte->rtekind == RTE_RELATION && IsA(linitial(query->jointree->fromlist), RangeTblRef);
+}
+
+/* Text and parameters of the query, copied. */
+static void
+set_text(DistPlan *plan, Query *query, List **exprs)
+{
+	Query	   *task = (Query *) task_params_extract((Node *) query, 0, false, exprs);
+
+	plan->nparams = list_length(*exprs);
+	plan->text = task_query_deparse(task);
+}
+
+static List *
+query_disjunctions(const DistTable *table, Index varno, Query *query)
+{
+	if (query->jointree->quals == NULL)
+		return NIL;
+	return prune_from_quals(table, varno, list_make1(query->jointree->quals));
+}
+
+static PlannedStmt *
+plan_select(Query *query, const char **reason)
+{
+	DistPlan	plan = {.kind = DIST_PLAN_FAST_PATH,.dist_param = -1};
+	const DistTable *table;
+	List	   *disjunctions = NIL;
+	List	   *exprs = NIL;
+
+	*reason = "it is not a query of one table";
+	if (!is_single_relation(query))
+		return NULL;
+	table = metadata_lookup(((RangeTblEntry *) linitial(query->rtable))->relid);
+	if (table == NULL || table->kind == DIST_REFERENCE)
+		return NULL;
+	if (table->kind == DIST_HASH)
+	{
+		disjunctions = query_disjunctions(table, 1, query);
+		*reason = "no single value of the distribution column is given";
+		if (prune_single_value(disjunctions) == NULL)
+			return NULL;
+	}
+	if ((*reason = shippable_columns(query->targetList)) != NULL ||
+		(*reason = shippable_query(query)) != NULL)
+		return NULL;
+
+	plan.relid = table->relid;
+	plan.writes = query->rowMarks != NIL;
+	set_text(&plan, query, &exprs);
+	plan.prune = prune_pack(disjunctions, &exprs);
+	return make_dist_statement(query, &plan, exprs);
+}
+
+static PlannedStmt *
+plan_update_delete(Query *query, const char **reason)
+{
+	DistPlan	plan = {.kind = DIST_PLAN_PUSHED_WRITE,.dist_param = -1,.writes = true};
+	RangeTblEntry *target = rt_fetch(query->resultRelation, query->rtable);
+	const DistTable *table = metadata_lookup(target->relid);
+	List	   *disjunctions;
+	List	   *exprs = NIL;
+
+	*reason = "its target is a local table";
+	if (table == NULL)
+		return NULL;
+	if ((*reason = write_stays_in_shard(query, table)) != NULL ||
+		(*reason = shippable_columns(query->returningList)) != NULL ||
+		(*reason = shippable_query(query)) != NULL)
+		return NULL;
+	*reason = "it reads another distributed table";
+	if (count_distributed_tables(query) != (table->kind == DIST_REFERENCE ? 0 : 1))
+		return NULL;
+
+	plan.relid = table->relid;
+	disjunctions = query_disjunctions(table, query->resultRelation, query);
+	if (table->kind == DIST_REFERENCE)
+	{
+		plan.kind = DIST_PLAN_REFERENCE_WRITE;
+		plan.exclusive = true;
+	}
+	else if (table->kind == DIST_SINGLE || prune_single_value(disjunctions) != NULL)
+		plan.kind = DIST_PLAN_FAST_PATH;
+	if (plan.kind != DIST_PLAN_FAST_PATH && (*reason = write_depends_on_order(query)) != NULL)
+		return NULL;
+
+	set_text(&plan, query, &exprs);
+	plan.prune = prune_pack(disjunctions, &exprs);
+	return make_dist_statement(query, &plan, exprs);
+}
+
+/*
+ * Makes the distribution value of a one-row INSERT a parameter, so that it is
+ * evaluated once.  Returns its position from 0.
+ */
+static int
+extract_dist_value(Query *task, const DistTable *table, List **exprs)
+{
+	Expr	   *value = NULL;
+	ListCell   *cell;
+
+	foreach(cell, task->targetList)
+	{
+		TargetEntry *entry = lfirst(cell);
+
+		if (entry->resno == table->dist_attno && !entry->resjunk)
+			value = entry->expr;
+	}
+	while (value && IsA(value, RelabelType))
+		value = ((RelabelType *) value)->arg;
+	if (value && IsA(value, Param) && ((Param *) value)->paramkind == PARAM_EXTERN)
+		return ((Param *) value)->paramid - 1;
+	if (value == NULL)
+		value = (Expr *) makeNullConst(table->dist_type, table->dist_typmod, table->dist_collation);
+
+	/* the text keeps its constant; only routing needs the value */
+	*exprs = lappend(*exprs, value);
+	return list_length(*exprs) - 1;
+}
+
+/* Evaluates here what must be, in the values of an INSERT; the copied query is the task's. */
+static Query *
+extract_insert_values(Query *query, List **exprs)
+{
+	Query	   *task = copyObject(query);
+	ListCell   *cell;
+
+	task->targetList = (List *) task_params_extract((Node *) task->targetList, 0, true, exprs);
+	foreach(cell, task->rtable)
+	{
+		RangeTblEntry *rte = lfirst(cell);
+
+		if (rte->rtekind == RTE_VALUES)
+			rte->values_lists =
+				(List *) task_params_extract((Node *) rte->values_lists, 0, true, exprs);
+	}
+	task->onConflict =
+		(OnConflictExpr *) task_params_extract((Node *) task->onConflict, 0, false, exprs);
+	task->returningList =
+		(List *) task_params_extract((Node *) task->returningList, 0, false, exprs);
+	return task;
+}
+
+/* Whether an INSERT's rows are written out in the statement: one row, or VALUES lists. */
+static bool
+has_literal_rows(Query *query, bool one_row)
+{
+	Node	   *source;
+
+	if (query->cteList != NIL || query->hasSubLinks)
+		return false;
+	if (query->jointree->fromlist == NIL)
+		return true;
+	source = linitial(query->jointree->fromlist);
+	return !one_row && list_length(query->jointree->fromlist) == 1 && IsA(source, RangeTblRef) &&
+		rt_fetch(((RangeTblRef *) source)->rtindex, query->rtable)->rtekind == RTE_VALUES;
+}
+
+static PlannedStmt *
+plan_insert(Query *query, const char **reason)
+{
+	DistPlan	plan = {.kind = DIST_PLAN_FAST_PATH,.dist_param = -1,.writes = true};
+	RangeTblEntry *target = rt_fetch(query->resultRelation, query->rtable);
+	const DistTable *table = metadata_lookup(target->relid);
+	List	   *exprs = NIL;
+	Query	   *task;
+
+	*reason = "its target is a local table";
+	if (table == NULL)
+		return NULL;
+	*reason = "its rows are not written out in the statement";
+	if (!has_literal_rows(query, table->kind == DIST_HASH))
+		return NULL;
+	if ((*reason = write_stays_in_shard(query, table)) != NULL)
+		return NULL;
+
+	task = extract_insert_values(query, &exprs);
+	*reason = "it has too many values to evaluate here";
+	if (list_length(exprs) > MAX_TASK_PARAMS)
+		return NULL;
+	if ((*reason = shippable_columns(query->returningList)) != NULL ||
+		(*reason = shippable_query(task)) != NULL)
+		return NULL;
+
+	plan.relid = table->relid;
+	if (table->kind == DIST_REFERENCE)
+	{
+		plan.kind = DIST_PLAN_REFERENCE_WRITE;
+		plan.exclusive = query->onConflict && query->onConflict->action == ONCONFLICT_UPDATE;
+	}
+	plan.nparams = list_length(exprs);
+	if (table->kind == DIST_HASH)
+	{
+		int			position = extract_dist_value(task, table, &exprs);
+
+		plan.dist_param = position;
+	}
+	write_override_identity(task, table->relid);
+	plan.text = task_query_deparse(task);
+	return make_dist_statement(query, &plan, exprs);
+}
+
+PlannedStmt *
+fast_path_plan(Query *query, const char **reason)
+{
+	switch (query->commandType)
+	{
+		case CMD_SELECT:
+			return plan_select(query, reason);
+		case CMD_INSERT:
+			return plan_insert(query, reason);
+		case CMD_UPDATE:
+		case CMD_DELETE:
+			return plan_update_delete(query, reason);
+		default:
+			*reason = "MERGE is planned as a join";
+			return NULL;
+	}
+}

@@ -1,0 +1,470 @@
+/*-------------------------------------------------------------------------
+ *
+ * modify_path.c
+ *	  DistributedModify in the place of ModifyTable.
+ *
+ * PostgreSQL plans a write of a logical table as it does any other, and puts
+ * a ModifyTable path on top; create_upper_paths_hook swaps it for ours, with
+ * the same child.  So a write is planned the same way at the top of a
+ * statement and in a CTE, and expressions in RETURNING may be anything.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/planner.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/rel.h"
+
+#include "planner/modify_plan.h"
+#include "planner/planner.h"
+
+static create_upper_paths_hook_type prev_create_upper_paths = NULL;
+
+static Plan *plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist,
+						 List *clauses, List *custom_plans);
+
+static const CustomPathMethods modify_path_methods = {
+	.CustomName = "DistributedModify",
+	.PlanCustomPath = plan_modify,
+};
+
+/* The distributed or reference table that a query writes, or NULL. */
+static const DistTable *
+written_table(Query *query)
+{
+	if (query->commandType == CMD_SELECT || query->resultRelation == 0 || !metadata_available())
+		return NULL;
+	return metadata_lookup(rt_fetch(query->resultRelation, query->rtable)->relid);
+}
+
+static void
+add_junk(Query *query, Var *var, const char *name)
+{
+	query->targetList = lappend(query->targetList,
+								makeTargetEntry((Expr *) var, list_length(query->targetList) + 1,
+												pstrdup(name), true));
+}
+
+/* MERGE's actions may use any column of the target: the child must return them. */
+static void
+add_action_columns(Query *query)
+{
+	List	   *vars = NIL;
+	List	   *seen = NIL;
+	ListCell   *cell;
+
+	foreach(cell, query->mergeActionList)
+	{
+		MergeAction *action = lfirst(cell);
+
+		vars = list_concat(vars, pull_var_clause(action->qual, PVC_RECURSE_PLACEHOLDERS));
+		vars = list_concat(vars, pull_var_clause((Node *) action->targetList,
+												 PVC_RECURSE_PLACEHOLDERS));
+	}
+	foreach(cell, vars)
+	{
+		Var		   *var = lfirst(cell);
+
+		if (var->varno == query->resultRelation && var->varlevelsup == 0 &&
+			!list_member(seen, var))
+		{
+			seen = lappend(seen, var);
+			add_junk(query, copyObject(var), "citus_target");
+		}
+	}
+}
+
+/* Whether the old row is needed as a whole: to identify it, to move it, or to complete a new one. */
+static bool
+needs_old_row(Query *query, const DistTable *table)
+{
+	ListCell   *cell;
+
+	if (table->kind == DIST_REFERENCE || query->commandType == CMD_MERGE)
+		return true;
+	foreach(cell, query->targetList)
+	{
+		TargetEntry *entry = lfirst(cell);
+
+		if (query->commandType == CMD_UPDATE && !entry->resjunk &&
+			entry->resno == table->dist_attno)
+			return true;
+	}
+	return false;
+}
+
+/* Adds to one query what identifies its rows to DistributedModify. */
+static void
+prepare_query(Query *query)
+{
+	const DistTable *table = written_table(query);
+	RangeTblEntry *target;
+
+	if (table == NULL || query->commandType == CMD_INSERT)
+		return;
+	target = rt_fetch(query->resultRelation, query->rtable);
+	if (needs_old_row(query, table))
+		add_junk(query, makeWholeRowVar(target, query->resultRelation, 0, false), JUNK_OLD_ROW);
+	if (table->kind == DIST_HASH)
+		add_junk(query, makeVar(query->resultRelation, table->dist_attno, table->dist_type,
+								table->dist_typmod, table->dist_collation, 0), JUNK_DIST_COLUMN);
+	if (query->commandType == CMD_MERGE)
+		add_action_columns(query);
+}
+
+static bool
+prepare_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		prepare_query((Query *) node);
+		return query_tree_walker((Query *) node, prepare_walker, context, 0);
+	}
+	return expression_tree_walker(node, prepare_walker, context);
+}
+
+void
+modify_prepare(Query *query)
+{
+	prepare_walker((Node *) query, NULL);
+}
+
+/* The path that takes the place of a ModifyTable path. */
+static Path *
+make_modify_path(PlannerInfo *root, ModifyTablePath *modify)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = modify->path.parent;
+	path->path.pathtarget = create_empty_pathtarget();
+	if (modify->returningLists != NIL)
+	{
+		path->path.pathtarget = make_pathtarget_from_tlist(linitial(modify->returningLists));
+		set_pathtarget_cost_width(root, path->path.pathtarget);
+	}
+	path->path.rows = modify->path.rows;
+	path->path.startup_cost = modify->subpath->total_cost;
+	path->path.total_cost = modify->path.total_cost;
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->custom_paths = list_make1(modify->subpath);
+	path->custom_private = list_make1(modify);
+	path->methods = &modify_path_methods;
+	return (Path *) path;
+}
+
+/* Whether a row mark is for a distributed table, whose rows its scan locks. */
+static bool
+is_distributed_mark(PlannerInfo *root, PlanRowMark *mark)
+{
+	RangeTblEntry *rte = planner_rt_fetch(mark->rti, root);
+	const DistTable *table;
+
+	if (rte->rtekind != RTE_RELATION)
+		return false;
+	table = metadata_lookup(rte->relid);
+	return table != NULL && table->kind != DIST_REFERENCE;
+}
+
+/* Takes the marks of distributed tables out of LockRows; drops LockRows when none is left. */
+static Path *
+strip_row_marks(PlannerInfo *root, LockRowsPath *path)
+{
+	List	   *marks = NIL;
+	bool		locks = false;
+	ListCell   *cell;
+
+	foreach(cell, path->rowMarks)
+	{
+		PlanRowMark *mark = lfirst(cell);
+
+		if (is_distributed_mark(root, mark))
+			continue;
+		marks = lappend(marks, mark);
+		locks = locks || RowMarkRequiresRowShareLock(mark->markType);
+	}
+	if (!locks)
+		return path->subpath;
+	path->rowMarks = marks;
+	return (Path *) path;
+}
+
+/* Swaps LockRows below a Limit or at the top. */
+static Path *
+adjust_path(PlannerInfo *root, Path *path)
+{
+	if (IsA(path, LimitPath))
+	{
+		LimitPath  *limit = (LimitPath *) path;
+
+		limit->subpath = adjust_path(root, limit->subpath);
+		return path;
+	}
+	if (IsA(path, LockRowsPath))
+		return strip_row_marks(root, (LockRowsPath *) path);
+	if (IsA(path, ModifyTablePath))
+	{
+		const DistTable *table = written_table(root->parse);
+
+		if (table != NULL && !(planning_context && planning_context->node_task))
+			return make_modify_path(root, (ModifyTablePath *) path);
+		((ModifyTablePath *) path)->subpath =
+			adjust_path(root, ((ModifyTablePath *) path)->subpath);
+	}
+	return path;
+}
+
+static void
+adjust_final_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+				   RelOptInfo *output_rel, void *extra)
+{
+	ListCell   *cell;
+
+	if (prev_create_upper_paths)
+		prev_create_upper_paths(root, stage, input_rel, output_rel, extra);
+	if (stage != UPPERREL_FINAL || !metadata_available() ||
+		(root->parse->commandType == CMD_SELECT && root->rowMarks == NIL))
+		return;
+	foreach(cell, output_rel->pathlist)
+		lfirst(cell) = adjust_path(root, lfirst(cell));
+}
+
+/* Position in the child's result of a junk column by name; 0 if it isn't there. */
+static int
+junk_resno(List *child_tlist, const char *name, Index varno)
+{
+	ListCell   *cell;
+
+	foreach(cell, child_tlist)
+	{
+		TargetEntry *entry = lfirst(cell);
+
+		if (entry->resjunk && entry->resname && strcmp(entry->resname, name) == 0 &&
+			IsA(entry->expr, Var) && ((Var *) entry->expr)->varno == varno)
+			return entry->resno;
+	}
+	return 0;
+}
+
+/* Position in the child's result of an expression. */
+static int
+child_resno(List *child_tlist, Expr *expr)
+{
+	TargetEntry *entry = tlist_member(expr, child_tlist);
+
+	if (entry == NULL)
+		elog(ERROR, "variable not found in the rows to write");
+	return entry->resno;
+}
+
+/*
+ * The scan tuple for RETURNING: columns of the target that nodes return, and
+ * columns of other tables that the child has computed.
+ */
+static List *
+make_returning_columns(ModifyPlan *plan, List *returning, Index varno, List *child_tlist)
+{
+	List	   *scan_tlist = NIL;
+	List	   *vars = pull_var_clause((Node *) returning, PVC_RECURSE_PLACEHOLDERS);
+	ListCell   *cell;
+
+	foreach(cell, vars)
+	{
+		Var		   *var = lfirst(cell);
+		bool		of_target = var->varno == varno;
+
+		if (tlist_member((Expr *) var, scan_tlist) != NULL)
+			continue;
+		scan_tlist = lappend(scan_tlist,
+							 makeTargetEntry((Expr *) copyObject(var),
+											 list_length(scan_tlist) + 1, NULL, false));
+		plan->column_attnos = lappend_int(plan->column_attnos, of_target ? var->varattno : 0);
+		plan->column_resnos = lappend_int(plan->column_resnos,
+										  of_target ? 0 : child_resno(child_tlist, (Expr *) var));
+		if (of_target && var->varattno != TableOidAttributeNumber)
+			plan->attnos = list_append_unique_int(plan->attnos, var->varattno);
+	}
+	if (returning != NIL && plan->attnos == NIL)
+		plan->attnos = list_make1_int(SelfItemPointerAttributeNumber);	/* to see which rows there are */
+	return scan_tlist;
+}
+
+/* Packs MERGE's actions; their expressions refer to the child's columns. */
+static List *
+make_actions(ModifyPlan *plan, List *actions)
+{
+	List	   *exprs = NIL;
+	ListCell   *cell;
+
+	foreach(cell, actions)
+	{
+		MergeAction *source = lfirst(cell);
+		ModifyAction action = {source->matched, source->commandType, -1, 0, NIL};
+		ListCell   *target;
+
+		if (source->qual != NULL)
+		{
+			action.qual = list_length(exprs);
+			exprs = lappend(exprs, make_ands_explicit((List *) source->qual));
+		}
+		action.first_target = list_length(exprs);
+		foreach(target, source->targetList)
+		{
+			TargetEntry *entry = lfirst(target);
+
+			if (entry->resjunk)
+				continue;
+			action.colnos = lappend_int(action.colnos,
+										source->commandType == CMD_UPDATE ?
+										list_nth_int(source->updateColnos,
+													 list_length(action.colnos)) :
+										entry->resno);
+			exprs = lappend(exprs, entry->expr);
+		}
+		plan->actions = lappend(plan->actions, modify_action_pack(&action));
+	}
+	return exprs;
+}
+
+/* Checks what DistributedModify can't do yet. */
+static void
+check_supported(ModifyTablePath *modify, const DistTable *table)
+{
+	ListCell   *cell;
+
+	if (modify->withCheckOptionLists != NIL)
+	{
+		foreach(cell, (List *) linitial(modify->withCheckOptionLists))
+		{
+			if (((WithCheckOption *) lfirst(cell))->kind == WCO_VIEW_CHECK)
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("can't write computed rows to a distributed table through a view with check option"),
+						 errhint("Write to the table itself.")));
+		}
+	}
+	if (modify->onconflict != NULL && table->kind == DIST_HASH)
+	{
+		foreach(cell, modify->onconflict->onConflictSet)
+		{
+			TargetEntry *entry = lfirst(cell);
+
+			if (!entry->resjunk && entry->resno == table->dist_attno)
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("ON CONFLICT DO UPDATE can't assign the distribution column"),
+						 errdetail("The row could belong to another shard afterwards.")));
+		}
+	}
+}
+
+/* Columns that any of an UPDATE's or MERGE's clauses assigns. */
+static List *
+assigned_columns(ModifyPlan *plan)
+{
+	List	   *colnos = list_copy(plan->update_colnos);
+	ListCell   *cell;
+
+	foreach(cell, plan->actions)
+	{
+		ModifyAction action;
+
+		modify_action_unpack(lfirst(cell), &action);
+		if (action.command == CMD_UPDATE)
+			colnos = list_concat_unique_int(colnos, action.colnos);
+	}
+	return colnos;
+}
+
+/* The texts that the commands in the statement need. */
+static void
+make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **exprs)
+{
+	List	   *assigned = assigned_columns(plan);
+	bool		merge = plan->command == CMD_MERGE;
+
+	plan->moves_rows = table->kind == DIST_HASH && list_member_int(assigned, table->dist_attno);
+	if (plan->command == CMD_INSERT || plan->moves_rows || merge)
+		plan->insert_text = modify_insert_text(table, plan->attnos,
+											   plan->command == CMD_INSERT ? root->parse : NULL, exprs);
+	if (assigned != NIL)
+		plan->update_text = modify_update_text(table, assigned, plan->attnos);
+	if (plan->command == CMD_DELETE || plan->moves_rows || merge)
+		plan->delete_text = modify_delete_text(table, plan->moves_rows ? NIL : plan->attnos);
+}
+
+static Plan *
+plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist, List *clauses,
+			List *custom_plans)
+{
+	ModifyTablePath *modify = linitial(best_path->custom_private);
+	const DistTable *table = written_table(root->parse);
+	Index		varno = root->parse->resultRelation;
+	Plan	   *child = linitial(custom_plans);
+	List	   *child_tlist = root->processed_tlist;
+	List	   *returning = modify->returningLists ? linitial(modify->returningLists) : NIL;
+	CustomScan *scan = makeNode(CustomScan);
+	ModifyPlan	plan = {0};
+	List	   *exprs = NIL;
+
+	check_supported(modify, table);
+	apply_tlist_labeling(child->targetlist, child_tlist);
+
+	plan.relid = table->relid;
+	plan.command = modify->operation;
+	plan.can_set_tag = root->parse->canSetTag;
+	plan.has_returning = returning != NIL;
+	plan.update_colnos = modify->updateColnosLists ? linitial(modify->updateColnosLists) : NIL;
+	plan.ctid_resno = junk_resno(child_tlist, "ctid", varno);
+	plan.dist_resno = junk_resno(child_tlist, JUNK_DIST_COLUMN, varno);
+	plan.row_resno = junk_resno(child_tlist, JUNK_OLD_ROW, varno);
+	if (modify->onconflict != NULL)
+	{
+		plan.may_skip = true;
+		plan.one_batch = modify->onconflict->action == ONCONFLICT_UPDATE;
+	}
+
+	if (plan.command == CMD_MERGE)
+	{
+		exprs = make_actions(&plan, linitial(modify->mergeActionLists));
+		scan->custom_scan_tlist = copyObject(child_tlist);
+		make_texts(&plan, table, root, &exprs);
+	}
+	else
+	{
+		scan->custom_scan_tlist = make_returning_columns(&plan, returning, varno, child_tlist);
+		make_texts(&plan, table, root, &exprs);
+		plan.nconflict_params = list_length(exprs);
+	}
+
+	scan->scan.plan.targetlist = copyObject(returning);
+	scan->flags = best_path->flags;
+	scan->methods = &dist_modify_methods;
+	scan->custom_plans = custom_plans;
+	scan->custom_exprs = exprs;
+	scan->custom_private = modify_plan_pack(&plan);
+	if (planning_context)
+		planning_context->modifies = true;
+
+	/* create_plan labels the topmost plan's columns from here: they are those of RETURNING */
+	root->processed_tlist = returning;
+	return (Plan *) scan;
+}
+
+void
+modify_path_init(void)
+{
+	prev_create_upper_paths = create_upper_paths_hook;
+	create_upper_paths_hook = adjust_final_paths;
+}

@@ -1,0 +1,100 @@
+/*-------------------------------------------------------------------------
+ *
+ * modify_plan.c
+ *	  Packing a ModifyPlan into a plan node, which must be copyable.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/value.h"
+
+#include "planner/modify_plan.h"
+
+CustomScanMethods dist_modify_methods = {
+	.CustomName = "DistributedModify",
+};
+
+static Node *
+pack_string(const char *string)
+{
+	return (Node *) makeString(pstrdup(string ? string : ""));
+}
+
+static char *
+unpack_string(List *strings, int index)
+{
+	char	   *string = strVal(list_nth(strings, index));
+
+	return string[0] == '\0' ? NULL : string;
+}
+
+List *
+modify_plan_pack(const ModifyPlan *plan)
+{
+	List	   *numbers = NIL;
+	List	   *strings = list_make3(pack_string(plan->insert_text), pack_string(plan->update_text),
+									 pack_string(plan->delete_text));
+	List	   *columns = list_make4(plan->update_colnos, plan->attnos, plan->column_attnos,
+									 plan->column_resnos);
+
+	numbers = lappend_int(numbers, (int) plan->relid);
+	numbers = lappend_int(numbers, plan->command);
+	numbers = lappend_int(numbers, plan->can_set_tag);
+	numbers = lappend_int(numbers, plan->has_returning);
+	numbers = lappend_int(numbers, plan->moves_rows);
+	numbers = lappend_int(numbers, plan->may_skip);
+	numbers = lappend_int(numbers, plan->one_batch);
+	numbers = lappend_int(numbers, plan->ctid_resno);
+	numbers = lappend_int(numbers, plan->dist_resno);
+	numbers = lappend_int(numbers, plan->row_resno);
+	numbers = lappend_int(numbers, plan->nconflict_params);
+	return list_make4(numbers, strings, columns, plan->actions);
+}
+
+void
+modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
+{
+	List	   *numbers = linitial(node->custom_private);
+	List	   *strings = lsecond(node->custom_private);
+	List	   *columns = lthird(node->custom_private);
+	int			i = 0;
+
+	plan->relid = (Oid) list_nth_int(numbers, i++);
+	plan->command = list_nth_int(numbers, i++);
+	plan->can_set_tag = list_nth_int(numbers, i++);
+	plan->has_returning = list_nth_int(numbers, i++);
+	plan->moves_rows = list_nth_int(numbers, i++);
+	plan->may_skip = list_nth_int(numbers, i++);
+	plan->one_batch = list_nth_int(numbers, i++);
+	plan->ctid_resno = list_nth_int(numbers, i++);
+	plan->dist_resno = list_nth_int(numbers, i++);
+	plan->row_resno = list_nth_int(numbers, i++);
+	plan->nconflict_params = list_nth_int(numbers, i++);
+	plan->insert_text = unpack_string(strings, 0);
+	plan->update_text = unpack_string(strings, 1);
+	plan->delete_text = unpack_string(strings, 2);
+	plan->update_colnos = linitial(columns);
+	plan->attnos = lsecond(columns);
+	plan->column_attnos = lthird(columns);
+	plan->column_resnos = lfourth(columns);
+	plan->actions = lfourth(node->custom_private);
+}
+
+List *
+modify_action_pack(const ModifyAction *action)
+{
+	return list_concat(list_make4_int(action->matched, action->command, action->qual,
+									  action->first_target),
+					   list_copy(action->colnos));
+}
+
+void
+modify_action_unpack(const List *packed, ModifyAction *action)
+{
+	action->matched = list_nth_int(packed, 0);
+	action->command = list_nth_int(packed, 1);
+	action->qual = list_nth_int(packed, 2);
+	action->first_target = list_nth_int(packed, 3);
+	action->colnos = list_copy_tail(packed, 4);
+}

@@ -1,0 +1,86 @@
+/*-------------------------------------------------------------------------
+ *
+ * modify_plan.h
+ *	  What a DistributedModify plan node holds.
+ *
+ * The node stands where ModifyTable would stand.  Its child computes the rows
+ * to write, with PostgreSQL's executor; the node groups them by shard and
+ * applies them with texts that take arrays of rows:
+ *
+ *	  INSERT .. SELECT .. FROM unnest($1::t[])  [ON CONFLICT ..]
+ *	  UPDATE .. FROM unnest(ctids, new rows) WHERE t.ctid = ..
+ *	  DELETE .. USING unnest(ctids) WHERE t.ctid = ..
+ *
+ * For a reference table, whose rows have other ctids on other nodes, the
+ * old row as text takes the place of ctid.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_PLANNER_MODIFY_PLAN_H
+#define CITUS_PLANNER_MODIFY_PLAN_H
+
+#include "nodes/extensible.h"
+#include "nodes/plannodes.h"
+
+#include "catalog/metadata.h"
+
+/* Names of the junk columns that modify_prepare adds to the child's result. */
+#define JUNK_DIST_COLUMN "citus_dist"
+#define JUNK_OLD_ROW "citus_row"
+
+/* Where a column of the node's scan tuple comes from. */
+typedef struct ModifyColumn
+{
+	AttrNumber	attno;			/* of the target, as its node returns it; if from_child is false */
+	int			child_resno;	/* of the child's result; 0 if not from there */
+} ModifyColumn;
+
+/* One WHEN clause of MERGE. */
+typedef struct ModifyAction
+{
+	bool		matched;
+	CmdType		command;		/* CMD_NOTHING for DO NOTHING */
+	int			qual;			/* index into the expressions; -1 is none */
+	int			first_target;	/* index of the first value */
+	List	   *colnos;			/* IntList: attribute number of each value */
+} ModifyAction;
+
+typedef struct ModifyPlan
+{
+	Oid			relid;
+	CmdType		command;
+	bool		can_set_tag;
+	bool		has_returning;
+	bool		moves_rows;		/* an UPDATE that assigns the distribution column */
+	bool		may_skip;		/* ON CONFLICT can leave input rows without result */
+	bool		one_batch;		/* ON CONFLICT DO UPDATE: a shard's rows go in one statement */
+	List	   *update_colnos;	/* IntList: attribute number of the child's n-th column */
+	int			ctid_resno;		/* in the child's result; 0 is none */
+	int			dist_resno;
+	int			row_resno;
+	int			nconflict_params;	/* leading expressions: parameters from $2 on */
+	List	   *attnos;			/* IntList: target columns that nodes return */
+	List	   *column_attnos;	/* IntLists, parallel: columns of the scan tuple */
+	List	   *column_resnos;
+	List	   *actions;		/* of IntList, see modify_action */
+	char	   *insert_text;
+	char	   *update_text;
+	char	   *delete_text;
+} ModifyPlan;
+
+/* Its CreateCustomScanState is set by the executor. */
+extern CustomScanMethods dist_modify_methods;
+
+extern List *modify_plan_pack(const ModifyPlan *plan);
+extern void modify_plan_unpack(const CustomScan *node, ModifyPlan *plan);
+
+/* Packing and unpacking of a MERGE action. */
+extern List *modify_action_pack(const ModifyAction *action);
+extern void modify_action_unpack(const List *packed, ModifyAction *action);
+
+/* modify_text.c: the texts that apply rows; palloc'd. */
+extern char *modify_insert_text(const DistTable *table, List *attnos, Query *conflict_query, List **exprs);
+extern char *modify_update_text(const DistTable *table, List *colnos, List *attnos);
+extern char *modify_delete_text(const DistTable *table, List *attnos);
+
+#endif							/* CITUS_PLANNER_MODIFY_PLAN_H */

@@ -1,0 +1,223 @@
+/*-------------------------------------------------------------------------
+ *
+ * modify_text.c
+ *	  The texts with which DistributedModify applies rows to shards.
+ *
+ * They hold no expression of the statement, only names, except for ON
+ * CONFLICT, which the shard's node must decide.  That text is made by
+ * grafting the statement's ON CONFLICT clause onto the analysed plain text.
+ * UPDATE and DELETE return the row's ordinal in the batch first.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/heap.h"
+#include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "planner/modify_plan.h"
+#include "planner/shippable.h"
+#include "planner/task_query.h"
+
+/* Qualified, quoted name of the table, which is also the name of its row type. */
+static char *
+table_name(const DistTable *table)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(table->relid)),
+									  get_rel_name(table->relid));
+}
+
+/* Appends " RETURNING <first>, t.a, ..", nothing if there is nothing to return. */
+static void
+append_returning(StringInfo text, const DistTable *table, const char *first, List *attnos)
+{
+	const char *separator = " RETURNING ";
+	ListCell   *cell;
+
+	if (attnos == NIL)
+		return;
+	if (first != NULL)
+	{
+		appendStringInfo(text, "%s%s", separator, first);
+		separator = ", ";
+	}
+	foreach(cell, attnos)
+	{
+		AttrNumber	attno = lfirst_int(cell);
+
+		appendStringInfoString(text, separator);
+		separator = ", ";
+		if (attno == InvalidAttrNumber)
+			appendStringInfo(text, "ROW(t.*)::%s", table_name(table));
+		else if (attno < 0)
+			appendStringInfo(text, "t.%s", NameStr(SystemAttributeDefinition(attno)->attname));
+		else
+			appendStringInfo(text, "t.%s", quote_identifier(get_attname(table->relid, attno, false)));
+	}
+}
+
+/* Appends the columns that an INSERT gives values for, with a prefix. */
+static void
+append_insert_columns(StringInfo text, Oid relid, const char *prefix)
+{
+	Relation	relation = table_open(relid, NoLock);
+	TupleDesc	desc = RelationGetDescr(relation);
+	const char *separator = "";
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+
+		if (attribute->attisdropped || attribute->attgenerated)
+			continue;
+		appendStringInfo(text, "%s%s%s", separator, prefix,
+						 quote_identifier(NameStr(attribute->attname)));
+		separator = ", ";
+	}
+	table_close(relation, NoLock);
+}
+
+/* Analyses a text of ours whose only parameter is an array of the table's rows. */
+static Query *
+analyse_insert(const char *text, Oid rows_type)
+{
+	RawStmt    *raw = linitial_node(RawStmt, pg_parse_query(text));
+
+	return linitial_node(Query, pg_analyze_and_rewrite_fixedparams(raw, text, &rows_type, 1, NULL));
+}
+
+/* The ON CONFLICT clause as a query tree that can be deparsed again, for range table entry excluded. */
+static OnConflictExpr *
+copy_conflict_clause(Query *query, Index excluded, List **exprs)
+{
+	OnConflictExpr *clause = copyObject(query->onConflict);
+
+	if (clause->onConflictWhere && IsA(clause->onConflictWhere, List))
+		clause->onConflictWhere = (Node *) make_ands_explicit((List *) clause->onConflictWhere);
+	if (clause->arbiterWhere && IsA(clause->arbiterWhere, List))
+		clause->arbiterWhere = (Node *) make_ands_explicit((List *) clause->arbiterWhere);
+	if (shippable_expression((Node *) clause->onConflictSet) != NULL ||
+		shippable_expression(clause->onConflictWhere) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("ON CONFLICT DO UPDATE on a distributed table can't use %s here",
+						"subqueries, volatile functions or functions made by users"),
+				 errdetail("The rows of this INSERT are computed, and the conflict is decided on the node "
+						   "of the shard."),
+				 errhint("Insert the rows one at a time with VALUES.")));
+	clause = (OnConflictExpr *) task_params_extract((Node *) clause, 0, false, exprs);
+	ChangeVarNodes((Node *) clause, query->onConflict->exclRelIndex, excluded, 0);
+	ChangeVarNodes((Node *) clause, query->resultRelation, 1, 0);
+	clause->exclRelIndex = excluded;
+	return clause;
+}
+
+char *
+modify_insert_text(const DistTable *table, List *attnos, Query *conflict_query, List **exprs)
+{
+	StringInfoData text;
+	char	   *name = table_name(table);
+	Oid			rows_type = get_array_type(get_rel_type_id(table->relid));
+	Query	   *query;
+	List	   *all_exprs;
+
+	initStringInfo(&text);
+	appendStringInfo(&text, "INSERT INTO %s AS t (", name);
+	append_insert_columns(&text, table->relid, "");
+	appendStringInfoString(&text, ") OVERRIDING SYSTEM VALUE SELECT ");
+	append_insert_columns(&text, table->relid, "r.");
+	appendStringInfo(&text, " FROM pg_catalog.unnest($1::%s[]) AS r", name);
+	append_returning(&text, table, NULL, attnos);
+	if (conflict_query == NULL || conflict_query->onConflict == NULL)
+		return text.data;
+
+	query = analyse_insert(text.data, rows_type);
+	if (conflict_query->onConflict->exclRelIndex != 0)
+		query->rtable = lappend(query->rtable,
+								copyObject(rt_fetch(conflict_query->onConflict->exclRelIndex,
+													conflict_query->rtable)));
+
+	/* $1 is taken by the rows */
+	all_exprs = list_make1(makeNullConst(rows_type, -1, InvalidOid));
+	query->onConflict = copy_conflict_clause(conflict_query, list_length(query->rtable), &all_exprs);
+	*exprs = list_copy_tail(all_exprs, 1);
+	return task_query_deparse(query);
+}
+
+/* FROM clause that gives each row of a batch its ordinal, and its identity. */
+static void
+append_batch(StringInfo text, const DistTable *table, bool with_new_rows)
+{
+	const char *identity = table->kind == DIST_REFERENCE ? "text" : "tid";
+
+	appendStringInfo(text, "ROWS FROM (pg_catalog.unnest($1::%s[])%s) WITH ORDINALITY",
+					 identity,
+					 with_new_rows ? psprintf(", pg_catalog.unnest($2::%s[])", table_name(table)) : "");
+}
+
+static const char *
+identity_condition(const DistTable *table)
+{
+	return table->kind == DIST_REFERENCE ?
+		" WHERE (t.*)::text OPERATOR(pg_catalog.=) r.\"citus id\"" :
+		" WHERE t.ctid OPERATOR(pg_catalog.=) r.\"citus id\"";
+}
+
+char *
+modify_update_text(const DistTable *table, List *colnos, List *attnos)
+{
+	Relation	relation = table_open(table->relid, NoLock);
+	TupleDesc	desc = RelationGetDescr(relation);
+	StringInfoData text;
+	const char *separator = "";
+	ListCell   *cell;
+
+	initStringInfo(&text);
+	appendStringInfo(&text, "UPDATE %s AS t SET ", table_name(table));
+	foreach(cell, colnos)
+	{
+		AttrNumber	attno = lfirst_int(cell);
+
+		appendStringInfo(&text, "%s%s = r.\"citus n%d\"", separator,
+						 quote_identifier(get_attname(table->relid, attno, false)), attno);
+		separator = ", ";
+	}
+	appendStringInfoString(&text, " FROM ");
+	append_batch(&text, table, true);
+	appendStringInfoString(&text, " AS r(\"citus id\"");
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			appendStringInfo(&text, ", \"citus n%d\"", i + 1);
+	}
+	appendStringInfoString(&text, ", \"citus ord\")");
+	table_close(relation, NoLock);
+	appendStringInfoString(&text, identity_condition(table));
+	append_returning(&text, table, "r.\"citus ord\"", attnos);
+	return text.data;
+}
+
+char *
+modify_delete_text(const DistTable *table, List *attnos)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	appendStringInfo(&text, "DELETE FROM %s AS t USING ", table_name(table));
+	append_batch(&text, table, false);
+	appendStringInfoString(&text, " AS r(\"citus id\", \"citus ord\")");
+	appendStringInfoString(&text, identity_condition(table));
+	append_returning(&text, table, "r.\"citus ord\"", attnos);
+	return text.data;
+}

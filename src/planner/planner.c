@@ -1,0 +1,140 @@
+/*-------------------------------------------------------------------------
+ *
+ * planner.c
+ *	  planner_hook: the ladder of planners, cheapest first.
+ *
+ * A rung that can't plan a statement says why; the reason reaches EXPLAIN and
+ * the log at DEBUG2, never the client as an error.  The last rung can plan
+ * everything.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "optimizer/planner.h"
+#include "utils/guc.h"
+
+#include "catalog/metadata.h"
+#include "planner/planner.h"
+#include "planner/shippable.h"
+#include "resolve/query.h"
+
+bool		citus_enable_fast_path = true;
+bool		citus_enable_router = true;
+
+PlanningContext *planning_context = NULL;
+
+static planner_hook_type prev_planner = NULL;
+
+/* The next planner in the chain. */
+static PlannedStmt *
+plan_onwards(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	if (prev_planner)
+		return prev_planner(query, query_string, cursor_options, params);
+	return standard_planner(query, query_string, cursor_options, params);
+}
+
+/* As above, with a context that our paths report to. */
+static PlannedStmt *
+plan_with_context(PlanningContext *context, Query *query, const char *query_string,
+				  int cursor_options, ParamListInfo params)
+{
+	PlannedStmt *plan;
+
+	context->outer = planning_context;
+	planning_context = context;
+	PG_TRY();
+	{
+		plan = plan_onwards(query, query_string, cursor_options, params);
+	}
+	PG_FINALLY();
+	{
+		planning_context = context->outer;
+	}
+	PG_END_TRY();
+	return plan;
+}
+
+/* A tagged text: this node's shards, or its own copy of a reference table. */
+static PlannedStmt *
+plan_task(const TaskTag *tag, Query *query, const char *query_string, int cursor_options,
+		  ParamListInfo params)
+{
+	PlanningContext context = {0};
+
+	if (tag->kind == TAG_SHARD)
+		resolve_query(query, tag);
+	context.node_task = tag->kind == TAG_NODE;
+	return plan_with_context(&context, query, query_string, cursor_options, params);
+}
+
+static PlannedStmt *
+plan_distributed(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	PlanningContext context = {0};
+	Query	   *original;
+	PlannedStmt *plan;
+	PlannedStmt *routed;
+	const char *reason;
+
+	/* a scrollable cursor needs a plan that standard_planner makes scrollable */
+	bool		whole = (cursor_options & CURSOR_OPT_SCROLL) == 0;
+
+	if (whole && citus_enable_fast_path)
+	{
+		plan = fast_path_plan(query, &reason);
+		if (plan != NULL)
+			return plan;
+		elog(DEBUG2, "no fast path: %s", reason);
+	}
+
+	original = copyObject(query);
+	modify_prepare(query);
+	plan = plan_with_context(&context, query, query_string, cursor_options, params);
+	if (!whole || !citus_enable_router || (context.scans == NIL && !context.modifies))
+		return plan;
+
+	routed = router_plan(original, &context, &reason);
+	if (routed != NULL)
+		return routed;
+	elog(DEBUG2, "not routed: %s", reason);
+	return plan;
+}
+
+static PlannedStmt *
+citus_planner(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	TaskTag		tag;
+
+	if (metadata_available())
+	{
+		if (task_tag_parse(query_string, &tag) && tag.kind != TAG_FRAMES)
+			return plan_task(&tag, query, query_string, cursor_options, params);
+		if (query->commandType != CMD_UTILITY && query_has_distributed_table(query))
+			return plan_distributed(query, query_string, cursor_options, params);
+	}
+	if (planning_context != NULL)
+	{
+		PlanningContext nested = {0};	/* a function run by the planner plans this */
+
+		return plan_with_context(&nested, query, query_string, cursor_options, params);
+	}
+	return plan_onwards(query, query_string, cursor_options, params);
+}
+
+void
+planner_init(void)
+{
+	prev_planner = planner_hook;
+	planner_hook = citus_planner;
+	scan_path_init();
+	modify_path_init();
+
+	DefineCustomBoolVariable("citus.enable_fast_path_router_planner",
+							 "Plans statements of one table without PostgreSQL's planner where possible.",
+							 NULL, &citus_enable_fast_path, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("citus.enable_router_execution",
+							 "Sends statements that concern one shard group there as a whole.",
+							 NULL, &citus_enable_router, true, PGC_USERSET, 0, NULL, NULL, NULL);
+}

@@ -1,0 +1,54 @@
+/*-------------------------------------------------------------------------
+ *
+ * planner.h
+ *	  The ladder of planners, cheapest first.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_PLANNER_PLANNER_H
+#define CITUS_PLANNER_PLANNER_H
+
+#include "nodes/parsenodes.h"
+#include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
+
+#include "planner/dist_plan.h"
+
+extern void planner_init(void);
+
+/* Rungs can be switched off; answers don't change. */
+extern bool citus_enable_fast_path;
+extern bool citus_enable_router;
+
+/*
+ * What is known while standard_planner works on one of our statements; a
+ * stack, since planning can run a function that plans.
+ */
+typedef struct PlanningContext
+{
+	List	   *scans;			/* CustomScan nodes made for distributed tables */
+	bool		modifies;		/* a DistributedModify was made */
+	bool		node_task;		/* TAG_NODE: this node's own copy is meant */
+	struct PlanningContext *outer;
+} PlanningContext;
+
+/* The innermost; NULL when standard_planner runs for a statement that shows no distributed table. */
+extern PlanningContext *planning_context;
+
+/* fast_path.c: a plan without standard_planner, or NULL with *reason set. */
+extern PlannedStmt *fast_path_plan(Query *query, const char **reason);
+
+/* router.c: one task for the whole statement, judged by the plan of it; NULL with *reason set. */
+extern PlannedStmt *router_plan(Query *original, PlanningContext *context, const char **reason);
+
+/* statement.c: a PlannedStmt whose only node is a DistributedScan that returns what the query returns. */
+extern PlannedStmt *make_dist_statement(Query *query, DistPlan *plan, List *exprs);
+
+/* scan_path.c and modify_path.c: hooks of the floor. */
+extern void scan_path_init(void);
+extern void modify_path_init(void);
+
+/* modify_path.c: adds to every UPDATE, DELETE and MERGE what identifies a row; in place. */
+extern void modify_prepare(Query *query);
+
+#endif							/* CITUS_PLANNER_PLANNER_H */

@@ -1,0 +1,188 @@
+/*-------------------------------------------------------------------------
+ *
+ * router.c
+ *	  The whole statement as one task of one shard group.
+ *
+ * The judgement is made on a finished plan.  If in a correct plan of the
+ * statement every scan of a distributed table is pruned to the shards of one
+ * and the same value, then that plan's answer is a function of that shard
+ * group's rows (and of tables that are the same everywhere), so the statement run
+ * on a database that holds just those rows has the same answer.  Equalities,
+ * outer joins, views and subqueries need no reasoning of our own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+
+#include "planner/planner.h"
+#include "planner/shippable.h"
+#include "planner/task_query.h"
+#include "planner/write_query.h"
+#include "sharding/hash.h"
+
+/* What pins the statement to a shard group. */
+typedef struct Pin
+{
+	const DistTable *table;		/* of the first scan */
+	List	   *triple;			/* packed term, index into the scan's expressions; NIL for DIST_SINGLE */
+	Expr	   *value;
+} Pin;
+
+static bool
+exec_param_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind != PARAM_EXTERN;
+	return expression_tree_walker(node, exec_param_walker, context);
+}
+
+/* The pin of one scan; false if it isn't pinned by one value known before execution. */
+static bool
+scan_pin(CustomScan *scan, Pin *pin)
+{
+	DistPlan	plan;
+	ListCell   *cell;
+
+	dist_plan_unpack(scan, &plan);
+	pin->table = metadata_require(plan.relid);
+	pin->triple = NIL;
+	pin->value = NULL;
+	if (pin->table->kind == DIST_SINGLE)
+		return true;
+
+	foreach(cell, plan.prune)
+	{
+		List	   *triples = lfirst(cell);
+		Expr	   *value;
+
+		if (list_length(triples) != 3 || list_nth_int(triples, 1))
+			continue;
+		value = list_nth(scan->custom_exprs, list_nth_int(triples, 0));
+		if (exec_param_walker((Node *) value, NULL) || contain_var_clause((Node *) value))
+			continue;
+		pin->triple = triples;
+		pin->value = value;
+		return true;
+	}
+	return false;
+}
+
+/* Whether two pins always lead to the same shard index. */
+static bool
+same_shard(const Pin *a, const Pin *b)
+{
+	if (a->table->colocation_id != b->table->colocation_id)
+		return false;
+	if (a->value == NULL || b->value == NULL)
+		return a->value == b->value;
+	if (equal(a->value, b->value))
+		return true;
+	if (!IsA(a->value, Const) || !IsA(b->value, Const) ||
+		((Const *) a->value)->constisnull || ((Const *) b->value)->constisnull ||
+		((Const *) a->value)->consttype != a->table->hash_opcintype ||
+		((Const *) b->value)->consttype != b->table->hash_opcintype)
+		return false;
+	return shard_index_of_value(a->table, ((Const *) a->value)->constvalue) ==
+		shard_index_of_value(b->table, ((Const *) b->value)->constvalue);
+}
+
+/* The pin that all scans share. */
+static bool
+common_pin(List *scans, Pin *pin)
+{
+	ListCell   *cell;
+
+	if (scans == NIL || !scan_pin(linitial(scans), pin))
+		return false;
+	for_each_from(cell, scans, 1)
+	{
+		Pin			other;
+
+		if (!scan_pin(lfirst(cell), &other) || !same_shard(pin, &other))
+			return false;
+	}
+	return true;
+}
+
+/* For all writes in the statement: NULL if their rows stay in the pinned shard group, else the reason. */
+static bool
+write_walker(Node *node, void *context)
+{
+	const char **reason = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		Query	   *query = (Query *) node;
+
+		if (query->commandType == CMD_INSERT || query->commandType == CMD_MERGE)
+			*reason = "it inserts rows that are computed";
+		else if (query->resultRelation != 0)
+		{
+			RangeTblEntry *target = rt_fetch(query->resultRelation, query->rtable);
+			const DistTable *table = metadata_lookup(target->relid);
+
+			if (table == NULL || table->kind == DIST_REFERENCE)
+				*reason = "it writes a table that is not distributed";
+			else
+				*reason = write_stays_in_shard(query, table);
+		}
+		if (*reason != NULL)
+			return true;
+		return query_tree_walker(query, write_walker, context, 0);
+	}
+	return expression_tree_walker(node, write_walker, context);
+}
+
+static bool
+row_mark_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		if (((Query *) node)->rowMarks != NIL || ((Query *) node)->commandType != CMD_SELECT)
+			return true;
+		return query_tree_walker((Query *) node, row_mark_walker, context, 0);
+	}
+	return expression_tree_walker(node, row_mark_walker, context);
+}
+
+PlannedStmt *
+router_plan(Query *original, PlanningContext *context, const char **reason)
+{
+	DistPlan	plan = {.kind = DIST_PLAN_ROUTER,.dist_param = -1};
+	List	   *exprs = NIL;
+	Pin			pin;
+	Query	   *task;
+
+	*reason = NULL;
+	write_walker((Node *) original, reason);
+	if (*reason != NULL || (*reason = shippable_query(original)) != NULL ||
+		(*reason = shippable_columns(original->commandType == CMD_SELECT ?
+									 original->targetList : original->returningList)) != NULL)
+		return NULL;
+	*reason = "its tables are not all pinned to one shard group";
+	if (!common_pin(context->scans, &pin))
+		return NULL;
+
+	plan.relid = pin.table->relid;
+	plan.writes = row_mark_walker((Node *) original, NULL);
+	task = (Query *) task_params_extract((Node *) original, 0, false, &exprs);
+	plan.nparams = list_length(exprs);
+	plan.text = task_query_deparse(task);
+	if (pin.value != NULL)
+	{
+		plan.prune = list_make1(list_make3_int(list_length(exprs), list_nth_int(pin.triple, 1),
+											   list_nth_int(pin.triple, 2)));
+		exprs = lappend(exprs, copyObject(pin.value));
+	}
+	return make_dist_statement(original, &plan, exprs);
+}

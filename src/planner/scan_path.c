@@ -1,0 +1,346 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_path.c
+ *	  The floor of the ladder: a path that scans a distributed table.
+ *
+ * set_rel_pathlist_hook replaces all paths of a distributed table by one
+ * DistributedScan, whose text fetches the needed columns of the rows that
+ * pass those filters that other nodes can evaluate.  The remaining filters,
+ * and everything above, are PostgreSQL's.  This holds wherever the planner
+ * meets a distributed table, also in inlined functions and CTEs.
+ *
+ * Sizes come from pg_class of the logical table, which ANALYZE fills.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/heap.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/plancat.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/rel.h"
+
+#include "planner/planner.h"
+#include "planner/shippable.h"
+#include "planner/task_query.h"
+#include "sharding/prune.h"
+
+/* Cost of starting tasks on other nodes; a rescan pays it again. */
+#define DIST_STARTUP_COST 1000.0
+
+/* Cost of moving a row from another node, in addition to cpu_tuple_cost. */
+#define DIST_TUPLE_COST 0.02
+
+/* Rows assumed for a table that was never analysed. */
+#define DEFAULT_TABLE_ROWS 100000.0
+
+static set_rel_pathlist_hook_type prev_set_rel_pathlist = NULL;
+static get_relation_info_hook_type prev_get_relation_info = NULL;
+
+static Plan *plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist,
+					   List *clauses, List *custom_plans);
+
+static const CustomPathMethods scan_path_methods = {
+	.CustomName = "DistributedScan",
+	.PlanCustomPath = plan_scan,
+};
+
+/* The distributed table of a base relation, or NULL; reference tables are read as they are. */
+static const DistTable *
+scanned_table(RangeTblEntry *rte)
+{
+	const DistTable *table;
+
+	if (rte->rtekind != RTE_RELATION || !metadata_available())
+		return NULL;
+	table = metadata_lookup(rte->relid);
+	return table != NULL && table->kind != DIST_REFERENCE ? table : NULL;
+}
+
+static void
+add_scan_path(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	CustomPath *path;
+
+	if (prev_set_rel_pathlist)
+		prev_set_rel_pathlist(root, rel, rti, rte);
+	if (scanned_table(rte) == NULL || IS_DUMMY_REL(rel))
+		return;
+
+	path = makeNode(CustomPath);
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = rel->reltarget;
+	path->path.param_info = get_baserel_parampathinfo(root, rel, rel->lateral_relids);
+	path->path.rows = path->path.param_info ? path->path.param_info->ppi_rows : rel->rows;
+	path->path.startup_cost = DIST_STARTUP_COST;
+	path->path.total_cost = DIST_STARTUP_COST + rel->tuples * cpu_tuple_cost / 4 +
+		path->path.rows * (cpu_tuple_cost + DIST_TUPLE_COST);
+	path->methods = &scan_path_methods;
+
+	rel->pathlist = list_make1(path);
+	rel->partial_pathlist = NIL;
+	rel->consider_parallel = false;
+}
+
+/* The logical table is empty; its pg_class row speaks for the shards. */
+static void
+set_table_size(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
+{
+	Relation	relation;
+
+	if (prev_get_relation_info)
+		prev_get_relation_info(root, relid, inhparent, rel);
+	if (scanned_table(planner_rt_fetch(rel->relid, root)) == NULL)
+		return;
+
+	relation = table_open(relid, NoLock);
+	rel->tuples = relation->rd_rel->reltuples >= 0 && relation->rd_rel->relpages > 0 ?
+		relation->rd_rel->reltuples : DEFAULT_TABLE_ROWS;
+	rel->pages = Max(relation->rd_rel->relpages, 1);
+	table_close(relation, NoLock);
+}
+
+/* Splits filters into those for the nodes and those for here. */
+static void
+split_clauses(List *clauses, Index varno, List **remote, List **local)
+{
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		Node	   *clause = lfirst(cell);
+
+		if (shippable_expression(clause) == NULL && !contain_subplans(clause))
+			*remote = lappend(*remote, clause);
+		else
+			*local = lappend(*local, clause);
+	}
+}
+
+/* Attribute numbers (offset by FirstLowInvalidHeapAttributeNumber) that must be fetched. */
+static Bitmapset *
+needed_columns(RelOptInfo *rel, List *tlist, List *local)
+{
+	Bitmapset  *columns = NULL;
+
+	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &columns);
+	pull_varattnos((Node *) tlist, rel->relid, &columns);
+	pull_varattnos((Node *) local, rel->relid, &columns);
+	return columns;
+}
+
+static bool
+needs_column(Bitmapset *columns, AttrNumber attno)
+{
+	return bms_is_member(attno - FirstLowInvalidHeapAttributeNumber, columns);
+}
+
+/* Adds a column to the task's result and to the plan's description of it. */
+static void
+add_column(Query *task, DistPlan *plan, AttrNumber attno, Oid type, int32 typmod, Oid collation,
+		   AttrNumber position, const char *name)
+{
+	Var		   *var = makeVar(1, attno, type, typmod, collation, 0);
+
+	task->targetList = lappend(task->targetList,
+							   makeTargetEntry((Expr *) var, list_length(task->targetList) + 1,
+											   pstrdup(name), false));
+	plan->positions = lappend_int(plan->positions, position);
+	plan->types = lappend_int(plan->types, (int) type);
+	plan->typmods = lappend_int(plan->typmods, typmod);
+}
+
+/* Columns of the table's row that are needed, each at its own position. */
+static void
+add_table_columns(Query *task, DistPlan *plan, Relation relation, Bitmapset *columns)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+	bool		whole_row = needs_column(columns, InvalidAttrNumber);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+
+		if (!attribute->attisdropped && (whole_row || needs_column(columns, attribute->attnum)))
+			add_column(task, plan, attribute->attnum, attribute->atttypid, attribute->atttypmod,
+					   attribute->attcollation, attribute->attnum - 1,
+					   NameStr(attribute->attname));
+	}
+	if (needs_column(columns, SelfItemPointerAttributeNumber))
+	{
+		const FormData_pg_attribute *attribute =
+			SystemAttributeDefinition(SelfItemPointerAttributeNumber);
+
+		add_column(task, plan, attribute->attnum, attribute->atttypid, -1, InvalidOid,
+				   SelfItemPointerAttributeNumber, NameStr(attribute->attname));
+	}
+}
+
+/*
+ * With system columns that a virtual row can't hold (xmin and the like), the
+ * scan's row consists of just the columns that are needed.
+ */
+static List *
+add_listed_columns(Query *task, DistPlan *plan, Relation relation, Index varno, List *exprs)
+{
+	List	   *scan_tlist = NIL;
+	List	   *vars = pull_var_clause((Node *) exprs, PVC_RECURSE_AGGREGATES |
+									   PVC_RECURSE_WINDOWFUNCS | PVC_RECURSE_PLACEHOLDERS);
+	ListCell   *cell;
+
+	foreach(cell, vars)
+	{
+		Var		   *var = lfirst(cell);
+		AttrNumber	position = list_length(scan_tlist);
+
+		if (var->varno != varno || tlist_member((Expr *) var, scan_tlist) != NULL)
+			continue;
+		add_column(task, plan, var->varattno, var->vartype, var->vartypmod, var->varcollid,
+				   position, psprintf("c%d", position + 1));
+		scan_tlist = lappend(scan_tlist,
+							 makeTargetEntry((Expr *) copyObject(var), position + 1, NULL, false));
+	}
+	return scan_tlist;
+}
+
+/* Whether a system column other than ctid and tableoid is needed. */
+static bool
+needs_rare_system_column(Bitmapset *columns)
+{
+	for (AttrNumber attno = FirstLowInvalidHeapAttributeNumber + 1; attno < 0; attno++)
+	{
+		if (attno != SelfItemPointerAttributeNumber && attno != TableOidAttributeNumber &&
+			needs_column(columns, attno))
+			return true;
+	}
+	return false;
+}
+
+/* How the statement locks the rows of a table: as a target of a write, or by FOR UPDATE and the like. */
+static RowMarkClause *
+make_row_mark(PlannerInfo *root, Index varno)
+{
+	RowMarkClause *mark = makeNode(RowMarkClause);
+	ListCell   *cell;
+
+	mark->rti = 1;
+	mark->waitPolicy = LockWaitBlock;
+	if (varno == root->parse->resultRelation)
+	{
+		mark->strength = root->parse->commandType == CMD_UPDATE ? LCS_FORNOKEYUPDATE : LCS_FORUPDATE;
+		return mark;
+	}
+	foreach(cell, root->rowMarks)
+	{
+		PlanRowMark *plan_mark = lfirst(cell);
+
+		if (plan_mark->rti == varno && plan_mark->strength != LCS_NONE)
+		{
+			mark->strength = plan_mark->strength;
+			mark->waitPolicy = plan_mark->waitPolicy;
+			return mark;
+		}
+	}
+	return NULL;
+}
+
+/* The query that a task runs: SELECT .. FROM table [WHERE remote] [FOR UPDATE]. */
+static Query *
+make_scan_query(PlannerInfo *root, Index varno, List *remote, List **exprs)
+{
+	Query	   *task = makeNode(Query);
+	RangeTblEntry *rte = copyObject(planner_rt_fetch(varno, root));
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	RowMarkClause *mark = make_row_mark(root, varno);
+	Node	   *quals = (Node *) make_ands_explicit(remote);
+
+	rte->securityQuals = NIL;
+	if (rte->tablesample)
+		rte->tablesample = (TableSampleClause *)
+			task_params_extract((Node *) rte->tablesample, varno, true, exprs);
+	ref->rtindex = 1;
+	task->commandType = CMD_SELECT;
+	task->canSetTag = true;
+	task->rtable = list_make1(rte);
+	if (remote != NIL)
+	{
+		quals = task_params_extract(quals, varno, false, exprs);
+		ChangeVarNodes(quals, varno, 1, 0);
+	}
+	else
+		quals = NULL;
+	task->jointree = makeFromExpr(list_make1(ref), quals);
+	if (mark != NULL)
+	{
+		task->rowMarks = list_make1(mark);
+		task->hasForUpdate = true;
+	}
+	return task;
+}
+
+static Plan *
+plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist, List *clauses,
+		  List *custom_plans)
+{
+	RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
+	const DistTable *table = metadata_require(rte->relid);
+	Relation	relation = table_open(rte->relid, NoLock);
+	DistPlan	plan = {.kind = DIST_PLAN_SCAN,.dist_param = -1,.command = CMD_SELECT};
+	CustomScan *scan = makeNode(CustomScan);
+	List	   *quals = extract_actual_clauses(clauses, false);
+	List	   *remote = NIL;
+	List	   *local = NIL;
+	List	   *exprs = NIL;
+	Bitmapset  *columns;
+	Query	   *task;
+
+	split_clauses(quals, rel->relid, &remote, &local);
+	task = make_scan_query(root, rel->relid, remote, &exprs);
+	columns = needed_columns(rel, tlist, local);
+	if (needs_rare_system_column(columns))
+		scan->custom_scan_tlist =
+			add_listed_columns(task, &plan, relation, rel->relid,
+							   list_make3(rel->reltarget->exprs, tlist, local));
+	else
+		add_table_columns(task, &plan, relation, columns);
+	table_close(relation, NoLock);
+
+	plan.relid = table->relid;
+	plan.writes = task->rowMarks != NIL;
+	plan.nparams = list_length(exprs);
+	plan.text = task_query_deparse(task);
+	plan.prune = prune_pack(prune_from_quals(table, rel->relid, quals), &exprs);
+
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = local;
+	scan->scan.scanrelid = rel->relid;
+	scan->flags = best_path->flags;
+	scan->methods = &dist_scan_methods;
+	scan->custom_exprs = exprs;
+	scan->custom_private = dist_plan_pack(&plan);
+	if (planning_context)
+		planning_context->scans = lappend(planning_context->scans, scan);
+	return (Plan *) scan;
+}
+
+void
+scan_path_init(void)
+{
+	prev_set_rel_pathlist = set_rel_pathlist_hook;
+	set_rel_pathlist_hook = add_scan_path;
+	prev_get_relation_info = get_relation_info_hook;
+	get_relation_info_hook = set_table_size;
+}

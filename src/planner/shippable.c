@@ -1,0 +1,225 @@
+/*-------------------------------------------------------------------------
+ *
+ * shippable.c
+ *	  What means the same on every node.
+ *
+ * The server's own functions, operators and aggregates are the same
+ * everywhere; those of users need not exist on another node, or could read
+ * its local tables.  Volatile functions stay with the initiator, where a single
+ * server would have run them.  Object identifiers differ between nodes, so
+ * what turns names into them (regclass and its like, tableoid) stays too.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/transam.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
+
+#include "catalog/metadata.h"
+#include "planner/shippable.h"
+
+typedef struct ShippableContext
+{
+	const char *reason;			/* set when something is not shippable */
+} ShippableContext;
+
+static bool shippable_walker(Node *node, void *context);
+
+/* Types whose values are object identifiers. */
+static bool
+is_oid_alias(Oid type)
+{
+	switch (type)
+	{
+		case REGCLASSOID:
+		case REGCOLLATIONOID:
+		case REGCONFIGOID:
+		case REGDICTIONARYOID:
+		case REGNAMESPACEOID:
+		case REGOPEROID:
+		case REGOPERATOROID:
+		case REGPROCOID:
+		case REGPROCEDUREOID:
+		case REGROLEOID:
+		case REGTYPEOID:
+			return true;
+		default:
+			return false;
+	}
+}
+
+static bool
+fail(ShippableContext *context, const char *reason)
+{
+	context->reason = reason;
+	return true;
+}
+
+/* For check_functions_in_node: true (stop) if the function must stay here. */
+static bool
+function_must_stay(Oid funcid, void *context)
+{
+	ShippableContext *ship = context;
+
+	if (funcid >= FirstNormalObjectId)
+		return fail(ship, "it calls a function that is not the server's own");
+	if (func_volatile(funcid) == PROVOLATILE_VOLATILE)
+		return fail(ship, "it calls a volatile function");
+	return false;
+}
+
+static bool
+relation_walker(RangeTblEntry *rte, ShippableContext *context)
+{
+	switch (rte->rtekind)
+	{
+		case RTE_RELATION:
+			if (rte->relkind == RELKIND_VIEW)
+				return false;	/* expanded by the rewriter, kept for permissions */
+			if (metadata_lookup(rte->relid) == NULL)
+				return fail(context, "it reads a relation that is only on this node");
+			return false;
+		case RTE_NAMEDTUPLESTORE:
+			return fail(context, "it reads a transition table");
+		default:
+			return false;
+	}
+}
+
+static bool
+shippable_walker(Node *node, void *context)
+{
+	ShippableContext *ship = context;
+
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Query:
+			return query_tree_walker((Query *) node, shippable_walker, context,
+									 QTW_EXAMINE_RTES_BEFORE);
+		case T_RangeTblEntry:
+			return relation_walker((RangeTblEntry *) node, ship);
+		case T_Var:
+			if (((Var *) node)->varattno == TableOidAttributeNumber)
+				return fail(ship, "it uses the system column tableoid");
+			break;
+		case T_NextValueExpr:
+			return fail(ship, "it draws from a sequence");
+		case T_CurrentOfExpr:
+			return fail(ship, "it uses WHERE CURRENT OF");
+		case T_PlaceHolderVar:
+		case T_SubPlan:
+		case T_AlternativeSubPlan:
+			return fail(ship, "it depends on the plan here");
+		default:
+			break;
+	}
+	if (check_functions_in_node(node, function_must_stay, context))
+		return true;
+	if ((IsA(node, FuncExpr) || IsA(node, CoerceViaIO)) && is_oid_alias(exprType(node)))
+		return fail(ship, "it looks up an object by its name");
+	return expression_tree_walker(node, shippable_walker, context);
+}
+
+const char *
+shippable_expression(Node *node)
+{
+	ShippableContext context = {NULL};
+
+	shippable_walker(node, &context);
+	return context.reason;
+}
+
+const char *
+shippable_query(Query *query)
+{
+	ShippableContext context = {NULL};
+
+	shippable_walker((Node *) query, &context);
+	return context.reason;
+}
+
+const char *
+shippable_columns(List *target_list)
+{
+	ListCell   *cell;
+
+	foreach(cell, target_list)
+	{
+		TargetEntry *entry = lfirst(cell);
+
+		if (!entry->resjunk && get_typtype(exprType((Node *) entry->expr)) == TYPTYPE_PSEUDO &&
+			exprType((Node *) entry->expr) != VOIDOID)
+			return "a result column is an anonymous record";
+	}
+	return NULL;
+}
+
+static bool
+distributed_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		RangeTblEntry *rte = (RangeTblEntry *) node;
+
+		if (rte->rtekind == RTE_RELATION)
+		{
+			const DistTable *table = metadata_lookup(rte->relid);
+
+			if (table && (table->kind != DIST_REFERENCE || rte->rellockmode > AccessShareLock))
+				return true;
+		}
+		return false;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, distributed_walker, context,
+								 QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, distributed_walker, context);
+}
+
+bool
+query_has_distributed_table(Query *query)
+{
+	return distributed_walker((Node *) query, NULL);
+}
+
+static bool
+count_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		RangeTblEntry *rte = (RangeTblEntry *) node;
+		const DistTable *table;
+
+		/* relkind 'c' is the pseudo-relation "excluded" of ON CONFLICT */
+		if (rte->rtekind == RTE_RELATION && rte->relkind != RELKIND_COMPOSITE_TYPE &&
+			(table = metadata_lookup(rte->relid)) != NULL && table->kind != DIST_REFERENCE)
+			(*(int *) context)++;
+		return false;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, count_walker, context, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, count_walker, context);
+}
+
+int
+count_distributed_tables(Query *query)
+{
+	int			count = 0;
+
+	count_walker((Node *) query, &count);
+	return count;
+}

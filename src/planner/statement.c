@@ -1,0 +1,138 @@
+/*-------------------------------------------------------------------------
+ *
+ * statement.c
+ *	  A planned statement that is one task, or the same task on some shards.
+ *
+ * The statement keeps all relations of the query in its range table, for
+ * permissions, locks and plan invalidation, and one more entry that gives the
+ * columns of the result their names in EXPLAIN.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+
+#include "planner/planner.h"
+
+typedef struct RelationContext
+{
+	List	   *rtable;
+	List	   *oids;
+} RelationContext;
+
+/* Collects copies of the relation entries of all levels. */
+static bool
+relation_walker(Node *node, void *context)
+{
+	RelationContext *relations = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		RangeTblEntry *rte = (RangeTblEntry *) node;
+
+		if (rte->rtekind == RTE_RELATION)
+		{
+			RangeTblEntry *copy = copyObject(rte);
+
+			copy->securityQuals = NIL;
+			copy->tablesample = NULL;
+			relations->rtable = lappend(relations->rtable, copy);
+			relations->oids = lappend_oid(relations->oids, rte->relid);
+		}
+		return false;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, relation_walker, context,
+								 QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, relation_walker, context);
+}
+
+/* An entry that only lends names to the columns of a task. */
+static RangeTblEntry *
+make_task_rte(List *names)
+{
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+
+	rte->rtekind = RTE_VALUES;
+	rte->eref = makeAlias("task", names);
+	rte->inFromCl = true;
+	return rte;
+}
+
+/* The node's output: one column for each non-junk entry of the query's result. */
+static List *
+make_columns(List *result, Index varno, DistPlan *plan, List **scan_tlist, List **names)
+{
+	List	   *targetlist = NIL;
+	ListCell   *cell;
+	AttrNumber	attno = 0;
+
+	foreach(cell, result)
+	{
+		TargetEntry *entry = lfirst(cell);
+		Node	   *expr = (Node *) entry->expr;
+		TargetEntry *copy;
+
+		if (entry->resjunk)
+			continue;
+		attno++;
+		*names = lappend(*names, makeString(pstrdup(entry->resname ? entry->resname : "?column?")));
+		*scan_tlist = lappend(*scan_tlist,
+							  makeTargetEntry((Expr *) makeVar(varno, attno, exprType(expr),
+															   exprTypmod(expr),
+															   exprCollation(expr), 0),
+											  attno, NULL, false));
+		copy = flatCopyTargetEntry(entry);
+		copy->expr = (Expr *) makeVar(INDEX_VAR, attno, exprType(expr), exprTypmod(expr),
+									  exprCollation(expr), 0);
+		copy->resno = attno;
+		copy->ressortgroupref = 0;
+		targetlist = lappend(targetlist, copy);
+
+		plan->positions = lappend_int(plan->positions, attno - 1);
+		plan->types = lappend_int(plan->types, (int) exprType(expr));
+		plan->typmods = lappend_int(plan->typmods, exprTypmod(expr));
+	}
+	return targetlist;
+}
+
+PlannedStmt *
+make_dist_statement(Query *query, DistPlan *plan, List *exprs)
+{
+	PlannedStmt *statement = makeNode(PlannedStmt);
+	CustomScan *scan = makeNode(CustomScan);
+	RelationContext relations = {NIL, NIL};
+	List	   *names = NIL;
+	List	   *result = query->commandType == CMD_SELECT ? query->targetList : query->returningList;
+
+	relation_walker((Node *) query, &relations);
+
+	scan->scan.plan.targetlist = make_columns(result, list_length(relations.rtable) + 1, plan,
+											  &scan->custom_scan_tlist, &names);
+	scan->scan.plan.startup_cost = 0;
+	scan->scan.plan.total_cost = 1;
+	scan->scan.plan.plan_rows = 1;
+	scan->scan.plan.plan_width = 32;
+	scan->methods = &dist_scan_methods;
+	scan->custom_exprs = exprs;
+	plan->can_set_tag = query->canSetTag;
+	plan->command = query->commandType;
+	scan->custom_private = dist_plan_pack(plan);
+
+	statement->commandType = query->commandType;
+	statement->queryId = query->queryId;
+	statement->hasReturning = query->returningList != NIL;
+	statement->hasModifyingCTE = query->hasModifyingCTE;
+	statement->canSetTag = query->canSetTag;
+	statement->dependsOnRole = query->hasRowSecurity;
+	statement->planTree = (Plan *) scan;
+	statement->rtable = lappend(relations.rtable, make_task_rte(names));
+	statement->relationOids = relations.oids;
+	statement->stmt_location = query->stmt_location;
+	statement->stmt_len = query->stmt_len;
+	return statement;
+}

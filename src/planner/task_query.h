@@ -1,0 +1,29 @@
+/*-------------------------------------------------------------------------
+ *
+ * task_query.h
+ *	  From a query tree to the text and the parameters of a task.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_PLANNER_TASK_QUERY_H
+#define CITUS_PLANNER_TASK_QUERY_H
+
+#include "nodes/parsenodes.h"
+
+/*
+ * Replaces, in a copy of node (an expression or a Query), everything that
+ * the initiator must evaluate by a parameter of the task: external and exec
+ * parameters, stable functions of no column (now()), Vars of varnos other than
+ * own_varno if own_varno is not 0 (expressions of one relation only), and, with volatile_too,
+ * volatile functions.  The expressions to evaluate are appended to *exprs;
+ * parameter $n is their n-th.
+ */
+extern Node *task_params_extract(Node *node, Index own_varno, bool volatile_too, List **exprs);
+
+/* Types (OidList) of the parameters as the task declares them: InvalidOid where the node infers them. */
+extern List *task_param_types(List *exprs);
+
+/* The text of a query, all names qualified; palloc'd.  The query may be scribbled on. */
+extern char *task_query_deparse(Query *query);
+
+#endif							/* CITUS_PLANNER_TASK_QUERY_H */

@@ -1,0 +1,88 @@
+/*-------------------------------------------------------------------------
+ *
+ * write_query.c
+ *	  What must hold for a write to be sent to shards as it is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "catalog/pg_attribute.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/rel.h"
+
+#include "planner/write_query.h"
+
+/* Whether a target list assigns the distribution column. */
+static bool
+assigns_dist_column(List *target_list, const DistTable *table)
+{
+	ListCell   *cell;
+
+	foreach(cell, target_list)
+	{
+		TargetEntry *entry = lfirst(cell);
+
+		if (!entry->resjunk && entry->resno == table->dist_attno)
+			return true;
+	}
+	return false;
+}
+
+const char *
+write_stays_in_shard(Query *query, const DistTable *table)
+{
+	ListCell   *cell;
+
+	foreach(cell, query->withCheckOptions)
+	{
+		if (((WithCheckOption *) lfirst(cell))->kind == WCO_VIEW_CHECK)
+			return "it writes through a view with check option";
+	}
+	if (table->kind != DIST_HASH)
+		return NULL;
+	if (query->commandType == CMD_UPDATE && assigns_dist_column(query->targetList, table))
+		return "it assigns the distribution column";
+	if (query->onConflict && assigns_dist_column(query->onConflict->onConflictSet, table))
+		return "it assigns the distribution column on conflict";
+	return NULL;
+}
+
+static bool
+order_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		Query	   *query = (Query *) node;
+
+		if (query->limitCount || query->limitOffset || query->hasDistinctOn)
+			return true;
+		return query_tree_walker(query, order_walker, context, 0);
+	}
+	return expression_tree_walker(node, order_walker, context);
+}
+
+const char *
+write_depends_on_order(Query *query)
+{
+	if (order_walker((Node *) query, NULL))
+		return "a subquery with LIMIT or DISTINCT ON could pick other rows on each node";
+	return NULL;
+}
+
+void
+write_override_identity(Query *task, Oid relid)
+{
+	Relation	relation = table_open(relid, NoLock);
+	TupleDesc	desc = RelationGetDescr(relation);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (TupleDescAttr(desc, i)->attidentity == ATTRIBUTE_IDENTITY_ALWAYS)
+			task->override = OVERRIDING_SYSTEM_VALUE;
+	}
+	table_close(relation, NoLock);
+}

@@ -1,0 +1,30 @@
+/*-------------------------------------------------------------------------
+ *
+ * write_query.h
+ *	  What must hold for a write to be sent to shards as it is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_PLANNER_WRITE_QUERY_H
+#define CITUS_PLANNER_WRITE_QUERY_H
+
+#include "nodes/parsenodes.h"
+
+#include "catalog/metadata.h"
+
+/*
+ * NULL if the write can't move a row to another shard, and its checks are
+ * those that the shard's node makes; else the reason.
+ */
+extern const char *write_stays_in_shard(Query *query, const DistTable *table);
+
+/*
+ * NULL if the rows that the query reads besides its target are the same
+ * wherever it runs; else (a LIMIT in a subquery) the reason.
+ */
+extern const char *write_depends_on_order(Query *query);
+
+/* Lets the task of an INSERT give values for identity columns, which are drawn by the initiator. */
+extern void write_override_identity(Query *task, Oid relid);
+
+#endif							/* CITUS_PLANNER_WRITE_QUERY_H */

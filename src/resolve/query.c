@@ -1,0 +1,106 @@
+/*-------------------------------------------------------------------------
+ *
+ * query.c
+ *	  A tagged query's logical tables become this node's shards.
+ *
+ * The query has been analysed and rewritten against the logical tables, so
+ * views, defaults and row-security policies are theirs.  A shard has the
+ * attribute numbers of its table, therefore only the relation's oid changes,
+ * and that of the constraint in ON CONFLICT ON CONSTRAINT.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_constraint.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "storage/lmgr.h"
+#include "utils/lsyscache.h"
+
+#include "catalog/metadata.h"
+#include "resolve/query.h"
+
+/*
+ * The local shard of a table at the tag's index, or InvalidOid if the table
+ * isn't in the tag's group (a reference or local table, say).
+ */
+static Oid
+resolve_relation(Oid relid, const TaskTag *tag)
+{
+	const DistTable *table = metadata_lookup(relid);
+	Oid			shard_relid = InvalidOid;
+
+	if (table == NULL || table->kind == DIST_REFERENCE ||
+		table->colocation_id != tag->colocation_id)
+		return InvalidOid;
+
+	if (tag->shard_index < table->nshards)
+		shard_relid = shard_local_relid(relid, table->shards[tag->shard_index].shardid);
+	if (!OidIsValid(shard_relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_SHARD_NOT_HERE),
+				 errmsg("shard %d of table \"%s\" is not on this node",
+						tag->shard_index, get_rel_name(relid)),
+				 errdetail("The initiator of the task has old metadata, or the shard is being moved.")));
+	return shard_relid;
+}
+
+/* The shard's constraint that corresponds to one of the logical table. */
+static Oid
+resolve_constraint(Oid constraint, Oid relid, const TaskTag *tag)
+{
+	const DistTable *table = metadata_require(relid);
+	const ShardInfo *shard = &table->shards[tag->shard_index];
+	char	   *name = get_constraint_name(constraint);
+
+	return get_relation_constraint_oid(shard_local_relid(relid, shard->shardid),
+									   shard_relation_name(name, shard->shardid), false);
+}
+
+static bool
+resolve_walker(Node *node, void *context)
+{
+	const TaskTag *tag = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		RangeTblEntry *rte = (RangeTblEntry *) node;
+
+		if (rte->rtekind == RTE_RELATION)
+		{
+			Oid			shard_relid = resolve_relation(rte->relid, tag);
+
+			if (OidIsValid(shard_relid))
+			{
+				LockRelationOid(shard_relid, rte->rellockmode);
+				rte->relid = shard_relid;
+			}
+		}
+		return false;
+	}
+	if (IsA(node, Query))
+	{
+		Query	   *query = (Query *) node;
+
+		/* before the relation changes: the constraint is looked up by its name */
+		if (query->onConflict && OidIsValid(query->onConflict->constraint))
+		{
+			Oid			relid = rt_fetch(query->resultRelation, query->rtable)->relid;
+
+			if (OidIsValid(resolve_relation(relid, tag)))
+				query->onConflict->constraint =
+					resolve_constraint(query->onConflict->constraint, relid, tag);
+		}
+		return query_tree_walker(query, resolve_walker, context, QTW_EXAMINE_RTES_BEFORE);
+	}
+	return expression_tree_walker(node, resolve_walker, context);
+}
+
+void
+resolve_query(Query *query, const TaskTag *tag)
+{
+	resolve_walker((Node *) query, (void *) tag);
+}

@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * query.h
+ *	  A tagged query's logical tables become this node's shards.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_RESOLVE_QUERY_H
+#define CITUS_RESOLVE_QUERY_H
+
+#include "nodes/parsenodes.h"
+#include "resolve/tag.h"
+
+/*
+ * Replaces, in place, each table of the tag's colocation group by its local
+ * shard at all levels of the query, and locks the shard as the parser locked the
+ * table.  Errors with ERRCODE_SHARD_NOT_HERE if a shard is not on this node.
+ */
+extern void resolve_query(Query *query, const TaskTag *tag);
+
+#endif							/* CITUS_RESOLVE_QUERY_H */

@@ -1,0 +1,60 @@
+/*-------------------------------------------------------------------------
+ *
+ * hash.c
+ *	  From a distribution value to its shard.
+ *
+ * The int4 range is cut into equal slices; the last one takes the remainder.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "sharding/hash.h"
+
+#define HASH_SPACE (UINT64CONST(1) << 32)
+
+/* Width of every slice but the last. */
+static uint64
+slice_width(int count)
+{
+	return HASH_SPACE / count;
+}
+
+void
+shard_hash_range(int count, int index, int32 *min_hash, int32 *max_hash)
+{
+	uint64		width = slice_width(count);
+
+	Assert(index >= 0 && index < count);
+	*min_hash = (int32) ((int64) PG_INT32_MIN + (int64) (width * index));
+	*max_hash = index == count - 1 ? PG_INT32_MAX :
+		(int32) ((int64) PG_INT32_MIN + (int64) (width * (index + 1)) - 1);
+}
+
+int
+shard_index_of_hash(const DistTable *table, int32 hash)
+{
+	int			low = 0;
+	int			high = table->nshards - 1;
+
+	while (low < high)
+	{
+		int			middle = (low + high + 1) / 2;
+
+		if (table->shards[middle].min_hash <= hash)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+int
+shard_index_of_value(const DistTable *table, Datum value)
+{
+	if (table->kind != DIST_HASH)
+		return 0;
+	return shard_index_of_hash(table,
+							   DatumGetInt32(FunctionCall1Coll((FmgrInfo *) &table->hash_fn,
+															   table->dist_collation, value)));
+}

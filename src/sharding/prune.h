@@ -1,0 +1,48 @@
+/*-------------------------------------------------------------------------
+ *
+ * prune.h
+ *	  Which shards can hold rows that satisfy a filter.
+ *
+ * Planning derives from the filter a conjunction of disjunctions: a row can
+ * only qualify if, for each disjunction, its distribution column equals one
+ * of the terms.  Execution evaluates the terms and gets a set of shards.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_SHARDING_PRUNE_H
+#define CITUS_SHARDING_PRUNE_H
+
+#include "nodes/bitmapset.h"
+#include "nodes/execnodes.h"
+#include "nodes/primnodes.h"
+
+#include "catalog/metadata.h"
+
+/* "distribution column = value", or "= ANY (value)" */
+typedef struct PruneTerm
+{
+	Expr	   *value;			/* no Vars of the table; may be a Param */
+	bool		is_array;
+	Oid			type;			/* type of the value, or of the elements */
+} PruneTerm;
+
+/*
+ * Disjunctions (List of List of PruneTerm) that the implicitly ANDed quals
+ * imply for the table at varno.  A disjunction without terms means that no row can
+ * qualify; NIL means that nothing is known.  Values share nodes with the quals.
+ */
+extern List *prune_from_quals(const DistTable *table, Index varno, List *quals);
+
+/* The value of the distribution column if exactly one term without array pins it; else NULL. */
+extern PruneTerm *prune_single_value(List *disjunctions);
+
+/* A disjunction as it is kept in a plan: triples of (index into expressions, is_array, type). */
+extern List *prune_pack(List *disjunctions, List **expressions);
+
+/*
+ * Evaluates packed disjunctions: the indexes of the shards that remain.
+ * states: ExprStates of the expressions that the triples refer to.
+ */
+extern Bitmapset *prune_evaluate(const DistTable *table, List *packed, List *states, ExprContext *econtext);
+
+#endif							/* CITUS_SHARDING_PRUNE_H */
