@@ -16,6 +16,10 @@
 #include "lib/debug_point.h"
 #include "remote/connection.h"
 #include "txn/transaction.h"
+#include "executor/explain.h"
+#include "executor/modify.h"
+#include "executor/scan.h"
+#include "planner/planner.h"
 
 /* The daemon's launcher, one daemon, and the server's own launcher for subscriptions. */
 #define MIN_WORKER_PROCESSES 3
@@ -74,4 +78,8 @@ _PG_init(void)
 	node_init();
 	remote_init();
 	txn_init();
+	planner_init();
+	scan_init();
+	modify_init();
+	explain_init();
 }

@@ -44,7 +44,7 @@ local_plan(const char *command, ParamListInfo params)
 {
 	MemoryContext context = CurrentMemoryContext;
 	List	   *lines = NIL;
-	SPIExecuteOptions options = {.params = params,.read_only = true};
+	SPIExecuteOptions options = {.params = params};
 
 	SPI_connect();
 	if (SPI_execute_extended(command, &options) < 0)

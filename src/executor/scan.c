@@ -226,6 +226,11 @@ scan_next(ScanState *node)
 	if (task_set_next(state->set, slot, NULL))
 	{
 		slot->tts_tableOid = state->plan.relid;
+		if (state->plan.tableoid_position >= 0)
+		{
+			slot->tts_values[state->plan.tableoid_position] = ObjectIdGetDatum(state->plan.relid);
+			slot->tts_isnull[state->plan.tableoid_position] = false;
+		}
 		return slot;
 	}
 	state->finished = true;

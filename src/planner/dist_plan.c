@@ -27,6 +27,7 @@ enum
 	NUMBER_CAN_SET_TAG,
 	NUMBER_NPARAMS,
 	NUMBER_DIST_PARAM,
+	NUMBER_TABLEOID_POSITION,
 };
 
 static Node *
@@ -54,6 +55,7 @@ dist_plan_pack(const DistPlan *plan)
 	numbers = lappend_int(numbers, plan->can_set_tag);
 	numbers = lappend_int(numbers, plan->nparams);
 	numbers = lappend_int(numbers, plan->dist_param);
+	numbers = lappend_int(numbers, plan->tableoid_position);
 
 	return list_make5(numbers, list_make2(pack_string(plan->text), pack_string(plan->reason)),
 					  plan->prune, list_make2(plan->positions, plan->types), plan->typmods);
@@ -75,6 +77,7 @@ dist_plan_unpack(const CustomScan *node, DistPlan *plan)
 	plan->can_set_tag = list_nth_int(numbers, NUMBER_CAN_SET_TAG);
 	plan->nparams = list_nth_int(numbers, NUMBER_NPARAMS);
 	plan->dist_param = list_nth_int(numbers, NUMBER_DIST_PARAM);
+	plan->tableoid_position = list_nth_int(numbers, NUMBER_TABLEOID_POSITION);
 	plan->text = unpack_string(linitial(strings));
 	plan->reason = unpack_string(lsecond(strings));
 	plan->prune = lthird(packed);

@@ -39,6 +39,9 @@ typedef struct DistPlan
 								 * value, from 0; -1 if none */
 	List	   *prune;			/* packed disjunctions (prune_pack) */
 
+	int			tableoid_position;	/* slot position of tableoid in a scan that
+									 * lists its columns; -1 if none */
+
 	/* columns that the text returns */
 	List	   *positions;		/* IntList: slot position from 0, or system attribute */
 	List	   *types;			/* IntList of oids */

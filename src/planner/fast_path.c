@@ -62,7 +62,7 @@ query_disjunctions(const DistTable *table, Index varno, Query *query)
 static PlannedStmt *
 plan_select(Query *query, const char **reason)
 {
-	DistPlan	plan = {.kind = DIST_PLAN_FAST_PATH,.dist_param = -1};
+	DistPlan	plan = {.kind = DIST_PLAN_FAST_PATH,.dist_param = -1,.tableoid_position = -1};
 	const DistTable *table;
 	List	   *disjunctions = NIL;
 	List	   *exprs = NIL;
@@ -94,7 +94,7 @@ plan_select(Query *query, const char **reason)
 static PlannedStmt *
 plan_update_delete(Query *query, const char **reason)
 {
-	DistPlan	plan = {.kind = DIST_PLAN_PUSHED_WRITE,.dist_param = -1,.writes = true};
+	DistPlan	plan = {.kind = DIST_PLAN_PUSHED_WRITE,.dist_param = -1,.tableoid_position = -1,.writes = true};
 	RangeTblEntry *target = rt_fetch(query->resultRelation, query->rtable);
 	const DistTable *table = metadata_lookup(target->relid);
 	List	   *disjunctions;
@@ -198,7 +198,7 @@ has_literal_rows(Query *query, bool one_row)
 static PlannedStmt *
 plan_insert(Query *query, const char **reason)
 {
-	DistPlan	plan = {.kind = DIST_PLAN_FAST_PATH,.dist_param = -1,.writes = true};
+	DistPlan	plan = {.kind = DIST_PLAN_FAST_PATH,.dist_param = -1,.tableoid_position = -1,.writes = true};
 	RangeTblEntry *target = rt_fetch(query->resultRelation, query->rtable);
 	const DistTable *table = metadata_lookup(target->relid);
 	List	   *exprs = NIL;

@@ -208,7 +208,10 @@ add_listed_columns(Query *task, DistPlan *plan, Relation relation, Index varno, 
 
 		if (var->varno != varno || tlist_member((Expr *) var, scan_tlist) != NULL)
 			continue;
-		add_column(task, plan, var->varattno, var->vartype, var->vartypmod, var->varcollid,
+		if (var->varattno == TableOidAttributeNumber)
+			plan->tableoid_position = position;
+		else
+			add_column(task, plan, var->varattno, var->vartype, var->vartypmod, var->varcollid,
 				   position, psprintf("c%d", position + 1));
 		scan_tlist = lappend(scan_tlist,
 							 makeTargetEntry((Expr *) copyObject(var), position + 1, NULL, false));
@@ -268,6 +271,8 @@ make_scan_query(PlannerInfo *root, Index varno, List *remote, List **exprs)
 	Node	   *quals = (Node *) make_ands_explicit(remote);
 
 	rte->securityQuals = NIL;
+	rte->inFromCl = true;		/* a target isn't, but is here */
+	rte->inh = true;
 	if (rte->tablesample)
 		rte->tablesample = (TableSampleClause *)
 			task_params_extract((Node *) rte->tablesample, varno, true, exprs);
@@ -298,7 +303,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist
 	RangeTblEntry *rte = planner_rt_fetch(rel->relid, root);
 	const DistTable *table = metadata_require(rte->relid);
 	Relation	relation = table_open(rte->relid, NoLock);
-	DistPlan	plan = {.kind = DIST_PLAN_SCAN,.dist_param = -1,.command = CMD_SELECT};
+	DistPlan	plan = {.kind = DIST_PLAN_SCAN,.dist_param = -1,.tableoid_position = -1,.command = CMD_SELECT};
 	CustomScan *scan = makeNode(CustomScan);
 	List	   *quals = extract_actual_clauses(clauses, false);
 	List	   *remote = NIL;
