@@ -364,7 +364,7 @@ void
 settings_send(RemoteConn *conn)
 {
 	static const char command[] = "SELECT pg_catalog.count(pg_catalog.set_config(n, v, false)) "
-		"FROM pg_catalog.unnest($1, $2) AS s(n, v)";
+		"FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS s(n, v)";
 	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID};
 	int			ncustom;
 	struct config_generic **custom = guc_custom(&ncustom);
