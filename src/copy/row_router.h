@@ -20,6 +20,9 @@
 #include "nodes/pg_list.h"
 #include "utils/rel.h"
 
+#include "catalog/metadata.h"
+#include "copy/shard_sink.h"
+
 typedef struct RowRouter RowRouter;
 
 /* Rows of a reference table go to the other nodes only: this node's copy has them. */
@@ -41,6 +44,16 @@ extern RowRouter *row_router_begin(Relation rel, List *attnums, int flags);
  * May flush, and so report an error about an earlier row.
  */
 extern void row_router_put(RowRouter *router, TupleTableSlot *slot, uint64 line);
+
+/*
+ * The parts of row_router_put, for a caller that flushes (shard_sink_flush_full)
+ * at another moment: row_router_add returns the row's shard.
+ */
+extern int	row_router_add(RowRouter *router, TupleTableSlot *slot, uint64 line);
+extern ShardSink *row_router_sink(RowRouter *router);
+
+/* Position of the shard for a distribution value; errors as row_router_put does when it is null. */
+extern int	row_router_shard(const DistTable *table, Relation rel, Datum value, bool isnull);
 
 /* Flushes everything, waits for all nodes, frees the router; returns the number of rows stored. */
 extern uint64 row_router_end(RowRouter *router);

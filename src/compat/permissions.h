@@ -1,0 +1,47 @@
+/*-------------------------------------------------------------------------
+ *
+ * permissions.h
+ *	  Permission checks on a relation of a parse state.  Version 16 moved
+ *	  them from the range table entry to a node of their own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_COMPAT_PERMISSIONS_H
+#define CITUS_COMPAT_PERMISSIONS_H
+
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "executor/executor.h"
+#include "parser/parse_node.h"
+#include "utils/acl.h"
+
+/* Notes that the statement inserts into these columns (integer List) of the relation. */
+static inline void
+compat_note_insert(ParseNamespaceItem *nsitem, List *attnums)
+{
+#if PG_VERSION_NUM >= 160000
+	RTEPermissionInfo *info = nsitem->p_perminfo;
+#else
+	RangeTblEntry *info = nsitem->p_rte;
+#endif
+	ListCell   *lc;
+
+	info->requiredPerms = ACL_INSERT;
+	foreach(lc, attnums)
+		info->insertedCols = bms_add_member(info->insertedCols,
+											lfirst_int(lc) - FirstLowInvalidHeapAttributeNumber);
+}
+
+/* Errors unless the current user has what has been noted for all relations of the parse state. */
+static inline void
+compat_check_permissions(ParseState *pstate)
+{
+#if PG_VERSION_NUM >= 160000
+	ExecCheckPermissions(pstate->p_rtable, pstate->p_rteperminfos, true);
+#else
+	ExecCheckRTPerms(pstate->p_rtable, true);
+#endif
+}
+
+#endif							/* CITUS_COMPAT_PERMISSIONS_H */

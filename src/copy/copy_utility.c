@@ -1,0 +1,127 @@
+/*-------------------------------------------------------------------------
+ *
+ * copy_utility.c
+ *	  Decides which COPY statements are ours; COPY TO of distributed tables.
+ *
+ * COPY TO of a distributed table is the server's COPY (SELECT ..) TO, with the
+ * columns that COPY would write.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "catalog/namespace.h"
+#include "commands/copy.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_node.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "catalog/metadata.h"
+#include "copy/copy.h"
+#include "copy/copy_from.h"
+#include "copy/shard_sink.h"
+#include "resolve/tag.h"
+
+void
+copy_init(void)
+{
+	shard_sink_init();
+}
+
+/* SELECT of the columns that COPY of the relation writes, in that order. */
+static SelectStmt *
+select_for_copy(Relation rel, List *attlist)
+{
+	SelectStmt *select = makeNode(SelectStmt);
+	RangeVar   *from = makeRangeVar(get_namespace_name(RelationGetNamespace(rel)),
+									pstrdup(RelationGetRelationName(rel)), -1);
+	ListCell   *lc;
+
+	foreach(lc, CopyGetAttnums(RelationGetDescr(rel), rel, attlist))
+	{
+		Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(rel), lfirst_int(lc) - 1);
+		ColumnRef  *column = makeNode(ColumnRef);
+		ResTarget  *target = makeNode(ResTarget);
+
+		column->fields = list_make1(makeString(pstrdup(NameStr(attr->attname))));
+		column->location = -1;
+		target->val = (Node *) column;
+		target->location = -1;
+		select->targetList = lappend(select->targetList, target);
+	}
+	from->inh = false;
+	select->fromClause = list_make1(from);
+	return select;
+}
+
+/* Runs COPY .. TO for a distributed table as COPY (query) TO. */
+static uint64
+copy_to(ParseState *pstate, PlannedStmt *pstmt, CopyStmt *stmt, Relation rel)
+{
+	uint64		rows;
+
+	stmt->query = (Node *) select_for_copy(rel, stmt->attlist);
+	stmt->relation = NULL;
+	stmt->attlist = NIL;
+	DoCopy(pstate, stmt, pstmt->stmt_location, pstmt->stmt_len, &rows);
+	return rows;
+}
+
+/* The relation's metadata if COPY of it is ours, else NULL; errors for frames that can't be stored here. */
+static const DistTable *
+table_of_statement(CopyStmt *stmt, TaskTagKind tag)
+{
+	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	const DistTable *table = OidIsValid(relid) ? metadata_lookup(relid) : NULL;
+
+	if (tag == TAG_FRAMES)
+	{
+		if (table == NULL || !stmt->is_from)
+			ereport(ERROR,
+					(errcode(ERRCODE_SHARD_NOT_HERE),
+					 errmsg("table \"%s\" is not a distributed table on this node", stmt->relation->relname)));
+		return table;
+	}
+	if (table == NULL || stmt->is_from)
+		return table;
+	return table->kind == DIST_REFERENCE || get_rel_relkind(relid) != RELKIND_RELATION ? NULL : table;
+}
+
+bool
+copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *query_env, QueryCompletion *qc)
+{
+	CopyStmt   *stmt = castNode(CopyStmt, pstmt->utilityStmt);
+	const DistTable *table;
+	TaskTag		tag;
+	ParseState *pstate;
+	Relation	rel;
+	uint64		rows;
+
+	if (stmt->relation == NULL || !metadata_available())
+		return false;
+	(void) task_tag_parse(query_string, &tag);
+	if (tag.kind != TAG_NONE && tag.kind != TAG_FRAMES)
+		return false;
+	if (table_of_statement(stmt, tag.kind) == NULL)
+		return false;
+
+	stmt = copyObject(stmt);
+	pstate = make_parsestate(NULL);
+	pstate->p_sourcetext = query_string;
+	pstate->p_queryEnv = query_env;
+	rel = table_openrv(stmt->relation, stmt->is_from ? RowExclusiveLock : AccessShareLock);
+	table = metadata_require(RelationGetRelid(rel));
+	if (!stmt->is_from)
+		rows = copy_to(pstate, pstmt, stmt, rel);
+	else if (tag.kind == TAG_FRAMES)
+		rows = copy_from_frames(pstate, stmt, rel, table);
+	else
+		rows = copy_from_initiator(pstate, stmt, rel, table);
+	table_close(rel, NoLock);
+	free_parsestate(pstate);
+	if (qc != NULL)
+		SetQueryCompletion(qc, CMDTAG_COPY, rows);
+	return true;
+}

@@ -1,0 +1,274 @@
+/*-------------------------------------------------------------------------
+ *
+ * frame_runner.c
+ *	  Stores frames in this node's shards with the server's own COPY.
+ *
+ * CopyFrom() pulls its input through a callback.  Ours hands out one row at a
+ * time: the parser asks for more exactly when it starts a row, just after it
+ * counted a line, and so the callback can put the row's own line number there.
+ * What the server then keeps for its error messages, and in its multi-insert
+ * buffers, are the numbers of the original input.
+ *
+ * The callback has no argument, hence the static variable; it is saved and
+ * restored around each run, because a trigger or a default expression may run
+ * another COPY inside this one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "commands/copy.h"
+#include "commands/copyfrom_internal.h"
+#include "parser/parse_relation.h"
+#include "utils/backend_status.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "compat/permissions.h"
+#include "copy/frame_runner.h"
+#include "copy/logical_error.h"
+#include "resolve/tag.h"
+
+/* What opens a binary COPY file: signature, flags, length of the header extension. */
+static const char binary_header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
+
+#define BINARY_HEADER_SIZE 19
+
+struct FrameRunner
+{
+	Relation	rel;			/* the logical table */
+	char	   *schema_name;
+	const DistTable *table;
+	List	   *columns;
+	List	   *options;
+	bool		binary;
+	FrameRefill refill;
+	void	   *refill_arg;
+
+	/* while running */
+	Frame		frame;
+	CopyFromState cstate;		/* NULL while BeginCopyFrom runs */
+	bool		header_sent;
+	const char *row;			/* rest of the row being handed out */
+	int			row_len;
+	MemoryContext outer_context;
+	ErrorContextCallback *outer_errors;
+};
+
+/* The runner whose frames the server's COPY is reading. */
+static FrameRunner *active_runner = NULL;
+
+FrameRunner *
+frame_runner_create(Relation rel, const DistTable *table, List *columns, List *options,
+					FrameRefill refill, void *refill_arg)
+{
+	FrameRunner *runner = palloc0(sizeof(FrameRunner));
+	CopyFormatOptions parsed = {0};
+
+	ProcessCopyOptions(NULL, &parsed, true, options);
+	runner->rel = rel;
+	runner->schema_name = get_namespace_name(RelationGetNamespace(rel));
+	runner->table = table;
+	runner->columns = columns;
+	runner->options = options;
+	runner->binary = parsed.binary;
+	runner->refill = refill;
+	runner->refill_arg = refill_arg;
+	return runner;
+}
+
+/* Calls refill as if from outside CopyFrom. */
+static bool
+refill_frame(FrameRunner *runner)
+{
+	MemoryContext inner_context;
+	ErrorContextCallback *inner_errors = error_context_stack;
+	bool		more;
+
+	if (runner->refill == NULL)
+		return false;
+	inner_context = MemoryContextSwitchTo(runner->outer_context);
+	error_context_stack = runner->outer_errors;
+	more = runner->refill(runner->refill_arg, &runner->frame);
+	error_context_stack = inner_errors;
+	MemoryContextSwitchTo(inner_context);
+	return more;
+}
+
+/* Moves on to the next row; false at the end of all frames. */
+static bool
+next_row(FrameRunner *runner)
+{
+	uint64		line;
+
+	while (!frame_next_row(&runner->frame, &runner->row, &runner->row_len, &line))
+	{
+		bool		more;
+
+		/* the refill may run another COPY */
+		active_runner = NULL;
+		more = refill_frame(runner);
+		active_runner = runner;
+		if (!more)
+			return false;
+	}
+	runner->cstate->cur_lineno = line;
+	return true;
+}
+
+/* copy_data_source_cb: the next row, or as much of it as fits. */
+static int
+read_active_runner(void *outbuf, int minread, int maxread)
+{
+	FrameRunner *runner = active_runner;
+	int			len;
+
+	Assert(runner != NULL);
+	if (runner->binary && !runner->header_sent)
+	{
+		Assert(maxread >= BINARY_HEADER_SIZE);
+		memcpy(outbuf, binary_header, BINARY_HEADER_SIZE);
+		runner->header_sent = true;
+		return BINARY_HEADER_SIZE;
+	}
+	if (runner->row_len == 0 && !next_row(runner))
+		return 0;
+	len = Min(runner->row_len, maxread);
+	memcpy(outbuf, runner->row, len);
+	runner->row += len;
+	runner->row_len -= len;
+	return len;
+}
+
+/* Opens and locks the local relation of a shard. */
+static Relation
+open_shard(FrameRunner *runner, int shard_index)
+{
+	const DistTable *table = runner->table;
+	Oid			relid;
+
+	if (table->kind == DIST_REFERENCE)
+		return table_open(table->relid, RowExclusiveLock);
+
+	relid = InvalidOid;
+	if (shard_index >= 0 && shard_index < table->nshards)
+		relid = shard_local_relid(table->relid, table->shards[shard_index].shardid);
+	if (!OidIsValid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_SHARD_NOT_HERE),
+				 errmsg("shard %d of table \"%s\" is not on this node", shard_index,
+						RelationGetRelationName(runner->rel))));
+	return table_open(relid, RowExclusiveLock);
+}
+
+/* What pg_stat_progress_copy shows. */
+typedef struct Progress
+{
+	ProgressCommandType command;
+	Oid			relid;
+	int64		params[PGSTAT_NUM_PROGRESS_PARAM];
+} Progress;
+
+static void
+save_progress(Progress *progress)
+{
+	progress->command = PROGRESS_COMMAND_INVALID;
+	if (MyBEEntry == NULL)
+		return;
+	progress->command = MyBEEntry->st_progress_command;
+	progress->relid = MyBEEntry->st_progress_command_target;
+	memcpy(progress->params, MyBEEntry->st_progress_param, sizeof(progress->params));
+}
+
+/* Lets the view tell of the statement again that the frame interrupted. */
+static void
+restore_progress(const Progress *progress)
+{
+	int			indexes[PGSTAT_NUM_PROGRESS_PARAM];
+
+	if (progress->command == PROGRESS_COMMAND_INVALID)
+		return;
+	for (int i = 0; i < PGSTAT_NUM_PROGRESS_PARAM; i++)
+		indexes[i] = i;
+	pgstat_progress_start_command(progress->command, progress->relid);
+	pgstat_progress_update_multi_param(PGSTAT_NUM_PROGRESS_PARAM, indexes, progress->params);
+}
+
+/* Runs the server's COPY into the relation, with read_active_runner as its source. */
+static uint64
+copy_into(FrameRunner *runner, Relation shard)
+{
+	ParseState *pstate = make_parsestate(NULL);
+	ParseNamespaceItem *nsitem;
+	Progress	progress;
+	uint64		rows;
+
+	save_progress(&progress);
+	nsitem = addRangeTableEntryForRelation(pstate, shard, RowExclusiveLock, NULL, false, false);
+	compat_note_insert(nsitem, CopyGetAttnums(RelationGetDescr(shard), shard, runner->columns));
+	runner->cstate = NULL;
+	runner->header_sent = false;
+	runner->row_len = 0;
+	runner->cstate = BeginCopyFrom(pstate, shard, NULL, NULL, false, read_active_runner,
+								   runner->columns, runner->options);
+	runner->cstate->cur_relname = RelationGetRelationName(runner->rel);
+	rows = CopyFrom(runner->cstate);
+	EndCopyFrom(runner->cstate);
+	restore_progress(&progress);
+	free_parsestate(pstate);
+	return rows;
+}
+
+/* In a PG_CATCH block: raises the error again, with logical names if it is about a shard. */
+static void
+rethrow(FrameRunner *runner, const char *shard_name, int shard_index)
+{
+	if (runner->table->kind == DIST_REFERENCE)
+		PG_RE_THROW();
+	MemoryContextSwitchTo(runner->outer_context);
+	rethrow_logical_error(runner->schema_name, RelationGetRelationName(runner->rel), shard_name,
+						  runner->table->shards[shard_index].shardid);
+}
+
+/* As frame_runner_run; runner->frame is the first frame, or empty. */
+static uint64
+run(FrameRunner *runner, int shard_index)
+{
+	FrameRunner *outer_runner = active_runner;
+	Relation	shard = open_shard(runner, shard_index);
+	char	   *shard_name = pstrdup(RelationGetRelationName(shard));
+	volatile uint64 rows = 0;
+
+	runner->outer_context = CurrentMemoryContext;
+	runner->outer_errors = error_context_stack;
+	PG_TRY();
+	{
+		active_runner = runner;
+		rows = copy_into(runner, shard);
+		active_runner = outer_runner;
+	}
+	PG_CATCH();
+	{
+		active_runner = outer_runner;
+		rethrow(runner, shard_name, shard_index);
+	}
+	PG_END_TRY();
+	table_close(shard, NoLock);
+	pfree(shard_name);
+	return rows;
+}
+
+uint64
+frame_runner_run(FrameRunner *runner, const Frame *frame)
+{
+	runner->frame = *frame;
+	return run(runner, frame->shard_index);
+}
+
+uint64
+frame_runner_run_all(FrameRunner *runner, int shard_index)
+{
+	memset(&runner->frame, 0, sizeof(Frame));
+	return run(runner, shard_index);
+}

@@ -1,0 +1,364 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_encoder.c
+ *	  From a row's values to the bytes that travel.
+ *
+ * Rows travel in the binary COPY format.  Some types forbid that: those
+ * without send or receive functions, those whose binary form carries oids that
+ * differ between nodes (arrays and composites of types that a user made, the
+ * reg* types), and any text when the session's client encoding is not the
+ * database's, because send functions convert to the client's.  Then the whole
+ * statement uses the text format, written under settings that any node reads
+ * back exactly.
+ *
+ * Send functions of the commonest types are bypassed: their output is written
+ * straight into the buffer.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "libpq/pqformat.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+#include "copy/row_encoder.h"
+
+typedef enum ColumnKind
+{
+	COLUMN_INT16,
+	COLUMN_INT32,				/* int4, date, float4, oid: 4 bytes by value */
+	COLUMN_INT64,				/* int8, timestamp, timestamptz, float8 */
+	COLUMN_BYTES,				/* text, varchar, bpchar, bytea: the value is
+								 * what is sent */
+	COLUMN_FUNCTION,			/* call the send or output function */
+} ColumnKind;
+
+typedef struct EncodedColumn
+{
+	int			index;			/* attribute number - 1 */
+	ColumnKind	kind;
+	FmgrInfo	function;
+} EncodedColumn;
+
+struct RowEncoder
+{
+	bool		binary;
+	const char *options;
+	int			ncolumns;
+	EncodedColumn columns[FLEXIBLE_ARRAY_MEMBER];
+};
+
+/* Types whose binary form is an oid that names an object of this node. */
+static bool
+type_is_object_reference(Oid type)
+{
+	switch (type)
+	{
+		case REGCLASSOID:
+		case REGCOLLATIONOID:
+		case REGCONFIGOID:
+		case REGDICTIONARYOID:
+		case REGNAMESPACEOID:
+		case REGOPEROID:
+		case REGOPERATOROID:
+		case REGPROCOID:
+		case REGPROCEDUREOID:
+		case REGROLEOID:
+		case REGTYPEOID:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* Whether a type that occurs inside another one, which sends its oid along, is portable. */
+static bool
+member_type_is_portable(Oid type)
+{
+	return type < FirstGenbkiObjectId && type_binary_is_portable(type);
+}
+
+static bool
+composite_type_is_portable(Oid type)
+{
+	TupleDesc	desc = lookup_rowtype_tupdesc(type, -1);
+	bool		portable = true;
+
+	for (int i = 0; i < desc->natts && portable; i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(desc, i);
+
+		portable = attr->attisdropped || member_type_is_portable(attr->atttypid);
+	}
+	ReleaseTupleDesc(desc);
+	return portable;
+}
+
+bool
+type_binary_is_portable(Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	Form_pg_type form;
+	char		typtype;
+	Oid			base;
+	Oid			element;
+	bool		has_functions;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for type %u", type);
+	form = (Form_pg_type) GETSTRUCT(tuple);
+	typtype = form->typtype;
+	base = form->typbasetype;
+	element = IsTrueArrayType(form) ? form->typelem : InvalidOid;
+	has_functions = OidIsValid(form->typsend) && OidIsValid(form->typreceive);
+	ReleaseSysCache(tuple);
+
+	if (!has_functions || type_is_object_reference(type))
+		return false;
+	if (OidIsValid(element))
+		return member_type_is_portable(element);
+	switch (typtype)
+	{
+		case TYPTYPE_DOMAIN:
+			return type_binary_is_portable(base);
+		case TYPTYPE_COMPOSITE:
+			return composite_type_is_portable(type);
+		case TYPTYPE_RANGE:
+			return type_binary_is_portable(get_range_subtype(type));
+		case TYPTYPE_MULTIRANGE:
+			return type_binary_is_portable(get_multirange_range(type));
+		case TYPTYPE_PSEUDO:
+			return false;
+		default:
+			return true;
+	}
+}
+
+/* How to write a column whose type sends with the function. */
+static ColumnKind
+column_kind(Oid send_function)
+{
+	switch (send_function)
+	{
+		case F_INT2SEND:
+			return COLUMN_INT16;
+		case F_INT4SEND:
+		case F_DATE_SEND:
+		case F_FLOAT4SEND:
+		case F_OIDSEND:
+			return COLUMN_INT32;
+		case F_INT8SEND:
+		case F_TIMESTAMP_SEND:
+		case F_TIMESTAMPTZ_SEND:
+		case F_TIME_SEND:
+		case F_CASH_SEND:
+		case F_FLOAT8SEND:
+			return FLOAT8PASSBYVAL ? COLUMN_INT64 : COLUMN_FUNCTION;
+		case F_TEXTSEND:
+		case F_VARCHARSEND:
+		case F_BPCHARSEND:
+		case F_BYTEASEND:
+			return COLUMN_BYTES;
+		default:
+			return COLUMN_FUNCTION;
+	}
+}
+
+static bool
+columns_are_portable(TupleDesc desc, List *attnums)
+{
+	ListCell   *lc;
+
+	foreach(lc, attnums)
+	{
+		if (!type_binary_is_portable(TupleDescAttr(desc, lfirst_int(lc) - 1)->atttypid))
+			return false;
+	}
+	return true;
+}
+
+RowEncoder *
+row_encoder_create(TupleDesc desc, List *attnums)
+{
+	int			ncolumns = list_length(attnums);
+	RowEncoder *encoder = palloc(offsetof(RowEncoder, columns) + ncolumns * sizeof(EncodedColumn));
+	ListCell   *lc;
+
+	encoder->binary = pg_get_client_encoding() == GetDatabaseEncoding() && columns_are_portable(desc, attnums);
+	encoder->options = encoder->binary ? "FORMAT binary" :
+		psprintf("FORMAT text, ENCODING %s", quote_literal_cstr(GetDatabaseEncodingName()));
+	encoder->ncolumns = ncolumns;
+
+	foreach(lc, attnums)
+	{
+		EncodedColumn *column = &encoder->columns[foreach_current_index(lc)];
+		Form_pg_attribute attr = TupleDescAttr(desc, lfirst_int(lc) - 1);
+		Oid			function;
+		bool		varlena;
+
+		if (encoder->binary)
+			getTypeBinaryOutputInfo(attr->atttypid, &function, &varlena);
+		else
+			getTypeOutputInfo(attr->atttypid, &function, &varlena);
+		fmgr_info(function, &column->function);
+		column->index = attr->attnum - 1;
+		column->kind = encoder->binary ? column_kind(function) : COLUMN_FUNCTION;
+	}
+	return encoder;
+}
+
+const char *
+row_encoder_options(const RowEncoder *encoder)
+{
+	return encoder->options;
+}
+
+/* Appends length and bytes of a varlena value. */
+static void
+append_bytes(StringInfo buf, Datum value)
+{
+	struct varlena *bytes = PG_DETOAST_DATUM_PACKED(value);
+	int			len = VARSIZE_ANY_EXHDR(bytes);
+
+	pq_sendint32(buf, len);
+	appendBinaryStringInfo(buf, VARDATA_ANY(bytes), len);
+}
+
+static void
+append_binary(RowEncoder *encoder, TupleTableSlot *slot, StringInfo buf)
+{
+	pq_sendint16(buf, encoder->ncolumns);
+	for (int i = 0; i < encoder->ncolumns; i++)
+	{
+		EncodedColumn *column = &encoder->columns[i];
+		Datum		value = slot->tts_values[column->index];
+
+		if (slot->tts_isnull[column->index])
+		{
+			pq_sendint32(buf, (uint32) -1);
+			continue;
+		}
+		switch (column->kind)
+		{
+			case COLUMN_INT16:
+				pq_sendint32(buf, 2);
+				pq_sendint16(buf, DatumGetInt16(value));
+				break;
+			case COLUMN_INT32:
+				pq_sendint32(buf, 4);
+				pq_sendint32(buf, DatumGetInt32(value));
+				break;
+			case COLUMN_INT64:
+				pq_sendint32(buf, 8);
+				pq_sendint64(buf, DatumGetInt64(value));
+				break;
+			case COLUMN_BYTES:
+				append_bytes(buf, value);
+				break;
+			case COLUMN_FUNCTION:
+				append_bytes(buf, PointerGetDatum(SendFunctionCall(&column->function, value)));
+				break;
+		}
+	}
+}
+
+/* Appends a string in COPY's text format. */
+static void
+append_escaped(StringInfo buf, const char *string)
+{
+	const char *start = string;
+
+	for (const char *at = string;; at++)
+	{
+		char		escape;
+
+		switch (*at)
+		{
+			case '\0':
+				appendBinaryStringInfo(buf, start, at - start);
+				return;
+			case '\b':
+				escape = 'b';
+				break;
+			case '\f':
+				escape = 'f';
+				break;
+			case '\n':
+				escape = 'n';
+				break;
+			case '\r':
+				escape = 'r';
+				break;
+			case '\t':
+				escape = 't';
+				break;
+			case '\v':
+				escape = 'v';
+				break;
+			case '\\':
+				escape = '\\';
+				break;
+			default:
+				continue;
+		}
+		appendBinaryStringInfo(buf, start, at - start);
+		appendStringInfoCharMacro(buf, '\\');
+		appendStringInfoCharMacro(buf, escape);
+		start = at + 1;
+	}
+}
+
+/* Output under settings that don't lose anything and that any session reads back. */
+static int
+set_exact_output(void)
+{
+	int			nest = NewGUCNestLevel();
+
+	(void) set_config_option("datestyle", "ISO", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("intervalstyle", "postgres", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("extra_float_digits", "3", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	return nest;
+}
+
+static void
+append_text(RowEncoder *encoder, TupleTableSlot *slot, StringInfo buf)
+{
+	int			nest = set_exact_output();
+
+	for (int i = 0; i < encoder->ncolumns; i++)
+	{
+		EncodedColumn *column = &encoder->columns[i];
+
+		if (i > 0)
+			appendStringInfoCharMacro(buf, '\t');
+		if (slot->tts_isnull[column->index])
+			appendBinaryStringInfo(buf, "\\N", 2);
+		else
+			append_escaped(buf, OutputFunctionCall(&column->function, slot->tts_values[column->index]));
+	}
+	appendStringInfoCharMacro(buf, '\n');
+	AtEOXact_GUC(true, nest);
+}
+
+void
+row_encoder_append(RowEncoder *encoder, TupleTableSlot *slot, StringInfo buf)
+{
+	slot_getallattrs(slot);
+	if (encoder->binary)
+		append_binary(encoder, slot, buf);
+	else
+		append_text(encoder, slot, buf);
+}

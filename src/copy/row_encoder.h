@@ -1,0 +1,38 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_encoder.h
+ *	  From a row's values to the bytes that travel.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_COPY_ROW_ENCODER_H
+#define CITUS_COPY_ROW_ENCODER_H
+
+#include "postgres.h"
+
+#include "executor/tuptable.h"
+#include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
+
+typedef struct RowEncoder RowEncoder;
+
+/*
+ * An encoder for the columns attnums (integer List) of rows of desc: binary
+ * COPY format if all their types have a binary form that means the same on
+ * every node, else the text format.  Lives in CurrentMemoryContext.
+ */
+extern RowEncoder *row_encoder_create(TupleDesc desc, List *attnums);
+
+/* The options for COPY that describe the format: what stands in WITH (...). */
+extern const char *row_encoder_options(const RowEncoder *encoder);
+
+/* Appends a row.  Leaks what type output functions leak into CurrentMemoryContext. */
+extern void row_encoder_append(RowEncoder *encoder, TupleTableSlot *slot, StringInfo buf);
+
+/*
+ * Whether the type's binary form means the same on every node: it has send
+ * and receive functions, and what it sends contains no oid of a user's object.
+ */
+extern bool type_binary_is_portable(Oid type);
+
+#endif							/* CITUS_COPY_ROW_ENCODER_H */
