@@ -35,6 +35,8 @@ static const char binary_header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
 
 #define BINARY_HEADER_SIZE 19
 
+#define ROW_MIN_LENGTH 512		/* what short rows count for, see bound_multi_insert */
+
 struct FrameRunner
 {
 	Relation	rel;			/* the logical table */
@@ -50,6 +52,7 @@ struct FrameRunner
 	Frame		frame;
 	CopyFromState cstate;		/* NULL while BeginCopyFrom runs */
 	bool		header_sent;
+	PGFunction	last_input;		/* input function of the last column */
 	const char *row;			/* rest of the row being handed out */
 	int			row_len;
 	MemoryContext outer_context;
@@ -195,6 +198,40 @@ restore_progress(const Progress *progress)
 	pgstat_progress_update_multi_param(PGSTAT_NUM_PROGRESS_PARAM, indexes, progress->params);
 }
 
+/* The input function of the last column, after which the row's length is raised; see bound_multi_insert. */
+static Datum
+last_column_input(PG_FUNCTION_ARGS)
+{
+	FrameRunner *runner = active_runner;
+	Datum		value = runner->last_input(fcinfo);
+
+	runner->cstate->line_buf.len = Max(runner->cstate->line_buf.len, ROW_MIN_LENGTH);
+	return value;
+}
+
+/*
+ * Makes the server's COPY store rows in batches of 128 at most.  It would collect up
+ * to 1,000, each in a slot of its own, and a resource owner takes quadratic time to
+ * remember and forget as many references to one tuple descriptor; that is
+ * nothing for a whole COPY, but dominates the cost of a frame.  A batch also ends
+ * at 64 kB, counted by the length of the line buffer: which is unused for
+ * binary rows, and read in no other way once a line has been parsed.
+ */
+static void
+bound_multi_insert(FrameRunner *runner)
+{
+	CopyFromState cstate = runner->cstate;
+
+	cstate->line_buf.len = ROW_MIN_LENGTH;
+	if (!runner->binary && cstate->attnumlist != NIL)
+	{
+		FmgrInfo   *input = &cstate->in_functions[llast_int(cstate->attnumlist) - 1];
+
+		runner->last_input = input->fn_addr;
+		input->fn_addr = last_column_input;
+	}
+}
+
 /* Runs the server's COPY into the relation, with read_active_runner as its source. */
 static uint64
 copy_into(FrameRunner *runner, Relation shard)
@@ -213,6 +250,7 @@ copy_into(FrameRunner *runner, Relation shard)
 	runner->cstate = BeginCopyFrom(pstate, shard, NULL, NULL, false, read_active_runner,
 								   runner->columns, runner->options);
 	runner->cstate->cur_relname = RelationGetRelationName(runner->rel);
+	bound_multi_insert(runner);
 	rows = CopyFrom(runner->cstate);
 	EndCopyFrom(runner->cstate);
 	restore_progress(&progress);

@@ -10,7 +10,7 @@
  * on all streams.  The nodes work in parallel, since sending only waits when a
  * socket's buffers are full.
  *
- * Memory: a buffer is flushed at FRAME_SIZE bytes; when all buffers together
+ * Memory: a buffer is flushed when it has the size of a frame; when all together
  * exceed citus.copy_buffer_size, the largest ones are flushed first.
  *
  * A stream owns its node's connection.  When somebody else needs it (a query
@@ -40,7 +40,12 @@
 #include "remote/connection.h"
 #include "resolve/tag.h"
 
-#define FRAME_SIZE (64 * 1024)
+/*
+ * Bounds for the size of a frame.  Each frame costs the receiver one run of the
+ * server's COPY, so they should be large.
+ */
+#define MIN_FRAME_SIZE (32 * 1024)
+#define MAX_FRAME_SIZE (512 * 1024)
 
 /* citus.copy_buffer_size, in kB */
 static int	copy_buffer_size = 16 * 1024;
@@ -66,7 +71,7 @@ struct ShardSink
 	NodeStream **shard_streams; /* by shard; NULL is this node */
 	List	   *streams;		/* of NodeStream *, by group id */
 	bool		store_locally;	/* some shard, or the reference table, is here */
-	bool		keep_buffers;	/* memory of flushed buffers is kept */
+	int			frame_size;		/* memory of a buffer, unless rows are long */
 	FrameRunner *runner;		/* for local shards */
 	uint64		local_rows;
 	Size		memory;			/* of all buffers */
@@ -169,6 +174,18 @@ create_runner(ShardSink *sink)
 	return frame_runner_create(sink->rel, sink->table, stmt->attlist, stmt->options, refill_from_pump, sink);
 }
 
+/* Size of the frames for so many buffers: a power of two, as buffers grow by doubling. */
+static int
+frame_size(int nshards)
+{
+	Size		share = (Size) copy_buffer_size * 1024 / 2 / nshards;
+	int			size = MIN_FRAME_SIZE;
+
+	while (size < MAX_FRAME_SIZE && (Size) size * 2 <= share)
+		size *= 2;
+	return size;
+}
+
 ShardSink *
 shard_sink_begin(Relation rel, const DistTable *table, List *attnums, const char *options, bool remote_only)
 {
@@ -181,7 +198,7 @@ shard_sink_begin(Relation rel, const DistTable *table, List *attnums, const char
 	sink->nshards = table->kind == DIST_REFERENCE ? 1 : table->nshards;
 	sink->buffers = palloc0(sink->nshards * sizeof(FrameBuffer));
 	sink->shard_streams = palloc0(sink->nshards * sizeof(NodeStream *));
-	sink->keep_buffers = (Size) sink->nshards * 2 * FRAME_SIZE <= (Size) copy_buffer_size * 1024;
+	sink->frame_size = frame_size(sink->nshards);
 	assign_streams(sink, remote_only);
 	if (sink->store_locally)
 		sink->runner = create_runner(sink);
@@ -213,7 +230,10 @@ shard_sink_end_row(ShardSink *sink, int shard_index, uint64 line)
 bool
 shard_sink_is_full(const ShardSink *sink, int shard_index)
 {
-	return sink->buffers[shard_index].data.len >= FRAME_SIZE;
+	const FrameBuffer *buffer = &sink->buffers[shard_index];
+
+	/* leave room for one more row, lest the buffer grow for it */
+	return buffer->data.len + buffer->directory.len >= sink->frame_size - sink->frame_size / 8;
 }
 
 /* Sends a frame on a stream, whose COPY begins if it is not under way. */
@@ -247,7 +267,7 @@ reset_buffer(ShardSink *sink, FrameBuffer *buffer)
 {
 	Size		memory = frame_buffer_memory(buffer);
 
-	frame_reset(buffer, sink->keep_buffers && memory <= 4 * FRAME_SIZE);
+	frame_reset(buffer, memory <= 2 * sink->frame_size);
 	sink->memory -= memory - frame_buffer_memory(buffer);
 }
 
