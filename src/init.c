@@ -13,6 +13,7 @@
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "copy/copy.h"
 #include "lib/debug_point.h"
 #include "remote/connection.h"
 #include "txn/transaction.h"
@@ -82,4 +83,5 @@ _PG_init(void)
 	scan_init();
 	modify_init();
 	explain_init();
+	copy_init();
 }

@@ -18,22 +18,17 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "libpq/pqformat.h"
 #include "mb/pg_wchar.h"
-#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
-#include "utils/typcache.h"
 
 #include "copy/row_encoder.h"
+#include "lib/wire_type.h"
 
 typedef enum ColumnKind
 {
@@ -59,92 +54,6 @@ struct RowEncoder
 	int			ncolumns;
 	EncodedColumn columns[FLEXIBLE_ARRAY_MEMBER];
 };
-
-/* Types whose binary form is an oid that names an object of this node. */
-static bool
-type_is_object_reference(Oid type)
-{
-	switch (type)
-	{
-		case REGCLASSOID:
-		case REGCOLLATIONOID:
-		case REGCONFIGOID:
-		case REGDICTIONARYOID:
-		case REGNAMESPACEOID:
-		case REGOPEROID:
-		case REGOPERATOROID:
-		case REGPROCOID:
-		case REGPROCEDUREOID:
-		case REGROLEOID:
-		case REGTYPEOID:
-			return true;
-		default:
-			return false;
-	}
-}
-
-/* Whether a type that occurs inside another one, which sends its oid along, is portable. */
-static bool
-member_type_is_portable(Oid type)
-{
-	return type < FirstGenbkiObjectId && type_binary_is_portable(type);
-}
-
-static bool
-composite_type_is_portable(Oid type)
-{
-	TupleDesc	desc = lookup_rowtype_tupdesc(type, -1);
-	bool		portable = true;
-
-	for (int i = 0; i < desc->natts && portable; i++)
-	{
-		Form_pg_attribute attr = TupleDescAttr(desc, i);
-
-		portable = attr->attisdropped || member_type_is_portable(attr->atttypid);
-	}
-	ReleaseTupleDesc(desc);
-	return portable;
-}
-
-bool
-type_binary_is_portable(Oid type)
-{
-	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
-	Form_pg_type form;
-	char		typtype;
-	Oid			base;
-	Oid			element;
-	bool		has_functions;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for type %u", type);
-	form = (Form_pg_type) GETSTRUCT(tuple);
-	typtype = form->typtype;
-	base = form->typbasetype;
-	element = IsTrueArrayType(form) ? form->typelem : InvalidOid;
-	has_functions = OidIsValid(form->typsend) && OidIsValid(form->typreceive);
-	ReleaseSysCache(tuple);
-
-	if (!has_functions || type_is_object_reference(type))
-		return false;
-	if (OidIsValid(element))
-		return member_type_is_portable(element);
-	switch (typtype)
-	{
-		case TYPTYPE_DOMAIN:
-			return type_binary_is_portable(base);
-		case TYPTYPE_COMPOSITE:
-			return composite_type_is_portable(type);
-		case TYPTYPE_RANGE:
-			return type_binary_is_portable(get_range_subtype(type));
-		case TYPTYPE_MULTIRANGE:
-			return type_binary_is_portable(get_multirange_range(type));
-		case TYPTYPE_PSEUDO:
-			return false;
-		default:
-			return true;
-	}
-}
 
 /* How to write a column whose type sends with the function. */
 static ColumnKind
@@ -183,7 +92,7 @@ columns_are_portable(TupleDesc desc, List *attnums)
 
 	foreach(lc, attnums)
 	{
-		if (!type_binary_is_portable(TupleDescAttr(desc, lfirst_int(lc) - 1)->atttypid))
+		if (!wire_type_is_binary(TupleDescAttr(desc, lfirst_int(lc) - 1)->atttypid))
 			return false;
 	}
 	return true;

@@ -29,10 +29,4 @@ extern const char *row_encoder_options(const RowEncoder *encoder);
 /* Appends a row.  Leaks what type output functions leak into CurrentMemoryContext. */
 extern void row_encoder_append(RowEncoder *encoder, TupleTableSlot *slot, StringInfo buf);
 
-/*
- * Whether the type's binary form means the same on every node: it has send
- * and receive functions, and what it sends contains no oid of a user's object.
- */
-extern bool type_binary_is_portable(Oid type);
-
 #endif							/* CITUS_COPY_ROW_ENCODER_H */
