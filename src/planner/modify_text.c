@@ -130,7 +130,7 @@ modify_insert_text(const DistTable *table, List *attnos, Query *conflict_query, 
 	char	   *name = table_name(table);
 	Oid			rows_type = get_array_type(get_rel_type_id(table->relid));
 	Query	   *query;
-	List	   *all_exprs;
+	List	   *all_exprs = NIL;
 
 	initStringInfo(&text);
 	appendStringInfo(&text, "INSERT INTO %s AS t (", name);
@@ -142,14 +142,13 @@ modify_insert_text(const DistTable *table, List *attnos, Query *conflict_query, 
 	if (conflict_query == NULL || conflict_query->onConflict == NULL)
 		return text.data;
 
-	query = analyse_insert(text.data, rows_type);
+	/* $1, the rows, becomes the first of the parameters */
+	query = (Query *) task_params_extract((Node *) analyse_insert(text.data, rows_type), 0, false,
+										  &all_exprs);
 	if (conflict_query->onConflict->exclRelIndex != 0)
 		query->rtable = lappend(query->rtable,
 								copyObject(rt_fetch(conflict_query->onConflict->exclRelIndex,
 													conflict_query->rtable)));
-
-	/* $1 is taken by the rows */
-	all_exprs = list_make1(makeNullConst(rows_type, -1, InvalidOid));
 	query->onConflict = copy_conflict_clause(conflict_query, list_length(query->rtable), &all_exprs);
 	*exprs = list_copy_tail(all_exprs, 1);
 	return task_query_deparse(query);
