@@ -64,14 +64,17 @@ shard_local_relid(Oid relid, int64 shardid)
 /*
  * shard_name(object_name regclass, shard_id bigint, skip_qualify_public bool)
  *
- * The qualified name of a shard.  Shards have a schema of their own, so there
- * is never a "public" to leave out.  NULL if there is no such relation.
+ * The qualified name of a shard, which for a reference table is the table
+ * itself.  Shards have a schema of their own, so there is never a "public" to
+ * leave out.  NULL if there is no such relation.
  */
 Datum
 shard_name(PG_FUNCTION_ARGS)
 {
-	char	   *name = get_rel_name(PG_GETARG_OID(0));
+	Oid			relid = PG_GETARG_OID(0);
 	int64		shardid = PG_GETARG_INT64(1);
+	char	   *name = get_rel_name(relid);
+	const DistTable *table = metadata_lookup(relid);
 
 	if (shardid <= 0)
 		ereport(ERROR,
@@ -80,6 +83,9 @@ shard_name(PG_FUNCTION_ARGS)
 	if (name == NULL)
 		PG_RETURN_NULL();
 
+	if (table != NULL && table->kind == DIST_REFERENCE)
+		PG_RETURN_TEXT_P(cstring_to_text(quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+																	name)));
 	PG_RETURN_TEXT_P(cstring_to_text(quote_qualified_identifier(SHARD_SCHEMA,
 																shard_relation_name(name, shardid))));
 }

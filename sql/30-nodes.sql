@@ -1,0 +1,193 @@
+-- Functions that manage nodes, and facts about nodes.
+
+CREATE FUNCTION citus_internal.leave_cluster() RETURNS void
+	LANGUAGE plpgsql
+	SET search_path = pg_catalog
+	SET citus.enable_ddl_propagation = off
+AS $$
+DECLARE
+	tables text;
+BEGIN
+	LOCK TABLE pg_catalog.pg_dist_node IN EXCLUSIVE MODE;
+	SELECT string_agg(c.oid::regclass::text, ', ') INTO tables
+	FROM pg_catalog.pg_dist_partition p JOIN pg_catalog.pg_class c ON c.oid = p.logicalrelid;
+
+	DELETE FROM pg_catalog.pg_dist_placement;
+	DELETE FROM pg_catalog.pg_dist_shard;
+	DELETE FROM pg_catalog.pg_dist_partition;
+	DELETE FROM pg_catalog.pg_dist_colocation;
+	DELETE FROM pg_catalog.pg_dist_node;
+	UPDATE pg_catalog.pg_dist_local_group SET groupid = 0;
+	UPDATE pg_catalog.pg_dist_node_metadata SET metadata = metadata - 'cluster_id';
+	IF tables IS NOT NULL THEN
+		EXECUTE 'DROP TABLE ' || tables || ' CASCADE';
+	END IF;
+END;
+$$;
+COMMENT ON FUNCTION citus_internal.leave_cluster() IS
+	'makes this node forget the cluster that it is or was in, with its distributed and reference tables';
+REVOKE ALL ON FUNCTION citus_internal.leave_cluster() FROM public;
+
+CREATE FUNCTION pg_catalog.citus_set_coordinator_host(host text,
+	port integer DEFAULT current_setting('port')::integer,
+	node_role noderole DEFAULT 'primary', node_cluster name DEFAULT 'default')
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_set_coordinator_host';
+COMMENT ON FUNCTION pg_catalog.citus_set_coordinator_host(text, integer, noderole, name) IS
+	'set the address by which other nodes reach the coordinator';
+REVOKE ALL ON FUNCTION pg_catalog.citus_set_coordinator_host(text, integer, noderole, name) FROM public;
+
+CREATE FUNCTION pg_catalog.citus_add_node(nodename text, nodeport integer, groupid integer DEFAULT -1,
+	noderole noderole DEFAULT 'primary', nodecluster name DEFAULT 'default')
+	RETURNS integer LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_add_node';
+COMMENT ON FUNCTION pg_catalog.citus_add_node(text, integer, integer, noderole, name) IS
+	'add a node to the cluster';
+REVOKE ALL ON FUNCTION pg_catalog.citus_add_node(text, integer, integer, noderole, name) FROM public;
+
+CREATE FUNCTION pg_catalog.citus_add_inactive_node(nodename text, nodeport integer, groupid integer DEFAULT -1,
+	noderole noderole DEFAULT 'primary', nodecluster name DEFAULT 'default')
+	RETURNS integer LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_add_inactive_node';
+COMMENT ON FUNCTION pg_catalog.citus_add_inactive_node(text, integer, integer, noderole, name) IS
+	'prepare a node: it is added, but not used until citus_activate_node';
+REVOKE ALL ON FUNCTION pg_catalog.citus_add_inactive_node(text, integer, integer, noderole, name) FROM public;
+
+CREATE FUNCTION pg_catalog.citus_add_secondary_node(nodename text, nodeport integer, primaryname text,
+	primaryport integer, nodecluster name DEFAULT 'default')
+	RETURNS integer LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_add_secondary_node';
+COMMENT ON FUNCTION pg_catalog.citus_add_secondary_node(text, integer, text, integer, name) IS
+	'add a secondary node to the group of a primary node';
+REVOKE ALL ON FUNCTION pg_catalog.citus_add_secondary_node(text, integer, text, integer, name) FROM public;
+
+CREATE FUNCTION pg_catalog.citus_activate_node(nodename text, nodeport integer)
+	RETURNS integer LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_activate_node';
+COMMENT ON FUNCTION pg_catalog.citus_activate_node(text, integer) IS
+	'bring an inactive node into the cluster';
+REVOKE ALL ON FUNCTION pg_catalog.citus_activate_node(text, integer) FROM public;
+
+CREATE FUNCTION pg_catalog.citus_disable_node(nodename text, nodeport integer, synchronous boolean DEFAULT false)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_disable_node';
+COMMENT ON FUNCTION pg_catalog.citus_disable_node(text, integer, boolean) IS
+	'take a node that holds no shards out of use, until citus_activate_node';
+REVOKE ALL ON FUNCTION pg_catalog.citus_disable_node(text, integer, boolean) FROM public;
+
+CREATE FUNCTION pg_catalog.citus_remove_node(nodename text, nodeport integer)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_remove_node';
+COMMENT ON FUNCTION pg_catalog.citus_remove_node(text, integer) IS
+	'remove a node that holds no shards from the cluster';
+REVOKE ALL ON FUNCTION pg_catalog.citus_remove_node(text, integer) FROM public;
+
+CREATE FUNCTION pg_catalog.citus_update_node(node_id integer, new_node_name text, new_node_port integer,
+	force boolean DEFAULT false, lock_cooldown integer DEFAULT 10000)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_update_node';
+COMMENT ON FUNCTION pg_catalog.citus_update_node(integer, text, integer, boolean, integer) IS
+	'change the address of a node';
+REVOKE ALL ON FUNCTION pg_catalog.citus_update_node(integer, text, integer, boolean, integer) FROM public;
+
+CREATE FUNCTION pg_catalog.citus_set_node_property(nodename text, nodeport integer, property text, value boolean)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_set_node_property';
+COMMENT ON FUNCTION pg_catalog.citus_set_node_property(text, integer, text, boolean) IS
+	'set a property of a node: shouldhaveshards';
+REVOKE ALL ON FUNCTION pg_catalog.citus_set_node_property(text, integer, text, boolean) FROM public;
+
+-- Facts
+
+CREATE FUNCTION pg_catalog.citus_version()
+	RETURNS text LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'citus_version';
+COMMENT ON FUNCTION pg_catalog.citus_version() IS 'version of the extension';
+
+CREATE FUNCTION pg_catalog.citus_server_id()
+	RETURNS uuid LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'citus_server_id';
+COMMENT ON FUNCTION pg_catalog.citus_server_id() IS 'identity of this server';
+
+CREATE FUNCTION pg_catalog.citus_is_coordinator()
+	RETURNS boolean LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'citus_is_coordinator';
+COMMENT ON FUNCTION pg_catalog.citus_is_coordinator() IS 'whether this node is the coordinator';
+
+CREATE FUNCTION pg_catalog.citus_is_primary_node()
+	RETURNS boolean LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'citus_is_primary_node';
+COMMENT ON FUNCTION pg_catalog.citus_is_primary_node() IS 'whether this node is the primary of its group';
+
+CREATE FUNCTION pg_catalog.citus_coordinator_nodeid()
+	RETURNS integer LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'citus_coordinator_nodeid';
+COMMENT ON FUNCTION pg_catalog.citus_coordinator_nodeid() IS 'node id of the coordinator';
+
+CREATE FUNCTION pg_catalog.citus_nodename_for_nodeid(nodeid integer)
+	RETURNS text LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'citus_nodename_for_nodeid';
+COMMENT ON FUNCTION pg_catalog.citus_nodename_for_nodeid(integer) IS 'name of a node';
+
+CREATE FUNCTION pg_catalog.citus_nodeport_for_nodeid(nodeid integer)
+	RETURNS integer LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'citus_nodeport_for_nodeid';
+COMMENT ON FUNCTION pg_catalog.citus_nodeport_for_nodeid(integer) IS 'port of a node';
+
+CREATE FUNCTION pg_catalog.get_nodeid_for_groupid(groupid integer)
+	RETURNS integer LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'get_nodeid_for_groupid';
+COMMENT ON FUNCTION pg_catalog.get_nodeid_for_groupid(integer) IS 'node id of the primary of a group';
+
+CREATE FUNCTION pg_catalog.citus_get_active_worker_nodes(OUT node_name text, OUT node_port bigint)
+	RETURNS SETOF record LANGUAGE C STRICT ROWS 100 AS 'MODULE_PATHNAME', 'citus_get_active_worker_nodes';
+COMMENT ON FUNCTION pg_catalog.citus_get_active_worker_nodes() IS 'active nodes other than the coordinator';
+
+CREATE FUNCTION pg_catalog.citus_check_connection_to_node(nodename text, nodeport integer DEFAULT 5432)
+	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_check_connection_to_node';
+COMMENT ON FUNCTION pg_catalog.citus_check_connection_to_node(text, integer) IS
+	'whether this node can connect to another one';
+
+CREATE FUNCTION pg_catalog.citus_check_cluster_node_health(OUT from_nodename text, OUT from_nodeport integer,
+	OUT to_nodename text, OUT to_nodeport integer, OUT result boolean)
+	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_check_cluster_node_health';
+COMMENT ON FUNCTION pg_catalog.citus_check_cluster_node_health() IS
+	'whether each node can connect to each other node; null where the first can''t be asked';
+
+-- Names of earlier versions
+
+CREATE FUNCTION pg_catalog.master_add_node(nodename text, nodeport integer, groupid integer DEFAULT -1,
+	noderole noderole DEFAULT 'primary', nodecluster name DEFAULT 'default')
+	RETURNS integer LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_add_node';
+COMMENT ON FUNCTION pg_catalog.master_add_node(text, integer, integer, noderole, name) IS
+	'same as citus_add_node';
+REVOKE ALL ON FUNCTION pg_catalog.master_add_node(text, integer, integer, noderole, name) FROM public;
+
+CREATE FUNCTION pg_catalog.master_add_inactive_node(nodename text, nodeport integer, groupid integer DEFAULT -1,
+	noderole noderole DEFAULT 'primary', nodecluster name DEFAULT 'default')
+	RETURNS integer LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_add_inactive_node';
+COMMENT ON FUNCTION pg_catalog.master_add_inactive_node(text, integer, integer, noderole, name) IS
+	'same as citus_add_inactive_node';
+REVOKE ALL ON FUNCTION pg_catalog.master_add_inactive_node(text, integer, integer, noderole, name) FROM public;
+
+CREATE FUNCTION pg_catalog.master_add_secondary_node(nodename text, nodeport integer, primaryname text,
+	primaryport integer, nodecluster name DEFAULT 'default')
+	RETURNS integer LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_add_secondary_node';
+COMMENT ON FUNCTION pg_catalog.master_add_secondary_node(text, integer, text, integer, name) IS
+	'same as citus_add_secondary_node';
+REVOKE ALL ON FUNCTION pg_catalog.master_add_secondary_node(text, integer, text, integer, name) FROM public;
+
+CREATE FUNCTION pg_catalog.master_activate_node(nodename text, nodeport integer)
+	RETURNS integer LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_activate_node';
+COMMENT ON FUNCTION pg_catalog.master_activate_node(text, integer) IS 'same as citus_activate_node';
+REVOKE ALL ON FUNCTION pg_catalog.master_activate_node(text, integer) FROM public;
+
+CREATE FUNCTION pg_catalog.master_disable_node(nodename text, nodeport integer)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_disable_node';
+COMMENT ON FUNCTION pg_catalog.master_disable_node(text, integer) IS 'same as citus_disable_node';
+REVOKE ALL ON FUNCTION pg_catalog.master_disable_node(text, integer) FROM public;
+
+CREATE FUNCTION pg_catalog.master_remove_node(nodename text, nodeport integer)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_remove_node';
+COMMENT ON FUNCTION pg_catalog.master_remove_node(text, integer) IS 'same as citus_remove_node';
+REVOKE ALL ON FUNCTION pg_catalog.master_remove_node(text, integer) FROM public;
+
+CREATE FUNCTION pg_catalog.master_update_node(node_id integer, new_node_name text, new_node_port integer,
+	force boolean DEFAULT false, lock_cooldown integer DEFAULT 10000)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_update_node';
+COMMENT ON FUNCTION pg_catalog.master_update_node(integer, text, integer, boolean, integer) IS
+	'same as citus_update_node';
+REVOKE ALL ON FUNCTION pg_catalog.master_update_node(integer, text, integer, boolean, integer) FROM public;
+
+CREATE FUNCTION pg_catalog.master_set_node_property(nodename text, nodeport integer, property text, value boolean)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_set_node_property';
+COMMENT ON FUNCTION pg_catalog.master_set_node_property(text, integer, text, boolean) IS
+	'same as citus_set_node_property';
+REVOKE ALL ON FUNCTION pg_catalog.master_set_node_property(text, integer, text, boolean) FROM public;
+
+CREATE FUNCTION pg_catalog.master_get_active_worker_nodes(OUT node_name text, OUT node_port bigint)
+	RETURNS SETOF record LANGUAGE C STRICT ROWS 100 AS 'MODULE_PATHNAME', 'citus_get_active_worker_nodes';
+COMMENT ON FUNCTION pg_catalog.master_get_active_worker_nodes() IS 'same as citus_get_active_worker_nodes';

@@ -1,0 +1,56 @@
+-- Sizes, shards and colocation.
+
+CREATE FUNCTION pg_catalog.citus_table_size(logicalrelid regclass)
+	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_table_size';
+COMMENT ON FUNCTION pg_catalog.citus_table_size(regclass) IS
+	'disk space of a distributed table on all nodes, without indexes';
+
+CREATE FUNCTION pg_catalog.citus_relation_size(logicalrelid regclass)
+	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_relation_size';
+COMMENT ON FUNCTION pg_catalog.citus_relation_size(regclass) IS
+	'disk space of the main fork of a distributed table, or of an index of one, on all nodes';
+
+CREATE FUNCTION pg_catalog.citus_total_relation_size(logicalrelid regclass, fail_on_error boolean DEFAULT true)
+	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_total_relation_size';
+COMMENT ON FUNCTION pg_catalog.citus_total_relation_size(regclass, boolean) IS
+	'disk space of a distributed table on all nodes, with indexes';
+
+CREATE FUNCTION citus_internal.local_shard_sizes(OUT shardid bigint, OUT size bigint)
+	RETURNS SETOF record LANGUAGE sql SET search_path = pg_catalog
+AS $$
+	SELECT s.shardid, pg_total_relation_size(to_regclass(shard_name(s.logicalrelid, s.shardid)))
+	FROM pg_dist_shard s
+	JOIN pg_dist_placement p ON p.shardid = s.shardid
+	WHERE p.groupid = (SELECT g.groupid FROM pg_dist_local_group g)
+$$;
+COMMENT ON FUNCTION citus_internal.local_shard_sizes() IS 'disk space of the shards on this node';
+
+CREATE FUNCTION citus_internal.shard_sizes(OUT groupid integer, OUT shardid bigint, OUT size bigint)
+	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_shard_sizes';
+COMMENT ON FUNCTION citus_internal.shard_sizes() IS 'disk space of the shards on all nodes';
+
+CREATE FUNCTION pg_catalog.citus_shard_sizes(OUT shard_id integer, OUT size bigint)
+	RETURNS SETOF record LANGUAGE sql SET search_path = pg_catalog
+AS $$
+	SELECT shardid::integer, size FROM citus_internal.shard_sizes()
+$$;
+COMMENT ON FUNCTION pg_catalog.citus_shard_sizes() IS 'disk space of the shards on all nodes';
+
+-- Global process ids
+
+CREATE FUNCTION pg_catalog.citus_backend_gpid()
+	RETURNS bigint LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'citus_backend_gpid';
+COMMENT ON FUNCTION pg_catalog.citus_backend_gpid() IS 'global process id of this session';
+
+CREATE FUNCTION pg_catalog.citus_calculate_gpid(nodeid integer, pid integer)
+	RETURNS bigint LANGUAGE C IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'citus_calculate_gpid';
+COMMENT ON FUNCTION pg_catalog.citus_calculate_gpid(integer, integer) IS
+	'global process id of a process on a node';
+
+CREATE FUNCTION pg_catalog.citus_nodeid_for_gpid(global_pid bigint)
+	RETURNS integer LANGUAGE C IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'citus_nodeid_for_gpid';
+COMMENT ON FUNCTION pg_catalog.citus_nodeid_for_gpid(bigint) IS 'node of a global process id';
+
+CREATE FUNCTION pg_catalog.citus_pid_for_gpid(global_pid bigint)
+	RETURNS integer LANGUAGE C IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'citus_pid_for_gpid';
+COMMENT ON FUNCTION pg_catalog.citus_pid_for_gpid(bigint) IS 'process id, on its node, of a global process id';

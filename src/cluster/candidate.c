@@ -1,0 +1,294 @@
+/*-------------------------------------------------------------------------
+ *
+ * candidate.c
+ *	  Checks of a server that is to join the cluster.
+ *
+ * All checks come before the first change, over a plain connection, so that
+ * what is wrong with a server is said clearly and nothing needs undoing.
+ * Facts about the server are fetched with one query and judged here.  A
+ * connection that an error leaves open is closed with the transaction.
+ *
+ * Membership: pg_dist_node_metadata holds an id of the server, made with the
+ * extension, and, once it has joined a cluster, the id of that cluster, which
+ * is its coordinator's server id.  A server that was removed while it could
+ * not be reached is recognised by that and may join again.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "commands/dbcommands.h"
+#include "executor/spi.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+
+#include "catalog/node.h"
+#include "cluster/candidate.h"
+#include "cluster/members.h"
+#include "remote/connection.h"
+
+#define EXTENSION_VERSION_QUERY "SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'citus'"
+
+/* The columns of the query about a server, in its order. */
+typedef enum ServerFact
+{
+	FACT_SERVER_ID,
+	FACT_CLUSTER_ID,
+	FACT_GROUP,
+	FACT_NODES,					/* rows of pg_dist_node that are not the
+								 * server's own as a cluster of one */
+	FACT_TABLES,				/* rows of pg_dist_partition */
+	FACT_PREPARED,				/* max_prepared_transactions */
+	FACT_CLIENT_ADDRESS,
+	FACT_COUNT,
+} ServerFact;
+
+static const char facts_query[] =
+"SELECT (SELECT metadata ->> 'server_id' FROM pg_catalog.pg_dist_node_metadata), "
+"(SELECT metadata ->> 'cluster_id' FROM pg_catalog.pg_dist_node_metadata), "
+"(SELECT groupid FROM pg_catalog.pg_dist_local_group), "
+"(SELECT pg_catalog.count(*) FROM pg_catalog.pg_dist_node WHERE groupid <> 0 OR nodename <> 'localhost'), "
+"(SELECT pg_catalog.count(*) FROM pg_catalog.pg_dist_partition), "
+"pg_catalog.current_setting('max_prepared_transactions'), "
+"pg_catalog.host(pg_catalog.inet_client_addr())";
+
+/* Runs a query on the server; errors, with the server's message, if that fails. */
+static PGresult *
+ask(RemoteConn *conn, const char *query)
+{
+	PGresult   *result = remote_plain_exec(conn, query);
+
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		remote_raise(ERROR, conn, result);
+	return result;
+}
+
+/* First column of the only row; NULL if there is no row, or a null. */
+static char *
+ask_value(RemoteConn *conn, const char *query)
+{
+	PGresult   *result = ask(conn, query);
+	char	   *value = NULL;
+
+	if (PQntuples(result) > 0 && !PQgetisnull(result, 0, 0))
+		value = pstrdup(PQgetvalue(result, 0, 0));
+	PQclear(result);
+	return value;
+}
+
+/* The server's facts, palloc'd; NULL where it has none. */
+static char **
+ask_facts(RemoteConn *conn)
+{
+	PGresult   *result = ask(conn, facts_query);
+	char	  **facts = palloc0(FACT_COUNT * sizeof(char *));
+
+	for (int i = 0; i < FACT_COUNT; i++)
+	{
+		if (!PQgetisnull(result, 0, i))
+			facts[i] = pstrdup(PQgetvalue(result, 0, i));
+	}
+	PQclear(result);
+	return facts;
+}
+
+/* Answer of a query on this node, as ask_value. */
+static char *
+ask_here(const char *query)
+{
+	MemoryContext caller_context = CurrentMemoryContext;
+	char	   *value = NULL;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (SPI_execute(query, true, 1) != SPI_OK_SELECT)
+		elog(ERROR, "query failed: %s", query);
+	if (SPI_processed > 0)
+	{
+		value = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+		if (value != NULL)
+			value = MemoryContextStrdup(caller_context, value);
+	}
+	SPI_finish();
+	return value;
+}
+
+char *
+local_server_id(void)
+{
+	char	   *id = ask_here("SELECT metadata ->> 'server_id' FROM pg_catalog.pg_dist_node_metadata");
+
+	if (id == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("pg_dist_node_metadata has no server id"),
+				 errhint("Drop the extension and create it again.")));
+	return id;
+}
+
+bool
+host_is_loopback(const char *host)
+{
+	return pg_strcasecmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
+}
+
+/* Same major version and encoding as this server. */
+static void
+check_server(RemoteConn *conn, const char *host, int32 port)
+{
+	int			version = atoi(ask_value(conn, "SELECT pg_catalog.current_setting('server_version_num')"));
+	char	   *encoding = ask_value(conn, "SELECT pg_catalog.pg_encoding_to_char(encoding) "
+									 "FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()");
+
+	if (version / 10000 != PG_VERSION_NUM / 10000)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("node %s:%d runs another major version of PostgreSQL", host, port),
+				 errdetail("It runs version %d, this node runs version %d.", version / 10000, PG_VERSION_NUM / 10000),
+				 errhint("Install the same major version of PostgreSQL on all nodes.")));
+	if (strcmp(encoding, GetDatabaseEncodingName()) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("database on node %s:%d has another encoding", host, port),
+				 errdetail("It has %s, this database has %s.", encoding, GetDatabaseEncodingName()),
+				 errhint("Create the databases of all nodes with the same encoding.")));
+}
+
+/* The extension is there, in our version. */
+static void
+check_extension(RemoteConn *conn, const char *host, int32 port)
+{
+	char	   *version = ask_value(conn, EXTENSION_VERSION_QUERY);
+	char	   *own_version = ask_here(EXTENSION_VERSION_QUERY);
+
+	if (version == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("extension \"citus\" does not exist on node %s:%d", host, port),
+				 errhint("Run CREATE EXTENSION citus in database \"%s\" there.", get_database_name(MyDatabaseId))));
+	if (own_version == NULL || strcmp(version, own_version) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("extension \"citus\" on node %s:%d has another version", host, port),
+				 errdetail("It has version %s, this node has version %s.", version, own_version),
+				 errhint("Install the same version of the extension on all nodes, and run ALTER EXTENSION citus UPDATE.")));
+}
+
+/* The server is in no cluster, or was in ours in a group that has no other server now. */
+static void
+check_membership(char **facts, const char *host, int32 port, int32 groupid)
+{
+	char	   *own_id = local_server_id();
+	int32		server_group = facts[FACT_GROUP] == NULL ? 0 : atoi(facts[FACT_GROUP]);
+	bool		ours = facts[FACT_CLUSTER_ID] != NULL && strcmp(facts[FACT_CLUSTER_ID], own_id) == 0;
+	ClusterNode *present = ours ? members_primary(server_group) : NULL;
+
+	if (facts[FACT_SERVER_ID] != NULL && strcmp(facts[FACT_SERVER_ID], own_id) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("node %s:%d is this server itself", host, port),
+				 errhint("Use citus_set_coordinator_host to set the coordinator's own address.")));
+	if (present != NULL && present->groupid != groupid)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("node %s:%d is already in the cluster as %s:%d", host, port, present->host, present->port),
+				 errhint("Use citus_update_node to change a node's address.")));
+	if (!ours && (atoi(facts[FACT_NODES]) > 0 || server_group != COORDINATOR_GROUP))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("node %s:%d already belongs to a cluster", host, port),
+				 errhint("Remove it from that cluster with citus_remove_node first.")));
+	if (!ours && atoi(facts[FACT_TABLES]) > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("node %s:%d has distributed tables of its own", host, port),
+				 errhint("Drop them there, or turn them into local tables with undistribute_table.")));
+}
+
+/* Opens a connection, or errors. */
+static RemoteConn *
+connect_candidate(const char *host, int32 port)
+{
+	char	   *error = NULL;
+	RemoteConn *conn = remote_plain_open(host, port, &error);
+
+	if (conn == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("could not connect to node %s:%d", host, port),
+				 error != NULL ? errdetail_internal("%s", error) : 0,
+				 errhint("Make sure that the server runs, that it accepts connections from this one as \"%s\", "
+						 "and that it has database \"%s\".",
+						 GetUserNameFromId(GetUserId(), false), get_database_name(MyDatabaseId))));
+	return conn;
+}
+
+const char *
+candidate_check(const char *host, int32 port, int32 groupid)
+{
+	RemoteConn *conn = connect_candidate(host, port);
+	char	  **facts;
+
+	check_server(conn, host, port);
+	check_extension(conn, host, port);
+	facts = ask_facts(conn);
+	remote_plain_close(conn);
+
+	check_membership(facts, host, port, groupid);
+	if (atoi(facts[FACT_PREPARED]) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("node %s:%d does not allow prepared transactions", host, port),
+				 errhint("Set max_prepared_transactions there to at least max_connections, and restart the server.")));
+
+	return facts[FACT_CLIENT_ADDRESS] == NULL ? "localhost" : facts[FACT_CLIENT_ADDRESS];
+}
+
+void
+candidate_check_reaches(const char *host, int32 port, const char *coordinator_host, int32 coordinator_port)
+{
+	RemoteConn *conn = connect_candidate(host, port);
+	char	   *answer = ask_value(conn, psprintf("SELECT pg_catalog.citus_check_connection_to_node(%s, %d)",
+												  quote_literal_cstr(coordinator_host), coordinator_port));
+
+	remote_plain_close(conn);
+	if (answer == NULL || strcmp(answer, "t") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("node %s:%d can't connect to the coordinator at %s:%d",
+						host, port, coordinator_host, coordinator_port),
+				 errhint("Set an address of the coordinator that all nodes can reach with citus_set_coordinator_host, "
+						 "and let its pg_hba.conf accept them.")));
+}
+
+bool
+server_reachable(const char *host, int32 port, char **error)
+{
+	RemoteConn *conn;
+
+	*error = NULL;
+	conn = remote_plain_open(host, port, error);
+	if (conn == NULL)
+		return false;
+	remote_plain_close(conn);
+	return true;
+}
+
+char *
+server_id_at(const char *host, int32 port)
+{
+	char	   *error = NULL;
+	RemoteConn *conn = remote_plain_open(host, port, &error);
+	PGresult   *result;
+	char	   *id = NULL;
+
+	if (conn == NULL)
+		return NULL;
+	result = remote_plain_exec(conn, "SELECT metadata ->> 'server_id' FROM pg_catalog.pg_dist_node_metadata");
+	if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) > 0)
+		id = pstrdup(PQgetvalue(result, 0, 0));
+	PQclear(result);
+	remote_plain_close(conn);
+	return id;
+}

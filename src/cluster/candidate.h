@@ -1,0 +1,37 @@
+/*-------------------------------------------------------------------------
+ *
+ * candidate.h
+ *	  A server that is to join the cluster.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_CLUSTER_CANDIDATE_H
+#define CITUS_CLUSTER_CANDIDATE_H
+
+#include "postgres.h"
+
+/*
+ * Checks over a connection of its own, and without changing anything, that a
+ * server can be the primary of a group (-1: of a new one): that it can be
+ * reached, is of our version, has the extension, and belongs to no other
+ * cluster.  Errors if not.  Returns our own address as the server sees it.
+ */
+extern const char *candidate_check(const char *host, int32 port, int32 groupid);
+
+/* Errors unless the server can connect to this address. */
+extern void candidate_check_reaches(const char *host, int32 port, const char *coordinator_host,
+									int32 coordinator_port);
+
+/* Whether a connection to this address can be opened; if not, the reason in *error (palloc'd). */
+extern bool server_reachable(const char *host, int32 port, char **error);
+
+/* Id of the server at this address, or NULL if it can't be had. */
+extern char *server_id_at(const char *host, int32 port);
+
+/* Id of this server; it is also the id of the cluster whose coordinator this server is. */
+extern char *local_server_id(void);
+
+/* Whether the name or address means the host itself. */
+extern bool host_is_loopback(const char *host);
+
+#endif							/* CITUS_CLUSTER_CANDIDATE_H */

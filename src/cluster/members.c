@@ -1,0 +1,190 @@
+/*-------------------------------------------------------------------------
+ *
+ * members.c
+ *	  Rows of pg_dist_node, changed on all nodes in one transaction.
+ *
+ * A change is one SQL statement, run here through SPI and on the other
+ * active nodes over the distributed transaction's connections.  Triggers on
+ * pg_dist_node invalidate the caches of all sessions.
+ *
+ * Locking: members_lock takes ExclusiveLock on pg_dist_node, first here, then
+ * on the other nodes in the order of their groups.  It conflicts with
+ * node_lock_set (RowShareLock), so that no statement that writes on all nodes
+ * works with a set of nodes that is being changed.  Locks on tables come
+ * after it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "executor/spi.h"
+#include "utils/builtins.h"
+#include "utils/snapmgr.h"
+
+#include "catalog/metadata.h"
+#include "catalog/relations.h"
+#include "cluster/members.h"
+#include "remote/connection.h"
+#include "storage/lmgr.h"
+
+void
+require_coordinator(void)
+{
+	if (metadata_local_group() != COORDINATOR_GROUP)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("operation is not allowed on this node"),
+				 errhint("Connect to the coordinator and run it again.")));
+}
+
+/* Runs a statement on this node. */
+static void
+exec_here(const char *sql)
+{
+	int			result;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	result = SPI_execute(sql, false, 0);
+	if (result < 0)
+		elog(ERROR, "SPI_execute failed: %s", SPI_result_code_string(result));
+	SPI_finish();
+	CommandCounterIncrement();
+}
+
+/* Groups of the other active nodes, without left_out. */
+static List *
+other_groups(int32 left_out)
+{
+	List	   *groups = NIL;
+	ListCell   *lc;
+
+	foreach(lc, node_active_primaries_remote())
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (node->groupid != left_out)
+			groups = lappend_int(groups, node->groupid);
+	}
+	return groups;
+}
+
+void
+members_exec(const char *sql, int32 left_out)
+{
+	List	   *groups = other_groups(left_out);
+	ListCell   *lc;
+
+	exec_here(sql);
+	foreach(lc, groups)
+		remote_exec(lfirst_int(lc), sql);
+}
+
+void
+members_lock(int32 left_out)
+{
+	ListCell   *lc;
+
+	LockRelationOid(dist_relid(PG_DIST_NODE), ExclusiveLock);
+	foreach(lc, other_groups(left_out))
+		remote_exec(lfirst_int(lc), "LOCK TABLE pg_catalog.pg_dist_node IN EXCLUSIVE MODE");
+}
+
+ClusterNode *
+members_find(const char *host, int32 port)
+{
+	ListCell   *lc;
+
+	foreach(lc, node_all())
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (node->port == port && strcmp(node->host, host) == 0)
+			return node;
+	}
+	return NULL;
+}
+
+ClusterNode *
+members_require(const char *host, int32 port)
+{
+	ClusterNode *node = members_find(host, port);
+
+	if (node == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("node %s:%d does not exist", host, port),
+				 errhint("The nodes of the cluster are listed in pg_dist_node.")));
+	return node;
+}
+
+ClusterNode *
+members_primary(int32 groupid)
+{
+	ListCell   *lc;
+
+	foreach(lc, node_all())
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (node->groupid == groupid && node->is_primary)
+			return node;
+	}
+	return NULL;
+}
+
+static const char *
+bool_literal(bool value)
+{
+	return value ? "true" : "false";
+}
+
+void
+members_insert(const NewNode *node)
+{
+	members_exec(psprintf("INSERT INTO pg_catalog.pg_dist_node (nodeid, groupid, nodename, nodeport, "
+						  "hasmetadata, isactive, noderole, nodecluster, metadatasynced, shouldhaveshards) "
+						  "VALUES (%d, %d, %s, %d, %s, %s, %s, %s, %s, %s)",
+						  node->nodeid, node->groupid, quote_literal_cstr(node->host), node->port,
+						  bool_literal(node->active), bool_literal(node->active),
+						  quote_literal_cstr(node->role), quote_literal_cstr(node->cluster),
+						  bool_literal(node->active), bool_literal(node->should_have_shards)),
+				 node->groupid);
+}
+
+void
+members_set(int32 nodeid, const char *assignments, int32 left_out)
+{
+	members_exec(psprintf("UPDATE pg_catalog.pg_dist_node SET %s WHERE nodeid = %d", assignments, nodeid),
+				 left_out);
+}
+
+void
+members_delete(int32 nodeid, int32 left_out)
+{
+	members_exec(psprintf("DELETE FROM pg_catalog.pg_dist_node WHERE nodeid = %d", nodeid), left_out);
+}
+
+char *
+members_row_command(int32 nodeid)
+{
+	MemoryContext caller_context = CurrentMemoryContext;
+	char	   *command;
+	char	   *query;
+
+	query = psprintf("SELECT pg_catalog.format('INSERT INTO pg_catalog.pg_dist_node VALUES "
+					 "(%%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L)', "
+					 "nodeid, groupid, nodename, nodeport, noderack, hasmetadata, isactive, noderole, nodecluster, "
+					 "metadatasynced, shouldhaveshards, nodeisclone, nodeprimarynodeid) "
+					 "FROM pg_catalog.pg_dist_node WHERE nodeid = %d", nodeid);
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (SPI_execute(query, false, 0) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "could not read the row of node %d", nodeid);
+	command = MemoryContextStrdup(caller_context,
+								  SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1));
+	SPI_finish();
+	return command;
+}

@@ -1,0 +1,67 @@
+/*-------------------------------------------------------------------------
+ *
+ * members.h
+ *	  Rows of pg_dist_node, changed on all nodes in one transaction.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_CLUSTER_MEMBERS_H
+#define CITUS_CLUSTER_MEMBERS_H
+
+#include "catalog/node.h"
+
+#define COORDINATOR_GROUP 0
+#define ALL_MEMBERS (-1)		/* no group is left out */
+
+/* A row to be added to pg_dist_node. */
+typedef struct NewNode
+{
+	int32		nodeid;
+	int32		groupid;
+	const char *host;
+	int32		port;
+	const char *role;			/* primary, secondary or unavailable */
+	const char *cluster;
+	bool		active;
+	bool		should_have_shards;
+} NewNode;
+
+/* Errors unless this node is the coordinator. */
+extern void require_coordinator(void);
+
+/*
+ * Locks pg_dist_node against all other changes and against whoever relies on
+ * the set of nodes, here and then on all active nodes but that of group
+ * left_out, until the end of the transaction.
+ */
+extern void members_lock(int32 left_out);
+
+/*
+ * Runs a statement here and on all active nodes but that of group left_out,
+ * in the distributed transaction.  The active nodes are those before the
+ * statement.
+ */
+extern void members_exec(const char *sql, int32 left_out);
+
+/* The node with this address, or NULL. */
+extern ClusterNode *members_find(const char *host, int32 port);
+
+/* As above, but errors if there is none. */
+extern ClusterNode *members_require(const char *host, int32 port);
+
+/* The primary of a group, active or not, or NULL. */
+extern ClusterNode *members_primary(int32 groupid);
+
+/* Adds a row on all active nodes; ids must be set. */
+extern void members_insert(const NewNode *node);
+
+/* Sets columns of a node's row on all active nodes but that of group left_out: "column = value, ...". */
+extern void members_set(int32 nodeid, const char *assignments, int32 left_out);
+
+/* Removes a node's row on all active nodes but that of group left_out. */
+extern void members_delete(int32 nodeid, int32 left_out);
+
+/* Statement that adds a node's row as this node's pg_dist_node has it; palloc'd. */
+extern char *members_row_command(int32 nodeid);
+
+#endif							/* CITUS_CLUSTER_MEMBERS_H */

@@ -1,0 +1,440 @@
+/*-------------------------------------------------------------------------
+ *
+ * node_functions.c
+ *	  Adding, changing and removing nodes.
+ *
+ * All of these functions run on the coordinator, by superusers, and take
+ * members_lock first.  Whatever they change, they change on all active nodes
+ * in the distributed transaction.  The node that is disabled, removed or
+ * moved may be down; the others must answer.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_enum.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "postmaster/postmaster.h"
+#include "utils/builtins.h"
+#include "utils/syscache.h"
+
+#include "compat/sql_function.h"
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "catalog/relations.h"
+#include "remote/connection.h"
+#include "cluster/candidate.h"
+#include "cluster/members.h"
+#include "cluster/node_sync.h"
+#include "cluster/placements.h"
+
+#define MAX_HOST_LENGTH 255
+#define DEFAULT_CLUSTER "default"
+#define ROLE_PRIMARY "primary"
+
+SQL_FUNCTION(citus_set_coordinator_host);
+SQL_FUNCTION(citus_add_node);
+SQL_FUNCTION(citus_add_inactive_node);
+SQL_FUNCTION(citus_add_secondary_node);
+SQL_FUNCTION(citus_activate_node);
+SQL_FUNCTION(citus_disable_node);
+SQL_FUNCTION(citus_remove_node);
+SQL_FUNCTION(citus_update_node);
+SQL_FUNCTION(citus_set_node_property);
+
+/* Label of a value of an enum type; palloc'd. */
+static char *
+enum_label(Oid value)
+{
+	HeapTuple	tuple = SearchSysCache1(ENUMOID, ObjectIdGetDatum(value));
+	char	   *label;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("invalid internal value for enum: %u", value)));
+	label = pstrdup(NameStr(((Form_pg_enum) GETSTRUCT(tuple))->enumlabel));
+	ReleaseSysCache(tuple);
+	return label;
+}
+
+static void
+check_address(const char *host, int32 port)
+{
+	if (host[0] == '\0' || strlen(host) > MAX_HOST_LENGTH)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid node name \"%s\"", host),
+				 errhint("A node's name has from 1 to %d bytes.", MAX_HOST_LENGTH)));
+	if (port < 1 || port > 65535)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid port %d", port),
+				 errhint("A port is a number from 1 to 65535.")));
+}
+
+static void
+check_role(const char *role, const char *cluster)
+{
+	if (strcmp(role, ROLE_PRIMARY) == 0 && strcmp(cluster, DEFAULT_CLUSTER) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a primary node must be in cluster \"%s\"", DEFAULT_CLUSTER)));
+}
+
+static void
+check_address_is_free(const char *host, int32 port)
+{
+	if (members_find(host, port) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("node %s:%d already exists", host, port)));
+}
+
+/*
+ * Gives the coordinator an address, its first or a new one; returns its node
+ * id.  members_lock must be held.
+ */
+static int32
+set_coordinator_address(const char *host, int32 port, const char *role, const char *cluster)
+{
+	ClusterNode *coordinator = members_primary(COORDINATOR_GROUP);
+	char	   *id = server_id_at(host, port);
+	NewNode		node = {.groupid = COORDINATOR_GROUP, .host = host, .port = port, .role = role,
+	.cluster = cluster, .active = true};
+
+	/* a server that only listens elsewhere for now is no mistake */
+	if (id != NULL && strcmp(id, local_server_id()) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("node %s:%d is not the coordinator", host, port),
+				 errhint("The address must be the one by which other nodes reach this server.")));
+
+	if (coordinator == NULL)
+	{
+		check_address_is_free(host, port);
+		node.nodeid = (int32) dist_next_id(PG_DIST_NODEID_SEQ);
+		members_insert(&node);
+		return node.nodeid;
+	}
+
+	if (strcmp(coordinator->host, host) != 0 || coordinator->port != port)
+	{
+		check_address_is_free(host, port);
+		members_set(coordinator->nodeid,
+					psprintf("nodename = %s, nodeport = %d", quote_literal_cstr(host), port), ALL_MEMBERS);
+	}
+	return coordinator->nodeid;
+}
+
+/*
+ * Makes sure that a node to be added at `host` can know the coordinator by an
+ * address; own_address is ours as that node sees it.
+ */
+static void
+ensure_coordinator_address(const char *host, int32 port, const char *own_address)
+{
+	ClusterNode *coordinator = members_primary(COORDINATOR_GROUP);
+
+	if (coordinator == NULL)
+	{
+		const char *address = host_is_loopback(own_address) ? "localhost" : own_address;
+
+		set_coordinator_address(address, PostPortNumber, ROLE_PRIMARY, DEFAULT_CLUSTER);
+		coordinator = members_primary(COORDINATOR_GROUP);
+	}
+	else if (host_is_loopback(coordinator->host) && !host_is_loopback(host))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("node %s:%d can't know the coordinator as \"%s\"", host, port, coordinator->host),
+				 errhint("Set an address of the coordinator that all nodes can reach with citus_set_coordinator_host.")));
+
+	candidate_check_reaches(host, port, coordinator->host, coordinator->port);
+}
+
+/* Errors unless a node with that role may be added to the group (-1: a new one). */
+static void
+check_group(int32 groupid, const char *role)
+{
+	ClusterNode *primary = groupid < 0 ? NULL : members_primary(groupid);
+
+	if (strcmp(role, ROLE_PRIMARY) == 0 && primary != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("group %d already has a primary node", groupid),
+				 errdetail("It is %s:%d.", primary->host, primary->port)));
+	if (strcmp(role, ROLE_PRIMARY) != 0 && primary == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a %s node needs the group of a primary node", role)));
+}
+
+/* A group id that no node has. */
+static int32
+next_groupid(void)
+{
+	int32		groupid;
+
+	do
+		groupid = (int32) dist_next_id(PG_DIST_GROUPID_SEQ);
+	while (members_primary(groupid) != NULL);
+	return groupid;
+}
+
+/* Brings an inactive primary into the cluster. */
+static void
+activate(ClusterNode *node)
+{
+	const char *own_address = candidate_check(node->host, node->port, node->groupid);
+
+	ensure_coordinator_address(node->host, node->port, own_address);
+	members_set(node->nodeid, "isactive = true, hasmetadata = true, metadatasynced = true", node->groupid);
+	node_sync(node_of_group(node->groupid));
+}
+
+/* Adds a node, or activates one that is there; returns its id. */
+static int32
+add_node(const char *host, int32 port, int32 groupid, const char *role, const char *cluster, bool active)
+{
+	bool		primary = strcmp(role, ROLE_PRIMARY) == 0;
+	NewNode		node = {.groupid = groupid, .host = host, .port = port, .role = role, .cluster = cluster,
+	.active = active || !primary, .should_have_shards = true};
+	ClusterNode *present;
+
+	require_coordinator();
+	check_address(host, port);
+	check_role(role, cluster);
+	members_lock(ALL_MEMBERS);
+
+	present = members_find(host, port);
+	if (present != NULL)
+	{
+		if (active && present->is_primary && !present->is_active)
+			activate(present);
+		return present->nodeid;
+	}
+	if (groupid == COORDINATOR_GROUP && primary)
+		return set_coordinator_address(host, port, role, cluster);
+
+	check_group(groupid, role);
+	if (active && primary)
+		ensure_coordinator_address(host, port, candidate_check(host, port, groupid));
+
+	node.nodeid = (int32) dist_next_id(PG_DIST_NODEID_SEQ);
+	if (node.groupid < 0)
+		node.groupid = next_groupid();
+	members_insert(&node);
+	if (active && primary)
+		node_sync(node_of_group(node.groupid));
+	return node.nodeid;
+}
+
+Datum
+citus_set_coordinator_host(PG_FUNCTION_ARGS)
+{
+	char	   *host = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	int32		port = PG_GETARG_INT32(1);
+	char	   *role = enum_label(PG_GETARG_OID(2));
+	char	   *cluster = NameStr(*PG_GETARG_NAME(3));
+
+	require_coordinator();
+	check_address(host, port);
+	check_role(role, cluster);
+	members_lock(ALL_MEMBERS);
+	set_coordinator_address(host, port, role, cluster);
+	PG_RETURN_VOID();
+}
+
+Datum
+citus_add_node(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(add_node(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1), PG_GETARG_INT32(2),
+							 enum_label(PG_GETARG_OID(3)), NameStr(*PG_GETARG_NAME(4)), true));
+}
+
+Datum
+citus_add_inactive_node(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(add_node(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1), PG_GETARG_INT32(2),
+							 enum_label(PG_GETARG_OID(3)), NameStr(*PG_GETARG_NAME(4)), false));
+}
+
+Datum
+citus_add_secondary_node(PG_FUNCTION_ARGS)
+{
+	ClusterNode *primary = members_require(text_to_cstring(PG_GETARG_TEXT_PP(2)), PG_GETARG_INT32(3));
+
+	PG_RETURN_INT32(add_node(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1), primary->groupid,
+							 "secondary", NameStr(*PG_GETARG_NAME(4)), true));
+}
+
+Datum
+citus_activate_node(PG_FUNCTION_ARGS)
+{
+	ClusterNode *node;
+
+	require_coordinator();
+	members_lock(ALL_MEMBERS);
+	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
+
+	if (!node->is_active && node->is_primary)
+		activate(node);
+	else if (!node->is_active)
+		members_set(node->nodeid, "isactive = true", ALL_MEMBERS);
+	PG_RETURN_INT32(node->nodeid);
+}
+
+Datum
+citus_disable_node(PG_FUNCTION_ARGS)
+{
+	ClusterNode *node;
+
+	require_coordinator();
+	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
+	if (node->groupid == COORDINATOR_GROUP && node->is_primary)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("the coordinator can't be disabled")));
+	if (!node->is_active)
+		PG_RETURN_VOID();
+
+	members_lock(node->is_primary ? node->groupid : ALL_MEMBERS);
+	if (node->is_primary)
+	{
+		placements_leave_group(node, "disable");
+		members_set(node->nodeid, "isactive = false, hasmetadata = false, metadatasynced = false", node->groupid);
+	}
+	else
+		members_set(node->nodeid, "isactive = false", ALL_MEMBERS);
+	PG_RETURN_VOID();
+}
+
+/* Errors if the coordinator's row is still needed. */
+static void
+check_coordinator_removable(ClusterNode *coordinator)
+{
+	if (list_length(node_all()) > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("the coordinator can't be removed while the cluster has other nodes"),
+				 errhint("To keep shards off it, use citus_set_node_property with shouldhaveshards.")));
+	if (metadata_tables(0) != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("the coordinator can't be removed while there are distributed or reference tables")));
+}
+
+/* Lets a node that is being removed forget the cluster, if it can be reached. */
+static void
+dismiss(ClusterNode *node)
+{
+	char	   *error;
+
+	if (server_reachable(node->host, node->port, &error))
+		remote_exec(node->groupid, "SELECT citus_internal.leave_cluster()");
+	else
+		ereport(WARNING,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("node %s:%d is removed without its knowledge", node->host, node->port),
+				 errdetail_internal("%s", error),
+				 errhint("Run SELECT citus_internal.leave_cluster() there before using it otherwise.")));
+}
+
+Datum
+citus_remove_node(PG_FUNCTION_ARGS)
+{
+	ClusterNode *node;
+	int32		left_out = ALL_MEMBERS;
+
+	require_coordinator();
+	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
+	if (node->is_primary && node->groupid == COORDINATOR_GROUP)
+		check_coordinator_removable(node);
+	else if (node->is_primary)
+		left_out = node->groupid;
+
+	members_lock(left_out);
+	if (left_out != ALL_MEMBERS)
+	{
+		placements_leave_group(node, "remove");
+		if (node->is_active)
+			dismiss(node);
+	}
+	members_delete(node->nodeid, left_out);
+	PG_RETURN_VOID();
+}
+
+/*
+ * citus_update_node(node_id, new_node_name, new_node_port, force, lock_cooldown)
+ *
+ * The node itself need not be up, neither at the old nor at the new address.
+ * It learns its new address if it answers there.
+ */
+Datum
+citus_update_node(PG_FUNCTION_ARGS)
+{
+	int32		nodeid = PG_GETARG_INT32(0);
+	char	   *host = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	int32		port = PG_GETARG_INT32(2);
+	ClusterNode *node = NULL;
+	ClusterNode *present;
+	char	   *error;
+	ListCell   *lc;
+
+	require_coordinator();
+	check_address(host, port);
+	foreach(lc, node_all())
+	{
+		if (((ClusterNode *) lfirst(lc))->nodeid == nodeid)
+			node = lfirst(lc);
+	}
+	if (node == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("node %d does not exist", nodeid),
+				 errhint("The nodes of the cluster are listed in pg_dist_node.")));
+
+	present = members_find(host, port);
+	if (present != NULL && present->nodeid != nodeid)
+		check_address_is_free(host, port);
+	if (present != NULL)
+		PG_RETURN_VOID();
+
+	members_lock(node->is_primary ? node->groupid : ALL_MEMBERS);
+	members_set(nodeid, psprintf("nodename = %s, nodeport = %d", quote_literal_cstr(host), port),
+				node->is_primary ? node->groupid : ALL_MEMBERS);
+
+	if (node->is_primary && node->is_active && node->groupid != metadata_local_group())
+	{
+		if (server_reachable(host, port, &error))
+			remote_exec(node->groupid,
+						psprintf("UPDATE pg_catalog.pg_dist_node SET nodename = %s, nodeport = %d WHERE nodeid = %d",
+								 quote_literal_cstr(host), port, nodeid));
+		else
+			members_set(nodeid, "metadatasynced = false", node->groupid);
+	}
+	PG_RETURN_VOID();
+}
+
+Datum
+citus_set_node_property(PG_FUNCTION_ARGS)
+{
+	char	   *property = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	ClusterNode *node;
+
+	require_coordinator();
+	if (strcmp(property, "shouldhaveshards") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unknown node property \"%s\"", property),
+				 errhint("The only property is \"shouldhaveshards\".")));
+
+	members_lock(ALL_MEMBERS);
+	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
+	members_set(node->nodeid, PG_GETARG_BOOL(3) ? "shouldhaveshards = true" : "shouldhaveshards = false",
+				ALL_MEMBERS);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,228 @@
+/*-------------------------------------------------------------------------
+ *
+ * node_info.c
+ *	  Facts about nodes, and whether they reach each other.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "postmaster/postmaster.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/tuplestore.h"
+#include "utils/uuid.h"
+
+#include "compat/sql_function.h"
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "remote/connection.h"
+#include "cluster/candidate.h"
+#include "cluster/members.h"
+
+#define CITUS_VERSION "13.2.0"	/* the interface that we are compatible with */
+
+SQL_FUNCTION(citus_version);
+SQL_FUNCTION(citus_server_id);
+SQL_FUNCTION(citus_is_coordinator);
+SQL_FUNCTION(citus_is_primary_node);
+SQL_FUNCTION(citus_coordinator_nodeid);
+SQL_FUNCTION(citus_nodename_for_nodeid);
+SQL_FUNCTION(citus_nodeport_for_nodeid);
+SQL_FUNCTION(get_nodeid_for_groupid);
+SQL_FUNCTION(citus_get_active_worker_nodes);
+SQL_FUNCTION(citus_check_connection_to_node);
+SQL_FUNCTION(citus_check_cluster_node_health);
+
+Datum
+citus_version(PG_FUNCTION_ARGS)
+{
+	const char *platform = strstr(PG_VERSION_STR, " on ");
+
+	PG_RETURN_TEXT_P(cstring_to_text(psprintf("Citus %s (Pomelo)%s", CITUS_VERSION,
+											  platform == NULL ? "" : platform)));
+}
+
+Datum
+citus_server_id(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_DATUM(DirectFunctionCall1(uuid_in, CStringGetDatum(local_server_id())));
+}
+
+Datum
+citus_is_coordinator(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(metadata_local_group() == COORDINATOR_GROUP);
+}
+
+/* NULL if this server is not in pg_dist_node. */
+Datum
+citus_is_primary_node(PG_FUNCTION_ARGS)
+{
+	int32		group = metadata_local_group();
+	ListCell   *lc;
+
+	foreach(lc, node_all())
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (node->groupid == group)
+			PG_RETURN_BOOL(node->is_primary && !RecoveryInProgress());
+	}
+	PG_RETURN_NULL();
+}
+
+/* The primary of a group, active or not; errors if there is none. */
+static ClusterNode *
+require_primary(int32 groupid)
+{
+	ClusterNode *node = members_primary(groupid);
+
+	if (node == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("group %d has no primary node", groupid)));
+	return node;
+}
+
+/* 0 if the coordinator is not in pg_dist_node. */
+Datum
+citus_coordinator_nodeid(PG_FUNCTION_ARGS)
+{
+	ClusterNode *node = members_primary(COORDINATOR_GROUP);
+
+	PG_RETURN_INT32(node == NULL ? 0 : node->nodeid);
+}
+
+Datum
+get_nodeid_for_groupid(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(require_primary(PG_GETARG_INT32(0))->nodeid);
+}
+
+/* The node with an id, or NULL. */
+static ClusterNode *
+find_nodeid(int32 nodeid)
+{
+	ListCell   *lc;
+
+	foreach(lc, node_all())
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (node->nodeid == nodeid)
+			return node;
+	}
+	return NULL;
+}
+
+Datum
+citus_nodename_for_nodeid(PG_FUNCTION_ARGS)
+{
+	ClusterNode *node = find_nodeid(PG_GETARG_INT32(0));
+
+	if (node == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(node->host));
+}
+
+Datum
+citus_nodeport_for_nodeid(PG_FUNCTION_ARGS)
+{
+	ClusterNode *node = find_nodeid(PG_GETARG_INT32(0));
+
+	if (node == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_INT32(node->port);
+}
+
+/* Nodes other than the coordinator. */
+Datum
+citus_get_active_worker_nodes(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ListCell   *lc;
+
+	InitMaterializedSRF(fcinfo, 0);
+	foreach(lc, node_active_primaries())
+	{
+		ClusterNode *node = lfirst(lc);
+		Datum		values[2];
+		bool		nulls[2] = {false};
+
+		if (node->groupid == COORDINATOR_GROUP)
+			continue;
+		values[0] = CStringGetTextDatum(node->host);
+		values[1] = Int64GetDatum(node->port);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+Datum
+citus_check_connection_to_node(PG_FUNCTION_ARGS)
+{
+	char	   *error;
+
+	PG_RETURN_BOOL(server_reachable(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1), &error));
+}
+
+/* Appends what a node says of its connection to another one; NULL if it says nothing. */
+static void
+put_health(ReturnSetInfo *result, ClusterNode *from, ClusterNode *to, RemoteConn *conn)
+{
+	Datum		values[5];
+	bool		nulls[5] = {false};
+
+	values[0] = CStringGetTextDatum(from->host);
+	values[1] = Int32GetDatum(from->port);
+	values[2] = CStringGetTextDatum(to->host);
+	values[3] = Int32GetDatum(to->port);
+	nulls[4] = true;
+
+	if (conn != NULL)
+	{
+		PGresult   *answer;
+
+		answer = remote_plain_exec(conn, psprintf("SELECT pg_catalog.citus_check_connection_to_node(%s, %d)",
+												  quote_literal_cstr(to->host), to->port));
+		if (PQresultStatus(answer) == PGRES_TUPLES_OK && PQntuples(answer) == 1)
+		{
+			nulls[4] = false;
+			values[4] = BoolGetDatum(strcmp(PQgetvalue(answer, 0, 0), "t") == 0);
+		}
+		PQclear(answer);
+	}
+	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+/*
+ * One row for each pair of active nodes; result is NULL where the first one
+ * could not be asked.
+ */
+Datum
+citus_check_cluster_node_health(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	List	   *nodes = node_active_primaries();
+	ListCell   *from;
+	ListCell   *to;
+
+	InitMaterializedSRF(fcinfo, 0);
+	foreach(from, nodes)
+	{
+		ClusterNode *node = lfirst(from);
+		char	   *error = NULL;
+		RemoteConn *conn = remote_plain_open(node->host, node->port, &error);
+
+		foreach(to, nodes)
+			put_health(result, node, lfirst(to), conn);
+		if (conn != NULL)
+			remote_plain_close(conn);
+	}
+	return (Datum) 0;
+}

@@ -1,0 +1,53 @@
+/*-------------------------------------------------------------------------
+ *
+ * node_sync.c
+ *	  Gives a node all that every node has.
+ *
+ * Everything runs in the distributed transaction, so that a failure leaves
+ * the node as it was.  First the node forgets what it had from a former
+ * membership; then it gets the rows of pg_dist_node and the tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+
+#include "remote/connection.h"
+#include "cluster/candidate.h"
+#include "cluster/members.h"
+#include "cluster/node_sync.h"
+
+/* The commands that replace the node's idea of the cluster. */
+static List *
+membership_commands(const ClusterNode *node)
+{
+	List	   *commands = NIL;
+	ListCell   *lc;
+
+	commands = lappend(commands, "LOCK TABLE pg_catalog.pg_dist_node IN EXCLUSIVE MODE");
+	commands = lappend(commands, "SELECT citus_internal.leave_cluster()");
+	commands = lappend(commands, psprintf("UPDATE pg_catalog.pg_dist_local_group SET groupid = %d", node->groupid));
+	commands = lappend(commands, psprintf("UPDATE pg_catalog.pg_dist_node_metadata SET metadata = metadata || "
+										  "pg_catalog.jsonb_build_object('cluster_id', %s)",
+										  quote_literal_cstr(local_server_id())));
+	foreach(lc, node_all())
+		commands = lappend(commands, members_row_command(((ClusterNode *) lfirst(lc))->nodeid));
+	return commands;
+}
+
+void
+node_sync(const ClusterNode *node)
+{
+	int			guc_level = NewGUCNestLevel();
+
+	/* travels to the node, where the commands rely on it */
+	(void) set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+
+	remote_exec_list(node->groupid, membership_commands(node));
+
+	AtEOXact_GUC(true, guc_level);
+}

@@ -1,0 +1,22 @@
+/*-------------------------------------------------------------------------
+ *
+ * node_sync.h
+ *	  Gives a node all that every node has.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_CLUSTER_NODE_SYNC_H
+#define CITUS_CLUSTER_NODE_SYNC_H
+
+#include "catalog/node.h"
+
+/*
+ * Makes an active node (its row is in place, and members_lock held) equal to
+ * the others, in the distributed transaction: what it had from a former
+ * membership is dropped, then it gets the rows of pg_dist_node, the definition
+ * and metadata of all distributed and reference tables, and the data of
+ * reference tables, whose placements on it are added on all nodes.
+ */
+extern void node_sync(const ClusterNode *node);
+
+#endif							/* CITUS_CLUSTER_NODE_SYNC_H */

@@ -1,0 +1,43 @@
+/*-------------------------------------------------------------------------
+ *
+ * placements.c
+ *	  What a node holds, when it leaves.
+ *
+ * The shards of distributed tables have one placement each, so that a node
+ * can only leave once it has none; reference tables are on the other nodes too.
+ * Tables can't be created meanwhile: members_lock is held.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/lsyscache.h"
+
+#include "catalog/metadata.h"
+#include "cluster/members.h"
+#include "cluster/placements.h"
+
+void
+placements_leave_group(const ClusterNode *node, const char *verb)
+{
+	ListCell   *lc;
+
+	foreach(lc, metadata_tables(0))
+	{
+		const DistTable *table = metadata_require(lfirst_oid(lc));
+
+		for (int i = 0; i < table->nshards; i++)
+		{
+			if (table->kind != DIST_REFERENCE && table->shards[i].groupid == node->groupid)
+				ereport(ERROR,
+						(errcode(ERRCODE_OBJECT_IN_USE),
+						 errmsg("cannot %s node %s:%d because it has the only placement of shard " INT64_FORMAT,
+								verb, node->host, node->port, table->shards[i].shardid),
+						 errdetail("The shard belongs to table \"%s\".", get_rel_name(table->relid)),
+						 errhint("Move its shards to other nodes first, or drop or undistribute the table.")));
+		}
+	}
+
+	members_exec(psprintf("DELETE FROM pg_catalog.pg_dist_placement WHERE groupid = %d", node->groupid),
+				 node->groupid);
+}

@@ -1,0 +1,244 @@
+/*-------------------------------------------------------------------------
+ *
+ * run_command.c
+ *	  run_command_on_workers and its like: commands on single nodes, outside
+ *	  the transaction.
+ *
+ * They are tools for administrators: each command is committed by itself,
+ * over a connection made for it, and its failure is a row of the result.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "postmaster/postmaster.h"
+#include "utils/builtins.h"
+#include "utils/tuplestore.h"
+
+#include "compat/sql_function.h"
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "remote/connection.h"
+#include "cluster/members.h"
+#include "cluster/run_command.h"
+
+SQL_FUNCTION(run_command_on_workers);
+SQL_FUNCTION(run_command_on_all_nodes);
+SQL_FUNCTION(run_command_on_coordinator);
+
+/* The only value of a result, or what is wrong with it. */
+static void
+read_rows(NodeCommand *command, PGresult *result)
+{
+	command->success = false;
+	if (PQnfields(result) != 1)
+		command->result = "expected a single column in query target";
+	else if (PQntuples(result) > 1)
+		command->result = "expected a single row in query result";
+	else
+	{
+		command->success = true;
+		if (PQntuples(result) == 1 && !PQgetisnull(result, 0, 0))
+			command->result = pstrdup(PQgetvalue(result, 0, 0));
+		else
+			command->result = "";
+	}
+}
+
+static void
+read_error(NodeCommand *command, RemoteConn *conn, PGresult *result)
+{
+	const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+
+	if (message == NULL)
+		message = PQerrorMessage(conn->pg);
+	command->success = false;
+	command->result = pchomp(psprintf("ERROR: %s", message));
+}
+
+static void
+run_node_command(RemoteConn *conn, NodeCommand *command)
+{
+	PGresult   *result = remote_plain_exec(conn, command->sql);
+
+	command->connected = true;
+	switch (PQresultStatus(result))
+	{
+		case PGRES_TUPLES_OK:
+			read_rows(command, result);
+			break;
+		case PGRES_COMMAND_OK:
+		case PGRES_EMPTY_QUERY:
+			command->success = true;
+			command->result = pstrdup(PQcmdStatus(result));
+			break;
+		default:
+			read_error(command, conn, result);
+	}
+	PQclear(result);
+}
+
+void
+run_node_commands(List *commands, bool parallel)
+{
+	RemoteConn *conn = NULL;
+	NodeCommand *previous = NULL;
+	char	   *error = NULL;
+	ListCell   *lc;
+
+	foreach(lc, commands)
+	{
+		NodeCommand *command = lfirst(lc);
+
+		if (previous == NULL || previous->port != command->port || strcmp(previous->host, command->host) != 0)
+		{
+			if (conn != NULL)
+				remote_plain_close(conn);
+			error = NULL;
+			conn = remote_plain_open(command->host, command->port, &error);
+		}
+		previous = command;
+
+		if (conn != NULL)
+			run_node_command(conn, command);
+		else
+			command->result = psprintf("failed to connect to %s:%d: %s", command->host, command->port,
+									   error == NULL ? "" : error);
+	}
+	if (conn != NULL)
+		remote_plain_close(conn);
+}
+
+/* A command for a node. */
+static NodeCommand *
+make_command(const ClusterNode *node, const char *sql)
+{
+	NodeCommand *command = palloc0(sizeof(NodeCommand));
+
+	command->host = node->host;
+	command->port = node->port;
+	command->sql = sql;
+	return command;
+}
+
+/* This server, when pg_dist_node is empty. */
+static ClusterNode *
+lone_node(void)
+{
+	ClusterNode *node = palloc0(sizeof(ClusterNode));
+
+	node->groupid = metadata_local_group();
+	node->host = "localhost";
+	node->port = PostPortNumber;
+	return node;
+}
+
+/* All active nodes; only the coordinator, or only the others, if so wanted. */
+static List *
+chosen_nodes(bool coordinator, bool workers)
+{
+	List	   *nodes = node_active_primaries();
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	if (nodes == NIL)
+		nodes = list_make1(lone_node());
+	foreach(lc, nodes)
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (node->groupid == COORDINATOR_GROUP ? coordinator : workers)
+			result = lappend(result, node);
+	}
+	return result;
+}
+
+static List *
+commands_for(List *nodes, const char *sql)
+{
+	List	   *commands = NIL;
+	ListCell   *lc;
+
+	foreach(lc, nodes)
+		commands = lappend(commands, make_command(lfirst(lc), sql));
+	return commands;
+}
+
+Datum
+run_command_on_workers(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	List	   *commands = commands_for(chosen_nodes(false, true), text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	ListCell   *lc;
+
+	InitMaterializedSRF(fcinfo, 0);
+	run_node_commands(commands, PG_GETARG_BOOL(1));
+	foreach(lc, commands)
+	{
+		NodeCommand *command = lfirst(lc);
+		Datum		values[4];
+		bool		nulls[4] = {false};
+
+		values[0] = CStringGetTextDatum(command->host);
+		values[1] = Int32GetDatum(command->port);
+		values[2] = BoolGetDatum(command->success);
+		values[3] = CStringGetTextDatum(command->result);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/* Runs a command on nodes, and returns (nodeid, success, result) of each. */
+static void
+run_on_nodes(FunctionCallInfo fcinfo, List *nodes, const char *sql, bool parallel, bool warn)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	List	   *commands = commands_for(nodes, sql);
+	ListCell   *node_cell;
+	ListCell   *command_cell;
+
+	InitMaterializedSRF(fcinfo, 0);
+	run_node_commands(commands, parallel);
+	forboth(node_cell, nodes, command_cell, commands)
+	{
+		ClusterNode *node = lfirst(node_cell);
+		NodeCommand *command = lfirst(command_cell);
+		Datum		values[3];
+		bool		nulls[3] = {false};
+
+		if (!command->connected)
+			ereport(warn ? WARNING : ERROR,
+					(errcode(ERRCODE_CONNECTION_FAILURE),
+					 errmsg("could not connect to node %s:%d", node->host, node->port),
+					 errdetail_internal("%s", command->result)));
+		values[0] = Int32GetDatum(node->nodeid);
+		values[1] = BoolGetDatum(command->success);
+		values[2] = CStringGetTextDatum(command->result);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+}
+
+Datum
+run_command_on_all_nodes(PG_FUNCTION_ARGS)
+{
+	run_on_nodes(fcinfo, chosen_nodes(true, true), text_to_cstring(PG_GETARG_TEXT_PP(0)),
+				 PG_GETARG_BOOL(1), PG_GETARG_BOOL(2));
+	return (Datum) 0;
+}
+
+Datum
+run_command_on_coordinator(PG_FUNCTION_ARGS)
+{
+	List	   *nodes = chosen_nodes(true, false);
+
+	if (nodes == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the coordinator is not in pg_dist_node"),
+				 errhint("Run citus_set_coordinator_host on the coordinator.")));
+	run_on_nodes(fcinfo, nodes, text_to_cstring(PG_GETARG_TEXT_PP(0)), false, PG_GETARG_BOOL(1));
+	return (Datum) 0;
+}

@@ -1,0 +1,244 @@
+/*-------------------------------------------------------------------------
+ *
+ * run_on_placements.c
+ *	  run_command_on_shards and its like: a command for each shard of a table.
+ *
+ * In the command's text, %s stands for the shard's name.  The node runs it as
+ * an ordinary statement on the shard's own relation; for a reference table,
+ * which is the same relation on all nodes, a tag keeps it on the node's copy.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_class.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "postmaster/postmaster.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/tuplestore.h"
+
+#include "compat/sql_function.h"
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "remote/connection.h"
+#include "resolve/tag.h"
+#include "cluster/run_command.h"
+
+SQL_FUNCTION(run_command_on_placements);
+SQL_FUNCTION(run_command_on_shards);
+SQL_FUNCTION(run_command_on_colocated_placements);
+
+/* A command with the shards that it is about. */
+typedef struct PlacementCommand
+{
+	NodeCommand command;
+	int64		shardid;
+	int64		other_shardid;	/* of a second, colocated table */
+} PlacementCommand;
+
+/* The name by which a node has a shard; the table's own for a reference table. */
+static char *
+placement_name(const DistTable *table, const ShardInfo *shard)
+{
+	if (table->kind == DIST_REFERENCE)
+		return quote_qualified_identifier(get_namespace_name(get_rel_namespace(table->relid)),
+										  get_rel_name(table->relid));
+	return quote_qualified_identifier(SHARD_SCHEMA,
+									  shard_relation_name(get_rel_name(table->relid), shard->shardid));
+}
+
+/* A text with every occurrence of `placeholder` replaced; palloc'd. */
+static char *
+replace_all(const char *text, const char *placeholder, const char *replacement)
+{
+	StringInfoData buf;
+	const char *next;
+
+	initStringInfo(&buf);
+	while ((next = strstr(text, placeholder)) != NULL)
+	{
+		appendBinaryStringInfo(&buf, text, next - text);
+		appendStringInfoString(&buf, replacement);
+		text = next + strlen(placeholder);
+	}
+	appendStringInfoString(&buf, text);
+	return buf.data;
+}
+
+/* Nodes that have a shard: one, or all for a reference table (groupid -1). */
+static List *
+placement_nodes(int32 groupid, bool all_placements)
+{
+	List	   *nodes = node_active_primaries();
+	ClusterNode *lone;
+
+	if (nodes == NIL)
+	{
+		lone = palloc0(sizeof(ClusterNode));
+		lone->host = "localhost";
+		lone->port = PostPortNumber;
+		return list_make1(lone);
+	}
+	if (groupid >= 0)
+		return list_make1((void *) node_of_group(groupid));
+	return all_placements ? nodes : list_make1(linitial(nodes));
+}
+
+static PlacementCommand *
+make_placement_command(const ClusterNode *node, const DistTable *table, int64 shardid, char *sql)
+{
+	PlacementCommand *command = palloc0(sizeof(PlacementCommand));
+
+	command->command.host = node->host;
+	command->command.port = node->port;
+	command->command.sql = table->kind == DIST_REFERENCE ? psprintf(TASK_TAG_NODE "%s", sql) : sql;
+	command->shardid = shardid;
+	return command;
+}
+
+static int
+compare_commands(const ListCell *a, const ListCell *b)
+{
+	const PlacementCommand *left = lfirst(a);
+	const PlacementCommand *right = lfirst(b);
+	int			order = strcmp(left->command.host, right->command.host);
+
+	if (order == 0)
+		order = left->command.port - right->command.port;
+	if (order == 0)
+		order = left->shardid < right->shardid ? -1 : left->shardid > right->shardid;
+	return order;
+}
+
+/* Runs the command on the table's shards, on all their placements or on one of each. */
+static List *
+run_on_table(Oid relid, const char *sql, bool all_placements, bool parallel)
+{
+	const DistTable *table = metadata_require(relid);
+	List	   *commands = NIL;
+
+	for (int i = 0; i < table->nshards; i++)
+	{
+		const ShardInfo *shard = &table->shards[i];
+		ListCell   *lc;
+
+		foreach(lc, placement_nodes(shard->groupid, all_placements))
+			commands = lappend(commands, make_placement_command(lfirst(lc), table, shard->shardid,
+																replace_all(sql, "%s", placement_name(table, shard))));
+	}
+	list_sort(commands, compare_commands);
+	run_node_commands(commands, parallel);
+	return commands;
+}
+
+Datum
+run_command_on_placements(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	List	   *commands = run_on_table(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), true,
+										PG_GETARG_BOOL(2));
+	ListCell   *lc;
+
+	InitMaterializedSRF(fcinfo, 0);
+	foreach(lc, commands)
+	{
+		PlacementCommand *command = lfirst(lc);
+		Datum		values[5];
+		bool		nulls[5] = {false};
+
+		values[0] = CStringGetTextDatum(command->command.host);
+		values[1] = Int32GetDatum(command->command.port);
+		values[2] = Int64GetDatum(command->shardid);
+		values[3] = BoolGetDatum(command->command.success);
+		values[4] = CStringGetTextDatum(command->command.result);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+Datum
+run_command_on_shards(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	List	   *commands = run_on_table(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), false,
+										PG_GETARG_BOOL(2));
+	ListCell   *lc;
+
+	InitMaterializedSRF(fcinfo, 0);
+	foreach(lc, commands)
+	{
+		PlacementCommand *command = lfirst(lc);
+		Datum		values[3];
+		bool		nulls[3] = {false};
+
+		values[0] = Int64GetDatum(command->shardid);
+		values[1] = BoolGetDatum(command->command.success);
+		values[2] = CStringGetTextDatum(command->command.result);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/* Both tables, or an error if their shards don't lie side by side. */
+static void
+require_colocated(const DistTable *table, const DistTable *other)
+{
+	if (table->kind == DIST_REFERENCE || other->kind == DIST_REFERENCE ||
+		table->colocation_id == 0 || table->colocation_id != other->colocation_id)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("tables \"%s\" and \"%s\" are not colocated",
+						get_rel_name(table->relid), get_rel_name(other->relid))));
+}
+
+/*
+ * run_command_on_colocated_placements(table_name1, table_name2, command, parallel)
+ *
+ * %1$s and %2$s stand for the shards of the two tables.
+ */
+Datum
+run_command_on_colocated_placements(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	const DistTable *table = metadata_require(PG_GETARG_OID(0));
+	const DistTable *other = metadata_require(PG_GETARG_OID(1));
+	char	   *sql = text_to_cstring(PG_GETARG_TEXT_PP(2));
+	List	   *commands = NIL;
+	ListCell   *lc;
+
+	require_colocated(table, other);
+	for (int i = 0; i < table->nshards; i++)
+	{
+		char	   *text = replace_all(sql, "%1$s", placement_name(table, &table->shards[i]));
+		PlacementCommand *command;
+
+		text = replace_all(text, "%2$s", placement_name(other, &other->shards[i]));
+		command = make_placement_command(linitial(placement_nodes(table->shards[i].groupid, false)), table,
+										 table->shards[i].shardid, text);
+		command->other_shardid = other->shards[i].shardid;
+		commands = lappend(commands, command);
+	}
+	list_sort(commands, compare_commands);
+
+	InitMaterializedSRF(fcinfo, 0);
+	run_node_commands(commands, PG_GETARG_BOOL(3));
+	foreach(lc, commands)
+	{
+		PlacementCommand *command = lfirst(lc);
+		Datum		values[6];
+		bool		nulls[6] = {false};
+
+		values[0] = CStringGetTextDatum(command->command.host);
+		values[1] = Int32GetDatum(command->command.port);
+		values[2] = Int64GetDatum(command->shardid);
+		values[3] = Int64GetDatum(command->other_shardid);
+		values[4] = BoolGetDatum(command->command.success);
+		values[5] = CStringGetTextDatum(command->command.result);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}

@@ -1,0 +1,63 @@
+/*-------------------------------------------------------------------------
+ *
+ * node_query.c
+ *	  The same read-only question to several nodes.
+ *
+ * Answers come as text, whether from SPI or from a connection, so that a
+ * caller has one way to read them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/spi.h"
+
+#include "catalog/metadata.h"
+#include "remote/connection.h"
+#include "monitor/node_query.h"
+
+static void
+query_here(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
+{
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (SPI_execute(sql, false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "query failed: %s", sql);
+
+	for (uint64 row = 0; row < SPI_processed; row++)
+	{
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		char	  **values = palloc(desc->natts * sizeof(char *));
+
+		for (int column = 0; column < desc->natts; column++)
+			values[column] = SPI_getvalue(SPI_tuptable->vals[row], desc, column + 1);
+		callback(groupid, desc->natts, values, arg);
+	}
+	SPI_finish();
+}
+
+static void
+query_there(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
+{
+	PGresult   *result = remote_query(groupid, sql, NULL);
+	int			ncolumns = PQnfields(result);
+	char	  **values = palloc(ncolumns * sizeof(char *));
+
+	for (int row = 0; row < PQntuples(result); row++)
+	{
+		for (int column = 0; column < ncolumns; column++)
+			values[column] = PQgetisnull(result, row, column) ? NULL : PQgetvalue(result, row, column);
+		callback(groupid, ncolumns, values, arg);
+	}
+	PQclear(result);
+	pfree(values);
+}
+
+void
+node_query(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
+{
+	if (groupid == metadata_local_group())
+		query_here(groupid, sql, callback, arg);
+	else
+		query_there(groupid, sql, callback, arg);
+}

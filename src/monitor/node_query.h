@@ -1,0 +1,24 @@
+/*-------------------------------------------------------------------------
+ *
+ * node_query.h
+ *	  The same read-only question to several nodes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_MONITOR_NODE_QUERY_H
+#define CITUS_MONITOR_NODE_QUERY_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+
+/* Called for each row of the answer; values are text or NULL. */
+typedef void (*NodeRowCallback) (int32 groupid, int ncolumns, char **values, void *arg);
+
+/*
+ * Runs a query on the node of a group, here through SPI or remotely within
+ * the distributed transaction, so that it sees what this transaction has done.
+ */
+extern void node_query(int32 groupid, const char *sql, NodeRowCallback callback, void *arg);
+
+#endif							/* CITUS_MONITOR_NODE_QUERY_H */
