@@ -36,6 +36,30 @@ AS $$
 $$;
 COMMENT ON FUNCTION pg_catalog.citus_shard_sizes() IS 'disk space of the shards on all nodes';
 
+CREATE FUNCTION pg_catalog.get_shard_id_for_distribution_column(table_name regclass,
+	distribution_value "any" DEFAULT NULL)
+	RETURNS bigint LANGUAGE C STABLE AS 'MODULE_PATHNAME', 'get_shard_id_for_distribution_column';
+COMMENT ON FUNCTION pg_catalog.get_shard_id_for_distribution_column(regclass, "any") IS
+	'the shard that holds the rows with a value of the distribution column';
+
+CREATE FUNCTION pg_catalog.worker_hash(value anyelement)
+	RETURNS integer LANGUAGE C IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'worker_hash';
+COMMENT ON FUNCTION pg_catalog.worker_hash(anyelement) IS
+	'the hash by which a value of a distribution column finds its shard';
+
+CREATE FUNCTION pg_catalog.get_colocated_table_array(regclass)
+	RETURNS regclass[] LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'get_colocated_table_array';
+COMMENT ON FUNCTION pg_catalog.get_colocated_table_array(regclass) IS 'tables colocated with a table, and it';
+
+CREATE FUNCTION pg_catalog.get_colocated_shard_array(bigint)
+	RETURNS bigint[] LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'get_colocated_shard_array';
+COMMENT ON FUNCTION pg_catalog.get_colocated_shard_array(bigint) IS 'shards colocated with a shard, and it';
+
+CREATE FUNCTION pg_catalog.distributed_tables_colocated(table1 regclass, table2 regclass)
+	RETURNS boolean LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'distributed_tables_colocated';
+COMMENT ON FUNCTION pg_catalog.distributed_tables_colocated(regclass, regclass) IS
+	'whether two tables are colocated';
+
 -- Global process ids
 
 CREATE FUNCTION pg_catalog.citus_backend_gpid()
