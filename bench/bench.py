@@ -26,9 +26,9 @@ def main():
     results, failed = [], []
     started = time.monotonic()
     say(f"{machine()}\nSettings of all servers: {', '.join(f'{k}={v}' for k, v in servers.SETTINGS.items())}")
-    say(f"\n{'what':<50} {'plain':>9} {'ours':>9}  {'ratio (min .. max)':<22} {'CPU ratio':<9}")
+    say(f"\n{'what':<50} {'side':<9} {'plain':>9} {'side':>9}  {'ratio (min .. max)':<22} {'CPU ratio':<9}")
     for kind in dict.fromkeys(kind for name, (_, kind) in cases.CASES.items() if name in options.only):
-        with servers.start(kind, options.base_port) as sides:
+        with servers.start(kind, options.base_port, options.fdw and kind == "cluster") as sides:
             for name in options.only:
                 if cases.CASES[name][1] == kind:
                     run_case(name, sides, effort, results, failed)
@@ -43,8 +43,10 @@ def parse_options():
     parser.add_argument("--quick", action="store_true", help="about two minutes, with wider spreads")
     parser.add_argument("--only", default=",".join(cases.CASES),
                         help="cases, separated by commas (default %(default)s)")
+    parser.add_argument("--fdw", action="store_true",
+                        help="compare with postgres_fdw over hash partitions too (cases on a cluster)")
     parser.add_argument("--base-port", type=int, default=servers.BASE_PORT,
-                        help="first of four ports (default %(default)s)")
+                        help="first of the ports (default %(default)s)")
     options = parser.parse_args()
     options.only = options.only.split(",")
     for name in options.only:
@@ -69,7 +71,7 @@ def run_case(name, sides, effort, results, failed):
 def line(result, plain, ours):
     ratio = spread(result.ratios(ours))
     cpu = spread(result.ratios(ours, "server_cpu"))
-    return (f"  {result.config:<48} {statistics.median(result.rates(plain)):>9,.0f} "
+    return (f"  {result.config:<48} {ours:<9} {statistics.median(result.rates(plain)):>9,.0f} "
             f"{statistics.median(result.rates(ours)):>9,.0f}  "
             f"{ratio['median']:.3f} ({ratio['min']:.3f} .. {ratio['max']:.3f})   "
             f"{cpu['median'] if cpu else 0:.3f}")

@@ -14,6 +14,7 @@ class Side:
     name: str
     dsn: str  # where clients connect
     others: tuple = ()  # connection strings of the side's other servers
+    form: str = "plain"  # "plain", "cluster" or "fdw": how it gets distributed tables
     postmasters: list = field(default_factory=list)  # process ids, the entry server's first
 
     def __post_init__(self):
