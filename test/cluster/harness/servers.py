@@ -93,3 +93,32 @@ def on_every_node(cluster_, query, parameters=None):
         with connect(node) as connection:
             found[node.name] = rows(connection, query, parameters)
     return found
+
+
+def footprint(cluster_):
+    """Everything that tables leave in a node's catalogs: by node, the rows as text.
+
+    Two equal footprints mean that what happened between them left no trace.
+    """
+    return on_every_node(cluster_, """
+        SELECT 'class', n.nspname, c.relname FROM pg_class c
+          JOIN pg_namespace n ON n.oid = c.relnamespace
+          WHERE n.nspname !~ '^pg_(toast|temp)' AND n.nspname NOT IN ('information_schema')
+        UNION ALL SELECT 'type', n.nspname, t.typname FROM pg_type t
+          JOIN pg_namespace n ON n.oid = t.typnamespace
+          WHERE n.nspname !~ '^pg_(toast|temp)' AND n.nspname NOT IN ('information_schema')
+        UNION ALL SELECT 'schema', nspname, '' FROM pg_namespace WHERE nspname !~ '^pg_(toast|temp)'
+        UNION ALL SELECT 'role', rolname, '' FROM pg_roles
+        UNION ALL SELECT 'constraint', conrelid::text, conname FROM pg_constraint
+        UNION ALL SELECT 'table', logicalrelid::text, partkey FROM pg_dist_partition
+        UNION ALL SELECT 'shard', logicalrelid::text, shardid::text FROM pg_dist_shard
+        UNION ALL SELECT 'placement', shardid::text, groupid::text FROM pg_dist_placement
+        UNION ALL SELECT 'group', colocationid::text, shardcount::text FROM pg_dist_colocation
+        ORDER BY 1, 2, 3""")
+
+
+def fill(connection, table, count, key="id", payload="payload"):
+    """Makes a hash-distributed table of (key, payload) with that many rows."""
+    connection.execute(f"CREATE TABLE {table} ({key} bigint PRIMARY KEY, {payload} int)")
+    connection.execute("SELECT create_distributed_table(%s, %s)", [table, key])
+    connection.execute(f"INSERT INTO {table} SELECT g, 0 FROM generate_series(1, {count}) g")

@@ -1,0 +1,174 @@
+"""Roles: what a user may do is the same on every node and through every path."""
+
+import psycopg
+import pytest
+
+from harness.servers import connect as open_connection, rows, value
+
+ROLES = ("alice", "bob")
+
+
+@pytest.fixture(scope="module")
+def roles(cluster):
+    """Two ordinary roles on every node, dropped at the end."""
+    names = [f"priv_{name}" for name in ROLES]
+    for node in cluster.nodes:
+        with open_connection(node) as connection:
+            for name in names:
+                exists = value(connection, "SELECT count(*) FROM pg_roles WHERE rolname = %s", [name])
+                if not exists:
+                    connection.execute(f"CREATE ROLE {name} LOGIN")
+    yield names
+    for node in cluster.nodes:
+        with open_connection(node) as connection:
+            for name in names:
+                if value(connection, "SELECT count(*) FROM pg_roles WHERE rolname = %s", [name]):
+                    connection.execute(f"DROP OWNED BY {name} CASCADE; DROP ROLE {name}")
+
+
+@pytest.fixture
+def table(coordinator, schema, roles):
+    """A distributed table of alice's with rows for alice and bob."""
+    coordinator.execute(f"""
+        GRANT USAGE, CREATE ON SCHEMA {schema} TO {roles[0]}, {roles[1]};
+        CREATE TABLE {schema}.t (id int PRIMARY KEY, owner text, v text);
+        ALTER TABLE {schema}.t OWNER TO {roles[0]};
+    """)
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.t', 'id')")
+    coordinator.execute(f"INSERT INTO {schema}.t SELECT g, CASE g % 2 WHEN 0 THEN '{roles[0]}' "
+                        f"ELSE '{roles[1]}' END, 'x' FROM generate_series(1, 100) g")
+    return f"{schema}.t"
+
+
+STATEMENTS = [
+    "SELECT count(*) FROM {t}",
+    "SELECT * FROM {t} WHERE id = 1",
+    "INSERT INTO {t} VALUES (1000, 'me', 'x')",
+    "INSERT INTO {t} SELECT 1000, 'me', 'x'",
+    "UPDATE {t} SET v = 'y'",
+    "UPDATE {t} SET v = 'y' WHERE id = 1",
+    "DELETE FROM {t} WHERE id = 1",
+    "TRUNCATE {t}",
+    "COPY {t} TO STDOUT",
+    "COPY {t} FROM STDIN",
+    "ALTER TABLE {t} ADD COLUMN c int",
+    "DROP TABLE {t}",
+]
+
+
+@pytest.mark.parametrize("node", ["coordinator", "worker1"])
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_without_privileges(cluster, table, roles, connect, node, statement):
+    connection = connect(cluster.node(node), user=roles[1])
+    with pytest.raises(psycopg.errors.InsufficientPrivilege) as caught:
+        connection.execute(statement.format(t=table))
+    assert table.split(".")[1] in str(caught.value)
+    assert "citus_data" not in str(caught.value)
+
+
+@pytest.mark.parametrize("node", ["coordinator", "worker1"])
+def test_granted_privileges(cluster, coordinator, table, roles, connect, node):
+    coordinator.execute(f"GRANT SELECT, UPDATE (v) ON {table} TO {roles[1]}")
+    connection = connect(cluster.node(node), user=roles[1])
+    assert value(connection, f"SELECT count(*) FROM {table}") == 100
+    connection.execute(f"UPDATE {table} SET v = 'z' WHERE id = 5")
+    connection.execute(f"UPDATE {table} SET v = 'z'")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute(f"UPDATE {table} SET owner = 'z' WHERE id = 5")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute(f"DELETE FROM {table}")
+    coordinator.execute(f"REVOKE ALL ON {table} FROM {roles[1]}")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute(f"SELECT count(*) FROM {table}")
+
+
+def test_set_role(cluster, coordinator, table, roles, connect):
+    """The role in force counts, also after SET ROLE and back."""
+    connection = connect(cluster.coordinator)
+    connection.execute(f"SET ROLE {roles[1]}")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute(f"SELECT count(*) FROM {table}")
+    connection.execute(f"SET ROLE {roles[0]}")
+    assert value(connection, f"SELECT count(*) FROM {table}") == 100
+    connection.execute("RESET ROLE")
+    assert value(connection, f"SELECT count(*) FROM {table}") == 100
+
+
+@pytest.mark.parametrize("node", ["coordinator", "worker1"])
+def test_row_security(cluster, coordinator, table, roles, connect, node):
+    """Policies hold on the shards, for reads and writes, routed or not."""
+    coordinator.execute(f"""
+        GRANT ALL ON {table} TO {roles[1]};
+        ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
+        CREATE POLICY mine ON {table} USING (owner = current_user);
+    """)
+    bob = connect(cluster.node(node), user=roles[1])
+    assert value(bob, f"SELECT count(*) FROM {table}") == 50
+    assert rows(bob, f"SELECT owner FROM {table} WHERE id = 2") == []
+    assert rows(bob, f"SELECT owner FROM {table} WHERE id = 1") == [(roles[1],)]
+    assert bob.execute(f"UPDATE {table} SET v = 'bob''s'").rowcount == 50
+    assert bob.execute(f"DELETE FROM {table} WHERE id = 2").rowcount == 0
+    with pytest.raises(psycopg.errors.InsufficientPrivilege) as caught:
+        bob.execute(f"INSERT INTO {table} VALUES (1001, '{roles[0]}', 'x')")
+    assert "row-level security" in str(caught.value)
+    bob.execute(f"INSERT INTO {table} VALUES (1001, '{roles[1]}', 'x')")
+    # The owner isn't bound by policies, unless they are forced.
+    alice = connect(cluster.node(node), user=roles[0])
+    assert value(alice, f"SELECT count(*) FROM {table}") == 101
+    coordinator.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
+    assert value(alice, f"SELECT count(*) FROM {table}") == 50
+    coordinator.execute(f"ALTER TABLE {table} DISABLE ROW LEVEL SECURITY")
+    assert value(bob, f"SELECT count(*) FROM {table}") == 101
+
+
+@pytest.mark.parametrize("tag", ["/*citus:shard 1.0*/ ", "/*citus:shard 1.31*/ "])
+def test_a_tag_is_no_privilege(cluster, table, roles, connect, tag):
+    """Who writes a task's tag by hand gets no further than without."""
+    connection = connect(cluster.workers[0], user=roles[1])
+    for statement in ("SELECT * FROM {t}", "UPDATE {t} SET v = 'q'", "DELETE FROM {t}",
+                      "TRUNCATE {t}"):
+        with pytest.raises(psycopg.Error) as caught:
+            connection.execute(tag + statement.format(t=table))
+        assert caught.value.diag.sqlstate != "XX000"
+    assert value(connect(cluster.coordinator), f"SELECT count(*) FROM {table} WHERE v = 'x'") == 100
+
+
+def test_shards_belong_to_the_owner(cluster, table, roles, connect):
+    """Shards have their table's owner, so ordinary users distribute their own tables."""
+    for node in cluster.workers:
+        owners = rows(connect(node), "SELECT DISTINCT r.rolname FROM pg_class c "
+                      "JOIN pg_namespace n ON n.oid = relnamespace JOIN pg_roles r "
+                      "ON r.oid = relowner WHERE nspname = 'citus_data' AND relkind = 'r' "
+                      "AND relname ~ '^t_\\d+$'")
+        assert (roles[0],) in owners
+
+
+def test_ordinary_user_distributes_a_table(cluster, schema, coordinator, roles, connect):
+    coordinator.execute(f"GRANT USAGE, CREATE ON SCHEMA {schema} TO {roles[0]}")
+    connection = connect(cluster.coordinator, user=roles[0])
+    connection.execute(f"CREATE TABLE {schema}.mine (id int PRIMARY KEY, v text)")
+    connection.execute(f"INSERT INTO {schema}.mine VALUES (1, 'one')")
+    connection.execute(f"SELECT create_distributed_table('{schema}.mine', 'id')")
+    connection.execute(f"INSERT INTO {schema}.mine SELECT g, 'x' FROM generate_series(2, 50) g")
+    assert value(connection, f"SELECT count(*) FROM {schema}.mine") == 50
+    other = connect(cluster.workers[0], user=roles[0])
+    assert value(other, f"SELECT v FROM {schema}.mine WHERE id = 1") == "one"
+    connection.execute(f"DROP TABLE {schema}.mine")
+
+
+def test_not_the_owner_may_not_distribute(cluster, schema, coordinator, roles, connect):
+    coordinator.execute(f"GRANT USAGE ON SCHEMA {schema} TO {roles[1]};"
+                        f"CREATE TABLE {schema}.theirs (id int)")
+    connection = connect(cluster.coordinator, user=roles[1])
+    for call in (f"create_distributed_table('{schema}.theirs', 'id')",
+                 f"create_reference_table('{schema}.theirs')"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute(f"SELECT {call}")
+
+
+@pytest.mark.parametrize("catalog", ["pg_dist_partition", "pg_dist_shard", "pg_dist_placement",
+                                     "pg_dist_node", "pg_dist_colocation", "pg_dist_transaction"])
+def test_metadata_is_read_only_to_users(cluster, roles, connect, catalog):
+    connection = connect(cluster.coordinator, user=roles[0])
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute(f"DELETE FROM {catalog}")

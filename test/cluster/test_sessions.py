@@ -1,0 +1,231 @@
+"""What belongs to a session works through every node: settings, cursors, prepared statements."""
+
+import datetime
+
+import psycopg
+import pytest
+
+from harness.servers import fill, rows, value
+
+NODES = ["coordinator", "worker1"]
+
+
+@pytest.fixture
+def table(schema, coordinator):
+    """A distributed table with 100 rows, in the test's own schema."""
+    fill(coordinator, f"{schema}.t", 100)
+    return f"{schema}.t"
+
+
+@pytest.fixture(params=NODES)
+def session(request, cluster, connect, schema):
+    """A connection to a node, with the test's schema in front."""
+    connection = connect(cluster.node(request.param), autocommit=False)
+    connection.execute(f"SET search_path = {schema}")
+    connection.commit()
+    return connection
+
+
+def test_any_node_answers(table, session):
+    assert value(session, "SELECT count(*) FROM t") == 100
+    session.execute("INSERT INTO t VALUES (1000, 1)")
+    session.execute("UPDATE t SET payload = payload + 1 WHERE id < 51")
+    session.execute("DELETE FROM t WHERE id = 1000")
+    session.commit()
+    assert value(session, "SELECT sum(payload) FROM t") == 50
+
+
+def test_search_path(cluster, coordinator, schema, table, connect):
+    """Names mean what the session's search_path says, on every node."""
+    coordinator.execute(f"CREATE SCHEMA {schema}_b")
+    try:
+        fill(coordinator, f"{schema}_b.t", 7)
+        for node in cluster.nodes:
+            connection = connect(node)
+            for path, count in ((schema, 100), (f"{schema}_b", 7), (f"{schema}_b, {schema}", 7)):
+                connection.execute(f"SET search_path = {path}")
+                assert value(connection, "SELECT count(*) FROM t") == count
+                assert value(connection, "SELECT count(*) FROM t WHERE id = 50") == (count > 50)
+            # A function's own search_path counts inside of it.
+        coordinator.execute(f"CREATE FUNCTION {schema}.how_many() RETURNS bigint LANGUAGE plpgsql "
+                            f"SET search_path = {schema} AS 'BEGIN RETURN (SELECT count(*) FROM t); END'")
+        coordinator.execute(f"SET search_path = {schema}_b")
+        assert value(coordinator, f"SELECT {schema}.how_many()") == 100
+        assert value(coordinator, "SELECT count(*) FROM t") == 7
+    finally:
+        coordinator.execute("RESET search_path")
+        coordinator.execute(f"DROP SCHEMA {schema}_b CASCADE")
+
+
+def test_settings_that_change_answers(table, session, coordinator, schema):
+    coordinator.execute(f"CREATE TABLE {schema}.s (id int, at timestamptz, d date, f float8, "
+                        "i interval, b bytea)")
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.s', 'id')")
+    coordinator.execute(f"INSERT INTO {schema}.s VALUES (1, '2024-07-01 12:00+00', '2024-02-03', "
+                        "0.1::float8 + 0.2, '1 day 02:03', '\\xdeadbeef')")
+    query = "SELECT at::text, d::text, f::text, i::text, b::text FROM s WHERE id = {} AND f > 0"
+    for settings, expected in (
+            ({}, ("2024-07-01 12:00:00+00", "2024-02-03", "0.30000000000000004",
+                  "1 day 02:03:00", "\\xdeadbeef")),
+            ({"TimeZone": "Asia/Kolkata", "DateStyle": "SQL, DMY", "extra_float_digits": "0",
+              "IntervalStyle": "iso_8601", "bytea_output": "escape"},
+             ("01/07/2024 17:30:00 IST", "03/02/2024", "0.3", "P1DT2H3M", "\\336\\255\\276\\357"))):
+        for name, setting in settings.items():
+            session.execute("SELECT set_config(%s, %s, true)", [name, setting])
+        for key in ("1", "(SELECT 1)"):
+            assert rows(session, query.format(key)) == [expected], (settings, key)
+    session.rollback()
+    assert rows(session, query.format("1"))[0][1] == "2024-02-03"
+
+
+def test_now_is_the_same_everywhere(table, session):
+    """now() is the transaction's start on the initiator, in every row of every shard."""
+    found = rows(session, "SELECT DISTINCT now(), now() = (SELECT now()) FROM t")
+    assert len(found) == 1 and found[0][1]
+    assert isinstance(found[0][0], datetime.datetime)
+
+
+def test_prepared_statements(table, session):
+    """The same answers from custom and generic plans, after DDL too."""
+    session.execute("PREPARE one (bigint) AS SELECT payload FROM t WHERE id = $1")
+    session.execute("PREPARE many (bigint) AS SELECT count(*) FROM t WHERE id > $1")
+    session.execute("PREPARE change (bigint, int) AS UPDATE t SET payload = $2 WHERE id = $1")
+    for mode in ("auto", "force_generic_plan", "force_custom_plan"):
+        session.execute(f"SET LOCAL plan_cache_mode = {mode}")
+        for number in range(1, 9):
+            session.execute(f"EXECUTE change ({number}, {number})")
+            assert value(session, f"EXECUTE one ({number})") == number
+            assert value(session, f"EXECUTE many ({number})") == 100 - number
+        assert rows(session, "EXECUTE one (NULL)") == []
+    session.commit()
+    session.execute("ALTER TABLE t ADD COLUMN more text DEFAULT 'x'")
+    session.commit()
+    assert value(session, "EXECUTE one (3)") == 3
+    session.commit()
+    session.execute("DEALLOCATE ALL")
+    session.commit()
+
+
+def test_driver_prepared_statements(table, session):
+    """What drivers do by themselves: named statements, binary parameters and results."""
+    for number in range(1, 20):
+        cursor = session.execute("SELECT id, payload FROM t WHERE id = %b", [number], prepare=True,
+                                 binary=True)
+        assert cursor.fetchall() == [(number, 0)]
+
+
+def test_cursors(table, session):
+    """Forward, holdable and scrollable cursors; other statements in between."""
+    session.execute("DECLARE c CURSOR FOR SELECT id FROM t ORDER BY id")
+    assert rows(session, "FETCH 3 FROM c") == [(1,), (2,), (3,)]
+    assert value(session, "SELECT count(*) FROM t") == 100
+    session.execute("UPDATE t SET payload = 5 WHERE id = 4")
+    assert rows(session, "FETCH 2 FROM c") == [(4,), (5,)]
+    session.execute("MOVE 90 IN c")
+    assert rows(session, "FETCH ALL FROM c") == [(n,) for n in range(96, 101)]
+    session.execute("CLOSE c")
+
+    session.execute("DECLARE s SCROLL CURSOR FOR SELECT id FROM t ORDER BY id")
+    assert rows(session, "FETCH ABSOLUTE 50 FROM s") == [(50,)]
+    assert rows(session, "FETCH PRIOR FROM s") == [(49,)]
+    assert rows(session, "FETCH LAST FROM s") == [(100,)]
+
+    session.execute("DECLARE h CURSOR WITH HOLD FOR SELECT id FROM t ORDER BY id DESC")
+    session.commit()
+    assert rows(session, "FETCH 2 FROM h") == [(100,), (99,)]
+    session.execute("CLOSE h")
+    session.commit()
+
+
+def test_cursor_is_abandoned(table, session):
+    """A cursor that nobody reads to its end doesn't keep later statements from working."""
+    for _ in range(3):
+        session.execute("DECLARE c CURSOR FOR SELECT t.*, repeat('x', 1000) FROM t, "
+                        "generate_series(1, 200)")
+        session.execute("FETCH 1 FROM c")
+        assert value(session, "SELECT count(*) FROM t") == 100
+        session.rollback()
+
+
+def test_savepoints(table, session):
+    """Savepoints nest, are released and rolled back, and errors end with them."""
+    session.execute("UPDATE t SET payload = 1")
+    session.execute("SAVEPOINT a")
+    session.execute("UPDATE t SET payload = 2 WHERE id <= 50")
+    session.execute("SAVEPOINT b")
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        session.execute("INSERT INTO t VALUES (1, 1)")
+    session.execute("ROLLBACK TO b")
+    session.execute("DELETE FROM t WHERE id = 100")
+    session.execute("RELEASE b")
+    assert value(session, "SELECT sum(payload) FROM t") == 149
+    session.execute("ROLLBACK TO a")
+    assert value(session, "SELECT sum(payload) FROM t") == 100
+    session.execute("UPDATE t SET payload = 3 WHERE id = 7")
+    session.commit()
+    assert value(session, "SELECT sum(payload) FROM t") == 102
+
+
+def test_plpgsql_exceptions(table, session):
+    """An exception block is a savepoint on every node."""
+    session.execute("""
+        DO $$
+        BEGIN
+            UPDATE t SET payload = 1;
+            FOR i IN 1..5 LOOP
+                BEGIN
+                    UPDATE t SET payload = 9 WHERE id = i;
+                    INSERT INTO t VALUES (i, 9);
+                EXCEPTION WHEN unique_violation THEN
+                    UPDATE t SET payload = 2 WHERE id = i;
+                END;
+            END LOOP;
+        END $$""")
+    session.commit()
+    assert value(session, "SELECT sum(payload) FROM t") == 105
+
+
+def test_read_only_transactions(table, session):
+    session.execute("SET TRANSACTION READ ONLY")
+    assert value(session, "SELECT count(*) FROM t") == 100
+    for statement in ("UPDATE t SET payload = 1", "INSERT INTO t VALUES (1000, 1)",
+                      "DELETE FROM t WHERE id = 1", "TRUNCATE t"):
+        session.execute("SAVEPOINT s")
+        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+            session.execute(statement)
+        session.execute("ROLLBACK TO s")
+
+
+def test_errors_speak_of_the_table(table, session):
+    """No shard's name, id or schema shows in what a user reads."""
+    cases = {
+        "INSERT INTO t VALUES (1, 1)": psycopg.errors.UniqueViolation,
+        "INSERT INTO t VALUES (NULL, 1)": psycopg.errors.NotNullViolation,
+        "SELECT nothing FROM t": psycopg.errors.UndefinedColumn,
+        "SELECT 1 / (id - id) FROM t": psycopg.errors.DivisionByZero,
+        "SELECT 1 / (id - 5) FROM t WHERE id = 5": psycopg.errors.DivisionByZero,
+    }
+    for statement, kind in cases.items():
+        with pytest.raises(kind) as caught:
+            session.execute(statement)
+        diag = caught.value.diag
+        text = f"{diag.message_primary} {diag.message_detail} {diag.table_name} {diag.schema_name}"
+        assert "citus_data" not in text and "t_1" not in text, text
+        session.rollback()
+
+
+def test_notices_arrive(table, session):
+    """RAISE NOTICE of a function that runs where the rows are, or here, arrives."""
+    heard = []
+    session.add_notice_handler(lambda diagnostic: heard.append(diagnostic.message_primary))
+    session.execute("DO $$ BEGIN RAISE NOTICE 'rows: %', (SELECT count(*) FROM t); END $$")
+    assert "rows: 100" in heard
+
+
+def test_plain_tables_are_untouched(session, schema):
+    """Tables that nobody distributed are PostgreSQL's own business."""
+    session.execute("CREATE TABLE p (a int PRIMARY KEY, b text)")
+    session.execute("INSERT INTO p SELECT g, g FROM generate_series(1, 10) g")
+    plan = "\n".join(row[0] for row in rows(session, "EXPLAIN SELECT * FROM p WHERE a = 1"))
+    assert "Citus" not in plan and "Distributed" not in plan
+    session.rollback()

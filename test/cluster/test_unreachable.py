@@ -1,0 +1,127 @@
+"""A node that is down: a clear error for what needs it, and everything else goes on."""
+
+import psycopg
+import pytest
+
+from harness.servers import (connect as open_connection, fill, pid_of, rows, value, wait_until,
+                             wait_until_quiet)
+
+
+@pytest.fixture(scope="module")
+def broken():
+    """A cluster whose first worker is down; distributed table t, reference table r, local table l."""
+    from harness.servers import cluster
+
+    with cluster(purpose="check-down") as made:
+        with open_connection(made.coordinator) as connection:
+            fill(connection, "t", 200)
+            connection.execute("CREATE TABLE r (id int PRIMARY KEY, v text)")
+            connection.execute("SELECT create_reference_table('r')")
+            connection.execute("INSERT INTO r VALUES (1, 'one')")
+            connection.execute("CREATE TABLE l (id int)")
+        made.workers[0].kill()
+        yield made
+
+
+def ids_on(connection, port, wanted):
+    """Some ids whose shards are on the node with that port."""
+    found = rows(connection, """
+        SELECT id FROM generate_series(1, 200) id JOIN citus_shards s
+          ON s.shardid = get_shard_id_for_distribution_column('t', id::bigint)
+        WHERE s.nodeport = %s ORDER BY id LIMIT %s""", [port, wanted])
+    return [row[0] for row in found]
+
+
+def test_error_names_the_node(broken, connect):
+    connection = connect(broken.coordinator)
+    with pytest.raises(psycopg.OperationalError) as caught:
+        connection.execute("SELECT count(*) FROM t")
+    assert caught.value.diag.sqlstate.startswith("08")
+    assert f"127.0.0.1:{broken.workers[0].port}" in str(caught.value)
+
+
+def test_other_shards_are_served(broken, connect):
+    connection = connect(broken.coordinator)
+    for number in ids_on(connection, broken.workers[1].port, 5):
+        assert value(connection, "SELECT payload FROM t WHERE id = %s", [number]) == 0
+        connection.execute("UPDATE t SET payload = 0 WHERE id = %s", [number])
+
+
+def test_shards_of_the_node_are_not(broken, connect):
+    connection = connect(broken.coordinator)
+    number = ids_on(connection, broken.workers[0].port, 1)[0]
+    for statement in ("SELECT * FROM t WHERE id = %s", "UPDATE t SET payload = 1 WHERE id = %s"):
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute(statement, [number])
+
+
+def test_local_work_goes_on(broken, connect):
+    connection = connect(broken.coordinator)
+    connection.execute("INSERT INTO l VALUES (1); DELETE FROM l")
+    assert rows(connection, "SELECT * FROM r") == [(1, "one")]
+
+
+@pytest.mark.parametrize("statement", [
+    "INSERT INTO r VALUES (2, 'two')",
+    "UPDATE t SET payload = payload + 1",
+    "ALTER TABLE t ADD COLUMN c int",
+    "CREATE INDEX t_payload ON t (payload)",
+    "TRUNCATE t",
+    "DROP TABLE t",
+    "CREATE TABLE u (a int); SELECT create_distributed_table('u', 'a')",
+])
+def test_writes_that_need_the_node(broken, connect, statement):
+    """They fail as a whole, on all nodes."""
+    connection = connect(broken.coordinator)
+    with pytest.raises(psycopg.OperationalError):
+        connection.execute(statement)
+    assert rows(connection, "SELECT * FROM r") == [(1, "one")]
+    number = ids_on(connection, broken.workers[1].port, 1)[0]
+    assert value(connection, "SELECT payload FROM t WHERE id = %s", [number]) == 0
+    assert value(connect(broken.workers[1]), "SELECT count(*) FROM pg_prepared_xacts") == 0
+    assert value(connection, "SELECT to_regclass('u')") is None
+
+
+def test_old_session_recovers(make_cluster, connect):
+    """A session whose cached connections broke works again as soon as the node is back."""
+    made = make_cluster()
+    connection = connect(made.coordinator)
+    fill(connection, "t", 100)
+    assert value(connection, "SELECT count(*) FROM t") == 100
+    made.workers[0].kill()
+    with pytest.raises(psycopg.Error):
+        connection.execute("SELECT count(*) FROM t")
+    made.workers[0].start()
+    assert value(connection, "SELECT count(*) FROM t") == 100
+    connection.execute("UPDATE t SET payload = 3")
+    assert value(connection, "SELECT sum(payload) FROM t") == 300
+
+    # A clean restart while the session is idle isn't even noticed.
+    made.workers[1].restart()
+    assert value(connection, "SELECT sum(payload) FROM t") == 300
+    wait_until_quiet(made, exclude=[pid_of(connection)])
+
+
+def test_node_lost_during_a_query(make_cluster, connect):
+    made = make_cluster()
+    connection = connect(made.coordinator)
+    fill(connection, "t", 100)
+    import threading
+    failures = []
+
+    def ask():
+        try:
+            connection.execute("SELECT count(*) FROM t WHERE pg_sleep(payload + 60) IS NOT NULL")
+        except psycopg.Error as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    with open_connection(made.workers[0]) as watcher:
+        wait_until(lambda: value(watcher, "SELECT count(*) FROM pg_stat_activity WHERE "
+                                 "wait_event = 'PgSleep'"), "the query to be at work")
+    made.workers[0].kill()
+    thread.join(30)
+    assert failures, "the query didn't notice that its node is gone"
+    assert isinstance(failures[0], psycopg.OperationalError)
+    assert value(connection, "SELECT 1") == 1
