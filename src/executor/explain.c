@@ -5,12 +5,16 @@
  *
  * Shows the rung that planned, the number of tasks, and for one task (or
  * all, citus.explain_all_tasks) its node and that node's own plan, which is
- * asked for with the same options.
+ * asked for with the same options.  EXPLAIN ANALYZE runs the tasks with a tag
+ * that makes their nodes keep the measured plan (explain_task.c), and fetches
+ * it from there.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "commands/defrem.h"
+#include "executor/instrument.h"
 #include "executor/spi.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
@@ -18,12 +22,16 @@
 
 #include "catalog/node.h"
 #include "executor/explain.h"
+#include "executor/explain_task.h"
 #include "executor/row_codec.h"
 #include "executor/scan.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 
 static bool explain_all_tasks = false;
+
+/* Options of the EXPLAIN statement that runs now. */
+static const ExplainStmt *current_statement = NULL;
 
 /* The EXPLAIN command for a task, tagged as the task itself. */
 static char *
@@ -74,26 +82,28 @@ remote_plan(int32 groupid, const char *command, ParamListInfo params)
 	return lines;
 }
 
+/* Rows of a plan, each of one or more lines. */
 static void
-show_plan(List *lines, ExplainState *es)
+show_plan(List *rows, ExplainState *es)
 {
-	ListCell   *cell;
 	StringInfoData all;
+	const char *prefix = "->  ";
+	ListCell   *cell;
 
-	if (es->format == EXPLAIN_FORMAT_TEXT)
+	initStringInfo(&all);
+	foreach(cell, rows)
+		appendStringInfo(&all, "%s%s", all.len > 0 ? "\n" : "", (char *) lfirst(cell));
+	if (es->format != EXPLAIN_FORMAT_TEXT)
 	{
-		foreach(cell, lines)
-		{
-			appendStringInfoSpaces(es->str, es->indent * 2);
-			appendStringInfo(es->str, "%s%s\n", cell == list_head(lines) ? "->  " : "    ",
-							 (char *) lfirst(cell));
-		}
+		ExplainPropertyText("Remote Plan", all.data, es);
 		return;
 	}
-	initStringInfo(&all);
-	foreach(cell, lines)
-		appendStringInfo(&all, "%s%s", all.len > 0 ? "\n" : "", (char *) lfirst(cell));
-	ExplainPropertyText("Remote Plan", all.data, es);
+	for (char *line = strtok(all.data, "\n"); line != NULL; line = strtok(NULL, "\n"))
+	{
+		appendStringInfoSpaces(es->str, es->indent * 2);
+		appendStringInfo(es->str, "%s%s\n", prefix, line);
+		prefix = "    ";
+	}
 }
 
 /* A task's node, and its plan there if its parameters are known now. */
@@ -115,14 +125,70 @@ show_task(DistScanState *state, Task *task, bool params_known, ExplainState *es)
 		ExplainPropertyText("Query", task->text, es);
 	if (params_known)
 	{
-		char	   *command = explain_command(state->spec.table, task, es);
+		bool		measured = state->explain != 0 && state->set != NULL;
+		char	   *command = measured ? psprintf("SELECT citus_internal.task_plan(%d, %d)",
+												   state->spec.table->colocation_id, task->shard_index) :
+			explain_command(state->spec.table, task, es);
+		ParamListInfo params = measured ? NULL : task->params;
 
 		es->indent++;
-		show_plan(local ? local_plan(command, task->params) :
-				  remote_plan(task->groupid, command, task->params), es);
+		show_plan(local ? local_plan(command, params) :
+				  remote_plan(task->groupid, command, params), es);
 		es->indent--;
 	}
 	ExplainCloseGroup("Task", NULL, true, es);
+}
+
+void
+explain_note_statement(const ExplainStmt *statement)
+{
+	current_statement = statement;
+}
+
+/* Adds an option of the statement to the mask. */
+static int
+option_mask(DefElem *option)
+{
+	static const char *const formats[] = {"text", "xml", "json", "yaml"};
+
+	if (strcmp(option->defname, "format") == 0)
+	{
+		for (int i = 0; i < lengthof(formats); i++)
+		{
+			if (strcmp(defGetString(option), formats[i]) == 0)
+				return i << TASK_EXPLAIN_FORMAT_SHIFT;
+		}
+		return 0;
+	}
+	if (strcmp(option->defname, "verbose") == 0)
+		return defGetBoolean(option) ? TASK_EXPLAIN_VERBOSE : 0;
+	return 0;
+}
+
+int
+explain_task_mask(int instrument)
+{
+	int			mask = TASK_EXPLAIN_ON | TASK_EXPLAIN_COSTS;
+	ListCell   *cell;
+
+	if (instrument == 0 || current_statement == NULL)
+		return 0;
+	foreach(cell, current_statement->options)
+	{
+		DefElem    *option = lfirst(cell);
+
+		if (strcmp(option->defname, "costs") == 0 && !defGetBoolean(option))
+			mask &= ~TASK_EXPLAIN_COSTS;
+		else
+			mask |= option_mask(option);
+	}
+	if (instrument & INSTRUMENT_TIMER)
+		mask |= TASK_EXPLAIN_TIMING;
+	if (instrument & INSTRUMENT_BUFFERS)
+		mask |= TASK_EXPLAIN_BUFFERS;
+	if (instrument & INSTRUMENT_WAL)
+		mask |= TASK_EXPLAIN_WAL;
+	return mask;
 }
 
 static bool
@@ -171,6 +237,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 void
 explain_init(void)
 {
+	explain_task_init();
 	DefineCustomBoolVariable("citus.explain_all_tasks",
 							 "Makes EXPLAIN show all tasks, not only the first one.",
 							 NULL, &explain_all_tasks, false, PGC_USERSET, 0, NULL, NULL, NULL);

@@ -13,6 +13,15 @@
 
 extern void explain_init(void);
 
+/*
+ * Notes the options of an EXPLAIN statement that is about to run, for the
+ * tasks that it starts; NULL when it has ended.
+ */
+extern void explain_note_statement(const ExplainStmt *statement);
+
+/* What the tag of a task says (TaskTag.explain) in a plan that is executed with these instruments; 0 if not by EXPLAIN. */
+extern int	explain_task_mask(int instrument);
+
 /* ExplainCustomScan of a DistributedScan. */
 extern void explain_scan(CustomScanState *node, List *ancestors, ExplainState *es);
 

@@ -75,6 +75,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 		state->positions[i] = list_nth_int(state->plan.positions, i);
 	state->run_context = AllocSetContextCreate(estate->es_query_cxt, "citus scan run",
 											   ALLOCSET_DEFAULT_SIZES);
+	state->explain = explain_task_mask(estate->es_instrument);
 }
 
 /* The task's parameters, evaluated. */
@@ -165,6 +166,7 @@ scan_prepare(DistScanState *state)
 		state->columns : NULL;
 	spec->positions = state->positions;
 	spec->write = state->plan.writes;
+	spec->explain = state->explain;
 	params = evaluate_params(state);
 	if (state->plan.kind == DIST_PLAN_REFERENCE_WRITE)
 	{

@@ -24,6 +24,7 @@ typedef struct DistScanState
 	TaskSetSpec spec;
 	TaskSet    *set;			/* NULL before the first row is asked for */
 	bool		finished;
+	int			explain;		/* for the tasks' tags, see tag.h */
 } DistScanState;
 
 extern void scan_init(void);

@@ -97,10 +97,21 @@ task_make(const DistTable *table, int shard_index, const char *text, ParamListIn
 static char *
 tagged_text(TaskSet *set, Task *task)
 {
-	if (task->shard_index < 0)
-		return psprintf("%s%s", TASK_TAG_NODE, task->text);
-	return psprintf("%s%s", task_tag_shard(set->spec->table->colocation_id, task->shard_index),
-					task->text);
+	TaskTag		tag = {
+		.kind = task->shard_index < 0 ? TAG_NODE : TAG_SHARD,
+		.colocation_id = set->spec->table->colocation_id,
+		.shard_index = task->shard_index,
+		.explain = set->spec->explain,
+	};
+
+	return psprintf("%s%s", task_tag_make(&tag), task->text);
+}
+
+/* Whether the node's primary connection, inside its transaction, must do all. */
+static bool
+needs_primary(TaskSet *set)
+{
+	return set->spec->write || set->spec->explain != 0;
 }
 
 static NodeQueue *
@@ -133,7 +144,7 @@ static void
 dispatch(TaskSet *set, Worker *worker, Task *task)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(set->row_context);
-	bool		in_xact = set->spec->write || txn_reads_in_xact();
+	bool		in_xact = needs_primary(set) || txn_reads_in_xact();
 
 	worker->task = task;
 	remote_send(worker->conn, tagged_text(set, task), row_codec_params(task->params),
@@ -212,8 +223,8 @@ grow(TaskSet *set)
 			(set->alone != NULL && linitial(queue->pending) != set->alone))
 			continue;
 		if (queue->nworkers == 0)
-			conn = remote_acquire(queue->groupid, &set->owner, set->spec->write);
-		else if (due && !set->spec->write)
+			conn = remote_acquire(queue->groupid, &set->owner, needs_primary(set));
+		else if (due && !needs_primary(set))
 			conn = remote_acquire_extra(queue->groupid, &set->owner, queue->nworkers);
 		if (conn != NULL)
 			add_worker(set, queue, conn);
@@ -427,7 +438,7 @@ wait_for_rows(TaskSet *set)
 		conns[nconns++] = set->workers[i].conn;
 	if (nconns > 0)
 		(void) remote_wait(conns, nconns,
-						   pending && !set->spec->write ? citus_slow_start_interval : -1, NULL);
+						   pending && !needs_primary(set) ? citus_slow_start_interval : -1, NULL);
 }
 
 bool

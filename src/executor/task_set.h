@@ -37,6 +37,7 @@ typedef struct TaskSetSpec
 									 * goes to, or a system attribute number (ctid only); NULL: one to one */
 	bool		write;			/* writes, or locks rows */
 	bool		first_alone;	/* the first task ends before others begin */
+	int			explain;		/* for the tasks' tags; one connection per node then */
 } TaskSetSpec;
 
 /* A task on one shard of the table, params shared. */

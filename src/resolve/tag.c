@@ -41,6 +41,13 @@ read_int(const char **cursor, int *value)
 	return true;
 }
 
+/* Reads " explain N" where it stands; false if N is missing. */
+static bool
+read_explain(const char **cursor, TaskTag *tag)
+{
+	return !skip_word(cursor, " explain ") || read_int(cursor, &tag->explain);
+}
+
 bool
 task_tag_parse(const char *source, TaskTag *tag)
 {
@@ -55,14 +62,16 @@ task_tag_parse(const char *source, TaskTag *tag)
 		if (!read_int(&cursor, &tag->colocation_id) || !skip_word(&cursor, ".") ||
 			!read_int(&cursor, &tag->shard_index))
 			return false;
-		tag->explain = skip_word(&cursor, " explain");
+		if (!read_explain(&cursor, tag))
+			return false;
 		tag->kind = TAG_SHARD;
 	}
 	else if (skip_word(&cursor, "ddl"))
 		tag->kind = TAG_DDL;
 	else if (skip_word(&cursor, "node"))
 	{
-		tag->explain = skip_word(&cursor, " explain");
+		if (!read_explain(&cursor, tag))
+			return false;
 		tag->kind = TAG_NODE;
 	}
 	else if (skip_word(&cursor, "frames"))
@@ -77,4 +86,26 @@ char *
 task_tag_shard(int colocation_id, int shard_index)
 {
 	return psprintf(TAG_START "shard %d.%d*/ ", colocation_id, shard_index);
+}
+
+char *
+task_tag_make(const TaskTag *tag)
+{
+	char	   *explain = tag->explain ? psprintf(" explain %d", tag->explain) : "";
+
+	switch (tag->kind)
+	{
+		case TAG_SHARD:
+			return psprintf(TAG_START "shard %d.%d%s*/ ", tag->colocation_id, tag->shard_index,
+							explain);
+		case TAG_NODE:
+			return psprintf(TAG_START "node%s*/ ", explain);
+		case TAG_DDL:
+			return pstrdup(TASK_TAG_DDL);
+		case TAG_FRAMES:
+			return pstrdup(TASK_TAG_FRAMES);
+		case TAG_NONE:
+			break;
+	}
+	return pstrdup("");
 }

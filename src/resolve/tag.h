@@ -6,6 +6,8 @@
  *
  *	  / *citus:shard 3.17* /	the statement runs on shard index 17 of
  *								colocation group 3 (queries and utility)
+ *	  / *citus:shard 3.17 explain 5* /	as above, and its plan with what was
+ *								measured is kept for the initiator
  *	  / *citus:ddl* /			a utility statement relayed by its initiator:
  *								apply it to the logical table and to the
  *								shards on this node, and relay no further
@@ -41,18 +43,30 @@ typedef struct TaskTag
 	TaskTagKind kind;
 	int			colocation_id;	/* TAG_SHARD only */
 	int			shard_index;	/* TAG_SHARD only */
-	bool		explain;		/* keep the plan for the initiator's EXPLAIN
-								 * ANALYZE */
+	int			explain;		/* not 0: keep the plan for the initiator's
+								 * EXPLAIN ANALYZE (TASK_EXPLAIN_*) */
 } TaskTag;
 
 /* SQLSTATE of a task for a shard that is not, or no longer, on the node that got it. */
 #define ERRCODE_SHARD_NOT_HERE MAKE_SQLSTATE('C','T','0','0','1')
+
+/* Bits of TaskTag.explain; the output format stands above them. */
+#define TASK_EXPLAIN_ON 1
+#define TASK_EXPLAIN_VERBOSE 2
+#define TASK_EXPLAIN_COSTS 4
+#define TASK_EXPLAIN_BUFFERS 8
+#define TASK_EXPLAIN_TIMING 16
+#define TASK_EXPLAIN_WAL 32
+#define TASK_EXPLAIN_FORMAT_SHIFT 8
 
 /* Reads the tag in front of a source text; false (kind TAG_NONE) if there is none. NULL is no text. */
 extern bool task_tag_parse(const char *source, TaskTag *tag);
 
 /* The tag as text, with one blank after it; palloc'd. */
 extern char *task_tag_shard(int colocation_id, int shard_index);
+
+/* Any tag as text, as above. */
+extern char *task_tag_make(const TaskTag *tag);
 
 #define TASK_TAG_DDL "/*citus:ddl*/ "
 #define TASK_TAG_NODE "/*citus:node*/ "

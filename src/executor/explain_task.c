@@ -1,0 +1,140 @@
+/*-------------------------------------------------------------------------
+ *
+ * explain_task.c
+ *	  The measured plans of tasks, kept for their initiator.
+ *
+ * A task whose tag asks for it runs with instruments; when it ends, its plan
+ * is written to a string that the initiator fetches over the same connection
+ * (citus_internal.task_plan).  Plans are kept until the transaction ends.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "fmgr.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+#include "compat/sql_function.h"
+#include "executor/explain_task.h"
+#include "resolve/tag.h"
+
+typedef struct KeptPlan
+{
+	int			colocation_id;
+	int			shard_index;
+	char	   *text;
+	struct KeptPlan *next;
+} KeptPlan;
+
+static KeptPlan *kept_plans = NULL; /* in TopTransactionContext */
+static ExecutorStart_hook_type prev_executor_start = NULL;
+static ExecutorEnd_hook_type prev_executor_end = NULL;
+
+/* Whether the query is a task whose plan is asked for; cheap for all others. */
+static bool
+is_explained_task(QueryDesc *query_desc, TaskTag *tag)
+{
+	return query_desc->sourceText != NULL && query_desc->sourceText[0] == '/' &&
+		task_tag_parse(query_desc->sourceText, tag) && tag->explain != 0 &&
+		query_desc->operation != CMD_UTILITY;
+}
+
+static void
+start_executor(QueryDesc *query_desc, int eflags)
+{
+	TaskTag		tag;
+
+	if (is_explained_task(query_desc, &tag))
+	{
+		query_desc->instrument_options |=
+			(tag.explain & TASK_EXPLAIN_TIMING ? INSTRUMENT_TIMER : INSTRUMENT_ROWS) |
+			(tag.explain & TASK_EXPLAIN_BUFFERS ? INSTRUMENT_BUFFERS : 0) |
+			(tag.explain & TASK_EXPLAIN_WAL ? INSTRUMENT_WAL : 0);
+	}
+	if (prev_executor_start)
+		prev_executor_start(query_desc, eflags);
+	else
+		standard_ExecutorStart(query_desc, eflags);
+}
+
+/* The plan as text, in CurrentMemoryContext. */
+static char *
+print_plan(QueryDesc *query_desc, int options)
+{
+	ExplainState *es = NewExplainState();
+
+	es->analyze = true;
+	es->verbose = (options & TASK_EXPLAIN_VERBOSE) != 0;
+	es->costs = (options & TASK_EXPLAIN_COSTS) != 0;
+	es->buffers = (options & TASK_EXPLAIN_BUFFERS) != 0;
+	es->timing = (options & TASK_EXPLAIN_TIMING) != 0;
+	es->wal = (options & TASK_EXPLAIN_WAL) != 0;
+	es->format = options >> TASK_EXPLAIN_FORMAT_SHIFT;
+
+	ExplainBeginOutput(es);
+	ExplainPrintPlan(es, query_desc);
+	ExplainEndOutput(es);
+	if (es->str->len > 0 && es->str->data[es->str->len - 1] == '\n')
+		es->str->data[--es->str->len] = '\0';
+	return es->str->data;
+}
+
+static void
+end_executor(QueryDesc *query_desc)
+{
+	TaskTag		tag;
+
+	if (is_explained_task(query_desc, &tag))
+	{
+		MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
+		KeptPlan   *plan = palloc(sizeof(KeptPlan));
+
+		plan->colocation_id = tag.colocation_id;
+		plan->shard_index = tag.kind == TAG_SHARD ? tag.shard_index : -1;
+		plan->text = print_plan(query_desc, tag.explain);
+		plan->next = kept_plans;
+		kept_plans = plan;
+		MemoryContextSwitchTo(old_context);
+	}
+	if (prev_executor_end)
+		prev_executor_end(query_desc);
+	else
+		standard_ExecutorEnd(query_desc);
+}
+
+static void
+forget_plans(XactEvent event, void *arg)
+{
+	kept_plans = NULL;
+}
+
+/* citus_internal.task_plan(colocation group, shard index; -1 for a node task): the plan kept last. */
+SQL_FUNCTION(citus_internal_task_plan);
+Datum
+citus_internal_task_plan(PG_FUNCTION_ARGS)
+{
+	int			colocation_id = PG_GETARG_INT32(0);
+	int			shard_index = PG_GETARG_INT32(1);
+
+	for (KeptPlan *plan = kept_plans; plan != NULL; plan = plan->next)
+	{
+		if (plan->shard_index == shard_index &&
+			(shard_index < 0 || plan->colocation_id == colocation_id))
+			PG_RETURN_TEXT_P(cstring_to_text(plan->text));
+	}
+	PG_RETURN_NULL();
+}
+
+void
+explain_task_init(void)
+{
+	prev_executor_start = ExecutorStart_hook;
+	ExecutorStart_hook = start_executor;
+	prev_executor_end = ExecutorEnd_hook;
+	ExecutorEnd_hook = end_executor;
+	RegisterXactCallback(forget_plans, NULL);
+}
