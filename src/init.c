@@ -14,6 +14,7 @@
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "copy/copy.h"
+#include "daemon/daemon.h"
 #include "lib/debug_point.h"
 #include "remote/connection.h"
 #include "txn/transaction.h"
@@ -84,4 +85,5 @@ _PG_init(void)
 	modify_init();
 	explain_init();
 	copy_init();
+	daemon_init();
 }

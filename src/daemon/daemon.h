@@ -1,0 +1,29 @@
+/*-------------------------------------------------------------------------
+ *
+ * daemon.h
+ *	  The maintenance worker of a database, and its launcher.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_DAEMON_DAEMON_H
+#define CITUS_DAEMON_DAEMON_H
+
+#include "postgres.h"
+
+extern void daemon_init(void);
+
+/*
+ * A job that the maintenance worker does every so often, in a transaction of
+ * its own, as the bootstrap superuser.  It may raise errors; they are logged.
+ */
+typedef struct DaemonJob
+{
+	const char *name;
+	int		   *interval_ms;	/* a setting; not above 0: never */
+	void		(*run) (void);
+} DaemonJob;
+
+/* Adds a job; to be called while the library is loaded.  The struct is kept. */
+extern void daemon_add_job(const DaemonJob *job);
+
+#endif							/* CITUS_DAEMON_DAEMON_H */

@@ -1,0 +1,355 @@
+/*-------------------------------------------------------------------------
+ *
+ * launcher.c
+ *	  Starts the maintenance worker of each database that has the extension.
+ *
+ * One background worker, started with the server, stays connected to no
+ * database.  It can't see whether a database has the extension, so at first it
+ * starts a worker in each one, which ends at once where there is none.  Later, a
+ * session that uses other nodes asks for a worker, if its database has none: a look at
+ * shared memory, once per transaction.
+ *
+ * A worker that fails, or leaves since somebody wants to drop or copy its
+ * database, is started again after a while.  One lightweight lock covers the list
+ * of databases; nothing else is locked under it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_database.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "storage/shmem.h"
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "daemon/private.h"
+#include "txn/transaction.h"
+
+#define MAX_DATABASES 1024
+
+/* A worker is not started again before this time has passed. */
+#define RESTART_DELAY_MS 5000
+
+typedef struct DatabaseEntry
+{
+	Oid			database;		/* InvalidOid: entry is free */
+	bool		wanted;			/* a worker should run */
+	pid_t		pid;			/* of the worker; 0: none */
+	TimestampTz started;		/* when one was last started */
+} DatabaseEntry;
+
+typedef struct LauncherShared
+{
+	LWLock	   *lock;
+	Latch	   *latch;			/* the launcher's, or NULL */
+	uint32		generation;		/* changes when an entry stops being wanted */
+	DatabaseEntry entries[MAX_DATABASES];
+} LauncherShared;
+
+extern PGDLLEXPORT void citus_launcher_main(Datum arg);
+
+static LauncherShared *shared = NULL;
+static shmem_request_hook_type previous_shmem_request = NULL;
+static shmem_startup_hook_type previous_shmem_startup = NULL;
+
+static void
+request_shared(void)
+{
+	if (previous_shmem_request)
+		previous_shmem_request();
+	RequestAddinShmemSpace(sizeof(LauncherShared));
+	RequestNamedLWLockTranche("citus_launcher", 1);
+}
+
+static void
+startup_shared(void)
+{
+	bool		found;
+
+	if (previous_shmem_startup)
+		previous_shmem_startup();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	shared = ShmemInitStruct("citus launcher", sizeof(LauncherShared), &found);
+	if (!found)
+	{
+		memset(shared, 0, sizeof(LauncherShared));
+		shared->lock = &GetNamedLWLockTranche("citus_launcher")->lock;
+		shared->generation = 1;
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* The entry of a database, or a free one if create; NULL if there is none.  Under the lock. */
+static DatabaseEntry *
+find_entry(Oid database, bool create)
+{
+	DatabaseEntry *unused = NULL;
+
+	for (int i = 0; i < MAX_DATABASES; i++)
+	{
+		if (shared->entries[i].database == database)
+			return &shared->entries[i];
+		if (unused == NULL && !OidIsValid(shared->entries[i].database))
+			unused = &shared->entries[i];
+	}
+	if (!create || unused == NULL)
+		return NULL;
+	memset(unused, 0, sizeof(DatabaseEntry));
+	unused->database = database;
+	return unused;
+}
+
+/* Notes that a database wants a worker; returns whether that is news.  Under the lock, exclusively. */
+static bool
+want_worker(Oid database)
+{
+	DatabaseEntry *entry = find_entry(database, true);
+
+	if (entry == NULL || entry->wanted)
+		return false;
+	entry->wanted = true;
+	entry->started = 0;
+	return true;
+}
+
+/* Asks for a worker in this session's database, if it has none. */
+static void
+request_worker(void)
+{
+	static uint32 seen = 0;
+
+	if (seen == shared->generation || MyBackendType != B_BACKEND)
+		return;
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	seen = shared->generation;
+	if (want_worker(MyDatabaseId) && shared->latch != NULL)
+		SetLatch(shared->latch);
+	LWLockRelease(shared->lock);
+}
+
+bool
+launcher_worker_starts(Oid database)
+{
+	DatabaseEntry *entry;
+	bool		first = false;
+
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	entry = find_entry(database, false);
+	if (entry != NULL && entry->pid == 0)
+	{
+		entry->pid = MyProcPid;
+		first = true;
+	}
+	LWLockRelease(shared->lock);
+	return first;
+}
+
+void
+launcher_worker_ends(Oid database, bool final)
+{
+	DatabaseEntry *entry;
+
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	entry = find_entry(database, false);
+	if (entry != NULL && entry->pid == MyProcPid)
+	{
+		entry->pid = 0;
+		if (final)
+		{
+			entry->database = InvalidOid;
+			shared->generation++;
+		}
+	}
+	LWLockRelease(shared->lock);
+}
+
+/* Asks for a worker in each database that sessions may connect to. */
+static void
+want_all(void)
+{
+	Relation	rel;
+	TableScanDesc scan;
+	HeapTuple	tuple;
+
+	StartTransactionCommand();
+	(void) GetTransactionSnapshot();
+	rel = table_open(DatabaseRelationId, AccessShareLock);
+	scan = table_beginscan_catalog(rel, 0, NULL);
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	shared->latch = MyLatch;
+	LWLockRelease(shared->lock);
+	while (HeapTupleIsValid(tuple = heap_getnext(scan, ForwardScanDirection)))
+	{
+		Form_pg_database database = (Form_pg_database) GETSTRUCT(tuple);
+
+		if (!database->datallowconn || database->datistemplate)
+			continue;
+		LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+		want_worker(database->oid);
+		LWLockRelease(shared->lock);
+	}
+	table_endscan(scan);
+	table_close(rel, AccessShareLock);
+	CommitTransactionCommand();
+}
+
+/* Whether sessions may connect to a database. */
+static bool
+database_usable(Oid database)
+{
+	HeapTuple	tuple;
+	bool		usable = false;
+
+	StartTransactionCommand();
+	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(database));
+	if (HeapTupleIsValid(tuple))
+	{
+		usable = ((Form_pg_database) GETSTRUCT(tuple))->datallowconn;
+		ReleaseSysCache(tuple);
+	}
+	CommitTransactionCommand();
+	return usable;
+}
+
+static void
+start_worker(Oid database)
+{
+	BackgroundWorker worker = {0};
+
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
+	worker.bgw_main_arg = ObjectIdGetDatum(database);
+	worker.bgw_notify_pid = MyProcPid;
+	strlcpy(worker.bgw_library_name, "citus", BGW_MAXLEN);
+	strlcpy(worker.bgw_function_name, "citus_maintenance_main", BGW_MAXLEN);
+	strlcpy(worker.bgw_name, "citus maintenance", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "citus maintenance", BGW_MAXLEN);
+	if (!RegisterDynamicBackgroundWorker(&worker, NULL))
+		ereport(LOG,
+				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+				 errmsg("no background worker is free for maintenance of database %u", database),
+				 errhint("Raise max_worker_processes.")));
+}
+
+/* The next database, from position on, whose worker is due; or InvalidOid. */
+static Oid
+next_due(int *position, TimestampTz now)
+{
+	Oid			database = InvalidOid;
+
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	for (; *position < MAX_DATABASES && !OidIsValid(database); (*position)++)
+	{
+		DatabaseEntry *entry = &shared->entries[*position];
+
+		if (!OidIsValid(entry->database) || !entry->wanted || entry->pid != 0 ||
+			!TimestampDifferenceExceeds(entry->started, now, RESTART_DELAY_MS))
+			continue;
+		entry->started = now;
+		database = entry->database;
+	}
+	LWLockRelease(shared->lock);
+	return database;
+}
+
+static void
+forget(Oid database)
+{
+	DatabaseEntry *entry;
+
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	entry = find_entry(database, false);
+	if (entry != NULL && entry->pid == 0)
+	{
+		entry->database = InvalidOid;
+		shared->generation++;
+	}
+	LWLockRelease(shared->lock);
+}
+
+static void
+start_due_workers(void)
+{
+	int			position = 0;
+	Oid			database;
+
+	while (OidIsValid(database = next_due(&position, GetCurrentTimestamp())))
+	{
+		if (database_usable(database))
+			start_worker(database);
+		else
+			forget(database);
+	}
+}
+
+static void
+launcher_exits(int code, Datum arg)
+{
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	shared->latch = NULL;
+	LWLockRelease(shared->lock);
+}
+
+void
+citus_launcher_main(Datum arg)
+{
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+	on_shmem_exit(launcher_exits, 0);
+	want_all();
+
+	for (;;)
+	{
+		start_due_workers();
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 RESTART_DELAY_MS, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		if (ConfigReloadPending)
+		{
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+		}
+	}
+}
+
+void
+launcher_init(void)
+{
+	BackgroundWorker worker = {0};
+
+	previous_shmem_request = shmem_request_hook;
+	shmem_request_hook = request_shared;
+	previous_shmem_startup = shmem_startup_hook;
+	shmem_startup_hook = startup_shared;
+	txn_use_hook = request_worker;
+
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = 5;
+	strlcpy(worker.bgw_library_name, "citus", BGW_MAXLEN);
+	strlcpy(worker.bgw_function_name, "citus_launcher_main", BGW_MAXLEN);
+	strlcpy(worker.bgw_name, "citus launcher", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "citus launcher", BGW_MAXLEN);
+	RegisterBackgroundWorker(&worker);
+}

@@ -1,0 +1,186 @@
+/*-------------------------------------------------------------------------
+ *
+ * maintenance.c
+ *	  The maintenance worker of a database: does jobs every so often.
+ *
+ * It connects as the bootstrap superuser, does each job in a transaction of its own,
+ * and survives the job's errors.  It must not be in anybody's way:
+ *
+ * - it ends when the extension is dropped;
+ * - it ends when somebody waits to drop, rename or copy the database, which
+ *	 the server does only when nobody else is connected.  That shows by a lock on the
+ *	 database, which we try every second; the server tries for five seconds.
+ *
+ * The launcher then starts it again, if the database is still there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_database.h"
+#include "commands/extension.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "daemon/private.h"
+#include "txn/transaction.h"
+
+#define MAX_JOBS 16
+#define CYCLE_MS 1000
+
+extern PGDLLEXPORT void citus_maintenance_main(Datum arg);
+
+static const DaemonJob *jobs[MAX_JOBS];
+static int	njobs = 0;
+static TimestampTz last_run[MAX_JOBS];
+static bool ends_for_good = false;
+
+static int	recover_2pc_interval = 60000;
+
+static void
+recover_2pc(void)
+{
+	(void) txn_recover();
+}
+
+static const DaemonJob recovery_job = {"recovery", &recover_2pc_interval, recover_2pc};
+
+void
+daemon_add_job(const DaemonJob *job)
+{
+	if (njobs == MAX_JOBS)
+		elog(ERROR, "too many maintenance jobs");
+	jobs[njobs++] = job;
+}
+
+void
+daemon_init(void)
+{
+	DefineCustomIntVariable("citus.recover_2pc_interval",
+							"Sets how often prepared transactions that have no end are looked for.",
+							"-1 means never.",
+							&recover_2pc_interval, 60000, -1, 7 * 24 * 3600 * 1000, PGC_SIGHUP,
+							GUC_UNIT_MS, NULL, NULL, NULL);
+	daemon_add_job(&recovery_job);
+	launcher_init();
+}
+
+/* Does something in a transaction; an error is logged. */
+static void
+in_transaction(void (*what) (void), const char *name)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		SetCurrentStatementStartTimestamp();
+		StartTransactionCommand();
+		PushActiveSnapshot(GetTransactionSnapshot());
+		pgstat_report_activity(STATE_RUNNING, name);
+		what();
+		PopActiveSnapshot();
+		CommitTransactionCommand();
+	}
+	PG_CATCH();
+	{
+		HOLD_INTERRUPTS();
+		EmitErrorReport();
+		AbortCurrentTransaction();
+		MemoryContextSwitchTo(context);
+		FlushErrorState();
+		RESUME_INTERRUPTS();
+	}
+	PG_END_TRY();
+	pgstat_report_activity(STATE_IDLE, NULL);
+	MemoryContextSwitchTo(context);
+}
+
+static bool must_end;
+
+/* Whether nobody holds, or waits for, a lock on our database that keeps sessions out; takes one that does so. */
+static bool
+lock_database(void)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
+	return LockAcquire(&tag, RowExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/* Sets must_end when there is a reason to end. */
+static void
+check_reasons_to_end(void)
+{
+	if (!lock_database())
+		must_end = true;
+	else if (!OidIsValid(get_extension_oid("citus", true)))
+		must_end = ends_for_good = true;
+}
+
+static void
+run_due_jobs(void)
+{
+	for (int i = 0; i < njobs; i++)
+	{
+		TimestampTz now = GetCurrentTimestamp();
+		int			interval = *jobs[i]->interval_ms;
+
+		if (interval <= 0 || !TimestampDifferenceExceeds(last_run[i], now, interval))
+			continue;
+		last_run[i] = now;
+		in_transaction(jobs[i]->run, jobs[i]->name);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+static void
+worker_exits(int code, Datum arg)
+{
+	launcher_worker_ends(DatumGetObjectId(arg), ends_for_good);
+}
+
+void
+citus_maintenance_main(Datum arg)
+{
+	Oid			database = DatumGetObjectId(arg);
+
+	if (!launcher_worker_starts(database))
+		proc_exit(0);
+	before_shmem_exit(worker_exits, arg);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
+	SetConfigOption("application_name", "citus maintenance", PGC_USERSET, PGC_S_SESSION);
+
+	for (;;)
+	{
+		must_end = false;
+		in_transaction(check_reasons_to_end, "check");
+		if (must_end)
+			proc_exit(0);
+		run_due_jobs();
+
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 CYCLE_MS, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+		if (ConfigReloadPending)
+		{
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+		}
+	}
+}
