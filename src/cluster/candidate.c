@@ -28,6 +28,7 @@
 #include "cluster/members.h"
 #include "remote/connection.h"
 
+#define MAJOR_VERSION_QUERY "SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4 / 10000"
 #define EXTENSION_VERSION_QUERY "SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'citus'"
 
 /* The columns of the query about a server, in its order. */
@@ -137,15 +138,16 @@ host_is_loopback(const char *host)
 static void
 check_server(RemoteConn *conn, const char *host, int32 port)
 {
-	int			version = atoi(ask_value(conn, "SELECT pg_catalog.current_setting('server_version_num')"));
+	int			version = atoi(ask_value(conn, MAJOR_VERSION_QUERY));
+	int			own_version = atoi(ask_here(MAJOR_VERSION_QUERY));
 	char	   *encoding = ask_value(conn, "SELECT pg_catalog.pg_encoding_to_char(encoding) "
 									 "FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()");
 
-	if (version / 10000 != PG_VERSION_NUM / 10000)
+	if (version != own_version)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("node %s:%d runs another major version of PostgreSQL", host, port),
-				 errdetail("It runs version %d, this node runs version %d.", version / 10000, PG_VERSION_NUM / 10000),
+				 errdetail("It runs version %d, this node runs version %d.", version, own_version),
 				 errhint("Install the same major version of PostgreSQL on all nodes.")));
 	if (strcmp(encoding, GetDatabaseEncodingName()) != 0)
 		ereport(ERROR,

@@ -29,6 +29,16 @@ SQL_FUNCTION(run_command_on_workers);
 SQL_FUNCTION(run_command_on_all_nodes);
 SQL_FUNCTION(run_command_on_coordinator);
 
+/* The commands for a node that are still to be run, and the connection for them. */
+typedef struct NodeQueue
+{
+	const char *host;
+	int32		port;
+	RemoteConn *conn;			/* NULL if the node can't be reached */
+	char	   *error;
+	List	   *commands;		/* NodeCommand */
+} NodeQueue;
+
 /* The only value of a result, or what is wrong with it. */
 static void
 read_rows(NodeCommand *command, PGresult *result)
@@ -59,10 +69,11 @@ read_error(NodeCommand *command, RemoteConn *conn, PGresult *result)
 	command->result = pchomp(psprintf("ERROR: %s", message));
 }
 
+/* Waits for the answer to a command that was sent. */
 static void
-run_node_command(RemoteConn *conn, NodeCommand *command)
+finish_command(RemoteConn *conn, NodeCommand *command)
 {
-	PGresult   *result = remote_plain_exec(conn, command->sql);
+	PGresult   *result = remote_plain_result(conn);
 
 	command->connected = true;
 	switch (PQresultStatus(result))
@@ -81,35 +92,90 @@ run_node_command(RemoteConn *conn, NodeCommand *command)
 	PQclear(result);
 }
 
+/* The queue of a command's node, made and connected if it is the node's first. */
+static NodeQueue *
+queue_for(List **queues, NodeCommand *command)
+{
+	NodeQueue  *queue;
+	ListCell   *lc;
+
+	foreach(lc, *queues)
+	{
+		queue = lfirst(lc);
+		if (queue->port == command->port && strcmp(queue->host, command->host) == 0)
+			return queue;
+	}
+
+	queue = palloc0(sizeof(NodeQueue));
+	queue->host = command->host;
+	queue->port = command->port;
+	queue->conn = remote_plain_open(command->host, command->port, &queue->error);
+	*queues = lappend(*queues, queue);
+	return queue;
+}
+
+/* Runs the first of each node's commands at once, then the second, and so on. */
+static void
+run_in_rounds(List *queues)
+{
+	bool		more = true;
+
+	for (int round = 0; more; round++)
+	{
+		ListCell   *lc;
+
+		more = false;
+		foreach(lc, queues)
+		{
+			NodeQueue  *queue = lfirst(lc);
+
+			if (round < list_length(queue->commands))
+				remote_plain_send(queue->conn, ((NodeCommand *) list_nth(queue->commands, round))->sql);
+		}
+		foreach(lc, queues)
+		{
+			NodeQueue  *queue = lfirst(lc);
+
+			if (round < list_length(queue->commands))
+			{
+				finish_command(queue->conn, list_nth(queue->commands, round));
+				more = true;
+			}
+		}
+	}
+}
+
 void
 run_node_commands(List *commands, bool parallel)
 {
-	RemoteConn *conn = NULL;
-	NodeCommand *previous = NULL;
-	char	   *error = NULL;
+	List	   *queues = NIL;
 	ListCell   *lc;
 
 	foreach(lc, commands)
 	{
 		NodeCommand *command = lfirst(lc);
+		NodeQueue  *queue = queue_for(&queues, command);
 
-		if (previous == NULL || previous->port != command->port || strcmp(previous->host, command->host) != 0)
-		{
-			if (conn != NULL)
-				remote_plain_close(conn);
-			error = NULL;
-			conn = remote_plain_open(command->host, command->port, &error);
-		}
-		previous = command;
-
-		if (conn != NULL)
-			run_node_command(conn, command);
-		else
+		if (queue->conn == NULL)
 			command->result = psprintf("failed to connect to %s:%d: %s", command->host, command->port,
-									   error == NULL ? "" : error);
+									   queue->error == NULL ? "unknown reason" : queue->error);
+		else if (parallel)
+			queue->commands = lappend(queue->commands, command);
+		else
+		{
+			remote_plain_send(queue->conn, command->sql);
+			finish_command(queue->conn, command);
+		}
 	}
-	if (conn != NULL)
-		remote_plain_close(conn);
+
+	run_in_rounds(queues);
+	foreach(lc, queues)
+	{
+		NodeQueue  *queue = lfirst(lc);
+
+		if (queue->conn != NULL)
+			remote_plain_close(queue->conn);
+	}
 }
 
 /* A command for a node. */

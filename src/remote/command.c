@@ -276,19 +276,31 @@ plain_ready(RemoteConn *conn)
 	return !PQisBusy(conn->pg);
 }
 
-/*
- * The result is that of the last of the commands in sql, or the first error.
- */
-PGresult *
-remote_plain_exec(RemoteConn *conn, const char *sql)
+void
+remote_plain_send(RemoteConn *conn, const char *sql)
 {
-	PGresult   *last = NULL;
-
-	if (conn->state == REMOTE_DEAD || !PQsendQuery(conn->pg, sql))
-		return PQmakeEmptyPGresult(conn->pg, PGRES_FATAL_ERROR);
+	if (conn->state == REMOTE_DEAD)
+		return;
+	if (!PQsendQuery(conn->pg, sql))
+	{
+		conn->state = REMOTE_DEAD;
+		return;
+	}
 	conn->state = REMOTE_BUSY;
 	conn->priv->statement = pipeline_next_statement();
 	conn->priv->unflushed = PQflush(conn->pg) > 0;
+}
+
+/*
+ * The result is that of the last of the commands sent, or the first error.
+ */
+PGresult *
+remote_plain_result(RemoteConn *conn)
+{
+	PGresult   *last = NULL;
+
+	if (conn->state == REMOTE_DEAD)
+		return PQmakeEmptyPGresult(conn->pg, PGRES_FATAL_ERROR);
 
 	for (;;)
 	{
@@ -316,6 +328,13 @@ remote_plain_exec(RemoteConn *conn, const char *sql)
 	}
 	conn->state = PQstatus(conn->pg) == CONNECTION_OK ? REMOTE_IDLE : REMOTE_DEAD;
 	return last != NULL ? last : PQmakeEmptyPGresult(conn->pg, PGRES_FATAL_ERROR);
+}
+
+PGresult *
+remote_plain_exec(RemoteConn *conn, const char *sql)
+{
+	remote_plain_send(conn, sql);
+	return remote_plain_result(conn);
 }
 
 void

@@ -193,6 +193,10 @@ extern void remote_exec_alone(int32 groupid, const char *sql);
  */
 extern RemoteConn *remote_plain_open(const char *host, int port, char **error);
 extern PGresult *remote_plain_exec(RemoteConn *conn, const char *sql);	/* waits; caller inspects and clears */
+
+/* The same in two steps, for work on several nodes at once: the second one waits. */
+extern void remote_plain_send(RemoteConn *conn, const char *sql);
+extern PGresult *remote_plain_result(RemoteConn *conn);
 extern void remote_plain_close(RemoteConn *conn);
 
 /* COPY .. FROM STDIN.  Put buffers and waits (interruptibly) when the socket is full: bounded memory. */
