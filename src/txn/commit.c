@@ -211,6 +211,9 @@ commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int
 		tags[nwriters + i] = "COMMIT";
 	}
 
+	/* after COMMIT PREPARED, our own commit must not get lost in a crash */
+	ForceSyncCommit();
+
 	DEBUG_POINT("commit-before-prepare");
 	for (int i = 0; i < nwriters; i++)
 		writers[i]->xact_prepared = true;
