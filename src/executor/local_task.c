@@ -18,6 +18,7 @@
 #include "utils/snapmgr.h"
 
 #include "executor/local_task.h"
+#include "remote/shard_names.h"
 
 struct LocalTask
 {
@@ -50,19 +51,13 @@ plan_text(const char *text, ParamListInfo params)
 	return pg_plan_query(linitial(queries), text, CURSOR_OPT_PARALLEL_OK, params);
 }
 
-LocalTask *
-local_task_start(const char *text, ParamListInfo params, bool write)
+/* What local_task_start does, in the task's own context. */
+static void
+start_task(LocalTask *task, const char *text, ParamListInfo params)
 {
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "citus local task",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext old_context = MemoryContextSwitchTo(context);
-	LocalTask  *task = palloc0(sizeof(LocalTask));
 	PlannedStmt *plan;
 
-	task->context = context;
-	task->write = write;
-
-	if (write)
+	if (task->write)
 	{
 		CommandCounterIncrement();
 		PushCopiedSnapshot(GetActiveSnapshot());
@@ -73,38 +68,71 @@ local_task_start(const char *text, ParamListInfo params, bool write)
 	task->query_desc = CreateQueryDesc(plan, pstrdup(text), GetActiveSnapshot(), InvalidSnapshot,
 									   None_Receiver, params, NULL, 0);
 	ExecutorStart(task->query_desc, 0);
-	if (write)
+	if (task->write)
 		PopActiveSnapshot();	/* the query descriptor holds it */
+}
+
+LocalTask *
+local_task_start(const char *text, ParamListInfo params, bool write)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "citus local task",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+	LocalTask  *task = palloc0(sizeof(LocalTask));
+
+	task->context = context;
+	task->write = write;
+	PG_TRY();
+	{
+		start_task(task, text, params);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		shard_names_rethrow();
+	}
+	PG_END_TRY();
 
 	MemoryContextSwitchTo(old_context);
 	return task;
 }
 
-/* Runs f under the task's own snapshot, as functions and triggers expect. */
-static void
-push_task_snapshot(LocalTask *task)
+/* The next row of the plan, under the task's own snapshot, as functions and triggers expect. */
+static TupleTableSlot *
+pull_row(LocalTask *task)
 {
+	EState	   *estate = task->query_desc->estate;
+	TupleTableSlot *slot;
+
 	PushActiveSnapshot(task->query_desc->snapshot);
+	MemoryContextSwitchTo(estate->es_query_cxt);
+	ResetPerTupleExprContext(estate);
+	slot = ExecProcNode(task->query_desc->planstate);
+	if (!TupIsNull(slot) && estate->es_junkFilter != NULL)
+		slot = ExecFilterJunk(estate->es_junkFilter, slot);
+	PopActiveSnapshot();
+	return slot;
 }
 
 TupleTableSlot *
 local_task_next(LocalTask *task)
 {
-	EState	   *estate = task->query_desc->estate;
-	MemoryContext old_context;
+	MemoryContext old_context = CurrentMemoryContext;
 	TupleTableSlot *slot;
 
 	if (!task->returns_rows)
 		return NULL;
-
-	push_task_snapshot(task);
-	old_context = MemoryContextSwitchTo(estate->es_query_cxt);
-	ResetPerTupleExprContext(estate);
-	slot = ExecProcNode(task->query_desc->planstate);
-	if (!TupIsNull(slot) && estate->es_junkFilter != NULL)
-		slot = ExecFilterJunk(estate->es_junkFilter, slot);
+	PG_TRY();
+	{
+		slot = pull_row(task);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(old_context);
+		shard_names_rethrow();
+	}
+	PG_END_TRY();
 	MemoryContextSwitchTo(old_context);
-	PopActiveSnapshot();
 
 	if (TupIsNull(slot))
 		return NULL;
@@ -112,13 +140,14 @@ local_task_next(LocalTask *task)
 	return slot;
 }
 
-uint64
-local_task_end(LocalTask *task)
+/* Runs what is left of the task; returns its count. */
+static uint64
+finish_task(LocalTask *task)
 {
 	QueryDesc  *query_desc = task->query_desc;
 	uint64		processed;
 
-	push_task_snapshot(task);
+	PushActiveSnapshot(query_desc->snapshot);
 	if (!task->returns_rows)
 		ExecutorRun(query_desc, ForwardScanDirection, 0, true);
 	ExecutorFinish(query_desc);
@@ -129,6 +158,25 @@ local_task_end(LocalTask *task)
 
 	if (task->write)
 		CommandCounterIncrement();
+	return processed;
+}
+
+uint64
+local_task_end(LocalTask *task)
+{
+	MemoryContext context = CurrentMemoryContext;
+	uint64		processed;
+
+	PG_TRY();
+	{
+		processed = finish_task(task);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		shard_names_rethrow();
+	}
+	PG_END_TRY();
 	MemoryContextDelete(task->context);
 	return processed;
 }

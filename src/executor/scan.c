@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -200,6 +201,28 @@ count_processed(DistScanState *state)
 	}
 }
 
+/*
+ * The next row, read with the rights that the plan asks for.  An error needs no
+ * care: ending the (sub)transaction restores the user.
+ */
+static bool
+next_row(DistScanState *state, TupleTableSlot *slot)
+{
+	Oid			user;
+	int			security_context;
+	bool		found;
+
+	if (!OidIsValid(state->plan.check_as_user))
+		return task_set_next(state->set, slot, NULL);
+
+	GetUserIdAndSecContext(&user, &security_context);
+	SetUserIdAndSecContext(state->plan.check_as_user,
+						   security_context | SECURITY_LOCAL_USERID_CHANGE);
+	found = task_set_next(state->set, slot, NULL);
+	SetUserIdAndSecContext(user, security_context);
+	return found;
+}
+
 static void
 start_tasks(DistScanState *state)
 {
@@ -225,7 +248,7 @@ scan_next(ScanState *node)
 	if (state->set == NULL)
 		start_tasks(state);
 
-	if (task_set_next(state->set, slot, NULL))
+	if (next_row(state, slot))
 	{
 		slot->tts_tableOid = state->plan.relid;
 		if (state->plan.tableoid_position >= 0)

@@ -28,6 +28,7 @@ enum
 	NUMBER_NPARAMS,
 	NUMBER_DIST_PARAM,
 	NUMBER_TABLEOID_POSITION,
+	NUMBER_CHECK_AS_USER,
 };
 
 static Node *
@@ -56,6 +57,7 @@ dist_plan_pack(const DistPlan *plan)
 	numbers = lappend_int(numbers, plan->nparams);
 	numbers = lappend_int(numbers, plan->dist_param);
 	numbers = lappend_int(numbers, plan->tableoid_position);
+	numbers = lappend_int(numbers, (int) plan->check_as_user);
 
 	return list_make5(numbers, list_make2(pack_string(plan->text), pack_string(plan->reason)),
 					  plan->prune, list_make2(plan->positions, plan->types), plan->typmods);
@@ -78,6 +80,7 @@ dist_plan_unpack(const CustomScan *node, DistPlan *plan)
 	plan->nparams = list_nth_int(numbers, NUMBER_NPARAMS);
 	plan->dist_param = list_nth_int(numbers, NUMBER_DIST_PARAM);
 	plan->tableoid_position = list_nth_int(numbers, NUMBER_TABLEOID_POSITION);
+	plan->check_as_user = (Oid) list_nth_int(numbers, NUMBER_CHECK_AS_USER);
 	plan->text = unpack_string(linitial(strings));
 	plan->reason = unpack_string(lsecond(strings));
 	plan->prune = lthird(packed);

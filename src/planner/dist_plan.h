@@ -34,6 +34,8 @@ typedef struct DistPlan
 	bool		writes;			/* writes or locks rows */
 	bool		exclusive;		/* reference write that doesn't commute with others */
 	bool		can_set_tag;	/* rows written count as the statement's */
+	Oid			check_as_user;	/* whose rights the text needs (a view's owner);
+								 * InvalidOid: the current user's */
 	int			nparams;		/* parameters of the text */
 	int			dist_param;		/* expression that is an INSERT's distribution
 								 * value, from 0; -1 if none */

@@ -325,6 +325,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist
 
 	plan.relid = table->relid;
 	plan.writes = task->rowMarks != NIL;
+	plan.check_as_user = rte->checkAsUser;
 	plan.nparams = list_length(exprs);
 	plan.text = task_query_deparse(task);
 	plan.prune = prune_pack(prune_from_quals(table, rel->relid, quals), &exprs);

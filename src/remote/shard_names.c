@@ -167,3 +167,26 @@ shard_names_fix_schema(const char *shard_schema, const char *shard_table, char *
 		return;
 	*schema = get_namespace_name(get_rel_namespace(relid));
 }
+
+/* shard_names_to_logical for a field of an error. */
+static char *
+logical_field(const char *field)
+{
+	return field ? shard_names_to_logical(field) : NULL;
+}
+
+void
+shard_names_rethrow(void)
+{
+	ErrorData  *error = CopyErrorData();
+
+	FlushErrorState();
+	shard_names_fix_schema(error->schema_name, error->table_name, &error->schema_name);
+	error->message = logical_field(error->message);
+	error->detail = logical_field(error->detail);
+	error->hint = logical_field(error->hint);
+	error->context = logical_field(error->context);
+	error->table_name = logical_field(error->table_name);
+	error->constraint_name = logical_field(error->constraint_name);
+	ReThrowError(error);
+}

@@ -19,4 +19,11 @@ extern char *shard_names_to_logical(const char *text);
 /* *schema becomes the logical table's schema if schema and table are those of a shard. */
 extern void shard_names_fix_schema(const char *shard_schema, const char *shard_table, char **schema);
 
+/*
+ * To be called in a PG_CATCH block that saw an error of a shard of this
+ * node, after switching to a context other than ErrorContext: raises the error
+ * again with logical names.
+ */
+extern void shard_names_rethrow(void) pg_attribute_noreturn();
+
 #endif							/* CITUS_REMOTE_SHARD_NAMES_H */
