@@ -1,0 +1,72 @@
+-- DELETE: one shard, many shards, USING all table types, sub-selects, RETURNING.
+--
+-- distribute: t(id), c(t_id) with t, other(k) with none, r reference, s single, l local
+
+CREATE TABLE t (id int NOT NULL, sub int NOT NULL, v int, w text, PRIMARY KEY (id, sub));
+CREATE TABLE c (t_id int NOT NULL, n int, note text);
+CREATE TABLE other (k text NOT NULL, id int);
+CREATE TABLE r (id int PRIMARY KEY, name text);
+CREATE TABLE s (id int, v int);
+CREATE TABLE l (id int, v int);
+INSERT INTO t SELECT i, x, i * x, 'w' || i % 5 FROM generate_series(1, 60) i, generate_series(1, 2) x;
+INSERT INTO c SELECT i, i, 'c' || i FROM generate_series(1, 62) i;
+INSERT INTO other SELECT 'k' || i, i FROM generate_series(1, 65) i;
+INSERT INTO r SELECT i, 'r' || i FROM generate_series(1, 40) i;
+INSERT INTO s SELECT i, i FROM generate_series(1, 40) i;
+INSERT INTO l SELECT i, i FROM generate_series(1, 40) i;
+
+-- setup ends
+DELETE FROM t WHERE id = 1 AND sub = 1;
+DELETE FROM t WHERE id = 2 RETURNING *;
+DELETE FROM t WHERE id IN (3, 4) AND v > 3 RETURNING id, sub, v + 1 AS more;
+DELETE FROM t WHERE id = 999 RETURNING *;
+DELETE FROM t WHERE false;
+DELETE FROM t WHERE w = 'w0' AND sub = 2;
+DELETE FROM t AS z WHERE z.v > 110 RETURNING z.id;
+DELETE FROM ONLY t WHERE id = 6 RETURNING id;
+DELETE FROM t USING c WHERE c.t_id = t.id AND c.n = 7 RETURNING t.id, t.sub, c.note;
+DELETE FROM t USING r WHERE r.id = t.id AND r.name = 'r8' RETURNING t.*, r.*;
+DELETE FROM t USING other o WHERE o.id = t.id AND o.k = 'k9' RETURNING t.id, o.k;
+DELETE FROM t USING s WHERE s.id = t.id AND s.v = 11 RETURNING t.id, s.v;
+DELETE FROM t USING l WHERE l.id = t.id AND l.v = 12 RETURNING t.id, l.v;
+DELETE FROM t USING t b WHERE b.id = t.id AND b.sub > t.sub AND t.id IN (13, 14) RETURNING t.id, t.sub, b.sub;
+DELETE FROM t USING t b WHERE b.id = t.id + 1 AND b.sub = t.sub AND t.id = 16 RETURNING t.id, b.id;
+DELETE FROM t USING (VALUES (17, 1), (18, 2)) x (a, b) WHERE x.a = t.id AND x.b = t.sub RETURNING *;
+DELETE FROM t USING c, r WHERE c.t_id = t.id AND r.id = c.n AND r.id = 19 RETURNING t.id, c.note, r.name;
+DELETE FROM t USING generate_series(20, 21) g WHERE t.id = g RETURNING t.id, g;
+DELETE FROM t WHERE id IN (SELECT t_id FROM c WHERE n BETWEEN 22 AND 23) RETURNING id, sub;
+DELETE FROM t WHERE v = (SELECT max(v) FROM t) RETURNING v;
+DELETE FROM t WHERE EXISTS (SELECT FROM other o WHERE o.id = t.id AND o.k = 'k25') RETURNING id;
+DELETE FROM t WHERE NOT EXISTS (SELECT FROM r WHERE r.id = t.id) AND sub = 1 AND id > 55 RETURNING id;
+DELETE FROM t WHERE id IN (SELECT id FROM l WHERE v = 26) OR id IN (SELECT id FROM s WHERE v = 27) RETURNING id, sub;
+DELETE FROM t WHERE (id, sub) IN (SELECT id, max(sub) FROM t WHERE id BETWEEN 28 AND 30 GROUP BY id) RETURNING id, sub;
+DELETE FROM t WHERE v < (SELECT avg(v) / 4 FROM t t2 WHERE t2.sub = t.sub) RETURNING id, sub;
+DELETE FROM t WHERE id = 31 RETURNING (SELECT count(*) FROM c), (SELECT name FROM r WHERE r.id = t.id);
+WITH x AS (SELECT id FROM t ORDER BY v DESC, id LIMIT 3) DELETE FROM t USING x WHERE x.id = t.id RETURNING t.id, t.sub;
+WITH d AS (DELETE FROM c WHERE t_id < 5 RETURNING t_id) DELETE FROM other o USING d WHERE d.t_id = o.id RETURNING o.k;
+DELETE FROM t WHERE random() < 0;
+DELETE FROM t WHERE now() < '2000-01-01';
+DELETE FROM t RETURNING tableoid::regclass = 't'::regclass AND id < 0;
+SELECT count(*) FROM t;
+DELETE FROM c WHERE n % 2 = 0;
+DELETE FROM c WHERE t_id = 33 RETURNING c;
+SELECT count(*), sum(n) FROM c;
+DELETE FROM r WHERE id = 1 RETURNING *;
+DELETE FROM r WHERE id IN (SELECT n FROM c) RETURNING id;
+DELETE FROM r USING other o WHERE o.id = r.id AND o.k = 'k2' RETURNING r.name, o.k;
+DELETE FROM r USING l WHERE l.id = r.id AND l.id < 8 RETURNING r.id;
+SELECT id FROM r ORDER BY id;
+DELETE FROM r;
+SELECT count(*) FROM r;
+DELETE FROM s WHERE id = 1;
+DELETE FROM s USING c WHERE c.t_id = s.id RETURNING s.id, c.note;
+DELETE FROM s WHERE id IN (SELECT id FROM l WHERE v < 10) RETURNING id;
+SELECT count(*) FROM s;
+DELETE FROM l USING other o WHERE o.id = l.id AND o.id < 10 RETURNING l.id, o.k;
+DELETE FROM l WHERE id NOT IN (SELECT t_id FROM c) RETURNING id;
+DELETE FROM other;
+DELETE FROM other;
+DELETE FROM c WHERE 1 / (n - 35) > 5;
+DELETE FROM c WHERE nothing = 1;
+DELETE FROM c USING c;
+SELECT count(*) FROM c;

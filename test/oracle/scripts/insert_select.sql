@@ -1,0 +1,101 @@
+-- INSERT .. SELECT between all table types.
+--
+-- distribute: src(id), dst(id) with src, flip(v) with none, txt(k) with none, sums(grp) with none
+-- distribute: ref reference, ref2 reference, one single, two single, loc local, part(tenant) with none
+
+CREATE TABLE src (id int PRIMARY KEY, grp int, v int, name text, arr int[]);
+CREATE TABLE dst (id int NOT NULL, grp int, v int DEFAULT -1, name text DEFAULT 'none', PRIMARY KEY (id));
+CREATE TABLE flip (v int NOT NULL, id int, note text);
+CREATE TABLE txt (k text NOT NULL, n bigint, at timestamptz DEFAULT '2024-01-01 00:00+00');
+CREATE TABLE sums (grp int PRIMARY KEY, total numeric, n int);
+CREATE TABLE part (tenant bigint NOT NULL, id serial, body text);
+CREATE TABLE ref (id int PRIMARY KEY, name text);
+CREATE TABLE ref2 (id int, name text);
+CREATE TABLE one (id int, name text);
+CREATE TABLE two (id int, name text);
+CREATE TABLE loc (id int, name text);
+INSERT INTO src SELECT i, i % 6, i * 3 % 40, 'n' || i % 9, ARRAY[i, i * 2] FROM generate_series(1, 60) i;
+INSERT INTO ref SELECT i, 'ref' || i FROM generate_series(1, 6) i;
+INSERT INTO one SELECT i, 'one' || i FROM generate_series(1, 4) i;
+INSERT INTO loc SELECT i, 'loc' || i FROM generate_series(1, 4) i;
+
+-- setup ends
+INSERT INTO dst SELECT id, grp, v, name FROM src WHERE id <= 20;
+INSERT INTO dst (id, v) SELECT id, v FROM src WHERE id BETWEEN 21 AND 30 RETURNING id, v, name;
+INSERT INTO dst (name, id) SELECT name, id FROM src WHERE id = 31;
+INSERT INTO dst SELECT id FROM src WHERE id = 32 RETURNING *;
+SELECT * FROM dst WHERE id > 18 ORDER BY id;
+INSERT INTO dst SELECT * FROM dst;
+INSERT INTO dst SELECT id, 0, 0, 'moved' FROM src WHERE id > 28 ON CONFLICT (id) DO NOTHING;
+INSERT INTO dst SELECT id, 1, 1 FROM src WHERE id > 55 ON CONFLICT (id) DO UPDATE SET v = dst.v + 100, name = excluded.name RETURNING *;
+INSERT INTO dst SELECT id + 1000, grp, v, name FROM dst WHERE id < 10;
+INSERT INTO dst SELECT id + 5000, grp, v, name FROM dst ORDER BY id LIMIT 3 RETURNING id;
+SELECT count(*), sum(id), sum(v) FROM dst;
+INSERT INTO flip SELECT v, id, 'all' FROM src;
+INSERT INTO flip (id, v) SELECT v, id FROM src WHERE grp = 2;
+INSERT INTO flip SELECT v, max(id), 'agg' FROM src GROUP BY v HAVING count(*) > 1;
+INSERT INTO flip SELECT count(*), sum(v), 'one' FROM src;
+INSERT INTO flip SELECT a.id, b.id, 'join' FROM src a JOIN dst b ON a.id = b.id WHERE a.grp = 3 RETURNING v, id;
+INSERT INTO flip SELECT a.v, b.id, 'cross' FROM src a JOIN src b ON a.v = b.id WHERE a.id < 15;
+INSERT INTO flip SELECT f.v + 100, f.id, 'self' FROM flip f WHERE note = 'one';
+INSERT INTO flip SELECT DISTINCT grp, NULL::int, 'distinct' FROM src;
+INSERT INTO flip SELECT id, row_number() OVER (ORDER BY v DESC, id), 'window' FROM src WHERE id < 8;
+INSERT INTO flip SELECT id, grp, 'union' FROM src WHERE id < 4 UNION ALL SELECT id, 0, 'union' FROM ref;
+INSERT INTO flip SELECT u, id, 'srf' FROM src, unnest(arr) u WHERE id < 5;
+INSERT INTO flip SELECT generate_series(1, 3), 0, 'series';
+INSERT INTO flip SELECT id, (SELECT count(*) FROM dst d WHERE d.id = s.id), 'scalar' FROM src s WHERE id < 6;
+INSERT INTO flip SELECT v, id, 'lateral' FROM src s, LATERAL (SELECT max(v) AS m FROM dst WHERE grp = s.grp) x WHERE s.v = x.m;
+INSERT INTO flip VALUES (NULL, 1, 'null');
+INSERT INTO flip SELECT nullif(v, 3), 1, 'null' FROM src;
+SELECT note, count(*), sum(v), sum(id) FROM flip GROUP BY note ORDER BY note;
+INSERT INTO txt (k, n) SELECT name, count(*) FROM src GROUP BY name;
+INSERT INTO txt SELECT id, id FROM src WHERE id < 4;
+INSERT INTO txt SELECT v::text, v, now() FROM src WHERE id = 9;
+SELECT k, n FROM txt ORDER BY k, n;
+INSERT INTO sums SELECT grp, sum(v), count(*) FROM src GROUP BY grp;
+INSERT INTO sums SELECT grp, sum(v), count(*) FROM src GROUP BY grp ON CONFLICT (grp) DO UPDATE SET total = sums.total + excluded.total, n = excluded.n + 1;
+SELECT * FROM sums ORDER BY grp;
+INSERT INTO sums SELECT grp, v FROM src WHERE id < 10;
+INSERT INTO sums SELECT 6 + grp, avg(v) FROM src WHERE grp = 2 GROUP BY grp;
+SELECT grp, round(total, 4) FROM sums WHERE grp > 5;
+INSERT INTO part (tenant, body) SELECT id % 4, name FROM src;
+SELECT tenant, count(*), count(DISTINCT id) FROM part GROUP BY tenant ORDER BY tenant;
+INSERT INTO part SELECT 9, id, name FROM ref RETURNING tenant, id;
+WITH top AS (SELECT grp, max(v) AS m FROM src GROUP BY grp) INSERT INTO dst SELECT 2000 + s.id, s.grp, s.v, 'top' FROM src s JOIN top t ON t.grp = s.grp AND t.m = s.v RETURNING id;
+INSERT INTO dst WITH w AS (SELECT * FROM src WHERE id = 7) SELECT id + 3000, grp, v, name FROM w;
+WITH gone AS (DELETE FROM dst WHERE id > 3000 RETURNING *) INSERT INTO flip SELECT id, grp, 'gone' FROM gone;
+WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 5) INSERT INTO dst SELECT 4000 + i, i, i, 'rec' FROM n;
+SELECT id, name FROM dst WHERE id > 2000 ORDER BY id;
+
+-- Reference, single-shard, local.
+INSERT INTO ref2 SELECT * FROM ref;
+INSERT INTO ref2 SELECT id, name FROM src WHERE id < 4 RETURNING *;
+INSERT INTO ref2 SELECT grp, max(name) FROM src GROUP BY grp;
+INSERT INTO ref2 SELECT * FROM one;
+INSERT INTO ref2 SELECT * FROM loc;
+INSERT INTO ref2 SELECT id, name || (random() * 0)::int FROM ref;
+SELECT count(*), sum(id), min(name), max(name) FROM ref2;
+INSERT INTO dst SELECT 7000 + id, id, id, name FROM ref;
+INSERT INTO dst SELECT 7100 + id, id, id, name FROM one RETURNING id;
+INSERT INTO dst SELECT 7200 + id, id, id, name FROM loc RETURNING id;
+INSERT INTO dst SELECT 7300 + l.id, s.grp, s.v, r.name FROM loc l JOIN src s ON s.id = l.id JOIN ref r ON r.id = s.id;
+SELECT id, name FROM dst WHERE id > 7000 ORDER BY id;
+INSERT INTO one SELECT id, name FROM src WHERE id > 57 RETURNING *;
+INSERT INTO one SELECT * FROM one;
+INSERT INTO two SELECT * FROM one;
+INSERT INTO two SELECT id, name FROM loc;
+INSERT INTO two SELECT id, name FROM ref;
+SELECT count(*), sum(id) FROM one;
+SELECT count(*), sum(id) FROM two;
+INSERT INTO loc SELECT id, name FROM src WHERE grp = 4;
+INSERT INTO loc SELECT id, name FROM two;
+INSERT INTO loc SELECT s.grp, r.name FROM src s JOIN ref r ON r.id = s.grp GROUP BY 1, 2 RETURNING id;
+SELECT count(*), sum(id) FROM loc;
+
+-- Failures leave nothing behind.
+INSERT INTO flip SELECT id, 1 / (id - 30), 'zero' FROM src;
+INSERT INTO flip SELECT name, 1 FROM src;
+INSERT INTO dst SELECT id, grp, v, name FROM src WHERE id IN (1, 90);
+INSERT INTO sums SELECT 100, 1 UNION ALL SELECT 100, 2;
+INSERT INTO ref SELECT id, name FROM src WHERE id > 5;
+SELECT (SELECT count(*) FROM flip WHERE note = 'zero'), (SELECT count(*) FROM sums WHERE grp = 100), (SELECT count(*) FROM ref);
