@@ -1,0 +1,35 @@
+-- What users read when a shard refuses: the logical table's names, as PostgreSQL would say it.
+CREATE SCHEMA messages;
+SET search_path = messages;
+SET citus.shard_count = 4;
+CREATE DOMAIN small AS int CHECK (VALUE < 1000);
+CREATE TABLE ref (id int PRIMARY KEY);
+CREATE TABLE t (id int PRIMARY KEY, k int REFERENCES ref, v varchar(5) NOT NULL,
+                s small, CONSTRAINT positive CHECK (k > 0), EXCLUDE (id WITH =, s WITH =));
+SELECT create_reference_table('ref');
+SELECT create_distributed_table('t', 'id');
+INSERT INTO ref VALUES (1);
+INSERT INTO t VALUES (1, 1, 'one', 1);
+
+\set SHOW_CONTEXT never
+INSERT INTO t VALUES (1, 1, 'again', 2);
+INSERT INTO t VALUES (2, 2, 'no k', 2);
+INSERT INTO t VALUES (2, -1, 'minus', 2);
+INSERT INTO t VALUES (2, 1, NULL, 2);
+INSERT INTO t VALUES (2, 1, 'too long', 2);
+INSERT INTO t VALUES (2, 1, 'dom', 5000);
+INSERT INTO t VALUES (NULL, 1, 'null', 2);
+INSERT INTO t SELECT g, 1, 'x', g FROM generate_series(1, 3) g;
+UPDATE t SET k = 7;
+UPDATE t SET v = NULL WHERE id = 1;
+UPDATE t SET k = 1 / (id - 1);
+SELECT id / (id - 1) FROM t;
+SELECT id / (id - 1) FROM t WHERE id = 1;
+SELECT v::int FROM t;
+SELECT nothing FROM t;
+SELECT * FROM no_such_table JOIN t USING (id);
+DELETE FROM ref;
+INSERT INTO t (id, id) VALUES (1, 2);
+
+SET client_min_messages = warning;
+DROP SCHEMA messages CASCADE;
