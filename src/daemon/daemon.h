@@ -21,6 +21,7 @@ typedef struct DaemonJob
 	const char *name;
 	int		   *interval_ms;	/* a setting; not above 0: never */
 	void		(*run) (void);
+	bool		(*wanted) (void);	/* if not NULL: whether it should run soon */
 } DaemonJob;
 
 /* Adds a job; to be called while the library is loaded.  The struct is kept. */

@@ -40,6 +40,9 @@
 #define MAX_JOBS 16
 #define CYCLE_MS 1000
 
+/* A job that is wanted runs, at most, this often. */
+#define SOON_MS 5000
+
 extern PGDLLEXPORT void citus_maintenance_main(Datum arg);
 
 static const DaemonJob *jobs[MAX_JOBS];
@@ -55,7 +58,7 @@ recover_2pc(void)
 	(void) txn_recover();
 }
 
-static const DaemonJob recovery_job = {"recovery", &recover_2pc_interval, recover_2pc};
+static const DaemonJob recovery_job = {"recovery", &recover_2pc_interval, recover_2pc, txn_recovery_wanted};
 
 void
 daemon_add_job(const DaemonJob *job)
@@ -137,7 +140,11 @@ run_due_jobs(void)
 		TimestampTz now = GetCurrentTimestamp();
 		int			interval = *jobs[i]->interval_ms;
 
-		if (interval <= 0 || !TimestampDifferenceExceeds(last_run[i], now, interval))
+		if (interval <= 0)
+			continue;
+		if (jobs[i]->wanted != NULL && jobs[i]->wanted())
+			interval = Min(interval, SOON_MS);
+		if (!TimestampDifferenceExceeds(last_run[i], now, interval))
 			continue;
 		last_run[i] = now;
 		in_transaction(jobs[i]->run, jobs[i]->name);

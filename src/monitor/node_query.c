@@ -39,7 +39,7 @@ query_here(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
 static void
 query_there(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
 {
-	PGresult   *result = remote_query(groupid, sql, NULL);
+	PGresult   *result = remote_read(groupid, sql, NULL);
 	int			ncolumns = PQnfields(result);
 	char	  **values = palloc(ncolumns * sizeof(char *));
 

@@ -177,13 +177,12 @@ append_row(PGresult *all, PGresult *row)
 	return all;
 }
 
-PGresult *
-remote_query(int32 groupid, const char *sql, const RemoteParams *params)
+/* All rows of the statement that was sent, in one result. */
+static PGresult *
+collect_rows(RemoteConn *conn)
 {
-	RemoteConn *conn = acquire_for_command(groupid);
 	PGresult   *volatile all = NULL;
 
-	remote_send(conn, sql, params, false, true, true);
 	PG_TRY();
 	{
 		bool		done = false;
@@ -218,8 +217,32 @@ remote_query(int32 groupid, const char *sql, const RemoteParams *params)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	remote_release(conn, &command_owner);
 	return all;
+}
+
+PGresult *
+remote_query(int32 groupid, const char *sql, const RemoteParams *params)
+{
+	RemoteConn *conn = acquire_for_command(groupid);
+	PGresult   *rows;
+
+	remote_send(conn, sql, params, false, true, true);
+	rows = collect_rows(conn);
+	remote_release(conn, &command_owner);
+	return rows;
+}
+
+PGresult *
+remote_read(int32 groupid, const char *sql, const RemoteParams *params)
+{
+	RemoteConn *conn = remote_acquire(groupid, &command_owner, false);
+	PGresult   *rows;
+	bool		in_xact = pipeline_txn_hooks()->reads_in_xact != NULL && pipeline_txn_hooks()->reads_in_xact();
+
+	remote_send(conn, sql, params, false, in_xact, false);
+	rows = collect_rows(conn);
+	remote_release(conn, &command_owner);
+	return rows;
 }
 
 /*

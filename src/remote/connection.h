@@ -176,6 +176,9 @@ extern void remote_raise(int elevel, RemoteConn *conn, PGresult *res);
  */
 extern void remote_exec(int32 groupid, const char *sql);	/* result thrown away */
 extern PGresult *remote_query(int32 groupid, const char *sql, const RemoteParams *params);	/* text; caller clears */
+
+/* As remote_query, for what only reads: the node needn't take part in the commit. */
+extern PGresult *remote_read(int32 groupid, const char *sql, const RemoteParams *params);
 extern void remote_exec_on_all(const char *sql);	/* every other active primary with metadata, in parallel */
 extern void remote_exec_list_on_all(List *commands);	/* List of char *, in order on each node, nodes in parallel */
 extern void remote_exec_list(int32 groupid, List *commands);

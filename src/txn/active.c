@@ -37,6 +37,7 @@ typedef struct ActiveShared
 {
 	LWLock	   *lock;
 	uint64		last_number;
+	uint64		unfinished;		/* how often a transaction was left to recovery */
 	ActiveSlot	slots[FLEXIBLE_ARRAY_MEMBER];	/* one per backend */
 } ActiveShared;
 
@@ -118,6 +119,25 @@ active_end(void)
 	my_slot()->number = 0;
 	LWLockRelease(shared->lock);
 	has_slot = false;
+}
+
+void
+active_left_unfinished(void)
+{
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	shared->unfinished++;
+	LWLockRelease(shared->lock);
+}
+
+uint64
+active_unfinished_count(void)
+{
+	uint64		count;
+
+	LWLockAcquire(shared->lock, LW_SHARED);
+	count = shared->unfinished;
+	LWLockRelease(shared->lock);
+	return count;
 }
 
 HTAB *

@@ -268,6 +268,7 @@ warn_unfinished(RemoteAnswer *answers, int n, const char *tag)
 		if (answers[i].error != NULL)
 			PQclear(answers[i].error);
 		answers[i].error = NULL;
+		active_left_unfinished();
 		ereport(WARNING,
 				(errcode(ERRCODE_WARNING),
 				 errmsg("could not finish prepared transaction \"%s\" on node %s:%d",
@@ -348,6 +349,9 @@ abort_remote(void)
 		if (answers[i].error != NULL)
 			PQclear(answers[i].error);
 
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		if (conn->state == REMOTE_DEAD && conn->xact_prepared)
+			active_left_unfinished();
 	n = undo_commands(answers, true);
 	remote_broadcast(answers, n, timeout);
 	ignore_not_prepared(answers, n);

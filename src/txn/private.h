@@ -28,6 +28,10 @@ extern void active_init(void);
 extern uint64 active_begin(void);
 extern void active_end(void);
 
+/* Counts transactions that this node began and left for recovery to finish. */
+extern void active_left_unfinished(void);
+extern uint64 active_unfinished_count(void);
+
 /* A hash table of the numbers of all that are active in this database, in CurrentMemoryContext. */
 extern HTAB *active_numbers(void);
 

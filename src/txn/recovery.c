@@ -182,12 +182,22 @@ recover_node(RemoteConn *conn, int32 group, int32 node_group)
 	return count;
 }
 
+static uint64 unfinished_seen = 0;
+
+bool
+txn_recovery_wanted(void)
+{
+	return active_unfinished_count() != unfinished_seen;
+}
+
 int
 txn_recover(void)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "transaction recovery",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
+	uint64		unfinished = active_unfinished_count();
+	bool		complete = true;
 	Oid			table = get_relname_relid("pg_dist_transaction", PG_CATALOG_NAMESPACE);
 	int32		group = metadata_local_group();
 	int			count = 0;
@@ -208,11 +218,14 @@ txn_recover(void)
 					(errcode(ERRCODE_CONNECTION_FAILURE),
 					 errmsg("could not connect to node %s:%d", node->host, node->port),
 					 errdetail_internal("%s", error)));
+			complete = false;
 			continue;
 		}
 		count += recover_node(conn, group, node->groupid);
 		remote_plain_close(conn);
 	}
+	if (complete)
+		unfinished_seen = unfinished;
 
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);

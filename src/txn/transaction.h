@@ -35,6 +35,9 @@ extern void txn_require_2pc(void);
  */
 extern int	txn_recover(void);
 
+/* Whether something was left to recovery since txn_recover last ran in this process. */
+extern bool txn_recovery_wanted(void);
+
 /* Called once in each transaction that uses other nodes; the daemon (above this module) wants to know. */
 extern void (*txn_use_hook) (void);
 
