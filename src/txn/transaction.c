@@ -118,6 +118,7 @@ run_safely(void (*what) (void))
 				(errcode(error->sqlerrcode),
 				 errmsg("could not end a transaction on other nodes: %s", error->message)));
 		FreeErrorData(error);
+		active_left_unfinished();
 	}
 	PG_END_TRY();
 }
