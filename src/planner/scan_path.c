@@ -37,8 +37,9 @@
 #include "planner/task_query.h"
 #include "sharding/prune.h"
 
-/* Cost of starting tasks on other nodes; a rescan pays it again. */
-#define DIST_STARTUP_COST 1000.0
+/* Cost of a round trip to a node, and of each task; a rescan pays it again. */
+#define DIST_ROUND_TRIP_COST 10.0
+#define DIST_TASK_COST 2.0
 
 /* Cost of moving a row from another node, in addition to cpu_tuple_cost. */
 #define DIST_TUPLE_COST 0.02
@@ -69,30 +70,101 @@ scanned_table(RangeTblEntry *rte)
 	return table != NULL && table->kind != DIST_REFERENCE ? table : NULL;
 }
 
+/* Adds a scan that needs the values of the given relations (none: an ordinary one). */
 static void
-add_scan_path(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+add_path_for(PlannerInfo *root, RelOptInfo *rel, const DistTable *table, Relids required_outer,
+			 bool one_shard)
 {
-	CustomPath *path;
+	CustomPath *path = makeNode(CustomPath);
+	int			ntasks = one_shard ? 1 : table->nshards;
 
-	if (prev_set_rel_pathlist)
-		prev_set_rel_pathlist(root, rel, rti, rte);
-	if (scanned_table(rte) == NULL || IS_DUMMY_REL(rel))
-		return;
-
-	path = makeNode(CustomPath);
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
 	path->path.pathtarget = rel->reltarget;
-	path->path.param_info = get_baserel_parampathinfo(root, rel, rel->lateral_relids);
+	path->path.param_info = get_baserel_parampathinfo(root, rel, required_outer);
 	path->path.rows = path->path.param_info ? path->path.param_info->ppi_rows : rel->rows;
-	path->path.startup_cost = DIST_STARTUP_COST;
-	path->path.total_cost = DIST_STARTUP_COST + rel->tuples * cpu_tuple_cost / 4 +
+	path->path.startup_cost = DIST_ROUND_TRIP_COST + DIST_TASK_COST * ntasks;
+	path->path.total_cost = path->path.startup_cost +
+		rel->tuples * cpu_tuple_cost / 4 * ntasks / table->nshards +
 		path->path.rows * (cpu_tuple_cost + DIST_TUPLE_COST);
 	path->methods = &scan_path_methods;
+	add_path(rel, (Path *) path);
+}
 
-	rel->pathlist = list_make1(path);
+/* Whether the clauses pin the table to one shard. */
+static bool
+pins_shard(RelOptInfo *rel, const DistTable *table, List *clauses)
+{
+	return table->kind == DIST_SINGLE ||
+		prune_single_value(prune_from_quals(table, rel->relid,
+											extract_actual_clauses(clauses, false))) != NULL;
+}
+
+/* For generate_implied_equalities_for_column: the member that is the distribution column. */
+static bool
+is_dist_column(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em,
+			   void *arg)
+{
+	const DistTable *table = arg;
+	Node	   *expr = (Node *) em->em_expr;
+
+	while (expr && IsA(expr, RelabelType))
+		expr = (Node *) ((RelabelType *) expr)->arg;
+	return expr && IsA(expr, Var) && ((Var *) expr)->varno == rel->relid &&
+		((Var *) expr)->varattno == table->dist_attno;
+}
+
+/*
+ * Scans that take the distribution value from another relation's row: a
+ * lookup in one shard for each outer row.
+ */
+static void
+add_lookup_paths(PlannerInfo *root, RelOptInfo *rel, const DistTable *table)
+{
+	List	   *clauses = list_copy(rel->joininfo);
+	List	   *seen = NIL;
+	ListCell   *cell;
+
+	if (rel->has_eclass_joins)
+		clauses = list_concat(clauses,
+							  generate_implied_equalities_for_column(root, rel, is_dist_column,
+																	 (void *) table,
+																	 rel->lateral_referencers));
+	foreach(cell, clauses)
+	{
+		RestrictInfo *clause = lfirst(cell);
+		Relids		required_outer;
+
+		if (!join_clause_is_movable_to(clause, rel) ||
+			!pins_shard(rel, table, list_make1(clause)))
+			continue;
+		required_outer = bms_union(clause->clause_relids, rel->lateral_relids);
+		required_outer = bms_del_member(required_outer, rel->relid);
+		if (bms_is_empty(required_outer) || list_member(seen, required_outer))
+			continue;
+		seen = lappend(seen, required_outer);
+		add_path_for(root, rel, table, required_outer, true);
+	}
+}
+
+static void
+add_scan_path(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
+{
+	const DistTable *table;
+
+	if (prev_set_rel_pathlist)
+		prev_set_rel_pathlist(root, rel, rti, rte);
+	table = scanned_table(rte);
+	if (table == NULL || IS_DUMMY_REL(rel))
+		return;
+
+	rel->pathlist = NIL;
 	rel->partial_pathlist = NIL;
 	rel->consider_parallel = false;
+	add_path_for(root, rel, table, rel->lateral_relids,
+				 pins_shard(rel, table, rel->baserestrictinfo));
+	if (table->kind == DIST_HASH)
+		add_lookup_paths(root, rel, table);
 }
 
 /* The logical table is empty; its pg_class row speaks for the shards. */
