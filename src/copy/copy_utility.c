@@ -111,14 +111,14 @@ open_relation(CopyStmt *stmt, const DistTable *table, TaskTagKind tag)
 bool
 copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *query_env, QueryCompletion *qc)
 {
-	CopyStmt   *stmt = castNode(CopyStmt, pstmt->utilityStmt);
+	CopyStmt   *stmt = (CopyStmt *) pstmt->utilityStmt;
 	const DistTable *table;
 	TaskTag		tag;
 	ParseState *pstate;
 	Relation	rel;
 	uint64		rows;
 
-	if (stmt->relation == NULL || !metadata_available())
+	if (!IsA(stmt, CopyStmt) || stmt->relation == NULL || !metadata_available())
 		return false;
 	(void) task_tag_parse(query_string, &tag);
 	if (tag.kind != TAG_NONE && tag.kind != TAG_FRAMES)
