@@ -41,6 +41,10 @@ class Area:
                 return self.run(args, args.port)
             with Cluster.temporary(f"check-{self.name}", self.first_port, keep=args.keep,
                                    settings=FAST) as cluster:
+                setup = os.path.join(self.folder, "setup.sql")
+                if os.path.exists(setup):
+                    with open(setup, encoding="utf-8") as file:
+                        cluster.coordinator.sql(file.read())
                 return self.run(args, cluster.coordinator.port)
         except ClusterError as error:
             print(f"{self.name}: {error}", file=sys.stderr)
