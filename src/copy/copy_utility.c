@@ -103,7 +103,7 @@ open_relation(CopyStmt *stmt, const DistTable *table, TaskTagKind tag)
 		 pg_attribute_aclcheck_all(table->relid, GetUserId(), ACL_INSERT, ACLMASK_ANY) == ACLCHECK_OK))
 	{
 		node_lock_set();
-		reference_lock(table->relid);
+		reference_lock(table->relid, false);
 	}
 	return table_openrv(stmt->relation, stmt->is_from ? RowExclusiveLock : AccessShareLock);
 }

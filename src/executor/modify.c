@@ -492,9 +492,9 @@ run_modify(DistModifyState *state)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(state->context);
 
-	if (state->table->kind == DIST_REFERENCE &&
-		(state->plan.command != CMD_INSERT || state->plan.one_batch))
-		reference_lock(state->plan.relid);
+	if (state->table->kind == DIST_REFERENCE)
+		reference_lock(state->plan.relid,
+					   state->plan.command != CMD_INSERT || state->plan.one_batch);
 	if (state->plan.has_returning)
 		begin_output(state);
 	collect_changes(state);

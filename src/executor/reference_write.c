@@ -4,23 +4,32 @@
  *	  Writing a reference table on every node.
  *
  * The node with the lowest group id comes first, alone: row locks and unique
- * keys there put concurrent writers in one order.  Writes that don't commute with
- * an INSERT (UPDATE, DELETE, upsert) take a SHARE ROW EXCLUSIVE lock on the table of
- * that node, held to the end of the transaction, which conflicts with the ROW
- * EXCLUSIVE lock that every writer takes there.
+ * keys there put concurrent writers in one order.  Besides, each writer takes a
+ * lock for the table on that node, to the end of its transaction: INSERTs, which commute,
+ * in share mode, all others exclusively.  It is a lock on an object, not
+ * one of the table's own modes: every writer already holds ROW EXCLUSIVE on the
+ * table when it gets here, and could deadlock with another in the same place.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "catalog/pg_class.h"
+#include "fmgr.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "catalog/node.h"
+#include "compat/sql_function.h"
 #include "executor/scan.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
+
+/* Tells our lock from those of the server on the same relation. */
+#define REFERENCE_LOCK_SUBID 1
 
 /* Groups of all nodes, this one included, ascending. */
 static List *
@@ -55,16 +64,43 @@ reference_tasks(const DistTable *table, const char *text, ParamListInfo params)
 	return tasks;
 }
 
-void
-reference_lock(Oid relid)
+/* The lock itself, on this node, to the end of the transaction. */
+static void
+lock_here(Oid relid, bool exclusive)
 {
-	int32		lowest = linitial_int(all_groups());
+	LockDatabaseObject(RelationRelationId, relid, REFERENCE_LOCK_SUBID,
+					   exclusive ? ExclusiveLock : ShareLock);
+}
 
+void
+reference_lock(Oid relid, bool exclusive)
+{
+	int32		lowest;
+	char	   *name;
+
+	node_lock_set();
+	lowest = linitial_int(all_groups());
 	if (lowest == metadata_local_group())
-		LockRelationOid(relid, ShareRowExclusiveLock);
-	else
-		remote_exec(lowest,
-					psprintf(TASK_TAG_NODE "LOCK TABLE ONLY %s IN SHARE ROW EXCLUSIVE MODE",
-							 quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-														get_rel_name(relid))));
+	{
+		lock_here(relid, exclusive);
+		return;
+	}
+	name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+									  get_rel_name(relid));
+	remote_exec(lowest, psprintf("SELECT citus_internal.lock_reference_table(%s, %s)",
+								 quote_literal_cstr(name), exclusive ? "true" : "false"));
+}
+
+/* citus_internal.lock_reference_table(relation, exclusive): for an initiator on another node. */
+SQL_FUNCTION(citus_internal_lock_reference_table);
+Datum
+citus_internal_lock_reference_table(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+
+	if (pg_class_aclmask(relid, GetUserId(), ACL_INSERT | ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE,
+						 ACLMASK_ANY) == 0)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(relid));
+	lock_here(relid, PG_GETARG_BOOL(1));
+	PG_RETURN_VOID();
 }

@@ -228,9 +228,9 @@ start_tasks(DistScanState *state)
 {
 	MemoryContext old_context;
 
+	if (state->plan.kind == DIST_PLAN_REFERENCE_WRITE)
+		reference_lock(state->plan.relid, state->plan.exclusive);
 	scan_prepare(state);
-	if (state->plan.kind == DIST_PLAN_REFERENCE_WRITE && state->plan.exclusive)
-		reference_lock(state->plan.relid);
 	old_context = MemoryContextSwitchTo(state->run_context);
 	state->set = task_set_start(&state->spec);
 	MemoryContextSwitchTo(old_context);

@@ -38,8 +38,12 @@ extern void scan_prepare(DistScanState *state);
 /* The tasks for all nodes of a write to a reference table; lowest group first. */
 extern List *reference_tasks(const DistTable *table, const char *text, ParamListInfo params);
 
-/* Serialises writes of a reference table that don't commute: a table lock on the node with the lowest group. */
-extern void reference_lock(Oid relid);
+/*
+ * Orders writers of a reference table, to the end of the transaction: shared for
+ * INSERT, exclusive for writes that don't commute with it.  Also keeps the set of
+ * nodes from changing.  To be called before anything is read or written.
+ */
+extern void reference_lock(Oid relid, bool exclusive);
 
 /* A tuple descriptor from lists of types and typmods. */
 extern TupleDesc scan_columns(List *types, List *typmods);
