@@ -71,17 +71,17 @@ row_router_add(RowRouter *router, TupleTableSlot *slot, uint64 line)
 	MemoryContext caller_context;
 	int			shard_index = 0;
 
+	MemoryContextReset(router->row_context);
+	caller_context = MemoryContextSwitchTo(router->row_context);
 	if (table->kind == DIST_HASH)
 	{
 		slot_getsomeattrs(slot, table->dist_attno);
 		shard_index = row_router_shard(table, router->rel, slot->tts_values[table->dist_attno - 1],
 									   slot->tts_isnull[table->dist_attno - 1]);
 	}
-	router->rows++;
-	MemoryContextReset(router->row_context);
-	caller_context = MemoryContextSwitchTo(router->row_context);
 	row_encoder_append(router->encoder, slot, shard_sink_begin_row(router->sink, shard_index));
 	MemoryContextSwitchTo(caller_context);
+	router->rows++;
 	shard_sink_end_row(router->sink, shard_index, line == 0 ? router->rows : line);
 	return shard_index;
 }
