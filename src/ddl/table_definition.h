@@ -10,6 +10,7 @@
 
 #include "postgres.h"
 
+#include "access/attnum.h"
 #include "nodes/pg_list.h"
 
 /*
@@ -22,5 +23,23 @@ extern List *table_definition_commands(Oid relid);
 
 /* Foreign keys of the table, to be run when all tables exist. */
 extern List *table_foreign_key_commands(Oid relid);
+
+/*
+ * Commands that make a shard of the table, still with the table's own names:
+ * what table_definition_commands gives, less all that lives in the logical
+ * table only (types, sequences, defaults, identity, comments, policies).
+ */
+extern List *table_shard_commands(Oid relid);
+
+/* Of table_definition_commands, those for schemas, types and sequences, except the table's own sequences. */
+extern List *table_needs_commands(Oid relid);
+
+/* The default or generation expression of a column, with qualified names, or NULL. */
+extern char *column_default_definition(Oid relid, AttrNumber attno);
+
+/* The command that makes one constraint, index or statistics object, under search_path = pg_catalog. */
+extern char *constraint_definition(Oid constraint);
+extern char *index_definition(Oid index);
+extern char *statistics_definition(Oid statistics);
 
 #endif							/* CITUS_DDL_TABLE_DEFINITION_H */

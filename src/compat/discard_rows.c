@@ -1,0 +1,46 @@
+/*-------------------------------------------------------------------------
+ *
+ * discard_rows.c
+ *	  Empties a table's storage, as TRUNCATE does, without its checks.
+ *
+ * TRUNCATE refuses a table that others reference by a foreign key.  The local
+ * table of a distributed one may be emptied all the same: its rows are in the
+ * shards.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "pgstat.h"
+#include "utils/relcache.h"
+
+#include "compat/discard_rows.h"
+
+#if PG_VERSION_NUM < 160000
+#define RelationSetNewRelfilenumber RelationSetNewRelfilenode
+#endif
+#if PG_VERSION_NUM < 170000
+#define reindex_relation(stmt, relid, flags, params) reindex_relation(relid, flags, params)
+#endif
+
+void
+relation_discard_rows(Relation rel)
+{
+	ReindexParams params = {0};
+	Oid			toast = rel->rd_rel->reltoastrelid;
+
+	RelationSetNewRelfilenumber(rel, rel->rd_rel->relpersistence);
+	if (OidIsValid(toast))
+	{
+		Relation	toast_rel = table_open(toast, AccessExclusiveLock);
+
+		RelationSetNewRelfilenumber(toast_rel, toast_rel->rd_rel->relpersistence);
+		table_close(toast_rel, NoLock);
+	}
+	reindex_relation(NULL, RelationGetRelid(rel), REINDEX_REL_PROCESS_TOAST, &params);
+	pgstat_count_truncate(rel);
+	CommandCounterIncrement();
+}
