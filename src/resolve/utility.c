@@ -1,0 +1,377 @@
+/*-------------------------------------------------------------------------
+ *
+ * utility.c
+ *	  From the logical names in a utility statement to those of a shard.
+ *
+ * A utility statement names relations, so it is turned to a shard on its
+ * parse tree, before analysis.  This one mechanism makes shards, gives them
+ * constraints and indexes, and applies to them whatever is done to the table.
+ *
+ * Every kind of statement has a row in a table: how to find its names.
+ * "To a shard" means: of the colocation group and the shard index in the
+ * ShardNaming, for whichever of the group's tables is named.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_statistic_ext.h"
+#include "access/htup_details.h"
+#include "nodes/makefuncs.h"
+#include "nodes/value.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "resolve/tag.h"
+#include "resolve/utility.h"
+
+typedef struct ShardNaming
+{
+	int			colocation_id;
+	int			shard_index;
+	bool		must_exist;		/* the shard has to be on this node */
+	int64		shardid;		/* of the table named last: the suffix of what
+								 * the statement names in it */
+} ShardNaming;
+
+typedef void (*RenameFunction) (ShardNaming *naming, Node *stmt);
+
+const DistTable *
+dist_table_of_relation(Oid relid)
+{
+	char		relkind;
+
+	if (!OidIsValid(relid))
+		return NULL;
+	relkind = get_rel_relkind(relid);
+	if (relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX)
+		relid = IndexGetRelation(relid, true);
+	return OidIsValid(relid) ? metadata_lookup(relid) : NULL;
+}
+
+const DistTable *
+dist_table_of_rangevar(const RangeVar *relation)
+{
+	return dist_table_of_relation(RangeVarGetRelid(relation, NoLock, true));
+}
+
+RangeVar *
+shard_rangevar(const char *name, int64 shardid)
+{
+	return makeRangeVar(pstrdup(SHARD_SCHEMA), shard_relation_name(name, shardid), -1);
+}
+
+/* Appends the shard's suffix to a name, if there is one. */
+static void
+rename_part(ShardNaming *naming, char **name)
+{
+	if (*name != NULL && naming->shardid != 0)
+		*name = shard_relation_name(*name, naming->shardid);
+}
+
+/* Whether the table takes part; notes its shard. */
+static bool
+note_table(ShardNaming *naming, const DistTable *table)
+{
+	if (table == NULL || table->kind == DIST_REFERENCE || table->colocation_id != naming->colocation_id)
+		return false;
+	if (naming->shard_index < 0 || naming->shard_index >= table->nshards)
+		ereport(ERROR,
+				(errcode(ERRCODE_SHARD_NOT_HERE),
+				 errmsg("relation \"%s\" has no shard with index %d", get_rel_name(table->relid),
+						naming->shard_index)));
+	naming->shardid = table->shards[naming->shard_index].shardid;
+	if (naming->must_exist && !OidIsValid(shard_local_relid(table->relid, naming->shardid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_SHARD_NOT_HERE),
+				 errmsg("shard " INT64_FORMAT " of relation \"%s\" is not on this node", naming->shardid,
+						get_rel_name(table->relid))));
+	return true;
+}
+
+/* A table or an index; true if it was turned to the shard. */
+static bool
+rename_relation(ShardNaming *naming, RangeVar *relation)
+{
+	if (relation == NULL || !note_table(naming, dist_table_of_rangevar(relation)))
+		return false;
+	relation->catalogname = NULL;
+	relation->schemaname = pstrdup(SHARD_SCHEMA);
+	rename_part(naming, &relation->relname);
+	return true;
+}
+
+static void
+rename_relations(ShardNaming *naming, List *relations)
+{
+	ListCell   *cell;
+
+	foreach(cell, relations)
+		rename_relation(naming, lfirst_node(RangeVar, cell));
+}
+
+/* A qualified name of a shard's object as list of names. */
+static List *
+shard_name_list(ShardNaming *naming, char *name)
+{
+	rename_part(naming, &name);
+	return list_make2(makeString(pstrdup(SHARD_SCHEMA)), makeString(name));
+}
+
+/* A statistics object's name, which need not exist when it is in a table that naming has noted. */
+static List *
+rename_statistics(ShardNaming *naming, List *names)
+{
+	Oid			oid = get_statistics_object_oid(names, true);
+	HeapTuple	tuple = SearchSysCache1(STATEXTOID, ObjectIdGetDatum(oid));
+
+	if (HeapTupleIsValid(tuple))
+	{
+		bool		ours = note_table(naming,
+									  dist_table_of_relation(((Form_pg_statistic_ext) GETSTRUCT(tuple))->stxrelid));
+
+		ReleaseSysCache(tuple);
+		if (!ours)
+			return names;
+	}
+	return naming->shardid == 0 ? names : shard_name_list(naming, strVal(llast(names)));
+}
+
+static void
+rename_constraint(ShardNaming *naming, Constraint *constraint)
+{
+	int64		shardid = naming->shardid;
+
+	rename_part(naming, &constraint->conname);
+	rename_part(naming, &constraint->indexname);
+	rename_relation(naming, constraint->pktable);
+	naming->shardid = shardid;
+}
+
+static void
+rename_create(ShardNaming *naming, Node *node)
+{
+	CreateStmt *stmt = (CreateStmt *) node;
+	ListCell   *cell;
+
+	rename_relation(naming, stmt->relation);
+	foreach(cell, stmt->tableElts)
+	{
+		if (IsA(lfirst(cell), Constraint))
+			rename_constraint(naming, lfirst(cell));
+	}
+}
+
+static void
+rename_index(ShardNaming *naming, Node *node)
+{
+	IndexStmt  *stmt = (IndexStmt *) node;
+
+	rename_relation(naming, stmt->relation);
+	rename_part(naming, &stmt->idxname);
+}
+
+/* What an ALTER TABLE subcommand names in the table. */
+static void
+rename_subcommand(ShardNaming *naming, AlterTableCmd *cmd)
+{
+	switch (cmd->subtype)
+	{
+		case AT_AddConstraint:
+		case AT_AlterConstraint:
+			rename_constraint(naming, castNode(Constraint, cmd->def));
+			break;
+		case AT_DropConstraint:
+		case AT_ValidateConstraint:
+		case AT_ClusterOn:
+			rename_part(naming, &cmd->name);
+			break;
+		case AT_ReplicaIdentity:
+			rename_part(naming, &castNode(ReplicaIdentityStmt, cmd->def)->name);
+			break;
+		default:
+			break;
+	}
+}
+
+static void
+rename_alter_table(ShardNaming *naming, Node *node)
+{
+	AlterTableStmt *stmt = (AlterTableStmt *) node;
+	ListCell   *cell;
+
+	if (!rename_relation(naming, stmt->relation))
+		return;
+	foreach(cell, stmt->cmds)
+		rename_subcommand(naming, lfirst_node(AlterTableCmd, cell));
+}
+
+static void
+rename_rename(ShardNaming *naming, Node *node)
+{
+	RenameStmt *stmt = (RenameStmt *) node;
+
+	switch (stmt->renameType)
+	{
+		case OBJECT_TABLE:
+		case OBJECT_INDEX:
+			if (rename_relation(naming, stmt->relation))
+				rename_part(naming, &stmt->newname);
+			break;
+		case OBJECT_TABCONSTRAINT:
+			if (rename_relation(naming, stmt->relation))
+			{
+				rename_part(naming, &stmt->subname);
+				rename_part(naming, &stmt->newname);
+			}
+			break;
+		case OBJECT_STATISTIC_EXT:
+			stmt->object = (Node *) rename_statistics(naming, castNode(List, stmt->object));
+			rename_part(naming, &stmt->newname);
+			break;
+		default:
+			rename_relation(naming, stmt->relation);
+			break;
+	}
+}
+
+static void
+rename_create_statistics(ShardNaming *naming, Node *node)
+{
+	CreateStatsStmt *stmt = (CreateStatsStmt *) node;
+
+	rename_relations(naming, stmt->relations);
+	stmt->defnames = shard_name_list(naming, strVal(llast(stmt->defnames)));
+}
+
+static void
+rename_alter_statistics(ShardNaming *naming, Node *node)
+{
+	AlterStatsStmt *stmt = (AlterStatsStmt *) node;
+
+	stmt->defnames = rename_statistics(naming, stmt->defnames);
+}
+
+static void
+rename_alter_owner(ShardNaming *naming, Node *node)
+{
+	AlterOwnerStmt *stmt = (AlterOwnerStmt *) node;
+
+	if (stmt->objectType == OBJECT_STATISTIC_EXT)
+		stmt->object = (Node *) rename_statistics(naming, castNode(List, stmt->object));
+}
+
+static void
+rename_drop(ShardNaming *naming, Node *node)
+{
+	DropStmt   *stmt = (DropStmt *) node;
+	ListCell   *cell;
+
+	foreach(cell, stmt->objects)
+	{
+		if (stmt->removeType == OBJECT_TABLE || stmt->removeType == OBJECT_INDEX)
+		{
+			RangeVar   *relation = makeRangeVarFromNameList(lfirst(cell));
+
+			if (rename_relation(naming, relation))
+				lfirst(cell) = list_make2(makeString(relation->schemaname), makeString(relation->relname));
+		}
+		else if (stmt->removeType == OBJECT_STATISTIC_EXT)
+			lfirst(cell) = rename_statistics(naming, lfirst(cell));
+	}
+}
+
+static void
+rename_truncate(ShardNaming *naming, Node *node)
+{
+	rename_relations(naming, ((TruncateStmt *) node)->relations);
+}
+
+static void
+rename_lock(ShardNaming *naming, Node *node)
+{
+	rename_relations(naming, ((LockStmt *) node)->relations);
+}
+
+static void
+rename_vacuum(ShardNaming *naming, Node *node)
+{
+	ListCell   *cell;
+
+	foreach(cell, ((VacuumStmt *) node)->rels)
+		rename_relation(naming, lfirst_node(VacuumRelation, cell)->relation);
+}
+
+static void
+rename_grant(ShardNaming *naming, Node *node)
+{
+	GrantStmt  *stmt = (GrantStmt *) node;
+
+	if (stmt->objtype == OBJECT_TABLE && stmt->targtype == ACL_TARGET_OBJECT)
+		rename_relations(naming, stmt->objects);
+}
+
+static void
+rename_cluster(ShardNaming *naming, Node *node)
+{
+	ClusterStmt *stmt = (ClusterStmt *) node;
+
+	if (rename_relation(naming, stmt->relation))
+		rename_part(naming, &stmt->indexname);
+}
+
+static void
+rename_reindex(ShardNaming *naming, Node *node)
+{
+	rename_relation(naming, ((ReindexStmt *) node)->relation);
+}
+
+static void
+rename_copy(ShardNaming *naming, Node *node)
+{
+	rename_relation(naming, ((CopyStmt *) node)->relation);
+}
+
+/* One row per kind of statement. */
+static const struct
+{
+	NodeTag		tag;
+	RenameFunction function;
+}			renames[] = {
+	{T_AlterOwnerStmt, rename_alter_owner},
+	{T_AlterStatsStmt, rename_alter_statistics},
+	{T_AlterTableStmt, rename_alter_table},
+	{T_ClusterStmt, rename_cluster},
+	{T_CopyStmt, rename_copy},
+	{T_CreateStatsStmt, rename_create_statistics},
+	{T_CreateStmt, rename_create},
+	{T_DropStmt, rename_drop},
+	{T_GrantStmt, rename_grant},
+	{T_IndexStmt, rename_index},
+	{T_LockStmt, rename_lock},
+	{T_ReindexStmt, rename_reindex},
+	{T_RenameStmt, rename_rename},
+	{T_TruncateStmt, rename_truncate},
+	{T_VacuumStmt, rename_vacuum},
+};
+
+void
+resolve_utility(Node *stmt, int colocation_id, int shard_index, bool must_exist)
+{
+	ShardNaming naming = {colocation_id, shard_index, must_exist, 0};
+
+	for (int i = 0; i < lengthof(renames); i++)
+	{
+		if (renames[i].tag == nodeTag(stmt))
+		{
+			renames[i].function(&naming, stmt);
+			return;
+		}
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("this kind of statement cannot be run on a shard")));
+}
