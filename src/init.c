@@ -15,6 +15,9 @@
 #include "catalog/node.h"
 #include "copy/copy.h"
 #include "daemon/daemon.h"
+#include "ddl/convert.h"
+#include "ddl/drop.h"
+#include "ddl/utility_hook.h"
 #include "lib/debug_point.h"
 #include "remote/connection.h"
 #include "txn/transaction.h"
@@ -85,5 +88,8 @@ _PG_init(void)
 	modify_init();
 	explain_init();
 	copy_init();
+	convert_init();
+	drop_init();
+	utility_hook_init();
 	daemon_init();
 }

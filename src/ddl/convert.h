@@ -9,6 +9,12 @@
 #define CITUS_DDL_CONVERT_H
 
 #include "catalog/metadata.h"
+#include "utils/rel.h"
+
+/* citus.shard_count: shards of a new colocation group. */
+extern int	shard_count_setting;
+
+extern void convert_init(void);
 
 /*
  * Commands (List of char *) that give a node that joins the cluster, or that
@@ -19,5 +25,8 @@ extern List *table_metadata_commands(Oid relid);
 
 /* Creates the local relations of all shards of the table that are placed on this node and missing. */
 extern void create_local_shards(Oid relid);
+
+/* Errors unless this node is the coordinator. */
+extern void check_coordinator(void);
 
 #endif							/* CITUS_DDL_CONVERT_H */

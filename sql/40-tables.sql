@@ -1,0 +1,52 @@
+-- Distributed and reference tables: conversion, and what nodes call on each other for it.
+
+-- Shards are made with the rights of the table's owner; the library lets
+-- nobody make other relations here.
+GRANT CREATE ON SCHEMA citus_data TO public;
+
+CREATE FUNCTION citus_internal.run_commands(commands text[])
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_run_commands';
+COMMENT ON FUNCTION citus_internal.run_commands(text[]) IS
+	'runs commands in order on this node, with search_path = pg_catalog';
+
+CREATE FUNCTION citus_internal.create_if_missing(kind text, name text, commands text[])
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_create_if_missing';
+COMMENT ON FUNCTION citus_internal.create_if_missing(text, text, text[]) IS
+	'runs commands unless this node has an object of that kind and name';
+
+CREATE FUNCTION citus_internal.slice_sequence(sequence regclass)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_slice_sequence';
+COMMENT ON FUNCTION citus_internal.slice_sequence(regclass) IS
+	'restricts a sequence to this node''s slice of values';
+
+CREATE FUNCTION citus_internal.create_local_shards(relation regclass)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_create_local_shards';
+COMMENT ON FUNCTION citus_internal.create_local_shards(regclass) IS
+	'creates the shards of a table that are placed on this node and missing';
+
+CREATE FUNCTION citus_internal.drop_local_shards(relation regclass)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_drop_local_shards';
+COMMENT ON FUNCTION citus_internal.drop_local_shards(regclass) IS
+	'drops the shards of a table that are on this node';
+
+CREATE FUNCTION pg_catalog.create_distributed_table(table_name regclass, distribution_column text,
+	distribution_type citus.distribution_type DEFAULT 'hash', colocate_with text DEFAULT 'default',
+	shard_count integer DEFAULT NULL)
+	RETURNS void LANGUAGE C AS 'MODULE_PATHNAME', 'create_distributed_table';
+COMMENT ON FUNCTION pg_catalog.create_distributed_table(regclass, text, citus.distribution_type, text, integer) IS
+	'distributes a table over the nodes by a column, or to one node if it is null';
+
+CREATE FUNCTION pg_catalog.create_reference_table(table_name regclass)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'create_reference_table';
+COMMENT ON FUNCTION pg_catalog.create_reference_table(regclass) IS
+	'makes a table a reference table, kept on every node';
+
+CREATE FUNCTION citus_internal.local_shard_sizes(relation regclass, OUT pages bigint, OUT tuples double precision)
+	LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_local_shard_sizes';
+COMMENT ON FUNCTION citus_internal.local_shard_sizes(regclass) IS
+	'pages and rows of a table''s shards on this node, as far as ANALYZE has counted them';
+
+CREATE FUNCTION citus_internal.set_relation_sizes(relation regclass, pages bigint, tuples double precision)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_set_relation_sizes';
+COMMENT ON FUNCTION citus_internal.set_relation_sizes(regclass, bigint, double precision) IS
+	'stores the sums over a distributed table''s shards for the planner of this node';

@@ -1,0 +1,432 @@
+/*-------------------------------------------------------------------------
+ *
+ * alter_table.c
+ *	  ALTER TABLE, and ALTER INDEX, of distributed and reference tables.
+ *
+ * The statement runs on the logical table, on every node.  Shards get a copy
+ * of it with their own names, with two exceptions:
+ * - Constraints: the logical table picks their names, and columns may bring
+ *   some along.  So they are taken out of the shards' copy, and those that the
+ *   logical table has got are made from their definition afterwards.
+ * - What only the logical table has: defaults, identity, forced row security.
+ *   A new column has a default in the shard while it is being added, so that
+ *   old rows get their values, and loses it then.
+ *
+ * Every subcommand has a row in a table that says which of these it is; what
+ * has none is refused.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_attrdef.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "commands/tablecmds.h"
+#include "nodes/makefuncs.h"
+#include "nodes/value.h"
+#include "parser/parser.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "ddl/convert_checks.h"
+#include "ddl/create_table.h"
+#include "ddl/definition.h"
+#include "ddl/handlers.h"
+#include "ddl/run_commands.h"
+#include "ddl/sequence.h"
+#include "ddl/shards.h"
+#include "ddl/table_definition.h"
+#include "resolve/utility.h"
+
+typedef enum SubcommandScope
+{
+	SCOPE_SHARDS,				/* shards as well */
+	SCOPE_LOGICAL,				/* the logical table only */
+	SCOPE_COLUMN,				/* a new column: see shard_column */
+	SCOPE_CONSTRAINT,			/* a new constraint: shards get its definition */
+} SubcommandScope;
+
+static const struct
+{
+	AlterTableType type;
+	SubcommandScope scope;
+}			subcommands[] = {
+	{AT_AddColumn, SCOPE_COLUMN},
+	{AT_ColumnDefault, SCOPE_LOGICAL},
+	{AT_DropNotNull, SCOPE_SHARDS},
+	{AT_SetNotNull, SCOPE_SHARDS},
+	{AT_DropExpression, SCOPE_SHARDS},
+	{AT_SetStatistics, SCOPE_SHARDS},
+	{AT_SetOptions, SCOPE_SHARDS},
+	{AT_ResetOptions, SCOPE_SHARDS},
+	{AT_SetStorage, SCOPE_SHARDS},
+	{AT_SetCompression, SCOPE_SHARDS},
+	{AT_DropColumn, SCOPE_SHARDS},
+	{AT_AddConstraint, SCOPE_CONSTRAINT},
+	{AT_AlterConstraint, SCOPE_SHARDS},
+	{AT_ValidateConstraint, SCOPE_SHARDS},
+	{AT_DropConstraint, SCOPE_SHARDS},
+	{AT_AlterColumnType, SCOPE_SHARDS},
+	{AT_ChangeOwner, SCOPE_SHARDS},
+	{AT_ClusterOn, SCOPE_SHARDS},
+	{AT_DropCluster, SCOPE_SHARDS},
+	{AT_SetLogged, SCOPE_SHARDS},
+	{AT_SetUnLogged, SCOPE_SHARDS},
+	{AT_SetAccessMethod, SCOPE_SHARDS},
+	{AT_SetRelOptions, SCOPE_SHARDS},
+	{AT_ResetRelOptions, SCOPE_SHARDS},
+	{AT_ReplicaIdentity, SCOPE_SHARDS},
+	{AT_EnableRowSecurity, SCOPE_SHARDS},
+	{AT_DisableRowSecurity, SCOPE_SHARDS},
+	{AT_ForceRowSecurity, SCOPE_LOGICAL},
+	{AT_NoForceRowSecurity, SCOPE_LOGICAL},
+	{AT_AddIdentity, SCOPE_LOGICAL},
+	{AT_SetIdentity, SCOPE_LOGICAL},
+	{AT_DropIdentity, SCOPE_LOGICAL},
+};
+
+/* What an ALTER TABLE is about, and what was there before it. */
+typedef struct AlterTableCall
+{
+	UtilityCall *call;
+	AlterTableStmt *stmt;		/* as the user wrote it */
+	const DistTable *table;
+	List	   *constraints_before; /* Oids */
+	List	   *sequences_before;	/* Oids */
+} AlterTableCall;
+
+/* Oids of a table's constraints. */
+static List *
+constraints_of_table(Oid relid)
+{
+	Relation	rel = table_open(ConstraintRelationId, AccessShareLock);
+	List	   *result = NIL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, ConstraintRelidTypidNameIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		if (strchr("cfpux", form->contype) != NULL)
+			result = lappend_oid(result, form->oid);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	list_sort(result, list_oid_cmp);
+	return result;
+}
+
+/* Errors when a subcommand can't be done to a distributed or reference table. */
+static SubcommandScope
+subcommand_scope(const AlterTableCall *alter, const AlterTableCmd *cmd)
+{
+	const char *relname = get_rel_name(alter->table->relid);
+
+	if ((cmd->subtype == AT_DropColumn || cmd->subtype == AT_AlterColumnType) && alter->table->dist_attno != 0 &&
+		get_attnum(alter->table->relid, cmd->name) == alter->table->dist_attno)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 cmd->subtype == AT_DropColumn ?
+				 errmsg("cannot drop distribution column \"%s\" of relation \"%s\"", cmd->name, relname) :
+				 errmsg("cannot alter the type of distribution column \"%s\" of relation \"%s\"", cmd->name,
+						relname),
+				 errdetail("The rows are stored by the hash values of this column."),
+				 errhint("Use undistribute_table(), alter the table, and distribute it again.")));
+
+	for (int i = 0; i < lengthof(subcommands); i++)
+	{
+		if (subcommands[i].type == cmd->subtype)
+			return subcommands[i].scope;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("this form of ALTER TABLE is not supported for distributed or reference table \"%s\"", relname),
+			 errhint("Tablespaces, inheritance, partitions, triggers and rules belong to local tables.")));
+}
+
+/*
+ * What a logical table's new column takes its values from, as raw parse tree:
+ * its default, or the sequence of an identity column; NULL if nothing.
+ */
+static Node *
+raw_default(Oid relid, AttrNumber attno)
+{
+	char	   *text = column_default_definition(relid, attno);
+	Oid			seqid = getIdentitySequence(relid, attno, true);
+	SelectStmt *select;
+
+	if (text == NULL && OidIsValid(seqid))
+		text = psprintf("pg_catalog.nextval(%s::pg_catalog.regclass)",
+						quote_literal_cstr(relation_qualified_name(seqid)));
+	if (text == NULL)
+		return NULL;
+	select = castNode(SelectStmt, parse_utility(psprintf("SELECT %s", text)));
+	return linitial_node(ResTarget, select->targetList)->val;
+}
+
+static Constraint *
+make_constraint(ConstrType type, Node *expression)
+{
+	Constraint *constraint = makeNode(Constraint);
+
+	constraint->contype = type;
+	constraint->raw_expr = expression;
+	constraint->location = -1;
+	return constraint;
+}
+
+/*
+ * The column that a shard gets: type and default as the logical table has
+ * them by now (serial is resolved), NOT NULL and generation as written, no
+ * other constraints.
+ */
+static ColumnDef *
+shard_column(const AlterTableCall *alter, const ColumnDef *column)
+{
+	Oid			relid = alter->table->relid;
+	AttrNumber	attno = get_attnum(relid, column->colname);
+	ColumnDef  *result = copyObject((ColumnDef *) column);
+	List	   *constraints = NIL;
+	ListCell   *cell;
+	bool		generated = false;
+	bool		not_null = false;
+	Oid			type;
+	int32		typmod;
+	Oid			collation;
+	Node	   *value;
+
+	foreach(cell, column->constraints)
+	{
+		Constraint *constraint = lfirst_node(Constraint, cell);
+
+		generated |= (constraint->contype == CONSTR_GENERATED);
+		not_null |= (constraint->contype == CONSTR_PRIMARY);
+		if (constraint->contype == CONSTR_NOTNULL || constraint->contype == CONSTR_GENERATED)
+			constraints = lappend(constraints, copyObject(constraint));
+	}
+	get_atttypetypmodcoll(relid, attno, &type, &typmod, &collation);
+	result->typeName = makeTypeNameFromOid(type, typmod);
+	value = generated ? NULL : raw_default(relid, attno);
+	if (value != NULL)
+		constraints = lappend(constraints, make_constraint(CONSTR_DEFAULT, value));
+	if (not_null)
+		constraints = lappend(constraints, make_constraint(CONSTR_NOTNULL, NULL));
+	result->constraints = constraints;
+	return result;
+}
+
+/* The subcommand that takes away a shard column's default. */
+static AlterTableCmd *
+drop_default(const char *column)
+{
+	AlterTableCmd *cmd = makeNode(AlterTableCmd);
+
+	cmd->subtype = AT_ColumnDefault;
+	cmd->name = pstrdup(column);
+	cmd->behavior = DROP_RESTRICT;
+	return cmd;
+}
+
+/*
+ * The statements for the shards: first what was written, as far as it concerns
+ * them, then the removal of new columns' defaults.
+ */
+static List *
+shard_statements(const AlterTableCall *alter)
+{
+	AlterTableStmt *first = copyObject(alter->stmt);
+	AlterTableStmt *second = copyObject(alter->stmt);
+	ListCell   *cell;
+
+	first->cmds = NIL;
+	second->cmds = NIL;
+	foreach(cell, alter->stmt->cmds)
+	{
+		AlterTableCmd *cmd = copyObject(lfirst_node(AlterTableCmd, cell));
+
+		switch (subcommand_scope(alter, cmd))
+		{
+			case SCOPE_LOGICAL:
+				continue;
+			case SCOPE_CONSTRAINT:
+				if (castNode(Constraint, cmd->def)->indexname == NULL)
+					continue;
+				if (castNode(Constraint, cmd->def)->conname == NULL)
+					castNode(Constraint, cmd->def)->conname = castNode(Constraint, cmd->def)->indexname;
+				break;
+			case SCOPE_COLUMN:
+				cmd->def = (Node *) shard_column(alter, castNode(ColumnDef, cmd->def));
+				if (castNode(ColumnDef, cmd->def)->constraints != NIL)
+					second->cmds = lappend(second->cmds, drop_default(castNode(ColumnDef, cmd->def)->colname));
+				break;
+			case SCOPE_SHARDS:
+				break;
+		}
+		first->cmds = lappend(first->cmds, cmd);
+	}
+	return list_concat(first->cmds == NIL ? NIL : list_make1(first), second->cmds == NIL ? NIL : list_make1(second));
+}
+
+/* Whether a subcommand makes a constraint of an existing index. */
+static bool
+uses_index(const AlterTableCall *alter)
+{
+	ListCell   *cell;
+
+	foreach(cell, alter->stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
+
+		if (cmd->subtype == AT_AddConstraint && castNode(Constraint, cmd->def)->indexname != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Does to this node's shards what has been done to the logical table. */
+static void
+alter_shards(const AlterTableCall *alter)
+{
+	const DistTable *table = metadata_require(alter->table->relid);
+	ListCell   *cell;
+
+	if (local_shard_indexes(table) == NIL)
+		return;
+	foreach(cell, shard_statements(alter))
+		run_on_local_shards(table, lfirst(cell), alter->call->query);
+	foreach(cell, constraints_of_table(table->relid))
+	{
+		if (!list_member_oid(alter->constraints_before, lfirst_oid(cell)) && !uses_index(alter))
+			run_commands_on_local_shards(table, list_make1(constraint_definition(lfirst_oid(cell))));
+	}
+}
+
+/*
+ * A reference table gets the values of a new column on each node by itself:
+ * they must not differ.
+ */
+static void
+check_new_column(const AlterTableCall *alter, const char *column)
+{
+	Oid			relid = alter->table->relid;
+	AttrNumber	attno = get_attnum(relid, column);
+
+	if (alter->table->kind == DIST_REFERENCE && column_default_is_volatile(relid, attno) &&
+		!relation_is_empty(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot add column \"%s\" with a volatile default to reference table \"%s\"", column,
+						get_rel_name(relid)),
+				 errdetail("Each node would compute other values for the rows that exist."),
+				 errhint("Add the column without default, set the default, and UPDATE the rows.")));
+}
+
+/* Errors when the logical table, as it is now, could not be ensured by shards. */
+static void
+check_altered_table(const AlterTableCall *alter)
+{
+	Relation	rel = table_open(alter->table->relid, NoLock);
+	ListCell   *cell;
+
+	check_unique_indexes(rel, alter->table->dist_attno);
+	table_close(rel, NoLock);
+	check_foreign_keys(alter->table->relid);
+	foreach(cell, alter->stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
+
+		if (cmd->subtype == AT_AddColumn)
+			check_new_column(alter, castNode(ColumnDef, cmd->def)->colname);
+	}
+}
+
+/* Sequences that the statement has made get this node's slice. */
+static void
+slice_new_sequences(const AlterTableCall *alter)
+{
+	ListCell   *cell;
+
+	foreach(cell, sequences_of_table(alter->table->relid))
+	{
+		if (!list_member_oid(alter->sequences_before, lfirst_oid(cell)))
+			sequence_take_slice(lfirst_oid(cell));
+	}
+}
+
+/* After an ALTER of a local table: it must not reference a distributed one. */
+static bool
+alter_local_table(UtilityCall *call, Oid relid)
+{
+	AlterTableStmt *stmt = castNode(AlterTableStmt, call->pstmt->utilityStmt);
+	ListCell   *cell;
+
+	if (stmt->objtype != OBJECT_TABLE)
+		return false;
+	foreach(cell, stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
+
+		if (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn)
+		{
+			utility_run(call);
+			if (get_rel_relkind(relid) == RELKIND_RELATION)
+				check_foreign_keys(relid);
+			return true;
+		}
+		if (cmd->subtype == AT_AddInherit || cmd->subtype == AT_AttachPartition)
+			check_not_inherited(cmd->subtype == AT_AddInherit ? castNode(RangeVar, cmd->def) :
+								castNode(PartitionCmd, cmd->def)->name);
+	}
+	return false;
+}
+
+bool
+alter_table_utility(UtilityCall *call)
+{
+	AlterTableCall alter = {call};
+	AlterTableStmt *stmt = castNode(AlterTableStmt, call->pstmt->utilityStmt);
+	Oid			relid;
+	ListCell   *cell;
+
+	if (stmt->objtype != OBJECT_TABLE && stmt->objtype != OBJECT_INDEX)
+		return false;
+	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	alter.table = dist_table_of_relation(relid);
+	if (alter.table == NULL)
+		return OidIsValid(relid) ? alter_local_table(call, relid) : false;
+
+	utility_check_initiator(call);
+	relid = AlterTableLookupRelation(stmt, AlterTableGetLockLevel(stmt->cmds));
+	alter.table = dist_table_of_relation(relid);
+	if (alter.table == NULL)
+		return false;
+	alter.stmt = copyObject(stmt);
+	foreach(cell, stmt->cmds)
+		(void) subcommand_scope(&alter, lfirst_node(AlterTableCmd, cell));
+	alter.constraints_before = constraints_of_table(alter.table->relid);
+	alter.sequences_before = sequences_of_table(alter.table->relid);
+
+	utility_run(call);
+	CommandCounterIncrement();
+	check_altered_table(&alter);
+	slice_new_sequences(&alter);
+	relay_needs(call, alter.table->relid);
+	utility_relay(call);
+	alter_shards(&alter);
+	return true;
+}

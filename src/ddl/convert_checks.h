@@ -1,0 +1,26 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert_checks.h
+ *	  What a distributed or reference table must and must not have.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_DDL_CONVERT_CHECKS_H
+#define CITUS_DDL_CONVERT_CHECKS_H
+
+#include "catalog/metadata.h"
+#include "utils/rel.h"
+
+/* Errors unless the current user may distribute the relation, and it is of a kind that can be. */
+extern void check_convertible(Relation rel);
+
+/* Number of the column to distribute by; errors if there is none of that name, or it can't be hashed. */
+extern AttrNumber check_distribution_column(Relation rel, const char *name);
+
+/* Errors if uniqueness of an index could not be ensured by the shards. Nothing to do without a distribution column. */
+extern void check_unique_indexes(Relation rel, AttrNumber dist_attno);
+
+/* Errors if a foreign key from or to the table can't be ensured by the shards; metadata must be written. */
+extern void check_foreign_keys(Oid relid);
+
+#endif							/* CITUS_DDL_CONVERT_CHECKS_H */

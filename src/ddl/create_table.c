@@ -1,0 +1,151 @@
+/*-------------------------------------------------------------------------
+ *
+ * create_table.c
+ *	  Local tables that would hang on a distributed one; triggers and rules.
+ *
+ * CREATE TABLE makes local tables; it is looked at only to refuse those that
+ * inherit from, or reference, a distributed table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_attrdef.h"
+#include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+
+#include "ddl/create_table.h"
+#include "ddl/convert_checks.h"
+#include "ddl/handlers.h"
+#include "ddl/run_commands.h"
+#include "ddl/table_definition.h"
+#include "resolve/utility.h"
+
+void
+check_not_inherited(const RangeVar *parent)
+{
+	const DistTable *table = dist_table_of_rangevar(parent);
+
+	if (table != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot inherit from distributed or reference table \"%s\"", parent->relname)));
+}
+
+bool
+relation_is_empty(Oid relid)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	bool		result = !table_scan_getnextslot(scan, ForwardScanDirection, slot);
+
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	UnregisterSnapshot(snapshot);
+	table_close(rel, NoLock);
+	return result;
+}
+
+bool
+column_default_is_volatile(Oid relid, AttrNumber attno)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	TupleConstr *constr = RelationGetDescr(rel)->constr;
+	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attno - 1);
+	bool		result = (att->attidentity != '\0');
+
+	for (int i = 0; !result && constr != NULL && i < constr->num_defval; i++)
+	{
+		if (constr->defval[i].adnum == attno && att->attgenerated == '\0')
+			result = contain_volatile_functions(stringToNode(constr->defval[i].adbin));
+	}
+	table_close(rel, NoLock);
+	return result;
+}
+
+void
+relay_needs(UtilityCall *call, Oid relid)
+{
+	List	   *commands;
+
+	if (call->relayed)
+		return;
+	commands = table_needs_commands(relid);
+	if (commands != NIL)
+		utility_relay_text(call, run_commands_call(commands));
+}
+
+/* Whether a CREATE TABLE has a foreign key. */
+static bool
+has_foreign_key(const CreateStmt *stmt)
+{
+	ListCell   *cell;
+	ListCell   *constraint;
+
+	foreach(cell, stmt->tableElts)
+	{
+		if (IsA(lfirst(cell), Constraint) && lfirst_node(Constraint, cell)->contype == CONSTR_FOREIGN)
+			return true;
+		if (!IsA(lfirst(cell), ColumnDef))
+			continue;
+		foreach(constraint, lfirst_node(ColumnDef, cell)->constraints)
+		{
+			if (lfirst_node(Constraint, constraint)->contype == CONSTR_FOREIGN)
+				return true;
+		}
+	}
+	return false;
+}
+
+bool
+create_table_utility(UtilityCall *call)
+{
+	CreateStmt *stmt = castNode(CreateStmt, call->pstmt->utilityStmt);
+	RangeVar   *relation = copyObject(stmt->relation);
+	bool		check = has_foreign_key(stmt);
+	Oid			relid;
+	ListCell   *cell;
+
+	foreach(cell, stmt->inhRelations)
+		check_not_inherited(lfirst_node(RangeVar, cell));
+	if (!check)
+		return false;
+	utility_run(call);
+	CommandCounterIncrement();
+	relid = RangeVarGetRelid(relation, NoLock, true);
+	if (OidIsValid(relid))
+		check_foreign_keys(relid);
+	return true;
+}
+
+bool
+create_trigger_utility(UtilityCall *call)
+{
+	CreateTrigStmt *stmt = castNode(CreateTrigStmt, call->pstmt->utilityStmt);
+
+	if (dist_table_of_rangevar(stmt->relation) == NULL)
+		return false;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("triggers are not supported on distributed or reference table \"%s\"",
+					stmt->relation->relname)));
+}
+
+bool
+rule_utility(UtilityCall *call)
+{
+	RuleStmt   *stmt = castNode(RuleStmt, call->pstmt->utilityStmt);
+
+	if (dist_table_of_rangevar(stmt->relation) == NULL)
+		return false;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("rules are not supported on distributed or reference table \"%s\"", stmt->relation->relname)));
+}

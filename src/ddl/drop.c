@@ -1,0 +1,304 @@
+/*-------------------------------------------------------------------------
+ *
+ * drop.c
+ *	  DROP of distributed and reference tables, and of what hangs on them.
+ *
+ * A table can vanish in many ways: DROP TABLE, DROP SCHEMA CASCADE, DROP
+ * OWNED, ...  So the object access hook notes each distributed table that is
+ * about to be dropped, with its shards, while it can still be looked up; and
+ * when the utility statement is through, metadata and shards follow, and the
+ * other nodes are told to drop the table.
+ *
+ * The same hook keeps users from making relations in the schema of the shards.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/objectaccess.h"
+#include "catalog/pg_class.h"
+#include "nodes/makefuncs.h"
+#include "nodes/value.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+
+#include "catalog/metadata_rows.h"
+#include "catalog/node.h"
+#include "ddl/definition.h"
+#include "ddl/drop.h"
+#include "ddl/handlers.h"
+#include "ddl/run_commands.h"
+#include "ddl/shards.h"
+#include "ddl/statistics.h"
+#include "resolve/utility.h"
+
+typedef struct DroppedTable
+{
+	Oid			relid;
+	char	   *name;			/* qualified and quoted */
+	List	   *shards;			/* Oids of its shards on this node */
+} DroppedTable;
+
+static object_access_hook_type next_object_access = NULL;
+
+/* Tables dropped but not followed up (DroppedTable *), in TopTransactionContext. */
+static List *dropped_tables = NIL;
+
+/* Notes a distributed table that is about to be dropped. */
+static void
+note_drop(Oid relid)
+{
+	const DistTable *table;
+	MemoryContext old;
+	DroppedTable *dropped;
+
+	if (!metadata_available())
+		return;
+	table = metadata_lookup(relid);
+	if (table == NULL)
+		return;
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	dropped = palloc0(sizeof(DroppedTable));
+	dropped->relid = relid;
+	dropped->name = relation_qualified_name(relid);
+	dropped->shards = local_shard_relids(table);
+	dropped_tables = lappend(dropped_tables, dropped);
+	MemoryContextSwitchTo(old);
+}
+
+/* Errors when a user's command makes a relation in the schema of the shards. */
+static void
+check_creation(Oid relid)
+{
+	Relation	rel = RelationIdGetRelation(relid);
+	Oid			namespace;
+
+	if (rel == NULL)
+		return;
+	namespace = RelationGetNamespace(rel);
+	RelationClose(rel);
+	if (namespace >= FirstNormalObjectId && namespace == get_namespace_oid(SHARD_SCHEMA, true))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied for schema %s", SHARD_SCHEMA),
+				 errdetail("The schema holds the shards of distributed tables.")));
+}
+
+/* object_access_hook */
+static void
+object_access(ObjectAccessType access, Oid classid, Oid objid, int subid, void *arg)
+{
+	if (next_object_access)
+		next_object_access(access, classid, objid, subid, arg);
+	if (classid != RelationRelationId || subid != 0)
+		return;
+	if (access == OAT_DROP)
+		note_drop(objid);
+	else if (access == OAT_POST_CREATE && own_utility_depth == 0 &&
+			 !((ObjectAccessPostCreate *) arg)->is_internal)
+		check_creation(objid);
+}
+
+static void
+forget_on_end(XactEvent event, void *arg)
+{
+	dropped_tables = NIL;
+}
+
+static void
+forget_on_subabort(SubXactEvent event, SubTransactionId subid, SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		dropped_tables = NIL;
+}
+
+void
+drop_init(void)
+{
+	next_object_access = object_access_hook;
+	object_access_hook = object_access;
+	RegisterXactCallback(forget_on_end, NULL);
+	RegisterSubXactCallback(forget_on_subabort, NULL);
+}
+
+/* Whether the call's statement drops only what nothing depends on. */
+static bool
+drop_is_restricted(const UtilityCall *call)
+{
+	return IsA(call->pstmt->utilityStmt, DropStmt) &&
+		castNode(DropStmt, call->pstmt->utilityStmt)->behavior == DROP_RESTRICT;
+}
+
+void
+drop_follow_up(UtilityCall *call)
+{
+	List	   *tables = dropped_tables;
+	StringInfoData buf;
+	ListCell   *cell;
+
+	if (tables == NIL)
+		return;
+	dropped_tables = NIL;
+	if (!metadata_available())
+		return;
+	if (enable_ddl_propagation && node_active_primaries_remote() != NIL)
+		utility_check_initiator(call);
+
+	initStringInfo(&buf);
+	appendStringInfoString(&buf, "DROP TABLE IF EXISTS ");
+	foreach(cell, tables)
+	{
+		DroppedTable *dropped = lfirst(cell);
+
+		appendStringInfo(&buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ", dropped->name);
+		metadata_delete_table(dropped->relid);
+		drop_relations(dropped->shards);
+	}
+	appendStringInfoString(&buf, drop_is_restricted(call) ? "" : " CASCADE");
+	if (enable_ddl_propagation)
+		utility_relay_text(call, buf.data);
+}
+
+/* The table that an object of a DROP belongs to, or NULL if it is not distributed. */
+static const DistTable *
+table_of_object(ObjectType type, Node *object)
+{
+	List	   *names = IsA(object, List) ? (List *) object : NIL;
+
+	switch (type)
+	{
+		case OBJECT_TABLE:
+		case OBJECT_INDEX:
+			return dist_table_of_rangevar(makeRangeVarFromNameList(names));
+		case OBJECT_STATISTIC_EXT:
+			return dist_table_of_statistics(names);
+		case OBJECT_POLICY:
+			return dist_table_of_rangevar(makeRangeVarFromNameList(list_truncate(list_copy(names),
+																				 list_length(names) - 1)));
+		default:
+			return NULL;
+	}
+}
+
+/* Names of the shards' counterparts of an object, as DROP lists them: those on this node. */
+static List *
+shard_objects(const DistTable *table, ObjectType type, List *names)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	if (type != OBJECT_TABLE && type != OBJECT_INDEX && type != OBJECT_STATISTIC_EXT)
+		return NIL;
+	foreach(cell, local_shard_indexes(table))
+	{
+		RangeVar   *shard = shard_rangevar(strVal(llast(names)), table->shards[lfirst_int(cell)].shardid);
+		List	   *shard_names = list_make2(makeString(shard->schemaname), makeString(shard->relname));
+
+		if (type == OBJECT_STATISTIC_EXT ? OidIsValid(get_statistics_object_oid(shard_names, true)) :
+			OidIsValid(RangeVarGetRelid(shard, NoLock, true)))
+			result = lappend(result, shard_names);
+	}
+	return result;
+}
+
+/* The kinds of objects that other nodes are told to drop, if they have them. */
+static const struct
+{
+	ObjectType	type;
+	const char *keyword;
+	bool		everywhere;		/* exists on all nodes, or on none but this */
+}			kinds[] = {
+	{OBJECT_INDEX, "INDEX", false},
+	{OBJECT_STATISTIC_EXT, "STATISTICS", false},
+	{OBJECT_SCHEMA, "SCHEMA", true},
+	{OBJECT_TYPE, "TYPE", true},
+	{OBJECT_DOMAIN, "DOMAIN", true},
+};
+
+/* Name of a dropped object for the other nodes: as written, so their search_path, which is ours, finds it. */
+static char *
+object_text(ObjectType type, Node *object)
+{
+	if (type == OBJECT_SCHEMA)
+		return pstrdup(quote_identifier(strVal(object)));
+	if (IsA(object, TypeName))
+		return NameListToQuotedString(((TypeName *) object)->names);
+	return NameListToQuotedString((List *) object);
+}
+
+/* DROP .. IF EXISTS of the objects listed. */
+static char *
+drop_text(const char *keyword, ObjectType type, List *objects, DropBehavior behavior)
+{
+	StringInfoData buf;
+	ListCell   *cell;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "DROP %s IF EXISTS ", keyword);
+	foreach(cell, objects)
+		appendStringInfo(&buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ",
+						 object_text(type, lfirst(cell)));
+	appendStringInfoString(&buf, behavior == DROP_CASCADE ? " CASCADE" : "");
+	return buf.data;
+}
+
+/* DROP of objects that may exist on all nodes: run here, then there if they exist. */
+static void
+drop_everywhere(UtilityCall *call, const char *keyword)
+{
+	DropStmt   *stmt = castNode(DropStmt, call->pstmt->utilityStmt);
+	char	   *text = drop_text(keyword, stmt->removeType, stmt->objects, stmt->behavior);
+
+	utility_run(call);
+	CommandCounterIncrement();
+	drop_follow_up(call);
+	if (metadata_local_group() == 0)
+		utility_relay_text(call, text);
+}
+
+bool
+drop_utility(UtilityCall *call)
+{
+	DropStmt   *stmt = castNode(DropStmt, call->pstmt->utilityStmt);
+	List	   *ours = NIL;
+	List	   *shards = NIL;
+	ListCell   *cell;
+	const char *keyword = NULL;
+
+	for (int i = 0; i < lengthof(kinds); i++)
+	{
+		if (kinds[i].type != stmt->removeType)
+			continue;
+		keyword = kinds[i].keyword;
+		if (kinds[i].everywhere)
+		{
+			drop_everywhere(call, keyword);
+			return true;
+		}
+	}
+	foreach(cell, stmt->objects)
+	{
+		const DistTable *table = table_of_object(stmt->removeType, lfirst(cell));
+
+		if (table == NULL)
+			continue;
+		ours = lappend(ours, lfirst(cell));
+		shards = list_concat(shards, shard_objects(table, stmt->removeType, lfirst(cell)));
+	}
+	if (ours == NIL)
+		return false;
+	utility_check_initiator(call);
+	stmt->concurrent = false;
+	stmt->objects = list_concat(stmt->objects, shards);
+	utility_run(call);
+	if (keyword != NULL)
+		utility_relay_text(call, drop_text(keyword, stmt->removeType, ours, stmt->behavior));
+	else if (stmt->removeType == OBJECT_POLICY)
+		utility_relay(call);
+	return true;
+}

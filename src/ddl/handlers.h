@@ -1,0 +1,52 @@
+/*-------------------------------------------------------------------------
+ *
+ * handlers.h
+ *	  The handlers of the utility hook, by file.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_DDL_HANDLERS_H
+#define CITUS_DDL_HANDLERS_H
+
+#include "ddl/utility_hook.h"
+
+/* alter_table.c */
+extern bool alter_table_utility(UtilityCall *call);
+
+/* create_table.c */
+extern bool create_table_utility(UtilityCall *call);
+extern bool create_trigger_utility(UtilityCall *call);
+extern bool rule_utility(UtilityCall *call);
+
+/* index.c */
+extern bool create_index_utility(UtilityCall *call);
+extern bool reindex_utility(UtilityCall *call);
+extern bool cluster_utility(UtilityCall *call);
+
+/* statistics.c */
+extern bool create_statistics_utility(UtilityCall *call);
+extern bool alter_statistics_utility(UtilityCall *call);
+
+/* rename.c */
+extern bool rename_utility(UtilityCall *call);
+extern bool alter_schema_utility(UtilityCall *call);
+
+/* drop.c */
+extern bool drop_utility(UtilityCall *call);
+
+/* with_shards.c: statements that take a list of tables */
+extern bool truncate_utility(UtilityCall *call);
+extern bool lock_utility(UtilityCall *call);
+extern bool grant_utility(UtilityCall *call);
+
+/* vacuum.c */
+extern bool vacuum_utility(UtilityCall *call);
+
+/* logical_only.c: statements that don't reach shards */
+extern bool comment_utility(UtilityCall *call);
+extern bool create_policy_utility(UtilityCall *call);
+extern bool alter_policy_utility(UtilityCall *call);
+extern bool alter_enum_utility(UtilityCall *call);
+extern bool alter_domain_utility(UtilityCall *call);
+
+#endif							/* CITUS_DDL_HANDLERS_H */

@@ -1,0 +1,139 @@
+/*-------------------------------------------------------------------------
+ *
+ * index.c
+ *	  CREATE INDEX, REINDEX and CLUSTER of distributed and reference tables.
+ *
+ * The logical table picks the index's name and settles its definition; other
+ * nodes and shards get that definition.
+ *
+ * With CONCURRENTLY, which no transaction block can hold, the indexes of the
+ * shards are built first, each node by itself, then that of the logical
+ * table is made everywhere.  A failure in between leaves indexes of shards
+ * behind, maybe invalid: DROP INDEX and CREATE INDEX again cleans up.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "commands/defrem.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "compat/acl.h"
+#include "ddl/convert_checks.h"
+#include "ddl/handlers.h"
+#include "ddl/run_commands.h"
+#include "ddl/shards.h"
+#include "ddl/table_definition.h"
+#include "resolve/utility.h"
+
+/* Oids of a table's indexes. */
+static List *
+indexes_of_table(Oid relid)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	List	   *result = RelationGetIndexList(rel);
+
+	table_close(rel, NoLock);
+	return result;
+}
+
+/* Errors when the table's unique indexes could not be ensured by shards. */
+static void
+check_indexes(const DistTable *table)
+{
+	Relation	rel = table_open(table->relid, AccessShareLock);
+
+	check_unique_indexes(rel, table->dist_attno);
+	table_close(rel, NoLock);
+}
+
+bool
+create_index_utility(UtilityCall *call)
+{
+	IndexStmt  *stmt = castNode(IndexStmt, call->pstmt->utilityStmt);
+	const DistTable *table = dist_table_of_rangevar(stmt->relation);
+	List	   *before;
+	ListCell   *cell;
+
+	if (table == NULL)
+		return false;
+	utility_check_initiator(call);
+	if (stmt->concurrent)
+		PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "CREATE INDEX CONCURRENTLY");
+	stmt->concurrent = false;
+
+	before = indexes_of_table(table->relid);
+	utility_run(call);
+	CommandCounterIncrement();
+	check_indexes(table);
+	foreach(cell, indexes_of_table(table->relid))
+	{
+		char	   *definition;
+
+		if (list_member_oid(before, lfirst_oid(cell)))
+			continue;
+		definition = index_definition(lfirst_oid(cell));
+		utility_relay_text(call, definition);
+		run_commands_on_local_shards(metadata_require(table->relid), list_make1(definition));
+	}
+	return true;
+}
+
+/* REINDEX of one table or index. REINDEX SCHEMA and DATABASE reach the shards of this node as tables. */
+bool
+reindex_utility(UtilityCall *call)
+{
+	ReindexStmt *stmt = castNode(ReindexStmt, call->pstmt->utilityStmt);
+	const DistTable *table;
+	Node	   *copy;
+	ListCell   *cell;
+
+	if (stmt->relation == NULL)
+		return false;
+	table = dist_table_of_rangevar(stmt->relation);
+	if (table == NULL)
+		return false;
+	utility_check_initiator(call);
+	foreach(cell, stmt->params)
+	{
+		if (strcmp(lfirst_node(DefElem, cell)->defname, "concurrently") == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("REINDEX CONCURRENTLY is not supported for distributed or reference tables"),
+					 errhint("Use REINDEX without CONCURRENTLY.")));
+	}
+	copy = copyObject((Node *) stmt);
+	utility_run(call);
+	utility_relay(call);
+	run_on_local_shards(table, copy, call->query);
+	return true;
+}
+
+bool
+cluster_utility(UtilityCall *call)
+{
+	ClusterStmt *stmt = castNode(ClusterStmt, call->pstmt->utilityStmt);
+	const DistTable *table;
+	Node	   *copy;
+
+	if (stmt->relation == NULL)
+		return false;
+	table = dist_table_of_rangevar(stmt->relation);
+	if (table == NULL)
+		return false;
+	utility_check_initiator(call);
+	copy = copyObject((Node *) stmt);
+	utility_run(call);
+	utility_relay(call);
+	run_on_local_shards(table, copy, call->query);
+	return true;
+}

@@ -1,0 +1,137 @@
+/*-------------------------------------------------------------------------
+ *
+ * logical_only.c
+ *	  Statements that all nodes run, but no shard: comments, policies, types.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_statistic_ext.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_type.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "ddl/handlers.h"
+#include "ddl/types.h"
+#include "resolve/utility.h"
+
+/* Runs the statement here, then on the other nodes. */
+static bool
+run_and_relay(UtilityCall *call)
+{
+	utility_check_initiator(call);
+	utility_run(call);
+	utility_relay(call);
+	return true;
+}
+
+bool
+comment_utility(UtilityCall *call)
+{
+	CommentStmt *stmt = castNode(CommentStmt, call->pstmt->utilityStmt);
+	ObjectAddress address;
+	Relation	rel = NULL;
+	Oid			relid;
+
+	switch (stmt->objtype)
+	{
+		case OBJECT_TABLE:
+		case OBJECT_COLUMN:
+		case OBJECT_INDEX:
+		case OBJECT_TABCONSTRAINT:
+		case OBJECT_POLICY:
+			address = get_object_address(stmt->objtype, stmt->object, &rel, AccessShareLock, false);
+			break;
+		default:
+			return false;
+	}
+	relid = rel != NULL ? RelationGetRelid(rel) : address.objectId;
+	if (rel != NULL)
+		relation_close(rel, NoLock);
+	return dist_table_of_relation(relid) != NULL ? run_and_relay(call) : false;
+}
+
+bool
+create_policy_utility(UtilityCall *call)
+{
+	CreatePolicyStmt *stmt = castNode(CreatePolicyStmt, call->pstmt->utilityStmt);
+
+	return dist_table_of_rangevar(stmt->table) != NULL ? run_and_relay(call) : false;
+}
+
+bool
+alter_policy_utility(UtilityCall *call)
+{
+	AlterPolicyStmt *stmt = castNode(AlterPolicyStmt, call->pstmt->utilityStmt);
+
+	return dist_table_of_rangevar(stmt->table) != NULL ? run_and_relay(call) : false;
+}
+
+/* Whether a distributed or reference table has a column of a type, or of one that contains it. */
+static bool
+type_is_distributed(Oid typid)
+{
+	Relation	rel = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		result = false;
+
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(TypeRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(typid));
+	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, 2, keys);
+	while (!result && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (depend->classid == TypeRelationId)
+			result = type_is_distributed(depend->objid);
+		else if (depend->classid != RelationRelationId)
+			continue;
+		else if (get_rel_relkind(depend->objid) == RELKIND_COMPOSITE_TYPE)
+			result = type_is_distributed(get_rel_type_id(depend->objid));
+		else
+			result = metadata_lookup(depend->objid) != NULL;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+bool
+type_name_is_distributed(List *names)
+{
+	Oid			typid = LookupTypeNameOid(NULL, makeTypeNameFromNameList(names), true);
+
+	return OidIsValid(typid) && type_is_distributed(typid);
+}
+
+bool
+alter_enum_utility(UtilityCall *call)
+{
+	AlterEnumStmt *stmt = castNode(AlterEnumStmt, call->pstmt->utilityStmt);
+
+	return type_name_is_distributed(stmt->typeName) ? run_and_relay(call) : false;
+}
+
+bool
+alter_domain_utility(UtilityCall *call)
+{
+	AlterDomainStmt *stmt = castNode(AlterDomainStmt, call->pstmt->utilityStmt);
+
+	return type_name_is_distributed(stmt->typeName) ? run_and_relay(call) : false;
+}

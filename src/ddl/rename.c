@@ -1,0 +1,71 @@
+/*-------------------------------------------------------------------------
+ *
+ * rename.c
+ *	  RENAME and SET SCHEMA of distributed and reference tables, and of what
+ *	  hangs on them.
+ *
+ * A shard's name comes from its table's, so shards are renamed with it; the
+ * statements for shards are made before the logical names are gone.  Shards
+ * stay in their own schema.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "utils/lsyscache.h"
+
+#include "ddl/create_table.h"
+#include "ddl/handlers.h"
+#include "ddl/run_commands.h"
+#include "ddl/shards.h"
+#include "ddl/statistics.h"
+#include "resolve/utility.h"
+
+bool
+rename_utility(UtilityCall *call)
+{
+	RenameStmt *stmt = castNode(RenameStmt, call->pstmt->utilityStmt);
+	const DistTable *table = NULL;
+	List	   *for_shards = NIL;
+	ListCell   *cell;
+
+	if (stmt->renameType == OBJECT_STATISTIC_EXT)
+		table = dist_table_of_statistics(castNode(List, stmt->object));
+	else if (stmt->relation != NULL)
+		table = dist_table_of_rangevar(stmt->relation);
+	if (table == NULL)
+		return false;
+	utility_check_initiator(call);
+	if (stmt->renameType != OBJECT_POLICY)
+		for_shards = resolve_for_local_shards(table, (Node *) stmt);
+	utility_run(call);
+	utility_relay(call);
+	foreach(cell, for_shards)
+		run_utility(lfirst(cell), call->query);
+	metadata_invalidate(table->relid);
+	return true;
+}
+
+/* ALTER TABLE .. SET SCHEMA */
+bool
+alter_schema_utility(UtilityCall *call)
+{
+	AlterObjectSchemaStmt *stmt = castNode(AlterObjectSchemaStmt, call->pstmt->utilityStmt);
+	const DistTable *table;
+	Oid			relid;
+
+	if (stmt->objectType != OBJECT_TABLE || stmt->relation == NULL)
+		return false;
+	table = dist_table_of_rangevar(stmt->relation);
+	if (table == NULL)
+		return false;
+	utility_check_initiator(call);
+	relid = table->relid;
+	utility_run(call);
+	CommandCounterIncrement();
+	relay_needs(call, relid);
+	utility_relay(call);
+	return true;
+}

@@ -1,0 +1,181 @@
+/*-------------------------------------------------------------------------
+ *
+ * run_commands.c
+ *	  Runs commands that this library has written, in this backend.
+ *
+ * The definition of a table travels as one call of
+ * citus_internal.run_commands(text[]): one round trip, and search_path is set
+ * where the commands run.  They run with the rights of the caller, who could
+ * as well send them one by one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "executor/spi.h"
+#include "nodes/makefuncs.h"
+#include "parser/parser.h"
+#include "tcop/utility.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/regproc.h"
+
+#include "compat/sql_function.h"
+#include "ddl/run_commands.h"
+
+SQL_FUNCTION(citus_internal_run_commands);
+SQL_FUNCTION(citus_internal_create_if_missing);
+
+int			own_utility_depth = 0;
+
+/* Kinds of objects that create_if_missing knows, and the functions that look them up. */
+static const struct
+{
+	const char *kind;
+	PGFunction	lookup;
+}			kinds[] = {
+	{"schema", to_regnamespace},
+	{"type", to_regtype},
+	{"collation", to_regcollation},
+	{"sequence", to_regclass},
+};
+
+void
+run_commands(List *commands)
+{
+	int			level = NewGUCNestLevel();
+	ListCell   *cell;
+
+	(void) set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	own_utility_depth++;
+	PG_TRY();
+	{
+		foreach(cell, commands)
+		{
+			int			result = SPI_execute(lfirst(cell), false, 0);
+
+			if (result < 0)
+				elog(ERROR, "SPI_execute failed: %s", SPI_result_code_string(result));
+		}
+	}
+	PG_FINALLY();
+	{
+		own_utility_depth--;
+	}
+	PG_END_TRY();
+	SPI_finish();
+	AtEOXact_GUC(true, level);
+}
+
+Node *
+parse_utility(const char *text)
+{
+	List	   *stmts = raw_parser(text, RAW_PARSE_DEFAULT);
+
+	if (list_length(stmts) != 1)
+		elog(ERROR, "expected one statement: %s", text);
+	return linitial_node(RawStmt, stmts)->stmt;
+}
+
+void
+run_utility(Node *stmt, const char *query)
+{
+	PlannedStmt *pstmt = makeNode(PlannedStmt);
+
+	pstmt->commandType = CMD_UTILITY;
+	pstmt->utilityStmt = stmt;
+	pstmt->stmt_location = -1;
+	own_utility_depth++;
+	PG_TRY();
+	{
+		ProcessUtility(pstmt, query, false, PROCESS_UTILITY_SUBCOMMAND, NULL, NULL, None_Receiver, NULL);
+	}
+	PG_FINALLY();
+	{
+		own_utility_depth--;
+	}
+	PG_END_TRY();
+	CommandCounterIncrement();
+}
+
+char *
+run_commands_call(List *commands)
+{
+	StringInfoData buf;
+	ListCell   *cell;
+
+	initStringInfo(&buf);
+	appendStringInfoString(&buf, "SELECT citus_internal.run_commands(ARRAY[");
+	foreach(cell, commands)
+		appendStringInfo(&buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ",
+						 quote_literal_cstr(lfirst(cell)));
+	appendStringInfoString(&buf, "]::pg_catalog.text[])");
+	return buf.data;
+}
+
+/* The elements of a text[] argument, without NULLs. */
+static List *
+text_array_argument(ArrayType *array)
+{
+	Datum	   *elements;
+	bool	   *nulls;
+	int			count;
+	List	   *result = NIL;
+
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &count);
+	for (int i = 0; i < count; i++)
+	{
+		if (!nulls[i])
+			result = lappend(result, TextDatumGetCString(elements[i]));
+	}
+	return result;
+}
+
+/* citus_internal.run_commands(commands text[]) */
+Datum
+citus_internal_run_commands(PG_FUNCTION_ARGS)
+{
+	run_commands(text_array_argument(PG_GETARG_ARRAYTYPE_P(0)));
+	PG_RETURN_VOID();
+}
+
+/* Whether lookup, a function of the family of to_regclass, finds an object. */
+static bool
+object_exists(PGFunction lookup, text *name)
+{
+	LOCAL_FCINFO(fcinfo, 1);
+
+	InitFunctionCallInfoData(*fcinfo, NULL, 1, InvalidOid, NULL, NULL);
+	fcinfo->args[0].value = PointerGetDatum(name);
+	fcinfo->args[0].isnull = false;
+	(void) lookup(fcinfo);
+	return !fcinfo->isnull;
+}
+
+/*
+ * citus_internal.create_if_missing(kind text, name text, commands text[])
+ *
+ * Runs commands unless there is an object of that kind and name.
+ */
+Datum
+citus_internal_create_if_missing(PG_FUNCTION_ARGS)
+{
+	char	   *kind = text_to_cstring(PG_GETARG_TEXT_PP(0));
+
+	for (int i = 0; i < lengthof(kinds); i++)
+	{
+		if (strcmp(kinds[i].kind, kind) != 0)
+			continue;
+		if (!object_exists(kinds[i].lookup, PG_GETARG_TEXT_PP(1)))
+			run_commands(text_array_argument(PG_GETARG_ARRAYTYPE_P(2)));
+		PG_RETURN_VOID();
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unknown kind of object \"%s\"", kind)));
+}

@@ -1,0 +1,32 @@
+/*-------------------------------------------------------------------------
+ *
+ * shards.h
+ *	  Runs utility statements on the shards that are on this node.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_DDL_SHARDS_H
+#define CITUS_DDL_SHARDS_H
+
+#include "catalog/metadata.h"
+#include "nodes/parsenodes.h"
+
+/* Indexes (integer List) of the table's shards that are placed on this node; NIL for a reference table. */
+extern List *local_shard_indexes(const DistTable *table);
+
+/* Relations (List of Oid) of the table's shards on this node. */
+extern List *local_shard_relids(const DistTable *table);
+
+/* Runs a raw statement that names the table, or what hangs on it, on each of the table's shards on this node. */
+extern void run_on_local_shards(const DistTable *table, Node *stmt, const char *query);
+
+/* A copy of stmt for each of them: for statements after which the names would not be found any more. */
+extern List *resolve_for_local_shards(const DistTable *table, Node *stmt);
+
+/* Runs commands of table_definition.h on each of the table's shards on this node. */
+extern void run_commands_on_local_shards(const DistTable *table, List *commands);
+
+/* Drops relations (List of Oid) with all that depends on them; asks for no permission. */
+extern void drop_relations(List *relids);
+
+#endif							/* CITUS_DDL_SHARDS_H */

@@ -1,0 +1,93 @@
+/*-------------------------------------------------------------------------
+ *
+ * statistics.c
+ *	  CREATE and ALTER STATISTICS of distributed and reference tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_statistic_ext.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "ddl/handlers.h"
+#include "ddl/run_commands.h"
+#include "ddl/shards.h"
+#include "ddl/statistics.h"
+#include "ddl/table_definition.h"
+#include "resolve/utility.h"
+
+const DistTable *
+dist_table_of_statistics(List *names)
+{
+	HeapTuple	tuple = SearchSysCache1(STATEXTOID, ObjectIdGetDatum(get_statistics_object_oid(names, true)));
+	Oid			relid;
+
+	if (!HeapTupleIsValid(tuple))
+		return NULL;
+	relid = ((Form_pg_statistic_ext) GETSTRUCT(tuple))->stxrelid;
+	ReleaseSysCache(tuple);
+	return metadata_lookup(relid);
+}
+
+/* Oids of a table's statistics objects. */
+static List *
+statistics_of_table(Oid relid)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	List	   *result = RelationGetStatExtList(rel);
+
+	table_close(rel, NoLock);
+	return result;
+}
+
+bool
+create_statistics_utility(UtilityCall *call)
+{
+	CreateStatsStmt *stmt = castNode(CreateStatsStmt, call->pstmt->utilityStmt);
+	const DistTable *table = NULL;
+	List	   *before;
+	ListCell   *cell;
+
+	if (list_length(stmt->relations) == 1 && IsA(linitial(stmt->relations), RangeVar))
+		table = dist_table_of_rangevar(linitial(stmt->relations));
+	if (table == NULL)
+		return false;
+	utility_check_initiator(call);
+	before = statistics_of_table(table->relid);
+	utility_run(call);
+	CommandCounterIncrement();
+	foreach(cell, statistics_of_table(table->relid))
+	{
+		char	   *definition;
+
+		if (list_member_oid(before, lfirst_oid(cell)))
+			continue;
+		definition = statistics_definition(lfirst_oid(cell));
+		utility_relay_text(call, definition);
+		run_commands_on_local_shards(metadata_require(table->relid), list_make1(definition));
+	}
+	return true;
+}
+
+bool
+alter_statistics_utility(UtilityCall *call)
+{
+	AlterStatsStmt *stmt = castNode(AlterStatsStmt, call->pstmt->utilityStmt);
+	const DistTable *table = dist_table_of_statistics(stmt->defnames);
+	Node	   *copy;
+
+	if (table == NULL)
+		return false;
+	utility_check_initiator(call);
+	copy = copyObject((Node *) stmt);
+	utility_run(call);
+	utility_relay(call);
+	run_on_local_shards(table, copy, call->query);
+	return true;
+}

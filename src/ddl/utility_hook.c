@@ -1,0 +1,177 @@
+/*-------------------------------------------------------------------------
+ *
+ * utility_hook.c
+ *	  The only owner of ProcessUtility_hook: decides what is ours, delegates.
+ *
+ * A statement is, in this order:
+ * - run by this library itself, or tagged TASK_TAG_NODE: passed on;
+ * - tagged TAG_SHARD: its names are turned to a shard, then passed on;
+ * - COPY, or tagged TASK_TAG_FRAMES: offered to src/copy;
+ * - of a kind that has a row in handlers[]: offered to that function, which
+ *   looks whether it names distributed or reference tables.
+ * What is not taken goes to the next hook, or the server.  Afterwards, what
+ * the statement has dropped is followed up (drop.c).
+ *
+ * A handler gets its own copy of the parse tree.  It runs the statement on
+ * this node's logical table, then has the other nodes do the same by relaying
+ * the original text with TASK_TAG_DDL, then applies it to this node's shards;
+ * each node looks after its own shards in the same way.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/guc.h"
+
+#include "catalog/node.h"
+#include "copy/copy.h"
+#include "ddl/convert.h"
+#include "ddl/drop.h"
+#include "ddl/handlers.h"
+#include "ddl/run_commands.h"
+#include "ddl/utility_hook.h"
+#include "remote/connection.h"
+#include "resolve/tag.h"
+#include "resolve/utility.h"
+
+bool		enable_ddl_propagation = true;
+
+static ProcessUtility_hook_type next_hook = NULL;
+
+/* Kinds of statements that may concern distributed or reference tables. */
+static const struct
+{
+	NodeTag		tag;
+	UtilityHandler handler;
+}			handlers[] = {
+	{T_AlterDomainStmt, alter_domain_utility},
+	{T_AlterEnumStmt, alter_enum_utility},
+	{T_AlterObjectSchemaStmt, alter_schema_utility},
+	{T_AlterPolicyStmt, alter_policy_utility},
+	{T_AlterStatsStmt, alter_statistics_utility},
+	{T_AlterTableStmt, alter_table_utility},
+	{T_ClusterStmt, cluster_utility},
+	{T_CommentStmt, comment_utility},
+	{T_CreatePolicyStmt, create_policy_utility},
+	{T_CreateStatsStmt, create_statistics_utility},
+	{T_CreateStmt, create_table_utility},
+	{T_CreateTrigStmt, create_trigger_utility},
+	{T_DropStmt, drop_utility},
+	{T_GrantStmt, grant_utility},
+	{T_IndexStmt, create_index_utility},
+	{T_LockStmt, lock_utility},
+	{T_ReindexStmt, reindex_utility},
+	{T_RenameStmt, rename_utility},
+	{T_RuleStmt, rule_utility},
+	{T_TruncateStmt, truncate_utility},
+	{T_VacuumStmt, vacuum_utility},
+};
+
+/* The handler of a kind of statements, or NULL. */
+static UtilityHandler
+find_handler(NodeTag tag)
+{
+	for (int i = 0; i < lengthof(handlers); i++)
+	{
+		if (handlers[i].tag == tag)
+			return handlers[i].handler;
+	}
+	return NULL;
+}
+
+void
+utility_run(UtilityCall *call)
+{
+	if (next_hook)
+		next_hook(call->pstmt, call->query, false, call->context, call->params, call->env, call->dest, call->qc);
+	else
+		standard_ProcessUtility(call->pstmt, call->query, false, call->context, call->params, call->env,
+								call->dest, call->qc);
+}
+
+char *
+utility_text(const UtilityCall *call)
+{
+	int			location = Max(call->pstmt->stmt_location, 0);
+
+	if (call->pstmt->stmt_len > 0)
+		return pnstrdup(call->query + location, call->pstmt->stmt_len);
+	return pstrdup(call->query + location);
+}
+
+void
+utility_check_initiator(const UtilityCall *call)
+{
+	if (!call->relayed)
+		check_coordinator();
+}
+
+void
+utility_relay_text(UtilityCall *call, const char *text)
+{
+	if (call->relayed || node_active_primaries_remote() == NIL)
+		return;
+	remote_exec_on_all(psprintf("%s%s", TASK_TAG_DDL, text));
+}
+
+void
+utility_relay(UtilityCall *call)
+{
+	utility_relay_text(call, utility_text(call));
+}
+
+/* Delegates a statement; false if nobody wants it. */
+static bool
+utility_dispatch(UtilityCall *call, const TaskTag *tag)
+{
+	Node	   *stmt = call->pstmt->utilityStmt;
+	UtilityHandler handler = find_handler(nodeTag(stmt));
+
+	if (tag->kind == TAG_SHARD && !IsA(stmt, ExplainStmt) && !IsA(stmt, DeclareCursorStmt))
+	{
+		call->pstmt = copyObject(call->pstmt);
+		resolve_utility(call->pstmt->utilityStmt, tag->colocation_id, tag->shard_index, true);
+	}
+	if (IsA(stmt, CopyStmt) || tag->kind == TAG_FRAMES)
+		return copy_utility(call->pstmt, call->query, call->env, call->qc);
+	if (tag->kind == TAG_SHARD || handler == NULL || call->context == PROCESS_UTILITY_SUBCOMMAND ||
+		(!enable_ddl_propagation && !call->relayed))
+		return false;
+	call->pstmt = copyObject(call->pstmt);
+	return handler(call);
+}
+
+/* ProcessUtility_hook */
+static void
+utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, ProcessUtilityContext context,
+			 ParamListInfo params, QueryEnvironment *env, DestReceiver *dest, QueryCompletion *qc)
+{
+	UtilityCall call = {pstmt, query, context, params, env, dest, qc, false};
+	TaskTag		tag;
+
+	if (own_utility_depth > 0 || IsA(pstmt->utilityStmt, TransactionStmt) || !metadata_available())
+		tag.kind = TAG_NODE;
+	else
+		(void) task_tag_parse(query, &tag);
+	call.relayed = (tag.kind == TAG_DDL);
+
+	if (tag.kind == TAG_NODE || !utility_dispatch(&call, &tag))
+	{
+		if (next_hook)
+			next_hook(call.pstmt, query, read_only_tree, context, params, env, dest, qc);
+		else
+			standard_ProcessUtility(call.pstmt, query, read_only_tree, context, params, env, dest, qc);
+	}
+	drop_follow_up(&call);
+}
+
+void
+utility_hook_init(void)
+{
+	DefineCustomBoolVariable("citus.enable_ddl_propagation",
+							 "Applies DDL on distributed and reference tables to all nodes and shards.",
+							 "When off, DDL acts on this node's own copy of the table only.",
+							 &enable_ddl_propagation, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	next_hook = ProcessUtility_hook;
+	ProcessUtility_hook = utility_hook;
+}

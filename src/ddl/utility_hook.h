@@ -1,0 +1,58 @@
+/*-------------------------------------------------------------------------
+ *
+ * utility_hook.h
+ *	  The ProcessUtility hook, and what its handlers share.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_DDL_UTILITY_HOOK_H
+#define CITUS_DDL_UTILITY_HOOK_H
+
+#include "postgres.h"
+
+#include "tcop/utility.h"
+
+#include "catalog/metadata.h"
+
+/* One call of the hook: its arguments. */
+typedef struct UtilityCall
+{
+	PlannedStmt *pstmt;			/* a private copy of the tree: may be changed */
+	const char *query;
+	ProcessUtilityContext context;
+	ParamListInfo params;
+	QueryEnvironment *env;
+	DestReceiver *dest;
+	QueryCompletion *qc;
+	bool		relayed;		/* came from its initiator: relay no further */
+} UtilityCall;
+
+/*
+ * A handler of a kind of statements.  Returns true if it has run the
+ * statement, in whatever way; false, having done nothing, if it
+ * concerns no distributed or reference table.
+ */
+typedef bool (*UtilityHandler) (UtilityCall *call);
+
+/* citus.enable_ddl_propagation */
+extern bool enable_ddl_propagation;
+
+extern void utility_hook_init(void);
+
+/* Runs the statement, as it now is, the server's way, on this node's own objects. */
+extern void utility_run(UtilityCall *call);
+
+/* The text of the call's statement alone; palloc'd. */
+extern char *utility_text(const UtilityCall *call);
+
+/* Errors unless this node may start DDL that other nodes must follow. */
+extern void utility_check_initiator(const UtilityCall *call);
+
+/*
+ * Has the other nodes run the statement, or another text (with qualified
+ * names), on their own table and shards; nothing if the call came from its initiator.
+ */
+extern void utility_relay(UtilityCall *call);
+extern void utility_relay_text(UtilityCall *call, const char *text);
+
+#endif							/* CITUS_DDL_UTILITY_HOOK_H */

@@ -1,0 +1,225 @@
+/*-------------------------------------------------------------------------
+ *
+ * with_shards.c
+ *	  TRUNCATE, LOCK and GRANT: statements that take a list of tables.
+ *
+ * Each node runs them once, on the logical tables and all its shards of
+ * them.  TRUNCATE and LOCK may start on any node.  Sessions that do so at the
+ * same time meet on the coordinator first, so that they queue there instead
+ * of locking each other out.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "nodes/makefuncs.h"
+#include "nodes/value.h"
+#include "storage/lockdefs.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "catalog/node.h"
+#include "ddl/definition.h"
+#include "ddl/handlers.h"
+#include "ddl/run_commands.h"
+#include "ddl/shards.h"
+#include "remote/connection.h"
+#include "resolve/tag.h"
+#include "resolve/utility.h"
+
+/* Appends RangeVars of the table's shards on this node. */
+static List *
+append_shards(List *relations, const DistTable *table)
+{
+	ListCell   *cell;
+
+	foreach(cell, local_shard_relids(table))
+		relations = lappend(relations, makeRangeVar(pstrdup(SHARD_SCHEMA), get_rel_name(lfirst_oid(cell)), -1));
+	return relations;
+}
+
+/*
+ * Splits off the distributed and reference tables of a list of RangeVars: their
+ * qualified names as text, or NULL if there are none.  *shards gets their
+ * shards on this node.
+ */
+static char *
+list_dist_tables(List *relations, List **shards)
+{
+	StringInfoData buf;
+	ListCell   *cell;
+
+	initStringInfo(&buf);
+	*shards = NIL;
+	foreach(cell, relations)
+	{
+		RangeVar   *relation = lfirst_node(RangeVar, cell);
+		const DistTable *table = metadata_lookup(RangeVarGetRelid(relation, NoLock, true));
+
+		if (table == NULL)
+			continue;
+		appendStringInfo(&buf, "%s%s%s", buf.len == 0 ? "" : ", ", relation->inh ? "" : "ONLY ",
+						 relation_qualified_name(table->relid));
+		*shards = append_shards(*shards, table);
+	}
+	return buf.len == 0 ? NULL : buf.data;
+}
+
+/* Runs a statement here, and text on the other nodes: the coordinator is always the first. */
+static void
+run_everywhere(UtilityCall *call, const char *text)
+{
+	int32		local = metadata_local_group();
+	ListCell   *cell;
+
+	if (call->relayed || local == 0)
+	{
+		utility_run(call);
+		utility_relay_text(call, text);
+		return;
+	}
+	text = psprintf("%s%s", TASK_TAG_DDL, text);
+	remote_exec(0, text);
+	utility_run(call);
+	foreach(cell, node_active_primaries_remote())
+	{
+		const ClusterNode *node = lfirst(cell);
+
+		if (node->groupid != 0)
+			remote_exec(node->groupid, text);
+	}
+}
+
+bool
+truncate_utility(UtilityCall *call)
+{
+	TruncateStmt *stmt = castNode(TruncateStmt, call->pstmt->utilityStmt);
+	List	   *shards;
+	char	   *names = list_dist_tables(stmt->relations, &shards);
+
+	if (names == NULL)
+		return false;
+	stmt->relations = list_concat(stmt->relations, shards);
+	run_everywhere(call, psprintf("TRUNCATE TABLE %s%s%s", names, stmt->restart_seqs ? " RESTART IDENTITY" : "",
+								  stmt->behavior == DROP_CASCADE ? " CASCADE" : ""));
+	return true;
+}
+
+bool
+lock_utility(UtilityCall *call)
+{
+	static const char *const modes[] = {
+		[AccessShareLock] = "ACCESS SHARE",
+		[RowShareLock] = "ROW SHARE",
+		[RowExclusiveLock] = "ROW EXCLUSIVE",
+		[ShareUpdateExclusiveLock] = "SHARE UPDATE EXCLUSIVE",
+		[ShareLock] = "SHARE",
+		[ShareRowExclusiveLock] = "SHARE ROW EXCLUSIVE",
+		[ExclusiveLock] = "EXCLUSIVE",
+		[AccessExclusiveLock] = "ACCESS EXCLUSIVE",
+	};
+	LockStmt   *stmt = castNode(LockStmt, call->pstmt->utilityStmt);
+	List	   *shards;
+	char	   *names = list_dist_tables(stmt->relations, &shards);
+
+	if (names == NULL)
+		return false;
+	if (!call->relayed)
+		RequireTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "LOCK TABLE");
+	run_everywhere(call, psprintf("LOCK TABLE %s IN %s MODE%s", names, modes[stmt->mode],
+								  stmt->nowait ? " NOWAIT" : ""));
+	return true;
+}
+
+/* Whether a relation that is granted on is a sequence of a distributed table. */
+static bool
+is_dist_sequence(RangeVar *relation)
+{
+	Oid			relid = RangeVarGetRelid(relation, NoLock, true);
+	Oid			table;
+	int32		column;
+
+	return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE &&
+		(sequenceIsOwned(relid, DEPENDENCY_AUTO, &table, &column) || sequenceIsOwned(relid, DEPENDENCY_INTERNAL, &table, &column)) &&
+		metadata_lookup(table) != NULL;
+}
+
+/* GRANT on named tables and sequences: the shards' RangeVars; *count is how many of the objects are ours. */
+static List *
+grant_shards(GrantStmt *stmt, int *count)
+{
+	List	   *shards = NIL;
+	ListCell   *cell;
+
+	*count = 0;
+	foreach(cell, stmt->objects)
+	{
+		RangeVar   *relation = lfirst_node(RangeVar, cell);
+		const DistTable *table = metadata_lookup(RangeVarGetRelid(relation, NoLock, true));
+
+		if (table != NULL)
+			shards = append_shards(shards, table);
+		*count += (table != NULL || is_dist_sequence(relation));
+	}
+	return shards;
+}
+
+/* Shards of all distributed tables in the schemas that the statement names; *count is how many tables there are. */
+static List *
+grant_schema_shards(GrantStmt *stmt, int *count)
+{
+	List	   *shards = NIL;
+	ListCell   *cell;
+	ListCell   *schema;
+
+	*count = 0;
+	foreach(cell, metadata_tables(0))
+	{
+		foreach(schema, stmt->objects)
+		{
+			if (get_rel_namespace(lfirst_oid(cell)) != get_namespace_oid(strVal(lfirst(schema)), true))
+				continue;
+			shards = append_shards(shards, metadata_require(lfirst_oid(cell)));
+			(*count)++;
+		}
+	}
+	return shards;
+}
+
+/* GRANT and REVOKE on tables, their sequences, and schemas with distributed tables in them. */
+bool
+grant_utility(UtilityCall *call)
+{
+	GrantStmt  *stmt = castNode(GrantStmt, call->pstmt->utilityStmt);
+	bool		relations = (stmt->objtype == OBJECT_TABLE || stmt->objtype == OBJECT_SEQUENCE);
+	GrantStmt  *for_shards;
+	List	   *shards = NIL;
+	int			count = 0;
+
+	if (relations && stmt->targtype == ACL_TARGET_OBJECT)
+		shards = grant_shards(stmt, &count);
+	else if ((relations && stmt->targtype == ACL_TARGET_ALL_IN_SCHEMA) || stmt->objtype == OBJECT_SCHEMA)
+		shards = grant_schema_shards(stmt, &count);
+	if (count == 0)
+		return false;
+	utility_check_initiator(call);
+	if (stmt->targtype == ACL_TARGET_OBJECT && relations && count < list_length(stmt->objects))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot grant or revoke on distributed and local relations in one statement"),
+				 errhint("Use a statement for each kind.")));
+
+	for_shards = copyObject(stmt);
+	utility_run(call);
+	utility_relay(call);
+	if (shards == NIL || stmt->objtype != OBJECT_TABLE)
+		return true;
+	for_shards->targtype = ACL_TARGET_OBJECT;
+	for_shards->objects = shards;
+	run_utility((Node *) for_shards, call->query);
+	return true;
+}
