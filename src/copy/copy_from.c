@@ -48,6 +48,7 @@
 #include "copy/copy_from.h"
 #include "copy/row_router.h"
 #include "copy/shard_sink.h"
+#include "executor/scan.h"
 
 typedef struct CopyJob
 {
@@ -370,6 +371,10 @@ copy_from_initiator(ParseState *pstate, CopyStmt *stmt, Relation rel, const Dist
 
 	check_source_privilege(stmt);
 	nsitem = copy_check_insert(pstate, rel, stmt->attlist);
+
+	/* rows of one COPY are under way to all nodes at once, so another writer would meet them in any order */
+	if (table->kind == DIST_REFERENCE)
+		reference_lock(table->relid, true);
 	if (stmt->whereClause != NULL)
 		where = transform_where(pstate, nsitem, stmt->whereClause, rel);
 

@@ -13,19 +13,15 @@
 #include "access/table.h"
 #include "catalog/namespace.h"
 #include "commands/copy.h"
-#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "parser/parse_node.h"
-#include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "catalog/metadata.h"
-#include "catalog/node.h"
 #include "copy/copy.h"
 #include "copy/copy_from.h"
 #include "copy/shard_sink.h"
-#include "executor/scan.h"
 #include "resolve/tag.h"
 
 void
@@ -93,21 +89,6 @@ table_of_statement(CopyStmt *stmt, TaskTagKind tag)
 	return table->kind == DIST_REFERENCE || get_rel_relkind(relid) != RELKIND_RELATION ? NULL : table;
 }
 
-/* Opens and locks the relation; concurrent writers of a reference table's copies must come in one order. */
-static Relation
-open_relation(CopyStmt *stmt, const DistTable *table, TaskTagKind tag)
-{
-	/* before the table's own lock, which would have to be raised; who may not write must not block others */
-	if (table->kind == DIST_REFERENCE && tag != TAG_FRAMES &&
-		(pg_class_aclcheck(table->relid, GetUserId(), ACL_INSERT) == ACLCHECK_OK ||
-		 pg_attribute_aclcheck_all(table->relid, GetUserId(), ACL_INSERT, ACLMASK_ANY) == ACLCHECK_OK))
-	{
-		node_lock_set();
-		reference_lock(table->relid, false);
-	}
-	return table_openrv(stmt->relation, stmt->is_from ? RowExclusiveLock : AccessShareLock);
-}
-
 bool
 copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *query_env, QueryCompletion *qc)
 {
@@ -123,15 +104,14 @@ copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *que
 	(void) task_tag_parse(query_string, &tag);
 	if (tag.kind != TAG_NONE && tag.kind != TAG_FRAMES)
 		return false;
-	table = table_of_statement(stmt, tag.kind);
-	if (table == NULL)
+	if (table_of_statement(stmt, tag.kind) == NULL)
 		return false;
 
 	stmt = copyObject(stmt);
 	pstate = make_parsestate(NULL);
 	pstate->p_sourcetext = query_string;
 	pstate->p_queryEnv = query_env;
-	rel = open_relation(stmt, table, tag.kind);
+	rel = table_openrv(stmt->relation, stmt->is_from ? RowExclusiveLock : AccessShareLock);
 	table = metadata_require(RelationGetRelid(rel));
 	if (!stmt->is_from)
 		rows = copy_to(pstate, pstmt, stmt, rel);

@@ -22,12 +22,11 @@
 #include "commands/copyfrom_internal.h"
 #include "parser/parse_relation.h"
 #include "utils/backend_status.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "compat/permissions.h"
 #include "copy/frame_runner.h"
-#include "copy/logical_error.h"
+#include "remote/shard_names.h"
 #include "resolve/tag.h"
 
 /* What opens a binary COPY file: signature, flags, length of the header extension. */
@@ -40,7 +39,6 @@ static const char binary_header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
 struct FrameRunner
 {
 	Relation	rel;			/* the logical table */
-	char	   *schema_name;
 	const DistTable *table;
 	List	   *columns;
 	List	   *options;
@@ -71,7 +69,6 @@ frame_runner_create(Relation rel, const DistTable *table, List *columns, List *o
 
 	ProcessCopyOptions(NULL, &parsed, true, options);
 	runner->rel = rel;
-	runner->schema_name = get_namespace_name(RelationGetNamespace(rel));
 	runner->table = table;
 	runner->columns = columns;
 	runner->options = options;
@@ -258,24 +255,12 @@ copy_into(FrameRunner *runner, Relation shard)
 	return rows;
 }
 
-/* In a PG_CATCH block: raises the error again, with logical names if it is about a shard. */
-static void
-rethrow(FrameRunner *runner, const char *shard_name, int shard_index)
-{
-	if (runner->table->kind == DIST_REFERENCE)
-		PG_RE_THROW();
-	MemoryContextSwitchTo(runner->outer_context);
-	rethrow_logical_error(runner->schema_name, RelationGetRelationName(runner->rel), shard_name,
-						  runner->table->shards[shard_index].shardid);
-}
-
 /* As frame_runner_run; runner->frame is the first frame, or empty. */
 static uint64
 run(FrameRunner *runner, int shard_index)
 {
 	FrameRunner *outer_runner = active_runner;
 	Relation	shard = open_shard(runner, shard_index);
-	char	   *shard_name = pstrdup(RelationGetRelationName(shard));
 	volatile uint64 rows = 0;
 
 	runner->outer_context = CurrentMemoryContext;
@@ -289,11 +274,13 @@ run(FrameRunner *runner, int shard_index)
 	PG_CATCH();
 	{
 		active_runner = outer_runner;
-		rethrow(runner, shard_name, shard_index);
+		if (runner->table->kind == DIST_REFERENCE)
+			PG_RE_THROW();
+		MemoryContextSwitchTo(runner->outer_context);
+		shard_names_rethrow();
 	}
 	PG_END_TRY();
 	table_close(shard, NoLock);
-	pfree(shard_name);
 	return rows;
 }
 
