@@ -114,6 +114,20 @@ is_dist_column(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, Equival
 		((Var *) expr)->varattno == table->dist_attno;
 }
 
+/* Whether a list of Relids has an equal one. */
+static bool
+has_relids(List *seen, Relids relids)
+{
+	ListCell   *cell;
+
+	foreach(cell, seen)
+	{
+		if (bms_equal(lfirst(cell), relids))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Scans that take the distribution value from another relation's row: a
  * lookup in one shard for each outer row.
@@ -140,7 +154,7 @@ add_lookup_paths(PlannerInfo *root, RelOptInfo *rel, const DistTable *table)
 			continue;
 		required_outer = bms_union(clause->clause_relids, rel->lateral_relids);
 		required_outer = bms_del_member(required_outer, rel->relid);
-		if (bms_is_empty(required_outer) || list_member(seen, required_outer))
+		if (bms_is_empty(required_outer) || has_relids(seen, required_outer))
 			continue;
 		seen = lappend(seen, required_outer);
 		add_path_for(root, rel, table, required_outer, true);
