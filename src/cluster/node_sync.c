@@ -13,7 +13,6 @@
 
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 
 #include "remote/connection.h"
 #include "cluster/candidate.h"
@@ -41,13 +40,6 @@ membership_commands(const ClusterNode *node)
 void
 node_sync(const ClusterNode *node)
 {
-	int			guc_level = NewGUCNestLevel();
-
-	/* travels to the node, where the commands rely on it */
-	(void) set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-
 	remote_exec_list(node->groupid, membership_commands(node));
-
-	AtEOXact_GUC(true, guc_level);
+	table_sync(node);
 }

@@ -19,4 +19,7 @@
  */
 extern void node_sync(const ClusterNode *node);
 
+/* The part of it that is about tables; the node has none yet. */
+extern void table_sync(const ClusterNode *node);
+
 #endif							/* CITUS_CLUSTER_NODE_SYNC_H */

@@ -1,0 +1,254 @@
+/*-------------------------------------------------------------------------
+ *
+ * table_sync.c
+ *	  Gives a node all distributed and reference tables.
+ *
+ * Tables are locked here in the order of their Oids: reference tables in
+ * ShareLock, which no writer on any node gets past, because all writes to
+ * them take a lock on this node, and who waits for that has called
+ * node_lock_set before, so that he can't go on with an old set of nodes.
+ *
+ * A reference table's rows travel in COPY's format, read here from the local
+ * copy of the table.  Sequences, views and other objects that no table needs
+ * stay behind.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/partition.h"
+#include "catalog/pg_class.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "port/pg_bswap.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "catalog/metadata.h"
+#include "catalog/metadata_rows.h"
+#include "remote/connection.h"
+#include "resolve/tag.h"
+#include "copy/row_encoder.h"
+#include "ddl/convert.h"
+#include "ddl/run_commands.h"
+#include "ddl/table_definition.h"
+#include "cluster/members.h"
+#include "cluster/node_sync.h"
+
+#define COPY_BUFFER_SIZE (64 * 1024)
+
+static const char binary_header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
+
+/* A table that the node gets. */
+typedef struct SyncedTable
+{
+	Oid			relid;
+	int			depth;			/* number of tables that it is a partition of */
+	DistTableKind kind;
+	int64		reference_shardid;	/* of a reference table */
+} SyncedTable;
+
+static int
+compare_tables(const ListCell *a, const ListCell *b)
+{
+	const SyncedTable *left = lfirst(a);
+	const SyncedTable *right = lfirst(b);
+
+	if (left->depth != right->depth)
+		return left->depth < right->depth ? -1 : 1;
+	return left->relid < right->relid ? -1 : left->relid > right->relid;
+}
+
+/* Locks all tables and returns them, partitioned tables before their partitions. */
+static List *
+lock_tables(void)
+{
+	List	   *tables = NIL;
+	ListCell   *lc;
+
+	foreach(lc, metadata_tables(0))
+	{
+		Oid			relid = lfirst_oid(lc);
+		const DistTable *dist_table = metadata_require(relid);
+		SyncedTable *table;
+
+		LockRelationOid(relid, dist_table->kind == DIST_REFERENCE ? ShareLock : AccessShareLock);
+		dist_table = metadata_lookup(relid);
+		if (dist_table == NULL)
+			continue;			/* dropped before the lock was had */
+
+		table = palloc0(sizeof(SyncedTable));
+		table->relid = relid;
+		table->kind = dist_table->kind;
+		if (dist_table->kind == DIST_REFERENCE && dist_table->nshards > 0)
+			table->reference_shardid = dist_table->shards[0].shardid;
+		if (get_rel_relispartition(relid))
+			table->depth = list_length(get_partition_ancestors(relid));
+		tables = lappend(tables, table);
+	}
+	list_sort(tables, compare_tables);
+	return tables;
+}
+
+/* Notes on all nodes, but not yet on the new one, that it holds a reference table. */
+static void
+add_reference_placement(const SyncedTable *table, int32 groupid)
+{
+	members_exec(psprintf("SELECT citus_internal.add_placement_metadata(" INT64_FORMAT ", 0, %d, " INT64_FORMAT ")",
+						  table->reference_shardid, groupid, metadata_next_placementid()),
+				 groupid);
+}
+
+/* Columns that COPY carries: all but dropped and generated ones. */
+static List *
+copied_columns(TupleDesc desc)
+{
+	List	   *attnums = NIL;
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && att->attgenerated == '\0')
+			attnums = lappend_int(attnums, att->attnum);
+	}
+	return attnums;
+}
+
+/* The COPY statement that receives the table's rows. */
+static char *
+copy_command(Relation rel, List *attnums, const char *options)
+{
+	StringInfoData buf;
+	ListCell   *lc;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "%sCOPY %s (", TASK_TAG_NODE,
+					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+												RelationGetRelationName(rel)));
+	foreach(lc, attnums)
+		appendStringInfo(&buf, "%s%s", lc == list_head(attnums) ? "" : ", ",
+						 quote_identifier(get_attname(RelationGetRelid(rel), lfirst_int(lc), false)));
+	appendStringInfo(&buf, ") FROM STDIN WITH (%s)", options);
+	return buf.data;
+}
+
+/* Sends the rows of the table, as of the lock on it, into a COPY that has begun. */
+static void
+send_rows(RemoteConn *conn, Relation rel, RowEncoder *encoder, bool binary)
+{
+	MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext, "citus row", ALLOCSET_DEFAULT_SIZES);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	if (binary)
+		appendBinaryStringInfo(&buf, binary_header, 19);
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		MemoryContext old_context = MemoryContextSwitchTo(row_context);
+
+		CHECK_FOR_INTERRUPTS();
+		row_encoder_append(encoder, slot, &buf);
+		MemoryContextSwitchTo(old_context);
+		MemoryContextReset(row_context);
+		if (buf.len >= COPY_BUFFER_SIZE)
+		{
+			remote_copy_put(conn, buf.data, buf.len);
+			resetStringInfo(&buf);
+		}
+	}
+	if (binary)
+	{
+		uint16		trailer = pg_hton16((uint16) -1);
+
+		appendBinaryStringInfo(&buf, (char *) &trailer, sizeof(trailer));
+	}
+	remote_copy_put(conn, buf.data, buf.len);
+
+	ExecDropSingleTupleTableSlot(slot);
+	table_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	MemoryContextDelete(row_context);
+}
+
+/* The COPY holds its connection to its end: nobody else runs meanwhile. */
+static void
+refuse_yield(RemoteOwner *owner, RemoteConn *conn)
+{
+	elog(ERROR, "connection is needed while a reference table is being copied over it");
+}
+
+/* Copies the rows of a reference table to the node. */
+static void
+copy_reference_table(const ClusterNode *node, Oid relid)
+{
+	RemoteOwner owner = {.yield = refuse_yield};
+	Relation	rel = table_open(relid, NoLock);
+	List	   *attnums = copied_columns(RelationGetDescr(rel));
+	RowEncoder *encoder;
+	const char *options;
+	RemoteConn *conn;
+
+	/* a partitioned table has no rows of its own */
+	if (rel->rd_rel->relkind == RELKIND_RELATION)
+	{
+		encoder = row_encoder_create(RelationGetDescr(rel), attnums);
+		options = row_encoder_options(encoder);
+
+		conn = remote_acquire(node->groupid, &owner, true);
+		remote_copy_begin(conn, copy_command(rel, attnums, options));
+		send_rows(conn, rel, encoder, strcmp(options, "FORMAT binary") == 0);
+		remote_copy_end(conn);
+		remote_release(conn, &owner);
+	}
+	table_close(rel, NoLock);
+}
+
+/* Runs commands on the node with search_path = pg_catalog, and without propagation. */
+static void
+run_on_node(const ClusterNode *node, List *commands)
+{
+	if (commands != NIL)
+		remote_exec(node->groupid, run_commands_call(commands));
+}
+
+void
+table_sync(const ClusterNode *node)
+{
+	List	   *tables = lock_tables();
+	List	   *commands = NIL;
+	ListCell   *lc;
+
+	foreach(lc, tables)
+		commands = list_concat(commands, table_definition_commands(((SyncedTable *) lfirst(lc))->relid));
+	run_on_node(node, commands);
+
+	foreach(lc, tables)
+	{
+		SyncedTable *table = lfirst(lc);
+
+		if (table->kind == DIST_REFERENCE)
+		{
+			add_reference_placement(table, node->groupid);
+			copy_reference_table(node, table->relid);
+		}
+	}
+
+	/* foreign keys are checked when they are added, so before the node takes the tables for distributed ones */
+	commands = NIL;
+	foreach(lc, tables)
+		commands = list_concat(commands, table_foreign_key_commands(((SyncedTable *) lfirst(lc))->relid));
+	foreach(lc, tables)
+		commands = list_concat(commands, table_metadata_commands(((SyncedTable *) lfirst(lc))->relid));
+	run_on_node(node, commands);
+}
