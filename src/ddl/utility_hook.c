@@ -30,6 +30,7 @@
 #include "ddl/handlers.h"
 #include "ddl/run_commands.h"
 #include "ddl/utility_hook.h"
+#include "executor/explain.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 #include "resolve/utility.h"
@@ -37,6 +38,23 @@
 bool		enable_ddl_propagation = true;
 
 static ProcessUtility_hook_type next_hook = NULL;
+
+/* EXPLAIN: tells the executor its options, which it passes on to tasks. */
+static bool
+explain_utility(UtilityCall *call)
+{
+	explain_note_statement(castNode(ExplainStmt, call->pstmt->utilityStmt));
+	PG_TRY();
+	{
+		utility_run(call);
+	}
+	PG_FINALLY();
+	{
+		explain_note_statement(NULL);
+	}
+	PG_END_TRY();
+	return true;
+}
 
 /* Kinds of statements that may concern distributed or reference tables. */
 static const struct
@@ -57,6 +75,7 @@ static const struct
 	{T_CreateStmt, create_table_utility},
 	{T_CreateTrigStmt, create_trigger_utility},
 	{T_DropStmt, drop_utility},
+	{T_ExplainStmt, explain_utility},
 	{T_GrantStmt, grant_utility},
 	{T_IndexStmt, create_index_utility},
 	{T_LockStmt, lock_utility},

@@ -119,6 +119,9 @@ extern RemoteConn *remote_acquire_extra(int32 groupid, RemoteOwner *owner, int o
  */
 extern void remote_release(RemoteConn *conn, RemoteOwner *owner);
 
+/* All owners leave their connections idle, and lose them: nothing outstanding may cross the start of a savepoint. */
+extern void remote_yield_all(void);
+
 /* A task's parameters, as for PQsendQueryParams.  types[i] 0: let the node infer. */
 typedef struct RemoteParams
 {

@@ -148,16 +148,22 @@ claim(RemoteConn *conn, RemoteOwner *owner)
 	conn->priv->fresh = false;
 }
 
+/* Has the owner leave a connection idle, and forget it. */
+static void
+yield(RemoteConn *conn)
+{
+	conn->owner->yield(conn->owner, conn);
+	if (conn->state != REMOTE_IDLE && conn->state != REMOTE_DEAD)
+		elog(ERROR, "connection to node %s:%d was not left idle", conn->nodename, conn->nodeport);
+	conn->owner = NULL;
+}
+
 /* Takes a connection away from its owner, idle. */
 static void
 take_over(RemoteConn *conn, RemoteOwner *owner)
 {
 	if (conn->owner != NULL && conn->owner != owner)
-	{
-		conn->owner->yield(conn->owner, conn);
-		if (conn->state != REMOTE_IDLE && conn->state != REMOTE_DEAD)
-			elog(ERROR, "connection to node %s:%d was not left idle", conn->nodename, conn->nodeport);
-	}
+		yield(conn);
 	claim(conn, owner);
 }
 
@@ -405,7 +411,15 @@ pool_yield_group(int32 groupid)
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
 		if (in_pool(conn, groupid) && conn->owner != NULL && !conn->primary &&
 			(conn->state == REMOTE_BUSY || conn->state == REMOTE_COPY_IN))
-			conn->owner->yield(conn->owner, conn);
+			yield(conn);
+}
+
+void
+remote_yield_all(void)
+{
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		if (conn->owner != NULL && (conn->state == REMOTE_BUSY || conn->state == REMOTE_COPY_IN))
+			yield(conn);
 }
 
 /*

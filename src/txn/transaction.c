@@ -239,6 +239,9 @@ subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId pa
 	switch (event)
 	{
 		case SUBXACT_EVENT_START_SUB:
+			/* rows still to come for an outer cursor must survive ROLLBACK TO */
+			remote_yield_all();
+			break;
 		case SUBXACT_EVENT_PRE_COMMIT_SUB:
 			break;
 		case SUBXACT_EVENT_COMMIT_SUB:
