@@ -50,3 +50,23 @@ CREATE FUNCTION citus_internal.set_relation_sizes(relation regclass, pages bigin
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_set_relation_sizes';
 COMMENT ON FUNCTION citus_internal.set_relation_sizes(regclass, bigint, double precision) IS
 	'stores the sums over a distributed table''s shards for the planner of this node';
+
+CREATE FUNCTION citus_internal.set_missing_value(relation regclass, column_name text, value text)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_set_missing_value';
+COMMENT ON FUNCTION citus_internal.set_missing_value(regclass, text, text) IS
+	'sets what existing rows have in a column that has just been added with a stable default';
+
+CREATE FUNCTION pg_catalog.undistribute_table(table_name regclass, cascade_via_foreign_keys boolean DEFAULT false)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'undistribute_table';
+COMMENT ON FUNCTION pg_catalog.undistribute_table(regclass, boolean) IS
+	'makes a distributed or reference table a local table of the coordinator again';
+
+CREATE FUNCTION pg_catalog.truncate_local_data_after_distributing_table(table_name regclass)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'truncate_local_data_after_distributing_table';
+COMMENT ON FUNCTION pg_catalog.truncate_local_data_after_distributing_table(regclass) IS
+	'removes rows that a distributed table still has outside its shards';
+
+CREATE FUNCTION pg_catalog.update_distributed_table_colocation(table_name regclass, colocate_with text)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'update_distributed_table_colocation';
+COMMENT ON FUNCTION pg_catalog.update_distributed_table_colocation(regclass, text) IS
+	'puts a table into the colocation group of another one, or into one of its own';

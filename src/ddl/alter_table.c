@@ -43,6 +43,7 @@
 #include "ddl/create_table.h"
 #include "ddl/definition.h"
 #include "ddl/handlers.h"
+#include "ddl/missing_value.h"
 #include "ddl/run_commands.h"
 #include "ddl/sequence.h"
 #include "ddl/shards.h"
@@ -102,13 +103,13 @@ typedef struct AlterTableCall
 	UtilityCall *call;
 	AlterTableStmt *stmt;		/* as the user wrote it */
 	const DistTable *table;
-	List	   *constraints_before; /* Oids */
+	List	   *constraints_before; /* their names (char *) */
 	List	   *sequences_before;	/* Oids */
 } AlterTableCall;
 
-/* Oids of a table's constraints. */
+/* A table's constraints: their Oids; *names gets their names (char *) in the same order. */
 static List *
-constraints_of_table(Oid relid)
+constraints_of_table(Oid relid, List **names)
 {
 	Relation	rel = table_open(ConstraintRelationId, AccessShareLock);
 	List	   *result = NIL;
@@ -116,18 +117,20 @@ constraints_of_table(Oid relid)
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
+	*names = NIL;
 	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
 	scan = systable_beginscan(rel, ConstraintRelidTypidNameIndexId, true, NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
 
-		if (strchr("cfpux", form->contype) != NULL)
-			result = lappend_oid(result, form->oid);
+		if (strchr("cfpux", form->contype) == NULL)
+			continue;
+		result = lappend_oid(result, form->oid);
+		*names = lappend(*names, pstrdup(NameStr(form->conname)));
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	list_sort(result, list_oid_cmp);
 	return result;
 }
 
@@ -298,20 +301,49 @@ uses_index(const AlterTableCall *alter)
 	return false;
 }
 
+/*
+ * Whether a constraint was made by this statement: there was none of its name,
+ * or the statement drops that.  (One of an altered column is made anew by the
+ * server, in the shards as well.)
+ */
+static bool
+constraint_is_new(const AlterTableCall *alter, const char *name)
+{
+	ListCell   *cell;
+	bool		existed = false;
+
+	foreach(cell, alter->constraints_before)
+		existed |= (strcmp(lfirst(cell), name) == 0);
+	foreach(cell, alter->stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
+
+		if (cmd->subtype == AT_DropConstraint && strcmp(cmd->name, name) == 0)
+			existed = false;
+	}
+	return !existed;
+}
+
 /* Does to this node's shards what has been done to the logical table. */
 static void
 alter_shards(const AlterTableCall *alter)
 {
 	const DistTable *table = metadata_require(alter->table->relid);
+	List	   *names;
+	List	   *constraints;
 	ListCell   *cell;
+	ListCell   *name;
 
 	if (local_shard_indexes(table) == NIL)
 		return;
 	foreach(cell, shard_statements(alter))
 		run_on_local_shards(table, lfirst(cell), alter->call->query);
-	foreach(cell, constraints_of_table(table->relid))
+	if (uses_index(alter))
+		return;
+	constraints = constraints_of_table(table->relid, &names);
+	forboth(cell, constraints, name, names)
 	{
-		if (!list_member_oid(alter->constraints_before, lfirst_oid(cell)) && !uses_index(alter))
+		if (constraint_is_new(alter, lfirst(name)))
 			run_commands_on_local_shards(table, list_make1(constraint_definition(lfirst_oid(cell))));
 	}
 }
@@ -368,6 +400,37 @@ slice_new_sequences(const AlterTableCall *alter)
 	}
 }
 
+/*
+ * A stable default, such as now(), gives existing rows the same value
+ * everywhere: what the initiator's logical table has got.
+ */
+static void
+spread_missing_values(const AlterTableCall *alter)
+{
+	Oid			relid = alter->table->relid;
+	ListCell   *cell;
+
+	if (alter->call->relayed)
+		return;
+	foreach(cell, alter->stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
+		char	   *column;
+		char	   *value;
+
+		if (cmd->subtype != AT_AddColumn)
+			continue;
+		column = castNode(ColumnDef, cmd->def)->colname;
+		value = missing_value_text(relid, get_attnum(relid, column));
+		if (value == NULL)
+			continue;
+		utility_relay_text(alter->call, psprintf("SELECT citus_internal.set_missing_value(%s, %s, %s)",
+												 quote_literal_cstr(relation_qualified_name(relid)),
+												 quote_literal_cstr(column), quote_literal_cstr(value)));
+		set_missing_value(relid, column, value);
+	}
+}
+
 /* After an ALTER of a local table: it must not reference a distributed one. */
 static bool
 alter_local_table(UtilityCall *call, Oid relid)
@@ -418,7 +481,7 @@ alter_table_utility(UtilityCall *call)
 	alter.stmt = copyObject(stmt);
 	foreach(cell, stmt->cmds)
 		(void) subcommand_scope(&alter, lfirst_node(AlterTableCmd, cell));
-	alter.constraints_before = constraints_of_table(alter.table->relid);
+	(void) constraints_of_table(alter.table->relid, &alter.constraints_before);
 	alter.sequences_before = sequences_of_table(alter.table->relid);
 
 	utility_run(call);
@@ -428,5 +491,6 @@ alter_table_utility(UtilityCall *call)
 	relay_needs(call, alter.table->relid);
 	utility_relay(call);
 	alter_shards(&alter);
+	spread_missing_values(&alter);
 	return true;
 }

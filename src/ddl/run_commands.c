@@ -72,6 +72,19 @@ run_commands(List *commands)
 	AtEOXact_GUC(true, level);
 }
 
+int
+quiet_begin(void)
+{
+	int			level = NewGUCNestLevel();
+
+	if (client_min_messages < WARNING)
+		(void) set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("citus.worker_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	return level;
+}
+
 Node *
 parse_utility(const char *text)
 {
@@ -86,10 +99,12 @@ void
 run_utility(Node *stmt, const char *query)
 {
 	PlannedStmt *pstmt = makeNode(PlannedStmt);
+	int			level;
 
 	pstmt->commandType = CMD_UTILITY;
 	pstmt->utilityStmt = stmt;
 	pstmt->stmt_location = -1;
+	level = quiet_begin();
 	own_utility_depth++;
 	PG_TRY();
 	{
@@ -100,6 +115,7 @@ run_utility(Node *stmt, const char *query)
 		own_utility_depth--;
 	}
 	PG_END_TRY();
+	AtEOXact_GUC(true, level);
 	CommandCounterIncrement();
 }
 

@@ -22,6 +22,12 @@ extern int	own_utility_depth;
 /* Runs SQL texts in order, with search_path = pg_catalog and without propagation. */
 extern void run_commands(List *commands);
 
+/*
+ * Keeps notices about shards, and of other nodes, from the client until the
+ * returned level is given to AtEOXact_GUC: the logical table has said them.
+ */
+extern int	quiet_begin(void);
+
 /* Parses one utility statement. */
 extern Node *parse_utility(const char *text);
 

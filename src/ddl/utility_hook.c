@@ -128,9 +128,13 @@ utility_check_initiator(const UtilityCall *call)
 void
 utility_relay_text(UtilityCall *call, const char *text)
 {
+	int			level;
+
 	if (call->relayed || node_active_primaries_remote() == NIL)
 		return;
+	level = quiet_begin();
 	remote_exec_on_all(psprintf("%s%s", TASK_TAG_DDL, text));
+	AtEOXact_GUC(true, level);
 }
 
 void
@@ -172,7 +176,7 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 		tag.kind = TAG_NODE;
 	else
 		(void) task_tag_parse(query, &tag);
-	call.relayed = (tag.kind == TAG_DDL);
+	call.relayed = (tag.kind == TAG_DDL || tag.kind == TAG_NODE);
 
 	if (tag.kind == TAG_NODE || !utility_dispatch(&call, &tag))
 	{

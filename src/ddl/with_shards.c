@@ -74,6 +74,7 @@ static void
 run_everywhere(UtilityCall *call, const char *text)
 {
 	int32		local = metadata_local_group();
+	int			level;
 	ListCell   *cell;
 
 	if (call->relayed || local == 0)
@@ -85,6 +86,7 @@ run_everywhere(UtilityCall *call, const char *text)
 	text = psprintf("%s%s", TASK_TAG_DDL, text);
 	remote_exec(0, text);
 	utility_run(call);
+	level = quiet_begin();
 	foreach(cell, node_active_primaries_remote())
 	{
 		const ClusterNode *node = lfirst(cell);
@@ -92,6 +94,7 @@ run_everywhere(UtilityCall *call, const char *text)
 		if (node->groupid != 0)
 			remote_exec(node->groupid, text);
 	}
+	AtEOXact_GUC(true, level);
 }
 
 bool

@@ -1,0 +1,95 @@
+/*-------------------------------------------------------------------------
+ *
+ * missing_value.c
+ *	  What rows have in a column that was added after them.
+ *
+ * ADD COLUMN with a default that isn't volatile doesn't rewrite the table: it
+ * stores the default's value in pg_attribute.  Each node and each shard
+ * would evaluate now() for itself; the initiator's value is set instead.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/heap.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "catalog/metadata.h"
+#include "compat/acl.h"
+#include "compat/sql_function.h"
+#include "ddl/missing_value.h"
+#include "ddl/shards.h"
+
+SQL_FUNCTION(citus_internal_set_missing_value);
+
+/* Whether a column's default may have another value elsewhere. */
+static bool
+default_is_mutable(Oid relid, AttrNumber attno)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	TupleConstr *constr = RelationGetDescr(rel)->constr;
+	bool		result = false;
+
+	for (int i = 0; constr != NULL && i < constr->num_defval; i++)
+	{
+		if (constr->defval[i].adnum == attno)
+			result = contain_mutable_functions(stringToNode(constr->defval[i].adbin));
+	}
+	table_close(rel, NoLock);
+	return result;
+}
+
+char *
+missing_value_text(Oid relid, AttrNumber attno)
+{
+	HeapTuple	tuple;
+	Datum		datum;
+	bool		isnull;
+	char	   *result = NULL;
+
+	if (!default_is_mutable(relid, attno))
+		return NULL;
+	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(attno));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for attribute %d of relation %u", attno, relid);
+	datum = SysCacheGetAttr(ATTNUM, tuple, Anum_pg_attribute_attmissingval, &isnull);
+	if (!isnull)
+		result = OidOutputFunctionCall(F_ARRAY_OUT, datum);
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+void
+set_missing_value(Oid relid, const char *column, const char *value)
+{
+	const DistTable *table = metadata_require(relid);
+	List	   *relids = table->kind == DIST_REFERENCE ? list_make1_oid(relid) : local_shard_relids(table);
+	ListCell   *cell;
+
+	foreach(cell, relids)
+		SetAttrMissing(lfirst_oid(cell), pstrdup(column), pstrdup(value));
+	CommandCounterIncrement();
+}
+
+/* citus_internal.set_missing_value(relation regclass, column_name text, value text) */
+Datum
+citus_internal_set_missing_value(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+
+	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	set_missing_value(relid, text_to_cstring(PG_GETARG_TEXT_PP(1)), text_to_cstring(PG_GETARG_TEXT_PP(2)));
+	PG_RETURN_VOID();
+}
