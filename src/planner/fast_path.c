@@ -128,6 +128,17 @@ plan_update_delete(Query *query, const char **reason)
 	return make_dist_statement(query, &plan, exprs);
 }
 
+/* Replaces a task's parameters by the expressions here that they stand for. */
+static Node *
+task_params_undo(Node *node, List *exprs)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXTERN)
+		return copyObject(list_nth(exprs, ((Param *) node)->paramid - 1));
+	return expression_tree_mutator(node, task_params_undo, exprs);
+}
+
 /*
  * Makes the distribution value of a one-row INSERT a parameter, so that it is
  * evaluated once.  Returns its position from 0.
@@ -152,8 +163,8 @@ extract_dist_value(Query *task, const DistTable *table, List **exprs)
 	if (value == NULL)
 		value = (Expr *) makeNullConst(table->dist_type, table->dist_typmod, table->dist_collation);
 
-	/* the text keeps its constant; only routing needs the value */
-	*exprs = lappend(*exprs, value);
+	/* the text keeps its expression; only routing needs the value, and evaluates it here */
+	*exprs = lappend(*exprs, task_params_undo((Node *) value, *exprs));
 	return list_length(*exprs) - 1;
 }
 
