@@ -306,8 +306,12 @@ register_local_server(void)
 	Relation	relation;
 	HeapTuple	tuple;
 
-	/* one of two that get here at once waits, and then finds the other's row */
-	relation = table_open(dist_relid(PG_DIST_NODE), ExclusiveLock);
+	/*
+	 * One of two that get here at once waits, and then finds the other's row.
+	 * Not for a lock on pg_dist_node: both may have called node_lock_set.
+	 */
+	LockRelationOid(dist_relid(PG_DIST_LOCAL_GROUP), ExclusiveLock);
+	relation = table_open(dist_relid(PG_DIST_NODE), RowExclusiveLock);
 	if (node_all() == NIL)
 	{
 		namestrcpy(&cluster, DEFAULT_CLUSTER);

@@ -299,9 +299,9 @@ open_for_conversion(Oid relid)
 	Relation	rel;
 
 	check_coordinator();
+	node_lock_set();
 	rel = relation_open(relid, AccessExclusiveLock);
 	check_convertible(rel);
-	LockRelationOid(dist_relid(PG_DIST_NODE), ShareLock);
 	return rel;
 }
 

@@ -121,8 +121,10 @@ utility_text(const UtilityCall *call)
 void
 utility_check_initiator(const UtilityCall *call)
 {
-	if (!call->relayed)
-		check_coordinator();
+	if (call->relayed)
+		return;
+	check_coordinator();
+	node_lock_set();
 }
 
 void

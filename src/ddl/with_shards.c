@@ -77,6 +77,8 @@ run_everywhere(UtilityCall *call, const char *text)
 	int			level;
 	ListCell   *cell;
 
+	if (!call->relayed)
+		node_lock_set();
 	if (call->relayed || local == 0)
 	{
 		utility_run(call);

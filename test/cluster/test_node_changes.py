@@ -1,0 +1,202 @@
+"""What nodes hold while they come, go and move; changes of nodes beside other sessions' writes."""
+
+import threading
+
+import psycopg
+import pytest
+
+from harness.servers import on_every_node, rows, value, wait_until
+
+NODES = "SELECT nodename, nodeport, groupid, isactive FROM pg_dist_node ORDER BY nodeport"
+REFERENCE = "SELECT k, v FROM ref ORDER BY k"
+
+
+def call(connection, function, node, *more):
+    marks = "".join(", %s" for _ in more)
+    return value(connection, f"SELECT {function}('127.0.0.1', %s{marks})", [node.port, *more])
+
+
+@pytest.fixture
+def bare(make_cluster, connect):
+    """A cluster with a reference table and one of its two workers added; and its coordinator."""
+    made = make_cluster(kind="bare", workers=2)
+    connection = connect(made.coordinator)
+    call(connection, "citus_set_coordinator_host", made.coordinator)
+    call(connection, "citus_add_node", made.workers[0])
+    connection.execute("CREATE TABLE ref (k int PRIMARY KEY, v text)")
+    connection.execute("SELECT create_reference_table('ref')")
+    connection.execute("INSERT INTO ref VALUES (1, 'one'), (2, NULL)")
+    return made, connection
+
+
+def in_background(work):
+    """Starts a thread for a statement that will have to wait; returns the thread."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
+
+
+def waits_for_lock(connect, node):
+    watcher = connect(node)
+    return lambda: value(watcher, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+
+
+def test_disabled_node_catches_up(bare, connect):
+    """A node that was disabled gets all that has changed meanwhile when it is activated."""
+    made, connection = bare
+    node = made.workers[1]
+    call(connection, "citus_add_node", node)
+    call(connection, "citus_disable_node", node)
+    connection.execute("UPDATE ref SET v = 'two' WHERE k = 2")
+    connection.execute("ALTER TABLE ref ADD COLUMN w int DEFAULT 3")
+    connection.execute("CREATE TABLE gone_later (k int); SELECT create_reference_table('gone_later')")
+    assert rows(connection, "SELECT count(*) FROM pg_dist_shard_placement WHERE nodeport = %s",
+                [node.port]) == [(0,)]
+
+    call(connection, "citus_activate_node", node)
+    assert set(map(tuple, on_every_node(made, REFERENCE).values())) == {((1, "one"), (2, "two"))}
+    assert on_every_node(made, "SELECT sum(w) FROM ref")["worker2"] == [(6,)]
+    known = on_every_node(made, NODES)
+    assert known["coordinator"] == known["worker1"] == known["worker2"]
+    assert value(connection, "SELECT count(*) FROM pg_dist_shard_placement WHERE nodeport = %s",
+                 [node.port]) == 2
+
+
+def test_removed_node_forgets_the_cluster(bare, connect):
+    made, connection = bare
+    node = made.workers[1]
+    call(connection, "citus_add_node", node)
+    call(connection, "citus_remove_node", node)
+    left = connect(node)
+    assert value(left, "SELECT to_regclass('ref')") is None
+    assert rows(left, NODES) == []
+    assert value(left, "SELECT citus_is_coordinator()")
+    left.execute("CREATE TABLE own (a int); SELECT create_distributed_table('own', 'a'); DROP TABLE own")
+
+
+def test_node_removed_while_down_joins_again(bare, connect):
+    made, connection = bare
+    node = made.workers[1]
+    call(connection, "citus_add_node", node)
+    node.stop()
+    call(connection, "citus_remove_node", node)
+    connection.execute("INSERT INTO ref VALUES (3, 'three')")
+    node.start()
+    assert rows(connect(node), NODES) != []
+
+    call(connection, "citus_add_node", node)
+    assert rows(connect(node), REFERENCE) == [(1, "one"), (2, None), (3, "three")]
+    known = on_every_node(made, NODES)
+    assert known["coordinator"] == known["worker1"] == known["worker2"]
+
+
+def test_failed_addition_leaves_no_trace(bare, connect):
+    """A table in the way on the new node: the error names it, and nothing has changed anywhere."""
+    made, connection = bare
+    node = made.workers[1]
+    connect(node).execute("CREATE TABLE ref (other text)")
+    before = rows(connection, NODES)
+    with pytest.raises(psycopg.errors.DuplicateTable):
+        call(connection, "citus_add_node", node)
+    assert rows(connection, NODES) == before
+    assert rows(connect(node), NODES) == []
+    assert value(connect(node), "SELECT groupid FROM pg_dist_local_group") == 0
+    connect(node).execute("DROP TABLE ref")
+    call(connection, "citus_add_node", node)
+    assert rows(connect(node), REFERENCE) == [(1, "one"), (2, None)]
+
+
+def test_same_server_under_another_name(bare):
+    made, connection = bare
+    for node in made.nodes[:2]:
+        with pytest.raises(psycopg.errors.DuplicateObject):
+            connection.execute("SELECT citus_add_node('localhost', %s)", [node.port])
+
+
+def test_coordinator_host_must_be_the_coordinator(bare):
+    made, connection = bare
+    with pytest.raises(psycopg.errors.InvalidParameterValue):
+        call(connection, "citus_set_coordinator_host", made.workers[1])
+
+
+def test_new_address(bare, connect):
+    """A node that moved is used at its new address, by all nodes; its id stays."""
+    made, connection = bare
+    node = made.workers[0]
+    before = value(connection, "SELECT nodeid FROM pg_dist_node WHERE nodeport = %s", [node.port])
+    connection.execute("SELECT citus_update_node(%s, 'localhost', %s)", [before, node.port])
+    assert on_every_node(made, "SELECT nodeid, nodename FROM pg_dist_node WHERE nodeport = "
+                               f"{node.port}")["worker1"] == [(before, "localhost")]
+    connection.execute("INSERT INTO ref VALUES (9, 'nine')")
+    assert value(connect(node), "SELECT v FROM ref WHERE k = 9") == "nine"
+
+
+def test_new_address_of_a_node_that_is_down(bare, connect):
+    made, connection = bare
+    node = made.workers[0]
+    nodeid = value(connection, "SELECT nodeid FROM pg_dist_node WHERE nodeport = %s", [node.port])
+    node.stop()
+    connection.execute("SELECT citus_update_node(%s, '127.0.0.1', 1)", [nodeid])
+    connection.execute("SELECT citus_update_node(%s, '127.0.0.1', %s)", [nodeid, node.port])
+    node.start()
+    connection.execute("INSERT INTO ref VALUES (9, 'nine')")
+    assert value(connect(node), "SELECT v FROM ref WHERE k = 9") == "nine"
+
+
+def test_nodes_do_not_change_under_a_writer(bare, connect):
+    """citus_add_node waits for a transaction that wrote a reference table, and copies its row."""
+    made, connection = bare
+    writer = connect(made.workers[0], autocommit=False)
+    writer.execute("INSERT INTO ref VALUES (10, 'before')")
+    thread = in_background(lambda: call(connection, "citus_add_node", made.workers[1]))
+    wait_until(waits_for_lock(connect, made.workers[0]), "citus_add_node waits for the writer")
+    writer.commit()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert set(map(tuple, on_every_node(made, REFERENCE).values())) == \
+        {((1, "one"), (2, None), (10, "before"))}
+
+
+def test_writer_waits_for_a_node_being_added(bare, connect):
+    """A write that begins while a node is being added reaches the new node too."""
+    made, _ = bare
+    adder = connect(made.coordinator, autocommit=False)
+    call(adder, "citus_add_node", made.workers[1])
+    writer = connect(made.workers[0])
+    thread = in_background(lambda: writer.execute("INSERT INTO ref VALUES (11, 'after')"))
+    wait_until(waits_for_lock(connect, made.workers[0]), "the writer waits for citus_add_node")
+    adder.commit()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert set(map(tuple, on_every_node(made, REFERENCE).values())) == \
+        {((1, "one"), (2, None), (11, "after"))}
+
+
+def test_table_creation_waits_for_a_node_being_added(bare, connect):
+    made, _ = bare
+    adder = connect(made.coordinator, autocommit=False)
+    call(adder, "citus_add_node", made.workers[1])
+    creator = connect(made.coordinator)
+    creator.execute("CREATE TABLE late (a int)")
+    thread = in_background(lambda: creator.execute("SELECT create_reference_table('late')"))
+    wait_until(waits_for_lock(connect, made.coordinator), "the creation waits for citus_add_node")
+    adder.commit()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert value(connect(made.workers[1]), "SELECT count(*) FROM late") == 0
+
+
+def test_first_tables_of_a_lone_server_at_once(make_cluster, connect):
+    """Two sessions that both find a server without nodes register it once."""
+    made = make_cluster(kind="bare", workers=0)
+    first = connect(made.coordinator, autocommit=False)
+    second = connect(made.coordinator)
+    first.execute("CREATE TABLE a (k int); SELECT create_distributed_table('a', 'k')")
+    second.execute("CREATE TABLE b (k int)")
+    thread = in_background(lambda: second.execute("SELECT create_distributed_table('b', 'k')"))
+    wait_until(waits_for_lock(connect, made.coordinator), "the second waits for the first")
+    first.commit()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert value(second, "SELECT count(*) FROM pg_dist_node") == 1
+    assert value(second, "SELECT count(*) FROM citus_tables") == 2
