@@ -6,18 +6,20 @@ import psycopg
 import pytest
 
 from harness import servers
-from harness.servers import fill, pid_of, rows, value, wait_until, wait_until_quiet
+from harness.servers import (fill, make_slow_function, pid_of, rows, value, wait_until,
+                             wait_until_quiet)
 
-# One sleep per row keeps every shard busy; pg_sleep is volatile, so it isn't folded.
-SLOW = "SELECT count(*) FROM {table} WHERE pg_sleep(payload + 60) IS NOT NULL"
+# Sleeps on the shards, once per row.
+SLOW = "SELECT count(*) FROM {table} WHERE {schema}.slow(payload)"
 WORKING = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> " \
           "pg_backend_pid() AND wait_event = 'PgSleep'"
 
 
 @pytest.fixture
-def table(schema, coordinator):
+def table(cluster, schema, coordinator):
     name = f"{schema}.t"
     fill(coordinator, name, 100)
+    make_slow_function(cluster, schema)
     return name
 
 
@@ -55,12 +57,15 @@ def wait_until_working(cluster):
 
 
 @pytest.mark.parametrize("statement", [
-    SLOW, "UPDATE {table} SET payload = 1 WHERE pg_sleep(60) IS NOT NULL",
-    "INSERT INTO {table} SELECT id + 1000, 1 FROM {table} WHERE pg_sleep(60) IS NOT NULL"])
+    SLOW,
+    "SELECT * FROM {table} WHERE id = 5 AND {schema}.slow(payload)",
+    "UPDATE {table} SET payload = 1 WHERE {schema}.slow(payload)",
+    "INSERT INTO {table} SELECT id + 1000, 1 FROM {table} WHERE {schema}.slow(payload)",
+    "SELECT count(*) FROM {table} WHERE pg_sleep(payload + 60) IS NOT NULL"])
 @pytest.mark.parametrize("initiator", ["coordinator", "worker1"])
-def test_cancel_reaches_all_nodes(cluster, coordinator, table, connect, initiator, statement):
+def test_cancel_reaches_all_nodes(cluster, coordinator, schema, table, connect, initiator, statement):
     connection = connect(cluster.node(initiator))
-    slow = Slow(connection, statement.format(table=table))
+    slow = Slow(connection, statement.format(table=table, schema=schema))
     wait_until_working(cluster)
     with servers.connect(cluster.node(initiator)) as other:
         assert value(other, "SELECT pg_cancel_backend(%s)", [pid_of(connection)])
@@ -71,44 +76,44 @@ def test_cancel_reaches_all_nodes(cluster, coordinator, table, connect, initiato
     assert value(connection, f"SELECT count(*) FROM {table}") == 100
 
 
-def test_statement_timeout(cluster, coordinator, table, connect):
+def test_statement_timeout(cluster, coordinator, schema, table, connect):
     connection = connect(cluster.coordinator)
     connection.execute("SET statement_timeout = '300ms'")
     with pytest.raises(psycopg.errors.QueryCanceled) as caught:
-        connection.execute(SLOW.format(table=table))
+        connection.execute(SLOW.format(table=table, schema=schema))
     assert "statement timeout" in str(caught.value)
     wait_until_quiet(cluster, exclude=[pid_of(coordinator), pid_of(connection)])
     connection.execute("SET statement_timeout = 0")
     assert value(connection, f"SELECT count(*) FROM {table}") == 100
 
 
-def test_client_interrupt(cluster, coordinator, table, connect):
+def test_client_interrupt(cluster, coordinator, schema, table, connect):
     """The driver's own cancel request, as psql sends it for Ctrl-C."""
     connection = connect(cluster.coordinator)
-    slow = Slow(connection, SLOW.format(table=table))
+    slow = Slow(connection, SLOW.format(table=table, schema=schema))
     wait_until_working(cluster)
     connection.cancel()
     assert isinstance(slow.finish(), psycopg.errors.QueryCanceled)
     wait_until_quiet(cluster, exclude=[pid_of(coordinator), pid_of(connection)])
 
 
-def test_terminated_backend(cluster, coordinator, table, connect):
+def test_terminated_backend(cluster, coordinator, schema, table, connect):
     connection = connect(cluster.coordinator)
-    slow = Slow(connection, SLOW.format(table=table))
+    slow = Slow(connection, SLOW.format(table=table, schema=schema))
     wait_until_working(cluster)
     coordinator.execute("SELECT pg_terminate_backend(%s)", [pid_of(connection)])
     assert isinstance(slow.finish(), psycopg.errors.AdminShutdown)
     wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
 
 
-def test_cancel_inside_a_transaction(cluster, coordinator, table, connect):
+def test_cancel_inside_a_transaction(cluster, coordinator, schema, table, connect):
     """What was written before the cancelled statement survives behind a savepoint."""
     connection = connect(cluster.coordinator, autocommit=False)
     connection.execute(f"UPDATE {table} SET payload = 1")
     connection.execute("SAVEPOINT here")
     connection.execute("SET LOCAL statement_timeout = '300ms'")
     with pytest.raises(psycopg.errors.QueryCanceled):
-        connection.execute(SLOW.format(table=table))
+        connection.execute(SLOW.format(table=table, schema=schema))
     connection.execute("ROLLBACK TO here")
     assert value(connection, f"SELECT sum(payload) FROM {table}") == 100
     connection.commit()
@@ -116,7 +121,7 @@ def test_cancel_inside_a_transaction(cluster, coordinator, table, connect):
     wait_until_quiet(cluster, exclude=[pid_of(coordinator), pid_of(connection)])
 
 
-def test_cancel_while_waiting_for_a_lock(cluster, coordinator, table, connect):
+def test_cancel_while_waiting_for_a_lock(cluster, coordinator, schema, table, connect):
     """A wait for another transaction's row lock on a node ends too."""
     holder = connect(cluster.coordinator, autocommit=False)
     holder.execute(f"UPDATE {table} SET payload = 1 WHERE id = 5")
@@ -135,7 +140,7 @@ def test_cancel_while_waiting_for_a_lock(cluster, coordinator, table, connect):
     wait_until_quiet(cluster, exclude=[pid_of(c) for c in (coordinator, holder, waiter)])
 
 
-def test_lock_timeout(cluster, coordinator, table, connect):
+def test_lock_timeout(cluster, coordinator, schema, table, connect):
     holder = connect(cluster.coordinator, autocommit=False)
     holder.execute(f"UPDATE {table} SET payload = 1 WHERE id = 5")
     waiter = connect(cluster.coordinator)

@@ -51,9 +51,9 @@ STATEMENTS = [
     "TRUNCATE {t}",
     "COPY {t} TO STDOUT",
     "COPY {t} FROM STDIN",
-    "ALTER TABLE {t} ADD COLUMN c int",
-    "DROP TABLE {t}",
 ]
+
+DDL = ["ALTER TABLE {t} ADD COLUMN c int", "DROP TABLE {t}", "CREATE INDEX ON {t} (v)"]
 
 
 @pytest.mark.parametrize("node", ["coordinator", "worker1"])
@@ -64,6 +64,14 @@ def test_without_privileges(cluster, table, roles, connect, node, statement):
         connection.execute(statement.format(t=table))
     assert table.split(".")[1] in str(caught.value)
     assert "citus_data" not in str(caught.value)
+
+
+@pytest.mark.parametrize("statement", DDL)
+def test_ddl_is_for_the_owner(cluster, table, roles, connect, statement):
+    connection = connect(cluster.coordinator, user=roles[1])
+    with pytest.raises(psycopg.errors.InsufficientPrivilege) as caught:
+        connection.execute(statement.format(t=table))
+    assert "must be owner" in str(caught.value)
 
 
 @pytest.mark.parametrize("node", ["coordinator", "worker1"])

@@ -1,17 +1,17 @@
 """A node that is down: a clear error for what needs it, and everything else goes on."""
 
+import threading
+
 import psycopg
 import pytest
 
-from harness.servers import (connect as open_connection, fill, pid_of, rows, value, wait_until,
-                             wait_until_quiet)
+from harness.servers import (cluster, connect as open_connection, fill, make_slow_function, pid_of,
+                             rows, value, wait_until, wait_until_quiet)
 
 
 @pytest.fixture(scope="module")
 def broken():
     """A cluster whose first worker is down; distributed table t, reference table r, local table l."""
-    from harness.servers import cluster
-
     with cluster(purpose="check-down") as made:
         with open_connection(made.coordinator) as connection:
             fill(connection, "t", 200)
@@ -26,9 +26,10 @@ def broken():
 def ids_on(connection, port, wanted):
     """Some ids whose shards are on the node with that port."""
     found = rows(connection, """
-        SELECT id FROM generate_series(1, 200) id JOIN citus_shards s
-          ON s.shardid = get_shard_id_for_distribution_column('t', id::bigint)
-        WHERE s.nodeport = %s ORDER BY id LIMIT %s""", [port, wanted])
+        SELECT id FROM generate_series(1, 200) id JOIN pg_dist_placement p
+          ON p.shardid = get_shard_id_for_distribution_column('t', id::bigint)
+          JOIN pg_dist_node n USING (groupid)
+        WHERE n.nodeport = %s ORDER BY id LIMIT %s""", [port, wanted])
     return [row[0] for row in found]
 
 
@@ -106,12 +107,12 @@ def test_node_lost_during_a_query(make_cluster, connect):
     made = make_cluster()
     connection = connect(made.coordinator)
     fill(connection, "t", 100)
-    import threading
+    make_slow_function(made)
     failures = []
 
     def ask():
         try:
-            connection.execute("SELECT count(*) FROM t WHERE pg_sleep(payload + 60) IS NOT NULL")
+            connection.execute("SELECT count(*) FROM t WHERE slow(payload)")
         except psycopg.Error as error:
             failures.append(error)
 

@@ -41,14 +41,20 @@ def value(connection, query, parameters=None):
 
 
 def wait_until(condition, what, timeout=PATIENCE):
-    """Waits until condition() is true and returns its result; fails after the timeout."""
+    """Waits until condition() is true and returns its result; fails after the timeout.
+
+    A server that is just restarting counts as a condition that isn't true yet.
+    """
     deadline = time.monotonic() + timeout
     while True:
-        result = condition()
+        try:
+            result, trouble = condition(), ""
+        except psycopg.OperationalError as error:
+            result, trouble = None, f" ({error})"
         if result:
             return result
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {timeout} s for: {what}")
+            raise AssertionError(f"waited {timeout} s for: {what}{trouble}")
         time.sleep(0.02)
 
 
@@ -80,8 +86,11 @@ def prepared_transactions(node):
 def wait_until_quiet(cluster_, exclude=(), timeout=PATIENCE):
     """Waits until no node has an open transaction or a prepared one."""
     for node in cluster_.nodes:
-        wait_until(lambda: not transactions(node, exclude),
-                   f"no open transaction on {node.name}: {transactions(node, exclude)}", timeout)
+        try:
+            wait_until(lambda: not transactions(node, exclude),
+                       f"no open transaction on {node.name}", timeout)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {transactions(node, exclude)}") from None
         wait_until(lambda: not prepared_transactions(node),
                    f"no prepared transaction on {node.name}", timeout)
 
@@ -115,6 +124,15 @@ def footprint(cluster_):
         UNION ALL SELECT 'placement', shardid::text, groupid::text FROM pg_dist_placement
         UNION ALL SELECT 'group', colocationid::text, shardcount::text FROM pg_dist_colocation
         ORDER BY 1, 2, 3""")
+
+
+def make_slow_function(cluster_, schema="public"):
+    """On every node, schema.slow(number): sleeps, but looks harmless enough to be sent to shards."""
+    for node in cluster_.nodes:
+        with connect(node) as connection:
+            connection.execute(f"CREATE OR REPLACE FUNCTION {schema}.slow(number int) RETURNS boolean "
+                               "LANGUAGE plpgsql STABLE AS 'BEGIN PERFORM pg_sleep(60 + number); "
+                               "RETURN true; END'")
 
 
 def fill(connection, table, count, key="id", payload="payload"):
