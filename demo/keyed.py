@@ -32,7 +32,7 @@ INSERT_LINE = """
         date '1998-09-20', date '1998-09-10', 'NONE', 'MAIL', 'by the demo')"""
 PAY = "UPDATE customer SET c_acctbal = c_acctbal + %s WHERE c_custkey = %s RETURNING c_custkey, c_acctbal"
 COMPLETE_ORDER = """
-    UPDATE orders SET o_orderstatus = 'F', o_comment = o_comment || ' done'
+    UPDATE orders SET o_orderstatus = 'F', o_comment = left(o_comment, 70) || ' done'
     WHERE o_orderkey = %s RETURNING o_orderkey, o_orderstatus"""
 STOCK_UPSERT = """
     INSERT INTO partsupp VALUES (%s, %s, %s, 99.50, 'by the demo')
