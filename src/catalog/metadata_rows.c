@@ -167,6 +167,23 @@ metadata_insert_colocation(int32 colocation_id, int shard_count, int replication
 	CommandCounterIncrement();
 }
 
+/* Whether a table is in the group, be it one that is just being dropped. */
+static bool
+colocation_is_used(int32 colocation_id)
+{
+	Relation	partition = table_open(dist_relid(PG_DIST_PARTITION), AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	bool		used;
+
+	ScanKeyInit(&key, Anum_partition_colocationid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(colocation_id));
+	scan = systable_beginscan(partition, dist_relid(PG_DIST_PARTITION_COLOCATION_INDEX), true, NULL, 1, &key);
+	used = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	table_close(partition, AccessShareLock);
+	return used;
+}
+
 /* Removes a group that has no table. */
 static void
 delete_empty_colocation(int32 colocation_id)
@@ -174,7 +191,7 @@ delete_empty_colocation(int32 colocation_id)
 	Relation	relation;
 	ScanKeyData key;
 
-	if (colocation_id == 0 || metadata_tables(colocation_id) != NIL)
+	if (colocation_id == 0 || colocation_is_used(colocation_id))
 		return;
 
 	relation = table_open(dist_relid(PG_DIST_COLOCATION), RowExclusiveLock);
