@@ -120,11 +120,32 @@ type_name_is_distributed(List *names)
 	return OidIsValid(typid) && type_is_distributed(typid);
 }
 
+/* Errors if a table is distributed by a column of an enum: its labels determine where rows are. */
+static void
+check_not_distributed_by(Oid typid)
+{
+	ListCell   *cell;
+
+	foreach(cell, metadata_tables(0))
+	{
+		const DistTable *table = metadata_require(lfirst_oid(cell));
+
+		if (table->kind == DIST_HASH && getBaseType(table->dist_type) == typid)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot rename a value of the type of distribution column \"%s\" of relation \"%s\"",
+							get_attname(table->relid, table->dist_attno, false), get_rel_name(table->relid)),
+					 errdetail("The rows are stored by the hash values of this column.")));
+	}
+}
+
 bool
 alter_enum_utility(UtilityCall *call)
 {
 	AlterEnumStmt *stmt = castNode(AlterEnumStmt, call->pstmt->utilityStmt);
 
+	if (stmt->oldVal != NULL)
+		check_not_distributed_by(LookupTypeNameOid(NULL, makeTypeNameFromNameList(stmt->typeName), true));
 	return type_name_is_distributed(stmt->typeName) ? run_and_relay(call) : false;
 }
 

@@ -9,6 +9,10 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "utils/builtins.h"
+
 #include "sharding/hash.h"
 
 #define HASH_SPACE (UINT64CONST(1) << 32)
@@ -49,11 +53,27 @@ shard_index_of_hash(const DistTable *table, int32 hash)
 	return low;
 }
 
+/*
+ * The hash value of an enum: of its label.  What the server hashes is the
+ * label's OID, which is another one on each node.
+ */
+static int32
+hash_enum(Datum value)
+{
+	char	   *label = DatumGetCString(DirectFunctionCall1(enum_out, value));
+	int32		hash = (int32) hash_bytes((const unsigned char *) label, strlen(label));
+
+	pfree(label);
+	return hash;
+}
+
 int
 shard_index_of_value(const DistTable *table, Datum value)
 {
 	if (table->kind != DIST_HASH)
 		return 0;
+	if (unlikely(table->hash_opcintype == ANYENUMOID))
+		return shard_index_of_hash(table, hash_enum(value));
 	return shard_index_of_hash(table,
 							   DatumGetInt32(FunctionCall1Coll((FmgrInfo *) &table->hash_fn,
 															   table->dist_collation, value)));
