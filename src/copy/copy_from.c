@@ -46,6 +46,7 @@
 
 #include "compat/permissions.h"
 #include "copy/copy_from.h"
+#include "copy/frame_runner.h"
 #include "copy/row_router.h"
 #include "copy/shard_sink.h"
 #include "executor/scan.h"
@@ -57,6 +58,7 @@ typedef struct CopyJob
 	CopyFromState cstate;
 	ShardSink  *sink;
 	RowRouter  *router;			/* NULL: lines are passed on as they came */
+	int			header_lines;	/* 1 if the input has a header, else 0 */
 	int			dist_field;		/* lines: position of the distribution column
 								 * in a line, or -1 */
 	EState	   *estate;
@@ -146,14 +148,22 @@ check_source_privilege(CopyStmt *stmt)
 					 "psql's \\copy command also works for anyone.")));
 }
 
-/* The columns (integer List) whose values the initiator knows: read, or computed from a default. */
+/*
+ * The columns (integer List) that travel: those that are read, and those with
+ * a default that has to be computed here.
+ */
 static List *
-known_columns(CopyFromState cstate)
+traveling_columns(CopyFromState cstate)
 {
 	List	   *attnums = list_copy(cstate->attnumlist);
 
 	for (int i = 0; i < cstate->num_defaults; i++)
-		attnums = lappend_int(attnums, cstate->defmap[i] + 1);
+	{
+		AttrNumber	attno = cstate->defmap[i] + 1;
+
+		if (frame_local_default(cstate->rel, attno) == NULL)
+			attnums = lappend_int(attnums, attno);
+	}
 	return attnums;
 }
 
@@ -187,21 +197,37 @@ type_text_is_stable(Oid type)
 	}
 }
 
+/* Whether the text of all columns read means the same on every node. */
+static bool
+all_text_is_stable(CopyFromState cstate)
+{
+	ListCell   *lc;
+
+	foreach(lc, cstate->attnumlist)
+	{
+		if (!type_text_is_stable(TupleDescAttr(RelationGetDescr(cstate->rel), lfirst_int(lc) - 1)->atttypid))
+			return false;
+	}
+	return true;
+}
+
 /*
  * Options under which lines can be passed on, setting job->dist_field; NULL if
- * rows have to be made here.  A reference table's rows are: all nodes must
- * get the same values.
+ * rows have to be made here.  All copies of a reference table must get the
+ * same values.
  */
 static const char *
-line_mode_options(CopyJob *job, CopyStmt *stmt)
+line_mode_options(CopyJob *job, CopyStmt *stmt, List *traveling)
 {
 	CopyFromState cstate = job->cstate;
 	const DistTable *table = job->table;
 	ListCell   *lc;
 
 	job->dist_field = -1;
-	if (table->kind == DIST_REFERENCE || cstate->opts.binary || stmt->whereClause != NULL ||
-		cstate->num_defaults > 0)
+	if (cstate->opts.binary || stmt->whereClause != NULL ||
+		list_length(traveling) > list_length(cstate->attnumlist))
+		return NULL;
+	if (table->kind == DIST_REFERENCE && !all_text_is_stable(cstate))
 		return NULL;
 	if (table->kind == DIST_HASH)
 	{
@@ -229,27 +255,60 @@ field_text(CopyFromState cstate, char *field, int attno)
 	return field;
 }
 
-/* The shard of a line that has been split into fields. */
-static int
-shard_of_fields(CopyJob *job, char **fields)
+/* The value of a field of the line that has been split; null in *isnull. */
+static Datum
+convert_field(CopyJob *job, int attno, char *field, bool *isnull)
 {
 	CopyFromState cstate = job->cstate;
-	int			attno = job->table->dist_attno;
-	Form_pg_attribute attr;
-	const char *text;
+	Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(job->rel), attno - 1);
+	const char *text = field_text(cstate, field, attno);
 	Datum		value;
 
-	if (job->dist_field < 0)
-		return 0;
-	attr = TupleDescAttr(RelationGetDescr(job->rel), attno - 1);
-	text = field_text(cstate, fields[job->dist_field], attno);
 	cstate->cur_attname = NameStr(attr->attname);
 	cstate->cur_attval = text;
 	value = InputFunctionCall(&cstate->in_functions[attno - 1], (char *) text,
 							  cstate->typioparams[attno - 1], attr->atttypmod);
 	cstate->cur_attname = NULL;
 	cstate->cur_attval = NULL;
-	return row_router_shard(job->table, job->rel, value, text == NULL);
+	*isnull = (text == NULL);
+	return value;
+}
+
+/* Errors about a line with the wrong number of fields, as the server does. */
+static void
+check_field_count(CopyJob *job, char **fields, int nfields)
+{
+	List	   *attnums = job->cstate->attnumlist;
+	int			expected = list_length(attnums);
+	bool		isnull;
+
+	if (expected > 0 && nfields > expected)
+		ereport(ERROR,
+				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+				 errmsg("extra data after last expected column")));
+	if (nfields >= expected)
+		return;
+	/* errors in the fields that are there come first */
+	for (int i = 0; i < nfields; i++)
+		(void) convert_field(job, list_nth_int(attnums, i), fields[i], &isnull);
+	ereport(ERROR,
+			(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
+			 errmsg("missing data for column \"%s\"",
+					NameStr(TupleDescAttr(RelationGetDescr(job->rel),
+										  list_nth_int(attnums, nfields) - 1)->attname))));
+}
+
+/* The shard of a line that has been split into fields. */
+static int
+shard_of_fields(CopyJob *job, char **fields)
+{
+	Datum		value;
+	bool		isnull;
+
+	if (job->dist_field < 0)
+		return 0;
+	value = convert_field(job, job->table->dist_attno, fields[job->dist_field], &isnull);
+	return row_router_shard(job->table, job->rel, value, isnull);
 }
 
 /* Reads a line and adds it to the sink as it is. */
@@ -257,36 +316,25 @@ static LineResult
 route_line(CopyJob *job, int *shard_index)
 {
 	CopyFromState cstate = job->cstate;
-	int			expected = list_length(cstate->attnumlist);
 	MemoryContext caller_context;
+	uint64		line = cstate->cur_lineno;
 	char	  **fields;
 	int			nfields;
 	StringInfo	row;
 
 	if (!NextCopyFromRawFields(cstate, &fields, &nfields))
 		return LINE_END;
-	if (expected > 0 && nfields > expected)
-		ereport(ERROR,
-				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-				 errmsg("extra data after last expected column")));
-	if (nfields < expected)
-	{
-		int			attno = list_nth_int(cstate->attnumlist, nfields);
-
-		ereport(ERROR,
-				(errcode(ERRCODE_BAD_COPY_FILE_FORMAT),
-				 errmsg("missing data for column \"%s\"",
-						NameStr(TupleDescAttr(RelationGetDescr(job->rel), attno - 1)->attname))));
-	}
 	ResetPerTupleExprContext(job->estate);
 	caller_context = MemoryContextSwitchTo(GetPerTupleMemoryContext(job->estate));
+	check_field_count(job, fields, nfields);
 	*shard_index = shard_of_fields(job, fields);
 	MemoryContextSwitchTo(caller_context);
 
 	row = shard_sink_begin_row(job->sink, *shard_index);
 	appendBinaryStringInfo(row, cstate->line_buf.data, cstate->line_buf.len);
 	appendStringInfoCharMacro(row, '\n');
-	shard_sink_end_row(job->sink, *shard_index, cstate->cur_lineno);
+	/* a field may span lines: the node that parses it counts on from the first */
+	shard_sink_end_row(job->sink, *shard_index, Max(line, job->header_lines) + 1);
 	return LINE_ROUTED;
 }
 
@@ -366,6 +414,7 @@ copy_from_initiator(ParseState *pstate, CopyStmt *stmt, Relation rel, const Dist
 	CopyJob		job = {.rel = rel,.table = table};
 	ParseNamespaceItem *nsitem;
 	List	   *where = NIL;
+	List	   *traveling;
 	const char *line_options;
 	uint64		rows;
 
@@ -384,12 +433,14 @@ copy_from_initiator(ParseState *pstate, CopyStmt *stmt, Relation rel, const Dist
 	job.slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
 	job.qual = ExecInitQual(where, NULL);
 
-	line_options = line_mode_options(&job, stmt);
+	job.header_lines = job.cstate->opts.header_line != COPY_HEADER_FALSE ? 1 : 0;
+	traveling = traveling_columns(job.cstate);
+	line_options = line_mode_options(&job, stmt, traveling);
 	if (line_options != NULL)
-		job.sink = shard_sink_begin(rel, table, job.cstate->attnumlist, line_options, false);
+		job.sink = shard_sink_begin(rel, table, traveling, line_options, false);
 	else
 	{
-		job.router = row_router_begin(rel, known_columns(job.cstate), 0);
+		job.router = row_router_begin(rel, traveling, 0);
 		job.sink = row_router_sink(job.router);
 	}
 

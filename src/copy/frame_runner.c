@@ -20,10 +20,13 @@
 #include "access/table.h"
 #include "commands/copy.h"
 #include "commands/copyfrom_internal.h"
+#include "optimizer/optimizer.h"
 #include "parser/parse_relation.h"
+#include "rewrite/rewriteHandler.h"
 #include "utils/backend_status.h"
 #include "utils/memutils.h"
 
+#include "compat/copy_defaults.h"
 #include "compat/permissions.h"
 #include "copy/frame_runner.h"
 #include "remote/shard_names.h"
@@ -36,6 +39,13 @@ static const char binary_header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
 
 #define ROW_MIN_LENGTH 512		/* what short rows count for, see bound_multi_insert */
 
+/* A column that doesn't travel and whose default the node that stores the row computes. */
+typedef struct LocalDefault
+{
+	AttrNumber	attno;
+	Expr	   *expr;
+} LocalDefault;
+
 struct FrameRunner
 {
 	Relation	rel;			/* the logical table */
@@ -43,6 +53,7 @@ struct FrameRunner
 	List	   *columns;
 	List	   *options;
 	bool		binary;
+	List	   *defaults;		/* of LocalDefault * */
 	FrameRefill refill;
 	void	   *refill_arg;
 
@@ -60,6 +71,45 @@ struct FrameRunner
 /* The runner whose frames the server's COPY is reading. */
 static FrameRunner *active_runner = NULL;
 
+Expr *
+frame_local_default(Relation rel, AttrNumber attno)
+{
+	Node	   *expr = build_column_default(rel, attno);
+
+	if (expr == NULL)
+		return NULL;
+	expr = (Node *) expression_planner((Expr *) expr);
+	return contain_mutable_functions(expr) ? NULL : (Expr *) expr;
+}
+
+/* The defaults (List of LocalDefault *) that are to be computed here. */
+static List *
+local_defaults(Relation rel, List *columns)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	List	   *attnums = CopyGetAttnums(desc, rel, columns);
+	List	   *defaults = NIL;
+
+	for (AttrNumber attno = 1; attno <= desc->natts; attno++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(desc, attno - 1);
+		Expr	   *expr;
+
+		if (attr->attisdropped || attr->attgenerated || list_member_int(attnums, attno))
+			continue;
+		expr = frame_local_default(rel, attno);
+		if (expr != NULL)
+		{
+			LocalDefault *item = palloc(sizeof(LocalDefault));
+
+			item->attno = attno;
+			item->expr = expr;
+			defaults = lappend(defaults, item);
+		}
+	}
+	return defaults;
+}
+
 FrameRunner *
 frame_runner_create(Relation rel, const DistTable *table, List *columns, List *options,
 					FrameRefill refill, void *refill_arg)
@@ -73,6 +123,8 @@ frame_runner_create(Relation rel, const DistTable *table, List *columns, List *o
 	runner->columns = columns;
 	runner->options = options;
 	runner->binary = parsed.binary;
+	/* shards have no defaults */
+	runner->defaults = local_defaults(rel, columns);
 	runner->refill = refill;
 	runner->refill_arg = refill_arg;
 	return runner;
@@ -236,6 +288,7 @@ copy_into(FrameRunner *runner, Relation shard)
 	ParseState *pstate = make_parsestate(NULL);
 	ParseNamespaceItem *nsitem;
 	Progress	progress;
+	ListCell   *lc;
 	uint64		rows;
 
 	save_progress(&progress);
@@ -247,6 +300,13 @@ copy_into(FrameRunner *runner, Relation shard)
 	runner->cstate = BeginCopyFrom(pstate, shard, NULL, NULL, false, read_active_runner,
 								   runner->columns, runner->options);
 	runner->cstate->cur_relname = RelationGetRelationName(runner->rel);
+	runner->cstate->eol_type = EOL_NL;	/* else lines within the first row's fields aren't counted */
+	foreach(lc, runner->defaults)
+	{
+		LocalDefault *item = lfirst(lc);
+
+		compat_set_copy_default(runner->cstate, item->attno, item->expr);
+	}
 	bound_multi_insert(runner);
 	rows = CopyFrom(runner->cstate);
 	EndCopyFrom(runner->cstate);

@@ -26,6 +26,13 @@ typedef struct FrameRunner FrameRunner;
 typedef bool (*FrameRefill) (void *arg, Frame *frame);
 
 /*
+ * The default (planned) of a column if it means the same on every node and at any
+ * time, else NULL.  A column that the rows of frames lack gets it from the
+ * node that stores them; all other defaults are for the sender to compute.
+ */
+extern Expr *frame_local_default(Relation rel, AttrNumber attno);
+
+/*
  * A runner for rows of rel (the logical table, open and locked by the caller,
  * who has checked permissions).  columns (List of String nodes) and options (List of
  * DefElem) are those of the COPY statement that describes the rows.  refill may be NULL.

@@ -31,8 +31,9 @@ typedef struct RowRouter RowRouter;
 /*
  * Starts sending rows of rel, which the caller holds open and locked
  * (RowExclusiveLock) until row_router_end.  attnums (integer List) are the
- * columns that travel; NIL is all but dropped and generated ones.  Columns that do not
- * travel get their default on the node that stores the row.  The router lives in
+ * columns that travel; NIL is all but dropped and generated ones.  A column that
+ * doesn't travel gets its default from the node that stores the row if that
+ * is immutable (frame_local_default), else null.  The router lives in
  * CurrentMemoryContext.  Checks no permissions.
  */
 extern RowRouter *row_router_begin(Relation rel, List *attnums, int flags);

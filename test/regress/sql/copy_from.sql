@@ -75,6 +75,8 @@ SELECT copy_all('(k, t)', $p$printf '1,\n2,""\n3,x\n'$p$, '(FORMAT csv, FORCE_NO
 SELECT copy_all('(k, t)', $p$printf 'k;t\n1;\047a\\\047b\047\n'$p$, $o$(FORMAT csv, HEADER, DELIMITER ';', QUOTE '''', ESCAPE '\')$o$);
 SELECT copy_all('(k, t)', $p$printf '1,a\r\n2,"b\r\nc"\r\n'$p$, 'CSV');
 SELECT copy_all('(k, t)', $p$printf '1,caf\351\n'$p$, $o$(FORMAT csv, ENCODING 'latin1')$o$);
+-- defaults that every node computes, and such that the initiator does
+SELECT copy_all('(k, h)', $p$printf '1\t1\n2\t\\N\n'$p$, '');
 -- WHERE, also with the columns that are not read
 SELECT copy_all('(k, i)', $p$printf '1\t10\n2\t20\n3\t30\n'$p$, 'WHERE i > 10 AND h = 7');
 -- all types, under settings that change what text means
@@ -82,8 +84,8 @@ SET datestyle = 'sql, dmy';
 SET intervalstyle = 'sql_standard';
 SET extra_float_digits = -3;
 SET timezone = 'Asia/Tokyo';
-SELECT copy_all('(k, i, t, v, n, d, ts, iv, f, m, ms, p, e, r, j, b)', $p$printf '1\t-5\tx\tabc\t12.3456\t31/01/2020\t01/02/2020 10:00\t1 day -2:03\t{0.1,1e-300,3.141592653589793,NaN}\tsad\t{happy,NULL}\t(1,happy)\t4\tdist\t{"a": 1}\t\\\\x00ff\n2\t\\N\t\\N\t\\N\t\\N\t\\N\t\\N\t-1-2 3 -4:05\t\\N\t\\N\t\\N\t(,)\t\\N\tpg_class\t\\N\t\\N\n'$p$, '');
 SELECT copy_all('(k, ts, iv)', $p$printf '1\t01/02/2020 10:00\t1 day -2:03\n'$p$, '');
+SELECT copy_all('(k, i, t, v, n, d, ts, iv, f, m, ms, p, e, r, j, b)', $p$printf '1\t-5\tx\tabc\t12.3456\t31/01/2020\t01/02/2020 10:00\t1 day -2:03\t{0.1,1e-300,3.141592653589793,NaN}\tsad\t{happy,NULL}\t(1,happy)\t4\tdist\t{"a": 1}\t\\\\x00ff\n2\t\\N\t\\N\t\\N\t\\N\t\\N\t\\N\t-1-2 3 -4:05\t\\N\t\\N\t\\N\t(,)\t\\N\tpg_class\t\\N\t\\N\n'$p$, '');
 SET extra_float_digits = 1;
 SELECT k, d, ts, iv, f, p, r FROM dist ORDER BY k;
 RESET datestyle;
@@ -158,7 +160,7 @@ SELECT * FROM fresh ORDER BY k;
 COMMIT;
 SELECT * FROM fresh ORDER BY k;
 
--- read-only, and progress
+-- read-only
 BEGIN READ ONLY;
 COPY fresh FROM STDIN;
 \.

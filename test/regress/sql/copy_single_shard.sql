@@ -1,6 +1,7 @@
--- Triggers of tables with one shard, and of reference tables, during COPY.
-CREATE SCHEMA copy_triggers;
-SET search_path = copy_triggers;
+-- COPY into a single-shard table is one COPY on its node.
+CREATE SCHEMA copy_single_shard;
+SET search_path = copy_single_shard;
+\set SHOW_CONTEXT never
 
 CREATE TABLE single (k int PRIMARY KEY, v text, parent int);
 ALTER TABLE single ADD CONSTRAINT parent FOREIGN KEY (parent) REFERENCES single (k);
@@ -17,4 +18,4 @@ COPY single FROM STDIN;
 SELECT * FROM single ORDER BY k;
 
 SET client_min_messages = warning;
-DROP SCHEMA copy_triggers CASCADE;
+DROP SCHEMA copy_single_shard CASCADE;
