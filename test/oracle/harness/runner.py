@@ -79,6 +79,7 @@ class ScriptRun:
         self.saved = {}
         self.sessions = []
         self.locals = script.local_tables()
+        self.pending = []       # tables to distribute at the next "distribute now"
 
     def execute(self):
         """Runs the whole script; returns the Result."""
@@ -86,10 +87,13 @@ class ScriptRun:
         try:
             self._prepare()
             queries = False
+            self.waiting = sum(s.distributes for s in self.script.statements)
             for statement in self.script.statements:
                 if not statement.setup and not queries:
                     self._open_query_sessions()
                     queries = True
+                if statement.distributes:
+                    self._distribute_pending(statement)
                 self._statement(statement)
         finally:
             self._clean_up()
@@ -209,10 +213,24 @@ class ScriptRun:
         placement = self.script.placements.get(statement.creates)
         if placement is None or answer.kind == "error":
             return None, answer
+        if self.waiting:
+            self.pending.append(placement)
+            return None, answer
         done = target.execute(placement.command())
         if done.kind == "rows":
             return None, answer
         return placement.command(), done
+
+
+    def _distribute_pending(self, statement):
+        """Distributes the tables made since the last marker, in the order of their creation."""
+        self.waiting -= 1
+        for placement in self.pending:
+            done = self.cluster.execute(placement.command())
+            if done.kind != "rows":
+                self.result.failures.append(Failure(
+                    statement, self.run, placement.command(), [], describe(done)))
+        self.pending = []
 
 
 def quote(value):

@@ -5,6 +5,7 @@ Markers are comment lines:
     -- distribute: t(col), u(col) with t, r reference, s single, l local
     -- initiators: coordinator      nodes that may run the queries (default: any)
     -- setup ends                   what follows runs on the chosen node
+    -- distribute now               tables created above are distributed here, not at once
   and in front of one statement:
     -- ordered / -- unordered       compare rows in order, or as a multiset
     -- params: 1, 'two', NULL       one line an execution
@@ -31,7 +32,7 @@ WRITES = {"insert", "update", "delete", "merge"}
 CURSOR_READS = {"fetch"}
 STATEMENT_MARKERS = {"ordered", "unordered"}
 VALUE_MARKERS = ("params:", "cluster fails:", "save:", "feed:")
-SCRIPT_MARKERS = ("distribute:", "initiators:", "setup ends")
+SCRIPT_MARKERS = ("distribute:", "distribute now", "initiators:", "setup ends")
 
 
 @dataclass
@@ -72,6 +73,7 @@ class Statement:
     feed: str = None
     data: str = None                # for COPY FROM STDIN
     creates: str = None             # the table that a CREATE TABLE makes
+    distributes: bool = False       # tables created above are distributed before this
     words: frozenset = frozenset()
 
     @property
@@ -129,6 +131,8 @@ def load(path):
                 initiators = [w.strip() for w in text.partition(":")[2].split(",")]
             elif text == "setup ends":
                 setup = False
+            elif text == "distribute now":
+                markers[text] = True
             else:
                 read_marker(text, markers)
         statements.append(make_statement(shown, one, markers, setup, prepared_order))
@@ -187,6 +191,7 @@ def make_statement(shown, one, markers, setup, prepared_order):
         refused=first_of(markers, "cluster fails:"), save=first_of(markers, "save:"),
         feed=first_of(markers, "feed:"), data=one.data,
         creates=created.group(1) if created else None,
+        distributes="distribute now" in markers,
         words=frozenset(plain_name(t.text) for t in one.tokens if t.kind in ("word", "ident")))
 
 

@@ -11,6 +11,11 @@ from psycopg import pq
 BINARY_SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 COPY_CHUNK = 8192
 CANCEL_WAIT = 10
+START_WAIT = 30
+RETRY_INTERVAL = 0.2
+# What a server says while it recovers from a crash.
+STARTING = ("starting up", "recovery mode", "not yet accepting", "Connection refused",
+            "shutting down")
 
 ERRORS = (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.BAD_RESPONSE)
 
@@ -67,12 +72,16 @@ class Session:
                 raise Lost(f"{text}: {answer.message}")
 
     def _open(self):
-        conn = pq.PGconn.connect(self.dsn.encode())
-        if conn.status != pq.ConnStatus.OK:
+        deadline = time.monotonic() + START_WAIT
+        while True:
+            conn = pq.PGconn.connect(self.dsn.encode())
+            if conn.status == pq.ConnStatus.OK:
+                return conn
             message = conn.error_message.decode(errors="replace").strip()
             conn.finish()
-            raise Lost(message)
-        return conn
+            if time.monotonic() > deadline or not any(s in message for s in STARTING):
+                raise Lost(message)
+            time.sleep(RETRY_INTERVAL)
 
     def execute(self, text, protocol="simple", params=None, data=None):
         """Runs one statement and returns its Answer, whatever happens."""

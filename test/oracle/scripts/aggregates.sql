@@ -28,7 +28,7 @@ SELECT min(kind), max(kind), min(bits::text), max(tags), min(tags) FROM events;
 SELECT bool_and(b), bool_or(b), every(b OR NOT b) FROM events;
 SELECT bit_and(v), bit_or(v), bit_xor(v), bit_and(bits), bit_or(bits), bit_xor(bits) FROM events;
 SELECT round(stddev(v), 6), round(variance(v), 6), round(stddev_pop(v), 6), round(var_samp(price), 6), round(var_pop(price), 6) FROM events;
-SELECT regr_count(v, id), regr_sxx(id, tenant), corr(id, id), round(covar_pop(v, id)::numeric, 6), round(regr_slope(v, id)::numeric, 6) FROM events;
+SELECT regr_count(v, id), round(regr_sxx(id, tenant)::numeric, 6), round(corr(id, id)::numeric, 6), round(covar_pop(v, id)::numeric, 6), round(regr_slope(v, id)::numeric, 6) FROM events;
 SELECT count(*), sum(v), avg(v), min(v), max(kind), bool_and(b), array_agg(v), string_agg(kind, ',') FROM events WHERE false;
 SELECT tenant, count(*), sum(v), avg(v), min(v), max(v) FROM events GROUP BY tenant ORDER BY tenant;
 SELECT kind, count(*), sum(v), avg(price), count(DISTINCT tenant) FROM events GROUP BY kind ORDER BY kind;

@@ -14,6 +14,7 @@ CREATE TABLE chk (id int PRIMARY KEY, v int CHECK (v > 0), w int, CONSTRAINT ord
 CREATE TABLE excl (room int NOT NULL, slot int, EXCLUDE (room WITH =, slot WITH =) WHERE (slot > 0));
 CREATE TABLE solo (id int PRIMARY KEY, v int UNIQUE);
 CREATE TABLE loc (id int PRIMARY KEY, v int CHECK (v <> 13));
+-- distribute now
 INSERT INTO lookup VALUES ('a', 'A'), ('b', 'B'), ('c', 'C');
 INSERT INTO parent SELECT t, i, 'p' || i FROM generate_series(1, 10) t, generate_series(1, 3) i;
 INSERT INTO child SELECT t, i, 1 + i % 3 FROM generate_series(1, 10) t, generate_series(1, 6) i;

@@ -8,8 +8,8 @@ CREATE TABLE accounts (id uuid PRIMARY KEY, owner text, cur text DEFAULT 'EUR', 
 CREATE TABLE postings (account uuid NOT NULL, n bigint NOT NULL, day date, amount numeric(14,2), memo text, PRIMARY KEY (account, n));
 CREATE TABLE periods (month date PRIMARY KEY, closed bool DEFAULT false, total numeric);
 CREATE TABLE kinds (kind smallint PRIMARY KEY, name text);
-CREATE TABLE devices (name text PRIMARY KEY, site text, installed timestamptz);
 CREATE TABLE events (device text NOT NULL, at timestamptz NOT NULL, kind smallint, value float8, payload jsonb);
+CREATE TABLE devices (name text PRIMARY KEY, site text, installed timestamptz);
 CREATE TABLE settings (key text, value text);
 CREATE TABLE notebook (day date, text text);
 INSERT INTO rates VALUES ('EUR', 1), ('USD', 1.25), ('GBP', 0.8);

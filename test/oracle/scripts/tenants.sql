@@ -15,6 +15,7 @@ CREATE TABLE lines (shop_id int NOT NULL, order_id int NOT NULL, product_id int 
 	FOREIGN KEY (shop_id, order_id) REFERENCES orders (shop_id, id) ON DELETE CASCADE);
 CREATE TABLE flags (name text PRIMARY KEY, on_for int[]);
 CREATE TABLE audit (n int, what text);
+-- distribute now
 INSERT INTO currencies VALUES ('EUR', 1), ('USD', 1.25), ('JPY', 160);
 INSERT INTO shops SELECT i, 'shop ' || i, (ARRAY['EUR','USD','JPY'])[1 + i % 3], CASE WHEN i % 4 = 0 THEN 'pro' ELSE 'free' END, date '2023-01-01' + i * 20 FROM generate_series(1, 25) i;
 INSERT INTO users SELECT s, u, 'u' || u || '@s' || s, jsonb_build_object('lang', (ARRAY['de','en'])[1 + u % 2], 'n', u) FROM generate_series(1, 25) s, generate_series(1, 4) u;
