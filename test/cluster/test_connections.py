@@ -14,18 +14,19 @@ def table(schema, coordinator):
     return name
 
 
-def internal(node, connection):
-    """On a node, the processes that serve a session of the coordinator: {pid: state}."""
+def internal(node, session):
+    """On a node, the processes that serve a session (or its process id) of the coordinator: {pid: state}."""
+    pid = session if isinstance(session, int) else pid_of(session)
     with servers.connect(node) as watcher:
         return dict(rows(watcher, """
             SELECT pid, state FROM pg_stat_activity
             WHERE application_name LIKE 'citus_internal gpid=%%'
-              AND right(application_name, 10)::bigint = %s""", [pid_of(connection)]))
+              AND right(application_name, 10)::bigint = %s""", [pid]))
 
 
-def all_internal(cluster, connection):
+def all_internal(cluster, session):
     """The same over all workers, as a list of dictionaries."""
-    return [internal(node, connection) for node in cluster.workers]
+    return [internal(node, session) for node in cluster.workers]
 
 
 def test_connections_are_kept(cluster, connect, table):
@@ -57,8 +58,9 @@ def test_old_connections_are_closed(cluster, connect, table):
 def test_connections_end_with_the_session(cluster, table):
     with servers.connect(cluster.coordinator) as connection:
         connection.execute(f"SELECT count(*) FROM {table}")
-        assert all(all_internal(cluster, connection))
-    wait_until(lambda: not any(all_internal(cluster, connection)), "all connections to be closed")
+        pid = pid_of(connection)
+        assert all(all_internal(cluster, pid))
+    wait_until(lambda: not any(all_internal(cluster, pid)), "all connections to be closed")
 
 
 @pytest.mark.parametrize("statement", ["SELECT count(*) FROM {}", "UPDATE {} SET payload = 1",
