@@ -26,6 +26,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "catalog/metadata_load.h"
 #include "catalog/relations.h"
@@ -43,16 +44,23 @@ typedef struct MetadataReader
 	Snapshot	snapshot;
 } MetadataReader;
 
+/*
+ * The server's reader of node strings trusts its input, and its format has
+ * changed between versions; all that is wanted is one number.
+ */
 AttrNumber
 metadata_parse_partkey(const char *partkey)
 {
-	Node	   *node = stringToNode(partkey);
+	static const char field[] = " :varattno ";
+	const char *found = strncmp(partkey, "{VAR ", 5) == 0 ? strstr(partkey, field) : NULL;
+	char	   *end = NULL;
+	long		attno = found == NULL ? 0 : strtol(found + strlen(field), &end, 10);
 
-	if (node == NULL || !IsA(node, Var))
+	if (attno <= 0 || attno > MaxAttrNumber || *end != ' ')
 		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("partition key \"%s\" is not a column", partkey)));
-	return castNode(Var, node)->varattno;
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"%s\" is not a column in the form of pg_dist_partition.partkey", partkey)));
+	return (AttrNumber) attno;
 }
 
 char *
@@ -173,7 +181,6 @@ load_hash_function(DistTable *table)
 
 	get_atttypetypmodcoll(table->relid, table->dist_attno,
 						  &table->dist_type, &table->dist_typmod, &table->dist_collation);
-
 	opclass = GetDefaultOpClass(table->dist_type, HASH_AM_OID);
 	if (OidIsValid(opclass))
 	{
@@ -251,6 +258,10 @@ metadata_load(Oid relid, DistTable *table)
 
 	table->relid = relid;
 	distributed = load_partition(&reader, table);
+
+	/* a relation that is being dropped may be gone before its rows */
+	if (distributed && !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		distributed = false;
 	if (distributed)
 	{
 		reader.shard = table_open(dist_relid(PG_DIST_SHARD), AccessShareLock);
