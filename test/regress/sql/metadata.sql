@@ -97,7 +97,7 @@ SELECT get_shard_id_for_distribution_column('single', 1) > 1 AS back;
 COMMIT;
 
 -- The rows are written for owners of the tables only.
-CREATE ROLE metadata_other;
+SELECT bool_and(success) FROM run_command_on_all_nodes('CREATE ROLE metadata_other');
 GRANT USAGE ON SCHEMA metadata TO metadata_other;
 SET ROLE metadata_other;
 SELECT citus_internal.add_partition_metadata('metadata.plain', 'n', NULL, 1, 't');
@@ -109,7 +109,8 @@ SELECT count(*) > 0 AS readable FROM pg_dist_partition;
 SELECT count(*) FROM pg_dist_authinfo;
 RESET ROLE;
 REVOKE USAGE ON SCHEMA metadata FROM metadata_other;
-DROP ROLE metadata_other;
+SELECT bool_and(success) FROM run_command_on_all_nodes('DROP OWNED BY metadata_other');
+SELECT bool_and(success) FROM run_command_on_all_nodes('DROP ROLE metadata_other');
 
 -- Nothing is left of a table that is dropped.
 SELECT array_agg(shardid) AS shards FROM pg_dist_shard WHERE logicalrelid = 'dist'::regclass \gset
