@@ -19,6 +19,7 @@
 #include "utils/rel.h"
 
 #include "catalog/metadata.h"
+#include "catalog/node.h"
 #include "copy/copy.h"
 #include "copy/copy_from.h"
 #include "copy/shard_sink.h"
@@ -104,8 +105,13 @@ copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *que
 	(void) task_tag_parse(query_string, &tag);
 	if (tag.kind != TAG_NONE && tag.kind != TAG_FRAMES)
 		return false;
-	if (table_of_statement(stmt, tag.kind) == NULL)
+	table = table_of_statement(stmt, tag.kind);
+	if (table == NULL)
 		return false;
+
+	/* the set of nodes is locked before any table */
+	if (table->kind == DIST_REFERENCE && stmt->is_from && tag.kind == TAG_NONE)
+		node_lock_set();
 
 	stmt = copyObject(stmt);
 	pstate = make_parsestate(NULL);

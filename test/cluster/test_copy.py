@@ -219,18 +219,20 @@ def test_prepared_commit(cluster, coordinator, connect, table):
     wait_until_quiet(cluster)
 
 
-def test_default_that_queries(cluster, coordinator, schema, table):
+def test_default_that_queries(cluster, coordinator, connect, schema, table):
     """A default expression that needs the connections on which rows are under way."""
-    coordinator.execute(f"""
-        CREATE FUNCTION {schema}.known(int) RETURNS bigint LANGUAGE plpgsql VOLATILE
-        AS $$ BEGIN RETURN (SELECT count(*) FROM {table} WHERE k % 10 = $1); END $$""")
-    coordinator.execute(f"CREATE TABLE {schema}.d (k int, n bigint DEFAULT {schema}.known(3))")
+    for node in cluster.nodes:
+        connect(node).execute(f"""
+            CREATE FUNCTION {schema}.known(int) RETURNS bigint LANGUAGE plpgsql VOLATILE
+            AS $$ BEGIN RETURN (SELECT count(*) FROM {table} WHERE k % 10 = $1); END $$""")
+    coordinator.execute(f"CREATE TABLE {schema}.d (k int, v text, n bigint DEFAULT {schema}.known(3))")
     coordinator.execute(f"SELECT create_distributed_table('{schema}.d', 'k', shard_count => 4)")
     with coordinator.cursor().copy(f"COPY {table} FROM STDIN") as copy:
         copy.write(lines(0, 100))
-    with coordinator.cursor().copy(f"COPY {schema}.d (k) FROM STDIN") as copy:
-        copy.write("".join(f"{k}\n" for k in range(50)))
-    assert rows(coordinator, f"SELECT n, count(*) FROM {schema}.d GROUP BY n") == [(10, 50)]
+    coordinator.execute("SET citus.copy_buffer_size = '256kB'")
+    with coordinator.cursor().copy(f"COPY {schema}.d (k, v) FROM STDIN") as copy:
+        copy.write("".join(f"{k}\t{'x' * 2000}\n" for k in range(500)))
+    assert rows(coordinator, f"SELECT n, count(*) FROM {schema}.d GROUP BY n") == [(10, 500)]
 
 
 def test_concurrent_reference_tables(cluster, connect, coordinator, schema):

@@ -48,6 +48,7 @@ BEGIN
         GET DIAGNOSTICS loaded = ROW_COUNT;
         result := result || loaded || ' ';
     END LOOP;
+    PERFORM set_config('extra_float_digits', '1', true);
     IF EXISTS ((TABLE plain EXCEPT ALL TABLE dist) UNION ALL (TABLE dist EXCEPT ALL TABLE plain)) THEN
         result := result || 'dist differs ';
     END IF;
