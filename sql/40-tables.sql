@@ -70,3 +70,9 @@ CREATE FUNCTION pg_catalog.update_distributed_table_colocation(table_name regcla
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'update_distributed_table_colocation';
 COMMENT ON FUNCTION pg_catalog.update_distributed_table_colocation(regclass, text) IS
 	'puts a table into the colocation group of another one, or into one of its own';
+
+CREATE FUNCTION citus_internal.set_column_statistics(relation regclass, column_name text, null_fraction real,
+	width integer, distinct_values real, kinds smallint[], numbers text[], value_lists text[])
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_set_column_statistics';
+COMMENT ON FUNCTION citus_internal.set_column_statistics(regclass, text, real, integer, real, smallint[], text[],
+	text[]) IS 'stores what ANALYZE has found in a sample of a distributed table''s rows for the planner of this node';

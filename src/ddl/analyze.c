@@ -4,7 +4,8 @@
  *	  Statistics of logical tables, which the planner of every node reads.
  *
  * The logical table is empty; what ANALYZE would find there says nothing.
- * Pages and rows are the sums over the shards of all nodes.
+ * Pages and rows are the sums over the shards of all nodes; what the columns
+ * hold comes from a sample (column_statistics.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -22,6 +23,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "catalog/metadata.h"
@@ -29,7 +31,9 @@
 #include "compat/acl.h"
 #include "compat/sql_function.h"
 #include "ddl/analyze.h"
+#include "ddl/column_statistics.h"
 #include "ddl/definition.h"
+#include "ddl/run_commands.h"
 #include "ddl/shards.h"
 #include "remote/connection.h"
 
@@ -89,9 +93,11 @@ analyze_logical_table(Oid relid)
 	char	   *name;
 	int64		pages = 0;
 	double		tuples = 0;
+	List	   *commands;
 	ListCell   *cell;
 
-	if (table == NULL)
+	/* ANALYZE has warned about tables of others */
+	if (table == NULL || !object_ownercheck(RelationRelationId, relid, GetUserId()))
 		return;
 	name = quote_literal_cstr(relation_qualified_name(relid));
 	local_sizes(table, &pages, &tuples);
@@ -108,9 +114,12 @@ analyze_logical_table(Oid relid)
 		}
 		PQclear(result);
 	}
-	set_sizes(relid, pages, tuples);
-	remote_exec_on_all(psprintf("SELECT citus_internal.set_relation_sizes(%s, " INT64_FORMAT ", %.0f)", name, pages,
-								tuples));
+	commands = column_statistics_commands(relid, tuples);
+	commands = lappend(commands, psprintf("SELECT citus_internal.set_relation_sizes(%s, " INT64_FORMAT ", %.0f)",
+										  name, pages, tuples));
+	run_commands(commands);
+	if (node_active_primaries_remote() != NIL)
+		remote_exec_on_all(run_commands_call(commands));
 }
 
 void
@@ -118,8 +127,12 @@ analyze_logical_tables(List *relids)
 {
 	ListCell   *cell;
 
+	if (relids == NIL)
+		return;
+	PushActiveSnapshot(GetTransactionSnapshot());
 	foreach(cell, relids)
 		analyze_logical_table(lfirst_oid(cell));
+	PopActiveSnapshot();
 }
 
 /* citus_internal.local_shard_sizes(relation regclass, OUT pages bigint, OUT tuples float8) */
