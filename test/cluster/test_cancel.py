@@ -6,20 +6,16 @@ import psycopg
 import pytest
 
 from harness import servers
-from harness.servers import (fill, make_slow_function, pid_of, rows, value, wait_until,
-                             wait_until_quiet)
+from harness.servers import (SLOW, fill, pid_of, rows, value, wait_until, wait_until_quiet,
+                             wait_until_slow)
 
-# Sleeps on the shards, once per row.
-SLOW = "SELECT count(*) FROM {table} WHERE {schema}.slow(payload)"
-WORKING = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid <> " \
-          "pg_backend_pid() AND wait_event = 'PgSleep'"
+COUNT = f"SELECT count(*) FROM {{table}} WHERE {SLOW}"
 
 
 @pytest.fixture
-def table(cluster, schema, coordinator):
+def table(schema, coordinator):
     name = f"{schema}.t"
     fill(coordinator, name, 100)
-    make_slow_function(cluster, schema)
     return name
 
 
@@ -34,7 +30,11 @@ class Slow:
 
     def run(self, query):
         try:
-            self.connection.execute(query)
+            if query.startswith("COPY"):
+                with self.connection.cursor().copy(query) as copy:
+                    list(copy)
+            else:
+                self.connection.execute(query)
         except psycopg.Error as error:
             self.error = error
 
@@ -44,29 +44,16 @@ class Slow:
         return self.error
 
 
-def wait_until_working(cluster):
-    """Waits until the slow statement sleeps somewhere."""
-    def working():
-        total = 0
-        for node in cluster.nodes:
-            with servers.connect(node) as connection:
-                total += value(connection, WORKING)
-        return total
-
-    wait_until(working, "the statement to be at work")
-
-
 @pytest.mark.parametrize("statement", [
-    SLOW,
-    "SELECT * FROM {table} WHERE id = 5 AND {schema}.slow(payload)",
-    "UPDATE {table} SET payload = 1 WHERE {schema}.slow(payload)",
-    "INSERT INTO {table} SELECT id + 1000, 1 FROM {table} WHERE {schema}.slow(payload)",
-    "SELECT count(*) FROM {table} WHERE pg_sleep(payload + 60) IS NOT NULL"])
+    COUNT,
+    f"UPDATE {{table}} SET payload = 1 WHERE {SLOW}",
+    f"INSERT INTO {{table}} SELECT id + 1000, 1 FROM {{table}} WHERE {SLOW}",
+    f"COPY (SELECT * FROM {{table}} WHERE {SLOW}) TO STDOUT"])
 @pytest.mark.parametrize("initiator", ["coordinator", "worker1"])
-def test_cancel_reaches_all_nodes(cluster, coordinator, schema, table, connect, initiator, statement):
+def test_cancel_reaches_all_nodes(cluster, coordinator, table, connect, initiator, statement):
     connection = connect(cluster.node(initiator))
-    slow = Slow(connection, statement.format(table=table, schema=schema))
-    wait_until_working(cluster)
+    slow = Slow(connection, statement.format(table=table))
+    wait_until_slow(cluster)
     with servers.connect(cluster.node(initiator)) as other:
         assert value(other, "SELECT pg_cancel_backend(%s)", [pid_of(connection)])
     error = slow.finish()
@@ -76,44 +63,55 @@ def test_cancel_reaches_all_nodes(cluster, coordinator, schema, table, connect, 
     assert value(connection, f"SELECT count(*) FROM {table}") == 100
 
 
-def test_statement_timeout(cluster, coordinator, schema, table, connect):
+def test_cancel_on_the_initiator(cluster, coordinator, table, connect):
+    """What only the initiator evaluates, a volatile function, is cancelled there, and its scan too."""
+    connection = connect(cluster.coordinator)
+    slow = Slow(connection, f"SELECT count(*) FROM {table} WHERE pg_sleep(payload + 60) IS NOT NULL")
+    wait_until(lambda: rows(coordinator, "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' "
+                            "AND pid = %s", [pid_of(connection)]), "the statement to sleep")
+    connection.cancel()
+    assert isinstance(slow.finish(), psycopg.errors.QueryCanceled)
+    wait_until_quiet(cluster, exclude=[pid_of(coordinator), pid_of(connection)])
+
+
+def test_statement_timeout(cluster, coordinator, table, connect):
     connection = connect(cluster.coordinator)
     connection.execute("SET statement_timeout = '300ms'")
     with pytest.raises(psycopg.errors.QueryCanceled) as caught:
-        connection.execute(SLOW.format(table=table, schema=schema))
+        connection.execute(COUNT.format(table=table))
     assert "statement timeout" in str(caught.value)
     wait_until_quiet(cluster, exclude=[pid_of(coordinator), pid_of(connection)])
     connection.execute("SET statement_timeout = 0")
     assert value(connection, f"SELECT count(*) FROM {table}") == 100
 
 
-def test_client_interrupt(cluster, coordinator, schema, table, connect):
+def test_client_interrupt(cluster, coordinator, table, connect):
     """The driver's own cancel request, as psql sends it for Ctrl-C."""
     connection = connect(cluster.coordinator)
-    slow = Slow(connection, SLOW.format(table=table, schema=schema))
-    wait_until_working(cluster)
+    slow = Slow(connection, COUNT.format(table=table))
+    wait_until_slow(cluster)
     connection.cancel()
     assert isinstance(slow.finish(), psycopg.errors.QueryCanceled)
     wait_until_quiet(cluster, exclude=[pid_of(coordinator), pid_of(connection)])
 
 
-def test_terminated_backend(cluster, coordinator, schema, table, connect):
+def test_terminated_backend(cluster, coordinator, table, connect):
     connection = connect(cluster.coordinator)
-    slow = Slow(connection, SLOW.format(table=table, schema=schema))
-    wait_until_working(cluster)
+    slow = Slow(connection, COUNT.format(table=table))
+    wait_until_slow(cluster)
     coordinator.execute("SELECT pg_terminate_backend(%s)", [pid_of(connection)])
     assert isinstance(slow.finish(), psycopg.errors.AdminShutdown)
     wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
 
 
-def test_cancel_inside_a_transaction(cluster, coordinator, schema, table, connect):
+def test_cancel_inside_a_transaction(cluster, coordinator, table, connect):
     """What was written before the cancelled statement survives behind a savepoint."""
     connection = connect(cluster.coordinator, autocommit=False)
     connection.execute(f"UPDATE {table} SET payload = 1")
     connection.execute("SAVEPOINT here")
     connection.execute("SET LOCAL statement_timeout = '300ms'")
     with pytest.raises(psycopg.errors.QueryCanceled):
-        connection.execute(SLOW.format(table=table, schema=schema))
+        connection.execute(COUNT.format(table=table))
     connection.execute("ROLLBACK TO here")
     assert value(connection, f"SELECT sum(payload) FROM {table}") == 100
     connection.commit()
@@ -121,7 +119,7 @@ def test_cancel_inside_a_transaction(cluster, coordinator, schema, table, connec
     wait_until_quiet(cluster, exclude=[pid_of(coordinator), pid_of(connection)])
 
 
-def test_cancel_while_waiting_for_a_lock(cluster, coordinator, schema, table, connect):
+def test_cancel_while_waiting_for_a_lock(cluster, coordinator, table, connect):
     """A wait for another transaction's row lock on a node ends too."""
     holder = connect(cluster.coordinator, autocommit=False)
     holder.execute(f"UPDATE {table} SET payload = 1 WHERE id = 5")
@@ -140,7 +138,7 @@ def test_cancel_while_waiting_for_a_lock(cluster, coordinator, schema, table, co
     wait_until_quiet(cluster, exclude=[pid_of(c) for c in (coordinator, holder, waiter)])
 
 
-def test_lock_timeout(cluster, coordinator, schema, table, connect):
+def test_lock_timeout(cluster, coordinator, table, connect):
     holder = connect(cluster.coordinator, autocommit=False)
     holder.execute(f"UPDATE {table} SET payload = 1 WHERE id = 5")
     waiter = connect(cluster.coordinator)

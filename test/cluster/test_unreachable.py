@@ -5,8 +5,8 @@ import threading
 import psycopg
 import pytest
 
-from harness.servers import (cluster, connect as open_connection, fill, make_slow_function, pid_of,
-                             rows, value, wait_until, wait_until_quiet)
+from harness.servers import (SLOW, cluster, connect as open_connection, fill, pid_of, rows, value,
+                             wait_until_quiet, wait_until_slow)
 
 
 @pytest.fixture(scope="module")
@@ -107,20 +107,17 @@ def test_node_lost_during_a_query(make_cluster, connect):
     made = make_cluster()
     connection = connect(made.coordinator)
     fill(connection, "t", 100)
-    make_slow_function(made)
     failures = []
 
     def ask():
         try:
-            connection.execute("SELECT count(*) FROM t WHERE slow(payload)")
+            connection.execute(f"SELECT count(*) FROM t WHERE {SLOW}")
         except psycopg.Error as error:
             failures.append(error)
 
     thread = threading.Thread(target=ask)
     thread.start()
-    with open_connection(made.workers[0]) as watcher:
-        wait_until(lambda: value(watcher, "SELECT count(*) FROM pg_stat_activity WHERE "
-                                 "wait_event = 'PgSleep'"), "the query to be at work")
+    wait_until_slow(made)
     made.workers[0].kill()
     thread.join(30)
     assert failures, "the query didn't notice that its node is gone"

@@ -126,13 +126,19 @@ def footprint(cluster_):
         ORDER BY 1, 2, 3""")
 
 
-def make_slow_function(cluster_, schema="public"):
-    """On every node, schema.slow(number): sleeps, but looks harmless enough to be sent to shards."""
-    for node in cluster_.nodes:
-        with connect(node) as connection:
-            connection.execute(f"CREATE OR REPLACE FUNCTION {schema}.slow(number int) RETURNS boolean "
-                               "LANGUAGE plpgsql STABLE AS 'BEGIN PERFORM pg_sleep(60 + number); "
-                               "RETURN true; END'")
+# A condition that takes minutes per row, can be interrupted, and is sent to the shards: a built-in,
+# immutable function of a column.
+SLOW = "factorial(200000 + payload) > 0"
+
+
+def wait_until_slow(cluster_):
+    """Waits until a part of a statement with SLOW is at work for another node."""
+    def at_work():
+        return any(row for found in on_every_node(cluster_, """
+            SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%%factorial%%'
+              AND application_name LIKE 'citus_internal%%'""").values() for row in found)
+
+    wait_until(at_work, "the statement to be at work on another node")
 
 
 def fill(connection, table, count, key="id", payload="payload"):
