@@ -20,6 +20,9 @@
 /* A cancel request that comes before the statement has no effect, so it is repeated. */
 #define CANCEL_REPEAT_MS 500
 
+/* A statement with more results to come than this is cancelled rather than read to its end. */
+#define MAX_RESULTS_AT_ONCE 100
+
 void
 remote_cancel(RemoteConn *conn)
 {
@@ -36,13 +39,16 @@ remote_cancel(RemoteConn *conn)
 	PQfreeCancel(cancel);
 }
 
-/* Takes in what has arrived, without waiting; whether nothing is outstanding then. */
+/*
+ * Takes in some of what has arrived, without waiting; whether nothing is
+ * outstanding then.  A node can send faster than we throw away, so there's a limit.
+ */
 static bool
 at_rest(RemoteConn *conn)
 {
 	bool		done = false;
 
-	while (!done)
+	for (int i = 0; i < MAX_RESULTS_AT_ONCE && !done; i++)
 	{
 		PGresult   *res = pipeline_next(conn, &done);
 
