@@ -190,7 +190,10 @@ type_text_is_stable(Oid type)
 		case CIDROID:
 		case MACADDROID:
 		case MACADDR8OID:
+		case JSONOID:
 		case JSONBOID:
+		case BITOID:
+		case VARBITOID:
 			return true;
 		default:
 			return get_typtype(type) == TYPTYPE_ENUM;

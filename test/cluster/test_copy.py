@@ -202,6 +202,33 @@ def test_from_every_node(cluster, coordinator, connect, schema, table):
             assert found == expected
 
 
+def test_initiator_has_shards(cluster, coordinator, schema):
+    """Shards of the node that runs the COPY are written by its own backend, with the same errors."""
+    own = ("127.0.0.1", cluster.coordinator.port, "shouldhaveshards")
+    coordinator.execute("SELECT citus_set_node_property(%s, %s, %s, true)", own)
+    try:
+        coordinator.execute(f"CREATE TABLE {schema}.m (k int PRIMARY KEY, v text CHECK (v <> 'bad'), d int DEFAULT 5)")
+        coordinator.execute(f"SELECT create_distributed_table('{schema}.m', 'k', shard_count => 9, "
+                            "colocate_with => 'none')")
+    finally:
+        coordinator.execute("SELECT citus_set_node_property(%s, %s, %s, false)", own)
+    assert value(coordinator, "SELECT count(DISTINCT groupid) FROM pg_dist_placement JOIN pg_dist_shard "
+                 f"USING (shardid) WHERE logicalrelid = '{schema}.m'::regclass") == len(cluster.nodes)
+    for columns, where in (("k, v", ""), ("k, v, d", " WHERE d < 1000")):
+        with coordinator.cursor().copy(f"COPY {schema}.m ({columns}) FROM STDIN{where}") as copy:
+            for k in range(20000):
+                copy.write(f"{k}\tgood\n" if columns == "k, v" else f"{k + 20000}\tgood\t6\n")
+    assert rows(coordinator, f"SELECT d, count(*) FROM {schema}.m GROUP BY d ORDER BY d") == [(5, 20000), (6, 20000)]
+    for k in range(50000, 50020):
+        with pytest.raises(psycopg.errors.CheckViolation) as caught:
+            with coordinator.cursor().copy(f"COPY {schema}.m (k, v) FROM STDIN") as copy:
+                copy.write(f"60000\tgood\n{k}\tbad\n60001\tgood\n")
+        assert f'COPY m, line 2: "{k}\tbad"' in caught.value.diag.context
+        assert (caught.value.diag.table_name, caught.value.diag.schema_name) == ("m", schema)
+        assert "_1" not in str(caught.value)
+    assert value(coordinator, f"SELECT count(*) FROM {schema}.m") == 40000
+
+
 def test_prepared_commit(cluster, coordinator, connect, table):
     """A COPY that is still open when its transaction rolls back, and one that commits on all nodes."""
     client = connect(cluster.coordinator, autocommit=False)
