@@ -76,7 +76,9 @@ print_plan(QueryDesc *query_desc, int options)
 	es->format = options >> TASK_EXPLAIN_FORMAT_SHIFT;
 
 	ExplainBeginOutput(es);
+	ExplainOpenGroup("Query", NULL, true, es);
 	ExplainPrintPlan(es, query_desc);
+	ExplainCloseGroup("Query", NULL, true, es);
 	ExplainEndOutput(es);
 	if (es->str->len > 0 && es->str->data[es->str->len - 1] == '\n')
 		es->str->data[--es->str->len] = '\0';
