@@ -498,6 +498,8 @@ run_modify(DistModifyState *state)
 	if (state->plan.has_returning)
 		begin_output(state);
 	collect_changes(state);
+	if (state->css.ss.ps.state->es_plannedstmt->hasModifyingCTE)
+		scan_prefetch_all(state->css.ss.ps.state);
 	state->deletes.counts = !state->plan.moves_rows || state->plan.command == CMD_MERGE;
 	modify_apply(state, &state->deletes);
 	modify_apply(state, &state->updates);

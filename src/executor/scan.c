@@ -7,6 +7,11 @@
  * prunes, and starts the tasks.  A rescan starts them anew.  A write without
  * RETURNING runs to its end in the first call.
  *
+ * A statement that writes in a CTE has its scans read ahead before the first
+ * write: they share connections with it and would see what it wrote.  For
+ * that, scans of running statements are linked in a list; the statement's
+ * memory context takes them out of it when it goes.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -40,6 +45,36 @@ static const CustomExecMethods scan_exec_methods = {
 	.ReScanCustomScan = scan_rescan,
 	.ExplainCustomScan = explain_scan,
 };
+
+/* Scans of statements that write in a CTE. */
+static DistScanState *linked_scans = NULL;
+
+/* Takes a scan out of the list; called when its statement's memory goes. */
+static void
+unlink_scan(void *arg)
+{
+	for (DistScanState **link = &linked_scans; *link != NULL; link = &(*link)->next)
+	{
+		if (*link == arg)
+		{
+			*link = (*link)->next;
+			return;
+		}
+	}
+}
+
+static void
+link_scan(DistScanState *state)
+{
+	MemoryContext context = state->css.ss.ps.state->es_query_cxt;
+	MemoryContextCallback *callback = MemoryContextAllocZero(context, sizeof(MemoryContextCallback));
+
+	state->next = linked_scans;
+	linked_scans = state;
+	callback->func = unlink_scan;
+	callback->arg = state;
+	MemoryContextRegisterResetCallback(context, callback);
+}
 
 static Node *
 scan_create(CustomScan *node)
@@ -77,6 +112,8 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	state->run_context = AllocSetContextCreate(estate->es_query_cxt, "citus scan run",
 											   ALLOCSET_DEFAULT_SIZES);
 	state->explain = explain_task_mask(estate->es_instrument);
+	if (estate->es_plannedstmt->hasModifyingCTE && !(eflags & EXEC_FLAG_EXPLAIN_ONLY))
+		link_scan(state);
 }
 
 /* The task's parameters, evaluated. */
@@ -276,6 +313,34 @@ scan_exec(CustomScanState *node)
 	return ExecScan(&node->ss, scan_next, scan_recheck);
 }
 
+static bool
+exec_param_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXEC;
+	return expression_tree_walker(node, exec_param_walker, context);
+}
+
+void
+scan_prefetch_all(EState *estate)
+{
+	for (DistScanState *state = linked_scans; state != NULL; state = state->next)
+	{
+		CustomScan *node = (CustomScan *) state->css.ss.ps.plan;
+		bool		unread = state->set == NULL;
+
+		if (state->css.ss.ps.state != estate || state->finished || state->prefetched ||
+			exec_param_walker((Node *) node->custom_exprs, NULL))
+			continue;
+		if (unread)
+			start_tasks(state);
+		task_set_prefetch(state->set);
+		state->prefetched = unread;
+	}
+}
+
 /* Ends the tasks of the present run. */
 static void
 stop_tasks(DistScanState *state)
@@ -295,7 +360,15 @@ scan_end(CustomScanState *node)
 static void
 scan_rescan(CustomScanState *node)
 {
-	stop_tasks((DistScanState *) node);
+	DistScanState *state = (DistScanState *) node;
+
+	if (state->prefetched)
+	{
+		task_set_rewind(state->set);
+		state->finished = false;
+	}
+	else
+		stop_tasks(state);
 	ExecScanReScan(&node->ss);
 }
 

@@ -24,10 +24,19 @@ typedef struct DistScanState
 	TaskSetSpec spec;
 	TaskSet    *set;			/* NULL before the first row is asked for */
 	bool		finished;
+	bool		prefetched;		/* all rows were read before anything was written */
+	struct DistScanState *next; /* in the list of all scans, see scan.c */
 	int			explain;		/* for the tasks' tags, see tag.h */
 } DistScanState;
 
 extern void scan_init(void);
+
+/*
+ * Has all scans of a running statement read their rows to the end, because
+ * the statement is about to write and they must not see it.  Scans that
+ * depend on values of other nodes of the plan are left out.
+ */
+extern void scan_prefetch_all(EState *estate);
 
 /*
  * Evaluates the parameters and finds the tasks, in the run context.  Sets

@@ -441,16 +441,15 @@ wait_for_rows(TaskSet *set)
 						   pending && !needs_primary(set) ? citus_slow_start_interval : -1, NULL);
 }
 
-bool
-task_set_next(TaskSet *set, TupleTableSlot *slot, Task **task)
+/* The next row from a connection, or from a task of this node. */
+static bool
+next_fresh(TaskSet *set, TupleTableSlot *slot, Task **task)
 {
 	ExecClearTuple(slot);
 	MemoryContextReset(set->row_context);
 
 	for (;;)
 	{
-		if (next_spilled(set, slot, task))
-			return true;
 		if (has_remote_work(set))
 		{
 			/* finished workers take their next task before we look for rows */
@@ -472,6 +471,54 @@ task_set_next(TaskSet *set, TupleTableSlot *slot, Task **task)
 	}
 	assign(set);
 	return false;
+}
+
+bool
+task_set_next(TaskSet *set, TupleTableSlot *slot, Task **task)
+{
+	ExecClearTuple(slot);
+	if (next_spilled(set, slot, task) || next_fresh(set, slot, task))
+		return true;
+
+	/* while we waited, another owner may have had us put rows aside */
+	return next_spilled(set, slot, task);
+}
+
+/* The place for rows that are put aside, and a slot for one of them. */
+static TupleTableSlot *
+begin_spilling(TaskSet *set)
+{
+	if (set->spilled == NULL)
+	{
+		set->spilled = tuplestore_begin_heap(true, false, work_mem);
+		set->spill_slot = MakeSingleTupleTableSlot(row_codec_spill_desc(set->codec),
+												   &TTSOpsMinimalTuple);
+	}
+	return MakeSingleTupleTableSlot(row_codec_slot_desc(set->codec), &TTSOpsVirtual);
+}
+
+void
+task_set_prefetch(TaskSet *set)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(set->context);
+	TupleTableSlot *slot = begin_spilling(set);
+	Task	   *task;
+
+	while (next_fresh(set, slot, &task))
+	{
+		row_codec_spill(set->codec, slot, set->spilled);
+		set->spilled_tasks = lappend(set->spilled_tasks, task);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	MemoryContextSwitchTo(old_context);
+}
+
+void
+task_set_rewind(TaskSet *set)
+{
+	if (set->spilled != NULL)
+		tuplestore_rescan(set->spilled);
+	set->spilled_read = 0;
 }
 
 uint64
@@ -526,15 +573,7 @@ task_set_yield(RemoteOwner *owner, RemoteConn *conn)
 	Assert(index < set->nworkers);
 
 	if (set->codec != NULL)
-	{
-		slot = MakeSingleTupleTableSlot(row_codec_slot_desc(set->codec), &TTSOpsVirtual);
-		if (set->spilled == NULL)
-		{
-			set->spilled = tuplestore_begin_heap(false, false, work_mem);
-			set->spill_slot = MakeSingleTupleTableSlot(row_codec_spill_desc(set->codec),
-													   &TTSOpsMinimalTuple);
-		}
-	}
+		slot = begin_spilling(set);
 	while (set->workers[index].task != NULL)
 	{
 		Task	   *task = set->workers[index].task;

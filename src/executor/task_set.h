@@ -55,6 +55,15 @@ extern TaskSet *task_set_start(const TaskSetSpec *spec);
  */
 extern bool task_set_next(TaskSet *set, TupleTableSlot *slot, Task **task);
 
+/*
+ * Reads all rows that are still to come, so that what is written from now on
+ * has no effect on them; task_set_next returns them later.
+ */
+extern void task_set_prefetch(TaskSet *set);
+
+/* After task_set_prefetch: task_set_next starts again with the first prefetched row. */
+extern void task_set_rewind(TaskSet *set);
+
 /* Reads to the end, throwing rows away; the sum of processed. */
 extern uint64 task_set_finish(TaskSet *set);
 

@@ -41,14 +41,18 @@ is_single_relation(Query *query)
 	return rte->rtekind == RTE_RELATION && IsA(linitial(query->jointree->fromlist), RangeTblRef);
 }
 
-/* Text and parameters of the query, copied. */
-static void
+/* Sets text and parameters from the query; returns NULL, or why it can't be shipped. */
+static const char *
 set_text(DistPlan *plan, Query *query, List **exprs)
 {
 	Query	   *task = (Query *) task_params_extract((Node *) query, 0, false, exprs);
+	const char *reason = shippable_query(task);
 
+	if (reason != NULL)
+		return reason;
 	plan->nparams = list_length(*exprs);
 	plan->text = task_query_deparse(task);
+	return NULL;
 }
 
 static List *
@@ -81,12 +85,11 @@ plan_select(Query *query, const char **reason)
 			return NULL;
 	}
 	if ((*reason = shippable_columns(query->targetList)) != NULL ||
-		(*reason = shippable_query(query)) != NULL)
+		(*reason = set_text(&plan, query, &exprs)) != NULL)
 		return NULL;
 
 	plan.relid = table->relid;
 	plan.writes = query->rowMarks != NIL;
-	set_text(&plan, query, &exprs);
 	plan.prune = prune_pack(disjunctions, &exprs);
 	return make_dist_statement(query, &plan, exprs);
 }
@@ -103,9 +106,12 @@ plan_update_delete(Query *query, const char **reason)
 	*reason = "its target is a local table";
 	if (table == NULL)
 		return NULL;
+	*reason = "it writes in a CTE";
+	if (query->hasModifyingCTE)
+		return NULL;
 	if ((*reason = write_stays_in_shard(query, table)) != NULL ||
 		(*reason = shippable_columns(query->returningList)) != NULL ||
-		(*reason = shippable_query(query)) != NULL)
+		(*reason = set_text(&plan, query, &exprs)) != NULL)
 		return NULL;
 	*reason = "it reads another distributed table";
 	if (count_distributed_tables(query) != (table->kind == DIST_REFERENCE ? 0 : 1))
@@ -123,7 +129,6 @@ plan_update_delete(Query *query, const char **reason)
 	if (plan.kind != DIST_PLAN_FAST_PATH && (*reason = write_depends_on_order(query)) != NULL)
 		return NULL;
 
-	set_text(&plan, query, &exprs);
 	plan.prune = prune_pack(disjunctions, &exprs);
 	return make_dist_statement(query, &plan, exprs);
 }

@@ -11,6 +11,8 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+#include "optimizer/planmain.h"
 #include "optimizer/planner.h"
 #include "utils/guc.h"
 
@@ -69,6 +71,20 @@ plan_task(const TaskTag *tag, Query *query, const char *query_string, int cursor
 	return plan_with_context(&context, query, query_string, cursor_options, params);
 }
 
+/*
+ * A cursor whose plan is one scan can move backward, as on a single server,
+ * even if it was not declared with SCROLL.
+ */
+static PlannedStmt *
+make_scrollable(PlannedStmt *plan, int cursor_options)
+{
+	if ((cursor_options & (CURSOR_OPT_SCROLL | CURSOR_OPT_FAST_PLAN)) != 0 &&
+		(cursor_options & CURSOR_OPT_NO_SCROLL) == 0 &&
+		plan->commandType == CMD_SELECT && is_dist_scan(plan->planTree))
+		plan->planTree = materialize_finished_plan(plan->planTree);
+	return plan;
+}
+
 static PlannedStmt *
 plan_distributed(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
@@ -78,28 +94,26 @@ plan_distributed(Query *query, const char *query_string, int cursor_options, Par
 	PlannedStmt *routed;
 	const char *reason;
 
-	/* a scrollable cursor needs a plan that standard_planner makes scrollable */
-	bool		whole = (cursor_options & CURSOR_OPT_SCROLL) == 0;
-
-	if (whole && citus_enable_fast_path)
+	if (citus_enable_fast_path)
 	{
 		plan = fast_path_plan(query, &reason);
 		if (plan != NULL)
-			return plan;
+			return make_scrollable(plan, cursor_options);
 		elog(DEBUG2, "no fast path: %s", reason);
 	}
 
 	original = copyObject(query);
 	modify_prepare(query);
+	context.modifying_cte = query->hasModifyingCTE;
 	plan = plan_with_context(&context, query, query_string, cursor_options, params);
-	if (!whole || !citus_enable_router || (context.scans == NIL && !context.modifies))
-		return plan;
+	if (!citus_enable_router || (context.scans == NIL && !context.modifies))
+		return make_scrollable(plan, cursor_options);
 
 	routed = router_plan(original, &context, &reason);
 	if (routed != NULL)
-		return routed;
+		return make_scrollable(routed, cursor_options);
 	elog(DEBUG2, "not routed: %s", reason);
-	return plan;
+	return make_scrollable(plan, cursor_options);
 }
 
 static PlannedStmt *
@@ -109,6 +123,12 @@ citus_planner(Query *query, const char *query_string, int cursor_options, ParamL
 
 	if (metadata_available())
 	{
+		/* a foreign key's own statement: each node looks after its rows */
+		if (InNoForceRLSOperation())
+		{
+			tag.kind = TAG_NODE;
+			return plan_task(&tag, query, query_string, cursor_options, params);
+		}
 		if (task_tag_parse(query_string, &tag) && tag.kind != TAG_FRAMES)
 			return plan_task(&tag, query, query_string, cursor_options, params);
 		if (query->commandType != CMD_UTILITY && query_has_distributed_table(query))

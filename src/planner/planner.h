@@ -28,6 +28,7 @@ typedef struct PlanningContext
 {
 	List	   *scans;			/* CustomScan nodes made for distributed tables */
 	bool		modifies;		/* a DistributedModify was made */
+	bool		modifying_cte;	/* the statement writes in a CTE */
 	bool		node_task;		/* TAG_NODE: this node's own copy is meant */
 	struct PlanningContext *outer;
 } PlanningContext;

@@ -199,7 +199,8 @@ router_plan(Query *original, PlanningContext *context, const char **reason)
 
 	*reason = NULL;
 	write_walker((Node *) original, reason);
-	if (*reason != NULL || (*reason = shippable_query(original)) != NULL ||
+	task = (Query *) task_params_extract((Node *) original, 0, false, &exprs);
+	if (*reason != NULL || (*reason = shippable_query(task)) != NULL ||
 		(*reason = shippable_columns(original->commandType == CMD_SELECT ?
 									 original->targetList : original->returningList)) != NULL)
 		return NULL;
@@ -214,7 +215,6 @@ router_plan(Query *original, PlanningContext *context, const char **reason)
 	plan.relid = pin.table->relid;
 	plan.check_as_user = users.user;
 	plan.writes = row_mark_walker((Node *) original, NULL);
-	task = (Query *) task_params_extract((Node *) original, 0, false, &exprs);
 	plan.nparams = list_length(exprs);
 	plan.text = task_query_deparse(task);
 	if (pin.value != NULL)

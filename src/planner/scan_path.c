@@ -177,7 +177,8 @@ add_scan_path(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	rel->consider_parallel = false;
 	add_path_for(root, rel, table, rel->lateral_relids,
 				 pins_shard(rel, table, rel->baserestrictinfo));
-	if (table->kind == DIST_HASH)
+	/* a write in a CTE must not be seen by scans of the same statement, so they read ahead of it */
+	if (table->kind == DIST_HASH && !(planning_context && planning_context->modifying_cte))
 		add_lookup_paths(root, rel, table);
 }
 
@@ -199,7 +200,10 @@ set_table_size(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 	table_close(relation, NoLock);
 }
 
-/* Splits filters into those for the nodes and those for here. */
+/*
+ * Splits filters into those for the nodes and those for here.  A filter may
+ * become shippable by evaluating parts of it here.
+ */
 static void
 split_clauses(List *clauses, Index varno, List **remote, List **local)
 {
@@ -208,8 +212,10 @@ split_clauses(List *clauses, Index varno, List **remote, List **local)
 	foreach(cell, clauses)
 	{
 		Node	   *clause = lfirst(cell);
+		List	   *exprs = NIL;
 
-		if (shippable_expression(clause) == NULL && !contain_subplans(clause))
+		if (!contain_subplans(clause) &&
+			shippable_expression(task_params_extract(clause, varno, false, &exprs)) == NULL)
 			*remote = lappend(*remote, clause);
 		else
 			*local = lappend(*local, clause);
