@@ -272,7 +272,7 @@ add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datum ctid,
 	if (state->plan.moves_rows)
 		new_shard = shard_of_value(state, values[state->table->dist_attno - 1],
 								   nulls[state->table->dist_attno - 1]);
-	if (new_shard == shard)
+	if (new_shard == shard && !state->plan.replaces_rows)
 		add_change(state, &state->updates, shard, identity, true, values, nulls, child);
 	else
 	{
@@ -404,6 +404,16 @@ run_action(DistModifyState *state, ModifyAction *action, TupleTableSlot *child,
 	add_update(state, child, shard, ctid, values, nulls);
 }
 
+/* Whether the n-th expression is true, not false or null. */
+static bool
+is_true(DistModifyState *state, int n, ExprContext *econtext)
+{
+	bool		isnull;
+	Datum		value = ExecEvalExpr((ExprState *) list_nth(state->expr_states, n), econtext, &isnull);
+
+	return !isnull && DatumGetBool(value);
+}
+
 static void
 collect_merge(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *nulls)
 {
@@ -427,8 +437,7 @@ collect_merge(DistModifyState *state, TupleTableSlot *child, Datum *values, bool
 
 		if (action->matched == not_matched)
 			continue;
-		if (action->qual >= 0 &&
-			!ExecQual(list_nth(state->expr_states, action->qual), econtext))
+		if (action->qual >= 0 && !is_true(state, action->qual, econtext))
 			continue;
 		run_action(state, action, child, econtext, values, nulls);
 		break;

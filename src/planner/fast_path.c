@@ -55,12 +55,35 @@ set_text(DistPlan *plan, Query *query, List **exprs)
 	return NULL;
 }
 
+/* Whether a term compares with a column of another relation, which is no value to prune by here. */
+static bool
+compares_columns(List *terms)
+{
+	ListCell   *cell;
+
+	foreach(cell, terms)
+	{
+		if (contain_var_clause((Node *) ((PruneTerm *) lfirst(cell))->value))
+			return true;
+	}
+	return false;
+}
+
+/* What the statement's filter says about the distribution column. */
 static List *
 query_disjunctions(const DistTable *table, Index varno, Query *query)
 {
+	List	   *disjunctions = NIL;
+	ListCell   *cell;
+
 	if (query->jointree->quals == NULL)
 		return NIL;
-	return prune_from_quals(table, varno, list_make1(query->jointree->quals));
+	foreach(cell, prune_from_quals(table, varno, list_make1(query->jointree->quals)))
+	{
+		if (!compares_columns(lfirst(cell)))
+			disjunctions = lappend(disjunctions, lfirst(cell));
+	}
+	return disjunctions;
 }
 
 static PlannedStmt *
@@ -173,6 +196,35 @@ extract_dist_value(Query *task, const DistTable *table, List **exprs)
 	return list_length(*exprs) - 1;
 }
 
+/*
+ * Columns that VALUES lists leave to their defaults have their expression in
+ * the target list, where the deparser does not look: adds them to the lists.
+ */
+static void
+add_defaults_to_lists(Query *task, RangeTblEntry *values, Index varno)
+{
+	ListCell   *cell;
+
+	foreach(cell, task->targetList)
+	{
+		TargetEntry *entry = lfirst(cell);
+		Node	   *expr = (Node *) entry->expr;
+		ListCell   *list;
+
+		if (contain_var_clause(expr))
+			continue;
+		foreach(list, values->values_lists)
+			lfirst(list) = lappend(lfirst(list), copyObject(expr));
+		values->coltypes = lappend_oid(values->coltypes, exprType(expr));
+		values->coltypmods = lappend_int(values->coltypmods, exprTypmod(expr));
+		values->colcollations = lappend_oid(values->colcollations, exprCollation(expr));
+		values->eref->colnames = lappend(values->eref->colnames,
+										 makeString(psprintf("default%d", entry->resno)));
+		entry->expr = (Expr *) makeVar(varno, list_length(values->coltypes), exprType(expr),
+									   exprTypmod(expr), exprCollation(expr), 0);
+	}
+}
+
 /* Evaluates here what must be, in the values of an INSERT; the copied query is the task's. */
 static Query *
 extract_insert_values(Query *query, List **exprs)
@@ -180,6 +232,13 @@ extract_insert_values(Query *query, List **exprs)
 	Query	   *task = copyObject(query);
 	ListCell   *cell;
 
+	foreach(cell, task->rtable)
+	{
+		RangeTblEntry *rte = lfirst(cell);
+
+		if (rte->rtekind == RTE_VALUES)
+			add_defaults_to_lists(task, rte, foreach_current_index(cell) + 1);
+	}
 	task->targetList = (List *) task_params_extract((Node *) task->targetList, 0, true, exprs);
 	foreach(cell, task->rtable)
 	{

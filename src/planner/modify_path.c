@@ -26,6 +26,7 @@
 
 #include "planner/modify_plan.h"
 #include "planner/planner.h"
+#include "planner/write_query.h"
 
 static create_upper_paths_hook_type prev_create_upper_paths = NULL;
 
@@ -96,7 +97,8 @@ needs_old_row(Query *query, const DistTable *table)
 		TargetEntry *entry = lfirst(cell);
 
 		if (query->commandType == CMD_UPDATE && !entry->resjunk &&
-			entry->resno == table->dist_attno)
+			(entry->resno == table->dist_attno ||
+			 write_is_identity_column(table->relid, entry->resno)))
 			return true;
 	}
 	return false;
@@ -393,8 +395,15 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 {
 	List	   *assigned = assigned_columns(plan);
 	bool		merge = plan->command == CMD_MERGE;
+	ListCell   *cell;
 
-	plan->moves_rows = table->kind == DIST_HASH && list_member_int(assigned, table->dist_attno);
+	foreach(cell, assigned)
+	{
+		if (write_is_identity_column(table->relid, lfirst_int(cell)))
+			plan->replaces_rows = true;
+	}
+	plan->moves_rows = plan->replaces_rows ||
+		(table->kind == DIST_HASH && list_member_int(assigned, table->dist_attno));
 	if (plan->command == CMD_INSERT || plan->moves_rows || merge)
 		plan->insert_text = modify_insert_text(table, plan->attnos,
 											   plan->command == CMD_INSERT ? root->parse : NULL, exprs);

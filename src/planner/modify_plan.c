@@ -43,6 +43,7 @@ modify_plan_pack(const ModifyPlan *plan)
 	numbers = lappend_int(numbers, plan->can_set_tag);
 	numbers = lappend_int(numbers, plan->has_returning);
 	numbers = lappend_int(numbers, plan->moves_rows);
+	numbers = lappend_int(numbers, plan->replaces_rows);
 	numbers = lappend_int(numbers, plan->may_skip);
 	numbers = lappend_int(numbers, plan->one_batch);
 	numbers = lappend_int(numbers, plan->ctid_resno);
@@ -65,6 +66,7 @@ modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
 	plan->can_set_tag = list_nth_int(numbers, i++);
 	plan->has_returning = list_nth_int(numbers, i++);
 	plan->moves_rows = list_nth_int(numbers, i++);
+	plan->replaces_rows = list_nth_int(numbers, i++);
 	plan->may_skip = list_nth_int(numbers, i++);
 	plan->one_batch = list_nth_int(numbers, i++);
 	plan->ctid_resno = list_nth_int(numbers, i++);

@@ -52,6 +52,8 @@ typedef struct ModifyPlan
 	bool		can_set_tag;
 	bool		has_returning;
 	bool		moves_rows;		/* an UPDATE that assigns the distribution column */
+	bool		replaces_rows;	/* an UPDATE that nodes would refuse (of an
+								 * identity column): always DELETE and INSERT */
 	bool		may_skip;		/* ON CONFLICT can leave input rows without result */
 	bool		one_batch;		/* ON CONFLICT DO UPDATE: a shard's rows go in one statement */
 	List	   *update_colnos;	/* IntList: attribute number of the child's n-th column */

@@ -64,7 +64,8 @@ scanned_table(RangeTblEntry *rte)
 {
 	const DistTable *table;
 
-	if (rte->rtekind != RTE_RELATION || !metadata_available())
+	if (rte->rtekind != RTE_RELATION || !metadata_available() ||
+		(planning_context && planning_context->node_task))
 		return NULL;
 	table = metadata_lookup(rte->relid);
 	return table != NULL && table->kind != DIST_REFERENCE ? table : NULL;

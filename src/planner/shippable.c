@@ -13,6 +13,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/transam.h"
 #include "catalog/pg_class.h"
@@ -22,6 +23,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "catalog/metadata.h"
 #include "planner/shippable.h"
@@ -94,6 +96,121 @@ relation_walker(RangeTblEntry *rte, ShippableContext *context)
 	}
 }
 
+/* Whether a table has a column of the type, an array of it, or a type made of it. */
+static bool
+table_uses_type(Oid relid, Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	AttrNumber	natts;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	natts = ((Form_pg_class) GETSTRUCT(tuple))->relnatts;
+	ReleaseSysCache(tuple);
+
+	if (get_typ_typrelid(type) == relid)
+		return true;
+	for (AttrNumber attno = 1; attno <= natts; attno++)
+	{
+		Oid			column_type = get_atttype(relid, attno);
+
+		if (column_type == type || get_element_type(column_type) == type ||
+			get_array_type(column_type) == type ||
+			(OidIsValid(column_type) && getBaseType(column_type) == type))
+			return true;
+	}
+	return false;
+}
+
+/* Whether other nodes have a type: one of the server's own, or of a column of a table that they have. */
+static bool
+type_is_everywhere(Oid type)
+{
+	ListCell   *cell;
+
+	if (type < FirstNormalObjectId)
+		return true;
+	foreach(cell, metadata_tables(0))
+	{
+		if (table_uses_type(lfirst_oid(cell), type))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether the deparser understands an assignment.  Several assignments to parts
+ * of one column have been merged into one expression, of which it shows one.
+ */
+static bool
+assigns_one_part(Expr *expr)
+{
+	if (IsA(expr, SubscriptingRef) && ((SubscriptingRef *) expr)->refassgnexpr != NULL)
+	{
+		Expr	   *inner = ((SubscriptingRef *) expr)->refexpr;
+
+		return !IsA(inner, FieldStore) &&
+			!(IsA(inner, SubscriptingRef) && ((SubscriptingRef *) inner)->refassgnexpr != NULL);
+	}
+	if (IsA(expr, FieldStore))
+	{
+		Expr	   *inner = ((FieldStore *) expr)->arg;
+
+		return list_length(((FieldStore *) expr)->newvals) == 1 && inner && !IsA(inner, FieldStore) &&
+			!(IsA(inner, SubscriptingRef) && ((SubscriptingRef *) inner)->refassgnexpr != NULL);
+	}
+	return true;
+}
+
+/* True (stop) if the deparser does not understand one of a write's assignments. */
+static bool
+assignments_walker(Query *query, ShippableContext *context)
+{
+	ListCell   *cell;
+
+	if (query->commandType != CMD_INSERT && query->commandType != CMD_UPDATE)
+		return false;
+	foreach(cell, query->targetList)
+	{
+		if (!assigns_one_part(((TargetEntry *) lfirst(cell))->expr))
+			return fail(context, "it assigns several parts of one column");
+	}
+	if (query->onConflict == NULL)
+		return false;
+	foreach(cell, query->onConflict->onConflictSet)
+	{
+		if (!assigns_one_part(((TargetEntry *) lfirst(cell))->expr))
+			return fail(context, "it assigns several parts of one column");
+	}
+	return false;
+}
+
+/* Values and casts whose type must exist on the other node. */
+static bool
+type_walker(Node *node, ShippableContext *context)
+{
+	switch (nodeTag(node))
+	{
+		case T_Const:
+			if (is_oid_alias(((Const *) node)->consttype) && !((Const *) node)->constisnull)
+				return fail(context, "it names an object of this node");
+			break;
+		case T_Param:
+		case T_RelabelType:
+		case T_CoerceViaIO:
+		case T_ArrayCoerceExpr:
+		case T_ConvertRowtypeExpr:
+		case T_CoerceToDomain:
+		case T_RowExpr:
+			break;
+		default:
+			return false;
+	}
+	if (!type_is_everywhere(exprType(node)))
+		return fail(context, "it uses a type that other nodes need not have");
+	return false;
+}
+
 static bool
 shippable_walker(Node *node, void *context)
 {
@@ -101,9 +218,13 @@ shippable_walker(Node *node, void *context)
 
 	if (node == NULL)
 		return false;
+	if (type_walker(node, ship))
+		return true;
 	switch (nodeTag(node))
 	{
 		case T_Query:
+			if (assignments_walker((Query *) node, ship))
+				return true;
 			return query_tree_walker((Query *) node, shippable_walker, context,
 									 QTW_EXAMINE_RTES_BEFORE);
 		case T_RangeTblEntry:

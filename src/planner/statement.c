@@ -13,6 +13,7 @@
 
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 
 #include "planner/planner.h"
 
@@ -107,6 +108,7 @@ make_dist_statement(Query *query, DistPlan *plan, List *exprs)
 	CustomScan *scan = makeNode(CustomScan);
 	RelationContext relations = {NIL, NIL};
 	List	   *names = NIL;
+	ListCell   *cell;
 	List	   *result = query->commandType == CMD_SELECT ? query->targetList : query->returningList;
 
 	relation_walker((Node *) query, &relations);
@@ -118,7 +120,8 @@ make_dist_statement(Query *query, DistPlan *plan, List *exprs)
 	scan->scan.plan.plan_rows = 1;
 	scan->scan.plan.plan_width = 32;
 	scan->methods = &dist_scan_methods;
-	scan->custom_exprs = exprs;
+	foreach(cell, exprs)
+		scan->custom_exprs = lappend(scan->custom_exprs, expression_planner(lfirst(cell)));
 	plan->can_set_tag = query->canSetTag;
 	plan->command = query->commandType;
 	scan->custom_private = dist_plan_pack(plan);

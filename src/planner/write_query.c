@@ -7,10 +7,12 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/pg_attribute.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "planner/write_query.h"
 
@@ -39,6 +41,14 @@ write_stays_in_shard(Query *query, const DistTable *table)
 	{
 		if (((WithCheckOption *) lfirst(cell))->kind == WCO_VIEW_CHECK)
 			return "it writes through a view with check option";
+	}
+	foreach(cell, query->targetList)
+	{
+		TargetEntry *entry = lfirst(cell);
+
+		if (query->commandType == CMD_UPDATE && !entry->resjunk &&
+			write_is_identity_column(table->relid, entry->resno))
+			return "it assigns an identity column";
 	}
 	if (table->kind != DIST_HASH)
 		return NULL;
@@ -71,6 +81,19 @@ write_depends_on_order(Query *query)
 	if (order_walker((Node *) query, NULL))
 		return "a subquery with LIMIT or DISTINCT ON could pick other rows on each node";
 	return NULL;
+}
+
+bool
+write_is_identity_column(Oid relid, AttrNumber attno)
+{
+	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(attno));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_attribute) GETSTRUCT(tuple))->attidentity == ATTRIBUTE_IDENTITY_ALWAYS;
+	ReleaseSysCache(tuple);
+	return result;
 }
 
 void

@@ -24,6 +24,9 @@ extern const char *write_stays_in_shard(Query *query, const DistTable *table);
  */
 extern const char *write_depends_on_order(Query *query);
 
+/* Whether a column is GENERATED ALWAYS AS IDENTITY, which a text can't UPDATE to a value. */
+extern bool write_is_identity_column(Oid relid, AttrNumber attno);
+
 /* Lets the task of an INSERT give values for identity columns, which are drawn by the initiator. */
 extern void write_override_identity(Query *task, Oid relid);
 
