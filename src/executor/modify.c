@@ -519,6 +519,25 @@ run_modify(DistModifyState *state)
 	MemoryContextSwitchTo(old_context);
 }
 
+/* The written row, in the scan slot, must satisfy the check options of the views it was written through. */
+static void
+check_row(DistModifyState *state)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	int			n = state->plan.nconflict_params;
+	ListCell   *cell;
+
+	econtext->ecxt_scantuple = state->css.ss.ss_ScanTupleSlot;
+	foreach(cell, state->plan.check_views)
+	{
+		if (!is_true(state, n++, econtext))
+			ereport(ERROR,
+					(errcode(ERRCODE_WITH_CHECK_OPTION_VIOLATION),
+					 errmsg("new row violates check option for view \"%s\"",
+							strVal(lfirst(cell)))));
+	}
+}
+
 static TupleTableSlot *
 modify_next(ScanState *node)
 {
@@ -536,7 +555,10 @@ modify_next(ScanState *node)
 	slot_getallattrs(state->output_slot);
 	memcpy(slot->tts_values, state->output_slot->tts_values, sizeof(Datum) * natts);
 	memcpy(slot->tts_isnull, state->output_slot->tts_isnull, sizeof(bool) * natts);
-	return ExecStoreVirtualTuple(slot);
+	ExecStoreVirtualTuple(slot);
+	if (state->plan.check_views != NIL)
+		check_row(state);
+	return slot;
 }
 
 static bool

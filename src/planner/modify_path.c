@@ -345,17 +345,6 @@ check_supported(ModifyTablePath *modify, const DistTable *table)
 {
 	ListCell   *cell;
 
-	if (modify->withCheckOptionLists != NIL)
-	{
-		foreach(cell, (List *) linitial(modify->withCheckOptionLists))
-		{
-			if (((WithCheckOption *) lfirst(cell))->kind == WCO_VIEW_CHECK)
-				ereport(ERROR,
-						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("can't write computed rows to a distributed table through a view with check option"),
-						 errhint("Write to the table itself.")));
-		}
-	}
 	if (modify->onconflict != NULL && table->kind == DIST_HASH)
 	{
 		foreach(cell, modify->onconflict->onConflictSet)
@@ -369,6 +358,30 @@ check_supported(ModifyTablePath *modify, const DistTable *table)
 						 errdetail("The row could belong to another shard afterwards.")));
 		}
 	}
+}
+
+/*
+ * Conditions of views with check option, over the rows that nodes return; those
+ * of row security are the nodes' own.  Sets the names of the views.
+ */
+static List *
+make_checks(ModifyPlan *plan, ModifyTablePath *modify)
+{
+	List	   *checks = NIL;
+	ListCell   *cell;
+
+	if (modify->withCheckOptionLists == NIL)
+		return NIL;
+	foreach(cell, (List *) linitial(modify->withCheckOptionLists))
+	{
+		WithCheckOption *option = lfirst(cell);
+
+		if (option->kind != WCO_VIEW_CHECK)
+			continue;
+		checks = lappend(checks, make_ands_explicit((List *) option->qual));
+		plan->check_views = lappend(plan->check_views, makeString(pstrdup(option->relname)));
+	}
+	return checks;
 }
 
 /* Columns that any of an UPDATE's or MERGE's clauses assigns. */
@@ -433,7 +446,6 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	plan.relid = table->relid;
 	plan.command = modify->operation;
 	plan.can_set_tag = root->parse->canSetTag;
-	plan.has_returning = returning != NIL;
 	plan.update_colnos = modify->updateColnosLists ? linitial(modify->updateColnosLists) : NIL;
 	plan.ctid_resno = junk_resno(child_tlist, "ctid", varno);
 	plan.dist_resno = junk_resno(child_tlist, JUNK_DIST_COLUMN, varno);
@@ -452,9 +464,15 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	}
 	else
 	{
-		scan->custom_scan_tlist = make_returning_columns(&plan, returning, varno, child_tlist);
+		List	   *checks = make_checks(&plan, modify);
+
+		plan.has_returning = returning != NIL || checks != NIL;
+		scan->custom_scan_tlist =
+			make_returning_columns(&plan, list_concat(list_copy(returning), checks), varno,
+								   child_tlist);
 		make_texts(&plan, table, root, &exprs);
 		plan.nconflict_params = list_length(exprs);
+		exprs = list_concat(exprs, checks);
 	}
 
 	scan->scan.plan.targetlist = copyObject(returning);

@@ -50,7 +50,7 @@ modify_plan_pack(const ModifyPlan *plan)
 	numbers = lappend_int(numbers, plan->dist_resno);
 	numbers = lappend_int(numbers, plan->row_resno);
 	numbers = lappend_int(numbers, plan->nconflict_params);
-	return list_make4(numbers, strings, columns, plan->actions);
+	return list_make5(numbers, strings, columns, plan->actions, plan->check_views);
 }
 
 void
@@ -81,6 +81,7 @@ modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
 	plan->column_attnos = lthird(columns);
 	plan->column_resnos = lfourth(columns);
 	plan->actions = lfourth(node->custom_private);
+	plan->check_views = list_nth(node->custom_private, 4);
 }
 
 List *

@@ -61,6 +61,8 @@ typedef struct ModifyPlan
 	int			dist_resno;
 	int			row_resno;
 	int			nconflict_params;	/* leading expressions: parameters from $2 on */
+	List	   *check_views;	/* of String: for each expression that follows
+								 * those, the view whose check option it is */
 	List	   *attnos;			/* IntList: target columns that nodes return */
 	List	   *column_attnos;	/* IntLists, parallel: columns of the scan tuple */
 	List	   *column_resnos;

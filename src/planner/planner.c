@@ -25,6 +25,7 @@ bool		citus_enable_fast_path = true;
 bool		citus_enable_router = true;
 
 PlanningContext *planning_context = NULL;
+int			planner_local_depth = 0;
 
 static planner_hook_type prev_planner = NULL;
 
@@ -124,7 +125,7 @@ citus_planner(Query *query, const char *query_string, int cursor_options, ParamL
 	if (metadata_available())
 	{
 		/* a foreign key's own statement: each node looks after its rows */
-		if (InNoForceRLSOperation())
+		if (InNoForceRLSOperation() || planner_local_depth > 0)
 		{
 			tag.kind = TAG_NODE;
 			return plan_task(&tag, query, query_string, cursor_options, params);

@@ -195,6 +195,10 @@ type_walker(Node *node, ShippableContext *context)
 			if (is_oid_alias(((Const *) node)->consttype) && !((Const *) node)->constisnull)
 				return fail(context, "it names an object of this node");
 			break;
+		case T_Var:
+			if (((Var *) node)->varattno != InvalidAttrNumber)
+				return false;
+			break;				/* a row of a view, perhaps */
 		case T_Param:
 		case T_RelabelType:
 		case T_CoerceViaIO:

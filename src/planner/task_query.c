@@ -20,6 +20,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -193,12 +194,33 @@ task_param_types(List *exprs)
 	return types;
 }
 
+/*
+ * The target of a write through a view stands in FROM as well, where the
+ * rewriter left it; the deparser must not print it twice.
+ */
+static bool
+hide_target_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		Query	   *query = (Query *) node;
+
+		if (query->commandType == CMD_UPDATE || query->commandType == CMD_DELETE)
+			rt_fetch(query->resultRelation, query->rtable)->inFromCl = false;
+		return query_tree_walker(query, hide_target_walker, context, 0);
+	}
+	return expression_tree_walker(node, hide_target_walker, context);
+}
+
 char *
 task_query_deparse(Query *query)
 {
 	int			nestlevel = NewGUCNestLevel();
 	char	   *text;
 
+	(void) hide_target_walker((Node *) query, NULL);
 	(void) set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
 	text = pg_get_querydef(query, false);
