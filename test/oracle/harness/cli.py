@@ -5,6 +5,7 @@ import glob
 import os
 import sys
 import time
+from collections import Counter
 
 from pomelo_cluster import Cluster, ClusterError, find_free_ports
 
@@ -146,7 +147,7 @@ def show_crashes(cluster):
 
 def run_all(scripts, runs, servers, args):
     """All scripts in all runs, with a report; returns the exit status."""
-    passed, failures, messages = 0, [], []
+    passed, failures, messages, seconds = 0, [], [], Counter()
     for run in runs:
         started = time.monotonic()
         bad = good = 0
@@ -155,6 +156,7 @@ def run_all(scripts, runs, servers, args):
                 continue
             result = run_script(script, run, servers, args.limit)
             good += result.passed
+            seconds[script.name] += result.seconds
             bad += len(result.failures)
             report(result, failures, args)
             if args.errors:
@@ -169,6 +171,9 @@ def run_all(scripts, runs, servers, args):
             print("\n".join(failure.show(alone(failure))))
     elif messages:
         print(f"{len(messages)} errors agree in class but not in wording (--messages)")
+    if len(scripts) > 1:
+        slow = ", ".join(f"{name} {spent:.1f} s" for name, spent in seconds.most_common(5))
+        print(f"slowest: {slow}")
     print(f"{passed} passed, {len(failures)} failed")
     return 1 if failures or not passed else 0
 
