@@ -88,6 +88,12 @@ COMMENT ON FUNCTION pg_catalog.citus_set_node_property(text, integer, text, bool
 	'set a property of a node: shouldhaveshards';
 REVOKE ALL ON FUNCTION pg_catalog.citus_set_node_property(text, integer, text, boolean) FROM public;
 
+CREATE FUNCTION pg_catalog.start_metadata_sync_to_all_nodes()
+	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'start_metadata_sync_to_all_nodes';
+COMMENT ON FUNCTION pg_catalog.start_metadata_sync_to_all_nodes() IS
+	'tell nodes that were down of the changes of nodes that they have missed';
+REVOKE ALL ON FUNCTION pg_catalog.start_metadata_sync_to_all_nodes() FROM public;
+
 -- Facts
 
 CREATE FUNCTION pg_catalog.citus_version()

@@ -13,6 +13,7 @@
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "cluster/member_sync.h"
 #include "copy/copy.h"
 #include "daemon/daemon.h"
 #include "ddl/convert.h"
@@ -91,5 +92,6 @@ _PG_init(void)
 	convert_init();
 	drop_init();
 	utility_hook_init();
+	member_sync_init();
 	daemon_init();
 }

@@ -28,6 +28,7 @@
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
+#include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -51,6 +52,8 @@ typedef struct NodeSet
 	List	   *remote;			/* active primaries without this node */
 	struct NodeSet *next_dead;
 } NodeSet;
+
+char	   *node_local_hostname = NULL;
 
 static NodeSet *nodes = NULL;
 static NodeSet *dead_nodes = NULL;
@@ -87,10 +90,14 @@ node_cache_transaction_ended(void)
 	}
 }
 
+/* The metadata cache's callbacks serve the node cache too. */
 void
 node_init(void)
 {
-	/* the metadata cache's callbacks serve the node cache too */
+	DefineCustomStringVariable("citus.local_hostname",
+							   "The name by which this server registers itself as a node.",
+							   "It counts until citus_set_coordinator_host sets another one.",
+							   &node_local_hostname, "localhost", PGC_SUSET, 0, NULL, NULL, NULL);
 }
 
 int32
@@ -150,6 +157,7 @@ read_node(HeapTuple tuple, TupleDesc desc, Oid primary_role)
 	node->port = DatumGetInt32(values[Anum_node_nodeport - 1]);
 	node->is_active = DatumGetBool(values[Anum_node_isactive - 1]);
 	node->has_metadata = DatumGetBool(values[Anum_node_hasmetadata - 1]);
+	node->metadata_synced = DatumGetBool(values[Anum_node_metadatasynced - 1]);
 	node->should_have_shards = DatumGetBool(values[Anum_node_shouldhaveshards - 1]);
 	node->is_primary = DatumGetObjectId(values[Anum_node_noderole - 1]) == primary_role;
 	return node;
@@ -317,7 +325,7 @@ register_local_server(void)
 		namestrcpy(&cluster, DEFAULT_CLUSTER);
 		values[Anum_node_nodeid - 1] = Int32GetDatum((int32) dist_next_id(PG_DIST_NODEID_SEQ));
 		values[Anum_node_groupid - 1] = Int32GetDatum(metadata_local_group());
-		values[Anum_node_nodename - 1] = CStringGetTextDatum("localhost");
+		values[Anum_node_nodename - 1] = CStringGetTextDatum(node_local_hostname);
 		values[Anum_node_nodeport - 1] = Int32GetDatum(PostPortNumber);
 		values[Anum_node_noderack - 1] = CStringGetTextDatum("default");
 		values[Anum_node_hasmetadata - 1] = BoolGetDatum(true);

@@ -20,11 +20,15 @@ typedef struct ClusterNode
 	int32		port;
 	bool		is_active;
 	bool		has_metadata;
+	bool		metadata_synced;	/* false: has missed changes of nodes */
 	bool		is_primary;
 	bool		should_have_shards;
 } ClusterNode;
 
 extern void node_init(void);
+
+/* Setting citus.local_hostname: the name by which this server registers itself. */
+extern char *node_local_hostname;
 
 /*
  * Primary nodes that are active, ordered by groupid.  If pg_dist_node is empty,
@@ -41,7 +45,7 @@ extern const ClusterNode *node_of_group(int32 groupid);
 
 /*
  * Nodes on which new shards may be placed (shouldhaveshards); the local node
- * if there is no other.  Registers this server as group 0 ("localhost") first
+ * if there is no other.  Registers this server as group 0 ("citus.local_hostname") first
  * when pg_dist_node is empty.
  */
 extern List *node_shard_targets(void);

@@ -277,20 +277,44 @@ server_reachable(const char *host, int32 port, char **error)
 	return true;
 }
 
+/* First value of a query's answer at an address, or NULL; *error says why. */
+static char *
+ask_at(const char *host, int32 port, const char *query, char **error)
+{
+	RemoteConn *conn;
+	PGresult   *result;
+	char	   *value = NULL;
+
+	*error = NULL;
+	conn = remote_plain_open(host, port, error);
+	if (conn == NULL)
+		return NULL;
+	result = remote_plain_exec(conn, query);
+	if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) > 0)
+		value = pstrdup(PQgetvalue(result, 0, 0));
+	else
+		*error = pchomp(PQerrorMessage(conn->pg));
+	PQclear(result);
+	remote_plain_close(conn);
+	return value;
+}
+
+bool
+server_writable(const char *host, int32 port, char **error)
+{
+	char	   *in_recovery = ask_at(host, port, "SELECT pg_catalog.pg_is_in_recovery()", error);
+
+	if (in_recovery == NULL)
+		return false;
+	if (strcmp(in_recovery, "t") == 0)
+		*error = "The server is in recovery.";
+	return strcmp(in_recovery, "f") == 0;
+}
+
 char *
 server_id_at(const char *host, int32 port)
 {
-	char	   *error = NULL;
-	RemoteConn *conn = remote_plain_open(host, port, &error);
-	PGresult   *result;
-	char	   *id = NULL;
+	char	   *error;
 
-	if (conn == NULL)
-		return NULL;
-	result = remote_plain_exec(conn, "SELECT metadata ->> 'server_id' FROM pg_catalog.pg_dist_node_metadata");
-	if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) > 0)
-		id = pstrdup(PQgetvalue(result, 0, 0));
-	PQclear(result);
-	remote_plain_close(conn);
-	return id;
+	return ask_at(host, port, "SELECT metadata ->> 'server_id' FROM pg_catalog.pg_dist_node_metadata", &error);
 }

@@ -25,6 +25,9 @@ extern void candidate_check_reaches(const char *host, int32 port, const char *co
 /* Whether a connection to this address can be opened; if not, the reason in *error (palloc'd). */
 extern bool server_reachable(const char *host, int32 port, char **error);
 
+/* Whether the server at this address can be reached and is no standby; if not, the reason in *error (palloc'd). */
+extern bool server_writable(const char *host, int32 port, char **error);
+
 /* Id of the server at this address, or NULL if it can't be had. */
 extern char *server_id_at(const char *host, int32 port);
 

@@ -24,6 +24,7 @@
 
 #include "catalog/metadata.h"
 #include "catalog/relations.h"
+#include "cluster/candidate.h"
 #include "cluster/members.h"
 #include "remote/connection.h"
 #include "storage/lmgr.h"
@@ -53,9 +54,9 @@ exec_here(const char *sql)
 	CommandCounterIncrement();
 }
 
-/* Groups of the other active nodes, without left_out. */
+/* Groups of the other active nodes, without those left out. */
 static List *
-other_groups(int32 left_out)
+other_groups(List *left_out)
 {
 	List	   *groups = NIL;
 	ListCell   *lc;
@@ -64,14 +65,14 @@ other_groups(int32 left_out)
 	{
 		ClusterNode *node = lfirst(lc);
 
-		if (node->groupid != left_out)
+		if (!list_member_int(left_out, node->groupid))
 			groups = lappend_int(groups, node->groupid);
 	}
 	return groups;
 }
 
 void
-members_exec(const char *sql, int32 left_out)
+members_exec(const char *sql, List *left_out)
 {
 	List	   *groups = other_groups(left_out);
 	ListCell   *lc;
@@ -82,13 +83,49 @@ members_exec(const char *sql, int32 left_out)
 }
 
 void
-members_lock(int32 left_out)
+members_lock(List *left_out)
 {
 	ListCell   *lc;
 
 	LockRelationOid(dist_relid(PG_DIST_NODE), ExclusiveLock);
 	foreach(lc, other_groups(left_out))
 		remote_exec(lfirst_int(lc), "LOCK TABLE pg_catalog.pg_dist_node IN EXCLUSIVE MODE");
+}
+
+List *
+members_leave_out_unreachable(List *left_out)
+{
+	List	   *result = list_copy(left_out);
+	ListCell   *lc;
+
+	foreach(lc, node_active_primaries_remote())
+	{
+		ClusterNode *node = lfirst(lc);
+		char	   *error;
+
+		if (list_member_int(left_out, node->groupid) || server_writable(node->host, node->port, &error))
+			continue;
+		ereport(WARNING,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("node %s:%d will be told later", node->host, node->port),
+				 errdetail_internal("%s", error)));
+		result = lappend_int(result, node->groupid);
+	}
+	return result;
+}
+
+void
+members_mark_unsynced(List *groups, List *left_out)
+{
+	ListCell   *lc;
+
+	foreach(lc, groups)
+	{
+		ClusterNode *node = members_primary(lfirst_int(lc));
+
+		if (node != NULL && node->is_active && node->metadata_synced)
+			members_set(node->nodeid, "metadatasynced = false", left_out);
+	}
 }
 
 ClusterNode *
@@ -150,18 +187,18 @@ members_insert(const NewNode *node)
 						  bool_literal(node->active), bool_literal(node->active),
 						  quote_literal_cstr(node->role), quote_literal_cstr(node->cluster),
 						  bool_literal(node->active), bool_literal(node->should_have_shards)),
-				 node->groupid);
+				 list_make1_int(node->groupid));
 }
 
 void
-members_set(int32 nodeid, const char *assignments, int32 left_out)
+members_set(int32 nodeid, const char *assignments, List *left_out)
 {
 	members_exec(psprintf("UPDATE pg_catalog.pg_dist_node SET %s WHERE nodeid = %d", assignments, nodeid),
 				 left_out);
 }
 
 void
-members_delete(int32 nodeid, int32 left_out)
+members_delete(int32 nodeid, List *left_out)
 {
 	members_exec(psprintf("DELETE FROM pg_catalog.pg_dist_node WHERE nodeid = %d", nodeid), left_out);
 }

@@ -11,7 +11,6 @@
 #include "catalog/node.h"
 
 #define COORDINATOR_GROUP 0
-#define ALL_MEMBERS (-1)		/* no group is left out */
 
 /* A row to be added to pg_dist_node. */
 typedef struct NewNode
@@ -30,18 +29,31 @@ typedef struct NewNode
 extern void require_coordinator(void);
 
 /*
- * Locks pg_dist_node against all other changes and against whoever relies on
- * the set of nodes, here and then on all active nodes but that of group
- * left_out, until the end of the transaction.
+ * In what follows, left_out is a List of groups whose active nodes are not
+ * told; NIL for none.
  */
-extern void members_lock(int32 left_out);
 
 /*
- * Runs a statement here and on all active nodes but that of group left_out,
- * in the distributed transaction.  The active nodes are those before the
- * statement.
+ * Adds to left_out the groups of the other active nodes that can't be changed
+ * now (with a warning for each), so that the rest can go on without them.
  */
-extern void members_exec(const char *sql, int32 left_out);
+extern List *members_leave_out_unreachable(List *left_out);
+
+/* Notes that the nodes of those groups have missed a change; members_lock must be held. */
+extern void members_mark_unsynced(List *groups, List *left_out);
+
+/*
+ * Locks pg_dist_node against all other changes and against whoever relies on
+ * the set of nodes, here and then on all other active nodes, until the end of
+ * the transaction.
+ */
+extern void members_lock(List *left_out);
+
+/*
+ * Runs a statement here and on all other active nodes, in the distributed
+ * transaction.  The active nodes are those before the statement.
+ */
+extern void members_exec(const char *sql, List *left_out);
 
 /* The node with this address, or NULL. */
 extern ClusterNode *members_find(const char *host, int32 port);
@@ -55,11 +67,11 @@ extern ClusterNode *members_primary(int32 groupid);
 /* Adds a row on all active nodes; ids must be set. */
 extern void members_insert(const NewNode *node);
 
-/* Sets columns of a node's row on all active nodes but that of group left_out: "column = value, ...". */
-extern void members_set(int32 nodeid, const char *assignments, int32 left_out);
+/* Sets columns of a node's row on all active nodes: "column = value, ...". */
+extern void members_set(int32 nodeid, const char *assignments, List *left_out);
 
-/* Removes a node's row on all active nodes but that of group left_out. */
-extern void members_delete(int32 nodeid, int32 left_out);
+/* Removes a node's row on all active nodes. */
+extern void members_delete(int32 nodeid, List *left_out);
 
 /* Statement that adds a node's row as this node's pg_dist_node has it; palloc'd. */
 extern char *members_row_command(int32 nodeid);

@@ -125,7 +125,7 @@ set_coordinator_address(const char *host, int32 port, const char *role, const ch
 	{
 		check_address_is_free(host, port);
 		members_set(coordinator->nodeid,
-					psprintf("nodename = %s, nodeport = %d", quote_literal_cstr(host), port), ALL_MEMBERS);
+					psprintf("nodename = %s, nodeport = %d", quote_literal_cstr(host), port), NIL);
 	}
 	return coordinator->nodeid;
 }
@@ -141,7 +141,7 @@ ensure_coordinator_address(const char *host, int32 port, const char *own_address
 
 	if (coordinator == NULL)
 	{
-		const char *address = host_is_loopback(own_address) ? "localhost" : own_address;
+		const char *address = host_is_loopback(own_address) ? node_local_hostname : own_address;
 
 		set_coordinator_address(address, PostPortNumber, ROLE_PRIMARY, DEFAULT_CLUSTER);
 		coordinator = members_primary(COORDINATOR_GROUP);
@@ -191,7 +191,8 @@ activate(ClusterNode *node)
 	const char *own_address = candidate_check(node->host, node->port, node->groupid);
 
 	ensure_coordinator_address(node->host, node->port, own_address);
-	members_set(node->nodeid, "isactive = true, hasmetadata = true, metadatasynced = true", node->groupid);
+	members_set(node->nodeid, "isactive = true, hasmetadata = true, metadatasynced = true",
+				list_make1_int(node->groupid));
 	node_sync(node_of_group(node->groupid));
 }
 
@@ -207,7 +208,7 @@ add_node(const char *host, int32 port, int32 groupid, const char *role, const ch
 	require_coordinator();
 	check_address(host, port);
 	check_role(role, cluster);
-	members_lock(ALL_MEMBERS);
+	members_lock(NIL);
 
 	present = members_find(host, port);
 	if (present != NULL)
@@ -243,7 +244,7 @@ citus_set_coordinator_host(PG_FUNCTION_ARGS)
 	require_coordinator();
 	check_address(host, port);
 	check_role(role, cluster);
-	members_lock(ALL_MEMBERS);
+	members_lock(NIL);
 	set_coordinator_address(host, port, role, cluster);
 	PG_RETURN_VOID();
 }
@@ -277,20 +278,28 @@ citus_activate_node(PG_FUNCTION_ARGS)
 	ClusterNode *node;
 
 	require_coordinator();
-	members_lock(ALL_MEMBERS);
+	members_lock(NIL);
 	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
 
 	if (!node->is_active && node->is_primary)
 		activate(node);
 	else if (!node->is_active)
-		members_set(node->nodeid, "isactive = true", ALL_MEMBERS);
+		members_set(node->nodeid, "isactive = true", NIL);
 	PG_RETURN_INT32(node->nodeid);
+}
+
+/* The node's group in a list if the node itself takes part in changes as an active primary. */
+static List *
+own_group(const ClusterNode *node)
+{
+	return node->is_primary ? list_make1_int(node->groupid) : NIL;
 }
 
 Datum
 citus_disable_node(PG_FUNCTION_ARGS)
 {
 	ClusterNode *node;
+	List	   *left_out;
 
 	require_coordinator();
 	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
@@ -301,14 +310,17 @@ citus_disable_node(PG_FUNCTION_ARGS)
 	if (!node->is_active)
 		PG_RETURN_VOID();
 
-	members_lock(node->is_primary ? node->groupid : ALL_MEMBERS);
+	left_out = members_leave_out_unreachable(own_group(node));
+	members_lock(left_out);
 	if (node->is_primary)
 	{
-		placements_leave_group(node, "disable");
-		members_set(node->nodeid, "isactive = false, hasmetadata = false, metadatasynced = false", node->groupid);
+		placements_check_none(node, "disable");
+		placements_delete(node->groupid, left_out);
+		members_set(node->nodeid, "isactive = false, hasmetadata = false, metadatasynced = false", left_out);
 	}
 	else
-		members_set(node->nodeid, "isactive = false", ALL_MEMBERS);
+		members_set(node->nodeid, "isactive = false", left_out);
+	members_mark_unsynced(left_out, left_out);
 	PG_RETURN_VOID();
 }
 
@@ -347,31 +359,53 @@ Datum
 citus_remove_node(PG_FUNCTION_ARGS)
 {
 	ClusterNode *node;
-	int32		left_out = ALL_MEMBERS;
+	List	   *left_out;
+	bool		worker;
 
 	require_coordinator();
 	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
-	if (node->is_primary && node->groupid == COORDINATOR_GROUP)
+	worker = node->is_primary && node->groupid != COORDINATOR_GROUP;
+	if (node->is_primary && !worker)
 		check_coordinator_removable(node);
-	else if (node->is_primary)
-		left_out = node->groupid;
 
+	left_out = members_leave_out_unreachable(own_group(node));
 	members_lock(left_out);
-	if (left_out != ALL_MEMBERS)
+	if (worker)
 	{
-		placements_leave_group(node, "remove");
+		placements_check_none(node, "remove");
+		placements_delete(node->groupid, left_out);
 		if (node->is_active)
 			dismiss(node);
 	}
 	members_delete(node->nodeid, left_out);
+	members_mark_unsynced(left_out, left_out);
 	PG_RETURN_VOID();
+}
+
+/* The node with an id; errors if there is none. */
+static ClusterNode *
+require_nodeid(int32 nodeid)
+{
+	ListCell   *lc;
+
+	foreach(lc, node_all())
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (node->nodeid == nodeid)
+			return node;
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("node %d does not exist", nodeid),
+			 errhint("The nodes of the cluster are listed in pg_dist_node.")));
 }
 
 /*
  * citus_update_node(node_id, new_node_name, new_node_port, force, lock_cooldown)
  *
- * The node itself need not be up, neither at the old nor at the new address.
- * It learns its new address if it answers there.
+ * Neither the node itself, at the old or the new address, nor the others need
+ * be up.  Those that aren't are told later (member_sync.c).
  */
 Datum
 citus_update_node(PG_FUNCTION_ARGS)
@@ -379,43 +413,34 @@ citus_update_node(PG_FUNCTION_ARGS)
 	int32		nodeid = PG_GETARG_INT32(0);
 	char	   *host = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	int32		port = PG_GETARG_INT32(2);
-	ClusterNode *node = NULL;
+	char	   *assignments = psprintf("nodename = %s, nodeport = %d", quote_literal_cstr(host), port);
+	ClusterNode *node;
 	ClusterNode *present;
+	List	   *left_out;
 	char	   *error;
-	ListCell   *lc;
 
 	require_coordinator();
 	check_address(host, port);
-	foreach(lc, node_all())
-	{
-		if (((ClusterNode *) lfirst(lc))->nodeid == nodeid)
-			node = lfirst(lc);
-	}
-	if (node == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("node %d does not exist", nodeid),
-				 errhint("The nodes of the cluster are listed in pg_dist_node.")));
-
+	node = require_nodeid(nodeid);
 	present = members_find(host, port);
 	if (present != NULL && present->nodeid != nodeid)
 		check_address_is_free(host, port);
 	if (present != NULL)
 		PG_RETURN_VOID();
 
-	members_lock(node->is_primary ? node->groupid : ALL_MEMBERS);
-	members_set(nodeid, psprintf("nodename = %s, nodeport = %d", quote_literal_cstr(host), port),
-				node->is_primary ? node->groupid : ALL_MEMBERS);
+	left_out = members_leave_out_unreachable(own_group(node));
+	members_lock(left_out);
+	members_set(nodeid, assignments, left_out);
 
-	if (node->is_primary && node->is_active && node->groupid != metadata_local_group())
+	/* the node itself is told at its new address */
+	if (list_member_int(left_out, node->groupid) && node->is_active &&
+		node->groupid != metadata_local_group() && server_writable(host, port, &error))
 	{
-		if (server_reachable(host, port, &error))
-			remote_exec(node->groupid,
-						psprintf("UPDATE pg_catalog.pg_dist_node SET nodename = %s, nodeport = %d WHERE nodeid = %d",
-								 quote_literal_cstr(host), port, nodeid));
-		else
-			members_set(nodeid, "metadatasynced = false", node->groupid);
+		left_out = list_delete_int(left_out, node->groupid);
+		remote_exec(node->groupid, psprintf("UPDATE pg_catalog.pg_dist_node SET %s WHERE nodeid = %d",
+											assignments, nodeid));
 	}
+	members_mark_unsynced(left_out, left_out);
 	PG_RETURN_VOID();
 }
 
@@ -432,9 +457,9 @@ citus_set_node_property(PG_FUNCTION_ARGS)
 				 errmsg("unknown node property \"%s\"", property),
 				 errhint("The only property is \"shouldhaveshards\".")));
 
-	members_lock(ALL_MEMBERS);
+	members_lock(NIL);
 	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
 	members_set(node->nodeid, PG_GETARG_BOOL(3) ? "shouldhaveshards = true" : "shouldhaveshards = false",
-				ALL_MEMBERS);
+				NIL);
 	PG_RETURN_VOID();
 }

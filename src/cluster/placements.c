@@ -18,7 +18,7 @@
 #include "cluster/placements.h"
 
 void
-placements_leave_group(const ClusterNode *node, const char *verb)
+placements_check_none(const ClusterNode *node, const char *verb)
 {
 	ListCell   *lc;
 
@@ -37,7 +37,10 @@ placements_leave_group(const ClusterNode *node, const char *verb)
 						 errhint("Move its shards to other nodes first, or drop or undistribute the table.")));
 		}
 	}
+}
 
-	members_exec(psprintf("DELETE FROM pg_catalog.pg_dist_placement WHERE groupid = %d", node->groupid),
-				 node->groupid);
+void
+placements_delete(int32 groupid, List *left_out)
+{
+	members_exec(psprintf("DELETE FROM pg_catalog.pg_dist_placement WHERE groupid = %d", groupid), left_out);
 }

@@ -10,11 +10,10 @@
 
 #include "catalog/node.h"
 
-/*
- * Removes, on all active nodes but this one, the placements of reference
- * tables in a node's group; errors if it has the only placement of a shard.
- * verb says in the message what is being done.
- */
-extern void placements_leave_group(const ClusterNode *node, const char *verb);
+/* Errors if a node's group has the only placement of a shard; verb says in the message what is being done. */
+extern void placements_check_none(const ClusterNode *node, const char *verb);
+
+/* Removes the placements of reference tables in a group, on all active nodes but those of the groups left out. */
+extern void placements_delete(int32 groupid, List *left_out);
 
 #endif							/* CITUS_CLUSTER_PLACEMENTS_H */

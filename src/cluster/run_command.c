@@ -197,7 +197,7 @@ lone_node(void)
 	ClusterNode *node = palloc0(sizeof(ClusterNode));
 
 	node->groupid = metadata_local_group();
-	node->host = "localhost";
+	node->host = node_local_hostname;
 	node->port = PostPortNumber;
 	return node;
 }

@@ -79,7 +79,7 @@ placement_nodes(int32 groupid, bool all_placements)
 	if (nodes == NIL)
 	{
 		lone = palloc0(sizeof(ClusterNode));
-		lone->host = "localhost";
+		lone->host = node_local_hostname;
 		lone->port = PostPortNumber;
 		return list_make1(lone);
 	}

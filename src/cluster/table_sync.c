@@ -102,7 +102,7 @@ add_reference_placement(const SyncedTable *table, int32 groupid)
 {
 	members_exec(psprintf("SELECT citus_internal.add_placement_metadata(" INT64_FORMAT ", 0, %d, " INT64_FORMAT ")",
 						  table->reference_shardid, groupid, metadata_next_placementid()),
-				 groupid);
+				 list_make1_int(groupid));
 }
 
 /* Columns that COPY carries: all but dropped and generated ones. */

@@ -34,6 +34,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "cluster/member_sync.h"
 #include "daemon/private.h"
 #include "txn/transaction.h"
 
@@ -59,6 +60,7 @@ recover_2pc(void)
 }
 
 static const DaemonJob recovery_job = {"recovery", &recover_2pc_interval, recover_2pc, txn_recovery_wanted};
+static const DaemonJob members_job = {"changes of nodes", &metadata_sync_interval, members_sync, NULL};
 
 void
 daemon_add_job(const DaemonJob *job)
@@ -77,6 +79,7 @@ daemon_init(void)
 							&recover_2pc_interval, 60000, -1, 7 * 24 * 3600 * 1000, PGC_SIGHUP,
 							GUC_UNIT_MS, NULL, NULL, NULL);
 	daemon_add_job(&recovery_job);
+	daemon_add_job(&members_job);
 	launcher_init();
 }
 

@@ -10,7 +10,10 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "executor/spi.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
 
 #include "catalog/metadata.h"
 #include "remote/connection.h"
@@ -60,4 +63,43 @@ node_query(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
 		query_here(groupid, sql, callback, arg);
 	else
 		query_there(groupid, sql, callback, arg);
+}
+
+/*
+ * The connection's failure is caught in a subtransaction, so that the rest of
+ * the transaction can go on.
+ */
+bool
+node_query_if_reachable(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	ErrorData  *error;
+	volatile bool reached = true;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		node_query(groupid, sql, callback, arg);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_CONNECTION_EXCEPTION)
+			PG_RE_THROW();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		reached = false;
+		ereport(WARNING,
+				(errcode(error->sqlerrcode),
+				 errmsg_internal("%s", error->message),
+				 error->detail != NULL ? errdetail_internal("%s", error->detail) : 0));
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return reached;
 }

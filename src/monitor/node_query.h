@@ -21,4 +21,7 @@ typedef void (*NodeRowCallback) (int32 groupid, int ncolumns, char **values, voi
  */
 extern void node_query(int32 groupid, const char *sql, NodeRowCallback callback, void *arg);
 
+/* As above, but a warning, and false, when the node can't be reached. */
+extern bool node_query_if_reachable(int32 groupid, const char *sql, NodeRowCallback callback, void *arg);
+
 #endif							/* CITUS_MONITOR_NODE_QUERY_H */

@@ -139,7 +139,8 @@ put_shard_size(int32 groupid, int ncolumns, char **values, void *arg)
 /*
  * citus_internal.shard_sizes(OUT groupid, OUT shardid, OUT size)
  *
- * Sizes of all placements of all tables; one question to each node.
+ * Sizes of all placements of all tables; one question to each node that can
+ * be reached.
  */
 Datum
 citus_internal_shard_sizes(PG_FUNCTION_ARGS)
@@ -148,7 +149,7 @@ citus_internal_shard_sizes(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	foreach(lc, all_groups())
-		node_query(lfirst_int(lc), "SELECT shardid, size FROM citus_internal.local_shard_sizes()",
-				   put_shard_size, fcinfo->resultinfo);
+		(void) node_query_if_reachable(lfirst_int(lc), "SELECT shardid, size FROM citus_internal.local_shard_sizes()",
+									   put_shard_size, fcinfo->resultinfo);
 	return (Datum) 0;
 }

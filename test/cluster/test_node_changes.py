@@ -200,3 +200,47 @@ def test_first_tables_of_a_lone_server_at_once(make_cluster, connect):
     assert not thread.is_alive()
     assert value(second, "SELECT count(*) FROM pg_dist_node") == 1
     assert value(second, "SELECT count(*) FROM citus_tables") == 2
+
+
+def test_node_that_was_down_is_told_later(bare, connect):
+    """A node that is down when another one moves learns that when it is back."""
+    made, connection = bare
+    down, moved = made.workers
+    call(connection, "citus_add_node", moved)
+    down.stop()
+    connection.execute("SELECT citus_update_node(nodeid, 'localhost', nodeport) FROM pg_dist_node "
+                       "WHERE nodeport = %s", [moved.port])
+    synced = "SELECT bool_and(metadatasynced) FROM pg_dist_node"
+    assert value(connection, synced) is False
+    down.start()
+    wait_until(lambda: value(connection, synced), "the daemon tells the node")
+    known = on_every_node(made, NODES)
+    assert known["coordinator"] == known["worker1"] == known["worker2"]
+    assert ("localhost", moved.port) in [row[:2] for row in known["worker1"]]
+
+
+def test_two_nodes_that_are_down_are_removed(bare, connect):
+    made, connection = bare
+    call(connection, "citus_add_node", made.workers[1])
+    for node in made.workers:
+        node.stop()
+    for node in made.workers:
+        call(connection, "citus_remove_node", node)
+    assert [row[1] for row in rows(connection, NODES)] == [made.coordinator.port]
+    connection.execute("INSERT INTO ref VALUES (5, 'five')")
+    assert value(connection, "SELECT count(*) FROM ref") == 3
+    for node in made.workers:
+        node.start()
+        call(connection, "citus_add_node", node)
+    assert len(set(map(tuple, on_every_node(made, REFERENCE).values()))) == 1
+
+
+def test_views_with_a_node_down(bare, connect):
+    made, connection = bare
+    connection.execute("CREATE TABLE t (a int); SELECT create_distributed_table('t', 'a')")
+    made.workers[0].stop()
+    assert rows(connection, "SELECT table_name::text, table_size IS NULL FROM citus_tables") == \
+        [("ref", False), ("t", True)]
+    assert value(connection, "SELECT count(*) FROM citus_shards WHERE shard_size IS NULL") > 1
+    made.workers[0].start()
+    assert value(connection, "SELECT count(*) FROM citus_shards WHERE shard_size IS NULL") == 0

@@ -1,0 +1,114 @@
+/*-------------------------------------------------------------------------
+ *
+ * member_sync.c
+ *	  Tells nodes of changes that they have missed.
+ *
+ * Removing, disabling and moving nodes must be possible while others are
+ * down.  Those are noted in pg_dist_node (metadatasynced), and get all rows of
+ * it when they are back: the maintenance daemon of the coordinator looks after
+ * that, or start_metadata_sync_to_all_nodes().
+ *
+ * Tables can't have changed meanwhile, since that needs all active nodes; the
+ * only rows that go with nodes are the placements of reference tables, which
+ * no absent or inactive node has.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "utils/guc.h"
+
+#include "compat/sql_function.h"
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "remote/connection.h"
+#include "cluster/candidate.h"
+#include "cluster/member_sync.h"
+#include "cluster/members.h"
+
+SQL_FUNCTION(start_metadata_sync_to_all_nodes);
+
+int			metadata_sync_interval = 5000;
+
+void
+member_sync_init(void)
+{
+	DefineCustomIntVariable("citus.metadata_sync_interval",
+							"Sets how often the coordinator looks for nodes that have missed changes of nodes.",
+							"-1 means never.",
+							&metadata_sync_interval, 5000, -1, 7 * 24 * 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+}
+
+/* Groups of the other active nodes that have missed something. */
+static List *
+unsynced_groups(void)
+{
+	List	   *groups = NIL;
+	ListCell   *lc;
+
+	foreach(lc, node_active_primaries_remote())
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (!node->metadata_synced)
+			groups = lappend_int(groups, node->groupid);
+	}
+	return groups;
+}
+
+/* Replaces the node's rows of pg_dist_node by ours. */
+static void
+send_rows(int32 groupid)
+{
+	List	   *commands = NIL;
+	ListCell   *lc;
+
+	commands = lappend(commands, "LOCK TABLE pg_catalog.pg_dist_node IN EXCLUSIVE MODE");
+	commands = lappend(commands, "DELETE FROM pg_catalog.pg_dist_node");
+	foreach(lc, node_all())
+		commands = lappend(commands, members_row_command(((ClusterNode *) lfirst(lc))->nodeid));
+	commands = lappend(commands, "DELETE FROM pg_catalog.pg_dist_placement WHERE groupid NOT IN "
+					   "(SELECT groupid FROM pg_catalog.pg_dist_node WHERE isactive AND noderole = 'primary')");
+	remote_exec_list(groupid, commands);
+}
+
+void
+members_sync(void)
+{
+	List	   *unsynced;
+	List	   *back = NIL;
+	ListCell   *lc;
+
+	if (!metadata_available() || metadata_local_group() != COORDINATOR_GROUP)
+		return;
+	unsynced = unsynced_groups();
+	foreach(lc, unsynced)
+	{
+		ClusterNode *node = members_primary(lfirst_int(lc));
+		char	   *error;
+
+		if (server_writable(node->host, node->port, &error))
+			back = lappend_int(back, node->groupid);
+	}
+	if (back == NIL)
+		return;
+
+	members_lock(unsynced);
+	foreach(lc, back)
+		members_set(members_primary(lfirst_int(lc))->nodeid, "metadatasynced = true", unsynced);
+	foreach(lc, back)
+		send_rows(lfirst_int(lc));
+}
+
+/*
+ * start_metadata_sync_to_all_nodes(): whether all nodes know of all changes now.
+ */
+Datum
+start_metadata_sync_to_all_nodes(PG_FUNCTION_ARGS)
+{
+	require_coordinator();
+	members_sync();
+	PG_RETURN_BOOL(unsynced_groups() == NIL);
+}
