@@ -21,7 +21,10 @@
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
@@ -33,6 +36,10 @@
 #include "resolve/tag.h"
 #include "txn/transaction.h"
 
+/* How often, and how long, a task waits for news of its shard. */
+#define STALE_RETRIES 200
+#define STALE_RETRY_MS 10
+
 int			citus_slow_start_interval = 10; /* ms */
 
 /* One connection at work for the set. */
@@ -40,6 +47,7 @@ typedef struct Worker
 {
 	RemoteConn *conn;
 	Task	   *task;			/* in progress; NULL when idle */
+	bool		answered;		/* the task has returned something */
 } Worker;
 
 /* The tasks for one node that have not begun. */
@@ -147,6 +155,7 @@ dispatch(TaskSet *set, Worker *worker, Task *task)
 	bool		in_xact = needs_primary(set) || txn_reads_in_xact();
 
 	worker->task = task;
+	worker->answered = false;
 	remote_send(worker->conn, tagged_text(set, task), row_codec_params(task->params),
 				set->codec ? row_codec_is_binary(set->codec) : true, in_xact, set->spec->write);
 	MemoryContextSwitchTo(old_context);
@@ -265,6 +274,72 @@ task_done(TaskSet *set, Task *task)
 }
 
 /*
+ * The shard of a task was not on the node that got it: waits, briefly, until
+ * our metadata says something else, and queues the task again.  False if it
+ * doesn't.
+ */
+static bool
+requeue_task(TaskSet *set, Task *task)
+{
+	Oid			relid = set->spec->table->relid;
+
+	while (task->retries++ < STALE_RETRIES)
+	{
+		int32		groupid;
+
+		AcceptInvalidationMessages();
+		groupid = metadata_require(relid)->shards[task->shard_index].groupid;
+		if (groupid != task->groupid)
+		{
+			task->groupid = groupid;
+			enqueue(set, task);
+			return true;
+		}
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 STALE_RETRY_MS, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+	return false;
+}
+
+/*
+ * remote_poll for a task that has not answered yet.  A node that doesn't have
+ * the shard says so before it does anything, so the task can go elsewhere, unless its
+ * refusal has spoilt earlier work in the node's transaction.
+ */
+static PGresult *
+poll_first(TaskSet *set, Worker *worker, bool *done)
+{
+	MemoryContext context = CurrentMemoryContext;
+	PGresult   *volatile result = NULL;
+
+	PG_TRY();
+	{
+		result = remote_poll(worker->conn, done);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (error->sqlerrcode != ERRCODE_SHARD_NOT_HERE || worker->task->shard_index < 0 ||
+			!txn_restart(worker->conn))
+			PG_RE_THROW();
+		FlushErrorState();
+		if (!requeue_task(set, worker->task))
+			ReThrowError(error);
+		FreeErrorData(error);
+		worker->task = NULL;
+		*done = true;
+	}
+	PG_END_TRY();
+	worker->answered = worker->answered || result != NULL;
+	return result;
+}
+
+/*
  * Reads what a worker's connection has now.  True if it was a row of the
  * kept kind, then stored in slot.
  */
@@ -274,7 +349,8 @@ poll_worker(TaskSet *set, Worker *worker, TupleTableSlot *slot)
 	for (;;)
 	{
 		bool		done;
-		PGresult   *result = remote_poll(worker->conn, &done);
+		PGresult   *result = worker->task != NULL && !worker->answered ?
+			poll_first(set, worker, &done) : remote_poll(worker->conn, &done);
 
 		if (result == NULL)
 		{
@@ -398,7 +474,7 @@ task_set_start(const TaskSetSpec *spec)
 		set->codec = row_codec_create(spec->columns, spec->positions);
 	else if (spec->columns != NULL)
 		set->codec = row_codec_create(spec->columns, NULL);
-	set->queues = palloc0(sizeof(NodeQueue) * (list_length(spec->tasks) + 1));
+	set->queues = palloc0(sizeof(NodeQueue) * (2 * list_length(spec->tasks) + 1));
 	foreach(cell, spec->tasks)
 		enqueue(set, lfirst(cell));
 	if (spec->first_alone && spec->tasks != NIL)

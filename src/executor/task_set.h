@@ -22,6 +22,7 @@ typedef struct Task
 	int32		groupid;
 	const char *text;			/* without tag */
 	ParamListInfo params;		/* types as they are here; may be NULL */
+	int			retries;		/* because the shard was not where we thought */
 	uint64		processed;		/* rows written, or returned, once it ended */
 	bool		keep_rows;		/* false: its rows are thrown away */
 } Task;

@@ -67,6 +67,8 @@ struct RemoteConn
 								 * released with the next statement; 0: none */
 	int			xact_began;		/* local nesting level at BEGIN, or a lower one
 								 * that what was done since belongs to */
+	bool		xact_fresh;		/* no statement of the remote transaction has
+								 * succeeded yet */
 	bool		xact_wrote;		/* wrote (or locked) in this transaction */
 	bool		xact_prepared;	/* PREPARE TRANSACTION succeeded, or may have */
 	char		xact_gid[64];	/* its global identifier, "" if none */

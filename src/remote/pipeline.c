@@ -265,6 +265,8 @@ keep_error(RemoteConn *conn, PGresult *res)
 static void
 end_segment(RemoteConn *conn)
 {
+	if (conn->priv->error == NULL)
+		conn->xact_fresh = false;
 	if (PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
 		return;
 	if (conn->priv->error != NULL)

@@ -35,7 +35,9 @@ resolve_relation(Oid relid, const TaskTag *tag)
 		table->colocation_id != tag->colocation_id)
 		return InvalidOid;
 
-	if (tag->shard_index < table->nshards)
+	/* a shard that has moved away may wait here to be dropped */
+	if (tag->shard_index < table->nshards &&
+		table->shards[tag->shard_index].groupid == metadata_local_group())
 		shard_relid = shard_local_relid(relid, table->shards[tag->shard_index].shardid);
 	if (!OidIsValid(shard_relid))
 		ereport(ERROR,

@@ -78,6 +78,7 @@ begin_remote(RemoteConn *conn)
 		begin_command(command, sizeof(command));
 		remote_queue_command(conn, command);
 		conn->xact_depth = 1;
+		conn->xact_fresh = true;
 		conn->xact_began = level;
 		conn->xact_release = 0;
 	}
@@ -121,6 +122,22 @@ run_safely(void (*what) (void))
 		active_left_unfinished();
 	}
 	PG_END_TRY();
+}
+
+bool
+txn_restart(RemoteConn *conn)
+{
+	if (conn->state != REMOTE_IDLE || (conn->xact_depth > 0 && !conn->xact_fresh))
+		return false;
+	if (conn->xact_depth == 0)
+		return true;
+
+	remote_settings_rolled_back(conn);
+	remote_send_silent(conn, "ROLLBACK");
+	conn->xact_depth = 0;
+	conn->xact_release = 0;
+	conn->xact_wrote = false;
+	return true;
 }
 
 static void

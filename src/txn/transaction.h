@@ -25,6 +25,13 @@ extern void txn_init(void);
  */
 extern bool txn_reads_in_xact(void);
 
+/*
+ * After a statement's error on an otherwise idle connection: makes it as if
+ * nothing had been sent in this transaction.  False, and nothing done, if an
+ * earlier statement has succeeded there.
+ */
+extern bool txn_restart(RemoteConn *conn);
+
 /* Requires two-phase commit even with one writer (e.g. metadata changes with local effects are seen by xid anyway). */
 extern void txn_require_2pc(void);
 
