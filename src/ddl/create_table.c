@@ -4,7 +4,7 @@
  *	  Local tables that would hang on a distributed one; triggers and rules.
  *
  * CREATE TABLE makes local tables; it is looked at only to refuse those that
- * inherit from, or reference, a distributed table.
+ * inherit from a distributed table.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,15 +12,12 @@
 
 #include "access/table.h"
 #include "access/tableam.h"
-#include "access/xact.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_attrdef.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
 #include "ddl/create_table.h"
-#include "ddl/convert_checks.h"
 #include "ddl/handlers.h"
 #include "ddl/run_commands.h"
 #include "ddl/table_definition.h"
@@ -82,47 +79,18 @@ relay_needs(UtilityCall *call, Oid relid)
 		utility_relay_text(call, run_commands_call(commands));
 }
 
-/* Whether a CREATE TABLE has a foreign key. */
-static bool
-has_foreign_key(const CreateStmt *stmt)
-{
-	ListCell   *cell;
-	ListCell   *constraint;
-
-	foreach(cell, stmt->tableElts)
-	{
-		if (IsA(lfirst(cell), Constraint) && lfirst_node(Constraint, cell)->contype == CONSTR_FOREIGN)
-			return true;
-		if (!IsA(lfirst(cell), ColumnDef))
-			continue;
-		foreach(constraint, lfirst_node(ColumnDef, cell)->constraints)
-		{
-			if (lfirst_node(Constraint, constraint)->contype == CONSTR_FOREIGN)
-				return true;
-		}
-	}
-	return false;
-}
-
+/*
+ * CREATE TABLE.  A foreign key to a distributed table is let pass: the new
+ * table is going to be distributed as well, which looks at its keys.
+ */
 bool
 create_table_utility(UtilityCall *call)
 {
-	CreateStmt *stmt = castNode(CreateStmt, call->pstmt->utilityStmt);
-	RangeVar   *relation = copyObject(stmt->relation);
-	bool		check = has_foreign_key(stmt);
-	Oid			relid;
 	ListCell   *cell;
 
-	foreach(cell, stmt->inhRelations)
+	foreach(cell, castNode(CreateStmt, call->pstmt->utilityStmt)->inhRelations)
 		check_not_inherited(lfirst_node(RangeVar, cell));
-	if (!check)
-		return false;
-	utility_run(call);
-	CommandCounterIncrement();
-	relid = RangeVarGetRelid(relation, NoLock, true);
-	if (OidIsValid(relid))
-		check_foreign_keys(relid);
-	return true;
+	return false;
 }
 
 bool

@@ -175,7 +175,10 @@ append_column(StringInfo buf, Definition *def, Form_pg_attribute att)
 		appendStringInfoString(buf, " NOT NULL");
 }
 
-/* Appends "name = value" for each element of a text[] of reloptions. */
+/*
+ * Appends "name = value" for each element of a text[] of options.  Options that
+ * the server keeps there for itself (pg_...) are its own affair on each node.
+ */
 static bool
 append_options(StringInfo buf, Datum reloptions, const char *prefix, bool first)
 {
@@ -185,6 +188,8 @@ append_options(StringInfo buf, Datum reloptions, const char *prefix, bool first)
 	{
 		DefElem    *option = lfirst(cell);
 
+		if (strncmp(option->defname, "pg_", 3) == 0)
+			continue;
 		appendStringInfo(buf, "%s%s%s = %s", first ? "" : ", ", prefix, quote_identifier(option->defname),
 						 quote_literal_cstr(defGetString(option)));
 		first = false;
@@ -295,8 +300,9 @@ definition_column_settings(Definition *def, Form_pg_attribute att)
 		StringInfoData buf;
 
 		initStringInfo(&buf);
-		append_options(&buf, datum, "", true);
-		definition_add(def, "ALTER TABLE ONLY %s ALTER COLUMN %s SET (%s)", def->name, column, buf.data);
+		if (!append_options(&buf, datum, "", true))
+			definition_add(def, "ALTER TABLE ONLY %s ALTER COLUMN %s SET (%s)", def->name, column,
+						   buf.data);
 	}
 	ReleaseSysCache(tuple);
 }

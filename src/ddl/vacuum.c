@@ -14,13 +14,16 @@
 
 #include "access/xact.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "commands/defrem.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "catalog/node.h"
+#include "compat/acl.h"
 #include "ddl/analyze.h"
 #include "ddl/definition.h"
 #include "ddl/handlers.h"
@@ -63,6 +66,18 @@ append_relation(StringInfo buf, Oid relid, List *columns)
 		appendStringInfoChar(buf, ')');
 }
 
+/*
+ * The distributed or reference table that an entry names, or NULL.  Nor is it
+ * ours if the user may not vacuum it: the server then says so, once.
+ */
+static const DistTable *
+vacuumed_table(const VacuumRelation *relation)
+{
+	const DistTable *table = dist_table_of_rangevar(relation->relation);
+
+	return table != NULL && object_ownercheck(RelationRelationId, table->relid, GetUserId()) ? table : NULL;
+}
+
 /* What the other nodes run, for the distributed and reference tables among the statement's. */
 static char *
 relayed_text(const VacuumStmt *stmt)
@@ -77,7 +92,7 @@ relayed_text(const VacuumStmt *stmt)
 	foreach(cell, stmt->rels)
 	{
 		VacuumRelation *relation = lfirst_node(VacuumRelation, cell);
-		const DistTable *table = dist_table_of_rangevar(relation->relation);
+		const DistTable *table = vacuumed_table(relation);
 
 		if (table == NULL)
 			continue;
@@ -99,7 +114,7 @@ with_shards(List *rels)
 	foreach(cell, rels)
 	{
 		VacuumRelation *relation = lfirst_node(VacuumRelation, cell);
-		const DistTable *table = dist_table_of_rangevar(relation->relation);
+		const DistTable *table = vacuumed_table(relation);
 
 		if (table == NULL || table->kind == DIST_REFERENCE)
 		{
@@ -124,7 +139,7 @@ distributed_relids(List *rels)
 
 	foreach(cell, rels)
 	{
-		const DistTable *table = dist_table_of_rangevar(lfirst_node(VacuumRelation, cell)->relation);
+		const DistTable *table = vacuumed_table(lfirst_node(VacuumRelation, cell));
 
 		if (table != NULL && table->kind != DIST_REFERENCE)
 			result = lappend_oid(result, table->relid);
