@@ -47,6 +47,9 @@
 /* A worker is not started again before this time has passed. */
 #define RESTART_DELAY_MS 5000
 
+/* Between two reports that workers are lacking. */
+#define REPORT_INTERVAL_MS (10 * 60 * 1000)
+
 typedef struct DatabaseEntry
 {
 	Oid			database;		/* InvalidOid: entry is free */
@@ -228,7 +231,8 @@ database_usable(Oid database)
 	return usable;
 }
 
-static void
+/* False if no slot for a background worker is free. */
+static bool
 start_worker(Oid database)
 {
 	BackgroundWorker worker = {0};
@@ -242,11 +246,7 @@ start_worker(Oid database)
 	strlcpy(worker.bgw_function_name, "citus_maintenance_main", BGW_MAXLEN);
 	strlcpy(worker.bgw_name, "citus maintenance", BGW_MAXLEN);
 	strlcpy(worker.bgw_type, "citus maintenance", BGW_MAXLEN);
-	if (!RegisterDynamicBackgroundWorker(&worker, NULL))
-		ereport(LOG,
-				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
-				 errmsg("no background worker is free for maintenance of database %u", database),
-				 errhint("Raise max_worker_processes.")));
+	return RegisterDynamicBackgroundWorker(&worker, NULL);
 }
 
 /* The next database, from position on, whose worker is due; or InvalidOid. */
@@ -285,6 +285,22 @@ forget(Oid database)
 	LWLockRelease(shared->lock);
 }
 
+/* Says that there are too few background workers, but not again and again. */
+static void
+report_no_worker(void)
+{
+	static TimestampTz reported = 0;
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (!TimestampDifferenceExceeds(reported, now, REPORT_INTERVAL_MS))
+		return;
+	reported = now;
+	ereport(LOG,
+			(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+			 errmsg("no background worker is free for maintenance of a database"),
+			 errhint("Raise max_worker_processes.")));
+}
+
 static void
 start_due_workers(void)
 {
@@ -293,10 +309,13 @@ start_due_workers(void)
 
 	while (OidIsValid(database = next_due(&position, GetCurrentTimestamp())))
 	{
-		if (database_usable(database))
-			start_worker(database);
-		else
+		if (!database_usable(database))
 			forget(database);
+		else if (!start_worker(database))
+		{
+			report_no_worker();
+			break;
+		}
 	}
 }
 

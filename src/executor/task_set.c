@@ -253,6 +253,16 @@ assign(TaskSet *set)
 		if (worker->task != NULL || worker->conn->state == REMOTE_CONNECTING)
 			continue;
 		queue = queue_of_group(set, worker->conn->groupid);
+
+		/* an extra connection that could not be made is no error */
+		if (worker->conn->state == REMOTE_DEAD && queue->nworkers > 1)
+		{
+			RemoteConn *conn = worker->conn;
+
+			remove_worker(set, i);
+			remote_release(conn, &set->owner);
+			continue;
+		}
 		task = next_task(set, queue);
 		if (task != NULL)
 			dispatch(set, worker, task);

@@ -16,6 +16,7 @@
 #include "postgres.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "commands/dbcommands.h"
 #include "mb/pg_wchar.h"
@@ -219,6 +220,7 @@ connect_start(const char *host, int port, Oid login_role)
 	conn->state = REMOTE_CONNECTING;
 	priv->serial = ++last_serial;
 	priv->fresh = true;
+	priv->cancel_fd = -1;
 	priv->started = GetCurrentTimestamp();
 	priv->polling = PGRES_POLLING_WRITING;
 	dlist_push_tail(&remote_conns, &priv->link);
@@ -326,6 +328,8 @@ connect_close(RemoteConn *conn)
 
 	dlist_delete(&priv->link);
 	wait_forget(conn);
+	if (priv->cancel_fd >= 0)
+		close(priv->cancel_fd);
 	if (priv->error != NULL)
 		PQclear(priv->error);
 	PQfinish(conn->pg);

@@ -235,9 +235,8 @@ extern void remote_broadcast(RemoteAnswer *answers, int n, long timeout_ms);
 /*
  * Stops what runs on the connection: cancels it, ends its COPY, reads what
  * is outstanding.  It is then REMOTE_IDLE, or REMOTE_DEAD if that took more than
- * timeout_ms.  Raises no remote error.  remote_cancel only asks the node.
+ * timeout_ms.  Raises no remote error.
  */
-extern void remote_cancel(RemoteConn *conn);
 extern void remote_settle(RemoteConn *conn, long timeout_ms);
 extern void remote_settle_all(long timeout_ms); /* all connections, in parallel */
 

@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 
+#include "remote/cancel.h"
 #include "remote/private.h"
 
 /* A cancel request that comes before the statement has no effect, so it is repeated. */
@@ -23,20 +24,42 @@
 /* A statement with more results to come than this is cancelled rather than read to its end. */
 #define MAX_RESULTS_AT_ONCE 100
 
-void
-remote_cancel(RemoteConn *conn)
-{
-	PGcancel   *cancel;
-	char		message[256];
+/* A node that hasn't taken a request by then is given up. */
+#define CANCEL_TIMEOUT_MS 5000
 
-	if (conn->pg == NULL || PQstatus(conn->pg) != CONNECTION_OK)
+/* How long a backend that ends waits for nodes to take its cancel requests. */
+#define EXIT_TIMEOUT_MS 5000
+
+/* Asks the node to stop what runs on the connection, without waiting. */
+static void
+ask_to_cancel(RemoteConn *conn)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	if (priv->cancel_fd >= 0 || conn->pg == NULL || PQstatus(conn->pg) != CONNECTION_OK)
 		return;
-	cancel = PQgetCancel(conn->pg);
-	if (cancel == NULL)
+	priv->cancel_fd = cancel_start(conn->pg);
+	if (priv->cancel_fd < 0)
+		conn->state = REMOTE_DEAD;
+}
+
+/*
+ * Waits until the request, if there is one, has had its effect: it must not hit a
+ * later statement.  What can't be cancelled can't be used any more.
+ */
+static void
+finish_cancelling(RemoteConn *conn, TimestampTz deadline)
+{
+	RemoteConnPrivate *priv = conn->priv;
+	int			fd = priv->cancel_fd;
+
+	TimestampTz patience = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), CANCEL_TIMEOUT_MS);
+
+	if (fd < 0)
 		return;
-	if (!PQcancel(cancel, message, sizeof(message)))
-		conn->state = REMOTE_DEAD;	/* what can't be reached won't answer */
-	PQfreeCancel(cancel);
+	priv->cancel_fd = -1;
+	if (!cancel_finish(fd, Min(deadline, patience)))
+		conn->state = REMOTE_DEAD;
 }
 
 /*
@@ -69,11 +92,13 @@ drain_cancelled(RemoteConn *conn, TimestampTz deadline)
 
 		if (pipeline_drain(conn, Min(next, deadline)))
 			break;
+		finish_cancelling(conn, deadline);
 		if (wait_remaining(deadline) <= 0)
 			conn->state = REMOTE_DEAD;
-		else
-			remote_cancel(conn);
+		else if (conn->state == REMOTE_BUSY)
+			ask_to_cancel(conn);
 	}
+	finish_cancelling(conn, deadline);
 	pipeline_ignore_outstanding(conn);
 }
 
@@ -82,6 +107,7 @@ drain_copy(RemoteConn *conn, TimestampTz deadline)
 {
 	bool		drained = copy_drain(conn, deadline);
 
+	finish_cancelling(conn, deadline);
 	if (conn->priv->error != NULL)
 	{
 		PQclear(conn->priv->error);
@@ -100,13 +126,6 @@ stop(RemoteConn *conn)
 		conn->state = REMOTE_DEAD;
 	if (conn->state == REMOTE_DEAD)
 		return;
-	if (conn->priv->plain)
-	{
-		if (conn->state == REMOTE_BUSY)
-			remote_cancel(conn);
-		conn->state = REMOTE_DEAD;
-		return;
-	}
 	if (conn->state == REMOTE_COPY_IN)
 	{
 		conn->state = REMOTE_BUSY;
@@ -117,17 +136,22 @@ stop(RemoteConn *conn)
 	if (PQpipelineStatus(conn->pg) == PQ_PIPELINE_OFF)
 	{
 		if (conn->state == REMOTE_BUSY && PQisBusy(conn->pg))
-			remote_cancel(conn);
+			ask_to_cancel(conn);
 		return;
 	}
 	pipeline_ignore_outstanding(conn);
 	if (conn->state == REMOTE_BUSY && !at_rest(conn))
-		remote_cancel(conn);
+		ask_to_cancel(conn);
 }
 
 static void
 drain(RemoteConn *conn, TimestampTz deadline)
 {
+	if (conn->priv->plain)
+	{
+		finish_cancelling(conn, deadline);
+		conn->state = REMOTE_DEAD;
+	}
 	if (conn->state == REMOTE_DEAD)
 		return;
 	if (PQpipelineStatus(conn->pg) == PQ_PIPELINE_OFF)
@@ -152,6 +176,25 @@ remote_settle_all(long timeout_ms)
 		stop(conn);
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
 		drain(conn, deadline);
+}
+
+/* Closes all connections as the backend ends; what still runs on them is cancelled. */
+void
+finish_at_exit(void)
+{
+	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), EXIT_TIMEOUT_MS);
+	dlist_mutable_iter iter;
+
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		if (conn->state == REMOTE_BUSY)
+			ask_to_cancel(conn);
+	dlist_foreach_modify(iter, &remote_conns)
+	{
+		RemoteConn *conn = &dlist_container(RemoteConnPrivate, link, iter.cur)->conn;
+
+		finish_cancelling(conn, deadline);
+		connect_close(conn);
+	}
 }
 
 /* Sends one command of a broadcast. */

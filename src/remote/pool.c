@@ -67,20 +67,10 @@ remote_init(void)
 	error_init();
 }
 
-/* Closes all connections as the backend ends; what still runs on them is cancelled. */
 static void
-close_all(int code, Datum arg)
+backend_exits(int code, Datum arg)
 {
-	dlist_mutable_iter iter;
-
-	dlist_foreach_modify(iter, &remote_conns)
-	{
-		RemoteConn *conn = &dlist_container(RemoteConnPrivate, link, iter.cur)->conn;
-
-		if (conn->state == REMOTE_BUSY || conn->state == REMOTE_COPY_IN)
-			remote_cancel(conn);
-		connect_close(conn);
-	}
+	finish_at_exit();
 }
 
 static Oid
@@ -128,7 +118,7 @@ begin_use(void)
 				 errmsg("cannot connect to other nodes during a parallel operation")));
 	if (!exit_registered)
 	{
-		on_shmem_exit(close_all, 0);
+		on_shmem_exit(backend_exits, 0);
 		exit_registered = true;
 	}
 	if (!used_in_transaction)

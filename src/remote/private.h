@@ -49,6 +49,8 @@ typedef struct RemoteConnPrivate
 	uint32		wait_events;	/* what it waits for on the socket */
 	bool		unflushed;		/* output is pending */
 
+	int			cancel_fd;		/* of a cancel request under way; -1: none */
+
 	/* pipeline */
 	char	   *items;
 	int			items_head;
@@ -108,6 +110,9 @@ extern const RemoteTxnHooks *pipeline_txn_hooks(void);
 extern bool wait_for_conn(RemoteConn *conn, uint32 events, TimestampTz deadline);
 extern void wait_forget(RemoteConn *conn);
 extern long wait_remaining(TimestampTz deadline);
+
+/* finish.c */
+extern void finish_at_exit(void);
 
 /* error.c */
 extern void error_init(void);

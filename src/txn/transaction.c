@@ -140,17 +140,22 @@ txn_restart(RemoteConn *conn)
 	return true;
 }
 
+/*
+ * The client prepares the transaction: what was only read on other nodes ends now,
+ * what was written there could not be brought to the same end.
+ */
 static void
-refuse_prepare(void)
+before_prepare(void)
 {
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
 	{
-		if (conn->xact_depth > 0)
+		if (conn->xact_depth > 0 && conn->xact_wrote)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot PREPARE a transaction that has used other nodes"),
-					 errdetail("Node %s:%d takes part in the transaction.", conn->nodename, conn->nodeport)));
+					 errmsg("cannot PREPARE a transaction that has written on other nodes"),
+					 errdetail("It has written on node %s:%d.", conn->nodename, conn->nodeport)));
 	}
+	commit_remote(false);
 }
 
 static void
@@ -165,7 +170,7 @@ xact_callback(XactEvent event, void *arg)
 			commit_remote(require_2pc);
 			break;
 		case XACT_EVENT_PRE_PREPARE:
-			refuse_prepare();
+			before_prepare();
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_PREPARE:

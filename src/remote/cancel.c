@@ -1,0 +1,130 @@
+/*-------------------------------------------------------------------------
+ *
+ * cancel.c
+ *	  Cancel requests that can't hang.
+ *
+ * libpq's PQcancel blocks until the node's postmaster has answered, which a
+ * node that is stopped, or cut off, never does; and before version 17 libpq has
+ * no other way.  So it runs in a thread of its own, which does nothing else: it
+ * calls PQcancel, which uses no state of the connection and is safe in threads,
+ * writes the outcome into a pipe, and ends.  All signals are blocked in it, so
+ * that the server's handlers run in the main thread only.  We wait for the pipe as long
+ * as we like; a thread that is given up ends when its socket does, or with the
+ * process.
+ *
+ * Requests to several nodes are under way at the same time.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+
+#include "remote/cancel.h"
+#include "remote/private.h"
+
+/* Belongs to the thread; malloc'ed. */
+typedef struct CancelJob
+{
+	PGcancel   *cancel;
+	int			fd;				/* where the outcome goes */
+} CancelJob;
+
+static void *
+cancel_thread(void *arg)
+{
+	CancelJob  *job = arg;
+	char		message[256];
+	char		outcome = PQcancel(job->cancel, message, sizeof(message)) ? 1 : 0;
+	ssize_t		written = write(job->fd, &outcome, 1);
+
+	(void) written;
+	close(job->fd);
+	PQfreeCancel(job->cancel);
+	free(job);
+	return NULL;
+}
+
+/* Runs the job in a detached thread with all signals blocked. */
+static bool
+start_thread(CancelJob *job)
+{
+	pthread_t	thread;
+	pthread_attr_t attr;
+	sigset_t	all;
+	sigset_t	old;
+	int			rc;
+
+	if (pthread_attr_init(&attr) != 0)
+		return false;
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	rc = pthread_create(&thread, &attr, cancel_thread, job);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return rc == 0;
+}
+
+int
+cancel_start(PGconn *pg)
+{
+	CancelJob  *job = malloc(sizeof(CancelJob));
+	int			fds[2];
+
+	if (job == NULL)
+		return -1;
+	if (pipe(fds) != 0)
+	{
+		free(job);
+		return -1;
+	}
+	fcntl(fds[0], F_SETFD, FD_CLOEXEC);
+	fcntl(fds[1], F_SETFD, FD_CLOEXEC);
+	job->fd = fds[1];
+	job->cancel = PQgetCancel(pg);
+	if (job->cancel != NULL && start_thread(job))
+		return fds[0];
+
+	PQfreeCancel(job->cancel);
+	free(job);
+	close(fds[0]);
+	close(fds[1]);
+	return -1;
+}
+
+bool
+cancel_finish(int fd, TimestampTz deadline)
+{
+	char		outcome = 0;
+
+	for (;;)
+	{
+		int			occurred = WaitLatchOrSocket(MyLatch, WL_SOCKET_READABLE | WL_LATCH_SET |
+												 WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+												 fd, wait_remaining(deadline), PG_WAIT_EXTENSION);
+
+		if (occurred & WL_SOCKET_READABLE)
+		{
+			if (read(fd, &outcome, 1) != 1)
+				outcome = 0;
+			break;
+		}
+		if (occurred & WL_LATCH_SET)
+			ResetLatch(MyLatch);
+		if ((occurred & WL_TIMEOUT) || (InterruptPending && InterruptHoldoffCount == 0))
+		{
+			SetLatch(MyLatch);	/* whoever handles the interrupt may wait first */
+			break;
+		}
+	}
+	close(fd);
+	return outcome == 1;
+}
