@@ -66,7 +66,7 @@ def parser():
                      help="also show errors of the same class with another wording")
     top.add_argument("--errors", action="store_true",
                      help="also list the statements that fail on both sides, as they should")
-    top.add_argument("--limit", type=int, default=60, metavar="SECONDS",
+    top.add_argument("--limit", type=int, default=30, metavar="SECONDS",
                      help="cancel a statement after that long (%(default)s)")
     top.add_argument("--count", action="store_true", help="only count the statements")
     top.add_argument("--keep", action="store_true", help="leave the servers running")

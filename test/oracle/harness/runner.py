@@ -190,6 +190,8 @@ class ScriptRun:
         data = self.saved.get(statement.feed) if statement.feed else statement.data
         plain = self.plain.execute(statement.text, protocol, params, data)
         cluster = target.execute(statement.text, protocol, params, data)
+        if statement.everywhere and cluster.kind == "command":
+            self._run_elsewhere(statement)
         if statement.save:
             self.saved[statement.save] = plain.raw
         reason = difference(plain, cluster, statement)
@@ -207,6 +209,14 @@ class ScriptRun:
             if plain.message != cluster.message:
                 self.result.messages.append(agreed)
         return True
+
+    def _run_elsewhere(self, statement):
+        """Repeats a statement on the workers; one that has come there by itself fails, harmlessly."""
+        for dsn in self.servers.nodes[1:]:
+            session = Session(dsn, self._base_settings(), self.limit)
+            session.execute(f"CREATE SCHEMA IF NOT EXISTS {self.script.schema}")
+            session.execute(statement.text)
+            session.close()
 
     def _distribute(self, statement, target, answer):
         """Distributes the table that was just created; (reason, answer) as for a statement."""

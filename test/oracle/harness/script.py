@@ -7,6 +7,7 @@ Markers are comment lines:
     -- setup ends                   what follows runs on the chosen node
     -- distribute now               tables created above are distributed here, not at once
   and in front of one statement:
+    -- on all nodes                 run it on every node (functions, sequences)
     -- ordered / -- unordered       compare rows in order, or as a multiset
     -- params: 1, 'two', NULL       one line an execution
     -- cluster fails: 0A000         the cluster refuses this, by design
@@ -30,7 +31,7 @@ READS = {"select", "values", "table"}
 WRITES = {"insert", "update", "delete", "merge"}
 # Rows of these come in the order that the cursor gives them.
 CURSOR_READS = {"fetch"}
-STATEMENT_MARKERS = {"ordered", "unordered"}
+STATEMENT_MARKERS = {"ordered", "unordered", "on all nodes"}
 VALUE_MARKERS = ("params:", "cluster fails:", "save:", "feed:")
 SCRIPT_MARKERS = ("distribute:", "distribute now", "initiators:", "setup ends")
 
@@ -73,6 +74,7 @@ class Statement:
     feed: str = None
     data: str = None                # for COPY FROM STDIN
     creates: str = None             # the table that a CREATE TABLE makes
+    everywhere: bool = False        # run on the other nodes too
     distributes: bool = False       # tables created above are distributed before this
     words: frozenset = frozenset()
 
@@ -191,7 +193,7 @@ def make_statement(shown, one, markers, setup, prepared_order):
         refused=first_of(markers, "cluster fails:"), save=first_of(markers, "save:"),
         feed=first_of(markers, "feed:"), data=one.data,
         creates=created.group(1) if created else None,
-        distributes="distribute now" in markers,
+        everywhere="on all nodes" in markers, distributes="distribute now" in markers,
         words=frozenset(plain_name(t.text) for t in one.tokens if t.kind in ("word", "ident")))
 
 

@@ -7,19 +7,33 @@ CREATE TABLE u (k text NOT NULL, id int, n int);
 CREATE TABLE r (id int PRIMARY KEY, n int, name text);
 CREATE TABLE s (id int, n int);
 CREATE TABLE l (id int, n int);
+-- on all nodes
 CREATE SEQUENCE numbers;
+-- on all nodes
 CREATE TYPE span AS (lo int, hi int);
+-- on all nodes
 CREATE FUNCTION plus_one(int) RETURNS int LANGUAGE plpgsql VOLATILE AS $$ BEGIN RETURN $1 + 1; END $$;
+-- on all nodes
 CREATE FUNCTION plus_two(int) RETURNS int LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN $1 + 2; END $$;
+-- on all nodes
 CREATE FUNCTION plus_ten(i int, OUT a int, OUT b text) LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN a := i + 10; b := 'b' || i; END $$;
+-- on all nodes
 CREATE FUNCTION evens(int) RETURNS SETOF int LANGUAGE sql IMMUTABLE AS 'SELECT generate_series(0, $1, 2)';
+-- on all nodes
 CREATE FUNCTION fails(int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN IF $1 = 13 THEN RAISE EXCEPTION 'thirteen' USING ERRCODE = 'P0013'; END IF; RETURN $1; END $$;
+-- on all nodes
 CREATE FUNCTION my_max_step(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT greatest($1, $2)';
+-- on all nodes
 CREATE AGGREGATE my_max (int) (SFUNC = my_max_step, STYPE = int, COMBINEFUNC = my_max_step, PARALLEL = SAFE);
+-- on all nodes
 CREATE AGGREGATE my_list (int) (SFUNC = array_append, STYPE = int[], INITCOND = '{}');
+-- on all nodes
 CREATE FUNCTION near(int, int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT abs($1 - $2) <= 1';
+-- on all nodes
 CREATE OPERATOR <~> (LEFTARG = int, RIGHTARG = int, FUNCTION = near);
+-- on all nodes
 CREATE FUNCTION first_arg(VARIADIC int[]) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1[1]';
+-- on all nodes
 CREATE FUNCTION any_id(anyelement) RETURNS anyelement LANGUAGE sql IMMUTABLE AS 'SELECT $1';
 INSERT INTO t SELECT i, i % 8, 'w' || i, timestamptz '2024-01-01 00:00+00' + i * interval '1 hour', ARRAY[i, i + 1, i + 2], jsonb_build_object('a', i, 'b', jsonb_build_array(i, i * 2)) FROM generate_series(1, 32) i;
 INSERT INTO u SELECT 'k' || i % 9, i, i * 2 FROM generate_series(1, 40) i;

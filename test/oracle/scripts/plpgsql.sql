@@ -13,10 +13,12 @@ INSERT INTO far SELECT 'f' || i, i, 0 FROM generate_series(1, 10) i;
 INSERT INTO r VALUES (0, 'zero'), (1, 'one'), (2, 'two');
 INSERT INTO s SELECT i, i FROM generate_series(1, 5) i;
 
+-- on all nodes
 CREATE FUNCTION balance_of(who int) RETURNS int LANGUAGE plpgsql AS $$
 BEGIN
 	RETURN (SELECT balance FROM acc WHERE id = who);
 END $$;
+-- on all nodes
 CREATE FUNCTION transfer(a int, b int, amount int) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	n int;
@@ -32,23 +34,30 @@ BEGIN
 EXCEPTION WHEN check_violation THEN
 	RETURN 'poor';
 END $$;
+-- on all nodes
 CREATE FUNCTION logs_of(who int) RETURNS SETOF log LANGUAGE sql STABLE AS
 	'SELECT * FROM log WHERE acc_id = who ORDER BY seq';
+-- on all nodes
 CREATE FUNCTION total(kind text DEFAULT NULL) RETURNS bigint LANGUAGE sql STABLE AS
 	'SELECT sum(balance) FROM acc WHERE kind IS NULL OR owner = kind';
+-- on all nodes
 CREATE FUNCTION double(i int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT i * 2';
+-- on all nodes
 CREATE FUNCTION owners() RETURNS TABLE (owner text, n bigint) LANGUAGE plpgsql AS $$
 BEGIN
 	RETURN QUERY SELECT a.owner, count(*) FROM acc a GROUP BY a.owner ORDER BY 1;
 END $$;
+-- on all nodes
 CREATE FUNCTION atomic_total(who int) RETURNS bigint LANGUAGE sql
 BEGIN ATOMIC
 	SELECT sum(delta) FROM log WHERE acc_id = who;
 END;
+-- on all nodes
 CREATE PROCEDURE bump(who int, by int) LANGUAGE plpgsql AS $$
 BEGIN
 	UPDATE acc SET balance = balance + by WHERE id = who;
 END $$;
+-- on all nodes
 CREATE PROCEDURE steps() LANGUAGE plpgsql AS $$
 BEGIN
 	FOR i IN 1..4 LOOP
