@@ -58,6 +58,7 @@ typedef struct CacheEntry
 
 static HTAB *cache = NULL;
 static CachedTable *dead_tables = NULL;
+static uint64 generation = 0;	/* see metadata_generation */
 static Oid	cache_catalog = InvalidOid; /* pg_dist_partition when it was filled */
 
 /* Takes an entry out of the cache; its memory lives on until the transaction ends. */
@@ -97,15 +98,28 @@ relation_invalidated(Datum arg, Oid relid)
 	DistRelation catalog = dist_relations_invalidated(relid);
 
 	if (!OidIsValid(relid))
+	{
 		remove_all_entries();
+		generation++;
+	}
 	else if (cache != NULL)
 	{
 		CacheEntry *entry = hash_search(cache, &relid, HASH_FIND, NULL);
 
 		if (entry != NULL)
+		{
+			if (entry->cached != NULL)
+				generation++;
 			remove_entry(entry);
+		}
 	}
 	node_cache_invalidated(relid, catalog);
+}
+
+uint64
+metadata_generation(void)
+{
+	return generation;
 }
 
 /* Frees what no one can hold any more. */

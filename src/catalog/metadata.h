@@ -78,6 +78,9 @@ extern List *metadata_tables(int colocation_id);
 /* Sends relcache invalidation for a table whose pg_dist_* rows changed. */
 extern void metadata_invalidate(Oid relid);
 
+/* Changes whenever a distributed or reference table, or what we know of it, may have changed. */
+extern uint64 metadata_generation(void);
+
 /* Name of a shard's relation or of its indexes, constraints: <name>_<shardid>, shortened with a hash past
  * 63 bytes, never splitting a multibyte character.  palloc'd. */
 extern char *shard_relation_name(const char *name, int64 shardid);

@@ -156,8 +156,9 @@ dispatch(TaskSet *set, Worker *worker, Task *task)
 
 	worker->task = task;
 	worker->answered = false;
-	remote_send(worker->conn, tagged_text(set, task), row_codec_params(task->params),
-				set->codec ? row_codec_is_binary(set->codec) : true, in_xact, set->spec->write);
+	remote_send_task(worker->conn, tagged_text(set, task), row_codec_params(task->params),
+					 set->codec ? row_codec_is_binary(set->codec) : true, in_xact,
+					 set->spec->write);
 	MemoryContextSwitchTo(old_context);
 }
 
@@ -314,10 +315,21 @@ requeue_task(TaskSet *set, Task *task)
 }
 
 /*
- * remote_poll for a task that has not answered yet.  A node that doesn't have
- * the shard says so before it does anything, so the task can go elsewhere, unless its
- * refusal has spoilt earlier work in the node's transaction.
+ * Whether an error came before the task did anything: its node doesn't have
+ * the shard, or has lost the prepared statement.  Then it can be sent again, unless
+ * the error has spoilt earlier work in the node's transaction.
  */
+static bool
+may_send_again(TaskSet *set, Worker *worker, const ErrorData *error)
+{
+	bool		gone = error->sqlerrcode == ERRCODE_SHARD_NOT_HERE && worker->task->shard_index >= 0;
+
+	if (!gone && !remote_prepared_lost(worker->conn, error))
+		return false;
+	return worker->task->retries < STALE_RETRIES && txn_restart(worker->conn);
+}
+
+/* remote_poll for a task that has not answered yet. */
 static PGresult *
 poll_first(TaskSet *set, Worker *worker, bool *done)
 {
@@ -334,11 +346,15 @@ poll_first(TaskSet *set, Worker *worker, bool *done)
 
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
-		if (error->sqlerrcode != ERRCODE_SHARD_NOT_HERE || worker->task->shard_index < 0 ||
-			!txn_restart(worker->conn))
+		if (!may_send_again(set, worker, error))
 			PG_RE_THROW();
 		FlushErrorState();
-		if (!requeue_task(set, worker->task))
+		if (error->sqlerrcode != ERRCODE_SHARD_NOT_HERE)
+		{
+			worker->task->retries++;
+			enqueue(set, worker->task);
+		}
+		else if (!requeue_task(set, worker->task))
 			ReThrowError(error);
 		FreeErrorData(error);
 		worker->task = NULL;

@@ -29,6 +29,7 @@
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "remote/prepared.h"
 #include "remote/private.h"
 
 dlist_head	remote_conns = DLIST_STATIC_INIT(remote_conns);
@@ -338,6 +339,7 @@ connect_close(RemoteConn *conn)
 		shared_pool_leave(conn->nodename, conn->nodeport);
 	if (priv->settings != NULL)
 		settings_free(priv->settings);
+	prepared_free(conn);
 	if (priv->items != NULL)
 		pfree(priv->items);
 	pfree(priv);

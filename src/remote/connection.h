@@ -152,6 +152,17 @@ extern void remote_send(RemoteConn *conn, const char *sql, const RemoteParams *p
 extern void remote_queue_command(RemoteConn *conn, const char *sql);
 
 /*
+ * As remote_send, for a text that is likely to come again: the node prepares
+ * it when it does.  A node can answer that it has lost the statement, with
+ * ERRCODE_UNDEFINED_PSTATEMENT, before it does anything.
+ */
+extern void remote_send_task(RemoteConn *conn, const char *sql, const RemoteParams *params,
+							 bool binary_result, bool in_xact, bool write);
+
+/* Whether an error means that what the node had prepared is of no use; it is forgotten then. */
+extern bool remote_prepared_lost(RemoteConn *conn, const ErrorData *error);
+
+/*
  * Next result of the statement sent, without blocking: a PGRES_SINGLE_TUPLE
  * result, or the final PGRES_TUPLES_OK / PGRES_COMMAND_OK, or NULL with *done
  * false when none is here yet, NULL with *done true when the statement is

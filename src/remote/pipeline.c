@@ -25,6 +25,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "remote/prepared.h"
 #include "remote/private.h"
 
 static RemoteTxnHooks txn_hooks;
@@ -195,11 +196,44 @@ pipeline_begin(RemoteConn *conn, bool in_xact)
 	settings_send(conn);
 }
 
-void
-remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result,
-			bool in_xact, bool write)
+/* Sends a prepared statement, or prepares it first; false if libpq fails. */
+static bool
+send_prepared(RemoteConn *conn, const char *sql, const RemoteParams *params, int result_format,
+			  PreparedUse use, const char *name, const char *evicted)
+{
+	char		command[PREPARED_NAME_SIZE + 16];
+
+	if (evicted[0] != '\0')
+	{
+		snprintf(command, sizeof(command), "DEALLOCATE %s", evicted);
+		remote_queue_command(conn, command);
+	}
+	if (use == PREPARED_FIRST)
+	{
+		if (!PQsendPrepare(conn->pg, name, sql, params ? params->count : 0,
+						   params ? params->types : NULL))
+			return false;
+		pipeline_sent(conn, ITEM_SILENT);
+	}
+	return PQsendQueryPrepared(conn->pg, name,
+							   params ? params->count : 0,
+							   params ? (const char *const *) params->values : NULL,
+							   params ? params->lengths : NULL,
+							   params ? params->formats : NULL,
+							   result_format);
+}
+
+/* What remote_send and remote_send_task have in common. */
+static void
+send_statement(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result,
+			   bool in_xact, bool write, bool prepare)
 {
 	RemoteConnPrivate *priv = conn->priv;
+	int			result_format = binary_result ? 1 : 0;
+	char		name[PREPARED_NAME_SIZE];
+	char		evicted[PREPARED_NAME_SIZE];
+	PreparedUse use;
+	bool		sent;
 
 	Assert(conn->state == REMOTE_IDLE);
 
@@ -210,14 +244,19 @@ remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, bool 
 		conn->xact_wrote = true;
 
 	pipeline_begin(conn, in_xact);
-	reserve_items(priv, 2);
-	if (!PQsendQueryParams(conn->pg, sql,
-						   params ? params->count : 0,
-						   params ? params->types : NULL,
-						   params ? (const char *const *) params->values : NULL,
-						   params ? params->lengths : NULL,
-						   params ? params->formats : NULL,
-						   binary_result ? 1 : 0))
+	reserve_items(priv, 4);
+	use = prepare ? prepared_use(conn, sql, params, name, evicted) : PREPARED_NOT;
+	if (use != PREPARED_NOT)
+		sent = send_prepared(conn, sql, params, result_format, use, name, evicted);
+	else
+		sent = PQsendQueryParams(conn->pg, sql,
+								 params ? params->count : 0,
+								 params ? params->types : NULL,
+								 params ? (const char *const *) params->values : NULL,
+								 params ? params->lengths : NULL,
+								 params ? params->formats : NULL,
+								 result_format);
+	if (!sent)
 	{
 		pipeline_lost(conn, NULL);
 		raise_kept(conn);
@@ -227,6 +266,31 @@ remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, bool 
 	priv->tag[0] = '\0';
 	conn->state = REMOTE_BUSY;
 	pipeline_sync(conn);
+}
+
+void
+remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result,
+			bool in_xact, bool write)
+{
+	send_statement(conn, sql, params, binary_result, in_xact, write, false);
+}
+
+void
+remote_send_task(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result,
+				 bool in_xact, bool write)
+{
+	send_statement(conn, sql, params, binary_result, in_xact, write, true);
+}
+
+bool
+remote_prepared_lost(RemoteConn *conn, const ErrorData *error)
+{
+	if (error->sqlerrcode != ERRCODE_UNDEFINED_PSTATEMENT &&
+		!(error->sqlerrcode == ERRCODE_FEATURE_NOT_SUPPORTED && error->message != NULL &&
+		  strcmp(error->message, "cached plan must not change result type") == 0))
+		return false;
+	prepared_forget(conn);
+	return true;
 }
 
 void
@@ -266,7 +330,12 @@ static void
 end_segment(RemoteConn *conn)
 {
 	if (conn->priv->error == NULL)
+	{
 		conn->xact_fresh = false;
+		prepared_succeeded(conn);
+	}
+	else
+		prepared_failed(conn);
 	if (PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
 		return;
 	if (conn->priv->error != NULL)

@@ -30,6 +30,7 @@
 
 #include "catalog/node.h"
 #include "compat/roles.h"
+#include "remote/prepared.h"
 #include "remote/private.h"
 
 static int	max_cached_conns_per_worker = 1;
@@ -65,6 +66,7 @@ remote_init(void)
 	pool_init();
 	shared_pool_init();
 	error_init();
+	prepared_init();
 }
 
 static void

@@ -27,6 +27,8 @@
 
 struct RemoteSettings;
 
+typedef struct PreparedCache PreparedCache;
+
 typedef struct RemoteConnPrivate
 {
 	dlist_node	link;			/* in remote_conns */
@@ -66,6 +68,7 @@ typedef struct RemoteConnPrivate
 	Size		copy_unchecked; /* bytes put since then */
 
 	struct RemoteSettings *settings;
+	struct PreparedCache *prepared; /* prepared.c; NULL before the first use */
 } RemoteConnPrivate;
 
 extern dlist_head remote_conns;

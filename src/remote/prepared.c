@@ -1,0 +1,222 @@
+/*-------------------------------------------------------------------------
+ *
+ * prepared.c
+ *	  Statements that a connection's node has prepared for us.
+ *
+ * A text (which names its shard in its tag) that comes a second time on a
+ * connection is prepared there, so that the node parses and plans it no more.
+ * The least recently used statements make room for new ones.
+ *
+ * Names are never used twice on a connection, so whether the node still has
+ * a statement that we have forgotten does not matter.  Statements are
+ * forgotten when a distributed table changes, since the node would refuse to
+ * execute one whose columns have other types now.  A node that has lost them (a
+ * pooler in between resets its sessions) says so before anything happens, and the
+ * executor sends the task again.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "lib/ilist.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+
+#include "catalog/metadata.h"
+#include "remote/prepared.h"
+#include "remote/private.h"
+
+/* Texts that were used once are remembered by their hash, in so many places. */
+#define SEEN_SLOTS 256
+
+typedef struct PreparedStatement
+{
+	uint64		hash;			/* hash key: of text and types */
+	char	   *text;
+	uint64		number;			/* in its name */
+	dlist_node	link;			/* in uses, most recent first */
+} PreparedStatement;
+
+struct PreparedCache
+{
+	MemoryContext context;
+	HTAB	   *statements;
+	dlist_head	uses;
+	uint64		generation;		/* metadata_generation when it was filled */
+	uint64		last_number;
+	uint64		unproven;		/* hash of the statement prepared last, until
+								 * its segment has succeeded; 0 is none */
+	uint64		seen[SEEN_SLOTS];
+};
+
+static int	max_prepared = 1000;
+
+static uint64
+hash_statement(const char *sql, const RemoteParams *params)
+{
+	uint64		hash = DatumGetUInt64(hash_any_extended((const unsigned char *) sql, strlen(sql), 0));
+
+	if (params != NULL && params->count > 0)
+		hash = DatumGetUInt64(hash_any_extended((const unsigned char *) params->types,
+												sizeof(Oid) * params->count, hash));
+	return hash == 0 ? 1 : hash;
+}
+
+static PreparedCache *
+create_cache(void)
+{
+	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "citus prepared statements",
+												  ALLOCSET_SMALL_SIZES);
+	PreparedCache *cache = MemoryContextAllocZero(context, sizeof(PreparedCache));
+	HASHCTL		control = {.keysize = sizeof(uint64),.entrysize = sizeof(PreparedStatement),.hcxt = context};
+
+	cache->context = context;
+	cache->statements = hash_create("citus prepared statements", 64, &control,
+									HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	dlist_init(&cache->uses);
+	return cache;
+}
+
+static void
+set_name(char *name, uint64 number)
+{
+	snprintf(name, PREPARED_NAME_SIZE, "citus_" UINT64_FORMAT, number);
+}
+
+/* Forgets a statement. */
+static void
+remove_statement(PreparedCache *cache, PreparedStatement *statement)
+{
+	dlist_delete(&statement->link);
+	pfree(statement->text);
+	(void) hash_search(cache->statements, &statement->hash, HASH_REMOVE, NULL);
+}
+
+/* Whether the text was used before; if not, it is from now on. */
+static bool
+seen_before(PreparedCache *cache, uint64 hash)
+{
+	uint64	   *slot = &cache->seen[hash % SEEN_SLOTS];
+
+	if (*slot == hash)
+		return true;
+	*slot = hash;
+	return false;
+}
+
+/* The connection's cache, without what is out of date. */
+static PreparedCache *
+current_cache(RemoteConn *conn)
+{
+	if (conn->priv->prepared == NULL)
+		conn->priv->prepared = create_cache();
+	else if (conn->priv->prepared->generation != metadata_generation())
+		prepared_forget(conn);
+	conn->priv->prepared->generation = metadata_generation();
+	return conn->priv->prepared;
+}
+
+/* Remembers a statement under a new name. */
+static PreparedStatement *
+add_statement(PreparedCache *cache, uint64 hash, const char *sql)
+{
+	PreparedStatement *statement = hash_search(cache->statements, &hash, HASH_ENTER, NULL);
+
+	statement->text = MemoryContextStrdup(cache->context, sql);
+	statement->number = ++cache->last_number;
+	dlist_push_head(&cache->uses, &statement->link);
+	return statement;
+}
+
+PreparedUse
+prepared_use(RemoteConn *conn, const char *sql, const RemoteParams *params, char *name, char *evicted)
+{
+	PreparedCache *cache;
+	PreparedStatement *statement;
+	uint64		hash;
+
+	evicted[0] = '\0';
+	if (max_prepared == 0)
+		return PREPARED_NOT;
+	cache = current_cache(conn);
+	hash = hash_statement(sql, params);
+	statement = hash_search(cache->statements, &hash, HASH_FIND, NULL);
+	if (statement != NULL)
+	{
+		if (strcmp(statement->text, sql) != 0)
+			return PREPARED_NOT;
+		dlist_move_head(&cache->uses, &statement->link);
+		set_name(name, statement->number);
+		return PREPARED_AGAIN;
+	}
+	if (!seen_before(cache, hash))
+		return PREPARED_NOT;
+
+	if (hash_get_num_entries(cache->statements) >= max_prepared)
+	{
+		PreparedStatement *oldest = dlist_container(PreparedStatement, link,
+													dlist_tail_node(&cache->uses));
+
+		set_name(evicted, oldest->number);
+		remove_statement(cache, oldest);
+	}
+	statement = add_statement(cache, hash, sql);
+	cache->unproven = hash;
+	set_name(name, statement->number);
+	return PREPARED_FIRST;
+}
+
+void
+prepared_failed(RemoteConn *conn)
+{
+	PreparedCache *cache = conn->priv->prepared;
+	PreparedStatement *statement;
+
+	if (cache == NULL || cache->unproven == 0)
+		return;
+	statement = hash_search(cache->statements, &cache->unproven, HASH_FIND, NULL);
+	if (statement != NULL)
+		remove_statement(cache, statement);
+	cache->unproven = 0;
+}
+
+void
+prepared_succeeded(RemoteConn *conn)
+{
+	if (conn->priv->prepared != NULL)
+		conn->priv->prepared->unproven = 0;
+}
+
+void
+prepared_forget(RemoteConn *conn)
+{
+	PreparedCache *cache = conn->priv->prepared;
+	uint64		last_number;
+
+	if (cache == NULL)
+		return;
+	last_number = cache->last_number;
+	prepared_free(conn);
+	cache = conn->priv->prepared = create_cache();
+	cache->last_number = last_number;
+}
+
+void
+prepared_free(RemoteConn *conn)
+{
+	if (conn->priv->prepared != NULL)
+		MemoryContextDelete(conn->priv->prepared->context);
+	conn->priv->prepared = NULL;
+}
+
+void
+prepared_init(void)
+{
+	DefineCustomIntVariable("citus.max_prepared_tasks_per_connection",
+							"Number of statements that are kept prepared on each connection to another node.",
+							"Tasks that come again on a connection are prepared there, so that the node plans "
+							"them only once. 0 prepares none.",
+							&max_prepared, 1000, 0, 100000, PGC_USERSET, 0, NULL, NULL, NULL);
+}
