@@ -129,12 +129,20 @@ class Node:
             os.kill(pid, signal.SIGHUP)
 
     def kill(self):
-        """Kills the server's main process as a crash would; `start` brings it back."""
+        """Kills all processes of the server, as a crash of its machine would.
+
+        `start` brings it back.
+        """
         pid = self.pid()
         if not pid:
             return
         os.kill(pid, signal.SIGKILL)
-        while alive(pid):
+        while alive(pid) or self.processes():
+            for child in self.processes():
+                try:
+                    os.kill(child, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
             time.sleep(0.01)
 
     def remove(self):
