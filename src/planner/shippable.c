@@ -194,6 +194,9 @@ type_walker(Node *node, ShippableContext *context)
 		case T_Const:
 			if (is_oid_alias(((Const *) node)->consttype) && !((Const *) node)->constisnull)
 				return fail(context, "it names an object of this node");
+			if (get_typtype(((Const *) node)->consttype) == TYPTYPE_PSEUDO &&
+				!((Const *) node)->constisnull)
+				return fail(context, "it has an anonymous record as a constant");
 			break;
 		case T_Var:
 			if (((Var *) node)->varattno != InvalidAttrNumber)
