@@ -148,15 +148,21 @@ class ScriptRun:
             session.close()
         drop = f"DROP SCHEMA IF EXISTS {self.script.schema} CASCADE"
         begin = ["SET client_min_messages = warning"]
-        nodes = [self.servers.initiator(self.run.initiator)] if self.locals else []
+        nodes = []
         # A worker's own local tables are unknown to the coordinator.
-        for dsn in [self.servers.plain, self.servers.nodes[0]] + nodes:
+        if self.locals and self.run.initiator != "coordinator":
+            nodes = [self.servers.initiator(self.run.initiator)]
+        for dsn in nodes + [self.servers.plain, self.servers.nodes[0]]:
             session = Session(dsn, begin, self.limit)
             if dsn in nodes:
                 for table in self.locals:
                     session.execute(f'DROP TABLE IF EXISTS {self.script.schema}."{table}" CASCADE')
             else:
-                session.execute(drop)
+                answer = session.execute(drop)
+                if answer.kind != "command":
+                    self.result.failures.append(Failure(
+                        self.script.statements[-1], self.run, f"clean-up: {drop}",
+                        [], describe(answer)))
             session.close()
 
     # -- one statement
