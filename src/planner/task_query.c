@@ -4,7 +4,8 @@
  *	  From a query tree to the text and the parameters of a task.
  *
  * The text comes from the server's own deparser, under search_path =
- * pg_catalog, so that it means the same in any session.
+ * pg_catalog and with constants in forms that any session reads alike, since
+ * a plan may outlive the settings under which it was made.
  *
  * Types made by users have other oids on other nodes; a parameter of such a
  * type is declared without type and cast to it by name in the text.
@@ -16,12 +17,14 @@
 #include "access/transam.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
@@ -214,6 +217,13 @@ hide_target_walker(Node *node, void *context)
 	return expression_tree_walker(node, hide_target_walker, context);
 }
 
+static void
+set_for_deparse(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+							 false);
+}
+
 char *
 task_query_deparse(Query *query)
 {
@@ -221,8 +231,13 @@ task_query_deparse(Query *query)
 	char	   *text;
 
 	(void) hide_target_walker((Node *) query, NULL);
-	(void) set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
+	set_for_deparse("search_path", "pg_catalog");
+	if (DateStyle != USE_ISO_DATES)
+		set_for_deparse("datestyle", "ISO");
+	if (IntervalStyle != INTSTYLE_POSTGRES)
+		set_for_deparse("intervalstyle", "postgres");
+	if (extra_float_digits < 3)
+		set_for_deparse("extra_float_digits", "3");
 	text = pg_get_querydef(query, false);
 	AtEOXact_GUC(true, nestlevel);
 	return text;
