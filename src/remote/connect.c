@@ -29,11 +29,18 @@
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "remote/auth_info.h"
 #include "remote/prepared.h"
 #include "remote/private.h"
 
 dlist_head	remote_conns = DLIST_STATIC_INIT(remote_conns);
 int			node_connection_timeout = 30000;
+
+/*
+ * A connection that is not needed any more is made nevertheless, if that takes no
+ * longer: the node would note a broken one in its log.
+ */
+#define POLITE_MS 100
 
 static char *node_conninfo = NULL;
 static uint64 last_serial = 0;
@@ -47,11 +54,14 @@ static const char *const conninfo_keywords[] = {
 	"tcp_user_timeout", "channel_binding", "passfile", NULL
 };
 
+/* What pg_dist_authinfo may set besides. */
+static const char *const secret_keywords[] = {"password", "require_auth", NULL};
+
 static bool
-conninfo_keyword_allowed(const char *keyword)
+in_list(const char *const *list, const char *keyword)
 {
-	for (int i = 0; conninfo_keywords[i] != NULL; i++)
-		if (strcmp(conninfo_keywords[i], keyword) == 0)
+	for (int i = 0; list[i] != NULL; i++)
+		if (strcmp(list[i], keyword) == 0)
 			return true;
 	return false;
 }
@@ -72,7 +82,7 @@ check_node_conninfo(char **newval, void **extra, GucSource source)
 	}
 	for (PQconninfoOption *option = options; ok && option->keyword != NULL; option++)
 	{
-		if (option->val != NULL && option->val[0] != '\0' && !conninfo_keyword_allowed(option->keyword))
+		if (option->val != NULL && option->val[0] != '\0' && !in_list(conninfo_keywords, option->keyword))
 		{
 			GUC_check_errdetail("Connection parameter \"%s\" can't be set here.", option->keyword);
 			ok = false;
@@ -121,6 +131,22 @@ global_pid(void)
 	return (uint64) MyProcPid;
 }
 
+/* The id of the node with an address; 0 if there is none. */
+static int32
+nodeid_of(const char *host, int port)
+{
+	ListCell   *lc;
+
+	foreach(lc, node_active_primaries())
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (node->port == port && strcmp(node->host, host) == 0)
+			return node->nodeid;
+	}
+	return 0;
+}
+
 #define MAX_PARAMS 48
 
 typedef struct ConnectParams
@@ -148,18 +174,40 @@ add_param(ConnectParams *params, const char *keyword, const char *value)
 	params->count++;
 }
 
+/* Adds what a connection string sets, as far as it may. */
+static void
+add_conninfo(ConnectParams *params, const char *conninfo, bool secrets)
+{
+	PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
+
+	if (options == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid connection string for a connection between nodes"),
+				 errhint("Look at citus.node_conninfo and pg_dist_authinfo.")));
+	for (PQconninfoOption *option = options; option->keyword != NULL; option++)
+	{
+		if (option->val != NULL &&
+			(in_list(conninfo_keywords, option->keyword) ||
+			 (secrets && in_list(secret_keywords, option->keyword))))
+			add_param(params, pstrdup(option->keyword), pstrdup(option->val));
+	}
+	PQconninfoFree(options);
+}
+
 /* Fills in all parameters of a connection, in CurrentMemoryContext. */
 static void
 connect_params(ConnectParams *params, const char *host, int port, Oid login_role)
 {
 	char	   *silence = psprintf("%d", node_connection_timeout);
-	PQconninfoOption *options = PQconninfoParse(node_conninfo, NULL);
+	char	   *role = GetUserNameFromId(login_role, false);
+	char	   *secrets = auth_info_lookup(role, nodeid_of(host, port));
 
 	params->count = 0;
 	add_param(params, "host", host);
 	add_param(params, "port", psprintf("%d", port));
 	add_param(params, "dbname", get_database_name(MyDatabaseId));
-	add_param(params, "user", GetUserNameFromId(login_role, false));
+	add_param(params, "user", role);
 	add_param(params, "client_encoding", GetDatabaseEncodingName());
 	add_param(params, "application_name",
 			  psprintf("citus_internal gpid=" UINT64_FORMAT, global_pid()));
@@ -167,17 +215,9 @@ connect_params(ConnectParams *params, const char *host, int port, Oid login_role
 	add_param(params, "keepalives_interval", "5");
 	add_param(params, "keepalives_count", "4");
 	add_param(params, "tcp_user_timeout", silence);
-
-	if (options == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("out of memory")));
-	for (PQconninfoOption *option = options; option->keyword != NULL; option++)
-	{
-		if (option->val != NULL && conninfo_keyword_allowed(option->keyword))
-			add_param(params, pstrdup(option->keyword), pstrdup(option->val));
-	}
-	PQconninfoFree(options);
+	add_conninfo(params, node_conninfo, false);
+	if (secrets != NULL)
+		add_conninfo(params, secrets, true);
 
 	params->keywords[params->count] = NULL;
 	params->values[params->count] = NULL;
@@ -279,22 +319,31 @@ connect_poll(RemoteConn *conn)
 	return false;
 }
 
+/* Goes on connecting until that has an end, or the deadline has passed. */
+static void
+connect_until(RemoteConn *conn, TimestampTz deadline)
+{
+	while (conn->state == REMOTE_CONNECTING)
+	{
+		if (!wait_for_conn(conn, conn->priv->polling == PGRES_POLLING_READING ?
+						   WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, deadline))
+			break;
+		connect_poll(conn);
+	}
+}
+
 void
 connect_finish(RemoteConn *conn)
 {
-	RemoteConnPrivate *priv = conn->priv;
-	TimestampTz deadline = TimestampTzPlusMilliseconds(priv->started, node_connection_timeout);
+	connect_until(conn, TimestampTzPlusMilliseconds(conn->priv->started, node_connection_timeout));
+	if (conn->state == REMOTE_CONNECTING)
+		conn->state = REMOTE_DEAD;
+}
 
-	while (conn->state == REMOTE_CONNECTING)
-	{
-		if (!wait_for_conn(conn, priv->polling == PGRES_POLLING_READING ?
-						   WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, deadline))
-		{
-			conn->state = REMOTE_DEAD;
-			break;
-		}
-		connect_poll(conn);
-	}
+void
+connect_finish_soon(RemoteConn *conn)
+{
+	connect_until(conn, TimestampTzPlusMilliseconds(conn->priv->started, POLITE_MS));
 }
 
 char *

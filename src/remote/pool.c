@@ -485,6 +485,8 @@ remote_end_transaction(void)
 	{
 		RemoteConn *conn = &dlist_container(RemoteConnPrivate, link, iter.cur)->conn;
 
+		if (conn->state == REMOTE_CONNECTING)
+			connect_finish_soon(conn);
 		conn->owner = NULL;
 		conn->primary = false;
 		conn->priv->used = false;

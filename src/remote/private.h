@@ -80,12 +80,14 @@ extern int	node_connection_timeout;
 /*
  * connect.c.  connect_start makes a connection that is REMOTE_CONNECTING and
  * in remote_conns; connect_poll goes on and returns whether it has an end
- * (REMOTE_IDLE, or REMOTE_DEAD); connect_finish waits for that.
+ * (REMOTE_IDLE, or REMOTE_DEAD); connect_finish waits for that,
+ * connect_finish_soon for a moment at most.
  * connect_failure is the reason, palloc'd.
  */
 extern RemoteConn *connect_start(const char *host, int port, Oid login_role);
 extern bool connect_poll(RemoteConn *conn);
 extern void connect_finish(RemoteConn *conn);
+extern void connect_finish_soon(RemoteConn *conn);
 extern char *connect_failure(RemoteConn *conn);
 extern void connect_report(RemoteConn *conn) pg_attribute_noreturn();
 

@@ -51,6 +51,7 @@ def test_connections_are_not_kept(cluster, connect, table):
 def test_old_connections_are_closed(cluster, connect, table):
     connection = connect(cluster.coordinator)
     connection.execute("SET citus.max_cached_connection_lifetime = 1")
+    connection.execute("SET citus.executor_slow_start_interval = '10s'")    # no young ones
     connection.execute(f"SELECT count(*), pg_sleep(0.01) FROM {table}")
     wait_until(lambda: not any(all_internal(cluster, connection)), "all connections to be closed")
 
@@ -267,3 +268,30 @@ def test_node_conninfo_is_checked(coordinator):
     for value_ in ("user=postgres", "nonsense", "host=example.com"):
         with pytest.raises(psycopg.errors.InvalidParameterValue):
             coordinator.execute(f"ALTER SYSTEM SET citus.node_conninfo = '{value_}'")
+
+
+def test_secrets(own_cluster, connect):
+    """Nodes that want a password get the one in pg_dist_authinfo, which users can't see."""
+    connection = connect(own_cluster.coordinator)
+    for node in own_cluster.nodes:
+        with servers.connect(node) as other:
+            other.execute("SET citus.enable_ddl_propagation = off")
+            other.execute("CREATE ROLE alice LOGIN PASSWORD 'open sesame'")
+    fill(connection, "t", 100)
+    connection.execute("GRANT SELECT ON t TO alice")
+    for node in own_cluster.workers:
+        node.sql("ALTER SYSTEM SET password_encryption = 'scram-sha-256'")
+        hba = value(connect(node), "SHOW hba_file")
+        with open(hba, encoding="ascii") as file:
+            rules = file.read()
+        with open(hba, "w", encoding="ascii") as file:
+            file.write(f"host all alice 127.0.0.1/32 scram-sha-256\n{rules}")
+        node.reload()
+
+    alice = connect(own_cluster.coordinator, user="alice")
+    with pytest.raises(psycopg.errors.ConnectionFailure):
+        alice.execute("SELECT count(*) FROM t")
+    connection.execute("INSERT INTO pg_dist_authinfo VALUES (0, 'alice', 'password=''open sesame''')")
+    assert value(alice, "SELECT count(*) FROM t") == 100
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        alice.execute("SELECT * FROM pg_dist_authinfo")
