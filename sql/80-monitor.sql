@@ -16,7 +16,7 @@ COMMENT ON FUNCTION pg_catalog.citus_total_relation_size(regclass, boolean) IS
 	'disk space of a distributed table on all nodes, with indexes';
 
 CREATE FUNCTION citus_internal.local_shard_sizes(OUT shardid bigint, OUT size bigint)
-	RETURNS SETOF record LANGUAGE sql SET search_path = pg_catalog
+	RETURNS SETOF record LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog
 AS $$
 	SELECT s.shardid, pg_total_relation_size(to_regclass(shard_name(s.logicalrelid, s.shardid)))
 	FROM pg_dist_shard s

@@ -1,6 +1,6 @@
 -- create_distributed_table and create_reference_table: what they accept and refuse.
 CREATE SCHEMA distribute;
-SET search_path = distribute;
+SET search_path = distribute, public;
 SET citus.shard_count = 4;
 
 CREATE TABLE plain (id int PRIMARY KEY, v text);
@@ -8,7 +8,7 @@ INSERT INTO plain SELECT g, 'v' || g FROM generate_series(1, 20) g;
 SELECT create_distributed_table('plain', 'id');
 SELECT count(*), min(v), max(id) FROM plain;
 SELECT table_name, citus_table_type, distribution_column, shard_count FROM citus_tables
-  WHERE table_name::text LIKE 'distribute.%' OR table_name = 'plain'::regclass;
+  WHERE table_name = 'plain'::regclass;
 SELECT count(*), count(DISTINCT nodeport) FROM citus_shards WHERE table_name = 'plain'::regclass;
 
 -- Colocation: the same type and shard count share a group, unless told otherwise.
