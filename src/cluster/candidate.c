@@ -42,6 +42,7 @@ typedef enum ServerFact
 	FACT_TABLES,				/* rows of pg_dist_partition */
 	FACT_PREPARED,				/* max_prepared_transactions */
 	FACT_CLIENT_ADDRESS,
+	FACT_HELD,					/* this transaction holds its pg_dist_node */
 	FACT_COUNT,
 } ServerFact;
 
@@ -52,7 +53,10 @@ static const char facts_query[] =
 "(SELECT pg_catalog.count(*) FROM pg_catalog.pg_dist_node WHERE groupid <> 0 OR nodename <> 'localhost'), "
 "(SELECT pg_catalog.count(*) FROM pg_catalog.pg_dist_partition), "
 "pg_catalog.current_setting('max_prepared_transactions'), "
-"pg_catalog.host(pg_catalog.inet_client_addr())";
+"pg_catalog.host(pg_catalog.inet_client_addr()), "
+"EXISTS (SELECT FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid "
+"WHERE l.relation = 'pg_catalog.pg_dist_node'::pg_catalog.regclass AND l.mode = 'ExclusiveLock' AND l.granted "
+"AND a.application_name = pg_catalog.current_setting('application_name'))";
 
 /* Runs a query on the server; errors, with the server's message, if that fails. */
 static PGresult *
@@ -238,6 +242,13 @@ candidate_check(const char *host, int32 port, int32 groupid)
 	remote_plain_close(conn);
 
 	check_membership(facts, host, port, groupid);
+
+	/* it would be a second connection of this transaction, waiting for the first one */
+	if (facts[FACT_HELD] != NULL && strcmp(facts[FACT_HELD], "t") == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("node %s:%d was removed in this transaction", host, port),
+				 errhint("Commit the transaction before adding the node again.")));
 	if (atoi(facts[FACT_PREPARED]) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),

@@ -244,3 +244,30 @@ def test_views_with_a_node_down(bare, connect):
     assert value(connection, "SELECT count(*) FROM citus_shards WHERE shard_size IS NULL") > 1
     made.workers[0].start()
     assert value(connection, "SELECT count(*) FROM citus_shards WHERE shard_size IS NULL") == 0
+
+
+def test_removed_and_added_in_one_transaction(bare, connect):
+    """That would wait for itself, so it is refused; a savepoint undoes the removal on all nodes."""
+    made, connection = bare
+    before = on_every_node(made, NODES)["coordinator"]
+    with connection.transaction():
+        with pytest.raises(psycopg.errors.ObjectInUse):
+            with connection.transaction():
+                call(connection, "citus_remove_node", made.workers[0])
+                call(connection, "citus_add_node", made.workers[0])
+        connection.execute("INSERT INTO ref VALUES (6, 'six')")
+    assert rows(connection, NODES) == rows(connect(made.workers[0]), NODES) == before
+    assert value(connect(made.workers[0]), "SELECT v FROM ref WHERE k = 6") == "six"
+
+
+def test_node_added_between_changes_of_one_transaction(bare, connect):
+    made, connection = bare
+    with connection.transaction():
+        connection.execute("INSERT INTO ref VALUES (7, 'seven')")
+        connection.execute("CREATE TABLE t (a int); SELECT create_distributed_table('t', 'a')")
+        connection.execute("INSERT INTO t SELECT generate_series(1, 50)")
+        call(connection, "citus_add_node", made.workers[1])
+        connection.execute("INSERT INTO ref VALUES (8, 'eight')")
+        connection.execute("INSERT INTO t SELECT generate_series(51, 100)")
+    assert len(set(map(tuple, on_every_node(made, REFERENCE).values()))) == 1
+    assert value(connect(made.workers[1]), "SELECT count(*) FROM t") == 100
