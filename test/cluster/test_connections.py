@@ -131,9 +131,10 @@ def test_parallel_reads(cluster, connect, table):
     slow = f"SELECT count(*) FROM {table} WHERE pg_sleep(0.01 + payload) IS NOT NULL"
     connection = connect(cluster.coordinator)
     assert most_connections(cluster, connection, slow) > 2
+    wait_until(lambda: len(internal(cluster.workers[0], connection)) <= 1, "the extra ones to be closed")
     connection.execute("SET citus.max_adaptive_executor_pool_size = 2")
     assert most_connections(cluster, connection, slow) <= 2
-    assert len(internal(cluster.workers[0], connection)) <= 1
+    wait_until(lambda: len(internal(cluster.workers[0], connection)) <= 1, "the extra one to be closed")
 
 
 def test_shared_pool(own_cluster, connect):
