@@ -5,13 +5,17 @@
  *
  * Each node runs the statement on its shards.  VACUUM can't run in a
  * transaction block, so that it goes to other nodes outside the distributed
- * transaction, one node after the other; ANALYZE within it.  Without a list
- * of tables both reach the shards of this node as tables like any other.
+ * transaction, one node after the other; ANALYZE within it, on all at once.
+ * Without a list of tables both mean every table of this node; those that
+ * only another node has are its own matter.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/heapam.h"
+#include "access/table.h"
+#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
@@ -22,6 +26,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
+#include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "compat/acl.h"
 #include "ddl/analyze.h"
@@ -169,25 +174,56 @@ relay_vacuum(const VacuumStmt *stmt, const char *text)
 {
 	ListCell   *cell;
 
-	foreach(cell, node_active_primaries_remote())
+	if (!stmt->is_vacuumcmd)
 	{
-		const ClusterNode *node = lfirst(cell);
-
-		if (stmt->is_vacuumcmd)
-			remote_exec_alone(node->groupid, text);
-		else
-			remote_exec(node->groupid, text);
+		remote_exec_on_all(text);
+		return;
 	}
+	foreach(cell, node_active_primaries_remote())
+		remote_exec_alone(((const ClusterNode *) lfirst(cell))->groupid, text);
+}
+
+/*
+ * What a statement without a list means, as a list; shards are left out, since
+ * their tables stand for them.  Permissions are for the server to check.
+ */
+static List *
+every_relation(void)
+{
+	List	   *result = NIL;
+	Oid			shards = get_namespace_oid(SHARD_SCHEMA, true);
+	Relation	pg_class = table_open(RelationRelationId, AccessShareLock);
+	TableScanDesc scan = table_beginscan_catalog(pg_class, 0, NULL);
+	HeapTuple	tuple;
+
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+
+		if (form->relnamespace != shards &&
+			(form->relkind == RELKIND_RELATION || form->relkind == RELKIND_MATVIEW ||
+			 form->relkind == RELKIND_PARTITIONED_TABLE))
+			result = lappend(result,
+							 makeVacuumRelation(makeRangeVar(get_namespace_name(form->relnamespace),
+															 pstrdup(NameStr(form->relname)), -1),
+												form->oid, NIL));
+	}
+	table_endscan(scan);
+	table_close(pg_class, AccessShareLock);
+	return result;
 }
 
 bool
 vacuum_utility(UtilityCall *call)
 {
 	VacuumStmt *stmt = castNode(VacuumStmt, call->pstmt->utilityStmt);
-	char	   *text = relayed_text(stmt);
+	char	   *text;
 	bool		analyze = computes_statistics(stmt);
 	List	   *relids;
 
+	if (stmt->rels == NIL && !call->relayed && metadata_tables(0) != NIL)
+		stmt->rels = every_relation();
+	text = relayed_text(stmt);
 	if (text == NULL)
 		return false;
 	if (stmt->is_vacuumcmd)
