@@ -59,12 +59,16 @@ static NodeSet *nodes = NULL;
 static NodeSet *dead_nodes = NULL;
 static bool nodes_stale = false;	/* invalidated while being read */
 static int32 local_group = GROUP_UNKNOWN;
+static bool local_group_stale = false;	/* invalidated while being read */
 
 void
 node_cache_invalidated(Oid relid, DistRelation catalog)
 {
 	if (!OidIsValid(relid) || catalog == PG_DIST_LOCAL_GROUP)
+	{
+		local_group_stale = true;
 		local_group = GROUP_UNKNOWN;
+	}
 
 	if (!OidIsValid(relid) || catalog == PG_DIST_NODE || catalog == PG_DIST_LOCAL_GROUP)
 	{
@@ -114,7 +118,7 @@ metadata_local_group(void)
 		return 0;
 
 	relation = table_open(dist_relid(PG_DIST_LOCAL_GROUP), AccessShareLock);
-	local_group = 0;			/* an invalidation from here on resets it */
+	local_group_stale = false;
 	scan = systable_beginscan(relation, InvalidOid, false, NULL, 0, NULL);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
@@ -126,7 +130,7 @@ metadata_local_group(void)
 	systable_endscan(scan);
 	table_close(relation, AccessShareLock);
 
-	if (local_group != GROUP_UNKNOWN)
+	if (!local_group_stale)
 		local_group = group;
 	return group;
 }
