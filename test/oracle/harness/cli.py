@@ -147,7 +147,7 @@ def show_crashes(cluster):
 
 def run_all(scripts, runs, servers, args):
     """All scripts in all runs, with a report; returns the exit status."""
-    passed, failures, messages, seconds = 0, [], [], Counter()
+    passed, limits, failures, messages, seconds = 0, 0, [], [], Counter()
     for run in runs:
         started = time.monotonic()
         bad = good = 0
@@ -156,6 +156,7 @@ def run_all(scripts, runs, servers, args):
                 continue
             result = run_script(script, run, servers, args.limit)
             good += result.passed
+            limits += result.limits
             seconds[script.name] += result.seconds
             bad += len(result.failures)
             report(result, failures, args)
@@ -174,6 +175,8 @@ def run_all(scripts, runs, servers, args):
     if len(scripts) > 1:
         slow = ", ".join(f"{name} {spent:.1f} s" for name, spent in seconds.most_common(5))
         print(f"slowest: {slow}")
+    if limits:
+        print(f"{limits} refused on the cluster, a known limit (\"cluster fails\" in the scripts)")
     print(f"{passed} passed, {len(failures)} failed")
     return 1 if failures or not passed else 0
 

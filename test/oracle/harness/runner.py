@@ -64,6 +64,7 @@ class Result:
     script: object
     run: Run
     passed: int = 0
+    limits: int = 0         # statements that the cluster refuses, as its script says
     seconds: float = 0.0
     failures: list = field(default_factory=list)
     messages: list = field(default_factory=list)    # same SQLSTATE, other wording
@@ -174,7 +175,10 @@ class ScriptRun:
         for params in self._executions(statement):
             if not self._once(statement, target, params):
                 return
-        self.result.passed += 1
+        if statement.refused:
+            self.result.limits += 1
+        else:
+            self.result.passed += 1
 
     def _executions(self, statement):
         """The parameters of each execution."""
