@@ -233,6 +233,20 @@ shard_column(const AlterTableCall *alter, const ColumnDef *column)
 	return result;
 }
 
+/* Whether a column comes with a default that fills the rows there are. */
+static bool
+has_default(const ColumnDef *column)
+{
+	ListCell   *cell;
+
+	foreach(cell, column->constraints)
+	{
+		if (lfirst_node(Constraint, cell)->contype == CONSTR_DEFAULT)
+			return true;
+	}
+	return false;
+}
+
 /* The subcommand that takes away a shard column's default. */
 static AlterTableCmd *
 drop_default(const char *column)
@@ -274,7 +288,7 @@ shard_statements(const AlterTableCall *alter)
 				break;
 			case SCOPE_COLUMN:
 				cmd->def = (Node *) shard_column(alter, castNode(ColumnDef, cmd->def));
-				if (castNode(ColumnDef, cmd->def)->constraints != NIL)
+				if (has_default(castNode(ColumnDef, cmd->def)))
 					second->cmds = lappend(second->cmds, drop_default(castNode(ColumnDef, cmd->def)->colname));
 				break;
 			case SCOPE_SHARDS:
