@@ -22,7 +22,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 def main():
     options = parse_options()
-    effort = cases.QUICK if options.quick else cases.FULL
+    effort = cases.effort(options.quick, options.rounds, options.seconds)
     results, failed = [], []
     started = time.monotonic()
     say(f"{machine()}\nSettings of all servers: {', '.join(f'{k}={v}' for k, v in servers.SETTINGS.items())}")
@@ -41,6 +41,8 @@ def main():
 def parse_options():
     parser = argparse.ArgumentParser(prog="bench/run", description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="about two minutes, with wider spreads")
+    parser.add_argument("--rounds", type=int, help="rounds of each measurement")
+    parser.add_argument("--seconds", type=int, help="seconds of each pgbench run")
     parser.add_argument("--only", default=",".join(cases.CASES),
                         help="cases, separated by commas (default %(default)s)")
     parser.add_argument("--fdw", action="store_true",

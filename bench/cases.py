@@ -2,7 +2,7 @@
 
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import psycopg
 
@@ -32,6 +32,16 @@ class Effort:
 
 FULL = Effort(plain_rounds=15, plain_seconds=3, rounds=5, seconds=5, copy_rounds=5)
 QUICK = Effort(plain_rounds=3, plain_seconds=1, rounds=3, seconds=1, copy_rounds=2)
+
+
+def effort(quick, rounds=None, seconds=None):
+    """The effort of a full or a quick run, with what the user wants otherwise."""
+    chosen = QUICK if quick else FULL
+    if rounds:
+        chosen = replace(chosen, plain_rounds=rounds, rounds=rounds, copy_rounds=rounds)
+    if seconds:
+        chosen = replace(chosen, plain_seconds=seconds, seconds=seconds)
+    return chosen
 
 
 def plain_tables(sides, effort, say):
