@@ -488,6 +488,7 @@ alter_table_utility(UtilityCall *call)
 		return OidIsValid(relid) ? alter_local_table(call, relid) : false;
 
 	utility_check_initiator(call);
+	utility_lock(call, alter.table, AlterTableGetLockLevel(stmt->cmds));
 	relid = AlterTableLookupRelation(stmt, AlterTableGetLockLevel(stmt->cmds));
 	alter.table = dist_table_of_relation(relid);
 	if (alter.table == NULL)

@@ -287,12 +287,14 @@ drop_utility(UtilityCall *call)
 
 		if (table == NULL)
 			continue;
+		if (ours == NIL)
+			utility_check_initiator(call);
+		utility_lock(call, table, AccessExclusiveLock);
 		ours = lappend(ours, lfirst(cell));
 		shards = list_concat(shards, shard_objects(table, stmt->removeType, lfirst(cell)));
 	}
 	if (ours == NIL)
 		return false;
-	utility_check_initiator(call);
 	stmt->concurrent = false;
 	stmt->objects = list_concat(stmt->objects, shards);
 	utility_run(call);

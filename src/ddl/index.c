@@ -67,6 +67,7 @@ create_index_utility(UtilityCall *call)
 	if (table == NULL)
 		return false;
 	utility_check_initiator(call);
+	utility_lock(call, table, ShareLock);
 	if (stmt->concurrent)
 		PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "CREATE INDEX CONCURRENTLY");
 	stmt->concurrent = false;
@@ -103,6 +104,7 @@ reindex_utility(UtilityCall *call)
 	if (table == NULL)
 		return false;
 	utility_check_initiator(call);
+	utility_lock(call, table, ShareLock);
 	foreach(cell, stmt->params)
 	{
 		if (strcmp(lfirst_node(DefElem, cell)->defname, "concurrently") == 0)
@@ -131,6 +133,7 @@ cluster_utility(UtilityCall *call)
 	if (table == NULL)
 		return false;
 	utility_check_initiator(call);
+	utility_lock(call, table, AccessExclusiveLock);
 	copy = copyObject((Node *) stmt);
 	utility_run(call);
 	utility_relay(call);

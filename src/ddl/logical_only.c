@@ -64,20 +64,28 @@ comment_utility(UtilityCall *call)
 	return dist_table_of_relation(relid) != NULL ? run_and_relay(call) : false;
 }
 
+/* CREATE and ALTER POLICY */
+static bool
+policy_utility(UtilityCall *call, const RangeVar *relation)
+{
+	const DistTable *table = dist_table_of_rangevar(relation);
+
+	if (table == NULL)
+		return false;
+	utility_lock(call, table, AccessExclusiveLock);
+	return run_and_relay(call);
+}
+
 bool
 create_policy_utility(UtilityCall *call)
 {
-	CreatePolicyStmt *stmt = castNode(CreatePolicyStmt, call->pstmt->utilityStmt);
-
-	return dist_table_of_rangevar(stmt->table) != NULL ? run_and_relay(call) : false;
+	return policy_utility(call, castNode(CreatePolicyStmt, call->pstmt->utilityStmt)->table);
 }
 
 bool
 alter_policy_utility(UtilityCall *call)
 {
-	AlterPolicyStmt *stmt = castNode(AlterPolicyStmt, call->pstmt->utilityStmt);
-
-	return dist_table_of_rangevar(stmt->table) != NULL ? run_and_relay(call) : false;
+	return policy_utility(call, castNode(AlterPolicyStmt, call->pstmt->utilityStmt)->table);
 }
 
 /* Whether a distributed or reference table has a column of a type, or of one that contains it. */

@@ -38,6 +38,7 @@ rename_utility(UtilityCall *call)
 	if (table == NULL)
 		return false;
 	utility_check_initiator(call);
+	utility_lock(call, table, AccessExclusiveLock);
 	if (stmt->renameType != OBJECT_POLICY)
 		for_shards = resolve_for_local_shards(table, (Node *) stmt);
 	utility_run(call);
@@ -62,6 +63,7 @@ alter_schema_utility(UtilityCall *call)
 	if (table == NULL)
 		return false;
 	utility_check_initiator(call);
+	utility_lock(call, table, AccessExclusiveLock);
 	relid = table->relid;
 	utility_run(call);
 	CommandCounterIncrement();

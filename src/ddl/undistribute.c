@@ -40,6 +40,7 @@
 #include "ddl/convert.h"
 #include "ddl/convert_checks.h"
 #include "ddl/definition.h"
+#include "ddl/lock_everywhere.h"
 #include "ddl/run_commands.h"
 #include "ddl/shards.h"
 #include "remote/connection.h"
@@ -62,6 +63,8 @@ open_distributed(Oid relid)
 	Relation	rel;
 
 	check_coordinator();
+	if (metadata_lookup(relid) != NULL && object_ownercheck(RelationRelationId, relid, GetUserId()))
+		lock_everywhere(list_make1_oid(relid), AccessExclusiveLock);
 	rel = table_open(relid, AccessExclusiveLock);
 	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, RelationGetRelationName(rel));

@@ -21,13 +21,17 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
 #include "utils/guc.h"
 
 #include "catalog/node.h"
+#include "compat/acl.h"
 #include "copy/copy.h"
 #include "ddl/convert.h"
 #include "ddl/drop.h"
 #include "ddl/handlers.h"
+#include "ddl/lock_everywhere.h"
 #include "ddl/run_commands.h"
 #include "ddl/utility_hook.h"
 #include "executor/explain.h"
@@ -125,6 +129,13 @@ utility_check_initiator(const UtilityCall *call)
 		return;
 	check_coordinator();
 	node_lock_set();
+}
+
+void
+utility_lock(const UtilityCall *call, const DistTable *table, LOCKMODE mode)
+{
+	if (!call->relayed && object_ownercheck(RelationRelationId, table->relid, GetUserId()))
+		lock_everywhere(list_make1_oid(table->relid), mode);
 }
 
 void

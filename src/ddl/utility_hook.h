@@ -10,6 +10,7 @@
 
 #include "postgres.h"
 
+#include "storage/lockdefs.h"
 #include "tcop/utility.h"
 
 #include "catalog/metadata.h"
@@ -47,6 +48,13 @@ extern char *utility_text(const UtilityCall *call);
 
 /* Errors unless this node may start DDL that other nodes must follow. */
 extern void utility_check_initiator(const UtilityCall *call);
+
+/*
+ * Before a statement that its initiator runs: takes the table's lock on all
+ * nodes (lock_everywhere).  Nothing if the call was relayed, or if the user does not own the table, which the
+ * server will say.
+ */
+extern void utility_lock(const UtilityCall *call, const DistTable *table, LOCKMODE mode);
 
 /*
  * Has the other nodes run the statement, or another text (with qualified

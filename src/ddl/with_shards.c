@@ -16,15 +16,18 @@
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
 #include "storage/lockdefs.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "catalog/node.h"
 #include "ddl/definition.h"
 #include "ddl/handlers.h"
+#include "ddl/lock_everywhere.h"
 #include "ddl/run_commands.h"
 #include "ddl/shards.h"
 #include "remote/connection.h"
@@ -44,16 +47,17 @@ append_shards(List *relations, const DistTable *table)
 
 /*
  * Splits off the distributed and reference tables of a list of RangeVars: their
- * qualified names as text, or NULL if there are none.  *shards gets their
- * shards on this node.
+ * qualified names as text, or NULL if there are none.  *relids gets their Oids,
+ * *shards their shards on this node.
  */
 static char *
-list_dist_tables(List *relations, List **shards)
+list_dist_tables(List *relations, List **relids, List **shards)
 {
 	StringInfoData buf;
 	ListCell   *cell;
 
 	initStringInfo(&buf);
+	*relids = NIL;
 	*shards = NIL;
 	foreach(cell, relations)
 	{
@@ -62,6 +66,7 @@ list_dist_tables(List *relations, List **shards)
 
 		if (table == NULL)
 			continue;
+		*relids = lappend_oid(*relids, table->relid);
 		appendStringInfo(&buf, "%s%s%s", buf.len == 0 ? "" : ", ", relation->inh ? "" : "ONLY ",
 						 relation_qualified_name(table->relid));
 		*shards = append_shards(*shards, table);
@@ -99,15 +104,34 @@ run_everywhere(UtilityCall *call, const char *text)
 	AtEOXact_GUC(true, level);
 }
 
+/* Takes the locks on all nodes, unless the user may not take one of them: the server then says so. */
+static void
+lock_if_allowed(UtilityCall *call, List *relids, LOCKMODE mode)
+{
+	ListCell   *cell;
+
+	if (call->relayed)
+		return;
+	foreach(cell, relids)
+	{
+		if (pg_class_aclcheck(lfirst_oid(cell), GetUserId(), ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE) != ACLCHECK_OK)
+			return;
+	}
+	node_lock_set();
+	lock_everywhere(relids, mode);
+}
+
 bool
 truncate_utility(UtilityCall *call)
 {
 	TruncateStmt *stmt = castNode(TruncateStmt, call->pstmt->utilityStmt);
+	List	   *relids;
 	List	   *shards;
-	char	   *names = list_dist_tables(stmt->relations, &shards);
+	char	   *names = list_dist_tables(stmt->relations, &relids, &shards);
 
 	if (names == NULL)
 		return false;
+	lock_if_allowed(call, relids, AccessExclusiveLock);
 	stmt->relations = list_concat(stmt->relations, shards);
 	run_everywhere(call, psprintf("TRUNCATE TABLE %s%s%s", names, stmt->restart_seqs ? " RESTART IDENTITY" : "",
 								  stmt->behavior == DROP_CASCADE ? " CASCADE" : ""));
@@ -128,13 +152,16 @@ lock_utility(UtilityCall *call)
 		[AccessExclusiveLock] = "ACCESS EXCLUSIVE",
 	};
 	LockStmt   *stmt = castNode(LockStmt, call->pstmt->utilityStmt);
+	List	   *relids;
 	List	   *shards;
-	char	   *names = list_dist_tables(stmt->relations, &shards);
+	char	   *names = list_dist_tables(stmt->relations, &relids, &shards);
 
 	if (names == NULL)
 		return false;
 	if (!call->relayed)
 		RequireTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "LOCK TABLE");
+	if (!stmt->nowait)
+		lock_if_allowed(call, relids, stmt->mode);
 	run_everywhere(call, psprintf("LOCK TABLE %s IN %s MODE%s", names, modes[stmt->mode],
 								  stmt->nowait ? " NOWAIT" : ""));
 	return true;

@@ -1,0 +1,151 @@
+/*-------------------------------------------------------------------------
+ *
+ * lock_everywhere.c
+ *	  Locks a table on all nodes before DDL changes it there.
+ *
+ * A write that starts on node A locks the logical table on A, then on the
+ * node B where its shard is.  DDL locks the table on all nodes; if it gets B
+ * and waits on A for a write that waits on B, both wait for ever, and no order
+ * of nodes prevents it, as writes start anywhere.  So the locks are taken in a
+ * subtransaction with a short timeout on the other nodes: when that passes,
+ * all are given back, which lets such a write go on, and taken again a
+ * moment later.
+ *
+ * Locks that the transaction had before stay.  If they are what others wait
+ * for, giving way doesn't help; so in a transaction block the attempts end.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/wait_event.h"
+
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "ddl/definition.h"
+#include "ddl/lock_everywhere.h"
+#include "ddl/run_commands.h"
+#include "remote/connection.h"
+#include "resolve/tag.h"
+
+/* Timeouts of the attempts, in ms: doubled each time. */
+#define FIRST_TIMEOUT 100
+#define LAST_TIMEOUT 5000
+
+/* In a transaction block: about half a minute. */
+#define MAX_ATTEMPTS_IN_BLOCK 11
+
+static const char *const mode_names[] = {
+	[ShareLock] = "SHARE",
+	[ShareRowExclusiveLock] = "SHARE ROW EXCLUSIVE",
+	[ExclusiveLock] = "EXCLUSIVE",
+	[AccessExclusiveLock] = "ACCESS EXCLUSIVE",
+};
+
+/* LOCK TABLE for the other nodes. */
+static char *
+lock_text(List *relids, LOCKMODE mode)
+{
+	StringInfoData buf;
+	ListCell   *cell;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "%sLOCK TABLE ", TASK_TAG_DDL);
+	foreach(cell, relids)
+		appendStringInfo(&buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ",
+						 relation_qualified_name(lfirst_oid(cell)));
+	appendStringInfo(&buf, " IN %s MODE", mode_names[mode]);
+	return buf.data;
+}
+
+/* Takes the locks here, then on the other nodes with a timeout. */
+static void
+take_locks(List *relids, LOCKMODE mode, const char *text, int timeout)
+{
+	int			level;
+	ListCell   *cell;
+
+	foreach(cell, relids)
+		LockRelationOid(lfirst_oid(cell), mode);
+	level = quiet_begin();
+	if (LockTimeout == 0 || LockTimeout > timeout)
+		(void) set_config_option("lock_timeout", psprintf("%dms", timeout), PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
+	remote_exec_on_all(text);
+	AtEOXact_GUC(true, level);
+}
+
+/* One attempt, in a subtransaction; false if a lock was not to be had in time. Other errors, and the last one, are raised. */
+static bool
+try_locks(List *relids, LOCKMODE mode, const char *text, int timeout, bool last)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	bool		success = true;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		take_locks(relids, mode, text, timeout);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (last || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE ||
+			(LockTimeout > 0 && LockTimeout <= timeout))
+			PG_RE_THROW();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		success = false;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return success;
+}
+
+/* Waits a random moment, up to 50 ms. */
+static void
+pause_briefly(void)
+{
+	long		ms = 1 + (long) (pg_prng_double(&pg_global_prng_state) * 50);
+
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
+void
+lock_everywhere(List *relids, LOCKMODE mode)
+{
+	char	   *text;
+	int			timeout = FIRST_TIMEOUT;
+
+	if (mode < ShareLock || relids == NIL || node_active_primaries_remote() == NIL)
+		return;
+	text = lock_text(relids, mode);
+	for (int attempt = 1;; attempt++)
+	{
+		bool		last = IsTransactionBlock() && attempt >= MAX_ATTEMPTS_IN_BLOCK;
+
+		if (try_locks(relids, mode, text, timeout, last))
+			return;
+		timeout = Min(timeout * 2, LAST_TIMEOUT);
+		pause_briefly();
+	}
+}
