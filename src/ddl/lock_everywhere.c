@@ -91,7 +91,7 @@ try_locks(List *relids, LOCKMODE mode, const char *text, int timeout, bool last)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	bool		success = true;
+	volatile bool success = true;
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
