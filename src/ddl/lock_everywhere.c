@@ -68,20 +68,42 @@ lock_text(List *relids, LOCKMODE mode)
 	return buf.data;
 }
 
-/* Takes the locks here, then on the other nodes with a timeout. */
+/* Takes the locks on one node. */
+static void
+take_locks_on(int32 group, List *relids, LOCKMODE mode, const char *text)
+{
+	ListCell   *cell;
+
+	if (group != metadata_local_group())
+	{
+		remote_exec(group, text);
+		return;
+	}
+	foreach(cell, relids)
+		LockRelationOid(lfirst_oid(cell), mode);
+}
+
+/*
+ * Takes the locks on the coordinator, where sessions that want the same queue
+ * up holding nothing yet; then on the other nodes, with a timeout.
+ */
 static void
 take_locks(List *relids, LOCKMODE mode, const char *text, int timeout)
 {
-	int			level;
+	int			level = quiet_begin();
 	ListCell   *cell;
 
-	foreach(cell, relids)
-		LockRelationOid(lfirst_oid(cell), mode);
-	level = quiet_begin();
+	take_locks_on(0, relids, mode, text);
 	if (LockTimeout == 0 || LockTimeout > timeout)
 		(void) set_config_option("lock_timeout", psprintf("%dms", timeout), PGC_USERSET, PGC_S_SESSION,
 								 GUC_ACTION_SAVE, true, 0, false);
-	remote_exec_on_all(text);
+	foreach(cell, node_active_primaries())
+	{
+		const ClusterNode *node = lfirst(cell);
+
+		if (node->groupid != 0)
+			take_locks_on(node->groupid, relids, mode, text);
+	}
 	AtEOXact_GUC(true, level);
 }
 
@@ -106,11 +128,12 @@ try_locks(List *relids, LOCKMODE mode, const char *text, int timeout, bool last)
 
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
-		if (last || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE ||
-			(LockTimeout > 0 && LockTimeout <= timeout))
-			PG_RE_THROW();
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+		if (last || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+			ReThrowError(error);
 		success = false;
 	}
 	PG_END_TRY();
@@ -141,7 +164,8 @@ lock_everywhere(List *relids, LOCKMODE mode)
 	text = lock_text(relids, mode);
 	for (int attempt = 1;; attempt++)
 	{
-		bool		last = IsTransactionBlock() && attempt >= MAX_ATTEMPTS_IN_BLOCK;
+		bool		last = (LockTimeout > 0 && LockTimeout <= timeout) ||
+			(IsTransactionBlock() && attempt >= MAX_ATTEMPTS_IN_BLOCK);
 
 		if (try_locks(relids, mode, text, timeout, last))
 			return;
