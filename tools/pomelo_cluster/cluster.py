@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from . import host
-from .host import ClusterError
+from .host import ClusterError, PortInUse
 from .node import BASE_SETTINGS, EXTENSION_SETTINGS, Node, port_is_free
 
 DEFAULT_NAME = "pomelo"
@@ -110,15 +110,25 @@ class Cluster:
             if old.name.startswith(f"{purpose}-") and pid.isdigit() and \
                     not os.path.exists(f"/proc/{pid}"):
                 old.destroy()
-        needed = options.get("workers", DEFAULT_WORKERS) + 1
-        port = find_free_ports(count or needed, first_port)
+        needed = count or options.get("workers", DEFAULT_WORKERS) + 1
         name = f"{purpose}-{os.getpid()}"
         try:
-            yield cls.up(name, base_port=port, **options)
+            yield cls._up_on_free_ports(name, needed, first_port, options)
         finally:
             left = cls.find(name)
             if left is not None and not keep:
                 left.destroy()
+
+    @classmethod
+    def _up_on_free_ports(cls, name, count, first_port, options):
+        """`up` on ports from first_port on, trying again where somebody else is faster."""
+        for _ in range(5):
+            port = find_free_ports(count, first_port)
+            try:
+                return cls.up(name, base_port=port, **options)
+            except PortInUse:
+                first_port = port + count
+        raise ClusterError(f"others keep taking the ports up to {first_port}")
 
     def start(self, nodes=None):
         """Starts the servers that aren't running."""
@@ -146,8 +156,8 @@ class Cluster:
     def _create(self):
         for node in self.nodes:
             if not port_is_free(node.port):
-                raise ClusterError(f"port {node.port} is in use by another program: "
-                                   "choose another --base-port")
+                raise PortInUse(f"port {node.port} is in use by another program: "
+                                "choose another --base-port")
         host.make_dir(self.folder)
         self._save()
         try:

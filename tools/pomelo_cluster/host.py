@@ -15,6 +15,10 @@ class ClusterError(Exception):
     """Something the caller can read and act upon; printed without a traceback."""
 
 
+class PortInUse(ClusterError):
+    """Another program, perhaps a cluster just being made by another user, has the port."""
+
+
 def pg_config():
     """Path of the pg_config whose server is used: $PG_CONFIG, or Debian's newest."""
     path = os.environ.get("PG_CONFIG")

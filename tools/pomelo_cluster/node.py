@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from . import host
-from .host import ClusterError
+from .host import ClusterError, PortInUse
 
 LOG_LINES = 20
 
@@ -242,7 +242,7 @@ class Node:
 
     def _check_port(self):
         if not port_is_free(self.port):
-            raise ClusterError(f"{self.name}: port {self.port} is in use by another program")
+            raise PortInUse(f"{self.name}: port {self.port} is in use by another program")
 
 
 def alive(pid):

@@ -103,7 +103,6 @@ GRANT USAGE ON SCHEMA copy_errors_dist, copy_errors_ref TO copy_errors_user;
 GRANT SELECT, INSERT (k, v) ON copy_errors_dist.t TO copy_errors_user;
 SET ROLE copy_errors_user;
 COPY copy_errors_dist.t FROM STDIN;
-\.
 COPY copy_errors_dist.t (k, v) FROM STDIN;
 11	1
 12	2
@@ -111,7 +110,6 @@ COPY copy_errors_dist.t (k, v) FROM STDIN;
 COPY copy_errors_dist.t (k, v) FROM PROGRAM 'echo 1';
 COPY copy_errors_dist.t FROM '/tmp/x';
 COPY copy_errors_ref.t FROM STDIN;
-\.
 COPY (SELECT * FROM copy_errors_dist.t ORDER BY k) TO STDOUT (DELIMITER ',', HEADER);
 RESET ROLE;
 

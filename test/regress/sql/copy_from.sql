@@ -164,7 +164,6 @@ SELECT * FROM fresh ORDER BY k;
 -- read-only
 BEGIN READ ONLY;
 COPY fresh FROM STDIN;
-\.
 ROLLBACK;
 
 SET client_min_messages = warning;
