@@ -102,14 +102,14 @@ SELECT DISTINCT result FROM run_command_on_all_nodes('CREATE ROLE copy_errors_us
 GRANT USAGE ON SCHEMA copy_errors_dist, copy_errors_ref TO copy_errors_user;
 GRANT SELECT, INSERT (k, v) ON copy_errors_dist.t TO copy_errors_user;
 SET ROLE copy_errors_user;
-COPY copy_errors_dist.t FROM STDIN;
+\copy copy_errors_dist.t FROM '/dev/null'
 COPY copy_errors_dist.t (k, v) FROM STDIN;
 11	1
 12	2
 \.
 COPY copy_errors_dist.t (k, v) FROM PROGRAM 'echo 1';
 COPY copy_errors_dist.t FROM '/tmp/x';
-COPY copy_errors_ref.t FROM STDIN;
+\copy copy_errors_ref.t FROM '/dev/null'
 COPY (SELECT * FROM copy_errors_dist.t ORDER BY k) TO STDOUT (DELIMITER ',', HEADER);
 RESET ROLE;
 

@@ -163,7 +163,7 @@ SELECT * FROM fresh ORDER BY k;
 
 -- read-only
 BEGIN READ ONLY;
-COPY fresh FROM STDIN;
+\copy fresh FROM '/dev/null'
 ROLLBACK;
 
 SET client_min_messages = warning;
