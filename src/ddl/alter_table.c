@@ -48,6 +48,7 @@
 #include "ddl/sequence.h"
 #include "ddl/shards.h"
 #include "ddl/table_definition.h"
+#include "planner/planner.h"
 #include "resolve/utility.h"
 
 typedef enum SubcommandScope
@@ -182,6 +183,16 @@ raw_default(Oid relid, AttrNumber attno)
 	return linitial_node(ResTarget, select->targetList)->val;
 }
 
+static bool
+column_is_not_null(Oid relid, AttrNumber attno)
+{
+	Relation	rel = table_open(relid, NoLock);
+	bool		result = TupleDescAttr(RelationGetDescr(rel), attno - 1)->attnotnull;
+
+	table_close(rel, NoLock);
+	return result;
+}
+
 static Constraint *
 make_constraint(ConstrType type, Node *expression)
 {
@@ -194,9 +205,9 @@ make_constraint(ConstrType type, Node *expression)
 }
 
 /*
- * The column that a shard gets: type and default as the logical table has
- * them by now (serial is resolved), NOT NULL and generation as written, no
- * other constraints.
+ * The column that a shard gets: type, default and NOT NULL as the logical
+ * table has them by now (serial is resolved), generation as written, no other
+ * constraints.
  */
 static ColumnDef *
 shard_column(const AlterTableCall *alter, const ColumnDef *column)
@@ -207,7 +218,6 @@ shard_column(const AlterTableCall *alter, const ColumnDef *column)
 	List	   *constraints = NIL;
 	ListCell   *cell;
 	bool		generated = false;
-	bool		not_null = false;
 	Oid			type;
 	int32		typmod;
 	Oid			collation;
@@ -218,8 +228,7 @@ shard_column(const AlterTableCall *alter, const ColumnDef *column)
 		Constraint *constraint = lfirst_node(Constraint, cell);
 
 		generated |= (constraint->contype == CONSTR_GENERATED);
-		not_null |= (constraint->contype == CONSTR_PRIMARY);
-		if (constraint->contype == CONSTR_NOTNULL || constraint->contype == CONSTR_GENERATED)
+		if (constraint->contype == CONSTR_GENERATED)
 			constraints = lappend(constraints, copyObject(constraint));
 	}
 	get_atttypetypmodcoll(relid, attno, &type, &typmod, &collation);
@@ -227,7 +236,7 @@ shard_column(const AlterTableCall *alter, const ColumnDef *column)
 	value = generated ? NULL : raw_default(relid, attno);
 	if (value != NULL)
 		constraints = lappend(constraints, make_constraint(CONSTR_DEFAULT, value));
-	if (not_null)
+	if (column_is_not_null(relid, attno))
 		constraints = lappend(constraints, make_constraint(CONSTR_NOTNULL, NULL));
 	result->constraints = constraints;
 	return result;
@@ -472,6 +481,27 @@ alter_local_table(UtilityCall *call, Oid relid)
 	return false;
 }
 
+/*
+ * Runs the statement on this node's logical table.  What the server reads
+ * meanwhile to validate a foreign key is the logical tables, too: each shard
+ * is validated by its own statement.
+ */
+static void
+run_on_logical_table(UtilityCall *call)
+{
+	planner_local_depth++;
+	PG_TRY();
+	{
+		utility_run(call);
+	}
+	PG_FINALLY();
+	{
+		planner_local_depth--;
+	}
+	PG_END_TRY();
+	CommandCounterIncrement();
+}
+
 bool
 alter_table_utility(UtilityCall *call)
 {
@@ -499,8 +529,7 @@ alter_table_utility(UtilityCall *call)
 	(void) constraints_of_table(alter.table->relid, &alter.constraints_before);
 	alter.sequences_before = sequences_of_table(alter.table->relid);
 
-	utility_run(call);
-	CommandCounterIncrement();
+	run_on_logical_table(call);
 	check_altered_table(&alter);
 	slice_new_sequences(&alter);
 	relay_needs(call, alter.table->relid);

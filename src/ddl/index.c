@@ -6,10 +6,9 @@
  * The logical table picks the index's name and settles its definition; other
  * nodes and shards get that definition.
  *
- * With CONCURRENTLY, which no transaction block can hold, the indexes of the
- * shards are built first, each node by itself, then that of the logical
- * table is made everywhere.  A failure in between leaves indexes of shards
- * behind, maybe invalid: DROP INDEX and CREATE INDEX again cleans up.
+ * CONCURRENTLY is taken as a wish: the index is made in the distributed
+ * transaction like any other, which keeps writers out meanwhile, but leaves no
+ * invalid index behind on any node.
  *
  *-------------------------------------------------------------------------
  */

@@ -18,6 +18,7 @@
 #include "catalog/pg_depend.h"
 #include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "parser/parse_type.h"
 #include "utils/fmgroids.h"
@@ -98,6 +99,7 @@ type_is_distributed(Oid typid)
 	HeapTuple	tuple;
 	bool		result = false;
 
+	check_stack_depth();
 	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(TypeRelationId));
 	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(typid));
@@ -111,7 +113,8 @@ type_is_distributed(Oid typid)
 		else if (depend->classid != RelationRelationId)
 			continue;
 		else if (get_rel_relkind(depend->objid) == RELKIND_COMPOSITE_TYPE)
-			result = type_is_distributed(get_rel_type_id(depend->objid));
+			result = get_rel_type_id(depend->objid) != typid &&
+				type_is_distributed(get_rel_type_id(depend->objid));
 		else
 			result = metadata_lookup(depend->objid) != NULL;
 	}

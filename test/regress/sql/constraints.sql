@@ -1,0 +1,73 @@
+-- Constraints, foreign keys among them, of distributed and reference tables.
+CREATE SCHEMA constraints; SET search_path = constraints;
+\set VERBOSITY terse
+SET citus.shard_count = 4;
+CREATE TABLE ref (id int PRIMARY KEY, up int REFERENCES ref (id));
+CREATE TABLE parent (k int, id int, PRIMARY KEY (k, id));
+CREATE TABLE child (k int, id int, pid int, e int, r int REFERENCES ref (id) ON DELETE CASCADE,
+  CONSTRAINT u UNIQUE (k, e) DEFERRABLE INITIALLY DEFERRED,
+  CONSTRAINT x EXCLUDE USING btree (k WITH =, id WITH =),
+  CONSTRAINT fk FOREIGN KEY (k, pid) REFERENCES parent (k, id) ON DELETE CASCADE);
+SELECT create_reference_table('ref');
+SELECT create_distributed_table('parent', 'k');
+SELECT create_distributed_table('child', 'k');
+INSERT INTO ref VALUES (1, 1), (2, 1);
+INSERT INTO parent SELECT g, g FROM generate_series(1, 10) g;
+INSERT INTO child SELECT g, g, g, g, 1 + g % 2 FROM generate_series(1, 10) g;
+BEGIN;
+UPDATE child SET e = e + 1000;
+UPDATE child SET e = e - 1000;
+COMMIT;
+DELETE FROM parent WHERE k = 1;
+DELETE FROM ref WHERE id = 2;
+SELECT count(*), sum(k) FROM child;
+
+-- what the nodes refuse
+INSERT INTO child VALUES (2, 50, 2, 2, 1);
+INSERT INTO child VALUES (3, 3, 3, 30, 1);
+INSERT INTO child VALUES (3, 5, 4, 5, 1);
+INSERT INTO child VALUES (3, 5, 3, 5, 77);
+
+-- adding, validating, dropping, renaming
+ALTER TABLE child ADD CHECK (id > 0), ADD CONSTRAINT not_yet CHECK (e > 3) NOT VALID;
+ALTER TABLE child VALIDATE CONSTRAINT not_yet;
+DELETE FROM child WHERE e <= 3;
+ALTER TABLE child VALIDATE CONSTRAINT not_yet;
+ALTER TABLE child DROP CONSTRAINT fk, ADD CONSTRAINT fk FOREIGN KEY (k, pid) REFERENCES parent NOT VALID;
+ALTER TABLE child ALTER CONSTRAINT fk DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE child RENAME CONSTRAINT not_yet TO "Now ""valid";
+ALTER TABLE child ALTER COLUMN e TYPE bigint;
+SELECT DISTINCT regexp_replace(result, '_\d{6,}', '_N', 'g') FROM run_command_on_placements('constraints.child', $$
+  SELECT string_agg(conname || ': ' || pg_get_constraintdef(oid), E'\n' ORDER BY conname)
+    FROM pg_constraint WHERE conrelid = '%s'::regclass $$);
+ALTER TABLE child DROP CONSTRAINT "Now ""valid", DROP CONSTRAINT u;
+SELECT DISTINCT result FROM run_command_on_placements('constraints.child', $$
+  SELECT count(*) FROM pg_constraint WHERE conrelid = '%s'::regclass $$);
+
+-- keys that shards could not ensure
+CREATE TABLE other (k int PRIMARY KEY, p int);
+SELECT create_distributed_table('other', 'k', colocate_with => 'none');
+CREATE TABLE plain (k int PRIMARY KEY);
+ALTER TABLE child ADD CONSTRAINT bad FOREIGN KEY (k) REFERENCES other (k);
+ALTER TABLE other ADD CONSTRAINT bad FOREIGN KEY (p) REFERENCES other (k);
+ALTER TABLE other ADD CONSTRAINT bad FOREIGN KEY (k) REFERENCES plain (k);
+ALTER TABLE other ADD CONSTRAINT bad FOREIGN KEY (k) REFERENCES ref (id) ON DELETE SET NULL;
+ALTER TABLE other ADD CONSTRAINT bad FOREIGN KEY (p) REFERENCES ref (id) ON DELETE SET DEFAULT;
+ALTER TABLE plain ADD CONSTRAINT bad FOREIGN KEY (k) REFERENCES other (k);
+ALTER TABLE ref ADD CONSTRAINT bad FOREIGN KEY (id) REFERENCES other (k);
+ALTER TABLE plain ADD CONSTRAINT good FOREIGN KEY (k) REFERENCES ref (id);
+CREATE TABLE e1 (a int, b int, EXCLUDE USING btree (b WITH =));
+SELECT create_distributed_table('e1', 'a');
+CREATE TABLE late (k int REFERENCES other (k));
+SELECT create_distributed_table('late', 'k');
+SELECT create_distributed_table('late', 'k', colocate_with => 'other');
+SELECT undistribute_table('late');
+TRUNCATE parent;
+SET client_min_messages = warning;
+TRUNCATE parent CASCADE;
+SELECT count(*) FROM child;
+DROP TABLE parent;
+DROP TABLE parent, child;
+DROP SCHEMA constraints CASCADE;
+SELECT DISTINCT result FROM run_command_on_all_nodes($$
+  SELECT count(*) FROM pg_dist_partition WHERE logicalrelid::text ~ 'constraints\.' $$);
