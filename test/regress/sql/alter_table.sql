@@ -77,4 +77,4 @@ SET client_min_messages = warning;
 DROP SCHEMA alter_table_2 CASCADE;
 DROP SCHEMA alter_table CASCADE;
 SELECT DISTINCT result FROM run_command_on_all_nodes($$
-  SELECT count(*) FROM pg_class WHERE relnamespace = 'citus_data'::regnamespace AND relname ~ '^(t|t2|ref)_\d+$' $$);
+  SELECT count(*) FROM pg_class WHERE relnamespace = 'citus_data'::regnamespace AND relname ~ '^t2_\d+$' $$);
