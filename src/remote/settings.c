@@ -202,6 +202,10 @@ custom_travels(struct config_generic *entry)
 		return false;
 	if (entry->context != PGC_USERSET)
 		return false;
+
+	/* one that was reset is an empty string from then on, where others don't know it at all */
+	if (entry->source == PGC_S_DEFAULT)
+		return (entry->flags & GUC_CUSTOM_PLACEHOLDER) != 0;
 	return entry->source == PGC_S_SESSION || entry->source == PGC_S_CLIENT ||
 		entry->source == PGC_S_INTERACTIVE;
 }
@@ -218,11 +222,8 @@ find_custom(RemoteSettings *settings, const char *name)
 static bool
 custom_differs(RemoteSettings *settings, struct config_generic *entry)
 {
-	CustomValue *known;
+	CustomValue *known = find_custom(settings, entry->name);
 
-	if (settings->ncustom == 0 && entry->source < PGC_S_CLIENT)
-		return false;
-	known = find_custom(settings, entry->name);
 	if (known == NULL)
 		return custom_travels(entry);
 	return known->value == NULL || strcmp(known->value, text_of(entry)) != 0;
