@@ -126,8 +126,9 @@ show_task(DistScanState *state, Task *task, bool params_known, ExplainState *es)
 	if (params_known)
 	{
 		bool		measured = state->explain != 0 && state->set != NULL;
-		char	   *command = measured ? psprintf("SELECT citus_internal.task_plan(%d, %d)",
-												   state->spec.table->colocation_id, task->shard_index) :
+		char	   *command = measured ? psprintf("SELECT citus_internal.task_plan(%d, %d, %d)",
+												   state->spec.table->colocation_id, task->shard_index,
+												   state->explain) :
 			explain_command(state->spec.table, task, es);
 		ParamListInfo params = measured ? NULL : task->params;
 
@@ -168,6 +169,7 @@ option_mask(DefElem *option)
 int
 explain_task_mask(int instrument)
 {
+	static int	scan_number = 0;
 	int			mask = TASK_EXPLAIN_ON | TASK_EXPLAIN_COSTS;
 	ListCell   *cell;
 
@@ -188,7 +190,8 @@ explain_task_mask(int instrument)
 		mask |= TASK_EXPLAIN_BUFFERS;
 	if (instrument & INSTRUMENT_WAL)
 		mask |= TASK_EXPLAIN_WAL;
-	return mask;
+	scan_number = (scan_number + 1) % 1000;
+	return mask | (scan_number << TASK_EXPLAIN_SCAN_SHIFT);
 }
 
 static bool

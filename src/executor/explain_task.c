@@ -26,6 +26,7 @@ typedef struct KeptPlan
 {
 	int			colocation_id;
 	int			shard_index;
+	int			explain;		/* as in the tag */
 	char	   *text;
 	struct KeptPlan *next;
 } KeptPlan;
@@ -73,7 +74,7 @@ print_plan(QueryDesc *query_desc, int options)
 	es->buffers = (options & TASK_EXPLAIN_BUFFERS) != 0;
 	es->timing = (options & TASK_EXPLAIN_TIMING) != 0;
 	es->wal = (options & TASK_EXPLAIN_WAL) != 0;
-	es->format = options >> TASK_EXPLAIN_FORMAT_SHIFT;
+	es->format = (options >> TASK_EXPLAIN_FORMAT_SHIFT) & 3;
 
 	ExplainBeginOutput(es);
 	ExplainOpenGroup("Query", NULL, true, es);
@@ -97,6 +98,7 @@ end_executor(QueryDesc *query_desc)
 
 		plan->colocation_id = tag.colocation_id;
 		plan->shard_index = tag.kind == TAG_SHARD ? tag.shard_index : -1;
+		plan->explain = tag.explain;
 		plan->text = print_plan(query_desc, tag.explain);
 		plan->next = kept_plans;
 		kept_plans = plan;
@@ -114,17 +116,18 @@ forget_plans(XactEvent event, void *arg)
 	kept_plans = NULL;
 }
 
-/* citus_internal.task_plan(colocation group, shard index; -1 for a node task): the plan kept last. */
+/* citus_internal.task_plan(colocation group, shard index or -1, what the tag said after explain): the plan kept last. */
 SQL_FUNCTION(citus_internal_task_plan);
 Datum
 citus_internal_task_plan(PG_FUNCTION_ARGS)
 {
 	int			colocation_id = PG_GETARG_INT32(0);
 	int			shard_index = PG_GETARG_INT32(1);
+	int			explain = PG_GETARG_INT32(2);
 
 	for (KeptPlan *plan = kept_plans; plan != NULL; plan = plan->next)
 	{
-		if (plan->shard_index == shard_index &&
+		if (plan->shard_index == shard_index && plan->explain == explain &&
 			(shard_index < 0 || plan->colocation_id == colocation_id))
 			PG_RETURN_TEXT_P(cstring_to_text(plan->text));
 	}

@@ -57,7 +57,8 @@ typedef struct TaskTag
 #define TASK_EXPLAIN_BUFFERS 8
 #define TASK_EXPLAIN_TIMING 16
 #define TASK_EXPLAIN_WAL 32
-#define TASK_EXPLAIN_FORMAT_SHIFT 8
+#define TASK_EXPLAIN_FORMAT_SHIFT 8	/* two bits */
+#define TASK_EXPLAIN_SCAN_SHIFT 10	/* tells the scans of a statement apart */
 
 /* Reads the tag in front of a source text; false (kind TAG_NONE) if there is none. NULL is no text. */
 extern bool task_tag_parse(const char *source, TaskTag *tag);
