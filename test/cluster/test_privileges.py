@@ -154,9 +154,6 @@ def test_shards_belong_to_the_owner(cluster, table, roles, connect):
 def test_ordinary_user_needs_the_schema_on_all_nodes(cluster, schema, coordinator, roles, connect):
     """Who may not create schemas can't bring one to the other nodes; nothing is left of the attempt."""
     coordinator.execute(f"GRANT USAGE, CREATE ON SCHEMA {schema} TO {roles[0]}")
-    # the other nodes get a schema, and its grants, with its first distributed table
-    coordinator.execute(f"CREATE TABLE {schema}.first (id int)")
-    coordinator.execute(f"SELECT create_distributed_table('{schema}.first', 'id')")
     connection = connect(cluster.coordinator, user=roles[0])
     connection.execute(f"CREATE TABLE {schema}.mine (id int PRIMARY KEY, v text)")
     before = footprint(cluster)

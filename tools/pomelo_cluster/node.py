@@ -103,8 +103,9 @@ class Node:
              "-t", str(timeout), "start"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if done.returncode != 0:
-            raise ClusterError(f"{self.name} did not start; the end of {self.log}:\n"
-                               f"{self.tail(since=mark)}")
+            said = self.tail(since=mark)
+            kind = PortInUse if "Address already in use" in said else ClusterError
+            raise kind(f"{self.name} did not start; the end of {self.log}:\n{said}")
 
     def stop(self, mode="fast", timeout=60):
         """Stops the server; harmless when it isn't running."""
