@@ -194,22 +194,12 @@ explain_task_mask(int instrument)
 	return mask | (scan_number << TASK_EXPLAIN_SCAN_SHIFT);
 }
 
-static bool
-exec_param_walker(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Param))
-		return ((Param *) node)->paramkind == PARAM_EXEC;
-	return expression_tree_walker(node, exec_param_walker, context);
-}
-
 void
 explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	DistScanState *state = (DistScanState *) node;
 	List	   *exprs = ((CustomScan *) node->ss.ps.plan)->custom_exprs;
-	bool		params_known = !exec_param_walker((Node *) exprs, NULL);
+	bool		params_known = !scan_needs_exec_params((Node *) exprs, NULL);
 	int			shown = 0;
 	ListCell   *cell;
 

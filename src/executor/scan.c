@@ -313,14 +313,14 @@ scan_exec(CustomScanState *node)
 	return ExecScan(&node->ss, scan_next, scan_recheck);
 }
 
-static bool
-exec_param_walker(Node *node, void *context)
+bool
+scan_needs_exec_params(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
 	if (IsA(node, Param))
 		return ((Param *) node)->paramkind == PARAM_EXEC;
-	return expression_tree_walker(node, exec_param_walker, context);
+	return expression_tree_walker(node, scan_needs_exec_params, context);
 }
 
 void
@@ -332,7 +332,7 @@ scan_prefetch_all(EState *estate)
 		bool		unread = state->set == NULL;
 
 		if (state->css.ss.ps.state != estate || state->finished || state->prefetched ||
-			exec_param_walker((Node *) node->custom_exprs, NULL))
+			scan_needs_exec_params((Node *) node->custom_exprs, NULL))
 			continue;
 		if (unread)
 			start_tasks(state);

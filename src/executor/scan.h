@@ -44,6 +44,9 @@ extern void scan_prefetch_all(EState *estate);
  */
 extern void scan_prepare(DistScanState *state);
 
+/* Whether an expression needs values of other nodes of the plan; a tree walker, context is NULL. */
+extern bool scan_needs_exec_params(Node *node, void *context);
+
 /* The tasks for all nodes of a write to a reference table; lowest group first. */
 extern List *reference_tasks(const DistTable *table, const char *text, ParamListInfo params);
 

@@ -61,8 +61,8 @@ composite_is_binary(Oid type)
 	return result;
 }
 
-static bool
-is_regtype(Oid type)
+bool
+wire_type_is_oid_alias(Oid type)
 {
 	switch (type)
 	{
@@ -88,7 +88,7 @@ wire_type_is_binary(Oid type)
 {
 	Oid			element;
 
-	if (is_regtype(type) || !has_binary_functions(type))
+	if (wire_type_is_oid_alias(type) || !has_binary_functions(type))
 		return false;
 
 	switch (get_typtype(type))

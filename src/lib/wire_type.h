@@ -16,6 +16,9 @@
  */
 extern bool wire_type_is_binary(Oid type);
 
+/* Whether values of a type are object identifiers that travel as names (regclass and the like). */
+extern bool wire_type_is_oid_alias(Oid type);
+
 /* The oid by which another node knows a type, or InvalidOid where it must infer it (types made by users). */
 extern Oid	wire_type_oid(Oid type);
 

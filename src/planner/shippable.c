@@ -26,6 +26,7 @@
 #include "utils/syscache.h"
 
 #include "catalog/metadata.h"
+#include "lib/wire_type.h"
 #include "planner/shippable.h"
 
 typedef struct ShippableContext
@@ -34,29 +35,6 @@ typedef struct ShippableContext
 } ShippableContext;
 
 static bool shippable_walker(Node *node, void *context);
-
-/* Types whose values are object identifiers. */
-static bool
-is_oid_alias(Oid type)
-{
-	switch (type)
-	{
-		case REGCLASSOID:
-		case REGCOLLATIONOID:
-		case REGCONFIGOID:
-		case REGDICTIONARYOID:
-		case REGNAMESPACEOID:
-		case REGOPEROID:
-		case REGOPERATOROID:
-		case REGPROCOID:
-		case REGPROCEDUREOID:
-		case REGROLEOID:
-		case REGTYPEOID:
-			return true;
-		default:
-			return false;
-	}
-}
 
 static bool
 fail(ShippableContext *context, const char *reason)
@@ -192,7 +170,7 @@ type_walker(Node *node, ShippableContext *context)
 	switch (nodeTag(node))
 	{
 		case T_Const:
-			if (is_oid_alias(((Const *) node)->consttype) && !((Const *) node)->constisnull)
+			if (wire_type_is_oid_alias(((Const *) node)->consttype) && !((Const *) node)->constisnull)
 				return fail(context, "it names an object of this node");
 			if (get_typtype(((Const *) node)->consttype) == TYPTYPE_PSEUDO &&
 				!((Const *) node)->constisnull)
@@ -253,7 +231,7 @@ shippable_walker(Node *node, void *context)
 	}
 	if (check_functions_in_node(node, function_must_stay, context))
 		return true;
-	if ((IsA(node, FuncExpr) || IsA(node, CoerceViaIO)) && is_oid_alias(exprType(node)))
+	if ((IsA(node, FuncExpr) || IsA(node, CoerceViaIO)) && wire_type_is_oid_alias(exprType(node)))
 		return fail(ship, "it looks up an object by its name");
 	return expression_tree_walker(node, shippable_walker, context);
 }
