@@ -143,57 +143,29 @@ CREATE FUNCTION pg_catalog.citus_check_cluster_node_health(OUT from_nodename tex
 COMMENT ON FUNCTION pg_catalog.citus_check_cluster_node_health() IS
 	'whether each node can connect to each other node; null where the first can''t be asked';
 
--- Names of earlier versions
+-- Names of earlier versions: the same functions, called master_...
 
-CREATE FUNCTION pg_catalog.master_add_node(nodename text, nodeport integer, groupid integer DEFAULT -1,
-	noderole noderole DEFAULT 'primary', nodecluster name DEFAULT 'default')
-	RETURNS integer LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_add_node';
-COMMENT ON FUNCTION pg_catalog.master_add_node(text, integer, integer, noderole, name) IS
-	'same as citus_add_node';
-REVOKE ALL ON FUNCTION pg_catalog.master_add_node(text, integer, integer, noderole, name) FROM public;
-
-CREATE FUNCTION pg_catalog.master_add_inactive_node(nodename text, nodeport integer, groupid integer DEFAULT -1,
-	noderole noderole DEFAULT 'primary', nodecluster name DEFAULT 'default')
-	RETURNS integer LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_add_inactive_node';
-COMMENT ON FUNCTION pg_catalog.master_add_inactive_node(text, integer, integer, noderole, name) IS
-	'same as citus_add_inactive_node';
-REVOKE ALL ON FUNCTION pg_catalog.master_add_inactive_node(text, integer, integer, noderole, name) FROM public;
-
-CREATE FUNCTION pg_catalog.master_add_secondary_node(nodename text, nodeport integer, primaryname text,
-	primaryport integer, nodecluster name DEFAULT 'default')
-	RETURNS integer LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_add_secondary_node';
-COMMENT ON FUNCTION pg_catalog.master_add_secondary_node(text, integer, text, integer, name) IS
-	'same as citus_add_secondary_node';
-REVOKE ALL ON FUNCTION pg_catalog.master_add_secondary_node(text, integer, text, integer, name) FROM public;
-
-CREATE FUNCTION pg_catalog.master_activate_node(nodename text, nodeport integer)
-	RETURNS integer LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_activate_node';
-COMMENT ON FUNCTION pg_catalog.master_activate_node(text, integer) IS 'same as citus_activate_node';
-REVOKE ALL ON FUNCTION pg_catalog.master_activate_node(text, integer) FROM public;
-
-CREATE FUNCTION pg_catalog.master_disable_node(nodename text, nodeport integer)
-	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_disable_node';
-COMMENT ON FUNCTION pg_catalog.master_disable_node(text, integer) IS 'same as citus_disable_node';
-REVOKE ALL ON FUNCTION pg_catalog.master_disable_node(text, integer) FROM public;
-
-CREATE FUNCTION pg_catalog.master_remove_node(nodename text, nodeport integer)
-	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_remove_node';
-COMMENT ON FUNCTION pg_catalog.master_remove_node(text, integer) IS 'same as citus_remove_node';
-REVOKE ALL ON FUNCTION pg_catalog.master_remove_node(text, integer) FROM public;
-
-CREATE FUNCTION pg_catalog.master_update_node(node_id integer, new_node_name text, new_node_port integer,
-	force boolean DEFAULT false, lock_cooldown integer DEFAULT 10000)
-	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_update_node';
-COMMENT ON FUNCTION pg_catalog.master_update_node(integer, text, integer, boolean, integer) IS
-	'same as citus_update_node';
-REVOKE ALL ON FUNCTION pg_catalog.master_update_node(integer, text, integer, boolean, integer) FROM public;
-
-CREATE FUNCTION pg_catalog.master_set_node_property(nodename text, nodeport integer, property text, value boolean)
-	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_set_node_property';
-COMMENT ON FUNCTION pg_catalog.master_set_node_property(text, integer, text, boolean) IS
-	'same as citus_set_node_property';
-REVOKE ALL ON FUNCTION pg_catalog.master_set_node_property(text, integer, text, boolean) FROM public;
-
-CREATE FUNCTION pg_catalog.master_get_active_worker_nodes(OUT node_name text, OUT node_port bigint)
-	RETURNS SETOF record LANGUAGE C STRICT ROWS 100 AS 'MODULE_PATHNAME', 'citus_get_active_worker_nodes';
-COMMENT ON FUNCTION pg_catalog.master_get_active_worker_nodes() IS 'same as citus_get_active_worker_nodes';
+DO $$
+DECLARE
+	function record;
+BEGIN
+	FOR function IN
+		SELECT oid, pg_catalog.pg_get_function_identity_arguments(oid) AS arguments, proname AS name,
+			   'master_' || pg_catalog.substr(proname, 7) AS alias, proacl IS NOT NULL AS restricted
+		FROM pg_catalog.pg_proc
+		WHERE pronamespace = 'pg_catalog'::pg_catalog.regnamespace AND proname IN (
+			'citus_add_node', 'citus_add_inactive_node', 'citus_add_secondary_node', 'citus_activate_node',
+			'citus_disable_node', 'citus_remove_node', 'citus_update_node', 'citus_set_node_property',
+			'citus_get_active_worker_nodes')
+	LOOP
+		EXECUTE pg_catalog.replace(pg_catalog.pg_get_functiondef(function.oid),
+			'FUNCTION pg_catalog.' || function.name, 'FUNCTION pg_catalog.' || function.alias);
+		EXECUTE pg_catalog.format('COMMENT ON FUNCTION pg_catalog.%I(%s) IS %L', function.alias,
+			function.arguments, 'same as ' || function.name);
+		IF function.restricted THEN
+			EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION pg_catalog.%I(%s) FROM public', function.alias,
+				function.arguments);
+		END IF;
+	END LOOP;
+END;
+$$;
