@@ -144,6 +144,21 @@ members_find(const char *host, int32 port)
 }
 
 ClusterNode *
+members_find_nodeid(int32 nodeid)
+{
+	ListCell   *lc;
+
+	foreach(lc, node_all())
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (node->nodeid == nodeid)
+			return node;
+	}
+	return NULL;
+}
+
+ClusterNode *
 members_require(const char *host, int32 port)
 {
 	ClusterNode *node = members_find(host, port);

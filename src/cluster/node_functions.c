@@ -386,19 +386,14 @@ citus_remove_node(PG_FUNCTION_ARGS)
 static ClusterNode *
 require_nodeid(int32 nodeid)
 {
-	ListCell   *lc;
+	ClusterNode *node = members_find_nodeid(nodeid);
 
-	foreach(lc, node_all())
-	{
-		ClusterNode *node = lfirst(lc);
-
-		if (node->nodeid == nodeid)
-			return node;
-	}
-	ereport(ERROR,
-			(errcode(ERRCODE_UNDEFINED_OBJECT),
-			 errmsg("node %d does not exist", nodeid),
-			 errhint("The nodes of the cluster are listed in pg_dist_node.")));
+	if (node == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("node %d does not exist", nodeid),
+				 errhint("The nodes of the cluster are listed in pg_dist_node.")));
+	return node;
 }
 
 /*

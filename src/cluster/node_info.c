@@ -104,26 +104,10 @@ get_nodeid_for_groupid(PG_FUNCTION_ARGS)
 	PG_RETURN_INT32(require_primary(PG_GETARG_INT32(0))->nodeid);
 }
 
-/* The node with an id, or NULL. */
-static ClusterNode *
-find_nodeid(int32 nodeid)
-{
-	ListCell   *lc;
-
-	foreach(lc, node_all())
-	{
-		ClusterNode *node = lfirst(lc);
-
-		if (node->nodeid == nodeid)
-			return node;
-	}
-	return NULL;
-}
-
 Datum
 citus_nodename_for_nodeid(PG_FUNCTION_ARGS)
 {
-	ClusterNode *node = find_nodeid(PG_GETARG_INT32(0));
+	ClusterNode *node = members_find_nodeid(PG_GETARG_INT32(0));
 
 	if (node == NULL)
 		PG_RETURN_NULL();
@@ -133,7 +117,7 @@ citus_nodename_for_nodeid(PG_FUNCTION_ARGS)
 Datum
 citus_nodeport_for_nodeid(PG_FUNCTION_ARGS)
 {
-	ClusterNode *node = find_nodeid(PG_GETARG_INT32(0));
+	ClusterNode *node = members_find_nodeid(PG_GETARG_INT32(0));
 
 	if (node == NULL)
 		PG_RETURN_NULL();

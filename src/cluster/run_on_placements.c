@@ -135,52 +135,58 @@ run_on_table(Oid relid, const char *sql, bool all_placements, bool parallel)
 	return commands;
 }
 
-Datum
-run_command_on_placements(PG_FUNCTION_ARGS)
+/* Columns of results that not all functions give. */
+#define WITH_NODE 1
+#define WITH_OTHER_SHARD 2
+
+/* Returns what the commands gave, as the calling function's rows. */
+static Datum
+return_results(FunctionCallInfo fcinfo, List *commands, int columns)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	List	   *commands = run_on_table(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), true,
-										PG_GETARG_BOOL(2));
 	ListCell   *lc;
 
 	InitMaterializedSRF(fcinfo, 0);
 	foreach(lc, commands)
 	{
 		PlacementCommand *command = lfirst(lc);
-		Datum		values[5];
-		bool		nulls[5] = {false};
+		Datum		values[6];
+		bool		nulls[6] = {false};
+		int			n = 0;
 
-		values[0] = CStringGetTextDatum(command->command.host);
-		values[1] = Int32GetDatum(command->command.port);
-		values[2] = Int64GetDatum(command->shardid);
-		values[3] = BoolGetDatum(command->command.success);
-		values[4] = CStringGetTextDatum(command->command.result);
+		if (columns & WITH_NODE)
+		{
+			values[n++] = CStringGetTextDatum(command->command.host);
+			values[n++] = Int32GetDatum(command->command.port);
+		}
+		values[n++] = Int64GetDatum(command->shardid);
+		if (columns & WITH_OTHER_SHARD)
+			values[n++] = Int64GetDatum(command->other_shardid);
+		values[n++] = BoolGetDatum(command->command.success);
+		values[n++] = CStringGetTextDatum(command->command.result);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
 	return (Datum) 0;
 }
 
+/* run_command_on_placements(table_name, command, parallel) */
+Datum
+run_command_on_placements(PG_FUNCTION_ARGS)
+{
+	List	   *commands = run_on_table(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), true,
+										PG_GETARG_BOOL(2));
+
+	return return_results(fcinfo, commands, WITH_NODE);
+}
+
+/* run_command_on_shards(table_name, command, parallel) */
 Datum
 run_command_on_shards(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	List	   *commands = run_on_table(PG_GETARG_OID(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), false,
 										PG_GETARG_BOOL(2));
-	ListCell   *lc;
 
-	InitMaterializedSRF(fcinfo, 0);
-	foreach(lc, commands)
-	{
-		PlacementCommand *command = lfirst(lc);
-		Datum		values[3];
-		bool		nulls[3] = {false};
-
-		values[0] = Int64GetDatum(command->shardid);
-		values[1] = BoolGetDatum(command->command.success);
-		values[2] = CStringGetTextDatum(command->command.result);
-		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
-	}
-	return (Datum) 0;
+	return return_results(fcinfo, commands, 0);
 }
 
 /* Both tables, or an error if their shards don't lie side by side. */
@@ -203,12 +209,10 @@ require_colocated(const DistTable *table, const DistTable *other)
 Datum
 run_command_on_colocated_placements(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	const DistTable *table = metadata_require(PG_GETARG_OID(0));
 	const DistTable *other = metadata_require(PG_GETARG_OID(1));
 	char	   *sql = text_to_cstring(PG_GETARG_TEXT_PP(2));
 	List	   *commands = NIL;
-	ListCell   *lc;
 
 	require_colocated(table, other);
 	for (int i = 0; i < table->nshards; i++)
@@ -223,22 +227,6 @@ run_command_on_colocated_placements(PG_FUNCTION_ARGS)
 		commands = lappend(commands, command);
 	}
 	list_sort(commands, compare_commands);
-
-	InitMaterializedSRF(fcinfo, 0);
 	run_node_commands(commands, PG_GETARG_BOOL(3));
-	foreach(lc, commands)
-	{
-		PlacementCommand *command = lfirst(lc);
-		Datum		values[6];
-		bool		nulls[6] = {false};
-
-		values[0] = CStringGetTextDatum(command->command.host);
-		values[1] = Int32GetDatum(command->command.port);
-		values[2] = Int64GetDatum(command->shardid);
-		values[3] = Int64GetDatum(command->other_shardid);
-		values[4] = BoolGetDatum(command->command.success);
-		values[5] = CStringGetTextDatum(command->command.result);
-		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
-	}
-	return (Datum) 0;
+	return return_results(fcinfo, commands, WITH_NODE | WITH_OTHER_SHARD);
 }
