@@ -31,14 +31,14 @@ enum
 	NUMBER_CHECK_AS_USER,
 };
 
-static Node *
-pack_string(const char *string)
+Node *
+plan_string_pack(const char *string)
 {
 	return (Node *) makeString(pstrdup(string ? string : ""));
 }
 
-static char *
-unpack_string(Node *node)
+char *
+plan_string_unpack(const Node *node)
 {
 	return strVal(node)[0] == '\0' ? NULL : strVal(node);
 }
@@ -59,7 +59,7 @@ dist_plan_pack(const DistPlan *plan)
 	numbers = lappend_int(numbers, plan->tableoid_position);
 	numbers = lappend_int(numbers, (int) plan->check_as_user);
 
-	return list_make5(numbers, list_make2(pack_string(plan->text), pack_string(plan->reason)),
+	return list_make5(numbers, list_make2(plan_string_pack(plan->text), plan_string_pack(plan->reason)),
 					  plan->prune, list_make2(plan->positions, plan->types), plan->typmods);
 }
 
@@ -81,8 +81,8 @@ dist_plan_unpack(const CustomScan *node, DistPlan *plan)
 	plan->dist_param = list_nth_int(numbers, NUMBER_DIST_PARAM);
 	plan->tableoid_position = list_nth_int(numbers, NUMBER_TABLEOID_POSITION);
 	plan->check_as_user = (Oid) list_nth_int(numbers, NUMBER_CHECK_AS_USER);
-	plan->text = unpack_string(linitial(strings));
-	plan->reason = unpack_string(lsecond(strings));
+	plan->text = plan_string_unpack(linitial(strings));
+	plan->reason = plan_string_unpack(lsecond(strings));
 	plan->prune = lthird(packed);
 	plan->positions = linitial(columns);
 	plan->types = lsecond(columns);

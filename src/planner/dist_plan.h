@@ -55,6 +55,10 @@ typedef struct DistPlan
 /* Its CreateCustomScanState is set by the executor. */
 extern CustomScanMethods dist_scan_methods;
 
+/* Strings in packed plans; NULL and "" both come back as NULL. */
+extern Node *plan_string_pack(const char *string);
+extern char *plan_string_unpack(const Node *node);
+
 extern List *dist_plan_pack(const DistPlan *plan);
 extern void dist_plan_unpack(const CustomScan *node, DistPlan *plan);
 

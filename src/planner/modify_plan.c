@@ -7,34 +7,19 @@
  */
 #include "postgres.h"
 
-#include "nodes/value.h"
-
+#include "planner/dist_plan.h"
 #include "planner/modify_plan.h"
 
 CustomScanMethods dist_modify_methods = {
 	.CustomName = "DistributedModify",
 };
 
-static Node *
-pack_string(const char *string)
-{
-	return (Node *) makeString(pstrdup(string ? string : ""));
-}
-
-static char *
-unpack_string(List *strings, int index)
-{
-	char	   *string = strVal(list_nth(strings, index));
-
-	return string[0] == '\0' ? NULL : string;
-}
-
 List *
 modify_plan_pack(const ModifyPlan *plan)
 {
 	List	   *numbers = NIL;
-	List	   *strings = list_make3(pack_string(plan->insert_text), pack_string(plan->update_text),
-									 pack_string(plan->delete_text));
+	List	   *strings = list_make3(plan_string_pack(plan->insert_text), plan_string_pack(plan->update_text),
+									 plan_string_pack(plan->delete_text));
 	List	   *columns = list_make4(plan->update_colnos, plan->attnos, plan->column_attnos,
 									 plan->column_resnos);
 
@@ -73,9 +58,9 @@ modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
 	plan->dist_resno = list_nth_int(numbers, i++);
 	plan->row_resno = list_nth_int(numbers, i++);
 	plan->nconflict_params = list_nth_int(numbers, i++);
-	plan->insert_text = unpack_string(strings, 0);
-	plan->update_text = unpack_string(strings, 1);
-	plan->delete_text = unpack_string(strings, 2);
+	plan->insert_text = plan_string_unpack(list_nth(strings, 0));
+	plan->update_text = plan_string_unpack(list_nth(strings, 1));
+	plan->delete_text = plan_string_unpack(list_nth(strings, 2));
 	plan->update_colnos = linitial(columns);
 	plan->attnos = lsecond(columns);
 	plan->column_attnos = lthird(columns);
