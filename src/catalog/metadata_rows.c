@@ -74,6 +74,23 @@ insert_row(Relation relation, Datum *values, bool *nulls)
 	heap_freetuple(tuple);
 }
 
+/*
+ * Writes a row about a table in place of those that the keys find in the index,
+ * and makes it known.
+ */
+static void
+replace_row(Oid relid, DistRelation catalog, DistRelation index, int nkeys, ScanKey keys,
+			Datum *values, bool *nulls)
+{
+	Relation	relation = table_open(dist_relid(catalog), RowExclusiveLock);
+
+	delete_matching(relation, index, nkeys, keys);
+	insert_row(relation, values, nulls);
+	table_close(relation, NoLock);
+	metadata_invalidate(relid);
+	CommandCounterIncrement();
+}
+
 /* Sets values[i] to a text, or nulls[i]. */
 static void
 set_text(Datum *values, bool *nulls, int i, const char *text)
@@ -203,7 +220,6 @@ delete_empty_colocation(int32 colocation_id)
 void
 metadata_insert_partition(Oid relid, char partmethod, const char *dist_column, int32 colocation_id, char repmodel)
 {
-	Relation	relation;
 	ScanKeyData key;
 	Datum		values[Natts_partition];
 	bool		nulls[Natts_partition] = {false};
@@ -227,20 +243,13 @@ metadata_insert_partition(Oid relid, char partmethod, const char *dist_column, i
 	values[Anum_partition_repmodel - 1] = CharGetDatum(repmodel);
 	values[Anum_partition_autoconverted - 1] = BoolGetDatum(false);
 
-	relation = table_open(dist_relid(PG_DIST_PARTITION), RowExclusiveLock);
 	ScanKeyInit(&key, Anum_partition_logicalrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	delete_matching(relation, PG_DIST_PARTITION_RELID_INDEX, 1, &key);
-	insert_row(relation, values, nulls);
-	table_close(relation, NoLock);
-
-	metadata_invalidate(relid);
-	CommandCounterIncrement();
+	replace_row(relid, PG_DIST_PARTITION, PG_DIST_PARTITION_RELID_INDEX, 1, &key, values, nulls);
 }
 
 void
 metadata_insert_shard(Oid relid, int64 shardid, char storage, const char *min_value, const char *max_value)
 {
-	Relation	relation;
 	ScanKeyData key;
 	Datum		values[Natts_shard];
 	bool		nulls[Natts_shard] = {false};
@@ -251,14 +260,8 @@ metadata_insert_shard(Oid relid, int64 shardid, char storage, const char *min_va
 	set_text(values, nulls, Anum_shard_shardminvalue - 1, min_value);
 	set_text(values, nulls, Anum_shard_shardmaxvalue - 1, max_value);
 
-	relation = table_open(dist_relid(PG_DIST_SHARD), RowExclusiveLock);
 	ScanKeyInit(&key, Anum_shard_shardid, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(shardid));
-	delete_matching(relation, PG_DIST_SHARD_SHARDID_INDEX, 1, &key);
-	insert_row(relation, values, nulls);
-	table_close(relation, NoLock);
-
-	metadata_invalidate(relid);
-	CommandCounterIncrement();
+	replace_row(relid, PG_DIST_SHARD, PG_DIST_SHARD_SHARDID_INDEX, 1, &key, values, nulls);
 }
 
 Oid
@@ -288,7 +291,6 @@ void
 metadata_insert_placement(int64 shardid, int64 length, int32 groupid, int64 placementid)
 {
 	Oid			relid = metadata_shard_relid(shardid);
-	Relation	relation;
 	ScanKeyData keys[2];
 	Datum		values[Natts_placement];
 	bool		nulls[Natts_placement] = {false};
@@ -304,15 +306,9 @@ metadata_insert_placement(int64 shardid, int64 length, int32 groupid, int64 plac
 	values[Anum_placement_shardlength - 1] = Int64GetDatum(length);
 	values[Anum_placement_groupid - 1] = Int32GetDatum(groupid);
 
-	relation = table_open(dist_relid(PG_DIST_PLACEMENT), RowExclusiveLock);
 	ScanKeyInit(&keys[0], Anum_placement_shardid, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(shardid));
 	ScanKeyInit(&keys[1], Anum_placement_groupid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(groupid));
-	delete_matching(relation, PG_DIST_PLACEMENT_SHARDID_INDEX, 2, keys);
-	insert_row(relation, values, nulls);
-	table_close(relation, NoLock);
-
-	metadata_invalidate(relid);
-	CommandCounterIncrement();
+	replace_row(relid, PG_DIST_PLACEMENT, PG_DIST_PLACEMENT_SHARDID_INDEX, 2, keys, values, nulls);
 }
 
 /* Removes the shards of a table and their placements. */
