@@ -94,7 +94,6 @@ reindex_utility(UtilityCall *call)
 {
 	ReindexStmt *stmt = castNode(ReindexStmt, call->pstmt->utilityStmt);
 	const DistTable *table;
-	Node	   *copy;
 	ListCell   *cell;
 
 	if (stmt->relation == NULL)
@@ -112,10 +111,7 @@ reindex_utility(UtilityCall *call)
 					 errmsg("REINDEX CONCURRENTLY is not supported for distributed or reference tables"),
 					 errhint("Use REINDEX without CONCURRENTLY.")));
 	}
-	copy = copyObject((Node *) stmt);
-	utility_run(call);
-	utility_relay(call);
-	run_on_local_shards(table, copy, call->query);
+	utility_run_with_shards(call, table);
 	return true;
 }
 
@@ -124,7 +120,6 @@ cluster_utility(UtilityCall *call)
 {
 	ClusterStmt *stmt = castNode(ClusterStmt, call->pstmt->utilityStmt);
 	const DistTable *table;
-	Node	   *copy;
 
 	if (stmt->relation == NULL)
 		return false;
@@ -133,9 +128,6 @@ cluster_utility(UtilityCall *call)
 		return false;
 	utility_check_initiator(call);
 	utility_lock(call, table, AccessExclusiveLock);
-	copy = copyObject((Node *) stmt);
-	utility_run(call);
-	utility_relay(call);
-	run_on_local_shards(table, copy, call->query);
+	utility_run_with_shards(call, table);
 	return true;
 }

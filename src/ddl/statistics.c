@@ -80,14 +80,10 @@ alter_statistics_utility(UtilityCall *call)
 {
 	AlterStatsStmt *stmt = castNode(AlterStatsStmt, call->pstmt->utilityStmt);
 	const DistTable *table = dist_table_of_statistics(stmt->defnames);
-	Node	   *copy;
 
 	if (table == NULL)
 		return false;
 	utility_check_initiator(call);
-	copy = copyObject((Node *) stmt);
-	utility_run(call);
-	utility_relay(call);
-	run_on_local_shards(table, copy, call->query);
+	utility_run_with_shards(call, table);
 	return true;
 }

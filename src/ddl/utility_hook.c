@@ -33,6 +33,7 @@
 #include "ddl/handlers.h"
 #include "ddl/lock_everywhere.h"
 #include "ddl/run_commands.h"
+#include "ddl/shards.h"
 #include "ddl/utility_hook.h"
 #include "executor/explain.h"
 #include "remote/connection.h"
@@ -154,6 +155,16 @@ void
 utility_relay(UtilityCall *call)
 {
 	utility_relay_text(call, utility_text(call));
+}
+
+void
+utility_run_with_shards(UtilityCall *call, const DistTable *table)
+{
+	Node	   *copy = copyObject(call->pstmt->utilityStmt);
+
+	utility_run(call);
+	utility_relay(call);
+	run_on_local_shards(table, copy, call->query);
 }
 
 /* Delegates a statement; false if nobody wants it. */

@@ -63,4 +63,7 @@ extern void utility_lock(const UtilityCall *call, const DistTable *table, LOCKMO
 extern void utility_relay(UtilityCall *call);
 extern void utility_relay_text(UtilityCall *call, const char *text);
 
+/* Runs the statement on the table, here and on the other nodes, and on its shards. */
+extern void utility_run_with_shards(UtilityCall *call, const DistTable *table);
+
 #endif							/* CITUS_DDL_UTILITY_HOOK_H */
