@@ -102,26 +102,28 @@ def test_worker_backend_terminated_in_a_transaction(cluster, coordinator, table,
     assert value(coordinator, f"SELECT sum(payload) FROM {table}") == 100
 
 
+def failed_copy(cluster, coordinator, table, data, error):
+    """Copies data that must fail, and leave nothing; returns the error."""
+    with pytest.raises(error) as caught:
+        with coordinator.cursor().copy(f"COPY {table} FROM STDIN") as copy:
+            copy.write(data)
+    assert value(coordinator, f"SELECT count(*) FROM {table}") == 100
+    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
+    return caught.value.diag
+
+
 def test_copy_with_a_bad_row(cluster, coordinator, table):
     """A row that can't be stored undoes the whole COPY, and is named."""
     data = "".join(f"{n}\t1\n" for n in range(1000, 6000)) + "6000\tnot a number\n"
-    with pytest.raises(psycopg.errors.InvalidTextRepresentation) as caught:
-        with coordinator.cursor().copy(f"COPY {table} FROM STDIN") as copy:
-            copy.write(data)
-    assert "line 5001" in caught.value.diag.context
-    assert value(coordinator, f"SELECT count(*) FROM {table}") == 100
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
+    diag = failed_copy(cluster, coordinator, table, data, psycopg.errors.InvalidTextRepresentation)
+    assert "line 5001" in diag.context
 
 
 def test_copy_with_a_duplicate(cluster, coordinator, table):
     """A constraint that one shard enforces undoes the COPY on all of them."""
     data = "".join(f"{n}\t1\n" for n in [*range(1000, 3000), 50])
-    with pytest.raises(psycopg.errors.UniqueViolation) as caught:
-        with coordinator.cursor().copy(f"COPY {table} FROM STDIN") as copy:
-            copy.write(data)
-    assert "(50)" in caught.value.diag.message_detail
-    assert value(coordinator, f"SELECT count(*) FROM {table}") == 100
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
+    diag = failed_copy(cluster, coordinator, table, data, psycopg.errors.UniqueViolation)
+    assert "(50)" in diag.message_detail
 
 
 def test_update_that_fails_on_one_shard(cluster, coordinator, table):
