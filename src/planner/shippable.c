@@ -270,24 +270,25 @@ shippable_columns(List *target_list)
 	return NULL;
 }
 
+/* Whether an entry of a range table is what our planner must see. */
+static bool
+is_distributed_entry(const RangeTblEntry *rte)
+{
+	const DistTable *table;
+
+	if (rte->rtekind != RTE_RELATION)
+		return false;
+	table = metadata_lookup(rte->relid);
+	return table && (table->kind != DIST_REFERENCE || rte->rellockmode > AccessShareLock);
+}
+
 static bool
 distributed_walker(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
 	if (IsA(node, RangeTblEntry))
-	{
-		RangeTblEntry *rte = (RangeTblEntry *) node;
-
-		if (rte->rtekind == RTE_RELATION)
-		{
-			const DistTable *table = metadata_lookup(rte->relid);
-
-			if (table && (table->kind != DIST_REFERENCE || rte->rellockmode > AccessShareLock))
-				return true;
-		}
-		return false;
-	}
+		return is_distributed_entry((RangeTblEntry *) node);
 	if (IsA(node, Query))
 		return query_tree_walker((Query *) node, distributed_walker, context,
 								 QTW_EXAMINE_RTES_BEFORE);
@@ -297,7 +298,21 @@ distributed_walker(Node *node, void *context)
 bool
 query_has_distributed_table(Query *query)
 {
-	return distributed_walker((Node *) query, NULL);
+	ListCell   *cell;
+
+	/* most queries of plain tables are settled here, without a walk over their expressions */
+	if (query->hasSubLinks || query->cteList != NIL)
+		return distributed_walker((Node *) query, NULL);
+	foreach(cell, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst(cell);
+
+		if (rte->rtekind == RTE_SUBQUERY)
+			return distributed_walker((Node *) query, NULL);
+		if (is_distributed_entry(rte))
+			return true;
+	}
+	return false;
 }
 
 static bool
