@@ -30,7 +30,7 @@ typedef struct DistPlan
 	DistPlanKind kind;
 	CmdType		command;
 	Oid			relid;			/* a table of the shard group, or the reference table */
-	char	   *text;			/* without tag */
+	const char *text;			/* without tag */
 	bool		writes;			/* writes or locks rows */
 	bool		exclusive;		/* reference write that doesn't commute with others */
 	bool		can_set_tag;	/* rows written count as the statement's */

@@ -45,14 +45,11 @@ is_single_relation(Query *query)
 static const char *
 set_text(DistPlan *plan, Query *query, List **exprs)
 {
-	Query	   *task = (Query *) task_params_extract((Node *) query, 0, false, exprs);
-	const char *reason = shippable_query(task);
+	const char *reason;
 
-	if (reason != NULL)
-		return reason;
+	plan->text = task_query_text(task_query_extract(query, exprs), &reason);
 	plan->nparams = list_length(*exprs);
-	plan->text = task_query_deparse(task);
-	return NULL;
+	return reason;
 }
 
 /* Whether a term compares with a column of another relation, which is no value to prune by here. */
@@ -239,14 +236,13 @@ extract_insert_values(Query *query, List **exprs)
 		if (rte->rtekind == RTE_VALUES)
 			add_defaults_to_lists(task, rte, foreach_current_index(cell) + 1);
 	}
-	task->targetList = (List *) task_params_extract((Node *) task->targetList, 0, true, exprs);
+	task->targetList = task_values_extract(task->targetList, exprs);
 	foreach(cell, task->rtable)
 	{
 		RangeTblEntry *rte = lfirst(cell);
 
 		if (rte->rtekind == RTE_VALUES)
-			rte->values_lists =
-				(List *) task_params_extract((Node *) rte->values_lists, 0, true, exprs);
+			rte->values_lists = task_values_extract(rte->values_lists, exprs);
 	}
 	task->onConflict =
 		(OnConflictExpr *) task_params_extract((Node *) task->onConflict, 0, false, exprs);
@@ -292,8 +288,7 @@ plan_insert(Query *query, const char **reason)
 	*reason = "it has too many values to evaluate here";
 	if (list_length(exprs) > MAX_TASK_PARAMS)
 		return NULL;
-	if ((*reason = shippable_columns(query->returningList)) != NULL ||
-		(*reason = shippable_query(task)) != NULL)
+	if ((*reason = shippable_columns(query->returningList)) != NULL)
 		return NULL;
 
 	plan.relid = table->relid;
@@ -310,7 +305,9 @@ plan_insert(Query *query, const char **reason)
 		plan.dist_param = position;
 	}
 	write_override_identity(task, table->relid);
-	plan.text = task_query_deparse(task);
+	plan.text = task_query_text(task, reason);
+	if (plan.text == NULL)
+		return NULL;
 	return make_dist_statement(query, &plan, exprs);
 }
 

@@ -19,6 +19,7 @@
 #include "catalog/metadata.h"
 #include "planner/planner.h"
 #include "planner/shippable.h"
+#include "planner/task_query.h"
 #include "resolve/query.h"
 
 bool		citus_enable_fast_path = true;
@@ -151,6 +152,7 @@ planner_init(void)
 	planner_hook = citus_planner;
 	scan_path_init();
 	modify_path_init();
+	text_cache_init();
 
 	DefineCustomBoolVariable("citus.enable_fast_path_router_planner",
 							 "Plans statements of one table without PostgreSQL's planner where possible.",

@@ -195,12 +195,10 @@ router_plan(Query *original, PlanningContext *context, const char **reason)
 	List	   *exprs = NIL;
 	UserContext users = {false, false, InvalidOid};
 	Pin			pin;
-	Query	   *task;
 
 	*reason = NULL;
 	write_walker((Node *) original, reason);
-	task = (Query *) task_params_extract((Node *) original, 0, false, &exprs);
-	if (*reason != NULL || (*reason = shippable_query(task)) != NULL ||
+	if (*reason != NULL ||
 		(*reason = shippable_columns(original->commandType == CMD_SELECT ?
 									 original->targetList : original->returningList)) != NULL)
 		return NULL;
@@ -215,8 +213,10 @@ router_plan(Query *original, PlanningContext *context, const char **reason)
 	plan.relid = pin.table->relid;
 	plan.check_as_user = users.user;
 	plan.writes = row_mark_walker((Node *) original, NULL);
+	plan.text = task_query_text(task_query_extract(original, &exprs), reason);
+	if (plan.text == NULL)
+		return NULL;
 	plan.nparams = list_length(exprs);
-	plan.text = task_query_deparse(task);
 	if (pin.value != NULL)
 	{
 		plan.prune = list_make1(list_make3_int(list_length(exprs), list_nth_int(pin.triple, 1),

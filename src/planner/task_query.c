@@ -30,13 +30,35 @@
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
+#include "lib/wire_type.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
+
+/* A list of constants that is longer than this stays in the text. */
+#define MAX_LISTED_CONSTANTS 20
+
+/* No more constants than this become parameters of one task. */
+#define MAX_CONSTANT_PARAMS 64
+
+/*
+ * Which constants become parameters.  Those that a text is likely to come
+ * again with other values of: what is stored, and what is compared.  Others
+ * may be part of what an index is made of (data ->> 'name').
+ */
+typedef enum ConstantMode
+{
+	CONSTANTS_STAY,
+	CONSTANTS_COMPARED,			/* arguments of comparisons further down */
+	CONSTANTS_DIRECT,			/* this node, as the argument of a comparison */
+	CONSTANTS_ALL,				/* in values that are stored */
+} ConstantMode;
 
 typedef struct ExtractContext
 {
 	Index		own_varno;
 	bool		volatile_too;
+	ConstantMode constants;
+	bool		share_constants;	/* equal constants are one parameter */
 	List	  **exprs;
 } ExtractContext;
 
@@ -84,22 +106,27 @@ must_evaluate(Node *node, ExtractContext *context)
 	return contain_mutable_functions(node) || shippable_expression(node) != NULL;
 }
 
-/* A parameter for expr, reusing that of an equal one. */
+/* A parameter for expr, that of an equal one if shared. */
 static Node *
-make_task_param(Expr *expr, List **exprs)
+make_task_param(Expr *expr, List **exprs, bool shared)
 {
 	Param	   *param = makeNode(Param);
 	Oid			type = exprType((Node *) expr);
-	int			position = 0;
+	int			position = list_length(*exprs);
 	ListCell   *cell;
 
-	foreach(cell, *exprs)
+	if (shared && !contain_volatile_functions((Node *) expr))
 	{
-		if (!contain_volatile_functions((Node *) expr) && equal(lfirst(cell), expr))
-			break;
-		position++;
+		foreach(cell, *exprs)
+		{
+			if (equal(lfirst(cell), expr))
+			{
+				position = foreach_current_index(cell);
+				break;
+			}
+		}
 	}
-	if (cell == NULL)
+	if (position == list_length(*exprs))
 		*exprs = lappend(*exprs, expr);
 
 	param->paramkind = PARAM_EXTERN;
@@ -115,33 +142,92 @@ make_task_param(Expr *expr, List **exprs)
 	return (Node *) param;
 }
 
+/* Whether a constant means the same as a parameter of its type, on every node. */
+static bool
+constant_may_travel(const Const *constant, ExtractContext *context)
+{
+	Oid			type = constant->consttype;
+
+	return type < FirstNormalObjectId && !wire_type_is_oid_alias(type) &&
+		get_typtype(type) != TYPTYPE_PSEUDO &&
+		list_length(*context->exprs) < MAX_CONSTANT_PARAMS;
+}
+
+/* The mode for what is below a node. */
+static ConstantMode
+mode_below(Node *node, ConstantMode mode)
+{
+	switch (nodeTag(node))
+	{
+		case T_Query:
+			return mode == CONSTANTS_STAY ? mode : CONSTANTS_COMPARED;
+		case T_FuncExpr:
+			/* EXTRACT(field FROM ..) and the like need constants */
+			if (mode == CONSTANTS_ALL && ((FuncExpr *) node)->funcformat == COERCE_SQL_SYNTAX)
+				return CONSTANTS_STAY;
+			break;
+		case T_XmlExpr:
+			return CONSTANTS_STAY;
+		case T_OpExpr:
+			if (mode != CONSTANTS_STAY && mode != CONSTANTS_ALL && ((OpExpr *) node)->opresulttype == BOOLOID)
+				return CONSTANTS_DIRECT;
+			break;
+		case T_ScalarArrayOpExpr:
+			if (mode != CONSTANTS_STAY && mode != CONSTANTS_ALL)
+				return CONSTANTS_DIRECT;
+			break;
+		case T_List:
+		case T_RelabelType:
+			return mode;
+		case T_ArrayExpr:
+			if (mode == CONSTANTS_DIRECT &&
+				list_length(((ArrayExpr *) node)->elements) <= MAX_LISTED_CONSTANTS)
+				return mode;
+			break;
+		default:
+			break;
+	}
+	return mode == CONSTANTS_DIRECT ? CONSTANTS_COMPARED : mode;
+}
+
 static Node *
 extract_mutator(Node *node, void *context)
 {
 	ExtractContext *extract = context;
+	ExtractContext below;
 
 	if (node == NULL)
 		return NULL;
+	below = *extract;
+	below.constants = mode_below(node, extract->constants);
 	if (IsA(node, Query))
-		return (Node *) query_tree_mutator((Query *) node, extract_mutator, context, 0);
+		return (Node *) query_tree_mutator((Query *) node, extract_mutator, &below, 0);
 
 	if (IsA(node, Param))
 	{
 		ParamKind	kind = ((Param *) node)->paramkind;
 
 		if (kind == PARAM_EXTERN || kind == PARAM_EXEC)
-			return make_task_param((Expr *) node, extract->exprs);
+			return make_task_param((Expr *) node, extract->exprs, true);
+		return copyObject(node);
+	}
+	if (IsA(node, Const))
+	{
+		if ((extract->constants == CONSTANTS_DIRECT || extract->constants == CONSTANTS_ALL) &&
+			constant_may_travel((Const *) node, extract))
+			return make_task_param(copyObject((Expr *) node), extract->exprs,
+								   extract->share_constants);
 		return copyObject(node);
 	}
 	if (IsA(node, Var) && extract->own_varno != 0 && ((Var *) node)->varno != extract->own_varno)
-		return make_task_param((Expr *) node, extract->exprs);
+		return make_task_param((Expr *) node, extract->exprs, true);
 
 	/* a function in FROM must stay a function: only its arguments are replaced */
 	if (IsA(node, RangeTblFunction))
 	{
 		RangeTblFunction *function = copyObject((RangeTblFunction *) node);
 
-		function->funcexpr = expression_tree_mutator(function->funcexpr, extract_mutator, context);
+		function->funcexpr = expression_tree_mutator(function->funcexpr, extract_mutator, &below);
 		return (Node *) function;
 	}
 
@@ -167,20 +253,82 @@ extract_mutator(Node *node, void *context)
 			if (must_evaluate(node, extract) && !depends_on_row_walker(node, extract) &&
 				!expression_returns_set(node) &&
 				get_typtype(exprType(node)) != TYPTYPE_PSEUDO)
-				return make_task_param(copyObject((Expr *) node), extract->exprs);
+				return make_task_param(copyObject((Expr *) node), extract->exprs, true);
 			break;
 		default:
 			break;
 	}
-	return expression_tree_mutator(node, extract_mutator, context);
+	return expression_tree_mutator(node, extract_mutator, &below);
 }
 
 Node *
 task_params_extract(Node *node, Index own_varno, bool volatile_too, List **exprs)
 {
-	ExtractContext context = {own_varno, volatile_too, exprs};
+	ExtractContext context = {
+		.own_varno = own_varno,
+		.volatile_too = volatile_too,
+		.exprs = exprs,
+	};
 
 	return extract_mutator(node, &context);
+}
+
+List *
+task_values_extract(List *values, List **exprs)
+{
+	ExtractContext context = {
+		.volatile_too = true,
+		.constants = CONSTANTS_ALL,
+		.exprs = exprs,
+	};
+
+	return (List *) extract_mutator((Node *) values, &context);
+}
+
+/*
+ * Whether a constant that stands in two places may have to be seen to be the
+ * same: SELECT a + 1 .. GROUP BY a + 1.
+ */
+static bool
+repeats_expressions(Query *query)
+{
+	ListCell   *cell;
+
+	if (query->groupClause != NIL || query->hasAggs || query->hasWindowFuncs ||
+		query->distinctClause != NIL || query->hasSubLinks || query->cteList != NIL)
+		return true;
+	foreach(cell, query->rtable)
+	{
+		if (((RangeTblEntry *) lfirst(cell))->rtekind == RTE_SUBQUERY)
+			return true;
+	}
+	return false;
+}
+
+Query *
+task_query_extract(Query *query, List **exprs)
+{
+	Query		rest = *query;
+	Query	   *task;
+	List	   *assignments = NIL;
+	ExtractContext context = {
+		.constants = CONSTANTS_COMPARED,
+		.share_constants = repeats_expressions(query),
+		.exprs = exprs,
+	};
+
+	if (query->commandType == CMD_UPDATE)
+	{
+		ExtractContext stored = context;
+
+		stored.constants = CONSTANTS_ALL;
+		assignments = (List *) extract_mutator((Node *) query->targetList, &stored);
+		rest.targetList = NIL;
+	}
+	task = (Query *) extract_mutator((Node *) &rest, &context);
+	if (query->commandType == CMD_UPDATE)
+		task->targetList = assignments;
+	return task;
 }
 
 List *

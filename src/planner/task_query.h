@@ -20,10 +20,30 @@
  */
 extern Node *task_params_extract(Node *node, Index own_varno, bool volatile_too, List **exprs);
 
+/*
+ * The same for the values that an INSERT stores: volatile functions too, and
+ * constants, so that the text is the same for other values.
+ */
+extern List *task_values_extract(List *values, List **exprs);
+
+/*
+ * The same for a SELECT, UPDATE or DELETE that goes to one shard: constants
+ * that are compared or assigned become parameters, as above.
+ */
+extern Query *task_query_extract(Query *query, List **exprs);
+
 /* Types (OidList) of the parameters as the task declares them: InvalidOid where the node infers them. */
 extern List *task_param_types(List *exprs);
 
 /* The text of a query, all names qualified; palloc'd.  The query may be scribbled on. */
 extern char *task_query_deparse(Query *query);
+
+/*
+ * The same for a query whose shape is likely to come again: texts are kept
+ * (text_cache.c).  NULL, with *reason set, if shippable_query says so.
+ */
+extern const char *task_query_text(Query *query, const char **reason);
+
+extern void text_cache_init(void);
 
 #endif							/* CITUS_PLANNER_TASK_QUERY_H */

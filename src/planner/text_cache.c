@@ -1,0 +1,210 @@
+/*-------------------------------------------------------------------------
+ *
+ * text_cache.c
+ *	  Texts of tasks that were deparsed before.
+ *
+ * Statements that applications send with literals differ in their constants,
+ * which task_query_extract has replaced by parameters; what is left is one of
+ * a few shapes.  The cache finds the text of a shape by a hash of the query
+ * tree, and by comparing the trees.  Deparsing takes ten times as long.
+ *
+ * Names of distributed tables and their columns change with
+ * metadata_generation(), those of functions, types and the like with an
+ * invalidation of their system cache.  Either empties the cache.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "lib/ilist.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parser.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+#include "catalog/metadata.h"
+#include "planner/shippable.h"
+#include "planner/task_query.h"
+
+#define MAX_TEXTS 500
+
+typedef struct TextEntry
+{
+	uint32		hash;			/* hash key */
+	MemoryContext context;		/* of what follows */
+	Query	   *query;
+	char	   *text;
+	dlist_node	link;			/* in uses, most recent first */
+} TextEntry;
+
+static HTAB *texts = NULL;
+static dlist_head uses;
+static uint64 filled_generation;	/* metadata_generation() of the entries */
+static bool filled_conforming;	/* standard_conforming_strings of the entries */
+static bool names_changed = false;
+
+static void
+add_hash(uint32 *hash, uint32 value)
+{
+	*hash = hash_combine(*hash, murmurhash32(value));
+}
+
+/* Adds what tells shapes apart; equal trees have equal hashes. */
+static bool
+hash_walker(Node *node, void *context)
+{
+	uint32	   *hash = context;
+
+	if (node == NULL)
+	{
+		add_hash(hash, 0);
+		return false;
+	}
+	add_hash(hash, nodeTag(node));
+	switch (nodeTag(node))
+	{
+		case T_Query:
+			add_hash(hash, ((Query *) node)->commandType);
+			return query_tree_walker((Query *) node, hash_walker, context, QTW_EXAMINE_RTES_BEFORE);
+		case T_RangeTblEntry:
+			add_hash(hash, ((RangeTblEntry *) node)->relid);
+			return false;
+		case T_TargetEntry:
+			add_hash(hash, ((TargetEntry *) node)->resno);
+			break;
+		case T_Var:
+			add_hash(hash, ((Var *) node)->varno << 16 | (uint16) ((Var *) node)->varattno);
+			return false;
+		case T_Param:
+			add_hash(hash, ((Param *) node)->paramid);
+			add_hash(hash, ((Param *) node)->paramtype);
+			return false;
+		case T_Const:
+			add_hash(hash, ((Const *) node)->consttype);
+			if (((Const *) node)->constbyval && !((Const *) node)->constisnull)
+				add_hash(hash, (uint32) ((Const *) node)->constvalue);
+			return false;
+		case T_OpExpr:
+			add_hash(hash, ((OpExpr *) node)->opno);
+			break;
+		case T_FuncExpr:
+			add_hash(hash, ((FuncExpr *) node)->funcid);
+			break;
+		case T_Aggref:
+			add_hash(hash, ((Aggref *) node)->aggfnoid);
+			break;
+		default:
+			break;
+	}
+	return expression_tree_walker(node, hash_walker, context);
+}
+
+static void
+remove_text(TextEntry *entry)
+{
+	dlist_delete(&entry->link);
+	MemoryContextDelete(entry->context);
+	(void) hash_search(texts, &entry->hash, HASH_REMOVE, NULL);
+}
+
+/* Whether a text that was made when the cache was checked last is still right. */
+static bool
+still_right(void)
+{
+	return !names_changed && filled_generation == metadata_generation() &&
+		filled_conforming == standard_conforming_strings;
+}
+
+/* Empties the cache if its texts may be wrong by now. */
+static void
+check_texts(void)
+{
+	if (texts == NULL)
+	{
+		HASHCTL		control = {.keysize = sizeof(uint32), .entrysize = sizeof(TextEntry), .hcxt = CacheMemoryContext};
+
+		texts = hash_create("citus task texts", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		dlist_init(&uses);
+	}
+	else if (!still_right())
+	{
+		while (!dlist_is_empty(&uses))
+			remove_text(dlist_container(TextEntry, link, dlist_head_node(&uses)));
+	}
+	names_changed = false;
+	filled_generation = metadata_generation();
+	filled_conforming = standard_conforming_strings;
+}
+
+/* Remembers a text; the query is not the one that was deparsed, but what it was before. */
+static void
+add_text(uint32 hash, Query *query, MemoryContext context, const char *text)
+{
+	TextEntry  *entry = hash_search(texts, &hash, HASH_FIND, NULL);
+
+	if (entry != NULL)
+		remove_text(entry);
+	if (hash_get_num_entries(texts) >= MAX_TEXTS)
+		remove_text(dlist_container(TextEntry, link, dlist_tail_node(&uses)));
+
+	MemoryContextSetParent(context, CacheMemoryContext);
+	entry = hash_search(texts, &hash, HASH_ENTER, NULL);
+	entry->context = context;
+	entry->query = query;
+	entry->text = MemoryContextStrdup(context, text);
+	dlist_push_head(&uses, &entry->link);
+}
+
+const char *
+task_query_text(Query *query, const char **reason)
+{
+	uint32		hash = 0;
+	TextEntry  *entry;
+	MemoryContext context;
+	MemoryContext old_context;
+	Query	   *key;
+	char	   *text;
+
+	*reason = NULL;
+	query->stmt_location = -1;
+	query->stmt_len = 0;
+	check_texts();
+	(void) hash_walker((Node *) query, &hash);
+	entry = hash_search(texts, &hash, HASH_FIND, NULL);
+	if (entry != NULL && equal(entry->query, query))
+	{
+		dlist_move_head(&uses, &entry->link);
+		return pstrdup(entry->text);
+	}
+
+	*reason = shippable_query(query);
+	if (*reason != NULL)
+		return NULL;
+	context = AllocSetContextCreate(CurrentMemoryContext, "citus task text", ALLOCSET_SMALL_SIZES);
+	old_context = MemoryContextSwitchTo(context);
+	key = copyObject(query);
+	MemoryContextSwitchTo(old_context);
+	text = task_query_deparse(query);
+
+	if (still_right())
+		add_text(hash, key, context, text);
+	return text;
+}
+
+static void
+object_changed(Datum arg, int cache_id, uint32 hash_value)
+{
+	names_changed = true;
+}
+
+void
+text_cache_init(void)
+{
+	static const int caches[] = {PROCOID, TYPEOID, OPEROID, COLLOID, NAMESPACEOID};
+
+	for (int i = 0; i < lengthof(caches); i++)
+		CacheRegisterSyscacheCallback(caches[i], object_changed, (Datum) 0);
+}
