@@ -128,7 +128,6 @@ def test_initiator_killed(bank, step, committed):
     """The initiator's server is killed, started later, and its daemon finds what is left."""
     stopped = Stopped(bank.coordinator, step)
     bank.coordinator.kill()
-    os.kill(stopped.pid, signal.SIGKILL)
     assert isinstance(stopped.finish(), psycopg.OperationalError)
     bank.coordinator.start()
     wait_until(lambda: not any(prepared_transactions(node) for node in bank.workers),
