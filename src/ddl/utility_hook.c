@@ -36,6 +36,7 @@
 #include "ddl/shards.h"
 #include "ddl/utility_hook.h"
 #include "executor/explain.h"
+#include "lib/debug_point.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 #include "resolve/utility.h"
@@ -188,6 +189,18 @@ utility_dispatch(UtilityCall *call, const TaskTag *tag)
 	return handler(call);
 }
 
+/* Whether a statement is COMMIT PREPARED or ROLLBACK PREPARED. */
+static bool
+is_finish_prepared(Node *stmt)
+{
+	TransactionStmtKind kind;
+
+	if (!IsA(stmt, TransactionStmt))
+		return false;
+	kind = castNode(TransactionStmt, stmt)->kind;
+	return kind == TRANS_STMT_COMMIT_PREPARED || kind == TRANS_STMT_ROLLBACK_PREPARED;
+}
+
 /* ProcessUtility_hook */
 static void
 utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, ProcessUtilityContext context,
@@ -202,6 +215,8 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 		(void) task_tag_parse(query, &tag);
 	call.relayed = (tag.kind == TAG_DDL || tag.kind == TAG_NODE);
 
+	if (is_finish_prepared(pstmt->utilityStmt))
+		DEBUG_POINT("xact-before-finish-prepared");
 	if (tag.kind == TAG_NODE || !utility_dispatch(&call, &tag))
 	{
 		if (next_hook)
@@ -209,6 +224,8 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 		else
 			standard_ProcessUtility(call.pstmt, query, read_only_tree, context, params, env, dest, qc);
 	}
+	if (is_finish_prepared(pstmt->utilityStmt))
+		DEBUG_POINT("xact-after-finish-prepared");
 	drop_follow_up(&call);
 }
 

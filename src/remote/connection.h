@@ -240,8 +240,11 @@ typedef struct RemoteAnswer
 								 * neither tag nor error the node didn't answer */
 } RemoteAnswer;
 
-/* timeout_ms -1 is forever; interruptible if interrupts aren't held.  What doesn't answer in time is REMOTE_DEAD. */
-extern void remote_broadcast(RemoteAnswer *answers, int n, long timeout_ms);
+/*
+ * timeout_ms -1 is forever; interruptible if interrupts aren't held.  What doesn't answer in time is REMOTE_DEAD.
+ * between: a debug point after each command that was sent but the last, or NULL.
+ */
+extern void remote_broadcast(RemoteAnswer *answers, int n, long timeout_ms, const char *between);
 
 /*
  * Stops what runs on the connection: cancels it, ends its COPY, reads what

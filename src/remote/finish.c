@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 
+#include "lib/debug_point.h"
 #include "remote/cancel.h"
 #include "remote/private.h"
 
@@ -227,13 +228,17 @@ broadcast_send(RemoteAnswer *answer)
 }
 
 void
-remote_broadcast(RemoteAnswer *answers, int n, long timeout_ms)
+remote_broadcast(RemoteAnswer *answers, int n, long timeout_ms, const char *between)
 {
 	TimestampTz deadline = timeout_ms < 0 ? 0 :
 		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
 
 	for (int i = 0; i < n; i++)
+	{
+		if (i > 0 && between != NULL)
+			DEBUG_POINT(between);
 		broadcast_send(&answers[i]);
+	}
 
 	for (int i = 0; i < n; i++)
 	{

@@ -25,6 +25,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "lib/debug_point.h"
 #include "remote/prepared.h"
 #include "remote/private.h"
 
@@ -266,6 +267,7 @@ send_statement(RemoteConn *conn, const char *sql, const RemoteParams *params, bo
 	priv->tag[0] = '\0';
 	conn->state = REMOTE_BUSY;
 	pipeline_sync(conn);
+	DEBUG_POINT("remote-after-send");
 }
 
 void

@@ -10,12 +10,18 @@
  * they wait for input, so that large parameters in one direction and rows in
  * the other can't block each other.
  *
+ * When the postmaster dies, the process exits; but not while interrupts are held off,
+ * which includes the time after a decision to commit, when an exit would be a
+ * PANIC ("cannot abort transaction, it was already committed").  There the wait ends
+ * as if its deadline had passed.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "storage/ipc.h"
 #include "utils/timestamp.h"
 
 #include "compat/wait_set.h"
@@ -36,12 +42,12 @@ static struct
 }			many;
 
 static WaitEventSet *
-new_set(int nsockets)
+new_set(int nsockets, uint32 postmaster_event)
 {
 	WaitEventSet *set = wait_set_create(nsockets + 2);
 
 	AddWaitEventToSet(set, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
-	AddWaitEventToSet(set, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	AddWaitEventToSet(set, postmaster_event, PGINVALID_SOCKET, NULL, NULL);
 	return set;
 }
 
@@ -113,14 +119,14 @@ wait_for_conn(RemoteConn *conn, uint32 events, TimestampTz deadline)
 		uint32		occurred;
 
 		if (conn->state == REMOTE_CONNECTING)
-			occurred = WaitLatchOrSocket(MyLatch, events | WL_LATCH_SET | WL_EXIT_ON_PM_DEATH |
+			occurred = WaitLatchOrSocket(MyLatch, events | WL_LATCH_SET | WL_POSTMASTER_DEATH |
 										 (timeout >= 0 ? WL_TIMEOUT : 0),
 										 PQsocket(conn->pg), timeout, PG_WAIT_EXTENSION);
 		else
 		{
 			if (priv->wait_set == NULL)
 			{
-				WaitEventSet *set = new_set(1);
+				WaitEventSet *set = new_set(1, WL_POSTMASTER_DEATH);
 
 				AddWaitEventToSet(set, events, PQsocket(conn->pg), NULL, NULL);
 				priv->wait_set = set;
@@ -136,6 +142,12 @@ wait_for_conn(RemoteConn *conn, uint32 events, TimestampTz deadline)
 				occurred = event.events;
 		}
 
+		if (occurred & WL_POSTMASTER_DEATH)
+		{
+			if (InterruptHoldoffCount == 0)
+				proc_exit(1);
+			return false;
+		}
 		if (occurred & WL_LATCH_SET)
 		{
 			ResetLatch(MyLatch);
@@ -197,7 +209,7 @@ prepare_many(RemoteConn **conns, int nconns)
 		many.size = size;
 	}
 
-	many.set = new_set(nconns);
+	many.set = new_set(nconns, WL_EXIT_ON_PM_DEATH);
 	for (int i = 0; i < nconns; i++)
 	{
 		many.serials[i] = conns[i]->priv->serial;

@@ -19,6 +19,7 @@
 #include "utils/lsyscache.h"
 
 #include "catalog/metadata.h"
+#include "lib/debug_point.h"
 #include "resolve/query.h"
 
 /*
@@ -105,4 +106,5 @@ void
 resolve_query(Query *query, const TaskTag *tag)
 {
 	resolve_walker((Node *) query, (void *) tag);
+	DEBUG_POINT("task-resolved");
 }

@@ -144,9 +144,9 @@ note_ended(RemoteAnswer *answers, int n)
 }
 
 static void
-broadcast_and_check(RemoteAnswer *answers, int n, const char *const *tags)
+broadcast_and_check(RemoteAnswer *answers, int n, const char *const *tags, const char *between)
 {
-	remote_broadcast(answers, n, -1);
+	remote_broadcast(answers, n, -1, between);
 	note_ended(answers, n);
 	check_answers(answers, n, tags);
 }
@@ -168,7 +168,7 @@ commit_one_phase(RemoteConn **readers, int nreaders, RemoteConn *writer)
 	/* a serializable reader may be refused, so the writer must come after it */
 	if (n > 0 && writer != NULL && IsolationIsSerializable())
 	{
-		broadcast_and_check(answers, n, tags);
+		broadcast_and_check(answers, n, tags, NULL);
 		n = 0;
 	}
 	if (writer != NULL)
@@ -178,7 +178,7 @@ commit_one_phase(RemoteConn **readers, int nreaders, RemoteConn *writer)
 		tags[n++] = "COMMIT";
 	}
 	DEBUG_POINT("commit-before-one-phase");
-	broadcast_and_check(answers, n, tags);
+	broadcast_and_check(answers, n, tags, NULL);
 	DEBUG_POINT("commit-after-one-phase");
 }
 
@@ -217,7 +217,7 @@ commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int
 	DEBUG_POINT("commit-before-prepare");
 	for (int i = 0; i < nwriters; i++)
 		writers[i]->xact_prepared = true;
-	broadcast_and_check(answers, nwriters + nreaders, tags);
+	broadcast_and_check(answers, nwriters + nreaders, tags, "commit-between-prepares");
 	DEBUG_POINT("commit-after-prepare");
 }
 
@@ -287,7 +287,7 @@ commit_prepared(void)
 	if (n == 0)
 		return;
 	DEBUG_POINT("commit-after-decision");
-	remote_broadcast(decided, n, remote_connection_timeout());
+	remote_broadcast(decided, n, remote_connection_timeout(), "commit-between-commits");
 	DEBUG_POINT("commit-after-second-phase");
 	warn_unfinished(decided, n, "COMMIT PREPARED");
 }
@@ -344,7 +344,7 @@ abort_remote(void)
 
 	answers = make_answers(count_connections());
 	n = undo_commands(answers, false);
-	remote_broadcast(answers, n, timeout);
+	remote_broadcast(answers, n, timeout, NULL);
 	for (int i = 0; i < n; i++)
 		if (answers[i].error != NULL)
 			PQclear(answers[i].error);
@@ -353,7 +353,7 @@ abort_remote(void)
 		if (conn->state == REMOTE_DEAD && conn->xact_prepared)
 			active_left_unfinished();
 	n = undo_commands(answers, true);
-	remote_broadcast(answers, n, timeout);
+	remote_broadcast(answers, n, timeout, NULL);
 	ignore_not_prepared(answers, n);
 	warn_unfinished(answers, n, "ROLLBACK PREPARED");
 }

@@ -127,6 +127,7 @@ finish(RemoteConn *conn, const char *gid, bool commit)
 					 PGRES_COMMAND_OK, &res))
 		return false;
 	PQclear(res);
+	DEBUG_POINT("recovery-after-finish");
 	ereport(LOG,
 			(errmsg("recovery %s prepared transaction \"%s\" on node %s:%d",
 					commit ? "committed" : "rolled back", gid, conn->nodename, conn->nodeport)));

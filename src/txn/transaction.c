@@ -21,6 +21,7 @@
 
 #include "access/xact.h"
 
+#include "lib/debug_point.h"
 #include "txn/private.h"
 
 void		(*txn_use_hook) (void) = NULL;
@@ -158,9 +159,26 @@ before_prepare(void)
 	commit_remote(false);
 }
 
+/* Debug points at the end of a transaction that wrote on this node, also of one that another node has opened here. */
+static void
+debug_points_of(XactEvent event)
+{
+	if (!TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		return;
+	if (event == XACT_EVENT_PRE_COMMIT)
+		DEBUG_POINT("xact-before-commit");
+	else if (event == XACT_EVENT_COMMIT)
+		DEBUG_POINT("xact-after-commit");
+	else if (event == XACT_EVENT_PRE_PREPARE)
+		DEBUG_POINT("xact-before-prepare");
+	else if (event == XACT_EVENT_PREPARE)
+		DEBUG_POINT("xact-after-prepare");
+}
+
 static void
 xact_callback(XactEvent event, void *arg)
 {
+	debug_points_of(event);
 	if (!in_use)
 		return;
 

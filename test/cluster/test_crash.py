@@ -1,0 +1,226 @@
+"""kill -9 at each debug point, of each process that takes part: nothing half-done, nothing left.
+
+A case stops a process at a debug point, kills the victim (and so, as the server restarts itself
+then, all other sessions of that server), lets the rest go on, and looks at the bank.
+"""
+
+import itertools
+import os
+import re
+import signal
+import threading
+
+import psycopg
+import pytest
+
+from harness import servers
+from harness.servers import kill_process, on_every_node, pid_of, rows, value, wait_until
+
+ACCOUNTS = 1000
+START = 100
+USER = "crash"      # debug points are its settings on one node, so that nobody else runs into them
+
+VICTIMS = ["backend", "worker_backend", "coordinator", "worker"]
+
+# Points that the initiator reaches, and those that the worker's backend does.
+SHARD_WRITE = [("task-resolved", "worker1")]
+ONE_PHASE = [
+    ("remote-after-send", "coordinator"),
+    ("commit-before-one-phase", "coordinator"), ("commit-after-one-phase", "coordinator"),
+    ("xact-before-commit", "worker1"), ("xact-after-commit", "worker1")]
+TWO_PHASE = [
+    ("remote-after-send", "coordinator"),
+    ("commit-before-prepare", "coordinator"), ("commit-between-prepares", "coordinator"),
+    ("commit-after-prepare", "coordinator"), ("commit-after-decision", "coordinator"),
+    ("commit-between-commits", "coordinator"), ("commit-after-second-phase", "coordinator"),
+    ("xact-before-prepare", "worker1"), ("xact-after-prepare", "worker1"),
+    ("xact-before-finish-prepared", "worker1"), ("xact-after-finish-prepared", "worker1")]
+ABORT = [("abort-before-rollback", "coordinator")]
+RECOVERY = [("recovery-before-finish", "coordinator"), ("recovery-after-finish", "coordinator"),
+            ("xact-before-finish-prepared", "worker1"), ("xact-after-finish-prepared", "worker1")]
+
+
+@pytest.fixture(scope="module")
+def bank():
+    """1,000 accounts on all nodes, and a reference table."""
+    with servers.cluster(purpose="check-crash") as made:
+        for node in made.nodes:
+            node.sql(f"SET citus.enable_ddl_propagation = off; CREATE ROLE {USER} SUPERUSER LOGIN")
+        with servers.connect(made.coordinator) as connection:
+            connection.execute("CREATE TABLE account (id int PRIMARY KEY, balance int, last int)")
+            connection.execute("SELECT create_distributed_table('account', 'id', shard_count => 8)")
+            connection.execute("CREATE TABLE rate (id int PRIMARY KEY, last int)")
+            connection.execute("SELECT create_reference_table('rate')")
+            connection.execute("INSERT INTO account SELECT g, %s, 0 FROM generate_series(1, %s) g",
+                               [START, ACCOUNTS])
+            connection.execute("INSERT INTO rate SELECT g, 0 FROM generate_series(1, 10) g")
+        made.keys = {node.name: keys_on(made, node) for node in made.workers}
+        made.numbers = itertools.count(1)
+        yield made
+
+
+def keys_on(made, node):
+    """Two accounts whose rows are on a node."""
+    with servers.connect(made.coordinator) as connection:
+        return [row[0] for row in rows(connection, """
+            SELECT id FROM account
+            JOIN pg_dist_placement p
+              ON p.shardid = get_shard_id_for_distribution_column('account', id)
+            JOIN pg_dist_node n USING (groupid) WHERE nodeport = %s ORDER BY id LIMIT 2""", [node.port])]
+
+
+def transfer(payer, payee, number):
+    return (f"UPDATE account SET balance = balance - 1, last = {number} WHERE id = {payer};"
+            f"UPDATE account SET balance = balance + 1, last = {number} WHERE id = {payee};")
+
+
+def writes(bank_, kind, number):
+    """The statements of a transaction of that kind."""
+    if kind == "reference":
+        return f"UPDATE rate SET last = {number};"
+    first, second = bank_.keys["worker1"]
+    return transfer(first, second if kind == "single" else bank_.keys["worker2"][0], number)
+
+
+class Client:
+    """A session that runs into a debug point on a node, in a thread."""
+
+    def __init__(self, bank_, point, where, statements):
+        node = bank_.node(where)
+        node.sql(f"ALTER ROLE {USER} SET citus.debug_points = '{point}=stop'")
+        mark = node.log_mark()
+        self.connection = servers.connect(bank_.coordinator, user=USER)
+        node.sql(f"ALTER ROLE {USER} RESET citus.debug_points") if where == "coordinator" else None
+        self.pid = pid_of(self.connection)
+        self.error = None
+        self.thread = threading.Thread(target=self.run, args=[statements])
+        self.thread.start()
+        self.stopped = wait_until(lambda: self.stopped_process(node, mark, point),
+                                  f"a process to stop at {point}", timeout=5)
+        if where != "coordinator":
+            node.sql(f"ALTER ROLE {USER} RESET citus.debug_points")
+
+    def stopped_process(self, node, mark, point):
+        found = re.search(rf"process (\d+) stopped at {point}\n", node.log_since(mark))
+        return found and int(found.group(1))
+
+    def run(self, statements):
+        try:
+            self.connection.execute(statements)
+        except psycopg.Error as error:
+            print("the client got:", error.sqlstate, error)
+            self.error = error
+
+    def finish(self):
+        """Lets the stopped process go on, however often it stops, and waits for the client's end."""
+        wait_until(self.ended, "the client's end")
+        self.connection.close()
+
+    def ended(self):
+        try:
+            os.kill(self.stopped, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+        self.thread.join(0.02)
+        return not self.thread.is_alive()
+
+    def outcome(self):
+        """True or False if the client was told, None if it wasn't."""
+        if self.error is None:
+            return True
+        if self.error.sqlstate is None or self.error.sqlstate in ("08007", "57P02"):
+            return None
+        return False
+
+
+def kill_victim(bank_, client, victim):
+    """Kills a process, or a server; afterwards the server is up again."""
+    node = bank_.coordinator if victim in ("backend", "coordinator") else bank_.workers[0]
+    mark = node.log_mark()
+    if victim in ("coordinator", "worker"):
+        node.kill()
+        client.finish()
+        node.start()
+        return
+    pid = client.pid
+    if victim == "worker_backend":
+        with servers.connect(node) as watcher:
+            pid = value(watcher, "SELECT pid FROM pg_stat_activity WHERE usename = %s", [USER])
+    if pid is None:     # the worker isn't connected to yet
+        client.finish()
+        return
+    kill_process(pid)
+    client.finish()
+    wait_until(lambda: "ready to accept connections" in node.log_since(mark), f"{node.name} to be back")
+
+
+def recover(bank_):
+    for node in bank_.nodes:
+        with servers.connect(node) as connection:
+            connection.execute("SELECT recover_prepared_transactions()")
+
+
+LEFT = """
+    SELECT 'prepared', gid FROM pg_prepared_xacts
+    UNION ALL
+    SELECT 'locked', locktype || ' ' || mode || ' ' || coalesce(relation::regclass::text, '')
+    FROM pg_locks l LEFT JOIN pg_stat_activity a USING (pid)
+    WHERE pid IS DISTINCT FROM pg_backend_pid() AND coalesce(backend_type, 'client backend') = 'client backend'"""
+
+
+def check(bank_, kind, number, outcome):
+    """The bank is in order, and the transaction is everywhere or nowhere, as the client was told."""
+    wait_until(lambda: not any(on_every_node(bank_, LEFT).values()), "nothing to be left")
+    marked = set()
+    for node in bank_.nodes:
+        with servers.connect(node) as connection:
+            marked.update(check_node(connection, kind, number))
+    assert len(marked) == 1, f"seen on some nodes only: {marked}"
+    if outcome is not None:
+        assert marked == {outcome}
+    with servers.connect(bank_.workers[1]) as connection:
+        connection.execute("SET lock_timeout = '10s'")
+        connection.execute("UPDATE account SET balance = balance WHERE id % 10 = 0")
+        connection.execute("UPDATE rate SET last = last")
+        assert value(connection, "SELECT recover_prepared_transactions()") == 0
+
+
+def check_node(connection, kind, number):
+    """What a node sees: whether the transaction happened (a set of one value, if all is well)."""
+    if kind == "reference":
+        return {row[0] == number for row in rows(connection, "SELECT last FROM rate")}
+    assert rows(connection, "SELECT count(*), sum(balance) FROM account") == [(ACCOUNTS, ACCOUNTS * START)]
+    count = value(connection, "SELECT count(*) FROM account WHERE last = %s", [number])
+    return {bool(count)} if count in (0, 2) else {True, False}
+
+
+def cases(points, kinds, name):
+    return [pytest.param(kind, point, where, victim, id=f"{name}-{kind}-{where}-{point}-{victim}")
+            for kind in kinds for point, where in points for victim in VICTIMS]
+
+
+@pytest.mark.parametrize("kind,point,where,victim",
+                         cases(SHARD_WRITE, ["single", "two"], "commit") +
+                         cases(ONE_PHASE, ["single"], "commit") +
+                         cases(TWO_PHASE, ["two", "reference"], "commit") +
+                         cases(ABORT, ["single", "two", "reference"], "rollback"))
+def test_killed(bank, request, kind, point, where, victim):
+    number = next(bank.numbers)
+    end = "ROLLBACK" if point.startswith("abort") else "COMMIT"
+    client = Client(bank, point, where, f"BEGIN; {writes(bank, kind, number)} {end}")
+    kill_victim(bank, client, victim)
+    recover(bank)
+    check(bank, kind, number, False if end == "ROLLBACK" else client.outcome())
+
+
+@pytest.mark.parametrize("kind,point,where,victim", cases(RECOVERY, ["two", "reference"], "recovery"))
+def test_killed_in_recovery(bank, kind, point, where, victim):
+    """What a failure left is finished in the end, though recovery is interrupted too."""
+    number = next(bank.numbers)
+    with servers.connect(bank.coordinator) as connection:
+        connection.execute("SET citus.debug_points = 'commit-after-decision=error'")
+        connection.execute(f"BEGIN; {writes(bank, kind, number)} COMMIT")
+    client = Client(bank, point, where, "SELECT recover_prepared_transactions()")
+    kill_victim(bank, client, victim)
+    recover(bank)
+    check(bank, kind, number, True)
