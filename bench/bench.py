@@ -13,8 +13,10 @@ import sys
 import time
 from pathlib import Path
 
+import servers  # first: it makes tools/ importable
 import cases
-import servers
+import keyed
+import pgbench
 from rounds import spread
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -22,16 +24,18 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 def main():
     options = parse_options()
-    effort = cases.effort(options.quick, options.rounds, options.seconds)
+    plan = cases.make_plan(options.quick, options.rounds, options.seconds, scripts=options.case,
+                           protocols=options.protocol, clients=options.clients, entries=options.entry)
     results, failed = [], []
     started = time.monotonic()
     say(f"{machine()}\nSettings of all servers: {', '.join(f'{k}={v}' for k, v in servers.SETTINGS.items())}")
-    say(f"\n{'what':<50} {'side':<9} {'plain':>9} {'side':>9}  {'ratio (min .. max)':<22} {'CPU ratio':<9}")
+    say(f"\n{'what':<48} {'side':<9} {'plain':>9} {'side':>9}  {'ratio (min .. max)':<22} "
+        f"{'CPU':<5}  CPU us a transaction: plain; side")
     for kind in dict.fromkeys(kind for name, (_, kind) in cases.CASES.items() if name in options.only):
-        with servers.start(kind, options.base_port, options.fdw and kind == "cluster") as sides:
+        with servers.start(kind, options.base_port, options.baselines) as sides:
             for name in options.only:
                 if cases.CASES[name][1] == kind:
-                    run_case(name, sides, effort, results, failed)
+                    run_case(name, sides, plan, results, failed)
     write_json(results, options, time.monotonic() - started)
     for name, error in failed:
         say(f"{name} failed: {error}")
@@ -39,32 +43,56 @@ def main():
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(prog="bench/run", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="bench/run", description=__doc__.splitlines()[0],
+                                     epilog="All lists are separated by commas.")
     parser.add_argument("--quick", action="store_true", help="about two minutes, with wider spreads")
     parser.add_argument("--rounds", type=int, help="rounds of each measurement")
     parser.add_argument("--seconds", type=int, help="seconds of each pgbench run")
-    parser.add_argument("--only", default=",".join(cases.CASES),
-                        help="cases, separated by commas (default %(default)s)")
-    parser.add_argument("--fdw", action="store_true",
-                        help="compare with postgres_fdw over hash partitions too (cases on a cluster)")
+    parser.add_argument("--only", type=one_of(cases.CASES), default=tuple(cases.CASES),
+                        help=f"groups: {', '.join(cases.CASES)} (default all)")
+    parser.add_argument("--case", type=names, default=(), help="transactions within the groups, such as select,tpcb")
+    parser.add_argument("--protocol", type=one_of(keyed.PROTOCOLS), default=(), help=", ".join(keyed.PROTOCOLS))
+    parser.add_argument("--clients", type=numbers, default=(), help="numbers of clients")
+    parser.add_argument("--entry", type=one_of(pgbench.ENTRIES), default=(),
+                        help=f"where clients connect: {', '.join(pgbench.ENTRIES)}")
+    parser.add_argument("--baselines", type=one_of(servers.BASELINES),
+                        help="further sides: fdw (postgres_fdw over hash partitions), hop (the bare libpq hop); "
+                             "default all in a full run, none in a quick one")
     parser.add_argument("--base-port", type=int, default=servers.BASE_PORT,
                         help="first of the ports (default %(default)s)")
     options = parser.parse_args()
-    options.only = options.only.split(",")
-    for name in options.only:
-        if name not in cases.CASES:
-            parser.error(f"no case \"{name}\"; there are {', '.join(cases.CASES)}")
+    if options.baselines is None:
+        options.baselines = () if options.quick else servers.BASELINES
     return options
 
 
-def run_case(name, sides, effort, results, failed):
+def names(text):
+    return tuple(name for name in text.split(",") if name)
+
+
+def numbers(text):
+    return tuple(int(number) for number in names(text))
+
+
+def one_of(known):
+    """An argument that is a list of known names."""
+    def parse(text):
+        for name in names(text):
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"no \"{name}\"; there are {', '.join(known)}")
+        return names(text)
+    return parse
+
+
+def run_case(name, sides, plan, results, failed):
     """Run one case; an error ends this case, not the others."""
     say(f"{name}: {cases.CASES[name][0].__doc__}")
     try:
-        for result in cases.CASES[name][0](sides, effort, say):
+        for result in cases.CASES[name][0](sides, plan, say):
             results.append(result)
             for side in sides[1:]:
-                say(line(result, sides[0].name, side.name))
+                if side.name in result.samples:
+                    say(line(result, sides[0].name, side.name))
     except Exception as error:  # pylint: disable=broad-except
         failed.append((name, str(error).strip()))
         say(f"  failed: {failed[-1][1]}")
@@ -73,10 +101,12 @@ def run_case(name, sides, effort, results, failed):
 def line(result, plain, ours):
     ratio = spread(result.ratios(ours))
     cpu = spread(result.ratios(ours, "server_cpu"))
-    return (f"  {result.config:<48} {ours:<9} {statistics.median(result.rates(plain)):>9,.0f} "
+    roles = ", ".join(f"{role} {figures['median']:.1f}" for role, figures in result.cpu(ours).items())
+    theirs = next(iter(result.cpu(plain).values()))["median"]
+    return (f"  {result.config:<46} {ours:<9} {statistics.median(result.rates(plain)):>9,.0f} "
             f"{statistics.median(result.rates(ours)):>9,.0f}  "
             f"{ratio['median']:.3f} ({ratio['min']:.3f} .. {ratio['max']:.3f})   "
-            f"{cpu['median'] if cpu else 0:.3f}")
+            f"{cpu['median'] if cpu else 0:<5.2f}  {theirs:.1f}; {roles}")
 
 
 def machine():

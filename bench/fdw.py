@@ -43,3 +43,13 @@ def create(side, statements, distribution):
                     FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {part}) SERVER other_{number}""")
     for connection in others:
         connection.close()
+
+
+def load(side, table, chunks):
+    """Fill a table: COPY sends a foreign table one row at a time before PostgreSQL 16, INSERT .. SELECT a batch."""
+    with side.connect() as entry:
+        with entry.cursor() as cursor, cursor.copy(f"COPY {table}_model FROM STDIN") as stream:
+            for chunk in chunks:
+                stream.write(chunk)
+        entry.execute(f"INSERT INTO {table} SELECT * FROM {table}_model")
+        entry.execute(f"TRUNCATE {table}_model")

@@ -13,8 +13,12 @@ class Sample:
     """One side in one round."""
 
     rate: float  # transactions or rows a second
-    server_cpu: float  # microseconds of the servers' CPU time for each of them
-    entry_cpu: float  # the same, of the server that the client talks to alone
+    cpu: dict  # role of a server -> microseconds of CPU time for each of them
+
+    @property
+    def server_cpu(self):
+        """The CPU time of all servers together."""
+        return sum(self.cpu.values())
 
 
 @dataclass
@@ -30,6 +34,11 @@ class Result:
     def rates(self, side):
         return [sample.rate for sample in self.samples[side]]
 
+    def cpu(self, side):
+        """Role of a server -> the spread of its CPU time per transaction."""
+        samples = self.samples[side]
+        return {role: spread([sample.cpu[role] for sample in samples]) for role in samples[0].cpu}
+
     def ratios(self, side, measure="rate"):
         """Per round, this side's figure divided by the baseline's."""
         return [getattr(ours, measure) / getattr(theirs, measure)
@@ -42,7 +51,7 @@ class Result:
             sides[side] = {
                 "rate": spread(self.rates(side)),
                 "server_cpu_us": spread([sample.server_cpu for sample in samples]),
-                "entry_cpu_us": spread([sample.entry_cpu for sample in samples]),
+                "cpu_us": self.cpu(side),
             }
             if side != self.baseline:
                 sides[side]["ratio"] = spread(self.ratios(side))

@@ -1,4 +1,4 @@
-"""A side: what a benchmark measures against another. Its connection, and the CPU time of its servers."""
+"""A side: what a benchmark measures against another. Its connections, and the CPU time of its servers."""
 
 import os
 from dataclasses import dataclass, field
@@ -8,13 +8,22 @@ import psycopg
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
+# form -> what its first server and its others are called
+ROLES = {
+    "plain": ("server", None),
+    "bare": ("server", None),
+    "cluster": ("coordinator", "workers"),
+    "fdw": ("entry", "others"),
+    "hop": ("entry", "others"),
+}
+
 
 @dataclass
 class Side:
     name: str
     dsn: str  # where clients connect
-    others: tuple = ()  # connection strings of the side's other servers
-    form: str = "plain"  # "plain", "cluster" or "fdw": how it gets distributed tables
+    others: list = field(default_factory=list)  # connection strings of the side's other servers
+    form: str = "plain"  # a key of ROLES: how it gets distributed tables
     postmasters: list = field(default_factory=list)  # process ids, the entry server's first
 
     def __post_init__(self):
@@ -23,11 +32,23 @@ class Side:
     def connect(self):
         return psycopg.connect(self.dsn, autocommit=True)
 
-    def cpu_seconds(self):
-        """CPU seconds spent so far: (by all servers of the side, by the entry server)."""
-        each = [server_cpu(pid) for pid in self.postmasters]
-        return sum(each), each[0]
+    def entries(self, entry):
+        """The servers that clients connect to: through one, through all nodes, or on the node with the rows."""
+        if self.form == "cluster" and entry == "nodes":
+            return [self.dsn, *self.others]
+        if self.form == "cluster" and entry == "owner":
+            return self.others[:1]
+        return [self.dsn]
 
+    def cpu_seconds(self):
+        """CPU seconds spent so far, by role: {"coordinator": s, "workers": s}."""
+        first, other = ROLES[self.form]
+        each = [server_cpu(pid) for pid in self.postmasters]
+        return {first: each[0], **({other: sum(each[1:])} if other else {})}
+
+    def cpu_since(self, before, count):
+        """Microseconds of CPU time by role since `before`, for each of `count` transactions or rows."""
+        return {role: (now - before[role]) / count * 1e6 for role, now in self.cpu_seconds().items()}
 
     def run_on(self, cpus):
         """Keep the side's servers, and the backends that they start from now on, on these CPUs."""

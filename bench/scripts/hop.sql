@@ -1,0 +1,2 @@
+\set aid random(1, :rows)
+SELECT bench_hop(:port, :aid);
