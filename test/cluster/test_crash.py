@@ -13,11 +13,9 @@ import threading
 import psycopg
 import pytest
 
-from harness import servers
-from harness.servers import kill_process, on_every_node, pid_of, rows, value, wait_until
+from harness import bank, servers
+from harness.servers import kill_process, pid_of, rows, value, wait_until
 
-ACCOUNTS = 1000
-START = 100
 USER = "crash"      # debug points are its settings on one node, so that nobody else runs into them
 
 VICTIMS = ["backend", "worker_backend", "coordinator", "worker"]
@@ -41,32 +39,15 @@ RECOVERY = [("recovery-before-finish", "coordinator"), ("recovery-after-finish",
 
 
 @pytest.fixture(scope="module")
-def bank():
+def bank_cluster():
     """1,000 accounts on all nodes, and a reference table."""
     with servers.cluster(purpose="check-crash") as made:
         for node in made.nodes:
             node.sql(f"SET citus.enable_ddl_propagation = off; CREATE ROLE {USER} SUPERUSER LOGIN")
-        with servers.connect(made.coordinator) as connection:
-            connection.execute("CREATE TABLE account (id int PRIMARY KEY, balance int, last int)")
-            connection.execute("SELECT create_distributed_table('account', 'id', shard_count => 8)")
-            connection.execute("CREATE TABLE rate (id int PRIMARY KEY, last int)")
-            connection.execute("SELECT create_reference_table('rate')")
-            connection.execute("INSERT INTO account SELECT g, %s, 0 FROM generate_series(1, %s) g",
-                               [START, ACCOUNTS])
-            connection.execute("INSERT INTO rate SELECT g, 0 FROM generate_series(1, 10) g")
-        made.keys = {node.name: keys_on(made, node) for node in made.workers}
+        bank.create(made)
+        made.keys = {node.name: bank.keys_on(made, node) for node in made.workers}
         made.numbers = itertools.count(1)
         yield made
-
-
-def keys_on(made, node):
-    """Two accounts whose rows are on a node."""
-    with servers.connect(made.coordinator) as connection:
-        return [row[0] for row in rows(connection, """
-            SELECT id FROM account
-            JOIN pg_dist_placement p
-              ON p.shardid = get_shard_id_for_distribution_column('account', id)
-            JOIN pg_dist_node n USING (groupid) WHERE nodeport = %s ORDER BY id LIMIT 2""", [node.port])]
 
 
 def transfer(payer, payee, number):
@@ -74,31 +55,29 @@ def transfer(payer, payee, number):
             f"UPDATE account SET balance = balance + 1, last = {number} WHERE id = {payee};")
 
 
-def writes(bank_, kind, number):
+def writes(cluster_, kind, number):
     """The statements of a transaction of that kind."""
     if kind == "reference":
         return f"UPDATE rate SET last = {number};"
-    first, second = bank_.keys["worker1"]
-    return transfer(first, second if kind == "single" else bank_.keys["worker2"][0], number)
+    first, second = cluster_.keys["worker1"]
+    return transfer(first, second if kind == "single" else cluster_.keys["worker2"][0], number)
 
 
 class Client:
     """A session that runs into a debug point on a node, in a thread."""
 
-    def __init__(self, bank_, point, where, statements):
-        node = bank_.node(where)
+    def __init__(self, cluster_, point, where, statements):
+        node = cluster_.node(where)
         node.sql(f"ALTER ROLE {USER} SET citus.debug_points = '{point}=stop'")
         mark = node.log_mark()
-        self.connection = servers.connect(bank_.coordinator, user=USER)
-        node.sql(f"ALTER ROLE {USER} RESET citus.debug_points") if where == "coordinator" else None
+        self.connection = servers.connect(cluster_.coordinator, user=USER)
         self.pid = pid_of(self.connection)
         self.error = None
         self.thread = threading.Thread(target=self.run, args=[statements])
         self.thread.start()
         self.stopped = wait_until(lambda: self.stopped_process(node, mark, point),
                                   f"a process to stop at {point}", timeout=5)
-        if where != "coordinator":
-            node.sql(f"ALTER ROLE {USER} RESET citus.debug_points")
+        node.sql(f"ALTER ROLE {USER} RESET citus.debug_points")
 
     def stopped_process(self, node, mark, point):
         found = re.search(rf"process (\d+) stopped at {point}\n", node.log_since(mark))
@@ -133,9 +112,9 @@ class Client:
         return False
 
 
-def kill_victim(bank_, client, victim):
+def kill_victim(cluster_, client, victim):
     """Kills a process, or a server; afterwards the server is up again."""
-    node = bank_.coordinator if victim in ("backend", "coordinator") else bank_.workers[0]
+    node = cluster_.coordinator if victim in ("backend", "coordinator") else cluster_.workers[0]
     mark = node.log_mark()
     if victim in ("coordinator", "worker"):
         node.kill()
@@ -154,44 +133,23 @@ def kill_victim(bank_, client, victim):
     wait_until(lambda: "ready to accept connections" in node.log_since(mark), f"{node.name} to be back")
 
 
-def recover(bank_):
-    for node in bank_.nodes:
+def outcome_everywhere(cluster_, kind, number):
+    """Whether the transaction happened; fails if that depends on whom one asks."""
+    seen = set()
+    for node in cluster_.nodes:
         with servers.connect(node) as connection:
-            connection.execute("SELECT recover_prepared_transactions()")
+            if kind == "reference":
+                seen.update(last == number for (last,) in rows(connection, "SELECT last FROM rate"))
+            else:
+                seen.add(value(connection, "SELECT count(*) FROM account WHERE last = %s", [number]))
+    assert seen in ({True}, {False}, {0}, {2}), f"seen in part: {seen}"
+    return bool(seen.pop())
 
 
-LEFT = """
-    SELECT 'prepared', gid FROM pg_prepared_xacts
-    UNION ALL
-    SELECT 'locked', locktype || ' ' || mode || ' ' || coalesce(relation::regclass::text, '')
-    FROM pg_locks l LEFT JOIN pg_stat_activity a USING (pid)
-    WHERE pid IS DISTINCT FROM pg_backend_pid() AND coalesce(backend_type, 'client backend') = 'client backend'"""
-
-
-def check(bank_, kind, number, outcome):
+def check(cluster_, kind, number, expected):
     """The bank is in order, and the transaction is everywhere or nowhere, as the client was told."""
-    wait_until(lambda: not any(on_every_node(bank_, LEFT).values()), "nothing to be left")
-    marked = set()
-    for node in bank_.nodes:
-        with servers.connect(node) as connection:
-            marked.update(check_node(connection, kind, number))
-    assert len(marked) == 1, f"seen on some nodes only: {marked}"
-    if outcome is not None:
-        assert marked == {outcome}
-    with servers.connect(bank_.workers[1]) as connection:
-        connection.execute("SET lock_timeout = '10s'")
-        connection.execute("UPDATE account SET balance = balance WHERE id % 10 = 0")
-        connection.execute("UPDATE rate SET last = last")
-        assert value(connection, "SELECT recover_prepared_transactions()") == 0
-
-
-def check_node(connection, kind, number):
-    """What a node sees: whether the transaction happened (a set of one value, if all is well)."""
-    if kind == "reference":
-        return {row[0] == number for row in rows(connection, "SELECT last FROM rate")}
-    assert rows(connection, "SELECT count(*), sum(balance) FROM account") == [(ACCOUNTS, ACCOUNTS * START)]
-    count = value(connection, "SELECT count(*) FROM account WHERE last = %s", [number])
-    return {bool(count)} if count in (0, 2) else {True, False}
+    bank.check(cluster_)
+    assert outcome_everywhere(cluster_, kind, number) in ((True, False) if expected is None else (expected,))
 
 
 def cases(points, kinds, name):
@@ -204,23 +162,21 @@ def cases(points, kinds, name):
                          cases(ONE_PHASE, ["single"], "commit") +
                          cases(TWO_PHASE, ["two", "reference"], "commit") +
                          cases(ABORT, ["single", "two", "reference"], "rollback"))
-def test_killed(bank, request, kind, point, where, victim):
-    number = next(bank.numbers)
+def test_killed(bank_cluster, kind, point, where, victim):
+    number = next(bank_cluster.numbers)
     end = "ROLLBACK" if point.startswith("abort") else "COMMIT"
-    client = Client(bank, point, where, f"BEGIN; {writes(bank, kind, number)} {end}")
-    kill_victim(bank, client, victim)
-    recover(bank)
-    check(bank, kind, number, False if end == "ROLLBACK" else client.outcome())
+    client = Client(bank_cluster, point, where, f"BEGIN; {writes(bank_cluster, kind, number)} {end}")
+    kill_victim(bank_cluster, client, victim)
+    check(bank_cluster, kind, number, False if end == "ROLLBACK" else client.outcome())
 
 
 @pytest.mark.parametrize("kind,point,where,victim", cases(RECOVERY, ["two", "reference"], "recovery"))
-def test_killed_in_recovery(bank, kind, point, where, victim):
+def test_killed_in_recovery(bank_cluster, kind, point, where, victim):
     """What a failure left is finished in the end, though recovery is interrupted too."""
-    number = next(bank.numbers)
-    with servers.connect(bank.coordinator) as connection:
+    number = next(bank_cluster.numbers)
+    with servers.connect(bank_cluster.coordinator) as connection:
         connection.execute("SET citus.debug_points = 'commit-after-decision=error'")
-        connection.execute(f"BEGIN; {writes(bank, kind, number)} COMMIT")
-    client = Client(bank, point, where, "SELECT recover_prepared_transactions()")
-    kill_victim(bank, client, victim)
-    recover(bank)
-    check(bank, kind, number, True)
+        connection.execute(f"BEGIN; {writes(bank_cluster, kind, number)} COMMIT")
+    client = Client(bank_cluster, point, where, "SELECT recover_prepared_transactions()")
+    kill_victim(bank_cluster, client, victim)
+    check(bank_cluster, kind, number, True)

@@ -1,0 +1,61 @@
+"""A bank for tests that break things: accounts on all nodes, a reference table, and what must always hold."""
+
+from harness import servers
+from harness.servers import on_every_node, rows, value, wait_until
+
+ACCOUNTS = 1000
+START = 100
+
+# What a crash could leave: prepared transactions, and locks of other sessions than the daemon's.
+LEFT = """
+    SELECT 'prepared', gid FROM pg_prepared_xacts
+    UNION ALL
+    SELECT 'locked', locktype || ' ' || mode || ' ' || coalesce(relation::regclass::text, '')
+    FROM pg_locks l LEFT JOIN pg_stat_activity a USING (pid)
+    WHERE pid IS DISTINCT FROM pg_backend_pid()
+      AND coalesce(backend_type, 'client backend') = 'client backend'"""
+
+
+def create(made):
+    """Tables account (1,000 rows, on both workers) and rate (a reference table)."""
+    with servers.connect(made.coordinator) as connection:
+        connection.execute("CREATE TABLE account (id int PRIMARY KEY, balance int, last int)")
+        connection.execute("SELECT create_distributed_table('account', 'id', shard_count => 8)")
+        connection.execute("CREATE TABLE rate (id int PRIMARY KEY, last int)")
+        connection.execute("SELECT create_reference_table('rate')")
+        connection.execute("INSERT INTO account SELECT g, %s, 0 FROM generate_series(1, %s) g",
+                           [START, ACCOUNTS])
+        connection.execute("INSERT INTO rate SELECT g, 0 FROM generate_series(1, 10) g")
+
+
+def keys_on(made, node):
+    """Two accounts whose rows are on a node."""
+    with servers.connect(made.coordinator) as connection:
+        return [row[0] for row in rows(connection, """
+            SELECT id FROM account
+            JOIN pg_dist_placement p
+              ON p.shardid = get_shard_id_for_distribution_column('account', id)
+            JOIN pg_dist_node n USING (groupid)
+            WHERE nodeport = %s ORDER BY id LIMIT 2""", [node.port])]
+
+
+def recover(made):
+    """Ends, from each node, what failures have left unfinished."""
+    for node in made.nodes:
+        with servers.connect(node) as connection:
+            connection.execute("SELECT recover_prepared_transactions()")
+
+
+def check(made):
+    """No money lost, replicas equal, nothing prepared, nothing locked; all nodes must be up."""
+    recover(made)
+    wait_until(lambda: not any(on_every_node(made, LEFT).values()), "nothing to be left")
+    replicas = on_every_node(made, "SELECT * FROM rate ORDER BY id")
+    assert all(replica == replicas["coordinator"] for replica in replicas.values())
+    sums = on_every_node(made, "SELECT count(*), sum(balance) FROM account")
+    assert all(found == [(ACCOUNTS, ACCOUNTS * START)] for found in sums.values()), sums
+    with servers.connect(made.workers[-1]) as connection:
+        connection.execute("SET lock_timeout = '10s'")
+        connection.execute("UPDATE account SET balance = balance WHERE id % 10 = 0")
+        connection.execute("UPDATE rate SET last = last")
+        assert value(connection, "SELECT recover_prepared_transactions()") == 0
