@@ -20,6 +20,7 @@ typedef struct DaemonJob
 {
 	const char *name;
 	int		   *interval_ms;	/* a setting; not above 0: never */
+	int			(*interval) (void); /* the same as a function, if interval_ms is NULL */
 	void		(*run) (void);
 	bool		(*wanted) (void);	/* if not NULL: whether it should run soon */
 } DaemonJob;

@@ -36,6 +36,7 @@
 
 #include "cluster/member_sync.h"
 #include "daemon/private.h"
+#include "txn/deadlock.h"
 #include "txn/transaction.h"
 
 #define MAX_JOBS 16
@@ -59,8 +60,9 @@ recover_2pc(void)
 	(void) txn_recover();
 }
 
-static const DaemonJob recovery_job = {"recovery", &recover_2pc_interval, recover_2pc, txn_recovery_wanted};
-static const DaemonJob members_job = {"changes of nodes", &metadata_sync_interval, members_sync, NULL};
+static const DaemonJob recovery_job = {"recovery", &recover_2pc_interval, NULL, recover_2pc, txn_recovery_wanted};
+static const DaemonJob members_job = {"changes of nodes", &metadata_sync_interval, NULL, members_sync, NULL};
+static const DaemonJob deadlocks_job = {"deadlocks across nodes", NULL, deadlock_interval, deadlock_job, NULL};
 
 void
 daemon_add_job(const DaemonJob *job)
@@ -80,6 +82,7 @@ daemon_init(void)
 							GUC_UNIT_MS, NULL, NULL, NULL);
 	daemon_add_job(&recovery_job);
 	daemon_add_job(&members_job);
+	daemon_add_job(&deadlocks_job);
 	launcher_init();
 }
 
@@ -135,18 +138,60 @@ check_reasons_to_end(void)
 		must_end = ends_for_good = true;
 }
 
+/* Ends the process if there is a reason, which is looked for once in a cycle. */
+static void
+check_now_and_then(void)
+{
+	static TimestampTz last_check = 0;
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (!TimestampDifferenceExceeds(last_check, now, CYCLE_MS))
+		return;
+	last_check = now;
+	must_end = false;
+	in_transaction(check_reasons_to_end, "check");
+	if (must_end)
+		proc_exit(0);
+}
+
+/* Milliseconds between two runs of a job; not above 0: never. */
+static int
+interval_of(const DaemonJob *job)
+{
+	int			interval = job->interval_ms != NULL ? *job->interval_ms : job->interval();
+
+	if (interval > SOON_MS && job->wanted != NULL && job->wanted())
+		interval = SOON_MS;
+	return interval;
+}
+
+/* Milliseconds until some job is due, or the reasons to end are looked at again. */
+static long
+next_due(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	long		next = CYCLE_MS;
+
+	for (int i = 0; i < njobs; i++)
+	{
+		int			interval = interval_of(jobs[i]);
+
+		if (interval > 0)
+			next = Min(next, TimestampDifferenceMilliseconds(now, TimestampTzPlusMilliseconds(last_run[i], interval)));
+	}
+	return next;
+}
+
 static void
 run_due_jobs(void)
 {
 	for (int i = 0; i < njobs; i++)
 	{
 		TimestampTz now = GetCurrentTimestamp();
-		int			interval = *jobs[i]->interval_ms;
+		int			interval = interval_of(jobs[i]);
 
 		if (interval <= 0)
 			continue;
-		if (jobs[i]->wanted != NULL && jobs[i]->wanted())
-			interval = Min(interval, SOON_MS);
 		if (!TimestampDifferenceExceeds(last_run[i], now, interval))
 			continue;
 		last_run[i] = now;
@@ -175,16 +220,16 @@ citus_maintenance_main(Datum arg)
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
 	SetConfigOption("application_name", "citus maintenance", PGC_USERSET, PGC_S_SESSION);
 
+	/* a connection that stays open would keep the other node's database from being dropped */
+	SetConfigOption("citus.max_cached_conns_per_worker", "0", PGC_USERSET, PGC_S_SESSION);
+
 	for (;;)
 	{
-		must_end = false;
-		in_transaction(check_reasons_to_end, "check");
-		if (must_end)
-			proc_exit(0);
+		check_now_and_then();
 		run_due_jobs();
 
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 CYCLE_MS, PG_WAIT_EXTENSION);
+						 next_due(), PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)

@@ -40,6 +40,7 @@
 #include "remote/connection.h"
 #include "resolve/tag.h"
 #include "resolve/utility.h"
+#include "txn/transaction.h"
 
 bool		enable_ddl_propagation = true;
 
@@ -209,6 +210,7 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 	UtilityCall call = {pstmt, query, context, params, env, dest, qc, false};
 	TaskTag		tag;
 
+	txn_statement_begins();
 	if (own_utility_depth > 0 || IsA(pstmt->utilityStmt, TransactionStmt) || !metadata_available())
 		tag.kind = TAG_NODE;
 	else

@@ -21,6 +21,7 @@
 #include "planner/shippable.h"
 #include "planner/task_query.h"
 #include "resolve/query.h"
+#include "txn/transaction.h"
 
 bool		citus_enable_fast_path = true;
 bool		citus_enable_router = true;
@@ -123,6 +124,7 @@ citus_planner(Query *query, const char *query_string, int cursor_options, ParamL
 {
 	TaskTag		tag;
 
+	txn_statement_begins();
 	if (metadata_available())
 	{
 		/* a foreign key's own statement: each node looks after its rows */

@@ -27,9 +27,9 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "remote/auth_info.h"
+#include "remote/backends.h"
 #include "remote/prepared.h"
 #include "remote/private.h"
 
@@ -114,26 +114,9 @@ remote_connection_timeout(void)
 	return node_connection_timeout;
 }
 
-/* The name by which other nodes know this backend: node id * 10^10 + process id. */
-static uint64
-global_pid(void)
-{
-	int32		group = metadata_local_group();
-	ListCell   *lc;
-
-	foreach(lc, node_active_primaries())
-	{
-		ClusterNode *node = lfirst(lc);
-
-		if (node->groupid == group)
-			return (uint64) node->nodeid * UINT64CONST(10000000000) + (uint64) MyProcPid;
-	}
-	return (uint64) MyProcPid;
-}
-
-/* The id of the node with an address; 0 if there is none. */
-static int32
-nodeid_of(const char *host, int port)
+/* The node with an address, or NULL. */
+static const ClusterNode *
+node_at(const char *host, int port)
 {
 	ListCell   *lc;
 
@@ -142,9 +125,9 @@ nodeid_of(const char *host, int port)
 		ClusterNode *node = lfirst(lc);
 
 		if (node->port == port && strcmp(node->host, host) == 0)
-			return node->nodeid;
+			return node;
 	}
-	return 0;
+	return NULL;
 }
 
 #define MAX_PARAMS 48
@@ -197,11 +180,11 @@ add_conninfo(ConnectParams *params, const char *conninfo, bool secrets)
 
 /* Fills in all parameters of a connection, in CurrentMemoryContext. */
 static void
-connect_params(ConnectParams *params, const char *host, int port, Oid login_role)
+connect_params(ConnectParams *params, const char *host, int port, const ClusterNode *node, Oid login_role)
 {
 	char	   *silence = psprintf("%d", node_connection_timeout);
 	char	   *role = GetUserNameFromId(login_role, false);
-	char	   *secrets = auth_info_lookup(role, nodeid_of(host, port));
+	char	   *secrets = auth_info_lookup(role, node != NULL ? node->nodeid : 0);
 
 	params->count = 0;
 	add_param(params, "host", host);
@@ -210,7 +193,7 @@ connect_params(ConnectParams *params, const char *host, int port, Oid login_role
 	add_param(params, "user", role);
 	add_param(params, "client_encoding", GetDatabaseEncodingName());
 	add_param(params, "application_name",
-			  psprintf("citus_internal gpid=" UINT64_FORMAT, global_pid()));
+			  psprintf("citus_internal gpid=" UINT64_FORMAT, backend_gpid()));
 	add_param(params, "keepalives_idle", "20");
 	add_param(params, "keepalives_interval", "5");
 	add_param(params, "keepalives_count", "4");
@@ -233,8 +216,9 @@ connect_start(const char *host, int port, Oid login_role)
 	ConnectParams params;
 	RemoteConnPrivate *priv;
 	RemoteConn *conn;
+	const ClusterNode *node = node_at(host, port);
 
-	connect_params(&params, host, port, login_role);
+	connect_params(&params, host, port, node, login_role);
 
 	if (!AcquireExternalFD())
 		ereport(ERROR,
@@ -255,6 +239,7 @@ connect_start(const char *host, int port, Oid login_role)
 	conn = &priv->conn;
 	conn->priv = priv;
 	conn->groupid = -1;
+	priv->peer_group = node != NULL ? node->groupid : -1;
 	strlcpy(conn->nodename, host, sizeof(conn->nodename));
 	conn->nodeport = port;
 	conn->login_role = login_role;
@@ -289,6 +274,8 @@ connect_done(RemoteConn *conn)
 	priv->established = GetCurrentTimestamp();
 	priv->settings = settings_create();
 	conn->state = REMOTE_IDLE;
+	priv->peer_pid = PQbackendPID(conn->pg);
+	backend_add_peer(priv->peer_group, priv->peer_pid);
 }
 
 bool
@@ -378,6 +365,8 @@ connect_close(RemoteConn *conn)
 
 	dlist_delete(&priv->link);
 	wait_forget(conn);
+	if (priv->peer_pid != 0)
+		backend_remove_peer(priv->peer_group, priv->peer_pid);
 	if (priv->cancel_fd >= 0)
 		close(priv->cancel_fd);
 	if (priv->error != NULL)

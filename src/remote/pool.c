@@ -30,6 +30,7 @@
 
 #include "catalog/node.h"
 #include "compat/roles.h"
+#include "remote/backends.h"
 #include "remote/prepared.h"
 #include "remote/private.h"
 
@@ -64,6 +65,7 @@ remote_init(void)
 {
 	connect_init();
 	pool_init();
+	backends_init();
 	shared_pool_init();
 	error_init();
 	prepared_init();

@@ -39,6 +39,8 @@ typedef struct RemoteConnPrivate
 	bool		fresh;			/* not used in any transaction before */
 	bool		used;			/* used in this transaction */
 	bool		counted;		/* in the shared count of its node */
+	int32		peer_group;		/* group of the node; -1 if it isn't one of ours */
+	int			peer_pid;		/* as shown in this backend's list of peers; 0: not */
 	SubTransactionId owner_subid;	/* in which owner claimed it */
 
 	/* connecting */

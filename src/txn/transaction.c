@@ -22,6 +22,9 @@
 #include "access/xact.h"
 
 #include "lib/debug_point.h"
+#include "remote/backends.h"
+#include "txn/deadlock.h"
+#include "txn/deadlock_victim.h"
 #include "txn/private.h"
 
 void		(*txn_use_hook) (void) = NULL;
@@ -43,10 +46,18 @@ txn_require_2pc(void)
 	require_2pc = true;
 }
 
+void
+txn_statement_begins(void)
+{
+	backend_show();
+	deadlock_victim_prepare();
+}
+
 static void
 first_use(void)
 {
 	in_use = true;
+	deadlock_victim_prepare();
 	if (txn_use_hook != NULL)
 		txn_use_hook();
 }
@@ -307,6 +318,7 @@ txn_init(void)
 	};
 
 	active_init();
+	deadlock_init();
 	remote_set_txn_hooks(&hooks);
 	RegisterXactCallback(xact_callback, NULL);
 	RegisterSubXactCallback(subxact_callback, NULL);

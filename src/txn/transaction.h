@@ -19,6 +19,9 @@
 
 extern void txn_init(void);
 
+/* To be called when statements begin, distributed or not: makes this session one that the search for deadlocks knows. */
+extern void txn_statement_begins(void);
+
 /*
  * Whether a read must run inside the remote transaction of its node: in a
  * transaction block, in a subtransaction, at REPEATABLE READ, or after a write.

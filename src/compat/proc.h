@@ -1,0 +1,24 @@
+/*-------------------------------------------------------------------------
+ *
+ * proc.h
+ *	  Local transaction ids of other backends.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_COMPAT_PROC_H
+#define CITUS_COMPAT_PROC_H
+
+#include "postgres.h"
+
+#include "storage/lock.h"
+#include "storage/proc.h"
+
+#if PG_VERSION_NUM >= 170000
+#define PROC_LXID(proc) ((proc)->vxid.lxid)
+#define LOCK_INSTANCE_LXID(instance) ((instance)->vxid.localTransactionId)
+#else
+#define PROC_LXID(proc) ((proc)->lxid)
+#define LOCK_INSTANCE_LXID(instance) ((instance)->lxid)
+#endif
+
+#endif							/* CITUS_COMPAT_PROC_H */

@@ -1,0 +1,223 @@
+/*-------------------------------------------------------------------------
+ *
+ * backends.c
+ *	  What this server's backends say of themselves, in shared memory.
+ *
+ * Each backend has a slot.  It says for which client's backend it works, which
+ * the node that opens a session tells in its application_name, once and for
+ * all: the session may change that setting later.  And it lists the other ends
+ * of the connections that this backend has opened, by which the search for
+ * deadlocks knows who waits for whom over the network.
+ *
+ * A slot is made when a session runs its first statement, and counts as long as
+ * it has the process id of the server's own PGPROC.  So nothing needs to be done
+ * when a process ends.
+ *
+ * One lightweight lock covers all slots.  It is taken exclusively when a
+ * connection is opened or closed, and no other lock is taken while it is held.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "storage/shmem.h"
+
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "compat/guc.h"
+#include "remote/backends.h"
+
+#define GPID_PREFIX "citus_internal gpid="
+
+typedef struct BackendSlot
+{
+	int			pid;			/* whose slot it is */
+	int			npeers;
+	uint64		gpid;			/* that it serves; 0: its own client's */
+	BackendPeer peers[BACKEND_MAX_PEERS];
+} BackendSlot;
+
+typedef struct BackendsShared
+{
+	LWLock	   *lock;
+	BackendSlot slots[FLEXIBLE_ARRAY_MEMBER];	/* one per backend */
+} BackendsShared;
+
+static BackendsShared *shared = NULL;
+
+static shmem_request_hook_type previous_shmem_request = NULL;
+static shmem_startup_hook_type previous_shmem_startup = NULL;
+
+static Size
+shared_size(void)
+{
+	return add_size(offsetof(BackendsShared, slots), mul_size(MaxBackends, sizeof(BackendSlot)));
+}
+
+static void
+request_shared(void)
+{
+	if (previous_shmem_request)
+		previous_shmem_request();
+	RequestAddinShmemSpace(shared_size());
+	RequestNamedLWLockTranche("citus_backends", 1);
+}
+
+static void
+startup_shared(void)
+{
+	bool		found;
+
+	if (previous_shmem_startup)
+		previous_shmem_startup();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	shared = ShmemInitStruct("citus backends", shared_size(), &found);
+	if (!found)
+	{
+		memset(shared, 0, shared_size());
+		shared->lock = &GetNamedLWLockTranche("citus_backends")->lock;
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/*
+ * The global process id that this session's opener has given it; 0 if it is a
+ * client's own.  It stands in the value that application_name began with.
+ */
+static uint64
+given_gpid(void)
+{
+	struct config_generic *entry = guc_find("application_name");
+	const char *name = entry == NULL ? NULL : ((struct config_string *) entry)->reset_val;
+
+	if (MyBackendType != B_BACKEND || name == NULL || strncmp(name, GPID_PREFIX, strlen(GPID_PREFIX)) != 0)
+		return 0;
+	return strtoull(name + strlen(GPID_PREFIX), NULL, 10);
+}
+
+/* This process's slot, made anew if it was another's. */
+static BackendSlot *
+my_slot(void)
+{
+	BackendSlot *slot = &shared->slots[MyProc - ProcGlobal->allProcs];
+
+	if (slot->pid != MyProcPid)
+	{
+		uint64		gpid = given_gpid();
+
+		LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+		slot->npeers = 0;
+		slot->gpid = gpid;
+		slot->pid = MyProcPid;
+		LWLockRelease(shared->lock);
+	}
+	return slot;
+}
+
+void
+backend_show(void)
+{
+	(void) my_slot();
+}
+
+void
+backends_init(void)
+{
+	previous_shmem_request = shmem_request_hook;
+	shmem_request_hook = request_shared;
+	previous_shmem_startup = shmem_startup_hook;
+	shmem_startup_hook = startup_shared;
+}
+
+uint64
+backend_served_gpid(int pid)
+{
+	uint64		gpid = 0;
+
+	LWLockAcquire(shared->lock, LW_SHARED);
+	for (int i = 0; i < MaxBackends && pid != 0; i++)
+	{
+		if (shared->slots[i].pid != pid)
+			continue;
+		if (ProcGlobal->allProcs[i].pid == pid)
+			gpid = shared->slots[i].gpid;
+	}
+	LWLockRelease(shared->lock);
+	return gpid;
+}
+
+/* Id of this node; 0 if it is not in pg_dist_node. */
+static int32
+local_nodeid(void)
+{
+	int32		group = metadata_local_group();
+	ListCell   *lc;
+
+	foreach(lc, node_all())
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (node->groupid == group && node->is_primary)
+			return node->nodeid;
+	}
+	return 0;
+}
+
+uint64
+backend_gpid(void)
+{
+	uint64		gpid = my_slot()->gpid;
+
+	return gpid != 0 ? gpid : (uint64) local_nodeid() * GPID_NODE_FACTOR + MyProcPid;
+}
+
+void
+backend_add_peer(int32 groupid, int32 pid)
+{
+	BackendSlot *slot = my_slot();
+
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	if (slot->npeers < BACKEND_MAX_PEERS)
+	{
+		slot->peers[slot->npeers].groupid = groupid;
+		slot->peers[slot->npeers].pid = pid;
+		slot->npeers++;
+	}
+	LWLockRelease(shared->lock);
+}
+
+void
+backend_remove_peer(int32 groupid, int32 pid)
+{
+	BackendSlot *slot = my_slot();
+
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	for (int i = 0; i < slot->npeers; i++)
+	{
+		if (slot->peers[i].pid != pid || slot->peers[i].groupid != groupid)
+			continue;
+		slot->peers[i] = slot->peers[--slot->npeers];
+		break;
+	}
+	LWLockRelease(shared->lock);
+}
+
+int
+backend_peers(int procno, int pid, BackendPeer *peers)
+{
+	BackendSlot *slot = &shared->slots[procno];
+	int			n = 0;
+
+	LWLockAcquire(shared->lock, LW_SHARED);
+	if (slot->pid == pid)
+	{
+		n = slot->npeers;
+		memcpy(peers, slot->peers, n * sizeof(BackendPeer));
+	}
+	LWLockRelease(shared->lock);
+	return n;
+}

@@ -1,0 +1,48 @@
+/*-------------------------------------------------------------------------
+ *
+ * backends.h
+ *	  What this server's backends say of themselves: whom they serve, and
+ *	  which backends of other nodes serve them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_REMOTE_BACKENDS_H
+#define CITUS_REMOTE_BACKENDS_H
+
+#include "postgres.h"
+
+/* Connections of a backend beyond these are not shown. */
+#define BACKEND_MAX_PEERS 64
+
+#define GPID_NODE_FACTOR INT64CONST(10000000000)
+
+/* A backend of another node, at the other end of a connection. */
+typedef struct BackendPeer
+{
+	int32		groupid;
+	int32		pid;
+} BackendPeer;
+
+extern void backends_init(void);
+
+/* Makes this backend known, if it isn't yet; cheap.  To be called when statements begin. */
+extern void backend_show(void);
+
+/*
+ * Global process id of the session that this backend works for: its own, node
+ * id * 10^10 + process id, or that of the client's backend, on whichever node,
+ * when another node has opened this session.
+ */
+extern uint64 backend_gpid(void);
+
+/* The global process id that a process serves; 0 if it serves its own client, or is none. */
+extern uint64 backend_served_gpid(int pid);
+
+/* Shows, and hides, the other end of a connection. */
+extern void backend_add_peer(int32 groupid, int32 pid);
+extern void backend_remove_peer(int32 groupid, int32 pid);
+
+/* Copies the peers of a backend, given by its place in ProcGlobal->allProcs, if it is still pid's; returns how many. */
+extern int	backend_peers(int procno, int pid, BackendPeer *peers);
+
+#endif							/* CITUS_REMOTE_BACKENDS_H */

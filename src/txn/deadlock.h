@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * deadlock.h
+ *	  Deadlocks that span nodes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_TXN_DEADLOCK_H
+#define CITUS_TXN_DEADLOCK_H
+
+#include "postgres.h"
+
+extern void deadlock_init(void);
+
+/* Milliseconds between two searches, by the settings; 0 for never. */
+extern int	deadlock_interval(void);
+
+/* Searches, if any of this node's sessions may be in a deadlock; a job of the daemon. */
+extern void deadlock_job(void);
+
+#endif							/* CITUS_TXN_DEADLOCK_H */

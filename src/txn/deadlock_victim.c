@@ -1,0 +1,180 @@
+/*-------------------------------------------------------------------------
+ *
+ * deadlock_victim.c
+ *	  Cancelling a transaction as the victim of a deadlock.
+ *
+ * The victim gets the signal of an ordinary cancel request.  Wherever it waits, for
+ * a lock or for another node, the server then raises its error "canceling
+ * statement due to user request".  A callback at the bottom of the stack of error contexts
+ * sees it before anybody catches it, and makes it the error that
+ * PostgreSQL raises for a deadlock, if shared memory has a sentence for this very transaction.
+ *
+ * The callback stays where it is put: the stack is emptied after an error only, and
+ * each statement that is planned puts it back.
+ *
+ * Sentences are kept in a few slots under a lightweight lock.  One that is not
+ * collected is overwritten in time; it means nothing to a later transaction.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <signal.h>
+
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/lock.h"
+#include "storage/lwlock.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "storage/shmem.h"
+
+#include "compat/proc.h"
+#include "txn/deadlock_victim.h"
+
+#define MAX_SENTENCES 16
+#define DETAIL_SIZE 2048
+
+typedef struct Sentence
+{
+	int			pid;			/* 0: none */
+	uint32		lxid;
+	char		detail[DETAIL_SIZE];
+} Sentence;
+
+typedef struct VictimShared
+{
+	LWLock	   *lock;
+	int			next;			/* slot to overwrite next */
+	Sentence	sentences[MAX_SENTENCES];
+} VictimShared;
+
+static VictimShared *shared = NULL;
+
+static shmem_request_hook_type previous_shmem_request = NULL;
+static shmem_startup_hook_type previous_shmem_startup = NULL;
+
+static void
+request_shared(void)
+{
+	if (previous_shmem_request)
+		previous_shmem_request();
+	RequestAddinShmemSpace(sizeof(VictimShared));
+	RequestNamedLWLockTranche("citus_deadlock_victims", 1);
+}
+
+static void
+startup_shared(void)
+{
+	bool		found;
+
+	if (previous_shmem_startup)
+		previous_shmem_startup();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	shared = ShmemInitStruct("citus deadlock victims", sizeof(VictimShared), &found);
+	if (!found)
+	{
+		memset(shared, 0, sizeof(VictimShared));
+		shared->lock = &GetNamedLWLockTranche("citus_deadlock_victims")->lock;
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
+
+void
+deadlock_victim_init(void)
+{
+	previous_shmem_request = shmem_request_hook;
+	shmem_request_hook = request_shared;
+	previous_shmem_startup = shmem_startup_hook;
+	shmem_startup_hook = startup_shared;
+}
+
+static void
+put_sentence(int pid, uint32 lxid, const char *detail)
+{
+	Sentence   *sentence;
+
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	sentence = &shared->sentences[shared->next];
+	shared->next = (shared->next + 1) % MAX_SENTENCES;
+	sentence->pid = pid;
+	sentence->lxid = lxid;
+	strlcpy(sentence->detail, detail, DETAIL_SIZE);
+	LWLockRelease(shared->lock);
+}
+
+/* Takes the sentence for a process and transaction out; false if there is none. */
+static bool
+take_sentence(int pid, uint32 lxid, char *detail)
+{
+	bool		found = false;
+
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	for (int i = 0; i < MAX_SENTENCES && !found; i++)
+	{
+		Sentence   *sentence = &shared->sentences[i];
+
+		if (sentence->pid != pid || sentence->lxid != lxid)
+			continue;
+		strlcpy(detail, sentence->detail, DETAIL_SIZE);
+		sentence->pid = 0;
+		found = true;
+	}
+	LWLockRelease(shared->lock);
+	return found;
+}
+
+/*
+ * Whoever waits for a lock stays in its queue while the lock manager's partitions are locked,
+ * so that the signal can't reach a later transaction.
+ */
+bool
+deadlock_victim_cancel(int pid, uint32 lxid, const char *detail)
+{
+	PGPROC	   *proc = BackendPidGetProc(pid);
+	char		unused[DETAIL_SIZE];
+	bool		done;
+
+	if (proc == NULL)
+		return false;
+	put_sentence(pid, lxid, detail);
+	for (int i = 0; i < NUM_LOCK_PARTITIONS; i++)
+		LWLockAcquire(LockHashPartitionLockByIndex(i), LW_SHARED);
+	done = proc->pid == pid && PROC_LXID(proc) == lxid && kill(pid, SIGINT) == 0;
+	for (int i = NUM_LOCK_PARTITIONS - 1; i >= 0; i--)
+		LWLockRelease(LockHashPartitionLockByIndex(i));
+	if (!done)
+		(void) take_sentence(pid, lxid, unused);
+	return done;
+}
+
+/* Makes the error of a cancel request that of a deadlock. */
+static void
+translate(void *arg)
+{
+	char		detail[DETAIL_SIZE];
+
+	if (geterrcode() != ERRCODE_QUERY_CANCELED || MyProc == NULL ||
+		!take_sentence(MyProcPid, PROC_LXID(MyProc), detail))
+		return;
+	errcode(ERRCODE_T_R_DEADLOCK_DETECTED);
+	errmsg("deadlock detected");
+	errdetail_internal("%s", detail);
+	errhint("See server log for query details.");
+}
+
+void
+deadlock_victim_prepare(void)
+{
+	static ErrorContextCallback callback = {NULL, translate, NULL};
+	ErrorContextCallback *last = error_context_stack;
+
+	if (last == NULL)
+		error_context_stack = &callback;
+	while (last != NULL && last != &callback)
+	{
+		if (last->previous == NULL)
+			last->previous = &callback;
+		last = last->previous;
+	}
+}

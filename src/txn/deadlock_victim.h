@@ -1,0 +1,24 @@
+/*-------------------------------------------------------------------------
+ *
+ * deadlock_victim.h
+ *	  Cancelling a transaction as the victim of a deadlock.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_TXN_DEADLOCK_VICTIM_H
+#define CITUS_TXN_DEADLOCK_VICTIM_H
+
+#include "postgres.h"
+
+extern void deadlock_victim_init(void);
+
+/*
+ * Cancels the transaction of a process of this node, whose error is then a deadlock's with that
+ * detail.  False, and nothing done, if the process is not in that transaction any more.
+ */
+extern bool deadlock_victim_cancel(int pid, uint32 lxid, const char *detail);
+
+/* Makes this session report such a cancellation rightly; cheap.  To be called when statements begin. */
+extern void deadlock_victim_prepare(void);
+
+#endif							/* CITUS_TXN_DEADLOCK_VICTIM_H */

@@ -1,0 +1,298 @@
+/*-------------------------------------------------------------------------
+ *
+ * wait_edges.c
+ *	  Who waits for whom on this node: citus_internal.local_wait_graph().
+ *
+ * Three kinds of rows come out:
+ *
+ *	  p	 a process that is in a transaction, and what it does
+ *	  l	 a process waits for a lock that another one holds, or that another one
+ *		 in front of it in the queue waits for
+ *	  c	 a process has opened a connection to a process of another node
+ *
+ * The edges of one waiter are read under all locks of the lock manager's
+ * partitions (GetBlockerStatusData), those of different waiters are not of the same
+ * moment.  Whoever looks for cycles reads everything twice.
+ *
+ * Waits that can't be part of a deadlock are left out: for the extension of a relation, for
+ * pages and speculative insertions, which end by themselves, and for autovacuum,
+ * which gives way.  Members of a lock group count as their leader.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "compat/proc.h"
+#include "compat/sql_function.h"
+#include "remote/backends.h"
+#include "txn/wait_graph.h"
+
+SQL_FUNCTION(citus_internal_local_wait_graph);
+
+#define ROW_COLUMNS 9
+
+/* What a process does now. */
+static char
+state_of(PGPROC *proc)
+{
+	uint32		event = proc->wait_event_info;
+
+	if (proc->waitLock != NULL)
+		return WAIT_STATE_LOCK;
+	if (event == WAIT_EVENT_CLIENT_READ)
+		return WAIT_STATE_READS;
+	if (event == WAIT_EVENT_CLIENT_WRITE)
+		return WAIT_STATE_WRITES;
+	return WAIT_STATE_BUSY;
+}
+
+/* Whether a process is in a transaction in this database. */
+static bool
+in_transaction(PGPROC *proc)
+{
+	return proc->pid != 0 && proc->databaseId == MyDatabaseId &&
+		LocalTransactionIdIsValid(PROC_LXID(proc)) && !(proc->statusFlags & PROC_IS_AUTOVACUUM);
+}
+
+/* Whether a process serves a session that may be cancelled. */
+static bool
+is_session(PGPROC *proc)
+{
+	return !proc->isBackgroundWorker;
+}
+
+static void
+put_row(ReturnSetInfo *rsinfo, char kind, int pid, uint32 lxid, Datum *values, bool *nulls)
+{
+	values[0] = CharGetDatum(kind);
+	values[1] = Int32GetDatum(pid);
+	values[2] = Int64GetDatum(lxid);
+	nulls[0] = nulls[1] = nulls[2] = false;
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+static void
+put_process(ReturnSetInfo *rsinfo, PGPROC *proc, int pid, uint32 lxid)
+{
+	Datum		values[ROW_COLUMNS] = {0};
+	bool		nulls[ROW_COLUMNS];
+
+	memset(nulls, true, sizeof(nulls));
+	values[8] = CStringGetTextDatum(psprintf("%c%c", state_of(proc), is_session(proc) ? 's' : '-'));
+	nulls[8] = false;
+	put_row(rsinfo, 'p', pid, lxid, values, nulls);
+}
+
+static void
+put_peers(ReturnSetInfo *rsinfo, int procno, int pid, uint32 lxid)
+{
+	BackendPeer peers[BACKEND_MAX_PEERS];
+	int			n = backend_peers(procno, pid, peers);
+
+	for (int i = 0; i < n; i++)
+	{
+		Datum		values[ROW_COLUMNS] = {0};
+		bool		nulls[ROW_COLUMNS];
+
+		memset(nulls, true, sizeof(nulls));
+		values[3] = Int32GetDatum(peers[i].groupid);
+		values[4] = Int32GetDatum(peers[i].pid);
+		nulls[3] = nulls[4] = false;
+		put_row(rsinfo, 'c', pid, lxid, values, nulls);
+	}
+}
+
+static bool
+can_deadlock(const LOCKTAG *tag)
+{
+	return tag->locktag_type != LOCKTAG_RELATION_EXTEND && tag->locktag_type != LOCKTAG_PAGE &&
+		tag->locktag_type != LOCKTAG_SPECULATIVE_TOKEN;
+}
+
+/* Whether a process stands in front of the waiter in the queue. */
+static bool
+is_ahead(const BlockedProcsData *data, const BlockedProcData *waiter, int pid)
+{
+	for (int i = 0; i < waiter->num_waiters; i++)
+		if (data->waiter_pids[waiter->first_waiter + i] == pid)
+			return true;
+	return false;
+}
+
+/* A lock as PostgreSQL's own deadlock report names it. */
+static char *
+describe_wait(const LockInstanceData *wait)
+{
+	StringInfoData text;
+
+	initStringInfo(&text);
+	appendStringInfo(&text, "%s on ", GetLockmodeName(wait->locktag.locktag_lockmethodid, wait->waitLockMode));
+	DescribeLockTag(&text, &wait->locktag);
+	return text.data;
+}
+
+/* The transaction of the leader of an entry's lock group; 0 if there is none, or it gives way to others. */
+static uint32
+leader_lxid(const LockInstanceData *instance)
+{
+	PGPROC	   *proc = BackendPidGetProc(instance->leaderPid);
+
+	if (proc == NULL || (proc->statusFlags & PROC_IS_AUTOVACUUM) != 0)
+		return 0;
+	return instance->pid == instance->leaderPid ? LOCK_INSTANCE_LXID(instance) : PROC_LXID(proc);
+}
+
+/* The edges of one waiter, whose own entry is wait. */
+static void
+put_edges(ReturnSetInfo *rsinfo, const BlockedProcsData *data, const BlockedProcData *waiter,
+		  const LockInstanceData *wait, TimestampTz wait_start)
+{
+	LockInstanceData *instances = &data->locks[waiter->first_lock];
+	LOCKMASK	conflicts =
+		GetLockTagsMethodTable(&wait->locktag)->conflictTab[wait->waitLockMode];
+	int64		age = Max((GetCurrentTimestamp() - wait_start) / 1000, 0);
+	char	   *what = describe_wait(wait);
+	uint32		lxid = leader_lxid(wait);
+
+	for (int i = 0; i < waiter->num_locks; i++)
+	{
+		LockInstanceData *other = &instances[i];
+		Datum		values[ROW_COLUMNS];
+		bool		nulls[ROW_COLUMNS] = {false};
+		uint32		other_lxid;
+
+		if (other->leaderPid == wait->leaderPid || other->pid == 0)
+			continue;
+		if ((conflicts & other->holdMask) == 0 &&
+			!(other->waitLockMode != NoLock && (conflicts & LOCKBIT_ON(other->waitLockMode)) &&
+			  is_ahead(data, waiter, other->pid)))
+			continue;
+		other_lxid = leader_lxid(other);
+		if (other_lxid == 0)
+			continue;
+		nulls[3] = true;
+		values[4] = Int32GetDatum(other->leaderPid);
+		values[5] = Int64GetDatum(other_lxid);
+		values[6] = Int64GetDatum(wait_start);
+		values[7] = Int64GetDatum(age);
+		values[8] = CStringGetTextDatum(what);
+		put_row(rsinfo, 'l', wait->leaderPid, lxid, values, nulls);
+	}
+}
+
+/* The edges of a process that waits for a lock, if it still does. */
+static void
+put_waiter(ReturnSetInfo *rsinfo, PGPROC *proc, int pid)
+{
+	TimestampTz wait_start = (TimestampTz) pg_atomic_read_u64(&proc->waitStart);
+	BlockedProcsData *data;
+
+	if (wait_start == 0)
+		return;					/* has just begun to wait */
+	data = GetBlockerStatusData(pid);
+	if (wait_start != (TimestampTz) pg_atomic_read_u64(&proc->waitStart))
+		return;					/* another wait by now */
+
+	for (int i = 0; i < data->nprocs; i++)
+	{
+		BlockedProcData *waiter = &data->procs[i];
+
+		if (waiter->pid != pid)
+			continue;
+		for (int j = 0; j < waiter->num_locks; j++)
+		{
+			LockInstanceData *wait = &data->locks[waiter->first_lock + j];
+
+			if (wait->pid == pid && can_deadlock(&wait->locktag))
+				put_edges(rsinfo, data, waiter, wait, wait_start);
+		}
+	}
+}
+
+/* citus_internal.local_wait_graph(): the rows described above. */
+Datum
+citus_internal_local_wait_graph(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	MemoryContext context;
+	MemoryContext old_context;
+
+	InitMaterializedSRF(fcinfo, 0);
+	context = AllocSetContextCreate(CurrentMemoryContext, "citus wait edges", ALLOCSET_DEFAULT_SIZES);
+	old_context = MemoryContextSwitchTo(context);
+	for (int i = 0; i < MaxBackends; i++)
+	{
+		PGPROC	   *proc = &ProcGlobal->allProcs[i];
+		int			pid = proc->pid;
+		uint32		lxid = PROC_LXID(proc);
+
+		if (pid == MyProcPid || !in_transaction(proc))
+			continue;
+		put_process(rsinfo, proc, pid, lxid);
+		put_peers(rsinfo, i, pid, lxid);
+		if (proc->waitLock != NULL)
+			put_waiter(rsinfo, proc, pid);
+		MemoryContextReset(context);
+	}
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(context);
+	return (Datum) 0;
+}
+
+/* A transaction of a session that was waiting when last looked. */
+typedef struct Seen
+{
+	int			pid;
+	uint32		lxid;
+} Seen;
+
+static bool
+was_seen(const Seen *seen, int n, int pid, uint32 lxid)
+{
+	for (int i = 0; i < n; i++)
+		if (seen[i].pid == pid && seen[i].lxid == lxid)
+			return true;
+	return false;
+}
+
+bool
+wait_graph_wanted(void)
+{
+	static Seen *seen = NULL;
+	static int	nseen = 0;
+	Seen	   *now;
+	int			nnow = 0;
+	bool		wanted = false;
+
+	if (seen == NULL)
+		seen = MemoryContextAlloc(TopMemoryContext, sizeof(Seen) * MaxBackends);
+	now = palloc(sizeof(Seen) * MaxBackends);
+	for (int i = 0; i < MaxBackends; i++)
+	{
+		PGPROC	   *proc = &ProcGlobal->allProcs[i];
+		Seen		entry = {proc->pid, PROC_LXID(proc)};
+		char		state = state_of(proc);
+
+		if (!in_transaction(proc) || !is_session(proc) ||
+			state == WAIT_STATE_READS || state == WAIT_STATE_WRITES)
+			continue;
+		now[nnow++] = entry;
+		wanted |= was_seen(seen, nseen, entry.pid, entry.lxid);
+	}
+	memcpy(seen, now, sizeof(Seen) * nnow);
+	nseen = nnow;
+	pfree(now);
+	return wanted;
+}

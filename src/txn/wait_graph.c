@@ -1,0 +1,343 @@
+/*-------------------------------------------------------------------------
+ *
+ * wait_graph.c
+ *	  The wait edges of all nodes, merged.
+ *
+ * To the edges for locks come those over the network, which follow from what
+ * the two ends of a connection do:
+ *
+ *	  the session that was opened waits for its client's next message
+ *			it waits for its opener, since its transaction ends with that one's
+ *	  it does anything else, and the opener isn't waiting for its own client
+ *			the opener waits for it
+ *
+ * A session that waits for its opener to take its answer waits for it only if that
+ * one waits for a lock: otherwise the opener is reading.
+ *
+ * Whether a connection still belongs to its opener is what the opener says,
+ * not the session: one that was given up may hang in a lock for a while.
+ *
+ * No moment is the same on all nodes, so a cycle in what was collected proves
+ * nothing.  But an edge that is the same in two collections, of which one ended
+ * before the other began, was there all the time between them: a wait for a lock
+ * has the same start, a session is in the same transaction.  A cycle of such edges
+ * was there at one moment, and a deadlock doesn't go away by itself.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/spi.h"
+#include "lib/stringinfo.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "remote/connection.h"
+#include "txn/wait_graph.h"
+
+#define QUERY_COLUMNS 10
+
+static const char wait_query[] =
+"SELECT g.kind, g.pid, g.lxid, g.other_group, g.other_pid, g.other_lxid, g.wait_start, g.age, g.what, "
+"(EXTRACT(epoch FROM a.xact_start) * 1000000)::bigint "
+"FROM citus_internal.local_wait_graph() g "
+"LEFT JOIN pg_catalog.pg_stat_get_activity(NULL) a ON g.kind = 'p' AND a.pid OPERATOR(pg_catalog.=) g.pid";
+
+/* A row of local_wait_graph, with the node's group. */
+typedef struct WaitRow
+{
+	int32		groupid;
+	int64		values[QUERY_COLUMNS];
+	char	   *what;
+} WaitRow;
+
+/* Reads a row's text; the columns "kind" and "what" apart. */
+static void
+add_row(List **rows, int32 groupid, char **values)
+{
+	WaitRow    *row = palloc(sizeof(WaitRow));
+
+	row->groupid = groupid;
+	for (int i = 0; i < QUERY_COLUMNS; i++)
+		row->values[i] = values[i] == NULL || i == 8 ? 0 : strtoll(values[i], NULL, 10);
+	row->values[0] = values[0][0];
+	row->what = values[8] == NULL ? "" : pstrdup(values[8]);
+	*rows = lappend(*rows, row);
+}
+
+/* Adds the rows of this node. */
+static void
+collect_here(List **rows)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (SPI_execute(wait_query, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the wait edges of this node");
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		MemoryContext spi_context = MemoryContextSwitchTo(context);
+		char	   *values[QUERY_COLUMNS];
+
+		for (int column = 0; column < QUERY_COLUMNS; column++)
+			values[column] = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, column + 1);
+		add_row(rows, metadata_local_group(), values);
+		MemoryContextSwitchTo(spi_context);
+	}
+	SPI_finish();
+}
+
+/* Adds the rows of a node that was asked. */
+static void
+collect_there(RemoteConn *conn, List **rows)
+{
+	bool		done = false;
+
+	while (!done)
+	{
+		PGresult   *res = remote_next(conn, &done);
+
+		for (int i = 0; res != NULL && i < PQntuples(res); i++)
+		{
+			char	   *values[QUERY_COLUMNS];
+
+			for (int column = 0; column < QUERY_COLUMNS; column++)
+				values[column] = PQgetisnull(res, i, column) ? NULL : PQgetvalue(res, i, column);
+			add_row(rows, conn->groupid, values);
+		}
+		PQclear(res);
+	}
+}
+
+/* Never asked to yield: nothing else runs in the transaction. */
+static void
+collect_yield(RemoteOwner *owner, RemoteConn *conn)
+{
+	elog(ERROR, "connection to node %s:%d is in use", conn->nodename, conn->nodeport);
+}
+
+static RemoteOwner collect_owner = {collect_yield};
+
+/* The rows of all nodes. */
+static List *
+collect_rows(List *skipped_groups, int32 *failed_group)
+{
+	List	   *rows = NIL;
+	List	   *conns = NIL;
+	ListCell   *lc;
+
+	foreach(lc, node_active_primaries_remote())
+	{
+		ClusterNode *node = lfirst(lc);
+		RemoteConn *conn;
+
+		if (list_member_int(skipped_groups, node->groupid))
+			continue;
+		*failed_group = node->groupid;
+		conn = remote_acquire(node->groupid, &collect_owner, false);
+		remote_send(conn, wait_query, NULL, false, false, false);
+		conns = lappend(conns, conn);
+	}
+	*failed_group = -1;
+	collect_here(&rows);
+	foreach(lc, conns)
+	{
+		RemoteConn *conn = lfirst(lc);
+
+		*failed_group = conn->groupid;
+		collect_there(conn, &rows);
+		remote_release(conn, &collect_owner);
+	}
+	*failed_group = -1;
+	return rows;
+}
+
+static int
+compare_procs(const void *left, const void *right)
+{
+	const WaitProc *a = left;
+	const WaitProc *b = right;
+
+	if (a->groupid != b->groupid)
+		return a->groupid < b->groupid ? -1 : 1;
+	return a->pid < b->pid ? -1 : a->pid > b->pid;
+}
+
+static int
+find_proc(const WaitGraph *graph, int32 groupid, int32 pid)
+{
+	WaitProc	key = {groupid, pid};
+	WaitProc   *found = graph->nprocs == 0 ? NULL :
+		bsearch(&key, graph->procs, graph->nprocs, sizeof(WaitProc), compare_procs);
+
+	return found == NULL ? -1 : found - graph->procs;
+}
+
+static void
+add_procs(WaitGraph *graph, List *rows)
+{
+	ListCell   *lc;
+
+	graph->procs = palloc(sizeof(WaitProc) * Max(list_length(rows), 1));
+	foreach(lc, rows)
+	{
+		WaitRow    *row = lfirst(lc);
+		WaitProc   *proc = &graph->procs[graph->nprocs];
+
+		if (row->values[0] != 'p')
+			continue;
+		proc->groupid = row->groupid;
+		proc->pid = row->values[1];
+		proc->lxid = row->values[2];
+		proc->state = row->what[0];
+		proc->victim = row->what[1] == 's';
+		proc->started = row->values[9];
+		proc->parent = -1;
+		graph->nprocs++;
+	}
+	qsort(graph->procs, graph->nprocs, sizeof(WaitProc), compare_procs);
+}
+
+static WaitEdge *
+add_edge(WaitGraph *graph, int from, int to)
+{
+	WaitEdge   *edge = &graph->edges[graph->nedges++];
+
+	memset(edge, 0, sizeof(WaitEdge));
+	edge->from = from;
+	edge->to = to;
+	return edge;
+}
+
+static void
+add_lock_edge(WaitGraph *graph, WaitRow *row)
+{
+	int			from = find_proc(graph, row->groupid, row->values[1]);
+	int			to = find_proc(graph, row->groupid, row->values[4]);
+	WaitEdge   *edge;
+
+	if (from < 0 || to < 0 || graph->procs[from].lxid != (uint32) row->values[2] ||
+		graph->procs[to].lxid != (uint32) row->values[5])
+		return;
+	edge = add_edge(graph, from, to);
+	edge->wait_start = row->values[6];
+	edge->age_ms = row->values[7];
+	edge->what = row->what;
+}
+
+/* The edge between the two ends of a connection, if there is one; see the head of this file. */
+static void
+add_remote_edge(WaitGraph *graph, WaitRow *row)
+{
+	int			opener = find_proc(graph, row->groupid, row->values[1]);
+	int			session = find_proc(graph, row->values[3], row->values[4]);
+	char		opener_state;
+	char		session_state;
+
+	if (opener < 0 || session < 0 || opener == session ||
+		graph->procs[opener].lxid != (uint32) row->values[2])
+		return;
+	graph->procs[session].parent = opener;
+	opener_state = graph->procs[opener].state;
+	session_state = graph->procs[session].state;
+
+	if (session_state == WAIT_STATE_READS ||
+		(session_state == WAIT_STATE_WRITES && opener_state == WAIT_STATE_LOCK))
+		add_edge(graph, session, opener)->remote = true;
+	else if (session_state != WAIT_STATE_WRITES && opener_state != WAIT_STATE_READS &&
+			 opener_state != WAIT_STATE_WRITES)
+		add_edge(graph, opener, session)->remote = true;
+}
+
+static int
+compare_edges(const void *left, const void *right)
+{
+	const WaitEdge *a = left;
+	const WaitEdge *b = right;
+
+	if (a->from != b->from)
+		return a->from < b->from ? -1 : 1;
+	return a->to < b->to ? -1 : a->to > b->to;
+}
+
+WaitGraph *
+wait_graph_collect(List *skipped_groups, int32 *failed_group)
+{
+	List	   *rows = collect_rows(skipped_groups, failed_group);
+	WaitGraph  *graph = palloc0(sizeof(WaitGraph));
+	ListCell   *lc;
+
+	add_procs(graph, rows);
+	graph->edges = palloc(sizeof(WaitEdge) * Max(list_length(rows), 1));
+	foreach(lc, rows)
+	{
+		WaitRow    *row = lfirst(lc);
+
+		if (row->values[0] == 'l')
+			add_lock_edge(graph, row);
+		else if (row->values[0] == 'c')
+			add_remote_edge(graph, row);
+	}
+	qsort(graph->edges, graph->nedges, sizeof(WaitEdge), compare_edges);
+	return graph;
+}
+
+/* What makes an edge the same one in two collections. */
+typedef struct EdgeIdentity
+{
+	int32		from_group;
+	int32		from_pid;
+	uint32		from_lxid;
+	int32		to_group;
+	int32		to_pid;
+	uint32		to_lxid;
+	int64		wait_start;		/* 0 if remote */
+} EdgeIdentity;
+
+static EdgeIdentity
+identity_of(const WaitGraph *graph, const WaitEdge *edge)
+{
+	const WaitProc *from = &graph->procs[edge->from];
+	const WaitProc *to = &graph->procs[edge->to];
+	EdgeIdentity identity;
+
+	memset(&identity, 0, sizeof(identity));
+	identity.from_group = from->groupid;
+	identity.from_pid = from->pid;
+	identity.from_lxid = from->lxid;
+	identity.to_group = to->groupid;
+	identity.to_pid = to->pid;
+	identity.to_lxid = to->lxid;
+	identity.wait_start = edge->wait_start;
+	return identity;
+}
+
+void
+wait_graph_confirm(WaitGraph *later, const WaitGraph *earlier)
+{
+	HASHCTL		info = {0};
+	HTAB	   *known;
+	int			n = 0;
+
+	info.keysize = info.entrysize = sizeof(EdgeIdentity);
+	info.hcxt = CurrentMemoryContext;
+	known = hash_create("wait edges", Max(earlier->nedges, 16), &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	for (int i = 0; i < earlier->nedges; i++)
+	{
+		EdgeIdentity identity = identity_of(earlier, &earlier->edges[i]);
+
+		hash_search(known, &identity, HASH_ENTER, NULL);
+	}
+	for (int i = 0; i < later->nedges; i++)
+	{
+		EdgeIdentity identity = identity_of(later, &later->edges[i]);
+
+		if (hash_search(known, &identity, HASH_FIND, NULL) != NULL)
+			later->edges[n++] = later->edges[i];
+	}
+	later->nedges = n;
+	hash_destroy(known);
+}

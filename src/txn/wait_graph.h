@@ -1,0 +1,65 @@
+/*-------------------------------------------------------------------------
+ *
+ * wait_graph.h
+ *	  Who waits for whom: processes of all nodes, and edges between them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_TXN_WAIT_GRAPH_H
+#define CITUS_TXN_WAIT_GRAPH_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+
+/* What a process does, as far as it matters to those who wait for it. */
+#define WAIT_STATE_READS 'r'	/* waits for its client's next message */
+#define WAIT_STATE_WRITES 'w'	/* waits for its client to take what it sent */
+#define WAIT_STATE_LOCK 'l'		/* waits for a lock */
+#define WAIT_STATE_BUSY 'b'		/* anything else */
+
+/* A process within a transaction. */
+typedef struct WaitProc
+{
+	int32		groupid;
+	int32		pid;
+	uint32		lxid;			/* its transaction, unique in the process */
+	char		state;
+	bool		victim;			/* a session, which may be cancelled */
+	int64		started;		/* when the transaction began, in microseconds; 0: not known */
+	int			parent;			/* the process at the other end that opened this session; -1: a client */
+} WaitProc;
+
+/* One process waits for another; indexes into the graph's processes. */
+typedef struct WaitEdge
+{
+	int			from;
+	int			to;
+	bool		remote;			/* over the network, not for a lock */
+	int64		wait_start;		/* of a lock: tells this wait from others of the process */
+	int64		age_ms;			/* of a lock: how long it has been waited for */
+	const char *what;			/* of a lock: "ShareLock on transaction 735" */
+} WaitEdge;
+
+typedef struct WaitGraph
+{
+	int			nprocs;
+	WaitProc   *procs;			/* ascending by group and process */
+	int			nedges;
+	WaitEdge   *edges;			/* ascending by from and to */
+} WaitGraph;
+
+/* Whether a transaction of this node's own sessions has been waiting since the last call. */
+extern bool wait_graph_wanted(void);
+
+/*
+ * The graph over all nodes that are not in skipped_groups, as seen at some moment of the
+ * call by each node, in CurrentMemoryContext.  If a node can't be asked, the error is raised, and *failed_group
+ * says which.
+ */
+extern WaitGraph *wait_graph_collect(List *skipped_groups, int32 *failed_group);
+
+/* The edges of later that were in earlier too: the same waits of the same transactions. */
+extern void wait_graph_confirm(WaitGraph *later, const WaitGraph *earlier);
+
+#endif							/* CITUS_TXN_WAIT_GRAPH_H */
