@@ -28,6 +28,7 @@
 #include "executor/scan.h"
 #include "sharding/hash.h"
 #include "sharding/prune.h"
+#include "txn/transaction.h"
 
 extern int	citus_slow_start_interval;
 
@@ -185,6 +186,17 @@ find_shards(DistScanState *state, const DistTable *table, ParamListInfo params)
 	return shards;
 }
 
+/* Whether the scan is one write that is its client's whole transaction. */
+static bool
+commits_by_itself(DistScanState *state)
+{
+	const PlannedStmt *statement = state->css.ss.ps.state->es_plannedstmt;
+
+	return state->plan.writes && state->plan.command != CMD_SELECT && state->explain == 0 &&
+		list_length(state->spec.tasks) == 1 &&
+		statement->planTree == state->css.ss.ps.plan && txn_is_one_statement(statement);
+}
+
 void
 scan_prepare(DistScanState *state)
 {
@@ -217,6 +229,7 @@ scan_prepare(DistScanState *state)
 		while ((shard = bms_next_member(shards, shard)) >= 0)
 			spec->tasks = lappend(spec->tasks,
 								  task_make(table, shard, state->plan.text, params));
+		spec->commits = commits_by_itself(state);
 	}
 	MemoryContextSwitchTo(old_context);
 }

@@ -152,7 +152,7 @@ static void
 dispatch(TaskSet *set, Worker *worker, Task *task)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(set->row_context);
-	bool		in_xact = needs_primary(set) || txn_reads_in_xact();
+	bool		in_xact = !set->spec->commits && (needs_primary(set) || txn_reads_in_xact());
 
 	worker->task = task;
 	worker->answered = false;

@@ -37,6 +37,7 @@ typedef struct TaskSetSpec
 	const AttrNumber *positions;	/* per column, the 0-based slot position it
 									 * goes to, or a system attribute number (ctid only); NULL: one to one */
 	bool		write;			/* writes, or locks rows */
+	bool		commits;		/* its one task is the whole transaction, and commits by itself */
 	bool		first_alone;	/* the first task ends before others begin */
 	int			explain;		/* for the tasks' tags; one connection per node then */
 } TaskSetSpec;

@@ -141,6 +141,11 @@ typedef struct RemoteParams
  * be claimed and idle.  Rows come one at a time (single-row mode), binary if
  * binary_result.  in_xact false is for a lone read outside a transaction block.
  * write marks the connection as having written.
+ *
+ * write without in_xact is for a write that commits by itself on the node.
+ * Interrupts are held from then until the local transaction ends: a request to
+ * cancel goes to the node, whose answer decides.  If there is none, the error is
+ * ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN.
  */
 extern void remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result,
 						bool in_xact, bool write);
@@ -263,6 +268,9 @@ extern void remote_settings_rolled_back(RemoteConn *conn);
 /* The transaction, or subtransaction, is over: frees owners, closes connections that aren't to be cached. */
 extern void remote_end_transaction(void);
 extern void remote_end_subtransaction(bool commit, SubTransactionId subid, SubTransactionId parent);
+
+/* The transaction, which may have held interrupts for a write that committed by itself, is over. */
+extern void remote_release_interrupts(bool commit);
 
 /* Milliseconds that a node may take to connect, or to answer when a transaction ends. */
 extern int	remote_connection_timeout(void);

@@ -19,9 +19,6 @@
 #include "remote/cancel.h"
 #include "remote/private.h"
 
-/* A cancel request that comes before the statement has no effect, so it is repeated. */
-#define CANCEL_REPEAT_MS 500
-
 /* A statement with more results to come than this is cancelled rather than read to its end. */
 #define MAX_RESULTS_AT_ONCE 100
 
@@ -61,6 +58,13 @@ finish_cancelling(RemoteConn *conn, TimestampTz deadline)
 	priv->cancel_fd = -1;
 	if (!cancel_finish(fd, Min(deadline, patience)))
 		conn->state = REMOTE_DEAD;
+}
+
+void
+finish_ask_again(RemoteConn *conn)
+{
+	finish_cancelling(conn, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), CANCEL_TIMEOUT_MS));
+	ask_to_cancel(conn);
 }
 
 /*

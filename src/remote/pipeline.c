@@ -132,6 +132,8 @@ raise_kept(RemoteConn *conn)
 	if (error == NULL)
 		return;
 	priv->error = NULL;
+	if (priv->commits)
+		lone_write_failed(conn, error);
 	remote_raise(ERROR, conn, error);
 }
 
@@ -246,6 +248,8 @@ send_statement(RemoteConn *conn, const char *sql, const RemoteParams *params, bo
 
 	pipeline_begin(conn, in_xact);
 	reserve_items(priv, 4);
+	if (write && !in_xact)
+		lone_write_begin(conn);
 	use = prepare ? prepared_use(conn, sql, params, name, evicted) : PREPARED_NOT;
 	if (use != PREPARED_NOT)
 		sent = send_prepared(conn, sql, params, result_format, use, name, evicted);

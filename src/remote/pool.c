@@ -455,7 +455,7 @@ may_cache(RemoteConn *conn, int n)
 {
 	RemoteConnPrivate *priv = conn->priv;
 
-	return !priv->plain && conn->state == REMOTE_IDLE && priv->items_head == priv->items_tail &&
+	return !priv->plain && conn->state == REMOTE_IDLE && priv->cancel_fd < 0 && priv->items_head == priv->items_tail &&
 		PQtransactionStatus(conn->pg) == PQTRANS_IDLE && n < max_cached_conns_per_worker &&
 		(max_cached_connection_lifetime < 0 ||
 		 !TimestampDifferenceExceeds(priv->established, GetCurrentTimestamp(),
@@ -492,6 +492,7 @@ remote_end_transaction(void)
 		conn->owner = NULL;
 		conn->primary = false;
 		conn->priv->used = false;
+		conn->priv->commits = false;
 		conn->xact_depth = 0;
 		conn->xact_release = 0;
 		conn->xact_wrote = false;

@@ -25,6 +25,9 @@
 #define ITEM_IGNORED	'd'		/* results and errors are thrown away */
 #define ITEM_SYNC		'S'		/* end of a pipeline segment */
 
+/* A cancel request that comes before the statement has no effect, so it is repeated. */
+#define CANCEL_REPEAT_MS 500
+
 struct RemoteSettings;
 
 typedef struct PreparedCache PreparedCache;
@@ -60,6 +63,7 @@ typedef struct RemoteConnPrivate
 	int			items_head;
 	int			items_tail;
 	int			items_size;
+	bool		commits;		/* the statement outstanding commits by itself */
 	PGresult   *error;			/* first error of what is outstanding */
 	uint64		statement;		/* number of the last statement, over all
 								 * connections; for notices */
@@ -99,6 +103,11 @@ extern void connect_close(RemoteConn *conn);
 /* Whether an idle connection is still open, as far as the socket tells. */
 extern bool connect_alive(RemoteConn *conn);
 
+/* lone_write.c: writes that commit by themselves */
+extern void lone_write_begin(RemoteConn *conn);
+extern bool lone_write_unwanted(RemoteConn *conn);
+extern void lone_write_failed(RemoteConn *conn, PGresult *error);
+
 /* pipeline.c */
 extern PGresult *pipeline_next(RemoteConn *conn, bool *done);
 extern void pipeline_sent(RemoteConn *conn, char item);
@@ -119,6 +128,8 @@ extern void wait_forget(RemoteConn *conn);
 extern long wait_remaining(TimestampTz deadline);
 
 /* finish.c */
+/* Asks the node to stop what runs on the connection; if it was asked before, once more. */
+extern void finish_ask_again(RemoteConn *conn);
 extern void finish_at_exit(void);
 
 /* error.c */

@@ -54,6 +54,11 @@ static const char *const fixed[][2] = {
 	{"statement_timeout", "0"},
 	{"idle_in_transaction_session_timeout", "0"},
 	{"idle_session_timeout", "0"},
+
+	/* of statements that are sent without BEGIN, which are READ COMMITTED here */
+	{"default_transaction_isolation", "read committed"},
+	{"default_transaction_read_only", "off"},
+	{"default_transaction_deferrable", "off"},
 };
 
 #define MAX_SETTINGS (lengthof(traveling) + lengthof(traveling_superuser))

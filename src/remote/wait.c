@@ -118,6 +118,13 @@ wait_for_conn(RemoteConn *conn, uint32 events, TimestampTz deadline)
 		long		timeout = wait_remaining(deadline);
 		uint32		occurred;
 
+		if (lone_write_unwanted(conn))
+		{
+			/* a request that comes before the statement has no effect */
+			finish_ask_again(conn);
+			timeout = CANCEL_REPEAT_MS;
+		}
+
 		if (conn->state == REMOTE_CONNECTING)
 			occurred = WaitLatchOrSocket(MyLatch, events | WL_LATCH_SET | WL_POSTMASTER_DEATH |
 										 (timeout >= 0 ? WL_TIMEOUT : 0),

@@ -21,6 +21,9 @@ extern void commit_remote(bool require_2pc);	/* before the local commit */
 extern void commit_prepared(void);	/* after it */
 extern void abort_remote(void);
 
+/* transaction.c: whether the transaction has used connections. */
+extern bool txn_in_use(void);
+
 /* active.c: the transactions of this node that are committing in two phases. */
 extern void active_init(void);
 

@@ -40,6 +40,12 @@ txn_reads_in_xact(void)
 	return false;
 }
 
+bool
+txn_in_use(void)
+{
+	return in_use;
+}
+
 void
 txn_require_2pc(void)
 {
@@ -208,6 +214,7 @@ xact_callback(XactEvent event, void *arg)
 				run_safely(abort_remote);
 			else
 				run_safely(commit_prepared);
+			remote_release_interrupts(event == XACT_EVENT_COMMIT);
 			run_safely(remote_end_transaction);
 			active_end();
 			in_use = false;

@@ -15,6 +15,8 @@
 #ifndef CITUS_TXN_TRANSACTION_H
 #define CITUS_TXN_TRANSACTION_H
 
+#include "nodes/plannodes.h"
+
 #include "remote/connection.h"
 
 extern void txn_init(void);
@@ -27,6 +29,13 @@ extern void txn_statement_begins(void);
  * transaction block, in a subtransaction, at REPEATABLE READ, or after a write.
  */
 extern bool txn_reads_in_xact(void);
+
+/*
+ * Whether a statement, as the executor got it, is all that the running transaction
+ * has done and will do: the client's own statement at the top level, outside a
+ * transaction block, at READ COMMITTED, with nothing after it.
+ */
+extern bool txn_is_one_statement(const PlannedStmt *statement);
 
 /*
  * After a statement's error on an otherwise idle connection: makes it as if

@@ -1,0 +1,90 @@
+/*-------------------------------------------------------------------------
+ *
+ * lone_write.c
+ *	  Writes that commit by themselves on their node.
+ *
+ * The answer to such a write says whether it was committed, so nothing may
+ * interrupt us between the two: we would report as failed what was done.
+ * Interrupts are held from the moment it is sent to the end of the local
+ * transaction, which has nothing more to do.  A request to cancel or to end is
+ * passed on to the node, and obeyed when the node reports that it has stopped.
+ *
+ * An error releases interrupts, as all errors do.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/timestamp.h"
+
+#include "remote/private.h"
+
+static bool interrupts_held = false;
+
+void
+lone_write_begin(RemoteConn *conn)
+{
+	conn->priv->commits = true;
+	interrupts_held = true;
+	HOLD_INTERRUPTS();
+}
+
+/* Whether the statement is to be cancelled at its node. */
+bool
+lone_write_unwanted(RemoteConn *conn)
+{
+	return conn->priv->commits && (QueryCancelPending || ProcDiePending);
+}
+
+/* Whether the node says that it stopped the statement at our request. */
+static bool
+was_cancelled(const PGresult *error)
+{
+	const char *state = PQresultErrorField(error, PG_DIAG_SQLSTATE);
+
+	return state != NULL && strcmp(state, "57014") == 0;
+}
+
+/*
+ * A write that commits by itself has failed: raises what only it can mean;
+ * else returns, and its error is like any other's.
+ */
+void
+lone_write_failed(RemoteConn *conn, PGresult *error)
+{
+	conn->priv->commits = false;
+	interrupts_held = false;
+	RESUME_INTERRUPTS();
+
+	if (was_cancelled(error) && (QueryCancelPending || ProcDiePending))
+	{
+		PQclear(error);
+		CHECK_FOR_INTERRUPTS();
+		ereport(ERROR,
+				(errcode(ERRCODE_QUERY_CANCELED),
+				 errmsg("canceling statement due to user request")));
+	}
+	if (conn->state == REMOTE_DEAD && PQresultErrorField(error, PG_DIAG_SQLSTATE) == NULL)
+	{
+		PQclear(error);
+		ereport(ERROR,
+				(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
+				 errmsg("connection to node %s:%d was lost while it committed", conn->nodename, conn->nodeport),
+				 errdetail("Whether the transaction was committed is not known.")));
+	}
+}
+
+void
+remote_release_interrupts(bool commit)
+{
+	if (!interrupts_held)
+		return;
+	interrupts_held = false;
+	if (!commit)
+		return;
+
+	/* it came too late to stop the statement, which is done */
+	QueryCancelPending = false;
+	RESUME_INTERRUPTS();
+}
