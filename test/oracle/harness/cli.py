@@ -6,9 +6,11 @@ import os
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 
 from pomelo_cluster import Cluster, ClusterError, find_free_ports
 
+from .disturb import KINDS
 from .runner import Run, Servers, run_script, runs_here
 from .script import ScriptError, load
 
@@ -60,6 +62,8 @@ def parser():
                      help="a setting for the queries of each run; may be repeated")
     top.add_argument("--vary", action="append", default=[], metavar="K=V[,K=V...]",
                      help="one more run with these settings; may be repeated")
+    top.add_argument("--disturb", choices=[*KINDS, "all"],
+                     help="make something happen before each execution that must not change it")
     top.add_argument("--max-failures", type=int, default=20, metavar="N",
                      help="show N mismatches in detail (%(default)s; 0: all)")
     top.add_argument("--messages", action="store_true",
@@ -91,13 +95,13 @@ def find_scripts(names):
 def choose_runs(args):
     """The runs that the options ask for; without options, the default list."""
     settings = dict(pair.split("=", 1) for pair in args.settings)
-    if not (args.initiator or args.protocol or settings or args.vary):
+    if not (args.initiator or args.protocol or settings or args.vary or args.disturb):
         return RUNS
-    runs = [Run(i, p, dict(settings)) for p in args.protocol or ["simple"]
+    runs = [Run(i, p, dict(settings), args.disturb) for p in args.protocol or ["simple"]
             for i in args.initiator or ["coordinator"]]
     for text in args.vary:
         more = dict(pair.split("=", 1) for pair in text.split(","))
-        runs += [Run(r.initiator, r.protocol, {**settings, **more}) for r in runs[:1]]
+        runs += [replace(runs[0], settings={**settings, **more})]
     return runs
 
 

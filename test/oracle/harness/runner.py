@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field
 
 from .compare import describe, difference, shorten
+from .disturb import Disturber
 from .script import plain_name
 from .session import Session
 
@@ -18,15 +19,18 @@ class Run:
     initiator: str = "coordinator"      # or worker
     protocol: str = "simple"            # or prepared
     settings: dict = field(default_factory=dict)
+    disturb: str = None                 # what happens between executions: disturb.KINDS, all
 
     def __str__(self):
         settings = "".join(f" {k}={v}" for k, v in self.settings.items())
-        return f"{self.initiator} {self.protocol}{settings}"
+        disturb = f" disturbed by {self.disturb}" if self.disturb else ""
+        return f"{self.initiator} {self.protocol}{settings}{disturb}"
 
     def options(self):
         """The command-line options that ask for this run."""
         settings = "".join(f" --set {k}={v}" for k, v in self.settings.items())
-        return f"--initiator {self.initiator} --protocol {self.protocol}{settings}"
+        disturb = f" --disturb {self.disturb}" if self.disturb else ""
+        return f"--initiator {self.initiator} --protocol {self.protocol}{settings}{disturb}"
 
 
 @dataclass
@@ -81,6 +85,7 @@ class ScriptRun:
         self.sessions = []
         self.locals = script.local_tables()
         self.pending = []       # tables to distribute at the next "distribute now"
+        self.disturber = Disturber(run.disturb, script, servers) if run.disturb else None
 
     def execute(self):
         """Runs the whole script; returns the Result."""
@@ -145,6 +150,8 @@ class ScriptRun:
         self.cluster = self._session(node, begin + [count] + self._cluster_settings())
 
     def _clean_up(self):
+        if self.disturber:
+            self.disturber.close()
         for session in self.sessions:
             session.close()
         drop = f"DROP SCHEMA IF EXISTS {self.script.schema} CASCADE"
@@ -198,6 +205,8 @@ class ScriptRun:
         """One execution on both sides; returns whether they agree."""
         protocol = self._protocol(statement)
         data = self.saved.get(statement.feed) if statement.feed else statement.data
+        if self.disturber and not statement.setup:
+            self.disturber.before(self.plain, self.cluster, statement)
         plain = self.plain.execute(statement.text, protocol, params, data)
         cluster = target.execute(statement.text, protocol, params, data)
         if statement.everywhere and cluster.kind == "command":

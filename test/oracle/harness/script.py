@@ -67,6 +67,7 @@ class Statement:
     text: str
     setup: bool
     reads: bool                     # may be executed again without changing anything
+    writes: bool                    # changes rows
     ordered: bool
     params: list = field(default_factory=list)
     refused: str = None             # SQLSTATE that the cluster answers by design
@@ -188,7 +189,7 @@ def make_statement(shown, one, markers, setup, prepared_order):
         ordered = False
     created = CREATE_TABLE.match(one.text)
     return Statement(
-        shown, one.line, one.text, setup, reads, ordered,
+        shown, one.line, one.text, setup, reads, first in WRITES or (first == "with" and writes), ordered,
         params=[read_params(p) for p in markers.get("params:", [])],
         refused=first_of(markers, "cluster fails:"), save=first_of(markers, "save:"),
         feed=first_of(markers, "feed:"), data=one.data,
