@@ -28,6 +28,7 @@
 #include "utils/rel.h"
 
 #include "copy/row_encoder.h"
+#include "lib/exact_text.h"
 #include "lib/wire_type.h"
 
 typedef enum ColumnKind
@@ -229,23 +230,10 @@ append_escaped(StringInfo buf, const char *string)
 	}
 }
 
-/* Output under settings that don't lose anything and that any session reads back. */
-static int
-set_exact_output(void)
-{
-	int			nest = NewGUCNestLevel();
-
-	(void) set_config_option("datestyle", "ISO", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	(void) set_config_option("intervalstyle", "postgres", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	(void) set_config_option("extra_float_digits", "3", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	(void) set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	return nest;
-}
-
 static void
 append_text(RowEncoder *encoder, TupleTableSlot *slot, StringInfo buf)
 {
-	int			nest = set_exact_output();
+	int			nest = exact_text_begin();
 
 	for (int i = 0; i < encoder->ncolumns; i++)
 	{

@@ -4,8 +4,9 @@
  *	  Rows and parameters between the wire and slots.
  *
  * Values are received with the types' own functions: binary if every column's
- * type allows it (wire_type_is_binary), else text, since a statement's result has
- * one format.
+ * type allows it (wire_type_is_localizable), else text, since a statement's result
+ * has one format.  Parameters of types whose binary form names other types are
+ * sent as text.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,10 +17,12 @@
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "executor/row_codec.h"
+#include "lib/exact_text.h"
 #include "lib/wire_type.h"
 
 typedef struct ColumnCodec
@@ -27,6 +30,7 @@ typedef struct ColumnCodec
 	FmgrInfo	function;		/* receive or input */
 	Oid			ioparam;
 	int32		typmod;
+	Oid			localized;		/* the type, if its values hold oids of the sender */
 	AttrNumber	position;		/* 0-based in the slot, or a system attribute */
 } ColumnCodec;
 
@@ -53,6 +57,8 @@ init_column(RowCodec *codec, int index, AttrNumber position)
 		getTypeInputInfo(attribute->atttypid, &function, &column->ioparam);
 	fmgr_info(function, &column->function);
 	column->typmod = attribute->atttypmod;
+	if (codec->binary && !wire_type_is_binary(attribute->atttypid))
+		column->localized = attribute->atttypid;
 	column->position = position;
 }
 
@@ -87,7 +93,7 @@ row_codec_create(TupleDesc columns, const AttrNumber *positions)
 	codec->column = palloc0(sizeof(ColumnCodec) * Max(columns->natts, 1));
 	codec->binary = true;
 	for (int i = 0; i < columns->natts && codec->binary; i++)
-		codec->binary = wire_type_is_binary(TupleDescAttr(columns, i)->atttypid);
+		codec->binary = wire_type_is_localizable(TupleDescAttr(columns, i)->atttypid);
 	for (int i = 0; i < columns->natts; i++)
 		init_column(codec, i, positions ? positions[i] : i);
 	codec->slot_desc = make_slot_desc(codec);
@@ -143,6 +149,9 @@ receive_value(RowCodec *codec, ColumnCodec *column, char *data, int len, bool is
 								 column->typmod);
 	if (isnull)
 		return ReceiveFunctionCall(&column->function, NULL, column->ioparam, column->typmod);
+
+	if (OidIsValid(column->localized))
+		wire_type_localize(column->localized, data, len);
 
 	/* libpq's values are null-terminated, as receive functions expect of a StringInfo */
 	buffer.data = data;
@@ -268,9 +277,12 @@ row_codec_params(ParamListInfo params)
 		}
 		else
 		{
+			int			nest = exact_text_begin();
+
 			getTypeOutputInfo(param->ptype, &function, &varlena);
 			remote->values[i] = OidOutputFunctionCall(function, param->value);
 			remote->lengths[i] = strlen(remote->values[i]);
+			AtEOXact_GUC(true, nest);
 		}
 	}
 	return remote;

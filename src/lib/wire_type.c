@@ -5,8 +5,9 @@
  *
  * The binary form of an array names its element type by oid, and that of a
  * composite the types of its columns; oids of the server's own types are the
- * same everywhere, others are not.  Values of reg* types are oids themselves,
- * and travel as names.
+ * same everywhere, others are not.  Who receives such a value knows its type, and
+ * can put in the oids of this node; who sends one doesn't know the other node's.
+ * Values of reg* types are oids themselves, and travel as names.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +17,7 @@
 #include "access/transam.h"
 #include "access/tupdesc.h"
 #include "catalog/pg_type.h"
+#include "port/pg_bswap.h"
 #include "utils/lsyscache.h"
 #include "utils/rangetypes.h"
 #include "utils/syscache.h"
@@ -38,15 +40,17 @@ has_binary_functions(Oid type)
 	return result;
 }
 
-/* A member of an array or composite: known by the same oid everywhere, and binary itself. */
+static bool type_is_binary(Oid type, bool users);
+
+/* A member of an array or composite: binary itself and, unless users' types will do, of the same oid everywhere. */
 static bool
-member_is_binary(Oid type)
+member_is_binary(Oid type, bool users)
 {
-	return type < FirstNormalObjectId && wire_type_is_binary(type);
+	return (users || type < FirstNormalObjectId) && type_is_binary(type, users);
 }
 
 static bool
-composite_is_binary(Oid type)
+composite_is_binary(Oid type, bool users)
 {
 	TupleDesc	desc = lookup_rowtype_tupdesc(type, -1);
 	bool		result = true;
@@ -55,7 +59,7 @@ composite_is_binary(Oid type)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(desc, i);
 
-		result = attribute->attisdropped || member_is_binary(attribute->atttypid);
+		result = attribute->attisdropped || member_is_binary(attribute->atttypid, users);
 	}
 	ReleaseTupleDesc(desc);
 	return result;
@@ -83,8 +87,9 @@ wire_type_is_oid_alias(Oid type)
 	}
 }
 
-bool
-wire_type_is_binary(Oid type)
+/* Whether a type has a portable binary form; if `users`, with oids of users' types in it. */
+static bool
+type_is_binary(Oid type, bool users)
 {
 	Oid			element;
 
@@ -94,18 +99,150 @@ wire_type_is_binary(Oid type)
 	switch (get_typtype(type))
 	{
 		case TYPTYPE_COMPOSITE:
-			return composite_is_binary(type);
+			return composite_is_binary(type, users);
 		case TYPTYPE_DOMAIN:
-			return wire_type_is_binary(getBaseType(type));
+			return type_is_binary(getBaseType(type), users);
 		case TYPTYPE_RANGE:
-			return wire_type_is_binary(get_range_subtype(type));
+			return type_is_binary(get_range_subtype(type), users);
 		case TYPTYPE_MULTIRANGE:
-			return wire_type_is_binary(get_range_subtype(get_multirange_range(type)));
+			return type_is_binary(get_range_subtype(get_multirange_range(type)), users);
 		case TYPTYPE_PSEUDO:
 			return type == VOIDOID;
 		default:
 			element = get_element_type(type);
-			return !OidIsValid(element) || member_is_binary(element);
+			return !OidIsValid(element) || member_is_binary(element, users);
+	}
+}
+
+bool
+wire_type_is_binary(Oid type)
+{
+	return type_is_binary(type, false);
+}
+
+bool
+wire_type_is_localizable(Oid type)
+{
+	return type_is_binary(type, true);
+}
+
+/* What is left of a value in binary form. */
+typedef struct WireValue
+{
+	char	   *data;
+	int			len;
+} WireValue;
+
+/* Takes so many bytes off the front. */
+static char *
+take_bytes(WireValue *value, int count)
+{
+	char	   *bytes = value->data;
+
+	if (count < 0 || count > value->len)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("a value from another node is cut short")));
+	value->data += count;
+	value->len -= count;
+	return bytes;
+}
+
+static int32
+take_int32(WireValue *value)
+{
+	int32		number;
+
+	memcpy(&number, take_bytes(value, sizeof(number)), sizeof(number));
+	return (int32) pg_ntoh32((uint32) number);
+}
+
+/* Puts a type's oid in the place of the next one. */
+static void
+replace_oid(WireValue *value, Oid type)
+{
+	Oid			oid = pg_hton32(type);
+
+	memcpy(take_bytes(value, sizeof(oid)), &oid, sizeof(oid));
+}
+
+/* A length, then a value of that length; -1 is null. */
+static void
+localize_member(Oid type, WireValue *value)
+{
+	int32		len = take_int32(value);
+
+	if (len >= 0)
+		wire_type_localize(type, take_bytes(value, len), len);
+}
+
+static void
+localize_composite(Oid type, WireValue *value)
+{
+	TupleDesc	desc = lookup_rowtype_tupdesc(type, -1);
+	int			count = take_int32(value);
+
+	for (int i = 0; i < desc->natts && count > 0; i++)
+	{
+		if (TupleDescAttr(desc, i)->attisdropped)
+			continue;
+		replace_oid(value, TupleDescAttr(desc, i)->atttypid);
+		localize_member(TupleDescAttr(desc, i)->atttypid, value);
+		count--;
+	}
+	ReleaseTupleDesc(desc);
+}
+
+static void
+localize_array(Oid element, WireValue *value)
+{
+	int			ndim = take_int32(value);
+
+	(void) take_int32(value);	/* flags */
+	replace_oid(value, element);
+	for (int i = 0; i < ndim; i++)
+		(void) take_bytes(value, 2 * sizeof(int32));
+	while (value->len > 0)
+		localize_member(element, value);
+}
+
+static void
+localize_range(Oid subtype, WireValue *value)
+{
+	(void) take_bytes(value, 1);	/* flags */
+	while (value->len > 0)
+		localize_member(subtype, value);
+}
+
+void
+wire_type_localize(Oid type, char *data, int len)
+{
+	WireValue	value = {data, len};
+	Oid			element;
+
+	if (type < FirstNormalObjectId)
+		return;
+	switch (get_typtype(type))
+	{
+		case TYPTYPE_COMPOSITE:
+			localize_composite(type, &value);
+			break;
+		case TYPTYPE_DOMAIN:
+			wire_type_localize(getBaseType(type), data, len);
+			break;
+		case TYPTYPE_RANGE:
+			localize_range(get_range_subtype(type), &value);
+			break;
+		case TYPTYPE_MULTIRANGE:
+			(void) take_int32(&value);	/* number of ranges */
+			while (value.len > 0)
+				localize_member(get_multirange_range(type), &value);
+			break;
+		default:
+			element = get_element_type(type);
+			if (OidIsValid(element))
+				localize_array(element, &value);
+			break;
 	}
 }
 

@@ -16,6 +16,18 @@
  */
 extern bool wire_type_is_binary(Oid type);
 
+/*
+ * Whether the binary form is the same but for oids that it holds of types made
+ * by users, which wire_type_localize() replaces.
+ */
+extern bool wire_type_is_localizable(Oid type);
+
+/*
+ * Replaces such oids in a value from another node by those that the types
+ * have here.  Errors if the value is cut short.
+ */
+extern void wire_type_localize(Oid type, char *data, int len);
+
 /* Whether values of a type are object identifiers that travel as names (regclass and the like). */
 extern bool wire_type_is_oid_alias(Oid type);
 

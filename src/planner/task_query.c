@@ -30,6 +30,7 @@
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
+#include "lib/exact_text.h"
 #include "lib/wire_type.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
@@ -366,27 +367,13 @@ hide_target_walker(Node *node, void *context)
 	return expression_tree_walker(node, hide_target_walker, context);
 }
 
-static void
-set_for_deparse(const char *name, const char *value)
-{
-	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
-							 false);
-}
-
 char *
 task_query_deparse(Query *query)
 {
-	int			nestlevel = NewGUCNestLevel();
+	int			nestlevel = exact_text_begin();
 	char	   *text;
 
 	(void) hide_target_walker((Node *) query, NULL);
-	set_for_deparse("search_path", "pg_catalog");
-	if (DateStyle != USE_ISO_DATES)
-		set_for_deparse("datestyle", "ISO");
-	if (IntervalStyle != INTSTYLE_POSTGRES)
-		set_for_deparse("intervalstyle", "postgres");
-	if (extra_float_digits < 3)
-		set_for_deparse("extra_float_digits", "3");
 	text = pg_get_querydef(query, false);
 	AtEOXact_GUC(true, nestlevel);
 	return text;

@@ -32,9 +32,9 @@
 
 /* The server's settings that travel.  Names that a version lacks are skipped. */
 static const char *const traveling[] = {
-	/* reading statements */
+	/* reading statements; not array_nulls, under which nodes couldn't read each other's arrays */
 	"search_path", "standard_conforming_strings", "backslash_quote", "transform_null_equals",
-	"array_nulls", "xmloption", "default_text_search_config",
+	"xmloption", "default_text_search_config",
 	/* writing values */
 	"TimeZone", "timezone_abbreviations", "DateStyle", "IntervalStyle", "extra_float_digits",
 	"bytea_output", "xmlbinary", "lc_monetary", "lc_numeric", "lc_time", "quote_all_identifiers",

@@ -1,0 +1,42 @@
+/*-------------------------------------------------------------------------
+ *
+ * exact_text.c
+ *	  Values as text that any session reads back alike.
+ *
+ * The session's own styles are for its client: some lose digits, write a time
+ * zone by a name that means another one elsewhere, or leave open which number
+ * is the month.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/guc.h"
+
+#include "lib/exact_text.h"
+
+static void
+set_until_end(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+}
+
+int
+exact_text_begin(void)
+{
+	int			nest = NewGUCNestLevel();
+
+	if (strcmp(namespace_search_path, "pg_catalog") != 0)
+		set_until_end("search_path", "pg_catalog");
+	if (DateStyle != USE_ISO_DATES)
+		set_until_end("datestyle", "ISO");
+	if (IntervalStyle != INTSTYLE_POSTGRES)
+		set_until_end("intervalstyle", "postgres");
+	if (extra_float_digits < 3)
+		set_until_end("extra_float_digits", "3");
+	return nest;
+}

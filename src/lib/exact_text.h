@@ -1,0 +1,19 @@
+/*-------------------------------------------------------------------------
+ *
+ * exact_text.h
+ *	  Values as text that any session reads back alike.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_LIB_EXACT_TEXT_H
+#define CITUS_LIB_EXACT_TEXT_H
+
+#include "postgres.h"
+
+/*
+ * Until AtEOXact_GUC(true, result), output functions lose nothing and write
+ * forms that don't depend on the reader's settings, with qualified names.
+ */
+extern int	exact_text_begin(void);
+
+#endif							/* CITUS_LIB_EXACT_TEXT_H */
