@@ -24,8 +24,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 def main():
     options = parse_options()
-    plan = cases.make_plan(options.quick, options.rounds, options.seconds, scripts=options.case,
-                           protocols=options.protocol, clients=options.clients, entries=options.entry)
+    plan = cases.make_plan(options)
     results, failed = [], []
     started = time.monotonic()
     say(f"{machine()}\nSettings of all servers: {', '.join(f'{k}={v}' for k, v in servers.SETTINGS.items())}")
@@ -48,6 +47,7 @@ def parse_options():
     parser.add_argument("--quick", action="store_true", help="about two minutes, with wider spreads")
     parser.add_argument("--rounds", type=int, help="rounds of each measurement")
     parser.add_argument("--seconds", type=int, help="seconds of each pgbench run")
+    parser.add_argument("--rows", type=int, help=f"rows of the big tables (default {cases.FULL.rows:,})")
     parser.add_argument("--only", type=one_of(cases.CASES), default=tuple(cases.CASES),
                         help=f"groups: {', '.join(cases.CASES)} (default all)")
     parser.add_argument("--case", type=names, default=(), help="transactions within the groups, such as select,tpcb")

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import copying
 import keyed
+import ycsb
 
 # name -> (function that yields a Result per configuration, what its second side is: a single server with the
 # extension, or a cluster)
@@ -11,6 +12,7 @@ CASES = {
     "plain": (keyed.plain, "extension"),
     "keyed": (keyed.keyed, "cluster"),
     "owned": (keyed.owned, "cluster"),
+    "ycsb": (ycsb.ycsb, "cluster"),
     "copy": (copying.copy, "cluster"),
 }
 
@@ -34,11 +36,14 @@ FULL = Plan(rounds=3, seconds=2, copy_rounds=5)
 QUICK = Plan(rounds=3, seconds=1, copy_rounds=2, quick=True)
 
 
-def make_plan(quick, rounds=None, seconds=None, **selection):
-    """The plan of a full or a quick run, with what the user wants otherwise."""
-    chosen = replace(QUICK if quick else FULL, **selection)
-    if rounds:
-        chosen = replace(chosen, rounds=rounds, copy_rounds=rounds)
-    if seconds:
-        chosen = replace(chosen, seconds=seconds)
+def make_plan(options):
+    """The plan of a full or a quick run, with what the command line wants otherwise."""
+    chosen = replace(QUICK if options.quick else FULL, scripts=options.case, protocols=options.protocol,
+                     clients=options.clients, entries=options.entry)
+    if options.rounds:
+        chosen = replace(chosen, rounds=options.rounds, copy_rounds=options.rounds)
+    if options.seconds:
+        chosen = replace(chosen, seconds=options.seconds)
+    if options.rows:
+        chosen = replace(chosen, rows=options.rows)
     return chosen

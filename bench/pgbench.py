@@ -10,6 +10,7 @@ from pathlib import Path
 from rounds import Sample
 
 ALL_CPUS = os.sched_getaffinity(0)
+WARM_UP = 1  # seconds
 HERE = Path(__file__).resolve().parent
 process_numbers = itertools.count(1)
 
@@ -39,35 +40,58 @@ def program():
 def measure(side, arguments, load, seconds):
     """Return a Sample of one run; a failed run ends the benchmark with pgbench's own words.
 
+    The first WARM_UP seconds don't count: sessions connect to other nodes then, and prepare statements there.
+
     A single client shares one CPU with the servers: nothing runs in parallel then, and left alone, the
     scheduler's choice between one CPU and two makes the rate jump to double and back.
     """
     cpus = {min(ALL_CPUS)} if load.clients == 1 else ALL_CPUS
     side.run_on(cpus)
-    entries = side.entries(load.entry)[:load.clients]
+    running = start(side.entries(load.entry)[:load.clients], arguments, load, seconds, cpus)
+    early = [first_progress(process) for process in running]
     before = side.cpu_seconds()
-    running = []
-    for number, dsn in enumerate(entries):
-        clients = (load.clients + number) // len(entries)
-        threads = clients if len(entries) > 1 else min(clients, 2)
-        running.append(subprocess.Popen(
-            [program(), "-n", "-M", load.protocol, "-c", str(clients), "-j", str(min(threads, 2)), "-T", str(seconds),
-             "-D", f"process={next(process_numbers)}", *arguments, dsn],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            preexec_fn=lambda: os.sched_setaffinity(0, cpus)))
-    outcomes = [outcome(process, side) for process in running]
+    outcomes = [outcome(process, warm, side) for process, warm in zip(running, early)]
     transactions = sum(done for done, _ in outcomes)
     return Sample(rate=sum(rate for _, rate in outcomes), cpu=side.cpu_since(before, transactions))
 
 
-def outcome(process, side):
-    """Wait for a pgbench; return (its transactions, its rate)."""
+def start(servers, arguments, load, seconds, cpus):
+    """Start a pgbench for each of the servers, with its share of the clients."""
+    running = []
+    for number, dsn in enumerate(servers):
+        clients = (load.clients + number) // len(servers)
+        running.append(subprocess.Popen(
+            [program(), "-n", "-M", load.protocol, "-c", str(clients), "-j", str(min(clients, 2)),
+             "-T", str(WARM_UP + seconds), "-P", str(WARM_UP), "-D", f"process={next(process_numbers)}",
+             *arguments, dsn],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            preexec_fn=lambda: os.sched_setaffinity(0, cpus)))
+    return running
+
+
+def first_progress(process):
+    """Wait for the end of a pgbench's warm-up; return (seconds, transactions) until then, and messages before it."""
+    messages = ""
+    for text in process.stderr:
+        found = re.match(r"progress: ([0-9.]+) s, ([0-9.]+) tps", text)
+        if found:
+            seconds, rate = float(found.group(1)), float(found.group(2))
+            return seconds, rate * seconds, messages
+        messages += text
+    return 0, 0, messages
+
+
+def outcome(process, early, side):
+    """Wait for a pgbench; return (its transactions, its rate), both after the warm-up."""
     output, errors = process.communicate()
+    warm_seconds, warm_transactions, messages = early
     rate = re.search(r"^tps = ([0-9.]+)", output, re.M)
     count = re.search(r"transactions actually processed: (\d+)", output)
-    if process.returncode != 0 or not rate or not count or int(count.group(1)) == 0:
-        raise RuntimeError(f"pgbench on {side.name} failed: {(errors or output).strip()[-600:]}")
-    return int(count.group(1)), float(rate.group(1))
+    if process.returncode != 0 or not rate or not count or int(count.group(1)) <= warm_transactions:
+        raise RuntimeError(f"pgbench on {side.name} failed: {(messages + errors or output).strip()[-600:]}")
+    seconds = int(count.group(1)) / float(rate.group(1))
+    transactions = int(count.group(1)) - warm_transactions
+    return transactions, transactions / (seconds - warm_seconds)
 
 
 def script(files, variables):

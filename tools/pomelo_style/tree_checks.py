@@ -110,10 +110,10 @@ def exported_symbols(files):
 
 
 def sql_symbols(files):
-    """Each C function that the install script names is in the library, and the reverse."""
+    """Each C function that the install script names is in the library (src/), and the reverse."""
     in_c = {}
     for file in files:
-        if file.ext == ".c":
+        if file.ext == ".c" and file.path.startswith("src/"):
             for found in re.finditer(r"^(?:PG_FUNCTION_INFO_V1|SQL_FUNCTION)\((\w+)\)", file.text, re.M):
                 in_c[found[1]] = file.path
     in_sql = {}

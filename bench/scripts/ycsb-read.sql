@@ -1,0 +1,6 @@
+\if :zipfian
+\set key 1 + permute(random_zipfian(1, :rows, 1.001) - 1, :rows)
+\else
+\set key random(1, :rows)
+\endif
+SELECT * FROM bench_usertable WHERE ycsb_key = :key;
