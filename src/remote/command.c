@@ -300,6 +300,12 @@ plain_ready(RemoteConn *conn)
 }
 
 void
+remote_plain_limit(RemoteConn *conn, int timeout_ms)
+{
+	conn->priv->plain_timeout = timeout_ms;
+}
+
+void
 remote_plain_send(RemoteConn *conn, const char *sql)
 {
 	if (conn->state == REMOTE_DEAD)
@@ -320,6 +326,8 @@ remote_plain_send(RemoteConn *conn, const char *sql)
 PGresult *
 remote_plain_result(RemoteConn *conn)
 {
+	int			timeout = conn->priv->plain_timeout;
+	TimestampTz deadline = timeout == 0 ? 0 : TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout);
 	PGresult   *last = NULL;
 
 	if (conn->state == REMOTE_DEAD)
@@ -330,8 +338,13 @@ remote_plain_result(RemoteConn *conn)
 		PGresult   *res;
 
 		while (!plain_ready(conn))
-			wait_for_conn(conn, WL_SOCKET_READABLE |
-						  (conn->priv->unflushed ? WL_SOCKET_WRITEABLE : 0), 0);
+		{
+			if (wait_for_conn(conn, WL_SOCKET_READABLE |
+							  (conn->priv->unflushed ? WL_SOCKET_WRITEABLE : 0), deadline))
+				continue;
+			conn->state = REMOTE_DEAD;
+			return last != NULL ? last : PQmakeEmptyPGresult(conn->pg, PGRES_FATAL_ERROR);
+		}
 		res = PQgetResult(conn->pg);
 		if (res == NULL)
 			break;

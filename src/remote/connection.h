@@ -218,6 +218,9 @@ extern void remote_exec_alone(int32 groupid, const char *sql);
 extern RemoteConn *remote_plain_open(const char *host, int port, char **error);
 extern PGresult *remote_plain_exec(RemoteConn *conn, const char *sql);	/* waits; caller inspects and clears */
 
+/* Each later command may take that long; then the connection is of no use any more, and the result an error. */
+extern void remote_plain_limit(RemoteConn *conn, int timeout_ms);
+
 /* The same in two steps, for work on several nodes at once: the second one waits. */
 extern void remote_plain_send(RemoteConn *conn, const char *sql);
 extern PGresult *remote_plain_result(RemoteConn *conn);
@@ -250,6 +253,12 @@ typedef struct RemoteAnswer
  * between: a debug point after each command that was sent but the last, or NULL.
  */
 extern void remote_broadcast(RemoteAnswer *answers, int n, long timeout_ms, const char *between);
+
+/*
+ * After an error in remote_broadcast, such as an interrupt: asks the nodes to stop, and reads the answers that are
+ * outstanding.  What doesn't answer in time is REMOTE_DEAD.
+ */
+extern void remote_stop_broadcast(RemoteAnswer *answers, int n, long timeout_ms);
 
 /*
  * Stops what runs on the connection: cancels it, ends its COPY, reads what

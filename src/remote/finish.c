@@ -231,6 +231,20 @@ broadcast_send(RemoteAnswer *answer)
 		pipeline_lost(conn, NULL);
 }
 
+/* Reads the answer to a command of a broadcast; what isn't here by then won't be used. */
+static void
+broadcast_receive(RemoteAnswer *answer, TimestampTz deadline)
+{
+	RemoteConn *conn = answer->conn;
+
+	if (conn->state == REMOTE_BUSY && !pipeline_drain(conn, deadline))
+		conn->state = REMOTE_DEAD;
+	answer->error = conn->priv->error;
+	conn->priv->error = NULL;
+	if (answer->error == NULL && conn->state == REMOTE_IDLE)
+		strlcpy(answer->tag, conn->priv->tag, sizeof(answer->tag));
+}
+
 void
 remote_broadcast(RemoteAnswer *answers, int n, long timeout_ms, const char *between)
 {
@@ -245,14 +259,23 @@ remote_broadcast(RemoteAnswer *answers, int n, long timeout_ms, const char *betw
 	}
 
 	for (int i = 0; i < n; i++)
-	{
-		RemoteConn *conn = answers[i].conn;
+		broadcast_receive(&answers[i], deadline);
+}
 
-		if (conn->state == REMOTE_BUSY && !pipeline_drain(conn, deadline))
-			conn->state = REMOTE_DEAD;
-		answers[i].error = conn->priv->error;
-		conn->priv->error = NULL;
-		if (answers[i].error == NULL && conn->state == REMOTE_IDLE)
-			strlcpy(answers[i].tag, conn->priv->tag, sizeof(answers[i].tag));
+void
+remote_stop_broadcast(RemoteAnswer *answers, int n, long timeout_ms)
+{
+	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
+
+	HOLD_INTERRUPTS();
+	for (int i = 0; i < n; i++)
+		if (answers[i].conn->state == REMOTE_BUSY)
+			ask_to_cancel(answers[i].conn);
+	for (int i = 0; i < n; i++)
+	{
+		if (answers[i].tag[0] == '\0' && answers[i].error == NULL)
+			broadcast_receive(&answers[i], deadline);
+		finish_cancelling(answers[i].conn, deadline);
 	}
+	RESUME_INTERRUPTS();
 }

@@ -39,6 +39,8 @@ typedef struct RemoteConnPrivate
 	uint64		serial;			/* never used again */
 
 	bool		plain;			/* remote_plain_open's */
+	int			plain_timeout;	/* milliseconds that its commands may take; 0:
+								 * any time */
 	bool		fresh;			/* not used in any transaction before */
 	bool		used;			/* used in this transaction */
 	bool		counted;		/* in the shared count of its node */

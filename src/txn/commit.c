@@ -18,6 +18,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
+#include "storage/proc.h"
 #include "utils/memutils.h"
 
 #include "catalog/metadata.h"
@@ -143,10 +144,50 @@ note_ended(RemoteAnswer *answers, int n)
 	}
 }
 
+/*
+ * How long nodes may take to commit or prepare.  The server stops the clock of
+ * statement_timeout before it commits, but whoever has set it doesn't want to wait
+ * for ever for a node that is silent.
+ */
+static long
+commit_timeout(void)
+{
+	return StatementTimeout > 0 ? Max(StatementTimeout, remote_connection_timeout()) : -1;
+}
+
 static void
 broadcast_and_check(RemoteAnswer *answers, int n, const char *const *tags, const char *between)
 {
-	remote_broadcast(answers, n, -1, between);
+	remote_broadcast(answers, n, commit_timeout(), between);
+	note_ended(answers, n);
+	check_answers(answers, n, tags);
+}
+
+/*
+ * COMMIT on the only writer, answers[n - 1], and on what only read.  A request to
+ * cancel may come when the node has committed already: then it has no effect.
+ */
+static void
+commit_on_writer(RemoteAnswer *answers, int n, const char *const *tags)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		remote_broadcast(answers, n, commit_timeout(), NULL);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		remote_stop_broadcast(answers, n, remote_connection_timeout());
+		if (answers[n - 1].error != NULL && answers[n - 1].conn->state != REMOTE_DEAD)
+		{
+			PQclear(answers[n - 1].error);
+			PG_RE_THROW();
+		}
+		FlushErrorState();
+	}
+	PG_END_TRY();
 	note_ended(answers, n);
 	check_answers(answers, n, tags);
 }
@@ -178,7 +219,10 @@ commit_one_phase(RemoteConn **readers, int nreaders, RemoteConn *writer)
 		tags[n++] = "COMMIT";
 	}
 	DEBUG_POINT("commit-before-one-phase");
-	broadcast_and_check(answers, n, tags, NULL);
+	if (writer != NULL)
+		commit_on_writer(answers, n, tags);
+	else
+		broadcast_and_check(answers, n, tags, NULL);
 	DEBUG_POINT("commit-after-one-phase");
 }
 

@@ -222,6 +222,7 @@ txn_recover(void)
 			complete = false;
 			continue;
 		}
+		remote_plain_limit(conn, remote_connection_timeout());
 		count += recover_node(conn, group, node->groupid);
 		remote_plain_close(conn);
 	}

@@ -45,7 +45,7 @@ def bank_cluster():
         for node in made.nodes:
             node.sql(f"SET citus.enable_ddl_propagation = off; CREATE ROLE {USER} SUPERUSER LOGIN")
         bank.create(made)
-        made.keys = {node.name: bank.keys_on(made, node) for node in made.workers}
+        made.keys = {node.name: bank.keys_on(made, node.port) for node in made.workers}
         made.numbers = itertools.count(1)
         yield made
 

@@ -28,15 +28,15 @@ def create(made):
         connection.execute("INSERT INTO rate SELECT g, 0 FROM generate_series(1, 10) g")
 
 
-def keys_on(made, node):
-    """Two accounts whose rows are on a node."""
+def keys_on(made, port):
+    """Two accounts whose rows are on the node with that port."""
     with servers.connect(made.coordinator) as connection:
         return [row[0] for row in rows(connection, """
             SELECT id FROM account
             JOIN pg_dist_placement p
               ON p.shardid = get_shard_id_for_distribution_column('account', id)
             JOIN pg_dist_node n USING (groupid)
-            WHERE nodeport = %s ORDER BY id LIMIT 2""", [node.port])]
+            WHERE nodeport = %s ORDER BY id LIMIT 2""", [port])]
 
 
 def recover(made):

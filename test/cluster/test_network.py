@@ -1,0 +1,128 @@
+"""A network that cuts, delays, half-closes or loses connections at each step of a transaction.
+
+Every statement ends, with success or an error, within its timeouts; what the client was told is
+true; and nothing stays locked or prepared once the network works again.
+"""
+
+import threading
+import time
+
+import psycopg
+import pytest
+
+from harness import bank, servers
+from harness.proxy import FAULTS, Proxy
+from harness.servers import rows, value
+
+TIMEOUT = 0.4       # seconds: citus.node_connection_timeout
+STATEMENT_TIMEOUT = 0.8
+LIMIT = STATEMENT_TIMEOUT + 6 * TIMEOUT + 3    # what all of a transaction may take with the worst of faults
+
+# What is on the wire at a step, between the initiator and a worker.
+STATEMENT, PREPARE, FINISH = b"UPDATE", b"PREPARE TRANSACTION", b"COMMIT PREPARED"
+COMMIT, ROLLBACK = b"\0COMMIT\0", b"\0ROLLBACK\0"
+
+STEPS = [("single", "connect", b""), ("two", "connect", b"")] + [
+    (kind, what, pattern)
+    for kind, patterns in (("single", [STATEMENT, COMMIT]), ("two", [STATEMENT, PREPARE, FINISH]),
+                           ("reference", [STATEMENT, PREPARE, FINISH]), ("rollback", [ROLLBACK]))
+    for pattern in patterns for what in ("request", "answer")]
+
+
+@pytest.fixture(scope="module")
+def network():
+    """A bank whose nodes reach each other through proxies only."""
+    with servers.cluster(purpose="check-network", kind="bare") as made:
+        made.proxies = {node.name: Proxy(node.port) for node in made.nodes}
+        with servers.connect(made.coordinator) as connection:
+            connection.execute("SELECT citus_set_coordinator_host('127.0.0.1', %s)",
+                               [made.proxies["coordinator"].port])
+            for node in made.workers:
+                connection.execute("SELECT citus_add_node('127.0.0.1', %s)", [made.proxies[node.name].port])
+        bank.create(made)
+        with servers.connect(made.coordinator) as connection:
+            made.keys = {name: bank.keys_on(made, proxy.port)
+                         for name, proxy in made.proxies.items() if name != "coordinator"}
+        made.number = 0
+        yield made
+        for proxy in made.proxies.values():
+            proxy.shut()
+
+
+def statements(made, kind):
+    """A transaction's statements; each transaction leaves a number of its own behind."""
+    if kind == "reference":
+        return [f"UPDATE rate SET last = {made.number}"]
+    first, second = made.keys["worker1"]
+    payee = second if kind in ("single", "rollback") else made.keys["worker2"][0]
+    return [f"UPDATE account SET balance = balance - 1, last = {made.number} WHERE id = {first}",
+            f"UPDATE account SET balance = balance + 1, last = {made.number} WHERE id = {payee}"]
+
+
+def run(made, kind):
+    """Runs the transaction; True if it committed, False if not, None if the client can't know."""
+    end = "ROLLBACK" if kind == "rollback" else "COMMIT"
+    with servers.connect(made.coordinator) as connection:
+        connection.execute(f"SET statement_timeout = {int(STATEMENT_TIMEOUT * 1000)};"
+                           f"SET citus.node_connection_timeout = {int(TIMEOUT * 1000)}")
+        try:
+            for statement in ["BEGIN", *statements(made, kind), end]:
+                connection.execute(statement)
+        except psycopg.Error as error:
+            print("the client got:", error.sqlstate, error)
+            connection.execute("ROLLBACK")
+            return None if error.sqlstate == "08007" else False
+    return end == "COMMIT"
+
+
+def happened(made, kind):
+    """Whether the transaction left its number, on all nodes alike."""
+    seen = set()
+    for node in made.nodes:
+        with servers.connect(node) as connection:
+            if kind == "reference":
+                seen.update(last == made.number for (last,) in rows(connection, "SELECT last FROM rate"))
+            else:
+                seen.add(value(connection, "SELECT count(*) FROM account WHERE last = %s", [made.number]))
+    assert seen in ({True}, {False}, {0}, {2}), f"seen in part: {seen}"
+    return bool(seen.pop())
+
+
+@pytest.mark.parametrize("kind,what,pattern", [pytest.param(*step, id="-".join(
+    [step[0], step[1], step[2].strip(b"\0").decode().lower().replace(" ", "-")])) for step in STEPS])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_fault(network, fault, kind, what, pattern):
+    network.number += 1
+    proxy = network.proxies["worker1"]
+    proxy.arm(fault, pattern, what)
+    outcome = []
+    client = threading.Thread(target=lambda: outcome.append(run(network, kind)))
+    begun = time.monotonic()
+    client.start()
+    client.join(30)
+    took = time.monotonic() - begun
+    hit = proxy.hit.is_set()
+    proxy.heal()
+    client.join(30)
+    assert hit, "the fault was not met"
+    assert took < LIMIT, f"took {took:.1f} s"
+    assert outcome, "the client failed"
+    bank.check(network)
+    assert outcome[0] is None or happened(network, kind) == outcome[0]
+    if fault == "delay":
+        assert outcome[0] == (kind != "rollback")
+
+
+def test_recovery_from_a_silent_node(network):
+    """Recovery gives a node up that says nothing, and does its work on the others."""
+    network.number += 1
+    with servers.connect(network.coordinator) as connection:
+        connection.execute("SET citus.debug_points = 'commit-after-decision=error'")
+        connection.execute("; ".join(["BEGIN", *statements(network, "two"), "COMMIT"]))
+        network.proxies["worker1"].arm("blackhole", b"pg_prepared_xacts", "request")
+        connection.execute(f"SET citus.node_connection_timeout = {int(TIMEOUT * 1000)}")
+        assert value(connection, "SELECT recover_prepared_transactions()") == 1
+        network.proxies["worker1"].heal()
+        assert value(connection, "SELECT recover_prepared_transactions()") == 1
+    bank.check(network)
+    assert happened(network, "two")
