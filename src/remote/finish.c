@@ -63,7 +63,7 @@ finish_cancelling(RemoteConn *conn, TimestampTz deadline)
 void
 finish_ask_again(RemoteConn *conn)
 {
-	finish_cancelling(conn, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), CANCEL_TIMEOUT_MS));
+	finish_cancelling(conn, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), node_connection_timeout));
 	ask_to_cancel(conn);
 }
 

@@ -8,6 +8,7 @@
  * Interrupts are held from the moment it is sent to the end of the local
  * transaction, which has nothing more to do.  A request to cancel or to end is
  * passed on to the node, and obeyed when the node reports that it has stopped.
+ * A node that doesn't report within citus.node_connection_timeout is given up.
  *
  * An error releases interrupts, as all errors do.
  *
@@ -21,12 +22,14 @@
 #include "remote/private.h"
 
 static bool interrupts_held = false;
+static TimestampTz unwanted_since;	/* when a cancel request came; 0: none has */
 
 void
 lone_write_begin(RemoteConn *conn)
 {
 	conn->priv->commits = true;
 	interrupts_held = true;
+	unwanted_since = 0;
 	HOLD_INTERRUPTS();
 }
 
@@ -34,7 +37,18 @@ lone_write_begin(RemoteConn *conn)
 bool
 lone_write_unwanted(RemoteConn *conn)
 {
-	return conn->priv->commits && (QueryCancelPending || ProcDiePending);
+	if (!conn->priv->commits || (!QueryCancelPending && !ProcDiePending))
+		return false;
+	if (unwanted_since == 0)
+		unwanted_since = GetCurrentTimestamp();
+	return true;
+}
+
+/* Whether the node has had its time to obey: it is silent then, and the outcome unknown. */
+bool
+lone_write_given_up(void)
+{
+	return TimestampDifferenceExceeds(unwanted_since, GetCurrentTimestamp(), node_connection_timeout);
 }
 
 /* Whether the node says that it stopped the statement at our request. */

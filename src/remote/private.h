@@ -108,6 +108,7 @@ extern bool connect_alive(RemoteConn *conn);
 /* lone_write.c: writes that commit by themselves */
 extern void lone_write_begin(RemoteConn *conn);
 extern bool lone_write_unwanted(RemoteConn *conn);
+extern bool lone_write_given_up(void);
 extern void lone_write_failed(RemoteConn *conn, PGresult *error);
 
 /* pipeline.c */

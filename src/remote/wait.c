@@ -12,8 +12,8 @@
  *
  * When the postmaster dies, the process exits; but not while interrupts are held off,
  * which includes the time after a decision to commit, when an exit would be a
- * PANIC ("cannot abort transaction, it was already committed").  There the wait ends
- * as if its deadline had passed.
+ * PANIC ("cannot abort transaction, it was already committed").  There the
+ * connection counts as lost.
  *
  *-------------------------------------------------------------------------
  */
@@ -120,6 +120,11 @@ wait_for_conn(RemoteConn *conn, uint32 events, TimestampTz deadline)
 
 		if (lone_write_unwanted(conn))
 		{
+			if (lone_write_given_up())
+			{
+				pipeline_lost(conn, NULL);
+				return false;
+			}
 			/* a request that comes before the statement has no effect */
 			finish_ask_again(conn);
 			timeout = CANCEL_REPEAT_MS;
@@ -153,6 +158,7 @@ wait_for_conn(RemoteConn *conn, uint32 events, TimestampTz deadline)
 		{
 			if (InterruptHoldoffCount == 0)
 				proc_exit(1);
+			pipeline_lost(conn, NULL);
 			return false;
 		}
 		if (occurred & WL_LATCH_SET)

@@ -180,3 +180,15 @@ def test_killed_in_recovery(bank_cluster, kind, point, where, victim):
     client = Client(bank_cluster, point, where, "SELECT recover_prepared_transactions()")
     kill_victim(bank_cluster, client, victim)
     check(bank_cluster, kind, number, True)
+
+
+@pytest.mark.parametrize("point", ["xact-before-commit", "xact-after-commit"])
+def test_cancelled_while_the_writer_commits(bank_cluster, point):
+    """A request to cancel that comes too late has no effect: the client isn't told of a failure."""
+    number = next(bank_cluster.numbers)
+    client = Client(bank_cluster, point, "worker1", f"BEGIN; {writes(bank_cluster, 'single', number)} COMMIT")
+    client.connection.cancel()
+    client.finish()
+    outcome = client.outcome()
+    assert outcome or point == "xact-before-commit" and outcome is False
+    check(bank_cluster, "single", number, outcome)
