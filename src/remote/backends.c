@@ -150,11 +150,12 @@ backend_served_gpid(int pid)
 	return gpid;
 }
 
-/* Id of this node; 0 if it is not in pg_dist_node. */
-static int32
-local_nodeid(void)
+/* The node's id is 0 if it is not in pg_dist_node. */
+uint64
+backend_make_gpid(int pid)
 {
 	int32		group = metadata_local_group();
+	int32		nodeid = 0;
 	ListCell   *lc;
 
 	foreach(lc, node_all())
@@ -162,9 +163,9 @@ local_nodeid(void)
 		ClusterNode *node = lfirst(lc);
 
 		if (node->groupid == group && node->is_primary)
-			return node->nodeid;
+			nodeid = node->nodeid;
 	}
-	return 0;
+	return (uint64) nodeid * GPID_NODE_FACTOR + pid;
 }
 
 uint64
@@ -172,7 +173,7 @@ backend_gpid(void)
 {
 	uint64		gpid = my_slot()->gpid;
 
-	return gpid != 0 ? gpid : (uint64) local_nodeid() * GPID_NODE_FACTOR + MyProcPid;
+	return gpid != 0 ? gpid : backend_make_gpid(MyProcPid);
 }
 
 void

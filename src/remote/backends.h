@@ -35,6 +35,9 @@ extern void backend_show(void);
  */
 extern uint64 backend_gpid(void);
 
+/* Global process id of a process of this node by itself. */
+extern uint64 backend_make_gpid(int pid);
+
 /* The global process id that a process serves; 0 if it serves its own client, or is none. */
 extern uint64 backend_served_gpid(int pid);
 

@@ -1,13 +1,12 @@
 """Cancelling: whoever gives up on a statement, its parts on all nodes end."""
 
-import threading
-
 import psycopg
 import pytest
 
 from harness import servers
 from harness.servers import (SLOW, fill, pid_of, rows, value, wait_until, wait_until_quiet,
                              wait_until_slow)
+from harness.statement import Statement
 
 COUNT = f"SELECT count(*) FROM {{table}} WHERE {SLOW}"
 
@@ -19,31 +18,6 @@ def table(schema, coordinator):
     return name
 
 
-class Slow:
-    """A slow statement in a thread of its own."""
-
-    def __init__(self, connection, query):
-        self.connection = connection
-        self.error = None
-        self.thread = threading.Thread(target=self.run, args=(query,))
-        self.thread.start()
-
-    def run(self, query):
-        try:
-            if query.startswith("COPY"):
-                with self.connection.cursor().copy(query) as copy:
-                    list(copy)
-            else:
-                self.connection.execute(query)
-        except psycopg.Error as error:
-            self.error = error
-
-    def finish(self):
-        self.thread.join(servers.PATIENCE)
-        assert not self.thread.is_alive(), "the statement goes on"
-        return self.error
-
-
 @pytest.mark.parametrize("statement", [
     COUNT,
     f"UPDATE {{table}} SET payload = 1 WHERE {SLOW}",
@@ -52,7 +26,7 @@ class Slow:
 @pytest.mark.parametrize("initiator", ["coordinator", "worker1"])
 def test_cancel_reaches_all_nodes(cluster, coordinator, table, connect, initiator, statement):
     connection = connect(cluster.node(initiator))
-    slow = Slow(connection, statement.format(table=table))
+    slow = Statement(connection, statement.format(table=table))
     wait_until_slow(cluster)
     with servers.connect(cluster.node(initiator)) as other:
         assert value(other, "SELECT pg_cancel_backend(%s)", [pid_of(connection)])
@@ -66,7 +40,7 @@ def test_cancel_reaches_all_nodes(cluster, coordinator, table, connect, initiato
 def test_cancel_on_the_initiator(cluster, coordinator, table, connect):
     """What only the initiator evaluates, a volatile function, is cancelled there, and its scan too."""
     connection = connect(cluster.coordinator)
-    slow = Slow(connection, f"SELECT count(*) FROM {table} WHERE pg_sleep(payload + 60) IS NOT NULL")
+    slow = Statement(connection, f"SELECT count(*) FROM {table} WHERE pg_sleep(payload + 60) IS NOT NULL")
     wait_until(lambda: rows(coordinator, "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' "
                             "AND pid = %s", [pid_of(connection)]), "the statement to sleep")
     connection.cancel()
@@ -88,7 +62,7 @@ def test_statement_timeout(cluster, coordinator, table, connect):
 def test_client_interrupt(cluster, coordinator, table, connect):
     """The driver's own cancel request, as psql sends it for Ctrl-C."""
     connection = connect(cluster.coordinator)
-    slow = Slow(connection, COUNT.format(table=table))
+    slow = Statement(connection, COUNT.format(table=table))
     wait_until_slow(cluster)
     connection.cancel()
     assert isinstance(slow.finish(), psycopg.errors.QueryCanceled)
@@ -97,7 +71,7 @@ def test_client_interrupt(cluster, coordinator, table, connect):
 
 def test_terminated_backend(cluster, coordinator, table, connect):
     connection = connect(cluster.coordinator)
-    slow = Slow(connection, COUNT.format(table=table))
+    slow = Statement(connection, COUNT.format(table=table))
     wait_until_slow(cluster)
     coordinator.execute("SELECT pg_terminate_backend(%s)", [pid_of(connection)])
     assert isinstance(slow.finish(), psycopg.errors.AdminShutdown)
@@ -124,7 +98,7 @@ def test_cancel_while_waiting_for_a_lock(cluster, coordinator, table, connect):
     holder = connect(cluster.coordinator, autocommit=False)
     holder.execute(f"UPDATE {table} SET payload = 1 WHERE id = 5")
     waiter = connect(cluster.workers[0])
-    slow = Slow(waiter, f"UPDATE {table} SET payload = 2 WHERE id = 5")
+    slow = Statement(waiter, f"UPDATE {table} SET payload = 2 WHERE id = 5")
 
     def waiting():
         return any(rows(servers.connect(node), "SELECT 1 FROM pg_locks WHERE NOT granted")

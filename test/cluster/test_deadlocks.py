@@ -1,6 +1,5 @@
 """Deadlocks that no single node can see: broken in time, the youngest gives way, and never a false alarm."""
 
-import threading
 import time
 
 import psycopg
@@ -8,36 +7,10 @@ import pytest
 
 from harness import servers
 from harness.servers import fill, on_every_node, rows, value, wait_until, wait_until_quiet
+from harness.statement import Statement
 
 LIMIT = 2.0     # citus.distributed_deadlock_detection_factor * deadlock_timeout, in seconds
 GRACE = 3.0     # what a loaded machine may add
-
-
-class Statement:
-    """A statement that runs in a thread, since it is to wait for others."""
-
-    def __init__(self, connection, query):
-        self.error = None
-        self.connection = connection
-        self.query = query
-        self.thread = threading.Thread(target=self.run)
-        self.thread.start()
-
-    def run(self):
-        try:
-            self.connection.execute(self.query)
-        except psycopg.Error as error:
-            self.error = error
-            self.connection.rollback()
-
-    @property
-    def running(self):
-        return self.thread.is_alive()
-
-    def finish(self):
-        self.thread.join(servers.PATIENCE)
-        assert not self.thread.is_alive(), f"goes on: {self.query}"
-        return self.error
 
 
 def waiting(cluster):

@@ -1,0 +1,105 @@
+-- Sessions and locks of all nodes.
+
+CREATE FUNCTION citus_internal.rows_of_all_nodes(query text)
+	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_rows_of_all_nodes';
+COMMENT ON FUNCTION citus_internal.rows_of_all_nodes(text) IS
+	'rows of a query from every node that can be reached';
+
+CREATE FUNCTION citus_internal.process_gpid(pid integer, OUT global_pid bigint, OUT nodeid integer,
+	OUT is_worker_query boolean)
+	RETURNS record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_process_gpid';
+COMMENT ON FUNCTION citus_internal.process_gpid(integer) IS
+	'for which session a process of this node works, this node, and whether another node has opened it';
+
+CREATE FUNCTION pg_catalog.pg_cancel_backend(global_pid bigint)
+	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_cancel_backend';
+COMMENT ON FUNCTION pg_catalog.pg_cancel_backend(bigint) IS
+	'cancels the query of a session on whichever node, by its global process id';
+
+CREATE FUNCTION pg_catalog.pg_terminate_backend(global_pid bigint, timeout bigint DEFAULT 0)
+	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_terminate_backend';
+COMMENT ON FUNCTION pg_catalog.pg_terminate_backend(bigint, bigint) IS
+	'terminates a session on whichever node, by its global process id';
+
+-- A process id that a driver sends as smallint would fit two functions equally well.
+CREATE FUNCTION pg_catalog.pg_cancel_backend(pid smallint)
+	RETURNS boolean LANGUAGE sql STRICT SET search_path = pg_catalog
+AS $$
+	SELECT pg_cancel_backend(pid::integer)
+$$;
+COMMENT ON FUNCTION pg_catalog.pg_cancel_backend(smallint) IS 'cancels the query of a process of this node';
+
+CREATE FUNCTION pg_catalog.pg_terminate_backend(pid smallint, timeout bigint DEFAULT 0)
+	RETURNS boolean LANGUAGE sql STRICT SET search_path = pg_catalog
+AS $$
+	SELECT pg_terminate_backend(pid::integer, timeout)
+$$;
+COMMENT ON FUNCTION pg_catalog.pg_terminate_backend(smallint, bigint) IS 'terminates a process of this node';
+
+CREATE VIEW citus.citus_stat_activity AS
+	SELECT *
+	FROM citus_internal.rows_of_all_nodes($query$
+		SELECT g.global_pid,
+			g.nodeid, g.is_worker_query,
+			a.datid, a.datname, a.pid, a.leader_pid, a.usesysid, a.usename, a.application_name, a.client_addr,
+			a.client_hostname, a.client_port, a.backend_start, a.xact_start, a.query_start, a.state_change,
+			a.wait_event_type, a.wait_event, a.state, a.backend_xid, a.backend_xmin, a.query_id, a.query, a.backend_type
+		FROM pg_catalog.pg_stat_activity a, citus_internal.process_gpid(a.pid) g
+		WHERE g.global_pid IS NOT NULL
+	$query$) AS activity(global_pid bigint, nodeid integer, is_worker_query boolean,
+		datid oid, datname name, pid integer, leader_pid integer, usesysid oid, usename name, application_name text,
+		client_addr inet, client_hostname text, client_port integer, backend_start timestamptz,
+		xact_start timestamptz, query_start timestamptz, state_change timestamptz, wait_event_type text,
+		wait_event text, state text, backend_xid xid, backend_xmin xid, query_id bigint, query text, backend_type text);
+COMMENT ON VIEW citus.citus_stat_activity IS 'sessions on all nodes, also those that nodes have opened for others';
+ALTER VIEW citus.citus_stat_activity SET SCHEMA pg_catalog;
+GRANT SELECT ON pg_catalog.citus_stat_activity TO public;
+
+CREATE VIEW citus.citus_dist_stat_activity AS
+	SELECT * FROM pg_catalog.citus_stat_activity WHERE NOT is_worker_query;
+COMMENT ON VIEW citus.citus_dist_stat_activity IS 'sessions of clients on all nodes';
+ALTER VIEW citus.citus_dist_stat_activity SET SCHEMA pg_catalog;
+GRANT SELECT ON pg_catalog.citus_dist_stat_activity TO public;
+
+CREATE VIEW citus.citus_locks AS
+	SELECT *
+	FROM citus_internal.rows_of_all_nodes($query$
+		SELECT g.global_pid, g.nodeid,
+			l.locktype, l.database, l.relation,
+			CASE WHEN l.database OPERATOR(pg_catalog.=) d.oid THEN l.relation::pg_catalog.regclass::text END, l.page,
+			l.tuple, l.virtualxid, l.transactionid, l.classid, l.objid, l.objsubid, l.virtualtransaction, l.pid, l.mode,
+			l.granted, l.fastpath, l.waitstart
+		FROM pg_catalog.pg_locks l
+		JOIN pg_catalog.pg_database d ON d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database(),
+		citus_internal.process_gpid(l.pid) g
+		WHERE g.global_pid IS NOT NULL
+	$query$) AS locks(global_pid bigint, nodeid integer,
+		locktype text, database oid, relation oid, relation_name text, page integer, tuple smallint, virtualxid text,
+		transactionid xid, classid oid, objid oid, objsubid smallint, virtualtransaction text, pid integer, mode text,
+		granted boolean, fastpath boolean, waitstart timestamptz);
+COMMENT ON VIEW citus.citus_locks IS 'locks of sessions on all nodes';
+ALTER VIEW citus.citus_locks SET SCHEMA pg_catalog;
+GRANT SELECT ON pg_catalog.citus_locks TO public;
+
+CREATE VIEW citus.citus_lock_waits AS
+	SELECT waits.waiting_gpid, waits.blocking_gpid, waiting.query AS blocked_statement,
+		blocking.query AS current_statement_in_blocking_process,
+		pg_catalog.citus_nodeid_for_gpid(waits.waiting_gpid) AS waiting_nodeid,
+		pg_catalog.citus_nodeid_for_gpid(waits.blocking_gpid) AS blocking_nodeid
+	FROM (
+		SELECT DISTINCT waiting_gpid, blocking_gpid
+		FROM citus_internal.rows_of_all_nodes($query$
+			SELECT waiting.global_pid, blocking.global_pid
+			FROM pg_catalog.pg_locks l, pg_catalog.unnest(pg_catalog.pg_blocking_pids(l.pid)) blocker,
+				citus_internal.process_gpid(l.pid) waiting, citus_internal.process_gpid(blocker) blocking
+			WHERE NOT l.granted AND waiting.global_pid IS NOT NULL AND blocking.global_pid IS NOT NULL
+		$query$) AS edges(waiting_gpid bigint, blocking_gpid bigint)
+		WHERE waiting_gpid OPERATOR(pg_catalog.<>) blocking_gpid
+	) waits
+	LEFT JOIN pg_catalog.citus_dist_stat_activity waiting
+		ON waiting.global_pid OPERATOR(pg_catalog.=) waits.waiting_gpid
+	LEFT JOIN pg_catalog.citus_dist_stat_activity blocking
+		ON blocking.global_pid OPERATOR(pg_catalog.=) waits.blocking_gpid;
+COMMENT ON VIEW citus.citus_lock_waits IS 'sessions that wait for locks of others, on all nodes';
+ALTER VIEW citus.citus_lock_waits SET SCHEMA pg_catalog;
+GRANT SELECT ON pg_catalog.citus_lock_waits TO public;

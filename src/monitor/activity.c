@@ -1,0 +1,160 @@
+/*-------------------------------------------------------------------------
+ *
+ * activity.c
+ *	  Sessions of all nodes: rows about them, and signals to them.
+ *
+ * The views over all nodes are SQL (sql/85-activity.sql); here is what sends their
+ * question to each node, and what finds the process of a global process id.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "compat/sql_function.h"
+#include "monitor/node_query.h"
+#include "remote/backends.h"
+#include "remote/connection.h"
+
+SQL_FUNCTION(citus_internal_rows_of_all_nodes);
+SQL_FUNCTION(citus_internal_process_gpid);
+SQL_FUNCTION(citus_cancel_backend);
+SQL_FUNCTION(citus_terminate_backend);
+
+typedef struct RowSink
+{
+	Tuplestorestate *store;
+	TupleDesc	desc;
+	AttInMetadata *input;
+} RowSink;
+
+/* A NodeRowCallback: puts a row into the result. */
+static void
+put_row(int32 groupid, int ncolumns, char **values, void *arg)
+{
+	RowSink    *sink = arg;
+
+	if (ncolumns != sink->desc->natts)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("query returns %d columns instead of %d", ncolumns, sink->desc->natts)));
+	tuplestore_puttuple(sink->store, BuildTupleFromCStrings(sink->input, values));
+}
+
+/* citus_internal.rows_of_all_nodes(query): a node that can't be reached is left out with a warning. */
+Datum
+citus_internal_rows_of_all_nodes(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	char	   *sql = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	RowSink		sink;
+	List	   *groups = list_make1_int(metadata_local_group());
+	ListCell   *lc;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	sink.store = rsinfo->setResult;
+	sink.desc = rsinfo->setDesc;
+	sink.input = TupleDescGetAttInMetadata(rsinfo->setDesc);
+
+	foreach(lc, node_active_primaries_remote())
+		groups = lappend_int(groups, ((ClusterNode *) lfirst(lc))->groupid);
+	foreach(lc, groups)
+		node_query_if_reachable(lfirst_int(lc), sql, put_row, &sink);
+	return (Datum) 0;
+}
+
+/*
+ * citus_internal.process_gpid(pid, OUT global_pid, OUT nodeid, OUT is_worker_query): for which
+ * session a process of this node works, and whether that is another one than its own.  NULL if the
+ * process serves no client.
+ */
+Datum
+citus_internal_process_gpid(PG_FUNCTION_ARGS)
+{
+	int			pid = PG_GETARG_INT32(0);
+	PGPROC	   *proc = BackendPidGetProc(pid);
+	uint64		served = backend_served_gpid(pid);
+	TupleDesc	desc;
+	uint64		own = backend_make_gpid(pid);
+	Datum		values[3];
+	bool		nulls[3] = {false, false, false};
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (proc == NULL || !OidIsValid(proc->databaseId) || proc->isBackgroundWorker ||
+		(proc->statusFlags & PROC_IS_AUTOVACUUM))
+		PG_RETURN_NULL();
+	values[0] = Int64GetDatum(served != 0 ? served : own);
+	values[1] = Int32GetDatum(own / GPID_NODE_FACTOR);
+	values[2] = BoolGetDatum(served != 0);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+/* The group of the node with an id; 0 stands for a server that has none. */
+static int32
+group_of_nodeid(int64 nodeid, int64 gpid)
+{
+	ListCell   *lc;
+
+	foreach(lc, node_active_primaries())
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (node->nodeid == nodeid)
+			return node->groupid;
+	}
+	if (nodeid == 0)
+		return metadata_local_group();
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("global process id %lld belongs to no active node", (long long) gpid),
+			 errdetail("It is the id of the node times %lld plus the process id; there is no active node %lld.",
+					   (long long) GPID_NODE_FACTOR, (long long) nodeid)));
+}
+
+/* Calls a function that signals a process, given as SQL, on the node of the process. */
+static bool
+ask_node(int32 groupid, const char *sql)
+{
+	PGresult   *res = remote_read(groupid, sql, NULL);
+	bool		done = PQntuples(res) == 1 && PQgetvalue(res, 0, 0)[0] == 't';
+
+	PQclear(res);
+	return done;
+}
+
+/* pg_cancel_backend(global_pid) */
+Datum
+citus_cancel_backend(PG_FUNCTION_ARGS)
+{
+	int64		gpid = PG_GETARG_INT64(0);
+	int32		groupid = group_of_nodeid(gpid / GPID_NODE_FACTOR, gpid);
+	int32		pid = gpid % GPID_NODE_FACTOR;
+
+	if (groupid == metadata_local_group())
+		return DirectFunctionCall1(pg_cancel_backend, Int32GetDatum(pid));
+	PG_RETURN_BOOL(ask_node(groupid, psprintf("SELECT pg_catalog.pg_cancel_backend(%d)", pid)));
+}
+
+/* pg_terminate_backend(global_pid, timeout) */
+Datum
+citus_terminate_backend(PG_FUNCTION_ARGS)
+{
+	int64		gpid = PG_GETARG_INT64(0);
+	int64		timeout = PG_GETARG_INT64(1);
+	int32		groupid = group_of_nodeid(gpid / GPID_NODE_FACTOR, gpid);
+	int32		pid = gpid % GPID_NODE_FACTOR;
+
+	if (groupid == metadata_local_group())
+		return DirectFunctionCall2(pg_terminate_backend, Int32GetDatum(pid), Int64GetDatum(timeout));
+	PG_RETURN_BOOL(ask_node(groupid, psprintf("SELECT pg_catalog.pg_terminate_backend(%d, %lld)",
+											  pid, (long long) timeout)));
+}
