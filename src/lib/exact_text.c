@@ -13,6 +13,7 @@
 
 #include "catalog/namespace.h"
 #include "miscadmin.h"
+#include "parser/parser.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/guc.h"
@@ -32,6 +33,8 @@ exact_text_begin(void)
 
 	if (strcmp(namespace_search_path, "pg_catalog") != 0)
 		set_until_end("search_path", "pg_catalog");
+	if (!standard_conforming_strings)
+		set_until_end("standard_conforming_strings", "on");
 	if (DateStyle != USE_ISO_DATES)
 		set_until_end("datestyle", "ISO");
 	if (IntervalStyle != INTSTYLE_POSTGRES)

@@ -419,7 +419,7 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 		(table->kind == DIST_HASH && list_member_int(assigned, table->dist_attno));
 	if (plan->command == CMD_INSERT || plan->moves_rows || merge)
 		plan->insert_text = modify_insert_text(table, plan->attnos,
-											   plan->command == CMD_INSERT ? root->parse : NULL, exprs);
+											   plan->command == CMD_INSERT ? root : NULL, exprs);
 	if (assigned != NIL)
 		plan->update_text = modify_update_text(table, assigned, plan->attnos);
 	if (plan->command == CMD_DELETE || plan->moves_rows || merge)

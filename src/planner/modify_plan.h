@@ -82,8 +82,8 @@ extern void modify_plan_unpack(const CustomScan *node, ModifyPlan *plan);
 extern List *modify_action_pack(const ModifyAction *action);
 extern void modify_action_unpack(const List *packed, ModifyAction *action);
 
-/* modify_text.c: the texts that apply rows; palloc'd. */
-extern char *modify_insert_text(const DistTable *table, List *attnos, Query *conflict_query, List **exprs);
+/* modify_text.c: the texts that apply rows; palloc'd.  root is of an INSERT, whose ON CONFLICT belongs to its text, or NULL. */
+extern char *modify_insert_text(const DistTable *table, List *attnos, PlannerInfo *root, List **exprs);
 extern char *modify_update_text(const DistTable *table, List *colnos, List *attnos);
 extern char *modify_delete_text(const DistTable *table, List *attnos);
 

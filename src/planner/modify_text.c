@@ -18,6 +18,7 @@
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
@@ -97,10 +98,29 @@ analyse_insert(const char *text, Oid rows_type)
 	return linitial_node(Query, pg_analyze_and_rewrite_fixedparams(raw, text, &rows_type, 1, NULL));
 }
 
+/* Puts in what SET (a, b) = (SELECT ..) assigns: results of a subquery that was made an initplan. */
+static Node *
+multiexpr_mutator(Node *node, void *context)
+{
+	PlannerInfo *root = context;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_MULTIEXPR)
+	{
+		int			id = ((Param *) node)->paramid;
+		List	   *columns = list_nth(root->multiexpr_params, (id >> 16) - 1);
+
+		return copyObject(list_nth(columns, (id & 0xFFFF) - 1));
+	}
+	return expression_tree_mutator(node, multiexpr_mutator, context);
+}
+
 /* The ON CONFLICT clause as a query tree that can be deparsed again, for range table entry excluded. */
 static OnConflictExpr *
-copy_conflict_clause(Query *query, Index excluded, List **exprs)
+copy_conflict_clause(PlannerInfo *root, Index excluded, List **exprs)
 {
+	Query	   *query = root->parse;
 	OnConflictExpr *clause = copyObject(query->onConflict);
 
 	if (clause->onConflictWhere && IsA(clause->onConflictWhere, List))
@@ -116,6 +136,7 @@ copy_conflict_clause(Query *query, Index excluded, List **exprs)
 				 errdetail("The rows of this INSERT are computed, and the conflict is decided on the node "
 						   "of the shard."),
 				 errhint("Insert the rows one at a time with VALUES.")));
+	clause->onConflictSet = (List *) multiexpr_mutator((Node *) clause->onConflictSet, root);
 	clause = (OnConflictExpr *) task_params_extract((Node *) clause, 0, false, exprs);
 	ChangeVarNodes((Node *) clause, query->onConflict->exclRelIndex, excluded, 0);
 	ChangeVarNodes((Node *) clause, query->resultRelation, 1, 0);
@@ -124,8 +145,9 @@ copy_conflict_clause(Query *query, Index excluded, List **exprs)
 }
 
 char *
-modify_insert_text(const DistTable *table, List *attnos, Query *conflict_query, List **exprs)
+modify_insert_text(const DistTable *table, List *attnos, PlannerInfo *root, List **exprs)
 {
+	Query	   *conflict_query = root ? root->parse : NULL;
 	StringInfoData text;
 	char	   *name = table_name(table);
 	Oid			rows_type = get_array_type(get_rel_type_id(table->relid));
@@ -149,7 +171,7 @@ modify_insert_text(const DistTable *table, List *attnos, Query *conflict_query, 
 		query->rtable = lappend(query->rtable,
 								copyObject(rt_fetch(conflict_query->onConflict->exclRelIndex,
 													conflict_query->rtable)));
-	query->onConflict = copy_conflict_clause(conflict_query, list_length(query->rtable), &all_exprs);
+	query->onConflict = copy_conflict_clause(root, list_length(query->rtable), &all_exprs);
 	*exprs = list_copy_tail(all_exprs, 1);
 	return task_query_deparse(query);
 }

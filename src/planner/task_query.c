@@ -14,6 +14,8 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "access/transam.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
@@ -259,6 +261,15 @@ extract_mutator(Node *node, void *context)
 		default:
 			break;
 	}
+
+	/* a length that is no constant would not be deparsed as that of a cast */
+	if (IsA(node, FuncExpr) && exprIsLengthCoercion(node, NULL))
+	{
+		FuncExpr   *cast = copyObject((FuncExpr *) node);
+
+		linitial(cast->args) = extract_mutator(linitial(cast->args), &below);
+		return (Node *) cast;
+	}
 	return expression_tree_mutator(node, extract_mutator, &below);
 }
 
@@ -367,6 +378,37 @@ hide_target_walker(Node *node, void *context)
 	return expression_tree_walker(node, hide_target_walker, context);
 }
 
+/*
+ * Writes the string literals of a deparsed text, which has backslashes, as
+ * E'..', which reads alike whatever standard_conforming_strings is.
+ */
+static char *
+escape_literals(const char *text)
+{
+	StringInfoData buf;
+	char		quote = '\0';
+
+	initStringInfo(&buf);
+	for (const char *p = text; *p != '\0'; p++)
+	{
+		if (quote == '\0' && (*p == '\'' || *p == '"'))
+		{
+			quote = *p;
+			/* not bits: B'101' */
+			if (quote == '\'' && (p == text || !isalnum((unsigned char) p[-1])))
+				appendStringInfoChar(&buf, 'E');
+		}
+		else if (*p == quote && p[1] == quote)
+			appendStringInfoChar(&buf, *p++);
+		else if (*p == quote)
+			quote = '\0';
+		else if (*p == '\\' && quote == '\'')
+			appendStringInfoChar(&buf, '\\');
+		appendStringInfoChar(&buf, *p);
+	}
+	return buf.data;
+}
+
 char *
 task_query_deparse(Query *query)
 {
@@ -376,5 +418,5 @@ task_query_deparse(Query *query)
 	(void) hide_target_walker((Node *) query, NULL);
 	text = pg_get_querydef(query, false);
 	AtEOXact_GUC(true, nestlevel);
-	return text;
+	return strchr(text, '\\') == NULL ? text : escape_literals(text);
 }
