@@ -17,7 +17,7 @@ import servers  # first: it makes tools/ importable
 import cases
 import keyed
 import pgbench
-from rounds import spread
+from rounds import Figures, spread
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -90,6 +90,10 @@ def run_case(name, sides, plan, results, failed):
     try:
         for result in cases.CASES[name][0](sides, plan, say):
             results.append(result)
+            if isinstance(result, Figures):
+                figures = ", ".join(f"{what} {value:,}" for what, value in result.values.items())
+                say(f"  {result.config}: {figures} {result.unit}")
+                continue
             for side in sides[1:]:
                 if side.name in result.samples:
                     say(line(result, sides[0].name, side.name))

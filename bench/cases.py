@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import copying
+import held
 import keyed
 import ycsb
 
@@ -14,6 +15,7 @@ CASES = {
     "owned": (keyed.owned, "cluster"),
     "ycsb": (ycsb.ycsb, "cluster"),
     "copy": (copying.copy, "cluster"),
+    "held": (held.held, "cluster"),
 }
 
 

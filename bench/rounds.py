@@ -60,6 +60,19 @@ class Result:
                 "sides": sides}
 
 
+@dataclass
+class Figures:
+    """Single figures of a case: no rates, no rounds."""
+
+    case: str
+    config: str
+    unit: str = ""
+    values: dict = field(default_factory=dict)  # what -> number
+
+    def as_dict(self):
+        return {"case": self.case, "config": self.config, "unit": self.unit, "values": self.values}
+
+
 def spread(values):
     if not values:
         return None

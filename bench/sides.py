@@ -1,6 +1,7 @@
 """A side: what a benchmark measures against another. Its connections, and the CPU time of its servers."""
 
 import os
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -69,11 +70,16 @@ def postmaster_of(dsn):
 
 
 def server_cpu(postmaster):
-    """CPU seconds of a postmaster, of its children, and of the children that it has reaped."""
-    own = proc_times(postmaster)
-    ticks = sum(own)
-    for pid in children_of(postmaster):
-        ticks += sum(proc_times(pid)[:2])
+    """CPU seconds of a postmaster, of its children, and of the children that it has reaped.
+
+    Asked again while backends end: one of them could be missed, or counted twice.
+    """
+    for _ in range(50):
+        children, own = children_of(postmaster), proc_times(postmaster)
+        ticks = sum(own) + sum(sum(proc_times(pid)[:2]) for pid in children)
+        if children_of(postmaster) == children and proc_times(postmaster)[2:] == own[2:]:
+            break
+        time.sleep(0.01)
     return ticks / TICKS
 
 
