@@ -276,6 +276,9 @@ extern void remote_settings_rolled_back(RemoteConn *conn);
 
 /* The transaction, or subtransaction, is over: frees owners, closes connections that aren't to be cached. */
 extern void remote_end_transaction(void);
+
+/* A transaction that used no connection is over: closes cached ones that are too old. */
+extern void remote_end_unused_transaction(void);
 extern void remote_end_subtransaction(bool commit, SubTransactionId subid, SubTransactionId parent);
 
 /* The transaction, which may have held interrupts for a write that committed by itself, is over. */

@@ -42,6 +42,12 @@ static bool used_in_transaction = false;
 static bool exit_registered = false;
 
 static void
+assign_lifetime(int newval, void *extra)
+{
+	expiry_look_again();
+}
+
+static void
 pool_init(void)
 {
 	DefineCustomIntVariable("citus.max_cached_conns_per_worker",
@@ -50,10 +56,10 @@ pool_init(void)
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("citus.max_cached_connection_lifetime",
 							"Sets how long a session keeps a connection to a node.",
-							"An older one is closed at the end of the next transaction that used it.  "
-							"-1 means for ever.",
+							"An older one is closed at the end of the transaction, or when the session is "
+							"idle.  -1 means for ever.",
 							&max_cached_connection_lifetime, 600 * 1000, -1, INT_MAX, PGC_USERSET,
-							GUC_UNIT_MS, NULL, NULL, NULL);
+							GUC_UNIT_MS, NULL, assign_lifetime, NULL);
 	DefineCustomIntVariable("citus.max_adaptive_executor_pool_size",
 							"Sets how many connections to one node a statement may use.",
 							NULL, &max_adaptive_executor_pool_size, 16, 1, INT_MAX, PGC_USERSET, 0,
@@ -474,16 +480,36 @@ count_before(RemoteConn *conn)
 	return n;
 }
 
+/* Closes what may not be kept, and sees to it that what is kept is closed in time. */
+static void
+close_surplus(void)
+{
+	dlist_mutable_iter iter;
+	TimestampTz oldest = DT_NOEND;
+
+	dlist_foreach_modify(iter, &remote_conns)
+	{
+		RemoteConn *conn = &dlist_container(RemoteConnPrivate, link, iter.cur)->conn;
+
+		if (may_cache(conn, count_before(conn)))
+			oldest = Min(oldest, conn->priv->established);
+		else
+			connect_close(conn);
+	}
+	if (!dlist_is_empty(&remote_conns) && max_cached_connection_lifetime >= 0)
+		expiry_set(TimestampTzPlusMilliseconds(oldest, max_cached_connection_lifetime));
+}
+
 void
 remote_end_transaction(void)
 {
-	dlist_mutable_iter iter;
+	dlist_iter	iter;
 
 	if (!used_in_transaction)
 		return;
 	used_in_transaction = false;
 
-	dlist_foreach_modify(iter, &remote_conns)
+	dlist_foreach(iter, &remote_conns)
 	{
 		RemoteConn *conn = &dlist_container(RemoteConnPrivate, link, iter.cur)->conn;
 
@@ -498,9 +524,15 @@ remote_end_transaction(void)
 		conn->xact_wrote = false;
 		conn->xact_prepared = false;
 		conn->xact_gid[0] = '\0';
-		if (!may_cache(conn, count_before(conn)))
-			connect_close(conn);
 	}
+	close_surplus();
+}
+
+void
+remote_end_unused_transaction(void)
+{
+	if (!dlist_is_empty(&remote_conns) && max_cached_connection_lifetime >= 0 && expiry_due())
+		close_surplus();
 }
 
 /*

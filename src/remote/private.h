@@ -155,6 +155,16 @@ extern void pool_yield_group(int32 groupid);
 extern RemoteConn *pool_acquire_alone(int32 groupid, RemoteOwner *owner);
 extern RemoteConn *pool_open_plain(const char *host, int port, RemoteOwner *owner);
 
+/*
+ * expiry.c.  expiry_set has this session look after its cached connections at a
+ * time, also if it is idle then, unless it is to do so earlier already.
+ * expiry_due: whether it is time, or no time has been set.  expiry_look_again:
+ * times have changed.
+ */
+extern void expiry_set(TimestampTz when);
+extern bool expiry_due(void);
+extern void expiry_look_again(void);
+
 /* copy_in.c */
 extern bool copy_drain(RemoteConn *conn, TimestampTz deadline);
 extern void copy_note_notice(RemoteConn *conn);

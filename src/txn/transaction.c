@@ -197,7 +197,10 @@ xact_callback(XactEvent event, void *arg)
 {
 	debug_points_of(event);
 	if (!in_use)
+	{
+		remote_end_unused_transaction();
 		return;
+	}
 
 	switch (event)
 	{

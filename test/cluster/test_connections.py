@@ -56,6 +56,35 @@ def test_old_connections_are_closed(cluster, connect, table):
     wait_until(lambda: not any(all_internal(cluster, connection)), "all connections to be closed")
 
 
+@pytest.mark.parametrize("between", ["SELECT 1", "SELECT 1 / 0", "SET citus.max_cached_connection_lifetime = '1s'"])
+def test_idle_sessions_close_old_connections(cluster, connect, table, between):
+    """Connections don't wait for the session's next statement, nor does an error or a new lifetime spare them."""
+    connection = connect(cluster.coordinator)
+    lifetime = "1s" if between.startswith("SELECT") else "10min"
+    connection.execute(f"SET citus.max_cached_connection_lifetime = '{lifetime}'")
+    for _ in range(2):
+        connection.execute(f"SELECT count(*) FROM {table}")
+        try:
+            connection.execute(between)
+        except psycopg.errors.DivisionByZero:
+            pass
+        wait_until(lambda: not any(all_internal(cluster, connection)), "all connections to be closed")
+
+
+def test_a_transaction_keeps_old_connections(cluster, connect, table):
+    """What happens to be due within a transaction waits for its end, and is done then."""
+    connection = connect(cluster.coordinator)
+    connection.execute("SET citus.max_cached_connection_lifetime = '500ms'")
+    with connection.transaction():
+        connection.execute(f"UPDATE {table} SET payload = 5")
+        kept = all_internal(cluster, connection)
+        connection.execute("SELECT pg_sleep(1)")
+        assert [list(processes) for processes in all_internal(cluster, connection)] == \
+            [list(processes) for processes in kept]
+    wait_until(lambda: not any(all_internal(cluster, connection)), "all connections to be closed")
+    assert value(connection, f"SELECT sum(payload) FROM {table}") == 500
+
+
 def test_connections_end_with_the_session(cluster, table):
     with servers.connect(cluster.coordinator) as connection:
         connection.execute(f"SELECT count(*) FROM {table}")
