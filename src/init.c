@@ -24,6 +24,7 @@
 #include "txn/transaction.h"
 #include "executor/explain.h"
 #include "executor/modify.h"
+#include "executor/own_shard.h"
 #include "executor/scan.h"
 #include "planner/planner.h"
 
@@ -86,6 +87,7 @@ _PG_init(void)
 	txn_init();
 	planner_init();
 	scan_init();
+	own_shard_init();
 	modify_init();
 	explain_init();
 	copy_init();

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * permissions.h
- *	  Permission checks on a relation of a parse state.  Version 16 moved
- *	  them from the range table entry to a node of their own.
+ *	  Permission checks on the relations of a parse state, or of a statement.
+ *	  Version 16 moved them from the range table entry to a node of their own.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,6 +41,17 @@ compat_check_permissions(ParseState *pstate)
 	ExecCheckPermissions(pstate->p_rtable, pstate->p_rteperminfos, true);
 #else
 	ExecCheckRTPerms(pstate->p_rtable, true);
+#endif
+}
+
+/* As the executor does it: errors unless the current user has what a planned statement needs. */
+static inline void
+compat_check_statement(const PlannedStmt *statement)
+{
+#if PG_VERSION_NUM >= 160000
+	ExecCheckPermissions(statement->rtable, statement->permInfos, true);
+#else
+	ExecCheckRTPerms(statement->rtable, true);
 #endif
 }
 

@@ -53,6 +53,12 @@ struct PreparedCache
 
 static int	max_prepared = 1000;
 
+int
+prepared_limit(void)
+{
+	return max_prepared;
+}
+
 static uint64
 hash_statement(const char *sql, const RemoteParams *params)
 {

@@ -22,6 +22,9 @@ typedef enum PreparedUse
 
 extern void prepared_init(void);
 
+/* citus.max_prepared_tasks_per_connection */
+extern int	prepared_limit(void);
+
 /*
  * Notes a use of a text with its parameters' types on a connection, and says how
  * to send it.  name (PREPARED_NAME_SIZE) is set unless PREPARED_NOT.

@@ -258,19 +258,18 @@ prune_pack(List *disjunctions, List **expressions)
 	return packed;
 }
 
-/* Adds the shard of a value of a type in the hash family. */
-static Bitmapset *
-add_value(Bitmapset *shards, const DistTable *table, Oid type, Datum value)
+int
+prune_value_shard(const DistTable *table, Oid type, Datum value)
 {
 	Oid			hash_proc;
 	int32		hash;
 
 	if (type == table->hash_opcintype)
-		return bms_add_member(shards, shard_index_of_value(table, value));
+		return shard_index_of_value(table, value);
 
 	hash_proc = get_opfamily_proc(table->hash_opfamily, type, type, HASHSTANDARD_PROC);
 	hash = DatumGetInt32(OidFunctionCall1Coll(hash_proc, table->dist_collation, value));
-	return bms_add_member(shards, shard_index_of_hash(table, hash));
+	return shard_index_of_hash(table, hash);
 }
 
 /* Adds the shards of an array's elements. */
@@ -291,7 +290,7 @@ add_elements(Bitmapset *shards, const DistTable *table, Oid type, Datum array)
 	for (int i = 0; i < nvalues; i++)
 	{
 		if (!nulls[i])
-			shards = add_value(shards, table, type, values[i]);
+			shards = bms_add_member(shards, prune_value_shard(table, type, values[i]));
 	}
 	return shards;
 }
@@ -315,7 +314,7 @@ evaluate_disjunction(const DistTable *table, List *triples, List *states, ExprCo
 		if (is_array)
 			shards = add_elements(shards, table, type, value);
 		else
-			shards = add_value(shards, table, type, value);
+			shards = bms_add_member(shards, prune_value_shard(table, type, value));
 	}
 	return shards;
 }

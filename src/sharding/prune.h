@@ -39,6 +39,9 @@ extern PruneTerm *prune_single_value(List *disjunctions);
 /* A disjunction as it is kept in a plan: triples of (index into expressions, is_array, type). */
 extern List *prune_pack(List *disjunctions, List **expressions);
 
+/* The index of the shard of a value, of the table's type or another one in its hash family. */
+extern int	prune_value_shard(const DistTable *table, Oid type, Datum value);
+
 /*
  * Evaluates packed disjunctions: the indexes of the shards that remain.
  * states: ExprStates of the expressions that the triples refer to.

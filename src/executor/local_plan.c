@@ -1,0 +1,141 @@
+/*-------------------------------------------------------------------------
+ *
+ * local_plan.c
+ *	  Plans that are kept for tasks on this node's own shards.
+ *
+ * What named prepared statements are for other nodes, saved members of the
+ * server's plan cache are here: a text on a shard that comes a second time is
+ * analysed once, and planned as often as the server finds useful.  The plan
+ * cache sees to invalidation; we look plans up and let go of the least
+ * recently used ones (citus.max_prepared_tasks_per_connection).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "lib/ilist.h"
+#include "tcop/tcopprot.h"
+#include "tcop/utility.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+
+#include "executor/local_plan.h"
+#include "remote/prepared.h"
+#include "resolve/tag.h"
+
+/* Texts that were used once are remembered by their hash, in so many places. */
+#define SEEN_SLOTS 256
+
+typedef struct LocalPlan
+{
+	uint64		hash;			/* hash key: of text, shard and types */
+	int			colocation_id;
+	int			shard_index;
+	char	   *text;			/* without tag; in the plan cache's memory */
+	CachedPlanSource *source;
+	dlist_node	link;			/* in uses, most recent first */
+} LocalPlan;
+
+static HTAB *plans = NULL;
+static dlist_head uses;
+static uint64 seen[SEEN_SLOTS];
+
+static uint64
+hash_task(const DistTable *table, int shard_index, const char *text, const Oid *types, int ntypes)
+{
+	uint64		hash = DatumGetUInt64(hash_any_extended((const unsigned char *) text, strlen(text), 0));
+
+	hash = hash_combine64(hash, ((uint64) table->colocation_id << 32) | (uint32) shard_index);
+	for (int i = 0; i < ntypes; i++)
+		hash = hash_combine64(hash, types[i]);
+	return hash;
+}
+
+static void
+create_cache(void)
+{
+	HASHCTL		control = {.keysize = sizeof(uint64), .entrysize = sizeof(LocalPlan), .hcxt = CacheMemoryContext};
+
+	plans = hash_create("citus local plans", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	dlist_init(&uses);
+}
+
+/* Whether the text was used before; if not, it is from now on. */
+static bool
+seen_before(uint64 hash)
+{
+	uint64	   *slot = &seen[hash % SEEN_SLOTS];
+
+	if (*slot == hash)
+		return true;
+	*slot = hash;
+	return false;
+}
+
+/* A member of the plan cache for a tagged text; not saved yet. */
+static CachedPlanSource *
+analyse_text(const char *tagged, const Oid *types, int ntypes)
+{
+	RawStmt    *raw = linitial_node(RawStmt, pg_parse_query(tagged));
+	CachedPlanSource *source = CreateCachedPlan(raw, tagged, CreateCommandTag(raw->stmt));
+	List	   *queries = pg_analyze_and_rewrite_fixedparams(raw, tagged, types, ntypes, NULL);
+
+	CompleteCachedPlan(source, queries, NULL, unconstify(Oid *, types), ntypes, NULL, NULL,
+					   CURSOR_OPT_PARALLEL_OK, true);
+	return source;
+}
+
+static void
+remove_plan(LocalPlan *plan)
+{
+	CachedPlanSource *source = plan->source;
+
+	dlist_delete(&plan->link);
+	(void) hash_search(plans, &plan->hash, HASH_REMOVE, NULL);
+	DropCachedPlan(source);
+}
+
+/* Analyses a task's text and keeps it. */
+static LocalPlan *
+add_plan(uint64 hash, const DistTable *table, int shard_index, const char *text,
+		 const Oid *types, int ntypes)
+{
+	TaskTag		tag = {.kind = TAG_SHARD, .colocation_id = table->colocation_id, .shard_index = shard_index};
+	CachedPlanSource *source = analyse_text(psprintf("%s%s", task_tag_make(&tag), text), types, ntypes);
+	LocalPlan  *plan;
+	char	   *copy;
+
+	SaveCachedPlan(source);
+	copy = MemoryContextStrdup(source->context, text);
+	while (hash_get_num_entries(plans) >= prepared_limit())
+		remove_plan(dlist_container(LocalPlan, link, dlist_tail_node(&uses)));
+	plan = hash_search(plans, &hash, HASH_ENTER, NULL);
+	plan->colocation_id = table->colocation_id;
+	plan->shard_index = shard_index;
+	plan->text = copy;
+	plan->source = source;
+	dlist_push_head(&uses, &plan->link);
+	return plan;
+}
+
+CachedPlanSource *
+local_plan_source(const DistTable *table, int shard_index, const char *text, const Oid *types, int ntypes)
+{
+	uint64		hash = hash_task(table, shard_index, text, types, ntypes);
+	LocalPlan  *plan;
+
+	if (prepared_limit() == 0)
+		return NULL;
+	if (plans == NULL)
+		create_cache();
+	plan = hash_search(plans, &hash, HASH_FIND, NULL);
+	if (plan == NULL)
+		return seen_before(hash) ?
+			add_plan(hash, table, shard_index, text, types, ntypes)->source : NULL;
+	if (plan->colocation_id != table->colocation_id || plan->shard_index != shard_index ||
+		strcmp(plan->text, text) != 0)
+		return NULL;
+	dlist_move_head(&uses, &plan->link);
+	return plan->source;
+}

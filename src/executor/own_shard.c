@@ -1,0 +1,362 @@
+/*-------------------------------------------------------------------------
+ *
+ * own_shard.c
+ *	  Statements of one shard that is on this node.
+ *
+ * When such a statement starts, its plan (a DistributedScan) is exchanged for
+ * that of its shard, and the server executes it like any other: nothing of ours
+ * is in its way but for the names of shards in its errors.  This is only done
+ * where the value that decides is a parameter or a constant; everything else
+ * goes through the DistributedScan, with the same result.
+ *
+ * Executions that were exchanged are in a list, for as long as their memory
+ * lives.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "lib/ilist.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/memutils.h"
+
+#include "compat/permissions.h"
+#include "executor/local_plan.h"
+#include "executor/own_shard.h"
+#include "planner/dist_plan.h"
+#include "remote/shard_names.h"
+#include "sharding/hash.h"
+#include "sharding/prune.h"
+
+/* Statements with more parameters take the longer way. */
+#define MAX_PARAMS 64
+
+typedef struct OwnRun
+{
+	QueryDesc  *query_desc;
+	CachedPlan *plan;
+	dlist_node	link;
+	MemoryContextCallback callback;
+} OwnRun;
+
+static dlist_head runs = DLIST_STATIC_INIT(runs);
+
+static ExecutorStart_hook_type prev_start = NULL;
+static ExecutorRun_hook_type prev_run = NULL;
+static ExecutorFinish_hook_type prev_finish = NULL;
+
+/* The value of a constant or a client's parameter; false if the expression is neither. */
+static bool
+known_value(Expr *expr, ParamListInfo params, Datum *value, bool *isnull)
+{
+	if (IsA(expr, Const))
+	{
+		*value = ((Const *) expr)->constvalue;
+		*isnull = ((Const *) expr)->constisnull;
+		return true;
+	}
+	if (IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_EXTERN && params != NULL)
+	{
+		int			number = ((Param *) expr)->paramid;
+		ParamExternData workspace;
+		ParamExternData *param;
+
+		if (number > params->numParams)
+			return false;
+		param = params->paramFetch != NULL ?
+			params->paramFetch(params, number, false, &workspace) : &params->params[number - 1];
+		if (param->ptype != ((Param *) expr)->paramtype)
+			return false;
+		*value = param->value;
+		*isnull = param->isnull;
+		return true;
+	}
+	return false;
+}
+
+/* The one shard of a plan, by a value that is known; -1 if there may be something else to it. */
+static int
+known_shard(const DistTable *table, const DistPlan *plan, List *exprs, ParamListInfo params)
+{
+	int			position = plan->dist_param;
+	Oid			type = table->hash_opcintype;
+	Datum		value;
+	bool		isnull;
+
+	if (table->kind == DIST_SINGLE)
+		return 0;
+	if (table->kind != DIST_HASH)
+		return -1;
+	if (position < 0)
+	{
+		List	   *triple = list_length(plan->prune) == 1 ? linitial(plan->prune) : NIL;
+
+		if (list_length(triple) != 3 || lsecond_int(triple))
+			return -1;
+		position = linitial_int(triple);
+		type = (Oid) lthird_int(triple);
+	}
+	if (!known_value(list_nth(exprs, position), params, &value, &isnull) || isnull)
+		return -1;
+	return prune_value_shard(table, type, value);
+}
+
+/*
+ * The task's parameters, evaluated in CurrentMemoryContext.  *ran says whether
+ * that ran functions, which can do anything.
+ */
+static ParamListInfo
+task_params(const Oid *types, int nparams, List *exprs, ParamListInfo outer, bool *ran)
+{
+	ParamListInfo params = nparams == 0 ? NULL : makeParamList(nparams);
+	ExprContext *econtext = NULL;
+
+	for (int i = 0; i < nparams; i++)
+	{
+		Expr	   *expr = list_nth(exprs, i);
+		ParamExternData *param = &params->params[i];
+
+		if (!known_value(expr, outer, &param->value, &param->isnull))
+		{
+			if (econtext == NULL)
+				econtext = CreateStandaloneExprContext();
+			param->value = ExecEvalExpr(ExecInitExprWithParams(expr, outer), econtext, &param->isnull);
+		}
+		param->ptype = types[i];
+		param->pflags = PARAM_FLAG_CONST;
+	}
+	*ran = econtext != NULL;
+	return params;
+}
+
+/* Whether an expression may be evaluated once more, should it turn out that there is no plan. */
+static bool
+may_repeat(Expr *expr)
+{
+	return IsA(expr, Const) || IsA(expr, Param) || !contain_volatile_functions((Node *) expr);
+}
+
+/*
+ * The plan for the shard that a statement is about, if it is on this node and
+ * its plan is kept; *params is set to its parameters.  Else NULL.
+ */
+static CachedPlan *
+own_plan(QueryDesc *query_desc, ParamListInfo *params)
+{
+	CustomScan *scan = (CustomScan *) query_desc->plannedstmt->planTree;
+	DistPlan	plan;
+	const DistTable *table;
+	CachedPlanSource *source;
+	Oid			types[MAX_PARAMS];
+	int			shard;
+	bool		ran;
+
+	dist_plan_unpack(scan, &plan);
+	if ((plan.kind != DIST_PLAN_FAST_PATH && plan.kind != DIST_PLAN_ROUTER) ||
+		OidIsValid(plan.check_as_user) || plan.nparams > MAX_PARAMS)
+		return NULL;
+	table = metadata_lookup(plan.relid);
+	if (table == NULL)
+		return NULL;
+	shard = known_shard(table, &plan, scan->custom_exprs, query_desc->params);
+	if (shard < 0 || table->shards[shard].groupid != metadata_local_group())
+		return NULL;
+	for (int i = 0; i < plan.nparams; i++)
+	{
+		Expr	   *expr = list_nth(scan->custom_exprs, i);
+
+		if (!may_repeat(expr))
+			return NULL;
+		types[i] = exprType((Node *) expr);
+	}
+	source = local_plan_source(table, shard, plan.text, types, plan.nparams);
+	if (source == NULL)
+		return NULL;
+
+	/* the logical tables' rights, before anything is evaluated */
+	compat_check_statement(query_desc->plannedstmt);
+	*params = task_params(types, plan.nparams, scan->custom_exprs, query_desc->params, &ran);
+	if (ran)
+	{
+		table = metadata_require(plan.relid);
+		source = local_plan_source(table, shard, plan.text, types, plan.nparams);
+		if (source == NULL)
+			return NULL;
+	}
+	return GetCachedPlan(source, *params, NULL, NULL);
+}
+
+/* Takes an execution out of the list; called when its memory goes. */
+static void
+forget_run(void *arg)
+{
+	OwnRun	   *run = arg;
+
+	dlist_delete(&run->link);
+	ReleaseCachedPlan(run->plan, NULL);
+}
+
+/* Has the statement execute another plan. */
+static void
+exchange_plan(QueryDesc *query_desc, CachedPlan *plan, ParamListInfo params)
+{
+	PlannedStmt *old = query_desc->plannedstmt;
+	PlannedStmt *statement = makeNode(PlannedStmt);
+
+	memcpy(statement, linitial_node(PlannedStmt, plan->stmt_list), sizeof(PlannedStmt));
+	statement->queryId = old->queryId;
+	statement->canSetTag = old->canSetTag;
+	statement->stmt_location = old->stmt_location;
+	statement->stmt_len = old->stmt_len;
+	query_desc->plannedstmt = statement;
+	query_desc->params = params;
+}
+
+/* Puts an execution into the list, which from now on sees to its plan. */
+static void
+note_run(QueryDesc *query_desc, CachedPlan *plan)
+{
+	MemoryContext context = query_desc->estate->es_query_cxt;
+	OwnRun	   *run = MemoryContextAlloc(context, sizeof(OwnRun));
+
+	run->query_desc = query_desc;
+	run->plan = plan;
+	run->callback.func = forget_run;
+	run->callback.arg = run;
+	dlist_push_head(&runs, &run->link);
+	MemoryContextRegisterResetCallback(context, &run->callback);
+}
+
+static void
+call_start(QueryDesc *query_desc, int eflags)
+{
+	if (prev_start)
+		prev_start(query_desc, eflags);
+	else
+		standard_ExecutorStart(query_desc, eflags);
+}
+
+/* Starts a statement with its shard's plan; false if that isn't possible. */
+static bool
+start_on_own_shard(QueryDesc *query_desc, int eflags)
+{
+	MemoryContext context = CurrentMemoryContext;
+	CachedPlan *plan;
+	ParamListInfo params;
+
+	plan = own_plan(query_desc, &params);
+	if (plan == NULL)
+		return false;
+	exchange_plan(query_desc, plan, params);
+	PG_TRY();
+	{
+		call_start(query_desc, eflags);
+		note_run(query_desc, plan);
+	}
+	PG_CATCH();
+	{
+		ReleaseCachedPlan(plan, NULL);
+		MemoryContextSwitchTo(context);
+		shard_names_rethrow();
+	}
+	PG_END_TRY();
+	return true;
+}
+
+static void
+start_executor(QueryDesc *query_desc, int eflags)
+{
+	if (eflags == 0 && query_desc->instrument_options == 0 &&
+		is_dist_scan(query_desc->plannedstmt->planTree) && start_on_own_shard(query_desc, eflags))
+		return;
+	call_start(query_desc, eflags);
+}
+
+static bool
+is_own_run(QueryDesc *query_desc)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &runs)
+	{
+		if (dlist_container(OwnRun, link, iter.cur)->query_desc == query_desc)
+			return true;
+	}
+	return false;
+}
+
+static void
+call_run(QueryDesc *query_desc, ScanDirection direction, uint64 count, bool execute_once)
+{
+	if (prev_run)
+		prev_run(query_desc, direction, count, execute_once);
+	else
+		standard_ExecutorRun(query_desc, direction, count, execute_once);
+}
+
+static void
+run_executor(QueryDesc *query_desc, ScanDirection direction, uint64 count, bool execute_once)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	if (likely(dlist_is_empty(&runs)) || !is_own_run(query_desc))
+	{
+		call_run(query_desc, direction, count, execute_once);
+		return;
+	}
+	PG_TRY();
+	{
+		call_run(query_desc, direction, count, execute_once);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		shard_names_rethrow();
+	}
+	PG_END_TRY();
+}
+
+static void
+call_finish(QueryDesc *query_desc)
+{
+	if (prev_finish)
+		prev_finish(query_desc);
+	else
+		standard_ExecutorFinish(query_desc);
+}
+
+/* Foreign keys are checked here. */
+static void
+finish_executor(QueryDesc *query_desc)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	if (likely(dlist_is_empty(&runs)) || !is_own_run(query_desc))
+	{
+		call_finish(query_desc);
+		return;
+	}
+	PG_TRY();
+	{
+		call_finish(query_desc);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		shard_names_rethrow();
+	}
+	PG_END_TRY();
+}
+
+void
+own_shard_init(void)
+{
+	prev_start = ExecutorStart_hook;
+	ExecutorStart_hook = start_executor;
+	prev_run = ExecutorRun_hook;
+	ExecutorRun_hook = run_executor;
+	prev_finish = ExecutorFinish_hook;
+	ExecutorFinish_hook = finish_executor;
+}
