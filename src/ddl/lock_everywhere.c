@@ -12,7 +12,8 @@
  * moment later.
  *
  * Locks that the transaction had before stay.  If they are what others wait
- * for, giving way doesn't help; so in a transaction block the attempts end.
+ * for, giving way doesn't help; so in a transaction block the attempts soon end, and
+ * it is left to the search for deadlocks across nodes (txn/deadlock.c) to end the wait.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,13 +38,15 @@
 #include "ddl/run_commands.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
+#include "txn/deadlock.h"
 
 /* Timeouts of the attempts, in ms: doubled each time. */
 #define FIRST_TIMEOUT 100
 #define LAST_TIMEOUT 5000
 
-/* In a transaction block: about half a minute. */
-#define MAX_ATTEMPTS_IN_BLOCK 11
+/* In a transaction block; and if nobody looks for deadlocks, about half a minute. */
+#define ATTEMPTS_IN_BLOCK 2
+#define ATTEMPTS_IN_BLOCK_ALONE 11
 
 static const char *const mode_names[] = {
 	[ShareLock] = "SHARE",
@@ -85,7 +88,7 @@ take_locks_on(int32 group, List *relids, LOCKMODE mode, const char *text)
 
 /*
  * Takes the locks on the coordinator, where sessions that want the same queue
- * up holding nothing yet; then on the other nodes, with a timeout.
+ * up holding nothing yet; then on the other nodes, with a timeout, unless that is 0.
  */
 static void
 take_locks(List *relids, LOCKMODE mode, const char *text, int timeout)
@@ -94,7 +97,7 @@ take_locks(List *relids, LOCKMODE mode, const char *text, int timeout)
 	ListCell   *cell;
 
 	take_locks_on(0, relids, mode, text);
-	if (LockTimeout == 0 || LockTimeout > timeout)
+	if (timeout > 0 && (LockTimeout == 0 || LockTimeout > timeout))
 		(void) set_config_option("lock_timeout", psprintf("%dms", timeout), PGC_USERSET, PGC_S_SESSION,
 								 GUC_ACTION_SAVE, true, 0, false);
 	foreach(cell, node_active_primaries())
@@ -164,9 +167,15 @@ lock_everywhere(List *relids, LOCKMODE mode)
 	text = lock_text(relids, mode);
 	for (int attempt = 1;; attempt++)
 	{
-		bool		last = (LockTimeout > 0 && LockTimeout <= timeout) ||
-			(IsTransactionBlock() && attempt >= MAX_ATTEMPTS_IN_BLOCK);
+		bool		last = LockTimeout > 0 && LockTimeout <= timeout;
 
+		if (IsTransactionBlock() && deadlock_interval() > 0 && attempt > ATTEMPTS_IN_BLOCK)
+		{
+			last = true;
+			timeout = 0;
+		}
+		else if (IsTransactionBlock() && attempt >= ATTEMPTS_IN_BLOCK_ALONE)
+			last = true;
 		if (try_locks(relids, mode, text, timeout, last))
 			return;
 		timeout = Min(timeout * 2, LAST_TIMEOUT);

@@ -53,8 +53,10 @@ def close_circle(cluster, sessions, statements):
     error = running[victims[0]].error
     assert isinstance(error, psycopg.errors.DeadlockDetected), error
     assert error.diag.message_primary == "deadlock detected"
-    assert error.diag.message_detail.count("blocked by process") >= len(sessions)
+    assert error.diag.message_detail.count("blocked by process") >= 2
+    assert "See server log" in error.diag.message_hint
     assert took < LIMIT + GRACE
+    sessions[victims[0]].rollback()
     # the others end one after the other
     while any(statement.running for statement in running):
         for session, statement in zip(sessions, running):
@@ -75,6 +77,12 @@ def table(schema, coordinator):
 
 
 @pytest.fixture
+def keys(cluster, coordinator, table):
+    """A key of the table on each worker."""
+    return [key_on(coordinator, table, worker) for worker in cluster.workers]
+
+
+@pytest.fixture
 def session(cluster, connect):
     """Opens a session on the node of that number, in a transaction block from its first statement on."""
     opened = []
@@ -90,12 +98,133 @@ def session(cluster, connect):
 
 
 @pytest.mark.parametrize("nodes", [(0, 0), (0, 1), (1, 2), (2, 1)])
-def test_two_rows_on_two_nodes(cluster, coordinator, table, session, nodes):
+def test_two_rows_on_two_nodes(coordinator, cluster, table, keys, session, nodes):
     """Each session has a row on one node, and wants the other's on another."""
-    keys = [key_on(coordinator, table, worker) for worker in cluster.workers]
     sessions = [session(node) for node in nodes]
     for one, key in zip(sessions, keys):
         one.execute(update(table, key))
     victim = close_circle(cluster, sessions, [update(table, keys[1]), update(table, keys[0])])
     assert victim == 1, "the younger one gives way"
     assert value(coordinator, f"SELECT sum(payload) FROM {table}") == 2
+
+
+def test_the_youngest_gives_way(cluster, table, keys, session):
+    """Also if it isn't the one that closes the circle."""
+    younger, older = session(1), session(2)
+    older.execute("SELECT now()")
+    younger.execute(update(table, keys[0]))
+    older.execute(update(table, keys[1]))
+    assert close_circle(cluster, [younger, older], [update(table, keys[1]), update(table, keys[0])]) == 0
+
+
+@pytest.mark.parametrize("nodes", [(0, 1, 2), (1, 1, 0)])
+def test_three_sessions(cluster, coordinator, table, keys, session, nodes):
+    third = key_on(coordinator, table, cluster.workers[0], skip=1)
+    held = [*keys, third]
+    sessions = [session(node) for node in nodes]
+    for one, key in zip(sessions, held):
+        one.execute(update(table, key))
+    close_circle(cluster, sessions, [update(table, key) for key in held[1:] + held[:1]])
+
+
+def test_statement_over_all_shards(cluster, table, keys, session):
+    """One wants a row on each node, and has got the other's."""
+    sessions = [session(0), session(2)]
+    sessions[1].execute(update(table, keys[0]))
+    close_circle(cluster, sessions, [f"UPDATE {table} SET payload = payload + 1", update(table, keys[1])])
+
+
+@pytest.mark.parametrize("nodes", [(0, 1), (1, 2), (2, 2)])
+def test_reference_table_and_row(cluster, schema, coordinator, table, keys, session, nodes):
+    """One writes the reference table and wants a row, the other has the row."""
+    coordinator.execute(f"CREATE TABLE {schema}.r (id int PRIMARY KEY, payload int)")
+    coordinator.execute(f"SELECT create_reference_table('{schema}.r')")
+    coordinator.execute(f"INSERT INTO {schema}.r VALUES (1, 0)")
+    sessions = [session(node) for node in nodes]
+    sessions[0].execute(update(f"{schema}.r", 1))
+    sessions[1].execute(update(table, keys[1]))
+    close_circle(cluster, sessions, [update(table, keys[1]), update(f"{schema}.r", 1)])
+
+
+def test_two_reference_tables(cluster, schema, coordinator, session):
+    """All waits are on the node that orders writers: PostgreSQL's own detector may be first."""
+    for name in ("r", "s"):
+        coordinator.execute(f"CREATE TABLE {schema}.{name} (id int PRIMARY KEY, payload int)")
+        coordinator.execute(f"SELECT create_reference_table('{schema}.{name}')")
+        coordinator.execute(f"INSERT INTO {schema}.{name} VALUES (1, 0)")
+    sessions = [session(1), session(2)]
+    sessions[0].execute(update(f"{schema}.r", 1))
+    sessions[1].execute(update(f"{schema}.s", 1))
+    close_circle(cluster, sessions, [update(f"{schema}.s", 1), update(f"{schema}.r", 1)])
+
+
+def test_row_and_local_table(cluster, schema, coordinator, table, keys, session):
+    """A table that only the coordinator has is part of the circle."""
+    coordinator.execute(f"CREATE TABLE {schema}.here (id int)")
+    sessions = [session(0), session(0)]
+    sessions[0].execute(f"LOCK TABLE {schema}.here")
+    sessions[1].execute(update(table, keys[0]))
+    close_circle(cluster, sessions, [update(table, keys[0]), f"SELECT * FROM {schema}.here"])
+
+
+def test_unique_keys(cluster, table, keys, session):
+    """Each inserts what the other has inserted."""
+    sessions = [session(1), session(0)]
+    new = [key + 1000 for key in keys]
+    for one, key in zip(sessions, new):
+        one.execute(f"INSERT INTO {table} VALUES ({key}, 1)")
+    statements = [f"INSERT INTO {table} VALUES ({key}, 2) ON CONFLICT (id) DO UPDATE SET payload = 3"
+                  for key in (new[1], new[0])]
+    close_circle(cluster, sessions, statements)
+
+
+@pytest.mark.parametrize("nodes", [(0, 0), (0, 2)])
+def test_ddl_late_in_a_transaction(cluster, table, keys, session, nodes):
+    """DDL wants the whole table, of which another has a row and wants one of ours."""
+    sessions = [session(node) for node in nodes]
+    for one, key in zip(sessions, keys):
+        one.execute(update(table, key))
+    close_circle(cluster, sessions[::-1], [update(table, keys[0]), f"ALTER TABLE {table} ADD COLUMN late int"])
+
+
+def test_caught(cluster, table, keys, session):
+    """PL/pgSQL can catch it as deadlock_detected, and go on with what was done before."""
+    sessions = [session(1), session(0)]
+    for one, key in zip(sessions, keys):
+        one.execute(update(table, key))
+    first = Statement(sessions[0], update(table, keys[1]))
+    wait_for_waits(cluster, 1)
+    catcher = Statement(sessions[1], f"""DO $$ BEGIN
+        {update(table, keys[0])};
+        EXCEPTION WHEN deadlock_detected THEN {update(table, keys[1])};
+    END $$""")
+    assert catcher.finish() is None
+    sessions[1].commit()
+    assert first.finish() is None
+    sessions[0].commit()
+    assert rows(sessions[0], f"SELECT sum(payload) FROM {table}") == [(4,)]
+
+
+def all_waited(cluster, count, seconds):
+    """Waits until so many waits for locks are older than that."""
+    wait_until(lambda: sum(row[0] for found in on_every_node(cluster, f"""
+        SELECT count(*) FROM pg_locks WHERE NOT granted AND waitstart < clock_timestamp() - interval '{seconds} s'
+        """).values() for row in found) >= count, f"{count} waits for more than {seconds} s")
+
+
+def test_idle_holder(cluster, table, keys, session):
+    """Whoever waits for a session that waits for its client is in no deadlock, however long that takes."""
+    holder, middle, last = session(0), session(1), session(2)
+    holder.execute(update(table, keys[0]))
+    middle.execute(update(table, keys[1]))
+    waits = [Statement(middle, update(table, keys[0]))]
+    wait_for_waits(cluster, 1)
+    waits.append(Statement(last, update(table, keys[1])))
+    all_waited(cluster, 2, 1.5 * LIMIT)
+    assert not any(found[0][0] for found in on_every_node(cluster, "SELECT check_distributed_deadlocks()").values())
+    assert all(wait.running for wait in waits)
+    holder.commit()
+    assert waits[0].finish() is None
+    middle.commit()
+    assert waits[1].finish() is None
+    last.commit()
