@@ -36,10 +36,10 @@
 #include "ddl/shards.h"
 #include "ddl/utility_hook.h"
 #include "executor/explain.h"
-#include "lib/debug_point.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 #include "resolve/utility.h"
+#include "txn/transaction.h"
 #include "txn/transaction.h"
 
 bool		enable_ddl_propagation = true;
@@ -190,6 +190,12 @@ utility_dispatch(UtilityCall *call, const TaskTag *tag)
 	return handler(call);
 }
 
+static void
+run_call(void *call)
+{
+	utility_run(call);
+}
+
 /* Whether a statement is COMMIT PREPARED or ROLLBACK PREPARED. */
 static bool
 is_finish_prepared(Node *stmt)
@@ -218,16 +224,14 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 	call.relayed = (tag.kind == TAG_DDL || tag.kind == TAG_NODE);
 
 	if (is_finish_prepared(pstmt->utilityStmt))
-		DEBUG_POINT("xact-before-finish-prepared");
-	if (tag.kind == TAG_NODE || !utility_dispatch(&call, &tag))
+		txn_finish_prepared(castNode(TransactionStmt, pstmt->utilityStmt), run_call, &call);
+	else if (tag.kind == TAG_NODE || !utility_dispatch(&call, &tag))
 	{
 		if (next_hook)
 			next_hook(call.pstmt, query, read_only_tree, context, params, env, dest, qc);
 		else
 			standard_ProcessUtility(call.pstmt, query, read_only_tree, context, params, env, dest, qc);
 	}
-	if (is_finish_prepared(pstmt->utilityStmt))
-		DEBUG_POINT("xact-after-finish-prepared");
 	drop_follow_up(&call);
 }
 

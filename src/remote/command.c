@@ -249,8 +249,8 @@ remote_read(int32 groupid, const char *sql, const RemoteParams *params)
  * Settings go first, in a segment of their own, as a command of this kind must be alone in
  * its segment.
  */
-void
-remote_exec_alone(int32 groupid, const char *sql)
+RemoteConn *
+remote_acquire_alone(int32 groupid)
 {
 	RemoteConn *conn = pool_acquire_alone(groupid, &command_owner);
 
@@ -258,6 +258,13 @@ remote_exec_alone(int32 groupid, const char *sql)
 	conn->state = REMOTE_BUSY;
 	pipeline_sync(conn);
 	finish_command(conn);
+	return conn;
+}
+
+void
+remote_exec_alone(int32 groupid, const char *sql)
+{
+	RemoteConn *conn = remote_acquire_alone(groupid);
 
 	if (!PQsendQueryParams(conn->pg, sql, 0, NULL, NULL, NULL, NULL, 0))
 		pipeline_lost(conn, NULL);

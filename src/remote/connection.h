@@ -49,6 +49,9 @@ typedef enum RemoteState
 	REMOTE_DEAD,				/* unusable; closed when the transaction ends */
 } RemoteState;
 
+/* Room for a global identifier that src/txn makes. */
+#define REMOTE_GID_SIZE 96
+
 struct RemoteConn
 {
 	PGconn	   *pg;
@@ -71,7 +74,7 @@ struct RemoteConn
 								 * succeeded yet */
 	bool		xact_wrote;		/* wrote (or locked) in this transaction */
 	bool		xact_prepared;	/* PREPARE TRANSACTION succeeded, or may have */
-	char		xact_gid[64];	/* its global identifier, "" if none */
+	char		xact_gid[REMOTE_GID_SIZE];	/* its global identifier, "" if none */
 
 	/* private to src/remote follows */
 	struct RemoteConnPrivate *priv;
@@ -209,6 +212,13 @@ extern void remote_exec_list(int32 groupid, List *commands);
  * CONCURRENTLY), committed by itself, with the settings that travel.
  */
 extern void remote_exec_alone(int32 groupid, const char *sql);
+
+/*
+ * A connection for COMMIT PREPARED and ROLLBACK PREPARED by remote_broadcast, in no
+ * remote transaction and with this session's role.  Its node's connections are
+ * released with the local transaction.
+ */
+extern RemoteConn *remote_acquire_alone(int32 groupid);
 
 /*
  * A connection outside the distributed transaction, by host and port (adding

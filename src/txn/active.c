@@ -18,6 +18,7 @@
  */
 #include "postgres.h"
 
+#include "access/twophase.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
@@ -38,6 +39,10 @@ typedef struct ActiveShared
 	LWLock	   *lock;
 	uint64		last_number;
 	uint64		unfinished;		/* how often a transaction was left to recovery */
+	int			parents;		/* prepared here since the start, with others
+								 * prepared elsewhere */
+	bool		old_parents;	/* there may be such ones from before */
+	TimestampTz started;
 	ActiveSlot	slots[FLEXIBLE_ARRAY_MEMBER];	/* one per backend */
 } ActiveShared;
 
@@ -75,7 +80,9 @@ startup_shared(void)
 	{
 		memset(shared, 0, shared_size());
 		shared->lock = &GetNamedLWLockTranche("citus_active_transactions")->lock;
-		shared->last_number = (uint64) GetCurrentTimestamp();
+		shared->started = GetCurrentTimestamp();
+		shared->last_number = (uint64) shared->started;
+		shared->old_parents = max_prepared_xacts > 0;
 	}
 	LWLockRelease(AddinShmemInitLock);
 }
@@ -138,6 +145,43 @@ active_unfinished_count(void)
 	count = shared->unfinished;
 	LWLockRelease(shared->lock);
 	return count;
+}
+
+void
+active_parent_prepared(void)
+{
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	shared->parents++;
+	LWLockRelease(shared->lock);
+}
+
+void
+active_parent_finished(void)
+{
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	if (shared->parents > 0)
+		shared->parents--;
+	LWLockRelease(shared->lock);
+}
+
+bool
+active_parents_possible(void)
+{
+	bool		possible;
+
+	LWLockAcquire(shared->lock, LW_SHARED);
+	possible = shared->old_parents || shared->parents > 0;
+	LWLockRelease(shared->lock);
+	return possible;
+}
+
+void
+active_no_old_parents(TimestampTz oldest_prepared)
+{
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	if (oldest_prepared > shared->started)
+		shared->old_parents = false;
+	LWLockRelease(shared->lock);
 }
 
 HTAB *

@@ -226,9 +226,13 @@ commit_one_phase(RemoteConn **readers, int nreaders, RemoteConn *writer)
 	DEBUG_POINT("commit-after-one-phase");
 }
 
-/* Prepares all writers, and ends what only read. */
+/*
+ * Prepares all writers, and ends what only read.  parent: the own transaction if it
+ * will be prepared too, else invalid.
+ */
 static void
-commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int nwriters)
+commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int nwriters,
+				   FullTransactionId parent)
 {
 	RemoteAnswer *answers = make_answers(nreaders + nwriters);
 	const char **tags = palloc(sizeof(char *) * (nreaders + nwriters));
@@ -236,13 +240,13 @@ commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int
 	int32		group = metadata_local_group();
 
 	decided = make_answers(nwriters);
-	ndecided = nwriters;
+	ndecided = FullTransactionIdIsValid(parent) ? 0 : nwriters;
 	for (int i = 0; i < nwriters; i++)
 	{
 		RemoteConn *conn = writers[i];
 
-		gid_make(conn->xact_gid, sizeof(conn->xact_gid), group, number, i);
-		commit_record_insert(conn->groupid, conn->xact_gid);
+		gid_make(conn->xact_gid, group, number, i, parent);
+		commit_record_insert(conn->groupid, conn->xact_gid, parent);
 		answers[i].conn = decided[i].conn = conn;
 		answers[i].sql = make_command("PREPARE TRANSACTION", conn->xact_gid);
 		decided[i].sql = make_command("COMMIT PREPARED", conn->xact_gid);
@@ -265,40 +269,87 @@ commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int
 	DEBUG_POINT("commit-after-prepare");
 }
 
-void
-commit_remote(bool require_2pc)
+/* The connections in a remote transaction, brought to rest, by what they did; in CurrentMemoryContext. */
+typedef struct Participants
 {
-	int			n = count_connections();
-	RemoteConn **readers = palloc(sizeof(RemoteConn *) * Max(n, 1));
-	RemoteConn **writers = palloc(sizeof(RemoteConn *) * Max(n, 1));
-	int			nreaders = 0;
-	int			nwriters = 0;
+	RemoteConn **readers;
+	RemoteConn **writers;
+	int			nreaders;
+	int			nwriters;
+} Participants;
 
-	ndecided = 0;
+static void
+find_participants(Participants *all)
+{
+	int			n = Max(count_connections(), 1);
+
+	all->readers = palloc(sizeof(RemoteConn *) * n);
+	all->writers = palloc(sizeof(RemoteConn *) * n);
+	all->nreaders = all->nwriters = 0;
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
 	{
 		if (conn->xact_depth == 0)
 			continue;
 		finish_reading(conn);
 		if (conn->xact_wrote)
-			writers[nwriters++] = conn;
+			all->writers[all->nwriters++] = conn;
 		else if (conn->state == REMOTE_IDLE)
-			readers[nreaders++] = conn;
+			all->readers[all->nreaders++] = conn;
 	}
-
-	if (nwriters > 1 ||
-		(nwriters == 1 && (require_2pc || TransactionIdIsValid(GetTopTransactionIdIfAny()))))
-		commit_first_phase(readers, nreaders, writers, nwriters);
-	else if (nwriters + nreaders > 0)
-		commit_one_phase(readers, nreaders, nwriters > 0 ? writers[0] : NULL);
-
-	pfree(readers);
-	pfree(writers);
 }
 
-/* Says what recovery will have to do; clears the errors. */
-static void
-warn_unfinished(RemoteAnswer *answers, int n, const char *tag)
+void
+commit_remote(bool require_2pc)
+{
+	Participants all;
+
+	ndecided = 0;
+	find_participants(&all);
+	if (all.nwriters > 1 ||
+		(all.nwriters == 1 && (require_2pc || TransactionIdIsValid(GetTopTransactionIdIfAny()))))
+		commit_first_phase(all.readers, all.nreaders, all.writers, all.nwriters, InvalidFullTransactionId);
+	else if (all.nwriters + all.nreaders > 0)
+		commit_one_phase(all.readers, all.nreaders, all.nwriters > 0 ? all.writers[0] : NULL);
+	pfree(all.readers);
+	pfree(all.writers);
+}
+
+bool
+prepare_remote(void)
+{
+	Participants all;
+
+	ndecided = 0;
+	find_participants(&all);
+	if (all.nwriters > 0)
+		commit_first_phase(all.readers, all.nreaders, all.writers, all.nwriters, GetTopFullTransactionId());
+	else if (all.nreaders > 0)
+		commit_one_phase(all.readers, all.nreaders, NULL);
+	return all.nwriters > 0;
+}
+
+void
+commit_warn_unfinished(const char *gid, const char *reason)
+{
+	active_left_unfinished();
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("could not finish prepared transaction \"%s\"", gid),
+			 errdetail_internal("%s", reason),
+			 errhint("It will be finished by recovery.")));
+}
+
+/* Whether a prepared transaction isn't there: never prepared, or finished by somebody else. */
+static bool
+is_gone(const PGresult *error)
+{
+	const char *state = PQresultErrorField(error, PG_DIAG_SQLSTATE);
+
+	return state != NULL && strcmp(state, "42704") == 0;
+}
+
+void
+commit_note_finished(RemoteAnswer *answers, int n, const char *tag)
 {
 	for (int i = 0; i < n; i++)
 	{
@@ -307,18 +358,15 @@ warn_unfinished(RemoteAnswer *answers, int n, const char *tag)
 
 		if (strcmp(answers[i].tag, tag) == 0)
 			continue;
-		strlcpy(reason, answers[i].error != NULL ? PQresultErrorMessage(answers[i].error) : "no answer",
-				sizeof(reason));
+		if (answers[i].error == NULL || !is_gone(answers[i].error))
+		{
+			snprintf(reason, sizeof(reason), "Node %s:%d: %s", conn->nodename, conn->nodeport,
+					 answers[i].error != NULL ? PQresultErrorMessage(answers[i].error) : "no answer");
+			commit_warn_unfinished(conn->xact_gid, reason);
+		}
 		if (answers[i].error != NULL)
 			PQclear(answers[i].error);
 		answers[i].error = NULL;
-		active_left_unfinished();
-		ereport(WARNING,
-				(errcode(ERRCODE_WARNING),
-				 errmsg("could not finish prepared transaction \"%s\" on node %s:%d",
-						conn->xact_gid, conn->nodename, conn->nodeport),
-				 errdetail_internal("%s", reason),
-				 errhint("It will be finished by recovery.")));
 	}
 }
 
@@ -333,7 +381,7 @@ commit_prepared(void)
 	DEBUG_POINT("commit-after-decision");
 	remote_broadcast(decided, n, remote_connection_timeout(), "commit-between-commits");
 	DEBUG_POINT("commit-after-second-phase");
-	warn_unfinished(decided, n, "COMMIT PREPARED");
+	commit_note_finished(decided, n, "COMMIT PREPARED");
 }
 
 /* The commands that undo what was done on other nodes, after they were brought to rest. */
@@ -356,20 +404,6 @@ undo_commands(RemoteAnswer *answers, bool prepared)
 		n++;
 	}
 	return n;
-}
-
-/* A transaction that was not prepared after all needs no rollback. */
-static void
-ignore_not_prepared(RemoteAnswer *answers, int n)
-{
-	for (int i = 0; i < n; i++)
-	{
-		const char *state = answers[i].error == NULL ? NULL :
-			PQresultErrorField(answers[i].error, PG_DIAG_SQLSTATE);
-
-		if (state != NULL && strcmp(state, "42704") == 0)
-			strlcpy(answers[i].tag, "ROLLBACK PREPARED", sizeof(answers[i].tag));
-	}
 }
 
 void
@@ -398,6 +432,5 @@ abort_remote(void)
 			active_left_unfinished();
 	n = undo_commands(answers, true);
 	remote_broadcast(answers, n, timeout, NULL);
-	ignore_not_prepared(answers, n);
-	warn_unfinished(answers, n, "ROLLBACK PREPARED");
+	commit_note_finished(answers, n, "ROLLBACK PREPARED");
 }

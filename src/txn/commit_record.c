@@ -10,6 +10,9 @@
  * releases locks: whoever holds a lock that conflicts with it knows that no
  * decision is under way.  Recovery deletes rows that are needed no more.
  *
+ * If the initiator's transaction is to be prepared itself, outer_xid is its id, and
+ * the lock is not kept: whoever ends it takes the lock anew (finish_prepared.c).
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -26,6 +29,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/xid8.h"
 
 #include "txn/private.h"
 
@@ -34,6 +38,7 @@ typedef struct RecordTable
 	Relation	rel;
 	AttrNumber	groupid;
 	AttrNumber	gid;
+	AttrNumber	outer_xid;
 } RecordTable;
 
 static void
@@ -49,11 +54,13 @@ open_table(RecordTable *table, LOCKMODE lock)
 	table->rel = table_open(relid, lock);
 	table->groupid = get_attnum(relid, "groupid");
 	table->gid = get_attnum(relid, "gid");
+	table->outer_xid = get_attnum(relid, "outer_xid");
 }
 
 void
-commit_record_insert(int32 groupid, const char *gid)
+commit_record_insert(int32 groupid, const char *gid, FullTransactionId parent)
 {
+	bool		prepared = FullTransactionIdIsValid(parent);
 	RecordTable table;
 	TupleDesc	desc;
 	Datum	   *values;
@@ -69,13 +76,17 @@ commit_record_insert(int32 groupid, const char *gid)
 	nulls[table.groupid - 1] = false;
 	values[table.gid - 1] = CStringGetTextDatum(gid);
 	nulls[table.gid - 1] = false;
+	values[table.outer_xid - 1] = FullTransactionIdGetDatum(parent);
+	nulls[table.outer_xid - 1] = !prepared;
 
 	tuple = heap_form_tuple(desc, values, nulls);
 	CatalogTupleInsert(table.rel, tuple);
 	heap_freetuple(tuple);
 	pfree(values);
 	pfree(nulls);
-	table_close(table.rel, NoLock);
+
+	/* who keeps decisions off must not wait for what a client has prepared, which can take days */
+	table_close(table.rel, prepared ? RowExclusiveLock : NoLock);
 }
 
 /* The gid of a record of the group, or NULL. */
@@ -114,6 +125,40 @@ commit_record_list(int32 groupid)
 	table_close(table.rel, AccessShareLock);
 	UnregisterSnapshot(snapshot);
 	return gids;
+}
+
+List *
+commit_record_children(TransactionId parent)
+{
+	List	   *children = NIL;
+	SnapshotData dirty;
+	RecordTable table;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	InitDirtySnapshot(dirty);
+	open_table(&table, AccessShareLock);
+	scan = systable_beginscan(table.rel, InvalidOid, false, &dirty, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		TupleDesc	desc = RelationGetDescr(table.rel);
+		PreparedChild *child;
+		bool		isnull;
+
+		if (HeapTupleHeaderGetXmin(tuple->t_data) != parent)
+			continue;
+		(void) heap_getattr(tuple, table.outer_xid, desc, &isnull);
+		if (isnull)
+			continue;
+		child = palloc(sizeof(PreparedChild));
+		child->groupid = DatumGetInt32(heap_getattr(tuple, table.groupid, desc, &isnull));
+		strlcpy(child->gid, TextDatumGetCString(heap_getattr(tuple, table.gid, desc, &isnull)),
+				sizeof(child->gid));
+		children = lappend(children, child);
+	}
+	systable_endscan(scan);
+	table_close(table.rel, AccessShareLock);
+	return children;
 }
 
 static int

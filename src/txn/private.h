@@ -10,16 +10,27 @@
 
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "access/xact.h"
 #include "nodes/pg_list.h"
 #include "utils/hsearch.h"
+#include "utils/timestamp.h"
 
 #include "txn/transaction.h"
 
 /* commit.c: the parts of the end of a transaction. */
 extern void commit_remote(bool require_2pc);	/* before the local commit */
+extern bool prepare_remote(void);	/* before PREPARE TRANSACTION; whether
+									 * anything was prepared elsewhere */
 extern void commit_prepared(void);	/* after it */
 extern void abort_remote(void);
+
+/*
+ * After COMMIT PREPARED or ROLLBACK PREPARED (tag) on nodes: warns of what recovery
+ * will have to do; clears the errors.  What is finished already is well.
+ */
+extern void commit_note_finished(RemoteAnswer *answers, int n, const char *tag);
+extern void commit_warn_unfinished(const char *gid, const char *reason);
 
 /* transaction.c: whether the transaction has used connections. */
 extern bool txn_in_use(void);
@@ -38,17 +49,38 @@ extern uint64 active_unfinished_count(void);
 /* A hash table of the numbers of all that are active in this database, in CurrentMemoryContext. */
 extern HTAB *active_numbers(void);
 
-/* commit_record.c: rows of pg_dist_transaction. */
-extern void commit_record_insert(int32 groupid, const char *gid);
+/* How many transactions are prepared here that have themselves prepared others (finish_prepared.c). */
+extern void active_parent_prepared(void);
+extern void active_parent_finished(void);
+
+/* Whether there may be such ones; after a restart there may be until active_no_old_parents says no. */
+extern bool active_parents_possible(void);
+extern void active_no_old_parents(TimestampTz oldest_prepared);
+
+/*
+ * commit_record.c: rows of pg_dist_transaction.  parent: the own transaction, if it
+ * is to be prepared too, else invalid.
+ */
+extern void commit_record_insert(int32 groupid, const char *gid, FullTransactionId parent);
 
 /* Global ids (List of char *) of the committed records of a group, in CurrentMemoryContext. */
 extern List *commit_record_list(int32 groupid);
 extern void commit_record_delete(int32 groupid, List *gids);
 
-/* gid.c */
-extern void gid_make(char *gid, Size size, int32 group, uint64 number, int connection);
+/* A transaction that was prepared on another node, by one that is prepared here. */
+typedef struct PreparedChild
+{
+	int32		groupid;
+	char		gid[REMOTE_GID_SIZE];
+} PreparedChild;
 
-/* The transaction number in a gid that group began, or false. */
-extern bool gid_parse(const char *gid, int32 group, uint64 *number);
+/* The records (List of PreparedChild *) that a transaction has written, also while it is only prepared. */
+extern List *commit_record_children(TransactionId parent);
+
+/* gid.c.  parent: the transaction of this node that is to be prepared too, or invalid. */
+extern void gid_make(char *gid, int32 group, uint64 number, int connection, FullTransactionId parent);
+
+/* The transaction number, and the parent, in a gid that group began, or false. */
+extern bool gid_parse(const char *gid, int32 group, uint64 *number, FullTransactionId *parent);
 
 #endif							/* CITUS_TXN_PRIVATE_H */

@@ -7,7 +7,8 @@
  * group.  For each other node, in this order:
  *
  *	  P  the transactions prepared there
- *	  A  the transactions still active here
+ *	  A  those of P that are undecided: their initiator is still active here, or
+ *		 has been prepared itself
  *	  T  the commit records here
  *	  Q  the transactions prepared there, again
  *
@@ -29,6 +30,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "storage/procarray.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -44,7 +46,7 @@ SQL_FUNCTION(recover_prepared_transactions);
 /* A set of gids, in CurrentMemoryContext. */
 typedef struct GidEntry
 {
-	char		gid[64];
+	char		gid[REMOTE_GID_SIZE];
 } GidEntry;
 
 static HTAB *
@@ -100,21 +102,46 @@ list_prepared(RemoteConn *conn, int32 group, List **gids)
 	for (int i = 0; i < PQntuples(res); i++)
 	{
 		uint64		number;
+		FullTransactionId parent;
 
 		if (strlen(PQgetvalue(res, i, 0)) < sizeof(GidEntry) &&
-			gid_parse(PQgetvalue(res, i, 0), group, &number))
+			gid_parse(PQgetvalue(res, i, 0), group, &number, &parent))
 			*gids = lappend(*gids, pstrdup(PQgetvalue(res, i, 0)));
 	}
 	PQclear(res);
 	return true;
 }
 
+/* Whether a transaction of this node, by its full id, is in progress or prepared. */
 static bool
-is_active(HTAB *active, int32 group, const char *gid)
+in_progress(FullTransactionId xid)
 {
-	uint64		number;
+	FullTransactionId next = ReadNextFullTransactionId();
 
-	return gid_parse(gid, group, &number) && hash_search(active, &number, HASH_FIND, NULL) != NULL;
+	if (!FullTransactionIdIsValid(xid) || FullTransactionIdFollowsOrEquals(xid, next) ||
+		U64FromFullTransactionId(next) - U64FromFullTransactionId(xid) >= PG_INT32_MAX)
+		return false;
+	return TransactionIdIsInProgress(XidFromFullTransactionId(xid));
+}
+
+/* Those of the gids whose transactions' ends are not decided. */
+static HTAB *
+undecided(List *gids, int32 group)
+{
+	HTAB	   *active = active_numbers();
+	List	   *found = NIL;
+	ListCell   *lc;
+
+	foreach(lc, gids)
+	{
+		uint64		number;
+		FullTransactionId parent;
+
+		if (gid_parse(lfirst(lc), group, &number, &parent) &&
+			(hash_search(active, &number, HASH_FIND, NULL) != NULL || in_progress(parent)))
+			found = lappend(found, lfirst(lc));
+	}
+	return make_set(found);
 }
 
 static bool
@@ -151,7 +178,7 @@ recover_node(RemoteConn *conn, int32 group, int32 node_group)
 
 	if (!list_prepared(conn, group, &before))
 		return 0;
-	active = active_numbers();
+	active = undecided(before, group);
 	records = commit_record_list(node_group);
 	if (!list_prepared(conn, group, &after))
 		return 0;
@@ -163,7 +190,7 @@ recover_node(RemoteConn *conn, int32 group, int32 node_group)
 	{
 		char	   *gid = lfirst(lc);
 
-		if (!in_set(after_set, gid) || is_active(active, group, gid))
+		if (!in_set(after_set, gid) || in_set(active, gid))
 			continue;
 		if (finish(conn, gid, in_set(record_set, gid)))
 		{
@@ -176,7 +203,7 @@ recover_node(RemoteConn *conn, int32 group, int32 node_group)
 	{
 		char	   *gid = lfirst(lc);
 
-		if (!in_set(before_set, gid) && !in_set(after_set, gid) && !is_active(active, group, gid))
+		if (!in_set(before_set, gid) && !in_set(after_set, gid))
 			needless = lappend(needless, gid);
 	}
 	commit_record_delete(node_group, needless);

@@ -31,6 +31,7 @@ void		(*txn_use_hook) (void) = NULL;
 
 static bool in_use = false;		/* connections were used in this transaction */
 static bool require_2pc = false;
+static bool is_parent = false;	/* it is being prepared, and has prepared others */
 
 bool
 txn_reads_in_xact(void)
@@ -158,24 +159,6 @@ txn_restart(RemoteConn *conn)
 	return true;
 }
 
-/*
- * The client prepares the transaction: what was only read on other nodes ends now,
- * what was written there could not be brought to the same end.
- */
-static void
-before_prepare(void)
-{
-	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
-	{
-		if (conn->xact_depth > 0 && conn->xact_wrote)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot PREPARE a transaction that has written on other nodes"),
-					 errdetail("It has written on node %s:%d.", conn->nodename, conn->nodeport)));
-	}
-	commit_remote(false);
-}
-
 /* Debug points at the end of a transaction that wrote on this node, also of one that another node has opened here. */
 static void
 debug_points_of(XactEvent event)
@@ -208,10 +191,14 @@ xact_callback(XactEvent event, void *arg)
 			commit_remote(require_2pc);
 			break;
 		case XACT_EVENT_PRE_PREPARE:
-			before_prepare();
+			is_parent = prepare_remote();
 			break;
-		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_PREPARE:
+			if (is_parent)
+				active_parent_prepared();
+			is_parent = false;
+			/* FALLTHROUGH */
+		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
 			if (event == XACT_EVENT_ABORT)
 				run_safely(abort_remote);

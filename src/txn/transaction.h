@@ -17,6 +17,8 @@
 
 #include "nodes/plannodes.h"
 
+#include "nodes/parsenodes.h"
+
 #include "remote/connection.h"
 
 extern void txn_init(void);
@@ -46,6 +48,12 @@ extern bool txn_restart(RemoteConn *conn);
 
 /* Requires two-phase commit even with one writer (e.g. metadata changes with local effects are seen by xid anyway). */
 extern void txn_require_2pc(void);
+
+/*
+ * Runs COMMIT PREPARED or ROLLBACK PREPARED by run(arg), and then ends what the
+ * transaction has prepared on other nodes.
+ */
+extern void txn_finish_prepared(const TransactionStmt *stmt, void (*run) (void *arg), void *arg);
 
 /*
  * Resolves prepared transactions that this node began and that have no end,

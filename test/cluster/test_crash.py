@@ -33,6 +33,12 @@ TWO_PHASE = [
     ("commit-between-commits", "coordinator"), ("commit-after-second-phase", "coordinator"),
     ("xact-before-prepare", "worker1"), ("xact-after-prepare", "worker1"),
     ("xact-before-finish-prepared", "worker1"), ("xact-after-finish-prepared", "worker1")]
+TREE = [     # worker1 initiates too: a CHECK function there writes on worker2
+    ("commit-between-prepares", "coordinator"), ("commit-after-prepare", "coordinator"),
+    ("commit-after-decision", "coordinator"),
+    ("commit-before-prepare", "worker1"), ("commit-after-prepare", "worker1"),
+    ("xact-after-prepare", "worker1"),
+    ("xact-before-finish-prepared", "worker1"), ("xact-after-finish-prepared", "worker1")]
 ABORT = [("abort-before-rollback", "coordinator")]
 RECOVERY = [("recovery-before-finish", "coordinator"), ("recovery-after-finish", "coordinator"),
             ("xact-before-finish-prepared", "worker1"), ("xact-after-finish-prepared", "worker1")]
@@ -46,8 +52,26 @@ def bank_cluster():
             node.sql(f"SET citus.enable_ddl_propagation = off; CREATE ROLE {USER} SUPERUSER LOGIN")
         bank.create(made)
         made.keys = {node.name: bank.keys_on(made, node.port) for node in made.workers}
+        create_orders(made)
         made.numbers = itertools.count(1)
         yield made
+
+
+def create_orders(made):
+    """A table whose CHECK function, which runs at the row's node, moves money between the two workers."""
+    payer, payee = made.keys["worker1"][0], made.keys["worker2"][0]
+    for node in made.nodes:
+        node.sql(f"""
+            CREATE FUNCTION pay(number int) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN
+                IF number > 0 THEN
+                    {transfer(payer, payee, "number")}
+                END IF;
+                RETURN true;
+            END$$""")
+    with servers.connect(made.coordinator) as connection:
+        connection.execute("CREATE TABLE orders (id int PRIMARY KEY, last int CHECK (pay(last)))")
+        connection.execute("SELECT create_distributed_table('orders', 'id', colocate_with => 'account')")
+        connection.execute("INSERT INTO orders VALUES (%s, 0)", [payer])
 
 
 def transfer(payer, payee, number):
@@ -60,6 +84,9 @@ def writes(cluster_, kind, number):
     if kind == "reference":
         return f"UPDATE rate SET last = {number};"
     first, second = cluster_.keys["worker1"]
+    if kind == "tree":
+        return (f"UPDATE orders SET last = {number} WHERE id = {first};"
+                f"UPDATE account SET last = {number} WHERE id = {cluster_.keys['worker2'][1]};")
     return transfer(first, second if kind == "single" else cluster_.keys["worker2"][0], number)
 
 
@@ -142,7 +169,7 @@ def outcome_everywhere(cluster_, kind, number):
                 seen.update(last == number for (last,) in rows(connection, "SELECT last FROM rate"))
             else:
                 seen.add(value(connection, "SELECT count(*) FROM account WHERE last = %s", [number]))
-    assert seen in ({True}, {False}, {0}, {2}), f"seen in part: {seen}"
+    assert seen in ({True}, {False}, {0}, {3 if kind == "tree" else 2}), f"seen in part: {seen}"
     return bool(seen.pop())
 
 
@@ -161,7 +188,8 @@ def cases(points, kinds, name):
                          cases(SHARD_WRITE, ["single", "two"], "commit") +
                          cases(ONE_PHASE, ["single"], "commit") +
                          cases(TWO_PHASE, ["two", "reference"], "commit") +
-                         cases(ABORT, ["single", "two", "reference"], "rollback"))
+                         cases(TREE, ["tree"], "commit") +
+                         cases(ABORT, ["single", "two", "reference", "tree"], "rollback"))
 def test_killed(bank_cluster, kind, point, where, victim):
     number = next(bank_cluster.numbers)
     end = "ROLLBACK" if point.startswith("abort") else "COMMIT"

@@ -346,17 +346,6 @@ def test_read_only(bank, connect):
     connection.execute("ROLLBACK")
 
 
-def test_own_prepare_is_refused(bank, connect):
-    """PREPARE TRANSACTION after distributed writes: an error, and nothing stays behind."""
-    connection = connect(bank.coordinator)
-    connection.execute("BEGIN")
-    connection.execute("UPDATE account SET payload = 1")
-    with pytest.raises(psycopg.errors.FeatureNotSupported):
-        connection.execute("PREPARE TRANSACTION 'mine'")
-    connection.execute("ROLLBACK")
-    assert totals(bank) == (0, 0, ROWS)
-
-
 def test_backend_terminated_while_it_commits(bank):
     """pg_terminate_backend between PREPARE and the decision rolls back at once, by itself."""
     stopped = Stopped(bank.coordinator, "commit-after-prepare")
