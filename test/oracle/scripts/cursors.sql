@@ -64,7 +64,7 @@ FETCH BACKWARD 1 FROM h;
 FETCH LAST FROM h;
 CLOSE ALL;
 BEGIN;
-DECLARE c CURSOR FOR SELECT t.id, u.k, r.name, s.name, l.name FROM t JOIN u ON u.t_id = t.id LEFT JOIN r ON r.id = t.id LEFT JOIN s ON s.id = t.id LEFT JOIN l ON l.id = u.k ORDER BY t.id;
+DECLARE c SCROLL CURSOR FOR SELECT t.id, u.k, r.name, s.name, l.name FROM t JOIN u ON u.t_id = t.id LEFT JOIN r ON r.id = t.id LEFT JOIN s ON s.id = t.id LEFT JOIN l ON l.id = u.k ORDER BY t.id;
 FETCH 6 FROM c;
 SELECT count(*) FROM t;
 FETCH 2 FROM c;
