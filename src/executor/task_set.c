@@ -47,6 +47,8 @@ typedef struct Worker
 {
 	RemoteConn *conn;
 	Task	   *task;			/* in progress; NULL when idle */
+	bool		lost;			/* the connection, and the task is in the queue again */
+	bool		just_sent;		/* no answer can be here yet */
 	bool		answered;		/* the task has returned something */
 } Worker;
 
@@ -155,6 +157,7 @@ dispatch(TaskSet *set, Worker *worker, Task *task)
 	bool		in_xact = !set->spec->commits && (needs_primary(set) || txn_reads_in_xact());
 
 	worker->task = task;
+	worker->just_sent = true;
 	worker->answered = false;
 	remote_send_task(worker->conn, tagged_text(set, task), row_codec_params(task->params),
 					 set->codec ? row_codec_is_binary(set->codec) : true, in_xact,
@@ -192,6 +195,7 @@ add_worker(TaskSet *set, NodeQueue *queue, RemoteConn *conn)
 	worker = &set->workers[set->nworkers++];
 	worker->conn = conn;
 	worker->task = NULL;
+	worker->lost = false;
 	queue->nworkers++;
 }
 
@@ -255,8 +259,8 @@ assign(TaskSet *set)
 			continue;
 		queue = queue_of_group(set, worker->conn->groupid);
 
-		/* an extra connection that could not be made is no error */
-		if (worker->conn->state == REMOTE_DEAD && queue->nworkers > 1)
+		/* an extra connection that could not be made is no error; nor is one that was lost before it answered */
+		if (worker->conn->state == REMOTE_DEAD && (queue->nworkers > 1 || worker->lost))
 		{
 			RemoteConn *conn = worker->conn;
 
@@ -316,14 +320,17 @@ requeue_task(TaskSet *set, Task *task)
 
 /*
  * Whether an error came before the task did anything: its node doesn't have
- * the shard, or has lost the prepared statement.  Then it can be sent again, unless
- * the error has spoilt earlier work in the node's transaction.
+ * the shard, or has lost the prepared statement, or the connection was lost
+ * while a read by itself was on it.  Then it can be sent again, unless the error
+ * has spoilt earlier work in the node's transaction.
  */
 static bool
 may_send_again(TaskSet *set, Worker *worker, const ErrorData *error)
 {
 	bool		gone = error->sqlerrcode == ERRCODE_SHARD_NOT_HERE && worker->task->shard_index >= 0;
 
+	if (worker->conn->state == REMOTE_DEAD)
+		return !needs_primary(set) && worker->conn->xact_depth == 0 && worker->task->retries == 0;
 	if (!gone && !remote_prepared_lost(worker->conn, error))
 		return false;
 	return worker->task->retries < STALE_RETRIES && txn_restart(worker->conn);
@@ -349,6 +356,7 @@ poll_first(TaskSet *set, Worker *worker, bool *done)
 		if (!may_send_again(set, worker, error))
 			PG_RE_THROW();
 		FlushErrorState();
+		worker->lost = worker->conn->state == REMOTE_DEAD;
 		if (error->sqlerrcode != ERRCODE_SHARD_NOT_HERE)
 		{
 			worker->task->retries++;
@@ -414,6 +422,11 @@ poll_workers(TaskSet *set, TupleTableSlot *slot, Task **task)
 
 		if (current == NULL && worker->conn->state != REMOTE_CONNECTING)
 			continue;
+		if (worker->just_sent)
+		{
+			worker->just_sent = false;
+			continue;
+		}
 		if (poll_worker(set, worker, slot))
 		{
 			set->last_ready = index;

@@ -19,7 +19,6 @@
 #include "common/hashfn.h"
 #include "lib/ilist.h"
 #include "nodes/nodeFuncs.h"
-#include "parser/parser.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
@@ -43,7 +42,6 @@ typedef struct TextEntry
 static HTAB *texts = NULL;
 static dlist_head uses;
 static uint64 filled_generation;	/* metadata_generation() of the entries */
-static bool filled_conforming;	/* standard_conforming_strings of the entries */
 static bool names_changed = false;
 
 static void
@@ -114,8 +112,7 @@ remove_text(TextEntry *entry)
 static bool
 still_right(void)
 {
-	return !names_changed && filled_generation == metadata_generation() &&
-		filled_conforming == standard_conforming_strings;
+	return !names_changed && filled_generation == metadata_generation();
 }
 
 /* Empties the cache if its texts may be wrong by now. */
@@ -136,7 +133,6 @@ check_texts(void)
 	}
 	names_changed = false;
 	filled_generation = metadata_generation();
-	filled_conforming = standard_conforming_strings;
 }
 
 /* Remembers a text; the query is not the one that was deparsed, but what it was before. */

@@ -34,6 +34,9 @@
 #include "remote/prepared.h"
 #include "remote/private.h"
 
+/* Microseconds for which a connection is taken to work as it did. */
+#define JUST_USED USECS_PER_SEC
+
 static int	max_cached_conns_per_worker = 1;
 static int	max_cached_connection_lifetime = 600 * 1000;
 static int	max_adaptive_executor_pool_size = 16;
@@ -168,13 +171,30 @@ take_over(RemoteConn *conn, RemoteOwner *owner)
 }
 
 /*
- * Whether an idle connection that is not used in this transaction yet may be
- * used now.  Closes it if it is broken, or leads to where the node no longer is.
+ * Whether a connection was in use a moment ago, and none to its node has been
+ * lost in this transaction.  It is likely to work.
  */
 static bool
-still_good(RemoteConn *conn, const ClusterNode *node)
+just_used(RemoteConn *conn)
 {
-	if (conn->nodeport == node->port && strcmp(conn->nodename, node->host) == 0 && connect_alive(conn))
+	if (GetCurrentStatementStartTimestamp() - conn->priv->last_used > JUST_USED)
+		return false;
+	for (RemoteConn *other = remote_following(NULL); other != NULL; other = remote_following(other))
+		if (other->groupid == conn->groupid && other->state == REMOTE_DEAD)
+			return false;
+	return true;
+}
+
+/*
+ * Whether an idle connection that is not used in this transaction yet may be
+ * used now.  Closes it if it is broken, or leads to where the node no longer is.
+ * If hopeful, one that was just used isn't tested: the caller can do with its being broken.
+ */
+static bool
+still_good(RemoteConn *conn, const ClusterNode *node, bool hopeful)
+{
+	if (conn->nodeport == node->port && strcmp(conn->nodename, node->host) == 0 &&
+		((hopeful && just_used(conn)) || connect_alive(conn)))
 		return true;
 	connect_close(conn);
 	return false;
@@ -182,7 +202,7 @@ still_good(RemoteConn *conn, const ClusterNode *node)
 
 /* An idle connection that nobody has and that is not primary, or NULL. */
 static RemoteConn *
-find_idle(const ClusterNode *node, Oid role)
+find_idle(const ClusterNode *node, Oid role, bool hopeful)
 {
 	dlist_mutable_iter iter;
 
@@ -192,7 +212,7 @@ find_idle(const ClusterNode *node, Oid role)
 
 		if (in_pool(conn, node->groupid) && conn->login_role == role && conn->owner == NULL &&
 			!conn->primary && conn->state == REMOTE_IDLE &&
-			(conn->priv->used || still_good(conn, node)))
+			(conn->priv->used || still_good(conn, node, hopeful)))
 			return conn;
 	}
 	return NULL;
@@ -225,9 +245,9 @@ open_connection(const ClusterNode *node, Oid role, bool optional)
 
 /* An idle or new connection, connected. */
 static RemoteConn *
-idle_or_new(const ClusterNode *node, Oid role, RemoteOwner *owner)
+idle_or_new(const ClusterNode *node, Oid role, RemoteOwner *owner, bool hopeful)
 {
-	RemoteConn *conn = find_idle(node, role);
+	RemoteConn *conn = find_idle(node, role, hopeful);
 
 	if (conn == NULL)
 	{
@@ -292,7 +312,7 @@ pool_acquire_primary(int32 groupid, RemoteOwner *owner)
 	{
 		node = node_of_group(groupid);
 		check_other_roles(node, role);
-		conn = idle_or_new(node, role, owner);
+		conn = idle_or_new(node, role, owner, false);
 		conn->primary = true;
 		return conn;
 	}
@@ -308,7 +328,7 @@ RemoteConn *
 pool_acquire_alone(int32 groupid, RemoteOwner *owner)
 {
 	begin_use();
-	return idle_or_new(node_of_group(groupid), login_role(), owner);
+	return idle_or_new(node_of_group(groupid), login_role(), owner, false);
 }
 
 /* A connection outside the pool; may be still connecting. */
@@ -373,7 +393,7 @@ remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 			conn->owner = NULL;
 		}
 	}
-	return idle_or_new(node, role, owner);
+	return idle_or_new(node, role, owner, true);
 }
 
 RemoteConn *
@@ -391,7 +411,7 @@ remote_acquire_extra(int32 groupid, RemoteOwner *owner, int open)
 
 	begin_use();
 	node = node_of_group(groupid);
-	conn = find_idle(node, role);
+	conn = find_idle(node, role, false);
 	if (conn == NULL)
 	{
 		if (count_claimed(groupid) >= max_adaptive_executor_pool_size)
@@ -517,6 +537,8 @@ remote_end_transaction(void)
 			connect_finish_soon(conn);
 		conn->owner = NULL;
 		conn->primary = false;
+		if (conn->priv->used)
+			conn->priv->last_used = GetCurrentStatementStartTimestamp();
 		conn->priv->used = false;
 		conn->priv->commits = false;
 		conn->xact_depth = 0;

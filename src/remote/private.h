@@ -51,6 +51,7 @@ typedef struct RemoteConnPrivate
 	/* connecting */
 	TimestampTz started;
 	TimestampTz established;
+	TimestampTz last_used;		/* start of the last statement that used it */
 	PostgresPollingStatusType polling;
 
 	/* waiting */

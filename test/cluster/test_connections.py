@@ -325,3 +325,22 @@ def test_secrets(own_cluster, connect):
     assert value(alice, "SELECT count(*) FROM t") == 100
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         alice.execute("SELECT * FROM pg_dist_authinfo")
+
+
+@pytest.mark.parametrize("statement", ["SELECT payload FROM {table} WHERE id = 7",
+                                       "SELECT count(*) FROM {table}"])
+def test_read_survives_the_loss_of_connections_just_used(cluster, coordinator, schema, connect, statement):
+    """A read that finds its connection closed by the node is sent again over a new one."""
+    table = f"{schema}.t"
+    fill(coordinator, table, 100)
+    connection = connect(cluster.coordinator)
+    query = statement.format(table=table)
+    expected = rows(connection, query)
+    for _ in range(5):
+        for node in cluster.workers:
+            with servers.connect(node) as worker:
+                worker.execute("""
+                    SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+                    WHERE application_name LIKE 'citus_internal%'""")
+        assert rows(connection, query) == expected
+        connection.execute(f"UPDATE {table} SET payload = payload WHERE id = 7")
