@@ -35,7 +35,7 @@ class Plan:
 
 
 FULL = Plan(rounds=3, seconds=2, copy_rounds=5)
-QUICK = Plan(rounds=3, seconds=1, copy_rounds=2, quick=True)
+QUICK = Plan(rounds=2, seconds=1, copy_rounds=2, quick=True, rows=500_000)
 
 
 def make_plan(options):

@@ -28,10 +28,10 @@ ACCOUNTS = {
     "update": Workload(("update",), clients=(1, 8, 16, 32), quick=(("prepared", 16),)),
     "insert": Workload(("insert",), clients=(1, 8, 16, 32), quick=(("prepared", 16),)),
     "tenant": Workload(("tenant",), quick=(("prepared", 8),)),
-    "tpcb": Workload(("tpcb",), quick=(("prepared", 8),)),
+    "tpcb": Workload(("tpcb",)),
 }
 OWNED = {
-    "select": Workload(("select",), quick=(("prepared", 8), ("simple", 8))),
+    "select": Workload(("select",), quick=(("prepared", 8),)),
 }
 
 
@@ -40,7 +40,7 @@ def plain(sides, plan, say):
     for side in sides:
         say(f"  loading {plan.rows:,} accounts on {side.name}")
         tables.create_accounts(side, plan.rows)
-    workload = Workload(("select",), clients=(1, 8), quick=(("prepared", 8), ("simple", 8)))
+    workload = Workload(("select",), clients=(1, 8), quick=(("prepared", 8),))
     yield from run(sides, plan, "plain", {"select": workload}, ("coordinator",), {"rows": plan.rows})
 
 

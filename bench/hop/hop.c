@@ -75,10 +75,11 @@ bench_hop(PG_FUNCTION_ARGS)
 static void
 open_connection(int port)
 {
-	char		info[64];
+	char		info[128];
 	PGresult   *result;
 
-	snprintf(info, sizeof(info), "host=127.0.0.1 port=%d user=postgres dbname=postgres", port);
+	snprintf(info, sizeof(info), "host=127.0.0.1 port=%d user=postgres dbname=postgres application_name=bench_hop",
+			 port);
 	connection = PQconnectdb(info);
 	if (PQstatus(connection) != CONNECTION_OK)
 		fail();
