@@ -17,5 +17,11 @@ REVOKE ALL ON FUNCTION citus_internal.local_wait_graph() FROM public;
 CREATE FUNCTION pg_catalog.check_distributed_deadlocks()
 	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'check_distributed_deadlocks';
 COMMENT ON FUNCTION pg_catalog.check_distributed_deadlocks() IS
-	'looks for deadlocks across nodes, and cancels the victims on this node; whether there were any';
+	'looks for deadlocks across nodes, and breaks those that it is for this node to break; whether there were any';
 REVOKE ALL ON FUNCTION pg_catalog.check_distributed_deadlocks() FROM public;
+
+CREATE FUNCTION citus_internal.cancel_deadlock_victim(pid integer, lxid bigint, detail text)
+	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_cancel_deadlock_victim';
+COMMENT ON FUNCTION citus_internal.cancel_deadlock_victim(integer, bigint, text) IS
+	'cancels a transaction of this node to break a deadlock';
+REVOKE ALL ON FUNCTION citus_internal.cancel_deadlock_victim(integer, bigint, text) FROM public;

@@ -3,15 +3,20 @@
  * deadlock.c
  *	  Deadlocks that span nodes.
  *
- * Every node looks for cycles over all nodes, but cancels its own sessions only: of the
- * transactions in a cycle the youngest one, which all nodes agree
- * about.  A node none of whose sessions waits for long needn't look.
+ * Every node on which somebody waits for a lock for long looks for cycles over all
+ * nodes.  All of them would find the same cycle, so the one with the lowest group among those whose
+ * locks are in it breaks it: it cancels the youngest of the sessions in the cycle, on
+ * whichever node that is.
  *
  * With T the product of citus.distributed_deadlock_detection_factor and
  * deadlock_timeout, a node looks every 0.4 T, and a cycle counts when its youngest wait
  * for a lock is 0.5 T old, so that it is broken within 0.9 T, and whatever
  * PostgreSQL itself finds after deadlock_timeout is over by then.  Cycles without
  * the network in them are left to PostgreSQL.
+ *
+ * It takes a moment until a cancelled session no longer waits.  So the daemon remembers the waits
+ * that it has broken: the same one is not broken again, when the session may
+ * be doing something else already.
  *
  * A node that can't be asked is left out for a while: the others' deadlocks are found.
  *
@@ -23,6 +28,7 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -31,18 +37,27 @@
 #include "catalog/node.h"
 #include "compat/sql_function.h"
 #include "remote/backends.h"
+#include "remote/connection.h"
 #include "txn/deadlock.h"
 #include "txn/deadlock_victim.h"
 #include "txn/wait_cycle.h"
 #include "txn/wait_graph.h"
 
 SQL_FUNCTION(check_distributed_deadlocks);
+SQL_FUNCTION(citus_internal_cancel_deadlock_victim);
 
 #define INTERVAL_SHARE 0.4
 #define AGE_SHARE 0.5
 
 /* For how long a node that could not be asked is left out. */
 #define SKIP_MS 10000
+
+/* A node has T, and at least this time, to answer. */
+#define MIN_TIMEOUT_MS 1000
+
+/* Waits that are remembered as broken, and for how long. */
+#define MAX_BROKEN 64
+#define BROKEN_MS 10000
 
 /* Edges of a cycle that a message lists. */
 #define MAX_LISTED 20
@@ -171,40 +186,124 @@ remove_session(const WaitGraph *graph, int session, bool *removed)
 			removed[i] = true;
 }
 
-/* Breaks all cycles that this node has the victim of; returns whether it cancelled anything. */
+/* The group of the node that breaks a cycle. */
+static int32
+breaker_of(const WaitGraph *graph, const int *cycle, int length)
+{
+	int32		lowest = -1;
+
+	for (int i = 0; i < length; i++)
+	{
+		const WaitEdge *edge = &graph->edges[cycle[i]];
+		int32		groupid = graph->procs[edge->from].groupid;
+
+		if (!edge->remote && (lowest < 0 || groupid < lowest))
+			lowest = groupid;
+	}
+	return lowest;
+}
+
+/* A wait of a session that was cancelled. */
+typedef struct BrokenWait
+{
+	int32		groupid;
+	int32		pid;
+	int64		wait_start;
+	TimestampTz broken;
+} BrokenWait;
+
+static BrokenWait broken_waits[MAX_BROKEN];
+static int	next_broken = 0;
+
+/* Whether a wait was broken lately. */
+static bool
+is_broken(const WaitProc *proc, const WaitEdge *edge)
+{
+	for (int i = 0; i < MAX_BROKEN; i++)
+	{
+		BrokenWait *wait = &broken_waits[i];
+
+		if (wait->groupid == proc->groupid && wait->pid == proc->pid && wait->wait_start == edge->wait_start)
+			return !TimestampDifferenceExceeds(wait->broken, GetCurrentTimestamp(), BROKEN_MS);
+	}
+	return false;
+}
+
+/* Notes the waits for locks by which a session is in a cycle; false if one was broken lately. */
+static bool
+note_broken(const WaitGraph *graph, const int *cycle, int length, int session)
+{
+	for (int i = 0; i < length; i++)
+	{
+		const WaitEdge *edge = &graph->edges[cycle[i]];
+		const WaitProc *proc = &graph->procs[edge->from];
+		BrokenWait	wait = {proc->groupid, proc->pid, edge->wait_start, GetCurrentTimestamp()};
+
+		if (edge->remote || root_of(graph, edge->from) != session)
+			continue;
+		if (is_broken(proc, edge))
+			return false;
+		broken_waits[next_broken] = wait;
+		next_broken = (next_broken + 1) % MAX_BROKEN;
+	}
+	return true;
+}
+
+/* Cancels a session on whichever node; false if its transaction is over. */
+static bool
+cancel_session(const WaitProc *proc, const char *detail)
+{
+	PGresult   *res;
+	bool		done;
+
+	if (proc->groupid == metadata_local_group())
+		return deadlock_victim_cancel(proc->pid, proc->lxid, detail);
+	res = remote_read(proc->groupid,
+					  psprintf("SELECT citus_internal.cancel_deadlock_victim(%d, %u, %s)",
+							   proc->pid, proc->lxid, quote_literal_cstr(detail)), NULL);
+	done = PQntuples(res) == 1 && PQgetvalue(res, 0, 0)[0] == 't';
+	PQclear(res);
+	return done;
+}
+
+/* Breaks a cycle by cancelling a session. */
+static bool
+break_cycle(const WaitGraph *graph, const int *cycle, int length, int session)
+{
+	char	   *detail = describe_cycle(graph, cycle, length);
+
+	if (!note_broken(graph, cycle, length, session) || !cancel_session(&graph->procs[session], detail))
+		return false;
+	ereport(LOG,
+			(errmsg("canceled process " UINT64_FORMAT " to break a deadlock", gpid_of(graph, session)),
+			 errdetail_internal("%s", detail)));
+	return true;
+}
+
+/* Breaks all cycles that it is for this node to break; returns whether there were any. */
 static bool
 break_cycles(const WaitGraph *graph, int64 min_age_ms)
 {
 	bool	   *removed = palloc0(Max(graph->nprocs, 1));
-	bool		cancelled = false;
+	bool		broken = false;
 	int		   *cycle;
 	int			length;
 
 	while ((cycle = wait_cycle_find(graph, min_age_ms, removed, &length)) != NULL)
 	{
 		int			victim = choose_victim(graph, cycle, length);
-		const WaitProc *proc;
-		char	   *detail;
 
 		if (victim < 0 || !spans_nodes(graph, cycle, length))
 		{
 			removed[graph->edges[cycle[0]].from] = true;
 			continue;
 		}
-		proc = &graph->procs[victim];
 		remove_session(graph, victim, removed);
-		if (proc->groupid != metadata_local_group())
-			continue;
-		detail = describe_cycle(graph, cycle, length);
-		if (deadlock_victim_cancel(proc->pid, proc->lxid, detail))
-		{
-			cancelled = true;
-			ereport(LOG,
-					(errmsg("canceling process " UINT64_FORMAT " to break a deadlock", gpid_of(graph, victim)),
-					 errdetail_internal("%s", detail)));
-		}
+		if (breaker_of(graph, cycle, length) == metadata_local_group() &&
+			break_cycle(graph, cycle, length, victim))
+			broken = true;
 	}
-	return cancelled;
+	return broken;
 }
 
 /* Whether a cycle may be there. */
@@ -217,18 +316,30 @@ has_cycle(const WaitGraph *graph, int64 min_age_ms)
 	return wait_cycle_find(graph, min_age_ms, removed, &length) != NULL;
 }
 
+/*
+ * Looks for deadlocks, and breaks them.  Nodes get little time for their answers.
+ */
 static bool
 search(List *skipped_groups, int32 *failed_group)
 {
 	int64		min_age_ms = share_of_limit(AGE_SHARE);
-	WaitGraph  *first = wait_graph_collect(skipped_groups, failed_group);
-	WaitGraph  *second;
+	long		timeout = Max(share_of_limit(1.0), MIN_TIMEOUT_MS);
+	int			level = NewGUCNestLevel();
+	bool		broken = false;
+	WaitGraph  *first;
 
-	if (!has_cycle(first, min_age_ms))
-		return false;
-	second = wait_graph_collect(skipped_groups, failed_group);
-	wait_graph_confirm(second, first);
-	return break_cycles(second, min_age_ms);
+	(void) set_config_option("citus.node_connection_timeout", psprintf("%ldms", timeout), PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	first = wait_graph_collect(skipped_groups, timeout, failed_group);
+	if (has_cycle(first, min_age_ms))
+	{
+		WaitGraph  *second = wait_graph_collect(skipped_groups, timeout, failed_group);
+
+		wait_graph_confirm(second, first);
+		broken = break_cycles(second, min_age_ms);
+	}
+	AtEOXact_GUC(true, level);
+	return broken;
 }
 
 /* Groups that could not be asked lately. */
@@ -250,7 +361,7 @@ deadlock_job(void)
 {
 	volatile int32 failed_group = -1;
 
-	if (!wait_graph_wanted())
+	if (!wait_graph_wanted(share_of_limit(AGE_SHARE)))
 		return;
 	if (skipped != NIL && TimestampDifferenceExceeds(skipped_since, GetCurrentTimestamp(), SKIP_MS))
 	{
@@ -270,11 +381,19 @@ deadlock_job(void)
 	PG_END_TRY();
 }
 
-/* check_distributed_deadlocks(): looks now; whether a session of this node was cancelled. */
+/* check_distributed_deadlocks(): looks now; whether there was anything for this node to break. */
 Datum
 check_distributed_deadlocks(PG_FUNCTION_ARGS)
 {
 	int32		failed_group;
 
 	PG_RETURN_BOOL(search(NIL, &failed_group));
+}
+
+/* citus_internal.cancel_deadlock_victim(pid, lxid, detail): for a node that has found a cycle. */
+Datum
+citus_internal_cancel_deadlock_victim(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(deadlock_victim_cancel(PG_GETARG_INT32(0), (uint32) PG_GETARG_INT64(1),
+										  text_to_cstring(PG_GETARG_TEXT_PP(2))));
 }

@@ -251,48 +251,18 @@ citus_internal_local_wait_graph(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* A transaction of a session that was waiting when last looked. */
-typedef struct Seen
-{
-	int			pid;
-	uint32		lxid;
-} Seen;
-
-static bool
-was_seen(const Seen *seen, int n, int pid, uint32 lxid)
-{
-	for (int i = 0; i < n; i++)
-		if (seen[i].pid == pid && seen[i].lxid == lxid)
-			return true;
-	return false;
-}
-
 bool
-wait_graph_wanted(void)
+wait_graph_wanted(int64 min_age_ms)
 {
-	static Seen *seen = NULL;
-	static int	nseen = 0;
-	Seen	   *now;
-	int			nnow = 0;
-	bool		wanted = false;
+	TimestampTz since = GetCurrentTimestamp() - min_age_ms * 1000;
 
-	if (seen == NULL)
-		seen = MemoryContextAlloc(TopMemoryContext, sizeof(Seen) * MaxBackends);
-	now = palloc(sizeof(Seen) * MaxBackends);
 	for (int i = 0; i < MaxBackends; i++)
 	{
 		PGPROC	   *proc = &ProcGlobal->allProcs[i];
-		Seen		entry = {proc->pid, PROC_LXID(proc)};
-		char		state = state_of(proc);
+		TimestampTz wait_start = (TimestampTz) pg_atomic_read_u64(&proc->waitStart);
 
-		if (!in_transaction(proc) || !is_session(proc) ||
-			state == WAIT_STATE_READS || state == WAIT_STATE_WRITES)
-			continue;
-		now[nnow++] = entry;
-		wanted |= was_seen(seen, nseen, entry.pid, entry.lxid);
+		if (wait_start != 0 && wait_start <= since && proc->waitLock != NULL && in_transaction(proc))
+			return true;
 	}
-	memcpy(seen, now, sizeof(Seen) * nnow);
-	nseen = nnow;
-	pfree(now);
-	return wanted;
+	return false;
 }

@@ -31,6 +31,7 @@
 #include "lib/stringinfo.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
@@ -90,16 +91,30 @@ collect_here(List **rows)
 	SPI_finish();
 }
 
+/* Waits for more of a node's answer, up to a deadline. */
+static void
+await_more(RemoteConn *conn, TimestampTz deadline)
+{
+	long		remaining = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
+
+	if (remaining <= 0 || remote_wait(&conn, 1, remaining, NULL) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("node %s:%d does not tell who waits for whom", conn->nodename, conn->nodeport)));
+}
+
 /* Adds the rows of a node that was asked. */
 static void
-collect_there(RemoteConn *conn, List **rows)
+collect_there(RemoteConn *conn, TimestampTz deadline, List **rows)
 {
 	bool		done = false;
 
 	while (!done)
 	{
-		PGresult   *res = remote_next(conn, &done);
+		PGresult   *res = remote_poll(conn, &done);
 
+		if (res == NULL && !done)
+			await_more(conn, deadline);
 		for (int i = 0; res != NULL && i < PQntuples(res); i++)
 		{
 			char	   *values[QUERY_COLUMNS];
@@ -123,8 +138,9 @@ static RemoteOwner collect_owner = {collect_yield};
 
 /* The rows of all nodes. */
 static List *
-collect_rows(List *skipped_groups, int32 *failed_group)
+collect_rows(List *skipped_groups, long timeout_ms, int32 *failed_group)
 {
+	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
 	List	   *rows = NIL;
 	List	   *conns = NIL;
 	ListCell   *lc;
@@ -148,7 +164,7 @@ collect_rows(List *skipped_groups, int32 *failed_group)
 		RemoteConn *conn = lfirst(lc);
 
 		*failed_group = conn->groupid;
-		collect_there(conn, &rows);
+		collect_there(conn, deadline, &rows);
 		remote_release(conn, &collect_owner);
 	}
 	*failed_group = -1;
@@ -264,9 +280,9 @@ compare_edges(const void *left, const void *right)
 }
 
 WaitGraph *
-wait_graph_collect(List *skipped_groups, int32 *failed_group)
+wait_graph_collect(List *skipped_groups, long timeout_ms, int32 *failed_group)
 {
-	List	   *rows = collect_rows(skipped_groups, failed_group);
+	List	   *rows = collect_rows(skipped_groups, timeout_ms, failed_group);
 	WaitGraph  *graph = palloc0(sizeof(WaitGraph));
 	ListCell   *lc;
 

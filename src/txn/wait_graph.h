@@ -49,15 +49,15 @@ typedef struct WaitGraph
 	WaitEdge   *edges;			/* ascending by from and to */
 } WaitGraph;
 
-/* Whether a transaction of this node's own sessions has been waiting since the last call. */
-extern bool wait_graph_wanted(void);
+/* Whether a process of this node has waited that long for a lock. */
+extern bool wait_graph_wanted(int64 min_age_ms);
 
 /*
  * The graph over all nodes that are not in skipped_groups, as seen at some moment of the
- * call by each node, in CurrentMemoryContext.  If a node can't be asked, the error is raised, and *failed_group
- * says which.
+ * call by each node, in CurrentMemoryContext.  If a node can't be asked, or doesn't answer
+ * within timeout_ms, an error is raised, and *failed_group says which.
  */
-extern WaitGraph *wait_graph_collect(List *skipped_groups, int32 *failed_group);
+extern WaitGraph *wait_graph_collect(List *skipped_groups, long timeout_ms, int32 *failed_group);
 
 /* The edges of later that were in earlier too: the same waits of the same transactions. */
 extern void wait_graph_confirm(WaitGraph *later, const WaitGraph *earlier);

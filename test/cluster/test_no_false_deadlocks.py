@@ -1,0 +1,146 @@
+"""Contention without deadlocks: nobody may be told of one, however eagerly they are looked for.
+
+POMELO_CONTENTION_SECONDS says how long (10 by default), POMELO_CONTENTION_SEED repeats a choice of actions.
+"""
+
+import os
+import random
+import threading
+
+import psycopg
+import pytest
+
+from harness import servers
+from harness.servers import fill, value, wait_until_quiet
+
+SECONDS = float(os.environ.get("POMELO_CONTENTION_SECONDS", "10"))
+SEED = int(os.environ.get("POMELO_CONTENTION_SEED", str(random.randrange(10**9))))
+CLIENTS = 10
+ROWS = 12   # few enough that writers wait for each other most of the time
+
+# Looks every 16 ms for waits that are older than 20 ms, while PostgreSQL itself needn't look at all.
+EAGER = {"deadlock_timeout": "40ms", "citus.distributed_deadlock_detection_factor": "1"}
+
+
+class Client(threading.Thread):
+    """A client of one node. It locks rows in the order of their keys, and tables in the order of their names."""
+
+    def __init__(self, node, number, stop):
+        super().__init__()
+        self.node, self.stop = node, stop
+        self.random = random.Random(SEED * 100 + number)
+        self.done = {}
+        self.failure = None
+
+    def run(self):
+        actions = [self.transfer] * 4 + [self.reference, self.idle, self.read, self.limited, self.savepoint,
+                                         self.give_up, self.give_up_in_transaction, self.copy]
+        try:
+            with servers.connect(self.node) as connection:
+                while not self.stop.is_set():
+                    action = self.random.choice(actions)
+                    action(connection)
+                    self.done[action.__name__] = self.done.get(action.__name__, 0) + 1
+        except Exception as error:  # pylint: disable=broad-except
+            self.failure = error
+            self.stop.set()
+
+    def keys(self, count):
+        return sorted(self.random.sample(range(1, ROWS + 1), count))
+
+    def transfer(self, connection):
+        with connection.transaction():
+            for key in self.keys(self.random.randrange(2, 5)):
+                connection.execute("UPDATE account SET payload = payload + 1 WHERE id = %s", [key])
+
+    def idle(self, connection):
+        """Between its statements the session waits for its client."""
+        with connection.transaction():
+            for key in self.keys(2):
+                connection.execute("SELECT * FROM account WHERE id = %s FOR UPDATE", [key])
+                self.stop.wait(0.06)
+
+    def savepoint(self, connection):
+        with connection.transaction():
+            for key in self.keys(3):
+                connection.execute("SAVEPOINT s")
+                connection.execute("UPDATE account SET payload = payload - 1 WHERE id = %s", [key])
+                connection.execute("ROLLBACK TO s" if self.random.random() < 0.3 else "RELEASE s")
+
+    def reference(self, connection):
+        """The reference table comes after all rows."""
+        with connection.transaction():
+            connection.execute("UPDATE account SET payload = payload + 1 WHERE id = %s", self.keys(1))
+            connection.execute("UPDATE rate SET payload = payload + 1 WHERE id = 1")
+
+    def read(self, connection):
+        connection.execute("SELECT sum(a.payload + r.payload) FROM account a, rate r").fetchall()
+
+    def limited(self, connection):
+        connection.execute("SELECT * FROM account LIMIT 1").fetchall()
+
+    def copy(self, connection):
+        """A client that takes its time with COPY."""
+        with connection.cursor().copy("COPY arrived FROM STDIN") as copy:
+            for _ in range(3):
+                copy.write_row([self.random.randrange(1000)])
+                self.stop.wait(0.02)
+
+    def give_up(self, connection):
+        """A statement that times out may leave its part on a node behind for a moment."""
+        connection.execute("SET lock_timeout = '15ms'")
+        try:
+            connection.execute("UPDATE account SET payload = payload + 1 WHERE id = %s", self.keys(1))
+        except psycopg.errors.LockNotAvailable:
+            pass
+        connection.execute("RESET lock_timeout")
+
+    def give_up_in_transaction(self, connection):
+        """What times out behind a savepoint, with locks held before it."""
+        keys = self.keys(2)
+        with connection.transaction():
+            connection.execute("UPDATE account SET payload = payload + 1 WHERE id = %s", keys[:1])
+            connection.execute("SET LOCAL statement_timeout = '25ms'")
+            try:
+                with connection.transaction():
+                    connection.execute("UPDATE account SET payload = payload + 1 WHERE id = %s", keys[1:])
+            except psycopg.errors.QueryCanceled:
+                pass
+
+
+@pytest.fixture
+def contended(make_cluster):
+    made = make_cluster(settings=EAGER)
+    with servers.connect(made.coordinator) as connection:
+        fill(connection, "account", ROWS)
+        connection.execute("CREATE TABLE rate (id int PRIMARY KEY, payload int)")
+        connection.execute("SELECT create_reference_table('rate')")
+        connection.execute("INSERT INTO rate VALUES (1, 0)")
+        connection.execute("CREATE TABLE arrived (id int)")
+        connection.execute("SELECT create_distributed_table('arrived', 'id')")
+    return made
+
+
+def test_contention(contended):
+    stop = threading.Event()
+    clients = [Client(contended.nodes[i % len(contended.nodes)], i, stop) for i in range(CLIENTS)]
+    for client in clients:
+        client.start()
+    stop.wait(SECONDS)
+    stop.set()
+    for client in clients:
+        client.join(servers.PATIENCE)
+        assert not client.is_alive(), f"seed {SEED}: a client hangs"
+    failures = [client.failure for client in clients if client.failure is not None]
+    assert not failures, f"seed {SEED}: {failures}"
+    done = {}
+    for client in clients:
+        for name, count in client.done.items():
+            done[name] = done.get(name, 0) + count
+    print(f"seed {SEED}: {sum(done.values())} actions: {done}")
+    assert len(done) == 9, done
+    wait_until_quiet(contended)
+    with servers.connect(contended.coordinator) as connection:
+        assert value(connection, "SELECT count(*) FROM account") == ROWS
+    for node in contended.nodes:
+        assert "to break a deadlock" not in node.log_since(0), f"seed {SEED}"
