@@ -110,7 +110,8 @@ def line(result, plain, ours):
     return (f"  {result.config:<46} {ours:<9} {statistics.median(result.rates(plain)):>9,.0f} "
             f"{statistics.median(result.rates(ours)):>9,.0f}  "
             f"{ratio['median']:.3f} ({ratio['min']:.3f} .. {ratio['max']:.3f})   "
-            f"{cpu['median'] if cpu else 0:<5.2f}  {theirs:.1f}; {roles}")
+            f"{cpu['median'] if cpu else 0:<5.2f}  {theirs:.1f}; {roles}"
+            f"{f'; {result.failed(ours)} failed' if result.failed(ours) else ''}")
 
 
 def machine():

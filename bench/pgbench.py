@@ -51,8 +51,9 @@ def measure(side, arguments, load, seconds):
     early = [first_progress(process) for process in running]
     before = side.cpu_seconds()
     outcomes = [outcome(process, warm, side) for process, warm in zip(running, early)]
-    transactions = sum(done for done, _ in outcomes)
-    return Sample(rate=sum(rate for _, rate in outcomes), cpu=side.cpu_since(before, transactions))
+    transactions = sum(done for done, _, _ in outcomes)
+    return Sample(rate=sum(rate for _, rate, _ in outcomes), cpu=side.cpu_since(before, transactions),
+                  failed=sum(failed for _, _, failed in outcomes))
 
 
 def start(servers, arguments, load, seconds, cpus):
@@ -82,7 +83,10 @@ def first_progress(process):
 
 
 def outcome(process, early, side):
-    """Wait for a pgbench; return (its transactions, its rate), both after the warm-up."""
+    """Wait for a pgbench; return its transactions and its rate, both after the warm-up, and how many failed.
+
+    Only serialization failures and deadlocks may fail.
+    """
     output, errors = process.communicate()
     warm_seconds, warm_transactions, messages = early
     rate = re.search(r"^tps = ([0-9.]+)", output, re.M)
@@ -91,7 +95,8 @@ def outcome(process, early, side):
         raise RuntimeError(f"pgbench on {side.name} failed: {(messages + errors or output).strip()[-600:]}")
     seconds = int(count.group(1)) / float(rate.group(1))
     transactions = int(count.group(1)) - warm_transactions
-    return transactions, transactions / (seconds - warm_seconds)
+    failed = re.search(r"failed transactions: (\d+)", output)
+    return transactions, transactions / (seconds - warm_seconds), int(failed.group(1)) if failed else 0
 
 
 def script(files, variables):

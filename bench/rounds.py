@@ -14,6 +14,7 @@ class Sample:
 
     rate: float  # transactions or rows a second
     cpu: dict  # role of a server -> microseconds of CPU time for each of them
+    failed: int = 0  # transactions that gave way to others, not counted otherwise
 
     @property
     def server_cpu(self):
@@ -39,6 +40,9 @@ class Result:
         samples = self.samples[side]
         return {role: spread([sample.cpu[role] for sample in samples]) for role in samples[0].cpu}
 
+    def failed(self, side):
+        return sum(sample.failed for sample in self.samples[side])
+
     def ratios(self, side, measure="rate"):
         """Per round, this side's figure divided by the baseline's."""
         return [getattr(ours, measure) / getattr(theirs, measure)
@@ -52,6 +56,7 @@ class Result:
                 "rate": spread(self.rates(side)),
                 "server_cpu_us": spread([sample.server_cpu for sample in samples]),
                 "cpu_us": self.cpu(side),
+                "failed": self.failed(side),
             }
             if side != self.baseline:
                 sides[side]["ratio"] = spread(self.ratios(side))
