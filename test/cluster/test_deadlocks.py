@@ -1,12 +1,13 @@
 """Deadlocks that no single node can see: broken in time, the youngest gives way, and never a false alarm."""
 
+import signal
 import time
 
 import psycopg
 import pytest
 
 from harness import servers
-from harness.servers import fill, on_every_node, rows, value, wait_until, wait_until_quiet
+from harness.servers import fill, kill_process, on_every_node, rows, value, wait_until, wait_until_quiet
 from harness.statement import Statement
 
 LIMIT = 2.0     # citus.distributed_deadlock_detection_factor * deadlock_timeout, in seconds
@@ -228,3 +229,30 @@ def test_idle_holder(cluster, table, keys, session):
     middle.commit()
     assert waits[1].finish() is None
     last.commit()
+
+
+@pytest.mark.parametrize("how", ["kill", "freeze"])
+def test_unreachable_node(make_cluster, how):
+    """A node that is down, or doesn't answer, doesn't keep the others' deadlocks from being broken."""
+    made = make_cluster(workers=3)
+    with servers.connect(made.coordinator) as connection:
+        fill(connection, "t", 100)
+        keys = [key_on(connection, "t", worker) for worker in made.workers[:2]]
+    with servers.connect(made.nodes[1], autocommit=False) as one, \
+            servers.connect(made.nodes[2], autocommit=False) as other:
+        one.execute(update("t", keys[0]))
+        other.execute(update("t", keys[1]))
+        if how == "kill":
+            made.workers[2].kill()
+        else:
+            kill_process(made.workers[2].pid(), signal.SIGSTOP)
+        try:
+            statements = [Statement(one, update("t", keys[1])), Statement(other, update("t", keys[0]))]
+            victim = wait_until(lambda: [s for s in statements if s.error], "a victim")[0]
+            victim.connection.rollback()
+            errors = [statement.finish() for statement in statements]
+        finally:
+            if how == "freeze":
+                kill_process(made.workers[2].pid(), signal.SIGCONT)
+        assert isinstance(victim.error, psycopg.errors.DeadlockDetected)
+        assert errors.count(None) == 1

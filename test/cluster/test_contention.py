@@ -1,4 +1,4 @@
-"""Contention without deadlocks: nobody may be told of one, however eagerly they are looked for.
+"""Contention: without deadlocks nobody may be told of one, and with them everybody gets on.
 
 POMELO_CONTENTION_SECONDS says how long (10 by default), POMELO_CONTENTION_SEED repeats a choice of actions.
 """
@@ -121,9 +121,10 @@ def contended(make_cluster):
     return made
 
 
-def test_contention(contended):
+def run(contended, kind):
+    """Lets clients of a kind work for a while; the number of their actions by name."""
     stop = threading.Event()
-    clients = [Client(contended.nodes[i % len(contended.nodes)], i, stop) for i in range(CLIENTS)]
+    clients = [kind(contended.nodes[i % len(contended.nodes)], i, stop) for i in range(CLIENTS)]
     for client in clients:
         client.start()
     stop.wait(SECONDS)
@@ -138,9 +139,56 @@ def test_contention(contended):
         for name, count in client.done.items():
             done[name] = done.get(name, 0) + count
     print(f"seed {SEED}: {sum(done.values())} actions: {done}")
-    assert len(done) == 9, done
     wait_until_quiet(contended)
+    return done
+
+
+def test_contention(contended):
+    assert len(run(contended, Client)) == 9
     with servers.connect(contended.coordinator) as connection:
         assert value(connection, "SELECT count(*) FROM account") == ROWS
     for node in contended.nodes:
         assert "to break a deadlock" not in node.log_since(0), f"seed {SEED}"
+
+
+class Reckless(Client):
+    """A client that locks rows in any order, and goes on when it is told of a deadlock."""
+
+    def run(self):
+        try:
+            with servers.connect(self.node) as connection:
+                connection.execute("SET statement_timeout = '20s'")
+                while not self.stop.is_set():
+                    action = self.random.choice([self.transfer, self.caught])
+                    try:
+                        action(connection)
+                        self.count(action.__name__)
+                    except psycopg.errors.DeadlockDetected:
+                        self.count("deadlock")
+        except Exception as error:  # pylint: disable=broad-except
+            self.failure = error
+            self.stop.set()
+
+    def count(self, name):
+        self.done[name] = self.done.get(name, 0) + 1
+
+    def keys(self, count):
+        return self.random.sample(range(1, ROWS + 1), count)
+
+    def caught(self, connection):
+        """What is done after a deadlock, in the same transaction, is not the victim of the same one again."""
+        with connection.transaction():
+            for key in self.keys(2):
+                connection.execute("UPDATE account SET payload = payload + 1 WHERE id = %s", [key])
+            try:
+                with connection.transaction():
+                    connection.execute("UPDATE account SET payload = payload + 1 WHERE id = %s", self.keys(1))
+            except psycopg.errors.DeadlockDetected:
+                self.count("caught")
+                connection.execute("SELECT pg_sleep(0.02)")
+
+
+def test_reckless_clients(contended):
+    """Everybody gets on, however many deadlocks there are."""
+    done = run(contended, Reckless)
+    assert done["transfer"] > 10 and done["caught"] > 0 and done["deadlock"] > 0, done
