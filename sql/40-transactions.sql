@@ -25,3 +25,50 @@ CREATE FUNCTION citus_internal.cancel_deadlock_victim(pid integer, lxid bigint, 
 COMMENT ON FUNCTION citus_internal.cancel_deadlock_victim(integer, bigint, text) IS
 	'cancels a transaction of this node to break a deadlock';
 REVOKE ALL ON FUNCTION citus_internal.cancel_deadlock_victim(integer, bigint, text) FROM public;
+
+-- Backup and checks
+
+CREATE FUNCTION pg_catalog.citus_create_restore_point(name text) RETURNS pg_lsn
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME';
+COMMENT ON FUNCTION pg_catalog.citus_create_restore_point(text) IS
+	'creates a restore point on all nodes, between transactions in two phases';
+REVOKE ALL ON FUNCTION pg_catalog.citus_create_restore_point(text) FROM public;
+
+CREATE FUNCTION pg_catalog.citus_check_reference_table(table_name regclass,
+	OUT nodename text, OUT nodeport integer, OUT row_count bigint, OUT digest text, OUT equal boolean)
+	RETURNS SETOF record LANGUAGE plpgsql STRICT SET search_path = pg_catalog AS $$
+DECLARE
+	table_text text := table_name;
+	first_digest text;
+	answer record;
+BEGIN
+	IF NOT EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = table_name AND partmethod = 'n' AND repmodel = 't') THEN
+		RAISE EXCEPTION '"%" is not a reference table', table_text USING ERRCODE = 'wrong_object_type';
+	END IF;
+
+	-- waits for all writers, on every node, and holds off new ones
+	EXECUTE format('LOCK TABLE %s IN SHARE MODE', table_text);
+	FOR answer IN
+		SELECT n.nodename, n.nodeport, r.success, r.result
+		FROM run_command_on_all_nodes(format(
+			'SELECT count(*) || '' '' || md5(coalesce(string_agg(t::text, '','' ORDER BY t::text COLLATE "C"), '''')) FROM %s t',
+			table_text)) r
+		JOIN pg_dist_node n USING (nodeid) ORDER BY n.groupid
+	LOOP
+		IF NOT answer.success THEN
+			RAISE EXCEPTION 'could not read "%" on node %:%', table_text, answer.nodename, answer.nodeport
+				USING ERRCODE = 'connection_failure', DETAIL = answer.result;
+		END IF;
+		nodename := answer.nodename;
+		nodeport := answer.nodeport;
+		row_count := split_part(answer.result, ' ', 1);
+		digest := split_part(answer.result, ' ', 2);
+		first_digest := coalesce(first_digest, digest);
+		equal := digest = first_digest;
+		RETURN NEXT;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION pg_catalog.citus_check_reference_table(regclass) IS
+	'compares a reference table''s rows on all nodes with those on the first one, while no one writes them';
+REVOKE ALL ON FUNCTION pg_catalog.citus_check_reference_table(regclass) FROM public;

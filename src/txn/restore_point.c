@@ -1,0 +1,132 @@
+/*-------------------------------------------------------------------------
+ *
+ * restore_point.c
+ *	  citus_create_restore_point(): a name to which all nodes can be restored
+ *	  together.
+ *
+ * A restore point is consistent if no transaction in two phases is decided
+ * before it on one node and after it on another.  Whoever decides holds a lock on
+ * pg_dist_transaction of its node until the participants have been told, so
+ * we lock that table on all nodes, which waits for decisions under way and holds off
+ * new ones, and then create the points.  What is prepared everywhere and
+ * not decided, or decided and not told everywhere, is finished by recovery after
+ * the restore.
+ *
+ * Transactions that write on one node only go on meanwhile.
+ *
+ * The locks are taken by group, so that two of us don't wait for each other, and
+ * with a time limit.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xlog_internal.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_namespace.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "compat/sql_function.h"
+#include "lib/debug_point.h"
+#include "remote/connection.h"
+
+SQL_FUNCTION(citus_create_restore_point);
+
+/* Milliseconds that a decision under way may take to end on one node. */
+#define LOCK_TIMEOUT 60000
+
+/* Runs a command on a connection of our own; raises what goes wrong. */
+static void
+run_there(RemoteConn *conn, const char *sql)
+{
+	PGresult   *res = remote_plain_exec(conn, sql);
+	ExecStatusType status = PQresultStatus(res);
+
+	if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+		remote_raise(ERROR, conn, res);
+	PQclear(res);
+}
+
+/* Holds off decisions on a node to the end of a transaction on the connection. */
+static RemoteConn *
+lock_there(const ClusterNode *node)
+{
+	RemoteConn *conn = remote_plain_open(node->host, node->port, NULL);
+
+	run_there(conn, "BEGIN");
+	run_there(conn, psprintf("SET LOCAL lock_timeout = %d", LOCK_TIMEOUT));
+	run_there(conn, "LOCK TABLE pg_catalog.pg_dist_transaction IN EXCLUSIVE MODE");
+	return conn;
+}
+
+/* Locks all nodes; connections (List of RemoteConn *) to the others. */
+static List *
+lock_all(void)
+{
+	List	   *conns = NIL;
+	Oid			table = get_relname_relid("pg_dist_transaction", PG_CATALOG_NAMESPACE);
+	int32		here = metadata_local_group();
+	bool		locked_here = false;
+	ListCell   *lc;
+
+	foreach(lc, node_active_primaries_remote())
+	{
+		const ClusterNode *node = lfirst(lc);
+
+		if (!locked_here && node->groupid > here)
+		{
+			LockRelationOid(table, ExclusiveLock);
+			locked_here = true;
+		}
+		conns = lappend(conns, lock_there(node));
+	}
+	if (!locked_here)
+		LockRelationOid(table, ExclusiveLock);
+	return conns;
+}
+
+/*
+ * citus_create_restore_point(name text) returns pg_lsn: creates a restore point of
+ * that name on all nodes; its position in this node's log.
+ */
+Datum
+citus_create_restore_point(PG_FUNCTION_ARGS)
+{
+	text	   *name = PG_GETARG_TEXT_PP(0);
+	char	   *sql;
+	List	   *conns;
+	Datum		position;
+	ListCell   *lc;
+
+	if (!superuser())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("permission denied to create a restore point"),
+				 errdetail("Only superusers may do this.")));
+	if (VARSIZE_ANY_EXHDR(name) >= MAXFNAMELEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("value too long for restore point (maximum %d characters)", MAXFNAMELEN - 1)));
+
+	node_lock_set();
+	conns = lock_all();
+	DEBUG_POINT("restore-point-locked");
+	sql = psprintf("SELECT pg_catalog.pg_create_restore_point(%s)",
+				   quote_literal_cstr(text_to_cstring(name)));
+	foreach(lc, conns)
+		run_there(lfirst(lc), sql);
+	position = OidFunctionCall1(F_PG_CREATE_RESTORE_POINT, PointerGetDatum(name));
+	foreach(lc, conns)
+	{
+		run_there(lfirst(lc), "COMMIT");
+		remote_plain_close(lfirst(lc));
+	}
+	PG_RETURN_DATUM(position);
+}
