@@ -116,14 +116,14 @@ class Generator:
         table, number = self.table(), self.random.randrange(3)
         yield "SAVEPOINT ddl"
         yield self.random.choice([
-            f"ALTER TABLE {table} ADD COLUMN c{number} int DEFAULT 5",
-            f"ALTER TABLE {table} DROP COLUMN c{number}",
-            f"CREATE INDEX {table}_v{number} ON {table} (v)",
-            f"DROP INDEX {table}_v{number}",
-            f"ALTER TABLE {table} ADD CONSTRAINT k{number} CHECK (v > -{number + 1}) NOT VALID",
-            f"ALTER TABLE {table} DROP CONSTRAINT k{number}",
+            f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS c{number} int DEFAULT 5",
+            f"ALTER TABLE {table} DROP COLUMN IF EXISTS c{number}",
+            f"CREATE INDEX IF NOT EXISTS {table}_v{number} ON {table} (v)",
+            f"DROP INDEX IF EXISTS {table}_v{number}",
+            f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS k, ADD CONSTRAINT k CHECK (v > -{number + 1}) NOT VALID",
+            f"ALTER TABLE {table} DROP CONSTRAINT IF EXISTS k",
             f"ALTER TABLE {table} ALTER COLUMN v SET DEFAULT {number}"])
-        yield self.random.choice(["RELEASE SAVEPOINT ddl", "ROLLBACK TO SAVEPOINT ddl", "ROLLBACK TO SAVEPOINT ddl"])
+        yield self.random.choice(["RELEASE SAVEPOINT ddl", "RELEASE SAVEPOINT ddl", "ROLLBACK TO SAVEPOINT ddl"])
 
     def failing(self):
         yield "SAVEPOINT failing"
@@ -196,7 +196,7 @@ def run_sequence(plain, node, generator):
         two.execute("SET lock_timeout = '10s'")
         one.execute("BEGIN")
         two.execute("BEGIN")
-        for statement in [*generator.statements(14), *generator.ending()]:
+        for statement in [*generator.statements(18), *generator.ending()]:
             done.append(statement)
             expected, got = answer(one, statement), answer(two, statement)
             assert got == expected, "\n".join(["these statements:", *map(str, done), f"gave {got}, not {expected}"])
