@@ -28,7 +28,7 @@ def main():
     results, failed = [], []
     started = time.monotonic()
     say(f"{machine()}\nSettings of all servers: {', '.join(f'{k}={v}' for k, v in servers.SETTINGS.items())}")
-    say(f"\n{'what':<48} {'side':<9} {'plain':>9} {'side':>9}  {'ratio (min .. max)':<22} "
+    say(f"\n{'what':<55} {'side':<9} {'plain':>9} {'side':>9}  {'ratio (min .. max)':<22} "
         f"{'CPU':<5}  CPU us a transaction: plain; side")
     for kind in dict.fromkeys(kind for name, (_, kind) in cases.CASES.items() if name in options.only):
         with servers.start(kind, options.base_port, options.baselines) as sides:
@@ -105,13 +105,18 @@ def run_case(name, sides, plan, results, failed):
 def line(result, plain, ours):
     ratio = spread(result.ratios(ours))
     cpu = spread(result.ratios(ours, "server_cpu"))
-    roles = ", ".join(f"{role} {figures['median']:.1f}" for role, figures in result.cpu(ours).items())
+    roles = ", ".join(f"{role} {digits(figures['median'])}" for role, figures in result.cpu(ours).items())
     theirs = next(iter(result.cpu(plain).values()))["median"]
-    return (f"  {result.config:<46} {ours:<9} {statistics.median(result.rates(plain)):>9,.0f} "
+    return (f"  {result.config:<53} {ours:<9} {statistics.median(result.rates(plain)):>9,.0f} "
             f"{statistics.median(result.rates(ours)):>9,.0f}  "
             f"{ratio['median']:.3f} ({ratio['min']:.3f} .. {ratio['max']:.3f})   "
-            f"{cpu['median'] if cpu else 0:<5.2f}  {theirs:.1f}; {roles}"
+            f"{cpu['median'] if cpu else 0:<5.2f}  {digits(theirs)}; {roles}"
             f"{f'; {result.failed(ours)} failed' if result.failed(ours) else ''}")
+
+
+def digits(value):
+    """Three significant digits, or all before the point."""
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
 def machine():

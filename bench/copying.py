@@ -37,6 +37,8 @@ NARROW_KEY = NARROW + ("ALTER TABLE bench_narrow ADD PRIMARY KEY (id)",)
 EVENTS = ("CREATE TABLE bench_events (event_id bigint PRIMARY KEY, data jsonb)",
           "CREATE INDEX bench_events_text ON bench_events USING gin "
           "((jsonb_path_query_array(data, '$.payload.commits[*].message')::text) gin_trgm_ops)")
+# COPY sends a foreign table one row at a time before PostgreSQL 16: a tenth of the rows shows the rate as well.
+FDW_SHARE = 10
 STREAMS = {
     "narrow": Stream("rows, no index", NARROW, "bench_narrow", "id", narrow),
     "narrow-key": Stream("rows, primary key", NARROW_KEY, "bench_narrow", "id", narrow),
@@ -51,11 +53,12 @@ def copy(sides, plan, say):
         if plan.scripts and name not in plan.scripts:
             continue
         rows = plan.rows // stream.share
-        data = list(stream.data(rows))
+        data = {count: list(stream.data(count)) for count in (rows, rows // FDW_SHARE)}
         for side in sides:
             create(side, stream)
         result = Result("copy", f"{name}: {rows:,} {stream.text}", sides[0].name, unit="rows/s")
-        yield interleave(result, sides, plan.copy_rounds, lambda side: measure(side, stream, data, rows))
+        yield interleave(result, sides, plan.copy_rounds, lambda side: measure(
+            side, stream, data, rows // FDW_SHARE if side.form == "fdw" else rows))
 
 
 def create(side, stream):
@@ -66,15 +69,12 @@ def create(side, stream):
 
 
 def measure(side, stream, data, rows):
-    """Copy into the emptied table."""
-    if side.form == "fdw":
-        # COPY sends a foreign table one row at a time before PostgreSQL 16: a tenth shows the rate as well.
-        data, rows = data[:len(data) // 10], rows // 10
+    """Copy so many rows into the emptied table."""
     side.run_on(pgbench.ALL_CPUS)
     with side.connect() as connection:
         connection.execute(f"TRUNCATE {stream.table}")
         before = side.cpu_seconds()
         started = time.monotonic()
-        tables.copy_rows(connection, stream.table, data)
+        tables.copy_rows(connection, stream.table, data[rows])
         seconds = time.monotonic() - started
     return Sample(rate=rows / seconds, cpu=side.cpu_since(before, rows))

@@ -31,7 +31,7 @@ ACCOUNTS = {
     "tpcb": Workload(("tpcb",)),
 }
 OWNED = {
-    "select": Workload(("select",), quick=(("prepared", 8),)),
+    "select": Workload(("select",), quick=(("prepared", 8), ("simple", 8))),
 }
 
 
