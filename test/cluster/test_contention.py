@@ -159,7 +159,7 @@ class Reckless(Client):
             with servers.connect(self.node) as connection:
                 connection.execute("SET statement_timeout = '20s'")
                 while not self.stop.is_set():
-                    action = self.random.choice([self.transfer, self.caught])
+                    action = self.random.choice([self.transfer, self.caught, self.everything, self.rate_first])
                     try:
                         action(connection)
                         self.count(action.__name__)
@@ -174,6 +174,15 @@ class Reckless(Client):
 
     def keys(self, count):
         return self.random.sample(range(1, ROWS + 1), count)
+
+    def everything(self, connection):
+        connection.execute("UPDATE account SET payload = payload + 1")
+
+    def rate_first(self, connection):
+        with connection.transaction():
+            connection.execute("UPDATE rate SET payload = payload + 1 WHERE id = 1")
+            connection.execute("UPDATE account SET payload = payload + 1 WHERE id = %s", self.keys(1))
+            connection.execute("UPDATE rate SET payload = payload + 1 WHERE id = 1")
 
     def caught(self, connection):
         """What is done after a deadlock, in the same transaction, is not the victim of the same one again."""

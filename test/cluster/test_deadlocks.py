@@ -39,11 +39,12 @@ def update(table, key):
 def close_circle(cluster, sessions, statements):
     """Runs statements, each of which waits for the next session, so that the last one makes a deadlock.
 
-    Exactly one is cancelled, in time, and the rest goes on. Returns who.
+    Exactly one is cancelled, in time, and the rest goes on. Returns who. A statement may be a pair of a
+    COPY FROM STDIN and its rows.
     """
     running = []
     for session, statement in zip(sessions, statements):
-        running.append(Statement(session, statement))
+        running.append(Statement(session, *([statement] if isinstance(statement, str) else statement)))
         if len(running) < len(sessions):
             wait_for_waits(cluster, len(running))
     began = time.monotonic()
@@ -204,6 +205,31 @@ def test_caught(cluster, table, keys, session):
     assert first.finish() is None
     sessions[0].commit()
     assert rows(sessions[0], f"SELECT sum(payload) FROM {table}") == [(4,)]
+
+
+def test_statement_inside_a_task(cluster, schema, table, keys, session):
+    """What a function in a task writes on a third node is in the circle too; the client's session gives way."""
+    for node in cluster.nodes:
+        with servers.connect(node) as connection:
+            connection.execute("SET citus.enable_ddl_propagation = off")
+            connection.execute(f"""CREATE OR REPLACE FUNCTION {schema}.touch(key bigint) RETURNS bigint LANGUAGE plpgsql AS
+                $$ BEGIN {update(table, "key")}; RETURN key; END $$""")
+    sessions = [session(0), session(1)]
+    sessions[1].execute(update(table, keys[1]))
+    sessions[0].execute(update(table, keys[0]))
+    nested = f"SELECT {schema}.touch({keys[1]}) FROM {table} WHERE id = {keys[0]}"
+    close_circle(cluster, sessions, [nested, update(table, keys[0])])
+
+
+def test_copy(cluster, table, keys, session):
+    """COPY waits for a key that another has inserted."""
+    sessions = [session(1), session(0)]
+    new = [key + 1000 for key in keys]
+    for one, key in zip(sessions, new):
+        with one.cursor().copy(f"COPY {table} FROM STDIN") as copy:
+            copy.write_row([key, 1])
+    copies = [(f"COPY {table} FROM STDIN", [[key, 2]]) for key in (new[1], new[0])]
+    close_circle(cluster, sessions, copies)
 
 
 def all_waited(cluster, count, seconds):

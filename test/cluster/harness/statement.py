@@ -8,9 +8,13 @@ from harness import servers
 
 
 class Statement:
-    """A statement in a thread of its own; its error, if any, is kept."""
+    """A statement in a thread of its own; its error, if any, is kept.
 
-    def __init__(self, connection, query):
+    With rows, it is a COPY FROM STDIN of them.
+    """
+
+    def __init__(self, connection, query, rows=None):
+        self.rows = rows
         self.connection = connection
         self.query = query
         self.error = None
@@ -19,7 +23,11 @@ class Statement:
 
     def run(self):
         try:
-            if self.query.startswith("COPY"):
+            if self.rows is not None:
+                with self.connection.cursor().copy(self.query) as copy:
+                    for row in self.rows:
+                        copy.write_row(row)
+            elif self.query.startswith("COPY"):
                 with self.connection.cursor().copy(self.query) as copy:
                     list(copy)
             else:
