@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import copying
 import held
 import keyed
+import two_keys
 import ycsb
 
 # name -> (function that yields a Result per configuration, what its second side is: a single server with the
@@ -14,6 +15,7 @@ CASES = {
     "keyed": (keyed.keyed, "cluster"),
     "owned": (keyed.owned, "cluster"),
     "ycsb": (ycsb.ycsb, "cluster"),
+    "two_keys": (two_keys.two_keys, "cluster"),
     "copy": (copying.copy, "cluster"),
     "held": (held.held, "cluster"),
 }

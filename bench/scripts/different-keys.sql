@@ -1,0 +1,7 @@
+\set key1 random(1, :rows)
+\set key2 random(1, :rows)
+\set delta random(-5000, 5000)
+BEGIN;
+UPDATE bench_a1 SET v = v + :delta WHERE key = :key1;
+UPDATE bench_a2 SET v = v - :delta WHERE key = :key2;
+END;
