@@ -26,6 +26,7 @@
 #include "executor/modify.h"
 #include "executor/own_shard.h"
 #include "executor/scan.h"
+#include "executor/statement_snapshot.h"
 #include "planner/planner.h"
 
 /* The daemon's launcher, one daemon, and the server's own launcher for subscriptions. */
@@ -90,6 +91,7 @@ _PG_init(void)
 	own_shard_init();
 	modify_init();
 	explain_init();
+	statement_snapshot_init();
 	copy_init();
 	convert_init();
 	drop_init();

@@ -39,7 +39,7 @@
 #include "remote/connection.h"
 #include "resolve/tag.h"
 #include "resolve/utility.h"
-#include "txn/transaction.h"
+#include "txn/commit_ring.h"
 #include "txn/transaction.h"
 
 bool		enable_ddl_propagation = true;
@@ -222,6 +222,8 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 	else
 		(void) task_tag_parse(query, &tag);
 	call.relayed = (tag.kind == TAG_DDL || tag.kind == TAG_NODE);
+	if (IsA(pstmt->utilityStmt, TransactionStmt))
+		prepared_ring_before(castNode(TransactionStmt, pstmt->utilityStmt), query);
 
 	if (is_finish_prepared(pstmt->utilityStmt))
 		txn_finish_prepared(castNode(TransactionStmt, pstmt->utilityStmt), run_call, &call);

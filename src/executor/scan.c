@@ -26,6 +26,7 @@
 
 #include "executor/explain.h"
 #include "executor/scan.h"
+#include "executor/statement_snapshot.h"
 #include "sharding/hash.h"
 #include "sharding/prune.h"
 #include "txn/transaction.h"
@@ -112,6 +113,8 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 		state->positions[i] = list_nth_int(state->plan.positions, i);
 	state->run_context = AllocSetContextCreate(estate->es_query_cxt, "citus scan run",
 											   ALLOCSET_DEFAULT_SIZES);
+	if (state->plan.kind == DIST_PLAN_SCAN && !state->plan.writes)
+		state->snapshot = statement_snapshot_current();
 	state->explain = explain_task_mask(estate->es_instrument);
 	if (estate->es_plannedstmt->hasModifyingCTE && !(eflags & EXEC_FLAG_EXPLAIN_ONLY))
 		link_scan(state);
@@ -216,6 +219,7 @@ scan_prepare(DistScanState *state)
 		state->columns : NULL;
 	spec->positions = state->positions;
 	spec->write = state->plan.writes;
+	spec->snapshot = state->snapshot;
 	spec->explain = state->explain;
 	params = evaluate_params(state);
 	if (state->plan.kind == DIST_PLAN_REFERENCE_WRITE)

@@ -21,6 +21,7 @@ typedef struct DistScanState
 	TupleDesc	columns;		/* that the text returns */
 	AttrNumber *positions;
 	MemoryContext run_context;	/* reset by a rescan */
+	DistSnapshot *snapshot;		/* of the statement; NULL if it needs none */
 	TaskSetSpec spec;
 	TaskSet    *set;			/* NULL before the first row is asked for */
 	bool		finished;

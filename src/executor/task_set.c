@@ -26,6 +26,7 @@
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
@@ -50,6 +51,7 @@ typedef struct Worker
 	bool		lost;			/* the connection, and the task is in the queue again */
 	bool		just_sent;		/* no answer can be here yet */
 	bool		answered;		/* the task has returned something */
+	bool		refused;		/* can't read as of the statement's snapshot */
 } Worker;
 
 /* The tasks for one node that have not begun. */
@@ -103,14 +105,15 @@ task_make(const DistTable *table, int shard_index, const char *text, ParamListIn
 	return task;
 }
 
-/* A task's text with its tag. */
+/* A task's text with its tag; remote if another node gets it. */
 static char *
-tagged_text(TaskSet *set, Task *task)
+tagged_text(TaskSet *set, Task *task, bool remote)
 {
 	TaskTag		tag = {
 		.kind = task->shard_index < 0 ? TAG_NODE : TAG_SHARD,
 		.colocation_id = set->spec->table->colocation_id,
 		.shard_index = task->shard_index,
+		.snapshot = remote && set->spec->snapshot != NULL,
 		.explain = set->spec->explain,
 	};
 
@@ -159,7 +162,9 @@ dispatch(TaskSet *set, Worker *worker, Task *task)
 	worker->task = task;
 	worker->just_sent = true;
 	worker->answered = false;
-	remote_send_task(worker->conn, tagged_text(set, task), row_codec_params(task->params),
+	if (set->spec->snapshot != NULL)
+		dist_snapshot_queue(set->spec->snapshot, worker->conn);
+	remote_send_task(worker->conn, tagged_text(set, task, true), row_codec_params(task->params),
 					 set->codec ? row_codec_is_binary(set->codec) : true, in_xact,
 					 set->spec->write);
 	MemoryContextSwitchTo(old_context);
@@ -196,6 +201,7 @@ add_worker(TaskSet *set, NodeQueue *queue, RemoteConn *conn)
 	worker->conn = conn;
 	worker->task = NULL;
 	worker->lost = false;
+	worker->refused = false;
 	queue->nworkers++;
 }
 
@@ -259,8 +265,12 @@ assign(TaskSet *set)
 			continue;
 		queue = queue_of_group(set, worker->conn->groupid);
 
-		/* an extra connection that could not be made is no error; nor is one that was lost before it answered */
-		if (worker->conn->state == REMOTE_DEAD && (queue->nworkers > 1 || worker->lost))
+		/*
+		 * An extra connection that could not be made, or comes too late, is no error; nor is one that was
+		 * lost before it answered.
+		 */
+		if ((worker->conn->state == REMOTE_DEAD && (queue->nworkers > 1 || worker->lost)) ||
+			(worker->refused && queue->nworkers > 1))
 		{
 			RemoteConn *conn = worker->conn;
 
@@ -336,6 +346,14 @@ may_send_again(TaskSet *set, Worker *worker, const ErrorData *error)
 	return worker->task->retries < STALE_RETRIES && txn_restart(worker->conn);
 }
 
+/* Whether an error only means that an extra connection has come too late for the statement's snapshot. */
+static bool
+is_refused(TaskSet *set, Worker *worker, const ErrorData *error)
+{
+	return set->spec->snapshot != NULL && dist_snapshot_refused(worker->conn, error) &&
+		queue_of_group(set, worker->conn->groupid)->nworkers > 1;
+}
+
 /* remote_poll for a task that has not answered yet. */
 static PGresult *
 poll_first(TaskSet *set, Worker *worker, bool *done)
@@ -353,7 +371,8 @@ poll_first(TaskSet *set, Worker *worker, bool *done)
 
 		MemoryContextSwitchTo(context);
 		error = CopyErrorData();
-		if (!may_send_again(set, worker, error))
+		worker->refused = is_refused(set, worker, error);
+		if (!worker->refused && !may_send_again(set, worker, error))
 			PG_RE_THROW();
 		FlushErrorState();
 		worker->lost = worker->conn->state == REMOTE_DEAD;
@@ -438,6 +457,21 @@ poll_workers(TaskSet *set, TupleTableSlot *slot, Task **task)
 	return false;
 }
 
+/* Starts a task of this node, under the statement's snapshot. */
+static LocalTask *
+start_local(TaskSet *set, Task *task)
+{
+	DistSnapshot *snapshot = set->spec->snapshot;
+	LocalTask  *local;
+
+	if (snapshot != NULL)
+		PushActiveSnapshot(snapshot->snapshot);
+	local = local_task_start(tagged_text(set, task, false), task->params, set->spec->write);
+	if (snapshot != NULL)
+		PopActiveSnapshot();
+	return local;
+}
+
 /* A row of this node's own tasks. */
 static bool
 next_local(TaskSet *set, TupleTableSlot *slot, Task **task)
@@ -457,7 +491,7 @@ next_local(TaskSet *set, TupleTableSlot *slot, Task **task)
 				break;
 			set->local_pending = list_delete_first(set->local_pending);
 			set->local_current = next;
-			set->local = local_task_start(tagged_text(set, next), next->params, set->spec->write);
+			set->local = start_local(set, next);
 		}
 		row = local_task_next(set->local);
 		if (row == NULL)

@@ -15,6 +15,7 @@
 #include "nodes/params.h"
 
 #include "catalog/metadata.h"
+#include "txn/snapshot.h"
 
 typedef struct Task
 {
@@ -38,6 +39,7 @@ typedef struct TaskSetSpec
 									 * goes to, or a system attribute number (ctid only); NULL: one to one */
 	bool		write;			/* writes, or locks rows */
 	bool		commits;		/* its one task is the whole transaction, and commits by itself */
+	DistSnapshot *snapshot;		/* point in time to read as of; NULL: now */
 	bool		first_alone;	/* the first task ends before others begin */
 	int			explain;		/* for the tasks' tags; one connection per node then */
 } TaskSetSpec;

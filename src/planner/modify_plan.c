@@ -86,3 +86,9 @@ modify_action_unpack(const List *packed, ModifyAction *action)
 	action->first_target = list_nth_int(packed, 3);
 	action->colnos = list_copy_tail(packed, 4);
 }
+
+bool
+is_dist_modify(const Plan *node)
+{
+	return IsA(node, CustomScan) && ((const CustomScan *) node)->methods == &dist_modify_methods;
+}

@@ -75,6 +75,9 @@ typedef struct ModifyPlan
 /* Its CreateCustomScanState is set by the executor. */
 extern CustomScanMethods dist_modify_methods;
 
+/* Whether a plan node is a DistributedModify. */
+extern bool is_dist_modify(const Plan *node);
+
 extern List *modify_plan_pack(const ModifyPlan *plan);
 extern void modify_plan_unpack(const CustomScan *node, ModifyPlan *plan);
 

@@ -75,6 +75,10 @@ struct RemoteConn
 	bool		xact_wrote;		/* wrote (or locked) in this transaction */
 	bool		xact_prepared;	/* PREPARE TRANSACTION succeeded, or may have */
 	char		xact_gid[REMOTE_GID_SIZE];	/* its global identifier, "" if none */
+	bool		xact_lone;		/* opened for one statement that reads, outside
+								 * any block: nothing is lost if it fails */
+	uint64		snapshot_stamp; /* point in time that its next tasks read as of */
+	bool		snapshot_held;	/* was asked for its clock in this transaction */
 
 	/* private to src/remote follows */
 	struct RemoteConnPrivate *priv;
@@ -281,6 +285,9 @@ extern void remote_settle_all(long timeout_ms); /* all connections, in parallel 
 /* Queues a command without waiting; errors of it and of what is outstanding are ignored. */
 extern void remote_send_silent(RemoteConn *conn, const char *sql);
 
+/* Ends a transaction with xact_lone, if nobody has the connection; the answer is read with its next use. */
+extern void remote_end_lone(RemoteConn *conn);
+
 /* What is known of the node's settings no longer holds (a transaction that changed them was rolled back). */
 extern void remote_settings_rolled_back(RemoteConn *conn);
 
@@ -293,6 +300,9 @@ extern void remote_end_subtransaction(bool commit, SubTransactionId subid, SubTr
 
 /* The transaction, which may have held interrupts for a write that committed by itself, is over. */
 extern void remote_release_interrupts(bool commit);
+
+/* What the node's clock stood at when it prepared a transaction; 0 if it didn't say. */
+extern uint64 remote_reported_clock(RemoteConn *conn);
 
 /* Milliseconds that a node may take to connect, or to answer when a transaction ends. */
 extern int	remote_connection_timeout(void);

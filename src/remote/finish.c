@@ -131,6 +131,8 @@ stop(RemoteConn *conn)
 		conn->state = REMOTE_DEAD;
 	if (conn->state == REMOTE_DEAD)
 		return;
+	if (conn->priv->ending && conn->state == REMOTE_IDLE)
+		conn->state = REMOTE_BUSY;
 	if (conn->state == REMOTE_COPY_IN)
 	{
 		conn->state = REMOTE_BUSY;
@@ -278,4 +280,12 @@ remote_stop_broadcast(RemoteAnswer *answers, int n, long timeout_ms)
 		finish_cancelling(answers[i].conn, deadline);
 	}
 	RESUME_INTERRUPTS();
+}
+
+uint64
+remote_reported_clock(RemoteConn *conn)
+{
+	const char *clock = PQparameterStatus(conn->pg, "citus.clock");
+
+	return clock == NULL ? 0 : strtou64(clock, NULL, 10);
 }

@@ -142,9 +142,13 @@ begin_use(void)
 	}
 }
 
+/* Gives a connection to an owner; reads first what is left of a transaction that remote_end_lone ended. */
 static void
 claim(RemoteConn *conn, RemoteOwner *owner)
 {
+	if (conn->priv->ending)
+		(void) pipeline_drain(conn, 0);
+	conn->priv->ending = false;
 	conn->owner = owner;
 	conn->priv->owner_subid = GetCurrentSubTransactionId();
 	conn->priv->used = true;
@@ -314,6 +318,7 @@ pool_acquire_primary(int32 groupid, RemoteOwner *owner)
 		check_other_roles(node, role);
 		conn = idle_or_new(node, role, owner, false);
 		conn->primary = true;
+		conn->xact_lone = false;
 		return conn;
 	}
 	if (!conn->xact_wrote)
@@ -455,7 +460,7 @@ remote_release(RemoteConn *conn, RemoteOwner *owner)
 
 	if (conn->state == REMOTE_BUSY || conn->state == REMOTE_COPY_IN)
 	{
-		if (conn->xact_depth > 0)
+		if (conn->xact_depth > 0 && !conn->xact_lone)
 		{
 			bool		done = false;
 
@@ -475,14 +480,27 @@ remote_release(RemoteConn *conn, RemoteOwner *owner)
 	conn->owner = NULL;
 }
 
+void
+remote_end_lone(RemoteConn *conn)
+{
+	if (conn->state != REMOTE_IDLE || conn->owner != NULL)
+		return;
+	remote_send_silent(conn, PQtransactionStatus(conn->pg) == PQTRANS_INERROR ? "ROLLBACK" : "COMMIT");
+	conn->xact_depth = 0;
+	conn->xact_lone = false;
+	conn->priv->ending = true;
+}
+
 /* Whether a connection may be kept for the next transaction, n of its kind being kept already. */
 static bool
 may_cache(RemoteConn *conn, int n)
 {
 	RemoteConnPrivate *priv = conn->priv;
 
-	return !priv->plain && conn->state == REMOTE_IDLE && priv->cancel_fd < 0 && priv->items_head == priv->items_tail &&
-		PQtransactionStatus(conn->pg) == PQTRANS_IDLE && n < max_cached_conns_per_worker &&
+	return !priv->plain && conn->state == REMOTE_IDLE && priv->cancel_fd < 0 &&
+		(priv->ending || (priv->items_head == priv->items_tail &&
+						  PQtransactionStatus(conn->pg) == PQTRANS_IDLE)) &&
+		n < max_cached_conns_per_worker &&
 		(max_cached_connection_lifetime < 0 ||
 		 !TimestampDifferenceExceeds(priv->established, GetCurrentTimestamp(),
 									 max_cached_connection_lifetime));
@@ -546,6 +564,7 @@ remote_end_transaction(void)
 		conn->xact_wrote = false;
 		conn->xact_prepared = false;
 		conn->xact_gid[0] = '\0';
+		conn->xact_lone = false;
 	}
 	close_surplus();
 }

@@ -67,6 +67,8 @@ typedef struct RemoteConnPrivate
 	int			items_tail;
 	int			items_size;
 	bool		commits;		/* the statement outstanding commits by itself */
+	bool		ending;			/* the end of its transaction is outstanding,
+								 * and nothing else */
 	PGresult   *error;			/* first error of what is outstanding */
 	uint64		statement;		/* number of the last statement, over all
 								 * connections; for notices */

@@ -62,6 +62,7 @@ task_tag_parse(const char *source, TaskTag *tag)
 		if (!read_int(&cursor, &tag->colocation_id) || !skip_word(&cursor, ".") ||
 			!read_int(&cursor, &tag->shard_index))
 			return false;
+		tag->snapshot = skip_word(&cursor, " at");
 		if (!read_explain(&cursor, tag))
 			return false;
 		tag->kind = TAG_SHARD;
@@ -96,8 +97,8 @@ task_tag_make(const TaskTag *tag)
 	switch (tag->kind)
 	{
 		case TAG_SHARD:
-			return psprintf(TAG_START "shard %d.%d%s*/ ", tag->colocation_id, tag->shard_index,
-							explain);
+			return psprintf(TAG_START "shard %d.%d%s%s*/ ", tag->colocation_id, tag->shard_index,
+							tag->snapshot ? " at" : "", explain);
 		case TAG_NODE:
 			return psprintf(TAG_START "node%s*/ ", explain);
 		case TAG_DDL:

@@ -8,6 +8,8 @@
  *								colocation group 3 (queries and utility)
  *	  / *citus:shard 3.17 explain 5* /	as above, and its plan with what was
  *								measured is kept for the initiator
+ *	  / *citus:shard 3.17 at* /	as the first, as of the point in time that the
+ *								initiator's statement reads as of (citus.snapshot)
  *	  / *citus:ddl* /			a utility statement relayed by its initiator:
  *								apply it to the logical table and to the
  *								shards on this node, and relay no further
@@ -43,6 +45,8 @@ typedef struct TaskTag
 	TaskTagKind kind;
 	int			colocation_id;	/* TAG_SHARD only */
 	int			shard_index;	/* TAG_SHARD only */
+	bool		snapshot;		/* TAG_SHARD only: run as of the point in time
+								 * that citus.snapshot names */
 	int			explain;		/* not 0: keep the plan for the initiator's
 								 * EXPLAIN ANALYZE (TASK_EXPLAIN_*) */
 } TaskTag;

@@ -23,9 +23,10 @@
 
 #include "catalog/metadata.h"
 #include "lib/debug_point.h"
+#include "txn/commit_ring.h"
 #include "txn/private.h"
 
-#define COMMAND_SIZE 128
+#define COMMAND_SIZE 256
 
 /* Milliseconds that other nodes may take to answer when this process is told to end. */
 #define EXIT_TIMEOUT 5000
@@ -93,7 +94,8 @@ check_answers(RemoteAnswer *answers, int n, const char *const *tags)
 
 	for (int i = 0; i < n; i++)
 	{
-		if (answers[i].error == NULL && strcmp(answers[i].tag, tags[i]) == 0)
+		if (answers[i].error == NULL &&
+			(answers[i].conn->xact_lone || strcmp(answers[i].tag, tags[i]) == 0))
 			continue;
 		if (failed < 0)
 			failed = i;
@@ -227,6 +229,37 @@ commit_one_phase(RemoteConn **readers, int nreaders, RemoteConn *writer)
 }
 
 /*
+ * Gives the transaction its stamp, later than all participants' clocks, which COMMIT PREPARED
+ * brings to them.  If it will be prepared itself, its own participant's clock follows theirs.
+ */
+static void
+decide_stamp(RemoteAnswer *answers, int nwriters)
+{
+	CommitStamp latest = 0;
+	CommitStamp stamp;
+
+	for (int i = 0; i < nwriters; i++)
+	{
+		CommitStamp clock = remote_reported_clock(answers[i].conn);
+
+		latest = Max(latest, clock);
+	}
+	if (ndecided == 0)
+	{
+		prepared_ring_children(latest);
+		return;
+	}
+	stamp = commit_ring_decide(latest);
+	for (int i = 0; i < ndecided; i++)
+	{
+		char	   *command = MemoryContextAlloc(TopTransactionContext, COMMAND_SIZE);
+
+		snprintf(command, COMMAND_SIZE, STAMP_TAG "COMMIT PREPARED '%s'", stamp, decided[i].conn->xact_gid);
+		decided[i].sql = command;
+	}
+}
+
+/*
  * Prepares all writers, and ends what only read.  parent: the own transaction if it
  * will be prepared too, else invalid.
  */
@@ -248,8 +281,8 @@ commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int
 		gid_make(conn->xact_gid, group, number, i, parent);
 		commit_record_insert(conn->groupid, conn->xact_gid, parent);
 		answers[i].conn = decided[i].conn = conn;
-		answers[i].sql = make_command("PREPARE TRANSACTION", conn->xact_gid);
-		decided[i].sql = make_command("COMMIT PREPARED", conn->xact_gid);
+		answers[i].sql = make_command(prepared_ring_parks() ? PARKED_TAG "PREPARE TRANSACTION" :
+									  "PREPARE TRANSACTION", conn->xact_gid);
 		tags[i] = "PREPARE TRANSACTION";
 	}
 	for (int i = 0; i < nreaders; i++)
@@ -266,6 +299,7 @@ commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int
 	for (int i = 0; i < nwriters; i++)
 		writers[i]->xact_prepared = true;
 	broadcast_and_check(answers, nwriters + nreaders, tags, "commit-between-prepares");
+	decide_stamp(answers, nwriters);
 	DEBUG_POINT("commit-after-prepare");
 }
 

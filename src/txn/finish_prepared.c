@@ -34,6 +34,7 @@
 
 #include "catalog/metadata.h"
 #include "lib/debug_point.h"
+#include "txn/commit_ring.h"
 #include "txn/private.h"
 
 /* The id of a transaction that is prepared here, or InvalidTransactionId. */
@@ -112,9 +113,9 @@ connect_child(const PreparedChild *child)
 	return conn;
 }
 
-/* Ends them as their parent has been ended, within a time limit; failures are warnings. */
+/* Ends them as their parent has been ended, with its stamp if that is known, within a time limit; failures are warnings. */
 static void
-finish_children(List *children, bool commit)
+finish_children(List *children, bool commit, CommitStamp stamp)
 {
 	const char *tag = commit ? "COMMIT PREPARED" : "ROLLBACK PREPARED";
 	RemoteAnswer *answers = palloc0(sizeof(RemoteAnswer) * list_length(children));
@@ -130,7 +131,10 @@ finish_children(List *children, bool commit)
 			continue;
 		strlcpy(conn->xact_gid, child->gid, sizeof(conn->xact_gid));
 		answers[n].conn = conn;
-		answers[n].sql = psprintf("%s '%s'", tag, child->gid);
+		if (commit && stamp != 0)
+			answers[n].sql = psprintf(STAMP_TAG "%s '%s'", stamp, tag, child->gid);
+		else
+			answers[n].sql = psprintf("%s '%s'", tag, child->gid);
 		n++;
 	}
 	HOLD_INTERRUPTS();
@@ -144,10 +148,12 @@ void
 txn_finish_prepared(const TransactionStmt *stmt, void (*run) (void *arg), void *arg)
 {
 	List	   *children = find_children(stmt->gid);
+	CommitStamp stamp;
 
 	DEBUG_POINT("xact-before-finish-prepared");
 	run(arg);
+	stamp = prepared_ring_after();
 	DEBUG_POINT("xact-after-finish-prepared");
 	if (children != NIL)
-		finish_children(children, stmt->kind == TRANS_STMT_COMMIT_PREPARED);
+		finish_children(children, stmt->kind == TRANS_STMT_COMMIT_PREPARED, stamp);
 }

@@ -18,6 +18,9 @@
 
 #include "txn/transaction.h"
 
+/* transaction.c: queues what opens the node's transaction, and the missing savepoints. */
+extern void txn_begin_remote(RemoteConn *conn);
+
 /* commit.c: the parts of the end of a transaction. */
 extern void commit_remote(bool require_2pc);	/* before the local commit */
 extern bool prepare_remote(void);	/* before PREPARE TRANSACTION; whether
@@ -66,6 +69,9 @@ extern void commit_record_insert(int32 groupid, const char *gid, FullTransaction
 /* Global ids (List of char *) of the committed records of a group, in CurrentMemoryContext. */
 extern List *commit_record_list(int32 groupid);
 extern void commit_record_delete(int32 groupid, List *gids);
+
+/* gid.c */
+#define GID_PREFIX "citus_"
 
 /* A transaction that was prepared on another node, by one that is prepared here. */
 typedef struct PreparedChild

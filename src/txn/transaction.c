@@ -6,7 +6,7 @@
  * conn->xact_depth says how far a connection's remote transaction follows the
  * local nesting: 0 is no transaction, 1 a transaction, n savepoints up to level
  * n.  A savepoint is named after its level.  It is set when the first
- * statement of its level goes out on the connection (begin_remote), released with
+ * statement of its level goes out on the connection (txn_begin_remote), released with
  * the next statement after the level ended (xact_release), and rolled back at once,
  * without waiting for the answer.
  *
@@ -26,6 +26,7 @@
 #include "txn/deadlock.h"
 #include "txn/deadlock_victim.h"
 #include "txn/private.h"
+#include "txn/snapshot.h"
 
 void		(*txn_use_hook) (void) = NULL;
 
@@ -86,8 +87,8 @@ begin_command(char *command, Size size)
 }
 
 /* Opens the remote transaction, and sets savepoints, as far as the local nesting has them. */
-static void
-begin_remote(RemoteConn *conn)
+void
+txn_begin_remote(RemoteConn *conn)
 {
 	int			level = GetCurrentTransactionNestLevel();
 	char		command[128];
@@ -100,6 +101,7 @@ begin_remote(RemoteConn *conn)
 		conn->xact_fresh = true;
 		conn->xact_began = level;
 		conn->xact_release = 0;
+		dist_snapshot_join(conn);
 	}
 	if (conn->xact_release > 0)
 	{
@@ -146,6 +148,8 @@ run_safely(void (*what) (void))
 bool
 txn_restart(RemoteConn *conn)
 {
+	if (dist_snapshot_restart(conn))
+		return true;
 	if (conn->state != REMOTE_IDLE || (conn->xact_depth > 0 && !conn->xact_fresh))
 		return false;
 	if (conn->xact_depth == 0)
@@ -247,6 +251,7 @@ rollback_level(int level)
 		if (conn->xact_depth < level)
 			continue;
 
+		conn->snapshot_stamp = 0;
 		remote_settle(conn, remote_connection_timeout());
 		remote_settings_rolled_back(conn);
 		if (conn->state == REMOTE_DEAD && conn->xact_began >= level)
@@ -309,14 +314,18 @@ void
 txn_init(void)
 {
 	static const RemoteTxnHooks hooks = {
-		.begin = begin_remote,
+		.begin = txn_begin_remote,
 		.reads_in_xact = txn_reads_in_xact,
 		.first_use = first_use,
 	};
 
 	active_init();
 	deadlock_init();
+	commit_ring_init();
+	snapshot_init();
+	dist_snapshot_init();
 	remote_set_txn_hooks(&hooks);
 	RegisterXactCallback(xact_callback, NULL);
 	RegisterSubXactCallback(subxact_callback, NULL);
+	commit_ring_init_last();
 }

@@ -1,0 +1,11 @@
+-- One snapshot over all nodes: what an initiator asks of other nodes.
+
+CREATE FUNCTION citus_internal.snapshot_begin() RETURNS bigint
+	LANGUAGE c AS 'MODULE_PATHNAME', 'citus_internal_snapshot_begin';
+COMMENT ON FUNCTION citus_internal.snapshot_begin() IS
+	'holds a snapshot until the transaction reads as of a chosen point in time; the clock of this node';
+
+CREATE FUNCTION citus_internal.snapshot_set(stamp bigint) RETURNS void
+	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_internal_snapshot_set';
+COMMENT ON FUNCTION citus_internal.snapshot_set(bigint) IS
+	'makes the REPEATABLE READ transaction read as of a point in time';

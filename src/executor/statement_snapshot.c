@@ -1,0 +1,266 @@
+/*-------------------------------------------------------------------------
+ *
+ * statement_snapshot.c
+ *	  Which point in time a statement reads as of.
+ *
+ * When a statement starts:
+ *
+ * - a task with a tag that asks for it runs under the snapshot of its initiator's
+ *	 statement;
+ * - at READ COMMITTED, a statement that reads several shards gets a point in time of its
+ *	 own (dist_snapshot_take);
+ * - at REPEATABLE READ, the first statement that uses distributed tables
+ *	 fixes the transaction's.
+ *
+ * In each case the statement's snapshot on this node is exchanged for one as of
+ * that time, so that local tables and this node's shards are read alike.
+ *
+ * A statement that is planned as a whole for one shard takes none of this at READ COMMITTED.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "tcop/pquery.h"
+#include "utils/memutils.h"
+#include "utils/portal.h"
+#include "utils/snapmgr.h"
+
+#include "executor/modify.h"
+#include "executor/statement_snapshot.h"
+#include "planner/dist_plan.h"
+#include "resolve/tag.h"
+
+/* What a plan does with distributed tables. */
+typedef struct PlanUse
+{
+	bool		any;			/* uses them */
+	bool		whole;			/* is, as a whole, for one shard */
+	Bitmapset  *groups;			/* nodes that scans of several shards read */
+} PlanUse;
+
+/* The snapshot of the statement that is being started, or NULL. */
+static DistSnapshot *starting = NULL;
+
+static ExecutorStart_hook_type prev_start = NULL;
+static ExecutorEnd_hook_type prev_end = NULL;
+
+/* Whether something was read in this REPEATABLE READ transaction before its first distributed statement. */
+static bool has_read = false;
+
+static void plan_list_use(List *plans, PlanUse *use);
+
+/* The nodes of a table's shards. */
+static void
+add_groups(Oid relid, PlanUse *use)
+{
+	const DistTable *table = metadata_lookup(relid);
+
+	for (int i = 0; table != NULL && i < table->nshards; i++)
+		use->groups = bms_add_member(use->groups, table->shards[i].groupid);
+}
+
+/* Adds what a plan tree does to use. */
+static void
+plan_use(Plan *plan, PlanUse *use)
+{
+	if (plan == NULL)
+		return;
+	if (is_dist_scan(plan))
+	{
+		DistPlan	dist;
+
+		use->any = true;
+		dist_plan_unpack((CustomScan *) plan, &dist);
+		if (dist.kind == DIST_PLAN_SCAN && !dist.writes)
+			add_groups(dist.relid, use);
+		else if (dist.kind == DIST_PLAN_FAST_PATH || dist.kind == DIST_PLAN_ROUTER)
+			use->whole = true;
+		return;
+	}
+	switch (nodeTag(plan))
+	{
+		case T_CustomScan:
+			use->any = use->any || is_dist_modify(plan);
+			plan_list_use(((CustomScan *) plan)->custom_plans, use);
+			break;
+		case T_Append:
+			plan_list_use(((Append *) plan)->appendplans, use);
+			break;
+		case T_MergeAppend:
+			plan_list_use(((MergeAppend *) plan)->mergeplans, use);
+			break;
+		case T_SubqueryScan:
+			plan_use(((SubqueryScan *) plan)->subplan, use);
+			break;
+		default:
+			break;
+	}
+	plan_use(plan->lefttree, use);
+	plan_use(plan->righttree, use);
+}
+
+static void
+plan_list_use(List *plans, PlanUse *use)
+{
+	ListCell   *cell;
+
+	foreach(cell, plans)
+		plan_use(lfirst(cell), use);
+}
+
+/* Exchanges the statement's snapshot. */
+static void
+exchange_snapshot(QueryDesc *query_desc, Snapshot other)
+{
+	SnapshotData copy = *other;
+
+	copy.copied = false;
+	copy.active_count = copy.regd_count = 0;
+	copy.curcid = query_desc->snapshot->curcid;
+	other = RegisterSnapshot(&copy);
+	UnregisterSnapshot(query_desc->snapshot);
+	query_desc->snapshot = other;
+}
+
+/* Whether the statement is a task that is to run as of its initiator's statement. */
+static bool
+is_snapshot_task(QueryDesc *query_desc)
+{
+	TaskTag		tag;
+
+	return query_desc->sourceText != NULL && query_desc->sourceText[0] == '/' &&
+		query_desc->operation == CMD_SELECT && !IsolationUsesXactSnapshot() &&
+		task_tag_parse(query_desc->sourceText, &tag) && tag.snapshot;
+}
+
+/* Whether nothing else will run in this transaction. */
+static bool
+is_lone_statement(QueryDesc *query_desc)
+{
+	return !IsTransactionBlock() && ActivePortal != NULL &&
+		ActivePortal->sourceText == query_desc->sourceText;
+}
+
+/*
+ * A point in time for a statement at READ COMMITTED.  Whether it is its own: one that is
+ * run under the snapshot of another statement, as part of that, shares it.
+ */
+static bool
+start_statement(QueryDesc *query_desc, PlanUse *use)
+{
+	starting = dist_snapshot_find(query_desc->snapshot);
+	use->groups = bms_del_member(use->groups, metadata_local_group());
+	if (starting != NULL || bms_is_empty(use->groups))
+		return false;
+	starting = dist_snapshot_take(use->groups, query_desc->snapshot,
+								  AllocSetContextCreate(CurrentMemoryContext, "citus statement snapshot",
+														ALLOCSET_SMALL_SIZES));
+	exchange_snapshot(query_desc, starting->snapshot);
+	starting->snapshot = query_desc->snapshot;
+	return true;
+}
+
+/* The same for a transaction at REPEATABLE READ. */
+static void
+start_in_transaction(QueryDesc *query_desc, PlanUse *use)
+{
+	if (!use->any)
+		has_read = true;
+	else if (!use->whole || !is_lone_statement(query_desc))
+		exchange_snapshot(query_desc, dist_snapshot_of_transaction(!has_read));
+}
+
+/* Puts the right snapshot into query_desc; whether the statement has one of its own in starting then. */
+static bool
+choose_snapshot(QueryDesc *query_desc, int eflags)
+{
+	PlanUse		use = {false, false, NULL};
+	ListCell   *cell;
+
+	starting = NULL;
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0 || IsParallelWorker() ||
+		query_desc->snapshot == InvalidSnapshot || query_desc->plannedstmt->commandType == CMD_UTILITY)
+		return false;
+	if (is_snapshot_task(query_desc))
+	{
+		exchange_snapshot(query_desc, snapshot_for_task());
+		return false;
+	}
+	if (!distributed_snapshots || !metadata_available())
+		return false;
+
+	plan_use(query_desc->plannedstmt->planTree, &use);
+	foreach(cell, query_desc->plannedstmt->subplans)
+		plan_use(lfirst(cell), &use);
+	if (!IsolationUsesXactSnapshot())
+		return !bms_is_empty(use.groups) && start_statement(query_desc, &use);
+	start_in_transaction(query_desc, &use);
+	return false;
+}
+
+static void
+start_executor(QueryDesc *query_desc, int eflags)
+{
+	DistSnapshot *outer = starting;
+	bool		own = choose_snapshot(query_desc, eflags);
+
+	if (prev_start)
+		prev_start(query_desc, eflags);
+	else
+		standard_ExecutorStart(query_desc, eflags);
+
+	/* it goes with the statement */
+	if (own)
+		MemoryContextSetParent(GetMemoryChunkContext(starting), query_desc->estate->es_query_cxt);
+	starting = outer;
+}
+
+/* Whether a snapshot goes with the statement. */
+static bool
+has_own_snapshot(QueryDesc *query_desc)
+{
+	DistSnapshot *snapshot = dist_snapshot_find(query_desc->snapshot);
+
+	return snapshot != NULL &&
+		MemoryContextGetParent(GetMemoryChunkContext(snapshot)) == query_desc->estate->es_query_cxt;
+}
+
+static void
+end_executor(QueryDesc *query_desc)
+{
+	bool		own = has_own_snapshot(query_desc);
+
+	if (prev_end)
+		prev_end(query_desc);
+	else
+		standard_ExecutorEnd(query_desc);
+	if (own)
+		dist_snapshot_end();
+}
+
+DistSnapshot *
+statement_snapshot_current(void)
+{
+	return starting;
+}
+
+static void
+xact_callback(XactEvent event, void *arg)
+{
+	has_read = false;
+	starting = NULL;
+}
+
+void
+statement_snapshot_init(void)
+{
+	prev_start = ExecutorStart_hook;
+	ExecutorStart_hook = start_executor;
+	prev_end = ExecutorEnd_hook;
+	ExecutorEnd_hook = end_executor;
+	RegisterXactCallback(xact_callback, NULL);
+}

@@ -1,0 +1,311 @@
+/*-------------------------------------------------------------------------
+ *
+ * commit_ring.c
+ *	  The node's clock, and the stamps of the transactions that committed last.
+ *
+ * A reader that is to see the transactions stamped up to ts, and no others, sets
+ * the clock to ts at least, so that whoever commits from then on gets a later
+ * stamp; waits for those that have an earlier one and are not done; takes a
+ * snapshot; and hides the transactions in it that the ring says are later.
+ *
+ * A backend gets its stamp at the end of the pre-commit callbacks, and
+ * enters itself in the ring and in its slot in one step; the slot is
+ * cleared when other backends see the commit, or when it failed after all.  So
+ * whatever a snapshot shows was entered before the snapshot was taken.
+ *
+ * The clock follows the time of day, and never goes back while the server
+ * runs.  It needn't survive a restart: a reader learns our clock before it
+ * has us take a snapshot, and does so anew after a restart.
+ *
+ * One lightweight lock covers all; it is held for a moment.  A backend clears its own slot
+ * without it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "access/twophase.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "port/atomics.h"
+#include "storage/ipc.h"
+#include "storage/proc.h"
+#include "storage/shmem.h"
+#include "utils/guc.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "txn/commit_ring_shared.h"
+
+/* A client's stamp may be so much ahead of our time: an hour, in microseconds. */
+#define MAX_AHEAD (UINT64CONST(3600) * 1000000)
+
+/* A waiter looks again after so many milliseconds even if nobody woke it. */
+#define LOOK_AGAIN_MS 1000
+
+CommitRing *commit_ring = NULL;
+
+static int	commit_ring_size = 16384;
+static int	clock_offset = 0;	/* ms */
+
+static bool stamped = false;	/* this transaction has its stamp */
+
+static shmem_request_hook_type previous_shmem_request = NULL;
+static shmem_startup_hook_type previous_shmem_startup = NULL;
+
+static Size
+ring_size(void)
+{
+	return MAXALIGN(add_size(offsetof(CommitRing, entries),
+							 mul_size(commit_ring_size, sizeof(RingEntry))));
+}
+
+static Size
+committing_size(void)
+{
+	return MAXALIGN(mul_size(MaxBackends, sizeof(CommittingSlot)));
+}
+
+static void
+request_shared(void)
+{
+	if (previous_shmem_request)
+		previous_shmem_request();
+	RequestAddinShmemSpace(add_size(add_size(ring_size(), committing_size()),
+									mul_size(max_prepared_xacts, sizeof(PreparedSlot))));
+	RequestNamedLWLockTranche("citus_commit_ring", 1);
+}
+
+/* The time of day as a stamp; tests set a node's time apart from the others'. */
+static CommitStamp
+time_of_day(void)
+{
+	return (CommitStamp) (GetCurrentTimestamp() + (int64) clock_offset * 1000);
+}
+
+static void
+startup_shared(void)
+{
+	bool		found;
+
+	if (previous_shmem_startup)
+		previous_shmem_startup();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	commit_ring = ShmemInitStruct("citus commit ring",
+								  ring_size() + committing_size() + max_prepared_xacts * sizeof(PreparedSlot),
+								  &found);
+	if (!found)
+	{
+		memset(commit_ring, 0, ring_size() + committing_size() + max_prepared_xacts * sizeof(PreparedSlot));
+		commit_ring->lock = &GetNamedLWLockTranche("citus_commit_ring")->lock;
+		ConditionVariableInit(&commit_ring->done);
+		commit_ring->clock = commit_ring->forgotten = time_of_day();
+		commit_ring->committing = (CommittingSlot *) ((char *) commit_ring + ring_size());
+		commit_ring->prepared = (PreparedSlot *) ((char *) commit_ring->committing + committing_size());
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
+
+CommitStamp
+commit_ring_next(CommitStamp later_than)
+{
+	CommitStamp next = Max(commit_ring->clock, later_than) + 1;
+
+	commit_ring->clock = Max(next, time_of_day());
+	return commit_ring->clock;
+}
+
+void
+commit_ring_enter(TransactionId xid, Oid database, bool has_children, CommitStamp lowest,
+				  CommitStamp stamp)
+{
+	RingEntry  *entry = &commit_ring->entries[commit_ring->nentered % commit_ring_size];
+
+	if (commit_ring->nentered >= commit_ring_size)
+		commit_ring->forgotten = entry->entered;
+	commit_ring->clock = Max(commit_ring->clock, stamp);
+	entry->xid = xid;
+	entry->database = database;
+	entry->has_children = has_children;
+	entry->lowest = lowest;
+	entry->stamp = stamp;
+	entry->entered = commit_ring->clock;
+	commit_ring->nentered++;
+}
+
+void
+commit_ring_cancel(uint64 number)
+{
+	if (commit_ring->nentered - number < commit_ring_size)
+		commit_ring->entries[(number - 1) % commit_ring_size].stamp = 0;
+}
+
+CommitStamp
+commit_ring_clock(void)
+{
+	CommitStamp clock;
+
+	LWLockAcquire(commit_ring->lock, LW_SHARED);
+	clock = commit_ring->clock;
+	LWLockRelease(commit_ring->lock);
+	return clock;
+}
+
+void
+commit_ring_check(CommitStamp stamp)
+{
+	if (stamp == 0 || stamp > Max(commit_ring_clock(), time_of_day()) + MAX_AHEAD)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("commit stamp " UINT64_FORMAT " is out of range", stamp),
+				 errdetail("The clock of this node stands at " UINT64_FORMAT ".", commit_ring_clock()),
+				 errhint("Set the clocks of all nodes to the same time.")));
+}
+
+static CommittingSlot *
+my_slot(void)
+{
+	return &commit_ring->committing[MyProc - ProcGlobal->allProcs];
+}
+
+CommitStamp
+commit_ring_decide(CommitStamp later_than)
+{
+	TransactionId xid = GetTopTransactionId();
+	TransactionId *children;
+	bool		has_children = xactGetCommittedChildren(&children) > 0;
+	CommittingSlot *slot = my_slot();
+	CommitStamp stamp;
+
+	LWLockAcquire(commit_ring->lock, LW_EXCLUSIVE);
+	stamp = commit_ring_next(later_than);
+	commit_ring_enter(xid, MyDatabaseId, has_children, stamp, stamp);
+	slot->database = MyDatabaseId;
+	slot->stamp = stamp;
+	slot->xid = xid;
+	LWLockRelease(commit_ring->lock);
+	stamped = true;
+	return stamp;
+}
+
+/* Runs after the pre-commit callback of transaction.c. */
+static void
+before_commit(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_PRE_COMMIT && !stamped && TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		(void) commit_ring_decide(0);
+}
+
+/* Runs before the commit callback of transaction.c, which may wait for other nodes. */
+static void
+after_commit(XactEvent event, void *arg)
+{
+	if (!stamped || (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT))
+		return;
+	stamped = false;
+	pg_write_barrier();
+	my_slot()->xid = InvalidTransactionId;
+	ConditionVariableBroadcast(&commit_ring->done);
+}
+
+/* Whether a backend is committing with a stamp up to the given one. */
+static bool
+someone_commits(CommitStamp stamp)
+{
+	bool		found = false;
+
+	LWLockAcquire(commit_ring->lock, LW_SHARED);
+	for (int i = 0; i < MaxBackends && !found; i++)
+	{
+		CommittingSlot *slot = &commit_ring->committing[i];
+
+		found = TransactionIdIsValid(slot->xid) && slot->database == MyDatabaseId && slot->stamp <= stamp;
+	}
+	LWLockRelease(commit_ring->lock);
+	return found;
+}
+
+void
+commit_ring_await(CommitStamp stamp)
+{
+	LWLockAcquire(commit_ring->lock, LW_EXCLUSIVE);
+	commit_ring->clock = Max(commit_ring->clock, stamp);
+	LWLockRelease(commit_ring->lock);
+
+	prepared_ring_load();
+	while (prepared_ring_await(stamp))
+		;
+	if (!someone_commits(stamp))
+		return;
+	ConditionVariablePrepareToSleep(&commit_ring->done);
+	while (someone_commits(stamp))
+		(void) ConditionVariableTimedSleep(&commit_ring->done, LOOK_AGAIN_MS, PG_WAIT_EXTENSION);
+	ConditionVariableCancelSleep();
+}
+
+bool
+commit_ring_later(CommitStamp stamp, Snapshot snapshot, LaterCommit **later, int *count)
+{
+	RingEntry  *entries = palloc(sizeof(RingEntry) * 64);
+	uint64		allocated = 64;
+	uint64		n = 0;
+	bool		known;
+
+	LWLockAcquire(commit_ring->lock, LW_SHARED);
+	known = stamp >= commit_ring->forgotten;
+	for (uint64 i = commit_ring->nentered;
+		 known && i > 0 && commit_ring->nentered - i < commit_ring_size; i--)
+	{
+		RingEntry  *entry = &commit_ring->entries[(i - 1) % commit_ring_size];
+
+		if (entry->entered <= stamp)
+			break;
+		if (entry->database != MyDatabaseId || entry->stamp <= stamp)
+			continue;
+		if (n == allocated)
+			entries = repalloc(entries, sizeof(RingEntry) * (allocated *= 2));
+		entries[n++] = *entry;
+	}
+	LWLockRelease(commit_ring->lock);
+
+	*later = palloc(sizeof(LaterCommit) * Max(n, 1));
+	*count = 0;
+	for (uint64 i = 0; i < n; i++)
+	{
+		if (XidInMVCCSnapshot(entries[i].xid, snapshot))
+			continue;
+		if (entries[i].lowest <= stamp)
+			known = false;
+		(*later)[*count].xid = entries[i].xid;
+		(*later)[(*count)++].has_children = entries[i].has_children;
+	}
+	pfree(entries);
+	return known;
+}
+
+void
+commit_ring_init(void)
+{
+	DefineCustomIntVariable("citus.commit_ring_size",
+							"Sets how many commits a node remembers, for reads as of one point in time on all nodes.",
+							"A read that finds more commits since it began is refused, or uses fewer connections.",
+							&commit_ring_size, 16384, 16, 1024 * 1024, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("citus.clock_offset",
+							"Sets this node's clock apart from the time of day, for tests.",
+							NULL, &clock_offset, 0, -1800 * 1000, 1800 * 1000, PGC_SIGHUP,
+							GUC_UNIT_MS | GUC_NOT_IN_SAMPLE | GUC_NO_SHOW_ALL, NULL, NULL, NULL);
+	previous_shmem_request = shmem_request_hook;
+	shmem_request_hook = request_shared;
+	previous_shmem_startup = shmem_startup_hook;
+	shmem_startup_hook = startup_shared;
+	RegisterXactCallback(before_commit, NULL);
+	prepared_ring_init();
+}
+
+void
+commit_ring_init_last(void)
+{
+	RegisterXactCallback(after_commit, NULL);
+}

@@ -1,0 +1,75 @@
+/*-------------------------------------------------------------------------
+ *
+ * commit_ring.h
+ *	  The node's clock, and the stamps of the transactions that committed last.
+ *
+ * A stamp is a time in microseconds, as TimestampTz has it, that only grows:
+ * each commit gets one later than all that the node has given or heard of.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_TXN_COMMIT_RING_H
+#define CITUS_TXN_COMMIT_RING_H
+
+#include "postgres.h"
+
+#include "nodes/parsenodes.h"
+#include "utils/snapshot.h"
+
+typedef uint64 CommitStamp;		/* 0: none */
+
+/* A transaction that a snapshot taken now may show, but one as of an earlier stamp must not. */
+typedef struct LaterCommit
+{
+	TransactionId xid;
+	bool		has_children;	/* has committed subtransactions */
+} LaterCommit;
+
+/* Commits that are under way: registers what has to run before, and after, the callbacks of transaction.c. */
+extern void commit_ring_init(void);
+extern void commit_ring_init_last(void);
+
+/* The latest stamp given or heard of. */
+extern CommitStamp commit_ring_clock(void);
+
+/* Errors, with ERRCODE_INVALID_PARAMETER_VALUE, if a stamp that a client sent can't be one. */
+extern void commit_ring_check(CommitStamp stamp);
+
+/* Gives this transaction, which is about to commit, a stamp later than all that its participants know. */
+extern CommitStamp commit_ring_decide(CommitStamp later_than);
+
+/*
+ * Advances the clock to stamp, and waits, interruptibly, for the transactions of
+ * this database that may still commit with an earlier one.
+ */
+extern void commit_ring_await(CommitStamp stamp);
+
+/*
+ * The transactions of this database that committed after stamp and that snapshot shows, as an
+ * array in CurrentMemoryContext; *count is set.  False if that is not known (any more).
+ */
+extern bool commit_ring_later(CommitStamp stamp, Snapshot snapshot, LaterCommit **later, int *count);
+
+/*
+ * Prepared transactions (prepared_ring.c).
+ */
+extern void prepared_ring_init(void);
+
+/*
+ * To be called before the server runs PREPARE TRANSACTION, COMMIT PREPARED or ROLLBACK PREPARED, and after it has
+ * run one of the latter two.  Returns the stamp of what was committed, or 0 if that is not known.
+ */
+extern void prepared_ring_before(const TransactionStmt *stmt, const char *query);
+extern CommitStamp prepared_ring_after(void);
+
+/* In front of COMMIT PREPARED: the transaction's stamp.  In front of PREPARE TRANSACTION: a client will decide. */
+#define STAMP_TAG "/*citus:stamp " UINT64_FORMAT "*/ "
+#define PARKED_TAG "/*citus:parked*/ "
+
+/* Whether a client will decide on the transaction that is about to be prepared. */
+extern bool prepared_ring_parks(void);
+
+/* This transaction, which is about to be prepared, has participants whose clocks stand at latest at most. */
+extern void prepared_ring_children(CommitStamp latest);
+
+#endif							/* CITUS_TXN_COMMIT_RING_H */

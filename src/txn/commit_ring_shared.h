@@ -1,0 +1,81 @@
+/*-------------------------------------------------------------------------
+ *
+ * commit_ring_shared.h
+ *	  The shared memory of commit_ring.c and prepared_ring.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_TXN_COMMIT_RING_SHARED_H
+#define CITUS_TXN_COMMIT_RING_SHARED_H
+
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "storage/condition_variable.h"
+#include "storage/lwlock.h"
+
+#include "txn/commit_ring.h"
+
+/* A transaction that got its stamp; it may have been aborted since. */
+typedef struct RingEntry
+{
+	TransactionId xid;
+	Oid			database;
+	bool		has_children;
+	CommitStamp stamp;
+	CommitStamp lowest;			/* the true stamp is not known, and in lowest ..
+								 * stamp; else the same as stamp */
+	CommitStamp entered;		/* the clock when it was entered; grows along the ring */
+} RingEntry;
+
+/* What a backend is committing. */
+typedef struct CommittingSlot
+{
+	TransactionId xid;			/* InvalidTransactionId: nothing */
+	Oid			database;
+	CommitStamp stamp;
+} CommittingSlot;
+
+/* A prepared transaction, from before it is prepared until after its end. */
+typedef struct PreparedSlot
+{
+	TransactionId xid;			/* InvalidTransactionId: slot is free */
+	Oid			database;
+	bool		has_children;
+	bool		distributed;	/* on more nodes than this one */
+	bool		parked;			/* a client decides, who knows when */
+	CommitStamp after;			/* its stamp is later than this */
+	CommitStamp stamp;			/* 0: not decided, as far as we know */
+	char		gid[GIDSIZE];
+} PreparedSlot;
+
+typedef struct CommitRing
+{
+	LWLock	   *lock;			/* of all but slots that their owner clears */
+	ConditionVariable done;		/* a slot was cleared */
+	CommitStamp clock;
+	CommitStamp forgotten;		/* entered of the last entry that was overwritten */
+	uint64		nentered;		/* entries ever entered */
+	bool		loaded;			/* prepared transactions that survived a restart are in their slots */
+	CommittingSlot *committing; /* one per backend */
+	PreparedSlot *prepared;		/* max_prepared_xacts */
+	RingEntry	entries[FLEXIBLE_ARRAY_MEMBER];
+} CommitRing;
+
+extern CommitRing *commit_ring;
+
+/* Under the lock, exclusively: the next stamp, later than later_than; and the entry of a commit. */
+extern CommitStamp commit_ring_next(CommitStamp later_than);
+extern void commit_ring_enter(TransactionId xid, Oid database, bool has_children,
+							  CommitStamp lowest, CommitStamp stamp);
+
+/* Under the lock, exclusively: the commit of the entry with that number, from 1, has failed. */
+extern void commit_ring_cancel(uint64 number);
+
+/* Waits for a prepared transaction that may get a stamp up to the given one; false if there is none. */
+extern bool prepared_ring_await(CommitStamp stamp);
+
+/* Notes what was prepared before the server was started, unless that was done. */
+extern void prepared_ring_load(void);
+
+#endif							/* CITUS_TXN_COMMIT_RING_SHARED_H */

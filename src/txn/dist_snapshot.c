@@ -1,0 +1,354 @@
+/*-------------------------------------------------------------------------
+ *
+ * dist_snapshot.c
+ *	  One snapshot over all nodes: the initiator's part.
+ *
+ * A point in time is chosen by asking: each node that is to be read opens a transaction, holds a
+ * snapshot, and answers how late it is by its clock (a commit stamp); the latest
+ * answer is the point.  A commit that somebody was told of before he
+ * asked us has set the clock of each node that it wrote on, so it is not later.
+ *
+ * READ COMMITTED: per statement, and only nodes that the statement reads.  Outside
+ * a transaction block the node's transaction is for this statement only (conn->xact_lone): it
+ * may be cancelled, and has a savepoint behind which a task is tried again.
+ * REPEATABLE READ: once per transaction, all nodes, since any may be read later.
+ *
+ * A connection that is opened later joins: it borrows from the one that was asked.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "lib/ilist.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "catalog/node.h"
+#include "txn/private.h"
+#include "txn/snapshot.h"
+
+#define BEGIN_COMMAND "SELECT citus_internal.snapshot_begin()"
+
+/* The point in time of this REPEATABLE READ transaction; 0: none yet. */
+static CommitStamp transaction_stamp = 0;
+static Bitmapset *transaction_groups = NULL;	/* that were asked; in TopTransactionContext */
+static Snapshot transaction_snapshot = NULL;	/* registered, if it isn't the transaction's own */
+
+/* Snapshots of statements that have not ended. */
+static dlist_head live = DLIST_STATIC_INIT(live);
+
+/* Never asked to yield: its connections are released before anyone else runs. */
+static void
+no_yield(RemoteOwner *owner, RemoteConn *conn)
+{
+	elog(ERROR, "connection to node %s:%d is being asked for its clock", conn->nodename, conn->nodeport);
+}
+
+static RemoteOwner asker = {no_yield};
+
+/* Opens the node's transaction if it isn't open. */
+static void
+begin_on(RemoteConn *conn)
+{
+	bool		opened;
+
+	if (conn->xact_lone && PQtransactionStatus(conn->pg) == PQTRANS_INERROR)
+	{
+		remote_send_silent(conn, "ROLLBACK");
+		conn->xact_depth = 0;
+	}
+	opened = conn->xact_depth == 0;
+	txn_begin_remote(conn);
+	if (opened)
+		conn->xact_lone = !conn->primary;
+}
+
+/* The only value of a statement that returns one bigint; waits. */
+static CommitStamp
+read_stamp(RemoteConn *conn)
+{
+	CommitStamp stamp = 0;
+	bool		done = false;
+
+	while (!done)
+	{
+		PGresult   *res = remote_next(conn, &done);
+
+		if (res == NULL)
+			continue;
+		if (PQntuples(res) == 1 && !PQgetisnull(res, 0, 0))
+			stamp = strtou64(PQgetvalue(res, 0, 0), NULL, 10);
+		PQclear(res);
+	}
+	return stamp;
+}
+
+/* Sends a statement to all; reads their answers, and returns the latest stamp of them. */
+static CommitStamp
+ask(List *conns, const char *sql)
+{
+	CommitStamp latest = 0;
+	ListCell   *cell;
+
+	foreach(cell, conns)
+		remote_send_task(lfirst(cell), sql, NULL, false, true, false);
+	foreach(cell, conns)
+	{
+		CommitStamp stamp = read_stamp(lfirst(cell));
+
+		latest = Max(latest, stamp);
+	}
+	return latest;
+}
+
+/* A connection to the node, with its transaction opened. */
+static RemoteConn *
+acquire(int32 groupid)
+{
+	RemoteConn *conn = remote_acquire(groupid, &asker, false);
+
+	begin_on(conn);
+	conn->snapshot_held = true;
+	return conn;
+}
+
+static void
+release_all(List *conns)
+{
+	ListCell   *cell;
+
+	foreach(cell, conns)
+		remote_release(lfirst(cell), &asker);
+	list_free(conns);
+}
+
+static void
+forget(void *arg)
+{
+	dlist_delete(&((DistSnapshot *) arg)->link);
+}
+
+DistSnapshot *
+dist_snapshot_take(Bitmapset *groups, Snapshot like, MemoryContext context)
+{
+	DistSnapshot *snapshot = MemoryContextAllocZero(context, sizeof(DistSnapshot));
+	List	   *conns = NIL;
+	CommitStamp stamp = commit_ring_clock();
+	CommitStamp theirs;
+	int			groupid = -1;
+
+	while ((groupid = bms_next_member(groups, groupid)) >= 0)
+		conns = lappend(conns, acquire(groupid));
+	theirs = ask(conns, BEGIN_COMMAND);
+	release_all(conns);
+
+	snapshot->stamp = Max(stamp, theirs);
+	snapshot->groups = groups;
+	snapshot->snapshot = snapshot_as_of(snapshot->stamp, like);
+	snapshot->callback.func = forget;
+	snapshot->callback.arg = snapshot;
+	dlist_push_tail(&live, &snapshot->link);
+	MemoryContextRegisterResetCallback(context, &snapshot->callback);
+	return snapshot;
+}
+
+DistSnapshot *
+dist_snapshot_find(Snapshot registered)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &live)
+	{
+		DistSnapshot *snapshot = dlist_container(DistSnapshot, link, iter.cur);
+
+		if (snapshot->snapshot == registered)
+			return snapshot;
+	}
+	return NULL;
+}
+
+/* The stamp of the oldest statement that goes on. */
+static CommitStamp
+oldest_live(void)
+{
+	CommitStamp oldest = PG_UINT64_MAX;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &live)
+		oldest = Min(oldest, dlist_container(DistSnapshot, link, iter.cur)->stamp);
+	return oldest;
+}
+
+void
+dist_snapshot_end(void)
+{
+	if (!dlist_is_empty(&live))
+		return;
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		if (conn->xact_lone)
+			remote_end_lone(conn);
+}
+
+static void
+not_asked(RemoteConn *conn)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not read all nodes as of one point in time"),
+			 errdetail("Node %s:%d was not needed, or could not be reached, when that was chosen.",
+					   conn->nodename, conn->nodeport),
+			 errhint("The transaction might succeed if retried.")));
+}
+
+void
+dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn)
+{
+	char		command[100];
+
+	if (conn->xact_depth > 0 && conn->snapshot_stamp == snapshot->stamp)
+		return;
+	if (!bms_is_member(conn->groupid, snapshot->groups))
+		not_asked(conn);
+	begin_on(conn);
+	snprintf(command, sizeof(command), "SET citus.snapshot TO '" UINT64_FORMAT " " UINT64_FORMAT "'",
+			 snapshot->stamp, oldest_live());
+	remote_queue_command(conn, command);
+	if (conn->xact_lone)
+		remote_queue_command(conn, "SAVEPOINT citus_task");
+	conn->snapshot_stamp = snapshot->stamp;
+}
+
+bool
+dist_snapshot_restart(RemoteConn *conn)
+{
+	if (!conn->xact_lone || conn->snapshot_stamp == 0 || conn->state != REMOTE_IDLE)
+		return false;
+	remote_settings_rolled_back(conn);
+	remote_send_silent(conn, "ROLLBACK TO SAVEPOINT citus_task");
+	return true;
+}
+
+bool
+dist_snapshot_refused(RemoteConn *conn, const ErrorData *error)
+{
+	return conn->xact_lone && !conn->snapshot_held &&
+		error->sqlerrcode == ERRCODE_T_R_SERIALIZATION_FAILURE;
+}
+
+/* Connections to all other nodes; a node that can't be reached can't be used in this transaction. */
+static List *
+acquire_all(void)
+{
+	List	   *conns = NIL;
+	ListCell   *cell;
+
+	foreach(cell, node_active_primaries_remote())
+	{
+		const ClusterNode *node = lfirst(cell);
+		MemoryContext context = CurrentMemoryContext;
+
+		if (!node->has_metadata)
+			continue;
+		PG_TRY();
+		{
+			conns = lappend(conns, acquire(node->groupid));
+		}
+		PG_CATCH();
+		{
+			ErrorData  *error;
+
+			MemoryContextSwitchTo(context);
+			error = CopyErrorData();
+			if (error->sqlerrcode != ERRCODE_CONNECTION_FAILURE)
+				PG_RE_THROW();
+			FlushErrorState();
+			FreeErrorData(error);
+		}
+		PG_END_TRY();
+	}
+	return conns;
+}
+
+/* Fixes the point in time of this transaction, on all nodes. */
+static void
+begin_transaction(bool fresh)
+{
+	List	   *conns = acquire_all();
+	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
+	CommitStamp stamp = commit_ring_clock();
+	CommitStamp theirs = ask(conns, BEGIN_COMMAND);
+	ListCell   *cell;
+	char		command[100];
+
+	stamp = Max(stamp, theirs);
+	foreach(cell, conns)
+		transaction_groups = bms_add_member(transaction_groups, ((RemoteConn *) lfirst(cell))->groupid);
+	MemoryContextSwitchTo(old_context);
+	snprintf(command, sizeof(command), "SELECT citus_internal.snapshot_set(" UINT64_FORMAT ")", stamp);
+	foreach(cell, conns)
+		remote_send(lfirst(cell), command, NULL, false, true, false);
+	if (fresh)
+		snapshot_move_transaction(stamp);
+	else
+		transaction_snapshot = RegisterSnapshotOnOwner(snapshot_as_of(stamp, GetTransactionSnapshot()),
+													   TopTransactionResourceOwner);
+	foreach(cell, conns)
+		(void) read_stamp(lfirst(cell));
+	release_all(conns);
+	transaction_stamp = stamp;
+}
+
+Snapshot
+dist_snapshot_of_transaction(bool fresh)
+{
+	if (transaction_stamp == 0 && snapshot_moved_to() == 0)
+		begin_transaction(fresh);
+	return transaction_snapshot != NULL ? transaction_snapshot : GetTransactionSnapshot();
+}
+
+void
+dist_snapshot_join(RemoteConn *conn)
+{
+	CommitStamp stamp = transaction_stamp != 0 ? transaction_stamp : snapshot_moved_to();
+	char		command[100];
+
+	conn->snapshot_stamp = 0;
+	conn->snapshot_held = false;
+	conn->xact_lone = false;
+	if (stamp == 0)
+		return;
+	if (transaction_stamp != 0 && !bms_is_member(conn->groupid, transaction_groups))
+		not_asked(conn);
+	snprintf(command, sizeof(command), "SELECT citus_internal.snapshot_set(" UINT64_FORMAT ")", stamp);
+	remote_queue_command(conn, command);
+}
+
+static void
+xact_callback(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
+			if (transaction_snapshot != NULL)
+				UnregisterSnapshotFromOwner(transaction_snapshot, TopTransactionResourceOwner);
+			transaction_snapshot = NULL;
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_PREPARE:
+		case XACT_EVENT_ABORT:
+			transaction_stamp = 0;
+			transaction_groups = NULL;
+			transaction_snapshot = NULL;
+			break;
+		default:
+			break;
+	}
+}
+
+void
+dist_snapshot_init(void)
+{
+	RegisterXactCallback(xact_callback, NULL);
+}

@@ -1,0 +1,406 @@
+/*-------------------------------------------------------------------------
+ *
+ * prepared_ring.c
+ *	  Prepared transactions, as far as reads as of a stamp are concerned.
+ *
+ * A distributed transaction that is prepared here gets its stamp from its initiator,
+ * later than our clock stood at PREPARE, which we report with the answer.  Until COMMIT
+ * PREPARED brings the stamp, whoever reads as of a later time than PREPARE must wait.
+ *
+ * If a client prepares a transaction that has written on several nodes, it may stay so for long, and
+ * nobody waits for it (it is *parked*); when it is committed, what follows for one without a stamp.
+ *
+ * COMMIT PREPARED without a stamp comes from recovery.  Others may have committed
+ * the transaction earlier; so who reads as of a time after PREPARE, and
+ * before now, can't know, and is refused.
+ *
+ * Each prepared transaction has a slot in shared memory, which it gets before it is
+ * prepared.  After a restart, the slots are filled when somebody needs them first.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/twophase.h"
+#include "executor/spi.h"
+#include "libpq/pqformat.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/snapmgr.h"
+
+#include "txn/commit_ring_shared.h"
+#include "txn/private.h"
+
+static int	snapshot_timeout = 30 * 1000;	/* ms */
+
+/* the PREPARE TRANSACTION that was asked for */
+static char noted_gid[GIDSIZE] = "";
+static bool noted_parked = false;
+static CommitStamp children_clock = 0;	/* of its participants */
+
+static PreparedSlot *preparing = NULL;	/* the slot of this transaction */
+
+/* COMMIT PREPARED or ROLLBACK PREPARED in progress */
+static PreparedSlot *ending = NULL;
+static uint64 ending_entry;		/* its number in the ring, from 1; 0: none */
+static CommitStamp ending_was;	/* the slot's stamp before */
+static CommitStamp ending_stamp;	/* 0: not known */
+
+/* Under the lock: the slot of a prepared transaction, or NULL. */
+static PreparedSlot *
+find_slot(const char *gid)
+{
+	for (int i = 0; i < max_prepared_xacts; i++)
+	{
+		PreparedSlot *slot = &commit_ring->prepared[i];
+
+		if (TransactionIdIsValid(slot->xid) && strcmp(slot->gid, gid) == 0)
+			return slot;
+	}
+	return NULL;
+}
+
+/* Under the lock, exclusively: makes a slot; NULL if there are no more. */
+static PreparedSlot *
+make_slot(TransactionId xid, Oid database, const char *gid, bool has_children, CommitStamp after)
+{
+	for (int i = 0; i < max_prepared_xacts; i++)
+	{
+		PreparedSlot *slot = &commit_ring->prepared[i];
+
+		if (TransactionIdIsValid(slot->xid))
+			continue;
+		slot->xid = xid;
+		slot->database = database;
+		slot->has_children = has_children;
+		slot->distributed = strncmp(gid, GID_PREFIX, strlen(GID_PREFIX)) == 0;
+		slot->parked = false;
+		slot->after = after;
+		slot->stamp = 0;
+		strlcpy(slot->gid, gid, sizeof(slot->gid));
+		return slot;
+	}
+	return NULL;
+}
+
+bool
+prepared_ring_parks(void)
+{
+	return noted_parked;
+}
+
+void
+prepared_ring_children(CommitStamp latest)
+{
+	children_clock = latest;
+}
+
+static void
+before_prepare(void)
+{
+	TransactionId xid = GetTopTransactionIdIfAny();
+	TransactionId *children;
+
+	if (!TransactionIdIsValid(xid))
+		return;
+	LWLockAcquire(commit_ring->lock, LW_EXCLUSIVE);
+	preparing = make_slot(xid, MyDatabaseId, noted_gid, xactGetCommittedChildren(&children) > 0,
+						  commit_ring_next(children_clock));
+	if (preparing != NULL)
+		preparing->parked = noted_parked;
+	LWLockRelease(commit_ring->lock);
+	if (preparing == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("maximum number of prepared transactions reached"),
+				 errhint("Increase max_prepared_transactions (currently %d).", max_prepared_xacts)));
+}
+
+/* Tells the initiator what the clock stood at; libpq keeps it for PQparameterStatus. */
+static void
+report_clock(CommitStamp stamp)
+{
+	StringInfoData message;
+	char		text[32];
+
+	if (whereToSendOutput != DestRemote)
+		return;
+	snprintf(text, sizeof(text), UINT64_FORMAT, stamp);
+	pq_beginmessage(&message, 'S');
+	pq_sendstring(&message, "citus.clock");
+	pq_sendstring(&message, text);
+	pq_endmessage(&message);
+}
+
+static void
+free_slot(PreparedSlot *slot)
+{
+	LWLockAcquire(commit_ring->lock, LW_EXCLUSIVE);
+	slot->xid = InvalidTransactionId;
+	LWLockRelease(commit_ring->lock);
+}
+
+/* It has ended, or failed to. */
+static void
+finish_end(bool success)
+{
+	if (ending == NULL)
+		return;
+	LWLockAcquire(commit_ring->lock, LW_EXCLUSIVE);
+	if (success)
+		ending->xid = InvalidTransactionId;
+	else if (ending_entry != 0)
+	{
+		ending->stamp = ending_was;
+		commit_ring_cancel(ending_entry);
+	}
+	LWLockRelease(commit_ring->lock);
+	ending = NULL;
+}
+
+static void
+xact_callback(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_PREPARE:
+			before_prepare();
+			break;
+		case XACT_EVENT_PREPARE:
+			children_clock = 0;
+			noted_parked = false;
+			if (preparing != NULL && preparing->distributed)
+				report_clock(preparing->after);
+			preparing = NULL;
+			break;
+		case XACT_EVENT_ABORT:
+			children_clock = 0;
+			noted_parked = false;
+			if (preparing != NULL)
+				free_slot(preparing);
+			preparing = NULL;
+			if (ending != NULL)
+				finish_end(!TransactionIdIsInProgress(ending->xid));
+			break;
+		default:
+			break;
+	}
+}
+
+/* A prepared transaction is about to end; stamp is 0 if it comes without one. */
+static void
+begin_end(const char *gid, bool commit, CommitStamp stamp)
+{
+	PreparedSlot *slot;
+
+	if (stamp != 0)
+		commit_ring_check(stamp);
+	prepared_ring_load();
+
+	LWLockAcquire(commit_ring->lock, LW_EXCLUSIVE);
+	ending = slot = find_slot(gid);
+	ending_entry = 0;
+	ending_stamp = 0;
+	if (slot != NULL)
+		ending_was = slot->stamp;
+	if (slot != NULL && commit)
+	{
+		bool		given = stamp != 0;
+		bool		known = given ? !slot->parked : !slot->distributed;
+		CommitStamp lowest;
+
+		if (stamp == 0 || slot->parked)
+			stamp = Max(stamp, commit_ring_next(0));
+		lowest = known ? stamp : slot->after;
+		ending_stamp = given || !slot->distributed ? stamp : 0;
+		commit_ring_enter(slot->xid, slot->database, slot->has_children, lowest, stamp);
+		ending_entry = commit_ring->nentered;
+		slot->stamp = stamp;
+	}
+	LWLockRelease(commit_ring->lock);
+}
+
+void
+prepared_ring_before(const TransactionStmt *stmt, const char *query)
+{
+	CommitStamp stamp = 0;
+	unsigned long long number;
+
+	switch (stmt->kind)
+	{
+		case TRANS_STMT_PREPARE:
+			strlcpy(noted_gid, stmt->gid, sizeof(noted_gid));
+			noted_parked = strncmp(stmt->gid, GID_PREFIX, strlen(GID_PREFIX)) != 0 ||
+				strncmp(query, PARKED_TAG, strlen(PARKED_TAG)) == 0;
+			break;
+		case TRANS_STMT_COMMIT_PREPARED:
+			if (sscanf(query, "/*citus:stamp %llu*/", &number) == 1)
+				stamp = number;
+			begin_end(stmt->gid, true, stamp);
+			break;
+		case TRANS_STMT_ROLLBACK_PREPARED:
+			begin_end(stmt->gid, false, 0);
+			break;
+		default:
+			break;
+	}
+}
+
+CommitStamp
+prepared_ring_after(void)
+{
+	finish_end(true);
+	return ending_stamp;
+}
+
+static void
+load_prepared(void)
+{
+	if (SPI_connect() != SPI_OK_CONNECT ||
+		SPI_execute("SELECT transaction, dbid, gid FROM pg_catalog.pg_prepared_xact()", false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the prepared transactions");
+
+	LWLockAcquire(commit_ring->lock, LW_EXCLUSIVE);
+	for (uint64 i = 0; i < SPI_processed && !commit_ring->loaded; i++)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[i];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		bool		isnull;
+		TransactionId xid = DatumGetTransactionId(SPI_getbinval(tuple, desc, 1, &isnull));
+		Oid			database = DatumGetObjectId(SPI_getbinval(tuple, desc, 2, &isnull));
+		char	   *gid = SPI_getvalue(tuple, desc, 3);
+
+		if (find_slot(gid) == NULL)
+			(void) make_slot(xid, database, gid, true, 0);
+	}
+	commit_ring->loaded = true;
+	LWLockRelease(commit_ring->lock);
+	SPI_finish();
+}
+
+void
+prepared_ring_load(void)
+{
+	if (!commit_ring->loaded && !RecoveryInProgress())
+		load_prepared();
+}
+
+/* A prepared transaction that we wait for. */
+typedef struct Awaited
+{
+	PreparedSlot *slot;
+	TransactionId xid;
+	char		gid[GIDSIZE];
+} Awaited;
+
+/* The transactions that may get a stamp up to the given one. */
+static List *
+find_awaited(CommitStamp stamp)
+{
+	List	   *found = NIL;
+
+	LWLockAcquire(commit_ring->lock, LW_SHARED);
+	for (int i = 0; i < max_prepared_xacts; i++)
+	{
+		PreparedSlot *slot = &commit_ring->prepared[i];
+
+		if (TransactionIdIsValid(slot->xid) && slot->distributed && !slot->parked && slot->database == MyDatabaseId &&
+			(slot->stamp != 0 ? slot->stamp : slot->after) <= stamp)
+		{
+			Awaited    *awaited = palloc(sizeof(Awaited));
+
+			awaited->slot = slot;
+			awaited->xid = slot->xid;
+			strlcpy(awaited->gid, slot->gid, sizeof(awaited->gid));
+			found = lappend(found, awaited);
+		}
+	}
+	LWLockRelease(commit_ring->lock);
+	return found;
+}
+
+static void
+error_context(void *arg)
+{
+	errcontext("while waiting for prepared transaction \"%s\" to end, for a read at one point in time",
+			   ((Awaited *) arg)->gid);
+}
+
+/* Waits, as for any transaction's lock, so that deadlocks are found. */
+static void
+wait_for(Awaited *awaited)
+{
+	int			timeout = LockTimeout;
+	ErrorContextCallback callback = {error_context_stack, error_context, awaited};
+
+	error_context_stack = &callback;
+	if (snapshot_timeout > 0 && (timeout == 0 || timeout > snapshot_timeout))
+		LockTimeout = snapshot_timeout;
+	PG_TRY();
+	{
+		XactLockTableWait(awaited->xid, NULL, NULL, XLTW_None);
+	}
+	PG_FINALLY();
+	{
+		LockTimeout = timeout;
+	}
+	PG_END_TRY();
+	error_context_stack = callback.previous;
+}
+
+/* Frees a slot that outlived its transaction, which can only be one that ended while slots were being filled. */
+static void
+settle(Awaited *awaited)
+{
+	bool		committed = TransactionIdDidCommit(awaited->xid);
+	PreparedSlot *slot = awaited->slot;
+
+	LWLockAcquire(commit_ring->lock, LW_EXCLUSIVE);
+	if (slot->xid == awaited->xid && slot->stamp == 0)
+	{
+		if (committed)
+			commit_ring_enter(slot->xid, slot->database, true, slot->after, commit_ring_next(0));
+		slot->xid = InvalidTransactionId;
+	}
+	LWLockRelease(commit_ring->lock);
+}
+
+bool
+prepared_ring_await(CommitStamp stamp)
+{
+	bool		waited = false;
+	List	   *found = find_awaited(stamp);
+	ListCell   *cell;
+
+	foreach(cell, found)
+	{
+		Awaited    *awaited = lfirst(cell);
+
+		if (TransactionIdIsInProgress(awaited->xid))
+		{
+			wait_for(awaited);
+			waited = true;
+		}
+		else if (awaited->slot->stamp == 0)
+			settle(awaited);
+	}
+	list_free_deep(found);
+	return waited;
+}
+
+void
+prepared_ring_init(void)
+{
+	DefineCustomIntVariable("citus.snapshot_timeout",
+							"Sets how long a read waits for a prepared transaction whose outcome decides what it sees.",
+							"0 means for ever. lock_timeout counts if it is shorter.",
+							&snapshot_timeout, 30 * 1000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+	RegisterXactCallback(xact_callback, NULL);
+}

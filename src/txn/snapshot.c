@@ -1,0 +1,327 @@
+/*-------------------------------------------------------------------------
+ *
+ * snapshot.c
+ *	  Snapshots of one node as of a commit stamp.
+ *
+ * The server judges a row by whether the snapshot has its transaction among
+ * those that were still running.  So a snapshot taken now becomes one of an earlier
+ * moment if the transactions that committed since (commit_ring.c) are added to
+ * that list.  What is needed besides:
+ *
+ * - Their old row versions must still be there.  The initiator asks each node for its clock
+ *	 first, and whoever answers holds a snapshot (*held*) taken before he looked at
+ *	 the clock.  All that is stamped later was running then, so it is
+ *	 protected by the held snapshot's xmin until the edited one takes its
+ *	 place.  A backend that joins later borrows the xmin of another one.
+ *
+ * - The new snapshot must show all that was stamped up to the stamp.  So it is taken after waiting
+ *	 for those that are about to commit with such a stamp.
+ *
+ * At READ COMMITTED a statement on another node names its stamp with a setting,
+ * citus.snapshot, in front of its tasks, whose tags say that they want that
+ * snapshot: so tasks of different statements can take turns on a connection, and other
+ * tasks are not concerned.  At REPEATABLE READ the transaction's own snapshot is edited, once.
+ *
+ * Snapshots here belong to the transaction (TopTransactionResourceOwner), and are given up
+ * before it commits.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lock.h"
+#include "storage/proc.h"
+#include "storage/procarray.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "compat/sql_function.h"
+#include "txn/private.h"
+#include "txn/snapshot.h"
+
+bool		distributed_snapshots = true;
+
+/* A snapshot that a statement on another node asked for. */
+typedef struct KeptSnapshot
+{
+	CommitStamp stamp;
+	Snapshot	snapshot;		/* registered */
+} KeptSnapshot;
+
+static Snapshot held = NULL;	/* registered; see above */
+static List *kept = NIL;		/* of KeptSnapshot, in TopTransactionContext */
+static CommitStamp moved = 0;	/* the stamp of the transaction's snapshot */
+
+/* The setting: "<stamp of the statement> <stamp of the oldest statement that goes on>". */
+static char *snapshot_setting = NULL;
+
+static void
+too_old(const char *detail)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not read all nodes as of one point in time"),
+			 errdetail_internal("%s", detail),
+			 errhint("The transaction might succeed if retried.")));
+}
+
+/*
+ * Has this backend advertise an older xmin, which another backend of the
+ * database advertises too.
+ */
+static void
+borrow_xmin(TransactionId xmin)
+{
+	int			count;
+	VirtualTransactionId *others = GetCurrentVirtualXIDs(xmin, true, false, PROC_IN_VACUUM, &count);
+
+	for (int i = 0; i < count; i++)
+	{
+		if (ProcArrayInstallImportedXmin(xmin, &others[i]))
+		{
+			pfree(others);
+			return;
+		}
+	}
+	too_old("Old row versions may have been removed since.");
+}
+
+/* Room for the transactions of a snapshot and so many more. */
+static void
+copy_running(Snapshot edited, Snapshot now, int more)
+{
+	edited->xip = palloc(sizeof(TransactionId) * (now->xcnt + more));
+	memcpy(edited->xip, now->xip, sizeof(TransactionId) * now->xcnt);
+	edited->subxip = palloc(sizeof(TransactionId) * (now->subxcnt + more));
+	if (now->subxcnt > 0)
+		memcpy(edited->subxip, now->subxip, sizeof(TransactionId) * now->subxcnt);
+}
+
+/*
+ * Adds one transaction to those that were running.  One without subtransactions may go
+ * to the list of subtransactions, which is longer, as long as that is complete.
+ */
+static void
+add_running(Snapshot edited, const LaterCommit *later)
+{
+	if (edited->xcnt < GetMaxSnapshotXidCount())
+		edited->xip[edited->xcnt++] = later->xid;
+	else if (!edited->suboverflowed && edited->subxcnt < GetMaxSnapshotSubxidCount())
+		edited->subxip[edited->subxcnt++] = later->xid;
+	else
+		too_old("Too many transactions have committed since.");
+	if (TransactionIdPrecedes(later->xid, edited->xmin))
+		edited->xmin = later->xid;
+}
+
+Snapshot
+snapshot_as_of(CommitStamp stamp, Snapshot like)
+{
+	Snapshot	now;
+	Snapshot	edited = palloc(sizeof(SnapshotData));
+	LaterCommit *later;
+	int			count;
+
+	commit_ring_await(stamp);
+	now = GetLatestSnapshot();
+	if (!commit_ring_later(stamp, now, &later, &count))
+		too_old("What has committed since is not known.");
+
+	*edited = *now;
+	edited->copied = false;
+	edited->active_count = edited->regd_count = 0;
+	edited->curcid = like->curcid;
+	copy_running(edited, now, count);
+
+	/* then subtransactions are looked up, and all transactions must be in the main list */
+	for (int i = 0; i < count; i++)
+		edited->suboverflowed = edited->suboverflowed || later[i].has_children;
+	for (int i = 0; i < count; i++)
+		add_running(edited, &later[i]);
+	if (TransactionIdPrecedes(edited->xmin, MyProc->xmin))
+		borrow_xmin(edited->xmin);
+	pfree(later);
+	return edited;
+}
+
+/* A copy in TopTransactionContext. */
+static TransactionId *
+keep_xids(const TransactionId *xids, int count)
+{
+	TransactionId *copy = MemoryContextAlloc(TopTransactionContext, sizeof(TransactionId) * Max(count, 1));
+
+	memcpy(copy, xids, sizeof(TransactionId) * count);
+	return copy;
+}
+
+/*
+ * The transaction's snapshot is copied by whoever uses it, so changing it has an effect on
+ * later statements.  Its xmin stays: it is in a heap that is ordered by that, and an older one does no harm.
+ */
+void
+snapshot_move_transaction(CommitStamp stamp)
+{
+	Snapshot	own = GetTransactionSnapshot();
+	Snapshot	edited;
+
+	Assert(IsolationUsesXactSnapshot());
+	if (moved == stamp)
+		return;
+	edited = snapshot_as_of(stamp, own);
+	if (TransactionIdPrecedes(edited->xmin, own->xmin))
+		too_old("The transaction's own snapshot is newer.");
+	own->xmax = edited->xmax;
+	own->xip = keep_xids(edited->xip, edited->xcnt);
+	own->xcnt = edited->xcnt;
+	own->subxip = keep_xids(edited->subxip, edited->subxcnt);
+	own->subxcnt = edited->subxcnt;
+	own->suboverflowed = edited->suboverflowed;
+	moved = stamp;
+}
+
+CommitStamp
+snapshot_moved_to(void)
+{
+	return moved;
+}
+
+/* The setting's two numbers. */
+static void
+parse_setting(CommitStamp *stamp, CommitStamp *oldest)
+{
+	unsigned long long a = 0;
+	unsigned long long b = 0;
+
+	if (snapshot_setting != NULL)
+		(void) sscanf(snapshot_setting, "%llu %llu", &a, &b);
+	*stamp = a;
+	*oldest = b;
+}
+
+static void
+give_up_held(void)
+{
+	if (held != NULL)
+		UnregisterSnapshotFromOwner(held, TopTransactionResourceOwner);
+	held = NULL;
+}
+
+/* Gives up the snapshots of statements before the oldest that goes on. */
+static void
+give_up_kept(CommitStamp oldest)
+{
+	ListCell   *cell;
+
+	foreach(cell, kept)
+	{
+		KeptSnapshot *snapshot = lfirst(cell);
+
+		if (snapshot->stamp >= oldest)
+			continue;
+		UnregisterSnapshotFromOwner(snapshot->snapshot, TopTransactionResourceOwner);
+		kept = foreach_delete_current(kept, cell);
+		pfree(snapshot);
+	}
+}
+
+Snapshot
+snapshot_for_task(void)
+{
+	MemoryContext old_context;
+	KeptSnapshot *snapshot;
+	CommitStamp stamp;
+	CommitStamp oldest;
+	ListCell   *cell;
+
+	parse_setting(&stamp, &oldest);
+	foreach(cell, kept)
+	{
+		snapshot = lfirst(cell);
+		if (snapshot->stamp == stamp)
+			return snapshot->snapshot;
+	}
+
+	commit_ring_check(stamp);
+	old_context = MemoryContextSwitchTo(TopTransactionContext);
+	snapshot = palloc(sizeof(KeptSnapshot));
+	snapshot->stamp = stamp;
+	snapshot->snapshot = RegisterSnapshotOnOwner(snapshot_as_of(stamp, GetActiveSnapshot()),
+												 TopTransactionResourceOwner);
+	kept = lappend(kept, snapshot);
+	MemoryContextSwitchTo(old_context);
+	give_up_held();
+	give_up_kept(oldest);
+	return snapshot->snapshot;
+}
+
+static void
+xact_callback(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
+			give_up_held();
+			give_up_kept(PG_UINT64_MAX);
+			break;
+		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_PREPARE:
+		case XACT_EVENT_ABORT:
+			held = NULL;
+			kept = NIL;
+			moved = 0;
+			break;
+		default:
+			break;
+	}
+}
+
+/*
+ * citus_internal.snapshot_begin() returns bigint: this node's clock, for an initiator that
+ * is about to choose a point in time.  The caller's snapshot is held until it has.
+ */
+SQL_FUNCTION(citus_internal_snapshot_begin);
+Datum
+citus_internal_snapshot_begin(PG_FUNCTION_ARGS)
+{
+	if (!IsolationUsesXactSnapshot() && held == NULL)
+		held = RegisterSnapshotOnOwner(GetActiveSnapshot(), TopTransactionResourceOwner);
+	PG_RETURN_INT64((int64) commit_ring_clock());
+}
+
+/* citus_internal.snapshot_set(bigint): the REPEATABLE READ transaction reads as of that point in time. */
+SQL_FUNCTION(citus_internal_snapshot_set);
+Datum
+citus_internal_snapshot_set(PG_FUNCTION_ARGS)
+{
+	CommitStamp stamp = (CommitStamp) PG_GETARG_INT64(0);
+
+	if (!IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("the transaction's isolation level must be REPEATABLE READ or SERIALIZABLE")));
+	commit_ring_check(stamp);
+	snapshot_move_transaction(stamp);
+	PG_RETURN_VOID();
+}
+
+void
+snapshot_init(void)
+{
+	DefineCustomBoolVariable("citus.distributed_snapshots",
+							 "Reads all nodes as of one point in time.",
+							 "Statements that read several shards, and transactions at REPEATABLE READ, see each "
+							 "transaction on all nodes or on none.",
+							 &distributed_snapshots, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("citus.snapshot",
+							   "Names the point in time of tasks that follow; set by the initiator of a statement.",
+							   NULL, &snapshot_setting, "", PGC_USERSET,
+							   GUC_NOT_IN_SAMPLE | GUC_NO_SHOW_ALL | GUC_DISALLOW_IN_FILE, NULL, NULL, NULL);
+	RegisterXactCallback(xact_callback, NULL);
+}

@@ -1,0 +1,96 @@
+/*-------------------------------------------------------------------------
+ *
+ * snapshot.h
+ *	  Snapshots as of a commit stamp, on one node and on all.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_TXN_SNAPSHOT_H
+#define CITUS_TXN_SNAPSHOT_H
+
+#include "postgres.h"
+
+#include "lib/ilist.h"
+#include "nodes/bitmapset.h"
+#include "utils/snapshot.h"
+
+#include "remote/connection.h"
+#include "txn/commit_ring.h"
+
+/* Setting citus.distributed_snapshots. */
+extern bool distributed_snapshots;
+
+extern void snapshot_init(void);
+
+/*
+ * This node's part (snapshot.c).
+ */
+
+/*
+ * Takes a snapshot of what was stamped up to stamp.  From before the stamp was chosen
+ * until now, this backend, or another one of the database, must have held a snapshot that is older than the
+ * stamp, so that old versions of rows are still there.  Returns it unregistered, in
+ * CurrentMemoryContext, valid as a template for RegisterSnapshot or PushCopiedSnapshot; its command id is that of like.
+ * Errors with ERRCODE_T_R_SERIALIZATION_FAILURE if too much has happened since the stamp.
+ */
+extern Snapshot snapshot_as_of(CommitStamp stamp, Snapshot like);
+
+/* Makes the snapshot of this REPEATABLE READ transaction one as of stamp, in place. */
+extern void snapshot_move_transaction(CommitStamp stamp);
+
+/*
+ * On a node that runs a task for a statement on another one: the snapshot that the statement asked for,
+ * registered to the end of the transaction or until no statement needs it.
+ */
+extern Snapshot snapshot_for_task(void);
+
+/* The stamp that a REPEATABLE READ transaction was moved to; 0: none. */
+extern CommitStamp snapshot_moved_to(void);
+
+/*
+ * The initiator's part (dist_snapshot.c).
+ */
+
+/* What a statement reads as of one point in time. */
+typedef struct DistSnapshot
+{
+	dlist_node	link;			/* in the list of those that go on */
+	CommitStamp stamp;
+	Bitmapset  *groups;			/* other nodes that were asked */
+	Snapshot	snapshot;		/* this node's; registered by whoever runs the statement */
+	MemoryContextCallback callback;
+} DistSnapshot;
+
+/*
+ * Chooses a point in time, asking the other nodes with those group ids.  like is
+ * the statement's own snapshot, registered.  The result lives in context, and goes with it.
+ */
+extern DistSnapshot *dist_snapshot_take(Bitmapset *groups, Snapshot like, MemoryContext context);
+
+/* The statement's snapshot that is, on this node, the registered one; or NULL. */
+extern DistSnapshot *dist_snapshot_find(Snapshot registered);
+
+/* A statement's snapshot is gone.  With the last one end the transactions that were opened for such statements alone. */
+extern void dist_snapshot_end(void);
+
+/* Queues, in front of a task with a tag that says so, what makes the node run it as of the snapshot. */
+extern void dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn);
+
+/* After a task's error: makes the connection ready for another one, if it may.  False, and nothing done, if not. */
+extern bool dist_snapshot_restart(RemoteConn *conn);
+
+/* Whether an error means that a connection that joined later can't read as of the statement's snapshot. */
+extern bool dist_snapshot_refused(RemoteConn *conn, const ErrorData *error);
+
+/*
+ * This node's snapshot for distributed statements of the present REPEATABLE READ transaction.  The first
+ * call fixes its point in time, on all nodes.  fresh: nothing was read in the transaction so far.
+ */
+extern Snapshot dist_snapshot_of_transaction(bool fresh);
+
+/* A transaction is being opened on a node: queues what makes it read as of the point in time of ours, if there is one. */
+extern void dist_snapshot_join(RemoteConn *conn);
+
+extern void dist_snapshot_init(void);
+
+#endif							/* CITUS_TXN_SNAPSHOT_H */
