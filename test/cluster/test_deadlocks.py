@@ -207,18 +207,30 @@ def test_caught(cluster, table, keys, session):
     assert rows(sessions[0], f"SELECT sum(payload) FROM {table}") == [(4,)]
 
 
-def test_statement_inside_a_task(cluster, schema, table, keys, session):
-    """What a function in a task writes on a third node is in the circle too; the client's session gives way."""
-    for node in cluster.nodes:
-        with servers.connect(node) as connection:
-            connection.execute("SET citus.enable_ddl_propagation = off")
-            connection.execute(f"""CREATE OR REPLACE FUNCTION {schema}.touch(key bigint) RETURNS bigint LANGUAGE plpgsql AS
-                $$ BEGIN {update(table, "key")}; RETURN key; END $$""")
-    sessions = [session(0), session(1)]
+def test_statement_inside_another(cluster, table, keys, session):
+    """What another node does for us on a third one is in the circle too; the client's session gives way."""
+    sessions = [session(1), session(2)]
     sessions[1].execute(update(table, keys[1]))
     sessions[0].execute(update(table, keys[0]))
-    nested = f"SELECT {schema}.touch({keys[1]}) FROM {table} WHERE id = {keys[0]}"
+    nested = f"SELECT run_command_on_coordinator('{update(table, keys[1])}')"
     close_circle(cluster, sessions, [nested, update(table, keys[0])])
+
+
+def test_alone(cluster, table, keys, session):
+    """A session waits for itself, by what another node does for it in a transaction of its own."""
+    one = session(1)
+    one.execute(update(table, keys[0]))
+    alone = Statement(one, f"SELECT run_command_on_coordinator('{update(table, keys[0])}')")
+    assert isinstance(alone.finish(), psycopg.errors.DeadlockDetected)
+    one.rollback()
+
+
+def test_write_that_commits_by_itself(cluster, connect, coordinator, table, keys, session):
+    """It is sent to its node without a transaction; it holds a lock on the table meanwhile."""
+    block, alone = session(0), connect(cluster.coordinator)
+    block.execute(update(table, keys[0]))
+    assert close_circle(cluster, [alone, block], [update(table, keys[0]), f"LOCK TABLE {table}"]) == 0
+    assert value(coordinator, f"SELECT sum(payload) FROM {table}") == 1
 
 
 def test_copy(cluster, table, keys, session):
