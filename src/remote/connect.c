@@ -359,14 +359,23 @@ connect_report(RemoteConn *conn)
 }
 
 void
+connect_hide(RemoteConn *conn)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	if (priv->peer_pid != 0)
+		backend_remove_peer(priv->peer_group, priv->peer_pid);
+	priv->peer_pid = 0;
+}
+
+void
 connect_close(RemoteConn *conn)
 {
 	RemoteConnPrivate *priv = conn->priv;
 
 	dlist_delete(&priv->link);
 	wait_forget(conn);
-	if (priv->peer_pid != 0)
-		backend_remove_peer(priv->peer_group, priv->peer_pid);
+	connect_hide(conn);
 	if (priv->cancel_fd >= 0)
 		close(priv->cancel_fd);
 	if (priv->error != NULL)

@@ -172,6 +172,8 @@ remote_settle(RemoteConn *conn, long timeout_ms)
 {
 	stop(conn);
 	drain(conn, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms));
+	if (conn->state == REMOTE_DEAD)
+		connect_hide(conn);
 }
 
 void

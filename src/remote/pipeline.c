@@ -109,6 +109,7 @@ pipeline_lost(RemoteConn *conn, PGresult *res)
 	RemoteConnPrivate *priv = conn->priv;
 
 	conn->state = REMOTE_DEAD;
+	connect_hide(conn);
 	priv->items_head = priv->items_tail = 0;
 	priv->unflushed = false;
 	if (priv->error != NULL)

@@ -102,6 +102,12 @@ extern void connect_finish_soon(RemoteConn *conn);
 extern char *connect_failure(RemoteConn *conn);
 extern void connect_report(RemoteConn *conn) pg_attribute_noreturn();
 
+/*
+ * Takes a connection off this backend's list of peers: nobody here waits for the
+ * other end any more, which may hang in a lock for a while yet.
+ */
+extern void connect_hide(RemoteConn *conn);
+
 /* Closes a connection and frees it. */
 extern void connect_close(RemoteConn *conn);
 

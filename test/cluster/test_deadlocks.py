@@ -269,6 +269,34 @@ def test_idle_holder(cluster, table, keys, session):
     last.commit()
 
 
+def test_given_up(cluster, table, keys, session):
+    """A session on another node that was given up, and hangs in a lock still, is nobody's wait any more."""
+    one, other = session(0), session(0)
+    other.execute(update(table, keys[0]))
+    one.execute(update(table, keys[1]))
+    one.execute("SAVEPOINT s")
+    one.execute("SET LOCAL citus.node_connection_timeout = '300ms'")
+    statement = Statement(one, update(table, keys[0]))
+    wait_for_waits(cluster, 1)
+    with servers.connect(cluster.workers[0]) as observer:
+        pid = value(observer, "SELECT pid FROM pg_locks WHERE NOT granted")
+    kill_process(pid, signal.SIGSTOP)
+    try:
+        one.cancel()
+        assert isinstance(statement.finish(), psycopg.errors.QueryCanceled)
+        one.execute("ROLLBACK TO s")
+        statements = [Statement(other, update(table, keys[1])), Statement(one, "SELECT pg_sleep(60)")]
+        all_waited(cluster, 2, 1.5 * LIMIT)
+        assert all(statement.running for statement in statements)
+    finally:
+        kill_process(pid, signal.SIGCONT)
+    one.cancel()
+    assert isinstance(statements[1].finish(), psycopg.errors.QueryCanceled)
+    one.rollback()
+    assert statements[0].finish() is None
+    other.commit()
+
+
 @pytest.mark.parametrize("how", ["kill", "freeze"])
 def test_unreachable_node(make_cluster, how):
     """A node that is down, or doesn't answer, doesn't keep the others' deadlocks from being broken."""
