@@ -18,6 +18,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
+#include "storage/predicate.h"
 #include "storage/proc.h"
 #include "utils/memutils.h"
 
@@ -220,6 +221,10 @@ commit_one_phase(RemoteConn **readers, int nreaders, RemoteConn *writer)
 		answers[n].sql = "COMMIT";
 		tags[n++] = "COMMIT";
 	}
+
+	/* the server checks this after us, when it is too late to roll back */
+	if (writer != NULL && IsolationIsSerializable())
+		PreCommit_CheckForSerializationFailure();
 	DEBUG_POINT("commit-before-one-phase");
 	if (writer != NULL)
 		commit_on_writer(answers, n, tags);

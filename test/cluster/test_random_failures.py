@@ -42,7 +42,7 @@ class Worker(threading.Thread):
         while not self.stop.is_set() and self.failure is None:
             try:
                 with servers.connect(self.random.choice(self.made.nodes)) as connection:
-                    connection.execute("SET lock_timeout = '300ms'; SET statement_timeout = '20s'")
+                    connection.execute("SET lock_timeout = '3s'; SET statement_timeout = '20s'")
                     self.work(connection)
             except psycopg.OperationalError:
                 time.sleep(0.05)    # the node is down: there is no event to wait for
@@ -136,7 +136,7 @@ def kill_something(made, chosen):
 
 @pytest.fixture
 def bank_cluster():
-    with servers.cluster(purpose="check-random", settings={"citus.recover_2pc_interval": "2s"}) as made:
+    with servers.cluster(purpose="check-random", settings={"citus.recover_2pc_interval": "2s", "deadlock_timeout": "100ms"}) as made:
         bank.create(made)
         yield made
 
