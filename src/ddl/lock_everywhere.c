@@ -40,7 +40,7 @@
 #include "resolve/tag.h"
 #include "txn/deadlock.h"
 
-/* Timeouts of the attempts, in ms: doubled each time. */
+/* Timeouts of the attempts, in ms: doubled each time, and less than what the search for deadlocks waits. */
 #define FIRST_TIMEOUT 100
 #define LAST_TIMEOUT 5000
 
@@ -156,11 +156,20 @@ pause_briefly(void)
 	CHECK_FOR_INTERRUPTS();
 }
 
+/* The longest timeout of an attempt: one that gives way is not to be taken for a deadlock before it does. */
+static int
+longest_timeout(void)
+{
+	int			grace = deadlock_grace();
+
+	return grace == 0 ? LAST_TIMEOUT : Min(LAST_TIMEOUT, Max(grace / 2, 1));
+}
+
 void
 lock_everywhere(List *relids, LOCKMODE mode)
 {
 	char	   *text;
-	int			timeout = FIRST_TIMEOUT;
+	int			timeout = Min(FIRST_TIMEOUT, longest_timeout());
 
 	if (mode < ShareLock || relids == NIL || node_active_primaries_remote() == NIL)
 		return;
@@ -178,7 +187,7 @@ lock_everywhere(List *relids, LOCKMODE mode)
 			last = true;
 		if (try_locks(relids, mode, text, timeout, last))
 			return;
-		timeout = Min(timeout * 2, LAST_TIMEOUT);
+		timeout = Min(timeout * 2, longest_timeout());
 		pause_briefly();
 	}
 }

@@ -86,6 +86,12 @@ deadlock_interval(void)
 	return share_of_limit(INTERVAL_SHARE);
 }
 
+int
+deadlock_grace(void)
+{
+	return share_of_limit(AGE_SHARE);
+}
+
 /* The session that a process works for in the end. */
 static int
 root_of(const WaitGraph *graph, int proc)
@@ -322,7 +328,7 @@ has_cycle(const WaitGraph *graph, int64 min_age_ms)
 static bool
 search(List *skipped_groups, int32 *failed_group)
 {
-	int64		min_age_ms = share_of_limit(AGE_SHARE);
+	int64		min_age_ms = deadlock_grace();
 	long		timeout = Max(share_of_limit(1.0), MIN_TIMEOUT_MS);
 	int			level = NewGUCNestLevel();
 	bool		broken = false;
@@ -361,7 +367,7 @@ deadlock_job(void)
 {
 	volatile int32 failed_group = -1;
 
-	if (!wait_graph_wanted(share_of_limit(AGE_SHARE)))
+	if (!wait_graph_wanted(deadlock_grace()))
 		return;
 	if (skipped != NIL && TimestampDifferenceExceeds(skipped_since, GetCurrentTimestamp(), SKIP_MS))
 	{

@@ -15,6 +15,9 @@ extern void deadlock_init(void);
 /* Milliseconds between two searches, by the settings; 0 for never. */
 extern int	deadlock_interval(void);
 
+/* Milliseconds for which a wait for a lock is not taken for a part of a deadlock; 0 if no wait ever is. */
+extern int	deadlock_grace(void);
+
 /* Searches, if any of this node's sessions may be in a deadlock; a job of the daemon. */
 extern void deadlock_job(void);
 

@@ -40,11 +40,13 @@
 
 #define QUERY_COLUMNS 10
 
+/* Runs as a superuser: no name in it may be looked for outside of our schemas. */
 static const char wait_query[] =
 "SELECT g.kind, g.pid, g.lxid, g.other_group, g.other_pid, g.other_lxid, g.wait_start, g.age, g.what, "
-"(EXTRACT(epoch FROM a.xact_start) * 1000000)::bigint "
+"(EXTRACT(epoch FROM a.xact_start) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8 "
 "FROM citus_internal.local_wait_graph() g "
-"LEFT JOIN pg_catalog.pg_stat_get_activity(NULL) a ON g.kind = 'p' AND a.pid OPERATOR(pg_catalog.=) g.pid";
+"LEFT JOIN pg_catalog.pg_stat_get_activity(NULL) a "
+"ON g.kind OPERATOR(pg_catalog.=) 'p' AND a.pid OPERATOR(pg_catalog.=) g.pid";
 
 /* A row of local_wait_graph, with the node's group. */
 typedef struct WaitRow

@@ -189,6 +189,21 @@ def test_ddl_late_in_a_transaction(cluster, table, keys, session, nodes):
     close_circle(cluster, sessions[::-1], [update(table, keys[0]), f"ALTER TABLE {table} ADD COLUMN late int"])
 
 
+def test_ddl_that_gives_way(cluster, connect, table, keys, session):
+    """DDL outside a transaction block gives its locks back again and again; nobody is cancelled meanwhile."""
+    holder = session(2)
+    holder.execute(update(table, keys[1]))
+    coordinator = connect(cluster.coordinator)
+    ddl = Statement(coordinator, f"ALTER TABLE {table} ADD COLUMN late int")
+    observer = connect(cluster.coordinator)
+    wait_until(lambda: value(observer, f"SELECT clock_timestamp() - query_start > interval '{2 * LIMIT} s' "
+                             "FROM pg_stat_activity WHERE pid = %s", [coordinator.info.backend_pid]), "a long wait")
+    holder.execute(update(table, keys[0]))
+    assert ddl.running
+    holder.commit()
+    assert ddl.finish() is None
+
+
 def test_caught(cluster, table, keys, session):
     """PL/pgSQL can catch it as deadlock_detected, and go on with what was done before."""
     sessions = [session(1), session(0)]
