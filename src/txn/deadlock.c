@@ -112,7 +112,14 @@ is_younger(const WaitProc *a, const WaitProc *b)
 	return a->pid > b->pid;
 }
 
-/* The youngest session of a cycle; -1 if none may be cancelled. */
+/* Whether a cancel request to a session has an effect: it has none while the client is being waited for. */
+static bool
+can_be_cancelled(const WaitProc *proc)
+{
+	return proc->victim && proc->state != WAIT_STATE_READS && proc->state != WAIT_STATE_WRITES;
+}
+
+/* The youngest session of a cycle; -1 if none can be cancelled. */
 static int
 choose_victim(const WaitGraph *graph, const int *cycle, int length)
 {
@@ -122,7 +129,7 @@ choose_victim(const WaitGraph *graph, const int *cycle, int length)
 	{
 		int			root = root_of(graph, graph->edges[cycle[i]].from);
 
-		if (graph->procs[root].victim &&
+		if (can_be_cancelled(&graph->procs[root]) &&
 			(victim < 0 || is_younger(&graph->procs[root], &graph->procs[victim])))
 			victim = root;
 	}

@@ -18,7 +18,7 @@ extern int	deadlock_interval(void);
 /* Milliseconds for which a wait for a lock is not taken for a part of a deadlock; 0 if no wait ever is. */
 extern int	deadlock_grace(void);
 
-/* Searches, if any of this node's sessions may be in a deadlock; a job of the daemon. */
+/* Searches, if somebody on this node has waited for that long; a job of the daemon. */
 extern void deadlock_job(void);
 
 #endif							/* CITUS_TXN_DEADLOCK_H */

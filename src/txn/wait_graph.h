@@ -25,7 +25,7 @@ typedef struct WaitProc
 	int32		pid;
 	uint32		lxid;			/* its transaction, unique in the process */
 	char		state;
-	bool		victim;			/* a session, which may be cancelled */
+	bool		victim;			/* a session, not a process of the server's own */
 	int64		started;		/* when the transaction began, in microseconds; 0: not known */
 	int			parent;			/* the process at the other end that opened this session; -1: a client */
 } WaitProc;
