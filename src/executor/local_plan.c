@@ -21,6 +21,7 @@
 #include "utils/memutils.h"
 
 #include "executor/local_plan.h"
+#include "lib/exact_text.h"
 #include "remote/prepared.h"
 #include "resolve/tag.h"
 
@@ -79,8 +80,10 @@ analyse_text(const char *tagged, const Oid *types, int ntypes)
 {
 	RawStmt    *raw = linitial_node(RawStmt, pg_parse_query(tagged));
 	CachedPlanSource *source = CreateCachedPlan(raw, tagged, CreateCommandTag(raw->stmt));
+	int			nest = exact_text_read_begin();
 	List	   *queries = pg_analyze_and_rewrite_fixedparams(raw, tagged, types, ntypes, NULL);
 
+	exact_text_read_end(nest);
 	CompleteCachedPlan(source, queries, NULL, unconstify(Oid *, types), ntypes, NULL, NULL,
 					   CURSOR_OPT_PARALLEL_OK, true);
 	return source;

@@ -18,6 +18,7 @@
 #include "utils/snapmgr.h"
 
 #include "executor/local_task.h"
+#include "lib/exact_text.h"
 #include "remote/shard_names.h"
 
 struct LocalTask
@@ -36,13 +37,16 @@ plan_text(const char *text, ParamListInfo params)
 	List	   *raw = pg_parse_query(text);
 	int			nparams = params ? params->numParams : 0;
 	Oid		   *types = palloc0(sizeof(Oid) * Max(nparams, 1));
+	int			nest;
 	List	   *queries;
 
 	for (int i = 0; i < nparams; i++)
 		types[i] = params->params[i].ptype;
 
 	Assert(list_length(raw) == 1);
+	nest = exact_text_read_begin();
 	queries = pg_analyze_and_rewrite_fixedparams(linitial(raw), text, types, nparams, NULL);
+	exact_text_read_end(nest);
 	if (list_length(queries) != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -14,6 +14,7 @@
 #include "catalog/namespace.h"
 #include "miscadmin.h"
 #include "parser/parser.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/guc.h"
@@ -42,4 +43,24 @@ exact_text_begin(void)
 	if (extra_float_digits < 3)
 		set_until_end("extra_float_digits", "3");
 	return nest;
+}
+
+int
+exact_text_read_begin(void)
+{
+	int			nest;
+
+	/* the only style that other nodes don't take over (see remote/settings.c) */
+	if (Array_nulls)
+		return 0;
+	nest = NewGUCNestLevel();
+	set_until_end("array_nulls", "on");
+	return nest;
+}
+
+void
+exact_text_read_end(int nest)
+{
+	if (nest > 0)
+		AtEOXact_GUC(true, nest);
 }

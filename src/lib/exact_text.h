@@ -16,4 +16,11 @@
  */
 extern int	exact_text_begin(void);
 
+/*
+ * Until exact_text_read_end(result), constants in texts written so are read as
+ * they are elsewhere.
+ */
+extern int	exact_text_read_begin(void);
+extern void exact_text_read_end(int nest);
+
 #endif							/* CITUS_LIB_EXACT_TEXT_H */
