@@ -540,6 +540,7 @@ task_set_start(const TaskSetSpec *spec)
 	ListCell   *cell;
 
 	set->owner.yield = task_set_yield;
+	set->owner.resends = true;
 	set->spec = spec;
 	set->context = context;
 	set->row_context = AllocSetContextCreate(context, "citus task row", ALLOCSET_DEFAULT_SIZES);

@@ -38,6 +38,9 @@ typedef struct RemoteOwner
 {
 	/* Leave conn idle (state REMOTE_IDLE); called when another owner needs it. */
 	void		(*yield) (struct RemoteOwner *owner, RemoteConn *conn);
+
+	/* Sends a read again should its connection turn out to be broken, so that need not be tested. */
+	bool		resends;
 } RemoteOwner;
 
 typedef enum RemoteState

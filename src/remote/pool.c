@@ -398,7 +398,7 @@ remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 			conn->owner = NULL;
 		}
 	}
-	return idle_or_new(node, role, owner, true);
+	return idle_or_new(node, role, owner, owner->resends);
 }
 
 RemoteConn *
