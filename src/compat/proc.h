@@ -21,4 +21,17 @@
 #define LOCK_INSTANCE_LXID(instance) ((instance)->lxid)
 #endif
 
+/* The virtual transaction id of a lock's entry. */
+static inline VirtualTransactionId
+lock_instance_vxid(const LockInstanceData *instance)
+{
+#if PG_VERSION_NUM >= 170000
+	return instance->vxid;
+#else
+	VirtualTransactionId vxid = {instance->backend, instance->lxid};
+
+	return vxid;
+#endif
+}
+
 #endif							/* CITUS_COMPAT_PROC_H */

@@ -184,6 +184,17 @@ active_no_old_parents(TimestampTz oldest_prepared)
 	LWLockRelease(shared->lock);
 }
 
+uint64
+active_number_of(int procno)
+{
+	uint64		number;
+
+	LWLockAcquire(shared->lock, LW_SHARED);
+	number = shared->slots[procno].number;
+	LWLockRelease(shared->lock);
+	return number;
+}
+
 HTAB *
 active_numbers(void)
 {

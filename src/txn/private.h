@@ -49,6 +49,9 @@ extern void active_end(void);
 extern void active_left_unfinished(void);
 extern uint64 active_unfinished_count(void);
 
+/* The number of a backend's transaction while it commits in two phases, by its place in ProcGlobal->allProcs; else 0. */
+extern uint64 active_number_of(int procno);
+
 /* A hash table of the numbers of all that are active in this database, in CurrentMemoryContext. */
 extern HTAB *active_numbers(void);
 

@@ -3,11 +3,12 @@
  * wait_edges.c
  *	  Who waits for whom on this node: citus_internal.local_wait_graph().
  *
- * Three kinds of rows come out:
+ * Four kinds of rows come out:
  *
  *	  p	 a process that is in a transaction, and what it does
  *	  l	 a process waits for a lock that another one holds, or that another one
  *		 in front of it in the queue waits for
+ *	  x	 a process waits for a lock that a prepared transaction holds
  *	  c	 a process has opened a connection to a process of another node
  *
  * The edges of one waiter are read under all locks of the lock manager's
@@ -22,6 +23,7 @@
  */
 #include "postgres.h"
 
+#include "access/twophase.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -37,6 +39,7 @@
 #include "compat/proc.h"
 #include "compat/sql_function.h"
 #include "remote/backends.h"
+#include "txn/private.h"
 #include "txn/wait_graph.h"
 
 SQL_FUNCTION(citus_internal_local_wait_graph);
@@ -84,12 +87,15 @@ put_row(ReturnSetInfo *rsinfo, char kind, int pid, uint32 lxid, Datum *values, b
 }
 
 static void
-put_process(ReturnSetInfo *rsinfo, PGPROC *proc, int pid, uint32 lxid)
+put_process(ReturnSetInfo *rsinfo, int procno, int pid, uint32 lxid)
 {
+	PGPROC	   *proc = &ProcGlobal->allProcs[procno];
 	Datum		values[ROW_COLUMNS] = {0};
 	bool		nulls[ROW_COLUMNS];
 
 	memset(nulls, true, sizeof(nulls));
+	values[5] = Int64GetDatum(active_number_of(procno));
+	nulls[5] = false;
 	values[8] = CStringGetTextDatum(psprintf("%c%c", state_of(proc), is_session(proc) ? 's' : '-'));
 	nulls[8] = false;
 	put_row(rsinfo, 'p', pid, lxid, values, nulls);
@@ -154,6 +160,15 @@ leader_lxid(const LockInstanceData *instance)
 	return instance->pid == instance->leaderPid ? LOCK_INSTANCE_LXID(instance) : PROC_LXID(proc);
 }
 
+/* The transaction id of a prepared transaction. */
+static TransactionId
+prepared_xid(const LockInstanceData *instance)
+{
+	bool		more = false;
+
+	return TwoPhaseGetXidByVirtualXID(lock_instance_vxid(instance), &more);
+}
+
 /* The edges of one waiter, whose own entry is wait. */
 static void
 put_edges(ReturnSetInfo *rsinfo, const BlockedProcsData *data, const BlockedProcData *waiter,
@@ -171,15 +186,16 @@ put_edges(ReturnSetInfo *rsinfo, const BlockedProcsData *data, const BlockedProc
 		LockInstanceData *other = &instances[i];
 		Datum		values[ROW_COLUMNS];
 		bool		nulls[ROW_COLUMNS] = {false};
+		bool		prepared = other->pid == 0;
 		uint32		other_lxid;
 
-		if (other->leaderPid == wait->leaderPid || other->pid == 0)
+		if (other->leaderPid == wait->leaderPid)
 			continue;
 		if ((conflicts & other->holdMask) == 0 &&
 			!(other->waitLockMode != NoLock && (conflicts & LOCKBIT_ON(other->waitLockMode)) &&
 			  is_ahead(data, waiter, other->pid)))
 			continue;
-		other_lxid = leader_lxid(other);
+		other_lxid = prepared ? prepared_xid(other) : leader_lxid(other);
 		if (other_lxid == 0)
 			continue;
 		nulls[3] = true;
@@ -188,7 +204,7 @@ put_edges(ReturnSetInfo *rsinfo, const BlockedProcsData *data, const BlockedProc
 		values[6] = Int64GetDatum(wait_start);
 		values[7] = Int64GetDatum(age);
 		values[8] = CStringGetTextDatum(what);
-		put_row(rsinfo, 'l', wait->leaderPid, lxid, values, nulls);
+		put_row(rsinfo, prepared ? 'x' : 'l', wait->leaderPid, lxid, values, nulls);
 	}
 }
 
@@ -240,7 +256,7 @@ citus_internal_local_wait_graph(PG_FUNCTION_ARGS)
 
 		if (pid == MyProcPid || !in_transaction(proc))
 			continue;
-		put_process(rsinfo, proc, pid, lxid);
+		put_process(rsinfo, i, pid, lxid);
 		put_peers(rsinfo, i, pid, lxid);
 		if (proc->waitLock != NULL)
 			put_waiter(rsinfo, proc, pid);

@@ -11,6 +11,9 @@
  *	  it does anything else, and the opener isn't waiting for its own client
  *			the opener waits for it
  *
+ * Who waits for a prepared transaction waits for the process that is to end it, if that
+ * one is still at work on it.
+ *
  * A session that waits for its opener to take its answer waits for it only if that
  * one waits for a lock: otherwise the opener is reading.
  *
@@ -38,15 +41,17 @@
 #include "remote/connection.h"
 #include "txn/wait_graph.h"
 
-#define QUERY_COLUMNS 10
+#define QUERY_COLUMNS 11
 
 /* Runs as a superuser: no name in it may be looked for outside of our schemas. */
 static const char wait_query[] =
 "SELECT g.kind, g.pid, g.lxid, g.other_group, g.other_pid, g.other_lxid, g.wait_start, g.age, g.what, "
-"(EXTRACT(epoch FROM a.xact_start) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8 "
+"(EXTRACT(epoch FROM a.xact_start) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8, x.gid "
 "FROM citus_internal.local_wait_graph() g "
 "LEFT JOIN pg_catalog.pg_stat_get_activity(NULL) a "
-"ON g.kind OPERATOR(pg_catalog.=) 'p' AND a.pid OPERATOR(pg_catalog.=) g.pid";
+"ON g.kind OPERATOR(pg_catalog.=) 'p' AND a.pid OPERATOR(pg_catalog.=) g.pid "
+"LEFT JOIN pg_catalog.pg_prepared_xact() x ON g.kind OPERATOR(pg_catalog.=) 'x' "
+"AND x.transaction::pg_catalog.text OPERATOR(pg_catalog.=) g.other_lxid::pg_catalog.text";
 
 /* A row of local_wait_graph, with the node's group. */
 typedef struct WaitRow
@@ -54,9 +59,10 @@ typedef struct WaitRow
 	int32		groupid;
 	int64		values[QUERY_COLUMNS];
 	char	   *what;
+	char	   *gid;			/* of a prepared transaction that is waited for */
 } WaitRow;
 
-/* Reads a row's text; the columns "kind" and "what" apart. */
+/* Reads a row's text; the columns "kind", "what" and "gid" apart. */
 static void
 add_row(List **rows, int32 groupid, char **values)
 {
@@ -64,9 +70,10 @@ add_row(List **rows, int32 groupid, char **values)
 
 	row->groupid = groupid;
 	for (int i = 0; i < QUERY_COLUMNS; i++)
-		row->values[i] = values[i] == NULL || i == 8 ? 0 : strtoll(values[i], NULL, 10);
+		row->values[i] = values[i] == NULL || i == 8 || i == 10 ? 0 : strtoll(values[i], NULL, 10);
 	row->values[0] = values[0][0];
 	row->what = values[8] == NULL ? "" : pstrdup(values[8]);
+	row->gid = values[10] == NULL ? "" : pstrdup(values[10]);
 	*rows = lappend(*rows, row);
 }
 
@@ -212,6 +219,7 @@ add_procs(WaitGraph *graph, List *rows)
 		proc->lxid = row->values[2];
 		proc->state = row->what[0];
 		proc->victim = row->what[1] == 's';
+		proc->committing = row->values[5];
 		proc->started = row->values[9];
 		proc->parent = -1;
 		graph->nprocs++;
@@ -230,15 +238,32 @@ add_edge(WaitGraph *graph, int from, int to)
 	return edge;
 }
 
+/* The process whose end a prepared transaction waits for, if it is still at work on it; else -1. */
+static int
+find_preparer(const WaitGraph *graph, const char *gid)
+{
+	int			groupid;
+	int			pid;
+	unsigned long long number;
+	int			proc;
+
+	if (sscanf(gid, "citus_%d_%d_%llu_", &groupid, &pid, &number) != 3)
+		return -1;
+	proc = find_proc(graph, groupid, pid);
+	return proc >= 0 && graph->procs[proc].committing == number ? proc : -1;
+}
+
+/* The edge of a wait for a lock. */
 static void
 add_lock_edge(WaitGraph *graph, WaitRow *row)
 {
 	int			from = find_proc(graph, row->groupid, row->values[1]);
-	int			to = find_proc(graph, row->groupid, row->values[4]);
+	int			to = row->values[0] == 'x' ? find_preparer(graph, row->gid) :
+		find_proc(graph, row->groupid, row->values[4]);
 	WaitEdge   *edge;
 
 	if (from < 0 || to < 0 || graph->procs[from].lxid != (uint32) row->values[2] ||
-		graph->procs[to].lxid != (uint32) row->values[5])
+		(row->values[0] == 'l' && graph->procs[to].lxid != (uint32) row->values[5]))
 		return;
 	edge = add_edge(graph, from, to);
 	edge->wait_start = row->values[6];
@@ -294,7 +319,7 @@ wait_graph_collect(List *skipped_groups, long timeout_ms, int32 *failed_group)
 	{
 		WaitRow    *row = lfirst(lc);
 
-		if (row->values[0] == 'l')
+		if (row->values[0] == 'l' || row->values[0] == 'x')
 			add_lock_edge(graph, row);
 		else if (row->values[0] == 'c')
 			add_remote_edge(graph, row);

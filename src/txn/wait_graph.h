@@ -27,6 +27,7 @@ typedef struct WaitProc
 	char		state;
 	bool		victim;			/* a session, not a process of the server's own */
 	int64		started;		/* when the transaction began, in microseconds; 0: not known */
+	uint64		committing;		/* number of its commit in two phases under way; 0: none */
 	int			parent;			/* the process at the other end that opened this session; -1: a client */
 } WaitProc;
 

@@ -231,6 +231,20 @@ def test_statement_inside_another(cluster, table, keys, session):
     close_circle(cluster, sessions, [nested, update(table, keys[0])])
 
 
+def test_prepared_transaction(cluster, schema, coordinator, session):
+    """A deferred constraint makes one node's PREPARE wait, while what another node has prepared is waited for."""
+    name = f"{schema}.d"
+    coordinator.execute(f"CREATE TABLE {name} (id bigint, payload int, UNIQUE (id, payload) DEFERRABLE INITIALLY DEFERRED)")
+    coordinator.execute("SELECT create_distributed_table(%s, 'id')", [name])
+    keys = [key_on(coordinator, name, worker) for worker in cluster.workers]
+    coordinator.execute(f"INSERT INTO {name} VALUES ({keys[0]}, 0)")
+    committer, other = session(0), session(1)
+    other.execute(f"INSERT INTO {name} VALUES ({keys[1]}, 1)")
+    committer.execute(update(name, keys[0]))
+    committer.execute(f"INSERT INTO {name} VALUES ({keys[1]}, 1)")
+    close_circle(cluster, [committer, other], ["COMMIT", update(name, keys[0])])
+
+
 def test_alone(cluster, table, keys, session):
     """A session waits for itself, by what another node does for it in a transaction of its own."""
     one = session(1)
