@@ -30,6 +30,12 @@ guc_find(const char *name)
 #endif
 }
 
+static bool
+is_custom(const struct config_generic *entry)
+{
+	return strchr(entry->name, '.') != NULL && pg_strncasecmp(entry->name, "citus.", 6) != 0;
+}
+
 /*
  * Entries may be replaced in place (a placeholder by the real setting), so on
  * version 15 the positions are remembered, not the entries.
@@ -48,7 +54,7 @@ guc_custom(int *count)
 	custom = MemoryContextAlloc(TopMemoryContext, sizeof(*custom) * Max(n, 1));
 	ncustom = 0;
 	for (int i = 0; i < n; i++)
-		if (strchr(all[i]->name, '.') != NULL)
+		if (is_custom(all[i]))
 			custom[ncustom++] = all[i];
 	pfree(all);
 #else
@@ -74,7 +80,7 @@ guc_custom(int *count)
 		positions = MemoryContextAlloc(TopMemoryContext, sizeof(int) * n);
 		ncustom = 0;
 		for (int i = 0; i < n; i++)
-			if (strchr(all[i]->name, '.') != NULL)
+			if (is_custom(all[i]))
 				positions[ncustom++] = i;
 		seen = n;
 	}

@@ -16,8 +16,8 @@
 extern struct config_generic *guc_find(const char *name);
 
 /*
- * All settings with a dot in their name, in an array that is valid until the
- * next call.  Cheap when the list has not changed.
+ * All settings with a dot in their name but our own (citus.*), in an array that is
+ * valid until the next call.  Cheap when the list has not changed.
  */
 extern struct config_generic **guc_custom(int *count);
 

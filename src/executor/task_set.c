@@ -213,6 +213,18 @@ remove_worker(TaskSet *set, int index)
 	set->workers[index] = set->workers[--set->nworkers];
 }
 
+/* Whether tasks for other nodes have not begun. */
+static bool
+has_pending(TaskSet *set)
+{
+	for (int i = 0; i < set->nqueues; i++)
+	{
+		if (set->queues[i].pending != NIL)
+			return true;
+	}
+	return false;
+}
+
 /* Opens the first connection to each node that has tasks, and more when it is time. */
 static void
 grow(TaskSet *set)
@@ -221,16 +233,11 @@ grow(TaskSet *set)
 	TimestampTz now;
 	bool		due;
 
-	if (!first_round && citus_slow_start_interval > 0)
-	{
-		now = GetCurrentTimestamp();
-		due = TimestampDifferenceExceeds(set->last_growth, now, citus_slow_start_interval);
-	}
-	else
-	{
-		now = GetCurrentTimestamp();
-		due = !first_round;
-	}
+	if (!has_pending(set))
+		return;
+	now = GetCurrentTimestamp();
+	due = !first_round &&
+		TimestampDifferenceExceeds(set->last_growth, now, citus_slow_start_interval);
 	if (first_round || due)
 		set->last_growth = now;
 
@@ -561,11 +568,8 @@ task_set_start(const TaskSetSpec *spec)
 static bool
 has_remote_work(TaskSet *set)
 {
-	for (int i = 0; i < set->nqueues; i++)
-	{
-		if (set->queues[i].pending != NIL)
-			return true;
-	}
+	if (has_pending(set))
+		return true;
 	for (int i = 0; i < set->nworkers; i++)
 	{
 		if (set->workers[i].task != NULL)
@@ -580,15 +584,12 @@ wait_for_rows(TaskSet *set)
 {
 	RemoteConn **conns = MemoryContextAlloc(set->row_context, sizeof(RemoteConn *) * set->nworkers);
 	int			nconns = 0;
-	bool		pending = false;
 
-	for (int i = 0; i < set->nqueues; i++)
-		pending = pending || set->queues[i].pending != NIL;
 	for (int i = 0; i < set->nworkers; i++)
 		conns[nconns++] = set->workers[i].conn;
 	if (nconns > 0)
 		(void) remote_wait(conns, nconns,
-						   pending && !needs_primary(set) ? citus_slow_start_interval : -1, NULL);
+						   has_pending(set) && !needs_primary(set) ? citus_slow_start_interval : -1, NULL);
 }
 
 /* The next row from a connection, or from a task of this node. */

@@ -203,8 +203,6 @@ text_of(struct config_generic *entry)
 static bool
 custom_travels(struct config_generic *entry)
 {
-	if (pg_strncasecmp(entry->name, "citus.", 6) == 0)
-		return false;
 	if (entry->context != PGC_USERSET)
 		return false;
 
