@@ -1,0 +1,323 @@
+"""One snapshot over all nodes, where something is in its way: vacuum, skewed clocks, crashes, full rings."""
+
+import os
+import random
+import signal
+import threading
+
+import psycopg
+import pytest
+
+from harness import bank, servers
+from harness.load import ACCOUNTS, BALANCE, Load, account_tables, check_repeatable, check_total, transfer
+from harness.servers import pid_of, rows, value, wait_until, wait_until_quiet
+
+UPDATE_ALL = "UPDATE account SET balance = balance + 1"
+
+
+@pytest.fixture(scope="module")
+def bank_cluster():
+    """A cluster that the tests of this file damage, and leave in order."""
+    with servers.cluster(purpose="check-hazards") as made:
+        yield made
+
+
+@pytest.fixture
+def accounts(bank_cluster):
+    account_tables(bank_cluster)
+    yield bank_cluster
+    bank_cluster.start()
+    wait_until_quiet(bank_cluster)
+
+
+def set_everywhere(cluster_, setting, values):
+    """ALTER SYSTEM on all nodes; values[i], as SHOW has it, is for the i-th node, None resets."""
+    for node, new in zip(cluster_.nodes, values):
+        with servers.connect(node) as connection:
+            connection.execute(f"ALTER SYSTEM RESET {setting}" if new is None else
+                               f"ALTER SYSTEM SET {setting} = '{new}'")
+            connection.execute("SELECT pg_reload_conf()")
+        wait_until(lambda: new is None or shown(node, setting) == new, f"{setting} on {node.name}")
+
+
+def shown(node, setting):
+    with servers.connect(node) as connection:
+        return value(connection, f"SHOW {setting}")
+
+
+@pytest.fixture
+def skewed(accounts):
+    """The nodes' clocks are minutes apart."""
+    set_everywhere(accounts, "citus.clock_offset", ["0", "2min", "-180000"])
+    yield accounts
+    set_everywhere(accounts, "citus.clock_offset", [None, None, None])
+
+
+def transfer_in_savepoints(connection):
+    """A transfer whose second half is done in a subtransaction, after one that is rolled back."""
+    first, second = sorted(random.sample(range(1, ACCOUNTS + 1), 2))
+    update = "UPDATE account SET balance = balance + %s WHERE id = %s"
+    try:
+        with connection.transaction():
+            connection.execute(update, [-1, first])
+            try:
+                with connection.transaction():
+                    connection.execute(update, [100, second])
+                    raise psycopg.Rollback
+            except psycopg.Rollback:
+                pass
+            with connection.transaction():
+                with connection.transaction():
+                    connection.execute(update, [1, second])
+    except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure):
+        pass
+
+
+def slow_repeatable(connection):
+    """A transaction that reads for so long that old versions have to wait for it."""
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        check_total(connection)
+        connection.execute("SELECT pg_sleep(0.5)")
+        one_by_one = sum(value(connection, "SELECT balance FROM account WHERE id = %s", [key])
+                         for key in range(1, ACCOUNTS + 1))
+        assert one_by_one == ACCOUNTS * BALANCE
+        check_total(connection)
+
+
+def vacuum(connection):
+    connection.execute("VACUUM account")
+
+
+def vacuum_full(connection):
+    """Rewrites the shards, unless readers are in the way."""
+    try:
+        connection.execute("SET lock_timeout = '200ms'")
+        connection.execute("VACUUM FULL account")
+    except (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected):
+        pass
+
+
+@pytest.mark.parametrize("cleaner", [vacuum, vacuum_full])
+def test_old_versions_stay(accounts, cleaner):
+    """Long readers while rows are updated again and again and dead ones removed."""
+    load = Load()
+    load.add_transfers(accounts)
+    for node in accounts.nodes:
+        load.add(node, slow_repeatable, f"reader {node.name}")
+        load.add(node, check_total, f"sum {node.name}")
+    load.add(accounts.coordinator, cleaner, "vacuum")
+    load.finish()
+
+
+def test_index_only_scans(accounts, connect):
+    """An index-only scan trusts the visibility map, which must not be ahead of a reader."""
+    connect(accounts.coordinator).execute("CREATE INDEX ON account (id, balance)")
+    set_everywhere(accounts, "enable_seqscan", ["off"] * 3)
+    try:
+        load = Load()
+        load.add_transfers(accounts)
+        for node in accounts.nodes:
+            load.add(node, check_total, f"sum {node.name}")
+            load.add(node, check_repeatable, f"reader {node.name}")
+        load.add(accounts.coordinator, vacuum, "vacuum")
+        load.finish()
+    finally:
+        set_everywhere(accounts, "enable_seqscan", [None] * 3)
+
+
+def test_subtransactions(accounts):
+    load = Load()
+    for number, node in enumerate(accounts.nodes):
+        load.add(node, transfer_in_savepoints, f"transfer{number}")
+        load.add(node, check_total, f"sum {node.name}")
+        load.add(node, check_repeatable, f"reader {node.name}")
+    load.finish()
+
+
+def test_skewed_clocks(skewed):
+    load = Load()
+    load.add_transfers(skewed)
+    for node in skewed.nodes:
+        load.add(node, check_total, f"sum {node.name}")
+        load.add(node, check_repeatable, f"reader {node.name}")
+    load.finish()
+
+
+def test_impossible_stamps_are_refused(accounts, connect):
+    """Nobody can set a node's clock to a time that makes it useless."""
+    connection = connect(accounts.workers[0])
+    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    with pytest.raises(psycopg.errors.InvalidParameterValue):
+        connection.execute("SELECT citus_internal.snapshot_set(9223372036854775807)")
+    connection.execute("ROLLBACK")
+    with pytest.raises(psycopg.errors.ActiveSqlTransaction):
+        connection.execute("SELECT citus_internal.snapshot_set(1)")
+
+
+@pytest.mark.parametrize("clocks", ["accounts", "skewed"])
+def test_acknowledged_is_seen(clocks, request):
+    """What a client was told is committed is seen by all who begin later, on whichever node."""
+    cluster_ = request.getfixturevalue(clocks)
+    load = Load()
+    load.add_transfers(cluster_, clients=2)
+    connections = [servers.connect(node) for node in cluster_.nodes]
+    singles = [bank.keys_on(cluster_, node.port)[0] for node in cluster_.workers]
+    failures = []
+
+    def steps():
+        for step in range(1, 120):
+            writer, reader = random.choice(connections), random.choice(connections)
+            if step % 2:
+                writer.execute("UPDATE rate SET percent = %s", [step])
+                writer.execute("UPDATE counter SET n = %s", [step])
+            else:
+                for key in singles:
+                    random.choice(connections).execute("UPDATE counter SET n = %s WHERE id = %s", [step, key])
+            if rows(reader, "SELECT min(n), max(n) FROM counter WHERE id = ANY (%s)", [singles]) != [(step, step)]:
+                failures.append((step, "statement"))
+            with reader.transaction():
+                reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                seen = [value(reader, "SELECT n FROM counter WHERE id = %s", [key]) for key in singles]
+                percent = value(reader, "SELECT percent FROM rate")
+            if seen != [step] * len(singles) or (step % 2 and percent != step):
+                failures.append((step, "transaction", seen, percent))
+
+    with connections[0].transaction():
+        connections[0].execute("DROP TABLE IF EXISTS counter")
+        connections[0].execute("CREATE TABLE counter (id int PRIMARY KEY, n int)")
+        connections[0].execute("SELECT create_distributed_table('counter', 'id', colocate_with => 'account')")
+        connections[0].execute("INSERT INTO counter SELECT id, 0 FROM account")
+    load.meanwhile(steps)
+    connections[0].execute("DROP TABLE counter")
+    for connection in connections:
+        connection.close()
+    assert not failures
+
+
+class Stopped:
+    """A statement whose commit stands still at a step."""
+
+    def __init__(self, node, step, statement=UPDATE_ALL):
+        self.connection = servers.connect(node)
+        self.connection.execute("SELECT set_config('citus.debug_points', %s, false)", [f"{step}=stop"])
+        self.pid = pid_of(self.connection)
+        self.error = None
+        self.thread = threading.Thread(target=self.run, args=[statement])
+        self.thread.start()
+        wait_until(self.is_stopped, f"the backend to stop at {step}")
+
+    def is_stopped(self):
+        with open(f"/proc/{self.pid}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "T"
+
+    def run(self, statement):
+        try:
+            self.connection.execute(statement)
+        except psycopg.Error as error:
+            self.error = error
+
+    def go_on(self):
+        os.kill(self.pid, signal.SIGCONT)
+        self.thread.join(servers.PATIENCE)
+        self.connection.close()
+        return self.error
+
+
+def expect_wait(cluster_):
+    """A read from the second worker has to wait for the prepared transaction, and says for which."""
+    with servers.connect(cluster_.workers[1], options="-c citus.snapshot_timeout=300ms") as reader:
+        with pytest.raises(psycopg.errors.LockNotAvailable) as failure:
+            reader.execute("SELECT sum(balance) FROM account")
+        assert "prepared transaction" in failure.value.diag.context
+        assert value(reader, "SELECT count(*) FROM pg_locks WHERE NOT granted") == 0
+
+
+@pytest.mark.parametrize("step", ["commit-after-prepare", "commit-after-decision", "commit-between-commits"])
+def test_undecided(accounts, connect, step):
+    """Between PREPARE and COMMIT PREPARED a read waits, within bounds, and then sees all or nothing."""
+    stopped = Stopped(accounts.coordinator, step)
+    expect_wait(accounts)
+    reader = connect(accounts.workers[1])
+    seen = []
+    waiting = threading.Thread(target=lambda: seen.append(value(reader, "SELECT sum(balance) FROM account")))
+    waiting.start()
+    assert stopped.go_on() is None
+    waiting.join(servers.PATIENCE)
+    assert seen == [ACCOUNTS * (BALANCE + 1)]
+
+
+def test_prepared_survives_restart(accounts, connect):
+    """A node that restarts between PREPARE and COMMIT PREPARED still makes readers wait."""
+    stopped = Stopped(accounts.coordinator, "commit-after-decision")
+    accounts.workers[0].restart()
+    expect_wait(accounts)
+    assert stopped.go_on() is None
+    with servers.connect(accounts.coordinator) as connection:
+        connection.execute("SELECT recover_prepared_transactions()")
+    assert value(connect(accounts.workers[1]), "SELECT sum(balance) FROM account") == ACCOUNTS * (BALANCE + 1)
+
+
+def test_client_prepared(accounts, connect):
+    """A transaction that a client has prepared, maybe for days, keeps no reader waiting."""
+    writer, reader = connect(accounts.coordinator), connect(accounts.workers[1])
+    writer.execute("BEGIN")
+    writer.execute(UPDATE_ALL)
+    writer.execute("PREPARE TRANSACTION 'mine'")
+    reader.execute("SET citus.snapshot_timeout = '5s'")
+    assert value(reader, "SELECT sum(balance) FROM account") == ACCOUNTS * BALANCE
+    writer.execute("COMMIT PREPARED 'mine'")
+    assert value(reader, "SELECT sum(balance) FROM account") == ACCOUNTS * (BALANCE + 1)
+
+
+def test_restarts_under_load(accounts):
+    """Nodes restart; sums are right whenever there is one."""
+    def patient(work):
+        def run(connection):
+            try:
+                with servers.connect(run.node) as fresh:
+                    for _ in range(20):
+                        work(fresh)
+            except psycopg.Error:
+                pass
+
+        return run
+
+    load = Load()
+    for number, node in enumerate(accounts.nodes):
+        for work in (transfer, check_total, check_repeatable):
+            repeated = patient(work)
+            repeated.node = node
+            load.add(None, repeated, f"{work.__name__}{number}")
+
+    def restarts():
+        for node in accounts.workers:
+            node.restart()
+        accounts.workers[0].kill()
+        accounts.workers[0].start()
+
+    load.meanwhile(restarts)
+    for node in accounts.nodes:
+        with servers.connect(node) as connection:
+            connection.execute("SELECT recover_prepared_transactions()")
+    wait_until_quiet(accounts)
+    with servers.connect(accounts.coordinator) as connection:
+        check_total(connection)
+
+
+def test_full_ring(make_cluster):
+    """A node that remembers few commits refuses reads rather than answer wrongly."""
+    made = make_cluster(settings={"citus.commit_ring_size": "16"})
+    account_tables(made)
+
+    def maybe(connection):
+        try:
+            check_total(connection)
+        except psycopg.errors.SerializationFailure:
+            pass
+
+    load = Load()
+    load.add_transfers(made, clients=6)
+    for node in made.nodes:
+        load.add(node, maybe, f"sum {node.name}", options="-c citus.executor_slow_start_interval=0")
+    load.finish()
