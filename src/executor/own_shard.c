@@ -122,6 +122,7 @@ task_params(const Oid *types, int nparams, List *exprs, ParamListInfo outer, boo
 		{
 			if (econtext == NULL)
 				econtext = CreateStandaloneExprContext();
+			econtext->ecxt_param_list_info = outer;
 			param->value = ExecEvalExpr(ExecInitExprWithParams(expr, outer), econtext, &param->isnull);
 		}
 		param->ptype = types[i];
