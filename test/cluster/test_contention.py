@@ -31,14 +31,14 @@ class Client(threading.Thread):
         self.random = random.Random(SEED * 100 + number)
         self.done = {}
         self.failure = None
+        self.actions = [self.transfer] * 4 + [self.reference, self.idle, self.read, self.limited, self.savepoint,
+                                              self.give_up, self.give_up_in_transaction, self.copy]
 
     def run(self):
-        actions = [self.transfer] * 4 + [self.reference, self.idle, self.read, self.limited, self.savepoint,
-                                         self.give_up, self.give_up_in_transaction, self.copy]
         try:
             with servers.connect(self.node) as connection:
                 while not self.stop.is_set():
-                    action = self.random.choice(actions)
+                    action = self.random.choice(self.actions)
                     action(connection)
                     self.done[action.__name__] = self.done.get(action.__name__, 0) + 1
         except Exception as error:  # pylint: disable=broad-except
@@ -108,9 +108,26 @@ class Client(threading.Thread):
                 pass
 
 
+class Changer(Client):
+    """A client that also changes the table now and then, if it may: on the coordinator."""
+
+    def run(self):
+        self.actions = [*self.actions, self.repeatable_read, *([self.ddl] if self.node.name == "coordinator" else [])]
+        super().run()
+
+    def ddl(self, connection):
+        connection.execute(f"ALTER TABLE account ALTER COLUMN payload SET DEFAULT {self.random.randrange(9)}")
+
+    def repeatable_read(self, connection):
+        with connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            connection.execute("SELECT sum(payload) FROM account").fetchall()
+            connection.execute("SELECT sum(payload) FROM rate").fetchall()
+
+
 @pytest.fixture
-def contended(make_cluster):
-    made = make_cluster(settings=EAGER)
+def contended(make_cluster, request):
+    made = make_cluster(settings=getattr(request, "param", EAGER))
     with servers.connect(made.coordinator) as connection:
         fill(connection, "account", ROWS)
         connection.execute("CREATE TABLE rate (id int PRIMARY KEY, payload int)")
@@ -149,6 +166,12 @@ def test_contention(contended):
         assert value(connection, "SELECT count(*) FROM account") == ROWS
     for node in contended.nodes:
         assert "to break a deadlock" not in node.log_since(0), f"seed {SEED}"
+
+
+@pytest.mark.parametrize("contended", [{}], indirect=True)
+def test_contention_with_ddl(contended):
+    """With the usual settings, by which DDL that gives way does so before it looks like a deadlock."""
+    assert run(contended, Changer)["ddl"] > 0
 
 
 class Reckless(Client):
