@@ -91,6 +91,25 @@ split_shard_name(const char *word, int len, int *name_len, int64 *shardid, Oid *
 	return OidIsValid(*relid);
 }
 
+/*
+ * If the word between start and end ends the name of the table's shard, how many bytes of
+ * that stand in front of the word, as a name may have spaces; else -1.
+ */
+static int
+words_before(const char *text, const char *start, const char *end, const char *name, int64 shardid)
+{
+	char	   *shard;
+	int			before;
+
+	if (name == NULL)
+		return -1;
+	shard = shard_relation_name(name, shardid);
+	before = (int) strlen(shard) - (int) (end - start);
+	if (before < 0 || before > start - text || strncmp(start - before, shard, strlen(shard)) != 0)
+		return -1;
+	return before;
+}
+
 /* Whether names can be looked up now. */
 static bool
 can_look_up(void)
@@ -135,15 +154,20 @@ shard_names_to_logical(const char *text)
 		if (split_shard_name(start, p - start, &name_len, &shardid, &relid))
 		{
 			char	   *name = get_rel_name(relid);
-			char	   *word = pnstrdup(start, p - start);
+			int			before = words_before(text, start, p, name, shardid);
 
+			/* all of it must be in out as it was */
+			if (before > out.len || (before > 0 && memcmp(out.data + out.len - before, start - before, before) != 0))
+				before = -1;
+			out.len -= Max(before, 0);
+			out.data[out.len] = '\0';
 			if (schema_at >= 0 && schema_at + (int) strlen(schema_prefix) == out.len)
 			{
 				out.len = schema_at;
 				out.data[out.len] = '\0';
 				appendStringInfo(&out, "%s.", get_namespace_name(get_rel_namespace(relid)));
 			}
-			if (name != NULL && strcmp(shard_relation_name(name, shardid), word) == 0)
+			if (before >= 0)
 				appendStringInfoString(&out, name);
 			else
 				appendBinaryStringInfo(&out, start, name_len);

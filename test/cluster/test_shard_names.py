@@ -1,0 +1,19 @@
+"""Messages of other nodes speak of logical tables, whatever these are called."""
+
+import psycopg
+import pytest
+
+from psycopg import sql
+
+
+@pytest.mark.parametrize("name", ["t", "two words", 'Quote"d', "x" * 63, "a very long name of many words that goes on and on until it e"])
+def test_message_names_the_table(cluster, coordinator, schema, name):
+    table = sql.Identifier(schema, name)
+    coordinator.execute(sql.SQL("CREATE TABLE {} (id int NOT NULL, v int NOT NULL)").format(table))
+    coordinator.execute("SELECT create_distributed_table(%s, 'id')", [table.as_string(coordinator)])
+    for key in range(1, 6):
+        with pytest.raises(psycopg.errors.NotNullViolation) as caught:
+            coordinator.execute(sql.SQL("INSERT INTO {} VALUES ({}, NULL)").format(table, sql.Literal(key)))
+        assert f'of relation "{name}" violates' in caught.value.diag.message_primary
+        assert caught.value.diag.table_name == name
+        assert caught.value.diag.schema_name == schema
