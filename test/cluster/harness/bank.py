@@ -1,7 +1,9 @@
 """A bank for tests that break things: accounts on all nodes, a reference table, and what must always hold."""
 
+from contextlib import ExitStack
+
 from harness import servers
-from harness.servers import on_every_node, rows, value, wait_until
+from harness.servers import rows, value, wait_until
 
 ACCOUNTS = 1000
 START = 100
@@ -48,15 +50,17 @@ def recover(made):
 
 def check(made):
     """No money lost, replicas equal, nothing prepared, nothing locked; all nodes must be up."""
-    recover(made)
-    wait_until(lambda: not any(on_every_node(made, LEFT).values()), "nothing to be left")
-    with servers.connect(made.coordinator) as connection:
-        replicas = rows(connection, "SELECT equal, nodeport, row_count FROM citus_check_reference_table('rate')")
-    assert len(replicas) == len(made.nodes) and all(replica[0] for replica in replicas), replicas
-    sums = on_every_node(made, "SELECT count(*), sum(balance) FROM account")
-    assert all(found == [(ACCOUNTS, ACCOUNTS * START)] for found in sums.values()), sums
-    with servers.connect(made.workers[-1]) as connection:
-        connection.execute("SET lock_timeout = '10s'")
-        connection.execute("UPDATE account SET balance = balance WHERE id % 10 = 0")
-        connection.execute("UPDATE rate SET last = last")
-        assert value(connection, "SELECT recover_prepared_transactions()") == 0
+    with ExitStack() as stack:
+        nodes = [stack.enter_context(servers.connect(node)) for node in made.nodes]
+        for node in nodes:
+            node.execute("SELECT recover_prepared_transactions()")
+        wait_until(lambda: not any(rows(node, LEFT) for node in nodes), "nothing to be left")
+        replicas = rows(nodes[0], "SELECT equal, nodeport, row_count FROM citus_check_reference_table('rate')")
+        assert len(replicas) == len(nodes) and all(replica[0] for replica in replicas), replicas
+        sums = [rows(node, "SELECT count(*), sum(balance) FROM account") for node in nodes]
+        assert sums == [[(ACCOUNTS, ACCOUNTS * START)]] * len(nodes), sums
+        writer = nodes[-1]
+        writer.execute("SET lock_timeout = '10s'")
+        writer.execute("UPDATE account SET balance = balance WHERE id % 10 = 0")
+        writer.execute("UPDATE rate SET last = last")
+        assert value(writer, "SELECT recover_prepared_transactions()") == 0
