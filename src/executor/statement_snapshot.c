@@ -33,13 +33,16 @@
 #include "executor/statement_snapshot.h"
 #include "planner/dist_plan.h"
 #include "resolve/tag.h"
+#include "sharding/prune.h"
 
 /* What a plan does with distributed tables. */
 typedef struct PlanUse
 {
 	bool		any;			/* uses them */
 	bool		whole;			/* is, as a whole, for one shard */
-	Bitmapset  *groups;			/* nodes that scans of several shards read */
+	Bitmapset  *groups;			/* nodes of the shards that it scans */
+	int			nshards;		/* how many those are */
+	ParamListInfo params;		/* of the execution */
 } PlanUse;
 
 /* The snapshot of the statement that is being started, or NULL. */
@@ -53,13 +56,55 @@ static bool has_read = false;
 
 static void plan_list_use(List *plans, PlanUse *use);
 
-/* The nodes of a table's shards. */
-static void
-add_groups(Oid relid, PlanUse *use)
+/* Whether all of the scan's expressions are known now, and evaluating them has no effect. */
+static bool
+exprs_are_known(CustomScan *scan)
 {
-	const DistTable *table = metadata_lookup(relid);
+	ListCell   *cell;
 
-	for (int i = 0; table != NULL && i < table->nshards; i++)
+	foreach(cell, scan->custom_exprs)
+	{
+		Node	   *expr = lfirst(cell);
+
+		if (!IsA(expr, Const) && !(IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_EXTERN))
+			return false;
+	}
+	return true;
+}
+
+/* The shards that a scan reads, or, if that is not known yet, could read. */
+static Bitmapset *
+scan_shards(CustomScan *scan, const DistPlan *plan, const DistTable *table, ParamListInfo params)
+{
+	ExprContext *econtext;
+	List	   *states = NIL;
+	Bitmapset  *shards;
+	ListCell   *cell;
+
+	if (plan->prune == NIL || !exprs_are_known(scan))
+		return bms_add_range(NULL, 0, table->nshards - 1);
+	econtext = CreateStandaloneExprContext();
+	econtext->ecxt_param_list_info = params;
+	foreach(cell, scan->custom_exprs)
+		states = lappend(states, ExecInitExprWithParams(lfirst(cell), params));
+	shards = prune_evaluate(table, plan->prune, states, econtext);
+	FreeExprContext(econtext, true);
+	return shards;
+}
+
+/* The nodes of the shards that a scan reads. */
+static void
+add_groups(CustomScan *scan, const DistPlan *plan, PlanUse *use)
+{
+	const DistTable *table = metadata_lookup(plan->relid);
+	Bitmapset  *shards;
+	int			i = -1;
+
+	if (table == NULL || IsolationUsesXactSnapshot())
+		return;
+	shards = scan_shards(scan, plan, table, use->params);
+	use->nshards += bms_num_members(shards);
+	while ((i = bms_next_member(shards, i)) >= 0)
 		use->groups = bms_add_member(use->groups, table->shards[i].groupid);
 }
 
@@ -76,7 +121,7 @@ plan_use(Plan *plan, PlanUse *use)
 		use->any = true;
 		dist_plan_unpack((CustomScan *) plan, &dist);
 		if (dist.kind == DIST_PLAN_SCAN && !dist.writes)
-			add_groups(dist.relid, use);
+			add_groups((CustomScan *) plan, &dist, use);
 		else if (dist.kind == DIST_PLAN_FAST_PATH || dist.kind == DIST_PLAN_ROUTER)
 			use->whole = true;
 		return;
@@ -154,7 +199,7 @@ start_statement(QueryDesc *query_desc, PlanUse *use)
 {
 	starting = dist_snapshot_find(query_desc->snapshot);
 	use->groups = bms_del_member(use->groups, metadata_local_group());
-	if (starting != NULL || bms_is_empty(use->groups))
+	if (starting != NULL || bms_is_empty(use->groups) || use->nshards < 2)
 		return false;
 	starting = dist_snapshot_take(use->groups, query_desc->snapshot,
 								  AllocSetContextCreate(CurrentMemoryContext, "citus statement snapshot",
@@ -178,7 +223,7 @@ start_in_transaction(QueryDesc *query_desc, PlanUse *use)
 static bool
 choose_snapshot(QueryDesc *query_desc, int eflags)
 {
-	PlanUse		use = {false, false, NULL};
+	PlanUse		use = {.params = query_desc->params};
 	ListCell   *cell;
 
 	starting = NULL;

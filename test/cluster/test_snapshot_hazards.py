@@ -225,12 +225,16 @@ class Stopped:
 
 
 def expect_wait(cluster_):
-    """A read from the second worker has to wait for the prepared transaction, and says for which."""
+    """A read from the second worker has to wait for the prepared transaction, and says for which; one row is read at once."""
     with servers.connect(cluster_.workers[1], options="-c citus.snapshot_timeout=300ms") as reader:
+        reader.execute("CREATE TEMP TABLE here AS SELECT 1 AS id")
         with pytest.raises(psycopg.errors.LockNotAvailable) as failure:
             reader.execute("SELECT sum(balance) FROM account")
         assert "prepared transaction" in failure.value.diag.context
         assert value(reader, "SELECT count(*) FROM pg_locks WHERE NOT granted") == 0
+        for one_shard in ("SELECT balance FROM account WHERE id = 1",
+                          "SELECT balance FROM account JOIN here USING (id) WHERE id = 1"):
+            assert value(reader, one_shard) in (BALANCE, BALANCE + 1)
 
 
 @pytest.mark.parametrize("step", ["commit-after-prepare", "commit-after-decision", "commit-between-commits"])
