@@ -32,23 +32,42 @@ class Area:
         self.first_port = first_port
         self.folder = os.path.join(ROOT, "test", name)
         self.output = os.path.join(ROOT, "build", "test", name)
+        self.passed = self.failed = 0
 
     def main(self):
         """Runs the named tests, or those of the schedule; returns the exit status."""
         args = self.parser().parse_args()
         try:
             if args.port:
-                return self.run(args, args.port)
-            with Cluster.temporary(f"check-{self.name}", self.first_port, keep=args.keep,
-                                   settings=FAST) as cluster:
-                setup = os.path.join(self.folder, "setup.sql")
-                if os.path.exists(setup):
-                    with open(setup, encoding="utf-8") as file:
-                        cluster.coordinator.sql(file.read())
-                return self.run(args, cluster.coordinator.port)
+                self.run(args, args.port, args.tests or self.schedule())
+            else:
+                self.run_on_servers(args)
         except ClusterError as error:
             print(f"{self.name}: {error}", file=sys.stderr)
             return 2
+        print(f"{self.passed} passed, {self.failed} failed", flush=True)
+        return 1 if self.failed and not args.accept else 0
+
+    def run_on_servers(self, args):
+        """Runs the tests on a cluster, and those that are for one server too also there."""
+        tests = args.tests or self.schedule()
+        if not args.plain:
+            with Cluster.temporary(f"check-{self.name}", self.first_port, keep=args.keep,
+                                   settings=FAST) as cluster:
+                self.set_up(cluster.nodes[0], "setup.sql")
+                self.run(args, cluster.nodes[0].port, tests)
+        tests = [name for name in tests if name in self.schedule("schedule.plain")]
+        if tests and not (args.accept and not args.plain):
+            with Cluster.temporary(f"check-{self.name}-plain", self.first_port, 1, keep=args.keep,
+                                   settings=FAST, workers=0, kind="plain") as server:
+                self.set_up(server.nodes[0], "setup.plain.sql")
+                self.run(args, server.nodes[0].port, tests)
+
+    def set_up(self, node, script):
+        path = os.path.join(self.folder, script)
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                node.sql(file.read())
 
     def parser(self):
         top = argparse.ArgumentParser(prog=f"test/{self.name}/run")
@@ -56,26 +75,27 @@ class Area:
         top.add_argument("--accept", action="store_true",
                          help="take what the tests print as what they should print")
         top.add_argument("--port", type=int, help="use the running coordinator on this port")
+        top.add_argument("--plain", action="store_true",
+                         help="only on one plain server, the tests of schedule.plain")
         top.add_argument("--keep", action="store_true", help="leave the servers running")
         return top
 
-    def run(self, args, port):
+    def run(self, args, port, wanted):
+        """Runs tests on one server, with a report."""
         shutil.rmtree(self.output, ignore_errors=True)
         os.makedirs(self.output)
-        wanted = args.tests or self.schedule()
         self.supply_expected(wanted)
         command = [self.program(), "--use-existing", "--dbname=postgres", "--user=postgres",
                    "--host=127.0.0.1", f"--port={port}", f"--bindir={self.bindir()}",
                    f"--inputdir={self.folder}", f"--outputdir={self.output}"]
-        command += args.tests or [f"--schedule={self.folder}/schedule"]
+        command += [f"--schedule={self.folder}/schedule"] if wanted == self.schedule() else wanted
         passed, failed = self.drive(command)
         if args.accept:
             for name in failed:
                 shutil.copy(f"{self.output}/results/{name}.out", f"{self.folder}/expected")
                 print(f"accepted: {name}")
-            return 0
-        self.report(wanted, passed, failed)
-        return 1 if failed or len(passed) < len(wanted) else 0
+        else:
+            self.report(wanted, passed, failed)
 
     def drive(self, command):
         """Runs the driver; returns the names of tests that passed and failed."""
@@ -104,12 +124,16 @@ class Area:
         for name in failed + lost:
             what = "failed" if name in failed else "did not run"
             print(f"{what}: {name}    alone: test/{self.name}/run {name}")
-        print(f"{len(passed)} passed, {len(failed) + len(lost)} failed", flush=True)
+        self.passed += len(passed)
+        self.failed += len(failed) + len(lost)
 
-    def schedule(self):
-        """Names of the tests in the schedule."""
+    def schedule(self, file_name="schedule"):
+        """Names of the tests in a schedule; none if there is no such file."""
         names = []
-        with open(f"{self.folder}/schedule", encoding="utf-8") as file:
+        path = os.path.join(self.folder, file_name)
+        if not os.path.exists(path):
+            return names
+        with open(path, encoding="utf-8") as file:
             for line in file:
                 if line.startswith("test:"):
                     names += line[len("test:"):].split()
