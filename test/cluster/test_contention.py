@@ -35,6 +35,7 @@ class Client(threading.Thread):
                                               self.give_up, self.give_up_in_transaction, self.copy]
 
     def run(self):
+        action = None
         try:
             with servers.connect(self.node) as connection:
                 while not self.stop.is_set():
@@ -42,7 +43,7 @@ class Client(threading.Thread):
                     action(connection)
                     self.done[action.__name__] = self.done.get(action.__name__, 0) + 1
         except Exception as error:  # pylint: disable=broad-except
-            self.failure = error
+            self.failure = (self.node.name, getattr(action, "__name__", None), error)
             self.stop.set()
 
     def keys(self, count):
