@@ -32,7 +32,6 @@
 #include "storage/latch.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
-#include "storage/shmem.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
@@ -40,6 +39,7 @@
 #include "utils/timestamp.h"
 
 #include "daemon/private.h"
+#include "lib/shared_area.h"
 #include "txn/transaction.h"
 
 #define MAX_DATABASES 1024
@@ -60,7 +60,7 @@ typedef struct DatabaseEntry
 
 typedef struct LauncherShared
 {
-	LWLock	   *lock;
+	SharedHeader header;
 	Latch	   *latch;			/* the launcher's, or NULL */
 	uint32		generation;		/* changes when an entry stops being wanted */
 	DatabaseEntry entries[MAX_DATABASES];
@@ -69,34 +69,17 @@ typedef struct LauncherShared
 extern PGDLLEXPORT void citus_launcher_main(Datum arg);
 
 static LauncherShared *shared = NULL;
-static shmem_request_hook_type previous_shmem_request = NULL;
-static shmem_startup_hook_type previous_shmem_startup = NULL;
 
-static void
-request_shared(void)
+static Size
+shared_size(void)
 {
-	if (previous_shmem_request)
-		previous_shmem_request();
-	RequestAddinShmemSpace(sizeof(LauncherShared));
-	RequestNamedLWLockTranche("citus_launcher", 1);
+	return sizeof(LauncherShared);
 }
 
 static void
-startup_shared(void)
+fill_shared(void)
 {
-	bool		found;
-
-	if (previous_shmem_startup)
-		previous_shmem_startup();
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("citus launcher", sizeof(LauncherShared), &found);
-	if (!found)
-	{
-		memset(shared, 0, sizeof(LauncherShared));
-		shared->lock = &GetNamedLWLockTranche("citus_launcher")->lock;
-		shared->generation = 1;
-	}
-	LWLockRelease(AddinShmemInitLock);
+	shared->generation = 1;
 }
 
 /* The entry of a database, or a free one if create; NULL if there is none.  Under the lock. */
@@ -140,11 +123,11 @@ request_worker(void)
 
 	if (seen == shared->generation || MyBackendType != B_BACKEND)
 		return;
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 	seen = shared->generation;
 	if (want_worker(MyDatabaseId) && shared->latch != NULL)
 		SetLatch(shared->latch);
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 }
 
 bool
@@ -153,14 +136,14 @@ launcher_worker_starts(Oid database)
 	DatabaseEntry *entry;
 	bool		first = false;
 
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 	entry = find_entry(database, false);
 	if (entry != NULL && entry->pid == 0)
 	{
 		entry->pid = MyProcPid;
 		first = true;
 	}
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 	return first;
 }
 
@@ -169,7 +152,7 @@ launcher_worker_ends(Oid database, bool final)
 {
 	DatabaseEntry *entry;
 
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 	entry = find_entry(database, false);
 	if (entry != NULL && entry->pid == MyProcPid)
 	{
@@ -180,7 +163,7 @@ launcher_worker_ends(Oid database, bool final)
 			shared->generation++;
 		}
 	}
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 }
 
 /* Asks for a worker in each database that sessions may connect to. */
@@ -195,18 +178,18 @@ want_all(void)
 	(void) GetTransactionSnapshot();
 	rel = table_open(DatabaseRelationId, AccessShareLock);
 	scan = table_beginscan_catalog(rel, 0, NULL);
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 	shared->latch = MyLatch;
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 	while (HeapTupleIsValid(tuple = heap_getnext(scan, ForwardScanDirection)))
 	{
 		Form_pg_database database = (Form_pg_database) GETSTRUCT(tuple);
 
 		if (!database->datallowconn || database->datistemplate)
 			continue;
-		LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+		LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 		want_worker(database->oid);
-		LWLockRelease(shared->lock);
+		LWLockRelease(shared->header.lock);
 	}
 	table_endscan(scan);
 	table_close(rel, AccessShareLock);
@@ -255,7 +238,7 @@ next_due(int *position, TimestampTz now)
 {
 	Oid			database = InvalidOid;
 
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 	for (; *position < MAX_DATABASES && !OidIsValid(database); (*position)++)
 	{
 		DatabaseEntry *entry = &shared->entries[*position];
@@ -266,7 +249,7 @@ next_due(int *position, TimestampTz now)
 		entry->started = now;
 		database = entry->database;
 	}
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 	return database;
 }
 
@@ -275,14 +258,14 @@ forget(Oid database)
 {
 	DatabaseEntry *entry;
 
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 	entry = find_entry(database, false);
 	if (entry != NULL && entry->pid == 0)
 	{
 		entry->database = InvalidOid;
 		shared->generation++;
 	}
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 }
 
 /* Says that there are too few background workers, but not again and again. */
@@ -322,9 +305,9 @@ start_due_workers(void)
 static void
 launcher_exits(int code, Datum arg)
 {
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 	shared->latch = NULL;
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 }
 
 void
@@ -355,12 +338,15 @@ citus_launcher_main(Datum arg)
 void
 launcher_init(void)
 {
+	static SharedArea area = {
+		.name = "citus_launcher",
+		.size = shared_size,
+		.memory = (SharedHeader **) &shared,
+		.fill = fill_shared,
+	};
 	BackgroundWorker worker = {0};
 
-	previous_shmem_request = shmem_request_hook;
-	shmem_request_hook = request_shared;
-	previous_shmem_startup = shmem_startup_hook;
-	shmem_startup_hook = startup_shared;
+	shared_area_add(&area);
 	txn_use_hook = request_worker;
 
 	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;

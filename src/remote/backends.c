@@ -21,14 +21,13 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
-#include "storage/shmem.h"
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "compat/guc.h"
+#include "lib/shared_area.h"
 #include "remote/backends.h"
 
 #define GPID_PREFIX "citus_internal gpid="
@@ -43,45 +42,16 @@ typedef struct BackendSlot
 
 typedef struct BackendsShared
 {
-	LWLock	   *lock;
+	SharedHeader header;
 	BackendSlot slots[FLEXIBLE_ARRAY_MEMBER];	/* one per backend */
 } BackendsShared;
 
 static BackendsShared *shared = NULL;
 
-static shmem_request_hook_type previous_shmem_request = NULL;
-static shmem_startup_hook_type previous_shmem_startup = NULL;
-
 static Size
 shared_size(void)
 {
 	return add_size(offsetof(BackendsShared, slots), mul_size(MaxBackends, sizeof(BackendSlot)));
-}
-
-static void
-request_shared(void)
-{
-	if (previous_shmem_request)
-		previous_shmem_request();
-	RequestAddinShmemSpace(shared_size());
-	RequestNamedLWLockTranche("citus_backends", 1);
-}
-
-static void
-startup_shared(void)
-{
-	bool		found;
-
-	if (previous_shmem_startup)
-		previous_shmem_startup();
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("citus backends", shared_size(), &found);
-	if (!found)
-	{
-		memset(shared, 0, shared_size());
-		shared->lock = &GetNamedLWLockTranche("citus_backends")->lock;
-	}
-	LWLockRelease(AddinShmemInitLock);
 }
 
 /*
@@ -109,11 +79,11 @@ my_slot(void)
 	{
 		uint64		gpid = given_gpid();
 
-		LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+		LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 		slot->npeers = 0;
 		slot->gpid = gpid;
 		slot->pid = MyProcPid;
-		LWLockRelease(shared->lock);
+		LWLockRelease(shared->header.lock);
 	}
 	return slot;
 }
@@ -127,10 +97,13 @@ backend_show(void)
 void
 backends_init(void)
 {
-	previous_shmem_request = shmem_request_hook;
-	shmem_request_hook = request_shared;
-	previous_shmem_startup = shmem_startup_hook;
-	shmem_startup_hook = startup_shared;
+	static SharedArea area = {
+		.name = "citus_backends",
+		.size = shared_size,
+		.memory = (SharedHeader **) &shared,
+	};
+
+	shared_area_add(&area);
 }
 
 uint64
@@ -138,7 +111,7 @@ backend_served_gpid(int pid)
 {
 	uint64		gpid = 0;
 
-	LWLockAcquire(shared->lock, LW_SHARED);
+	LWLockAcquire(shared->header.lock, LW_SHARED);
 	for (int i = 0; i < MaxBackends && pid != 0; i++)
 	{
 		if (shared->slots[i].pid != pid)
@@ -146,7 +119,7 @@ backend_served_gpid(int pid)
 		if (ProcGlobal->allProcs[i].pid == pid)
 			gpid = shared->slots[i].gpid;
 	}
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 	return gpid;
 }
 
@@ -181,14 +154,14 @@ backend_add_peer(int32 groupid, int32 pid)
 {
 	BackendSlot *slot = my_slot();
 
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 	if (slot->npeers < BACKEND_MAX_PEERS)
 	{
 		slot->peers[slot->npeers].groupid = groupid;
 		slot->peers[slot->npeers].pid = pid;
 		slot->npeers++;
 	}
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 }
 
 void
@@ -196,7 +169,7 @@ backend_remove_peer(int32 groupid, int32 pid)
 {
 	BackendSlot *slot = my_slot();
 
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 	for (int i = 0; i < slot->npeers; i++)
 	{
 		if (slot->peers[i].pid != pid || slot->peers[i].groupid != groupid)
@@ -204,7 +177,7 @@ backend_remove_peer(int32 groupid, int32 pid)
 		slot->peers[i] = slot->peers[--slot->npeers];
 		break;
 	}
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 }
 
 int
@@ -213,12 +186,12 @@ backend_peers(int procno, int pid, BackendPeer *peers)
 	BackendSlot *slot = &shared->slots[procno];
 	int			n = 0;
 
-	LWLockAcquire(shared->lock, LW_SHARED);
+	LWLockAcquire(shared->header.lock, LW_SHARED);
 	if (slot->pid == pid)
 	{
 		n = slot->npeers;
 		memcpy(peers, slot->peers, n * sizeof(BackendPeer));
 	}
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 	return n;
 }

@@ -20,12 +20,11 @@
 
 #include "access/twophase.h"
 #include "miscadmin.h"
-#include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
-#include "storage/shmem.h"
 #include "utils/timestamp.h"
 
+#include "lib/shared_area.h"
 #include "txn/private.h"
 
 typedef struct ActiveSlot
@@ -36,7 +35,7 @@ typedef struct ActiveSlot
 
 typedef struct ActiveShared
 {
-	LWLock	   *lock;
+	SharedHeader header;
 	uint64		last_number;
 	uint64		unfinished;		/* how often a transaction was left to recovery */
 	int			parents;		/* prepared here since the start, with others
@@ -49,9 +48,6 @@ typedef struct ActiveShared
 static ActiveShared *shared = NULL;
 static bool has_slot = false;
 
-static shmem_request_hook_type previous_shmem_request = NULL;
-static shmem_startup_hook_type previous_shmem_startup = NULL;
-
 static Size
 shared_size(void)
 {
@@ -59,41 +55,24 @@ shared_size(void)
 }
 
 static void
-request_shared(void)
+fill_shared(void)
 {
-	if (previous_shmem_request)
-		previous_shmem_request();
-	RequestAddinShmemSpace(shared_size());
-	RequestNamedLWLockTranche("citus_active_transactions", 1);
-}
-
-static void
-startup_shared(void)
-{
-	bool		found;
-
-	if (previous_shmem_startup)
-		previous_shmem_startup();
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("citus active transactions", shared_size(), &found);
-	if (!found)
-	{
-		memset(shared, 0, shared_size());
-		shared->lock = &GetNamedLWLockTranche("citus_active_transactions")->lock;
-		shared->started = GetCurrentTimestamp();
-		shared->last_number = (uint64) shared->started;
-		shared->old_parents = max_prepared_xacts > 0;
-	}
-	LWLockRelease(AddinShmemInitLock);
+	shared->started = GetCurrentTimestamp();
+	shared->last_number = (uint64) shared->started;
+	shared->old_parents = max_prepared_xacts > 0;
 }
 
 void
 active_init(void)
 {
-	previous_shmem_request = shmem_request_hook;
-	shmem_request_hook = request_shared;
-	previous_shmem_startup = shmem_startup_hook;
-	shmem_startup_hook = startup_shared;
+	static SharedArea area = {
+		.name = "citus_active_transactions",
+		.size = shared_size,
+		.memory = (SharedHeader **) &shared,
+		.fill = fill_shared,
+	};
+
+	shared_area_add(&area);
 }
 
 static ActiveSlot *
@@ -108,11 +87,11 @@ active_begin(void)
 	ActiveSlot *slot = my_slot();
 	uint64		number;
 
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 	number = ++shared->last_number;
 	slot->number = number;
 	slot->database = MyDatabaseId;
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 	has_slot = true;
 	return number;
 }
@@ -122,18 +101,18 @@ active_end(void)
 {
 	if (!has_slot)
 		return;
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 	my_slot()->number = 0;
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 	has_slot = false;
 }
 
 void
 active_left_unfinished(void)
 {
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 	shared->unfinished++;
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 }
 
 uint64
@@ -141,27 +120,27 @@ active_unfinished_count(void)
 {
 	uint64		count;
 
-	LWLockAcquire(shared->lock, LW_SHARED);
+	LWLockAcquire(shared->header.lock, LW_SHARED);
 	count = shared->unfinished;
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 	return count;
 }
 
 void
 active_parent_prepared(void)
 {
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 	shared->parents++;
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 }
 
 void
 active_parent_finished(void)
 {
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 	if (shared->parents > 0)
 		shared->parents--;
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 }
 
 bool
@@ -169,19 +148,19 @@ active_parents_possible(void)
 {
 	bool		possible;
 
-	LWLockAcquire(shared->lock, LW_SHARED);
+	LWLockAcquire(shared->header.lock, LW_SHARED);
 	possible = shared->old_parents || shared->parents > 0;
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 	return possible;
 }
 
 void
 active_no_old_parents(TimestampTz oldest_prepared)
 {
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 	if (oldest_prepared > shared->started)
 		shared->old_parents = false;
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 }
 
 uint64
@@ -189,9 +168,9 @@ active_number_of(int procno)
 {
 	uint64		number;
 
-	LWLockAcquire(shared->lock, LW_SHARED);
+	LWLockAcquire(shared->header.lock, LW_SHARED);
 	number = shared->slots[procno].number;
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 	return number;
 }
 
@@ -207,7 +186,7 @@ active_numbers(void)
 	numbers = hash_create("active transactions", MaxBackends, &info,
 						  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 
-	LWLockAcquire(shared->lock, LW_SHARED);
+	LWLockAcquire(shared->header.lock, LW_SHARED);
 	for (int i = 0; i < MaxBackends; i++)
 	{
 		ActiveSlot *slot = &shared->slots[i];
@@ -215,6 +194,6 @@ active_numbers(void)
 		if (slot->number != 0 && slot->database == MyDatabaseId)
 			hash_search(numbers, &slot->number, HASH_ENTER, NULL);
 	}
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 	return numbers;
 }

@@ -30,9 +30,7 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "port/atomics.h"
-#include "storage/ipc.h"
 #include "storage/proc.h"
-#include "storage/shmem.h"
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -52,9 +50,6 @@ static int	clock_offset = 0;	/* ms */
 
 static bool stamped = false;	/* this transaction has its stamp */
 
-static shmem_request_hook_type previous_shmem_request = NULL;
-static shmem_startup_hook_type previous_shmem_startup = NULL;
-
 static Size
 ring_size(void)
 {
@@ -68,14 +63,11 @@ committing_size(void)
 	return MAXALIGN(mul_size(MaxBackends, sizeof(CommittingSlot)));
 }
 
-static void
-request_shared(void)
+static Size
+shared_size(void)
 {
-	if (previous_shmem_request)
-		previous_shmem_request();
-	RequestAddinShmemSpace(add_size(add_size(ring_size(), committing_size()),
-									mul_size(max_prepared_xacts, sizeof(PreparedSlot))));
-	RequestNamedLWLockTranche("citus_commit_ring", 1);
+	return add_size(add_size(ring_size(), committing_size()),
+					mul_size(max_prepared_xacts, sizeof(PreparedSlot)));
 }
 
 /* The time of day as a stamp; tests set a node's time apart from the others'. */
@@ -86,26 +78,12 @@ time_of_day(void)
 }
 
 static void
-startup_shared(void)
+fill_shared(void)
 {
-	bool		found;
-
-	if (previous_shmem_startup)
-		previous_shmem_startup();
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	commit_ring = ShmemInitStruct("citus commit ring",
-								  ring_size() + committing_size() + max_prepared_xacts * sizeof(PreparedSlot),
-								  &found);
-	if (!found)
-	{
-		memset(commit_ring, 0, ring_size() + committing_size() + max_prepared_xacts * sizeof(PreparedSlot));
-		commit_ring->lock = &GetNamedLWLockTranche("citus_commit_ring")->lock;
-		ConditionVariableInit(&commit_ring->done);
-		commit_ring->clock = commit_ring->forgotten = time_of_day();
-		commit_ring->committing = (CommittingSlot *) ((char *) commit_ring + ring_size());
-		commit_ring->prepared = (PreparedSlot *) ((char *) commit_ring->committing + committing_size());
-	}
-	LWLockRelease(AddinShmemInitLock);
+	ConditionVariableInit(&commit_ring->done);
+	commit_ring->clock = commit_ring->forgotten = time_of_day();
+	commit_ring->committing = (CommittingSlot *) ((char *) commit_ring + ring_size());
+	commit_ring->prepared = (PreparedSlot *) ((char *) commit_ring->committing + committing_size());
 }
 
 CommitStamp
@@ -147,9 +125,9 @@ commit_ring_clock(void)
 {
 	CommitStamp clock;
 
-	LWLockAcquire(commit_ring->lock, LW_SHARED);
+	LWLockAcquire(commit_ring->header.lock, LW_SHARED);
 	clock = commit_ring->clock;
-	LWLockRelease(commit_ring->lock);
+	LWLockRelease(commit_ring->header.lock);
 	return clock;
 }
 
@@ -179,13 +157,13 @@ commit_ring_decide(CommitStamp later_than)
 	CommittingSlot *slot = my_slot();
 	CommitStamp stamp;
 
-	LWLockAcquire(commit_ring->lock, LW_EXCLUSIVE);
+	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	stamp = commit_ring_next(later_than);
 	commit_ring_enter(xid, MyDatabaseId, has_children, stamp, stamp);
 	slot->database = MyDatabaseId;
 	slot->stamp = stamp;
 	slot->xid = xid;
-	LWLockRelease(commit_ring->lock);
+	LWLockRelease(commit_ring->header.lock);
 	stamped = true;
 	return stamp;
 }
@@ -216,23 +194,23 @@ someone_commits(CommitStamp stamp)
 {
 	bool		found = false;
 
-	LWLockAcquire(commit_ring->lock, LW_SHARED);
+	LWLockAcquire(commit_ring->header.lock, LW_SHARED);
 	for (int i = 0; i < MaxBackends && !found; i++)
 	{
 		CommittingSlot *slot = &commit_ring->committing[i];
 
 		found = TransactionIdIsValid(slot->xid) && slot->database == MyDatabaseId && slot->stamp <= stamp;
 	}
-	LWLockRelease(commit_ring->lock);
+	LWLockRelease(commit_ring->header.lock);
 	return found;
 }
 
 void
 commit_ring_await(CommitStamp stamp)
 {
-	LWLockAcquire(commit_ring->lock, LW_EXCLUSIVE);
+	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	commit_ring->clock = Max(commit_ring->clock, stamp);
-	LWLockRelease(commit_ring->lock);
+	LWLockRelease(commit_ring->header.lock);
 
 	prepared_ring_load();
 	while (prepared_ring_await(stamp))
@@ -253,7 +231,7 @@ commit_ring_later(CommitStamp stamp, Snapshot snapshot, LaterCommit **later, int
 	uint64		n = 0;
 	bool		known;
 
-	LWLockAcquire(commit_ring->lock, LW_SHARED);
+	LWLockAcquire(commit_ring->header.lock, LW_SHARED);
 	known = stamp >= commit_ring->forgotten;
 	for (uint64 i = commit_ring->nentered;
 		 known && i > 0 && commit_ring->nentered - i < commit_ring_size; i--)
@@ -268,7 +246,7 @@ commit_ring_later(CommitStamp stamp, Snapshot snapshot, LaterCommit **later, int
 			entries = repalloc(entries, sizeof(RingEntry) * (allocated *= 2));
 		entries[n++] = *entry;
 	}
-	LWLockRelease(commit_ring->lock);
+	LWLockRelease(commit_ring->header.lock);
 
 	*later = palloc(sizeof(LaterCommit) * Max(n, 1));
 	*count = 0;
@@ -288,6 +266,13 @@ commit_ring_later(CommitStamp stamp, Snapshot snapshot, LaterCommit **later, int
 void
 commit_ring_init(void)
 {
+	static SharedArea area = {
+		.name = "citus_commit_ring",
+		.size = shared_size,
+		.memory = (SharedHeader **) &commit_ring,
+		.fill = fill_shared,
+	};
+
 	DefineCustomIntVariable("citus.commit_ring_size",
 							"Sets how many commits a node remembers, for reads as of one point in time on all nodes.",
 							"A read that finds more commits since it began is refused, or uses fewer connections.",
@@ -296,10 +281,7 @@ commit_ring_init(void)
 							"Sets this node's clock apart from the time of day, for tests.",
 							NULL, &clock_offset, 0, -1800 * 1000, 1800 * 1000, PGC_SIGHUP,
 							GUC_UNIT_MS | GUC_NOT_IN_SAMPLE | GUC_NO_SHOW_ALL, NULL, NULL, NULL);
-	previous_shmem_request = shmem_request_hook;
-	shmem_request_hook = request_shared;
-	previous_shmem_startup = shmem_startup_hook;
-	shmem_startup_hook = startup_shared;
+	shared_area_add(&area);
 	RegisterXactCallback(before_commit, NULL);
 	prepared_ring_init();
 }

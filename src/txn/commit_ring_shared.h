@@ -14,6 +14,7 @@
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 
+#include "lib/shared_area.h"
 #include "txn/commit_ring.h"
 
 /* A transaction that got its stamp; it may have been aborted since. */
@@ -51,7 +52,7 @@ typedef struct PreparedSlot
 
 typedef struct CommitRing
 {
-	LWLock	   *lock;			/* of all but slots that their owner clears */
+	SharedHeader header;		/* its lock: of all but slots that their owner clears */
 	ConditionVariable done;		/* a slot was cleared */
 	CommitStamp clock;
 	CommitStamp forgotten;		/* entered of the last entry that was overwritten */

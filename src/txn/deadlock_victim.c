@@ -22,14 +22,13 @@
 #include <signal.h>
 
 #include "miscadmin.h"
-#include "storage/ipc.h"
 #include "storage/lock.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
-#include "storage/shmem.h"
 
 #include "compat/proc.h"
+#include "lib/shared_area.h"
 #include "txn/deadlock_victim.h"
 
 #define MAX_SENTENCES 16
@@ -44,49 +43,29 @@ typedef struct Sentence
 
 typedef struct VictimShared
 {
-	LWLock	   *lock;
+	SharedHeader header;
 	int			next;			/* slot to overwrite next */
 	Sentence	sentences[MAX_SENTENCES];
 } VictimShared;
 
 static VictimShared *shared = NULL;
 
-static shmem_request_hook_type previous_shmem_request = NULL;
-static shmem_startup_hook_type previous_shmem_startup = NULL;
-
-static void
-request_shared(void)
+static Size
+shared_size(void)
 {
-	if (previous_shmem_request)
-		previous_shmem_request();
-	RequestAddinShmemSpace(sizeof(VictimShared));
-	RequestNamedLWLockTranche("citus_deadlock_victims", 1);
-}
-
-static void
-startup_shared(void)
-{
-	bool		found;
-
-	if (previous_shmem_startup)
-		previous_shmem_startup();
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("citus deadlock victims", sizeof(VictimShared), &found);
-	if (!found)
-	{
-		memset(shared, 0, sizeof(VictimShared));
-		shared->lock = &GetNamedLWLockTranche("citus_deadlock_victims")->lock;
-	}
-	LWLockRelease(AddinShmemInitLock);
+	return sizeof(VictimShared);
 }
 
 void
 deadlock_victim_init(void)
 {
-	previous_shmem_request = shmem_request_hook;
-	shmem_request_hook = request_shared;
-	previous_shmem_startup = shmem_startup_hook;
-	shmem_startup_hook = startup_shared;
+	static SharedArea area = {
+		.name = "citus_deadlock_victims",
+		.size = shared_size,
+		.memory = (SharedHeader **) &shared,
+	};
+
+	shared_area_add(&area);
 }
 
 static void
@@ -94,13 +73,13 @@ put_sentence(int pid, uint32 lxid, const char *detail)
 {
 	Sentence   *sentence;
 
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 	sentence = &shared->sentences[shared->next];
 	shared->next = (shared->next + 1) % MAX_SENTENCES;
 	sentence->pid = pid;
 	sentence->lxid = lxid;
 	strlcpy(sentence->detail, detail, DETAIL_SIZE);
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 }
 
 /* Takes the sentence for a process and transaction out; false if there is none. */
@@ -109,7 +88,7 @@ take_sentence(int pid, uint32 lxid, char *detail)
 {
 	bool		found = false;
 
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
 	for (int i = 0; i < MAX_SENTENCES && !found; i++)
 	{
 		Sentence   *sentence = &shared->sentences[i];
@@ -120,7 +99,7 @@ take_sentence(int pid, uint32 lxid, char *detail)
 		sentence->pid = 0;
 		found = true;
 	}
-	LWLockRelease(shared->lock);
+	LWLockRelease(shared->header.lock);
 	return found;
 }
 

@@ -109,12 +109,12 @@ before_prepare(void)
 
 	if (!TransactionIdIsValid(xid))
 		return;
-	LWLockAcquire(commit_ring->lock, LW_EXCLUSIVE);
+	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	preparing = make_slot(xid, MyDatabaseId, noted_gid, xactGetCommittedChildren(&children) > 0,
 						  commit_ring_next(children_clock));
 	if (preparing != NULL)
 		preparing->parked = noted_parked;
-	LWLockRelease(commit_ring->lock);
+	LWLockRelease(commit_ring->header.lock);
 	if (preparing == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
@@ -141,9 +141,9 @@ report_clock(CommitStamp stamp)
 static void
 free_slot(PreparedSlot *slot)
 {
-	LWLockAcquire(commit_ring->lock, LW_EXCLUSIVE);
+	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	slot->xid = InvalidTransactionId;
-	LWLockRelease(commit_ring->lock);
+	LWLockRelease(commit_ring->header.lock);
 }
 
 /* It has ended, or failed to. */
@@ -152,7 +152,7 @@ finish_end(bool success)
 {
 	if (ending == NULL)
 		return;
-	LWLockAcquire(commit_ring->lock, LW_EXCLUSIVE);
+	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	if (success)
 		ending->xid = InvalidTransactionId;
 	else if (ending_entry != 0)
@@ -160,7 +160,7 @@ finish_end(bool success)
 		ending->stamp = ending_was;
 		commit_ring_cancel(ending_entry);
 	}
-	LWLockRelease(commit_ring->lock);
+	LWLockRelease(commit_ring->header.lock);
 	ending = NULL;
 }
 
@@ -203,7 +203,7 @@ begin_end(const char *gid, bool commit, CommitStamp stamp)
 		commit_ring_check(stamp);
 	prepared_ring_load();
 
-	LWLockAcquire(commit_ring->lock, LW_EXCLUSIVE);
+	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	ending = slot = find_slot(gid);
 	ending_entry = 0;
 	ending_stamp = 0;
@@ -223,7 +223,7 @@ begin_end(const char *gid, bool commit, CommitStamp stamp)
 		ending_entry = commit_ring->nentered;
 		slot->stamp = stamp;
 	}
-	LWLockRelease(commit_ring->lock);
+	LWLockRelease(commit_ring->header.lock);
 }
 
 void
@@ -266,7 +266,7 @@ load_prepared(void)
 		SPI_execute("SELECT transaction, dbid, gid FROM pg_catalog.pg_prepared_xact()", false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read the prepared transactions");
 
-	LWLockAcquire(commit_ring->lock, LW_EXCLUSIVE);
+	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	for (uint64 i = 0; i < SPI_processed && !commit_ring->loaded; i++)
 	{
 		HeapTuple	tuple = SPI_tuptable->vals[i];
@@ -280,7 +280,7 @@ load_prepared(void)
 			(void) make_slot(xid, database, gid, true, 0);
 	}
 	commit_ring->loaded = true;
-	LWLockRelease(commit_ring->lock);
+	LWLockRelease(commit_ring->header.lock);
 	SPI_finish();
 }
 
@@ -305,7 +305,7 @@ find_awaited(CommitStamp stamp)
 {
 	List	   *found = NIL;
 
-	LWLockAcquire(commit_ring->lock, LW_SHARED);
+	LWLockAcquire(commit_ring->header.lock, LW_SHARED);
 	for (int i = 0; i < max_prepared_xacts; i++)
 	{
 		PreparedSlot *slot = &commit_ring->prepared[i];
@@ -321,7 +321,7 @@ find_awaited(CommitStamp stamp)
 			found = lappend(found, awaited);
 		}
 	}
-	LWLockRelease(commit_ring->lock);
+	LWLockRelease(commit_ring->header.lock);
 	return found;
 }
 
@@ -361,14 +361,14 @@ settle(Awaited *awaited)
 	bool		committed = TransactionIdDidCommit(awaited->xid);
 	PreparedSlot *slot = awaited->slot;
 
-	LWLockAcquire(commit_ring->lock, LW_EXCLUSIVE);
+	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	if (slot->xid == awaited->xid && slot->stamp == 0)
 	{
 		if (committed)
 			commit_ring_enter(slot->xid, slot->database, true, slot->after, commit_ring_next(0));
 		slot->xid = InvalidTransactionId;
 	}
-	LWLockRelease(commit_ring->lock);
+	LWLockRelease(commit_ring->header.lock);
 }
 
 bool

@@ -1,0 +1,72 @@
+/*-------------------------------------------------------------------------
+ *
+ * shared_area.c
+ *	  Structures in shared memory, each with a lightweight lock.
+ *
+ * Modules add their areas in their init functions; the server's hooks then
+ * reserve and create them all.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+
+#include "lib/shared_area.h"
+
+static SharedArea *areas = NULL;
+static shmem_request_hook_type previous_request = NULL;
+static shmem_startup_hook_type previous_startup = NULL;
+
+static void
+request_areas(void)
+{
+	if (previous_request)
+		previous_request();
+	for (SharedArea *area = areas; area != NULL; area = area->next)
+	{
+		RequestAddinShmemSpace(area->size());
+		RequestNamedLWLockTranche(area->name, 1);
+	}
+}
+
+static void
+create_area(SharedArea *area)
+{
+	bool		found;
+
+	*area->memory = ShmemInitStruct(area->name, area->size(), &found);
+	if (found)
+		return;
+	memset(*area->memory, 0, area->size());
+	(*area->memory)->lock = &GetNamedLWLockTranche(area->name)->lock;
+	if (area->fill != NULL)
+		area->fill();
+}
+
+static void
+create_areas(void)
+{
+	if (previous_startup)
+		previous_startup();
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	for (SharedArea *area = areas; area != NULL; area = area->next)
+		create_area(area);
+	LWLockRelease(AddinShmemInitLock);
+}
+
+void
+shared_area_add(SharedArea *area)
+{
+	if (areas == NULL)
+	{
+		previous_request = shmem_request_hook;
+		shmem_request_hook = request_areas;
+		previous_startup = shmem_startup_hook;
+		shmem_startup_hook = create_areas;
+	}
+	area->next = areas;
+	areas = area;
+}
