@@ -102,15 +102,15 @@ ask(List *conns, const char *sql)
 	return latest;
 }
 
-/* A connection to the node, with its transaction opened. */
-static RemoteConn *
-acquire(int32 groupid)
+/* Adds a connection to the node, with its transaction opened, to conns. */
+static void
+acquire(int32 groupid, List **conns)
 {
 	RemoteConn *conn = remote_acquire(groupid, &asker, false);
 
+	*conns = lappend(*conns, conn);
 	begin_on(conn);
 	conn->snapshot_held = true;
-	return conn;
 }
 
 static void
@@ -129,19 +129,74 @@ forget(void *arg)
 	dlist_delete(&((DistSnapshot *) arg)->link);
 }
 
+/* Asks the nodes for their clocks; *conns holds the connections, also after an error. */
+static CommitStamp
+ask_groups(Bitmapset *groups, List **conns)
+{
+	CommitStamp latest;
+	int			groupid = -1;
+
+	while ((groupid = bms_next_member(groups, groupid)) >= 0)
+		acquire(groupid, conns);
+	latest = ask(*conns, BEGIN_COMMAND);
+	release_all(*conns);
+	return latest;
+}
+
+/*
+ * After an error: whether it is only that connections were lost that had nothing to
+ * lose.  The others are brought to rest then, and all given back.
+ */
+static bool
+only_lost(List *conns)
+{
+	bool		lost = false;
+	ListCell   *cell;
+
+	foreach(cell, conns)
+	{
+		RemoteConn *conn = lfirst(cell);
+
+		if (conn->primary)
+			return false;
+		lost = lost || conn->state == REMOTE_DEAD;
+	}
+	if (lost)
+		release_all(conns);
+	return lost;
+}
+
+/* As ask_groups; a connection may turn out to be broken only when it is used, and then another one is. */
+static CommitStamp
+ask_patiently(Bitmapset *groups)
+{
+	MemoryContext context = CurrentMemoryContext;
+	List	   *volatile conns = NIL;
+	volatile CommitStamp latest = 0;
+
+	PG_TRY();
+	{
+		latest = ask_groups(groups, (List **) &conns);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		if (!only_lost(conns))
+			PG_RE_THROW();
+		FlushErrorState();
+		conns = NIL;
+		latest = ask_groups(groups, (List **) &conns);
+	}
+	PG_END_TRY();
+	return latest;
+}
+
 DistSnapshot *
 dist_snapshot_take(Bitmapset *groups, Snapshot like, MemoryContext context)
 {
 	DistSnapshot *snapshot = MemoryContextAllocZero(context, sizeof(DistSnapshot));
-	List	   *conns = NIL;
 	CommitStamp stamp = commit_ring_clock();
-	CommitStamp theirs;
-	int			groupid = -1;
-
-	while ((groupid = bms_next_member(groups, groupid)) >= 0)
-		conns = lappend(conns, acquire(groupid));
-	theirs = ask(conns, BEGIN_COMMAND);
-	release_all(conns);
+	CommitStamp theirs = ask_patiently(groups);
 
 	snapshot->stamp = Max(stamp, theirs);
 	snapshot->groups = groups;
@@ -252,7 +307,7 @@ acquire_all(void)
 			continue;
 		PG_TRY();
 		{
-			conns = lappend(conns, acquire(node->groupid));
+			acquire(node->groupid, &conns);
 		}
 		PG_CATCH();
 		{
@@ -264,6 +319,8 @@ acquire_all(void)
 				PG_RE_THROW();
 			FlushErrorState();
 			FreeErrorData(error);
+			if (conns != NIL && ((RemoteConn *) llast(conns))->state == REMOTE_DEAD)
+				conns = list_delete_last(conns);
 		}
 		PG_END_TRY();
 	}

@@ -137,3 +137,15 @@ def test_early_end(accounts, connect):
         assert len(rows(connection, "SELECT id FROM account LIMIT 3")) == 3
         connection.execute("TRUNCATE account")
         assert total(connection) == (None, 0)
+
+
+def test_lost_connections(accounts, connect):
+    """Cached connections that end between two statements are replaced, also if they end just now."""
+    connection = connect(accounts.coordinator)
+    killers = [connect(node) for node in accounts.workers]
+    for _ in range(20):
+        check_total(connection)
+        for killer in killers:
+            killer.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                           "WHERE application_name LIKE 'citus_internal%'")
+        check_total(connection)
