@@ -332,20 +332,28 @@ keep_error(RemoteConn *conn, PGresult *res)
 		PQclear(res);
 }
 
-/* A segment is answered: settings that went with it are in effect, or not. */
+/*
+ * A segment is answered, also one that nobody is interested in any more: settings
+ * that went with it are in effect, or not.  A statement that was to be prepared
+ * belongs to the last segment that was sent.
+ */
 static void
 end_segment(RemoteConn *conn)
 {
-	if (conn->priv->error == NULL)
-	{
+	RemoteConnPrivate *priv = conn->priv;
+	bool		failed = priv->error != NULL || priv->segment_failed;
+	bool		last = priv->items_head + 1 >= priv->items_tail;
+
+	priv->segment_failed = false;
+	if (!failed)
 		conn->xact_fresh = false;
-		prepared_succeeded(conn);
-	}
-	else
+	if (last && failed)
 		prepared_failed(conn);
+	else if (last)
+		prepared_succeeded(conn);
 	if (PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
 		return;
-	if (conn->priv->error != NULL)
+	if (failed)
 		settings_rolled_back(conn);
 	else
 		settings_committed(conn);
@@ -398,7 +406,10 @@ take_result(RemoteConn *conn, PGresult *res)
 			if (PQstatus(conn->pg) != CONNECTION_OK)
 				pipeline_lost(conn, res);
 			else if (item == ITEM_IGNORED)
+			{
+				priv->segment_failed = true;
 				PQclear(res);
+			}
 			else
 				keep_error(conn, res);
 			return NULL;
@@ -500,6 +511,7 @@ pipeline_ignore_outstanding(RemoteConn *conn)
 			priv->items[i] = ITEM_IGNORED;
 	if (priv->error != NULL && conn->state != REMOTE_DEAD)
 	{
+		priv->segment_failed = priv->items_head < priv->items_tail;
 		PQclear(priv->error);
 		priv->error = NULL;
 	}

@@ -70,6 +70,8 @@ typedef struct RemoteConnPrivate
 	bool		ending;			/* the end of its transaction is outstanding,
 								 * and nothing else */
 	PGresult   *error;			/* first error of what is outstanding */
+	bool		segment_failed; /* an error in the segment being answered was
+								 * thrown away */
 	uint64		statement;		/* number of the last statement, over all
 								 * connections; for notices */
 	char		tag[32];		/* command tag of its last result */

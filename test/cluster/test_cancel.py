@@ -121,3 +121,68 @@ def test_lock_timeout(cluster, coordinator, table, connect):
         waiter.execute(f"UPDATE {table} SET payload = 2 WHERE id = 5")
     holder.rollback()
     waiter.execute(f"UPDATE {table} SET payload = 2 WHERE id = 5")
+
+
+def key_on(connection, table, node):
+    """A key of the table that is on a node."""
+    return value(connection, """
+        SELECT g FROM generate_series(1, 100) g, pg_dist_placement p, pg_dist_node n
+        WHERE p.shardid = get_shard_id_for_distribution_column(%s::regclass, g::bigint)
+          AND n.groupid = p.groupid AND n.nodeport = %s LIMIT 1""", [table, node.port])
+
+
+@pytest.fixture
+def locked(cluster, table, connect):
+    """A session that can keep everybody from the table on one worker."""
+    holder = connect(cluster.workers[0], autocommit=False)
+    holder.execute("SET citus.enable_ddl_propagation = off")
+    holder.commit()
+    return holder
+
+
+def wait_for_lock(cluster, seconds=0):
+    with servers.connect(cluster.workers[0]) as observer:
+        wait_until(lambda: rows(observer, f"""SELECT 1 FROM pg_locks WHERE NOT granted
+            AND waitstart < clock_timestamp() - interval '{seconds} s'"""), "a wait for the lock")
+
+
+def test_cancel_while_a_statement_is_prepared(cluster, table, connect, locked):
+    """What the node had no time to prepare isn't taken for prepared afterwards."""
+    connection = connect(cluster.coordinator, autocommit=False)
+    key = key_on(connection, table, cluster.workers[0])
+    statement = f"UPDATE {table} SET payload = payload + 1 WHERE id = {key}"
+    connection.execute(statement)
+    connection.commit()
+    connection.execute(f"SELECT payload FROM {table} WHERE id = {key}")
+    connection.commit()
+    for _ in range(3):
+        locked.execute(f"LOCK TABLE {table}")
+        connection.execute("SAVEPOINT s")
+        slow = Statement(connection, statement)
+        wait_for_lock(cluster)
+        connection.cancel()
+        assert isinstance(slow.finish(), psycopg.errors.QueryCanceled)
+        connection.execute("ROLLBACK TO s")
+        locked.rollback()
+        connection.execute(statement)
+        connection.execute(statement)
+        connection.commit()
+
+
+def test_cancelled_read_keeps_settings(cluster, table, connect, locked):
+    """A setting that went with a cancelled read is sent again."""
+    connection = connect(cluster.coordinator)
+    key = key_on(connection, table, cluster.workers[0])
+    read = f"SELECT payload FROM {table} WHERE id = {key}"
+    connection.execute("SET lock_timeout = '30ms'")
+    connection.execute(read)
+    connection.execute("RESET lock_timeout")
+    locked.execute(f"LOCK TABLE {table}")
+    slow = Statement(connection, f"{read} AND payload >= 0 -- another text")
+    wait_for_lock(cluster)
+    connection.cancel()
+    assert isinstance(slow.finish(), psycopg.errors.QueryCanceled)
+    again = Statement(connection, read)
+    wait_for_lock(cluster, 0.3)
+    locked.rollback()
+    assert again.finish() is None
