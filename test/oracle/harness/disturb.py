@@ -13,8 +13,9 @@ from psycopg import pq
 
 from .session import Session
 
-# What happens, by the names that --disturb knows; "all" takes turns.
+# What happens, by the names that --disturb knows; "all" takes turns, with little of what is slow.
 KINDS = ("ddl", "role", "settings", "connections")
+TURNS = ("settings", "role", "connections", "settings", "role", "connections", "settings", "ddl")
 
 ROLE = "oracle_reader_and_writer"
 BUNDLES = (
@@ -48,7 +49,7 @@ class Disturber:
 
     def __init__(self, kind, script, servers):
         self.script, self.servers = script, servers
-        self.turns = cycle(KINDS if kind == "all" else [kind])
+        self.turns = cycle(TURNS if kind == "all" else [kind])
         self.sides = {}
         self.bundles = cycle(BUNDLES)
         self.paths = cycle(PATHS)
