@@ -165,6 +165,8 @@ receive_value(RowCodec *codec, ColumnCodec *column, char *data, int len, bool is
 static void
 decode_row(RowCodec *codec, const PGresult *result, TupleTableSlot *slot)
 {
+	int			nest = codec->binary ? 0 : exact_text_read_begin();
+
 	if (PQnfields(result) != codec->ncolumns)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROTOCOL_VIOLATION),
@@ -180,6 +182,7 @@ decode_row(RowCodec *codec, const PGresult *result, TupleTableSlot *slot)
 
 		put_value(column, slot, value, isnull);
 	}
+	exact_text_read_end(nest);
 	ExecStoreVirtualTuple(slot);
 }
 

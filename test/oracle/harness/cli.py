@@ -28,8 +28,8 @@ RUNS = [
     Run("coordinator", "prepared"),
     Run("worker", "prepared"),
     Run("coordinator", "simple", {rung: "off" for rung in RUNGS}),
-    Run("coordinator", "prepared", disturb="all"),
-    Run("worker", "prepared", disturb="all"),
+    Run("coordinator", "prepared", disturb="settings"),
+    Run("worker", "prepared", disturb="role"),
 ]
 
 

@@ -30,7 +30,8 @@ BUNDLES = (
     {"DateStyle": "ISO, YMD", "default_text_search_config": "pg_catalog.english",
      "plan_cache_mode": "force_generic_plan", "enable_seqscan": "off"},
 )
-PATHS = ("{schema}, public", "public, {schema}", "pg_catalog, {schema}, public")
+# Tables that scripts make must still come into their schema.
+PATHS = ("{schema}, public", "{schema}", "{schema}, pg_catalog, public")
 TERMINATE = ("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' "
              "AND application_name LIKE 'citus_internal%' AND pg_terminate_backend(pid)")
 PATIENCE = 10

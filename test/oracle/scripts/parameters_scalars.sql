@@ -35,7 +35,7 @@ INSERT INTO p_int VALUES ($1, $2, $3) RETURNING *;
 -- params: '-3'
 -- params: '2147483647'
 -- params: NULL
-SELECT k, v, n, $1::int AS p, pg_typeof($1) AS t FROM p_int WHERE k = $1;
+SELECT k, v, n, $1::int AS p, pg_typeof($1)::text AS t FROM p_int WHERE k = $1;
 -- params: '1', '2'
 -- params: '-3', NULL
 SELECT k, n FROM p_int WHERE k IN ($1, $2) ORDER BY n;
@@ -68,7 +68,7 @@ INSERT INTO p_small VALUES ($1, $2, $3) RETURNING *;
 -- params: '-3'
 -- params: '32767'
 -- params: NULL
-SELECT k, v, n, $1::smallint AS p, pg_typeof($1) AS t FROM p_small WHERE k = $1;
+SELECT k, v, n, $1::smallint AS p, pg_typeof($1)::text AS t FROM p_small WHERE k = $1;
 -- params: '1', '2'
 -- params: '-3', NULL
 SELECT k, n FROM p_small WHERE k IN ($1, $2) ORDER BY n;
@@ -101,7 +101,7 @@ INSERT INTO p_big VALUES ($1, $2, $3) RETURNING *;
 -- params: '-3'
 -- params: '9223372036854775807'
 -- params: NULL
-SELECT k, v, n, $1::bigint AS p, pg_typeof($1) AS t FROM p_big WHERE k = $1;
+SELECT k, v, n, $1::bigint AS p, pg_typeof($1)::text AS t FROM p_big WHERE k = $1;
 -- params: '1', '20000000000'
 -- params: '-3', NULL
 SELECT k, n FROM p_big WHERE k IN ($1, $2) ORDER BY n;
@@ -134,7 +134,7 @@ INSERT INTO p_text VALUES ($1, $2, $3) RETURNING *;
 -- params: ''
 -- params: 'ünï'
 -- params: NULL
-SELECT k, v, n, $1::text AS p, pg_typeof($1) AS t FROM p_text WHERE k = $1;
+SELECT k, v, n, $1::text AS p, pg_typeof($1)::text AS t FROM p_text WHERE k = $1;
 -- params: 'one', 'it''s \ "two"'
 -- params: '', NULL
 SELECT k, n FROM p_text WHERE k IN ($1, $2) ORDER BY n;
@@ -167,7 +167,7 @@ INSERT INTO p_varchar VALUES ($1, $2, $3) RETURNING *;
 -- params: 'NULL'
 -- params: '0123456789'
 -- params: NULL
-SELECT k, v, n, $1::varchar(10) AS p, pg_typeof($1) AS t FROM p_varchar WHERE k = $1;
+SELECT k, v, n, $1::varchar(10) AS p, pg_typeof($1)::text AS t FROM p_varchar WHERE k = $1;
 -- params: 'one', 'two  '
 -- params: 'NULL', NULL
 SELECT k, n FROM p_varchar WHERE k IN ($1, $2) ORDER BY n;
@@ -200,7 +200,7 @@ INSERT INTO p_char VALUES ($1, $2, $3) RETURNING *;
 -- params: ''
 -- params: '123456'
 -- params: NULL
-SELECT k, v, n, $1::char(6) AS p, pg_typeof($1) AS t FROM p_char WHERE k = $1;
+SELECT k, v, n, $1::char(6) AS p, pg_typeof($1)::text AS t FROM p_char WHERE k = $1;
 -- params: 'one', 'two  '
 -- params: '', NULL
 SELECT k, n FROM p_char WHERE k IN ($1, $2) ORDER BY n;
@@ -233,7 +233,7 @@ INSERT INTO p_numeric VALUES ($1, $2, $3) RETURNING *;
 -- params: 'NaN'
 -- params: '123456789012345678901234567890.123456789'
 -- params: NULL
-SELECT k, v, n, $1::numeric AS p, pg_typeof($1) AS t FROM p_numeric WHERE k = $1;
+SELECT k, v, n, $1::numeric AS p, pg_typeof($1)::text AS t FROM p_numeric WHERE k = $1;
 -- params: '1.50', '-0.000001'
 -- params: 'NaN', NULL
 SELECT k, n FROM p_numeric WHERE k IN ($1, $2) ORDER BY n;
@@ -266,7 +266,7 @@ INSERT INTO p_float8 VALUES ($1, $2, $3) RETURNING *;
 -- params: 'Infinity'
 -- params: '1.7976931348623157e+308'
 -- params: NULL
-SELECT k, v, n, $1::float8 AS p, pg_typeof($1) AS t FROM p_float8 WHERE k = $1;
+SELECT k, v, n, $1::float8 AS p, pg_typeof($1)::text AS t FROM p_float8 WHERE k = $1;
 -- params: '0.1', '-0'
 -- params: 'Infinity', NULL
 SELECT k, n FROM p_float8 WHERE k IN ($1, $2) ORDER BY n;
@@ -299,7 +299,7 @@ INSERT INTO p_float4 VALUES ($1, $2, $3) RETURNING *;
 -- params: 'NaN'
 -- params: '3.4e38'
 -- params: NULL
-SELECT k, v, n, $1::real AS p, pg_typeof($1) AS t FROM p_float4 WHERE k = $1;
+SELECT k, v, n, $1::real AS p, pg_typeof($1)::text AS t FROM p_float4 WHERE k = $1;
 -- params: '0.1', '1e10'
 -- params: 'NaN', NULL
 SELECT k, n FROM p_float4 WHERE k IN ($1, $2) ORDER BY n;
@@ -332,7 +332,7 @@ INSERT INTO p_uuid VALUES ($1, $2, $3) RETURNING *;
 -- params: 'a0eebc999c0b4ef8bb6d6bb9bd380a11'
 -- params: 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 -- params: NULL
-SELECT k, v, n, $1::uuid AS p, pg_typeof($1) AS t FROM p_uuid WHERE k = $1;
+SELECT k, v, n, $1::uuid AS p, pg_typeof($1)::text AS t FROM p_uuid WHERE k = $1;
 -- params: '11111111-1111-1111-1111-111111111111', '{22222222-2222-2222-2222-222222222222}'
 -- params: 'a0eebc999c0b4ef8bb6d6bb9bd380a11', NULL
 SELECT k, n FROM p_uuid WHERE k IN ($1, $2) ORDER BY n;
@@ -365,7 +365,7 @@ INSERT INTO p_date VALUES ($1, $2, $3) RETURNING *;
 -- params: '0044-03-15 BC'
 -- params: '5874897-12-31'
 -- params: NULL
-SELECT k, v, n, $1::date AS p, pg_typeof($1) AS t FROM p_date WHERE k = $1;
+SELECT k, v, n, $1::date AS p, pg_typeof($1)::text AS t FROM p_date WHERE k = $1;
 -- params: '2024-02-29', 'infinity'
 -- params: '0044-03-15 BC', NULL
 SELECT k, n FROM p_date WHERE k IN ($1, $2) ORDER BY n;
@@ -398,7 +398,7 @@ INSERT INTO p_timestamp VALUES ($1, $2, $3) RETURNING *;
 -- params: '1999-01-08 04:05:06'
 -- params: '294276-12-31 23:59:59.999999'
 -- params: NULL
-SELECT k, v, n, $1::timestamp AS p, pg_typeof($1) AS t FROM p_timestamp WHERE k = $1;
+SELECT k, v, n, $1::timestamp AS p, pg_typeof($1)::text AS t FROM p_timestamp WHERE k = $1;
 -- params: '2024-02-29 12:34:56.789', '-infinity'
 -- params: '1999-01-08 04:05:06', NULL
 SELECT k, n FROM p_timestamp WHERE k IN ($1, $2) ORDER BY n;
@@ -431,7 +431,7 @@ INSERT INTO p_timestamptz VALUES ($1, $2, $3) RETURNING *;
 -- params: '1999-01-08 04:05:06 PST'
 -- params: '4714-11-24 00:00:00+00 BC'
 -- params: NULL
-SELECT k, v, n, $1::timestamptz AS p, pg_typeof($1) AS t FROM p_timestamptz WHERE k = $1;
+SELECT k, v, n, $1::timestamptz AS p, pg_typeof($1)::text AS t FROM p_timestamptz WHERE k = $1;
 -- params: '2024-02-29 12:34:56.789+05:30', 'infinity'
 -- params: '1999-01-08 04:05:06 PST', NULL
 SELECT k, n FROM p_timestamptz WHERE k IN ($1, $2) ORDER BY n;
@@ -464,7 +464,7 @@ INSERT INTO p_time VALUES ($1, $2, $3) RETURNING *;
 -- params: '24:00'
 -- params: '23:59:59.999999'
 -- params: NULL
-SELECT k, v, n, $1::time AS p, pg_typeof($1) AS t FROM p_time WHERE k = $1;
+SELECT k, v, n, $1::time AS p, pg_typeof($1)::text AS t FROM p_time WHERE k = $1;
 -- params: '12:34:56.789', '00:00'
 -- params: '24:00', NULL
 SELECT k, n FROM p_time WHERE k IN ($1, $2) ORDER BY n;
@@ -497,7 +497,7 @@ INSERT INTO p_timetz VALUES ($1, $2, $3) RETURNING *;
 -- params: '04:05:06 PST'
 -- params: '23:59:59.999999-15:59'
 -- params: NULL
-SELECT k, v, n, $1::timetz AS p, pg_typeof($1) AS t FROM p_timetz WHERE k = $1;
+SELECT k, v, n, $1::timetz AS p, pg_typeof($1)::text AS t FROM p_timetz WHERE k = $1;
 -- params: '12:34:56+02', '00:00-08'
 -- params: '04:05:06 PST', NULL
 SELECT k, n FROM p_timetz WHERE k IN ($1, $2) ORDER BY n;
@@ -530,7 +530,7 @@ INSERT INTO p_interval VALUES ($1, $2, $3) RETURNING *;
 -- params: 'P1Y2M'
 -- params: '178000000 years'
 -- params: NULL
-SELECT k, v, n, $1::interval AS p, pg_typeof($1) AS t FROM p_interval WHERE k = $1;
+SELECT k, v, n, $1::interval AS p, pg_typeof($1)::text AS t FROM p_interval WHERE k = $1;
 -- params: '1 day', '-1 mon +2 days -03:04:05.678'
 -- params: 'P1Y2M', NULL
 SELECT k, n FROM p_interval WHERE k IN ($1, $2) ORDER BY n;
@@ -561,7 +561,7 @@ INSERT INTO p_bool VALUES ($1, $2, $3) RETURNING *;
 -- params: 'false'
 -- params: 'yes'
 -- params: NULL
-SELECT k, v, n, $1::boolean AS p, pg_typeof($1) AS t FROM p_bool WHERE k = $1;
+SELECT k, v, n, $1::boolean AS p, pg_typeof($1)::text AS t FROM p_bool WHERE k = $1;
 -- params: 't', 'false'
 -- params: 'yes', NULL
 SELECT k, n FROM p_bool WHERE k IN ($1, $2) ORDER BY n;

@@ -41,7 +41,7 @@ INSERT INTO p_bytea VALUES ($1, $2, $3) RETURNING *;
 -- params: '\\001'
 -- params: '\xdeadbeef'
 -- params: NULL
-SELECT k, v, n, $1::bytea AS p, pg_typeof($1) AS t FROM p_bytea WHERE k = $1;
+SELECT k, v, n, $1::bytea AS p, pg_typeof($1)::text AS t FROM p_bytea WHERE k = $1;
 -- params: '\x00ff', 'abc'
 -- params: '\\001', NULL
 SELECT k, n FROM p_bytea WHERE k IN ($1, $2) ORDER BY n;
@@ -72,7 +72,7 @@ INSERT INTO p_enum VALUES ($1, $2, $3) RETURNING *;
 -- params: 'green'
 -- params: 'blue'
 -- params: NULL
-SELECT k, v, n, $1::color AS p, pg_typeof($1) AS t FROM p_enum WHERE k = $1;
+SELECT k, v, n, $1::color AS p, pg_typeof($1)::text AS t FROM p_enum WHERE k = $1;
 -- params: 'red', 'green'
 -- params: 'blue', NULL
 SELECT k, n FROM p_enum WHERE k IN ($1, $2) ORDER BY n;
@@ -105,7 +105,7 @@ INSERT INTO p_domain VALUES ($1, $2, $3) RETURNING *;
 -- params: '-6'
 -- params: '2147483646'
 -- params: NULL
-SELECT k, v, n, $1::evenint AS p, pg_typeof($1) AS t FROM p_domain WHERE k = $1;
+SELECT k, v, n, $1::evenint AS p, pg_typeof($1)::text AS t FROM p_domain WHERE k = $1;
 -- params: '2', '4'
 -- params: '-6', NULL
 SELECT k, n FROM p_domain WHERE k IN ($1, $2) ORDER BY n;
@@ -138,7 +138,7 @@ INSERT INTO p_composite VALUES ($1, $2, $3) RETURNING *;
 -- params: '(,,)'
 -- params: '(3,,infinity)'
 -- params: NULL
-SELECT k, v, n, $1::item AS p, pg_typeof($1) AS t FROM p_composite WHERE k = $1::item;
+SELECT k, v, n, $1::item AS p, pg_typeof($1)::text AS t FROM p_composite WHERE k = $1::item;
 -- params: '(1,one,)', '(2,"a, \\""b",2024-01-01 00:00+00)'
 -- params: '(,,)', NULL
 SELECT k, n FROM p_composite WHERE k IN ($1::item, $2::item) ORDER BY n;
@@ -171,7 +171,7 @@ INSERT INTO p_intarray VALUES ($1, $2, $3) RETURNING *;
 -- params: '{}'
 -- params: '{{1,2},{3,4}}'
 -- params: NULL
-SELECT k, v, n, $1::int[] AS p, pg_typeof($1) AS t FROM p_intarray WHERE k = $1;
+SELECT k, v, n, $1::int[] AS p, pg_typeof($1)::text AS t FROM p_intarray WHERE k = $1;
 -- params: '{1,2}', '{NULL,3}'
 -- params: '{}', NULL
 SELECT k, n FROM p_intarray WHERE k IN ($1, $2) ORDER BY n;
@@ -201,7 +201,7 @@ INSERT INTO p_textarray VALUES ($1, $2, $3) RETURNING *;
 -- params: '{}'
 -- params: '[0:1]={x,y}'
 -- params: NULL
-SELECT k, v, n, $1::text[] AS p, pg_typeof($1) AS t FROM p_textarray WHERE k = $1;
+SELECT k, v, n, $1::text[] AS p, pg_typeof($1)::text AS t FROM p_textarray WHERE k = $1;
 -- params: '{a,b}', '{NULL,"NULL","a,b"}'
 -- params: '{}', NULL
 SELECT k, n FROM p_textarray WHERE k IN ($1, $2) ORDER BY n;
@@ -231,7 +231,7 @@ INSERT INTO p_inet VALUES ($1, $2, $3) RETURNING *;
 -- params: '::1'
 -- params: '2001:db8::/32'
 -- params: NULL
-SELECT k, v, n, $1::inet AS p, pg_typeof($1) AS t FROM p_inet WHERE k = $1;
+SELECT k, v, n, $1::inet AS p, pg_typeof($1)::text AS t FROM p_inet WHERE k = $1;
 -- params: '10.0.0.1', '10.0.0.0/8'
 -- params: '::1', NULL
 SELECT k, n FROM p_inet WHERE k IN ($1, $2) ORDER BY n;
@@ -262,7 +262,7 @@ INSERT INTO p_cidr VALUES ($1, $2, $3) RETURNING *;
 -- params: '192.168/16'
 -- params: '::/0'
 -- params: NULL
-SELECT k, v, n, $1::cidr AS p, pg_typeof($1) AS t FROM p_cidr WHERE k = $1;
+SELECT k, v, n, $1::cidr AS p, pg_typeof($1)::text AS t FROM p_cidr WHERE k = $1;
 -- params: '10.0.0.0/8', '192.168/16'
 -- params: '::/0', NULL
 SELECT k, n FROM p_cidr WHERE k IN ($1, $2) ORDER BY n;
@@ -293,7 +293,7 @@ INSERT INTO p_macaddr VALUES ($1, $2, $3) RETURNING *;
 -- params: '08-00-2b-01-02-04'
 -- params: '08002b010205'
 -- params: NULL
-SELECT k, v, n, $1::macaddr AS p, pg_typeof($1) AS t FROM p_macaddr WHERE k = $1;
+SELECT k, v, n, $1::macaddr AS p, pg_typeof($1)::text AS t FROM p_macaddr WHERE k = $1;
 -- params: '08:00:2b:01:02:03', '08-00-2b-01-02-04'
 -- params: '08002b010205', NULL
 SELECT k, n FROM p_macaddr WHERE k IN ($1, $2) ORDER BY n;
@@ -326,7 +326,7 @@ INSERT INTO p_jsonb VALUES ($1, $2, $3) RETURNING *;
 -- params: '"s"'
 -- params: '{"b": 1.10, "a": 2}'
 -- params: NULL
-SELECT k, v, n, $1::jsonb AS p, pg_typeof($1) AS t FROM p_jsonb WHERE k = $1;
+SELECT k, v, n, $1::jsonb AS p, pg_typeof($1)::text AS t FROM p_jsonb WHERE k = $1;
 -- params: '1', '{"a": [1, null, "x"]}'
 -- params: '"s"', NULL
 SELECT k, n FROM p_jsonb WHERE k IN ($1, $2) ORDER BY n;
@@ -359,7 +359,7 @@ INSERT INTO p_range VALUES ($1, $2, $3) RETURNING *;
 -- params: 'empty'
 -- params: '[7,)'
 -- params: NULL
-SELECT k, v, n, $1::int4range AS p, pg_typeof($1) AS t FROM p_range WHERE k = $1;
+SELECT k, v, n, $1::int4range AS p, pg_typeof($1)::text AS t FROM p_range WHERE k = $1;
 -- params: '[1,5)', '(,3]'
 -- params: 'empty', NULL
 SELECT k, n FROM p_range WHERE k IN ($1, $2) ORDER BY n;
@@ -392,7 +392,7 @@ INSERT INTO p_tsrange VALUES ($1, $2, $3) RETURNING *;
 -- params: 'empty'
 -- params: '[infinity,]'
 -- params: NULL
-SELECT k, v, n, $1::tstzrange AS p, pg_typeof($1) AS t FROM p_tsrange WHERE k = $1;
+SELECT k, v, n, $1::tstzrange AS p, pg_typeof($1)::text AS t FROM p_tsrange WHERE k = $1;
 -- params: '[2024-01-01 00:00+00,2024-01-02 00:00+00)', '(,)'
 -- params: 'empty', NULL
 SELECT k, n FROM p_tsrange WHERE k IN ($1, $2) ORDER BY n;
@@ -423,7 +423,7 @@ INSERT INTO p_multirange VALUES ($1, $2, $3) RETURNING *;
 -- params: '{}'
 -- params: '{(,1]}'
 -- params: NULL
-SELECT k, v, n, $1::int4multirange AS p, pg_typeof($1) AS t FROM p_multirange WHERE k = $1;
+SELECT k, v, n, $1::int4multirange AS p, pg_typeof($1)::text AS t FROM p_multirange WHERE k = $1;
 -- params: '{[1,2],[5,7]}', '{}'
 -- params: '{(,1]}', NULL
 SELECT k, n FROM p_multirange WHERE k IN ($1, $2) ORDER BY n;
@@ -454,7 +454,7 @@ INSERT INTO p_oid VALUES ($1, $2, $3) RETURNING *;
 -- params: '4294967295'
 -- params: '2'
 -- params: NULL
-SELECT k, v, n, $1::oid AS p, pg_typeof($1) AS t FROM p_oid WHERE k = $1;
+SELECT k, v, n, $1::oid AS p, pg_typeof($1)::text AS t FROM p_oid WHERE k = $1;
 -- params: '1', '4294967295'
 -- params: '2', NULL
 SELECT k, n FROM p_oid WHERE k IN ($1, $2) ORDER BY n;
@@ -485,7 +485,7 @@ INSERT INTO p_name VALUES ($1, $2, $3) RETURNING *;
 -- params: 'Two words'
 -- params: 'x'
 -- params: NULL
-SELECT k, v, n, $1::name AS p, pg_typeof($1) AS t FROM p_name WHERE k = $1;
+SELECT k, v, n, $1::name AS p, pg_typeof($1)::text AS t FROM p_name WHERE k = $1;
 -- params: 'one', 'Two words'
 -- params: 'x', NULL
 SELECT k, n FROM p_name WHERE k IN ($1, $2) ORDER BY n;
@@ -518,7 +518,7 @@ INSERT INTO p_ccol VALUES ($1, $2, $3) RETURNING *;
 -- params: 'é'
 -- params: 'z'
 -- params: NULL
-SELECT k, v, n, $1::text AS p, pg_typeof($1) AS t FROM p_ccol WHERE k = $1;
+SELECT k, v, n, $1::text AS p, pg_typeof($1)::text AS t FROM p_ccol WHERE k = $1;
 -- params: 'one', 'Two'
 -- params: 'é', NULL
 SELECT k, n FROM p_ccol WHERE k IN ($1, $2) ORDER BY n;
@@ -549,7 +549,7 @@ INSERT INTO p_pglsn VALUES ($1, $2, $3) RETURNING *;
 -- params: '16/B374D848'
 -- params: '1/1'
 -- params: NULL
-SELECT k, v, n, $1::pg_lsn AS p, pg_typeof($1) AS t FROM p_pglsn WHERE k = $1;
+SELECT k, v, n, $1::pg_lsn AS p, pg_typeof($1)::text AS t FROM p_pglsn WHERE k = $1;
 -- params: '0/0', '16/B374D848'
 -- params: '1/1', NULL
 SELECT k, n FROM p_pglsn WHERE k IN ($1, $2) ORDER BY n;
@@ -580,7 +580,7 @@ INSERT INTO p_xid8 VALUES ($1, $2, $3) RETURNING *;
 -- params: '2'
 -- params: '18446744073709551615'
 -- params: NULL
-SELECT k, v, n, $1::xid8 AS p, pg_typeof($1) AS t FROM p_xid8 WHERE k = $1;
+SELECT k, v, n, $1::xid8 AS p, pg_typeof($1)::text AS t FROM p_xid8 WHERE k = $1;
 -- params: '1', '2'
 -- params: '18446744073709551615', NULL
 SELECT k, n FROM p_xid8 WHERE k IN ($1, $2) ORDER BY n;
