@@ -262,7 +262,12 @@ dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn)
 	char		command[100];
 
 	if (conn->xact_depth > 0 && conn->snapshot_stamp == snapshot->stamp)
+	{
+		/* what the statement ran before was cancelled, since it wanted no more of it */
+		if (PQtransactionStatus(conn->pg) == PQTRANS_INERROR)
+			(void) dist_snapshot_restart(conn);
 		return;
+	}
 	if (!bms_is_member(conn->groupid, snapshot->groups))
 		not_asked(conn);
 	begin_on(conn);
