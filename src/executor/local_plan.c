@@ -21,12 +21,10 @@
 #include "utils/memutils.h"
 
 #include "executor/local_plan.h"
+#include "lib/seen_hashes.h"
 #include "lib/exact_text.h"
 #include "remote/prepared.h"
 #include "resolve/tag.h"
-
-/* Texts that were used once are remembered by their hash, in so many places. */
-#define SEEN_SLOTS 256
 
 typedef struct LocalPlan
 {
@@ -40,7 +38,7 @@ typedef struct LocalPlan
 
 static HTAB *plans = NULL;
 static dlist_head uses;
-static uint64 seen[SEEN_SLOTS];
+static SeenHashes seen;		/* of texts */
 
 static uint64
 hash_task(const DistTable *table, int shard_index, const char *text, const Oid *types, int ntypes)
@@ -60,18 +58,6 @@ create_cache(void)
 
 	plans = hash_create("citus local plans", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	dlist_init(&uses);
-}
-
-/* Whether the text was used before; if not, it is from now on. */
-static bool
-seen_before(uint64 hash)
-{
-	uint64	   *slot = &seen[hash % SEEN_SLOTS];
-
-	if (*slot == hash)
-		return true;
-	*slot = hash;
-	return false;
 }
 
 /* A member of the plan cache for a tagged text; not saved yet. */
@@ -134,7 +120,7 @@ local_plan_source(const DistTable *table, int shard_index, const char *text, con
 		create_cache();
 	plan = hash_search(plans, &hash, HASH_FIND, NULL);
 	if (plan == NULL)
-		return seen_before(hash) ?
+		return seen_before(&seen, hash) ?
 			add_plan(hash, table, shard_index, text, types, ntypes)->source : NULL;
 	if (plan->colocation_id != table->colocation_id || plan->shard_index != shard_index ||
 		strcmp(plan->text, text) != 0)

@@ -25,11 +25,9 @@
 #include "utils/memutils.h"
 
 #include "catalog/metadata.h"
+#include "lib/seen_hashes.h"
 #include "remote/prepared.h"
 #include "remote/private.h"
-
-/* Texts that were used once are remembered by their hash, in so many places. */
-#define SEEN_SLOTS 256
 
 typedef struct PreparedStatement
 {
@@ -48,7 +46,7 @@ struct PreparedCache
 	uint64		last_number;
 	uint64		unproven;		/* hash of the statement prepared last, until
 								 * its segment has succeeded; 0 is none */
-	uint64		seen[SEEN_SLOTS];
+	SeenHashes	seen;			/* of texts */
 };
 
 static int	max_prepared = 1000;
@@ -100,18 +98,6 @@ remove_statement(PreparedCache *cache, PreparedStatement *statement)
 	(void) hash_search(cache->statements, &statement->hash, HASH_REMOVE, NULL);
 }
 
-/* Whether the text was used before; if not, it is from now on. */
-static bool
-seen_before(PreparedCache *cache, uint64 hash)
-{
-	uint64	   *slot = &cache->seen[hash % SEEN_SLOTS];
-
-	if (*slot == hash)
-		return true;
-	*slot = hash;
-	return false;
-}
-
 /* The connection's cache, without what is out of date. */
 static PreparedCache *
 current_cache(RemoteConn *conn)
@@ -157,7 +143,7 @@ prepared_use(RemoteConn *conn, const char *sql, const RemoteParams *params, char
 		set_name(name, statement->number);
 		return PREPARED_AGAIN;
 	}
-	if (!seen_before(cache, hash))
+	if (!seen_before(&cache->seen, hash))
 		return PREPARED_NOT;
 
 	if (hash_get_num_entries(cache->statements) >= max_prepared)
