@@ -9,8 +9,9 @@
  * tree, and by comparing the trees.  Deparsing takes ten times as long.
  *
  * Names of distributed tables and their columns change with
- * metadata_generation(), those of functions, types and the like with an
- * invalidation of their system cache.  Either empties the cache.
+ * metadata_generation(), those of functions, types (also labels of enums and
+ * fields of composite types) and the like with an invalidation of their system
+ * cache.  Either empties the cache.
  *
  *-------------------------------------------------------------------------
  */
@@ -199,7 +200,7 @@ object_changed(Datum arg, int cache_id, uint32 hash_value)
 void
 text_cache_init(void)
 {
-	static const int caches[] = {PROCOID, TYPEOID, OPEROID, COLLOID, NAMESPACEOID};
+	static const int caches[] = {PROCOID, TYPEOID, ENUMOID, ATTNUM, OPEROID, COLLOID, NAMESPACEOID};
 
 	for (int i = 0; i < lengthof(caches); i++)
 		CacheRegisterSyscacheCallback(caches[i], object_changed, (Datum) 0);

@@ -1,0 +1,40 @@
+"""Texts of tasks are kept by a statement's shape; what they name may get another name."""
+
+import pytest
+
+from harness.servers import value
+
+SETUP = """
+    CREATE TYPE {schema}.mood AS ENUM ('sad', 'happy');
+    CREATE TYPE {schema}.pair AS (a int, b int);
+    CREATE TABLE {schema}.t (k int PRIMARY KEY, mood {schema}.mood, pair {schema}.pair);
+    SELECT create_distributed_table('{schema}.t', 'k');
+    INSERT INTO {schema}.t VALUES (1, 'happy', (3, 4));
+"""
+
+
+@pytest.mark.parametrize("query, rename, query_after", [
+    ("SELECT k FROM {schema}.t WHERE k = 1 AND mood = 'happy'",
+     "ALTER TYPE {schema}.mood RENAME VALUE 'happy' TO 'glad'",
+     "SELECT k FROM {schema}.t WHERE k = 1 AND mood = 'glad'"),
+    ("SELECT (pair).a - 2 FROM {schema}.t WHERE k = 1",
+     "ALTER TYPE {schema}.pair RENAME ATTRIBUTE a TO first",
+     "SELECT (pair).first - 2 FROM {schema}.t WHERE k = 1"),
+    ("SELECT k FROM {schema}.t WHERE k = 1 AND mood::text <> ''",
+     "ALTER TYPE {schema}.mood RENAME TO temper",
+     "SELECT k FROM {schema}.t WHERE k = 1 AND mood::text <> ''"),
+    ("SELECT k FROM {schema}.t WHERE k = 1 AND mood = 'happy'::{schema}.mood",
+     "ALTER TYPE {schema}.mood RENAME TO temper",
+     "SELECT k FROM {schema}.t WHERE k = 1 AND mood = 'happy'::{schema}.temper"),
+])
+def test_renamed_by_another_session(cluster, coordinator, connect, schema, query, rename, query_after):
+    coordinator.execute(SETUP.format(schema=schema))
+    for _ in range(3):
+        assert value(coordinator, query.format(schema=schema)) == 1
+    change = rename.format(schema=schema)
+    if "RENAME VALUE" in change:
+        connect(cluster.coordinator).execute(change)     # reaches all nodes
+    else:
+        assert value(coordinator, "SELECT bool_and(success) FROM run_command_on_all_nodes(%s)", [change])
+    for _ in range(3):
+        assert value(coordinator, query_after.format(schema=schema)) == 1
