@@ -29,8 +29,8 @@ SETUP = """
 ])
 def test_renamed_by_another_session(cluster, coordinator, connect, schema, query, rename, query_after):
     coordinator.execute(SETUP.format(schema=schema))
-    for _ in range(3):
-        assert value(coordinator, query.format(schema=schema)) == 1
+    # once only: what a node has prepared knows objects by oid and goes on working
+    assert value(coordinator, query.format(schema=schema)) == 1
     change = rename.format(schema=schema)
     if "RENAME VALUE" in change:
         connect(cluster.coordinator).execute(change)     # reaches all nodes
