@@ -6,10 +6,10 @@ COMMENT ON FUNCTION citus_internal.rows_of_all_nodes(text) IS
 	'rows of a query from every node that can be reached';
 
 CREATE FUNCTION citus_internal.process_gpid(pid integer, OUT global_pid bigint, OUT nodeid integer,
-	OUT is_worker_query boolean)
+	OUT is_worker_query boolean, OUT transaction_number bigint)
 	RETURNS record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_process_gpid';
 COMMENT ON FUNCTION citus_internal.process_gpid(integer) IS
-	'for which session a process of this node works, this node, and whether another node has opened it';
+	'for which session a process of this node works, this node, whether another node has opened it, and else the number of its transaction';
 
 CREATE FUNCTION pg_catalog.pg_cancel_backend(global_pid bigint)
 	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_cancel_backend';

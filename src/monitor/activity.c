@@ -19,6 +19,7 @@
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "compat/proc.h"
 #include "compat/sql_function.h"
 #include "monitor/node_query.h"
 #include "remote/backends.h"
@@ -72,9 +73,9 @@ citus_internal_rows_of_all_nodes(PG_FUNCTION_ARGS)
 }
 
 /*
- * citus_internal.process_gpid(pid, OUT global_pid, OUT nodeid, OUT is_worker_query): for which
- * session a process of this node works, and whether that is another one than its own.  NULL if the
- * process serves no client.
+ * citus_internal.process_gpid(pid, OUT global_pid, OUT nodeid, OUT is_worker_query, OUT transaction_number):
+ * for which session a process of this node works, and whether that is another one than its own.  If it is its
+ * own, also the number of the transaction that it is in, if any.  NULL if the process serves no client.
  */
 Datum
 citus_internal_process_gpid(PG_FUNCTION_ARGS)
@@ -84,8 +85,9 @@ citus_internal_process_gpid(PG_FUNCTION_ARGS)
 	uint64		served = backend_served_gpid(pid);
 	TupleDesc	desc;
 	uint64		own = backend_make_gpid(pid);
-	Datum		values[3];
-	bool		nulls[3] = {false, false, false};
+	Datum		values[4];
+	bool		nulls[4] = {false};
+	uint32		lxid;
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -95,6 +97,9 @@ citus_internal_process_gpid(PG_FUNCTION_ARGS)
 	values[0] = Int64GetDatum(served != 0 ? served : own);
 	values[1] = Int32GetDatum(own / GPID_NODE_FACTOR);
 	values[2] = BoolGetDatum(served != 0);
+	lxid = PROC_LXID(proc);
+	values[3] = Int64GetDatum(lxid);
+	nulls[3] = served != 0 || !LocalTransactionIdIsValid(lxid);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
 

@@ -59,10 +59,11 @@ SQL_FUNCTION(citus_internal_cancel_deadlock_victim);
 #define MAX_BROKEN 64
 #define BROKEN_MS 10000
 
-/* Edges of a cycle that a message lists. */
+/* Edges that a message lists. */
 #define MAX_LISTED 20
 
 static double detection_factor = 2.0;
+static bool log_detection = false;
 
 void
 deadlock_init(void)
@@ -71,6 +72,10 @@ deadlock_init(void)
 							 "Sets within how many times deadlock_timeout deadlocks across nodes are broken.",
 							 "-1 means never.",
 							 &detection_factor, 2.0, -1, 1000, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("citus.log_distributed_deadlock_detection",
+							 "Logs each search for deadlocks across nodes.",
+							 "That is who waits for whom, what deadlocks there are, and who gives way.",
+							 &log_detection, false, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	deadlock_victim_init();
 }
 
@@ -160,7 +165,24 @@ gpid_of(const WaitGraph *graph, int proc)
 	return (uint64) nodeid_of(root->groupid) * GPID_NODE_FACTOR + root->pid;
 }
 
-/* Who waits for whom, a line for each lock, as PostgreSQL words it. */
+/* Adds a line: who waits for which lock, as PostgreSQL words it, or for the other end of a connection. */
+static void
+describe_edge(const WaitGraph *graph, const WaitEdge *edge, StringInfo text)
+{
+	const WaitProc *from = &graph->procs[edge->from];
+	const WaitProc *to = &graph->procs[edge->to];
+
+	if (text->len > 0)
+		appendStringInfoChar(text, '\n');
+	if (edge->remote)
+		appendStringInfo(text, "Process %d of node %d waits for process %d of node %d.",
+						 from->pid, nodeid_of(from->groupid), to->pid, nodeid_of(to->groupid));
+	else
+		appendStringInfo(text, "Process " UINT64_FORMAT " waits for %s on node %d; blocked by process " UINT64_FORMAT ".",
+						 gpid_of(graph, edge->from), edge->what, nodeid_of(from->groupid), gpid_of(graph, edge->to));
+}
+
+/* The waits for locks of a cycle. */
 static char *
 describe_cycle(const WaitGraph *graph, const int *cycle, int length)
 {
@@ -172,13 +194,38 @@ describe_cycle(const WaitGraph *graph, const int *cycle, int length)
 	{
 		const WaitEdge *edge = &graph->edges[cycle[i]];
 
-		if (edge->remote || ++listed > MAX_LISTED)
-			continue;
-		appendStringInfo(&text, "%sProcess " UINT64_FORMAT " waits for %s on node %d; blocked by process " UINT64_FORMAT ".",
-						 text.len == 0 ? "" : "\n", gpid_of(graph, edge->from), edge->what,
-						 nodeid_of(graph->procs[edge->from].groupid), gpid_of(graph, edge->to));
+		if (!edge->remote && ++listed <= MAX_LISTED)
+			describe_edge(graph, edge, &text);
 	}
 	return text.data;
+}
+
+/* Logs what a search has to go by, if that is asked for. */
+static void
+log_graph(const WaitGraph *graph)
+{
+	StringInfoData text;
+
+	if (!log_detection)
+		return;
+	initStringInfo(&text);
+	for (int i = 0; i < Min(graph->nedges, MAX_LISTED); i++)
+		describe_edge(graph, &graph->edges[i], &text);
+	ereport(LOG,
+			(errmsg("searched for deadlocks over all nodes, among %d waits", graph->nedges),
+			 graph->nedges > 0 ? errdetail_internal("%s", text.data) : 0));
+}
+
+/* Logs a deadlock, if that is asked for. */
+static void
+log_cycle(const WaitGraph *graph, const int *cycle, int length, int victim, int32 breaker)
+{
+	if (!log_detection)
+		return;
+	ereport(LOG,
+			(errmsg("found a deadlock, which process " UINT64_FORMAT " is to break", gpid_of(graph, victim)),
+			 errdetail_internal("%s\nNode %d is to cancel it.", describe_cycle(graph, cycle, length),
+								nodeid_of(breaker))));
 }
 
 static bool
@@ -305,6 +352,7 @@ break_cycles(const WaitGraph *graph, int64 min_age_ms)
 	while ((cycle = wait_cycle_find(graph, min_age_ms, removed, &length)) != NULL)
 	{
 		int			victim = choose_victim(graph, cycle, length);
+		int32		breaker = breaker_of(graph, cycle, length);
 
 		if (victim < 0 || !spans_nodes(graph, cycle, length))
 		{
@@ -312,8 +360,8 @@ break_cycles(const WaitGraph *graph, int64 min_age_ms)
 			continue;
 		}
 		remove_session(graph, victim, removed);
-		if (breaker_of(graph, cycle, length) == metadata_local_group() &&
-			break_cycle(graph, cycle, length, victim))
+		log_cycle(graph, cycle, length, victim, breaker);
+		if (breaker == metadata_local_group() && break_cycle(graph, cycle, length, victim))
 			broken = true;
 	}
 	return broken;
@@ -344,6 +392,7 @@ search(List *skipped_groups, int32 *failed_group)
 	(void) set_config_option("citus.node_connection_timeout", psprintf("%ldms", timeout), PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	first = wait_graph_collect(skipped_groups, timeout, failed_group);
+	log_graph(first);
 	if (has_cycle(first, min_age_ms))
 	{
 		WaitGraph  *second = wait_graph_collect(skipped_groups, timeout, failed_group);
