@@ -22,11 +22,10 @@
 #include "lib/debug_point.h"
 #include "remote/connection.h"
 #include "txn/transaction.h"
+#include "executor/executor_start.h"
 #include "executor/explain.h"
 #include "executor/modify.h"
-#include "executor/own_shard.h"
 #include "executor/scan.h"
-#include "executor/statement_snapshot.h"
 #include "planner/planner.h"
 
 /* The daemon's launcher, one daemon, and the server's own launcher for subscriptions. */
@@ -88,10 +87,9 @@ _PG_init(void)
 	txn_init();
 	planner_init();
 	scan_init();
-	own_shard_init();
+	executor_start_init();
 	modify_init();
 	explain_init();
-	statement_snapshot_init();
 	copy_init();
 	convert_init();
 	drop_init();

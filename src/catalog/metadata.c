@@ -4,14 +4,14 @@
  *	  The per-backend cache of pg_dist_* rows.
  *
  * A hash table by relid holds an entry for each relation that was asked for,
- * also for those that are not distributed.  The relcache callback takes the
- * entry of an invalidated relation out of the table; the next lookup reads
- * it anew.
+ * also for those that are not distributed; in front of it, an array knows most
+ * of those.  The relcache callback takes the entry of an invalidated relation
+ * out of the table; the next lookup reads it anew.
  *
  * Memory: what an entry points to lies in its own context below
  * CacheMemoryContext.  Callers may hold pointers until the end of the
- * transaction, so an entry that was taken out waits on the list of the dead,
- * which is freed when the transaction ends.
+ * transaction, so the memory of an entry that was taken out becomes the
+ * transaction's (metadata_let_go).
  *
  * Races: an invalidation that arrives while an entry is being read leaves the
  * entry to its reader, who is as current as his lock on the relation makes
@@ -45,7 +45,6 @@ typedef struct CachedTable
 {
 	DistTable	table;
 	MemoryContext context;		/* holds this struct and all below it */
-	struct CachedTable *next_dead;
 } CachedTable;
 
 typedef struct CacheEntry
@@ -57,9 +56,22 @@ typedef struct CacheEntry
 } CacheEntry;
 
 static HTAB *cache = NULL;
-static CachedTable *dead_tables = NULL;
+
+/* The last relations that were found not to be distributed, by relid modulo their number: no probe for those. */
+#define NUM_PLAIN 64
+static Oid	plain[NUM_PLAIN];
+
 static uint64 generation = 0;	/* see metadata_generation */
 static Oid	cache_catalog = InvalidOid; /* pg_dist_partition when it was filled */
+
+void
+metadata_let_go(MemoryContext context)
+{
+	if (TopTransactionContext != NULL)
+		MemoryContextSetParent(context, TopTransactionContext);
+	else
+		MemoryContextDelete(context);
+}
 
 /* Takes an entry out of the cache; its memory lives on until the transaction ends. */
 static void
@@ -71,10 +83,7 @@ remove_entry(CacheEntry *entry)
 		return;
 	}
 	if (entry->cached != NULL)
-	{
-		entry->cached->next_dead = dead_tables;
-		dead_tables = entry->cached;
-	}
+		metadata_let_go(entry->cached->context);
 	hash_search(cache, &entry->relid, HASH_REMOVE, NULL);
 }
 
@@ -99,6 +108,7 @@ relation_invalidated(Datum arg, Oid relid)
 
 	if (!OidIsValid(relid))
 	{
+		memset(plain, 0, sizeof(plain));
 		remove_all_entries();
 		generation++;
 	}
@@ -106,6 +116,7 @@ relation_invalidated(Datum arg, Oid relid)
 	{
 		CacheEntry *entry = hash_search(cache, &relid, HASH_FIND, NULL);
 
+		plain[relid % NUM_PLAIN] = InvalidOid;
 		if (entry != NULL)
 		{
 			if (entry->cached != NULL)
@@ -122,36 +133,10 @@ metadata_generation(void)
 	return generation;
 }
 
-/* Frees what no one can hold any more. */
-static void
-transaction_ended(XactEvent event, void *arg)
-{
-	switch (event)
-	{
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_ABORT:
-		case XACT_EVENT_PREPARE:
-		case XACT_EVENT_PARALLEL_COMMIT:
-		case XACT_EVENT_PARALLEL_ABORT:
-			while (dead_tables != NULL)
-			{
-				CachedTable *next = dead_tables->next_dead;
-
-				MemoryContextDelete(dead_tables->context);
-				dead_tables = next;
-			}
-			node_cache_transaction_ended();
-			break;
-		default:
-			break;
-	}
-}
-
 void
 metadata_init(void)
 {
 	CacheRegisterRelcacheCallback(relation_invalidated, (Datum) 0);
-	RegisterXactCallback(transaction_ended, NULL);
 }
 
 bool
@@ -238,15 +223,23 @@ metadata_lookup(Oid relid)
 	if (unlikely(catalog != cache_catalog))
 	{
 		/* the extension was dropped, and created again */
+		memset(plain, 0, sizeof(plain));
 		remove_all_entries();
 		cache_catalog = catalog;
 	}
+	if (plain[relid % NUM_PLAIN] == relid)
+		return NULL;
 	if (unlikely(cache == NULL))
 		create_cache();
 
 	entry = hash_search(cache, &relid, HASH_FIND, NULL);
 	if (likely(entry != NULL && !entry->loading))
-		return entry->cached == NULL ? NULL : &entry->cached->table;
+	{
+		if (entry->cached != NULL)
+			return &entry->cached->table;
+		plain[relid % NUM_PLAIN] = relid;
+		return NULL;
+	}
 	if (entry != NULL)
 		return NULL;			/* asked for by what its own reading calls */
 	return load_entry(relid);

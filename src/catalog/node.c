@@ -50,13 +50,11 @@ typedef struct NodeSet
 	List	   *all;			/* ClusterNode, by groupid and nodeid */
 	List	   *active;			/* active primaries */
 	List	   *remote;			/* active primaries without this node */
-	struct NodeSet *next_dead;
 } NodeSet;
 
 char	   *node_local_hostname = NULL;
 
 static NodeSet *nodes = NULL;
-static NodeSet *dead_nodes = NULL;
 static bool nodes_stale = false;	/* invalidated while being read */
 static int32 local_group = GROUP_UNKNOWN;
 static bool local_group_stale = false;	/* invalidated while being read */
@@ -75,22 +73,9 @@ node_cache_invalidated(Oid relid, DistRelation catalog)
 		nodes_stale = true;
 		if (nodes != NULL)
 		{
-			nodes->next_dead = dead_nodes;
-			dead_nodes = nodes;
+			metadata_let_go(nodes->context);
 			nodes = NULL;
 		}
-	}
-}
-
-void
-node_cache_transaction_ended(void)
-{
-	while (dead_nodes != NULL)
-	{
-		NodeSet    *next = dead_nodes->next_dead;
-
-		MemoryContextDelete(dead_nodes->context);
-		dead_nodes = next;
 	}
 }
 
@@ -231,11 +216,7 @@ current_nodes(void)
 		CreateCacheMemoryContext();
 	MemoryContextSetParent(set->context, CacheMemoryContext);
 	if (nodes_stale)
-	{
-		/* good for this caller only */
-		set->next_dead = dead_nodes;
-		dead_nodes = set;
-	}
+		metadata_let_go(set->context);	/* good for this caller only */
 	else
 		nodes = set;
 	return set;

@@ -35,6 +35,7 @@
 #include "ddl/run_commands.h"
 #include "ddl/shards.h"
 #include "ddl/statistics.h"
+#include "lib/transaction_end.h"
 #include "resolve/utility.h"
 
 typedef struct DroppedTable
@@ -49,6 +50,32 @@ static object_access_hook_type next_object_access = NULL;
 /* Tables dropped but not followed up (DroppedTable *), in TopTransactionContext. */
 static List *dropped_tables = NIL;
 
+static void
+forget_drops(void)
+{
+	dropped_tables = NIL;
+}
+
+static void
+forget_on_subabort(SubXactEvent event, SubTransactionId subid, SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		dropped_tables = NIL;
+}
+
+/* Has the list forgotten if its transaction, or any subtransaction, is not to last. */
+static void
+forget_with_transaction(void)
+{
+	static TransactionEnd end = {forget_drops};
+	static bool registered = false;
+
+	at_transaction_end(&end);
+	if (!registered)
+		RegisterSubXactCallback(forget_on_subabort, NULL);
+	registered = true;
+}
+
 /* Notes a distributed table that is about to be dropped. */
 static void
 note_drop(Oid relid)
@@ -62,6 +89,7 @@ note_drop(Oid relid)
 	table = metadata_lookup(relid);
 	if (table == NULL)
 		return;
+	forget_with_transaction();
 	old = MemoryContextSwitchTo(TopTransactionContext);
 	dropped = palloc0(sizeof(DroppedTable));
 	dropped->relid = relid;
@@ -104,26 +132,11 @@ object_access(ObjectAccessType access, Oid classid, Oid objid, int subid, void *
 		check_creation(objid);
 }
 
-static void
-forget_on_end(XactEvent event, void *arg)
-{
-	dropped_tables = NIL;
-}
-
-static void
-forget_on_subabort(SubXactEvent event, SubTransactionId subid, SubTransactionId parent, void *arg)
-{
-	if (event == SUBXACT_EVENT_ABORT_SUB)
-		dropped_tables = NIL;
-}
-
 void
 drop_init(void)
 {
 	next_object_access = object_access_hook;
 	object_access_hook = object_access;
-	RegisterXactCallback(forget_on_end, NULL);
-	RegisterSubXactCallback(forget_on_subabort, NULL);
 }
 
 /* Whether the call's statement drops only what nothing depends on. */

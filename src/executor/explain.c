@@ -230,7 +230,6 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 void
 explain_init(void)
 {
-	explain_task_init();
 	DefineCustomBoolVariable("citus.explain_all_tasks",
 							 "Makes EXPLAIN show all tasks, not only the first one.",
 							 NULL, &explain_all_tasks, false, PGC_USERSET, 0, NULL, NULL, NULL);

@@ -20,6 +20,7 @@
 
 #include "compat/sql_function.h"
 #include "executor/explain_task.h"
+#include "lib/transaction_end.h"
 #include "resolve/tag.h"
 
 typedef struct KeptPlan
@@ -32,8 +33,7 @@ typedef struct KeptPlan
 } KeptPlan;
 
 static KeptPlan *kept_plans = NULL; /* in TopTransactionContext */
-static ExecutorStart_hook_type prev_executor_start = NULL;
-static ExecutorEnd_hook_type prev_executor_end = NULL;
+static ExecutorEnd_hook_type prev_end = NULL;
 
 /* Whether the query is a task whose plan is asked for; cheap for all others. */
 static bool
@@ -42,24 +42,6 @@ is_explained_task(QueryDesc *query_desc, TaskTag *tag)
 	return query_desc->sourceText != NULL && query_desc->sourceText[0] == '/' &&
 		task_tag_parse(query_desc->sourceText, tag) && tag->explain != 0 &&
 		query_desc->operation != CMD_UTILITY;
-}
-
-static void
-start_executor(QueryDesc *query_desc, int eflags)
-{
-	TaskTag		tag;
-
-	if (is_explained_task(query_desc, &tag))
-	{
-		query_desc->instrument_options |=
-			(tag.explain & TASK_EXPLAIN_TIMING ? INSTRUMENT_TIMER : INSTRUMENT_ROWS) |
-			(tag.explain & TASK_EXPLAIN_BUFFERS ? INSTRUMENT_BUFFERS : 0) |
-			(tag.explain & TASK_EXPLAIN_WAL ? INSTRUMENT_WAL : 0);
-	}
-	if (prev_executor_start)
-		prev_executor_start(query_desc, eflags);
-	else
-		standard_ExecutorStart(query_desc, eflags);
 }
 
 /* The plan as text, in CurrentMemoryContext. */
@@ -87,12 +69,19 @@ print_plan(QueryDesc *query_desc, int options)
 }
 
 static void
+forget_plans(void)
+{
+	kept_plans = NULL;
+}
+
+static void
 end_executor(QueryDesc *query_desc)
 {
 	TaskTag		tag;
 
 	if (is_explained_task(query_desc, &tag))
 	{
+		static TransactionEnd end = {forget_plans};
 		MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
 		KeptPlan   *plan = palloc(sizeof(KeptPlan));
 
@@ -102,18 +91,30 @@ end_executor(QueryDesc *query_desc)
 		plan->text = print_plan(query_desc, tag.explain);
 		plan->next = kept_plans;
 		kept_plans = plan;
+		at_transaction_end(&end);
 		MemoryContextSwitchTo(old_context);
 	}
-	if (prev_executor_end)
-		prev_executor_end(query_desc);
+	if (prev_end)
+		prev_end(query_desc);
 	else
 		standard_ExecutorEnd(query_desc);
 }
 
-static void
-forget_plans(XactEvent event, void *arg)
+void
+explain_task_start(QueryDesc *query_desc, int explain)
 {
-	kept_plans = NULL;
+	static bool hooked = false;
+
+	query_desc->instrument_options |=
+		(explain & TASK_EXPLAIN_TIMING ? INSTRUMENT_TIMER : INSTRUMENT_ROWS) |
+		(explain & TASK_EXPLAIN_BUFFERS ? INSTRUMENT_BUFFERS : 0) |
+		(explain & TASK_EXPLAIN_WAL ? INSTRUMENT_WAL : 0);
+	if (!hooked)
+	{
+		prev_end = ExecutorEnd_hook;
+		ExecutorEnd_hook = end_executor;
+		hooked = true;
+	}
 }
 
 /* citus_internal.task_plan(colocation group, shard index or -1, what the tag said after explain): the plan kept last. */
@@ -132,14 +133,4 @@ citus_internal_task_plan(PG_FUNCTION_ARGS)
 			PG_RETURN_TEXT_P(cstring_to_text(plan->text));
 	}
 	PG_RETURN_NULL();
-}
-
-void
-explain_task_init(void)
-{
-	prev_executor_start = ExecutorStart_hook;
-	ExecutorStart_hook = start_executor;
-	prev_executor_end = ExecutorEnd_hook;
-	ExecutorEnd_hook = end_executor;
-	RegisterXactCallback(forget_plans, NULL);
 }

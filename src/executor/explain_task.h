@@ -8,6 +8,9 @@
 #ifndef CITUS_EXECUTOR_EXPLAIN_TASK_H
 #define CITUS_EXECUTOR_EXPLAIN_TASK_H
 
-extern void explain_task_init(void);
+#include "executor/execdesc.h"
+
+/* A task is about to start whose plan is asked for: has it measured as explain (in its tag) says, and kept. */
+extern void explain_task_start(QueryDesc *query_desc, int explain);
 
 #endif							/* CITUS_EXECUTOR_EXPLAIN_TASK_H */

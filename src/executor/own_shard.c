@@ -23,6 +23,7 @@
 #include "utils/memutils.h"
 
 #include "compat/permissions.h"
+#include "executor/executor_start.h"
 #include "executor/local_plan.h"
 #include "executor/own_shard.h"
 #include "planner/dist_plan.h"
@@ -43,7 +44,6 @@ typedef struct OwnRun
 
 static dlist_head runs = DLIST_STATIC_INIT(runs);
 
-static ExecutorStart_hook_type prev_start = NULL;
 static ExecutorRun_hook_type prev_run = NULL;
 static ExecutorFinish_hook_type prev_finish = NULL;
 
@@ -230,51 +230,6 @@ note_run(QueryDesc *query_desc, CachedPlan *plan)
 	MemoryContextRegisterResetCallback(context, &run->callback);
 }
 
-static void
-call_start(QueryDesc *query_desc, int eflags)
-{
-	if (prev_start)
-		prev_start(query_desc, eflags);
-	else
-		standard_ExecutorStart(query_desc, eflags);
-}
-
-/* Starts a statement with its shard's plan; false if that isn't possible. */
-static bool
-start_on_own_shard(QueryDesc *query_desc, int eflags)
-{
-	MemoryContext context = CurrentMemoryContext;
-	CachedPlan *plan;
-	ParamListInfo params;
-
-	plan = own_plan(query_desc, &params);
-	if (plan == NULL)
-		return false;
-	exchange_plan(query_desc, plan, params);
-	PG_TRY();
-	{
-		call_start(query_desc, eflags);
-		note_run(query_desc, plan);
-	}
-	PG_CATCH();
-	{
-		ReleaseCachedPlan(plan, NULL);
-		MemoryContextSwitchTo(context);
-		shard_names_rethrow();
-	}
-	PG_END_TRY();
-	return true;
-}
-
-static void
-start_executor(QueryDesc *query_desc, int eflags)
-{
-	if (eflags == 0 && query_desc->instrument_options == 0 &&
-		is_dist_scan(query_desc->plannedstmt->planTree) && start_on_own_shard(query_desc, eflags))
-		return;
-	call_start(query_desc, eflags);
-}
-
 static bool
 is_own_run(QueryDesc *query_desc)
 {
@@ -351,13 +306,52 @@ finish_executor(QueryDesc *query_desc)
 	PG_END_TRY();
 }
 
-void
-own_shard_init(void)
+/* Has the hooks called from now on: there are executions of ours. */
+static void
+install_hooks(void)
 {
-	prev_start = ExecutorStart_hook;
-	ExecutorStart_hook = start_executor;
+	static bool installed = false;
+
+	if (installed)
+		return;
 	prev_run = ExecutorRun_hook;
 	ExecutorRun_hook = run_executor;
 	prev_finish = ExecutorFinish_hook;
 	ExecutorFinish_hook = finish_executor;
+	installed = true;
+}
+
+/* Starts a statement with its shard's plan; false if that isn't possible. */
+static bool
+start_on_own_shard(QueryDesc *query_desc, int eflags)
+{
+	MemoryContext context = CurrentMemoryContext;
+	CachedPlan *plan;
+	ParamListInfo params;
+
+	plan = own_plan(query_desc, &params);
+	if (plan == NULL)
+		return false;
+	exchange_plan(query_desc, plan, params);
+	PG_TRY();
+	{
+		executor_start_next(query_desc, eflags);
+		note_run(query_desc, plan);
+		install_hooks();
+	}
+	PG_CATCH();
+	{
+		ReleaseCachedPlan(plan, NULL);
+		MemoryContextSwitchTo(context);
+		shard_names_rethrow();
+	}
+	PG_END_TRY();
+	return true;
+}
+
+bool
+own_shard_start(QueryDesc *query_desc, int eflags)
+{
+	return eflags == 0 && query_desc->instrument_options == 0 &&
+		is_dist_scan(query_desc->plannedstmt->planTree) && start_on_own_shard(query_desc, eflags);
 }

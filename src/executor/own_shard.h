@@ -8,6 +8,9 @@
 #ifndef CITUS_EXECUTOR_OWN_SHARD_H
 #define CITUS_EXECUTOR_OWN_SHARD_H
 
-extern void own_shard_init(void);
+#include "executor/execdesc.h"
+
+/* Starts a statement with its shard's plan, by executor_start_next; false if that isn't possible, and nothing done. */
+extern bool own_shard_start(QueryDesc *query_desc, int eflags);
 
 #endif							/* CITUS_EXECUTOR_OWN_SHARD_H */

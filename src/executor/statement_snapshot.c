@@ -31,8 +31,8 @@
 
 #include "executor/modify.h"
 #include "executor/statement_snapshot.h"
+#include "lib/transaction_end.h"
 #include "planner/dist_plan.h"
-#include "resolve/tag.h"
 #include "sharding/prune.h"
 
 /* What a plan does with distributed tables. */
@@ -48,8 +48,8 @@ typedef struct PlanUse
 /* The snapshot of the statement that is being started, or NULL. */
 static DistSnapshot *starting = NULL;
 
-static ExecutorStart_hook_type prev_start = NULL;
 static ExecutorEnd_hook_type prev_end = NULL;
+static bool end_is_hooked = false;	/* from the first statement with a snapshot of its own */
 
 /* Whether something was read in this REPEATABLE READ transaction before its first distributed statement. */
 static bool has_read = false;
@@ -171,97 +171,12 @@ exchange_snapshot(QueryDesc *query_desc, Snapshot other)
 	query_desc->snapshot = other;
 }
 
-/* Whether the statement is a task that is to run as of its initiator's statement. */
-static bool
-is_snapshot_task(QueryDesc *query_desc)
-{
-	TaskTag		tag;
-
-	return query_desc->sourceText != NULL && query_desc->sourceText[0] == '/' &&
-		query_desc->operation == CMD_SELECT && !IsolationUsesXactSnapshot() &&
-		task_tag_parse(query_desc->sourceText, &tag) && tag.snapshot;
-}
-
 /* Whether nothing else will run in this transaction. */
 static bool
 is_lone_statement(QueryDesc *query_desc)
 {
 	return !IsTransactionBlock() && ActivePortal != NULL &&
 		ActivePortal->sourceText == query_desc->sourceText;
-}
-
-/*
- * A point in time for a statement at READ COMMITTED.  Whether it is its own: one that is
- * run under the snapshot of another statement, as part of that, shares it.
- */
-static bool
-start_statement(QueryDesc *query_desc, PlanUse *use)
-{
-	starting = dist_snapshot_find(query_desc->snapshot);
-	use->groups = bms_del_member(use->groups, metadata_local_group());
-	if (starting != NULL || bms_is_empty(use->groups) || use->nshards < 2)
-		return false;
-	starting = dist_snapshot_take(use->groups, query_desc->snapshot,
-								  AllocSetContextCreate(CurrentMemoryContext, "citus statement snapshot",
-														ALLOCSET_SMALL_SIZES));
-	exchange_snapshot(query_desc, starting->snapshot);
-	starting->snapshot = query_desc->snapshot;
-	return true;
-}
-
-/* The same for a transaction at REPEATABLE READ. */
-static void
-start_in_transaction(QueryDesc *query_desc, PlanUse *use)
-{
-	if (!use->any)
-		has_read = true;
-	else if (!use->whole || !is_lone_statement(query_desc))
-		exchange_snapshot(query_desc, dist_snapshot_of_transaction(!has_read));
-}
-
-/* Puts the right snapshot into query_desc; whether the statement has one of its own in starting then. */
-static bool
-choose_snapshot(QueryDesc *query_desc, int eflags)
-{
-	PlanUse		use = {.params = query_desc->params};
-	ListCell   *cell;
-
-	starting = NULL;
-	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0 || IsParallelWorker() ||
-		query_desc->snapshot == InvalidSnapshot || query_desc->plannedstmt->commandType == CMD_UTILITY)
-		return false;
-	if (is_snapshot_task(query_desc))
-	{
-		exchange_snapshot(query_desc, snapshot_for_task());
-		return false;
-	}
-	if (!distributed_snapshots || !metadata_available())
-		return false;
-
-	plan_use(query_desc->plannedstmt->planTree, &use);
-	foreach(cell, query_desc->plannedstmt->subplans)
-		plan_use(lfirst(cell), &use);
-	if (!IsolationUsesXactSnapshot())
-		return !bms_is_empty(use.groups) && start_statement(query_desc, &use);
-	start_in_transaction(query_desc, &use);
-	return false;
-}
-
-static void
-start_executor(QueryDesc *query_desc, int eflags)
-{
-	DistSnapshot *outer = starting;
-	bool		own = choose_snapshot(query_desc, eflags);
-
-	if (prev_start)
-		prev_start(query_desc, eflags);
-	else
-		standard_ExecutorStart(query_desc, eflags);
-
-	/* it goes with the statement */
-	if (own)
-		MemoryContextSetParent(GetMemoryChunkContext(starting), query_desc->estate->es_query_cxt);
-	starting = outer;
 }
 
 /* Whether a snapshot goes with the statement. */
@@ -287,25 +202,108 @@ end_executor(QueryDesc *query_desc)
 		dist_snapshot_end();
 }
 
+/* The memory of a statement's snapshot goes. */
+static void
+snapshot_gone(void *snapshot)
+{
+	if (starting == snapshot)
+		starting = NULL;		/* the statement failed while it was being started */
+}
+
+static void
+note_snapshot(DistSnapshot *snapshot)
+{
+	MemoryContextCallback *callback = MemoryContextAlloc(GetMemoryChunkContext(snapshot), sizeof(*callback));
+
+	callback->func = snapshot_gone;
+	callback->arg = snapshot;
+	MemoryContextRegisterResetCallback(GetMemoryChunkContext(snapshot), callback);
+	if (!end_is_hooked)
+	{
+		prev_end = ExecutorEnd_hook;
+		ExecutorEnd_hook = end_executor;
+		end_is_hooked = true;
+	}
+}
+
+/*
+ * A point in time for a statement at READ COMMITTED.  Whether it is its own: one that is
+ * run under the snapshot of another statement, as part of that, shares it.
+ */
+static bool
+start_statement(QueryDesc *query_desc, PlanUse *use)
+{
+	starting = dist_snapshot_find(query_desc->snapshot);
+	use->groups = bms_del_member(use->groups, metadata_local_group());
+	if (starting != NULL || bms_is_empty(use->groups) || use->nshards < 2)
+		return false;
+	starting = dist_snapshot_take(use->groups, query_desc->snapshot,
+								  AllocSetContextCreate(CurrentMemoryContext, "citus statement snapshot",
+														ALLOCSET_SMALL_SIZES));
+	note_snapshot(starting);
+	exchange_snapshot(query_desc, starting->snapshot);
+	starting->snapshot = query_desc->snapshot;
+	return true;
+}
+
+static void
+forget_reads(void)
+{
+	has_read = false;
+}
+
+/* The same for a transaction at REPEATABLE READ. */
+static void
+start_in_transaction(QueryDesc *query_desc, PlanUse *use)
+{
+	static TransactionEnd end = {forget_reads};
+
+	if (!use->any)
+	{
+		has_read = true;
+		at_transaction_end(&end);
+	}
+	else if (!use->whole || !is_lone_statement(query_desc))
+		exchange_snapshot(query_desc, dist_snapshot_of_transaction(!has_read));
+}
+
+bool
+statement_snapshot_choose(QueryDesc *query_desc, int eflags, bool given)
+{
+	PlanUse		use = {.params = query_desc->params};
+	ListCell   *cell;
+
+	starting = NULL;
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0 || IsParallelWorker() ||
+		query_desc->snapshot == InvalidSnapshot || query_desc->plannedstmt->commandType == CMD_UTILITY)
+		return false;
+	if (given && query_desc->operation == CMD_SELECT && !IsolationUsesXactSnapshot())
+	{
+		exchange_snapshot(query_desc, snapshot_for_task());
+		return false;
+	}
+	if (!distributed_snapshots || !metadata_available())
+		return false;
+
+	plan_use(query_desc->plannedstmt->planTree, &use);
+	foreach(cell, query_desc->plannedstmt->subplans)
+		plan_use(lfirst(cell), &use);
+	if (!IsolationUsesXactSnapshot())
+		return !bms_is_empty(use.groups) && start_statement(query_desc, &use);
+	start_in_transaction(query_desc, &use);
+	return false;
+}
+
+void
+statement_snapshot_started(QueryDesc *query_desc, bool own, DistSnapshot *outer)
+{
+	if (own)
+		MemoryContextSetParent(GetMemoryChunkContext(starting), query_desc->estate->es_query_cxt);
+	starting = outer;
+}
+
 DistSnapshot *
 statement_snapshot_current(void)
 {
 	return starting;
-}
-
-static void
-xact_callback(XactEvent event, void *arg)
-{
-	has_read = false;
-	starting = NULL;
-}
-
-void
-statement_snapshot_init(void)
-{
-	prev_start = ExecutorStart_hook;
-	ExecutorStart_hook = start_executor;
-	prev_end = ExecutorEnd_hook;
-	ExecutorEnd_hook = end_executor;
-	RegisterXactCallback(xact_callback, NULL);
 }

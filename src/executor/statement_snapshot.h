@@ -10,10 +10,18 @@
 
 #include "postgres.h"
 
+#include "executor/execdesc.h"
+
 #include "txn/snapshot.h"
 
-/* To be called after the init functions of all others that have a hook for the start of the executor. */
-extern void statement_snapshot_init(void);
+/*
+ * Puts the right snapshot into the description of a statement that is about to start; given says that
+ * it is a task with its initiator's.  Whether the statement then has one of its own.
+ */
+extern bool statement_snapshot_choose(QueryDesc *query_desc, int eflags, bool given);
+
+/* The statement has started: the snapshot of its own goes with it.  outer was the current one before it was chosen. */
+extern void statement_snapshot_started(QueryDesc *query_desc, bool own, DistSnapshot *outer);
 
 /* The snapshot of the statement that is being started, or NULL. */
 extern DistSnapshot *statement_snapshot_current(void);

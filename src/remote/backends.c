@@ -91,7 +91,11 @@ my_slot(void)
 void
 backend_show(void)
 {
-	(void) my_slot();
+	static int	shown = 0;		/* by the process with that id, which this may have been forked from */
+
+	if (shown != MyProcPid)
+		(void) my_slot();
+	shown = MyProcPid;
 }
 
 void

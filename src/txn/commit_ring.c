@@ -81,6 +81,7 @@ static void
 fill_shared(void)
 {
 	ConditionVariableInit(&commit_ring->done);
+	pg_atomic_init_u32(&commit_ring->ncommitting, 0);
 	commit_ring->clock = commit_ring->forgotten = time_of_day();
 	commit_ring->committing = (CommittingSlot *) ((char *) commit_ring + ring_size());
 	commit_ring->prepared = (PreparedSlot *) ((char *) commit_ring->committing + committing_size());
@@ -163,28 +164,28 @@ commit_ring_decide(CommitStamp later_than)
 	slot->database = MyDatabaseId;
 	slot->stamp = stamp;
 	slot->xid = xid;
+	pg_atomic_fetch_add_u32(&commit_ring->ncommitting, 1);
 	LWLockRelease(commit_ring->header.lock);
 	stamped = true;
 	return stamp;
 }
 
-/* Runs after the pre-commit callback of transaction.c. */
-static void
-before_commit(XactEvent event, void *arg)
+void
+commit_ring_before_commit(void)
 {
-	if (event == XACT_EVENT_PRE_COMMIT && !stamped && TransactionIdIsValid(GetTopTransactionIdIfAny()))
+	if (!stamped && TransactionIdIsValid(GetTopTransactionIdIfAny()))
 		(void) commit_ring_decide(0);
 }
 
-/* Runs before the commit callback of transaction.c, which may wait for other nodes. */
-static void
-after_commit(XactEvent event, void *arg)
+void
+commit_ring_after_end(void)
 {
-	if (!stamped || (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT))
+	if (!stamped)
 		return;
 	stamped = false;
 	pg_write_barrier();
 	my_slot()->xid = InvalidTransactionId;
+	pg_atomic_fetch_sub_u32(&commit_ring->ncommitting, 1);
 	ConditionVariableBroadcast(&commit_ring->done);
 }
 
@@ -193,9 +194,11 @@ static bool
 someone_commits(CommitStamp stamp)
 {
 	bool		found = false;
+	int			nslots;
 
 	LWLockAcquire(commit_ring->header.lock, LW_SHARED);
-	for (int i = 0; i < MaxBackends && !found; i++)
+	nslots = pg_atomic_read_u32(&commit_ring->ncommitting) > 0 ? MaxBackends : 0;
+	for (int i = 0; i < nslots && !found; i++)
 	{
 		CommittingSlot *slot = &commit_ring->committing[i];
 
@@ -282,12 +285,5 @@ commit_ring_init(void)
 							NULL, &clock_offset, 0, -1800 * 1000, 1800 * 1000, PGC_SIGHUP,
 							GUC_UNIT_MS | GUC_NOT_IN_SAMPLE | GUC_NO_SHOW_ALL, NULL, NULL, NULL);
 	shared_area_add(&area);
-	RegisterXactCallback(before_commit, NULL);
 	prepared_ring_init();
-}
-
-void
-commit_ring_init_last(void)
-{
-	RegisterXactCallback(after_commit, NULL);
 }

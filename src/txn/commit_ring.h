@@ -25,9 +25,11 @@ typedef struct LaterCommit
 	bool		has_children;	/* has committed subtransactions */
 } LaterCommit;
 
-/* Commits that are under way: registers what has to run before, and after, the callbacks of transaction.c. */
 extern void commit_ring_init(void);
-extern void commit_ring_init_last(void);
+
+/* To be called last before a commit, and first when the transaction has ended. */
+extern void commit_ring_before_commit(void);
+extern void commit_ring_after_end(void);
 
 /* The latest stamp given or heard of. */
 extern CommitStamp commit_ring_clock(void);
@@ -53,6 +55,12 @@ extern bool commit_ring_later(CommitStamp stamp, Snapshot snapshot, LaterCommit 
 /*
  * Prepared transactions (prepared_ring.c).
  */
+
+/* To be called last before a transaction is prepared, when it has been, and when a transaction has failed. */
+extern void prepared_ring_before_prepare(void);
+extern void prepared_ring_after_prepare(void);
+extern void prepared_ring_after_abort(void);
+
 extern void prepared_ring_init(void);
 
 /*

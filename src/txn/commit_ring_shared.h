@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "port/atomics.h"
 #include "storage/condition_variable.h"
 #include "storage/lwlock.h"
 
@@ -58,8 +59,10 @@ typedef struct CommitRing
 	CommitStamp forgotten;		/* entered of the last entry that was overwritten */
 	uint64		nentered;		/* entries ever entered */
 	bool		loaded;			/* prepared transactions that survived a restart are in their slots */
+	pg_atomic_uint32 ncommitting;	/* slots of committing that are in use; grows under the lock */
 	CommittingSlot *committing; /* one per backend */
 	PreparedSlot *prepared;		/* max_prepared_xacts */
+	int			prepared_limit; /* no slot from here on is in use */
 	RingEntry	entries[FLEXIBLE_ARRAY_MEMBER];
 } CommitRing;
 

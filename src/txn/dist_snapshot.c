@@ -386,31 +386,18 @@ dist_snapshot_join(RemoteConn *conn)
 	remote_queue_command(conn, command);
 }
 
-static void
-xact_callback(XactEvent event, void *arg)
+void
+dist_snapshot_before_end(void)
 {
-	switch (event)
-	{
-		case XACT_EVENT_PRE_COMMIT:
-		case XACT_EVENT_PRE_PREPARE:
-			if (transaction_snapshot != NULL)
-				UnregisterSnapshotFromOwner(transaction_snapshot, TopTransactionResourceOwner);
-			transaction_snapshot = NULL;
-			break;
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_PREPARE:
-		case XACT_EVENT_ABORT:
-			transaction_stamp = 0;
-			transaction_groups = NULL;
-			transaction_snapshot = NULL;
-			break;
-		default:
-			break;
-	}
+	if (transaction_snapshot != NULL)
+		UnregisterSnapshotFromOwner(transaction_snapshot, TopTransactionResourceOwner);
+	transaction_snapshot = NULL;
 }
 
 void
-dist_snapshot_init(void)
+dist_snapshot_of_transaction_end(void)
 {
-	RegisterXactCallback(xact_callback, NULL);
+	transaction_stamp = 0;
+	transaction_groups = NULL;
+	transaction_snapshot = NULL;
 }

@@ -56,7 +56,7 @@ static CommitStamp ending_stamp;	/* 0: not known */
 static PreparedSlot *
 find_slot(const char *gid)
 {
-	for (int i = 0; i < max_prepared_xacts; i++)
+	for (int i = 0; i < commit_ring->prepared_limit; i++)
 	{
 		PreparedSlot *slot = &commit_ring->prepared[i];
 
@@ -76,6 +76,7 @@ make_slot(TransactionId xid, Oid database, const char *gid, bool has_children, C
 
 		if (TransactionIdIsValid(slot->xid))
 			continue;
+		commit_ring->prepared_limit = Max(commit_ring->prepared_limit, i + 1);
 		slot->xid = xid;
 		slot->database = database;
 		slot->has_children = has_children;
@@ -87,6 +88,16 @@ make_slot(TransactionId xid, Oid database, const char *gid, bool has_children, C
 		return slot;
 	}
 	return NULL;
+}
+
+/* Under the lock, exclusively. */
+static void
+clear_slot(PreparedSlot *slot)
+{
+	slot->xid = InvalidTransactionId;
+	while (commit_ring->prepared_limit > 0 &&
+		   !TransactionIdIsValid(commit_ring->prepared[commit_ring->prepared_limit - 1].xid))
+		commit_ring->prepared_limit--;
 }
 
 bool
@@ -101,8 +112,8 @@ prepared_ring_children(CommitStamp latest)
 	children_clock = latest;
 }
 
-static void
-before_prepare(void)
+void
+prepared_ring_before_prepare(void)
 {
 	TransactionId xid = GetTopTransactionIdIfAny();
 	TransactionId *children;
@@ -142,7 +153,7 @@ static void
 free_slot(PreparedSlot *slot)
 {
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
-	slot->xid = InvalidTransactionId;
+	clear_slot(slot);
 	LWLockRelease(commit_ring->header.lock);
 }
 
@@ -154,7 +165,7 @@ finish_end(bool success)
 		return;
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	if (success)
-		ending->xid = InvalidTransactionId;
+		clear_slot(ending);
 	else if (ending_entry != 0)
 	{
 		ending->stamp = ending_was;
@@ -164,33 +175,26 @@ finish_end(bool success)
 	ending = NULL;
 }
 
-static void
-xact_callback(XactEvent event, void *arg)
+void
+prepared_ring_after_prepare(void)
 {
-	switch (event)
-	{
-		case XACT_EVENT_PRE_PREPARE:
-			before_prepare();
-			break;
-		case XACT_EVENT_PREPARE:
-			children_clock = 0;
-			noted_parked = false;
-			if (preparing != NULL && preparing->distributed)
-				report_clock(preparing->after);
-			preparing = NULL;
-			break;
-		case XACT_EVENT_ABORT:
-			children_clock = 0;
-			noted_parked = false;
-			if (preparing != NULL)
-				free_slot(preparing);
-			preparing = NULL;
-			if (ending != NULL)
-				finish_end(!TransactionIdIsInProgress(ending->xid));
-			break;
-		default:
-			break;
-	}
+	children_clock = 0;
+	noted_parked = false;
+	if (preparing != NULL && preparing->distributed)
+		report_clock(preparing->after);
+	preparing = NULL;
+}
+
+void
+prepared_ring_after_abort(void)
+{
+	children_clock = 0;
+	noted_parked = false;
+	if (preparing != NULL)
+		free_slot(preparing);
+	preparing = NULL;
+	if (ending != NULL)
+		finish_end(!TransactionIdIsInProgress(ending->xid));
 }
 
 /* A prepared transaction is about to end; stamp is 0 if it comes without one. */
@@ -306,7 +310,7 @@ find_awaited(CommitStamp stamp)
 	List	   *found = NIL;
 
 	LWLockAcquire(commit_ring->header.lock, LW_SHARED);
-	for (int i = 0; i < max_prepared_xacts; i++)
+	for (int i = 0; i < commit_ring->prepared_limit; i++)
 	{
 		PreparedSlot *slot = &commit_ring->prepared[i];
 
@@ -366,7 +370,7 @@ settle(Awaited *awaited)
 	{
 		if (committed)
 			commit_ring_enter(slot->xid, slot->database, true, slot->after, commit_ring_next(0));
-		slot->xid = InvalidTransactionId;
+		clear_slot(slot);
 	}
 	LWLockRelease(commit_ring->header.lock);
 }
@@ -402,5 +406,4 @@ prepared_ring_init(void)
 							"0 means for ever. lock_timeout counts if it is shorter.",
 							&snapshot_timeout, 30 * 1000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
 							NULL, NULL, NULL);
-	RegisterXactCallback(xact_callback, NULL);
 }

@@ -260,26 +260,19 @@ snapshot_for_task(void)
 	return snapshot->snapshot;
 }
 
-static void
-xact_callback(XactEvent event, void *arg)
+void
+snapshot_before_end(void)
 {
-	switch (event)
-	{
-		case XACT_EVENT_PRE_COMMIT:
-		case XACT_EVENT_PRE_PREPARE:
-			give_up_held();
-			give_up_kept(PG_UINT64_MAX);
-			break;
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_PREPARE:
-		case XACT_EVENT_ABORT:
-			held = NULL;
-			kept = NIL;
-			moved = 0;
-			break;
-		default:
-			break;
-	}
+	give_up_held();
+	give_up_kept(PG_UINT64_MAX);
+}
+
+void
+snapshot_end(void)
+{
+	held = NULL;
+	kept = NIL;
+	moved = 0;
 }
 
 /*
@@ -323,5 +316,4 @@ snapshot_init(void)
 							   "Names the point in time of tasks that follow; set by the initiator of a statement.",
 							   NULL, &snapshot_setting, "", PGC_USERSET,
 							   GUC_NOT_IN_SAMPLE | GUC_NO_SHOW_ALL | GUC_DISALLOW_IN_FILE, NULL, NULL, NULL);
-	RegisterXactCallback(xact_callback, NULL);
 }

@@ -91,6 +91,10 @@ extern Snapshot dist_snapshot_of_transaction(bool fresh);
 /* A transaction is being opened on a node: queues what makes it read as of the point in time of ours, if there is one. */
 extern void dist_snapshot_join(RemoteConn *conn);
 
-extern void dist_snapshot_init(void);
+/* To be called before a transaction is committed or prepared, and when it has ended. */
+extern void snapshot_before_end(void);
+extern void snapshot_end(void);
+extern void dist_snapshot_before_end(void);
+extern void dist_snapshot_of_transaction_end(void);
 
 #endif							/* CITUS_TXN_SNAPSHOT_H */

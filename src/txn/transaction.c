@@ -179,40 +179,63 @@ debug_points_of(XactEvent event)
 		DEBUG_POINT("xact-after-prepare");
 }
 
+/* The transaction has ended here: so it does on other nodes. */
+static void
+end_remote(XactEvent event)
+{
+	if (event == XACT_EVENT_PREPARE && is_parent)
+		active_parent_prepared();
+	is_parent = false;
+	if (event == XACT_EVENT_ABORT)
+		run_safely(abort_remote);
+	else
+		run_safely(commit_prepared);
+	remote_release_interrupts(event == XACT_EVENT_COMMIT);
+	run_safely(remote_end_transaction);
+	active_end();
+	in_use = false;
+}
+
+/*
+ * The one callback for all that has to do with the end of transactions; the order matters.
+ * A node's slot among those that commit is freed before other nodes are waited for.
+ */
 static void
 xact_callback(XactEvent event, void *arg)
 {
 	debug_points_of(event);
-	if (!in_use)
-	{
-		remote_end_unused_transaction();
-		return;
-	}
 
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
-			commit_remote(require_2pc);
+			if (in_use)
+				commit_remote(require_2pc);
+			dist_snapshot_before_end();
+			snapshot_before_end();
+			commit_ring_before_commit();
 			break;
 		case XACT_EVENT_PRE_PREPARE:
-			is_parent = prepare_remote();
+			if (in_use)
+				is_parent = prepare_remote();
+			dist_snapshot_before_end();
+			snapshot_before_end();
+			prepared_ring_before_prepare();
 			break;
-		case XACT_EVENT_PREPARE:
-			if (is_parent)
-				active_parent_prepared();
-			is_parent = false;
-			/* FALLTHROUGH */
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
-			if (event == XACT_EVENT_ABORT)
-				run_safely(abort_remote);
+		case XACT_EVENT_PREPARE:
+			commit_ring_after_end();
+			if (in_use)
+				end_remote(event);
 			else
-				run_safely(commit_prepared);
-			remote_release_interrupts(event == XACT_EVENT_COMMIT);
-			run_safely(remote_end_transaction);
-			active_end();
-			in_use = false;
+				remote_end_unused_transaction();
 			require_2pc = false;
+			dist_snapshot_of_transaction_end();
+			snapshot_end();
+			if (event == XACT_EVENT_PREPARE)
+				prepared_ring_after_prepare();
+			else if (event == XACT_EVENT_ABORT)
+				prepared_ring_after_abort();
 			break;
 		case XACT_EVENT_PARALLEL_COMMIT:
 		case XACT_EVENT_PARALLEL_ABORT:
@@ -323,9 +346,7 @@ txn_init(void)
 	deadlock_init();
 	commit_ring_init();
 	snapshot_init();
-	dist_snapshot_init();
 	remote_set_txn_hooks(&hooks);
 	RegisterXactCallback(xact_callback, NULL);
 	RegisterSubXactCallback(subxact_callback, NULL);
-	commit_ring_init_last();
 }

@@ -1,0 +1,54 @@
+/*-------------------------------------------------------------------------
+ *
+ * executor_start.c
+ *	  ExecutorStart_hook: what is decided when the executor starts a statement.
+ *
+ * It is the only hook of the executor that each session has.  Those for the
+ * later steps are installed by the first statement that needs them, so that
+ * sessions with ordinary tables alone don't pass through them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+
+#include "executor/executor_start.h"
+#include "executor/explain_task.h"
+#include "executor/own_shard.h"
+#include "executor/statement_snapshot.h"
+#include "resolve/tag.h"
+
+static ExecutorStart_hook_type prev_start = NULL;
+
+void
+executor_start_next(QueryDesc *query_desc, int eflags)
+{
+	if (prev_start)
+		prev_start(query_desc, eflags);
+	else
+		standard_ExecutorStart(query_desc, eflags);
+}
+
+static void
+start_executor(QueryDesc *query_desc, int eflags)
+{
+	const char *text = query_desc->sourceText;
+	DistSnapshot *outer = statement_snapshot_current();
+	TaskTag		tag = {TAG_NONE};
+	bool		own_snapshot;
+
+	if (text != NULL && text[0] == '/' && task_tag_parse(text, &tag) && tag.explain != 0)
+		explain_task_start(query_desc, tag.explain);
+	own_snapshot = statement_snapshot_choose(query_desc, eflags, tag.snapshot);
+	if (!own_shard_start(query_desc, eflags))
+		executor_start_next(query_desc, eflags);
+	statement_snapshot_started(query_desc, own_snapshot, outer);
+}
+
+void
+executor_start_init(void)
+{
+	prev_start = ExecutorStart_hook;
+	ExecutorStart_hook = start_executor;
+}
