@@ -149,15 +149,19 @@ describe_wait(const LockInstanceData *wait)
 	return text.data;
 }
 
-/* The transaction of the leader of an entry's lock group; 0 if there is none, or it gives way to others. */
-static uint32
-leader_lxid(const LockInstanceData *instance)
+/*
+ * The transaction of the leader of an entry's lock group; 0 if it is in none, and holds a lock of its
+ * session.  False if there is no such process, or it gives way to others.
+ */
+static bool
+leader_lxid(const LockInstanceData *instance, uint32 *lxid)
 {
 	PGPROC	   *proc = BackendPidGetProc(instance->leaderPid);
 
 	if (proc == NULL || (proc->statusFlags & PROC_IS_AUTOVACUUM) != 0)
-		return 0;
-	return instance->pid == instance->leaderPid ? LOCK_INSTANCE_LXID(instance) : PROC_LXID(proc);
+		return false;
+	*lxid = instance->pid == instance->leaderPid ? LOCK_INSTANCE_LXID(instance) : PROC_LXID(proc);
+	return true;
 }
 
 /* The transaction id of a prepared transaction. */
@@ -179,8 +183,10 @@ put_edges(ReturnSetInfo *rsinfo, const BlockedProcsData *data, const BlockedProc
 		GetLockTagsMethodTable(&wait->locktag)->conflictTab[wait->waitLockMode];
 	int64		age = Max((GetCurrentTimestamp() - wait_start) / 1000, 0);
 	char	   *what = describe_wait(wait);
-	uint32		lxid = leader_lxid(wait);
+	uint32		lxid;
 
+	if (!leader_lxid(wait, &lxid))
+		return;
 	for (int i = 0; i < waiter->num_locks; i++)
 	{
 		LockInstanceData *other = &instances[i];
@@ -195,8 +201,9 @@ put_edges(ReturnSetInfo *rsinfo, const BlockedProcsData *data, const BlockedProc
 			!(other->waitLockMode != NoLock && (conflicts & LOCKBIT_ON(other->waitLockMode)) &&
 			  is_ahead(data, waiter, other->pid)))
 			continue;
-		other_lxid = prepared ? prepared_xid(other) : leader_lxid(other);
-		if (other_lxid == 0)
+		if (prepared)
+			other_lxid = prepared_xid(other);
+		else if (!leader_lxid(other, &other_lxid))
 			continue;
 		nulls[3] = true;
 		values[4] = Int32GetDatum(other->leaderPid);

@@ -144,6 +144,20 @@ def test_edge_to_a_prepared_transaction(cluster, connect, coordinator, table):
         assert waiter.finish() is None
 
 
+def test_edge_to_an_idle_session(cluster, connect, coordinator):
+    """It holds a lock outside of transactions."""
+    holder, waiter = connect(cluster.workers[0]), connect(cluster.workers[0])
+    holder.execute("SELECT pg_advisory_lock(4711)")
+    waiter_gpid = gpid_of(waiter)
+    wait = Statement(waiter, "SELECT pg_advisory_lock(4711)")
+    wait_for_waits(cluster, 1)
+    assert rows(coordinator, "SELECT waiting_gpid, blocking_gpid, blocking_pid, blocking_transaction_num, "
+                "blocking_transaction_stamp, blocking_transaction_waiting FROM dump_global_wait_edges()") == [
+                    (waiter_gpid, gpid_of(holder), pid_of(holder), None, None, False)]
+    holder.execute("SELECT pg_advisory_unlock_all()")
+    assert wait.finish() is None
+
+
 def test_transaction_of_this_session(cluster, connect, coordinator):
     one = connect(cluster.workers[0], autocommit=False)
     database, process, node, number, stamp = rows(one, OWN)[0]
