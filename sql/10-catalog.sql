@@ -148,10 +148,8 @@ COMMENT ON TABLE citus.pg_dist_poolinfo IS 'connection poolers in front of nodes
 CREATE TABLE citus.pg_dist_transaction (
 	groupid integer NOT NULL,
 	gid text NOT NULL,
-	outer_xid xid8,
-	CONSTRAINT pg_dist_transaction_unique_constraint UNIQUE (groupid, gid)
+	outer_xid xid8
 );
-CREATE INDEX pg_dist_transaction_group_index ON citus.pg_dist_transaction (groupid);
 COMMENT ON TABLE citus.pg_dist_transaction IS 'two-phase commits that this node has decided';
 
 CREATE TABLE citus.pg_dist_rebalance_strategy (

@@ -284,12 +284,12 @@ commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int
 		RemoteConn *conn = writers[i];
 
 		gid_make(conn->xact_gid, group, number, i, parent);
-		commit_record_insert(conn->groupid, conn->xact_gid, parent);
 		answers[i].conn = decided[i].conn = conn;
 		answers[i].sql = make_command(prepared_ring_parks() ? PARKED_TAG "PREPARE TRANSACTION" :
 									  "PREPARE TRANSACTION", conn->xact_gid);
 		tags[i] = "PREPARE TRANSACTION";
 	}
+	commit_record_insert(writers, nwriters, parent);
 	for (int i = 0; i < nreaders; i++)
 	{
 		answers[nwriters + i].conn = readers[i];

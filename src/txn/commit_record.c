@@ -8,7 +8,8 @@
  * and only if, the initiator has committed.  The writer's lock on the table is held
  * until after COMMIT PREPARED has been sent, since the server calls us before it
  * releases locks: whoever holds a lock that conflicts with it knows that no
- * decision is under way.  Recovery deletes rows that are needed no more.
+ * decision is under way.  Recovery deletes rows that are needed no more; it reads
+ * all, so an index would only cost every commit.
  *
  * If the initiator's transaction is to be prepared itself, outer_xid is its id, and
  * the lock is not kept: whoever ends it takes the lock anew (finish_prepared.c).
@@ -58,30 +59,37 @@ open_table(RecordTable *table, LOCKMODE lock)
 }
 
 void
-commit_record_insert(int32 groupid, const char *gid, FullTransactionId parent)
+commit_record_insert(RemoteConn *const *conns, int n, FullTransactionId parent)
 {
 	bool		prepared = FullTransactionIdIsValid(parent);
+	CatalogIndexState indexes;
 	RecordTable table;
 	TupleDesc	desc;
 	Datum	   *values;
 	bool	   *nulls;
-	HeapTuple	tuple;
 
 	open_table(&table, RowExclusiveLock);
+	indexes = CatalogOpenIndexes(table.rel);
 	desc = RelationGetDescr(table.rel);
 	values = palloc0(sizeof(Datum) * desc->natts);
 	nulls = palloc(sizeof(bool) * desc->natts);
 	memset(nulls, true, sizeof(bool) * desc->natts);
-	values[table.groupid - 1] = Int32GetDatum(groupid);
 	nulls[table.groupid - 1] = false;
-	values[table.gid - 1] = CStringGetTextDatum(gid);
 	nulls[table.gid - 1] = false;
 	values[table.outer_xid - 1] = FullTransactionIdGetDatum(parent);
 	nulls[table.outer_xid - 1] = !prepared;
 
-	tuple = heap_form_tuple(desc, values, nulls);
-	CatalogTupleInsert(table.rel, tuple);
-	heap_freetuple(tuple);
+	for (int i = 0; i < n; i++)
+	{
+		HeapTuple	tuple;
+
+		values[table.groupid - 1] = Int32GetDatum(conns[i]->groupid);
+		values[table.gid - 1] = CStringGetTextDatum(conns[i]->xact_gid);
+		tuple = heap_form_tuple(desc, values, nulls);
+		CatalogTupleInsertWithInfo(table.rel, tuple, indexes);
+		heap_freetuple(tuple);
+	}
+	CatalogCloseIndexes(indexes);
 	pfree(values);
 	pfree(nulls);
 

@@ -67,7 +67,7 @@ extern void active_no_old_parents(TimestampTz oldest_prepared);
  * commit_record.c: rows of pg_dist_transaction.  parent: the own transaction, if it
  * is to be prepared too, else invalid.
  */
-extern void commit_record_insert(int32 groupid, const char *gid, FullTransactionId parent);
+extern void commit_record_insert(RemoteConn *const *conns, int n, FullTransactionId parent);
 
 /* Global ids (List of char *) of the committed records of a group, in CurrentMemoryContext. */
 extern List *commit_record_list(int32 groupid);
