@@ -227,6 +227,27 @@ note_snapshot(DistSnapshot *snapshot)
 }
 
 /*
+ * Whether a plan sends its tasks as soon as it runs: all above its only scan have one child.  A cursor
+ * runs when its client likes.
+ */
+static bool
+starts_at_once(PlannedStmt *stmt)
+{
+	Plan	   *plan = stmt->planTree;
+
+	if (stmt->subplans != NIL || (ActivePortal != NULL && (ActivePortal->cursorOptions & CURSOR_OPT_FAST_PLAN) != 0))
+		return false;
+	while (plan != NULL && !is_dist_scan(plan))
+	{
+		if (is_dist_modify(plan))
+			plan = linitial(((CustomScan *) plan)->custom_plans);
+		else
+			plan = plan->righttree == NULL ? plan->lefttree : NULL;
+	}
+	return plan != NULL;
+}
+
+/*
  * A point in time for a statement at READ COMMITTED.  Whether it is its own: one that is
  * run under the snapshot of another statement, as part of that, shares it.
  */
@@ -237,7 +258,7 @@ start_statement(QueryDesc *query_desc, PlanUse *use)
 	use->groups = bms_del_member(use->groups, metadata_local_group());
 	if (starting != NULL || bms_is_empty(use->groups) || use->nshards < 2)
 		return false;
-	starting = dist_snapshot_take(use->groups, query_desc->snapshot,
+	starting = dist_snapshot_take(use->groups, query_desc->snapshot, !starts_at_once(query_desc->plannedstmt),
 								  AllocSetContextCreate(CurrentMemoryContext, "citus statement snapshot",
 														ALLOCSET_SMALL_SIZES));
 	note_snapshot(starting);

@@ -29,6 +29,13 @@
 #include "txn/snapshot.h"
 
 #define BEGIN_COMMAND "SELECT citus_internal.snapshot_begin()"
+#define TAKE_COMMAND "SELECT citus_internal.snapshot_take()"
+
+/* How often a point in time is chosen anew because nodes could not read as of the last one. */
+#define MAX_CHOICES 10
+
+/* When the nodes took longer than this to answer (ms), some may have forgotten what they must know. */
+#define LONG_ASKED_MS 100
 
 /* The point in time of this REPEATABLE READ transaction; 0: none yet. */
 static CommitStamp transaction_stamp = 0;
@@ -129,18 +136,15 @@ forget(void *arg)
 	dlist_delete(&((DistSnapshot *) arg)->link);
 }
 
-/* Asks the nodes for their clocks; *conns holds the connections, also after an error. */
+/* Asks the nodes for their clocks; *conns holds the connections, which are the asker's, also after an error. */
 static CommitStamp
 ask_groups(Bitmapset *groups, List **conns)
 {
-	CommitStamp latest;
 	int			groupid = -1;
 
 	while ((groupid = bms_next_member(groups, groupid)) >= 0)
 		acquire(groupid, conns);
-	latest = ask(*conns, BEGIN_COMMAND);
-	release_all(*conns);
-	return latest;
+	return ask(*conns, BEGIN_COMMAND);
 }
 
 /*
@@ -168,7 +172,7 @@ only_lost(List *conns)
 
 /* As ask_groups; a connection may turn out to be broken only when it is used, and then another one is. */
 static CommitStamp
-ask_patiently(Bitmapset *groups)
+ask_patiently(Bitmapset *groups, List **asked)
 {
 	MemoryContext context = CurrentMemoryContext;
 	List	   *volatile conns = NIL;
@@ -188,19 +192,68 @@ ask_patiently(Bitmapset *groups)
 		latest = ask_groups(groups, (List **) &conns);
 	}
 	PG_END_TRY();
+	*asked = conns;
 	return latest;
 }
 
+/* Has the nodes take their snapshots; false if one can't. */
+static bool
+take_there(DistSnapshot *snapshot, List *conns)
+{
+	bool		all = true;
+	ListCell   *cell;
+
+	foreach(cell, conns)
+	{
+		dist_snapshot_queue(snapshot, lfirst(cell));
+		remote_send_task(lfirst(cell), TAKE_COMMAND, NULL, false, true, false);
+	}
+	foreach(cell, conns)
+		all = read_stamp(lfirst(cell)) != 0 && all;
+	return all;
+}
+
+/*
+ * Chooses the point in time of a snapshot, and again if it proves to be too long ago.  Nothing
+ * of the statement has run yet, so it doesn't matter which one it is.
+ */
+static void
+choose(DistSnapshot *snapshot, Snapshot like, bool late)
+{
+	TimestampTz began = GetCurrentTimestamp();
+	CommitStamp stamp = commit_ring_clock();
+	List	   *conns;
+	CommitStamp theirs = ask_patiently(snapshot->groups, &conns);
+
+	late = late || TimestampDifferenceExceeds(began, GetCurrentTimestamp(), LONG_ASKED_MS);
+	for (int i = 1;; i++)
+	{
+		const char *reason;
+
+		snapshot->stamp = Max(stamp, theirs);
+		snapshot->snapshot = snapshot_try_as_of(snapshot->stamp, like, &reason);
+		if (snapshot->snapshot != NULL)
+		{
+			if (!late || take_there(snapshot, conns))
+				break;
+			reason = "A node does not know what has committed since.";
+		}
+		if (i == MAX_CHOICES)
+			snapshot_refuse(reason);
+		late = true;
+		stamp = commit_ring_clock();
+		theirs = ask(conns, BEGIN_COMMAND);
+	}
+	release_all(conns);
+}
+
 DistSnapshot *
-dist_snapshot_take(Bitmapset *groups, Snapshot like, MemoryContext context)
+dist_snapshot_take(Bitmapset *groups, Snapshot like, bool late, MemoryContext context)
 {
 	DistSnapshot *snapshot = MemoryContextAllocZero(context, sizeof(DistSnapshot));
-	CommitStamp stamp = commit_ring_clock();
-	CommitStamp theirs = ask_patiently(groups);
 
-	snapshot->stamp = Max(stamp, theirs);
 	snapshot->groups = groups;
-	snapshot->snapshot = snapshot_as_of(snapshot->stamp, like);
+	choose(snapshot, like, late);
 	snapshot->callback.func = forget;
 	snapshot->callback.arg = snapshot;
 	dlist_push_tail(&live, &snapshot->link);
@@ -272,7 +325,7 @@ dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn)
 		not_asked(conn);
 	begin_on(conn);
 	snprintf(command, sizeof(command), "SET citus.snapshot TO '" UINT64_FORMAT " " UINT64_FORMAT "'",
-			 snapshot->stamp, oldest_live());
+			 snapshot->stamp, Min(snapshot->stamp, oldest_live()));
 	remote_queue_command(conn, command);
 	if (conn->xact_lone)
 		remote_queue_command(conn, "SAVEPOINT citus_task");

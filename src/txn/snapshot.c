@@ -61,8 +61,8 @@ static CommitStamp moved = 0;	/* the stamp of the transaction's snapshot */
 /* The setting: "<stamp of the statement> <stamp of the oldest statement that goes on>". */
 static char *snapshot_setting = NULL;
 
-static void
-too_old(const char *detail)
+void
+snapshot_refuse(const char *detail)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
@@ -73,9 +73,9 @@ too_old(const char *detail)
 
 /*
  * Has this backend advertise an older xmin, which another backend of the
- * database advertises too.
+ * database advertises too.  False if there is none.
  */
-static void
+static bool
 borrow_xmin(TransactionId xmin)
 {
 	int			count;
@@ -86,10 +86,10 @@ borrow_xmin(TransactionId xmin)
 		if (ProcArrayInstallImportedXmin(xmin, &others[i]))
 		{
 			pfree(others);
-			return;
+			return true;
 		}
 	}
-	too_old("Old row versions may have been removed since.");
+	return false;
 }
 
 /* Room for the transactions of a snapshot and so many more. */
@@ -105,9 +105,9 @@ copy_running(Snapshot edited, Snapshot now, int more)
 
 /*
  * Adds one transaction to those that were running.  One without subtransactions may go
- * to the list of subtransactions, which is longer, as long as that is complete.
+ * to the list of subtransactions, which is longer, as long as that is complete.  False if there is no room.
  */
-static void
+static bool
 add_running(Snapshot edited, const LaterCommit *later)
 {
 	if (edited->xcnt < GetMaxSnapshotXidCount())
@@ -115,13 +115,14 @@ add_running(Snapshot edited, const LaterCommit *later)
 	else if (!edited->suboverflowed && edited->subxcnt < GetMaxSnapshotSubxidCount())
 		edited->subxip[edited->subxcnt++] = later->xid;
 	else
-		too_old("Too many transactions have committed since.");
+		return false;
 	if (TransactionIdPrecedes(later->xid, edited->xmin))
 		edited->xmin = later->xid;
+	return true;
 }
 
 Snapshot
-snapshot_as_of(CommitStamp stamp, Snapshot like)
+snapshot_try_as_of(CommitStamp stamp, Snapshot like, const char **reason)
 {
 	Snapshot	now;
 	Snapshot	edited = palloc(sizeof(SnapshotData));
@@ -130,8 +131,9 @@ snapshot_as_of(CommitStamp stamp, Snapshot like)
 
 	commit_ring_await(stamp);
 	now = GetLatestSnapshot();
+	*reason = "What has committed since is not known.";
 	if (!commit_ring_later(stamp, now, &later, &count))
-		too_old("What has committed since is not known.");
+		return NULL;
 
 	*edited = *now;
 	edited->copied = false;
@@ -142,12 +144,26 @@ snapshot_as_of(CommitStamp stamp, Snapshot like)
 	/* then subtransactions are looked up, and all transactions must be in the main list */
 	for (int i = 0; i < count; i++)
 		edited->suboverflowed = edited->suboverflowed || later[i].has_children;
+	*reason = "Too many transactions have committed since.";
 	for (int i = 0; i < count; i++)
-		add_running(edited, &later[i]);
-	if (TransactionIdPrecedes(edited->xmin, MyProc->xmin))
-		borrow_xmin(edited->xmin);
+		if (!add_running(edited, &later[i]))
+			return NULL;
+	*reason = "Old row versions may have been removed since.";
+	if (TransactionIdPrecedes(edited->xmin, MyProc->xmin) && !borrow_xmin(edited->xmin))
+		return NULL;
 	pfree(later);
 	return edited;
+}
+
+Snapshot
+snapshot_as_of(CommitStamp stamp, Snapshot like)
+{
+	const char *reason;
+	Snapshot	snapshot = snapshot_try_as_of(stamp, like, &reason);
+
+	if (snapshot == NULL)
+		snapshot_refuse(reason);
+	return snapshot;
 }
 
 /* A copy in TopTransactionContext. */
@@ -175,7 +191,7 @@ snapshot_move_transaction(CommitStamp stamp)
 		return;
 	edited = snapshot_as_of(stamp, own);
 	if (TransactionIdPrecedes(edited->xmin, own->xmin))
-		too_old("The transaction's own snapshot is newer.");
+		snapshot_refuse("The transaction's own snapshot is newer.");
 	own->xmax = edited->xmax;
 	own->xip = keep_xids(edited->xip, edited->xcnt);
 	own->xcnt = edited->xcnt;
@@ -230,11 +246,13 @@ give_up_kept(CommitStamp oldest)
 	}
 }
 
-Snapshot
-snapshot_for_task(void)
+/* The snapshot that the present statement of the initiator asked for; NULL, and why, if it can't be had. */
+static Snapshot
+keep_snapshot(const char **reason)
 {
 	MemoryContext old_context;
 	KeptSnapshot *snapshot;
+	Snapshot	taken;
 	CommitStamp stamp;
 	CommitStamp oldest;
 	ListCell   *cell;
@@ -249,15 +267,29 @@ snapshot_for_task(void)
 
 	commit_ring_check(stamp);
 	old_context = MemoryContextSwitchTo(TopTransactionContext);
-	snapshot = palloc(sizeof(KeptSnapshot));
-	snapshot->stamp = stamp;
-	snapshot->snapshot = RegisterSnapshotOnOwner(snapshot_as_of(stamp, GetActiveSnapshot()),
-												 TopTransactionResourceOwner);
-	kept = lappend(kept, snapshot);
+	taken = snapshot_try_as_of(stamp, GetActiveSnapshot(), reason);
+	if (taken != NULL)
+	{
+		snapshot = palloc(sizeof(KeptSnapshot));
+		snapshot->stamp = stamp;
+		snapshot->snapshot = taken = RegisterSnapshotOnOwner(taken, TopTransactionResourceOwner);
+		kept = lappend(kept, snapshot);
+		give_up_held();
+		give_up_kept(oldest);
+	}
 	MemoryContextSwitchTo(old_context);
-	give_up_held();
-	give_up_kept(oldest);
-	return snapshot->snapshot;
+	return taken;
+}
+
+Snapshot
+snapshot_for_task(void)
+{
+	const char *reason;
+	Snapshot	snapshot = keep_snapshot(&reason);
+
+	if (snapshot == NULL)
+		snapshot_refuse(reason);
+	return snapshot;
 }
 
 void
@@ -286,6 +318,19 @@ citus_internal_snapshot_begin(PG_FUNCTION_ARGS)
 	if (!IsolationUsesXactSnapshot() && held == NULL)
 		held = RegisterSnapshotOnOwner(GetActiveSnapshot(), TopTransactionResourceOwner);
 	PG_RETURN_INT64((int64) commit_ring_clock());
+}
+
+/*
+ * citus_internal.snapshot_take() returns bigint: takes the snapshot that citus.snapshot names, for tasks that
+ * come later.  1, or 0 if it can't be taken any more; then nothing has changed.
+ */
+SQL_FUNCTION(citus_internal_snapshot_take);
+Datum
+citus_internal_snapshot_take(PG_FUNCTION_ARGS)
+{
+	const char *reason;
+
+	PG_RETURN_INT64(keep_snapshot(&reason) != NULL);
 }
 
 /* citus_internal.snapshot_set(bigint): the REPEATABLE READ transaction reads as of that point in time. */

@@ -35,6 +35,12 @@ extern void snapshot_init(void);
  */
 extern Snapshot snapshot_as_of(CommitStamp stamp, Snapshot like);
 
+/* The same, but NULL, and why, if too much has happened. */
+extern Snapshot snapshot_try_as_of(CommitStamp stamp, Snapshot like, const char **reason);
+
+/* Errors with ERRCODE_T_R_SERIALIZATION_FAILURE. */
+extern void snapshot_refuse(const char *detail) pg_attribute_noreturn();
+
 /* Makes the snapshot of this REPEATABLE READ transaction one as of stamp, in place. */
 extern void snapshot_move_transaction(CommitStamp stamp);
 
@@ -63,9 +69,10 @@ typedef struct DistSnapshot
 
 /*
  * Chooses a point in time, asking the other nodes with those group ids.  like is
- * the statement's own snapshot, registered.  The result lives in context, and goes with it.
+ * the statement's own snapshot, registered.  late: tasks may be sent much later, when nodes have forgotten
+ * what they must know, so have them take their snapshots now.  The result lives in context, and goes with it.
  */
-extern DistSnapshot *dist_snapshot_take(Bitmapset *groups, Snapshot like, MemoryContext context);
+extern DistSnapshot *dist_snapshot_take(Bitmapset *groups, Snapshot like, bool late, MemoryContext context);
 
 /* The statement's snapshot that is, on this node, the registered one; or NULL. */
 extern DistSnapshot *dist_snapshot_find(Snapshot registered);
