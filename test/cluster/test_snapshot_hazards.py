@@ -1,8 +1,6 @@
 """One snapshot over all nodes, where something is in its way: vacuum, skewed clocks, crashes, full rings."""
 
-import os
 import random
-import signal
 import threading
 
 import psycopg
@@ -10,7 +8,8 @@ import pytest
 
 from harness import bank, servers
 from harness.load import ACCOUNTS, BALANCE, Load, account_tables, check_repeatable, check_total, transfer
-from harness.servers import pid_of, rows, value, wait_until, wait_until_quiet
+from harness.servers import rows, value, wait_until, wait_until_quiet
+from harness.stopped import Stopped
 
 UPDATE_ALL = "UPDATE account SET balance = balance + 1"
 
@@ -195,35 +194,6 @@ def test_acknowledged_is_seen(clocks, request):
     assert not failures
 
 
-class Stopped:
-    """A statement whose commit stands still at a step."""
-
-    def __init__(self, node, step, statement=UPDATE_ALL):
-        self.connection = servers.connect(node)
-        self.connection.execute("SELECT set_config('citus.debug_points', %s, false)", [f"{step}=stop"])
-        self.pid = pid_of(self.connection)
-        self.error = None
-        self.thread = threading.Thread(target=self.run, args=[statement])
-        self.thread.start()
-        wait_until(self.is_stopped, f"the backend to stop at {step}")
-
-    def is_stopped(self):
-        with open(f"/proc/{self.pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] == "T"
-
-    def run(self, statement):
-        try:
-            self.connection.execute(statement)
-        except psycopg.Error as error:
-            self.error = error
-
-    def go_on(self):
-        os.kill(self.pid, signal.SIGCONT)
-        self.thread.join(servers.PATIENCE)
-        self.connection.close()
-        return self.error
-
-
 def expect_wait(cluster_):
     """A read from the second worker has to wait for the prepared transaction, and says for which; one row is read at once."""
     with servers.connect(cluster_.workers[1], options="-c citus.snapshot_timeout=300ms") as reader:
@@ -240,7 +210,7 @@ def expect_wait(cluster_):
 @pytest.mark.parametrize("step", ["commit-after-prepare", "commit-after-decision", "commit-between-commits"])
 def test_undecided(accounts, connect, step):
     """Between PREPARE and COMMIT PREPARED a read waits, within bounds, and then sees all or nothing."""
-    stopped = Stopped(accounts.coordinator, step)
+    stopped = Stopped(accounts.coordinator, step, UPDATE_ALL)
     expect_wait(accounts)
     reader = connect(accounts.workers[1])
     seen = []
@@ -253,7 +223,7 @@ def test_undecided(accounts, connect, step):
 
 def test_prepared_survives_restart(accounts, connect):
     """A node that restarts between PREPARE and COMMIT PREPARED still makes readers wait."""
-    stopped = Stopped(accounts.coordinator, "commit-after-decision")
+    stopped = Stopped(accounts.coordinator, "commit-after-decision", UPDATE_ALL)
     accounts.workers[0].restart()
     expect_wait(accounts)
     assert stopped.go_on() is None

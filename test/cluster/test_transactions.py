@@ -1,6 +1,5 @@
 """Distributed transactions: atomic whatever dies and whenever, and resolved by recovery."""
 
-import os
 import signal
 
 import psycopg
@@ -9,11 +8,13 @@ import pytest
 from harness import servers
 from harness.servers import (fill, kill_process, pid_of, prepared_transactions, rows, value,
                              wait_until, wait_until_quiet)
+from harness.stopped import Stopped, commit_at
 
 # Where a two-phase commit can be interrupted, and whether it was decided by then.
 STEPS = [("commit-before-prepare", False), ("commit-after-prepare", False),
          ("commit-after-decision", True), ("commit-after-second-phase", True)]
 ROWS = 100
+UPDATE_ALL = "UPDATE account SET payload = payload + 1"
 
 
 @pytest.fixture(scope="module")
@@ -67,51 +68,9 @@ def check_outcome(cluster_, committed):
     expected = 1 if committed else 0
     assert totals(cluster_) == (expected, expected, ROWS)
     with servers.connect(cluster_.coordinator) as connection:
-        connection.execute("UPDATE account SET payload = payload + 1")
+        connection.execute(UPDATE_ALL)
         assert value(connection, "SELECT recover_prepared_transactions()") == 0
         assert value(connection, "SELECT count(*) FROM pg_dist_transaction") == 0
-
-
-def commit_at(node, step, action):
-    """A connection whose next statement, an update of all rows, runs into the step."""
-    connection = servers.connect(node)
-    connection.execute("SELECT set_config('citus.debug_points', %s, false)", [f"{step}={action}"])
-    return connection
-
-
-def is_stopped(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        return file.read().rsplit(")", 1)[1].split()[0] == "T"
-
-
-class Stopped:
-    """An update of all rows that stands still at a step of its commit."""
-
-    def __init__(self, node, step):
-        import threading
-
-        self.connection = commit_at(node, step, "stop")
-        self.pid = pid_of(self.connection)
-        self.error = None
-        self.thread = threading.Thread(target=self.run)
-        self.thread.start()
-        wait_until(lambda: is_stopped(self.pid), f"the backend to stop at {step}")
-
-    def run(self):
-        try:
-            self.connection.execute("UPDATE account SET payload = payload + 1")
-        except psycopg.Error as error:
-            self.error = error
-
-    def go_on(self):
-        os.kill(self.pid, signal.SIGCONT)
-        return self.finish()
-
-    def finish(self):
-        self.thread.join(servers.PATIENCE)
-        assert not self.thread.is_alive()
-        self.connection.close()
-        return self.error
 
 
 @pytest.mark.parametrize("step,committed", STEPS)
@@ -119,14 +78,14 @@ def test_backend_killed(bank, step, committed):
     """kill -9 of the initiating backend; its server restarts by itself."""
     connection = commit_at(bank.coordinator, step, "kill")
     with pytest.raises(psycopg.OperationalError):
-        connection.execute("UPDATE account SET payload = payload + 1")
+        connection.execute(UPDATE_ALL)
     check_outcome(bank, committed)
 
 
 @pytest.mark.parametrize("step,committed", STEPS)
 def test_initiator_killed(bank, step, committed):
     """The initiator's server is killed, started later, and its daemon finds what is left."""
-    stopped = Stopped(bank.coordinator, step)
+    stopped = Stopped(bank.coordinator, step, UPDATE_ALL)
     bank.coordinator.kill()
     assert isinstance(stopped.finish(), psycopg.OperationalError)
     bank.coordinator.start()
@@ -138,7 +97,7 @@ def test_initiator_killed(bank, step, committed):
 @pytest.mark.parametrize("step,committed", STEPS)
 def test_participant_killed(bank, step, committed):
     """A node's server dies and comes back while the initiator waits."""
-    stopped = Stopped(bank.coordinator, step)
+    stopped = Stopped(bank.coordinator, step, UPDATE_ALL)
     bank.workers[0].kill()
     bank.workers[0].start()
     error = stopped.go_on()
@@ -157,10 +116,10 @@ def test_error_at_a_step(bank, step, committed):
     """An error before the decision aborts; one after it is a warning, and recovery does the rest."""
     connection = commit_at(bank.coordinator, step, "error")
     if committed:
-        connection.execute("UPDATE account SET payload = payload + 1")
+        connection.execute(UPDATE_ALL)
     else:
         with pytest.raises(psycopg.errors.InternalError_):
-            connection.execute("UPDATE account SET payload = payload + 1")
+            connection.execute(UPDATE_ALL)
         assert not any(prepared_transactions(node) for node in bank.workers)
     connection.execute("RESET citus.debug_points")
     check_outcome(bank, committed)
@@ -169,7 +128,7 @@ def test_error_at_a_step(bank, step, committed):
 
 def test_recovery_leaves_active_transactions_alone(bank, connect):
     """A transaction between PREPARE and decision is not rolled back under its initiator."""
-    stopped = Stopped(bank.coordinator, "commit-after-prepare")
+    stopped = Stopped(bank.coordinator, "commit-after-prepare", UPDATE_ALL)
     other = connect(bank.coordinator)
     before = [prepared_transactions(node) for node in bank.workers]
     assert all(before)
@@ -348,7 +307,7 @@ def test_read_only(bank, connect):
 
 def test_backend_terminated_while_it_commits(bank):
     """pg_terminate_backend between PREPARE and the decision rolls back at once, by itself."""
-    stopped = Stopped(bank.coordinator, "commit-after-prepare")
+    stopped = Stopped(bank.coordinator, "commit-after-prepare", UPDATE_ALL)
     kill_process(stopped.pid, signal.SIGTERM)
     stopped.go_on()
     wait_until_quiet(bank)

@@ -1,0 +1,52 @@
+"""A statement whose commit stands still at a step."""
+
+import os
+import signal
+import threading
+
+import psycopg
+
+from . import servers
+from .servers import pid_of, wait_until
+
+
+def commit_at(node, step, action):
+    """A connection that does so (stop, kill, ..) when it comes to a step of the code."""
+    connection = servers.connect(node)
+    connection.execute("SELECT set_config('citus.debug_points', %s, false)", [f"{step}={action}"])
+    return connection
+
+
+def is_stopped(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        return file.read().rsplit(")", 1)[1].split()[0] == "T"
+
+
+class Stopped:
+    """Runs a statement up to a step; its error, if any, is kept."""
+
+    def __init__(self, node, step, statement):
+        self.connection = commit_at(node, step, "stop")
+        self.pid = pid_of(self.connection)
+        self.error = None
+        self.thread = threading.Thread(target=self.run, args=[statement])
+        self.thread.start()
+        wait_until(lambda: is_stopped(self.pid), f"the backend to stop at {step}")
+
+    def run(self, statement):
+        try:
+            self.connection.execute(statement)
+        except psycopg.Error as error:
+            self.error = error
+
+    def go_on(self):
+        """Lets it run to its end; returns the error."""
+        os.kill(self.pid, signal.SIGCONT)
+        return self.finish()
+
+    def finish(self):
+        """Waits for its end, in whatever way that comes."""
+        self.thread.join(servers.PATIENCE)
+        assert not self.thread.is_alive()
+        self.connection.close()
+        return self.error
