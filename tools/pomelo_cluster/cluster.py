@@ -20,6 +20,7 @@ from .node import BASE_SETTINGS, EXTENSION_SETTINGS, Node, port_is_free
 DEFAULT_NAME = "pomelo"
 DEFAULT_PORT = 9700
 DEFAULT_WORKERS = 2
+STANDBY = "standby"         # names of standbys begin so
 CHECKOUT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
 
@@ -151,7 +152,22 @@ class Cluster:
         known = ", ".join(node.name for node in self.nodes)
         raise ClusterError(f'cluster "{self.name}" has no node "{which}": it has {known}')
 
+    def add_standby(self, node, port):
+        """A streaming standby of a node; not in `nodes`, but gone with the cluster."""
+        folder = os.path.join(self.folder, f"{STANDBY}{len(self._standbys()) + 1}")
+        return node.make_standby(port, self._settings(), folder)
+
+    def replace(self, node, other):
+        """Has another server, its promoted standby, take the place of a node in `nodes`."""
+        self.nodes[self.nodes.index(node)] = other
+
     # -- internals
+
+    def _standbys(self):
+        """The standbys' servers, also those that another process has made."""
+        names = os.listdir(self.folder) if os.path.isdir(self.folder) else []
+        return [Node(name, 0, os.path.join(self.folder, name), self.spec["bindir"])
+                for name in names if name.startswith(STANDBY)]
 
     def _create(self):
         for node in self.nodes:
@@ -231,7 +247,7 @@ class Cluster:
                 pass
 
     def _remove(self):
-        _parallel(lambda node: node.remove(), self.nodes)
+        _parallel(lambda node: node.remove(), self.nodes + self._standbys())
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

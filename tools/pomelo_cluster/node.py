@@ -81,6 +81,27 @@ class Node:
             conf.write("\ninclude 'pomelo.conf'\n")
         self.configure(settings)
 
+    def make_standby(self, port, settings, folder):
+        """A streaming standby of this running server, in that folder, started."""
+        standby = Node(os.path.basename(folder), port, folder, self.bindir)
+        host.make_dir(folder)
+        done = host.run_server_program(
+            [self.program("pg_basebackup"), "-d", self.dsn + "?application_name=standby", "-D", standby.data,
+             "-R", "-X", "stream", "-c", "fast", "--no-sync"], capture_output=True)
+        if done.returncode != 0:
+            raise ClusterError(f"{standby.name}: pg_basebackup failed\n{done.stderr}")
+        standby.configure(settings)
+        standby.start()
+        return standby
+
+    def promote(self, timeout=60):
+        """Ends a standby's recovery; returns when it takes writes."""
+        done = host.run_server_program(
+            [self.program("pg_ctl"), "-D", self.data, "-w", "-t", str(timeout), "promote"],
+            capture_output=True)
+        if done.returncode != 0:
+            raise ClusterError(f"{self.name} was not promoted: {done.stderr.strip()}")
+
     def configure(self, settings):
         """Writes the settings; they count from the next start or reload."""
         everything = {"port": str(self.port), "cluster_name": self.name,
