@@ -15,7 +15,9 @@
  *
  * The clock follows the time of day, and never goes back while the server
  * runs.  It needn't survive a restart: a reader learns our clock before it
- * has us take a snapshot, and does so anew after a restart.
+ * has us take a snapshot, and does so anew after a restart.  A standby's clock
+ * stands still until it is promoted; then it is set before anyone learns it, since
+ * what was committed before is older.
  *
  * One lightweight lock covers all; it is held for a moment.  A backend clears its own slot
  * without it.
@@ -126,6 +128,7 @@ commit_ring_clock(void)
 {
 	CommitStamp clock;
 
+	prepared_ring_load();
 	LWLockAcquire(commit_ring->header.lock, LW_SHARED);
 	clock = commit_ring->clock;
 	LWLockRelease(commit_ring->header.lock);

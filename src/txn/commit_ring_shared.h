@@ -79,7 +79,7 @@ extern void commit_ring_cancel(uint64 number);
 /* Waits for a prepared transaction that may get a stamp up to the given one; false if there is none. */
 extern bool prepared_ring_await(CommitStamp stamp);
 
-/* Notes what was prepared before the server was started, unless that was done. */
+/* Notes what was prepared before the server was started or promoted, and sets the clock, unless that was done. */
 extern void prepared_ring_load(void);
 
 #endif							/* CITUS_TXN_COMMIT_RING_SHARED_H */

@@ -283,6 +283,7 @@ load_prepared(void)
 		if (find_slot(gid) == NULL)
 			(void) make_slot(xid, database, gid, true, 0);
 	}
+	(void) commit_ring_next(0);
 	commit_ring->loaded = true;
 	LWLockRelease(commit_ring->header.lock);
 	SPI_finish();
