@@ -41,7 +41,7 @@ typedef struct ActiveShared
 	int			parents;		/* prepared here since the start, with others
 								 * prepared elsewhere */
 	bool		old_parents;	/* there may be such ones from before */
-	TimestampTz started;
+	TimestampTz looked;			/* when old_parents was looked into first */
 	ActiveSlot	slots[FLEXIBLE_ARRAY_MEMBER];	/* one per backend */
 } ActiveShared;
 
@@ -158,7 +158,9 @@ void
 active_no_old_parents(TimestampTz oldest_prepared)
 {
 	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
-	if (oldest_prepared > shared->started)
+	if (shared->looked == 0)
+		shared->looked = GetCurrentTimestamp();
+	if (oldest_prepared > shared->looked)
 		shared->old_parents = false;
 	LWLockRelease(shared->header.lock);
 }

@@ -211,3 +211,23 @@ def test_prepared(accounts, step, number, committed):
     for node in accounts.nodes:
         with servers.connect(node) as connection:
             assert total(connection) == (ACCOUNTS * (BALANCE + committed), ACCOUNTS)
+
+
+def test_two_trees(accounts):
+    """Transactions that clients have prepared on the node that died: its standby ends them on all nodes at once."""
+    failover = Failover(accounts, 1)
+    for gid, condition in (("one", "id % 2 = 0"), ("two", "id % 2 = 1")):
+        with servers.connect(failover.node) as connection:
+            connection.execute("BEGIN")
+            connection.execute(f"{UPDATE_ALL} WHERE {condition}")
+            connection.execute(f"PREPARE TRANSACTION '{gid}'")
+    failover.node.kill()
+    failover.in_place()
+    for gid in ("one", "two"):
+        assert len(prepared_transactions(accounts.nodes[2])) == (2 if gid == "one" else 1)
+        with servers.connect(failover.standby) as connection:
+            connection.execute(f"COMMIT PREPARED '{gid}'")
+    assert not any(prepared_transactions(node) for node in accounts.nodes)
+    for node in accounts.nodes:
+        with servers.connect(node) as connection:
+            assert total(connection) == (ACCOUNTS * (BALANCE + 1), ACCOUNTS)
