@@ -9,8 +9,8 @@
  * COMMIT PREPARED or ROLLBACK PREPARED was tried.  A backend that ends clears
  * its slot as it aborts; one that crashes takes the shared memory with it.
  *
- * Numbers are counted up from the time, in microseconds, at which the server
- * started, so that none is used again after a restart.
+ * A number is the time, in microseconds, or more if that was used, so that none is used
+ * again after a restart, or by a standby that was promoted.
  *
  * One lightweight lock covers all slots.
  *
@@ -57,8 +57,6 @@ shared_size(void)
 static void
 fill_shared(void)
 {
-	shared->started = GetCurrentTimestamp();
-	shared->last_number = (uint64) shared->started;
 	shared->old_parents = max_prepared_xacts > 0;
 }
 
@@ -88,7 +86,7 @@ active_begin(void)
 	uint64		number;
 
 	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
-	number = ++shared->last_number;
+	number = shared->last_number = Max(shared->last_number + 1, (uint64) GetCurrentTimestamp());
 	slot->number = number;
 	slot->database = MyDatabaseId;
 	LWLockRelease(shared->header.lock);

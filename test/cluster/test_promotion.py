@@ -213,6 +213,23 @@ def test_prepared(accounts, step, number, committed):
             assert total(connection) == (ACCOUNTS * (BALANCE + committed), ACCOUNTS)
 
 
+def test_numbers_grow(accounts):
+    """The standby doesn't give transactions the numbers of old ones, even if it was started before their node."""
+    failover = Failover(accounts, 0)
+    failover.node.restart()
+
+    def next_number():
+        stopped = Stopped(accounts.coordinator, "commit-after-prepare", UPDATE_ALL)
+        gids = prepared_transactions(accounts.nodes[2])
+        assert stopped.go_on() is None
+        return int(gids[0].split("_")[3])
+
+    before = next_number()
+    failover.node.kill()
+    failover.in_place()
+    assert next_number() > before
+
+
 def test_two_trees(accounts):
     """Transactions that clients have prepared on the node that died: its standby ends them on all nodes at once."""
     failover = Failover(accounts, 1)
