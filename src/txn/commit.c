@@ -20,6 +20,7 @@
 #include "storage/ipc.h"
 #include "storage/predicate.h"
 #include "storage/proc.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 
 #include "catalog/metadata.h"
@@ -264,6 +265,14 @@ decide_stamp(RemoteAnswer *answers, int nwriters)
 	}
 }
 
+void
+commit_waits_for_standbys(void)
+{
+	if (synchronous_commit <= SYNCHRONOUS_COMMIT_LOCAL_FLUSH)
+		(void) set_config_option("synchronous_commit", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
+								 true, 0, false);
+}
+
 /*
  * Prepares all writers, and ends what only read.  parent: the own transaction if it
  * will be prepared too, else invalid.
@@ -299,6 +308,7 @@ commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int
 
 	/* after COMMIT PREPARED, our own commit must not get lost in a crash */
 	ForceSyncCommit();
+	commit_waits_for_standbys();
 
 	DEBUG_POINT("commit-before-prepare");
 	for (int i = 0; i < nwriters; i++)

@@ -150,6 +150,8 @@ txn_finish_prepared(const TransactionStmt *stmt, void (*run) (void *arg), void *
 	List	   *children = find_children(stmt->gid);
 	CommitStamp stamp;
 
+	if (children != NIL || strncmp(stmt->gid, GID_PREFIX, strlen(GID_PREFIX)) == 0)
+		commit_waits_for_standbys();
 	DEBUG_POINT("xact-before-finish-prepared");
 	run(arg);
 	stamp = prepared_ring_after();

@@ -126,6 +126,8 @@ prepared_ring_before_prepare(void)
 	if (preparing != NULL)
 		preparing->parked = noted_parked;
 	LWLockRelease(commit_ring->header.lock);
+	if (strncmp(noted_gid, GID_PREFIX, strlen(GID_PREFIX)) == 0)
+		commit_waits_for_standbys();
 	if (preparing == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OUT_OF_MEMORY),

@@ -29,6 +29,12 @@ extern void commit_prepared(void);	/* after it */
 extern void abort_remote(void);
 
 /*
+ * Has the end of this transaction wait for synchronous standbys, where there are any, even if the client
+ * wouldn't: a standby that took over must not lose a part of what was done on several nodes.
+ */
+extern void commit_waits_for_standbys(void);
+
+/*
  * After COMMIT PREPARED or ROLLBACK PREPARED (tag) on nodes: warns of what recovery
  * will have to do; clears the errors.  What is finished already is well.
  */

@@ -1,17 +1,19 @@
 """A standby takes the place of a node that died: nothing acknowledged is lost, and nothing is seen in part."""
 
 import random
+import signal
 import threading
 import time
 
 import psycopg
 import pytest
 
-from harness import servers
+from harness import bank, servers
 from harness.load import ACCOUNTS, BALANCE, Load, account_tables, check_repeatable, check_total, total, transfer
 from harness.proxy import Proxy
-from harness.servers import prepared_transactions, rows, value, wait_until, wait_until_quiet
-from harness.stopped import Stopped
+from harness.servers import (kill_process, pid_of, prepared_transactions, rows, value, wait_until,
+                             wait_until_quiet)
+from harness.stopped import Stopped, is_stopped
 from pomelo_cluster import find_free_ports
 
 UPDATE_ALL = "UPDATE account SET balance = balance + 1"
@@ -228,6 +230,40 @@ def test_numbers_grow(accounts):
     failover.node.kill()
     failover.in_place()
     assert next_number() > before
+
+
+@pytest.mark.parametrize("number", [1, 0], ids=["worker", "coordinator"])
+def test_without_waiting(accounts, number):
+    """A client that wouldn't wait for the standby may lose a transaction, but not half of one."""
+    failover = Failover(accounts, number)
+    kill_process(int(failover.node.sql("SELECT pid FROM pg_stat_replication")), signal.SIGSTOP)
+    keys = [bank.keys_on(accounts, proxy.port)[0] for proxy in accounts.proxies[1:]]
+    client = servers.connect(accounts.coordinator)
+    client.execute("SET synchronous_commit = off")
+    client.execute("SET citus.debug_points = 'commit-between-commits=stop'")
+
+    def transfer_once():
+        try:
+            with client.transaction():
+                client.execute("UPDATE account SET balance = balance - 5 WHERE id = %s", keys[:1])
+                client.execute("UPDATE account SET balance = balance + 5 WHERE id = %s", keys[1:])
+        except psycopg.Error:
+            pass
+
+    thread = threading.Thread(target=transfer_once)
+    thread.start()
+    wait_until(lambda: is_stopped(pid_of(client)) or
+               failover.node.sql("SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"), "the commit")
+    failover.node.kill()
+    failover.in_place()
+    if number == 1 and is_stopped(pid_of(client)):
+        kill_process(pid_of(client), signal.SIGCONT)
+    thread.join(servers.PATIENCE)
+    client.close()
+    recover(accounts)
+    for node in accounts.nodes:
+        with servers.connect(node) as connection:
+            check_total(connection)
 
 
 def test_two_trees(accounts):
