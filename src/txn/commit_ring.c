@@ -211,6 +211,29 @@ someone_commits(CommitStamp stamp)
 	return found;
 }
 
+/* Waits for backends that are committing; for a synchronous standby they may do so for long. */
+static void
+await_committing(CommitStamp stamp)
+{
+	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), snapshot_timeout);
+
+	ConditionVariablePrepareToSleep(&commit_ring->done);
+	while (someone_commits(stamp))
+	{
+		long		left = snapshot_timeout == 0 ? LOOK_AGAIN_MS :
+			TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
+
+		if (left <= 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("could not read all nodes as of one point in time"),
+					 errdetail("A transaction has been committing for longer than citus.snapshot_timeout."),
+					 errhint("It may be waiting for a synchronous standby.")));
+		(void) ConditionVariableTimedSleep(&commit_ring->done, Min(left, LOOK_AGAIN_MS), PG_WAIT_EXTENSION);
+	}
+	ConditionVariableCancelSleep();
+}
+
 void
 commit_ring_await(CommitStamp stamp)
 {
@@ -221,12 +244,8 @@ commit_ring_await(CommitStamp stamp)
 	prepared_ring_load();
 	while (prepared_ring_await(stamp))
 		;
-	if (!someone_commits(stamp))
-		return;
-	ConditionVariablePrepareToSleep(&commit_ring->done);
-	while (someone_commits(stamp))
-		(void) ConditionVariableTimedSleep(&commit_ring->done, LOOK_AGAIN_MS, PG_WAIT_EXTENSION);
-	ConditionVariableCancelSleep();
+	if (someone_commits(stamp))
+		await_committing(stamp);
 }
 
 bool

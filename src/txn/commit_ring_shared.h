@@ -68,6 +68,9 @@ typedef struct CommitRing
 
 extern CommitRing *commit_ring;
 
+/* Setting citus.snapshot_timeout: milliseconds, 0 is for ever. */
+extern int	snapshot_timeout;
+
 /* Under the lock, exclusively: the next stamp, later than later_than; and the entry of a commit. */
 extern CommitStamp commit_ring_next(CommitStamp later_than);
 extern void commit_ring_enter(TransactionId xid, Oid database, bool has_children,

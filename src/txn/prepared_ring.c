@@ -37,7 +37,7 @@
 #include "txn/commit_ring_shared.h"
 #include "txn/private.h"
 
-static int	snapshot_timeout = 30 * 1000;	/* ms */
+int			snapshot_timeout = 30 * 1000;
 
 /* the PREPARE TRANSACTION that was asked for */
 static char noted_gid[GIDSIZE] = "";
@@ -405,7 +405,7 @@ void
 prepared_ring_init(void)
 {
 	DefineCustomIntVariable("citus.snapshot_timeout",
-							"Sets how long a read waits for a prepared transaction whose outcome decides what it sees.",
+							"Sets how long a read waits for a transaction, prepared or committing, that decides what it sees.",
 							"0 means for ever. lock_timeout counts if it is shorter.",
 							&snapshot_timeout, 30 * 1000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS,
 							NULL, NULL, NULL);

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from harness import bank, servers
-from harness.load import ACCOUNTS, BALANCE, Load, account_tables, check_repeatable, check_total, transfer
+from harness.load import ACCOUNTS, BALANCE, Load, account_tables, check_repeatable, check_total, total, transfer
 from harness.servers import rows, value, wait_until, wait_until_quiet
 from harness.stopped import Stopped
 
@@ -219,6 +219,17 @@ def test_undecided(accounts, connect, step):
     assert stopped.go_on() is None
     waiting.join(servers.PATIENCE)
     assert seen == [ACCOUNTS * (BALANCE + 1)]
+
+
+@pytest.mark.parametrize("step", ["commit-after-prepare", "commit-after-decision"])
+def test_wait_is_limited(accounts, step):
+    """The initiator's other clients wait for its commit, or on the nodes, as long as they want and no longer."""
+    stopped = Stopped(accounts.coordinator, step, UPDATE_ALL)
+    with servers.connect(accounts.coordinator, options="-c statement_timeout=5s") as reader:
+        reader.execute("SET citus.snapshot_timeout = '200ms'")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            total(reader)
+    assert stopped.go_on() is None
 
 
 def test_prepared_survives_restart(accounts, connect):
