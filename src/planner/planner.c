@@ -17,6 +17,7 @@
 #include "utils/guc.h"
 
 #include "catalog/metadata.h"
+#include "planner/named_objects.h"
 #include "planner/planner.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
@@ -101,7 +102,10 @@ plan_distributed(Query *query, const char *query_string, int cursor_options, Par
 	{
 		plan = fast_path_plan(query, &reason);
 		if (plan != NULL)
+		{
+			named_objects_note(plan, query);
 			return make_scrollable(plan, cursor_options);
+		}
 		elog(DEBUG2, "no fast path: %s", reason);
 	}
 
@@ -109,12 +113,16 @@ plan_distributed(Query *query, const char *query_string, int cursor_options, Par
 	modify_prepare(query);
 	context.modifying_cte = query->hasModifyingCTE;
 	plan = plan_with_context(&context, query, query_string, cursor_options, params);
+	named_objects_note(plan, original);
 	if (!citus_enable_router || (context.scans == NIL && !context.modifies))
 		return make_scrollable(plan, cursor_options);
 
 	routed = router_plan(original, &context, &reason);
 	if (routed != NULL)
+	{
+		named_objects_note(routed, original);
 		return make_scrollable(routed, cursor_options);
+	}
 	elog(DEBUG2, "not routed: %s", reason);
 	return make_scrollable(plan, cursor_options);
 }
@@ -155,6 +163,7 @@ planner_init(void)
 	scan_path_init();
 	modify_path_init();
 	text_cache_init();
+	named_objects_init();
 
 	DefineCustomBoolVariable("citus.enable_fast_path_router_planner",
 							 "Plans statements of one table without PostgreSQL's planner where possible.",

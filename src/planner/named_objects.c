@@ -1,0 +1,130 @@
+/*-------------------------------------------------------------------------
+ *
+ * named_objects.c
+ *	  Objects whose names stand in the texts of a plan's tasks.
+ *
+ * The server's own plans know objects by their ids, and a plan that is kept for
+ * a prepared statement outlives a change of their names.  Texts don't: so our
+ * plans say that they depend on all types that the statement uses, and are made
+ * anew when one of them changes.  (Tables are known to them already, functions in
+ * texts are the server's own.)  Changes of operators and schemas make the server
+ * discard all plans anyway.
+ *
+ * The server's plan cache doesn't look at labels of enums and at collations.  So
+ * when one changes, it is told of a change of a type with a hash of ours, that all
+ * plans have which use enums or collations.  Only plans are discarded so: the
+ * statement isn't parsed again, as its constants may name what was renamed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "planner/named_objects.h"
+
+/* Stands for the names of all enums' labels and all collations; that it is some type's hash too does no harm. */
+#define LABELS_HASH 0x6c61626c
+
+/* Has the plan made anew when a type's row in pg_type changes, found by its hash. */
+static void
+add_item(PlannedStmt *plan, uint32 hash)
+{
+	PlanInvalItem *item;
+	ListCell   *cell;
+
+	foreach(cell, plan->invalItems)
+	{
+		item = lfirst(cell);
+		if (item->cacheId == TYPEOID && item->hashValue == hash)
+			return;
+	}
+	item = makeNode(PlanInvalItem);
+	item->cacheId = TYPEOID;
+	item->hashValue = hash;
+	plan->invalItems = lappend(plan->invalItems, item);
+}
+
+static void
+add_type(PlannedStmt *plan, Oid type)
+{
+	Oid			relid;
+
+	if (type < FirstNormalObjectId)
+		return;
+	add_item(plan, GetSysCacheHashValue1(TYPEOID, ObjectIdGetDatum(type)));
+	if (OidIsValid(get_element_type(type)))
+		add_type(plan, get_element_type(type));
+	if (get_typtype(type) == TYPTYPE_ENUM)
+		add_item(plan, LABELS_HASH);
+	relid = get_typ_typrelid(type);
+	if (OidIsValid(relid))
+		plan->relationOids = list_append_unique_oid(plan->relationOids, relid);	/* its fields */
+}
+
+static bool
+named_walker(Node *node, void *context)
+{
+	PlannedStmt *plan = context;
+
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_Query:
+			return query_tree_walker((Query *) node, named_walker, context, 0);
+		case T_RangeTblFunction:
+			{
+				ListCell   *cell;
+
+				foreach(cell, ((RangeTblFunction *) node)->funccoltypes)
+					add_type(plan, lfirst_oid(cell));
+				break;
+			}
+		case T_Var:
+		case T_Const:
+		case T_Param:
+		case T_FuncExpr:
+		case T_FieldSelect:
+		case T_RelabelType:
+		case T_CoerceViaIO:
+		case T_ArrayCoerceExpr:
+		case T_ConvertRowtypeExpr:
+		case T_RowExpr:
+		case T_ArrayExpr:
+		case T_CoerceToDomain:
+			add_type(plan, exprType(node));
+			break;
+		case T_CollateExpr:
+			add_item(plan, LABELS_HASH);
+			break;
+		default:
+			break;
+	}
+	return expression_tree_walker(node, named_walker, context);
+}
+
+void
+named_objects_note(PlannedStmt *plan, Query *query)
+{
+	named_walker((Node *) query, plan);
+}
+
+/* A syscache callback. */
+static void
+name_changed(Datum arg, int cache, uint32 hash)
+{
+	CallSyscacheCallbacks(TYPEOID, LABELS_HASH);
+}
+
+void
+named_objects_init(void)
+{
+	CacheRegisterSyscacheCallback(ENUMOID, name_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(COLLOID, name_changed, (Datum) 0);
+}
