@@ -18,6 +18,7 @@
 #include "access/xact.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
+#include "storage/pmsignal.h"
 #include "storage/predicate.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
@@ -426,6 +427,10 @@ commit_prepared(void)
 
 	ndecided = 0;
 	if (n == 0)
+		return;
+
+	/* when the server dies, it gives up waiting for a standby, which may not have the decision */
+	if (ProcDiePending && !PostmasterIsAlive())
 		return;
 	DEBUG_POINT("commit-after-decision");
 	remote_broadcast(decided, n, remote_connection_timeout(), "commit-between-commits");
