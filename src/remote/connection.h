@@ -288,6 +288,9 @@ extern void remote_settle_all(long timeout_ms); /* all connections, in parallel 
 /* Queues a command without waiting; errors of it and of what is outstanding are ignored. */
 extern void remote_send_silent(RemoteConn *conn, const char *sql);
 
+/* Queues ROLLBACK without waiting.  The settings that the transaction brought are known to be gone at once. */
+extern void remote_send_rollback(RemoteConn *conn);
+
 /* Ends a transaction with xact_lone, if nobody has the connection; the answer is read with its next use. */
 extern void remote_end_lone(RemoteConn *conn);
 

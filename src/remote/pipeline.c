@@ -342,9 +342,10 @@ end_segment(RemoteConn *conn)
 {
 	RemoteConnPrivate *priv = conn->priv;
 	bool		failed = priv->error != NULL || priv->segment_failed;
+	bool		undone = priv->segment_undone;
 	bool		last = priv->items_head + 1 >= priv->items_tail;
 
-	priv->segment_failed = false;
+	priv->segment_failed = priv->segment_undone = false;
 	if (!failed)
 		conn->xact_fresh = false;
 	if (last && failed)
@@ -353,9 +354,9 @@ end_segment(RemoteConn *conn)
 		prepared_succeeded(conn);
 	if (PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
 		return;
-	if (failed)
+	if (failed || undone)
 		settings_rolled_back(conn);
-	else
+	else if (last)
 		settings_committed(conn);
 }
 
@@ -382,6 +383,8 @@ take_result(RemoteConn *conn, PGresult *res)
 		case PGRES_SINGLE_TUPLE:
 		case PGRES_TUPLES_OK:
 		case PGRES_COMMAND_OK:
+			if (PQcmdStatus(res)[0] == 'R' && strcmp(PQcmdStatus(res), "ROLLBACK") == 0)
+				priv->segment_undone = true;	/* also by COMMIT of a failed transaction */
 			if (item == ITEM_STATEMENT)
 			{
 				if (PQresultStatus(res) != PGRES_SINGLE_TUPLE)
@@ -498,6 +501,13 @@ remote_next(RemoteConn *conn, bool *done)
 			return res;
 		remote_wait(&conn, 1, -1, NULL);
 	}
+}
+
+void
+remote_send_rollback(RemoteConn *conn)
+{
+	settings_rolled_back(conn);
+	remote_send_silent(conn, "ROLLBACK");
 }
 
 /* Nobody is interested in what is outstanding any more. */

@@ -485,7 +485,10 @@ remote_end_lone(RemoteConn *conn)
 {
 	if (conn->state != REMOTE_IDLE || conn->owner != NULL)
 		return;
-	remote_send_silent(conn, PQtransactionStatus(conn->pg) == PQTRANS_INERROR ? "ROLLBACK" : "COMMIT");
+	if (PQtransactionStatus(conn->pg) == PQTRANS_INERROR)
+		remote_send_rollback(conn);
+	else
+		remote_send_silent(conn, "COMMIT");
 	conn->xact_depth = 0;
 	conn->xact_lone = false;
 	conn->priv->ending = true;

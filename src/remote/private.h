@@ -70,6 +70,7 @@ typedef struct RemoteConnPrivate
 	bool		ending;			/* the end of its transaction is outstanding,
 								 * and nothing else */
 	PGresult   *error;			/* first error of what is outstanding */
+	bool		segment_undone; /* the segment being answered has ended its transaction with a rollback */
 	bool		segment_failed; /* an error in the segment being answered was
 								 * thrown away */
 	uint64		statement;		/* number of the last statement, over all

@@ -62,7 +62,7 @@ begin_on(RemoteConn *conn)
 
 	if (conn->xact_lone && PQtransactionStatus(conn->pg) == PQTRANS_INERROR)
 	{
-		remote_send_silent(conn, "ROLLBACK");
+		remote_send_rollback(conn);
 		conn->xact_depth = 0;
 	}
 	opened = conn->xact_depth == 0;

@@ -155,8 +155,7 @@ txn_restart(RemoteConn *conn)
 	if (conn->xact_depth == 0)
 		return true;
 
-	remote_settings_rolled_back(conn);
-	remote_send_silent(conn, "ROLLBACK");
+	remote_send_rollback(conn);
 	conn->xact_depth = 0;
 	conn->xact_release = 0;
 	conn->xact_wrote = false;

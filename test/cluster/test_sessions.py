@@ -228,3 +228,22 @@ def test_plain_tables_are_untouched(table, session):
     plan = "\n".join(row[0] for row in rows(session, "EXPLAIN SELECT * FROM p WHERE a = 1"))
     assert "Citus" not in plan and "Distributed" not in plan
     session.rollback()
+
+
+def test_settings_of_a_statement_that_wanted_no_more_rows(coordinator, schema):
+    """What a setting was before is back on the node when the transaction it travelled with is rolled back there."""
+    coordinator.execute(f"""
+        CREATE TABLE {schema}.t (k int PRIMARY KEY, at timestamptz, filler text);
+        SELECT create_distributed_table('{schema}.t', 'k', shard_count => 4);
+        INSERT INTO {schema}.t SELECT i, '2026-01-01 00:00Z', repeat('x', 2000) FROM generate_series(1, 20000) i""")
+    keys = range(1, 9)
+
+    def shown():
+        return {value(coordinator, f"SELECT at::text FROM {schema}.t WHERE k = %s", [key]) for key in keys}
+
+    coordinator.execute("SET timezone = 'Asia/Tokyo'")
+    assert shown() == {"2026-01-01 09:00:00+09"}
+    coordinator.execute("SET timezone = 'UTC'")
+    assert coordinator.execute(f"SELECT length(filler) FROM {schema}.t LIMIT 1").fetchall() == [(2000,)]
+    assert coordinator.execute(f"SELECT * FROM {schema}.t LIMIT 1").fetchone() is not None
+    assert shown() == {"2026-01-01 00:00:00+00"}
