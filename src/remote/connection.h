@@ -297,6 +297,9 @@ extern void remote_end_lone(RemoteConn *conn);
 /* What is known of the node's settings no longer holds (a transaction that changed them was rolled back). */
 extern void remote_settings_rolled_back(RemoteConn *conn);
 
+/* Whether the node has this session's settings, and those with which a plain BEGIN means READ COMMITTED, READ WRITE. */
+extern bool remote_settings_known(const RemoteConn *conn);
+
 /* The transaction, or subtransaction, is over: frees owners, closes connections that aren't to be cached. */
 extern void remote_end_transaction(void);
 

@@ -55,7 +55,7 @@ static const char *const fixed[][2] = {
 	{"idle_in_transaction_session_timeout", "0"},
 	{"idle_session_timeout", "0"},
 
-	/* of statements that are sent without BEGIN, which are READ COMMITTED here */
+	/* of statements that are sent without BEGIN, which are READ COMMITTED here, and of a plain BEGIN */
 	{"default_transaction_isolation", "read committed"},
 	{"default_transaction_read_only", "off"},
 	{"default_transaction_deferrable", "off"},
@@ -435,4 +435,10 @@ settings_free(struct RemoteSettings *settings)
 	if (settings->custom != NULL)
 		pfree(settings->custom);
 	pfree(settings);
+}
+
+bool
+remote_settings_known(const RemoteConn *conn)
+{
+	return conn->priv->settings != NULL && conn->priv->settings->known;
 }

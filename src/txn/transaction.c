@@ -72,10 +72,15 @@ first_use(void)
 
 /* The BEGIN that gives the remote transaction the local one's characteristics. */
 static void
-begin_command(char *command, Size size)
+begin_command(const RemoteConn *conn, char *command, Size size)
 {
 	const char *level;
 
+	if (XactIsoLevel == XACT_READ_COMMITTED && !XactReadOnly && !XactDeferrable && remote_settings_known(conn))
+	{
+		strlcpy(command, "BEGIN", size);
+		return;
+	}
 	if (XactIsoLevel == XACT_SERIALIZABLE)
 		level = "SERIALIZABLE";
 	else if (XactIsoLevel == XACT_REPEATABLE_READ)
@@ -95,7 +100,7 @@ txn_begin_remote(RemoteConn *conn)
 
 	if (conn->xact_depth == 0)
 	{
-		begin_command(command, sizeof(command));
+		begin_command(conn, command, sizeof(command));
 		remote_queue_command(conn, command);
 		conn->xact_depth = 1;
 		conn->xact_fresh = true;
