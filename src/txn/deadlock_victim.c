@@ -9,8 +9,9 @@
  * sees it before anybody catches it, and makes it the error that
  * PostgreSQL raises for a deadlock, if shared memory has a sentence for this very transaction.
  *
- * The callback stays where it is put: the stack is emptied after an error only, and
- * each statement that is planned puts it back.
+ * The callback stays where it is put: the stack is emptied after an error only.  It is put
+ * back when the failed transaction, or subtransaction, is cleaned up, since what follows
+ * may run without any other code of ours: a statement whose plan is kept, for this node's own shard.
  *
  * Sentences are kept in a few slots under a lightweight lock.  One that is not
  * collected is overwritten in time; it means nothing to a later transaction.

@@ -18,7 +18,7 @@ extern void deadlock_victim_init(void);
  */
 extern bool deadlock_victim_cancel(int pid, uint32 lxid, const char *detail);
 
-/* Makes this session report such a cancellation rightly; cheap.  To be called when statements begin. */
+/* Makes this session report such a cancellation rightly; cheap.  To be called when statements begin, and after errors. */
 extern void deadlock_victim_prepare(void);
 
 #endif							/* CITUS_TXN_DEADLOCK_VICTIM_H */

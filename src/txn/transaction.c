@@ -239,7 +239,10 @@ xact_callback(XactEvent event, void *arg)
 			if (event == XACT_EVENT_PREPARE)
 				prepared_ring_after_prepare();
 			else if (event == XACT_EVENT_ABORT)
+			{
 				prepared_ring_after_abort();
+				deadlock_victim_prepare();
+			}
 			break;
 		case XACT_EVENT_PARALLEL_COMMIT:
 		case XACT_EVENT_PARALLEL_ABORT:
@@ -313,6 +316,8 @@ abort_subtransaction(void)
 static void
 subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId parent, void *arg)
 {
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		deadlock_victim_prepare();
 	if (!in_use)
 		return;
 

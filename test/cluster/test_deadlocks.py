@@ -351,3 +351,32 @@ def test_unreachable_node(make_cluster, how):
                 kill_process(made.workers[2].pid(), signal.SIGCONT)
         assert isinstance(victim.error, psycopg.errors.DeadlockDetected)
         assert errors.count(None) == 1
+
+
+def test_prepared_statements_after_an_error(cluster, coordinator, connect, table, keys, session):
+    """The victim's statements are about its own node and have their plans, and its session has seen an error."""
+    own = [keys[0], key_on(coordinator, table, cluster.workers[0], skip=1)]
+    victim = connect(cluster.workers[0])
+    victim.execute("SET plan_cache_mode = force_generic_plan")
+    changes = [f"UPDATE {table} SET payload = payload + {key} WHERE id = {key}" for key in own]
+    for change in changes * 8:
+        victim.execute(change, prepare=True)
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        victim.execute("SELECT 1 / 0")
+
+    first, second = session(2), session(0)
+    first.execute(update(table, own[1]))
+    second.execute(update(table, keys[1]))
+    victim.execute("BEGIN")
+    victim.execute(changes[0])
+    waits = [Statement(victim, changes[1])]
+    wait_for_waits(cluster, 1)
+    waits.append(Statement(first, update(table, keys[1])))
+    wait_for_waits(cluster, 2)
+    waits.append(Statement(second, update(table, own[0])))
+    assert isinstance(waits[0].finish(), psycopg.errors.DeadlockDetected), waits[0].error
+    victim.execute("ROLLBACK")
+    assert waits[2].finish() is None
+    second.commit()
+    assert waits[1].finish() is None
+    first.commit()
