@@ -170,29 +170,43 @@ only_lost(List *conns)
 	return lost;
 }
 
-/* As ask_groups; a connection may turn out to be broken only when it is used, and then another one is. */
-static CommitStamp
-ask_patiently(Bitmapset *groups, List **asked)
+/* As ask_groups; false, and nothing held, if it only found that connections were lost. */
+static bool
+try_ask(Bitmapset *groups, bool last, List **asked, CommitStamp *latest)
 {
 	MemoryContext context = CurrentMemoryContext;
 	List	   *volatile conns = NIL;
-	volatile CommitStamp latest = 0;
+	volatile bool done = true;
 
 	PG_TRY();
 	{
-		latest = ask_groups(groups, (List **) &conns);
+		*latest = ask_groups(groups, (List **) &conns);
 	}
 	PG_CATCH();
 	{
 		MemoryContextSwitchTo(context);
-		if (!only_lost(conns))
+		if (last || !only_lost(conns))
 			PG_RE_THROW();
 		FlushErrorState();
-		conns = NIL;
-		latest = ask_groups(groups, (List **) &conns);
+		done = false;
 	}
 	PG_END_TRY();
-	*asked = conns;
+	*asked = done ? conns : NIL;
+	return done;
+}
+
+/*
+ * As ask_groups; a connection may turn out to be broken only when it is used, and then another
+ * one is.  This can happen with each node's connection, and is seen of one at a time.
+ */
+static CommitStamp
+ask_patiently(Bitmapset *groups, List **asked)
+{
+	CommitStamp latest = 0;
+	int			tries = bms_num_members(groups);
+
+	while (!try_ask(groups, tries == 0, asked, &latest))
+		tries--;
 	return latest;
 }
 
