@@ -15,7 +15,7 @@ from rounds import Figures, Result
 TABLES = tuple(f"CREATE TABLE bench_{name} (key integer PRIMARY KEY, v bigint)" for name in ("a1", "a2"))
 KEYS = (("bench_a1", "key"), ("bench_a2", "key"))
 SCRIPTS = {"same key": "same-key", "different keys": "different-keys"}
-LOADS = Workload((), clients=(1, 8, 32), quick=(("prepared", 8),))
+LOADS = Workload((), clients=(1, 8, 32), quick=(("prepared", 32),))
 
 
 def two_keys(sides, plan, say):
