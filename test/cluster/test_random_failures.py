@@ -58,6 +58,8 @@ class Worker(threading.Thread):
             try:
                 action(connection)
                 self.done[action.__name__] = self.done.get(action.__name__, 0) + 1
+            except psycopg.Rollback:
+                return      # the server has died before it was told of it
             except psycopg.Error as error:
                 if error.sqlstate is not None and error.sqlstate not in EXPECTED:
                     raise AssertionError(f"{action.__name__}: {error.sqlstate} {error}") from error
