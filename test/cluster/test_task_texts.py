@@ -51,11 +51,15 @@ def test_renamed_by_another_session(cluster, coordinator, connect, schema, query
      "ALTER TYPE {schema}.mood RENAME TO temper"),
     ("SELECT count(*) FROM {schema}.t WHERE k + 0 = %s AND coalesce(mood, 'happy'::{schema}.mood) <> 'sad'",
      "ALTER TYPE {schema}.mood RENAME TO temper"),
+    ("SELECT k FROM {schema}.t WHERE k = %s AND coalesce(name, '') || 'b' COLLATE {schema}.mine > 'a'",
+     "ALTER COLLATION {schema}.mine RENAME TO yours"),
 ])
 def test_renamed_under_a_prepared_statement(cluster, coordinator, connect, schema, query, rename):
     """The session's statement is prepared, and its plan kept; the nodes see the text in another session first."""
     coordinator.execute(SETUP.format(schema=schema))
-    coordinator.execute(f"ALTER TABLE {schema}.t ADD moods {schema}.mood[]")
+    coordinator.execute(f"ALTER TABLE {schema}.t ADD moods {schema}.mood[], ADD name text")
+    assert value(coordinator, "SELECT bool_and(success) FROM run_command_on_all_nodes(%s)",
+                 [f"CREATE COLLATION {schema}.mine (locale = 'C')"])
     coordinator.execute("SET plan_cache_mode = force_generic_plan")
     assert coordinator.execute(query.format(schema=schema), [1], prepare=True).fetchone() == (1,)
     change = rename.format(schema=schema)
