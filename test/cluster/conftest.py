@@ -69,3 +69,26 @@ def schema(request, cluster):
     with servers.connect(cluster.coordinator) as connection:
         connection.execute("SET lock_timeout = '20s'")
         connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
+
+
+@pytest.fixture
+def table(schema, coordinator):
+    """A distributed table with 100 rows, in the test's own schema."""
+    name = f"{schema}.t"
+    servers.fill(coordinator, name, 100)
+    return name
+
+
+@pytest.fixture
+def session(cluster, connect):
+    """Opens a session on the node of that number, in a transaction block from its first statement on."""
+    opened = []
+
+    def open_one(node):
+        opened.append(connect(cluster.nodes[node], autocommit=False))
+        return opened[-1]
+
+    yield open_one
+    for connection in opened:
+        connection.close()
+    servers.wait_until_quiet(cluster)

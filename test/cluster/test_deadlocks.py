@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from harness import servers
-from harness.servers import fill, kill_process, on_every_node, rows, value, wait_until, wait_until_quiet
+from harness.servers import fill, kill_process, on_every_node, rows, value, wait_until
 from harness.statement import Statement
 
 LIMIT = 2.0     # citus.distributed_deadlock_detection_factor * deadlock_timeout, in seconds
@@ -72,31 +72,9 @@ def close_circle(cluster, sessions, statements):
 
 
 @pytest.fixture
-def table(schema, coordinator):
-    name = f"{schema}.t"
-    fill(coordinator, name, 100)
-    return name
-
-
-@pytest.fixture
 def keys(cluster, coordinator, table):
     """A key of the table on each worker."""
     return [key_on(coordinator, table, worker) for worker in cluster.workers]
-
-
-@pytest.fixture
-def session(cluster, connect):
-    """Opens a session on the node of that number, in a transaction block from its first statement on."""
-    opened = []
-
-    def open_one(node):
-        opened.append(connect(cluster.nodes[node], autocommit=False))
-        return opened[-1]
-
-    yield open_one
-    for connection in opened:
-        connection.close()
-    wait_until_quiet(cluster)
 
 
 @pytest.mark.parametrize("nodes", [(0, 0), (0, 1), (1, 2), (2, 1)])

@@ -10,13 +10,6 @@ from harness.servers import fill, pid_of, rows, value, wait_until
 
 
 @pytest.fixture
-def table(schema, coordinator):
-    name = f"{schema}.t"
-    fill(coordinator, name, 100)
-    return name
-
-
-@pytest.fixture
 def key(table, coordinator):
     """A key of the first worker."""
     return value(coordinator, f"""

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from harness import servers
-from harness.servers import fill, on_every_node, pid_of, rows, value, wait_until, wait_until_quiet
+from harness.servers import on_every_node, pid_of, rows, value, wait_until
 from harness.statement import Statement
 
 FACTOR = 10 ** 10
@@ -16,28 +16,6 @@ EDGE_TYPES = ["bigint", "integer", "integer", "bigint", "timestamp with time zon
               "bigint", "timestamp with time zone", "boolean"]
 OWN = ("SELECT database_id, process_id, initiator_node_identifier, transaction_number, transaction_stamp "
        "FROM get_current_transaction_id()")
-
-
-@pytest.fixture
-def table(schema, coordinator):
-    name = f"{schema}.t"
-    fill(coordinator, name, 100)
-    return name
-
-
-@pytest.fixture
-def session(cluster, connect):
-    """Opens a session on the node of that number, in a transaction block from its first statement on."""
-    opened = []
-
-    def open_one(node):
-        opened.append(connect(cluster.nodes[node], autocommit=False))
-        return opened[-1]
-
-    yield open_one
-    for connection in opened:
-        connection.close()
-    wait_until_quiet(cluster)
 
 
 @pytest.fixture
