@@ -113,11 +113,14 @@ colocated_table_by_name(const char *name, const Distribution *wanted)
 /*
  * A table of the default colocation group, locked so that the group stays, or
  * NULL if the group must be made: pg_dist_colocation is locked then.
+ *
+ * Nothing waits for a table with pg_dist_colocation locked: who drops the last
+ * table of a group has locked that table before it deletes the group.
  */
 static const DistTable *
 default_colocated_table(const Distribution *wanted)
 {
-	for (int attempt = 0;; attempt++)
+	for (bool locked = false;;)
 	{
 		int32		group = metadata_default_colocation(wanted->shard_count, wanted->replication_factor,
 														wanted->type, wanted->collation);
@@ -127,15 +130,22 @@ default_colocated_table(const Distribution *wanted)
 		{
 			const DistTable *table;
 
+			if (locked)
+				UnlockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
+			locked = false;
 			LockRelationOid(relid, AccessShareLock);
 			table = metadata_lookup(relid);
 			if (table != NULL && table->colocation_id == group)
 				return table;
 			UnlockRelationOid(relid, AccessShareLock);
 		}
-		else if (attempt > 0)
+		else if (locked)
 			return NULL;
-		LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
+		else
+		{
+			LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
+			locked = true;
+		}
 		InvalidateCatalogSnapshot();
 	}
 }
