@@ -8,10 +8,14 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from . import unwind_when_terminated
+from .failures import Failure, Reader, print_summary
+
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 CLOSING = re.compile(r"(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 
 _printing = threading.Lock()
+_running = []
 
 
 class Result:
@@ -21,6 +25,7 @@ class Result:
         self.area = area
         self.passed = self.failed = self.skipped = 0
         self.seconds = 0.0
+        self.failures = []
 
     def __str__(self):
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
@@ -34,11 +39,19 @@ def main():
         print(f"check: no such area of tests: {' '.join(missing) or '(none named)'}",
               file=sys.stderr)
         return 2
+    unwind_when_terminated()
     with ThreadPoolExecutor(max_workers=1 if len(areas) == 1 else 2) as pool:
-        results = list(pool.map(run_area, areas))
+        try:
+            results = list(pool.map(run_area, areas))
+        except KeyboardInterrupt:
+            print("check: interrupted; the runners remove their servers", file=sys.stderr)
+            for process in _running:
+                process.terminate()
+            return 130
     print()
     for result in results:
         print(f"{result.area:12} {result} ({result.seconds:.0f} s)")
+    print_summary([failure for r in results for failure in r.failures])
     failed = sum(r.failed for r in results)
     print(f"{sum(r.passed for r in results)} passed, {failed} failed, "
           f"{sum(r.skipped for r in results)} skipped", flush=True)
@@ -55,8 +68,10 @@ def run_area(area):
     started = time.monotonic()
     process = subprocess.Popen([runner(area)], cwd=ROOT, stdin=subprocess.DEVNULL, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
-    closing = None
+    _running.append(process)
+    closing, reader = None, Reader()
     for line in process.stdout:
+        reader.read(line)
         closing = CLOSING.match(line) or closing
         with _printing:
             print(f"{area}: {line}", end="", flush=True)
@@ -64,7 +79,9 @@ def run_area(area):
     result.seconds = time.monotonic() - started
     if closing:
         result.passed, result.failed, result.skipped = (int(n or 0) for n in closing.groups())
+    result.failures = reader.failures
     if status != 0 and result.failed == 0:
-        print(f"{area}: {runner(area)} ended with status {status} before it was done")
+        result.failures.append(Failure(f"{area} ended with status {status} before it was done",
+                                       f"test/{area}/run", reader.last))
         result.failed = 1
     return result

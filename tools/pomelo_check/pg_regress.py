@@ -14,8 +14,9 @@ import sys
 from pomelo_cluster import Cluster, ClusterError, pg_config
 from pomelo_cluster.host import clean_env
 
-from . import FAST
+from . import FAST, unwind_when_terminated
 from .areas import ROOT
+from .failures import Failure, crashes, print_failures
 
 # "test name ... ok", "     name ... FAILED" and, since version 16, TAP.
 LINE = re.compile(r"^(?:test|\s)\s+(\S+)\s+\.\.\. (ok|FAILED)|^(ok|not ok) \d+\s+[-+] (\S+)")
@@ -32,11 +33,13 @@ class Area:
         self.first_port = first_port
         self.folder = os.path.join(ROOT, "test", name)
         self.output = os.path.join(ROOT, "build", "test", name)
-        self.passed = self.failed = 0
+        self.passed = 0
+        self.failures = []
 
     def main(self):
         """Runs the named tests, or those of the schedule; returns the exit status."""
         args = self.parser().parse_args()
+        unwind_when_terminated()
         try:
             if args.port:
                 self.run(args, args.port, args.tests or self.schedule())
@@ -45,8 +48,9 @@ class Area:
         except ClusterError as error:
             print(f"{self.name}: {error}", file=sys.stderr)
             return 2
-        print(f"{self.passed} passed, {self.failed} failed", flush=True)
-        return 1 if self.failed and not args.accept else 0
+        print_failures(self.failures)
+        print(f"{self.passed} passed, {len(self.failures)} failed", flush=True)
+        return 1 if self.failures and not args.accept else 0
 
     def run_on_servers(self, args):
         """Runs the tests on a cluster, and those that are for one server too also there."""
@@ -56,6 +60,7 @@ class Area:
                                    settings=FAST) as cluster:
                 self.set_up(cluster.nodes[0], "setup.sql")
                 self.run(args, cluster.nodes[0].port, tests)
+                self.failures += crashes(cluster)
         tests = [name for name in tests if name in self.schedule("schedule.plain")]
         if tests and not (args.accept and not args.plain):
             with Cluster.temporary(f"check-{self.name}-plain", self.first_port, 1, keep=args.keep,
@@ -103,29 +108,36 @@ class Area:
         process = subprocess.Popen(command, cwd=self.output, env=clean_env(), text=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT)
-        for line in process.stdout:
-            print(line, end="", flush=True)
-            found = LINE.match(line)
-            if found:
-                good = found[2] == "ok" or found[3] == "ok"
-                (passed if good else failed).append(found[1] or found[4])
+        try:
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                found = LINE.match(line)
+                if found:
+                    good = found[2] == "ok" or found[3] == "ok"
+                    (passed if good else failed).append(found[1] or found[4])
+        except KeyboardInterrupt:
+            process.terminate()
+            raise
         process.wait()
         return passed, failed
 
     def report(self, wanted, passed, failed):
         differences = os.path.join(self.output, "regression.diffs")
+        lines = []
         if failed and os.path.exists(differences):
             with open(differences, encoding="utf-8", errors="replace") as file:
                 lines = file.read().splitlines()
             print("\n".join(lines[:400]))
             if len(lines) > 400:
                 print(f"... {len(lines) - 400} more lines in {differences}")
-        lost = [name for name in wanted if name not in passed and name not in failed]
-        for name in failed + lost:
-            what = "failed" if name in failed else "did not run"
-            print(f"{what}: {name}    alone: test/{self.name}/run {name}")
+        for name in failed:
+            self.failures.append(Failure(name, f"test/{self.name}/run {name}",
+                                         first_differences(lines, name)))
+        for name in wanted:
+            if name not in passed and name not in failed:
+                self.failures.append(Failure(name, f"test/{self.name}/run {name}",
+                                             how="did not run"))
         self.passed += len(passed)
-        self.failed += len(failed) + len(lost)
 
     def schedule(self, file_name="schedule"):
         """Names of the tests in a schedule; none if there is no such file."""
@@ -161,3 +173,14 @@ class Area:
     def bindir(self):
         return subprocess.run([pg_config(), "--bindir"], check=True, capture_output=True,
                               text=True).stdout.strip()
+
+
+def first_differences(lines, name):
+    """What is new, missing or in the way of what should have been printed, first things first."""
+    found, mine = [], False
+    for line in lines:
+        if line.startswith("diff "):
+            mine = f"/{name}.out" in line
+        elif mine and line.startswith(("+", "-")) and not line.startswith(("+++ ", "--- ")):
+            found.append(line)
+    return found

@@ -8,7 +8,9 @@ import time
 from collections import Counter
 from dataclasses import replace
 
-from pomelo_cluster import Cluster, ClusterError, find_free_ports
+from pomelo_check import unwind_when_terminated
+from pomelo_check.failures import crashes, print_failures
+from pomelo_cluster import Cluster, ClusterError
 
 from .disturb import KINDS
 from .runner import Run, Servers, run_script, runs_here
@@ -36,6 +38,7 @@ RUNS = [
 def main(argv=None):
     """Runs the scripts; returns the exit status."""
     args = parser().parse_args(argv)
+    unwind_when_terminated()
     try:
         scripts = [load(path) for path in find_scripts(args.scripts)]
     except (ScriptError, OSError) as error:
@@ -122,33 +125,14 @@ def given_servers(args, action):
 
 def own_servers(args, action):
     """Starts a plain server and a cluster for the duration of the action."""
-    base = find_free_ports(4, args.base_port)
-    suffix = f"oracle-{os.getpid()}"
-    plain = cluster = None
-    try:
-        plain = Cluster.up(f"{suffix}-plain", 0, base, FAST, "plain")
-        cluster = Cluster.up(suffix, 2, base + 1, FAST)
-        servers = Servers(plain.nodes[0].dsn, [node.dsn for node in cluster.nodes])
-        status = action(servers)
-        if status != 0:
-            show_crashes(cluster)
-        return status
-    finally:
+    with Cluster.temporary("check-oracle-plain", args.base_port, 1, keep=args.keep,
+                           settings=FAST, workers=0, kind="plain") as plain, \
+            Cluster.temporary("check-oracle", args.base_port, keep=args.keep,
+                              settings=FAST) as cluster:
+        servers = Servers(plain.nodes[0].dsn, [node.dsn for node in cluster.nodes], cluster=cluster)
         if args.keep:
-            print(f"oracle: clusters {suffix}-plain and {suffix} are left running")
-        else:
-            for name in (suffix, f"{suffix}-plain"):
-                found = Cluster.find(name)
-                if found is not None:
-                    found.destroy()
-
-
-def show_crashes(cluster):
-    """Says which servers crashed: their logs vanish with them."""
-    for node in cluster.nodes:
-        for line in node.log_since(0).splitlines():
-            if "was terminated by signal" in line or "PANIC" in line or "TRAP:" in line:
-                print(f"{node.name}: {line}")
+            print(f"oracle: clusters {plain.name} and {cluster.name} will be left running")
+        return action(servers)
 
 
 def run_all(scripts, runs, servers, args):
@@ -183,8 +167,11 @@ def run_all(scripts, runs, servers, args):
         print(f"slowest: {slow}")
     if limits:
         print(f"{limits} refused on the cluster, a known limit (\"cluster fails\" in the scripts)")
-    print(f"{passed} passed, {len(failures)} failed")
-    return 1 if failures or not passed else 0
+    closing = [failure.closing(alone(failure)) for failure in failures]
+    closing += crashes(servers.cluster) if servers.cluster else []
+    print_failures(closing)
+    print(f"{passed} passed, {len(closing)} failed")
+    return 1 if closing or not passed else 0
 
 
 def report(result, before, args):

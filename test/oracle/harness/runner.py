@@ -3,6 +3,8 @@
 import time
 from dataclasses import dataclass, field
 
+from pomelo_check import failures
+
 from .compare import describe, difference, shorten
 from .disturb import Disturber
 from .script import plain_name
@@ -39,6 +41,7 @@ class Servers:
     plain: str
     nodes: list             # the coordinator, then the workers
     shard_count: int = 8
+    cluster: object = None  # the Cluster, if it was made for this run
 
     def initiator(self, name):
         return self.nodes[0] if name == "coordinator" else self.nodes[-1]
@@ -60,6 +63,11 @@ class Failure:
             for i, line in enumerate(lines):
                 yield f"  {side + ':' if i == 0 else '':9}{line}"
         yield f"  alone:   {alone}"
+
+    def closing(self, alone):
+        """How it is told again at the end of the run."""
+        what, text, *sides, _alone = self.show(alone)
+        return failures.Failure(self.statement.place, alone, [what, *sides, text])
 
 
 @dataclass
