@@ -15,9 +15,11 @@ FAST = {"fsync": "off", "full_page_writes": "off", "max_wal_size": "2GB"}
 def unwind_when_terminated():
     """Has SIGTERM and SIGHUP end the program as Ctrl-C does, so that its servers are removed.
 
-    The first one counts: what comes later doesn't disturb the removal.
+    The first one counts: what comes later doesn't disturb the removal. What is
+    ignored, as with nohup, stays so.
     """
-    ways = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    ways = [number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+            if signal.getsignal(number) != signal.SIG_IGN]
 
     def interrupt(_number, _frame):
         for number in ways:
