@@ -112,13 +112,15 @@ colocated_table_by_name(const char *name, const Distribution *wanted)
 
 /*
  * A table of the default colocation group, locked so that the group stays, or
- * NULL if the group must be made: pg_dist_colocation is locked then.
+ * NULL if there is none: pg_dist_colocation is locked then, and *empty_group is
+ * the group if it exists, else 0.  Two transactions that drop the last two
+ * tables of a group at once each take it for used, and leave it without any.
  *
  * Nothing waits for a table with pg_dist_colocation locked: who drops the last
  * table of a group has locked that table before it deletes the group.
  */
 static const DistTable *
-default_colocated_table(const Distribution *wanted)
+default_colocated_table(const Distribution *wanted, int32 *empty_group)
 {
 	for (bool locked = false;;)
 	{
@@ -140,7 +142,10 @@ default_colocated_table(const Distribution *wanted)
 			UnlockRelationOid(relid, AccessShareLock);
 		}
 		else if (locked)
+		{
+			*empty_group = group;
 			return NULL;
+		}
 		else
 		{
 			LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
@@ -150,17 +155,18 @@ default_colocated_table(const Distribution *wanted)
 	}
 }
 
-/* The table whose shards ours go beside; NULL: make a new group. */
+/* The table whose shards ours go beside; NULL: make a new group, or use *empty_group if that is not 0. */
 static const DistTable *
-choose_colocated_table(const Distribution *wanted)
+choose_colocated_table(const Distribution *wanted, int32 *empty_group)
 {
+	*empty_group = 0;
 	if (pg_strcasecmp(wanted->colocate_with, "none") == 0)
 	{
 		LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
 		return NULL;
 	}
 	if (pg_strcasecmp(wanted->colocate_with, "default") == 0)
-		return default_colocated_table(wanted);
+		return default_colocated_table(wanted, empty_group);
 	return colocated_table_by_name(wanted->colocate_with, wanted);
 }
 
@@ -189,7 +195,8 @@ insert_metadata(Relation rel, Distribution *wanted)
 {
 	Oid			relid = RelationGetRelid(rel);
 	List	   *targets = node_shard_targets();
-	const DistTable *beside = choose_colocated_table(wanted);
+	int32		empty_group;
+	const DistTable *beside = choose_colocated_table(wanted, &empty_group);
 	int32		colocation_id;
 	int32	   *groups;
 
@@ -206,7 +213,7 @@ insert_metadata(Relation rel, Distribution *wanted)
 	{
 		int			offset;
 
-		colocation_id = metadata_next_colocationid();
+		colocation_id = empty_group != 0 ? empty_group : metadata_next_colocationid();
 		offset = wanted->attno == 0 ? colocation_id : 0;
 		for (int i = 0; i < wanted->shard_count; i++)
 			groups[i] = ((ClusterNode *) list_nth(targets, (i + offset) % list_length(targets)))->groupid;

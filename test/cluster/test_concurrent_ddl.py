@@ -6,16 +6,38 @@ from concurrent.futures import ThreadPoolExecutor
 SHARDS = 3
 
 
+def make(connection, table):
+    """A table of the default colocation group of that many shards."""
+    connection.execute(f"SET citus.shard_count = {SHARDS}")
+    connection.execute(f"CREATE TABLE {table} (id int)")
+    connection.execute(f"SELECT create_distributed_table('{table}', 'id')")
+
+
 def test_the_default_group_comes_and_goes(cluster, connect, schema):
     """Each makes tables of the default colocation group and drops them; who drops the last one drops the group."""
     def make_and_drop(number):
         connection = connect(cluster.coordinator)
-        connection.execute(f"SET citus.shard_count = {SHARDS}")
         for _ in range(25):
-            connection.execute(f"CREATE TABLE {schema}.t{number} (id int)")
-            connection.execute(f"SELECT create_distributed_table('{schema}.t{number}', 'id')")
+            make(connection, f"{schema}.t{number}")
             connection.execute(f"DROP TABLE {schema}.t{number}")
 
     with ThreadPoolExecutor(4) as pool:
         for done in [pool.submit(make_and_drop, number) for number in range(4)]:
             done.result()
+
+
+def test_last_two_tables_of_the_default_group_dropped_at_once(coordinator, schema, session):
+    """Neither transaction sees that it drops the last one; new tables are colocated all the same."""
+    make(coordinator, f"{schema}.a")
+    make(coordinator, f"{schema}.b")
+    sessions = [session(0), session(0)]
+    for name, dropping in zip("ab", sessions):
+        dropping.execute(f"DROP TABLE {schema}.{name}")
+    for dropping in sessions:
+        dropping.commit()
+    make(coordinator, f"{schema}.c")
+    make(coordinator, f"{schema}.d")
+    groups = coordinator.execute("""
+        SELECT count(*), count(DISTINCT colocationid) FROM pg_dist_partition
+        WHERE logicalrelid IN (%s::regclass, %s::regclass)""", [f"{schema}.c", f"{schema}.d"])
+    assert groups.fetchone() == (2, 1)
