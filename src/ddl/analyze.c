@@ -36,6 +36,7 @@
 #include "ddl/run_commands.h"
 #include "ddl/shards.h"
 #include "remote/connection.h"
+#include "resolve/tag.h"
 
 SQL_FUNCTION(citus_internal_local_shard_sizes);
 SQL_FUNCTION(citus_internal_set_relation_sizes);
@@ -85,19 +86,37 @@ set_sizes(Oid relid, int64 pages, double tuples)
 	CommandCounterIncrement();
 }
 
+/*
+ * Locks a table against others who write its statistics: on the coordinator
+ * first, where sessions of all nodes meet, then here.  NULL if it is gone, or
+ * not the user's, of which ANALYZE has warned.
+ */
+static const DistTable *
+lock_for_statistics(Oid relid)
+{
+	const DistTable *table = metadata_lookup(relid);
+
+	if (table == NULL || !object_ownercheck(RelationRelationId, relid, GetUserId()))
+		return NULL;
+	if (metadata_local_group() != 0)
+		remote_exec(0, psprintf("%sLOCK TABLE %s IN SHARE UPDATE EXCLUSIVE MODE", TASK_TAG_DDL,
+								relation_qualified_name(relid)));
+	LockRelationOid(relid, ShareUpdateExclusiveLock);
+	return metadata_lookup(relid);
+}
+
 /* Adds up the sizes of one table's shards and has all nodes store them. */
 static void
 analyze_logical_table(Oid relid)
 {
-	const DistTable *table = metadata_lookup(relid);
+	const DistTable *table = lock_for_statistics(relid);
 	char	   *name;
 	int64		pages = 0;
 	double		tuples = 0;
 	List	   *commands;
 	ListCell   *cell;
 
-	/* ANALYZE has warned about tables of others */
-	if (table == NULL || !object_ownercheck(RelationRelationId, relid, GetUserId()))
+	if (table == NULL)
 		return;
 	name = quote_literal_cstr(relation_qualified_name(relid));
 	local_sizes(table, &pages, &tuples);

@@ -41,3 +41,15 @@ def test_last_two_tables_of_the_default_group_dropped_at_once(coordinator, schem
         SELECT count(*), count(DISTINCT colocationid) FROM pg_dist_partition
         WHERE logicalrelid IN (%s::regclass, %s::regclass)""", [f"{schema}.c", f"{schema}.d"])
     assert groups.fetchone() == (2, 1)
+
+
+def test_statistics_written_from_all_nodes_at_once(cluster, connect, table):
+    """Nobody finds the rows of a table's statistics changed by another node's session, or waits in a circle."""
+    def vacuum(node):
+        connection = connect(node)
+        for _ in range(15):
+            connection.execute(f"VACUUM ANALYZE {table}")
+
+    with ThreadPoolExecutor(6) as pool:
+        for done in [pool.submit(vacuum, node) for node in cluster.nodes * 2]:
+            done.result()
