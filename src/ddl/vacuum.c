@@ -127,10 +127,16 @@ with_shards(List *rels)
 			continue;
 		}
 		foreach(shard, local_shard_relids(table))
+		{
+			char	   *name = get_rel_name(lfirst_oid(shard));
+
+			/* dropped meanwhile: nothing is locked yet */
+			if (name == NULL)
+				continue;
 			result = lappend(result,
-							 makeVacuumRelation(makeRangeVar(pstrdup(SHARD_SCHEMA),
-															 get_rel_name(lfirst_oid(shard)), -1),
-												InvalidOid, copyObject(relation->va_cols)));
+							 makeVacuumRelation(makeRangeVar(pstrdup(SHARD_SCHEMA), name, -1),
+												lfirst_oid(shard), copyObject(relation->va_cols)));
+		}
 	}
 	return result;
 }

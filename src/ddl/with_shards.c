@@ -34,14 +34,19 @@
 #include "resolve/tag.h"
 #include "resolve/utility.h"
 
-/* Appends RangeVars of the table's shards on this node. */
+/* Appends RangeVars of the table's shards on this node, without those that are dropped meanwhile. */
 static List *
 append_shards(List *relations, const DistTable *table)
 {
 	ListCell   *cell;
 
 	foreach(cell, local_shard_relids(table))
-		relations = lappend(relations, makeRangeVar(pstrdup(SHARD_SCHEMA), get_rel_name(lfirst_oid(cell)), -1));
+	{
+		char	   *name = get_rel_name(lfirst_oid(cell));
+
+		if (name != NULL)
+			relations = lappend(relations, makeRangeVar(pstrdup(SHARD_SCHEMA), name, -1));
+	}
 	return relations;
 }
 
