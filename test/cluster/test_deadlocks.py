@@ -331,7 +331,8 @@ def test_unreachable_node(make_cluster, how):
         assert errors.count(None) == 1
 
 
-def test_prepared_statements_after_an_error(cluster, coordinator, connect, table, keys, session):
+@pytest.mark.parametrize("savepoint", [False, True])
+def test_prepared_statements_after_an_error(cluster, coordinator, connect, table, keys, session, savepoint):
     """The victim's statements are about its own node and have their plans, and its session has seen an error."""
     own = [keys[0], key_on(coordinator, table, cluster.workers[0], skip=1)]
     victim = connect(cluster.workers[0])
@@ -339,13 +340,14 @@ def test_prepared_statements_after_an_error(cluster, coordinator, connect, table
     changes = [f"UPDATE {table} SET payload = payload + {key} WHERE id = {key}" for key in own]
     for change in changes * 8:
         victim.execute(change, prepare=True)
-    with pytest.raises(psycopg.errors.DivisionByZero):
-        victim.execute("SELECT 1 / 0")
-
     first, second = session(2), session(0)
     first.execute(update(table, own[1]))
     second.execute(update(table, keys[1]))
-    victim.execute("BEGIN")
+    if savepoint:
+        victim.execute("BEGIN; SAVEPOINT before")
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        victim.execute("SELECT 1 / 0")
+    victim.execute("ROLLBACK TO before" if savepoint else "BEGIN")
     victim.execute(changes[0])
     waits = [Statement(victim, changes[1])]
     wait_for_waits(cluster, 1)
