@@ -316,8 +316,6 @@ abort_subtransaction(void)
 static void
 subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId parent, void *arg)
 {
-	if (event == SUBXACT_EVENT_ABORT_SUB)
-		deadlock_victim_prepare();
 	if (!in_use)
 		return;
 

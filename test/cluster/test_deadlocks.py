@@ -344,11 +344,16 @@ def test_prepared_statements_after_an_error(cluster, coordinator, connect, table
     first.execute(update(table, own[1]))
     second.execute(update(table, keys[1]))
     if savepoint:
-        victim.execute("BEGIN; SAVEPOINT before")
+        victim.execute("BEGIN")
+        victim.execute(changes[0])
+        victim.execute("SAVEPOINT before")
     with pytest.raises(psycopg.errors.DivisionByZero):
         victim.execute("SELECT 1 / 0")
-    victim.execute("ROLLBACK TO before" if savepoint else "BEGIN")
-    victim.execute(changes[0])
+    if savepoint:
+        victim.execute("ROLLBACK TO before")
+    else:
+        victim.execute("BEGIN")
+        victim.execute(changes[0])
     waits = [Statement(victim, changes[1])]
     wait_for_waits(cluster, 1)
     waits.append(Statement(first, update(table, keys[1])))
