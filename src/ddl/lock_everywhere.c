@@ -27,6 +27,7 @@
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/wait_event.h"
@@ -71,6 +72,26 @@ lock_text(List *relids, LOCKMODE mode)
 	return buf.data;
 }
 
+/*
+ * Errors if a table that is locked now has another name than text, made before
+ * the wait, gives it: the statement, which other nodes get as it was written,
+ * would reach whatever has the name now.
+ */
+static void
+check_names(List *relids, LOCKMODE mode, const char *text)
+{
+	ListCell   *cell;
+	bool		same = true;
+
+	foreach(cell, relids)
+		same = same && get_rel_name(lfirst_oid(cell)) != NULL;
+	if (!same || strcmp(text, lock_text(relids, mode)) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("table does not exist under this name any more"),
+				 errdetail("Another session has dropped or renamed it while this one waited for a lock on it.")));
+}
+
 /* Takes the locks on one node. */
 static void
 take_locks_on(int32 group, List *relids, LOCKMODE mode, const char *text)
@@ -97,6 +118,8 @@ take_locks(List *relids, LOCKMODE mode, const char *text, int timeout)
 	ListCell   *cell;
 
 	take_locks_on(0, relids, mode, text);
+	if (metadata_local_group() == 0)
+		check_names(relids, mode, text);
 	if (timeout > 0 && (LockTimeout == 0 || LockTimeout > timeout))
 		(void) set_config_option("lock_timeout", psprintf("%dms", timeout), PGC_USERSET, PGC_S_SESSION,
 								 GUC_ACTION_SAVE, true, 0, false);
@@ -108,6 +131,7 @@ take_locks(List *relids, LOCKMODE mode, const char *text, int timeout)
 			take_locks_on(node->groupid, relids, mode, text);
 	}
 	AtEOXact_GUC(true, level);
+	check_names(relids, mode, text);
 }
 
 /* One attempt, in a subtransaction; false if a lock was not to be had in time. Other errors, and the last one, are raised. */

@@ -17,6 +17,7 @@
  * Locks distributed or reference tables (Oids) on this node and all others
  * until the transaction ends, giving way to sessions that hold a lock on one
  * node and wait for ours on another.  Nothing is done in modes that let others write.
+ * Errors (42P01) if a table is dropped or renamed by another session meanwhile.
  */
 extern void lock_everywhere(List *relids, LOCKMODE mode);
 

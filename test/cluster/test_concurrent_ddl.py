@@ -2,6 +2,11 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import psycopg
+
+from harness.servers import on_every_node, value, wait_until
+from harness.statement import Statement
+
 # Nothing else in the tests has that many shards: the group comes and goes with the tables made here.
 SHARDS = 3
 
@@ -53,3 +58,22 @@ def test_statistics_written_from_all_nodes_at_once(cluster, connect, table):
     with ThreadPoolExecutor(6) as pool:
         for done in [pool.submit(vacuum, node) for node in cluster.nodes * 2]:
             done.result()
+
+
+def test_renamed_while_others_wait(cluster, coordinator, connect, schema, session):
+    """DDL that waited for a table that has another name now leaves alone the one that has got its name."""
+    make(coordinator, f"{schema}.a")
+    make(coordinator, f"{schema}.b")
+    renaming = session(0)
+    renaming.execute(f"ALTER TABLE {schema}.a RENAME TO old")
+    renaming.execute(f"ALTER TABLE {schema}.b RENAME TO a")
+    waits = Statement(connect(cluster.coordinator), f"ALTER TABLE {schema}.a RENAME TO c")
+    wait_until(lambda: value(coordinator, "SELECT count(*) FROM pg_locks WHERE NOT granted"), "the statement to wait")
+    renaming.commit()
+    assert isinstance(waits.finish(), psycopg.errors.UndefinedTable), waits.error
+    names = on_every_node(cluster, f"SELECT array_agg(relname::text ORDER BY relname) FROM pg_class "
+                                   f"WHERE relnamespace = '{schema}'::regnamespace AND relkind = 'r'")
+    assert set(map(str, names.values())) == {str([(["a", "old"],)])}
+    shards = on_every_node(cluster, f"SELECT logicalrelid::text, shardid FROM pg_dist_shard "
+                                    f"WHERE logicalrelid IN ('{schema}.a'::regclass, '{schema}.old'::regclass) ORDER BY 2")
+    assert len(set(map(str, shards.values()))) == 1
