@@ -29,6 +29,11 @@ CREATE FUNCTION citus_internal.drop_local_shards(relation regclass)
 COMMENT ON FUNCTION citus_internal.drop_local_shards(regclass) IS
 	'drops the shards of a table that are on this node';
 
+CREATE FUNCTION citus_internal.require_trigger_function(name text)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_require_trigger_function';
+COMMENT ON FUNCTION citus_internal.require_trigger_function(text) IS
+	'errors if the function of a trigger is missing on this node';
+
 CREATE FUNCTION pg_catalog.create_distributed_table(table_name regclass, distribution_column text,
 	distribution_type citus.distribution_type DEFAULT 'hash', colocate_with text DEFAULT 'default',
 	shard_count integer DEFAULT NULL)

@@ -56,7 +56,12 @@ typedef struct DistTable
 	FmgrInfo	hash_fn;		/* standard (32-bit) hash support function */
 	int			nshards;
 	ShardInfo  *shards;			/* ascending by min_hash; equal slices */
+	int			triggers;		/* COMMAND_BITs of the commands that fire triggers of users */
+	int			row_triggers;	/* of these, those whose triggers are given rows */
 } DistTable;
+
+/* A member of DistTable.triggers: CMD_INSERT, CMD_UPDATE or CMD_DELETE. */
+#define COMMAND_BIT(command) (1 << (command))
 
 extern void metadata_init(void);
 

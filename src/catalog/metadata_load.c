@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * metadata_load.c
- *	  Reads the pg_dist_* rows of a table.
+ *	  Reads the pg_dist_* rows of a table, and which commands fire its triggers.
  *
  * All rows are read under one catalog snapshot, newer than the lock on
  * pg_dist_partition: a change that another transaction commits meanwhile is
@@ -19,7 +19,9 @@
 #include "access/table.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_opfamily.h"
+#include "catalog/pg_trigger.h"
 #include "commands/defrem.h"
+#include "commands/trigger.h"
 #include "nodes/makefuncs.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -245,6 +247,37 @@ load_partition(MetadataReader *reader, DistTable *table)
 	return distributed;
 }
 
+/* Notes which commands fire triggers of users; triggers that are disabled don't count. */
+static void
+load_triggers(DistTable *table)
+{
+	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(table->relid));
+	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+		int			commands = 0;
+
+		if (form->tgisinternal || form->tgenabled == TRIGGER_DISABLED)
+			continue;
+		commands |= TRIGGER_FOR_INSERT(form->tgtype) ? COMMAND_BIT(CMD_INSERT) : 0;
+		commands |= TRIGGER_FOR_UPDATE(form->tgtype) ? COMMAND_BIT(CMD_UPDATE) : 0;
+		commands |= TRIGGER_FOR_DELETE(form->tgtype) ? COMMAND_BIT(CMD_DELETE) : 0;
+		table->triggers |= commands;
+		if (TRIGGER_FOR_ROW(form->tgtype) ||
+			!heap_attisnull(tuple, Anum_pg_trigger_tgoldtable, RelationGetDescr(rel)) ||
+			!heap_attisnull(tuple, Anum_pg_trigger_tgnewtable, RelationGetDescr(rel)))
+			table->row_triggers |= commands;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
 bool
 metadata_load(Oid relid, DistTable *table)
 {
@@ -272,6 +305,7 @@ metadata_load(Oid relid, DistTable *table)
 
 		if (table->kind == DIST_HASH)
 			load_hash_function(table);
+		load_triggers(table);
 	}
 
 	UnregisterSnapshot(reader.snapshot);

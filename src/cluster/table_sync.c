@@ -38,6 +38,7 @@
 #include "ddl/convert.h"
 #include "ddl/run_commands.h"
 #include "ddl/table_definition.h"
+#include "ddl/trigger.h"
 #include "cluster/members.h"
 #include "cluster/node_sync.h"
 
@@ -248,6 +249,8 @@ table_sync(const ClusterNode *node)
 	commands = NIL;
 	foreach(lc, tables)
 		commands = list_concat(commands, table_foreign_key_commands(((SyncedTable *) lfirst(lc))->relid));
+	foreach(lc, tables)
+		commands = list_concat(commands, table_trigger_commands(((SyncedTable *) lfirst(lc))->relid));
 	foreach(lc, tables)
 		commands = list_concat(commands, table_metadata_commands(((SyncedTable *) lfirst(lc))->relid));
 	run_on_node(node, commands);

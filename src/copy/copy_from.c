@@ -421,6 +421,12 @@ copy_from_initiator(ParseState *pstate, CopyStmt *stmt, Relation rel, const Dist
 	const char *line_options;
 	uint64		rows;
 
+	if (table->triggers & COMMAND_BIT(CMD_INSERT))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("COPY FROM is not supported into distributed or reference table \"%s\", which has triggers for INSERT",
+						RelationGetRelationName(rel)),
+				 errhint("COPY into another table, and use INSERT .. SELECT; or disable the triggers.")));
 	check_source_privilege(stmt);
 	nsitem = copy_check_insert(pstate, rel, stmt->attlist);
 

@@ -8,7 +8,8 @@
  * - Constraints: the logical table picks their names, and columns may bring
  *   some along.  So they are taken out of the shards' copy, and those that the
  *   logical table has got are made from their definition afterwards.
- * - What only the logical table has: defaults, identity, forced row security.
+ * - What only the logical table has: defaults, identity, forced row security,
+ *   triggers (those of foreign keys, that ALL includes, shards have as well).
  *   A new column has a default in the shard while it is being added, so that
  *   old rows get their values, and loses it then.
  *
@@ -48,6 +49,7 @@
 #include "ddl/sequence.h"
 #include "ddl/shards.h"
 #include "ddl/table_definition.h"
+#include "ddl/trigger.h"
 #include "planner/planner.h"
 #include "resolve/utility.h"
 
@@ -93,6 +95,14 @@ static const struct
 	{AT_DisableRowSecurity, SCOPE_SHARDS},
 	{AT_ForceRowSecurity, SCOPE_LOGICAL},
 	{AT_NoForceRowSecurity, SCOPE_LOGICAL},
+	{AT_EnableTrig, SCOPE_LOGICAL},
+	{AT_EnableAlwaysTrig, SCOPE_LOGICAL},
+	{AT_EnableReplicaTrig, SCOPE_LOGICAL},
+	{AT_DisableTrig, SCOPE_LOGICAL},
+	{AT_EnableTrigAll, SCOPE_SHARDS},
+	{AT_DisableTrigAll, SCOPE_SHARDS},
+	{AT_EnableTrigUser, SCOPE_LOGICAL},
+	{AT_DisableTrigUser, SCOPE_LOGICAL},
 	{AT_AddIdentity, SCOPE_LOGICAL},
 	{AT_SetIdentity, SCOPE_LOGICAL},
 	{AT_DropIdentity, SCOPE_LOGICAL},
@@ -160,7 +170,7 @@ subcommand_scope(const AlterTableCall *alter, const AlterTableCmd *cmd)
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("this form of ALTER TABLE is not supported for distributed or reference table \"%s\"", relname),
-			 errhint("Tablespaces, inheritance, partitions, triggers and rules belong to local tables.")));
+			 errhint("Tablespaces, inheritance, partitions and rules belong to local tables.")));
 }
 
 /*
@@ -401,6 +411,7 @@ check_altered_table(const AlterTableCall *alter)
 	check_unique_indexes(rel, alter->table->dist_attno);
 	table_close(rel, NoLock);
 	check_foreign_keys(alter->table->relid);
+	check_triggers(alter->table->relid);
 	foreach(cell, alter->stmt->cmds)
 	{
 		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);

@@ -43,6 +43,7 @@
 #include "ddl/convert_checks.h"
 #include "ddl/run_commands.h"
 #include "ddl/table_definition.h"
+#include "ddl/trigger.h"
 #include "remote/connection.h"
 #include "sharding/hash.h"
 
@@ -309,6 +310,16 @@ move_rows(Relation rel, int router_flags)
 	return router != NULL;
 }
 
+/* Gives the table on the other nodes its triggers, which rows that are only moved must not fire. */
+static void
+create_triggers_everywhere(Oid relid)
+{
+	List	   *commands = node_active_primaries_remote() == NIL ? NIL : table_trigger_commands(relid);
+
+	if (commands != NIL)
+		remote_exec_on_all(run_commands_call(commands));
+}
+
 /* Opens and locks the table to convert, after the checks that come before any change. */
 static Relation
 open_for_conversion(Oid relid)
@@ -398,6 +409,7 @@ create_distributed_table(PG_FUNCTION_ARGS)
 	create_everywhere(relid, definition);
 	if (move_rows(rel, 0))
 		relation_discard_rows(rel);
+	create_triggers_everywhere(relid);
 	relation_close(rel, NoLock);
 	PG_RETURN_VOID();
 }
@@ -415,6 +427,7 @@ create_reference_table(PG_FUNCTION_ARGS)
 	create_everywhere(relid, definition);
 	if (node_active_primaries_remote() != NIL)
 		(void) move_rows(rel, ROW_ROUTER_REMOTE_ONLY);
+	create_triggers_everywhere(relid);
 	relation_close(rel, NoLock);
 	PG_RETURN_VOID();
 }

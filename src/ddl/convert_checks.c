@@ -21,7 +21,6 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
-#include "commands/trigger.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -34,6 +33,7 @@
 
 #include "compat/acl.h"
 #include "ddl/convert_checks.h"
+#include "ddl/trigger.h"
 
 /* Errors unless the relation is a plain table that stays. */
 static void
@@ -72,9 +72,8 @@ check_kind(Relation rel)
 				 errdetail("Tables that inherit, or are inherited from, are not supported.")));
 }
 
-/* Errors if the table has rules, or triggers of its user. */
 static void
-check_rules_and_triggers(Relation rel)
+check_rules(Relation rel)
 {
 	if (rel->rd_rules != NULL)
 		ereport(ERROR,
@@ -82,17 +81,6 @@ check_rules_and_triggers(Relation rel)
 				 errmsg("cannot distribute relation \"%s\"", RelationGetRelationName(rel)),
 				 errdetail("Rules on distributed tables are not supported."),
 				 errhint("Drop the rules with DROP RULE.")));
-	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-	{
-		if (!rel->trigdesc->triggers[i].tgisinternal)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot distribute relation \"%s\" because it has triggers",
-							RelationGetRelationName(rel)),
-					 errdetail("Trigger \"%s\" would not be run consistently on all nodes.",
-							   rel->trigdesc->triggers[i].tgname),
-					 errhint("Drop the triggers with DROP TRIGGER.")));
-	}
 }
 
 void
@@ -108,7 +96,8 @@ check_convertible(Relation rel)
 				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
 				 errmsg("table \"%s\" is already distributed", RelationGetRelationName(rel)),
 				 errhint("Use undistribute_table() first to distribute it in another way.")));
-	check_rules_and_triggers(rel);
+	check_rules(rel);
+	check_triggers(relid);
 }
 
 /* Whether a type is, or contains, an enum below its top level. */

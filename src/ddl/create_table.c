@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * create_table.c
- *	  Local tables that would hang on a distributed one; triggers and rules.
+ *	  Local tables that would hang on a distributed one; rules.
  *
  * CREATE TABLE makes local tables; it is looked at only to refuse those that
  * inherit from a distributed table.
@@ -91,19 +91,6 @@ create_table_utility(UtilityCall *call)
 	foreach(cell, castNode(CreateStmt, call->pstmt->utilityStmt)->inhRelations)
 		check_not_inherited(lfirst_node(RangeVar, cell));
 	return false;
-}
-
-bool
-create_trigger_utility(UtilityCall *call)
-{
-	CreateTrigStmt *stmt = castNode(CreateTrigStmt, call->pstmt->utilityStmt);
-
-	if (dist_table_of_rangevar(stmt->relation) == NULL)
-		return false;
-	ereport(ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("triggers are not supported on distributed or reference table \"%s\"",
-					stmt->relation->relname)));
 }
 
 bool

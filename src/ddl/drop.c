@@ -15,13 +15,17 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_trigger.h"
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -47,20 +51,30 @@ typedef struct DroppedTable
 
 static object_access_hook_type next_object_access = NULL;
 
+typedef struct DroppedTrigger
+{
+	Oid			relid;			/* its table */
+	char	   *command;		/* that drops it on another node */
+} DroppedTrigger;
+
 /* Tables dropped but not followed up (DroppedTable *), in TopTransactionContext. */
 static List *dropped_tables = NIL;
+
+/* Triggers of distributed and reference tables, likewise (DroppedTrigger *). */
+static List *dropped_triggers = NIL;
 
 static void
 forget_drops(void)
 {
 	dropped_tables = NIL;
+	dropped_triggers = NIL;
 }
 
 static void
 forget_on_subabort(SubXactEvent event, SubTransactionId subid, SubTransactionId parent, void *arg)
 {
 	if (event == SUBXACT_EVENT_ABORT_SUB)
-		dropped_tables = NIL;
+		forget_drops();
 }
 
 /* Has the list forgotten if its transaction, or any subtransaction, is not to last. */
@@ -99,6 +113,41 @@ note_drop(Oid relid)
 	MemoryContextSwitchTo(old);
 }
 
+/* Notes a trigger of a distributed or reference table that is about to be dropped. */
+static void
+note_drop_trigger(Oid oid)
+{
+	Relation	rel;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Form_pg_trigger form;
+
+	if (!metadata_available())
+		return;
+	rel = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(oid));
+	scan = systable_beginscan(rel, TriggerOidIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	form = HeapTupleIsValid(tuple) ? (Form_pg_trigger) GETSTRUCT(tuple) : NULL;
+	if (form != NULL && !form->tgisinternal && metadata_lookup(form->tgrelid) != NULL)
+	{
+		MemoryContext old;
+		DroppedTrigger *dropped;
+
+		forget_with_transaction();
+		old = MemoryContextSwitchTo(TopTransactionContext);
+		dropped = palloc(sizeof(DroppedTrigger));
+		dropped->relid = form->tgrelid;
+		dropped->command = psprintf("DROP TRIGGER IF EXISTS %s ON %s", quote_identifier(NameStr(form->tgname)),
+									relation_qualified_name(form->tgrelid));
+		dropped_triggers = lappend(dropped_triggers, dropped);
+		MemoryContextSwitchTo(old);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
 /* Errors when a user's command makes a relation in the schema of the shards. */
 static void
 check_creation(Oid relid)
@@ -123,6 +172,8 @@ object_access(ObjectAccessType access, Oid classid, Oid objid, int subid, void *
 {
 	if (next_object_access)
 		next_object_access(access, classid, objid, subid, arg);
+	if (classid == TriggerRelationId && access == OAT_DROP)
+		note_drop_trigger(objid);
 	if (classid != RelationRelationId || subid != 0)
 		return;
 	if (access == OAT_DROP)
@@ -147,17 +198,43 @@ drop_is_restricted(const UtilityCall *call)
 		castNode(DropStmt, call->pstmt->utilityStmt)->behavior == DROP_RESTRICT;
 }
 
+/* Has the other nodes drop triggers, but not those of tables that were dropped with them. */
+static void
+relay_dropped_triggers(UtilityCall *call, List *triggers)
+{
+	bool		checked = false;
+	ListCell   *cell;
+
+	if (!enable_ddl_propagation || call->relayed || node_active_primaries_remote() == NIL)
+		return;
+	foreach(cell, triggers)
+	{
+		DroppedTrigger *dropped = lfirst(cell);
+
+		if (metadata_lookup(dropped->relid) == NULL)
+			continue;
+		if (!checked)
+			utility_check_initiator(call);
+		checked = true;
+		utility_relay_text(call, dropped->command);
+	}
+}
+
 void
 drop_follow_up(UtilityCall *call)
 {
 	List	   *tables = dropped_tables;
+	List	   *triggers = dropped_triggers;
 	StringInfoData buf;
 	ListCell   *cell;
 
-	if (tables == NIL)
+	if (tables == NIL && triggers == NIL)
 		return;
-	dropped_tables = NIL;
+	forget_drops();
 	if (!metadata_available())
+		return;
+	relay_dropped_triggers(call, triggers);
+	if (tables == NIL)
 		return;
 	if (enable_ddl_propagation && node_active_primaries_remote() != NIL)
 		utility_check_initiator(call);
@@ -191,6 +268,7 @@ table_of_object(ObjectType type, Node *object)
 		case OBJECT_STATISTIC_EXT:
 			return dist_table_of_statistics(names);
 		case OBJECT_POLICY:
+		case OBJECT_TRIGGER:
 			return dist_table_of_rangevar(makeRangeVarFromNameList(list_truncate(list_copy(names),
 																				 list_length(names) - 1)));
 		default:

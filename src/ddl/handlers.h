@@ -15,8 +15,10 @@ extern bool alter_table_utility(UtilityCall *call);
 
 /* create_table.c */
 extern bool create_table_utility(UtilityCall *call);
-extern bool create_trigger_utility(UtilityCall *call);
 extern bool rule_utility(UtilityCall *call);
+
+/* trigger.c */
+extern bool create_trigger_utility(UtilityCall *call);
 
 /* index.c */
 extern bool create_index_utility(UtilityCall *call);

@@ -54,6 +54,7 @@ comment_utility(UtilityCall *call)
 		case OBJECT_INDEX:
 		case OBJECT_TABCONSTRAINT:
 		case OBJECT_POLICY:
+		case OBJECT_TRIGGER:
 			address = get_object_address(stmt->objtype, stmt->object, &rel, AccessShareLock, false);
 			break;
 		default:

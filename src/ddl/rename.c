@@ -39,7 +39,7 @@ rename_utility(UtilityCall *call)
 		return false;
 	utility_check_initiator(call);
 	utility_lock(call, table, AccessExclusiveLock);
-	if (stmt->renameType != OBJECT_POLICY)
+	if (stmt->renameType != OBJECT_POLICY && stmt->renameType != OBJECT_TRIGGER)
 		for_shards = resolve_for_local_shards(table, (Node *) stmt);
 	utility_run(call);
 	utility_relay(call);

@@ -142,7 +142,7 @@ read_rows(const char *name, const char *columns, TupleDesc *desc)
 	return store;
 }
 
-/* Inserts the rows into what is a local table now. */
+/* Inserts the rows into what is a local table now; the tag keeps its triggers from firing. */
 static void
 insert_rows(const char *name, const char *columns, Tuplestorestate *store, TupleDesc desc)
 {
@@ -155,7 +155,7 @@ insert_rows(const char *name, const char *columns, Tuplestorestate *store, Tuple
 	enr->reldata = store;
 	if (SPI_register_relation(enr) != SPI_OK_REL_REGISTER)
 		elog(ERROR, "SPI_register_relation failed");
-	if (SPI_execute(psprintf("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM " MOVED_ROWS,
+	if (SPI_execute(psprintf(TASK_TAG_NODE "INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM " MOVED_ROWS,
 							 name, columns, columns), false, 0) != SPI_OK_INSERT)
 		elog(ERROR, "could not insert the rows of table %s", name);
 	SPI_unregister_relation(MOVED_ROWS);

@@ -22,6 +22,7 @@
 #include "storage/lockdefs.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 
 #include "catalog/node.h"
@@ -30,6 +31,7 @@
 #include "ddl/lock_everywhere.h"
 #include "ddl/run_commands.h"
 #include "ddl/shards.h"
+#include "ddl/trigger.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 #include "resolve/utility.h"
@@ -126,6 +128,41 @@ lock_if_allowed(UtilityCall *call, List *relids, LOCKMODE mode)
 	lock_everywhere(relids, mode);
 }
 
+/* Whether the user may truncate all tables; the server says so if not. */
+static bool
+may_truncate(List *relids)
+{
+	ListCell   *cell;
+
+	foreach(cell, relids)
+	{
+		if (pg_class_aclcheck(lfirst_oid(cell), GetUserId(), ACL_TRUNCATE) != ACLCHECK_OK)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Truncates tables that have triggers for it: the initiator fires them.  As
+ * the server truncates, on any node, it is told that it replays what others do.
+ */
+static void
+truncate_with_triggers(UtilityCall *call, const char *text, List *relids)
+{
+	bool		fires = !call->relayed && may_truncate(relids);
+	int			level;
+
+	if (fires)
+		truncate_triggers_before(relids);
+	level = NewGUCNestLevel();
+	(void) set_config_option("session_replication_role", "replica", PGC_SUSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	run_everywhere(call, text);
+	AtEOXact_GUC(true, level);
+	if (fires)
+		truncate_triggers_after(relids);
+}
+
 bool
 truncate_utility(UtilityCall *call)
 {
@@ -133,13 +170,19 @@ truncate_utility(UtilityCall *call)
 	List	   *relids;
 	List	   *shards;
 	char	   *names = list_dist_tables(stmt->relations, &relids, &shards);
+	char	   *text;
 
 	if (names == NULL)
 		return false;
+	text = psprintf("TRUNCATE TABLE %s%s%s", names, stmt->restart_seqs ? " RESTART IDENTITY" : "",
+					stmt->behavior == DROP_CASCADE ? " CASCADE" : "");
 	lock_if_allowed(call, relids, AccessExclusiveLock);
+	relids = truncated_tables(stmt->relations, stmt->behavior == DROP_CASCADE);
 	stmt->relations = list_concat(stmt->relations, shards);
-	run_everywhere(call, psprintf("TRUNCATE TABLE %s%s%s", names, stmt->restart_seqs ? " RESTART IDENTITY" : "",
-								  stmt->behavior == DROP_CASCADE ? " CASCADE" : ""));
+	if (have_truncate_triggers(relids))
+		truncate_with_triggers(call, text, relids);
+	else
+		run_everywhere(call, text);
 	return true;
 }
 

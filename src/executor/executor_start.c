@@ -15,6 +15,8 @@
 
 #include "executor/executor_start.h"
 #include "executor/explain_task.h"
+#include "executor/fire_triggers.h"
+#include "executor/modify.h"
 #include "executor/own_shard.h"
 #include "executor/statement_snapshot.h"
 #include "resolve/tag.h"
@@ -38,11 +40,15 @@ start_executor(QueryDesc *query_desc, int eflags)
 	TaskTag		tag = {TAG_NONE};
 	bool		own_snapshot;
 
+	if (unlikely(modify_in_trigger()))
+		modify_statement_starts(query_desc->snapshot);
 	if (text != NULL && text[0] == '/' && task_tag_parse(text, &tag) && tag.explain != 0)
 		explain_task_start(query_desc, tag.explain);
 	own_snapshot = statement_snapshot_choose(query_desc, eflags, tag.snapshot);
 	if (!own_shard_start(query_desc, eflags))
 		executor_start_next(query_desc, eflags);
+	if (tag.kind == TAG_NODE)
+		triggers_suppress(query_desc);
 	statement_snapshot_started(query_desc, own_snapshot, outer);
 }
 

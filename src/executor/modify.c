@@ -4,13 +4,15 @@
  *	  The executor node of a DistributedModify.
  *
  * The first call reads the child to its end, so that no row that the
- * statement writes can be seen by it, and turns each row into changes:
- * INSERT, UPDATE or DELETE of a row of a shard.  Changes wait in tuplestores,
- * one per kind and shard.  Then they are applied (modify_apply.c), deletes
- * first; an UPDATE that moves a row is a DELETE and an INSERT.
+ * statement writes can be seen by it, and turns each row into changes of rows
+ * of shards (modify_collect.c).  Then they are applied (modify_apply.c),
+ * deletes first; an UPDATE that moves a row is a DELETE and an INSERT.
  *
  * The rows to be updated or deleted were locked when the child's scan read
  * them, so they are as the child saw them.
+ *
+ * If the table has triggers, the child's rows are kept until all are read,
+ * since what a trigger does must not be seen by the child either.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,13 +34,6 @@
 #include "executor/modify.h"
 #include "executor/scan.h"
 #include "sharding/hash.h"
-
-/* A row of the target that the statement has already changed. */
-typedef struct RowIdentity
-{
-	int			shard;
-	ItemPointerData ctid;
-} RowIdentity;
 
 static void modify_begin(CustomScanState *node, EState *estate, int eflags);
 static TupleTableSlot *modify_exec(CustomScanState *node);
@@ -130,7 +125,6 @@ modify_begin(CustomScanState *node, EState *estate, int eflags)
 	DistModifyState *state = (DistModifyState *) node;
 	CustomScan *plan_node = (CustomScan *) node->ss.ps.plan;
 	Relation	relation = table_open(state->plan.relid, NoLock);
-	HASHCTL		control = {.keysize = sizeof(RowIdentity),.entrysize = sizeof(RowIdentity)};
 
 	state->context = CurrentMemoryContext;
 	state->table = metadata_require(state->plan.relid);
@@ -150,335 +144,11 @@ modify_begin(CustomScanState *node, EState *estate, int eflags)
 	if (state->plan.moves_rows)
 		state->deletes.returns = false;
 	init_merge_actions(state);
-	control.hcxt = CurrentMemoryContext;
-	state->seen = hash_create("citus rows changed", 256, &control,
-							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	modify_collect_begin(state);
 
 	/* a write in a CTE runs to its end even if its rows are not read */
 	if (!state->plan.can_set_tag && !(eflags & EXEC_FLAG_EXPLAIN_ONLY))
 		estate->es_auxmodifytables = lcons(node, estate->es_auxmodifytables);
-}
-
-/* The shard of a distribution value, which must not be null. */
-static int
-shard_of_value(DistModifyState *state, Datum value, bool isnull)
-{
-	if (state->table->kind != DIST_HASH)
-		return 0;
-	if (isnull)
-		ereport(ERROR,
-				(errcode(ERRCODE_NOT_NULL_VIOLATION),
-				 errmsg("null value in distribution column \"%s\" of table \"%s\"",
-						get_attname(state->plan.relid, state->table->dist_attno, false),
-						get_rel_name(state->plan.relid)),
-				 errdetail("The value of the distribution column decides which shard a row belongs to.")));
-	return shard_index_of_value(state->table, value);
-}
-
-/* Keeps a change until all of the child's rows are read.  values and nulls are of the new row; NULL for a DELETE. */
-static void
-add_change(DistModifyState *state, ChangeList *changes, int shard, Datum identity,
-		   bool has_identity, Datum *values, bool *nulls, TupleTableSlot *child)
-{
-	int			natts = state->change_desc->natts;
-	Datum	   *change = palloc0(sizeof(Datum) * natts);
-	bool	   *change_nulls = palloc(sizeof(bool) * natts);
-	MemoryContext old_context;
-
-	memset(change_nulls, true, sizeof(bool) * natts);
-	change[CHANGE_SEQUENCE] = Int64GetDatum(state->sequence);
-	change_nulls[CHANGE_SEQUENCE] = false;
-	change[CHANGE_IDENTITY] = identity;
-	change_nulls[CHANGE_IDENTITY] = !has_identity;
-	if (values != NULL)
-	{
-		change[CHANGE_NEW_ROW] = heap_copy_tuple_as_datum(heap_form_tuple(state->row_desc, values, nulls),
-														  state->row_desc);
-		change_nulls[CHANGE_NEW_ROW] = false;
-	}
-	for (int i = CHANGE_OTHERS; i < natts; i++)
-	{
-		int			resno = list_nth_int(state->plan.column_resnos, i - CHANGE_OTHERS);
-
-		if (resno > 0)
-			change[i] = slot_getattr(child, resno, &change_nulls[i]);
-	}
-
-	old_context = MemoryContextSwitchTo(state->context);
-	if (changes->stores[shard] == NULL)
-		changes->stores[shard] = tuplestore_begin_heap(false, false, work_mem);
-	tuplestore_putvalues(changes->stores[shard], state->change_desc, change, change_nulls);
-	changes->nchanges++;
-	MemoryContextSwitchTo(old_context);
-}
-
-/* False if the row was already changed by this statement. */
-static bool
-first_change(DistModifyState *state, int shard, ItemPointer ctid)
-{
-	RowIdentity identity;
-	bool		found;
-
-	memset(&identity, 0, sizeof(identity));
-	identity.shard = shard;
-	ItemPointerCopy(ctid, &identity.ctid);
-	(void) hash_search(state->seen, &identity, HASH_ENTER, &found);
-	return !found;
-}
-
-/* How the row's node finds the row: by ctid, or as text in a reference table. */
-static Datum
-row_identity(DistModifyState *state, TupleTableSlot *child, Datum ctid)
-{
-	bool		isnull;
-
-	if (state->table->kind != DIST_REFERENCE)
-		return ctid;
-	return CStringGetTextDatum(OidOutputFunctionCall(F_RECORD_OUT,
-													 slot_getattr(child, state->plan.row_resno,
-																  &isnull)));
-}
-
-/* The old row's columns, all null if it isn't known. */
-static void
-deform_old_row(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *nulls)
-{
-	bool		isnull = true;
-	Datum		row = 0;
-	HeapTupleHeader header;
-	HeapTupleData tuple;
-
-	memset(nulls, true, sizeof(bool) * state->row_desc->natts);
-	if (state->plan.row_resno > 0)
-		row = slot_getattr(child, state->plan.row_resno, &isnull);
-	if (isnull)
-		return;
-	header = DatumGetHeapTupleHeader(row);
-	tuple.t_len = HeapTupleHeaderGetDatumLength(header);
-	ItemPointerSetInvalid(&tuple.t_self);
-	tuple.t_tableOid = InvalidOid;
-	tuple.t_data = header;
-	heap_deform_tuple(&tuple, state->row_desc, values, nulls);
-}
-
-/* An updated row goes to its shard, or moves to another. */
-static void
-add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datum ctid,
-		   Datum *values, bool *nulls)
-{
-	int			new_shard = shard;
-	Datum		identity = row_identity(state, child, ctid);
-
-	if (state->plan.moves_rows)
-		new_shard = shard_of_value(state, values[state->table->dist_attno - 1],
-								   nulls[state->table->dist_attno - 1]);
-	if (new_shard == shard && !state->plan.replaces_rows)
-		add_change(state, &state->updates, shard, identity, true, values, nulls, child);
-	else
-	{
-		add_change(state, &state->deletes, shard, identity, true, NULL, NULL, child);
-		add_change(state, &state->inserts, new_shard, 0, false, values, nulls, child);
-	}
-}
-
-/* Where the child's row stands: shard and ctid of the target's row.  False if there is none. */
-static bool
-locate_row(DistModifyState *state, TupleTableSlot *child, int *shard, Datum *ctid)
-{
-	bool		isnull;
-	Datum		value = 0;
-
-	*ctid = slot_getattr(child, state->plan.ctid_resno, &isnull);
-	if (isnull)
-		return false;
-	if (state->plan.dist_resno > 0)
-		value = slot_getattr(child, state->plan.dist_resno, &isnull);
-	*shard = shard_of_value(state, value, isnull);
-	return true;
-}
-
-static void
-collect_insert(DistModifyState *state, TupleTableSlot *child)
-{
-	int			natts = state->row_desc->natts;
-	AttrNumber	dist = state->table->dist_attno;
-	int			shard;
-
-	slot_getallattrs(child);
-	shard = shard_of_value(state, dist ? child->tts_values[dist - 1] : 0,
-						   dist ? child->tts_isnull[dist - 1] : false);
-	Assert(child->tts_tupleDescriptor->natts >= natts);
-	for (int i = 0; i < natts; i++)
-	{
-		if (TupleDescAttr(state->row_desc, i)->attisdropped)
-			child->tts_isnull[i] = true;
-	}
-	add_change(state, &state->inserts, shard, 0, false, child->tts_values, child->tts_isnull, child);
-}
-
-static void
-collect_update(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *nulls)
-{
-	int			shard;
-	Datum		ctid;
-	int			resno = 0;
-	ListCell   *cell;
-
-	if (!locate_row(state, child, &shard, &ctid) ||
-		!first_change(state, shard, (ItemPointer) DatumGetPointer(ctid)))
-		return;
-	deform_old_row(state, child, values, nulls);
-	foreach(cell, state->plan.update_colnos)
-	{
-		AttrNumber	attno = lfirst_int(cell);
-
-		values[attno - 1] = slot_getattr(child, ++resno, &nulls[attno - 1]);
-	}
-	add_update(state, child, shard, ctid, values, nulls);
-}
-
-static void
-collect_delete(DistModifyState *state, TupleTableSlot *child)
-{
-	int			shard;
-	Datum		ctid;
-
-	if (locate_row(state, child, &shard, &ctid) &&
-		first_change(state, shard, (ItemPointer) DatumGetPointer(ctid)))
-		add_change(state, &state->deletes, shard, row_identity(state, child, ctid), true,
-				   NULL, NULL, child);
-}
-
-/* Evaluates an action's values over the child's row, into values and nulls. */
-static void
-evaluate_action(DistModifyState *state, ModifyAction *action, ExprContext *econtext,
-				Datum *values, bool *nulls)
-{
-	int			position = action->first_target;
-	ListCell   *cell;
-
-	foreach(cell, action->colnos)
-	{
-		AttrNumber	attno = lfirst_int(cell);
-
-		values[attno - 1] = ExecEvalExpr((ExprState *) list_nth(state->expr_states, position++),
-										 econtext, &nulls[attno - 1]);
-	}
-}
-
-/* Does what a MERGE action says about the child's row. */
-static void
-run_action(DistModifyState *state, ModifyAction *action, TupleTableSlot *child,
-		   ExprContext *econtext, Datum *values, bool *nulls)
-{
-	int			shard;
-	Datum		ctid;
-
-	if (action->command == CMD_NOTHING)
-		return;
-	if (action->command == CMD_INSERT)
-	{
-		AttrNumber	dist = state->table->dist_attno;
-
-		memset(nulls, true, sizeof(bool) * state->row_desc->natts);
-		evaluate_action(state, action, econtext, values, nulls);
-		shard = shard_of_value(state, dist ? values[dist - 1] : 0, dist ? nulls[dist - 1] : false);
-		add_change(state, &state->inserts, shard, 0, false, values, nulls, child);
-		return;
-	}
-
-	(void) locate_row(state, child, &shard, &ctid);
-	if (!first_change(state, shard, (ItemPointer) DatumGetPointer(ctid)))
-		ereport(ERROR,
-				(errcode(ERRCODE_CARDINALITY_VIOLATION),
-				 errmsg("MERGE command cannot affect row a second time"),
-				 errhint("Ensure that not more than one source row matches any one target row.")));
-	if (action->command == CMD_DELETE)
-	{
-		add_change(state, &state->deletes, shard, row_identity(state, child, ctid), true,
-				   NULL, NULL, child);
-		return;
-	}
-	deform_old_row(state, child, values, nulls);
-	evaluate_action(state, action, econtext, values, nulls);
-	add_update(state, child, shard, ctid, values, nulls);
-}
-
-/* Whether the n-th expression is true, not false or null. */
-static bool
-is_true(DistModifyState *state, int n, ExprContext *econtext)
-{
-	bool		isnull;
-	Datum		value = ExecEvalExpr((ExprState *) list_nth(state->expr_states, n), econtext, &isnull);
-
-	return !isnull && DatumGetBool(value);
-}
-
-static void
-collect_merge(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *nulls)
-{
-	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
-	TupleTableSlot *scan_slot = state->css.ss.ss_ScanTupleSlot;
-	bool		not_matched;
-	ListCell   *cell;
-
-	/* expressions are compiled for the node's own, virtual, scan slot */
-	slot_getallattrs(child);
-	ExecClearTuple(scan_slot);
-	memcpy(scan_slot->tts_values, child->tts_values, sizeof(Datum) * child->tts_nvalid);
-	memcpy(scan_slot->tts_isnull, child->tts_isnull, sizeof(bool) * child->tts_nvalid);
-	ExecStoreVirtualTuple(scan_slot);
-	econtext->ecxt_scantuple = scan_slot;
-
-	(void) slot_getattr(child, state->plan.ctid_resno, &not_matched);
-	foreach(cell, state->actions)
-	{
-		ModifyAction *action = lfirst(cell);
-
-		if (action->matched == not_matched)
-			continue;
-		if (action->qual >= 0 && !is_true(state, action->qual, econtext))
-			continue;
-		run_action(state, action, child, econtext, values, nulls);
-		break;
-	}
-}
-
-/* Reads the child to its end. */
-static void
-collect_changes(DistModifyState *state)
-{
-	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
-	Datum	   *values = palloc0(sizeof(Datum) * Max(state->row_desc->natts, 1));
-	bool	   *nulls = palloc0(sizeof(bool) * Max(state->row_desc->natts, 1));
-
-	for (;;)
-	{
-		TupleTableSlot *child = ExecProcNode(state->child);
-		MemoryContext old_context;
-
-		if (TupIsNull(child))
-			break;
-		ResetExprContext(econtext);
-		old_context = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-		switch (state->plan.command)
-		{
-			case CMD_INSERT:
-				collect_insert(state, child);
-				break;
-			case CMD_UPDATE:
-				collect_update(state, child, values, nulls);
-				break;
-			case CMD_DELETE:
-				collect_delete(state, child);
-				break;
-			default:
-				collect_merge(state, child, values, nulls);
-				break;
-		}
-		state->sequence++;
-		MemoryContextSwitchTo(old_context);
-	}
 }
 
 /* Sorts RETURNING's rows as the child's rows came. */
@@ -495,6 +165,39 @@ begin_output(DistModifyState *state)
 	state->output_slot = MakeSingleTupleTableSlot(state->output_desc, &TTSOpsMinimalTuple);
 }
 
+/* Has the statement's other scans read their rows before it writes. */
+static void
+read_ahead(DistModifyState *state)
+{
+	if (state->css.ss.ps.state->es_plannedstmt->hasModifyingCTE)
+		scan_prefetch_all(state->css.ss.ps.state);
+}
+
+/*
+ * As a single server does it: BEFORE STATEMENT triggers, then row by row the
+ * BEFORE ROW triggers and the write, and AFTER triggers at the end of the
+ * statement.  What the child reads is as of the statement's start.
+ */
+static void
+run_with_triggers(DistModifyState *state)
+{
+	EState	   *estate = state->css.ss.ps.state;
+	bool		reads_nothing = list_length(estate->es_plannedstmt->relationOids) == 1 &&
+		state->plan.command == CMD_INSERT;
+
+	state->triggers = triggers_begin(estate, state->plan.relid, state->plan.command, state->plan.triggers,
+									 state->plan.assigned);
+	if (reads_nothing)
+		triggers_before_statement(state->triggers);
+	modify_read_input(state);
+	read_ahead(state);
+	if (!reads_nothing)
+		triggers_before_statement(state->triggers);
+	modify_collect(state);
+	modify_apply_all(state);
+	triggers_after_statement(state->triggers);
+}
+
 /* Does all the work. */
 static void
 run_modify(DistModifyState *state)
@@ -506,13 +209,15 @@ run_modify(DistModifyState *state)
 					   state->plan.command != CMD_INSERT || state->plan.one_batch);
 	if (state->plan.has_returning)
 		begin_output(state);
-	collect_changes(state);
-	if (state->css.ss.ps.state->es_plannedstmt->hasModifyingCTE)
-		scan_prefetch_all(state->css.ss.ps.state);
 	state->deletes.counts = !state->plan.moves_rows || state->plan.command == CMD_MERGE;
-	modify_apply(state, &state->deletes);
-	modify_apply(state, &state->updates);
-	modify_apply(state, &state->inserts);
+	if (state->plan.triggers != 0)
+		run_with_triggers(state);
+	else
+	{
+		modify_collect(state);
+		read_ahead(state);
+		modify_apply_all(state);
+	}
 	if (state->output != NULL)
 		tuplesort_performsort(state->output);
 	state->done = true;
@@ -530,7 +235,7 @@ check_row(DistModifyState *state)
 	econtext->ecxt_scantuple = state->css.ss.ss_ScanTupleSlot;
 	foreach(cell, state->plan.check_views)
 	{
-		if (!is_true(state, n++, econtext))
+		if (!modify_is_true(state, n++, econtext))
 			ereport(ERROR,
 					(errcode(ERRCODE_WITH_CHECK_OPTION_VIOLATION),
 					 errmsg("new row violates check option for view \"%s\"",
@@ -574,24 +279,19 @@ modify_exec(CustomScanState *node)
 }
 
 static void
-end_stores(DistModifyState *state, ChangeList *changes)
-{
-	for (int i = 0; i < Max(state->table->nshards, 1); i++)
-	{
-		if (changes->stores[i] != NULL)
-			tuplestore_end(changes->stores[i]);
-		changes->stores[i] = NULL;
-	}
-}
-
-static void
 modify_end(CustomScanState *node)
 {
 	DistModifyState *state = (DistModifyState *) node;
 
-	end_stores(state, &state->inserts);
-	end_stores(state, &state->updates);
-	end_stores(state, &state->deletes);
+	modify_end_stores(state, &state->inserts);
+	modify_end_stores(state, &state->updates);
+	modify_end_stores(state, &state->deletes);
+	if (state->triggers != NULL)
+		triggers_end(state->triggers);
+	if (state->input != NULL)
+		tuplestore_end(state->input);
+	if (state->input_slot != NULL)
+		ExecDropSingleTupleTableSlot(state->input_slot);
 	if (state->output != NULL)
 		tuplesort_end(state->output);
 	if (state->output_slot != NULL)

@@ -274,6 +274,26 @@ run_tasks(TaskSetSpec *spec)
 	task_set_end(set);
 }
 
+/* Errors if a row that the statement was to change has been changed by one of its triggers. */
+static void
+check_untouched(DistModifyState *state, ChangeList *changes, List *batches)
+{
+	ListCell   *cell;
+
+	foreach(cell, batches)
+	{
+		Batch	   *batch = lfirst(cell);
+
+		if (batch->task->processed < batch->nchanges)
+			ereport(ERROR,
+					(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+					 errmsg("tuple to be %s was already modified by an operation triggered by the current command",
+							state->plan.command == CMD_DELETE ? "deleted" : "updated"),
+					 errhint("Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes "
+							 "to other rows.")));
+	}
+}
+
 /* Adds the round to the statement's count; complains if a reference table's row has changed meanwhile. */
 static void
 count_round(DistModifyState *state, ChangeList *changes, List *tasks, List *batches)
@@ -334,12 +354,15 @@ run_round(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_sl
 		read_results(state, changes, &spec, batches, change_slot);
 	else
 		run_tasks(&spec);
+	if (state->triggers != NULL && changes->has_ordinal && state->table->kind != DIST_REFERENCE)
+		check_untouched(state, changes, batches);
 	count_round(state, changes, spec.tasks, batches);
 	return true;
 }
 
-void
-modify_apply(DistModifyState *state, ChangeList *changes)
+/* Runs the changes of one kind. */
+static void
+apply_changes(DistModifyState *state, ChangeList *changes)
 {
 	MemoryContext context;
 	MemoryContext old_context;
@@ -359,4 +382,25 @@ modify_apply(DistModifyState *state, ChangeList *changes)
 	}
 	ExecDropSingleTupleTableSlot(change_slot);
 	MemoryContextDelete(context);
+	modify_end_stores(state, changes);
+}
+
+void
+modify_apply_all(DistModifyState *state)
+{
+	apply_changes(state, &state->deletes);
+	apply_changes(state, &state->updates);
+	apply_changes(state, &state->inserts);
+}
+
+void
+modify_end_stores(DistModifyState *state, ChangeList *changes)
+{
+	for (int i = 0; i < Max(state->table->nshards, 1); i++)
+	{
+		if (changes->stores[i] != NULL)
+			tuplestore_end(changes->stores[i]);
+		changes->stores[i] = NULL;
+	}
+	changes->nchanges = 0;
 }

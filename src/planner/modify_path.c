@@ -22,6 +22,7 @@
 #include "optimizer/planner.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 
 #include "planner/modify_plan.h"
@@ -84,13 +85,14 @@ add_action_columns(Query *query)
 	}
 }
 
-/* Whether the old row is needed as a whole: to identify it, to move it, or to complete a new one. */
+/* Whether the old row is needed as a whole: to identify it, to move it, to complete a new one, for triggers. */
 static bool
 needs_old_row(Query *query, const DistTable *table)
 {
 	ListCell   *cell;
 
-	if (table->kind == DIST_REFERENCE || query->commandType == CMD_MERGE)
+	if (table->kind == DIST_REFERENCE || query->commandType == CMD_MERGE ||
+		(table->row_triggers & write_commands(query)))
 		return true;
 	foreach(cell, query->targetList)
 	{
@@ -341,10 +343,18 @@ make_actions(ModifyPlan *plan, List *actions)
 
 /* Checks what DistributedModify can't do yet. */
 static void
-check_supported(ModifyTablePath *modify, const DistTable *table)
+check_supported(ModifyTablePath *modify, const DistTable *table, int commands)
 {
 	ListCell   *cell;
 
+	if (modify->onconflict != NULL && (table->row_triggers & commands))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("ON CONFLICT is not supported on distributed or reference table \"%s\", which has triggers",
+						get_rel_name(table->relid)),
+				 errdetail("Which of the rows are inserted or updated, and fire triggers, is decided on the node "
+						   "of the shard."),
+				 errhint("Use MERGE, or INSERT and UPDATE.")));
 	if (modify->onconflict != NULL && table->kind == DIST_HASH)
 	{
 		foreach(cell, modify->onconflict->onConflictSet)
@@ -402,11 +412,42 @@ assigned_columns(ModifyPlan *plan)
 	return colnos;
 }
 
+/* Whether triggers may change the rows of an UPDATE. */
+static bool
+has_before_update(Oid relid)
+{
+	Relation	relation = table_open(relid, NoLock);
+	bool		result = relation->trigdesc != NULL && relation->trigdesc->trig_update_before_row;
+
+	table_close(relation, NoLock);
+	return result;
+}
+
+/* Columns that a text can assign. */
+static List *
+updatable_columns(Oid relid)
+{
+	Relation	relation = table_open(relid, NoLock);
+	TupleDesc	desc = RelationGetDescr(relation);
+	List	   *columns = NIL;
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+
+		if (!attribute->attisdropped && !attribute->attgenerated &&
+			attribute->attidentity != ATTRIBUTE_IDENTITY_ALWAYS)
+			columns = lappend_int(columns, attribute->attnum);
+	}
+	table_close(relation, NoLock);
+	return columns;
+}
+
 /* The texts that the commands in the statement need. */
 static void
 make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **exprs)
 {
-	List	   *assigned = assigned_columns(plan);
+	List	   *assigned = plan->assigned;
 	bool		merge = plan->command == CMD_MERGE;
 	ListCell   *cell;
 
@@ -415,6 +456,8 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 		if (write_is_identity_column(table->relid, lfirst_int(cell)))
 			plan->replaces_rows = true;
 	}
+	if ((plan->triggers & COMMAND_BIT(CMD_UPDATE)) && has_before_update(table->relid))
+		assigned = list_concat_unique_int(list_copy(assigned), updatable_columns(table->relid));
 	plan->moves_rows = plan->replaces_rows ||
 		(table->kind == DIST_HASH && list_member_int(assigned, table->dist_attno));
 	if (plan->command == CMD_INSERT || plan->moves_rows || merge)
@@ -440,12 +483,13 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	ModifyPlan	plan = {0};
 	List	   *exprs = NIL;
 
-	check_supported(modify, table);
+	check_supported(modify, table, write_commands(root->parse));
 	apply_tlist_labeling(child->targetlist, child_tlist);
 
 	plan.relid = table->relid;
 	plan.command = modify->operation;
 	plan.can_set_tag = root->parse->canSetTag;
+	plan.triggers = table->triggers & write_commands(root->parse);
 	plan.update_colnos = modify->updateColnosLists ? linitial(modify->updateColnosLists) : NIL;
 	plan.ctid_resno = junk_resno(child_tlist, "ctid", varno);
 	plan.dist_resno = junk_resno(child_tlist, JUNK_DIST_COLUMN, varno);
@@ -460,6 +504,7 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	{
 		exprs = make_actions(&plan, linitial(modify->mergeActionLists));
 		scan->custom_scan_tlist = copyObject(child_tlist);
+		plan.assigned = assigned_columns(&plan);
 		make_texts(&plan, table, root, &exprs);
 	}
 	else
@@ -467,6 +512,7 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 		List	   *checks = make_checks(&plan, modify);
 
 		plan.has_returning = returning != NIL || checks != NIL;
+		plan.assigned = assigned_columns(&plan);
 		scan->custom_scan_tlist =
 			make_returning_columns(&plan, list_concat(list_copy(returning), checks), varno,
 								   child_tlist);

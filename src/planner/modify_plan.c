@@ -20,8 +20,8 @@ modify_plan_pack(const ModifyPlan *plan)
 	List	   *numbers = NIL;
 	List	   *strings = list_make3(plan_string_pack(plan->insert_text), plan_string_pack(plan->update_text),
 									 plan_string_pack(plan->delete_text));
-	List	   *columns = list_make4(plan->update_colnos, plan->attnos, plan->column_attnos,
-									 plan->column_resnos);
+	List	   *columns = list_make5(plan->update_colnos, plan->attnos, plan->column_attnos,
+									 plan->column_resnos, plan->assigned);
 
 	numbers = lappend_int(numbers, (int) plan->relid);
 	numbers = lappend_int(numbers, plan->command);
@@ -35,6 +35,7 @@ modify_plan_pack(const ModifyPlan *plan)
 	numbers = lappend_int(numbers, plan->dist_resno);
 	numbers = lappend_int(numbers, plan->row_resno);
 	numbers = lappend_int(numbers, plan->nconflict_params);
+	numbers = lappend_int(numbers, plan->triggers);
 	return list_make5(numbers, strings, columns, plan->actions, plan->check_views);
 }
 
@@ -58,6 +59,7 @@ modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
 	plan->dist_resno = list_nth_int(numbers, i++);
 	plan->row_resno = list_nth_int(numbers, i++);
 	plan->nconflict_params = list_nth_int(numbers, i++);
+	plan->triggers = list_nth_int(numbers, i++);
 	plan->insert_text = plan_string_unpack(list_nth(strings, 0));
 	plan->update_text = plan_string_unpack(list_nth(strings, 1));
 	plan->delete_text = plan_string_unpack(list_nth(strings, 2));
@@ -65,6 +67,7 @@ modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
 	plan->attnos = lsecond(columns);
 	plan->column_attnos = lthird(columns);
 	plan->column_resnos = lfourth(columns);
+	plan->assigned = list_nth(columns, 4);
 	plan->actions = lfourth(node->custom_private);
 	plan->check_views = list_nth(node->custom_private, 4);
 }

@@ -56,6 +56,8 @@ typedef struct ModifyPlan
 								 * identity column): always DELETE and INSERT */
 	bool		may_skip;		/* ON CONFLICT can leave input rows without result */
 	bool		one_batch;		/* ON CONFLICT DO UPDATE: a shard's rows go in one statement */
+	int			triggers;		/* COMMAND_BITs of what it does that fires triggers */
+	List	   *assigned;		/* IntList: columns that any of its clauses assigns */
 	List	   *update_colnos;	/* IntList: attribute number of the child's n-th column */
 	int			ctid_resno;		/* in the child's result; 0 is none */
 	int			dist_resno;

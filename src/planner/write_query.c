@@ -32,11 +32,26 @@ assigns_dist_column(List *target_list, const DistTable *table)
 	return false;
 }
 
+int
+write_commands(Query *query)
+{
+	int			commands = COMMAND_BIT(query->commandType);
+	ListCell   *cell;
+
+	if (query->onConflict != NULL && query->onConflict->action == ONCONFLICT_UPDATE)
+		commands |= COMMAND_BIT(CMD_UPDATE);
+	foreach(cell, query->mergeActionList)
+		commands |= COMMAND_BIT(((MergeAction *) lfirst(cell))->commandType);
+	return commands;
+}
+
 const char *
 write_stays_in_shard(Query *query, const DistTable *table)
 {
 	ListCell   *cell;
 
+	if (table->triggers & write_commands(query))
+		return "it fires triggers";
 	foreach(cell, query->withCheckOptions)
 	{
 		if (((WithCheckOption *) lfirst(cell))->kind == WCO_VIEW_CHECK)

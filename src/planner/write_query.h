@@ -30,4 +30,7 @@ extern bool write_is_identity_column(Oid relid, AttrNumber attno);
 /* Lets the task of an INSERT give values for identity columns, which are drawn by the initiator. */
 extern void write_override_identity(Query *task, Oid relid);
 
+/* The COMMAND_BITs of what a write may do to its target. */
+extern int	write_commands(Query *query);
+
 #endif							/* CITUS_PLANNER_WRITE_QUERY_H */

@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * trigger.h
+ *	  Triggers of distributed and reference tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_DDL_TRIGGER_H
+#define CITUS_DDL_TRIGGER_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+
+/* Errors if a table that is, or is going to be, distributed has triggers that would not fire as on a single server. */
+extern void check_triggers(Oid relid);
+
+/* Commands that make the table's triggers on another node, to be run when its rows are there. */
+extern List *table_trigger_commands(Oid relid);
+
+/* Oids of the tables that TRUNCATE names, and of those that CASCADE adds if asked for. */
+extern List *truncated_tables(List *relations, bool cascade);
+
+/* Whether any of the tables has triggers for TRUNCATE. */
+extern bool have_truncate_triggers(List *relids);
+
+/* Fires them, before and after the statement. */
+extern void truncate_triggers_before(List *relids);
+extern void truncate_triggers_after(List *relids);
+
+#endif							/* CITUS_DDL_TRIGGER_H */

@@ -1,0 +1,255 @@
+/*-------------------------------------------------------------------------
+ *
+ * fire_triggers.c
+ *	  The triggers of a distributed or reference table, for one statement.
+ *
+ * Triggers fire at the initiator of the statement, against the logical table,
+ * like those of any table on a single server: once, in the server's order, in
+ * the client's session and transaction.  Shards have no triggers of users, and
+ * a task fires none.
+ *
+ * The server's own functions call them.  They want a ResultRelInfo, and rows
+ * either in the table or, for foreign tables, in memory.  Ours are in memory,
+ * so the relation that they see is a copy of the logical table's that says it is a foreign
+ * table.  What they keep (queued events, transition tables) belongs to the
+ * statement that is running, whose end fires what was queued.
+ *
+ * Triggers that are the server's own (foreign keys, deferred uniqueness) are
+ * left out: each shard or copy of a table has its own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/nodeModifyTable.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "compat/row_triggers.h"
+#include "executor/fire_triggers.h"
+
+struct TriggerRun
+{
+	CmdType		command;		/* the statement's */
+	int			commands;		/* COMMAND_BITs of what it may do */
+	Relation	rel;			/* the logical table, open */
+	RelationData foreign;		/* the copy that triggers see */
+	FormData_pg_class form;
+	ResultRelInfo *info;
+	EState	   *estate;			/* our own: the statement's range table may lack the table */
+	TupleTableSlot *slot;		/* a new row, for BEFORE ROW triggers to change */
+	TupleTableSlot *stored;		/* as it is stored, for AFTER ROW triggers */
+	TransitionCaptureState *capture;
+	TransitionCaptureState *update_capture; /* of ON CONFLICT DO UPDATE */
+	bool		computes_columns;	/* the table has generated columns */
+};
+
+/* Removes triggers: the server's own, or those of users. */
+static void
+keep_triggers(TriggerDesc *triggers, bool internal)
+{
+	int			count = 0;
+
+	for (int i = 0; i < triggers->numtriggers; i++)
+	{
+		if (triggers->triggers[i].tgisinternal == internal)
+			triggers->triggers[count++] = triggers->triggers[i];
+	}
+	triggers->numtriggers = count;
+}
+
+/* Sets info, of the copied relation. */
+static void
+init_info(TriggerRun *run, int instrument)
+{
+	run->foreign = *run->rel;
+	run->form = *run->rel->rd_rel;
+	run->foreign.rd_rel = &run->form;
+	run->info = makeNode(ResultRelInfo);
+	InitResultRelInfo(run->info, &run->foreign, 1, NULL, instrument);
+	keep_triggers(run->info->ri_TrigDesc, false);
+	run->foreign.trigdesc = run->info->ri_TrigDesc;
+	run->foreign.rd_tableam = NULL;
+	run->form.relkind = RELKIND_FOREIGN_TABLE;
+}
+
+TriggerRun *
+triggers_begin(EState *estate, Oid relid, CmdType command, int commands, List *columns)
+{
+	TriggerRun *run = palloc0(sizeof(TriggerRun));
+	TupleConstr *constr;
+	Bitmapset  *updated = NULL;
+	ListCell   *cell;
+
+	run->command = command;
+	run->commands = commands;
+	run->rel = table_open(relid, NoLock);
+	init_info(run, estate->es_instrument);
+	constr = RelationGetDescr(run->rel)->constr;
+	run->computes_columns = constr != NULL && constr->has_generated_stored;
+
+	foreach(cell, columns)
+		updated = bms_add_member(updated, lfirst_int(cell) - FirstLowInvalidHeapAttributeNumber);
+	run->estate = CreateExecutorState();
+	compat_set_target(run->estate, relid, updated);
+	run->slot = ExecInitExtraTupleSlot(run->estate, RelationGetDescr(run->rel), &TTSOpsHeapTuple);
+	run->stored = ExecInitExtraTupleSlot(run->estate, RelationGetDescr(run->rel), &TTSOpsHeapTuple);
+
+	/* finds out which generated columns an UPDATE changes, before anything else prepares their expressions */
+	if (run->computes_columns && (commands & COMMAND_BIT(CMD_UPDATE)))
+	{
+		if (commands & COMMAND_BIT(CMD_INSERT))
+			run->info->ri_TrigDesc->trig_update_before_row = true;
+		(void) ExecGetExtraUpdatedCols(run->info, run->estate);
+	}
+
+	run->capture = MakeTransitionCaptureState(run->info->ri_TrigDesc, relid, command);
+	if (command == CMD_INSERT && (commands & COMMAND_BIT(CMD_UPDATE)))
+		run->update_capture = MakeTransitionCaptureState(run->info->ri_TrigDesc, relid, CMD_UPDATE);
+
+	/* here the end of the statement looks for the relations of queued events */
+	estate->es_opened_result_relations = lappend(estate->es_opened_result_relations, run->info);
+	return run;
+}
+
+void
+triggers_end(TriggerRun *run)
+{
+	ExecResetTupleTable(run->estate->es_tupleTable, false);
+	run->estate->es_tupleTable = NIL;
+	table_close(run->rel, NoLock);
+}
+
+void
+triggers_before_statement(TriggerRun *run)
+{
+	if (run->commands & COMMAND_BIT(CMD_INSERT))
+		ExecBSInsertTriggers(run->estate, run->info);
+	if (run->commands & COMMAND_BIT(CMD_UPDATE))
+		ExecBSUpdateTriggers(run->estate, run->info);
+	if (run->commands & COMMAND_BIT(CMD_DELETE))
+		ExecBSDeleteTriggers(run->estate, run->info);
+}
+
+void
+triggers_after_statement(TriggerRun *run)
+{
+	if (run->commands & COMMAND_BIT(CMD_DELETE))
+		ExecASDeleteTriggers(run->estate, run->info, run->capture);
+	if (run->commands & COMMAND_BIT(CMD_UPDATE))
+		ExecASUpdateTriggers(run->estate, run->info,
+							 run->command == CMD_INSERT ? run->update_capture : run->capture);
+	if (run->commands & COMMAND_BIT(CMD_INSERT))
+		ExecASInsertTriggers(run->estate, run->info, run->capture);
+}
+
+/* Puts a row into a slot. */
+static void
+store_row(TriggerRun *run, TupleTableSlot *slot, Datum *values, bool *nulls)
+{
+	int			natts = slot->tts_tupleDescriptor->natts;
+
+	ExecClearTuple(slot);
+	memcpy(slot->tts_values, values, sizeof(Datum) * natts);
+	memcpy(slot->tts_isnull, nulls, sizeof(bool) * natts);
+	ExecStoreVirtualTuple(slot);
+	slot->tts_tableOid = RelationGetRelid(run->rel);
+	ExecMaterializeSlot(slot);
+}
+
+/* Takes the new row from where BEFORE ROW triggers have left it. */
+static void
+fetch_row(TriggerRun *run, Datum *values, bool *nulls)
+{
+	int			natts = run->slot->tts_tupleDescriptor->natts;
+
+	slot_getallattrs(run->slot);
+	memcpy(values, run->slot->tts_values, sizeof(Datum) * natts);
+	memcpy(nulls, run->slot->tts_isnull, sizeof(bool) * natts);
+}
+
+bool
+triggers_before_insert(TriggerRun *run, Datum *values, bool *nulls)
+{
+	ResetPerTupleExprContext(run->estate);
+	if (!run->info->ri_TrigDesc->trig_insert_before_row)
+		return true;
+	store_row(run, run->slot, values, nulls);
+	if (!ExecBRInsertTriggers(run->estate, run->info, run->slot))
+		return false;
+	fetch_row(run, values, nulls);
+	return true;
+}
+
+bool
+triggers_before_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls)
+{
+	ResetPerTupleExprContext(run->estate);
+	if (!run->info->ri_TrigDesc->trig_update_before_row)
+		return true;
+	store_row(run, run->slot, values, nulls);
+	if (!compat_before_update(run->estate, run->info, old, run->slot))
+		return false;
+	fetch_row(run, values, nulls);
+	return true;
+}
+
+bool
+triggers_before_delete(TriggerRun *run, HeapTuple old)
+{
+	ResetPerTupleExprContext(run->estate);
+	return !run->info->ri_TrigDesc->trig_delete_before_row ||
+		compat_before_delete(run->estate, run->info, old);
+}
+
+/* A new row as it will be stored: with generated columns. */
+static TupleTableSlot *
+stored_row(TriggerRun *run, CmdType command, Datum *values, bool *nulls)
+{
+	store_row(run, run->stored, values, nulls);
+	if (run->computes_columns)
+		ExecComputeStoredGenerated(run->info, run->estate, run->stored, command);
+	return run->stored;
+}
+
+void
+triggers_after_insert(TriggerRun *run, Datum *values, bool *nulls)
+{
+	if (run->info->ri_TrigDesc->trig_insert_after_row || run->capture != NULL)
+		ExecARInsertTriggers(run->estate, run->info, stored_row(run, CMD_INSERT, values, nulls), NIL, run->capture);
+}
+
+void
+triggers_after_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls)
+{
+	TransitionCaptureState *capture = run->command == CMD_INSERT ? run->update_capture : run->capture;
+
+	if (run->info->ri_TrigDesc->trig_update_after_row || capture != NULL)
+		ExecARUpdateTriggers(run->estate, run->info, NULL, NULL, NULL, old,
+							 stored_row(run, CMD_UPDATE, values, nulls), NIL, capture, false);
+}
+
+void
+triggers_after_delete(TriggerRun *run, HeapTuple old)
+{
+	ExecARDeleteTriggers(run->estate, run->info, NULL, old, run->capture, false);
+}
+
+void
+triggers_suppress(QueryDesc *query_desc)
+{
+	ListCell   *cell;
+
+	foreach(cell, query_desc->estate->es_opened_result_relations)
+	{
+		ResultRelInfo *info = lfirst(cell);
+
+		if (info->ri_TrigDesc != NULL)
+			keep_triggers(info->ri_TrigDesc, true);
+	}
+}

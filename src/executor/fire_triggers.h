@@ -1,0 +1,50 @@
+/*-------------------------------------------------------------------------
+ *
+ * fire_triggers.h
+ *	  The triggers of a distributed or reference table, for one statement.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_EXECUTOR_FIRE_TRIGGERS_H
+#define CITUS_EXECUTOR_FIRE_TRIGGERS_H
+
+#include "executor/execdesc.h"
+#include "nodes/execnodes.h"
+
+#include "catalog/metadata.h"
+
+typedef struct TriggerRun TriggerRun;
+
+/*
+ * Prepares the triggers of a table for a statement that is being executed by
+ * estate.  commands are the COMMAND_BITs that the statement may do, command is
+ * its own kind, columns (IntList) those that its UPDATE assigns.  Lives in
+ * CurrentMemoryContext, until triggers_end.
+ */
+extern TriggerRun *triggers_begin(EState *estate, Oid relid, CmdType command, int commands, List *columns);
+extern void triggers_end(TriggerRun *run);
+
+/* Statement-level triggers; those that come after are queued for the end of the statement. */
+extern void triggers_before_statement(TriggerRun *run);
+extern void triggers_after_statement(TriggerRun *run);
+
+/*
+ * BEFORE ROW triggers, which may change the new row in values and nulls: what
+ * these point to then lives until the next call.  False: the row is skipped.
+ */
+extern bool triggers_before_insert(TriggerRun *run, Datum *values, bool *nulls);
+extern bool triggers_before_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls);
+extern bool triggers_before_delete(TriggerRun *run, HeapTuple old);
+
+/* Queues AFTER ROW triggers for the end of the statement, and fills transition tables. */
+extern void triggers_after_insert(TriggerRun *run, Datum *values, bool *nulls);
+extern void triggers_after_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls);
+extern void triggers_after_delete(TriggerRun *run, HeapTuple old);
+
+/*
+ * Has a statement that the server's own executor has started on this node's copy of tables
+ * fire no triggers of users: they are fired by whoever sent it.
+ */
+extern void triggers_suppress(QueryDesc *query_desc);
+
+#endif							/* CITUS_EXECUTOR_FIRE_TRIGGERS_H */

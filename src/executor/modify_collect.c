@@ -1,0 +1,504 @@
+/*-------------------------------------------------------------------------
+ *
+ * modify_collect.c
+ *	  From the rows of a DistributedModify's child to changes of rows.
+ *
+ * Each row becomes an INSERT, UPDATE or DELETE of a row of a shard.  Changes
+ * wait in tuplestores, one per kind and shard, until they are applied.
+ *
+ * BEFORE ROW triggers are called here, for the final row decides the shard.
+ * A trigger whose function runs statements must see the rows before its own
+ * written.  So a statement that starts in a trigger has the changes that wait
+ * applied first, and from then on they are applied before each call.  (In a
+ * subtransaction of the trigger's they can't be, as they would vanish with it.)
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "executor/modify.h"
+#include "sharding/hash.h"
+
+/* A row of the target that the statement has already changed. */
+typedef struct RowIdentity
+{
+	int			shard;
+	ItemPointerData ctid;
+} RowIdentity;
+
+/* The statement whose BEFORE ROW trigger is being called, or NULL. */
+static DistModifyState *in_trigger = NULL;
+
+void
+modify_collect_begin(DistModifyState *state)
+{
+	HASHCTL		control = {.keysize = sizeof(RowIdentity),.entrysize = sizeof(RowIdentity)};
+
+	control.hcxt = CurrentMemoryContext;
+	state->seen = hash_create("citus rows changed", 256, &control,
+							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+/* The shard of a distribution value, which must not be null. */
+static int
+shard_of_value(DistModifyState *state, Datum value, bool isnull)
+{
+	if (state->table->kind != DIST_HASH)
+		return 0;
+	if (isnull)
+		ereport(ERROR,
+				(errcode(ERRCODE_NOT_NULL_VIOLATION),
+				 errmsg("null value in distribution column \"%s\" of table \"%s\"",
+						get_attname(state->plan.relid, state->table->dist_attno, false),
+						get_rel_name(state->plan.relid)),
+				 errdetail("The value of the distribution column decides which shard a row belongs to.")));
+	return shard_index_of_value(state->table, value);
+}
+
+/* Keeps a change until all of the child's rows are read.  values and nulls are of the new row; NULL for a DELETE. */
+static void
+add_change(DistModifyState *state, ChangeList *changes, int shard, Datum identity,
+		   bool has_identity, Datum *values, bool *nulls, TupleTableSlot *child)
+{
+	int			natts = state->change_desc->natts;
+	Datum	   *change = palloc0(sizeof(Datum) * natts);
+	bool	   *change_nulls = palloc(sizeof(bool) * natts);
+	MemoryContext old_context;
+
+	memset(change_nulls, true, sizeof(bool) * natts);
+	change[CHANGE_SEQUENCE] = Int64GetDatum(state->sequence);
+	change_nulls[CHANGE_SEQUENCE] = false;
+	change[CHANGE_IDENTITY] = identity;
+	change_nulls[CHANGE_IDENTITY] = !has_identity;
+	if (values != NULL)
+	{
+		change[CHANGE_NEW_ROW] = heap_copy_tuple_as_datum(heap_form_tuple(state->row_desc, values, nulls),
+														  state->row_desc);
+		change_nulls[CHANGE_NEW_ROW] = false;
+	}
+	for (int i = CHANGE_OTHERS; i < natts; i++)
+	{
+		int			resno = list_nth_int(state->plan.column_resnos, i - CHANGE_OTHERS);
+
+		if (resno > 0)
+			change[i] = slot_getattr(child, resno, &change_nulls[i]);
+	}
+
+	old_context = MemoryContextSwitchTo(state->context);
+	if (changes->stores[shard] == NULL)
+		changes->stores[shard] = tuplestore_begin_heap(false, false, work_mem);
+	tuplestore_putvalues(changes->stores[shard], state->change_desc, change, change_nulls);
+	changes->nchanges++;
+	MemoryContextSwitchTo(old_context);
+}
+
+/* False if the row was already changed by this statement. */
+static bool
+first_change(DistModifyState *state, int shard, ItemPointer ctid)
+{
+	RowIdentity identity;
+	bool		found;
+
+	memset(&identity, 0, sizeof(identity));
+	identity.shard = shard;
+	ItemPointerCopy(ctid, &identity.ctid);
+	(void) hash_search(state->seen, &identity, HASH_ENTER, &found);
+	return !found;
+}
+
+/* How the row's node finds the row: by ctid, or as text in a reference table. */
+static Datum
+row_identity(DistModifyState *state, TupleTableSlot *child, Datum ctid)
+{
+	bool		isnull;
+
+	if (state->table->kind != DIST_REFERENCE)
+		return ctid;
+	return CStringGetTextDatum(OidOutputFunctionCall(F_RECORD_OUT,
+													 slot_getattr(child, state->plan.row_resno,
+																  &isnull)));
+}
+
+/*
+ * Calls the BEFORE ROW triggers of a command; false if the row is to be
+ * skipped.  old is NULL for INSERT, values and nulls for DELETE.
+ */
+static bool
+fire_before(DistModifyState *state, CmdType command, HeapTuple old, Datum *values, bool *nulls)
+{
+	DistModifyState *outer = in_trigger;
+	volatile bool proceed = true;
+
+	if (state->triggers == NULL)
+		return true;
+	CHECK_FOR_INTERRUPTS();
+	if (state->triggers_query)
+		modify_apply_all(state);
+	in_trigger = state;
+	PG_TRY();
+	{
+		if (command == CMD_INSERT)
+			proceed = triggers_before_insert(state->triggers, values, nulls);
+		else if (command == CMD_UPDATE)
+			proceed = triggers_before_update(state->triggers, old, values, nulls);
+		else
+			proceed = triggers_before_delete(state->triggers, old);
+	}
+	PG_FINALLY();
+	{
+		in_trigger = outer;
+	}
+	PG_END_TRY();
+	return proceed;
+}
+
+void
+modify_statement_starts(Snapshot snapshot)
+{
+	DistModifyState *state = in_trigger;
+
+	state->triggers_query = true;
+	if (state->deletes.nchanges + state->updates.nchanges + state->inserts.nchanges == 0 ||
+		GetCurrentTransactionNestLevel() != state->nest_level)
+		return;
+	in_trigger = NULL;
+	PG_TRY();
+	{
+		modify_apply_all(state);
+	}
+	PG_FINALLY();
+	{
+		in_trigger = state;
+	}
+	PG_END_TRY();
+
+	/* the statement's own copy: it was taken before */
+	if (snapshot != NULL)
+		snapshot->curcid = GetCurrentCommandId(false);
+}
+
+bool
+modify_in_trigger(void)
+{
+	return in_trigger != NULL;
+}
+
+/* The old row of the child's row, for triggers; NULL if there are none. */
+static HeapTuple
+old_tuple(DistModifyState *state, Datum *values, bool *nulls)
+{
+	HeapTuple	tuple;
+
+	if (state->triggers == NULL)
+		return NULL;
+	tuple = heap_form_tuple(state->row_desc, values, nulls);
+	tuple->t_tableOid = state->plan.relid;
+	return tuple;
+}
+
+/* The old row's columns, all null if it isn't known. */
+static void
+deform_old_row(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *nulls)
+{
+	bool		isnull = true;
+	Datum		row = 0;
+	HeapTupleHeader header;
+	HeapTupleData tuple;
+
+	memset(nulls, true, sizeof(bool) * state->row_desc->natts);
+	if (state->plan.row_resno > 0)
+		row = slot_getattr(child, state->plan.row_resno, &isnull);
+	if (isnull)
+		return;
+	header = DatumGetHeapTupleHeader(row);
+	tuple.t_len = HeapTupleHeaderGetDatumLength(header);
+	ItemPointerSetInvalid(&tuple.t_self);
+	tuple.t_tableOid = InvalidOid;
+	tuple.t_data = header;
+	heap_deform_tuple(&tuple, state->row_desc, values, nulls);
+}
+
+/* An updated row goes to its shard, or moves to another.  old is its old version, if there are triggers. */
+static void
+add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datum ctid, HeapTuple old,
+		   Datum *values, bool *nulls)
+{
+	int			new_shard = shard;
+	Datum		identity = row_identity(state, child, ctid);
+
+	if (!fire_before(state, CMD_UPDATE, old, values, nulls))
+		return;
+	if (state->plan.moves_rows)
+		new_shard = shard_of_value(state, values[state->table->dist_attno - 1],
+								   nulls[state->table->dist_attno - 1]);
+	if (new_shard == shard && !state->plan.replaces_rows)
+		add_change(state, &state->updates, shard, identity, true, values, nulls, child);
+	else
+	{
+		add_change(state, &state->deletes, shard, identity, true, NULL, NULL, child);
+		add_change(state, &state->inserts, new_shard, 0, false, values, nulls, child);
+	}
+	if (state->triggers != NULL)
+		triggers_after_update(state->triggers, old, values, nulls);
+}
+
+/* A row that is to be deleted.  values and nulls are work space. */
+static void
+add_delete(DistModifyState *state, TupleTableSlot *child, int shard, Datum ctid, Datum *values, bool *nulls)
+{
+	HeapTuple	old = NULL;
+
+	if (state->triggers != NULL)
+	{
+		deform_old_row(state, child, values, nulls);
+		old = old_tuple(state, values, nulls);
+	}
+	if (!fire_before(state, CMD_DELETE, old, NULL, NULL))
+		return;
+	add_change(state, &state->deletes, shard, row_identity(state, child, ctid), true, NULL, NULL, child);
+	if (state->triggers != NULL)
+		triggers_after_delete(state->triggers, old);
+}
+
+/* Where the child's row stands: shard and ctid of the target's row.  False if there is none. */
+static bool
+locate_row(DistModifyState *state, TupleTableSlot *child, int *shard, Datum *ctid)
+{
+	bool		isnull;
+	Datum		value = 0;
+
+	*ctid = slot_getattr(child, state->plan.ctid_resno, &isnull);
+	if (isnull)
+		return false;
+	if (state->plan.dist_resno > 0)
+		value = slot_getattr(child, state->plan.dist_resno, &isnull);
+	*shard = shard_of_value(state, value, isnull);
+	return true;
+}
+
+/* A new row goes to its shard. */
+static void
+add_insert(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *nulls)
+{
+	AttrNumber	dist = state->table->dist_attno;
+	int			shard;
+
+	if (!fire_before(state, CMD_INSERT, NULL, values, nulls))
+		return;
+	shard = shard_of_value(state, dist ? values[dist - 1] : 0, dist ? nulls[dist - 1] : false);
+	add_change(state, &state->inserts, shard, 0, false, values, nulls, child);
+	if (state->triggers != NULL && !state->plan.may_skip)
+		triggers_after_insert(state->triggers, values, nulls);
+}
+
+static void
+collect_insert(DistModifyState *state, TupleTableSlot *child)
+{
+	int			natts = state->row_desc->natts;
+
+	slot_getallattrs(child);
+	Assert(child->tts_tupleDescriptor->natts >= natts);
+	for (int i = 0; i < natts; i++)
+	{
+		if (TupleDescAttr(state->row_desc, i)->attisdropped)
+			child->tts_isnull[i] = true;
+	}
+	add_insert(state, child, child->tts_values, child->tts_isnull);
+}
+
+static void
+collect_update(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *nulls)
+{
+	int			shard;
+	Datum		ctid;
+	HeapTuple	old;
+	int			resno = 0;
+	ListCell   *cell;
+
+	if (!locate_row(state, child, &shard, &ctid) ||
+		!first_change(state, shard, (ItemPointer) DatumGetPointer(ctid)))
+		return;
+	deform_old_row(state, child, values, nulls);
+	old = old_tuple(state, values, nulls);
+	foreach(cell, state->plan.update_colnos)
+	{
+		AttrNumber	attno = lfirst_int(cell);
+
+		values[attno - 1] = slot_getattr(child, ++resno, &nulls[attno - 1]);
+	}
+	add_update(state, child, shard, ctid, old, values, nulls);
+}
+
+static void
+collect_delete(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *nulls)
+{
+	int			shard;
+	Datum		ctid;
+
+	if (locate_row(state, child, &shard, &ctid) &&
+		first_change(state, shard, (ItemPointer) DatumGetPointer(ctid)))
+		add_delete(state, child, shard, ctid, values, nulls);
+}
+
+/* Evaluates an action's values over the child's row, into values and nulls. */
+static void
+evaluate_action(DistModifyState *state, ModifyAction *action, ExprContext *econtext,
+				Datum *values, bool *nulls)
+{
+	int			position = action->first_target;
+	ListCell   *cell;
+
+	foreach(cell, action->colnos)
+	{
+		AttrNumber	attno = lfirst_int(cell);
+
+		values[attno - 1] = ExecEvalExpr((ExprState *) list_nth(state->expr_states, position++),
+										 econtext, &nulls[attno - 1]);
+	}
+}
+
+/* Does what a MERGE action says about the child's row. */
+static void
+run_action(DistModifyState *state, ModifyAction *action, TupleTableSlot *child,
+		   ExprContext *econtext, Datum *values, bool *nulls)
+{
+	int			shard;
+	Datum		ctid;
+	HeapTuple	old;
+
+	if (action->command == CMD_NOTHING)
+		return;
+	if (action->command == CMD_INSERT)
+	{
+		memset(nulls, true, sizeof(bool) * state->row_desc->natts);
+		evaluate_action(state, action, econtext, values, nulls);
+		add_insert(state, child, values, nulls);
+		return;
+	}
+
+	(void) locate_row(state, child, &shard, &ctid);
+	if (!first_change(state, shard, (ItemPointer) DatumGetPointer(ctid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_CARDINALITY_VIOLATION),
+				 errmsg("MERGE command cannot affect row a second time"),
+				 errhint("Ensure that not more than one source row matches any one target row.")));
+	if (action->command == CMD_DELETE)
+	{
+		add_delete(state, child, shard, ctid, values, nulls);
+		return;
+	}
+	deform_old_row(state, child, values, nulls);
+	old = old_tuple(state, values, nulls);
+	evaluate_action(state, action, econtext, values, nulls);
+	add_update(state, child, shard, ctid, old, values, nulls);
+}
+
+bool
+modify_is_true(DistModifyState *state, int n, ExprContext *econtext)
+{
+	bool		isnull;
+	Datum		value = ExecEvalExpr((ExprState *) list_nth(state->expr_states, n), econtext, &isnull);
+
+	return !isnull && DatumGetBool(value);
+}
+
+static void
+collect_merge(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *nulls)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	TupleTableSlot *scan_slot = state->css.ss.ss_ScanTupleSlot;
+	bool		not_matched;
+	ListCell   *cell;
+
+	/* expressions are compiled for the node's own, virtual, scan slot */
+	slot_getallattrs(child);
+	ExecClearTuple(scan_slot);
+	memcpy(scan_slot->tts_values, child->tts_values, sizeof(Datum) * child->tts_nvalid);
+	memcpy(scan_slot->tts_isnull, child->tts_isnull, sizeof(bool) * child->tts_nvalid);
+	ExecStoreVirtualTuple(scan_slot);
+	econtext->ecxt_scantuple = scan_slot;
+
+	(void) slot_getattr(child, state->plan.ctid_resno, &not_matched);
+	foreach(cell, state->actions)
+	{
+		ModifyAction *action = lfirst(cell);
+
+		if (action->matched == not_matched)
+			continue;
+		if (action->qual >= 0 && !modify_is_true(state, action->qual, econtext))
+			continue;
+		run_action(state, action, child, econtext, values, nulls);
+		break;
+	}
+}
+
+void
+modify_read_input(DistModifyState *state)
+{
+	state->nest_level = GetCurrentTransactionNestLevel();
+	state->input = tuplestore_begin_heap(false, false, work_mem);
+	state->input_slot = MakeSingleTupleTableSlot(ExecGetResultType(state->child), &TTSOpsMinimalTuple);
+	for (;;)
+	{
+		TupleTableSlot *child = ExecProcNode(state->child);
+
+		if (TupIsNull(child))
+			break;
+		tuplestore_puttupleslot(state->input, child);
+	}
+}
+
+/* The next of the child's rows, or NULL. */
+static TupleTableSlot *
+next_row(DistModifyState *state)
+{
+	if (state->input == NULL)
+		return ExecProcNode(state->child);
+	return tuplestore_gettupleslot(state->input, true, false, state->input_slot) ? state->input_slot : NULL;
+}
+
+void
+modify_collect(DistModifyState *state)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	Datum	   *values = palloc0(sizeof(Datum) * Max(state->row_desc->natts, 1));
+	bool	   *nulls = palloc0(sizeof(bool) * Max(state->row_desc->natts, 1));
+
+	for (;;)
+	{
+		TupleTableSlot *child = next_row(state);
+		MemoryContext old_context;
+
+		if (TupIsNull(child))
+			break;
+		ResetExprContext(econtext);
+		old_context = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+		switch (state->plan.command)
+		{
+			case CMD_INSERT:
+				collect_insert(state, child);
+				break;
+			case CMD_UPDATE:
+				collect_update(state, child, values, nulls);
+				break;
+			case CMD_DELETE:
+				collect_delete(state, child, values, nulls);
+				break;
+			default:
+				collect_merge(state, child, values, nulls);
+				break;
+		}
+		state->sequence++;
+		MemoryContextSwitchTo(old_context);
+	}
+}
