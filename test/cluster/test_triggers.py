@@ -1,0 +1,120 @@
+"""Triggers of distributed and reference tables that run SQL on several nodes: once, and in their statement's transaction."""
+
+import psycopg
+import pytest
+
+from harness.servers import on_every_node, pid_of, prepared_transactions, rows, value, wait_until_quiet
+
+# Each row of t brings about one of log, whose key is on another node as often as not, and one more in a total.
+FUNCTIONS = """
+    CREATE FUNCTION {s}.log_it() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+        INSERT INTO {s}.log (id, what) VALUES (coalesce(NEW.id, OLD.id) + 1, TG_OP || ' ' || TG_TABLE_NAME);
+        UPDATE {s}.total SET n = n + 1 WHERE id = 1;
+        IF NEW.v < 0 THEN
+            RAISE EXCEPTION 'negative' USING ERRCODE = 'P0042';
+        END IF;
+        RETURN NULL;
+    END$$;
+    CREATE FUNCTION {s}.stamp() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+        NEW.stamp := clock_timestamp();
+        RETURN NEW;
+    END$$"""
+
+
+@pytest.fixture
+def logged(cluster, schema, coordinator):
+    """A table t whose row trigger writes to others; the schema's name."""
+    for node in cluster.nodes:
+        node.sql(f"SET citus.enable_ddl_propagation = off; CREATE SCHEMA IF NOT EXISTS {schema};"
+                 + FUNCTIONS.format(s=schema))
+    for text in ("CREATE TABLE {s}.t (id int PRIMARY KEY, v int, stamp timestamptz)",
+                 "CREATE TABLE {s}.log (id int, what text)", "CREATE TABLE {s}.total (id int PRIMARY KEY, n int)",
+                 "SELECT create_distributed_table('{s}.t', 'id', shard_count => 8)",
+                 "SELECT create_distributed_table('{s}.log', 'id', colocate_with => '{s}.t')",
+                 "SELECT create_distributed_table('{s}.total', 'id')", "INSERT INTO {s}.total VALUES (1, 0)",
+                 "CREATE TABLE {s}.r (id int PRIMARY KEY, v int, stamp timestamptz)",
+                 "SELECT create_reference_table('{s}.r')",
+                 "CREATE TRIGGER log_it AFTER INSERT OR UPDATE OR DELETE ON {s}.t FOR EACH ROW EXECUTE FUNCTION {s}.log_it()",
+                 "CREATE TRIGGER log_it AFTER INSERT OR UPDATE OR DELETE ON {s}.r FOR EACH ROW EXECUTE FUNCTION {s}.log_it()",
+                 "CREATE TRIGGER stamp BEFORE INSERT OR UPDATE ON {s}.t FOR EACH ROW EXECUTE FUNCTION {s}.stamp()",
+                 "CREATE TRIGGER stamp BEFORE INSERT OR UPDATE ON {s}.r FOR EACH ROW EXECUTE FUNCTION {s}.stamp()"):
+        coordinator.execute(text.format(s=schema))
+    yield schema
+    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
+    coordinator.execute(f"DROP SCHEMA {schema} CASCADE")
+    for node in cluster.workers:
+        node.sql(f"SET citus.enable_ddl_propagation = off; DROP SCHEMA IF EXISTS {schema} CASCADE")
+
+
+def counts(connection, schema):
+    """Rows of t and of its log, and the total."""
+    return rows(connection, f"SELECT (SELECT count(*) FROM {schema}.t), (SELECT count(*) FROM {schema}.log),"
+                            f" (SELECT n FROM {schema}.total)")[0]
+
+
+@pytest.mark.parametrize("initiator", ["coordinator", "worker1", "worker2"])
+def test_once_a_row(cluster, logged, connect, initiator):
+    """Whichever node the client has connected to, and whichever has the row."""
+    connection = connect(cluster.node(initiator))
+    for number in range(1, 6):
+        connection.execute(f"INSERT INTO {logged}.t VALUES ({number}, 0)")
+    connection.execute(f"INSERT INTO {logged}.t SELECT g, 0 FROM generate_series(11, 30) g")
+    assert counts(connection, logged) == (25, 25, 25)
+    connection.execute(f"UPDATE {logged}.t SET v = v + 1 WHERE id <= 20")
+    connection.execute(f"DELETE FROM {logged}.t WHERE id = 1")
+    assert counts(connection, logged) == (24, 41, 41)
+    assert rows(connection, f"SELECT what, count(*) FROM {logged}.log GROUP BY 1 ORDER BY 1") == [
+        ("DELETE t", 1), ("INSERT t", 25), ("UPDATE t", 15)]
+    assert value(connection, f"SELECT count(*) FROM {logged}.t WHERE stamp IS NULL") == 0
+
+
+@pytest.mark.parametrize("initiator", ["coordinator", "worker1"])
+def test_reference_table(cluster, logged, connect, initiator):
+    """Once a row, not once a replica, and replicas stay equal."""
+    connection = connect(cluster.node(initiator))
+    connection.execute(f"INSERT INTO {logged}.r SELECT g, g FROM generate_series(1, 10) g")
+    connection.execute(f"UPDATE {logged}.r SET v = v + 1 WHERE id <= 5")
+    connection.execute(f"DELETE FROM {logged}.r WHERE id = 10")
+    assert counts(connection, logged) == (0, 16, 16)
+    copies = on_every_node(cluster, f"SELECT id, v, stamp FROM {logged}.r ORDER BY id")
+    assert len(copies["coordinator"]) == 9
+    assert all(copy == copies["coordinator"] for copy in copies.values())
+
+
+def test_error_in_a_trigger(cluster, logged, coordinator):
+    """Nothing of the statement stays, on any node; what was before a savepoint does."""
+    with pytest.raises(psycopg.Error) as caught:
+        coordinator.execute(f"INSERT INTO {logged}.t SELECT g, 10 - g FROM generate_series(1, 20) g")
+    assert caught.value.sqlstate == "P0042"
+    assert counts(coordinator, logged) == (0, 0, 0)
+    coordinator.execute("BEGIN")
+    coordinator.execute(f"INSERT INTO {logged}.t VALUES (1, 0)")
+    coordinator.execute("SAVEPOINT s")
+    with pytest.raises(psycopg.Error):
+        coordinator.execute(f"UPDATE {logged}.t SET v = -1")
+    coordinator.execute("ROLLBACK TO s")
+    coordinator.execute("COMMIT")
+    assert counts(coordinator, logged) == (1, 1, 1)
+    assert not any(prepared_transactions(node) for node in cluster.nodes)
+
+
+def test_session_killed(cluster, logged, connect, coordinator):
+    """A session that dies with its statement's writes, and the triggers', open on all nodes leaves none of them."""
+    connection = connect(cluster.coordinator)
+    connection.execute("BEGIN")
+    connection.execute(f"INSERT INTO {logged}.t SELECT g, 0 FROM generate_series(1, 20) g")
+    assert counts(connection, logged) == (20, 20, 20)
+    coordinator.execute("SELECT pg_terminate_backend(%s)", [pid_of(connection)])
+    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
+    assert counts(coordinator, logged) == (0, 0, 0)
+    assert not any(prepared_transactions(node) for node in cluster.nodes)
+
+
+def test_replication_role(logged, coordinator):
+    """As on a plain server, ordinary triggers don't fire for a replica's session."""
+    coordinator.execute("SET session_replication_role = replica")
+    coordinator.execute(f"INSERT INTO {logged}.t VALUES (1, 0), (2, 0)")
+    coordinator.execute("RESET session_replication_role")
+    assert counts(coordinator, logged) == (2, 0, 0)
+    coordinator.execute(f"INSERT INTO {logged}.t VALUES (3, 0)")
+    assert counts(coordinator, logged) == (3, 1, 1)
