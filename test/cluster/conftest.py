@@ -72,6 +72,20 @@ def schema(request, cluster):
 
 
 @pytest.fixture
+def functions(cluster, schema, coordinator):
+    """Runs SQL that makes functions in the test's schema on every node; they, and what uses them, are dropped afterwards."""
+    def make(text):
+        for node in cluster.nodes:
+            node.sql(f"SET citus.enable_ddl_propagation = off; CREATE SCHEMA IF NOT EXISTS {schema};" + text)
+
+    yield make
+    servers.wait_until_quiet(cluster, exclude=[servers.pid_of(coordinator)])
+    coordinator.execute(f"DROP SCHEMA {schema} CASCADE")
+    for node in cluster.workers:
+        node.sql(f"SET citus.enable_ddl_propagation = off; DROP SCHEMA IF EXISTS {schema} CASCADE")
+
+
+@pytest.fixture
 def table(schema, coordinator):
     """A distributed table with 100 rows, in the test's own schema."""
     name = f"{schema}.t"

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 
 from harness import servers
-from harness.servers import on_every_node, pid_of, prepared_transactions, rows, value, wait_until_quiet
+from harness.servers import on_every_node, prepared_transactions, rows, value
 
 HOPS = 4
 
@@ -32,21 +32,15 @@ CHAIN = """
 
 
 @pytest.fixture
-def chain(cluster, schema, coordinator):
+def chain(functions, schema, coordinator):
     """A table whose CHECK function inserts into it again."""
-    for node in cluster.nodes:
-        node.sql(f"SET citus.enable_ddl_propagation = off; CREATE SCHEMA IF NOT EXISTS {schema};"
-                 + CHAIN.format(schema=schema))
+    functions(CHAIN.format(schema=schema))
     coordinator.execute(f"CREATE TABLE {schema}.chain (id int PRIMARY KEY, hops int CHECK ({schema}.hop(id, hops)))")
     coordinator.execute(f"SELECT create_distributed_table('{schema}.chain', 'id', shard_count => 8)")
     coordinator.execute(f"CREATE TABLE {schema}.start (id int PRIMARY KEY, seen bigint,"
                         f" CHECK ({schema}.guarded(id)), CHECK ({schema}.total() >= 0))")
     coordinator.execute(f"SELECT create_distributed_table('{schema}.start', 'id', colocate_with => '{schema}.chain')")
-    yield f"{schema}.chain"
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
-    coordinator.execute(f"DROP SCHEMA {schema} CASCADE")
-    for node in cluster.workers:
-        node.sql(f"SET citus.enable_ddl_propagation = off; DROP SCHEMA IF EXISTS {schema} CASCADE")
+    return f"{schema}.chain"
 
 
 def counts(cluster_, table):

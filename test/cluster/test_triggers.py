@@ -22,11 +22,9 @@ FUNCTIONS = """
 
 
 @pytest.fixture
-def logged(cluster, schema, coordinator):
+def logged(functions, schema, coordinator):
     """A table t whose row trigger writes to others; the schema's name."""
-    for node in cluster.nodes:
-        node.sql(f"SET citus.enable_ddl_propagation = off; CREATE SCHEMA IF NOT EXISTS {schema};"
-                 + FUNCTIONS.format(s=schema))
+    functions(FUNCTIONS.format(s=schema))
     for text in ("CREATE TABLE {s}.t (id int PRIMARY KEY, v int, stamp timestamptz)",
                  "CREATE TABLE {s}.log (id int, what text)", "CREATE TABLE {s}.total (id int PRIMARY KEY, n int)",
                  "SELECT create_distributed_table('{s}.t', 'id', shard_count => 8)",
@@ -39,11 +37,7 @@ def logged(cluster, schema, coordinator):
                  "CREATE TRIGGER stamp BEFORE INSERT OR UPDATE ON {s}.t FOR EACH ROW EXECUTE FUNCTION {s}.stamp()",
                  "CREATE TRIGGER stamp BEFORE INSERT OR UPDATE ON {s}.r FOR EACH ROW EXECUTE FUNCTION {s}.stamp()"):
         coordinator.execute(text.format(s=schema))
-    yield schema
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
-    coordinator.execute(f"DROP SCHEMA {schema} CASCADE")
-    for node in cluster.workers:
-        node.sql(f"SET citus.enable_ddl_propagation = off; DROP SCHEMA IF EXISTS {schema} CASCADE")
+    return schema
 
 
 def counts(connection, schema):
