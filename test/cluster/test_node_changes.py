@@ -271,3 +271,25 @@ def test_node_added_between_changes_of_one_transaction(bare, connect):
         connection.execute("INSERT INTO t SELECT generate_series(51, 100)")
     assert len(set(map(tuple, on_every_node(made, REFERENCE).values()))) == 1
     assert value(connect(made.workers[1]), "SELECT count(*) FROM t") == 100
+
+
+def test_node_gets_triggers(bare, connect):
+    """After the rows of reference tables, which fire none; a client of the new node fires them like any other."""
+    made, connection = bare
+    function = """CREATE FUNCTION mark() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+        NEW.v := coalesce(NEW.v, '') || '!'; RETURN NEW; END$$"""
+    for node in (made.coordinator, made.workers[0]):
+        node.sql(function)
+    connection.execute("CREATE TRIGGER mark BEFORE INSERT ON ref FOR EACH ROW EXECUTE FUNCTION mark()")
+    connection.execute("CREATE TRIGGER off BEFORE INSERT ON ref FOR EACH ROW EXECUTE FUNCTION mark()")
+    connection.execute("ALTER TABLE ref DISABLE TRIGGER off")
+    node = made.workers[1]
+    with pytest.raises(psycopg.errors.UndefinedFunction):
+        call(connection, "citus_add_node", node)
+    node.sql(function)
+    call(connection, "citus_add_node", node)
+    connect(node).execute("INSERT INTO ref VALUES (3, 'three')")
+    assert set(map(tuple, on_every_node(made, REFERENCE).values())) == {((1, "one"), (2, None), (3, "three!"))}
+    states = on_every_node(made, "SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = 'ref'::regclass"
+                                 " AND NOT tgisinternal ORDER BY 1")
+    assert states["worker2"] == states["coordinator"] == states["worker1"] and len(states["worker2"]) == 2
