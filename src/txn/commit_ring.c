@@ -173,10 +173,17 @@ commit_ring_decide(CommitStamp later_than)
 	return stamp;
 }
 
+/* Snapshots don't count VACUUM's transaction among those that run, so nobody looks for its commit. */
+static bool
+snapshots_ignore_me(void)
+{
+	return (MyProc->statusFlags & PROC_IN_VACUUM) != 0;
+}
+
 void
 commit_ring_before_commit(void)
 {
-	if (!stamped && TransactionIdIsValid(GetTopTransactionIdIfAny()))
+	if (!stamped && TransactionIdIsValid(GetTopTransactionIdIfAny()) && !snapshots_ignore_me())
 		(void) commit_ring_decide(0);
 }
 

@@ -154,6 +154,36 @@ def test_impossible_stamps_are_refused(accounts, connect):
         connection.execute("SELECT citus_internal.snapshot_set(1)")
 
 
+@pytest.mark.parametrize("isolation", ["READ COMMITTED", "REPEATABLE READ"])
+def test_vacuum_that_ends_meanwhile(bank_cluster, connect, isolation):
+    """VACUUM's transaction is older than snapshots that began while it ran, and none of them has to do with it."""
+    worker = bank_cluster.workers[0]
+    blocker, reader, other = connect(worker), connect(worker), connect(worker)
+    blocker.execute("CREATE TABLE to_truncate AS SELECT generate_series(1, 10000) AS v")
+    blocker.execute("DELETE FROM to_truncate")
+    blocker.execute("BEGIN")
+    blocker.execute("LOCK TABLE to_truncate IN ACCESS SHARE MODE")
+    with servers.connect(worker) as vacuuming:
+        pid = vacuuming.info.backend_pid
+        vacuum = threading.Thread(target=vacuuming.execute, args=["VACUUM (ANALYZE false) to_truncate"])
+        vacuum.start()
+        wait_until(lambda: value(other, "SELECT backend_xid FROM pg_stat_activity WHERE pid = %s", [pid]),
+                   "VACUUM to have a transaction number")
+        other.execute("SELECT txid_current()")
+        reader.execute(f"BEGIN ISOLATION LEVEL {isolation}")
+        stamp = value(reader, "SELECT citus_internal.snapshot_begin()")
+        blocker.execute("COMMIT")
+        vacuum.join()
+    if isolation == "READ COMMITTED":
+        reader.execute(f"SET citus.snapshot = '{stamp} {stamp}'")
+        assert value(reader, "SELECT citus_internal.snapshot_take()") == 1
+    else:
+        reader.execute(f"SELECT citus_internal.snapshot_set({stamp})")
+    assert value(reader, "SELECT count(*) FROM to_truncate") == 0
+    reader.execute("COMMIT")
+    other.execute("DROP TABLE to_truncate")
+
+
 @pytest.mark.parametrize("clocks", ["accounts", "skewed"])
 def test_acknowledged_is_seen(clocks, request):
     """What a client was told is committed is seen by all who begin later, on whichever node."""
