@@ -170,6 +170,13 @@ dispatch(TaskSet *set, Worker *worker, Task *task)
 	MemoryContextSwitchTo(old_context);
 }
 
+/* Whether something is under way on a worker's connection. */
+static bool
+expects_something(const Worker *worker)
+{
+	return worker->task != NULL || worker->conn->state == REMOTE_CONNECTING;
+}
+
 /* Takes the next task of a queue; NULL if there is none, or if it must wait. */
 static Task *
 next_task(TaskSet *set, NodeQueue *queue)
@@ -258,6 +265,13 @@ grow(TaskSet *set)
 	}
 }
 
+/* Whether an idle worker must be there in case a task of an extra connection is refused. */
+static bool
+may_be_needed(const NodeQueue *queue, const Worker *worker)
+{
+	return worker->conn->snapshot_held && queue->nworkers > 1;
+}
+
 /* Gives idle workers a task, or their connection back. */
 static void
 assign(TaskSet *set)
@@ -268,7 +282,7 @@ assign(TaskSet *set)
 		NodeQueue  *queue;
 		Task	   *task;
 
-		if (worker->task != NULL || worker->conn->state == REMOTE_CONNECTING)
+		if (expects_something(worker))
 			continue;
 		queue = queue_of_group(set, worker->conn->groupid);
 
@@ -288,7 +302,7 @@ assign(TaskSet *set)
 		task = next_task(set, queue);
 		if (task != NULL)
 			dispatch(set, worker, task);
-		else if (queue->pending == NIL)
+		else if (queue->pending == NIL && !may_be_needed(queue, worker))
 		{
 			RemoteConn *conn = worker->conn;
 
@@ -446,7 +460,7 @@ poll_workers(TaskSet *set, TupleTableSlot *slot, Task **task)
 		Worker	   *worker = &set->workers[index];
 		Task	   *current = worker->task;
 
-		if (current == NULL && worker->conn->state != REMOTE_CONNECTING)
+		if (!expects_something(worker))
 			continue;
 		if (worker->just_sent)
 		{
@@ -586,7 +600,10 @@ wait_for_rows(TaskSet *set)
 	int			nconns = 0;
 
 	for (int i = 0; i < set->nworkers; i++)
-		conns[nconns++] = set->workers[i].conn;
+	{
+		if (expects_something(&set->workers[i]))
+			conns[nconns++] = set->workers[i].conn;
+	}
 	if (nconns > 0)
 		(void) remote_wait(conns, nconns,
 						   has_pending(set) && !needs_primary(set) ? citus_slow_start_interval : -1, NULL);

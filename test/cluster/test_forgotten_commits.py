@@ -51,10 +51,14 @@ def commit_many(cluster, nodes):
                 connection.execute("SELECT txid_current()")
 
 
-def serving(node, gpid, what="true"):
+def all_serving(node, gpid, what="true"):
     with servers.connect(node) as connection:
-        return value(connection, "SELECT pid FROM pg_stat_activity "
-                     f"WHERE application_name = 'citus_internal gpid={gpid}' AND {what}")
+        return [pid for pid, in rows(connection, "SELECT pid FROM pg_stat_activity "
+                                     f"WHERE application_name = 'citus_internal gpid={gpid}' AND {what}")]
+
+
+def serving(node, gpid, what="true"):
+    return next(iter(all_serving(node, gpid, what)), None)
 
 
 @pytest.mark.parametrize("in_block", [False, True])
@@ -107,3 +111,30 @@ def test_scan_that_begins_late(forgetful, reader, background, query):
         commit_many(forgetful, forgetful.nodes)
         holder.commit()
     assert {row[0] for row in found.result()} == {0}
+
+
+def test_extra_connection_that_comes_too_late(forgetful, reader, background):
+    """What it can't read any more is read by the node's first one, though that had nothing left to do."""
+    slow = forgetful.workers[0]
+    gpid = value(reader, "SELECT citus_backend_gpid()")
+    reader.execute("SET citus.max_cached_conns_per_worker = 4")
+    reader.execute("SET citus.executor_slow_start_interval = 0")
+    value(reader, "SELECT count(pg_sleep(0.01)) FROM t")
+    reader.execute("SET citus.executor_slow_start_interval = '60s'")
+    value(reader, "SELECT sum(payload) FROM t")
+    first = serving(slow, gpid, "true ORDER BY state_change DESC LIMIT 1")
+    extra = [pid for pid in all_serving(slow, gpid) if pid != first]
+    assert extra
+    reader.execute("SET citus.executor_slow_start_interval = 0")
+    for pid in extra:
+        kill_process(pid, signal.SIGSTOP)
+    try:
+        found = background(reader, "SELECT sum(payload), count(DISTINCT payload) FROM t")
+        wait_until(lambda: serving(slow, gpid, f"pid = {first} AND state = 'idle in transaction' AND "
+                                   "now() - state_change > '0.2s'"), "the first connection to be done")
+        assert not found.done()
+        commit_many(forgetful, forgetful.nodes)
+    finally:
+        for pid in extra:
+            kill_process(pid, signal.SIGCONT)
+    assert found.result() == [(0, 1)]
