@@ -25,6 +25,7 @@
 #include "executor/executor_start.h"
 #include "executor/explain.h"
 #include "executor/modify.h"
+#include "executor/read_ahead.h"
 #include "executor/scan.h"
 #include "planner/planner.h"
 
@@ -87,6 +88,7 @@ _PG_init(void)
 	txn_init();
 	planner_init();
 	scan_init();
+	read_ahead_init();
 	executor_start_init();
 	modify_init();
 	explain_init();

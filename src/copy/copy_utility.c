@@ -23,6 +23,7 @@
 #include "copy/copy.h"
 #include "copy/copy_from.h"
 #include "copy/shard_sink.h"
+#include "executor/read_ahead.h"
 #include "resolve/tag.h"
 
 void
@@ -124,7 +125,10 @@ copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *que
 	else if (tag.kind == TAG_FRAMES)
 		rows = copy_from_frames(pstate, stmt, rel, table);
 	else
+	{
+		read_ahead_all(NULL);
 		rows = copy_from_initiator(pstate, stmt, rel, table);
+	}
 	table_close(rel, NoLock);
 	free_parsestate(pstate);
 	if (qc != NULL)

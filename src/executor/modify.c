@@ -32,6 +32,7 @@
 #include "utils/rel.h"
 
 #include "executor/modify.h"
+#include "executor/read_ahead.h"
 #include "executor/scan.h"
 #include "sharding/hash.h"
 
@@ -165,14 +166,6 @@ begin_output(DistModifyState *state)
 	state->output_slot = MakeSingleTupleTableSlot(state->output_desc, &TTSOpsMinimalTuple);
 }
 
-/* Has the statement's other scans read their rows before it writes. */
-static void
-read_ahead(DistModifyState *state)
-{
-	if (state->css.ss.ps.state->es_plannedstmt->hasModifyingCTE)
-		scan_prefetch_all(state->css.ss.ps.state);
-}
-
 /*
  * As a single server does it: BEFORE STATEMENT triggers, then row by row the
  * BEFORE ROW triggers and the write, and AFTER triggers at the end of the
@@ -190,7 +183,7 @@ run_with_triggers(DistModifyState *state)
 	if (reads_nothing)
 		triggers_before_statement(state->triggers);
 	modify_read_input(state);
-	read_ahead(state);
+	read_ahead_all(estate);
 	if (!reads_nothing)
 		triggers_before_statement(state->triggers);
 	modify_collect(state);
@@ -215,7 +208,7 @@ run_modify(DistModifyState *state)
 	else
 	{
 		modify_collect(state);
-		read_ahead(state);
+		read_ahead_all(state->css.ss.ps.state);
 		modify_apply_all(state);
 	}
 	if (state->output != NULL)

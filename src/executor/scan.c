@@ -7,11 +7,6 @@
  * prunes, and starts the tasks.  A rescan starts them anew.  A write without
  * RETURNING runs to its end in the first call.
  *
- * A statement that writes in a CTE has its scans read ahead before the first
- * write: they share connections with it and would see what it wrote.  For
- * that, scans of running statements are linked in a list; the statement's
- * memory context takes them out of it when it goes.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -25,6 +20,7 @@
 #include "utils/rel.h"
 
 #include "executor/explain.h"
+#include "executor/read_ahead.h"
 #include "executor/scan.h"
 #include "executor/statement_snapshot.h"
 #include "sharding/hash.h"
@@ -47,36 +43,6 @@ static const CustomExecMethods scan_exec_methods = {
 	.ReScanCustomScan = scan_rescan,
 	.ExplainCustomScan = explain_scan,
 };
-
-/* Scans of statements that write in a CTE. */
-static DistScanState *linked_scans = NULL;
-
-/* Takes a scan out of the list; called when its statement's memory goes. */
-static void
-unlink_scan(void *arg)
-{
-	for (DistScanState **link = &linked_scans; *link != NULL; link = &(*link)->next)
-	{
-		if (*link == arg)
-		{
-			*link = (*link)->next;
-			return;
-		}
-	}
-}
-
-static void
-link_scan(DistScanState *state)
-{
-	MemoryContext context = state->css.ss.ps.state->es_query_cxt;
-	MemoryContextCallback *callback = MemoryContextAllocZero(context, sizeof(MemoryContextCallback));
-
-	state->next = linked_scans;
-	linked_scans = state;
-	callback->func = unlink_scan;
-	callback->arg = state;
-	MemoryContextRegisterResetCallback(context, callback);
-}
 
 static Node *
 scan_create(CustomScan *node)
@@ -116,8 +82,8 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	if (state->plan.kind == DIST_PLAN_SCAN && !state->plan.writes)
 		state->snapshot = statement_snapshot_current();
 	state->explain = explain_task_mask(estate->es_instrument);
-	if (estate->es_plannedstmt->hasModifyingCTE && !(eflags & EXEC_FLAG_EXPLAIN_ONLY))
-		link_scan(state);
+	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
+		read_ahead_link(state);
 }
 
 /* The task's parameters, evaluated. */
@@ -256,24 +222,28 @@ count_processed(DistScanState *state)
 }
 
 /*
- * The next row, read with the rights that the plan asks for.  An error needs no
- * care: ending the (sub)transaction restores the user.
+ * The next row, or with a slot of NULL all that are still to come, read with the rights that the
+ * plan asks for.  An error needs no care: ending the (sub)transaction restores the user.
  */
 static bool
 next_row(DistScanState *state, TupleTableSlot *slot)
 {
 	Oid			user;
 	int			security_context;
-	bool		found;
-
-	if (!OidIsValid(state->plan.check_as_user))
-		return task_set_next(state->set, slot, NULL);
+	bool		found = false;
 
 	GetUserIdAndSecContext(&user, &security_context);
-	SetUserIdAndSecContext(state->plan.check_as_user,
-						   security_context | SECURITY_LOCAL_USERID_CHANGE);
-	found = task_set_next(state->set, slot, NULL);
-	SetUserIdAndSecContext(user, security_context);
+	if (OidIsValid(state->plan.check_as_user))
+		SetUserIdAndSecContext(state->plan.check_as_user,
+							   security_context | SECURITY_LOCAL_USERID_CHANGE);
+	state->busy = true;
+	if (slot == NULL)
+		task_set_prefetch(state->set);
+	else
+		found = task_set_next(state->set, slot, NULL);
+	state->busy = false;
+	if (OidIsValid(state->plan.check_as_user))
+		SetUserIdAndSecContext(user, security_context);
 	return found;
 }
 
@@ -282,6 +252,8 @@ start_tasks(DistScanState *state)
 {
 	MemoryContext old_context;
 
+	if (state->plan.writes && state->plan.command != CMD_SELECT)
+		read_ahead_others(state->css.ss.ps.state);
 	if (state->plan.kind == DIST_PLAN_REFERENCE_WRITE)
 		reference_lock(state->plan.relid, state->plan.exclusive);
 	scan_prepare(state);
@@ -301,6 +273,8 @@ scan_next(ScanState *node)
 		return ExecClearTuple(slot);
 	if (state->set == NULL)
 		start_tasks(state);
+	if (read_ahead_due(state))
+		scan_read_rest(state);
 
 	if (next_row(state, slot))
 	{
@@ -341,21 +315,15 @@ scan_needs_exec_params(Node *node, void *context)
 }
 
 void
-scan_prefetch_all(EState *estate)
+scan_read_rest(DistScanState *state)
 {
-	for (DistScanState *state = linked_scans; state != NULL; state = state->next)
-	{
-		CustomScan *node = (CustomScan *) state->css.ss.ps.plan;
-		bool		unread = state->set == NULL;
+	bool		unread = state->set == NULL;
 
-		if (state->css.ss.ps.state != estate || state->finished || state->prefetched ||
-			scan_needs_exec_params((Node *) node->custom_exprs, NULL))
-			continue;
-		if (unread)
-			start_tasks(state);
-		task_set_prefetch(state->set);
-		state->prefetched = unread;
-	}
+	if (unread)
+		start_tasks(state);
+	(void) next_row(state, NULL);
+	state->prefetched = state->prefetched || unread;
+	state->rest_read = true;
 }
 
 /* Ends the tasks of the present run. */
@@ -366,11 +334,13 @@ stop_tasks(DistScanState *state)
 		task_set_end(state->set);
 	state->set = NULL;
 	state->finished = false;
+	state->rest_read = false;
 }
 
 static void
 scan_end(CustomScanState *node)
 {
+	read_ahead_unlink((DistScanState *) node);
 	stop_tasks((DistScanState *) node);
 }
 

@@ -9,6 +9,7 @@
 #define CITUS_EXECUTOR_SCAN_H
 
 #include "nodes/execnodes.h"
+#include "utils/resowner.h"
 
 #include "executor/task_set.h"
 #include "planner/dist_plan.h"
@@ -26,18 +27,18 @@ typedef struct DistScanState
 	TaskSet    *set;			/* NULL before the first row is asked for */
 	bool		finished;
 	bool		prefetched;		/* all rows were read before anything was written */
-	struct DistScanState *next; /* in the list of all scans, see scan.c */
+	bool		rest_read;		/* all rows that are still to come have been read */
+	bool		busy;			/* a row is being fetched */
+	struct DistScanState *next; /* in the list of all scans, see read_ahead.c */
+	SubTransactionId subid;		/* where the scan began */
+	ResourceOwner resowner;		/* what it uses belongs to */
 	int			explain;		/* for the tasks' tags, see tag.h */
 } DistScanState;
 
 extern void scan_init(void);
 
-/*
- * Has all scans of a running statement read their rows to the end, because
- * the statement is about to write and they must not see it.  Scans that
- * depend on values of other nodes of the plan are left out.
- */
-extern void scan_prefetch_all(EState *estate);
+/* Reads all rows that are still to come; starts the tasks if need be.  See read_ahead.c for when. */
+extern void scan_read_rest(DistScanState *state);
 
 /*
  * Evaluates the parameters and finds the tasks, in the run context.  Sets

@@ -26,6 +26,7 @@
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
@@ -86,6 +87,7 @@ struct TaskSet
 	TupleTableSlot *spill_slot;
 	List	   *spilled_tasks;	/* task of each spilled row, in order */
 	int			spilled_read;	/* rows read back */
+	ResourceOwner resowner;		/* of their file; NULL when nobody will read them */
 
 	Task	   *alone;			/* runs before any other; NULL when done */
 };
@@ -565,6 +567,7 @@ task_set_start(const TaskSetSpec *spec)
 	set->spec = spec;
 	set->context = context;
 	set->row_context = AllocSetContextCreate(context, "citus task row", ALLOCSET_DEFAULT_SIZES);
+	set->resowner = CurrentResourceOwner;
 	if (spec->columns != NULL && spec->columns->natts > 0)
 		set->codec = row_codec_create(spec->columns, spec->positions);
 	else if (spec->columns != NULL)
@@ -652,17 +655,40 @@ task_set_next(TaskSet *set, TupleTableSlot *slot, Task **task)
 	return next_spilled(set, slot, task);
 }
 
-/* The place for rows that are put aside, and a slot for one of them. */
+/*
+ * The place for rows that are put aside, and a slot for one of them.  That happens in subtransactions too, which
+ * the rows may outlive.
+ */
 static TupleTableSlot *
 begin_spilling(TaskSet *set)
 {
-	if (set->spilled == NULL)
+	if (set->spilled == NULL && set->resowner != NULL)
 	{
+		ResourceOwner current = CurrentResourceOwner;
+
+		CurrentResourceOwner = set->resowner;
 		set->spilled = tuplestore_begin_heap(true, false, work_mem);
+		CurrentResourceOwner = current;
 		set->spill_slot = MakeSingleTupleTableSlot(row_codec_spill_desc(set->codec),
 												   &TTSOpsMinimalTuple);
 	}
 	return MakeSingleTupleTableSlot(row_codec_slot_desc(set->codec), &TTSOpsVirtual);
+}
+
+/* Puts a row aside, if anybody will ever ask for it. */
+static void
+spill(TaskSet *set, TupleTableSlot *slot, Task *task)
+{
+	if (set->resowner == NULL)
+		return;
+	row_codec_spill(set->codec, slot, set->spilled);
+	set->spilled_tasks = lappend(set->spilled_tasks, task);
+}
+
+void
+task_set_abandon(TaskSet *set)
+{
+	set->resowner = NULL;
 }
 
 void
@@ -673,10 +699,7 @@ task_set_prefetch(TaskSet *set)
 	Task	   *task;
 
 	while (next_fresh(set, slot, &task))
-	{
-		row_codec_spill(set->codec, slot, set->spilled);
-		set->spilled_tasks = lappend(set->spilled_tasks, task);
-	}
+		spill(set, slot, task);
 	ExecDropSingleTupleTableSlot(slot);
 	MemoryContextSwitchTo(old_context);
 }
@@ -747,10 +770,7 @@ task_set_yield(RemoteOwner *owner, RemoteConn *conn)
 		Task	   *task = set->workers[index].task;
 
 		if (poll_worker(set, &set->workers[index], slot))
-		{
-			row_codec_spill(set->codec, slot, set->spilled);
-			set->spilled_tasks = lappend(set->spilled_tasks, task);
-		}
+			spill(set, slot, task);
 		else if (set->workers[index].task != NULL)
 			(void) remote_wait(&conn, 1, -1, NULL);
 	}

@@ -65,6 +65,9 @@ extern bool task_set_next(TaskSet *set, TupleTableSlot *slot, Task **task);
  */
 extern void task_set_prefetch(TaskSet *set);
 
+/* The statement has failed: nobody will ask for its rows any more. */
+extern void task_set_abandon(TaskSet *set);
+
 /* After task_set_prefetch: task_set_next starts again with the first prefetched row. */
 extern void task_set_rewind(TaskSet *set);
 

@@ -144,3 +144,74 @@ ROLLBACK;
 BEGIN;
 DECLARE c CURSOR FOR SELECT nothing FROM t;
 ROLLBACK;
+
+-- What a transaction writes while its cursors, loops and outer statements are under way is not seen by them.
+BEGIN;
+DECLARE c CURSOR FOR SELECT count(*) FILTER (WHERE v = 'later') FROM t;
+DECLARE d SCROLL CURSOR FOR SELECT id, v FROM t WHERE id < 4 ORDER BY id;
+DECLARE e CURSOR FOR SELECT v FROM t WHERE id = 7;
+DECLARE f CURSOR FOR SELECT id FROM t WHERE id < 20;
+DECLARE g CURSOR FOR SELECT a.id, b.v FROM t a JOIN u ON u.k = a.id JOIN t b ON b.id = u.t_id WHERE a.id < 3 ORDER BY u.t_id;
+DECLARE h CURSOR FOR SELECT name FROM r ORDER BY id;
+MOVE 2 FROM f;
+UPDATE t SET v = 'later';
+DELETE FROM t WHERE id BETWEEN 10 AND 15;
+UPDATE u SET t_id = 1;
+UPDATE r SET name = 'later';
+FETCH c;
+FETCH ALL FROM d;
+FETCH BACKWARD 2 FROM d;
+FETCH e;
+MOVE ALL FROM f;
+FETCH ALL FROM g;
+FETCH ALL FROM h;
+ROLLBACK;
+BEGIN;
+DECLARE f CURSOR FOR SELECT id FROM t WHERE id < 20;
+COPY t FROM STDIN;
+-7	copied
+-8	copied
+-9	copied
+\.
+MOVE ALL FROM f;
+ROLLBACK;
+DO $$
+DECLARE
+	rec record;
+	n int := 0;
+BEGIN
+	UPDATE t SET v = v WHERE id = 1;
+	FOR rec IN SELECT id, v FROM t LOOP
+		n := n + 1;
+		INSERT INTO t VALUES (rec.id + 100000, 'again');
+		UPDATE t SET v = v || '.' WHERE id = 200 - rec.id;
+		IF rec.v LIKE '%.' THEN
+			RAISE EXCEPTION 'seen';
+		END IF;
+	END LOOP;
+	IF n <> 200 THEN
+		RAISE EXCEPTION '% rows', n USING ERRCODE = 'P0007';
+	END IF;
+END $$;
+SELECT count(*), sum(length(v)) FROM t;
+DO $$
+DECLARE
+	rec record;
+	n int := 0;
+BEGIN
+	FOR rec IN SELECT id, v FROM t WHERE id > 1000 FOR UPDATE LOOP
+		n := n + 1;
+		BEGIN
+			DELETE FROM t WHERE id > 1000;
+			UPDATE u SET k = k + 1 WHERE t_id = rec.id % 60 + 1;
+			RAISE EXCEPTION 'undone' USING ERRCODE = 'P0008';
+		EXCEPTION WHEN SQLSTATE 'P0008' THEN
+			NULL;
+		END;
+	END LOOP;
+	DELETE FROM t WHERE id > 1000;
+	IF n <> 200 THEN
+		RAISE EXCEPTION '% rows', n USING ERRCODE = 'P0007';
+	END IF;
+END $$;
+SELECT count(*), sum(length(v)) FROM t;

@@ -1,0 +1,152 @@
+/*-------------------------------------------------------------------------
+ *
+ * read_ahead.c
+ *	  Scans read their rows before something happens that they must not see.
+ *
+ * A statement sees the database as of its start, whatever its own transaction
+ * writes meanwhile: by a CTE, in a function, or while a cursor is open.  But its
+ * tasks share connections with those writes, and the ones that begin later would see
+ * them.  So all scans under way read the rest of their rows before anything
+ * is written.
+ *
+ * What is under way on a connection does not outlive the rollback of the
+ * subtransaction in which it was sent, while a cursor from outside does.  So a scan that
+ * is read in another subtransaction than it began in reads all its rows then.
+ *
+ * Scans of running statements are linked in a list.  They leave it when they
+ * end, when what they use is released because they have failed, or with their memory.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
+
+#include "executor/read_ahead.h"
+
+static DistScanState *linked_scans = NULL;
+
+void
+read_ahead_unlink(DistScanState *state)
+{
+	for (DistScanState **link = &linked_scans; *link != NULL; link = &(*link)->next)
+	{
+		if (*link == state)
+		{
+			*link = state->next;
+			return;
+		}
+	}
+}
+
+static void
+memory_gone(void *arg)
+{
+	read_ahead_unlink(arg);
+}
+
+void
+read_ahead_link(DistScanState *state)
+{
+	MemoryContext context = state->css.ss.ps.state->es_query_cxt;
+	MemoryContextCallback *callback = MemoryContextAllocZero(context, sizeof(MemoryContextCallback));
+
+	state->subid = GetCurrentSubTransactionId();
+	state->resowner = CurrentResourceOwner;
+	state->next = linked_scans;
+	linked_scans = state;
+	callback->func = memory_gone;
+	callback->arg = state;
+	MemoryContextRegisterResetCallback(context, callback);
+}
+
+/* What the scans of a failed statement use is released, long before their memory if it was a cursor. */
+static void
+resources_released(ResourceReleasePhase phase, bool is_commit, bool is_top_level, void *arg)
+{
+	DistScanState *next;
+
+	if (phase != RESOURCE_RELEASE_BEFORE_LOCKS)
+		return;
+	for (DistScanState *state = linked_scans; state != NULL; state = next)
+	{
+		next = state->next;
+		if (state->resowner != CurrentResourceOwner)
+			continue;
+		if (state->set != NULL)
+			task_set_abandon(state->set);
+		read_ahead_unlink(state);
+	}
+}
+
+/* Whether the scan has rows to read that can be read now. */
+static bool
+can_read(DistScanState *state)
+{
+	CustomScan *node = (CustomScan *) state->css.ss.ps.plan;
+
+	if (state->finished || state->rest_read || state->busy)
+		return false;
+	if (state->set != NULL)
+		return state->spec.columns != NULL;
+	return state->plan.command == CMD_SELECT && !scan_needs_exec_params((Node *) node->custom_exprs, NULL);
+}
+
+/* As if the scan's own statement went on. */
+static void
+read_rest(DistScanState *state)
+{
+	ResourceOwner current = CurrentResourceOwner;
+
+	PushActiveSnapshot(state->css.ss.ps.state->es_snapshot);
+	CurrentResourceOwner = state->resowner;
+	PG_TRY();
+	{
+		scan_read_rest(state);
+	}
+	PG_FINALLY();
+	{
+		CurrentResourceOwner = current;
+	}
+	PG_END_TRY();
+	PopActiveSnapshot();
+}
+
+void
+read_ahead_others(EState *writer)
+{
+	for (DistScanState *state = linked_scans; state != NULL; state = state->next)
+	{
+		if (state->css.ss.ps.state != writer && can_read(state))
+			read_rest(state);
+	}
+}
+
+void
+read_ahead_all(EState *writer)
+{
+	read_ahead_others(writer);
+	if (writer == NULL || !writer->es_plannedstmt->hasModifyingCTE)
+		return;
+	for (DistScanState *state = linked_scans; state != NULL; state = state->next)
+	{
+		if (state->css.ss.ps.state == writer && can_read(state))
+			read_rest(state);
+	}
+}
+
+bool
+read_ahead_due(DistScanState *state)
+{
+	return state->subid != GetCurrentSubTransactionId() && state->plan.command == CMD_SELECT && can_read(state);
+}
+
+void
+read_ahead_init(void)
+{
+	RegisterResourceReleaseCallback(resources_released, NULL);
+}
