@@ -518,19 +518,20 @@ alter_table_utility(UtilityCall *call)
 {
 	AlterTableCall alter = {call};
 	AlterTableStmt *stmt = castNode(AlterTableStmt, call->pstmt->utilityStmt);
+	LOCKMODE	mode;
 	Oid			relid;
 	ListCell   *cell;
 
 	if (stmt->objtype != OBJECT_TABLE && stmt->objtype != OBJECT_INDEX)
 		return false;
-	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
-	alter.table = dist_table_of_relation(relid);
+	mode = AlterTableGetLockLevel(stmt->cmds);
+	alter.table = utility_table(call, stmt->relation, mode, stmt->objtype == OBJECT_INDEX ? AccessShareLock : mode);
 	if (alter.table == NULL)
+	{
+		relid = RangeVarGetRelid(stmt->relation, NoLock, true);
 		return OidIsValid(relid) ? alter_local_table(call, relid) : false;
-
-	utility_check_initiator(call);
-	utility_lock(call, alter.table, AlterTableGetLockLevel(stmt->cmds));
-	relid = AlterTableLookupRelation(stmt, AlterTableGetLockLevel(stmt->cmds));
+	}
+	relid = AlterTableLookupRelation(stmt, mode);
 	alter.table = dist_table_of_relation(relid);
 	if (alter.table == NULL)
 		return false;

@@ -320,6 +320,17 @@ create_triggers_everywhere(Oid relid)
 		remote_exec_on_all(run_commands_call(commands));
 }
 
+Relation
+open_table_by_oid(Oid relid)
+{
+	Relation	rel = try_relation_open(relid, AccessExclusiveLock);
+
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relid)));
+	return rel;
+}
+
 /* Opens and locks the table to convert, after the checks that come before any change. */
 static Relation
 open_for_conversion(Oid relid)
@@ -328,7 +339,7 @@ open_for_conversion(Oid relid)
 
 	check_coordinator();
 	node_lock_set();
-	rel = relation_open(relid, AccessExclusiveLock);
+	rel = open_table_by_oid(relid);
 	check_convertible(rel);
 	return rel;
 }

@@ -26,6 +26,9 @@ extern List *table_metadata_commands(Oid relid);
 /* Creates the local relations of all shards of the table that are placed on this node and missing. */
 extern void create_local_shards(Oid relid);
 
+/* Opens a relation that a function was given, with AccessExclusiveLock; errors (42P01) if it is gone then. */
+extern Relation open_table_by_oid(Oid relid);
+
 /* Errors unless this node is the coordinator. */
 extern void check_coordinator(void);
 

@@ -254,23 +254,25 @@ drop_follow_up(UtilityCall *call)
 		utility_relay_text(call, buf.data);
 }
 
-/* The table that an object of a DROP belongs to, or NULL if it is not distributed. */
+/* The table that an object of a DROP belongs to, locked by utility_lock, or NULL if it is not distributed. */
 static const DistTable *
-table_of_object(ObjectType type, Node *object)
+table_of_object(UtilityCall *call, Node *object)
 {
+	DropStmt   *stmt = castNode(DropStmt, call->pstmt->utilityStmt);
 	List	   *names = IsA(object, List) ? (List *) object : NIL;
 
-	switch (type)
+	switch (stmt->removeType)
 	{
-		case OBJECT_TABLE:
-		case OBJECT_INDEX:
-			return dist_table_of_rangevar(makeRangeVarFromNameList(names));
-		case OBJECT_STATISTIC_EXT:
-			return dist_table_of_statistics(names);
 		case OBJECT_POLICY:
 		case OBJECT_TRIGGER:
-			return dist_table_of_rangevar(makeRangeVarFromNameList(list_truncate(list_copy(names),
-																				 list_length(names) - 1)));
+			names = list_truncate(list_copy(names), list_length(names) - 1);
+			/* FALLTHROUGH */
+		case OBJECT_TABLE:
+		case OBJECT_INDEX:
+			return utility_table(call, makeRangeVarFromNameList(names), AccessExclusiveLock,
+								 stmt->concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock);
+		case OBJECT_STATISTIC_EXT:
+			return utility_table_of_statistics(call, names, AccessExclusiveLock);
 		default:
 			return NULL;
 	}
@@ -374,13 +376,10 @@ drop_utility(UtilityCall *call)
 	}
 	foreach(cell, stmt->objects)
 	{
-		const DistTable *table = table_of_object(stmt->removeType, lfirst(cell));
+		const DistTable *table = table_of_object(call, lfirst(cell));
 
 		if (table == NULL)
 			continue;
-		if (ours == NIL)
-			utility_check_initiator(call);
-		utility_lock(call, table, AccessExclusiveLock);
 		ours = lappend(ours, lfirst(cell));
 		shards = list_concat(shards, shard_objects(table, stmt->removeType, lfirst(cell)));
 	}

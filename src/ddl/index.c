@@ -59,14 +59,13 @@ bool
 create_index_utility(UtilityCall *call)
 {
 	IndexStmt  *stmt = castNode(IndexStmt, call->pstmt->utilityStmt);
-	const DistTable *table = dist_table_of_rangevar(stmt->relation);
+	const DistTable *table = utility_table(call, stmt->relation, ShareLock,
+										   stmt->concurrent ? ShareUpdateExclusiveLock : ShareLock);
 	List	   *before;
 	ListCell   *cell;
 
 	if (table == NULL)
 		return false;
-	utility_check_initiator(call);
-	utility_lock(call, table, ShareLock);
 	if (stmt->concurrent)
 		PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "CREATE INDEX CONCURRENTLY");
 	stmt->concurrent = false;
@@ -94,23 +93,21 @@ reindex_utility(UtilityCall *call)
 {
 	ReindexStmt *stmt = castNode(ReindexStmt, call->pstmt->utilityStmt);
 	const DistTable *table;
+	bool		concurrent = false;
 	ListCell   *cell;
 
 	if (stmt->relation == NULL)
 		return false;
-	table = dist_table_of_rangevar(stmt->relation);
+	foreach(cell, stmt->params)
+		concurrent |= (strcmp(lfirst_node(DefElem, cell)->defname, "concurrently") == 0);
+	table = utility_table(call, stmt->relation, ShareLock, concurrent ? ShareUpdateExclusiveLock : ShareLock);
 	if (table == NULL)
 		return false;
-	utility_check_initiator(call);
-	utility_lock(call, table, ShareLock);
-	foreach(cell, stmt->params)
-	{
-		if (strcmp(lfirst_node(DefElem, cell)->defname, "concurrently") == 0)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("REINDEX CONCURRENTLY is not supported for distributed or reference tables"),
-					 errhint("Use REINDEX without CONCURRENTLY.")));
-	}
+	if (concurrent)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("REINDEX CONCURRENTLY is not supported for distributed or reference tables"),
+				 errhint("Use REINDEX without CONCURRENTLY.")));
 	utility_run_with_shards(call, table);
 	return true;
 }
@@ -123,11 +120,9 @@ cluster_utility(UtilityCall *call)
 
 	if (stmt->relation == NULL)
 		return false;
-	table = dist_table_of_rangevar(stmt->relation);
+	table = utility_table(call, stmt->relation, AccessExclusiveLock, AccessExclusiveLock);
 	if (table == NULL)
 		return false;
-	utility_check_initiator(call);
-	utility_lock(call, table, AccessExclusiveLock);
 	utility_run_with_shards(call, table);
 	return true;
 }

@@ -11,6 +11,10 @@
  * all are given back, which lets such a write go on, and taken again a
  * moment later.
  *
+ * Who has waited may find that the table has gone, or has another name, or is
+ * distributed now, or no longer: then what it has found out before the wait
+ * means something else, and it has to look the name up again.
+ *
  * Locks that the transaction had before stay.  If they are what others wait
  * for, giving way doesn't help; so in a transaction block the attempts soon end, and
  * it is left to the search for deadlocks across nodes (txn/deadlock.c) to end the wait.
@@ -56,7 +60,15 @@ static const char *const mode_names[] = {
 	[AccessExclusiveLock] = "ACCESS EXCLUSIVE",
 };
 
-/* LOCK TABLE for the other nodes. */
+typedef struct LockRequest
+{
+	List	   *relids;
+	LOCKMODE	mode;
+	char	   *description;	/* of the tables before the wait */
+	char	   *text;			/* LOCK TABLE for the other nodes; NULL: only on this node */
+} LockRequest;
+
+/* LOCK TABLE for the other nodes, of those tables that they have; NULL if there are none. */
 static char *
 lock_text(List *relids, LOCKMODE mode)
 {
@@ -64,62 +76,76 @@ lock_text(List *relids, LOCKMODE mode)
 	ListCell   *cell;
 
 	initStringInfo(&buf);
-	appendStringInfo(&buf, "%sLOCK TABLE ", TASK_TAG_DDL);
 	foreach(cell, relids)
-		appendStringInfo(&buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ",
-						 relation_qualified_name(lfirst_oid(cell)));
-	appendStringInfo(&buf, " IN %s MODE", mode_names[mode]);
+	{
+		if (metadata_lookup(lfirst_oid(cell)) != NULL)
+			appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ", relation_qualified_name(lfirst_oid(cell)));
+	}
+	return buf.len == 0 ? NULL : psprintf("%sLOCK TABLE %s IN %s MODE", TASK_TAG_DDL, buf.data, mode_names[mode]);
+}
+
+/* The tables' names, and which of them are distributed; NULL if one is gone. */
+static char *
+describe(List *relids)
+{
+	StringInfoData buf;
+	ListCell   *cell;
+
+	initStringInfo(&buf);
+	foreach(cell, relids)
+	{
+		if (get_rel_name(lfirst_oid(cell)) == NULL)
+			return NULL;
+		appendStringInfo(&buf, "%s %d,", relation_qualified_name(lfirst_oid(cell)),
+						 metadata_lookup(lfirst_oid(cell)) != NULL);
+	}
 	return buf.data;
 }
 
-/*
- * Errors if a table that is locked now has another name than text, made before
- * the wait, gives it: the statement, which other nodes get as it was written,
- * would reach whatever has the name now.
- */
-static void
-check_names(List *relids, LOCKMODE mode, const char *text)
+/* Whether the tables, locked now, are what they were before the wait. */
+static bool
+are_unchanged(const LockRequest *request)
 {
-	ListCell   *cell;
-	bool		same = true;
+	const char *now = describe(request->relids);
 
-	foreach(cell, relids)
-		same = same && get_rel_name(lfirst_oid(cell)) != NULL;
-	if (!same || strcmp(text, lock_text(relids, mode)) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("table does not exist under this name any more"),
-				 errdetail("Another session has dropped or renamed it while this one waited for a lock on it.")));
+	return now != NULL && strcmp(now, request->description) == 0;
 }
 
 /* Takes the locks on one node. */
 static void
-take_locks_on(int32 group, List *relids, LOCKMODE mode, const char *text)
+take_locks_on(int32 group, const LockRequest *request)
 {
 	ListCell   *cell;
 
 	if (group != metadata_local_group())
 	{
-		remote_exec(group, text);
+		remote_exec(group, request->text);
 		return;
 	}
-	foreach(cell, relids)
-		LockRelationOid(lfirst_oid(cell), mode);
+	foreach(cell, request->relids)
+		LockRelationOid(lfirst_oid(cell), request->mode);
 }
 
 /*
  * Takes the locks on the coordinator, where sessions that want the same queue
- * up holding nothing yet; then on the other nodes, with a timeout, unless that is 0.
+ * up holding nothing yet; then on the other nodes, with a timeout, unless that
+ * is 0.  False if a table has changed meanwhile.
  */
-static void
-take_locks(List *relids, LOCKMODE mode, const char *text, int timeout)
+static bool
+take_locks(const LockRequest *request, int timeout)
 {
-	int			level = quiet_begin();
+	int			level;
 	ListCell   *cell;
 
-	take_locks_on(0, relids, mode, text);
-	if (metadata_local_group() == 0)
-		check_names(relids, mode, text);
+	if (request->text == NULL)
+	{
+		take_locks_on(metadata_local_group(), request);
+		return are_unchanged(request);
+	}
+	level = quiet_begin();
+	take_locks_on(0, request);
+	if (metadata_local_group() == 0 && !are_unchanged(request))
+		return false;
 	if (timeout > 0 && (LockTimeout == 0 || LockTimeout > timeout))
 		(void) set_config_option("lock_timeout", psprintf("%dms", timeout), PGC_USERSET, PGC_S_SESSION,
 								 GUC_ACTION_SAVE, true, 0, false);
@@ -128,26 +154,38 @@ take_locks(List *relids, LOCKMODE mode, const char *text, int timeout)
 		const ClusterNode *node = lfirst(cell);
 
 		if (node->groupid != 0)
-			take_locks_on(node->groupid, relids, mode, text);
+			take_locks_on(node->groupid, request);
 	}
 	AtEOXact_GUC(true, level);
-	check_names(relids, mode, text);
+	return are_unchanged(request);
 }
 
-/* One attempt, in a subtransaction; false if a lock was not to be had in time. Other errors, and the last one, are raised. */
-static bool
-try_locks(List *relids, LOCKMODE mode, const char *text, int timeout, bool last)
+typedef enum Attempt
+{
+	ATTEMPT_DONE,
+	ATTEMPT_BUSY,				/* a lock was not to be had in time */
+	ATTEMPT_CHANGED,			/* a table is not what it was */
+} Attempt;
+
+/* One attempt, in a subtransaction; locks are kept only if it is done. Other errors, and the last one, are raised. */
+static Attempt
+try_locks(const LockRequest *request, int timeout, bool last)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	volatile bool success = true;
+	volatile Attempt attempt = ATTEMPT_DONE;
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		take_locks(relids, mode, text, timeout);
-		ReleaseCurrentSubTransaction();
+		if (take_locks(request, timeout))
+			ReleaseCurrentSubTransaction();
+		else
+		{
+			attempt = ATTEMPT_CHANGED;
+			RollbackAndReleaseCurrentSubTransaction();
+		}
 	}
 	PG_CATCH();
 	{
@@ -161,12 +199,12 @@ try_locks(List *relids, LOCKMODE mode, const char *text, int timeout, bool last)
 		CurrentResourceOwner = owner;
 		if (last || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
 			ReThrowError(error);
-		success = false;
+		attempt = ATTEMPT_BUSY;
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
-	return success;
+	return attempt;
 }
 
 /* Waits a random moment, up to 50 ms. */
@@ -189,18 +227,24 @@ longest_timeout(void)
 	return grace == 0 ? LAST_TIMEOUT : Min(LAST_TIMEOUT, Max(grace / 2, 1));
 }
 
-void
+bool
 lock_everywhere(List *relids, LOCKMODE mode)
 {
-	char	   *text;
+	LockRequest request = {relids, mode};
+	bool		others_write = mode < ShareLock;
 	int			timeout = Min(FIRST_TIMEOUT, longest_timeout());
 
-	if (mode < ShareLock || relids == NIL || node_active_primaries_remote() == NIL)
-		return;
-	text = lock_text(relids, mode);
+	if (relids == NIL || (others_write && metadata_local_group() != 0))
+		return true;
+	request.description = describe(relids);
+	if (request.description == NULL)
+		return false;
+	if (!others_write && node_active_primaries_remote() != NIL)
+		request.text = lock_text(relids, mode);
 	for (int attempt = 1;; attempt++)
 	{
-		bool		last = LockTimeout > 0 && LockTimeout <= timeout;
+		bool		last = request.text == NULL || (LockTimeout > 0 && LockTimeout <= timeout);
+		Attempt		result;
 
 		if (IsTransactionBlock() && deadlock_interval() > 0 && attempt > ATTEMPTS_IN_BLOCK)
 		{
@@ -209,8 +253,9 @@ lock_everywhere(List *relids, LOCKMODE mode)
 		}
 		else if (IsTransactionBlock() && attempt >= ATTEMPTS_IN_BLOCK_ALONE)
 			last = true;
-		if (try_locks(relids, mode, text, timeout, last))
-			return;
+		result = try_locks(&request, timeout, last);
+		if (result != ATTEMPT_BUSY)
+			return result == ATTEMPT_DONE;
 		timeout = Min(timeout * 2, longest_timeout());
 		pause_briefly();
 	}

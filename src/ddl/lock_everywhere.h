@@ -14,11 +14,14 @@
 #include "storage/lockdefs.h"
 
 /*
- * Locks distributed or reference tables (Oids) on this node and all others
- * until the transaction ends, giving way to sessions that hold a lock on one
- * node and wait for ours on another.  Nothing is done in modes that let others write.
- * Errors (42P01) if a table is dropped or renamed by another session meanwhile.
+ * Locks tables (Oids) until the transaction ends: distributed and reference
+ * tables on all nodes, giving way to sessions that hold a lock on one node and
+ * wait for ours on another; local ones here.  In modes that let others write,
+ * tables are locked on the coordinator only, if it is this node.
+ *
+ * False, and nothing is locked, if another session has meanwhile dropped, renamed, distributed
+ * or undistributed one of them: the caller looks up again what it was asked for.
  */
-extern void lock_everywhere(List *relids, LOCKMODE mode);
+extern bool lock_everywhere(List *relids, LOCKMODE mode);
 
 #endif							/* CITUS_DDL_LOCK_EVERYWHERE_H */

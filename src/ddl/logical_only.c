@@ -70,12 +70,7 @@ comment_utility(UtilityCall *call)
 static bool
 policy_utility(UtilityCall *call, const RangeVar *relation)
 {
-	const DistTable *table = dist_table_of_rangevar(relation);
-
-	if (table == NULL)
-		return false;
-	utility_lock(call, table, AccessExclusiveLock);
-	return run_and_relay(call);
+	return utility_table(call, relation, AccessExclusiveLock, AccessExclusiveLock) != NULL && run_and_relay(call);
 }
 
 bool

@@ -32,13 +32,12 @@ rename_utility(UtilityCall *call)
 	ListCell   *cell;
 
 	if (stmt->renameType == OBJECT_STATISTIC_EXT)
-		table = dist_table_of_statistics(castNode(List, stmt->object));
+		table = utility_table_of_statistics(call, castNode(List, stmt->object), AccessExclusiveLock);
 	else if (stmt->relation != NULL)
-		table = dist_table_of_rangevar(stmt->relation);
+		table = utility_table(call, stmt->relation, AccessExclusiveLock,
+							  stmt->renameType == OBJECT_INDEX ? AccessShareLock : AccessExclusiveLock);
 	if (table == NULL)
 		return false;
-	utility_check_initiator(call);
-	utility_lock(call, table, AccessExclusiveLock);
 	if (stmt->renameType != OBJECT_POLICY && stmt->renameType != OBJECT_TRIGGER)
 		for_shards = resolve_for_local_shards(table, (Node *) stmt);
 	utility_run(call);
@@ -59,11 +58,9 @@ alter_schema_utility(UtilityCall *call)
 
 	if (stmt->objectType != OBJECT_TABLE || stmt->relation == NULL)
 		return false;
-	table = dist_table_of_rangevar(stmt->relation);
+	table = utility_table(call, stmt->relation, AccessExclusiveLock, AccessExclusiveLock);
 	if (table == NULL)
 		return false;
-	utility_check_initiator(call);
-	utility_lock(call, table, AccessExclusiveLock);
 	relid = table->relid;
 	utility_run(call);
 	CommandCounterIncrement();

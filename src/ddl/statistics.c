@@ -35,6 +35,18 @@ dist_table_of_statistics(List *names)
 	return metadata_lookup(relid);
 }
 
+const DistTable *
+utility_table_of_statistics(const UtilityCall *call, List *names, LOCKMODE mode)
+{
+	const DistTable *table;
+
+	do
+	{
+		table = dist_table_of_statistics(names);
+	} while (table != NULL && !utility_lock(call, table->relid, mode, mode));
+	return table == NULL ? NULL : metadata_lookup(table->relid);
+}
+
 /* Oids of a table's statistics objects. */
 static List *
 statistics_of_table(Oid relid)
@@ -55,10 +67,9 @@ create_statistics_utility(UtilityCall *call)
 	ListCell   *cell;
 
 	if (list_length(stmt->relations) == 1 && IsA(linitial(stmt->relations), RangeVar))
-		table = dist_table_of_rangevar(linitial(stmt->relations));
+		table = utility_table(call, linitial(stmt->relations), ShareUpdateExclusiveLock, ShareUpdateExclusiveLock);
 	if (table == NULL)
 		return false;
-	utility_check_initiator(call);
 	before = statistics_of_table(table->relid);
 	utility_run(call);
 	CommandCounterIncrement();
@@ -79,11 +90,10 @@ bool
 alter_statistics_utility(UtilityCall *call)
 {
 	AlterStatsStmt *stmt = castNode(AlterStatsStmt, call->pstmt->utilityStmt);
-	const DistTable *table = dist_table_of_statistics(stmt->defnames);
+	const DistTable *table = utility_table_of_statistics(call, stmt->defnames, ShareUpdateExclusiveLock);
 
 	if (table == NULL)
 		return false;
-	utility_check_initiator(call);
 	utility_run_with_shards(call, table);
 	return true;
 }

@@ -9,8 +9,12 @@
 #define CITUS_DDL_STATISTICS_H
 
 #include "catalog/metadata.h"
+#include "ddl/utility_hook.h"
 
 /* The distributed table that a statistics object belongs to, or NULL. */
 extern const DistTable *dist_table_of_statistics(List *names);
+
+/* The same, locked by utility_lock. */
+extern const DistTable *utility_table_of_statistics(const UtilityCall *call, List *names, LOCKMODE mode);
 
 #endif							/* CITUS_DDL_STATISTICS_H */

@@ -138,16 +138,14 @@ bool
 create_trigger_utility(UtilityCall *call)
 {
 	CreateTrigStmt *stmt = castNode(CreateTrigStmt, call->pstmt->utilityStmt);
-	const DistTable *table = dist_table_of_rangevar(stmt->relation);
+	const DistTable *table = utility_table(call, stmt->relation, ShareRowExclusiveLock, ShareRowExclusiveLock);
 	Oid			relid;
 
 	if (table == NULL)
 		return false;
 	relid = table->relid;
-	utility_check_initiator(call);
 	if (call->relayed)
 		require_function(stmt->funcname);
-	utility_lock(call, table, ShareRowExclusiveLock);
 	utility_run(call);
 	CommandCounterIncrement();
 	check_triggers(relid);

@@ -63,9 +63,10 @@ open_distributed(Oid relid)
 	Relation	rel;
 
 	check_coordinator();
-	if (metadata_lookup(relid) != NULL && object_ownercheck(RelationRelationId, relid, GetUserId()))
-		lock_everywhere(list_make1_oid(relid), AccessExclusiveLock);
-	rel = table_open(relid, AccessExclusiveLock);
+	while (metadata_lookup(relid) != NULL && object_ownercheck(RelationRelationId, relid, GetUserId()) &&
+		   !lock_everywhere(list_make1_oid(relid), AccessExclusiveLock))
+		;
+	rel = open_table_by_oid(relid);
 	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, RelationGetRelationName(rel));
 	(void) metadata_require(relid);

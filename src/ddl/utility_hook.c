@@ -21,9 +21,12 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 
 #include "catalog/node.h"
 #include "compat/acl.h"
@@ -135,11 +138,32 @@ utility_check_initiator(const UtilityCall *call)
 	node_lock_set();
 }
 
-void
-utility_lock(const UtilityCall *call, const DistTable *table, LOCKMODE mode)
+bool
+utility_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_mode)
 {
-	if (!call->relayed && object_ownercheck(RelationRelationId, table->relid, GetUserId()))
-		lock_everywhere(list_make1_oid(table->relid), mode);
+	bool		distributed = metadata_lookup(relid) != NULL;
+
+	if (distributed)
+		utility_check_initiator(call);
+	else if (relid < FirstNormalObjectId || get_rel_relkind(relid) != RELKIND_RELATION || metadata_local_group() != 0)
+		return true;
+	if (call->relayed || !object_ownercheck(RelationRelationId, relid, GetUserId()))
+		return true;
+	return lock_everywhere(list_make1_oid(relid), distributed ? mode : local_mode);
+}
+
+const DistTable *
+utility_table(const UtilityCall *call, const RangeVar *relation, LOCKMODE mode, LOCKMODE local_mode)
+{
+	Oid			relid;
+
+	do
+	{
+		relid = table_of_relation(RangeVarGetRelid(relation, NoLock, true));
+		if (!OidIsValid(relid))
+			return NULL;
+	} while (!utility_lock(call, relid, mode, local_mode));
+	return metadata_lookup(relid);
 }
 
 void

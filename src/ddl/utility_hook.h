@@ -50,11 +50,20 @@ extern char *utility_text(const UtilityCall *call);
 extern void utility_check_initiator(const UtilityCall *call);
 
 /*
- * Before a statement that its initiator runs: takes the table's lock on all
- * nodes (lock_everywhere).  Nothing if the call was relayed, or if the user does not own the table, which the
- * server will say.
+ * Before a statement that its initiator runs: takes the table's lock, on all
+ * nodes if it is distributed (lock_everywhere), else here, so that nobody
+ * distributes it before the statement is through.  False if the table is not
+ * what it was before the wait: look it up again.  Nothing is locked if the call was
+ * relayed, or if the user does not own the table, which the server will say.
  */
-extern void utility_lock(const UtilityCall *call, const DistTable *table, LOCKMODE mode);
+extern bool utility_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_mode);
+
+/*
+ * The distributed or reference table that a statement names, itself or by an index, locked by
+ * utility_lock; NULL if there is no such table, or if it is a local one, then locked in local_mode.
+ */
+extern const DistTable *utility_table(const UtilityCall *call, const RangeVar *relation, LOCKMODE mode,
+									  LOCKMODE local_mode);
 
 /*
  * Has the other nodes run the statement, or another text (with qualified

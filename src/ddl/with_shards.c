@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
@@ -111,21 +112,46 @@ run_everywhere(UtilityCall *call, const char *text)
 	AtEOXact_GUC(true, level);
 }
 
-/* Takes the locks on all nodes, unless the user may not take one of them: the server then says so. */
-static void
-lock_if_allowed(UtilityCall *call, List *relids, LOCKMODE mode)
+/*
+ * Oids of the tables that a list of RangeVars names, without local ones that can't be
+ * distributed; false if the user may not lock one of them. Locks the set of
+ * nodes if one is distributed.
+ */
+static bool
+list_tables_to_lock(List *relations, List **relids)
 {
 	ListCell   *cell;
 
+	*relids = NIL;
+	foreach(cell, relations)
+	{
+		Oid			relid = RangeVarGetRelid(lfirst_node(RangeVar, cell), NoLock, true);
+
+		if (metadata_lookup(relid) != NULL)
+			node_lock_set();
+		else if (metadata_local_group() != 0 || relid < FirstNormalObjectId ||
+				 get_rel_relkind(relid) != RELKIND_RELATION)
+			continue;
+		if (pg_class_aclcheck(relid, GetUserId(), ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE) != ACLCHECK_OK)
+			return false;
+		*relids = lappend_oid(*relids, relid);
+	}
+	return true;
+}
+
+/*
+ * Before the statement's tables are looked at: takes their locks, so that they stay what they are,
+ * unless the user may not take one of them: the server then says so.
+ */
+static void
+lock_if_allowed(UtilityCall *call, List *relations, LOCKMODE mode)
+{
+	List	   *relids;
+
 	if (call->relayed)
 		return;
-	foreach(cell, relids)
-	{
-		if (pg_class_aclcheck(lfirst_oid(cell), GetUserId(), ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE) != ACLCHECK_OK)
-			return;
-	}
-	node_lock_set();
-	lock_everywhere(relids, mode);
+	while (list_tables_to_lock(relations, &relids) && !lock_everywhere(relids, mode))
+		;
 }
 
 /* Whether the user may truncate all tables; the server says so if not. */
@@ -169,14 +195,15 @@ truncate_utility(UtilityCall *call)
 	TruncateStmt *stmt = castNode(TruncateStmt, call->pstmt->utilityStmt);
 	List	   *relids;
 	List	   *shards;
-	char	   *names = list_dist_tables(stmt->relations, &relids, &shards);
+	char	   *names;
 	char	   *text;
 
+	lock_if_allowed(call, stmt->relations, AccessExclusiveLock);
+	names = list_dist_tables(stmt->relations, &relids, &shards);
 	if (names == NULL)
 		return false;
 	text = psprintf("TRUNCATE TABLE %s%s%s", names, stmt->restart_seqs ? " RESTART IDENTITY" : "",
 					stmt->behavior == DROP_CASCADE ? " CASCADE" : "");
-	lock_if_allowed(call, relids, AccessExclusiveLock);
 	relids = truncated_tables(stmt->relations, stmt->behavior == DROP_CASCADE);
 	stmt->relations = list_concat(stmt->relations, shards);
 	if (have_truncate_triggers(relids))
@@ -202,14 +229,15 @@ lock_utility(UtilityCall *call)
 	LockStmt   *stmt = castNode(LockStmt, call->pstmt->utilityStmt);
 	List	   *relids;
 	List	   *shards;
-	char	   *names = list_dist_tables(stmt->relations, &relids, &shards);
+	char	   *names;
 
-	if (names == NULL)
-		return false;
 	if (!call->relayed)
 		RequireTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "LOCK TABLE");
 	if (!stmt->nowait)
-		lock_if_allowed(call, relids, stmt->mode);
+		lock_if_allowed(call, stmt->relations, stmt->mode);
+	names = list_dist_tables(stmt->relations, &relids, &shards);
+	if (names == NULL)
+		return false;
 	run_everywhere(call, psprintf("LOCK TABLE %s IN %s MODE%s", names, modes[stmt->mode],
 								  stmt->nowait ? " NOWAIT" : ""));
 	return true;

@@ -39,16 +39,18 @@ typedef struct ShardNaming
 
 typedef void (*RenameFunction) (ShardNaming *naming, Node *stmt);
 
+Oid
+table_of_relation(Oid relid)
+{
+	char		relkind = OidIsValid(relid) ? get_rel_relkind(relid) : '\0';
+
+	return relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX ? IndexGetRelation(relid, true) : relid;
+}
+
 const DistTable *
 dist_table_of_relation(Oid relid)
 {
-	char		relkind;
-
-	if (!OidIsValid(relid))
-		return NULL;
-	relkind = get_rel_relkind(relid);
-	if (relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX)
-		relid = IndexGetRelation(relid, true);
+	relid = table_of_relation(relid);
 	return OidIsValid(relid) ? metadata_lookup(relid) : NULL;
 }
 

@@ -27,7 +27,10 @@ extern void resolve_utility(Node *stmt, int colocation_id, int shard_index, bool
 /* The table that a relation or index, as named here, belongs to, or NULL if it is not distributed. */
 extern const DistTable *dist_table_of_rangevar(const RangeVar *relation);
 
-/* The same for any relation's Oid: a table, or an index of one. */
+/* The table that an index belongs to; another relation's Oid is returned as it is. */
+extern Oid	table_of_relation(Oid relid);
+
+/* The same as dist_table_of_rangevar for any relation's Oid: a table, or an index of one. */
 extern const DistTable *dist_table_of_relation(Oid relid);
 
 /* A name in a statement as RangeVar of a shard's relation, or of its index. */

@@ -1,0 +1,119 @@
+"""DDL that finds, after it has waited for a table, that the table is not what it was."""
+
+import psycopg
+import pytest
+
+from harness.servers import on_every_node, value, wait_until
+from harness.statement import Statement
+
+# A table and its shards: columns with their types, indexes, statistics.
+SHAPE = """
+    SELECT DISTINCT (SELECT string_agg(attname || ' ' || atttypid::regtype, ', ' ORDER BY attnum) FROM pg_attribute
+                     WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped),
+           (SELECT count(*) FROM pg_index WHERE indrelid = c.oid),
+           (SELECT count(*) FROM pg_statistic_ext WHERE stxrelid = c.oid)
+    FROM pg_class c LEFT JOIN pg_dist_shard s ON relname LIKE '%\\_' || shardid
+    WHERE relkind = 'r' AND (c.oid = '{0}'::regclass OR s.logicalrelid = '{0}'::regclass)"""
+
+STATEMENTS = [
+    "ALTER TABLE {} ALTER v TYPE real",
+    "ALTER TABLE {} ADD w int",
+    "ALTER TABLE {} DROP v",
+    "ALTER TABLE {} RENAME v TO w",
+    "CREATE INDEX ON {} (v)",
+    "DROP INDEX {}_i",
+    "CREATE STATISTICS {}_s ON id, v FROM {}",
+    "REINDEX TABLE {}",
+    "CLUSTER {} USING t_i",
+    "TRUNCATE {}",
+    "BEGIN; LOCK TABLE {}; TRUNCATE {}; COMMIT",
+    "DROP TABLE {}",
+    "ALTER TABLE {} RENAME TO r",
+]
+
+
+@pytest.fixture
+def local(coordinator, schema):
+    """A local table with an index and a row."""
+    name = f"{schema}.t"
+    coordinator.execute(f"CREATE TABLE {name} (id int, v int)")
+    coordinator.execute(f"CREATE INDEX t_i ON {name} (v)")
+    coordinator.execute(f"INSERT INTO {name} VALUES (1, 2)")
+    return name
+
+
+def run_behind(cluster, connect, holder, statement, node=0):
+    """Runs a statement that has to wait for the holder, and commits that; its error or None."""
+    waits = Statement(connect(cluster.nodes[node]), statement)
+    watch = connect(cluster.coordinator)
+    wait_until(lambda: value(watch, f"SELECT {holder.info.backend_pid} = ANY(pg_blocking_pids(pid)) "
+                                    "FROM pg_locks WHERE NOT granted"), "the statement to wait")
+    holder.commit()
+    return waits.finish()
+
+
+def check_same_everywhere(cluster, table):
+    shapes = on_every_node(cluster, SHAPE.format(table))
+    assert all(len(rows) == 1 for rows in shapes.values()) and len(set(map(str, shapes.values()))) == 1, shapes
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_distributed_meanwhile(cluster, coordinator, connect, schema, session, local, statement):
+    """DDL that waits for a local table while that is distributed reaches all nodes and shards."""
+    distributing = session(0)
+    distributing.execute(f"SELECT create_distributed_table('{local}', 'id')")
+    assert run_behind(cluster, connect, distributing, statement.format(local, local)) is None
+    if "DROP TABLE" in statement:
+        assert set(map(str, on_every_node(cluster, f"SELECT to_regclass('{local}')").values())) == {"[(None,)]"}
+        return
+    table = f"{schema}.r" if "RENAME TO" in statement else local
+    check_same_everywhere(cluster, table)
+    rows = 0 if "TRUNCATE" in statement else 1
+    assert on_every_node(cluster, f"SELECT count(*) FROM {table}") == {node.name: [(rows,)] for node in cluster.nodes}
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_undistributed_meanwhile(cluster, coordinator, connect, schema, session, local, statement):
+    """DDL that waits for a distributed table while that is made local again does what it does to local ones."""
+    coordinator.execute(f"SELECT create_distributed_table('{local}', 'id')")
+    undistributing = session(0)
+    undistributing.execute(f"SELECT undistribute_table('{local}')")
+    assert run_behind(cluster, connect, undistributing, statement.format(local, local)) is None
+
+
+def test_values_after_another_type_of_the_same_length(cluster, coordinator, connect, session, local):
+    """What a node sends is never read as if it had another type."""
+    distributing = session(0)
+    distributing.execute(f"SELECT create_distributed_table('{local}', 'id')")
+    assert run_behind(cluster, connect, distributing, f"ALTER TABLE {local} ALTER v TYPE real") is None
+    assert on_every_node(cluster, f"SELECT * FROM {local}") == {node.name: [(1, 2.0)] for node in cluster.nodes}
+
+
+def test_renamed_before_it_is_undistributed(cluster, coordinator, connect, schema, session, local):
+    """undistribute_table means the table that it was given, whatever its name is after the wait."""
+    coordinator.execute(f"SELECT create_distributed_table('{local}', 'id')")
+    renaming = session(0)
+    renaming.execute(f"ALTER TABLE {local} RENAME TO r")
+    assert run_behind(cluster, connect, renaming, f"SELECT undistribute_table('{local}')") is None
+    assert value(coordinator, f"SELECT count(*) FROM pg_dist_partition WHERE logicalrelid = '{schema}.r'::regclass") == 0
+    assert value(coordinator, f"SELECT count(*) FROM {schema}.r") == 1
+
+
+@pytest.mark.parametrize("distributed", [False, True])
+@pytest.mark.parametrize("statement", [
+    "SELECT undistribute_table('{}')",
+    "SELECT create_distributed_table('{}', 'id')",
+    "SELECT create_reference_table('{}')",
+    "CREATE STATISTICS {}_s ON id, v FROM {}",
+    "ALTER TABLE {} ADD w int",
+    "CREATE INDEX ON {} (v)",
+    "TRUNCATE {}",
+])
+def test_dropped_meanwhile(cluster, coordinator, connect, session, local, statement, distributed):
+    """A table that is dropped during the wait does not exist, as on one server."""
+    if distributed:
+        coordinator.execute(f"SELECT create_distributed_table('{local}', 'id')")
+    dropping = session(0)
+    dropping.execute(f"DROP TABLE {local}")
+    error = run_behind(cluster, connect, dropping, statement.format(local, local))
+    assert isinstance(error, psycopg.errors.UndefinedTable), error
