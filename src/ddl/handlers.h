@@ -41,6 +41,9 @@ extern bool truncate_utility(UtilityCall *call);
 extern bool lock_utility(UtilityCall *call);
 extern bool grant_utility(UtilityCall *call);
 
+/* constraint_mode.c */
+extern bool set_constraints_utility(UtilityCall *call);
+
 /* vacuum.c */
 extern bool vacuum_utility(UtilityCall *call);
 

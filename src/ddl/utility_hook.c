@@ -81,6 +81,7 @@ static const struct
 	{T_AlterTableStmt, alter_table_utility},
 	{T_ClusterStmt, cluster_utility},
 	{T_CommentStmt, comment_utility},
+	{T_ConstraintsSetStmt, set_constraints_utility},
 	{T_CreatePolicyStmt, create_policy_utility},
 	{T_CreateStatsStmt, create_statistics_utility},
 	{T_CreateStmt, create_table_utility},

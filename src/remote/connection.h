@@ -73,6 +73,8 @@ struct RemoteConn
 								 * released with the next statement; 0: none */
 	int			xact_began;		/* local nesting level at BEGIN, or a lower one
 								 * that what was done since belongs to */
+	int			xact_read_only; /* level since which the remote transaction is
+								 * read-only; 0: it is not */
 	bool		xact_fresh;		/* no statement of the remote transaction has
 								 * succeeded yet */
 	bool		xact_wrote;		/* wrote (or locked) in this transaction */

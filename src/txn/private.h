@@ -21,6 +21,10 @@
 /* transaction.c: queues what opens the node's transaction, and the missing savepoints. */
 extern void txn_begin_remote(RemoteConn *conn);
 
+/* constraint_modes.c: queues what was set at a level, and follows the end of subtransactions. */
+extern void constraint_modes_queue(RemoteConn *conn, int level);
+extern void constraint_modes_end_level(int level, bool commit);
+
 /* commit.c: the parts of the end of a transaction. */
 extern void commit_remote(bool require_2pc);	/* before the local commit */
 extern bool prepare_remote(void);	/* before PREPARE TRANSACTION; whether

@@ -32,6 +32,7 @@ void		(*txn_use_hook) (void) = NULL;
 
 static bool in_use = false;		/* connections were used in this transaction */
 static bool require_2pc = false;
+static bool top_read_only = false;	/* in a subtransaction: the transaction around all is read-only */
 static bool is_parent = false;	/* it is being prepared, and has prepared others */
 
 bool
@@ -70,13 +71,18 @@ first_use(void)
 		txn_use_hook();
 }
 
-/* The BEGIN that gives the remote transaction the local one's characteristics. */
+/*
+ * The BEGIN that gives the remote transaction the local one's characteristics.  If only a subtransaction
+ * is read-only, that follows with its savepoint.
+ */
 static void
-begin_command(const RemoteConn *conn, char *command, Size size)
+begin_command(RemoteConn *conn, char *command, Size size)
 {
+	bool		read_only = GetCurrentTransactionNestLevel() > 1 ? top_read_only : XactReadOnly;
 	const char *level;
 
-	if (XactIsoLevel == XACT_READ_COMMITTED && !XactReadOnly && !XactDeferrable && remote_settings_known(conn))
+	conn->xact_read_only = read_only ? 1 : 0;
+	if (XactIsoLevel == XACT_READ_COMMITTED && !read_only && !XactDeferrable && remote_settings_known(conn))
 	{
 		strlcpy(command, "BEGIN", size);
 		return;
@@ -88,7 +94,7 @@ begin_command(const RemoteConn *conn, char *command, Size size)
 	else
 		level = "READ COMMITTED";
 	snprintf(command, size, "BEGIN ISOLATION LEVEL %s, READ %s, %sDEFERRABLE",
-			 level, XactReadOnly ? "ONLY" : "WRITE", XactDeferrable ? "" : "NOT ");
+			 level, read_only ? "ONLY" : "WRITE", XactDeferrable ? "" : "NOT ");
 }
 
 /* Opens the remote transaction, and sets savepoints, as far as the local nesting has them. */
@@ -106,6 +112,7 @@ txn_begin_remote(RemoteConn *conn)
 		conn->xact_fresh = true;
 		conn->xact_began = level;
 		conn->xact_release = 0;
+		constraint_modes_queue(conn, 1);
 		dist_snapshot_join(conn);
 	}
 	if (conn->xact_release > 0)
@@ -119,6 +126,12 @@ txn_begin_remote(RemoteConn *conn)
 		snprintf(command, sizeof(command), "SAVEPOINT citus_%d", conn->xact_depth + 1);
 		remote_queue_command(conn, command);
 		conn->xact_depth++;
+		constraint_modes_queue(conn, conn->xact_depth);
+	}
+	if (XactReadOnly && conn->xact_read_only == 0)
+	{
+		remote_queue_command(conn, "SET TRANSACTION READ ONLY");
+		conn->xact_read_only = level;
 	}
 }
 
@@ -251,12 +264,14 @@ xact_callback(XactEvent event, void *arg)
 	}
 }
 
-/* The level ends well: its savepoints are released with the next statement. */
+/* The level ends well: its savepoints are released with the next statement, and what it made read-only isn't any more. */
 static void
 release_level(int level)
 {
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
 	{
+		if (conn->xact_read_only >= level)
+			conn->xact_read_only = 0;
 		if (conn->xact_began >= level)
 			conn->xact_began = level - 1;
 		if (conn->xact_depth < level)
@@ -282,6 +297,8 @@ rollback_level(int level)
 			continue;
 
 		conn->snapshot_stamp = 0;
+		if (conn->xact_read_only >= level)
+			conn->xact_read_only = 0;
 		remote_settle(conn, remote_connection_timeout());
 		remote_settings_rolled_back(conn);
 		if (conn->state == REMOTE_DEAD && conn->xact_began >= level)
@@ -316,6 +333,12 @@ abort_subtransaction(void)
 static void
 subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId parent, void *arg)
 {
+	int			level = GetCurrentTransactionNestLevel();
+
+	if (event == SUBXACT_EVENT_START_SUB && level == 2)
+		top_read_only = XactReadOnly;
+	else if (event == SUBXACT_EVENT_COMMIT_SUB || event == SUBXACT_EVENT_ABORT_SUB)
+		constraint_modes_end_level(level, event == SUBXACT_EVENT_COMMIT_SUB);
 	if (!in_use)
 		return;
 
@@ -328,11 +351,11 @@ subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId pa
 		case SUBXACT_EVENT_PRE_COMMIT_SUB:
 			break;
 		case SUBXACT_EVENT_COMMIT_SUB:
-			release_level(GetCurrentTransactionNestLevel());
+			release_level(level);
 			remote_end_subtransaction(true, subid, parent);
 			break;
 		case SUBXACT_EVENT_ABORT_SUB:
-			ending.level = GetCurrentTransactionNestLevel();
+			ending.level = level;
 			ending.subid = subid;
 			ending.parent = parent;
 			run_safely(abort_subtransaction);

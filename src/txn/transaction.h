@@ -46,6 +46,12 @@ extern bool txn_is_one_statement(const PlannedStmt *statement);
  */
 extern bool txn_restart(RemoteConn *conn);
 
+/*
+ * Has SET CONSTRAINTS, as text for other nodes, take effect in this transaction on those that take part in it, now or
+ * later.  Raises what a constraint that is checked by it says.
+ */
+extern void txn_set_constraints(const char *sql);
+
 /* Requires two-phase commit even with one writer (e.g. metadata changes with local effects are seen by xid anyway). */
 extern void txn_require_2pc(void);
 

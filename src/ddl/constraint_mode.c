@@ -1,0 +1,142 @@
+/*-------------------------------------------------------------------------
+ *
+ * constraint_mode.c
+ *	  SET CONSTRAINTS: on this node's shards, and on other nodes.
+ *
+ * Each node does it for its logical tables and for its shards, whose constraints have the
+ * shard's number in their names.  ALL means those of shards too.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_constraint.h"
+#include "nodes/makefuncs.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+
+#include "catalog/metadata.h"
+#include "ddl/handlers.h"
+#include "ddl/shards.h"
+#include "resolve/tag.h"
+#include "txn/transaction.h"
+
+/* The tables, as List of Oid, that have a constraint of that name in a schema. */
+static List *
+tables_with_constraint(Oid namespace, const char *name)
+{
+	Relation	catalog = table_open(ConstraintRelationId, AccessShareLock);
+	List	   *relids = NIL;
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&keys[0], Anum_pg_constraint_conname, BTEqualStrategyNumber, F_NAMEEQ, CStringGetDatum(name));
+	ScanKeyInit(&keys[1], Anum_pg_constraint_connamespace, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(namespace));
+	scan = systable_beginscan(catalog, ConstraintNameNspIndexId, true, NULL, 2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		relids = lappend_oid(relids, ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid);
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	return relids;
+}
+
+/* The same for a name as the server looks it up; *namespace is where it was found. */
+static List *
+find_tables(const RangeVar *constraint, Oid *namespace)
+{
+	List	   *schemas;
+	List	   *relids = NIL;
+	ListCell   *cell;
+
+	if (constraint->schemaname != NULL)
+		schemas = list_make1_oid(get_namespace_oid(constraint->schemaname, true));
+	else
+		schemas = fetch_search_path(true);
+	foreach(cell, schemas)
+	{
+		*namespace = lfirst_oid(cell);
+		relids = tables_with_constraint(*namespace, constraint->relname);
+		if (relids != NIL)
+			break;
+	}
+	return relids;
+}
+
+/* The names that the constraint has on shards of this node. */
+static List *
+names_on_shards(const DistTable *table, const char *name)
+{
+	List	   *names = NIL;
+	ListCell   *cell;
+
+	foreach(cell, local_shard_indexes(table))
+	{
+		int64		shardid = table->shards[lfirst_int(cell)].shardid;
+
+		names = lappend(names, makeRangeVar(pstrdup(SHARD_SCHEMA), shard_relation_name(name, shardid), -1));
+	}
+	return names;
+}
+
+/*
+ * Adds the constraints of shards to the statement.  The names of those that other nodes have are appended
+ * to text, qualified.
+ */
+static void
+add_shards(ConstraintsSetStmt *stmt, StringInfo text)
+{
+	List	   *added = NIL;
+	ListCell   *cell;
+	ListCell   *relid;
+
+	foreach(cell, stmt->constraints)
+	{
+		const RangeVar *constraint = lfirst_node(RangeVar, cell);
+		bool		elsewhere = false;
+		Oid			namespace;
+
+		foreach(relid, find_tables(constraint, &namespace))
+		{
+			const DistTable *table = metadata_lookup(lfirst_oid(relid));
+
+			if (table == NULL)
+				continue;
+			elsewhere = true;
+			added = list_concat(added, names_on_shards(table, constraint->relname));
+		}
+		if (elsewhere)
+			appendStringInfo(text, "%s%s", text->len == 0 ? "" : ", ",
+							 quote_qualified_identifier(get_namespace_name(namespace), constraint->relname));
+	}
+	stmt->constraints = list_concat(stmt->constraints, added);
+}
+
+bool
+set_constraints_utility(UtilityCall *call)
+{
+	ConstraintsSetStmt *stmt = castNode(ConstraintsSetStmt, call->pstmt->utilityStmt);
+	StringInfoData names;
+
+	/* the server warns that it has no effect */
+	if (!IsTransactionBlock() && !IsSubTransaction() && call->context == PROCESS_UTILITY_TOPLEVEL)
+		return false;
+	initStringInfo(&names);
+	if (stmt->constraints == NIL)
+		appendStringInfoString(&names, "ALL");
+	else
+		add_shards(stmt, &names);
+	utility_run(call);
+	if (names.len > 0)
+		txn_set_constraints(psprintf("%sSET CONSTRAINTS %s %s", TASK_TAG_DDL, names.data,
+									 stmt->deferred ? "DEFERRED" : "IMMEDIATE"));
+	return true;
+}

@@ -1,0 +1,109 @@
+/*-------------------------------------------------------------------------
+ *
+ * constraint_modes.c
+ *	  SET CONSTRAINTS on other nodes.
+ *
+ * Which constraints are checked at the end belongs to a transaction, and is undone
+ * with a subtransaction.  So a command goes at once to the nodes that take part in the
+ * transaction, whose constraints may fail by it, and is kept for those that
+ * come later.  These get it at the same level of nesting as it was given at: after
+ * BEGIN, or after the level's savepoint.  So whoever has savepoints up to a level has
+ * all commands up to that level.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "utils/memutils.h"
+
+#include "lib/transaction_end.h"
+#include "txn/private.h"
+
+typedef struct ConstraintMode
+{
+	char	   *sql;
+	int			level;			/* of nesting */
+} ConstraintMode;
+
+static List *modes = NIL;		/* of this transaction, in order, in its memory */
+
+static void
+forget_modes(void)
+{
+	modes = NIL;
+}
+
+static void
+keep_mode(const char *sql)
+{
+	static TransactionEnd end = {forget_modes};
+	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
+	ConstraintMode *mode = palloc(sizeof(ConstraintMode));
+
+	mode->sql = pstrdup(sql);
+	mode->level = GetCurrentTransactionNestLevel();
+	modes = lappend(modes, mode);
+	MemoryContextSwitchTo(old_context);
+	at_transaction_end(&end);
+}
+
+void
+txn_set_constraints(const char *sql)
+{
+	List	   *groups = NIL;
+	ListCell   *cell;
+
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+	{
+		if (conn->primary && conn->xact_depth > 0)
+			groups = list_append_unique_int(groups, conn->groupid);
+	}
+	foreach(cell, groups)
+		PQclear(remote_read(lfirst_int(cell), sql, NULL));
+	keep_mode(sql);
+}
+
+void
+constraint_modes_queue(RemoteConn *conn, int level)
+{
+	ListCell   *cell;
+
+	foreach(cell, modes)
+	{
+		const ConstraintMode *mode = lfirst(cell);
+
+		if (mode->level == level)
+			remote_queue_command(conn, mode->sql);
+	}
+}
+
+/*
+ * As in the server, what a subtransaction has set can be undone later only by the nearest one around it that
+ * has set something too.
+ */
+void
+constraint_modes_end_level(int level, bool commit)
+{
+	int			outer = 1;
+	ListCell   *cell;
+
+	foreach(cell, modes)
+	{
+		const ConstraintMode *mode = lfirst(cell);
+
+		if (mode->level < level)
+			outer = Max(outer, mode->level);
+	}
+	foreach(cell, modes)
+	{
+		ConstraintMode *mode = lfirst(cell);
+
+		if (mode->level < level)
+			continue;
+		if (commit)
+			mode->level = outer;
+		else
+			modes = foreach_delete_current(modes, cell);
+	}
+}

@@ -1,0 +1,474 @@
+-- Transactions that end and begin inside procedures, chained ones, characteristics set late, deferred constraints, temporary tables.
+--
+-- distribute: t(id), u(id) with t, w(k) with none, r reference, s single, l local, c(pid) with t, d(id) with none, e(id) with d
+
+CREATE TABLE t (id int PRIMARY KEY, v int);
+CREATE TABLE u (id int NOT NULL, n int, CONSTRAINT u_once UNIQUE (id, n) DEFERRABLE INITIALLY DEFERRED);
+CREATE TABLE w (k text PRIMARY KEY, v int);
+CREATE TABLE r (id int PRIMARY KEY, v int, CONSTRAINT r_v UNIQUE (v) DEFERRABLE INITIALLY IMMEDIATE);
+CREATE TABLE s (id int PRIMARY KEY, v int);
+CREATE TABLE l (id int PRIMARY KEY, v int);
+CREATE TABLE c (id int, pid int, PRIMARY KEY (id, pid), FOREIGN KEY (pid) REFERENCES t (id) DEFERRABLE INITIALLY DEFERRED);
+CREATE TABLE d (id int PRIMARY KEY, v int);
+CREATE TABLE e (id int NOT NULL, rid int REFERENCES r (id) DEFERRABLE INITIALLY DEFERRED, CONSTRAINT e_d FOREIGN KEY (id) REFERENCES d (id) DEFERRABLE);
+INSERT INTO t SELECT i, i FROM generate_series(1, 30) i;
+INSERT INTO u SELECT i, i FROM generate_series(1, 30) i;
+INSERT INTO w SELECT 'k' || i, i FROM generate_series(1, 30) i;
+INSERT INTO r SELECT i, i FROM generate_series(1, 5) i;
+INSERT INTO s SELECT i, i FROM generate_series(1, 5) i;
+INSERT INTO l SELECT i, i FROM generate_series(1, 5) i;
+INSERT INTO d SELECT i, i FROM generate_series(1, 10) i;
+-- on all nodes
+CREATE PROCEDURE batches(n int) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 1..n LOOP
+		UPDATE t SET v = v + 1 WHERE id = i % 30 + 1;
+		UPDATE w SET v = v + 1 WHERE k = 'k' || (i % 30 + 1);
+		UPDATE r SET v = v + 1000 WHERE id = 1;
+		IF i % 3 = 0 THEN
+			ROLLBACK;
+		ELSIF i % 5 = 0 THEN
+			COMMIT AND CHAIN;
+		ELSE
+			COMMIT;
+		END IF;
+	END LOOP;
+END $$;
+-- on all nodes
+CREATE PROCEDURE over_rows(what text) LANGUAGE plpgsql AS $$
+DECLARE
+	rec record;
+BEGIN
+	FOR rec IN SELECT id, v FROM t WHERE id <= 12 ORDER BY id LOOP
+		UPDATE t SET v = v * 2 WHERE id = rec.id;
+		INSERT INTO w VALUES (what || rec.id, rec.v);
+		IF rec.id % 4 = 0 THEN
+			ROLLBACK;
+		ELSE
+			COMMIT;
+		END IF;
+	END LOOP;
+END $$;
+-- on all nodes
+CREATE PROCEDURE inner_level(i int) LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE t SET v = -i WHERE id = i;
+	COMMIT;
+	SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+	UPDATE t SET v = -i * 10 WHERE id = i + 1;
+	PERFORM count(*) FROM t;
+	ROLLBACK;
+END $$;
+-- on all nodes
+CREATE PROCEDURE outer_level(n int) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 1..n LOOP
+		CALL inner_level(i * 2);
+	END LOOP;
+	BEGIN
+		UPDATE t SET v = 1 / 0 WHERE id = 1;
+	EXCEPTION WHEN division_by_zero THEN
+		UPDATE s SET v = 66 WHERE id = 1;
+	END;
+	COMMIT;
+END $$;
+
+-- setup ends
+CALL batches(31);
+SELECT sum(v) FROM t;
+SELECT sum(v) FROM w;
+SELECT v FROM r WHERE id = 1;
+BEGIN;
+CALL batches(2);
+ROLLBACK;
+CALL over_rows('p');
+SELECT id, v FROM t WHERE id <= 12 ORDER BY id;
+SELECT k, v FROM w WHERE k LIKE 'p%' ORDER BY k;
+CALL outer_level(4);
+SELECT id, v FROM t WHERE id <= 12 ORDER BY id;
+SELECT v FROM s WHERE id = 1;
+DO $$
+BEGIN
+	FOR i IN 1..10 LOOP
+		INSERT INTO t VALUES (1000 + i, i);
+		INSERT INTO l VALUES (1000 + i, i);
+		IF i % 2 = 0 THEN COMMIT; ELSE ROLLBACK; END IF;
+	END LOOP;
+	INSERT INTO t VALUES (2000, 1);
+	INSERT INTO t VALUES (1, 1);
+END $$;
+SELECT count(*) FROM t WHERE id > 1000;
+SELECT count(*) FROM l WHERE id > 1000;
+DO $$
+BEGIN
+	BEGIN
+		UPDATE t SET v = 0;
+		COMMIT;
+	EXCEPTION WHEN others THEN
+		RAISE NOTICE 'caught %', SQLSTATE;
+	END;
+END $$;
+SELECT count(*) FROM t WHERE v = 0;
+
+-- Chained transactions keep their characteristics.
+START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
+SELECT count(*) FROM t;
+COMMIT AND CHAIN;
+SHOW transaction_isolation;
+SELECT count(*) FROM w;
+UPDATE t SET v = 1 WHERE id = 1;
+ROLLBACK AND CHAIN;
+SHOW transaction_read_only;
+SELECT sum(v) FROM s;
+COMMIT;
+START TRANSACTION ISOLATION LEVEL SERIALIZABLE;
+UPDATE t SET v = 55 WHERE id IN (1, 2, 3);
+UPDATE r SET v = 55 WHERE id = 2;
+COMMIT AND CHAIN;
+SHOW transaction_isolation;
+SELECT id FROM t WHERE v = 55 ORDER BY id;
+UPDATE t SET v = 56 WHERE id IN (1, 2, 3);
+ROLLBACK;
+SELECT id FROM t WHERE v = 55 ORDER BY id;
+
+-- Characteristics that come late or in the middle.
+BEGIN;
+SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+SELECT count(*) FROM t;
+SET TRANSACTION READ ONLY;
+SELECT count(*) FROM w;
+UPDATE t SET v = 2 WHERE id = 1;
+ROLLBACK;
+BEGIN;
+UPDATE t SET v = 57 WHERE id IN (1, 2);
+SET TRANSACTION READ ONLY;
+UPDATE t SET v = 58 WHERE id IN (1, 2);
+COMMIT;
+BEGIN;
+UPDATE t SET v = 57 WHERE id IN (1, 2);
+SET TRANSACTION READ ONLY;
+SELECT id FROM t WHERE v = 57 ORDER BY id;
+SELECT count(*) FROM w;
+COMMIT;
+SELECT id FROM t WHERE v = 57 ORDER BY id;
+BEGIN READ ONLY;
+SELECT count(*) FROM t;
+SET TRANSACTION READ WRITE;
+ROLLBACK;
+BEGIN READ ONLY;
+SAVEPOINT a;
+SELECT count(*) FROM t;
+SET TRANSACTION READ WRITE;
+ROLLBACK TO a;
+SELECT count(*) FROM t;
+COMMIT;
+BEGIN;
+SAVEPOINT a;
+SET TRANSACTION READ ONLY;
+SELECT count(*) FROM t;
+UPDATE t SET v = 1 WHERE id = 1;
+ROLLBACK TO a;
+UPDATE t SET v = 59 WHERE id IN (1, 2);
+COMMIT;
+SELECT id FROM t WHERE v = 59 ORDER BY id;
+BEGIN;
+SAVEPOINT a;
+SET transaction_read_only = on;
+SELECT v FROM t WHERE id = 3;
+RELEASE a;
+UPDATE t SET v = 60 WHERE id = 3;
+COMMIT;
+BEGIN;
+SELECT v FROM t WHERE id = 3;
+SAVEPOINT a;
+SET TRANSACTION READ ONLY;
+SELECT v FROM t WHERE id = 3;
+INSERT INTO t VALUES (3000, 1);
+ROLLBACK TO a;
+INSERT INTO t VALUES (3000, 1);
+DELETE FROM t WHERE id = 3000;
+COMMIT;
+BEGIN;
+SELECT count(*) FROM t;
+SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+ROLLBACK;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SAVEPOINT a;
+SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+ROLLBACK;
+BEGIN;
+SET TRANSACTION DEFERRABLE;
+SET TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY;
+SELECT count(*) FROM t;
+SELECT count(*) FROM w;
+COMMIT;
+SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+SELECT count(*) FROM t;
+UPDATE t SET v = 61 WHERE id IN (4, 5, 6);
+SELECT id FROM t WHERE v = 61 ORDER BY id;
+SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY;
+UPDATE t SET v = 62 WHERE id IN (4, 5, 6);
+INSERT INTO r VALUES (50, 50);
+SELECT count(*) FROM t;
+BEGIN READ WRITE;
+UPDATE t SET v = 62 WHERE id IN (4, 5, 6);
+COMMIT;
+SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE;
+SELECT id FROM t WHERE v = 62 ORDER BY id;
+
+-- Constraints that are checked at the end, on the nodes.
+BEGIN;
+INSERT INTO u VALUES (1, 1);
+SELECT count(*) FROM u WHERE id = 1;
+COMMIT;
+SELECT count(*) FROM u WHERE id = 1;
+BEGIN;
+INSERT INTO u VALUES (1, 1), (2, 2), (3, 4);
+UPDATE t SET v = 70 WHERE id IN (1, 2, 3, 4, 5);
+UPDATE r SET v = 70 WHERE id = 3;
+INSERT INTO l VALUES (70, 70);
+COMMIT;
+SELECT count(*) FROM u;
+SELECT count(*) FROM t WHERE v = 70;
+SELECT count(*) FROM l WHERE id = 70;
+BEGIN;
+INSERT INTO u VALUES (1, 1), (2, 2);
+UPDATE u SET n = n + 100 WHERE id IN (1, 2) AND n = id;
+COMMIT;
+BEGIN;
+INSERT INTO u VALUES (3, 3);
+DELETE FROM u WHERE id = 3;
+INSERT INTO u VALUES (3, 3);
+COMMIT;
+SELECT count(*), sum(n) FROM u;
+BEGIN;
+INSERT INTO u VALUES (5, 5);
+SAVEPOINT a;
+SET CONSTRAINTS ALL IMMEDIATE;
+ROLLBACK TO a;
+DELETE FROM u WHERE id = 5;
+INSERT INTO u VALUES (5, 5);
+SET CONSTRAINTS ALL IMMEDIATE;
+INSERT INTO u VALUES (6, 6);
+ROLLBACK;
+BEGIN;
+SET CONSTRAINTS u_once IMMEDIATE;
+INSERT INTO u VALUES (7, 7);
+ROLLBACK;
+BEGIN;
+SET CONSTRAINTS u_once IMMEDIATE;
+SET CONSTRAINTS u_once DEFERRED;
+INSERT INTO u VALUES (7, 7);
+DELETE FROM u WHERE id = 7;
+COMMIT;
+BEGIN;
+SELECT count(*) FROM u WHERE id = 8;
+SAVEPOINT a;
+SET CONSTRAINTS u_once IMMEDIATE;
+SELECT count(*) FROM u WHERE id = 9;
+ROLLBACK TO a;
+INSERT INTO u VALUES (8, 8), (9, 9), (10, 10);
+DELETE FROM u WHERE id IN (8, 9, 10);
+COMMIT;
+BEGIN;
+SAVEPOINT a;
+SAVEPOINT b;
+SET CONSTRAINTS ALL IMMEDIATE;
+RELEASE b;
+SAVEPOINT c;
+SET CONSTRAINTS ALL DEFERRED;
+INSERT INTO u VALUES (11, 11), (12, 12);
+ROLLBACK TO c;
+INSERT INTO u VALUES (11, 11);
+ROLLBACK TO a;
+INSERT INTO u VALUES (11, 11), (12, 12);
+DELETE FROM u WHERE id IN (11, 12);
+COMMIT;
+DO $$
+BEGIN
+	SET CONSTRAINTS ALL IMMEDIATE;
+	BEGIN
+		SET CONSTRAINTS ALL DEFERRED;
+		INSERT INTO u VALUES (13, 13), (14, 14);
+		SET CONSTRAINTS u_once IMMEDIATE;
+	EXCEPTION WHEN unique_violation THEN
+		NULL;
+	END;
+	INSERT INTO u VALUES (15, 15);
+END $$;
+BEGIN;
+SET CONSTRAINTS none IMMEDIATE;
+ROLLBACK;
+BEGIN;
+SET CONSTRAINTS t_pkey DEFERRED;
+ROLLBACK;
+SET CONSTRAINTS ALL DEFERRED;
+SELECT count(*), sum(n) FROM u;
+BEGIN;
+INSERT INTO c VALUES (1, 5000);
+INSERT INTO t VALUES (5000, 1);
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (2, 5001), (3, 5002), (4, 5003), (5, 5004);
+INSERT INTO t VALUES (5001, 1), (5002, 1), (5003, 1);
+COMMIT;
+SELECT count(*) FROM t WHERE id > 5000;
+SELECT id, pid FROM c ORDER BY id;
+INSERT INTO c VALUES (9, 9000);
+BEGIN;
+INSERT INTO c VALUES (9, 9000);
+PREPARE TRANSACTION 'o_transaction_control_1';
+SELECT count(*) FROM c WHERE id = 9;
+SET TRANSACTION READ ONLY;
+BEGIN;
+SET CONSTRAINTS r_v DEFERRED;
+UPDATE r SET v = 4 WHERE id = 5;
+UPDATE r SET v = 5 WHERE id = 4;
+COMMIT;
+SELECT id, v FROM r WHERE id > 3 ORDER BY id;
+BEGIN;
+SET CONSTRAINTS r_v DEFERRED;
+UPDATE r SET v = 4 WHERE id = 4;
+UPDATE t SET v = 71 WHERE id IN (1, 2);
+COMMIT;
+SELECT id, v FROM r WHERE id > 3 ORDER BY id;
+SELECT count(*) FROM t WHERE v = 71;
+UPDATE r SET v = v + 1 WHERE id IN (4, 5);
+BEGIN;
+INSERT INTO e VALUES (1, 800), (2, 801), (3, 802);
+INSERT INTO r VALUES (800, 800), (801, 801), (802, 802);
+COMMIT;
+BEGIN;
+INSERT INTO e VALUES (4, 900), (5, 901);
+COMMIT;
+BEGIN;
+SET CONSTRAINTS ALL DEFERRED;
+INSERT INTO e VALUES (20, 1);
+INSERT INTO d VALUES (20, 1);
+COMMIT;
+BEGIN;
+SET CONSTRAINTS e_d DEFERRED;
+INSERT INTO e VALUES (21, 1);
+COMMIT;
+INSERT INTO e VALUES (22, 1);
+SELECT id, rid FROM e ORDER BY id;
+DELETE FROM d WHERE id = 20;
+BEGIN;
+SET CONSTRAINTS e_d DEFERRED;
+DELETE FROM d WHERE id = 20;
+DELETE FROM e WHERE id = 20;
+COMMIT;
+SELECT count(*) FROM d;
+BEGIN;
+DELETE FROM r WHERE id = 800;
+INSERT INTO r VALUES (800, 3800);
+COMMIT;
+BEGIN;
+DELETE FROM r WHERE id = 800;
+COMMIT;
+SELECT count(*) FROM r WHERE id = 800;
+
+-- Temporary tables in the same transaction, and their ends.
+CREATE TEMP TABLE tmp (id int PRIMARY KEY, v int);
+INSERT INTO tmp SELECT id, v FROM t WHERE id <= 10;
+BEGIN;
+UPDATE t SET v = 80 WHERE id IN (1, 2, 3);
+UPDATE tmp SET v = 80;
+SELECT count(*) FROM t JOIN tmp USING (id, v);
+SAVEPOINT a;
+CREATE TEMP TABLE short ON COMMIT DROP AS SELECT * FROM t WHERE id <= 5;
+INSERT INTO t SELECT id + 7000, v FROM short;
+SELECT count(*) FROM t WHERE id > 7000;
+ROLLBACK TO a;
+CREATE TEMP TABLE emptied (id int) ON COMMIT DELETE ROWS;
+INSERT INTO emptied SELECT id FROM t WHERE v = 80;
+UPDATE t SET v = 81 WHERE id IN (SELECT id FROM emptied);
+COMMIT;
+SELECT count(*) FROM emptied;
+SELECT count(*) FROM t WHERE v = 81;
+SELECT count(*) FROM tmp WHERE v = 80;
+BEGIN;
+UPDATE t SET v = 82 WHERE id IN (1, 2, 3);
+UPDATE tmp SET v = 82;
+PREPARE TRANSACTION 'o_transaction_control_2';
+SELECT count(*) FROM t WHERE v = 82;
+SELECT count(*) FROM tmp WHERE v = 80;
+WITH moved AS (DELETE FROM tmp RETURNING *) INSERT INTO t SELECT id + 8000, v FROM moved;
+SELECT count(*) FROM t WHERE id > 8000;
+DROP TABLE tmp, emptied;
+
+-- Prepared by the client: then the session goes on.
+BEGIN;
+UPDATE t SET v = 90 WHERE id <= 10;
+UPDATE r SET v = 900 WHERE id = 1;
+INSERT INTO l VALUES (90, 90);
+DECLARE k CURSOR FOR SELECT id FROM t ORDER BY id;
+FETCH 1 FROM k;
+PREPARE TRANSACTION 'o_transaction_control_3';
+FETCH 1 FROM k;
+SELECT count(*) FROM t WHERE v = 90;
+UPDATE t SET v = 91 WHERE id = 20;
+BEGIN;
+UPDATE t SET v = 91 WHERE id IN (21, 22, 23);
+COMMIT PREPARED 'o_transaction_control_3';
+ROLLBACK;
+COMMIT PREPARED 'o_transaction_control_3';
+SELECT count(*) FROM t WHERE v = 90;
+SELECT v FROM r WHERE id = 1;
+SELECT count(*) FROM l WHERE id = 90;
+COMMIT PREPARED 'o_transaction_control_3';
+BEGIN;
+DECLARE k CURSOR WITH HOLD FOR SELECT id FROM t ORDER BY id;
+UPDATE t SET v = 92 WHERE id <= 10;
+PREPARE TRANSACTION 'o_transaction_control_4';
+SELECT count(*) FROM t WHERE v = 92;
+BEGIN;
+UPDATE t SET v = 92 WHERE id <= 10;
+SAVEPOINT a;
+UPDATE t SET v = 93 WHERE id <= 10;
+ROLLBACK TO a;
+UPDATE w SET v = 92 WHERE k = 'k1';
+PREPARE TRANSACTION 'o_transaction_control_5';
+ROLLBACK PREPARED 'o_transaction_control_5';
+SELECT count(*) FROM t WHERE v = 92;
+BEGIN;
+UPDATE t SET v = 92 WHERE id <= 10;
+SELECT 1 / 0;
+PREPARE TRANSACTION 'o_transaction_control_6';
+SELECT count(*) FROM t WHERE v = 92;
+BEGIN;
+NOTIFY o_transaction_control;
+UPDATE t SET v = 92 WHERE id <= 10;
+PREPARE TRANSACTION 'o_transaction_control_7';
+SELECT count(*) FROM t WHERE v = 92;
+BEGIN;
+SELECT count(*) FROM t;
+SELECT length(pg_export_snapshot()) > 0;
+UPDATE t SET v = 92 WHERE id <= 10;
+PREPARE TRANSACTION 'o_transaction_control_8';
+SELECT count(*) FROM t WHERE v = 92;
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+UPDATE t SET v = 94 WHERE id <= 10;
+PREPARE TRANSACTION 'o_transaction_control_9';
+COMMIT PREPARED 'o_transaction_control_9';
+SELECT count(*) FROM t WHERE v = 94;
+
+-- Advisory locks, and messages, beside writes.
+BEGIN;
+SELECT pg_advisory_xact_lock(4711);
+UPDATE t SET v = 95 WHERE id <= 10;
+SELECT pg_advisory_lock(4712);
+COMMIT;
+SELECT pg_advisory_unlock(4712);
+SELECT pg_advisory_unlock(4711);
+SELECT id FROM t WHERE id <= 3 AND pg_try_advisory_xact_lock(id) ORDER BY id;
+LISTEN o_transaction_control;
+BEGIN;
+UPDATE t SET v = 96 WHERE id <= 10;
+NOTIFY o_transaction_control, 'mine';
+COMMIT;
+SELECT pg_notify('o_transaction_control', id::text) FROM t WHERE id <= 3;
+UNLISTEN *;
+SELECT id FROM t WHERE id <= 3 ORDER BY id FOR UPDATE NOWAIT;
+SELECT id FROM t WHERE id <= 3 ORDER BY id FOR UPDATE SKIP LOCKED;
+SELECT id FROM t WHERE id <= 3 ORDER BY id FOR NO KEY UPDATE OF t NOWAIT;
