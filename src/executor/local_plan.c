@@ -60,7 +60,7 @@ create_cache(void)
 	dlist_init(&uses);
 }
 
-/* A member of the plan cache for a tagged text; not saved yet. */
+/* A member of the plan cache for a tagged text, whose columns may get other types; not saved yet. */
 static CachedPlanSource *
 analyse_text(const char *tagged, const Oid *types, int ntypes)
 {
@@ -71,7 +71,7 @@ analyse_text(const char *tagged, const Oid *types, int ntypes)
 
 	exact_text_read_end(nest);
 	CompleteCachedPlan(source, queries, NULL, unconstify(Oid *, types), ntypes, NULL, NULL,
-					   CURSOR_OPT_PARALLEL_OK, true);
+					   CURSOR_OPT_PARALLEL_OK, false);
 	return source;
 }
 

@@ -55,6 +55,18 @@ def test_literals(session, keys):
     assert session.execute(f"DELETE FROM child WHERE k = {keys[0]} AND n >= 10").rowcount == TIMES
 
 
+def test_column_gets_another_type(session, keys, coordinator):
+    """Statements that their client has not prepared don't care."""
+    for column_type in ["int", "real", "bigint", "int"]:
+        coordinator.execute(f"ALTER TABLE child ALTER v TYPE {column_type}")
+        for _ in range(3):
+            for statement in ["SELECT v FROM child WHERE k = {}", "UPDATE child SET v = v WHERE k = {} RETURNING v"]:
+                cursor = session.execute(statement.format(keys[0]), prepare=False)
+                assert cursor.fetchall() == [(keys[0],)]
+                assert session.adapters.types[cursor.description[0].type_code].regtype == \
+                    {"int": "integer"}.get(column_type, column_type)
+
+
 @pytest.mark.parametrize("statement, constraint, state", [
     ("INSERT INTO parent VALUES ({key}, 'x')", "parent_pkey", "23505"),
     ("INSERT INTO child VALUES ({key}, 2, 1000)", "child_v_check", "23514"),
