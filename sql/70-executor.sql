@@ -9,3 +9,25 @@ CREATE FUNCTION citus_internal.lock_reference_table(relation regclass, exclusive
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_reference_table';
 COMMENT ON FUNCTION citus_internal.lock_reference_table(regclass, boolean) IS
 	'orders writers of a reference table, until the end of the transaction';
+
+-- An INSERT .. ON CONFLICT whose initiator fires triggers (src/executor/upsert_rows.c).
+CREATE FUNCTION citus_internal.upsert_row(ordinal bigint)
+	RETURNS boolean LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_upsert_row';
+COMMENT ON FUNCTION citus_internal.upsert_row(bigint) IS
+	'true; notes which row of a batch is inserted next';
+
+CREATE FUNCTION citus_internal.upsert_ordinal()
+	RETURNS bigint LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_upsert_ordinal';
+COMMENT ON FUNCTION citus_internal.upsert_ordinal() IS
+	'position in its batch of the row that has just been inserted';
+
+CREATE FUNCTION citus_internal.upsert_conflict(id tid, existing record)
+	RETURNS boolean LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_upsert_conflict';
+COMMENT ON FUNCTION citus_internal.upsert_conflict(tid, record) IS
+	'false; notes the row that a row of a batch conflicts with';
+
+CREATE FUNCTION citus_internal.upsert_conflicts(type anyelement)
+	RETURNS TABLE (ordinal bigint, id tid, existing anyelement)
+	LANGUAGE C VOLATILE AS 'MODULE_PATHNAME', 'citus_internal_upsert_conflicts';
+COMMENT ON FUNCTION citus_internal.upsert_conflicts(anyelement) IS
+	'the rows that were noted in this session''s last batch, of the type of the argument';

@@ -27,6 +27,7 @@
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
+#include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -47,6 +48,7 @@ struct TriggerRun
 	TransitionCaptureState *capture;
 	TransitionCaptureState *update_capture; /* of ON CONFLICT DO UPDATE */
 	bool		computes_columns;	/* the table has generated columns */
+	bool		calling;		/* BEFORE ROW triggers are being called */
 };
 
 /* Removes triggers: the server's own, or those of users. */
@@ -103,9 +105,12 @@ triggers_begin(EState *estate, Oid relid, CmdType command, int commands, List *c
 	/* finds out which generated columns an UPDATE changes, before anything else prepares their expressions */
 	if (run->computes_columns && (commands & COMMAND_BIT(CMD_UPDATE)))
 	{
+		bool		before_update = run->info->ri_TrigDesc->trig_update_before_row;
+
 		if (commands & COMMAND_BIT(CMD_INSERT))
 			run->info->ri_TrigDesc->trig_update_before_row = true;
 		(void) ExecGetExtraUpdatedCols(run->info, run->estate);
+		run->info->ri_TrigDesc->trig_update_before_row = before_update;
 	}
 
 	run->capture = MakeTransitionCaptureState(run->info->ri_TrigDesc, relid, command);
@@ -173,14 +178,27 @@ fetch_row(TriggerRun *run, Datum *values, bool *nulls)
 	memcpy(nulls, run->slot->tts_isnull, sizeof(bool) * natts);
 }
 
+/* Frees the memory of the last row's triggers; but a statement that one of them runs may have us handle rows before its own. */
+static void
+begin_row(TriggerRun *run)
+{
+	if (!run->calling)
+		ResetPerTupleExprContext(run->estate);
+}
+
 bool
 triggers_before_insert(TriggerRun *run, Datum *values, bool *nulls)
 {
-	ResetPerTupleExprContext(run->estate);
+	bool		proceed;
+
+	begin_row(run);
 	if (!run->info->ri_TrigDesc->trig_insert_before_row)
 		return true;
 	store_row(run, run->slot, values, nulls);
-	if (!ExecBRInsertTriggers(run->estate, run->info, run->slot))
+	run->calling = true;
+	proceed = ExecBRInsertTriggers(run->estate, run->info, run->slot);
+	run->calling = false;
+	if (!proceed)
 		return false;
 	fetch_row(run, values, nulls);
 	return true;
@@ -189,11 +207,16 @@ triggers_before_insert(TriggerRun *run, Datum *values, bool *nulls)
 bool
 triggers_before_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls)
 {
-	ResetPerTupleExprContext(run->estate);
+	bool		proceed;
+
+	begin_row(run);
 	if (!run->info->ri_TrigDesc->trig_update_before_row)
 		return true;
 	store_row(run, run->slot, values, nulls);
-	if (!compat_before_update(run->estate, run->info, old, run->slot))
+	run->calling = true;
+	proceed = compat_before_update(run->estate, run->info, old, run->slot);
+	run->calling = false;
+	if (!proceed)
 		return false;
 	fetch_row(run, values, nulls);
 	return true;
@@ -202,9 +225,15 @@ triggers_before_update(TriggerRun *run, HeapTuple old, Datum *values, bool *null
 bool
 triggers_before_delete(TriggerRun *run, HeapTuple old)
 {
-	ResetPerTupleExprContext(run->estate);
-	return !run->info->ri_TrigDesc->trig_delete_before_row ||
-		compat_before_delete(run->estate, run->info, old);
+	bool		proceed;
+
+	begin_row(run);
+	if (!run->info->ri_TrigDesc->trig_delete_before_row)
+		return true;
+	run->calling = true;
+	proceed = compat_before_delete(run->estate, run->info, old);
+	run->calling = false;
+	return proceed;
 }
 
 /* A new row as it will be stored: with generated columns. */
@@ -215,6 +244,26 @@ stored_row(TriggerRun *run, CmdType command, Datum *values, bool *nulls)
 	if (run->computes_columns)
 		ExecComputeStoredGenerated(run->info, run->estate, run->stored, command);
 	return run->stored;
+}
+
+void
+triggers_compute_columns(TriggerRun *run, Datum *values, bool *nulls)
+{
+	TupleTableSlot *slot;
+
+	if (!run->computes_columns)
+		return;
+	slot = stored_row(run, CMD_INSERT, values, nulls);
+	for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(slot->tts_tupleDescriptor, i);
+
+		if (attribute->attisdropped || !attribute->attgenerated)
+			continue;
+		values[i] = slot_getattr(slot, i + 1, &nulls[i]);
+		if (!nulls[i])
+			values[i] = datumCopy(values[i], attribute->attbyval, attribute->attlen);
+	}
 }
 
 void

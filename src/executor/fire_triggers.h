@@ -36,6 +36,9 @@ extern bool triggers_before_insert(TriggerRun *run, Datum *values, bool *nulls);
 extern bool triggers_before_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls);
 extern bool triggers_before_delete(TriggerRun *run, HeapTuple old);
 
+/* Fills in the generated columns of a row that is to be inserted, in CurrentMemoryContext. */
+extern void triggers_compute_columns(TriggerRun *run, Datum *values, bool *nulls);
+
 /* Queues AFTER ROW triggers for the end of the statement, and fills transition tables. */
 extern void triggers_after_insert(TriggerRun *run, Datum *values, bool *nulls);
 extern void triggers_after_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls);

@@ -57,14 +57,14 @@ plan_text(const char *text, ParamListInfo params)
 
 /* What local_task_start does, in the task's own context. */
 static void
-start_task(LocalTask *task, const char *text, ParamListInfo params)
+start_task(LocalTask *task, const char *text, ParamListInfo params, bool latest)
 {
 	PlannedStmt *plan;
 
 	if (task->write)
 	{
 		CommandCounterIncrement();
-		PushCopiedSnapshot(GetActiveSnapshot());
+		PushCopiedSnapshot(latest && !IsolationUsesXactSnapshot() ? GetLatestSnapshot() : GetActiveSnapshot());
 		UpdateActiveSnapshotCommandId();
 	}
 	plan = plan_text(text, params);
@@ -77,7 +77,7 @@ start_task(LocalTask *task, const char *text, ParamListInfo params)
 }
 
 LocalTask *
-local_task_start(const char *text, ParamListInfo params, bool write)
+local_task_start(const char *text, ParamListInfo params, bool write, bool latest)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "citus local task",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -88,7 +88,7 @@ local_task_start(const char *text, ParamListInfo params, bool write)
 	task->write = write;
 	PG_TRY();
 	{
-		start_task(task, text, params);
+		start_task(task, text, params, latest);
 	}
 	PG_CATCH();
 	{
@@ -188,7 +188,7 @@ local_task_end(LocalTask *task)
 uint64
 local_task_run(const char *text, ParamListInfo params)
 {
-	LocalTask  *task = local_task_start(text, params, true);
+	LocalTask  *task = local_task_start(text, params, true, false);
 
 	while (local_task_next(task) != NULL)
 		;

@@ -79,7 +79,7 @@ make_change_desc(DistModifyState *state, TupleDesc child_desc)
 
 		/* columns that do not come from the child take a place all the same */
 		TupleDescInitEntry(desc, CHANGE_OTHERS + i + 1, NULL,
-						   resno ? TupleDescAttr(child_desc, resno - 1)->atttypid : INT4OID, -1, 0);
+						   resno > 0 ? TupleDescAttr(child_desc, resno - 1)->atttypid : INT4OID, -1, 0);
 	}
 	return desc;
 }
@@ -101,7 +101,8 @@ init_changes(DistModifyState *state, ChangeList *changes, const char *text)
 {
 	changes->text = text;
 	changes->has_ordinal = true;
-	changes->returns = state->plan.has_returning;
+	changes->nfixed = 1;
+	changes->returns = state->plan.has_returning || state->plan.resolves;
 	changes->counts = true;
 	changes->stores = palloc0(sizeof(Tuplestorestate *) * Max(state->table->nshards, 1));
 }
@@ -141,7 +142,10 @@ modify_begin(CustomScanState *node, EState *estate, int eflags)
 	init_changes(state, &state->inserts, state->plan.insert_text);
 	init_changes(state, &state->updates, state->plan.update_text);
 	init_changes(state, &state->deletes, state->plan.delete_text);
+	init_changes(state, &state->upserts, state->plan.upsert_text);
+	state->upserts.nfixed = UPSERT_FIXED_COLUMNS;
 	state->inserts.has_ordinal = false;
+	state->inserts.nfixed = 0;
 	if (state->plan.moves_rows)
 		state->deletes.returns = false;
 	init_merge_actions(state);
@@ -163,6 +167,7 @@ begin_output(DistModifyState *state)
 
 	state->output = tuplesort_begin_heap(state->output_desc, 1, &column, &operator, &collation,
 										 &nulls_first, work_mem, NULL, TUPLESORT_NONE);
+	state->output_row = MakeSingleTupleTableSlot(state->output_desc, &TTSOpsVirtual);
 	state->output_slot = MakeSingleTupleTableSlot(state->output_desc, &TTSOpsMinimalTuple);
 }
 
@@ -279,6 +284,7 @@ modify_end(CustomScanState *node)
 	modify_end_stores(state, &state->inserts);
 	modify_end_stores(state, &state->updates);
 	modify_end_stores(state, &state->deletes);
+	modify_end_stores(state, &state->upserts);
 	if (state->triggers != NULL)
 		triggers_end(state->triggers);
 	if (state->input != NULL)
@@ -288,7 +294,10 @@ modify_end(CustomScanState *node)
 	if (state->output != NULL)
 		tuplesort_end(state->output);
 	if (state->output_slot != NULL)
+	{
+		ExecDropSingleTupleTableSlot(state->output_row);
 		ExecDropSingleTupleTableSlot(state->output_slot);
+	}
 	ExecEndNode(state->child);
 }
 

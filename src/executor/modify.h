@@ -15,6 +15,7 @@
 
 #include "catalog/metadata.h"
 #include "executor/fire_triggers.h"
+#include "executor/task_set.h"
 #include "planner/modify_plan.h"
 
 /* Columns of a change (see ChangeList); columns of other tables follow. */
@@ -31,6 +32,7 @@ typedef struct ChangeList
 {
 	const char *text;			/* that applies them */
 	bool		has_ordinal;	/* the text returns the ordinal first */
+	int			nfixed;			/* columns that it returns before the target's */
 	bool		returns;		/* the text returns the target's columns */
 	bool		counts;			/* rows count as processed */
 	Tuplestorestate **stores;	/* per shard, NULL if none */
@@ -52,6 +54,9 @@ typedef struct DistModifyState
 	ChangeList	inserts;
 	ChangeList	updates;
 	ChangeList	deletes;
+	ChangeList	upserts;		/* rows to insert, if conflicts are resolved here */
+	Size		upsert_bytes;	/* of the rows that wait there */
+	bool		resolving;		/* those that don't wait any more are being resolved */
 	int64		sequence;
 	HTAB	   *seen;			/* identities of rows already changed */
 
@@ -63,7 +68,8 @@ typedef struct DistModifyState
 
 	TupleDesc	output_desc;	/* scan tuple, and its position */
 	Tuplesortstate *output;		/* rows for RETURNING */
-	TupleTableSlot *output_slot;
+	TupleTableSlot *output_row; /* one that goes in */
+	TupleTableSlot *output_slot;	/* and one that comes out */
 	bool		done;
 	MemoryContext context;		/* lives as long as the node */
 } DistModifyState;
@@ -74,12 +80,69 @@ extern void modify_init(void);
 extern void modify_apply_all(DistModifyState *state);
 extern void modify_end_stores(DistModifyState *state, ChangeList *changes);
 
+/* One batch: the changes of one statement on one shard. */
+typedef struct Batch
+{
+	MinimalTuple *changes;
+	int			nchanges;
+	int			returned;		/* rows that came back so far */
+	int			shard;
+	Task	   *task;			/* of a reference table: this node's */
+} Batch;
+
+/* One statement on each shard, with its batch. */
+typedef struct Round
+{
+	TaskSetSpec spec;
+	List	   *batches;		/* NIL: nothing is left */
+} Round;
+
+/* Reads the next batch of each shard that has changes left, and makes the tasks.  change_slot is work space. */
+extern void modify_round_begin(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_slot, Round *round);
+
+/* The batch that a task belongs to. */
+extern Batch *modify_round_batch(Round *round, Task *task);
+
+/* Adds a row for RETURNING, if there is one: what the node returned, and the child's columns of the change. */
+extern void modify_add_output(DistModifyState *state, ChangeList *changes, MinimalTuple change, int64 sequence,
+							  TupleTableSlot *row, TupleTableSlot *change_slot);
+
+/* Where a node returns a column of the target, in plan.attnos. */
+extern int	modify_returned_position(DistModifyState *state, AttrNumber attno);
+
+/* modify_upsert.c: inserts the rows that wait, and resolves their conflicts; what this changes waits to be applied. */
+extern void modify_apply_upserts(DistModifyState *state);
+
+/* Adds a row that is to be inserted unless it conflicts; may apply what waits. */
+extern void modify_add_upsert(DistModifyState *state, TupleTableSlot *child, int shard, Datum *values, bool *nulls);
+
 /* modify_collect.c: reads the child to its end, and notes the changes that its rows mean. */
 extern void modify_collect_begin(DistModifyState *state);
 extern void modify_collect(DistModifyState *state);
 
 /* Reads the child to its end, for modify_collect to be called later. */
 extern void modify_read_input(DistModifyState *state);
+
+/*
+ * Parts of it: a change that waits (values and nulls are of the new row; NULL for a DELETE), a
+ * row's columns, a tuple for triggers, an action's values, and an UPDATE with its triggers (false if
+ * they have the row skipped).
+ */
+extern void modify_add_change(DistModifyState *state, ChangeList *changes, int shard, Datum identity,
+							  bool has_identity, Datum *values, bool *nulls, TupleTableSlot *child);
+extern void modify_deform_row(DistModifyState *state, Datum row, Datum *values, bool *nulls);
+extern HeapTuple modify_old_tuple(DistModifyState *state, Datum *values, bool *nulls);
+extern void modify_evaluate_action(DistModifyState *state, ModifyAction *action, ExprContext *econtext,
+								   Datum *values, bool *nulls);
+extern bool modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datum identity,
+							  HeapTuple old, Datum *values, bool *nulls);
+
+/* How the row's node finds a row: by ctid, or, in a reference table, by the row as text. */
+extern Datum modify_row_identity(DistModifyState *state, Datum row, Datum ctid);
+
+/* Rows of the target that the statement has written: notes one, or asks.  The former is false if it was noted before. */
+extern bool modify_first_change(DistModifyState *state, int shard, ItemPointer ctid);
+extern bool modify_has_changed(DistModifyState *state, int shard, ItemPointer ctid);
 
 /* Whether the n-th expression is true, not false or null. */
 extern bool modify_is_true(DistModifyState *state, int n, ExprContext *econtext);

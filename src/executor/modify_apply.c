@@ -28,15 +28,6 @@
 #define BATCH_ROWS 5000
 #define BATCH_BYTES (8 * 1024 * 1024)
 
-/* One batch: the changes of one statement on one shard. */
-typedef struct Batch
-{
-	MinimalTuple *changes;
-	int			nchanges;
-	int			returned;		/* rows that came back so far */
-	Task	   *task;
-} Batch;
-
 /* Reads the next batch of a shard into memory; NULL if there is none. */
 static Batch *
 read_batch(DistModifyState *state, Tuplestorestate *store, TupleTableSlot *slot)
@@ -46,7 +37,7 @@ read_batch(DistModifyState *state, Tuplestorestate *store, TupleTableSlot *slot)
 	Size		bytes = 0;
 
 	batch->changes = palloc(sizeof(MinimalTuple) * allocated);
-	while ((state->plan.one_batch || (batch->nchanges < BATCH_ROWS && bytes < BATCH_BYTES)) &&
+	while ((state->plan.one_batch || state->plan.resolves || (batch->nchanges < BATCH_ROWS && bytes < BATCH_BYTES)) &&
 		   tuplestore_gettupleslot(store, true, false, slot))
 	{
 		MinimalTuple change = ExecCopySlotMinimalTuple(slot);
@@ -101,13 +92,15 @@ set_array_param(DistModifyState *state, ParamListInfo params, int index, Batch *
 
 /* The parameters of an INSERT: rows, then what ON CONFLICT needs. */
 static ParamListInfo
-insert_params(DistModifyState *state, Batch *batch, TupleTableSlot *slot)
+insert_params(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTableSlot *slot)
 {
 	List	   *exprs = ((CustomScan *) state->css.ss.ps.plan)->custom_exprs;
-	ParamListInfo params = makeParamList(1 + state->plan.nconflict_params);
+	bool		plain = state->plan.resolves && changes == &state->inserts;
+	int			nconflict = plain ? 0 : state->plan.nconflict_params;
+	ParamListInfo params = makeParamList(1 + nconflict);
 
 	set_array_param(state, params, 0, batch, CHANGE_NEW_ROW, slot);
-	for (int i = 0; i < state->plan.nconflict_params; i++)
+	for (int i = 0; i < nconflict; i++)
 	{
 		bool		isnull;
 		Datum		value = ExecEvalExpr((ExprState *) list_nth(state->expr_states, i),
@@ -130,7 +123,7 @@ change_params(DistModifyState *state, Batch *batch, bool with_rows, TupleTableSl
 	return params;
 }
 
-/* Columns that the text returns: the ordinal where there is one, and the target's. */
+/* Columns that the text returns: the ordinal where there is one, what an upsert text says of conflicts, and the target's. */
 static TupleDesc
 result_columns(DistModifyState *state, ChangeList *changes)
 {
@@ -144,6 +137,11 @@ result_columns(DistModifyState *state, ChangeList *changes)
 	{
 		types = lappend_int(types, INT8OID);
 		typmods = lappend_int(typmods, -1);
+	}
+	if (changes == &state->upserts)
+	{
+		types = list_concat(types, list_make2_int(TIDOID, (int) state->row_type));
+		typmods = list_concat(typmods, list_make2_int(-1, -1));
 	}
 	foreach(cell, state->plan.attnos)
 	{
@@ -162,9 +160,8 @@ result_columns(DistModifyState *state, ChangeList *changes)
 	return scan_columns(types, typmods);
 }
 
-/* Position in attnos of a target column. */
-static int
-returned_position(DistModifyState *state, AttrNumber attno)
+int
+modify_returned_position(DistModifyState *state, AttrNumber attno)
 {
 	int			position = 0;
 	ListCell   *cell;
@@ -178,14 +175,15 @@ returned_position(DistModifyState *state, AttrNumber attno)
 	return position;
 }
 
-/* Adds a row for RETURNING: what the node returned, and the child's columns of the change. */
-static void
-add_output(DistModifyState *state, ChangeList *changes, MinimalTuple change, int64 sequence,
-		   TupleTableSlot *row, TupleTableSlot *change_slot, TupleTableSlot *output)
+void
+modify_add_output(DistModifyState *state, ChangeList *changes, MinimalTuple change, int64 sequence,
+				  TupleTableSlot *row, TupleTableSlot *change_slot)
 {
-	int			first = changes->has_ordinal ? 1 : 0;
+	TupleTableSlot *output = state->output_row;
 	int			natts = state->output_desc->natts;
 
+	if (state->output == NULL)
+		return;
 	ExecClearTuple(output);
 	ExecStoreMinimalTuple(change, change_slot, false);
 	for (int i = 0; i < natts - 1; i++)
@@ -193,7 +191,9 @@ add_output(DistModifyState *state, ChangeList *changes, MinimalTuple change, int
 		AttrNumber	attno = list_nth_int(state->plan.column_attnos, i);
 		int			resno = list_nth_int(state->plan.column_resnos, i);
 
-		if (resno > 0)
+		if (resno == COLUMN_EXCLUDED)
+			output->tts_isnull[i] = true;
+		else if (resno > 0)
 			output->tts_values[i] = slot_getattr(change_slot, CHANGE_OTHERS + i + 1,
 												 &output->tts_isnull[i]);
 		else if (attno == TableOidAttributeNumber)
@@ -203,7 +203,7 @@ add_output(DistModifyState *state, ChangeList *changes, MinimalTuple change, int
 		}
 		else
 		{
-			int			position = first + returned_position(state, attno);
+			int			position = changes->nfixed + modify_returned_position(state, attno);
 
 			output->tts_values[i] = row->tts_values[position];
 			output->tts_isnull[i] = row->tts_isnull[position];
@@ -234,33 +234,47 @@ find_change(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTabl
 	return batch->changes[index];
 }
 
+Batch *
+modify_round_batch(Round *round, Task *task)
+{
+	ListCell   *cell;
+
+	foreach(cell, round->batches)
+	{
+		if (((Batch *) lfirst(cell))->task == task)
+			return lfirst(cell);
+	}
+	elog(ERROR, "a task returned a row that was not asked for");
+}
+
+/* Notes a row that an INSERT or UPDATE has written, so that a later conflict with it is seen. */
+static void
+note_written(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTableSlot *row)
+{
+	int			position = changes->nfixed + modify_returned_position(state, SelfItemPointerAttributeNumber);
+
+	(void) modify_first_change(state, batch->shard, (ItemPointer) DatumGetPointer(row->tts_values[position]));
+}
+
 /* Reads what the tasks of a round return. */
 static void
-read_results(DistModifyState *state, ChangeList *changes, TaskSetSpec *spec, List *batches,
-			 TupleTableSlot *change_slot)
+read_results(DistModifyState *state, ChangeList *changes, Round *round, TupleTableSlot *change_slot)
 {
-	TaskSet    *set = task_set_start(spec);
-	TupleTableSlot *row = MakeSingleTupleTableSlot(spec->columns, &TTSOpsVirtual);
-	TupleTableSlot *output = MakeSingleTupleTableSlot(state->output_desc, &TTSOpsVirtual);
+	TaskSet    *set = task_set_start(&round->spec);
+	TupleTableSlot *row = MakeSingleTupleTableSlot(round->spec.columns, &TTSOpsVirtual);
 	Task	   *task;
 
 	while (task_set_next(set, row, &task))
 	{
-		Batch	   *batch = linitial(batches);
-		ListCell   *cell;
+		Batch	   *batch = modify_round_batch(round, task);
 		int64		sequence;
-		MinimalTuple change;
+		MinimalTuple change = find_change(state, changes, batch, row, change_slot, &sequence);
 
-		foreach(cell, batches)
-		{
-			if (((Batch *) lfirst(cell))->task == task)
-				batch = lfirst(cell);
-		}
-		change = find_change(state, changes, batch, row, change_slot, &sequence);
-		add_output(state, changes, change, sequence, row, change_slot, output);
+		if (state->plan.resolves)
+			note_written(state, changes, batch, row);
+		modify_add_output(state, changes, change, sequence, row, change_slot);
 	}
 	ExecDropSingleTupleTableSlot(row);
-	ExecDropSingleTupleTableSlot(output);
 	task_set_end(set);
 }
 
@@ -316,47 +330,78 @@ count_round(DistModifyState *state, ChangeList *changes, List *tasks, List *batc
 	}
 }
 
-/* One batch of each shard that has changes left; false if there was none. */
-static bool
-run_round(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_slot)
+/* The task of this node among those for a reference table. */
+static Task *
+own_task(List *tasks)
 {
-	TaskSetSpec spec = {.table = state->table,.write = true};
-	List	   *batches = NIL;
+	ListCell   *cell;
 
+	foreach(cell, tasks)
+	{
+		if (((Task *) lfirst(cell))->keep_rows)
+			return lfirst(cell);
+	}
+	return linitial(tasks);
+}
+
+/* Makes the tasks for a batch. */
+static void
+add_tasks(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTableSlot *change_slot, TaskSetSpec *spec)
+{
+	ParamListInfo params = changes == &state->inserts || changes == &state->upserts ?
+		insert_params(state, changes, batch, change_slot) :
+		change_params(state, batch, changes == &state->updates, change_slot);
+
+	if (state->table->kind == DIST_REFERENCE)
+	{
+		spec->tasks = reference_tasks(state->table, changes->text, params);
+		spec->first_alone = true;
+		batch->task = own_task(spec->tasks);
+		return;
+	}
+	batch->task = task_make(state->table, batch->shard, changes->text, params);
+	spec->tasks = lappend(spec->tasks, batch->task);
+}
+
+void
+modify_round_begin(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_slot, Round *round)
+{
+	memset(round, 0, sizeof(Round));
+	round->spec.table = state->table;
+	round->spec.write = true;
+	round->spec.latest = true;
 	for (int shard = 0; shard < Max(state->table->nshards, 1); shard++)
 	{
 		Batch	   *batch = NULL;
-		ParamListInfo params;
 
 		if (changes->stores[shard] != NULL)
 			batch = read_batch(state, changes->stores[shard], change_slot);
 		if (batch == NULL)
 			continue;
-		params = changes == &state->inserts ? insert_params(state, batch, change_slot) :
-			change_params(state, batch, changes == &state->updates, change_slot);
-		if (state->table->kind == DIST_REFERENCE)
-		{
-			spec.tasks = reference_tasks(state->table, changes->text, params);
-			spec.first_alone = true;
-		}
-		else
-		{
-			batch->task = task_make(state->table, shard, changes->text, params);
-			spec.tasks = lappend(spec.tasks, batch->task);
-		}
-		batches = lappend(batches, batch);
+		batch->shard = shard;
+		add_tasks(state, changes, batch, change_slot, &round->spec);
+		round->batches = lappend(round->batches, batch);
 	}
-	if (batches == NIL)
-		return false;
+	if (round->batches != NIL)
+		round->spec.columns = result_columns(state, changes);
+}
 
-	spec.columns = result_columns(state, changes);
-	if (spec.columns != NULL)
-		read_results(state, changes, &spec, batches, change_slot);
+/* One batch of each shard that has changes left; false if there was none. */
+static bool
+run_round(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_slot)
+{
+	Round		round;
+
+	modify_round_begin(state, changes, change_slot, &round);
+	if (round.batches == NIL)
+		return false;
+	if (round.spec.columns != NULL)
+		read_results(state, changes, &round, change_slot);
 	else
-		run_tasks(&spec);
+		run_tasks(&round.spec);
 	if (state->triggers != NULL && changes->has_ordinal && state->table->kind != DIST_REFERENCE)
-		check_untouched(state, changes, batches);
-	count_round(state, changes, spec.tasks, batches);
+		check_untouched(state, changes, round.batches);
+	count_round(state, changes, round.spec.tasks, round.batches);
 	return true;
 }
 
@@ -388,6 +433,7 @@ apply_changes(DistModifyState *state, ChangeList *changes)
 void
 modify_apply_all(DistModifyState *state)
 {
+	modify_apply_upserts(state);
 	apply_changes(state, &state->deletes);
 	apply_changes(state, &state->updates);
 	apply_changes(state, &state->inserts);

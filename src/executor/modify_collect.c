@@ -65,9 +65,8 @@ shard_of_value(DistModifyState *state, Datum value, bool isnull)
 	return shard_index_of_value(state->table, value);
 }
 
-/* Keeps a change until all of the child's rows are read.  values and nulls are of the new row; NULL for a DELETE. */
-static void
-add_change(DistModifyState *state, ChangeList *changes, int shard, Datum identity,
+void
+modify_add_change(DistModifyState *state, ChangeList *changes, int shard, Datum identity,
 		   bool has_identity, Datum *values, bool *nulls, TupleTableSlot *child)
 {
 	int			natts = state->change_desc->natts;
@@ -102,9 +101,8 @@ add_change(DistModifyState *state, ChangeList *changes, int shard, Datum identit
 	MemoryContextSwitchTo(old_context);
 }
 
-/* False if the row was already changed by this statement. */
-static bool
-first_change(DistModifyState *state, int shard, ItemPointer ctid)
+bool
+modify_first_change(DistModifyState *state, int shard, ItemPointer ctid)
 {
 	RowIdentity identity;
 	bool		found;
@@ -116,17 +114,33 @@ first_change(DistModifyState *state, int shard, ItemPointer ctid)
 	return !found;
 }
 
-/* How the row's node finds the row: by ctid, or as text in a reference table. */
+bool
+modify_has_changed(DistModifyState *state, int shard, ItemPointer ctid)
+{
+	RowIdentity identity;
+
+	memset(&identity, 0, sizeof(identity));
+	identity.shard = shard;
+	ItemPointerCopy(ctid, &identity.ctid);
+	return hash_search(state->seen, &identity, HASH_FIND, NULL) != NULL;
+}
+
+Datum
+modify_row_identity(DistModifyState *state, Datum row, Datum ctid)
+{
+	if (state->table->kind != DIST_REFERENCE)
+		return ctid;
+	return CStringGetTextDatum(OidOutputFunctionCall(F_RECORD_OUT, row));
+}
+
+/* The same for the child's row. */
 static Datum
-row_identity(DistModifyState *state, TupleTableSlot *child, Datum ctid)
+child_identity(DistModifyState *state, TupleTableSlot *child, Datum ctid)
 {
 	bool		isnull;
 
-	if (state->table->kind != DIST_REFERENCE)
-		return ctid;
-	return CStringGetTextDatum(OidOutputFunctionCall(F_RECORD_OUT,
-													 slot_getattr(child, state->plan.row_resno,
-																  &isnull)));
+	return modify_row_identity(state, state->plan.row_resno > 0 ? slot_getattr(child, state->plan.row_resno, &isnull) : 0,
+							   ctid);
 }
 
 /*
@@ -168,7 +182,7 @@ modify_statement_starts(Snapshot snapshot)
 	DistModifyState *state = in_trigger;
 
 	state->triggers_query = true;
-	if (state->deletes.nchanges + state->updates.nchanges + state->inserts.nchanges == 0 ||
+	if (state->deletes.nchanges + state->updates.nchanges + state->inserts.nchanges + state->upserts.nchanges == 0 ||
 		GetCurrentTransactionNestLevel() != state->nest_level)
 		return;
 	in_trigger = NULL;
@@ -193,9 +207,8 @@ modify_in_trigger(void)
 	return in_trigger != NULL;
 }
 
-/* The old row of the child's row, for triggers; NULL if there are none. */
-static HeapTuple
-old_tuple(DistModifyState *state, Datum *values, bool *nulls)
+HeapTuple
+modify_old_tuple(DistModifyState *state, Datum *values, bool *nulls)
 {
 	HeapTuple	tuple;
 
@@ -206,21 +219,12 @@ old_tuple(DistModifyState *state, Datum *values, bool *nulls)
 	return tuple;
 }
 
-/* The old row's columns, all null if it isn't known. */
-static void
-deform_old_row(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *nulls)
+void
+modify_deform_row(DistModifyState *state, Datum row, Datum *values, bool *nulls)
 {
-	bool		isnull = true;
-	Datum		row = 0;
-	HeapTupleHeader header;
+	HeapTupleHeader header = DatumGetHeapTupleHeader(row);
 	HeapTupleData tuple;
 
-	memset(nulls, true, sizeof(bool) * state->row_desc->natts);
-	if (state->plan.row_resno > 0)
-		row = slot_getattr(child, state->plan.row_resno, &isnull);
-	if (isnull)
-		return;
-	header = DatumGetHeapTupleHeader(row);
 	tuple.t_len = HeapTupleHeaderGetDatumLength(header);
 	ItemPointerSetInvalid(&tuple.t_self);
 	tuple.t_tableOid = InvalidOid;
@@ -228,28 +232,42 @@ deform_old_row(DistModifyState *state, TupleTableSlot *child, Datum *values, boo
 	heap_deform_tuple(&tuple, state->row_desc, values, nulls);
 }
 
-/* An updated row goes to its shard, or moves to another.  old is its old version, if there are triggers. */
+/* The old row's columns, all null if it isn't known. */
 static void
-add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datum ctid, HeapTuple old,
-		   Datum *values, bool *nulls)
+deform_old_row(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *nulls)
+{
+	bool		isnull = true;
+	Datum		row = 0;
+
+	memset(nulls, true, sizeof(bool) * state->row_desc->natts);
+	if (state->plan.row_resno > 0)
+		row = slot_getattr(child, state->plan.row_resno, &isnull);
+	if (!isnull)
+		modify_deform_row(state, row, values, nulls);
+}
+
+/* An updated row goes to its shard, or moves to another.  old is its old version, if there are triggers. */
+bool
+modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datum identity, HeapTuple old,
+				  Datum *values, bool *nulls)
 {
 	int			new_shard = shard;
-	Datum		identity = row_identity(state, child, ctid);
 
 	if (!fire_before(state, CMD_UPDATE, old, values, nulls))
-		return;
+		return false;
 	if (state->plan.moves_rows)
 		new_shard = shard_of_value(state, values[state->table->dist_attno - 1],
 								   nulls[state->table->dist_attno - 1]);
 	if (new_shard == shard && !state->plan.replaces_rows)
-		add_change(state, &state->updates, shard, identity, true, values, nulls, child);
+		modify_add_change(state, &state->updates, shard, identity, true, values, nulls, child);
 	else
 	{
-		add_change(state, &state->deletes, shard, identity, true, NULL, NULL, child);
-		add_change(state, &state->inserts, new_shard, 0, false, values, nulls, child);
+		modify_add_change(state, &state->deletes, shard, identity, true, NULL, NULL, child);
+		modify_add_change(state, &state->inserts, new_shard, 0, false, values, nulls, child);
 	}
 	if (state->triggers != NULL)
 		triggers_after_update(state->triggers, old, values, nulls);
+	return true;
 }
 
 /* A row that is to be deleted.  values and nulls are work space. */
@@ -261,11 +279,11 @@ add_delete(DistModifyState *state, TupleTableSlot *child, int shard, Datum ctid,
 	if (state->triggers != NULL)
 	{
 		deform_old_row(state, child, values, nulls);
-		old = old_tuple(state, values, nulls);
+		old = modify_old_tuple(state, values, nulls);
 	}
 	if (!fire_before(state, CMD_DELETE, old, NULL, NULL))
 		return;
-	add_change(state, &state->deletes, shard, row_identity(state, child, ctid), true, NULL, NULL, child);
+	modify_add_change(state, &state->deletes, shard, child_identity(state, child, ctid), true, NULL, NULL, child);
 	if (state->triggers != NULL)
 		triggers_after_delete(state->triggers, old);
 }
@@ -296,7 +314,12 @@ add_insert(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *n
 	if (!fire_before(state, CMD_INSERT, NULL, values, nulls))
 		return;
 	shard = shard_of_value(state, dist ? values[dist - 1] : 0, dist ? nulls[dist - 1] : false);
-	add_change(state, &state->inserts, shard, 0, false, values, nulls, child);
+	if (state->plan.resolves)
+	{
+		modify_add_upsert(state, child, shard, values, nulls);
+		return;
+	}
+	modify_add_change(state, &state->inserts, shard, 0, false, values, nulls, child);
 	if (state->triggers != NULL && !state->plan.may_skip)
 		triggers_after_insert(state->triggers, values, nulls);
 }
@@ -326,17 +349,17 @@ collect_update(DistModifyState *state, TupleTableSlot *child, Datum *values, boo
 	ListCell   *cell;
 
 	if (!locate_row(state, child, &shard, &ctid) ||
-		!first_change(state, shard, (ItemPointer) DatumGetPointer(ctid)))
+		!modify_first_change(state, shard, (ItemPointer) DatumGetPointer(ctid)))
 		return;
 	deform_old_row(state, child, values, nulls);
-	old = old_tuple(state, values, nulls);
+	old = modify_old_tuple(state, values, nulls);
 	foreach(cell, state->plan.update_colnos)
 	{
 		AttrNumber	attno = lfirst_int(cell);
 
 		values[attno - 1] = slot_getattr(child, ++resno, &nulls[attno - 1]);
 	}
-	add_update(state, child, shard, ctid, old, values, nulls);
+	(void) modify_add_update(state, child, shard, child_identity(state, child, ctid), old, values, nulls);
 }
 
 static void
@@ -346,14 +369,13 @@ collect_delete(DistModifyState *state, TupleTableSlot *child, Datum *values, boo
 	Datum		ctid;
 
 	if (locate_row(state, child, &shard, &ctid) &&
-		first_change(state, shard, (ItemPointer) DatumGetPointer(ctid)))
+		modify_first_change(state, shard, (ItemPointer) DatumGetPointer(ctid)))
 		add_delete(state, child, shard, ctid, values, nulls);
 }
 
-/* Evaluates an action's values over the child's row, into values and nulls. */
-static void
-evaluate_action(DistModifyState *state, ModifyAction *action, ExprContext *econtext,
-				Datum *values, bool *nulls)
+void
+modify_evaluate_action(DistModifyState *state, ModifyAction *action, ExprContext *econtext,
+					   Datum *values, bool *nulls)
 {
 	int			position = action->first_target;
 	ListCell   *cell;
@@ -361,9 +383,14 @@ evaluate_action(DistModifyState *state, ModifyAction *action, ExprContext *econt
 	foreach(cell, action->colnos)
 	{
 		AttrNumber	attno = lfirst_int(cell);
+		bool		isnull;
+		Datum		value = ExecEvalExpr((ExprState *) list_nth(state->expr_states, position++), econtext, &isnull);
 
-		values[attno - 1] = ExecEvalExpr((ExprState *) list_nth(state->expr_states, position++),
-										 econtext, &nulls[attno - 1]);
+		/* there is no column for what only has a subquery computed */
+		if (attno == InvalidAttrNumber)
+			continue;
+		values[attno - 1] = value;
+		nulls[attno - 1] = isnull;
 	}
 }
 
@@ -381,13 +408,13 @@ run_action(DistModifyState *state, ModifyAction *action, TupleTableSlot *child,
 	if (action->command == CMD_INSERT)
 	{
 		memset(nulls, true, sizeof(bool) * state->row_desc->natts);
-		evaluate_action(state, action, econtext, values, nulls);
+		modify_evaluate_action(state, action, econtext, values, nulls);
 		add_insert(state, child, values, nulls);
 		return;
 	}
 
 	(void) locate_row(state, child, &shard, &ctid);
-	if (!first_change(state, shard, (ItemPointer) DatumGetPointer(ctid)))
+	if (!modify_first_change(state, shard, (ItemPointer) DatumGetPointer(ctid)))
 		ereport(ERROR,
 				(errcode(ERRCODE_CARDINALITY_VIOLATION),
 				 errmsg("MERGE command cannot affect row a second time"),
@@ -398,9 +425,9 @@ run_action(DistModifyState *state, ModifyAction *action, TupleTableSlot *child,
 		return;
 	}
 	deform_old_row(state, child, values, nulls);
-	old = old_tuple(state, values, nulls);
-	evaluate_action(state, action, econtext, values, nulls);
-	add_update(state, child, shard, ctid, old, values, nulls);
+	old = modify_old_tuple(state, values, nulls);
+	modify_evaluate_action(state, action, econtext, values, nulls);
+	(void) modify_add_update(state, child, shard, child_identity(state, child, ctid), old, values, nulls);
 }
 
 bool

@@ -489,7 +489,8 @@ start_local(TaskSet *set, Task *task)
 
 	if (snapshot != NULL)
 		PushActiveSnapshot(snapshot->snapshot);
-	local = local_task_start(tagged_text(set, task, false), task->params, set->spec->write);
+	local = local_task_start(tagged_text(set, task, false), task->params, set->spec->write,
+							 set->spec->latest);
 	if (snapshot != NULL)
 		PopActiveSnapshot();
 	return local;

@@ -341,35 +341,6 @@ make_actions(ModifyPlan *plan, List *actions)
 	return exprs;
 }
 
-/* Checks what DistributedModify can't do yet. */
-static void
-check_supported(ModifyTablePath *modify, const DistTable *table, int commands)
-{
-	ListCell   *cell;
-
-	if (modify->onconflict != NULL && (table->row_triggers & commands))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("ON CONFLICT is not supported on distributed or reference table \"%s\", which has triggers",
-						get_rel_name(table->relid)),
-				 errdetail("Which of the rows are inserted or updated, and fire triggers, is decided on the node "
-						   "of the shard."),
-				 errhint("Use MERGE, or INSERT and UPDATE.")));
-	if (modify->onconflict != NULL && table->kind == DIST_HASH)
-	{
-		foreach(cell, modify->onconflict->onConflictSet)
-		{
-			TargetEntry *entry = lfirst(cell);
-
-			if (!entry->resjunk && entry->resno == table->dist_attno)
-				ereport(ERROR,
-						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("ON CONFLICT DO UPDATE can't assign the distribution column"),
-						 errdetail("The row could belong to another shard afterwards.")));
-		}
-	}
-}
-
 /*
  * Conditions of views with check option, over the rows that nodes return; those
  * of row security are the nodes' own.  Sets the names of the views.
@@ -460,9 +431,12 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 		assigned = list_concat_unique_int(list_copy(assigned), updatable_columns(table->relid));
 	plan->moves_rows = plan->replaces_rows ||
 		(table->kind == DIST_HASH && list_member_int(assigned, table->dist_attno));
-	if (plan->command == CMD_INSERT || plan->moves_rows || merge)
+	if (plan->resolves)
+		plan->upsert_text = modify_upsert_text(table, plan->attnos, root, exprs);
+	if ((plan->command == CMD_INSERT && !plan->resolves) || plan->moves_rows || merge)
 		plan->insert_text = modify_insert_text(table, plan->attnos,
-											   plan->command == CMD_INSERT ? root : NULL, exprs);
+											   plan->command == CMD_INSERT && !plan->resolves ? root : NULL,
+											   exprs);
 	if (assigned != NIL)
 		plan->update_text = modify_update_text(table, assigned, plan->attnos);
 	if (plan->command == CMD_DELETE || plan->moves_rows || merge)
@@ -479,11 +453,11 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	Plan	   *child = linitial(custom_plans);
 	List	   *child_tlist = root->processed_tlist;
 	List	   *returning = modify->returningLists ? linitial(modify->returningLists) : NIL;
+	OnConflictExpr *conflict = modify->onconflict;
 	CustomScan *scan = makeNode(CustomScan);
 	ModifyPlan	plan = {0};
 	List	   *exprs = NIL;
 
-	check_supported(modify, table, write_commands(root->parse));
 	apply_tlist_labeling(child->targetlist, child_tlist);
 
 	plan.relid = table->relid;
@@ -494,10 +468,14 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	plan.ctid_resno = junk_resno(child_tlist, "ctid", varno);
 	plan.dist_resno = junk_resno(child_tlist, JUNK_DIST_COLUMN, varno);
 	plan.row_resno = junk_resno(child_tlist, JUNK_OLD_ROW, varno);
-	if (modify->onconflict != NULL)
+	if (conflict != NULL)
 	{
-		plan.may_skip = true;
-		plan.one_batch = modify->onconflict->action == ONCONFLICT_UPDATE;
+		plan.one_batch = conflict->action == ONCONFLICT_UPDATE;
+		plan.resolves = (table->row_triggers & write_commands(root->parse)) != 0;
+		plan.may_skip = !plan.resolves;
+		plan.row_by_row = plan.resolves && plan.one_batch && has_before_update(table->relid);
+		if (!plan.resolves)
+			conflict_check_set(conflict, table);
 	}
 
 	if (plan.command == CMD_MERGE)
@@ -516,9 +494,13 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 		scan->custom_scan_tlist =
 			make_returning_columns(&plan, list_concat(list_copy(returning), checks), varno,
 								   child_tlist);
+		if (plan.resolves)
+			conflict_prepare(&plan, conflict, varno, &scan->custom_scan_tlist);
 		make_texts(&plan, table, root, &exprs);
 		plan.nconflict_params = list_length(exprs);
 		exprs = list_concat(exprs, checks);
+		if (plan.resolves)
+			exprs = conflict_add_action(&plan, conflict, exprs);
 	}
 
 	scan->scan.plan.targetlist = copyObject(returning);

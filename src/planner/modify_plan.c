@@ -18,8 +18,8 @@ List *
 modify_plan_pack(const ModifyPlan *plan)
 {
 	List	   *numbers = NIL;
-	List	   *strings = list_make3(plan_string_pack(plan->insert_text), plan_string_pack(plan->update_text),
-									 plan_string_pack(plan->delete_text));
+	List	   *strings = list_make4(plan_string_pack(plan->insert_text), plan_string_pack(plan->update_text),
+									 plan_string_pack(plan->delete_text), plan_string_pack(plan->upsert_text));
 	List	   *columns = list_make5(plan->update_colnos, plan->attnos, plan->column_attnos,
 									 plan->column_resnos, plan->assigned);
 
@@ -36,6 +36,9 @@ modify_plan_pack(const ModifyPlan *plan)
 	numbers = lappend_int(numbers, plan->row_resno);
 	numbers = lappend_int(numbers, plan->nconflict_params);
 	numbers = lappend_int(numbers, plan->triggers);
+	numbers = lappend_int(numbers, plan->resolves);
+	numbers = lappend_int(numbers, plan->row_by_row);
+	numbers = lappend_int(numbers, plan->has_subplans);
 	return list_make5(numbers, strings, columns, plan->actions, plan->check_views);
 }
 
@@ -60,9 +63,13 @@ modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
 	plan->row_resno = list_nth_int(numbers, i++);
 	plan->nconflict_params = list_nth_int(numbers, i++);
 	plan->triggers = list_nth_int(numbers, i++);
+	plan->resolves = list_nth_int(numbers, i++);
+	plan->row_by_row = list_nth_int(numbers, i++);
+	plan->has_subplans = list_nth_int(numbers, i++);
 	plan->insert_text = plan_string_unpack(list_nth(strings, 0));
 	plan->update_text = plan_string_unpack(list_nth(strings, 1));
 	plan->delete_text = plan_string_unpack(list_nth(strings, 2));
+	plan->upsert_text = plan_string_unpack(list_nth(strings, 3));
 	plan->update_colnos = linitial(columns);
 	plan->attnos = lsecond(columns);
 	plan->column_attnos = lthird(columns);

@@ -11,6 +11,9 @@
  *	  UPDATE .. FROM unnest(ctids, new rows) WHERE t.ctid = ..
  *	  DELETE .. USING unnest(ctids) WHERE t.ctid = ..
  *
+ * If an INSERT with ON CONFLICT fires triggers for rows, its text inserts what
+ * does not conflict, locks what does, and returns both (modify_upsert_text).
+ *
  * For a reference table, whose rows have other ctids on other nodes, the
  * old row as text takes the place of ctid.
  *
@@ -27,6 +30,9 @@
 /* Names of the junk columns that modify_prepare adds to the child's result. */
 #define JUNK_DIST_COLUMN "citus_dist"
 #define JUNK_OLD_ROW "citus_row"
+
+/* In place of a position in the child's result. */
+#define COLUMN_EXCLUDED (-1)
 
 /* Where a column of the node's scan tuple comes from. */
 typedef struct ModifyColumn
@@ -56,6 +62,9 @@ typedef struct ModifyPlan
 								 * identity column): always DELETE and INSERT */
 	bool		may_skip;		/* ON CONFLICT can leave input rows without result */
 	bool		one_batch;		/* ON CONFLICT DO UPDATE: a shard's rows go in one statement */
+	bool		resolves;		/* ON CONFLICT with triggers: what happens on a conflict is decided here */
+	bool		row_by_row;		/* each row is written before the next one's triggers fire */
+	bool		has_subplans;	/* in the expressions of ON CONFLICT, if it resolves */
 	int			triggers;		/* COMMAND_BITs of what it does that fires triggers */
 	List	   *assigned;		/* IntList: columns that any of its clauses assigns */
 	List	   *update_colnos;	/* IntList: attribute number of the child's n-th column */
@@ -67,8 +76,10 @@ typedef struct ModifyPlan
 								 * those, the view whose check option it is */
 	List	   *attnos;			/* IntList: target columns that nodes return */
 	List	   *column_attnos;	/* IntLists, parallel: columns of the scan tuple */
-	List	   *column_resnos;
-	List	   *actions;		/* of IntList, see modify_action */
+	List	   *column_resnos;	/* COLUMN_EXCLUDED: of the row that was not inserted */
+	List	   *actions;		/* of IntList, see modify_action; of an INSERT
+								 * that resolves conflicts, DO UPDATE */
+	char	   *upsert_text;	/* if it resolves conflicts */
 	char	   *insert_text;
 	char	   *update_text;
 	char	   *delete_text;
@@ -89,7 +100,27 @@ extern void modify_action_unpack(const List *packed, ModifyAction *action);
 
 /* modify_text.c: the texts that apply rows; palloc'd.  root is of an INSERT, whose ON CONFLICT belongs to its text, or NULL. */
 extern char *modify_insert_text(const DistTable *table, List *attnos, PlannerInfo *root, List **exprs);
+
+/*
+ * Inserts the rows that don't conflict, and locks those that others conflict with,
+ * if ON CONFLICT is DO UPDATE.  Returns for each: position in the batch from 1; tid and
+ * old row, null if it was inserted; and if it was, the columns attnos.
+ */
+extern char *modify_upsert_text(const DistTable *table, List *attnos, PlannerInfo *root, List **exprs);
+#define UPSERT_FIXED_COLUMNS 3
 extern char *modify_update_text(const DistTable *table, List *colnos, List *attnos);
 extern char *modify_delete_text(const DistTable *table, List *attnos);
+
+/* conflict.c: errors if the clause assigns the distribution column, where nodes resolve conflicts. */
+extern void conflict_check_set(OnConflictExpr *clause, const DistTable *table);
+
+/*
+ * Sets what the initiator needs to resolve conflicts with the rows of range table entry varno, and adds
+ * columns to the scan tuple: of the old row, and of the one that was not inserted.
+ */
+extern void conflict_prepare(ModifyPlan *plan, OnConflictExpr *clause, Index varno, List **scan_tlist);
+
+/* Makes DO UPDATE an action of the plan; returns exprs with its expressions appended. */
+extern List *conflict_add_action(ModifyPlan *plan, OnConflictExpr *clause, List *exprs);
 
 #endif							/* CITUS_PLANNER_MODIFY_PLAN_H */

@@ -8,6 +8,9 @@
  * grafting the statement's ON CONFLICT clause onto the analysed plain text.
  * UPDATE and DELETE return the row's ordinal in the batch first.
  *
+ * If the initiator is to resolve conflicts, DO UPDATE's WHERE clause is ours:
+ * it notes the row that it is asked about, which is locked then, and is false.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -68,9 +71,13 @@ append_returning(StringInfo text, const DistTable *table, const char *first, Lis
 	}
 }
 
-/* Appends the columns that an INSERT gives values for, with a prefix. */
+/*
+ * Appends the table's columns, separated by commas, with a prefix.  stored_only: those
+ * that an INSERT gives values for.  by_number: names that can't be mistaken for
+ * others ("citus n1", ..), in the place of the columns' own.
+ */
 static void
-append_insert_columns(StringInfo text, Oid relid, const char *prefix)
+append_columns(StringInfo text, Oid relid, bool stored_only, bool by_number, const char *prefix)
 {
 	Relation	relation = table_open(relid, NoLock);
 	TupleDesc	desc = RelationGetDescr(relation);
@@ -80,10 +87,10 @@ append_insert_columns(StringInfo text, Oid relid, const char *prefix)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(desc, i);
 
-		if (attribute->attisdropped || attribute->attgenerated)
+		if (attribute->attisdropped || (stored_only && attribute->attgenerated))
 			continue;
 		appendStringInfo(text, "%s%s%s", separator, prefix,
-						 quote_identifier(NameStr(attribute->attname)));
+						 by_number ? psprintf("\"citus n%d\"", i + 1) : quote_identifier(NameStr(attribute->attname)));
 		separator = ", ";
 	}
 	table_close(relation, NoLock);
@@ -116,17 +123,23 @@ multiexpr_mutator(Node *node, void *context)
 	return expression_tree_mutator(node, multiexpr_mutator, context);
 }
 
-/* The ON CONFLICT clause as a query tree that can be deparsed again, for range table entry excluded. */
+/* A copy of the ON CONFLICT clause, whose conditions can be deparsed. */
 static OnConflictExpr *
-copy_conflict_clause(PlannerInfo *root, Index excluded, List **exprs)
+copy_conflict_clause(PlannerInfo *root)
 {
-	Query	   *query = root->parse;
-	OnConflictExpr *clause = copyObject(query->onConflict);
+	OnConflictExpr *clause = copyObject(root->parse->onConflict);
 
 	if (clause->onConflictWhere && IsA(clause->onConflictWhere, List))
 		clause->onConflictWhere = (Node *) make_ands_explicit((List *) clause->onConflictWhere);
 	if (clause->arbiterWhere && IsA(clause->arbiterWhere, List))
 		clause->arbiterWhere = (Node *) make_ands_explicit((List *) clause->arbiterWhere);
+	return clause;
+}
+
+/* Errors if the node of the shard can't evaluate the clause. */
+static void
+check_conflict_clause(OnConflictExpr *clause)
+{
 	if (shippable_expression((Node *) clause->onConflictSet) != NULL ||
 		shippable_expression(clause->onConflictWhere) != NULL)
 		ereport(ERROR,
@@ -136,12 +149,24 @@ copy_conflict_clause(PlannerInfo *root, Index excluded, List **exprs)
 				 errdetail("The rows of this INSERT are computed, and the conflict is decided on the node "
 						   "of the shard."),
 				 errhint("Insert the rows one at a time with VALUES.")));
-	clause->onConflictSet = (List *) multiexpr_mutator((Node *) clause->onConflictSet, root);
+}
+
+/*
+ * Adds a clause of root's INSERT to an analysed text of ours, whose parameters
+ * so far are *exprs.
+ */
+static void
+graft_conflict_clause(Query *query, OnConflictExpr *clause, PlannerInfo *root, List **exprs)
+{
+	Index		excluded = clause->exclRelIndex;
+
 	clause = (OnConflictExpr *) task_params_extract((Node *) clause, 0, false, exprs);
-	ChangeVarNodes((Node *) clause, query->onConflict->exclRelIndex, excluded, 0);
-	ChangeVarNodes((Node *) clause, query->resultRelation, 1, 0);
-	clause->exclRelIndex = excluded;
-	return clause;
+	if (excluded != 0)
+		query->rtable = lappend(query->rtable, copyObject(rt_fetch(excluded, root->parse->rtable)));
+	ChangeVarNodes((Node *) clause, excluded, list_length(query->rtable), 0);
+	ChangeVarNodes((Node *) clause, root->parse->resultRelation, 1, 0);
+	clause->exclRelIndex = list_length(query->rtable);
+	query->onConflict = clause;
 }
 
 char *
@@ -152,13 +177,14 @@ modify_insert_text(const DistTable *table, List *attnos, PlannerInfo *root, List
 	char	   *name = table_name(table);
 	Oid			rows_type = get_array_type(get_rel_type_id(table->relid));
 	Query	   *query;
+	OnConflictExpr *clause;
 	List	   *all_exprs = NIL;
 
 	initStringInfo(&text);
 	appendStringInfo(&text, "INSERT INTO %s AS t (", name);
-	append_insert_columns(&text, table->relid, "");
+	append_columns(&text, table->relid, true, false, "");
 	appendStringInfoString(&text, ") OVERRIDING SYSTEM VALUE SELECT ");
-	append_insert_columns(&text, table->relid, "r.");
+	append_columns(&text, table->relid, true, false, "r.");
 	appendStringInfo(&text, " FROM pg_catalog.unnest($1::%s[]) AS r", name);
 	append_returning(&text, table, NULL, attnos);
 	if (conflict_query == NULL || conflict_query->onConflict == NULL)
@@ -167,13 +193,108 @@ modify_insert_text(const DistTable *table, List *attnos, PlannerInfo *root, List
 	/* $1, the rows, becomes the first of the parameters */
 	query = (Query *) task_params_extract((Node *) analyse_insert(text.data, rows_type), 0, false,
 										  &all_exprs);
-	if (conflict_query->onConflict->exclRelIndex != 0)
-		query->rtable = lappend(query->rtable,
-								copyObject(rt_fetch(conflict_query->onConflict->exclRelIndex,
-													conflict_query->rtable)));
-	query->onConflict = copy_conflict_clause(root, list_length(query->rtable), &all_exprs);
+	clause = copy_conflict_clause(root);
+	check_conflict_clause(clause);
+	clause->onConflictSet = (List *) multiexpr_mutator((Node *) clause->onConflictSet, root);
+	graft_conflict_clause(query, clause, root, &all_exprs);
 	*exprs = list_copy_tail(all_exprs, 1);
 	return task_query_deparse(query);
+}
+
+/* The INSERT of an upsert text, without ON CONFLICT; it returns conflict_note's result first. */
+static char *
+plain_upsert(const DistTable *table, List *attnos)
+{
+	StringInfoData text;
+	char	   *name = table_name(table);
+
+	initStringInfo(&text);
+	appendStringInfo(&text, "INSERT INTO %s AS t (", name);
+	append_columns(&text, table->relid, true, false, "");
+	appendStringInfoString(&text, ") OVERRIDING SYSTEM VALUE SELECT ");
+	append_columns(&text, table->relid, true, true, "r.");
+	appendStringInfo(&text, " FROM pg_catalog.unnest($1::%s[]) WITH ORDINALITY AS r(", name);
+	append_columns(&text, table->relid, false, true, "");
+	appendStringInfoString(&text, ", \"citus ord\") WHERE citus_internal.upsert_row(r.\"citus ord\")");
+	append_returning(&text, table,
+					 psprintf("citus_internal.upsert_conflict(t.ctid, ROW(t.*)::%s), citus_internal.upsert_ordinal()",
+							  name),
+					 attnos);
+	return text.data;
+}
+
+/* Has DO UPDATE assign each of its columns to itself, where a condition says so. */
+static void
+replace_update(OnConflictExpr *clause, Node *condition, Index target)
+{
+	List	   *assignments = NIL;
+	ListCell   *cell;
+
+	foreach(cell, clause->onConflictSet)
+	{
+		TargetEntry *entry = lfirst(cell);
+
+		if (entry->resjunk)
+			continue;
+		entry->expr = (Expr *) makeVar(target, entry->resno, exprType((Node *) entry->expr),
+									   exprTypmod((Node *) entry->expr), exprCollation((Node *) entry->expr), 0);
+		assignments = lappend(assignments, entry);
+	}
+	clause->onConflictSet = assignments;
+	clause->onConflictWhere = condition;
+}
+
+/* Takes the first column out of what a query returns. */
+static Node *
+pop_returning(Query *query)
+{
+	TargetEntry *first = linitial(query->returningList);
+	ListCell   *cell;
+
+	query->returningList = list_delete_first(query->returningList);
+	foreach(cell, query->returningList)
+		((TargetEntry *) lfirst(cell))->resno--;
+	return (Node *) first->expr;
+}
+
+char *
+modify_upsert_text(const DistTable *table, List *attnos, PlannerInfo *root, List **exprs)
+{
+	OnConflictExpr *clause = copy_conflict_clause(root);
+	bool		updates = clause->action == ONCONFLICT_UPDATE;
+	char	   *name = table_name(table);
+	StringInfoData text;
+	List	   *all_exprs = NIL;
+	Query	   *query;
+	Node	   *note;
+
+	query = (Query *) task_params_extract((Node *) analyse_insert(plain_upsert(table, attnos),
+																  get_array_type(get_rel_type_id(table->relid))),
+										  0, false, &all_exprs);
+	note = pop_returning(query);
+	if (updates)
+		replace_update(clause, NULL, root->parse->resultRelation);
+	graft_conflict_clause(query, clause, root, &all_exprs);
+	if (updates)
+		query->onConflict->onConflictWhere = note;
+	*exprs = list_copy_tail(all_exprs, 1);
+
+	initStringInfo(&text);
+	appendStringInfoString(&text, "WITH \"citus done\"(\"citus 0\"");
+	for (int i = 1; i <= list_length(attnos); i++)
+		appendStringInfo(&text, ", \"citus %d\"", i);
+	appendStringInfo(&text, ") AS (%s) SELECT \"citus 0\", NULL::pg_catalog.tid, NULL::%s",
+					 task_query_deparse(query), name);
+	for (int i = 1; i <= list_length(attnos); i++)
+		appendStringInfo(&text, ", \"citus %d\"", i);
+	appendStringInfoString(&text, " FROM \"citus done\"");
+	if (!updates)
+		return text.data;
+	appendStringInfoString(&text, " UNION ALL SELECT c.ordinal, c.id, c.existing");
+	for (int i = 1; i <= list_length(attnos); i++)
+		appendStringInfoString(&text, ", NULL");
+	appendStringInfo(&text, " FROM citus_internal.upsert_conflicts(NULL::%s) AS c", name);
+	return text.data;
 }
 
 /* FROM clause that gives each row of a batch its ordinal, and its identity. */
@@ -198,8 +319,6 @@ identity_condition(const DistTable *table)
 char *
 modify_update_text(const DistTable *table, List *colnos, List *attnos)
 {
-	Relation	relation = table_open(table->relid, NoLock);
-	TupleDesc	desc = RelationGetDescr(relation);
 	StringInfoData text;
 	const char *separator = "";
 	ListCell   *cell;
@@ -216,14 +335,9 @@ modify_update_text(const DistTable *table, List *colnos, List *attnos)
 	}
 	appendStringInfoString(&text, " FROM ");
 	append_batch(&text, table, true);
-	appendStringInfoString(&text, " AS r(\"citus id\"");
-	for (int i = 0; i < desc->natts; i++)
-	{
-		if (!TupleDescAttr(desc, i)->attisdropped)
-			appendStringInfo(&text, ", \"citus n%d\"", i + 1);
-	}
+	appendStringInfoString(&text, " AS r(\"citus id\", ");
+	append_columns(&text, table->relid, false, true, "");
 	appendStringInfoString(&text, ", \"citus ord\")");
-	table_close(relation, NoLock);
 	appendStringInfoString(&text, identity_condition(table));
 	append_returning(&text, table, "r.\"citus ord\"", attnos);
 	return text.data;

@@ -1,0 +1,252 @@
+/*-------------------------------------------------------------------------
+ *
+ * modify_upsert.c
+ *	  INSERT .. ON CONFLICT of a table whose triggers are given rows.
+ *
+ * As on a single server, BEFORE INSERT triggers fire for each row, and then
+ * the row conflicts or not.  Which, only its shard knows: the upsert text
+ * (modify_upsert_text) inserts the rows that don't conflict, and locks those
+ * that others conflict with, by means of the server's own ON CONFLICT.  So rows of
+ * other sessions are waited for, and found in their latest version, as ever.
+ * A locked row stays as it is until this statement writes it: DO UPDATE's
+ * expressions are evaluated here, over it and the row that was not inserted, BEFORE
+ * UPDATE triggers fire, and the UPDATE goes the way of all others.
+ *
+ * Rows are sent in batches.  But if there are BEFORE UPDATE triggers, which must
+ * not see later rows of the statement, each row is done with before the next.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "executor/modify.h"
+
+/* Rows are inserted when so many wait. */
+#define UPSERT_ROWS 5000
+#define UPSERT_BYTES (8 * 1024 * 1024)
+
+/* What became of a row. */
+typedef struct UpsertResult
+{
+	int64		sequence;
+	int			shard;
+	MinimalTuple change;
+	MinimalTuple row;			/* what the node has returned */
+} UpsertResult;
+
+/* Work space. */
+typedef struct UpsertSlots
+{
+	TupleTableSlot *change;
+	TupleTableSlot *row;
+	Datum	   *values;			/* of the table's row */
+	bool	   *nulls;
+	Datum	   *excluded;		/* of the one that was not inserted */
+	bool	   *excluded_nulls;
+} UpsertSlots;
+
+void
+modify_add_upsert(DistModifyState *state, TupleTableSlot *child, int shard, Datum *values, bool *nulls)
+{
+	if (state->plan.has_subplans && state->sequence > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("ON CONFLICT DO UPDATE with a subquery can't write several rows of a table with triggers"),
+				 errdetail("The subquery would see rows that the statement has written before."),
+				 errhint("Insert the rows one at a time.")));
+	modify_add_change(state, &state->upserts, shard, 0, false, values, nulls, child);
+	state->upsert_bytes += heap_compute_data_size(state->row_desc, values, nulls);
+	if (state->plan.row_by_row || state->upserts.nchanges >= UPSERT_ROWS || state->upsert_bytes >= UPSERT_BYTES)
+		modify_apply_all(state);
+}
+
+static int
+compare_results(const ListCell *a, const ListCell *b)
+{
+	int64		left = ((UpsertResult *) lfirst(a))->sequence;
+	int64		right = ((UpsertResult *) lfirst(b))->sequence;
+
+	return left < right ? -1 : left > right;
+}
+
+/* Runs the texts; a list of what they return, in the order of the child's rows. */
+static List *
+insert_rows(DistModifyState *state, UpsertSlots *slots)
+{
+	List	   *results = NIL;
+	Round		round;
+	TaskSet    *set;
+	Task	   *task;
+
+	modify_round_begin(state, &state->upserts, slots->change, &round);
+	slots->row = MakeSingleTupleTableSlot(round.spec.columns, &TTSOpsVirtual);
+	set = task_set_start(&round.spec);
+	while (task_set_next(set, slots->row, &task))
+	{
+		Batch	   *batch = modify_round_batch(&round, task);
+		int64		index = DatumGetInt64(slots->row->tts_values[0]) - 1;
+		UpsertResult *result = palloc(sizeof(UpsertResult));
+		bool		isnull;
+
+		if (index < 0 || index >= batch->nchanges)
+			elog(ERROR, "a task returned a row that was not asked for");
+		result->shard = batch->shard;
+		result->change = batch->changes[index];
+		result->row = ExecCopySlotMinimalTuple(slots->row);
+		ExecStoreMinimalTuple(result->change, slots->change, false);
+		result->sequence = DatumGetInt64(slot_getattr(slots->change, CHANGE_SEQUENCE + 1, &isnull));
+		results = lappend(results, result);
+	}
+	task_set_end(set);
+	ExecDropSingleTupleTableSlot(slots->row);
+	slots->row = MakeSingleTupleTableSlot(round.spec.columns, &TTSOpsMinimalTuple);
+	list_sort(results, compare_results);
+	return results;
+}
+
+/* A row has been inserted: its columns are in excluded. */
+static void
+finish_insert(DistModifyState *state, UpsertResult *result, UpsertSlots *slots)
+{
+	int			position = UPSERT_FIXED_COLUMNS + modify_returned_position(state, SelfItemPointerAttributeNumber);
+
+	(void) modify_first_change(state, result->shard,
+							   (ItemPointer) DatumGetPointer(slots->row->tts_values[position]));
+	triggers_after_insert(state->triggers, slots->excluded, slots->excluded_nulls);
+	if (state->plan.can_set_tag)
+		state->css.ss.ps.state->es_processed++;
+	modify_add_output(state, &state->upserts, result->change, result->sequence, slots->row, slots->change);
+}
+
+/* A column of a row; the row itself for attribute number 0. */
+static Datum
+row_column(DistModifyState *state, AttrNumber attno, Datum *values, bool *nulls, bool *isnull)
+{
+	*isnull = false;
+	if (attno == InvalidAttrNumber)
+		return heap_copy_tuple_as_datum(heap_form_tuple(state->row_desc, values, nulls), state->row_desc);
+	*isnull = nulls[attno - 1];
+	return values[attno - 1];
+}
+
+/* Puts the old row, in values and nulls, and the excluded one where DO UPDATE's expressions look for them. */
+static void
+store_scan_row(DistModifyState *state, UpsertSlots *slots, Datum ctid)
+{
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+
+	ExecClearTuple(slot);
+	for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++)
+	{
+		AttrNumber	attno = list_nth_int(state->plan.column_attnos, i);
+		bool	   *isnull = &slot->tts_isnull[i];
+
+		*isnull = false;
+		if (list_nth_int(state->plan.column_resnos, i) == COLUMN_EXCLUDED)
+			slot->tts_values[i] = row_column(state, attno, slots->excluded, slots->excluded_nulls, isnull);
+		else if (attno >= 0)
+			slot->tts_values[i] = row_column(state, attno, slots->values, slots->nulls, isnull);
+		else if (attno == SelfItemPointerAttributeNumber)
+			slot->tts_values[i] = ctid;
+		else if (attno == TableOidAttributeNumber)
+			slot->tts_values[i] = ObjectIdGetDatum(state->plan.relid);
+		else
+			*isnull = true;		/* only RETURNING asks for it */
+	}
+	ExecStoreVirtualTuple(slot);
+	state->css.ss.ps.ps_ExprContext->ecxt_scantuple = slot;
+}
+
+/* A row conflicts with one that is locked now: does what DO UPDATE says. */
+static void
+resolve_conflict(DistModifyState *state, UpsertResult *result, UpsertSlots *slots)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	ModifyAction *action = linitial(state->actions);
+	Datum		ctid = slots->row->tts_values[1];
+	Datum		row = slots->row->tts_values[2];
+	int64		sequence = state->sequence;
+	HeapTuple	old;
+
+	if (modify_has_changed(state, result->shard, (ItemPointer) DatumGetPointer(ctid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_CARDINALITY_VIOLATION),
+				 errmsg("ON CONFLICT DO UPDATE command cannot affect row a second time"),
+				 errhint("Ensure that no rows proposed for insertion within the same command have duplicate "
+						 "constrained values.")));
+	modify_deform_row(state, row, slots->values, slots->nulls);
+	triggers_compute_columns(state->triggers, slots->excluded, slots->excluded_nulls);
+	store_scan_row(state, slots, ctid);
+	if (action->qual >= 0 && !modify_is_true(state, action->qual, econtext))
+		return;
+	old = modify_old_tuple(state, slots->values, slots->nulls);
+	modify_evaluate_action(state, action, econtext, slots->values, slots->nulls);
+	state->sequence = result->sequence;
+	if (modify_add_update(state, slots->row, result->shard, modify_row_identity(state, row, ctid), old,
+						  slots->values, slots->nulls))
+		(void) modify_first_change(state, result->shard, (ItemPointer) DatumGetPointer(ctid));
+	state->sequence = sequence;
+}
+
+static void
+finish_row(DistModifyState *state, UpsertResult *result, UpsertSlots *slots)
+{
+	bool		isnull;
+
+	CHECK_FOR_INTERRUPTS();
+	ExecStoreMinimalTuple(result->change, slots->change, false);
+	modify_deform_row(state, slot_getattr(slots->change, CHANGE_NEW_ROW + 1, &isnull),
+					  slots->excluded, slots->excluded_nulls);
+	ExecStoreMinimalTuple(result->row, slots->row, false);
+	slot_getallattrs(slots->row);
+	if (slots->row->tts_isnull[1])
+		finish_insert(state, result, slots);
+	else
+		resolve_conflict(state, result, slots);
+}
+
+void
+modify_apply_upserts(DistModifyState *state)
+{
+	int			natts = Max(state->row_desc->natts, 1);
+	UpsertSlots slots;
+	MemoryContext context;
+	MemoryContext row_context;
+	MemoryContext old_context;
+	ListCell   *cell;
+	List	   *results;
+
+	if (state->upserts.nchanges == 0 || state->resolving)
+		return;
+	state->resolving = true;
+	context = AllocSetContextCreate(state->context, "citus upserts", ALLOCSET_DEFAULT_SIZES);
+	row_context = AllocSetContextCreate(context, "citus upsert row", ALLOCSET_DEFAULT_SIZES);
+	old_context = MemoryContextSwitchTo(context);
+	slots.change = MakeSingleTupleTableSlot(state->change_desc, &TTSOpsMinimalTuple);
+	slots.values = palloc0(sizeof(Datum) * natts);
+	slots.nulls = palloc0(sizeof(bool) * natts);
+	slots.excluded = palloc0(sizeof(Datum) * natts);
+	slots.excluded_nulls = palloc0(sizeof(bool) * natts);
+
+	results = insert_rows(state, &slots);
+	modify_end_stores(state, &state->upserts);
+	state->upsert_bytes = 0;
+	MemoryContextSwitchTo(row_context);
+	foreach(cell, results)
+	{
+		finish_row(state, lfirst(cell), &slots);
+		MemoryContextReset(row_context);
+	}
+	ExecDropSingleTupleTableSlot(slots.change);
+	ExecDropSingleTupleTableSlot(slots.row);
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(context);
+	state->resolving = false;
+}

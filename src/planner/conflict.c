@@ -1,0 +1,132 @@
+/*-------------------------------------------------------------------------
+ *
+ * conflict.c
+ *	  ON CONFLICT of a DistributedModify.
+ *
+ * Without triggers the clause is part of the text that inserts (modify_text.c).
+ * With triggers the initiator resolves conflicts: the node says which rows
+ * conflict with which, and DO UPDATE is an action like those of MERGE, over
+ * the old row and the one that was not inserted.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "catalog/heap.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+
+#include "planner/modify_plan.h"
+
+void
+conflict_check_set(OnConflictExpr *clause, const DistTable *table)
+{
+	ListCell   *cell;
+
+	if (table->kind == DIST_HASH)
+	{
+		foreach(cell, clause->onConflictSet)
+		{
+			TargetEntry *entry = lfirst(cell);
+
+			if (!entry->resjunk && entry->resno == table->dist_attno)
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("ON CONFLICT DO UPDATE can't assign the distribution column"),
+						 errdetail("The row could belong to another shard afterwards.")));
+		}
+	}
+}
+
+/* Columns that ON CONFLICT DO UPDATE assigns. */
+static List *
+conflict_columns(OnConflictExpr *clause)
+{
+	List	   *colnos = NIL;
+	ListCell   *cell;
+
+	foreach(cell, clause->onConflictSet)
+	{
+		TargetEntry *entry = lfirst(cell);
+
+		if (!entry->resjunk)
+			colnos = lappend_int(colnos, entry->resno);
+	}
+	return colnos;
+}
+
+/* Adds to the scan tuple what DO UPDATE's expressions use: columns of the old row, and of the one that was not inserted. */
+static List *
+add_conflict_columns(ModifyPlan *plan, OnConflictExpr *clause, Index varno, List *scan_tlist)
+{
+	List	   *vars = list_concat(pull_var_clause((Node *) clause->onConflictSet, PVC_RECURSE_PLACEHOLDERS),
+								   pull_var_clause(clause->onConflictWhere, PVC_RECURSE_PLACEHOLDERS));
+	ListCell   *cell;
+
+	foreach(cell, vars)
+	{
+		Var		   *var = lfirst(cell);
+		bool		of_target = var->varno == varno;
+
+		if (of_target && var->varattno < 0 && var->varattno != SelfItemPointerAttributeNumber &&
+			var->varattno != TableOidAttributeNumber)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("ON CONFLICT DO UPDATE on a distributed or reference table with triggers can't use column \"%s\"",
+							NameStr(SystemAttributeDefinition(var->varattno)->attname))));
+		if (tlist_member((Expr *) var, scan_tlist) != NULL)
+			continue;
+		scan_tlist = lappend(scan_tlist, makeTargetEntry((Expr *) copyObject(var), list_length(scan_tlist) + 1,
+														 NULL, false));
+		plan->column_attnos = lappend_int(plan->column_attnos, var->varattno);
+		plan->column_resnos = lappend_int(plan->column_resnos, of_target ? 0 : COLUMN_EXCLUDED);
+		if (of_target && var->varattno != TableOidAttributeNumber)
+			plan->attnos = list_append_unique_int(plan->attnos, var->varattno);
+	}
+	return scan_tlist;
+}
+
+void
+conflict_prepare(ModifyPlan *plan, OnConflictExpr *clause, Index varno, List **scan_tlist)
+{
+	plan->assigned = conflict_columns(clause);
+	*scan_tlist = add_conflict_columns(plan, clause, varno, *scan_tlist);
+	plan->attnos = list_append_unique_int(plan->attnos, SelfItemPointerAttributeNumber);
+}
+
+List *
+conflict_add_action(ModifyPlan *plan, OnConflictExpr *clause, List *exprs)
+{
+	ModifyAction action = {true, CMD_UPDATE, -1, 0, NIL};
+	ListCell   *cell;
+
+	if (clause->action != ONCONFLICT_UPDATE)
+		return exprs;
+	plan->has_subplans = contain_subplans((Node *) clause->onConflictSet) ||
+		contain_subplans(clause->onConflictWhere);
+	if (clause->onConflictWhere != NULL)
+	{
+		action.qual = list_length(exprs);
+		exprs = lappend(exprs, make_ands_explicit((List *) clause->onConflictWhere));
+	}
+
+	/* SET (a, b) = (SELECT ..) is computed before a and b are looked at */
+	action.first_target = list_length(exprs);
+	for (int junk = 1; junk >= 0; junk--)
+	{
+		foreach(cell, clause->onConflictSet)
+		{
+			TargetEntry *entry = lfirst(cell);
+
+			if (entry->resjunk != (junk == 1))
+				continue;
+			action.colnos = lappend_int(action.colnos, junk ? InvalidAttrNumber : entry->resno);
+			exprs = lappend(exprs, entry->expr);
+		}
+	}
+	plan->actions = lappend(plan->actions, modify_action_pack(&action));
+	return exprs;
+}
