@@ -40,6 +40,7 @@
 #include "ddl/utility_hook.h"
 #include "executor/explain.h"
 #include "executor/modify.h"
+#include "executor/statement_snapshot.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 #include "resolve/utility.h"
@@ -234,6 +235,13 @@ is_finish_prepared(Node *stmt)
 	return kind == TRANS_STMT_COMMIT_PREPARED || kind == TRANS_STMT_ROLLBACK_PREPARED;
 }
 
+static bool
+imports_snapshot(Node *stmt)
+{
+	return IsA(stmt, VariableSetStmt) && castNode(VariableSetStmt, stmt)->kind == VAR_SET_MULTI &&
+		strcmp(castNode(VariableSetStmt, stmt)->name, "TRANSACTION SNAPSHOT") == 0;
+}
+
 /* ProcessUtility_hook */
 static void
 utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, ProcessUtilityContext context,
@@ -263,6 +271,8 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 			standard_ProcessUtility(call.pstmt, query, read_only_tree, context, params, env, dest, qc);
 	}
 	drop_follow_up(&call);
+	if (imports_snapshot(pstmt->utilityStmt))
+		statement_snapshot_imported();
 }
 
 void

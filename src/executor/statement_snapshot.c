@@ -54,6 +54,12 @@ static bool end_is_hooked = false;	/* from the first statement with a snapshot o
 /* Whether something was read in this REPEATABLE READ transaction before its first distributed statement. */
 static bool has_read = false;
 
+/* Whether this transaction has another session's snapshot. */
+static bool imported = false;
+
+static void forget_reads(void);
+static TransactionEnd transaction_end = {forget_reads};
+
 static void plan_list_use(List *plans, PlanUse *use);
 
 /* Whether all of the scan's expressions are known now, and evaluating them has no effect. */
@@ -271,18 +277,36 @@ static void
 forget_reads(void)
 {
 	has_read = false;
+	imported = false;
+}
+
+void
+statement_snapshot_imported(void)
+{
+	imported = true;
+	at_transaction_end(&transaction_end);
+}
+
+/* Another session's snapshot says what is visible on this node, and nothing of the others. */
+static void
+check_not_imported(const PlanUse *use)
+{
+	if (imported && use->any)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot use distributed tables in a transaction with another session's snapshot"),
+				 errdetail("The snapshot is one of this node alone."),
+				 errhint("Use one session; pg_dump without --jobs.")));
 }
 
 /* The same for a transaction at REPEATABLE READ. */
 static void
 start_in_transaction(QueryDesc *query_desc, PlanUse *use)
 {
-	static TransactionEnd end = {forget_reads};
-
 	if (!use->any)
 	{
 		has_read = true;
-		at_transaction_end(&end);
+		at_transaction_end(&transaction_end);
 	}
 	else if (!use->whole || !is_lone_statement(query_desc))
 		exchange_snapshot(query_desc, dist_snapshot_of_transaction(!has_read));
@@ -303,12 +327,15 @@ statement_snapshot_choose(QueryDesc *query_desc, int eflags, bool given)
 		exchange_snapshot(query_desc, snapshot_for_task());
 		return false;
 	}
-	if (!distributed_snapshots || !metadata_available())
+	if ((!distributed_snapshots && !imported) || !metadata_available())
 		return false;
 
 	plan_use(query_desc->plannedstmt->planTree, &use);
 	foreach(cell, query_desc->plannedstmt->subplans)
 		plan_use(lfirst(cell), &use);
+	check_not_imported(&use);
+	if (!distributed_snapshots)
+		return false;
 	if (!IsolationUsesXactSnapshot())
 		return !bms_is_empty(use.groups) && start_statement(query_desc, &use);
 	start_in_transaction(query_desc, &use);

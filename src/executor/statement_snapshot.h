@@ -23,6 +23,9 @@ extern bool statement_snapshot_choose(QueryDesc *query_desc, int eflags, bool gi
 /* The statement has started: the snapshot of its own goes with it.  outer was the current one before it was chosen. */
 extern void statement_snapshot_started(QueryDesc *query_desc, bool own, DistSnapshot *outer);
 
+/* This transaction has taken the snapshot of another session: it can't use distributed tables. */
+extern void statement_snapshot_imported(void);
+
 /* The snapshot of the statement that is being started, or NULL. */
 extern DistSnapshot *statement_snapshot_current(void);
 

@@ -1,5 +1,6 @@
 """One snapshot over all nodes: each transaction is seen on all nodes or on none."""
 
+import psycopg
 import pytest
 
 from harness import servers
@@ -149,3 +150,20 @@ def test_lost_connections(accounts, connect):
             killer.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                            "WHERE application_name LIKE 'citus_internal%'")
         check_total(connection)
+
+
+def test_exported(accounts, connect):
+    """A snapshot from another session holds for this node alone, so distributed tables can't be read under it."""
+    exporter, importer = connect(accounts.coordinator), connect(accounts.coordinator)
+    exporter.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    name = value(exporter, "SELECT pg_export_snapshot()")
+    for setting in ("on", "off"):
+        importer.execute(f"SET citus.distributed_snapshots = {setting}")
+        importer.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        importer.execute(f"SET TRANSACTION SNAPSHOT '{name}'")
+        assert value(importer, "SELECT count(*) > 0 FROM pg_class")
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            total(importer)
+        importer.execute("ROLLBACK")
+        check_total(importer)
+    exporter.execute("COMMIT")
