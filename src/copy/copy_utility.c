@@ -15,6 +15,7 @@
 #include "commands/copy.h"
 #include "nodes/makefuncs.h"
 #include "parser/parse_node.h"
+#include "storage/lmgr.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -25,6 +26,7 @@
 #include "copy/shard_sink.h"
 #include "executor/read_ahead.h"
 #include "resolve/tag.h"
+#include "txn/commit_ring.h"
 
 void
 copy_init(void)
@@ -71,24 +73,63 @@ copy_to(ParseState *pstate, PlannedStmt *pstmt, CopyStmt *stmt, Relation rel)
 	return rows;
 }
 
-/* The relation's metadata if COPY of it is ours, else NULL; errors for frames that can't be stored here. */
+/* The distributed or reference table that the statement names, now locked, or NULL. */
 static const DistTable *
-table_of_statement(CopyStmt *stmt, TaskTagKind tag)
+lock_named_table(const CopyStmt *stmt)
 {
-	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
-	const DistTable *table = OidIsValid(relid) ? metadata_lookup(relid) : NULL;
+	Oid			relid = RangeVarGetRelid(stmt->relation, stmt->is_from ? RowExclusiveLock : AccessShareLock, true);
 
-	if (tag == TAG_FRAMES)
+	return OidIsValid(relid) ? metadata_lookup(relid) : NULL;
+}
+
+/*
+ * The table that another node sends frames for, locked.  If it isn't here, the transaction that makes or
+ * distributes it has committed there and is about to commit here.
+ */
+static const DistTable *
+lock_table_of_frames(const CopyStmt *stmt)
+{
+	const DistTable *table = stmt->is_from ? lock_named_table(stmt) : NULL;
+
+	if (table == NULL && stmt->is_from)
 	{
-		if (table == NULL || !stmt->is_from)
-			ereport(ERROR,
-					(errcode(ERRCODE_SHARD_NOT_HERE),
-					 errmsg("table \"%s\" is not a distributed table on this node", stmt->relation->relname)));
-		return table;
+		commit_ring_await(commit_ring_clock());
+		table = lock_named_table(stmt);
 	}
-	if (table == NULL || stmt->is_from)
-		return table;
-	return table->kind == DIST_REFERENCE || get_rel_relkind(relid) != RELKIND_RELATION ? NULL : table;
+	if (table == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_SHARD_NOT_HERE),
+				 errmsg("table \"%s\" is not a distributed table on this node", stmt->relation->relname)));
+	return table;
+}
+
+/*
+ * The table of a client's statement, locked, if COPY of it is ours, else NULL.
+ * For COPY FROM of a reference table the set of nodes is locked before the table.
+ */
+static const DistTable *
+lock_table_of_client(const CopyStmt *stmt)
+{
+	bool		nodes_locked = !stmt->is_from;
+
+	for (;;)
+	{
+		Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+		const DistTable *table = OidIsValid(relid) ? metadata_lookup(relid) : NULL;
+
+		if (table != NULL && table->kind == DIST_REFERENCE && !nodes_locked)
+		{
+			node_lock_set();
+			nodes_locked = true;
+		}
+		table = lock_named_table(stmt);
+		if (table == NULL || (!stmt->is_from && (table->kind == DIST_REFERENCE ||
+												 get_rel_relkind(table->relid) != RELKIND_RELATION)))
+			return NULL;
+		if (table->kind != DIST_REFERENCE || nodes_locked)
+			return table;
+		UnlockRelationOid(table->relid, RowExclusiveLock);
+	}
 }
 
 bool
@@ -106,20 +147,15 @@ copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *que
 	(void) task_tag_parse(query_string, &tag);
 	if (tag.kind != TAG_NONE && tag.kind != TAG_FRAMES)
 		return false;
-	table = table_of_statement(stmt, tag.kind);
+	table = tag.kind == TAG_FRAMES ? lock_table_of_frames(stmt) : lock_table_of_client(stmt);
 	if (table == NULL)
 		return false;
-
-	/* the set of nodes is locked before any table */
-	if (table->kind == DIST_REFERENCE && stmt->is_from && tag.kind == TAG_NONE)
-		node_lock_set();
 
 	stmt = copyObject(stmt);
 	pstate = make_parsestate(NULL);
 	pstate->p_sourcetext = query_string;
 	pstate->p_queryEnv = query_env;
-	rel = table_openrv(stmt->relation, stmt->is_from ? RowExclusiveLock : AccessShareLock);
-	table = metadata_require(RelationGetRelid(rel));
+	rel = table_open(table->relid, NoLock);
 	if (!stmt->is_from)
 		rows = copy_to(pstate, pstmt, stmt, rel);
 	else if (tag.kind == TAG_FRAMES)

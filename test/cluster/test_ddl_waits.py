@@ -5,6 +5,7 @@ import pytest
 
 from harness.servers import on_every_node, value, wait_until
 from harness.statement import Statement
+from harness.stopped import Stopped
 
 # A table and its shards: columns with their types, indexes, statistics.
 SHAPE = """
@@ -42,9 +43,9 @@ def local(coordinator, schema):
     return name
 
 
-def run_behind(cluster, connect, holder, statement, node=0):
+def run_behind(cluster, connect, holder, statement, rows=None):
     """Runs a statement that has to wait for the holder, and commits that; its error or None."""
-    waits = Statement(connect(cluster.nodes[node]), statement)
+    waits = Statement(connect(cluster.coordinator), statement, rows)
     watch = connect(cluster.coordinator)
     wait_until(lambda: value(watch, f"SELECT {holder.info.backend_pid} = ANY(pg_blocking_pids(pid)) "
                                     "FROM pg_locks WHERE NOT granted"), "the statement to wait")
@@ -97,6 +98,44 @@ def test_renamed_before_it_is_undistributed(cluster, coordinator, connect, schem
     assert run_behind(cluster, connect, renaming, f"SELECT undistribute_table('{local}')") is None
     assert value(coordinator, f"SELECT count(*) FROM pg_dist_partition WHERE logicalrelid = '{schema}.r'::regclass") == 0
     assert value(coordinator, f"SELECT count(*) FROM {schema}.r") == 1
+
+
+CONVERSIONS = ["create_distributed_table('{}', 'id')", "create_reference_table('{}')", "undistribute_table('{}')"]
+
+
+@pytest.mark.parametrize("before", CONVERSIONS)
+@pytest.mark.parametrize("after", CONVERSIONS)
+@pytest.mark.parametrize("rows", [None, [(2, 3), (3, 4), (4, 5)]])
+def test_copy_of_a_table_converted_meanwhile(cluster, coordinator, connect, session, local, before, after, rows):
+    """COPY, with rows FROM, works on the table as it is after the wait."""
+    if "undistribute" not in before:
+        coordinator.execute(f"SELECT {before.format(local)}")
+    converting = session(0)
+    if "undistribute" not in before:
+        converting.execute(f"SELECT undistribute_table('{local}')")
+    if "undistribute" not in after:
+        converting.execute(f"SELECT {after.format(local)}")
+    if before == after == CONVERSIONS[-1]:
+        converting.execute(f"LOCK TABLE {local}")
+    error = run_behind(cluster, connect, converting, f"COPY {local} {'FROM STDIN' if rows else 'TO STDOUT'}", rows)
+    assert error is None
+    assert value(coordinator, f"SELECT array_agg(id ORDER BY id) FROM {local}") == ([1, 2, 3, 4] if rows else [1])
+
+
+def test_copy_while_the_table_is_committed(cluster, coordinator, connect, schema, local):
+    """A table that this node has already, and another node is just getting."""
+    making = Stopped(cluster.coordinator, "commit-between-commits", f"SELECT create_distributed_table('{local}', 'id')")
+    has_it = [value(connect(node), f"SELECT to_regclass('{local}')") is not None for node in cluster.workers]
+    assert sorted(has_it) == [False, True]
+    copying = Statement(connect(cluster.workers[has_it.index(True)]), f"COPY {local} FROM STDIN",
+                        [(key, key) for key in range(2, 102)])
+    other = connect(cluster.workers[has_it.index(False)])
+    wait_until(lambda: not copying.running or
+               value(other, "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '/*citus:frames%'"),
+               "the rows to be sent")
+    assert making.go_on() is None
+    assert copying.finish() is None
+    assert value(coordinator, f"SELECT count(*) FROM {local}") == 101
 
 
 @pytest.mark.parametrize("distributed", [False, True])
