@@ -13,6 +13,9 @@
  *   The distribution value is parsed here too; so its type must be one whose
  *   text means the same under any settings.
  *
+ * If the table has triggers that are given rows, they are called on rows here
+ * (src/executor/fire_triggers.c), and all columns travel.
+ *
  * The context of an error names the line: the server's own callback is in
  * place while a line is read and routed, and not while earlier ones are sent
  * or stored, whose errors bring their own context.
@@ -27,6 +30,7 @@
 #include "commands/copy.h"
 #include "commands/copyfrom_internal.h"
 #include "commands/progress.h"
+#include "commands/trigger.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -49,6 +53,7 @@
 #include "copy/frame_runner.h"
 #include "copy/row_router.h"
 #include "copy/shard_sink.h"
+#include "executor/fire_triggers.h"
 #include "executor/scan.h"
 
 typedef struct CopyJob
@@ -64,6 +69,9 @@ typedef struct CopyJob
 	EState	   *estate;
 	TupleTableSlot *slot;
 	ExprState  *qual;			/* the WHERE clause, or NULL */
+	TriggerRun *triggers;		/* NULL if the table has none for INSERT */
+	bool		row_triggers;	/* they are given rows */
+	ErrorContextCallback *errors;	/* outside of the line that is being read */
 	uint64		rows;
 	uint64		excluded;
 } CopyJob;
@@ -72,6 +80,7 @@ typedef enum LineResult
 {
 	LINE_ROUTED,
 	LINE_EXCLUDED,				/* by the WHERE clause */
+	LINE_SKIPPED,				/* by a trigger */
 	LINE_END,					/* end of the input */
 } LineResult;
 
@@ -227,7 +236,7 @@ line_mode_options(CopyJob *job, CopyStmt *stmt, List *traveling)
 	ListCell   *lc;
 
 	job->dist_field = -1;
-	if (cstate->opts.binary || stmt->whereClause != NULL ||
+	if (cstate->opts.binary || stmt->whereClause != NULL || job->row_triggers ||
 		list_length(traveling) > list_length(cstate->attnumlist))
 		return NULL;
 	if (table->kind == DIST_REFERENCE && !all_text_is_stable(cstate))
@@ -341,14 +350,28 @@ route_line(CopyJob *job, int *shard_index)
 	return LINE_ROUTED;
 }
 
-/* Reads a row and adds it to the sink if the WHERE clause lets it. */
+/* Adds the row in the slot to the sink, and calls its triggers. */
+static LineResult
+route_slot(CopyJob *job, int *shard_index)
+{
+	TupleTableSlot *slot = job->slot;
+
+	if (job->row_triggers && !triggers_before_insert(job->triggers, slot->tts_values, slot->tts_isnull))
+		return LINE_SKIPPED;
+	*shard_index = row_router_add(job->router, slot, job->cstate->cur_lineno);
+	if (job->row_triggers)
+		triggers_after_insert(job->triggers, slot->tts_values, slot->tts_isnull);
+	return LINE_ROUTED;
+}
+
+/* Reads a row and adds it to the sink if the WHERE clause and triggers let it. */
 static LineResult
 route_row(CopyJob *job, int *shard_index)
 {
 	ExprContext *econtext = GetPerTupleExprContext(job->estate);
 	MemoryContext caller_context;
 	TupleTableSlot *slot = job->slot;
-	bool		passes = true;
+	LineResult	result = LINE_ROUTED;
 
 	ResetPerTupleExprContext(job->estate);
 	caller_context = MemoryContextSwitchTo(GetPerTupleMemoryContext(job->estate));
@@ -363,12 +386,13 @@ route_row(CopyJob *job, int *shard_index)
 	if (job->qual != NULL)
 	{
 		econtext->ecxt_scantuple = slot;
-		passes = ExecQual(job->qual, econtext);
+		if (!ExecQual(job->qual, econtext))
+			result = LINE_EXCLUDED;
 	}
-	if (passes)
-		*shard_index = row_router_add(job->router, slot, job->cstate->cur_lineno);
+	if (result == LINE_ROUTED)
+		result = route_slot(job, shard_index);
 	MemoryContextSwitchTo(caller_context);
-	return passes ? LINE_ROUTED : LINE_EXCLUDED;
+	return result;
 }
 
 /* Adds the next row that is to be stored to the sink; false at the end of the input. */
@@ -382,13 +406,14 @@ route_next(CopyJob *job, int *shard_index)
 	callback.arg = job->cstate;
 	callback.previous = error_context_stack;
 	error_context_stack = &callback;
+	job->errors = callback.previous;
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
 		result = job->router != NULL ? route_row(job, shard_index) : route_line(job, shard_index);
 		if (result == LINE_EXCLUDED)
 			pgstat_progress_update_param(PROGRESS_COPY_TUPLES_EXCLUDED, ++job->excluded);
-	} while (result == LINE_EXCLUDED);
+	} while (result == LINE_EXCLUDED || result == LINE_SKIPPED);
 	error_context_stack = callback.previous;
 	if (result == LINE_END)
 		return false;
@@ -411,6 +436,61 @@ fill_buffer(void *arg)
 	return false;
 }
 
+/* TriggerApply: stores what is in the sink, as if no line were being read. */
+static bool
+store_waiting(void *arg)
+{
+	CopyJob    *job = arg;
+	ErrorContextCallback *errors = error_context_stack;
+	bool		found;
+
+	if (job->sink == NULL)
+		return false;
+	error_context_stack = job->errors;
+	found = shard_sink_flush_all(job->sink);
+	error_context_stack = errors;
+	if (found)
+		CommandCounterIncrement();
+	return found;
+}
+
+/* Reads the input to its end, and sends it; the number of rows stored. */
+static uint64
+route_all(CopyJob *job)
+{
+	if (!job->row_triggers && shard_sink_can_pull(job->sink))
+		shard_sink_pull(job->sink, fill_buffer, job);
+	else
+	{
+		int			shard_index;
+
+		while (route_next(job, &shard_index))
+			shard_sink_flush_full(job->sink, shard_index);
+	}
+	return job->router != NULL ? row_router_end(job->router) : shard_sink_end(job->sink);
+}
+
+/* The same, with the table's triggers around it; they are a statement's of their own. */
+static uint64
+route_with_triggers(CopyJob *job)
+{
+	MemoryContext caller_context;
+	uint64		rows;
+
+	AfterTriggerBeginQuery();
+	caller_context = MemoryContextSwitchTo(job->estate->es_query_cxt);
+	job->triggers = triggers_begin(job->estate, job->table->relid, CMD_INSERT, COMMAND_BIT(CMD_INSERT), NIL,
+								   store_waiting, job);
+	MemoryContextSwitchTo(caller_context);
+	triggers_before_statement(job->triggers);
+	rows = route_all(job);
+	job->sink = NULL;
+	triggers_after_statement(job->triggers);
+	AfterTriggerEndQuery(job->estate);
+	triggers_end(job->triggers);
+	return rows;
+}
+
 uint64
 copy_from_initiator(ParseState *pstate, CopyStmt *stmt, Relation rel, const DistTable *table)
 {
@@ -421,12 +501,6 @@ copy_from_initiator(ParseState *pstate, CopyStmt *stmt, Relation rel, const Dist
 	const char *line_options;
 	uint64		rows;
 
-	if (table->triggers & COMMAND_BIT(CMD_INSERT))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("COPY FROM is not supported into distributed or reference table \"%s\", which has triggers for INSERT",
-						RelationGetRelationName(rel)),
-				 errhint("COPY into another table, and use INSERT .. SELECT; or disable the triggers.")));
 	check_source_privilege(stmt);
 	nsitem = copy_check_insert(pstate, rel, stmt->attlist);
 
@@ -443,7 +517,8 @@ copy_from_initiator(ParseState *pstate, CopyStmt *stmt, Relation rel, const Dist
 	job.qual = ExecInitQual(where, NULL);
 
 	job.header_lines = job.cstate->opts.header_line != COPY_HEADER_FALSE ? 1 : 0;
-	traveling = traveling_columns(job.cstate);
+	job.row_triggers = (table->row_triggers & COMMAND_BIT(CMD_INSERT)) != 0;
+	traveling = job.row_triggers ? NIL : traveling_columns(job.cstate);
 	line_options = line_mode_options(&job, stmt, traveling);
 	if (line_options != NULL)
 		job.sink = shard_sink_begin(rel, table, traveling, line_options, false);
@@ -453,16 +528,7 @@ copy_from_initiator(ParseState *pstate, CopyStmt *stmt, Relation rel, const Dist
 		job.sink = row_router_sink(job.router);
 	}
 
-	if (shard_sink_can_pull(job.sink))
-		shard_sink_pull(job.sink, fill_buffer, &job);
-	else
-	{
-		int			shard_index;
-
-		while (route_next(&job, &shard_index))
-			shard_sink_flush_full(job.sink, shard_index);
-	}
-	rows = job.router != NULL ? row_router_end(job.router) : shard_sink_end(job.sink);
+	rows = table->triggers & COMMAND_BIT(CMD_INSERT) ? route_with_triggers(&job) : route_all(&job);
 
 	ExecDropSingleTupleTableSlot(job.slot);
 	FreeExecutorState(job.estate);

@@ -29,6 +29,7 @@
 #include "compat/copy_defaults.h"
 #include "compat/permissions.h"
 #include "copy/frame_runner.h"
+#include "executor/fire_triggers.h"
 #include "remote/shard_names.h"
 #include "resolve/tag.h"
 
@@ -60,6 +61,8 @@ struct FrameRunner
 	/* while running */
 	Frame		frame;
 	CopyFromState cstate;		/* NULL while BeginCopyFrom runs */
+	TriggerDesc *hidden_triggers;	/* of rel, until the server's COPY asks for its first row */
+	Relation	shard;
 	bool		header_sent;
 	PGFunction	last_input;		/* input function of the last column */
 	const char *row;			/* rest of the row being handed out */
@@ -169,6 +172,14 @@ next_row(FrameRunner *runner)
 	return true;
 }
 
+/* Ends what copy_into has begun with triggers_hide. */
+static void
+show_triggers(FrameRunner *runner)
+{
+	triggers_show(runner->shard, runner->hidden_triggers);
+	runner->hidden_triggers = NULL;
+}
+
 /* copy_data_source_cb: the next row, or as much of it as fits. */
 static int
 read_active_runner(void *outbuf, int minread, int maxread)
@@ -177,6 +188,7 @@ read_active_runner(void *outbuf, int minread, int maxread)
 	int			len;
 
 	Assert(runner != NULL);
+	show_triggers(runner);
 	if (runner->binary && !runner->header_sent)
 	{
 		Assert(maxread >= BINARY_HEADER_SIZE);
@@ -308,7 +320,11 @@ copy_into(FrameRunner *runner, Relation shard)
 		compat_set_copy_default(runner->cstate, item->attno, item->expr);
 	}
 	bound_multi_insert(runner);
+	/* it notes which triggers there are before it reads anything */
+	runner->shard = shard;
+	runner->hidden_triggers = triggers_hide(shard);
 	rows = CopyFrom(runner->cstate);
+	show_triggers(runner);
 	EndCopyFrom(runner->cstate);
 	restore_progress(&progress);
 	free_parsestate(pstate);
@@ -334,6 +350,7 @@ run(FrameRunner *runner, int shard_index)
 	PG_CATCH();
 	{
 		active_runner = outer_runner;
+		show_triggers(runner);
 		if (runner->table->kind == DIST_REFERENCE)
 			PG_RE_THROW();
 		MemoryContextSwitchTo(runner->outer_context);

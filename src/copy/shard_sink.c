@@ -354,6 +354,19 @@ shard_sink_flush_full(ShardSink *sink, int shard_index)
 }
 
 bool
+shard_sink_flush_all(ShardSink *sink)
+{
+	bool		found = false;
+
+	for (int i = 0; i < sink->nshards; i++)
+	{
+		found = found || sink->buffers[i].rows > 0;
+		flush_shard(sink, i);
+	}
+	return found;
+}
+
+bool
 shard_sink_can_pull(const ShardSink *sink)
 {
 	return sink->table->kind != DIST_HASH && sink->store_locally;

@@ -38,6 +38,12 @@ extern void shard_sink_end_row(ShardSink *sink, int shard_index, uint64 line);
 /* To be called after a row of the shard: sends or stores what must go for the sink to stay within its memory. */
 extern void shard_sink_flush_full(ShardSink *sink, int shard_index);
 
+/*
+ * Sends or stores all that is in the sink; false if there was nothing.  What is on its way to a
+ * node arrives before anything else that uses the node's connection.
+ */
+extern bool shard_sink_flush_all(ShardSink *sink);
+
 /* Puts rows into the sink until its only buffer is full (returns true) or there are no more rows (false). */
 typedef bool (*ShardSinkPump) (void *arg);
 

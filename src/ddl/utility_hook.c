@@ -39,7 +39,7 @@
 #include "ddl/shards.h"
 #include "ddl/utility_hook.h"
 #include "executor/explain.h"
-#include "executor/modify.h"
+#include "executor/fire_triggers.h"
 #include "executor/statement_snapshot.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
@@ -251,8 +251,8 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 	TaskTag		tag;
 
 	txn_statement_begins();
-	if (unlikely(modify_in_trigger()))
-		modify_statement_starts(NULL);
+	if (unlikely(triggers_are_called()))
+		triggers_statement_starts(NULL);
 	if (own_utility_depth > 0 || IsA(pstmt->utilityStmt, TransactionStmt) || !metadata_available())
 		tag.kind = TAG_NODE;
 	else

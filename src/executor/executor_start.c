@@ -16,7 +16,7 @@
 #include "executor/executor_start.h"
 #include "executor/explain_task.h"
 #include "executor/fire_triggers.h"
-#include "executor/modify.h"
+#include "executor/fire_triggers.h"
 #include "executor/own_shard.h"
 #include "executor/statement_snapshot.h"
 #include "resolve/tag.h"
@@ -40,8 +40,8 @@ start_executor(QueryDesc *query_desc, int eflags)
 	TaskTag		tag = {TAG_NONE};
 	bool		own_snapshot;
 
-	if (unlikely(modify_in_trigger()))
-		modify_statement_starts(query_desc->snapshot);
+	if (unlikely(triggers_are_called()))
+		triggers_statement_starts(query_desc->snapshot);
 	if (text != NULL && text[0] == '/' && task_tag_parse(text, &tag) && tag.explain != 0)
 		explain_task_start(query_desc, tag.explain);
 	own_snapshot = statement_snapshot_choose(query_desc, eflags, tag.snapshot);

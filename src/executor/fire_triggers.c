@@ -14,6 +14,11 @@
  * table.  What they keep (queued events, transition tables) belongs to the
  * statement that is running, whose end fires what was queued.
  *
+ * A trigger whose function runs statements must see the rows before its own
+ * written.  So a statement that starts in a BEFORE ROW trigger has the changes that
+ * wait applied first, and from then on they are applied before each call.  (In a
+ * subtransaction of the trigger's they can't be, as they would vanish with it.)
+ *
  * Triggers that are the server's own (foreign keys, deferred uniqueness) are
  * left out: each shard or copy of a table has its own.
  *
@@ -24,9 +29,11 @@
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "executor/nodeModifyTable.h"
+#include "miscadmin.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -49,7 +56,14 @@ struct TriggerRun
 	TransitionCaptureState *update_capture; /* of ON CONFLICT DO UPDATE */
 	bool		computes_columns;	/* the table has generated columns */
 	bool		calling;		/* BEFORE ROW triggers are being called */
+	bool		queries;		/* one of them has run statements */
+	int			nest_level;		/* of transactions, where the statement runs */
+	TriggerApply apply;
+	void	   *apply_arg;
 };
+
+/* The run whose BEFORE ROW triggers are being called, or NULL. */
+static TriggerRun *called_run = NULL;
 
 /* Removes triggers: the server's own, or those of users. */
 static void
@@ -81,7 +95,8 @@ init_info(TriggerRun *run, int instrument)
 }
 
 TriggerRun *
-triggers_begin(EState *estate, Oid relid, CmdType command, int commands, List *columns)
+triggers_begin(EState *estate, Oid relid, CmdType command, int commands, List *columns, TriggerApply apply,
+			   void *apply_arg)
 {
 	TriggerRun *run = palloc0(sizeof(TriggerRun));
 	TupleConstr *constr;
@@ -90,6 +105,9 @@ triggers_begin(EState *estate, Oid relid, CmdType command, int commands, List *c
 
 	run->command = command;
 	run->commands = commands;
+	run->nest_level = GetCurrentTransactionNestLevel();
+	run->apply = apply;
+	run->apply_arg = apply_arg;
 	run->rel = table_open(relid, NoLock);
 	init_info(run, estate->es_instrument);
 	constr = RelationGetDescr(run->rel)->constr;
@@ -178,27 +196,55 @@ fetch_row(TriggerRun *run, Datum *values, bool *nulls)
 	memcpy(nulls, run->slot->tts_isnull, sizeof(bool) * natts);
 }
 
-/* Frees the memory of the last row's triggers; but a statement that one of them runs may have us handle rows before its own. */
-static void
-begin_row(TriggerRun *run)
+/*
+ * Prepares a call of BEFORE ROW triggers, if there are any.  Frees the memory of the
+ * last row's; but a statement that one of them runs may have us handle rows before its own.
+ */
+static bool
+begin_row(TriggerRun *run, bool has_triggers)
 {
 	if (!run->calling)
 		ResetPerTupleExprContext(run->estate);
+	return has_triggers;
+}
+
+/* Calls the BEFORE ROW triggers of a command, with the new row in run->slot; false if the row is to be skipped. */
+static bool
+call_before(TriggerRun *run, CmdType command, HeapTuple old)
+{
+	TriggerRun *outer = called_run;
+	volatile bool proceed = true;
+
+	CHECK_FOR_INTERRUPTS();
+	if (run->queries)
+		(void) run->apply(run->apply_arg);
+	called_run = run;
+	run->calling = true;
+	PG_TRY();
+	{
+		if (command == CMD_INSERT)
+			proceed = ExecBRInsertTriggers(run->estate, run->info, run->slot);
+		else if (command == CMD_UPDATE)
+			proceed = compat_before_update(run->estate, run->info, old, run->slot);
+		else
+			proceed = compat_before_delete(run->estate, run->info, old);
+	}
+	PG_FINALLY();
+	{
+		called_run = outer;
+		run->calling = false;
+	}
+	PG_END_TRY();
+	return proceed;
 }
 
 bool
 triggers_before_insert(TriggerRun *run, Datum *values, bool *nulls)
 {
-	bool		proceed;
-
-	begin_row(run);
-	if (!run->info->ri_TrigDesc->trig_insert_before_row)
+	if (!begin_row(run, run->info->ri_TrigDesc->trig_insert_before_row))
 		return true;
 	store_row(run, run->slot, values, nulls);
-	run->calling = true;
-	proceed = ExecBRInsertTriggers(run->estate, run->info, run->slot);
-	run->calling = false;
-	if (!proceed)
+	if (!call_before(run, CMD_INSERT, NULL))
 		return false;
 	fetch_row(run, values, nulls);
 	return true;
@@ -207,16 +253,10 @@ triggers_before_insert(TriggerRun *run, Datum *values, bool *nulls)
 bool
 triggers_before_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls)
 {
-	bool		proceed;
-
-	begin_row(run);
-	if (!run->info->ri_TrigDesc->trig_update_before_row)
+	if (!begin_row(run, run->info->ri_TrigDesc->trig_update_before_row))
 		return true;
 	store_row(run, run->slot, values, nulls);
-	run->calling = true;
-	proceed = compat_before_update(run->estate, run->info, old, run->slot);
-	run->calling = false;
-	if (!proceed)
+	if (!call_before(run, CMD_UPDATE, old))
 		return false;
 	fetch_row(run, values, nulls);
 	return true;
@@ -225,15 +265,38 @@ triggers_before_update(TriggerRun *run, HeapTuple old, Datum *values, bool *null
 bool
 triggers_before_delete(TriggerRun *run, HeapTuple old)
 {
-	bool		proceed;
+	return !begin_row(run, run->info->ri_TrigDesc->trig_delete_before_row) || call_before(run, CMD_DELETE, old);
+}
 
-	begin_row(run);
-	if (!run->info->ri_TrigDesc->trig_delete_before_row)
-		return true;
-	run->calling = true;
-	proceed = compat_before_delete(run->estate, run->info, old);
-	run->calling = false;
-	return proceed;
+void
+triggers_statement_starts(Snapshot snapshot)
+{
+	TriggerRun *run = called_run;
+	volatile bool applied = false;
+
+	run->queries = true;
+	if (GetCurrentTransactionNestLevel() != run->nest_level)
+		return;
+	called_run = NULL;
+	PG_TRY();
+	{
+		applied = run->apply(run->apply_arg);
+	}
+	PG_FINALLY();
+	{
+		called_run = run;
+	}
+	PG_END_TRY();
+
+	/* the statement's own copy: it was taken before */
+	if (applied && snapshot != NULL)
+		snapshot->curcid = GetCurrentCommandId(false);
+}
+
+bool
+triggers_are_called(void)
+{
+	return called_run != NULL;
 }
 
 /* A new row as it will be stored: with generated columns. */
@@ -301,4 +364,27 @@ triggers_suppress(QueryDesc *query_desc)
 		if (info->ri_TrigDesc != NULL)
 			keep_triggers(info->ri_TrigDesc, true);
 	}
+}
+
+TriggerDesc *
+triggers_hide(Relation rel)
+{
+	TriggerDesc *all = rel->trigdesc;
+
+	if (all != NULL)
+	{
+		rel->trigdesc = CopyTriggerDesc(all);
+		keep_triggers(rel->trigdesc, true);
+		rel->trigdesc->trig_insert_new_table = false;
+	}
+	return all;
+}
+
+void
+triggers_show(Relation rel, TriggerDesc *all)
+{
+	if (all == NULL)
+		return;
+	FreeTriggerDesc(rel->trigdesc);
+	rel->trigdesc = all;
 }

@@ -15,13 +15,17 @@
 
 typedef struct TriggerRun TriggerRun;
 
+/* Writes the statement's changes that wait; false if there are none. */
+typedef bool (*TriggerApply) (void *arg);
+
 /*
  * Prepares the triggers of a table for a statement that is being executed by
  * estate.  commands are the COMMAND_BITs that the statement may do, command is
- * its own kind, columns (IntList) those that its UPDATE assigns.  Lives in
- * CurrentMemoryContext, until triggers_end.
+ * its own kind, columns (IntList) those that its UPDATE assigns.  apply is called before
+ * a BEFORE ROW trigger's statement may see the table.  Lives in CurrentMemoryContext, until triggers_end.
  */
-extern TriggerRun *triggers_begin(EState *estate, Oid relid, CmdType command, int commands, List *columns);
+extern TriggerRun *triggers_begin(EState *estate, Oid relid, CmdType command, int commands, List *columns,
+								  TriggerApply apply, void *apply_arg);
 extern void triggers_end(TriggerRun *run);
 
 /* Statement-level triggers; those that come after are queued for the end of the statement. */
@@ -36,6 +40,13 @@ extern bool triggers_before_insert(TriggerRun *run, Datum *values, bool *nulls);
 extern bool triggers_before_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls);
 extern bool triggers_before_delete(TriggerRun *run, HeapTuple old);
 
+/*
+ * Whether BEFORE ROW triggers are being called.  A statement that starts meanwhile calls the other
+ * function first, with its own snapshot or NULL.
+ */
+extern bool triggers_are_called(void);
+extern void triggers_statement_starts(Snapshot snapshot);
+
 /* Fills in the generated columns of a row that is to be inserted, in CurrentMemoryContext. */
 extern void triggers_compute_columns(TriggerRun *run, Datum *values, bool *nulls);
 
@@ -49,5 +60,12 @@ extern void triggers_after_delete(TriggerRun *run, HeapTuple old);
  * fire no triggers of users: they are fired by whoever sent it.
  */
 extern void triggers_suppress(QueryDesc *query_desc);
+
+/*
+ * Hides the triggers of users from code that opens the table's triggers between the two calls, and does nothing else.
+ * The latter takes what the former returns.
+ */
+extern TriggerDesc *triggers_hide(Relation rel);
+extern void triggers_show(Relation rel, TriggerDesc *all);
 
 #endif							/* CITUS_EXECUTOR_FIRE_TRIGGERS_H */

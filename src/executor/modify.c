@@ -171,6 +171,18 @@ begin_output(DistModifyState *state)
 	state->output_slot = MakeSingleTupleTableSlot(state->output_desc, &TTSOpsMinimalTuple);
 }
 
+/* TriggerApply. */
+static bool
+apply_waiting(void *arg)
+{
+	DistModifyState *state = arg;
+
+	if (state->deletes.nchanges + state->updates.nchanges + state->inserts.nchanges + state->upserts.nchanges == 0)
+		return false;
+	modify_apply_all(state);
+	return true;
+}
+
 /*
  * As a single server does it: BEFORE STATEMENT triggers, then row by row the
  * BEFORE ROW triggers and the write, and AFTER triggers at the end of the
@@ -184,7 +196,7 @@ run_with_triggers(DistModifyState *state)
 		state->plan.command == CMD_INSERT;
 
 	state->triggers = triggers_begin(estate, state->plan.relid, state->plan.command, state->plan.triggers,
-									 state->plan.assigned);
+									 state->plan.assigned, apply_waiting, state);
 	if (reads_nothing)
 		triggers_before_statement(state->triggers);
 	modify_read_input(state);

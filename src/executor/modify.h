@@ -61,8 +61,6 @@ typedef struct DistModifyState
 	HTAB	   *seen;			/* identities of rows already changed */
 
 	TriggerRun *triggers;		/* NULL if the statement fires none */
-	bool		triggers_query; /* a BEFORE ROW trigger has run statements */
-	int			nest_level;		/* of transactions, where the statement runs */
 	Tuplestorestate *input;		/* the child's rows, if there are triggers */
 	TupleTableSlot *input_slot;
 
@@ -146,12 +144,5 @@ extern bool modify_has_changed(DistModifyState *state, int shard, ItemPointer ct
 
 /* Whether the n-th expression is true, not false or null. */
 extern bool modify_is_true(DistModifyState *state, int n, ExprContext *econtext);
-
-/*
- * Whether a BEFORE ROW trigger of a DistributedModify is being called.  A statement
- * that starts meanwhile calls the other function first, with its own snapshot or NULL.
- */
-extern bool modify_in_trigger(void);
-extern void modify_statement_starts(Snapshot snapshot);
 
 #endif							/* CITUS_EXECUTOR_MODIFY_H */

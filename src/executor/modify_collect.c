@@ -7,17 +7,11 @@
  * wait in tuplestores, one per kind and shard, until they are applied.
  *
  * BEFORE ROW triggers are called here, for the final row decides the shard.
- * A trigger whose function runs statements must see the rows before its own
- * written.  So a statement that starts in a trigger has the changes that wait
- * applied first, and from then on they are applied before each call.  (In a
- * subtransaction of the trigger's they can't be, as they would vanish with it.)
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -35,9 +29,6 @@ typedef struct RowIdentity
 	int			shard;
 	ItemPointerData ctid;
 } RowIdentity;
-
-/* The statement whose BEFORE ROW trigger is being called, or NULL. */
-static DistModifyState *in_trigger = NULL;
 
 void
 modify_collect_begin(DistModifyState *state)
@@ -143,70 +134,6 @@ child_identity(DistModifyState *state, TupleTableSlot *child, Datum ctid)
 							   ctid);
 }
 
-/*
- * Calls the BEFORE ROW triggers of a command; false if the row is to be
- * skipped.  old is NULL for INSERT, values and nulls for DELETE.
- */
-static bool
-fire_before(DistModifyState *state, CmdType command, HeapTuple old, Datum *values, bool *nulls)
-{
-	DistModifyState *outer = in_trigger;
-	volatile bool proceed = true;
-
-	if (state->triggers == NULL)
-		return true;
-	CHECK_FOR_INTERRUPTS();
-	if (state->triggers_query)
-		modify_apply_all(state);
-	in_trigger = state;
-	PG_TRY();
-	{
-		if (command == CMD_INSERT)
-			proceed = triggers_before_insert(state->triggers, values, nulls);
-		else if (command == CMD_UPDATE)
-			proceed = triggers_before_update(state->triggers, old, values, nulls);
-		else
-			proceed = triggers_before_delete(state->triggers, old);
-	}
-	PG_FINALLY();
-	{
-		in_trigger = outer;
-	}
-	PG_END_TRY();
-	return proceed;
-}
-
-void
-modify_statement_starts(Snapshot snapshot)
-{
-	DistModifyState *state = in_trigger;
-
-	state->triggers_query = true;
-	if (state->deletes.nchanges + state->updates.nchanges + state->inserts.nchanges + state->upserts.nchanges == 0 ||
-		GetCurrentTransactionNestLevel() != state->nest_level)
-		return;
-	in_trigger = NULL;
-	PG_TRY();
-	{
-		modify_apply_all(state);
-	}
-	PG_FINALLY();
-	{
-		in_trigger = state;
-	}
-	PG_END_TRY();
-
-	/* the statement's own copy: it was taken before */
-	if (snapshot != NULL)
-		snapshot->curcid = GetCurrentCommandId(false);
-}
-
-bool
-modify_in_trigger(void)
-{
-	return in_trigger != NULL;
-}
-
 HeapTuple
 modify_old_tuple(DistModifyState *state, Datum *values, bool *nulls)
 {
@@ -253,7 +180,7 @@ modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datu
 {
 	int			new_shard = shard;
 
-	if (!fire_before(state, CMD_UPDATE, old, values, nulls))
+	if (state->triggers != NULL && !triggers_before_update(state->triggers, old, values, nulls))
 		return false;
 	if (state->plan.moves_rows)
 		new_shard = shard_of_value(state, values[state->table->dist_attno - 1],
@@ -281,7 +208,7 @@ add_delete(DistModifyState *state, TupleTableSlot *child, int shard, Datum ctid,
 		deform_old_row(state, child, values, nulls);
 		old = modify_old_tuple(state, values, nulls);
 	}
-	if (!fire_before(state, CMD_DELETE, old, NULL, NULL))
+	if (state->triggers != NULL && !triggers_before_delete(state->triggers, old))
 		return;
 	modify_add_change(state, &state->deletes, shard, child_identity(state, child, ctid), true, NULL, NULL, child);
 	if (state->triggers != NULL)
@@ -311,7 +238,7 @@ add_insert(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *n
 	AttrNumber	dist = state->table->dist_attno;
 	int			shard;
 
-	if (!fire_before(state, CMD_INSERT, NULL, values, nulls))
+	if (state->triggers != NULL && !triggers_before_insert(state->triggers, values, nulls))
 		return;
 	shard = shard_of_value(state, dist ? values[dist - 1] : 0, dist ? nulls[dist - 1] : false);
 	if (state->plan.resolves)
@@ -472,7 +399,6 @@ collect_merge(DistModifyState *state, TupleTableSlot *child, Datum *values, bool
 void
 modify_read_input(DistModifyState *state)
 {
-	state->nest_level = GetCurrentTransactionNestLevel();
 	state->input = tuplestore_begin_heap(false, false, work_mem);
 	state->input_slot = MakeSingleTupleTableSlot(ExecGetResultType(state->child), &TTSOpsMinimalTuple);
 	for (;;)

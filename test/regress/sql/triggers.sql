@@ -127,17 +127,34 @@ DROP TRIGGER row_after ON t;
 DROP TRIGGER added ON t;
 DROP TRIGGER changed ON t;
 
+-- COPY FROM: once on the initiator, also for a reference table
+CREATE TRIGGER row_before BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION note();
+CREATE TRIGGER row_after AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION note();
+COPY t FROM STDIN WITH (FORMAT csv);
+81,a
+82,b
+\.
+\set SHOW_CONTEXT never
+COPY t FROM STDIN;
+83	a
+81	b
+\.
+\set SHOW_CONTEXT errors
+COPY r FROM STDIN;
+83	a
+\.
+DROP TRIGGER row_before ON t;
+DROP TRIGGER row_after ON t;
+
 -- TRUNCATE, on the initiator alone
 CREATE TRIGGER emptied AFTER TRUNCATE ON t FOR EACH STATEMENT EXECUTE FUNCTION note();
 TRUNCATE t;
 
 -- limits
-CREATE TRIGGER note BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION note();
-COPY t FROM STDIN;
-\.
 CREATE CONSTRAINT TRIGGER late AFTER INSERT ON t DEFERRABLE FOR EACH ROW EXECUTE FUNCTION note();
 
 -- they stay with the table, and go with their function
+CREATE TRIGGER note BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION note();
 INSERT INTO t VALUES (1, 'one');
 SELECT undistribute_table('t');
 SELECT create_distributed_table('t', 'id');
