@@ -23,6 +23,7 @@
 #include "executor/modify.h"
 #include "executor/scan.h"
 #include "executor/task_set.h"
+#include "txn/transaction.h"
 
 /* A batch ends with whichever comes first. */
 #define BATCH_ROWS 5000
@@ -363,6 +364,19 @@ add_tasks(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTableS
 	spec->tasks = lappend(spec->tasks, batch->task);
 }
 
+/* Whether a round of one batch is all that its client's transaction does. */
+static bool
+commits_by_itself(DistModifyState *state, ChangeList *changes, List *batches)
+{
+	const PlannedStmt *statement = state->css.ss.ps.state->es_plannedstmt;
+
+	return changes == &state->inserts && state->table->kind != DIST_REFERENCE &&
+		list_length(batches) == 1 && ((Batch *) linitial(batches))->nchanges == changes->nchanges &&
+		!changes->returns && state->triggers == NULL &&
+		statement->planTree == state->css.ss.ps.plan && !statement->hasModifyingCTE &&
+		txn_is_one_statement(statement);
+}
+
 void
 modify_round_begin(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_slot, Round *round)
 {
@@ -382,8 +396,10 @@ modify_round_begin(DistModifyState *state, ChangeList *changes, TupleTableSlot *
 		add_tasks(state, changes, batch, change_slot, &round->spec);
 		round->batches = lappend(round->batches, batch);
 	}
-	if (round->batches != NIL)
-		round->spec.columns = result_columns(state, changes);
+	if (round->batches == NIL)
+		return;
+	round->spec.columns = result_columns(state, changes);
+	round->spec.commits = commits_by_itself(state, changes, round->batches);
 }
 
 /* One batch of each shard that has changes left; false if there was none. */

@@ -64,6 +64,7 @@ def test_failure_in_a_block_undoes_the_write(coordinator, cluster, connect, tabl
 
 @pytest.mark.parametrize("statement, tag", [
     ("INSERT INTO {table} VALUES (1000, 1)", "INSERT 0 1"),
+    ("INSERT INTO {table} SELECT {key}, n FROM generate_series(1, 20) n ON CONFLICT DO NOTHING", "INSERT 0 0"),
     ("UPDATE {table} SET payload = payload + 1 WHERE id = {key}", "UPDATE 1"),
     ("DELETE FROM {table} WHERE id = {key}", "DELETE 1"),
 ])
