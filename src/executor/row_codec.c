@@ -190,18 +190,18 @@ void
 row_codec_store(RowCodec *codec, PGresult *result, TupleTableSlot *slot, MemoryContext context)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(context);
+	int			client_encoding = wire_encoding_begin();
 
 	PG_TRY();
 	{
 		decode_row(codec, result, slot);
 	}
-	PG_CATCH();
+	PG_FINALLY();
 	{
+		wire_encoding_end(client_encoding);
 		PQclear(result);
-		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	PQclear(result);
 	MemoryContextSwitchTo(old_context);
 }
 
@@ -244,10 +244,42 @@ row_codec_restore(RowCodec *codec, TupleTableSlot *spilled, TupleTableSlot *slot
 	row_codec_copy(codec, spilled, slot);
 }
 
+/* One parameter; may raise an error. */
+static void
+encode_param(RemoteParams *remote, int i, const ParamExternData *param)
+{
+	Oid			function;
+	bool		varlena;
+
+	remote->types[i] = wire_type_oid(param->ptype);
+	if (param->isnull)
+		return;
+	if (wire_type_is_binary(param->ptype))
+	{
+		bytea	   *bytes;
+
+		getTypeBinaryOutputInfo(param->ptype, &function, &varlena);
+		bytes = OidSendFunctionCall(function, param->value);
+		remote->values[i] = VARDATA(bytes);
+		remote->lengths[i] = VARSIZE(bytes) - VARHDRSZ;
+		remote->formats[i] = 1;
+	}
+	else
+	{
+		int			nest = exact_text_begin();
+
+		getTypeOutputInfo(param->ptype, &function, &varlena);
+		remote->values[i] = OidOutputFunctionCall(function, param->value);
+		remote->lengths[i] = strlen(remote->values[i]);
+		AtEOXact_GUC(true, nest);
+	}
+}
+
 RemoteParams *
 row_codec_params(ParamListInfo params)
 {
 	RemoteParams *remote;
+	int			client_encoding;
 
 	if (params == NULL || params->numParams == 0)
 		return NULL;
@@ -259,34 +291,16 @@ row_codec_params(ParamListInfo params)
 	remote->lengths = palloc0(sizeof(int) * params->numParams);
 	remote->formats = palloc0(sizeof(int) * params->numParams);
 
-	for (int i = 0; i < params->numParams; i++)
+	client_encoding = wire_encoding_begin();
+	PG_TRY();
 	{
-		ParamExternData *param = &params->params[i];
-		Oid			function;
-		bool		varlena;
-
-		remote->types[i] = wire_type_oid(param->ptype);
-		if (param->isnull)
-			continue;
-		if (wire_type_is_binary(param->ptype))
-		{
-			bytea	   *bytes;
-
-			getTypeBinaryOutputInfo(param->ptype, &function, &varlena);
-			bytes = OidSendFunctionCall(function, param->value);
-			remote->values[i] = VARDATA(bytes);
-			remote->lengths[i] = VARSIZE(bytes) - VARHDRSZ;
-			remote->formats[i] = 1;
-		}
-		else
-		{
-			int			nest = exact_text_begin();
-
-			getTypeOutputInfo(param->ptype, &function, &varlena);
-			remote->values[i] = OidOutputFunctionCall(function, param->value);
-			remote->lengths[i] = strlen(remote->values[i]);
-			AtEOXact_GUC(true, nest);
-		}
+		for (int i = 0; i < params->numParams; i++)
+			encode_param(remote, i, &params->params[i]);
 	}
+	PG_FINALLY();
+	{
+		wire_encoding_end(client_encoding);
+	}
+	PG_END_TRY();
 	return remote;
 }

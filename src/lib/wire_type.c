@@ -17,6 +17,7 @@
 #include "access/transam.h"
 #include "access/tupdesc.h"
 #include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
 #include "port/pg_bswap.h"
 #include "utils/lsyscache.h"
 #include "utils/rangetypes.h"
@@ -250,4 +251,21 @@ Oid
 wire_type_oid(Oid type)
 {
 	return type < FirstNormalObjectId ? type : InvalidOid;
+}
+
+int
+wire_encoding_begin(void)
+{
+	int			client_encoding = pg_get_client_encoding();
+
+	if (client_encoding != GetDatabaseEncoding())
+		(void) SetClientEncoding(GetDatabaseEncoding());
+	return client_encoding;
+}
+
+void
+wire_encoding_end(int client_encoding)
+{
+	if (client_encoding != GetDatabaseEncoding())
+		(void) SetClientEncoding(client_encoding);
 }

@@ -34,4 +34,12 @@ extern bool wire_type_is_oid_alias(Oid type);
 /* The oid by which another node knows a type, or InvalidOid where it must infer it (types made by users). */
 extern Oid	wire_type_oid(Oid type);
 
+/*
+ * Between nodes text is in the database's encoding.  Send and receive functions, which
+ * convert to and from the client's, leave it so from begin to end, which takes what begin returned.  To
+ * be ended after an error, too.
+ */
+extern int	wire_encoding_begin(void);
+extern void wire_encoding_end(int client_encoding);
+
 #endif							/* CITUS_LIB_WIRE_TYPE_H */
