@@ -364,6 +364,20 @@ add_tasks(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTableS
 	spec->tasks = lappend(spec->tasks, batch->task);
 }
 
+/* Whether RETURNING is a list of columns, which nothing can go wrong with. */
+static bool
+returns_columns(DistModifyState *state)
+{
+	ListCell   *cell;
+
+	foreach(cell, state->css.ss.ps.plan->targetlist)
+	{
+		if (!IsA(((TargetEntry *) lfirst(cell))->expr, Var))
+			return false;
+	}
+	return state->plan.check_views == NIL;
+}
+
 /* Whether a round of one batch is all that its client's transaction does. */
 static bool
 commits_by_itself(DistModifyState *state, ChangeList *changes, List *batches)
@@ -372,9 +386,9 @@ commits_by_itself(DistModifyState *state, ChangeList *changes, List *batches)
 
 	return changes == &state->inserts && state->table->kind != DIST_REFERENCE &&
 		list_length(batches) == 1 && ((Batch *) linitial(batches))->nchanges == changes->nchanges &&
-		!changes->returns && state->triggers == NULL &&
+		state->triggers == NULL && (!changes->returns || returns_columns(state)) &&
 		statement->planTree == state->css.ss.ps.plan && !statement->hasModifyingCTE &&
-		txn_is_one_statement(statement);
+		txn_is_one_statement(statement, state->css.ss.ps.ps_ResultTupleDesc);
 }
 
 void

@@ -163,7 +163,8 @@ commits_by_itself(DistScanState *state)
 
 	return state->plan.writes && state->plan.command != CMD_SELECT && state->explain == 0 &&
 		list_length(state->spec.tasks) == 1 &&
-		statement->planTree == state->css.ss.ps.plan && txn_is_one_statement(statement);
+		statement->planTree == state->css.ss.ps.plan &&
+		txn_is_one_statement(statement, state->spec.columns);
 }
 
 void

@@ -6,19 +6,23 @@
  * A write of one shard that is its client's whole transaction needs no
  * transaction around it on the node: the node commits it with its answer, which
  * saves the round trip of COMMIT.  That is only right if nothing can come
- * after it in this transaction, and nothing came before.
+ * after it in this transaction, and nothing came before.  Sending the answer
+ * is a part of the statement.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "access/xact.h"
+#include "mb/pg_wchar.h"
 #include "tcop/dest.h"
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
 #include "utils/portal.h"
 
 #include "compat/client_protocol.h"
+#include "lib/wire_type.h"
 #include "txn/private.h"
 
 /*
@@ -51,8 +55,30 @@ ends_transaction(Portal portal)
 	return !portal->visible || sync_follows();
 }
 
+/*
+ * Whether rows of these columns can be sent to the client for sure, so that
+ * its statement can't fail after the node has committed.  The server's own types can, as long as text
+ * isn't converted to an encoding that may lack a character.
+ */
+static bool
+answer_is_sure(TupleDesc answer)
+{
+	if (answer == NULL || answer->natts == 0)
+		return true;
+	if (pg_get_client_encoding() != GetDatabaseEncoding())
+		return false;
+	for (int i = 0; i < answer->natts; i++)
+	{
+		Oid			type = TupleDescAttr(answer, i)->atttypid;
+
+		if (type >= FirstGenbkiObjectId || !wire_type_is_binary(type))
+			return false;
+	}
+	return true;
+}
+
 bool
-txn_is_one_statement(const PlannedStmt *statement)
+txn_is_one_statement(const PlannedStmt *statement, TupleDesc answer)
 {
 	Portal		portal = ActivePortal;
 
@@ -63,5 +89,5 @@ txn_is_one_statement(const PlannedStmt *statement)
 		(MyXactFlags & XACT_FLAGS_PIPELINING) == 0 &&
 		XactIsoLevel == XACT_READ_COMMITTED &&
 		!TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
-		!txn_in_use() && ends_transaction(portal);
+		!txn_in_use() && answer_is_sure(answer) && ends_transaction(portal);
 }

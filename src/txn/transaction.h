@@ -15,9 +15,9 @@
 #ifndef CITUS_TXN_TRANSACTION_H
 #define CITUS_TXN_TRANSACTION_H
 
-#include "nodes/plannodes.h"
-
+#include "access/tupdesc.h"
 #include "nodes/parsenodes.h"
+#include "nodes/plannodes.h"
 
 #include "remote/connection.h"
 
@@ -35,9 +35,10 @@ extern bool txn_reads_in_xact(void);
 /*
  * Whether a statement, as the executor got it, is all that the running transaction
  * has done and will do: the client's own statement at the top level, outside a
- * transaction block, at READ COMMITTED, with nothing after it.
+ * transaction block, at READ COMMITTED, with nothing after it but sending the
+ * answer's rows (NULL: it has none), which can't fail.
  */
-extern bool txn_is_one_statement(const PlannedStmt *statement);
+extern bool txn_is_one_statement(const PlannedStmt *statement, TupleDesc answer);
 
 /*
  * After a statement's error on an otherwise idle connection: makes it as if

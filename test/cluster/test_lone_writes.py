@@ -79,6 +79,19 @@ def test_the_node_commits_it_once(cluster, connect, table, key, statement, tag, 
         connection.execute(f"UPDATE {table} SET payload = 5 WHERE id = {key}")
 
 
+@pytest.mark.parametrize("values", ["({key}, 1, chr(8364))", "({key}, 1, chr(8364)), ({key}, 2, chr(8364))"])
+@pytest.mark.parametrize("binary", [False, True])
+def test_row_that_the_client_cannot_be_told_is_not_written(cluster, connect, schema, key, values, binary):
+    """Sending the answer is a part of the statement."""
+    connection = connect(cluster.coordinator)
+    connection.execute(f"CREATE TABLE {schema}.sign (key bigint, n int, sign text)")
+    connection.execute(f"SELECT create_distributed_table('{schema}.sign', 'key')")
+    connection.execute("SET client_encoding = 'LATIN1'")
+    with pytest.raises(psycopg.errors.UntranslatableCharacter):
+        connection.execute(f"INSERT INTO {schema}.sign VALUES {values.format(key=key)} RETURNING sign", binary=binary)
+    assert value(connection, f"SELECT count(*) FROM {schema}.sign") == 0
+
+
 class Waiting:
     """An UPDATE that waits for a lock at its node, in a thread of its own."""
 
