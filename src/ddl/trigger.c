@@ -102,13 +102,6 @@ check_trigger(Relation rel, const Trigger *trigger, int actions)
 				 errmsg("trigger \"%s\" on distributed or reference table \"%s\" cannot be deferrable",
 						trigger->tgname, name),
 				 errhint("Create the constraint trigger as NOT DEFERRABLE.")));
-	if (TRIGGER_FOR_TRUNCATE(trigger->tgtype) &&
-		(trigger->tgenabled == TRIGGER_FIRES_ALWAYS || trigger->tgenabled == TRIGGER_FIRES_ON_REPLICA))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("trigger \"%s\" on distributed or reference table \"%s\" cannot be ENABLE ALWAYS or ENABLE REPLICA",
-						trigger->tgname, name),
-				 errdetail("It fires for TRUNCATE, which each node does for itself.")));
 	if (((actions & COMMAND_BIT(CMD_DELETE)) && TRIGGER_FOR_DELETE(trigger->tgtype)) ||
 		((actions & COMMAND_BIT(CMD_UPDATE)) && TRIGGER_FOR_UPDATE(trigger->tgtype)))
 		ereport(ERROR,

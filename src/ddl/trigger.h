@@ -28,4 +28,11 @@ extern bool have_truncate_triggers(List *relids);
 extern void truncate_triggers_before(List *relids);
 extern void truncate_triggers_after(List *relids);
 
+/*
+ * Keeps those of them that fire even if session_replication_role is replica from firing, on this node, and
+ * locks the tables.  The latter function takes what the former returns.
+ */
+extern List *truncate_triggers_silence(List *relids);
+extern void truncate_triggers_restore(List *silenced);
+
 #endif							/* CITUS_DDL_TRIGGER_H */

@@ -170,21 +170,26 @@ may_truncate(List *relids)
 
 /*
  * Truncates tables that have triggers for it: the initiator fires them.  As
- * the server truncates, on any node, it is told that it replays what others do.
+ * the server truncates, on any node, it must not.
  */
 static void
 truncate_with_triggers(UtilityCall *call, const char *text, List *relids)
 {
-	bool		fires = !call->relayed && may_truncate(relids);
+	bool		may = may_truncate(relids);
+	bool		fires = may && !call->relayed;
+	List	   *silenced = NIL;
 	int			level;
 
 	if (fires)
 		truncate_triggers_before(relids);
+	if (may)
+		silenced = truncate_triggers_silence(relids);
 	level = NewGUCNestLevel();
 	(void) set_config_option("session_replication_role", "replica", PGC_SUSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
 	run_everywhere(call, text);
 	AtEOXact_GUC(true, level);
+	truncate_triggers_restore(silenced);
 	if (fires)
 		truncate_triggers_after(relids);
 }

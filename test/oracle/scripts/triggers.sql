@@ -1,7 +1,7 @@
 -- Triggers of all kinds, on all kinds of tables; those of ON CONFLICT are in triggers_upsert.sql.
 -- What fires, in which order and with which rows is in a log.
 --
--- distribute: t(id), b(id) with t, c(id) with t, w(id) with t, tr(id) with t, one single, r reference, log single
+-- distribute: t(id), b(id) with t, c(id) with t, w(id) with t, tr(id) with t, one single, r reference, log single, tru(id) with t
 
 CREATE TABLE log (seq bigserial, what text);
 CREATE TABLE t (id int PRIMARY KEY, v text, n int DEFAULT 0, g text GENERATED ALWAYS AS ('g' || v) STORED);
@@ -90,6 +90,13 @@ CREATE TRIGGER a_note BEFORE INSERT OR UPDATE OR DELETE ON r FOR EACH ROW EXECUT
 CREATE TRIGGER change BEFORE INSERT OR UPDATE ON r FOR EACH ROW EXECUTE FUNCTION change();
 CREATE TRIGGER z_note AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON r FOR EACH STATEMENT EXECUTE FUNCTION note();
 
+CREATE TABLE tru (id int PRIMARY KEY);
+CREATE TRIGGER origin BEFORE TRUNCATE ON tru FOR EACH STATEMENT EXECUTE FUNCTION note();
+CREATE TRIGGER always BEFORE TRUNCATE ON tru FOR EACH STATEMENT EXECUTE FUNCTION note();
+CREATE TRIGGER replica AFTER TRUNCATE ON tru FOR EACH STATEMENT EXECUTE FUNCTION note();
+ALTER TABLE tru ENABLE ALWAYS TRIGGER always;
+ALTER TABLE tru ENABLE REPLICA TRIGGER replica;
+
 -- setup ends
 INSERT INTO t (id, v) VALUES (1, 'one'), (2, 'two'), (3, 'three') RETURNING *;
 INSERT INTO t (id, v) SELECT g, 'v' || g FROM generate_series(4, 7) g;
@@ -169,3 +176,19 @@ DELETE FROM r WHERE id = 1;
 SELECT * FROM r ORDER BY id;
 TRUNCATE r;
 SELECT what FROM log ORDER BY seq;
+DELETE FROM log;
+
+INSERT INTO tru VALUES (1), (2);
+TRUNCATE tru;
+SELECT count(*) FROM tru;
+INSERT INTO tru VALUES (1), (2);
+SET session_replication_role = replica;
+TRUNCATE tru, t;
+RESET session_replication_role;
+SELECT count(*) FROM tru;
+BEGIN;
+TRUNCATE tru;
+ROLLBACK;
+TRUNCATE tru CASCADE;
+SELECT what FROM log ORDER BY seq;
+SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = 'tru'::regclass ORDER BY 1;
