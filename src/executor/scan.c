@@ -11,6 +11,8 @@
  */
 #include "postgres.h"
 
+#include "access/table.h"
+#include "catalog/pg_class.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -65,6 +67,28 @@ scan_columns(List *types, List *typmods)
 	return columns;
 }
 
+/*
+ * Opens the tables that the scan reads, so that what must not happen to a table in use doesn't, as
+ * TRUNCATE while a cursor is open.
+ */
+static List *
+open_tables(const DistScanState *state, EState *estate)
+{
+	List	   *tables = NIL;
+	ListCell   *cell;
+
+	if (state->plan.kind != DIST_PLAN_FAST_PATH && state->plan.kind != DIST_PLAN_ROUTER)
+		return list_make1(table_open(state->plan.relid, NoLock));
+	foreach(cell, estate->es_range_table)
+	{
+		const RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+
+		if (rte->rtekind == RTE_RELATION && rte->relkind == RELKIND_RELATION)
+			tables = lappend(tables, table_open(rte->relid, NoLock));
+	}
+	return tables;
+}
+
 static void
 scan_begin(CustomScanState *node, EState *estate, int eflags)
 {
@@ -83,7 +107,10 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 		state->snapshot = statement_snapshot_current();
 	state->explain = explain_task_mask(estate->es_instrument);
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
+	{
+		state->tables = open_tables(state, estate);
 		read_ahead_link(state);
+	}
 }
 
 /* The task's parameters, evaluated. */
@@ -341,8 +368,14 @@ stop_tasks(DistScanState *state)
 static void
 scan_end(CustomScanState *node)
 {
-	read_ahead_unlink((DistScanState *) node);
-	stop_tasks((DistScanState *) node);
+	DistScanState *state = (DistScanState *) node;
+	ListCell   *cell;
+
+	read_ahead_unlink(state);
+	stop_tasks(state);
+	foreach(cell, state->tables)
+		table_close(lfirst(cell), NoLock);
+	state->tables = NIL;
 }
 
 static void

@@ -19,6 +19,7 @@ typedef struct DistScanState
 	CustomScanState css;		/* must be first */
 	DistPlan	plan;
 	List	   *expr_states;	/* ExprState per custom_exprs member */
+	List	   *tables;			/* Relation of each table that is read, kept open */
 	TupleDesc	columns;		/* that the text returns */
 	AttrNumber *positions;
 	MemoryContext run_context;	/* reset by a rescan */

@@ -1,7 +1,7 @@
 """Any sequence of statements in a transaction does what it does on one PostgreSQL server.
 
-Sequences of reads, writes of one and of many shards, reference and local tables, DDL, COPY and
-savepoints are made up at random and run on a plain server and on a cluster; every answer must be
+Sequences of reads, writes of one and of many shards, reference and local tables, DDL, COPY, savepoints,
+cursors, loops and modes of constraints are made up at random and run on a plain server and on a cluster; every answer must be
 the same, and so must the tables afterwards, from every node. POMELO_SEQUENCES says how many,
 POMELO_RANDOM_SEED repeats them.
 """
@@ -20,16 +20,18 @@ ROWS = 40
 TABLES = ["near", "far", "ref", "here"]
 
 SETUP = """
-    DROP TABLE IF EXISTS far, near, ref, here;
+    DROP TABLE IF EXISTS far, near, ref, here, late;
     CREATE TABLE ref (id int PRIMARY KEY, v int);
     CREATE TABLE near (id int PRIMARY KEY, v int);
     CREATE TABLE far (id int PRIMARY KEY, v int, k int);
     CREATE TABLE here (id int PRIMARY KEY, v int);
+    CREATE TABLE late (id int, v int, UNIQUE (id) DEFERRABLE);
 """
 DISTRIBUTE = """
     SELECT create_reference_table('ref');
     SELECT create_distributed_table('near', 'id', shard_count => 4);
     SELECT create_distributed_table('far', 'id', colocate_with => 'near');
+    SELECT create_distributed_table('late', 'id', colocate_with => 'near');
 """
 FILL = "; ".join(f"INSERT INTO {table} (id, v) SELECT g, g % 7 FROM generate_series(1, {ROWS}) g"
                  for table in TABLES)
@@ -41,11 +43,13 @@ class Generator:
     def __init__(self, seed, initiator):
         self.random = random.Random(seed)
         self.savepoints = []
+        self.cursors = []       # (name, how many savepoints it was opened in)
         self.next_id = 1000
         self.tables = TABLES if initiator == "coordinator" else TABLES[:3]
         self.kinds = [self.read_one, self.read_all, self.join, self.write_one, self.write_one, self.write_all,
                       self.insert_one, self.insert_many, self.insert_select, self.delete_one, self.upsert,
-                      self.move_row, self.read_for_update, self.savepoint, self.savepoint, self.copy, self.failing]
+                      self.move_row, self.read_for_update, self.savepoint, self.savepoint, self.copy, self.failing,
+                      self.declare, self.fetch, self.fetch, self.loop, self.late, self.late, self.read_only]
         if initiator == "coordinator":
             self.kinds += [self.ddl, self.ddl, self.truncate]
 
@@ -142,9 +146,71 @@ class Generator:
         if self.random.random() < 0.5:
             yield f"RELEASE SAVEPOINT {self.savepoints[at]}"
             del self.savepoints[at:]
+            self.cursors = [(name, min(depth, at)) for name, depth in self.cursors]
         else:
             yield f"ROLLBACK TO SAVEPOINT {self.savepoints[at]}"
             del self.savepoints[at + 1:]
+            self.cursors = [(name, depth) for name, depth in self.cursors if depth <= at]
+
+    def declare(self):
+        name = f"c{self.new_id()}"
+        self.cursors.append((name, len(self.savepoints)))
+        table = self.table()
+        yield f"DECLARE {name} CURSOR FOR " + self.random.choice([
+            f"SELECT id, v FROM {table}", f"SELECT id, v FROM {table} ORDER BY id", f"SELECT sum(v) FROM {table}",
+            f"SELECT id, v FROM {table} WHERE id = {self.key()}",
+            f"SELECT a.id, b.v FROM {table} a JOIN {self.table()} b ON b.id = a.v + 1"])
+
+    def fetch(self):
+        """How many rows there are, or all; which come first is not said."""
+        if self.cursors:
+            name, _ = self.random.choice(self.cursors)
+            if self.random.random() < 0.4:
+                yield f"MOVE {self.key()} FROM {name}"
+                yield f"MOVE ALL FROM {name}"
+            else:
+                yield f"FETCH ALL FROM {name}"
+
+    def loop(self):
+        """Writes to what it reads, and undoes some of that."""
+        table, other = self.table(), self.table()
+        yield f"""DO $$
+            DECLARE
+                rec record;
+                total int := 0;
+            BEGIN
+                FOR rec IN SELECT id, v FROM {table} WHERE id < {self.key()} LOOP
+                    total := total + rec.v;
+                    BEGIN
+                        UPDATE {table} SET v = v + 1 WHERE id = rec.id + 3;
+                        IF rec.id % 4 = 0 THEN RAISE EXCEPTION 'no'; END IF;
+                    EXCEPTION WHEN raise_exception THEN
+                        NULL;
+                    END;
+                END LOOP;
+                INSERT INTO {other} (id, v) VALUES ({self.new_id()}, total);
+            END $$"""
+
+    def late(self):
+        """A constraint that may be checked at the end."""
+        key = self.random.randrange(1, 9)
+        yield "SAVEPOINT late"
+        yield self.random.choice([
+            f"INSERT INTO late VALUES ({key}, 1), ({key + 1}, 1)", f"INSERT INTO late VALUES ({key}, 2)",
+            f"DELETE FROM late WHERE id = {key} AND v = 1", "UPDATE late SET v = 3 - v",
+            "SET CONSTRAINTS ALL DEFERRED", "SET CONSTRAINTS late_id_key DEFERRED", "SET CONSTRAINTS ALL IMMEDIATE"])
+        yield self.random.choice(["RELEASE SAVEPOINT late", "RELEASE SAVEPOINT late", "ROLLBACK TO SAVEPOINT late"])
+
+    def read_only(self):
+        yield "SAVEPOINT ro"
+        yield "SET TRANSACTION READ ONLY"
+        yield from self.read_all()
+        yield from self.random.choice([self.read_one, self.read_one, self.write_one])()
+        yield self.random.choice(["RELEASE SAVEPOINT ro", "ROLLBACK TO SAVEPOINT ro"])
+
+    def beginning(self):
+        return self.random.choice(["BEGIN", "BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ",
+                                   "BEGIN ISOLATION LEVEL SERIALIZABLE"])
 
     def ending(self):
         return self.random.choice([["COMMIT"], ["COMMIT"], ["ROLLBACK"],
@@ -194,8 +260,9 @@ def run_sequence(plain, node, generator):
     done = []
     with servers.connect(plain) as one, servers.connect(node) as two:
         two.execute("SET lock_timeout = '10s'")
-        one.execute("BEGIN")
-        two.execute("BEGIN")
+        begin = generator.beginning()
+        one.execute(begin)
+        two.execute(begin)
         for statement in [*generator.statements(18), *generator.ending()]:
             done.append(statement)
             expected, got = answer(one, statement), answer(two, statement)
