@@ -103,6 +103,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 		state->positions[i] = list_nth_int(state->plan.positions, i);
 	state->run_context = AllocSetContextCreate(estate->es_query_cxt, "citus scan run",
 											   ALLOCSET_DEFAULT_SIZES);
+	state->user = OidIsValid(state->plan.check_as_user) ? state->plan.check_as_user : GetUserId();
 	if (state->plan.kind == DIST_PLAN_SCAN && !state->plan.writes)
 		state->snapshot = statement_snapshot_current();
 	state->explain = explain_task_mask(estate->es_instrument);
@@ -251,7 +252,8 @@ count_processed(DistScanState *state)
 
 /*
  * The next row, or with a slot of NULL all that are still to come, read with the rights that the
- * plan asks for.  An error needs no care: ending the (sub)transaction restores the user.
+ * plan asks for, or of whoever started the statement: a cursor may have been opened by another role.
+ * An error needs no care: ending the (sub)transaction restores the user.
  */
 static bool
 next_row(DistScanState *state, TupleTableSlot *slot)
@@ -261,16 +263,15 @@ next_row(DistScanState *state, TupleTableSlot *slot)
 	bool		found = false;
 
 	GetUserIdAndSecContext(&user, &security_context);
-	if (OidIsValid(state->plan.check_as_user))
-		SetUserIdAndSecContext(state->plan.check_as_user,
-							   security_context | SECURITY_LOCAL_USERID_CHANGE);
+	if (user != state->user)
+		SetUserIdAndSecContext(state->user, security_context | SECURITY_LOCAL_USERID_CHANGE);
 	state->busy = true;
 	if (slot == NULL)
 		task_set_prefetch(state->set);
 	else
 		found = task_set_next(state->set, slot, NULL);
 	state->busy = false;
-	if (OidIsValid(state->plan.check_as_user))
+	if (user != state->user)
 		SetUserIdAndSecContext(user, security_context);
 	return found;
 }

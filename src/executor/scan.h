@@ -23,6 +23,7 @@ typedef struct DistScanState
 	TupleDesc	columns;		/* that the text returns */
 	AttrNumber *positions;
 	MemoryContext run_context;	/* reset by a rescan */
+	Oid			user;			/* whose rights it reads with */
 	DistSnapshot *snapshot;		/* of the statement; NULL if it needs none */
 	TaskSetSpec spec;
 	TaskSet    *set;			/* NULL before the first row is asked for */

@@ -102,6 +102,26 @@ def test_set_role(cluster, coordinator, table, roles, connect):
     assert value(connection, f"SELECT count(*) FROM {table}") == 100
 
 
+@pytest.mark.parametrize("query,count", [("SELECT id FROM {t}", 100), ("SELECT id FROM {t} WHERE id = 1", 1),
+                                         ("SELECT id FROM {t} WHERE id = 2", 1), ("SELECT id FROM {t} WHERE id = 3", 1)])
+def test_cursor_of_another_role(coordinator, table, roles, query, count):
+    """A cursor reads with the rights of whoever opened it, also when its rows are read ahead."""
+    for first in (0, 1, "write"):
+        with coordinator.transaction(force_rollback=True):
+            coordinator.execute(f"SET LOCAL ROLE {roles[0]}")
+            coordinator.execute("DECLARE c CURSOR FOR " + query.format(t=table))
+            moved = 0
+            if first == 1:
+                moved = coordinator.execute("MOVE 1 FROM c").rowcount
+            coordinator.execute("SET LOCAL ROLE postgres" if first == "write" else f"SET LOCAL ROLE {roles[1]}")
+            if first == "write":
+                coordinator.execute(f"DELETE FROM {table}")
+                coordinator.execute(f"SET LOCAL ROLE {roles[1]}")
+            assert moved + coordinator.execute("MOVE ALL FROM c").rowcount == count
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                coordinator.execute(query.format(t=table))
+
+
 @pytest.mark.parametrize("node", ["coordinator", "worker1"])
 def test_row_security(cluster, coordinator, table, roles, connect, node):
     """Policies hold on the shards, for reads and writes, routed or not."""
