@@ -33,10 +33,10 @@
 #include "ddl/analyze.h"
 #include "ddl/column_statistics.h"
 #include "ddl/definition.h"
+#include "ddl/lock_everywhere.h"
 #include "ddl/run_commands.h"
 #include "ddl/shards.h"
 #include "remote/connection.h"
-#include "resolve/tag.h"
 
 SQL_FUNCTION(citus_internal_local_shard_sizes);
 SQL_FUNCTION(citus_internal_set_relation_sizes);
@@ -86,37 +86,28 @@ set_sizes(Oid relid, int64 pages, double tuples)
 	CommandCounterIncrement();
 }
 
-/*
- * Locks a table against others who write its statistics: on the coordinator
- * first, where sessions of all nodes meet, then here.  NULL if it is gone, or
- * not the user's, of which ANALYZE has warned.
- */
-static const DistTable *
+bool
 lock_for_statistics(Oid relid)
 {
-	const DistTable *table = metadata_lookup(relid);
-
-	if (table == NULL || !object_ownercheck(RelationRelationId, relid, GetUserId()))
-		return NULL;
-	if (metadata_local_group() != 0)
-		remote_exec(0, psprintf("%sLOCK TABLE %s IN SHARE UPDATE EXCLUSIVE MODE", TASK_TAG_DDL,
-								relation_qualified_name(relid)));
-	LockRelationOid(relid, ShareUpdateExclusiveLock);
-	return metadata_lookup(relid);
+	do
+	{
+		if (metadata_lookup(relid) == NULL || !object_ownercheck(RelationRelationId, relid, GetUserId()))
+			return false;
+	} while (!lock_everywhere(list_make1_oid(relid), ShareUpdateExclusiveLock));
+	return true;
 }
 
-/* Adds up the sizes of one table's shards and has all nodes store them. */
-static void
+void
 analyze_logical_table(Oid relid)
 {
-	const DistTable *table = lock_for_statistics(relid);
+	const DistTable *table = metadata_require(relid);
 	char	   *name;
 	int64		pages = 0;
 	double		tuples = 0;
 	List	   *commands;
 	ListCell   *cell;
 
-	if (table == NULL)
+	if (table->kind == DIST_REFERENCE)
 		return;
 	name = quote_literal_cstr(relation_qualified_name(relid));
 	local_sizes(table, &pages, &tuples);
@@ -139,19 +130,6 @@ analyze_logical_table(Oid relid)
 	run_commands(commands);
 	if (node_active_primaries_remote() != NIL)
 		remote_exec_on_all(run_commands_call(commands));
-}
-
-void
-analyze_logical_tables(List *relids)
-{
-	ListCell   *cell;
-
-	if (relids == NIL)
-		return;
-	PushActiveSnapshot(GetTransactionSnapshot());
-	foreach(cell, relids)
-		analyze_logical_table(lfirst_oid(cell));
-	PopActiveSnapshot();
 }
 
 /* citus_internal.local_shard_sizes(relation regclass, OUT pages bigint, OUT tuples float8) */

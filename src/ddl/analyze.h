@@ -10,9 +10,14 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
+/*
+ * Locks a table against others who write its statistics: on the coordinator
+ * first, where sessions of all nodes meet, then here.  False if it is no (longer a) distributed
+ * or reference table, or not the user's, of which ANALYZE has warned.
+ */
+extern bool lock_for_statistics(Oid relid);
 
-/* After the shards of these tables have been analyzed: gives the logical tables their statistics, on all nodes. */
-extern void analyze_logical_tables(List *relids);
+/* After a table's shards have been analyzed: gives the logical table its statistics, on all nodes. It is locked. */
+extern void analyze_logical_table(Oid relid);
 
 #endif							/* CITUS_DDL_ANALYZE_H */

@@ -31,6 +31,7 @@
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
@@ -43,6 +44,7 @@
 #include "ddl/run_commands.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
+#include "txn/commit_ring.h"
 #include "txn/deadlock.h"
 
 /* Timeouts of the attempts, in ms: doubled each time, and less than what the search for deadlocks waits. */
@@ -54,6 +56,10 @@
 #define ATTEMPTS_IN_BLOCK_ALONE 11
 
 static const char *const mode_names[] = {
+	[AccessShareLock] = "ACCESS SHARE",
+	[RowShareLock] = "ROW SHARE",
+	[RowExclusiveLock] = "ROW EXCLUSIVE",
+	[ShareUpdateExclusiveLock] = "SHARE UPDATE EXCLUSIVE",
 	[ShareLock] = "SHARE",
 	[ShareRowExclusiveLock] = "SHARE ROW EXCLUSIVE",
 	[ExclusiveLock] = "EXCLUSIVE",
@@ -67,6 +73,12 @@ typedef struct LockRequest
 	char	   *description;	/* of the tables before the wait */
 	char	   *text;			/* LOCK TABLE for the other nodes; NULL: only on this node */
 } LockRequest;
+
+const char *
+lock_mode_name(LOCKMODE mode)
+{
+	return mode_names[mode];
+}
 
 /* LOCK TABLE for the other nodes, of those tables that they have; NULL if there are none. */
 static char *
@@ -111,6 +123,15 @@ are_unchanged(const LockRequest *request)
 	return now != NULL && strcmp(now, request->description) == 0;
 }
 
+/* Whether a table that another node doesn't have is also not here any more, once what is committing has committed. */
+static bool
+is_going(const LockRequest *request)
+{
+	commit_ring_await(commit_ring_clock());
+	AcceptInvalidationMessages();
+	return !are_unchanged(request);
+}
+
 /* Takes the locks on one node. */
 static void
 take_locks_on(int32 group, const LockRequest *request)
@@ -146,6 +167,12 @@ take_locks(const LockRequest *request, int timeout)
 	take_locks_on(0, request);
 	if (metadata_local_group() == 0 && !are_unchanged(request))
 		return false;
+	if (request->mode < ShareLock)
+	{
+		take_locks_on(metadata_local_group(), request);
+		AtEOXact_GUC(true, level);
+		return are_unchanged(request);
+	}
 	if (timeout > 0 && (LockTimeout == 0 || LockTimeout > timeout))
 		(void) set_config_option("lock_timeout", psprintf("%dms", timeout), PGC_USERSET, PGC_S_SESSION,
 								 GUC_ACTION_SAVE, true, 0, false);
@@ -197,9 +224,12 @@ try_locks(const LockRequest *request, int timeout, bool last)
 		RollbackAndReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
-		if (last || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+		if (error->sqlerrcode == ERRCODE_UNDEFINED_TABLE && is_going(request))
+			attempt = ATTEMPT_CHANGED;
+		else if (last || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
 			ReThrowError(error);
-		attempt = ATTEMPT_BUSY;
+		else
+			attempt = ATTEMPT_BUSY;
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
@@ -231,15 +261,14 @@ bool
 lock_everywhere(List *relids, LOCKMODE mode)
 {
 	LockRequest request = {relids, mode};
-	bool		others_write = mode < ShareLock;
 	int			timeout = Min(FIRST_TIMEOUT, longest_timeout());
 
-	if (relids == NIL || (others_write && metadata_local_group() != 0))
+	if (relids == NIL)
 		return true;
 	request.description = describe(relids);
 	if (request.description == NULL)
 		return false;
-	if (!others_write && node_active_primaries_remote() != NIL)
+	if (node_active_primaries_remote() != NIL && (mode >= ShareLock || metadata_local_group() != 0))
 		request.text = lock_text(relids, mode);
 	for (int attempt = 1;; attempt++)
 	{

@@ -5,9 +5,13 @@
  *
  * Each node runs the statement on its shards.  VACUUM can't run in a
  * transaction block, so that it goes to other nodes outside the distributed
- * transaction, one node after the other; ANALYZE within it, on all at once.
+ * transaction, one node after the other.  ANALYZE is a transaction for each
+ * table, unless it runs in a block: the table is locked on the coordinator, then
+ * all nodes analyze their shards at once, and get the sums.
+ *
  * Without a list of tables both mean every table of this node; those that
- * only another node has are its own matter.
+ * only another node has are its own matter.  A table that is dropped after the
+ * statement has begun is left out, as the server does: so tables go by Oid.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,6 +29,7 @@
 #include "nodes/value.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
@@ -72,20 +77,46 @@ append_relation(StringInfo buf, Oid relid, List *columns)
 }
 
 /*
- * The distributed or reference table that an entry names, or NULL.  Nor is it
- * ours if the user may not vacuum it: the server then says so, once.
+ * Whether an entry is a distributed or reference table.  It is not ours if the
+ * user may not vacuum it: the server then says so, once.
  */
-static const DistTable *
-vacuumed_table(const VacuumRelation *relation)
+static bool
+is_ours(const VacuumRelation *relation)
 {
-	const DistTable *table = dist_table_of_rangevar(relation->relation);
-
-	return table != NULL && object_ownercheck(RelationRelationId, table->relid, GetUserId()) ? table : NULL;
+	return OidIsValid(relation->oid) && metadata_lookup(relation->oid) != NULL &&
+		object_ownercheck(RelationRelationId, relation->oid, GetUserId());
 }
 
-/* What the other nodes run, for the distributed and reference tables among the statement's. */
+/*
+ * Takes the distributed and reference tables out of the statement's list, with
+ * their Oids.  What another node has named and this one doesn't have is left out: it was dropped meanwhile.
+ */
+static List *
+take_dist_tables(VacuumStmt *stmt, bool relayed)
+{
+	List	   *ours = NIL;
+	List	   *others = NIL;
+	ListCell   *cell;
+
+	foreach(cell, stmt->rels)
+	{
+		VacuumRelation *relation = lfirst_node(VacuumRelation, cell);
+		Oid			relid = relation->oid;
+
+		if (!OidIsValid(relid))
+			relid = RangeVarGetRelid(relation->relation, NoLock, true);
+		if (is_ours(makeVacuumRelation(NULL, relid, NIL)))
+			ours = lappend(ours, makeVacuumRelation(NULL, relid, relation->va_cols));
+		else if (OidIsValid(relid) || !relayed)
+			others = lappend(others, relation);
+	}
+	stmt->rels = others;
+	return ours;
+}
+
+/* What the other nodes run for these tables; NULL if all are gone. */
 static char *
-relayed_text(const VacuumStmt *stmt)
+relayed_text(const VacuumStmt *stmt, List *tables)
 {
 	StringInfoData buf;
 	bool		first = true;
@@ -94,32 +125,31 @@ relayed_text(const VacuumStmt *stmt)
 	initStringInfo(&buf);
 	appendStringInfoString(&buf, TASK_TAG_DDL);
 	append_options(&buf, stmt);
-	foreach(cell, stmt->rels)
+	foreach(cell, tables)
 	{
 		VacuumRelation *relation = lfirst_node(VacuumRelation, cell);
-		const DistTable *table = vacuumed_table(relation);
 
-		if (table == NULL)
+		if (get_rel_name(relation->oid) == NULL)
 			continue;
 		appendStringInfoString(&buf, first ? "" : ",");
-		append_relation(&buf, table->relid, relation->va_cols);
+		append_relation(&buf, relation->oid, relation->va_cols);
 		first = false;
 	}
 	return first ? NULL : buf.data;
 }
 
-/* The statement's tables, with their local shards in the place of logical tables. */
+/* The tables, with their local shards in the place of logical tables. */
 static List *
-with_shards(List *rels)
+with_shards(List *tables)
 {
 	List	   *result = NIL;
 	ListCell   *cell;
 	ListCell   *shard;
 
-	foreach(cell, rels)
+	foreach(cell, tables)
 	{
 		VacuumRelation *relation = lfirst_node(VacuumRelation, cell);
-		const DistTable *table = vacuumed_table(relation);
+		const DistTable *table = metadata_lookup(relation->oid);
 
 		if (table == NULL || table->kind == DIST_REFERENCE)
 		{
@@ -127,33 +157,7 @@ with_shards(List *rels)
 			continue;
 		}
 		foreach(shard, local_shard_relids(table))
-		{
-			char	   *name = get_rel_name(lfirst_oid(shard));
-
-			/* dropped meanwhile: nothing is locked yet */
-			if (name == NULL)
-				continue;
-			result = lappend(result,
-							 makeVacuumRelation(makeRangeVar(pstrdup(SHARD_SCHEMA), name, -1),
-												lfirst_oid(shard), copyObject(relation->va_cols)));
-		}
-	}
-	return result;
-}
-
-/* Oids of the distributed tables, without reference tables, that the statement names. */
-static List *
-distributed_relids(List *rels)
-{
-	List	   *result = NIL;
-	ListCell   *cell;
-
-	foreach(cell, rels)
-	{
-		const DistTable *table = vacuumed_table(lfirst_node(VacuumRelation, cell));
-
-		if (table != NULL && table->kind != DIST_REFERENCE)
-			result = lappend_oid(result, table->relid);
+			result = lappend(result, makeVacuumRelation(NULL, lfirst_oid(shard), copyObject(relation->va_cols)));
 	}
 	return result;
 }
@@ -172,21 +176,6 @@ computes_statistics(const VacuumStmt *stmt)
 			return defGetBoolean(option);
 	}
 	return !stmt->is_vacuumcmd;
-}
-
-/* Sends the statement to the other nodes. */
-static void
-relay_vacuum(const VacuumStmt *stmt, const char *text)
-{
-	ListCell   *cell;
-
-	if (!stmt->is_vacuumcmd)
-	{
-		remote_exec_on_all(text);
-		return;
-	}
-	foreach(cell, node_active_primaries_remote())
-		remote_exec_alone(((const ClusterNode *) lfirst(cell))->groupid, text);
 }
 
 /*
@@ -209,38 +198,114 @@ every_relation(void)
 		if (form->relnamespace != shards &&
 			(form->relkind == RELKIND_RELATION || form->relkind == RELKIND_MATVIEW ||
 			 form->relkind == RELKIND_PARTITIONED_TABLE))
-			result = lappend(result,
-							 makeVacuumRelation(makeRangeVar(get_namespace_name(form->relnamespace),
-															 pstrdup(NameStr(form->relname)), -1),
-												form->oid, NIL));
+			result = lappend(result, makeVacuumRelation(NULL, form->oid, NIL));
 	}
 	table_endscan(scan);
 	table_close(pg_class, AccessShareLock);
 	return result;
 }
 
+/* Runs the statement the server's way on these relations; in this transaction if it is ANALYZE and so wanted. */
+static void
+run_on(UtilityCall *call, List *rels, bool in_transaction)
+{
+	UtilityCall part = *call;
+
+	if (rels == NIL)
+		return;
+	part.pstmt = copyObject(call->pstmt);
+	castNode(VacuumStmt, part.pstmt->utilityStmt)->rels = rels;
+	if (in_transaction)
+		part.context = PROCESS_UTILITY_QUERY;
+	utility_run(&part);
+}
+
+/* Ends the transaction and starts another one, as the server does between tables. */
+static void
+next_transaction(void)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	if (ActiveSnapshotSet())
+		PopActiveSnapshot();
+	CommitTransactionCommand();
+	StartTransactionCommand();
+	MemoryContextSwitchTo(context);
+}
+
+/* ANALYZE of one table, on all nodes. */
+static void
+analyze_table(UtilityCall *call, VacuumRelation *relation)
+{
+	char	   *text = NULL;
+
+	if (!call->relayed && !lock_for_statistics(relation->oid))
+		return;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (!call->relayed)
+		text = relayed_text(castNode(VacuumStmt, call->pstmt->utilityStmt), list_make1(relation));
+	if (text != NULL)
+		remote_exec_on_all(text);
+	run_on(call, with_shards(list_make1(relation)), true);
+	if (!call->relayed)
+		analyze_logical_table(relation->oid);
+	PopActiveSnapshot();
+}
+
+/* VACUUM of tables on all nodes, and of the statement's other relations here. */
+static void
+vacuum_tables(UtilityCall *call, List *tables, bool analyze)
+{
+	VacuumStmt *stmt = castNode(VacuumStmt, call->pstmt->utilityStmt);
+	char	   *text = call->relayed ? NULL : relayed_text(stmt, tables);
+	ListCell   *cell;
+
+	if (text != NULL)
+	{
+		foreach(cell, node_active_primaries_remote())
+			remote_exec_alone(((const ClusterNode *) lfirst(cell))->groupid, text);
+	}
+	run_on(call, list_concat_copy(stmt->rels, with_shards(tables)), false);
+	if (call->relayed || !analyze)
+		return;
+	foreach(cell, tables)
+	{
+		Oid			relid = lfirst_node(VacuumRelation, cell)->oid;
+
+		if (!lock_for_statistics(relid))
+			continue;
+		PushActiveSnapshot(GetTransactionSnapshot());
+		analyze_logical_table(relid);
+		next_transaction();
+	}
+}
+
 bool
 vacuum_utility(UtilityCall *call)
 {
 	VacuumStmt *stmt = castNode(VacuumStmt, call->pstmt->utilityStmt);
-	char	   *text;
-	bool		analyze = computes_statistics(stmt);
-	List	   *relids;
+	bool		own_transactions;
+	List	   *tables;
+	ListCell   *cell;
 
 	if (stmt->rels == NIL && !call->relayed && metadata_tables(0) != NIL)
 		stmt->rels = every_relation();
-	text = relayed_text(stmt);
-	if (text == NULL)
-		return false;
+	tables = take_dist_tables(stmt, call->relayed);
+	if (tables == NIL)
+		return call->relayed && stmt->rels == NIL;
 	if (stmt->is_vacuumcmd)
+	{
 		PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "VACUUM");
-	relids = distributed_relids(stmt->rels);
-	if (!call->relayed)
-		relay_vacuum(stmt, text);
-	stmt->rels = with_shards(stmt->rels);
-	if (stmt->rels != NIL)
-		utility_run(call);
-	if (analyze && !call->relayed)
-		analyze_logical_tables(relids);
+		vacuum_tables(call, tables, computes_statistics(stmt));
+		return true;
+	}
+	own_transactions = !call->relayed && !IsInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL);
+	run_on(call, stmt->rels, false);
+	foreach(cell, tables)
+	{
+		if (own_transactions && (stmt->rels != NIL || foreach_current_index(cell) > 0))
+			next_transaction();
+		analyze_table(call, lfirst_node(VacuumRelation, cell));
+	}
 	return true;
 }

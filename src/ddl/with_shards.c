@@ -221,16 +221,6 @@ truncate_utility(UtilityCall *call)
 bool
 lock_utility(UtilityCall *call)
 {
-	static const char *const modes[] = {
-		[AccessShareLock] = "ACCESS SHARE",
-		[RowShareLock] = "ROW SHARE",
-		[RowExclusiveLock] = "ROW EXCLUSIVE",
-		[ShareUpdateExclusiveLock] = "SHARE UPDATE EXCLUSIVE",
-		[ShareLock] = "SHARE",
-		[ShareRowExclusiveLock] = "SHARE ROW EXCLUSIVE",
-		[ExclusiveLock] = "EXCLUSIVE",
-		[AccessExclusiveLock] = "ACCESS EXCLUSIVE",
-	};
 	LockStmt   *stmt = castNode(LockStmt, call->pstmt->utilityStmt);
 	List	   *relids;
 	List	   *shards;
@@ -243,7 +233,7 @@ lock_utility(UtilityCall *call)
 	names = list_dist_tables(stmt->relations, &relids, &shards);
 	if (names == NULL)
 		return false;
-	run_everywhere(call, psprintf("LOCK TABLE %s IN %s MODE%s", names, modes[stmt->mode],
+	run_everywhere(call, psprintf("LOCK TABLE %s IN %s MODE%s", names, lock_mode_name(stmt->mode),
 								  stmt->nowait ? " NOWAIT" : ""));
 	return true;
 }

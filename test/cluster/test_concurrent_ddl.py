@@ -2,6 +2,8 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from harness.servers import on_every_node, value, wait_until
 from harness.statement import Statement
 
@@ -75,3 +77,59 @@ def test_renamed_while_others_wait(cluster, coordinator, connect, schema, sessio
     shards = on_every_node(cluster, f"SELECT logicalrelid::text, shardid FROM pg_dist_shard "
                                     f"WHERE logicalrelid IN ('{schema}.c'::regclass, '{schema}.old'::regclass) ORDER BY 2")
     assert len(set(map(str, shards.values()))) == 1
+
+
+@pytest.fixture
+def two_tables(coordinator, schema):
+    make(coordinator, f"{schema}.a")
+    make(coordinator, f"{schema}.b")
+    return [f"{schema}.a", f"{schema}.b"]
+
+
+def wait_for_waiter(connection):
+    wait_until(lambda: value(connection, "SELECT count(*) FROM pg_locks WHERE NOT granted"), "somebody to wait")
+
+
+@pytest.mark.parametrize("statement", ["VACUUM", "VACUUM {b}, {a}", "VACUUM ANALYZE {b}, {a}", "ANALYZE", "ANALYZE {b}, {a}"])
+@pytest.mark.parametrize("node", [0, 1])
+def test_dropped_during_vacuum(cluster, coordinator, connect, two_tables, session, statement, node):
+    """A table that is dropped while VACUUM or ANALYZE is at another one is left out."""
+    a, b = two_tables
+    blocked = cluster.workers[0]
+    shard = value(connect(blocked), f"SELECT relname FROM pg_class JOIN pg_dist_shard ON relname = 'b_' || shardid "
+                                    f"WHERE logicalrelid = '{b}'::regclass")
+    holder = session(1)
+    holder.execute(f"LOCK TABLE citus_data.{shard} IN SHARE UPDATE EXCLUSIVE MODE")
+    vacuum = Statement(connect(cluster.nodes[node]), statement.format(a=a, b=b))
+    wait_for_waiter(connect(blocked))
+    coordinator.execute("SET lock_timeout = '3s'")
+    coordinator.execute(f"DROP TABLE {a}")
+    holder.commit()
+    assert vacuum.finish() is None
+
+
+def test_analyze_locks_one_table_at_a_time(cluster, coordinator, connect, two_tables, session):
+    a, b = two_tables
+    holder = session(0)
+    holder.execute(f"LOCK TABLE {b} IN SHARE UPDATE EXCLUSIVE MODE")
+    analyze = Statement(connect(cluster.coordinator), f"ANALYZE {a}, {b}")
+    wait_for_waiter(coordinator)
+    coordinator.execute("SET lock_timeout = '3s'")
+    coordinator.execute(f"ALTER TABLE {a} ADD v int")
+    holder.commit()
+    assert analyze.finish() is None
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_analyze_queues_on_the_coordinator(cluster, coordinator, connect, two_tables, session, node):
+    """While it waits there, it holds nothing that others could wait for."""
+    holder = session(0)
+    holder.execute("SET citus.enable_ddl_propagation = off")
+    holder.execute(f"LOCK TABLE {two_tables[0]} IN SHARE UPDATE EXCLUSIVE MODE")
+    analyze = Statement(connect(cluster.nodes[node]), f"ANALYZE {two_tables[0]}")
+    wait_for_waiter(coordinator)
+    held = on_every_node(cluster, "SELECT relation::regclass FROM pg_locks WHERE mode = 'ShareUpdateExclusiveLock' AND granted "
+                                  f"AND pid NOT IN ({holder.info.backend_pid}) AND relation::regclass::text LIKE '%a\\_%'")
+    assert not any(held.values()), held
+    holder.commit()
+    assert analyze.finish() is None
