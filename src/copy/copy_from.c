@@ -487,6 +487,8 @@ route_with_triggers(CopyJob *job)
 	job->sink = NULL;
 	triggers_after_statement(job->triggers);
 	AfterTriggerEndQuery(job->estate);
+	ExecResetTupleTable(job->estate->es_tupleTable, false);
+	job->estate->es_tupleTable = NIL;
 	triggers_end(job->triggers);
 	return rows;
 }

@@ -28,9 +28,12 @@
 #include "resolve/tag.h"
 #include "txn/transaction.h"
 
-/* The tables, as List of Oid, that have a constraint of that name in a schema. */
+/*
+ * The tables, as List of Oid, that have a constraint of that name in a schema.  Those of constraint
+ * triggers are not among them: triggers are a matter of this node alone.  *found says whether there is any.
+ */
 static List *
-tables_with_constraint(Oid namespace, const char *name)
+tables_with_constraint(Oid namespace, const char *name, bool *found)
 {
 	Relation	catalog = table_open(ConstraintRelationId, AccessShareLock);
 	List	   *relids = NIL;
@@ -43,7 +46,13 @@ tables_with_constraint(Oid namespace, const char *name)
 				ObjectIdGetDatum(namespace));
 	scan = systable_beginscan(catalog, ConstraintNameNspIndexId, true, NULL, 2, keys);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-		relids = lappend_oid(relids, ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid);
+	{
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		*found = true;
+		if (form->contype != CONSTRAINT_TRIGGER)
+			relids = lappend_oid(relids, form->conrelid);
+	}
 	systable_endscan(scan);
 	table_close(catalog, AccessShareLock);
 	return relids;
@@ -55,6 +64,7 @@ find_tables(const RangeVar *constraint, Oid *namespace)
 {
 	List	   *schemas;
 	List	   *relids = NIL;
+	bool		found = false;
 	ListCell   *cell;
 
 	if (constraint->schemaname != NULL)
@@ -64,8 +74,8 @@ find_tables(const RangeVar *constraint, Oid *namespace)
 	foreach(cell, schemas)
 	{
 		*namespace = lfirst_oid(cell);
-		relids = tables_with_constraint(*namespace, constraint->relname);
-		if (relids != NIL)
+		relids = tables_with_constraint(*namespace, constraint->relname, &found);
+		if (found)
 			break;
 	}
 	return relids;

@@ -96,12 +96,6 @@ check_trigger(Relation rel, const Trigger *trigger, int actions)
 {
 	const char *name = RelationGetRelationName(rel);
 
-	if (trigger->tgdeferrable)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("trigger \"%s\" on distributed or reference table \"%s\" cannot be deferrable",
-						trigger->tgname, name),
-				 errhint("Create the constraint trigger as NOT DEFERRABLE.")));
 	if (((actions & COMMAND_BIT(CMD_DELETE)) && TRIGGER_FOR_DELETE(trigger->tgtype)) ||
 		((actions & COMMAND_BIT(CMD_UPDATE)) && TRIGGER_FOR_UPDATE(trigger->tgtype)))
 		ereport(ERROR,

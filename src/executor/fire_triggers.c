@@ -14,6 +14,12 @@
  * table.  What they keep (queued events, transition tables) belongs to the
  * statement that is running, whose end fires what was queued.
  *
+ * Deferrable triggers may fire long after, at the end of the transaction, when
+ * nothing in memory is left.  A table that has any lends its own storage, which is
+ * empty otherwise: rows for AFTER ROW triggers are inserted there and deleted at once,
+ * so nobody sees them, and the server fetches them when it fires.  So SET CONSTRAINTS,
+ * subtransactions and the order of events are the server's own.
+ *
  * A trigger whose function runs statements must see the rows before its own
  * written.  So a statement that starts in a BEFORE ROW trigger has the changes that
  * wait applied first, and from then on they are applied before each call.  (In a
@@ -26,6 +32,7 @@
  */
 #include "postgres.h"
 
+#include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
@@ -46,7 +53,8 @@ struct TriggerRun
 	CmdType		command;		/* the statement's */
 	int			commands;		/* COMMAND_BITs of what it may do */
 	Relation	rel;			/* the logical table, open */
-	RelationData foreign;		/* the copy that triggers see */
+	bool		stores_rows;	/* it has deferrable triggers */
+	RelationData foreign;		/* else, the copy that triggers see */
 	FormData_pg_class form;
 	ResultRelInfo *info;
 	EState	   *estate;			/* our own: the statement's range table may lack the table */
@@ -79,16 +87,33 @@ keep_triggers(TriggerDesc *triggers, bool internal)
 	triggers->numtriggers = count;
 }
 
-/* Sets info, of the copied relation. */
+static bool
+has_deferrable(TriggerDesc *triggers)
+{
+	for (int i = 0; i < triggers->numtriggers; i++)
+	{
+		if (triggers->triggers[i].tgdeferrable)
+			return true;
+	}
+	return false;
+}
+
+/* Sets info, with the triggers of users, of the table or a copy of it. */
 static void
 init_info(TriggerRun *run, int instrument)
 {
-	run->foreign = *run->rel;
-	run->form = *run->rel->rd_rel;
-	run->foreign.rd_rel = &run->form;
 	run->info = makeNode(ResultRelInfo);
+	run->foreign = *run->rel;
 	InitResultRelInfo(run->info, &run->foreign, 1, NULL, instrument);
 	keep_triggers(run->info->ri_TrigDesc, false);
+	run->stores_rows = has_deferrable(run->info->ri_TrigDesc);
+	if (run->stores_rows)
+	{
+		run->info->ri_RelationDesc = run->rel;
+		return;
+	}
+	run->form = *run->rel->rd_rel;
+	run->foreign.rd_rel = &run->form;
 	run->foreign.trigdesc = run->info->ri_TrigDesc;
 	run->foreign.rd_tableam = NULL;
 	run->form.relkind = RELKIND_FOREIGN_TABLE;
@@ -299,6 +324,26 @@ triggers_are_called(void)
 	return called_run != NULL;
 }
 
+/* Puts a row into the table's own storage, as a deleted one, if triggers are to find it there. */
+static ItemPointerData
+lend_storage(TriggerRun *run, HeapTuple row)
+{
+	HeapTuple	copy;
+	ItemPointerData place;
+
+	ItemPointerSetInvalid(&place);
+	if (!run->stores_rows)
+		return place;
+	copy = heap_copytuple(row);
+	heap_insert(run->rel, copy, GetCurrentCommandId(true), HEAP_INSERT_NO_LOGICAL, NULL);
+	place = copy->t_self;
+	CommandCounterIncrement();
+	simple_heap_delete(run->rel, &place);
+	CommandCounterIncrement();
+	heap_freetuple(copy);
+	return place;
+}
+
 /* A new row as it will be stored: with generated columns. */
 static TupleTableSlot *
 stored_row(TriggerRun *run, CmdType command, Datum *values, bool *nulls)
@@ -329,27 +374,55 @@ triggers_compute_columns(TriggerRun *run, Datum *values, bool *nulls)
 	}
 }
 
+/* A new row for AFTER ROW triggers. */
+static TupleTableSlot *
+new_row(TriggerRun *run, CmdType command, bool fires, Datum *values, bool *nulls)
+{
+	TupleTableSlot *slot = stored_row(run, command, values, nulls);
+
+	if (fires)
+		slot->tts_tid = lend_storage(run, ExecFetchSlotHeapTuple(slot, true, NULL));
+	return slot;
+}
+
 void
 triggers_after_insert(TriggerRun *run, Datum *values, bool *nulls)
 {
-	if (run->info->ri_TrigDesc->trig_insert_after_row || run->capture != NULL)
-		ExecARInsertTriggers(run->estate, run->info, stored_row(run, CMD_INSERT, values, nulls), NIL, run->capture);
+	bool		fires = run->info->ri_TrigDesc->trig_insert_after_row;
+
+	if (fires || run->capture != NULL)
+		ExecARInsertTriggers(run->estate, run->info, new_row(run, CMD_INSERT, fires, values, nulls), NIL,
+							 run->capture);
 }
 
 void
 triggers_after_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls)
 {
 	TransitionCaptureState *capture = run->command == CMD_INSERT ? run->update_capture : run->capture;
+	bool		fires = run->info->ri_TrigDesc->trig_update_after_row;
+	ItemPointerData place;
+	TupleTableSlot *slot;
 
-	if (run->info->ri_TrigDesc->trig_update_after_row || capture != NULL)
-		ExecARUpdateTriggers(run->estate, run->info, NULL, NULL, NULL, old,
-							 stored_row(run, CMD_UPDATE, values, nulls), NIL, capture, false);
+	if (!fires && capture == NULL)
+		return;
+	ItemPointerSetInvalid(&place);
+	if (fires)
+		place = lend_storage(run, old);
+	slot = new_row(run, CMD_UPDATE, fires, values, nulls);
+	ExecARUpdateTriggers(run->estate, run->info, NULL, NULL, ItemPointerIsValid(&place) ? &place : NULL,
+						 ItemPointerIsValid(&place) ? NULL : old, slot, NIL, capture, false);
 }
 
 void
 triggers_after_delete(TriggerRun *run, HeapTuple old)
 {
-	ExecARDeleteTriggers(run->estate, run->info, NULL, old, run->capture, false);
+	ItemPointerData place;
+
+	ItemPointerSetInvalid(&place);
+	if (run->info->ri_TrigDesc->trig_delete_after_row)
+		place = lend_storage(run, old);
+	ExecARDeleteTriggers(run->estate, run->info, ItemPointerIsValid(&place) ? &place : NULL,
+						 ItemPointerIsValid(&place) ? NULL : old, run->capture, false);
 }
 
 void

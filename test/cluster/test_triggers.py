@@ -104,6 +104,66 @@ def test_session_killed(cluster, logged, connect, coordinator):
     assert not any(prepared_transactions(node) for node in cluster.nodes)
 
 
+@pytest.fixture
+def deferred(logged, coordinator):
+    """The same, but t's trigger that writes fires at the end of the transaction."""
+    coordinator.execute(f"DROP TRIGGER log_it ON {logged}.t")
+    coordinator.execute(f"CREATE CONSTRAINT TRIGGER log_it AFTER INSERT OR UPDATE OR DELETE ON {logged}.t"
+                        f" DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION {logged}.log_it()")
+    return logged
+
+
+@pytest.mark.parametrize("initiator", ["coordinator", "worker1"])
+def test_deferred(cluster, deferred, connect, initiator):
+    """What triggers write at the end is part of the transaction, on all nodes, and so is an error in them."""
+    connection, other = connect(cluster.node(initiator)), connect(cluster.coordinator)
+    connection.execute(f"INSERT INTO {deferred}.t SELECT g, 0 FROM generate_series(1, 20) g")
+    assert counts(other, deferred) == (20, 20, 20)
+    connection.execute("BEGIN")
+    connection.execute(f"INSERT INTO {deferred}.t SELECT g, 0 FROM generate_series(21, 30) g")
+    connection.execute(f"UPDATE {deferred}.t SET v = 1 WHERE id = 1")
+    assert counts(connection, deferred) == (30, 20, 20)
+    connection.execute("COMMIT")
+    assert counts(other, deferred) == (30, 31, 31)
+    connection.execute("BEGIN")
+    connection.execute(f"UPDATE {deferred}.t SET v = 1")
+    connection.execute(f"UPDATE {deferred}.t SET v = -1 WHERE id = 20")
+    with pytest.raises(psycopg.Error) as caught:
+        connection.execute("COMMIT")
+    assert caught.value.sqlstate == "P0042"
+    with pytest.raises(psycopg.Error) as caught:
+        connection.execute(f"DELETE FROM {deferred}.t; INSERT INTO {deferred}.t VALUES (1, -1)")
+    assert caught.value.sqlstate == "P0042"
+    assert counts(other, deferred) == (30, 31, 31)
+    assert value(other, f"SELECT sum(v) FROM {deferred}.t") == 1
+    assert not any(prepared_transactions(node) for node in cluster.nodes)
+
+
+def test_deferred_prepared(cluster, deferred, coordinator):
+    """Deferred triggers fire before a transaction is prepared, and not again."""
+    coordinator.execute("BEGIN")
+    coordinator.execute(f"INSERT INTO {deferred}.t SELECT g, 0 FROM generate_series(1, 20) g")
+    coordinator.execute("PREPARE TRANSACTION 'deferred'")
+    assert counts(coordinator, deferred) == (0, 0, 0)
+    coordinator.execute("COMMIT PREPARED 'deferred'")
+    assert counts(coordinator, deferred) == (20, 20, 20)
+    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
+
+
+def test_deferred_session_killed(cluster, deferred, connect, coordinator):
+    """Triggers of a session that dies never fire; what it lent its rows to is a table like before."""
+    connection = connect(cluster.coordinator)
+    connection.execute("BEGIN")
+    connection.execute(f"INSERT INTO {deferred}.t SELECT g, 0 FROM generate_series(1, 20) g")
+    coordinator.execute("SELECT pg_terminate_backend(%s)", [pid_of(connection)])
+    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
+    assert counts(coordinator, deferred) == (0, 0, 0)
+    coordinator.execute(f"INSERT INTO {deferred}.t VALUES (1, 0)")
+    coordinator.execute(f"VACUUM {deferred}.t")
+    coordinator.execute(f"SELECT undistribute_table('{deferred}.t')")
+    assert counts(coordinator, deferred) == (1, 1, 1)
+
+
 def test_replication_role(logged, coordinator):
     """As on a plain server, ordinary triggers don't fire for a replica's session."""
     coordinator.execute("SET session_replication_role = replica")
