@@ -87,7 +87,12 @@ create_index_utility(UtilityCall *call)
 	return true;
 }
 
-/* REINDEX of one table or index. REINDEX SCHEMA and DATABASE reach the shards of this node as tables. */
+/*
+ * REINDEX of one table or index.  REINDEX SCHEMA and DATABASE reach the shards of this node as tables.
+ *
+ * The server's lock lets others read the table, but they need its indexes, which are locked exclusively one after the
+ * other: on several nodes, only the table's lock gives way to readers that hold one node's and wait for another's.
+ */
 bool
 reindex_utility(UtilityCall *call)
 {
@@ -100,7 +105,7 @@ reindex_utility(UtilityCall *call)
 		return false;
 	foreach(cell, stmt->params)
 		concurrent |= (strcmp(lfirst_node(DefElem, cell)->defname, "concurrently") == 0);
-	table = utility_table(call, stmt->relation, ShareLock, concurrent ? ShareUpdateExclusiveLock : ShareLock);
+	table = utility_table(call, stmt->relation, AccessExclusiveLock, concurrent ? ShareUpdateExclusiveLock : ShareLock);
 	if (table == NULL)
 		return false;
 	if (concurrent)

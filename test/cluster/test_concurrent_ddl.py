@@ -90,6 +90,22 @@ def wait_for_waiter(connection):
     wait_until(lambda: value(connection, "SELECT count(*) FROM pg_locks WHERE NOT granted"), "somebody to wait")
 
 
+@pytest.mark.parametrize("statement", ["REINDEX TABLE {a}", "REINDEX INDEX {a}_id_idx", "DROP INDEX {a}_id_idx",
+                                       "ALTER TABLE {a} ADD v int", "CLUSTER {a} USING a_id_idx"])
+def test_ddl_gives_way_to_readers(cluster, coordinator, connect, two_tables, session, statement):
+    """A transaction that has locked a table's indexes on one node, and then needs those of all others, goes on."""
+    a, _ = two_tables
+    coordinator.execute(f"CREATE INDEX ON {a} (id)")
+    reading = session(1)
+    reading.execute(f"EXPLAIN SELECT count(*) FROM {a}")
+    ddl = Statement(connect(cluster.coordinator), statement.format(a=a))
+    wait_for_waiter(connect(cluster.nodes[1]))
+    assert value(reading, f"SELECT count(*) FROM {a}") == 0
+    assert ddl.running
+    reading.commit()
+    assert ddl.finish() is None
+
+
 @pytest.mark.parametrize("statement", ["VACUUM", "VACUUM {b}, {a}", "VACUUM ANALYZE {b}, {a}", "ANALYZE", "ANALYZE {b}, {a}"])
 @pytest.mark.parametrize("node", [0, 1])
 def test_dropped_during_vacuum(cluster, coordinator, connect, two_tables, session, statement, node):
