@@ -174,15 +174,20 @@ load_shards(MetadataReader *reader, DistTable *table)
 	}
 }
 
-/* Finds out type and hash function of the distribution column. */
-static void
+/* Finds out type and hash function of the distribution column; false if it is gone. */
+static bool
 load_hash_function(DistTable *table)
 {
+	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(table->relid), Int16GetDatum(table->dist_attno));
 	Oid			opclass;
 	Oid			function = InvalidOid;
 
-	get_atttypetypmodcoll(table->relid, table->dist_attno,
-						  &table->dist_type, &table->dist_typmod, &table->dist_collation);
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	table->dist_type = ((Form_pg_attribute) GETSTRUCT(tuple))->atttypid;
+	table->dist_typmod = ((Form_pg_attribute) GETSTRUCT(tuple))->atttypmod;
+	table->dist_collation = ((Form_pg_attribute) GETSTRUCT(tuple))->attcollation;
+	ReleaseSysCache(tuple);
 	opclass = GetDefaultOpClass(table->dist_type, HASH_AM_OID);
 	if (OidIsValid(opclass))
 	{
@@ -197,6 +202,7 @@ load_hash_function(DistTable *table)
 				 errmsg("could not identify a hash function for type %s", format_type_be(table->dist_type))));
 
 	fmgr_info_cxt(function, &table->hash_fn, CurrentMemoryContext);
+	return true;
 }
 
 /*
@@ -292,7 +298,7 @@ metadata_load(Oid relid, DistTable *table)
 	table->relid = relid;
 	distributed = load_partition(&reader, table);
 
-	/* a relation that is being dropped may be gone before its rows */
+	/* a relation that is being dropped may be gone before its rows; here or later */
 	if (distributed && !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 		distributed = false;
 	if (distributed)
@@ -303,8 +309,7 @@ metadata_load(Oid relid, DistTable *table)
 		table_close(reader.placement, AccessShareLock);
 		table_close(reader.shard, AccessShareLock);
 
-		if (table->kind == DIST_HASH)
-			load_hash_function(table);
+		distributed = table->kind != DIST_HASH || load_hash_function(table);
 		load_triggers(table);
 	}
 
