@@ -30,6 +30,7 @@
 #include "compat/permissions.h"
 #include "copy/frame_runner.h"
 #include "executor/fire_triggers.h"
+#include "executor/scan.h"
 #include "remote/shard_names.h"
 #include "resolve/tag.h"
 
@@ -213,7 +214,10 @@ open_shard(FrameRunner *runner, int shard_index)
 	Oid			relid;
 
 	if (table->kind == DIST_REFERENCE)
+	{
+		reference_lock_here(table->relid, true);
 		return table_open(table->relid, RowExclusiveLock);
+	}
 
 	relid = InvalidOid;
 	if (shard_index >= 0 && shard_index < table->nshards)

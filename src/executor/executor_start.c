@@ -18,6 +18,7 @@
 #include "executor/fire_triggers.h"
 #include "executor/fire_triggers.h"
 #include "executor/own_shard.h"
+#include "executor/scan.h"
 #include "executor/statement_snapshot.h"
 #include "resolve/tag.h"
 
@@ -44,6 +45,8 @@ start_executor(QueryDesc *query_desc, int eflags)
 		triggers_statement_starts(query_desc->snapshot);
 	if (text != NULL && text[0] == '/' && task_tag_parse(text, &tag) && tag.explain != 0)
 		explain_task_start(query_desc, tag.explain);
+	if (tag.kind == TAG_NODE)
+		reference_task_starts(query_desc, eflags);
 	own_snapshot = statement_snapshot_choose(query_desc, eflags, tag.snapshot);
 	if (!own_shard_start(query_desc, eflags))
 		executor_start_next(query_desc, eflags);

@@ -6,9 +6,15 @@
  * The node with the lowest group id comes first, alone: row locks and unique
  * keys there put concurrent writers in one order.  Besides, each writer takes a
  * lock for the table on that node, to the end of its transaction: INSERTs, which commute,
- * in share mode, all others exclusively.  It is a lock on an object, not
+ * in a mode that they share, all others exclusively.  It is a lock on an object, not
  * one of the table's own modes: every writer already holds ROW EXCLUSIVE on the
  * table when it gets here, and could deadlock with another in the same place.
+ *
+ * The order must be the same on all nodes, but a transaction becomes visible on one after the
+ * other, and the next writer may have begun its statement before.  So the task on each
+ * node takes the same lock there, which its predecessor holds until it has ended on that very node,
+ * and takes its snapshot after that.  What else the task reads, of other reference tables,
+ * must be the same on all nodes as well: it keeps their writers off in the same way.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,11 +31,17 @@
 #include "catalog/node.h"
 #include "compat/sql_function.h"
 #include "executor/scan.h"
+#include "executor/statement_snapshot.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 
 /* Tells our lock from those of the server on the same relation. */
 #define REFERENCE_LOCK_SUBID 1
+
+/* Its modes: INSERTs share it, and so do statements that only read the table. */
+#define INSERT_LOCK RowExclusiveLock
+#define WRITE_LOCK ExclusiveLock
+#define READ_LOCK ShareLock
 
 /* Groups of all nodes, this one included, ascending. */
 static List *
@@ -66,10 +78,56 @@ reference_tasks(const DistTable *table, const char *text, ParamListInfo params)
 
 /* The lock itself, on this node, to the end of the transaction. */
 static void
-lock_here(Oid relid, bool exclusive)
+lock_here(Oid relid, LOCKMODE mode)
 {
-	LockDatabaseObject(RelationRelationId, relid, REFERENCE_LOCK_SUBID,
-					   exclusive ? ExclusiveLock : ShareLock);
+	LockDatabaseObject(RelationRelationId, relid, REFERENCE_LOCK_SUBID, mode);
+}
+
+void
+reference_lock_here(Oid relid, bool exclusive)
+{
+	lock_here(relid, exclusive ? WRITE_LOCK : INSERT_LOCK);
+}
+
+/* Whether a plan writes, or locks, rows in another way than a plain INSERT. */
+static bool
+is_exclusive(const PlannedStmt *statement)
+{
+	const Plan *plan = statement->planTree;
+
+	return statement->commandType != CMD_INSERT || !IsA(plan, ModifyTable) ||
+		((const ModifyTable *) plan)->onConflictAction == ONCONFLICT_UPDATE;
+}
+
+void
+reference_task_starts(QueryDesc *query_desc, int eflags)
+{
+	const PlannedStmt *statement = query_desc->plannedstmt;
+	bool		locked = false;
+	int			index = 0;
+	ListCell   *cell;
+
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0 || statement->resultRelations == NIL)
+		return;
+	foreach(cell, statement->rtable)
+	{
+		const RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+		const DistTable *table;
+
+		index++;
+		if (rte->rtekind != RTE_RELATION)
+			continue;
+		table = metadata_lookup(rte->relid);
+		if (table == NULL || table->kind != DIST_REFERENCE)
+			continue;
+		if (list_member_int(statement->resultRelations, index))
+			reference_lock_here(rte->relid, is_exclusive(statement));
+		else
+			lock_here(rte->relid, READ_LOCK);
+		locked = true;
+	}
+	if (locked)
+		statement_snapshot_renew(query_desc);
 }
 
 void
@@ -82,7 +140,7 @@ reference_lock(Oid relid, bool exclusive)
 	lowest = linitial_int(all_groups());
 	if (lowest == metadata_local_group())
 	{
-		lock_here(relid, exclusive);
+		reference_lock_here(relid, exclusive);
 		return;
 	}
 	name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
@@ -101,6 +159,6 @@ citus_internal_lock_reference_table(PG_FUNCTION_ARGS)
 	if (pg_class_aclmask(relid, GetUserId(), ACL_INSERT | ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE,
 						 ACLMASK_ANY) == 0)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(relid));
-	lock_here(relid, PG_GETARG_BOOL(1));
+	reference_lock_here(relid, PG_GETARG_BOOL(1));
 	PG_RETURN_VOID();
 }

@@ -8,6 +8,7 @@
 #ifndef CITUS_EXECUTOR_SCAN_H
 #define CITUS_EXECUTOR_SCAN_H
 
+#include "executor/execdesc.h"
 #include "nodes/execnodes.h"
 #include "utils/resowner.h"
 
@@ -60,6 +61,12 @@ extern List *reference_tasks(const DistTable *table, const char *text, ParamList
  * nodes from changing.  To be called before anything is read or written.
  */
 extern void reference_lock(Oid relid, bool exclusive);
+
+/* The same on this node alone, where rows are about to be written. */
+extern void reference_lock_here(Oid relid, bool exclusive);
+
+/* A task for this node's copy of a reference table starts: locks what it writes and reads, and then renews its snapshot. */
+extern void reference_task_starts(QueryDesc *query_desc, int eflags);
 
 /* A tuple descriptor from lists of types and typmods. */
 extern TupleDesc scan_columns(List *types, List *typmods);

@@ -177,6 +177,13 @@ exchange_snapshot(QueryDesc *query_desc, Snapshot other)
 	query_desc->snapshot = other;
 }
 
+void
+statement_snapshot_renew(QueryDesc *query_desc)
+{
+	if (!IsolationUsesXactSnapshot())
+		exchange_snapshot(query_desc, GetTransactionSnapshot());
+}
+
 /* Whether nothing else will run in this transaction. */
 static bool
 is_lone_statement(QueryDesc *query_desc)

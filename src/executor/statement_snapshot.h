@@ -20,6 +20,9 @@
  */
 extern bool statement_snapshot_choose(QueryDesc *query_desc, int eflags, bool given);
 
+/* At READ COMMITTED, has a statement that has waited for a lock see what was committed meanwhile. */
+extern void statement_snapshot_renew(QueryDesc *query_desc);
+
 /* The statement has started: the snapshot of its own goes with it.  outer was the current one before it was chosen. */
 extern void statement_snapshot_started(QueryDesc *query_desc, bool own, DistSnapshot *outer);
 

@@ -1,12 +1,16 @@
 """citus_check_reference_table(): compares a reference table's rows on all nodes."""
 
+import random
 import threading
+import time
 
 import psycopg
 import pytest
 
 from harness import servers
-from harness.servers import rows, value
+from harness.servers import on_every_node, rows, value, wait_until
+from harness.statement import Statement
+from harness.stopped import Stopped
 
 
 @pytest.fixture
@@ -71,3 +75,92 @@ def test_equal_while_it_is_written(cluster, coordinator, table):
     assert not [error for error in failures if error.sqlstate != "40P01"], failures
     assert all(replica[0] for replicas in found for replica in replicas), found
     assert value(coordinator, f"SELECT count(*) FROM {table}") > 100
+
+
+def check_equal(coordinator, *tables):
+    for name in tables:
+        found = equal(coordinator, name)
+        assert all(replica[0] for replica in found), (name, found)
+
+
+@pytest.fixture
+def pair(schema, coordinator):
+    """Two reference tables with ten rows each."""
+    for name in ("one", "two"):
+        coordinator.execute(f"CREATE TABLE {schema}.{name} (id int PRIMARY KEY, v int)")
+        coordinator.execute(f"SELECT create_reference_table('{schema}.{name}')")
+        coordinator.execute(f"INSERT INTO {schema}.{name} SELECT g, 0 FROM generate_series(1, 10) g")
+    return f"{schema}.one", f"{schema}.two"
+
+
+# What a writer does to rows of which it can't know by their locks, since another has just made them.
+LATER = ["DELETE FROM {one} WHERE id > 100", "UPDATE {one} SET v = 1 WHERE id > 100",
+         "DELETE FROM {two} WHERE id + 100 IN (SELECT id FROM {one})",
+         "INSERT INTO {two} SELECT id, 1 FROM {one} WHERE id > 100"]
+
+
+@pytest.mark.parametrize("initiator", ["coordinator", "worker1"])
+@pytest.mark.parametrize("later", LATER)
+def test_writer_that_waited(cluster, coordinator, connect, pair, initiator, later):
+    """A statement that began before its predecessor's commit sees it on all nodes."""
+    one, two = pair
+    first = connect(cluster.node(initiator))
+    first.execute("BEGIN")
+    first.execute(f"INSERT INTO {one} SELECT g, 0 FROM generate_series(101, 105) g")
+    second = Statement(connect(cluster.node(initiator)), later.format(one=one, two=two))
+    if "INSERT" not in later:
+        wait_until(lambda: any(row for found in on_every_node(
+            cluster, "SELECT 1 FROM pg_locks WHERE locktype = 'object' AND NOT granted").values() for row in found),
+                   "the second writer to wait")
+    first.execute("COMMIT")
+    assert second.finish() is None
+    check_equal(coordinator, one, two)
+
+
+@pytest.mark.parametrize("later", LATER)
+def test_commit_that_spreads(cluster, coordinator, connect, pair, later):
+    """A statement that begins while its predecessor's commit has reached some nodes only."""
+    one, two = pair
+    stopped = Stopped(cluster.workers[0], "commit-between-commits",
+                      f"INSERT INTO {one} SELECT g, 0 FROM generate_series(101, 105) g")
+    second = Statement(connect(cluster.workers[1]), later.format(one=one, two=two))
+    try:
+        wait_until(lambda: not second.running or any(row for found in on_every_node(
+            cluster, "SELECT 1 FROM pg_locks WHERE NOT granted").values() for row in found), "the second writer to wait")
+    finally:
+        assert stopped.go_on() is None
+    assert second.finish() is None
+    check_equal(coordinator, one, two)
+
+
+def test_equal_after_all_kinds_of_writes(cluster, coordinator, pair):
+    """Rows made, changed and deleted by range, from all nodes, also in what is rolled back."""
+    one, two = pair
+    end = time.monotonic() + 2
+    failures = []
+
+    def write(node, number):
+        choose = random.Random(number)
+        with servers.connect(node) as connection:
+            while time.monotonic() < end:
+                key = choose.randrange(20, 40)
+                statements = choose.sample([
+                    f"INSERT INTO {one} VALUES ({key}, {number}) ON CONFLICT (id) DO UPDATE SET v = {one}.v + 1",
+                    f"INSERT INTO {one} VALUES ({key}, {number}) ON CONFLICT DO NOTHING",
+                    f"DELETE FROM {one} WHERE id > {key}", f"UPDATE {one} SET v = v + 1 WHERE id > {key}",
+                    f"DELETE FROM {two} WHERE id IN (SELECT id FROM {one}) AND id > 20",
+                    f"INSERT INTO {two} SELECT id, v FROM {one} ON CONFLICT DO NOTHING"], 2)
+                try:
+                    with connection.transaction(force_rollback=choose.random() < 0.2):
+                        for statement in statements:
+                            connection.execute(statement)
+                except psycopg.Error as error:
+                    failures.append(error)
+
+    threads = [threading.Thread(target=write, args=[cluster.nodes[number % 3], number]) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not [error for error in failures if error.sqlstate != "40P01"], failures
+    check_equal(coordinator, one, two)
