@@ -14,6 +14,8 @@
  *
  * Rows are sent in batches.  But if there are BEFORE UPDATE triggers, which must
  * not see later rows of the statement, each row is done with before the next.
+ * (To look rows up first, lock those that are there and insert the others
+ * later would take locks in another order than on a single server, and deadlock.)
  *
  *-------------------------------------------------------------------------
  */
@@ -76,21 +78,16 @@ compare_results(const ListCell *a, const ListCell *b)
 	return left < right ? -1 : left > right;
 }
 
-/* Runs the texts; a list of what they return, in the order of the child's rows. */
+/* Runs the round's tasks; appends what they return to results. */
 static List *
-insert_rows(DistModifyState *state, UpsertSlots *slots)
+run_tasks(Round *round, UpsertSlots *slots, List *results)
 {
-	List	   *results = NIL;
-	Round		round;
-	TaskSet    *set;
+	TaskSet    *set = task_set_start(&round->spec);
 	Task	   *task;
 
-	modify_round_begin(state, &state->upserts, slots->change, &round);
-	slots->row = MakeSingleTupleTableSlot(round.spec.columns, &TTSOpsVirtual);
-	set = task_set_start(&round.spec);
 	while (task_set_next(set, slots->row, &task))
 	{
-		Batch	   *batch = modify_round_batch(&round, task);
+		Batch	   *batch = modify_round_batch(round, task);
 		int64		index = DatumGetInt64(slots->row->tts_values[0]) - 1;
 		UpsertResult *result = palloc(sizeof(UpsertResult));
 		bool		isnull;
@@ -105,6 +102,33 @@ insert_rows(DistModifyState *state, UpsertSlots *slots)
 		results = lappend(results, result);
 	}
 	task_set_end(set);
+	return results;
+}
+
+/*
+ * Runs the texts; a list of what they return, in the order of the child's rows.
+ * Shards are written one after the other: otherwise two statements that write the
+ * same keys in the same order could wait for each other.
+ */
+static List *
+insert_rows(DistModifyState *state, UpsertSlots *slots)
+{
+	List	   *results = NIL;
+	Round		round;
+	ListCell   *cell;
+
+	modify_round_begin(state, &state->upserts, slots->change, &round);
+	slots->row = MakeSingleTupleTableSlot(round.spec.columns, &TTSOpsVirtual);
+	if (state->table->kind == DIST_REFERENCE)
+		results = run_tasks(&round, slots, results);
+	else
+	{
+		foreach(cell, round.batches)
+		{
+			round.spec.tasks = list_make1(((Batch *) lfirst(cell))->task);
+			results = run_tasks(&round, slots, results);
+		}
+	}
 	ExecDropSingleTupleTableSlot(slots->row);
 	slots->row = MakeSingleTupleTableSlot(round.spec.columns, &TTSOpsMinimalTuple);
 	list_sort(results, compare_results);

@@ -1,6 +1,6 @@
 -- INSERT .. ON CONFLICT into tables with triggers: which fire, in which order, with which rows.
 --
--- distribute: t(id), a(id) with t, k(k), part(id) with t, one single, r reference, log single
+-- distribute: t(id), a(id) with t, k(k), part(id) with t, bu(id) with t, mv(id) with t, one single, r reference, log single
 
 CREATE TABLE log (seq bigserial, what text);
 CREATE TABLE t (id int PRIMARY KEY, v text, n int NOT NULL DEFAULT 0 CHECK (n < 1000),
@@ -11,6 +11,8 @@ ALTER TABLE k DROP COLUMN gone;
 ALTER TABLE k ADD COLUMN added text DEFAULT 'a';
 CREATE UNIQUE INDEX k_lower ON k (k, lower(added)) WHERE ordinality > 10;
 CREATE TABLE part (id int PRIMARY KEY, v text);
+CREATE TABLE bu (id int PRIMARY KEY, v text, n int DEFAULT 0, updates int DEFAULT 0);
+CREATE TABLE mv (id int PRIMARY KEY, v text, updates int DEFAULT 0);
 CREATE TABLE one (id int PRIMARY KEY, v text, n int DEFAULT 0, updates int DEFAULT 0);
 CREATE TABLE r (id int PRIMARY KEY, v text, n int DEFAULT 0, updates int DEFAULT 0);
 -- on all nodes
@@ -48,6 +50,14 @@ BEGIN
 	RETURN NEW;
 END $$;
 -- on all nodes
+CREATE FUNCTION count_rows() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF NEW.id % 3 = 0 THEN
+		NEW.n := (SELECT count(*) * 1000 + sum(n) FROM o_triggers_upsert.bu);
+	END IF;
+	RETURN NEW;
+END $$;
+-- on all nodes
 CREATE FUNCTION changed_rows() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	INSERT INTO o_triggers_upsert.log (what) SELECT TG_OP || ' new ' || x::text FROM new_rows x ORDER BY id;
@@ -65,6 +75,10 @@ CREATE TRIGGER upper_v BEFORE INSERT OR UPDATE ON k FOR EACH ROW EXECUTE FUNCTIO
 CREATE TRIGGER of_v AFTER UPDATE OF v ON k FOR EACH ROW EXECUTE FUNCTION note();
 CREATE TRIGGER when_odd AFTER UPDATE ON k FOR EACH ROW WHEN (NEW."odd ""name" > 1) EXECUTE FUNCTION note();
 CREATE TRIGGER seen BEFORE INSERT OR UPDATE ON part FOR EACH ROW EXECUTE FUNCTION seen();
+CREATE TRIGGER a_count BEFORE UPDATE ON bu FOR EACH ROW EXECUTE FUNCTION count_rows();
+CREATE TRIGGER touch BEFORE UPDATE ON bu FOR EACH ROW EXECUTE FUNCTION touch();
+CREATE TRIGGER touch BEFORE UPDATE ON mv FOR EACH ROW EXECUTE FUNCTION touch();
+CREATE TRIGGER note AFTER INSERT OR UPDATE ON mv FOR EACH ROW EXECUTE FUNCTION note();
 CREATE TRIGGER touch BEFORE UPDATE ON one FOR EACH ROW EXECUTE FUNCTION touch();
 CREATE TRIGGER note AFTER INSERT OR UPDATE ON one FOR EACH ROW EXECUTE FUNCTION note();
 CREATE TRIGGER touch BEFORE UPDATE ON r FOR EACH ROW EXECUTE FUNCTION touch();
@@ -131,6 +145,22 @@ INSERT INTO part SELECT g, 'a' FROM generate_series(1, 3) g ON CONFLICT (id) DO 
 INSERT INTO part SELECT g, 'b' FROM generate_series(2, 5) g ON CONFLICT (id) DO UPDATE SET v = excluded.v || part.v;
 INSERT INTO part SELECT g, 'c' FROM generate_series(4, 7) g ON CONFLICT DO NOTHING;
 SELECT * FROM part ORDER BY id;
+SELECT what FROM log ORDER BY seq;
+DELETE FROM log;
+
+INSERT INTO bu (id) SELECT 2 * g FROM generate_series(1, 30) g;
+INSERT INTO bu (id, v) SELECT g, 'b' FROM generate_series(1, 40) g ON CONFLICT (id) DO UPDATE SET v = excluded.v RETURNING *;
+INSERT INTO bu (id, v) SELECT g, 'c' FROM generate_series(70, 30, -1) g ON CONFLICT ON CONSTRAINT bu_pkey DO UPDATE SET v = excluded.v WHERE bu.id <> 33;
+INSERT INTO bu (id, v) SELECT g / 2, 'd' FROM generate_series(1, 30) g ON CONFLICT (id) DO UPDATE SET v = excluded.v;
+INSERT INTO bu (id, v) SELECT 100 + g / 2, 'd' FROM generate_series(1, 30) g ON CONFLICT (id) DO UPDATE SET v = excluded.v;
+INSERT INTO bu (id, v) VALUES (1, 'e'), (200, 'e'), (2, 'e'), (200, 'f') ON CONFLICT (id) DO UPDATE SET v = excluded.v;
+SELECT * FROM bu ORDER BY id;
+INSERT INTO mv VALUES (1, 'a'), (2, 'b'), (3, 'c');
+INSERT INTO mv VALUES (1, 'a'), (4, 'd'), (2, 'b'), (5, 'e') ON CONFLICT (id) DO UPDATE SET v = 'move' RETURNING *;
+INSERT INTO mv VALUES (3, 'a'), (4, 'd') ON CONFLICT (id) DO UPDATE SET id = mv.id + 3 RETURNING *;
+INSERT INTO mv VALUES (6, 'a'), (8, 'd'), (5, 'x') ON CONFLICT (id) DO UPDATE SET id = mv.id + 3, v = 'g' RETURNING *;
+INSERT INTO mv VALUES (6, 'h'), (9, 'a') ON CONFLICT (id) DO UPDATE SET v = 'skip' RETURNING *;
+SELECT * FROM mv ORDER BY id;
 SELECT what FROM log ORDER BY seq;
 DELETE FROM log;
 
