@@ -16,7 +16,7 @@
 #include "executor/executor_start.h"
 #include "executor/explain_task.h"
 #include "executor/fire_triggers.h"
-#include "executor/fire_triggers.h"
+#include "executor/modify.h"
 #include "executor/own_shard.h"
 #include "executor/scan.h"
 #include "executor/statement_snapshot.h"
@@ -47,6 +47,8 @@ start_executor(QueryDesc *query_desc, int eflags)
 		explain_task_start(query_desc, tag.explain);
 	if (tag.kind == TAG_NODE)
 		reference_task_starts(query_desc, eflags);
+	else
+		modify_lock_references(query_desc, eflags);
 	own_snapshot = statement_snapshot_choose(query_desc, eflags, tag.snapshot);
 	if (!own_shard_start(query_desc, eflags))
 		executor_start_next(query_desc, eflags);

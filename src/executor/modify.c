@@ -34,6 +34,7 @@
 #include "executor/modify.h"
 #include "executor/read_ahead.h"
 #include "executor/scan.h"
+#include "executor/statement_snapshot.h"
 #include "sharding/hash.h"
 
 static void modify_begin(CustomScanState *node, EState *estate, int eflags);
@@ -208,15 +209,49 @@ run_with_triggers(DistModifyState *state)
 	triggers_after_statement(state->triggers);
 }
 
+/* Locks a reference table that the plan writes, on the first node and here; false if it writes none. */
+static bool
+lock_reference(Plan *node)
+{
+	ModifyPlan	plan;
+	bool		exclusive;
+
+	if (node == NULL || !is_dist_modify(node))
+		return false;
+	modify_plan_unpack((CustomScan *) node, &plan);
+	if (metadata_require(plan.relid)->kind != DIST_REFERENCE)
+		return false;
+	exclusive = plan.command != CMD_INSERT || plan.one_batch;
+	reference_lock(plan.relid, exclusive);
+	reference_lock_here(plan.relid, exclusive);
+	return true;
+}
+
+void
+modify_lock_references(QueryDesc *query_desc, int eflags)
+{
+	const PlannedStmt *statement = query_desc->plannedstmt;
+	bool		locked;
+	ListCell   *cell;
+
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
+		return;
+	locked = lock_reference(statement->planTree);
+	if (statement->hasModifyingCTE)
+	{
+		foreach(cell, statement->subplans)
+			locked = lock_reference(lfirst(cell)) || locked;
+	}
+	if (locked)
+		statement_snapshot_renew(query_desc);
+}
+
 /* Does all the work. */
 static void
 run_modify(DistModifyState *state)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(state->context);
 
-	if (state->table->kind == DIST_REFERENCE)
-		reference_lock(state->plan.relid,
-					   state->plan.command != CMD_INSERT || state->plan.one_batch);
 	if (state->plan.has_returning)
 		begin_output(state);
 	state->deletes.counts = !state->plan.moves_rows || state->plan.command == CMD_MERGE;

@@ -72,6 +72,12 @@ typedef struct DistModifyState
 	MemoryContext context;		/* lives as long as the node */
 } DistModifyState;
 
+/*
+ * Before a statement starts that writes a reference table: orders it after other writers, and has it see what they have
+ * committed.
+ */
+extern void modify_lock_references(QueryDesc *query_desc, int eflags);
+
 extern void modify_init(void);
 
 /* modify_apply.c: runs all changes that wait on the shards, and collects what they return. */

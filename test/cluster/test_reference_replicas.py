@@ -96,6 +96,7 @@ def pair(schema, coordinator):
 # What a writer does to rows of which it can't know by their locks, since another has just made them.
 LATER = ["DELETE FROM {one} WHERE id > 100", "UPDATE {one} SET v = 1 WHERE id > 100",
          "DELETE FROM {two} WHERE id + 100 IN (SELECT id FROM {one})",
+         "UPDATE {one} SET v = v + 1 + (random() * 0)::int",
          "INSERT INTO {two} SELECT id, 1 FROM {one} WHERE id > 100"]
 
 
@@ -107,8 +108,9 @@ def test_writer_that_waited(cluster, coordinator, connect, pair, initiator, late
     first = connect(cluster.node(initiator))
     first.execute("BEGIN")
     first.execute(f"INSERT INTO {one} SELECT g, 0 FROM generate_series(101, 105) g")
+    first.execute(f"UPDATE {one} SET v = v + 1 WHERE id = 1")
     second = Statement(connect(cluster.node(initiator)), later.format(one=one, two=two))
-    if "INSERT" not in later:
+    if later != LATER[-1]:
         wait_until(lambda: any(row for found in on_every_node(
             cluster, "SELECT 1 FROM pg_locks WHERE locktype = 'object' AND NOT granted").values() for row in found),
                    "the second writer to wait")
