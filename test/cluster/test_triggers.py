@@ -3,7 +3,8 @@
 import psycopg
 import pytest
 
-from harness.servers import on_every_node, pid_of, prepared_transactions, rows, value, wait_until_quiet
+from harness.servers import on_every_node, pid_of, prepared_transactions, rows, value, wait_until, wait_until_quiet
+from harness.statement import Statement
 
 # Each row of t brings about one of log, whose key is on another node as often as not, and one more in a total.
 FUNCTIONS = """
@@ -14,6 +15,18 @@ FUNCTIONS = """
             RAISE EXCEPTION 'negative' USING ERRCODE = 'P0042';
         END IF;
         RETURN NULL;
+    END$$;
+    CREATE FUNCTION {s}.note() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+        BEGIN
+            INSERT INTO {s}.log (id, what) VALUES (NEW.id, 'note');
+            IF NEW.id % 3 = 0 THEN
+                RAISE EXCEPTION 'undone';
+            END IF;
+        EXCEPTION WHEN raise_exception THEN
+            NULL;
+        END;
+        NEW.v := (SELECT count(*) FROM {s}.t);
+        RETURN NEW;
     END$$;
     CREATE FUNCTION {s}.stamp() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
         NEW.stamp := clock_timestamp();
@@ -172,3 +185,47 @@ def test_replication_role(logged, coordinator):
     assert counts(coordinator, logged) == (2, 0, 0)
     coordinator.execute(f"INSERT INTO {logged}.t VALUES (3, 0)")
     assert counts(coordinator, logged) == (3, 1, 1)
+
+
+@pytest.mark.parametrize("initiator", ["coordinator", "worker2"])
+def test_ended_while_rows_wait(cluster, logged, connect, coordinator, initiator):
+    """Rows that BEFORE ROW triggers have passed are written when one of these runs SQL: at any moment a statement ends in whole."""
+    coordinator.execute(f"CREATE TRIGGER a BEFORE INSERT ON {logged}.t FOR EACH ROW EXECUTE FUNCTION {logged}.note()")
+    connection = connect(cluster.node(initiator))
+    insert = f"INSERT INTO {logged}.t SELECT g FROM generate_series(1, 1000) g"
+    for timeout in (5, 40, 100, 170):
+        connection.execute("BEGIN")
+        connection.execute(f"INSERT INTO {logged}.t VALUES (0)")
+        connection.execute("SAVEPOINT s")
+        connection.execute(f"SET LOCAL statement_timeout = {timeout}")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            connection.execute(insert)
+        connection.execute("ROLLBACK TO s")
+        assert counts(connection, logged) == (1, 1, 1)
+        connection.execute("ROLLBACK")
+        with connection.transaction(force_rollback=True):
+            connection.execute(f"SET LOCAL statement_timeout = {timeout}")
+            with pytest.raises(psycopg.errors.QueryCanceled):
+                connection.execute(insert)
+        assert counts(connection, logged) == (0, 0, 0)
+    connection.execute(f"INSERT INTO {logged}.t SELECT g FROM generate_series(1, 20) g")
+    assert counts(connection, logged) == (20, 34, 20)
+    assert sorted(rows(connection, f"SELECT v FROM {logged}.t")) == [(n,) for n in range(20)]
+
+
+@pytest.mark.parametrize("nodes", [(0, 1), (2, 1)])
+def test_deadlock(cluster, logged, session, coordinator, nodes):
+    """One of the waits is that of a statement in a trigger."""
+    coordinator.execute(f"INSERT INTO {logged}.t VALUES (5, 0)")
+    one, two = session(nodes[0]), session(nodes[1])
+    one.execute(f"UPDATE {logged}.total SET n = n WHERE id = 1")
+    two.execute("SELECT 1")
+    waiting = [Statement(two, f"UPDATE {logged}.t SET v = 1 WHERE id = 5")]
+    wait_until(lambda: any(row for found in on_every_node(cluster, "SELECT 1 FROM pg_locks WHERE NOT granted").values()
+                           for row in found), "the trigger's statement to wait")
+    waiting.append(Statement(one, f"UPDATE {logged}.t SET v = 2 WHERE id = 5"))
+    wait_until(lambda: not all(statement.running for statement in waiting), "the deadlock's end")
+    for connection, statement in zip((two, one), waiting):
+        if not statement.running and statement.error is not None:
+            connection.rollback()
+    assert sorted(str(error and error.sqlstate) for error in (statement.finish() for statement in waiting)) == ["40P01", "None"]
