@@ -50,6 +50,11 @@ CREATE FUNCTION citus_internal.delete_table_metadata(relation regclass)
 COMMENT ON FUNCTION citus_internal.delete_table_metadata(regclass) IS
 	'removes a table, its shards and placements, and its group with its last table, from this node''s catalogs';
 
+CREATE FUNCTION citus_internal.delete_colocation_metadata(colocationid integer)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_delete_colocation_metadata';
+COMMENT ON FUNCTION citus_internal.delete_colocation_metadata(integer) IS
+	'removes a colocation group whose tables, if any, the user owns from this node''s catalogs';
+
 CREATE FUNCTION citus_internal.update_table_colocation(relation regclass, colocationid integer)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_update_table_colocation';
 COMMENT ON FUNCTION citus_internal.update_table_colocation(regclass, integer) IS

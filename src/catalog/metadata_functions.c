@@ -34,6 +34,7 @@ SQL_FUNCTION(citus_internal_add_partition_metadata);
 SQL_FUNCTION(citus_internal_add_shard_metadata);
 SQL_FUNCTION(citus_internal_add_placement_metadata);
 SQL_FUNCTION(citus_internal_delete_table_metadata);
+SQL_FUNCTION(citus_internal_delete_colocation_metadata);
 SQL_FUNCTION(citus_internal_update_table_colocation);
 SQL_FUNCTION(citus_internal_invalidate_metadata);
 SQL_FUNCTION(column_to_column_name);
@@ -130,7 +131,22 @@ Datum
 citus_internal_delete_table_metadata(PG_FUNCTION_ARGS)
 {
 	check_owner(PG_GETARG_OID(0));
-	metadata_delete_table(PG_GETARG_OID(0));
+	(void) metadata_delete_table(PG_GETARG_OID(0));
+	PG_RETURN_VOID();
+}
+
+/* Tables that are seen in the group are being dropped, elsewhere already gone; those of other users are not trusted to be. */
+Datum
+citus_internal_delete_colocation_metadata(PG_FUNCTION_ARGS)
+{
+	ListCell   *cell;
+
+	foreach(cell, metadata_tables(PG_GETARG_INT32(0)))
+	{
+		if (!object_ownercheck(RelationRelationId, lfirst_oid(cell), GetUserId()))
+			PG_RETURN_VOID();
+	}
+	metadata_delete_colocation(PG_GETARG_INT32(0));
 	PG_RETURN_VOID();
 }
 
@@ -138,7 +154,7 @@ Datum
 citus_internal_update_table_colocation(PG_FUNCTION_ARGS)
 {
 	check_owner(PG_GETARG_OID(0));
-	metadata_update_colocation(PG_GETARG_OID(0), PG_GETARG_INT32(1));
+	(void) metadata_update_colocation(PG_GETARG_OID(0), PG_GETARG_INT32(1));
 	PG_RETURN_VOID();
 }
 

@@ -201,20 +201,27 @@ colocation_is_used(int32 colocation_id)
 	return used;
 }
 
-/* Removes a group that has no table. */
-static void
-delete_empty_colocation(int32 colocation_id)
+void
+metadata_delete_colocation(int32 colocation_id)
 {
 	Relation	relation;
 	ScanKeyData key;
-
-	if (colocation_id == 0 || colocation_is_used(colocation_id))
-		return;
 
 	relation = table_open(dist_relid(PG_DIST_COLOCATION), RowExclusiveLock);
 	ScanKeyInit(&key, Anum_colocation_colocationid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(colocation_id));
 	delete_matching(relation, PG_DIST_COLOCATION_ID_INDEX, 1, &key);
 	table_close(relation, NoLock);
+	CommandCounterIncrement();
+}
+
+/* Removes a group if it has no table; returns it then, else 0. */
+static int32
+delete_empty_colocation(int32 colocation_id)
+{
+	if (colocation_id == 0 || colocation_is_used(colocation_id))
+		return 0;
+	metadata_delete_colocation(colocation_id);
+	return colocation_id;
 }
 
 void
@@ -338,7 +345,7 @@ delete_shards(Oid relid)
 	table_close(shards, NoLock);
 }
 
-void
+int32
 metadata_delete_table(Oid relid)
 {
 	Relation	relation;
@@ -366,11 +373,10 @@ metadata_delete_table(Oid relid)
 
 	metadata_invalidate(relid);
 	CommandCounterIncrement();
-	delete_empty_colocation(colocation_id);
-	CommandCounterIncrement();
+	return delete_empty_colocation(colocation_id);
 }
 
-void
+int32
 metadata_update_colocation(Oid relid, int32 colocation_id)
 {
 	int32		old_colocation_id = metadata_require(relid)->colocation_id;
@@ -399,7 +405,5 @@ metadata_update_colocation(Oid relid, int32 colocation_id)
 
 	metadata_invalidate(relid);
 	CommandCounterIncrement();
-	if (old_colocation_id != colocation_id)
-		delete_empty_colocation(old_colocation_id);
-	CommandCounterIncrement();
+	return old_colocation_id == colocation_id ? 0 : delete_empty_colocation(old_colocation_id);
 }

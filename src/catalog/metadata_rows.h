@@ -53,10 +53,16 @@ extern void metadata_insert_placement(int64 shardid, int64 length, int32 groupid
 /* The table of a shard, or InvalidOid. */
 extern Oid	metadata_shard_relid(int64 shardid);
 
-/* Removes placements, shards and the row of a table; its colocation group too if it was the last one there. */
-extern void metadata_delete_table(Oid relid);
+/*
+ * Removes placements, shards and the row of a table; its colocation group too if it was the last one there: returns
+ * that then, else 0.
+ */
+extern int32 metadata_delete_table(Oid relid);
 
-/* Moves a table to another group; removes the old one if it was the last one there. */
-extern void metadata_update_colocation(Oid relid, int32 colocation_id);
+/* Removes a colocation group, whether it has tables or not. */
+extern void metadata_delete_colocation(int32 colocation_id);
+
+/* Moves a table to another group; removes the old one if it was the last one there, and returns it then, else 0. */
+extern int32 metadata_update_colocation(Oid relid, int32 colocation_id);
 
 #endif							/* CITUS_CATALOG_METADATA_ROWS_H */

@@ -26,6 +26,12 @@ extern List *table_metadata_commands(Oid relid);
 /* Creates the local relations of all shards of the table that are placed on this node and missing. */
 extern void create_local_shards(Oid relid);
 
+/*
+ * Has the other nodes remove a colocation group (0: none) that is removed here.  They do so by themselves with its last
+ * table, unless they still see another one, whose drop has been committed here but not yet there.
+ */
+extern void relay_deleted_group(int32 colocation_id);
+
 /* Opens a relation that a function was given, with AccessExclusiveLock; errors (42P01) if it is gone then. */
 extern Relation open_table_by_oid(Oid relid);
 

@@ -14,8 +14,10 @@
 #include "utils/regproc.h"
 
 #include "catalog/metadata.h"
+#include "catalog/node.h"
 #include "ddl/convert.h"
 #include "ddl/definition.h"
+#include "remote/connection.h"
 
 /* One query per command that table_metadata_commands gives; $1 is the table. */
 static const char *const queries[] = {
@@ -46,6 +48,13 @@ static const char *const queries[] = {
 	"FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p USING (shardid) "
 	"WHERE s.logicalrelid = $1 HAVING pg_catalog.count(*) > 0",
 };
+
+void
+relay_deleted_group(int32 colocation_id)
+{
+	if (colocation_id != 0 && node_active_primaries_remote() != NIL)
+		remote_exec_on_all(psprintf("SELECT citus_internal.delete_colocation_metadata(%d)", colocation_id));
+}
 
 List *
 table_metadata_commands(Oid relid)

@@ -33,6 +33,7 @@
 
 #include "catalog/metadata_rows.h"
 #include "catalog/node.h"
+#include "ddl/convert.h"
 #include "ddl/definition.h"
 #include "ddl/drop.h"
 #include "ddl/handlers.h"
@@ -225,6 +226,7 @@ drop_follow_up(UtilityCall *call)
 {
 	List	   *tables = dropped_tables;
 	List	   *triggers = dropped_triggers;
+	List	   *groups = NIL;
 	StringInfoData buf;
 	ListCell   *cell;
 
@@ -246,12 +248,15 @@ drop_follow_up(UtilityCall *call)
 		DroppedTable *dropped = lfirst(cell);
 
 		appendStringInfo(&buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ", dropped->name);
-		metadata_delete_table(dropped->relid);
+		groups = lappend_int(groups, metadata_delete_table(dropped->relid));
 		drop_relations(dropped->shards);
 	}
 	appendStringInfoString(&buf, drop_is_restricted(call) ? "" : " CASCADE");
-	if (enable_ddl_propagation)
-		utility_relay_text(call, buf.data);
+	if (!enable_ddl_propagation || call->relayed)
+		return;
+	utility_relay_text(call, buf.data);
+	foreach(cell, groups)
+		relay_deleted_group(lfirst_int(cell));
 }
 
 /* The table that an object of a DROP belongs to, locked by utility_lock, or NULL if it is not distributed. */

@@ -171,7 +171,7 @@ forget_table(Oid relid, const char *name)
 
 	if (node_active_primaries_remote() != NIL)
 		remote_exec_on_all(psprintf("%sDROP TABLE %s", TASK_TAG_DDL, name));
-	metadata_delete_table(relid);
+	relay_deleted_group(metadata_delete_table(relid));
 	drop_relations(shards);
 	metadata_invalidate(relid);
 	CommandCounterIncrement();
@@ -280,13 +280,15 @@ update_distributed_table_colocation(PG_FUNCTION_ARGS)
 	}
 	if (colocation_id != table->colocation_id)
 	{
-		metadata_update_colocation(relid, colocation_id);
+		int32		deleted = metadata_update_colocation(relid, colocation_id);
+
 		check_foreign_keys(relid);
 		if (node_active_primaries_remote() != NIL)
 			remote_exec_on_all(run_commands_call(list_make2(linitial(table_metadata_commands(relid)),
 															psprintf("SELECT citus_internal.update_table_colocation(%s, %d)",
 																	 quote_literal_cstr(relation_qualified_name(relid)),
 																	 colocation_id))));
+		relay_deleted_group(deleted);
 	}
 	table_close(rel, NoLock);
 	PG_RETURN_VOID();

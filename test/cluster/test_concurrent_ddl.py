@@ -6,6 +6,7 @@ import pytest
 
 from harness.servers import on_every_node, value, wait_until
 from harness.statement import Statement
+from harness.stopped import Stopped
 
 # Nothing else in the tests has that many shards: the group comes and goes with the tables made here.
 SHARDS = 3
@@ -46,6 +47,18 @@ def test_last_two_tables_of_the_default_group_dropped_at_once(coordinator, schem
         SELECT count(*), count(DISTINCT colocationid) FROM pg_dist_partition
         WHERE logicalrelid IN (%s::regclass, %s::regclass)""", [f"{schema}.c", f"{schema}.d"])
     assert groups.fetchone() == (2, 1)
+
+
+@pytest.mark.parametrize("last", ["DROP TABLE {}", "SELECT update_distributed_table_colocation('{}', 'none')"])
+def test_group_goes_on_all_nodes(cluster, coordinator, two_tables, last):
+    """Also if one of them doesn't see yet that another table has gone."""
+    first, second = two_tables
+    group = value(coordinator, f"SELECT colocationid FROM pg_dist_partition WHERE logicalrelid = '{first}'::regclass")
+    dropping = Stopped(cluster.coordinator, "commit-between-commits", f"DROP TABLE {first}")
+    coordinator.execute(last.format(second))
+    assert dropping.go_on() is None
+    groups = on_every_node(cluster, f"SELECT * FROM pg_dist_colocation WHERE colocationid = {group}")
+    assert not any(groups.values()), groups
 
 
 def test_statistics_written_from_all_nodes_at_once(cluster, connect, table):

@@ -102,6 +102,10 @@ GRANT USAGE ON SCHEMA metadata TO metadata_other;
 SET ROLE metadata_other;
 SELECT citus_internal.add_partition_metadata('metadata.plain', 'n', NULL, 1, 't');
 SELECT citus_internal.delete_table_metadata('metadata.dist');
+SELECT citus_internal.delete_colocation_metadata(colocationid) AS is_kept
+	FROM pg_dist_partition WHERE logicalrelid = 'metadata.dist'::regclass;
+SELECT count(*) AS groups FROM pg_dist_colocation JOIN pg_dist_partition USING (colocationid)
+	WHERE logicalrelid = 'metadata.dist'::regclass;
 SELECT citus_internal.add_shard_metadata('metadata.dist', 1, 't', NULL, NULL);
 SELECT citus_internal.add_placement_metadata(get_shard_id_for_distribution_column('metadata.dist', 1), 0, 0, 1);
 DELETE FROM pg_dist_partition;
