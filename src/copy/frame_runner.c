@@ -324,9 +324,10 @@ copy_into(FrameRunner *runner, Relation shard)
 		compat_set_copy_default(runner->cstate, item->attno, item->expr);
 	}
 	bound_multi_insert(runner);
-	/* it notes which triggers there are before it reads anything */
+	/* it notes which triggers there are before it reads anything; shards have none of users */
 	runner->shard = shard;
-	runner->hidden_triggers = triggers_hide(shard);
+	if (runner->table->kind == DIST_REFERENCE)
+		runner->hidden_triggers = triggers_hide(shard);
 	rows = CopyFrom(runner->cstate);
 	show_triggers(runner);
 	EndCopyFrom(runner->cstate);
