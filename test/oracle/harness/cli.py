@@ -20,7 +20,7 @@ HERE = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 SCRIPTS = os.path.join(HERE, "scripts")
 BASE_PORT = 20600
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
-        "max_wal_size": "2GB", "checkpoint_timeout": "1h"}
+        "max_wal_size": "2GB", "checkpoint_timeout": "1h", "max_prepared_transactions": "400"}
 
 # What `make check-oracle` runs: every initiator and protocol, then each rung switched off.
 RUNGS = ["citus.enable_fast_path_router_planner", "citus.enable_router_execution"]
