@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "jit/jit.h"
 #include "miscadmin.h"
 #include "optimizer/planmain.h"
 #include "optimizer/planner.h"
@@ -59,6 +60,9 @@ plan_with_context(PlanningContext *context, Query *query, const char *query_stri
 		planning_context = context->outer;
 	}
 	PG_END_TRY();
+	/* a guessed cost is no reason to spend a second on compilation */
+	if (context->guesses)
+		plan->jitFlags = PGJIT_NONE;
 	return plan;
 }
 

@@ -36,6 +36,7 @@ typedef struct PlanningContext
 	bool		modifies;		/* a DistributedModify was made */
 	bool		modifying_cte;	/* the statement writes in a CTE */
 	bool		node_task;		/* TAG_NODE: this node's own copy is meant */
+	bool		guesses;		/* the size of a table was never measured */
 	struct PlanningContext *outer;
 } PlanningContext;
 

@@ -226,6 +226,7 @@ static void
 set_table_size(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 {
 	Relation	relation;
+	bool		measured;
 
 	if (prev_get_relation_info)
 		prev_get_relation_info(root, relid, inhparent, rel);
@@ -233,8 +234,10 @@ set_table_size(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 		return;
 
 	relation = table_open(relid, NoLock);
-	rel->tuples = relation->rd_rel->reltuples >= 0 && relation->rd_rel->relpages > 0 ?
-		relation->rd_rel->reltuples : DEFAULT_TABLE_ROWS;
+	measured = relation->rd_rel->reltuples >= 0 && relation->rd_rel->relpages > 0;
+	rel->tuples = measured ? relation->rd_rel->reltuples : DEFAULT_TABLE_ROWS;
+	if (!measured && planning_context)
+		planning_context->guesses = true;
 	rel->pages = Max(relation->rd_rel->relpages, 1);
 	table_close(relation, NoLock);
 }
