@@ -199,11 +199,13 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	DistScanState *state = (DistScanState *) node;
 	List	   *exprs = ((CustomScan *) node->ss.ps.plan)->custom_exprs;
-	bool		params_known = !scan_needs_exec_params((Node *) exprs, NULL);
+	bool		params_known = !needs_exec_params((Node *) exprs, NULL);
 	int			shown = 0;
 	ListCell   *cell;
 
 	ExplainPropertyText("Planner", dist_plan_kind_name(state->plan.kind), es);
+	if (state->kept != NULL)
+		ExplainPropertyBool("Rows Kept", true, es);
 	if (!params_known)
 	{
 		ExplainPropertyText("Task Query", state->plan.text, es);

@@ -13,6 +13,9 @@
  * subtransaction in which it was sent, while a cursor from outside does.  So a scan that
  * is read in another subtransaction than it began in reads all its rows then.
  *
+ * A scan whose filters change from run to run can't read the rows of later runs; it reads
+ * those of all possible runs, and keeps them.
+ *
  * Scans of running statements are linked in a list.  They leave it when they
  * end, when what they use is released because they have failed, or with their memory.
  *
@@ -79,6 +82,8 @@ resources_released(ResourceReleasePhase phase, bool is_commit, bool is_top_level
 			continue;
 		if (state->set != NULL)
 			task_set_abandon(state->set);
+		if (state->kept != NULL)
+			task_set_abandon(state->kept);
 		read_ahead_unlink(state);
 	}
 }
@@ -93,20 +98,37 @@ can_read(DistScanState *state)
 		return false;
 	if (state->set != NULL)
 		return state->spec.columns != NULL;
-	return state->plan.command == CMD_SELECT && !scan_needs_exec_params((Node *) node->custom_exprs, NULL);
+	return state->plan.command == CMD_SELECT && !needs_exec_params((Node *) node->custom_exprs, NULL);
+}
+
+/* Whether the scan may have later runs, whose rows can't be known now. */
+static bool
+must_keep(DistScanState *state)
+{
+	CustomScan *node = (CustomScan *) state->css.ss.ps.plan;
+
+	return !state->busy && state->kept == NULL && state->plan.keep_text != NULL &&
+		needs_exec_params((Node *) node->custom_exprs, NULL);
 }
 
 /* As if the scan's own statement went on. */
 static void
-read_rest(DistScanState *state)
+read_now(DistScanState *state)
 {
+	bool		keep = must_keep(state);
+	bool		rest = can_read(state);
 	ResourceOwner current = CurrentResourceOwner;
 
+	if (!keep && !rest)
+		return;
 	PushActiveSnapshot(state->css.ss.ps.state->es_snapshot);
 	CurrentResourceOwner = state->resowner;
 	PG_TRY();
 	{
-		scan_read_rest(state);
+		if (rest)
+			scan_read_rest(state);
+		if (keep)
+			(void) scan_keep_rows(state, INT_MAX);
 	}
 	PG_FINALLY();
 	{
@@ -121,8 +143,8 @@ read_ahead_others(EState *writer)
 {
 	for (DistScanState *state = linked_scans; state != NULL; state = state->next)
 	{
-		if (state->css.ss.ps.state != writer && can_read(state))
-			read_rest(state);
+		if (state->css.ss.ps.state != writer)
+			read_now(state);
 	}
 }
 
@@ -134,8 +156,8 @@ read_ahead_all(EState *writer)
 		return;
 	for (DistScanState *state = linked_scans; state != NULL; state = state->next)
 	{
-		if (state->css.ss.ps.state == writer && can_read(state))
-			read_rest(state);
+		if (state->css.ss.ps.state == writer)
+			read_now(state);
 	}
 }
 

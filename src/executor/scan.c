@@ -7,6 +7,12 @@
  * prunes, and starts the tasks.  A rescan starts them anew.  A write without
  * RETURNING runs to its end in the first call.
  *
+ * A scan inside a correlated subquery may run once for each row of a query.  How often isn't known
+ * beforehand, nor for sure how large the table is.  So after a few runs it spends as
+ * much again on reading the rows of all runs (without the filters that change), and
+ * keeps them if they are not so many that another run would be cheaper than filtering them here.
+ * So it never costs more than twice what the better way would.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -28,6 +34,14 @@
 #include "sharding/hash.h"
 #include "sharding/prune.h"
 #include "txn/transaction.h"
+
+/*
+ * When rows are kept, and how many, from the costs in planner/scan_path.c: a row is filtered here for an eightieth
+ * of a unit of cost, and fetched for a tenth, while a run costs 20 and 15 for each task.
+ */
+#define KEEP_AFTER_RUNS 8
+#define KEEP_ROWS 1600
+#define KEEP_ROWS_PER_TASK 1200
 
 extern int	citus_slow_start_interval;
 
@@ -97,7 +111,14 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	int			ncolumns = list_length(state->plan.types);
 
 	state->expr_states = ExecInitExprList(plan_node->custom_exprs, &node->ss.ps);
-	state->columns = scan_columns(state->plan.types, state->plan.typmods);
+	if (state->plan.keep_text != NULL)
+	{
+		state->keep_columns = scan_columns(state->plan.types, state->plan.typmods);
+		state->keep_quals = ExecInitQual(list_copy_tail(plan_node->custom_exprs, state->plan.keep_quals),
+										 &node->ss.ps);
+	}
+	state->columns = scan_columns(list_copy_head(state->plan.types, state->plan.ncolumns),
+								  state->plan.typmods);
 	state->positions = palloc(sizeof(AttrNumber) * Max(ncolumns, 1));
 	for (int i = 0; i < ncolumns; i++)
 		state->positions[i] = list_nth_int(state->plan.positions, i);
@@ -114,25 +135,25 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	}
 }
 
-/* The task's parameters, evaluated. */
+/* A task's parameters, evaluated: so many expressions from the first on. */
 static ParamListInfo
-evaluate_params(DistScanState *state)
+evaluate_params(DistScanState *state, int first, int nparams)
 {
 	List	   *exprs = ((CustomScan *) state->css.ss.ps.plan)->custom_exprs;
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 	ParamListInfo params;
 
-	if (state->plan.nparams == 0)
+	if (nparams == 0)
 		return NULL;
-	params = makeParamList(state->plan.nparams);
-	for (int i = 0; i < state->plan.nparams; i++)
+	params = makeParamList(nparams);
+	for (int i = 0; i < nparams; i++)
 	{
 		ParamExternData *param = &params->params[i];
 
 		/* in CurrentMemoryContext, the run context: values outlive the row */
-		param->value = ExecEvalExpr((ExprState *) list_nth(state->expr_states, i), econtext,
+		param->value = ExecEvalExpr((ExprState *) list_nth(state->expr_states, first + i), econtext,
 									&param->isnull);
-		param->ptype = exprType(list_nth(exprs, i));
+		param->ptype = exprType(list_nth(exprs, first + i));
 		param->pflags = PARAM_FLAG_CONST;
 	}
 	return params;
@@ -155,7 +176,7 @@ dist_value(DistScanState *state, ParamListInfo params, bool *isnull)
 
 /* Evaluates which shards the tasks go to. */
 static Bitmapset *
-find_shards(DistScanState *state, const DistTable *table, ParamListInfo params)
+find_shards(DistScanState *state, const DistTable *table, List *prune, ParamListInfo params)
 {
 	Bitmapset  *shards;
 
@@ -173,7 +194,7 @@ find_shards(DistScanState *state, const DistTable *table, ParamListInfo params)
 					 errdetail("The value of the distribution column decides which shard a row belongs to.")));
 		return bms_make_singleton(shard_index_of_value(table, value));
 	}
-	shards = prune_evaluate(table, state->plan.prune, state->expr_states,
+	shards = prune_evaluate(table, prune, state->expr_states,
 							state->css.ss.ps.ps_ExprContext);
 
 	/* a whole statement without qualifying rows still has an answer, on any shard */
@@ -195,42 +216,51 @@ commits_by_itself(DistScanState *state)
 		txn_is_one_statement(statement, state->spec.columns);
 }
 
-void
-scan_prepare(DistScanState *state)
+/* Sets the spec of a run, or of the one whose rows are kept. */
+static void
+prepare(DistScanState *state, bool to_keep)
 {
+	MemoryContext context = to_keep ? state->keep_context : state->run_context;
 	MemoryContext old_context;
 	const DistTable *table = metadata_require(state->plan.relid);
-	TaskSetSpec *spec = &state->spec;
+	const char *text = to_keep ? state->plan.keep_text : state->plan.text;
+	TaskSetSpec *spec = to_keep ? &state->keep_spec : &state->spec;
 	ParamListInfo params;
 	int			shard = -1;
 	Bitmapset  *shards;
 
-	MemoryContextReset(state->run_context);
-	old_context = MemoryContextSwitchTo(state->run_context);
+	MemoryContextReset(context);
+	old_context = MemoryContextSwitchTo(context);
 
 	memset(spec, 0, sizeof(TaskSetSpec));
 	spec->table = table;
-	spec->columns = state->columns->natts > 0 || state->plan.command == CMD_SELECT ?
-		state->columns : NULL;
+	spec->columns = to_keep ? state->keep_columns :
+		state->columns->natts > 0 || state->plan.command == CMD_SELECT ? state->columns : NULL;
 	spec->positions = state->positions;
 	spec->write = state->plan.writes;
 	spec->snapshot = state->snapshot;
 	spec->explain = state->explain;
-	params = evaluate_params(state);
+	params = to_keep ? evaluate_params(state, state->plan.keep_first, state->plan.keep_nparams) :
+		evaluate_params(state, 0, state->plan.nparams);
 	if (state->plan.kind == DIST_PLAN_REFERENCE_WRITE)
 	{
-		spec->tasks = reference_tasks(table, state->plan.text, params);
+		spec->tasks = reference_tasks(table, text, params);
 		spec->first_alone = true;
 	}
 	else
 	{
-		shards = find_shards(state, table, params);
+		shards = find_shards(state, table, to_keep ? state->plan.keep_prune : state->plan.prune, params);
 		while ((shard = bms_next_member(shards, shard)) >= 0)
-			spec->tasks = lappend(spec->tasks,
-								  task_make(table, shard, state->plan.text, params));
-		spec->commits = commits_by_itself(state);
+			spec->tasks = lappend(spec->tasks, task_make(table, shard, text, params));
+		spec->commits = !to_keep && commits_by_itself(state);
 	}
 	MemoryContextSwitchTo(old_context);
+}
+
+void
+scan_prepare(DistScanState *state)
+{
+	prepare(state, false);
 }
 
 /* Adds what the tasks wrote to the statement's count. */
@@ -251,12 +281,12 @@ count_processed(DistScanState *state)
 }
 
 /*
- * The next row, or with a slot of NULL all that are still to come, read with the rights that the
+ * The next row, or with a slot of NULL the rest, at most so many, read with the rights that the
  * plan asks for, or of whoever started the statement: a cursor may have been opened by another role.
  * An error needs no care: ending the (sub)transaction restores the user.
  */
 static bool
-next_row(DistScanState *state, TupleTableSlot *slot)
+next_row(DistScanState *state, TaskSet *set, TupleTableSlot *slot, int most)
 {
 	Oid			user;
 	int			security_context;
@@ -267,9 +297,9 @@ next_row(DistScanState *state, TupleTableSlot *slot)
 		SetUserIdAndSecContext(state->user, security_context | SECURITY_LOCAL_USERID_CHANGE);
 	state->busy = true;
 	if (slot == NULL)
-		task_set_prefetch(state->set);
+		found = task_set_prefetch(set, most);
 	else
-		found = task_set_next(state->set, slot, NULL);
+		found = task_set_next(set, slot, NULL);
 	state->busy = false;
 	if (user != state->user)
 		SetUserIdAndSecContext(user, security_context);
@@ -291,6 +321,68 @@ start_tasks(DistScanState *state)
 	MemoryContextSwitchTo(old_context);
 }
 
+/* Ends the tasks of the present run. */
+static void
+stop_tasks(DistScanState *state)
+{
+	if (state->set != NULL)
+		task_set_end(state->set);
+	state->set = NULL;
+	state->finished = false;
+	state->rest_read = false;
+}
+
+bool
+scan_keep_rows(DistScanState *state, int most)
+{
+	MemoryContext old_context;
+
+	if (state->keep_context == NULL)
+		state->keep_context = AllocSetContextCreate(state->css.ss.ps.state->es_query_cxt, "citus kept rows",
+													ALLOCSET_DEFAULT_SIZES);
+	prepare(state, true);
+	old_context = MemoryContextSwitchTo(state->keep_context);
+	state->kept = task_set_start(&state->keep_spec);
+	MemoryContextSwitchTo(old_context);
+	if (next_row(state, state->kept, NULL, most))
+		return true;
+	task_set_end(state->kept);
+	state->kept = NULL;
+	return false;
+}
+
+/* Starts a run: its own tasks, unless rows are kept or now worth to be. */
+static void
+begin_run(DistScanState *state)
+{
+	if (state->kept == NULL && state->plan.keep_text != NULL && state->runs >= KEEP_AFTER_RUNS &&
+		!state->too_many)
+		state->too_many = !scan_keep_rows(state, KEEP_ROWS +
+										  KEEP_ROWS_PER_TASK * list_length(state->spec.tasks));
+	state->from_kept = state->kept != NULL;
+	if (!state->from_kept)
+		start_tasks(state);
+}
+
+/* The next row of this run: of its own tasks, or of those that are kept. */
+static bool
+next_of_run(DistScanState *state, TupleTableSlot *slot)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+
+	while (next_row(state, state->from_kept ? state->kept : state->set, slot, 0))
+	{
+		if (!state->from_kept)
+			return true;
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(econtext);
+		econtext->ecxt_scantuple = slot;
+		if (ExecQual(state->keep_quals, econtext))
+			return true;
+	}
+	return false;
+}
+
 /* ExecScan's access method. */
 static TupleTableSlot *
 scan_next(ScanState *node)
@@ -300,12 +392,12 @@ scan_next(ScanState *node)
 
 	if (state->finished)
 		return ExecClearTuple(slot);
-	if (state->set == NULL)
-		start_tasks(state);
-	if (read_ahead_due(state))
+	if (state->set == NULL && !state->from_kept)
+		begin_run(state);
+	if (!state->from_kept && read_ahead_due(state))
 		scan_read_rest(state);
 
-	if (next_row(state, slot))
+	if (next_of_run(state, slot))
 	{
 		slot->tts_tableOid = state->plan.relid;
 		if (state->plan.tableoid_position >= 0)
@@ -333,16 +425,6 @@ scan_exec(CustomScanState *node)
 	return ExecScan(&node->ss, scan_next, scan_recheck);
 }
 
-bool
-scan_needs_exec_params(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Param))
-		return ((Param *) node)->paramkind == PARAM_EXEC;
-	return expression_tree_walker(node, scan_needs_exec_params, context);
-}
-
 void
 scan_read_rest(DistScanState *state)
 {
@@ -350,20 +432,9 @@ scan_read_rest(DistScanState *state)
 
 	if (unread)
 		start_tasks(state);
-	(void) next_row(state, NULL);
+	(void) next_row(state, state->set, NULL, INT_MAX);
 	state->prefetched = state->prefetched || unread;
 	state->rest_read = true;
-}
-
-/* Ends the tasks of the present run. */
-static void
-stop_tasks(DistScanState *state)
-{
-	if (state->set != NULL)
-		task_set_end(state->set);
-	state->set = NULL;
-	state->finished = false;
-	state->rest_read = false;
 }
 
 static void
@@ -374,6 +445,9 @@ scan_end(CustomScanState *node)
 
 	read_ahead_unlink(state);
 	stop_tasks(state);
+	if (state->kept != NULL)
+		task_set_end(state->kept);
+	state->kept = NULL;
 	foreach(cell, state->tables)
 		table_close(lfirst(cell), NoLock);
 	state->tables = NIL;
@@ -390,7 +464,13 @@ scan_rescan(CustomScanState *node)
 		state->finished = false;
 	}
 	else
+	{
 		stop_tasks(state);
+		state->runs++;
+		state->from_kept = false;
+		if (state->kept != NULL)
+			task_set_rewind(state->kept);
+	}
 	ExecScanReScan(&node->ss);
 }
 

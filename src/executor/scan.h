@@ -31,6 +31,14 @@ typedef struct DistScanState
 	bool		finished;
 	bool		prefetched;		/* all rows were read before anything was written */
 	bool		rest_read;		/* all rows that are still to come have been read */
+	int			runs;			/* that have ended */
+	TaskSet    *kept;			/* the rows of every run; NULL if they are not kept */
+	bool		from_kept;		/* this run takes them */
+	bool		too_many;		/* to be kept */
+	TaskSetSpec keep_spec;
+	MemoryContext keep_context;
+	TupleDesc	keep_columns;	/* that the text for them returns */
+	ExprState  *keep_quals;		/* which of those that are kept belong to a run */
 	bool		busy;			/* a row is being fetched */
 	struct DistScanState *next; /* in the list of all scans, see read_ahead.c */
 	SubTransactionId subid;		/* where the scan began */
@@ -43,14 +51,14 @@ extern void scan_init(void);
 /* Reads all rows that are still to come; starts the tasks if need be.  See read_ahead.c for when. */
 extern void scan_read_rest(DistScanState *state);
 
+/* Has later runs take rows that are read now, at most so many; whether there were no more. */
+extern bool scan_keep_rows(DistScanState *state, int most);
+
 /*
  * Evaluates the parameters and finds the tasks, in the run context.  Sets
  * spec.  Used by execution and by EXPLAIN.
  */
 extern void scan_prepare(DistScanState *state);
-
-/* Whether an expression needs values of other nodes of the plan; a tree walker, context is NULL. */
-extern bool scan_needs_exec_params(Node *node, void *context);
 
 /* The tasks for all nodes of a write to a reference table; lowest group first. */
 extern List *reference_tasks(const DistTable *table, const char *text, ParamListInfo params);

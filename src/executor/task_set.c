@@ -692,17 +692,19 @@ task_set_abandon(TaskSet *set)
 	set->resowner = NULL;
 }
 
-void
-task_set_prefetch(TaskSet *set)
+bool
+task_set_prefetch(TaskSet *set, int most)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(set->context);
 	TupleTableSlot *slot = begin_spilling(set);
+	bool		more = true;
 	Task	   *task;
 
-	while (next_fresh(set, slot, &task))
+	while (list_length(set->spilled_tasks) < most && (more = next_fresh(set, slot, &task)))
 		spill(set, slot, task);
 	ExecDropSingleTupleTableSlot(slot);
 	MemoryContextSwitchTo(old_context);
+	return !more;
 }
 
 void

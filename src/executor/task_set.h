@@ -63,9 +63,10 @@ extern bool task_set_next(TaskSet *set, TupleTableSlot *slot, Task **task);
 
 /*
  * Reads all rows that are still to come, so that what is written from now on
- * has no effect on them; task_set_next returns them later.
+ * has no effect on them; task_set_next returns them later.  Stops when it holds so many
+ * rows; whether it came to the end.
  */
-extern void task_set_prefetch(TaskSet *set);
+extern bool task_set_prefetch(TaskSet *set, int most);
 
 /* The statement has failed: nobody will ask for its rows any more. */
 extern void task_set_abandon(TaskSet *set);

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/value.h"
 
 #include "planner/dist_plan.h"
@@ -29,6 +30,10 @@ enum
 	NUMBER_DIST_PARAM,
 	NUMBER_TABLEOID_POSITION,
 	NUMBER_CHECK_AS_USER,
+	NUMBER_NCOLUMNS,
+	NUMBER_KEEP_FIRST,
+	NUMBER_KEEP_NPARAMS,
+	NUMBER_KEEP_QUALS,
 };
 
 Node *
@@ -58,9 +63,16 @@ dist_plan_pack(const DistPlan *plan)
 	numbers = lappend_int(numbers, plan->dist_param);
 	numbers = lappend_int(numbers, plan->tableoid_position);
 	numbers = lappend_int(numbers, (int) plan->check_as_user);
+	numbers = lappend_int(numbers, plan->ncolumns);
+	numbers = lappend_int(numbers, plan->keep_first);
+	numbers = lappend_int(numbers, plan->keep_nparams);
+	numbers = lappend_int(numbers, plan->keep_quals);
 
-	return list_make5(numbers, list_make2(plan_string_pack(plan->text), plan_string_pack(plan->reason)),
-					  plan->prune, list_make2(plan->positions, plan->types), plan->typmods);
+	return list_make5(numbers,
+					  list_make3(plan_string_pack(plan->text), plan_string_pack(plan->reason),
+								 plan_string_pack(plan->keep_text)),
+					  list_make2(plan->prune, plan->keep_prune),
+					  list_make2(plan->positions, plan->types), plan->typmods);
 }
 
 void
@@ -69,6 +81,7 @@ dist_plan_unpack(const CustomScan *node, DistPlan *plan)
 	List	   *packed = node->custom_private;
 	List	   *numbers = linitial(packed);
 	List	   *strings = lsecond(packed);
+	List	   *prune = lthird(packed);
 	List	   *columns = lfourth(packed);
 
 	plan->kind = list_nth_int(numbers, NUMBER_KIND);
@@ -83,7 +96,13 @@ dist_plan_unpack(const CustomScan *node, DistPlan *plan)
 	plan->check_as_user = (Oid) list_nth_int(numbers, NUMBER_CHECK_AS_USER);
 	plan->text = plan_string_unpack(linitial(strings));
 	plan->reason = plan_string_unpack(lsecond(strings));
-	plan->prune = lthird(packed);
+	plan->keep_text = plan_string_unpack(lthird(strings));
+	plan->ncolumns = list_nth_int(numbers, NUMBER_NCOLUMNS);
+	plan->keep_first = list_nth_int(numbers, NUMBER_KEEP_FIRST);
+	plan->keep_nparams = list_nth_int(numbers, NUMBER_KEEP_NPARAMS);
+	plan->keep_quals = list_nth_int(numbers, NUMBER_KEEP_QUALS);
+	plan->prune = linitial(prune);
+	plan->keep_prune = lsecond(prune);
 	plan->positions = linitial(columns);
 	plan->types = lsecond(columns);
 	plan->typmods = list_nth(packed, 4);
@@ -106,6 +125,16 @@ dist_plan_kind_name(DistPlanKind kind)
 			return "Distributed Scan";
 	}
 	return "";
+}
+
+bool
+needs_exec_params(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param))
+		return ((Param *) node)->paramkind == PARAM_EXEC;
+	return expression_tree_walker(node, needs_exec_params, context);
 }
 
 bool

@@ -6,7 +6,7 @@
  *
  * One node type serves all rungs.  The node's custom_exprs are the
  * expressions that execution evaluates: first the task's parameters, then
- * the values that pruning compares with.
+ * the values that pruning compares with, then both for the text that keeps rows, and its filters.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,10 +41,22 @@ typedef struct DistPlan
 								 * value, from 0; -1 if none */
 	List	   *prune;			/* packed disjunctions (prune_pack) */
 
+	/*
+	 * A scan that runs often may read its rows once and keep them (executor/scan.c): with
+	 * a text of its own without the filters whose values change from run to run,
+	 * which are evaluated here then.  NULL: it may not.
+	 */
+	const char *keep_text;
+	int			keep_first;		/* expressions: its parameters from here on, */
+	int			keep_nparams;
+	int			keep_quals;		/* and the filters from here on */
+	List	   *keep_prune;
+
 	int			tableoid_position;	/* slot position of tableoid in a scan that
 									 * lists its columns; -1 if none */
 
-	/* columns that the text returns */
+	/* columns that the text returns, and then those that only keep_text returns */
+	int			ncolumns;
 	List	   *positions;		/* IntList: slot position from 0, or system attribute */
 	List	   *types;			/* IntList of oids */
 	List	   *typmods;		/* IntList */
@@ -64,6 +76,9 @@ extern void dist_plan_unpack(const CustomScan *node, DistPlan *plan);
 
 /* Name of the rung, for EXPLAIN. */
 extern const char *dist_plan_kind_name(DistPlanKind kind);
+
+/* Whether an expression needs values of other nodes of the plan; a tree walker, context is NULL. */
+extern bool needs_exec_params(Node *node, void *context);
 
 /* Whether a plan node is a DistributedScan. */
 extern bool is_dist_scan(const Plan *node);

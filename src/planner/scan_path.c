@@ -408,6 +408,67 @@ make_scan_query(PlannerInfo *root, Index varno, List *remote, List **exprs)
 	return task;
 }
 
+/* Whether a filter's value for a row may change from run to run. */
+static bool
+changes(PlannerInfo *root, Index varno, Node *clause)
+{
+	return needs_exec_params(clause, NULL) ||
+		!bms_is_subset(pull_varnos(root, clause), bms_make_singleton(varno));
+}
+
+/*
+ * Which of the nodes' filters are applied here to rows that are kept for all runs: those that
+ * change from run to run, and with them those that may raise an error for a row
+ * that the others would have left out.
+ */
+static List *
+filters_of_kept(PlannerInfo *root, Index varno, List *remote)
+{
+	List	   *here = NIL;
+	bool		any = false;
+	ListCell   *cell;
+
+	foreach(cell, remote)
+	{
+		Node	   *clause = lfirst(cell);
+		bool		varies = changes(root, varno, clause);
+
+		any = any || varies;
+		if (varies || contain_leaked_vars(clause))
+			here = lappend(here, clause);
+	}
+	return any ? here : NIL;
+}
+
+/* Adds to the plan, and to exprs, how the rows of all runs are read. */
+static void
+add_keep_text(PlannerInfo *root, Index varno, const DistTable *table, Relation relation, Query *task,
+			  Bitmapset *columns, List *remote, DistPlan *plan, List **exprs)
+{
+	List	   *here = filters_of_kept(root, varno, remote);
+	List	   *kept = list_difference_ptr(remote, here);
+	List	   *own_exprs = NIL;
+	Bitmapset  *more = NULL;
+
+	plan->keep_text = plan->text;
+	plan->keep_nparams = plan->nparams;
+	if (here != NIL)
+	{
+		Query	   *query = make_scan_query(root, varno, kept, &own_exprs);
+
+		query->targetList = list_copy(task->targetList);
+		pull_varattnos((Node *) here, varno, &more);
+		add_table_columns(query, plan, relation, bms_difference(more, columns));
+		plan->keep_text = task_query_deparse(query);
+		plan->keep_first = list_length(*exprs);
+		plan->keep_nparams = list_length(own_exprs);
+		*exprs = list_concat(*exprs, own_exprs);
+	}
+	plan->keep_prune = prune_pack(prune_from_quals(table, varno, kept), exprs);
+	plan->keep_quals = list_length(*exprs);
+	*exprs = list_concat(*exprs, copyObject(here));
+}
+
 static Plan *
 plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist, List *clauses,
 		  List *custom_plans)
@@ -433,7 +494,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist
 							   list_make3(rel->reltarget->exprs, tlist, local));
 	else
 		add_table_columns(task, &plan, relation, columns);
-	table_close(relation, NoLock);
+	plan.ncolumns = list_length(plan.types);
 
 	plan.relid = table->relid;
 	plan.writes = task->rowMarks != NIL;
@@ -441,6 +502,9 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist
 	plan.nparams = list_length(exprs);
 	plan.text = task_query_deparse(task);
 	plan.prune = prune_pack(prune_from_quals(table, rel->relid, quals), &exprs);
+	if (!plan.writes && rte->securityQuals == NIL && rte->tablesample == NULL && scan->custom_scan_tlist == NIL)
+		add_keep_text(root, rel->relid, table, relation, task, columns, remote, &plan, &exprs);
+	table_close(relation, NoLock);
 
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = local;

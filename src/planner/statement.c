@@ -97,6 +97,7 @@ make_columns(List *result, Index varno, DistPlan *plan, List **scan_tlist, List 
 		plan->positions = lappend_int(plan->positions, attno - 1);
 		plan->types = lappend_int(plan->types, (int) exprType(expr));
 		plan->typmods = lappend_int(plan->typmods, exprTypmod(expr));
+		plan->ncolumns++;
 	}
 	return targetlist;
 }
