@@ -13,12 +13,14 @@ from pomelo_check.failures import crashes, print_failures
 from pomelo_cluster import Cluster, ClusterError
 
 from .disturb import KINDS
+from .generate import PREFIX
 from .runner import Run, Servers, run_script, runs_here
-from .script import ScriptError, load
+from .script import ScriptError, load, read
 
 HERE = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 SCRIPTS = os.path.join(HERE, "scripts")
 BASE_PORT = 20600
+RANDOM = "random:1:60"
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
         "max_wal_size": "2GB", "checkpoint_timeout": "1h", "max_prepared_transactions": "400"}
 
@@ -40,7 +42,11 @@ def main(argv=None):
     args = parser().parse_args(argv)
     unwind_when_terminated()
     try:
-        scripts = [load(path) for path in find_scripts(args.scripts)]
+        paths = find_scripts(args.scripts)
+        if args.show:
+            print("\n".join(map(read, paths)))
+            return 0
+        scripts = [load(path) for path in paths]
     except (ScriptError, OSError) as error:
         print(f"oracle: {error}", file=sys.stderr)
         return 2
@@ -60,7 +66,8 @@ def parser():
         prog="test/oracle/run",
         description="Runs SQL scripts on a plain server and on a cluster, and compares.")
     top.add_argument("scripts", nargs="*", metavar="SCRIPT",
-                     help="a script's name or path (all of test/oracle/scripts)")
+                     help="a script's name or path, or random:SEED[:COUNT] (all of test/oracle/scripts, "
+                          f"and {RANDOM})")
     top.add_argument("--initiator", choices=["coordinator", "worker"], action="append")
     top.add_argument("--protocol", choices=["simple", "prepared"], action="append")
     top.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE",
@@ -78,6 +85,7 @@ def parser():
     top.add_argument("--limit", type=int, default=30, metavar="SECONDS",
                      help="cancel a statement after that long (%(default)s)")
     top.add_argument("--count", action="store_true", help="only count the statements")
+    top.add_argument("--show", action="store_true", help="only print the scripts, as for random ones")
     top.add_argument("--keep", action="store_true", help="leave the servers running")
     top.add_argument("--plain", metavar="DSN", help="use this plain server")
     top.add_argument("--node", action="append", metavar="DSN",
@@ -88,10 +96,10 @@ def parser():
 
 def find_scripts(names):
     if not names:
-        return sorted(glob.glob(os.path.join(SCRIPTS, "*.sql")))
+        return sorted(glob.glob(os.path.join(SCRIPTS, "*.sql"))) + [RANDOM]
     found = []
     for name in names:
-        path = name if os.path.exists(name) else os.path.join(
+        path = name if os.path.exists(name) or name.startswith(PREFIX) else os.path.join(
             SCRIPTS, os.path.basename(name).removesuffix(".sql") + ".sql")
         found.append(path)
     return found

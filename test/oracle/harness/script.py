@@ -18,6 +18,7 @@ import os
 import re
 from dataclasses import dataclass, field
 
+from . import generate
 from .lexer import ScriptError, split
 
 NAME = r'(?:"(?:[^"]|"")+"|[A-Za-z_][A-Za-z0-9_$]*)'
@@ -117,10 +118,20 @@ def plain_name(name):
     return name.lower()
 
 
+def read(path):
+    """The text of a script: of a file, or made for a path like random:SEED:COUNT."""
+    if path.startswith(generate.PREFIX):
+        numbers = path.removeprefix(generate.PREFIX)
+        if not re.fullmatch(r"\d+(:\d+)?", numbers):
+            raise ScriptError(f"{path} is not {generate.PREFIX}SEED[:COUNT]")
+        return generate.script(*map(int, numbers.split(":")))
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
 def load(path):
     """Reads a script; raises ScriptError with the place when it is malformed."""
-    with open(path, encoding="utf-8") as file:
-        raw, rest = split(path, file.read())
+    raw, rest = split(path, read(path))
     shown = os.path.relpath(path)
     placements, initiators, statements = {}, ["coordinator", "worker"], []
     setup = any(text == "setup ends" for s in raw for _, text in s.comments)

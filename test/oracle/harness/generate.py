@@ -1,0 +1,358 @@
+"""Makes scripts of random statements over tables of every kind.
+
+Statements are valid for PostgreSQL, but for a few that the server refuses for reasons which the grammar
+doesn't know, and determined: exact arithmetic, aggregates that don't depend on the order of rows,
+and LIMIT only behind an ORDER BY of all columns. The same seed gives the same script.
+"""
+
+import random
+
+PREFIX = "random:"
+DEFAULT_COUNT = 300
+
+HEADER = """-- Random statements, seed {seed}.
+--
+-- distribute: a(k), b(k) with a, c(id) with none, o(label) with none, r reference, one single, l local
+
+CREATE TABLE a (k int PRIMARY KEY, g int, x int, t text, n numeric, d date, f bool);
+CREATE TABLE b (k int, i int, y int, u text, e date, PRIMARY KEY (k, i));
+CREATE TABLE c (id bigint PRIMARY KEY, k int, z int, v text, m numeric);
+CREATE TABLE o (label text, k int, w int);
+CREATE TABLE r (id int PRIMARY KEY, label text, w int, q bool);
+CREATE TABLE one (k int, h int, s text);
+CREATE TABLE l (k int, y int, u text);
+
+-- setup ends
+INSERT INTO a SELECT n, n % 7, nullif(n % 5, 3), nullif('t' || n % 6, 't4'), nullif(n % 9, 8) * 1.25,
+    date '2024-01-01' + n % 10, nullif(n % 3, 2) = 1 FROM generate_series(1, 40) n;
+INSERT INTO b SELECT n % 25, n, nullif(n % 6, 5), nullif('t' || n % 7, 't5'), date '2024-01-01' + n % 13
+    FROM generate_series(1, 50) n;
+INSERT INTO c SELECT n * 3, nullif(n % 20, 0), n % 8, 't' || n % 5, (n % 4) / 2.0 FROM generate_series(1, 45) n;
+INSERT INTO o SELECT 't' || n % 6, n % 30, nullif(n % 4, 1) FROM generate_series(1, 35) n;
+INSERT INTO r SELECT n, 't' || n, nullif(n % 4, 2), n % 2 = 0 FROM generate_series(0, 9) n;
+INSERT INTO one SELECT n % 9, n % 4, 't' || n % 3 FROM generate_series(1, 20) n;
+INSERT INTO l SELECT n % 15, n % 5, 't' || n % 4 FROM generate_series(1, 25) n;
+"""
+TABLES = {
+    "a": {"k": "int", "g": "int", "x": "int", "t": "text", "n": "numeric", "d": "date", "f": "bool"},
+    "b": {"k": "int", "i": "int", "y": "int", "u": "text", "e": "date"},
+    "c": {"id": "bigint", "k": "int", "z": "int", "v": "text", "m": "numeric"},
+    "o": {"label": "text", "k": "int", "w": "int"},
+    "r": {"id": "int", "label": "text", "w": "int", "q": "bool"},
+    "one": {"k": "int", "h": "int", "s": "text"},
+    "l": {"k": "int", "y": "int", "u": "text"},
+}
+UNIQUE = {"a": ["k"], "b": ["k", "i"], "c": ["id"], "r": ["id"]}
+DISTRIBUTED_BY = {"a": "k", "b": "k", "c": "id", "o": "label"}
+WRITABLE = ["a", "b", "c", "o", "r", "one"]
+READ_OFTEN = ["a", "a", "a", "b", "b", "c", "c", "o", "r", "r", "one", "l"]
+JOINS = ["JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]
+SET_OPERATIONS = ["UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"]
+VALUES = "(VALUES (1, 't1'), (2, 't2'), (3, NULL), (NULL, 't3'))"
+WRITES = 0.15           # of all statements
+KEPT_WRITES = 0.2       # of all writes; the others are rolled back
+
+
+def script(seed, count=DEFAULT_COUNT):
+    """The text of a script with so many statements, blocks of a write counted as one."""
+    return HEADER.format(seed=seed) + "\n".join(Generator(seed).statements(count)) + "\n"
+
+
+class Generator:
+    """Random SQL. A scope is a list of (alias, {column: type}), types are int, text, date and bool."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.count = 0          # of aliases in the statement
+        self.ctes = []          # (name, columns) that its queries may read
+
+    def statements(self, count):
+        """Yields the statements, with their semicolons."""
+        for _ in range(count):
+            self.count, self.ctes = 0, []
+            if not self.chance(WRITES):
+                yield f"{self.query()};"
+                continue
+            table = self.pick(WRITABLE)
+            block = [self.write(table), f"SELECT * FROM {table}"]
+            if not self.chance(KEPT_WRITES):
+                block = ["BEGIN", *block, self.query(), "ROLLBACK"]
+            yield "\n".join(f"{statement};" for statement in block)
+
+    # -- choices
+
+    def pick(self, choices):
+        return self.random.choice(list(choices))
+
+    def chance(self, probability):
+        return self.random.random() < probability
+
+    def number(self, low, high):
+        return self.random.randint(low, high)
+
+    def alias(self, prefix):
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    # -- expressions
+
+    @staticmethod
+    def columns(scope, *types):
+        """The columns of these types, qualified."""
+        return [f"{alias}.{name}" for alias, columns in scope for name, kind in columns.items() if kind in types]
+
+    def constant(self, kind):
+        return {"int": str(self.number(-1, 9)), "text": f"'t{self.number(0, 6)}'",
+                "date": f"date '2024-01-{self.number(1, 12):02}'", "bool": self.pick(["true", "false"])}[kind]
+
+    def expression(self, scope, kind, depth=2):
+        columns = self.columns(scope, kind)
+        if columns and (depth <= 0 or self.chance(0.55)):
+            return self.pick(columns)
+        if kind == "bool" and scope:
+            return f"({self.condition(scope, depth - 1)})"
+        if depth <= 0 or self.chance(0.3):
+            return self.constant(kind)
+        return getattr(self, f"_{kind}")(scope, depth - 1)
+
+    def _bool(self, scope, depth):
+        return f"({self.expression(scope, 'int', depth)} > {self.number(0, 5)})"
+
+    def _int(self, scope, depth):
+        one, two = (self.expression(scope, "int", depth) for _ in range(2))
+        return self.pick([
+            f"({one} + {two})", f"({one} - {two})", f"({one} * {self.number(0, 4)})", f"greatest({one}, {two})",
+            f"coalesce({one}, {self.number(0, 5)})", f"nullif({one}, {self.number(0, 4)})",
+            f"length({self.expression(scope, 'text', depth)})",
+            f"CASE WHEN {self.condition(scope, depth)} THEN {one} ELSE {two} END"])
+
+    def _text(self, scope, depth):
+        one, two = (self.expression(scope, "text", depth) for _ in range(2))
+        return self.pick([f"({one} || {two})", f"upper({one})", f"coalesce({one}, 't1')",
+                          f"substr({one}, 1, {self.number(1, 2)})",
+                          f"({self.expression(scope, 'int', depth)})::text"])
+
+    def _date(self, scope, depth):
+        return f"({self.expression(scope, 'date', depth)} + {self.number(-2, 3)})"
+
+    def condition(self, scope, depth=2):
+        if depth <= 0 or self.chance(0.35):
+            return self._comparison(scope)
+        inner = depth - 1
+        return self.pick([self._and, self._and, self._or, self._not, self._in, self._exists, self._scalar,
+                          self._quantified])(scope, inner)
+
+    def _comparison(self, scope):
+        kind = self.pick(["int", "int", "int", "text", "date"])
+        left = self.expression(scope, kind, 0)
+        return self.pick([
+            f"{left} {self.pick(['=', '=', '<', '>=', '<>'])} {self.expression(scope, kind, 0)}",
+            f"{left} IS {self.pick(['', 'NOT '])}NULL", f"{left} IS DISTINCT FROM {self.constant(kind)}",
+            f"{left} IN ({', '.join(self.constant(kind) for _ in range(self.number(1, 4)))})",
+            f"{left} BETWEEN {self.constant(kind)} AND {self.constant(kind)}",
+            self.pick(self.columns(scope, "bool") or [f"{left} = {self.constant(kind)}"])])
+
+    def _and(self, scope, depth):
+        return f"({self.condition(scope, depth)} AND {self.condition(scope, depth)})"
+
+    def _or(self, scope, depth):
+        return f"({self.condition(scope, depth)} OR {self.condition(scope, depth)})"
+
+    def _not(self, scope, depth):
+        return f"NOT ({self.condition(scope, depth)})"
+
+    def _in(self, scope, depth):
+        kind = self.pick(["int", "text"])
+        return (f"{self.expression(scope, kind, 1)} {self.pick(['IN', 'IN', 'NOT IN'])} "
+                f"({self.select(scope, [kind], depth)})")
+
+    def _exists(self, scope, depth):
+        return f"{self.pick(['', 'NOT '])}EXISTS ({self.select(scope, ['int'], depth)})"
+
+    def _scalar(self, scope, depth):
+        return f"{self.expression(scope, 'int', 1)} {self.pick(['=', '<', '>='])} ({self.scalar(scope, depth)})"
+
+    def _quantified(self, scope, depth):
+        return (f"{self.expression(scope, 'int', 1)} {self.pick(['=', '<', '>='])} {self.pick(['ANY', 'ALL'])} "
+                f"({self.select(scope, ['int'], depth)})")
+
+    def aggregate(self, scope, kind):
+        """An aggregate that is an int or a text, or of any type (kind None)."""
+        number = self.expression(scope, "int", 1)
+        text = self.expression(scope, "text", 1)
+        distinct = self.pick(["", "", "", "DISTINCT "])
+        only = f" FILTER (WHERE {self._comparison(scope)})" if self.chance(0.15) else ""
+        if kind == "text":
+            return self.pick([f"min({text}){only}", f"max({text}){only}", f"string_agg({text}, ',' ORDER BY {text})"])
+        if kind == "int":
+            name = self.pick([f"count({distinct}", f"sum({distinct}", "min(", "max("])
+            return f"{name}{number}){only}::int"
+        return self.pick([
+            f"count(*){only}", f"count({distinct}{number}){only}", f"sum({distinct}{number}){only}",
+            f"round(avg({distinct}{number}){only}, 6)", f"round(stddev({number}){only}, 6)",
+            f"bool_and({self._comparison(scope)}){only}", f"array_agg({distinct}{number} ORDER BY {number}){only}",
+            f"percentile_disc(0.5) WITHIN GROUP (ORDER BY {number})", f"mode() WITHIN GROUP (ORDER BY {number})"]
+            + [f"sum({column}){only}" for column in self.columns(scope, "numeric")])
+
+    def window(self, scope):
+        one, two = (self.expression(scope, "int", 1) for _ in range(2))
+        return self.pick([
+            f"rank() OVER (PARTITION BY {one} ORDER BY {two})", f"dense_rank() OVER (ORDER BY {one})",
+            f"sum({one}) OVER (PARTITION BY {two})", f"count(*) OVER (ORDER BY {one})", f"max({one}) OVER ()",
+            f"sum({one}) OVER (PARTITION BY {two} ORDER BY {one} RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)"])
+
+    # -- queries
+
+    def item(self, outer, depth):
+        """A member of FROM: (text, (alias, columns))."""
+        if depth > 0 and self.chance(0.22):
+            kinds = [self.pick(["int", "int", "text"]) for _ in range(self.number(1, 3))]
+            alias = self.alias("q")
+            lateral = bool(outer) and self.chance(0.3)
+            query = self.select(outer if lateral else [], kinds, depth - 1)
+            names = ", ".join(f"c{i}" for i in range(len(kinds)))
+            return (f"{'LATERAL ' if lateral else ''}({query}) {alias} ({names})",
+                    (alias, {f"c{i}": kind for i, kind in enumerate(kinds)}))
+        if self.chance(0.04):
+            alias = self.alias("v")
+            return f"{VALUES} {alias} (c0, c1)", (alias, {"c0": "int", "c1": "text"})
+        if self.ctes and self.chance(0.3):
+            name, columns = self.pick(self.ctes)
+        else:
+            name = self.pick(READ_OFTEN)
+            columns = TABLES[name]
+        alias = self.alias(name[0])
+        return f"{name} {alias}", (alias, columns)
+
+    def equality(self, scope, item):
+        """A condition of a join, often on columns called k; None if there is none."""
+        kind = self.pick(["int", "int", "int", "text"])
+        left, right = self.columns(scope, kind), self.columns([item], kind)
+        if not left or not right:
+            return None
+        if self.chance(0.6):
+            left = [column for column in left if column.endswith(".k")] or left
+            right = [column for column in right if column.endswith(".k")] or right
+        return f"{self.pick(left)} = {self.pick(right)}"
+
+    def from_list(self, outer, depth, most=2):
+        """(text, scope) of up to so many joins."""
+        text, item = self.item(outer, depth)
+        scope = [item]
+        for _ in range(self.pick([0, 0, 1, 1, 1, 2][:2 + 2 * most])):
+            more, item = self.item(outer + scope, depth)
+            join = self.pick(JOINS)
+            on = self.equality(scope, item)
+            if on is None or more.startswith("LATERAL"):
+                join = self.pick(["JOIN", "LEFT JOIN"])
+            if join != "FULL JOIN" and self.chance(0.3):
+                on = " AND ".join(filter(None, [on, self.condition(scope + [item], min(depth, 1) - 1)]))
+            text = f"{text} {join} {more} ON {on or 'true'}"
+            scope = scope + [item]
+        return text, scope
+
+    def scalar(self, outer, depth):
+        """A query of one row and one int."""
+        text, scope = self.from_list(outer, depth, most=1)
+        return f"SELECT {self.aggregate(scope, 'int')} FROM {text} WHERE {self.condition(scope + outer, depth - 1)}"
+
+    def select(self, outer, kinds, depth, top=False):
+        """A query of columns of these kinds, which may use those of outer queries."""
+        if depth > 0 and self.chance(0.12):
+            return (f"({self.select(outer, kinds, depth - 1)}) {self.pick(SET_OPERATIONS)} "
+                    f"({self.select(outer, kinds, depth - 1)})")
+        text, scope = self.from_list(outer, depth)
+        if self.chance(0.75):
+            text += f" WHERE {self.condition(scope + outer, depth)}"
+        if self.chance(0.28):
+            return self._grouped(text, scope, kinds, top)
+        shown = [self.expression(scope if top else scope + outer, kind) for kind in kinds]
+        if top and self.chance(0.2):
+            shown.append(self.window(scope))
+        if top and self.chance(0.25):
+            shown.append(f"({self.scalar(scope, depth - 1)})")
+        return f"SELECT {self.pick(['', '', '', '', 'DISTINCT '])}{', '.join(shown)} FROM {text}{self._order(len(shown))}"
+
+    def _grouped(self, text, scope, kinds, top):
+        """Grouped by all columns but the last; columns of outer queries would have to be grouped, too."""
+        keys = [self.pick(self.columns(scope, kind) or [None]) for kind in kinds[:-1]]
+        shown = [key or self.constant(kind) for key, kind in zip(keys, kinds)]
+        last = kinds[-1] if kinds[-1] == "text" else "int"
+        shown.append(self.aggregate(scope, last) + {"date": " + date '2024-01-01'", "bool": " > 3"}.get(kinds[-1], ""))
+        if top:
+            shown.append(self.aggregate(scope, None))
+        keys = sorted(set(filter(None, keys)))
+        if keys:
+            text += f" GROUP BY {', '.join(keys)}"
+            if top and self.chance(0.1):
+                text = text.replace(f" GROUP BY {', '.join(keys)}", f" GROUP BY ROLLUP ({', '.join(keys)})")
+        if self.chance(0.25):
+            text += f" HAVING {self.aggregate(scope, 'int')} {self.pick(['>', '<', '<>'])} {self.number(0, 4)}"
+        return f"SELECT {', '.join(shown)} FROM {text}"
+
+    def _order(self, count):
+        """Sometimes ORDER BY all columns, with or without LIMIT."""
+        if not self.chance(0.15):
+            return ""
+        order = ", ".join(f"{i + 1}{self.pick(['', ' DESC', ' NULLS FIRST'])}" for i in range(count))
+        limit = f" LIMIT {self.number(1, 12)} OFFSET {self.number(0, 3)}" if self.chance(0.8) else ""
+        return f" ORDER BY {order}{limit}"
+
+    def query(self):
+        """A whole query."""
+        parts = []
+        for _ in range(self.pick([0, 0, 0, 0, 1, 2])):
+            kinds = [self.pick(["int", "text"]) for _ in range(self.number(1, 3))]
+            name = self.alias("cte")
+            columns = {f"c{i}": kind for i, kind in enumerate(kinds)}
+            how = self.pick(["", "MATERIALIZED ", "NOT MATERIALIZED "])
+            parts.append(f"{name} ({', '.join(columns)}) AS {how}({self.select([], kinds, 1)})")
+            self.ctes = self.ctes + [(name, columns)]
+        kinds = [self.pick(["int", "int", "int", "text", "date", "bool"]) for _ in range(self.number(1, 4))]
+        query = self.select([], kinds, self.pick([1, 2, 2, 3]), top=True)
+        return f"WITH {', '.join(parts)} {query}" if parts else query
+
+    # -- writes
+
+    def write(self, table):
+        """A write whose outcome doesn't depend on the order of rows."""
+        columns = TABLES[table]
+        scope = [(table, columns)]
+        free = [name for name in columns if name not in UNIQUE.get(table, []) and name != DISTRIBUTED_BY.get(table)]
+        returning = f" RETURNING {', '.join(f'{table}.{name}' for name in columns)}" if self.chance(0.5) else ""
+        kind = self.pick([self._update, self._update, self._update_from, self._delete, self._insert])
+        return kind(table, scope, free) + returning
+
+    def _update(self, table, scope, free):
+        changes = []
+        for name in self.random.sample(free, min(len(free), self.number(1, 2))):
+            kind = {"numeric": "int"}.get(TABLES[table][name], TABLES[table][name])
+            query = kind == "int" and self.chance(0.2)
+            changes.append(f"{name} = " + (f"({self.scalar(scope, 1)})" if query else self.expression(scope, kind)))
+        return f"UPDATE {table} SET {', '.join(changes)} WHERE {self.condition(scope)}"
+
+    def _update_from(self, table, scope, free):
+        """From a source with one row for each key."""
+        number = next((name for name in free if TABLES[table][name] == "int"), None)
+        source = self.pick([name for name in TABLES if name != table])
+        numbers = [name for name, kind in TABLES[source].items() if kind == "int"]
+        if number is None:
+            return self._delete(table, scope, free)
+        return (f"UPDATE {table} SET {number} = src.v FROM (SELECT {self.pick(numbers)} AS kk, max({self.pick(numbers)}) "
+                f"AS v FROM {source} GROUP BY 1) src WHERE src.kk = {self.pick(self.columns(scope, 'int'))} "
+                f"AND {self.condition(scope, 1)}")
+
+    def _delete(self, table, scope, _free):
+        if self.chance(0.5):
+            return f"DELETE FROM {table} WHERE {self.condition(scope)}"
+        text, source = self.from_list([], 1)
+        return f"DELETE FROM {table} USING {text} WHERE {self.equality(scope, source[0]) or self.condition(scope, 1)}"
+
+    def _insert(self, table, _scope, _free):
+        """Columns of a key are numbered anew."""
+        kinds = [{"bigint": "int", "numeric": "int"}.get(kind, kind) for kind in TABLES[table].values()]
+        values = [f"{self.number(1000, 90000)} + row_number() OVER (ORDER BY q)" if name in UNIQUE.get(table, [])
+                  else f"q.c{i}" for i, name in enumerate(TABLES[table])]
+        names = ", ".join(f"c{i}" for i in range(len(kinds)))
+        conflict = " ON CONFLICT DO NOTHING" if self.chance(0.2) else ""
+        return (f"INSERT INTO {table} SELECT {', '.join(values)} FROM ({self.select([], kinds, 1)}) q ({names}){conflict}")
