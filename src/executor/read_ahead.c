@@ -13,8 +13,7 @@
  * subtransaction in which it was sent, while a cursor from outside does.  So a scan that
  * is read in another subtransaction than it began in reads all its rows then.
  *
- * A scan whose filters change from run to run can't read the rows of later runs; it reads
- * those of all possible runs, and keeps them.
+ * A scan that may run several times reads the rows of all possible runs, and keeps them.
  *
  * Scans of running statements are linked in a list.  They leave it when they
  * end, when what they use is released because they have failed, or with their memory.
@@ -101,33 +100,29 @@ can_read(DistScanState *state)
 	return state->plan.command == CMD_SELECT && !needs_exec_params((Node *) node->custom_exprs, NULL);
 }
 
-/* Whether the scan may have later runs, whose rows can't be known now. */
+/* Whether the scan may have later runs, whose rows have not been read. */
 static bool
 must_keep(DistScanState *state)
 {
-	CustomScan *node = (CustomScan *) state->css.ss.ps.plan;
-
-	return !state->busy && state->kept == NULL && state->plan.keep_text != NULL &&
-		needs_exec_params((Node *) node->custom_exprs, NULL);
+	return (state->repeats || state->runs > 0) && state->plan.keep_text != NULL &&
+		!state->busy && !state->prefetched && state->kept == NULL;
 }
 
 /* As if the scan's own statement went on. */
 static void
 read_now(DistScanState *state)
 {
-	bool		keep = must_keep(state);
-	bool		rest = can_read(state);
 	ResourceOwner current = CurrentResourceOwner;
 
-	if (!keep && !rest)
+	if (!can_read(state) && !must_keep(state))
 		return;
 	PushActiveSnapshot(state->css.ss.ps.state->es_snapshot);
 	CurrentResourceOwner = state->resowner;
 	PG_TRY();
 	{
-		if (rest)
+		if (can_read(state))
 			scan_read_rest(state);
-		if (keep)
+		if (must_keep(state))
 			(void) scan_keep_rows(state, INT_MAX);
 	}
 	PG_FINALLY();

@@ -127,6 +127,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	state->user = OidIsValid(state->plan.check_as_user) ? state->plan.check_as_user : GetUserId();
 	if (state->plan.kind == DIST_PLAN_SCAN && !state->plan.writes)
 		state->snapshot = statement_snapshot_current();
+	state->repeats = (eflags & EXEC_FLAG_REWIND) != 0 || needs_exec_params((Node *) plan_node->custom_exprs, NULL);
 	state->explain = explain_task_mask(estate->es_instrument);
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
 	{

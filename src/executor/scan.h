@@ -31,6 +31,7 @@ typedef struct DistScanState
 	bool		finished;
 	bool		prefetched;		/* all rows were read before anything was written */
 	bool		rest_read;		/* all rows that are still to come have been read */
+	bool		repeats;		/* may have several runs */
 	int			runs;			/* that have ended */
 	TaskSet    *kept;			/* the rows of every run; NULL if they are not kept */
 	bool		from_kept;		/* this run takes them */

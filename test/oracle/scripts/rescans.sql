@@ -65,6 +65,23 @@ DELETE FROM u;
 FETCH 12 FROM c;
 FETCH BACKWARD 20 FROM c;
 ROLLBACK;
+
+-- the inner side of a nested loop, which a cursor reads while its transaction goes on
+BEGIN;
+SET LOCAL enable_hashjoin = off;
+SET LOCAL enable_mergejoin = off;
+SET LOCAL enable_material = off;
+DECLARE c CURSOR FOR SELECT t.k, v.id FROM t JOIN v ON v.z + 3 > t.k AND v.id < 9 ORDER BY t.k + 0, v.id + 0;
+DECLARE d CURSOR FOR SELECT count(*) OVER (), t.k, v.id FROM t JOIN v ON v.z + 3 > t.k AND v.id < 9;
+DECLARE e NO SCROLL CURSOR FOR SELECT 1 FROM t, v WHERE v.z + 3 > t.k AND v.id < 20;
+FETCH 2 FROM e;
+DELETE FROM v WHERE id % 2 = 0;
+UPDATE t SET k = k + 1000 WHERE k % 2 = 0;
+FETCH 1000 FROM c;
+-- unordered
+FETCH 1000 FROM d;
+FETCH 1000 FROM e;
+ROLLBACK;
 UPDATE t SET x = (SELECT max(y) FROM u WHERE u.s = t.s AND u.n < t.k * 2) WHERE g > 0;
 SELECT * FROM t ORDER BY k;
 DELETE FROM t WHERE x < (SELECT avg(z) FROM v WHERE v.k >= t.g);
