@@ -6,6 +6,7 @@ and LIMIT only behind an ORDER BY of all columns. The same seed gives the same s
 """
 
 import random
+import re
 
 PREFIX = "random:"
 DEFAULT_COUNT = 300
@@ -51,6 +52,7 @@ SET_OPERATIONS = ["UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", 
 VALUES = "(VALUES (1, 't1'), (2, 't2'), (3, NULL), (NULL, 't3'))"
 WRITES = 0.15           # of all statements
 KEPT_WRITES = 0.2       # of all writes; the others are rolled back
+WITH_PARAMETERS = 0.3   # of all queries
 
 
 def script(seed, count=DEFAULT_COUNT):
@@ -65,19 +67,33 @@ class Generator:
         self.random = random.Random(seed)
         self.count = 0          # of aliases in the statement
         self.ctes = []          # (name, columns) that its queries may read
+        self.parameters = False     # whether constants may be parameters, written $::type at first
 
     def statements(self, count):
         """Yields the statements, with their semicolons."""
         for _ in range(count):
             self.count, self.ctes = 0, []
             if not self.chance(WRITES):
-                yield f"{self.query()};"
+                yield from self._read()
                 continue
             table = self.pick(WRITABLE)
             block = [self.write(table), f"SELECT * FROM {table}"]
             if not self.chance(KEPT_WRITES):
                 block = ["BEGIN", *block, self.query(), "ROLLBACK"]
             yield "\n".join(f"{statement};" for statement in block)
+
+    def _read(self):
+        """Yields a query, sometimes behind the values of its parameters for several executions."""
+        self.parameters = self.chance(WITH_PARAMETERS)
+        query = self.query()
+        self.parameters = False
+        kinds = re.findall(r"\$::(\w+)", query)
+        for number in range(len(kinds)):
+            query = query.replace("$::", f"${number + 1}::", 1)
+        for _ in range(3 if kinds else 0):
+            values = [self.pick([self.constant(kind).removeprefix("date ")] * 4 + ["NULL"]) for kind in kinds]
+            yield f"-- params: {', '.join(values)}"
+        yield f"{query};"
 
     # -- choices
 
@@ -102,6 +118,8 @@ class Generator:
         return [f"{alias}.{name}" for alias, columns in scope for name, kind in columns.items() if kind in types]
 
     def constant(self, kind):
+        if self.parameters and self.chance(0.3):
+            return f"$::{kind}"
         return {"int": str(self.number(-1, 9)), "text": f"'t{self.number(0, 6)}'",
                 "date": f"date '2024-01-{self.number(1, 12):02}'", "bool": self.pick(["true", "false"])}[kind]
 

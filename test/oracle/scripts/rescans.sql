@@ -51,7 +51,9 @@ SELECT k, (SELECT count(*) FROM u LEFT JOIN v ON v.k = u.y AND v.z = t.g) FROM t
 SELECT k, (SELECT sum(c) FROM (SELECT (SELECT count(*) FROM v WHERE v.z = u.y + t.g) AS c FROM u WHERE u.k < t.g) q) FROM t ORDER BY k;
 WITH RECURSIVE walk (k, depth) AS (SELECT 1, 0 UNION SELECT u.y + walk.k, depth + 1 FROM walk, u WHERE u.k = walk.k AND depth < 12)
     SELECT count(*), sum(k), max(depth) FROM walk;
--- params: 3 | 7 | NULL
+-- params: 3
+-- params: 7
+-- params: NULL
 SELECT k, (SELECT count(*) FROM u WHERE u.y > t.x AND u.n > $1::int) FROM t ORDER BY k;
 
 -- what the statement or its transaction writes
