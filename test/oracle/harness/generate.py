@@ -367,10 +367,11 @@ class Generator:
         return f"DELETE FROM {table} USING {text} WHERE {self.equality(scope, source[0]) or self.condition(scope, 1)}"
 
     def _insert(self, table, _scope, _free):
-        """Columns of a key are numbered anew."""
+        """Columns of a key are numbered anew; a distribution column can't be null."""
         kinds = [{"bigint": "int", "numeric": "int"}.get(kind, kind) for kind in TABLES[table].values()]
         values = [f"{self.number(1000, 90000)} + row_number() OVER (ORDER BY q)" if name in UNIQUE.get(table, [])
-                  else f"q.c{i}" for i, name in enumerate(TABLES[table])]
+                  else f"coalesce(q.c{i}, 't0')" if name == DISTRIBUTED_BY.get(table) else f"q.c{i}"
+                  for i, name in enumerate(TABLES[table])]
         names = ", ".join(f"c{i}" for i in range(len(kinds)))
         conflict = " ON CONFLICT DO NOTHING" if self.chance(0.2) else ""
         return (f"INSERT INTO {table} SELECT {', '.join(values)} FROM ({self.select([], kinds, 1)}) q ({names}){conflict}")
