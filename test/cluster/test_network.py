@@ -12,7 +12,7 @@ import pytest
 
 from harness import bank, servers
 from harness.proxy import FAULTS, Proxy
-from harness.servers import rows, value
+from harness.servers import prepared_transactions, rows, value, wait_until
 
 TIMEOUT = 0.3       # seconds: citus.node_connection_timeout
 STATEMENT_TIMEOUT = 0.5
@@ -136,8 +136,12 @@ def test_recovery_from_a_silent_node(network):
         connection.execute("; ".join(["BEGIN", *statements(network, "two"), "COMMIT"]))
         network.proxies["worker1"].arm("blackhole", b"pg_prepared_xacts", "request")
         connection.execute(f"SET citus.node_connection_timeout = {int(TIMEOUT * 1000)}")
-        assert value(connection, "SELECT recover_prepared_transactions()") == 1
+        silent, other = network.workers
+        wait_until(lambda: value(connection, "SELECT recover_prepared_transactions()") is not None and
+                   not prepared_transactions(other), "recovery on the other node")
+        assert prepared_transactions(silent)
         network.proxies["worker1"].heal()
-        assert value(connection, "SELECT recover_prepared_transactions()") == 1
+        wait_until(lambda: value(connection, "SELECT recover_prepared_transactions()") is not None and
+                   not prepared_transactions(silent), "recovery on the silent node")
     bank.check(network)
     assert happened(network, "two")
