@@ -93,7 +93,7 @@ can_read(DistScanState *state)
 {
 	CustomScan *node = (CustomScan *) state->css.ss.ps.plan;
 
-	if (state->finished || state->rest_read || state->busy)
+	if (state->finished || state->rest_read || state->busy || state->failed)
 		return false;
 	if (state->set != NULL)
 		return state->spec.columns != NULL;
@@ -105,7 +105,7 @@ static bool
 must_keep(DistScanState *state)
 {
 	return (state->repeats || state->runs > 0) && state->plan.keep_text != NULL &&
-		!state->busy && !state->prefetched && state->kept == NULL;
+		!state->busy && !state->failed && !state->prefetched && state->kept == NULL;
 }
 
 /* As if the scan's own statement went on. */
@@ -125,11 +125,14 @@ read_now(DistScanState *state)
 		if (must_keep(state))
 			(void) scan_keep_rows(state, INT_MAX);
 	}
-	PG_FINALLY();
+	PG_CATCH();
 	{
 		CurrentResourceOwner = current;
+		scan_fail(state);
+		PG_RE_THROW();
 	}
 	PG_END_TRY();
+	CurrentResourceOwner = current;
 	PopActiveSnapshot();
 }
 

@@ -352,6 +352,17 @@ scan_keep_rows(DistScanState *state, int most)
 	return false;
 }
 
+void
+scan_fail(DistScanState *state)
+{
+	state->failed = true;
+	state->busy = false;
+	if (state->set != NULL)
+		task_set_lose_connections(state->set);
+	if (state->kept != NULL)
+		task_set_lose_connections(state->kept);
+}
+
 /* Starts a run: its own tasks, unless rows are kept or now worth to be. */
 static void
 begin_run(DistScanState *state)
@@ -391,6 +402,11 @@ scan_next(ScanState *node)
 	DistScanState *state = (DistScanState *) node;
 	TupleTableSlot *slot = node->ss_ScanTupleSlot;
 
+	if (state->failed)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_CURSOR_STATE),
+				 errmsg("rows of table \"%s\" that were still to come are lost", get_rel_name(state->plan.relid)),
+				 errdetail("A write of the same transaction had to read them first, and failed.")));
 	if (state->finished)
 		return ExecClearTuple(slot);
 	if (state->set == NULL && !state->from_kept)

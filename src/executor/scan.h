@@ -41,6 +41,7 @@ typedef struct DistScanState
 	TupleDesc	keep_columns;	/* that the text for them returns */
 	ExprState  *keep_quals;		/* which of those that are kept belong to a run */
 	bool		busy;			/* a row is being fetched */
+	bool		failed;			/* to read ahead: its rows are lost */
 	struct DistScanState *next; /* in the list of all scans, see read_ahead.c */
 	SubTransactionId subid;		/* where the scan began */
 	ResourceOwner resowner;		/* what it uses belongs to */
@@ -51,6 +52,9 @@ extern void scan_init(void);
 
 /* Reads all rows that are still to come; starts the tasks if need be.  See read_ahead.c for when. */
 extern void scan_read_rest(DistScanState *state);
+
+/* An error came while rows were read ahead: whoever asks for a row gets another one. */
+extern void scan_fail(DistScanState *state);
 
 /* Has later runs take rows that are read now, at most so many; whether there were no more. */
 extern bool scan_keep_rows(DistScanState *state, int most);

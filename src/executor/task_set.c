@@ -732,6 +732,12 @@ task_set_finish(TaskSet *set)
 }
 
 void
+task_set_lose_connections(TaskSet *set)
+{
+	set->nworkers = 0;
+}
+
+void
 task_set_end(TaskSet *set)
 {
 	while (set->nworkers > 0)

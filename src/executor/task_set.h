@@ -77,6 +77,12 @@ extern void task_set_rewind(TaskSet *set);
 /* Reads to the end, throwing rows away; the sum of processed. */
 extern uint64 task_set_finish(TaskSet *set);
 
+/*
+ * An error has ended the subtransaction that ran the set's tasks, and took its connections: only
+ * task_set_end may be called now.
+ */
+extern void task_set_lose_connections(TaskSet *set);
+
 /* Gives connections back; outstanding tasks are cancelled. */
 extern void task_set_end(TaskSet *set);
 

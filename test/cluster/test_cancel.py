@@ -186,3 +186,26 @@ def test_cancelled_read_keeps_settings(cluster, table, connect, locked):
     wait_for_lock(cluster, 0.3)
     locked.rollback()
     assert again.finish() is None
+
+
+def test_cancelled_write_that_reads_a_cursor_first(cluster, connect, coordinator, table):
+    """What the cursor has not returned is lost then, and it says so; the session goes on."""
+    session = connect(cluster.coordinator, autocommit=False)
+    session.execute(f"DECLARE c CURSOR FOR SELECT id FROM {table}")
+    session.execute("SAVEPOINT s")
+    with servers.connect(cluster.workers[1], autocommit=False) as holder:
+        for shard, in rows(coordinator, "SELECT shard_name FROM citus_shards WHERE table_name = %s::regclass "
+                                        "AND nodeport = %s", [table, cluster.workers[1].port]):
+            holder.execute(f"LOCK TABLE {shard} IN ACCESS EXCLUSIVE MODE")
+        session.execute("SET LOCAL statement_timeout = '200ms'")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            session.execute(f"UPDATE {table} SET payload = 1 WHERE id = 1")
+        session.execute("ROLLBACK TO s")
+    with pytest.raises(psycopg.errors.InvalidCursorState):
+        session.execute("FETCH ALL FROM c")
+    session.execute("ROLLBACK TO s")
+    assert value(session, f"SELECT count(*) FROM {table}") == 100
+    session.execute("CLOSE c")
+    session.execute(f"UPDATE {table} SET payload = 2 WHERE id = 1")
+    session.commit()
+    assert value(coordinator, f"SELECT payload FROM {table} WHERE id = 1") == 2
