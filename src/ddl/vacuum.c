@@ -226,7 +226,7 @@ next_transaction(void)
 {
 	MemoryContext context = CurrentMemoryContext;
 
-	if (ActiveSnapshotSet())
+	while (ActiveSnapshotSet())
 		PopActiveSnapshot();
 	CommitTransactionCommand();
 	StartTransactionCommand();

@@ -34,4 +34,9 @@ INSERT INTO dist SELECT g, g % 10 FROM generate_series(2001, 3000) g;
 VACUUM (ANALYZE);
 SELECT * FROM known;
 
+-- By name, with nothing to warn of.
+SET client_min_messages = warning;
+VACUUM (ANALYZE) dist;
+ANALYZE dist;
+
 DROP SCHEMA analyzed CASCADE;
