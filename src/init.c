@@ -20,6 +20,7 @@
 #include "ddl/drop.h"
 #include "ddl/utility_hook.h"
 #include "lib/debug_point.h"
+#include "lib/wire_type.h"
 #include "remote/connection.h"
 #include "txn/transaction.h"
 #include "executor/executor_start.h"
@@ -82,6 +83,7 @@ _PG_init(void)
 	check_settings();
 
 	debug_point_init();
+	wire_type_init();
 	metadata_init();
 	node_init();
 	remote_init();

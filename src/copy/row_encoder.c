@@ -93,7 +93,7 @@ columns_are_portable(TupleDesc desc, List *attnums)
 
 	foreach(lc, attnums)
 	{
-		if (!wire_type_is_binary(TupleDescAttr(desc, lfirst_int(lc) - 1)->atttypid))
+		if (!wire_type(TupleDescAttr(desc, lfirst_int(lc) - 1)->atttypid).binary)
 			return false;
 	}
 	return true;

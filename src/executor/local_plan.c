@@ -90,8 +90,8 @@ static LocalPlan *
 add_plan(uint64 hash, const DistTable *table, int shard_index, const char *text,
 		 const Oid *types, int ntypes)
 {
-	TaskTag		tag = {.kind = TAG_SHARD, .colocation_id = table->colocation_id, .shard_index = shard_index};
-	CachedPlanSource *source = analyse_text(psprintf("%s%s", task_tag_make(&tag), text), types, ntypes);
+	char	   *tag = task_tag_shard(table->colocation_id, shard_index);
+	CachedPlanSource *source = analyse_text(psprintf("%s%s", tag, text), types, ntypes);
 	LocalPlan  *plan;
 	char	   *copy;
 

@@ -26,6 +26,7 @@
 #include "executor/executor_start.h"
 #include "executor/local_plan.h"
 #include "executor/own_shard.h"
+#include "lib/expr_values.h"
 #include "planner/dist_plan.h"
 #include "remote/shard_names.h"
 #include "sharding/hash.h"
@@ -46,35 +47,6 @@ static dlist_head runs = DLIST_STATIC_INIT(runs);
 
 static ExecutorRun_hook_type prev_run = NULL;
 static ExecutorFinish_hook_type prev_finish = NULL;
-
-/* The value of a constant or a client's parameter; false if the expression is neither. */
-static bool
-known_value(Expr *expr, ParamListInfo params, Datum *value, bool *isnull)
-{
-	if (IsA(expr, Const))
-	{
-		*value = ((Const *) expr)->constvalue;
-		*isnull = ((Const *) expr)->constisnull;
-		return true;
-	}
-	if (IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_EXTERN && params != NULL)
-	{
-		int			number = ((Param *) expr)->paramid;
-		ParamExternData workspace;
-		ParamExternData *param;
-
-		if (number > params->numParams)
-			return false;
-		param = params->paramFetch != NULL ?
-			params->paramFetch(params, number, false, &workspace) : &params->params[number - 1];
-		if (param->ptype != ((Param *) expr)->paramtype)
-			return false;
-		*value = param->value;
-		*isnull = param->isnull;
-		return true;
-	}
-	return false;
-}
 
 /* The one shard of a plan, by a value that is known; -1 if there may be something else to it. */
 static int
@@ -98,7 +70,7 @@ known_shard(const DistTable *table, const DistPlan *plan, List *exprs, ParamList
 		position = linitial_int(triple);
 		type = (Oid) lthird_int(triple);
 	}
-	if (!known_value(list_nth(exprs, position), params, &value, &isnull) || isnull)
+	if (!expr_known_value(list_nth(exprs, position), params, &value, &isnull) || isnull)
 		return -1;
 	return prune_value_shard(table, type, value);
 }
@@ -118,7 +90,7 @@ task_params(const Oid *types, int nparams, List *exprs, ParamListInfo outer, boo
 		Expr	   *expr = list_nth(exprs, i);
 		ParamExternData *param = &params->params[i];
 
-		if (!known_value(expr, outer, &param->value, &param->isnull))
+		if (!expr_known_value(expr, outer, &param->value, &param->isnull))
 		{
 			if (econtext == NULL)
 				econtext = CreateStandaloneExprContext();

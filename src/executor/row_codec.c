@@ -4,7 +4,7 @@
  *	  Rows and parameters between the wire and slots.
  *
  * Values are received with the types' own functions: binary if every column's
- * type allows it (wire_type_is_localizable), else text, since a statement's result
+ * type allows it (WireType.localizable), else text, since a statement's result
  * has one format.  Parameters of types whose binary form names other types are
  * sent as text.
  *
@@ -37,7 +37,8 @@ typedef struct ColumnCodec
 struct RowCodec
 {
 	TupleDesc	columns;
-	TupleDesc	slot_desc;		/* wide enough for all positions */
+	MemoryContext context;
+	TupleDesc	slot_desc;		/* wide enough for all positions; NULL before it is asked for */
 	bool		binary;
 	int			ncolumns;
 	ColumnCodec *column;
@@ -49,15 +50,12 @@ init_column(RowCodec *codec, int index, AttrNumber position)
 {
 	Form_pg_attribute attribute = TupleDescAttr(codec->columns, index);
 	ColumnCodec *column = &codec->column[index];
-	Oid			function;
+	WireType	type = wire_type(attribute->atttypid);
 
-	if (codec->binary)
-		getTypeBinaryInputInfo(attribute->atttypid, &function, &column->ioparam);
-	else
-		getTypeInputInfo(attribute->atttypid, &function, &column->ioparam);
-	fmgr_info(function, &column->function);
+	fmgr_info(codec->binary ? type.receive : type.input, &column->function);
+	column->ioparam = type.ioparam;
 	column->typmod = attribute->atttypmod;
-	if (codec->binary && !wire_type_is_binary(attribute->atttypid))
+	if (codec->binary && !type.binary)
 		column->localized = attribute->atttypid;
 	column->position = position;
 }
@@ -88,15 +86,15 @@ row_codec_create(TupleDesc columns, const AttrNumber *positions)
 {
 	RowCodec   *codec = palloc0(sizeof(RowCodec));
 
+	codec->context = CurrentMemoryContext;
 	codec->columns = columns;
 	codec->ncolumns = columns->natts;
 	codec->column = palloc0(sizeof(ColumnCodec) * Max(columns->natts, 1));
 	codec->binary = true;
 	for (int i = 0; i < columns->natts && codec->binary; i++)
-		codec->binary = wire_type_is_localizable(TupleDescAttr(columns, i)->atttypid);
+		codec->binary = wire_type(TupleDescAttr(columns, i)->atttypid).localizable;
 	for (int i = 0; i < columns->natts; i++)
 		init_column(codec, i, positions ? positions[i] : i);
-	codec->slot_desc = make_slot_desc(codec);
 	return codec;
 }
 
@@ -109,6 +107,13 @@ row_codec_is_binary(const RowCodec *codec)
 TupleDesc
 row_codec_slot_desc(RowCodec *codec)
 {
+	if (codec->slot_desc == NULL)
+	{
+		MemoryContext old_context = MemoryContextSwitchTo(codec->context);
+
+		codec->slot_desc = make_slot_desc(codec);
+		MemoryContextSwitchTo(old_context);
+	}
 	return codec->slot_desc;
 }
 
@@ -248,18 +253,16 @@ row_codec_restore(RowCodec *codec, TupleTableSlot *spilled, TupleTableSlot *slot
 static void
 encode_param(RemoteParams *remote, int i, const ParamExternData *param)
 {
-	Oid			function;
-	bool		varlena;
+	WireType	type;
 
 	remote->types[i] = wire_type_oid(param->ptype);
 	if (param->isnull)
 		return;
-	if (wire_type_is_binary(param->ptype))
+	type = wire_type(param->ptype);
+	if (type.binary)
 	{
-		bytea	   *bytes;
+		bytea	   *bytes = OidSendFunctionCall(type.send, param->value);
 
-		getTypeBinaryOutputInfo(param->ptype, &function, &varlena);
-		bytes = OidSendFunctionCall(function, param->value);
 		remote->values[i] = VARDATA(bytes);
 		remote->lengths[i] = VARSIZE(bytes) - VARHDRSZ;
 		remote->formats[i] = 1;
@@ -268,8 +271,7 @@ encode_param(RemoteParams *remote, int i, const ParamExternData *param)
 	{
 		int			nest = exact_text_begin();
 
-		getTypeOutputInfo(param->ptype, &function, &varlena);
-		remote->values[i] = OidOutputFunctionCall(function, param->value);
+		remote->values[i] = OidOutputFunctionCall(type.output, param->value);
 		remote->lengths[i] = strlen(remote->values[i]);
 		AtEOXact_GUC(true, nest);
 	}

@@ -110,7 +110,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	CustomScan *plan_node = (CustomScan *) node->ss.ps.plan;
 	int			ncolumns = list_length(state->plan.types);
 
-	state->expr_states = ExecInitExprList(plan_node->custom_exprs, &node->ss.ps);
+	state->exprs = expr_values_init(plan_node->custom_exprs, &node->ss.ps);
 	if (state->plan.keep_text != NULL)
 	{
 		state->keep_columns = scan_columns(state->plan.types, state->plan.typmods);
@@ -140,7 +140,6 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 static ParamListInfo
 evaluate_params(DistScanState *state, int first, int nparams)
 {
-	List	   *exprs = ((CustomScan *) state->css.ss.ps.plan)->custom_exprs;
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 	ParamListInfo params;
 
@@ -152,9 +151,8 @@ evaluate_params(DistScanState *state, int first, int nparams)
 		ParamExternData *param = &params->params[i];
 
 		/* in CurrentMemoryContext, the run context: values outlive the row */
-		param->value = ExecEvalExpr((ExprState *) list_nth(state->expr_states, first + i), econtext,
-									&param->isnull);
-		param->ptype = exprType(list_nth(exprs, first + i));
+		param->value = expr_value(state->exprs, first + i, econtext, &param->isnull);
+		param->ptype = exprType(list_nth(state->exprs->exprs, first + i));
 		param->pflags = PARAM_FLAG_CONST;
 	}
 	return params;
@@ -171,8 +169,7 @@ dist_value(DistScanState *state, ParamListInfo params, bool *isnull)
 		*isnull = params->params[position].isnull;
 		return params->params[position].value;
 	}
-	return ExecEvalExpr((ExprState *) list_nth(state->expr_states, position),
-						state->css.ss.ps.ps_ExprContext, isnull);
+	return expr_value(state->exprs, position, state->css.ss.ps.ps_ExprContext, isnull);
 }
 
 /* Evaluates which shards the tasks go to. */
@@ -195,8 +192,7 @@ find_shards(DistScanState *state, const DistTable *table, List *prune, ParamList
 					 errdetail("The value of the distribution column decides which shard a row belongs to.")));
 		return bms_make_singleton(shard_index_of_value(table, value));
 	}
-	shards = prune_evaluate(table, prune, state->expr_states,
-							state->css.ss.ps.ps_ExprContext);
+	shards = prune_evaluate(table, prune, state->exprs, state->css.ss.ps.ps_ExprContext);
 
 	/* a whole statement without qualifying rows still has an answer, on any shard */
 	if (bms_is_empty(shards) &&

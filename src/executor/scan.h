@@ -13,13 +13,14 @@
 #include "utils/resowner.h"
 
 #include "executor/task_set.h"
+#include "lib/expr_values.h"
 #include "planner/dist_plan.h"
 
 typedef struct DistScanState
 {
 	CustomScanState css;		/* must be first */
 	DistPlan	plan;
-	List	   *expr_states;	/* ExprState per custom_exprs member */
+	ExprValues *exprs;			/* custom_exprs */
 	List	   *tables;			/* Relation of each table that is read, kept open */
 	TupleDesc	columns;		/* that the text returns */
 	AttrNumber *positions;

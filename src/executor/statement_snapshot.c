@@ -83,17 +83,13 @@ static Bitmapset *
 scan_shards(CustomScan *scan, const DistPlan *plan, const DistTable *table, ParamListInfo params)
 {
 	ExprContext *econtext;
-	List	   *states = NIL;
 	Bitmapset  *shards;
-	ListCell   *cell;
 
 	if (plan->prune == NIL || !exprs_are_known(scan))
 		return bms_add_range(NULL, 0, table->nshards - 1);
 	econtext = CreateStandaloneExprContext();
 	econtext->ecxt_param_list_info = params;
-	foreach(cell, scan->custom_exprs)
-		states = lappend(states, ExecInitExprWithParams(lfirst(cell), params));
-	shards = prune_evaluate(table, plan->prune, states, econtext);
+	shards = prune_evaluate(table, plan->prune, expr_values_init(scan->custom_exprs, NULL), econtext);
 	FreeExprContext(econtext, true);
 	return shards;
 }

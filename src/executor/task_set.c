@@ -107,9 +107,9 @@ task_make(const DistTable *table, int shard_index, const char *text, ParamListIn
 	return task;
 }
 
-/* A task's text with its tag; remote if another node gets it. */
-static char *
-tagged_text(TaskSet *set, Task *task, bool remote)
+/* Writes a task's tag (TASK_TAG_SIZE); remote if another node gets it. */
+static void
+write_tag(TaskSet *set, Task *task, bool remote, char *buffer)
 {
 	TaskTag		tag = {
 		.kind = task->shard_index < 0 ? TAG_NODE : TAG_SHARD,
@@ -119,7 +119,7 @@ tagged_text(TaskSet *set, Task *task, bool remote)
 		.explain = set->spec->explain,
 	};
 
-	return psprintf("%s%s", task_tag_make(&tag), task->text);
+	task_tag_write(&tag, buffer);
 }
 
 /* Whether the node's primary connection, inside its transaction, must do all. */
@@ -160,13 +160,15 @@ dispatch(TaskSet *set, Worker *worker, Task *task)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(set->row_context);
 	bool		in_xact = !set->spec->commits && (needs_primary(set) || txn_reads_in_xact());
+	char		tag[TASK_TAG_SIZE];
 
 	worker->task = task;
 	worker->just_sent = true;
 	worker->answered = false;
 	if (set->spec->snapshot != NULL)
 		dist_snapshot_queue(set->spec->snapshot, worker->conn);
-	remote_send_task(worker->conn, tagged_text(set, task, true), row_codec_params(task->params),
+	write_tag(set, task, true, tag);
+	remote_send_task(worker->conn, tag, task->text, row_codec_params(task->params),
 					 set->codec ? row_codec_is_binary(set->codec) : true, in_xact,
 					 set->spec->write);
 	MemoryContextSwitchTo(old_context);
@@ -486,10 +488,12 @@ start_local(TaskSet *set, Task *task)
 {
 	DistSnapshot *snapshot = set->spec->snapshot;
 	LocalTask  *local;
+	char		tag[TASK_TAG_SIZE];
 
+	write_tag(set, task, false, tag);
 	if (snapshot != NULL)
 		PushActiveSnapshot(snapshot->snapshot);
-	local = local_task_start(tagged_text(set, task, false), task->params, set->spec->write,
+	local = local_task_start(psprintf("%s%s", tag, task->text), task->params, set->spec->write,
 							 set->spec->latest);
 	if (snapshot != NULL)
 		PopActiveSnapshot();

@@ -19,12 +19,17 @@
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 #include "port/pg_bswap.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rangetypes.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "lib/wire_type.h"
+
+/* Types that were looked up lately, each at its oid modulo the size, until one changes. */
+static WireType known[64];
+static uint64 changes = 0;
 
 /* Whether a type's own send and receive functions exist. */
 static bool
@@ -115,16 +120,66 @@ type_is_binary(Oid type, bool users)
 	}
 }
 
-bool
-wire_type_is_binary(Oid type)
+static WireType
+look_up(Oid type)
 {
-	return type_is_binary(type, false);
+	WireType	result = {.type = type};
+	bool		varlena;
+
+	getTypeInputInfo(type, &result.input, &result.ioparam);
+	getTypeOutputInfo(type, &result.output, &varlena);
+	result.localizable = type_is_binary(type, true);
+	if (result.localizable)
+	{
+		result.binary = type_is_binary(type, false);
+		getTypeBinaryInputInfo(type, &result.receive, &result.ioparam);
+		getTypeBinaryOutputInfo(type, &result.send, &varlena);
+	}
+	return result;
 }
 
-bool
-wire_type_is_localizable(Oid type)
+WireType
+wire_type(Oid type)
 {
-	return type_is_binary(type, true);
+	WireType   *place = &known[type % lengthof(known)];
+
+	if (place->type != type || !OidIsValid(place->output))
+	{
+		uint64		generation = changes;
+		WireType	found = look_up(type);
+
+		if (generation != changes)
+			return found;
+		*place = found;
+	}
+	return *place;
+}
+
+static void
+forget_known(void)
+{
+	changes++;
+	memset(known, 0, sizeof(known));
+}
+
+static void
+type_changed(Datum arg, int cache_id, uint32 hash_value)
+{
+	forget_known();
+}
+
+/* Composite types have columns. */
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	forget_known();
+}
+
+void
+wire_type_init(void)
+{
+	CacheRegisterSyscacheCallback(TYPEOID, type_changed, (Datum) 0);
+	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
 }
 
 /* What is left of a value in binary form. */

@@ -10,17 +10,25 @@
 
 #include "postgres.h"
 
-/*
- * Whether the binary form of a type is the same on every node: it has send
- * and receive functions, and its binary form holds no oid that could differ.
- */
-extern bool wire_type_is_binary(Oid type);
+/* How values of a type travel. */
+typedef struct WireType
+{
+	Oid			type;
+	bool		binary;			/* the binary form is the same on every node: there are send and receive
+								 * functions, and it holds no oid that could differ */
+	bool		localizable;	/* it is the same but for oids of types made by users,
+								 * which wire_type_localize() replaces */
+	Oid			receive;		/* functions; those of the binary form only if localizable */
+	Oid			send;
+	Oid			input;
+	Oid			output;
+	Oid			ioparam;		/* for receive and input */
+} WireType;
 
-/*
- * Whether the binary form is the same but for oids that it holds of types made
- * by users, which wire_type_localize() replaces.
- */
-extern bool wire_type_is_localizable(Oid type);
+extern void wire_type_init(void);
+
+/* Looks up a type; errors if it doesn't exist, or is a mere shell. */
+extern WireType wire_type(Oid type);
 
 /*
  * Replaces such oids in a value from another node by those that the types

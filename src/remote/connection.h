@@ -169,11 +169,11 @@ extern void remote_send(RemoteConn *conn, const char *sql, const RemoteParams *p
 extern void remote_queue_command(RemoteConn *conn, const char *sql);
 
 /*
- * As remote_send, for a text that is likely to come again: the node prepares
+ * As remote_send, for a text (in two parts) that is likely to come again: the node prepares
  * it when it does.  A node can answer that it has lost the statement, with
  * ERRCODE_UNDEFINED_PSTATEMENT, before it does anything.
  */
-extern void remote_send_task(RemoteConn *conn, const char *sql, const RemoteParams *params,
+extern void remote_send_task(RemoteConn *conn, const char *tag, const char *text, const RemoteParams *params,
 							 bool binary_result, bool in_xact, bool write);
 
 /* Whether an error means that what the node had prepared is of no use; it is forgotten then. */

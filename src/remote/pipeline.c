@@ -202,43 +202,34 @@ pipeline_begin(RemoteConn *conn, bool in_xact)
 
 /* Sends a prepared statement, or prepares it first; false if libpq fails. */
 static bool
-send_prepared(RemoteConn *conn, const char *sql, const RemoteParams *params, int result_format,
-			  PreparedUse use, const char *name, const char *evicted)
+send_prepared(RemoteConn *conn, const PreparedUse *use, const RemoteParams *params, bool binary_result)
 {
 	char		command[PREPARED_NAME_SIZE + 16];
 
-	if (evicted[0] != '\0')
+	if (use->evicted[0] != '\0')
 	{
-		snprintf(command, sizeof(command), "DEALLOCATE %s", evicted);
+		snprintf(command, sizeof(command), "DEALLOCATE %s", use->evicted);
 		remote_queue_command(conn, command);
 	}
-	if (use == PREPARED_FIRST)
+	if (use->first)
 	{
-		if (!PQsendPrepare(conn->pg, name, sql, params ? params->count : 0,
+		if (!PQsendPrepare(conn->pg, use->name, use->sql, params ? params->count : 0,
 						   params ? params->types : NULL))
 			return false;
 		pipeline_sent(conn, ITEM_SILENT);
 	}
-	return PQsendQueryPrepared(conn->pg, name,
+	return PQsendQueryPrepared(conn->pg, use->name,
 							   params ? params->count : 0,
 							   params ? (const char *const *) params->values : NULL,
 							   params ? params->lengths : NULL,
 							   params ? params->formats : NULL,
-							   result_format);
+							   binary_result ? 1 : 0);
 }
 
-/* What remote_send and remote_send_task have in common. */
+/* What comes before a statement. */
 static void
-send_statement(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result,
-			   bool in_xact, bool write, bool prepare)
+begin_statement(RemoteConn *conn, bool in_xact, bool write)
 {
-	RemoteConnPrivate *priv = conn->priv;
-	int			result_format = binary_result ? 1 : 0;
-	char		name[PREPARED_NAME_SIZE];
-	char		evicted[PREPARED_NAME_SIZE];
-	PreparedUse use;
-	bool		sent;
-
 	Assert(conn->state == REMOTE_IDLE);
 
 	/* an extra connection only reads, and needs no transaction for that */
@@ -248,20 +239,30 @@ send_statement(RemoteConn *conn, const char *sql, const RemoteParams *params, bo
 		conn->xact_wrote = true;
 
 	pipeline_begin(conn, in_xact);
-	reserve_items(priv, 4);
+	reserve_items(conn->priv, 4);
 	if (write && !in_xact)
 		lone_write_begin(conn);
-	use = prepare ? prepared_use(conn, sql, params, name, evicted) : PREPARED_NOT;
-	if (use != PREPARED_NOT)
-		sent = send_prepared(conn, sql, params, result_format, use, name, evicted);
-	else
-		sent = PQsendQueryParams(conn->pg, sql,
-								 params ? params->count : 0,
-								 params ? params->types : NULL,
-								 params ? (const char *const *) params->values : NULL,
-								 params ? params->lengths : NULL,
-								 params ? params->formats : NULL,
-								 result_format);
+}
+
+/* Sends a statement as text; false if libpq fails. */
+static bool
+send_text(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result)
+{
+	return PQsendQueryParams(conn->pg, sql,
+							 params ? params->count : 0,
+							 params ? params->types : NULL,
+							 params ? (const char *const *) params->values : NULL,
+							 params ? params->lengths : NULL,
+							 params ? params->formats : NULL,
+							 binary_result ? 1 : 0);
+}
+
+/* What comes behind it; sent is whether libpq has taken it. */
+static void
+end_statement(RemoteConn *conn, bool sent)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
 	if (!sent)
 	{
 		pipeline_lost(conn, NULL);
@@ -279,14 +280,23 @@ void
 remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result,
 			bool in_xact, bool write)
 {
-	send_statement(conn, sql, params, binary_result, in_xact, write, false);
+	begin_statement(conn, in_xact, write);
+	end_statement(conn, send_text(conn, sql, params, binary_result));
 }
 
 void
-remote_send_task(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result,
-				 bool in_xact, bool write)
+remote_send_task(RemoteConn *conn, const char *tag, const char *text, const RemoteParams *params,
+				 bool binary_result, bool in_xact, bool write)
 {
-	send_statement(conn, sql, params, binary_result, in_xact, write, true);
+	PreparedUse use;
+	bool		sent;
+
+	begin_statement(conn, in_xact, write);
+	if (!prepared_use(conn, tag, text, params, &use))
+		sent = send_text(conn, psprintf("%s%s", tag, text), params, binary_result);
+	else
+		sent = send_prepared(conn, &use, params, binary_result);
+	end_statement(conn, sent);
 }
 
 bool

@@ -32,8 +32,8 @@
 typedef struct PreparedStatement
 {
 	uint64		hash;			/* hash key: of text and types */
-	char	   *text;
-	uint64		number;			/* in its name */
+	char	   *sql;
+	char		name[PREPARED_NAME_SIZE];
 	dlist_node	link;			/* in uses, most recent first */
 } PreparedStatement;
 
@@ -58,9 +58,15 @@ prepared_limit(void)
 }
 
 static uint64
-hash_statement(const char *sql, const RemoteParams *params)
+hash_text(const char *text, uint64 seed)
 {
-	uint64		hash = DatumGetUInt64(hash_any_extended((const unsigned char *) sql, strlen(sql), 0));
+	return DatumGetUInt64(hash_any_extended((const unsigned char *) text, strlen(text), seed));
+}
+
+static uint64
+hash_statement(const char *tag, const char *text, const RemoteParams *params)
+{
+	uint64		hash = hash_text(text, hash_text(tag, 0));
 
 	if (params != NULL && params->count > 0)
 		hash = DatumGetUInt64(hash_any_extended((const unsigned char *) params->types,
@@ -83,18 +89,12 @@ create_cache(void)
 	return cache;
 }
 
-static void
-set_name(char *name, uint64 number)
-{
-	snprintf(name, PREPARED_NAME_SIZE, "citus_" UINT64_FORMAT, number);
-}
-
 /* Forgets a statement. */
 static void
 remove_statement(PreparedCache *cache, PreparedStatement *statement)
 {
 	dlist_delete(&statement->link);
-	pfree(statement->text);
+	pfree(statement->sql);
 	(void) hash_search(cache->statements, &statement->hash, HASH_REMOVE, NULL);
 }
 
@@ -112,52 +112,66 @@ current_cache(RemoteConn *conn)
 
 /* Remembers a statement under a new name. */
 static PreparedStatement *
-add_statement(PreparedCache *cache, uint64 hash, const char *sql)
+add_statement(PreparedCache *cache, uint64 hash, const char *tag, const char *text)
 {
 	PreparedStatement *statement = hash_search(cache->statements, &hash, HASH_ENTER, NULL);
 
-	statement->text = MemoryContextStrdup(cache->context, sql);
-	statement->number = ++cache->last_number;
+	statement->sql = MemoryContextAlloc(cache->context, strlen(tag) + strlen(text) + 1);
+	strcpy(statement->sql, tag);
+	strcat(statement->sql, text);
+	snprintf(statement->name, PREPARED_NAME_SIZE, "citus_" UINT64_FORMAT, ++cache->last_number);
 	dlist_push_head(&cache->uses, &statement->link);
 	return statement;
 }
 
-PreparedUse
-prepared_use(RemoteConn *conn, const char *sql, const RemoteParams *params, char *name, char *evicted)
+/* Whether a statement has this text; not if only its hash is the same. */
+static bool
+is_text_of(const PreparedStatement *statement, const char *tag, const char *text)
+{
+	size_t		len = strlen(tag);
+
+	return strncmp(statement->sql, tag, len) == 0 && strcmp(statement->sql + len, text) == 0;
+}
+
+bool
+prepared_use(RemoteConn *conn, const char *tag, const char *text, const RemoteParams *params,
+			 PreparedUse *use)
 {
 	PreparedCache *cache;
 	PreparedStatement *statement;
 	uint64		hash;
 
-	evicted[0] = '\0';
 	if (max_prepared == 0)
-		return PREPARED_NOT;
+		return false;
 	cache = current_cache(conn);
-	hash = hash_statement(sql, params);
+	hash = hash_statement(tag, text, params);
+	use->evicted[0] = '\0';
 	statement = hash_search(cache->statements, &hash, HASH_FIND, NULL);
+	use->first = statement == NULL;
 	if (statement != NULL)
 	{
-		if (strcmp(statement->text, sql) != 0)
-			return PREPARED_NOT;
+		if (!is_text_of(statement, tag, text))
+			return false;
 		dlist_move_head(&cache->uses, &statement->link);
-		set_name(name, statement->number);
-		return PREPARED_AGAIN;
 	}
-	if (!seen_before(&cache->seen, hash))
-		return PREPARED_NOT;
-
-	if (hash_get_num_entries(cache->statements) >= max_prepared)
+	else
 	{
-		PreparedStatement *oldest = dlist_container(PreparedStatement, link,
-													dlist_tail_node(&cache->uses));
+		if (!seen_before(&cache->seen, hash))
+			return false;
+		if (hash_get_num_entries(cache->statements) >= max_prepared)
+		{
+			PreparedStatement *oldest = dlist_container(PreparedStatement, link,
+														dlist_tail_node(&cache->uses));
 
-		set_name(evicted, oldest->number);
-		remove_statement(cache, oldest);
+			strcpy(use->evicted, oldest->name);
+			remove_statement(cache, oldest);
+		}
+		statement = add_statement(cache, hash, tag, text);
+		cache->unproven = hash;
 	}
-	statement = add_statement(cache, hash, sql);
-	cache->unproven = hash;
-	set_name(name, statement->number);
-	return PREPARED_FIRST;
+	use->name = statement->name;
+	use->sql = statement->sql;
+	return true;
 }
 
 void

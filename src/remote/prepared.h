@@ -10,15 +10,16 @@
 
 #include "remote/connection.h"
 
-/* What to do with a text. */
-typedef enum PreparedUse
-{
-	PREPARED_NOT,				/* send it as it is */
-	PREPARED_FIRST,				/* prepare it under the name, then execute */
-	PREPARED_AGAIN,				/* execute the name */
-} PreparedUse;
-
 #define PREPARED_NAME_SIZE 32
+
+/* How to send a text by name. */
+typedef struct PreparedUse
+{
+	bool		first;			/* it must be prepared before it is executed */
+	const char *name;
+	const char *sql;			/* the whole text */
+	char		evicted[PREPARED_NAME_SIZE];	/* if not empty, a statement that the node may forget */
+} PreparedUse;
 
 extern void prepared_init(void);
 
@@ -26,12 +27,12 @@ extern void prepared_init(void);
 extern int	prepared_limit(void);
 
 /*
- * Notes a use of a text with its parameters' types on a connection, and says how
- * to send it.  name (PREPARED_NAME_SIZE) is set unless PREPARED_NOT.
- * *evicted, if not empty then, names a statement that the node may forget.
+ * Notes a use of a text, tag and text one after the other, with its parameters' types on a
+ * connection.  True: it is to be sent by name, as *use says, whose strings are valid until the next
+ * call; false: as it is.
  */
-extern PreparedUse prepared_use(RemoteConn *conn, const char *sql, const RemoteParams *params,
-								char *name, char *evicted);
+extern bool prepared_use(RemoteConn *conn, const char *tag, const char *text, const RemoteParams *params,
+						 PreparedUse *use);
 
 /* A segment in which a statement was prepared has failed: it may not exist. */
 extern void prepared_failed(RemoteConn *conn);

@@ -63,7 +63,15 @@ static const char *const fixed[][2] = {
 
 #define MAX_SETTINGS (lengthof(traveling) + lengthof(traveling_superuser))
 
-static struct config_generic *entries[MAX_SETTINGS];
+/* A setting, and what is looked at in each statement: close together. */
+typedef struct TravelingEntry
+{
+	const void *variable;
+	enum config_type type;
+	struct config_generic *setting;
+} TravelingEntry;
+
+static TravelingEntry entries[MAX_SETTINGS];
 static int	nentries = -1;
 static int	first_superuser_entry;
 
@@ -92,17 +100,48 @@ typedef struct RemoteSettings
 	CustomValue *custom;
 } RemoteSettings;
 
+static const void *
+variable_of(struct config_generic *setting)
+{
+	switch (setting->vartype)
+	{
+		case PGC_BOOL:
+			return ((struct config_bool *) setting)->variable;
+		case PGC_INT:
+			return ((struct config_int *) setting)->variable;
+		case PGC_ENUM:
+			return ((struct config_enum *) setting)->variable;
+		case PGC_REAL:
+			return ((struct config_real *) setting)->variable;
+		case PGC_STRING:
+			return ((struct config_string *) setting)->variable;
+	}
+	return NULL;
+}
+
+static void
+add_entries(const char *const *names, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		struct config_generic *setting = guc_find(names[i]);
+
+		if (setting == NULL)
+			continue;
+		entries[nentries].setting = setting;
+		entries[nentries].type = setting->vartype;
+		entries[nentries].variable = variable_of(setting);
+		nentries++;
+	}
+}
+
 static void
 find_entries(void)
 {
 	nentries = 0;
-	for (int i = 0; i < lengthof(traveling); i++)
-		if ((entries[nentries] = guc_find(traveling[i])) != NULL)
-			nentries++;
+	add_entries(traveling, lengthof(traveling));
 	first_superuser_entry = nentries;
-	for (int i = 0; i < lengthof(traveling_superuser); i++)
-		if ((entries[nentries] = guc_find(traveling_superuser[i])) != NULL)
-			nentries++;
+	add_entries(traveling_superuser, lengthof(traveling_superuser));
 }
 
 struct RemoteSettings *
@@ -113,30 +152,30 @@ settings_create(void)
 	return MemoryContextAllocZero(TopMemoryContext, sizeof(RemoteSettings));
 }
 
+/* The string in a string setting's variable. */
 static const char *
-string_of(struct config_generic *entry)
+string_in(const void *variable)
 {
-	const char *value = *((struct config_string *) entry)->variable;
+	const char *value = *(char *const *) variable;
 
 	return value == NULL ? "" : value;
 }
 
 /* Whether value is what entry has now. */
 static bool
-is_current(struct config_generic *entry, const SettingValue *value)
+is_current(const TravelingEntry *entry, const SettingValue *value)
 {
-	switch (entry->vartype)
+	switch (entry->type)
 	{
 		case PGC_BOOL:
-			return (int) *((struct config_bool *) entry)->variable == value->number;
+			return (int) *(const bool *) entry->variable == value->number;
 		case PGC_INT:
-			return *((struct config_int *) entry)->variable == value->number;
 		case PGC_ENUM:
-			return *((struct config_enum *) entry)->variable == value->number;
+			return *(const int *) entry->variable == value->number;
 		case PGC_REAL:
-			return *((struct config_real *) entry)->variable == value->real;
+			return *(const double *) entry->variable == value->real;
 		case PGC_STRING:
-			return value->string != NULL && strcmp(string_of(entry), value->string) == 0;
+			return value->string != NULL && strcmp(string_in(entry->variable), value->string) == 0;
 	}
 	return false;
 }
@@ -151,26 +190,24 @@ is_default(struct config_generic *entry)
 }
 
 static void
-remember(struct config_generic *entry, SettingValue *value)
+remember(const TravelingEntry *entry, SettingValue *value)
 {
 	char	   *copy;
 
-	switch (entry->vartype)
+	switch (entry->type)
 	{
 		case PGC_BOOL:
-			value->number = *((struct config_bool *) entry)->variable;
+			value->number = *(const bool *) entry->variable;
 			break;
 		case PGC_INT:
-			value->number = *((struct config_int *) entry)->variable;
-			break;
 		case PGC_ENUM:
-			value->number = *((struct config_enum *) entry)->variable;
+			value->number = *(const int *) entry->variable;
 			break;
 		case PGC_REAL:
-			value->real = *((struct config_real *) entry)->variable;
+			value->real = *(const double *) entry->variable;
 			break;
 		case PGC_STRING:
-			copy = MemoryContextStrdup(TopMemoryContext, string_of(entry));
+			copy = MemoryContextStrdup(TopMemoryContext, string_in(entry->variable));
 			if (value->string != NULL)
 				pfree(value->string);
 			value->string = copy;
@@ -194,7 +231,7 @@ text_of(struct config_generic *entry)
 		case PGC_REAL:
 			return psprintf("%.17g", *((struct config_real *) entry)->variable);
 		case PGC_STRING:
-			return string_of(entry);
+			return string_in(((struct config_string *) entry)->variable);
 	}
 	return "";
 }
@@ -259,8 +296,8 @@ static bool
 entry_differs(RemoteSettings *settings, int i)
 {
 	if (settings->known)
-		return !is_current(entries[i], &settings->values[i]);
-	return i < first_superuser_entry || !is_default(entries[i]);
+		return !is_current(&entries[i], &settings->values[i]);
+	return i < first_superuser_entry || !is_default(entries[i].setting);
 }
 
 /* Whether anything must be sent. */
@@ -337,7 +374,7 @@ collect(RemoteConn *conn, SettingLists *lists, struct config_generic **custom, i
 		add_setting(lists, "client_min_messages", messages_text());
 	for (int i = 0; i < nentries; i++)
 		if (entry_differs(settings, i))
-			add_setting(lists, entries[i]->name, text_of(entries[i]));
+			add_setting(lists, entries[i].setting->name, text_of(entries[i].setting));
 	for (int i = 0; i < ncustom; i++)
 		if (custom_differs(settings, custom[i]))
 			add_setting(lists, custom[i]->name, text_of(custom[i]));
@@ -357,7 +394,7 @@ remember_all(RemoteConn *conn, struct config_generic **custom, int ncustom)
 		if (custom_differs(settings, custom[i]))
 			remember_custom(settings, custom[i]->name, text_of(custom[i]));
 	for (int i = 0; i < nentries; i++)
-		remember(entries[i], &settings->values[i]);
+		remember(&entries[i], &settings->values[i]);
 	settings->messages = worker_min_messages;
 	settings->role = GetUserId();
 	settings->known = true;
@@ -424,7 +461,7 @@ void
 settings_free(struct RemoteSettings *settings)
 {
 	for (int i = 0; i < nentries; i++)
-		if (entries[i]->vartype == PGC_STRING && settings->values[i].string != NULL)
+		if (entries[i].type == PGC_STRING && settings->values[i].string != NULL)
 			pfree(settings->values[i].string);
 	for (int i = 0; i < settings->ncustom; i++)
 	{

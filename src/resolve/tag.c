@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include "utils/builtins.h"
+
 #include "resolve/tag.h"
 
 #define TAG_START "/*citus:"
@@ -83,30 +85,61 @@ task_tag_parse(const char *source, TaskTag *tag)
 	return tag->kind != TAG_NONE;
 }
 
-char *
-task_tag_shard(int colocation_id, int shard_index)
+/* Appends at cursor; returns the new end. */
+static char *
+put_text(char *cursor, const char *text)
 {
-	return psprintf(TAG_START "shard %d.%d*/ ", colocation_id, shard_index);
+	size_t		len = strlen(text);
+
+	memcpy(cursor, text, len);
+	return cursor + len;
 }
 
-char *
-task_tag_make(const TaskTag *tag)
+static char *
+put_int(char *cursor, int number)
 {
-	char	   *explain = tag->explain ? psprintf(" explain %d", tag->explain) : "";
+	return cursor + pg_ltoa(number, cursor);
+}
+
+void
+task_tag_write(const TaskTag *tag, char *buffer)
+{
+	char	   *cursor = put_text(buffer, TAG_START);
 
 	switch (tag->kind)
 	{
 		case TAG_SHARD:
-			return psprintf(TAG_START "shard %d.%d%s%s*/ ", tag->colocation_id, tag->shard_index,
-							tag->snapshot ? " at" : "", explain);
-		case TAG_NODE:
-			return psprintf(TAG_START "node%s*/ ", explain);
-		case TAG_DDL:
-			return pstrdup(TASK_TAG_DDL);
-		case TAG_FRAMES:
-			return pstrdup(TASK_TAG_FRAMES);
-		case TAG_NONE:
+			cursor = put_text(cursor, "shard ");
+			cursor = put_int(cursor, tag->colocation_id);
+			*cursor++ = '.';
+			cursor = put_int(cursor, tag->shard_index);
+			if (tag->snapshot)
+				cursor = put_text(cursor, " at");
 			break;
+		case TAG_NODE:
+			cursor = put_text(cursor, "node");
+			break;
+		case TAG_DDL:
+			cursor = put_text(cursor, "ddl");
+			break;
+		case TAG_FRAMES:
+			cursor = put_text(cursor, "frames");
+			break;
+		case TAG_NONE:
+			*buffer = '\0';
+			return;
 	}
-	return pstrdup("");
+	if (tag->explain != 0)
+		cursor = put_int(put_text(cursor, " explain "), tag->explain);
+	strcpy(cursor, "*/ ");
+}
+
+char *
+task_tag_shard(int colocation_id, int shard_index)
+{
+	TaskTag		tag = {.kind = TAG_SHARD, .colocation_id = colocation_id, .shard_index = shard_index};
+	char	   *text = palloc(TASK_TAG_SIZE);
+
+	task_tag_write(&tag, text);
+	return text;
 }

@@ -67,11 +67,14 @@ typedef struct TaskTag
 /* Reads the tag in front of a source text; false (kind TAG_NONE) if there is none. NULL is no text. */
 extern bool task_tag_parse(const char *source, TaskTag *tag);
 
-/* The tag as text, with one blank after it; palloc'd. */
-extern char *task_tag_shard(int colocation_id, int shard_index);
+/* Size of the longest tag as text. */
+#define TASK_TAG_SIZE 80
 
-/* Any tag as text, as above. */
-extern char *task_tag_make(const TaskTag *tag);
+/* The tag as text, with one blank after it; empty for TAG_NONE. */
+extern void task_tag_write(const TaskTag *tag, char *buffer);
+
+/* The same for a shard, palloc'd. */
+extern char *task_tag_shard(int colocation_id, int shard_index);
 
 #define TASK_TAG_DDL "/*citus:ddl*/ "
 #define TASK_TAG_NODE "/*citus:node*/ "

@@ -297,17 +297,16 @@ add_elements(Bitmapset *shards, const DistTable *table, Oid type, Datum array)
 
 /* The shards that one packed disjunction leaves. */
 static Bitmapset *
-evaluate_disjunction(const DistTable *table, List *triples, List *states, ExprContext *econtext)
+evaluate_disjunction(const DistTable *table, List *triples, const ExprValues *exprs, ExprContext *econtext)
 {
 	Bitmapset  *shards = NULL;
 
 	for (int i = 0; i < list_length(triples); i += 3)
 	{
-		ExprState  *state = list_nth(states, list_nth_int(triples, i));
 		bool		is_array = list_nth_int(triples, i + 1);
 		Oid			type = (Oid) list_nth_int(triples, i + 2);
 		bool		isnull;
-		Datum		value = ExecEvalExprSwitchContext(state, econtext, &isnull);
+		Datum		value = expr_value(exprs, list_nth_int(triples, i), econtext, &isnull);
 
 		if (isnull)
 			continue;
@@ -320,13 +319,13 @@ evaluate_disjunction(const DistTable *table, List *triples, List *states, ExprCo
 }
 
 Bitmapset *
-prune_evaluate(const DistTable *table, List *packed, List *states, ExprContext *econtext)
+prune_evaluate(const DistTable *table, List *packed, const ExprValues *exprs, ExprContext *econtext)
 {
 	Bitmapset  *shards = bms_add_range(NULL, 0, table->nshards - 1);
 	ListCell   *cell;
 
 	foreach(cell, packed)
 		shards = bms_int_members(shards,
-								 evaluate_disjunction(table, lfirst(cell), states, econtext));
+								 evaluate_disjunction(table, lfirst(cell), exprs, econtext));
 	return shards;
 }

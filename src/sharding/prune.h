@@ -17,6 +17,7 @@
 #include "nodes/primnodes.h"
 
 #include "catalog/metadata.h"
+#include "lib/expr_values.h"
 
 /* "distribution column = value", or "= ANY (value)" */
 typedef struct PruneTerm
@@ -44,8 +45,9 @@ extern int	prune_value_shard(const DistTable *table, Oid type, Datum value);
 
 /*
  * Evaluates packed disjunctions: the indexes of the shards that remain.
- * states: ExprStates of the expressions that the triples refer to.
+ * exprs: what the triples refer to.
  */
-extern Bitmapset *prune_evaluate(const DistTable *table, List *packed, List *states, ExprContext *econtext);
+extern Bitmapset *prune_evaluate(const DistTable *table, List *packed, const ExprValues *exprs,
+								 ExprContext *econtext);
 
 #endif							/* CITUS_SHARDING_PRUNE_H */

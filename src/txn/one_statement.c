@@ -71,7 +71,7 @@ answer_is_sure(TupleDesc answer)
 	{
 		Oid			type = TupleDescAttr(answer, i)->atttypid;
 
-		if (type >= FirstGenbkiObjectId || !wire_type_is_binary(type))
+		if (type >= FirstGenbkiObjectId || !wire_type(type).binary)
 			return false;
 	}
 	return true;
