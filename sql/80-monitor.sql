@@ -43,7 +43,7 @@ COMMENT ON FUNCTION pg_catalog.get_shard_id_for_distribution_column(regclass, "a
 	'the shard that holds the rows with a value of the distribution column';
 
 CREATE FUNCTION pg_catalog.worker_hash(value anyelement)
-	RETURNS integer LANGUAGE C IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'worker_hash';
+	RETURNS integer LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'worker_hash';
 COMMENT ON FUNCTION pg_catalog.worker_hash(anyelement) IS
 	'the hash by which a value of a distribution column finds its shard';
 
@@ -67,14 +67,14 @@ CREATE FUNCTION pg_catalog.citus_backend_gpid()
 COMMENT ON FUNCTION pg_catalog.citus_backend_gpid() IS 'global process id of this session';
 
 CREATE FUNCTION pg_catalog.citus_calculate_gpid(nodeid integer, pid integer)
-	RETURNS bigint LANGUAGE C IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'citus_calculate_gpid';
+	RETURNS bigint LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'citus_calculate_gpid';
 COMMENT ON FUNCTION pg_catalog.citus_calculate_gpid(integer, integer) IS
 	'global process id of a process on a node';
 
 CREATE FUNCTION pg_catalog.citus_nodeid_for_gpid(global_pid bigint)
-	RETURNS integer LANGUAGE C IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'citus_nodeid_for_gpid';
+	RETURNS integer LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'citus_nodeid_for_gpid';
 COMMENT ON FUNCTION pg_catalog.citus_nodeid_for_gpid(bigint) IS 'node of a global process id';
 
 CREATE FUNCTION pg_catalog.citus_pid_for_gpid(global_pid bigint)
-	RETURNS integer LANGUAGE C IMMUTABLE STRICT AS 'MODULE_PATHNAME', 'citus_pid_for_gpid';
+	RETURNS integer LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'citus_pid_for_gpid';
 COMMENT ON FUNCTION pg_catalog.citus_pid_for_gpid(bigint) IS 'process id, on its node, of a global process id';
