@@ -257,7 +257,7 @@ has_literal_rows(Query *query, bool one_row)
 {
 	Node	   *source;
 
-	if (query->cteList != NIL || query->hasSubLinks)
+	if (query->cteList != NIL || query->hasSubLinks || query->hasTargetSRFs)
 		return false;
 	if (query->jointree->fromlist == NIL)
 		return true;
