@@ -167,6 +167,20 @@ check_creation(Oid relid)
 				 errdetail("The schema holds the shards of distributed tables.")));
 }
 
+/* A type's DROP .. CASCADE, for one, drops columns: errors when that would leave a table without its distribution column. */
+static void
+check_column_drop(Oid relid, AttrNumber attnum)
+{
+	const DistTable *table = metadata_available() ? metadata_lookup(relid) : NULL;
+
+	if (table != NULL && table->dist_attno == attnum)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot drop distribution column \"%s\" of relation \"%s\"",
+						get_attname(relid, attnum, false), get_rel_name(relid)),
+				 errhint("Use undistribute_table(), or drop the table, before you drop what the column depends on.")));
+}
+
 /* object_access_hook */
 static void
 object_access(ObjectAccessType access, Oid classid, Oid objid, int subid, void *arg)
@@ -175,6 +189,8 @@ object_access(ObjectAccessType access, Oid classid, Oid objid, int subid, void *
 		next_object_access(access, classid, objid, subid, arg);
 	if (classid == TriggerRelationId && access == OAT_DROP)
 		note_drop_trigger(objid);
+	if (classid == RelationRelationId && access == OAT_DROP && subid != 0)
+		check_column_drop(objid, subid);
 	if (classid != RelationRelationId || subid != 0)
 		return;
 	if (access == OAT_DROP)
