@@ -116,28 +116,40 @@ type_is_everywhere(Oid type)
 	return false;
 }
 
+/* What is below the coercions to domains that the parser adds to assignments. */
+static const Expr *
+below_domains(const Expr *expr)
+{
+	while (expr != NULL && IsA(expr, CoerceToDomain))
+		expr = ((const CoerceToDomain *) expr)->arg;
+	return expr;
+}
+
+static bool
+assigns_part(const Expr *expr)
+{
+	expr = below_domains(expr);
+	return expr != NULL &&
+		(IsA(expr, FieldStore) ||
+		 (IsA(expr, SubscriptingRef) && ((const SubscriptingRef *) expr)->refassgnexpr != NULL));
+}
+
 /*
  * Whether the deparser understands an assignment.  Several assignments to parts
  * of one column have been merged into one expression, of which it shows one.
  */
 static bool
-assigns_one_part(Expr *expr)
+assigns_one_part(const Expr *expr)
 {
-	if (IsA(expr, SubscriptingRef) && ((SubscriptingRef *) expr)->refassgnexpr != NULL)
-	{
-		Expr	   *inner = ((SubscriptingRef *) expr)->refexpr;
+	const FieldStore *store;
 
-		return !IsA(inner, FieldStore) &&
-			!(IsA(inner, SubscriptingRef) && ((SubscriptingRef *) inner)->refassgnexpr != NULL);
-	}
-	if (IsA(expr, FieldStore))
-	{
-		Expr	   *inner = ((FieldStore *) expr)->arg;
-
-		return list_length(((FieldStore *) expr)->newvals) == 1 && inner && !IsA(inner, FieldStore) &&
-			!(IsA(inner, SubscriptingRef) && ((SubscriptingRef *) inner)->refassgnexpr != NULL);
-	}
-	return true;
+	if (!assigns_part(expr))
+		return true;
+	expr = below_domains(expr);
+	if (IsA(expr, SubscriptingRef))
+		return !assigns_part(((const SubscriptingRef *) expr)->refexpr);
+	store = (const FieldStore *) expr;
+	return list_length(store->newvals) == 1 && store->arg != NULL && !assigns_part(store->arg);
 }
 
 /* True (stop) if the deparser does not understand one of a write's assignments. */
