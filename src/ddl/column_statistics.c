@@ -212,7 +212,9 @@ describe_slot(int16 kind, Oid type, Oid collation, StatisticsSlot *slot)
 			slot->collation = InvalidOid;
 			return true;
 		case STATISTIC_KIND_BOUNDS_HISTOGRAM:
-			return type_is_range(type) || type_is_multirange(type);
+			if (type_is_multirange(type))
+				slot->type = get_multirange_range(type);
+			return type_is_range(slot->type);
 		default:
 			return false;
 	}

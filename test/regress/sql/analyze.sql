@@ -39,4 +39,12 @@ SET client_min_messages = warning;
 VACUUM (ANALYZE) dist;
 ANALYZE dist;
 
+-- Statistics of multiranges are about ranges.
+CREATE TABLE spans (id int, r numrange, m nummultirange);
+SELECT create_distributed_table('spans', 'id');
+INSERT INTO spans SELECT g, numrange(g, g + 1.5), nummultirange(numrange(g, g + 1), numrange(g + 2, g + 3.5)) FROM generate_series(1, 100) g;
+ANALYZE spans;
+SELECT attname, histogram_bounds IS NOT NULL AS has_histogram FROM pg_stats WHERE tablename = 'spans' ORDER BY 1;
+SELECT count(*) FROM spans WHERE m && numrange(50, 51) AND r << numrange(60, 61);
+
 DROP SCHEMA analyzed CASCADE;
