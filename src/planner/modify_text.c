@@ -163,8 +163,9 @@ graft_conflict_clause(Query *query, OnConflictExpr *clause, PlannerInfo *root, L
 	clause = (OnConflictExpr *) task_params_extract((Node *) clause, 0, false, exprs);
 	if (excluded != 0)
 		query->rtable = lappend(query->rtable, copyObject(rt_fetch(excluded, root->parse->rtable)));
-	ChangeVarNodes((Node *) clause, excluded, list_length(query->rtable), 0);
+	/* in this order: the first relation is never the excluded one, but the target may have the number that is new for it */
 	ChangeVarNodes((Node *) clause, root->parse->resultRelation, 1, 0);
+	ChangeVarNodes((Node *) clause, excluded, list_length(query->rtable), 0);
 	clause->exclRelIndex = list_length(query->rtable);
 	query->onConflict = clause;
 }
