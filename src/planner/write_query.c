@@ -119,7 +119,7 @@ write_override_identity(Query *task, Oid relid)
 
 	for (int i = 0; i < desc->natts; i++)
 	{
-		if (TupleDescAttr(desc, i)->attidentity == ATTRIBUTE_IDENTITY_ALWAYS)
+		if (TupleDescAttr(desc, i)->attidentity != '\0')
 			task->override = OVERRIDING_SYSTEM_VALUE;
 	}
 	table_close(relation, NoLock);

@@ -27,7 +27,10 @@ extern const char *write_depends_on_order(Query *query);
 /* Whether a column is GENERATED ALWAYS AS IDENTITY, which a text can't UPDATE to a value. */
 extern bool write_is_identity_column(Oid relid, AttrNumber attno);
 
-/* Lets the task of an INSERT give values for identity columns, which are drawn by the initiator. */
+/*
+ * Has the task of an INSERT give values for identity columns: the initiator has
+ * drawn them, also where the statement says OVERRIDING USER VALUE.
+ */
 extern void write_override_identity(Query *task, Oid relid);
 
 /* The COMMAND_BITs of what a write may do to its target. */
