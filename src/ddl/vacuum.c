@@ -55,7 +55,9 @@ append_options(StringInfo buf, const VacuumStmt *stmt)
 
 		appendStringInfo(buf, "%s%s", foreach_current_index(cell) == 0 ? " (" : ", ",
 						 quote_identifier(option->defname));
-		if (option->arg != NULL)
+		if (option->arg != NULL && IsA(option->arg, Integer))
+			appendStringInfo(buf, " %d", intVal(option->arg));
+		else if (option->arg != NULL)
 			appendStringInfo(buf, " %s", quote_literal_cstr(defGetString(option)));
 	}
 	if (stmt->options != NIL)

@@ -37,6 +37,7 @@ SELECT * FROM known;
 -- By name, with nothing to warn of.
 SET client_min_messages = warning;
 VACUUM (ANALYZE) dist;
+VACUUM (PARALLEL 2, INDEX_CLEANUP off, VERBOSE false) dist;
 ANALYZE dist;
 
 -- Statistics of multiranges are about ranges.
