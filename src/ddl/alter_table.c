@@ -537,7 +537,13 @@ alter_table_utility(UtilityCall *call)
 		return false;
 	alter.stmt = copyObject(stmt);
 	foreach(cell, stmt->cmds)
-		(void) subcommand_scope(&alter, lfirst_node(AlterTableCmd, cell));
+	{
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
+
+		(void) subcommand_scope(&alter, cmd);
+		if (call->relayed && cmd->subtype == AT_SetIdentity)
+			cmd->def = (Node *) sequence_options_of_slice((List *) cmd->def);
+	}
 	(void) constraints_of_table(alter.table->relid, &alter.constraints_before);
 	alter.sequences_before = sequences_of_table(alter.table->relid);
 

@@ -18,6 +18,7 @@
 #include "catalog/dependency.h"
 #include "catalog/pg_sequence.h"
 #include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -80,6 +81,25 @@ sequence_take_slice(Oid seqid)
 		run_commands(commands);
 		return;
 	}
+}
+
+List *
+sequence_options_of_slice(List *options)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, options)
+	{
+		DefElem    *option = lfirst_node(DefElem, cell);
+
+		if (strcmp(option->defname, "restart") == 0)
+			result = lappend(result, makeDefElem("restart", NULL, -1));
+		else if (strcmp(option->defname, "start") != 0 && strcmp(option->defname, "minvalue") != 0 &&
+				 strcmp(option->defname, "maxvalue") != 0)
+			result = lappend(result, option);
+	}
+	return result;
 }
 
 /* Sequences of serial and identity columns of a table (List of Oid). */

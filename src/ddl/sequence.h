@@ -13,6 +13,10 @@
 #include "nodes/pg_list.h"
 
 extern void sequence_take_slice(Oid seqid);
+
+/* Options (DefElem) as a node with a slice takes them over: without bounds and places to start. */
+extern List *sequence_options_of_slice(List *options);
+
 extern List *sequences_of_table(Oid relid);
 
 #endif							/* CITUS_DDL_SEQUENCE_H */
