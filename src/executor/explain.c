@@ -25,6 +25,7 @@
 #include "executor/explain_task.h"
 #include "executor/row_codec.h"
 #include "executor/scan.h"
+#include "lib/run_as.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 
@@ -131,10 +132,12 @@ show_task(DistScanState *state, Task *task, bool params_known, ExplainState *es)
 												   state->explain) :
 			explain_command(state->spec.table, task, es);
 		ParamListInfo params = measured ? NULL : task->params;
+		RunAs		caller = run_as_begin(state->user);
 
 		es->indent++;
 		show_plan(local ? local_plan(command, params) :
 				  remote_plan(task->groupid, command, params), es);
+		run_as_end(caller);
 		es->indent--;
 	}
 	ExplainCloseGroup("Task", NULL, true, es);

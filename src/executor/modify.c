@@ -35,6 +35,7 @@
 #include "executor/read_ahead.h"
 #include "executor/scan.h"
 #include "executor/statement_snapshot.h"
+#include "lib/run_as.h"
 #include "sharding/hash.h"
 
 static void modify_begin(CustomScanState *node, EState *estate, int eflags);
@@ -214,6 +215,7 @@ static bool
 lock_reference(Plan *node)
 {
 	ModifyPlan	plan;
+	RunAs		caller;
 	bool		exclusive;
 
 	if (node == NULL || !is_dist_modify(node))
@@ -222,7 +224,9 @@ lock_reference(Plan *node)
 	if (metadata_require(plan.relid)->kind != DIST_REFERENCE)
 		return false;
 	exclusive = plan.command != CMD_INSERT || plan.one_batch;
+	caller = run_as_begin(plan.check_as_user);
 	reference_lock(plan.relid, exclusive);
+	run_as_end(caller);
 	reference_lock_here(plan.relid, exclusive);
 	return true;
 }

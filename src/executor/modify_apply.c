@@ -23,6 +23,7 @@
 #include "executor/modify.h"
 #include "executor/scan.h"
 #include "executor/task_set.h"
+#include "lib/run_as.h"
 #include "txn/transaction.h"
 
 /* A batch ends with whichever comes first. */
@@ -261,6 +262,7 @@ note_written(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTab
 static void
 read_results(DistModifyState *state, ChangeList *changes, Round *round, TupleTableSlot *change_slot)
 {
+	RunAs		caller = run_as_begin(state->plan.check_as_user);
 	TaskSet    *set = task_set_start(&round->spec);
 	TupleTableSlot *row = MakeSingleTupleTableSlot(round->spec.columns, &TTSOpsVirtual);
 	Task	   *task;
@@ -277,16 +279,19 @@ read_results(DistModifyState *state, ChangeList *changes, Round *round, TupleTab
 	}
 	ExecDropSingleTupleTableSlot(row);
 	task_set_end(set);
+	run_as_end(caller);
 }
 
 /* Without RETURNING there is nothing to read but the end. */
 static void
-run_tasks(TaskSetSpec *spec)
+run_tasks(DistModifyState *state, TaskSetSpec *spec)
 {
+	RunAs		caller = run_as_begin(state->plan.check_as_user);
 	TaskSet    *set = task_set_start(spec);
 
 	(void) task_set_finish(set);
 	task_set_end(set);
+	run_as_end(caller);
 }
 
 /* Errors if a row that the statement was to change has been changed by one of its triggers. */
@@ -428,7 +433,7 @@ run_round(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_sl
 	if (round.spec.columns != NULL)
 		read_results(state, changes, &round, change_slot);
 	else
-		run_tasks(&round.spec);
+		run_tasks(state, &round.spec);
 	if (state->triggers != NULL && changes->has_ordinal && state->table->kind != DIST_REFERENCE)
 		check_untouched(state, changes, round.batches);
 	count_round(state, changes, round.spec.tasks, round.batches);

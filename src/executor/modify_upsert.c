@@ -29,6 +29,7 @@
 #include "utils/memutils.h"
 
 #include "executor/modify.h"
+#include "lib/run_as.h"
 
 /* Rows are inserted when so many wait. */
 #define UPSERT_ROWS 5000
@@ -80,8 +81,9 @@ compare_results(const ListCell *a, const ListCell *b)
 
 /* Runs the round's tasks; appends what they return to results. */
 static List *
-run_tasks(Round *round, UpsertSlots *slots, List *results)
+run_tasks(DistModifyState *state, Round *round, UpsertSlots *slots, List *results)
 {
+	RunAs		caller = run_as_begin(state->plan.check_as_user);
 	TaskSet    *set = task_set_start(&round->spec);
 	Task	   *task;
 
@@ -102,6 +104,7 @@ run_tasks(Round *round, UpsertSlots *slots, List *results)
 		results = lappend(results, result);
 	}
 	task_set_end(set);
+	run_as_end(caller);
 	return results;
 }
 
@@ -120,13 +123,13 @@ insert_rows(DistModifyState *state, UpsertSlots *slots)
 	modify_round_begin(state, &state->upserts, slots->change, &round);
 	slots->row = MakeSingleTupleTableSlot(round.spec.columns, &TTSOpsVirtual);
 	if (state->table->kind == DIST_REFERENCE)
-		results = run_tasks(&round, slots, results);
+		results = run_tasks(state, &round, slots, results);
 	else
 	{
 		foreach(cell, round.batches)
 		{
 			round.spec.tasks = list_make1(((Batch *) lfirst(cell))->task);
-			results = run_tasks(&round, slots, results);
+			results = run_tasks(state, &round, slots, results);
 		}
 	}
 	ExecDropSingleTupleTableSlot(slots->row);

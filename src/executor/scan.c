@@ -31,6 +31,7 @@
 #include "executor/read_ahead.h"
 #include "executor/scan.h"
 #include "executor/statement_snapshot.h"
+#include "lib/run_as.h"
 #include "sharding/hash.h"
 #include "sharding/prune.h"
 #include "txn/transaction.h"
@@ -280,26 +281,20 @@ count_processed(DistScanState *state)
 /*
  * The next row, or with a slot of NULL the rest, at most so many, read with the rights that the
  * plan asks for, or of whoever started the statement: a cursor may have been opened by another role.
- * An error needs no care: ending the (sub)transaction restores the user.
  */
 static bool
 next_row(DistScanState *state, TaskSet *set, TupleTableSlot *slot, int most)
 {
-	Oid			user;
-	int			security_context;
+	RunAs		caller = run_as_begin(state->user);
 	bool		found = false;
 
-	GetUserIdAndSecContext(&user, &security_context);
-	if (user != state->user)
-		SetUserIdAndSecContext(state->user, security_context | SECURITY_LOCAL_USERID_CHANGE);
 	state->busy = true;
 	if (slot == NULL)
 		found = task_set_prefetch(set, most);
 	else
 		found = task_set_next(set, slot, NULL);
 	state->busy = false;
-	if (user != state->user)
-		SetUserIdAndSecContext(user, security_context);
+	run_as_end(caller);
 	return found;
 }
 
@@ -311,7 +306,12 @@ start_tasks(DistScanState *state)
 	if (state->plan.writes && state->plan.command != CMD_SELECT)
 		read_ahead_others(state->css.ss.ps.state);
 	if (state->plan.kind == DIST_PLAN_REFERENCE_WRITE)
+	{
+		RunAs		caller = run_as_begin(state->user);
+
 		reference_lock(state->plan.relid, state->plan.exclusive);
+		run_as_end(caller);
+	}
 	scan_prepare(state);
 	old_context = MemoryContextSwitchTo(state->run_context);
 	state->set = task_set_start(&state->spec);

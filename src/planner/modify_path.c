@@ -461,6 +461,7 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	apply_tlist_labeling(child->targetlist, child_tlist);
 
 	plan.relid = table->relid;
+	plan.check_as_user = planner_rt_fetch(varno, root)->checkAsUser;
 	plan.command = modify->operation;
 	plan.can_set_tag = root->parse->canSetTag;
 	plan.triggers = table->triggers & write_commands(root->parse);

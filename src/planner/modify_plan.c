@@ -24,6 +24,7 @@ modify_plan_pack(const ModifyPlan *plan)
 									 plan->column_resnos, plan->assigned);
 
 	numbers = lappend_int(numbers, (int) plan->relid);
+	numbers = lappend_int(numbers, (int) plan->check_as_user);
 	numbers = lappend_int(numbers, plan->command);
 	numbers = lappend_int(numbers, plan->can_set_tag);
 	numbers = lappend_int(numbers, plan->has_returning);
@@ -51,6 +52,7 @@ modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
 	int			i = 0;
 
 	plan->relid = (Oid) list_nth_int(numbers, i++);
+	plan->check_as_user = (Oid) list_nth_int(numbers, i++);
 	plan->command = list_nth_int(numbers, i++);
 	plan->can_set_tag = list_nth_int(numbers, i++);
 	plan->has_returning = list_nth_int(numbers, i++);

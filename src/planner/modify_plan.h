@@ -54,6 +54,8 @@ typedef struct ModifyAction
 typedef struct ModifyPlan
 {
 	Oid			relid;
+	Oid			check_as_user;	/* whose rights the texts need (a view's owner);
+								 * InvalidOid: the current user's */
 	CmdType		command;
 	bool		can_set_tag;
 	bool		has_returning;

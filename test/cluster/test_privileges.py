@@ -90,6 +90,33 @@ def test_granted_privileges(cluster, coordinator, table, roles, connect, node):
         connection.execute(f"SELECT count(*) FROM {table}")
 
 
+VIEW_WRITES = [
+    "INSERT INTO {v} VALUES (1001, '{bob}', 'new')",
+    "INSERT INTO {v} VALUES (1, '{bob}', 'new') ON CONFLICT (id) DO UPDATE SET v = excluded.v",
+    "UPDATE {v} SET v = random()::text WHERE id = 5",
+    "UPDATE {v} SET v = n.v FROM (VALUES ('x', 'a')) n (old, v) WHERE {v}.v = n.old AND random() >= 0",
+    "DELETE FROM {v} WHERE id = 7 AND random() >= 0",
+]
+
+
+@pytest.mark.parametrize("statement", VIEW_WRITES)
+def test_writes_through_a_view_have_its_owners_rights(cluster, coordinator, table, roles, connect, statement):
+    """Of the table's rights, those of the view's owner count, also if the initiator computes the rows; so for EXPLAIN."""
+    view = f"{table}_view"
+    coordinator.execute(f"""
+        CREATE VIEW {view} AS SELECT * FROM {table} WHERE owner = '{roles[1]}' WITH CHECK OPTION;
+        ALTER VIEW {view} OWNER TO {roles[0]};
+        GRANT ALL ON {view} TO {roles[1]};
+    """)
+    connection = connect(cluster.coordinator, user=roles[1])
+    statement = statement.format(v=view, bob=roles[1])
+    connection.execute("EXPLAIN " + statement)
+    assert connection.execute(statement + " RETURNING id").rowcount > 0
+    assert connection.execute("SELECT current_user").fetchone()[0] == roles[1]
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute(statement.replace(view, table))
+
+
 def test_set_role(cluster, coordinator, table, roles, connect):
     """The role in force counts, also after SET ROLE and back."""
     connection = connect(cluster.coordinator)
