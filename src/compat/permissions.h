@@ -33,6 +33,26 @@ compat_note_insert(ParseNamespaceItem *nsitem, List *attnums)
 											lfirst_int(lc) - FirstLowInvalidHeapAttributeNumber);
 }
 
+/* Relations of the query may be read without the right to select this (system) column, if that to select any is there. */
+static inline void
+compat_forget_select(Query *query, AttrNumber attno)
+{
+	ListCell   *lc;
+
+#if PG_VERSION_NUM >= 160000
+	foreach(lc, query->rteperminfos)
+	{
+		RTEPermissionInfo *info = lfirst_node(RTEPermissionInfo, lc);
+#else
+	foreach(lc, query->rtable)
+	{
+		RangeTblEntry *info = lfirst_node(RangeTblEntry, lc);
+#endif
+
+		info->selectedCols = bms_del_member(info->selectedCols, attno - FirstLowInvalidHeapAttributeNumber);
+	}
+}
+
 /* Errors unless the current user has what has been noted for all relations of the parse state. */
 static inline void
 compat_check_permissions(ParseState *pstate)

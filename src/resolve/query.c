@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "access/sysattr.h"
 #include "catalog/pg_constraint.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
@@ -19,6 +20,7 @@
 #include "utils/lsyscache.h"
 
 #include "catalog/metadata.h"
+#include "compat/permissions.h"
 #include "lib/debug_point.h"
 #include "resolve/query.h"
 
@@ -87,6 +89,9 @@ resolve_walker(Node *node, void *context)
 	if (IsA(node, Query))
 	{
 		Query	   *query = (Query *) node;
+
+		/* an initiator needs it to write rows; a statement that does so doesn't */
+		compat_forget_select(query, SelfItemPointerAttributeNumber);
 
 		/* before the relation changes: the constraint is looked up by its name */
 		if (query->onConflict && OidIsValid(query->onConflict->constraint))
