@@ -299,14 +299,14 @@ table_of_object(UtilityCall *call, Node *object)
 	}
 }
 
-/* Names of the shards' counterparts of an object, as DROP lists them: those on this node. */
+/* Names of the shards' counterparts of an object of a table, as DROP lists them: those on this node. */
 static List *
 shard_objects(const DistTable *table, ObjectType type, List *names)
 {
 	List	   *result = NIL;
 	ListCell   *cell;
 
-	if (type != OBJECT_TABLE && type != OBJECT_INDEX && type != OBJECT_STATISTIC_EXT)
+	if (type != OBJECT_INDEX && type != OBJECT_STATISTIC_EXT)
 		return NIL;
 	foreach(cell, local_shard_indexes(table))
 	{
@@ -409,6 +409,12 @@ drop_utility(UtilityCall *call)
 	stmt->concurrent = false;
 	stmt->objects = list_concat(stmt->objects, shards);
 	utility_run(call);
+	if (stmt->removeType == OBJECT_TABLE)
+	{
+		/* not in one statement with the tables, whose dependent objects it would name otherwise */
+		CommandCounterIncrement();
+		drop_follow_up(call);
+	}
 	if (keyword != NULL)
 		utility_relay_text(call, drop_text(keyword, stmt->removeType, ours, stmt->behavior));
 	else if (stmt->removeType == OBJECT_POLICY)
