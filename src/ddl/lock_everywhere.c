@@ -163,7 +163,7 @@ take_locks(const LockRequest *request, int timeout)
 		take_locks_on(metadata_local_group(), request);
 		return are_unchanged(request);
 	}
-	level = quiet_begin();
+	level = quiet_begin(WARNING);
 	take_locks_on(0, request);
 	if (metadata_local_group() == 0 && !are_unchanged(request))
 		return false;

@@ -24,6 +24,7 @@
 
 #include "compat/sql_function.h"
 #include "ddl/run_commands.h"
+#include "remote/connection.h"
 
 SQL_FUNCTION(citus_internal_run_commands);
 SQL_FUNCTION(citus_internal_create_if_missing);
@@ -73,15 +74,17 @@ run_commands(List *commands)
 }
 
 int
-quiet_begin(void)
+quiet_begin(int least)
 {
+	const char *name = least == WARNING ? "warning" : "error";
 	int			level = NewGUCNestLevel();
 
-	if (client_min_messages < WARNING)
-		(void) set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
+	if (client_min_messages < least)
+		(void) set_config_option("client_min_messages", name, PGC_USERSET, PGC_S_SESSION,
 								 GUC_ACTION_SAVE, true, 0, false);
-	(void) set_config_option("citus.worker_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
+	if (worker_min_messages < least)
+		(void) set_config_option("citus.worker_min_messages", name, PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
 	return level;
 }
 
@@ -104,7 +107,7 @@ run_utility(Node *stmt, const char *query)
 	pstmt->commandType = CMD_UTILITY;
 	pstmt->utilityStmt = stmt;
 	pstmt->stmt_location = -1;
-	level = quiet_begin();
+	level = quiet_begin(WARNING);
 	own_utility_depth++;
 	PG_TRY();
 	{

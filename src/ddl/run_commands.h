@@ -23,10 +23,10 @@ extern int	own_utility_depth;
 extern void run_commands(List *commands);
 
 /*
- * Keeps notices about shards, and of other nodes, from the client until the
- * returned level is given to AtEOXact_GUC: the logical table has said them.
+ * Keeps messages below this level (WARNING, ERROR) about shards, and of other nodes, from the client
+ * until the returned level is given to AtEOXact_GUC: the logical table has said them.
  */
-extern int	quiet_begin(void);
+extern int	quiet_begin(int least);
 
 /* Parses one utility statement. */
 extern Node *parse_utility(const char *text);

@@ -42,6 +42,7 @@
 #include "executor/fire_triggers.h"
 #include "executor/statement_snapshot.h"
 #include "remote/connection.h"
+#include "remote/shard_names.h"
 #include "resolve/tag.h"
 #include "resolve/utility.h"
 #include "txn/commit_ring.h"
@@ -175,7 +176,7 @@ utility_relay_text(UtilityCall *call, const char *text)
 
 	if (call->relayed || node_active_primaries_remote() == NIL)
 		return;
-	level = quiet_begin();
+	level = quiet_begin(WARNING);
 	remote_exec_on_all(psprintf("%s%s", TASK_TAG_DDL, text));
 	AtEOXact_GUC(true, level);
 }
@@ -196,6 +197,26 @@ utility_run_with_shards(UtilityCall *call, const DistTable *table)
 	run_on_local_shards(table, copy, call->query);
 }
 
+/* Has a statement handled; errors about shards get the names of their tables. */
+static bool
+run_handler(UtilityHandler handler, UtilityCall *call)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile bool handled = false;
+
+	PG_TRY();
+	{
+		handled = handler(call);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		shard_names_rethrow();
+	}
+	PG_END_TRY();
+	return handled;
+}
+
 /* Delegates a statement; false if nobody wants it. */
 static bool
 utility_dispatch(UtilityCall *call, const TaskTag *tag)
@@ -214,7 +235,7 @@ utility_dispatch(UtilityCall *call, const TaskTag *tag)
 		(!enable_ddl_propagation && !call->relayed))
 		return false;
 	call->pstmt = copyObject(call->pstmt);
-	return handler(call);
+	return run_handler(handler, call);
 }
 
 static void

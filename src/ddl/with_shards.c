@@ -20,7 +20,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
-#include "storage/lockdefs.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -55,18 +55,15 @@ append_shards(List *relations, const DistTable *table)
 
 /*
  * Splits off the distributed and reference tables of a list of RangeVars: their
- * qualified names as text, or NULL if there are none.  *relids gets their Oids,
- * *shards their shards on this node.
+ * qualified names as text, or NULL if there are none.
  */
 static char *
-list_dist_tables(List *relations, List **relids, List **shards)
+list_dist_tables(List *relations)
 {
 	StringInfoData buf;
 	ListCell   *cell;
 
 	initStringInfo(&buf);
-	*relids = NIL;
-	*shards = NIL;
 	foreach(cell, relations)
 	{
 		RangeVar   *relation = lfirst_node(RangeVar, cell);
@@ -74,10 +71,8 @@ list_dist_tables(List *relations, List **relids, List **shards)
 
 		if (table == NULL)
 			continue;
-		*relids = lappend_oid(*relids, table->relid);
 		appendStringInfo(&buf, "%s%s%s", buf.len == 0 ? "" : ", ", relation->inh ? "" : "ONLY ",
 						 relation_qualified_name(table->relid));
-		*shards = append_shards(*shards, table);
 	}
 	return buf.len == 0 ? NULL : buf.data;
 }
@@ -101,7 +96,7 @@ run_everywhere(UtilityCall *call, const char *text)
 	text = psprintf("%s%s", TASK_TAG_DDL, text);
 	remote_exec(0, text);
 	utility_run(call);
-	level = quiet_begin();
+	level = quiet_begin(WARNING);
 	foreach(cell, node_active_primaries_remote())
 	{
 		const ClusterNode *node = lfirst(cell);
@@ -169,6 +164,30 @@ may_truncate(List *relids)
 }
 
 /*
+ * The shards on this node of tables that are truncated, none of them by a cascade of its own, which would be
+ * told to the client.  Locks the tables; the server says so if the user may not truncate one.
+ */
+static List *
+truncated_shards(List *relids)
+{
+	List	   *shards = NIL;
+	ListCell   *cell;
+
+	if (!may_truncate(relids))
+		return NIL;
+	foreach(cell, relids)
+		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+	foreach(cell, relids)
+	{
+		const DistTable *table = metadata_lookup(lfirst_oid(cell));
+
+		if (table != NULL)
+			shards = append_shards(shards, table);
+	}
+	return shards;
+}
+
+/*
  * Truncates tables that have triggers for it: the initiator fires them.  As
  * the server truncates, on any node, it must not.
  */
@@ -199,18 +218,17 @@ truncate_utility(UtilityCall *call)
 {
 	TruncateStmt *stmt = castNode(TruncateStmt, call->pstmt->utilityStmt);
 	List	   *relids;
-	List	   *shards;
 	char	   *names;
 	char	   *text;
 
 	lock_if_allowed(call, stmt->relations, AccessExclusiveLock);
-	names = list_dist_tables(stmt->relations, &relids, &shards);
+	names = list_dist_tables(stmt->relations);
 	if (names == NULL)
 		return false;
 	text = psprintf("TRUNCATE TABLE %s%s%s", names, stmt->restart_seqs ? " RESTART IDENTITY" : "",
 					stmt->behavior == DROP_CASCADE ? " CASCADE" : "");
 	relids = truncated_tables(stmt->relations, stmt->behavior == DROP_CASCADE);
-	stmt->relations = list_concat(stmt->relations, shards);
+	stmt->relations = list_concat(stmt->relations, truncated_shards(relids));
 	if (have_truncate_triggers(relids))
 		truncate_with_triggers(call, text, relids);
 	else
@@ -222,15 +240,13 @@ bool
 lock_utility(UtilityCall *call)
 {
 	LockStmt   *stmt = castNode(LockStmt, call->pstmt->utilityStmt);
-	List	   *relids;
-	List	   *shards;
 	char	   *names;
 
 	if (!call->relayed)
 		RequireTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "LOCK TABLE");
 	if (!stmt->nowait)
 		lock_if_allowed(call, stmt->relations, stmt->mode);
-	names = list_dist_tables(stmt->relations, &relids, &shards);
+	names = list_dist_tables(stmt->relations);
 	if (names == NULL)
 		return false;
 	run_everywhere(call, psprintf("LOCK TABLE %s IN %s MODE%s", names, lock_mode_name(stmt->mode),
@@ -302,6 +318,7 @@ grant_utility(UtilityCall *call)
 	GrantStmt  *for_shards;
 	List	   *shards = NIL;
 	int			count = 0;
+	int			level;
 
 	if (relations && stmt->targtype == ACL_TARGET_OBJECT)
 		shards = grant_shards(stmt, &count);
@@ -318,11 +335,14 @@ grant_utility(UtilityCall *call)
 
 	for_shards = copyObject(stmt);
 	utility_run(call);
+	level = quiet_begin(ERROR);
 	utility_relay(call);
-	if (shards == NIL || stmt->objtype != OBJECT_TABLE)
-		return true;
-	for_shards->targtype = ACL_TARGET_OBJECT;
-	for_shards->objects = shards;
-	run_utility((Node *) for_shards, call->query);
+	if (shards != NIL && stmt->objtype == OBJECT_TABLE)
+	{
+		for_shards->targtype = ACL_TARGET_OBJECT;
+		for_shards->objects = shards;
+		run_utility((Node *) for_shards, call->query);
+	}
+	AtEOXact_GUC(true, level);
 	return true;
 }

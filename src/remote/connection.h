@@ -197,6 +197,9 @@ extern int	remote_wait(RemoteConn **conns, int nconns, long timeout_ms, bool *re
 /* remote_poll that waits. */
 extern PGresult *remote_next(RemoteConn *conn, bool *done);
 
+/* The setting citus.worker_min_messages. */
+extern int	worker_min_messages;
+
 /* Raises a remote error at elevel, keeping SQLSTATE, message, detail, hint and context, adding the node; shard names
  * in it are rewritten to the logical names.  Clears res first. */
 extern void remote_raise(int elevel, RemoteConn *conn, PGresult *res);

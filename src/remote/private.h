@@ -150,7 +150,6 @@ extern void finish_at_exit(void);
 /* error.c */
 extern void error_init(void);
 extern void notice_receiver(void *arg, const PGresult *res);
-extern int	worker_min_messages;
 
 /* settings.c */
 extern struct RemoteSettings *settings_create(void);

@@ -127,6 +127,15 @@ def test_rights_of_columns_suffice(cluster, coordinator, table, roles, connect, 
         connection.execute(f"UPDATE {table} SET v = random()::text WHERE owner = 'x'")
 
 
+def test_grant_without_the_right_to_is_told_once(cluster, coordinator, table, roles, connect):
+    coordinator.execute(f"GRANT SELECT ON {table} TO {roles[1]}")
+    connection = connect(cluster.coordinator, user=roles[1])
+    messages = []
+    connection.add_notice_handler(lambda notice: messages.append(notice.message_primary))
+    connection.execute(f"GRANT SELECT ON {table} TO {roles[0]}")
+    assert messages == [f'no privileges were granted for "{table.split(".")[1]}"']
+
+
 def test_set_role(cluster, coordinator, table, roles, connect):
     """The role in force counts, also after SET ROLE and back."""
     connection = connect(cluster.coordinator)

@@ -31,5 +31,25 @@ SELECT * FROM no_such_table JOIN t USING (id);
 DELETE FROM ref;
 INSERT INTO t (id, id) VALUES (1, 2);
 
+-- DDL
+ALTER TABLE t ADD CONSTRAINT big CHECK (k > 100);
+ALTER TABLE t ADD COLUMN w int NOT NULL;
+CREATE UNIQUE INDEX ON t (id, (1 / (k - 1)));
+ANALYZE t (nothing);
+VACUUM ANALYZE t (nothing);
+CREATE TABLE child (id int PRIMARY KEY REFERENCES t);
+SELECT create_distributed_table('child', 'id');
+TRUNCATE t;
+TRUNCATE t CASCADE;
+CREATE VIEW v AS SELECT * FROM child;
+DROP TABLE child;
+DROP TABLE t;
+ALTER TABLE child DROP CONSTRAINT child_id_fkey, ADD FOREIGN KEY (id) REFERENCES t DEFERRABLE INITIALLY DEFERRED;
+BEGIN;
+INSERT INTO child VALUES (1);
+ALTER TABLE child ADD CHECK (id > 0);
+ROLLBACK;
+DROP TABLE t CASCADE;
+
 SET client_min_messages = warning;
 DROP SCHEMA messages CASCADE;
