@@ -384,6 +384,7 @@ make_scan_query(PlannerInfo *root, Index varno, List *remote, List **exprs)
 
 	rte->securityQuals = NIL;
 	rte->inFromCl = true;		/* a target isn't, but is here */
+	rte->lateral = false;		/* the arguments of TABLESAMPLE are parameters */
 	rte->inh = true;
 	if (rte->tablesample)
 		rte->tablesample = (TableSampleClause *)
