@@ -96,6 +96,20 @@ append_columns(StringInfo text, Oid relid, bool stored_only, bool by_number, con
 	table_close(relation, NoLock);
 }
 
+/* Begins an INSERT of all columns, whose values come from the SELECT that it ends with; there may be no columns. */
+static void
+append_insert(StringInfo text, const DistTable *table)
+{
+	StringInfoData columns;
+
+	initStringInfo(&columns);
+	append_columns(&columns, table->relid, true, false, "");
+	appendStringInfo(text, "INSERT INTO %s AS t", table_name(table));
+	if (columns.len > 0)
+		appendStringInfo(text, " (%s)", columns.data);
+	appendStringInfoString(text, " OVERRIDING SYSTEM VALUE SELECT ");
+}
+
 /* Analyses a text of ours whose only parameter is an array of the table's rows. */
 static Query *
 analyse_insert(const char *text, Oid rows_type)
@@ -182,9 +196,7 @@ modify_insert_text(const DistTable *table, List *attnos, PlannerInfo *root, List
 	List	   *all_exprs = NIL;
 
 	initStringInfo(&text);
-	appendStringInfo(&text, "INSERT INTO %s AS t (", name);
-	append_columns(&text, table->relid, true, false, "");
-	appendStringInfoString(&text, ") OVERRIDING SYSTEM VALUE SELECT ");
+	append_insert(&text, table);
 	append_columns(&text, table->relid, true, false, "r.");
 	appendStringInfo(&text, " FROM pg_catalog.unnest($1::%s[]) AS r", name);
 	append_returning(&text, table, NULL, attnos);
@@ -210,9 +222,7 @@ plain_upsert(const DistTable *table, List *attnos)
 	char	   *name = table_name(table);
 
 	initStringInfo(&text);
-	appendStringInfo(&text, "INSERT INTO %s AS t (", name);
-	append_columns(&text, table->relid, true, false, "");
-	appendStringInfoString(&text, ") OVERRIDING SYSTEM VALUE SELECT ");
+	append_insert(&text, table);
 	append_columns(&text, table->relid, true, true, "r.");
 	appendStringInfo(&text, " FROM pg_catalog.unnest($1::%s[]) WITH ORDINALITY AS r(", name);
 	append_columns(&text, table->relid, false, true, "");

@@ -1,7 +1,7 @@
 -- Triggers of all kinds, on all kinds of tables; those of ON CONFLICT are in triggers_upsert.sql.
 -- What fires, in which order and with which rows is in a log.
 --
--- distribute: t(id), b(id) with t, c(id) with t, w(id) with t, tr(id) with t, one single, r reference, log single, tru(id) with t
+-- distribute: t(id), b(id) with t, c(id) with t, w(id) with t, tr(id) with t, one single, r reference, log single, tru(id) with t, nothing single
 
 CREATE TABLE log (seq bigserial, what text);
 CREATE TABLE t (id int PRIMARY KEY, v text, n int DEFAULT 0, g text GENERATED ALWAYS AS ('g' || v) STORED);
@@ -91,6 +91,8 @@ CREATE TRIGGER change BEFORE INSERT OR UPDATE ON r FOR EACH ROW EXECUTE FUNCTION
 CREATE TRIGGER z_note AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON r FOR EACH STATEMENT EXECUTE FUNCTION note();
 
 CREATE TABLE tru (id int PRIMARY KEY);
+CREATE TABLE nothing ();
+CREATE TRIGGER noted BEFORE INSERT ON nothing FOR EACH ROW EXECUTE FUNCTION note();
 CREATE TRIGGER origin BEFORE TRUNCATE ON tru FOR EACH STATEMENT EXECUTE FUNCTION note();
 CREATE TRIGGER always BEFORE TRUNCATE ON tru FOR EACH STATEMENT EXECUTE FUNCTION note();
 CREATE TRIGGER replica AFTER TRUNCATE ON tru FOR EACH STATEMENT EXECUTE FUNCTION note();
@@ -178,6 +180,9 @@ TRUNCATE r;
 SELECT what FROM log ORDER BY seq;
 DELETE FROM log;
 
+INSERT INTO nothing DEFAULT VALUES;
+INSERT INTO nothing SELECT FROM generate_series(1, 2) RETURNING nothing;
+SELECT count(*) FROM nothing;
 INSERT INTO tru VALUES (1), (2);
 TRUNCATE tru;
 SELECT count(*) FROM tru;
