@@ -6,6 +6,9 @@
  * Each node does it for its logical tables and for its shards, whose constraints have the
  * shard's number in their names.  ALL means those of shards too.
  *
+ * Deferred constraints of shards are checked at the end of the transaction, where nobody could tell their
+ * errors from those of tables; so COMMIT of a block has them checked a moment earlier.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -17,6 +20,7 @@
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_constraint.h"
+#include "commands/trigger.h"
 #include "nodes/makefuncs.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -25,6 +29,7 @@
 #include "catalog/metadata.h"
 #include "ddl/handlers.h"
 #include "ddl/shards.h"
+#include "remote/shard_names.h"
 #include "resolve/tag.h"
 #include "txn/transaction.h"
 
@@ -149,4 +154,33 @@ set_constraints_utility(UtilityCall *call)
 		txn_set_constraints(psprintf("%sSET CONSTRAINTS %s %s", TASK_TAG_DDL, names.data,
 									 stmt->deferred ? "DEFERRED" : "IMMEDIATE"));
 	return true;
+}
+
+bool
+commits_block(Node *stmt)
+{
+	TransactionStmtKind kind;
+
+	if (!IsA(stmt, TransactionStmt) || !IsTransactionBlock() || !IsTransactionState() ||
+		GetCurrentTransactionNestLevel() > 1)
+		return false;
+	kind = castNode(TransactionStmt, stmt)->kind;
+	return kind == TRANS_STMT_COMMIT || kind == TRANS_STMT_PREPARE;
+}
+
+void
+check_deferred_constraints(void)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		AfterTriggerFireDeferred();
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		shard_names_rethrow();
+	}
+	PG_END_TRY();
 }

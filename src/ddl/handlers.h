@@ -44,6 +44,15 @@ extern bool grant_utility(UtilityCall *call);
 /* constraint_mode.c */
 extern bool set_constraints_utility(UtilityCall *call);
 
+/* Whether a statement is about to end a transaction block that has not failed, and has no savepoint. */
+extern bool commits_block(Node *stmt);
+
+/*
+ * Right after such a statement, and before the server does it: fires deferred triggers, among them those that check
+ * the constraints of shards, whose errors get the names of their tables.
+ */
+extern void check_deferred_constraints(void);
+
 /* vacuum.c */
 extern bool vacuum_utility(UtilityCall *call);
 

@@ -269,6 +269,7 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 			 ParamListInfo params, QueryEnvironment *env, DestReceiver *dest, QueryCompletion *qc)
 {
 	UtilityCall call = {pstmt, query, context, params, env, dest, qc, false};
+	bool		commits = commits_block(pstmt->utilityStmt);
 	TaskTag		tag;
 
 	txn_statement_begins();
@@ -292,6 +293,8 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 			standard_ProcessUtility(call.pstmt, query, read_only_tree, context, params, env, dest, qc);
 	}
 	drop_follow_up(&call);
+	if (commits)
+		check_deferred_constraints();
 	if (imports_snapshot(pstmt->utilityStmt))
 		statement_snapshot_imported();
 }

@@ -17,3 +17,18 @@ def test_message_names_the_table(cluster, coordinator, schema, name):
         assert f'of relation "{name}" violates' in caught.value.diag.message_primary
         assert caught.value.diag.table_name == name
         assert caught.value.diag.schema_name == schema
+
+
+@pytest.mark.parametrize("commit", ["COMMIT", "PREPARE TRANSACTION 'shard_names'"])
+def test_deferred_constraint_names_the_table(cluster, coordinator, schema, commit):
+    """Also where the shard is the initiator's own; and the transaction is over."""
+    coordinator.execute(f"CREATE TABLE {schema}.t (id int CONSTRAINT only_one UNIQUE DEFERRABLE INITIALLY DEFERRED)")
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.t', 'id')")
+    coordinator.execute(f"INSERT INTO {schema}.t SELECT generate_series(1, 10)")
+    for key in range(1, 11):
+        coordinator.execute(f"BEGIN; INSERT INTO {schema}.t VALUES ({key})")
+        with pytest.raises(psycopg.errors.UniqueViolation) as caught:
+            coordinator.execute(commit)
+        assert caught.value.diag.message_primary == 'duplicate key value violates unique constraint "only_one"'
+        assert caught.value.diag.constraint_name == "only_one"
+        assert coordinator.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
