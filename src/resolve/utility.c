@@ -21,6 +21,7 @@
 #include "catalog/pg_statistic_ext.h"
 #include "access/htup_details.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/value.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -33,8 +34,9 @@ typedef struct ShardNaming
 	int			colocation_id;
 	int			shard_index;
 	bool		must_exist;		/* the shard has to be on this node */
-	int64		shardid;		/* of the table named last: the suffix of what
-								 * the statement names in it */
+	Oid			relid;			/* the table named last */
+	int64		shardid;		/* of that table: the suffix of what the
+								 * statement names in it; 0 is none */
 } ShardNaming;
 
 typedef void (*RenameFunction) (ShardNaming *naming, Node *stmt);
@@ -85,6 +87,7 @@ note_table(ShardNaming *naming, const DistTable *table)
 				(errcode(ERRCODE_SHARD_NOT_HERE),
 				 errmsg("relation \"%s\" has no shard with index %d", get_rel_name(table->relid),
 						naming->shard_index)));
+	naming->relid = table->relid;
 	naming->shardid = table->shards[naming->shard_index].shardid;
 	if (naming->must_exist && !OidIsValid(shard_local_relid(table->relid, naming->shardid)))
 		ereport(ERROR,
@@ -142,15 +145,60 @@ rename_statistics(ShardNaming *naming, List *names)
 	return naming->shardid == 0 ? names : shard_name_list(naming, strVal(llast(names)));
 }
 
+/* A name in an expression about the table: if it is qualified with the table's, or means a whole row of it. */
+static void
+rename_reference(ShardNaming *naming, ColumnRef *reference)
+{
+	List	   *fields = reference->fields;
+	int			nfields = list_length(fields);
+	int			position = nfields > 2 ? 1 : 0; /* of the table's name, which may have a schema */
+	char	   *table = get_rel_name(naming->relid);
+
+	if (nfields > 3 || !IsA(list_nth(fields, position), String) ||
+		strcmp(strVal(list_nth(fields, position)), table) != 0 ||
+		(nfields == 1 && get_attnum(naming->relid, table) != InvalidAttrNumber))
+		return;
+	rename_part(naming, &table);
+	lfirst(list_nth_cell(fields, position)) = makeString(table);
+	if (position > 0)
+		linitial(fields) = makeString(pstrdup(SHARD_SCHEMA));
+}
+
+/* Turns the names in a raw expression, or list of them, to the shard.  A tree walker: always false. */
+static bool
+rename_references(Node *node, void *naming)
+{
+	if (node == NULL || ((ShardNaming *) naming)->shardid == 0)
+		return false;
+	if (!IsA(node, ColumnRef))
+		return raw_expression_tree_walker(node, rename_references, naming);
+	rename_reference(naming, (ColumnRef *) node);
+	return false;
+}
+
 static void
 rename_constraint(ShardNaming *naming, Constraint *constraint)
 {
-	int64		shardid = naming->shardid;
+	ShardNaming table = *naming;
 
 	rename_part(naming, &constraint->conname);
 	rename_part(naming, &constraint->indexname);
+	rename_references(constraint->raw_expr, naming);
+	rename_references((Node *) constraint->exclusions, naming);
+	rename_references(constraint->where_clause, naming);
 	rename_relation(naming, constraint->pktable);
-	naming->shardid = shardid;
+	*naming = table;
+}
+
+/* What a column's definition refers to; for ALTER COLUMN TYPE that is USING. */
+static void
+rename_column(ShardNaming *naming, ColumnDef *column)
+{
+	ListCell   *cell;
+
+	rename_references(column->raw_default, naming);
+	foreach(cell, column->constraints)
+		rename_references(lfirst_node(Constraint, cell)->raw_expr, naming);
 }
 
 static void
@@ -164,6 +212,8 @@ rename_create(ShardNaming *naming, Node *node)
 	{
 		if (IsA(lfirst(cell), Constraint))
 			rename_constraint(naming, lfirst(cell));
+		else if (IsA(lfirst(cell), ColumnDef))
+			rename_column(naming, lfirst(cell));
 	}
 }
 
@@ -174,6 +224,8 @@ rename_index(ShardNaming *naming, Node *node)
 
 	rename_relation(naming, stmt->relation);
 	rename_part(naming, &stmt->idxname);
+	rename_references((Node *) stmt->indexParams, naming);
+	rename_references(stmt->whereClause, naming);
 }
 
 /* What an ALTER TABLE subcommand names in the table. */
@@ -182,6 +234,10 @@ rename_subcommand(ShardNaming *naming, AlterTableCmd *cmd)
 {
 	switch (cmd->subtype)
 	{
+		case AT_AddColumn:
+		case AT_AlterColumnType:
+			rename_column(naming, castNode(ColumnDef, cmd->def));
+			break;
 		case AT_AddConstraint:
 		case AT_AlterConstraint:
 			rename_constraint(naming, castNode(Constraint, cmd->def));
@@ -244,8 +300,11 @@ static void
 rename_create_statistics(ShardNaming *naming, Node *node)
 {
 	CreateStatsStmt *stmt = (CreateStatsStmt *) node;
+	ListCell   *cell;
 
 	rename_relations(naming, stmt->relations);
+	foreach(cell, stmt->exprs)
+		rename_references(lfirst_node(StatsElem, cell)->expr, naming);
 	stmt->defnames = shard_name_list(naming, strVal(llast(stmt->defnames)));
 }
 
@@ -363,7 +422,7 @@ static const struct
 void
 resolve_utility(Node *stmt, int colocation_id, int shard_index, bool must_exist)
 {
-	ShardNaming naming = {colocation_id, shard_index, must_exist, 0};
+	ShardNaming naming = {colocation_id, shard_index, must_exist, InvalidOid, 0};
 
 	for (int i = 0; i < lengthof(renames); i++)
 	{

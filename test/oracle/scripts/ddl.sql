@@ -1,7 +1,7 @@
 -- DDL on tables with data, inside and outside of transactions, TRUNCATE, and queries after it.
 --
 -- initiators: coordinator
--- distribute: t(id), c(t_id) with t, r reference, one single, made(id), inner_t(id), inner_r reference
+-- distribute: t(id), c(t_id) with t, r reference, one single, made(id), named(id), inner_t(id), inner_r reference
 -- distribute: ctas(id), likes(id), again(id)
 
 DROP SCHEMA IF EXISTS o_ddl_other CASCADE;
@@ -181,3 +181,22 @@ ALTER TABLE made ALTER COLUMN v SET DEFAULT nextval('seq');
 INSERT INTO made (id) VALUES (500), (501) RETURNING v;
 ALTER TABLE made ENABLE ROW LEVEL SECURITY;
 SELECT count(*) FROM made;
+
+-- Expressions that name their table.
+CREATE TABLE named (id int CHECK (named.id > 0), v text, n int GENERATED ALWAYS AS (named.id + 1) STORED, CHECK (named IS NOT NULL));
+INSERT INTO named VALUES (1, '10'), (2, '20');
+INSERT INTO named VALUES (3, NULL);
+ALTER TABLE named ADD CONSTRAINT short CHECK (length(named.v) < 4 AND o_ddl.named.id < 1000);
+ALTER TABLE named ADD COLUMN m int GENERATED ALWAYS AS (named.id * 2) STORED;
+ALTER TABLE named ALTER COLUMN v TYPE int USING named.v::int + 1;
+ALTER TABLE named ADD COLUMN w int DEFAULT 7 CHECK (named.w > 0);
+CREATE UNIQUE INDEX ON named (id, (named.v + 1)) WHERE named.w > 0;
+CREATE INDEX ON named ((named IS NULL));
+CREATE STATISTICS of_named ON (named.v + 1), w FROM named;
+ALTER TABLE named ADD CONSTRAINT alone EXCLUDE (id WITH =, (named.v + 1) WITH =) WHERE (named.id > 5);
+SELECT * FROM named;
+INSERT INTO named (id, v, w) VALUES (2, 21, 1);
+INSERT INTO named (id, v, w) VALUES (6, 21, 1), (6, 21, 0);
+INSERT INTO named (id, v, w) VALUES (2, 21, 0);
+INSERT INTO named (id, v, w) VALUES (1000, 21, 1);
+DROP TABLE named;
