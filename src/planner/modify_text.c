@@ -23,6 +23,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "parser/analyze.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 #include "tcop/tcopprot.h"
@@ -110,13 +111,14 @@ append_insert(StringInfo text, const DistTable *table)
 	appendStringInfoString(text, " OVERRIDING SYSTEM VALUE SELECT ");
 }
 
-/* Analyses a text of ours whose only parameter is an array of the table's rows. */
+/*
+ * Analyses a text of ours whose only parameter is an array of the table's rows.  It is not
+ * rewritten: row security is the nodes' affair, whose conditions would add parameters in front of that one.
+ */
 static Query *
 analyse_insert(const char *text, Oid rows_type)
 {
-	RawStmt    *raw = linitial_node(RawStmt, pg_parse_query(text));
-
-	return linitial_node(Query, pg_analyze_and_rewrite_fixedparams(raw, text, &rows_type, 1, NULL));
+	return parse_analyze_fixedparams(linitial_node(RawStmt, pg_parse_query(text)), text, &rows_type, 1, NULL);
 }
 
 /* Puts in what SET (a, b) = (SELECT ..) assigns: results of a subquery that was made an initplan. */

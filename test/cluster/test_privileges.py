@@ -186,6 +186,11 @@ def test_row_security(cluster, coordinator, table, roles, connect, node):
         bob.execute(f"INSERT INTO {table} VALUES (1001, '{roles[0]}', 'x')")
     assert "row-level security" in str(caught.value)
     bob.execute(f"INSERT INTO {table} VALUES (1001, '{roles[1]}', 'x')")
+    upsert = f"INSERT INTO {table} AS t SELECT {{}} ON CONFLICT (id) DO UPDATE SET v = excluded.v || t.owner"
+    assert bob.execute(upsert.format(f"id, owner, 'z' FROM {table} WHERE id < 20")).rowcount == 10
+    assert value(bob, f"SELECT count(*) FROM {table} WHERE v = 'z' || current_user") == 10
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        bob.execute(upsert.format(f"2, owner, 'z' FROM {table} WHERE id = 1"))
     # The owner isn't bound by policies, unless they are forced.
     alice = connect(cluster.node(node), user=roles[0])
     assert value(alice, f"SELECT count(*) FROM {table}") == 101
