@@ -68,19 +68,19 @@ add_action_columns(Query *query)
 	{
 		MergeAction *action = lfirst(cell);
 
-		vars = list_concat(vars, pull_var_clause(action->qual, PVC_RECURSE_PLACEHOLDERS));
-		vars = list_concat(vars, pull_var_clause((Node *) action->targetList,
-												 PVC_RECURSE_PLACEHOLDERS));
+		vars = list_concat(vars, pull_vars_of_level(action->qual, 0));
+		vars = list_concat(vars, pull_vars_of_level((Node *) action->targetList, 0));
 	}
 	foreach(cell, vars)
 	{
-		Var		   *var = lfirst(cell);
+		Var		   *var = copyObject(lfirst_node(Var, cell));
 
-		if (var->varno == query->resultRelation && var->varlevelsup == 0 &&
-			!list_member(seen, var))
+		/* of those in subqueries, too */
+		var->varlevelsup = 0;
+		if (var->varno == query->resultRelation && !list_member(seen, var))
 		{
 			seen = lappend(seen, var);
-			add_junk(query, copyObject(var), "citus_target");
+			add_junk(query, var, "citus_target");
 		}
 	}
 }

@@ -81,3 +81,12 @@ MERGE INTO t USING src ON t.id = src.id WHEN MATCHED THEN UPDATE SET v = 1 / (sr
 MERGE INTO t USING src ON t.id = src.id WHEN MATCHED THEN UPDATE SET nothing = 1;
 MERGE INTO t USING src ON t.id = src.id WHEN NOT MATCHED THEN INSERT (id) VALUES (NULL);
 SELECT count(*), sum(v) FROM t;
+BEGIN;
+WITH c AS MATERIALIZED (SELECT g AS a, g * 7 AS b FROM generate_series(1, 20) g)
+  MERGE INTO t USING (SELECT 3 AS id OFFSET 0) o ON t.id = o.id WHEN MATCHED THEN UPDATE SET v = (SELECT b FROM c WHERE c.a = t.v), w = (SELECT t.w || count(*) FROM c WHERE c.a < t.gen);
+WITH c AS MATERIALIZED (SELECT g AS a, g * 7 AS b FROM generate_series(1, 20) g)
+  MERGE INTO r USING (SELECT 3 AS id OFFSET 0) o ON r.id = o.id WHEN MATCHED AND EXISTS (SELECT FROM c WHERE c.b > r.v) THEN UPDATE SET v = (SELECT b FROM c WHERE c.a = r.v) WHEN NOT MATCHED THEN INSERT VALUES (o.id, 1);
+MERGE INTO t USING src ON t.id = src.id WHEN MATCHED AND t.v < (SELECT max(r.v) FROM r WHERE r.id < t.id) THEN DELETE WHEN MATCHED THEN UPDATE SET v = (SELECT count(*) FROM rsrc WHERE rsrc.v > t.v);
+SELECT * FROM t ORDER BY id;
+SELECT * FROM r ORDER BY id;
+ROLLBACK;
