@@ -306,7 +306,7 @@ shard_objects(const DistTable *table, ObjectType type, List *names)
 	List	   *result = NIL;
 	ListCell   *cell;
 
-	if (type != OBJECT_INDEX && type != OBJECT_STATISTIC_EXT)
+	if (type != OBJECT_TABLE && type != OBJECT_INDEX && type != OBJECT_STATISTIC_EXT)
 		return NIL;
 	foreach(cell, local_shard_indexes(table))
 	{
@@ -402,7 +402,13 @@ drop_utility(UtilityCall *call)
 		if (table == NULL)
 			continue;
 		ours = lappend(ours, lfirst(cell));
-		shards = list_concat(shards, shard_objects(table, stmt->removeType, lfirst(cell)));
+
+		/*
+		 * Shards of one table may depend on another table of the statement, on its row type say; those of a lone
+		 * table follow it, so that the server tells of the table alone what depends on it.
+		 */
+		if (stmt->removeType != OBJECT_TABLE || list_length(stmt->objects) > 1)
+			shards = list_concat(shards, shard_objects(table, stmt->removeType, lfirst(cell)));
 	}
 	if (ours == NIL)
 		return false;
@@ -411,7 +417,6 @@ drop_utility(UtilityCall *call)
 	utility_run(call);
 	if (stmt->removeType == OBJECT_TABLE)
 	{
-		/* not in one statement with the tables, whose dependent objects it would name otherwise */
 		CommandCounterIncrement();
 		drop_follow_up(call);
 	}

@@ -1,7 +1,7 @@
 -- DDL on tables with data, inside and outside of transactions, TRUNCATE, and queries after it.
 --
 -- initiators: coordinator
--- distribute: t(id), c(t_id) with t, r reference, one single, made(id), named(id), inner_t(id), inner_r reference
+-- distribute: t(id), c(t_id) with t, r reference, one single, made(id), named(id), of_type(id), inner_t(id), inner_r reference
 -- distribute: ctas(id), likes(id), again(id)
 
 DROP SCHEMA IF EXISTS o_ddl_other CASCADE;
@@ -200,3 +200,10 @@ INSERT INTO named (id, v, w) VALUES (6, 21, 1), (6, 21, 0);
 INSERT INTO named (id, v, w) VALUES (2, 21, 0);
 INSERT INTO named (id, v, w) VALUES (1000, 21, 1);
 DROP TABLE named;
+CREATE TABLE of_type (id int, m made, CHECK ((m).id > 0));
+CREATE VIEW on_of_type AS SELECT * FROM of_type;
+DROP TABLE of_type;
+DROP TABLE made;
+DROP TABLE made, of_type;
+DROP VIEW on_of_type;
+DROP TABLE made, of_type;
