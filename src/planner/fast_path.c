@@ -17,6 +17,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
 #include "utils/rel.h"
 
 #include "planner/planner.h"
@@ -194,32 +195,41 @@ extract_dist_value(Query *task, const DistTable *table, List **exprs)
 }
 
 /*
- * Columns that VALUES lists leave to their defaults have their expression in
- * the target list, where the deparser does not look: adds them to the lists.
+ * The deparser prints VALUES lists as they are, under the target list's columns. So they
+ * get the columns' order, and in it the defaults, which only the target list has.
  */
 static void
-add_defaults_to_lists(Query *task, RangeTblEntry *values, Index varno)
+arrange_lists(Query *task, RangeTblEntry *values, Index varno)
 {
+	RangeTblEntry old = *values;
+	int			nrows = list_length(old.values_lists);
+	List	  **rows = palloc0(sizeof(List *) * nrows);
 	ListCell   *cell;
 
+	values->values_lists = values->coltypes = values->coltypmods = values->colcollations = NIL;
+	values->eref->colnames = NIL;
 	foreach(cell, task->targetList)
 	{
 		TargetEntry *entry = lfirst(cell);
-		Node	   *expr = (Node *) entry->expr;
-		ListCell   *list;
+		List	   *vars = pull_var_clause((Node *) entry->expr, 0);
+		int			position = foreach_current_index(cell) + 1;
+		Node	   *value = vars == NIL ? (Node *) entry->expr : linitial(vars);
 
-		if (contain_var_clause(expr))
-			continue;
-		foreach(list, values->values_lists)
-			lfirst(list) = lappend(lfirst(list), copyObject(expr));
-		values->coltypes = lappend_oid(values->coltypes, exprType(expr));
-		values->coltypmods = lappend_int(values->coltypmods, exprTypmod(expr));
-		values->colcollations = lappend_oid(values->colcollations, exprCollation(expr));
-		values->eref->colnames = lappend(values->eref->colnames,
-										 makeString(psprintf("default%d", entry->resno)));
-		entry->expr = (Expr *) makeVar(varno, list_length(values->coltypes), exprType(expr),
-									   exprTypmod(expr), exprCollation(expr), 0);
+		for (int row = 0; row < nrows; row++)
+			rows[row] = lappend(rows[row], vars == NIL ? copyObject(value) :
+								list_nth(list_nth(old.values_lists, row), ((Var *) value)->varattno - 1));
+		values->coltypes = lappend_oid(values->coltypes, exprType(value));
+		values->coltypmods = lappend_int(values->coltypmods, exprTypmod(value));
+		values->colcollations = lappend_oid(values->colcollations, exprCollation(value));
+		values->eref->colnames = lappend(values->eref->colnames, makeString(psprintf("column%d", position)));
+		if (vars == NIL)
+			entry->expr = (Expr *) makeVar(varno, position, exprType(value), exprTypmod(value),
+										   exprCollation(value), 0);
+		else
+			((Var *) value)->varattno = position;
 	}
+	for (int row = 0; row < nrows; row++)
+		values->values_lists = lappend(values->values_lists, rows[row]);
 }
 
 /* Evaluates here what must be, in the values of an INSERT; the copied query is the task's. */
@@ -234,7 +244,7 @@ extract_insert_values(Query *query, List **exprs)
 		RangeTblEntry *rte = lfirst(cell);
 
 		if (rte->rtekind == RTE_VALUES)
-			add_defaults_to_lists(task, rte, foreach_current_index(cell) + 1);
+			arrange_lists(task, rte, foreach_current_index(cell) + 1);
 	}
 	task->targetList = task_values_extract(task->targetList, exprs);
 	foreach(cell, task->rtable)
@@ -256,14 +266,18 @@ static bool
 has_literal_rows(Query *query, bool one_row)
 {
 	Node	   *source;
+	RangeTblEntry *rte;
 
-	if (query->cteList != NIL || query->hasSubLinks || query->hasTargetSRFs)
+	if (query->cteList != NIL || query->hasTargetSRFs || checkExprHasSubLink((Node *) query->targetList) ||
+		checkExprHasSubLink((Node *) query->returningList))
 		return false;
 	if (query->jointree->fromlist == NIL)
 		return true;
 	source = linitial(query->jointree->fromlist);
-	return !one_row && list_length(query->jointree->fromlist) == 1 && IsA(source, RangeTblRef) &&
-		rt_fetch(((RangeTblRef *) source)->rtindex, query->rtable)->rtekind == RTE_VALUES;
+	if (one_row || list_length(query->jointree->fromlist) != 1 || !IsA(source, RangeTblRef))
+		return false;
+	rte = rt_fetch(((RangeTblRef *) source)->rtindex, query->rtable);
+	return rte->rtekind == RTE_VALUES && !checkExprHasSubLink((Node *) rte->values_lists);
 }
 
 static PlannedStmt *
@@ -281,7 +295,12 @@ plan_insert(Query *query, const char **reason)
 	*reason = "its rows are not written out in the statement";
 	if (!has_literal_rows(query, table->kind == DIST_HASH))
 		return NULL;
+	*reason = "it reads another distributed table";
+	if (query->hasSubLinks && count_distributed_tables(query) != (table->kind == DIST_REFERENCE ? 0 : 1))
+		return NULL;
 	if ((*reason = write_stays_in_shard(query, table)) != NULL)
+		return NULL;
+	if (table->kind == DIST_REFERENCE && (*reason = write_depends_on_order(query)) != NULL)
 		return NULL;
 
 	task = extract_insert_values(query, &exprs);

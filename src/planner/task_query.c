@@ -358,12 +358,62 @@ task_param_types(List *exprs)
 	return types;
 }
 
+/* Which result of which subquery an assignment takes, in the order of SET (a, b) = (SELECT ..); 0 if none. */
+static int
+subquery_result(const TargetEntry *entry)
+{
+	Node	   *value = (Node *) entry->expr;
+
+	for (;;)
+	{
+		if (value != NULL && IsA(value, FieldStore))
+			value = linitial(((FieldStore *) value)->newvals);
+		else if (value != NULL && IsA(value, SubscriptingRef) && ((SubscriptingRef *) value)->refassgnexpr != NULL)
+			value = (Node *) ((SubscriptingRef *) value)->refassgnexpr;
+		else if (value != NULL && IsA(value, CoerceToDomain))
+			value = (Node *) ((CoerceToDomain *) value)->arg;
+		else
+			break;
+	}
+	value = strip_implicit_coercions(value);
+	return value != NULL && IsA(value, Param) && ((Param *) value)->paramkind == PARAM_MULTIEXPR ?
+		((Param *) value)->paramid : 0;
+}
+
+static int
+compare_results(const ListCell *a, const ListCell *b)
+{
+	return subquery_result(lfirst(a)) - subquery_result(lfirst(b));
+}
+
 /*
- * The target of a write through a view stands in FROM as well, where the
- * rewriter left it; the deparser must not print it twice.
+ * The deparser expects what SET (b, a) = (SELECT ..) assigns in that order, while the
+ * rewriter has put the columns into the table's.
+ */
+static List *
+order_assignments(List *assignments)
+{
+	List	   *results = NIL;
+	List	   *others = NIL;
+	ListCell   *cell;
+
+	foreach(cell, assignments)
+	{
+		if (subquery_result(lfirst(cell)) != 0)
+			results = lappend(results, lfirst(cell));
+		else
+			others = lappend(others, lfirst(cell));
+	}
+	list_sort(results, compare_results);
+	return list_concat(results, others);
+}
+
+/*
+ * Has the query, and those in it, as the deparser wants it.  The target of a write through a view stands
+ * in FROM as well, where the rewriter left it; it must not be printed twice.
  */
 static bool
-hide_target_walker(Node *node, void *context)
+prepare_deparse_walker(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
@@ -373,9 +423,13 @@ hide_target_walker(Node *node, void *context)
 
 		if (query->commandType == CMD_UPDATE || query->commandType == CMD_DELETE)
 			rt_fetch(query->resultRelation, query->rtable)->inFromCl = false;
-		return query_tree_walker(query, hide_target_walker, context, 0);
+		if (query->commandType == CMD_UPDATE)
+			query->targetList = order_assignments(query->targetList);
+		if (query->onConflict != NULL)
+			query->onConflict->onConflictSet = order_assignments(query->onConflict->onConflictSet);
+		return query_tree_walker(query, prepare_deparse_walker, context, 0);
 	}
-	return expression_tree_walker(node, hide_target_walker, context);
+	return expression_tree_walker(node, prepare_deparse_walker, context);
 }
 
 /*
@@ -415,7 +469,7 @@ task_query_deparse(Query *query)
 	int			nestlevel = exact_text_begin();
 	char	   *text;
 
-	(void) hide_target_walker((Node *) query, NULL);
+	(void) prepare_deparse_walker((Node *) query, NULL);
 	text = pg_get_querydef(query, false);
 	AtEOXact_GUC(true, nestlevel);
 	return strchr(text, '\\') == NULL ? text : escape_literals(text);

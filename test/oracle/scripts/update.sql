@@ -111,6 +111,17 @@ UPDATE l SET v = t.v FROM t WHERE t.id = l.id AND t.sub = 2 RETURNING l.id, l.v;
 UPDATE l SET v = (SELECT sum(n) FROM c WHERE c.t_id = l.id) RETURNING id, v;
 UPDATE l SET v = r.n + s.v FROM r, s WHERE r.id = l.id AND s.id = l.id RETURNING l.id, l.v;
 
+-- Several columns from one subquery, in another order than the table's.
+UPDATE t SET (w, v) = (SELECT 'sub', t.id) WHERE id = 7 RETURNING id, sub, v, w;
+UPDATE t SET (w, v) = (SELECT t.w || '!', t.v + 1);
+UPDATE t SET (w, arr[2]) = (SELECT 'el', 77), (doc, v) = (SELECT '{}'::jsonb, 3) WHERE id = 9 RETURNING *;
+UPDATE t SET (doc, w, v) = (SELECT to_jsonb(name), name, n FROM r WHERE r.id = t.sub) WHERE id < 4;
+UPDATE r SET (n, name) = (SELECT 5, 'swapped') WHERE id < 4 RETURNING *;
+UPDATE s SET (v, id) = (SELECT s.id, s.v);
+UPDATE l SET (v, id) = (SELECT max(t.id), l.id FROM t) RETURNING *;
+SELECT id, sub, v, w, doc FROM t ORDER BY id, sub;
+SELECT * FROM s ORDER BY id;
+
 -- Failures.
 UPDATE t SET v = 1 / (v - v);
 UPDATE t SET v = 1 / (id - 5) WHERE id < 9;
