@@ -98,13 +98,15 @@ has_deferrable(TriggerDesc *triggers)
 	return false;
 }
 
-/* Sets info, with the triggers of users, of the table or a copy of it. */
+/* Sets info, with the triggers of users (there may be none), of the table or a copy of it. */
 static void
 init_info(TriggerRun *run, int instrument)
 {
 	run->info = makeNode(ResultRelInfo);
 	run->foreign = *run->rel;
 	InitResultRelInfo(run->info, &run->foreign, 1, NULL, instrument);
+	if (run->info->ri_TrigDesc == NULL)
+		run->info->ri_TrigDesc = palloc0(sizeof(TriggerDesc));
 	keep_triggers(run->info->ri_TrigDesc, false);
 	run->stores_rows = has_deferrable(run->info->ri_TrigDesc);
 	if (run->stores_rows)

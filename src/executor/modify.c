@@ -11,8 +11,8 @@
  * The rows to be updated or deleted were locked when the child's scan read
  * them, so they are as the child saw them.
  *
- * If the table has triggers, the child's rows are kept until all are read,
- * since what a trigger does must not be seen by the child either.
+ * If the table has triggers, or conflicts are resolved here, the child's rows are kept until
+ * all are read, since what a trigger or a round does must not be seen by the child either.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,6 +23,7 @@
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
+#include "executor/nodeSubplan.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
@@ -185,6 +186,28 @@ apply_waiting(void *arg)
 	return true;
 }
 
+static bool
+exec_params_walker(Node *node, void *context)
+{
+	Bitmapset **ids = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC)
+		*ids = bms_add_member(*ids, ((Param *) node)->paramid);
+	return expression_tree_walker(node, exec_params_walker, context);
+}
+
+/* Computes the uncorrelated subqueries of our expressions, before they could see what the statement writes. */
+static void
+evaluate_subqueries(DistModifyState *state)
+{
+	Bitmapset  *ids = NULL;
+
+	(void) exec_params_walker((Node *) ((CustomScan *) state->css.ss.ps.plan)->custom_exprs, &ids);
+	ExecSetParamPlanMulti(ids, state->css.ss.ps.ps_ExprContext);
+}
+
 /*
  * As a single server does it: BEFORE STATEMENT triggers, then row by row the
  * BEFORE ROW triggers and the write, and AFTER triggers at the end of the
@@ -197,6 +220,7 @@ run_with_triggers(DistModifyState *state)
 	bool		reads_nothing = list_length(estate->es_plannedstmt->relationOids) == 1 &&
 		state->plan.command == CMD_INSERT;
 
+	evaluate_subqueries(state);
 	state->triggers = triggers_begin(estate, state->plan.relid, state->plan.command, state->plan.triggers,
 									 state->plan.assigned, apply_waiting, state);
 	if (reads_nothing)
@@ -259,7 +283,7 @@ run_modify(DistModifyState *state)
 	if (state->plan.has_returning)
 		begin_output(state);
 	state->deletes.counts = !state->plan.moves_rows || state->plan.command == CMD_MERGE;
-	if (state->plan.triggers != 0)
+	if (state->plan.triggers != 0 || state->plan.resolves)
 		run_with_triggers(state);
 	else
 	{

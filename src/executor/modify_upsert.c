@@ -1,8 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * modify_upsert.c
- *	  INSERT .. ON CONFLICT of a table whose triggers are given rows.
+ *	  INSERT .. ON CONFLICT whose conflicts the initiator resolves.
  *
+ * It does so if triggers are to be given rows, or if DO UPDATE can't be left to the shard's node.
  * As on a single server, BEFORE INSERT triggers fire for each row, and then
  * the row conflicts or not.  Which, only its shard knows: the upsert text
  * (modify_upsert_text) inserts the rows that don't conflict, and locks those
@@ -61,7 +62,7 @@ modify_add_upsert(DistModifyState *state, TupleTableSlot *child, int shard, Datu
 	if (state->plan.has_subplans && state->sequence > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("ON CONFLICT DO UPDATE with a subquery can't write several rows of a table with triggers"),
+				 errmsg("ON CONFLICT DO UPDATE with a subquery can't write several rows here"),
 				 errdetail("The subquery would see rows that the statement has written before."),
 				 errhint("Insert the rows one at a time.")));
 	modify_add_change(state, &state->upserts, shard, 0, false, values, nulls, child);

@@ -3,10 +3,11 @@
  * conflict.c
  *	  ON CONFLICT of a DistributedModify.
  *
- * Without triggers the clause is part of the text that inserts (modify_text.c).
- * With triggers the initiator resolves conflicts: the node says which rows
- * conflict with which, and DO UPDATE is an action like those of MERGE, over
- * the old row and the one that was not inserted.
+ * If nodes can do what the clause says, it is part of the text that inserts
+ * (modify_text.c).  But if triggers fire, a row may move to another shard, or
+ * an expression can only be evaluated here, then the initiator resolves
+ * conflicts: the node says which rows conflict with which, and DO UPDATE is an
+ * action like those of MERGE, over the old row and the one that was not inserted.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,26 +21,7 @@
 #include "optimizer/tlist.h"
 
 #include "planner/modify_plan.h"
-
-void
-conflict_check_set(OnConflictExpr *clause, const DistTable *table)
-{
-	ListCell   *cell;
-
-	if (table->kind == DIST_HASH)
-	{
-		foreach(cell, clause->onConflictSet)
-		{
-			TargetEntry *entry = lfirst(cell);
-
-			if (!entry->resjunk && entry->resno == table->dist_attno)
-				ereport(ERROR,
-						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						 errmsg("ON CONFLICT DO UPDATE can't assign the distribution column"),
-						 errdetail("The row could belong to another shard afterwards.")));
-		}
-	}
-}
+#include "planner/shippable.h"
 
 /* Columns that ON CONFLICT DO UPDATE assigns. */
 static List *
@@ -56,6 +38,14 @@ conflict_columns(OnConflictExpr *clause)
 			colnos = lappend_int(colnos, entry->resno);
 	}
 	return colnos;
+}
+
+bool
+conflict_is_shippable(OnConflictExpr *clause, const DistTable *table)
+{
+	return shippable_expression((Node *) clause->onConflictSet) == NULL &&
+		shippable_expression(clause->onConflictWhere) == NULL &&
+		(table->kind != DIST_HASH || !list_member_int(conflict_columns(clause), table->dist_attno));
 }
 
 /* Adds to the scan tuple what DO UPDATE's expressions use: columns of the old row, and of the one that was not inserted. */
@@ -75,7 +65,7 @@ add_conflict_columns(ModifyPlan *plan, OnConflictExpr *clause, Index varno, List
 			var->varattno != TableOidAttributeNumber)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("ON CONFLICT DO UPDATE on a distributed or reference table with triggers can't use column \"%s\"",
+					 errmsg("ON CONFLICT DO UPDATE can't use column \"%s\" of a distributed or reference table here",
 							NameStr(SystemAttributeDefinition(var->varattno)->attname))));
 		if (tlist_member((Expr *) var, scan_tlist) != NULL)
 			continue;

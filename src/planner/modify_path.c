@@ -472,11 +472,10 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	if (conflict != NULL)
 	{
 		plan.one_batch = conflict->action == ONCONFLICT_UPDATE;
-		plan.resolves = (table->row_triggers & write_commands(root->parse)) != 0;
+		plan.resolves = (table->row_triggers & write_commands(root->parse)) != 0 ||
+			!conflict_is_shippable(conflict, table);
 		plan.may_skip = !plan.resolves;
 		plan.row_by_row = plan.resolves && plan.one_batch && has_before_update(table->relid);
-		if (!plan.resolves)
-			conflict_check_set(conflict, table);
 	}
 
 	if (plan.command == CMD_MERGE)

@@ -11,7 +11,7 @@
  *	  UPDATE .. FROM unnest(ctids, new rows) WHERE t.ctid = ..
  *	  DELETE .. USING unnest(ctids) WHERE t.ctid = ..
  *
- * If an INSERT with ON CONFLICT fires triggers for rows, its text inserts what
+ * If an INSERT with ON CONFLICT fires triggers for rows, or what it does isn't for nodes, its text inserts what
  * does not conflict, locks what does, and returns both (modify_upsert_text).
  *
  * For a reference table, whose rows have other ctids on other nodes, the
@@ -64,7 +64,7 @@ typedef struct ModifyPlan
 								 * identity column): always DELETE and INSERT */
 	bool		may_skip;		/* ON CONFLICT can leave input rows without result */
 	bool		one_batch;		/* ON CONFLICT DO UPDATE: a shard's rows go in one statement */
-	bool		resolves;		/* ON CONFLICT with triggers: what happens on a conflict is decided here */
+	bool		resolves;		/* what happens ON CONFLICT is decided here: it fires triggers, or isn't for nodes */
 	bool		row_by_row;		/* each row is written before the next one's triggers fire */
 	bool		has_subplans;	/* in the expressions of ON CONFLICT, if it resolves */
 	int			triggers;		/* COMMAND_BITs of what it does that fires triggers */
@@ -113,8 +113,11 @@ extern char *modify_upsert_text(const DistTable *table, List *attnos, PlannerInf
 extern char *modify_update_text(const DistTable *table, List *colnos, List *attnos);
 extern char *modify_delete_text(const DistTable *table, List *attnos);
 
-/* conflict.c: errors if the clause assigns the distribution column, where nodes resolve conflicts. */
-extern void conflict_check_set(OnConflictExpr *clause, const DistTable *table);
+/*
+ * conflict.c: whether the node of a shard can do what a clause says: it can evaluate it, and the row stays
+ * in the shard.
+ */
+extern bool conflict_is_shippable(OnConflictExpr *clause, const DistTable *table);
 
 /*
  * Sets what the initiator needs to resolve conflicts with the rows of range table entry varno, and adds

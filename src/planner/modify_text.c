@@ -32,7 +32,6 @@
 #include "utils/rel.h"
 
 #include "planner/modify_plan.h"
-#include "planner/shippable.h"
 #include "planner/task_query.h"
 
 /* Qualified, quoted name of the table, which is also the name of its row type. */
@@ -152,21 +151,6 @@ copy_conflict_clause(PlannerInfo *root)
 	return clause;
 }
 
-/* Errors if the node of the shard can't evaluate the clause. */
-static void
-check_conflict_clause(OnConflictExpr *clause)
-{
-	if (shippable_expression((Node *) clause->onConflictSet) != NULL ||
-		shippable_expression(clause->onConflictWhere) != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("ON CONFLICT DO UPDATE on a distributed table can't use %s here",
-						"subqueries, volatile functions or functions made by users"),
-				 errdetail("The rows of this INSERT are computed, and the conflict is decided on the node "
-						   "of the shard."),
-				 errhint("Insert the rows one at a time with VALUES.")));
-}
-
 /*
  * Adds a clause of root's INSERT to an analysed text of ours, whose parameters
  * so far are *exprs.
@@ -209,7 +193,6 @@ modify_insert_text(const DistTable *table, List *attnos, PlannerInfo *root, List
 	query = (Query *) task_params_extract((Node *) analyse_insert(text.data, rows_type), 0, false,
 										  &all_exprs);
 	clause = copy_conflict_clause(root);
-	check_conflict_clause(clause);
 	clause->onConflictSet = (List *) multiexpr_mutator((Node *) clause->onConflictSet, root);
 	graft_conflict_clause(query, clause, root, &all_exprs);
 	*exprs = list_copy_tail(all_exprs, 1);

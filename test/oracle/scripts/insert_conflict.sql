@@ -1,0 +1,65 @@
+-- INSERT .. ON CONFLICT that the initiator resolves: the row moves, or an expression can't be evaluated elsewhere.
+--
+-- initiators: coordinator
+-- distribute: t(id), two(a) with t, s(id) with t, one single, r reference, l local
+
+CREATE TABLE t (id int PRIMARY KEY, v text, n int NOT NULL DEFAULT 0 CHECK (n < 1000), g text GENERATED ALWAYS AS ('g' || v) STORED);
+CREATE TABLE two (a int, b int, v text, PRIMARY KEY (a, b));
+CREATE TABLE s (id int, v text);
+CREATE TABLE one (id int PRIMARY KEY, v text, n int DEFAULT 0);
+CREATE TABLE r (id int PRIMARY KEY, v text, n int DEFAULT 0);
+CREATE TABLE l (id int PRIMARY KEY, v text);
+CREATE FUNCTION twice(text) RETURNS text LANGUAGE sql AS $$ SELECT $1 || $1 $$;
+CREATE VIEW tv AS SELECT v AS vv, id AS ii, n FROM t;
+INSERT INTO t SELECT i, 'v' || i, i FROM generate_series(1, 10) i;
+INSERT INTO two SELECT i, i % 3, 'v' || i FROM generate_series(1, 10) i;
+INSERT INTO s SELECT i, 's' || i FROM generate_series(5, 15) i;
+INSERT INTO one SELECT i, 'v' || i FROM generate_series(1, 5) i;
+INSERT INTO r SELECT i, 'v' || i FROM generate_series(1, 5) i;
+INSERT INTO l VALUES (1, 'l1'), (2, 'l2');
+
+-- setup ends
+-- Functions that other nodes don't have.
+INSERT INTO t (id, v) VALUES (1, 'x'), (2, 'y'), (21, 'z') ON CONFLICT (id) DO UPDATE SET v = twice(excluded.v) || t.v RETURNING *;
+INSERT INTO t (id, v) SELECT id, v FROM s ON CONFLICT (id) DO UPDATE SET v = twice(excluded.v), n = t.n + 1 WHERE t.id % 2 = 0 RETURNING id, v, g;
+SELECT * FROM t ORDER BY id;
+INSERT INTO t (id, v) VALUES (3, 'a'), (3, 'b') ON CONFLICT (id) DO UPDATE SET v = twice(excluded.v);
+INSERT INTO t (id, v) VALUES (3, 'a'), (4, 'b') ON CONFLICT (id) DO UPDATE SET n = length(twice(excluded.v)) + 999;
+INSERT INTO one (id, v) VALUES (1, 'x'), (7, 'y') ON CONFLICT (id) DO UPDATE SET v = twice(excluded.v) RETURNING *;
+INSERT INTO r (id, v) VALUES (1, 'x'), (7, 'y') ON CONFLICT (id) DO UPDATE SET v = twice(excluded.v), n = r.n + 1 RETURNING *;
+SELECT * FROM r ORDER BY id;
+INSERT INTO t (id, v) SELECT 5, 'w' ON CONFLICT (id) DO UPDATE SET v = (random() < 2)::text RETURNING v;
+
+-- Whole rows of views.
+INSERT INTO tv (ii, vv) VALUES (5, 'new') ON CONFLICT (ii) DO UPDATE SET vv = 'not ' || excluded.* WHERE excluded.ii > 0 RETURNING *;
+INSERT INTO tv (ii, vv) SELECT id, v FROM s WHERE id < 7 ON CONFLICT (ii) DO UPDATE SET vv = excluded.* || ' after ' || tv.vv RETURNING ii, vv;
+
+-- Subqueries.
+INSERT INTO t (id, v) SELECT 6, 'six' ON CONFLICT (id) DO UPDATE SET v = (SELECT v FROM s WHERE s.id = excluded.id + t.n * 0) RETURNING v;
+INSERT INTO t (id, v) SELECT 31, 'new' ON CONFLICT (id) DO UPDATE SET v = (SELECT v FROM s WHERE s.id = excluded.id);
+INSERT INTO t (id, v) SELECT 2, 'two' ON CONFLICT (id) DO UPDATE SET (v, n) = (SELECT l.v, l.id FROM l WHERE l.id = t.id) RETURNING *;
+INSERT INTO t (id, v) SELECT 2, 'two' ON CONFLICT (id) DO UPDATE SET n = t.n WHERE EXISTS (SELECT FROM s WHERE s.id = t.id);
+INSERT INTO t (id, v) SELECT i, 'n' || i FROM generate_series(9, 52) i ON CONFLICT (id) DO UPDATE SET v = twice(excluded.v), n = (SELECT count(*) FROM t) RETURNING *;
+INSERT INTO t (id, v) VALUES (9, 'a'), (53, 'b'), (10, 'c'), (54, 'd') ON CONFLICT (id) DO UPDATE SET id = t.id, n = (SELECT count(*) FROM t) RETURNING *;
+
+-- Rows that move.
+INSERT INTO t (id, v) VALUES (1, 'one') ON CONFLICT (id) DO UPDATE SET id = t.id + 100, v = excluded.v RETURNING *;
+INSERT INTO t (id, v) VALUES (2, 'same') ON CONFLICT (id) DO UPDATE SET id = excluded.id, v = excluded.v RETURNING *;
+INSERT INTO t (id, v) VALUES (2, 'same'), (3, 'three'), (61, 'new') ON CONFLICT (id) DO UPDATE SET (v, id) = (excluded.v, excluded.id) RETURNING id, v;
+INSERT INTO t (id, v) VALUES (3, 'taken') ON CONFLICT (id) DO UPDATE SET id = 4;
+INSERT INTO t (id, v) VALUES (3, 'null') ON CONFLICT (id) DO UPDATE SET id = NULL;
+INSERT INTO two SELECT id, id % 3, v FROM s ON CONFLICT (a, b) DO UPDATE SET a = two.a + 50, v = two.v || excluded.v;
+SELECT * FROM two ORDER BY a;
+SELECT * FROM two WHERE a = 55;
+INSERT INTO two VALUES (1, 1, 'one') ON CONFLICT (a, b) DO UPDATE SET (a, b, v) = (SELECT 61, 62, v FROM s WHERE id = 6) RETURNING *;
+BEGIN;
+INSERT INTO t (id, v) VALUES (4, 'four') ON CONFLICT (id) DO UPDATE SET id = 104;
+SELECT id, v FROM t WHERE id IN (4, 104);
+ROLLBACK;
+SELECT id, v FROM t WHERE id IN (4, 104);
+PREPARE p (int, text) AS INSERT INTO t (id, v) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET id = t.id + 1000, v = $2 || excluded.v RETURNING *;
+EXECUTE p (6, 'x');
+EXECUTE p (6, 'y');
+EXECUTE p (6, 'z');
+DEALLOCATE p;
+SELECT id, v, n, g FROM t ORDER BY id;
