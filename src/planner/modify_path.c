@@ -85,22 +85,50 @@ add_action_columns(Query *query)
 	}
 }
 
-/* Whether the old row is needed as a whole: to identify it, to move it, to complete a new one, for triggers. */
-static bool
-needs_old_row(Query *query, const DistTable *table)
+/* Columns that the target list of an UPDATE, or of such a clause of MERGE, assigns. */
+static Bitmapset *
+listed_columns(List *target_list)
 {
+	Bitmapset  *columns = NULL;
 	ListCell   *cell;
 
-	if (table->kind == DIST_REFERENCE || query->commandType == CMD_MERGE ||
-		(table->row_triggers & write_commands(query)))
-		return true;
-	foreach(cell, query->targetList)
+	foreach(cell, target_list)
 	{
 		TargetEntry *entry = lfirst(cell);
 
-		if (query->commandType == CMD_UPDATE && !entry->resjunk &&
-			(entry->resno == table->dist_attno ||
-			 write_is_identity_column(table->relid, entry->resno)))
+		if (!entry->resjunk)
+			columns = bms_add_member(columns, entry->resno);
+	}
+	return columns;
+}
+
+/*
+ * Whether the old row is needed as a whole: to identify it, to move it, to complete
+ * a new one (all clauses of MERGE share a text, which assigns what any of them assigns), for triggers.
+ */
+static bool
+needs_old_row(Query *query, const DistTable *table)
+{
+	Bitmapset  *columns = NULL;
+	int			attno = -1;
+	ListCell   *cell;
+
+	if (table->kind == DIST_REFERENCE || (table->row_triggers & write_commands(query)))
+		return true;
+	if (query->commandType == CMD_UPDATE)
+		columns = listed_columns(query->targetList);
+	foreach(cell, query->mergeActionList)
+	{
+		MergeAction *action = lfirst(cell);
+		Bitmapset  *own = action->commandType == CMD_UPDATE ? listed_columns(action->targetList) : NULL;
+
+		if (own != NULL && columns != NULL && !bms_equal(own, columns))
+			return true;
+		columns = bms_union(columns, own);
+	}
+	while ((attno = bms_next_member(columns, attno)) >= 0)
+	{
+		if (attno == table->dist_attno || write_is_identity_column(table->relid, attno))
 			return true;
 	}
 	return false;

@@ -125,6 +125,11 @@ def test_rights_of_columns_suffice(cluster, coordinator, table, roles, connect, 
     assert connection.execute(f"UPDATE {table} SET v = random()::text WHERE id < 10").rowcount == 9
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         connection.execute(f"UPDATE {table} SET v = random()::text WHERE owner = 'x'")
+    merge = (f"MERGE INTO {table} t USING generate_series(1, 3) n ON t.id = n "
+             "WHEN MATCHED AND {condition} THEN UPDATE SET v = 'merged'")
+    assert connection.execute(merge.format(condition="t.id > 1")).rowcount == 2
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute(merge.format(condition="t.owner <> ''"))
 
 
 def test_grant_without_the_right_to_is_told_once(cluster, coordinator, table, roles, connect):
