@@ -267,35 +267,95 @@ is_dist_sequence(RangeVar *relation)
 		metadata_lookup(table) != NULL;
 }
 
-/* GRANT on named tables and sequences: the shards' RangeVars; *count is how many of the objects are ours. */
+/*
+ * GRANT on named tables and sequences: the shards' RangeVars.  *names are those of the objects that
+ * other nodes have as well, or NULL if there are none.
+ */
 static List *
-grant_shards(GrantStmt *stmt, int *count)
+grant_shards(GrantStmt *stmt, char **names)
 {
+	StringInfoData buf;
 	List	   *shards = NIL;
 	ListCell   *cell;
 
-	*count = 0;
+	initStringInfo(&buf);
 	foreach(cell, stmt->objects)
 	{
 		RangeVar   *relation = lfirst_node(RangeVar, cell);
-		const DistTable *table = metadata_lookup(RangeVarGetRelid(relation, NoLock, true));
+		Oid			relid = RangeVarGetRelid(relation, NoLock, true);
+		const DistTable *table = metadata_lookup(relid);
 
 		if (table != NULL)
 			shards = append_shards(shards, table);
-		*count += (table != NULL || is_dist_sequence(relation));
+		else if (!is_dist_sequence(relation))
+			continue;
+		appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ", relation_qualified_name(relid));
 	}
+	*names = buf.len == 0 ? NULL : buf.data;
 	return shards;
 }
 
-/* Shards of all distributed tables in the schemas that the statement names; *count is how many tables there are. */
+/* Appends the privileges of a GRANT or REVOKE as they were written. */
+static void
+append_privileges(StringInfo buf, List *privileges)
+{
+	ListCell   *cell;
+	ListCell   *column;
+
+	if (privileges == NIL)
+		appendStringInfoString(buf, "ALL PRIVILEGES");
+	foreach(cell, privileges)
+	{
+		AccessPriv *privilege = lfirst_node(AccessPriv, cell);
+
+		appendStringInfo(buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ",
+						 privilege->priv_name ? privilege->priv_name : "ALL PRIVILEGES");
+		foreach(column, privilege->cols)
+			appendStringInfo(buf, "%s%s", foreach_current_index(column) == 0 ? " (" : ", ",
+							 quote_identifier(strVal(lfirst(column))));
+		if (privilege->cols != NIL)
+			appendStringInfoChar(buf, ')');
+	}
+}
+
+static const char *
+role_text(const RoleSpec *role)
+{
+	return role->roletype == ROLESPEC_PUBLIC ? "PUBLIC" : quote_identifier(get_rolespec_name(role));
+}
+
+/* The GRANT or REVOKE on tables or sequences of these names alone. */
+static char *
+grant_text(const GrantStmt *stmt, const char *names)
+{
+	StringInfoData buf;
+	ListCell   *cell;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "%s %s", stmt->is_grant ? "GRANT" : "REVOKE",
+					 !stmt->is_grant && stmt->grant_option ? "GRANT OPTION FOR " : "");
+	append_privileges(&buf, stmt->privileges);
+	appendStringInfo(&buf, " ON %s %s %s ", stmt->objtype == OBJECT_SEQUENCE ? "SEQUENCE" : "TABLE", names,
+					 stmt->is_grant ? "TO" : "FROM");
+	foreach(cell, stmt->grantees)
+		appendStringInfo(&buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ", role_text(lfirst(cell)));
+	if (stmt->is_grant && stmt->grant_option)
+		appendStringInfoString(&buf, " WITH GRANT OPTION");
+	if (stmt->grantor != NULL)
+		appendStringInfo(&buf, " GRANTED BY %s", role_text(stmt->grantor));
+	if (!stmt->is_grant && stmt->behavior == DROP_CASCADE)
+		appendStringInfoString(&buf, " CASCADE");
+	return buf.data;
+}
+
+/* Shards of all distributed tables in the schemas that the statement names; *found is whether there are such tables. */
 static List *
-grant_schema_shards(GrantStmt *stmt, int *count)
+grant_schema_shards(GrantStmt *stmt, bool *found)
 {
 	List	   *shards = NIL;
 	ListCell   *cell;
 	ListCell   *schema;
 
-	*count = 0;
 	foreach(cell, metadata_tables(0))
 	{
 		foreach(schema, stmt->objects)
@@ -303,7 +363,7 @@ grant_schema_shards(GrantStmt *stmt, int *count)
 			if (get_rel_namespace(lfirst_oid(cell)) != get_namespace_oid(strVal(lfirst(schema)), true))
 				continue;
 			shards = append_shards(shards, metadata_require(lfirst_oid(cell)));
-			(*count)++;
+			*found = true;
 		}
 	}
 	return shards;
@@ -317,26 +377,22 @@ grant_utility(UtilityCall *call)
 	bool		relations = (stmt->objtype == OBJECT_TABLE || stmt->objtype == OBJECT_SEQUENCE);
 	GrantStmt  *for_shards;
 	List	   *shards = NIL;
-	int			count = 0;
+	char	   *names = NULL;
+	bool		in_schema = false;
 	int			level;
 
 	if (relations && stmt->targtype == ACL_TARGET_OBJECT)
-		shards = grant_shards(stmt, &count);
+		shards = grant_shards(stmt, &names);
 	else if ((relations && stmt->targtype == ACL_TARGET_ALL_IN_SCHEMA) || stmt->objtype == OBJECT_SCHEMA)
-		shards = grant_schema_shards(stmt, &count);
-	if (count == 0)
+		shards = grant_schema_shards(stmt, &in_schema);
+	if (names == NULL && !in_schema)
 		return false;
 	utility_check_initiator(call);
-	if (stmt->targtype == ACL_TARGET_OBJECT && relations && count < list_length(stmt->objects))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot grant or revoke on distributed and local relations in one statement"),
-				 errhint("Use a statement for each kind.")));
 
 	for_shards = copyObject(stmt);
 	utility_run(call);
 	level = quiet_begin(ERROR);
-	utility_relay(call);
+	utility_relay_text(call, names != NULL ? grant_text(stmt, names) : utility_text(call));
 	if (shards != NIL && stmt->objtype == OBJECT_TABLE)
 	{
 		for_shards->targtype = ACL_TARGET_OBJECT;

@@ -141,6 +141,37 @@ def test_grant_without_the_right_to_is_told_once(cluster, coordinator, table, ro
     assert messages == [f'no privileges were granted for "{table.split(".")[1]}"']
 
 
+def test_grant_on_distributed_and_local_tables(cluster, coordinator, schema, table, roles, connect):
+    """Other nodes get what concerns them of a list of tables, however the statement is written."""
+    coordinator.execute(f"CREATE TABLE {schema}.\"Local\" (id int, v text)")
+    coordinator.execute(f"INSERT INTO {schema}.\"Local\" VALUES (1, 'x')")
+    both = f"{schema}.\"Local\", {table}"
+    reader = {node: connect(cluster.node(node), user=roles[1]) for node in ("coordinator", "worker1")}
+
+    def allowed(node, statement):
+        try:
+            reader[node].execute(statement)
+            return True
+        except psycopg.errors.InsufficientPrivilege:
+            return False
+
+    coordinator.execute(f"GRANT SELECT (id), UPDATE (id, v), DELETE ON {both} TO {roles[1]} WITH GRANT OPTION GRANTED BY CURRENT_USER")
+    assert allowed("coordinator", f"SELECT id FROM {schema}.\"Local\"")
+    for node in reader:
+        assert allowed(node, f"SELECT id FROM {table}")
+        assert not allowed(node, f"SELECT v FROM {table}")
+        assert allowed(node, f"UPDATE {table} SET v = 'z' WHERE id = 5")
+    coordinator.execute(f"REVOKE GRANT OPTION FOR ALL ON TABLE {both} FROM {roles[1]} CASCADE")
+    coordinator.execute(f"REVOKE DELETE ON {both} FROM {roles[1]}, PUBLIC RESTRICT")
+    for node in reader:
+        assert allowed(node, f"SELECT id FROM {table}")
+        assert not allowed(node, f"DELETE FROM {table} WHERE id = 5")
+    coordinator.execute(f"REVOKE ALL ON {both} FROM {roles[1]} CASCADE")
+    assert not allowed("coordinator", f"SELECT id FROM {schema}.\"Local\"")
+    for node in reader:
+        assert not allowed(node, f"SELECT id FROM {table}")
+
+
 def test_set_role(cluster, coordinator, table, roles, connect):
     """The role in force counts, also after SET ROLE and back."""
     connection = connect(cluster.coordinator)
