@@ -36,6 +36,9 @@ extern bool alter_schema_utility(UtilityCall *call);
 /* drop.c */
 extern bool drop_utility(UtilityCall *call);
 
+/* owned.c */
+extern bool owned_utility(UtilityCall *call);
+
 /* with_shards.c: statements that take a list of tables */
 extern bool truncate_utility(UtilityCall *call);
 extern bool lock_utility(UtilityCall *call);

@@ -116,3 +116,14 @@ citus_internal_slice_sequence(PG_FUNCTION_ARGS)
 	sequence_take_slice(PG_GETARG_OID(0));
 	PG_RETURN_VOID();
 }
+
+bool
+sequence_is_of_dist_table(Oid relid)
+{
+	Oid			table;
+	int32		column;
+
+	return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE &&
+		(sequenceIsOwned(relid, DEPENDENCY_AUTO, &table, &column) || sequenceIsOwned(relid, DEPENDENCY_INTERNAL, &table, &column)) &&
+		metadata_lookup(table) != NULL;
+}

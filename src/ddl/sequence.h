@@ -19,4 +19,7 @@ extern List *sequence_options_of_slice(List *options);
 
 extern List *sequences_of_table(Oid relid);
 
+/* Whether a relation, or InvalidOid, is a sequence that a distributed or reference table owns. */
+extern bool sequence_is_of_dist_table(Oid relid);
+
 #endif							/* CITUS_DDL_SEQUENCE_H */

@@ -14,7 +14,6 @@
 
 #include "access/transam.h"
 #include "access/xact.h"
-#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
@@ -31,6 +30,7 @@
 #include "ddl/handlers.h"
 #include "ddl/lock_everywhere.h"
 #include "ddl/run_commands.h"
+#include "ddl/sequence.h"
 #include "ddl/shards.h"
 #include "ddl/trigger.h"
 #include "remote/connection.h"
@@ -254,19 +254,6 @@ lock_utility(UtilityCall *call)
 	return true;
 }
 
-/* Whether a relation that is granted on is a sequence of a distributed table. */
-static bool
-is_dist_sequence(RangeVar *relation)
-{
-	Oid			relid = RangeVarGetRelid(relation, NoLock, true);
-	Oid			table;
-	int32		column;
-
-	return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE &&
-		(sequenceIsOwned(relid, DEPENDENCY_AUTO, &table, &column) || sequenceIsOwned(relid, DEPENDENCY_INTERNAL, &table, &column)) &&
-		metadata_lookup(table) != NULL;
-}
-
 /*
  * GRANT on named tables and sequences: the shards' RangeVars.  *names are those of the objects that
  * other nodes have as well, or NULL if there are none.
@@ -287,7 +274,7 @@ grant_shards(GrantStmt *stmt, char **names)
 
 		if (table != NULL)
 			shards = append_shards(shards, table);
-		else if (!is_dist_sequence(relation))
+		else if (!sequence_is_of_dist_table(relid))
 			continue;
 		appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ", relation_qualified_name(relid));
 	}

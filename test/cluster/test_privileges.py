@@ -297,3 +297,32 @@ def test_metadata_is_read_only_to_users(cluster, roles, connect, catalog):
     connection = connect(cluster.coordinator, user=roles[0])
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         connection.execute(f"DELETE FROM {catalog}")
+
+
+def left_behind(cluster, role):
+    """On each node, what depends on the role."""
+    found = {}
+    for node in cluster.nodes:
+        with open_connection(node) as connection:
+            found[node.name] = rows(connection, """SELECT pg_describe_object(classid, objid, objsubid) FROM pg_shdepend
+                WHERE refobjid = %s::regrole AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database())""", [role])
+    return {name: objects for name, objects in found.items() if objects}
+
+
+def test_reassign_and_drop_owned(cluster, coordinator, schema, table, roles, connect):
+    """They take ownership and rights from a role on all nodes, of tables and shards."""
+    coordinator.execute(f"ALTER TABLE {table} ADD COLUMN s serial")
+    coordinator.execute(f"REASSIGN OWNED BY {roles[0]} TO {roles[1]}")
+    owner = connect(cluster.coordinator, user=roles[1])
+    owner.execute(f"ALTER TABLE {table} ADD COLUMN more int")
+    owner.execute(f"GRANT ALL ON {table} TO {roles[0]}")
+    coordinator.execute(f"DROP OWNED BY {roles[0]}")
+    assert left_behind(cluster, roles[0]) == {}
+    for node in ("coordinator", "worker1"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connect(cluster.node(node), user=roles[0]).execute(f"SELECT count(*) FROM {table}")
+    coordinator.execute(f"DROP OWNED BY {roles[1]} CASCADE")
+    assert left_behind(cluster, roles[1]) == {}
+    for node in cluster.nodes:
+        with open_connection(node) as connection:
+            assert value(connection, "SELECT to_regclass(%s) IS NULL", [table])
