@@ -97,14 +97,22 @@ bool
 reindex_utility(UtilityCall *call)
 {
 	ReindexStmt *stmt = castNode(ReindexStmt, call->pstmt->utilityStmt);
+	ReindexStmt *for_shards;
 	const DistTable *table;
 	bool		concurrent = false;
 	ListCell   *cell;
 
 	if (stmt->relation == NULL)
 		return false;
-	foreach(cell, stmt->params)
-		concurrent |= (strcmp(lfirst_node(DefElem, cell)->defname, "concurrently") == 0);
+	for_shards = copyObject(stmt);
+	foreach(cell, for_shards->params)
+	{
+		const char *option = lfirst_node(DefElem, cell)->defname;
+
+		concurrent |= (strcmp(option, "concurrently") == 0);
+		if (strcmp(option, "verbose") == 0) /* the table's indexes are told, once, not those of shards */
+			for_shards->params = foreach_delete_current(for_shards->params, cell);
+	}
 	table = utility_table(call, stmt->relation, AccessExclusiveLock, concurrent ? ShareUpdateExclusiveLock : ShareLock);
 	if (table == NULL)
 		return false;
@@ -113,7 +121,11 @@ reindex_utility(UtilityCall *call)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("REINDEX CONCURRENTLY is not supported for distributed or reference tables"),
 				 errhint("Use REINDEX without CONCURRENTLY.")));
-	utility_run_with_shards(call, table);
+	if (call->relayed)
+		stmt->params = list_copy(for_shards->params);
+	utility_run(call);
+	utility_relay(call);
+	run_on_local_shards(table, (Node *) for_shards, call->query);
 	return true;
 }
 

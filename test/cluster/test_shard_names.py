@@ -32,3 +32,12 @@ def test_deferred_constraint_names_the_table(cluster, coordinator, schema, commi
         assert caught.value.diag.message_primary == 'duplicate key value violates unique constraint "only_one"'
         assert caught.value.diag.constraint_name == "only_one"
         assert coordinator.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+
+
+def test_verbose_reindex_names_the_indexes(coordinator, schema):
+    coordinator.execute(f"CREATE TABLE {schema}.t (id int PRIMARY KEY)")
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.t', 'id')")
+    messages = []
+    coordinator.add_notice_handler(lambda notice: messages.append(notice.message_primary))
+    coordinator.execute(f"REINDEX (VERBOSE) TABLE {schema}.t")
+    assert messages == ['index "t_pkey" was reindexed']
