@@ -175,6 +175,22 @@ assignments_walker(Query *query, ShippableContext *context)
 	return false;
 }
 
+/* Whether an anonymous row has names, as x.* of JOIN .. USING (..) AS x has: the deparser shows it as ROW(..), which has none. */
+static bool
+names_columns(const RowExpr *row)
+{
+	ListCell   *cell;
+
+	if (row->row_typeid != RECORDOID)
+		return false;
+	foreach(cell, row->colnames)
+	{
+		if (strcmp(strVal(lfirst(cell)), psprintf("f%d", foreach_current_index(cell) + 1)) != 0)
+			return true;
+	}
+	return false;
+}
+
 /* Values and casts whose type must exist on the other node. */
 static bool
 type_walker(Node *node, ShippableContext *context)
@@ -229,6 +245,10 @@ shippable_walker(Node *node, void *context)
 		case T_Var:
 			if (((Var *) node)->varattno == TableOidAttributeNumber)
 				return fail(ship, "it uses the system column tableoid");
+			break;
+		case T_RowExpr:
+			if (names_columns((RowExpr *) node))
+				return fail(ship, "it names the columns of an anonymous row");
 			break;
 		case T_NextValueExpr:
 			return fail(ship, "it draws from a sequence");
