@@ -421,6 +421,7 @@ prepare_deparse_walker(Node *node, void *context)
 	{
 		Query	   *query = (Query *) node;
 
+		query->isReturn = false;	/* RETURN (SELECT ..), the body of a function, goes as a SELECT */
 		if (query->commandType == CMD_UPDATE || query->commandType == CMD_DELETE)
 			rt_fetch(query->resultRelation, query->rtable)->inFromCl = false;
 		if (query->commandType == CMD_UPDATE)

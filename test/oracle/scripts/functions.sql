@@ -35,6 +35,12 @@ CREATE OPERATOR <~> (LEFTARG = int, RIGHTARG = int, FUNCTION = near);
 CREATE FUNCTION first_arg(VARIADIC int[]) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1[1]';
 -- on all nodes
 CREATE FUNCTION any_id(anyelement) RETURNS anyelement LANGUAGE sql IMMUTABLE AS 'SELECT $1';
+-- on all nodes
+CREATE FUNCTION of_s() RETURNS bigint LANGUAGE sql RETURN (SELECT sum(n) FROM s);
+-- on all nodes
+CREATE FUNCTION of_t(int) RETURNS int LANGUAGE sql RETURN (SELECT v FROM t WHERE id = $1);
+-- on all nodes
+CREATE FUNCTION of_both(int) RETURNS SETOF bigint LANGUAGE sql BEGIN ATOMIC UPDATE t SET v = v WHERE id = $1; SELECT sum(v) FROM t; END;
 INSERT INTO t SELECT i, i % 8, 'w' || i, timestamptz '2024-01-01 00:00+00' + i * interval '1 hour', ARRAY[i, i + 1, i + 2], jsonb_build_object('a', i, 'b', jsonb_build_array(i, i * 2)) FROM generate_series(1, 32) i;
 INSERT INTO u SELECT 'k' || i % 9, i, i * 2 FROM generate_series(1, 40) i;
 INSERT INTO r SELECT i, i * 5, 'r' || i FROM generate_series(1, 6) i;
@@ -69,6 +75,8 @@ SELECT my_max(DISTINCT v) FILTER (WHERE v < 5) FROM t;
 SELECT id, my_max(id) OVER (ORDER BY id ROWS 1 PRECEDING) FROM t WHERE id < 4 ORDER BY id;
 SELECT a.id, b.id FROM t a JOIN t b ON a.id <~> b.id WHERE a.id = 7 ORDER BY 2;
 SELECT id FROM t WHERE v <~> 6 ORDER BY id;
+SELECT of_s(), of_t(5), of_both(6);
+SELECT of_s() + of_t(n) FROM r ORDER BY 1;
 SELECT first_arg(id, v), first_arg(VARIADIC arr), any_id(id), any_id(w) FROM t WHERE id = 3;
 SELECT id FROM t WHERE at = any_id(timestamptz '2024-01-01 05:00+00');
 SELECT count(*) FROM t WHERE at < now() AND at < statement_timestamp() AND at < clock_timestamp();
