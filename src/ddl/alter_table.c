@@ -409,6 +409,8 @@ check_altered_table(const AlterTableCall *alter)
 	ListCell   *cell;
 
 	check_unique_indexes(rel, alter->table->dist_attno);
+	if (alter->table->kind != DIST_REFERENCE)
+		check_no_tableoid(rel);
 	table_close(rel, NoLock);
 	check_foreign_keys(alter->table->relid);
 	check_triggers(alter->table->relid);

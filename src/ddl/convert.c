@@ -365,6 +365,7 @@ read_distribution(FunctionCallInfo fcinfo, Relation rel, Distribution *wanted)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("cannot use colocate_with with a table and shard_count at the same time")));
 
+	check_no_tableoid(rel);
 	if (PG_ARGISNULL(1))
 	{
 		if (has_count)

@@ -12,6 +12,7 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/catalog.h"
 #include "catalog/indexing.h"
@@ -22,6 +23,8 @@
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -337,4 +340,36 @@ check_foreign_keys(Oid relid)
 {
 	check_foreign_keys_by(relid, Anum_pg_constraint_conrelid, ConstraintRelidTypidNameIndexId, true);
 	check_foreign_keys_by(relid, Anum_pg_constraint_confrelid, InvalidOid, false);
+}
+
+/* Whether an expression about rows of a relation, as in the catalogs, uses tableoid. */
+static bool
+uses_tableoid(const char *expression)
+{
+	Bitmapset  *columns = NULL;
+
+	pull_varattnos(stringToNode(expression), 1, &columns);
+	return bms_is_member(TableOidAttributeNumber - FirstLowInvalidHeapAttributeNumber, columns);
+}
+
+void
+check_no_tableoid(Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	TupleConstr *rules = desc->constr;
+	bool		found = false;
+
+	if (rules == NULL)
+		return;
+	for (int i = 0; i < rules->num_check; i++)
+		found = found || uses_tableoid(rules->check[i].ccbin);
+	for (int i = 0; i < rules->num_defval; i++)
+		found = found || (TupleDescAttr(desc, rules->defval[i].adnum - 1)->attgenerated &&
+						  uses_tableoid(rules->defval[i].adbin));
+	if (found)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a check constraint or generated column of distributed table \"%s\" cannot use tableoid",
+						RelationGetRelationName(rel)),
+				 errdetail("The rows are stored in shards, which have object ids of their own.")));
 }

@@ -20,6 +20,9 @@ extern AttrNumber check_distribution_column(Relation rel, const char *name);
 /* Errors if uniqueness of an index could not be ensured by the shards. Nothing to do without a distribution column. */
 extern void check_unique_indexes(Relation rel, AttrNumber dist_attno);
 
+/* Errors if a check constraint or generated column would mean something else in shards than in their table. */
+extern void check_no_tableoid(Relation rel);
+
 /* Errors if a foreign key from or to the table can't be ensured by the shards; metadata must be written. */
 extern void check_foreign_keys(Oid relid);
 

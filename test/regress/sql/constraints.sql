@@ -63,6 +63,15 @@ SELECT create_distributed_table('late', 'k');
 SELECT create_distributed_table('late', 'k', colocate_with => 'other');
 SELECT undistribute_table('late');
 TRUNCATE parent;
+-- in shards, tableoid would be theirs
+CREATE TABLE capitals (name text, CONSTRAINT somewhere CHECK (tableoid::regclass::text <> 'nowhere'));
+SELECT create_distributed_table('capitals', 'name');
+SELECT create_distributed_table('capitals', NULL);
+ALTER TABLE capitals DROP CONSTRAINT somewhere, ADD COLUMN kind oid GENERATED ALWAYS AS (tableoid) STORED;
+SELECT create_distributed_table('capitals', 'name');
+ALTER TABLE capitals DROP COLUMN kind;
+SELECT create_distributed_table('capitals', 'name');
+ALTER TABLE capitals ADD CHECK (tableoid > 0::oid);
 SET client_min_messages = warning;
 TRUNCATE parent CASCADE;
 SELECT count(*) FROM child;
