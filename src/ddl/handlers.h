@@ -28,6 +28,8 @@ extern bool cluster_utility(UtilityCall *call);
 /* statistics.c */
 extern bool create_statistics_utility(UtilityCall *call);
 extern bool alter_statistics_utility(UtilityCall *call);
+extern bool alter_owner_utility(UtilityCall *call); /* of statistics objects; of tables it is ALTER TABLE */
+extern bool move_statistics_utility(UtilityCall *call); /* ALTER STATISTICS .. SET SCHEMA */
 
 /* rename.c */
 extern bool rename_utility(UtilityCall *call);

@@ -56,6 +56,8 @@ alter_schema_utility(UtilityCall *call)
 	const DistTable *table;
 	Oid			relid;
 
+	if (stmt->objectType == OBJECT_STATISTIC_EXT)
+		return move_statistics_utility(call);
 	if (stmt->objectType != OBJECT_TABLE || stmt->relation == NULL)
 		return false;
 	table = utility_table(call, stmt->relation, AccessExclusiveLock, AccessExclusiveLock);

@@ -15,6 +15,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "ddl/definition.h"
 #include "ddl/handlers.h"
 #include "ddl/run_commands.h"
 #include "ddl/shards.h"
@@ -92,6 +93,50 @@ alter_statistics_utility(UtilityCall *call)
 	AlterStatsStmt *stmt = castNode(AlterStatsStmt, call->pstmt->utilityStmt);
 	const DistTable *table = utility_table_of_statistics(call, stmt->defnames, ShareUpdateExclusiveLock);
 
+	if (table == NULL)
+		return false;
+	utility_run_with_shards(call, table);
+	return true;
+}
+
+/* Has the other nodes make a schema that they lack. */
+static void
+relay_schema(UtilityCall *call, Oid relid, Oid schema)
+{
+	Definition *def = definition_begin(relid, false);
+	List	   *commands;
+
+	definition_schema(def, schema);
+	commands = definition_end(def);
+	if (commands != NIL)
+		utility_relay_text(call, run_commands_call(commands));
+}
+
+bool
+move_statistics_utility(UtilityCall *call)
+{
+	AlterObjectSchemaStmt *stmt = castNode(AlterObjectSchemaStmt, call->pstmt->utilityStmt);
+	const DistTable *table = utility_table_of_statistics(call, castNode(List, stmt->object), ShareUpdateExclusiveLock);
+
+	if (table == NULL)
+		return false;
+	/* those of shards stay where shards are */
+	utility_run(call);
+	if (!call->relayed)
+		relay_schema(call, table->relid, get_namespace_oid(stmt->newschema, false));
+	utility_relay(call);
+	return true;
+}
+
+bool
+alter_owner_utility(UtilityCall *call)
+{
+	AlterOwnerStmt *stmt = castNode(AlterOwnerStmt, call->pstmt->utilityStmt);
+	const DistTable *table;
+
+	if (stmt->objectType != OBJECT_STATISTIC_EXT)
+		return false;
+	table = utility_table_of_statistics(call, castNode(List, stmt->object), ShareUpdateExclusiveLock);
 	if (table == NULL)
 		return false;
 	utility_run_with_shards(call, table);

@@ -78,6 +78,7 @@ static const struct
 	{T_AlterDomainStmt, alter_domain_utility},
 	{T_AlterEnumStmt, alter_enum_utility},
 	{T_AlterObjectSchemaStmt, alter_schema_utility},
+	{T_AlterOwnerStmt, alter_owner_utility},
 	{T_AlterPolicyStmt, alter_policy_utility},
 	{T_AlterStatsStmt, alter_statistics_utility},
 	{T_AlterTableStmt, alter_table_utility},

@@ -45,7 +45,17 @@ ALTER STATISTICS st RENAME TO st2;
 ALTER STATISTICS st2 SET STATISTICS 300;
 SELECT DISTINCT result FROM run_command_on_placements('indexes.t', $$
   SELECT count(*) || ' ' || min(stxstattarget) FROM pg_statistic_ext WHERE stxrelid = '%s'::regclass $$);
-DROP STATISTICS st2;
+CREATE SCHEMA indexes_other;
+ALTER STATISTICS st2 SET SCHEMA indexes_other;
+CREATE TABLE same_name (id int, v int);
+SELECT create_distributed_table('same_name', 'id');
+CREATE STATISTICS st2 ON id, v FROM same_name;
+ALTER STATISTICS st2 OWNER TO CURRENT_USER;
+SELECT DISTINCT result FROM run_command_on_all_nodes($$
+  SELECT string_agg(stxnamespace::regnamespace::text, ',' ORDER BY stxnamespace::regnamespace::text) FROM pg_statistic_ext WHERE stxname = 'st2' $$);
+DROP STATISTICS indexes_other.st2;
+DROP SCHEMA indexes_other;
+DROP TABLE same_name;
 SELECT DISTINCT result FROM run_command_on_placements('indexes.t', $$
   SELECT count(*) FROM pg_statistic_ext WHERE stxrelid = '%s'::regclass $$);
 BEGIN;
