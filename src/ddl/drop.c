@@ -21,6 +21,7 @@
 #include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_policy.h"
 #include "catalog/pg_trigger.h"
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
@@ -52,23 +53,24 @@ typedef struct DroppedTable
 
 static object_access_hook_type next_object_access = NULL;
 
-typedef struct DroppedTrigger
+/* A trigger or policy. */
+typedef struct DroppedRule
 {
 	Oid			relid;			/* its table */
 	char	   *command;		/* that drops it on another node */
-} DroppedTrigger;
+} DroppedRule;
 
 /* Tables dropped but not followed up (DroppedTable *), in TopTransactionContext. */
 static List *dropped_tables = NIL;
 
-/* Triggers of distributed and reference tables, likewise (DroppedTrigger *). */
-static List *dropped_triggers = NIL;
+/* Triggers and policies of distributed and reference tables, likewise (DroppedRule *). */
+static List *dropped_rules = NIL;
 
 static void
 forget_drops(void)
 {
 	dropped_tables = NIL;
-	dropped_triggers = NIL;
+	dropped_rules = NIL;
 }
 
 static void
@@ -114,36 +116,54 @@ note_drop(Oid relid)
 	MemoryContextSwitchTo(old);
 }
 
-/* Notes a trigger of a distributed or reference table that is about to be dropped. */
+/* Notes a trigger or policy of a table that is about to be dropped, if the table is distributed. */
 static void
-note_drop_trigger(Oid oid)
+note_drop_rule(const char *kind, Oid relid, const char *name)
 {
+	MemoryContext old;
+	DroppedRule *dropped;
+
+	if (metadata_lookup(relid) == NULL)
+		return;
+	forget_with_transaction();
+	old = MemoryContextSwitchTo(TopTransactionContext);
+	dropped = palloc(sizeof(DroppedRule));
+	dropped->relid = relid;
+	dropped->command = psprintf("DROP %s IF EXISTS %s ON %s", kind, quote_identifier(name),
+								relation_qualified_name(relid));
+	dropped_rules = lappend(dropped_rules, dropped);
+	MemoryContextSwitchTo(old);
+}
+
+/* Notes an object of pg_trigger or pg_policy that is about to be dropped. */
+static void
+note_drop_of(Oid classid, Oid oid)
+{
+	bool		is_trigger = (classid == TriggerRelationId);
 	Relation	rel;
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
-	Form_pg_trigger form;
 
 	if (!metadata_available())
 		return;
-	rel = table_open(TriggerRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(oid));
-	scan = systable_beginscan(rel, TriggerOidIndexId, true, NULL, 1, &key);
+	rel = table_open(classid, AccessShareLock);
+	ScanKeyInit(&key, is_trigger ? Anum_pg_trigger_oid : Anum_pg_policy_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(oid));
+	scan = systable_beginscan(rel, is_trigger ? TriggerOidIndexId : PolicyOidIndexId, true, NULL, 1, &key);
 	tuple = systable_getnext(scan);
-	form = HeapTupleIsValid(tuple) ? (Form_pg_trigger) GETSTRUCT(tuple) : NULL;
-	if (form != NULL && !form->tgisinternal && metadata_lookup(form->tgrelid) != NULL)
+	if (HeapTupleIsValid(tuple) && is_trigger)
 	{
-		MemoryContext old;
-		DroppedTrigger *dropped;
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
 
-		forget_with_transaction();
-		old = MemoryContextSwitchTo(TopTransactionContext);
-		dropped = palloc(sizeof(DroppedTrigger));
-		dropped->relid = form->tgrelid;
-		dropped->command = psprintf("DROP TRIGGER IF EXISTS %s ON %s", quote_identifier(NameStr(form->tgname)),
-									relation_qualified_name(form->tgrelid));
-		dropped_triggers = lappend(dropped_triggers, dropped);
-		MemoryContextSwitchTo(old);
+		if (!form->tgisinternal)
+			note_drop_rule("TRIGGER", form->tgrelid, NameStr(form->tgname));
+	}
+	else if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_policy form = (Form_pg_policy) GETSTRUCT(tuple);
+
+		note_drop_rule("POLICY", form->polrelid, NameStr(form->polname));
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
@@ -187,8 +207,8 @@ object_access(ObjectAccessType access, Oid classid, Oid objid, int subid, void *
 {
 	if (next_object_access)
 		next_object_access(access, classid, objid, subid, arg);
-	if (classid == TriggerRelationId && access == OAT_DROP)
-		note_drop_trigger(objid);
+	if ((classid == TriggerRelationId || classid == PolicyRelationId) && access == OAT_DROP)
+		note_drop_of(classid, objid);
 	if (classid == RelationRelationId && access == OAT_DROP && subid != 0)
 		check_column_drop(objid, subid);
 	if (classid != RelationRelationId || subid != 0)
@@ -215,18 +235,18 @@ drop_is_restricted(const UtilityCall *call)
 		castNode(DropStmt, call->pstmt->utilityStmt)->behavior == DROP_RESTRICT;
 }
 
-/* Has the other nodes drop triggers, but not those of tables that were dropped with them. */
+/* Has the other nodes drop triggers and policies, but not those of tables that were dropped with them. */
 static void
-relay_dropped_triggers(UtilityCall *call, List *triggers)
+relay_dropped_rules(UtilityCall *call, List *rules)
 {
 	bool		checked = false;
 	ListCell   *cell;
 
 	if (!enable_ddl_propagation || call->relayed || node_active_primaries_remote() == NIL)
 		return;
-	foreach(cell, triggers)
+	foreach(cell, rules)
 	{
-		DroppedTrigger *dropped = lfirst(cell);
+		DroppedRule *dropped = lfirst(cell);
 
 		if (metadata_lookup(dropped->relid) == NULL)
 			continue;
@@ -241,17 +261,17 @@ void
 drop_follow_up(UtilityCall *call)
 {
 	List	   *tables = dropped_tables;
-	List	   *triggers = dropped_triggers;
+	List	   *rules = dropped_rules;
 	List	   *groups = NIL;
 	StringInfoData buf;
 	ListCell   *cell;
 
-	if (tables == NIL && triggers == NIL)
+	if (tables == NIL && rules == NIL)
 		return;
 	forget_drops();
 	if (!metadata_available())
 		return;
-	relay_dropped_triggers(call, triggers);
+	relay_dropped_rules(call, rules);
 	if (tables == NIL)
 		return;
 	if (enable_ddl_propagation && node_active_primaries_remote() != NIL)
@@ -422,7 +442,5 @@ drop_utility(UtilityCall *call)
 	}
 	if (keyword != NULL)
 		utility_relay_text(call, drop_text(keyword, stmt->removeType, ours, stmt->behavior));
-	else if (stmt->removeType == OBJECT_POLICY)
-		utility_relay(call);
 	return true;
 }

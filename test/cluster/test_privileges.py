@@ -326,3 +326,34 @@ def test_reassign_and_drop_owned(cluster, coordinator, schema, table, roles, con
     for node in cluster.nodes:
         with open_connection(node) as connection:
             assert value(connection, "SELECT to_regclass(%s) IS NULL", [table])
+
+
+def test_policies_are_dropped_everywhere(cluster, coordinator, schema, table):
+    """By DROP POLICY, and with what they depend on."""
+    for node in cluster.nodes:
+        with open_connection(node) as connection:
+            connection.execute("SET citus.enable_ddl_propagation = off")
+            connection.execute(f"CREATE FUNCTION {schema}.mine(text) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT true'")
+    coordinator.execute(f"CREATE POLICY one ON {table} USING ({schema}.mine(owner))")
+    coordinator.execute(f"CREATE POLICY \"Two\" ON {table} USING ({schema}.mine(v))")
+    coordinator.execute(f"CREATE POLICY three ON {table} USING (true)")
+
+    def policies():
+        found = set()
+        for node in cluster.nodes:
+            with open_connection(node) as connection:
+                found.add(value(connection, "SELECT string_agg(polname, ' ' ORDER BY polname) FROM pg_policy WHERE polrelid = %s::regclass",
+                                [table]))
+        return found
+
+    assert policies() == {"Two one three"}
+    coordinator.execute(f"DROP POLICY one ON {table}")
+    coordinator.execute(f"DROP POLICY IF EXISTS one ON {table}")
+    assert policies() == {"Two three"}
+    coordinator.execute(f"DROP FUNCTION {schema}.mine(text) CASCADE")
+    assert policies() == {"three"}
+    coordinator.execute(f"CREATE POLICY one ON {table} USING (true)")
+    with coordinator.transaction(force_rollback=True):
+        coordinator.execute(f"DROP POLICY three ON {table}")
+    assert policies() == {"one three"}
+    coordinator.execute(f"DROP TABLE {table}")
