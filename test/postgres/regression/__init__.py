@@ -1,0 +1,1 @@
+"""PostgreSQL's regression tests on a cluster, compared with a plain server."""

@@ -1,0 +1,76 @@
+"""A database in which each new table is distributed at once, by an event trigger."""
+
+import re
+
+__all__ = ["KINDS", "set_up"]
+
+# what tables become -> how
+KINDS = {
+    "hash": "create_distributed_table(made.objid, key::text)",
+    "single": "create_distributed_table(made.objid, NULL, colocate_with => 'none')",
+    "reference": "create_reference_table(made.objid)",
+}
+
+# What distributed tables don't have: a table that is to have it stays local.
+LOCAL = [re.compile(pattern, re.IGNORECASE) for pattern in (
+    r"\bINHERITS\s*\(([^()]*)\)", r"\bINHERIT\s+([\w.]+)", r"\bATTACH\s+PARTITION\s+([\w.]+)",
+    r"\bRULE\s[^;]*?\bTO\s+([\w.]+)")]
+
+TRIGGER = """
+CREATE SCHEMA regression_trigger;
+CREATE TABLE regression_trigger.refused (relation text, state text, message text);
+CREATE FUNCTION regression_trigger.distribute() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog AS $$
+DECLARE
+    made record;
+    key name;
+BEGIN
+    FOR made IN SELECT t.objid::regclass, t.object_identity FROM pg_event_trigger_ddl_commands() t
+        JOIN pg_class c ON c.oid = t.objid
+        WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND NOT c.relispartition
+        AND t.command_tag IN ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO')
+        AND c.relname <> ALL ('{local}')
+        AND NOT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = t.objid)
+    LOOP
+        -- the first column of a key, if there is one, else the first
+        SELECT a.attname INTO key FROM pg_attribute a
+            WHERE a.attrelid = made.objid AND a.attnum > 0 AND NOT a.attisdropped
+            ORDER BY coalesce((SELECT array_position(k.conkey, a.attnum) IS NULL FROM pg_constraint k
+                WHERE k.conrelid = made.objid AND k.contype IN ('p', 'u') LIMIT 1), true), a.attnum LIMIT 1;
+        BEGIN
+            PERFORM {how};
+        EXCEPTION WHEN OTHERS THEN
+            INSERT INTO regression_trigger.refused VALUES (made.object_identity, sqlstate, sqlerrm);
+        END;
+    END LOOP;
+END $$;
+CREATE EVENT TRIGGER regression_trigger ON ddl_command_end
+    WHEN tag IN ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO') EXECUTE FUNCTION regression_trigger.distribute();
+"""
+
+
+def set_up(cluster, database, tables, scripts):
+    """Make the database on all nodes; tables: one of KINDS, or None for a plain server. scripts: folder of the tests."""
+    for node in cluster.nodes:
+        node.sql(f"CREATE DATABASE {database} TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+        if tables is not None:
+            node.sql("CREATE EXTENSION citus", dbname=database)
+    if tables is None:
+        return
+    first, *others = cluster.nodes
+    first.sql(f"SELECT citus_set_coordinator_host('127.0.0.1', {first.port})", dbname=database)
+    for node in others:
+        first.sql(f"SELECT citus_add_node('127.0.0.1', {node.port})", dbname=database)
+    local = "{" + ",".join(sorted(local_names(scripts))) + "}"
+    first.sql(TRIGGER.format(local=local, how=KINDS[tables]), dbname=database)
+
+
+def local_names(scripts):
+    """Names of tables that some test has inherited from, attached to another, or given rules."""
+    names = set()
+    for script in scripts.glob("*.sql"):
+        text = script.read_text(errors="replace")
+        for pattern in LOCAL:
+            for match in pattern.finditer(text):
+                names.update(name.strip().split(".")[-1].lower() for name in match.group(1).split(","))
+    return {name for name in names if re.fullmatch(r"\w+", name)}
