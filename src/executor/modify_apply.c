@@ -19,6 +19,7 @@
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rls.h"
 
 #include "executor/modify.h"
 #include "executor/scan.h"
@@ -314,7 +315,25 @@ check_untouched(DistModifyState *state, ChangeList *changes, List *batches)
 	}
 }
 
-/* Adds the round to the statement's count; complains if a reference table's row has changed meanwhile. */
+/* Errors as a row of a reference table was not written: it has changed meanwhile, or MERGE may not do so. */
+static void
+complain_of_missing_row(DistModifyState *state)
+{
+	Oid			relid = state->plan.relid;
+
+	if (state->plan.command == CMD_MERGE && check_enable_rls(relid, InvalidOid, true) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("target row violates row-level security policy (USING expression) for table \"%s\"",
+						get_rel_name(relid))));
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to concurrent update"),
+			 errdetail("A row of reference table \"%s\" was changed while the statement computed its new value.",
+					   get_rel_name(relid))));
+}
+
+/* Adds the round to the statement's count; complains if a reference table's row was not written. */
 static void
 count_round(DistModifyState *state, ChangeList *changes, List *tasks, List *batches)
 {
@@ -326,11 +345,7 @@ count_round(DistModifyState *state, ChangeList *changes, List *tasks, List *batc
 
 		if (state->table->kind == DIST_REFERENCE && changes->has_ordinal &&
 			task->processed < ((Batch *) linitial(batches))->nchanges)
-			ereport(ERROR,
-					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("could not serialize access due to concurrent update"),
-					 errdetail("A row of reference table \"%s\" was changed while the statement computed its new value.",
-							   get_rel_name(state->plan.relid))));
+			complain_of_missing_row(state);
 		if (changes->counts && state->plan.can_set_tag && task->keep_rows)
 			state->css.ss.ps.state->es_processed += task->processed;
 	}

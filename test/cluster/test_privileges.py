@@ -236,6 +236,26 @@ def test_row_security(cluster, coordinator, table, roles, connect, node):
     assert value(bob, f"SELECT count(*) FROM {table}") == 101
 
 
+def test_merge_that_row_security_forbids(cluster, schema, coordinator, roles, connect):
+    """Not taken for a conflict with somebody else's write, after which clients try again."""
+    coordinator.execute(f"""
+        GRANT USAGE ON SCHEMA {schema} TO {roles[1]};
+        CREATE TABLE {schema}.r (id int PRIMARY KEY, owner text, v text);
+        SELECT create_reference_table('{schema}.r');
+        INSERT INTO {schema}.r VALUES (1, '{roles[1]}', ''), (2, 'x', '');
+        GRANT ALL ON {schema}.r TO {roles[1]};
+        ALTER TABLE {schema}.r ENABLE ROW LEVEL SECURITY;
+        CREATE POLICY seen ON {schema}.r FOR SELECT USING (true);
+        CREATE POLICY mine ON {schema}.r FOR UPDATE USING (owner = current_user);
+    """)
+    bob = connect(cluster.coordinator, user=roles[1])
+    merge = f"MERGE INTO {schema}.r USING generate_series(1, {{}}) n ON id = n WHEN MATCHED THEN UPDATE SET v = v || 'm'"
+    assert bob.execute(merge.format(1)).rowcount == 1
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        bob.execute(merge.format(2))
+    assert rows(coordinator, f"SELECT id, v FROM {schema}.r ORDER BY 1") == [(1, "m"), (2, "")]
+
+
 @pytest.mark.parametrize("tag", ["/*citus:shard 1.0*/ ", "/*citus:shard 1.31*/ "])
 def test_a_tag_is_no_privilege(cluster, table, roles, connect, tag):
     """Who writes a task's tag by hand gets no further than without."""
