@@ -13,6 +13,7 @@
 
 #include "access/sysattr.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "parser/parse_node.h"
 #include "utils/acl.h"
 
@@ -50,6 +51,31 @@ compat_forget_select(Query *query, AttrNumber attno)
 #endif
 
 		info->selectedCols = bms_del_member(info->selectedCols, attno - FirstLowInvalidHeapAttributeNumber);
+	}
+}
+
+/* Rows that a SELECT locks may be locked with the right to delete them, too, not only with that to update them. */
+static inline void
+compat_let_deleters_lock(Query *query)
+{
+	ListCell   *lc;
+
+	if (query->commandType != CMD_SELECT || query->rowMarks == NIL)
+		return;
+#if PG_VERSION_NUM >= 160000
+	foreach(lc, query->rteperminfos)
+	{
+		RTEPermissionInfo *info = lfirst_node(RTEPermissionInfo, lc);
+#else
+	foreach(lc, query->rtable)
+	{
+		RangeTblEntry *info = lfirst_node(RangeTblEntry, lc);
+#endif
+		Oid			user = OidIsValid(info->checkAsUser) ? info->checkAsUser : GetUserId();
+
+		if (OidIsValid(info->relid) && (info->requiredPerms & ACL_SELECT_FOR_UPDATE) != 0 &&
+			pg_class_aclcheck(info->relid, user, ACL_DELETE) == ACLCHECK_OK)
+			info->requiredPerms &= ~ACL_SELECT_FOR_UPDATE;
 	}
 }
 

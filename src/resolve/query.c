@@ -90,8 +90,9 @@ resolve_walker(Node *node, void *context)
 	{
 		Query	   *query = (Query *) node;
 
-		/* an initiator needs it to write rows; a statement that does so doesn't */
+		/* an initiator needs that to write rows; a statement that does so doesn't */
 		compat_forget_select(query, SelfItemPointerAttributeNumber);
+		compat_let_deleters_lock(query);
 
 		/* before the relation changes: the constraint is looked up by its name */
 		if (query->onConflict && OidIsValid(query->onConflict->constraint))

@@ -132,6 +132,18 @@ def test_rights_of_columns_suffice(cluster, coordinator, table, roles, connect, 
         connection.execute(merge.format(condition="t.owner <> ''"))
 
 
+@pytest.mark.parametrize("node", ["coordinator", "worker1"])
+def test_right_to_delete_suffices(cluster, coordinator, table, roles, connect, node):
+    """An initiator that computes which rows to delete locks them first: no more rights than a DELETE are needed."""
+    coordinator.execute(f"GRANT SELECT, DELETE ON {table} TO {roles[1]}")
+    connection = connect(cluster.node(node), user=roles[1])
+    assert connection.execute(f"DELETE FROM {table} WHERE id < 10 + random()").rowcount == 10
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute(f"SELECT * FROM {table} WHERE id = 50 FOR UPDATE")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute(f"SELECT * FROM {table} WHERE id < 50 + random() FOR UPDATE")
+
+
 def test_grant_without_the_right_to_is_told_once(cluster, coordinator, table, roles, connect):
     coordinator.execute(f"GRANT SELECT ON {table} TO {roles[1]}")
     connection = connect(cluster.coordinator, user=roles[1])
