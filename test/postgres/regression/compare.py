@@ -48,13 +48,14 @@ def show(sign, lines):
 
 
 def script_lines(path):
-    """A script's lines as psql echoes them: without COPY's data."""
+    """A script's lines as psql echoes them: without COPY's data; and without blank ones, which results have as well."""
     lines, data = [], False
     for line in path.read_text(errors="replace").splitlines():
         if data:
             data = line.strip() != "\\."
             continue
-        lines.append(line.rstrip())
+        if line.strip():
+            lines.append(line.rstrip())
         data = COPY_DATA.search(line) is not None
     return lines
 
@@ -87,6 +88,6 @@ def normalized(line):
 def statement_at(lines, index):
     """The statement that ends in a line."""
     first = index
-    while first > 0 and index - first < LINES_BACK and not re.search(r";\s*(--.*)?$|^\\|^--|^$", lines[first - 1]):
+    while first > 0 and index - first < LINES_BACK and not re.search(r";\s*(--.*)?$|^\\|^--", lines[first - 1]):
         first -= 1
     return "\n    ".join(lines[first:index + 1])
