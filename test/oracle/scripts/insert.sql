@@ -136,11 +136,11 @@ UPDATE parts SET p.n = 9, p.names[3] = 'e' WHERE id = 2;
 UPDATE parts SET ps[1].n = 9, ps[1].names[2] = 'e';
 SELECT * FROM parts ORDER BY id;
 INSERT INTO nothing VALUES (1);
--- Upserts with subqueries are for nodes alone; without the fast path they are refused.
-SET citus.enable_fast_path_router_planner = on;
 INSERT INTO t (id, a, b) VALUES (400, 1, 'x');
 INSERT INTO t (id, a) VALUES (400, 5) ON CONFLICT (id) DO UPDATE SET (b, a) = (SELECT r.name || excluded.a, t.a + 10 FROM r WHERE r.id = 1) RETURNING id, a, b;
 INSERT INTO t (id, a) VALUES (400, 5) ON CONFLICT (id) DO UPDATE SET a = (SELECT count(*) FROM r) WHERE EXISTS (SELECT FROM r WHERE r.id = excluded.a) RETURNING id, a, b;
 INSERT INTO t (id, a) VALUES (400, 2) ON CONFLICT (id) DO UPDATE SET a = (SELECT 3 + excluded.a) WHERE EXISTS (SELECT FROM r WHERE r.id = excluded.a) RETURNING id, a, b;
+-- Without the fast path the initiator would resolve the conflicts, which it doesn't of several rows with a subquery.
+SET citus.enable_fast_path_router_planner = on;
 INSERT INTO r (id, name) VALUES (1, 'new'), (2, 'newer') ON CONFLICT (id) DO UPDATE SET (n, name) = (SELECT 7 + r.id, excluded.name) RETURNING *;
 INSERT INTO s VALUES (1, 'x') ON CONFLICT (id) DO UPDATE SET name = (SELECT string_agg(name, '+' ORDER BY id) FROM r) RETURNING *;
