@@ -17,6 +17,14 @@
 #include "parser/parse_node.h"
 #include "utils/acl.h"
 
+#if PG_VERSION_NUM >= 160000
+typedef RTEPermissionInfo CompatPermissions;
+#define compat_permissions(query) ((query)->rteperminfos)
+#else
+typedef RangeTblEntry CompatPermissions;
+#define compat_permissions(query) ((query)->rtable)
+#endif
+
 /* Notes that the statement inserts into these columns (integer List) of the relation. */
 static inline void
 compat_note_insert(ParseNamespaceItem *nsitem, List *attnums)
@@ -40,15 +48,9 @@ compat_forget_select(Query *query, AttrNumber attno)
 {
 	ListCell   *lc;
 
-#if PG_VERSION_NUM >= 160000
-	foreach(lc, query->rteperminfos)
+	foreach(lc, compat_permissions(query))
 	{
-		RTEPermissionInfo *info = lfirst_node(RTEPermissionInfo, lc);
-#else
-	foreach(lc, query->rtable)
-	{
-		RangeTblEntry *info = lfirst_node(RangeTblEntry, lc);
-#endif
+		CompatPermissions *info = lfirst(lc);
 
 		info->selectedCols = bms_del_member(info->selectedCols, attno - FirstLowInvalidHeapAttributeNumber);
 	}
@@ -62,15 +64,9 @@ compat_let_deleters_lock(Query *query)
 
 	if (query->commandType != CMD_SELECT || query->rowMarks == NIL)
 		return;
-#if PG_VERSION_NUM >= 160000
-	foreach(lc, query->rteperminfos)
+	foreach(lc, compat_permissions(query))
 	{
-		RTEPermissionInfo *info = lfirst_node(RTEPermissionInfo, lc);
-#else
-	foreach(lc, query->rtable)
-	{
-		RangeTblEntry *info = lfirst_node(RangeTblEntry, lc);
-#endif
+		CompatPermissions *info = lfirst(lc);
 		Oid			user = OidIsValid(info->checkAsUser) ? info->checkAsUser : GetUserId();
 
 		if (OidIsValid(info->relid) && (info->requiredPerms & ACL_SELECT_FOR_UPDATE) != 0 &&

@@ -209,3 +209,18 @@ def test_cancelled_write_that_reads_a_cursor_first(cluster, connect, coordinator
     session.execute(f"UPDATE {table} SET payload = 2 WHERE id = 1")
     session.commit()
     assert value(coordinator, f"SELECT payload FROM {table} WHERE id = 1") == 2
+
+
+@pytest.mark.parametrize("node", ["coordinator", "worker1"])
+def test_failed_write_that_reads_a_cursor_first(cluster, coordinator, table, connect, node):
+    """The error may come from a task in the session itself, whose cursor can be closed after it."""
+    session = connect(cluster.node(node), autocommit=False)
+    session.execute(f"DECLARE c CURSOR FOR SELECT id FROM {table} WHERE 1 / (id % 10) >= 0")
+    session.execute("SAVEPOINT s")
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        session.execute(f"UPDATE {table} SET payload = payload + 1 WHERE random() >= 0")
+    session.execute("ROLLBACK TO s")
+    session.execute("CLOSE c")
+    session.execute(f"UPDATE {table} SET payload = -1 WHERE id = 1")
+    session.commit()
+    assert value(coordinator, f"SELECT count(*) FROM {table} WHERE payload = -1") == 1
