@@ -124,7 +124,7 @@ analyze_logical_table(Oid relid)
 		}
 		PQclear(result);
 	}
-	commands = column_statistics_commands(relid, tuples);
+	commands = column_statistics_commands(relid, pages, tuples);
 	commands = lappend(commands, psprintf("SELECT citus_internal.set_relation_sizes(%s, " INT64_FORMAT ", %.0f)",
 										  name, pages, tuples));
 	run_commands(commands);

@@ -3,15 +3,11 @@
  * column_statistics.c
  *	  Rows of pg_statistic for a logical table, taken from a sample.
  *
- * The server itself computes them: a sample of the shards' rows goes into a
- * temporary table, which is analyzed.  Its rows of pg_statistic travel to
+ * What is computed from a sample of the shards' rows (column_sample.c) travels to
  * all nodes as calls of citus_internal.set_column_statistics.  Types and
  * operators of the values don't travel: the receiver knows which ones each
  * kind of statistics has, so that a table's owner can't store statistics that
  * the planner would misread.  Kinds of extensions are left out.
- *
- * A number of distinct values that grows with the table is stored by the
- * server as a fraction of the rows, so that it holds for the whole table.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,6 +23,7 @@
 #include "catalog/pg_operator.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
+#include "commands/vacuum.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -40,115 +37,83 @@
 #include "catalog/metadata.h"
 #include "compat/acl.h"
 #include "compat/sql_function.h"
+#include "ddl/column_sample.h"
 #include "ddl/column_statistics.h"
 #include "ddl/definition.h"
-#include "ddl/run_commands.h"
+#include "lib/run_as.h"
 
 SQL_FUNCTION(citus_internal_set_column_statistics);
 
-/* Rows of the sample, about: as many as ANALYZE takes with its default target. */
-#define SAMPLE_ROWS 30000
-
-#define SAMPLE_TABLE "citus_analyze_sample"
-
-/* The table's columns, each with a comma in front but the first. */
-static char *
-column_list(Oid relid)
-{
-	Relation	rel = table_open(relid, AccessShareLock);
-	TupleDesc	desc = RelationGetDescr(rel);
-	StringInfoData buf;
-
-	initStringInfo(&buf);
-	for (int i = 0; i < desc->natts; i++)
-	{
-		if (!TupleDescAttr(desc, i)->attisdropped)
-			appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ",
-							 quote_identifier(NameStr(TupleDescAttr(desc, i)->attname)));
-	}
-	table_close(rel, NoLock);
-	return buf.data;
-}
-
-/* Appends an element to the text of an ARRAY[]; NULL if there is no datum. */
+/* Appends an element to the text of an ARRAY[]; NULL if there is no array. */
 static void
-append_array(StringInfo buf, int position, Datum datum, bool isnull)
+append_array(StringInfo buf, int position, ArrayType *array)
 {
 	appendStringInfo(buf, "%s%s", position == 0 ? "ARRAY[" : ", ",
-					 isnull ? "NULL" : quote_literal_cstr(OidOutputFunctionCall(F_ARRAY_OUT, datum)));
+					 array == NULL ? "NULL" :
+					 quote_literal_cstr(OidOutputFunctionCall(F_ARRAY_OUT, PointerGetDatum(array))));
+}
+
+/* A slot's numbers, or NULL. */
+static ArrayType *
+slot_numbers(const VacAttrStats *stats, int slot)
+{
+	int			count = stats->numnumbers[slot];
+	Datum	   *numbers;
+
+	if (count <= 0)
+		return NULL;
+	numbers = palloc(sizeof(Datum) * count);
+	for (int i = 0; i < count; i++)
+		numbers[i] = Float4GetDatum(stats->stanumbers[slot][i]);
+	return construct_array(numbers, count, FLOAT4OID, sizeof(float4), true, TYPALIGN_INT);
+}
+
+/* A slot's values, or NULL. */
+static ArrayType *
+slot_values(const VacAttrStats *stats, int slot)
+{
+	if (stats->numvalues[slot] <= 0)
+		return NULL;
+	return construct_array(stats->stavalues[slot], stats->numvalues[slot], stats->statypid[slot],
+						   stats->statyplen[slot], stats->statypbyval[slot], stats->statypalign[slot]);
 }
 
 /* The call that stores one column's row. */
 static char *
-column_command(const char *relation, const char *column, HeapTuple tuple)
+column_command(const char *relation, const ColumnStatistics *column)
 {
-	Form_pg_statistic form = (Form_pg_statistic) GETSTRUCT(tuple);
-	const int16 *kinds = &form->stakind1;
-	StringInfoData kind_list;
+	const VacAttrStats *stats = column->stats;
+	StringInfoData kinds;
 	StringInfoData numbers;
 	StringInfoData values;
 
-	initStringInfo(&kind_list);
+	initStringInfo(&kinds);
 	initStringInfo(&numbers);
 	initStringInfo(&values);
 	for (int slot = 0; slot < STATISTIC_NUM_SLOTS; slot++)
 	{
-		bool		isnull;
-		Datum		datum;
-
-		appendStringInfo(&kind_list, "%s%d", slot == 0 ? "" : ", ", kinds[slot]);
-		datum = SysCacheGetAttr(STATRELATTINH, tuple, Anum_pg_statistic_stanumbers1 + slot, &isnull);
-		append_array(&numbers, slot, datum, isnull);
-		datum = SysCacheGetAttr(STATRELATTINH, tuple, Anum_pg_statistic_stavalues1 + slot, &isnull);
-		append_array(&values, slot, datum, isnull);
+		appendStringInfo(&kinds, "%s%d", slot == 0 ? "" : ", ", stats->stakind[slot]);
+		append_array(&numbers, slot, slot_numbers(stats, slot));
+		append_array(&values, slot, slot_values(stats, slot));
 	}
 	return psprintf("SELECT citus_internal.set_column_statistics(%s, %s, %.9g, %d, %.9g, ARRAY[%s]::int2[], "
 					"%s]::text[], %s]::text[])",
-					quote_literal_cstr(relation), quote_literal_cstr(column), form->stanullfrac, form->stawidth,
-					form->stadistinct, kind_list.data, numbers.data, values.data);
-}
-
-/* Makes and analyzes the sample; returns its Oid. */
-static Oid
-make_sample(Oid relid, double tuples)
-{
-	const char *name = relation_qualified_name(relid);
-	const char *sampling = "";
-
-	if (tuples > SAMPLE_ROWS)
-		sampling = psprintf(" TABLESAMPLE BERNOULLI (%.9g)", Min(100.0, SAMPLE_ROWS * 100.0 / tuples));
-	run_commands(list_make2(psprintf("CREATE TEMPORARY TABLE " SAMPLE_TABLE " AS SELECT %s FROM %s%s",
-									 column_list(relid), name, sampling),
-							psprintf("ANALYZE pg_temp." SAMPLE_TABLE)));
-	return RelnameGetRelid(SAMPLE_TABLE);
+					quote_literal_cstr(relation), quote_literal_cstr(column->column), stats->stanullfrac,
+					stats->stawidth, stats->stadistinct, kinds.data, numbers.data, values.data);
 }
 
 List *
-column_statistics_commands(Oid relid, double tuples)
+column_statistics_commands(Oid relid, int64 pages, double tuples)
 {
 	const char *name = relation_qualified_name(relid);
 	List	   *commands = NIL;
-	Definition *def;
-	Relation	rel;
+	List	   *columns = column_sample_statistics(relid, pages, tuples);
+	Definition *def = definition_begin(relid, false);
+	ListCell   *cell;
 
-	if (column_list(relid)[0] == '\0')
-		return NIL;
-	rel = table_open(make_sample(relid, tuples), AccessShareLock);
-	def = definition_begin(relid, false);
-	for (int i = 0; i < RelationGetDescr(rel)->natts; i++)
-	{
-		HeapTuple	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(RelationGetRelid(rel)),
-											Int16GetDatum(i + 1), BoolGetDatum(false));
-
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		commands = lappend(commands,
-						   column_command(name, NameStr(TupleDescAttr(RelationGetDescr(rel), i)->attname), tuple));
-		ReleaseSysCache(tuple);
-	}
+	foreach(cell, columns)
+		commands = lappend(commands, column_command(name, lfirst(cell)));
 	(void) definition_end(def);
-	table_close(rel, AccessShareLock);
-	run_commands(list_make1(pstrdup("DROP TABLE pg_temp." SAMPLE_TABLE)));
 	return commands;
 }
 
@@ -164,14 +129,18 @@ text_element(FunctionCallInfo fcinfo, int argument, int slot)
 	return isnull ? NULL : TextDatumGetCString(datum);
 }
 
-/* An array from its text form; *isnull if there is none. */
+/* An array from its text form; *isnull if there is none.  The values were in the table, so a domain doesn't check them. */
 static Datum
 array_from_text(const char *text, Oid element, bool *isnull)
 {
+	Datum		array;
+
 	*isnull = (text == NULL);
 	if (text == NULL)
 		return (Datum) 0;
-	return OidInputFunctionCall(F_ARRAY_IN, unconstify(char *, text), element, -1);
+	array = OidInputFunctionCall(F_ARRAY_IN, unconstify(char *, text), getBaseType(element), -1);
+	ARR_ELEMTYPE(DatumGetArrayTypeP(array)) = element;
+	return array;
 }
 
 /* What the statistics of a column are about. */
@@ -297,6 +266,7 @@ citus_internal_set_column_statistics(PG_FUNCTION_ARGS)
 	Oid			type;
 	int32		typmod;
 	Oid			collation;
+	RunAs		saved;
 
 	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
@@ -310,8 +280,10 @@ citus_internal_set_column_statistics(PG_FUNCTION_ARGS)
 	values[Anum_pg_statistic_stanullfrac - 1] = PG_GETARG_DATUM(2);
 	values[Anum_pg_statistic_stawidth - 1] = PG_GETARG_DATUM(3);
 	values[Anum_pg_statistic_stadistinct - 1] = PG_GETARG_DATUM(4);
+	saved = run_as_owner_begin(relid);
 	for (int slot = 0; slot < STATISTIC_NUM_SLOTS; slot++)
 		fill_slot(fcinfo, slot, type, collation, values, nulls);
+	run_as_end(saved);
 	store_row(relid, attno, values, nulls);
 	PG_RETURN_VOID();
 }

@@ -13,10 +13,10 @@
 #include "nodes/pg_list.h"
 
 /*
- * Analyzes a sample of the rows of a distributed table that has about so many
+ * Analyzes a sample of the rows of a distributed table that has so many pages and about so many
  * rows; returns the commands (List of char *) that store the result on a node.
  * Needs an active snapshot.
  */
-extern List *column_statistics_commands(Oid relid, double tuples);
+extern List *column_statistics_commands(Oid relid, int64 pages, double tuples);
 
 #endif							/* CITUS_DDL_COLUMN_STATISTICS_H */

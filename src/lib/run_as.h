@@ -13,19 +13,24 @@
 
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_class.h"
 #include "miscadmin.h"
+#include "utils/guc.h"
+#include "utils/syscache.h"
 
 typedef struct RunAs
 {
 	Oid			user;
 	int			security_context;
+	int			nest;			/* of settings; 0: they stay */
 } RunAs;
 
 /* From now on acts as user; InvalidOid: as before.  Returns what run_as_end needs. */
 static inline RunAs
 run_as_begin(Oid user)
 {
-	RunAs		saved;
+	RunAs		saved = {0};
 
 	GetUserIdAndSecContext(&saved.user, &saved.security_context);
 	if (OidIsValid(user) && user != saved.user)
@@ -33,9 +38,31 @@ run_as_begin(Oid user)
 	return saved;
 }
 
+/*
+ * The same where functions that a table's owner has brought along may run: as in the server's own
+ * ANALYZE they have no more rights than the owner, and leave nothing behind in the session.
+ */
+static inline RunAs
+run_as_owner_begin(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	RunAs		saved = {0};
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", relid);
+	GetUserIdAndSecContext(&saved.user, &saved.security_context);
+	SetUserIdAndSecContext(((Form_pg_class) GETSTRUCT(tuple))->relowner,
+						   saved.security_context | SECURITY_RESTRICTED_OPERATION);
+	ReleaseSysCache(tuple);
+	saved.nest = NewGUCNestLevel();
+	return saved;
+}
+
 static inline void
 run_as_end(RunAs saved)
 {
+	if (saved.nest > 0)
+		AtEOXact_GUC(false, saved.nest);
 	SetUserIdAndSecContext(saved.user, saved.security_context);
 }
 
