@@ -160,6 +160,21 @@ read_ahead_all(EState *writer)
 }
 
 bool
+read_ahead_own(EState *writer)
+{
+	bool		all = true;
+
+	for (DistScanState *state = linked_scans; state != NULL; state = state->next)
+	{
+		if (state->css.ss.ps.state != writer)
+			continue;
+		read_now(state);
+		all = all && (state->set != NULL || state->kept != NULL);
+	}
+	return all;
+}
+
+bool
 read_ahead_due(DistScanState *state)
 {
 	return state->subid != GetCurrentSubTransactionId() && state->plan.command == CMD_SELECT && can_read(state);

@@ -25,6 +25,12 @@ extern void read_ahead_all(EState *writer);
 /* The same, without the scans of the writing statement. */
 extern void read_ahead_others(EState *writer);
 
+/*
+ * Has the scans of the writing statement read the rows of all their runs to come; false if some can't, and so may see
+ * what the statement writes.
+ */
+extern bool read_ahead_own(EState *writer);
+
 /* Whether a scan is read in another subtransaction than it began in, and so should read all rows now. */
 extern bool read_ahead_due(DistScanState *state);
 

@@ -42,6 +42,52 @@ INSERT INTO t (id, v) SELECT 2, 'two' ON CONFLICT (id) DO UPDATE SET n = t.n WHE
 INSERT INTO t (id, v) SELECT i, 'n' || i FROM generate_series(9, 52) i ON CONFLICT (id) DO UPDATE SET v = twice(excluded.v), n = (SELECT count(*) FROM t) RETURNING *;
 INSERT INTO t (id, v) VALUES (9, 'a'), (53, 'b'), (10, 'c'), (54, 'd') ON CONFLICT (id) DO UPDATE SET id = t.id, n = (SELECT count(*) FROM t) RETURNING *;
 
+-- Correlated subqueries, for many rows: they don't see what the statement writes.
+BEGIN;
+INSERT INTO t (id, v) SELECT id, v FROM s ON CONFLICT (id) DO UPDATE SET v = (SELECT s.v || '!' FROM s WHERE s.id = t.id), n = t.n + 1 RETURNING *;
+SELECT * FROM t ORDER BY id;
+INSERT INTO t (id, v) SELECT i, 'n' || i FROM generate_series(1, 80) i
+	ON CONFLICT (id) DO UPDATE SET id = t.id, n = (SELECT count(*) FROM t x WHERE x.id <= excluded.id) RETURNING *;
+INSERT INTO t (id, v) SELECT i, 'm' || i FROM generate_series(1, 90) i
+	ON CONFLICT (id) DO UPDATE SET v = twice(excluded.v), n = (SELECT count(*) + excluded.id FROM t) RETURNING *;
+INSERT INTO t (id, v) SELECT i, 'w' FROM generate_series(70, 99) i
+	ON CONFLICT (id) DO UPDATE SET v = twice(excluded.v) WHERE NOT EXISTS (SELECT FROM t x WHERE x.id = excluded.id + 5 AND x.v <> 'w') RETURNING id, v;
+INSERT INTO t (id, v) VALUES (1, 'x'), (2, 'y'), (7, 'z'), (401, 'q')
+	ON CONFLICT (id) DO UPDATE SET (v, n) = (SELECT l.v, l.id + x.n FROM l JOIN t x ON x.id = l.id + 1 WHERE l.id = t.id), id = t.id + 100 WHERE t.id < 7 RETURNING *;
+ROLLBACK;
+BEGIN;
+INSERT INTO t (id, v) SELECT i, 'n' || i FROM generate_series(1, 30) i
+	ON CONFLICT (id) DO UPDATE SET id = t.id + 200, n = (SELECT count(*) FROM t x JOIN s ON s.id = x.id WHERE x.id >= excluded.id) RETURNING *;
+SELECT count(*), sum(id), sum(n) FROM t;
+WITH c AS (INSERT INTO t (id, v) SELECT i, 'c' || i FROM generate_series(11, 40) i
+	ON CONFLICT (id) DO UPDATE SET v = twice(excluded.v), n = (SELECT count(*) FROM t x WHERE x.v = t.v) RETURNING *)
+SELECT count(*), sum(n), (SELECT count(*) FROM t) FROM c;
+SELECT count(*), sum(id), sum(n) FROM t;
+INSERT INTO t (id, v) SELECT id, v FROM t LIMIT 7 ON CONFLICT (id) DO UPDATE SET v = twice((SELECT v FROM s WHERE s.id = t.id));
+ROLLBACK;
+BEGIN;
+INSERT INTO one (id, v) SELECT i, 'n' || i FROM generate_series(1, 9) i
+	ON CONFLICT (id) DO UPDATE SET v = twice(excluded.v), n = (SELECT count(*) FROM one x WHERE x.id >= excluded.id) RETURNING *;
+INSERT INTO r (id, v) SELECT i, 'n' || i FROM generate_series(1, 9) i
+	ON CONFLICT (id) DO UPDATE SET v = twice(excluded.v), n = (SELECT count(*) FROM r x, t WHERE x.id >= excluded.id AND t.id > r.id) RETURNING *;
+INSERT INTO r (id, v) SELECT i, 'n' || i FROM generate_series(1, 12) i
+	ON CONFLICT (id) DO UPDATE SET n = (SELECT count(*) FROM one, l WHERE one.id >= excluded.id AND l.id <= r.id) RETURNING *;
+PREPARE p (int) AS INSERT INTO t (id, v) SELECT i, 'p' || i FROM generate_series($1, $1 + 20) i
+	ON CONFLICT (id) DO UPDATE SET v = twice(excluded.v), n = (SELECT count(*) + $1 FROM t x WHERE x.id <= t.id) RETURNING *;
+EXECUTE p (1);
+EXECUTE p (11);
+EXECUTE p (21);
+EXECUTE p (21);
+EXECUTE p (31);
+EXECUTE p (31);
+EXECUTE p (41);
+DEALLOCATE p;
+ROLLBACK;
+BEGIN;
+-- cluster fails: 0A000
+INSERT INTO t (id, v) VALUES (9, 'a'), (10, 'b') ON CONFLICT (id) DO UPDATE SET v = twice((SELECT x.v FROM t x TABLESAMPLE SYSTEM (100) WHERE x.id = excluded.id));
+ROLLBACK;
+
 -- Rows that move.
 INSERT INTO t (id, v) VALUES (1, 'one') ON CONFLICT (id) DO UPDATE SET id = t.id + 100, v = excluded.v RETURNING *;
 INSERT INTO t (id, v) VALUES (2, 'same') ON CONFLICT (id) DO UPDATE SET id = excluded.id, v = excluded.v RETURNING *;
