@@ -18,6 +18,7 @@
 #include "utils/guc.h"
 
 #include "catalog/metadata.h"
+#include "planner/foreign_key.h"
 #include "planner/named_objects.h"
 #include "planner/planner.h"
 #include "planner/shippable.h"
@@ -142,6 +143,8 @@ citus_planner(Query *query, const char *query_string, int cursor_options, ParamL
 		/* a foreign key's own statement: each node looks after its rows */
 		if (InNoForceRLSOperation() || planner_local_depth > 0)
 		{
+			if (planner_local_depth == 0)
+				check_foreign_key_query(query);
 			tag.kind = TAG_NODE;
 			return plan_task(&tag, query, query_string, cursor_options, params);
 		}

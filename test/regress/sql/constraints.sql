@@ -63,6 +63,33 @@ SELECT create_distributed_table('late', 'k');
 SELECT create_distributed_table('late', 'k', colocate_with => 'other');
 SELECT undistribute_table('late');
 TRUNCATE parent;
+-- local tables that reference a table with shards, until they are distributed
+CREATE TABLE later (k int REFERENCES other (k));
+INSERT INTO later VALUES (1);
+COPY later FROM STDIN;
+1
+\.
+\set VERBOSITY default
+\set SHOW_CONTEXT never
+INSERT INTO later VALUES (1);
+\set VERBOSITY terse
+INSERT INTO later VALUES (NULL);
+DELETE FROM later;
+SELECT create_distributed_table('later', 'k', colocate_with => 'other');
+INSERT INTO later VALUES (1);
+INSERT INTO other VALUES (1);
+INSERT INTO later VALUES (1);
+DELETE FROM other;
+-- what a reference table's row is referenced by is another matter
+CREATE TABLE middle (k int PRIMARY KEY, r int REFERENCES ref (id));
+SELECT create_distributed_table('middle', 'k');
+CREATE TABLE bottom (k int REFERENCES middle (k));
+INSERT INTO ref VALUES (5);
+INSERT INTO middle VALUES (1, 5);
+DELETE FROM ref WHERE id = 5;
+INSERT INTO bottom VALUES (1);
+DROP TABLE middle, bottom;
+DELETE FROM ref WHERE id = 5;
 -- in shards, tableoid would be theirs
 CREATE TABLE capitals (name text, CONSTRAINT somewhere CHECK (tableoid::regclass::text <> 'nowhere'));
 SELECT create_distributed_table('capitals', 'name');

@@ -1,0 +1,83 @@
+/*-------------------------------------------------------------------------
+ *
+ * foreign_key.c
+ *	  The statements by which the server checks foreign keys.
+ *
+ * They are about this node's own tables: shards have the keys of their table, and
+ * reference tables are whole.  Two such statements read a logical table that
+ * has shards, and so find nothing:
+ * - A row of a reference table goes, and the server asks whether the logical
+ *   table still references it.  That is right: its shards are asked as well.
+ * - A row goes into a local table that references the distributed one, as it
+ *   does between its CREATE TABLE and its own distribution.  The server would say
+ *   that the referenced row doesn't exist, which may be wrong.
+ * They look alike, and are told apart by the columns that they ask for; if these do
+ * both, the statement is let pass.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "catalog/metadata.h"
+#include "planner/foreign_key.h"
+
+/* A key's columns, as pull_varattnos() has them. */
+static Bitmapset *
+key_columns(const ForeignKeyCacheInfo *key)
+{
+	Bitmapset  *columns = NULL;
+
+	for (int i = 0; i < key->nkeys; i++)
+		columns = bms_add_member(columns, key->conkey[i] - FirstLowInvalidHeapAttributeNumber);
+	return columns;
+}
+
+/* Whether these columns of a distributed table reference a reference table. */
+static bool
+references_by(Oid relid, const Bitmapset *columns)
+{
+	Relation	rel = table_open(relid, NoLock);
+	List	   *keys = copyObject(RelationGetFKeyList(rel));
+	ListCell   *cell;
+	bool		result = false;
+
+	table_close(rel, NoLock);
+	foreach(cell, keys)
+	{
+		const ForeignKeyCacheInfo *key = lfirst_node(ForeignKeyCacheInfo, cell);
+		const DistTable *referenced = metadata_lookup(key->confrelid);
+
+		result |= referenced != NULL && referenced->kind == DIST_REFERENCE && bms_equal(key_columns(key), columns);
+	}
+	return result;
+}
+
+void
+check_foreign_key_query(Query *query)
+{
+	const RangeTblEntry *rte;
+	const DistTable *table;
+	Bitmapset  *columns = NULL;
+
+	if (query->commandType != CMD_SELECT || list_length(query->rtable) != 1)
+		return;
+	rte = linitial_node(RangeTblEntry, query->rtable);
+	table = rte->rtekind == RTE_RELATION ? metadata_lookup(rte->relid) : NULL;
+	if (table == NULL || table->kind == DIST_REFERENCE)
+		return;
+	pull_varattnos(query->jointree->quals, 1, &columns);
+	if (!references_by(table->relid, columns))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("a local table's foreign key to distributed table \"%s\" cannot be checked",
+						get_rel_name(table->relid)),
+				 errdetail("The rows of \"%s\" are stored in shards.", get_rel_name(table->relid)),
+				 errhint("Use create_distributed_table() to distribute the referencing table, colocated with \"%s\", "
+						 "before rows are written to it.", get_rel_name(table->relid))));
+}
