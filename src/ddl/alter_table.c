@@ -467,31 +467,49 @@ spread_missing_values(const AlterTableCall *alter)
 	}
 }
 
-/* After an ALTER of a local table: it must not reference a distributed one. */
+/* The partition that a subcommand attaches, or InvalidOid. */
+static Oid
+attached_partition(const AlterTableCmd *cmd)
+{
+	if (cmd->subtype != AT_AttachPartition)
+		return InvalidOid;
+	return RangeVarGetRelid(castNode(PartitionCmd, cmd->def)->name, NoLock, true);
+}
+
+/*
+ * ALTER of a local table, which must not get a foreign key to a distributed one.
+ * What has one from its CREATE TABLE can't become a partition: it could never be distributed.
+ */
 static bool
 alter_local_table(UtilityCall *call, Oid relid)
 {
 	AlterTableStmt *stmt = castNode(AlterTableStmt, call->pstmt->utilityStmt);
+	bool		adds = false;
+	Oid			partition = InvalidOid;
+	List	   *known;
+	List	   *names;
 	ListCell   *cell;
 
 	if (stmt->objtype != OBJECT_TABLE)
 		return false;
+	known = constraints_of_table(relid, &names);
 	foreach(cell, stmt->cmds)
 	{
 		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
 
-		if (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn)
-		{
-			utility_run(call);
-			if (get_rel_relkind(relid) == RELKIND_RELATION)
-				check_foreign_keys(relid);
-			return true;
-		}
 		if (cmd->subtype == AT_AddInherit || cmd->subtype == AT_AttachPartition)
 			check_not_inherited(cmd->subtype == AT_AddInherit ? castNode(RangeVar, cmd->def) :
 								castNode(PartitionCmd, cmd->def)->name);
+		adds |= (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn);
+		partition = OidIsValid(partition) ? partition : attached_partition(cmd);
 	}
-	return false;
+	if (!adds && !OidIsValid(partition))
+		return false;
+	utility_run(call);
+	check_local_foreign_keys(relid, known);
+	if (OidIsValid(partition))
+		check_local_foreign_keys(partition, NIL);
+	return true;
 }
 
 /*

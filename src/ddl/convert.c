@@ -418,6 +418,7 @@ create_distributed_table(PG_FUNCTION_ARGS)
 	definition = table_definition_commands(relid);
 	insert_metadata(rel, &wanted);
 	check_foreign_keys(relid);
+	notice_local_foreign_keys(relid);
 	create_everywhere(relid, definition);
 	if (move_rows(rel, 0))
 		relation_discard_rows(rel);

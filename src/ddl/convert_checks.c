@@ -36,6 +36,7 @@
 
 #include "compat/acl.h"
 #include "ddl/convert_checks.h"
+#include "ddl/create_table.h"
 #include "ddl/trigger.h"
 
 /* Errors unless the relation is a plain table that stays. */
@@ -309,13 +310,21 @@ check_foreign_key(HeapTuple tuple)
 		check_key_actions(tuple, from);
 }
 
+/* Whether a table is a local one that may be distributed later. */
+static bool
+may_be_distributed(Oid relid)
+{
+	return metadata_lookup(relid) == NULL && get_rel_relkind(relid) == RELKIND_RELATION &&
+		!get_rel_relispartition(relid);
+}
+
 /*
- * Checks the foreign keys whose column attno of pg_constraint is relid.  Those
- * of local tables are left out unless local_too: a table that others reference is
- * distributed before them.
+ * Checks the foreign keys whose column attno of pg_constraint is relid, except
+ * those that are known (Oids).  Keys to the table of one that may be distributed
+ * later are left out: a table that others reference is distributed before them.
  */
 static void
-check_foreign_keys_by(Oid relid, AttrNumber attno, Oid indexid, bool local_too)
+check_foreign_keys_by(Oid relid, AttrNumber attno, Oid indexid, List *known)
 {
 	Relation	rel = table_open(ConstraintRelationId, AccessShareLock);
 	ScanKeyData key;
@@ -328,7 +337,8 @@ check_foreign_keys_by(Oid relid, AttrNumber attno, Oid indexid, bool local_too)
 	{
 		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
 
-		if (con->contype == CONSTRAINT_FOREIGN && (local_too || metadata_lookup(con->conrelid) != NULL))
+		if (con->contype == CONSTRAINT_FOREIGN && !list_member_oid(known, con->oid) &&
+			(attno == Anum_pg_constraint_conrelid || !may_be_distributed(con->conrelid)))
 			check_foreign_key(tuple);
 	}
 	systable_endscan(scan);
@@ -336,10 +346,42 @@ check_foreign_keys_by(Oid relid, AttrNumber attno, Oid indexid, bool local_too)
 }
 
 void
+check_local_foreign_keys(Oid relid, List *known)
+{
+	check_foreign_keys_by(relid, Anum_pg_constraint_conrelid, ConstraintRelidTypidNameIndexId, known);
+}
+
+void
 check_foreign_keys(Oid relid)
 {
-	check_foreign_keys_by(relid, Anum_pg_constraint_conrelid, ConstraintRelidTypidNameIndexId, true);
-	check_foreign_keys_by(relid, Anum_pg_constraint_confrelid, InvalidOid, false);
+	check_local_foreign_keys(relid, NIL);
+	check_foreign_keys_by(relid, Anum_pg_constraint_confrelid, InvalidOid, NIL);
+}
+
+void
+notice_local_foreign_keys(Oid relid)
+{
+	Relation	rel = table_open(ConstraintRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_constraint_confrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		if (con->contype == CONSTRAINT_FOREIGN && may_be_distributed(con->conrelid) &&
+			!relation_is_empty(con->conrelid))
+			ereport(NOTICE,
+					(errmsg("foreign key \"%s\" of local table \"%s\" is not enforced until the table is distributed",
+							NameStr(con->conname), get_rel_name(con->conrelid)),
+					 errhint("Use create_distributed_table() to distribute \"%s\", colocated with \"%s\".",
+							 get_rel_name(con->conrelid), get_rel_name(relid))));
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
 }
 
 /* Whether an expression about rows of a relation, as in the catalogs, uses tableoid. */

@@ -26,4 +26,10 @@ extern void check_no_tableoid(Relation rel);
 /* Errors if a foreign key from or to the table can't be ensured by the shards; metadata must be written. */
 extern void check_foreign_keys(Oid relid);
 
+/* Tells of local tables whose rows reference a table that gets shards now: nothing ensures these keys for a while. */
+extern void notice_local_foreign_keys(Oid relid);
+
+/* The same as check_foreign_keys, of the keys of a local table that aren't known (Oids of constraints). */
+extern void check_local_foreign_keys(Oid relid, List *known);
+
 #endif							/* CITUS_DDL_CONVERT_CHECKS_H */

@@ -4,7 +4,7 @@
  *	  Local tables that would hang on a distributed one; rules.
  *
  * CREATE TABLE makes local tables; it is looked at only to refuse those that
- * inherit from a distributed table.
+ * inherit from a distributed table, and partitioned ones that reference one.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,11 +12,13 @@
 
 #include "access/table.h"
 #include "access/tableam.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_attrdef.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
+#include "ddl/convert_checks.h"
 #include "ddl/create_table.h"
 #include "ddl/handlers.h"
 #include "ddl/run_commands.h"
@@ -80,17 +82,24 @@ relay_needs(UtilityCall *call, Oid relid)
 }
 
 /*
- * CREATE TABLE.  A foreign key to a distributed table is let pass: the new
- * table is going to be distributed as well, which looks at its keys.
+ * CREATE TABLE.  A foreign key to a distributed table is let pass, unless the
+ * new table is partitioned or a partition: all others are going to be
+ * distributed as well, which looks at their keys.
  */
 bool
 create_table_utility(UtilityCall *call)
 {
+	CreateStmt *stmt = castNode(CreateStmt, call->pstmt->utilityStmt);
 	ListCell   *cell;
 
-	foreach(cell, castNode(CreateStmt, call->pstmt->utilityStmt)->inhRelations)
+	foreach(cell, stmt->inhRelations)
 		check_not_inherited(lfirst_node(RangeVar, cell));
-	return false;
+	if (stmt->partspec == NULL && stmt->partbound == NULL)
+		return false;
+	utility_run(call);
+	check_local_foreign_keys(get_relname_relid(stmt->relation->relname, RangeVarGetCreationNamespace(stmt->relation)),
+							 NIL);
+	return true;
 }
 
 bool

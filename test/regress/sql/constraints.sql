@@ -75,11 +75,36 @@ INSERT INTO later VALUES (1);
 \set VERBOSITY terse
 INSERT INTO later VALUES (NULL);
 DELETE FROM later;
+ALTER TABLE later ADD COLUMN l int, ADD CHECK (l > 0);
+ALTER TABLE later ADD FOREIGN KEY (l) REFERENCES other (k);
 SELECT create_distributed_table('later', 'k', colocate_with => 'other');
 INSERT INTO later VALUES (1);
 INSERT INTO other VALUES (1);
 INSERT INTO later VALUES (1);
 DELETE FROM other;
+-- they had rows before the referenced table got shards
+CREATE TABLE top (k int PRIMARY KEY);
+CREATE TABLE below (k int REFERENCES top (k) ON DELETE CASCADE);
+INSERT INTO top VALUES (1), (2);
+INSERT INTO below VALUES (1), (2);
+SELECT create_distributed_table('top', 'k');
+DELETE FROM top WHERE k = 1;
+UPDATE below SET k = 2;
+SELECT create_distributed_table('below', 'k');
+DELETE FROM below WHERE k = 1;
+SELECT create_distributed_table('below', 'k');
+DELETE FROM top;
+SELECT * FROM below;
+-- partitioned tables and partitions can't be distributed
+CREATE TABLE split (k int REFERENCES other (k)) PARTITION BY HASH (k);
+CREATE TABLE split (k int) PARTITION BY HASH (k);
+ALTER TABLE split ADD FOREIGN KEY (k) REFERENCES other (k);
+ALTER TABLE split ADD COLUMN o int REFERENCES other (k);
+CREATE TABLE half PARTITION OF split (FOREIGN KEY (k) REFERENCES other (k)) FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE half (k int REFERENCES other (k));
+ALTER TABLE split ATTACH PARTITION half FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+ALTER TABLE split ADD FOREIGN KEY (k) REFERENCES plain (k);
+SELECT create_distributed_table('plain', 'k');
 -- what a reference table's row is referenced by is another matter
 CREATE TABLE middle (k int PRIMARY KEY, r int REFERENCES ref (id));
 SELECT create_distributed_table('middle', 'k');
