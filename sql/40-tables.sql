@@ -56,6 +56,23 @@ CREATE FUNCTION citus_internal.set_relation_sizes(relation regclass, pages bigin
 COMMENT ON FUNCTION citus_internal.set_relation_sizes(regclass, bigint, double precision) IS
 	'stores the sums over a distributed table''s shards for the planner of this node';
 
+CREATE FUNCTION citus_internal.analyzed_shards(OUT first_shardid bigint, OUT rows double precision, OUT new_rows double precision)
+	RETURNS SETOF record LANGUAGE sql SET search_path = pg_catalog
+AS $$
+	SELECT t.first_shardid, sum(greatest(c.reltuples, 0)),
+		coalesce(sum(greatest(c.reltuples, 1)) FILTER (
+			WHERE greatest(pg_stat_get_last_analyze_time(c.oid), pg_stat_get_last_autoanalyze_time(c.oid)) >
+				coalesce(pg_stat_get_last_analyze_time(t.logicalrelid), '-infinity')), 0)
+	FROM (SELECT logicalrelid, shardid, min(shardid) OVER (PARTITION BY logicalrelid) AS first_shardid
+		FROM pg_dist_shard) t
+	JOIN pg_dist_placement p ON p.shardid = t.shardid
+	JOIN pg_class c ON c.oid = to_regclass(shard_name(t.logicalrelid, t.shardid))
+	WHERE p.groupid = (SELECT g.groupid FROM pg_dist_local_group g)
+	GROUP BY t.first_shardid
+$$;
+COMMENT ON FUNCTION citus_internal.analyzed_shards() IS
+	'rows of the tables in shards on this node, and of those in shards that were analyzed after their table was';
+
 CREATE FUNCTION citus_internal.set_missing_value(relation regclass, column_name text, value text)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_set_missing_value';
 COMMENT ON FUNCTION citus_internal.set_missing_value(regclass, text, text) IS

@@ -83,12 +83,12 @@ daemon_init(void)
 	daemon_add_job(&recovery_job);
 	daemon_add_job(&members_job);
 	daemon_add_job(&deadlocks_job);
+	autoanalyze_init();
 	launcher_init();
 }
 
-/* Does something in a transaction; an error is logged. */
-static void
-in_transaction(void (*what) (void), const char *name)
+void
+daemon_in_transaction(void (*what) (void), const char *name)
 {
 	MemoryContext context = CurrentMemoryContext;
 
@@ -149,7 +149,7 @@ check_now_and_then(void)
 		return;
 	last_check = now;
 	must_end = false;
-	in_transaction(check_reasons_to_end, "check");
+	daemon_in_transaction(check_reasons_to_end, "check");
 	if (must_end)
 		proc_exit(0);
 }
@@ -195,7 +195,7 @@ run_due_jobs(void)
 		if (!TimestampDifferenceExceeds(last_run[i], now, interval))
 			continue;
 		last_run[i] = now;
-		in_transaction(jobs[i]->run, jobs[i]->name);
+		daemon_in_transaction(jobs[i]->run, jobs[i]->name);
 		CHECK_FOR_INTERRUPTS();
 	}
 }
@@ -203,6 +203,7 @@ run_due_jobs(void)
 static void
 worker_exits(int code, Datum arg)
 {
+	autoanalyze_stop();
 	launcher_worker_ends(DatumGetObjectId(arg), ends_for_good);
 }
 

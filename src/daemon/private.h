@@ -12,6 +12,15 @@
 
 #include "daemon/daemon.h"
 
+/* maintenance.c: does something in a transaction, which pg_stat_activity shows as name; an error is logged. */
+extern void daemon_in_transaction(void (*what) (void), const char *name);
+
+/* autoanalyze.c */
+extern void autoanalyze_init(void);
+
+/* Ends the process that analyzes tables, if there is one: the maintenance worker leaves. */
+extern void autoanalyze_stop(void);
+
 /* launcher.c */
 extern void launcher_init(void);
 

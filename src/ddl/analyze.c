@@ -29,6 +29,7 @@
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "compat/acl.h"
+#include "compat/pgstat_analyze.h"
 #include "compat/sql_function.h"
 #include "ddl/analyze.h"
 #include "ddl/column_statistics.h"
@@ -155,10 +156,17 @@ Datum
 citus_internal_set_relation_sizes(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
+	double		tuples = PG_GETARG_FLOAT8(2);
+	Relation	rel;
 
 	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	(void) metadata_require(relid);
-	set_sizes(relid, PG_GETARG_INT64(1), PG_GETARG_FLOAT8(2));
+	set_sizes(relid, PG_GETARG_INT64(1), tuples);
+
+	/* pg_stat_user_tables shows it; autoanalyze compares the time with the shards' */
+	rel = table_open(relid, NoLock);
+	compat_pgstat_report_analyze(rel, (int64) tuples);
+	table_close(rel, NoLock);
 	PG_RETURN_VOID();
 }

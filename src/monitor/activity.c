@@ -21,7 +21,7 @@
 #include "catalog/node.h"
 #include "compat/proc.h"
 #include "compat/sql_function.h"
-#include "monitor/node_query.h"
+#include "cluster/node_query.h"
 #include "remote/backends.h"
 #include "remote/connection.h"
 

@@ -22,7 +22,7 @@
 #include "compat/sql_function.h"
 #include "catalog/metadata.h"
 #include "catalog/node.h"
-#include "monitor/node_query.h"
+#include "cluster/node_query.h"
 
 SQL_FUNCTION(citus_table_size);
 SQL_FUNCTION(citus_relation_size);

@@ -9,7 +9,8 @@ import signal
 
 # Settings of test servers: crashes are simulated by killing processes, which
 # loses nothing that a server wrote, so that waiting for the disk can be spared.
-FAST = {"fsync": "off", "full_page_writes": "off", "max_wal_size": "2GB"}
+FAST = {"fsync": "off", "full_page_writes": "off", "max_wal_size": "2GB",
+        "citus.autoanalyze_naptime": "-1"}
 
 
 def unwind_when_terminated():

@@ -22,7 +22,8 @@ SCRIPTS = os.path.join(HERE, "scripts")
 BASE_PORT = 20600
 RANDOM = "random:1:60"
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
-        "max_wal_size": "2GB", "checkpoint_timeout": "1h", "max_prepared_transactions": "400"}
+        "max_wal_size": "2GB", "checkpoint_timeout": "1h", "max_prepared_transactions": "400",
+        "citus.autoanalyze_naptime": "-1"}
 
 # What `make check-oracle` runs: every initiator and protocol, then each rung switched off.
 RUNGS = ["citus.enable_fast_path_router_planner", "citus.enable_router_execution"]

@@ -17,7 +17,7 @@
 
 #include "catalog/metadata.h"
 #include "remote/connection.h"
-#include "monitor/node_query.h"
+#include "cluster/node_query.h"
 
 static void
 query_here(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)

@@ -5,8 +5,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef CITUS_MONITOR_NODE_QUERY_H
-#define CITUS_MONITOR_NODE_QUERY_H
+#ifndef CITUS_CLUSTER_NODE_QUERY_H
+#define CITUS_CLUSTER_NODE_QUERY_H
 
 #include "postgres.h"
 
@@ -24,4 +24,4 @@ extern void node_query(int32 groupid, const char *sql, NodeRowCallback callback,
 /* As above, but a warning, and false, when the node can't be reached. */
 extern bool node_query_if_reachable(int32 groupid, const char *sql, NodeRowCallback callback, void *arg);
 
-#endif							/* CITUS_MONITOR_NODE_QUERY_H */
+#endif							/* CITUS_CLUSTER_NODE_QUERY_H */

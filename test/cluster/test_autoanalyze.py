@@ -1,0 +1,78 @@
+"""Statistics of logical tables follow those that autovacuum computes for their shards."""
+
+import pytest
+
+from harness import servers
+from harness.servers import on_every_node, rows, value, wait_until
+
+# Each table by itself decides when its shards are analyzed.
+SETTINGS = {"autovacuum": "on", "autovacuum_naptime": "1s", "autovacuum_analyze_threshold": "5",
+            "citus.autoanalyze_naptime": "500ms"}
+
+
+@pytest.fixture(scope="module")
+def busy_cluster():
+    with servers.cluster(purpose="check-autoanalyze", settings=SETTINGS) as made:
+        yield made
+
+
+@pytest.fixture
+def connection(busy_cluster):
+    with servers.connect(busy_cluster.coordinator) as made:
+        # idle sessions of other nodes would report the changes after ten seconds, ending ones do at once
+        made.execute("SET citus.max_cached_conns_per_worker = 0")
+        yield made
+
+
+def known(cluster, table):
+    """What every node knows of the table: rows, and columns with statistics."""
+    return list(on_every_node(cluster, f"""
+        SELECT c.reltuples, (SELECT count(*) FROM pg_stats s WHERE s.tablename = c.relname)
+          FROM pg_class c WHERE c.oid = '{table}'::regclass""").values())
+
+
+def wait_for_rows(cluster, table, count):
+    wait_until(lambda: all(found == [(count, 2)] for found in known(cluster, table)),
+               f"{count} rows of {table} on every node, not {known(cluster, table)}", timeout=60)
+
+
+@pytest.mark.parametrize("column", ["id", None])
+def test_follows_the_shards(busy_cluster, connection, column):
+    """A table that nobody has analyzed gets statistics on all nodes, and new ones when it grows or shrinks."""
+    table = "followed_by_key" if column else "followed_whole"
+    connection.execute(f'CREATE TABLE "{table}" (id int, v int)')
+    connection.execute("SELECT create_distributed_table(%s, %s, shard_count := %s)", [table, column, 4 if column else None])
+    connection.execute(f"INSERT INTO {table} SELECT g, g % 7 FROM generate_series(1, 2000) g")
+    wait_for_rows(busy_cluster, table, 2000)
+    assert value(connection, "SELECT last_analyze IS NOT NULL AND n_live_tup = 2000 FROM pg_stat_user_tables WHERE relname = %s",
+                 [table])
+    connection.execute(f"INSERT INTO {table} SELECT g, g % 7 FROM generate_series(2001, 6000) g")
+    wait_for_rows(busy_cluster, table, 6000)
+    connection.execute(f"DELETE FROM {table} WHERE id > 1000")
+    wait_for_rows(busy_cluster, table, 1000)
+    connection.execute(f"DROP TABLE {table}")
+
+
+def test_waits_for_nobody(busy_cluster, connection):
+    """A table that somebody else has locked has its turn later; others have theirs meanwhile."""
+    for table in ("locked", "other"):
+        connection.execute(f"CREATE TABLE {table} (id int, v int)")
+        connection.execute("SELECT create_distributed_table(%s, 'id', shard_count := 4)", [table])
+    with servers.connect(busy_cluster.coordinator, autocommit=False) as holder:
+        holder.execute("LOCK TABLE locked IN SHARE UPDATE EXCLUSIVE MODE")
+        for table in ("locked", "other"):
+            connection.execute(f"INSERT INTO {table} SELECT g, g FROM generate_series(1, 500) g")
+        wait_for_rows(busy_cluster, "other", 500)
+        assert all(found[0][1] == 0 for found in known(busy_cluster, "locked"))
+        assert rows(connection, "SELECT 1 FROM pg_locks WHERE NOT granted") == []
+    wait_for_rows(busy_cluster, "locked", 500)
+    connection.execute("DROP TABLE locked, other")
+
+
+def test_ends(busy_cluster, connection):
+    """The coordinator alone looks for tables, by a process that ends when it has seen to those it found."""
+    for node in busy_cluster.workers:
+        assert on_every_node(busy_cluster, "SELECT 1 FROM pg_stat_activity WHERE backend_type = 'citus autoanalyze'"
+                             )[node.name] == []
+    wait_until(lambda: not rows(connection, "SELECT 1 FROM pg_stat_activity WHERE backend_type = 'citus autoanalyze'"),
+               "the end of the process")
