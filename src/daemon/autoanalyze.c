@@ -41,7 +41,10 @@ extern PGDLLEXPORT void citus_autoanalyze_main(Datum arg);
 /* A table has fallen behind when shards with this part of its rows have been analyzed since it was ... */
 #define NEW_SHARE 0.5
 
-/* ... or it has more, or fewer, rows than it had by this part, and by so many. */
+/*
+ * ... or its shards have more, or fewer, rows than its statistics say, by this part and by so many;
+ * also if that is because the server has vacuumed the empty logical table, against wraparound.
+ */
 #define GROWTH_SHARE 0.1
 #define GROWTH_ROWS 50
 
@@ -76,7 +79,7 @@ add_rows(int32 groupid, int ncolumns, char **values, void *arg)
 	table->new_rows += strtod(values[2], NULL);
 }
 
-/* A hash table of TableRows, filled by all nodes. */
+/* A hash table of TableRows, filled by all nodes; NULL, with a warning, if one of them does not answer. */
 static HTAB *
 collect_rows(void)
 {
@@ -86,7 +89,10 @@ collect_rows(void)
 
 	node_query(metadata_local_group(), SHARDS_QUERY, add_rows, tables);
 	foreach(cell, node_active_primaries_remote())
-		(void) node_query_if_reachable(((const ClusterNode *) lfirst(cell))->groupid, SHARDS_QUERY, add_rows, tables);
+	{
+		if (!node_query_if_reachable(((const ClusterNode *) lfirst(cell))->groupid, SHARDS_QUERY, add_rows, tables))
+			return NULL;
+	}
 	return tables;
 }
 
@@ -94,9 +100,9 @@ collect_rows(void)
 static bool
 is_stale(double known_rows, const TableRows *now)
 {
-	if (now->new_rows == 0)
-		return false;
-	return known_rows < 0 || now->new_rows >= NEW_SHARE * now->rows ||
+	if (now->new_rows > 0 && (known_rows < 0 || now->new_rows >= NEW_SHARE * now->rows))
+		return true;
+	return known_rows >= 0 &&
 		fabs(now->rows - known_rows) > GROWTH_SHARE * known_rows + GROWTH_ROWS;
 }
 
@@ -132,6 +138,8 @@ find_stale_tables(void)
 	HTAB	   *collected = collect_rows();
 	ListCell   *cell;
 
+	if (collected == NULL)
+		return;
 	foreach(cell, metadata_tables(0))
 	{
 		const DistTable *table = metadata_lookup(lfirst_oid(cell));

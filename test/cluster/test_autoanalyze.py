@@ -50,6 +50,10 @@ def test_follows_the_shards(busy_cluster, connection, column):
     wait_for_rows(busy_cluster, table, 6000)
     connection.execute(f"DELETE FROM {table} WHERE id > 1000")
     wait_for_rows(busy_cluster, table, 1000)
+
+    # what a vacuum against wraparound leaves of the logical table, which is empty
+    connection.execute(f"UPDATE pg_class SET reltuples = 0, relpages = 0 WHERE oid = '{table}'::regclass")
+    wait_for_rows(busy_cluster, table, 1000)
     connection.execute(f"DROP TABLE {table}")
 
 
