@@ -117,13 +117,21 @@ citus_internal_slice_sequence(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-bool
-sequence_is_of_dist_table(Oid relid)
+Oid
+owner_of_sequence(Oid relid)
 {
 	Oid			table;
 	int32		column;
 
-	return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE &&
-		(sequenceIsOwned(relid, DEPENDENCY_AUTO, &table, &column) || sequenceIsOwned(relid, DEPENDENCY_INTERNAL, &table, &column)) &&
-		metadata_lookup(table) != NULL;
+	if (OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_SEQUENCE &&
+		(sequenceIsOwned(relid, DEPENDENCY_AUTO, &table, &column) ||
+		 sequenceIsOwned(relid, DEPENDENCY_INTERNAL, &table, &column)))
+		return table;
+	return InvalidOid;
+}
+
+bool
+sequence_is_of_dist_table(Oid relid)
+{
+	return metadata_lookup(owner_of_sequence(relid)) != NULL;
 }

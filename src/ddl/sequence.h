@@ -19,6 +19,9 @@ extern List *sequence_options_of_slice(List *options);
 
 extern List *sequences_of_table(Oid relid);
 
+/* The table that owns a sequence; InvalidOid if the relation, or InvalidOid, is none that is owned. */
+extern Oid	owner_of_sequence(Oid relid);
+
 /* Whether a relation, or InvalidOid, is a sequence that a distributed or reference table owns. */
 extern bool sequence_is_of_dist_table(Oid relid);
 

@@ -254,6 +254,106 @@ lock_utility(UtilityCall *call)
 	return true;
 }
 
+/* Whether the user may grant something on a relation, or on its columns. */
+static bool
+may_grant(Oid relid)
+{
+	return pg_class_aclmask(relid, GetUserId(), ACL_GRANT_OPTION_FOR(ACL_ALL_RIGHTS_RELATION), ACLMASK_ANY) != 0 ||
+		pg_attribute_aclcheck_all(relid, GetUserId(), ACL_GRANT_OPTION_FOR(ACL_ALL_RIGHTS_COLUMN),
+								  ACLMASK_ANY) == ACLCHECK_OK;
+}
+
+/* The tables that a GRANT names, itself or by their sequences, and that the user may have a say in: their Oids. */
+static List *
+granted_tables(const GrantStmt *stmt)
+{
+	List	   *relids = NIL;
+	ListCell   *cell;
+
+	foreach(cell, stmt->objects)
+	{
+		Oid			relid = RangeVarGetRelid(lfirst_node(RangeVar, cell), NoLock, true);
+		Oid			owner = owner_of_sequence(relid);
+
+		if (OidIsValid(relid) && may_grant(relid))
+			relids = list_append_unique_oid(relids, OidIsValid(owner) ? owner : relid);
+	}
+	return relids;
+}
+
+/* The distributed tables in schemas (String nodes): their Oids. */
+static List *
+schema_tables(const List *schemas)
+{
+	List	   *relids = NIL;
+	ListCell   *cell;
+	ListCell   *schema;
+
+	foreach(cell, metadata_tables(0))
+	{
+		foreach(schema, schemas)
+		{
+			if (get_rel_namespace(lfirst_oid(cell)) == get_namespace_oid(strVal(lfirst(schema)), true))
+				relids = list_append_unique_oid(relids, lfirst_oid(cell));
+		}
+	}
+	return relids;
+}
+
+/*
+ * What a GRANT on tables or sequences locks, in an order that is the same for all: distributed tables, and local ones
+ * that can be distributed.
+ */
+static void
+tables_to_grant_on(const GrantStmt *stmt, List **distributed, List **local)
+{
+	List	   *relids = stmt->targtype == ACL_TARGET_OBJECT ? granted_tables(stmt) : schema_tables(stmt->objects);
+	ListCell   *cell;
+
+	*distributed = NIL;
+	*local = NIL;
+	list_sort(relids, list_oid_cmp);
+	foreach(cell, relids)
+	{
+		Oid			relid = lfirst_oid(cell);
+
+		if (metadata_lookup(relid) != NULL)
+			*distributed = lappend_oid(*distributed, relid);
+		else if (metadata_local_group() == 0 && relid >= FirstNormalObjectId &&
+				 get_rel_relkind(relid) == RELKIND_RELATION)
+			*local = lappend_oid(*local, relid);
+	}
+}
+
+/*
+ * Locks the tables of a GRANT, so that nobody else changes their rows of pg_class, here or on shards, at the same time;
+ * and looks again what they are.  The server takes no locks: so local tables get one that only
+ * keeps them from being distributed meanwhile.  Other nodes wait for nothing but commits that are just coming to them.
+ */
+static void
+lock_to_grant(UtilityCall *call, const GrantStmt *stmt)
+{
+	List	   *distributed;
+	List	   *local;
+	List	   *distributed_now;
+	List	   *local_now;
+	bool		locked = true;
+	ListCell   *cell;
+
+	do
+	{
+		tables_to_grant_on(stmt, &distributed, &local);
+		if (distributed != NIL)
+			utility_check_initiator(call);
+		if (!call->relayed)
+			locked = lock_everywhere(distributed, ShareUpdateExclusiveLock) && lock_everywhere(local, AccessShareLock);
+		else
+			foreach(cell, distributed)
+				LockRelationOid(lfirst_oid(cell), ShareUpdateExclusiveLock);
+		tables_to_grant_on(stmt, &distributed_now, &local_now);
+	} while (!locked || !equal(distributed, distributed_now) || !equal(local, local_now));
+}
+
 /*
  * GRANT on named tables and sequences: the shards' RangeVars.  *names are those of the objects that
  * other nodes have as well, or NULL if there are none.
@@ -339,20 +439,13 @@ grant_text(const GrantStmt *stmt, const char *names)
 static List *
 grant_schema_shards(GrantStmt *stmt, bool *found)
 {
+	List	   *relids = schema_tables(stmt->objects);
 	List	   *shards = NIL;
 	ListCell   *cell;
-	ListCell   *schema;
 
-	foreach(cell, metadata_tables(0))
-	{
-		foreach(schema, stmt->objects)
-		{
-			if (get_rel_namespace(lfirst_oid(cell)) != get_namespace_oid(strVal(lfirst(schema)), true))
-				continue;
-			shards = append_shards(shards, metadata_require(lfirst_oid(cell)));
-			*found = true;
-		}
-	}
+	*found = (relids != NIL);
+	foreach(cell, relids)
+		shards = append_shards(shards, metadata_require(lfirst_oid(cell)));
 	return shards;
 }
 
@@ -368,6 +461,8 @@ grant_utility(UtilityCall *call)
 	bool		in_schema = false;
 	int			level;
 
+	if (relations && (stmt->targtype == ACL_TARGET_OBJECT || stmt->targtype == ACL_TARGET_ALL_IN_SCHEMA))
+		lock_to_grant(call, stmt);
 	if (relations && stmt->targtype == ACL_TARGET_OBJECT)
 		shards = grant_shards(stmt, &names);
 	else if ((relations && stmt->targtype == ACL_TARGET_ALL_IN_SCHEMA) || stmt->objtype == OBJECT_SCHEMA)

@@ -162,3 +162,51 @@ def test_analyze_queues_on_the_coordinator(cluster, coordinator, connect, two_ta
     assert not any(held.values()), held
     holder.commit()
     assert analyze.finish() is None
+
+
+GRANT = "GRANT SELECT ON {a} TO public"
+OTHERS = [(0, "REVOKE ALL ON {a} FROM public"), (0, "GRANT INSERT (id) ON {b}, {a} TO public"),
+          (0, "GRANT UPDATE ON ALL TABLES IN SCHEMA {schema} TO public"), (0, "ALTER TABLE {a} ALTER id SET NOT NULL"),
+          (1, "TRUNCATE {b}, {a}"), (1, "ANALYZE {a}")]
+
+
+@pytest.mark.parametrize("grant_first", [True, False])
+@pytest.mark.parametrize("node, other", OTHERS)
+def test_grant_next_to_other_ddl(cluster, connect, schema, two_tables, session, node, other, grant_first):
+    """They wait for each other, on the coordinator, and neither finds that the other has changed the table."""
+    a, b = two_tables
+    nodes = [0, node] if grant_first else [node, 0]
+    first, second = (GRANT, other) if grant_first else (other, GRANT)
+    holder = session(nodes[0])
+    holder.execute(first.format(a=a, b=b, schema=schema))
+    waits = Statement(connect(cluster.nodes[nodes[1]]), second.format(a=a, b=b, schema=schema))
+    wait_for_waiter(connect(cluster.coordinator))
+    assert not any(count for (count,), in on_every_node(cluster, "SELECT count(*) FROM pg_locks WHERE NOT granted "
+                                                                 "AND locktype <> 'relation'").values())
+    holder.commit()
+    assert waits.finish() is None
+    rights = on_every_node(cluster, f"SELECT DISTINCT relacl::text FROM pg_class WHERE relname ~ '^a(_[0-9]{{6,}})?$' AND "
+                                    f"(oid = '{a}'::regclass OR relname IN (SELECT 'a_' || shardid FROM pg_dist_shard "
+                                    f"WHERE logicalrelid = '{a}'::regclass))")
+    assert len(set(map(str, rights.values()))) == 1 and len(rights["coordinator"]) == 1, rights
+
+
+def test_grant_lets_others_read_and_write(cluster, connect, two_tables, session):
+    granting = session(0)
+    granting.execute(GRANT.format(a=two_tables[0]))
+    for node in cluster.nodes:
+        other = connect(node)
+        other.execute("SET lock_timeout = '3s'")
+        other.execute(f"INSERT INTO {two_tables[0]} VALUES (1)")
+    assert value(other, f"SELECT count(*) FROM {two_tables[0]}") == len(cluster.nodes)
+    granting.commit()
+
+
+def test_grant_while_a_truncate_is_committed(cluster, connect, two_tables):
+    """It waits on the nodes to which the commit has yet to come, too."""
+    truncating = Stopped(cluster.workers[0], "commit-between-commits", f"TRUNCATE {two_tables[0]}")
+    granting = Statement(connect(cluster.coordinator), GRANT.format(a=two_tables[0]))
+    wait_until(lambda: any(count for [(count,)] in on_every_node(
+        cluster, "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'relation'").values()), "somebody to wait")
+    assert truncating.go_on() is None
+    assert granting.finish() is None

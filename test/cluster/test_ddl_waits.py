@@ -7,12 +7,12 @@ from harness.servers import on_every_node, value, wait_until
 from harness.statement import Statement
 from harness.stopped import Stopped
 
-# A table and its shards: columns with their types, indexes, statistics.
+# A table and its shards: columns with their types, indexes, statistics, rights.
 SHAPE = """
     SELECT DISTINCT (SELECT string_agg(attname || ' ' || atttypid::regtype, ', ' ORDER BY attnum) FROM pg_attribute
                      WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped),
            (SELECT count(*) FROM pg_index WHERE indrelid = c.oid),
-           (SELECT count(*) FROM pg_statistic_ext WHERE stxrelid = c.oid)
+           (SELECT count(*) FROM pg_statistic_ext WHERE stxrelid = c.oid), relacl::text
     FROM pg_class c LEFT JOIN pg_dist_shard s ON relname LIKE '%\\_' || shardid
     WHERE relkind = 'r' AND (c.oid = '{0}'::regclass OR s.logicalrelid = '{0}'::regclass)"""
 
@@ -27,6 +27,7 @@ STATEMENTS = [
     "REINDEX TABLE {}",
     "CLUSTER {} USING t_i",
     "TRUNCATE {}",
+    "GRANT SELECT ON {} TO public",
     "BEGIN; LOCK TABLE {}; TRUNCATE {}; COMMIT",
     "DROP TABLE {}",
     "ALTER TABLE {} RENAME TO r",
