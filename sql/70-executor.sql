@@ -31,3 +31,9 @@ CREATE FUNCTION citus_internal.upsert_conflicts(type anyelement)
 	LANGUAGE C VOLATILE AS 'MODULE_PATHNAME', 'citus_internal_upsert_conflicts';
 COMMENT ON FUNCTION citus_internal.upsert_conflicts(anyelement) IS
 	'the rows that were noted in this session''s last batch, of the type of the argument';
+
+-- WHERE CURRENT OF (src/executor/current_row.c).
+CREATE FUNCTION citus_internal.lock_row(relation regclass, shardindex integer, place tid, version xid, exclusive boolean)
+	RETURNS tid LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_row';
+COMMENT ON FUNCTION citus_internal.lock_row(regclass, integer, tid, xid, boolean) IS
+	'where the latest version of a row of a shard is, which is locked; null if the row has gone';

@@ -23,6 +23,7 @@
 #include "lib/wire_type.h"
 #include "remote/connection.h"
 #include "txn/transaction.h"
+#include "executor/cursor.h"
 #include "executor/executor_start.h"
 #include "executor/explain.h"
 #include "executor/modify.h"
@@ -91,6 +92,7 @@ _PG_init(void)
 	planner_init();
 	scan_init();
 	read_ahead_init();
+	cursor_init();
 	executor_start_init();
 	modify_init();
 	explain_init();

@@ -209,7 +209,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 	ExplainPropertyText("Planner", dist_plan_kind_name(state->plan.kind), es);
 	if (state->kept != NULL)
 		ExplainPropertyBool("Rows Kept", true, es);
-	if (!params_known)
+	if (!params_known || (state->set == NULL && state->plan.current_of > 0))
 	{
 		ExplainPropertyText("Task Query", state->plan.text, es);
 		return;

@@ -20,6 +20,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "executor/cursor.h"
 #include "executor/modify.h"
 #include "sharding/hash.h"
 
@@ -189,6 +190,7 @@ modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datu
 		modify_add_change(state, &state->updates, shard, identity, true, values, nulls, child);
 	else
 	{
+		cursor_row_moves(state->plan.relid);
 		modify_add_change(state, &state->deletes, shard, identity, true, NULL, NULL, child);
 		modify_add_change(state, &state->inserts, new_shard, 0, false, values, nulls, child);
 	}

@@ -22,11 +22,13 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "executor/cursor.h"
 #include "executor/explain.h"
 #include "executor/read_ahead.h"
 #include "executor/scan.h"
@@ -202,6 +204,36 @@ find_shards(DistScanState *state, const DistTable *table, List *prune, ParamList
 	return shards;
 }
 
+/*
+ * The shard of the row that WHERE CURRENT OF means, now locked, and its ctid as the task's parameter; none if it
+ * has gone.
+ */
+static Bitmapset *
+find_current_row(DistScanState *state, const DistTable *table, ParamListInfo params)
+{
+	ParamExternData *param = &params->params[state->plan.current_row - 1];
+	ItemPointer ctid = palloc(sizeof(ItemPointerData));
+	bool		exclusive = state->css.ss.ps.state->es_plannedstmt->commandType == CMD_DELETE;
+	bool		isnull;
+	Datum		cursor = expr_value(state->exprs, state->plan.current_of - 1, state->css.ss.ps.ps_ExprContext, &isnull);
+	RunAs		caller;
+	int			shard;
+	bool		found;
+
+	if (isnull)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("the variable that WHERE CURRENT OF names has no cursor")));
+	caller = run_as_begin(state->user);
+	found = current_row_lock(TextDatumGetCString(cursor), table, exclusive, &shard, ctid);
+	run_as_end(caller);
+	if (!found)
+		return NULL;
+	param->value = PointerGetDatum(ctid);
+	param->isnull = false;
+	return bms_make_singleton(shard);
+}
+
 /* Whether the scan is one write that is its client's whole transaction. */
 static bool
 commits_by_itself(DistScanState *state)
@@ -247,7 +279,9 @@ prepare(DistScanState *state, bool to_keep)
 	}
 	else
 	{
-		shards = find_shards(state, table, to_keep ? state->plan.keep_prune : state->plan.prune, params);
+		spec->latest = state->plan.current_of > 0;
+		shards = spec->latest ? find_current_row(state, table, params) :
+			find_shards(state, table, to_keep ? state->plan.keep_prune : state->plan.prune, params);
 		while ((shard = bms_next_member(shards, shard)) >= 0)
 			spec->tasks = lappend(spec->tasks, task_make(table, shard, text, params));
 		spec->commits = !to_keep && commits_by_itself(state);

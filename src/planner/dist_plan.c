@@ -34,6 +34,8 @@ enum
 	NUMBER_KEEP_FIRST,
 	NUMBER_KEEP_NPARAMS,
 	NUMBER_KEEP_QUALS,
+	NUMBER_CURRENT_OF,
+	NUMBER_CURRENT_ROW,
 };
 
 Node *
@@ -67,6 +69,8 @@ dist_plan_pack(const DistPlan *plan)
 	numbers = lappend_int(numbers, plan->keep_first);
 	numbers = lappend_int(numbers, plan->keep_nparams);
 	numbers = lappend_int(numbers, plan->keep_quals);
+	numbers = lappend_int(numbers, plan->current_of);
+	numbers = lappend_int(numbers, plan->current_row);
 
 	return list_make5(numbers,
 					  list_make3(plan_string_pack(plan->text), plan_string_pack(plan->reason),
@@ -101,6 +105,8 @@ dist_plan_unpack(const CustomScan *node, DistPlan *plan)
 	plan->keep_first = list_nth_int(numbers, NUMBER_KEEP_FIRST);
 	plan->keep_nparams = list_nth_int(numbers, NUMBER_KEEP_NPARAMS);
 	plan->keep_quals = list_nth_int(numbers, NUMBER_KEEP_QUALS);
+	plan->current_of = list_nth_int(numbers, NUMBER_CURRENT_OF);
+	plan->current_row = list_nth_int(numbers, NUMBER_CURRENT_ROW);
 	plan->prune = linitial(prune);
 	plan->keep_prune = lsecond(prune);
 	plan->positions = linitial(columns);

@@ -41,6 +41,10 @@ typedef struct DistPlan
 								 * value, from 0; -1 if none */
 	List	   *prune;			/* packed disjunctions (prune_pack) */
 
+	/* WHERE CURRENT OF: numbers, from 1, of the expression that names the cursor, and of the parameter for its row's ctid */
+	int			current_of;		/* 0 is none */
+	int			current_row;
+
 	/*
 	 * A scan that runs often may read its rows once and keep them (executor/scan.c): with
 	 * a text of its own without the filters whose values change from run to run,

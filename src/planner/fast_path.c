@@ -20,6 +20,7 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/rel.h"
 
+#include "planner/cursor_plan.h"
 #include "planner/planner.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
@@ -121,6 +122,7 @@ plan_update_delete(Query *query, const char **reason)
 	DistPlan	plan = {.kind = DIST_PLAN_PUSHED_WRITE,.dist_param = -1,.tableoid_position = -1,.writes = true};
 	RangeTblEntry *target = rt_fetch(query->resultRelation, query->rtable);
 	const DistTable *table = metadata_lookup(target->relid);
+	CurrentOfExpr *current_of = NULL;
 	List	   *disjunctions;
 	List	   *exprs = NIL;
 
@@ -130,6 +132,13 @@ plan_update_delete(Query *query, const char **reason)
 	*reason = "it writes in a CTE";
 	if (query->hasModifyingCTE)
 		return NULL;
+	if (table->kind != DIST_REFERENCE)
+		current_of = current_of_find(query->jointree->quals);
+	if (current_of != NULL)
+	{
+		query = copyObject(query);
+		query->jointree->quals = current_of_replace(query->jointree->quals);
+	}
 	if ((*reason = write_stays_in_shard(query, table)) != NULL ||
 		(*reason = shippable_columns(query->returningList)) != NULL ||
 		(*reason = set_text(&plan, query, &exprs)) != NULL)
@@ -145,12 +154,13 @@ plan_update_delete(Query *query, const char **reason)
 		plan.kind = DIST_PLAN_REFERENCE_WRITE;
 		plan.exclusive = true;
 	}
-	else if (table->kind == DIST_SINGLE || prune_single_value(disjunctions) != NULL)
+	else if (current_of == NULL && (table->kind == DIST_SINGLE || prune_single_value(disjunctions) != NULL))
 		plan.kind = DIST_PLAN_FAST_PATH;
 	if (plan.kind != DIST_PLAN_FAST_PATH && (*reason = write_depends_on_order(query)) != NULL)
 		return NULL;
 
 	plan.prune = prune_pack(disjunctions, &exprs);
+	current_of_set(&plan, current_of, &exprs);
 	return make_dist_statement(query, &plan, exprs);
 }
 

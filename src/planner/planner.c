@@ -18,6 +18,7 @@
 #include "utils/guc.h"
 
 #include "catalog/metadata.h"
+#include "planner/cursor_plan.h"
 #include "planner/foreign_key.h"
 #include "planner/named_objects.h"
 #include "planner/planner.h"
@@ -94,8 +95,9 @@ make_scrollable(PlannedStmt *plan, int cursor_options)
 	return plan;
 }
 
+/* The rungs, one after the other. */
 static PlannedStmt *
-plan_distributed(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+climb(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
 	PlanningContext context = {0};
 	Query	   *original;
@@ -109,7 +111,7 @@ plan_distributed(Query *query, const char *query_string, int cursor_options, Par
 		if (plan != NULL)
 		{
 			named_objects_note(plan, query);
-			return make_scrollable(plan, cursor_options);
+			return plan;
 		}
 		elog(DEBUG2, "no fast path: %s", reason);
 	}
@@ -120,16 +122,28 @@ plan_distributed(Query *query, const char *query_string, int cursor_options, Par
 	plan = plan_with_context(&context, query, query_string, cursor_options, params);
 	named_objects_note(plan, original);
 	if (!citus_enable_router || (context.scans == NIL && !context.modifies))
-		return make_scrollable(plan, cursor_options);
+		return plan;
 
 	routed = router_plan(original, &context, &reason);
 	if (routed != NULL)
 	{
 		named_objects_note(routed, original);
-		return make_scrollable(routed, cursor_options);
+		return routed;
 	}
 	elog(DEBUG2, "not routed: %s", reason);
-	return make_scrollable(plan, cursor_options);
+	return plan;
+}
+
+static PlannedStmt *
+plan_distributed(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	bool		tracks_rows = cursor_plan_prepare(query, cursor_options);
+	PlannedStmt *plan = climb(query, query_string, cursor_options, params);
+
+	if (!tracks_rows)
+		return make_scrollable(plan, cursor_options);
+	cursor_plan_wrap(plan, query);
+	return plan;
 }
 
 static PlannedStmt *

@@ -32,6 +32,7 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/rel.h"
 
+#include "planner/cursor_plan.h"
 #include "planner/planner.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
@@ -88,7 +89,9 @@ split_clauses(List *clauses, Index varno, List **remote, List **local)
 		Node	   *clause = IsA(member, RestrictInfo) ? (Node *) ((RestrictInfo *) member)->clause : member;
 		List	   *exprs = NIL;
 
-		if (!contain_subplans(clause) &&
+		if (IsA(clause, CurrentOfExpr))
+			*remote = lappend(*remote, member);
+		else if (!contain_subplans(clause) &&
 			shippable_expression(task_params_extract(clause, varno, false, &exprs)) == NULL)
 			*remote = lappend(*remote, member);
 		else
@@ -395,7 +398,7 @@ make_scan_query(PlannerInfo *root, Index varno, List *remote, List **exprs)
 	task->rtable = list_make1(rte);
 	if (remote != NIL)
 	{
-		quals = task_params_extract(quals, varno, false, exprs);
+		quals = task_params_extract(current_of_replace(quals), varno, false, exprs);
 		ChangeVarNodes(quals, varno, 1, 0);
 	}
 	else
@@ -503,6 +506,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist
 	plan.nparams = list_length(exprs);
 	plan.text = task_query_deparse(task);
 	plan.prune = prune_pack(prune_from_quals(table, rel->relid, quals), &exprs);
+	current_of_set(&plan, current_of_find((Node *) remote), &exprs);
 	if (!plan.writes && rte->securityQuals == NIL && rte->tablesample == NULL && scan->custom_scan_tlist == NIL)
 		add_keep_text(root, rel->relid, table, relation, task, columns, remote, &plan, &exprs);
 	table_close(relation, NoLock);

@@ -1,0 +1,268 @@
+-- UPDATE and DELETE .. WHERE CURRENT OF a cursor that locks its rows.
+--
+-- distribute: t(id), u(k) with none, tr(id) with none, keys(a) with none, r reference, s single
+
+CREATE TABLE t (id int PRIMARY KEY, v text, n int DEFAULT 0);
+CREATE TABLE u (k int NOT NULL, t_id int);
+CREATE TABLE tr (id int PRIMARY KEY, v text, n int DEFAULT 0);
+CREATE TABLE keys (a int, b int, v text, PRIMARY KEY (a, b));
+CREATE TABLE r (id int PRIMARY KEY, name text);
+CREATE TABLE s (id int, name text);
+CREATE TABLE l (id int, name text);
+-- on all nodes
+CREATE FUNCTION up() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.n := OLD.n + 1; RETURN NEW; END $$;
+CREATE TRIGGER up BEFORE UPDATE ON tr FOR EACH ROW EXECUTE FUNCTION up();
+-- on all nodes
+CREATE FUNCTION double_odd() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	c CURSOR FOR SELECT id, v FROM o_current_of.t WHERE id < 40 ORDER BY id FOR UPDATE;
+	done bigint := 0;
+BEGIN
+	FOR x IN c LOOP
+		IF x.id % 2 = 1 THEN
+			UPDATE o_current_of.t SET v = x.v || x.id, n = n + 1 WHERE CURRENT OF c;
+			done := done + 1;
+		ELSIF x.id % 10 = 0 THEN
+			DELETE FROM o_current_of.t WHERE CURRENT OF c;
+		END IF;
+	END LOOP;
+	RETURN done;
+END $$;
+-- on all nodes
+CREATE FUNCTION change_first(c refcursor) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	x record;
+BEGIN
+	OPEN c FOR SELECT * FROM o_current_of.t ORDER BY id DESC FOR NO KEY UPDATE;
+	FETCH c INTO x;
+	FETCH c INTO x;
+	UPDATE o_current_of.t SET v = 'function' WHERE CURRENT OF c RETURNING id || v INTO x;
+	CLOSE c;
+	RETURN x::text;
+END $$;
+INSERT INTO t SELECT i, 'v' || i FROM generate_series(1, 60) i;
+INSERT INTO u SELECT i % 20, i FROM generate_series(1, 60) i;
+INSERT INTO tr SELECT i, 'v' || i FROM generate_series(1, 20) i;
+INSERT INTO keys SELECT i, i % 3, 'v' || i FROM generate_series(1, 20) i;
+INSERT INTO r SELECT i, 'r' || i FROM generate_series(1, 5) i;
+INSERT INTO s SELECT i, 's' || i FROM generate_series(1, 5) i;
+INSERT INTO l SELECT i, 'l' || i FROM generate_series(1, 5) i;
+
+-- setup ends
+BEGIN;
+DECLARE c CURSOR FOR SELECT id, v FROM t ORDER BY id FOR UPDATE;
+UPDATE t SET v = 'too early' WHERE CURRENT OF c;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id, v FROM t ORDER BY id FOR UPDATE;
+FETCH 1 FROM c;
+UPDATE t SET v = 'first' WHERE CURRENT OF c RETURNING *;
+UPDATE t SET v = v || ', again' WHERE CURRENT OF c RETURNING *;
+FETCH 3 FROM c;
+UPDATE t SET v = 'fourth', n = n + length(v) WHERE CURRENT OF c;
+DELETE FROM t WHERE CURRENT OF c RETURNING *;
+DELETE FROM t WHERE CURRENT OF c;
+UPDATE t SET v = 'deleted' WHERE CURRENT OF c;
+FETCH 2 FROM c;
+UPDATE t SET v = upper(v) WHERE CURRENT OF c RETURNING id, v, n;
+MOVE 10 FROM c;
+UPDATE t SET v = 'moved to' WHERE CURRENT OF c RETURNING id;
+MOVE 0 FROM c;
+FETCH 1 FROM c;
+FETCH 1 FROM c;
+DELETE FROM t WHERE CURRENT OF c;
+SELECT * FROM t WHERE id < 20 ORDER BY id;
+FETCH ALL FROM c;
+SAVEPOINT sp;
+UPDATE t SET v = 'too late' WHERE CURRENT OF c;
+ROLLBACK TO sp;
+SELECT count(*), sum(id), sum(n) FROM t;
+ROLLBACK;
+SELECT count(*), sum(id), sum(n) FROM t;
+
+-- One shard; a table of one shard; limits, filters, other strengths.
+BEGIN;
+DECLARE c CURSOR FOR SELECT v FROM t WHERE id = 17 FOR UPDATE;
+FETCH c;
+UPDATE t SET v = 'seventeen' WHERE CURRENT OF c;
+FETCH c;
+CLOSE c;
+DECLARE c CURSOR FOR SELECT name FROM s ORDER BY id FOR UPDATE;
+FETCH 2 FROM c;
+UPDATE s SET name = name || '!' WHERE CURRENT OF c RETURNING *;
+FETCH 1 FROM c;
+DELETE FROM s WHERE CURRENT OF c RETURNING *;
+UPDATE s SET name = name || '!' WHERE CURRENT OF c RETURNING *;
+DECLARE d CURSOR FOR SELECT v FROM t WHERE id > 20 ORDER BY id LIMIT 3 OFFSET 1 FOR SHARE;
+FETCH 3 FROM d;
+UPDATE t SET v = 'third' WHERE CURRENT OF d RETURNING *;
+DECLARE e CURSOR FOR SELECT v AS citus_ctid_1, id AS citus_xmin_1 FROM t WHERE id % 7 = 3 ORDER BY id FOR KEY SHARE;
+FETCH 3 FROM e;
+UPDATE t SET v = (SELECT max(k)::text FROM u), n = (SELECT count(*) FROM t) WHERE CURRENT OF e RETURNING *;
+UPDATE t SET v = 'd again' WHERE CURRENT OF d RETURNING *;
+SELECT * FROM s ORDER BY id;
+SELECT * FROM t WHERE v NOT LIKE 'v%' ORDER BY id;
+COMMIT;
+SELECT * FROM t WHERE v NOT LIKE 'v%' ORDER BY id;
+
+-- Joins: several tables' rows.
+BEGIN;
+DECLARE c CURSOR FOR SELECT t.id, u.k, r.name FROM t JOIN u ON u.t_id = t.id JOIN r ON r.id = u.k ORDER BY t.id, u.k FOR UPDATE OF t, u;
+FETCH 2 FROM c;
+UPDATE t SET n = 1000 WHERE CURRENT OF c RETURNING *;
+UPDATE u SET t_id = -t_id WHERE CURRENT OF c RETURNING *;
+UPDATE u SET k = k + 1000 WHERE CURRENT OF c RETURNING *;
+FETCH 1 FROM c;
+DELETE FROM u WHERE CURRENT OF c RETURNING *;
+UPDATE t SET v = u.t_id::text FROM u WHERE CURRENT OF c;
+SELECT * FROM u WHERE k > 900 OR t_id < 4 ORDER BY k, t_id;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT a.id FROM t a JOIN t b ON b.id = a.id + 1 ORDER BY a.id FOR UPDATE;
+FETCH c;
+UPDATE t SET v = 'which?' WHERE CURRENT OF c;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT a.id FROM t a JOIN t b ON b.id = a.id + 1 ORDER BY a.id FOR UPDATE OF b;
+FETCH c;
+UPDATE t SET v = 'b' WHERE CURRENT OF c RETURNING *;
+DECLARE d CURSOR FOR SELECT r.name FROM r JOIN t ON t.id = r.id ORDER BY r.id FOR UPDATE OF r;
+FETCH 3 FROM d;
+UPDATE r SET name = 'third' WHERE CURRENT OF d RETURNING *;
+UPDATE t SET v = 'not locked' WHERE CURRENT OF d;
+ROLLBACK;
+
+-- Distribution columns, triggers, views, CTEs, other sources.
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM t ORDER BY id FOR UPDATE;
+FETCH 5 FROM c;
+UPDATE t SET id = id + 1000, v = 'moved' WHERE CURRENT OF c RETURNING *;
+FETCH 1 FROM c;
+WITH w AS (UPDATE t SET v = 'in a CTE' WHERE CURRENT OF c RETURNING *) SELECT * FROM w;
+FETCH 1 FROM c;
+UPDATE t SET v = l.name FROM l WHERE CURRENT OF c RETURNING t.*;
+FETCH 1 FROM c;
+DELETE FROM t USING r WHERE CURRENT OF c RETURNING t.*;
+UPDATE u SET t_id = 0 WHERE CURRENT OF c;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM tr ORDER BY id FOR UPDATE;
+FETCH 5 FROM c;
+UPDATE tr SET v = 'triggered' WHERE CURRENT OF c RETURNING *;
+UPDATE tr SET v = 'triggered twice' WHERE CURRENT OF c RETURNING *;
+FETCH 1 FROM c;
+DELETE FROM tr WHERE CURRENT OF c RETURNING *;
+UPDATE tr SET v = 'gone' WHERE CURRENT OF c RETURNING *;
+SELECT * FROM tr ORDER BY id;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT FROM keys WHERE a > 10 ORDER BY a FOR UPDATE;
+MOVE 2 FROM c;
+UPDATE keys SET b = 7, v = 'b' WHERE CURRENT OF c RETURNING *;
+UPDATE keys SET b = 8, a = a WHERE CURRENT OF c RETURNING *;
+UPDATE keys SET a = NULL WHERE CURRENT OF c;
+ROLLBACK;
+
+-- Other statements between; savepoints.
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM t ORDER BY id FOR UPDATE;
+FETCH 1 FROM c;
+UPDATE t SET v = 'all', n = id WHERE id = 1;
+UPDATE t SET v = 'current' WHERE CURRENT OF c RETURNING *;
+SAVEPOINT sp;
+UPDATE t SET v = 'undone' WHERE CURRENT OF c RETURNING *;
+ROLLBACK TO sp;
+UPDATE t SET n = n + 1 WHERE CURRENT OF c RETURNING *;
+UPDATE t SET v = 1 / 0 WHERE CURRENT OF c;
+ROLLBACK TO sp;
+FETCH 1 FROM c;
+DELETE FROM t WHERE id = 2;
+UPDATE t SET v = 'deleted' WHERE CURRENT OF c;
+FETCH 1 FROM c;
+DELETE FROM t WHERE CURRENT OF c RETURNING *;
+COMMIT;
+SELECT * FROM t WHERE id < 6 ORDER BY id;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+DECLARE c CURSOR FOR SELECT id FROM t ORDER BY id FOR UPDATE;
+FETCH 3 FROM c;
+UPDATE t SET v = 'repeatable' WHERE CURRENT OF c RETURNING *;
+UPDATE t SET v = v || ' twice' WHERE CURRENT OF c RETURNING *;
+COMMIT;
+
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM t ORDER BY id FOR UPDATE;
+FETCH 3 FROM c;
+UPDATE t SET id = id + 5000 WHERE CURRENT OF c RETURNING *;
+-- cluster fails: 0A000
+UPDATE t SET v = 'after it has moved' WHERE CURRENT OF c RETURNING *;
+ROLLBACK;
+
+-- Functions.
+SELECT double_odd();
+SELECT change_first('c');
+SELECT change_first(NULL);
+SELECT * FROM t ORDER BY id;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM t ORDER BY id FOR UPDATE;
+PREPARE p (text) AS UPDATE t SET v = $1 WHERE CURRENT OF c RETURNING *;
+FETCH 1 FROM c;
+EXECUTE p ('a');
+FETCH 1 FROM c;
+EXECUTE p ('b');
+EXECUTE p ('c');
+FETCH 1 FROM c;
+EXECUTE p ('d');
+EXECUTE p ('e');
+FETCH 1 FROM c;
+EXECUTE p ('f');
+EXECUTE p ('g');
+CLOSE c;
+EXECUTE p ('h');
+ROLLBACK;
+DEALLOCATE p;
+
+-- Errors.
+UPDATE t SET v = 'none' WHERE CURRENT OF nothing;
+DELETE FROM s WHERE CURRENT OF nothing;
+BEGIN;
+DECLARE c CURSOR WITH HOLD FOR SELECT id FROM t;
+COMMIT;
+MOVE 1 FROM c;
+UPDATE t SET v = 'held' WHERE CURRENT OF c;
+CLOSE c;
+BEGIN;
+DECLARE c CURSOR FOR SELECT count(*) FROM t;
+MOVE 1 FROM c;
+UPDATE t SET v = 'count' WHERE CURRENT OF c;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT t.id FROM t JOIN u ON t_id = id;
+MOVE 1 FROM c;
+UPDATE t SET v = 'join' WHERE CURRENT OF c;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM t WHERE id = 5 FOR UPDATE;
+FETCH PRIOR FROM c;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM u JOIN t ON t_id = id FOR UPDATE OF u;
+MOVE 1 FROM c;
+UPDATE t SET v = 'join' WHERE CURRENT OF c;
+ROLLBACK;
+SELECT * FROM t WHERE CURRENT OF c;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM t ORDER BY id FOR UPDATE;
+FETCH 1 FROM c;
+SAVEPOINT sp;
+MOVE 1 FROM c;
+UPDATE t SET v = 'locked' WHERE CURRENT OF c;
+ROLLBACK TO sp;
+-- cluster fails: 24000
+UPDATE t SET v = 'not locked any more' WHERE CURRENT OF c;
+ROLLBACK;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM t WHERE id = 7;
+MOVE 1 FROM c;
+-- cluster fails: 24000
+UPDATE t SET v = 'not locked' WHERE CURRENT OF c;
+ROLLBACK;
