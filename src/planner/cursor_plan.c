@@ -87,6 +87,24 @@ cursor_plan_prepare(Query *query, int cursor_options)
 	return any;
 }
 
+bool
+cursor_plan_stays_here(Query *query, int cursor_options)
+{
+	ListCell   *cell;
+
+	if ((cursor_options & CURSOR_OPT_FAST_PLAN) == 0)
+		return false;
+	foreach(cell, query->rowMarks)
+	{
+		const RangeTblEntry *rte = rt_fetch(((RowMarkClause *) lfirst(cell))->rti, query->rtable);
+		const DistTable *table = rte->rtekind == RTE_RELATION ? metadata_lookup(rte->relid) : NULL;
+
+		if (table != NULL && table->kind == DIST_REFERENCE)
+			return true;
+	}
+	return false;
+}
+
 /* The position of one of our columns in what the plan returns, after which it is hidden; 0 if it isn't there. */
 static int
 hide_column(List *target_list, const char *name, Index rti)

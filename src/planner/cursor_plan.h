@@ -29,6 +29,9 @@ extern CustomScanMethods dist_cursor_methods;
 /* If the query is a cursor's that locks rows of distributed tables: has it return what identifies them; whether it is. */
 extern bool cursor_plan_prepare(Query *query, int cursor_options);
 
+/* Whether it is a cursor's that locks rows of reference tables, which the server can only follow on this node. */
+extern bool cursor_plan_stays_here(Query *query, int cursor_options);
+
 /* Puts a DistributedCursor on top of the plan of such a query. */
 extern void cursor_plan_wrap(PlannedStmt *plan, Query *query);
 

@@ -121,7 +121,8 @@ climb(Query *query, const char *query_string, int cursor_options, ParamListInfo 
 	context.modifying_cte = query->hasModifyingCTE;
 	plan = plan_with_context(&context, query, query_string, cursor_options, params);
 	named_objects_note(plan, original);
-	if (!citus_enable_router || (context.scans == NIL && !context.modifies))
+	if (!citus_enable_router || (context.scans == NIL && !context.modifies) ||
+		cursor_plan_stays_here(original, cursor_options))
 		return plan;
 
 	routed = router_plan(original, &context, &reason);
