@@ -8,11 +8,10 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "access/relation.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/indexing.h"
-#include "catalog/objectaddress.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
@@ -26,6 +25,7 @@
 #include "utils/rel.h"
 
 #include "ddl/handlers.h"
+#include "ddl/statistics.h"
 #include "ddl/types.h"
 #include "resolve/utility.h"
 
@@ -39,31 +39,45 @@ run_and_relay(UtilityCall *call)
 	return true;
 }
 
+/* The table that a COMMENT is about, as a whole or in part; InvalidOid if it is about something else, or nothing. */
+static Oid
+commented_table(const CommentStmt *stmt)
+{
+	List	   *names = IsA(stmt->object, List) ? (List *) stmt->object : NIL;
+
+	switch (stmt->objtype)
+	{
+		case OBJECT_COLUMN:
+		case OBJECT_TABCONSTRAINT:
+		case OBJECT_POLICY:
+		case OBJECT_TRIGGER:
+			names = list_truncate(list_copy(names), list_length(names) - 1);
+			if (names == NIL)
+				return InvalidOid;
+			/* FALLTHROUGH */
+		case OBJECT_TABLE:
+		case OBJECT_INDEX:
+			return table_of_relation(RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true));
+		case OBJECT_STATISTIC_EXT:
+			return table_of_statistics(names);
+		default:
+			return InvalidOid;
+	}
+}
+
 bool
 comment_utility(UtilityCall *call)
 {
 	CommentStmt *stmt = castNode(CommentStmt, call->pstmt->utilityStmt);
-	ObjectAddress address;
-	Relation	rel = NULL;
 	Oid			relid;
 
-	switch (stmt->objtype)
+	do
 	{
-		case OBJECT_TABLE:
-		case OBJECT_COLUMN:
-		case OBJECT_INDEX:
-		case OBJECT_TABCONSTRAINT:
-		case OBJECT_POLICY:
-		case OBJECT_TRIGGER:
-			address = get_object_address(stmt->objtype, stmt->object, &rel, AccessShareLock, false);
-			break;
-		default:
+		relid = commented_table(stmt);
+		if (!OidIsValid(relid))
 			return false;
-	}
-	relid = rel != NULL ? RelationGetRelid(rel) : address.objectId;
-	if (rel != NULL)
-		relation_close(rel, NoLock);
-	return dist_table_of_relation(relid) != NULL ? run_and_relay(call) : false;
+	} while (!utility_lock(call, relid, ShareUpdateExclusiveLock, AccessShareLock));
+	return metadata_lookup(relid) != NULL && run_and_relay(call);
 }
 
 /* CREATE and ALTER POLICY */

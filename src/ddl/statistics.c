@@ -23,29 +23,29 @@
 #include "ddl/table_definition.h"
 #include "resolve/utility.h"
 
-const DistTable *
-dist_table_of_statistics(List *names)
+Oid
+table_of_statistics(List *names)
 {
 	HeapTuple	tuple = SearchSysCache1(STATEXTOID, ObjectIdGetDatum(get_statistics_object_oid(names, true)));
 	Oid			relid;
 
 	if (!HeapTupleIsValid(tuple))
-		return NULL;
+		return InvalidOid;
 	relid = ((Form_pg_statistic_ext) GETSTRUCT(tuple))->stxrelid;
 	ReleaseSysCache(tuple);
-	return metadata_lookup(relid);
+	return relid;
 }
 
 const DistTable *
 utility_table_of_statistics(const UtilityCall *call, List *names, LOCKMODE mode)
 {
-	const DistTable *table;
+	Oid			relid;
 
 	do
 	{
-		table = dist_table_of_statistics(names);
-	} while (table != NULL && !utility_lock(call, table->relid, mode, mode));
-	return table == NULL ? NULL : metadata_lookup(table->relid);
+		relid = table_of_statistics(names);
+	} while (OidIsValid(relid) && !utility_lock(call, relid, mode, AccessShareLock));
+	return metadata_lookup(relid);
 }
 
 /* Oids of a table's statistics objects. */

@@ -11,10 +11,10 @@
 #include "catalog/metadata.h"
 #include "ddl/utility_hook.h"
 
-/* The distributed table that a statistics object belongs to, or NULL. */
-extern const DistTable *dist_table_of_statistics(List *names);
+/* The table that a statistics object belongs to; InvalidOid if there is no object of that name. */
+extern Oid	table_of_statistics(List *names);
 
-/* The same, locked by utility_lock. */
+/* The same, locked by utility_lock, if it is distributed; else NULL. */
 extern const DistTable *utility_table_of_statistics(const UtilityCall *call, List *names, LOCKMODE mode);
 
 #endif							/* CITUS_DDL_STATISTICS_H */

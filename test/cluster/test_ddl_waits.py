@@ -12,7 +12,7 @@ SHAPE = """
     SELECT DISTINCT (SELECT string_agg(attname || ' ' || atttypid::regtype, ', ' ORDER BY attnum) FROM pg_attribute
                      WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped),
            (SELECT count(*) FROM pg_index WHERE indrelid = c.oid),
-           (SELECT count(*) FROM pg_statistic_ext WHERE stxrelid = c.oid), relacl::text
+           (SELECT string_agg(stxstattarget::text, ',') FROM pg_statistic_ext WHERE stxrelid = c.oid), relacl::text
     FROM pg_class c LEFT JOIN pg_dist_shard s ON relname LIKE '%\\_' || shardid
     WHERE relkind = 'r' AND (c.oid = '{0}'::regclass OR s.logicalrelid = '{0}'::regclass)"""
 
@@ -23,7 +23,9 @@ STATEMENTS = [
     "ALTER TABLE {} RENAME v TO w",
     "CREATE INDEX ON {} (v)",
     "DROP INDEX {}_i",
-    "CREATE STATISTICS {}_s ON id, v FROM {}",
+    "CREATE STATISTICS {}_more ON id, v FROM {}",
+    "ALTER STATISTICS {}_s SET STATISTICS 7",
+    "DROP STATISTICS {}_s",
     "REINDEX TABLE {}",
     "CLUSTER {} USING t_i",
     "TRUNCATE {}",
@@ -36,10 +38,11 @@ STATEMENTS = [
 
 @pytest.fixture
 def local(coordinator, schema):
-    """A local table with an index and a row."""
+    """A local table with an index, statistics and a row."""
     name = f"{schema}.t"
     coordinator.execute(f"CREATE TABLE {name} (id int, v int)")
     coordinator.execute(f"CREATE INDEX t_i ON {name} (v)")
+    coordinator.execute(f"CREATE STATISTICS {name}_s ON id, v FROM {name}")
     coordinator.execute(f"INSERT INTO {name} VALUES (1, 2)")
     return name
 
@@ -72,6 +75,16 @@ def test_distributed_meanwhile(cluster, coordinator, connect, schema, session, l
     check_same_everywhere(cluster, table)
     rows = 0 if "TRUNCATE" in statement else 1
     assert on_every_node(cluster, f"SELECT count(*) FROM {table}") == {node.name: [(rows,)] for node in cluster.nodes}
+
+
+@pytest.mark.parametrize("what", ["TABLE {}", "COLUMN {}.v", "INDEX {}_i", "STATISTICS {}_s", "CONSTRAINT c ON {}"])
+def test_comment_on_a_table_distributed_meanwhile(cluster, coordinator, connect, session, local, what):
+    coordinator.execute(f"ALTER TABLE {local} ADD CONSTRAINT c CHECK (v > 0)")
+    distributing = session(0)
+    distributing.execute(f"SELECT create_distributed_table('{local}', 'id')")
+    assert run_behind(cluster, connect, distributing, f"COMMENT ON {what.format(local)} IS 'note of {local}'") is None
+    comments = on_every_node(cluster, f"SELECT count(*) FROM pg_description WHERE description = 'note of {local}'")
+    assert comments == {node.name: [(1,)] for node in cluster.nodes}
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
@@ -144,7 +157,7 @@ def test_copy_while_the_table_is_committed(cluster, coordinator, connect, schema
     "SELECT undistribute_table('{}')",
     "SELECT create_distributed_table('{}', 'id')",
     "SELECT create_reference_table('{}')",
-    "CREATE STATISTICS {}_s ON id, v FROM {}",
+    "CREATE STATISTICS {}_more ON id, v FROM {}",
     "ALTER TABLE {} ADD w int",
     "CREATE INDEX ON {} (v)",
     "TRUNCATE {}",
