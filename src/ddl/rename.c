@@ -23,19 +23,32 @@
 #include "ddl/statistics.h"
 #include "resolve/utility.h"
 
+/* Whether a RENAME is ALTER INDEX of an index (the server takes tables as well): it needn't keep others out. */
+static bool
+renames_index(const RenameStmt *stmt)
+{
+	Oid			relid;
+
+	if (stmt->renameType != OBJECT_INDEX)
+		return false;
+	relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	return OidIsValid(relid) && table_of_relation(relid) != relid;
+}
+
 bool
 rename_utility(UtilityCall *call)
 {
 	RenameStmt *stmt = castNode(RenameStmt, call->pstmt->utilityStmt);
+	bool		index = renames_index(stmt);
 	const DistTable *table = NULL;
 	List	   *for_shards = NIL;
 	ListCell   *cell;
 
 	if (stmt->renameType == OBJECT_STATISTIC_EXT)
-		table = utility_table_of_statistics(call, castNode(List, stmt->object), AccessExclusiveLock);
+		table = utility_table_of_statistics(call, castNode(List, stmt->object), ShareUpdateExclusiveLock);
 	else if (stmt->relation != NULL)
-		table = utility_table(call, stmt->relation, AccessExclusiveLock,
-							  stmt->renameType == OBJECT_INDEX ? AccessShareLock : AccessExclusiveLock);
+		table = utility_table(call, stmt->relation, index ? ShareUpdateExclusiveLock : AccessExclusiveLock,
+							  index ? AccessShareLock : AccessExclusiveLock);
 	if (table == NULL)
 		return false;
 	if (stmt->renameType != OBJECT_POLICY && stmt->renameType != OBJECT_TRIGGER)

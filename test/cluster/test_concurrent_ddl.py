@@ -164,6 +164,31 @@ def test_analyze_queues_on_the_coordinator(cluster, coordinator, connect, two_ta
     assert analyze.finish() is None
 
 
+@pytest.mark.parametrize("statement, new", [
+    ("ALTER INDEX {a}_id_idx RENAME TO new_name", "pg_class WHERE relname = 'new_name'"),
+    ("ALTER STATISTICS {a}_s RENAME TO new_name", "pg_statistic_ext WHERE stxname = 'new_name'"),
+])
+def test_rename_lets_others_read_and_write(cluster, coordinator, connect, two_tables, session, statement, new):
+    """As on one server, whether they have begun before it or after it."""
+    a, _ = two_tables
+    coordinator.execute(f"ALTER TABLE {a} ADD v int")
+    coordinator.execute(f"CREATE INDEX ON {a} (id)")
+    coordinator.execute(f"CREATE STATISTICS {a}_s ON id, v FROM {a}")
+    writing = session(1)
+    writing.execute(f"INSERT INTO {a} VALUES (1), (2), (3)")
+    renaming = session(0)
+    renaming.execute("SET lock_timeout = '3s'")
+    renaming.execute(statement.format(a=a))
+    later = connect(cluster.workers[1])
+    later.execute("SET lock_timeout = '3s'")
+    later.execute(f"DELETE FROM {a} WHERE id = 4")
+    writing.commit()
+    renaming.commit()
+    assert value(later, f"SELECT count(*) FROM {a} WHERE id > 0") == SHARDS
+    found = on_every_node(cluster, f"SELECT count(*) FROM {new}")
+    assert set(map(str, found.values())) == {"[(1,)]"}
+
+
 GRANT = "GRANT SELECT ON {a} TO public"
 OTHERS = [(0, "REVOKE ALL ON {a} FROM public"), (0, "GRANT INSERT (id) ON {b}, {a} TO public"),
           (0, "GRANT UPDATE ON ALL TABLES IN SCHEMA {schema} TO public"), (0, "ALTER TABLE {a} ALTER id SET NOT NULL"),
