@@ -39,12 +39,16 @@ table_of_statistics(List *names)
 const DistTable *
 utility_table_of_statistics(const UtilityCall *call, List *names, LOCKMODE mode)
 {
-	Oid			relid;
+	Oid			relid = table_of_statistics(names);
+	Oid			locked;
 
 	do
 	{
+		if (!OidIsValid(relid))
+			return NULL;
+		locked = utility_lock(call, relid, mode, AccessShareLock) ? relid : InvalidOid;
 		relid = table_of_statistics(names);
-	} while (OidIsValid(relid) && !utility_lock(call, relid, mode, AccessShareLock));
+	} while (relid != locked);
 	return metadata_lookup(relid);
 }
 

@@ -161,14 +161,17 @@ utility_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_m
 const DistTable *
 utility_table(const UtilityCall *call, const RangeVar *relation, LOCKMODE mode, LOCKMODE local_mode)
 {
-	Oid			relid;
+	Oid			relid = table_of_relation(RangeVarGetRelid(relation, NoLock, true));
+	Oid			locked;
 
+	/* what is named may be an index, which can have another name by the time that its table is locked */
 	do
 	{
-		relid = table_of_relation(RangeVarGetRelid(relation, NoLock, true));
 		if (!OidIsValid(relid))
 			return NULL;
-	} while (!utility_lock(call, relid, mode, local_mode));
+		locked = utility_lock(call, relid, mode, local_mode) ? relid : InvalidOid;
+		relid = table_of_relation(RangeVarGetRelid(relation, NoLock, true));
+	} while (relid != locked);
 	return metadata_lookup(relid);
 }
 

@@ -93,6 +93,42 @@ def test_renamed_while_others_wait(cluster, coordinator, connect, schema, sessio
 
 
 @pytest.fixture
+def shards_here(cluster, coordinator):
+    """The coordinator has shards as well."""
+    me = ("127.0.0.1", cluster.coordinator.port, "shouldhaveshards")
+    coordinator.execute("SELECT citus_set_node_property(%s, %s, %s, true)", me)
+    yield
+    coordinator.execute("SELECT citus_set_node_property(%s, %s, %s, false)", me)
+
+
+@pytest.mark.parametrize("statement, after", [
+    ("ALTER INDEX {schema}.i RENAME TO k", [("a", "old"), ("b", "k")]),
+    ("DROP INDEX {schema}.i", [("a", "old")]),
+    ("REINDEX INDEX {schema}.i", [("a", "old"), ("b", "i")]),
+])
+def test_index_renamed_while_others_wait(cluster, coordinator, connect, schema, shards_here, session, statement, after):
+    """What is named i after the wait is an index of another table."""
+    for table, index in ["ai", "bj"]:
+        coordinator.execute(f"CREATE TABLE {schema}.{table} (id int)")
+        coordinator.execute(f"SELECT create_distributed_table('{schema}.{table}', 'id', colocate_with => 'none')")
+        coordinator.execute(f"CREATE INDEX {index} ON {schema}.{table} (id)")
+    renaming = session(0)
+    renaming.execute(f"ALTER INDEX {schema}.i RENAME TO old")
+    renaming.execute(f"ALTER INDEX {schema}.j RENAME TO i")
+    waits = Statement(connect(cluster.coordinator), statement.format(schema=schema))
+    wait_for_waiter(coordinator)
+    renaming.commit()
+    assert waits.finish() is None
+    names = on_every_node(cluster, f"""
+        SELECT DISTINCT regexp_replace(t.relname, '_[0-9]{{6,}}$', ''), regexp_replace(i.relname, '_[0-9]{{6,}}$', '')
+        FROM pg_index JOIN pg_class t ON t.oid = indrelid JOIN pg_class i ON i.oid = indexrelid
+        LEFT JOIN pg_dist_shard ON t.relname IN ('a_' || shardid, 'b_' || shardid)
+        WHERE t.relnamespace = '{schema}'::regnamespace OR logicalrelid IN ('{schema}.a'::regclass, '{schema}.b'::regclass)
+        ORDER BY 1, 2""")
+    assert names == {node.name: after for node in cluster.nodes}
+
+
+@pytest.fixture
 def two_tables(coordinator, schema):
     make(coordinator, f"{schema}.a")
     make(coordinator, f"{schema}.b")
