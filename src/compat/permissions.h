@@ -56,23 +56,19 @@ compat_forget_select(Query *query, AttrNumber attno)
 	}
 }
 
-/* Rows that a SELECT locks may be locked with the right to delete them, too, not only with that to update them. */
+/* Reading the query's relation rte takes the right to delete its rows, or else to update them. */
 static inline void
-compat_let_deleters_lock(Query *query)
+compat_need_delete_or_update(Query *query, RangeTblEntry *rte)
 {
-	ListCell   *lc;
+#if PG_VERSION_NUM >= 160000
+	CompatPermissions *info = getRTEPermissionInfo(query->rteperminfos, rte);
+#else
+	CompatPermissions *info = rte;
+#endif
+	Oid			user = OidIsValid(info->checkAsUser) ? info->checkAsUser : GetUserId();
 
-	if (query->commandType != CMD_SELECT || query->rowMarks == NIL)
-		return;
-	foreach(lc, compat_permissions(query))
-	{
-		CompatPermissions *info = lfirst(lc);
-		Oid			user = OidIsValid(info->checkAsUser) ? info->checkAsUser : GetUserId();
-
-		if (OidIsValid(info->relid) && (info->requiredPerms & ACL_SELECT_FOR_UPDATE) != 0 &&
-			pg_class_aclcheck(info->relid, user, ACL_DELETE) == ACLCHECK_OK)
-			info->requiredPerms &= ~ACL_SELECT_FOR_UPDATE;
-	}
+	if (pg_class_aclcheck(info->relid, user, ACL_DELETE) != ACLCHECK_OK)
+		info->requiredPerms |= ACL_SELECT_FOR_UPDATE;
 }
 
 /* Errors unless the current user has what has been noted for all relations of the parse state. */

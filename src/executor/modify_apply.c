@@ -315,22 +315,53 @@ check_untouched(DistModifyState *state, ChangeList *changes, List *batches)
 	}
 }
 
+/* Whether policies decide which rows may be written. */
+static bool
+has_policies(DistModifyState *state)
+{
+	return check_enable_rls(state->plan.relid, state->plan.check_as_user, true) == RLS_ENABLED;
+}
+
+/* Errors as a policy kept a row, which the statement's child has returned, from being written. */
+static void
+complain_of_policy(DistModifyState *state)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("target row violates row-level security policy (USING expression) for table \"%s\"",
+					get_rel_name(state->plan.relid)),
+			 state->plan.moves_rows ?
+			 errdetail("A row that moves to another shard is deleted and inserted, which policies must allow.") : 0));
+}
+
 /* Errors as a row of a reference table was not written: it has changed meanwhile, or MERGE may not do so. */
 static void
 complain_of_missing_row(DistModifyState *state)
 {
 	Oid			relid = state->plan.relid;
 
-	if (state->plan.command == CMD_MERGE && check_enable_rls(relid, InvalidOid, true) == RLS_ENABLED)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("target row violates row-level security policy (USING expression) for table \"%s\"",
-						get_rel_name(relid))));
+	if (state->plan.command == CMD_MERGE && has_policies(state))
+		complain_of_policy(state);
 	ereport(ERROR,
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 			 errmsg("could not serialize access due to concurrent update"),
 			 errdetail("A row of reference table \"%s\" was changed while the statement computed its new value.",
 					   get_rel_name(relid))));
+}
+
+/* Complains if a row was not written, although it is locked, and policies are what may be in the way. */
+static void
+check_policies(DistModifyState *state, List *batches)
+{
+	ListCell   *cell;
+
+	foreach(cell, batches)
+	{
+		Batch	   *batch = lfirst(cell);
+
+		if (batch->task->processed < batch->nchanges && has_policies(state))
+			complain_of_policy(state);
+	}
 }
 
 /* Adds the round to the statement's count; complains if a reference table's row was not written. */
@@ -451,6 +482,8 @@ run_round(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_sl
 		run_tasks(state, &round.spec);
 	if (state->triggers != NULL && changes->has_ordinal && state->table->kind != DIST_REFERENCE)
 		check_untouched(state, changes, round.batches);
+	if (changes->has_ordinal && state->table->kind != DIST_REFERENCE)
+		check_policies(state, round.batches);
 	count_round(state, changes, round.spec.tasks, round.batches);
 	return true;
 }

@@ -268,6 +268,7 @@ prepare(DistScanState *state, bool to_keep)
 		state->columns->natts > 0 || state->plan.command == CMD_SELECT ? state->columns : NULL;
 	spec->positions = state->positions;
 	spec->write = state->plan.writes;
+	spec->locks = state->plan.locks_target;
 	spec->snapshot = state->snapshot;
 	spec->explain = state->explain;
 	params = to_keep ? evaluate_params(state, state->plan.keep_first, state->plan.keep_nparams) :

@@ -116,6 +116,7 @@ write_tag(TaskSet *set, Task *task, bool remote, char *buffer)
 		.colocation_id = set->spec->table->colocation_id,
 		.shard_index = task->shard_index,
 		.snapshot = remote && set->spec->snapshot != NULL,
+		.locks = set->spec->locks,
 		.explain = set->spec->explain,
 	};
 

@@ -24,6 +24,7 @@ enum
 	NUMBER_COMMAND,
 	NUMBER_RELID,
 	NUMBER_WRITES,
+	NUMBER_LOCKS_TARGET,
 	NUMBER_EXCLUSIVE,
 	NUMBER_CAN_SET_TAG,
 	NUMBER_NPARAMS,
@@ -59,6 +60,7 @@ dist_plan_pack(const DistPlan *plan)
 	numbers = lappend_int(numbers, plan->command);
 	numbers = lappend_int(numbers, (int) plan->relid);
 	numbers = lappend_int(numbers, plan->writes);
+	numbers = lappend_int(numbers, plan->locks_target);
 	numbers = lappend_int(numbers, plan->exclusive);
 	numbers = lappend_int(numbers, plan->can_set_tag);
 	numbers = lappend_int(numbers, plan->nparams);
@@ -92,6 +94,7 @@ dist_plan_unpack(const CustomScan *node, DistPlan *plan)
 	plan->command = list_nth_int(numbers, NUMBER_COMMAND);
 	plan->relid = (Oid) list_nth_int(numbers, NUMBER_RELID);
 	plan->writes = list_nth_int(numbers, NUMBER_WRITES);
+	plan->locks_target = list_nth_int(numbers, NUMBER_LOCKS_TARGET);
 	plan->exclusive = list_nth_int(numbers, NUMBER_EXCLUSIVE);
 	plan->can_set_tag = list_nth_int(numbers, NUMBER_CAN_SET_TAG);
 	plan->nparams = list_nth_int(numbers, NUMBER_NPARAMS);

@@ -32,6 +32,7 @@ typedef struct DistPlan
 	Oid			relid;			/* a table of the shard group, or the reference table */
 	const char *text;			/* without tag */
 	bool		writes;			/* writes or locks rows */
+	bool		locks_target;	/* a scan of what DELETE or MERGE writes: its tasks' tags say so */
 	bool		exclusive;		/* reference write that doesn't commute with others */
 	bool		can_set_tag;	/* rows written count as the statement's */
 	Oid			check_as_user;	/* whose rights the text needs (a view's owner);

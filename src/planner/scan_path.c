@@ -36,6 +36,7 @@
 #include "planner/planner.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
+#include "planner/write_query.h"
 #include "sharding/prune.h"
 
 /*
@@ -347,7 +348,20 @@ needs_rare_system_column(Bitmapset *columns)
 	return false;
 }
 
-/* How the statement locks the rows of a table: as a target of a write, or by FOR UPDATE and the like. */
+/*
+ * Whether the rows of a table are locked because the statement may delete them: by a tag,
+ * since FOR UPDATE would leave out those that policies don't let the user update.
+ */
+static bool
+locks_target(PlannerInfo *root, Index varno)
+{
+	const int	deletes = COMMAND_BIT(CMD_UPDATE) | COMMAND_BIT(CMD_DELETE);
+
+	return varno == root->parse->resultRelation && root->parse->commandType != CMD_UPDATE &&
+		(write_commands(root->parse) & deletes) != 0;
+}
+
+/* How the text locks the rows of a table: as the target of an UPDATE, or by FOR UPDATE and the like. */
 static RowMarkClause *
 make_row_mark(PlannerInfo *root, Index varno)
 {
@@ -358,7 +372,9 @@ make_row_mark(PlannerInfo *root, Index varno)
 	mark->waitPolicy = LockWaitBlock;
 	if (varno == root->parse->resultRelation)
 	{
-		mark->strength = root->parse->commandType == CMD_UPDATE ? LCS_FORNOKEYUPDATE : LCS_FORUPDATE;
+		if (root->parse->commandType != CMD_UPDATE)
+			return NULL;
+		mark->strength = LCS_FORNOKEYUPDATE;
 		return mark;
 	}
 	foreach(cell, root->rowMarks)
@@ -501,7 +517,8 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist
 	plan.ncolumns = list_length(plan.types);
 
 	plan.relid = table->relid;
-	plan.writes = task->rowMarks != NIL;
+	plan.locks_target = locks_target(root, rel->relid);
+	plan.writes = plan.locks_target || task->rowMarks != NIL;
 	plan.check_as_user = rte->checkAsUser;
 	plan.nparams = list_length(exprs);
 	plan.text = task_query_deparse(task);

@@ -92,7 +92,6 @@ resolve_walker(Node *node, void *context)
 
 		/* an initiator needs that to write rows; a statement that does so doesn't */
 		compat_forget_select(query, SelfItemPointerAttributeNumber);
-		compat_let_deleters_lock(query);
 
 		/* before the relation changes: the constraint is looked up by its name */
 		if (query->onConflict && OidIsValid(query->onConflict->constraint))
@@ -108,9 +107,30 @@ resolve_walker(Node *node, void *context)
 	return expression_tree_walker(node, resolve_walker, context);
 }
 
+/* Has the rows that a query reads locked, which takes the right to delete them or to update them. */
+static void
+lock_rows(Query *query)
+{
+	RangeTblEntry *rte = query->rtable != NIL ? rt_fetch(1, query->rtable) : NULL;
+	RowMarkClause *mark = makeNode(RowMarkClause);
+
+	if (query->commandType != CMD_SELECT || rte == NULL || rte->rtekind != RTE_RELATION || query->rowMarks != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a task to lock rows is not a query of one table")));
+	compat_need_delete_or_update(query, rte);
+	rte->rellockmode = RowShareLock;
+	mark->rti = 1;
+	mark->strength = LCS_FORUPDATE;
+	mark->waitPolicy = LockWaitBlock;
+	query->rowMarks = list_make1(mark);
+	query->hasForUpdate = true;
+}
+
 void
 resolve_query(Query *query, const TaskTag *tag)
 {
+	if (tag->locks)
+		lock_rows(query);
 	resolve_walker((Node *) query, (void *) tag);
 	DEBUG_POINT("task-resolved");
 }

@@ -65,6 +65,7 @@ task_tag_parse(const char *source, TaskTag *tag)
 			!read_int(&cursor, &tag->shard_index))
 			return false;
 		tag->snapshot = skip_word(&cursor, " at");
+		tag->locks = skip_word(&cursor, " lock");
 		if (!read_explain(&cursor, tag))
 			return false;
 		tag->kind = TAG_SHARD;
@@ -115,6 +116,8 @@ task_tag_write(const TaskTag *tag, char *buffer)
 			cursor = put_int(cursor, tag->shard_index);
 			if (tag->snapshot)
 				cursor = put_text(cursor, " at");
+			if (tag->locks)
+				cursor = put_text(cursor, " lock");
 			break;
 		case TAG_NODE:
 			cursor = put_text(cursor, "node");

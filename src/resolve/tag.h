@@ -10,6 +10,9 @@
  *								measured is kept for the initiator
  *	  / *citus:shard 3.17 at* /	as the first, as of the point in time that the
  *								initiator's statement reads as of (citus.snapshot)
+ *	  / *citus:shard 3.17 lock* /	as the first, a SELECT of one table whose rows are locked to be
+ *								deleted: as FOR UPDATE does, but without the
+ *								policies for UPDATE
  *	  / *citus:ddl* /			a utility statement relayed by its initiator:
  *								apply it to the logical table and to the
  *								shards on this node, and relay no further
@@ -47,6 +50,7 @@ typedef struct TaskTag
 	int			shard_index;	/* TAG_SHARD only */
 	bool		snapshot;		/* TAG_SHARD only: run as of the point in time
 								 * that citus.snapshot names */
+	bool		locks;			/* TAG_SHARD only: lock the rows */
 	int			explain;		/* not 0: keep the plan for the initiator's
 								 * EXPLAIN ANALYZE (TASK_EXPLAIN_*) */
 } TaskTag;

@@ -248,12 +248,14 @@ def test_row_security(cluster, coordinator, table, roles, connect, node):
     assert value(bob, f"SELECT count(*) FROM {table}") == 101
 
 
-def test_merge_that_row_security_forbids(cluster, schema, coordinator, roles, connect):
-    """Not taken for a conflict with somebody else's write, after which clients try again."""
+@pytest.mark.parametrize("distribute", ["create_reference_table('{t}')", "create_distributed_table('{t}', 'id')",
+                                        "create_distributed_table('{t}', NULL)"])
+def test_merge_that_row_security_forbids(cluster, schema, coordinator, roles, connect, distribute):
+    """Neither passed over, nor taken for a conflict with somebody else's write, after which clients try again."""
     coordinator.execute(f"""
         GRANT USAGE ON SCHEMA {schema} TO {roles[1]};
         CREATE TABLE {schema}.r (id int PRIMARY KEY, owner text, v text);
-        SELECT create_reference_table('{schema}.r');
+        SELECT {distribute.format(t=f"{schema}.r")};
         INSERT INTO {schema}.r VALUES (1, '{roles[1]}', ''), (2, 'x', '');
         GRANT ALL ON {schema}.r TO {roles[1]};
         ALTER TABLE {schema}.r ENABLE ROW LEVEL SECURITY;
@@ -266,6 +268,68 @@ def test_merge_that_row_security_forbids(cluster, schema, coordinator, roles, co
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         bob.execute(merge.format(2))
     assert rows(coordinator, f"SELECT id, v FROM {schema}.r ORDER BY 1") == [(1, "m"), (2, "")]
+
+    # a row that may be seen, but not written, is there: it isn't inserted
+    coordinator.execute(f"CREATE POLICY new ON {schema}.r FOR INSERT WITH CHECK (true)")
+    assert bob.execute(f"MERGE INTO {schema}.r USING generate_series(1, 3) n ON id = n WHEN MATCHED AND id = 1 "
+                       "THEN UPDATE SET v = 'u' WHEN NOT MATCHED THEN INSERT VALUES (n, 'x', 'i')").rowcount == 2
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        bob.execute(f"MERGE INTO {schema}.r USING generate_series(2, 3) n ON id = n WHEN MATCHED THEN DELETE")
+    assert rows(coordinator, f"SELECT id, v FROM {schema}.r ORDER BY 1") == [(1, "u"), (2, ""), (3, "i")]
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM {t} WHERE id < 10", "DELETE FROM {t} WHERE id < 10 + random()",
+                                       "DELETE FROM {t} USING generate_series(1, 9) n WHERE id = n"])
+def test_policies_for_delete_alone(coordinator, table, roles, connect, cluster, statement):
+    """What may be deleted need not be what may be updated: here nothing may."""
+    coordinator.execute(f"""
+        GRANT SELECT, DELETE, UPDATE ON {table} TO {roles[1]};
+        ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
+        CREATE POLICY seen ON {table} FOR SELECT USING (true);
+        CREATE POLICY mine ON {table} FOR DELETE USING (owner = current_user);
+    """)
+    bob = connect(cluster.coordinator, user=roles[1])
+    assert bob.execute(statement.format(t=table)).rowcount == 5
+    assert bob.execute(f"UPDATE {table} SET v = 'q' WHERE id < 10 + random()").rowcount == 0
+    assert value(coordinator, f"SELECT count(*) FROM {table}") == 95
+
+
+def test_no_row_moves_in_part(coordinator, table, roles, connect, cluster):
+    """A row that policies keep from leaving its shard isn't copied to another."""
+    coordinator.execute(f"""
+        GRANT ALL ON {table} TO {roles[1]};
+        ALTER TABLE {table} ENABLE ROW LEVEL SECURITY;
+        CREATE POLICY seen ON {table} FOR SELECT USING (true);
+        CREATE POLICY mine ON {table} FOR UPDATE USING (owner = current_user);
+        CREATE POLICY new ON {table} FOR INSERT WITH CHECK (true);
+    """)
+    bob = connect(cluster.coordinator, user=roles[1])
+    with pytest.raises(psycopg.errors.InsufficientPrivilege) as caught:
+        bob.execute(f"UPDATE {table} SET id = id + 1000")
+    assert "deleted and inserted" in caught.value.diag.message_detail
+    assert value(coordinator, f"SELECT count(*) FROM {table} WHERE id <= 100") == 100
+    coordinator.execute(f"CREATE POLICY gone ON {table} FOR DELETE USING (owner = current_user)")
+    assert bob.execute(f"UPDATE {table} SET id = id + 1000").rowcount == 50
+    assert value(coordinator, f"SELECT count(*) FROM {table}") == 100
+
+
+def test_a_tag_to_lock_takes_rights(cluster, coordinator, table, roles, connect):
+    """Rows are locked by the tag only for those who may delete or update them."""
+    shard = value(coordinator, "SELECT row_number FROM (SELECT shardid, row_number() OVER (ORDER BY shardid) - 1 AS row_number "
+                  "FROM pg_dist_shard WHERE logicalrelid = %s::regclass) s JOIN pg_dist_placement USING (shardid) "
+                  "WHERE groupid = 1 LIMIT 1", [table])
+    group = value(coordinator, "SELECT colocationid FROM pg_dist_partition WHERE logicalrelid = %s::regclass", [table])
+    tag = f"/*citus:shard {group}.{shard} lock*/ "
+    bob = connect(cluster.workers[0], user=roles[1])
+    coordinator.execute(f"GRANT SELECT ON {table} TO {roles[1]}")
+    assert rows(bob, f"{tag[:-8]}*/ SELECT id FROM {table}") != []
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        bob.execute(f"{tag}SELECT id FROM {table}")
+    coordinator.execute(f"GRANT DELETE ON {table} TO {roles[1]}")
+    assert rows(bob, f"{tag}SELECT id FROM {table}") != []
+    for other in ("SELECT 1", "SELECT id FROM {t} FOR SHARE", "SELECT count(*) FROM {t}", "DELETE FROM {t}"):
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            bob.execute(tag + other.format(t=table))
 
 
 @pytest.mark.parametrize("tag", ["/*citus:shard 1.0*/ ", "/*citus:shard 1.31*/ "])
