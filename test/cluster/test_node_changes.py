@@ -293,3 +293,24 @@ def test_node_gets_triggers(bare, connect):
     states = on_every_node(made, "SELECT tgname, tgenabled FROM pg_trigger WHERE tgrelid = 'ref'::regclass"
                                  " AND NOT tgisinternal ORDER BY 1")
     assert states["worker2"] == states["coordinator"] == states["worker1"] and len(states["worker2"]) == 2
+
+
+def test_nodes_by_their_sockets(bare, connect):
+    """Nodes of one machine can be registered by the folders of their Unix sockets, which cost less than TCP."""
+    made, connection = bare
+    folders = {node.port: str(node.folder) for node in made.nodes}
+    connection.execute("SELECT citus_set_coordinator_host(%s, %s)", [folders[made.coordinator.port], made.coordinator.port])
+    connection.execute("SELECT citus_update_node(nodeid, %s, nodeport) FROM pg_dist_node WHERE groupid = 1",
+                       [folders[made.workers[0].port]])
+    connection.execute("SELECT citus_add_node(%s, %s)", [folders[made.workers[1].port], made.workers[1].port])
+    connection.execute("CREATE TABLE near (id int PRIMARY KEY, v int)")
+    connection.execute("SELECT create_distributed_table('near', 'id')")
+    for node in made.nodes:
+        session = connect(node)
+        session.execute("INSERT INTO near SELECT g, 1 FROM generate_series(%s::int, %s) g", [node.port * 100, node.port * 100 + 99])
+        session.execute("UPDATE ref SET v = v || 'x'")
+        assert rows(session, "SELECT nodename FROM pg_dist_node ORDER BY nodeport") == [(folders[n.port],) for n in made.nodes]
+        clients = on_every_node(made, "SELECT DISTINCT client_addr FROM pg_stat_activity WHERE application_name LIKE 'citus_internal%%'")
+        assert [(None,)] in clients.values() and all(found in ([], [(None,)]) for found in clients.values())
+    assert value(connection, "SELECT sum(v) FROM near") == 300
+    assert rows(connection, "SELECT bool_and(result) FROM citus_check_cluster_node_health()") == [(True,)]
