@@ -227,7 +227,8 @@ run_with_triggers(DistModifyState *state)
 		triggers_before_statement(state->triggers);
 	modify_read_input(state);
 	read_ahead_all(estate);
-	if (state->plan.has_subplans)
+	/* one row's subqueries run before anything is written, unless by a trigger */
+	if (state->plan.has_subplans && (state->plan.triggers != 0 || tuplestore_tuple_count(state->input) > 1))
 		state->subplans_read = read_ahead_own(estate);
 	if (!reads_nothing)
 		triggers_before_statement(state->triggers);
