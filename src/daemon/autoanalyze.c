@@ -108,7 +108,7 @@ is_stale(double known_rows, const TableRows *now)
 
 /* Rows of a table as its statistics have them; -1 if it has none. */
 static double
-known_rows(Oid relid)
+rows_in_statistics(Oid relid)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
 	double		rows = -1;
@@ -122,13 +122,13 @@ known_rows(Oid relid)
 }
 
 static uint64
-first_shardid(const DistTable *table)
+lowest_shardid(const DistTable *table)
 {
-	uint64		first = PG_UINT64_MAX;
+	uint64		lowest = PG_UINT64_MAX;
 
 	for (int i = 0; i < table->nshards; i++)
-		first = Min(first, (uint64) table->shards[i].shardid);
-	return first;
+		lowest = Min(lowest, (uint64) table->shards[i].shardid);
+	return lowest;
 }
 
 /* Sets stale_tables. */
@@ -148,9 +148,9 @@ find_stale_tables(void)
 
 		if (table == NULL || table->kind == DIST_REFERENCE)
 			continue;
-		key = first_shardid(table);
+		key = lowest_shardid(table);
 		now = hash_search(collected, &key, HASH_FIND, NULL);
-		if (now != NULL && is_stale(known_rows(lfirst_oid(cell)), now))
+		if (now != NULL && is_stale(rows_in_statistics(lfirst_oid(cell)), now))
 		{
 			MemoryContext old_context = MemoryContextSwitchTo(TopMemoryContext);
 

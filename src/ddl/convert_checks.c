@@ -318,15 +318,12 @@ may_be_distributed(Oid relid)
 		!get_rel_relispartition(relid);
 }
 
-/*
- * Checks the foreign keys whose column attno of pg_constraint is relid, except
- * those that are known (Oids).  Keys to the table of one that may be distributed
- * later are left out: a table that others reference is distributed before them.
- */
-static void
-check_foreign_keys_by(Oid relid, AttrNumber attno, Oid indexid, List *known)
+/* The foreign keys whose column attno of pg_constraint is relid: copies of their rows. */
+static List *
+foreign_keys_by(Oid relid, AttrNumber attno, Oid indexid)
 {
 	Relation	rel = table_open(ConstraintRelationId, AccessShareLock);
+	List	   *keys = NIL;
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
@@ -335,53 +332,71 @@ check_foreign_keys_by(Oid relid, AttrNumber attno, Oid indexid, List *known)
 	scan = systable_beginscan(rel, indexid, OidIsValid(indexid), NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
-
-		if (con->contype == CONSTRAINT_FOREIGN && !list_member_oid(known, con->oid) &&
-			(attno == Anum_pg_constraint_conrelid || !may_be_distributed(con->conrelid)))
-			check_foreign_key(tuple);
+		if (((Form_pg_constraint) GETSTRUCT(tuple))->contype == CONSTRAINT_FOREIGN)
+			keys = lappend(keys, heap_copytuple(tuple));
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
+	return keys;
+}
+
+static List *
+foreign_keys_from(Oid relid)
+{
+	return foreign_keys_by(relid, Anum_pg_constraint_conrelid, ConstraintRelidTypidNameIndexId);
+}
+
+static List *
+foreign_keys_to(Oid relid)
+{
+	return foreign_keys_by(relid, Anum_pg_constraint_confrelid, InvalidOid);
 }
 
 void
 check_local_foreign_keys(Oid relid, List *known)
 {
-	check_foreign_keys_by(relid, Anum_pg_constraint_conrelid, ConstraintRelidTypidNameIndexId, known);
+	ListCell   *cell;
+
+	foreach(cell, foreign_keys_from(relid))
+	{
+		if (!list_member_oid(known, ((Form_pg_constraint) GETSTRUCT((HeapTuple) lfirst(cell)))->oid))
+			check_foreign_key(lfirst(cell));
+	}
 }
 
+/*
+ * Keys to the table of one that may be distributed later are left out: a table
+ * that others reference is distributed before them.
+ */
 void
 check_foreign_keys(Oid relid)
 {
+	ListCell   *cell;
+
 	check_local_foreign_keys(relid, NIL);
-	check_foreign_keys_by(relid, Anum_pg_constraint_confrelid, InvalidOid, NIL);
+	foreach(cell, foreign_keys_to(relid))
+	{
+		if (!may_be_distributed(((Form_pg_constraint) GETSTRUCT((HeapTuple) lfirst(cell)))->conrelid))
+			check_foreign_key(lfirst(cell));
+	}
 }
 
 void
 notice_local_foreign_keys(Oid relid)
 {
-	Relation	rel = table_open(ConstraintRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
+	ListCell   *cell;
 
-	ScanKeyInit(&key, Anum_pg_constraint_confrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, InvalidOid, false, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach(cell, foreign_keys_to(relid))
 	{
-		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
+		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT((HeapTuple) lfirst(cell));
 
-		if (con->contype == CONSTRAINT_FOREIGN && may_be_distributed(con->conrelid) &&
-			!relation_is_empty(con->conrelid))
+		if (may_be_distributed(con->conrelid) && !relation_is_empty(con->conrelid))
 			ereport(NOTICE,
 					(errmsg("foreign key \"%s\" of local table \"%s\" is not enforced until the table is distributed",
 							NameStr(con->conname), get_rel_name(con->conrelid)),
 					 errhint("Use create_distributed_table() to distribute \"%s\", colocated with \"%s\".",
 							 get_rel_name(con->conrelid), get_rel_name(relid))));
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
 }
 
 /* Whether an expression about rows of a relation, as in the catalogs, uses tableoid. */

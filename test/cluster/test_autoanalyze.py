@@ -73,6 +73,45 @@ def test_waits_for_nobody(busy_cluster, connection):
     connection.execute("DROP TABLE locked, other")
 
 
+def test_a_node_that_is_down(busy_cluster, connection):
+    """Nothing is taken for a change while a node can't be asked; what has changed is found when it is back."""
+    connection.execute("CREATE TABLE apart (id int, v int)")
+    connection.execute("SELECT create_distributed_table('apart', 'id', shard_count := 4)")
+    connection.execute("INSERT INTO apart SELECT g, g FROM generate_series(1, 2000) g")
+    wait_for_rows(busy_cluster, "apart", 2000)
+    coordinator, node = busy_cluster.coordinator, busy_cluster.workers[1]
+    node.stop()
+    try:
+        for _ in range(2):
+            mark = coordinator.log_mark()
+            wait_until(lambda: f"127.0.0.1:{node.port}" in coordinator.log_since(mark), "a message of the node that is down")
+        assert value(connection, "SELECT reltuples FROM pg_class WHERE oid = 'apart'::regclass") == 2000
+    finally:
+        node.start()
+    connection.execute("DELETE FROM apart WHERE id > 500")
+    wait_for_rows(busy_cluster, "apart", 500)
+    connection.execute("DROP TABLE apart")
+
+
+def test_a_process_that_is_ended(busy_cluster, connection):
+    """It leaves the statistics as they were, also while it waits on another node; the next one computes them."""
+    worker = busy_cluster.workers[0]
+    connection.execute("CREATE TABLE late (id int, v int)")
+    connection.execute("SELECT create_distributed_table('late', 'id', shard_count := 4)")
+    with servers.connect(worker, autocommit=False) as holder, servers.connect(worker) as watcher:
+        holder.execute("/*citus:ddl*/ LOCK TABLE late IN SHARE UPDATE EXCLUSIVE MODE")
+        connection.execute("INSERT INTO late SELECT g, g FROM generate_series(1, 500) g")
+        wait_until(lambda: value(watcher, "SELECT count(*) FROM pg_locks WHERE relation = 'late'::regclass AND NOT granted"),
+                   "the process's part on the worker", timeout=60)
+        assert rows(connection, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                                "WHERE backend_type = 'citus autoanalyze'") == [(True,)]
+        wait_until(lambda: "terminating background worker \"citus autoanalyze\"" in busy_cluster.coordinator.log_since(0),
+                   "the end of the process")
+        assert known(busy_cluster, "late") == [[(-1, 0)]] * 3
+    wait_for_rows(busy_cluster, "late", 500)
+    connection.execute("DROP TABLE late")
+
+
 def test_ends(busy_cluster, connection):
     """The coordinator alone looks for tables, by a process that ends when it has seen to those it found."""
     for node in busy_cluster.workers:
