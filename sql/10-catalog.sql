@@ -128,6 +128,14 @@ INSERT INTO citus.pg_dist_node_metadata
 	VALUES (jsonb_build_object('server_id', gen_random_uuid()::text));
 COMMENT ON TABLE citus.pg_dist_node_metadata IS 'facts about this server';
 
+CREATE TABLE citus.pg_dist_node_secret (
+	secret bytea NOT NULL
+);
+INSERT INTO citus.pg_dist_node_secret
+	SELECT decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex');
+REVOKE ALL ON citus.pg_dist_node_secret FROM public;
+COMMENT ON TABLE citus.pg_dist_node_secret IS 'what nodes of the cluster prove themselves with to each other';
+
 CREATE TABLE citus.pg_dist_authinfo (
 	nodeid integer NOT NULL,
 	rolename name NOT NULL,
@@ -219,6 +227,7 @@ ALTER TABLE citus.pg_dist_object SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_node SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_local_group SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_node_metadata SET SCHEMA pg_catalog;
+ALTER TABLE citus.pg_dist_node_secret SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_authinfo SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_poolinfo SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_transaction SET SCHEMA pg_catalog;

@@ -19,6 +19,8 @@ BEGIN
 	DELETE FROM pg_catalog.pg_dist_node;
 	UPDATE pg_catalog.pg_dist_local_group SET groupid = 0;
 	UPDATE pg_catalog.pg_dist_node_metadata SET metadata = metadata - 'cluster_id';
+	UPDATE pg_catalog.pg_dist_node_secret SET secret = decode(
+		replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex');
 	IF tables IS NOT NULL THEN
 		EXECUTE 'DROP TABLE ' || tables || ' CASCADE';
 	END IF;

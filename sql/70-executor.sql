@@ -1,5 +1,14 @@
 -- What executors on different nodes call on each other.
 
+CREATE FUNCTION citus_internal.task_user(username text, security_context integer, analyst text) RETURNS void
+	LANGUAGE C VOLATILE AS 'MODULE_PATHNAME', 'citus_internal_task_user';
+COMMENT ON FUNCTION citus_internal.task_user(text, integer, text) IS
+	'for nodes: the user and the security context of the statement that follows, and the role that it is analysed as';
+
+CREATE FUNCTION citus_internal.task_user_end() RETURNS void
+	LANGUAGE C VOLATILE AS 'MODULE_PATHNAME', 'citus_internal_task_user_end';
+COMMENT ON FUNCTION citus_internal.task_user_end() IS 'for nodes: the end of what task_user has begun';
+
 CREATE FUNCTION citus_internal.task_plan(colocationid integer, shardindex integer, explain integer)
 	RETURNS text LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_task_plan';
 COMMENT ON FUNCTION citus_internal.task_plan(integer, integer, integer) IS

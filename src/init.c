@@ -13,6 +13,7 @@
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "catalog/node_session.h"
 #include "cluster/member_sync.h"
 #include "copy/copy.h"
 #include "daemon/daemon.h"
@@ -22,6 +23,7 @@
 #include "lib/debug_point.h"
 #include "lib/wire_type.h"
 #include "remote/connection.h"
+#include "resolve/analysis.h"
 #include "txn/transaction.h"
 #include "executor/cursor.h"
 #include "executor/executor_start.h"
@@ -87,8 +89,10 @@ _PG_init(void)
 	wire_type_init();
 	metadata_init();
 	node_init();
+	node_session_init();
 	remote_init();
 	txn_init();
+	analysis_init();
 	planner_init();
 	scan_init();
 	read_ahead_init();

@@ -210,7 +210,7 @@ load_entry(Oid relid)
 }
 
 const DistTable *
-metadata_lookup(Oid relid)
+metadata_find(Oid relid)
 {
 	CacheEntry *entry;
 	Oid			catalog;
@@ -245,6 +245,28 @@ metadata_lookup(Oid relid)
 	return load_entry(relid);
 }
 
+static void
+report_damage(const DistTable *table)
+{
+	char	   *name = get_rel_name(table->relid);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("metadata of table \"%s\" is damaged", name == NULL ? "" : name),
+			 errdetail("%s", table->damage),
+			 errhint("A superuser can correct the rows of pg_dist_partition, pg_dist_shard and pg_dist_placement.")));
+}
+
+const DistTable *
+metadata_lookup(Oid relid)
+{
+	const DistTable *table = metadata_find(relid);
+
+	if (unlikely(table != NULL && table->damage != NULL))
+		report_damage(table);
+	return table;
+}
+
 const DistTable *
 metadata_require(Oid relid)
 {
@@ -268,7 +290,7 @@ metadata_require(Oid relid)
 
 /*
  * Oids of the tables of a colocation group, of all if colocation_id is 0, in
- * their order; only the first that isn't a reference table if one_sharded.
+ * their order, without those whose metadata is damaged; only the first that isn't a reference table if one_sharded.
  */
 static List *
 scan_partition(int colocation_id, bool one_sharded)
@@ -302,9 +324,9 @@ scan_partition(int colocation_id, bool one_sharded)
 	list_sort(candidates, list_oid_cmp);
 	foreach(lc, candidates)
 	{
-		const DistTable *table = metadata_lookup(lfirst_oid(lc));
+		const DistTable *table = metadata_find(lfirst_oid(lc));
 
-		if (table == NULL || (one_sharded && table->kind == DIST_REFERENCE))
+		if (table == NULL || table->damage != NULL || (one_sharded && table->kind == DIST_REFERENCE))
 			continue;
 		result = lappend_oid(result, table->relid);
 		if (one_sharded)

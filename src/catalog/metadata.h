@@ -58,6 +58,7 @@ typedef struct DistTable
 	ShardInfo  *shards;			/* ascending by min_hash; equal slices */
 	int			triggers;		/* COMMAND_BITs of the commands that fire triggers of users */
 	int			row_triggers;	/* of these, those whose triggers are given rows */
+	const char *damage;			/* what is wrong with its metadata; NULL if nothing */
 } DistTable;
 
 /* A member of DistTable.triggers: CMD_INSERT, CMD_UPDATE or CMD_DELETE. */
@@ -68,8 +69,14 @@ extern void metadata_init(void);
 /* Whether the extension is created (and not being created or dropped) in this database; cheap. */
 extern bool metadata_available(void);
 
-/* The entry of a relation, or NULL if it is not distributed.  Cheap; needs a transaction. */
+/*
+ * The entry of a relation, or NULL if it is not distributed.  Cheap; needs a
+ * transaction.  Errors with ERRCODE_DATA_CORRUPTED if its rows can't be right.
+ */
 extern const DistTable *metadata_lookup(Oid relid);
+
+/* As above, but also with rows that can't be right (damage): for what repairs or drops the table. */
+extern const DistTable *metadata_find(Oid relid);
 
 /* As above, but errors with ERRCODE_WRONG_OBJECT_TYPE when it is not distributed. */
 extern const DistTable *metadata_require(Oid relid);

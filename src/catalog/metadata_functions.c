@@ -23,6 +23,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "catalog/node_session.h"
 #include "compat/acl.h"
 #include "compat/sql_function.h"
 #include "catalog/metadata_load.h"
@@ -73,6 +74,7 @@ text_argument(FunctionCallInfo fcinfo, int argument)
 Datum
 citus_internal_add_colocation_metadata(PG_FUNCTION_ARGS)
 {
+	node_function_check();
 	metadata_insert_colocation(PG_GETARG_INT32(0), PG_GETARG_INT32(1), PG_GETARG_INT32(2),
 							   PG_GETARG_OID(3), PG_GETARG_OID(4));
 	PG_RETURN_VOID();
@@ -81,6 +83,7 @@ citus_internal_add_colocation_metadata(PG_FUNCTION_ARGS)
 Datum
 citus_internal_add_partition_metadata(PG_FUNCTION_ARGS)
 {
+	node_function_check();
 	check_not_null(fcinfo, 0, "relation");
 	check_not_null(fcinfo, 1, "partmethod");
 	check_not_null(fcinfo, 3, "colocationid");
@@ -98,6 +101,7 @@ citus_internal_add_shard_metadata(PG_FUNCTION_ARGS)
 	Oid			relid;
 	Oid			owner_relid;
 
+	node_function_check();
 	check_not_null(fcinfo, 0, "relation");
 	check_not_null(fcinfo, 1, "shardid");
 	check_not_null(fcinfo, 2, "storage");
@@ -121,6 +125,7 @@ citus_internal_add_placement_metadata(PG_FUNCTION_ARGS)
 	int64		shardid = PG_GETARG_INT64(0);
 	Oid			relid = metadata_shard_relid(shardid);
 
+	node_function_check();
 	if (OidIsValid(relid))
 		check_owner(relid);
 	metadata_insert_placement(shardid, PG_GETARG_INT64(1), PG_GETARG_INT32(2), PG_GETARG_INT64(3));
@@ -130,6 +135,7 @@ citus_internal_add_placement_metadata(PG_FUNCTION_ARGS)
 Datum
 citus_internal_delete_table_metadata(PG_FUNCTION_ARGS)
 {
+	node_function_check();
 	check_owner(PG_GETARG_OID(0));
 	(void) metadata_delete_table(PG_GETARG_OID(0));
 	PG_RETURN_VOID();
@@ -141,6 +147,7 @@ citus_internal_delete_colocation_metadata(PG_FUNCTION_ARGS)
 {
 	ListCell   *cell;
 
+	node_function_check();
 	foreach(cell, metadata_tables(PG_GETARG_INT32(0)))
 	{
 		if (!object_ownercheck(RelationRelationId, lfirst_oid(cell), GetUserId()))
@@ -153,6 +160,7 @@ citus_internal_delete_colocation_metadata(PG_FUNCTION_ARGS)
 Datum
 citus_internal_update_table_colocation(PG_FUNCTION_ARGS)
 {
+	node_function_check();
 	check_owner(PG_GETARG_OID(0));
 	(void) metadata_update_colocation(PG_GETARG_OID(0), PG_GETARG_INT32(1));
 	PG_RETURN_VOID();

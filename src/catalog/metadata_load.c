@@ -46,6 +46,18 @@ typedef struct MetadataReader
 	Snapshot	snapshot;
 } MetadataReader;
 
+/* The column that a partkey names; 0 if it is none. */
+static AttrNumber
+read_partkey(const char *partkey)
+{
+	static const char field[] = " :varattno ";
+	const char *found = strncmp(partkey, "{VAR ", 5) == 0 ? strstr(partkey, field) : NULL;
+	char	   *end = NULL;
+	long		attno = found == NULL ? 0 : strtol(found + strlen(field), &end, 10);
+
+	return attno <= 0 || attno > MaxAttrNumber || *end != ' ' ? 0 : (AttrNumber) attno;
+}
+
 /*
  * The server's reader of node strings trusts its input, and its format has
  * changed between versions; all that is wanted is one number.
@@ -53,16 +65,13 @@ typedef struct MetadataReader
 AttrNumber
 metadata_parse_partkey(const char *partkey)
 {
-	static const char field[] = " :varattno ";
-	const char *found = strncmp(partkey, "{VAR ", 5) == 0 ? strstr(partkey, field) : NULL;
-	char	   *end = NULL;
-	long		attno = found == NULL ? 0 : strtol(found + strlen(field), &end, 10);
+	AttrNumber	attno = read_partkey(partkey);
 
-	if (attno <= 0 || attno > MaxAttrNumber || *end != ' ')
+	if (attno == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("\"%s\" is not a column in the form of pg_dist_partition.partkey", partkey)));
-	return (AttrNumber) attno;
+	return attno;
 }
 
 char *
@@ -110,11 +119,22 @@ placement_group(MetadataReader *reader, int64 shardid)
 	return group;
 }
 
-/* A hash value as the catalog stores it, in text. */
+/* A hash value as the catalog stores it, in text; notes the damage if it isn't one. */
 static int32
-hash_bound(Datum value, bool isnull)
+hash_bound(DistTable *table, Datum value, bool isnull)
 {
-	return isnull ? 0 : pg_strtoint32(TextDatumGetCString(value));
+	char	   *number = isnull ? "0" : TextDatumGetCString(value);
+	char	   *end;
+	long		bound;
+
+	errno = 0;
+	bound = strtol(number, &end, 10);
+	if (errno != 0 || end == number || *end != '\0' || bound < PG_INT32_MIN || bound > PG_INT32_MAX)
+	{
+		table->damage = "The limit of a shard in pg_dist_shard is not a hash value.";
+		return 0;
+	}
+	return (int32) bound;
 }
 
 static int
@@ -159,8 +179,8 @@ load_shards(MetadataReader *reader, DistTable *table)
 
 		heap_deform_tuple(tuple, RelationGetDescr(reader->shard), values, nulls);
 		shard->shardid = DatumGetInt64(values[Anum_shard_shardid - 1]);
-		shard->min_hash = hash_bound(values[Anum_shard_shardminvalue - 1], nulls[Anum_shard_shardminvalue - 1]);
-		shard->max_hash = hash_bound(values[Anum_shard_shardmaxvalue - 1], nulls[Anum_shard_shardmaxvalue - 1]);
+		shard->min_hash = hash_bound(table, values[Anum_shard_shardminvalue - 1], nulls[Anum_shard_shardminvalue - 1]);
+		shard->max_hash = hash_bound(table, values[Anum_shard_shardmaxvalue - 1], nulls[Anum_shard_shardmaxvalue - 1]);
 	}
 	systable_endscan(scan);
 
@@ -172,6 +192,25 @@ load_shards(MetadataReader *reader, DistTable *table)
 		shard->index = i;
 		shard->groupid = table->kind == DIST_REFERENCE ? -1 : placement_group(reader, shard->shardid);
 	}
+}
+
+/* Each hash value must be one shard's. */
+static void
+check_bounds(DistTable *table)
+{
+	int64		next = PG_INT32_MIN;
+
+	for (int i = 0; i < table->nshards; i++)
+	{
+		if (table->shards[i].min_hash != next || table->shards[i].max_hash < next)
+		{
+			table->damage = "Its shards in pg_dist_shard don't cover each hash value once.";
+			return;
+		}
+		next = (int64) table->shards[i].max_hash + 1;
+	}
+	if (next != (int64) PG_INT32_MAX + 1)
+		table->damage = "Its shards in pg_dist_shard don't cover each hash value once.";
 }
 
 /* Finds out type and hash function of the distribution column; false if it is gone. */
@@ -234,7 +273,9 @@ load_partition(MetadataReader *reader, DistTable *table)
 		if (method == PARTITION_HASH && !nulls[Anum_partition_partkey - 1])
 		{
 			table->kind = DIST_HASH;
-			table->dist_attno = metadata_parse_partkey(TextDatumGetCString(values[Anum_partition_partkey - 1]));
+			table->dist_attno = read_partkey(TextDatumGetCString(values[Anum_partition_partkey - 1]));
+			if (table->dist_attno == 0)
+				table->damage = "Its partkey in pg_dist_partition is not a column.";
 			distributed = true;
 		}
 		else if (method == PARTITION_NONE &&
@@ -309,7 +350,9 @@ metadata_load(Oid relid, DistTable *table)
 		table_close(reader.placement, AccessShareLock);
 		table_close(reader.shard, AccessShareLock);
 
-		distributed = table->kind != DIST_HASH || load_hash_function(table);
+		if (table->kind == DIST_HASH && table->damage == NULL && table->nshards > 0)
+			check_bounds(table);
+		distributed = table->kind != DIST_HASH || table->dist_attno == 0 || load_hash_function(table);
 		load_triggers(table);
 	}
 

@@ -12,8 +12,10 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "catalog/pg_type.h"
 #include "utils/builtins.h"
 
+#include "catalog/node_session.h"
 #include "remote/connection.h"
 #include "cluster/candidate.h"
 #include "cluster/members.h"
@@ -37,9 +39,21 @@ membership_commands(const ClusterNode *node)
 	return commands;
 }
 
+/* Gives the node the cluster's secret: as a parameter, which no view of activity shows. */
+static void
+send_secret(const ClusterNode *node)
+{
+	char	   *secret = node_secret_text();
+	RemoteParams params = {1, (Oid[]) {TEXTOID}, &secret, NULL, NULL};
+
+	PQclear(remote_query(node->groupid, "UPDATE pg_catalog.pg_dist_node_secret SET secret = $1::pg_catalog.bytea",
+						 &params));
+}
+
 void
 node_sync(const ClusterNode *node)
 {
 	remote_exec_list(node->groupid, membership_commands(node));
+	send_secret(node);
 	table_sync(node);
 }

@@ -88,6 +88,16 @@ placement_nodes(int32 groupid, bool all_placements)
 	return all_placements ? nodes : list_make1(linitial(nodes));
 }
 
+/*
+ * A command for a node's copy of a reference table.  One that writes makes the
+ * copies differ, which is for superusers.
+ */
+static char *
+copy_command(const char *sql)
+{
+	return psprintf(superuser() ? TASK_TAG_NODE "%s" : "SET LOCAL transaction_read_only = on; %s", sql);
+}
+
 static PlacementCommand *
 make_placement_command(const ClusterNode *node, const DistTable *table, int64 shardid, char *sql)
 {
@@ -95,7 +105,7 @@ make_placement_command(const ClusterNode *node, const DistTable *table, int64 sh
 
 	command->command.host = node->host;
 	command->command.port = node->port;
-	command->command.sql = table->kind == DIST_REFERENCE ? psprintf(TASK_TAG_NODE "%s", sql) : sql;
+	command->command.sql = table->kind == DIST_REFERENCE ? copy_command(sql) : sql;
 	command->shardid = shardid;
 	return command;
 }

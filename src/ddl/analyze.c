@@ -28,6 +28,7 @@
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "catalog/node_session.h"
 #include "compat/acl.h"
 #include "compat/pgstat_analyze.h"
 #include "compat/sql_function.h"
@@ -159,6 +160,7 @@ citus_internal_set_relation_sizes(PG_FUNCTION_ARGS)
 	double		tuples = PG_GETARG_FLOAT8(2);
 	Relation	rel;
 
+	node_function_check();
 	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	(void) metadata_require(relid);

@@ -33,6 +33,7 @@
 #include "utils/typcache.h"
 
 #include "catalog/metadata.h"
+#include "catalog/node_session.h"
 #include "compat/acl.h"
 #include "compat/sql_function.h"
 #include "ddl/column_sample.h"
@@ -266,6 +267,7 @@ citus_internal_set_column_statistics(PG_FUNCTION_ARGS)
 	Oid			collation;
 	RunAs		saved;
 
+	node_function_check();
 	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	(void) metadata_require(relid);

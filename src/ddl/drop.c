@@ -103,7 +103,7 @@ note_drop(Oid relid)
 
 	if (!metadata_available())
 		return;
-	table = metadata_lookup(relid);
+	table = metadata_find(relid);
 	if (table == NULL)
 		return;
 	forget_with_transaction();
@@ -123,7 +123,7 @@ note_drop_rule(const char *kind, Oid relid, const char *name)
 	MemoryContext old;
 	DroppedRule *dropped;
 
-	if (metadata_lookup(relid) == NULL)
+	if (metadata_find(relid) == NULL)
 		return;
 	forget_with_transaction();
 	old = MemoryContextSwitchTo(TopTransactionContext);
@@ -191,7 +191,7 @@ check_creation(Oid relid)
 static void
 check_column_drop(Oid relid, AttrNumber attnum)
 {
-	const DistTable *table = metadata_available() ? metadata_lookup(relid) : NULL;
+	const DistTable *table = metadata_available() ? metadata_find(relid) : NULL;
 
 	if (table != NULL && table->dist_attno == attnum)
 		ereport(ERROR,
@@ -248,7 +248,7 @@ relay_dropped_rules(UtilityCall *call, List *rules)
 	{
 		DroppedRule *dropped = lfirst(cell);
 
-		if (metadata_lookup(dropped->relid) == NULL)
+		if (metadata_find(dropped->relid) == NULL)
 			continue;
 		if (!checked)
 			utility_check_initiator(call);

@@ -90,7 +90,7 @@ lock_text(List *relids, LOCKMODE mode)
 	initStringInfo(&buf);
 	foreach(cell, relids)
 	{
-		if (metadata_lookup(lfirst_oid(cell)) != NULL)
+		if (metadata_find(lfirst_oid(cell)) != NULL)
 			appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ", relation_qualified_name(lfirst_oid(cell)));
 	}
 	return buf.len == 0 ? NULL : psprintf("%sLOCK TABLE %s IN %s MODE", TASK_TAG_DDL, buf.data, mode_names[mode]);
@@ -109,7 +109,7 @@ describe(List *relids)
 		if (get_rel_name(lfirst_oid(cell)) == NULL)
 			return NULL;
 		appendStringInfo(&buf, "%s %d,", relation_qualified_name(lfirst_oid(cell)),
-						 metadata_lookup(lfirst_oid(cell)) != NULL);
+						 metadata_find(lfirst_oid(cell)) != NULL);
 	}
 	return buf.data;
 }

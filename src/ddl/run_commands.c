@@ -22,6 +22,7 @@
 #include "utils/guc.h"
 #include "utils/regproc.h"
 
+#include "catalog/node_session.h"
 #include "compat/sql_function.h"
 #include "ddl/run_commands.h"
 #include "remote/connection.h"
@@ -54,6 +55,7 @@ run_commands(List *commands)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	own_utility_depth++;
+	own_commands_depth++;
 	PG_TRY();
 	{
 		foreach(cell, commands)
@@ -67,6 +69,7 @@ run_commands(List *commands)
 	PG_FINALLY();
 	{
 		own_utility_depth--;
+		own_commands_depth--;
 	}
 	PG_END_TRY();
 	SPI_finish();
@@ -159,6 +162,7 @@ text_array_argument(ArrayType *array)
 Datum
 citus_internal_run_commands(PG_FUNCTION_ARGS)
 {
+	node_function_check();
 	run_commands(text_array_argument(PG_GETARG_ARRAYTYPE_P(0)));
 	PG_RETURN_VOID();
 }
@@ -186,6 +190,7 @@ citus_internal_create_if_missing(PG_FUNCTION_ARGS)
 {
 	char	   *kind = text_to_cstring(PG_GETARG_TEXT_PP(0));
 
+	node_function_check();
 	for (int i = 0; i < lengthof(kinds); i++)
 	{
 		if (strcmp(kinds[i].kind, kind) != 0)

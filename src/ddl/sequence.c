@@ -24,6 +24,7 @@
 #include "utils/syscache.h"
 
 #include "catalog/metadata.h"
+#include "catalog/node_session.h"
 #include "compat/sql_function.h"
 #include "ddl/definition.h"
 #include "ddl/run_commands.h"
@@ -113,6 +114,7 @@ sequences_of_table(Oid relid)
 Datum
 citus_internal_slice_sequence(PG_FUNCTION_ARGS)
 {
+	node_function_check();
 	sequence_take_slice(PG_GETARG_OID(0));
 	PG_RETURN_VOID();
 }

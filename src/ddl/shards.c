@@ -20,6 +20,7 @@
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 
+#include "catalog/node_session.h"
 #include "compat/acl.h"
 #include "compat/sql_function.h"
 #include "ddl/convert.h"
@@ -181,6 +182,7 @@ check_owner(Oid relid)
 Datum
 citus_internal_create_local_shards(PG_FUNCTION_ARGS)
 {
+	node_function_check();
 	check_owner(PG_GETARG_OID(0));
 	create_local_shards(PG_GETARG_OID(0));
 	PG_RETURN_VOID();
@@ -190,6 +192,7 @@ citus_internal_create_local_shards(PG_FUNCTION_ARGS)
 Datum
 citus_internal_drop_local_shards(PG_FUNCTION_ARGS)
 {
+	node_function_check();
 	check_owner(PG_GETARG_OID(0));
 	drop_relations(local_shard_relids(metadata_require(PG_GETARG_OID(0))));
 	PG_RETURN_VOID();

@@ -29,6 +29,7 @@
 #include "utils/varlena.h"
 
 #include "catalog/metadata.h"
+#include "catalog/node_session.h"
 #include "compat/sql_function.h"
 #include "ddl/definition.h"
 #include "ddl/handlers.h"
@@ -54,6 +55,7 @@ require_function(List *name)
 Datum
 citus_internal_require_trigger_function(PG_FUNCTION_ARGS)
 {
+	node_function_check();
 	require_function(textToQualifiedNameList(PG_GETARG_TEXT_PP(0)));
 	PG_RETURN_VOID();
 }

@@ -148,6 +148,8 @@ static void
 insert_rows(const char *name, const char *columns, Tuplestorestate *store, TupleDesc desc)
 {
 	EphemeralNamedRelation enr = palloc0(sizeof(EphemeralNamedRelationData));
+	char	   *command = psprintf(TASK_TAG_NODE "INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM " MOVED_ROWS,
+								   name, columns, columns);
 
 	enr->md.name = MOVED_ROWS;
 	enr->md.tupdesc = desc;
@@ -156,8 +158,7 @@ insert_rows(const char *name, const char *columns, Tuplestorestate *store, Tuple
 	enr->reldata = store;
 	if (SPI_register_relation(enr) != SPI_OK_REL_REGISTER)
 		elog(ERROR, "SPI_register_relation failed");
-	if (SPI_execute(psprintf(TASK_TAG_NODE "INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM " MOVED_ROWS,
-							 name, columns, columns), false, 0) != SPI_OK_INSERT)
+	if (task_tag_execute_own(command, NULL) != SPI_OK_INSERT)
 		elog(ERROR, "could not insert the rows of table %s", name);
 	SPI_unregister_relation(MOVED_ROWS);
 }

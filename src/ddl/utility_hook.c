@@ -147,7 +147,7 @@ utility_check_initiator(const UtilityCall *call)
 bool
 utility_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_mode)
 {
-	bool		distributed = metadata_lookup(relid) != NULL;
+	bool		distributed = metadata_find(relid) != NULL;
 
 	if (distributed)
 		utility_check_initiator(call);

@@ -20,6 +20,7 @@
 #include "executor/own_shard.h"
 #include "executor/scan.h"
 #include "executor/statement_snapshot.h"
+#include "remote/identity.h"
 #include "resolve/tag.h"
 
 static ExecutorStart_hook_type prev_start = NULL;
@@ -43,8 +44,12 @@ start_executor(QueryDesc *query_desc, int eflags)
 
 	if (unlikely(triggers_are_called()))
 		triggers_statement_starts(query_desc->snapshot);
-	if (text != NULL && text[0] == '/' && task_tag_parse(text, &tag) && tag.explain != 0)
-		explain_task_start(query_desc, tag.explain);
+	if (task_tag_parse(text, &tag))
+	{
+		identity_settle();
+		if (tag.explain != 0)
+			explain_task_start(query_desc, &tag);
+	}
 	if (tag.kind == TAG_NODE)
 		reference_task_starts(query_desc, eflags);
 	else

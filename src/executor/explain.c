@@ -53,10 +53,10 @@ local_plan(const char *command, ParamListInfo params)
 {
 	MemoryContext context = CurrentMemoryContext;
 	List	   *lines = NIL;
-	SPIExecuteOptions options = {.params = params};
+
 
 	SPI_connect();
-	if (SPI_execute_extended(command, &options) < 0)
+	if (task_tag_execute_own(command, params) < 0)
 		elog(ERROR, "could not explain a task");
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
@@ -132,7 +132,7 @@ show_task(DistScanState *state, Task *task, bool params_known, ExplainState *es)
 												   state->explain) :
 			explain_command(state->spec.table, task, es);
 		ParamListInfo params = measured ? NULL : task->params;
-		RunAs		caller = run_as_begin(state->user);
+		RunAs		caller = run_as_begin(scan_rights(state));
 
 		es->indent++;
 		show_plan(local ? local_plan(command, params) :

@@ -28,21 +28,13 @@ typedef struct KeptPlan
 	int			colocation_id;
 	int			shard_index;
 	int			explain;		/* as in the tag */
-	char	   *text;
+	QueryDesc  *query_desc;		/* while it runs, else NULL */
+	char	   *text;			/* once it has run */
 	struct KeptPlan *next;
 } KeptPlan;
 
 static KeptPlan *kept_plans = NULL; /* in TopTransactionContext */
 static ExecutorEnd_hook_type prev_end = NULL;
-
-/* Whether the query is a task whose plan is asked for; cheap for all others. */
-static bool
-is_explained_task(QueryDesc *query_desc, TaskTag *tag)
-{
-	return query_desc->sourceText != NULL && query_desc->sourceText[0] == '/' &&
-		task_tag_parse(query_desc->sourceText, tag) && tag->explain != 0 &&
-		query_desc->operation != CMD_UTILITY;
-}
 
 /* The plan as text, in CurrentMemoryContext. */
 static char *
@@ -77,22 +69,16 @@ forget_plans(void)
 static void
 end_executor(QueryDesc *query_desc)
 {
-	TaskTag		tag;
-
-	if (is_explained_task(query_desc, &tag))
+	for (KeptPlan *plan = kept_plans; plan != NULL; plan = plan->next)
 	{
-		static TransactionEnd end = {forget_plans};
-		MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
-		KeptPlan   *plan = palloc(sizeof(KeptPlan));
+		if (plan->query_desc == query_desc)
+		{
+			MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
 
-		plan->colocation_id = tag.colocation_id;
-		plan->shard_index = tag.kind == TAG_SHARD ? tag.shard_index : -1;
-		plan->explain = tag.explain;
-		plan->text = print_plan(query_desc, tag.explain);
-		plan->next = kept_plans;
-		kept_plans = plan;
-		at_transaction_end(&end);
-		MemoryContextSwitchTo(old_context);
+			plan->text = print_plan(query_desc, plan->explain);
+			plan->query_desc = NULL;
+			MemoryContextSwitchTo(old_context);
+		}
 	}
 	if (prev_end)
 		prev_end(query_desc);
@@ -100,10 +86,29 @@ end_executor(QueryDesc *query_desc)
 		standard_ExecutorEnd(query_desc);
 }
 
+/* Notes that the plan is to be kept when the task has run. */
+static void
+note_task(QueryDesc *query_desc, const TaskTag *tag)
+{
+	static TransactionEnd end = {forget_plans};
+	KeptPlan   *plan = MemoryContextAllocZero(TopTransactionContext, sizeof(KeptPlan));
+
+	plan->colocation_id = tag->colocation_id;
+	plan->shard_index = tag->kind == TAG_SHARD ? tag->shard_index : -1;
+	plan->explain = tag->explain;
+	plan->query_desc = query_desc;
+	plan->next = kept_plans;
+	kept_plans = plan;
+	at_transaction_end(&end);
+}
+
 void
-explain_task_start(QueryDesc *query_desc, int explain)
+explain_task_start(QueryDesc *query_desc, const TaskTag *tag)
 {
 	static bool hooked = false;
+	int			explain = tag->explain;
+
+	note_task(query_desc, tag);
 
 	query_desc->instrument_options |=
 		(explain & TASK_EXPLAIN_TIMING ? INSTRUMENT_TIMER : INSTRUMENT_ROWS) |
@@ -128,7 +133,7 @@ citus_internal_task_plan(PG_FUNCTION_ARGS)
 
 	for (KeptPlan *plan = kept_plans; plan != NULL; plan = plan->next)
 	{
-		if (plan->shard_index == shard_index && plan->explain == explain &&
+		if (plan->text != NULL && plan->shard_index == shard_index && plan->explain == explain &&
 			(shard_index < 0 || plan->colocation_id == colocation_id))
 			PG_RETURN_TEXT_P(cstring_to_text(plan->text));
 	}

@@ -67,12 +67,40 @@ analyse_text(const char *tagged, const Oid *types, int ntypes)
 	RawStmt    *raw = linitial_node(RawStmt, pg_parse_query(tagged));
 	CachedPlanSource *source = CreateCachedPlan(raw, tagged, CreateCommandTag(raw->stmt));
 	int			nest = exact_text_read_begin();
-	List	   *queries = pg_analyze_and_rewrite_fixedparams(raw, tagged, types, ntypes, NULL);
+	const char *outer = task_tag_begin_own(tagged);
+	List	   *volatile queries = NIL;
 
+	PG_TRY();
+	{
+		queries = pg_analyze_and_rewrite_fixedparams(raw, tagged, types, ntypes, NULL);
+	}
+	PG_FINALLY();
+	{
+		task_tag_end_own(outer);
+	}
+	PG_END_TRY();
 	exact_text_read_end(nest);
 	CompleteCachedPlan(source, queries, NULL, unconstify(Oid *, types), ntypes, NULL, NULL,
 					   CURSOR_OPT_PARALLEL_OK, false);
 	return source;
+}
+
+CachedPlan *
+local_plan_get(CachedPlanSource *source, ParamListInfo params)
+{
+	const char *outer = task_tag_begin_own(source->query_string);
+	CachedPlan *volatile plan = NULL;
+
+	PG_TRY();
+	{
+		plan = GetCachedPlan(source, params, NULL, NULL);
+	}
+	PG_FINALLY();
+	{
+		task_tag_end_own(outer);
+	}
+	PG_END_TRY();
+	return plan;
 }
 
 static void

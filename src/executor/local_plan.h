@@ -20,4 +20,7 @@
 extern CachedPlanSource *local_plan_source(const DistTable *table, int shard_index, const char *text,
 										   const Oid *types, int ntypes);
 
+/* Its plan, with a reference that the caller releases. */
+extern CachedPlan *local_plan_get(CachedPlanSource *source, ParamListInfo params);
+
 #endif							/* CITUS_EXECUTOR_LOCAL_PLAN_H */

@@ -19,7 +19,9 @@
 
 #include "executor/local_task.h"
 #include "lib/exact_text.h"
+#include "lib/run_as.h"
 #include "remote/shard_names.h"
+#include "resolve/tag.h"
 
 struct LocalTask
 {
@@ -32,11 +34,12 @@ struct LocalTask
 
 /* The plan of a text that holds exactly one optimizable statement. */
 static PlannedStmt *
-plan_text(const char *text, ParamListInfo params)
+plan_text(const char *text, ParamListInfo params, Oid analyst)
 {
 	List	   *raw = pg_parse_query(text);
 	int			nparams = params ? params->numParams : 0;
 	Oid		   *types = palloc0(sizeof(Oid) * Max(nparams, 1));
+	RunAs		caller;
 	int			nest;
 	List	   *queries;
 
@@ -44,9 +47,11 @@ plan_text(const char *text, ParamListInfo params)
 		types[i] = params->params[i].ptype;
 
 	Assert(list_length(raw) == 1);
+	caller = run_as_begin(analyst);
 	nest = exact_text_read_begin();
 	queries = pg_analyze_and_rewrite_fixedparams(linitial(raw), text, types, nparams, NULL);
 	exact_text_read_end(nest);
+	run_as_end(caller);
 	if (list_length(queries) != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -57,7 +62,7 @@ plan_text(const char *text, ParamListInfo params)
 
 /* What local_task_start does, in the task's own context. */
 static void
-start_task(LocalTask *task, const char *text, ParamListInfo params, bool latest)
+start_task(LocalTask *task, const char *text, ParamListInfo params, Oid analyst, bool latest)
 {
 	PlannedStmt *plan;
 
@@ -67,9 +72,9 @@ start_task(LocalTask *task, const char *text, ParamListInfo params, bool latest)
 		PushCopiedSnapshot(latest && !IsolationUsesXactSnapshot() ? GetLatestSnapshot() : GetActiveSnapshot());
 		UpdateActiveSnapshotCommandId();
 	}
-	plan = plan_text(text, params);
+	plan = plan_text(text, params, analyst);
 	task->returns_rows = plan->commandType == CMD_SELECT || plan->hasReturning;
-	task->query_desc = CreateQueryDesc(plan, pstrdup(text), GetActiveSnapshot(), InvalidSnapshot,
+	task->query_desc = CreateQueryDesc(plan, text, GetActiveSnapshot(), InvalidSnapshot,
 									   None_Receiver, params, NULL, 0);
 	ExecutorStart(task->query_desc, 0);
 	if (task->write)
@@ -77,25 +82,29 @@ start_task(LocalTask *task, const char *text, ParamListInfo params, bool latest)
 }
 
 LocalTask *
-local_task_start(const char *text, ParamListInfo params, bool write, bool latest)
+local_task_start(const char *text, ParamListInfo params, Oid analyst, bool write, bool latest)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "citus local task",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old_context = MemoryContextSwitchTo(context);
 	LocalTask  *task = palloc0(sizeof(LocalTask));
+	const char *own = pstrdup(text);
+	const char *outer = task_tag_begin_own(own);
 
 	task->context = context;
 	task->write = write;
 	PG_TRY();
 	{
-		start_task(task, text, params, latest);
+		start_task(task, own, params, analyst, latest);
 	}
 	PG_CATCH();
 	{
+		task_tag_end_own(outer);
 		MemoryContextSwitchTo(context);
 		shard_names_rethrow();
 	}
 	PG_END_TRY();
+	task_tag_end_own(outer);
 
 	MemoryContextSwitchTo(old_context);
 	return task;
@@ -188,7 +197,7 @@ local_task_end(LocalTask *task)
 uint64
 local_task_run(const char *text, ParamListInfo params)
 {
-	LocalTask  *task = local_task_start(text, params, true, false);
+	LocalTask  *task = local_task_start(text, params, InvalidOid, true, false);
 
 	while (local_task_next(task) != NULL)
 		;

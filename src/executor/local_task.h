@@ -19,9 +19,9 @@ typedef struct LocalTask LocalTask;
  * Analyses, plans and starts a task's text (with its tag) in this backend.
  * write: under a new command id, and the active snapshot, or, with latest, one that is taken
  * now, unless the transaction has one for all its statements; otherwise under the active
- * snapshot.  Memory comes from CurrentMemoryContext.
+ * snapshot.  analyst, if valid: the role with whose rights names are looked up.  Memory comes from CurrentMemoryContext.
  */
-extern LocalTask *local_task_start(const char *text, ParamListInfo params, bool write, bool latest);
+extern LocalTask *local_task_start(const char *text, ParamListInfo params, Oid analyst, bool write, bool latest);
 
 /* Next row, or NULL at the end; valid until the next call. */
 extern TupleTableSlot *local_task_next(LocalTask *task);

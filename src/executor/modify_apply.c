@@ -24,7 +24,6 @@
 #include "executor/modify.h"
 #include "executor/scan.h"
 #include "executor/task_set.h"
-#include "lib/run_as.h"
 #include "txn/transaction.h"
 
 /* A batch ends with whichever comes first. */
@@ -263,7 +262,6 @@ note_written(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTab
 static void
 read_results(DistModifyState *state, ChangeList *changes, Round *round, TupleTableSlot *change_slot)
 {
-	RunAs		caller = run_as_begin(state->plan.check_as_user);
 	TaskSet    *set = task_set_start(&round->spec);
 	TupleTableSlot *row = MakeSingleTupleTableSlot(round->spec.columns, &TTSOpsVirtual);
 	Task	   *task;
@@ -280,19 +278,16 @@ read_results(DistModifyState *state, ChangeList *changes, Round *round, TupleTab
 	}
 	ExecDropSingleTupleTableSlot(row);
 	task_set_end(set);
-	run_as_end(caller);
 }
 
 /* Without RETURNING there is nothing to read but the end. */
 static void
 run_tasks(DistModifyState *state, TaskSetSpec *spec)
 {
-	RunAs		caller = run_as_begin(state->plan.check_as_user);
 	TaskSet    *set = task_set_start(spec);
 
 	(void) task_set_finish(set);
 	task_set_end(set);
-	run_as_end(caller);
 }
 
 /* Errors if a row that the statement was to change has been changed by one of its triggers. */
@@ -451,6 +446,7 @@ modify_round_begin(DistModifyState *state, ChangeList *changes, TupleTableSlot *
 	memset(round, 0, sizeof(Round));
 	round->spec.table = state->table;
 	round->spec.write = true;
+	round->spec.check_as = state->plan.check_as_user;
 	round->spec.latest = true;
 	for (int shard = 0; shard < Max(state->table->nshards, 1); shard++)
 	{

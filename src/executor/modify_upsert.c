@@ -30,7 +30,6 @@
 #include "utils/memutils.h"
 
 #include "executor/modify.h"
-#include "lib/run_as.h"
 
 /* Rows are inserted when so many wait. */
 #define UPSERT_ROWS 5000
@@ -85,7 +84,6 @@ compare_results(const ListCell *a, const ListCell *b)
 static List *
 run_tasks(DistModifyState *state, Round *round, UpsertSlots *slots, List *results)
 {
-	RunAs		caller = run_as_begin(state->plan.check_as_user);
 	TaskSet    *set = task_set_start(&round->spec);
 	Task	   *task;
 
@@ -106,7 +104,6 @@ run_tasks(DistModifyState *state, Round *round, UpsertSlots *slots, List *result
 		results = lappend(results, result);
 	}
 	task_set_end(set);
-	run_as_end(caller);
 	return results;
 }
 

@@ -158,7 +158,7 @@ own_plan(QueryDesc *query_desc, ParamListInfo *params)
 		if (source == NULL)
 			return NULL;
 	}
-	return GetCachedPlan(source, *params, NULL, NULL);
+	return local_plan_get(source, *params);
 }
 
 /* Takes an execution out of the list; called when its memory goes. */

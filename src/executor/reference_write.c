@@ -29,6 +29,7 @@
 #include "utils/lsyscache.h"
 
 #include "catalog/node.h"
+#include "catalog/node_session.h"
 #include "compat/sql_function.h"
 #include "executor/scan.h"
 #include "executor/statement_snapshot.h"
@@ -156,6 +157,7 @@ citus_internal_lock_reference_table(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
 
+	node_function_check();
 	if (pg_class_aclmask(relid, GetUserId(), ACL_INSERT | ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE,
 						 ACLMASK_ANY) == 0)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(relid));

@@ -127,7 +127,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 		state->positions[i] = list_nth_int(state->plan.positions, i);
 	state->run_context = AllocSetContextCreate(estate->es_query_cxt, "citus scan run",
 											   ALLOCSET_DEFAULT_SIZES);
-	state->user = OidIsValid(state->plan.check_as_user) ? state->plan.check_as_user : GetUserId();
+	state->user = GetUserId();
 	if (state->plan.kind == DIST_PLAN_SCAN && !state->plan.writes)
 		state->snapshot = statement_snapshot_current();
 	state->repeats = (eflags & EXEC_FLAG_REWIND) != 0 || needs_exec_params((Node *) plan_node->custom_exprs, NULL);
@@ -269,6 +269,7 @@ prepare(DistScanState *state, bool to_keep)
 	spec->positions = state->positions;
 	spec->write = state->plan.writes;
 	spec->locks = state->plan.locks_target;
+	spec->check_as = state->plan.check_as_user;
 	spec->snapshot = state->snapshot;
 	spec->explain = state->explain;
 	params = to_keep ? evaluate_params(state, state->plan.keep_first, state->plan.keep_nparams) :
@@ -314,8 +315,8 @@ count_processed(DistScanState *state)
 }
 
 /*
- * The next row, or with a slot of NULL the rest, at most so many, read with the rights that the
- * plan asks for, or of whoever started the statement: a cursor may have been opened by another role.
+ * The next row, or with a slot of NULL the rest, at most so many, read as the role that started the
+ * statement: a cursor may have been opened by another role.
  */
 static bool
 next_row(DistScanState *state, TaskSet *set, TupleTableSlot *slot, int most)
@@ -333,6 +334,12 @@ next_row(DistScanState *state, TaskSet *set, TupleTableSlot *slot, int most)
 	return found;
 }
 
+Oid
+scan_rights(const DistScanState *state)
+{
+	return OidIsValid(state->plan.check_as_user) ? state->plan.check_as_user : state->user;
+}
+
 static void
 start_tasks(DistScanState *state)
 {
@@ -342,7 +349,7 @@ start_tasks(DistScanState *state)
 		read_ahead_others(state->css.ss.ps.state);
 	if (state->plan.kind == DIST_PLAN_REFERENCE_WRITE)
 	{
-		RunAs		caller = run_as_begin(state->user);
+		RunAs		caller = run_as_begin(scan_rights(state));
 
 		reference_lock(state->plan.relid, state->plan.exclusive);
 		run_as_end(caller);

@@ -25,7 +25,7 @@ typedef struct DistScanState
 	TupleDesc	columns;		/* that the text returns */
 	AttrNumber *positions;
 	MemoryContext run_context;	/* reset by a rescan */
-	Oid			user;			/* whose rights it reads with */
+	Oid			user;			/* current user at its start */
 	DistSnapshot *snapshot;		/* of the statement; NULL if it needs none */
 	TaskSetSpec spec;
 	TaskSet    *set;			/* NULL before the first row is asked for */
@@ -65,6 +65,9 @@ extern bool scan_keep_rows(DistScanState *state, int most);
  * spec.  Used by execution and by EXPLAIN.
  */
 extern void scan_prepare(DistScanState *state);
+
+/* Whose rights to tables count. */
+extern Oid	scan_rights(const DistScanState *state);
 
 /* The tasks for all nodes of a write to a reference table; lowest group first. */
 extern List *reference_tasks(const DistTable *table, const char *text, ParamListInfo params);

@@ -120,6 +120,7 @@ write_tag(TaskSet *set, Task *task, bool remote, char *buffer)
 		.explain = set->spec->explain,
 	};
 
+	task_tag_set_as(&tag, set->spec->check_as);
 	task_tag_write(&tag, buffer);
 }
 
@@ -169,7 +170,7 @@ dispatch(TaskSet *set, Worker *worker, Task *task)
 	if (set->spec->snapshot != NULL)
 		dist_snapshot_queue(set->spec->snapshot, worker->conn);
 	write_tag(set, task, true, tag);
-	remote_send_task(worker->conn, tag, task->text, row_codec_params(task->params),
+	remote_send_task(worker->conn, tag, task->text, row_codec_params(task->params), set->spec->check_as,
 					 set->codec ? row_codec_is_binary(set->codec) : true, in_xact,
 					 set->spec->write);
 	MemoryContextSwitchTo(old_context);
@@ -494,7 +495,7 @@ start_local(TaskSet *set, Task *task)
 	write_tag(set, task, false, tag);
 	if (snapshot != NULL)
 		PushActiveSnapshot(snapshot->snapshot);
-	local = local_task_start(psprintf("%s%s", tag, task->text), task->params, set->spec->write,
+	local = local_task_start(psprintf("%s%s", tag, task->text), task->params, set->spec->check_as, set->spec->write,
 							 set->spec->latest);
 	if (snapshot != NULL)
 		PopActiveSnapshot();

@@ -43,6 +43,8 @@ typedef struct TaskSetSpec
 								 * nodes do: rows may have been locked since the statement began */
 	bool		commits;		/* its one task is the whole transaction, and commits by itself */
 	DistSnapshot *snapshot;		/* point in time to read as of; NULL: now */
+	Oid			check_as;		/* whose rights to tables count (a view's owner);
+								 * InvalidOid: the current user's */
 	bool		first_alone;	/* the first task ends before others begin */
 	int			explain;		/* for the tasks' tags; one connection per node then */
 } TaskSetSpec;

@@ -86,9 +86,9 @@ query_disjunctions(const DistTable *table, Index varno, Query *query)
 }
 
 static PlannedStmt *
-plan_select(Query *query, const char **reason)
+plan_select(Query *query, Oid check_as, const char **reason)
 {
-	DistPlan	plan = {.kind = DIST_PLAN_FAST_PATH,.dist_param = -1,.tableoid_position = -1};
+	DistPlan	plan = {.kind = DIST_PLAN_FAST_PATH,.dist_param = -1,.tableoid_position = -1,.check_as_user = check_as};
 	const DistTable *table;
 	List	   *disjunctions = NIL;
 	List	   *exprs = NIL;
@@ -117,9 +117,10 @@ plan_select(Query *query, const char **reason)
 }
 
 static PlannedStmt *
-plan_update_delete(Query *query, const char **reason)
+plan_update_delete(Query *query, Oid check_as, const char **reason)
 {
-	DistPlan	plan = {.kind = DIST_PLAN_PUSHED_WRITE,.dist_param = -1,.tableoid_position = -1,.writes = true};
+	DistPlan	plan = {.kind = DIST_PLAN_PUSHED_WRITE,.dist_param = -1,.tableoid_position = -1,.check_as_user = check_as,
+	.writes = true};
 	RangeTblEntry *target = rt_fetch(query->resultRelation, query->rtable);
 	const DistTable *table = metadata_lookup(target->relid);
 	CurrentOfExpr *current_of = NULL;
@@ -291,9 +292,10 @@ has_literal_rows(Query *query, bool one_row)
 }
 
 static PlannedStmt *
-plan_insert(Query *query, const char **reason)
+plan_insert(Query *query, Oid check_as, const char **reason)
 {
-	DistPlan	plan = {.kind = DIST_PLAN_FAST_PATH,.dist_param = -1,.tableoid_position = -1,.writes = true};
+	DistPlan	plan = {.kind = DIST_PLAN_FAST_PATH,.dist_param = -1,.tableoid_position = -1,.check_as_user = check_as,
+	.writes = true};
 	RangeTblEntry *target = rt_fetch(query->resultRelation, query->rtable);
 	const DistTable *table = metadata_lookup(target->relid);
 	List	   *exprs = NIL;
@@ -343,15 +345,20 @@ plan_insert(Query *query, const char **reason)
 PlannedStmt *
 fast_path_plan(Query *query, const char **reason)
 {
+	Oid			check_as;
+
+	*reason = "its tables are used with the rights of different users";
+	if (!query_check_as(query, &check_as))
+		return NULL;
 	switch (query->commandType)
 	{
 		case CMD_SELECT:
-			return plan_select(query, reason);
+			return plan_select(query, check_as, reason);
 		case CMD_INSERT:
-			return plan_insert(query, reason);
+			return plan_insert(query, check_as, reason);
 		case CMD_UPDATE:
 		case CMD_DELETE:
-			return plan_update_delete(query, reason);
+			return plan_update_delete(query, check_as, reason);
 		default:
 			*reason = "MERGE is planned as a join";
 			return NULL;

@@ -24,6 +24,7 @@
 #include "planner/planner.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
+#include "remote/identity.h"
 #include "resolve/query.h"
 #include "txn/transaction.h"
 
@@ -164,7 +165,10 @@ citus_planner(Query *query, const char *query_string, int cursor_options, ParamL
 			return plan_task(&tag, query, query_string, cursor_options, params);
 		}
 		if (task_tag_parse(query_string, &tag) && tag.kind != TAG_FRAMES)
+		{
+			identity_settle();
 			return plan_task(&tag, query, query_string, cursor_options, params);
+		}
 		if (query->commandType != CMD_UTILITY && query_has_distributed_table(query))
 			return plan_distributed(query, query_string, cursor_options, params);
 	}

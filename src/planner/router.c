@@ -142,38 +142,6 @@ write_walker(Node *node, void *context)
 	return expression_tree_walker(node, write_walker, context);
 }
 
-/* Whose rights the relations of a query need (RangeTblEntry.checkAsUser). */
-typedef struct UserContext
-{
-	bool		found;
-	bool		differ;
-	Oid			user;
-} UserContext;
-
-static bool
-user_walker(Node *node, void *context)
-{
-	UserContext *users = context;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, RangeTblEntry))
-	{
-		RangeTblEntry *rte = (RangeTblEntry *) node;
-
-		if (rte->rtekind == RTE_RELATION && rte->relkind != RELKIND_VIEW)
-		{
-			users->differ = users->differ || (users->found && users->user != rte->checkAsUser);
-			users->found = true;
-			users->user = rte->checkAsUser;
-		}
-		return false;
-	}
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, user_walker, context, QTW_EXAMINE_RTES_BEFORE);
-	return expression_tree_walker(node, user_walker, context);
-}
-
 static bool
 row_mark_walker(Node *node, void *context)
 {
@@ -193,7 +161,6 @@ router_plan(Query *original, PlanningContext *context, const char **reason)
 {
 	DistPlan	plan = {.kind = DIST_PLAN_ROUTER,.dist_param = -1,.tableoid_position = -1};
 	List	   *exprs = NIL;
-	UserContext users = {false, false, InvalidOid};
 	Pin			pin;
 
 	*reason = NULL;
@@ -202,16 +169,14 @@ router_plan(Query *original, PlanningContext *context, const char **reason)
 		(*reason = shippable_columns(original->commandType == CMD_SELECT ?
 									 original->targetList : original->returningList)) != NULL)
 		return NULL;
-	user_walker((Node *) original, &users);
 	*reason = "its tables are read with the rights of different users";
-	if (users.differ)
+	if (!query_check_as(original, &plan.check_as_user))
 		return NULL;
 	*reason = "its tables are not all pinned to one shard group";
 	if (!common_pin(context->scans, &pin))
 		return NULL;
 
 	plan.relid = pin.table->relid;
-	plan.check_as_user = users.user;
 	plan.writes = row_mark_walker((Node *) original, NULL);
 	plan.text = task_query_text(task_query_extract(original, &exprs), reason);
 	if (plan.text == NULL)

@@ -376,3 +376,45 @@ count_distributed_tables(Query *query)
 	count_walker((Node *) query, &count);
 	return count;
 }
+
+/* Whose rights the relations of a query need (RangeTblEntry.checkAsUser). */
+typedef struct UserContext
+{
+	bool		found;
+	bool		differ;
+	Oid			user;
+} UserContext;
+
+static bool
+user_walker(Node *node, void *context)
+{
+	UserContext *users = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		RangeTblEntry *rte = (RangeTblEntry *) node;
+
+		if (rte->rtekind == RTE_RELATION && rte->relkind != RELKIND_VIEW)
+		{
+			users->differ = users->differ || (users->found && users->user != rte->checkAsUser);
+			users->found = true;
+			users->user = rte->checkAsUser;
+		}
+		return false;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, user_walker, context, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, user_walker, context);
+}
+
+bool
+query_check_as(Query *query, Oid *user)
+{
+	UserContext users = {false, false, InvalidOid};
+
+	user_walker((Node *) query, &users);
+	*user = users.user;
+	return !users.differ;
+}

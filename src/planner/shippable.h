@@ -32,6 +32,12 @@ extern const char *shippable_columns(List *target_list);
  */
 extern bool query_has_distributed_table(Query *query);
 
+/*
+ * Sets whose rights the query's relations are read and written with: a view's
+ * owner, or InvalidOid for the current user.  False if they differ.
+ */
+extern bool query_check_as(Query *query, Oid *user);
+
 /* Counts the distributed (not reference) tables at all levels of the query. */
 extern int	count_distributed_tables(Query *query);
 

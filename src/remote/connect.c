@@ -28,6 +28,7 @@
 #include "utils/timestamp.h"
 
 #include "catalog/node.h"
+#include "catalog/node_session.h"
 #include "remote/auth_info.h"
 #include "remote/backends.h"
 #include "remote/prepared.h"
@@ -180,7 +181,8 @@ add_conninfo(ConnectParams *params, const char *conninfo, bool secrets)
 
 /* Fills in all parameters of a connection, in CurrentMemoryContext. */
 static void
-connect_params(ConnectParams *params, const char *host, int port, const ClusterNode *node, Oid login_role)
+connect_params(ConnectParams *params, const char *host, int port, const ClusterNode *node, Oid login_role,
+			   bool as_node)
 {
 	char	   *silence = psprintf("%d", node_connection_timeout);
 	char	   *role = GetUserNameFromId(login_role, false);
@@ -194,6 +196,13 @@ connect_params(ConnectParams *params, const char *host, int port, const ClusterN
 	add_param(params, "client_encoding", GetDatabaseEncodingName());
 	add_param(params, "application_name",
 			  psprintf("citus_internal gpid=" UINT64_FORMAT, backend_gpid()));
+	if (as_node)
+	{
+		char		proof[NODE_PROOF_SIZE];
+
+		node_proof_write(login_role, proof);
+		add_param(params, "options", psprintf("-c " NODE_PROOF_SETTING "=%s", proof));
+	}
 	add_param(params, "keepalives_idle", "20");
 	add_param(params, "keepalives_interval", "5");
 	add_param(params, "keepalives_count", "4");
@@ -211,14 +220,14 @@ connect_params(ConnectParams *params, const char *host, int port, const ClusterN
  * so that nothing is leaked; a failure shows in connect_poll.
  */
 RemoteConn *
-connect_start(const char *host, int port, Oid login_role)
+connect_start(const char *host, int port, Oid login_role, bool as_node)
 {
 	ConnectParams params;
 	RemoteConnPrivate *priv;
 	RemoteConn *conn;
 	const ClusterNode *node = node_at(host, port);
 
-	connect_params(&params, host, port, node, login_role);
+	connect_params(&params, host, port, node, login_role, as_node);
 
 	if (!AcquireExternalFD())
 		ereport(ERROR,

@@ -171,10 +171,11 @@ extern void remote_queue_command(RemoteConn *conn, const char *sql);
 /*
  * As remote_send, for a text (in two parts) that is likely to come again: the node prepares
  * it when it does.  A node can answer that it has lost the statement, with
- * ERRCODE_UNDEFINED_PSTATEMENT, before it does anything.
+ * ERRCODE_UNDEFINED_PSTATEMENT, before it does anything.  analyst, if valid, is the
+ * role with whose rights names in the text are looked up.
  */
 extern void remote_send_task(RemoteConn *conn, const char *tag, const char *text, const RemoteParams *params,
-							 bool binary_result, bool in_xact, bool write);
+							 Oid analyst, bool binary_result, bool in_xact, bool write);
 
 /* Whether an error means that what the node had prepared is of no use; it is forgotten then. */
 extern bool remote_prepared_lost(RemoteConn *conn, const ErrorData *error);

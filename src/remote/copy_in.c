@@ -27,6 +27,7 @@
 
 #include "miscadmin.h"
 
+#include "remote/identity.h"
 #include "remote/private.h"
 
 /* Bytes after which an error of the node is looked for. */
@@ -158,6 +159,7 @@ remote_copy_begin(RemoteConn *conn, const char *sql)
 
 	conn->xact_wrote = true;
 	pipeline_begin(conn, true);
+	conn->priv->identity_open = identity_begin_remote(conn, InvalidOid);
 	if (conn->priv->items_head < conn->priv->items_tail)
 	{
 		conn->state = REMOTE_BUSY;
@@ -240,5 +242,7 @@ remote_copy_end(RemoteConn *conn)
 	if (strncmp(priv->tag, "COPY ", 5) == 0)
 		rows = strtoull(priv->tag + 5, NULL, 10);
 	pipeline_enter(conn);
+	if (priv->identity_open)
+		identity_end_remote_silently(conn);
 	return rows;
 }

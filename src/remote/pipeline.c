@@ -26,6 +26,7 @@
 #include "utils/timestamp.h"
 
 #include "lib/debug_point.h"
+#include "remote/identity.h"
 #include "remote/prepared.h"
 #include "remote/private.h"
 
@@ -154,23 +155,35 @@ pipeline_flush(RemoteConn *conn)
 	return true;
 }
 
-/* Sends a command that has no parameters, as item; a failure shows when results are read. */
-static void
-send_command(RemoteConn *conn, const char *sql, char item)
+/* Sends a statement as text; false if libpq fails. */
+static bool
+send_text(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result)
+{
+	return PQsendQueryParams(conn->pg, sql,
+							 params ? params->count : 0,
+							 params ? params->types : NULL,
+							 params ? (const char *const *) params->values : NULL,
+							 params ? params->lengths : NULL,
+							 params ? params->formats : NULL,
+							 binary_result ? 1 : 0);
+}
+
+void
+pipeline_queue(RemoteConn *conn, const char *sql, const RemoteParams *params)
 {
 	reserve_items(conn->priv, 2);
-	if (!PQsendQueryParams(conn->pg, sql, 0, NULL, NULL, NULL, NULL, 0))
+	if (!send_text(conn, sql, params, false))
 	{
 		pipeline_lost(conn, NULL);
 		raise_kept(conn);
 	}
-	pipeline_sent(conn, item);
+	pipeline_sent(conn, ITEM_SILENT);
 }
 
 void
 remote_queue_command(RemoteConn *conn, const char *sql)
 {
-	send_command(conn, sql, ITEM_SILENT);
+	pipeline_queue(conn, sql, NULL);
 }
 
 /* Ends the segment and sends it off. */
@@ -200,17 +213,22 @@ pipeline_begin(RemoteConn *conn, bool in_xact)
 	settings_send(conn);
 }
 
+/* Frees the name of a prepared statement, if one has to make room. */
+static void
+send_evicted(RemoteConn *conn, const PreparedUse *use)
+{
+	char		command[PREPARED_NAME_SIZE + 16];
+
+	if (use->evicted[0] == '\0')
+		return;
+	snprintf(command, sizeof(command), "DEALLOCATE %s", use->evicted);
+	remote_queue_command(conn, command);
+}
+
 /* Sends a prepared statement, or prepares it first; false if libpq fails. */
 static bool
 send_prepared(RemoteConn *conn, const PreparedUse *use, const RemoteParams *params, bool binary_result)
 {
-	char		command[PREPARED_NAME_SIZE + 16];
-
-	if (use->evicted[0] != '\0')
-	{
-		snprintf(command, sizeof(command), "DEALLOCATE %s", use->evicted);
-		remote_queue_command(conn, command);
-	}
 	if (use->first)
 	{
 		if (!PQsendPrepare(conn->pg, use->name, use->sql, params ? params->count : 0,
@@ -239,27 +257,14 @@ begin_statement(RemoteConn *conn, bool in_xact, bool write)
 		conn->xact_wrote = true;
 
 	pipeline_begin(conn, in_xact);
-	reserve_items(conn->priv, 4);
+	reserve_items(conn->priv, 5);
 	if (write && !in_xact)
 		lone_write_begin(conn);
 }
 
-/* Sends a statement as text; false if libpq fails. */
-static bool
-send_text(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result)
-{
-	return PQsendQueryParams(conn->pg, sql,
-							 params ? params->count : 0,
-							 params ? params->types : NULL,
-							 params ? (const char *const *) params->values : NULL,
-							 params ? params->lengths : NULL,
-							 params ? params->formats : NULL,
-							 binary_result ? 1 : 0);
-}
-
-/* What comes behind it; sent is whether libpq has taken it. */
+/* What comes behind it; sent is whether libpq has taken it, identity whether it runs as another user. */
 static void
-end_statement(RemoteConn *conn, bool sent)
+end_statement(RemoteConn *conn, bool sent, bool identity)
 {
 	RemoteConnPrivate *priv = conn->priv;
 
@@ -269,6 +274,8 @@ end_statement(RemoteConn *conn, bool sent)
 		raise_kept(conn);
 	}
 	pipeline_sent(conn, ITEM_STATEMENT);
+	if (identity && !priv->commits)
+		identity_end_remote(conn);
 	priv->statement = pipeline_next_statement();
 	priv->tag[0] = '\0';
 	conn->state = REMOTE_BUSY;
@@ -280,23 +287,32 @@ void
 remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result,
 			bool in_xact, bool write)
 {
+	bool		identity;
+
 	begin_statement(conn, in_xact, write);
-	end_statement(conn, send_text(conn, sql, params, binary_result));
+	identity = identity_begin_remote(conn, InvalidOid);
+	end_statement(conn, send_text(conn, sql, params, binary_result), identity);
 }
 
 void
 remote_send_task(RemoteConn *conn, const char *tag, const char *text, const RemoteParams *params,
-				 bool binary_result, bool in_xact, bool write)
+				 Oid analyst, bool binary_result, bool in_xact, bool write)
 {
 	PreparedUse use;
+	bool		prepared;
+	bool		identity;
 	bool		sent;
 
 	begin_statement(conn, in_xact, write);
-	if (!prepared_use(conn, tag, text, params, &use))
-		sent = send_text(conn, psprintf("%s%s", tag, text), params, binary_result);
-	else
+	prepared = prepared_use(conn, tag, text, params, &use);
+	if (prepared)
+		send_evicted(conn, &use);
+	identity = identity_begin_remote(conn, analyst);
+	if (prepared)
 		sent = send_prepared(conn, &use, params, binary_result);
-	end_statement(conn, sent);
+	else
+		sent = send_text(conn, psprintf("%s%s", tag, text), params, binary_result);
+	end_statement(conn, sent, identity);
 }
 
 bool

@@ -29,7 +29,6 @@
 #include "utils/timestamp.h"
 
 #include "catalog/node.h"
-#include "compat/roles.h"
 #include "remote/backends.h"
 #include "remote/prepared.h"
 #include "remote/private.h"
@@ -86,16 +85,6 @@ backend_exits(int code, Datum arg)
 	finish_at_exit();
 }
 
-static Oid
-login_role(void)
-{
-	Oid			session = GetSessionUserId();
-	Oid			effective = GetUserId();
-
-	if (session == effective || role_may_become(session, effective))
-		return session;
-	return effective;
-}
 
 RemoteConn *
 remote_following(RemoteConn *conn)
@@ -233,7 +222,7 @@ open_connection(const ClusterNode *node, Oid role, bool optional)
 		return NULL;
 	PG_TRY();
 	{
-		conn = connect_start(node->host, node->port, role);
+		conn = connect_start(node->host, node->port, role, true);
 	}
 	PG_CATCH();
 	{
@@ -280,7 +269,7 @@ check_other_roles(const ClusterNode *node, Oid role)
 					 errmsg("cannot use node %s:%d as role \"%s\" in a transaction that changed data there as role \"%s\"",
 							node->host, node->port, GetUserNameFromId(role, false),
 							GetUserNameFromId(conn->login_role, false)),
-					 errhint("Grant one role membership in the other.")));
+					 errhint("Change the session authorization before the transaction.")));
 	}
 }
 
@@ -307,7 +296,7 @@ RemoteConn *
 pool_acquire_primary(int32 groupid, RemoteOwner *owner)
 {
 	const ClusterNode *node;
-	Oid			role = login_role();
+	Oid			role = GetSessionUserId();
 	RemoteConn *conn;
 
 	begin_use();
@@ -333,17 +322,17 @@ RemoteConn *
 pool_acquire_alone(int32 groupid, RemoteOwner *owner)
 {
 	begin_use();
-	return idle_or_new(node_of_group(groupid), login_role(), owner, false);
+	return idle_or_new(node_of_group(groupid), GetSessionUserId(), owner, false);
 }
 
-/* A connection outside the pool; may be still connecting. */
+/* A connection outside the pool, a node's session for superusers only; may be still connecting. */
 RemoteConn *
 pool_open_plain(const char *host, int port, RemoteOwner *owner)
 {
 	RemoteConn *conn;
 
 	begin_use();
-	conn = connect_start(host, port, GetUserId());
+	conn = connect_start(host, port, GetUserId(), superuser());
 	conn->priv->plain = true;
 	claim(conn, owner);
 	return conn;
@@ -375,7 +364,7 @@ find_claimed(int32 groupid, Oid role)
 RemoteConn *
 remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 {
-	Oid			role = login_role();
+	Oid			role = GetSessionUserId();
 	RemoteConn *conn;
 	const ClusterNode *node;
 
@@ -404,7 +393,7 @@ remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 RemoteConn *
 remote_acquire_extra(int32 groupid, RemoteOwner *owner, int open)
 {
-	Oid			role = login_role();
+	Oid			role = GetSessionUserId();
 	const ClusterNode *node;
 	RemoteConn *conn;
 

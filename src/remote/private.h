@@ -58,6 +58,7 @@ typedef struct RemoteConnPrivate
 	WaitEventSet *wait_set;		/* latch, postmaster, socket */
 	uint32		wait_events;	/* what it waits for on the socket */
 	bool		unflushed;		/* output is pending */
+	bool		identity_open;	/* a COPY runs as another user (identity.c) */
 
 	int			cancel_fd;		/* of a cancel request under way; -1: none */
 
@@ -93,12 +94,12 @@ extern int	node_connection_timeout;
 
 /*
  * connect.c.  connect_start makes a connection that is REMOTE_CONNECTING and
- * in remote_conns; connect_poll goes on and returns whether it has an end
+ * in remote_conns, and with as_node proves to be from a node (catalog/node_session.h); connect_poll goes on and returns whether it has an end
  * (REMOTE_IDLE, or REMOTE_DEAD); connect_finish waits for that,
  * connect_finish_soon for a moment at most.
  * connect_failure is the reason, palloc'd.
  */
-extern RemoteConn *connect_start(const char *host, int port, Oid login_role);
+extern RemoteConn *connect_start(const char *host, int port, Oid login_role, bool as_node);
 extern bool connect_poll(RemoteConn *conn);
 extern void connect_finish(RemoteConn *conn);
 extern void connect_finish_soon(RemoteConn *conn);
@@ -134,6 +135,8 @@ extern bool pipeline_drain(RemoteConn *conn, TimestampTz deadline);
 extern void pipeline_leave(RemoteConn *conn);
 extern void pipeline_enter(RemoteConn *conn);
 extern void pipeline_begin(RemoteConn *conn, bool in_xact);
+/* As remote_queue_command, with parameters. */
+extern void pipeline_queue(RemoteConn *conn, const char *sql, const RemoteParams *params);
 extern uint64 pipeline_next_statement(void);
 extern const RemoteTxnHooks *pipeline_txn_hooks(void);
 

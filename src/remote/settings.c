@@ -94,7 +94,7 @@ typedef struct RemoteSettings
 	bool		known;			/* values and role are what the node has */
 	bool		tentative;		/* sent in a transaction that is not over */
 	SettingValue values[MAX_SETTINGS];
-	Oid			role;			/* the effective user */
+	Oid			role;			/* of SET ROLE, or the login role */
 	int			messages;		/* client_min_messages */
 	int			ncustom;
 	CustomValue *custom;
@@ -306,7 +306,7 @@ anything_differs(RemoteConn *conn, struct config_generic **custom, int ncustom)
 {
 	RemoteSettings *settings = conn->priv->settings;
 
-	if (!settings->known || settings->role != GetUserId() || settings->messages != worker_min_messages)
+	if (!settings->known || settings->role != GetOuterUserId() || settings->messages != worker_min_messages)
 		return true;
 	for (int i = 0; i < nentries; i++)
 		if (entry_differs(settings, i))
@@ -363,7 +363,7 @@ collect(RemoteConn *conn, SettingLists *lists, struct config_generic **custom, i
 {
 	RemoteSettings *settings = conn->priv->settings;
 	bool		all = !settings->known;
-	Oid			role = GetUserId();
+	Oid			role = GetOuterUserId();
 
 	if (all || settings->role != conn->login_role)
 		add_setting(lists, "role", "none");
@@ -396,7 +396,7 @@ remember_all(RemoteConn *conn, struct config_generic **custom, int ncustom)
 	for (int i = 0; i < nentries; i++)
 		remember(&entries[i], &settings->values[i]);
 	settings->messages = worker_min_messages;
-	settings->role = GetUserId();
+	settings->role = GetOuterUserId();
 	settings->known = true;
 	settings->tentative = true;
 }

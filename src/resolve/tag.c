@@ -7,11 +7,19 @@
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
+#include "executor/spi.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 
+#include "catalog/node_session.h"
 #include "resolve/tag.h"
 
 #define TAG_START "/*citus:"
+
+/* A text of this node's own making that is being worked on, or NULL. */
+static const char *own_text = NULL;
 
 /* Skips word at *cursor; false if it isn't there. */
 static bool
@@ -50,15 +58,53 @@ read_explain(const char **cursor, TaskTag *tag)
 	return !skip_word(cursor, " explain ") || read_int(cursor, &tag->explain);
 }
 
-bool
-task_tag_parse(const char *source, TaskTag *tag)
+/* Whether a character of a role's name stands for itself. */
+static bool
+is_plain(char c)
 {
-	const char *cursor = source;
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 
-	memset(tag, 0, sizeof(TaskTag));
-	if (source == NULL || !skip_word(&cursor, TAG_START))
-		return false;
+static int
+hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
 
+/* Reads " as ROLE" where it stands; false if it is damaged. */
+static bool
+read_as(const char **cursor, TaskTag *tag)
+{
+	int			len = 0;
+
+	if (!skip_word(cursor, " as "))
+		return true;
+	while (len < NAMEDATALEN - 1)
+	{
+		const char *c = *cursor;
+
+		if (is_plain(*c))
+		{
+			tag->as[len++] = *c;
+			*cursor += 1;
+		}
+		else if (*c == '%' && hex_value(c[1]) >= 0 && hex_value(c[2]) >= 0)
+		{
+			tag->as[len++] = (char) (hex_value(c[1]) << 4 | hex_value(c[2]));
+			*cursor += 3;
+		}
+		else
+			break;
+	}
+	return len > 0;
+}
+
+/* Reads what follows the start of a tag; false if it is damaged. */
+static bool
+read_tag(const char *cursor, TaskTag *tag)
+{
 	if (skip_word(&cursor, "shard "))
 	{
 		if (!read_int(&cursor, &tag->colocation_id) || !skip_word(&cursor, ".") ||
@@ -66,24 +112,91 @@ task_tag_parse(const char *source, TaskTag *tag)
 			return false;
 		tag->snapshot = skip_word(&cursor, " at");
 		tag->locks = skip_word(&cursor, " lock");
-		if (!read_explain(&cursor, tag))
-			return false;
 		tag->kind = TAG_SHARD;
 	}
 	else if (skip_word(&cursor, "ddl"))
 		tag->kind = TAG_DDL;
 	else if (skip_word(&cursor, "node"))
-	{
-		if (!read_explain(&cursor, tag))
-			return false;
 		tag->kind = TAG_NODE;
-	}
 	else if (skip_word(&cursor, "frames"))
 		tag->kind = TAG_FRAMES;
+	else
+		return false;
+	return read_as(&cursor, tag) && read_explain(&cursor, tag) && skip_word(&cursor, "*/");
+}
 
-	if (tag->kind != TAG_NONE && !skip_word(&cursor, "*/"))
-		tag->kind = TAG_NONE;
-	return tag->kind != TAG_NONE;
+/* Errors unless the tag is a node's. */
+static void
+check_sender(const char *source)
+{
+	if (likely((is_client_text(source) && node_session()) || source == own_text) || IsParallelWorker())
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied to tag a statement as a task"),
+			 errdetail("Comments that start with \"%s\" are reserved for statements that nodes of the cluster send.",
+					   TAG_START),
+			 errhint("Send the statement without the comment.")));
+}
+
+bool
+task_tag_parse(const char *source, TaskTag *tag)
+{
+	const char *cursor = source;
+
+	tag->kind = TAG_NONE;
+	if (likely(source == NULL || source[0] != '/' || !skip_word(&cursor, TAG_START)))
+		return false;
+
+	check_sender(source);
+	memset(tag, 0, sizeof(TaskTag));
+	if (!read_tag(cursor, tag))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("invalid tag in front of a task"),
+				 errdetail("The text starts with \"%.*s\".", (int) pg_mbcliplen(source, strlen(source), 60), source)));
+	return true;
+}
+
+const char *
+task_tag_begin_own(const char *text)
+{
+	const char *outer = own_text;
+
+	own_text = text;
+	return outer;
+}
+
+void
+task_tag_end_own(const char *outer)
+{
+	own_text = outer;
+}
+
+int
+task_tag_execute_own(const char *command, ParamListInfo params)
+{
+	SPIExecuteOptions options = {.params = params};
+	const char *outer = task_tag_begin_own(command);
+	volatile int result = 0;
+
+	PG_TRY();
+	{
+		result = SPI_execute_extended(command, &options);
+	}
+	PG_FINALLY();
+	{
+		task_tag_end_own(outer);
+	}
+	PG_END_TRY();
+	return result;
+}
+
+void
+task_tag_set_as(TaskTag *tag, Oid role)
+{
+	if (OidIsValid(role))
+		strlcpy(tag->as, GetUserNameFromId(role, false), NAMEDATALEN);
 }
 
 /* Appends at cursor; returns the new end. */
@@ -100,6 +213,20 @@ static char *
 put_int(char *cursor, int number)
 {
 	return cursor + pg_ltoa(number, cursor);
+}
+
+/* A role's name, in which the end of a comment can't be hidden. */
+static char *
+put_name(char *cursor, const char *name)
+{
+	for (; *name != '\0'; name++)
+	{
+		if (is_plain(*name))
+			*cursor++ = *name;
+		else
+			cursor += sprintf(cursor, "%%%02x", (unsigned char) *name);
+	}
+	return cursor;
 }
 
 void
@@ -132,6 +259,8 @@ task_tag_write(const TaskTag *tag, char *buffer)
 			*buffer = '\0';
 			return;
 	}
+	if (tag->as[0] != '\0')
+		cursor = put_name(put_text(cursor, " as "), tag->as);
 	if (tag->explain != 0)
 		cursor = put_int(put_text(cursor, " explain "), tag->explain);
 	strcpy(cursor, "*/ ");

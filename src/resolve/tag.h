@@ -22,10 +22,16 @@
  *	  / *citus:frames* /		COPY .. FROM STDIN whose data are frames, each
  *								for one shard (src/copy)
  *
+ *	  / *citus:shard 3.17 as alice* /	as the first; rights to the tables that it
+ *								names are those of this role, a view's owner
+ *
  *	  (written here with a blank inside the comment marks)
  *
- * A tag is not a privilege: who sends one needs the same rights on the
- * shards, which carry the table's owner, grants and policies.
+ * Only nodes may tag: a tag counts in a text that another node has sent
+ * (catalog/node_session.h), or that this node has made itself.  The start of
+ * a tag is reserved, so in any other text it is an error.  Rights to shards
+ * are checked nevertheless; they carry their table's owner, grants and
+ * policies.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,6 +39,8 @@
 #define CITUS_RESOLVE_TAG_H
 
 #include "postgres.h"
+
+#include "nodes/params.h"
 
 typedef enum TaskTagKind
 {
@@ -51,6 +59,7 @@ typedef struct TaskTag
 	bool		snapshot;		/* TAG_SHARD only: run as of the point in time
 								 * that citus.snapshot names */
 	bool		locks;			/* TAG_SHARD only: lock the rows */
+	char		as[NAMEDATALEN];	/* role whose rights to tables count; "": the current user's */
 	int			explain;		/* not 0: keep the plan for the initiator's
 								 * EXPLAIN ANALYZE (TASK_EXPLAIN_*) */
 } TaskTag;
@@ -68,11 +77,29 @@ typedef struct TaskTag
 #define TASK_EXPLAIN_FORMAT_SHIFT 8	/* two bits */
 #define TASK_EXPLAIN_SCAN_SHIFT 10	/* tells the scans of a statement apart */
 
-/* Reads the tag in front of a source text; false (kind TAG_NONE) if there is none. NULL is no text. */
+/*
+ * Reads the tag in front of a source text; false (kind TAG_NONE) if there is
+ * none.  NULL is no text.  source must be the pointer that the server has
+ * passed to a hook.  Errors if the tag is not from a node, or is damaged.
+ */
 extern bool task_tag_parse(const char *source, TaskTag *tag);
 
+/*
+ * A text of this node's own making, whose tag counts while the server analyses,
+ * plans or starts it.  Returns what task_tag_end_own needs, which must be called
+ * also after an error.
+ */
+extern const char *task_tag_begin_own(const char *text);
+extern void task_tag_end_own(const char *outer);
+
+/* Runs a tagged command of this node's own making by SPI; returns SPI's result. */
+extern int	task_tag_execute_own(const char *command, ParamListInfo params);
+
+/* Sets the role whose rights to tables count; InvalidOid: the current user's. */
+extern void task_tag_set_as(TaskTag *tag, Oid role);
+
 /* Size of the longest tag as text. */
-#define TASK_TAG_SIZE 80
+#define TASK_TAG_SIZE (80 + 3 * NAMEDATALEN)
 
 /* The tag as text, with one blank after it; empty for TAG_NONE. */
 extern void task_tag_write(const TaskTag *tag, char *buffer);

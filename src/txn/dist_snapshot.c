@@ -99,7 +99,7 @@ ask(List *conns, const char *sql)
 	ListCell   *cell;
 
 	foreach(cell, conns)
-		remote_send_task(lfirst(cell), "", sql, NULL, false, true, false);
+		remote_send_task(lfirst(cell), "", sql, NULL, InvalidOid, false, true, false);
 	foreach(cell, conns)
 	{
 		CommitStamp stamp = read_stamp(lfirst(cell));
@@ -220,7 +220,7 @@ take_there(DistSnapshot *snapshot, List *conns)
 	foreach(cell, conns)
 	{
 		dist_snapshot_queue(snapshot, lfirst(cell));
-		remote_send_task(lfirst(cell), "", TAKE_COMMAND, NULL, false, true, false);
+		remote_send_task(lfirst(cell), "", TAKE_COMMAND, NULL, InvalidOid, false, true, false);
 	}
 	foreach(cell, conns)
 		all = read_stamp(lfirst(cell)) != 0 && all;

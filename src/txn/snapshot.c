@@ -41,6 +41,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "catalog/node_session.h"
 #include "compat/sql_function.h"
 #include "txn/private.h"
 #include "txn/snapshot.h"
@@ -315,6 +316,7 @@ SQL_FUNCTION(citus_internal_snapshot_begin);
 Datum
 citus_internal_snapshot_begin(PG_FUNCTION_ARGS)
 {
+	node_function_check();
 	if (!IsolationUsesXactSnapshot() && held == NULL)
 		held = RegisterSnapshotOnOwner(GetActiveSnapshot(), TopTransactionResourceOwner);
 	PG_RETURN_INT64((int64) commit_ring_clock());
@@ -330,6 +332,7 @@ citus_internal_snapshot_take(PG_FUNCTION_ARGS)
 {
 	const char *reason;
 
+	node_function_check();
 	PG_RETURN_INT64(keep_snapshot(&reason) != NULL);
 }
 
@@ -340,6 +343,7 @@ citus_internal_snapshot_set(PG_FUNCTION_ARGS)
 {
 	CommitStamp stamp = (CommitStamp) PG_GETARG_INT64(0);
 
+	node_function_check();
 	if (!IsolationUsesXactSnapshot())
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),

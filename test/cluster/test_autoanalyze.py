@@ -98,7 +98,7 @@ def test_a_process_that_is_ended(busy_cluster, connection):
     worker = busy_cluster.workers[0]
     connection.execute("CREATE TABLE late (id int, v int)")
     connection.execute("SELECT create_distributed_table('late', 'id', shard_count := 4)")
-    with servers.connect(worker, autocommit=False) as holder, servers.connect(worker) as watcher:
+    with servers.node_session(worker, autocommit=False) as holder, servers.connect(worker) as watcher:
         holder.execute("/*citus:ddl*/ LOCK TABLE late IN SHARE UPDATE EXCLUSIVE MODE")
         connection.execute("INSERT INTO late SELECT g, g FROM generate_series(1, 500) g")
         wait_until(lambda: value(watcher, "SELECT count(*) FROM pg_locks WHERE relation = 'late'::regclass AND NOT granted"),

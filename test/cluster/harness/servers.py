@@ -1,5 +1,7 @@
 """Clusters for tests, and what tests do to them."""
 
+import hashlib
+import hmac
 import os
 import signal
 import time
@@ -146,3 +148,17 @@ def fill(connection, table, count, key="id", payload="payload"):
     connection.execute(f"CREATE TABLE {table} ({key} bigint PRIMARY KEY, {payload} int)")
     connection.execute("SELECT create_distributed_table(%s, %s)", [table, key])
     connection.execute(f"INSERT INTO {table} SELECT g, 0 FROM generate_series(1, {count}) g")
+
+
+def node_session(node, user="postgres", dbname="postgres", **options):
+    """A connection that proves to be another node's, as nodes do (src/catalog/node_session.c).
+
+    Its statements may carry tags.  The proof is `NONCE.MAC` with MAC = HMAC-SHA256 over the nonce, the
+    database and the login role, keyed with the cluster's secret.
+    """
+    with connect(node, dbname=dbname) as superuser:
+        secret = value(superuser, "SELECT secret FROM pg_dist_node_secret")
+    nonce = os.urandom(16).hex()
+    message = "\n".join(["citus node session", nonce, dbname, user])
+    mac = hmac.new(secret, message.encode(), hashlib.sha256).hexdigest()
+    return connect(node, user, dbname, options=f"-c citus.node_proof={nonce}.{mac}", **options)

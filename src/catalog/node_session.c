@@ -1,0 +1,244 @@
+/*-------------------------------------------------------------------------
+ *
+ * node_session.c
+ *	  Whether this session is another node's, and what only nodes may do.
+ *
+ * Nodes tag the texts of tasks, and call functions that keep their metadata
+ * the same.  Both would let a client pass by the rules of its own node, so
+ * they are for sessions that have proven to be a node's.  The cluster has a
+ * secret (pg_dist_node_secret, which only superusers may read); a node that
+ * opens a session sends a keyed hash of it in the startup packet, as the
+ * setting citus.node_proof.  Nobody can read that setting, it isn't in the
+ * text of any statement, and it is worth nothing to another login role.  It
+ * is verified once per session, so a statement pays for a comparison.
+ *
+ * A session of a superuser need not know the secret: a superuser may read it.
+ * So a node can join before it has the cluster's secret.
+ *
+ * The client of a node's session runs no statements of users; but user-defined
+ * functions may run in it, in a CHECK constraint, say.  So what a node says
+ * counts only in the text that the client has sent (is_client_text), and
+ * functions for nodes work only if that text is a call of one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/parallel.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/pg_namespace.h"
+#include "commands/dbcommands.h"
+#include "common/cryptohash.h"
+#include "common/hmac.h"
+#include "common/sha2.h"
+#include "miscadmin.h"
+#include "tcop/pquery.h"
+#include "tcop/tcopprot.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/portal.h"
+#include "utils/rel.h"
+
+#include "catalog/node_session.h"
+#include "compat/client_protocol.h"
+
+#define NONCE_SIZE 16
+
+/* How texts begin that only call a function for nodes. */
+#define NODE_CALL "SELECT citus_internal."
+
+typedef enum Verdict
+{
+	VERDICT_NONE,				/* citus.node_proof has not been looked at */
+	VERDICT_CLIENT,
+	VERDICT_NODE,
+} Verdict;
+
+int			own_commands_depth = 0;
+
+static char *node_proof = NULL;
+static Verdict session_verdict = VERDICT_NONE;
+
+static void
+assign_node_proof(const char *newval, void *extra)
+{
+	session_verdict = VERDICT_NONE;
+}
+
+static const char *
+show_node_proof(void)
+{
+	return "";
+}
+
+/* The cluster's secret, or NULL; palloc'd. */
+static bytea *
+read_secret(void)
+{
+	Oid			relid = get_relname_relid("pg_dist_node_secret", PG_CATALOG_NAMESPACE);
+	bytea	   *secret = NULL;
+	Relation	rel;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(relid))
+		return NULL;
+	rel = table_open(relid, AccessShareLock);
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		bool		isnull;
+		Datum		value = heap_getattr(tuple, 1, RelationGetDescr(rel), &isnull);
+
+		if (!isnull)
+			secret = DatumGetByteaPCopy(value);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return secret;
+}
+
+/* The keyed hash, in hexadecimal digits, of a session; false if there is no secret. */
+static bool
+write_hash(const char *nonce, const char *role, char *hash)
+{
+	bytea	   *secret = read_secret();
+	char	   *message = psprintf("citus node session\n%s\n%s\n%s", nonce, get_database_name(MyDatabaseId), role);
+	uint8		digest[PG_SHA256_DIGEST_LENGTH];
+	pg_hmac_ctx *context;
+
+	if (secret == NULL)
+		return false;
+	context = pg_hmac_create(PG_SHA256);
+	if (context == NULL ||
+		pg_hmac_init(context, (uint8 *) VARDATA(secret), VARSIZE(secret) - VARHDRSZ) < 0 ||
+		pg_hmac_update(context, (uint8 *) message, strlen(message)) < 0 ||
+		pg_hmac_final(context, digest, sizeof(digest)) < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not compute the proof of a node's session: %s", pg_hmac_error(context))));
+	pg_hmac_free(context);
+	hex_encode((char *) digest, sizeof(digest), hash);
+	hash[2 * sizeof(digest)] = '\0';
+	return true;
+}
+
+void
+node_proof_write(Oid login_role, char *proof)
+{
+	uint8		nonce[NONCE_SIZE];
+
+	if (!pg_strong_random(nonce, sizeof(nonce)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not generate a random number")));
+	hex_encode((char *) nonce, sizeof(nonce), proof);
+	proof[2 * NONCE_SIZE] = '\0';
+	if (!write_hash(proof, GetUserNameFromId(login_role, false), proof + 2 * NONCE_SIZE + 1))
+		strcpy(proof + 2 * NONCE_SIZE + 1, "-");
+	proof[2 * NONCE_SIZE] = '.';
+}
+
+char *
+node_secret_text(void)
+{
+	bytea	   *secret = read_secret();
+
+	if (secret == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("this node has no secret for its cluster"),
+				 errdetail("The table pg_dist_node_secret is empty."),
+				 errhint("Insert the row of the coordinator.")));
+	return DatumGetCString(DirectFunctionCall1(byteaout, PointerGetDatum(secret)));
+}
+
+/* Compares in a time that doesn't tell where two hashes differ. */
+static bool
+same_hash(const char *left, const char *right)
+{
+	int			differ = 0;
+
+	if (strlen(left) != strlen(right))
+		return false;
+	for (; *left != '\0'; left++, right++)
+		differ |= *left ^ *right;
+	return differ == 0;
+}
+
+/* Whether citus.node_proof proves a node's session. */
+static bool
+proof_is_right(void)
+{
+	char		hash[2 * PG_SHA256_DIGEST_LENGTH + 1];
+	char	   *nonce;
+
+	if (superuser_arg(GetAuthenticatedUserId()))
+		return true;
+	if (strlen(node_proof) != NODE_PROOF_SIZE - 1 || node_proof[2 * NONCE_SIZE] != '.')
+		return false;
+	nonce = pnstrdup(node_proof, 2 * NONCE_SIZE);
+	return write_hash(nonce, MyProcPort->user_name, hash) &&
+		same_hash(hash, node_proof + 2 * NONCE_SIZE + 1);
+}
+
+bool
+node_session(void)
+{
+	if (likely(session_verdict != VERDICT_NONE))
+		return session_verdict == VERDICT_NODE;
+	if (node_proof == NULL || node_proof[0] == '\0' || MyProcPort == NULL)
+	{
+		session_verdict = VERDICT_CLIENT;
+		return false;
+	}
+	if (!IsTransactionState())
+		return false;
+	session_verdict = proof_is_right() ? VERDICT_NODE : VERDICT_CLIENT;
+	return session_verdict == VERDICT_NODE;
+}
+
+/*
+ * The server passes debug_query_string itself along, or, once there is a
+ * portal, that portal's copy of it.  The protocol's own portal has an empty
+ * name, which no cursor of a function can have.
+ */
+bool
+is_client_text(const char *text)
+{
+	return text != NULL &&
+		(text == debug_query_string ||
+		 (ActivePortal != NULL && ActivePortal->name[0] == '\0' && text == ActivePortal->sourceText));
+}
+
+void
+node_function_check(void)
+{
+	if (own_commands_depth > 0 || superuser())
+		return;
+	if (node_session() && debug_query_string != NULL &&
+		strncmp(debug_query_string, NODE_CALL, strlen(NODE_CALL)) == 0)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied for a function that nodes call on each other"),
+			 errhint("Only nodes of the cluster, and superusers, may call it.")));
+}
+
+void
+node_session_init(void)
+{
+	DefineCustomStringVariable(NODE_PROOF_SETTING,
+							   "Proves that a session is opened by another node of the cluster.",
+							   "Set by nodes when they connect; its value is never shown.",
+							   &node_proof, "", PGC_USERSET,
+							   GUC_NO_SHOW_ALL | GUC_NO_RESET_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE |
+							   GUC_SUPERUSER_ONLY,
+							   NULL, assign_node_proof, show_node_proof);
+}

@@ -1,0 +1,56 @@
+/*-------------------------------------------------------------------------
+ *
+ * node_session.h
+ *	  Whether this session is another node's, and what only nodes may do.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_CATALOG_NODE_SESSION_H
+#define CITUS_CATALOG_NODE_SESSION_H
+
+#include "postgres.h"
+
+/* Bytes of a proof as text, with the terminating zero. */
+#define NODE_PROOF_SIZE (32 + 1 + 64 + 1)
+
+/* The setting that a node proves itself with. */
+#define NODE_PROOF_SETTING "citus.node_proof"
+
+/*
+ * Greater than zero while this backend runs commands that this library has
+ * composed, and that call functions for nodes (ddl/run_commands.c).
+ */
+extern int	own_commands_depth;
+
+/*
+ * Writes a proof that a session of the login role, in a database with the name
+ * of this one, is opened by a node of this cluster.  Reads a catalog.
+ */
+extern void node_proof_write(Oid login_role, char *proof);
+
+/* The cluster's secret, in the form that bytea reads; palloc'd. */
+extern char *node_secret_text(void);
+
+/*
+ * Whether another node has opened this session.  Its client then is that
+ * node, and sends no statements of anybody else.  Reads a catalog when it is
+ * called for the first time in a session; false outside a transaction then.
+ */
+extern bool node_session(void);
+
+/*
+ * Whether the text is the one that this session's client has sent, and that
+ * runs now, as opposed to one that a function runs.
+ */
+extern bool is_client_text(const char *text);
+
+/*
+ * For the start of a SQL function that nodes call on each other: errors with
+ * 42501 unless a node has sent the call, or this library makes it, or the
+ * current user is a superuser.
+ */
+extern void node_function_check(void);
+
+extern void node_session_init(void);
+
+#endif							/* CITUS_CATALOG_NODE_SESSION_H */

@@ -1,0 +1,53 @@
+/*-------------------------------------------------------------------------
+ *
+ * analysis.c
+ *	  post_parse_analyze_hook: whose rights to tables count in a task.
+ *
+ * A tag may name a view's owner (resolve/tag.h).  As the rewriter does for the
+ * tables of a view, this has permissions and row-security policies of the
+ * task's tables looked up for that role; all else in the task is its user's.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/parsenodes.h"
+#include "parser/analyze.h"
+#include "rewrite/rewriteDefine.h"
+#include "utils/acl.h"
+
+#include "catalog/metadata.h"
+#include "remote/identity.h"
+#include "resolve/analysis.h"
+#include "resolve/tag.h"
+
+static post_parse_analyze_hook_type prev_post_parse_analyze = NULL;
+
+static void
+analyse_task(Query *query, const char *text)
+{
+	TaskTag		tag;
+
+	if (!task_tag_parse(text, &tag))
+		return;
+	if (tag.as[0] != '\0')
+		setRuleCheckAsUser((Node *) query, get_role_oid(tag.as, false));
+	identity_settle();
+}
+
+static void
+after_analysis(ParseState *pstate, Query *query, JumbleState *jstate)
+{
+	if (prev_post_parse_analyze)
+		prev_post_parse_analyze(pstate, query, jstate);
+	if (unlikely(pstate->p_sourcetext != NULL && pstate->p_sourcetext[0] == '/') &&
+		query->commandType != CMD_UTILITY && metadata_available())
+		analyse_task(query, pstate->p_sourcetext);
+}
+
+void
+analysis_init(void)
+{
+	prev_post_parse_analyze = post_parse_analyze_hook;
+	post_parse_analyze_hook = after_analysis;
+}

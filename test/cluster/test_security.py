@@ -1,0 +1,331 @@
+"""Nodes trust nodes, never clients: what roles without rights try on every node."""
+
+from functools import partial
+from itertools import product
+
+import psycopg
+import pytest
+
+from harness.servers import connect as open_connection, footprint, node_session, rows, value
+
+ROLES = ("owner", "mallory")
+
+
+@pytest.fixture(scope="module")
+def roles(cluster):
+    """An owner of tables and a role without rights, on every node."""
+    names = [f"sec_{name}" for name in ROLES]
+    for node in cluster.nodes:
+        with open_connection(node) as connection:
+            for name in names:
+                connection.execute(f"CREATE ROLE {name} LOGIN")
+    yield names
+    for node in cluster.nodes:
+        with open_connection(node) as connection:
+            for name in names:
+                connection.execute(f"DROP OWNED BY {name} CASCADE; DROP ROLE {name}")
+
+
+@pytest.fixture
+def tables(coordinator, schema, roles):
+    """The owner's distributed table `d` with 100 rows, reference table `r`, and single-shard table `s`."""
+    coordinator.execute(f"""
+        GRANT USAGE, CREATE ON SCHEMA {schema} TO {roles[0]};
+        GRANT USAGE ON SCHEMA {schema} TO {roles[1]};
+        CREATE TABLE {schema}.r (id int PRIMARY KEY, v text);
+        CREATE TABLE {schema}.d (id int PRIMARY KEY, v text, r int REFERENCES {schema}.r);
+        CREATE TABLE {schema}.s (id int PRIMARY KEY, v text);
+        ALTER TABLE {schema}.r OWNER TO {roles[0]};
+        ALTER TABLE {schema}.d OWNER TO {roles[0]};
+        ALTER TABLE {schema}.s OWNER TO {roles[0]};
+        SELECT create_reference_table('{schema}.r');
+        SELECT create_distributed_table('{schema}.d', 'id');
+        SELECT create_distributed_table('{schema}.s', NULL);
+        INSERT INTO {schema}.r SELECT g, 'r' FROM generate_series(1, 10) g;
+        INSERT INTO {schema}.d SELECT g, 'd', 1 + g % 10 FROM generate_series(1, 100) g;
+    """)
+    return schema
+
+
+def run_everywhere(cluster, command):
+    """Runs a command as superuser on every node by itself."""
+    for node in cluster.nodes:
+        with open_connection(node) as connection:
+            connection.execute("SET citus.enable_ddl_propagation = off")
+            connection.execute(command)
+
+
+TAGS = ["/*citus:shard {group}.{shard}*/ ", "/*citus:shard {group}.{shard} at*/ ", "/*citus:shard {group}.{shard} lock*/ ",
+        "/*citus:shard {group}.{shard} as postgres*/ ", "/*citus:node*/ ", "/*citus:ddl*/ ", "/*citus:frames*/ ",
+        "/*citus:shard -5.0*/ ", "/*citus:nonsense*/ "]
+
+STATEMENTS = ["SELECT * FROM {s}.d", "INSERT INTO {s}.d VALUES (1000, 'x', 1)", "UPDATE {s}.d SET v = 'x'", "DELETE FROM {s}.r",
+              "INSERT INTO {s}.d VALUES (1001, 'x', 999)", "TRUNCATE {s}.d", "COPY {s}.d FROM STDIN",
+              "ALTER TABLE {s}.d ADD COLUMN c int", "DROP TABLE {s}.r", "EXPLAIN ANALYZE DELETE FROM {s}.d",
+              "DO $$ BEGIN DELETE FROM {s}.r; END $$"]
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_a_client_cannot_tag(cluster, coordinator, tables, roles, connect, tag):
+    """Not even the owner, to whom foreign keys and the hash of a shard would be no limit otherwise."""
+    group, = rows(coordinator, "SELECT colocationid FROM pg_dist_partition WHERE logicalrelid = %s::regclass", [f"{tables}.d"])[0]
+    for node, statement in product(cluster.nodes, STATEMENTS):
+        text = tag.format(group=group, shard=3) + statement.format(s=tables)
+        connection = connect(node, user=roles[0])
+        for attempt in (lambda: connection.execute(text), lambda: connection.execute(text, prepare=True),
+                        lambda: connection.execute("DO $do$ BEGIN EXECUTE $x$" + text + "$x$; END $do$")):
+            if statement.startswith("COPY"):
+                attempt = partial(connection.execute, text)
+            with pytest.raises(psycopg.errors.InsufficientPrivilege) as caught:
+                attempt()
+            assert "tag a statement" in str(caught.value)
+    assert value(coordinator, f"SELECT count(*) FROM {tables}.d WHERE v = 'd' AND r <= 10") == 100
+
+
+def test_a_wrong_proof_proves_nothing(cluster, tables, roles, connect):
+    """A proof is for one login role, and made with the secret; a superuser needs none."""
+    node = cluster.workers[0]
+    with node_session(node, user=roles[0]) as right:
+        proof = right.info.get_parameters()["options"]
+        assert value(right, f"/*citus:node*/ SELECT count(*) FROM {tables}.r") == 10
+        for reading in ("SHOW citus.node_proof", "SELECT current_setting('citus.node_proof')"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                right.execute(reading)
+        assert rows(right, "SELECT name FROM pg_settings WHERE name = 'citus.node_proof'") == []
+        right.execute("SET citus.node_proof = 'another'")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            right.execute(f"/*citus:node*/ SELECT count(*) FROM {tables}.r")
+    for options in (proof, "-c citus.node_proof=x", "-c citus.node_proof=" + "0" * 97):
+        with connect(node, user=roles[1], options=options) as wrong:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege) as caught:
+                wrong.execute(f"/*citus:node*/ SELECT count(*) FROM {tables}.r")
+            assert "tag a statement" in str(caught.value)
+    with connect(node, options="-c citus.node_proof=superuser") as superuser:
+        assert value(superuser, f"/*citus:node*/ SELECT count(*) FROM {tables}.r") == 10
+
+
+def test_the_secret_is_for_superusers(cluster, roles, connect):
+    secrets = set()
+    for node in cluster.nodes:
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connect(node, user=roles[1]).execute("SELECT * FROM pg_dist_node_secret")
+        secrets.add(value(connect(node), "SELECT secret FROM pg_dist_node_secret"))
+    assert len(secrets) == 1
+
+
+FUNCTIONS_FOR_NODES = """
+    SELECT p.oid::regprocedure::text, p.pronargs, ARRAY(SELECT format_type(t, NULL) FROM unnest(p.proargtypes) t)
+    FROM pg_proc p WHERE pronamespace = 'citus_internal'::regnamespace AND has_function_privilege(%s, p.oid, 'execute')
+    AND prorettype <> 'trigger'::regtype
+"""
+
+# Harmless to all but the session that calls them, or views of what everybody may see.
+FOR_EVERYBODY = {"analyzed_shards", "local_shard_sizes", "process_gpid", "rows_of_all_nodes", "shard_sizes", "table_type",
+                 "task_plan", "upsert_row", "upsert_ordinal", "upsert_conflict", "upsert_conflicts", "lock_row"}
+
+
+def hostile(type_name):
+    """Arguments of a type that would do harm where nothing checks them."""
+    return {"integer": ["-5", "2147483647"], "bigint": ["-1", "9223372036854775807"], "text": ["'x'", "NULL"],
+            "regclass": ["'pg_class'::regclass", "0::regclass"], "boolean": ["true"],
+            "text[]": ["ARRAY['DROP TABLE pg_class', 'CREATE TABLE citus_data.trap ()']"]}.get(type_name, ["NULL"])
+
+
+def test_functions_for_nodes_refuse_clients(cluster, coordinator, tables, roles, connect):
+    before = footprint(cluster)
+    for node in cluster.nodes:
+        connection = connect(node, user=roles[1])
+        functions = rows(connection, FUNCTIONS_FOR_NODES, [roles[1]])
+        assert len(functions) > 25
+        for signature, _, types in functions:
+            name = signature.split("(")[0].split(".")[1]
+            choices = [hostile(type_name) for type_name in types]
+            for turn in range(2):
+                arguments = ", ".join(f"{choice[turn % len(choice)]}::{type_name}" for choice, type_name in zip(choices, types)
+                                      if type_name != "anyelement")
+                call = f"SELECT citus_internal.{name}({arguments})"
+                if name in FOR_EVERYBODY:
+                    continue
+                for text in (call, f"DO $do$ BEGIN PERFORM {call[7:]}; END $do$"):
+                    strict_null = "NULL" in arguments
+                    try:
+                        connection.execute(text)
+                    except psycopg.errors.InsufficientPrivilege:
+                        continue
+                    assert strict_null, f"{text} was executed"
+    assert footprint(cluster) == before
+    assert value(coordinator, f"SELECT count(*) FROM {tables}.d") == 100
+
+
+def test_code_in_a_nodes_session_is_no_node(cluster, coordinator, tables, roles, connect):
+    """A CHECK constraint's function runs in sessions of nodes; its statements are its owner's."""
+    run_everywhere(cluster, f"""
+        CREATE FUNCTION {tables}.trap(text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $f$
+        BEGIN
+            IF $1 = 'tag' THEN
+                EXECUTE '/*citus:node*/ DELETE FROM {tables}.r';
+            ELSIF $1 = 'function' THEN
+                PERFORM citus_internal.snapshot_set(9223372036854775807);
+            ELSIF $1 = 'user' THEN
+                PERFORM citus_internal.task_user('postgres', 0, NULL);
+            END IF;
+            RETURN true;
+        END $f$""")
+    coordinator.execute(f"ALTER TABLE {tables}.d ADD CONSTRAINT trap CHECK ({tables}.trap(v))")
+    for node in cluster.nodes:
+        connection = connect(node, user=roles[0])
+        for word in ("tag", "function", "user"):
+            for key in range(2000, 2004):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    connection.execute(f"INSERT INTO {tables}.d VALUES ({key}, '{word}', 1)")
+    assert value(coordinator, f"SELECT count(*) FROM {tables}.r") == 10
+    coordinator.execute(f"ALTER TABLE {tables}.d DROP CONSTRAINT trap")
+    run_everywhere(cluster, f"DROP FUNCTION {tables}.trap")
+
+
+ESCAPE = """
+    CREATE FUNCTION {s}.escape(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $f$
+    BEGIN
+        PERFORM set_config('role', 'none', false);
+        EXECUTE 'ALTER ROLE {mallory} SUPERUSER';
+        RETURN $1;
+    EXCEPTION WHEN OTHERS THEN
+        RETURN $1;
+    END $f$;
+    ALTER FUNCTION {s}.escape(text) OWNER TO {owner}"""
+
+
+@pytest.mark.parametrize("how", ["ANALYZE {s}.d", "ANALYZE", "VACUUM ANALYZE {s}.d", "REFRESH MATERIALIZED VIEW {s}.m", "SELECT {s}.definer()",
+                                 "REINDEX TABLE {s}.d", "SELECT undistribute_table('{s}.s')"])
+def test_owners_code_does_not_become_superuser(cluster, coordinator, tables, roles, how):
+    """Code of a table's owner that a superuser's command runs on other nodes has its owner's rights there."""
+    run_everywhere(cluster, ESCAPE.format(s=tables, owner=roles[0], mallory=roles[1]))
+    coordinator.execute(f"""
+        CREATE INDEX escaping ON {tables}.d ({tables}.escape(v));
+        CREATE INDEX ON {tables}.s ({tables}.escape(v));
+        CREATE FUNCTION {tables}.definer() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS
+            $f$ SELECT count(*) FROM {tables}.d WHERE v <> '' $f$;
+        ALTER FUNCTION {tables}.definer OWNER TO {roles[0]};
+        CREATE MATERIALIZED VIEW {tables}.m AS SELECT count(*) FROM {tables}.d WHERE v <> '' WITH NO DATA;
+        ALTER MATERIALIZED VIEW {tables}.m OWNER TO {roles[0]};
+        CREATE POLICY p ON {tables}.d USING ({tables}.escape(v) = v);
+        ALTER TABLE {tables}.d ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+    """)
+    try:
+        coordinator.execute(how.format(s=tables))
+        for node in cluster.nodes:
+            with open_connection(node) as connection:
+                assert value(connection, "SELECT rolsuper FROM pg_roles WHERE rolname = %s", [roles[1]]) is False
+    finally:
+        coordinator.execute(f"DROP MATERIALIZED VIEW {tables}.m; DROP TABLE {tables}.d, {tables}.s CASCADE")
+        run_everywhere(cluster, f"DROP FUNCTION IF EXISTS {tables}.escape CASCADE; DROP FUNCTION IF EXISTS {tables}.definer")
+
+
+@pytest.fixture
+def views(cluster, coordinator, tables, roles):
+    """The owner's view `v` in a schema that mallory may use; the tables' schema mallory may not."""
+    coordinator.execute(f"""
+        REVOKE USAGE ON SCHEMA {tables} FROM {roles[1]};
+        CREATE SCHEMA sec_open;
+        CREATE VIEW sec_open.v AS SELECT * FROM {tables}.d;
+        CREATE VIEW sec_open.vr AS SELECT * FROM {tables}.r;
+        ALTER VIEW sec_open.v OWNER TO {roles[0]};
+        ALTER VIEW sec_open.vr OWNER TO {roles[0]};
+        GRANT USAGE ON SCHEMA sec_open TO {roles[1]};
+        GRANT ALL ON sec_open.v, sec_open.vr TO {roles[1]};
+    """)
+    yield "sec_open"
+    coordinator.execute("DROP SCHEMA sec_open CASCADE")
+
+
+def test_rights_of_a_views_owner(cluster, coordinator, tables, views, roles, connect):
+    """A role with rights on the view alone reads and writes through it on any node, one shard or all, again and again."""
+    mallory = connect(cluster.coordinator, user=roles[1])
+    for _ in range(4):
+        for key in range(1, 9):
+            assert value(mallory, f"SELECT v FROM {views}.v WHERE id = %s", [key]) == "d"
+            assert mallory.execute(f"UPDATE {views}.v SET v = 'd' WHERE id = %s", [key]).rowcount == 1
+        assert value(mallory, f"SELECT count(*) FROM {views}.v") == 100
+        assert value(mallory, f"SELECT count(*) FROM {views}.v a JOIN {views}.v b USING (id)") == 100
+        assert mallory.execute(f"UPDATE {views}.v SET v = 'd'").rowcount == 100
+        assert mallory.execute(f"UPDATE {views}.v SET v = v || '' WHERE r IN (SELECT id FROM {views}.vr)").rowcount == 100
+        assert mallory.execute(f"INSERT INTO {views}.v SELECT g, 'new', 1 FROM generate_series(501, 520) g").rowcount == 20
+        assert mallory.execute(f"DELETE FROM {views}.v WHERE id > 500").rowcount == 20
+        assert mallory.execute(f"UPDATE {views}.vr SET v = 'r'").rowcount == 10
+        mallory.execute(f"EXPLAIN UPDATE {views}.v SET v = 'd' WHERE id = 1")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        mallory.execute(f"SELECT count(*) FROM {tables}.d")
+
+
+def test_current_user_through_a_view(cluster, coordinator, tables, views, roles, connect):
+    """Policies are those for the view's owner, and current_user in them is the role that uses the view."""
+    coordinator.execute(f"""
+        UPDATE {tables}.d SET v = '{roles[1]}' WHERE id <= 30;
+        CREATE POLICY mine ON {tables}.d FOR ALL TO {roles[0]} USING (v = current_user);
+        ALTER TABLE {tables}.d ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+    """)
+    mallory = connect(cluster.coordinator, user=roles[1])
+    for _ in range(4):
+        assert value(mallory, f"SELECT count(*) FROM {views}.v") == 30
+        assert [value(mallory, f"SELECT count(*) FROM {views}.v WHERE id = %s", [key]) for key in range(27, 34)] == [1] * 4 + [0] * 3
+        assert value(connect(cluster.coordinator, user=roles[0]), f"SELECT count(*) FROM {tables}.d") == 0
+
+
+def test_a_view_in_a_transaction_that_has_written(cluster, coordinator, tables, views, roles, connect):
+    """One connection per node serves the session, whoever's rights a statement needs: so it sees its own writes."""
+    coordinator.execute(f"GRANT USAGE ON SCHEMA {tables} TO {roles[1]}; GRANT ALL ON {tables}.d TO {roles[1]}")
+    mallory = connect(cluster.coordinator, user=roles[1])
+    with mallory.transaction(force_rollback=True):
+        assert mallory.execute(f"UPDATE {tables}.d SET v = 'mine'").rowcount == 100
+        assert value(mallory, f"SELECT count(*) FROM {views}.v WHERE v = 'mine'") == 100
+        assert mallory.execute(f"UPDATE {tables}.d SET v = 'again' WHERE id IN (SELECT id FROM {views}.v)").rowcount == 100
+
+
+def test_a_function_in_a_transaction_that_has_written(cluster, coordinator, tables, roles, connect):
+    """The same for SECURITY DEFINER functions, which read and write with their owner's rights; errors restore the user."""
+    coordinator.execute(f"""
+        CREATE FUNCTION {tables}.total() RETURNS bigint LANGUAGE sql SECURITY DEFINER AS $f$ SELECT count(*) FROM {tables}.d $f$;
+        CREATE FUNCTION {tables}.put(k int, t text) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS
+            $f$ BEGIN INSERT INTO {tables}.d VALUES (k, t, 1); END $f$;
+        ALTER FUNCTION {tables}.total OWNER TO {roles[0]};
+        ALTER FUNCTION {tables}.put OWNER TO {roles[0]};
+        CREATE TABLE {tables}.own (id int PRIMARY KEY);
+        SELECT create_distributed_table('{tables}.own', 'id');
+        GRANT ALL ON {tables}.own TO {roles[1]};
+    """)
+    mallory = connect(cluster.coordinator, user=roles[1], autocommit=False)
+    mallory.execute(f"INSERT INTO {tables}.own SELECT generate_series(1, 50)")
+    assert value(mallory, f"SELECT {tables}.total()") == 100
+    for key in range(1001, 1009):
+        mallory.execute(f"SELECT {tables}.put({key}, 'x')")
+        mallory.execute("SAVEPOINT a")
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            mallory.execute(f"SELECT {tables}.put({key}, 'x')")
+        mallory.execute("ROLLBACK TO a")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            mallory.execute(f"SELECT count(*) FROM {tables}.d WHERE id = {key}")
+        mallory.execute("ROLLBACK TO a")
+    assert value(mallory, f"SELECT {tables}.total()") == 108
+    assert value(mallory, f"SELECT count(*) FROM {tables}.own") == 50
+    mallory.commit()
+    assert value(coordinator, f"SELECT count(*) FROM {tables}.d") == 108
+
+
+def test_damaged_metadata_harms_its_table_alone(cluster, coordinator, tables, roles, connect):
+    coordinator.execute(f"CREATE TYPE {tables}.mood AS ENUM ('sad', 'ok')")
+    coordinator.execute(f"CREATE TABLE {tables}.typed (id int PRIMARY KEY, m {tables}.mood)")
+    coordinator.execute(f"SELECT create_distributed_table('{tables}.typed', 'id')")
+    for damage in ("shardminvalue = 'junk'", "shardminvalue = '1'", "shardmaxvalue = '99999999999'"):
+        shard, limits = rows(coordinator, "SELECT shardid, shardminvalue || ',' || shardmaxvalue FROM pg_dist_shard "
+                             "WHERE logicalrelid = %s::regclass ORDER BY shardid LIMIT 1", [f"{tables}.d"])[0]
+        coordinator.execute(f"UPDATE pg_dist_shard SET {damage} WHERE shardid = {shard}")
+        with pytest.raises(psycopg.errors.DataCorrupted):
+            coordinator.execute(f"SELECT count(*) FROM {tables}.d")
+        assert value(coordinator, f"SELECT count(*) FROM {tables}.typed WHERE m = 'ok'") == 0
+        assert value(coordinator, f"SELECT count(*) FROM {tables}.r") == 10
+        low, high = limits.split(",")
+        coordinator.execute("UPDATE pg_dist_shard SET shardminvalue = %s, shardmaxvalue = %s WHERE shardid = %s", [low, high, shard])
+        assert value(coordinator, f"SELECT count(*) FROM {tables}.d") == 100
+    coordinator.execute(f"UPDATE pg_dist_shard SET shardminvalue = 'junk' WHERE shardid = {shard}")
+    coordinator.execute(f"DROP TABLE {tables}.d")
+    assert value(coordinator, "SELECT count(*) FROM pg_dist_shard WHERE shardid = %s", [shard]) == 0
