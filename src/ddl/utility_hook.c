@@ -172,7 +172,8 @@ utility_table(const UtilityCall *call, const RangeVar *relation, LOCKMODE mode, 
 		locked = utility_lock(call, relid, mode, local_mode) ? relid : InvalidOid;
 		relid = table_of_relation(RangeVarGetRelid(relation, NoLock, true));
 	} while (relid != locked);
-	return metadata_lookup(relid);
+	/* what is damaged can be dropped */
+	return IsA(call->pstmt->utilityStmt, DropStmt) ? metadata_find(relid) : metadata_lookup(relid);
 }
 
 void
