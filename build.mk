@@ -49,6 +49,9 @@ SUDO := $(shell for d in $(pkglibdir) $(datadir)/extension; do \
 INSTALL := $(SUDO) $(INSTALL)
 MKDIR_P := $(SUDO) $(MKDIR_P)
 
+# For tools/compile-versions, which has nothing to link with.
+objects: $(OBJS)
+
 # A change of flags or of the server rebuilds everything.
 $(OBJS): build/flags
 
@@ -69,6 +72,6 @@ build/fragments: FORCE
 		printf '%s\n' '$(POMELO_FRAGMENTS)' > $@
 
 FORCE:
-.PHONY: FORCE
+.PHONY: FORCE objects
 
 -include $(OBJS:.o=.d)

@@ -17,4 +17,9 @@
 #include "libpq/libpq.h"
 #include "libpq/pqformat.h"
 
+/* How much of the client's messages is here already; before version 17, only whether any is. */
+#if PG_VERSION_NUM < 170000
+#define pq_buffer_remaining_data() ((ssize_t) pq_buffer_has_data())
+#endif
+
 #endif							/* CITUS_COMPAT_CLIENT_PROTOCOL_H */

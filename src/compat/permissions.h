@@ -15,6 +15,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "parser/parse_node.h"
+#include "parser/parse_relation.h"
 #include "utils/acl.h"
 
 #if PG_VERSION_NUM >= 160000
@@ -24,6 +25,68 @@ typedef RTEPermissionInfo CompatPermissions;
 typedef RangeTblEntry CompatPermissions;
 #define compat_permissions(query) ((query)->rtable)
 #endif
+
+/* Whose rights it takes to use an entry of the query's range table; InvalidOid is the current user's. */
+static inline Oid
+compat_check_as_user(const Query *query, const RangeTblEntry *rte)
+{
+#if PG_VERSION_NUM >= 160000
+	if (rte->perminfoindex == 0)
+		return InvalidOid;
+	return list_nth_node(RTEPermissionInfo, query->rteperminfos, rte->perminfoindex - 1)->checkAsUser;
+#else
+	return rte->checkAsUser;
+#endif
+}
+
+/* Whether rights are needed to use an entry: a relation, or a view that was expanded to a subquery. */
+static inline bool
+compat_has_permissions(const RangeTblEntry *rte)
+{
+#if PG_VERSION_NUM >= 160000
+	return rte->perminfoindex != 0;
+#else
+	return rte->rtekind == RTE_RELATION;
+#endif
+}
+
+/* Appends a copy of the permissions of an entry of the query; the entry then refers to that. */
+static inline void
+compat_copy_permissions(List **permissions, RangeTblEntry *rte, const Query *query)
+{
+#if PG_VERSION_NUM >= 160000
+	*permissions = lappend(*permissions,
+						   copyObject(list_nth(query->rteperminfos, rte->perminfoindex - 1)));
+	rte->perminfoindex = list_length(*permissions);
+	rte->subquery = NULL;
+#endif
+}
+
+/* Gives a planned statement the permissions that its entries refer to. */
+static inline void
+compat_set_permissions(PlannedStmt *statement, List *permissions)
+{
+#if PG_VERSION_NUM >= 160000
+	statement->permInfos = permissions;
+#endif
+}
+
+/* Has the permissions of a query be for the relations that its entries name now. */
+static inline void
+compat_permissions_follow(Query *query)
+{
+#if PG_VERSION_NUM >= 160000
+	ListCell   *lc;
+
+	foreach(lc, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst(lc);
+
+		if (rte->perminfoindex != 0)
+			list_nth_node(RTEPermissionInfo, query->rteperminfos, rte->perminfoindex - 1)->relid = rte->relid;
+	}
+#endif
+}
 
 /* Notes that the statement inserts into these columns (integer List) of the relation. */
 static inline void

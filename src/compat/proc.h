@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * proc.h
- *	  Local transaction ids of other backends.
+ *	  Local transaction ids of other backends, and what they are.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,6 +19,13 @@
 #else
 #define PROC_LXID(proc) ((proc)->lxid)
 #define LOCK_INSTANCE_LXID(instance) ((instance)->lxid)
+#endif
+
+/* Whether a process serves a client; until version 17, no background worker. */
+#if PG_VERSION_NUM >= 180000
+#define PROC_IS_REGULAR_BACKEND(proc) ((proc)->isRegularBackend)
+#else
+#define PROC_IS_REGULAR_BACKEND(proc) (!(proc)->isBackgroundWorker)
 #endif
 
 /* The virtual transaction id of a lock's entry. */

@@ -20,7 +20,9 @@
 static inline bool
 compat_before_update(EState *estate, ResultRelInfo *info, HeapTuple old, TupleTableSlot *slot)
 {
-#if PG_VERSION_NUM >= 160000
+#if PG_VERSION_NUM >= 180000
+	return ExecBRUpdateTriggers(estate, NULL, info, NULL, old, slot, NULL, NULL, false);
+#elif PG_VERSION_NUM >= 160000
 	return ExecBRUpdateTriggers(estate, NULL, info, NULL, old, slot, NULL, NULL);
 #else
 	return ExecBRUpdateTriggers(estate, NULL, info, NULL, old, slot, NULL);
@@ -31,7 +33,9 @@ compat_before_update(EState *estate, ResultRelInfo *info, HeapTuple old, TupleTa
 static inline bool
 compat_before_delete(EState *estate, ResultRelInfo *info, HeapTuple old)
 {
-#if PG_VERSION_NUM >= 160000
+#if PG_VERSION_NUM >= 180000
+	return ExecBRDeleteTriggers(estate, NULL, info, NULL, old, NULL, NULL, NULL, false);
+#elif PG_VERSION_NUM >= 160000
 	return ExecBRDeleteTriggers(estate, NULL, info, NULL, old, NULL, NULL, NULL);
 #else
 	return ExecBRDeleteTriggers(estate, NULL, info, NULL, old, NULL);

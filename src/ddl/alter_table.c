@@ -40,6 +40,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "compat/identity_sequence.h"
 #include "ddl/convert_checks.h"
 #include "ddl/create_table.h"
 #include "ddl/definition.h"
@@ -181,9 +182,11 @@ static Node *
 raw_default(Oid relid, AttrNumber attno)
 {
 	char	   *text = column_default_definition(relid, attno);
-	Oid			seqid = getIdentitySequence(relid, attno, true);
+	Relation	rel = table_open(relid, NoLock);
+	Oid			seqid = getIdentitySequence(rel, attno, true);
 	SelectStmt *select;
 
+	table_close(rel, NoLock);
 	if (text == NULL && OidIsValid(seqid))
 		text = psprintf("pg_catalog.nextval(%s::pg_catalog.regclass)",
 						quote_literal_cstr(relation_qualified_name(seqid)));

@@ -35,6 +35,7 @@
 #include "utils/typcache.h"
 
 #include "compat/acl.h"
+#include "compat/noreturn.h"
 #include "ddl/convert_checks.h"
 #include "ddl/create_table.h"
 #include "ddl/trigger.h"
@@ -229,7 +230,7 @@ foreign_key_columns(HeapTuple tuple, AttrNumber *conkey, AttrNumber *confkey)
 	return count;
 }
 
-static void pg_attribute_noreturn()
+pg_noreturn static void
 foreign_key_error(Form_pg_constraint con, const char *detail, const char *hint)
 {
 	ereport(ERROR,

@@ -37,6 +37,7 @@
 #include "utils/typcache.h"
 
 #include "compat/collation.h"
+#include "compat/identity_sequence.h"
 #include "ddl/definition.h"
 #include "ddl/table_definition.h"
 
@@ -421,7 +422,6 @@ definition_sequence_owners(Definition *def)
 
 		if (!att->attisdropped && att->attidentity)
 			definition_add(def, "SELECT citus_internal.slice_sequence(%s)",
-						   quote_literal_cstr(relation_qualified_name(getIdentitySequence(RelationGetRelid(def->rel),
-																						  att->attnum, false))));
+						   quote_literal_cstr(relation_qualified_name(getIdentitySequence(def->rel, att->attnum, false))));
 	}
 }

@@ -35,6 +35,7 @@
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
+#include "compat/identity_sequence.h"
 #include "compat/stats_target.h"
 #include "ddl/definition.h"
 #include "ddl/table_definition.h"
@@ -135,7 +136,7 @@ column_expression(Relation rel, AttrNumber attno)
 static void
 append_identity(StringInfo buf, Relation rel, Form_pg_attribute att)
 {
-	Oid			seqid = getIdentitySequence(RelationGetRelid(rel), att->attnum, true);
+	Oid			seqid = getIdentitySequence(rel, att->attnum, true);
 
 	if (!OidIsValid(seqid))
 		return;

@@ -8,7 +8,7 @@
 #ifndef CITUS_EXECUTOR_EXPLAIN_H
 #define CITUS_EXECUTOR_EXPLAIN_H
 
-#include "commands/explain.h"
+#include "compat/explain.h"
 #include "nodes/execnodes.h"
 
 extern void explain_init(void);

@@ -12,12 +12,12 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "commands/explain.h"
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
+#include "compat/explain.h"
 #include "compat/sql_function.h"
 #include "executor/explain_task.h"
 #include "lib/transaction_end.h"

@@ -17,6 +17,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "compat/executor_run.h"
 #include "executor/local_task.h"
 #include "lib/exact_text.h"
 #include "lib/run_as.h"
@@ -162,7 +163,7 @@ finish_task(LocalTask *task)
 
 	PushActiveSnapshot(query_desc->snapshot);
 	if (!task->returns_rows)
-		ExecutorRun(query_desc, ForwardScanDirection, 0, true);
+		ExecutorRun(query_desc, ForwardScanDirection, 0);
 	ExecutorFinish(query_desc);
 	processed = task->write ? query_desc->estate->es_processed : task->rows;
 	ExecutorEnd(query_desc);

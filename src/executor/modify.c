@@ -32,6 +32,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "compat/explain.h"
 #include "executor/modify.h"
 #include "executor/read_ahead.h"
 #include "executor/scan.h"

@@ -22,6 +22,7 @@
 #include "optimizer/optimizer.h"
 #include "utils/memutils.h"
 
+#include "compat/executor_run.h"
 #include "compat/permissions.h"
 #include "executor/executor_start.h"
 #include "executor/local_plan.h"
@@ -216,27 +217,27 @@ is_own_run(QueryDesc *query_desc)
 }
 
 static void
-call_run(QueryDesc *query_desc, ScanDirection direction, uint64 count, bool execute_once)
+call_run(QueryDesc *query_desc, ScanDirection direction, uint64 count EXECUTE_ONCE_PARAMETER)
 {
 	if (prev_run)
-		prev_run(query_desc, direction, count, execute_once);
+		prev_run(query_desc, direction, count EXECUTE_ONCE_ARGUMENT);
 	else
-		standard_ExecutorRun(query_desc, direction, count, execute_once);
+		standard_ExecutorRun(query_desc, direction, count EXECUTE_ONCE_ARGUMENT);
 }
 
 static void
-run_executor(QueryDesc *query_desc, ScanDirection direction, uint64 count, bool execute_once)
+run_executor(QueryDesc *query_desc, ScanDirection direction, uint64 count EXECUTE_ONCE_PARAMETER)
 {
 	MemoryContext context = CurrentMemoryContext;
 
 	if (likely(dlist_is_empty(&runs)) || !is_own_run(query_desc))
 	{
-		call_run(query_desc, direction, count, execute_once);
+		call_run(query_desc, direction, count EXECUTE_ONCE_ARGUMENT);
 		return;
 	}
 	PG_TRY();
 	{
-		call_run(query_desc, direction, count, execute_once);
+		call_run(query_desc, direction, count EXECUTE_ONCE_ARGUMENT);
 	}
 	PG_CATCH();
 	{

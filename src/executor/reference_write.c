@@ -21,6 +21,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
+#include "executor/executor.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"

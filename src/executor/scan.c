@@ -46,8 +46,6 @@
 #define KEEP_ROWS 1600
 #define KEEP_ROWS_PER_TASK 1200
 
-extern int	citus_slow_start_interval;
-
 static Node *scan_create(CustomScan *node);
 static void scan_begin(CustomScanState *node, EState *estate, int eflags);
 static TupleTableSlot *scan_exec(CustomScanState *node);

@@ -49,6 +49,8 @@ typedef struct TaskSetSpec
 	int			explain;		/* for the tasks' tags; one connection per node then */
 } TaskSetSpec;
 
+extern int	citus_slow_start_interval;
+
 /* A task on one shard of the table, params shared. */
 extern Task *task_make(const DistTable *table, int shard_index, const char *text, ParamListInfo params);
 

@@ -91,7 +91,7 @@ citus_internal_process_gpid(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	if (proc == NULL || !OidIsValid(proc->databaseId) || proc->isBackgroundWorker ||
+	if (proc == NULL || !OidIsValid(proc->databaseId) || !PROC_IS_REGULAR_BACKEND(proc) ||
 		(proc->statusFlags & PROC_IS_AUTOVACUUM))
 		PG_RETURN_NULL();
 	values[0] = Int64GetDatum(served != 0 ? served : own);

@@ -26,6 +26,7 @@
 #include "utils/fmgroids.h"
 
 #include "catalog/metadata.h"
+#include "compat/permissions.h"
 #include "planner/cursor_plan.h"
 
 /* Names of the columns end with their table's number in the query. */
@@ -42,11 +43,13 @@ static const DistTable *
 marked_table(Query *query, RowMarkClause *mark)
 {
 	RangeTblEntry *rte = rt_fetch(mark->rti, query->rtable);
-	Oid			user = OidIsValid(rte->checkAsUser) ? rte->checkAsUser : GetUserId();
+	Oid			user = compat_check_as_user(query, rte);
 	const DistTable *table;
 
 	if (rte->rtekind != RTE_RELATION)
 		return NULL;
+	if (!OidIsValid(user))
+		user = GetUserId();
 	table = metadata_lookup(rte->relid);
 	if (table == NULL || table->kind == DIST_REFERENCE ||
 		pg_class_aclcheck(rte->relid, user, ACL_SELECT) != ACLCHECK_OK)
@@ -200,7 +203,7 @@ is_row_param(const Node *node)
 }
 
 Node *
-current_of_replace(Node *node)
+current_of_replace(Node *node, void *context)
 {
 	if (node == NULL)
 		return NULL;
@@ -220,7 +223,7 @@ current_of_replace(Node *node)
 		equal->opfuncid = F_TIDEQ;
 		return (Node *) equal;
 	}
-	return expression_tree_mutator(node, current_of_replace, NULL);
+	return expression_tree_mutator(node, current_of_replace, context);
 }
 
 /* The name of the cursor, a constant or a variable. */

@@ -39,7 +39,7 @@ extern void cursor_plan_wrap(PlannedStmt *plan, Query *query);
 extern CurrentOfExpr *current_of_find(Node *quals);
 
 /* The filter with that condition replaced by one that compares ctid with a parameter, which current_of_set finds. */
-extern Node *current_of_replace(Node *quals);
+extern Node *current_of_replace(Node *quals, void *unused);
 
 /* Sets in plan which parameter that is, and whose cursor's row it is about, if it is in exprs. */
 extern void current_of_set(DistPlan *plan, const CurrentOfExpr *current_of, List **exprs);

@@ -20,6 +20,7 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/rel.h"
 
+#include "compat/group_entry.h"
 #include "planner/cursor_plan.h"
 #include "planner/planner.h"
 #include "planner/shippable.h"
@@ -36,7 +37,7 @@ is_single_relation(Query *query)
 {
 	RangeTblEntry *rte;
 
-	if (list_length(query->rtable) != 1 || query->cteList != NIL || query->setOperations != NULL ||
+	if (list_length(query->rtable) != (query_has_group_entry(query) ? 2 : 1) || query->cteList != NIL || query->setOperations != NULL ||
 		query->hasSubLinks || list_length(query->jointree->fromlist) != 1)
 		return false;
 	rte = linitial(query->rtable);
@@ -138,7 +139,7 @@ plan_update_delete(Query *query, Oid check_as, const char **reason)
 	if (current_of != NULL)
 	{
 		query = copyObject(query);
-		query->jointree->quals = current_of_replace(query->jointree->quals);
+		query->jointree->quals = current_of_replace(query->jointree->quals, NULL);
 	}
 	if ((*reason = write_stays_in_shard(query, table)) != NULL ||
 		(*reason = shippable_columns(query->returningList)) != NULL ||

@@ -25,6 +25,9 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "compat/merge.h"
+#include "compat/nulling.h"
+#include "compat/permissions.h"
 #include "planner/modify_plan.h"
 #include "planner/planner.h"
 #include "planner/write_query.h"
@@ -332,6 +335,27 @@ make_returning_columns(ModifyPlan *plan, List *returning, Index varno, List *chi
 	return scan_tlist;
 }
 
+/* Refuses what MERGE has learnt since version 17. */
+static void
+check_merge(List *actions, List *returning)
+{
+	ListCell   *cell;
+
+	foreach(cell, actions)
+	{
+		if (merge_action_kind(lfirst(cell)) == MERGE_WHEN_NOT_MATCHED_BY_SOURCE)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("MERGE with WHEN NOT MATCHED BY SOURCE is not supported for distributed tables"),
+					 errhint("Write the rows without a match by an UPDATE or DELETE with NOT EXISTS.")));
+	}
+	if (returning != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("MERGE with RETURNING is not supported for distributed tables"),
+				 errhint("Write the rows by INSERT, UPDATE or DELETE statements with RETURNING.")));
+}
+
 /* Packs MERGE's actions; their expressions refer to the child's columns. */
 static List *
 make_actions(ModifyPlan *plan, List *actions)
@@ -342,7 +366,7 @@ make_actions(ModifyPlan *plan, List *actions)
 	foreach(cell, actions)
 	{
 		MergeAction *source = lfirst(cell);
-		ModifyAction action = {source->matched, source->commandType, -1, 0, NIL};
+		ModifyAction action = {merge_action_kind(source) == MERGE_WHEN_MATCHED, source->commandType, -1, 0, NIL};
 		ListCell   *target;
 
 		if (source->qual != NULL)
@@ -489,7 +513,7 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	apply_tlist_labeling(child->targetlist, child_tlist);
 
 	plan.relid = table->relid;
-	plan.check_as_user = planner_rt_fetch(varno, root)->checkAsUser;
+	plan.check_as_user = compat_check_as_user(root->parse, planner_rt_fetch(varno, root));
 	plan.command = modify->operation;
 	plan.can_set_tag = root->parse->canSetTag;
 	plan.triggers = table->triggers & write_commands(root->parse);
@@ -508,8 +532,10 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 
 	if (plan.command == CMD_MERGE)
 	{
-		exprs = make_actions(&plan, linitial(modify->mergeActionLists));
-		scan->custom_scan_tlist = copyObject(child_tlist);
+		check_merge(linitial(modify->mergeActionLists), returning);
+		/* the actions name the target's columns as they are before the join with the source */
+		exprs = (List *) without_nulling(root, (Node *) make_actions(&plan, linitial(modify->mergeActionLists)));
+		scan->custom_scan_tlist = (List *) without_nulling(root, (Node *) child_tlist);
 		plan.assigned = assigned_columns(&plan);
 		make_texts(&plan, table, root, &exprs);
 	}

@@ -32,6 +32,7 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/rel.h"
 
+#include "compat/permissions.h"
 #include "planner/cursor_plan.h"
 #include "planner/planner.h"
 #include "planner/shippable.h"
@@ -414,7 +415,7 @@ make_scan_query(PlannerInfo *root, Index varno, List *remote, List **exprs)
 	task->rtable = list_make1(rte);
 	if (remote != NIL)
 	{
-		quals = task_params_extract(current_of_replace(quals), varno, false, exprs);
+		quals = task_params_extract(current_of_replace(quals, NULL), varno, false, exprs);
 		ChangeVarNodes(quals, varno, 1, 0);
 	}
 	else
@@ -519,7 +520,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist
 	plan.relid = table->relid;
 	plan.locks_target = locks_target(root, rel->relid);
 	plan.writes = plan.locks_target || task->rowMarks != NIL;
-	plan.check_as_user = rte->checkAsUser;
+	plan.check_as_user = compat_check_as_user(root->parse, rte);
 	plan.nparams = list_length(exprs);
 	plan.text = task_query_deparse(task);
 	plan.prune = prune_pack(prune_from_quals(table, rel->relid, quals), &exprs);

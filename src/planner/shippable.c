@@ -26,6 +26,7 @@
 #include "utils/syscache.h"
 
 #include "catalog/metadata.h"
+#include "compat/permissions.h"
 #include "lib/wire_type.h"
 #include "planner/shippable.h"
 
@@ -377,12 +378,13 @@ count_distributed_tables(Query *query)
 	return count;
 }
 
-/* Whose rights the relations of a query need (RangeTblEntry.checkAsUser). */
+/* Whose rights the relations of a query need (compat_check_as_user). */
 typedef struct UserContext
 {
 	bool		found;
 	bool		differ;
 	Oid			user;
+	Query	   *query;			/* the level that the walk is at */
 } UserContext;
 
 static bool
@@ -398,21 +400,31 @@ user_walker(Node *node, void *context)
 
 		if (rte->rtekind == RTE_RELATION && rte->relkind != RELKIND_VIEW)
 		{
-			users->differ = users->differ || (users->found && users->user != rte->checkAsUser);
+			Oid			user = compat_check_as_user(users->query, rte);
+
+			users->differ = users->differ || (users->found && users->user != user);
 			users->found = true;
-			users->user = rte->checkAsUser;
+			users->user = user;
 		}
 		return false;
 	}
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, user_walker, context, QTW_EXAMINE_RTES_BEFORE);
+	{
+		Query	   *outer = users->query;
+		bool		result;
+
+		users->query = (Query *) node;
+		result = query_tree_walker(users->query, user_walker, context, QTW_EXAMINE_RTES_BEFORE);
+		users->query = outer;
+		return result;
+	}
 	return expression_tree_walker(node, user_walker, context);
 }
 
 bool
 query_check_as(Query *query, Oid *user)
 {
-	UserContext users = {false, false, InvalidOid};
+	UserContext users = {0};
 
 	user_walker((Node *) query, &users);
 	*user = users.user;

@@ -15,12 +15,15 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 
+#include "compat/permissions.h"
 #include "planner/planner.h"
 
 typedef struct RelationContext
 {
 	List	   *rtable;
+	List	   *permissions;	/* RTEPermissionInfos of version 16 and later */
 	List	   *oids;
+	Query	   *query;			/* the level that the walk is at */
 } RelationContext;
 
 /* Collects copies of the relation entries of all levels. */
@@ -35,20 +38,27 @@ relation_walker(Node *node, void *context)
 	{
 		RangeTblEntry *rte = (RangeTblEntry *) node;
 
-		if (rte->rtekind == RTE_RELATION)
+		if (compat_has_permissions(rte))
 		{
 			RangeTblEntry *copy = copyObject(rte);
 
 			copy->securityQuals = NIL;
 			copy->tablesample = NULL;
+			compat_copy_permissions(&relations->permissions, copy, relations->query);
 			relations->rtable = lappend(relations->rtable, copy);
 			relations->oids = lappend_oid(relations->oids, rte->relid);
 		}
 		return false;
 	}
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, relation_walker, context,
-								 QTW_EXAMINE_RTES_BEFORE);
+	{
+		Query	   *outer = relations->query;
+
+		relations->query = (Query *) node;
+		(void) query_tree_walker(relations->query, relation_walker, context, QTW_EXAMINE_RTES_BEFORE);
+		relations->query = outer;
+		return false;
+	}
 	return expression_tree_walker(node, relation_walker, context);
 }
 
@@ -107,7 +117,7 @@ make_dist_statement(Query *query, DistPlan *plan, List *exprs)
 {
 	PlannedStmt *statement = makeNode(PlannedStmt);
 	CustomScan *scan = makeNode(CustomScan);
-	RelationContext relations = {NIL, NIL};
+	RelationContext relations = {NIL};
 	List	   *names = NIL;
 	ListCell   *cell;
 	List	   *result = query->commandType == CMD_SELECT ? query->targetList : query->returningList;
@@ -135,6 +145,7 @@ make_dist_statement(Query *query, DistPlan *plan, List *exprs)
 	statement->dependsOnRole = query->hasRowSecurity;
 	statement->planTree = (Plan *) scan;
 	statement->rtable = lappend(relations.rtable, make_task_rte(names));
+	compat_set_permissions(statement, relations.permissions);
 	statement->relationOids = relations.oids;
 	statement->stmt_location = query->stmt_location;
 	statement->stmt_len = query->stmt_len;

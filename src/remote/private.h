@@ -15,6 +15,7 @@
 #include "lib/ilist.h"
 #include "storage/latch.h"
 
+#include "compat/noreturn.h"
 #include "remote/connection.h"
 
 /*
@@ -104,7 +105,7 @@ extern bool connect_poll(RemoteConn *conn);
 extern void connect_finish(RemoteConn *conn);
 extern void connect_finish_soon(RemoteConn *conn);
 extern char *connect_failure(RemoteConn *conn);
-extern void connect_report(RemoteConn *conn) pg_attribute_noreturn();
+pg_noreturn extern void connect_report(RemoteConn *conn);
 
 /*
  * Takes a connection off this backend's list of peers: nobody here waits for the

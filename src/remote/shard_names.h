@@ -10,6 +10,8 @@
 
 #include "postgres.h"
 
+#include "compat/noreturn.h"
+
 /*
  * A copy (palloc'd) of text in which <name>_<shardid> is <name>, where shardid is
  * that of a shard.  Outside a transaction the copy is unchanged.
@@ -24,6 +26,6 @@ extern void shard_names_fix_schema(const char *shard_schema, const char *shard_t
  * node, after switching to a context other than ErrorContext: raises the error
  * again with logical names.
  */
-extern void shard_names_rethrow(void) pg_attribute_noreturn();
+pg_noreturn extern void shard_names_rethrow(void);
 
 #endif							/* CITUS_REMOTE_SHARD_NAMES_H */

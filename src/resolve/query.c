@@ -102,7 +102,9 @@ resolve_walker(Node *node, void *context)
 				query->onConflict->constraint =
 					resolve_constraint(query->onConflict->constraint, relid, tag);
 		}
-		return query_tree_walker(query, resolve_walker, context, QTW_EXAMINE_RTES_BEFORE);
+		(void) query_tree_walker(query, resolve_walker, context, QTW_EXAMINE_RTES_BEFORE);
+		compat_permissions_follow(query);
+		return false;
 	}
 	return expression_tree_walker(node, resolve_walker, context);
 }

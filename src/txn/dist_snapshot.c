@@ -367,7 +367,7 @@ dist_snapshot_refused(RemoteConn *conn, const ErrorData *error)
 static List *
 acquire_all(void)
 {
-	List	   *conns = NIL;
+	List	   *volatile conns = NIL;
 	ListCell   *cell;
 
 	foreach(cell, node_active_primaries_remote())
@@ -379,7 +379,7 @@ acquire_all(void)
 			continue;
 		PG_TRY();
 		{
-			acquire(node->groupid, &conns);
+			acquire(node->groupid, (List **) &conns);
 		}
 		PG_CATCH();
 		{

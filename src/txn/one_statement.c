@@ -34,7 +34,7 @@ sync_follows(void)
 {
 	bool		follows;
 
-	if (pq_is_reading_msg() || !pq_buffer_has_data())
+	if (pq_is_reading_msg() || pq_buffer_remaining_data() == 0)
 		return false;
 	pq_startmsgread();
 	follows = pq_peekbyte() == 'S';

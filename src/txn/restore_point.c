@@ -34,6 +34,7 @@
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "compat/sql_function.h"
+#include "compat/varlena.h"
 #include "lib/debug_point.h"
 #include "remote/connection.h"
 

@@ -14,6 +14,7 @@
 #include "nodes/bitmapset.h"
 #include "utils/snapshot.h"
 
+#include "compat/noreturn.h"
 #include "remote/connection.h"
 #include "txn/commit_ring.h"
 
@@ -39,7 +40,7 @@ extern Snapshot snapshot_as_of(CommitStamp stamp, Snapshot like);
 extern Snapshot snapshot_try_as_of(CommitStamp stamp, Snapshot like, const char **reason);
 
 /* Errors with ERRCODE_T_R_SERIALIZATION_FAILURE. */
-extern void snapshot_refuse(const char *detail) pg_attribute_noreturn();
+pg_noreturn extern void snapshot_refuse(const char *detail);
 
 /* Makes the snapshot of this REPEATABLE READ transaction one as of stamp, in place. */
 extern void snapshot_move_transaction(CommitStamp stamp);

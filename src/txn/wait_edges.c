@@ -73,7 +73,7 @@ in_transaction(PGPROC *proc)
 static bool
 is_session(PGPROC *proc)
 {
-	return !proc->isBackgroundWorker;
+	return PROC_IS_REGULAR_BACKEND(proc);
 }
 
 static void
