@@ -34,6 +34,10 @@ check: deps install
 $(addprefix check-,$(CHECK_AREAS)): check-%: deps install
 	@tools/check $*
 
+# The versions of the server that are not installed.
+compile-versions: deps
+	@tools/compile-versions
+
 style:
 	@tools/style
 
@@ -49,9 +53,10 @@ help:
 	@echo 'make demo       a cluster with TPC-H data, compared with plain PostgreSQL'
 	@echo 'make check      all tests; make check-<area> for one of: $(CHECK_AREAS)'
 	@echo 'make style      the checks of our own rules'
+	@echo 'make compile-versions  compile against the versions of the server that are not installed'
 	@echo 'make bench      benchmarks, each with its baseline'
 	@echo 'make clean      remove what was built'
 	@echo 'PG_CONFIG       $(PG_CONFIG)'
 
-.PHONY: all install deps demo check style bench clean help \
+.PHONY: all install deps demo check compile-versions style bench clean help \
 	$(addprefix check-,$(CHECK_AREAS))
