@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from pomelo_check.areas import ROOT
 from pomelo_check.failures import Failure, Reader, print_failures, print_summary
 
@@ -28,10 +30,11 @@ def test_summary_fits_where_only_the_end_is_shown(capsys):
         assert len(capsys.readouterr().out.splitlines()) == expected, count
 
 
-def test_runner_that_breaks_off(tmp_path):
-    """Its last lines are shown, and the status is 1."""
+@pytest.mark.parametrize("status", [0, 3])
+def test_runner_that_breaks_off(tmp_path, status):
+    """Its last lines are shown, and the status is 1, whatever its own is."""
     runner = tmp_path / "run"
-    runner.write_text("#!/bin/sh\necho what it said last\nexit 3\n")
+    runner.write_text(f"#!/bin/sh\necho what it said last\nexit {status}\n")
     runner.chmod(0o755)
     code = ("import pomelo_check.areas as areas\n"
             f"areas.runner = lambda area: {str(runner)!r}\n"
@@ -40,5 +43,5 @@ def test_runner_that_breaks_off(tmp_path):
                           capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
     assert done.stdout.splitlines()[-3:] == [
-        "failed: area ended with status 3 before it was done    alone: test/area/run",
+        f"failed: area ended with status {status} before it was done    alone: test/area/run",
         "  | what it said last", "0 passed, 1 failed, 0 skipped"]

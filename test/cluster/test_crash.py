@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from harness import bank, servers
-from harness.servers import kill_process, pid_of, rows, value, wait_until
+from harness.servers import kill_process, on_every_node, pid_of, value, wait_until
 
 USER = "crash"      # debug points are its settings on one node, so that nobody else runs into them
 
@@ -152,9 +152,7 @@ def kill_victim(cluster_, client, victim):
     if victim == "worker_backend":
         with servers.connect(node) as watcher:
             pid = value(watcher, "SELECT pid FROM pg_stat_activity WHERE usename = %s", [USER])
-    if pid is None:     # the worker isn't connected to yet
-        client.finish()
-        return
+        assert pid is not None, f"no session of {USER} on {node.name}"
     kill_process(pid)
     client.finish()
     wait_until(lambda: "ready to accept connections" in node.log_since(mark), f"{node.name} to be back")
@@ -162,15 +160,11 @@ def kill_victim(cluster_, client, victim):
 
 def outcome_everywhere(cluster_, kind, number):
     """Whether the transaction happened; fails if that depends on whom one asks."""
-    seen = set()
-    for node in cluster_.nodes:
-        with servers.connect(node) as connection:
-            if kind == "reference":
-                seen.update(last == number for (last,) in rows(connection, "SELECT last FROM rate"))
-            else:
-                seen.add(value(connection, "SELECT count(*) FROM account WHERE last = %s", [number]))
-    assert seen in ({True}, {False}, {0}, {3 if kind == "tree" else 2}), f"seen in part: {seen}"
-    return bool(seen.pop())
+    table, whole = {"reference": ("rate", bank.RATES), "tree": ("account", 3)}.get(kind, ("account", 2))
+    seen = on_every_node(cluster_, f"SELECT count(*) FROM {table} WHERE last = %s", [number])
+    counts = {count for ((count,),) in seen.values()}
+    assert counts in ({0}, {whole}), f"seen in part: {seen}"
+    return counts == {whole}
 
 
 def check(cluster_, kind, number, expected):

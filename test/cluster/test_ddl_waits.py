@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from harness.servers import on_every_node, value, wait_until
+from harness.servers import on_every_node, rows, value, wait_until
 from harness.statement import Statement
 from harness.stopped import Stopped
 
@@ -39,12 +39,27 @@ STATEMENTS = [
 @pytest.fixture
 def local(coordinator, schema):
     """A local table with an index, statistics and a row."""
+    return make_local(coordinator, schema)
+
+
+def make_local(connection, schema):
     name = f"{schema}.t"
-    coordinator.execute(f"CREATE TABLE {name} (id int, v int)")
-    coordinator.execute(f"CREATE INDEX t_i ON {name} (v)")
-    coordinator.execute(f"CREATE STATISTICS {name}_s ON id, v FROM {name}")
-    coordinator.execute(f"INSERT INTO {name} VALUES (1, 2)")
+    connection.execute(f"CREATE TABLE {name} (id int, v int)")
+    connection.execute(f"CREATE INDEX t_i ON {name} (v)")
+    connection.execute(f"CREATE STATISTICS {name}_s ON id, v FROM {name}")
+    connection.execute(f"INSERT INTO {name} VALUES (1, 2)")
     return name
+
+
+def state_of(connection, schema):
+    """What there is in the schema: the tables with their shapes and rows, how they are clustered; shards."""
+    tables = [name for (name,) in rows(connection, """
+        SELECT oid::regclass::text FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind = 'r'""", [schema])]
+    return [(name, rows(connection, SHAPE.format(name)), rows(connection, f"SELECT * FROM {name}"),
+             rows(connection, "SELECT indexrelid::regclass::text, indisclustered FROM pg_index "
+                              "WHERE indrelid = %s::regclass ORDER BY 1", [name]),
+             value(connection, "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = %s::regclass", [name]))
+            for name in tables]
 
 
 def run_behind(cluster, connect, holder, statement, rows=None):
@@ -90,10 +105,16 @@ def test_comment_on_a_table_distributed_meanwhile(cluster, coordinator, connect,
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_undistributed_meanwhile(cluster, coordinator, connect, schema, session, local, statement):
     """DDL that waits for a distributed table while that is made local again does what it does to local ones."""
+    coordinator.execute(statement.format(local, local))
+    expected = state_of(coordinator, schema)
+    for (name, *_) in expected:
+        coordinator.execute(f"DROP TABLE {name}")
+    make_local(coordinator, schema)
     coordinator.execute(f"SELECT create_distributed_table('{local}', 'id')")
     undistributing = session(0)
     undistributing.execute(f"SELECT undistribute_table('{local}')")
     assert run_behind(cluster, connect, undistributing, statement.format(local, local)) is None
+    assert state_of(coordinator, schema) == expected
 
 
 def test_values_after_another_type_of_the_same_length(cluster, coordinator, connect, session, local):

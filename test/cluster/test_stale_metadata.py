@@ -1,8 +1,9 @@
 """A task for a shard that has moved away finds it, or fails without harm."""
 
-import threading
-
 import pytest
+
+from harness.servers import wait_until
+from harness.statement import Statement
 
 SETUP = """
     CREATE TABLE moving (k int PRIMARY KEY, v int);
@@ -53,11 +54,14 @@ def shard(own_cluster, connect):
     ("UPDATE moving SET v = v + 1 RETURNING true", [(True,)] * 20),
 ])
 def test_task_follows_the_shard(own_cluster, connect, shard, statement, expected):
-    """The initiator hears of the move while its statement waits; the client notices nothing."""
-    teller = threading.Timer(0.3, shard.tell, [0])
-    teller.start()
-    assert connect(own_cluster.coordinator).execute(statement).fetchall() == expected
-    teller.join()
+    """The initiator hears of the move after a node has refused its task; the client notices nothing."""
+    old = own_cluster.nodes[shard.group]
+    mark = old.log_mark()
+    running = Statement(connect(own_cluster.coordinator), statement)
+    wait_until(lambda: "is not on this node" in old.log_since(mark), "the old node to refuse the task")
+    shard.tell(0)
+    assert running.finish() is None
+    assert running.cursor.fetchall() == expected
 
 
 def test_error_when_the_shard_stays_away(own_cluster, connect, shard):

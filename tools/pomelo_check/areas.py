@@ -80,8 +80,8 @@ def run_area(area):
     if closing:
         result.passed, result.failed, result.skipped = (int(n or 0) for n in closing.groups())
     result.failures = reader.failures
-    if status != 0 and result.failed == 0:
+    if closing is None or status != 0 and result.failed == 0:
         result.failures.append(Failure(f"{area} ended with status {status} before it was done",
                                        f"test/{area}/run", reader.last))
-        result.failed = 1
+        result.failed = max(result.failed, 1)
     return result

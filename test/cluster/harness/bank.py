@@ -6,6 +6,7 @@ from harness import servers
 from harness.servers import rows, value, wait_until
 
 ACCOUNTS = 1000
+RATES = 10          # rows of the reference table
 START = 100
 
 # What a crash could leave: prepared transactions, and locks of other sessions than the daemon's.
@@ -27,7 +28,7 @@ def create(made):
         connection.execute("SELECT create_reference_table('rate')")
         connection.execute("INSERT INTO account SELECT g, %s, 0 FROM generate_series(1, %s) g",
                            [START, ACCOUNTS])
-        connection.execute("INSERT INTO rate SELECT g, 0 FROM generate_series(1, 10) g")
+        connection.execute("INSERT INTO rate SELECT g, 0 FROM generate_series(1, %s) g", [RATES])
 
 
 def keys_on(made, port):

@@ -8,7 +8,7 @@ from harness import servers
 
 
 class Statement:
-    """A statement in a thread of its own; its error, if any, is kept.
+    """A statement in a thread of its own; its cursor or its error is kept.
 
     With rows, it is a COPY FROM STDIN of them.
     """
@@ -17,7 +17,7 @@ class Statement:
         self.rows = rows
         self.connection = connection
         self.query = query
-        self.error = None
+        self.cursor = self.error = None
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
 
@@ -31,7 +31,7 @@ class Statement:
                 with self.connection.cursor().copy(self.query) as copy:
                     list(copy)
             else:
-                self.connection.execute(self.query)
+                self.cursor = self.connection.execute(self.query)
         except psycopg.Error as error:
             self.error = error
 
