@@ -433,7 +433,7 @@ drop_utility(UtilityCall *call)
 	if (ours == NIL)
 		return false;
 	if (stmt->concurrent)
-		PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "DROP INDEX CONCURRENTLY");
+		index_concurrently(call, "DROP INDEX CONCURRENTLY");
 	stmt->concurrent = false;
 	stmt->objects = list_concat(stmt->objects, shards);
 	utility_run(call);

@@ -6,7 +6,7 @@
  * The logical table picks the index's name and settles its definition; other
  * nodes and shards get that definition.
  *
- * CONCURRENTLY is taken as a wish: the index is made in the distributed
+ * CONCURRENTLY is not built, and a warning says so (index_concurrently): the index is made in the distributed
  * transaction like any other, which keeps writers out meanwhile, but leaves no
  * invalid index behind on any node.
  *
@@ -55,6 +55,16 @@ check_indexes(const DistTable *table)
 	table_close(rel, NoLock);
 }
 
+void
+index_concurrently(UtilityCall *call, const char *statement)
+{
+	PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, statement);
+	if (!call->relayed)
+		ereport(WARNING,
+				(errmsg("%s runs without CONCURRENTLY on distributed and reference tables", statement),
+				 errdetail("The table is locked as by the same statement without CONCURRENTLY.")));
+}
+
 bool
 create_index_utility(UtilityCall *call)
 {
@@ -67,7 +77,7 @@ create_index_utility(UtilityCall *call)
 	if (table == NULL)
 		return false;
 	if (stmt->concurrent)
-		PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "CREATE INDEX CONCURRENTLY");
+		index_concurrently(call, "CREATE INDEX CONCURRENTLY");
 	stmt->concurrent = false;
 
 	before = indexes_of_table(table->relid);
