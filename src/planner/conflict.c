@@ -44,6 +44,7 @@ bool
 conflict_is_shippable(OnConflictExpr *clause, const DistTable *table)
 {
 	return shippable_expression((Node *) clause->onConflictSet) == NULL &&
+		shippable_assignments(clause->onConflictSet) == NULL &&
 		shippable_expression(clause->onConflictWhere) == NULL &&
 		(table->kind != DIST_HASH || !list_member_int(conflict_columns(clause), table->dist_attno));
 }

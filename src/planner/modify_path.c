@@ -14,6 +14,7 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
@@ -24,6 +25,7 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/typcache.h"
 
 #include "compat/merge.h"
 #include "compat/nulling.h"
@@ -106,6 +108,28 @@ listed_columns(List *target_list)
 }
 
 /*
+ * Whether a column that is not assigned must be in the new row all the same: a null in its place would be
+ * checked against its domain.
+ */
+static bool
+leaves_domain(Oid relid, Bitmapset *assigned)
+{
+	Relation	relation = table_open(relid, NoLock);
+	TupleDesc	desc = RelationGetDescr(relation);
+	bool		result = false;
+
+	for (int i = 0; i < desc->natts && !result; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+
+		result = !attribute->attisdropped && !bms_is_member(attribute->attnum, assigned) &&
+			get_typtype(attribute->atttypid) == TYPTYPE_DOMAIN && DomainHasConstraints(attribute->atttypid);
+	}
+	table_close(relation, NoLock);
+	return result;
+}
+
+/*
  * Whether the old row is needed as a whole: to identify it, to move it, to complete
  * a new one (all clauses of MERGE share a text, which assigns what any of them assigns), for triggers.
  */
@@ -134,7 +158,7 @@ needs_old_row(Query *query, const DistTable *table)
 		if (attno == table->dist_attno || write_is_identity_column(table->relid, attno))
 			return true;
 	}
-	return false;
+	return columns != NULL && leaves_domain(table->relid, columns);
 }
 
 /* Adds to one query what identifies its rows to DistributedModify. */

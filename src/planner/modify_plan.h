@@ -114,8 +114,8 @@ extern char *modify_update_text(const DistTable *table, List *colnos, List *attn
 extern char *modify_delete_text(const DistTable *table, List *attnos);
 
 /*
- * conflict.c: whether the node of a shard can do what a clause says: it can evaluate it, and the row stays
- * in the shard.
+ * conflict.c: whether the node of a shard can do what a clause says: a text can say it, the node can evaluate it, and
+ * the row stays in the shard.
  */
 extern bool conflict_is_shippable(OnConflictExpr *clause, const DistTable *table);
 

@@ -117,63 +117,76 @@ type_is_everywhere(Oid type)
 	return false;
 }
 
-/* What is below the coercions to domains that the parser adds to assignments. */
-static const Expr *
-below_domains(const Expr *expr)
-{
-	while (expr != NULL && IsA(expr, CoerceToDomain))
-		expr = ((const CoerceToDomain *) expr)->arg;
-	return expr;
-}
-
+/* Finds an assignment to a part of a column: SET a[1] = .., SET c.x = .. */
 static bool
-assigns_part(const Expr *expr)
+part_walker(Node *node, void *context)
 {
-	expr = below_domains(expr);
-	return expr != NULL &&
-		(IsA(expr, FieldStore) ||
-		 (IsA(expr, SubscriptingRef) && ((const SubscriptingRef *) expr)->refassgnexpr != NULL));
+	if (node == NULL || IsA(node, Query))
+		return false;
+	if (IsA(node, FieldStore) || (IsA(node, SubscriptingRef) && ((SubscriptingRef *) node)->refassgnexpr != NULL))
+		return true;
+	return expression_tree_walker(node, part_walker, context);
 }
 
 /*
- * Whether the deparser understands an assignment.  Several assignments to parts
- * of one column have been merged into one expression, of which it shows one.
+ * Whether the deparser shows all of an assignment: it looks for parts in one place only, below coercions to
+ * domains, and of several that have been merged into one expression it shows one.
  */
 static bool
-assigns_one_part(const Expr *expr)
+assigns_one_part(Node *expr)
 {
-	const FieldStore *store;
+	for (;;)
+	{
+		Node	   *whole = NULL;	/* what a part is of */
 
-	if (!assigns_part(expr))
-		return true;
-	expr = below_domains(expr);
-	if (IsA(expr, SubscriptingRef))
-		return !assigns_part(((const SubscriptingRef *) expr)->refexpr);
-	store = (const FieldStore *) expr;
-	return list_length(store->newvals) == 1 && store->arg != NULL && !assigns_part(store->arg);
+		if (expr == NULL)
+			return true;
+		if (IsA(expr, FieldStore))
+		{
+			const FieldStore *store = (FieldStore *) expr;
+
+			if (list_length(store->newvals) != 1 || store->arg == NULL)
+				return false;
+			whole = (Node *) store->arg;
+			expr = linitial(store->newvals);
+		}
+		else if (IsA(expr, SubscriptingRef) && ((SubscriptingRef *) expr)->refassgnexpr != NULL)
+		{
+			whole = (Node *) ((SubscriptingRef *) expr)->refexpr;
+			expr = (Node *) ((SubscriptingRef *) expr)->refassgnexpr;
+		}
+		else if (IsA(expr, CoerceToDomain) && ((CoerceToDomain *) expr)->coercionformat == COERCE_IMPLICIT_CAST)
+			expr = (Node *) ((CoerceToDomain *) expr)->arg;
+		else
+			return !part_walker(expr, NULL);
+		if (part_walker(whole, NULL))
+			return false;
+	}
+}
+
+const char *
+shippable_assignments(List *target_list)
+{
+	ListCell   *cell;
+
+	foreach(cell, target_list)
+	{
+		if (!assigns_one_part((Node *) ((TargetEntry *) lfirst(cell))->expr))
+			return "it assigns several parts of one column";
+	}
+	return NULL;
 }
 
 /* True (stop) if the deparser does not understand one of a write's assignments. */
 static bool
 assignments_walker(Query *query, ShippableContext *context)
 {
-	ListCell   *cell;
-
 	if (query->commandType != CMD_INSERT && query->commandType != CMD_UPDATE)
 		return false;
-	foreach(cell, query->targetList)
-	{
-		if (!assigns_one_part(((TargetEntry *) lfirst(cell))->expr))
-			return fail(context, "it assigns several parts of one column");
-	}
-	if (query->onConflict == NULL)
-		return false;
-	foreach(cell, query->onConflict->onConflictSet)
-	{
-		if (!assigns_one_part(((TargetEntry *) lfirst(cell))->expr))
-			return fail(context, "it assigns several parts of one column");
-	}
-	return false;
+	context->reason = shippable_assignments(query->targetList);
+	if (context->reason == NULL && query->onConflict != NULL)
+		context->reason = shippable_assignments(query->onConflict->onConflictSet);
+	return context->reason != NULL;
 }
 
 /* Whether an anonymous row has names, as x.* of JOIN .. USING (..) AS x has: the deparser shows it as ROW(..), which has none. */

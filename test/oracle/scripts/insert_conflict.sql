@@ -1,7 +1,7 @@
 -- INSERT .. ON CONFLICT that the initiator resolves: the row moves, or an expression can't be evaluated elsewhere.
 --
 -- initiators: coordinator
--- distribute: t(id), two(a) with t, s(id) with t, one single, r reference, l local
+-- distribute: t(id), two(a) with t, s(id) with t, parts(id), js(id), one single, r reference, l local
 
 CREATE TABLE t (id int PRIMARY KEY, v text, n int NOT NULL DEFAULT 0 CHECK (n < 1000), g text GENERATED ALWAYS AS ('g' || v) STORED);
 CREATE TABLE two (a int, b int, v text, PRIMARY KEY (a, b));
@@ -9,6 +9,13 @@ CREATE TABLE s (id int, v text);
 CREATE TABLE one (id int PRIMARY KEY, v text, n int DEFAULT 0);
 CREATE TABLE r (id int PRIMARY KEY, v text, n int DEFAULT 0);
 CREATE TABLE l (id int PRIMARY KEY, v text);
+CREATE TYPE pair AS (x int, y int);
+CREATE TYPE pairs AS (p pair, a int[]);
+CREATE DOMAIN some_pair AS pair;
+CREATE DOMAIN checked_pair AS pair CHECK ((VALUE).x IS NOT NULL);
+CREATE DOMAIN numbers AS int[] CHECK (VALUE[1] IS NOT NULL);
+CREATE TABLE parts (id int PRIMARY KEY, arr int[], c pair, cs pair[], p pairs, d some_pair, k checked_pair, n numbers);
+CREATE TABLE js (id int, data jsonb, PRIMARY KEY (id, data));
 CREATE FUNCTION twice(text) RETURNS text LANGUAGE sql AS $$ SELECT $1 || $1 $$;
 CREATE VIEW tv AS SELECT v AS vv, id AS ii, n FROM t;
 INSERT INTO t SELECT i, 'v' || i, i FROM generate_series(1, 10) i;
@@ -16,6 +23,8 @@ INSERT INTO two SELECT i, i % 3, 'v' || i FROM generate_series(1, 10) i;
 INSERT INTO s SELECT i, 's' || i FROM generate_series(5, 15) i;
 INSERT INTO one SELECT i, 'v' || i FROM generate_series(1, 5) i;
 INSERT INTO r SELECT i, 'v' || i FROM generate_series(1, 5) i;
+INSERT INTO parts SELECT i, ARRAY[i, 2, 3], (i, i), ARRAY[(i, i)::pair, (0, 0)::pair], ((1, 2), '{1,2,3}'), (i, i), (i, i), ARRAY[i, i] FROM generate_series(1, 5) i;
+INSERT INTO js SELECT i, jsonb_build_object('a', i) FROM generate_series(1, 5) i;
 INSERT INTO l VALUES (1, 'l1'), (2, 'l2');
 
 -- setup ends
@@ -109,3 +118,20 @@ EXECUTE p (6, 'y');
 EXECUTE p (6, 'z');
 DEALLOCATE p;
 SELECT id, v, n, g FROM t ORDER BY id;
+
+-- Several parts of one column.
+INSERT INTO js VALUES (1, '{"a": 1}'), (2, '{"a": 2}') ON CONFLICT (id, data) DO UPDATE SET data['d'] = '4', data['b'] = to_jsonb(excluded.id) RETURNING *;
+INSERT INTO js VALUES (3, '{"a": 3}') ON CONFLICT (id, data) DO UPDATE SET data['d'] = '4', data['b']['c'] = '5' RETURNING *;
+INSERT INTO js VALUES (4, '{"a": 4}') ON CONFLICT (id, data) DO UPDATE SET data['d'] = '4' WHERE js.id = 4 RETURNING *;
+INSERT INTO parts (id, k, n) VALUES (1, (1, 1), '{1}') ON CONFLICT (id) DO UPDATE SET arr[1] = 11, arr[3] = 13 + excluded.id, c.x = 21, c.y = parts.arr[1] RETURNING *;
+INSERT INTO parts (id, k, n) VALUES (1, (1, 1), '{1}'), (2, (1, 1), '{1}'), (9, (1, 1), '{1}') ON CONFLICT (id) DO UPDATE SET cs[1].x = 11, cs[2].y = 12, p.p.x = 13, p.a[2] = 14, p.a[3] = excluded.id RETURNING *;
+INSERT INTO parts (id, k, n) VALUES (3, (1, 1), '{1}'), (4, (1, 1), '{1}') ON CONFLICT (id) DO UPDATE SET cs[1].x = 11, cs[1].y = 12, arr[1:2] = ARRAY[5, 6] RETURNING *;
+INSERT INTO parts (id, k, n) VALUES (3, (1, 1), '{1}') ON CONFLICT (id) DO UPDATE SET d.x = 31, k.x = 32, n[1] = 33 RETURNING *;
+INSERT INTO parts (id, k, n) VALUES (3, (1, 1), '{1}'), (4, (1, 1), '{1}') ON CONFLICT (id) DO UPDATE SET d.x = 41, d.y = 42, k.x = 43, k.y = 44, n[1] = 45, n[2] = 46 RETURNING *;
+INSERT INTO parts (id, k, n) VALUES (4, (1, 1), '{1}') ON CONFLICT (id) DO UPDATE SET k.x = NULL, k.y = 1;
+INSERT INTO parts (id, k, n) VALUES (5, (1, 1), '{1}'), (4, (1, 1), '{1}') ON CONFLICT (id) DO UPDATE SET (arr[1], arr[2], c.x) = (SELECT 1, 2, count(*) FROM js WHERE js.id = parts.id), c.y = 3 RETURNING *;
+UPDATE parts SET d.x = 51, d.y = 52, arr[1] = 53, arr[2] = 54;
+UPDATE parts SET c.x = 61, c.y = 62, p.a[1] = 63, p.a[2] = 64 WHERE id < 3;
+MERGE INTO parts USING (VALUES (1), (3)) s (i) ON parts.id = s.i WHEN MATCHED THEN UPDATE SET c.x = i, c.y = 71, arr[2] = 72, arr[3] = 73;
+SELECT * FROM parts ORDER BY id;
+SELECT p.id, q.k, q.n FROM parts p LEFT JOIN parts q ON q.id = p.id AND q.id < 0 WHERE p.id = 1;
