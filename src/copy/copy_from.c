@@ -55,6 +55,7 @@
 #include "copy/shard_sink.h"
 #include "executor/fire_triggers.h"
 #include "executor/scan.h"
+#include "sharding/hash.h"
 
 typedef struct CopyJob
 {
@@ -320,7 +321,7 @@ shard_of_fields(CopyJob *job, char **fields)
 	if (job->dist_field < 0)
 		return 0;
 	value = convert_field(job, job->table->dist_attno, fields[job->dist_field], &isnull);
-	return row_router_shard(job->table, job->rel, value, isnull);
+	return shard_index_of_stored(job->table, value, isnull, CMD_UTILITY);
 }
 
 /* Reads a line and adds it to the sink as it is. */

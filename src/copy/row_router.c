@@ -22,7 +22,6 @@
 
 struct RowRouter
 {
-	Relation	rel;
 	const DistTable *table;
 	RowEncoder *encoder;
 	ShardSink  *sink;
@@ -37,31 +36,12 @@ row_router_begin(Relation rel, List *attnums, int flags)
 
 	if (attnums == NIL)
 		attnums = CopyGetAttnums(RelationGetDescr(rel), rel, NIL);
-	router->rel = rel;
 	router->table = metadata_require(RelationGetRelid(rel));
 	router->encoder = row_encoder_create(RelationGetDescr(rel), attnums);
 	router->sink = shard_sink_begin(rel, router->table, attnums, row_encoder_options(router->encoder),
 									(flags & ROW_ROUTER_REMOTE_ONLY) != 0);
 	router->row_context = AllocSetContextCreate(CurrentMemoryContext, "row router", ALLOCSET_DEFAULT_SIZES);
 	return router;
-}
-
-int
-row_router_shard(const DistTable *table, Relation rel, Datum value, bool isnull)
-{
-	if (table->kind != DIST_HASH)
-		return 0;
-	if (isnull)
-	{
-		Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(rel), table->dist_attno - 1);
-
-		ereport(ERROR,
-				(errcode(ERRCODE_NOT_NULL_VIOLATION),
-				 errmsg("null value in distribution column \"%s\" of table \"%s\" is not allowed",
-						NameStr(attr->attname), RelationGetRelationName(rel)),
-				 errhint("A row is stored in the shard that its distribution value determines.")));
-	}
-	return shard_index_of_value(table, value);
 }
 
 int
@@ -76,8 +56,8 @@ row_router_add(RowRouter *router, TupleTableSlot *slot, uint64 line)
 	if (table->kind == DIST_HASH)
 	{
 		slot_getsomeattrs(slot, table->dist_attno);
-		shard_index = row_router_shard(table, router->rel, slot->tts_values[table->dist_attno - 1],
-									   slot->tts_isnull[table->dist_attno - 1]);
+		shard_index = shard_index_of_stored(table, slot->tts_values[table->dist_attno - 1],
+											slot->tts_isnull[table->dist_attno - 1], CMD_UTILITY);
 	}
 	row_encoder_append(router->encoder, slot, shard_sink_begin_row(router->sink, shard_index));
 	MemoryContextSwitchTo(caller_context);

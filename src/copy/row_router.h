@@ -53,9 +53,6 @@ extern void row_router_put(RowRouter *router, TupleTableSlot *slot, uint64 line)
 extern int	row_router_add(RowRouter *router, TupleTableSlot *slot, uint64 line);
 extern ShardSink *row_router_sink(RowRouter *router);
 
-/* Position of the shard for a distribution value; errors as row_router_put does when it is null. */
-extern int	row_router_shard(const DistTable *table, Relation rel, Datum value, bool isnull);
-
 /* Flushes everything, waits for all nodes, frees the router; returns the number of rows stored. */
 extern uint64 row_router_end(RowRouter *router);
 

@@ -16,7 +16,6 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -39,22 +38,6 @@ modify_collect_begin(DistModifyState *state)
 	control.hcxt = CurrentMemoryContext;
 	state->seen = hash_create("citus rows changed", 256, &control,
 							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-}
-
-/* The shard of a distribution value, which must not be null. */
-static int
-shard_of_value(DistModifyState *state, Datum value, bool isnull)
-{
-	if (state->table->kind != DIST_HASH)
-		return 0;
-	if (isnull)
-		ereport(ERROR,
-				(errcode(ERRCODE_NOT_NULL_VIOLATION),
-				 errmsg("null value in distribution column \"%s\" of table \"%s\"",
-						get_attname(state->plan.relid, state->table->dist_attno, false),
-						get_rel_name(state->plan.relid)),
-				 errdetail("The value of the distribution column decides which shard a row belongs to.")));
-	return shard_index_of_value(state->table, value);
 }
 
 void
@@ -174,6 +157,16 @@ deform_old_row(DistModifyState *state, TupleTableSlot *child, Datum *values, boo
 		modify_deform_row(state, row, values, nulls);
 }
 
+/* The shard that a new row goes to. */
+static int
+stored_shard(DistModifyState *state, Datum *values, bool *nulls)
+{
+	AttrNumber	dist = state->table->dist_attno;
+
+	return dist == 0 ? 0 :
+		shard_index_of_stored(state->table, values[dist - 1], nulls[dist - 1], state->plan.command);
+}
+
 /* An updated row goes to its shard, or moves to another.  old is its old version, if there are triggers. */
 bool
 modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datum identity, HeapTuple old,
@@ -184,8 +177,7 @@ modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datu
 	if (state->triggers != NULL && !triggers_before_update(state->triggers, old, values, nulls))
 		return false;
 	if (state->plan.moves_rows)
-		new_shard = shard_of_value(state, values[state->table->dist_attno - 1],
-								   nulls[state->table->dist_attno - 1]);
+		new_shard = stored_shard(state, values, nulls);
 	if (new_shard == shard && !state->plan.replaces_rows)
 		modify_add_change(state, &state->updates, shard, identity, true, values, nulls, child);
 	else
@@ -229,7 +221,7 @@ locate_row(DistModifyState *state, TupleTableSlot *child, int *shard, Datum *cti
 		return false;
 	if (state->plan.dist_resno > 0)
 		value = slot_getattr(child, state->plan.dist_resno, &isnull);
-	*shard = shard_of_value(state, value, isnull);
+	*shard = shard_index_of_value(state->table, value);
 	return true;
 }
 
@@ -237,12 +229,11 @@ locate_row(DistModifyState *state, TupleTableSlot *child, int *shard, Datum *cti
 static void
 add_insert(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *nulls)
 {
-	AttrNumber	dist = state->table->dist_attno;
 	int			shard;
 
 	if (state->triggers != NULL && !triggers_before_insert(state->triggers, values, nulls))
 		return;
-	shard = shard_of_value(state, dist ? values[dist - 1] : 0, dist ? nulls[dist - 1] : false);
+	shard = stored_shard(state, values, nulls);
 	if (state->plan.resolves)
 	{
 		modify_add_upsert(state, child, shard, values, nulls);

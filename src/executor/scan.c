@@ -184,14 +184,7 @@ find_shards(DistScanState *state, const DistTable *table, List *prune, ParamList
 		bool		isnull;
 		Datum		value = dist_value(state, params, &isnull);
 
-		if (isnull)
-			ereport(ERROR,
-					(errcode(ERRCODE_NOT_NULL_VIOLATION),
-					 errmsg("null value in distribution column \"%s\" of table \"%s\"",
-							get_attname(table->relid, table->dist_attno, false),
-							get_rel_name(table->relid)),
-					 errdetail("The value of the distribution column decides which shard a row belongs to.")));
-		return bms_make_singleton(shard_index_of_value(table, value));
+		return bms_make_singleton(shard_index_of_stored(table, value, isnull, CMD_INSERT));
 	}
 	shards = prune_evaluate(table, prune, state->exprs, state->css.ss.ps.ps_ExprContext);
 

@@ -9,9 +9,13 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "sharding/hash.h"
 
@@ -77,4 +81,36 @@ shard_index_of_value(const DistTable *table, Datum value)
 	return shard_index_of_hash(table,
 							   DatumGetInt32(FunctionCall1Coll((FmgrInfo *) &table->hash_fn,
 															   table->dist_collation, value)));
+}
+
+/* Whether the distribution column has a NOT NULL constraint. */
+static bool
+dist_column_not_null(const DistTable *table)
+{
+	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(table->relid), Int16GetDatum(table->dist_attno));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for attribute %d of relation %u", table->dist_attno, table->relid);
+	result = ((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+int
+shard_index_of_stored(const DistTable *table, Datum value, bool isnull, CmdType command)
+{
+	if (!isnull || table->kind != DIST_HASH)
+		return shard_index_of_value(table, value);
+	if (dist_column_not_null(table))
+		return 0;
+	if (command == CMD_INSERT)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("cannot perform an INSERT with NULL in the partition column")));
+	ereport(ERROR,
+			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+			 errmsg("the partition column of table %s cannot be NULL",
+					quote_qualified_identifier(get_namespace_name(get_rel_namespace(table->relid)),
+											   get_rel_name(table->relid)))));
 }

@@ -18,7 +18,20 @@ INSERT INTO t VALUES (2, -1, 'minus', 2);
 INSERT INTO t VALUES (2, 1, NULL, 2);
 INSERT INTO t VALUES (2, 1, 'too long', 2);
 INSERT INTO t VALUES (2, 1, 'dom', 5000);
+-- a null distribution value: the column's constraint refuses it, and if there is none, the table can't store it
 INSERT INTO t VALUES (NULL, 1, 'null', 2);
+INSERT INTO t VALUES (2, 1, 'two', 2), (NULL, 1, 'null', 2);
+INSERT INTO t (v) SELECT 'null';
+INSERT INTO t VALUES (1, 1, 'one', 1) ON CONFLICT (id) DO UPDATE SET id = NULL;
+UPDATE t SET id = NULL;
+CREATE TABLE nullable (id int, v int);
+SELECT create_distributed_table('nullable', 'id');
+INSERT INTO nullable VALUES (NULL, 1);
+\echo :LAST_ERROR_SQLSTATE
+INSERT INTO nullable SELECT NULL, 1;
+INSERT INTO nullable VALUES (1, 1);
+UPDATE nullable SET id = NULL;
+\echo :LAST_ERROR_SQLSTATE
 INSERT INTO t SELECT g, 1, 'x', g FROM generate_series(1, 3) g;
 UPDATE t SET k = 7;
 UPDATE t SET v = NULL WHERE id = 1;
