@@ -23,11 +23,8 @@
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
-#include "executor/nodeSubplan.h"
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -38,6 +35,7 @@
 #include "executor/scan.h"
 #include "executor/statement_snapshot.h"
 #include "lib/run_as.h"
+#include "planner/foreign_key.h"
 #include "sharding/hash.h"
 
 static void modify_begin(CustomScanState *node, EState *estate, int eflags);
@@ -187,26 +185,14 @@ apply_waiting(void *arg)
 	return true;
 }
 
-static bool
-exec_params_walker(Node *node, void *context)
-{
-	Bitmapset **ids = context;
-
-	if (node == NULL)
-		return false;
-	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC)
-		*ids = bms_add_member(*ids, ((Param *) node)->paramid);
-	return expression_tree_walker(node, exec_params_walker, context);
-}
-
-/* Computes the uncorrelated subqueries of our expressions, before they could see what the statement writes. */
+/* What subqueries of our expressions read is read before something is written that they must not see. */
 static void
-evaluate_subqueries(DistModifyState *state)
+read_subqueries(DistModifyState *state)
 {
-	Bitmapset  *ids = NULL;
+	PlanState  *node = &state->css.ss.ps;
 
-	(void) exec_params_walker((Node *) ((CustomScan *) state->css.ss.ps.plan)->custom_exprs, &ids);
-	ExecSetParamPlanMulti(ids, state->css.ss.ps.ps_ExprContext);
+	if (node->initPlan != NIL || node->subPlan != NIL)
+		read_ahead_subqueries(node, foreign_key_reach(state->plan.relid));
 }
 
 /*
@@ -221,16 +207,15 @@ run_with_triggers(DistModifyState *state)
 	bool		reads_nothing = list_length(estate->es_plannedstmt->relationOids) == 1 &&
 		state->plan.command == CMD_INSERT;
 
-	evaluate_subqueries(state);
 	state->triggers = triggers_begin(estate, state->plan.relid, state->plan.command, state->plan.triggers,
 									 state->plan.assigned, apply_waiting, state);
 	if (reads_nothing)
 		triggers_before_statement(state->triggers);
 	modify_read_input(state);
 	read_ahead_all(estate);
-	/* one row's subqueries run before anything is written, unless by a trigger */
-	if (state->plan.has_subplans && (state->plan.triggers != 0 || tuplestore_tuple_count(state->input) > 1))
-		state->subplans_read = read_ahead_own(estate);
+	/* one row's DO UPDATE is computed before anything is written, unless by a trigger */
+	if (state->plan.has_returning || state->plan.triggers != 0 || tuplestore_tuple_count(state->input) > 1)
+		read_subqueries(state);
 	if (!reads_nothing)
 		triggers_before_statement(state->triggers);
 	modify_collect(state);
@@ -293,6 +278,8 @@ run_modify(DistModifyState *state)
 	{
 		modify_collect(state);
 		read_ahead_all(state->css.ss.ps.state);
+		if (state->plan.has_returning)
+			read_subqueries(state);
 		modify_apply_all(state);
 	}
 	if (state->output != NULL)

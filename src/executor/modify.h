@@ -56,7 +56,6 @@ typedef struct DistModifyState
 	ChangeList	deletes;
 	ChangeList	upserts;		/* rows to insert, if conflicts are resolved here */
 	Size		upsert_bytes;	/* of the rows that wait there */
-	bool		subplans_read;	/* what DO UPDATE's subqueries read: they don't see what the statement writes */
 	bool		resolving;		/* those that don't wait any more are being resolved */
 	int64		sequence;
 	HTAB	   *seen;			/* identities of rows already changed */

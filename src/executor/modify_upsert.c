@@ -58,13 +58,6 @@ typedef struct UpsertSlots
 void
 modify_add_upsert(DistModifyState *state, TupleTableSlot *child, int shard, Datum *values, bool *nulls)
 {
-	if (state->plan.has_subplans && !state->subplans_read && state->sequence > 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("ON CONFLICT DO UPDATE with such a subquery can't write several rows here"),
-				 errdetail("The subquery reads a table with row security, a sample or system columns, and would see "
-						   "rows that the statement has written before."),
-				 errhint("Insert the rows one at a time.")));
 	modify_add_change(state, &state->upserts, shard, 0, false, values, nulls, child);
 	state->upsert_bytes += heap_compute_data_size(state->row_desc, values, nulls);
 	if (state->plan.row_by_row || state->upserts.nchanges >= UPSERT_ROWS || state->upsert_bytes >= UPSERT_BYTES)

@@ -24,6 +24,7 @@
 
 #include "access/xact.h"
 #include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
@@ -159,19 +160,32 @@ read_ahead_all(EState *writer)
 	}
 }
 
-bool
-read_ahead_own(EState *writer)
+/* A walker over a plan's state; context is the list of tables. */
+static bool
+read_ahead_walker(PlanState *node, void *context)
 {
-	bool		all = true;
-
-	for (DistScanState *state = linked_scans; state != NULL; state = state->next)
+	if (is_dist_scan(node->plan))
 	{
-		if (state->css.ss.ps.state != writer)
-			continue;
-		read_now(state);
-		all = all && (state->set != NULL || state->kept != NULL);
+		DistScanState *state = (DistScanState *) node;
+
+		if (list_member_oid(context, state->plan.relid))
+		{
+			read_now(state);
+			state->too_late = state->kept == NULL && !state->prefetched;
+		}
 	}
-	return all;
+	return planstate_tree_walker(node, read_ahead_walker, context);
+}
+
+void
+read_ahead_subqueries(PlanState *node, List *relids)
+{
+	ListCell   *cell;
+
+	foreach(cell, node->initPlan)
+		(void) read_ahead_walker(lfirst_node(SubPlanState, cell)->planstate, relids);
+	foreach(cell, node->subPlan)
+		(void) read_ahead_walker(lfirst_node(SubPlanState, cell)->planstate, relids);
 }
 
 bool

@@ -26,10 +26,10 @@ extern void read_ahead_all(EState *writer);
 extern void read_ahead_others(EState *writer);
 
 /*
- * Has the scans of the writing statement read the rows of all their runs to come; false if some can't, and so may see
- * what the statement writes.
+ * Has the scans of some tables (Oids) in a node's subqueries read the rows of all their runs to come, because the node
+ * is about to write those tables.  If it can't be, a run that begins later is an error.
  */
-extern bool read_ahead_own(EState *writer);
+extern void read_ahead_subqueries(PlanState *node, List *relids);
 
 /* Whether a scan is read in another subtransaction than it began in, and so should read all rows now. */
 extern bool read_ahead_due(DistScanState *state);

@@ -401,6 +401,15 @@ begin_run(DistScanState *state)
 		state->too_many = !scan_keep_rows(state, KEEP_ROWS +
 										  KEEP_ROWS_PER_TASK * list_length(state->spec.tasks));
 	state->from_kept = state->kept != NULL;
+	if (!state->from_kept && state->too_late)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot read table \"%s\" in a correlated subquery after writing it",
+						get_rel_name(state->plan.relid)),
+				 errdetail("The subquery must not see what its own statement has written, and so would have to be read "
+						   "before; but a sample, system columns, locked rows and tables with row security can only "
+						   "be read for one row after the other."),
+				 errhint("Use a separate statement for the subquery, or write one row at a time.")));
 	if (!state->from_kept)
 		start_tasks(state);
 }

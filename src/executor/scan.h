@@ -42,6 +42,7 @@ typedef struct DistScanState
 	TupleDesc	keep_columns;	/* that the text for them returns */
 	ExprState  *keep_quals;		/* which of those that are kept belong to a run */
 	bool		busy;			/* a row is being fetched */
+	bool		too_late;		/* to begin a run: it would see what its statement has written */
 	bool		failed;			/* to read ahead: its rows are lost */
 	struct DistScanState *next; /* in the list of all scans, see read_ahead.c */
 	SubTransactionId subid;		/* where the scan began */

@@ -16,7 +16,6 @@
 #include "access/sysattr.h"
 #include "catalog/heap.h"
 #include "nodes/makefuncs.h"
-#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 
@@ -96,8 +95,6 @@ conflict_add_action(ModifyPlan *plan, OnConflictExpr *clause, List *exprs)
 
 	if (clause->action != ONCONFLICT_UPDATE)
 		return exprs;
-	plan->has_subplans = contain_subplans((Node *) clause->onConflictSet) ||
-		contain_subplans(clause->onConflictWhere);
 	if (clause->onConflictWhere != NULL)
 	{
 		action.qual = list_length(exprs);

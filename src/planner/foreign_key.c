@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * foreign_key.c
- *	  The statements by which the server checks foreign keys.
+ *	  The statements by which the server checks foreign keys, and what their actions write.
  *
  * They are about this node's own tables: shards have the keys of their table, and
  * reference tables are whole.  Two such statements read a logical table that
@@ -20,7 +20,9 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "commands/trigger.h"
 #include "optimizer/optimizer.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -80,4 +82,44 @@ check_foreign_key_query(Query *query)
 				 errdetail("The rows of \"%s\" are stored in shards.", get_rel_name(table->relid)),
 				 errhint("Use create_distributed_table() to distribute the referencing table, colocated with \"%s\", "
 						 "before rows are written to it.", get_rel_name(table->relid))));
+}
+
+/* Whether a trigger is a foreign key's action, which writes the referencing table. */
+static bool
+is_action(const Trigger *trigger)
+{
+	switch (trigger->tgfoid)
+	{
+		case F_RI_FKEY_CASCADE_DEL:
+		case F_RI_FKEY_CASCADE_UPD:
+		case F_RI_FKEY_SETNULL_DEL:
+		case F_RI_FKEY_SETNULL_UPD:
+		case F_RI_FKEY_SETDEFAULT_DEL:
+		case F_RI_FKEY_SETDEFAULT_UPD:
+			return true;
+		default:
+			return false;
+	}
+}
+
+List *
+foreign_key_reach(Oid relid)
+{
+	List	   *reach = list_make1_oid(relid);
+	ListCell   *cell;
+
+	foreach(cell, reach)		/* which grows */
+	{
+		Relation	rel = table_open(lfirst_oid(cell), NoLock);
+
+		for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+		{
+			const Trigger *trigger = &rel->trigdesc->triggers[i];
+
+			if (is_action(trigger))
+				reach = list_append_unique_oid(reach, trigger->tgconstrrelid);
+		}
+		table_close(rel, NoLock);
+	}
+	return reach;
 }

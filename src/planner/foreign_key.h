@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * foreign_key.h
- *	  The statements by which the server checks foreign keys.
+ *	  The statements by which the server checks foreign keys, and what their actions write.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,5 +12,8 @@
 
 /* Errors if a foreign key's own statement looks for a row that a local table references, and that is in a shard. */
 extern void check_foreign_key_query(Query *query);
+
+/* A table, and those that a write of it may write as well, by foreign keys' actions: a list of Oids. */
+extern List *foreign_key_reach(Oid relid);
 
 #endif							/* CITUS_PLANNER_FOREIGN_KEY_H */

@@ -39,7 +39,6 @@ modify_plan_pack(const ModifyPlan *plan)
 	numbers = lappend_int(numbers, plan->triggers);
 	numbers = lappend_int(numbers, plan->resolves);
 	numbers = lappend_int(numbers, plan->row_by_row);
-	numbers = lappend_int(numbers, plan->has_subplans);
 	return list_make5(numbers, strings, columns, plan->actions, plan->check_views);
 }
 
@@ -67,7 +66,6 @@ modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
 	plan->triggers = list_nth_int(numbers, i++);
 	plan->resolves = list_nth_int(numbers, i++);
 	plan->row_by_row = list_nth_int(numbers, i++);
-	plan->has_subplans = list_nth_int(numbers, i++);
 	plan->insert_text = plan_string_unpack(list_nth(strings, 0));
 	plan->update_text = plan_string_unpack(list_nth(strings, 1));
 	plan->delete_text = plan_string_unpack(list_nth(strings, 2));

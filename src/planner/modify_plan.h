@@ -66,7 +66,6 @@ typedef struct ModifyPlan
 	bool		one_batch;		/* ON CONFLICT DO UPDATE: a shard's rows go in one statement */
 	bool		resolves;		/* what happens ON CONFLICT is decided here: it fires triggers, or isn't for nodes */
 	bool		row_by_row;		/* each row is written before the next one's triggers fire */
-	bool		has_subplans;	/* in the expressions of ON CONFLICT, if it resolves */
 	int			triggers;		/* COMMAND_BITs of what it does that fires triggers */
 	List	   *assigned;		/* IntList: columns that any of its clauses assigns */
 	List	   *update_colnos;	/* IntList: attribute number of the child's n-th column */
