@@ -156,4 +156,19 @@ compat_check_statement(const PlannedStmt *statement)
 #endif
 }
 
+/*
+ * A function for ExecutorCheckPerms_hook: COMPAT_CHECK_PERMS(name) is its head, compat_check_perms_next() calls another
+ * one with its arguments.  When the server asks, without raising an error, whether the current user may validate a
+ * foreign key, compat_validated_relid() is the referencing table.
+ */
+#if PG_VERSION_NUM >= 160000
+#define COMPAT_CHECK_PERMS(name) name(List *range_table, List *permissions, bool raises_error)
+#define compat_check_perms_next(function) ((function) (range_table, permissions, raises_error))
+#define compat_validated_relid(range_table) (lsecond_node(RangeTblEntry, range_table)->relid)
+#else
+#define COMPAT_CHECK_PERMS(name) name(List *range_table, bool raises_error)
+#define compat_check_perms_next(function) ((function) (range_table, raises_error))
+#define compat_validated_relid(range_table) (linitial_node(RangeTblEntry, range_table)->relid)
+#endif
+
 #endif							/* CITUS_COMPAT_PERMISSIONS_H */

@@ -51,7 +51,6 @@
 #include "ddl/shards.h"
 #include "ddl/table_definition.h"
 #include "ddl/trigger.h"
-#include "planner/planner.h"
 #include "resolve/utility.h"
 
 typedef enum SubcommandScope
@@ -515,27 +514,6 @@ alter_local_table(UtilityCall *call, Oid relid)
 	return true;
 }
 
-/*
- * Runs the statement on this node's logical table.  What the server reads
- * meanwhile to validate a foreign key is the logical tables, too: each shard
- * is validated by its own statement.
- */
-static void
-run_on_logical_table(UtilityCall *call)
-{
-	planner_local_depth++;
-	PG_TRY();
-	{
-		utility_run(call);
-	}
-	PG_FINALLY();
-	{
-		planner_local_depth--;
-	}
-	PG_END_TRY();
-	CommandCounterIncrement();
-}
-
 bool
 alter_table_utility(UtilityCall *call)
 {
@@ -570,7 +548,8 @@ alter_table_utility(UtilityCall *call)
 	(void) constraints_of_table(alter.table->relid, &alter.constraints_before);
 	alter.sequences_before = sequences_of_table(alter.table->relid);
 
-	run_on_logical_table(call);
+	utility_run(call);
+	CommandCounterIncrement();
 	check_altered_table(&alter);
 	slice_new_sequences(&alter);
 	relay_needs(call, alter.table->relid);

@@ -12,7 +12,9 @@
 #include "postgres.h"
 
 #include "executor/executor.h"
+#include "miscadmin.h"
 
+#include "catalog/metadata.h"
 #include "executor/executor_start.h"
 #include "executor/explain_task.h"
 #include "executor/fire_triggers.h"
@@ -32,6 +34,21 @@ executor_start_next(QueryDesc *query_desc, int eflags)
 		prev_start(query_desc, eflags);
 	else
 		standard_ExecutorStart(query_desc, eflags);
+}
+
+/*
+ * The server runs foreign keys' statements in a security context of their own, which makes the planner plan them for
+ * this node alone.  They have been planned; users' functions that they call (BEFORE triggers, defaults, checks) must
+ * not be mistaken for them.  The server restores the context at the end of the statement.
+ */
+static void
+leave_foreign_key_context(void)
+{
+	Oid			user;
+	int			context;
+
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(user, context & ~SECURITY_NOFORCE_RLS);
 }
 
 static void
@@ -60,6 +77,8 @@ start_executor(QueryDesc *query_desc, int eflags)
 	if (tag.kind == TAG_NODE)
 		triggers_suppress(query_desc);
 	statement_snapshot_started(query_desc, own_snapshot, outer);
+	if (unlikely(InNoForceRLSOperation()) && metadata_available())
+		leave_foreign_key_context();
 }
 
 void

@@ -14,6 +14,13 @@
  * They look alike, and are told apart by the columns that they ask for; if these do
  * both, the statement is let pass.
  *
+ * The server's statements are known by InNoForceRLSOperation().  It stays true while they run, also for users'
+ * functions that they call, unless the executor's start ends it (executor/executor_start.c).
+ *
+ * A new key is validated by a query of both tables, which would be one over all shards.  The server asks first
+ * whether it may read them.  It is told that it may not: then it looks at the logical table's rows one by one, of
+ * which there are none.  Each shard validates the key of its own.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -27,7 +34,10 @@
 #include "utils/rel.h"
 
 #include "catalog/metadata.h"
+#include "compat/permissions.h"
 #include "planner/foreign_key.h"
+
+static ExecutorCheckPerms_hook_type prev_check_perms = NULL;
 
 /* A key's columns, as pull_varattnos() has them. */
 static Bitmapset *
@@ -122,4 +132,25 @@ foreign_key_reach(Oid relid)
 		table_close(rel, NoLock);
 	}
 	return reach;
+}
+
+/* ExecutorCheckPerms_hook: only validation of a foreign key asks without raising an error. */
+static bool
+COMPAT_CHECK_PERMS(check_validation)
+{
+	if (!raises_error && metadata_available())
+	{
+		const DistTable *table = metadata_lookup(compat_validated_relid(range_table));
+
+		if (table != NULL && table->kind != DIST_REFERENCE)
+			return false;
+	}
+	return prev_check_perms == NULL || compat_check_perms_next(prev_check_perms);
+}
+
+void
+foreign_key_init(void)
+{
+	prev_check_perms = ExecutorCheckPerms_hook;
+	ExecutorCheckPerms_hook = check_validation;
 }

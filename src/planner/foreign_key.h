@@ -10,6 +10,8 @@
 
 #include "nodes/parsenodes.h"
 
+extern void foreign_key_init(void);
+
 /* Errors if a foreign key's own statement looks for a row that a local table references, and that is in a shard. */
 extern void check_foreign_key_query(Query *query);
 

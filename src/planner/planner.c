@@ -32,7 +32,6 @@ bool		citus_enable_fast_path = true;
 bool		citus_enable_router = true;
 
 PlanningContext *planning_context = NULL;
-int			planner_local_depth = 0;
 
 static planner_hook_type prev_planner = NULL;
 
@@ -157,10 +156,9 @@ citus_planner(Query *query, const char *query_string, int cursor_options, ParamL
 	if (metadata_available())
 	{
 		/* a foreign key's own statement: each node looks after its rows */
-		if (InNoForceRLSOperation() || planner_local_depth > 0)
+		if (InNoForceRLSOperation())
 		{
-			if (planner_local_depth == 0)
-				check_foreign_key_query(query);
+			check_foreign_key_query(query);
 			tag.kind = TAG_NODE;
 			return plan_task(&tag, query, query_string, cursor_options, params);
 		}
@@ -190,6 +188,7 @@ planner_init(void)
 	modify_path_init();
 	text_cache_init();
 	named_objects_init();
+	foreign_key_init();
 
 	DefineCustomBoolVariable("citus.enable_fast_path_router_planner",
 							 "Plans statements of one table without PostgreSQL's planner where possible.",

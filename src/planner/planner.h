@@ -21,12 +21,6 @@ extern bool citus_enable_fast_path;
 extern bool citus_enable_router;
 
 /*
- * Not 0 while DDL runs on the logical tables of this node: what the server
- * itself asks then (to validate a foreign key, say) is about them, not about their shards.
- */
-extern int	planner_local_depth;
-
-/*
  * What is known while standard_planner works on one of our statements; a
  * stack, since planning can run a function that plans.
  */

@@ -229,3 +229,62 @@ def test_deadlock(cluster, logged, session, coordinator, nodes):
         if not statement.running and statement.error is not None:
             connection.rollback()
     assert sorted(str(error and error.sqlstate) for error in (statement.finish() for statement in waiting)) == ["40P01", "None"]
+
+
+@pytest.fixture
+def counted(functions, schema, coordinator):
+    """A distributed table t, and a function that writes it and counts its rows; the schema's name."""
+    functions(f"""CREATE FUNCTION {schema}.write(number int) RETURNS bigint LANGUAGE plpgsql AS $$BEGIN
+            INSERT INTO {schema}.t VALUES (number, (SELECT count(*) FROM {schema}.t));
+            UPDATE {schema}.t SET v = v + 100 WHERE id = number;
+            RETURN (SELECT count(*) FROM {schema}.t JOIN {schema}.r USING (id));
+        END$$""")
+    for text in ("CREATE TABLE {s}.t (id int PRIMARY KEY, v int)", "CREATE TABLE {s}.r (id int PRIMARY KEY)",
+                 "SELECT create_distributed_table('{s}.t', 'id', shard_count => 8)",
+                 "SELECT create_reference_table('{s}.r')", "INSERT INTO {s}.r SELECT generate_series(1, 100)"):
+        coordinator.execute(text.format(s=schema))
+    return schema
+
+
+def test_fired_by_a_foreign_keys_action(counted, coordinator):
+    """The server's own statement is for this node alone; what its triggers run is not, then and later."""
+    schema = counted
+    for text in ("CREATE TABLE {s}.parent (id int PRIMARY KEY)",
+                 "CREATE TABLE {s}.child (id int PRIMARY KEY, up int REFERENCES {s}.parent ON DELETE CASCADE ON UPDATE CASCADE)",
+                 "CREATE TABLE {s}.seen (n bigint)",
+                 "CREATE FUNCTION {s}.fire() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN"
+                 " INSERT INTO {s}.seen VALUES ({s}.write(OLD.id)); RETURN coalesce(NEW, OLD); END$$",
+                 "CREATE TRIGGER fire BEFORE UPDATE OR DELETE ON {s}.child FOR EACH ROW EXECUTE FUNCTION {s}.fire()",
+                 "INSERT INTO {s}.parent SELECT generate_series(1, 9)",
+                 "INSERT INTO {s}.child SELECT g, g FROM generate_series(1, 9) g"):
+        coordinator.execute(text.format(s=schema))
+    coordinator.execute(f"DELETE FROM {schema}.parent WHERE id < 3")
+    coordinator.execute(f"UPDATE {schema}.parent SET id = 30 WHERE id = 3")
+    assert value(coordinator, f"SELECT {schema}.write(50)") == 4
+    assert rows(coordinator, f"SELECT n FROM {schema}.seen ORDER BY n") == [(1,), (2,), (3,)]
+    assert rows(coordinator, f"SELECT id, v FROM {schema}.t ORDER BY id") == [(1, 100), (2, 101), (3, 102), (50, 103)]
+
+
+def test_event_trigger(counted, coordinator):
+    """What an event trigger runs while DDL is under way on the logical table is about the shards."""
+    schema = counted
+    for text in ("CREATE TABLE {s}.seen (n bigint)", "CREATE TABLE {s}.other (id int PRIMARY KEY)",
+                 "SELECT create_distributed_table('{s}.other', 'id')", "INSERT INTO {s}.other SELECT generate_series(1, 99)"):
+        coordinator.execute(text.format(s=schema))
+    coordinator.execute(f"""CREATE FUNCTION {schema}.fire() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN
+            IF EXISTS (SELECT FROM pg_event_trigger_ddl_commands() WHERE object_identity = '{schema}.other') THEN
+                INSERT INTO {schema}.seen VALUES ({schema}.write((SELECT count(*)::int + 1 FROM {schema}.seen)));
+            END IF;
+        END$$""")
+    coordinator.execute(f"CREATE EVENT TRIGGER fire_{schema} ON ddl_command_end WHEN tag IN ('ALTER TABLE')"
+                        f" EXECUTE FUNCTION {schema}.fire()")
+    try:
+        coordinator.execute(f"ALTER TABLE {schema}.other ADD a int DEFAULT 5")
+        coordinator.execute(f"ALTER TABLE {schema}.other ADD FOREIGN KEY (id) REFERENCES {schema}.r")
+    finally:
+        coordinator.execute(f"DROP EVENT TRIGGER fire_{schema}")
+    assert value(coordinator, f"SELECT {schema}.write(3)") == 3
+    assert rows(coordinator, f"SELECT n FROM {schema}.seen ORDER BY n") == [(1,), (2,)]
+    assert rows(coordinator, f"SELECT id, v FROM {schema}.t ORDER BY id") == [(1, 100), (2, 101), (3, 102)]
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        coordinator.execute(f"INSERT INTO {schema}.other VALUES (1000)")
