@@ -12,10 +12,10 @@
 
 #include "access/xact.h"
 #include "executor/spi.h"
-#include "utils/memutils.h"
 #include "utils/resowner.h"
 
 #include "catalog/metadata.h"
+#include "lib/catch_error.h"
 #include "remote/connection.h"
 #include "cluster/node_query.h"
 
@@ -72,13 +72,13 @@ node_query(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
 bool
 node_query_if_reachable(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
 {
-	MemoryContext context = CurrentMemoryContext;
+	const CatchPoint point = catch_point();
 	ResourceOwner owner = CurrentResourceOwner;
 	ErrorData  *error;
 	volatile bool reached = true;
 
 	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
+	MemoryContextSwitchTo(point.context);
 	PG_TRY();
 	{
 		node_query(groupid, sql, callback, arg);
@@ -86,11 +86,10 @@ node_query_if_reachable(int32 groupid, const char *sql, NodeRowCallback callback
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
+		error = catch_copy(&point);
 		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_CONNECTION_EXCEPTION)
 			PG_RE_THROW();
-		FlushErrorState();
+		catch_end(&point);
 		RollbackAndReleaseCurrentSubTransaction();
 		reached = false;
 		ereport(WARNING,
@@ -99,7 +98,7 @@ node_query_if_reachable(int32 groupid, const char *sql, NodeRowCallback callback
 				 error->detail != NULL ? errdetail_internal("%s", error->detail) : 0));
 	}
 	PG_END_TRY();
-	MemoryContextSwitchTo(context);
+	MemoryContextSwitchTo(point.context);
 	CurrentResourceOwner = owner;
 	return reached;
 }

@@ -42,6 +42,7 @@
 #include "ddl/definition.h"
 #include "ddl/lock_everywhere.h"
 #include "ddl/run_commands.h"
+#include "lib/catch_error.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 #include "txn/commit_ring.h"
@@ -198,12 +199,12 @@ typedef enum Attempt
 static Attempt
 try_locks(const LockRequest *request, int timeout, bool last)
 {
-	MemoryContext context = CurrentMemoryContext;
+	const CatchPoint point = catch_point();
 	ResourceOwner owner = CurrentResourceOwner;
 	volatile Attempt attempt = ATTEMPT_DONE;
 
 	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(context);
+	MemoryContextSwitchTo(point.context);
 	PG_TRY();
 	{
 		if (take_locks(request, timeout))
@@ -216,23 +217,21 @@ try_locks(const LockRequest *request, int timeout, bool last)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
+		ErrorData  *error = catch_copy(&point);
 
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
+		catch_end(&point);
 		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(context);
+		MemoryContextSwitchTo(point.context);
 		CurrentResourceOwner = owner;
 		if (error->sqlerrcode == ERRCODE_UNDEFINED_TABLE && is_going(request))
 			attempt = ATTEMPT_CHANGED;
 		else if (last || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
-			ReThrowError(error);
+			catch_rethrow(error);
 		else
 			attempt = ATTEMPT_BUSY;
 	}
 	PG_END_TRY();
-	MemoryContextSwitchTo(context);
+	MemoryContextSwitchTo(point.context);
 	CurrentResourceOwner = owner;
 	return attempt;
 }

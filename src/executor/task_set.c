@@ -34,6 +34,7 @@
 #include "executor/local_task.h"
 #include "executor/row_codec.h"
 #include "executor/task_set.h"
+#include "lib/catch_error.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 #include "txn/transaction.h"
@@ -385,7 +386,7 @@ is_refused(TaskSet *set, Worker *worker, const ErrorData *error)
 static PGresult *
 poll_first(TaskSet *set, Worker *worker, bool *done)
 {
-	MemoryContext context = CurrentMemoryContext;
+	const CatchPoint point = catch_point();
 	PGresult   *volatile result = NULL;
 
 	PG_TRY();
@@ -394,14 +395,13 @@ poll_first(TaskSet *set, Worker *worker, bool *done)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
+		ErrorData  *error = catch_copy(&point);
 
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
 		worker->refused = is_refused(set, worker, error);
 		if (!worker->refused && !may_send_again(set, worker, error))
 			PG_RE_THROW();
-		FlushErrorState();
+		catch_end(&point);
+		remote_release_failed_write();
 		worker->lost = worker->conn->state == REMOTE_DEAD;
 		if (error->sqlerrcode != ERRCODE_SHARD_NOT_HERE)
 		{
@@ -409,7 +409,7 @@ poll_first(TaskSet *set, Worker *worker, bool *done)
 			enqueue(set, worker->task);
 		}
 		else if (!requeue_task(set, worker->task))
-			ReThrowError(error);
+			catch_rethrow(error);
 		FreeErrorData(error);
 		worker->task = NULL;
 		*done = true;

@@ -316,6 +316,9 @@ extern void remote_end_subtransaction(bool commit, SubTransactionId subid, SubTr
 /* The transaction, which may have held interrupts for a write that committed by itself, is over. */
 extern void remote_release_interrupts(bool commit);
 
+/* After an error was caught: if it was that of such a write, which will be sent again, interrupts aren't held any more. */
+extern void remote_release_failed_write(void);
+
 /* What the node's clock stood at when it prepared a transaction; 0 if it didn't say. */
 extern uint64 remote_reported_clock(RemoteConn *conn);
 

@@ -18,6 +18,7 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
+#include "lib/catch_error.h"
 #include "remote/private.h"
 #include "remote/shard_names.h"
 
@@ -222,8 +223,8 @@ void
 notice_receiver(void *arg, const PGresult *res)
 {
 	RemoteConn *conn = arg;
-	MemoryContext context = CurrentMemoryContext;
 	int			level = level_of(res);
+	CatchPoint	point;
 
 	copy_note_notice(conn);
 
@@ -233,6 +234,7 @@ notice_receiver(void *arg, const PGresult *res)
 		return;
 
 	HOLD_INTERRUPTS();
+	point = catch_point();
 	PG_TRY();
 	{
 		RemoteMessage message;
@@ -247,8 +249,7 @@ notice_receiver(void *arg, const PGresult *res)
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
-		FlushErrorState();
+		catch_end(&point);
 	}
 	PG_END_TRY();
 	RESUME_INTERRUPTS();

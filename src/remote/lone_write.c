@@ -10,7 +10,8 @@
  * passed on to the node, and obeyed when the node reports that it has stopped.
  * A node that doesn't report within citus.node_connection_timeout is given up.
  *
- * An error releases interrupts, as all errors do.
+ * An error releases interrupts, as all errors do.  A handler that has the write sent
+ * again calls remote_release_failed_write.
  *
  *-------------------------------------------------------------------------
  */
@@ -62,18 +63,16 @@ was_cancelled(const PGresult *error)
 
 /*
  * A write that commits by itself has failed: raises what only it can mean;
- * else returns, and its error is like any other's.
+ * else returns, and its error, which the caller raises, is like any other's.
  */
 void
 lone_write_failed(RemoteConn *conn, PGresult *error)
 {
 	conn->priv->commits = false;
-	interrupts_held = false;
-	RESUME_INTERRUPTS();
-
 	if (was_cancelled(error) && (QueryCancelPending || ProcDiePending))
 	{
 		PQclear(error);
+		remote_release_failed_write();
 		CHECK_FOR_INTERRUPTS();
 		ereport(ERROR,
 				(errcode(ERRCODE_QUERY_CANCELED),
@@ -87,6 +86,15 @@ lone_write_failed(RemoteConn *conn, PGresult *error)
 				 errmsg("connection to node %s:%d was lost while it committed", conn->nodename, conn->nodeport),
 				 errdetail("Whether the transaction was committed is not known.")));
 	}
+}
+
+void
+remote_release_failed_write(void)
+{
+	if (!interrupts_held)
+		return;
+	interrupts_held = false;
+	RESUME_INTERRUPTS();
 }
 
 void

@@ -25,6 +25,7 @@
 #include "utils/memutils.h"
 
 #include "catalog/metadata.h"
+#include "lib/catch_error.h"
 #include "lib/debug_point.h"
 #include "txn/commit_ring.h"
 #include "txn/private.h"
@@ -175,7 +176,7 @@ broadcast_and_check(RemoteAnswer *answers, int n, const char *const *tags, const
 static void
 commit_on_writer(RemoteAnswer *answers, int n, const char *const *tags)
 {
-	MemoryContext context = CurrentMemoryContext;
+	const CatchPoint point = catch_point();
 
 	PG_TRY();
 	{
@@ -183,14 +184,15 @@ commit_on_writer(RemoteAnswer *answers, int n, const char *const *tags)
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
+		ErrorData  *error = catch_copy(&point);
+
+		catch_end(&point);
 		remote_stop_broadcast(answers, n, remote_connection_timeout());
 		if (answers[n - 1].error != NULL && answers[n - 1].conn->state != REMOTE_DEAD)
 		{
 			PQclear(answers[n - 1].error);
-			PG_RE_THROW();
+			catch_rethrow(error);
 		}
-		FlushErrorState();
 	}
 	PG_END_TRY();
 	note_ended(answers, n);

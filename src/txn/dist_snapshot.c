@@ -25,6 +25,7 @@
 #include "utils/snapmgr.h"
 
 #include "catalog/node.h"
+#include "lib/catch_error.h"
 #include "txn/private.h"
 #include "txn/snapshot.h"
 
@@ -174,7 +175,7 @@ only_lost(List *conns)
 static bool
 try_ask(Bitmapset *groups, bool last, List **asked, CommitStamp *latest)
 {
-	MemoryContext context = CurrentMemoryContext;
+	const CatchPoint point = catch_point();
 	List	   *volatile conns = NIL;
 	volatile bool done = true;
 
@@ -184,10 +185,9 @@ try_ask(Bitmapset *groups, bool last, List **asked, CommitStamp *latest)
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
 		if (last || !only_lost(conns))
 			PG_RE_THROW();
-		FlushErrorState();
+		catch_end(&point);
 		done = false;
 	}
 	PG_END_TRY();
@@ -373,7 +373,7 @@ acquire_all(void)
 	foreach(cell, node_active_primaries_remote())
 	{
 		const ClusterNode *node = lfirst(cell);
-		MemoryContext context = CurrentMemoryContext;
+		const CatchPoint point = catch_point();
 
 		if (!node->has_metadata)
 			continue;
@@ -383,13 +383,11 @@ acquire_all(void)
 		}
 		PG_CATCH();
 		{
-			ErrorData  *error;
+			ErrorData  *error = catch_copy(&point);
 
-			MemoryContextSwitchTo(context);
-			error = CopyErrorData();
 			if (error->sqlerrcode != ERRCODE_CONNECTION_FAILURE)
 				PG_RE_THROW();
-			FlushErrorState();
+			catch_end(&point);
 			FreeErrorData(error);
 			if (conns != NIL && ((RemoteConn *) llast(conns))->state == REMOTE_DEAD)
 				conns = list_delete_last(conns);

@@ -33,6 +33,7 @@
 #include "utils/timestamp.h"
 
 #include "catalog/metadata.h"
+#include "lib/catch_error.h"
 #include "lib/debug_point.h"
 #include "txn/commit_ring.h"
 #include "txn/private.h"
@@ -92,7 +93,7 @@ find_children(const char *gid)
 static RemoteConn *
 connect_child(const PreparedChild *child)
 {
-	MemoryContext context = CurrentMemoryContext;
+	const CatchPoint point = catch_point();
 	RemoteConn *conn = NULL;
 
 	PG_TRY();
@@ -101,11 +102,9 @@ connect_child(const PreparedChild *child)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
+		ErrorData  *error = catch_copy(&point);
 
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
+		catch_end(&point);
 		commit_warn_unfinished(child->gid, error->message);
 		FreeErrorData(error);
 	}

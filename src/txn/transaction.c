@@ -21,6 +21,7 @@
 
 #include "access/xact.h"
 
+#include "lib/catch_error.h"
 #include "lib/debug_point.h"
 #include "remote/backends.h"
 #include "txn/deadlock.h"
@@ -141,7 +142,7 @@ txn_begin_remote(RemoteConn *conn)
 static void
 run_safely(void (*what) (void))
 {
-	MemoryContext context = CurrentMemoryContext;
+	const CatchPoint point = catch_point();
 
 	PG_TRY();
 	{
@@ -149,11 +150,9 @@ run_safely(void (*what) (void))
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
+		ErrorData  *error = catch_copy(&point);
 
-		MemoryContextSwitchTo(context);
-		error = CopyErrorData();
-		FlushErrorState();
+		catch_end(&point);
 		ereport(WARNING,
 				(errcode(error->sqlerrcode),
 				 errmsg("could not end a transaction on other nodes: %s", error->message)));

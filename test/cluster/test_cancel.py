@@ -1,5 +1,7 @@
 """Cancelling: whoever gives up on a statement, its parts on all nodes end."""
 
+from contextlib import nullcontext
+
 import psycopg
 import pytest
 
@@ -224,3 +226,53 @@ def test_failed_write_that_reads_a_cursor_first(cluster, coordinator, table, con
     session.execute(f"UPDATE {table} SET payload = -1 WHERE id = 1")
     session.commit()
     assert value(coordinator, f"SELECT count(*) FROM {table} WHERE payload = -1") == 1
+
+
+def check_interruptible(connection):
+    """The session obeys statement_timeout, a cancel request and, last, pg_terminate_backend."""
+    connection.execute("SET statement_timeout = '100ms'")
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        connection.execute("SELECT pg_sleep(10)")
+    connection.execute("SET statement_timeout = 0")
+    for function, error in [("pg_cancel_backend", psycopg.errors.QueryCanceled),
+                            ("pg_terminate_backend", psycopg.errors.AdminShutdown)]:
+        sleeping = Statement(connection, "SELECT pg_sleep(10)")
+        with psycopg.connect(connection.info.dsn, autocommit=True) as other:
+            pid = pid_of(connection)
+            wait_until(lambda: value(other, "SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = %s",
+                                     [pid]), "the session to sleep")
+            other.execute(f"SELECT {function}(%s)", [pid])
+        assert isinstance(sleeping.finish(), error)
+
+
+@pytest.mark.parametrize("block", [False, True])
+@pytest.mark.parametrize("condition", ["id = {key}", "true"])
+def test_notice_that_cannot_be_shown(cluster, coordinator, schema, table, connect, functions, condition, block):
+    """A NOTICE of a node with a character that the client's encoding lacks is left out, and nothing else changes."""
+    functions(f"CREATE FUNCTION {schema}.say(n bigint) RETURNS bool LANGUAGE plpgsql AS $$"
+              f"BEGIN RAISE NOTICE 'price in %', chr(8364); RETURN true; END $$")
+    coordinator.execute(f"ALTER TABLE {table} ADD CHECK ({schema}.say(id))")
+    connection = connect(cluster.coordinator)
+    key = value(connection, f"""
+        SELECT id FROM {table} JOIN pg_dist_placement
+            ON shardid = get_shard_id_for_distribution_column('{table}', id) WHERE groupid = 1 LIMIT 1""")
+    connection.execute("SET client_encoding = 'LATIN1'")
+    with connection.transaction() if block else nullcontext():
+        connection.execute(f"UPDATE {table} SET payload = 7 WHERE {condition.format(key=key)}")
+    check_interruptible(connection)
+    assert value(coordinator, f"SELECT payload FROM {table} WHERE id = {key}") == 7
+
+
+@pytest.mark.parametrize("end", ["ROLLBACK", "ROLLBACK TO one"])
+def test_failure_while_rolling_back(cluster, table, connect, end):
+    """What goes wrong in an abort is a warning, after which the session is as before."""
+    connection = connect(cluster.coordinator)
+    warnings = []
+    connection.add_notice_handler(lambda notice: warnings.append(notice.message_primary))
+    connection.execute("SET citus.debug_points = 'abort-before-rollback=error'")
+    connection.execute(f"BEGIN; UPDATE {table} SET payload = 1; SAVEPOINT one; UPDATE {table} SET payload = 2")
+    connection.execute(end)
+    connection.execute("ROLLBACK; SET citus.debug_points = ''")
+    assert any("could not end a transaction" in warning for warning in warnings)
+    assert value(connection, f"SELECT sum(payload) FROM {table}") == 0
+    check_interruptible(connection)
