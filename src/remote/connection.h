@@ -313,7 +313,10 @@ extern void remote_end_transaction(void);
 extern void remote_end_unused_transaction(void);
 extern void remote_end_subtransaction(bool commit, SubTransactionId subid, SubTransactionId parent);
 
-/* The transaction, which may have held interrupts for a write that committed by itself, is over. */
+/* A node has committed the transaction: interrupts are held until it is over here, too. */
+extern void remote_hold_interrupts(void);
+
+/* The transaction, which may have held interrupts for this or for a write that committed by itself, is over. */
 extern void remote_release_interrupts(bool commit);
 
 /* After an error was caught: if it was that of such a write, which will be sent again, interrupts aren't held any more. */

@@ -26,12 +26,18 @@ static bool interrupts_held = false;
 static TimestampTz unwanted_since;	/* when a cancel request came; 0: none has */
 
 void
+remote_hold_interrupts(void)
+{
+	interrupts_held = true;
+	HOLD_INTERRUPTS();
+}
+
+void
 lone_write_begin(RemoteConn *conn)
 {
 	conn->priv->commits = true;
-	interrupts_held = true;
 	unwanted_since = 0;
-	HOLD_INTERRUPTS();
+	remote_hold_interrupts();
 }
 
 /* Whether the statement is to be cancelled at its node. */

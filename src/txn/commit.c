@@ -4,9 +4,10 @@
  *	  Commit and abort on all nodes.
  *
  * commit_remote runs in the pre-commit callback: whatever fails there aborts the
- * transaction everywhere.  With one writer, and nothing written here, that
- * node's COMMIT is the decision.  Otherwise the decision is our own commit, with the
- * commit records in it, and commit_prepared tells the nodes.  A node that
+ * transaction everywhere.  With one writer, and nothing left to do here that can fail
+ * (commit_can_fail_here), that node's COMMIT is the decision.  After it interrupts
+ * are held, so that nothing reports as failed what was committed.  Otherwise the decision is our
+ * own commit, with the commit records in it, and commit_prepared tells the nodes.  A node that
  * doesn't hear of it, because it, or we, failed, learns it from recovery.
  *
  * What commit_prepared needs is allocated before the decision.
@@ -16,6 +17,7 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "commands/async.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "storage/pmsignal.h"
@@ -38,6 +40,41 @@
 /* What goes out after the decision; in TopTransactionContext. */
 static RemoteAnswer *decided = NULL;
 static int	ndecided = 0;
+
+/*
+ * Whether the transaction has executed LISTEN, UNLISTEN or NOTIFY.  Only async.c knows; it refuses to prepare
+ * such a transaction.
+ */
+static bool
+has_notifications(void)
+{
+	const CatchPoint point = catch_point();
+	volatile bool has = false;
+
+	PG_TRY();
+	{
+		AtPrepare_Notify();
+	}
+	PG_CATCH();
+	{
+		catch_end(&point);
+		has = true;
+	}
+	PG_END_TRY();
+	return has;
+}
+
+/*
+ * What the server does after its pre-commit callbacks (CommitTransaction) for a
+ * transaction without an id is to put notifications into their queue, and to empty
+ * temporary tables.  That of a serializable transaction is done by commit_one_phase.
+ */
+bool
+commit_can_fail_here(void)
+{
+	return TransactionIdIsValid(GetTopTransactionIdIfAny()) ||
+		(MyXactFlags & XACT_FLAGS_ACCESSEDTEMPNAMESPACE) != 0 || has_notifications();
+}
 
 static RemoteAnswer *
 make_answers(int n)
@@ -171,7 +208,8 @@ broadcast_and_check(RemoteAnswer *answers, int n, const char *const *tags, const
 
 /*
  * COMMIT on the only writer, answers[n - 1], and on what only read.  A request to
- * cancel may come when the node has committed already: then it has no effect.
+ * cancel may come when the node has committed already: then it has no effect.  Nor has
+ * the loss of a connection that only read, since then the decision is taken.
  */
 static void
 commit_on_writer(RemoteAnswer *answers, int n, const char *const *tags)
@@ -196,7 +234,11 @@ commit_on_writer(RemoteAnswer *answers, int n, const char *const *tags)
 	}
 	PG_END_TRY();
 	note_ended(answers, n);
-	check_answers(answers, n, tags);
+	for (int i = 0; i < n - 1; i++)
+		if (answers[i].error != NULL)
+			PQclear(answers[i].error);
+	check_answers(&answers[n - 1], 1, &tags[n - 1]);
+	remote_hold_interrupts();
 }
 
 static void
@@ -358,7 +400,7 @@ commit_remote(bool require_2pc)
 	ndecided = 0;
 	find_participants(&all);
 	if (all.nwriters > 1 ||
-		(all.nwriters == 1 && (require_2pc || TransactionIdIsValid(GetTopTransactionIdIfAny()))))
+		(all.nwriters == 1 && (require_2pc || commit_can_fail_here())))
 		commit_first_phase(all.readers, all.nreaders, all.writers, all.nwriters, InvalidFullTransactionId);
 	else if (all.nwriters + all.nreaders > 0)
 		commit_one_phase(all.readers, all.nreaders, all.nwriters > 0 ? all.writers[0] : NULL);

@@ -7,7 +7,8 @@
  * transaction around it on the node: the node commits it with its answer, which
  * saves the round trip of COMMIT.  That is only right if nothing can come
  * after it in this transaction, and nothing came before.  Sending the answer
- * is a part of the statement.
+ * is a part of the statement.  So are, at the end of its transaction, notifications and cursors WITH HOLD
+ * that a function has left.
  *
  *-------------------------------------------------------------------------
  */
@@ -88,6 +89,6 @@ txn_is_one_statement(const PlannedStmt *statement, TupleDesc answer)
 		!IsTransactionBlock() && GetCurrentTransactionNestLevel() == 1 &&
 		(MyXactFlags & XACT_FLAGS_PIPELINING) == 0 &&
 		XactIsoLevel == XACT_READ_COMMITTED &&
-		!TransactionIdIsValid(GetTopTransactionIdIfAny()) &&
-		!txn_in_use() && answer_is_sure(answer) && ends_transaction(portal);
+		!txn_in_use() && answer_is_sure(answer) && ends_transaction(portal) &&
+		!commit_can_fail_here() && ThereAreNoReadyPortals();
 }

@@ -45,6 +45,9 @@ extern void commit_waits_for_standbys(void);
 extern void commit_note_finished(RemoteAnswer *answers, int n, const char *tag);
 extern void commit_warn_unfinished(const char *gid, const char *reason);
 
+/* commit.c: whether the server still has to do something here, before this transaction is committed, that can fail. */
+extern bool commit_can_fail_here(void);
+
 /* transaction.c: whether the transaction has used connections. */
 extern bool txn_in_use(void);
 

@@ -8,7 +8,8 @@ import pytest
 from harness import servers
 from harness.servers import (fill, kill_process, pid_of, prepared_transactions, rows, value,
                              wait_until, wait_until_quiet)
-from harness.stopped import Stopped, commit_at
+from harness.statement import Statement
+from harness.stopped import Stopped, commit_at, is_stopped
 
 # Where a two-phase commit can be interrupted, and whether it was decided by then.
 STEPS = [("commit-before-prepare", False), ("commit-after-prepare", False),
@@ -168,6 +169,14 @@ def key_on(connection, node_port):
         JOIN pg_dist_node n USING (groupid) WHERE nodeport = %s LIMIT 1""", [node_port])
 
 
+def new_key_on(connection, node_port):
+    """A key without a row that would be on the node with that port."""
+    return value(connection, """
+        SELECT id FROM generate_series(1000, 2000) id
+        WHERE get_shard_id_for_distribution_column('account', id) =
+            get_shard_id_for_distribution_column('account', %s) LIMIT 1""", [key_on(connection, node_port)])
+
+
 def test_one_writer_needs_one_phase(bank, connect):
     """A transaction that writes on one other node leaves no commit record."""
     connection = connect(bank.coordinator)
@@ -182,6 +191,96 @@ def test_one_writer_needs_one_phase(bank, connect):
         connection.execute("UPDATE account SET payload = 2 WHERE id = %s", [first])
         connection.execute("UPDATE account SET payload = 2 WHERE id = %s", [second])
     assert value(connection, count) == before + 2
+
+
+@pytest.fixture
+def functions(bank):
+    """Runs SQL that makes functions on the coordinator, which the test's statements call first."""
+    def make(name, body):
+        bank.coordinator.sql(f"CREATE OR REPLACE FUNCTION {name}() RETURNS int LANGUAGE plpgsql AS "
+                             f"$$BEGIN {body}; RETURN 1; END$$")
+        made.append(name)
+
+    made = []
+    yield make
+    for name in made:
+        bank.coordinator.sql(f"DROP FUNCTION {name}()")
+
+
+def fails_and_writes_nothing(bank, connection, error, statements):
+    """The last statement fails here, and so none of them has had an effect on another node."""
+    before = totals(bank)
+    for statement in statements[:-1]:
+        connection.execute(statement)
+    with pytest.raises(error):
+        connection.execute(statements[-1])
+    connection.execute("ROLLBACK")
+    assert totals(bank) == before
+    assert not [gid for node in bank.nodes for gid in prepared_transactions(node)]
+
+
+NOTIFYING = [["BEGIN", "UPDATE account SET payload = 1 WHERE id = {key}", "NOTIFY here", "COMMIT"],
+             ["INSERT INTO account VALUES ({new_key}, tell())"]]
+
+
+@pytest.mark.parametrize("statements", NOTIFYING, ids=["block", "statement"])
+def test_notification_that_cannot_be_queued(bank, connect, functions, statements):
+    """NOTIFY takes a lock as the transaction commits: no other node has committed before."""
+    functions("tell", "PERFORM pg_notify('here', '')")
+    connection = connect(bank.coordinator)
+    key = key_on(connection, bank.workers[0].port)
+    statements = [statement.format(key=key, new_key=new_key_on(connection, bank.workers[0].port))
+                  for statement in statements]
+    holder = Stopped(bank.coordinator, "xact-after-commit", "NOTIFY there")
+    try:
+        connection.execute("SET lock_timeout = '200ms'")
+        fails_and_writes_nothing(bank, connection, psycopg.errors.LockNotAvailable, statements)
+    finally:
+        assert holder.go_on() is None
+
+    connection.execute("LISTEN here")
+    for statement in statements:
+        connection.execute(statement)
+    assert [n.channel for n in connection.notifies(timeout=30, stop_after=1)] == ["here"]
+    assert totals(bank)[1] == 1
+
+
+def test_temporary_table_that_cannot_be_emptied(bank, connect):
+    connection = connect(bank.coordinator)
+    key = key_on(connection, bank.workers[0].port)
+    connection.execute("CREATE TEMPORARY TABLE draft (n int) ON COMMIT DELETE ROWS")
+    schema = value(connection, "SELECT pg_my_temp_schema()::regnamespace::text")
+    other = connect(bank.coordinator, autocommit=False)
+    other.execute(f"LOCK TABLE {schema}.draft IN ACCESS SHARE MODE")
+    connection.execute("SET lock_timeout = '200ms'")
+    fails_and_writes_nothing(bank, connection, psycopg.errors.LockNotAvailable, [
+        "BEGIN", f"UPDATE account SET payload = 1 WHERE id = {key}", "TABLE draft", "COMMIT"])
+
+
+def test_cursor_that_cannot_be_held(bank, connect, functions):
+    """A cursor WITH HOLD that a function leaves is read to its end as the statement's transaction commits."""
+    functions("leave", "EXECUTE 'DECLARE c CURSOR WITH HOLD FOR SELECT 1 / (n - 2) FROM generate_series(1, 2) n'")
+    connection = connect(bank.coordinator)
+    fails_and_writes_nothing(bank, connection, psycopg.errors.DivisionByZero, [
+        f"INSERT INTO account VALUES ({new_key_on(connection, bank.workers[0].port)}, leave())"])
+
+
+def test_reader_lost_while_the_writer_commits(bank, connect):
+    """What was read is known, so the loss of its node doesn't make the COMMIT of another one fail."""
+    setup = connect(bank.coordinator)
+    written, read = (key_on(setup, node.port) for node in bank.workers)
+    connection = connect(bank.coordinator)
+    connection.execute(f"BEGIN; SELECT * FROM account WHERE id = {read}; "
+                       f"UPDATE account SET payload = 1 WHERE id = {written}")
+    connection.execute("SET citus.debug_points = 'commit-before-one-phase=stop'")
+    commit = Statement(connection, "COMMIT")
+    wait_until(lambda: is_stopped(pid_of(connection)), "the COMMIT to stop")
+    with servers.connect(bank.workers[1]) as worker:
+        assert value(worker, "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity "
+                             "WHERE state = 'idle in transaction' AND application_name LIKE 'citus_internal%'")
+    kill_process(pid_of(connection), signal.SIGCONT)
+    assert commit.finish() is None
+    assert totals(bank)[1] == 1
 
 
 def test_writer_and_local_write(bank, connect):
