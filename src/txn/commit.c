@@ -340,7 +340,7 @@ commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int
 		gid_make(conn->xact_gid, group, number, i, parent);
 		answers[i].conn = decided[i].conn = conn;
 		answers[i].sql = make_command(prepared_ring_parks() ? PARKED_TAG "PREPARE TRANSACTION" :
-									  "PREPARE TRANSACTION", conn->xact_gid);
+									  PREPARE_TAG "PREPARE TRANSACTION", conn->xact_gid);
 		tags[i] = "PREPARE TRANSACTION";
 	}
 	commit_record_insert(writers, nwriters, parent);

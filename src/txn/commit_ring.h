@@ -70,9 +70,14 @@ extern void prepared_ring_init(void);
 extern void prepared_ring_before(const TransactionStmt *stmt, const char *query);
 extern CommitStamp prepared_ring_after(void);
 
-/* In front of COMMIT PREPARED: the transaction's stamp.  In front of PREPARE TRANSACTION: a client will decide. */
-#define STAMP_TAG "/*citus:stamp " UINT64_FORMAT "*/ "
-#define PARKED_TAG "/*citus:parked*/ "
+/*
+ * In front of COMMIT PREPARED: the transaction's stamp.  In front of PREPARE TRANSACTION: a node asks for it, which
+ * will decide soon; or will when its client does.
+ */
+#define NODE_TAG_START "/*citus:"
+#define STAMP_TAG NODE_TAG_START "stamp " UINT64_FORMAT "*/ "
+#define PREPARE_TAG NODE_TAG_START "prepare*/ "
+#define PARKED_TAG NODE_TAG_START "parked*/ "
 
 /* Whether a client will decide on the transaction that is about to be prepared. */
 extern bool prepared_ring_parks(void);

@@ -7,15 +7,23 @@
  *
  * The number alone is unique on the initiator for all time (active.c); process and
  * connection tell people where to look.  If the initiator's transaction is
- * prepared itself, its transaction id follows, since its end decides.  Others
- * than us may not use the prefix.
+ * prepared itself, its transaction id follows, since its end decides.
+ *
+ * A client may not take such a name.  Nobody goes by the name alone, though: a client may have prepared a
+ * transaction while the server ran without this library.  So a transaction that is prepared for a node holds
+ * a lock on an object of its own, numbered by its transaction id, which its state file keeps over restarts.  No
+ * statement of a client takes such a lock; transactions without it are not ours, whatever their name.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/xact.h"
+#include "catalog/pg_database.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 
+#include "txn/commit_ring.h"
 #include "txn/private.h"
 
 void
@@ -26,6 +34,31 @@ gid_make(char *gid, int32 group, uint64 number, int connection, FullTransactionI
 
 	if (FullTransactionIdIsValid(parent))
 		snprintf(gid + n, REMOTE_GID_SIZE - n, "_" UINT64_FORMAT, U64FromFullTransactionId(parent));
+}
+
+bool
+txn_statement_from_node(const char *query)
+{
+	return strncmp(query, NODE_TAG_START, strlen(NODE_TAG_START)) == 0;
+}
+
+bool
+gid_check(const char *gid, const char *query)
+{
+	if (strncmp(gid, GID_PREFIX, strlen(GID_PREFIX)) != 0)
+		return false;
+	if (!txn_statement_from_node(query))
+		ereport(ERROR,
+				(errcode(ERRCODE_RESERVED_NAME),
+				 errmsg("transaction identifier \"%s\" is reserved", gid),
+				 errdetail("Identifiers that start with \"%s\" are those of transactions on several nodes.", GID_PREFIX)));
+	return true;
+}
+
+void
+gid_mark_prepared(void)
+{
+	LockDatabaseObject(DatabaseRelationId, (Oid) GetTopTransactionId(), NODE_PREPARED_SUBID, AccessShareLock);
 }
 
 bool

@@ -41,6 +41,7 @@ int			snapshot_timeout = 30 * 1000;
 
 /* the PREPARE TRANSACTION that was asked for */
 static char noted_gid[GIDSIZE] = "";
+static bool noted_node = false;	/* a node asked for it */
 static bool noted_parked = false;
 static CommitStamp children_clock = 0;	/* of its participants */
 
@@ -68,7 +69,7 @@ find_slot(const char *gid)
 
 /* Under the lock, exclusively: makes a slot; NULL if there are no more. */
 static PreparedSlot *
-make_slot(TransactionId xid, Oid database, const char *gid, bool has_children, CommitStamp after)
+make_slot(TransactionId xid, Oid database, const char *gid, bool distributed, bool has_children, CommitStamp after)
 {
 	for (int i = 0; i < max_prepared_xacts; i++)
 	{
@@ -80,7 +81,7 @@ make_slot(TransactionId xid, Oid database, const char *gid, bool has_children, C
 		slot->xid = xid;
 		slot->database = database;
 		slot->has_children = has_children;
-		slot->distributed = strncmp(gid, GID_PREFIX, strlen(GID_PREFIX)) == 0;
+		slot->distributed = distributed;
 		slot->parked = false;
 		slot->after = after;
 		slot->stamp = 0;
@@ -115,18 +116,21 @@ prepared_ring_children(CommitStamp latest)
 void
 prepared_ring_before_prepare(void)
 {
-	TransactionId xid = GetTopTransactionIdIfAny();
 	TransactionId *children;
+	TransactionId xid;
 
+	if (noted_node)
+		gid_mark_prepared();
+	xid = GetTopTransactionIdIfAny();
 	if (!TransactionIdIsValid(xid))
 		return;
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
-	preparing = make_slot(xid, MyDatabaseId, noted_gid, xactGetCommittedChildren(&children) > 0,
+	preparing = make_slot(xid, MyDatabaseId, noted_gid, noted_node, xactGetCommittedChildren(&children) > 0,
 						  commit_ring_next(children_clock));
 	if (preparing != NULL)
 		preparing->parked = noted_parked;
 	LWLockRelease(commit_ring->header.lock);
-	if (strncmp(noted_gid, GID_PREFIX, strlen(GID_PREFIX)) == 0)
+	if (noted_node)
 		commit_waits_for_standbys();
 	if (preparing == NULL)
 		ereport(ERROR,
@@ -241,9 +245,9 @@ prepared_ring_before(const TransactionStmt *stmt, const char *query)
 	switch (stmt->kind)
 	{
 		case TRANS_STMT_PREPARE:
+			noted_node = gid_check(stmt->gid, query);
+			noted_parked = !noted_node || strncmp(query, PARKED_TAG, strlen(PARKED_TAG)) == 0;
 			strlcpy(noted_gid, stmt->gid, sizeof(noted_gid));
-			noted_parked = strncmp(stmt->gid, GID_PREFIX, strlen(GID_PREFIX)) != 0 ||
-				strncmp(query, PARKED_TAG, strlen(PARKED_TAG)) == 0;
 			break;
 		case TRANS_STMT_COMMIT_PREPARED:
 			if (sscanf(query, "/*citus:stamp %llu*/", &number) == 1)
@@ -269,7 +273,8 @@ static void
 load_prepared(void)
 {
 	if (SPI_connect() != SPI_OK_CONNECT ||
-		SPI_execute("SELECT transaction, dbid, gid FROM pg_catalog.pg_prepared_xact()", false, 0) != SPI_OK_SELECT)
+		SPI_execute("SELECT transaction, dbid, gid, " PREPARED_FOR_NODE " FROM pg_catalog.pg_prepared_xact() x",
+					false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read the prepared transactions");
 
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
@@ -281,9 +286,10 @@ load_prepared(void)
 		TransactionId xid = DatumGetTransactionId(SPI_getbinval(tuple, desc, 1, &isnull));
 		Oid			database = DatumGetObjectId(SPI_getbinval(tuple, desc, 2, &isnull));
 		char	   *gid = SPI_getvalue(tuple, desc, 3);
+		bool		distributed = DatumGetBool(SPI_getbinval(tuple, desc, 4, &isnull));
 
 		if (find_slot(gid) == NULL)
-			(void) make_slot(xid, database, gid, true, 0);
+			(void) make_slot(xid, database, gid, distributed, true, 0);
 	}
 	(void) commit_ring_next(0);
 	commit_ring->loaded = true;

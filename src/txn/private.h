@@ -102,6 +102,27 @@ extern List *commit_record_children(TransactionId parent);
 /* gid.c.  parent: the transaction of this node that is to be prepared too, or invalid. */
 extern void gid_make(char *gid, int32 group, uint64 number, int connection, FullTransactionId parent);
 
+/*
+ * Whether a PREPARE TRANSACTION with this gid and text is one of a node.  Errors if a
+ * client uses a name of ours.
+ */
+extern bool gid_check(const char *gid, const char *query);
+
+/* Whether a statement about a prepared transaction was sent by a node. */
+extern bool txn_statement_from_node(const char *query);
+
+/* Marks this transaction, which is about to be prepared, as one of a node. */
+extern void gid_mark_prepared(void);
+
+/* SQL: whether x, a row of pg_prepared_xact(), is so marked. */
+#define NODE_PREPARED_SUBID 1
+#define PREPARED_FOR_NODE \
+	"EXISTS (SELECT FROM pg_catalog.pg_lock_status() l WHERE l.locktype OPERATOR(pg_catalog.=) 'object' " \
+	"AND l.database OPERATOR(pg_catalog.=) x.dbid " \
+	"AND l.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_database'::pg_catalog.regclass " \
+	"AND l.objid::pg_catalog.text OPERATOR(pg_catalog.=) x.transaction::pg_catalog.text " \
+	"AND l.objsubid OPERATOR(pg_catalog.=) " CppAsString2(NODE_PREPARED_SUBID) ")"
+
 /* The transaction number, and the parent, in a gid that group began, or false. */
 extern bool gid_parse(const char *gid, int32 group, uint64 *number, FullTransactionId *parent);
 

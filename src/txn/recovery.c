@@ -91,9 +91,10 @@ run_command(RemoteConn *conn, const char *sql, ExecStatusType expected, PGresult
 static bool
 list_prepared(RemoteConn *conn, int32 group, List **gids)
 {
-	char	   *sql = psprintf("SELECT gid FROM pg_catalog.pg_prepared_xacts "
-							   "WHERE pg_catalog.starts_with(gid, 'citus_%d_') "
-							   "AND database = pg_catalog.current_database()", group);
+	char	   *sql = psprintf("SELECT x.gid FROM pg_catalog.pg_prepared_xact() x "
+							   "JOIN pg_catalog.pg_database d ON d.oid OPERATOR(pg_catalog.=) x.dbid "
+							   "WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() "
+							   "AND pg_catalog.starts_with(x.gid, '%s%d_') AND " PREPARED_FOR_NODE, GID_PREFIX, group);
 	PGresult   *res;
 
 	*gids = NIL;

@@ -39,6 +39,7 @@
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "remote/connection.h"
+#include "txn/private.h"
 #include "txn/wait_graph.h"
 
 #define QUERY_COLUMNS 11
@@ -51,7 +52,8 @@ static const char wait_query[] =
 "LEFT JOIN pg_catalog.pg_stat_get_activity(NULL) a "
 "ON g.kind OPERATOR(pg_catalog.=) 'p' AND a.pid OPERATOR(pg_catalog.=) g.pid "
 "LEFT JOIN pg_catalog.pg_prepared_xact() x ON g.kind OPERATOR(pg_catalog.=) 'x' "
-"AND x.transaction::pg_catalog.text OPERATOR(pg_catalog.=) g.other_lxid::pg_catalog.text";
+"AND x.transaction::pg_catalog.text OPERATOR(pg_catalog.=) g.other_lxid::pg_catalog.text "
+"AND " PREPARED_FOR_NODE;
 
 /* A row of local_wait_graph, with the node's group. */
 typedef struct WaitRow

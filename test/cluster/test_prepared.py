@@ -207,3 +207,42 @@ def test_records_are_cleaned_up(clients):
     bank.recover(clients)
     with servers.connect(clients.coordinator) as connection:
         assert rows(connection, "SELECT * FROM pg_dist_transaction WHERE outer_xid IS NOT NULL") == []
+
+
+@pytest.mark.parametrize("dbname", ["postgres", "template1"])
+@pytest.mark.parametrize("gid", ["citus_9_9_9_9", "citus_0_1_1_0_5", "citus_"])
+def test_name_of_a_node(clients, dbname, gid):
+    """Names that nodes use are not for clients, superusers included, in whatever database."""
+    with servers.connect(clients.workers[0], dbname=dbname) as connection:
+        connection.execute("BEGIN; SELECT txid_current()")
+        with pytest.raises(psycopg.errors.ReservedName):
+            connection.execute(f"PREPARE TRANSACTION '{gid}'")
+        connection.execute("ROLLBACK")
+        connection.execute("BEGIN; SELECT txid_current(); PREPARE TRANSACTION 'citus'")
+        connection.execute("ROLLBACK PREPARED 'citus'")
+    assert not prepared_transactions(clients.workers[0])
+
+
+def test_stranger_with_the_name_of_a_node(clients):
+    """One that a client prepared while the library was not loaded: nobody waits for it, and recovery leaves it alone."""
+    node = clients.workers[0]
+    node.sql("CREATE TABLE mine (n int)")
+    node.sql("BEGIN; INSERT INTO mine VALUES (1); /*citus:prepare*/ PREPARE TRANSACTION 'citus_0_1_1_0'")
+    node.sql("ALTER SYSTEM SET shared_preload_libraries = 'plpgsql'")
+    node.sql("ALTER SYSTEM SET citus.snapshot_timeout = '300ms'")
+    node.restart()
+    node.sql("BEGIN; INSERT INTO mine VALUES (2); PREPARE TRANSACTION 'citus_0_1_2_0'")
+    node.sql("ALTER SYSTEM RESET shared_preload_libraries")
+    node.restart()
+    try:
+        with servers.connect(clients.workers[1]) as reader:
+            with pytest.raises(psycopg.errors.LockNotAvailable, match="citus_0_1_1_0"):
+                reader.execute("SELECT sum(last) FROM account")
+            bank.recover(clients)
+            assert prepared_transactions(node) == ["citus_0_1_2_0"]
+            assert value(reader, "SELECT sum(last) FROM account") == 0
+    finally:
+        node.sql("ALTER SYSTEM RESET citus.snapshot_timeout")
+        for gid in prepared_transactions(node):
+            node.sql(f"ROLLBACK PREPARED '{gid}'")
+        node.sql("DROP TABLE mine; SELECT pg_reload_conf()")

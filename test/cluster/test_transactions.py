@@ -145,7 +145,7 @@ def test_recovery_leaves_others_alone(bank, connect):
     for gid in ("mine", "citus_7_1_1_0", "citus_0_what"):
         worker.execute("BEGIN")
         worker.execute("SELECT txid_current()")
-        worker.execute(f"PREPARE TRANSACTION '{gid}'")
+        worker.execute(f"/*citus:prepare*/ PREPARE TRANSACTION '{gid}'")
     try:
         assert value(connect(bank.coordinator), "SELECT recover_prepared_transactions()") == 0
         assert sorted(prepared_transactions(bank.workers[0])) == ["citus_0_what", "citus_7_1_1_0", "mine"]

@@ -111,7 +111,7 @@ def test_edge_to_a_prepared_transaction(cluster, connect, coordinator, table):
     for gid, blocking in (("mine", None), ("citus_0_4711_1_0", 4711)):
         worker.execute("BEGIN")
         worker.execute(update(table, key))
-        worker.execute(f"PREPARE TRANSACTION '{gid}'")
+        worker.execute(f"/*citus:prepare*/ PREPARE TRANSACTION '{gid}'")
         waiter = Statement(connect(cluster.coordinator), update(table, key))
         wait_for_waits(cluster, 1)
         found = rows(coordinator, "SELECT blocking_gpid, blocking_pid, blocking_transaction_waiting "
