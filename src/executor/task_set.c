@@ -429,7 +429,11 @@ poll_worker(TaskSet *set, Worker *worker, TupleTableSlot *slot)
 	for (;;)
 	{
 		bool		done;
-		PGresult   *result = worker->task != NULL && !worker->answered ?
+		PGresult   *result;
+
+		/* data that are here already keep us from waiting */
+		CHECK_FOR_INTERRUPTS();
+		result = worker->task != NULL && !worker->answered ?
 			poll_first(set, worker, &done) : remote_poll(worker->conn, &done);
 
 		if (result == NULL)

@@ -521,8 +521,10 @@ remote_next(RemoteConn *conn, bool *done)
 {
 	for (;;)
 	{
-		PGresult   *res = remote_poll(conn, done);
+		PGresult   *res;
 
+		CHECK_FOR_INTERRUPTS();
+		res = remote_poll(conn, done);
 		if (res != NULL || *done)
 			return res;
 		remote_wait(&conn, 1, -1, NULL);

@@ -1,5 +1,6 @@
 """Cancelling: whoever gives up on a statement, its parts on all nodes end."""
 
+import time
 from contextlib import nullcontext
 
 import psycopg
@@ -275,4 +276,25 @@ def test_failure_while_rolling_back(cluster, table, connect, end):
     connection.execute("ROLLBACK; SET citus.debug_points = ''")
     assert any("could not end a transaction" in warning for warning in warnings)
     assert value(connection, f"SELECT sum(payload) FROM {table}") == 0
+    check_interruptible(connection)
+
+
+@pytest.mark.parametrize("rest", ["SAVEPOINT a", "SELECT 1 FROM {table} WHERE id = {key}"])
+def test_cancel_while_a_cursor_is_read_ahead(cluster, coordinator, table, connect, rest):
+    """Rows that keep arriving, and that nobody fetches now, don't keep a session from ending a statement."""
+    connection = connect(cluster.coordinator)
+    key = value(connection, f"""
+        SELECT id FROM {table} JOIN pg_dist_placement
+            ON shardid = get_shard_id_for_distribution_column('{table}', id) WHERE groupid = 1 LIMIT 1""")
+    connection.execute(f"BEGIN; DECLARE c CURSOR FOR SELECT a, b FROM {table}, generate_series(1, 4000) a, "
+                       f"generate_series(1, 5000) b WHERE id = {key}; FETCH c")
+    rest = rest.format(table=table, key=key)
+    reading = Statement(connection, rest)
+    wait_until(lambda: rows(coordinator, "SELECT 1 FROM pg_stat_activity WHERE pid = %s AND state = 'active' "
+                            "AND query = %s", [pid_of(connection), rest]), "the statement to begin")
+    began = time.monotonic()
+    connection.cancel()
+    assert isinstance(reading.finish(), psycopg.errors.QueryCanceled)
+    assert time.monotonic() - began < 3
+    connection.execute("ROLLBACK")
     check_interruptible(connection)
