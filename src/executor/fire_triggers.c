@@ -10,8 +10,8 @@
  *
  * The server's own functions call them.  They want a ResultRelInfo, and rows
  * either in the table or, for foreign tables, in memory.  Ours are in memory,
- * so the relation that they see is a copy of the logical table's that says it is a foreign
- * table.  What they keep (queued events, transition tables) belongs to the
+ * so the relation that they see is one of our own, with the logical table's definition, that says it is
+ * a foreign table.  What they keep (queued events, transition tables) belongs to the
  * statement that is running, whose end fires what was queued.
  *
  * Deferrable triggers may fire long after, at the end of the transaction, when
@@ -54,7 +54,7 @@ struct TriggerRun
 	int			commands;		/* COMMAND_BITs of what it may do */
 	Relation	rel;			/* the logical table, open */
 	bool		stores_rows;	/* it has deferrable triggers */
-	RelationData foreign;		/* else, the copy that triggers see */
+	RelationData foreign;		/* else, the relation that triggers see */
 	FormData_pg_class form;
 	ResultRelInfo *info;
 	EState	   *estate;			/* our own: the statement's range table may lack the table */
@@ -98,27 +98,44 @@ has_deferrable(TriggerDesc *triggers)
 	return false;
 }
 
-/* Sets info, with the triggers of users (there may be none), of the table or a copy of it. */
+/*
+ * Sets the relation that triggers see, of the same definition as the table, as if it were foreign.  The relation
+ * cache may rebuild the table's entry under us: what the entry caches isn't taken along, and must be NULL, not
+ * stale.  Its tuple descriptor lives to the end of the transaction at least.
+ */
+static void
+init_foreign(TriggerRun *run)
+{
+	RelationData *foreign = &run->foreign;
+	Relation	rel = run->rel;
+
+	run->form = *rel->rd_rel;
+	run->form.relkind = RELKIND_FOREIGN_TABLE;
+	foreign->rd_rel = &run->form;
+	foreign->rd_att = rel->rd_att;
+	foreign->rd_id = rel->rd_id;
+	foreign->rd_lockInfo = rel->rd_lockInfo;
+	foreign->rd_backend = rel->rd_backend;
+	foreign->rd_islocaltemp = rel->rd_islocaltemp;
+	foreign->rd_isvalid = true;
+	foreign->rd_refcnt = 1;
+	foreign->trigdesc = run->info->ri_TrigDesc;
+}
+
+/* Sets info, with the triggers of users (there may be none), of the table or of a relation that stands for it. */
 static void
 init_info(TriggerRun *run, int instrument)
 {
 	run->info = makeNode(ResultRelInfo);
-	run->foreign = *run->rel;
-	InitResultRelInfo(run->info, &run->foreign, 1, NULL, instrument);
+	InitResultRelInfo(run->info, run->rel, 1, NULL, instrument);
 	if (run->info->ri_TrigDesc == NULL)
 		run->info->ri_TrigDesc = palloc0(sizeof(TriggerDesc));
 	keep_triggers(run->info->ri_TrigDesc, false);
 	run->stores_rows = has_deferrable(run->info->ri_TrigDesc);
 	if (run->stores_rows)
-	{
-		run->info->ri_RelationDesc = run->rel;
 		return;
-	}
-	run->form = *run->rel->rd_rel;
-	run->foreign.rd_rel = &run->form;
-	run->foreign.trigdesc = run->info->ri_TrigDesc;
-	run->foreign.rd_tableam = NULL;
-	run->form.relkind = RELKIND_FOREIGN_TABLE;
+	init_foreign(run);
+	run->info->ri_RelationDesc = &run->foreign;
 }
 
 TriggerRun *
@@ -172,6 +189,7 @@ triggers_end(TriggerRun *run)
 {
 	ExecResetTupleTable(run->estate->es_tupleTable, false);
 	run->estate->es_tupleTable = NIL;
+	list_free(run->foreign.rd_indexlist);	/* a function in C may have asked for it */
 	table_close(run->rel, NoLock);
 }
 

@@ -288,3 +288,26 @@ def test_event_trigger(counted, coordinator):
     assert rows(coordinator, f"SELECT id, v FROM {schema}.t ORDER BY id") == [(1, 100), (2, 101), (3, 102)]
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         coordinator.execute(f"INSERT INTO {schema}.other VALUES (1000)")
+
+
+def test_relation_rebuilt_under_a_trigger(cluster, schema, table, connect, functions):
+    """A GRANT in a BEFORE trigger has the table's cache entry built anew; a trigger in C reads its indexes afterwards."""
+    functions(f"""
+        CREATE EXTENSION tcn SCHEMA {schema};
+        CREATE FUNCTION {schema}.grant_it() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+            IF NEW.id % 2 = 0 THEN
+                GRANT SELECT ON {table} TO PUBLIC;
+            ELSE
+                REVOKE SELECT ON {table} FROM PUBLIC;
+            END IF;
+            RETURN NEW;
+        END$$""")
+    connection = connect(cluster.coordinator)
+    connection.execute("SET citus.enable_ddl_propagation = off")
+    connection.execute(f"CREATE TRIGGER a BEFORE UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION {schema}.grant_it()")
+    connection.execute(f"CREATE TRIGGER b AFTER UPDATE ON {table} FOR EACH ROW "
+                       f"EXECUTE FUNCTION {schema}.triggered_change_notification('changes')")
+    connection.execute("LISTEN changes")
+    connection.execute(f"UPDATE {table} SET payload = 1")
+    payloads = sorted(n.payload for n in connection.notifies(timeout=30, stop_after=100))
+    assert payloads == sorted(f'"t",U,"id"=\'{n}\'' for n in range(1, 101))
