@@ -58,7 +58,7 @@ typedef struct DistModifyState
 	Size		upsert_bytes;	/* of the rows that wait there */
 	bool		resolving;		/* those that don't wait any more are being resolved */
 	int64		sequence;
-	HTAB	   *seen;			/* identities of rows already changed */
+	HTAB	   *seen;			/* rows already changed (RowGroup) */
 
 	TriggerRun *triggers;		/* NULL if the statement fires none */
 	Tuplestorestate *input;		/* the child's rows, if there are triggers */

@@ -23,17 +23,29 @@
 #include "executor/modify.h"
 #include "sharding/hash.h"
 
-/* A row of the target that the statement has already changed. */
-typedef struct RowIdentity
+/*
+ * Rows of the target that the statement has already changed, a bit for each.  All are kept in
+ * memory: a statement that changes a whole table needs a byte or so for each row.
+ */
+#define ROWS_PER_GROUP 256
+
+typedef struct RowGroupKey
 {
 	int			shard;
-	ItemPointerData ctid;
-} RowIdentity;
+	BlockNumber block;
+	int			number;			/* in its block; no heap has more than two */
+} RowGroupKey;
+
+typedef struct RowGroup
+{
+	RowGroupKey key;
+	uint8		changed[ROWS_PER_GROUP / BITS_PER_BYTE];
+} RowGroup;
 
 void
 modify_collect_begin(DistModifyState *state)
 {
-	HASHCTL		control = {.keysize = sizeof(RowIdentity),.entrysize = sizeof(RowIdentity)};
+	HASHCTL		control = {.keysize = sizeof(RowGroupKey),.entrysize = sizeof(RowGroup)};
 
 	control.hcxt = CurrentMemoryContext;
 	state->seen = hash_create("citus rows changed", 256, &control,
@@ -76,28 +88,42 @@ modify_add_change(DistModifyState *state, ChangeList *changes, int shard, Datum 
 	MemoryContextSwitchTo(old_context);
 }
 
+/* The byte with a row's bit, which is *mask; NULL if there is none and it isn't to be made. */
+static uint8 *
+find_row_bit(DistModifyState *state, int shard, ItemPointer ctid, bool make, uint8 *mask)
+{
+	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(ctid);
+	int			place = offset % ROWS_PER_GROUP;
+	RowGroupKey key = {shard, ItemPointerGetBlockNumberNoCheck(ctid), offset / ROWS_PER_GROUP};
+	bool		found;
+	RowGroup   *group = hash_search(state->seen, &key, make ? HASH_ENTER : HASH_FIND, &found);
+
+	if (group == NULL)
+		return NULL;
+	if (!found)
+		memset(group->changed, 0, sizeof(group->changed));
+	*mask = 1 << (place % BITS_PER_BYTE);
+	return &group->changed[place / BITS_PER_BYTE];
+}
+
 bool
 modify_first_change(DistModifyState *state, int shard, ItemPointer ctid)
 {
-	RowIdentity identity;
-	bool		found;
+	uint8		mask;
+	uint8	   *byte = find_row_bit(state, shard, ctid, true, &mask);
+	bool		first = (*byte & mask) == 0;
 
-	memset(&identity, 0, sizeof(identity));
-	identity.shard = shard;
-	ItemPointerCopy(ctid, &identity.ctid);
-	(void) hash_search(state->seen, &identity, HASH_ENTER, &found);
-	return !found;
+	*byte |= mask;
+	return first;
 }
 
 bool
 modify_has_changed(DistModifyState *state, int shard, ItemPointer ctid)
 {
-	RowIdentity identity;
+	uint8		mask;
+	uint8	   *byte = find_row_bit(state, shard, ctid, false, &mask);
 
-	memset(&identity, 0, sizeof(identity));
-	identity.shard = shard;
-	ItemPointerCopy(ctid, &identity.ctid);
-	return hash_search(state->seen, &identity, HASH_FIND, NULL) != NULL;
+	return byte != NULL && (*byte & mask) != 0;
 }
 
 Datum

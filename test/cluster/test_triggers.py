@@ -3,7 +3,8 @@
 import psycopg
 import pytest
 
-from harness.servers import on_every_node, pid_of, prepared_transactions, rows, value, wait_until, wait_until_quiet
+from harness.servers import (fill, on_every_node, pid_of, prepared_transactions, rows, value, wait_until,
+                             wait_until_quiet)
 from harness.statement import Statement
 
 # Each row of t brings about one of log, whose key is on another node as often as not, and one more in a total.
@@ -311,3 +312,20 @@ def test_relation_rebuilt_under_a_trigger(cluster, schema, table, connect, funct
     connection.execute(f"UPDATE {table} SET payload = 1")
     payloads = sorted(n.payload for n in connection.notifies(timeout=30, stop_after=100))
     assert payloads == sorted(f'"t",U,"id"=\'{n}\'' for n in range(1, 101))
+
+
+def test_memory_of_changed_rows(cluster, schema, connect, functions):
+    """What a statement remembers of the rows that it has changed is a bit each."""
+    functions(f"""
+        CREATE FUNCTION {schema}.measure() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+            RAISE NOTICE '%', (SELECT sum(total_bytes) FROM pg_backend_memory_contexts WHERE name = 'citus rows changed');
+            RETURN NULL;
+        END$$""")
+    connection = connect(cluster.coordinator)
+    count = 100_000
+    fill(connection, f"{schema}.many", count)
+    connection.execute(f"CREATE TRIGGER measure AFTER UPDATE ON {schema}.many EXECUTE FUNCTION {schema}.measure()")
+    said = []
+    connection.add_notice_handler(lambda notice: said.append(int(notice.message_primary)))
+    connection.execute(f"UPDATE {schema}.many SET payload = 1")
+    assert len(said) == 1 and 0 < said[0] < 5 * count, said
