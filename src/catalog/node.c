@@ -246,6 +246,29 @@ node_active_primaries_remote(void)
 	return set == NULL ? NIL : set->remote;
 }
 
+ClusterNode *
+node_at_address(const char *host, int32 port)
+{
+	ListCell   *lc;
+
+	foreach(lc, node_all())
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (node->port == port && strcmp(node->host, host) == 0)
+			return node;
+	}
+	return NULL;
+}
+
+bool
+node_is_known(const char *host, int32 port)
+{
+	if (node_all() == NIL)
+		return port == PostPortNumber && strcmp(host, node_local_hostname) == 0;
+	return node_at_address(host, port) != NULL;
+}
+
 const ClusterNode *
 node_of_group(int32 groupid)
 {

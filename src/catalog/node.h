@@ -53,6 +53,12 @@ extern List *node_shard_targets(void);
 /* All rows of pg_dist_node, by groupid and nodeid; valid as above. */
 extern List *node_all(void);
 
+/* The node with an address, active or not, or NULL; valid as above. */
+extern ClusterNode *node_at_address(const char *host, int32 port);
+
+/* Whether that is a node's address, or this server's own while pg_dist_node is empty. */
+extern bool node_is_known(const char *host, int32 port);
+
 /*
  * Keeps the set of nodes from changing until the end of the transaction
  * (RowShareLock on pg_dist_node; cheap).  To be called before the nodes are

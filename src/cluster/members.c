@@ -129,21 +129,6 @@ members_mark_unsynced(List *groups, List *left_out)
 }
 
 ClusterNode *
-members_find(const char *host, int32 port)
-{
-	ListCell   *lc;
-
-	foreach(lc, node_all())
-	{
-		ClusterNode *node = lfirst(lc);
-
-		if (node->port == port && strcmp(node->host, host) == 0)
-			return node;
-	}
-	return NULL;
-}
-
-ClusterNode *
 members_find_nodeid(int32 nodeid)
 {
 	ListCell   *lc;
@@ -161,7 +146,7 @@ members_find_nodeid(int32 nodeid)
 ClusterNode *
 members_require(const char *host, int32 port)
 {
-	ClusterNode *node = members_find(host, port);
+	ClusterNode *node = node_at_address(host, port);
 
 	if (node == NULL)
 		ereport(ERROR,

@@ -55,13 +55,10 @@ extern void members_lock(List *left_out);
  */
 extern void members_exec(const char *sql, List *left_out);
 
-/* The node with this address, or NULL. */
-extern ClusterNode *members_find(const char *host, int32 port);
-
 /* The node with this id, or NULL. */
 extern ClusterNode *members_find_nodeid(int32 nodeid);
 
-/* As above, but errors if there is none. */
+/* The node with this address; errors if there is none. */
 extern ClusterNode *members_require(const char *host, int32 port);
 
 /* The primary of a group, active or not, or NULL. */

@@ -88,7 +88,7 @@ check_role(const char *role, const char *cluster)
 static void
 check_address_is_free(const char *host, int32 port)
 {
-	if (members_find(host, port) != NULL)
+	if (node_at_address(host, port) != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("node %s:%d already exists", host, port)));
@@ -210,7 +210,7 @@ add_node(const char *host, int32 port, int32 groupid, const char *role, const ch
 	check_role(role, cluster);
 	members_lock(NIL);
 
-	present = members_find(host, port);
+	present = node_at_address(host, port);
 	if (present != NULL)
 	{
 		if (active && present->is_primary && !present->is_active)
@@ -417,7 +417,7 @@ citus_update_node(PG_FUNCTION_ARGS)
 	require_coordinator();
 	check_address(host, port);
 	node = require_nodeid(nodeid);
-	present = members_find(host, port);
+	present = node_at_address(host, port);
 	if (present != NULL && present->nodeid != nodeid)
 		check_address_is_free(host, port);
 	if (present != NULL)

@@ -115,20 +115,18 @@ remote_connection_timeout(void)
 	return node_connection_timeout;
 }
 
-/* The node with an address, or NULL. */
-static const ClusterNode *
-node_at(const char *host, int port)
+/*
+ * Connections send the role's stored secret, so an ordinary role doesn't say
+ * where they go: only a superuser connects to what is not a node, or not yet.
+ */
+static void
+check_destination(const char *host, int port)
 {
-	ListCell   *lc;
-
-	foreach(lc, node_active_primaries())
-	{
-		ClusterNode *node = lfirst(lc);
-
-		if (node->port == port && strcmp(node->host, host) == 0)
-			return node;
-	}
-	return NULL;
+	if (!superuser() && !node_is_known(host, port))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be superuser to connect to %s:%d, which is not a node", host, port),
+				 errhint("The nodes of the cluster are listed in pg_dist_node.")));
 }
 
 #define MAX_PARAMS 48
@@ -225,8 +223,9 @@ connect_start(const char *host, int port, Oid login_role, bool as_node)
 	ConnectParams params;
 	RemoteConnPrivate *priv;
 	RemoteConn *conn;
-	const ClusterNode *node = node_at(host, port);
+	const ClusterNode *node = node_at_address(host, port);
 
+	check_destination(host, port);
 	connect_params(&params, host, port, node, login_role, as_node);
 
 	if (!AcquireExternalFD())
@@ -248,7 +247,7 @@ connect_start(const char *host, int port, Oid login_role, bool as_node)
 	conn = &priv->conn;
 	conn->priv = priv;
 	conn->groupid = -1;
-	priv->peer_group = node != NULL ? node->groupid : -1;
+	priv->peer_group = node != NULL && node->is_primary ? node->groupid : -1;
 	strlcpy(conn->nodename, host, sizeof(conn->nodename));
 	conn->nodeport = port;
 	conn->login_role = login_role;

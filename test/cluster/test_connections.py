@@ -1,5 +1,7 @@
 """Connections between nodes: cached, replaced when they break, shared fairly, as the right user."""
 
+import socket
+
 import psycopg
 import pytest
 
@@ -325,6 +327,39 @@ def test_secrets(own_cluster, connect):
     assert value(alice, "SELECT count(*) FROM t") == 100
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         alice.execute("SELECT * FROM pg_dist_authinfo")
+
+
+def test_users_do_not_choose_where_secrets_go(own_cluster, connect):
+    """Only a superuser connects to a server that is not a node."""
+    for node in own_cluster.nodes:
+        with servers.connect(node) as other:
+            other.execute("SET citus.enable_ddl_propagation = off")
+            other.execute("CREATE ROLE carol LOGIN")
+    connection = connect(own_cluster.coordinator)
+    connection.execute("INSERT INTO pg_dist_authinfo VALUES (0, 'carol', 'password=secret')")
+    check = "SELECT citus_check_connection_to_node('127.0.0.1', %s)"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        for node in own_cluster.nodes:
+            carol = connect(node, user="carol")
+            for asked in (check, "DO $$BEGIN PERFORM citus_check_connection_to_node('127.0.0.1', %s); END$$"):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege, match="not a node"):
+                    carol.execute(asked % port)
+            assert value(carol, check, [own_cluster.workers[0].port])
+            assert all(row[-1] for row in rows(carol, "SELECT * FROM citus_check_cluster_node_health()"))
+        listener.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+
+        connection.execute("SET citus.node_connection_timeout = 100")
+        assert value(connection, check, [port]) is False
+        listener.accept()[0].close()
+
+    # A node that is not active is registered all the same.
+    worker = own_cluster.workers[0]
+    connection.execute("SELECT citus_disable_node('127.0.0.1', %s)", [worker.port])
+    assert value(connect(own_cluster.coordinator, user="carol"), check, [worker.port])
+    connection.execute("SELECT citus_activate_node('127.0.0.1', %s)", [worker.port])
 
 
 @pytest.mark.parametrize("statement", ["SELECT payload FROM {table} WHERE id = 7",
