@@ -14,10 +14,15 @@ CREATE FUNCTION citus_internal.task_plan(colocationid integer, shardindex intege
 COMMENT ON FUNCTION citus_internal.task_plan(integer, integer, integer) IS
 	'the measured plan of a task that this session ran in the present transaction';
 
-CREATE FUNCTION citus_internal.lock_reference_table(relation regclass, exclusive boolean)
-	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_reference_table';
-COMMENT ON FUNCTION citus_internal.lock_reference_table(regclass, boolean) IS
-	'orders writers of a reference table, until the end of the transaction';
+CREATE FUNCTION citus_internal.lock_reference_table(relation regclass, exclusive boolean, wait boolean)
+	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_reference_table';
+COMMENT ON FUNCTION citus_internal.lock_reference_table(regclass, boolean, boolean) IS
+	'orders writers of a reference table, until the end of the transaction; false if that takes waiting';
+
+CREATE FUNCTION citus_internal.keep_reference_table(relation regclass)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_keep_reference_table';
+COMMENT ON FUNCTION citus_internal.keep_reference_table(regclass) IS
+	'keeps DDL off a reference table that this transaction will write, until its end';
 
 -- An INSERT .. ON CONFLICT whose initiator fires triggers (src/executor/upsert_rows.c).
 CREATE FUNCTION citus_internal.upsert_row(ordinal bigint)

@@ -4,57 +4,36 @@
  *	  Locks a table on all nodes before DDL changes it there.
  *
  * A write that starts on node A locks the logical table on A, then on the
- * node B where its shard is.  DDL locks the table on all nodes; if it gets B
- * and waits on A for a write that waits on B, both wait for ever, and no order
- * of nodes prevents it, as writes start anywhere.  So the locks are taken in a
- * subtransaction with a short timeout on the other nodes: when that passes,
- * all are given back, which lets such a write go on, and taken again a
- * moment later.
+ * node B where its shard is.  DDL that has the table on B and waits on A gives
+ * way to it (lock_attempt.c).
+ *
+ * Attempts go in two ways by turns.  All nodes at once: new sessions queue up on each
+ * node holding nothing yet, and only those between their two locks are in the
+ * way.  Or the coordinator first, for as long as that takes: so sessions that use the
+ * table for long are waited for as on one server.
  *
  * Who has waited may find that the table has gone, or has another name, or is
  * distributed now, or no longer: then what it has found out before the wait
  * means something else, and it has to look the name up again.
  *
- * Locks that the transaction had before stay.  If they are what others wait
- * for, giving way doesn't help; so in a transaction block the attempts soon end, and
- * it is left to the search for deadlocks across nodes (txn/deadlock.c) to end the wait.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/xact.h"
-#include "common/pg_prng.h"
-#include "miscadmin.h"
-#include "pgstat.h"
-#include "storage/latch.h"
 #include "storage/lmgr.h"
-#include "storage/proc.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
-#include "utils/resowner.h"
-#include "utils/wait_event.h"
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "ddl/definition.h"
+#include "ddl/lock_attempt.h"
 #include "ddl/lock_everywhere.h"
 #include "ddl/run_commands.h"
-#include "lib/catch_error.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 #include "txn/commit_ring.h"
-#include "txn/deadlock.h"
-
-/* Timeouts of the attempts, in ms: doubled each time, and less than what the search for deadlocks waits. */
-#define FIRST_TIMEOUT 100
-#define LAST_TIMEOUT 5000
-
-/* In a transaction block; and if nobody looks for deadlocks, about half a minute. */
-#define ATTEMPTS_IN_BLOCK 2
-#define ATTEMPTS_IN_BLOCK_ALONE 11
 
 static const char *const mode_names[] = {
 	[AccessShareLock] = "ACCESS SHARE",
@@ -148,35 +127,46 @@ take_locks_on(int32 group, const LockRequest *request)
 		LockRelationOid(lfirst_oid(cell), request->mode);
 }
 
-/*
- * Takes the locks on the coordinator, where sessions that want the same queue
- * up holding nothing yet; then on the other nodes, with a timeout, unless that
- * is 0.  False if a table has changed meanwhile.
- */
-static bool
-take_locks(const LockRequest *request, int timeout)
+/* On this node, while the other nodes take theirs. */
+static void
+take_locks_here(void *arg)
 {
-	int			level;
+	take_locks_on(metadata_local_group(), arg);
+}
+
+/* All nodes at once; before, sessions that lock the table in such a way queue up on the coordinator. */
+static void
+take_locks_together(const LockRequest *request, int timeout)
+{
+	if (request->mode > ShareLock)
+	{
+		LockRequest turn = {request->relids, ShareUpdateExclusiveLock};
+
+		turn.text = lock_text(request->relids, ShareUpdateExclusiveLock);
+		take_locks_on(0, &turn);
+	}
+	lock_attempt_limit(timeout);
+	remote_exec_on_all_while(request->text, take_locks_here, (void *) request);
+}
+
+/*
+ * The coordinator, where sessions that want the same queue up holding nothing
+ * yet; then the other nodes.  Modes that let others write meet there alone.
+ */
+static void
+take_locks_in_turn(const LockRequest *request, int timeout)
+{
 	ListCell   *cell;
 
-	if (request->text == NULL)
-	{
-		take_locks_on(metadata_local_group(), request);
-		return are_unchanged(request);
-	}
-	level = quiet_begin(WARNING);
 	take_locks_on(0, request);
 	if (metadata_local_group() == 0 && !are_unchanged(request))
-		return false;
+		return;
 	if (request->mode < ShareLock)
 	{
 		take_locks_on(metadata_local_group(), request);
-		AtEOXact_GUC(true, level);
-		return are_unchanged(request);
+		return;
 	}
-	if (timeout > 0 && (LockTimeout == 0 || LockTimeout > timeout))
-		(void) set_config_option("lock_timeout", psprintf("%dms", timeout), PGC_USERSET, PGC_S_SESSION,
-								 GUC_ACTION_SAVE, true, 0, false);
+	lock_attempt_limit(timeout);
 	foreach(cell, node_active_primaries())
 	{
 		const ClusterNode *node = lfirst(cell);
@@ -184,83 +174,41 @@ take_locks(const LockRequest *request, int timeout)
 		if (node->groupid != 0)
 			take_locks_on(node->groupid, request);
 	}
-	AtEOXact_GUC(true, level);
+}
+
+/* LockTaker's take. */
+static bool
+take_table_locks(void *arg, int number, int timeout)
+{
+	const LockRequest *request = arg;
+
+	if (request->text == NULL)
+		take_locks_on(metadata_local_group(), request);
+	else
+	{
+		int			level = quiet_begin(WARNING);
+
+		if (request->mode >= ShareLock && timeout > 0 && number % 2 == 1)
+			take_locks_together(request, timeout);
+		else
+			take_locks_in_turn(request, timeout);
+		AtEOXact_GUC(true, level);
+	}
 	return are_unchanged(request);
 }
 
-typedef enum Attempt
+/* LockTaker's has_changed: another node doesn't have the table, and this one won't for long. */
+static bool
+is_table_going(void *arg, int sqlstate)
 {
-	ATTEMPT_DONE,
-	ATTEMPT_BUSY,				/* a lock was not to be had in time */
-	ATTEMPT_CHANGED,			/* a table is not what it was */
-} Attempt;
-
-/* One attempt, in a subtransaction; locks are kept only if it is done. Other errors, and the last one, are raised. */
-static Attempt
-try_locks(const LockRequest *request, int timeout, bool last)
-{
-	const CatchPoint point = catch_point();
-	ResourceOwner owner = CurrentResourceOwner;
-	volatile Attempt attempt = ATTEMPT_DONE;
-
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(point.context);
-	PG_TRY();
-	{
-		if (take_locks(request, timeout))
-			ReleaseCurrentSubTransaction();
-		else
-		{
-			attempt = ATTEMPT_CHANGED;
-			RollbackAndReleaseCurrentSubTransaction();
-		}
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error = catch_copy(&point);
-
-		catch_end(&point);
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(point.context);
-		CurrentResourceOwner = owner;
-		if (error->sqlerrcode == ERRCODE_UNDEFINED_TABLE && is_going(request))
-			attempt = ATTEMPT_CHANGED;
-		else if (last || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
-			catch_rethrow(error);
-		else
-			attempt = ATTEMPT_BUSY;
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(point.context);
-	CurrentResourceOwner = owner;
-	return attempt;
-}
-
-/* Waits a random moment, up to 50 ms. */
-static void
-pause_briefly(void)
-{
-	long		ms = 1 + (long) (pg_prng_double(&pg_global_prng_state) * 50);
-
-	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, PG_WAIT_EXTENSION);
-	ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
-}
-
-/* The longest timeout of an attempt: one that gives way is not to be taken for a deadlock before it does. */
-static int
-longest_timeout(void)
-{
-	int			grace = deadlock_grace();
-
-	return grace == 0 ? LAST_TIMEOUT : Min(LAST_TIMEOUT, Max(grace / 2, 1));
+	return sqlstate == ERRCODE_UNDEFINED_TABLE && is_going(arg);
 }
 
 bool
 lock_everywhere(List *relids, LOCKMODE mode)
 {
 	LockRequest request = {relids, mode};
-	int			timeout = Min(FIRST_TIMEOUT, longest_timeout());
+	LockTaker	taker = {.take = take_table_locks, .has_changed = is_table_going, .arg = &request};
 
 	if (relids == NIL)
 		return true;
@@ -269,22 +217,6 @@ lock_everywhere(List *relids, LOCKMODE mode)
 		return false;
 	if (node_active_primaries_remote() != NIL && (mode >= ShareLock || metadata_local_group() != 0))
 		request.text = lock_text(relids, mode);
-	for (int attempt = 1;; attempt++)
-	{
-		bool		last = request.text == NULL || (LockTimeout > 0 && LockTimeout <= timeout);
-		Attempt		result;
-
-		if (IsTransactionBlock() && deadlock_interval() > 0 && attempt > ATTEMPTS_IN_BLOCK)
-		{
-			last = true;
-			timeout = 0;
-		}
-		else if (IsTransactionBlock() && attempt >= ATTEMPTS_IN_BLOCK_ALONE)
-			last = true;
-		result = try_locks(&request, timeout, last);
-		if (result != ATTEMPT_BUSY)
-			return result == ATTEMPT_DONE;
-		timeout = Min(timeout * 2, longest_timeout());
-		pause_briefly();
-	}
+	taker.here_only = request.text == NULL;
+	return lock_in_attempts(&taker);
 }

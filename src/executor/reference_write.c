@@ -27,6 +27,7 @@
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 
 #include "catalog/node.h"
@@ -78,17 +79,23 @@ reference_tasks(const DistTable *table, const char *text, ParamListInfo params)
 	return tasks;
 }
 
-/* The lock itself, on this node, to the end of the transaction. */
-static void
-lock_here(Oid relid, LOCKMODE mode)
+/* The lock itself, on this node, to the end of the transaction; false if it is not to be had without waiting. */
+static bool
+lock_here(Oid relid, LOCKMODE mode, bool wait)
 {
-	LockDatabaseObject(RelationRelationId, relid, REFERENCE_LOCK_SUBID, mode);
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, RelationRelationId, relid, REFERENCE_LOCK_SUBID);
+	if (LockAcquire(&tag, mode, false, !wait) == LOCKACQUIRE_NOT_AVAIL)
+		return false;
+	AcceptInvalidationMessages();
+	return true;
 }
 
 void
 reference_lock_here(Oid relid, bool exclusive)
 {
-	lock_here(relid, exclusive ? WRITE_LOCK : INSERT_LOCK);
+	(void) lock_here(relid, exclusive ? WRITE_LOCK : INSERT_LOCK, true);
 }
 
 /* Whether a plan writes, or locks, rows in another way than a plain INSERT. */
@@ -125,13 +132,34 @@ reference_task_starts(QueryDesc *query_desc, int eflags)
 		if (list_member_int(statement->resultRelations, index))
 			reference_lock_here(rte->relid, is_exclusive(statement));
 		else
-			lock_here(rte->relid, READ_LOCK);
+			(void) lock_here(rte->relid, READ_LOCK, true);
 		locked = true;
 	}
 	if (locked)
 		statement_snapshot_renew(query_desc);
 }
 
+/* The lock on the lowest node. */
+static bool
+lock_at(int32 groupid, Oid relid, const char *name, bool exclusive, bool wait)
+{
+	PGresult   *result;
+	bool		locked;
+
+	if (groupid == metadata_local_group())
+		return lock_here(relid, exclusive ? WRITE_LOCK : INSERT_LOCK, wait);
+	result = remote_query(groupid, psprintf("SELECT citus_internal.lock_reference_table(%s, %s, %s)", name,
+											exclusive ? "true" : "false", wait ? "true" : "false"), NULL);
+	locked = strcmp(PQgetvalue(result, 0, 0), "t") == 0;
+	PQclear(result);
+	return locked;
+}
+
+/*
+ * Who has to wait has ROW EXCLUSIVE on the table here, and will need it on all nodes: DDL that
+ * gets in between on one of them would wait for it, and make it wait.  So it takes
+ * it on all nodes first, and DDL comes after those that are waiting.
+ */
 void
 reference_lock(Oid relid, bool exclusive)
 {
@@ -140,18 +168,26 @@ reference_lock(Oid relid, bool exclusive)
 
 	node_lock_set();
 	lowest = linitial_int(all_groups());
-	if (lowest == metadata_local_group())
-	{
-		reference_lock_here(relid, exclusive);
+	name = quote_literal_cstr(quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+														 get_rel_name(relid)));
+	if (lock_at(lowest, relid, name, exclusive, false))
 		return;
-	}
-	name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-									  get_rel_name(relid));
-	remote_exec(lowest, psprintf("SELECT citus_internal.lock_reference_table(%s, %s)",
-								 quote_literal_cstr(name), exclusive ? "true" : "false"));
+	remote_exec_on_all(psprintf("SELECT citus_internal.keep_reference_table(%s)", name));
+	(void) lock_at(lowest, relid, name, exclusive, true);
 }
 
-/* citus_internal.lock_reference_table(relation, exclusive): for an initiator on another node. */
+/* Errors unless the user may write the table, or some columns of it. */
+static void
+check_may_write(Oid relid)
+{
+	AclMode		mode = ACL_INSERT | ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE;
+
+	if (pg_class_aclmask(relid, GetUserId(), mode, ACLMASK_ANY) == 0 &&
+		pg_attribute_aclcheck_all(relid, GetUserId(), ACL_INSERT | ACL_UPDATE, ACLMASK_ANY) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(relid));
+}
+
+/* citus_internal.lock_reference_table(relation, exclusive, wait): for an initiator on another node; whether it is locked. */
 SQL_FUNCTION(citus_internal_lock_reference_table);
 Datum
 citus_internal_lock_reference_table(PG_FUNCTION_ARGS)
@@ -159,9 +195,19 @@ citus_internal_lock_reference_table(PG_FUNCTION_ARGS)
 	Oid			relid = PG_GETARG_OID(0);
 
 	node_function_check();
-	if (pg_class_aclmask(relid, GetUserId(), ACL_INSERT | ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE,
-						 ACLMASK_ANY) == 0)
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(relid));
-	reference_lock_here(relid, PG_GETARG_BOOL(1));
+	check_may_write(relid);
+	PG_RETURN_BOOL(lock_here(relid, PG_GETARG_BOOL(1) ? WRITE_LOCK : INSERT_LOCK, PG_GETARG_BOOL(2)));
+}
+
+/* citus_internal.keep_reference_table(relation): for an initiator on another node, which will write the table. */
+SQL_FUNCTION(citus_internal_keep_reference_table);
+Datum
+citus_internal_keep_reference_table(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+
+	node_function_check();
+	check_may_write(relid);
+	LockRelationOid(relid, RowExclusiveLock);
 	PG_RETURN_VOID();
 }

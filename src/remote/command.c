@@ -120,21 +120,31 @@ remote_exec(int32 groupid, const char *sql)
 	remote_release(conn, &command_owner);
 }
 
-void
-remote_exec_list_on_all(List *commands)
+/* Connections to all other nodes with metadata, palloc'd. */
+static RemoteConn **
+acquire_all_for_command(int *nconns)
 {
 	List	   *nodes = node_active_primaries_remote();
 	RemoteConn **conns = palloc(sizeof(RemoteConn *) * Max(list_length(nodes), 1));
-	int			nconns = 0;
 	ListCell   *lc;
 
+	*nconns = 0;
 	foreach(lc, nodes)
 	{
 		const ClusterNode *node = lfirst(lc);
 
 		if (node->has_metadata)
-			conns[nconns++] = acquire_for_command(node->groupid);
+			conns[(*nconns)++] = acquire_for_command(node->groupid);
 	}
+	return conns;
+}
+
+void
+remote_exec_list_on_all(List *commands)
+{
+	int			nconns;
+	RemoteConn **conns = acquire_all_for_command(&nconns);
+
 	run_lists(conns, nconns, commands);
 	release_all(conns, nconns);
 	pfree(conns);
@@ -147,6 +157,20 @@ remote_exec_on_all(const char *sql)
 
 	remote_exec_list_on_all(commands);
 	list_free(commands);
+}
+
+void
+remote_exec_on_all_while(const char *sql, void (*own_part) (void *arg), void *arg)
+{
+	int			nconns;
+	RemoteConn **conns = acquire_all_for_command(&nconns);
+
+	for (int i = 0; i < nconns; i++)
+		remote_send(conns[i], sql, NULL, false, true, true);
+	own_part(arg);
+	run_lists(conns, nconns, NIL);
+	release_all(conns, nconns);
+	pfree(conns);
 }
 
 /*

@@ -217,6 +217,9 @@ extern PGresult *remote_query(int32 groupid, const char *sql, const RemoteParams
 /* As remote_query, for what only reads: the node needn't take part in the commit. */
 extern PGresult *remote_read(int32 groupid, const char *sql, const RemoteParams *params);
 extern void remote_exec_on_all(const char *sql);	/* every other active primary with metadata, in parallel */
+
+/* The same; this node does its part while the others do theirs. */
+extern void remote_exec_on_all_while(const char *sql, void (*own_part) (void *arg), void *arg);
 extern void remote_exec_list_on_all(List *commands);	/* List of char *, in order on each node, nodes in parallel */
 extern void remote_exec_list(int32 groupid, List *commands);
 
