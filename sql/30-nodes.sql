@@ -30,6 +30,12 @@ COMMENT ON FUNCTION citus_internal.leave_cluster() IS
 	'makes this node forget the cluster that it is or was in, with its distributed and reference tables';
 REVOKE ALL ON FUNCTION citus_internal.leave_cluster() FROM public;
 
+CREATE FUNCTION citus_internal.lock_node_address(groupid integer)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_node_address';
+COMMENT ON FUNCTION citus_internal.lock_node_address(integer) IS
+	'keeps off writers to a node whose address changes, until the end of the transaction';
+REVOKE ALL ON FUNCTION citus_internal.lock_node_address(integer) FROM public;
+
 CREATE FUNCTION pg_catalog.citus_set_coordinator_host(host text,
 	port integer DEFAULT current_setting('port')::integer,
 	node_role noderole DEFAULT 'primary', node_cluster name DEFAULT 'default')

@@ -8,9 +8,9 @@
  * (node_invalidate, or the trigger on the table for plain SQL).  Lists are
  * handed out to callers and stay valid until the end of the transaction.
  *
- * Locking: a change of pg_dist_node takes ExclusiveLock on it on every node.
- * Who relies on the set of nodes until the end of his transaction (writes
- * that go to all nodes, creation of tables) calls node_lock_set first.
+ * Locking: whoever relies on the set of nodes, or on a node's address, until the
+ * end of its transaction calls node_lock_set, node_lock_replicas or
+ * node_lock_write first.  What changes of nodes take is in cluster/node_locks.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -300,7 +300,32 @@ node_of_group(int32 groupid)
 void
 node_lock_set(void)
 {
+	LockRelationOid(dist_relid(PG_DIST_NODE), RowExclusiveLock);
+}
+
+void
+node_lock_replicas(void)
+{
 	LockRelationOid(dist_relid(PG_DIST_NODE), RowShareLock);
+}
+
+void
+node_lock_write(int32 groupid)
+{
+	LockDatabaseObject(dist_relid(PG_DIST_NODE), (Oid) groupid, NODE_LOCK_SUBID, RowExclusiveLock);
+}
+
+void
+node_lock_address(int32 groupid)
+{
+	LockDatabaseObject(dist_relid(PG_DIST_NODE), (Oid) groupid, NODE_LOCK_SUBID, ExclusiveLock);
+}
+
+void
+node_await_address(int32 groupid)
+{
+	node_lock_write(groupid);
+	UnlockDatabaseObject(dist_relid(PG_DIST_NODE), (Oid) groupid, NODE_LOCK_SUBID, RowExclusiveLock);
 }
 
 void

@@ -60,12 +60,29 @@ extern ClusterNode *node_at_address(const char *host, int32 port);
 extern bool node_is_known(const char *host, int32 port);
 
 /*
- * Keeps the set of nodes from changing until the end of the transaction
- * (RowShareLock on pg_dist_node; cheap).  To be called before the nodes are
- * looked at by whoever writes on all of them: writes to reference tables,
- * creation of tables, DDL.
+ * Keeps the set of nodes from changing until the end of the transaction, and new
+ * nodes from being given tables (ROW EXCLUSIVE on pg_dist_node; cheap).  To be called before
+ * the nodes are looked at by DDL and the creation of tables.
  */
 extern void node_lock_set(void);
+
+/*
+ * As above for writes to reference tables, which new nodes are given last: ROW
+ * SHARE, with which a new node may be given definitions meanwhile.
+ */
+extern void node_lock_replicas(void);
+
+/* Tells the locks on a node that follow from others on an object of that number in pg_dist_node. */
+#define NODE_LOCK_SUBID 1
+
+/* Keeps the address of a group's node from changing until the end of the transaction, which will write there. */
+extern void node_lock_write(int32 groupid);
+
+/* Keeps off those who have called that, until the end of the transaction. */
+extern void node_lock_address(int32 groupid);
+
+/* Waits for a change of the address of a group's node, if one is under way. */
+extern void node_await_address(int32 groupid);
 
 /* Sends the invalidation that a change of pg_dist_node's rows needs. */
 extern void node_invalidate(void);

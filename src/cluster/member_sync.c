@@ -26,6 +26,7 @@
 #include "cluster/candidate.h"
 #include "cluster/member_sync.h"
 #include "cluster/members.h"
+#include "cluster/node_locks.h"
 
 SQL_FUNCTION(start_metadata_sync_to_all_nodes);
 
@@ -95,7 +96,7 @@ members_sync(void)
 	if (back == NIL)
 		return;
 
-	members_lock(unsynced);
+	node_locks_changes(unsynced);
 	foreach(lc, back)
 		members_set(members_primary(lfirst_int(lc))->nodeid, "metadatasynced = true", unsynced);
 	foreach(lc, back)

@@ -7,12 +7,6 @@
  * active nodes over the distributed transaction's connections.  Triggers on
  * pg_dist_node invalidate the caches of all sessions.
  *
- * Locking: members_lock takes ExclusiveLock on pg_dist_node, first here, then
- * on the other nodes in the order of their groups.  It conflicts with
- * node_lock_set (RowShareLock), so that no statement that writes on all nodes
- * works with a set of nodes that is being changed.  Locks on tables come
- * after it.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -54,9 +48,8 @@ exec_here(const char *sql)
 	CommandCounterIncrement();
 }
 
-/* Groups of the other active nodes, without those left out. */
-static List *
-other_groups(List *left_out)
+List *
+members_other_groups(List *left_out)
 {
 	List	   *groups = NIL;
 	ListCell   *lc;
@@ -74,22 +67,12 @@ other_groups(List *left_out)
 void
 members_exec(const char *sql, List *left_out)
 {
-	List	   *groups = other_groups(left_out);
+	List	   *groups = members_other_groups(left_out);
 	ListCell   *lc;
 
 	exec_here(sql);
 	foreach(lc, groups)
 		remote_exec(lfirst_int(lc), sql);
-}
-
-void
-members_lock(List *left_out)
-{
-	ListCell   *lc;
-
-	LockRelationOid(dist_relid(PG_DIST_NODE), ExclusiveLock);
-	foreach(lc, other_groups(left_out))
-		remote_exec(lfirst_int(lc), "LOCK TABLE pg_catalog.pg_dist_node IN EXCLUSIVE MODE");
 }
 
 List *

@@ -39,15 +39,11 @@ extern void require_coordinator(void);
  */
 extern List *members_leave_out_unreachable(List *left_out);
 
-/* Notes that the nodes of those groups have missed a change; members_lock must be held. */
+/* Notes that the nodes of those groups have missed a change; node_locks_changes must have been called. */
 extern void members_mark_unsynced(List *groups, List *left_out);
 
-/*
- * Locks pg_dist_node against all other changes and against whoever relies on
- * the set of nodes, here and then on all other active nodes, until the end of
- * the transaction.
- */
-extern void members_lock(List *left_out);
+/* Groups of the other active nodes, without those left out. */
+extern List *members_other_groups(List *left_out);
 
 /*
  * Runs a statement here and on all other active nodes, in the distributed

@@ -4,7 +4,7 @@
  *	  Adding, changing and removing nodes.
  *
  * All of these functions run on the coordinator, by superusers, and take
- * members_lock first.  Whatever they change, they change on all active nodes
+ * node_locks_changes first.  Whatever they change, they change on all active nodes
  * in the distributed transaction.  The node that is disabled, removed or
  * moved may be down; the others must answer.
  *
@@ -28,6 +28,7 @@
 #include "remote/connection.h"
 #include "cluster/candidate.h"
 #include "cluster/members.h"
+#include "cluster/node_locks.h"
 #include "cluster/node_sync.h"
 #include "cluster/placements.h"
 
@@ -96,7 +97,7 @@ check_address_is_free(const char *host, int32 port)
 
 /*
  * Gives the coordinator an address, its first or a new one; returns its node
- * id.  members_lock must be held.
+ * id.  node_locks_changes must have been called.
  */
 static int32
 set_coordinator_address(const char *host, int32 port, const char *role, const char *cluster)
@@ -124,6 +125,7 @@ set_coordinator_address(const char *host, int32 port, const char *role, const ch
 	if (strcmp(coordinator->host, host) != 0 || coordinator->port != port)
 	{
 		check_address_is_free(host, port);
+		node_locks_address(COORDINATOR_GROUP, NIL, NO_COOLDOWN);
 		members_set(coordinator->nodeid,
 					psprintf("nodename = %s, nodeport = %d", quote_literal_cstr(host), port), NIL);
 	}
@@ -208,7 +210,7 @@ add_node(const char *host, int32 port, int32 groupid, const char *role, const ch
 	require_coordinator();
 	check_address(host, port);
 	check_role(role, cluster);
-	members_lock(NIL);
+	node_locks_changes(NIL);
 
 	present = node_at_address(host, port);
 	if (present != NULL)
@@ -244,7 +246,7 @@ citus_set_coordinator_host(PG_FUNCTION_ARGS)
 	require_coordinator();
 	check_address(host, port);
 	check_role(role, cluster);
-	members_lock(NIL);
+	node_locks_changes(NIL);
 	set_coordinator_address(host, port, role, cluster);
 	PG_RETURN_VOID();
 }
@@ -278,7 +280,7 @@ citus_activate_node(PG_FUNCTION_ARGS)
 	ClusterNode *node;
 
 	require_coordinator();
-	members_lock(NIL);
+	node_locks_changes(NIL);
 	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
 
 	if (!node->is_active && node->is_primary)
@@ -311,7 +313,8 @@ citus_disable_node(PG_FUNCTION_ARGS)
 		PG_RETURN_VOID();
 
 	left_out = members_leave_out_unreachable(own_group(node));
-	members_lock(left_out);
+	node_locks_changes(left_out);
+	node_locks_replicas(left_out, NIL);
 	if (node->is_primary)
 	{
 		placements_check_none(node, "disable");
@@ -369,7 +372,8 @@ citus_remove_node(PG_FUNCTION_ARGS)
 		check_coordinator_removable(node);
 
 	left_out = members_leave_out_unreachable(own_group(node));
-	members_lock(left_out);
+	node_locks_changes(left_out);
+	node_locks_replicas(left_out, NIL);
 	if (worker)
 	{
 		placements_check_none(node, "remove");
@@ -400,7 +404,10 @@ require_nodeid(int32 nodeid)
  * citus_update_node(node_id, new_node_name, new_node_port, force, lock_cooldown)
  *
  * Neither the node itself, at the old or the new address, nor the others need
- * be up.  Those that aren't are told later (member_sync.c).
+ * be up.  Those that aren't are told later (member_sync.c).  Until commit, writes to the
+ * node wait on all nodes that were told, and so do reads that can't reach it; then
+ * they go to the new address.  force ends those that have written there and are not
+ * over after lock_cooldown ms.
  */
 Datum
 citus_update_node(PG_FUNCTION_ARGS)
@@ -408,6 +415,8 @@ citus_update_node(PG_FUNCTION_ARGS)
 	int32		nodeid = PG_GETARG_INT32(0);
 	char	   *host = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	int32		port = PG_GETARG_INT32(2);
+	bool		force = PG_GETARG_BOOL(3);
+	int32		cooldown = PG_GETARG_INT32(4);
 	char	   *assignments = psprintf("nodename = %s, nodeport = %d", quote_literal_cstr(host), port);
 	ClusterNode *node;
 	ClusterNode *present;
@@ -424,7 +433,10 @@ citus_update_node(PG_FUNCTION_ARGS)
 		PG_RETURN_VOID();
 
 	left_out = members_leave_out_unreachable(own_group(node));
-	members_lock(left_out);
+	if (node->is_primary)
+		node_locks_address(node->groupid, left_out, force ? Max(cooldown, 0) : NO_COOLDOWN);
+	else
+		node_locks_changes(left_out);
 	members_set(nodeid, assignments, left_out);
 
 	/* the node itself is told at its new address */
@@ -452,7 +464,7 @@ citus_set_node_property(PG_FUNCTION_ARGS)
 				 errmsg("unknown node property \"%s\"", property),
 				 errhint("The only property is \"shouldhaveshards\".")));
 
-	members_lock(NIL);
+	node_locks_changes(NIL);
 	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
 	members_set(node->nodeid, PG_GETARG_BOOL(3) ? "shouldhaveshards = true" : "shouldhaveshards = false",
 				NIL);

@@ -11,7 +11,7 @@
 #include "catalog/node.h"
 
 /*
- * Makes an active node (its row is in place, and members_lock held) equal to
+ * Makes an active node (its row is in place, and node_locks_changes was called) equal to
  * the others, in the distributed transaction: what it had from a former
  * membership is dropped, then it gets the rows of pg_dist_node, the definition
  * and metadata of all distributed and reference tables, and the data of

@@ -3,10 +3,9 @@
  * table_sync.c
  *	  Gives a node all distributed and reference tables.
  *
- * Tables are locked here in the order of their Oids: reference tables in
- * ShareLock, which no writer on any node gets past, because all writes to
- * them take a lock on this node, and who waits for that has called
- * node_lock_set before, so that he can't go on with an old set of nodes.
+ * DDL is kept off.  Reference tables are written until the node has all
+ * definitions; then their writers are kept off until commit, by locks on the set of
+ * nodes and, in ShareLock, on this node's copies, which all writers write first.
  *
  * A reference table's rows travel in COPY's format, read here from the local
  * copy of the table.  Sequences, views and other objects that no table needs
@@ -40,6 +39,7 @@
 #include "ddl/table_definition.h"
 #include "ddl/trigger.h"
 #include "cluster/members.h"
+#include "cluster/node_locks.h"
 #include "cluster/node_sync.h"
 
 #define COPY_BUFFER_SIZE (64 * 1024)
@@ -79,7 +79,7 @@ lock_tables(void)
 		const DistTable *dist_table = metadata_require(relid);
 		SyncedTable *table;
 
-		LockRelationOid(relid, dist_table->kind == DIST_REFERENCE ? ShareLock : AccessShareLock);
+		LockRelationOid(relid, AccessShareLock);
 		dist_table = metadata_lookup(relid);
 		if (dist_table == NULL)
 			continue;			/* dropped before the lock was had */
@@ -95,6 +95,25 @@ lock_tables(void)
 	}
 	list_sort(tables, compare_tables);
 	return tables;
+}
+
+/* Keeps writers of reference tables off, if there are any. */
+static void
+lock_reference_tables(List *tables, const ClusterNode *node)
+{
+	List	   *relids = NIL;
+	ListCell   *lc;
+
+	foreach(lc, tables)
+	{
+		SyncedTable *table = lfirst(lc);
+
+		if (table->kind == DIST_REFERENCE)
+			relids = lappend_oid(relids, table->relid);
+	}
+	list_sort(relids, list_oid_cmp);
+	if (relids != NIL)
+		node_locks_replicas(list_make1_int(node->groupid), relids);
 }
 
 /* Notes on all nodes, but not yet on the new one, that it holds a reference table. */
@@ -234,6 +253,7 @@ table_sync(const ClusterNode *node)
 		commands = list_concat(commands, table_definition_commands(((SyncedTable *) lfirst(lc))->relid));
 	run_on_node(node, commands);
 
+	lock_reference_tables(tables, node);
 	foreach(lc, tables)
 	{
 		SyncedTable *table = lfirst(lc);

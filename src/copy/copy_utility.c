@@ -119,7 +119,7 @@ lock_table_of_client(const CopyStmt *stmt)
 
 		if (table != NULL && table->kind == DIST_REFERENCE && !nodes_locked)
 		{
-			node_lock_set();
+			node_lock_replicas();
 			nodes_locked = true;
 		}
 		table = lock_named_table(stmt);

@@ -166,7 +166,7 @@ reference_lock(Oid relid, bool exclusive)
 	int32		lowest;
 	char	   *name;
 
-	node_lock_set();
+	node_lock_replicas();
 	lowest = linitial_int(all_groups());
 	name = quote_literal_cstr(quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
 														 get_rel_name(relid)));

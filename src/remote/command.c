@@ -30,6 +30,7 @@ static RemoteOwner command_owner = {command_yield};
 static RemoteConn *
 acquire_for_command(int32 groupid)
 {
+	node_lock_write(groupid);
 	pool_yield_group(groupid);
 	return pool_acquire_primary(groupid, &command_owner);
 }

@@ -236,19 +236,36 @@ open_connection(const ClusterNode *node, Oid role, bool optional)
 	return conn;
 }
 
+/* Whether the node at which a connection could not be made is elsewhere now, or soon. */
+static bool
+has_moved(RemoteConn *conn)
+{
+	const ClusterNode *node;
+
+	node_await_address(conn->groupid);
+	node = node_of_group(conn->groupid);
+	return node->port != conn->nodeport || strcmp(node->host, conn->nodename) != 0;
+}
+
 /* An idle or new connection, connected. */
 static RemoteConn *
-idle_or_new(const ClusterNode *node, Oid role, RemoteOwner *owner, bool hopeful)
+idle_or_new(int32 groupid, Oid role, RemoteOwner *owner, bool hopeful)
 {
+	const ClusterNode *node = node_of_group(groupid);
 	RemoteConn *conn = find_idle(node, role, hopeful);
 
-	if (conn == NULL)
+	while (conn == NULL)
 	{
 		conn = open_connection(node, role, false);
 		claim(conn, owner);
 		connect_finish(conn);
-		if (conn->state == REMOTE_DEAD)
+		if (conn->state != REMOTE_DEAD)
+			break;
+		if (!has_moved(conn))
 			connect_report(conn);
+		connect_close(conn);
+		node = node_of_group(groupid);
+		conn = find_idle(node, role, false);
 	}
 	claim(conn, owner);
 	return conn;
@@ -305,7 +322,7 @@ pool_acquire_primary(int32 groupid, RemoteOwner *owner)
 	{
 		node = node_of_group(groupid);
 		check_other_roles(node, role);
-		conn = idle_or_new(node, role, owner, false);
+		conn = idle_or_new(groupid, role, owner, false);
 		conn->primary = true;
 		conn->xact_lone = false;
 		return conn;
@@ -322,7 +339,7 @@ RemoteConn *
 pool_acquire_alone(int32 groupid, RemoteOwner *owner)
 {
 	begin_use();
-	return idle_or_new(node_of_group(groupid), GetSessionUserId(), owner, false);
+	return idle_or_new(groupid, GetSessionUserId(), owner, false);
 }
 
 /* A connection outside the pool, a node's session for superusers only; may be still connecting. */
@@ -369,6 +386,8 @@ remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 	const ClusterNode *node;
 
 	begin_use();
+	if (write)
+		node_lock_write(groupid);
 	conn = find_primary(groupid, role);
 	if (write || (conn != NULL && conn->xact_depth > 0) ||
 		(pipeline_txn_hooks()->reads_in_xact != NULL && pipeline_txn_hooks()->reads_in_xact()))
@@ -387,7 +406,7 @@ remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 			conn->owner = NULL;
 		}
 	}
-	return idle_or_new(node, role, owner, owner->resends);
+	return idle_or_new(groupid, role, owner, owner->resends);
 }
 
 RemoteConn *

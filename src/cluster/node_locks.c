@@ -1,0 +1,143 @@
+/*-------------------------------------------------------------------------
+ *
+ * node_locks.c
+ *	  Locks that changes of nodes take on all of them.
+ *
+ * Three things are kept off, each on all active nodes, until commit:
+ *
+ * - other changes of nodes, and DDL: SHARE ROW EXCLUSIVE on pg_dist_node, first on
+ *   the coordinator, where all of them start.  It conflicts with node_lock_set.
+ * - writers of reference tables, which rely on the set of nodes: EXCLUSIVE on
+ *   pg_dist_node, which conflicts with node_lock_replicas.  A writer has locked its
+ *   table on its own node before it gets to pg_dist_node there, so whoever locks the
+ *   tables too does that after the other nodes' pg_dist_node, and before this node's.
+ * - writers to a node, which rely on its address: a lock on the node itself, which
+ *   conflicts with node_lock_write.
+ *
+ * Sessions may hold any of these, from former statements of their transactions, and
+ * wait for another.  So the latter two are taken in attempts (ddl/lock_attempt.h).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "storage/lmgr.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+
+#include "catalog/node.h"
+#include "catalog/relations.h"
+#include "cluster/members.h"
+#include "cluster/node_locks.h"
+#include "compat/sql_function.h"
+#include "ddl/lock_attempt.h"
+#include "remote/connection.h"
+
+typedef struct NodeLocks
+{
+	List	   *left_out;
+	List	   *tables;			/* reference tables to lock here */
+	int32		groupid;		/* whose writers are kept off */
+	TimestampTz patience_ends;	/* when others that are in the way are ended */
+} NodeLocks;
+
+/* Runs a command on the other nodes. */
+static void
+on_others(List *left_out, const char *sql)
+{
+	ListCell   *lc;
+
+	foreach(lc, members_other_groups(left_out))
+		remote_exec(lfirst_int(lc), sql);
+}
+
+void
+node_locks_changes(List *left_out)
+{
+	LockRelationOid(dist_relid(PG_DIST_NODE), ShareRowExclusiveLock);
+	on_others(left_out, "LOCK TABLE pg_catalog.pg_dist_node IN SHARE ROW EXCLUSIVE MODE");
+}
+
+/* LockTaker's take of node_locks_replicas. */
+static bool
+take_replica_locks(void *arg, int number, int timeout)
+{
+	const NodeLocks *locks = arg;
+	int			level = NewGUCNestLevel();
+	ListCell   *lc;
+
+	lock_attempt_limit(timeout);
+	on_others(locks->left_out, "LOCK TABLE pg_catalog.pg_dist_node IN EXCLUSIVE MODE");
+	foreach(lc, locks->tables)
+		LockRelationOid(lfirst_oid(lc), ShareLock);
+	LockRelationOid(dist_relid(PG_DIST_NODE), ExclusiveLock);
+	AtEOXact_GUC(true, level);
+	return true;
+}
+
+void
+node_locks_replicas(List *left_out, List *tables)
+{
+	NodeLocks	locks = {.left_out = left_out, .tables = tables};
+	LockTaker	taker = {.take = take_replica_locks, .arg = &locks};
+
+	(void) lock_in_attempts(&taker);
+}
+
+/* LockTaker's take of node_locks_address. */
+static bool
+take_address_locks(void *arg, int number, int timeout)
+{
+	const NodeLocks *locks = arg;
+	int			level = NewGUCNestLevel();
+
+	lock_attempt_limit(timeout);
+	node_locks_changes(locks->left_out);
+	node_lock_address(locks->groupid);
+	on_others(locks->left_out, psprintf("SELECT citus_internal.lock_node_address(%d)", locks->groupid));
+	AtEOXact_GUC(true, level);
+	return true;
+}
+
+/* LockTaker's clear_way: ends the sessions that hold what node_locks_address takes. */
+static void
+end_others(void *arg)
+{
+	const NodeLocks *locks = arg;
+
+	if (GetCurrentTimestamp() < locks->patience_ends)
+		return;
+	members_exec(psprintf("SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_locks "
+						  "WHERE granted AND pid <> pg_catalog.pg_backend_pid() AND database = "
+						  "(SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()) "
+						  "AND (locktype = 'object' AND classid = 'pg_catalog.pg_dist_node'::pg_catalog.regclass "
+						  "AND objid = %u AND objsubid = %d "
+						  "OR locktype = 'relation' AND relation = 'pg_catalog.pg_dist_node'::pg_catalog.regclass "
+						  "AND mode NOT IN ('AccessShareLock', 'RowShareLock'))",
+						  (Oid) locks->groupid, NODE_LOCK_SUBID),
+				 locks->left_out);
+}
+
+void
+node_locks_address(int32 groupid, List *left_out, int cooldown)
+{
+	NodeLocks	locks = {.left_out = left_out, .groupid = groupid};
+	LockTaker	taker = {.take = take_address_locks, .arg = &locks};
+
+	if (cooldown != NO_COOLDOWN)
+	{
+		locks.patience_ends = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), cooldown);
+		taker.clear_way = end_others;
+	}
+	(void) lock_in_attempts(&taker);
+}
+
+/* citus_internal.lock_node_address(groupid): for the coordinator, which changes the node's address. */
+SQL_FUNCTION(citus_internal_lock_node_address);
+Datum
+citus_internal_lock_node_address(PG_FUNCTION_ARGS)
+{
+	node_lock_address(PG_GETARG_INT32(0));
+	PG_RETURN_VOID();
+}
