@@ -184,6 +184,16 @@ put_health(ReturnSetInfo *result, ClusterNode *from, ClusterNode *to, RemoteConn
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
+/* A node that reaches another one is to say so in half the time that it is given to say anything. */
+static void
+limit_checks(RemoteConn *conn)
+{
+	int			timeout = remote_connection_timeout();
+
+	remote_plain_limit(conn, timeout);
+	PQclear(remote_plain_exec(conn, psprintf("SET citus.node_connection_timeout = %d", Max(timeout / 2, 10))));
+}
+
 /*
  * One row for each pair of active nodes; result is NULL where the first one
  * could not be asked.
@@ -203,6 +213,8 @@ citus_check_cluster_node_health(PG_FUNCTION_ARGS)
 		char	   *error = NULL;
 		RemoteConn *conn = remote_plain_open(node->host, node->port, &error);
 
+		if (conn != NULL)
+			limit_checks(conn);
 		foreach(to, nodes)
 			put_health(result, node, lfirst(to), conn);
 		if (conn != NULL)

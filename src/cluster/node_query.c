@@ -12,12 +12,16 @@
 
 #include "access/xact.h"
 #include "executor/spi.h"
+#include "utils/guc.h"
 #include "utils/resowner.h"
 
 #include "catalog/metadata.h"
+#include "catalog/node.h"
 #include "lib/catch_error.h"
 #include "remote/connection.h"
 #include "cluster/node_query.h"
+
+#define LEAST_PART_MS 1000
 
 static void
 query_here(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
@@ -40,9 +44,9 @@ query_here(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
 }
 
 static void
-query_there(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
+query_there(int32 groupid, const char *sql, long timeout, NodeRowCallback callback, void *arg)
 {
-	PGresult   *result = remote_read(groupid, sql, NULL);
+	PGresult   *result = remote_read_within(groupid, sql, NULL, timeout);
 	int			ncolumns = PQnfields(result);
 	char	  **values = palloc(ncolumns * sizeof(char *));
 
@@ -62,15 +66,15 @@ node_query(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
 	if (groupid == metadata_local_group())
 		query_here(groupid, sql, callback, arg);
 	else
-		query_there(groupid, sql, callback, arg);
+		query_there(groupid, sql, -1, callback, arg);
 }
 
 /*
  * The connection's failure is caught in a subtransaction, so that the rest of
  * the transaction can go on.
  */
-bool
-node_query_if_reachable(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
+static bool
+query_if_reachable(int32 groupid, const char *sql, long timeout, NodeRowCallback callback, void *arg)
 {
 	const CatchPoint point = catch_point();
 	ResourceOwner owner = CurrentResourceOwner;
@@ -81,7 +85,7 @@ node_query_if_reachable(int32 groupid, const char *sql, NodeRowCallback callback
 	MemoryContextSwitchTo(point.context);
 	PG_TRY();
 	{
-		node_query(groupid, sql, callback, arg);
+		query_there(groupid, sql, timeout, callback, arg);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
@@ -101,4 +105,31 @@ node_query_if_reachable(int32 groupid, const char *sql, NodeRowCallback callback
 	MemoryContextSwitchTo(point.context);
 	CurrentResourceOwner = owner;
 	return reached;
+}
+
+/*
+ * Nodes are asked one after the other.  Each has an equal part of
+ * citus.node_connection_timeout, to connect and again to answer, but no less than
+ * LEAST_PART_MS.
+ */
+bool
+node_query_all(const char *sql, NodeRowCallback callback, void *arg)
+{
+	List	   *nodes = node_active_primaries_remote();
+	int			timeout = remote_connection_timeout();
+	int			part = Max(timeout / Max(list_length(nodes), 1), Min(timeout, LEAST_PART_MS));
+	int			level = NewGUCNestLevel();
+	bool		complete = true;
+	ListCell   *lc;
+
+	query_here(metadata_local_group(), sql, callback, arg);
+	(void) set_config_option("citus.node_connection_timeout", psprintf("%dms", part), PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	foreach(lc, nodes)
+	{
+		if (!query_if_reachable(((ClusterNode *) lfirst(lc))->groupid, sql, part, callback, arg))
+			complete = false;
+	}
+	AtEOXact_GUC(true, level);
+	return complete;
 }

@@ -21,7 +21,10 @@ typedef void (*NodeRowCallback) (int32 groupid, int ncolumns, char **values, voi
  */
 extern void node_query(int32 groupid, const char *sql, NodeRowCallback callback, void *arg);
 
-/* As above, but a warning, and false, when the node can't be reached. */
-extern bool node_query_if_reachable(int32 groupid, const char *sql, NodeRowCallback callback, void *arg);
+/*
+ * As above, on all active nodes.  Those that can't be reached, or say nothing, are left
+ * out with a warning, all of them within about citus.node_connection_timeout; whether there are none.
+ */
+extern bool node_query_all(const char *sql, NodeRowCallback callback, void *arg);
 
 #endif							/* CITUS_CLUSTER_NODE_QUERY_H */

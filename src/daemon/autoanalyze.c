@@ -85,14 +85,9 @@ collect_rows(void)
 {
 	HASHCTL		control = {.keysize = sizeof(uint64), .entrysize = sizeof(TableRows), .hcxt = CurrentMemoryContext};
 	HTAB	   *tables = hash_create("citus analyzed tables", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	ListCell   *cell;
 
-	node_query(metadata_local_group(), SHARDS_QUERY, add_rows, tables);
-	foreach(cell, node_active_primaries_remote())
-	{
-		if (!node_query_if_reachable(((const ClusterNode *) lfirst(cell))->groupid, SHARDS_QUERY, add_rows, tables))
-			return NULL;
-	}
+	if (!node_query_all(SHARDS_QUERY, add_rows, tables))
+		return NULL;
 	return tables;
 }
 

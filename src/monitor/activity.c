@@ -57,18 +57,13 @@ citus_internal_rows_of_all_nodes(PG_FUNCTION_ARGS)
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	char	   *sql = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	RowSink		sink;
-	List	   *groups = list_make1_int(metadata_local_group());
-	ListCell   *lc;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	sink.store = rsinfo->setResult;
 	sink.desc = rsinfo->setDesc;
 	sink.input = TupleDescGetAttInMetadata(rsinfo->setDesc);
 
-	foreach(lc, node_active_primaries_remote())
-		groups = lappend_int(groups, ((ClusterNode *) lfirst(lc))->groupid);
-	foreach(lc, groups)
-		node_query_if_reachable(lfirst_int(lc), sql, put_row, &sink);
+	node_query_all(sql, put_row, &sink);
 	return (Datum) 0;
 }
 

@@ -145,11 +145,7 @@ put_shard_size(int32 groupid, int ncolumns, char **values, void *arg)
 Datum
 citus_internal_shard_sizes(PG_FUNCTION_ARGS)
 {
-	ListCell   *lc;
-
 	InitMaterializedSRF(fcinfo, 0);
-	foreach(lc, all_groups())
-		(void) node_query_if_reachable(lfirst_int(lc), "SELECT shardid, size FROM citus_internal.local_shard_sizes()",
-									   put_shard_size, fcinfo->resultinfo);
+	node_query_all("SELECT shardid, size FROM citus_internal.local_shard_sizes()", put_shard_size, fcinfo->resultinfo);
 	return (Datum) 0;
 }

@@ -202,9 +202,34 @@ append_row(PGresult *all, PGresult *row)
 	return all;
 }
 
-/* All rows of the statement that was sent, in one result. */
+/* As remote_next; a node that says nothing until the deadline (0: none) is taken for lost. */
 static PGresult *
-collect_rows(RemoteConn *conn)
+next_until(RemoteConn *conn, bool *done, TimestampTz deadline)
+{
+	if (deadline == 0)
+		return remote_next(conn, done);
+	for (;;)
+	{
+		PGresult   *res = remote_poll(conn, done);
+		long		remaining;
+
+		if (res != NULL || *done)
+			return res;
+		remaining = wait_remaining(deadline);
+		if (remaining <= 0)
+		{
+			conn->state = REMOTE_DEAD;
+			ereport(ERROR,
+					(errcode(ERRCODE_CONNECTION_FAILURE),
+					 errmsg("node %s:%d did not answer in time", conn->nodename, conn->nodeport)));
+		}
+		remote_wait(&conn, 1, remaining, NULL);
+	}
+}
+
+/* All rows of the statement that was sent, in one result; deadline as for next_until. */
+static PGresult *
+collect_rows(RemoteConn *conn, TimestampTz deadline)
 {
 	PGresult   *volatile all = NULL;
 
@@ -214,7 +239,7 @@ collect_rows(RemoteConn *conn)
 
 		while (!done)
 		{
-			PGresult   *res = remote_next(conn, &done);
+			PGresult   *res = next_until(conn, &done, deadline);
 
 			if (res == NULL)
 				continue;
@@ -252,7 +277,7 @@ remote_query(int32 groupid, const char *sql, const RemoteParams *params)
 	PGresult   *rows;
 
 	remote_send(conn, sql, params, false, true, true);
-	rows = collect_rows(conn);
+	rows = collect_rows(conn, 0);
 	remote_release(conn, &command_owner);
 	return rows;
 }
@@ -260,12 +285,21 @@ remote_query(int32 groupid, const char *sql, const RemoteParams *params)
 PGresult *
 remote_read(int32 groupid, const char *sql, const RemoteParams *params)
 {
+	return remote_read_within(groupid, sql, params, -1);
+}
+
+PGresult *
+remote_read_within(int32 groupid, const char *sql, const RemoteParams *params, long timeout_ms)
+{
 	RemoteConn *conn = remote_acquire(groupid, &command_owner, false);
 	PGresult   *rows;
 	bool		in_xact = pipeline_txn_hooks()->reads_in_xact != NULL && pipeline_txn_hooks()->reads_in_xact();
 
+	TimestampTz deadline = timeout_ms < 0 || conn->xact_wrote ? 0 :
+		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
+
 	remote_send(conn, sql, params, false, in_xact, false);
-	rows = collect_rows(conn);
+	rows = collect_rows(conn, deadline);
 	remote_release(conn, &command_owner);
 	return rows;
 }

@@ -216,6 +216,12 @@ extern PGresult *remote_query(int32 groupid, const char *sql, const RemoteParams
 
 /* As remote_query, for what only reads: the node needn't take part in the commit. */
 extern PGresult *remote_read(int32 groupid, const char *sql, const RemoteParams *params);
+
+/*
+ * The same with a limit to how long the node may say nothing, after which it is
+ * taken for lost (ERRCODE_CONNECTION_FAILURE), unless this transaction has written there.
+ */
+extern PGresult *remote_read_within(int32 groupid, const char *sql, const RemoteParams *params, long timeout_ms);
 extern void remote_exec_on_all(const char *sql);	/* every other active primary with metadata, in parallel */
 
 /* The same; this node does its part while the others do theirs. */

@@ -37,6 +37,10 @@
 /* Milliseconds that other nodes may take to answer when this process is told to end. */
 #define EXIT_TIMEOUT 5000
 
+/* And that they may take to prepare, and the only writer to commit, whatever statement_timeout is. */
+#define PREPARE_PATIENCE 1000
+#define COMMIT_PATIENCE 5000
+
 /* What goes out after the decision; in TopTransactionContext. */
 static RemoteAnswer *decided = NULL;
 static int	ndecided = 0;
@@ -190,18 +194,18 @@ note_ended(RemoteAnswer *answers, int n)
 /*
  * How long nodes may take to commit or prepare.  The server stops the clock of
  * statement_timeout before it commits, but whoever has set it doesn't want to wait
- * for ever for a node that is silent.
+ * for ever for a node that is silent.  patience is less than which no node is given up.
  */
 static long
-commit_timeout(void)
+commit_timeout(int patience)
 {
-	return StatementTimeout > 0 ? Max(StatementTimeout, remote_connection_timeout()) : -1;
+	return StatementTimeout > 0 ? Max(StatementTimeout, Min(remote_connection_timeout(), patience)) : -1;
 }
 
 static void
 broadcast_and_check(RemoteAnswer *answers, int n, const char *const *tags, const char *between)
 {
-	remote_broadcast(answers, n, commit_timeout(), between);
+	remote_broadcast(answers, n, commit_timeout(PREPARE_PATIENCE), between);
 	note_ended(answers, n);
 	check_answers(answers, n, tags);
 }
@@ -218,7 +222,7 @@ commit_on_writer(RemoteAnswer *answers, int n, const char *const *tags)
 
 	PG_TRY();
 	{
-		remote_broadcast(answers, n, commit_timeout(), NULL);
+		remote_broadcast(answers, n, commit_timeout(COMMIT_PATIENCE), NULL);
 	}
 	PG_CATCH();
 	{

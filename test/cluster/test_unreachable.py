@@ -1,11 +1,14 @@
 """A node that is down: a clear error for what needs it, and everything else goes on."""
 
+import signal
 import threading
+import time
+from contextlib import contextmanager
 
 import psycopg
 import pytest
 
-from harness.servers import (SLOW, cluster, connect as open_connection, fill, pid_of, rows, value,
+from harness.servers import (SLOW, cluster, connect as open_connection, fill, kill_process, pid_of, rows, value,
                              wait_until_quiet, wait_until_slow)
 
 
@@ -124,3 +127,60 @@ def test_node_lost_during_a_query(make_cluster, connect):
     assert failures[0].diag.sqlstate == "08006", made.coordinator.tail(40)
     print(made.coordinator.tail(30))
     assert value(connection, "SELECT 1") == 1
+
+
+@pytest.fixture
+def silent(make_cluster):
+    """Stops all processes of a worker for the time of a `with`: its connections stay, and nothing is answered."""
+    made = make_cluster()
+
+    @contextmanager
+    def silence():
+        node = made.workers[0]
+        pids = [node.pid(), *node.processes()]
+        for pid in pids:
+            kill_process(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                kill_process(pid, signal.SIGCONT)
+
+    made.silence = silence
+    return made
+
+
+def test_commit_with_a_silent_node(silent, connect):
+    """A COMMIT that waits for a node's answer ends by statement_timeout, as long as it can still be undone."""
+    connection = connect(silent.coordinator)
+    fill(connection, "t", 100)
+    connection.execute("SET statement_timeout = '2s'")
+    connection.execute("BEGIN; UPDATE t SET payload = 1")
+    with silent.silence():
+        begun = time.monotonic()
+        with pytest.raises(psycopg.errors.ConnectionFailure):
+            connection.execute("COMMIT")
+        assert time.monotonic() - begun < 12
+    wait_until_quiet(silent, exclude=[pid_of(connection)])
+    assert value(connection, "SELECT sum(payload) FROM t") == 0
+
+
+def test_views_with_a_silent_node(silent, connect):
+    """Views over all nodes give what they have, with a warning, also where a connection is open already."""
+    connection = connect(silent.coordinator)
+    fill(connection, "t", 100)
+    connection.execute("SET citus.node_connection_timeout = '2s'")
+    queries = ["SELECT string_agg(table_name || coalesce(table_size, '-'), ' ') FROM citus_tables",
+               "SELECT sum(shard_size) FROM citus_shards", "SELECT count(*) FROM citus_stat_activity",
+               "SELECT count(*) FROM citus_locks", "SELECT count(*) FROM citus_check_cluster_node_health()"]
+    for query in queries:
+        assert value(connection, query) is not None
+    warnings = []
+    connection.add_notice_handler(lambda notice: warnings.append(notice.message_primary))
+    with silent.silence():
+        for query in queries:
+            warnings.clear()
+            begun = time.monotonic()
+            assert value(connection, query) is not None
+            assert time.monotonic() - begun < 10, query
+            assert "health" in query or any(str(silent.workers[0].port) in text for text in warnings), query
