@@ -145,9 +145,13 @@ CREATE UNIQUE INDEX pg_dist_authinfo_identification_index ON citus.pg_dist_authi
 REVOKE ALL ON citus.pg_dist_authinfo FROM public;
 COMMENT ON TABLE citus.pg_dist_authinfo IS 'secrets for connections to nodes';
 
+CREATE FUNCTION pg_catalog.poolinfo_valid(text)
+	RETURNS boolean LANGUAGE C STRICT IMMUTABLE AS 'MODULE_PATHNAME', 'poolinfo_valid';
+COMMENT ON FUNCTION pg_catalog.poolinfo_valid(text) IS 'checks a connection string of pg_dist_poolinfo';
+
 CREATE TABLE citus.pg_dist_poolinfo (
 	nodeid integer NOT NULL PRIMARY KEY,
-	poolinfo text NOT NULL
+	poolinfo text NOT NULL CONSTRAINT poolinfo_valid CHECK (pg_catalog.poolinfo_valid(poolinfo))
 );
 COMMENT ON TABLE citus.pg_dist_poolinfo IS 'connection poolers in front of nodes';
 

@@ -317,6 +317,12 @@ remote_acquire_alone(int32 groupid)
 	conn->state = REMOTE_BUSY;
 	pipeline_sync(conn);
 	finish_command(conn);
+	if (!conn->priv->direct)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot run a command outside a transaction on node %s:%d through a connection pooler",
+						conn->nodename, conn->nodeport),
+				 errhint("Register the address of the node itself, and that of the pooler in pg_dist_poolinfo.")));
 	return conn;
 }
 

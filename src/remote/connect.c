@@ -31,6 +31,7 @@
 #include "catalog/node_session.h"
 #include "remote/auth_info.h"
 #include "remote/backends.h"
+#include "remote/pool_info.h"
 #include "remote/prepared.h"
 #include "remote/private.h"
 
@@ -156,9 +157,9 @@ add_param(ConnectParams *params, const char *keyword, const char *value)
 	params->count++;
 }
 
-/* Adds what a connection string sets, as far as it may. */
+/* Adds what a connection string sets, as far as it is in one of two lists. */
 static void
-add_conninfo(ConnectParams *params, const char *conninfo, bool secrets)
+add_conninfo(ConnectParams *params, const char *conninfo, const char *const *allowed, const char *const *more)
 {
 	PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
 
@@ -166,21 +167,20 @@ add_conninfo(ConnectParams *params, const char *conninfo, bool secrets)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid connection string for a connection between nodes"),
-				 errhint("Look at citus.node_conninfo and pg_dist_authinfo.")));
+				 errhint("Look at citus.node_conninfo, pg_dist_authinfo and pg_dist_poolinfo.")));
 	for (PQconninfoOption *option = options; option->keyword != NULL; option++)
 	{
 		if (option->val != NULL &&
-			(in_list(conninfo_keywords, option->keyword) ||
-			 (secrets && in_list(secret_keywords, option->keyword))))
+			(in_list(allowed, option->keyword) || (more != NULL && in_list(more, option->keyword))))
 			add_param(params, pstrdup(option->keyword), pstrdup(option->val));
 	}
 	PQconninfoFree(options);
 }
 
-/* Fills in all parameters of a connection, in CurrentMemoryContext. */
+/* Fills in all parameters of a connection, in CurrentMemoryContext.  poolinfo is NULL without a pooler. */
 static void
 connect_params(ConnectParams *params, const char *host, int port, const ClusterNode *node, Oid login_role,
-			   bool as_node)
+			   const char *poolinfo, bool plain)
 {
 	char	   *silence = psprintf("%d", node_connection_timeout);
 	char	   *role = GetUserNameFromId(login_role, false);
@@ -194,20 +194,17 @@ connect_params(ConnectParams *params, const char *host, int port, const ClusterN
 	add_param(params, "client_encoding", GetDatabaseEncodingName());
 	add_param(params, "application_name",
 			  psprintf("citus_internal gpid=" UINT64_FORMAT, backend_gpid()));
-	if (as_node)
-	{
-		char		proof[NODE_PROOF_SIZE];
-
-		node_proof_write(login_role, proof);
-		add_param(params, "options", psprintf("-c " NODE_PROOF_SETTING "=%s", proof));
-	}
+	if (plain && superuser_arg(login_role))
+		add_param(params, "options", "-c " NODE_PROOF_SETTING "=superuser");
 	add_param(params, "keepalives_idle", "20");
 	add_param(params, "keepalives_interval", "5");
 	add_param(params, "keepalives_count", "4");
 	add_param(params, "tcp_user_timeout", silence);
-	add_conninfo(params, node_conninfo, false);
+	add_conninfo(params, node_conninfo, conninfo_keywords, NULL);
 	if (secrets != NULL)
-		add_conninfo(params, secrets, true);
+		add_conninfo(params, secrets, conninfo_keywords, secret_keywords);
+	if (poolinfo != NULL)
+		add_conninfo(params, poolinfo, pool_info_keywords, NULL);
 
 	params->keywords[params->count] = NULL;
 	params->values[params->count] = NULL;
@@ -218,15 +215,16 @@ connect_params(ConnectParams *params, const char *host, int port, const ClusterN
  * so that nothing is leaked; a failure shows in connect_poll.
  */
 RemoteConn *
-connect_start(const char *host, int port, Oid login_role, bool as_node)
+connect_start(const char *host, int port, Oid login_role, bool pass_pooler, bool plain)
 {
 	ConnectParams params;
 	RemoteConnPrivate *priv;
 	RemoteConn *conn;
 	const ClusterNode *node = node_at_address(host, port);
+	const char *poolinfo = node == NULL || pass_pooler || plain ? NULL : pool_info_lookup(node->nodeid);
 
 	check_destination(host, port);
-	connect_params(&params, host, port, node, login_role, as_node);
+	connect_params(&params, host, port, node, login_role, poolinfo, plain);
 
 	if (!AcquireExternalFD())
 		ereport(ERROR,
@@ -253,6 +251,8 @@ connect_start(const char *host, int port, Oid login_role, bool as_node)
 	conn->login_role = login_role;
 	conn->state = REMOTE_CONNECTING;
 	priv->serial = ++last_serial;
+	priv->passes_pooler = pass_pooler && node != NULL && pool_info_lookup(node->nodeid) != NULL;
+	priv->plain = plain;
 	priv->fresh = true;
 	priv->cancel_fd = -1;
 	priv->started = GetCurrentTimestamp();

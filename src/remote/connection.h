@@ -315,6 +315,12 @@ extern void remote_settings_rolled_back(RemoteConn *conn);
 /* Whether the node has this session's settings, and those with which a plain BEGIN means READ COMMITTED, READ WRITE. */
 extern bool remote_settings_known(const RemoteConn *conn);
 
+/*
+ * Whether the node's session behind a connection is the same in each transaction.  If not,
+ * the settings that went with the first statement, role among them, end with the transaction.
+ */
+extern bool remote_is_direct(const RemoteConn *conn);
+
 /* The transaction, or subtransaction, is over: frees owners, closes connections that aren't to be cached. */
 extern void remote_end_transaction(void);
 

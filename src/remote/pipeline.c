@@ -360,7 +360,7 @@ keep_error(RemoteConn *conn, PGresult *res)
 
 /*
  * A segment is answered, also one that nobody is interested in any more: settings
- * that went with it are in effect, or not.  A statement that was to be prepared
+ * that went with it are in effect, or not; behind a pooler they are over.  A statement that was to be prepared
  * belongs to the last segment that was sent.
  */
 static void
@@ -380,7 +380,7 @@ end_segment(RemoteConn *conn)
 		prepared_succeeded(conn);
 	if (PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
 		return;
-	if (failed || undone)
+	if (failed || undone || !priv->direct)
 		settings_rolled_back(conn);
 	else if (last)
 		settings_committed(conn);
@@ -417,6 +417,8 @@ take_result(RemoteConn *conn, PGresult *res)
 					strlcpy(priv->tag, PQcmdStatus(res), sizeof(priv->tag));
 				return res;
 			}
+			if (item == ITEM_SETTINGS)
+				settings_answered(conn, res);
 			PQclear(res);
 			return NULL;
 

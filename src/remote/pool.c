@@ -213,7 +213,7 @@ find_idle(const ClusterNode *node, Oid role, bool hopeful)
 
 /* Starts a new connection; NULL if optional and the shared limit is reached. */
 static RemoteConn *
-open_connection(const ClusterNode *node, Oid role, bool optional)
+open_connection(const ClusterNode *node, Oid role, bool optional, bool pass_pooler)
 {
 	RemoteConn *conn;
 	bool		counted = shared_pool_enter(node->host, node->port, optional);
@@ -222,7 +222,7 @@ open_connection(const ClusterNode *node, Oid role, bool optional)
 		return NULL;
 	PG_TRY();
 	{
-		conn = connect_start(node->host, node->port, role, true);
+		conn = connect_start(node->host, node->port, role, pass_pooler, false);
 	}
 	PG_CATCH();
 	{
@@ -247,16 +247,18 @@ has_moved(RemoteConn *conn)
 	return node->port != conn->nodeport || strcmp(node->host, conn->nodename) != 0;
 }
 
-/* An idle or new connection, connected. */
+/* An idle or new connection, connected; pass_pooler: one to the node itself. */
 static RemoteConn *
-idle_or_new(int32 groupid, Oid role, RemoteOwner *owner, bool hopeful)
+idle_or_new(int32 groupid, Oid role, RemoteOwner *owner, bool hopeful, bool pass_pooler)
 {
 	const ClusterNode *node = node_of_group(groupid);
 	RemoteConn *conn = find_idle(node, role, hopeful);
 
+	if (conn != NULL && pass_pooler && !conn->priv->direct)
+		conn = NULL;
 	while (conn == NULL)
 	{
-		conn = open_connection(node, role, false);
+		conn = open_connection(node, role, false, pass_pooler);
 		claim(conn, owner);
 		connect_finish(conn);
 		if (conn->state != REMOTE_DEAD)
@@ -322,7 +324,7 @@ pool_acquire_primary(int32 groupid, RemoteOwner *owner)
 	{
 		node = node_of_group(groupid);
 		check_other_roles(node, role);
-		conn = idle_or_new(groupid, role, owner, false);
+		conn = idle_or_new(groupid, role, owner, false, false);
 		conn->primary = true;
 		conn->xact_lone = false;
 		return conn;
@@ -334,23 +336,22 @@ pool_acquire_primary(int32 groupid, RemoteOwner *owner)
 	return conn;
 }
 
-/* A connection that is in no transaction, for a command that commits by itself. */
+/* A connection to the node itself that is in no transaction, for a command that commits by itself. */
 RemoteConn *
 pool_acquire_alone(int32 groupid, RemoteOwner *owner)
 {
 	begin_use();
-	return idle_or_new(groupid, GetSessionUserId(), owner, false);
+	return idle_or_new(groupid, GetSessionUserId(), owner, false, true);
 }
 
-/* A connection outside the pool, a node's session for superusers only; may be still connecting. */
+/* A connection outside the pool, to the node itself, a node's session for superusers only; may be still connecting. */
 RemoteConn *
 pool_open_plain(const char *host, int port, RemoteOwner *owner)
 {
 	RemoteConn *conn;
 
 	begin_use();
-	conn = connect_start(host, port, GetUserId(), superuser());
-	conn->priv->plain = true;
+	conn = connect_start(host, port, GetUserId(), true, true);
 	claim(conn, owner);
 	return conn;
 }
@@ -406,7 +407,7 @@ remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 			conn->owner = NULL;
 		}
 	}
-	return idle_or_new(groupid, role, owner, owner->resends);
+	return idle_or_new(groupid, role, owner, owner->resends, false);
 }
 
 RemoteConn *
@@ -429,7 +430,7 @@ remote_acquire_extra(int32 groupid, RemoteOwner *owner, int open)
 	{
 		if (count_claimed(groupid) >= max_adaptive_executor_pool_size)
 			return NULL;
-		conn = open_connection(node, role, true);
+		conn = open_connection(node, role, true, false);
 		if (conn == NULL)
 			return NULL;
 	}
@@ -508,7 +509,7 @@ may_cache(RemoteConn *conn, int n)
 {
 	RemoteConnPrivate *priv = conn->priv;
 
-	return !priv->plain && conn->state == REMOTE_IDLE && priv->cancel_fd < 0 &&
+	return !priv->plain && !priv->passes_pooler && conn->state == REMOTE_IDLE && priv->cancel_fd < 0 &&
 		(priv->ending || (priv->items_head == priv->items_tail &&
 						  PQtransactionStatus(conn->pg) == PQTRANS_IDLE)) &&
 		n < max_cached_conns_per_worker &&

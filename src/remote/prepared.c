@@ -7,12 +7,13 @@
  * connection is prepared there, so that the node parses and plans it no more.
  * The least recently used statements make room for new ones.
  *
- * Names are never used twice on a connection, so whether the node still has
- * a statement that we have forgotten does not matter.  Statements are
- * forgotten when a distributed table changes, since the node would refuse to
- * execute one whose columns have other types now.  A node that has lost them (a
- * pooler in between resets its sessions) says so before anything happens, and the
- * executor sends the task again.
+ * Names are never used twice, by any session: so whether the node still has
+ * a statement that we have forgotten does not matter, and no session executes
+ * what another has prepared.  Statements are forgotten when a distributed table
+ * changes, since the node would refuse to execute one whose columns have other
+ * types now.  A node that has lost them says so before anything happens, and
+ * the executor sends the task again.  Where a pooler stands between, and another
+ * session of the node may get the next transaction, nothing is prepared.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,13 +44,16 @@ struct PreparedCache
 	HTAB	   *statements;
 	dlist_head	uses;
 	uint64		generation;		/* metadata_generation when it was filled */
-	uint64		last_number;
 	uint64		unproven;		/* hash of the statement prepared last, until
 								 * its segment has succeeded; 0 is none */
 	SeenHashes	seen;			/* of texts */
 };
 
 static int	max_prepared = 1000;
+
+/* Names of this backend's statements: a random number, 0 before the first, and a count. */
+static uint64 backend_key = 0;
+static uint64 last_number = 0;
 
 int
 prepared_limit(void)
@@ -110,16 +114,31 @@ current_cache(RemoteConn *conn)
 	return conn->priv->prepared;
 }
 
+/* Writes a name that no session has used. */
+static void
+make_name(char *name)
+{
+	while (backend_key == 0)
+		if (!pg_strong_random(&backend_key, sizeof(backend_key)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INTERNAL_ERROR),
+					 errmsg("could not generate a random name for a prepared statement")));
+	snprintf(name, PREPARED_NAME_SIZE, "citus_" UINT64_FORMAT "_" UINT64_FORMAT, backend_key, ++last_number);
+}
+
 /* Remembers a statement under a new name. */
 static PreparedStatement *
 add_statement(PreparedCache *cache, uint64 hash, const char *tag, const char *text)
 {
-	PreparedStatement *statement = hash_search(cache->statements, &hash, HASH_ENTER, NULL);
+	char		name[PREPARED_NAME_SIZE];
+	PreparedStatement *statement;
 
+	make_name(name);
+	statement = hash_search(cache->statements, &hash, HASH_ENTER, NULL);
+	strcpy(statement->name, name);
 	statement->sql = MemoryContextAlloc(cache->context, strlen(tag) + strlen(text) + 1);
 	strcpy(statement->sql, tag);
 	strcat(statement->sql, text);
-	snprintf(statement->name, PREPARED_NAME_SIZE, "citus_" UINT64_FORMAT, ++cache->last_number);
 	dlist_push_head(&cache->uses, &statement->link);
 	return statement;
 }
@@ -156,7 +175,7 @@ prepared_use(RemoteConn *conn, const char *tag, const char *text, const RemotePa
 	}
 	else
 	{
-		if (!seen_before(&cache->seen, hash))
+		if (!seen_before(&cache->seen, hash) || !conn->priv->direct)
 			return false;
 		if (hash_get_num_entries(cache->statements) >= max_prepared)
 		{
@@ -198,15 +217,10 @@ prepared_succeeded(RemoteConn *conn)
 void
 prepared_forget(RemoteConn *conn)
 {
-	PreparedCache *cache = conn->priv->prepared;
-	uint64		last_number;
-
-	if (cache == NULL)
+	if (conn->priv->prepared == NULL)
 		return;
-	last_number = cache->last_number;
 	prepared_free(conn);
-	cache = conn->priv->prepared = create_cache();
-	cache->last_number = last_number;
+	conn->priv->prepared = create_cache();
 }
 
 void

@@ -10,7 +10,7 @@
 
 #include "remote/connection.h"
 
-#define PREPARED_NAME_SIZE 32
+#define PREPARED_NAME_SIZE 48
 
 /* How to send a text by name. */
 typedef struct PreparedUse

@@ -23,6 +23,7 @@
  */
 #define ITEM_STATEMENT	't'		/* the statement whose results the owner gets */
 #define ITEM_SILENT		'p'		/* goes with it; errors are raised */
+#define ITEM_SETTINGS	's'		/* as before; settings.c reads the result */
 #define ITEM_IGNORED	'd'		/* results and errors are thrown away */
 #define ITEM_SYNC		'S'		/* end of a pipeline segment */
 
@@ -42,6 +43,11 @@ typedef struct RemoteConnPrivate
 	bool		plain;			/* remote_plain_open's */
 	int			plain_timeout;	/* milliseconds that its commands may take; 0:
 								 * any time */
+	bool		passes_pooler;	/* leads to the node itself, although the node
+								 * has a pooler */
+	bool		direct;			/* the node's session is the same in each
+								 * transaction; false until the node has said
+								 * so, as behind a pooler */
 	bool		fresh;			/* not used in any transaction before */
 	bool		used;			/* used in this transaction */
 	bool		counted;		/* in the shared count of its node */
@@ -95,12 +101,13 @@ extern int	node_connection_timeout;
 
 /*
  * connect.c.  connect_start makes a connection that is REMOTE_CONNECTING and
- * in remote_conns, and with as_node proves to be from a node (catalog/node_session.h); connect_poll goes on and returns whether it has an end
+ * in remote_conns, to the node's pooler if it has one, or with pass_pooler to
+ * the node itself; connect_poll goes on and returns whether it has an end
  * (REMOTE_IDLE, or REMOTE_DEAD); connect_finish waits for that,
  * connect_finish_soon for a moment at most.
  * connect_failure is the reason, palloc'd.
  */
-extern RemoteConn *connect_start(const char *host, int port, Oid login_role, bool as_node);
+extern RemoteConn *connect_start(const char *host, int port, Oid login_role, bool pass_pooler, bool plain);
 extern bool connect_poll(RemoteConn *conn);
 extern void connect_finish(RemoteConn *conn);
 extern void connect_finish_soon(RemoteConn *conn);
@@ -160,6 +167,8 @@ extern struct RemoteSettings *settings_create(void);
 extern void settings_free(struct RemoteSettings *settings);
 /* Sends a command that sets what differs, if anything does. */
 extern void settings_send(RemoteConn *conn);
+/* The result of that command. */
+extern void settings_answered(RemoteConn *conn, const PGresult *res);
 /* What was sent last took effect for good; or did not. */
 extern void settings_committed(RemoteConn *conn);
 extern void settings_rolled_back(RemoteConn *conn);

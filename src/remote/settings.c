@@ -14,6 +14,12 @@
  * transaction is rolled back.  Until then it is *tentative*; after an undo,
  * nothing is known of the connection, and all values are sent again.
  *
+ * Where a pooler stands between, each transaction may find another session of
+ * the node, and other nodes' sessions find this one later.  So there the values
+ * hold for the transaction only, and are sent with each.  Nobody has to tell: a
+ * pooler has to answer to cancel requests itself, and so to give its clients
+ * process ids of its own; the node compares the one that we know with its own.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -24,6 +30,7 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
@@ -404,13 +411,16 @@ remember_all(RemoteConn *conn, struct config_generic **custom, int ncustom)
 void
 settings_send(RemoteConn *conn)
 {
-	static const char command[] = "SELECT pg_catalog.count(pg_catalog.set_config(n, v, false)) "
-		"FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS s(n, v)";
-	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID};
+	static const char command[] =
+		"SELECT pg_catalog.bool_or(pooled), pg_catalog.count(pg_catalog.set_config(n, v, pooled)) "
+		"FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS s(n, v), "
+		"(SELECT pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.<>) $3 AS pooled) AS p";
+	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID, INT4OID};
 	int			ncustom;
 	struct config_generic **custom = guc_custom(&ncustom);
 	SettingLists lists;
-	const char *values[2];
+	const char *values[3];
+	char		pid[12];
 
 	if (!anything_differs(conn, custom, ncustom))
 		return;
@@ -420,11 +430,23 @@ settings_send(RemoteConn *conn)
 	collect(conn, &lists, custom, ncustom);
 	values[0] = lists.names.data;
 	values[1] = lists.values.data;
+	pg_ltoa(PQbackendPID(conn->pg), pid);
+	values[2] = pid;
 	remember_all(conn, custom, ncustom);
-	if (PQsendQueryParams(conn->pg, command, 2, types, values, NULL, NULL, 0))
-		pipeline_sent(conn, ITEM_SILENT);
+	if (PQsendQueryParams(conn->pg, command, lengthof(types), types, values, NULL, NULL, 0))
+		pipeline_sent(conn, ITEM_SETTINGS);
 	pfree(lists.names.data);
 	pfree(lists.values.data);
+}
+
+void
+settings_answered(RemoteConn *conn, const PGresult *res)
+{
+	conn->priv->direct = PQntuples(res) == 1 && strcmp(PQgetvalue(res, 0, 0), "f") == 0;
+
+	/* the process id is the pooler's */
+	if (!conn->priv->direct)
+		connect_hide(conn);
 }
 
 void
@@ -478,4 +500,10 @@ bool
 remote_settings_known(const RemoteConn *conn)
 {
 	return conn->priv->settings != NULL && conn->priv->settings->known;
+}
+
+bool
+remote_is_direct(const RemoteConn *conn)
+{
+	return conn->priv->direct;
 }

@@ -1,0 +1,103 @@
+/*-------------------------------------------------------------------------
+ *
+ * pool_info.c
+ *	  Connection poolers in front of nodes: rows of pg_dist_poolinfo.
+ *
+ * A row says where the sessions of this node find a node's pooler: its host, port
+ * and name of the database.  Rows are of this node alone, since poolers often stand
+ * beside the node that uses them.  The table's check constraint calls
+ * poolinfo_valid.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_namespace.h"
+#include "libpq-fe.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "compat/sql_function.h"
+#include "remote/pool_info.h"
+
+SQL_FUNCTION(poolinfo_valid);
+
+const char *const pool_info_keywords[] = {"host", "port", "dbname", NULL};
+
+char *
+pool_info_lookup(int32 nodeid)
+{
+	Oid			relid = get_relname_relid("pg_dist_poolinfo", PG_CATALOG_NAMESPACE);
+	char	   *info = NULL;
+	Relation	rel;
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+
+	if (!OidIsValid(relid))
+		return NULL;
+	rel = table_open(relid, AccessShareLock);
+	ScanKeyInit(&key, get_attnum(relid, "nodeid"), BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(nodeid));
+	scan = systable_beginscan(rel, get_relname_relid("pg_dist_poolinfo_pkey", PG_CATALOG_NAMESPACE),
+							  true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		bool		isnull;
+		Datum		value = heap_getattr(tuple, get_attnum(relid, "poolinfo"), RelationGetDescr(rel), &isnull);
+
+		info = TextDatumGetCString(value);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return info;
+}
+
+/* Whether a connection parameter may be set. */
+static bool
+is_pooler_keyword(const char *keyword)
+{
+	for (int i = 0; pool_info_keywords[i] != NULL; i++)
+		if (strcmp(pool_info_keywords[i], keyword) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * poolinfo_valid(text): true for a connection string of the parameters that may be
+ * set; an error says what is wrong with another.
+ */
+Datum
+poolinfo_valid(PG_FUNCTION_ARGS)
+{
+	char	   *message = NULL;
+	PQconninfoOption *options = PQconninfoParse(text_to_cstring(PG_GETARG_TEXT_PP(0)), &message);
+	char	   *refused = NULL;
+
+	if (options == NULL)
+	{
+		char	   *detail = message == NULL ? pstrdup("out of memory") : pchomp(message);
+
+		PQfreemem(message);
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid connection string for a connection pooler"),
+				 errdetail_internal("%s", detail)));
+	}
+	for (PQconninfoOption *option = options; option->keyword != NULL && refused == NULL; option++)
+		if (option->val != NULL && !is_pooler_keyword(option->keyword))
+			refused = pstrdup(option->keyword);
+	PQconninfoFree(options);
+	if (refused != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid connection string for a connection pooler"),
+				 errdetail("Connection parameter \"%s\" can't be set here.", refused),
+				 errhint("Set \"host\", \"port\" and \"dbname\" only.")));
+	PG_RETURN_BOOL(true);
+}
