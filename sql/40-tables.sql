@@ -1,7 +1,7 @@
 -- Distributed and reference tables: conversion, and what nodes call on each other for it.
 
--- Shards are made with the rights of the table's owner; the library lets
--- nobody make other relations here.
+-- Shards are made with the rights of the table's owner, which the server checks; the
+-- library lets no other command make, move or rename anything here.
 GRANT CREATE ON SCHEMA citus_data TO public;
 
 CREATE FUNCTION citus_internal.run_commands(commands text[])
@@ -9,10 +9,10 @@ CREATE FUNCTION citus_internal.run_commands(commands text[])
 COMMENT ON FUNCTION citus_internal.run_commands(text[]) IS
 	'runs commands in order on this node, with search_path = pg_catalog';
 
-CREATE FUNCTION citus_internal.create_if_missing(kind text, name text, commands text[])
+CREATE FUNCTION citus_internal.create_if_missing(kind text, name text, identity text, commands text[])
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_create_if_missing';
-COMMENT ON FUNCTION citus_internal.create_if_missing(text, text, text[]) IS
-	'runs commands unless this node has an object of that kind and name';
+COMMENT ON FUNCTION citus_internal.create_if_missing(text, text, text, text[]) IS
+	'runs commands unless this node has an object of that kind, name and identity';
 
 CREATE FUNCTION citus_internal.slice_sequence(sequence regclass)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_slice_sequence';

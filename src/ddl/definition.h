@@ -27,6 +27,8 @@ typedef struct Definition
 	List	   *types_done;		/* Oids of types written, or found needless */
 	List	   *sequences_done; /* Oids of sequences written */
 	List	   *schemas_done;	/* Oids of schemas written */
+	const char *last_identity;	/* of the last object written by
+								 * definition_add_if_missing */
 	int			guc_level;		/* of the search_path that we set */
 } Definition;
 
@@ -36,18 +38,25 @@ extern List *definition_end(Definition *def);
 /* Appends a command. */
 extern void definition_add(Definition *def, const char *format,...) pg_attribute_printf(2, 3);
 
-/* Appends a call that runs commands where an object (kind 'schema', 'type', 'sequence', ...) is missing. */
-extern void definition_add_if_missing(Definition *def, const char *kind, const char *name, List *commands);
+/*
+ * if_missing.c: appends a call that runs commands where an object (kind 'schema', 'type', 'sequence', ...) is
+ * missing.  Where there is one of that name, it must have the same identity: the text of all that the node
+ * relies on, as the kind's function here writes it of an object.
+ */
+extern void definition_add_if_missing(Definition *def, const char *kind, const char *name, const char *identity,
+									  List *commands);
 
 /* definition_privileges.c: commands that give an object (kind 'TABLE', 'SEQUENCE', ..) the owner and privileges it has here. */
 extern List *privilege_commands(List *commands, const char *kind, const char *name, Datum acl, bool acl_isnull,
 								Oid owner);
+extern char *owner_command(const char *kind, const char *name, Oid owner);
 extern void definition_column_privileges(Definition *def);
 
 /* definition_needs.c */
 extern void definition_schema(Definition *def, Oid schema);
 extern void definition_type(Definition *def, Oid typid);
 extern void definition_collation(Definition *def, Oid collation);
+extern void definition_sequence(Definition *def, Oid seqid);
 extern void definition_sequences(Definition *def);
 extern void definition_sequence_owners(Definition *def);
 extern char *sequence_options(Oid seqid);

@@ -4,8 +4,7 @@
  *	  Writes what a table needs before it can be made: schemas, types,
  *	  collations, sequences.
  *
- * Each is created only where it is missing (citus_internal.create_if_missing),
- * as another table, or the user, may have made it there.  Members of an
+ * Each is created only where it is missing (if_missing.c).  Members of an
  * extension are left to CREATE EXTENSION.
  *
  *-------------------------------------------------------------------------
@@ -31,6 +30,7 @@
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/formatting.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
@@ -61,6 +61,30 @@ needs_creation(Oid classid, Oid objid)
 	return objid >= FirstNormalObjectId && !OidIsValid(getExtensionOfObject(classid, objid));
 }
 
+/* Owner and definition in one text; the definition is in commands. */
+static char *
+identity_text(const char *kind, const char *name, Oid owner, List *commands)
+{
+	StringInfoData buf;
+	ListCell   *cell;
+
+	initStringInfo(&buf);
+	appendStringInfoString(&buf, owner_command(kind, name, owner));
+	foreach(cell, commands)
+		appendStringInfo(&buf, "; %s", (char *) lfirst(cell));
+	return buf.data;
+}
+
+/* Writes an object: the commands that create it, and then its owner and privileges. */
+static void
+add_object(Definition *def, const char *kind, const char *name, List *commands, Datum acl, bool acl_isnull, Oid owner)
+{
+	char	   *identity = identity_text(kind, name, owner, commands);
+
+	commands = privilege_commands(commands, kind, name, acl, acl_isnull, owner);
+	definition_add_if_missing(def, asc_tolower(kind, strlen(kind)), name, identity, commands);
+}
+
 void
 definition_schema(Definition *def, Oid schema)
 {
@@ -68,7 +92,6 @@ definition_schema(Definition *def, Oid schema)
 	const char *name;
 	Datum		acl;
 	bool		isnull;
-	List	   *commands;
 
 	if (list_member_oid(def->schemas_done, schema))
 		return;
@@ -81,10 +104,8 @@ definition_schema(Definition *def, Oid schema)
 		elog(ERROR, "cache lookup failed for schema %u", schema);
 	name = quote_identifier(NameStr(((Form_pg_namespace) GETSTRUCT(tuple))->nspname));
 	acl = SysCacheGetAttr(NAMESPACEOID, tuple, Anum_pg_namespace_nspacl, &isnull);
-	commands = list_make1(psprintf("CREATE SCHEMA %s", name));
-	commands = privilege_commands(commands, "SCHEMA", name, acl, isnull,
-								  ((Form_pg_namespace) GETSTRUCT(tuple))->nspowner);
-	definition_add_if_missing(def, "schema", name, commands);
+	add_object(def, "SCHEMA", name, list_make1(psprintf("CREATE SCHEMA %s", name)), acl, isnull,
+			   ((Form_pg_namespace) GETSTRUCT(tuple))->nspowner);
 	ReleaseSysCache(tuple);
 }
 
@@ -107,10 +128,9 @@ definition_collation(Definition *def, Oid collation)
 	form = (Form_pg_collation) GETSTRUCT(tuple);
 	definition_schema(def, form->collnamespace);
 	name = generate_collation_name(collation);
-	definition_add_if_missing(def, "collation", name,
-							  privilege_commands(list_make1(psprintf("CREATE COLLATION %s (%s)", name,
-																	 collation_options(tuple))),
-												 "COLLATION", name, (Datum) 0, true, form->collowner));
+	add_object(def, "COLLATION", name,
+			   list_make1(psprintf("CREATE COLLATION %s (%s)", name, collation_options(tuple))),
+			   (Datum) 0, true, form->collowner);
 	ReleaseSysCache(tuple);
 }
 
@@ -141,13 +161,19 @@ enum_command(Oid typid, const char *name)
 	return buf.data;
 }
 
-/* CREATE DOMAIN and its constraints. */
+static int
+compare_texts(const ListCell *a, const ListCell *b)
+{
+	return strcmp(lfirst(a), lfirst(b));
+}
+
+/* CREATE DOMAIN and its constraints, in an order that is the same on all nodes. */
 static List *
 domain_commands(Definition *def, HeapTuple type_tuple, const char *name)
 {
 	Form_pg_type form = (Form_pg_type) GETSTRUCT(type_tuple);
 	StringInfoData buf;
-	List	   *commands;
+	List	   *constraints = NIL;
 	Relation	rel;
 	ScanKeyData key;
 	SysScanDesc scan;
@@ -169,7 +195,6 @@ domain_commands(Definition *def, HeapTuple type_tuple, const char *name)
 						 deparse_expression(stringToNode(TextDatumGetCString(datum)), NIL, false, false));
 	if (form->typnotnull)
 		appendStringInfoString(&buf, " NOT NULL");
-	commands = list_make1(buf.data);
 
 	rel = table_open(ConstraintRelationId, AccessShareLock);
 	ScanKeyInit(&key, Anum_pg_constraint_contypid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(form->oid));
@@ -179,11 +204,12 @@ domain_commands(Definition *def, HeapTuple type_tuple, const char *name)
 		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
 
 		if (con->contype == CONSTRAINT_CHECK)
-			commands = lappend(commands, pg_get_constraintdef_command(con->oid));
+			constraints = lappend(constraints, pg_get_constraintdef_command(con->oid));
 	}
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	return commands;
+	list_sort(constraints, compare_texts);
+	return lcons(buf.data, constraints);
 }
 
 /* CREATE TYPE .. AS (columns). */
@@ -290,8 +316,7 @@ definition_type(Definition *def, Oid typid)
 	if (commands != NIL)
 	{
 		acl = SysCacheGetAttr(TYPEOID, tuple, Anum_pg_type_typacl, &isnull);
-		commands = privilege_commands(commands, "TYPE", name, acl, isnull, form->typowner);
-		definition_add_if_missing(def, "type", name, commands);
+		add_object(def, "TYPE", name, commands, acl, isnull, form->typowner);
 	}
 	ReleaseSysCache(tuple);
 }
@@ -315,19 +340,23 @@ sequence_options(Oid seqid)
 	return result;
 }
 
-/* Writes one sequence; on the node that makes it, it gets that node's slice of values. */
-static void
+/*
+ * Writes one sequence; on the node that makes it, it gets that node's slice of values, so that
+ * sequences that are the same may differ in their limits.
+ */
+void
 definition_sequence(Definition *def, Oid seqid)
 {
 	HeapTuple	tuple;
 	Form_pg_class form;
 	HeapTuple	seq_tuple;
 	char	   *name = relation_qualified_name(seqid);
+	char	   *type;
 	List	   *commands;
 	Datum		acl;
 	bool		isnull;
 
-	if (list_member_oid(def->sequences_done, seqid))
+	if (list_member_oid(def->sequences_done, seqid) || get_rel_relkind(seqid) != RELKIND_SEQUENCE)
 		return;
 	def->sequences_done = lappend_oid(def->sequences_done, seqid);
 
@@ -337,14 +366,15 @@ definition_sequence(Definition *def, Oid seqid)
 		elog(ERROR, "cache lookup failed for sequence %u", seqid);
 	form = (Form_pg_class) GETSTRUCT(tuple);
 	definition_schema(def, form->relnamespace);
-	commands = list_make2(psprintf("CREATE %sSEQUENCE %s AS %s%s",
-								   form->relpersistence == RELPERSISTENCE_UNLOGGED ? "UNLOGGED " : "", name,
-								   format_type_be(((Form_pg_sequence) GETSTRUCT(seq_tuple))->seqtypid),
-								   sequence_options(seqid)),
+	type = psprintf("CREATE %sSEQUENCE %s AS %s",
+					form->relpersistence == RELPERSISTENCE_UNLOGGED ? "UNLOGGED " : "", name,
+					format_type_be(((Form_pg_sequence) GETSTRUCT(seq_tuple))->seqtypid));
+	commands = list_make2(psprintf("%s%s", type, sequence_options(seqid)),
 						  psprintf("SELECT citus_internal.slice_sequence(%s)", quote_literal_cstr(name)));
 	acl = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &isnull);
 	commands = privilege_commands(commands, "SEQUENCE", name, acl, isnull, form->relowner);
-	definition_add_if_missing(def, "sequence", name, commands);
+	definition_add_if_missing(def, "sequence", name,
+							  identity_text("SEQUENCE", name, form->relowner, list_make1(type)), commands);
 	ReleaseSysCache(seq_tuple);
 	ReleaseSysCache(tuple);
 }

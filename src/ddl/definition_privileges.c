@@ -90,10 +90,16 @@ grant_commands(List *commands, Datum acl_datum, const char *column, const char *
 	return commands;
 }
 
+char *
+owner_command(const char *kind, const char *name, Oid owner)
+{
+	return psprintf("ALTER %s %s OWNER TO %s", kind, name, grantee_name(owner));
+}
+
 List *
 privilege_commands(List *commands, const char *kind, const char *name, Datum acl, bool acl_isnull, Oid owner)
 {
-	commands = lappend(commands, psprintf("ALTER %s %s OWNER TO %s", kind, name, grantee_name(owner)));
+	commands = lappend(commands, owner_command(kind, name, owner));
 	if (acl_isnull)
 		return commands;
 	commands = lappend(commands, psprintf("REVOKE ALL ON %s %s FROM PUBLIC", kind, name));

@@ -9,7 +9,7 @@
  * when the utility statement is through, metadata and shards follow, and the
  * other nodes are told to drop the table.
  *
- * The same hook keeps users from making relations in the schema of the shards.
+ * The same hook keeps users out of the schema of the shards (shard_schema.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -39,6 +39,7 @@
 #include "ddl/drop.h"
 #include "ddl/handlers.h"
 #include "ddl/run_commands.h"
+#include "ddl/shard_schema.h"
 #include "ddl/shards.h"
 #include "ddl/statistics.h"
 #include "lib/transaction_end.h"
@@ -169,24 +170,6 @@ note_drop_of(Oid classid, Oid oid)
 	table_close(rel, AccessShareLock);
 }
 
-/* Errors when a user's command makes a relation in the schema of the shards. */
-static void
-check_creation(Oid relid)
-{
-	Relation	rel = RelationIdGetRelation(relid);
-	Oid			namespace;
-
-	if (rel == NULL)
-		return;
-	namespace = RelationGetNamespace(rel);
-	RelationClose(rel);
-	if (namespace >= FirstNormalObjectId && namespace == get_namespace_oid(SHARD_SCHEMA, true))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("permission denied for schema %s", SHARD_SCHEMA),
-				 errdetail("The schema holds the shards of distributed tables.")));
-}
-
 /* A type's DROP .. CASCADE, for one, drops columns: errors when that would leave a table without its distribution column. */
 static void
 check_column_drop(Oid relid, AttrNumber attnum)
@@ -207,6 +190,13 @@ object_access(ObjectAccessType access, Oid classid, Oid objid, int subid, void *
 {
 	if (next_object_access)
 		next_object_access(access, classid, objid, subid, arg);
+	if (subid == 0 && !run_commands_is_own())
+	{
+		if (access == OAT_POST_CREATE && !((ObjectAccessPostCreate *) arg)->is_internal)
+			shard_schema_check_created(classid, objid);
+		else if (access == OAT_POST_ALTER && !((ObjectAccessPostAlter *) arg)->is_internal)
+			shard_schema_check_altered(classid, objid);
+	}
 	if ((classid == TriggerRelationId || classid == PolicyRelationId) && access == OAT_DROP)
 		note_drop_of(classid, objid);
 	if (classid == RelationRelationId && access == OAT_DROP && subid != 0)
@@ -215,9 +205,6 @@ object_access(ObjectAccessType access, Oid classid, Oid objid, int subid, void *
 		return;
 	if (access == OAT_DROP)
 		note_drop(objid);
-	else if (access == OAT_POST_CREATE && own_utility_depth == 0 &&
-			 !((ObjectAccessPostCreate *) arg)->is_internal)
-		check_creation(objid);
 }
 
 void

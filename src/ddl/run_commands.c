@@ -20,7 +20,6 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/regproc.h"
 
 #include "catalog/node_session.h"
 #include "compat/sql_function.h"
@@ -28,25 +27,36 @@
 #include "remote/connection.h"
 
 SQL_FUNCTION(citus_internal_run_commands);
-SQL_FUNCTION(citus_internal_create_if_missing);
 
-int			own_utility_depth = 0;
+static OwnStatement running_statement = {0, -1, false};
 
-/* Kinds of objects that create_if_missing knows, and the functions that look them up. */
-static const struct
+OwnStatement
+run_commands_enter(ProcessUtilityContext context)
 {
-	const char *kind;
-	PGFunction	lookup;
-}			kinds[] = {
-	{"schema", to_regnamespace},
-	{"type", to_regtype},
-	{"collation", to_regcollation},
-	{"sequence", to_regclass},
-};
+	OwnStatement before = running_statement;
+
+	running_statement.own = before.own_depth == before.depth ||
+		(context == PROCESS_UTILITY_SUBCOMMAND && before.own);
+	running_statement.depth++;
+	return before;
+}
+
+void
+run_commands_leave(OwnStatement before)
+{
+	running_statement = before;
+}
+
+bool
+run_commands_is_own(void)
+{
+	return running_statement.own;
+}
 
 void
 run_commands(List *commands)
 {
+	OwnStatement before = running_statement;
 	int			level = NewGUCNestLevel();
 	ListCell   *cell;
 
@@ -54,7 +64,7 @@ run_commands(List *commands)
 							 GUC_ACTION_SAVE, true, 0, false);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	own_utility_depth++;
+	running_statement.own_depth = before.depth;
 	own_commands_depth++;
 	PG_TRY();
 	{
@@ -68,7 +78,7 @@ run_commands(List *commands)
 	}
 	PG_FINALLY();
 	{
-		own_utility_depth--;
+		running_statement = before;
 		own_commands_depth--;
 	}
 	PG_END_TRY();
@@ -104,6 +114,7 @@ parse_utility(const char *text)
 void
 run_utility(Node *stmt, const char *query)
 {
+	OwnStatement before = running_statement;
 	PlannedStmt *pstmt = makeNode(PlannedStmt);
 	int			level;
 
@@ -111,14 +122,14 @@ run_utility(Node *stmt, const char *query)
 	pstmt->utilityStmt = stmt;
 	pstmt->stmt_location = -1;
 	level = quiet_begin(WARNING);
-	own_utility_depth++;
+	running_statement.own_depth = before.depth;
 	PG_TRY();
 	{
 		ProcessUtility(pstmt, query, false, PROCESS_UTILITY_SUBCOMMAND, NULL, NULL, None_Receiver, NULL);
 	}
 	PG_FINALLY();
 	{
-		own_utility_depth--;
+		running_statement = before;
 	}
 	PG_END_TRY();
 	AtEOXact_GUC(true, level);
@@ -140,9 +151,8 @@ run_commands_call(List *commands)
 	return buf.data;
 }
 
-/* The elements of a text[] argument, without NULLs. */
-static List *
-text_array_argument(ArrayType *array)
+List *
+run_commands_of_array(ArrayType *array)
 {
 	Datum	   *elements;
 	bool	   *nulls;
@@ -163,43 +173,6 @@ Datum
 citus_internal_run_commands(PG_FUNCTION_ARGS)
 {
 	node_function_check();
-	run_commands(text_array_argument(PG_GETARG_ARRAYTYPE_P(0)));
+	run_commands(run_commands_of_array(PG_GETARG_ARRAYTYPE_P(0)));
 	PG_RETURN_VOID();
-}
-
-/* Whether lookup, a function of the family of to_regclass, finds an object. */
-static bool
-object_exists(PGFunction lookup, text *name)
-{
-	LOCAL_FCINFO(fcinfo, 1);
-
-	InitFunctionCallInfoData(*fcinfo, NULL, 1, InvalidOid, NULL, NULL);
-	fcinfo->args[0].value = PointerGetDatum(name);
-	fcinfo->args[0].isnull = false;
-	(void) lookup(fcinfo);
-	return !fcinfo->isnull;
-}
-
-/*
- * citus_internal.create_if_missing(kind text, name text, commands text[])
- *
- * Runs commands unless there is an object of that kind and name.
- */
-Datum
-citus_internal_create_if_missing(PG_FUNCTION_ARGS)
-{
-	char	   *kind = text_to_cstring(PG_GETARG_TEXT_PP(0));
-
-	node_function_check();
-	for (int i = 0; i < lengthof(kinds); i++)
-	{
-		if (strcmp(kinds[i].kind, kind) != 0)
-			continue;
-		if (!object_exists(kinds[i].lookup, PG_GETARG_TEXT_PP(1)))
-			run_commands(text_array_argument(PG_GETARG_ARRAYTYPE_P(2)));
-		PG_RETURN_VOID();
-	}
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unknown kind of object \"%s\"", kind)));
 }

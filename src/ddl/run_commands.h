@@ -12,12 +12,34 @@
 
 #include "nodes/pg_list.h"
 #include "nodes/plannodes.h"
+#include "tcop/utility.h"
+#include "utils/array.h"
 
 /*
- * Whether this library is running a utility statement of its own: the utility
- * hook passes it on untouched.
+ * Which utility statement runs.  The utility hook keeps it: enter at the start of a statement
+ * with its context, leave with what that returned at its end; where an error skips the end,
+ * run_commands and run_utility set things right for their caller.
  */
-extern int	own_utility_depth;
+typedef struct OwnStatement
+{
+	int			depth;			/* statements that have been entered */
+	int			own_depth;		/* depth that run_commands or run_utility was
+								 * called at: those entered there are this
+								 * library's; -1: none */
+	bool		own;			/* the innermost statement is this library's */
+} OwnStatement;
+
+extern OwnStatement run_commands_enter(ProcessUtilityContext context);
+extern void run_commands_leave(OwnStatement before);
+
+/*
+ * Whether the utility statement that runs is one of this library's own, not one that a function
+ * runs in the middle of it.  The utility hook passes it on untouched.
+ */
+extern bool run_commands_is_own(void);
+
+/* The commands in a text[] argument, without NULLs. */
+extern List *run_commands_of_array(ArrayType *array);
 
 /* Runs SQL texts in order, with search_path = pg_catalog and without propagation. */
 extern void run_commands(List *commands);

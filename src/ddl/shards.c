@@ -6,7 +6,7 @@
  *
  * Everything here acts on this node only, with the rights of the current
  * user, who has CREATE on schema citus_data as everybody has; only this
- * library's own commands may make relations there (object_hook.c).
+ * library's own commands can use it (shard_schema.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -119,7 +119,7 @@ create_shard(const DistTable *table, int shard_index, List *trees, List *command
 
 /*
  * Creates the relations of those shards of a table that are placed on this
- * node and missing, with indexes, constraints and foreign keys.  The
+ * node, with indexes, constraints and foreign keys; none may exist.  The
  * metadata must be there, and the shards of tables that foreign keys
  * reference.  Takes AccessShareLock on the table.
  */
@@ -127,26 +127,19 @@ void
 create_local_shards(Oid relid)
 {
 	const DistTable *table = metadata_require(relid);
+	List	   *indexes = local_shard_indexes(table);
 	List	   *commands = NIL;
 	List	   *trees = NIL;
 	ListCell   *cell;
 
-	foreach(cell, local_shard_indexes(table))
+	if (indexes != NIL)
+		commands = list_concat(table_shard_commands(relid), table_foreign_key_commands(relid));
+	foreach(cell, commands)
+		trees = lappend(trees, parse_utility(lfirst(cell)));
+	foreach(cell, indexes)
 	{
-		int			shard_index = lfirst_int(cell);
-
-		if (OidIsValid(shard_local_relid(relid, table->shards[shard_index].shardid)))
-			continue;
-		if (commands == NIL)
-		{
-			ListCell   *command;
-
-			commands = list_concat(table_shard_commands(relid), table_foreign_key_commands(relid));
-			foreach(command, commands)
-				trees = lappend(trees, parse_utility(lfirst(command)));
-		}
 		CHECK_FOR_INTERRUPTS();
-		create_shard(table, shard_index, trees, commands);
+		create_shard(table, lfirst_int(cell), trees, commands);
 	}
 }
 

@@ -99,22 +99,6 @@ definition_add(Definition *def, const char *format,...)
 	def->commands = lappend(def->commands, buf.data);
 }
 
-void
-definition_add_if_missing(Definition *def, const char *kind, const char *name, List *commands)
-{
-	StringInfoData buf;
-	ListCell   *cell;
-
-	initStringInfo(&buf);
-	appendStringInfo(&buf, "SELECT citus_internal.create_if_missing(%s, %s, ARRAY[",
-					 quote_literal_cstr(kind), quote_literal_cstr(name));
-	foreach(cell, commands)
-		appendStringInfo(&buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ",
-						 quote_literal_cstr(lfirst(cell)));
-	appendStringInfoString(&buf, "]::pg_catalog.text[])");
-	def->commands = lappend(def->commands, buf.data);
-}
-
 /* The default or generation expression of a column as text, or NULL. */
 static char *
 column_expression(Relation rel, AttrNumber attno)

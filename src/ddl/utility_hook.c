@@ -277,12 +277,13 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 {
 	UtilityCall call = {pstmt, query, context, params, env, dest, qc, false};
 	bool		commits = commits_block(pstmt->utilityStmt);
+	OwnStatement before = run_commands_enter(context);
 	TaskTag		tag;
 
 	txn_statement_begins();
 	if (unlikely(triggers_are_called()))
 		triggers_statement_starts(NULL);
-	if (own_utility_depth > 0 || IsA(pstmt->utilityStmt, TransactionStmt) || !metadata_available())
+	if (run_commands_is_own() || IsA(pstmt->utilityStmt, TransactionStmt) || !metadata_available())
 		tag.kind = TAG_NODE;
 	else
 		(void) task_tag_parse(query, &tag);
@@ -304,6 +305,7 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 		check_deferred_constraints();
 	if (imports_snapshot(pstmt->utilityStmt))
 		statement_snapshot_imported();
+	run_commands_leave(before);
 }
 
 void

@@ -1,0 +1,191 @@
+"""What a role makes in advance under the name of another's future object is not taken for that object."""
+
+import psycopg
+import pytest
+
+from harness import servers
+from harness.servers import on_every_node, rows, value
+
+MALLORY = "mallory"
+
+# Ways to put something into the schema of the shards, each of them a script of an ordinary role.
+INTRUSIONS = {
+    "table": "CREATE TABLE citus_data.victim_1 (id int)",
+    "view": "CREATE VIEW citus_data.victim_1 AS SELECT 1",
+    "domain": "CREATE DOMAIN citus_data.victim_1 AS int",
+    "type": "CREATE TYPE citus_data.victim_1 AS (id int)",
+    "function": "CREATE FUNCTION citus_data.f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+    "sequence": "CREATE SEQUENCE citus_data.victim_1",
+    "moved table": "CREATE TABLE moved (id int); ALTER TABLE moved SET SCHEMA citus_data",
+    "moved view": "CREATE VIEW moved AS SELECT 1 AS x; ALTER VIEW moved SET SCHEMA citus_data",
+    "moved sequence": "CREATE SEQUENCE moved; ALTER SEQUENCE moved SET SCHEMA citus_data",
+    "moved domain": "CREATE DOMAIN moved AS int; ALTER DOMAIN moved SET SCHEMA citus_data",
+    "moved type": "CREATE TYPE moved AS (id int); ALTER TYPE moved SET SCHEMA citus_data",
+    "moved function": "CREATE FUNCTION moved() RETURNS int LANGUAGE sql AS 'SELECT 1';"
+                      "ALTER FUNCTION moved() SET SCHEMA citus_data",
+    "in a function": "DO $$ BEGIN CREATE TABLE citus_data.victim_1 (id int); END $$",
+}
+
+
+@pytest.fixture(scope="module")
+def made():
+    """A cluster with a role that may create in the schema public of all nodes."""
+    with servers.cluster(purpose="check-advance") as cluster:
+        for node in cluster.nodes:
+            node.sql(f"SET citus.enable_ddl_propagation = off; CREATE ROLE {MALLORY} LOGIN;"
+                     f"GRANT CREATE ON SCHEMA public TO {MALLORY}; GRANT CREATE ON DATABASE postgres TO {MALLORY}")
+        yield cluster
+
+
+@pytest.fixture
+def admin(made, connect):
+    return connect(made.coordinator)
+
+
+@pytest.fixture
+def mallory(made, connect):
+    """Mallory's session on the first worker, for which nothing is propagated."""
+    connection = connect(made.workers[0], user=MALLORY)
+    connection.execute("SET citus.enable_ddl_propagation = off")
+    return connection
+
+
+@pytest.fixture
+def own_shards(made, connect):
+    """A distributed table of mallory's, and the names of its shards on the first worker."""
+    connection = connect(made.coordinator, user=MALLORY)
+    connection.execute("CREATE TABLE own (id int PRIMARY KEY, payload int)")
+    connection.execute("SELECT create_distributed_table('own', 'id', shard_count => 4)")
+    yield [row[0] for row in rows(connect(made.workers[0]), "SELECT relname FROM pg_class WHERE relname ~ '^own_\\d+$'")]
+    connection.execute("DROP TABLE own")
+
+
+def intruders(made):
+    return on_every_node(made, "SELECT oid::regclass FROM pg_class WHERE relnamespace = 'citus_data'::regnamespace "
+                         "AND relname !~ '^own_'")
+
+
+@pytest.mark.parametrize("way", INTRUSIONS)
+def test_no_way_into_the_schema_of_the_shards(made, mallory, way):
+    with mallory.transaction(force_rollback=True):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied for schema citus_data"):
+            mallory.execute(INTRUSIONS[way])
+
+
+def test_superusers_have_no_way_either(made, connect):
+    """They would do it by mistake only."""
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connect(made.workers[0]).execute("CREATE TABLE citus_data.victim_1 (id int)")
+
+
+def test_own_shards_keep_their_names(made, mallory, own_shards):
+    """A shard of a role's own table doesn't become one of another table, nor leave the schema."""
+    for statement in ("ALTER TABLE citus_data.{} RENAME TO victim_1", "ALTER TABLE citus_data.{} SET SCHEMA public",
+                      "ALTER INDEX citus_data.{}_pkey RENAME TO victim_1"):
+        name = own_shards[0]
+        if "INDEX" in statement:
+            name = value(mallory, "SELECT relname FROM pg_class JOIN pg_index ON indexrelid = pg_class.oid "
+                         "WHERE indrelid = %s::regclass", [f"citus_data.{name}"])
+            statement = statement.replace("{}_pkey", "{}")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied for schema citus_data"):
+            mallory.execute(statement.format(name))
+
+
+def test_functions_in_the_middle_of_our_commands(made, connect, own_shards):
+    """A function that a command on the role's own shards runs has no more rights than otherwise."""
+    for node in made.nodes:
+        node.sql(f"""SET citus.enable_ddl_propagation = off; SET ROLE {MALLORY};
+            CREATE FUNCTION public.intrude(int) RETURNS boolean LANGUAGE plpgsql AS $$
+            BEGIN
+              EXECUTE 'CREATE TABLE citus_data.victim_1 (id int)';
+              RETURN true;
+            END $$""")
+    connection = connect(made.coordinator, user=MALLORY)
+    connection.execute("INSERT INTO own SELECT g, g FROM generate_series(1, 10) g")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied for schema citus_data"):
+        connection.execute("ALTER TABLE own ADD CHECK (public.intrude(payload))")
+    assert not any(intruders(made).values())
+    for node in made.nodes:
+        node.sql("SET citus.enable_ddl_propagation = off; DROP FUNCTION public.intrude(int)")
+
+
+# What the superuser's table needs, and what mallory, or somebody with another idea of it, made before on a worker.
+NEEDED = {
+    "domain": ("CREATE DOMAIN public.thing AS int CHECK (value > 0)", "DROP DOMAIN public.thing",
+               "CREATE TABLE victim (id int, x public.thing)"),
+    "enum": ("CREATE TYPE public.thing AS ENUM ('a', 'b')", "DROP TYPE public.thing",
+             "CREATE TABLE victim (id int, x public.thing)"),
+    "composite": ("CREATE TYPE public.thing AS (a int, b text)", "DROP TYPE public.thing",
+                  "CREATE TABLE victim (id int, x public.thing)"),
+    "range": ("CREATE TYPE public.thing AS RANGE (subtype = int4)", "DROP TYPE public.thing",
+              "CREATE TABLE victim (id int, x public.thing)"),
+    "collation": ("CREATE COLLATION public.thing (locale = 'C')", "DROP COLLATION public.thing",
+                  "CREATE TABLE victim (id int, x text COLLATE public.thing)"),
+    "sequence": ("CREATE SEQUENCE public.thing", "DROP SEQUENCE public.thing",
+                 "CREATE TABLE victim (id int, x bigint DEFAULT nextval('public.thing'))"),
+    "schema": ("CREATE SCHEMA thing", "DROP SCHEMA thing", "CREATE TABLE thing.victim (id int, x int)"),
+}
+
+# The same names with other contents, by the superuser.
+OTHER = {
+    "domain": "CREATE DOMAIN public.thing AS int CHECK (value > 1)",
+    "enum": "CREATE TYPE public.thing AS ENUM ('b', 'a')",
+    "composite": "CREATE TYPE public.thing AS (a int, b int)",
+    "range": "CREATE TYPE public.thing AS RANGE (subtype = int8)",
+    "collation": "CREATE COLLATION public.thing (locale = 'POSIX')",
+    "sequence": "CREATE SEQUENCE public.thing AS int",
+}
+
+
+@pytest.fixture
+def distribute(made, admin):
+    """Makes and distributes the superuser's table; what is left of it goes after the test."""
+    used = []
+
+    def run(kind):
+        create, drop, table = NEEDED[kind]
+        admin.execute("SET citus.enable_ddl_propagation = off")
+        if not used:
+            admin.execute(create)
+            admin.execute(table)
+        admin.execute("SET citus.enable_ddl_propagation = on")
+        used.append(drop)
+        name = table.split()[2]
+        admin.execute("SELECT create_distributed_table(%s, 'id', shard_count => 4)", [name])
+        admin.execute(f"DROP TABLE {name}")
+
+    yield run
+    admin.execute("DROP TABLE IF EXISTS victim")
+    admin.execute("DROP TABLE IF EXISTS thing.victim")
+    for node in made.nodes:
+        node.sql("SET citus.enable_ddl_propagation = off;" + used[0].replace(" public", " IF EXISTS public").replace(
+            "SCHEMA", "SCHEMA IF EXISTS"))
+
+
+def refused_until_dropped(distribute, kind, owner):
+    with pytest.raises(psycopg.errors.DuplicateObject, match="is not the same"):
+        distribute(kind)
+    owner.execute(NEEDED[kind][1])
+    distribute(kind)
+
+
+@pytest.mark.parametrize("kind", NEEDED)
+def test_objects_of_another_owner_are_not_taken(mallory, distribute, kind):
+    mallory.execute(NEEDED[kind][0])
+    refused_until_dropped(distribute, kind, mallory)
+
+
+@pytest.mark.parametrize("kind", OTHER)
+def test_objects_with_other_contents_are_not_taken(made, connect, distribute, kind):
+    other = connect(made.workers[1])
+    other.execute("SET citus.enable_ddl_propagation = off")
+    other.execute(OTHER[kind])
+    refused_until_dropped(distribute, kind, other)
+
+
+@pytest.mark.parametrize("kind", NEEDED)
+def test_the_same_objects_are_taken(made, connect, distribute, kind):
+    other = connect(made.workers[1])
+    other.execute("SET citus.enable_ddl_propagation = off")
+    other.execute(NEEDED[kind][0])
+    distribute(kind)
