@@ -32,6 +32,7 @@
 #include "executor/read_ahead.h"
 #include "executor/scan.h"
 #include "planner/planner.h"
+#include "inert_settings.h"
 
 /* The daemon's launcher, one daemon, and the server's own launcher for subscriptions. */
 #define MIN_WORKER_PROCESSES 3
@@ -106,4 +107,5 @@ _PG_init(void)
 	utility_hook_init();
 	member_sync_init();
 	daemon_init();
+	inert_settings_init();
 }
