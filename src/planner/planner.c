@@ -20,6 +20,7 @@
 #include "catalog/metadata.h"
 #include "planner/cursor_plan.h"
 #include "planner/foreign_key.h"
+#include "planner/hide_shards.h"
 #include "planner/named_objects.h"
 #include "planner/planner.h"
 #include "planner/shippable.h"
@@ -155,6 +156,8 @@ citus_planner(Query *query, const char *query_string, int cursor_options, ParamL
 	txn_statement_begins();
 	if (metadata_available())
 	{
+		hide_shards(query);
+
 		/* a foreign key's own statement: each node looks after its rows */
 		if (InNoForceRLSOperation())
 		{
@@ -189,6 +192,7 @@ planner_init(void)
 	text_cache_init();
 	named_objects_init();
 	foreign_key_init();
+	hide_shards_init();
 
 	DefineCustomBoolVariable("citus.enable_fast_path_router_planner",
 							 "Plans statements of one table without PostgreSQL's planner where possible.",

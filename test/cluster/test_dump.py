@@ -1,0 +1,89 @@
+"""pg_dump of a node: the logical tables with all their rows, and nothing of shards."""
+
+import subprocess
+
+import psycopg
+import pytest
+
+from pomelo_cluster import host
+
+from harness import servers
+from harness.servers import rows, value
+
+TABLES = """
+    CREATE TABLE dumped (id int PRIMARY KEY, kind text CHECK (kind <> ''), amount numeric DEFAULT 0);
+    CREATE TABLE colour (id int PRIMARY KEY, name text);
+    CREATE INDEX dumped_kind ON dumped (kind);
+    CREATE STATISTICS dumped_stats ON id, kind FROM dumped;
+    ALTER TABLE dumped ENABLE ROW LEVEL SECURITY;
+    CREATE POLICY own ON dumped USING (kind = current_user);
+    GRANT SELECT, UPDATE ON dumped TO PUBLIC;
+    SELECT create_reference_table('colour');
+    INSERT INTO colour SELECT g, 'c' || g FROM generate_series(1, 10) g;
+"""
+
+
+@pytest.fixture(scope="module")
+def made():
+    with servers.cluster(purpose="check-dump") as cluster:
+        with servers.connect(cluster.coordinator) as connection:
+            connection.execute(TABLES)
+            connection.execute("SELECT create_distributed_table('dumped', 'id', shard_count => 8)")
+            connection.execute("INSERT INTO dumped SELECT g, 'k' || g % 7, g FROM generate_series(1, 1000) g")
+        yield cluster
+
+
+def run(node, program, *arguments):
+    """The output of one of the server's programs, for the node's database."""
+    done = host.run_server_program([node.program(program), *arguments, "-d", node.dsn], capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def database(made):
+    """A fresh database of the coordinator's server, without the extension, as a connection string."""
+    with servers.connect(made.coordinator) as connection:
+        connection.execute("DROP DATABASE IF EXISTS restored")
+        connection.execute("CREATE DATABASE restored")
+        yield made.coordinator.dsn_for(dbname="restored")
+        connection.execute("DROP DATABASE restored WITH (FORCE)")
+
+
+def without_extension(text):
+    """The dump of a table is restored by a server that has not the extension."""
+    return "".join(line for line in text.splitlines(keepends=True) if "EXTENSION" not in line)
+
+
+@pytest.mark.parametrize("name", ["coordinator", "worker1", "worker2"])
+def test_a_dump_can_be_restored(made, database, name):
+    """All rows once, with what belongs to the tables, and no word of shards."""
+    text = run(made.node(name), "pg_dump")
+    assert "dumped" in text
+    assert "citus_data" not in text
+    done = subprocess.run([made.coordinator.program("psql"), "-q", "-X", "-v", "ON_ERROR_STOP=1", "-d", database],
+                          input=without_extension(text), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    with psycopg.connect(database, autocommit=True) as restored:
+        assert value(restored, "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname ~ '_\\d+$'") == 0
+        assert rows(restored, "SELECT count(*), sum(amount), count(DISTINCT id) FROM dumped") == [(1000, 500500, 1000)]
+        assert rows(restored, "SELECT count(*) FROM colour") == [(10,)]
+        assert value(restored, "SELECT relrowsecurity FROM pg_class WHERE oid = 'dumped'::regclass")
+
+
+def test_schema_only(made):
+    for node in made.nodes:
+        assert "citus_data" not in run(node, "pg_dump", "--schema-only")
+
+
+def test_others_see_shards(made):
+    """Of the catalogs' readers it is pg_dump alone that doesn't see them, and it does if it is asked to."""
+    query = "SELECT count(*) FROM pg_class WHERE relnamespace = 'citus_data'::regnamespace AND relkind = 'r'"
+    with servers.connect(made.workers[0]) as other, \
+            servers.connect(made.workers[0], application_name="pg_dump") as dumper:
+        shards = value(other, query)
+        assert shards == 4
+        assert value(dumper, query) == 0
+        assert value(dumper, f"SELECT (SELECT x FROM ({query}) AS s(x)) FROM pg_type LIMIT 1") == 0
+        dumper.execute("SET citus.override_table_visibility = off")
+        assert value(dumper, query) == shards
