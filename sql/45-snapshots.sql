@@ -14,3 +14,8 @@ CREATE FUNCTION citus_internal.snapshot_set(stamp bigint) RETURNS void
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'citus_internal_snapshot_set';
 COMMENT ON FUNCTION citus_internal.snapshot_set(bigint) IS
 	'makes the REPEATABLE READ transaction read as of a point in time';
+
+CREATE FUNCTION citus_internal.snapshot_export() RETURNS text
+	LANGUAGE c AS 'MODULE_PATHNAME', 'citus_internal_snapshot_export';
+COMMENT ON FUNCTION citus_internal.snapshot_export() IS
+	'exports this node''s part of a snapshot over all nodes';

@@ -15,9 +15,11 @@
 
 #if PG_VERSION_NUM >= 170000
 #define PROC_LXID(proc) ((proc)->vxid.lxid)
+#define PROC_NUMBER(proc) ((proc)->vxid.procNumber)
 #define LOCK_INSTANCE_LXID(instance) ((instance)->vxid.localTransactionId)
 #else
 #define PROC_LXID(proc) ((proc)->lxid)
+#define PROC_NUMBER(proc) ((proc)->backendId)
 #define LOCK_INSTANCE_LXID(instance) ((instance)->lxid)
 #endif
 

@@ -263,11 +263,15 @@ is_finish_prepared(Node *stmt)
 	return kind == TRANS_STMT_COMMIT_PREPARED || kind == TRANS_STMT_ROLLBACK_PREPARED;
 }
 
-static bool
-imports_snapshot(Node *stmt)
+/* The id in SET TRANSACTION SNAPSHOT; NULL for other statements. */
+static const char *
+imported_snapshot(Node *stmt)
 {
-	return IsA(stmt, VariableSetStmt) && castNode(VariableSetStmt, stmt)->kind == VAR_SET_MULTI &&
-		strcmp(castNode(VariableSetStmt, stmt)->name, "TRANSACTION SNAPSHOT") == 0;
+	VariableSetStmt *set = (VariableSetStmt *) stmt;
+
+	if (!IsA(stmt, VariableSetStmt) || set->kind != VAR_SET_MULTI || strcmp(set->name, "TRANSACTION SNAPSHOT") != 0)
+		return NULL;
+	return strVal(&linitial_node(A_Const, set->args)->val);
 }
 
 /* ProcessUtility_hook */
@@ -303,8 +307,8 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 	drop_follow_up(&call);
 	if (commits)
 		check_deferred_constraints();
-	if (imports_snapshot(pstmt->utilityStmt))
-		statement_snapshot_imported();
+	if (imported_snapshot(pstmt->utilityStmt) != NULL)
+		statement_snapshot_imported(imported_snapshot(pstmt->utilityStmt));
 	run_commands_leave(before);
 }
 

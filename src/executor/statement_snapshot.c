@@ -25,6 +25,7 @@
 #include "access/xact.h"
 #include "executor/executor.h"
 #include "tcop/pquery.h"
+#include "utils/fmgroids.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
 #include "utils/snapmgr.h"
@@ -34,11 +35,13 @@
 #include "lib/transaction_end.h"
 #include "planner/dist_plan.h"
 #include "sharding/prune.h"
+#include "txn/exported_snapshot.h"
 
 /* What a plan does with distributed tables. */
 typedef struct PlanUse
 {
 	bool		any;			/* uses them */
+	bool		exports;		/* is a call of pg_export_snapshot() alone */
 	bool		whole;			/* is, as a whole, for one shard */
 	Bitmapset  *groups;			/* nodes of the shards that it scans */
 	int			nshards;		/* how many those are */
@@ -54,7 +57,7 @@ static bool end_is_hooked = false;	/* from the first statement with a snapshot o
 /* Whether something was read in this REPEATABLE READ transaction before its first distributed statement. */
 static bool has_read = false;
 
-/* Whether this transaction has another session's snapshot. */
+/* Whether this transaction has another session's snapshot, and of this node alone. */
 static bool imported = false;
 
 static void forget_reads(void);
@@ -284,13 +287,13 @@ forget_reads(void)
 }
 
 void
-statement_snapshot_imported(void)
+statement_snapshot_imported(const char *id)
 {
-	imported = true;
+	imported = !exported_snapshot_take(id);
 	at_transaction_end(&transaction_end);
 }
 
-/* Another session's snapshot says what is visible on this node, and nothing of the others. */
+/* Such a snapshot says what is visible on this node, and nothing of the others. */
 static void
 check_not_imported(const PlanUse *use)
 {
@@ -299,20 +302,36 @@ check_not_imported(const PlanUse *use)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot use distributed tables in a transaction with another session's snapshot"),
 				 errdetail("The snapshot is one of this node alone."),
-				 errhint("Use one session; pg_dump without --jobs.")));
+				 errhint("Export it in a transaction at REPEATABLE READ, by a statement that does nothing else, "
+						 "with citus.distributed_snapshots on.")));
 }
 
 /* The same for a transaction at REPEATABLE READ. */
 static void
 start_in_transaction(QueryDesc *query_desc, PlanUse *use)
 {
-	if (!use->any)
+	if (!use->any && !use->exports)
 	{
 		has_read = true;
 		at_transaction_end(&transaction_end);
 	}
 	else if (!use->whole || !is_lone_statement(query_desc))
 		exchange_snapshot(query_desc, dist_snapshot_of_transaction(!has_read));
+	if (use->exports)
+		exported_snapshot_offer();
+}
+
+/* Whether a statement is SELECT pg_export_snapshot(). */
+static bool
+is_export(PlannedStmt *stmt)
+{
+	Plan	   *plan = stmt->planTree;
+	Node	   *value;
+
+	if (!IsA(plan, Result) || list_length(plan->targetlist) != 1)
+		return false;
+	value = (Node *) linitial_node(TargetEntry, plan->targetlist)->expr;
+	return IsA(value, FuncExpr) && ((FuncExpr *) value)->funcid == F_PG_EXPORT_SNAPSHOT;
 }
 
 bool
@@ -336,6 +355,7 @@ statement_snapshot_choose(QueryDesc *query_desc, int eflags, bool given)
 	plan_use(query_desc->plannedstmt->planTree, &use);
 	foreach(cell, query_desc->plannedstmt->subplans)
 		plan_use(lfirst(cell), &use);
+	use.exports = is_export(query_desc->plannedstmt);
 	check_not_imported(&use);
 	if (!distributed_snapshots)
 		return false;

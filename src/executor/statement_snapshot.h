@@ -26,8 +26,11 @@ extern void statement_snapshot_renew(QueryDesc *query_desc);
 /* The statement has started: the snapshot of its own goes with it.  outer was the current one before it was chosen. */
 extern void statement_snapshot_started(QueryDesc *query_desc, bool own, DistSnapshot *outer);
 
-/* This transaction has taken the snapshot of another session: it can't use distributed tables. */
-extern void statement_snapshot_imported(void);
+/*
+ * This transaction has taken the snapshot of that id from another session.  If that is one of this node
+ * alone, it can't use distributed tables.
+ */
+extern void statement_snapshot_imported(const char *id);
 
 /* The snapshot of the statement that is being started, or NULL. */
 extern DistSnapshot *statement_snapshot_current(void);

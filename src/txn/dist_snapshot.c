@@ -21,11 +21,13 @@
 
 #include "access/xact.h"
 #include "lib/ilist.h"
+#include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 #include "catalog/node.h"
 #include "lib/catch_error.h"
+#include "txn/exported_snapshot.h"
 #include "txn/private.h"
 #include "txn/snapshot.h"
 
@@ -434,6 +436,24 @@ dist_snapshot_of_transaction(bool fresh)
 	return transaction_snapshot != NULL ? transaction_snapshot : GetTransactionSnapshot();
 }
 
+CommitStamp
+dist_snapshot_fixed(const Bitmapset **groups)
+{
+	*groups = transaction_groups;
+	return transaction_stamp;
+}
+
+void
+dist_snapshot_adopt(CommitStamp stamp, Bitmapset *groups)
+{
+	List	   *conns = NIL;
+
+	transaction_stamp = stamp;
+	transaction_groups = groups;
+	(void) ask_groups(groups, &conns);
+	release_all(conns);
+}
+
 void
 dist_snapshot_join(RemoteConn *conn)
 {
@@ -447,6 +467,13 @@ dist_snapshot_join(RemoteConn *conn)
 		return;
 	if (transaction_stamp != 0 && !bms_is_member(conn->groupid, transaction_groups))
 		not_asked(conn);
+	if (exported_snapshot_of_group(conn->groupid) != NULL)
+	{
+		snprintf(command, sizeof(command), "SET TRANSACTION SNAPSHOT %s",
+				 quote_literal_cstr(exported_snapshot_of_group(conn->groupid)));
+		remote_queue_command(conn, command);
+		return;
+	}
 	snprintf(command, sizeof(command), "SELECT citus_internal.snapshot_set(" UINT64_FORMAT ")", stamp);
 	remote_queue_command(conn, command);
 }

@@ -96,6 +96,15 @@ extern bool dist_snapshot_refused(RemoteConn *conn, const ErrorData *error);
  */
 extern Snapshot dist_snapshot_of_transaction(bool fresh);
 
+/* The point in time that it has fixed, and the other nodes that were asked. */
+extern CommitStamp dist_snapshot_fixed(const Bitmapset **groups);
+
+/*
+ * This transaction has taken snapshots of another session, on this node and on those in groups, which is in
+ * TopTransactionContext: has them take theirs.
+ */
+extern void dist_snapshot_adopt(CommitStamp stamp, Bitmapset *groups);
+
 /* A transaction is being opened on a node: queues what makes it read as of the point in time of ours, if there is one. */
 extern void dist_snapshot_join(RemoteConn *conn);
 

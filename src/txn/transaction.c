@@ -26,6 +26,7 @@
 #include "remote/backends.h"
 #include "txn/deadlock.h"
 #include "txn/deadlock_victim.h"
+#include "txn/exported_snapshot.h"
 #include "txn/private.h"
 #include "txn/snapshot.h"
 
@@ -247,6 +248,7 @@ xact_callback(XactEvent event, void *arg)
 				remote_end_unused_transaction();
 			require_2pc = false;
 			dist_snapshot_of_transaction_end();
+			exported_snapshot_end();
 			snapshot_end();
 			if (event == XACT_EVENT_PREPARE)
 				prepared_ring_after_prepare();

@@ -153,9 +153,9 @@ def test_lost_connections(accounts, connect):
 
 
 def test_exported(accounts, connect):
-    """A snapshot from another session holds for this node alone, so distributed tables can't be read under it."""
+    """A snapshot exported at READ COMMITTED holds for its node alone: distributed tables can't be read under it."""
     exporter, importer = connect(accounts.coordinator), connect(accounts.coordinator)
-    exporter.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    exporter.execute("BEGIN")
     name = value(exporter, "SELECT pg_export_snapshot()")
     for setting in ("on", "off"):
         importer.execute(f"SET citus.distributed_snapshots = {setting}")
@@ -167,3 +167,31 @@ def test_exported(accounts, connect):
         importer.execute("ROLLBACK")
         check_total(importer)
     exporter.execute("COMMIT")
+
+
+@pytest.mark.parametrize("initiator", ["coordinator", "worker1"])
+def test_exported_over_all_nodes(accounts, connect, initiator):
+    """Whoever takes a snapshot exported at REPEATABLE READ reads all nodes as of its time, whatever is committed then."""
+    node = accounts.node(initiator)
+    exporter, writer = connect(node), connect(accounts.coordinator)
+    exporter.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    name = value(exporter, "SELECT pg_export_snapshot()")
+    query = "SELECT id, balance FROM account ORDER BY id"
+    before = rows(exporter, query)
+    importers = [connect(node) for _ in range(3)]
+    for importer in importers:
+        for key in (before[0][0], before[-1][0]):
+            writer.execute("UPDATE account SET balance = balance + 1 WHERE id <> %s", [key])
+        importer.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        importer.execute(f"SET TRANSACTION SNAPSHOT '{name}'")
+        assert value(importer, "SELECT balance FROM account WHERE id = %s", [before[0][0]]) == before[0][1]
+    exporter.execute("COMMIT")
+    writer.execute("UPDATE account SET balance = balance + 1")
+    for importer in importers:
+        assert rows(importer, query) == before
+        importer.execute("COMMIT")
+        assert rows(importer, query) != before
+    with pytest.raises(psycopg.errors.InvalidParameterValue):
+        importers[0].execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '{name}'")
+    importers[0].execute("ROLLBACK")
+    assert value(connect(node), "SELECT count(*) FROM pg_ls_dir('pg_snapshots')") == 0

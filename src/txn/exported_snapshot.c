@@ -1,0 +1,174 @@
+/*-------------------------------------------------------------------------
+ *
+ * exported_snapshot.c
+ *	  Snapshots over all nodes that other sessions take.
+ *
+ * What pg_export_snapshot() exports is a snapshot of one node.  So the exporting
+ * transaction fixes its point in time on all nodes first, and has each other
+ * node export the snapshot that its part of the transaction has there.  Their ids
+ * are written to a file beside the server's own file of the exported snapshot; who takes
+ * that one with SET TRANSACTION SNAPSHOT takes the others, too.
+ *
+ * The file is named for the exporting transaction, as the server's ids begin with
+ * it, since all that it exports is of the same time.  It goes when the
+ * transaction ends, or as the server's own does, when a server starts after a crash.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "access/xact.h"
+#include "storage/fd.h"
+#include "storage/proc.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "compat/proc.h"
+#include "compat/sql_function.h"
+#include "txn/exported_snapshot.h"
+#include "txn/private.h"
+#include "txn/snapshot.h"
+
+SQL_FUNCTION(citus_internal_snapshot_export);
+
+#define EXPORT_COMMAND "SELECT citus_internal.snapshot_export()"
+#define ID_SIZE 64
+
+/* "<first two parts of the server's id>-citus" */
+#define FILE_FORMAT "pg_snapshots/%08X-%08X-citus"
+
+/* The snapshot that a node has exported. */
+typedef struct NodeExport
+{
+	int32		groupid;
+	char		id[ID_SIZE];
+} NodeExport;
+
+static bool offered = false;	/* this transaction's file is complete */
+static char *offer_path = NULL; /* of the file, if there is one; in TopTransactionContext */
+static List *taken = NIL;		/* of NodeExport, in TopTransactionContext */
+
+static void
+write_failed(void)
+{
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not write file \"%s\": %m", offer_path)));
+}
+
+/* Has a node export the snapshot of our transaction there, and writes its id. */
+static void
+export_on_node(FILE *file, int32 groupid)
+{
+	PGresult   *res = remote_read(groupid, EXPORT_COMMAND, NULL);
+	bool		written = PQntuples(res) == 1 && fprintf(file, "%d %s\n", groupid, PQgetvalue(res, 0, 0)) > 0;
+
+	PQclear(res);
+	if (!written)
+		write_failed();
+}
+
+void
+exported_snapshot_offer(void)
+{
+	int32		groupid = -1;
+	const Bitmapset *groups;
+	CommitStamp stamp;
+	FILE	   *file;
+
+	/* the server refuses to export a subtransaction's */
+	if (offered || IsSubTransaction())
+		return;
+	stamp = dist_snapshot_fixed(&groups);
+	offer_path = MemoryContextAlloc(TopTransactionContext, MAXPGPATH);
+	snprintf(offer_path, MAXPGPATH, FILE_FORMAT, (unsigned) PROC_NUMBER(MyProc), (unsigned) PROC_LXID(MyProc));
+	file = AllocateFile(offer_path, PG_BINARY_W);
+	if (file == NULL || fprintf(file, UINT64_FORMAT "\n", stamp) < 0)
+		write_failed();
+	while ((groupid = bms_next_member(groups, groupid)) >= 0)
+		export_on_node(file, groupid);
+	if (FreeFile(file) != 0)
+		write_failed();
+	offered = true;
+}
+
+/* Opens the file that goes with the server's id of a snapshot; NULL if there is none. */
+static FILE *
+open_file_of(const char *id)
+{
+	char		path[MAXPGPATH];
+	unsigned	backend;
+	unsigned	transaction;
+
+	if (sscanf(id, "%8X-%8X-", &backend, &transaction) != 2)
+		return NULL;
+	snprintf(path, sizeof(path), FILE_FORMAT, backend, transaction);
+	return AllocateFile(path, PG_BINARY_R);
+}
+
+bool
+exported_snapshot_take(const char *id)
+{
+	FILE	   *file = open_file_of(id);
+	MemoryContext old_context;
+	Bitmapset  *groups = NULL;
+	CommitStamp stamp = 0;
+	NodeExport	node;
+
+	if (file == NULL)
+		return false;
+	old_context = MemoryContextSwitchTo(TopTransactionContext);
+	taken = NIL;
+	if (fscanf(file, UINT64_FORMAT, &stamp) != 1)
+		stamp = 0;
+	while (stamp != 0 && fscanf(file, "%d %63s", &node.groupid, node.id) == 2)
+	{
+		NodeExport *copy = palloc(sizeof(NodeExport));
+
+		*copy = node;
+		taken = lappend(taken, copy);
+		groups = bms_add_member(groups, node.groupid);
+	}
+	MemoryContextSwitchTo(old_context);
+	FreeFile(file);
+	if (stamp != 0)
+		dist_snapshot_adopt(stamp, groups);
+	return stamp != 0;
+}
+
+const char *
+exported_snapshot_of_group(int32 groupid)
+{
+	ListCell   *cell;
+
+	foreach(cell, taken)
+	{
+		NodeExport *node = lfirst(cell);
+
+		if (node->groupid == groupid)
+			return node->id;
+	}
+	return NULL;
+}
+
+void
+exported_snapshot_end(void)
+{
+	if (offer_path != NULL && unlink(offer_path) != 0 && errno != ENOENT)
+		ereport(WARNING,
+				(errcode_for_file_access(),
+				 errmsg("could not remove file \"%s\": %m", offer_path)));
+	taken = NIL;
+	offer_path = NULL;
+	offered = false;
+}
+
+/* citus_internal.snapshot_export() returns text: the id of this node's part of a snapshot that is exported. */
+Datum
+citus_internal_snapshot_export(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(ExportSnapshot(GetActiveSnapshot())));
+}
