@@ -19,6 +19,7 @@
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 
+#include "catalog/node_session.h"
 #include "compat/sql_function.h"
 #include "ddl/definition.h"
 #include "ddl/run_commands.h"
@@ -109,6 +110,7 @@ citus_internal_create_if_missing(PG_FUNCTION_ARGS)
 	text	   *name = PG_GETARG_TEXT_PP(1);
 	char	   *identity = text_to_cstring(PG_GETARG_TEXT_PP(2));
 
+	node_function_check();
 	for (int i = 0; i < lengthof(object_kinds); i++)
 	{
 		Oid			objid;

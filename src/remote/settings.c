@@ -34,6 +34,7 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
+#include "catalog/node_session.h"
 #include "compat/guc.h"
 #include "remote/private.h"
 
@@ -55,6 +56,13 @@ static const char *const traveling[] = {
 static const char *const traveling_superuser[] = {
 	"session_replication_role",
 };
+
+/*
+ * Keeps the proof of a node's session (catalog/node_session.h) from messages to the
+ * client: a role could have its sessions log parse trees.  The settings that follow set
+ * client_min_messages to what it is to be.
+ */
+#define HIDE_COMMAND "SELECT pg_catalog.set_config('client_min_messages', 'error', true)"
 
 /* The initiator's limits hold, not the node's. */
 static const char *const fixed[][2] = {
@@ -375,8 +383,14 @@ collect(RemoteConn *conn, SettingLists *lists, struct config_generic **custom, i
 	if (all || settings->role != conn->login_role)
 		add_setting(lists, "role", "none");
 	if (all)
+	{
+		char		proof[NODE_PROOF_SIZE];
+
+		node_proof_write(conn->login_role, proof);
+		add_setting(lists, NODE_PROOF_SETTING, proof);
 		for (int i = 0; i < lengthof(fixed); i++)
 			add_setting(lists, fixed[i][0], fixed[i][1]);
+	}
 	if (all || settings->messages != worker_min_messages)
 		add_setting(lists, "client_min_messages", messages_text());
 	for (int i = 0; i < nentries; i++)
@@ -421,6 +435,7 @@ settings_send(RemoteConn *conn)
 	SettingLists lists;
 	const char *values[3];
 	char		pid[12];
+	bool		was_known;
 
 	if (!anything_differs(conn, custom, ncustom))
 		return;
@@ -432,7 +447,10 @@ settings_send(RemoteConn *conn)
 	values[1] = lists.values.data;
 	pg_ltoa(PQbackendPID(conn->pg), pid);
 	values[2] = pid;
+	was_known = conn->priv->settings->known;
 	remember_all(conn, custom, ncustom);
+	if (!was_known)
+		remote_queue_command(conn, HIDE_COMMAND);
 	if (PQsendQueryParams(conn->pg, command, lengthof(types), types, values, NULL, NULL, 0))
 		pipeline_sent(conn, ITEM_SETTINGS);
 	pfree(lists.names.data);

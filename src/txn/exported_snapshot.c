@@ -26,6 +26,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "catalog/node_session.h"
 #include "compat/proc.h"
 #include "compat/sql_function.h"
 #include "txn/exported_snapshot.h"
@@ -170,5 +171,6 @@ exported_snapshot_end(void)
 Datum
 citus_internal_snapshot_export(PG_FUNCTION_ARGS)
 {
+	node_function_check();
 	PG_RETURN_TEXT_P(cstring_to_text(ExportSnapshot(GetActiveSnapshot())));
 }
