@@ -24,6 +24,7 @@
 #include "executor/row_codec.h"
 #include "lib/exact_text.h"
 #include "lib/wire_type.h"
+#include "planner/task_query.h"
 
 typedef struct ColumnCodec
 {
@@ -285,6 +286,11 @@ row_codec_params(ParamListInfo params)
 
 	if (params == NULL || params->numParams == 0)
 		return NULL;
+	if (params->numParams > TASK_MAX_PARAMS)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("a task needs %d parameters, of which it can have %d at most", params->numParams, TASK_MAX_PARAMS),
+				 errhint("Use fewer parameters, or pass them as an array.")));
 
 	remote = palloc0(sizeof(RemoteParams));
 	remote->count = params->numParams;

@@ -21,6 +21,7 @@
 
 #include "planner/modify_plan.h"
 #include "planner/shippable.h"
+#include "planner/task_query.h"
 
 /* Columns that ON CONFLICT DO UPDATE assigns. */
 static List *
@@ -39,10 +40,21 @@ conflict_columns(OnConflictExpr *clause)
 	return colnos;
 }
 
+/* Whether a task can have all the parameters that a clause needs, besides the rows. */
+static bool
+params_fit(OnConflictExpr *clause)
+{
+	List	   *exprs = NIL;
+
+	(void) task_params_extract((Node *) clause, 0, false, &exprs);
+	return list_length(exprs) < TASK_MAX_PARAMS;
+}
+
 bool
 conflict_is_shippable(OnConflictExpr *clause, const DistTable *table)
 {
-	return shippable_expression((Node *) clause->onConflictSet) == NULL &&
+	return params_fit(clause) &&
+		shippable_expression((Node *) clause->onConflictSet) == NULL &&
 		shippable_assignments(clause->onConflictSet) == NULL &&
 		shippable_expression(clause->onConflictWhere) == NULL &&
 		(table->kind != DIST_HASH || !list_member_int(conflict_columns(clause), table->dist_attno));

@@ -28,8 +28,8 @@
 #include "planner/write_query.h"
 #include "sharding/prune.h"
 
-/* Most parameters that a task may have; the protocol's limit is 65535. */
-#define MAX_TASK_PARAMS 10000
+/* Most values that an INSERT has evaluated here; rows of more travel as arrays. */
+#define MAX_INSERT_VALUES 10000
 
 /* Whether the only entry of the range table, and of FROM, is a relation. */
 static bool
@@ -52,6 +52,8 @@ set_text(DistPlan *plan, Query *query, List **exprs)
 
 	plan->text = task_query_text(task_query_extract(query, exprs), &reason);
 	plan->nparams = list_length(*exprs);
+	if (plan->nparams > TASK_MAX_PARAMS)
+		return "it has too many parameters";
 	return reason;
 }
 
@@ -318,7 +320,7 @@ plan_insert(Query *query, Oid check_as, const char **reason)
 
 	task = extract_insert_values(query, &exprs);
 	*reason = "it has too many values to evaluate here";
-	if (list_length(exprs) > MAX_TASK_PARAMS)
+	if (list_length(exprs) > MAX_INSERT_VALUES)
 		return NULL;
 	if ((*reason = shippable_columns(query->returningList)) != NULL)
 		return NULL;

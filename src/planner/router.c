@@ -182,6 +182,9 @@ router_plan(Query *original, PlanningContext *context, const char **reason)
 	if (plan.text == NULL)
 		return NULL;
 	plan.nparams = list_length(exprs);
+	*reason = "it has too many parameters";
+	if (plan.nparams > TASK_MAX_PARAMS)
+		return NULL;
 	if (pin.value != NULL)
 	{
 		plan.prune = list_make1(list_make3_int(list_length(exprs), list_nth_int(pin.triple, 1),

@@ -52,6 +52,9 @@
 /* Rows assumed for a table that was never analysed. */
 #define DEFAULT_TABLE_ROWS 100000.0
 
+/* Parameters of a task's filters; the arguments of TABLESAMPLE come on top. */
+#define MAX_FILTER_PARAMS (TASK_MAX_PARAMS - 16)
+
 static set_rel_pathlist_hook_type prev_set_rel_pathlist = NULL;
 static get_relation_info_hook_type prev_get_relation_info = NULL;
 
@@ -78,11 +81,13 @@ scanned_table(RangeTblEntry *rte)
 
 /*
  * Splits filters into those for the nodes and those for here; members may be
- * RestrictInfos.  A filter may become shippable by evaluating parts of it here.
+ * RestrictInfos.  A filter may become shippable by evaluating parts of it here; these are the task's
+ * parameters, of which there can't be any number.
  */
 static void
 split_clauses(List *clauses, Index varno, List **remote, List **local)
 {
+	int			nparams = 0;
 	ListCell   *cell;
 
 	foreach(cell, clauses)
@@ -94,8 +99,12 @@ split_clauses(List *clauses, Index varno, List **remote, List **local)
 		if (IsA(clause, CurrentOfExpr))
 			*remote = lappend(*remote, member);
 		else if (!contain_subplans(clause) &&
-			shippable_expression(task_params_extract(clause, varno, false, &exprs)) == NULL)
+				 shippable_expression(task_params_extract(clause, varno, false, &exprs)) == NULL &&
+				 nparams + list_length(exprs) <= MAX_FILTER_PARAMS)
+		{
 			*remote = lappend(*remote, member);
+			nparams += list_length(exprs);
+		}
 		else
 			*local = lappend(*local, member);
 	}

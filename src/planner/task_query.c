@@ -43,6 +43,38 @@
 /* No more constants than this become parameters of one task. */
 #define MAX_CONSTANT_PARAMS 64
 
+/* An expression is looked for in a list of more parameters than this by its hash. */
+#define MAX_SEARCHED_PARAMS 32
+
+/* Where an expression is in a list of parameters. */
+typedef struct ParamPosition
+{
+	Expr	   *expr;			/* hash key */
+	uint32		hash;
+	int			position;		/* from 0 */
+	char		status;			/* for simplehash.h */
+} ParamPosition;
+
+#define SH_PREFIX positions
+#define SH_ELEMENT_TYPE ParamPosition
+#define SH_KEY_TYPE Expr *
+#define SH_KEY expr
+#define SH_HASH_KEY(table, key) task_tree_hash((Node *) (key))
+#define SH_EQUAL(table, a, b) equal(a, b)
+#define SH_STORE_HASH
+#define SH_GET_HASH(table, entry) (entry)->hash
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+/* The positions of a list's first members. */
+typedef struct ParamIndex
+{
+	positions_hash *positions;	/* NULL while the list is short */
+	int			count;
+} ParamIndex;
+
 /*
  * Which constants become parameters.  Those that a text is likely to come
  * again with other values of: what is stored, and what is compared.  Others
@@ -63,6 +95,7 @@ typedef struct ExtractContext
 	ConstantMode constants;
 	bool		share_constants;	/* equal constants are one parameter */
 	List	  **exprs;
+	ParamIndex *index;			/* of *exprs */
 } ExtractContext;
 
 /* Finds what keeps an expression from being evaluated before the task runs. */
@@ -109,28 +142,50 @@ must_evaluate(Node *node, ExtractContext *context)
 	return contain_mutable_functions(node) || shippable_expression(node) != NULL;
 }
 
+/* The position of an equal expression in the list of parameters, or the list's length. */
+static int
+find_param(Expr *expr, ExtractContext *extract)
+{
+	ParamIndex *index = extract->index;
+	List	   *exprs = *extract->exprs;
+	ParamPosition *entry;
+	ListCell   *cell;
+
+	if (list_length(exprs) <= MAX_SEARCHED_PARAMS)
+	{
+		foreach(cell, exprs)
+		{
+			if (equal(lfirst(cell), expr))
+				return foreach_current_index(cell);
+		}
+		return list_length(exprs);
+	}
+	if (index->positions == NULL)
+		index->positions = positions_create(CurrentMemoryContext, 4 * MAX_SEARCHED_PARAMS, NULL);
+	for (; index->count < list_length(exprs); index->count++)
+	{
+		bool		found;
+
+		entry = positions_insert(index->positions, list_nth(exprs, index->count), &found);
+		if (!found)
+			entry->position = index->count;
+	}
+	entry = positions_lookup(index->positions, expr);
+	return entry != NULL ? entry->position : list_length(exprs);
+}
+
 /* A parameter for expr, that of an equal one if shared. */
 static Node *
-make_task_param(Expr *expr, List **exprs, bool shared)
+make_task_param(Expr *expr, ExtractContext *extract, bool shared)
 {
 	Param	   *param = makeNode(Param);
 	Oid			type = exprType((Node *) expr);
-	int			position = list_length(*exprs);
-	ListCell   *cell;
+	int			position = list_length(*extract->exprs);
 
 	if (shared && !contain_volatile_functions((Node *) expr))
-	{
-		foreach(cell, *exprs)
-		{
-			if (equal(lfirst(cell), expr))
-			{
-				position = foreach_current_index(cell);
-				break;
-			}
-		}
-	}
-	if (position == list_length(*exprs))
-		*exprs = lappend(*exprs, expr);
+		position = find_param(expr, extract);
+	if (position == list_length(*extract->exprs))
+		*extract->exprs = lappend(*extract->exprs, expr);
 
 	param->paramkind = PARAM_EXTERN;
 	param->paramid = position + 1;
@@ -211,19 +266,18 @@ extract_mutator(Node *node, void *context)
 		ParamKind	kind = ((Param *) node)->paramkind;
 
 		if (kind == PARAM_EXTERN || kind == PARAM_EXEC)
-			return make_task_param((Expr *) node, extract->exprs, true);
+			return make_task_param((Expr *) node, extract, true);
 		return copyObject(node);
 	}
 	if (IsA(node, Const))
 	{
 		if ((extract->constants == CONSTANTS_DIRECT || extract->constants == CONSTANTS_ALL) &&
 			constant_may_travel((Const *) node, extract))
-			return make_task_param(copyObject((Expr *) node), extract->exprs,
-								   extract->share_constants);
+			return make_task_param(copyObject((Expr *) node), extract, extract->share_constants);
 		return copyObject(node);
 	}
 	if (IsA(node, Var) && extract->own_varno != 0 && ((Var *) node)->varno != extract->own_varno)
-		return make_task_param((Expr *) node, extract->exprs, true);
+		return make_task_param((Expr *) node, extract, true);
 
 	/* a function in FROM must stay a function: only its arguments are replaced */
 	if (IsA(node, RangeTblFunction))
@@ -256,7 +310,7 @@ extract_mutator(Node *node, void *context)
 			if (must_evaluate(node, extract) && !depends_on_row_walker(node, extract) &&
 				!expression_returns_set(node) &&
 				get_typtype(exprType(node)) != TYPTYPE_PSEUDO)
-				return make_task_param(copyObject((Expr *) node), extract->exprs, true);
+				return make_task_param(copyObject((Expr *) node), extract, true);
 			break;
 		default:
 			break;
@@ -276,10 +330,12 @@ extract_mutator(Node *node, void *context)
 Node *
 task_params_extract(Node *node, Index own_varno, bool volatile_too, List **exprs)
 {
+	ParamIndex	index = {NULL, 0};
 	ExtractContext context = {
 		.own_varno = own_varno,
 		.volatile_too = volatile_too,
 		.exprs = exprs,
+		.index = &index,
 	};
 
 	return extract_mutator(node, &context);
@@ -288,10 +344,12 @@ task_params_extract(Node *node, Index own_varno, bool volatile_too, List **exprs
 List *
 task_values_extract(List *values, List **exprs)
 {
+	ParamIndex	index = {NULL, 0};
 	ExtractContext context = {
 		.volatile_too = true,
 		.constants = CONSTANTS_ALL,
 		.exprs = exprs,
+		.index = &index,
 	};
 
 	return (List *) extract_mutator((Node *) values, &context);
@@ -323,10 +381,12 @@ task_query_extract(Query *query, List **exprs)
 	Query		rest = *query;
 	Query	   *task;
 	List	   *assignments = NIL;
+	ParamIndex	index = {NULL, 0};
 	ExtractContext context = {
 		.constants = CONSTANTS_COMPARED,
 		.share_constants = repeats_expressions(query),
 		.exprs = exprs,
+		.index = &index,
 	};
 
 	if (query->commandType == CMD_UPDATE)

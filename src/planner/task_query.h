@@ -10,6 +10,9 @@
 
 #include "nodes/parsenodes.h"
 
+/* Most parameters that a task can have: the protocol counts them in 16 bits. */
+#define TASK_MAX_PARAMS PG_UINT16_MAX
+
 /*
  * Replaces, in a copy of node (an expression or a Query), everything that
  * the initiator must evaluate by a parameter of the task: external and exec
@@ -43,6 +46,9 @@ extern char *task_query_deparse(Query *query);
  * (text_cache.c).  NULL, with *reason set, if shippable_query says so.
  */
 extern const char *task_query_text(Query *query, const char **reason);
+
+/* A hash of a query or an expression; equal trees have equal hashes. */
+extern uint32 task_tree_hash(Node *node);
 
 extern void text_cache_init(void);
 

@@ -51,7 +51,7 @@ add_hash(uint32 *hash, uint32 value)
 	*hash = hash_combine(*hash, murmurhash32(value));
 }
 
-/* Adds what tells shapes apart; equal trees have equal hashes. */
+/* Adds what tells shapes apart. */
 static bool
 hash_walker(Node *node, void *context)
 {
@@ -99,6 +99,15 @@ hash_walker(Node *node, void *context)
 			break;
 	}
 	return expression_tree_walker(node, hash_walker, context);
+}
+
+uint32
+task_tree_hash(Node *node)
+{
+	uint32		hash = 0;
+
+	(void) hash_walker(node, &hash);
+	return hash;
 }
 
 static void
@@ -158,7 +167,7 @@ add_text(uint32 hash, Query *query, MemoryContext context, const char *text)
 const char *
 task_query_text(Query *query, const char **reason)
 {
-	uint32		hash = 0;
+	uint32		hash;
 	TextEntry  *entry;
 	MemoryContext context;
 	MemoryContext old_context;
@@ -169,7 +178,7 @@ task_query_text(Query *query, const char **reason)
 	query->stmt_location = -1;
 	query->stmt_len = 0;
 	check_texts();
-	(void) hash_walker((Node *) query, &hash);
+	hash = task_tree_hash((Node *) query);
 	entry = hash_search(texts, &hash, HASH_FIND, NULL);
 	if (entry != NULL && equal(entry->query, query))
 	{

@@ -1,5 +1,6 @@
-"""What plans cost: compilation, and scans that run many times."""
+"""What plans cost: compilation, scans that run many times, and as many parameters as the protocol allows."""
 
+import psycopg
 import pytest
 
 from harness.servers import fill, rows, value
@@ -31,3 +32,38 @@ def test_too_many_rows_are_not_kept(coordinator, schema, table, plan):
     fill(coordinator, f"{schema}.large", 6000)
     lines = plan(f"SELECT id, (SELECT count(*) FROM {schema}.large b WHERE b.id = a.id) FROM {table} a")
     assert "Rows Kept: true" not in lines
+
+
+MOST = 65535
+LIST = ", ".join(f"${i}::int" for i in range(1, MOST + 1))
+ROWS = ", ".join(f"(${i}::int, ${i + 1}::int)" for i in range(1, MOST - 1, 2))
+
+
+@pytest.mark.parametrize("text, answer", [
+    # one shard, with a constant and a value to evaluate here besides
+    ("SELECT count(*) FROM {t} WHERE id = 50 AND now() IS NOT NULL AND payload IN ({list})", (1,)),
+    ("SELECT count(*) FROM {t} WHERE payload > 5 AND payload IN ({list})", (95,)),
+    ("SELECT count(*) FROM {t} a JOIN {t} b USING (id) WHERE a.id = 5 AND b.payload IN ({list})", (1,)),
+    ("UPDATE {t} SET payload = -7 WHERE id = 51 AND payload IN ({list}) RETURNING payload", (-7,)),
+    ("WITH u AS (UPDATE {t} SET payload = payload + 1 WHERE payload IN ({list}) RETURNING 1) SELECT count(*) FROM u", (100,)),
+    ("UPDATE {r} SET payload = -8 WHERE id = 51 AND payload IN ({list}) RETURNING payload", (-8,)),
+    ("INSERT INTO {t} VALUES (500, coalesce({list})) ON CONFLICT (id) DO UPDATE SET payload = 0 RETURNING id", (500,)),
+    ("INSERT INTO {t} VALUES (1, 2) ON CONFLICT (id) DO UPDATE SET payload = greatest({list}) RETURNING payload", (MOST,)),
+    ("INSERT INTO {t} SELECT 1, 2 ON CONFLICT (id) DO UPDATE SET payload = greatest(excluded.payload, {list})"
+     " RETURNING payload", (MOST,)),
+    ("WITH i AS (INSERT INTO {t} VALUES {rows} ON CONFLICT (id) DO UPDATE SET payload = excluded.payload RETURNING 1)"
+     " SELECT count(*), ${most}::int FROM i", (MOST // 2, MOST)),
+    ("WITH i AS (INSERT INTO {r} VALUES {rows} ON CONFLICT (id) DO UPDATE SET payload = excluded.payload RETURNING 1)"
+     " SELECT count(*), ${most}::int FROM i", (MOST // 2, MOST)),
+])
+def test_most_parameters(cluster, connect, schema, table, coordinator, text, answer):
+    """A task has no more than its statement may, and is planned in time that grows with their number alone."""
+    coordinator.execute(f"CREATE TABLE {schema}.r (id int PRIMARY KEY, payload int)")
+    coordinator.execute(f"SELECT create_reference_table('{schema}.r')")
+    for name in (table, f"{schema}.r"):
+        coordinator.execute(f"INSERT INTO {name} SELECT g, g FROM generate_series(1, 100) g"
+                            " ON CONFLICT (id) DO UPDATE SET payload = excluded.payload")
+    connection = connect(cluster.coordinator, cursor_factory=psycopg.RawCursor)
+    connection.execute("SET statement_timeout = '60s'")
+    query = text.format(t=table, r=f"{schema}.r", list=LIST, rows=ROWS, most=MOST)
+    assert connection.execute(query, list(range(1, MOST + 1))).fetchall() == [answer]
