@@ -13,6 +13,8 @@
 
 #include "jit/jit.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/planmain.h"
 #include "optimizer/planner.h"
 #include "utils/guc.h"
@@ -82,17 +84,63 @@ plan_task(const TaskTag *tag, Query *query, const char *query_string, int cursor
 	return plan_with_context(&context, query, query_string, cursor_options, params);
 }
 
-/*
- * A cursor whose plan is one scan can move backward, as on a single server,
- * even if it was not declared with SCROLL.
- */
+/* Keeps a finished scan's rows, as they are asked for, so that they can be read backward. */
+static Plan *
+materialize_scan(Plan *scan)
+{
+	Plan	   *material = materialize_finished_plan(scan);
+	ListCell   *cell;
+
+	material->targetlist = NIL;
+	foreach(cell, scan->targetlist)
+	{
+		TargetEntry *entry = flatCopyTargetEntry(lfirst(cell));
+		Node	   *expr = (Node *) entry->expr;
+
+		entry->expr = (Expr *) makeVar(OUTER_VAR, entry->resno, exprType(expr), exprTypmod(expr),
+									   exprCollation(expr), 0);
+		material->targetlist = lappend(material->targetlist, entry);
+	}
+	return material;
+}
+
+/* The same for all scans that a plan reads backward when it is, see ExecSupportsBackwardScan(). */
+static Plan *
+materialize_scans(Plan *node)
+{
+	ListCell   *cell;
+
+	if (node == NULL)
+		return NULL;
+	if (is_dist_scan(node))
+		return materialize_scan(node);
+	switch (nodeTag(node))
+	{
+		case T_Result:
+		case T_Limit:
+			outerPlan(node) = materialize_scans(outerPlan(node));
+			break;
+		case T_SubqueryScan:
+			((SubqueryScan *) node)->subplan = materialize_scans(((SubqueryScan *) node)->subplan);
+			break;
+		case T_Append:
+			foreach(cell, ((Append *) node)->appendplans)
+				lfirst(cell) = materialize_scans(lfirst(cell));
+			break;
+		default:
+			break;
+	}
+	return node;
+}
+
+/* A cursor can move backward as on a single server, even if it was not declared with SCROLL. */
 static PlannedStmt *
 make_scrollable(PlannedStmt *plan, int cursor_options)
 {
 	if ((cursor_options & (CURSOR_OPT_SCROLL | CURSOR_OPT_FAST_PLAN)) != 0 &&
 		(cursor_options & CURSOR_OPT_NO_SCROLL) == 0 &&
-		plan->commandType == CMD_SELECT && is_dist_scan(plan->planTree))
-		plan->planTree = materialize_finished_plan(plan->planTree);
+		plan->commandType == CMD_SELECT)
+		plan->planTree = materialize_scans(plan->planTree);
 	return plan;
 }
 
