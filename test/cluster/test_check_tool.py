@@ -23,6 +23,13 @@ def test_failures_are_read_as_they_are_printed(capsys):
         [(f.name, f.alone, f.lines[:10]) for f in told(3)]
 
 
+def test_what_is_counted_is_told():
+    reader = Reader()
+    for line in ("counted: 3 statements in 7 modes\n", "21 passed, 0 failed\n"):
+        reader.read(line)
+    assert reader.counted == "3 statements in 7 modes"
+
+
 def test_summary_fits_where_only_the_end_is_shown(capsys):
     """One failure has ten lines; several share the last 20; the others are named before."""
     for count, expected in ((0, 0), (1, 11), (2, 20), (5, 20), (6, 18), (70, 18 + 50 + 1)):

@@ -26,6 +26,7 @@ class Result:
         self.passed = self.failed = self.skipped = 0
         self.seconds = 0.0
         self.failures = []
+        self.counted = ""
 
     def __str__(self):
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
@@ -51,6 +52,8 @@ def main():
     print()
     for result in results:
         print(f"{result.area:12} {result} ({result.seconds:.0f} s)")
+        if result.counted:
+            print(f"{'':12} {result.counted}")
     print_summary([failure for r in results for failure in r.failures])
     failed = sum(r.failed for r in results)
     print(f"{sum(r.passed for r in results)} passed, {failed} failed, "
@@ -79,7 +82,7 @@ def run_area(area):
     result.seconds = time.monotonic() - started
     if closing:
         result.passed, result.failed, result.skipped = (int(n or 0) for n in closing.groups())
-    result.failures = reader.failures
+    result.failures, result.counted = reader.failures, reader.counted
     if closing is None or status != 0 and result.failed == 0:
         result.failures.append(Failure(f"{area} ended with status {status} before it was done",
                                        f"test/{area}/run", reader.last))

@@ -6,6 +6,8 @@ closing line, for each failure
 
     failed: NAME    alone: COMMAND
       | what was wrong
+
+and, where its numbers are not numbers of tests, 'counted: WHAT'.
 """
 
 import re
@@ -18,6 +20,7 @@ WIDTH = 200
 
 _HEAD = re.compile(r"(failed|did not run|broken off): (.*)")
 _CRASH = re.compile(r"was terminated by signal|PANIC:|TRAP:")
+_COUNTED = "counted: "
 _MARK = "  | "
 
 
@@ -53,6 +56,7 @@ class Reader:
     def __init__(self):
         self.failures = []
         self.last = []
+        self.counted = ""       # what the numbers of the closing line are numbers of
 
     def read(self, line):
         line = line.rstrip("\n")
@@ -61,6 +65,8 @@ class Reader:
         if head:
             name, _, alone = head[2].partition("    alone: ")
             self.failures.append(Failure(name, alone, [], head[1]))
+        elif line.startswith(_COUNTED):
+            self.counted = line[len(_COUNTED):]
         elif line.startswith(_MARK) and self.failures:
             self.failures[-1].lines.append(line[len(_MARK):])
 

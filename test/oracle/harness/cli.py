@@ -3,6 +3,7 @@
 import argparse
 import glob
 import os
+import secrets
 import sys
 import time
 from collections import Counter
@@ -20,7 +21,7 @@ from .script import ScriptError, load, read
 HERE = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 SCRIPTS = os.path.join(HERE, "scripts")
 BASE_PORT = 20600
-RANDOM = "random:1:60"
+RANDOM_COUNT = 500
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
         "max_wal_size": "2GB", "checkpoint_timeout": "1h", "max_prepared_transactions": "400",
         "citus.autoanalyze_naptime": "-1"}
@@ -68,7 +69,7 @@ def parser():
         description="Runs SQL scripts on a plain server and on a cluster, and compares.")
     top.add_argument("scripts", nargs="*", metavar="SCRIPT",
                      help="a script's name or path, or random:SEED[:COUNT] (all of test/oracle/scripts, "
-                          f"and {RANDOM})")
+                          f"and {RANDOM_COUNT} random statements of a new seed)")
     top.add_argument("--initiator", choices=["coordinator", "worker"], action="append")
     top.add_argument("--protocol", choices=["simple", "prepared"], action="append")
     top.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE",
@@ -97,7 +98,9 @@ def parser():
 
 def find_scripts(names):
     if not names:
-        return sorted(glob.glob(os.path.join(SCRIPTS, "*.sql"))) + [RANDOM]
+        made = f"{PREFIX}{secrets.randbelow(1000000)}:{RANDOM_COUNT}"
+        print(f"oracle: random statements: {made}", flush=True)
+        return sorted(glob.glob(os.path.join(SCRIPTS, "*.sql"))) + [made]
     found = []
     for name in names:
         path = name if os.path.exists(name) or name.startswith(PREFIX) else os.path.join(
@@ -179,6 +182,8 @@ def run_all(scripts, runs, servers, args):
     closing = [failure.closing(alone(failure)) for failure in failures]
     closing += crashes(servers.cluster) if servers.cluster else []
     print_failures(closing)
+    print(f"counted: {sum(len(script.queries) for script in scripts)} statements, once for each of "
+          f"{len(runs)} modes that their script runs in")
     print(f"{passed} passed, {len(closing)} failed")
     return 1 if closing or not passed else 0
 

@@ -14,6 +14,10 @@ def difference(plain, cluster, statement):
         return f"the cluster should fail with {statement.refused}"
     if plain.kind != cluster.kind:
         return "one side failed" if "error" in (plain.kind, cluster.kind) else "kind of answer"
+    if statement.fails and plain.sqlstate != statement.fails:
+        return f"both should fail with {statement.fails}"
+    if plain.kind == "error" and must_succeed(statement):
+        return "setup fails on both sides"
     if plain.kind == "error":
         return None if plain.sqlstate == cluster.sqlstate else "error class"
     if plain.kind == "lost":
@@ -30,6 +34,11 @@ def difference(plain, cluster, statement):
         if plain.rows[:1] != cluster.rows[:1]:
             return "header"
     return None if same_multiset(plain, cluster) else "rows"
+
+
+def must_succeed(statement):
+    """Whether the script means nothing without the statement: its setup, and its tables wherever they are made."""
+    return not statement.fails and (statement.setup or statement.makes_placed)
 
 
 def same_multiset(plain, cluster):

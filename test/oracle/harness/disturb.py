@@ -11,7 +11,7 @@ from itertools import cycle
 
 from psycopg import pq
 
-from .session import Session
+from .session import Session, must_run
 
 # What happens, by the names that --disturb knows; "all" takes turns, with little of what is slow.
 KINDS = ("ddl", "role", "settings", "connections")
@@ -35,6 +35,7 @@ PATHS = ("{schema}, public", "{schema}", "{schema}, pg_catalog, public")
 TERMINATE = ("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' "
              "AND application_name LIKE 'citus_internal%' AND pg_terminate_backend(pid)")
 PATIENCE = 10
+REFUSED = ("25P02", "42501")
 # Forms of DDL after which a table is as before.
 DDL = (
     "ALTER TABLE {table} ALTER COLUMN {column} SET STATISTICS {number}",
@@ -87,8 +88,9 @@ class Disturber:
         if ROLE not in self.changed:
             self.changed.add(ROLE)
             for dsn in self._all():
-                self._side(dsn, f"CREATE ROLE {ROLE}")
-                self._side(dsn, f"GRANT pg_read_all_data, pg_write_all_data TO {ROLE}")
+                self._side(dsn, f"DROP ROLE IF EXISTS {ROLE}")
+                for text in (f"CREATE ROLE {ROLE}", f"GRANT pg_read_all_data, pg_write_all_data TO {ROLE}"):
+                    must_run(self.sides[dsn], text)
         only_data = statement.reads or statement.writes
         self._both(plain, cluster, f"SET ROLE {next(self.roles) if only_data else 'none'}")
 
@@ -121,8 +123,9 @@ class Disturber:
         return [self.servers.plain, *self.servers.nodes]
 
     def _both(self, plain, cluster, text):
+        """Runs a statement in both sessions; only an aborted transaction, or a role of the script, may refuse it."""
         for session in (plain, cluster):
-            session.execute(text)
+            must_run(session, text, REFUSED)
 
     def _side(self, dsn, text):
         """Runs a statement on a server, apart from the script; it may fail (a table that is gone)."""

@@ -8,11 +8,13 @@ from pomelo_check import failures
 from .compare import describe, difference, shorten
 from .disturb import Disturber
 from .script import plain_name
-from .session import Session
+from .session import Session, must_run
 
 # Both protocols' plans are seen: five custom ones, then the generic one.
 PREPARED_ROUNDS = 7
 PREPARED_REPEATS = 2
+# What a CREATE answers when the object is there: of functions, tables, schemas, others.
+DUPLICATE = ("42723", "42P07", "42P06", "42710")
 
 
 @dataclass
@@ -137,14 +139,12 @@ class ScriptRun:
         self.cluster = self._session(self.servers.nodes[0], base + [count])
         for session in (self.plain, self.cluster):
             for text in make:
-                answer = session.execute(text)
-                if answer.kind != "command":
-                    raise RuntimeError(f"{text}: {answer.message}")
+                must_run(session, text)
         self.local = self.cluster
         if self.run.initiator != "coordinator":
             self.local = self._session(self.servers.initiator(self.run.initiator), base)
             if self.locals:
-                self.local.execute(f"CREATE SCHEMA IF NOT EXISTS {self.script.schema}")
+                must_run(self.local, f"CREATE SCHEMA IF NOT EXISTS {self.script.schema}")
 
     def _open_query_sessions(self):
         for session in (self.plain, self.cluster, self.local):
@@ -238,11 +238,11 @@ class ScriptRun:
         return True
 
     def _run_elsewhere(self, statement):
-        """Repeats a statement on the workers; one that has come there by itself fails, harmlessly."""
+        """Repeats a statement on the workers, unless it has come there by itself."""
         for dsn in self.servers.nodes[1:]:
             session = Session(dsn, self._base_settings(), self.limit)
-            session.execute(f"CREATE SCHEMA IF NOT EXISTS {self.script.schema}")
-            session.execute(statement.text)
+            must_run(session, f"CREATE SCHEMA IF NOT EXISTS {self.script.schema}")
+            must_run(session, statement.text, DUPLICATE)
             session.close()
 
     def _distribute(self, statement, target, answer):

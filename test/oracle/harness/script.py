@@ -8,6 +8,7 @@ Markers are comment lines:
     -- distribute now               tables created above are distributed here, not at once
   and in front of one statement:
     -- on all nodes                 run it on every node (functions, sequences)
+    -- both fail: 42P01             setup that fails on both sides, with that SQLSTATE
     -- ordered / -- unordered       compare rows in order, or as a multiset
     -- params: 1, 'two', NULL       one line an execution
     -- cluster fails: 0A000         the cluster refuses this, by design
@@ -33,7 +34,7 @@ WRITES = {"insert", "update", "delete", "merge"}
 # Rows of these come in the order that the cursor gives them.
 CURSOR_READS = {"fetch"}
 STATEMENT_MARKERS = {"ordered", "unordered", "on all nodes"}
-VALUE_MARKERS = ("params:", "cluster fails:", "save:", "feed:")
+VALUE_MARKERS = ("params:", "cluster fails:", "both fail:", "save:", "feed:")
 SCRIPT_MARKERS = ("distribute:", "distribute now", "initiators:", "setup ends")
 
 
@@ -72,10 +73,12 @@ class Statement:
     ordered: bool
     params: list = field(default_factory=list)
     refused: str = None             # SQLSTATE that the cluster answers by design
+    fails: str = None               # SQLSTATE that both sides answer
     save: str = None
     feed: str = None
     data: str = None                # for COPY FROM STDIN
     creates: str = None             # the table that a CREATE TABLE makes
+    makes_placed: bool = False      # that is to be distributed
     everywhere: bool = False        # run on the other nodes too
     distributes: bool = False       # tables created above are distributed before this
     words: frozenset = frozenset()
@@ -150,6 +153,7 @@ def load(path):
             else:
                 read_marker(text, markers)
         statements.append(make_statement(shown, one, markers, setup, prepared_order))
+        statements[-1].makes_placed = statements[-1].creates in placements
     if any(text.startswith(SCRIPT_MARKERS) for _, text in rest):
         raise ScriptError(f"{shown}: a marker after the last statement")
     name = os.path.splitext(os.path.basename(path))[0]
@@ -202,7 +206,7 @@ def make_statement(shown, one, markers, setup, prepared_order):
     return Statement(
         shown, one.line, one.text, setup, reads, first in WRITES or (first == "with" and writes), ordered,
         params=[read_params(p) for p in markers.get("params:", [])],
-        refused=first_of(markers, "cluster fails:"), save=first_of(markers, "save:"),
+        refused=first_of(markers, "cluster fails:"), fails=first_of(markers, "both fail:"), save=first_of(markers, "save:"),
         feed=first_of(markers, "feed:"), data=one.data,
         creates=created.group(1) if created else None,
         everywhere="on all nodes" in markers, distributes="distribute now" in markers,

@@ -227,6 +227,13 @@ class Session:
         return self.types[key]
 
 
+def must_run(session, text, besides=()):
+    """Runs what the harness itself needs; only these SQLSTATEs are as good as success."""
+    answer = session.execute(text)
+    if answer.kind in ("error", "lost") and answer.sqlstate not in besides:
+        raise RuntimeError(f"{text}: {answer.message}")
+
+
 def encoded(params):
     return [None if p is None else p.encode() for p in params]
 

@@ -118,6 +118,7 @@ ROLLBACK TO s;
 SELECT sum(v) FROM made;
 COMMIT;
 SELECT * FROM made ORDER BY id;
+-- both fail: 42P07
 CREATE TABLE made (id int);
 CREATE TABLE IF NOT EXISTS loc (id int);
 BEGIN;
