@@ -71,11 +71,12 @@ COMMENT ON FUNCTION pg_catalog.citus_activate_node(text, integer) IS
 	'bring an inactive node into the cluster';
 REVOKE ALL ON FUNCTION pg_catalog.citus_activate_node(text, integer) FROM public;
 
-CREATE FUNCTION pg_catalog.citus_disable_node(nodename text, nodeport integer, synchronous boolean DEFAULT false)
+CREATE FUNCTION pg_catalog.citus_disable_node(nodename text, nodeport integer, synchronous boolean DEFAULT false,
+	force boolean DEFAULT false)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_disable_node';
-COMMENT ON FUNCTION pg_catalog.citus_disable_node(text, integer, boolean) IS
-	'take a node that holds no shards out of use, until citus_activate_node';
-REVOKE ALL ON FUNCTION pg_catalog.citus_disable_node(text, integer, boolean) FROM public;
+COMMENT ON FUNCTION pg_catalog.citus_disable_node(text, integer, boolean, boolean) IS
+	'take a node out of use, until citus_activate_node; with force also one that holds shards';
+REVOKE ALL ON FUNCTION pg_catalog.citus_disable_node(text, integer, boolean, boolean) FROM public;
 
 CREATE FUNCTION pg_catalog.citus_remove_node(nodename text, nodeport integer)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_remove_node';

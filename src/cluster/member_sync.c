@@ -10,7 +10,7 @@
  *
  * Tables can't have changed meanwhile, since that needs all active nodes; the
  * only rows that go with nodes are the placements of reference tables, which
- * no absent or inactive node has.
+ * no absent or inactive node has.  Those of shards stay with a disabled node.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,6 +27,7 @@
 #include "cluster/member_sync.h"
 #include "cluster/members.h"
 #include "cluster/node_locks.h"
+#include "cluster/placements.h"
 
 SQL_FUNCTION(start_metadata_sync_to_all_nodes);
 
@@ -71,7 +72,8 @@ send_rows(int32 groupid)
 	foreach(lc, node_all())
 		commands = lappend(commands, members_row_command(((ClusterNode *) lfirst(lc))->nodeid));
 	commands = lappend(commands, "DELETE FROM pg_catalog.pg_dist_placement WHERE groupid NOT IN "
-					   "(SELECT groupid FROM pg_catalog.pg_dist_node WHERE isactive AND noderole = 'primary')");
+					   "(SELECT groupid FROM pg_catalog.pg_dist_node WHERE isactive AND noderole = 'primary') "
+					   "AND " PLACEMENT_OF_REFERENCE);
 	remote_exec_list(groupid, commands);
 }
 

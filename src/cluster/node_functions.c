@@ -297,6 +297,13 @@ own_group(const ClusterNode *node)
 	return node->is_primary ? list_make1_int(node->groupid) : NIL;
 }
 
+/*
+ * citus_disable_node(nodename, nodeport, synchronous, force)
+ *
+ * force: the node keeps the shards of distributed tables that it has, which are of
+ * no use until it is activated again: meanwhile nothing but DROP TABLE changes
+ * those tables.
+ */
 Datum
 citus_disable_node(PG_FUNCTION_ARGS)
 {
@@ -317,7 +324,8 @@ citus_disable_node(PG_FUNCTION_ARGS)
 	node_locks_replicas(left_out, NIL);
 	if (node->is_primary)
 	{
-		placements_check_none(node, "disable");
+		if (!PG_GETARG_BOOL(3))
+			placements_check_none(node, "disable");
 		placements_delete(node->groupid, left_out);
 		members_set(node->nodeid, "isactive = false, hasmetadata = false, metadatasynced = false", left_out);
 	}

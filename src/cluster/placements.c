@@ -34,7 +34,9 @@ placements_check_none(const ClusterNode *node, const char *verb)
 						 errmsg("cannot %s node %s:%d because it has the only placement of shard " INT64_FORMAT,
 								verb, node->host, node->port, table->shards[i].shardid),
 						 errdetail("The shard belongs to table \"%s\".", get_rel_name(table->relid)),
-						 errhint("Move its shards to other nodes first, or drop or undistribute the table.")));
+						 errhint("Move its shards to other nodes first, or drop or undistribute the table.  To go on without "
+								 "the shards of a node that is down, use citus_disable_node with force; if another "
+								 "server has its data, use citus_update_node.")));
 		}
 	}
 }
@@ -42,5 +44,6 @@ placements_check_none(const ClusterNode *node, const char *verb)
 void
 placements_delete(int32 groupid, List *left_out)
 {
-	members_exec(psprintf("DELETE FROM pg_catalog.pg_dist_placement WHERE groupid = %d", groupid), left_out);
+	members_exec(psprintf("DELETE FROM pg_catalog.pg_dist_placement WHERE groupid = %d AND " PLACEMENT_OF_REFERENCE,
+						  groupid), left_out);
 }

@@ -242,6 +242,27 @@ run_on_node(const ClusterNode *node, List *commands)
 		remote_exec(node->groupid, run_commands_call(commands));
 }
 
+/* The command that makes what the node lacks of its shards: it may have been without metadata for a while. */
+static char *
+shards_command(Oid relid)
+{
+	return psprintf("SELECT citus_internal.create_local_shards(%s)",
+					quote_literal_cstr(quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+																  get_rel_name(relid))));
+}
+
+/* Whether a node's group has shards of a distributed table. */
+static bool
+has_shards(const DistTable *table, int32 groupid)
+{
+	for (int i = 0; i < table->nshards; i++)
+	{
+		if (table->kind != DIST_REFERENCE && table->shards[i].groupid == groupid)
+			return true;
+	}
+	return false;
+}
+
 void
 table_sync(const ClusterNode *node)
 {
@@ -273,5 +294,12 @@ table_sync(const ClusterNode *node)
 		commands = list_concat(commands, table_trigger_commands(((SyncedTable *) lfirst(lc))->relid));
 	foreach(lc, tables)
 		commands = list_concat(commands, table_metadata_commands(((SyncedTable *) lfirst(lc))->relid));
+	foreach(lc, tables)
+	{
+		Oid			relid = ((SyncedTable *) lfirst(lc))->relid;
+
+		if (has_shards(metadata_require(relid), node->groupid))
+			commands = lappend(commands, shards_command(relid));
+	}
 	run_on_node(node, commands);
 }

@@ -12,14 +12,18 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 
+#include "catalog/node.h"
 #include "catalog/node_session.h"
 #include "compat/acl.h"
 #include "compat/sql_function.h"
@@ -117,10 +121,59 @@ create_shard(const DistTable *table, int shard_index, List *trees, List *command
 	}
 }
 
+/* Errors unless a relation that is there already can be the table's shard: only our own commands make any, as the owner. */
+static void
+check_shard_is_ours(const DistTable *table, Oid shard_relid)
+{
+	Relation	shard = relation_open(shard_relid, AccessShareLock);
+	Relation	rel = relation_open(table->relid, AccessShareLock);
+	bool		same = shard->rd_rel->relowner == rel->rd_rel->relowner &&
+		shard->rd_rel->relkind == rel->rd_rel->relkind && shard->rd_att->natts == rel->rd_att->natts;
+
+	if (!same)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("relation \"%s\" is not a shard of table \"%s\"", RelationGetRelationName(shard),
+						RelationGetRelationName(rel)),
+				 errdetail("It has another owner, or other columns."),
+				 errhint("A superuser can drop it.")));
+	relation_close(rel, NoLock);
+	relation_close(shard, NoLock);
+}
+
+/* Adds those foreign keys that a shard lacks. */
+static void
+add_foreign_keys(const DistTable *table, int shard_index, Oid shard_relid)
+{
+	ListCell   *cell;
+
+	foreach(cell, table_foreign_key_commands(table->relid))
+	{
+		Node	   *stmt = parse_utility(lfirst(cell));
+		AlterTableCmd *cmd;
+
+		resolve_utility(stmt, table->colocation_id, shard_index, false);
+		cmd = linitial_node(AlterTableCmd, castNode(AlterTableStmt, stmt)->cmds);
+		if (!OidIsValid(get_relation_constraint_oid(shard_relid, castNode(Constraint, cmd->def)->conname, true)))
+			run_utility(stmt, lfirst(cell));
+	}
+}
+
+void
+shards_check_active(const DistTable *table)
+{
+	if (table->kind == DIST_REFERENCE)
+		return;
+	for (int i = 0; i < table->nshards; i++)
+		(void) node_of_group(table->shards[i].groupid);
+}
+
 /*
  * Creates the relations of those shards of a table that are placed on this
- * node, with indexes, constraints and foreign keys; none may exist.  The
- * metadata must be there, and the shards of tables that foreign keys
+ * node and missing, with indexes, constraints and foreign keys.  Those that
+ * are there must be the table's, and get the foreign keys that they lack, because a
+ * reference table was made anew.  The metadata must be there, and the shards
+ * of tables that foreign keys
  * reference.  Takes AccessShareLock on the table.
  */
 void
@@ -138,6 +191,15 @@ create_local_shards(Oid relid)
 		trees = lappend(trees, parse_utility(lfirst(cell)));
 	foreach(cell, indexes)
 	{
+		const ShardInfo *shard = &table->shards[lfirst_int(cell)];
+		Oid			shard_relid = shard_local_relid(relid, shard->shardid);
+
+		if (OidIsValid(shard_relid))
+		{
+			check_shard_is_ours(table, shard_relid);
+			add_foreign_keys(table, shard->index, shard_relid);
+			continue;
+		}
 		CHECK_FOR_INTERRUPTS();
 		create_shard(table, lfirst_int(cell), trees, commands);
 	}

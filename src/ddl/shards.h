@@ -17,6 +17,9 @@ extern List *local_shard_indexes(const DistTable *table);
 /* Relations (List of Oid) of the table's shards on this node. */
 extern List *local_shard_relids(const DistTable *table);
 
+/* Errors if shards of a distributed table are on a node that is not active, and so can't be changed. */
+extern void shards_check_active(const DistTable *table);
+
 /* Runs a raw statement that names the table, or what hangs on it, on each of the table's shards on this node. */
 extern void run_on_local_shards(const DistTable *table, Node *stmt, const char *query);
 

@@ -144,6 +144,13 @@ utility_check_initiator(const UtilityCall *call)
 	node_lock_set();
 }
 
+/* What may leave out nodes that are not active: the shards that they keep are of no use any more. */
+static bool
+is_drop_table(Node *stmt)
+{
+	return IsA(stmt, DropStmt) && castNode(DropStmt, stmt)->removeType == OBJECT_TABLE;
+}
+
 bool
 utility_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_mode)
 {
@@ -155,7 +162,11 @@ utility_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_m
 		return true;
 	if (call->relayed || !object_ownercheck(RelationRelationId, relid, GetUserId()))
 		return true;
-	return lock_everywhere(list_make1_oid(relid), distributed ? mode : local_mode);
+	if (!lock_everywhere(list_make1_oid(relid), distributed ? mode : local_mode))
+		return false;
+	if (distributed && !is_drop_table(call->pstmt->utilityStmt))
+		shards_check_active(metadata_require(relid));
+	return true;
 }
 
 const DistTable *

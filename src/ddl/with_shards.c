@@ -142,11 +142,22 @@ static void
 lock_if_allowed(UtilityCall *call, List *relations, LOCKMODE mode)
 {
 	List	   *relids;
+	ListCell   *cell;
 
 	if (call->relayed)
 		return;
-	while (list_tables_to_lock(relations, &relids) && !lock_everywhere(relids, mode))
-		;
+	do
+	{
+		if (!list_tables_to_lock(relations, &relids))
+			return;
+	} while (!lock_everywhere(relids, mode));
+	foreach(cell, relids)
+	{
+		const DistTable *table = metadata_lookup(lfirst_oid(cell));
+
+		if (table != NULL)
+			shards_check_active(table);
+	}
 }
 
 /* Whether the user may truncate all tables; the server says so if not. */

@@ -314,3 +314,47 @@ def test_nodes_by_their_sockets(bare, connect):
         assert [(None,)] in clients.values() and all(found in ([], [(None,)]) for found in clients.values())
     assert value(connection, "SELECT sum(v) FROM near") == 300
     assert rows(connection, "SELECT bool_and(result) FROM citus_check_cluster_node_health()") == [(True,)]
+
+
+def test_going_on_without_a_node(bare, connect):
+    """A node that is down with shards is disabled by force; when it is back, it is activated with them."""
+    made, connection = bare
+    lost = made.workers[1]
+    call(connection, "citus_add_node", lost)
+    connection.execute("""
+        CREATE TABLE kept (id int PRIMARY KEY, k int REFERENCES ref);
+        CREATE TABLE given_up (id int);
+        SELECT create_distributed_table('kept', 'id'), create_distributed_table('given_up', 'id');
+        INSERT INTO kept SELECT g, 1 FROM generate_series(1, 100) g""")
+    lost.kill()
+    with pytest.raises(psycopg.errors.ObjectInUse, match="only placement"):
+        call(connection, "citus_disable_node", lost)
+    with pytest.raises(psycopg.OperationalError):
+        connection.execute("INSERT INTO ref VALUES (3, 'three')")
+    call(connection, "citus_disable_node", lost, False, True)
+
+    connection.execute("INSERT INTO ref VALUES (3, 'three')")
+    connect(made.workers[0]).execute("UPDATE ref SET v = 'two' WHERE k = 2")
+    connection.execute("ALTER TABLE ref ADD COLUMN w int DEFAULT 3")
+    connection.execute("CREATE TABLE later (id int); SELECT create_distributed_table('later', 'id', "
+                       "colocate_with => 'none'); INSERT INTO later SELECT generate_series(1, 100)")
+    connection.execute("DROP TABLE given_up")
+    for statement in ("SELECT count(*) FROM kept", "UPDATE kept SET k = 2", "ALTER TABLE kept ADD COLUMN c int",
+                      "CREATE INDEX ON kept (k)", "TRUNCATE kept"):
+        with pytest.raises(psycopg.errors.UndefinedObject, match="not active"):
+            connection.execute(statement)
+
+    lost.start()
+    call(connection, "citus_activate_node", lost)
+    for node in made.nodes:
+        client = connect(node)
+        assert rows(client, "SELECT * FROM ref ORDER BY k") == [(1, "one", 3), (2, "two", 3), (3, "three", 3)]
+        assert value(client, "SELECT count(*) FROM kept") == value(client, "SELECT count(*) FROM later") == 100
+    connection.execute("ALTER TABLE kept ADD COLUMN c int DEFAULT 7")
+    assert value(connection, "SELECT sum(c) FROM kept") == 700
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        connection.execute("UPDATE kept SET k = 99")
+    assert value(connect(lost), "SELECT bool_and(EXISTS (SELECT FROM pg_constraint WHERE conrelid = c.oid AND "
+                 "contype = 'f')) FROM pg_class c WHERE relkind = 'r' AND relname ~ '^kept_[0-9]'") is True
+    known = on_every_node(made, NODES)
+    assert known["coordinator"] == known["worker1"] == known["worker2"]
