@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * proc.h
- *	  Local transaction ids of other backends, and what they are.
+ *	  Local transaction ids of other backends, and what they are; no backend's number.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,6 +18,7 @@
 #define PROC_NUMBER(proc) ((proc)->vxid.procNumber)
 #define LOCK_INSTANCE_LXID(instance) ((instance)->vxid.localTransactionId)
 #else
+#define INVALID_PROC_NUMBER InvalidBackendId
 #define PROC_LXID(proc) ((proc)->lxid)
 #define PROC_NUMBER(proc) ((proc)->backendId)
 #define LOCK_INSTANCE_LXID(instance) ((instance)->lxid)

@@ -219,11 +219,11 @@ add_worker(TaskSet *set, NodeQueue *queue, RemoteConn *conn)
 	queue->nworkers++;
 }
 
-/* Removes a worker; the caller has dealt with its connection. */
+/* Removes a worker of a queue; the caller deals with its connection. */
 static void
-remove_worker(TaskSet *set, int index)
+remove_worker(TaskSet *set, NodeQueue *queue, int index)
 {
-	queue_of_group(set, set->workers[index].conn->groupid)->nworkers--;
+	queue->nworkers--;
 	set->workers[index] = set->workers[--set->nworkers];
 }
 
@@ -302,8 +302,13 @@ assign(TaskSet *set)
 		{
 			RemoteConn *conn = worker->conn;
 
-			remove_worker(set, i);
+			remove_worker(set, queue, i);
 			remote_release(conn, &set->owner);
+			continue;
+		}
+		if (queue->nworkers > 1 && remote_give_up_extra(worker->conn))
+		{
+			remove_worker(set, queue, i);
 			continue;
 		}
 		task = next_task(set, queue);
@@ -313,7 +318,7 @@ assign(TaskSet *set)
 		{
 			RemoteConn *conn = worker->conn;
 
-			remove_worker(set, i);
+			remove_worker(set, queue, i);
 			remote_release(conn, &set->owner);
 		}
 	}
@@ -793,7 +798,7 @@ task_set_yield(RemoteOwner *owner, RemoteConn *conn)
 		else if (set->workers[index].task != NULL)
 			(void) remote_wait(&conn, 1, -1, NULL);
 	}
-	remove_worker(set, index);
+	remove_worker(set, queue_of_group(set, conn->groupid), index);
 	if (slot != NULL)
 		ExecDropSingleTupleTableSlot(slot);
 	MemoryContextSwitchTo(old_context);

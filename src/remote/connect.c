@@ -390,8 +390,10 @@ connect_close(RemoteConn *conn)
 		PQclear(priv->error);
 	PQfinish(conn->pg);
 	ReleaseExternalFD();
-	if (priv->counted)
-		shared_pool_leave(conn->nodename, conn->nodeport);
+	if (priv->extra)
+		shared_pool_remove_extra(conn->nodename, conn->nodeport);
+	if (priv->pooled)
+		pool_slot_unused();
 	if (priv->settings != NULL)
 		settings_free(priv->settings);
 	prepared_free(conn);

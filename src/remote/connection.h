@@ -6,8 +6,8 @@
  * A connection belongs to (node, login role).  Each backend keeps a pool; a
  * connection that is idle at the end of a transaction stays cached (one per
  * node by default, citus.max_cached_conns_per_worker), the rest are closed.
- * Shared memory counts the connections of all backends per node
- * (citus.max_shared_pool_size).
+ * Shared memory counts the connections of all backends per node, and they wait
+ * where those are too many (citus.max_shared_pool_size).
  *
  * Within a transaction block a node has one *primary* connection: all its
  * writes, and all reads after a write, use it.  "Extra" connections serve
@@ -102,6 +102,8 @@ typedef struct RemoteTxnHooks
 	bool		(*reads_in_xact) (void);
 	/* This transaction is about to use a connection, for the first time. */
 	void		(*first_use) (void);
+	/* Whether a session of this server waits for a lock that this one holds. */
+	bool		(*awaited) (void);
 } RemoteTxnHooks;
 
 extern void remote_set_txn_hooks(const RemoteTxnHooks *hooks);
@@ -111,8 +113,9 @@ extern void remote_set_txn_hooks(const RemoteTxnHooks *hooks);
  * connected (waits, interruptibly, up to citus.node_connection_timeout).
  * write: the caller writes, or takes row locks.  In a transaction block, or
  * after a write, this is the node's primary connection, whose present owner
- * yields; otherwise any idle connection.  Errors when the node can't be reached
- * (ERRCODE_CONNECTION_FAILURE).
+ * yields; otherwise any idle connection, or a new one, or, where the node or
+ * the shared limit has no room for that, one whose present owner yields.  Errors
+ * when the node can't be reached (ERRCODE_CONNECTION_FAILURE).
  */
 extern RemoteConn *remote_acquire(int32 groupid, RemoteOwner *owner, bool write);
 
@@ -125,6 +128,12 @@ extern RemoteConn *remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
  * open: how many the caller has to this node already.
  */
 extern RemoteConn *remote_acquire_extra(int32 groupid, RemoteOwner *owner, int open);
+
+/*
+ * Closes an extra connection that has done its task, if other sessions wait for one and this transaction can
+ * do without it; whether it did.
+ */
+extern bool remote_give_up_extra(RemoteConn *conn);
 
 /*
  * The owner no longer needs the connection; what is outstanding is read and

@@ -83,6 +83,7 @@ static void
 backend_exits(int code, Datum arg)
 {
 	finish_at_exit();
+	shared_pool_leave();
 }
 
 
@@ -126,6 +127,7 @@ begin_use(void)
 	if (!used_in_transaction)
 	{
 		used_in_transaction = true;
+		shared_pool_note_use();
 		if (pipeline_txn_hooks()->first_use != NULL)
 			pipeline_txn_hooks()->first_use();
 	}
@@ -211,14 +213,48 @@ find_idle(const ClusterNode *node, Oid role, bool hopeful)
 	return NULL;
 }
 
+/* Whether this session has the connection to a node that its slot is good for. */
+static bool
+has_slot_at(const ClusterNode *node)
+{
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		if (conn->priv->pooled && !conn->priv->extra && conn->nodeport == node->port &&
+			strcmp(conn->nodename, node->host) == 0)
+			return true;
+	return false;
+}
+
+void
+pool_slot_unused(void)
+{
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		if (conn->priv->pooled)
+			return;
+	shared_pool_leave();
+}
+
+/* Counts a connection that is about to be opened, as an extra one or not; false if optional and there is no room. */
+static bool
+count_new(const ClusterNode *node, bool optional, volatile bool *extra)
+{
+	*extra = false;
+	if (!has_slot_at(node))
+		shared_pool_join(node->host, node->port);
+	else if (shared_pool_add_extra(node->host, node->port, optional))
+		*extra = true;
+	else if (optional)
+		return false;
+	return true;
+}
+
 /* Starts a new connection; NULL if optional and the shared limit is reached. */
 static RemoteConn *
 open_connection(const ClusterNode *node, Oid role, bool optional, bool pass_pooler)
 {
 	RemoteConn *conn;
-	bool		counted = shared_pool_enter(node->host, node->port, optional);
+	volatile bool extra;
 
-	if (!counted && optional)
+	if (!count_new(node, optional, &extra))
 		return NULL;
 	PG_TRY();
 	{
@@ -226,14 +262,27 @@ open_connection(const ClusterNode *node, Oid role, bool optional, bool pass_pool
 	}
 	PG_CATCH();
 	{
-		if (counted)
-			shared_pool_leave(node->host, node->port);
+		if (extra)
+			shared_pool_remove_extra(node->host, node->port);
+		pool_slot_unused();
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
 	conn->groupid = node->groupid;
-	conn->priv->counted = counted;
+	conn->priv->pooled = true;
+	conn->priv->extra = extra;
 	return conn;
+}
+
+/* A connection for reading that another owner can yield, or NULL. */
+static RemoteConn *
+find_claimed(int32 groupid, Oid role, RemoteOwner *owner)
+{
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		if (in_pool(conn, groupid) && conn->owner != NULL && conn->owner != owner &&
+			conn->login_role == role && !conn->primary && (conn->state == REMOTE_BUSY || conn->state == REMOTE_IDLE))
+			return conn;
+	return NULL;
 }
 
 /* Whether the node at which a connection could not be made is elsewhere now, or soon. */
@@ -247,27 +296,52 @@ has_moved(RemoteConn *conn)
 	return node->port != conn->nodeport || strcmp(node->host, conn->nodename) != 0;
 }
 
-/* An idle or new connection, connected; pass_pooler: one to the node itself. */
+/*
+ * A new connection, connected; pass_pooler: one to the node itself.  If
+ * optional, NULL if it can't be had; else that is an error.
+ */
 static RemoteConn *
-idle_or_new(int32 groupid, Oid role, RemoteOwner *owner, bool hopeful, bool pass_pooler)
+connect_new(const ClusterNode *node, Oid role, RemoteOwner *owner, bool optional, bool pass_pooler)
+{
+	for (;;)
+	{
+		int32		groupid = node->groupid;
+		RemoteConn *conn = open_connection(node, role, optional, pass_pooler);
+
+		if (conn == NULL)
+			return NULL;
+		claim(conn, owner);
+		connect_finish(conn);
+		if (conn->state != REMOTE_DEAD)
+			return conn;
+		if (!optional && !has_moved(conn))
+			connect_report(conn);
+		connect_close(conn);
+		if (optional)
+			return NULL;
+		node = node_of_group(groupid);
+	}
+}
+
+/* An idle or new connection, or one that another owner can do without, connected; not a new one if enough. */
+static RemoteConn *
+acquire_for_reading(int32 groupid, Oid role, RemoteOwner *owner, bool hopeful, bool enough)
 {
 	const ClusterNode *node = node_of_group(groupid);
 	RemoteConn *conn = find_idle(node, role, hopeful);
 
-	if (conn != NULL && pass_pooler && !conn->priv->direct)
-		conn = NULL;
 	while (conn == NULL)
 	{
-		conn = open_connection(node, role, false, pass_pooler);
-		claim(conn, owner);
-		connect_finish(conn);
-		if (conn->state != REMOTE_DEAD)
-			break;
-		if (!has_moved(conn))
-			connect_report(conn);
-		connect_close(conn);
-		node = node_of_group(groupid);
-		conn = find_idle(node, role, false);
+		RemoteConn *claimed = find_claimed(groupid, role, owner);
+
+		if (claimed == NULL || !enough)
+			conn = connect_new(node, role, owner, claimed != NULL, false);
+		if (conn == NULL)
+		{
+			yield(claimed);
+			if (claimed->state == REMOTE_IDLE)
+				conn = claimed;
+		}
 	}
 	claim(conn, owner);
 	return conn;
@@ -324,7 +398,7 @@ pool_acquire_primary(int32 groupid, RemoteOwner *owner)
 	{
 		node = node_of_group(groupid);
 		check_other_roles(node, role);
-		conn = idle_or_new(groupid, role, owner, false, false);
+		conn = acquire_for_reading(groupid, role, owner, false, false);
 		conn->primary = true;
 		conn->xact_lone = false;
 		return conn;
@@ -340,8 +414,16 @@ pool_acquire_primary(int32 groupid, RemoteOwner *owner)
 RemoteConn *
 pool_acquire_alone(int32 groupid, RemoteOwner *owner)
 {
+	const ClusterNode *node;
+	RemoteConn *conn;
+
 	begin_use();
-	return idle_or_new(groupid, GetSessionUserId(), owner, false, true);
+	node = node_of_group(groupid);
+	conn = find_idle(node, GetSessionUserId(), false);
+	if (conn == NULL || !conn->priv->direct)
+		return connect_new(node, GetSessionUserId(), owner, false, true);
+	claim(conn, owner);
+	return conn;
 }
 
 /* A connection outside the pool, to the node itself, a node's session for superusers only; may be still connecting. */
@@ -368,17 +450,6 @@ count_claimed(int32 groupid)
 	return n;
 }
 
-/* Any connection for reading that its owner can yield, or NULL. */
-static RemoteConn *
-find_claimed(int32 groupid, Oid role)
-{
-	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
-		if (in_pool(conn, groupid) && conn->owner != NULL && conn->login_role == role &&
-			!conn->primary && conn->state != REMOTE_CONNECTING)
-			return conn;
-	return NULL;
-}
-
 RemoteConn *
 remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 {
@@ -396,18 +467,8 @@ remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 
 	node = node_of_group(groupid);
 	check_other_roles(node, role);
-	if (count_claimed(groupid) >= max_adaptive_executor_pool_size)
-	{
-		conn = find_claimed(groupid, role);
-		if (conn != NULL)
-		{
-			take_over(conn, owner);
-			if (conn->state == REMOTE_IDLE)
-				return conn;
-			conn->owner = NULL;
-		}
-	}
-	return idle_or_new(groupid, role, owner, owner->resends, false);
+	return acquire_for_reading(groupid, role, owner, owner->resends,
+							   count_claimed(groupid) >= max_adaptive_executor_pool_size);
 }
 
 RemoteConn *
@@ -436,6 +497,16 @@ remote_acquire_extra(int32 groupid, RemoteOwner *owner, int open)
 	}
 	claim(conn, owner);
 	return conn;
+}
+
+bool
+remote_give_up_extra(RemoteConn *conn)
+{
+	if (!conn->priv->extra || !shared_pool_crowded() || conn->state != REMOTE_IDLE || conn->primary ||
+		conn->xact_depth > 0 || conn->snapshot_held)
+		return false;
+	connect_close(conn);
+	return true;
 }
 
 /* All owners leave the connections of a node idle. */
@@ -530,18 +601,25 @@ count_before(RemoteConn *conn)
 	return n;
 }
 
-/* Closes what may not be kept, and sees to it that what is kept is closed in time. */
+/*
+ * Closes what may not be kept, which is everything if other sessions wait for it,
+ * and sees to it that what is kept is closed in time.
+ */
 static void
 close_surplus(void)
 {
 	dlist_mutable_iter iter;
 	TimestampTz oldest = DT_NOEND;
+	bool		give_up;
+
+	shared_pool_note_idle();
+	give_up = shared_pool_due();
 
 	dlist_foreach_modify(iter, &remote_conns)
 	{
 		RemoteConn *conn = &dlist_container(RemoteConnPrivate, link, iter.cur)->conn;
 
-		if (may_cache(conn, count_before(conn)))
+		if (!give_up && may_cache(conn, count_before(conn)))
 			oldest = Min(oldest, conn->priv->established);
 		else
 			connect_close(conn);
@@ -584,7 +662,9 @@ remote_end_transaction(void)
 void
 remote_end_unused_transaction(void)
 {
-	if (!dlist_is_empty(&remote_conns) && max_cached_connection_lifetime >= 0 && expiry_due())
+	if (dlist_is_empty(&remote_conns))
+		return;
+	if ((max_cached_connection_lifetime >= 0 && expiry_due()) || shared_pool_crowded())
 		close_surplus();
 }
 

@@ -50,7 +50,8 @@ typedef struct RemoteConnPrivate
 								 * so, as behind a pooler */
 	bool		fresh;			/* not used in any transaction before */
 	bool		used;			/* used in this transaction */
-	bool		counted;		/* in the shared count of its node */
+	bool		pooled;			/* counts in the shared pool */
+	bool		extra;			/* not as the session's first one to its node */
 	int32		peer_group;		/* group of the node; -1 if it isn't one of ours */
 	int			peer_pid;		/* as shown in this backend's list of peers; 0: not */
 	SubTransactionId owner_subid;	/* in which owner claimed it */
@@ -179,6 +180,9 @@ extern void pool_yield_group(int32 groupid);
 extern RemoteConn *pool_acquire_alone(int32 groupid, RemoteOwner *owner);
 extern RemoteConn *pool_open_plain(const char *host, int port, RemoteOwner *owner);
 
+/* A connection that counted has been closed: gives the shared slot back if it was the last one. */
+extern void pool_slot_unused(void);
+
 /*
  * expiry.c.  expiry_set has this session look after its cached connections at a
  * time, also if it is idle then, unless it is to do so earlier already.
@@ -193,10 +197,25 @@ extern void expiry_look_again(void);
 extern bool copy_drain(RemoteConn *conn, TimestampTz deadline);
 extern void copy_note_notice(RemoteConn *conn);
 
-/* shared_pool.c */
+/*
+ * shared_pool.c.  shared_pool_join has this session take a slot, good for one
+ * connection to each node; waits for it, and errors if that takes too long.
+ * shared_pool_leave: it has no connection any more.
+ */
 extern void shared_pool_init(void);
-/* Counts one more connection to a node; false (not counted) if optional and the limit is reached. */
-extern bool shared_pool_enter(const char *host, int port, bool optional);
-extern void shared_pool_leave(const char *host, int port);
+extern void shared_pool_join(const char *host, int port);
+extern void shared_pool_leave(void);
+
+/* Counts a connection beyond the first one to its node; false (not counted) if optional and there is no room. */
+extern bool shared_pool_add_extra(const char *host, int port, bool optional);
+extern void shared_pool_remove_extra(const char *host, int port);
+
+/* Whether sessions wait for a slot, for which extra connections are to be closed; shared_pool_due: or all. */
+extern bool shared_pool_crowded(void);
+extern bool shared_pool_due(void);
+
+/* This session uses connections from now on, or has cached ones only. */
+extern void shared_pool_note_use(void);
+extern void shared_pool_note_idle(void);
 
 #endif							/* CITUS_REMOTE_PRIVATE_H */

@@ -1,133 +1,373 @@
 /*-------------------------------------------------------------------------
  *
  * shared_pool.c
- *	  How many connections all backends of this server have to each node.
+ *	  How many connections all sessions of this server have to each node:
+ *	  citus.max_shared_pool_size.
  *
- * The count limits the *extra* connections only, those that make a read
- * parallel: a backend without any connection to a node could not go on, and
- * one that waited for another's could wait for ever, so the first one is
- * always allowed.  Counts are in a hash table in shared memory under one
- * lightweight lock, taken when a connection is opened or closed.
+ * A session that opens its first connection to any node takes a slot, which
+ * is good for one connection to each node, and keeps it until its last
+ * connection is closed.  What it has to one node beyond the first is extra,
+ * and optional wherever it can go on without.  Slots and extra connections to
+ * one node together are at most as many as the setting says.
+ *
+ * A session without a slot waits for one, and is given it in its turn by
+ * whoever frees one.  Why nobody waits for ever:
+ *
+ * - who has a slot waits for nothing here, whatever nodes it comes to;
+ * - who waits for a slot has no connection, so that what others may need of it
+ *	 are locks on this node.  If anybody waits for one, it is let through above
+ *	 the limit (RemoteTxnHooks.awaited);
+ * - a session that another node has opened is let through, since its client's
+ *	 session may have locks on all nodes.  So are the server's own processes;
+ * - cached connections don't count for long.  A session gives them up at the end of
+ *	 a transaction if others wait and it has had its slot for a while (SHARE_MS),
+ *	 and an idle one is woken up to do so.  It sees to both orders of events:
+ *	 either it finds that somebody waits, or who waits finds it idle;
+ * - extra connections are given up after a task;
+ * - the rest are transactions that take their time: citus.node_connection_timeout.
+ *
+ * Everything is under one lightweight lock, which is taken when a session's
+ * first and last connections, or extra ones, are opened and closed; but
+ * idle_since is the session's own, and waiting may be read without.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "storage/ipc.h"
+#include "pgstat.h"
+#include "storage/latch.h"
 #include "storage/lwlock.h"
-#include "storage/shmem.h"
+#include "storage/proc.h"
+#include "storage/procsignal.h"
 #include "utils/guc.h"
-#include "utils/hsearch.h"
+#include "utils/timestamp.h"
 
+#include "compat/proc.h"
+#include "lib/shared_area.h"
+#include "remote/backends.h"
 #include "remote/private.h"
 
 #define MAX_NODES 1024
 
-typedef struct SharedPoolKey
+/* How long a slot is kept, milliseconds, though others wait: making connections costs a few. */
+#define SHARE_MS 100
+
+/* How often who waits looks for an idle session. */
+#define LOOK_MS 50
+
+/* A node to which some session has extra connections. */
+typedef struct PoolNode
 {
 	char		host[256];
 	int32		port;
-} SharedPoolKey;
+	int32		extras;
+} PoolNode;
 
-typedef struct SharedPoolEntry
+/* A session, by its place in ProcGlobal->allProcs. */
+typedef struct PoolSession
 {
-	SharedPoolKey key;
-	int32		count;
-} SharedPoolEntry;
+	bool		member;			/* has a slot */
+	bool		asked;			/* has been woken up to give its slot up */
+	uint64		turn;			/* waits since; a smaller one goes first; 0: does not */
+	TimestampTz joined;			/* when it got its slot */
+	TimestampTz idle_since;		/* uses no connection since; 0: does */
+} PoolSession;
+
+typedef struct SharedPool
+{
+	SharedHeader header;
+	uint64		last_turn;
+	int			members;
+	volatile int waiting;
+	int			nnodes;
+	PoolNode	nodes[MAX_NODES];
+	PoolSession sessions[FLEXIBLE_ARRAY_MEMBER];
+} SharedPool;
 
 static int	max_shared_pool_size = 0;
+static SharedPool *shared = NULL;
 
-static HTAB *shared_pool = NULL;
-static LWLock *shared_pool_lock = NULL;
-
-static shmem_request_hook_type previous_shmem_request = NULL;
-static shmem_startup_hook_type previous_shmem_startup = NULL;
-
-static void
-shared_pool_request(void)
+static Size
+shared_pool_size(void)
 {
-	if (previous_shmem_request)
-		previous_shmem_request();
-	RequestAddinShmemSpace(hash_estimate_size(MAX_NODES, sizeof(SharedPoolEntry)));
-	RequestNamedLWLockTranche("citus_shared_pool", 1);
-}
-
-static void
-shared_pool_startup(void)
-{
-	HASHCTL		info = {0};
-
-	if (previous_shmem_startup)
-		previous_shmem_startup();
-
-	info.keysize = sizeof(SharedPoolKey);
-	info.entrysize = sizeof(SharedPoolEntry);
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared_pool = ShmemInitHash("citus shared pool", MAX_NODES, MAX_NODES, &info,
-								HASH_ELEM | HASH_BLOBS);
-	shared_pool_lock = &GetNamedLWLockTranche("citus_shared_pool")->lock;
-	LWLockRelease(AddinShmemInitLock);
+	return add_size(offsetof(SharedPool, sessions), mul_size(MaxBackends, sizeof(PoolSession)));
 }
 
 void
 shared_pool_init(void)
 {
-	DefineCustomIntVariable("citus.max_shared_pool_size",
-							"Sets the number of connections of all sessions to one node beyond which no session opens extra ones.",
-							"0 means max_connections, -1 no limit.  A session's first connection to a node is always allowed.",
-							&max_shared_pool_size, 0, -1, INT_MAX, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	static SharedArea area = {
+		.name = "citus_shared_pool",
+		.size = shared_pool_size,
+		.memory = (SharedHeader **) &shared,
+	};
 
-	previous_shmem_request = shmem_request_hook;
-	shmem_request_hook = shared_pool_request;
-	previous_shmem_startup = shmem_startup_hook;
-	shmem_startup_hook = shared_pool_startup;
+	DefineCustomIntVariable("citus.max_shared_pool_size",
+							"Sets how many connections all sessions of this server may have to one node.",
+							"Sessions wait for one up to citus.node_connection_timeout.  0 means max_connections, "
+							"-1 no limit.",
+							&max_shared_pool_size, 0, -1, INT_MAX, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	shared_area_add(&area);
+}
+
+static PoolSession *
+my_session(void)
+{
+	return &shared->sessions[MyProc - ProcGlobal->allProcs];
+}
+
+static int
+limit(void)
+{
+	if (max_shared_pool_size == 0)
+		return MaxConnections;
+	return max_shared_pool_size < 0 ? INT_MAX : max_shared_pool_size;
+}
+
+/* The entry of a node, or NULL. */
+static PoolNode *
+find_node(const char *host, int port)
+{
+	for (int i = 0; i < shared->nnodes; i++)
+		if (shared->nodes[i].port == port && strcmp(shared->nodes[i].host, host) == 0)
+			return &shared->nodes[i];
+	return NULL;
+}
+
+/* Whether one more session may have a connection to each node. */
+static bool
+has_room(void)
+{
+	int			extras = 0;
+
+	for (int i = 0; i < shared->nnodes; i++)
+		extras = Max(extras, shared->nodes[i].extras);
+	return shared->members < limit() - extras;
 }
 
 static void
-make_key(SharedPoolKey *key, const char *host, int port)
+make_member(PoolSession *session)
 {
-	memset(key, 0, sizeof(*key));
-	strlcpy(key->host, host, sizeof(key->host));
-	key->port = port;
+	if (session->turn != 0)
+		shared->waiting--;
+	session->turn = 0;
+	session->asked = false;
+	session->idle_since = 0;
+	session->joined = GetCurrentTimestamp();
+	session->member = true;
+	shared->members++;
 }
 
-bool
-shared_pool_enter(const char *host, int port, bool optional)
+/* Gives what is free to those who have waited longest. */
+static void
+hand_out(void)
 {
-	int			limit = max_shared_pool_size == 0 ? MaxConnections : max_shared_pool_size;
-	SharedPoolKey key;
-	SharedPoolEntry *entry;
-	bool		found;
-	bool		entered = false;
-
-	make_key(&key, host, port);
-	LWLockAcquire(shared_pool_lock, LW_EXCLUSIVE);
-	entry = hash_search(shared_pool, &key, HASH_ENTER_NULL, &found);
-	if (entry != NULL)
+	while (shared->waiting > 0 && has_room())
 	{
-		if (!found)
-			entry->count = 0;
-		if (!optional || limit < 0 || entry->count < limit)
+		PoolSession *first = NULL;
+
+		for (int i = 0; i < MaxBackends; i++)
 		{
-			entry->count++;
-			entered = true;
+			PoolSession *session = &shared->sessions[i];
+
+			if (session->turn != 0 && (first == NULL || session->turn < first->turn))
+				first = session;
 		}
+		make_member(first);
+		SetLatch(&ProcGlobal->allProcs[first - shared->sessions].procLatch);
 	}
-	LWLockRelease(shared_pool_lock);
-	return entered;
+}
+
+/* Whether others wait, and a slot has been had for long enough. */
+static bool
+is_due(const PoolSession *session, TimestampTz now)
+{
+	return session->member && TimestampDifferenceExceeds(session->joined, now, SHARE_MS);
+}
+
+/*
+ * Wakes up the session that has been idle longest.  It runs an empty transaction, as to
+ * read invalidation messages, and at its end finds that somebody waits (expiry.c).
+ */
+static void
+ask_idle_session(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	PoolSession *idlest = NULL;
+	int			pid = 0;
+
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+	hand_out();					/* the limit may have changed */
+	for (int i = 0; i < MaxBackends; i++)
+	{
+		PoolSession *session = &shared->sessions[i];
+
+		if (session->idle_since != 0 && !session->asked && is_due(session, now) &&
+			(idlest == NULL || session->idle_since < idlest->idle_since))
+			idlest = session;
+	}
+	if (idlest != NULL)
+	{
+		idlest->asked = true;
+		pid = ProcGlobal->allProcs[idlest - shared->sessions].pid;
+	}
+	LWLockRelease(shared->header.lock);
+	if (pid != 0)
+		(void) SendProcSignal(pid, PROCSIG_CATCHUP_INTERRUPT, INVALID_PROC_NUMBER);
+}
+
+/* Joins, or waits for its turn from now on; above the limit if forced. */
+static bool
+join_or_queue(bool forced)
+{
+	PoolSession *session = my_session();
+
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+	if (!session->member && (forced || (shared->waiting == 0 && has_room())))
+		make_member(session);
+	else if (!session->member && session->turn == 0)
+	{
+		session->turn = ++shared->last_turn;
+		shared->waiting++;
+	}
+	LWLockRelease(shared->header.lock);
+	return session->member;
 }
 
 void
-shared_pool_leave(const char *host, int port)
+shared_pool_leave(void)
 {
-	SharedPoolKey key;
-	SharedPoolEntry *entry;
+	PoolSession *session = my_session();
 
-	make_key(&key, host, port);
-	LWLockAcquire(shared_pool_lock, LW_EXCLUSIVE);
-	entry = hash_search(shared_pool, &key, HASH_FIND, NULL);
-	if (entry != NULL && --entry->count <= 0)
-		hash_search(shared_pool, &key, HASH_REMOVE, NULL);
-	LWLockRelease(shared_pool_lock);
+	if (!session->member && session->turn == 0)
+		return;
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+	if (session->member)
+		shared->members--;
+	if (session->turn != 0)
+		shared->waiting--;
+	session->member = false;
+	session->turn = 0;
+	hand_out();
+	LWLockRelease(shared->header.lock);
+}
+
+/* Waits until this session has a slot. */
+static void
+wait_for_slot(const char *host, int port)
+{
+	PoolSession *session = my_session();
+	TimestampTz start = GetCurrentTimestamp();
+	TimestampTz deadline = TimestampTzPlusMilliseconds(start, node_connection_timeout);
+	TimestampTz next_check = TimestampTzPlusMilliseconds(start, DeadlockTimeout);
+
+	while (!((volatile PoolSession *) session)->member)
+	{
+		TimestampTz now;
+
+		ask_idle_session();
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, LOOK_MS, PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+
+		now = GetCurrentTimestamp();
+		if (now >= next_check)
+		{
+			next_check = TimestampTzPlusMilliseconds(now, DeadlockTimeout);
+			if (pipeline_txn_hooks()->awaited != NULL && pipeline_txn_hooks()->awaited())
+				(void) join_or_queue(true);
+		}
+		if (now >= deadline && !session->member)
+			ereport(ERROR,
+					(errcode(ERRCODE_TOO_MANY_CONNECTIONS),
+					 errmsg("no connection to node %s:%d became free within %d ms", host, port,
+							node_connection_timeout),
+					 errdetail("Other sessions have all connections to other nodes that citus.max_shared_pool_size allows (%d).",
+							   limit()),
+					 errhint("Raise citus.max_shared_pool_size, or have transactions end sooner.")));
+	}
+}
+
+void
+shared_pool_join(const char *host, int port)
+{
+	bool		forced = MyBackendType != B_BACKEND || backend_served_gpid(MyProcPid) != 0;
+
+	if (my_session()->member || join_or_queue(forced))
+		return;
+	PG_TRY();
+	{
+		wait_for_slot(host, port);
+	}
+	PG_CATCH();
+	{
+		shared_pool_leave();
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+}
+
+bool
+shared_pool_add_extra(const char *host, int port, bool optional)
+{
+	PoolNode   *node;
+	bool		added = false;
+
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+	node = find_node(host, port);
+	if (node == NULL && shared->nnodes < MAX_NODES)
+	{
+		node = &shared->nodes[shared->nnodes++];
+		strlcpy(node->host, host, sizeof(node->host));
+		node->port = port;
+		node->extras = 0;
+	}
+	if (node != NULL && (!optional ||
+						 (shared->waiting == 0 && shared->members + node->extras < limit())))
+	{
+		node->extras++;
+		added = true;
+	}
+	LWLockRelease(shared->header.lock);
+	return added;
+}
+
+void
+shared_pool_remove_extra(const char *host, int port)
+{
+	PoolNode   *node;
+
+	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+	node = find_node(host, port);
+	if (node != NULL && --node->extras <= 0)
+		*node = shared->nodes[--shared->nnodes];
+	hand_out();
+	LWLockRelease(shared->header.lock);
+}
+
+bool
+shared_pool_crowded(void)
+{
+	return shared->waiting > 0;
+}
+
+bool
+shared_pool_due(void)
+{
+	return shared->waiting > 0 && is_due(my_session(), GetCurrentTimestamp());
+}
+
+void
+shared_pool_note_use(void)
+{
+	my_session()->idle_since = 0;
+}
+
+void
+shared_pool_note_idle(void)
+{
+	my_session()->asked = false;
+	my_session()->idle_since = GetCurrentStatementStartTimestamp();
+	pg_memory_barrier();		/* shared_pool_due comes after this */
 }

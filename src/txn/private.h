@@ -48,6 +48,9 @@ extern void commit_warn_unfinished(const char *gid, const char *reason);
 /* commit.c: whether the server still has to do something here, before this transaction is committed, that can fail. */
 extern bool commit_can_fail_here(void);
 
+/* wait_edges.c: whether a process of this node waits for a lock that this process holds. */
+extern bool wait_edges_lead_here(void);
+
 /* transaction.c: whether the transaction has used connections. */
 extern bool txn_in_use(void);
 

@@ -371,6 +371,7 @@ txn_init(void)
 		.begin = txn_begin_remote,
 		.reads_in_xact = txn_reads_in_xact,
 		.first_use = first_use,
+		.awaited = wait_edges_lead_here,
 	};
 
 	active_init();

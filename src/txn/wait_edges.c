@@ -173,23 +173,56 @@ prepared_xid(const LockInstanceData *instance)
 	return TwoPhaseGetXidByVirtualXID(lock_instance_vxid(instance), &more);
 }
 
-/* The edges of one waiter, whose own entry is wait. */
-static void
-put_edges(ReturnSetInfo *rsinfo, const BlockedProcsData *data, const BlockedProcData *waiter,
-		  const LockInstanceData *wait, TimestampTz wait_start)
+/* The wait of one process, and what is known of all who have to do with the lock. */
+typedef struct LockWait
 {
-	LockInstanceData *instances = &data->locks[waiter->first_lock];
-	LOCKMASK	conflicts =
-		GetLockTagsMethodTable(&wait->locktag)->conflictTab[wait->waitLockMode];
-	int64		age = Max((GetCurrentTimestamp() - wait_start) / 1000, 0);
+	BlockedProcsData *data;
+	BlockedProcData *waiter;
+	LockInstanceData *wait;		/* its own entry */
+	LOCKMASK	conflicts;		/* modes that are in its way */
+	TimestampTz start;
+} LockWait;
+
+/* Reads what a process waits for; false if it has just begun, doesn't wait any more, or no deadlock can come of it. */
+static bool
+read_wait(PGPROC *proc, int pid, LockWait *result)
+{
+	result->start = (TimestampTz) pg_atomic_read_u64(&proc->waitStart);
+	if (result->start == 0)
+		return false;
+	result->data = GetBlockerStatusData(pid);
+	if (result->start != (TimestampTz) pg_atomic_read_u64(&proc->waitStart))
+		return false;
+
+	for (int i = 0; i < result->data->nprocs; i++)
+	{
+		result->waiter = &result->data->procs[i];
+		for (int j = 0; j < result->waiter->num_locks && result->waiter->pid == pid; j++)
+		{
+			result->wait = &result->data->locks[result->waiter->first_lock + j];
+			if (result->wait->pid != pid)
+				continue;
+			result->conflicts = GetLockTagsMethodTable(&result->wait->locktag)->conflictTab[result->wait->waitLockMode];
+			return can_deadlock(&result->wait->locktag);
+		}
+	}
+	return false;
+}
+
+/* The edges of one waiter. */
+static void
+put_edges(ReturnSetInfo *rsinfo, const LockWait *lock)
+{
+	const LockInstanceData *wait = lock->wait;
+	int64		age = Max((GetCurrentTimestamp() - lock->start) / 1000, 0);
 	char	   *what = describe_wait(wait);
 	uint32		lxid;
 
 	if (!leader_lxid(wait, &lxid))
 		return;
-	for (int i = 0; i < waiter->num_locks; i++)
+	for (int i = 0; i < lock->waiter->num_locks; i++)
 	{
-		LockInstanceData *other = &instances[i];
+		LockInstanceData *other = &lock->data->locks[lock->waiter->first_lock + i];
 		Datum		values[ROW_COLUMNS];
 		bool		nulls[ROW_COLUMNS] = {false};
 		bool		prepared = other->pid == 0;
@@ -197,9 +230,9 @@ put_edges(ReturnSetInfo *rsinfo, const BlockedProcsData *data, const BlockedProc
 
 		if (other->leaderPid == wait->leaderPid)
 			continue;
-		if ((conflicts & other->holdMask) == 0 &&
-			!(other->waitLockMode != NoLock && (conflicts & LOCKBIT_ON(other->waitLockMode)) &&
-			  is_ahead(data, waiter, other->pid)))
+		if ((lock->conflicts & other->holdMask) == 0 &&
+			!(other->waitLockMode != NoLock && (lock->conflicts & LOCKBIT_ON(other->waitLockMode)) &&
+			  is_ahead(lock->data, lock->waiter, other->pid)))
 			continue;
 		if (prepared)
 			other_lxid = prepared_xid(other);
@@ -208,40 +241,50 @@ put_edges(ReturnSetInfo *rsinfo, const BlockedProcsData *data, const BlockedProc
 		nulls[3] = true;
 		values[4] = Int32GetDatum(other->leaderPid);
 		values[5] = Int64GetDatum(other_lxid);
-		values[6] = Int64GetDatum(wait_start);
+		values[6] = Int64GetDatum(lock->start);
 		values[7] = Int64GetDatum(age);
 		values[8] = CStringGetTextDatum(what);
 		put_row(rsinfo, prepared ? 'x' : 'l', wait->leaderPid, lxid, values, nulls);
 	}
 }
 
-/* The edges of a process that waits for a lock, if it still does. */
-static void
-put_waiter(ReturnSetInfo *rsinfo, PGPROC *proc, int pid)
+/* Whether this process holds what a process waits for. */
+static bool
+leads_here(PGPROC *proc, int pid)
 {
-	TimestampTz wait_start = (TimestampTz) pg_atomic_read_u64(&proc->waitStart);
-	BlockedProcsData *data;
+	LockWait	lock;
 
-	if (wait_start == 0)
-		return;					/* has just begun to wait */
-	data = GetBlockerStatusData(pid);
-	if (wait_start != (TimestampTz) pg_atomic_read_u64(&proc->waitStart))
-		return;					/* another wait by now */
-
-	for (int i = 0; i < data->nprocs; i++)
+	if (!read_wait(proc, pid, &lock))
+		return false;
+	for (int i = 0; i < lock.waiter->num_locks; i++)
 	{
-		BlockedProcData *waiter = &data->procs[i];
+		LockInstanceData *other = &lock.data->locks[lock.waiter->first_lock + i];
 
-		if (waiter->pid != pid)
-			continue;
-		for (int j = 0; j < waiter->num_locks; j++)
-		{
-			LockInstanceData *wait = &data->locks[waiter->first_lock + j];
-
-			if (wait->pid == pid && can_deadlock(&wait->locktag))
-				put_edges(rsinfo, data, waiter, wait, wait_start);
-		}
+		if (other->leaderPid == MyProcPid && (lock.conflicts & other->holdMask) != 0)
+			return true;
 	}
+	return false;
+}
+
+bool
+wait_edges_lead_here(void)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "citus wait edges",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+	bool		found = false;
+
+	for (int i = 0; i < MaxBackends && !found; i++)
+	{
+		PGPROC	   *proc = &ProcGlobal->allProcs[i];
+		int			pid = proc->pid;
+
+		if (pid != MyProcPid && proc->waitLock != NULL && in_transaction(proc))
+			found = leads_here(proc, pid);
+	}
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(context);
+	return found;
 }
 
 /* citus_internal.local_wait_graph(): the rows described above. */
@@ -260,13 +303,14 @@ citus_internal_local_wait_graph(PG_FUNCTION_ARGS)
 		PGPROC	   *proc = &ProcGlobal->allProcs[i];
 		int			pid = proc->pid;
 		uint32		lxid = PROC_LXID(proc);
+		LockWait	lock;
 
 		if (pid == MyProcPid || !in_transaction(proc))
 			continue;
 		put_process(rsinfo, i, pid, lxid);
 		put_peers(rsinfo, i, pid, lxid);
-		if (proc->waitLock != NULL)
-			put_waiter(rsinfo, proc, pid);
+		if (proc->waitLock != NULL && read_wait(proc, pid, &lock))
+			put_edges(rsinfo, &lock);
 		MemoryContextReset(context);
 	}
 	MemoryContextSwitchTo(old_context);

@@ -168,19 +168,6 @@ def test_parallel_reads(cluster, connect, table):
     wait_until(lambda: len(internal(cluster.workers[0], connection)) <= 1, "the extra one to be closed")
 
 
-def test_shared_pool(own_cluster, connect):
-    """Beyond the shared limit each session has one connection per node, and all get through."""
-    connection = connect(own_cluster.coordinator)
-    fill(connection, "t", 100)
-    connection.execute("ALTER SYSTEM SET citus.max_shared_pool_size = 1")
-    own_cluster.coordinator.reload()
-    other = connect(own_cluster.coordinator)
-    wait_until(lambda: value(other, "SHOW citus.max_shared_pool_size") == "1", "the setting")
-    slow = "SELECT count(*) FROM t WHERE pg_sleep(0.01 + payload) IS NOT NULL"
-    assert most_connections(own_cluster, other, slow) == 1
-    assert value(connection, "SELECT count(*) FROM t") == 100
-
-
 def test_application_settings_travel(cluster, connect, table, schema):
     """A setting of the application's own is the same inside policies and functions on the nodes."""
     connection = connect(cluster.coordinator)
