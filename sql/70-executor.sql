@@ -46,6 +46,17 @@ CREATE FUNCTION citus_internal.upsert_conflicts(type anyelement)
 COMMENT ON FUNCTION citus_internal.upsert_conflicts(anyelement) IS
 	'the rows that were noted in this session''s last batch, of the type of the argument';
 
+-- One of several batches (src/executor/modify_apply.c).
+CREATE FUNCTION citus_internal.upsert_begin()
+	RETURNS void LANGUAGE C VOLATILE AS 'MODULE_PATHNAME', 'citus_internal_upsert_begin';
+COMMENT ON FUNCTION citus_internal.upsert_begin() IS
+	'an INSERT .. ON CONFLICT DO UPDATE of several batches begins to write here';
+
+CREATE FUNCTION citus_internal.upsert_once(version xid, command cid)
+	RETURNS boolean LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_upsert_once';
+COMMENT ON FUNCTION citus_internal.upsert_once(xid, cid) IS
+	'true; an error for a row that the statement of upsert_begin has written';
+
 -- WHERE CURRENT OF (src/executor/current_row.c).
 CREATE FUNCTION citus_internal.lock_row(relation regclass, shardindex integer, place tid, version xid, exclusive boolean)
 	RETURNS tid LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_row';

@@ -236,7 +236,7 @@ lock_reference(Plan *node)
 	modify_plan_unpack((CustomScan *) node, &plan);
 	if (metadata_require(plan.relid)->kind != DIST_REFERENCE)
 		return false;
-	exclusive = plan.command != CMD_INSERT || plan.one_batch;
+	exclusive = plan.command != CMD_INSERT || plan.do_update;
 	caller = run_as_begin(plan.check_as_user);
 	reference_lock(plan.relid, exclusive);
 	run_as_end(caller);
@@ -388,6 +388,7 @@ modify_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 void
 modify_init(void)
 {
+	modify_apply_init();
 	dist_modify_methods.CreateCustomScanState = modify_create;
 	RegisterCustomScanMethods(&dist_modify_methods);
 }

@@ -37,6 +37,8 @@ typedef struct ChangeList
 	bool		counts;			/* rows count as processed */
 	Tuplestorestate **stores;	/* per shard, NULL if none */
 	uint64		nchanges;
+	uint64		bytes;			/* of all of them */
+	int			next_shard;		/* with which the next round begins */
 } ChangeList;
 
 typedef struct DistModifyState
@@ -55,7 +57,6 @@ typedef struct DistModifyState
 	ChangeList	updates;
 	ChangeList	deletes;
 	ChangeList	upserts;		/* rows to insert, if conflicts are resolved here */
-	Size		upsert_bytes;	/* of the rows that wait there */
 	bool		resolving;		/* those that don't wait any more are being resolved */
 	int64		sequence;
 	HTAB	   *seen;			/* rows already changed (RowGroup) */
@@ -79,6 +80,15 @@ typedef struct DistModifyState
 extern void modify_lock_references(QueryDesc *query_desc, int eflags);
 
 extern void modify_init(void);
+
+/* modify_apply.c: the setting citus.write_buffer_size, and its parts. */
+extern void modify_apply_init(void);
+
+/* Kilobytes that the changes of one kind and shard may take before they go to disk. */
+extern int	modify_store_kilobytes(const DistModifyState *state);
+
+/* Bytes of changes that are sent together. */
+extern Size modify_round_bytes(void);
 
 /* modify_apply.c: runs all changes that wait on the shards, and collects what they return. */
 extern void modify_apply_all(DistModifyState *state);

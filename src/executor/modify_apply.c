@@ -3,8 +3,17 @@
  * modify_apply.c
  *	  Applying the collected changes of a DistributedModify.
  *
- * Changes go out in rounds: one batch per shard, all shards in parallel.  A
- * batch is one statement with arrays of rows as parameters.
+ * Changes go out in rounds: a batch for each of some or all shards, in
+ * parallel.  A batch is one statement with arrays of rows as parameters.
+ *
+ * Memory: citus.write_buffer_size is for all of it, whatever the number of
+ * shards.  Half is for changes that wait, in a tuplestore per kind and shard, and a quarter for
+ * those of a round, which exist as tuples and as arrays; what is being sent is
+ * a batch per connection.  A tuplestore has some memory, and a batch one row, at least.
+ *
+ * ON CONFLICT DO UPDATE must not write a row twice.  Within a batch the server
+ * sees to that.  If there are several rounds, the nodes are told that the statement
+ * begins, and its text has them refuse rows written since (upsert_rows.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -17,30 +26,76 @@
 #include "executor/executor.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/array.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rls.h"
 
+#include "catalog/node.h"
 #include "executor/modify.h"
 #include "executor/scan.h"
 #include "executor/task_set.h"
+#include "executor/upsert_rows.h"
 #include "txn/transaction.h"
 
-/* A batch ends with whichever comes first. */
+/* A batch ends with so many rows, if not with its share of the round's memory. */
 #define BATCH_ROWS 5000
-#define BATCH_BYTES (8 * 1024 * 1024)
 
-/* Reads the next batch of a shard into memory; NULL if there is none. */
+/* A share of a round is not smaller: each statement has its cost. */
+#define MIN_BATCH_BYTES (64 * 1024)
+
+/* What a tuplestore needs in any case. */
+#define MIN_STORE_KILOBYTES 32
+
+/* citus.write_buffer_size, in kB; an array of rows can't have more than 1 GB */
+static int	write_buffer_size = 16 * 1024;
+
+void
+modify_apply_init(void)
+{
+	DefineCustomIntVariable("citus.write_buffer_size",
+							"Sets the memory that a write to a distributed table may use for rows under way.",
+							"For INSERT .. SELECT and other writes whose rows are computed before they are sent.",
+							&write_buffer_size, 16 * 1024, 256, 1024 * 1024, PGC_USERSET, GUC_UNIT_KB,
+							NULL, NULL, NULL);
+}
+
+int
+modify_store_kilobytes(const DistModifyState *state)
+{
+	return Max(write_buffer_size / 2 / Max(state->table->nshards, 1), MIN_STORE_KILOBYTES);
+}
+
+Size
+modify_round_bytes(void)
+{
+	return (Size) write_buffer_size * 1024 / 4;
+}
+
+/* Whether the changes of one kind go out in one round. */
+static bool
+is_one_round(DistModifyState *state, ChangeList *changes)
+{
+	return state->plan.resolves || changes->bytes <= modify_round_bytes();
+}
+
+/* Whether a batch takes any number of rows. */
+static bool
+takes_any_number(DistModifyState *state, ChangeList *changes)
+{
+	return state->plan.resolves || (state->plan.do_update && is_one_round(state, changes));
+}
+
+/* Reads the next batch of a shard into memory; NULL if there is none.  Adds its size to *bytes. */
 static Batch *
-read_batch(DistModifyState *state, Tuplestorestate *store, TupleTableSlot *slot)
+read_batch(Tuplestorestate *store, Size max_bytes, int max_rows, TupleTableSlot *slot, Size *total)
 {
 	Batch	   *batch = palloc0(sizeof(Batch));
 	int			allocated = 64;
 	Size		bytes = 0;
 
 	batch->changes = palloc(sizeof(MinimalTuple) * allocated);
-	while ((state->plan.one_batch || state->plan.resolves || (batch->nchanges < BATCH_ROWS && bytes < BATCH_BYTES)) &&
-		   tuplestore_gettupleslot(store, true, false, slot))
+	while (batch->nchanges < max_rows && bytes < max_bytes && tuplestore_gettupleslot(store, true, false, slot))
 	{
 		MinimalTuple change = ExecCopySlotMinimalTuple(slot);
 
@@ -52,6 +107,7 @@ read_batch(DistModifyState *state, Tuplestorestate *store, TupleTableSlot *slot)
 		batch->changes[batch->nchanges++] = change;
 		bytes += change->t_len;
 	}
+	*total += bytes;
 	return batch->nchanges > 0 ? batch : NULL;
 }
 
@@ -60,7 +116,7 @@ static Datum
 batch_array(DistModifyState *state, Batch *batch, int column, TupleTableSlot *slot)
 {
 	Oid			type = TupleDescAttr(state->change_desc, column)->atttypid;
-	ArrayBuildState *array = initArrayResult(type, CurrentMemoryContext, false);
+	ArrayBuildState *array = initArrayResult(type, CurrentMemoryContext, true);
 
 	for (int i = 0; i < batch->nchanges; i++)
 	{
@@ -443,17 +499,25 @@ commits_by_itself(DistModifyState *state, ChangeList *changes, List *batches)
 void
 modify_round_begin(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_slot, Round *round)
 {
+	int			nshards = Max(state->table->nshards, 1);
+	bool		one_round = is_one_round(state, changes);
+	Size		share = one_round ? MaxAllocHugeSize : Max(modify_round_bytes() / nshards, MIN_BATCH_BYTES);
+	int			max_rows = takes_any_number(state, changes) ? INT_MAX : BATCH_ROWS;
+	Size		bytes = 0;
+
 	memset(round, 0, sizeof(Round));
 	round->spec.table = state->table;
 	round->spec.write = true;
 	round->spec.check_as = state->plan.check_as_user;
 	round->spec.latest = true;
-	for (int shard = 0; shard < Max(state->table->nshards, 1); shard++)
+	for (int i = 0; i < nshards && (one_round || bytes < modify_round_bytes()); i++)
 	{
+		int			shard = changes->next_shard;
 		Batch	   *batch = NULL;
 
+		changes->next_shard = (shard + 1) % nshards;
 		if (changes->stores[shard] != NULL)
-			batch = read_batch(state, changes->stores[shard], change_slot);
+			batch = read_batch(changes->stores[shard], share, max_rows, change_slot, &bytes);
 		if (batch == NULL)
 			continue;
 		batch->shard = shard;
@@ -488,6 +552,34 @@ run_round(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_sl
 	return true;
 }
 
+/* Tells all nodes that get rows that the statement begins to write: later batches must not write its rows again. */
+static void
+announce_upserts(DistModifyState *state, ChangeList *changes)
+{
+	List	   *groups = NIL;
+	ListCell   *cell;
+
+	if (state->table->kind == DIST_REFERENCE)
+	{
+		foreach(cell, node_active_primaries())
+			groups = lappend_int(groups, ((ClusterNode *) lfirst(cell))->groupid);
+	}
+	else
+	{
+		for (int shard = 0; shard < state->table->nshards; shard++)
+			if (changes->stores[shard] != NULL)
+				groups = list_append_unique_int(groups, state->table->shards[shard].groupid);
+	}
+	list_sort(groups, list_int_cmp);
+	foreach(cell, groups)
+	{
+		if (lfirst_int(cell) == metadata_local_group())
+			upsert_rows_begin();
+		else
+			remote_exec(lfirst_int(cell), "SELECT citus_internal.upsert_begin()");
+	}
+}
+
 /* Runs the changes of one kind. */
 static void
 apply_changes(DistModifyState *state, ChangeList *changes)
@@ -499,6 +591,11 @@ apply_changes(DistModifyState *state, ChangeList *changes)
 
 	if (!more)
 		return;
+	if (changes == &state->inserts && state->plan.again_text != NULL && !is_one_round(state, changes))
+	{
+		announce_upserts(state, changes);
+		changes->text = state->plan.again_text;
+	}
 	context = AllocSetContextCreate(state->context, "citus changes", ALLOCSET_DEFAULT_SIZES);
 	change_slot = MakeSingleTupleTableSlot(state->change_desc, &TTSOpsMinimalTuple);
 	while (more)
@@ -532,4 +629,6 @@ modify_end_stores(DistModifyState *state, ChangeList *changes)
 		changes->stores[i] = NULL;
 	}
 	changes->nchanges = 0;
+	changes->bytes = 0;
+	changes->next_shard = 0;
 }

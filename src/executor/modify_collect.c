@@ -82,9 +82,10 @@ modify_add_change(DistModifyState *state, ChangeList *changes, int shard, Datum 
 
 	old_context = MemoryContextSwitchTo(state->context);
 	if (changes->stores[shard] == NULL)
-		changes->stores[shard] = tuplestore_begin_heap(false, false, work_mem);
+		changes->stores[shard] = tuplestore_begin_heap(false, false, modify_store_kilobytes(state));
 	tuplestore_putvalues(changes->stores[shard], state->change_desc, change, change_nulls);
 	changes->nchanges++;
+	changes->bytes += heap_compute_data_size(state->change_desc, change, change_nulls);
 	MemoryContextSwitchTo(old_context);
 }
 

@@ -31,9 +31,8 @@
 
 #include "executor/modify.h"
 
-/* Rows are inserted when so many wait. */
+/* Rows are inserted when so many wait, or modify_round_bytes(). */
 #define UPSERT_ROWS 5000
-#define UPSERT_BYTES (8 * 1024 * 1024)
 
 /* What became of a row. */
 typedef struct UpsertResult
@@ -59,8 +58,7 @@ void
 modify_add_upsert(DistModifyState *state, TupleTableSlot *child, int shard, Datum *values, bool *nulls)
 {
 	modify_add_change(state, &state->upserts, shard, 0, false, values, nulls, child);
-	state->upsert_bytes += heap_compute_data_size(state->row_desc, values, nulls);
-	if (state->plan.row_by_row || state->upserts.nchanges >= UPSERT_ROWS || state->upsert_bytes >= UPSERT_BYTES)
+	if (state->plan.row_by_row || state->upserts.nchanges >= UPSERT_ROWS || state->upserts.bytes >= modify_round_bytes())
 		modify_apply_all(state);
 }
 
@@ -256,7 +254,6 @@ modify_apply_upserts(DistModifyState *state)
 
 	results = insert_rows(state, &slots);
 	modify_end_stores(state, &state->upserts);
-	state->upsert_bytes = 0;
 	MemoryContextSwitchTo(row_context);
 	foreach(cell, results)
 	{

@@ -11,16 +11,24 @@
  *
  * All is forgotten when the next batch begins.
  *
+ * A statement of several batches (again_text) must not write a row twice, nor one that it has
+ * inserted.  What it has written here is what this transaction has written since
+ * the statement began, as command ids tell.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "funcapi.h"
+#include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
+#include "compat/proc.h"
 #include "compat/sql_function.h"
+#include "executor/upsert_rows.h"
 
 typedef struct Conflict
 {
@@ -34,6 +42,42 @@ static int64 current_row = 0;
 
 static MemoryContext conflicts_context = NULL;
 static List *conflicts = NIL;	/* of Conflict */
+
+/* When the statement began, and in which transaction. */
+static CommandId first_command = FirstCommandId;
+static LocalTransactionId first_transaction = InvalidLocalTransactionId;
+
+void
+upsert_rows_begin(void)
+{
+	CommandCounterIncrement();
+	first_command = GetCurrentCommandId(false);
+	first_transaction = PROC_LXID(MyProc);
+}
+
+/* citus_internal.upsert_begin(): upsert_rows_begin. */
+SQL_FUNCTION(citus_internal_upsert_begin);
+Datum
+citus_internal_upsert_begin(PG_FUNCTION_ARGS)
+{
+	upsert_rows_begin();
+	PG_RETURN_VOID();
+}
+
+/* citus_internal.upsert_once(xmin, cmin): true; an error if a statement of several batches has written the row before. */
+SQL_FUNCTION(citus_internal_upsert_once);
+Datum
+citus_internal_upsert_once(PG_FUNCTION_ARGS)
+{
+	if (first_transaction == PROC_LXID(MyProc) && PG_GETARG_UINT32(1) >= first_command &&
+		TransactionIdIsCurrentTransactionId(PG_GETARG_TRANSACTIONID(0)))
+		ereport(ERROR,
+				(errcode(ERRCODE_CARDINALITY_VIOLATION),
+				 errmsg("ON CONFLICT DO UPDATE command cannot affect row a second time"),
+				 errhint("Ensure that no rows proposed for insertion within the same command have duplicate "
+						 "constrained values.")));
+	PG_RETURN_BOOL(true);
+}
 
 /* citus_internal.upsert_row(ordinal): the batch goes on with this row. */
 SQL_FUNCTION(citus_internal_upsert_row);

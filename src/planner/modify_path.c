@@ -512,7 +512,13 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 	if ((plan->command == CMD_INSERT && !plan->resolves) || plan->moves_rows || merge)
 		plan->insert_text = modify_insert_text(table, plan->attnos,
 											   plan->command == CMD_INSERT && !plan->resolves ? root : NULL,
-											   exprs);
+											   false, exprs);
+	if (plan->do_update && !plan->resolves)
+	{
+		List	   *same_exprs = NIL;
+
+		plan->again_text = modify_insert_text(table, plan->attnos, root, true, &same_exprs);
+	}
 	if (assigned != NIL)
 		plan->update_text = modify_update_text(table, assigned, plan->attnos);
 	if (plan->command == CMD_DELETE || plan->moves_rows || merge)
@@ -547,11 +553,11 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	plan.row_resno = junk_resno(child_tlist, JUNK_OLD_ROW, varno);
 	if (conflict != NULL)
 	{
-		plan.one_batch = conflict->action == ONCONFLICT_UPDATE;
+		plan.do_update = conflict->action == ONCONFLICT_UPDATE;
 		plan.resolves = (table->row_triggers & write_commands(root->parse)) != 0 ||
 			!conflict_is_shippable(conflict, table);
 		plan.may_skip = !plan.resolves;
-		plan.row_by_row = plan.resolves && plan.one_batch && has_before_update(table->relid);
+		plan.row_by_row = plan.resolves && plan.do_update && has_before_update(table->relid);
 	}
 
 	if (plan.command == CMD_MERGE)

@@ -18,8 +18,9 @@ List *
 modify_plan_pack(const ModifyPlan *plan)
 {
 	List	   *numbers = NIL;
-	List	   *strings = list_make4(plan_string_pack(plan->insert_text), plan_string_pack(plan->update_text),
-									 plan_string_pack(plan->delete_text), plan_string_pack(plan->upsert_text));
+	List	   *strings = list_make5(plan_string_pack(plan->insert_text), plan_string_pack(plan->update_text),
+									 plan_string_pack(plan->delete_text), plan_string_pack(plan->upsert_text),
+									 plan_string_pack(plan->again_text));
 	List	   *columns = list_make5(plan->update_colnos, plan->attnos, plan->column_attnos,
 									 plan->column_resnos, plan->assigned);
 
@@ -31,7 +32,7 @@ modify_plan_pack(const ModifyPlan *plan)
 	numbers = lappend_int(numbers, plan->moves_rows);
 	numbers = lappend_int(numbers, plan->replaces_rows);
 	numbers = lappend_int(numbers, plan->may_skip);
-	numbers = lappend_int(numbers, plan->one_batch);
+	numbers = lappend_int(numbers, plan->do_update);
 	numbers = lappend_int(numbers, plan->ctid_resno);
 	numbers = lappend_int(numbers, plan->dist_resno);
 	numbers = lappend_int(numbers, plan->row_resno);
@@ -58,7 +59,7 @@ modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
 	plan->moves_rows = list_nth_int(numbers, i++);
 	plan->replaces_rows = list_nth_int(numbers, i++);
 	plan->may_skip = list_nth_int(numbers, i++);
-	plan->one_batch = list_nth_int(numbers, i++);
+	plan->do_update = list_nth_int(numbers, i++);
 	plan->ctid_resno = list_nth_int(numbers, i++);
 	plan->dist_resno = list_nth_int(numbers, i++);
 	plan->row_resno = list_nth_int(numbers, i++);
@@ -70,6 +71,7 @@ modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
 	plan->update_text = plan_string_unpack(list_nth(strings, 1));
 	plan->delete_text = plan_string_unpack(list_nth(strings, 2));
 	plan->upsert_text = plan_string_unpack(list_nth(strings, 3));
+	plan->again_text = plan_string_unpack(list_nth(strings, 4));
 	plan->update_colnos = linitial(columns);
 	plan->attnos = lsecond(columns);
 	plan->column_attnos = lthird(columns);

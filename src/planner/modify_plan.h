@@ -63,7 +63,7 @@ typedef struct ModifyPlan
 	bool		replaces_rows;	/* an UPDATE that nodes would refuse (of an
 								 * identity column): always DELETE and INSERT */
 	bool		may_skip;		/* ON CONFLICT can leave input rows without result */
-	bool		one_batch;		/* ON CONFLICT DO UPDATE: a shard's rows go in one statement */
+	bool		do_update;		/* ON CONFLICT DO UPDATE */
 	bool		resolves;		/* what happens ON CONFLICT is decided here: it fires triggers, or isn't for nodes */
 	bool		row_by_row;		/* each row is written before the next one's triggers fire */
 	int			triggers;		/* COMMAND_BITs of what it does that fires triggers */
@@ -82,6 +82,8 @@ typedef struct ModifyPlan
 								 * that resolves conflicts, DO UPDATE */
 	char	   *upsert_text;	/* if it resolves conflicts */
 	char	   *insert_text;
+	char	   *again_text;		/* if it does ON CONFLICT DO UPDATE: the same, once
+								 * the statement has written other rows */
 	char	   *update_text;
 	char	   *delete_text;
 } ModifyPlan;
@@ -99,8 +101,11 @@ extern void modify_plan_unpack(const CustomScan *node, ModifyPlan *plan);
 extern List *modify_action_pack(const ModifyAction *action);
 extern void modify_action_unpack(const List *packed, ModifyAction *action);
 
-/* modify_text.c: the texts that apply rows; palloc'd.  root is of an INSERT, whose ON CONFLICT belongs to its text, or NULL. */
-extern char *modify_insert_text(const DistTable *table, List *attnos, PlannerInfo *root, List **exprs);
+/*
+ * modify_text.c: the texts that apply rows; palloc'd.  root is of an INSERT, whose ON CONFLICT belongs to its text, or NULL.
+ * again: DO UPDATE errors for a row that the statement has written before (citus_internal.upsert_once).
+ */
+extern char *modify_insert_text(const DistTable *table, List *attnos, PlannerInfo *root, bool again, List **exprs);
 
 /*
  * Inserts the rows that don't conflict, and locks those that others conflict with,

@@ -170,8 +170,24 @@ graft_conflict_clause(Query *query, OnConflictExpr *clause, PlannerInfo *root, L
 	query->onConflict = clause;
 }
 
+/* Takes the first column out of what a query returns. */
+static Node *
+pop_returning(Query *query)
+{
+	TargetEntry *first = linitial(query->returningList);
+	ListCell   *cell;
+
+	query->returningList = list_delete_first(query->returningList);
+	foreach(cell, query->returningList)
+		((TargetEntry *) lfirst(cell))->resno--;
+	return (Node *) first->expr;
+}
+
+/* In front of DO UPDATE's own condition. */
+#define UPSERT_CHECK "citus_internal.upsert_once(t.xmin, t.cmin)"
+
 char *
-modify_insert_text(const DistTable *table, List *attnos, PlannerInfo *root, List **exprs)
+modify_insert_text(const DistTable *table, List *attnos, PlannerInfo *root, bool again, List **exprs)
 {
 	Query	   *conflict_query = root ? root->parse : NULL;
 	StringInfoData text;
@@ -179,22 +195,29 @@ modify_insert_text(const DistTable *table, List *attnos, PlannerInfo *root, List
 	Oid			rows_type = get_array_type(get_rel_type_id(table->relid));
 	Query	   *query;
 	OnConflictExpr *clause;
+	Node	   *check = NULL;
 	List	   *all_exprs = NIL;
 
 	initStringInfo(&text);
 	append_insert(&text, table);
 	append_columns(&text, table->relid, true, false, "r.");
 	appendStringInfo(&text, " FROM pg_catalog.unnest($1::%s[]) AS r", name);
-	append_returning(&text, table, NULL, attnos);
+	if (again && attnos == NIL)
+		appendStringInfoString(&text, " RETURNING " UPSERT_CHECK);
+	append_returning(&text, table, again ? UPSERT_CHECK : NULL, attnos);
 	if (conflict_query == NULL || conflict_query->onConflict == NULL)
 		return text.data;
 
 	/* $1, the rows, becomes the first of the parameters */
 	query = (Query *) task_params_extract((Node *) analyse_insert(text.data, rows_type), 0, false,
 										  &all_exprs);
+	if (again)
+		check = pop_returning(query);
 	clause = copy_conflict_clause(root);
 	clause->onConflictSet = (List *) multiexpr_mutator((Node *) clause->onConflictSet, root);
 	graft_conflict_clause(query, clause, root, &all_exprs);
+	if (again)
+		query->onConflict->onConflictWhere = make_and_qual(check, query->onConflict->onConflictWhere);
 	*exprs = list_copy_tail(all_exprs, 1);
 	return task_query_deparse(query);
 }
@@ -238,19 +261,6 @@ replace_update(OnConflictExpr *clause, Node *condition, Index target)
 	}
 	clause->onConflictSet = assignments;
 	clause->onConflictWhere = condition;
-}
-
-/* Takes the first column out of what a query returns. */
-static Node *
-pop_returning(Query *query)
-{
-	TargetEntry *first = linitial(query->returningList);
-	ListCell   *cell;
-
-	query->returningList = list_delete_first(query->returningList);
-	foreach(cell, query->returningList)
-		((TargetEntry *) lfirst(cell))->resno--;
-	return (Node *) first->expr;
 }
 
 char *

@@ -1,0 +1,77 @@
+"""What a session's memory is bounded by."""
+
+import threading
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+
+from harness.servers import pid_of, value
+
+MB = 1024 * 1024
+TEXT = "repeat(md5(i::text), 300)"      # about 10 kB
+
+
+def private_memory(pid):
+    """Bytes of memory that are a process's own."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("RssAnon"))
+
+
+@contextmanager
+def grows_by_less_than(connection, limit):
+    """Fails if the session's own memory grows by more, at any time that we look."""
+    def watch():
+        while not done.wait(0.01):
+            most[0] = max(most[0], private_memory(pid_of(connection)))
+
+    done = threading.Event()
+    before = private_memory(pid_of(connection))
+    most = [before]
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+    assert most[0] - before < limit
+
+
+@pytest.fixture(params=["shards", "reference"])
+def wide(request, coordinator, schema):
+    """A table of many shards, or a reference table, for wide rows."""
+    coordinator.execute(f"CREATE TABLE {schema}.t (id int PRIMARY KEY, v text)")
+    if request.param == "shards":
+        coordinator.execute(f"SELECT create_distributed_table('{schema}.t', 'id', shard_count => 64)")
+    else:
+        coordinator.execute(f"SELECT create_reference_table('{schema}.t')")
+    coordinator.execute("SET citus.write_buffer_size = '1MB'")
+    return f"{schema}.t"
+
+
+@pytest.mark.parametrize("conflict", ["", "ON CONFLICT (id) DO NOTHING", "ON CONFLICT (id) DO UPDATE SET v = excluded.v"])
+def test_insert_select(coordinator, wide, conflict):
+    """Memory doesn't grow with the rows, nor with the number of shards."""
+    assert value(coordinator, f"SELECT count(*) FROM {wide}") == 0
+    with grows_by_less_than(coordinator, 15 * MB):
+        for _ in range(1 if conflict == "" else 2):
+            coordinator.execute(f"INSERT INTO {wide} SELECT i, {TEXT} FROM generate_series(1, 4000) i {conflict}")
+    assert value(coordinator, f"SELECT sum(length(v)) FROM {wide}") == 4000 * 9600
+
+
+def test_no_row_twice(coordinator, wide):
+    """ON CONFLICT DO UPDATE must not write a row twice, in whichever batches the rows are."""
+    upsert = f"INSERT INTO {wide} SELECT i %% %s + 1, {TEXT} FROM generate_series(0, 3999) i " \
+             "ON CONFLICT (id) DO UPDATE SET v = left(excluded.v, 5) || left(t.v, 5)"
+    for _ in range(2):          # with no row there, and with all
+        with pytest.raises(psycopg.errors.CardinalityViolation) as caught:
+            coordinator.execute(upsert, [2000])
+        assert "cannot affect row a second time" in str(caught.value)
+        coordinator.execute(upsert + " WHERE false", [2000])
+    with coordinator.transaction():
+        # what the transaction has written before is another matter
+        coordinator.execute(f"UPDATE {wide} SET v = 'new'")
+        assert coordinator.execute(upsert, [4000]).rowcount == 4000
+        assert coordinator.execute(upsert, [4000]).rowcount == 4000
+    assert value(coordinator, f"SELECT count(*) FROM {wide} WHERE length(v) = 10") == 4000
