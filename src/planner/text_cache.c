@@ -29,18 +29,22 @@
 #include "planner/shippable.h"
 #include "planner/task_query.h"
 
-#define MAX_TEXTS 500
+/* The cache's size, as bytes that entries have allocated; one that is large alone isn't worth it. */
+#define MAX_BYTES (8 * 1024 * 1024)
+#define MAX_ENTRY_BYTES (MAX_BYTES / 16)
 
 typedef struct TextEntry
 {
 	uint32		hash;			/* hash key */
 	MemoryContext context;		/* of what follows */
+	Size		bytes;			/* that it has allocated */
 	Query	   *query;
 	char	   *text;
 	dlist_node	link;			/* in uses, most recent first */
 } TextEntry;
 
 static HTAB *texts = NULL;
+static Size total_bytes = 0;
 static dlist_head uses;
 static uint64 filled_generation;	/* metadata_generation() of the entries */
 static bool names_changed = false;
@@ -114,6 +118,7 @@ static void
 remove_text(TextEntry *entry)
 {
 	dlist_delete(&entry->link);
+	total_bytes -= entry->bytes;
 	MemoryContextDelete(entry->context);
 	(void) hash_search(texts, &entry->hash, HASH_REMOVE, NULL);
 }
@@ -150,17 +155,23 @@ static void
 add_text(uint32 hash, Query *query, MemoryContext context, const char *text)
 {
 	TextEntry  *entry = hash_search(texts, &hash, HASH_FIND, NULL);
+	char	   *copy = MemoryContextStrdup(context, text);
+	Size		bytes = MemoryContextMemAllocated(context, true);
 
 	if (entry != NULL)
 		remove_text(entry);
-	if (hash_get_num_entries(texts) >= MAX_TEXTS)
+	if (bytes > MAX_ENTRY_BYTES)
+		return;
+	while (total_bytes + bytes > MAX_BYTES)
 		remove_text(dlist_container(TextEntry, link, dlist_tail_node(&uses)));
 
 	MemoryContextSetParent(context, CacheMemoryContext);
 	entry = hash_search(texts, &hash, HASH_ENTER, NULL);
 	entry->context = context;
 	entry->query = query;
-	entry->text = MemoryContextStrdup(context, text);
+	entry->text = copy;
+	entry->bytes = bytes;
+	total_bytes += bytes;
 	dlist_push_head(&uses, &entry->link);
 }
 

@@ -75,3 +75,14 @@ def test_no_row_twice(coordinator, wide):
         assert coordinator.execute(upsert, [4000]).rowcount == 4000
         assert coordinator.execute(upsert, [4000]).rowcount == 4000
     assert value(coordinator, f"SELECT count(*) FROM {wide} WHERE length(v) = 10") == 4000
+
+
+def test_texts_of_large_statements(coordinator, schema):
+    """The cache of texts has a size in bytes."""
+    coordinator.execute(f"CREATE TABLE {schema}.t (id int, a int)")
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.t', 'id')")
+    for count in range(300, 400):
+        conditions = " OR ".join(f"a + {number} = id" for number in range(count))
+        coordinator.execute(f"SELECT a FROM {schema}.t WHERE id = 7 AND ({conditions})")
+    size = value(coordinator, "SELECT sum(total_bytes) FROM pg_backend_memory_contexts WHERE name = 'citus task text'")
+    assert 4 * MB < size <= 8 * MB
