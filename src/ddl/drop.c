@@ -17,14 +17,17 @@
 
 #include "access/genam.h"
 #include "access/table.h"
+#include "access/twophase.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_policy.h"
 #include "catalog/pg_trigger.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
+#include "storage/lock.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -244,6 +247,63 @@ relay_dropped_rules(UtilityCall *call, List *rules)
 	}
 }
 
+/* What a DROP is about to lock on this node. */
+typedef struct LockNeed
+{
+	int			ntables;
+	int			nshards;
+	int64		nlocks;
+} LockNeed;
+
+/*
+ * Adds a table's shards: of each, the row type and its array type are locked, too, and its
+ * indexes, their constraints and its TOAST table.  Shards that are gone already count for little.
+ */
+static void
+add_need(LockNeed *need, List *shards)
+{
+	Relation	shard = shards == NIL ? NULL : RelationIdGetRelation(linitial_oid(shards));
+	int			nothers = 0;
+
+	if (shard != NULL)
+	{
+		nothers = 2 * (list_length(RelationGetIndexList(shard)) + OidIsValid(shard->rd_rel->reltoastrelid));
+		RelationClose(shard);
+	}
+	need->ntables++;
+	need->nshards += list_length(shards);
+	need->nlocks += (int64) list_length(shards) * (3 + nothers);
+}
+
+/* Error context: says what to set where shards are too many for the lock table. */
+static void
+add_lock_hint(void *arg)
+{
+	LockNeed   *need = arg;
+
+	if (geterrcode() != ERRCODE_OUT_OF_MEMORY || need->nshards == 0)
+		return;
+	errhint("The statement drops %d distributed tables with %d shards here. Set max_locks_per_transaction "
+			"to at least %d, or drop fewer tables at a time.", need->ntables, need->nshards,
+			(int) (max_locks_per_xact + need->nlocks / (MaxBackends + max_prepared_xacts) + 1));
+}
+
+/* Drops the shards of all tables that are here. */
+static void
+drop_shards(List *tables)
+{
+	LockNeed	need = {0};
+	ErrorContextCallback callback = {.previous = error_context_stack,.callback = add_lock_hint,.arg = &need};
+	ListCell   *cell;
+
+	foreach(cell, tables)
+		add_need(&need, ((DroppedTable *) lfirst(cell))->shards);
+	error_context_stack = &callback;
+	foreach(cell, tables)
+		drop_relations(((DroppedTable *) lfirst(cell))->shards);
+	error_context_stack = callback.previous;
+}
+
 void
 drop_follow_up(UtilityCall *call)
 {
@@ -272,8 +332,8 @@ drop_follow_up(UtilityCall *call)
 
 		appendStringInfo(&buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ", dropped->name);
 		groups = lappend_int(groups, metadata_delete_table(dropped->relid));
-		drop_relations(dropped->shards);
 	}
+	drop_shards(tables);
 	appendStringInfoString(&buf, drop_is_restricted(call) ? "" : " CASCADE");
 	if (!enable_ddl_propagation || call->relayed)
 		return;
@@ -390,6 +450,8 @@ drop_utility(UtilityCall *call)
 	List	   *shards = NIL;
 	ListCell   *cell;
 	const char *keyword = NULL;
+	LockNeed	need = {0};
+	ErrorContextCallback callback = {.previous = error_context_stack,.callback = add_lock_hint,.arg = &need};
 
 	for (int i = 0; i < lengthof(kinds); i++)
 	{
@@ -409,6 +471,8 @@ drop_utility(UtilityCall *call)
 		if (table == NULL)
 			continue;
 		ours = lappend(ours, lfirst(cell));
+		if (stmt->removeType == OBJECT_TABLE)
+			add_need(&need, local_shard_relids(table));
 
 		/*
 		 * Shards of one table may depend on another table of the statement, on its row type say; those of a lone
@@ -423,7 +487,9 @@ drop_utility(UtilityCall *call)
 		index_concurrently(call, "DROP INDEX CONCURRENTLY");
 	stmt->concurrent = false;
 	stmt->objects = list_concat(stmt->objects, shards);
+	error_context_stack = &callback;
 	utility_run(call);
+	error_context_stack = callback.previous;
 	if (stmt->removeType == OBJECT_TABLE)
 	{
 		CommandCounterIncrement();

@@ -1,5 +1,6 @@
 """What a session's memory is bounded by."""
 
+import re
 import threading
 from contextlib import contextmanager
 
@@ -86,3 +87,27 @@ def test_texts_of_large_statements(coordinator, schema):
         coordinator.execute(f"SELECT a FROM {schema}.t WHERE id = 7 AND ({conditions})")
     size = value(coordinator, "SELECT sum(total_bytes) FROM pg_backend_memory_contexts WHERE name = 'citus task text'")
     assert 4 * MB < size <= 8 * MB
+
+
+def test_drop_of_many_shards(make_cluster, connect):
+    """Locks for more shards than there is room for: the error says what to set, and then it works."""
+    few = {"max_locks_per_transaction": 10, "max_connections": 20, "max_prepared_transactions": 5}
+    made = make_cluster(workers=1, settings={**few, "max_worker_processes": 4})
+    connection = connect(made.coordinator)
+    connection.execute("CREATE SCHEMA many")
+    connection.execute("SET citus.shard_count = 40")
+    for number in range(40):
+        connection.execute(f"CREATE TABLE many.t{number} (id int)")
+        connection.execute(f"SELECT create_distributed_table('many.t{number}', 'id')")
+    with pytest.raises(psycopg.errors.OutOfMemory) as caught:
+        connection.execute("DROP SCHEMA many CASCADE")
+    hint = caught.value.diag.message_hint
+    assert "40 distributed tables with 1600 shards" in hint
+    needed = int(re.search(r"max_locks_per_transaction to at least (\d+)", hint).group(1))
+    connection.close()
+    for node in made.nodes:
+        node.sql(f"ALTER SYSTEM SET max_locks_per_transaction = {needed}")
+        node.restart()
+    connection = connect(made.coordinator)
+    connection.execute("DROP SCHEMA many CASCADE")
+    assert value(connection, "SELECT count(*) FROM pg_dist_shard") == 0
