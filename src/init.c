@@ -19,6 +19,7 @@
 #include "daemon/daemon.h"
 #include "ddl/convert.h"
 #include "ddl/drop.h"
+#include "ddl/trigger.h"
 #include "ddl/utility_hook.h"
 #include "lib/debug_point.h"
 #include "lib/wire_type.h"
@@ -104,6 +105,7 @@ _PG_init(void)
 	copy_init();
 	convert_init();
 	drop_init();
+	truncate_triggers_init();
 	utility_hook_init();
 	member_sync_init();
 	daemon_init();

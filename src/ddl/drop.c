@@ -45,6 +45,7 @@
 #include "ddl/shard_schema.h"
 #include "ddl/shards.h"
 #include "ddl/statistics.h"
+#include "ddl/trigger.h"
 #include "lib/transaction_end.h"
 #include "resolve/utility.h"
 
@@ -208,6 +209,8 @@ object_access(ObjectAccessType access, Oid classid, Oid objid, int subid, void *
 		return;
 	if (access == OAT_DROP)
 		note_drop(objid);
+	else if (access == OAT_TRUNCATE)
+		truncate_triggers_checked(objid);
 }
 
 void

@@ -29,10 +29,16 @@ extern void truncate_triggers_before(List *relids);
 extern void truncate_triggers_after(List *relids);
 
 /*
- * Keeps those of them that fire even if session_replication_role is replica from firing, on this node, and
- * locks the tables.  The latter function takes what the former returns.
+ * Has the server's TRUNCATE of these tables, which are locked, not see them on this node.  After it, or after
+ * an error, one of the other functions is to be called.
  */
-extern List *truncate_triggers_silence(List *relids);
-extern void truncate_triggers_restore(List *silenced);
+extern void truncate_triggers_hide(List *relids);
+extern void truncate_triggers_show(List *relids);
+extern void truncate_triggers_forget(void);
+
+/* TRUNCATE has checked a table and is going to open it (OAT_TRUNCATE). */
+extern void truncate_triggers_checked(Oid relid);
+
+extern void truncate_triggers_init(void);
 
 #endif							/* CITUS_DDL_TRIGGER_H */

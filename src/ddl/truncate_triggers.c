@@ -4,27 +4,26 @@
  *	  Statement-level triggers of TRUNCATE.
  *
  * They fire on the initiator, around the statement on all nodes; the server's
- * own TRUNCATE of the logical tables, on every node, is kept from firing them: it is
- * told that it replays what others do.  Triggers that fire even then are disabled
- * while it runs, in the catalog, which nobody else sees.
+ * own TRUNCATE of the logical tables, on every node, is kept from firing them: it does
+ * not see that there are any.
+ *
+ * Two flags in a table's relcache entry say so.  They are cleared when the server has checked the table, which it
+ * does right before it opens it (object_access_hook), and again if the entry is made anew before the
+ * server copies them.  The transaction has the table locked and has sent itself an invalidation of the entry beforehand, so
+ * nobody sees the flags, and nothing is left of them after an error.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/heap.h"
-#include "catalog/indexing.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "executor/executor.h"
 #include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
-#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/rel.h"
 
@@ -100,90 +99,90 @@ truncate_triggers_after(List *relids)
 	fire(relids, ExecASTruncateTriggers);
 }
 
-/* A trigger that fires also when the server replays. */
-typedef struct SilencedTrigger
-{
-	Oid			trigger;
-	char		enabled;		/* as in tgenabled */
-} SilencedTrigger;
+/* Tables whose triggers the server is not to see; NIL unless it truncates them. */
+static List *hiding = NIL;
 
-/* Changes when a trigger fires. */
+/* Their entries of the relcache, between the server's check of a table and its first change of any: of Relation. */
+static List *hidden = NIL;
+
+/* The server looks at these flags, in a copy that it makes when all tables are open. */
 static void
-set_enabled(Relation catalog, HeapTuple tuple, char enabled)
+hide_in_entry(Relation rel)
 {
-	HeapTuple	copy = heap_copytuple(tuple);
-
-	((Form_pg_trigger) GETSTRUCT(copy))->tgenabled = enabled;
-	CatalogTupleUpdate(catalog, &copy->t_self, copy);
-	CacheInvalidateRelcacheByRelid(((Form_pg_trigger) GETSTRUCT(copy))->tgrelid);
-	heap_freetuple(copy);
+	if (rel->trigdesc == NULL)
+		return;
+	rel->trigdesc->trig_truncate_before_statement = false;
+	rel->trigdesc->trig_truncate_after_statement = false;
 }
 
-/* Disables a table's triggers of that kind; they are appended to silenced. */
-static List *
-silence_table(Relation catalog, Oid relid, List *silenced)
+/* Has the tables' relcache entries made anew, now, and should what follows be rolled back, then. */
+static void
+renew_entries(List *relids)
 {
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(catalog, TriggerRelidNameIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
-		SilencedTrigger *trigger;
-
-		if (!TRIGGER_FOR_TRUNCATE(form->tgtype) ||
-			(form->tgenabled != TRIGGER_FIRES_ALWAYS && form->tgenabled != TRIGGER_FIRES_ON_REPLICA))
-			continue;
-		trigger = palloc(sizeof(SilencedTrigger));
-		trigger->trigger = form->oid;
-		trigger->enabled = form->tgenabled;
-		silenced = lappend(silenced, trigger);
-		set_enabled(catalog, tuple, TRIGGER_DISABLED);
-	}
-	systable_endscan(scan);
-	return silenced;
-}
-
-List *
-truncate_triggers_silence(List *relids)
-{
-	Relation	catalog = table_open(TriggerRelationId, RowExclusiveLock);
-	List	   *silenced = NIL;
 	ListCell   *cell;
 
 	foreach(cell, relids)
-	{
-		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
-		silenced = silence_table(catalog, lfirst_oid(cell), silenced);
-	}
-	table_close(catalog, NoLock);
+		CacheInvalidateRelcacheByRelid(lfirst_oid(cell));
+	(void) GetCurrentCommandId(true);
 	CommandCounterIncrement();
-	return silenced;
 }
 
 void
-truncate_triggers_restore(List *silenced)
+truncate_triggers_hide(List *relids)
 {
-	Relation	catalog = table_open(TriggerRelationId, RowExclusiveLock);
 	ListCell   *cell;
 
-	foreach(cell, silenced)
-	{
-		SilencedTrigger *trigger = lfirst(cell);
-		ScanKeyData key;
-		SysScanDesc scan;
-		HeapTuple	tuple;
+	foreach(cell, relids)
+		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+	renew_entries(relids);
+	hiding = relids;
+}
 
-		ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger->trigger));
-		scan = systable_beginscan(catalog, TriggerOidIndexId, true, NULL, 1, &key);
-		tuple = systable_getnext(scan);
-		if (HeapTupleIsValid(tuple))
-			set_enabled(catalog, tuple, trigger->enabled);
-		systable_endscan(scan);
-	}
-	table_close(catalog, NoLock);
-	CommandCounterIncrement();
+void
+truncate_triggers_forget(void)
+{
+	hiding = hidden = NIL;
+}
+
+void
+truncate_triggers_show(List *relids)
+{
+	truncate_triggers_forget();
+	renew_entries(relids);
+}
+
+void
+truncate_triggers_checked(Oid relid)
+{
+	Relation	rel;
+
+	if (!list_member_oid(hiding, relid))
+		return;
+	rel = table_open(relid, NoLock);
+	hide_in_entry(rel);
+	hidden = list_append_unique_ptr(hidden, rel);
+	table_close(rel, NoLock);	/* the server opens it next */
+}
+
+/*
+ * A relcache callback.  Only this transaction can change tables that it has locked: then the server has made its copies.
+ * Otherwise all entries have been made anew.
+ */
+static void
+entry_renewed(Datum arg, Oid relid)
+{
+	ListCell   *cell;
+
+	if (OidIsValid(relid) && list_member_oid(hiding, relid))
+		hidden = NIL;
+	if (OidIsValid(relid))
+		return;
+	foreach(cell, hidden)
+		hide_in_entry(lfirst(cell));
+}
+
+void
+truncate_triggers_init(void)
+{
+	CacheRegisterRelcacheCallback(entry_renewed, (Datum) 0);
 }

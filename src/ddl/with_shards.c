@@ -207,19 +207,23 @@ truncate_with_triggers(UtilityCall *call, const char *text, List *relids)
 {
 	bool		may = may_truncate(relids);
 	bool		fires = may && !call->relayed;
-	List	   *silenced = NIL;
-	int			level;
 
 	if (fires)
 		truncate_triggers_before(relids);
 	if (may)
-		silenced = truncate_triggers_silence(relids);
-	level = NewGUCNestLevel();
-	(void) set_config_option("session_replication_role", "replica", PGC_SUSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-	run_everywhere(call, text);
-	AtEOXact_GUC(true, level);
-	truncate_triggers_restore(silenced);
+		truncate_triggers_hide(relids);
+	PG_TRY();
+	{
+		run_everywhere(call, text);
+	}
+	PG_CATCH();
+	{
+		truncate_triggers_forget();
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	if (may)
+		truncate_triggers_show(relids);
 	if (fires)
 		truncate_triggers_after(relids);
 }

@@ -455,3 +455,36 @@ def test_policies_are_dropped_everywhere(cluster, coordinator, schema, table):
         coordinator.execute(f"DROP POLICY three ON {table}")
     assert policies() == {"one three"}
     coordinator.execute(f"DROP TABLE {table}")
+
+
+@pytest.mark.parametrize("node", ["coordinator", "worker1"])
+def test_owner_truncates_with_triggers(cluster, coordinator, schema, table, roles, functions, connect, node):
+    """They fire once, at the initiator, also those for replicas; the next statement finds them again, also after an error."""
+    functions(f"""CREATE FUNCTION {schema}.note() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+            INSERT INTO {schema}.noted VALUES (TG_TABLE_NAME || ' ' || TG_NAME || ' ' || (SELECT count(*) FROM {schema}.t));
+            RETURN NULL;
+        END$$""")
+    coordinator.execute(f"""
+        CREATE TABLE {schema}.noted (what text);
+        SELECT create_reference_table('{schema}.noted');
+        CREATE TABLE {schema}.r (id int PRIMARY KEY);
+        SELECT create_reference_table('{schema}.r');
+        GRANT ALL ON {schema}.noted TO {roles[0]};
+        ALTER TABLE {schema}.r OWNER TO {roles[0]}""")
+    for name in ("t", "r"):
+        coordinator.execute(f"""
+            CREATE TRIGGER before BEFORE TRUNCATE ON {schema}.{name} EXECUTE FUNCTION {schema}.note();
+            CREATE TRIGGER later AFTER TRUNCATE ON {schema}.{name} EXECUTE FUNCTION {schema}.note();
+            ALTER TABLE {schema}.{name} ENABLE ALWAYS TRIGGER later""")
+    connection = connect(cluster.node(node), user=roles[0])
+    connection.execute("BEGIN")
+    connection.execute(f"TRUNCATE {schema}.t")
+    with pytest.raises(psycopg.errors.LockNotAvailable):
+        coordinator.execute(f"SET lock_timeout = 100; TRUNCATE {schema}.r, {schema}.t")
+    connection.execute("ROLLBACK")
+    connection.execute(f"TRUNCATE {schema}.t")
+    connection.execute(f"TRUNCATE {schema}.r, {schema}.t")
+    assert connection.execute(f"SELECT what, count(*) FROM {schema}.noted GROUP BY 1 ORDER BY 1").fetchall() == [
+        ("r before 0", 1), ("r later 0", 1), ("t before 0", 1), ("t before 100", 1), ("t later 0", 2)]
+    assert value(coordinator, f"SELECT count(*) FROM {schema}.t") == 0
+    assert connection.execute("SHOW session_replication_role").fetchone()[0] == "origin"
