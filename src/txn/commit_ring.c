@@ -39,7 +39,10 @@
 
 #include "txn/commit_ring_shared.h"
 
-/* A client's stamp may be so much ahead of our time: an hour, in microseconds. */
+/* The stamp of a session that may not be a node's may be so much ahead, in microseconds. */
+#define MAX_AHEAD_OF_STRANGER ((int64) 10 * USECS_PER_SEC)
+
+/* A node's stamp may be so much ahead of our time: an hour, in microseconds. */
 #define MAX_AHEAD (UINT64CONST(3600) * 1000000)
 
 /* A waiter looks again after so many milliseconds even if nobody woke it. */
@@ -144,6 +147,16 @@ commit_ring_check(CommitStamp stamp)
 				 errmsg("commit stamp " UINT64_FORMAT " is out of range", stamp),
 				 errdetail("The clock of this node stands at " UINT64_FORMAT ".", commit_ring_clock()),
 				 errhint("Set the clocks of all nodes to the same time.")));
+}
+
+void
+commit_ring_check_stranger(CommitStamp stamp)
+{
+	if (stamp > time_of_day() + MAX_AHEAD_OF_STRANGER)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the stamp of the commit is too far ahead of this node's time"),
+				 errhint("Check that the clocks of all nodes agree.")));
 }
 
 static CommittingSlot *

@@ -37,6 +37,12 @@ extern CommitStamp commit_ring_clock(void);
 /* Errors, with ERRCODE_INVALID_PARAMETER_VALUE, if a stamp that a client sent can't be one. */
 extern void commit_ring_check(CommitStamp stamp);
 
+/*
+ * The same for a stamp that is not proven to be a node's, as COMMIT PREPARED through
+ * a pooler: it may hardly be ahead of the time of day.
+ */
+extern void commit_ring_check_stranger(CommitStamp stamp);
+
 /* Gives this transaction, which is about to commit, a stamp later than all that its participants know. */
 extern CommitStamp commit_ring_decide(CommitStamp later_than);
 

@@ -23,6 +23,7 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 
+#include "catalog/node_session.h"
 #include "txn/commit_ring.h"
 #include "txn/private.h"
 
@@ -39,7 +40,8 @@ gid_make(char *gid, int32 group, uint64 number, int connection, FullTransactionI
 bool
 txn_statement_from_node(const char *query)
 {
-	return strncmp(query, NODE_TAG_START, strlen(NODE_TAG_START)) == 0;
+	return strncmp(query, NODE_TAG_START, strlen(NODE_TAG_START)) == 0 &&
+		is_client_text(query) && node_session();
 }
 
 bool

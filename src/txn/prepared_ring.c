@@ -252,6 +252,8 @@ prepared_ring_before(const TransactionStmt *stmt, const char *query)
 		case TRANS_STMT_COMMIT_PREPARED:
 			if (sscanf(query, "/*citus:stamp %llu*/", &number) == 1)
 				stamp = number;
+			if (stamp != 0 && !txn_statement_from_node(query))
+				commit_ring_check_stranger(stamp);
 			begin_end(stmt->gid, true, stamp);
 			break;
 		case TRANS_STMT_ROLLBACK_PREPARED:
