@@ -25,6 +25,7 @@
 #include "lib/wire_type.h"
 #include "remote/connection.h"
 #include "resolve/analysis.h"
+#include "resolve/manual_change.h"
 #include "txn/transaction.h"
 #include "executor/cursor.h"
 #include "executor/executor_start.h"
@@ -95,6 +96,7 @@ _PG_init(void)
 	remote_init();
 	txn_init();
 	analysis_init();
+	manual_change_init();
 	planner_init();
 	scan_init();
 	read_ahead_init();

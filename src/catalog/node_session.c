@@ -7,10 +7,11 @@
  * the same.  Both would let a client pass by the rules of its own node, so
  * they are for sessions that have proven to be a node's.  The cluster has a
  * secret (pg_dist_node_secret, which only superusers may read); a node that
- * opens a session sends a keyed hash of it in the startup packet, as the
- * setting citus.node_proof.  Nobody can read that setting, it isn't in the
+ * opens a session sends a keyed hash of it with its settings (remote/settings.c),
+ * as citus.node_proof.  Nobody can read that setting, it isn't in the
  * text of any statement, and it is worth nothing to another login role.  It
- * is verified once per session, so a statement pays for a comparison.
+ * is verified once per session, so a statement pays for a comparison; behind a
+ * pooler, where sessions serve several clients, once per transaction.
  *
  * A session of a superuser need not know the secret: a superuser may read it.
  * So a node can join before it has the cluster's secret.
@@ -238,7 +239,6 @@ node_session_init(void)
 							   "Proves that a session is opened by another node of the cluster.",
 							   "Set by nodes when they connect; its value is never shown.",
 							   &node_proof, "", PGC_USERSET,
-							   GUC_NO_SHOW_ALL | GUC_NO_RESET_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE |
-							   GUC_SUPERUSER_ONLY,
+							   GUC_NO_SHOW_ALL | GUC_NO_RESET_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
 							   NULL, assign_node_proof, show_node_proof);
 }

@@ -43,6 +43,7 @@
 #include "executor/statement_snapshot.h"
 #include "remote/connection.h"
 #include "remote/shard_names.h"
+#include "resolve/manual_change.h"
 #include "resolve/tag.h"
 #include "resolve/utility.h"
 #include "txn/commit_ring.h"
@@ -302,6 +303,8 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 		tag.kind = TAG_NODE;
 	else
 		(void) task_tag_parse(query, &tag);
+	if (tag.kind == TAG_NONE)
+		manual_change_check_utility(pstmt->utilityStmt);
 	call.relayed = (tag.kind == TAG_DDL || tag.kind == TAG_NODE);
 	if (IsA(pstmt->utilityStmt, TransactionStmt))
 		prepared_ring_before(castNode(TransactionStmt, pstmt->utilityStmt), query);

@@ -28,6 +28,7 @@
 #include "planner/shippable.h"
 #include "planner/task_query.h"
 #include "remote/identity.h"
+#include "resolve/manual_change.h"
 #include "resolve/query.h"
 #include "txn/transaction.h"
 
@@ -220,6 +221,7 @@ citus_planner(Query *query, const char *query_string, int cursor_options, ParamL
 		}
 		if (query->commandType != CMD_UTILITY && query_has_distributed_table(query))
 			return plan_distributed(query, query_string, cursor_options, params);
+		manual_change_check_query(query);
 	}
 	if (planning_context != NULL)
 	{

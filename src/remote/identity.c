@@ -120,7 +120,7 @@ citus_internal_task_user(PG_FUNCTION_ARGS)
 	GetUserIdAndSecContext(&base_identity.user, &base_identity.context);
 	task_identity.user = get_role_oid(text_to_cstring(PG_GETARG_TEXT_PP(0)), false);
 	task_identity.context = PG_GETARG_INT32(1) &
-		(SECURITY_LOCAL_USERID_CHANGE | SECURITY_RESTRICTED_OPERATION | SECURITY_NOFORCE_RLS);
+		(SECURITY_LOCAL_USERID_CHANGE | SECURITY_RESTRICTED_OPERATION);
 	identity_is_set = true;
 	at_transaction_end(&end);
 	if (PG_ARGISNULL(2))

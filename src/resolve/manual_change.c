@@ -1,0 +1,154 @@
+/*-------------------------------------------------------------------------
+ *
+ * manual_change.c
+ *	  Clients' own statements that change a shard by its name.
+ *
+ * A shard is an ordinary table that its owner could write: rows that belong to
+ * another shard, rows that break foreign keys and unique constraints of the
+ * logical table, another definition than the table's.  Reading is free.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+
+#include "catalog/metadata.h"
+#include "resolve/manual_change.h"
+
+static bool enable_manual_changes = false;
+
+void
+manual_change_init(void)
+{
+	DefineCustomBoolVariable("citus.enable_manual_changes_to_shards",
+							 "Lets statements change shards that they name.",
+							 "Superusers may do so in any case.",
+							 &enable_manual_changes, false, PGC_SUSET, 0, NULL, NULL, NULL);
+}
+
+static void
+check_relation(Oid relid)
+{
+	if (relid < FirstNormalObjectId || get_rel_namespace(relid) != get_namespace_oid(SHARD_SCHEMA, true))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied to change shard \"%s\"", get_rel_name(relid)),
+			 errhint("Change the distributed table.")));
+}
+
+static bool
+check_query_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		Query	   *query = (Query *) node;
+
+		if (query->resultRelation != 0)
+			check_relation(rt_fetch(query->resultRelation, query->rtable)->relid);
+		return query_tree_walker(query, check_query_walker, context, 0);
+	}
+	return expression_tree_walker(node, check_query_walker, context);
+}
+
+void
+manual_change_check_query(Query *query)
+{
+	if (query->commandType == CMD_UTILITY || (query->resultRelation == 0 && !query->hasModifyingCTE) ||
+		enable_manual_changes || superuser())
+		return;
+	if (query->hasModifyingCTE)
+		check_query_walker((Node *) query, NULL);
+	else
+		check_relation(rt_fetch(query->resultRelation, query->rtable)->relid);
+}
+
+/* What DROP, COMMENT and the like name: a relation, or something that belongs to one. */
+static void
+check_object(ObjectType type, Node *object)
+{
+	List	   *names = IsA(object, List) ? (List *) object : NIL;
+
+	switch (type)
+	{
+		case OBJECT_POLICY:
+		case OBJECT_RULE:
+		case OBJECT_TABCONSTRAINT:
+		case OBJECT_TRIGGER:
+			names = list_truncate(list_copy(names), list_length(names) - 1);
+			break;
+		case OBJECT_INDEX:
+		case OBJECT_TABLE:
+			break;
+		default:
+			return;
+	}
+	if (names != NIL)
+		check_relation(RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true));
+}
+
+/* The relations that a statement changes, as a List of RangeVar. */
+static List *
+changed_relations(Node *stmt)
+{
+	switch (nodeTag(stmt))
+	{
+		case T_AlterObjectSchemaStmt:
+			return list_make1(((AlterObjectSchemaStmt *) stmt)->relation);
+		case T_AlterPolicyStmt:
+			return list_make1(((AlterPolicyStmt *) stmt)->table);
+		case T_AlterTableStmt:
+			return list_make1(((AlterTableStmt *) stmt)->relation);
+		case T_CopyStmt:
+			return ((CopyStmt *) stmt)->is_from ? list_make1(((CopyStmt *) stmt)->relation) : NIL;
+		case T_CreatePolicyStmt:
+			return list_make1(((CreatePolicyStmt *) stmt)->table);
+		case T_CreateStatsStmt:
+			return ((CreateStatsStmt *) stmt)->relations;
+		case T_CreateTrigStmt:
+			return list_make1(((CreateTrigStmt *) stmt)->relation);
+		case T_GrantStmt:
+			return ((GrantStmt *) stmt)->targtype == ACL_TARGET_OBJECT && ((GrantStmt *) stmt)->objtype == OBJECT_TABLE ?
+				((GrantStmt *) stmt)->objects : NIL;
+		case T_IndexStmt:
+			return list_make1(((IndexStmt *) stmt)->relation);
+		case T_RenameStmt:
+			return list_make1(((RenameStmt *) stmt)->relation);
+		case T_RuleStmt:
+			return list_make1(((RuleStmt *) stmt)->relation);
+		case T_TruncateStmt:
+			return ((TruncateStmt *) stmt)->relations;
+		default:
+			return NIL;
+	}
+}
+
+void
+manual_change_check_utility(Node *stmt)
+{
+	ListCell   *cell;
+
+	if (enable_manual_changes || superuser())
+		return;
+	foreach(cell, changed_relations(stmt))
+	{
+		Node	   *relation = lfirst(cell);
+
+		if (relation != NULL && IsA(relation, RangeVar))
+			check_relation(RangeVarGetRelid((RangeVar *) relation, NoLock, true));
+	}
+	if (IsA(stmt, DropStmt))
+	{
+		foreach(cell, ((DropStmt *) stmt)->objects)
+			check_object(((DropStmt *) stmt)->removeType, lfirst(cell));
+	}
+}
