@@ -11,6 +11,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 
+#include "catalog/cache_limit.h"
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "catalog/node_session.h"
@@ -91,6 +92,7 @@ _PG_init(void)
 	debug_point_init();
 	wire_type_init();
 	metadata_init();
+	cache_limit_init();
 	node_init();
 	node_session_init();
 	remote_init();

@@ -10,8 +10,13 @@
  * opens a session sends a keyed hash of it with its settings (remote/settings.c),
  * as citus.node_proof.  Nobody can read that setting, it isn't in the
  * text of any statement, and it is worth nothing to another login role.  It
- * is verified once per session, so a statement pays for a comparison; behind a
- * pooler, where sessions serve several clients, once per transaction.
+ * is verified once per session, so a statement pays for a comparison.
+ *
+ * The proof names the process id that the client knows.  If that is the backend's
+ * own, the backend serves this client as long as it lives, so it remembers that it
+ * is a node's, also when the setting is rolled back.  Else a pooler stands between, whose
+ * next transaction may be another client's: then the session is a node's as long
+ * as the setting is there, which the node sets for each transaction.
  *
  * A session of a superuser need not know the secret: a superuser may read it.
  * So a node can join before it has the cluster's secret.
@@ -64,11 +69,13 @@ int			own_commands_depth = 0;
 
 static char *node_proof = NULL;
 static Verdict session_verdict = VERDICT_NONE;
+static bool verdict_stays = false;
 
 static void
 assign_node_proof(const char *newval, void *extra)
 {
-	session_verdict = VERDICT_NONE;
+	if (!verdict_stays)
+		session_verdict = VERDICT_NONE;
 }
 
 static const char *
@@ -105,12 +112,12 @@ read_secret(void)
 	return secret;
 }
 
-/* The keyed hash, in hexadecimal digits, of a session; false if there is no secret. */
+/* The keyed hash, in hexadecimal digits, of a session; false if there is no secret.  claim is nonce and process id. */
 static bool
-write_hash(const char *nonce, const char *role, char *hash)
+write_hash(const char *claim, const char *role, char *hash)
 {
 	bytea	   *secret = read_secret();
-	char	   *message = psprintf("citus node session\n%s\n%s\n%s", nonce, get_database_name(MyDatabaseId), role);
+	char	   *message = psprintf("citus node session\n%s\n%s\n%s", claim, get_database_name(MyDatabaseId), role);
 	uint8		digest[PG_SHA256_DIGEST_LENGTH];
 	pg_hmac_ctx *context;
 
@@ -131,19 +138,21 @@ write_hash(const char *nonce, const char *role, char *hash)
 }
 
 void
-node_proof_write(Oid login_role, char *proof)
+node_proof_write(Oid login_role, int pid, char *proof)
 {
 	uint8		nonce[NONCE_SIZE];
+	char		hash[2 * PG_SHA256_DIGEST_LENGTH + 1];
+	size_t		len = 2 * NONCE_SIZE;
 
 	if (!pg_strong_random(nonce, sizeof(nonce)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INTERNAL_ERROR),
 				 errmsg("could not generate a random number")));
 	hex_encode((char *) nonce, sizeof(nonce), proof);
-	proof[2 * NONCE_SIZE] = '\0';
-	if (!write_hash(proof, GetUserNameFromId(login_role, false), proof + 2 * NONCE_SIZE + 1))
-		strcpy(proof + 2 * NONCE_SIZE + 1, "-");
-	proof[2 * NONCE_SIZE] = '.';
+	len += snprintf(proof + len, NODE_PROOF_SIZE - len, ".%d", pid);
+	if (!write_hash(proof, GetUserNameFromId(login_role, false), hash))
+		strcpy(hash, "-");
+	snprintf(proof + len, NODE_PROOF_SIZE - len, ".%s", hash);
 }
 
 char *
@@ -173,25 +182,26 @@ same_hash(const char *left, const char *right)
 	return differ == 0;
 }
 
-/* Whether citus.node_proof proves a node's session. */
+/* Whether citus.node_proof proves a node's session; *pid is the process id in it, 0 if there is none. */
 static bool
-proof_is_right(void)
+proof_is_right(int *pid)
 {
 	char		hash[2 * PG_SHA256_DIGEST_LENGTH + 1];
-	char	   *nonce;
+	const char *end = strrchr(node_proof, '.');
 
+	*pid = strlen(node_proof) > 2 * NONCE_SIZE && node_proof[2 * NONCE_SIZE] == '.' ?
+		atoi(node_proof + 2 * NONCE_SIZE + 1) : 0;
 	if (superuser_arg(GetAuthenticatedUserId()))
 		return true;
-	if (strlen(node_proof) != NODE_PROOF_SIZE - 1 || node_proof[2 * NONCE_SIZE] != '.')
-		return false;
-	nonce = pnstrdup(node_proof, 2 * NONCE_SIZE);
-	return write_hash(nonce, MyProcPort->user_name, hash) &&
-		same_hash(hash, node_proof + 2 * NONCE_SIZE + 1);
+	return *pid != 0 && write_hash(pnstrdup(node_proof, end - node_proof), MyProcPort->user_name, hash) &&
+		same_hash(hash, end + 1);
 }
 
 bool
 node_session(void)
 {
+	int			pid;
+
 	if (likely(session_verdict != VERDICT_NONE))
 		return session_verdict == VERDICT_NODE;
 	if (node_proof == NULL || node_proof[0] == '\0' || MyProcPort == NULL)
@@ -201,7 +211,8 @@ node_session(void)
 	}
 	if (!IsTransactionState())
 		return false;
-	session_verdict = proof_is_right() ? VERDICT_NODE : VERDICT_CLIENT;
+	session_verdict = proof_is_right(&pid) ? VERDICT_NODE : VERDICT_CLIENT;
+	verdict_stays = session_verdict == VERDICT_NODE && pid == MyProcPid;
 	return session_verdict == VERDICT_NODE;
 }
 

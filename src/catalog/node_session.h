@@ -11,7 +11,7 @@
 #include "postgres.h"
 
 /* Bytes of a proof as text, with the terminating zero. */
-#define NODE_PROOF_SIZE (32 + 1 + 64 + 1)
+#define NODE_PROOF_SIZE (32 + 1 + 11 + 1 + 64 + 1)
 
 /* The setting that a node proves itself with. */
 #define NODE_PROOF_SETTING "citus.node_proof"
@@ -24,9 +24,10 @@ extern int	own_commands_depth;
 
 /*
  * Writes a proof that a session of the login role, in a database with the name
- * of this one, is opened by a node of this cluster.  Reads a catalog.
+ * of this one, is opened by a node of this cluster.  pid is the process id that the
+ * other server has told.  Reads a catalog.
  */
-extern void node_proof_write(Oid login_role, char *proof);
+extern void node_proof_write(Oid login_role, int pid, char *proof);
 
 /* The cluster's secret, in the form that bytea reads; palloc'd. */
 extern char *node_secret_text(void);

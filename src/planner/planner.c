@@ -19,6 +19,7 @@
 #include "optimizer/planner.h"
 #include "utils/guc.h"
 
+#include "catalog/cache_limit.h"
 #include "catalog/metadata.h"
 #include "planner/cursor_plan.h"
 #include "planner/foreign_key.h"
@@ -205,6 +206,7 @@ citus_planner(Query *query, const char *query_string, int cursor_options, ParamL
 	txn_statement_begins();
 	if (metadata_available())
 	{
+		cache_limit_check();
 		hide_shards(query);
 
 		/* a foreign key's own statement: each node looks after its rows */

@@ -330,6 +330,9 @@ extern bool remote_settings_known(const RemoteConn *conn);
  */
 extern bool remote_is_direct(const RemoteConn *conn);
 
+/* Queues what proves to the node that we are one, where a pooler stands between and savepoints may have undone it. */
+extern void remote_prove_again(RemoteConn *conn);
+
 /* The transaction, or subtransaction, is over: frees owners, closes connections that aren't to be cached. */
 extern void remote_end_transaction(void);
 

@@ -386,7 +386,7 @@ collect(RemoteConn *conn, SettingLists *lists, struct config_generic **custom, i
 	{
 		char		proof[NODE_PROOF_SIZE];
 
-		node_proof_write(conn->login_role, proof);
+		node_proof_write(conn->login_role, PQbackendPID(conn->pg), proof);
 		add_setting(lists, NODE_PROOF_SETTING, proof);
 		for (int i = 0; i < lengthof(fixed); i++)
 			add_setting(lists, fixed[i][0], fixed[i][1]);
@@ -455,6 +455,20 @@ settings_send(RemoteConn *conn)
 		pipeline_sent(conn, ITEM_SETTINGS);
 	pfree(lists.names.data);
 	pfree(lists.values.data);
+}
+
+void
+remote_prove_again(RemoteConn *conn)
+{
+	char		proof[NODE_PROOF_SIZE];
+	char	   *values[] = {proof};
+	RemoteParams params = {1, (Oid[]) {TEXTOID}, values, NULL, NULL};
+
+	if (conn->priv->direct)
+		return;
+	node_proof_write(conn->login_role, PQbackendPID(conn->pg), proof);
+	remote_queue_command(conn, HIDE_COMMAND);
+	pipeline_queue(conn, "SELECT pg_catalog.set_config('" NODE_PROOF_SETTING "', $1, true)", &params);
 }
 
 void

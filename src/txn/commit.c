@@ -344,6 +344,7 @@ commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int
 		/* its owner must be the role that COMMIT PREPARED comes as */
 		if (!remote_is_direct(conn))
 			remote_queue_command(conn, "SET LOCAL role = none");
+		remote_prove_again(conn);
 		gid_make(conn->xact_gid, group, number, i, parent);
 		answers[i].conn = decided[i].conn = conn;
 		answers[i].sql = make_command(prepared_ring_parks() ? PARKED_TAG "PREPARE TRANSACTION" :

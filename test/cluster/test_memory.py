@@ -111,3 +111,23 @@ def test_drop_of_many_shards(make_cluster, connect):
     connection = connect(made.coordinator)
     connection.execute("DROP SCHEMA many CASCADE")
     assert value(connection, "SELECT count(*) FROM pg_dist_shard") == 0
+
+
+def test_caches_of_many_shards(cluster, coordinator, schema, connect):
+    """A session that comes across many shards lets its caches go at the limit, and goes on."""
+    for number in range(10):
+        coordinator.execute(f"CREATE TABLE {schema}.t{number} (id int PRIMARY KEY, v text)")
+        coordinator.execute(f"SELECT create_distributed_table('{schema}.t{number}', 'id', shard_count => 64, colocate_with => 'none')")
+        coordinator.execute(f"INSERT INTO {schema}.t{number} SELECT generate_series(1, 100), 'x'")
+    sizes = {}
+    for limit in ("-1", "2MB"):
+        session = connect(cluster.workers[0])
+        session.execute(f"SET citus.max_session_cache_size = '{limit}'")
+        session.execute("PREPARE p AS SELECT count(*) FROM {s}.t0".format(s=schema))
+        for _ in range(2):
+            for number in range(10):
+                assert value(session, f"SELECT count(*) FROM {schema}.t{number}") == 100
+                assert value(session, "EXECUTE p") == 100
+        sizes[limit] = value(session, "SELECT sum(total_bytes) FROM pg_backend_memory_contexts "
+                             "WHERE name = 'CacheMemoryContext' OR parent = 'CacheMemoryContext'")
+    assert sizes["2MB"] < sizes["-1"] / 2

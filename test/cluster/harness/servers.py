@@ -151,14 +151,15 @@ def fill(connection, table, count, key="id", payload="payload"):
 
 
 def node_session(node, user="postgres", dbname="postgres", **options):
-    """A connection that proves to be another node's, as nodes do (src/catalog/node_session.c).
+    """A connection that proves to be another node's, as nodes do through a pooler (src/catalog/node_session.c).
 
-    Its statements may carry tags.  The proof is `NONCE.MAC` with MAC = HMAC-SHA256 over the nonce, the
-    database and the login role, keyed with the cluster's secret.
+    Its statements may carry tags. The proof is `NONCE.PID.MAC` with MAC = HMAC-SHA256 over nonce and process id,
+    the database and the login role, keyed with the cluster's secret.
     """
     with connect(node, dbname=dbname) as superuser:
         secret = value(superuser, "SELECT secret FROM pg_dist_node_secret")
     nonce = os.urandom(16).hex()
-    message = "\n".join(["citus node session", nonce, dbname, user])
+    claim = f"{nonce}.{os.getpid()}"
+    message = "\n".join(["citus node session", claim, dbname, user])
     mac = hmac.new(secret, message.encode(), hashlib.sha256).hexdigest()
-    return connect(node, user, dbname, options=f"-c citus.node_proof={nonce}.{mac}", **options)
+    return connect(node, user, dbname, options=f"-c citus.node_proof={claim}.{mac}", **options)

@@ -23,7 +23,7 @@ INSERT INTO two SELECT i, i % 3, 'v' || i FROM generate_series(1, 10) i;
 INSERT INTO s SELECT i, 's' || i FROM generate_series(5, 15) i;
 INSERT INTO one SELECT i, 'v' || i FROM generate_series(1, 5) i;
 INSERT INTO r SELECT i, 'v' || i FROM generate_series(1, 5) i;
-INSERT INTO parts SELECT i, ARRAY[i, 2, 3], (i, i), ARRAY[(i, i)::pair, (0, 0)::pair], ((1, 2), '{1,2,3}'), (i, i), (i, i), ARRAY[i, i] FROM generate_series(1, 5) i;
+INSERT INTO parts SELECT i, ARRAY[i, 2, 3], ROW(i, i)::pair, ARRAY[ROW(i, i)::pair, ROW(0, 0)::pair], ROW(ROW(1, 2)::pair, '{1,2,3}')::pairs, ROW(i, i)::pair, ROW(i, i)::pair, ARRAY[i, i] FROM generate_series(1, 5) i;
 INSERT INTO js SELECT i, jsonb_build_object('a', i) FROM generate_series(1, 5) i;
 INSERT INTO l VALUES (1, 'l1'), (2, 'l2');
 
