@@ -22,6 +22,7 @@
 #include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
 
+#define MAX_SHARD_COUNT 64000	/* of a table */
 #define SHARD_SCHEMA "citus_data"	/* where shards live */
 
 typedef enum DistTableKind

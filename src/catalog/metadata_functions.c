@@ -65,6 +65,16 @@ check_not_null(FunctionCallInfo fcinfo, int argument, const char *name)
 				 errmsg("%s cannot be NULL", name)));
 }
 
+/* Errors unless a number that the metadata is to hold can be right. */
+static void
+check_range(const char *name, int64 number, int64 least, int64 most)
+{
+	if (number < least || number > most)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s " INT64_FORMAT " is out of range", name, number)));
+}
+
 static char *
 text_argument(FunctionCallInfo fcinfo, int argument)
 {
@@ -75,6 +85,8 @@ Datum
 citus_internal_add_colocation_metadata(PG_FUNCTION_ARGS)
 {
 	node_function_check();
+	check_range("colocation id", PG_GETARG_INT32(0), 1, PG_INT32_MAX);
+	check_range("shard count", PG_GETARG_INT32(1), 1, MAX_SHARD_COUNT);
 	metadata_insert_colocation(PG_GETARG_INT32(0), PG_GETARG_INT32(1), PG_GETARG_INT32(2),
 							   PG_GETARG_OID(3), PG_GETARG_OID(4));
 	PG_RETURN_VOID();
@@ -88,6 +100,7 @@ citus_internal_add_partition_metadata(PG_FUNCTION_ARGS)
 	check_not_null(fcinfo, 1, "partmethod");
 	check_not_null(fcinfo, 3, "colocationid");
 	check_not_null(fcinfo, 4, "repmodel");
+	check_range("colocation id", PG_GETARG_INT32(3), 0, PG_INT32_MAX);
 	check_owner(PG_GETARG_OID(0));
 
 	metadata_insert_partition(PG_GETARG_OID(0), PG_GETARG_CHAR(1), text_argument(fcinfo, 2),
@@ -108,6 +121,7 @@ citus_internal_add_shard_metadata(PG_FUNCTION_ARGS)
 	relid = PG_GETARG_OID(0);
 	check_owner(relid);
 
+	check_range("shard id", PG_GETARG_INT64(1), 1, PG_INT64_MAX);
 	owner_relid = metadata_shard_relid(PG_GETARG_INT64(1));
 	if (OidIsValid(owner_relid) && owner_relid != relid)
 		ereport(ERROR,
@@ -126,6 +140,8 @@ citus_internal_add_placement_metadata(PG_FUNCTION_ARGS)
 	Oid			relid = metadata_shard_relid(shardid);
 
 	node_function_check();
+	check_range("shard id", shardid, 1, PG_INT64_MAX);
+	check_range("group id", PG_GETARG_INT32(2), 0, PG_INT32_MAX);
 	if (OidIsValid(relid))
 		check_owner(relid);
 	metadata_insert_placement(shardid, PG_GETARG_INT64(1), PG_GETARG_INT32(2), PG_GETARG_INT64(3));

@@ -71,7 +71,7 @@ convert_init(void)
 {
 	DefineCustomIntVariable("citus.shard_count",
 							"Sets the number of shards for a new hash-distributed table.",
-							NULL, &shard_count_setting, 32, 1, 64000, PGC_USERSET, 0, NULL, NULL, NULL);
+							NULL, &shard_count_setting, 32, 1, MAX_SHARD_COUNT, PGC_USERSET, 0, NULL, NULL, NULL);
 }
 
 void
@@ -354,7 +354,7 @@ read_distribution(FunctionCallInfo fcinfo, Relation rel, Distribution *wanted)
 	wanted->colocate_with = PG_ARGISNULL(3) ? "default" : text_to_cstring(PG_GETARG_TEXT_PP(3));
 	wanted->replication_factor = 1;
 	wanted->shard_count = has_count ? PG_GETARG_INT32(4) : shard_count_setting;
-	if (wanted->shard_count < 1 || wanted->shard_count > 64000)
+	if (wanted->shard_count < 1 || wanted->shard_count > MAX_SHARD_COUNT)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%d is outside the valid range for parameter \"shard_count\" (1 .. 64000)",

@@ -339,6 +339,15 @@ def test_a_function_in_a_transaction_that_has_written(cluster, coordinator, tabl
     assert value(coordinator, f"SELECT count(*) FROM {tables}.d") == 108
 
 
+@pytest.mark.parametrize("call", ["add_colocation_metadata(-5, 32, 1, 0, 0)", "add_colocation_metadata(0, 32, 1, 0, 0)",
+                                  "add_colocation_metadata(900000, 0, 1, 0, 0)", "add_partition_metadata('{t}.d', 'h', 'id', -5, 'c')",
+                                  "add_shard_metadata('{t}.d', -1, 't', '0', '1')", "add_placement_metadata(1, 0, -7, 1)"])
+def test_numbers_that_cannot_be_right(coordinator, tables, call):
+    """Not even from a superuser or a node: a tag with such a group could not be read."""
+    with pytest.raises(psycopg.errors.InvalidParameterValue):
+        coordinator.execute(f"SELECT citus_internal.{call.format(t=tables)}")
+
+
 def test_damaged_metadata_harms_its_table_alone(cluster, coordinator, tables, roles, connect):
     coordinator.execute(f"CREATE TYPE {tables}.mood AS ENUM ('sad', 'ok')")
     coordinator.execute(f"CREATE TABLE {tables}.typed (id int PRIMARY KEY, m {tables}.mood)")
