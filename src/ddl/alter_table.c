@@ -462,7 +462,7 @@ spread_missing_values(const AlterTableCall *alter)
 		value = missing_value_text(relid, get_attnum(relid, column));
 		if (value == NULL)
 			continue;
-		utility_relay_text(alter->call, psprintf("SELECT citus_internal.set_missing_value(%s, %s, %s)",
+		utility_relay_call(alter->call, psprintf("SELECT citus_internal.set_missing_value(%s, %s, %s)",
 												 quote_literal_cstr(relation_qualified_name(relid)),
 												 quote_literal_cstr(column), quote_literal_cstr(value)));
 		set_missing_value(relid, column, value);

@@ -78,7 +78,7 @@ relay_needs(UtilityCall *call, Oid relid)
 		return;
 	commands = table_needs_commands(relid);
 	if (commands != NIL)
-		utility_relay_text(call, run_commands_call(commands));
+		utility_relay_call(call, run_commands_call(commands));
 }
 
 /*

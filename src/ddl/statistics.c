@@ -113,7 +113,7 @@ relay_schema(UtilityCall *call, Oid relid, Oid schema)
 	definition_schema(def, schema);
 	commands = definition_end(def);
 	if (commands != NIL)
-		utility_relay_text(call, run_commands_call(commands));
+		utility_relay_call(call, run_commands_call(commands));
 }
 
 bool

@@ -188,16 +188,29 @@ utility_table(const UtilityCall *call, const RangeVar *relation, LOCKMODE mode, 
 	return IsA(call->pstmt->utilityStmt, DropStmt) ? metadata_find(relid) : metadata_lookup(relid);
 }
 
-void
-utility_relay_text(UtilityCall *call, const char *text)
+/* Sends tag and text to all other nodes, which don't repeat notices. */
+static void
+relay_tagged(UtilityCall *call, const char *tag, const char *text)
 {
 	int			level;
 
 	if (call->relayed || node_active_primaries_remote() == NIL)
 		return;
 	level = quiet_begin(WARNING);
-	remote_exec_on_all(psprintf("%s%s", TASK_TAG_DDL, text));
+	remote_exec_on_all(psprintf("%s%s", tag, text));
 	AtEOXact_GUC(true, level);
+}
+
+void
+utility_relay_text(UtilityCall *call, const char *text)
+{
+	relay_tagged(call, TASK_TAG_DDL, text);
+}
+
+void
+utility_relay_call(UtilityCall *call, const char *text)
+{
+	relay_tagged(call, "", text);
 }
 
 void

@@ -72,6 +72,9 @@ extern const DistTable *utility_table(const UtilityCall *call, const RangeVar *r
 extern void utility_relay(UtilityCall *call);
 extern void utility_relay_text(UtilityCall *call, const char *text);
 
+/* The same for a SELECT that calls a function for nodes, which has to come without a tag. */
+extern void utility_relay_call(UtilityCall *call, const char *text);
+
 /* Runs the statement on the table, here and on the other nodes, and on its shards. */
 extern void utility_run_with_shards(UtilityCall *call, const DistTable *table);
 

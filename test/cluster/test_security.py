@@ -211,6 +211,22 @@ def test_code_in_a_nodes_session_is_no_node(cluster, coordinator, tables, roles,
     run_everywhere(cluster, f"DROP FUNCTION {tables}.trap")
 
 
+OWNERS_DDL = ["ALTER TABLE {s}.d ADD COLUMN a int", "ALTER TABLE {s}.d ADD COLUMN b timestamptz DEFAULT now()", "ALTER TABLE {s}.r ADD COLUMN b int DEFAULT 3",
+              "ALTER TABLE {s}.d ADD CHECK (id > 0)", "CREATE INDEX ON {s}.d (v)", "CREATE STATISTICS {s}.st ON id, r FROM {s}.d",
+              "ALTER STATISTICS {s}.st SET STATISTICS 10",
+              "ALTER TABLE {s}.d RENAME COLUMN a TO c", "ALTER TABLE {s}.d DROP COLUMN c", "CREATE POLICY p ON {s}.d USING (true)",
+              "GRANT SELECT ON {s}.d TO PUBLIC", "COMMENT ON TABLE {s}.d IS 'x'", "ANALYZE {s}.d", "VACUUM {s}.d", "REINDEX TABLE {s}.d",
+              "ALTER TABLE {s}.d RENAME TO d2", "TRUNCATE {s}.d2", "DROP TABLE {s}.d2"]
+
+
+def test_an_owner_may_do_ddl(cluster, coordinator, tables, roles, connect):
+    """What nodes ask of each other for it is a node's, though its login role has no rights of its own."""
+    run_everywhere(cluster, f"CREATE SCHEMA IF NOT EXISTS {tables}; GRANT USAGE, CREATE ON SCHEMA {tables} TO {roles[0]}")
+    owner = connect(cluster.coordinator, user=roles[0])
+    for statement in OWNERS_DDL:
+        owner.execute(statement.format(s=tables))
+
+
 ESCAPE = """
     CREATE FUNCTION {s}.escape(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $f$
     BEGIN
