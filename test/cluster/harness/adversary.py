@@ -78,6 +78,7 @@ TAGS = ["/*citus:shard {group}.{index}*/ ", "/*citus:shard {group}.{index} at*/ 
 
 TEXTS = ["NULL", "''", "'x'", "'-1'", "'id'", "'balance'", "'bank.account'", "'bank.rate'", "'public.own'", "'pg_class'", "repeat('x', 100000)",
          "'; DROP TABLE bank.account; --'", "'ALTER ROLE mallory SUPERUSER'", "'UPDATE %s SET balance = 0'", "'/*citus:node*/ DELETE FROM bank.rate'",
+         "'SELECT citus_internal.snapshot_set(9223372036854775)'", "'COMMIT; SELECT citus_internal.run_commands(ARRAY[''DROP TABLE bank.rate''])'",
          "'localhost'", "'127.0.0.1'", "'postgres'", "'victim'", "'host=127.0.0.1 user=postgres'", "E'\\n\\\\'", "'%s%n'", "'table'", "'type'",
          "'public.trap_check(int)'", "'CREATE TABLE citus_data.trap ()'", "'SELECT 1'", "'LOCK TABLE bank.account'", "'default'", "'none'", "'{{}}'",
          "'citus_0_1_1_0'", "'2147483648'", "'name'", "'SELECT set_config(''role'', ''postgres'', false)'", "'pg_catalog.pg_dist_node'"]
@@ -280,15 +281,15 @@ class Adversary(threading.Thread):
 
     def argument(self, type_name):
         chosen = self.random
-        numbers = ["NULL", "0", "1", "-1", "7", "32767", "2147483647", "-2147483648", str(self.aim("number", 1)), str(self.aim("future", 1))]
+        numbers = ["NULL", "0", "1", "'-1'", "7", "32767", "2147483647", "'-2147483648'", str(self.aim("number", 1)), str(self.aim("future", 1))]
         values = {
             "text": TEXTS + [f"'citus_data.{self.aim('shard', 'x')}'", f"$q${chosen.choice(HARM)}$q$"],
             "regclass": ["NULL", "0", "'bank.account'", "'bank.rate'", "'public.own'", "'public.trap'", "'pg_class'", "'pg_dist_node'", "2147483647",
                          f"'citus_data.{self.aim('shard', 'x')}'", "'bank.account_pkey'", "'bank.total'", "'pg_dist_shardid_seq'"],
-            "smallint": numbers[:6], "integer": numbers, "bigint": numbers + ["9223372036854775807", "-9223372036854775808", "848653940931024"],
+            "smallint": numbers[:6], "integer": numbers, "bigint": numbers + ["9223372036854775807", "'-9223372036854775808'", "848653940931024"],
             "boolean": ["NULL", "true", "false"], "\"char\"": ["NULL", "'h'", "'n'", "'r'", "''", "'\\377'"],
             "text[]": ["NULL", "'{}'", "ARRAY[NULL]", f"ARRAY[$q${chosen.choice(HARM)}$q$]", f"ARRAY[{chosen.choice(TEXTS)}, {chosen.choice(TEXTS)}]"],
-            "double precision": ["NULL", "'NaN'", "-1", "1e308", "'-Infinity'"], "real": ["NULL", "'NaN'", "-1", "2"],
+            "double precision": ["NULL", "'NaN'", "'-1'", "1e308", "'-Infinity'"], "real": ["NULL", "'NaN'", "'-1'", "2"],
             "name": ["NULL", "''", "'default'", "'x'"], "noderole": ["NULL", "'primary'", "'secondary'"], "smallint[]": ["NULL", "'{}'", "'{1,-1,32767}'"],
             "citus.distribution_type": ["NULL", "'hash'", "'range'", "'append'"], "oid": ["NULL", "0", "1", "2147483647"],
             "regtype": ["NULL", "0", "'int'", "'public.own'"], "tid": ["NULL", "'(0,1)'", "'(4294967295,65535)'"], "xid": ["NULL", "'0'", "'3'"],
