@@ -105,33 +105,60 @@ compat_note_insert(ParseNamespaceItem *nsitem, List *attnums)
 											lfirst_int(lc) - FirstLowInvalidHeapAttributeNumber);
 }
 
-/* Relations of the query may be read without the right to select this (system) column, if that to select any is there. */
-static inline void
-compat_forget_select(Query *query, AttrNumber attno)
-{
-	ListCell   *lc;
-
-	foreach(lc, compat_permissions(query))
-	{
-		CompatPermissions *info = lfirst(lc);
-
-		info->selectedCols = bms_del_member(info->selectedCols, attno - FirstLowInvalidHeapAttributeNumber);
-	}
-}
-
-/* Reading the query's relation rte takes the right to delete its rows, or else to update them. */
-static inline void
-compat_need_delete_or_update(Query *query, RangeTblEntry *rte)
+/* What rights it takes to use an entry of the query's range table that has permissions. */
+static inline CompatPermissions *
+compat_permissions_of(Query *query, RangeTblEntry *rte)
 {
 #if PG_VERSION_NUM >= 160000
-	CompatPermissions *info = getRTEPermissionInfo(query->rteperminfos, rte);
+	return getRTEPermissionInfo(query->rteperminfos, rte);
 #else
-	CompatPermissions *info = rte;
+	return rte;
 #endif
-	Oid			user = OidIsValid(info->checkAsUser) ? info->checkAsUser : GetUserId();
+}
 
-	if (pg_class_aclcheck(info->relid, user, ACL_DELETE) != ACLCHECK_OK)
-		info->requiredPerms |= ACL_SELECT_FOR_UPDATE;
+/* Appends an entry to the query's range table that stands for nothing but the rights that rte asks for. */
+static inline CompatPermissions *
+compat_copy_entry(Query *query, RangeTblEntry *rte)
+{
+	RangeTblEntry *copy = copyObject(rte);
+
+	copy->inFromCl = false;
+	query->rtable = lappend(query->rtable, copy);
+#if PG_VERSION_NUM >= 160000
+	query->rteperminfos = lappend(query->rteperminfos, copyObject(compat_permissions_of(query, rte)));
+	copy->perminfoindex = list_length(query->rteperminfos);
+#endif
+	return compat_permissions_of(query, copy);
+}
+
+/*
+ * Has the query ask for the right to any column of a relation where it asks for that to certain ones, and not for the
+ * right to read what it writes or locks.  The executor needs to know which columns a statement writes, so the right to
+ * write them is asked for by an entry of its own.
+ */
+static inline void
+compat_ask_any_column(Query *query, RangeTblEntry *rte)
+{
+	CompatPermissions *info = compat_permissions_of(query, rte);
+	CompatPermissions *asked = info;
+
+	if (!bms_is_empty(info->insertedCols) || !bms_is_empty(info->updatedCols))
+	{
+		asked = compat_copy_entry(query, rte);
+		asked->insertedCols = NULL;
+		asked->updatedCols = NULL;
+		info->requiredPerms = 0;
+	}
+	if ((asked->requiredPerms & (ACL_INSERT | ACL_UPDATE | ACL_DELETE)) != 0)
+		asked->requiredPerms &= ~ACL_SELECT;
+	asked->selectedCols = NULL;
+}
+
+/* Has the query ask for no right to a relation. */
+static inline void
+compat_ask_nothing(Query *query, RangeTblEntry *rte)
+{
+	compat_permissions_of(query, rte)->requiredPerms = 0;
 }
 
 /* Errors unless the current user has what has been noted for all relations of the parse state. */

@@ -80,7 +80,7 @@ plan_task(const TaskTag *tag, Query *query, const char *query_string, int cursor
 {
 	PlanningContext context = {0};
 
-	if (tag->kind == TAG_SHARD)
+	if (tag->kind == TAG_SHARD || tag->kind == TAG_NODE)
 		resolve_query(query, tag);
 	context.node_task = tag->kind == TAG_NODE;
 	return plan_with_context(&context, query, query_string, cursor_options, params);
@@ -213,7 +213,7 @@ citus_planner(Query *query, const char *query_string, int cursor_options, ParamL
 		if (InNoForceRLSOperation())
 		{
 			check_foreign_key_query(query);
-			tag.kind = TAG_NODE;
+			tag = (TaskTag) {.kind = TAG_NODE};
 			return plan_task(&tag, query, query_string, cursor_options, params);
 		}
 		if (task_tag_parse(query_string, &tag) && tag.kind != TAG_FRAMES)

@@ -12,7 +12,6 @@
  */
 #include "postgres.h"
 
-#include "access/sysattr.h"
 #include "catalog/pg_constraint.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
@@ -34,7 +33,7 @@ resolve_relation(Oid relid, const TaskTag *tag)
 	const DistTable *table = metadata_lookup(relid);
 	Oid			shard_relid = InvalidOid;
 
-	if (table == NULL || table->kind == DIST_REFERENCE ||
+	if (tag->kind != TAG_SHARD || table == NULL || table->kind == DIST_REFERENCE ||
 		table->colocation_id != tag->colocation_id)
 		return InvalidOid;
 
@@ -61,6 +60,26 @@ resolve_constraint(Oid constraint, Oid relid, const TaskTag *tag)
 
 	return get_relation_constraint_oid(shard_local_relid(relid, shard->shardid),
 									   shard_relation_name(name, shard->shardid), false);
+}
+
+/*
+ * The initiator has checked the rights to the columns that the user names.  A task may
+ * name others: those that tell which row to write, and an INSERT's defaults and what
+ * a trigger assigns, which come from the initiator.  Nor does a write that reads
+ * no column take the right to read, which its task needs to find the rows.
+ */
+static void
+ask_any_column(Query *query)
+{
+	int			count = list_length(query->rtable);
+
+	for (int i = 1; i <= count; i++)
+	{
+		RangeTblEntry *rte = rt_fetch(i, query->rtable);
+
+		if (rte->rtekind == RTE_RELATION && compat_has_permissions(rte) && metadata_lookup(rte->relid) != NULL)
+			compat_ask_any_column(query, rte);
+	}
 }
 
 static bool
@@ -90,8 +109,7 @@ resolve_walker(Node *node, void *context)
 	{
 		Query	   *query = (Query *) node;
 
-		/* an initiator needs that to write rows; a statement that does so doesn't */
-		compat_forget_select(query, SelfItemPointerAttributeNumber);
+		ask_any_column(query);
 
 		/* before the relation changes: the constraint is looked up by its name */
 		if (query->onConflict && OidIsValid(query->onConflict->constraint))
@@ -109,7 +127,10 @@ resolve_walker(Node *node, void *context)
 	return expression_tree_walker(node, resolve_walker, context);
 }
 
-/* Has the rows that a query reads locked, which takes the right to delete them or to update them. */
+/*
+ * Has the rows that a query reads locked for a DELETE or MERGE, whose rights the
+ * initiator has checked: neither to read nor to update is among those of a DELETE.
+ */
 static void
 lock_rows(Query *query)
 {
@@ -119,7 +140,7 @@ lock_rows(Query *query)
 	if (query->commandType != CMD_SELECT || rte == NULL || rte->rtekind != RTE_RELATION || query->rowMarks != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a task to lock rows is not a query of one table")));
-	compat_need_delete_or_update(query, rte);
+	compat_ask_nothing(query, rte);
 	rte->rellockmode = RowShareLock;
 	mark->rti = 1;
 	mark->strength = LCS_FORUPDATE;
