@@ -16,6 +16,8 @@
  *
  * Each prepared transaction has a slot in shared memory, which it gets before it is
  * prepared.  After a restart, the slots are filled when somebody needs them first.
+ * Half of the slots are kept for commits on several nodes: transactions that
+ * clients prepare, here or with this node as a participant, can't use them up.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,6 +25,7 @@
 
 #include "access/transam.h"
 #include "access/twophase.h"
+#include "access/xact.h"
 #include "executor/spi.h"
 #include "libpq/pqformat.h"
 #include "miscadmin.h"
@@ -65,6 +68,22 @@ find_slot(const char *gid)
 			return slot;
 	}
 	return NULL;
+}
+
+/* Under the lock: whether clients' prepared transactions may become more. */
+static bool
+has_slot_for_client(void)
+{
+	int			count = 0;
+
+	for (int i = 0; i < commit_ring->prepared_limit; i++)
+	{
+		PreparedSlot *slot = &commit_ring->prepared[i];
+
+		if (TransactionIdIsValid(slot->xid) && (slot->parked || !slot->distributed))
+			count++;
+	}
+	return count < (max_prepared_xacts + 1) / 2;
 }
 
 /* Under the lock, exclusively: makes a slot; NULL if there are no more. */
@@ -125,8 +144,9 @@ prepared_ring_before_prepare(void)
 	if (!TransactionIdIsValid(xid))
 		return;
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
-	preparing = make_slot(xid, MyDatabaseId, noted_gid, noted_node, xactGetCommittedChildren(&children) > 0,
-						  commit_ring_next(children_clock));
+	if (!noted_parked || has_slot_for_client())
+		preparing = make_slot(xid, MyDatabaseId, noted_gid, noted_node, xactGetCommittedChildren(&children) > 0,
+							  commit_ring_next(children_clock));
 	if (preparing != NULL)
 		preparing->parked = noted_parked;
 	LWLockRelease(commit_ring->header.lock);
@@ -136,6 +156,7 @@ prepared_ring_before_prepare(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("maximum number of prepared transactions reached"),
+				 noted_parked ? errdetail("Half of them are kept for transactions on several nodes.") : 0,
 				 errhint("Increase max_prepared_transactions (currently %d).", max_prepared_xacts)));
 }
 
@@ -248,6 +269,8 @@ prepared_ring_before(const TransactionStmt *stmt, const char *query)
 			noted_node = gid_check(stmt->gid, query);
 			noted_parked = !noted_node || strncmp(query, PARKED_TAG, strlen(PARKED_TAG)) == 0;
 			strlcpy(noted_gid, stmt->gid, sizeof(noted_gid));
+			if (noted_parked && IsTransactionState())
+				prepared_ring_load();
 			break;
 		case TRANS_STMT_COMMIT_PREPARED:
 			if (sscanf(query, "/*citus:stamp %llu*/", &number) == 1)

@@ -223,6 +223,30 @@ def test_name_of_a_node(clients, dbname, gid):
     assert not prepared_transactions(clients.workers[0])
 
 
+def test_clients_leave_slots_to_nodes(clients):
+    """A client that prepares as many transactions as it can, here or with participants, doesn't keep others from committing."""
+    node = clients.workers[0]
+    with servers.connect(node) as connection, servers.connect(clients.coordinator) as other:
+        limit = int(value(connection, "SHOW max_prepared_transactions"))
+        made = []
+        try:
+            with pytest.raises(psycopg.errors.OutOfMemory, match="maximum number of prepared transactions reached"):
+                for number in range(limit):
+                    if number == limit // 4:
+                        connection.execute("BEGIN; UPDATE account SET last = 7; PREPARE TRANSACTION 'wide'")
+                        made.append("wide")
+                        connection.execute("ROLLBACK PREPARED 'wide'")
+                        made.remove("wide")
+                    connection.execute(f"BEGIN; PREPARE TRANSACTION 'mine_{number}'")
+                    made.append(f"mine_{number}")
+            connection.execute("ROLLBACK")
+            assert len(made) == limit // 2
+            other.execute("UPDATE account SET last = last")
+        finally:
+            for gid in made:
+                connection.execute(f"ROLLBACK PREPARED '{gid}'")
+
+
 def test_stranger_with_the_name_of_a_node(clients):
     """One that a client prepared while the library was not loaded: nobody waits for it, and recovery leaves it alone."""
     node = clients.workers[0]
