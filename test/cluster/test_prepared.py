@@ -251,7 +251,9 @@ def test_stranger_with_the_name_of_a_node(clients):
     """One that a client prepared while the library was not loaded: nobody waits for it, and recovery leaves it alone."""
     node = clients.workers[0]
     node.sql("CREATE TABLE mine (n int)")
-    node.sql("BEGIN; INSERT INTO mine VALUES (1); /*citus:prepare*/ PREPARE TRANSACTION 'citus_0_1_1_0'")
+    with servers.node_session(node) as peer:
+        peer.execute("BEGIN; INSERT INTO mine VALUES (1)")
+        peer.execute("/*citus:prepare*/ PREPARE TRANSACTION 'citus_0_1_1_0'")
     node.sql("ALTER SYSTEM SET shared_preload_libraries = 'plpgsql'")
     node.sql("ALTER SYSTEM SET citus.snapshot_timeout = '300ms'")
     node.restart()
