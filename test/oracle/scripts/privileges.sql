@@ -89,6 +89,14 @@ CREATE VIEW barrier WITH (security_barrier) AS SELECT id, a, b FROM t WHERE a <>
 -- on all nodes
 ALTER VIEW barrier OWNER TO o_priv_owner;
 -- on all nodes
+CREATE VIEW barrier_cities WITH (security_barrier) AS SELECT * FROM r WHERE id < 3;
+-- on all nodes
+ALTER VIEW barrier_cities OWNER TO o_priv_owner;
+-- on all nodes
+CREATE VIEW over_barrier AS SELECT id, b FROM barrier WHERE a <> 2;
+-- on all nodes
+ALTER VIEW over_barrier OWNER TO o_priv_owner;
+-- on all nodes
 CREATE VIEW over_views AS SELECT o.id, o.a, r.city FROM of_owner o JOIN r ON r.id = o.a;
 -- on all nodes
 ALTER VIEW over_views OWNER TO o_priv_owner;
@@ -113,7 +121,7 @@ GRANT SELECT ON of_owner, of_nobody, of_reader, invoker, barrier, over_views, ov
 -- on all nodes
 GRANT SELECT ON invoker TO o_priv_reader;
 -- on all nodes
-GRANT SELECT, INSERT, UPDATE, DELETE ON checked, cities TO o_priv_views;
+GRANT SELECT, INSERT, UPDATE, DELETE ON checked, cities, barrier, barrier_cities, over_barrier TO o_priv_views;
 -- on all nodes
 GRANT SELECT (id, two), UPDATE (three), INSERT (id, two) ON narrow TO o_priv_views;
 
@@ -498,6 +506,23 @@ SELECT count(*) FROM invoker;
 SELECT count(*) FROM over_invoker;
 SELECT * FROM barrier WHERE id = 7;
 SELECT count(*) FROM barrier WHERE b LIKE 't1%';
+UPDATE barrier SET b = b || '-' WHERE id = 8 RETURNING id;
+UPDATE barrier SET b = b || '-' WHERE id = 9 RETURNING id;
+UPDATE barrier SET b = b || '-';
+UPDATE over_barrier SET b = b || '+' WHERE id IN (7, 8, 9) RETURNING id;
+UPDATE over_barrier SET b = b || '+';
+WITH w AS (UPDATE barrier SET b = b || '/' WHERE id = 8 RETURNING id) SELECT * FROM w;
+INSERT INTO barrier VALUES (8, 1, 'x') ON CONFLICT (id) DO UPDATE SET b = 'x' RETURNING *;
+DELETE FROM barrier WHERE id = 8;
+DELETE FROM over_barrier WHERE id = 7;
+BEGIN;
+DELETE FROM barrier;
+SELECT count(*) FROM of_owner;
+ROLLBACK;
+UPDATE barrier_cities SET city = city || '-' WHERE id = 3;
+UPDATE barrier_cities SET city = city || '-';
+DELETE FROM barrier_cities WHERE id = 4;
+SELECT * FROM cities ORDER BY id;
 SELECT * FROM over_views ORDER BY id LIMIT 5;
 SELECT * FROM over_views WHERE id = 11;
 SELECT o.id, x.city FROM of_owner o JOIN over_views x USING (id) WHERE o.a = 2 ORDER BY 1;
