@@ -37,6 +37,8 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "compat/noreturn.h"
+
 /* What an error changes and a handler that goes on has to restore. */
 typedef struct CatchPoint
 {
@@ -75,7 +77,7 @@ catch_end(const CatchPoint *point)
 }
 
 /* After catch_end: raises the error after all. */
-static inline void pg_attribute_noreturn()
+pg_noreturn static inline void
 catch_rethrow(ErrorData *error)
 {
 	InterruptHoldoffCount = 0;
