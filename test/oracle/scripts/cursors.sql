@@ -240,6 +240,7 @@ ROLLBACK;
 
 -- Without SCROLL: backward where the server can, through what it reads its tables with.
 BEGIN;
+SET LOCAL enable_bitmapscan = off;
 DECLARE a CURSOR FOR SELECT 1 AS x FROM t LIMIT 3;
 FETCH ALL FROM a;
 FETCH BACKWARD 1 FROM a;
