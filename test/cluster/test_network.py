@@ -134,7 +134,7 @@ def test_recovery_from_a_silent_node(network):
     with servers.connect(network.coordinator) as connection:
         connection.execute("SET citus.debug_points = 'commit-after-decision=error'")
         connection.execute("; ".join(["BEGIN", *statements(network, "two"), "COMMIT"]))
-        network.proxies["worker1"].arm("blackhole", b"pg_prepared_xacts", "request")
+        network.proxies["worker1"].arm("blackhole", b"pg_prepared_xact()", "request")
         connection.execute(f"SET citus.node_connection_timeout = {int(TIMEOUT * 1000)}")
         silent, other = network.workers
         wait_until(lambda: value(connection, "SELECT recover_prepared_transactions()") is not None and
