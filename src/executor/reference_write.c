@@ -24,6 +24,7 @@
 #include "executor/executor.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "parser/parsetree.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -108,6 +109,20 @@ is_exclusive(const PlannedStmt *statement)
 		((const ModifyTable *) plan)->onConflictAction == ONCONFLICT_UPDATE;
 }
 
+/* Whether the statement writes a relation; entries that aren't in its FROM then stand for that, or for rights to it. */
+static bool
+is_target(const PlannedStmt *statement, Oid relid)
+{
+	ListCell   *cell;
+
+	foreach(cell, statement->resultRelations)
+	{
+		if (rt_fetch(lfirst_int(cell), statement->rtable)->relid == relid)
+			return true;
+	}
+	return false;
+}
+
 void
 reference_task_starts(QueryDesc *query_desc, int eflags)
 {
@@ -131,7 +146,7 @@ reference_task_starts(QueryDesc *query_desc, int eflags)
 			continue;
 		if (list_member_int(statement->resultRelations, index))
 			reference_lock_here(rte->relid, is_exclusive(statement));
-		else
+		else if (rte->inFromCl || !is_target(statement, rte->relid))
 			(void) lock_here(rte->relid, READ_LOCK, true);
 		locked = true;
 	}

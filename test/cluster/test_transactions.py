@@ -141,7 +141,7 @@ def test_recovery_leaves_active_transactions_alone(bank, connect):
 
 def test_recovery_leaves_others_alone(bank, connect):
     """Prepared transactions of users, of other nodes, and of other databases are not ours."""
-    worker = connect(bank.workers[0])
+    worker = connect(bank.workers[0], options="-c citus.node_proof=superuser")
     for gid in ("mine", "citus_7_1_1_0", "citus_0_what"):
         worker.execute("BEGIN")
         worker.execute("SELECT txid_current()")

@@ -107,7 +107,7 @@ def test_edges_between_nodes(cluster, connect, table, session):
 def test_edge_to_a_prepared_transaction(cluster, connect, coordinator, table):
     """Of a client's own, there is nobody to name; ours are those of the session that prepared them."""
     key = key_on(coordinator, table, cluster.workers[0])
-    worker = connect(cluster.workers[0])
+    worker = connect(cluster.workers[0], options="-c citus.node_proof=superuser")
     for gid, blocking in (("mine", None), ("citus_0_4711_1_0", 4711)):
         worker.execute("BEGIN")
         worker.execute(update(table, key))
