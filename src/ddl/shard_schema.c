@@ -19,6 +19,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_type.h"
 #include "catalog/objectaddress.h"
 #include "miscadmin.h"
 #include "utils/fmgroids.h"
@@ -103,12 +104,25 @@ refuse_in_schema(void)
 			 errdetail("The schema holds the shards of distributed tables.")));
 }
 
+/* Whether a type is that of the rows of a table that VACUUM FULL or CLUSTER makes in the place of another, or of their arrays. */
+static bool
+is_transient(const char *name)
+{
+	if (name[0] == '_')
+		name++;
+	return strncmp(name, "pg_temp_", strlen("pg_temp_")) == 0;
+}
+
 void
 shard_schema_check_created(Oid classid, Oid objid)
 {
 	Oid			schema = schema_for(classid);
+	ObjectPlace place;
 
-	if (OidIsValid(schema) && new_place(classid, objid).schema == schema)
+	if (!OidIsValid(schema))
+		return;
+	place = new_place(classid, objid);
+	if (place.schema == schema && !(classid == TypeRelationId && is_transient(NameStr(place.name))))
 		refuse_in_schema();
 }
 

@@ -165,8 +165,9 @@ utility_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_m
 		return true;
 	if (!lock_everywhere(list_make1_oid(relid), distributed ? mode : local_mode))
 		return false;
-	if (distributed && !is_drop_table(call->pstmt->utilityStmt))
-		shards_check_active(metadata_require(relid));
+	/* it may have been undistributed meanwhile */
+	if (distributed && !is_drop_table(call->pstmt->utilityStmt) && metadata_lookup(relid) != NULL)
+		shards_check_active(metadata_lookup(relid));
 	return true;
 }
 

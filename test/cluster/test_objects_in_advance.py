@@ -87,7 +87,7 @@ def test_own_shards_keep_their_names(made, mallory, own_shards):
             name = value(mallory, "SELECT relname FROM pg_class JOIN pg_index ON indexrelid = pg_class.oid "
                          "WHERE indrelid = %s::regclass", [f"citus_data.{name}"])
             statement = statement.replace("{}_pkey", "{}")
-        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied for schema citus_data"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied"):
             mallory.execute(statement.format(name))
 
 
