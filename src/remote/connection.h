@@ -330,6 +330,9 @@ extern bool remote_settings_known(const RemoteConn *conn);
  */
 extern bool remote_is_direct(const RemoteConn *conn);
 
+/* Queues the settings of this session that differ, and the proof that we are a node, if they haven't been sent. */
+extern void remote_queue_settings(RemoteConn *conn);
+
 /* Queues what proves to the node that we are one, where a pooler stands between and savepoints may have undone it. */
 extern void remote_prove_again(RemoteConn *conn);
 

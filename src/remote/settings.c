@@ -458,6 +458,12 @@ settings_send(RemoteConn *conn)
 }
 
 void
+remote_queue_settings(RemoteConn *conn)
+{
+	settings_send(conn);
+}
+
+void
 remote_prove_again(RemoteConn *conn)
 {
 	char		proof[NODE_PROOF_SIZE];

@@ -74,7 +74,11 @@ constraint_modes_queue(RemoteConn *conn, int level)
 		const ConstraintMode *mode = lfirst(cell);
 
 		if (mode->level == level)
+		{
+			/* it is tagged, so the node must know first that we are one */
+			remote_queue_settings(conn);
 			remote_queue_command(conn, mode->sql);
+		}
 	}
 }
 
