@@ -129,6 +129,7 @@ raise_copy_error(RemoteConn *conn)
 
 	if (error == NULL)
 		return;
+	conn->priv->identity_open = false;	/* the transaction has failed, and with it the user is restored */
 	conn->priv->error = NULL;
 	pipeline_enter(conn);
 	remote_raise(ERROR, conn, error);
@@ -244,5 +245,6 @@ remote_copy_end(RemoteConn *conn)
 	pipeline_enter(conn);
 	if (priv->identity_open)
 		identity_end_remote_silently(conn);
+	priv->identity_open = false;
 	return rows;
 }
