@@ -26,6 +26,7 @@
 #include "lib/wire_type.h"
 #include "remote/connection.h"
 #include "resolve/analysis.h"
+#include "resolve/shard_set.h"
 #include "resolve/manual_change.h"
 #include "txn/transaction.h"
 #include "executor/cursor.h"
@@ -98,6 +99,7 @@ _PG_init(void)
 	remote_init();
 	txn_init();
 	analysis_init();
+	shard_set_init();
 	manual_change_init();
 	planner_init();
 	scan_init();

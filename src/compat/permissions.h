@@ -154,6 +154,26 @@ compat_ask_any_column(Query *query, RangeTblEntry *rte)
 	asked->selectedCols = NULL;
 }
 
+/*
+ * For an entry of the query that becomes a subquery over several relations, each with an entry in a query of its own that is
+ * a copy: has the rights be asked for once.
+ */
+static inline void
+compat_pass_permissions(Query *query, RangeTblEntry *rte, Query *child, RangeTblEntry *child_rte)
+{
+#if PG_VERSION_NUM >= 160000
+	RTEPermissionInfo *info = copyObject(getRTEPermissionInfo(query->rteperminfos, rte));
+
+	/* the entry goes on to ask for them, as that of a view does */
+	info->relid = child_rte->relid;
+	info->requiredPerms = 0;
+	child->rteperminfos = list_make1(info);
+	child_rte->perminfoindex = 1;
+#else
+	rte->requiredPerms = 0;		/* the copy, which is the first, goes on to ask for them */
+#endif
+}
+
 /* Has the query ask for no right to a relation. */
 static inline void
 compat_ask_nothing(Query *query, RangeTblEntry *rte)

@@ -40,9 +40,14 @@ explain_command(const DistTable *table, Task *task, ExplainState *es)
 {
 	static const char *const formats[] = {"TEXT", "XML", "JSON", "YAML"};
 
-	return psprintf("%sEXPLAIN (FORMAT %s, VERBOSE %s, COSTS %s, SETTINGS %s) %s",
-					task->shard_index < 0 ? TASK_TAG_NODE :
-					task_tag_shard(table->colocation_id, task->shard_index),
+	TaskTag		tag = {
+		.kind = task->shard_index < 0 ? TAG_NODE : TAG_SHARD,
+		.colocation_id = table->colocation_id,
+		.shard_index = task->shard_index,
+		.shards = task->shards,
+	};
+
+	return psprintf("%sEXPLAIN (FORMAT %s, VERBOSE %s, COSTS %s, SETTINGS %s) %s", task_tag_write(&tag),
 					formats[es->format], es->verbose ? "on" : "off", es->costs ? "on" : "off",
 					es->settings ? "on" : "off", task->text);
 }

@@ -108,21 +108,52 @@ task_make(const DistTable *table, int shard_index, const char *text, ParamListIn
 	return task;
 }
 
-/* Writes a task's tag (TASK_TAG_SIZE); remote if another node gets it. */
-static void
-write_tag(TaskSet *set, Task *task, bool remote, char *buffer)
+List *
+tasks_make_by_node(const DistTable *table, const Bitmapset *shards, const char *text, ParamListInfo params)
+{
+	List	   *tasks = NIL;
+	int			shard = -1;
+
+	while ((shard = bms_next_member(shards, shard)) >= 0)
+	{
+		Task	   *task = NULL;
+		ListCell   *cell;
+
+		foreach(cell, tasks)
+		{
+			task = lfirst(cell);
+			if (task->groupid == table->shards[shard].groupid)
+				break;
+			task = NULL;
+		}
+		if (task == NULL)
+			tasks = lappend(tasks, task_make(table, shard, text, params));
+		else
+		{
+			if (task->shards == NULL)
+				task->shards = bms_make_singleton(task->shard_index);
+			task->shards = bms_add_member(task->shards, shard);
+		}
+	}
+	return tasks;
+}
+
+/* A task's tag; remote if another node gets it. */
+static char *
+write_tag(TaskSet *set, Task *task, bool remote)
 {
 	TaskTag		tag = {
 		.kind = task->shard_index < 0 ? TAG_NODE : TAG_SHARD,
 		.colocation_id = set->spec->table->colocation_id,
 		.shard_index = task->shard_index,
+		.shards = task->shards,
 		.snapshot = remote && set->spec->snapshot != NULL,
 		.locks = set->spec->locks,
 		.explain = set->spec->explain,
 	};
 
 	task_tag_set_as(&tag, set->spec->check_as);
-	task_tag_write(&tag, buffer);
+	return task_tag_write(&tag);
 }
 
 /* Whether the node's primary connection, inside its transaction, must do all. */
@@ -163,15 +194,13 @@ dispatch(TaskSet *set, Worker *worker, Task *task)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(set->row_context);
 	bool		in_xact = !set->spec->commits && (needs_primary(set) || txn_reads_in_xact());
-	char		tag[TASK_TAG_SIZE];
 
 	worker->task = task;
 	worker->just_sent = true;
 	worker->answered = false;
 	if (set->spec->snapshot != NULL)
 		dist_snapshot_queue(set->spec->snapshot, worker->conn);
-	write_tag(set, task, true, tag);
-	remote_send_task(worker->conn, tag, task->text, row_codec_params(task->params), set->spec->check_as,
+	remote_send_task(worker->conn, write_tag(set, task, true), task->text, row_codec_params(task->params), set->spec->check_as,
 					 set->codec ? row_codec_is_binary(set->codec) : true, in_xact,
 					 set->spec->write);
 	MemoryContextSwitchTo(old_context);
@@ -331,6 +360,41 @@ task_done(TaskSet *set, Task *task)
 		set->alone = NULL;
 }
 
+/* Whether a shard of a task is not, or no longer, on the node that the task is for. */
+static bool
+has_moved(const DistTable *table, const Task *task)
+{
+	int			shard = -1;
+
+	if (task->shards == NULL)
+		return table->shards[task->shard_index].groupid != task->groupid;
+	while ((shard = bms_next_member(task->shards, shard)) >= 0)
+	{
+		if (table->shards[shard].groupid != task->groupid)
+			return true;
+	}
+	return false;
+}
+
+/* Queues a task again, for the nodes that have its shards now. */
+static void
+enqueue_again(TaskSet *set, const DistTable *table, Task *task)
+{
+	ListCell   *cell;
+
+	if (task->shards == NULL)
+	{
+		task->groupid = table->shards[task->shard_index].groupid;
+		enqueue(set, task);
+		return;
+	}
+	foreach(cell, tasks_make_by_node(table, task->shards, task->text, task->params))
+	{
+		((Task *) lfirst(cell))->retries = task->retries;
+		enqueue(set, lfirst(cell));
+	}
+}
+
 /*
  * The shard of a task was not on the node that got it: waits, briefly, until
  * our metadata says something else, and queues the task again.  False if it
@@ -343,14 +407,16 @@ requeue_task(TaskSet *set, Task *task)
 
 	while (task->retries++ < STALE_RETRIES)
 	{
-		int32		groupid;
+		const DistTable *table;
 
 		AcceptInvalidationMessages();
-		groupid = metadata_require(relid)->shards[task->shard_index].groupid;
-		if (groupid != task->groupid)
+		table = metadata_require(relid);
+		if (has_moved(table, task))
 		{
-			task->groupid = groupid;
-			enqueue(set, task);
+			MemoryContext old_context = MemoryContextSwitchTo(set->context);
+
+			enqueue_again(set, table, task);
+			MemoryContextSwitchTo(old_context);
 			return true;
 		}
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
@@ -499,9 +565,8 @@ start_local(TaskSet *set, Task *task)
 {
 	DistSnapshot *snapshot = set->spec->snapshot;
 	LocalTask  *local;
-	char		tag[TASK_TAG_SIZE];
+	char	   *tag = write_tag(set, task, false);
 
-	write_tag(set, task, false, tag);
 	if (snapshot != NULL)
 		PushActiveSnapshot(snapshot->snapshot);
 	local = local_task_start(psprintf("%s%s", tag, task->text), task->params, set->spec->check_as, set->spec->write,
@@ -569,6 +634,18 @@ next_spilled(TaskSet *set, TupleTableSlot *slot, Task **task)
 	return true;
 }
 
+/* How many nodes tasks may be sent to at most, but for retries. */
+static int
+count_shards(List *tasks)
+{
+	int			count = list_length(tasks);
+	ListCell   *cell;
+
+	foreach(cell, tasks)
+		count += bms_num_members(((Task *) lfirst(cell))->shards);
+	return count;
+}
+
 TaskSet *
 task_set_start(const TaskSetSpec *spec)
 {
@@ -588,7 +665,7 @@ task_set_start(const TaskSetSpec *spec)
 		set->codec = row_codec_create(spec->columns, spec->positions);
 	else if (spec->columns != NULL)
 		set->codec = row_codec_create(spec->columns, NULL);
-	set->queues = palloc0(sizeof(NodeQueue) * (2 * list_length(spec->tasks) + 1));
+	set->queues = palloc0(sizeof(NodeQueue) * (2 * count_shards(spec->tasks) + 1));
 	foreach(cell, spec->tasks)
 		enqueue(set, lfirst(cell));
 	if (spec->first_alone && spec->tasks != NIL)

@@ -19,7 +19,8 @@
 
 typedef struct Task
 {
-	int			shard_index;	/* -1: the whole node (reference table) */
+	int			shard_index;	/* -1: the whole node (reference table); the lowest of a set */
+	Bitmapset  *shards;			/* indexes of a set of several, all on one node; NULL for one */
 	int32		groupid;
 	const char *text;			/* without tag */
 	ParamListInfo params;		/* types as they are here; may be NULL */
@@ -53,6 +54,9 @@ extern int	citus_slow_start_interval;
 
 /* A task on one shard of the table, params shared. */
 extern Task *task_make(const DistTable *table, int shard_index, const char *text, ParamListInfo params);
+
+/* Tasks (List) on shards of the table: one for all that are on the same node. */
+extern List *tasks_make_by_node(const DistTable *table, const Bitmapset *shards, const char *text, ParamListInfo params);
 
 /*
  * Starts; the spec and what it refers to must outlive the task set.  Memory

@@ -27,6 +27,7 @@ enum
 	NUMBER_LOCKS_TARGET,
 	NUMBER_EXCLUSIVE,
 	NUMBER_CAN_SET_TAG,
+	NUMBER_BY_NODE,
 	NUMBER_NPARAMS,
 	NUMBER_DIST_PARAM,
 	NUMBER_TABLEOID_POSITION,
@@ -63,6 +64,7 @@ dist_plan_pack(const DistPlan *plan)
 	numbers = lappend_int(numbers, plan->locks_target);
 	numbers = lappend_int(numbers, plan->exclusive);
 	numbers = lappend_int(numbers, plan->can_set_tag);
+	numbers = lappend_int(numbers, plan->by_node);
 	numbers = lappend_int(numbers, plan->nparams);
 	numbers = lappend_int(numbers, plan->dist_param);
 	numbers = lappend_int(numbers, plan->tableoid_position);
@@ -97,6 +99,7 @@ dist_plan_unpack(const CustomScan *node, DistPlan *plan)
 	plan->locks_target = list_nth_int(numbers, NUMBER_LOCKS_TARGET);
 	plan->exclusive = list_nth_int(numbers, NUMBER_EXCLUSIVE);
 	plan->can_set_tag = list_nth_int(numbers, NUMBER_CAN_SET_TAG);
+	plan->by_node = list_nth_int(numbers, NUMBER_BY_NODE);
 	plan->nparams = list_nth_int(numbers, NUMBER_NPARAMS);
 	plan->dist_param = list_nth_int(numbers, NUMBER_DIST_PARAM);
 	plan->tableoid_position = list_nth_int(numbers, NUMBER_TABLEOID_POSITION);

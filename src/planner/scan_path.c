@@ -358,6 +358,13 @@ needs_rare_system_column(Bitmapset *columns)
 	return false;
 }
 
+/* Whether a system column is needed that the nodes have to return. */
+static bool
+needs_remote_system_column(Bitmapset *columns)
+{
+	return needs_column(columns, SelfItemPointerAttributeNumber) || needs_rare_system_column(columns);
+}
+
 /*
  * Whether the rows of a table are locked because the statement may delete them: by a tag,
  * since FOR UPDATE would leave out those that policies don't let the user update.
@@ -529,6 +536,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist
 	plan.relid = table->relid;
 	plan.locks_target = locks_target(root, rel->relid);
 	plan.writes = plan.locks_target || task->rowMarks != NIL;
+	plan.by_node = !plan.writes && rte->tablesample == NULL && !needs_remote_system_column(columns);
 	plan.check_as_user = compat_check_as_user(root->parse, rte);
 	plan.nparams = list_length(exprs);
 	plan.text = task_query_deparse(task);

@@ -22,13 +22,20 @@
 #include "compat/permissions.h"
 #include "lib/debug_point.h"
 #include "resolve/query.h"
+#include "resolve/shard_set.h"
+
+typedef struct ResolveContext
+{
+	const TaskTag *tag;
+	Query	   *query;			/* the level that the walk is at */
+} ResolveContext;
 
 /*
- * The local shard of a table at the tag's index, or InvalidOid if the table
+ * The local shard of a table at an index, or InvalidOid if the table
  * isn't in the tag's group (a reference or local table, say).
  */
 static Oid
-resolve_relation(Oid relid, const TaskTag *tag)
+resolve_relation(Oid relid, const TaskTag *tag, int shard_index)
 {
 	const DistTable *table = metadata_lookup(relid);
 	Oid			shard_relid = InvalidOid;
@@ -38,14 +45,13 @@ resolve_relation(Oid relid, const TaskTag *tag)
 		return InvalidOid;
 
 	/* a shard that has moved away may wait here to be dropped */
-	if (tag->shard_index < table->nshards &&
-		table->shards[tag->shard_index].groupid == metadata_local_group())
-		shard_relid = shard_local_relid(relid, table->shards[tag->shard_index].shardid);
+	if (shard_index < table->nshards && table->shards[shard_index].groupid == metadata_local_group())
+		shard_relid = shard_local_relid(relid, table->shards[shard_index].shardid);
 	if (!OidIsValid(shard_relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_SHARD_NOT_HERE),
 				 errmsg("shard %d of table \"%s\" is not on this node",
-						tag->shard_index, get_rel_name(relid)),
+						shard_index, get_rel_name(relid)),
 				 errdetail("The initiator of the task has old metadata, or the shard is being moved.")));
 	return shard_relid;
 }
@@ -82,10 +88,36 @@ ask_any_column(Query *query)
 	}
 }
 
+/* Has an entry of the query's range table be for the shard, or for all shards, that the tag means. */
+static void
+resolve_entry(Query *query, RangeTblEntry *rte, const TaskTag *tag)
+{
+	Oid			shard_relid = resolve_relation(rte->relid, tag, tag->shard_index);
+	List	   *relids = NIL;
+	int			shard = -1;
+
+	if (!OidIsValid(shard_relid))
+		return;
+	if (tag->shards == NULL)
+	{
+		LockRelationOid(shard_relid, rte->rellockmode);
+		rte->relid = shard_relid;
+		return;
+	}
+	while ((shard = bms_next_member(tag->shards, shard)) >= 0)
+	{
+		shard_relid = resolve_relation(rte->relid, tag, shard);
+		LockRelationOid(shard_relid, rte->rellockmode);
+		relids = lappend_oid(relids, shard_relid);
+	}
+	shard_set_expand(query, rte, relids);
+}
+
 static bool
 resolve_walker(Node *node, void *context)
 {
-	const TaskTag *tag = context;
+	ResolveContext *resolve = context;
+	const TaskTag *tag = resolve->tag;
 
 	if (node == NULL)
 		return false;
@@ -94,20 +126,13 @@ resolve_walker(Node *node, void *context)
 		RangeTblEntry *rte = (RangeTblEntry *) node;
 
 		if (rte->rtekind == RTE_RELATION)
-		{
-			Oid			shard_relid = resolve_relation(rte->relid, tag);
-
-			if (OidIsValid(shard_relid))
-			{
-				LockRelationOid(shard_relid, rte->rellockmode);
-				rte->relid = shard_relid;
-			}
-		}
+			resolve_entry(resolve->query, rte, resolve->tag);
 		return false;
 	}
 	if (IsA(node, Query))
 	{
 		Query	   *query = (Query *) node;
+		ResolveContext level = {tag, query};
 
 		ask_any_column(query);
 
@@ -116,11 +141,11 @@ resolve_walker(Node *node, void *context)
 		{
 			Oid			relid = rt_fetch(query->resultRelation, query->rtable)->relid;
 
-			if (OidIsValid(resolve_relation(relid, tag)))
+			if (OidIsValid(resolve_relation(relid, tag, tag->shard_index)))
 				query->onConflict->constraint =
 					resolve_constraint(query->onConflict->constraint, relid, tag);
 		}
-		(void) query_tree_walker(query, resolve_walker, context, QTW_EXAMINE_RTES_BEFORE);
+		(void) query_tree_walker(query, resolve_walker, &level, QTW_EXAMINE_RTES_BEFORE);
 		compat_permissions_follow(query);
 		return false;
 	}
@@ -152,8 +177,10 @@ lock_rows(Query *query)
 void
 resolve_query(Query *query, const TaskTag *tag)
 {
+	ResolveContext context = {tag, query};
+
 	if (tag->locks)
 		lock_rows(query);
-	resolve_walker((Node *) query, (void *) tag);
+	resolve_walker((Node *) query, &context);
 	DEBUG_POINT("task-resolved");
 }

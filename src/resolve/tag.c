@@ -13,10 +13,15 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
+#include "catalog/metadata.h"
 #include "catalog/node_session.h"
 #include "resolve/tag.h"
 
 #define TAG_START "/*citus:"
+
+/* Sizes of the longest tag as text, but for a set of shards, and of a member of that. */
+#define MAX_TAG_SIZE (80 + 3 * NAMEDATALEN)
+#define MAX_INDEX_SIZE 7
 
 /* A text of this node's own making that is being worked on, or NULL. */
 static const char *own_text = NULL;
@@ -101,14 +106,41 @@ read_as(const char **cursor, TaskTag *tag)
 	return len > 0;
 }
 
+/* Reads "2,4-7", indexes of shards in ascending order; false if it is damaged. */
+static bool
+read_shards(const char **cursor, TaskTag *tag)
+{
+	int			least = 0;
+
+	do
+	{
+		int			first;
+		int			last;
+
+		if (!read_int(cursor, &first))
+			return false;
+		last = first;
+		if (skip_word(cursor, "-") && !read_int(cursor, &last))
+			return false;
+		if (first < least || last < first || last >= MAX_SHARD_COUNT)
+			return false;
+		tag->shards = bms_add_range(tag->shards, first, last);
+		least = last + 1;
+	} while (skip_word(cursor, ","));
+	tag->shard_index = bms_next_member(tag->shards, -1);
+	return true;
+}
+
 /* Reads what follows the start of a tag; false if it is damaged. */
 static bool
 read_tag(const char *cursor, TaskTag *tag)
 {
-	if (skip_word(&cursor, "shard "))
+	if (skip_word(&cursor, "shard"))
 	{
-		if (!read_int(&cursor, &tag->colocation_id) || !skip_word(&cursor, ".") ||
-			!read_int(&cursor, &tag->shard_index))
+		bool		several = skip_word(&cursor, "s");
+
+		if (!skip_word(&cursor, " ") || !read_int(&cursor, &tag->colocation_id) || !skip_word(&cursor, ".") ||
+			!(several ? read_shards(&cursor, tag) : read_int(&cursor, &tag->shard_index)))
 			return false;
 		tag->snapshot = skip_word(&cursor, " at");
 		tag->locks = skip_word(&cursor, " lock");
@@ -229,18 +261,42 @@ put_name(char *cursor, const char *name)
 	return cursor;
 }
 
-void
-task_tag_write(const TaskTag *tag, char *buffer)
+/* The indexes of several shards, runs of them as the first and the last. */
+static char *
+put_shards(char *cursor, const Bitmapset *shards)
 {
+	int			first = bms_next_member(shards, -1);
+
+	while (first >= 0)
+	{
+		int			last = first;
+		int			next;
+
+		while ((next = bms_next_member(shards, last)) == last + 1)
+			last = next;
+		cursor = put_int(cursor, first);
+		if (last > first)
+			cursor = put_int(put_text(cursor, "-"), last);
+		if (next >= 0)
+			*cursor++ = ',';
+		first = next;
+	}
+	return cursor;
+}
+
+char *
+task_tag_write(const TaskTag *tag)
+{
+	char	   *buffer = palloc(MAX_TAG_SIZE + MAX_INDEX_SIZE * bms_num_members(tag->shards));
 	char	   *cursor = put_text(buffer, TAG_START);
 
 	switch (tag->kind)
 	{
 		case TAG_SHARD:
-			cursor = put_text(cursor, "shard ");
+			cursor = put_text(cursor, tag->shards ? "shards " : "shard ");
 			cursor = put_int(cursor, tag->colocation_id);
 			*cursor++ = '.';
-			cursor = put_int(cursor, tag->shard_index);
+			cursor = tag->shards ? put_shards(cursor, tag->shards) : put_int(cursor, tag->shard_index);
 			if (tag->snapshot)
 				cursor = put_text(cursor, " at");
 			if (tag->locks)
@@ -257,21 +313,20 @@ task_tag_write(const TaskTag *tag, char *buffer)
 			break;
 		case TAG_NONE:
 			*buffer = '\0';
-			return;
+			return buffer;
 	}
 	if (tag->as[0] != '\0')
 		cursor = put_name(put_text(cursor, " as "), tag->as);
 	if (tag->explain != 0)
 		cursor = put_int(put_text(cursor, " explain "), tag->explain);
 	strcpy(cursor, "*/ ");
+	return buffer;
 }
 
 char *
 task_tag_shard(int colocation_id, int shard_index)
 {
 	TaskTag		tag = {.kind = TAG_SHARD, .colocation_id = colocation_id, .shard_index = shard_index};
-	char	   *text = palloc(TASK_TAG_SIZE);
 
-	task_tag_write(&tag, text);
-	return text;
+	return task_tag_write(&tag);
 }

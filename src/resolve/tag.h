@@ -6,6 +6,8 @@
  *
  *	  / *citus:shard 3.17* /	the statement runs on shard index 17 of
  *								colocation group 3 (queries and utility)
+ *	  / *citus:shards 3.2,4-7* /	the statement reads these shards of the colocation group as if
+ *								they were one (resolve/shard_set.h)
  *	  / *citus:shard 3.17 explain 5* /	as above, and its plan with what was
  *								measured is kept for the initiator
  *	  / *citus:shard 3.17 at* /	as the first, as of the point in time that the
@@ -40,6 +42,7 @@
 
 #include "postgres.h"
 
+#include "nodes/bitmapset.h"
 #include "nodes/params.h"
 
 typedef enum TaskTagKind
@@ -55,7 +58,8 @@ typedef struct TaskTag
 {
 	TaskTagKind kind;
 	int			colocation_id;	/* TAG_SHARD only */
-	int			shard_index;	/* TAG_SHARD only */
+	int			shard_index;	/* TAG_SHARD only; the lowest of a set */
+	Bitmapset  *shards;			/* TAG_SHARD only: the indexes of a set of several; NULL for one */
 	bool		snapshot;		/* TAG_SHARD only: run as of the point in time
 								 * that citus.snapshot names */
 	bool		locks;			/* TAG_SHARD only: lock the rows */
@@ -98,13 +102,10 @@ extern int	task_tag_execute_own(const char *command, ParamListInfo params);
 /* Sets the role whose rights to tables count; InvalidOid: the current user's. */
 extern void task_tag_set_as(TaskTag *tag, Oid role);
 
-/* Size of the longest tag as text. */
-#define TASK_TAG_SIZE (80 + 3 * NAMEDATALEN)
+/* The tag as text, with one blank after it, palloc'd; empty for TAG_NONE. */
+extern char *task_tag_write(const TaskTag *tag);
 
-/* The tag as text, with one blank after it; empty for TAG_NONE. */
-extern void task_tag_write(const TaskTag *tag, char *buffer);
-
-/* The same for a shard, palloc'd. */
+/* The same for a shard. */
 extern char *task_tag_shard(int colocation_id, int shard_index);
 
 #define TASK_TAG_DDL "/*citus:ddl*/ "

@@ -1,0 +1,188 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard_set.c
+ *	  A task for several shards of a node, which it reads as if they were one.
+ *
+ * The entry of the logical table becomes a subquery, SELECT .. FROM shard1
+ * UNION ALL SELECT .. FROM shard2 .., which the server's planner flattens into
+ * an append relation, as it does for a table with inheritance children: it
+ * pushes filters to the shards, uses their indexes, merges their sorted rows
+ * and stops early at a LIMIT.  Row-security policies stay with the entry.
+ *
+ * The planner has no statistics of a subquery's columns.  It gets those of
+ * the logical table, whose oid stays in the entry.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+#include "utils/syscache.h"
+
+#include "compat/permissions.h"
+#include "resolve/shard_set.h"
+
+static get_relation_stats_hook_type prev_get_relation_stats = NULL;
+
+/* The columns of a table, by attribute number from 1; dropped ones are null constants. */
+static List *
+make_shard_columns(Oid relid, int natts)
+{
+	List	   *columns = NIL;
+
+	for (AttrNumber attno = 1; attno <= natts; attno++)
+	{
+		HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(relid), Int16GetDatum(attno));
+		Form_pg_attribute attribute;
+		Expr	   *expr;
+
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for attribute %d of relation %u", attno, relid);
+		attribute = (Form_pg_attribute) GETSTRUCT(tuple);
+		if (attribute->attisdropped)
+			expr = (Expr *) makeNullConst(INT4OID, -1, InvalidOid);
+		else
+			expr = (Expr *) makeVar(1, attno, attribute->atttypid, attribute->atttypmod, attribute->attcollation, 0);
+		columns = lappend(columns, makeTargetEntry(expr, attno, pstrdup(NameStr(attribute->attname)), false));
+		ReleaseSysCache(tuple);
+	}
+	return columns;
+}
+
+/* SELECT all columns FROM shard, in which the entry is a copy of the table's. */
+static Query *
+make_shard_query(Query *query, RangeTblEntry *rte, Oid relid, List *columns)
+{
+	Query	   *child = makeNode(Query);
+	RangeTblEntry *child_rte = copyObject(rte);
+	RangeTblRef *ref = makeNode(RangeTblRef);
+
+	child_rte->relid = relid;
+	child_rte->securityQuals = NIL;
+	child_rte->inFromCl = true;
+	compat_pass_permissions(query, rte, child, child_rte);
+	ref->rtindex = 1;
+	child->commandType = CMD_SELECT;
+	child->canSetTag = true;
+	child->rtable = list_make1(child_rte);
+	child->jointree = makeFromExpr(list_make1(ref), NULL);
+	child->targetList = copyObject(columns);
+	return child;
+}
+
+/* An entry for a member of UNION ALL, or for all of it. */
+static RangeTblEntry *
+make_subquery_entry(Query *subquery, Alias *names)
+{
+	RangeTblEntry *entry = makeNode(RangeTblEntry);
+
+	entry->rtekind = RTE_SUBQUERY;
+	entry->subquery = subquery;
+	entry->eref = names;
+	entry->inFromCl = true;
+	return entry;
+}
+
+/* UNION ALL of the members from first to last of a range table, as a balanced tree. */
+static Node *
+make_union(const SetOperationStmt *form, int first, int last)
+{
+	SetOperationStmt *node;
+
+	if (first == last)
+	{
+		RangeTblRef *ref = makeNode(RangeTblRef);
+
+		ref->rtindex = first;
+		return (Node *) ref;
+	}
+	node = makeNode(SetOperationStmt);
+	*node = *form;
+	node->larg = make_union(form, first, (first + last) / 2);
+	node->rarg = make_union(form, (first + last) / 2 + 1, last);
+	return (Node *) node;
+}
+
+/* Adds a column's type to the form of the UNION ALL, and its output. */
+static void
+add_union_column(Query *query, SetOperationStmt *form, const TargetEntry *column)
+{
+	Oid			type = exprType((Node *) column->expr);
+	int32		typmod = exprTypmod((Node *) column->expr);
+	Oid			collation = exprCollation((Node *) column->expr);
+
+	form->colTypes = lappend_oid(form->colTypes, type);
+	form->colTypmods = lappend_int(form->colTypmods, typmod);
+	form->colCollations = lappend_oid(form->colCollations, collation);
+	query->targetList = lappend(query->targetList,
+								makeTargetEntry((Expr *) makeVar(1, column->resno, type, typmod, collation, 0),
+												column->resno, pstrdup(column->resname), false));
+}
+
+/* Errors if a query can't read an entry's shards as one. */
+static void
+check_expandable(Query *query, RangeTblEntry *rte)
+{
+	if (rte->rellockmode != AccessShareLock || rte->tablesample != NULL || query->rowMarks != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a task for several shards writes, locks or samples table \"%s\"", get_rel_name(rte->relid))));
+}
+
+void
+shard_set_expand(Query *query, RangeTblEntry *rte, List *relids)
+{
+	Query	   *all = makeNode(Query);
+	SetOperationStmt *form = makeNode(SetOperationStmt);
+	List	   *columns = make_shard_columns(rte->relid, list_length(rte->eref->colnames));
+	ListCell   *cell;
+
+	check_expandable(query, rte);
+	foreach(cell, relids)
+		all->rtable = lappend(all->rtable,
+							  make_subquery_entry(make_shard_query(query, rte, lfirst_oid(cell), columns),
+												  copyObject(rte->eref)));
+	form->op = SETOP_UNION;
+	form->all = true;
+	foreach(cell, columns)
+		add_union_column(all, form, lfirst(cell));
+	all->commandType = CMD_SELECT;
+	all->canSetTag = true;
+	all->jointree = makeFromExpr(NIL, NULL);
+	all->setOperations = make_union(form, 1, list_length(relids));
+
+	rte->rtekind = RTE_SUBQUERY;
+	rte->subquery = all;
+	rte->relkind = 0;
+	rte->inh = false;
+}
+
+/* get_relation_stats_hook: what is known of a logical table's column, for all of its shards here. */
+static bool
+get_shard_set_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber attnum, VariableStatData *vardata)
+{
+	if (rte->rtekind != RTE_SUBQUERY || !rte->inh || !OidIsValid(rte->relid) || attnum <= 0)
+		return prev_get_relation_stats != NULL && prev_get_relation_stats(root, rte, attnum, vardata);
+
+	vardata->statsTuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rte->relid), Int16GetDatum(attnum),
+										  BoolGetDatum(false));
+	vardata->freefunc = ReleaseSysCache;
+	vardata->acl_ok = pg_class_aclcheck(rte->relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
+	return true;
+}
+
+void
+shard_set_init(void)
+{
+	prev_get_relation_stats = get_relation_stats_hook;
+	get_relation_stats_hook = get_shard_set_stats;
+}
