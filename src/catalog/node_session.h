@@ -18,7 +18,7 @@
 
 /*
  * Greater than zero while this backend runs commands that this library has
- * composed, and that call functions for nodes (ddl/run_commands.c).
+ * composed, and that call functions for nodes (table/run_commands.c).
  */
 extern int	own_commands_depth;
 

@@ -15,7 +15,7 @@
  *   conflicts with node_lock_write.
  *
  * Sessions may hold any of these, from former statements of their transactions, and
- * wait for another.  So the latter two are taken in attempts (ddl/lock_attempt.h).
+ * wait for another.  So the latter two are taken in attempts (table/lock_attempt.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -31,8 +31,8 @@
 #include "cluster/members.h"
 #include "cluster/node_locks.h"
 #include "compat/sql_function.h"
-#include "ddl/lock_attempt.h"
 #include "remote/connection.h"
+#include "table/lock_attempt.h"
 
 typedef struct NodeLocks
 {

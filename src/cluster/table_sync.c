@@ -31,16 +31,16 @@
 
 #include "catalog/metadata.h"
 #include "catalog/metadata_rows.h"
-#include "remote/connection.h"
-#include "resolve/tag.h"
-#include "copy/row_encoder.h"
-#include "ddl/convert.h"
-#include "ddl/run_commands.h"
-#include "ddl/table_definition.h"
-#include "ddl/trigger.h"
 #include "cluster/members.h"
 #include "cluster/node_locks.h"
 #include "cluster/node_sync.h"
+#include "conversion/convert.h"
+#include "copy/row_encoder.h"
+#include "remote/connection.h"
+#include "resolve/tag.h"
+#include "table/run_commands.h"
+#include "table/shards.h"
+#include "table/table_definition.h"
 
 #define COPY_BUFFER_SIZE (64 * 1024)
 

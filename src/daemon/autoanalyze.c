@@ -30,11 +30,11 @@
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
+#include "analyze/analyze.h"
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "cluster/node_query.h"
 #include "daemon/private.h"
-#include "ddl/analyze.h"
 
 extern PGDLLEXPORT void citus_autoanalyze_main(Datum arg);
 

@@ -41,17 +41,16 @@
 #include "utils/rel.h"
 
 #include "compat/identity_sequence.h"
-#include "ddl/convert_checks.h"
+#include "conversion/convert_checks.h"
 #include "ddl/create_table.h"
-#include "ddl/definition.h"
 #include "ddl/handlers.h"
 #include "ddl/missing_value.h"
-#include "ddl/run_commands.h"
-#include "ddl/sequence.h"
-#include "ddl/shards.h"
-#include "ddl/table_definition.h"
-#include "ddl/trigger.h"
 #include "resolve/utility.h"
+#include "table/definition.h"
+#include "table/run_commands.h"
+#include "table/sequence.h"
+#include "table/shards.h"
+#include "table/table_definition.h"
 
 typedef enum SubcommandScope
 {

@@ -28,9 +28,9 @@
 
 #include "catalog/metadata.h"
 #include "ddl/handlers.h"
-#include "ddl/shards.h"
 #include "remote/shard_names.h"
 #include "resolve/tag.h"
+#include "table/shards.h"
 #include "txn/transaction.h"
 
 /*

@@ -11,19 +11,17 @@
 #include "postgres.h"
 
 #include "access/table.h"
-#include "access/tableam.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_attrdef.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
-#include "utils/snapmgr.h"
 
-#include "ddl/convert_checks.h"
+#include "conversion/convert_checks.h"
 #include "ddl/create_table.h"
 #include "ddl/handlers.h"
-#include "ddl/run_commands.h"
-#include "ddl/table_definition.h"
 #include "resolve/utility.h"
+#include "table/run_commands.h"
+#include "table/table_definition.h"
 
 void
 check_not_inherited(const RangeVar *parent)
@@ -34,22 +32,6 @@ check_not_inherited(const RangeVar *parent)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot inherit from distributed or reference table \"%s\"", parent->relname)));
-}
-
-bool
-relation_is_empty(Oid relid)
-{
-	Relation	rel = table_open(relid, AccessShareLock);
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	TupleTableSlot *slot = table_slot_create(rel, NULL);
-	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
-	bool		result = !table_scan_getnextslot(scan, ForwardScanDirection, slot);
-
-	table_endscan(scan);
-	ExecDropSingleTupleTableSlot(slot);
-	UnregisterSnapshot(snapshot);
-	table_close(rel, NoLock);
-	return result;
 }
 
 bool

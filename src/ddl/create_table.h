@@ -13,9 +13,6 @@
 /* Errors if the relation is distributed: a local table can't inherit from it. */
 extern void check_not_inherited(const RangeVar *parent);
 
-/* Whether no row is visible in the relation on this node. */
-extern bool relation_is_empty(Oid relid);
-
 /* Whether a column's default gives another value each time; so does an identity column. */
 extern bool column_default_is_volatile(Oid relid, AttrNumber attno);
 

@@ -37,17 +37,17 @@
 
 #include "catalog/metadata_rows.h"
 #include "catalog/node.h"
-#include "ddl/convert.h"
-#include "ddl/definition.h"
+#include "conversion/convert.h"
 #include "ddl/drop.h"
 #include "ddl/handlers.h"
-#include "ddl/run_commands.h"
-#include "ddl/shard_schema.h"
-#include "ddl/shards.h"
 #include "ddl/statistics.h"
-#include "ddl/trigger.h"
+#include "ddl/truncate_triggers.h"
 #include "lib/transaction_end.h"
 #include "resolve/utility.h"
+#include "table/definition.h"
+#include "table/run_commands.h"
+#include "table/shard_schema.h"
+#include "table/shards.h"
 
 typedef struct DroppedTable
 {

@@ -27,12 +27,12 @@
 #include "utils/rel.h"
 
 #include "compat/acl.h"
-#include "ddl/convert_checks.h"
+#include "conversion/convert_checks.h"
 #include "ddl/handlers.h"
-#include "ddl/run_commands.h"
-#include "ddl/shards.h"
-#include "ddl/table_definition.h"
 #include "resolve/utility.h"
+#include "table/run_commands.h"
+#include "table/shards.h"
+#include "table/table_definition.h"
 
 /* Oids of a table's indexes. */
 static List *

@@ -30,7 +30,7 @@
 #include "compat/acl.h"
 #include "compat/sql_function.h"
 #include "ddl/missing_value.h"
-#include "ddl/shards.h"
+#include "table/shards.h"
 
 SQL_FUNCTION(citus_internal_set_missing_value);
 

@@ -28,7 +28,7 @@
 
 #include "ddl/drop.h"
 #include "ddl/handlers.h"
-#include "ddl/sequence.h"
+#include "table/sequence.h"
 
 /* Whether an object exists on all nodes: a table or its sequence, or a schema of one. */
 static bool

@@ -18,10 +18,10 @@
 
 #include "ddl/create_table.h"
 #include "ddl/handlers.h"
-#include "ddl/run_commands.h"
-#include "ddl/shards.h"
 #include "ddl/statistics.h"
 #include "resolve/utility.h"
+#include "table/run_commands.h"
+#include "table/shards.h"
 
 /* Whether a RENAME is ALTER INDEX of an index (the server takes tables as well): it needn't keep others out. */
 static bool

@@ -15,13 +15,13 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "ddl/definition.h"
 #include "ddl/handlers.h"
-#include "ddl/run_commands.h"
-#include "ddl/shards.h"
 #include "ddl/statistics.h"
-#include "ddl/table_definition.h"
 #include "resolve/utility.h"
+#include "table/definition.h"
+#include "table/run_commands.h"
+#include "table/shards.h"
+#include "table/table_definition.h"
 
 Oid
 table_of_statistics(List *names)

@@ -27,7 +27,7 @@
 #include "utils/inval.h"
 #include "utils/rel.h"
 
-#include "ddl/trigger.h"
+#include "ddl/truncate_triggers.h"
 
 List *
 truncated_tables(List *relations, bool cascade)

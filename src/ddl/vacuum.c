@@ -31,16 +31,16 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
+#include "analyze/analyze.h"
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "compat/acl.h"
-#include "ddl/analyze.h"
-#include "ddl/definition.h"
 #include "ddl/handlers.h"
-#include "ddl/shards.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 #include "resolve/utility.h"
+#include "table/definition.h"
+#include "table/shards.h"
 
 /* Appends the statement's verb and options. */
 static void

@@ -26,16 +26,16 @@
 #include "utils/lsyscache.h"
 
 #include "catalog/node.h"
-#include "ddl/definition.h"
 #include "ddl/handlers.h"
-#include "ddl/lock_everywhere.h"
-#include "ddl/run_commands.h"
-#include "ddl/sequence.h"
-#include "ddl/shards.h"
-#include "ddl/trigger.h"
+#include "ddl/truncate_triggers.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 #include "resolve/utility.h"
+#include "table/definition.h"
+#include "table/lock_everywhere.h"
+#include "table/run_commands.h"
+#include "table/sequence.h"
+#include "table/shards.h"
 
 /* Appends RangeVars of the table's shards on this node, without those that are dropped meanwhile. */
 static List *

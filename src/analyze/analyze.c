@@ -1,0 +1,174 @@
+/*-------------------------------------------------------------------------
+ *
+ * analyze.c
+ *	  Statistics of logical tables, which the planner of every node reads.
+ *
+ * The logical table is empty; what ANALYZE would find there says nothing.
+ * Pages and rows are the sums over the shards of all nodes; what the columns
+ * hold comes from a sample (column_statistics.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_class.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "analyze/analyze.h"
+#include "analyze/column_statistics.h"
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "catalog/node_session.h"
+#include "compat/acl.h"
+#include "compat/pgstat_analyze.h"
+#include "compat/sql_function.h"
+#include "remote/connection.h"
+#include "table/definition.h"
+#include "table/lock_everywhere.h"
+#include "table/run_commands.h"
+#include "table/shards.h"
+
+SQL_FUNCTION(citus_internal_local_shard_sizes);
+SQL_FUNCTION(citus_internal_set_relation_sizes);
+
+/* Pages and rows of a relation, as pg_class has them; 0 if nobody has counted the rows. */
+static void
+read_sizes(Oid relid, int64 *pages, double *tuples)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	*pages += ((Form_pg_class) GETSTRUCT(tuple))->relpages;
+	*tuples += Max(((Form_pg_class) GETSTRUCT(tuple))->reltuples, 0);
+	ReleaseSysCache(tuple);
+}
+
+/* Pages and rows of the table's shards on this node. */
+static void
+local_sizes(const DistTable *table, int64 *pages, double *tuples)
+{
+	ListCell   *cell;
+
+	foreach(cell, local_shard_relids(table))
+		read_sizes(lfirst_oid(cell), pages, tuples);
+}
+
+/* Writes pages and rows of the logical table into this node's pg_class. */
+static void
+set_sizes(Oid relid, int64 pages, double tuples)
+{
+	Relation	pg_class;
+	HeapTuple	tuple;
+	Form_pg_class form;
+
+	LockRelationOid(relid, ShareUpdateExclusiveLock);
+	pg_class = table_open(RelationRelationId, RowExclusiveLock);
+	tuple = SearchSysCacheCopy1(RELOID, ObjectIdGetDatum(relid));
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relid)));
+	form = (Form_pg_class) GETSTRUCT(tuple);
+	form->relpages = (int32) Min(pages, PG_INT32_MAX);
+	form->reltuples = (float4) tuples;
+	CatalogTupleUpdate(pg_class, &tuple->t_self, tuple);
+	table_close(pg_class, RowExclusiveLock);
+	CommandCounterIncrement();
+}
+
+bool
+lock_for_statistics(Oid relid)
+{
+	do
+	{
+		if (metadata_lookup(relid) == NULL || !object_ownercheck(RelationRelationId, relid, GetUserId()))
+			return false;
+	} while (!lock_everywhere(list_make1_oid(relid), ShareUpdateExclusiveLock));
+	return true;
+}
+
+void
+analyze_logical_table(Oid relid)
+{
+	const DistTable *table = metadata_require(relid);
+	char	   *name;
+	int64		pages = 0;
+	double		tuples = 0;
+	List	   *commands;
+	ListCell   *cell;
+
+	if (table->kind == DIST_REFERENCE)
+		return;
+	name = quote_literal_cstr(relation_qualified_name(relid));
+	local_sizes(table, &pages, &tuples);
+	foreach(cell, node_active_primaries_remote())
+	{
+		PGresult   *result = remote_query(((ClusterNode *) lfirst(cell))->groupid,
+										  psprintf("SELECT pages, tuples FROM citus_internal.local_shard_sizes(%s)",
+												   name), NULL);
+
+		if (PQntuples(result) == 1)
+		{
+			pages += strtoll(PQgetvalue(result, 0, 0), NULL, 10);
+			tuples += strtod(PQgetvalue(result, 0, 1), NULL);
+		}
+		PQclear(result);
+	}
+	commands = column_statistics_commands(relid, pages, tuples);
+	commands = lappend(commands, psprintf("SELECT citus_internal.set_relation_sizes(%s, " INT64_FORMAT ", %.0f)",
+										  name, pages, tuples));
+	run_commands(commands);
+	if (node_active_primaries_remote() != NIL)
+		remote_exec_on_all(run_commands_call(commands));
+}
+
+/* citus_internal.local_shard_sizes(relation regclass, OUT pages bigint, OUT tuples float8) */
+Datum
+citus_internal_local_shard_sizes(PG_FUNCTION_ARGS)
+{
+	TupleDesc	desc;
+	Datum		values[2];
+	bool		nulls[2] = {false, false};
+	int64		pages = 0;
+	double		tuples = 0;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	local_sizes(metadata_require(PG_GETARG_OID(0)), &pages, &tuples);
+	values[0] = Int64GetDatum(pages);
+	values[1] = Float8GetDatum(tuples);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+/* citus_internal.set_relation_sizes(relation regclass, pages bigint, tuples float8) */
+Datum
+citus_internal_set_relation_sizes(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	double		tuples = PG_GETARG_FLOAT8(2);
+	Relation	rel;
+
+	node_function_check();
+	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	(void) metadata_require(relid);
+	set_sizes(relid, PG_GETARG_INT64(1), tuples);
+
+	/* pg_stat_user_tables shows it; autoanalyze compares the time with the shards' */
+	rel = table_open(relid, NoLock);
+	compat_pgstat_report_analyze(rel, (int64) tuples);
+	table_close(rel, NoLock);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,446 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert.c
+ *	  create_distributed_table(), create_reference_table(): from a local to a
+ *	  distributed or reference table.
+ *
+ * All is one distributed transaction: metadata on this node; on the others
+ * the table's definition, then metadata; the shards where they are placed;
+ * then the rows leave the local table for the shards.
+ *
+ * Locks, in this order: AccessExclusiveLock on the table; ShareLock on
+ * pg_dist_node, so that no node comes or goes; AccessShareLock on the table
+ * whose shards ours are put beside, which keeps that colocation group alive,
+ * or ShareRowExclusiveLock on pg_dist_colocation to make a new group, so that
+ * two sessions don't both make the default one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+#include "utils/varlena.h"
+
+#include "catalog/metadata.h"
+#include "catalog/metadata_rows.h"
+#include "catalog/node.h"
+#include "catalog/relations.h"
+#include "compat/discard_rows.h"
+#include "compat/sql_function.h"
+#include "conversion/convert.h"
+#include "conversion/convert_checks.h"
+#include "copy/row_router.h"
+#include "remote/connection.h"
+#include "sharding/hash.h"
+#include "table/run_commands.h"
+#include "table/shards.h"
+#include "table/table_definition.h"
+
+SQL_FUNCTION(create_distributed_table);
+SQL_FUNCTION(create_reference_table);
+
+/* Reference tables form a group that no other table can join. */
+#define REFERENCE_REPLICATION_FACTOR (-1)
+
+/* How a table is to be distributed. */
+typedef struct Distribution
+{
+	AttrNumber	attno;			/* 0: one shard */
+	Oid			type;			/* of the column, or InvalidOid */
+	Oid			collation;
+	int			shard_count;
+	int			replication_factor;
+	char	   *colocate_with;	/* 'default', 'none' or a table */
+} Distribution;
+
+int			shard_count_setting = 32;
+
+void
+convert_init(void)
+{
+	DefineCustomIntVariable("citus.shard_count",
+							"Sets the number of shards for a new hash-distributed table.",
+							NULL, &shard_count_setting, 32, 1, MAX_SHARD_COUNT, PGC_USERSET, 0, NULL, NULL, NULL);
+}
+
+void
+check_coordinator(void)
+{
+	if (metadata_local_group() != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("operation is not allowed on this node"),
+				 errhint("Connect to the coordinator and run it again.")));
+}
+
+/* The colocated table that the user named; errors if its shards don't fit. */
+static const DistTable *
+colocated_table_by_name(const char *name, const Distribution *wanted)
+{
+	RangeVar   *relation = makeRangeVarFromNameList(textToQualifiedNameList(cstring_to_text(name)));
+	Oid			relid = RangeVarGetRelid(relation, AccessShareLock, false);
+	const DistTable *table = metadata_require(relid);
+
+	if (table->kind == DIST_REFERENCE || (table->kind == DIST_HASH) != (wanted->attno != 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+				 errmsg("cannot colocate with table \"%s\"", get_rel_name(relid)),
+				 errdetail("The tables are distributed in different ways.")));
+	if (wanted->attno != 0 && table->dist_type != wanted->type)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+				 errmsg("cannot colocate with table \"%s\"", get_rel_name(relid)),
+				 errdetail("Distribution column types don't match: %s and %s.",
+						   format_type_be(table->dist_type), format_type_be(wanted->type))));
+	if (wanted->attno != 0 && table->dist_collation != wanted->collation)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+				 errmsg("cannot colocate with table \"%s\"", get_rel_name(relid)),
+				 errdetail("Distribution column collations don't match.")));
+	return table;
+}
+
+/*
+ * A table of the default colocation group, locked so that the group stays, or
+ * NULL if there is none: pg_dist_colocation is locked then, and *empty_group is
+ * the group if it exists, else 0.  Two transactions that drop the last two
+ * tables of a group at once each take it for used, and leave it without any.
+ *
+ * Nothing waits for a table with pg_dist_colocation locked: who drops the last
+ * table of a group has locked that table before it deletes the group.
+ */
+static const DistTable *
+default_colocated_table(const Distribution *wanted, int32 *empty_group)
+{
+	for (bool locked = false;;)
+	{
+		int32		group = metadata_default_colocation(wanted->shard_count, wanted->replication_factor,
+														wanted->type, wanted->collation);
+		Oid			relid = group == 0 ? InvalidOid : metadata_colocated_table(group);
+
+		if (OidIsValid(relid))
+		{
+			const DistTable *table;
+
+			if (locked)
+				UnlockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
+			locked = false;
+			LockRelationOid(relid, AccessShareLock);
+			table = metadata_lookup(relid);
+			if (table != NULL && table->colocation_id == group)
+				return table;
+			UnlockRelationOid(relid, AccessShareLock);
+		}
+		else if (locked)
+		{
+			*empty_group = group;
+			return NULL;
+		}
+		else
+		{
+			LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
+			locked = true;
+		}
+		InvalidateCatalogSnapshot();
+	}
+}
+
+/* The table whose shards ours go beside; NULL: make a new group, or use *empty_group if that is not 0. */
+static const DistTable *
+choose_colocated_table(const Distribution *wanted, int32 *empty_group)
+{
+	*empty_group = 0;
+	if (pg_strcasecmp(wanted->colocate_with, "none") == 0)
+	{
+		LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
+		return NULL;
+	}
+	if (pg_strcasecmp(wanted->colocate_with, "default") == 0)
+		return default_colocated_table(wanted, empty_group);
+	return colocated_table_by_name(wanted->colocate_with, wanted);
+}
+
+/* Writes one shard of a hash-distributed or single-shard table on this node, with its placement. */
+static void
+insert_shard(Oid relid, const Distribution *wanted, int index, int32 groupid)
+{
+	int64		shardid = metadata_next_shardid();
+	int32		min_hash;
+	int32		max_hash;
+
+	if (wanted->attno == 0)
+		metadata_insert_shard(relid, shardid, SHARD_STORAGE_TABLE, NULL, NULL);
+	else
+	{
+		shard_hash_range(wanted->shard_count, index, &min_hash, &max_hash);
+		metadata_insert_shard(relid, shardid, SHARD_STORAGE_TABLE, psprintf("%d", min_hash),
+							  psprintf("%d", max_hash));
+	}
+	metadata_insert_placement(shardid, 0, groupid, metadata_next_placementid());
+}
+
+/* Writes all metadata of a new distributed table on this node. */
+static void
+insert_metadata(Relation rel, Distribution *wanted)
+{
+	Oid			relid = RelationGetRelid(rel);
+	List	   *targets = node_shard_targets();
+	int32		empty_group;
+	const DistTable *beside = choose_colocated_table(wanted, &empty_group);
+	int32		colocation_id;
+	int32	   *groups;
+
+	if (beside != NULL)
+		wanted->shard_count = beside->nshards;
+	groups = palloc(sizeof(int32) * wanted->shard_count);
+	if (beside != NULL)
+	{
+		colocation_id = beside->colocation_id;
+		for (int i = 0; i < wanted->shard_count; i++)
+			groups[i] = beside->shards[i].groupid;
+	}
+	else
+	{
+		int			offset;
+
+		colocation_id = empty_group != 0 ? empty_group : metadata_next_colocationid();
+		offset = wanted->attno == 0 ? colocation_id : 0;
+		for (int i = 0; i < wanted->shard_count; i++)
+			groups[i] = ((ClusterNode *) list_nth(targets, (i + offset) % list_length(targets)))->groupid;
+		metadata_insert_colocation(colocation_id, wanted->shard_count, wanted->replication_factor,
+								   wanted->type, wanted->collation);
+	}
+
+	metadata_insert_partition(relid, wanted->attno ? PARTMETHOD_HASH : PARTMETHOD_NONE,
+							  wanted->attno ? get_attname(relid, wanted->attno, false) : NULL,
+							  colocation_id, REPMODEL_STREAMING);
+	for (int i = 0; i < wanted->shard_count; i++)
+		insert_shard(relid, wanted, i, groups[i]);
+}
+
+/* Writes all metadata of a new reference table on this node. */
+static void
+insert_reference_metadata(Relation rel)
+{
+	Oid			relid = RelationGetRelid(rel);
+	int64		shardid = metadata_next_shardid();
+	int32		colocation_id;
+	ListCell   *cell;
+
+	(void) node_shard_targets();	/* registers a server that is alone */
+	LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
+	colocation_id = metadata_default_colocation(1, REFERENCE_REPLICATION_FACTOR, InvalidOid, InvalidOid);
+	if (colocation_id == 0)
+	{
+		colocation_id = metadata_next_colocationid();
+		metadata_insert_colocation(colocation_id, 1, REFERENCE_REPLICATION_FACTOR, InvalidOid, InvalidOid);
+	}
+	metadata_insert_partition(relid, PARTMETHOD_NONE, NULL, colocation_id, REPMODEL_REFERENCE);
+	metadata_insert_shard(relid, shardid, SHARD_STORAGE_TABLE, NULL, NULL);
+	foreach(cell, node_active_primaries())
+		metadata_insert_placement(shardid, 0, ((ClusterNode *) lfirst(cell))->groupid,
+								  metadata_next_placementid());
+}
+
+/* Makes the table on the other nodes, and its shards on all. definition was written before there was metadata. */
+static void
+create_everywhere(Oid relid, List *definition)
+{
+	const DistTable *table = metadata_require(relid);
+
+	if (node_active_primaries_remote() != NIL)
+	{
+		List	   *commands;
+
+		commands = list_concat(definition, table_foreign_key_commands(relid));
+		commands = list_concat(commands, table_metadata_commands(relid));
+		if (table->kind != DIST_REFERENCE)
+			commands = lappend(commands, psprintf("SELECT citus_internal.create_local_shards(%s)",
+												  quote_literal_cstr(quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+																								get_rel_name(relid)))));
+		remote_exec_on_all(run_commands_call(commands));
+	}
+	create_local_shards(relid);
+}
+
+/*
+ * Sends the local table's rows to where the metadata says; true if there were
+ * any.  The scan sees what is committed now: the table is locked.
+ */
+static bool
+move_rows(Relation rel, int router_flags)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	TableScanDesc scan;
+	RowRouter  *router = NULL;
+
+	PushActiveSnapshot(snapshot);
+	scan = table_beginscan(rel, snapshot, 0, NULL);
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (router == NULL)
+		{
+			ereport(NOTICE, (errmsg("Copying data from local table...")));
+			router = row_router_begin(rel, NIL, router_flags);
+		}
+		row_router_put(router, slot, 0);
+	}
+	table_endscan(scan);
+	if (router != NULL)
+	{
+		(void) row_router_end(router);
+		ereport(NOTICE, (errmsg("copying the data has completed")));
+	}
+	PopActiveSnapshot();
+	ExecDropSingleTupleTableSlot(slot);
+	UnregisterSnapshot(snapshot);
+	return router != NULL;
+}
+
+/* Gives the table on the other nodes its triggers, which rows that are only moved must not fire. */
+static void
+create_triggers_everywhere(Oid relid)
+{
+	List	   *commands = node_active_primaries_remote() == NIL ? NIL : table_trigger_commands(relid);
+
+	if (commands != NIL)
+		remote_exec_on_all(run_commands_call(commands));
+}
+
+Relation
+open_table_by_oid(Oid relid)
+{
+	Relation	rel = try_relation_open(relid, AccessExclusiveLock);
+
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relid)));
+	return rel;
+}
+
+/* Opens and locks the table to convert, after the checks that come before any change. */
+static Relation
+open_for_conversion(Oid relid)
+{
+	Relation	rel;
+
+	check_coordinator();
+	node_lock_set();
+	rel = open_table_by_oid(relid);
+	check_convertible(rel);
+	return rel;
+}
+
+/* Reads the arguments of create_distributed_table about how to distribute. */
+static void
+read_distribution(FunctionCallInfo fcinfo, Relation rel, Distribution *wanted)
+{
+	bool		has_count = !PG_ARGISNULL(4);
+
+	memset(wanted, 0, sizeof(Distribution));
+	wanted->colocate_with = PG_ARGISNULL(3) ? "default" : text_to_cstring(PG_GETARG_TEXT_PP(3));
+	wanted->replication_factor = 1;
+	wanted->shard_count = has_count ? PG_GETARG_INT32(4) : shard_count_setting;
+	if (wanted->shard_count < 1 || wanted->shard_count > MAX_SHARD_COUNT)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%d is outside the valid range for parameter \"shard_count\" (1 .. 64000)",
+						wanted->shard_count)));
+	if (has_count && pg_strcasecmp(wanted->colocate_with, "default") != 0 &&
+		pg_strcasecmp(wanted->colocate_with, "none") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("cannot use colocate_with with a table and shard_count at the same time")));
+
+	check_no_tableoid(rel);
+	if (PG_ARGISNULL(1))
+	{
+		if (has_count)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("shard_count can't be specified when the distribution column is null because in that "
+							"case it's automatically set to 1")));
+		wanted->shard_count = 1;
+		return;
+	}
+	wanted->attno = check_distribution_column(rel, text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	wanted->type = TupleDescAttr(RelationGetDescr(rel), wanted->attno - 1)->atttypid;
+	wanted->collation = TupleDescAttr(RelationGetDescr(rel), wanted->attno - 1)->attcollation;
+	check_unique_indexes(rel, wanted->attno);
+}
+
+/* Errors for distribution types other than hash. */
+static void
+check_distribution_type(Oid value)
+{
+	char	   *label = DatumGetCString(DirectFunctionCall1(enum_out, ObjectIdGetDatum(value)));
+
+	if (strcmp(label, "hash") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("distribution type \"%s\" is not supported", label),
+				 errhint("Use the distribution type 'hash'.")));
+}
+
+/*
+ * create_distributed_table(table_name regclass, distribution_column text,
+ *		distribution_type citus.distribution_type, colocate_with text, shard_count int)
+ */
+Datum
+create_distributed_table(PG_FUNCTION_ARGS)
+{
+	Distribution wanted;
+	Relation	rel;
+	Oid			relid;
+	List	   *definition;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("table_name cannot be NULL")));
+	if (!PG_ARGISNULL(2))
+		check_distribution_type(PG_GETARG_OID(2));
+	relid = PG_GETARG_OID(0);
+	rel = open_for_conversion(relid);
+	read_distribution(fcinfo, rel, &wanted);
+	definition = table_definition_commands(relid);
+	insert_metadata(rel, &wanted);
+	check_foreign_keys(relid);
+	notice_local_foreign_keys(relid);
+	create_everywhere(relid, definition);
+	if (move_rows(rel, 0))
+		relation_discard_rows(rel);
+	create_triggers_everywhere(relid);
+	relation_close(rel, NoLock);
+	PG_RETURN_VOID();
+}
+
+/* create_reference_table(table_name regclass) */
+Datum
+create_reference_table(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	Relation	rel = open_for_conversion(relid);
+	List	   *definition = table_definition_commands(relid);
+
+	insert_reference_metadata(rel);
+	check_foreign_keys(relid);
+	create_everywhere(relid, definition);
+	if (node_active_primaries_remote() != NIL)
+		(void) move_rows(rel, ROW_ROUTER_REMOTE_ONLY);
+	create_triggers_everywhere(relid);
+	relation_close(rel, NoLock);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,514 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert_checks.c
+ *	  What a distributed or reference table must and must not have.
+ *
+ * The checks of indexes and foreign keys are also made after ALTER TABLE and
+ * CREATE INDEX: they look at the catalogs, not at the statement.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/catalog.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/relcache.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+#include "compat/acl.h"
+#include "compat/noreturn.h"
+#include "conversion/convert_checks.h"
+
+/* Errors unless the relation is a plain table that stays. */
+static void
+check_kind(Relation rel)
+{
+	const char *name = RelationGetRelationName(rel);
+	char		relkind = rel->rd_rel->relkind;
+
+	if (relkind == RELKIND_PARTITIONED_TABLE || rel->rd_rel->relispartition)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot distribute relation \"%s\"", name),
+				 errdetail("Partitioned tables and partitions are not supported yet.")));
+	if (relkind != RELKIND_RELATION)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot distribute relation \"%s\"", name),
+				 errdetail("Only ordinary tables can be distributed.")));
+	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot distribute relation \"%s\"", name),
+				 errdetail("Temporary tables exist in one session only.")));
+	if (IsCatalogRelation(rel) || IsCatalogNamespace(RelationGetNamespace(rel)) ||
+		RelationGetNamespace(rel) == get_namespace_oid("information_schema", true) ||
+		RelationGetNamespace(rel) == get_namespace_oid(SHARD_SCHEMA, true))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot distribute relation \"%s\"", name),
+				 errdetail("Tables of schema \"%s\" belong to the system.",
+						   get_namespace_name(RelationGetNamespace(rel)))));
+	if (has_subclass(RelationGetRelid(rel)) || has_superclass(RelationGetRelid(rel)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot distribute relation \"%s\"", name),
+				 errdetail("Tables that inherit, or are inherited from, are not supported.")));
+}
+
+static void
+check_rules(Relation rel)
+{
+	if (rel->rd_rules != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot distribute relation \"%s\"", RelationGetRelationName(rel)),
+				 errdetail("Rules on distributed tables are not supported."),
+				 errhint("Drop the rules with DROP RULE.")));
+}
+
+/*
+ * The COMMAND_BITs of what foreign keys may do by themselves to rows of the
+ * table: their actions run on the shards, or on each copy, and fire nothing.
+ */
+static int
+foreign_key_actions(Oid relid)
+{
+	Relation	rel = table_open(ConstraintRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	int			commands = 0;
+
+	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, ConstraintRelidTypidNameIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		if (con->contype != CONSTRAINT_FOREIGN)
+			continue;
+		if (con->confdeltype == FKCONSTR_ACTION_CASCADE)
+			commands |= COMMAND_BIT(CMD_DELETE);
+		if (con->confdeltype == FKCONSTR_ACTION_SETNULL || con->confdeltype == FKCONSTR_ACTION_SETDEFAULT ||
+			con->confupdtype == FKCONSTR_ACTION_CASCADE || con->confupdtype == FKCONSTR_ACTION_SETNULL ||
+			con->confupdtype == FKCONSTR_ACTION_SETDEFAULT)
+			commands |= COMMAND_BIT(CMD_UPDATE);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return commands;
+}
+
+static void
+check_trigger(Relation rel, const Trigger *trigger, int actions)
+{
+	const char *name = RelationGetRelationName(rel);
+
+	if (((actions & COMMAND_BIT(CMD_DELETE)) && TRIGGER_FOR_DELETE(trigger->tgtype)) ||
+		((actions & COMMAND_BIT(CMD_UPDATE)) && TRIGGER_FOR_UPDATE(trigger->tgtype)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("distributed or reference table \"%s\" cannot have both trigger \"%s\" and a foreign key with such an action",
+						name, trigger->tgname),
+				 errdetail("Rows that a foreign key deletes or updates by itself would not fire the trigger.")));
+}
+
+void
+check_triggers(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	int			actions = 0;
+
+	if (rel->trigdesc != NULL)
+		actions = foreign_key_actions(relid);
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		if (!rel->trigdesc->triggers[i].tgisinternal)
+			check_trigger(rel, &rel->trigdesc->triggers[i], actions);
+	}
+	table_close(rel, NoLock);
+}
+
+void
+check_convertible(Relation rel)
+{
+	Oid			relid = RelationGetRelid(rel);
+
+	check_kind(rel);
+	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, RelationGetRelationName(rel));
+	if (metadata_lookup(relid) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+				 errmsg("table \"%s\" is already distributed", RelationGetRelationName(rel)),
+				 errhint("Use undistribute_table() first to distribute it in another way.")));
+	check_rules(rel);
+	check_triggers(relid);
+}
+
+/* Whether a type is, or contains, an enum below its top level. */
+static bool
+contains_enum(Oid type, bool top)
+{
+	Oid			base = getBaseType(type);
+	Oid			element = get_element_type(base);
+
+	if (OidIsValid(element))
+		return contains_enum(element, false);
+	if (type_is_enum(base))
+		return !top;
+	if (get_typtype(base) == TYPTYPE_COMPOSITE)
+	{
+		TupleDesc	desc = lookup_rowtype_tupdesc_copy(base, -1);
+
+		for (int i = 0; i < desc->natts; i++)
+		{
+			if (!TupleDescAttr(desc, i)->attisdropped && contains_enum(TupleDescAttr(desc, i)->atttypid, false))
+				return true;
+		}
+	}
+	return false;
+}
+
+AttrNumber
+check_distribution_column(Relation rel, const char *name)
+{
+	AttrNumber	attno = get_attnum(RelationGetRelid(rel), name);
+	Form_pg_attribute att;
+	TypeCacheEntry *type;
+
+	if (attno == InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist", name, RelationGetRelationName(rel))));
+	if (attno < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_COLUMN_REFERENCE),
+				 errmsg("cannot distribute relation \"%s\" by system column \"%s\"",
+						RelationGetRelationName(rel), name)));
+	att = TupleDescAttr(RelationGetDescr(rel), attno - 1);
+	if (att->attgenerated)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot distribute relation \"%s\"", RelationGetRelationName(rel)),
+				 errdetail("Distribution column \"%s\" must not be a generated column.", name)));
+
+	type = lookup_type_cache(att->atttypid, TYPECACHE_HASH_OPFAMILY | TYPECACHE_HASH_PROC);
+	if (!OidIsValid(type->hash_opf) || !OidIsValid(type->hash_proc))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("data type %s has no default operator class for access method \"hash\"",
+						format_type_be(att->atttypid)),
+				 errdetail("The type of distribution column \"%s\" must have a hash function.", name)));
+	if (contains_enum(att->atttypid, true))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot distribute relation \"%s\"", RelationGetRelationName(rel)),
+				 errdetail("Values of type %s contain an enum, whose hash value differs between nodes.",
+						   format_type_be(att->atttypid))));
+	return attno;
+}
+
+/* Whether a unique or exclusion index tells rows apart by the distribution column, too. */
+static bool
+index_has_column(Relation index, AttrNumber dist_attno)
+{
+	Form_pg_index form = index->rd_index;
+	Oid		   *operators;
+	Oid		   *procs;
+	uint16	   *strategies;
+
+	if (form->indisexclusion)
+		RelationGetExclusionInfo(index, &operators, &procs, &strategies);
+	for (int i = 0; i < form->indnkeyatts; i++)
+	{
+		Oid			left;
+		Oid			right;
+
+		if (form->indkey.values[i] != dist_attno)
+			continue;
+		if (!form->indisexclusion)
+			return true;
+		op_input_types(operators[i], &left, &right);
+		if (op_hashjoinable(operators[i], left) || op_mergejoinable(operators[i], left))
+			return true;
+	}
+	return false;
+}
+
+void
+check_unique_indexes(Relation rel, AttrNumber dist_attno)
+{
+	ListCell   *cell;
+
+	if (dist_attno == 0)
+		return;
+	foreach(cell, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+
+		if ((index->rd_index->indisunique || index->rd_index->indisexclusion) &&
+			!index_has_column(index, dist_attno))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot create constraint on \"%s\"", RelationGetRelationName(rel)),
+					 errdetail("Distributed relations cannot have UNIQUE, EXCLUDE, or PRIMARY KEY constraints that "
+							   "do not include the distribution column (with an equality operator if EXCLUDE); "
+							   "index \"%s\" does not include column \"%s\".",
+							   RelationGetRelationName(index), get_attname(RelationGetRelid(rel), dist_attno, false)),
+					 errhint("Consider adding the distribution column to the constraint.")));
+		index_close(index, AccessShareLock);
+	}
+}
+
+/* Reads the column numbers of a foreign key; returns their count. */
+static int
+foreign_key_columns(HeapTuple tuple, AttrNumber *conkey, AttrNumber *confkey)
+{
+	int			count;
+
+	DeconstructFkConstraintRow(tuple, &count, conkey, confkey, NULL, NULL, NULL, NULL, NULL);
+	return count;
+}
+
+pg_noreturn static void
+foreign_key_error(Form_pg_constraint con, const char *detail, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot create foreign key constraint \"%s\" between \"%s\" and \"%s\"",
+					NameStr(con->conname), get_rel_name(con->conrelid), get_rel_name(con->confrelid)),
+			 errdetail_internal("%s", detail),
+			 hint ? errhint("%s", hint) : 0));
+}
+
+/* A foreign key between two tables that aren't reference tables: same shard group, by the same column. */
+static void
+check_colocated_key(HeapTuple tuple, const DistTable *from, const DistTable *to)
+{
+	Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
+	AttrNumber	conkey[INDEX_MAX_KEYS];
+	AttrNumber	confkey[INDEX_MAX_KEYS];
+	int			count;
+
+	if (from->colocation_id != to->colocation_id)
+		foreign_key_error(con, "Foreign keys between distributed tables need tables of the same colocation group.",
+						  "Distribute the tables with the colocate_with option.");
+	if (from->kind == DIST_SINGLE)
+		return;
+	count = foreign_key_columns(tuple, conkey, confkey);
+	for (int i = 0; i < count; i++)
+	{
+		if (conkey[i] == from->dist_attno && confkey[i] == to->dist_attno)
+			return;
+	}
+	foreign_key_error(con, "The distribution columns of both tables must be matched by the key.", NULL);
+}
+
+/* Actions that would change the distribution column, or need the default of a shard's column. */
+static void
+check_key_actions(HeapTuple tuple, const DistTable *from)
+{
+	Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
+	AttrNumber	conkey[INDEX_MAX_KEYS];
+	AttrNumber	confkey[INDEX_MAX_KEYS];
+	int			count = foreign_key_columns(tuple, conkey, confkey);
+	bool		has_dist = false;
+
+	if (con->confdeltype == FKCONSTR_ACTION_SETDEFAULT || con->confupdtype == FKCONSTR_ACTION_SETDEFAULT)
+		foreign_key_error(con, "SET DEFAULT is not supported in foreign keys of distributed tables.", NULL);
+	if (from->kind != DIST_HASH)
+		return;
+	for (int i = 0; i < count; i++)
+		has_dist |= (conkey[i] == from->dist_attno);
+	if (has_dist && (con->confdeltype == FKCONSTR_ACTION_SETNULL || con->confupdtype == FKCONSTR_ACTION_SETNULL ||
+					 con->confupdtype == FKCONSTR_ACTION_CASCADE))
+		foreign_key_error(con, "SET NULL and ON UPDATE CASCADE would change the distribution column.", NULL);
+}
+
+static void
+check_foreign_key(HeapTuple tuple)
+{
+	Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
+	const DistTable *from = metadata_lookup(con->conrelid);
+	const DistTable *to = metadata_lookup(con->confrelid);
+
+	if (from == NULL && to == NULL)
+		return;
+	if (to == NULL)
+		foreign_key_error(con, psprintf("Table \"%s\" is a local table.", get_rel_name(con->confrelid)),
+						  "Distribute it, or make it a reference table with create_reference_table(), first.");
+	if (to->kind != DIST_REFERENCE)
+	{
+		if (from == NULL)
+			foreign_key_error(con, psprintf("Local table \"%s\" cannot reference a distributed table.",
+											get_rel_name(con->conrelid)),
+							  "Drop the foreign key, distribute both tables, and add it again.");
+		if (from->kind == DIST_REFERENCE)
+			foreign_key_error(con, "A reference table cannot reference a distributed table.", NULL);
+		check_colocated_key(tuple, from, to);
+	}
+	if (from != NULL && from->kind != DIST_REFERENCE)
+		check_key_actions(tuple, from);
+}
+
+/* Whether a table is a local one that may be distributed later. */
+static bool
+may_be_distributed(Oid relid)
+{
+	return metadata_lookup(relid) == NULL && get_rel_relkind(relid) == RELKIND_RELATION &&
+		!get_rel_relispartition(relid);
+}
+
+/* The foreign keys whose column attno of pg_constraint is relid: copies of their rows. */
+static List *
+foreign_keys_by(Oid relid, AttrNumber attno, Oid indexid)
+{
+	Relation	rel = table_open(ConstraintRelationId, AccessShareLock);
+	List	   *keys = NIL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, attno, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, indexid, OidIsValid(indexid), NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		if (((Form_pg_constraint) GETSTRUCT(tuple))->contype == CONSTRAINT_FOREIGN)
+			keys = lappend(keys, heap_copytuple(tuple));
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return keys;
+}
+
+static List *
+foreign_keys_from(Oid relid)
+{
+	return foreign_keys_by(relid, Anum_pg_constraint_conrelid, ConstraintRelidTypidNameIndexId);
+}
+
+static List *
+foreign_keys_to(Oid relid)
+{
+	return foreign_keys_by(relid, Anum_pg_constraint_confrelid, InvalidOid);
+}
+
+void
+check_local_foreign_keys(Oid relid, List *known)
+{
+	ListCell   *cell;
+
+	foreach(cell, foreign_keys_from(relid))
+	{
+		if (!list_member_oid(known, ((Form_pg_constraint) GETSTRUCT((HeapTuple) lfirst(cell)))->oid))
+			check_foreign_key(lfirst(cell));
+	}
+}
+
+/*
+ * Keys to the table of one that may be distributed later are left out: a table
+ * that others reference is distributed before them.
+ */
+void
+check_foreign_keys(Oid relid)
+{
+	ListCell   *cell;
+
+	check_local_foreign_keys(relid, NIL);
+	foreach(cell, foreign_keys_to(relid))
+	{
+		if (!may_be_distributed(((Form_pg_constraint) GETSTRUCT((HeapTuple) lfirst(cell)))->conrelid))
+			check_foreign_key(lfirst(cell));
+	}
+}
+
+bool
+relation_is_empty(Oid relid)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	bool		result = !table_scan_getnextslot(scan, ForwardScanDirection, slot);
+
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	UnregisterSnapshot(snapshot);
+	table_close(rel, NoLock);
+	return result;
+}
+
+void
+notice_local_foreign_keys(Oid relid)
+{
+	ListCell   *cell;
+
+	foreach(cell, foreign_keys_to(relid))
+	{
+		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT((HeapTuple) lfirst(cell));
+
+		if (may_be_distributed(con->conrelid) && !relation_is_empty(con->conrelid))
+			ereport(NOTICE,
+					(errmsg("foreign key \"%s\" of local table \"%s\" is not enforced until the table is distributed",
+							NameStr(con->conname), get_rel_name(con->conrelid)),
+					 errhint("Use create_distributed_table() to distribute \"%s\", colocated with \"%s\".",
+							 get_rel_name(con->conrelid), get_rel_name(relid))));
+	}
+}
+
+/* Whether an expression about rows of a relation, as in the catalogs, uses tableoid. */
+static bool
+uses_tableoid(const char *expression)
+{
+	Bitmapset  *columns = NULL;
+
+	pull_varattnos(stringToNode(expression), 1, &columns);
+	return bms_is_member(TableOidAttributeNumber - FirstLowInvalidHeapAttributeNumber, columns);
+}
+
+void
+check_no_tableoid(Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	TupleConstr *rules = desc->constr;
+	bool		found = false;
+
+	if (rules == NULL)
+		return;
+	for (int i = 0; i < rules->num_check; i++)
+		found = found || uses_tableoid(rules->check[i].ccbin);
+	for (int i = 0; i < rules->num_defval; i++)
+		found = found || (TupleDescAttr(desc, rules->defval[i].adnum - 1)->attgenerated &&
+						  uses_tableoid(rules->defval[i].adbin));
+	if (found)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a check constraint or generated column of distributed table \"%s\" cannot use tableoid",
+						RelationGetRelationName(rel)),
+				 errdetail("The rows are stored in shards, which have object ids of their own.")));
+}

@@ -1,0 +1,41 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert_checks.h
+ *	  What a distributed or reference table must and must not have.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_CONVERSION_CONVERT_CHECKS_H
+#define CITUS_CONVERSION_CONVERT_CHECKS_H
+
+#include "catalog/metadata.h"
+#include "utils/rel.h"
+
+/* Errors unless the current user may distribute the relation, and it is of a kind that can be. */
+extern void check_convertible(Relation rel);
+
+/* Number of the column to distribute by; errors if there is none of that name, or it can't be hashed. */
+extern AttrNumber check_distribution_column(Relation rel, const char *name);
+
+/* Errors if uniqueness of an index could not be ensured by the shards. Nothing to do without a distribution column. */
+extern void check_unique_indexes(Relation rel, AttrNumber dist_attno);
+
+/* Errors if a check constraint or generated column would mean something else in shards than in their table. */
+extern void check_no_tableoid(Relation rel);
+
+/* Errors if a foreign key from or to the table can't be ensured by the shards; metadata must be written. */
+extern void check_foreign_keys(Oid relid);
+
+/* Tells of local tables whose rows reference a table that gets shards now: nothing ensures these keys for a while. */
+extern void notice_local_foreign_keys(Oid relid);
+
+/* The same as check_foreign_keys, of the keys of a local table that aren't known (Oids of constraints). */
+extern void check_local_foreign_keys(Oid relid, List *known);
+
+/* Errors if a table that is, or is going to be, distributed has triggers that would not fire as on a single server. */
+extern void check_triggers(Oid relid);
+
+/* Whether no row is visible in the relation on this node. */
+extern bool relation_is_empty(Oid relid);
+
+#endif							/* CITUS_CONVERSION_CONVERT_CHECKS_H */

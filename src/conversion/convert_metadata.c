@@ -1,0 +1,86 @@
+/*-------------------------------------------------------------------------
+ *
+ * convert_metadata.c
+ *	  The metadata of a table, as commands for another node.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_collation.h"
+#include "executor/spi.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "conversion/convert.h"
+#include "remote/connection.h"
+#include "table/definition.h"
+
+/* One query per command that table_metadata_commands gives; $1 is the table. */
+static const char *const queries[] = {
+	"SELECT pg_catalog.format('SELECT citus_internal.add_colocation_metadata(%s, %s, %s, %s, %s)', "
+	"c.colocationid, c.shardcount, c.replicationfactor, "
+	"CASE WHEN c.distributioncolumntype = 0 THEN '0' "
+	"ELSE pg_catalog.quote_literal(c.distributioncolumntype::pg_catalog.regtype) || '::pg_catalog.regtype' END, "
+	"CASE WHEN c.distributioncolumncollation = 0 THEN '0' "
+	"ELSE pg_catalog.quote_literal(c.distributioncolumncollation::pg_catalog.regcollation) || "
+	"'::pg_catalog.regcollation' END) "
+	"FROM pg_catalog.pg_dist_partition p JOIN pg_catalog.pg_dist_colocation c USING (colocationid) "
+	"WHERE p.logicalrelid = $1",
+
+	"SELECT pg_catalog.format('SELECT citus_internal.add_partition_metadata(%L, %L, %L, %s, %L)', "
+	"p.logicalrelid, p.partmethod, pg_catalog.column_to_column_name(p.logicalrelid, p.partkey), p.colocationid, "
+	"p.repmodel) FROM pg_catalog.pg_dist_partition p WHERE p.logicalrelid = $1",
+
+	"SELECT pg_catalog.format('SELECT citus_internal.add_shard_metadata(%L, id, %L, low, high) FROM (VALUES %s) "
+	"s (id, low, high)', s.logicalrelid, s.shardstorage, pg_catalog.string_agg(pg_catalog.format("
+	"'(%L::pg_catalog.int8, %L::pg_catalog.text, %L::pg_catalog.text)', s.shardid, s.shardminvalue, "
+	"s.shardmaxvalue), ', ' ORDER BY s.shardid)) "
+	"FROM pg_catalog.pg_dist_shard s WHERE s.logicalrelid = $1 GROUP BY s.logicalrelid, s.shardstorage",
+
+	"SELECT pg_catalog.format('SELECT citus_internal.add_placement_metadata(shard, length, node, id) FROM (VALUES "
+	"%s) p (shard, length, node, id)', pg_catalog.string_agg(pg_catalog.format("
+	"'(%L::pg_catalog.int8, %L::pg_catalog.int8, %L::pg_catalog.int4, %L::pg_catalog.int8)', "
+	"p.shardid, p.shardlength, p.groupid, p.placementid), ', ' ORDER BY p.placementid)) "
+	"FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p USING (shardid) "
+	"WHERE s.logicalrelid = $1 HAVING pg_catalog.count(*) > 0",
+};
+
+void
+relay_deleted_group(int32 colocation_id)
+{
+	if (colocation_id != 0 && node_active_primaries_remote() != NIL)
+		remote_exec_on_all(psprintf("SELECT citus_internal.delete_colocation_metadata(%d)", colocation_id));
+}
+
+List *
+table_metadata_commands(Oid relid)
+{
+	MemoryContext context = CurrentMemoryContext;
+	Oid			type = REGCLASSOID;
+	Datum		value = ObjectIdGetDatum(relid);
+	List	   *commands = NIL;
+	Definition *def = definition_begin(relid, false);
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	for (int i = 0; i < lengthof(queries); i++)
+	{
+		if (SPI_execute_with_args(queries[i], 1, &type, &value, NULL, false, 0) != SPI_OK_SELECT)
+			elog(ERROR, "could not read the metadata of relation %u", relid);
+		for (uint64 row = 0; row < SPI_processed; row++)
+		{
+			char	   *command = SPI_getvalue(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, 1);
+			MemoryContext old = MemoryContextSwitchTo(context);
+
+			commands = lappend(commands, pstrdup(command));
+			MemoryContextSwitchTo(old);
+		}
+	}
+	SPI_finish();
+	(void) definition_end(def);
+	return commands;
+}

@@ -1,0 +1,296 @@
+/*-------------------------------------------------------------------------
+ *
+ * undistribute.c
+ *	  undistribute_table(): from a distributed or reference table back to a
+ *	  local one on the coordinator; and what else is done to converted tables.
+ *
+ * The rows are read as any query reads them, and kept in a tuplestore until
+ * the table is local, then inserted.  Tables of the other nodes are
+ * dropped; their hooks see to shards and metadata there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/tuplestore.h"
+#include "utils/varlena.h"
+
+#include "catalog/metadata.h"
+#include "catalog/metadata_rows.h"
+#include "catalog/node.h"
+#include "catalog/relations.h"
+#include "compat/acl.h"
+#include "compat/discard_rows.h"
+#include "compat/sql_function.h"
+#include "conversion/convert.h"
+#include "conversion/convert_checks.h"
+#include "remote/connection.h"
+#include "resolve/tag.h"
+#include "table/definition.h"
+#include "table/lock_everywhere.h"
+#include "table/run_commands.h"
+#include "table/shards.h"
+#include "storage/lmgr.h"
+
+SQL_FUNCTION(undistribute_table);
+SQL_FUNCTION(truncate_local_data_after_distributing_table);
+SQL_FUNCTION(update_distributed_table_colocation);
+
+#define FETCH_ROWS 1000
+
+/* Name of the tuplestore in the INSERT. */
+#define MOVED_ROWS "citus_moved_rows"
+
+/* Locks a distributed table of the current user; errors if it isn't one. */
+static Relation
+open_distributed(Oid relid)
+{
+	Relation	rel;
+
+	check_coordinator();
+	while (metadata_lookup(relid) != NULL && object_ownercheck(RelationRelationId, relid, GetUserId()) &&
+		   !lock_everywhere(list_make1_oid(relid), AccessExclusiveLock))
+		;
+	rel = open_table_by_oid(relid);
+	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, RelationGetRelationName(rel));
+	(void) metadata_require(relid);
+	return rel;
+}
+
+/* Errors if the table has, or is referenced by, a foreign key. */
+static void
+check_no_foreign_keys(Relation rel)
+{
+	Oid			relid = RelationGetRelid(rel);
+	Relation	constraints = table_open(ConstraintRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(constraints, InvalidOid, false, NULL, 0, NULL);
+	HeapTuple	tuple;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
+
+		if (con->contype != CONSTRAINT_FOREIGN || (con->conrelid != relid && con->confrelid != relid) ||
+			con->conrelid == con->confrelid)
+			continue;
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot undistribute table \"%s\" because it has a foreign key",
+						RelationGetRelationName(rel)),
+				 errdetail("Foreign key \"%s\" connects \"%s\" and \"%s\".", NameStr(con->conname),
+						   get_rel_name(con->conrelid), get_rel_name(con->confrelid)),
+				 errhint("Drop the foreign key, and add it again when both tables are converted.")));
+	}
+	systable_endscan(scan);
+	table_close(constraints, AccessShareLock);
+}
+
+/* The table's columns that have values of their own, as a list for SELECT and INSERT. */
+static char *
+stored_columns(Relation rel)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (!att->attisdropped && att->attgenerated == '\0')
+			appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ", quote_identifier(NameStr(att->attname)));
+	}
+	return buf.data;
+}
+
+/* Reads all rows of a distributed table.  SPI is connected; store and descriptor outlive the query, not SPI. */
+static Tuplestorestate *
+read_rows(const char *name, const char *columns, TupleDesc *desc)
+{
+	Tuplestorestate *store = tuplestore_begin_heap(true, false, work_mem);
+	SPIPlanPtr	plan = SPI_prepare(psprintf("SELECT %s FROM %s", columns, name), 0, NULL);
+	Portal		portal;
+
+	if (plan == NULL)
+		elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+	portal = SPI_cursor_open(NULL, plan, NULL, NULL, false);
+	*desc = CreateTupleDescCopy(portal->tupDesc);
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		SPI_cursor_fetch(portal, true, FETCH_ROWS);
+		for (uint64 i = 0; i < SPI_processed; i++)
+			tuplestore_puttuple(store, SPI_tuptable->vals[i]);
+		SPI_freetuptable(SPI_tuptable);
+	} while (SPI_processed > 0);
+	SPI_cursor_close(portal);
+	return store;
+}
+
+/* Inserts the rows into what is a local table now; the tag keeps its triggers from firing. */
+static void
+insert_rows(const char *name, const char *columns, Tuplestorestate *store, TupleDesc desc)
+{
+	EphemeralNamedRelation enr = palloc0(sizeof(EphemeralNamedRelationData));
+	char	   *command = psprintf(TASK_TAG_NODE "INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM " MOVED_ROWS,
+								   name, columns, columns);
+
+	enr->md.name = MOVED_ROWS;
+	enr->md.tupdesc = desc;
+	enr->md.enrtype = ENR_NAMED_TUPLESTORE;
+	enr->md.enrtuples = tuplestore_tuple_count(store);
+	enr->reldata = store;
+	if (SPI_register_relation(enr) != SPI_OK_REL_REGISTER)
+		elog(ERROR, "SPI_register_relation failed");
+	if (task_tag_execute_own(command, NULL) != SPI_OK_INSERT)
+		elog(ERROR, "could not insert the rows of table %s", name);
+	SPI_unregister_relation(MOVED_ROWS);
+}
+
+/* Makes the table a local one: metadata, shards, and the other nodes' tables go. */
+static void
+forget_table(Oid relid, const char *name)
+{
+	const DistTable *table = metadata_require(relid);
+	List	   *shards = local_shard_relids(table);
+
+	if (node_active_primaries_remote() != NIL)
+		remote_exec_on_all(psprintf("%sDROP TABLE %s", TASK_TAG_DDL, name));
+	relay_deleted_group(metadata_delete_table(relid));
+	drop_relations(shards);
+	metadata_invalidate(relid);
+	CommandCounterIncrement();
+}
+
+/* undistribute_table(table_name regclass, cascade_via_foreign_keys boolean) */
+Datum
+undistribute_table(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	Relation	rel = open_distributed(relid);
+	const DistTable *table = metadata_require(relid);
+	bool		move = (table->kind != DIST_REFERENCE);
+	char	   *name = relation_qualified_name(relid);
+	char	   *columns = stored_columns(rel);
+	Tuplestorestate *store = NULL;
+	TupleDesc	desc = NULL;
+	int			level = NewGUCNestLevel();
+
+	if (PG_GETARG_BOOL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cascade_via_foreign_keys is not supported"),
+				 errhint("Drop the foreign keys first.")));
+	check_no_foreign_keys(rel);
+	LockRelationOid(dist_relid(PG_DIST_NODE), ShareLock);
+
+	/* The rows must be all rows, whatever policies say. */
+	(void) set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (move && columns[0] != '\0')
+		store = read_rows(name, columns, &desc);
+	table_close(rel, NoLock);
+	forget_table(relid, name);
+	if (store != NULL)
+		insert_rows(name, columns, store, desc);
+	SPI_finish();
+	AtEOXact_GUC(true, level);
+	PG_RETURN_VOID();
+}
+
+/* truncate_local_data_after_distributing_table(table_name regclass) */
+Datum
+truncate_local_data_after_distributing_table(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	Relation	rel = open_distributed(relid);
+
+	if (metadata_require(relid)->kind != DIST_REFERENCE)
+		relation_discard_rows(rel);
+	table_close(rel, NoLock);
+	PG_RETURN_VOID();
+}
+
+/* Errors if the shards of two tables don't lie side by side. */
+static void
+check_same_shards(const DistTable *table, const DistTable *other)
+{
+	const char *detail = NULL;
+
+	if (table->kind != other->kind || table->kind == DIST_REFERENCE)
+		detail = "The tables are distributed in different ways.";
+	else if (table->dist_type != other->dist_type || table->dist_collation != other->dist_collation)
+		detail = "Distribution column types don't match.";
+	else if (table->nshards != other->nshards)
+		detail = "The numbers of shards don't match.";
+	for (int i = 0; detail == NULL && i < table->nshards; i++)
+	{
+		if (table->shards[i].groupid != other->shards[i].groupid)
+			detail = "The shards are placed on different nodes.";
+	}
+	if (detail != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+				 errmsg("cannot colocate tables \"%s\" and \"%s\"", get_rel_name(table->relid),
+						get_rel_name(other->relid)),
+				 errdetail_internal("%s", detail)));
+}
+
+/* update_distributed_table_colocation(table_name regclass, colocate_with text) */
+Datum
+update_distributed_table_colocation(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	char	   *colocate_with = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	Relation	rel = open_distributed(relid);
+	const DistTable *table = metadata_require(relid);
+	int32		colocation_id;
+
+	LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
+	if (pg_strcasecmp(colocate_with, "none") == 0)
+	{
+		if (table->kind == DIST_REFERENCE)
+			check_same_shards(table, table);
+		colocation_id = metadata_next_colocationid();
+		metadata_insert_colocation(colocation_id, table->nshards, 1, table->dist_type, table->dist_collation);
+	}
+	else
+	{
+		RangeVar   *relation = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(1)));
+		const DistTable *other = metadata_require(RangeVarGetRelid(relation, AccessShareLock, false));
+
+		check_same_shards(table, other);
+		colocation_id = other->colocation_id;
+	}
+	if (colocation_id != table->colocation_id)
+	{
+		int32		deleted = metadata_update_colocation(relid, colocation_id);
+
+		check_foreign_keys(relid);
+		if (node_active_primaries_remote() != NIL)
+			remote_exec_on_all(run_commands_call(list_make2(linitial(table_metadata_commands(relid)),
+															psprintf("SELECT citus_internal.update_table_colocation(%s, %d)",
+																	 quote_literal_cstr(relation_qualified_name(relid)),
+																	 colocation_id))));
+		relay_deleted_group(deleted);
+	}
+	table_close(rel, NoLock);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,73 @@
+/*-------------------------------------------------------------------------
+ *
+ * definition.h
+ *	  What the files that write a table's definition share.
+ *
+ * A Definition is the list of commands written so far.  All names in them
+ * are qualified: the caller of these functions has set search_path to
+ * pg_catalog (definition_begin does).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_TABLE_DEFINITION_H
+#define CITUS_TABLE_DEFINITION_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+#include "utils/acl.h"
+#include "utils/rel.h"
+
+typedef struct Definition
+{
+	Relation	rel;			/* the table, open with AccessShareLock */
+	const char *name;			/* its qualified, quoted name */
+	bool		for_shard;		/* only what a shard needs */
+	List	   *commands;		/* char *, in order */
+	List	   *types_done;		/* Oids of types written, or found needless */
+	List	   *sequences_done; /* Oids of sequences written */
+	List	   *schemas_done;	/* Oids of schemas written */
+	const char *last_identity;	/* of the last object written by
+								 * definition_add_if_missing */
+	int			guc_level;		/* of the search_path that we set */
+} Definition;
+
+extern Definition *definition_begin(Oid relid, bool for_shard);
+extern List *definition_end(Definition *def);
+
+/* Appends a command. */
+extern void definition_add(Definition *def, const char *format,...) pg_attribute_printf(2, 3);
+
+/*
+ * if_missing.c: appends a call that runs commands where an object (kind 'schema', 'type', 'sequence', ...) is
+ * missing.  Where there is one of that name, it must have the same identity: the text of all that the node
+ * relies on, as the kind's function here writes it of an object.
+ */
+extern void definition_add_if_missing(Definition *def, const char *kind, const char *name, const char *identity,
+									  List *commands);
+
+/* definition_privileges.c: commands that give an object (kind 'TABLE', 'SEQUENCE', ..) the owner and privileges it has here. */
+extern List *privilege_commands(List *commands, const char *kind, const char *name, Datum acl, bool acl_isnull,
+								Oid owner);
+extern char *owner_command(const char *kind, const char *name, Oid owner);
+extern void definition_column_privileges(Definition *def);
+
+/* definition_needs.c */
+extern void definition_schema(Definition *def, Oid schema);
+extern void definition_type(Definition *def, Oid typid);
+extern void definition_collation(Definition *def, Oid collation);
+extern void definition_sequence(Definition *def, Oid seqid);
+extern void definition_sequences(Definition *def);
+extern void definition_sequence_owners(Definition *def);
+extern char *sequence_options(Oid seqid);
+extern char *relation_qualified_name(Oid relid);
+
+/* definition_parts.c */
+extern void definition_constraints(Definition *def);
+extern void definition_indexes(Definition *def);
+extern void definition_statistics(Definition *def);
+extern void definition_row_security(Definition *def);
+extern void definition_comments(Definition *def);
+extern void definition_replica_identity(Definition *def);
+
+#endif							/* CITUS_TABLE_DEFINITION_H */

@@ -1,0 +1,130 @@
+/*-------------------------------------------------------------------------
+ *
+ * if_missing.c
+ *	  Objects that a table needs on another node, where they may exist already:
+ *	  another table, or the user, may have made them there.
+ *
+ * An object is taken for the one that is meant only if it is the same: its
+ * *identity* is a text of its owner and its definition, which the sending node
+ * writes, and the receiving node compares with what it writes of its own object of
+ * that name.  Otherwise whoever may create in the schema could have put another
+ * domain there in advance, say, and others would run its functions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+
+#include "catalog/node_session.h"
+#include "compat/sql_function.h"
+#include "table/definition.h"
+#include "table/run_commands.h"
+
+SQL_FUNCTION(citus_internal_create_if_missing);
+
+/* Kinds of objects: the functions that look them up, and that write their definitions. */
+static const struct
+{
+	const char *kind;
+	PGFunction	lookup;
+	void		(*define) (Definition *def, Oid objid);
+}			object_kinds[] = {
+	{"schema", to_regnamespace, definition_schema},
+	{"type", to_regtype, definition_type},
+	{"collation", to_regcollation, definition_collation},
+	{"sequence", to_regclass, definition_sequence},
+};
+
+/* An array literal with the commands as its elements. */
+static void
+append_array(StringInfo buf, List *commands)
+{
+	ListCell   *cell;
+
+	appendStringInfoString(buf, "ARRAY[");
+	foreach(cell, commands)
+		appendStringInfo(buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ",
+						 quote_literal_cstr(lfirst(cell)));
+	appendStringInfoString(buf, "]::pg_catalog.text[]");
+}
+
+void
+definition_add_if_missing(Definition *def, const char *kind, const char *name, const char *identity,
+						  List *commands)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "SELECT citus_internal.create_if_missing(%s, %s, %s, ",
+					 quote_literal_cstr(kind), quote_literal_cstr(name), quote_literal_cstr(identity));
+	append_array(&buf, commands);
+	appendStringInfoChar(&buf, ')');
+	def->commands = lappend(def->commands, buf.data);
+	def->last_identity = identity;
+}
+
+/* The object that lookup, a function of the family of to_regclass, finds; InvalidOid if there is none. */
+static Oid
+find_object(PGFunction lookup, text *name)
+{
+	LOCAL_FCINFO(fcinfo, 1);
+	Datum		found;
+
+	InitFunctionCallInfoData(*fcinfo, NULL, 1, InvalidOid, NULL, NULL);
+	fcinfo->args[0].value = PointerGetDatum(name);
+	fcinfo->args[0].isnull = false;
+	found = lookup(fcinfo);
+	return fcinfo->isnull ? InvalidOid : DatumGetObjectId(found);
+}
+
+/* Errors unless an object of this node is the one that another node means. */
+static void
+check_identity(const char *kind, const char *name, const char *identity,
+			   void (*define) (Definition *def, Oid objid), Oid objid)
+{
+	Definition	def = {0};
+
+	define(&def, objid);
+	if (def.last_identity == NULL || strcmp(def.last_identity, identity) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("%s %s already exists, but is not the same as on the node that needs it here", kind, name),
+				 errdetail("It has another owner or another definition."),
+				 errhint("Drop it, rename it, or make it the same on both nodes.")));
+}
+
+/*
+ * citus_internal.create_if_missing(kind text, name text, identity text, commands text[])
+ *
+ * Runs commands if there is no object of that kind and name; errors if there is one
+ * with another identity.
+ */
+Datum
+citus_internal_create_if_missing(PG_FUNCTION_ARGS)
+{
+	char	   *kind = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	text	   *name = PG_GETARG_TEXT_PP(1);
+	char	   *identity = text_to_cstring(PG_GETARG_TEXT_PP(2));
+
+	node_function_check();
+	for (int i = 0; i < lengthof(object_kinds); i++)
+	{
+		Oid			objid;
+
+		if (strcmp(object_kinds[i].kind, kind) != 0)
+			continue;
+		objid = find_object(object_kinds[i].lookup, name);
+		if (OidIsValid(objid))
+			check_identity(kind, text_to_cstring(name), identity, object_kinds[i].define, objid);
+		else
+			run_commands(run_commands_of_array(PG_GETARG_ARRAYTYPE_P(3)));
+		PG_RETURN_VOID();
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unknown kind of object \"%s\"", kind)));
+}

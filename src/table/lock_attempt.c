@@ -1,0 +1,145 @@
+/*-------------------------------------------------------------------------
+ *
+ * lock_attempt.c
+ *	  Locks on several nodes, taken all together or given back.
+ *
+ * Writers start on any node, and hold locks there while they wait for those on other
+ * nodes.  Whoever locks something on all nodes meets them in some order, and no
+ * order prevents that both wait for ever.  So the locks are taken in a
+ * subtransaction with a short timeout: when that passes, all are given back,
+ * which lets such a writer go on, and taken again a moment later.
+ *
+ * Locks that the transaction had before stay.  If they are what others wait
+ * for, giving way doesn't help; so in a transaction block the attempts soon end, and
+ * it is left to the search for deadlocks across nodes (txn/deadlock.c) to end the wait.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+#include "storage/proc.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/resowner.h"
+#include "utils/wait_event.h"
+
+#include "lib/catch_error.h"
+#include "table/lock_attempt.h"
+#include "txn/deadlock.h"
+
+/* Timeouts of the attempts, in ms: doubled each time, and less than what the search for deadlocks waits. */
+#define FIRST_TIMEOUT 100
+#define LAST_TIMEOUT 5000
+
+/* In a transaction block; and if nobody looks for deadlocks, about half a minute. */
+#define ATTEMPTS_IN_BLOCK 2
+#define ATTEMPTS_IN_BLOCK_ALONE 11
+
+typedef enum Attempt
+{
+	ATTEMPT_DONE,
+	ATTEMPT_BUSY,				/* a lock was not to be had in time */
+	ATTEMPT_CHANGED,			/* what is to be locked is not what it was */
+} Attempt;
+
+/* One attempt, in a subtransaction; locks are kept only if it is done. Other errors, and the last one, are raised. */
+static Attempt
+try_locks(const LockTaker *taker, int number, int timeout, bool last)
+{
+	const CatchPoint point = catch_point();
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile Attempt attempt = ATTEMPT_DONE;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(point.context);
+	PG_TRY();
+	{
+		if (taker->take(taker->arg, number, timeout))
+			ReleaseCurrentSubTransaction();
+		else
+		{
+			attempt = ATTEMPT_CHANGED;
+			RollbackAndReleaseCurrentSubTransaction();
+		}
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error = catch_copy(&point);
+
+		catch_end(&point);
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(point.context);
+		CurrentResourceOwner = owner;
+		if (taker->has_changed != NULL && taker->has_changed(taker->arg, error->sqlerrcode))
+			attempt = ATTEMPT_CHANGED;
+		else if (last || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+			catch_rethrow(error);
+		else
+			attempt = ATTEMPT_BUSY;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(point.context);
+	CurrentResourceOwner = owner;
+	return attempt;
+}
+
+/* Waits a random moment, up to 50 ms. */
+static void
+pause_briefly(void)
+{
+	long		ms = 1 + (long) (pg_prng_double(&pg_global_prng_state) * 50);
+
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ms, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
+/* The longest timeout of an attempt: one that gives way is not to be taken for a deadlock before it does. */
+static int
+longest_timeout(void)
+{
+	int			grace = deadlock_grace();
+
+	return grace == 0 ? LAST_TIMEOUT : Min(LAST_TIMEOUT, Max(grace / 2, 1));
+}
+
+void
+lock_attempt_limit(int timeout)
+{
+	if (timeout > 0 && (LockTimeout == 0 || LockTimeout > timeout))
+		(void) set_config_option("lock_timeout", psprintf("%dms", timeout), PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
+}
+
+bool
+lock_in_attempts(const LockTaker *taker)
+{
+	bool		in_block = IsTransactionBlock() && taker->clear_way == NULL;
+	int			timeout = Min(FIRST_TIMEOUT, longest_timeout());
+
+	for (int number = 1;; number++)
+	{
+		bool		last = taker->here_only || (LockTimeout > 0 && LockTimeout <= timeout);
+		Attempt		result;
+
+		if (in_block && deadlock_interval() > 0 && number > ATTEMPTS_IN_BLOCK)
+		{
+			last = true;
+			timeout = 0;
+		}
+		else if (in_block && number >= ATTEMPTS_IN_BLOCK_ALONE)
+			last = true;
+		result = try_locks(taker, number, timeout, last);
+		if (result != ATTEMPT_BUSY)
+			return result == ATTEMPT_DONE;
+		if (taker->clear_way != NULL)
+			taker->clear_way(taker->arg);
+		timeout = Min(timeout * 2, longest_timeout());
+		pause_briefly();
+	}
+}

@@ -1,0 +1,222 @@
+/*-------------------------------------------------------------------------
+ *
+ * lock_everywhere.c
+ *	  Locks a table on all nodes before DDL changes it there.
+ *
+ * A write that starts on node A locks the logical table on A, then on the
+ * node B where its shard is.  DDL that has the table on B and waits on A gives
+ * way to it (lock_attempt.c).
+ *
+ * Attempts go in two ways by turns.  All nodes at once: new sessions queue up on each
+ * node holding nothing yet, and only those between their two locks are in the
+ * way.  Or the coordinator first, for as long as that takes: so sessions that use the
+ * table for long are waited for as on one server.
+ *
+ * Who has waited may find that the table has gone, or has another name, or is
+ * distributed now, or no longer: then what it has found out before the wait
+ * means something else, and it has to look the name up again.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "storage/lmgr.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "remote/connection.h"
+#include "resolve/tag.h"
+#include "table/definition.h"
+#include "table/lock_attempt.h"
+#include "table/lock_everywhere.h"
+#include "table/run_commands.h"
+#include "txn/commit_ring.h"
+
+static const char *const mode_names[] = {
+	[AccessShareLock] = "ACCESS SHARE",
+	[RowShareLock] = "ROW SHARE",
+	[RowExclusiveLock] = "ROW EXCLUSIVE",
+	[ShareUpdateExclusiveLock] = "SHARE UPDATE EXCLUSIVE",
+	[ShareLock] = "SHARE",
+	[ShareRowExclusiveLock] = "SHARE ROW EXCLUSIVE",
+	[ExclusiveLock] = "EXCLUSIVE",
+	[AccessExclusiveLock] = "ACCESS EXCLUSIVE",
+};
+
+typedef struct LockRequest
+{
+	List	   *relids;
+	LOCKMODE	mode;
+	char	   *description;	/* of the tables before the wait */
+	char	   *text;			/* LOCK TABLE for the other nodes; NULL: only on this node */
+} LockRequest;
+
+const char *
+lock_mode_name(LOCKMODE mode)
+{
+	return mode_names[mode];
+}
+
+/* LOCK TABLE for the other nodes, of those tables that they have; NULL if there are none. */
+static char *
+lock_text(List *relids, LOCKMODE mode)
+{
+	StringInfoData buf;
+	ListCell   *cell;
+
+	initStringInfo(&buf);
+	foreach(cell, relids)
+	{
+		if (metadata_find(lfirst_oid(cell)) != NULL)
+			appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ", relation_qualified_name(lfirst_oid(cell)));
+	}
+	return buf.len == 0 ? NULL : psprintf("%sLOCK TABLE %s IN %s MODE", TASK_TAG_DDL, buf.data, mode_names[mode]);
+}
+
+/* The tables' names, and which of them are distributed; NULL if one is gone. */
+static char *
+describe(List *relids)
+{
+	StringInfoData buf;
+	ListCell   *cell;
+
+	initStringInfo(&buf);
+	foreach(cell, relids)
+	{
+		if (get_rel_name(lfirst_oid(cell)) == NULL)
+			return NULL;
+		appendStringInfo(&buf, "%s %d,", relation_qualified_name(lfirst_oid(cell)),
+						 metadata_find(lfirst_oid(cell)) != NULL);
+	}
+	return buf.data;
+}
+
+/* Whether the tables, locked now, are what they were before the wait. */
+static bool
+are_unchanged(const LockRequest *request)
+{
+	const char *now = describe(request->relids);
+
+	return now != NULL && strcmp(now, request->description) == 0;
+}
+
+/* Whether a table that another node doesn't have is also not here any more, once what is committing has committed. */
+static bool
+is_going(const LockRequest *request)
+{
+	commit_ring_await(commit_ring_clock());
+	AcceptInvalidationMessages();
+	return !are_unchanged(request);
+}
+
+/* Takes the locks on one node. */
+static void
+take_locks_on(int32 group, const LockRequest *request)
+{
+	ListCell   *cell;
+
+	if (group != metadata_local_group())
+	{
+		remote_exec(group, request->text);
+		return;
+	}
+	foreach(cell, request->relids)
+		LockRelationOid(lfirst_oid(cell), request->mode);
+}
+
+/* On this node, while the other nodes take theirs. */
+static void
+take_locks_here(void *arg)
+{
+	take_locks_on(metadata_local_group(), arg);
+}
+
+/* All nodes at once; before, sessions that lock the table in such a way queue up on the coordinator. */
+static void
+take_locks_together(const LockRequest *request, int timeout)
+{
+	if (request->mode > ShareLock)
+	{
+		LockRequest turn = {request->relids, ShareUpdateExclusiveLock};
+
+		turn.text = lock_text(request->relids, ShareUpdateExclusiveLock);
+		take_locks_on(0, &turn);
+	}
+	lock_attempt_limit(timeout);
+	remote_exec_on_all_while(request->text, take_locks_here, (void *) request);
+}
+
+/*
+ * The coordinator, where sessions that want the same queue up holding nothing
+ * yet; then the other nodes.  Modes that let others write meet there alone.
+ */
+static void
+take_locks_in_turn(const LockRequest *request, int timeout)
+{
+	ListCell   *cell;
+
+	take_locks_on(0, request);
+	if (metadata_local_group() == 0 && !are_unchanged(request))
+		return;
+	if (request->mode < ShareLock)
+	{
+		take_locks_on(metadata_local_group(), request);
+		return;
+	}
+	lock_attempt_limit(timeout);
+	foreach(cell, node_active_primaries())
+	{
+		const ClusterNode *node = lfirst(cell);
+
+		if (node->groupid != 0)
+			take_locks_on(node->groupid, request);
+	}
+}
+
+/* LockTaker's take. */
+static bool
+take_table_locks(void *arg, int number, int timeout)
+{
+	const LockRequest *request = arg;
+
+	if (request->text == NULL)
+		take_locks_on(metadata_local_group(), request);
+	else
+	{
+		int			level = quiet_begin(WARNING);
+
+		if (request->mode >= ShareLock && timeout > 0 && number % 2 == 1)
+			take_locks_together(request, timeout);
+		else
+			take_locks_in_turn(request, timeout);
+		AtEOXact_GUC(true, level);
+	}
+	return are_unchanged(request);
+}
+
+/* LockTaker's has_changed: another node doesn't have the table, and this one won't for long. */
+static bool
+is_table_going(void *arg, int sqlstate)
+{
+	return sqlstate == ERRCODE_UNDEFINED_TABLE && is_going(arg);
+}
+
+bool
+lock_everywhere(List *relids, LOCKMODE mode)
+{
+	LockRequest request = {relids, mode};
+	LockTaker	taker = {.take = take_table_locks, .has_changed = is_table_going, .arg = &request};
+
+	if (relids == NIL)
+		return true;
+	request.description = describe(relids);
+	if (request.description == NULL)
+		return false;
+	if (node_active_primaries_remote() != NIL && (mode >= ShareLock || metadata_local_group() != 0))
+		request.text = lock_text(relids, mode);
+	taker.here_only = request.text == NULL;
+	return lock_in_attempts(&taker);
+}

@@ -1,0 +1,178 @@
+/*-------------------------------------------------------------------------
+ *
+ * run_commands.c
+ *	  Runs commands that this library has written, in this backend.
+ *
+ * The definition of a table travels as one call of
+ * citus_internal.run_commands(text[]): one round trip, and search_path is set
+ * where the commands run.  They run with the rights of the caller, who could
+ * as well send them one by one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "executor/spi.h"
+#include "nodes/makefuncs.h"
+#include "parser/parser.h"
+#include "tcop/utility.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+
+#include "catalog/node_session.h"
+#include "compat/sql_function.h"
+#include "remote/connection.h"
+#include "table/run_commands.h"
+
+SQL_FUNCTION(citus_internal_run_commands);
+
+static OwnStatement running_statement = {0, -1, false};
+
+OwnStatement
+run_commands_enter(ProcessUtilityContext context)
+{
+	OwnStatement before = running_statement;
+
+	running_statement.own = before.own_depth == before.depth ||
+		(context == PROCESS_UTILITY_SUBCOMMAND && before.own);
+	running_statement.depth++;
+	return before;
+}
+
+void
+run_commands_leave(OwnStatement before)
+{
+	running_statement = before;
+}
+
+bool
+run_commands_is_own(void)
+{
+	return running_statement.own;
+}
+
+void
+run_commands(List *commands)
+{
+	OwnStatement before = running_statement;
+	int			level = NewGUCNestLevel();
+	ListCell   *cell;
+
+	(void) set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	running_statement.own_depth = before.depth;
+	own_commands_depth++;
+	PG_TRY();
+	{
+		foreach(cell, commands)
+		{
+			int			result = SPI_execute(lfirst(cell), false, 0);
+
+			if (result < 0)
+				elog(ERROR, "SPI_execute failed: %s", SPI_result_code_string(result));
+		}
+	}
+	PG_FINALLY();
+	{
+		running_statement = before;
+		own_commands_depth--;
+	}
+	PG_END_TRY();
+	SPI_finish();
+	AtEOXact_GUC(true, level);
+}
+
+int
+quiet_begin(int least)
+{
+	const char *name = least == WARNING ? "warning" : "error";
+	int			level = NewGUCNestLevel();
+
+	if (client_min_messages < least)
+		(void) set_config_option("client_min_messages", name, PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
+	if (worker_min_messages < least)
+		(void) set_config_option("citus.worker_min_messages", name, PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
+	return level;
+}
+
+Node *
+parse_utility(const char *text)
+{
+	List	   *stmts = raw_parser(text, RAW_PARSE_DEFAULT);
+
+	if (list_length(stmts) != 1)
+		elog(ERROR, "expected one statement: %s", text);
+	return linitial_node(RawStmt, stmts)->stmt;
+}
+
+void
+run_utility(Node *stmt, const char *query)
+{
+	OwnStatement before = running_statement;
+	PlannedStmt *pstmt = makeNode(PlannedStmt);
+	int			level;
+
+	pstmt->commandType = CMD_UTILITY;
+	pstmt->utilityStmt = stmt;
+	pstmt->stmt_location = -1;
+	level = quiet_begin(WARNING);
+	running_statement.own_depth = before.depth;
+	PG_TRY();
+	{
+		ProcessUtility(pstmt, query, false, PROCESS_UTILITY_SUBCOMMAND, NULL, NULL, None_Receiver, NULL);
+	}
+	PG_FINALLY();
+	{
+		running_statement = before;
+	}
+	PG_END_TRY();
+	AtEOXact_GUC(true, level);
+	CommandCounterIncrement();
+}
+
+char *
+run_commands_call(List *commands)
+{
+	StringInfoData buf;
+	ListCell   *cell;
+
+	initStringInfo(&buf);
+	appendStringInfoString(&buf, "SELECT citus_internal.run_commands(ARRAY[");
+	foreach(cell, commands)
+		appendStringInfo(&buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ",
+						 quote_literal_cstr(lfirst(cell)));
+	appendStringInfoString(&buf, "]::pg_catalog.text[])");
+	return buf.data;
+}
+
+List *
+run_commands_of_array(ArrayType *array)
+{
+	Datum	   *elements;
+	bool	   *nulls;
+	int			count;
+	List	   *result = NIL;
+
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &count);
+	for (int i = 0; i < count; i++)
+	{
+		if (!nulls[i])
+			result = lappend(result, TextDatumGetCString(elements[i]));
+	}
+	return result;
+}
+
+/* citus_internal.run_commands(commands text[]) */
+Datum
+citus_internal_run_commands(PG_FUNCTION_ARGS)
+{
+	node_function_check();
+	run_commands(run_commands_of_array(PG_GETARG_ARRAYTYPE_P(0)));
+	PG_RETURN_VOID();
+}

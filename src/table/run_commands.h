@@ -1,0 +1,62 @@
+/*-------------------------------------------------------------------------
+ *
+ * run_commands.h
+ *	  Runs commands that this library has written, in this backend.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_TABLE_RUN_COMMANDS_H
+#define CITUS_TABLE_RUN_COMMANDS_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+#include "nodes/plannodes.h"
+#include "tcop/utility.h"
+#include "utils/array.h"
+
+/*
+ * Which utility statement runs.  The utility hook keeps it: enter at the start of a statement
+ * with its context, leave with what that returned at its end; where an error skips the end,
+ * run_commands and run_utility set things right for their caller.
+ */
+typedef struct OwnStatement
+{
+	int			depth;			/* statements that have been entered */
+	int			own_depth;		/* depth that run_commands or run_utility was
+								 * called at: those entered there are this
+								 * library's; -1: none */
+	bool		own;			/* the innermost statement is this library's */
+} OwnStatement;
+
+extern OwnStatement run_commands_enter(ProcessUtilityContext context);
+extern void run_commands_leave(OwnStatement before);
+
+/*
+ * Whether the utility statement that runs is one of this library's own, not one that a function
+ * runs in the middle of it.  The utility hook passes it on untouched.
+ */
+extern bool run_commands_is_own(void);
+
+/* The commands in a text[] argument, without NULLs. */
+extern List *run_commands_of_array(ArrayType *array);
+
+/* Runs SQL texts in order, with search_path = pg_catalog and without propagation. */
+extern void run_commands(List *commands);
+
+/*
+ * Keeps messages below this level (WARNING, ERROR) about shards, and of other nodes, from the client
+ * until the returned level is given to AtEOXact_GUC: the logical table has said them.
+ */
+extern int	quiet_begin(int least);
+
+/* Parses one utility statement. */
+extern Node *parse_utility(const char *text);
+
+/* Runs one raw utility statement, without propagation; query is its text, for errors. */
+extern void run_utility(Node *stmt, const char *query);
+
+/* One command that runs others on the node that gets it: SELECT citus_internal.run_commands(..). */
+extern char *run_commands_call(List *commands);
+
+#endif							/* CITUS_TABLE_RUN_COMMANDS_H */

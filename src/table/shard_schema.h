@@ -1,0 +1,22 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard_schema.h
+ *	  Keeps what isn't a shard out of the schema of the shards.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_TABLE_SHARD_SCHEMA_H
+#define CITUS_TABLE_SHARD_SCHEMA_H
+
+#include "postgres.h"
+
+/* To be called after a user's command has created an object; errors if that is in the schema. */
+extern void shard_schema_check_created(Oid classid, Oid objid);
+
+/*
+ * To be called after a user's command has altered an object, before that can be seen: errors if
+ * the object has come into the schema, or left it, or has another name in it now.
+ */
+extern void shard_schema_check_altered(Oid classid, Oid objid);
+
+#endif							/* CITUS_TABLE_SHARD_SCHEMA_H */

@@ -1,0 +1,253 @@
+/*-------------------------------------------------------------------------
+ *
+ * shards.c
+ *	  Makes and drops the shards that are on this node, and runs utility
+ *	  statements on them.
+ *
+ * Everything here acts on this node only, with the rights of the current
+ * user, who has CREATE on schema citus_data as everybody has; only this
+ * library's own commands can use it (shard_schema.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "catalog/node.h"
+#include "catalog/node_session.h"
+#include "compat/acl.h"
+#include "compat/sql_function.h"
+#include "resolve/utility.h"
+#include "table/run_commands.h"
+#include "table/shards.h"
+#include "table/table_definition.h"
+
+SQL_FUNCTION(citus_internal_create_local_shards);
+SQL_FUNCTION(citus_internal_drop_local_shards);
+
+List *
+local_shard_indexes(const DistTable *table)
+{
+	int32		group = metadata_local_group();
+	List	   *result = NIL;
+
+	if (table->kind == DIST_REFERENCE)
+		return NIL;
+	for (int i = 0; i < table->nshards; i++)
+	{
+		if (table->shards[i].groupid == group)
+			result = lappend_int(result, i);
+	}
+	return result;
+}
+
+List *
+local_shard_relids(const DistTable *table)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, local_shard_indexes(table))
+	{
+		Oid			relid = shard_local_relid(table->relid, table->shards[lfirst_int(cell)].shardid);
+
+		if (OidIsValid(relid))
+			result = lappend_oid(result, relid);
+	}
+	return result;
+}
+
+List *
+resolve_for_local_shards(const DistTable *table, Node *stmt)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, local_shard_indexes(table))
+	{
+		Node	   *copy = copyObject(stmt);
+
+		resolve_utility(copy, table->colocation_id, lfirst_int(cell), true);
+		result = lappend(result, copy);
+	}
+	return result;
+}
+
+void
+run_on_local_shards(const DistTable *table, Node *stmt, const char *query)
+{
+	ListCell   *cell;
+
+	foreach(cell, resolve_for_local_shards(table, stmt))
+	{
+		CHECK_FOR_INTERRUPTS();
+		run_utility(lfirst(cell), query);
+	}
+}
+
+void
+run_commands_on_local_shards(const DistTable *table, List *commands)
+{
+	ListCell   *cell;
+
+	foreach(cell, commands)
+		run_on_local_shards(table, parse_utility(lfirst(cell)), lfirst(cell));
+}
+
+/* Makes one shard from commands, as parse trees with their texts in the same order. */
+static void
+create_shard(const DistTable *table, int shard_index, List *trees, List *commands)
+{
+	ListCell   *tree;
+	ListCell   *command;
+
+	forboth(tree, trees, command, commands)
+	{
+		Node	   *stmt = copyObject(lfirst(tree));
+
+		resolve_utility(stmt, table->colocation_id, shard_index, false);
+		run_utility(stmt, lfirst(command));
+	}
+}
+
+/* Errors unless a relation that is there already can be the table's shard: only our own commands make any, as the owner. */
+static void
+check_shard_is_ours(const DistTable *table, Oid shard_relid)
+{
+	Relation	shard = relation_open(shard_relid, AccessShareLock);
+	Relation	rel = relation_open(table->relid, AccessShareLock);
+	bool		same = shard->rd_rel->relowner == rel->rd_rel->relowner &&
+		shard->rd_rel->relkind == rel->rd_rel->relkind && shard->rd_att->natts == rel->rd_att->natts;
+
+	if (!same)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("relation \"%s\" is not a shard of table \"%s\"", RelationGetRelationName(shard),
+						RelationGetRelationName(rel)),
+				 errdetail("It has another owner, or other columns."),
+				 errhint("A superuser can drop it.")));
+	relation_close(rel, NoLock);
+	relation_close(shard, NoLock);
+}
+
+/* Adds those foreign keys that a shard lacks. */
+static void
+add_foreign_keys(const DistTable *table, int shard_index, Oid shard_relid)
+{
+	ListCell   *cell;
+
+	foreach(cell, table_foreign_key_commands(table->relid))
+	{
+		Node	   *stmt = parse_utility(lfirst(cell));
+		AlterTableCmd *cmd;
+
+		resolve_utility(stmt, table->colocation_id, shard_index, false);
+		cmd = linitial_node(AlterTableCmd, castNode(AlterTableStmt, stmt)->cmds);
+		if (!OidIsValid(get_relation_constraint_oid(shard_relid, castNode(Constraint, cmd->def)->conname, true)))
+			run_utility(stmt, lfirst(cell));
+	}
+}
+
+void
+shards_check_active(const DistTable *table)
+{
+	if (table->kind == DIST_REFERENCE)
+		return;
+	for (int i = 0; i < table->nshards; i++)
+		(void) node_of_group(table->shards[i].groupid);
+}
+
+/*
+ * Creates the relations of those shards of a table that are placed on this
+ * node and missing, with indexes, constraints and foreign keys.  Those that
+ * are there must be the table's, and get the foreign keys that they lack, because a
+ * reference table was made anew.  The metadata must be there, and the shards
+ * of tables that foreign keys
+ * reference.  Takes AccessShareLock on the table.
+ */
+void
+create_local_shards(Oid relid)
+{
+	const DistTable *table = metadata_require(relid);
+	List	   *indexes = local_shard_indexes(table);
+	List	   *commands = NIL;
+	List	   *trees = NIL;
+	ListCell   *cell;
+
+	if (indexes != NIL)
+		commands = list_concat(table_shard_commands(relid), table_foreign_key_commands(relid));
+	foreach(cell, commands)
+		trees = lappend(trees, parse_utility(lfirst(cell)));
+	foreach(cell, indexes)
+	{
+		const ShardInfo *shard = &table->shards[lfirst_int(cell)];
+		Oid			shard_relid = shard_local_relid(relid, shard->shardid);
+
+		if (OidIsValid(shard_relid))
+		{
+			check_shard_is_ours(table, shard_relid);
+			add_foreign_keys(table, shard->index, shard_relid);
+			continue;
+		}
+		CHECK_FOR_INTERRUPTS();
+		create_shard(table, lfirst_int(cell), trees, commands);
+	}
+}
+
+void
+drop_relations(List *relids)
+{
+	ObjectAddresses *objects = new_object_addresses();
+	ListCell   *cell;
+
+	foreach(cell, relids)
+	{
+		ObjectAddress address;
+
+		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+		ObjectAddressSet(address, RelationRelationId, lfirst_oid(cell));
+		if (get_rel_relkind(lfirst_oid(cell)) != '\0')
+			add_exact_object_address(&address, objects);
+	}
+	performMultipleDeletions(objects, DROP_CASCADE, PERFORM_DELETION_INTERNAL | PERFORM_DELETION_QUIETLY);
+	free_object_addresses(objects);
+	CommandCounterIncrement();
+}
+
+/* Errors unless the current user owns the table. */
+static void
+check_owner(Oid relid)
+{
+	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+}
+
+/* citus_internal.create_local_shards(relation regclass) */
+Datum
+citus_internal_create_local_shards(PG_FUNCTION_ARGS)
+{
+	node_function_check();
+	check_owner(PG_GETARG_OID(0));
+	create_local_shards(PG_GETARG_OID(0));
+	PG_RETURN_VOID();
+}
+
+/* citus_internal.drop_local_shards(relation regclass) */
+Datum
+citus_internal_drop_local_shards(PG_FUNCTION_ARGS)
+{
+	node_function_check();
+	check_owner(PG_GETARG_OID(0));
+	drop_relations(local_shard_relids(metadata_require(PG_GETARG_OID(0))));
+	PG_RETURN_VOID();
+}

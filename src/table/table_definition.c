@@ -1,0 +1,425 @@
+/*-------------------------------------------------------------------------
+ *
+ * table_definition.c
+ *	  The commands that make a table on another node, or one of its shards.
+ *
+ * A distributed or reference table is made in the transaction that may also
+ * have created the local table, so its definition can't come from a
+ * pg_dump-like client: it is read from this backend's catalogs, and written
+ * with the server's own deparsers.  They qualify what search_path does not
+ * find; search_path is pg_catalog meanwhile, so everything is qualified.
+ *
+ * Attribute numbers of the copy equal those of the original: a dropped column
+ * is created, and dropped again, in its place.
+ *
+ * definition_needs.c writes what a table needs (schemas, types, sequences),
+ * definition_parts.c what hangs on it (constraints, indexes, comments, ...).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/reloptions.h"
+#include "access/table.h"
+#include "access/toast_compression.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_attrdef.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
+#include "commands/defrem.h"
+#include "nodes/makefuncs.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+#include "utils/syscache.h"
+
+#include "compat/identity_sequence.h"
+#include "compat/stats_target.h"
+#include "table/definition.h"
+#include "table/table_definition.h"
+
+/* Sets search_path to pg_catalog until the returned level is given to AtEOXact_GUC. */
+static int
+search_path_pg_catalog(void)
+{
+	int			level = NewGUCNestLevel();
+
+	(void) set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	return level;
+}
+
+/*
+ * Starts a definition: opens the table and sets search_path, both until
+ * definition_end.
+ */
+Definition *
+definition_begin(Oid relid, bool for_shard)
+{
+	Definition *def = palloc0(sizeof(Definition));
+
+	def->rel = table_open(relid, AccessShareLock);
+	def->for_shard = for_shard;
+	def->guc_level = search_path_pg_catalog();
+	def->name = relation_qualified_name(relid);
+	return def;
+}
+
+/* Ends a definition and returns its commands; the lock on the table is kept. */
+List *
+definition_end(Definition *def)
+{
+	List	   *commands = def->commands;
+
+	AtEOXact_GUC(true, def->guc_level);
+	table_close(def->rel, NoLock);
+	return commands;
+}
+
+void
+definition_add(Definition *def, const char *format,...)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	for (;;)
+	{
+		va_list		args;
+		int			needed;
+
+		va_start(args, format);
+		needed = appendStringInfoVA(&buf, format, args);
+		va_end(args);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(&buf, needed);
+	}
+	def->commands = lappend(def->commands, buf.data);
+}
+
+/* The default or generation expression of a column as text, or NULL. */
+static char *
+column_expression(Relation rel, AttrNumber attno)
+{
+	TupleConstr *constr = RelationGetDescr(rel)->constr;
+	List	   *context;
+
+	for (int i = 0; constr != NULL && i < constr->num_defval; i++)
+	{
+		if (constr->defval[i].adnum != attno)
+			continue;
+		context = deparse_context_for(RelationGetRelationName(rel), RelationGetRelid(rel));
+		return deparse_expression(stringToNode(constr->defval[i].adbin), context, false, false);
+	}
+	return NULL;
+}
+
+/* Appends GENERATED .. AS IDENTITY with the sequence's name and options. */
+static void
+append_identity(StringInfo buf, Relation rel, Form_pg_attribute att)
+{
+	Oid			seqid = getIdentitySequence(rel, att->attnum, true);
+
+	if (!OidIsValid(seqid))
+		return;
+	appendStringInfo(buf, " GENERATED %s AS IDENTITY (SEQUENCE NAME %s%s)",
+					 att->attidentity == ATTRIBUTE_IDENTITY_ALWAYS ? "ALWAYS" : "BY DEFAULT",
+					 relation_qualified_name(seqid), sequence_options(seqid));
+}
+
+/* Appends one column as CREATE TABLE has it. */
+static void
+append_column(StringInfo buf, Definition *def, Form_pg_attribute att)
+{
+	char	   *expression;
+
+	if (att->attisdropped)
+	{
+		appendStringInfo(buf, "%s pg_catalog.int4", quote_identifier(NameStr(att->attname)));
+		return;
+	}
+
+	appendStringInfo(buf, "%s %s", quote_identifier(NameStr(att->attname)),
+					 format_type_with_typemod(att->atttypid, att->atttypmod));
+	if (CompressionMethodIsValid(att->attcompression))
+		appendStringInfo(buf, " COMPRESSION %s", GetCompressionMethodName(att->attcompression));
+	if (OidIsValid(att->attcollation) && att->attcollation != get_typcollation(att->atttypid))
+		appendStringInfo(buf, " COLLATE %s", generate_collation_name(att->attcollation));
+
+	expression = column_expression(def->rel, att->attnum);
+	if (att->attgenerated)
+		appendStringInfo(buf, " GENERATED ALWAYS AS (%s) %s", expression,
+						 att->attgenerated == ATTRIBUTE_GENERATED_STORED ? "STORED" : "VIRTUAL");
+	else if (!def->for_shard && att->attidentity)
+		append_identity(buf, def->rel, att);
+	else if (!def->for_shard && expression != NULL)
+		appendStringInfo(buf, " DEFAULT %s", expression);
+	if (att->attnotnull)
+		appendStringInfoString(buf, " NOT NULL");
+}
+
+/*
+ * Appends "name = value" for each element of a text[] of options.  Options that
+ * the server keeps there for itself (pg_...) are its own affair on each node.
+ */
+static bool
+append_options(StringInfo buf, Datum reloptions, const char *prefix, bool first)
+{
+	ListCell   *cell;
+
+	foreach(cell, untransformRelOptions(reloptions))
+	{
+		DefElem    *option = lfirst(cell);
+
+		if (strncmp(option->defname, "pg_", 3) == 0)
+			continue;
+		appendStringInfo(buf, "%s%s%s = %s", first ? "" : ", ", prefix, quote_identifier(option->defname),
+						 quote_literal_cstr(defGetString(option)));
+		first = false;
+	}
+	return first;
+}
+
+/* Appends WITH (...): the table's storage parameters and those of its TOAST table. */
+static void
+append_storage_parameters(StringInfo buf, Relation rel)
+{
+	Oid			relids[2] = {RelationGetRelid(rel), rel->rd_rel->reltoastrelid};
+	const char *prefixes[2] = {"", "toast."};
+	StringInfoData options;
+	bool		first = true;
+
+	initStringInfo(&options);
+	for (int i = 0; i < 2; i++)
+	{
+		HeapTuple	tuple;
+		Datum		reloptions;
+		bool		isnull;
+
+		tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relids[i]));
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		reloptions = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_reloptions, &isnull);
+		if (!isnull)
+			first = append_options(&options, reloptions, prefixes[i], first);
+		ReleaseSysCache(tuple);
+	}
+	if (!first)
+		appendStringInfo(buf, " WITH (%s)", options.data);
+}
+
+/* CREATE TABLE with all columns that the table ever had. */
+static void
+definition_create_table(Definition *def)
+{
+	TupleDesc	desc = RelationGetDescr(def->rel);
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "CREATE %sTABLE %s (",
+					 def->rel->rd_rel->relpersistence == RELPERSISTENCE_UNLOGGED ? "UNLOGGED " : "",
+					 def->name);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		appendStringInfoString(&buf, i == 0 ? "" : ", ");
+		append_column(&buf, def, TupleDescAttr(desc, i));
+	}
+	appendStringInfoChar(&buf, ')');
+	if (OidIsValid(def->rel->rd_rel->relam))
+		appendStringInfo(&buf, " USING %s", quote_identifier(get_am_name(def->rel->rd_rel->relam)));
+	append_storage_parameters(&buf, def->rel);
+	definition_add(def, "%s", buf.data);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->attisdropped)
+			definition_add(def, "ALTER TABLE %s DROP COLUMN %s", def->name,
+						   quote_identifier(NameStr(att->attname)));
+	}
+}
+
+/* SET STORAGE / STATISTICS / (options) of one column, where they are not the default. */
+static void
+definition_column_settings(Definition *def, Form_pg_attribute att)
+{
+	static const struct
+	{
+		char		code;
+		const char *name;
+	}			storages[] = {
+		{TYPSTORAGE_PLAIN, "PLAIN"},
+		{TYPSTORAGE_EXTERNAL, "EXTERNAL"},
+		{TYPSTORAGE_EXTENDED, "EXTENDED"},
+		{TYPSTORAGE_MAIN, "MAIN"},
+	};
+	const char *column = quote_identifier(NameStr(att->attname));
+	HeapTuple	tuple;
+	Datum		datum;
+	bool		isnull;
+
+	if (att->attstorage != get_typstorage(att->atttypid))
+	{
+		for (int i = 0; i < lengthof(storages); i++)
+		{
+			if (storages[i].code == att->attstorage)
+				definition_add(def, "ALTER TABLE ONLY %s ALTER COLUMN %s SET STORAGE %s", def->name, column,
+							   storages[i].name);
+		}
+	}
+
+	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(RelationGetRelid(def->rel)), Int16GetDatum(att->attnum));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for attribute %d of relation %u", att->attnum,
+			 RelationGetRelid(def->rel));
+	datum = SysCacheGetAttr(ATTNUM, tuple, Anum_pg_attribute_attstattarget, &isnull);
+	if (!isnull && compat_stats_target(datum) >= 0)
+		definition_add(def, "ALTER TABLE ONLY %s ALTER COLUMN %s SET STATISTICS %d", def->name, column,
+					   compat_stats_target(datum));
+	datum = SysCacheGetAttr(ATTNUM, tuple, Anum_pg_attribute_attoptions, &isnull);
+	if (!isnull)
+	{
+		StringInfoData buf;
+
+		initStringInfo(&buf);
+		if (!append_options(&buf, datum, "", true))
+			definition_add(def, "ALTER TABLE ONLY %s ALTER COLUMN %s SET (%s)", def->name, column,
+						   buf.data);
+	}
+	ReleaseSysCache(tuple);
+}
+
+/* Owner and privileges of the table; of its columns. */
+static void
+definition_privileges(Definition *def)
+{
+	HeapTuple	tuple;
+	Datum		acl;
+	bool		isnull;
+
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(def->rel)));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", RelationGetRelid(def->rel));
+	acl = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &isnull);
+	def->commands = privilege_commands(def->commands, "TABLE", def->name, acl, isnull,
+									   def->rel->rd_rel->relowner);
+	ReleaseSysCache(tuple);
+	definition_column_privileges(def);
+}
+
+/* Types, collations and sequences that columns and defaults need. */
+static void
+definition_needs(Definition *def)
+{
+	TupleDesc	desc = RelationGetDescr(def->rel);
+
+	definition_schema(def, RelationGetNamespace(def->rel));
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		if (att->attisdropped)
+			continue;
+		definition_type(def, att->atttypid);
+		definition_collation(def, att->attcollation);
+	}
+	definition_sequences(def);
+}
+
+/* The table itself and all that hangs on it, except foreign keys. */
+static void
+definition_table(Definition *def)
+{
+	TupleDesc	desc = RelationGetDescr(def->rel);
+
+	definition_create_table(def);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			definition_column_settings(def, TupleDescAttr(desc, i));
+	}
+	definition_constraints(def);
+	definition_indexes(def);
+	definition_replica_identity(def);
+	definition_statistics(def);
+	definition_row_security(def);
+	if (!def->for_shard)
+		definition_comments(def);
+	definition_privileges(def);
+	if (!def->for_shard)
+		definition_sequence_owners(def);
+}
+
+List *
+table_definition_commands(Oid relid)
+{
+	Definition *def = definition_begin(relid, false);
+
+	definition_needs(def);
+	definition_table(def);
+	return definition_end(def);
+}
+
+List *
+table_shard_commands(Oid relid)
+{
+	Definition *def = definition_begin(relid, true);
+
+	definition_table(def);
+	return definition_end(def);
+}
+
+char *
+constraint_definition(Oid constraint)
+{
+	int			level = search_path_pg_catalog();
+	char	   *result = pg_get_constraintdef_command(constraint);
+
+	AtEOXact_GUC(true, level);
+	return result;
+}
+
+char *
+index_definition(Oid index)
+{
+	int			level = search_path_pg_catalog();
+	char	   *result = pg_get_indexdef_string(index);
+
+	AtEOXact_GUC(true, level);
+	return result;
+}
+
+char *
+statistics_definition(Oid statistics)
+{
+	int			level = search_path_pg_catalog();
+	char	   *result = pg_get_statisticsobjdef_string(statistics);
+
+	AtEOXact_GUC(true, level);
+	return result;
+}
+
+List *
+table_needs_commands(Oid relid)
+{
+	Definition *def = definition_begin(relid, false);
+	ListCell   *cell;
+
+	foreach(cell, getOwnedSequences(relid))
+		def->sequences_done = lappend_oid(def->sequences_done, lfirst_oid(cell));
+	definition_needs(def);
+	return definition_end(def);
+}
+
+char *
+column_default_definition(Oid relid, AttrNumber attno)
+{
+	Definition *def = definition_begin(relid, false);
+	char	   *result = column_expression(def->rel, attno);
+
+	(void) definition_end(def);
+	return result;
+}
