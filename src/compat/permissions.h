@@ -71,6 +71,17 @@ compat_set_permissions(PlannedStmt *statement, List *permissions)
 #endif
 }
 
+/* The permissions of a planned statement, apart from its range table. */
+static inline List *
+compat_statement_permissions(const PlannedStmt *statement)
+{
+#if PG_VERSION_NUM >= 160000
+	return statement->permInfos;
+#else
+	return NIL;
+#endif
+}
+
 /* Has the permissions of a query be for the relations that its entries name now. */
 static inline void
 compat_permissions_follow(Query *query)

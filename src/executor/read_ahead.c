@@ -160,6 +160,20 @@ read_ahead_all(EState *writer)
 	}
 }
 
+/* Whether a scan reads one of some tables (oids). */
+static bool
+scan_reads_any(const DistScanState *state, List *relids)
+{
+	ListCell   *cell;
+
+	foreach(cell, state->plan.relids)
+	{
+		if (list_member_oid(relids, lfirst_oid(cell)))
+			return true;
+	}
+	return list_member_oid(relids, state->plan.relid);
+}
+
 /* A walker over a plan's state; context is the list of tables. */
 static bool
 read_ahead_walker(PlanState *node, void *context)
@@ -168,7 +182,7 @@ read_ahead_walker(PlanState *node, void *context)
 	{
 		DistScanState *state = (DistScanState *) node;
 
-		if (list_member_oid(context, state->plan.relid))
+		if (scan_reads_any(state, context))
 		{
 			read_now(state);
 			state->too_late = state->kept == NULL && !state->prefetched;

@@ -94,6 +94,10 @@ open_tables(const DistScanState *state, EState *estate)
 	List	   *tables = NIL;
 	ListCell   *cell;
 
+	foreach(cell, state->plan.relids)
+		tables = lappend(tables, table_open(lfirst_oid(cell), NoLock));
+	if (tables != NIL)
+		return tables;
 	if (state->plan.kind != DIST_PLAN_FAST_PATH && state->plan.kind != DIST_PLAN_ROUTER)
 		return list_make1(table_open(state->plan.relid, NoLock));
 	foreach(cell, estate->es_range_table)
@@ -262,6 +266,7 @@ prepare(DistScanState *state, bool to_keep)
 	spec->positions = state->positions;
 	spec->write = state->plan.writes;
 	spec->locks = state->plan.locks_target;
+	spec->partial = state->plan.partial;
 	spec->check_as = state->plan.check_as_user;
 	spec->snapshot = state->snapshot;
 	spec->explain = state->explain;

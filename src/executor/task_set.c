@@ -149,6 +149,7 @@ write_tag(TaskSet *set, Task *task, bool remote)
 		.shards = task->shards,
 		.snapshot = remote && set->spec->snapshot != NULL,
 		.locks = set->spec->locks,
+		.partial = set->spec->partial,
 		.explain = set->spec->explain,
 	};
 

@@ -40,6 +40,7 @@ typedef struct TaskSetSpec
 									 * goes to, or a system attribute number (ctid only); NULL: one to one */
 	bool		write;			/* writes, or locks rows */
 	bool		locks;			/* locks rows, as the tasks' tags say */
+	bool		partial;		/* returns transition states of aggregates, as the tasks' tags say */
 	bool		latest;			/* own tasks write under a snapshot of now, as those of other
 								 * nodes do: rows may have been locked since the statement began */
 	bool		commits;		/* its one task is the whole transaction, and commits by itself */

@@ -27,6 +27,7 @@ enum
 	NUMBER_LOCKS_TARGET,
 	NUMBER_EXCLUSIVE,
 	NUMBER_CAN_SET_TAG,
+	NUMBER_PARTIAL,
 	NUMBER_BY_NODE,
 	NUMBER_NPARAMS,
 	NUMBER_DIST_PARAM,
@@ -64,6 +65,7 @@ dist_plan_pack(const DistPlan *plan)
 	numbers = lappend_int(numbers, plan->locks_target);
 	numbers = lappend_int(numbers, plan->exclusive);
 	numbers = lappend_int(numbers, plan->can_set_tag);
+	numbers = lappend_int(numbers, plan->partial);
 	numbers = lappend_int(numbers, plan->by_node);
 	numbers = lappend_int(numbers, plan->nparams);
 	numbers = lappend_int(numbers, plan->dist_param);
@@ -80,7 +82,7 @@ dist_plan_pack(const DistPlan *plan)
 					  list_make3(plan_string_pack(plan->text), plan_string_pack(plan->reason),
 								 plan_string_pack(plan->keep_text)),
 					  list_make2(plan->prune, plan->keep_prune),
-					  list_make2(plan->positions, plan->types), plan->typmods);
+					  list_make3(plan->positions, plan->types, plan->relids), plan->typmods);
 }
 
 void
@@ -99,6 +101,7 @@ dist_plan_unpack(const CustomScan *node, DistPlan *plan)
 	plan->locks_target = list_nth_int(numbers, NUMBER_LOCKS_TARGET);
 	plan->exclusive = list_nth_int(numbers, NUMBER_EXCLUSIVE);
 	plan->can_set_tag = list_nth_int(numbers, NUMBER_CAN_SET_TAG);
+	plan->partial = list_nth_int(numbers, NUMBER_PARTIAL);
 	plan->by_node = list_nth_int(numbers, NUMBER_BY_NODE);
 	plan->nparams = list_nth_int(numbers, NUMBER_NPARAMS);
 	plan->dist_param = list_nth_int(numbers, NUMBER_DIST_PARAM);
@@ -117,6 +120,7 @@ dist_plan_unpack(const CustomScan *node, DistPlan *plan)
 	plan->keep_prune = lsecond(prune);
 	plan->positions = linitial(columns);
 	plan->types = lsecond(columns);
+	plan->relids = lthird(columns);
 	plan->typmods = list_nth(packed, 4);
 }
 

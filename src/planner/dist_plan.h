@@ -34,10 +34,12 @@ typedef struct DistPlan
 	bool		writes;			/* writes or locks rows */
 	bool		locks_target;	/* a scan of what DELETE or MERGE writes: its tasks' tags say so */
 	bool		exclusive;		/* reference write that doesn't commute with others */
+	bool		partial;		/* its aggregates return transition states */
 	bool		by_node;		/* its text may read all shards of a node as if they were one */
 	bool		can_set_tag;	/* rows written count as the statement's */
 	Oid			check_as_user;	/* whose rights the text needs (a view's owner);
 								 * InvalidOid: the current user's */
+	List	   *relids;			/* OidList: tables that the text of a scan of several names; NIL: relid */
 	int			nparams;		/* parameters of the text */
 	int			dist_param;		/* expression that is an INSERT's distribution
 								 * value, from 0; -1 if none */

@@ -30,6 +30,7 @@
 #include "compat/merge.h"
 #include "compat/nulling.h"
 #include "compat/permissions.h"
+#include "planner/dist_query.h"
 #include "planner/modify_plan.h"
 #include "planner/planner.h"
 #include "planner/write_query.h"
@@ -292,6 +293,7 @@ adjust_final_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 
 	if (prev_create_upper_paths)
 		prev_create_upper_paths(root, stage, input_rel, output_rel, extra);
+	upper_paths_add(root, stage, input_rel, output_rel, extra);
 	if (stage != UPPERREL_FINAL || !metadata_available() ||
 		(root->parse->commandType == CMD_SELECT && root->rowMarks == NIL))
 		return;

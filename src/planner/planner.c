@@ -22,9 +22,11 @@
 #include "catalog/cache_limit.h"
 #include "catalog/metadata.h"
 #include "planner/cursor_plan.h"
+#include "planner/dist_rel.h"
 #include "planner/foreign_key.h"
 #include "planner/hide_shards.h"
 #include "planner/named_objects.h"
+#include "planner/partial_plan.h"
 #include "planner/planner.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
@@ -67,6 +69,8 @@ plan_with_context(PlanningContext *context, Query *query, const char *query_stri
 		planning_context = context->outer;
 	}
 	PG_END_TRY();
+	if (context->hidden != NIL)
+		statement_add_relations(plan, context->hidden);
 	/* a guessed cost is no reason to spend a second on compilation */
 	if (context->guesses)
 		plan->jitFlags = PGJIT_NONE;
@@ -79,11 +83,15 @@ plan_task(const TaskTag *tag, Query *query, const char *query_string, int cursor
 		  ParamListInfo params)
 {
 	PlanningContext context = {0};
+	PlannedStmt *plan;
 
 	if (tag->kind == TAG_SHARD || tag->kind == TAG_NODE)
 		resolve_query(query, tag);
 	context.node_task = tag->kind == TAG_NODE;
-	return plan_with_context(&context, query, query_string, cursor_options, params);
+	plan = plan_with_context(&context, query, query_string, cursor_options, params);
+	if (tag->partial)
+		partial_plan_make(plan);
+	return plan;
 }
 
 /* Keeps a finished scan's rows, as they are asked for, so that they can be read backward. */
@@ -146,6 +154,27 @@ make_scrollable(PlannedStmt *plan, int cursor_options)
 	return plan;
 }
 
+/*
+ * PostgreSQL's plan with our paths: of the query, or, where that costs less,
+ * of the query with its subqueries as joins.
+ */
+static PlannedStmt *
+plan_cheaper(PlanningContext *context, Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	Query	   *turned = query->hasSubLinks && citus_enable_query_pushdown ? decorrelate(query) : NULL;
+	PlanningContext other_context = {.modifying_cte = context->modifying_cte};
+	PlannedStmt *plan = plan_with_context(context, query, query_string, cursor_options, params);
+	PlannedStmt *other;
+
+	if (turned == NULL)
+		return plan;
+	other = plan_with_context(&other_context, turned, query_string, cursor_options, params);
+	if (other->planTree->total_cost >= plan->planTree->total_cost)
+		return plan;
+	*context = other_context;
+	return other;
+}
+
 /* The rungs, one after the other. */
 static PlannedStmt *
 climb(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
@@ -170,7 +199,7 @@ climb(Query *query, const char *query_string, int cursor_options, ParamListInfo 
 	original = copyObject(query);
 	modify_prepare(query);
 	context.modifying_cte = query->hasModifyingCTE;
-	plan = plan_with_context(&context, query, query_string, cursor_options, params);
+	plan = plan_cheaper(&context, query, query_string, cursor_options, params);
 	named_objects_note(plan, original);
 	if (!citus_enable_router || (context.scans == NIL && !context.modifies) ||
 		cursor_plan_stays_here(original, cursor_options))
@@ -249,6 +278,10 @@ planner_init(void)
 	DefineCustomBoolVariable("citus.enable_fast_path_router_planner",
 							 "Plans statements of one table without PostgreSQL's planner where possible.",
 							 NULL, &citus_enable_fast_path, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("citus.enable_query_pushdown",
+							 "Has the nodes compute joins, aggregates and limits where they can.",
+							 "When off, rows of several shards are joined and aggregated where the statement runs.",
+							 &citus_enable_query_pushdown, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("citus.enable_router_execution",
 							 "Sends statements that concern one shard group there as a whole.",
 							 NULL, &citus_enable_router, true, PGC_USERSET, 0, NULL, NULL, NULL);

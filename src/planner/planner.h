@@ -27,6 +27,7 @@ extern bool citus_enable_router;
 typedef struct PlanningContext
 {
 	List	   *scans;			/* CustomScan nodes made for distributed tables */
+	List	   *hidden;			/* subqueries (Query) that became part of a scan's text */
 	bool		modifies;		/* a DistributedModify was made */
 	bool		modifying_cte;	/* the statement writes in a CTE */
 	bool		node_task;		/* TAG_NODE: this node's own copy is meant */
@@ -40,8 +41,14 @@ extern PlanningContext *planning_context;
 /* fast_path.c: a plan without standard_planner, or NULL with *reason set. */
 extern PlannedStmt *fast_path_plan(Query *query, const char **reason);
 
+/* decorrelate.c: the query with scalar subqueries as joins, a copy; NULL if there are none to turn. */
+extern Query *decorrelate(Query *query);
+
 /* router.c: one task for the whole statement, judged by the plan of it; NULL with *reason set. */
 extern PlannedStmt *router_plan(Query *original, PlanningContext *context, const char **reason);
+
+/* statement.c: has a statement depend on, lock and ask for the rights to the relations of queries that its plan doesn't show. */
+extern void statement_add_relations(PlannedStmt *statement, List *queries);
 
 /* statement.c: a PlannedStmt whose only node is a DistributedScan that returns what the query returns. */
 extern PlannedStmt *make_dist_statement(Query *query, DistPlan *plan, List *exprs);

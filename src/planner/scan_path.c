@@ -34,20 +34,13 @@
 
 #include "compat/permissions.h"
 #include "planner/cursor_plan.h"
+#include "planner/dist_cost.h"
+#include "planner/dist_rel.h"
 #include "planner/planner.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
 #include "planner/write_query.h"
 #include "sharding/prune.h"
-
-/*
- * Costs of a round trip to the nodes, of each task, and of moving a row, in the
- * server's units.  Measured on loopback: a lookup of one row takes about 0.25 ms,
- * a scan of 32 empty shards 8 ms, and a row of a few columns 1 to 2 us.
- */
-#define DIST_ROUND_TRIP_COST 20.0
-#define DIST_TASK_COST 15.0
-#define DIST_TUPLE_COST 0.1
 
 /* Rows assumed for a table that was never analysed. */
 #define DEFAULT_TABLE_ROWS 100000.0
@@ -116,7 +109,8 @@ add_path_for(PlannerInfo *root, RelOptInfo *rel, const DistTable *table, Relids 
 			 bool one_shard)
 {
 	CustomPath *path = makeNode(CustomPath);
-	int			ntasks = one_shard ? 1 : table->nshards;
+	int			nshards = one_shard ? 1 : table->nshards;
+	int			ntasks = one_shard ? 1 : dist_rel_count_nodes(table);
 	List	   *remote = NIL;
 	List	   *local = NIL;
 	double		fetched;
@@ -136,9 +130,9 @@ add_path_for(PlannerInfo *root, RelOptInfo *rel, const DistTable *table, Relids 
 								clauselist_selectivity(root, remote, 0, JOIN_INNER, NULL));
 	cost_qual_eval(&local_cost, local, root);
 
-	path->path.startup_cost = DIST_ROUND_TRIP_COST + DIST_TASK_COST * ntasks + local_cost.startup;
+	path->path.startup_cost = DIST_ROUND_TRIP_COST + DIST_TASK_COST * ntasks + DIST_SHARD_COST * nshards + local_cost.startup;
 	path->path.total_cost = path->path.startup_cost +
-		rel->tuples * cpu_tuple_cost / 4 * ntasks / table->nshards +
+		rel->tuples * cpu_tuple_cost / 4 * nshards / table->nshards +
 		fetched * (cpu_tuple_cost + DIST_TUPLE_COST + local_cost.per_tuple);
 	path->methods = &scan_path_methods;
 	add_path(rel, (Path *) path);
@@ -214,6 +208,20 @@ add_lookup_paths(PlannerInfo *root, RelOptInfo *rel, const DistTable *table)
 	}
 }
 
+/* Notes what the nodes can compute of a relation. */
+static void
+note_rel(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
+{
+	const DistTable *table;
+
+	if (planning_context == NULL)
+		return;
+	if (rte->rtekind == RTE_SUBQUERY && rel->subroot != NULL)
+		dist_rel_note_base(root, rel, rte, NULL);
+	else if (rte->rtekind == RTE_RELATION && (table = metadata_lookup(rte->relid)) != NULL)
+		dist_rel_note_base(root, rel, rte, table);
+}
+
 static void
 add_scan_path(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
@@ -221,8 +229,11 @@ add_scan_path(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 
 	if (prev_set_rel_pathlist)
 		prev_set_rel_pathlist(root, rel, rti, rte);
+	if (IS_DUMMY_REL(rel) || !metadata_available())
+		return;
+	note_rel(root, rel, rte);
 	table = scanned_table(rte);
-	if (table == NULL || IS_DUMMY_REL(rel))
+	if (table == NULL)
 		return;
 
 	rel->pathlist = NIL;
@@ -565,4 +576,5 @@ scan_path_init(void)
 	set_rel_pathlist_hook = add_scan_path;
 	prev_get_relation_info = get_relation_info_hook;
 	get_relation_info_hook = set_table_size;
+	join_path_init();
 }

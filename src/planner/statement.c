@@ -62,6 +62,23 @@ relation_walker(Node *node, void *context)
 	return expression_tree_walker(node, relation_walker, context);
 }
 
+void
+statement_add_relations(PlannedStmt *statement, List *queries)
+{
+	RelationContext relations = {
+		.rtable = statement->rtable,
+		.permissions = compat_statement_permissions(statement),
+		.oids = statement->relationOids,
+	};
+	ListCell   *cell;
+
+	foreach(cell, queries)
+		(void) relation_walker(lfirst(cell), &relations);
+	statement->rtable = relations.rtable;
+	statement->relationOids = relations.oids;
+	compat_set_permissions(statement, relations.permissions);
+}
+
 /* An entry that only lends names to the columns of a task. */
 static RangeTblEntry *
 make_task_rte(List *names)

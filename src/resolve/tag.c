@@ -144,6 +144,7 @@ read_tag(const char *cursor, TaskTag *tag)
 			return false;
 		tag->snapshot = skip_word(&cursor, " at");
 		tag->locks = skip_word(&cursor, " lock");
+		tag->partial = skip_word(&cursor, " partial");
 		tag->kind = TAG_SHARD;
 	}
 	else if (skip_word(&cursor, "ddl"))
@@ -301,6 +302,8 @@ task_tag_write(const TaskTag *tag)
 				cursor = put_text(cursor, " at");
 			if (tag->locks)
 				cursor = put_text(cursor, " lock");
+			if (tag->partial)
+				cursor = put_text(cursor, " partial");
 			break;
 		case TAG_NODE:
 			cursor = put_text(cursor, "node");

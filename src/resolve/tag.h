@@ -15,6 +15,8 @@
  *	  / *citus:shard 3.17 lock* /	as the first, a SELECT of one table whose rows are locked to be
  *								deleted: as FOR UPDATE does, but without the
  *								policies for UPDATE
+ *	  / *citus:shard 3.17 partial* /	as the first, aggregates without their
+ *								final step (planner/partial_plan.h)
  *	  / *citus:ddl* /			a utility statement relayed by its initiator:
  *								apply it to the logical table and to the
  *								shards on this node, and relay no further
@@ -63,6 +65,7 @@ typedef struct TaskTag
 	bool		snapshot;		/* TAG_SHARD only: run as of the point in time
 								 * that citus.snapshot names */
 	bool		locks;			/* TAG_SHARD only: lock the rows */
+	bool		partial;		/* TAG_SHARD only: aggregates return their transition states */
 	char		as[NAMEDATALEN];	/* role whose rights to tables count; "": the current user's */
 	int			explain;		/* not 0: keep the plan for the initiator's
 								 * EXPLAIN ANALYZE (TASK_EXPLAIN_*) */

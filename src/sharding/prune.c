@@ -70,6 +70,13 @@ collation_fits(const DistTable *table, Oid collation)
 		(!OidIsValid(collation) || get_collation_isdeterministic(collation));
 }
 
+bool
+prune_is_equality(const DistTable *table, Oid opno, Oid collation)
+{
+	return table->kind == DIST_HASH &&
+		get_op_opfamily_strategy(opno, table->hash_opfamily) == HTEqualStrategyNumber && collation_fits(table, collation);
+}
+
 static List *
 one_term(Expr *value, bool is_array, Oid type)
 {

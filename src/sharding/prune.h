@@ -34,6 +34,9 @@ typedef struct PruneTerm
  */
 extern List *prune_from_quals(const DistTable *table, Index varno, List *quals);
 
+/* Whether an operator means that values of the distribution columns belong to the same shard group. */
+extern bool prune_is_equality(const DistTable *table, Oid opno, Oid collation);
+
 /* The value of the distribution column if exactly one term without array pins it; else NULL. */
 extern PruneTerm *prune_single_value(List *disjunctions);
 

@@ -1,0 +1,22 @@
+/*-------------------------------------------------------------------------
+ *
+ * group_clause.h
+ *	  The GROUP BY of a query that is being planned.  Version 16 keeps the items
+ *	  that are left when redundant ones are removed in PlannerInfo.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_COMPAT_GROUP_CLAUSE_H
+#define CITUS_COMPAT_GROUP_CLAUSE_H
+
+#include "postgres.h"
+
+#include "nodes/pathnodes.h"
+
+#if PG_VERSION_NUM >= 160000
+#define compat_group_clause(root) ((root)->processed_groupClause)
+#else
+#define compat_group_clause(root) ((root)->parse->groupClause)
+#endif
+
+#endif							/* CITUS_COMPAT_GROUP_CLAUSE_H */

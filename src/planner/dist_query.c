@@ -1,0 +1,369 @@
+/*-------------------------------------------------------------------------
+ *
+ * dist_query.c
+ *	  A query that the nodes run on a relation: its path, and its text.
+ *
+ * The query keeps the range table indexes of the statement's own level, so
+ * clauses and expressions of the planner are its WHERE and SELECT as they are.
+ * Entries of relations that it doesn't read are there, but stand for nothing.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/planner.h"
+#include "optimizer/tlist.h"
+#include "parser/parse_relation.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+
+#include "planner/dist_cost.h"
+#include "planner/dist_query.h"
+#include "planner/planner.h"
+#include "planner/task_query.h"
+#include "sharding/prune.h"
+
+#define DIST_QUERY_MAGIC 0x44515931
+
+static Plan *plan_query(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist, List *clauses,
+						List *custom_plans);
+
+static const CustomPathMethods query_path_methods = {
+	.CustomName = "DistributedScan",
+	.PlanCustomPath = plan_query,
+};
+
+Path *
+dist_query_path(PlannerInfo *root, RelOptInfo *parent, DistQuery *query, PathTarget *target, double rows, double work)
+{
+	CustomPath *path = makeNode(CustomPath);
+	const DistTable *table = query->rel->table;
+	int			nnodes = dist_rel_count_nodes(table);
+
+	query->magic = DIST_QUERY_MAGIC;
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = parent;
+	path->path.pathtarget = target;
+	path->path.rows = clamp_row_est(rows);
+	path->path.startup_cost = DIST_ROUND_TRIP_COST + DIST_TASK_COST * nnodes + DIST_SHARD_COST * table->nshards;
+	path->path.total_cost = path->path.startup_cost + (query->rel->work + work) / nnodes +
+		path->path.rows * (cpu_tuple_cost + DIST_TUPLE_COST);
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->custom_private = list_make1(query);
+	path->methods = &query_path_methods;
+	return (Path *) path;
+}
+
+/* An entry that stands for nothing. */
+static RangeTblEntry *
+make_unused_entry(void)
+{
+	RangeTblEntry *entry = makeNode(RangeTblEntry);
+
+	entry->rtekind = RTE_RESULT;
+	entry->eref = makeAlias("unused", NIL);
+	return entry;
+}
+
+/* Copies of the entries of a relation at their places, with others that stand for nothing in between. */
+static List *
+query_rtable(PlannerInfo *root, const DistRel *rel)
+{
+	List	   *rtable = NIL;
+	ListCell   *cell;
+	ListCell   *number;
+
+	foreach(cell, root->parse->rtable)
+	{
+		RangeTblEntry *entry = make_unused_entry();
+
+		if (bms_is_member(foreach_current_index(cell) + 1, rel->relids))
+		{
+			entry = copyObject(lfirst_node(RangeTblEntry, cell));
+			entry->securityQuals = NIL;
+			entry->inFromCl = true;
+			entry->lateral = false;
+			entry->inh = entry->rtekind == RTE_RELATION;
+		}
+		rtable = lappend(rtable, entry);
+	}
+	forboth(cell, rel->entries, number, rel->entry_numbers)
+	{
+		if (bms_is_member(lfirst_int(number), rel->relids))
+			lfirst(list_nth_cell(rtable, lfirst_int(number) - 1)) = copyObject(lfirst(cell));
+	}
+	return rtable;
+}
+
+/* Adds the columns of one side of a join to the join's entry; returns their numbers there (IntList). */
+static List *
+add_side_columns(Query *query, RangeTblEntry *join, Index varno)
+{
+	RangeTblEntry *side = rt_fetch(varno, query->rtable);
+	List	   *numbers = NIL;
+	ListCell   *cell;
+
+	foreach(cell, side->eref->colnames)
+	{
+		AttrNumber	attno = foreach_current_index(cell) + 1;
+
+		if (side->rtekind == RTE_RELATION && get_rte_attribute_is_dropped(side, attno))
+			continue;
+		numbers = lappend_int(numbers, attno);
+		join->eref->colnames = lappend(join->eref->colnames, copyObject(lfirst(cell)));
+		/* the deparser only counts them: no Var of the query means the join */
+		join->joinaliasvars = lappend(join->joinaliasvars, makeVar(varno, attno, INT4OID, -1, InvalidOid, 0));
+	}
+	return numbers;
+}
+
+/* Gives the joins of an item of FROM their entries in the range table; returns the item's index there. */
+static Index
+add_join_entries(Query *query, Node *item)
+{
+	JoinExpr   *join = (JoinExpr *) item;
+	RangeTblEntry *entry;
+	Index		left;
+	Index		right;
+
+	if (!IsA(item, JoinExpr))
+		return ((RangeTblRef *) item)->rtindex;
+	left = add_join_entries(query, join->larg);
+	right = add_join_entries(query, join->rarg);
+	entry = makeNode(RangeTblEntry);
+	entry->rtekind = RTE_JOIN;
+	entry->jointype = join->jointype;
+	entry->eref = makeAlias("unnamed_join", NIL);
+	entry->inFromCl = true;
+	entry->joinleftcols = add_side_columns(query, entry, left);
+	entry->joinrightcols = add_side_columns(query, entry, right);
+	query->rtable = lappend(query->rtable, entry);
+	join->rtindex = list_length(query->rtable);
+	return join->rtindex;
+}
+
+Query *
+dist_query_make(PlannerInfo *root, const DistRel *rel, List *fromlist, List *quals)
+{
+	Query	   *query = makeNode(Query);
+	ListCell   *cell;
+
+	query->commandType = CMD_SELECT;
+	query->canSetTag = true;
+	query->rtable = query_rtable(root, rel);
+	query->jointree = makeFromExpr(copyObject(fromlist),
+								   quals == NIL ? NULL : (Node *) make_ands_explicit(copyObject(quals)));
+	query->hasSubLinks = checkExprHasSubLink((Node *) query->jointree);
+	foreach(cell, query->jointree->fromlist)
+		(void) add_join_entries(query, lfirst(cell));
+	return query;
+}
+
+/* The query's column for a GROUP BY or ORDER BY item: one that it returns, or one more. */
+static void
+add_clause_item(Query *task, const SortGroupClause *clause, List *tlist)
+{
+	TargetEntry *item = get_sortgroupclause_tle(unconstify(SortGroupClause *, clause), tlist);
+	ListCell   *cell;
+
+	foreach(cell, task->targetList)
+	{
+		TargetEntry *entry = lfirst(cell);
+
+		if (entry->ressortgroupref == clause->tleSortGroupRef)
+			return;
+		if (entry->ressortgroupref == 0 && equal(entry->expr, item->expr))
+		{
+			entry->ressortgroupref = clause->tleSortGroupRef;
+			return;
+		}
+	}
+	item = makeTargetEntry(copyObject(item->expr), list_length(task->targetList) + 1, pstrdup("item"), true);
+	item->ressortgroupref = clause->tleSortGroupRef;
+	task->targetList = lappend(task->targetList, item);
+}
+
+/* The query that returns the columns. */
+static Query *
+build_query(PlannerInfo *root, const DistQuery *query, List *columns)
+{
+	Query	   *task = dist_query_make(root, query->rel, query->rel->fromlist, query->rel->quals);
+	ListCell   *cell;
+
+	foreach(cell, columns)
+	{
+		int			number = foreach_current_index(cell) + 1;
+
+		task->targetList = lappend(task->targetList,
+								   makeTargetEntry(copyObject(lfirst(cell)), number, psprintf("c%d", number), false));
+	}
+	foreach(cell, query->group_clause)
+		add_clause_item(task, lfirst(cell), query->tlist);
+	foreach(cell, query->sort_clause)
+		add_clause_item(task, lfirst(cell), query->tlist);
+	task->groupClause = copyObject(query->group_clause);
+	task->sortClause = copyObject(query->sort_clause);
+	task->limitCount = copyObject(query->limit);
+	if (query->having != NIL)
+		task->havingQual = (Node *) make_ands_explicit(copyObject(query->having));
+	task->hasAggs = contain_agg_clause((Node *) task->targetList) || contain_agg_clause(task->havingQual);
+	return task;
+}
+
+/* The columns that an ungrouped query must return; tlist is NIL if the path's columns are projected later. */
+static List *
+needed_vars(const CustomPath *path, List *tlist)
+{
+	List	   *vars = NIL;
+	ListCell   *cell;
+
+	tlist = list_concat_copy(tlist, path->path.pathtarget->exprs);
+	foreach(cell, pull_var_clause((Node *) tlist, PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
+								  PVC_RECURSE_PLACEHOLDERS))
+		vars = list_append_unique(vars, lfirst(cell));
+	return vars;
+}
+
+/* Describes the columns in the plan; returns what they are here. */
+static List *
+describe_columns(DistPlan *plan, const DistQuery *query, List *columns)
+{
+	List	   *scan_tlist = NIL;
+	ListCell   *cell;
+
+	foreach(cell, columns)
+	{
+		Expr	   *expr = copyObject(lfirst(cell));
+
+		if (query->partial && IsA(expr, Aggref))
+			mark_partial_aggref((Aggref *) expr, AGGSPLIT_INITIAL_SERIAL);
+		plan->positions = lappend_int(plan->positions, foreach_current_index(cell));
+		plan->types = lappend_int(plan->types, (int) exprType((Node *) expr));
+		plan->typmods = lappend_int(plan->typmods, exprTypmod((Node *) expr));
+		scan_tlist = lappend(scan_tlist, makeTargetEntry(expr, foreach_current_index(cell) + 1, NULL, false));
+	}
+	plan->ncolumns = list_length(columns);
+	return scan_tlist;
+}
+
+/* The distributed and reference tables of a query, at all levels. */
+static bool
+relation_oids_walker(Node *node, void *context)
+{
+	List	  **relids = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		if (((RangeTblEntry *) node)->rtekind == RTE_RELATION)
+			*relids = list_append_unique_oid(*relids, ((RangeTblEntry *) node)->relid);
+		return false;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, relation_oids_walker, context, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, relation_oids_walker, context);
+}
+
+/* Has each Var be printed as the column that it is, not as that of a join's alias; in place. */
+static bool
+drop_aliases_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		((Var *) node)->varnosyn = ((Var *) node)->varno;
+		((Var *) node)->varattnosyn = ((Var *) node)->varattno;
+		return false;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, drop_aliases_walker, context, 0);
+	return expression_tree_walker(node, drop_aliases_walker, context);
+}
+
+/* PlanCustomPath. */
+static Plan *
+plan_query(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist, List *clauses, List *custom_plans)
+{
+	const DistQuery *query = linitial(best_path->custom_private);
+	List	   *columns = query->grouped ? query->columns : needed_vars(best_path, tlist);
+	DistPlan	plan = {.kind = DIST_PLAN_SCAN,.dist_param = -1,.tableoid_position = -1,.command = CMD_SELECT,
+	.by_node = true};
+	CustomScan *scan = makeNode(CustomScan);
+	List	   *exprs = NIL;
+	Query	   *task = build_query(root, query, columns);
+
+	(void) relation_oids_walker((Node *) task, &plan.relids);
+	(void) drop_aliases_walker((Node *) task, NULL);
+	task = (Query *) task_params_extract((Node *) task, 0, false, &exprs);
+	scan->custom_scan_tlist = describe_columns(&plan, query, columns);
+	plan.relid = query->rel->table->relid;
+	plan.partial = query->partial;
+	plan.check_as_user = query->rel->check_as;
+	plan.nparams = list_length(exprs);
+	plan.text = task_query_deparse(task);
+	plan.prune = prune_pack(query->rel->disjunctions, &exprs);
+	planning_context->hidden = list_concat(planning_context->hidden, query->rel->hidden);
+
+	scan->scan.plan.targetlist = tlist;
+	scan->flags = best_path->flags;
+	scan->methods = &dist_scan_methods;
+	scan->custom_exprs = exprs;
+	scan->custom_private = dist_plan_pack(&plan);
+	planning_context->scans = lappend(planning_context->scans, scan);
+	return (Plan *) scan;
+}
+
+void
+dist_query_set_whole(RelOptInfo *final_rel, DistQuery *query)
+{
+	query->magic = DIST_QUERY_MAGIC;
+	if (final_rel->fdwroutine == NULL && final_rel->fdw_private == NULL)
+		final_rel->fdw_private = query;
+}
+
+DistQuery *
+dist_query_whole(PlannerInfo *subroot)
+{
+	RelOptInfo *rel = fetch_upper_rel(subroot, UPPERREL_FINAL, NULL);
+	DistQuery  *query = rel->fdwroutine == NULL ? rel->fdw_private : NULL;
+
+	return query != NULL && query->magic == DIST_QUERY_MAGIC ? query : NULL;
+}
+
+Query *
+dist_query_build_subquery(PlannerInfo *subroot, const DistQuery *query, List *names)
+{
+	Query	   *subquery = build_query(subroot, query, query->columns);
+	ListCell   *entry;
+	ListCell   *name;
+
+	forboth(entry, subquery->targetList, name, names)
+		lfirst_node(TargetEntry, entry)->resname = pstrdup(strVal(lfirst(name)));
+	return subquery;
+}
+
+List *
+dist_query_dist_columns(PlannerInfo *subroot, const DistQuery *query, Index varno)
+{
+	List	   *vars = NIL;
+	ListCell   *cell;
+
+	foreach(cell, query->columns)
+	{
+		Node	   *expr = lfirst(cell);
+
+		if (dist_rel_is_dist_expr(subroot, query->rel, expr))
+			vars = lappend(vars, makeVar(varno, foreach_current_index(cell) + 1, exprType(expr), exprTypmod(expr),
+										 exprCollation(expr), 0));
+	}
+	return vars;
+}

@@ -1,0 +1,58 @@
+/*-------------------------------------------------------------------------
+ *
+ * dist_query.h
+ *	  A query that the nodes run on a relation (dist_rel.h): its columns,
+ *	  aggregates or partial aggregates of it, its first rows in an order.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_PLANNER_DIST_QUERY_H
+#define CITUS_PLANNER_DIST_QUERY_H
+
+#include "nodes/pathnodes.h"
+
+#include "planner/dist_rel.h"
+
+typedef struct DistQuery
+{
+	uint32		magic;			/* as in DistRel */
+	const DistRel *rel;
+	bool		grouped;		/* aggregates of its groups */
+	bool		partial;		/* their transition states: groups may have rows on several nodes */
+	List	   *columns;		/* Exprs that it returns, Aggrefs not marked as partial; NIL, unless
+								 * grouped: the Vars that the plan needs */
+	List	   *tlist;			/* TargetEntries that the next two mean */
+	List	   *group_clause;	/* SortGroupClauses */
+	List	   *sort_clause;	/* SortGroupClauses; NIL: no order */
+	List	   *having;			/* implicitly ANDed */
+	Node	   *limit;			/* how many rows, int8; NULL: all */
+} DistQuery;
+
+/*
+ * A path that has the nodes run the query, with the target's expressions
+ * computed here from its columns.  rows are those that it returns in all, work is what
+ * it adds to the relation's.
+ */
+extern Path *dist_query_path(PlannerInfo *root, RelOptInfo *parent, DistQuery *query, PathTarget *target, double rows,
+							 double work);
+
+/* Has a path's query be what a subquery's planner, whose last step is final_rel, comes to. */
+extern void dist_query_set_whole(RelOptInfo *final_rel, DistQuery *query);
+
+/* The whole query of a subquery's planner if the nodes can compute it without each other; else NULL. */
+extern DistQuery *dist_query_whole(PlannerInfo *subroot);
+
+/* That query, as a subquery of another one that knows its columns by these names (String). */
+extern Query *dist_query_build_subquery(PlannerInfo *subroot, const DistQuery *query, List *names);
+
+/* Which of its columns say to which shard group a row belongs, as Vars of varno. */
+extern List *dist_query_dist_columns(PlannerInfo *subroot, const DistQuery *query, Index varno);
+
+/* SELECT .. FROM .. WHERE with the range table of a relation, without columns. */
+extern Query *dist_query_make(PlannerInfo *root, const DistRel *rel, List *fromlist, List *quals);
+
+/* upper_path.c: aggregates and limits; called by the hook for upper relations. */
+extern void upper_paths_add(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, RelOptInfo *output_rel,
+							void *extra);
+
+#endif							/* CITUS_PLANNER_DIST_QUERY_H */

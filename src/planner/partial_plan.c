@@ -1,0 +1,81 @@
+/*-------------------------------------------------------------------------
+ *
+ * partial_plan.c
+ *	  Aggregates without their final step.
+ *
+ * A task's tag says that its aggregates are to be partial, which no SQL can
+ * say: the server's planner plans the text as it is, and the topmost Agg node
+ * of the plan loses its final step.  The initiator's plan has a Finalize
+ * Aggregate.  The same phases are PostgreSQL's own for parallel queries; if
+ * this node's plan is parallel, its Agg combines the workers' states and
+ * passes the result on.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/planner.h"
+
+#include "planner/partial_plan.h"
+
+/* An aggregate of the topmost node, now or with the states of parallel workers as its input. */
+static void
+drop_final_step(Aggref *aggref)
+{
+	if (aggref->aggsplit == AGGSPLIT_SIMPLE)
+	{
+		mark_partial_aggref(aggref, AGGSPLIT_INITIAL_SERIAL);
+		return;
+	}
+	aggref->aggsplit |= AGGSPLITOP_SKIPFINAL | AGGSPLITOP_SERIALIZE;
+	aggref->aggtype = aggref->aggtranstype == INTERNALOID ? BYTEAOID : aggref->aggtranstype;
+}
+
+/* Has the columns that a node passes on have the types that its child gives them. */
+static void
+pass_types(Plan *node, const Plan *child)
+{
+	ListCell   *cell;
+
+	foreach(cell, node->targetlist)
+	{
+		Var		   *var = (Var *) ((TargetEntry *) lfirst(cell))->expr;
+
+		if (IsA(var, Var) && var->varno == OUTER_VAR)
+			var->vartype = exprType((Node *) list_nth_node(TargetEntry, child->targetlist, var->varattno - 1)->expr);
+	}
+}
+
+/* Turns the topmost Agg at or below a node; a plan without one (min, max by an index) has no final step either. */
+static void
+turn_aggregate(Plan *node)
+{
+	ListCell   *cell;
+
+	if (node == NULL)
+		return;
+	if (!IsA(node, Agg))
+	{
+		turn_aggregate(outerPlan(node));
+		if (outerPlan(node) != NULL)
+			pass_types(node, outerPlan(node));
+		return;
+	}
+	foreach(cell, node->targetlist)
+	{
+		Expr	   *expr = ((TargetEntry *) lfirst(cell))->expr;
+
+		if (IsA(expr, Aggref))
+			drop_final_step((Aggref *) expr);
+	}
+	((Agg *) node)->aggsplit |= ((Agg *) node)->aggsplit == AGGSPLIT_SIMPLE ? AGGSPLIT_INITIAL_SERIAL :
+		AGGSPLITOP_SKIPFINAL | AGGSPLITOP_SERIALIZE;
+}
+
+void
+partial_plan_make(PlannedStmt *statement)
+{
+	turn_aggregate(statement->planTree);
+}

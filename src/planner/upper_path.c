@@ -1,0 +1,322 @@
+/*-------------------------------------------------------------------------
+ *
+ * upper_path.c
+ *	  Aggregates and limits that the nodes compute.
+ *
+ * Groups that each have their rows in one shard group are aggregated by the
+ * nodes to the end.  Of other groups the nodes return transition states, and
+ * PostgreSQL's own Finalize Aggregate combines them here.  Of a query with a
+ * LIMIT each node returns that many rows, its first in the query's order.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "optimizer/prep.h"
+#include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
+
+#include "compat/group_clause.h"
+#include "planner/dist_query.h"
+#include "planner/planner.h"
+
+/* Whether an expression depends on the rows of the query, so that the nodes must compute it. */
+static bool
+depends_on_rows(Node *expr)
+{
+	return contain_var_clause(expr) || contain_agg_clause(expr);
+}
+
+/*
+ * The groups of a relation, to be aggregated to columns.  What is the same for
+ * all rows is computed here, and plays no part in GROUP BY; NULL if nothing
+ * else does, or if the nodes can't evaluate a column.
+ */
+static DistQuery *
+make_grouped(PlannerInfo *root, const DistRel *rel, List *columns, bool partial)
+{
+	DistQuery  *query = palloc0(sizeof(DistQuery));
+	ListCell   *cell;
+
+	query->rel = rel;
+	query->grouped = true;
+	query->partial = partial;
+	query->tlist = root->processed_tlist;
+	foreach(cell, columns)
+	{
+		if (depends_on_rows(lfirst(cell)))
+			query->columns = lappend(query->columns, lfirst(cell));
+	}
+	foreach(cell, compat_group_clause(root))
+	{
+		if (depends_on_rows(get_sortgroupclause_expr(lfirst(cell), root->processed_tlist)))
+			query->group_clause = lappend(query->group_clause, lfirst(cell));
+	}
+	if (!partial)
+		query->having = (List *) root->parse->havingQual;
+	if ((query->group_clause == NIL && compat_group_clause(root) != NIL) ||
+		!dist_rel_can_evaluate(root, query->columns))
+		return NULL;
+	return query;
+}
+
+/* Whether all rows of a group are in one shard group. */
+static bool
+groups_are_whole(PlannerInfo *root, const DistRel *rel)
+{
+	ListCell   *cell;
+
+	if (rel->table->kind == DIST_SINGLE)
+		return true;
+	foreach(cell, compat_group_clause(root))
+	{
+		if (dist_rel_is_dist_expr(root, rel, get_sortgroupclause_expr(lfirst(cell), root->processed_tlist)))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What a partial aggregation returns: GROUP BY items, and the columns and
+ * aggregates that the final one and what is above it need; partial holds the
+ * same with the aggregates marked.  As make_partial_grouping_target in the
+ * server's planner.
+ */
+static List *
+partial_columns(PlannerInfo *root, const PathTarget *target, PathTarget *partial)
+{
+	List	   *columns = NIL;
+	List	   *others = NIL;
+	ListCell   *cell;
+
+	foreach(cell, target->exprs)
+	{
+		Index		ref = get_pathtarget_sortgroupref(target, foreach_current_index(cell));
+
+		if (ref != 0 && get_sortgroupref_clause_noerr(ref, compat_group_clause(root)) != NULL)
+			add_column_to_pathtarget(partial, lfirst(cell), ref);
+		else
+			others = lappend(others, lfirst(cell));
+	}
+	others = lappend(others, root->parse->havingQual);
+	add_new_columns_to_pathtarget(partial, pull_var_clause((Node *) others, PVC_INCLUDE_AGGREGATES |
+														   PVC_RECURSE_WINDOWFUNCS | PVC_INCLUDE_PLACEHOLDERS));
+	foreach(cell, partial->exprs)
+	{
+		columns = lappend(columns, lfirst(cell));
+		if (IsA(lfirst(cell), Aggref))
+		{
+			Aggref	   *aggref = makeNode(Aggref);
+
+			*aggref = *lfirst_node(Aggref, cell);
+			mark_partial_aggref(aggref, AGGSPLIT_INITIAL_SERIAL);
+			lfirst(cell) = aggref;
+		}
+	}
+	set_pathtarget_cost_width(root, partial);
+	return columns;
+}
+
+/* Whether a column is neither aggregated nor grouped by, which only a key in GROUP BY allows. */
+static bool
+has_bare_column(PlannerInfo *root, const PathTarget *target)
+{
+	ListCell   *cell;
+
+	foreach(cell, target->exprs)
+	{
+		if (!IsA(lfirst(cell), Aggref) && get_pathtarget_sortgroupref(target, foreach_current_index(cell)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Adds a Finalize Aggregate over the transition states that nodes return. */
+static void
+add_finalize_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel, const DistRel *rel, int flags,
+				 double ngroups)
+{
+	PathTarget *partial = create_empty_pathtarget();
+	List	   *columns = partial_columns(root, grouped_rel->reltarget, partial);
+	List	   *group_clause = compat_group_clause(root);
+	AggStrategy strategy = group_clause == NIL ? AGG_PLAIN : (flags & GROUPING_CAN_USE_HASH) ? AGG_HASHED : AGG_SORTED;
+	double		nstates = Min(ngroups * dist_rel_count_nodes(rel->table), input_rel->rows);
+	AggClauseCosts costs = {0};
+	DistQuery  *query;
+	Path	   *path;
+
+	query = make_grouped(root, rel, columns, true);
+	if (query == NULL || (has_bare_column(root, partial) && root->parse->constraintDeps == NIL) ||
+		(strategy == AGG_SORTED && (flags & GROUPING_CAN_USE_SORT) == 0))
+		return;
+	path = dist_query_path(root, grouped_rel, query, partial, nstates,
+						   input_rel->rows * cpu_operator_cost * 2);
+	if (strategy == AGG_SORTED)
+		path = (Path *) create_sort_path(root, grouped_rel, path, root->group_pathkeys, -1.0);
+	get_agg_clause_costs(root, AGGSPLIT_FINAL_DESERIAL, &costs);
+	add_path(grouped_rel, (Path *) create_agg_path(root, grouped_rel, path, grouped_rel->reltarget, strategy,
+												   AGGSPLIT_FINAL_DESERIAL, group_clause,
+												   (List *) root->parse->havingQual, &costs, ngroups));
+}
+
+static void
+add_group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel, const GroupPathExtraData *extra)
+{
+	const DistRel *rel = dist_rel_of(input_rel);
+	Path	   *other = grouped_rel->pathlist != NIL ? linitial(grouped_rel->pathlist) : NULL;
+	DistQuery  *query;
+
+	if (rel == NULL || rel->table == NULL || root->parse->groupingSets != NIL || other == NULL ||
+		grouped_rel->fdwroutine != NULL)
+		return;
+	if (!groups_are_whole(root, rel))
+	{
+		if (extra->flags & GROUPING_CAN_PARTIAL_AGG)
+			add_finalize_path(root, input_rel, grouped_rel, rel, extra->flags, other->rows);
+		return;
+	}
+	query = make_grouped(root, rel, grouped_rel->reltarget->exprs, false);
+	if (query == NULL || !dist_rel_can_evaluate(root, query->having))
+		return;
+	add_path(grouped_rel, dist_query_path(root, grouped_rel, query, grouped_rel->reltarget, other->rows,
+										  input_rel->rows * cpu_operator_cost * 2));
+	grouped_rel->fdw_private = query;
+}
+
+/* Whether a query does more than to aggregate, sort and limit. */
+static bool
+has_other_steps(const Query *query)
+{
+	return query->commandType != CMD_SELECT || query->setOperations != NULL || query->hasWindowFuncs ||
+		query->distinctClause != NIL || query->rowMarks != NIL || query->hasTargetSRFs || query->groupingSets != NIL ||
+		query->hasModifyingCTE;
+}
+
+/* The query before it is sorted and limited, if the nodes can compute it without each other; a copy, or NULL. */
+static DistQuery *
+query_before_limit(PlannerInfo *root)
+{
+	DistQuery  *query = palloc0(sizeof(DistQuery));
+
+	if (root->parse->hasAggs || root->parse->groupClause != NIL || root->hasHavingQual)
+	{
+		RelOptInfo *grouped_rel = fetch_upper_rel(root, UPPERREL_GROUP_AGG, NULL);
+
+		if (grouped_rel->fdwroutine != NULL || grouped_rel->fdw_private == NULL)
+			return NULL;
+		*query = *(DistQuery *) grouped_rel->fdw_private;
+	}
+	else
+	{
+		RelOptInfo *rel = bms_membership(root->all_baserels) == BMS_SINGLETON ?
+			find_base_rel(root, bms_singleton_member(root->all_baserels)) : find_join_rel(root, root->all_baserels);
+
+		query->rel = rel != NULL ? dist_rel_of(rel) : NULL;
+		query->tlist = root->processed_tlist;
+	}
+	return query->rel != NULL && query->rel->table != NULL ? query : NULL;
+}
+
+/* LIMIT + OFFSET, which each node returns at most; NULL if it isn't known before the statement starts. */
+static Node *
+rows_needed(PlannerInfo *root)
+{
+	Node	   *limit = root->parse->limitCount;
+	Node	   *offset = root->parse->limitOffset;
+
+	if (limit == NULL || root->parse->limitOption != LIMIT_OPTION_COUNT ||
+		!dist_rel_can_evaluate(root, list_make1(limit)))
+		return NULL;
+	if (offset == NULL)
+		return limit;
+	if (!dist_rel_can_evaluate(root, list_make1(offset)))
+		return NULL;
+	return eval_const_expressions(root, (Node *) makeFuncExpr(F_INT8PL, INT8OID, list_make2(limit, offset),
+															  InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL));
+}
+
+/* Whether the nodes can sort. */
+static bool
+can_sort(PlannerInfo *root, const DistQuery *query)
+{
+	ListCell   *cell;
+
+	foreach(cell, root->parse->sortClause)
+	{
+		Node	   *expr = get_sortgroupclause_expr(lfirst(cell), query->tlist);
+
+		if (!dist_rel_can_evaluate(root, list_make1(expr)))
+			return false;
+	}
+	return true;
+}
+
+/* A path for a query with LIMIT, of which each node returns no more than needed. */
+static void
+add_limit_path(PlannerInfo *root, RelOptInfo *final_rel, const FinalPathExtraData *extra)
+{
+	DistQuery  *query;
+	Node	   *limit;
+	Path	   *path;
+	double		rows;
+	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
+
+	if (!extra->limit_needed || has_other_steps(root->parse) || (limit = rows_needed(root)) == NULL ||
+		(query = query_before_limit(root)) == NULL || !can_sort(root, query))
+		return;
+	query->sort_clause = root->parse->sortClause;
+	query->limit = limit;
+	rows = extra->limit_tuples > 0 ? extra->limit_tuples : 1000;
+	path = dist_query_path(root, final_rel, query, target, rows * dist_rel_count_nodes(query->rel->table), 0);
+	if (query->sort_clause != NIL)
+		path = (Path *) create_sort_path(root, final_rel, path, root->sort_pathkeys, extra->limit_tuples);
+	add_path(final_rel, (Path *) create_limit_path(root, final_rel, path, root->parse->limitOffset,
+												   root->parse->limitCount, root->parse->limitOption,
+												   extra->offset_est, extra->count_est));
+}
+
+/* Notes that a subquery as a whole can be part of a query for the nodes. */
+static void
+note_whole(PlannerInfo *root, RelOptInfo *final_rel)
+{
+	DistQuery  *query;
+	ListCell   *cell;
+
+	if (root->parent_root == NULL || has_other_steps(root->parse) || root->parse->limitCount != NULL ||
+		root->parse->limitOffset != NULL || root->init_plans != NIL ||
+		(query = query_before_limit(root)) == NULL)
+		return;
+	query->columns = NIL;
+	foreach(cell, root->processed_tlist)
+	{
+		TargetEntry *entry = lfirst(cell);
+
+		if (!entry->resjunk)
+			query->columns = lappend(query->columns, entry->expr);
+	}
+	if (query->columns != NIL && dist_rel_can_evaluate(root, query->columns))
+		dist_query_set_whole(final_rel, query);
+}
+
+void
+upper_paths_add(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, RelOptInfo *output_rel, void *extra)
+{
+	if (!citus_enable_query_pushdown || planning_context == NULL || planning_context->node_task || !metadata_available())
+		return;
+	if (stage == UPPERREL_GROUP_AGG)
+		add_group_paths(root, input_rel, output_rel, extra);
+	else if (stage == UPPERREL_FINAL)
+	{
+		add_limit_path(root, output_rel, extra);
+		note_whole(root, output_rel);
+	}
+}
