@@ -115,16 +115,15 @@ analyze_logical_table(Oid relid)
 	local_sizes(table, &pages, &tuples);
 	foreach(cell, node_active_primaries_remote())
 	{
-		PGresult   *result = remote_query(((ClusterNode *) lfirst(cell))->groupid,
-										  psprintf("SELECT pages, tuples FROM citus_internal.local_shard_sizes(%s)",
-												   name), NULL);
+		RemoteResult *result = remote_query(((ClusterNode *) lfirst(cell))->groupid,
+											psprintf("SELECT pages, tuples FROM citus_internal.local_shard_sizes(%s)",
+													 name), NULL);
 
-		if (PQntuples(result) == 1)
+		if (result->nrows == 1)
 		{
-			pages += strtoll(PQgetvalue(result, 0, 0), NULL, 10);
-			tuples += strtod(PQgetvalue(result, 0, 1), NULL);
+			pages += strtoll(remote_value(result, 0, 0), NULL, 10);
+			tuples += strtod(remote_value(result, 0, 1), NULL);
 		}
-		PQclear(result);
 	}
 	commands = column_statistics_commands(relid, pages, tuples);
 	commands = lappend(commands, psprintf("SELECT citus_internal.set_relation_sizes(%s, " INT64_FORMAT ", %.0f)",

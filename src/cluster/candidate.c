@@ -58,44 +58,18 @@ static const char facts_query[] =
 "WHERE l.relation = 'pg_catalog.pg_dist_node'::pg_catalog.regclass AND l.mode = 'ExclusiveLock' AND l.granted "
 "AND a.application_name = pg_catalog.current_setting('application_name'))";
 
-/* Runs a query on the server; errors, with the server's message, if that fails. */
-static PGresult *
-ask(RemoteConn *conn, const char *query)
-{
-	PGresult   *result = remote_plain_exec(conn, query);
-
-	if (PQresultStatus(result) != PGRES_TUPLES_OK)
-		remote_raise(ERROR, conn, result);
-	return result;
-}
-
 /* First column of the only row; NULL if there is no row, or a null. */
 static char *
 ask_value(RemoteConn *conn, const char *query)
 {
-	PGresult   *result = ask(conn, query);
-	char	   *value = NULL;
-
-	if (PQntuples(result) > 0 && !PQgetisnull(result, 0, 0))
-		value = pstrdup(PQgetvalue(result, 0, 0));
-	PQclear(result);
-	return value;
+	return remote_only_value(remote_plain_exec(conn, query, ERROR));
 }
 
 /* The server's facts, palloc'd; NULL where it has none. */
 static char **
 ask_facts(RemoteConn *conn)
 {
-	PGresult   *result = ask(conn, facts_query);
-	char	  **facts = palloc0(FACT_COUNT * sizeof(char *));
-
-	for (int i = 0; i < FACT_COUNT; i++)
-	{
-		if (!PQgetisnull(result, 0, i))
-			facts[i] = pstrdup(PQgetvalue(result, 0, i));
-	}
-	PQclear(result);
-	return facts;
+	return remote_plain_exec(conn, facts_query, ERROR)->values;
 }
 
 /* Answer of a query on this node, as ask_value. */
@@ -293,21 +267,16 @@ static char *
 ask_at(const char *host, int32 port, const char *query, char **error)
 {
 	RemoteConn *conn;
-	PGresult   *result;
-	char	   *value = NULL;
+	RemoteResult *result;
 
 	*error = NULL;
 	conn = remote_plain_open(host, port, error);
 	if (conn == NULL)
 		return NULL;
-	result = remote_plain_exec(conn, query);
-	if (PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) > 0)
-		value = pstrdup(PQgetvalue(result, 0, 0));
-	else
-		*error = pchomp(PQerrorMessage(conn->pg));
-	PQclear(result);
+	remote_plain_send(conn, query);
+	result = remote_plain_result(conn, error);
 	remote_plain_close(conn);
-	return value;
+	return result == NULL ? NULL : remote_only_value(result);
 }
 
 bool

@@ -170,16 +170,17 @@ put_health(ReturnSetInfo *result, ClusterNode *from, ClusterNode *to, RemoteConn
 
 	if (conn != NULL)
 	{
-		PGresult   *answer;
+		char	   *error;
+		RemoteResult *answer;
 
-		answer = remote_plain_exec(conn, psprintf("SELECT pg_catalog.citus_check_connection_to_node(%s, %d)",
-												  quote_literal_cstr(to->host), to->port));
-		if (PQresultStatus(answer) == PGRES_TUPLES_OK && PQntuples(answer) == 1)
+		remote_plain_send(conn, psprintf("SELECT pg_catalog.citus_check_connection_to_node(%s, %d)",
+										 quote_literal_cstr(to->host), to->port));
+		answer = remote_plain_result(conn, &error);
+		if (answer != NULL)
 		{
 			nulls[4] = false;
-			values[4] = BoolGetDatum(strcmp(PQgetvalue(answer, 0, 0), "t") == 0);
+			values[4] = BoolGetDatum(remote_is_true(answer));
 		}
-		PQclear(answer);
 	}
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
@@ -189,9 +190,11 @@ static void
 limit_checks(RemoteConn *conn)
 {
 	int			timeout = remote_connection_timeout();
+	char	   *error;
 
 	remote_plain_limit(conn, timeout);
-	PQclear(remote_plain_exec(conn, psprintf("SET citus.node_connection_timeout = %d", Max(timeout / 2, 10))));
+	remote_plain_send(conn, psprintf("SET citus.node_connection_timeout = %d", Max(timeout / 2, 10)));
+	(void) remote_plain_result(conn, &error);
 }
 
 /*

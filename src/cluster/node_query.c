@@ -46,18 +46,10 @@ query_here(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
 static void
 query_there(int32 groupid, const char *sql, long timeout, NodeRowCallback callback, void *arg)
 {
-	PGresult   *result = remote_read_within(groupid, sql, NULL, timeout);
-	int			ncolumns = PQnfields(result);
-	char	  **values = palloc(ncolumns * sizeof(char *));
+	RemoteResult *result = remote_read_within(groupid, sql, NULL, timeout);
 
-	for (int row = 0; row < PQntuples(result); row++)
-	{
-		for (int column = 0; column < ncolumns; column++)
-			values[column] = PQgetisnull(result, row, column) ? NULL : PQgetvalue(result, row, column);
-		callback(groupid, ncolumns, values, arg);
-	}
-	PQclear(result);
-	pfree(values);
+	for (int row = 0; row < result->nrows; row++)
+		callback(groupid, result->ncolumns, &result->values[row * result->ncolumns], arg);
 }
 
 void

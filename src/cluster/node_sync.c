@@ -46,8 +46,8 @@ send_secret(const ClusterNode *node)
 	char	   *secret = node_secret_text();
 	RemoteParams params = {1, (Oid[]) {TEXTOID}, &secret, NULL, NULL};
 
-	PQclear(remote_query(node->groupid, "UPDATE pg_catalog.pg_dist_node_secret SET secret = $1::pg_catalog.bytea",
-						 &params));
+	(void) remote_query(node->groupid, "UPDATE pg_catalog.pg_dist_node_secret SET secret = $1::pg_catalog.bytea",
+						&params);
 }
 
 void

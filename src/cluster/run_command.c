@@ -39,57 +39,28 @@ typedef struct NodeQueue
 	List	   *commands;		/* NodeCommand */
 } NodeQueue;
 
-/* The only value of a result, or what is wrong with it. */
+/* Waits for the answer to a command that was sent: its only value, its tag, or what is wrong with it. */
 static void
-read_rows(NodeCommand *command, PGresult *result)
+finish_command(RemoteConn *conn, NodeCommand *command)
 {
+	char	   *error;
+	RemoteResult *result = remote_plain_result(conn, &error);
+
+	command->connected = true;
 	command->success = false;
-	if (PQnfields(result) != 1)
+	if (result == NULL)
+		command->result = psprintf("ERROR: %s", error);
+	else if (result->ncolumns >= 0 && result->ncolumns != 1)
 		command->result = "expected a single column in query target";
-	else if (PQntuples(result) > 1)
+	else if (result->nrows > 1)
 		command->result = "expected a single row in query result";
 	else
 	{
 		command->success = true;
-		if (PQntuples(result) == 1 && !PQgetisnull(result, 0, 0))
-			command->result = pstrdup(PQgetvalue(result, 0, 0));
-		else
+		command->result = result->ncolumns < 0 ? result->tag : remote_only_value(result);
+		if (command->result == NULL)
 			command->result = "";
 	}
-}
-
-static void
-read_error(NodeCommand *command, RemoteConn *conn, PGresult *result)
-{
-	const char *message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-
-	if (message == NULL)
-		message = PQerrorMessage(conn->pg);
-	command->success = false;
-	command->result = pchomp(psprintf("ERROR: %s", message));
-}
-
-/* Waits for the answer to a command that was sent. */
-static void
-finish_command(RemoteConn *conn, NodeCommand *command)
-{
-	PGresult   *result = remote_plain_result(conn);
-
-	command->connected = true;
-	switch (PQresultStatus(result))
-	{
-		case PGRES_TUPLES_OK:
-			read_rows(command, result);
-			break;
-		case PGRES_COMMAND_OK:
-		case PGRES_EMPTY_QUERY:
-			command->success = true;
-			command->result = pstrdup(PQcmdStatus(result));
-			break;
-		default:
-			read_error(command, conn, result);
-	}
-	PQclear(result);
 }
 
 /* The queue of a command's node, made and connected if it is the node's first. */

@@ -79,12 +79,11 @@ local_plan(const char *command, ParamListInfo params)
 static List *
 remote_plan(int32 groupid, const char *command, ParamListInfo params)
 {
-	PGresult   *result = remote_query(groupid, command, row_codec_params(params));
+	RemoteResult *result = remote_query(groupid, command, row_codec_params(params));
 	List	   *lines = NIL;
 
-	for (int i = 0; i < PQntuples(result); i++)
-		lines = lappend(lines, pstrdup(PQgetvalue(result, i, 0)));
-	PQclear(result);
+	for (int i = 0; i < result->nrows; i++)
+		lines = lappend(lines, remote_value(result, i, 0));
 	return lines;
 }
 

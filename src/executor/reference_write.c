@@ -158,16 +158,11 @@ reference_task_starts(QueryDesc *query_desc, int eflags)
 static bool
 lock_at(int32 groupid, Oid relid, const char *name, bool exclusive, bool wait)
 {
-	PGresult   *result;
-	bool		locked;
-
 	if (groupid == metadata_local_group())
 		return lock_here(relid, exclusive ? WRITE_LOCK : INSERT_LOCK, wait);
-	result = remote_query(groupid, psprintf("SELECT citus_internal.lock_reference_table(%s, %s, %s)", name,
-											exclusive ? "true" : "false", wait ? "true" : "false"), NULL);
-	locked = strcmp(PQgetvalue(result, 0, 0), "t") == 0;
-	PQclear(result);
-	return locked;
+	return remote_is_true(remote_query(groupid,
+									   psprintf("SELECT citus_internal.lock_reference_table(%s, %s, %s)", name,
+												exclusive ? "true" : "false", wait ? "true" : "false"), NULL));
 }
 
 /*

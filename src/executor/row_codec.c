@@ -147,65 +147,62 @@ put_value(ColumnCodec *column, TupleTableSlot *slot, Datum value, bool isnull)
 
 /* A null is taken as it is: an outer join gives some to domains, too, whose input functions don't accept them. */
 static Datum
-receive_value(RowCodec *codec, ColumnCodec *column, char *data, int len, bool isnull)
+receive_value(RowCodec *codec, ColumnCodec *column, const RemoteValue *value)
 {
 	StringInfoData buffer;
 
-	if (isnull)
+	if (value->data == NULL)
 		return (Datum) 0;
 	if (!codec->binary)
-		return InputFunctionCall(&column->function, data, column->ioparam, column->typmod);
+		return InputFunctionCall(&column->function, value->data, column->ioparam, column->typmod);
 
 	if (OidIsValid(column->localized))
-		wire_type_localize(column->localized, data, len);
+		wire_type_localize(column->localized, value->data, value->len);
 
-	/* libpq's values are null-terminated, as receive functions expect of a StringInfo */
-	buffer.data = data;
-	buffer.len = len;
-	buffer.maxlen = len + 1;
+	/* there is a null byte behind it, as receive functions expect of a StringInfo */
+	buffer.data = value->data;
+	buffer.len = value->len;
+	buffer.maxlen = value->len + 1;
 	buffer.cursor = 0;
 	return ReceiveFunctionCall(&column->function, &buffer, column->ioparam, column->typmod);
 }
 
 /* Decodes all columns; may raise an error. */
 static void
-decode_row(RowCodec *codec, const PGresult *result, TupleTableSlot *slot)
+decode_row(RowCodec *codec, const RemoteRow *row, TupleTableSlot *slot)
 {
 	int			nest = codec->binary ? 0 : exact_text_read_begin();
 
-	if (PQnfields(result) != codec->ncolumns)
+	if (row->ncolumns != codec->ncolumns)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROTOCOL_VIOLATION),
 				 errmsg("a task returned %d columns instead of %d",
-						PQnfields(result), codec->ncolumns)));
+						row->ncolumns, codec->ncolumns)));
 	begin_row(slot);
 	for (int i = 0; i < codec->ncolumns; i++)
 	{
-		bool		isnull = PQgetisnull(result, 0, i);
+		const RemoteValue *value = &row->values[i];
 		ColumnCodec *column = &codec->column[i];
-		Datum		value = receive_value(codec, column, PQgetvalue(result, 0, i),
-										  PQgetlength(result, 0, i), isnull);
 
-		put_value(column, slot, value, isnull);
+		put_value(column, slot, receive_value(codec, column, value), value->data == NULL);
 	}
 	exact_text_read_end(nest);
 	ExecStoreVirtualTuple(slot);
 }
 
 void
-row_codec_store(RowCodec *codec, PGresult *result, TupleTableSlot *slot, MemoryContext context)
+row_codec_store(RowCodec *codec, const RemoteRow *row, TupleTableSlot *slot, MemoryContext context)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(context);
 	int			client_encoding = wire_encoding_begin();
 
 	PG_TRY();
 	{
-		decode_row(codec, result, slot);
+		decode_row(codec, row, slot);
 	}
 	PG_FINALLY();
 	{
 		wire_encoding_end(client_encoding);
-		PQclear(result);
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(old_context);

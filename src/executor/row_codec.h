@@ -28,8 +28,8 @@ extern RowCodec *row_codec_create(TupleDesc columns, const AttrNumber *positions
 /* Whether all columns travel in binary (else all travel as text). */
 extern bool row_codec_is_binary(const RowCodec *codec);
 
-/* Decodes a one-row result into an empty virtual slot, and clears the result.  Values live in context. */
-extern void row_codec_store(RowCodec *codec, PGresult *result, TupleTableSlot *slot, MemoryContext context);
+/* Decodes a row, in its place, into an empty virtual slot.  Values live in context. */
+extern void row_codec_store(RowCodec *codec, const RemoteRow *row, TupleTableSlot *slot, MemoryContext context);
 
 /* Copies a row of a task of this node (values are shared). */
 extern void row_codec_copy(RowCodec *codec, TupleTableSlot *row, TupleTableSlot *slot);

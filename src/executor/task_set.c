@@ -455,15 +455,15 @@ is_refused(TaskSet *set, Worker *worker, const ErrorData *error)
 }
 
 /* remote_poll for a task that has not answered yet. */
-static PGresult *
-poll_first(TaskSet *set, Worker *worker, bool *done)
+static RemotePoll
+poll_first(TaskSet *set, Worker *worker)
 {
 	const CatchPoint point = catch_point();
-	PGresult   *volatile result = NULL;
+	volatile RemotePoll found = REMOTE_DONE;
 
 	PG_TRY();
 	{
-		result = remote_poll(worker->conn, done);
+		found = remote_poll(worker->conn);
 	}
 	PG_CATCH();
 	{
@@ -484,11 +484,10 @@ poll_first(TaskSet *set, Worker *worker, bool *done)
 			catch_rethrow(error);
 		FreeErrorData(error);
 		worker->task = NULL;
-		*done = true;
 	}
 	PG_END_TRY();
-	worker->answered = worker->answered || result != NULL;
-	return result;
+	worker->answered = found == REMOTE_ROW;
+	return found;
 }
 
 /*
@@ -500,35 +499,26 @@ poll_worker(TaskSet *set, Worker *worker, TupleTableSlot *slot)
 {
 	for (;;)
 	{
-		bool		done;
-		PGresult   *result;
+		RemotePoll	found;
 
 		/* data that are here already keep us from waiting */
 		CHECK_FOR_INTERRUPTS();
-		result = worker->task != NULL && !worker->answered ?
-			poll_first(set, worker, &done) : remote_poll(worker->conn, &done);
+		found = worker->task != NULL && !worker->answered ?
+			poll_first(set, worker) : remote_poll(worker->conn);
 
-		if (result == NULL)
+		if (found == REMOTE_DONE && worker->task != NULL)
 		{
-			if (done && worker->task != NULL)
-			{
-				task_done(set, worker->task);
-				worker->task = NULL;
-			}
+			worker->task->processed += worker->conn->processed;
+			task_done(set, worker->task);
+			worker->task = NULL;
+		}
+		if (found != REMOTE_ROW)
 			return false;
-		}
-		if (PQresultStatus(result) == PGRES_SINGLE_TUPLE)
+		if (set->codec != NULL && worker->task->keep_rows)
 		{
-			if (set->codec != NULL && worker->task->keep_rows)
-			{
-				row_codec_store(set->codec, result, slot, set->row_context);
-				return true;
-			}
-			PQclear(result);
-			continue;
+			row_codec_store(set->codec, &worker->conn->row, slot, set->row_context);
+			return true;
 		}
-		worker->task->processed += strtou64(PQcmdTuples(result), NULL, 10);
-		PQclear(result);
 	}
 }
 

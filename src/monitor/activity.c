@@ -124,11 +124,7 @@ group_of_nodeid(int64 nodeid, int64 gpid)
 static bool
 ask_node(int32 groupid, const char *sql)
 {
-	PGresult   *res = remote_read(groupid, sql, NULL);
-	bool		done = PQntuples(res) == 1 && PQgetvalue(res, 0, 0)[0] == 't';
-
-	PQclear(res);
-	return done;
+	return remote_is_true(remote_read(groupid, sql, NULL));
 }
 
 /* pg_cancel_backend(global_pid) */

@@ -35,21 +35,6 @@ acquire_for_command(int32 groupid)
 	return pool_acquire_primary(groupid, &command_owner);
 }
 
-/* Reads a statement's results to their end and throws them away. */
-static void
-finish_command(RemoteConn *conn)
-{
-	bool		done = false;
-
-	while (!done)
-	{
-		PGresult   *res = remote_next(conn, &done);
-
-		if (res != NULL)
-			PQclear(res);
-	}
-}
-
 /*
  * Runs list[i] on conns[i], all in parallel, and the next of each list when the one
  * before is done there.
@@ -66,25 +51,19 @@ run_lists(RemoteConn **conns, int nconns, List *commands)
 
 		for (int i = 0; i < nconns; i++)
 		{
-			bool		done = true;
+			RemotePoll	found = REMOTE_DONE;
 
-			for (;;)
+			while (found != REMOTE_NOT_YET)
 			{
-				PGresult   *res = NULL;
-
 				if (conns[i]->state == REMOTE_IDLE)
 				{
 					if (position[i] == list_length(commands))
 						break;
 					remote_send(conns[i], list_nth(commands, position[i]++), NULL, false, true, true);
 				}
-				res = remote_poll(conns[i], &done);
-				if (res != NULL)
-					PQclear(res);
-				else if (!done)
-					break;
+				found = remote_poll(conns[i]);
 			}
-			if (!done)
+			if (found == REMOTE_NOT_YET)
 				waiting[nwaiting++] = conns[i];
 		}
 		if (nwaiting == 0)
@@ -117,7 +96,7 @@ remote_exec(int32 groupid, const char *sql)
 	RemoteConn *conn = acquire_for_command(groupid);
 
 	remote_send(conn, sql, NULL, false, true, true);
-	finish_command(conn);
+	remote_finish(conn);
 	remote_release(conn, &command_owner);
 }
 
@@ -174,47 +153,38 @@ remote_exec_on_all_while(const char *sql, void (*own_part) (void *arg), void *ar
 	pfree(conns);
 }
 
-/*
- * Rows arrive one by one; they are put together again, since callers like
- * them in one piece.
- */
-static PGresult *
-append_row(PGresult *all, PGresult *row)
+/* Adds a copy of a row to a result. */
+static void
+add_row(RemoteResult *result, const RemoteRow *row)
 {
-	int			at;
+	Size		row_size = sizeof(char *) * Max(row->ncolumns, 1);
+	char	  **values;
 
-	if (all == NULL)
-		all = PQcopyResult(row, PG_COPYRES_ATTRS);
-	if (all == NULL || PQresultStatus(row) != PGRES_SINGLE_TUPLE)
-		return all;
-	at = PQntuples(all);
-	for (int i = 0; i < PQnfields(row); i++)
+	if (result->nrows == result->room)
 	{
-		bool		isnull = PQgetisnull(row, 0, i);
-
-		if (!PQsetvalue(all, at, i, isnull ? NULL : PQgetvalue(row, 0, i),
-						isnull ? -1 : PQgetlength(row, 0, i)))
-		{
-			PQclear(all);
-			return NULL;
-		}
+		result->room = Max(result->room * 2, 1);
+		result->values = result->values == NULL ? palloc(row_size) :
+			repalloc_huge(result->values, row_size * result->room);
 	}
-	return all;
+	values = &result->values[(Size) result->nrows * row->ncolumns];
+	for (int i = 0; i < row->ncolumns; i++)
+		values[i] = row->values[i].data == NULL ? NULL : pnstrdup(row->values[i].data, row->values[i].len);
+	result->nrows++;
 }
 
 /* As remote_next; a node that says nothing until the deadline (0: none) is taken for lost. */
-static PGresult *
-next_until(RemoteConn *conn, bool *done, TimestampTz deadline)
+static bool
+next_until(RemoteConn *conn, TimestampTz deadline)
 {
 	if (deadline == 0)
-		return remote_next(conn, done);
+		return remote_next(conn);
 	for (;;)
 	{
-		PGresult   *res = remote_poll(conn, done);
+		RemotePoll	found = remote_poll(conn);
 		long		remaining;
 
-		if (res != NULL || *done)
-			return res;
+		if (found != REMOTE_NOT_YET)
+			return found == REMOTE_ROW;
 		remaining = wait_remaining(deadline);
 		if (remaining <= 0)
 		{
@@ -227,81 +197,51 @@ next_until(RemoteConn *conn, bool *done, TimestampTz deadline)
 	}
 }
 
-/* All rows of the statement that was sent, in one result; deadline as for next_until. */
-static PGresult *
+/* The answer to the statement that was sent; deadline as for next_until. */
+static RemoteResult *
 collect_rows(RemoteConn *conn, TimestampTz deadline)
 {
-	PGresult   *volatile all = NULL;
+	RemoteResult *result = palloc0(sizeof(RemoteResult));
 
-	PG_TRY();
-	{
-		bool		done = false;
-
-		while (!done)
-		{
-			PGresult   *res = next_until(conn, &done, deadline);
-
-			if (res == NULL)
-				continue;
-			if (PQresultStatus(res) == PGRES_SINGLE_TUPLE || PQresultStatus(res) == PGRES_TUPLES_OK)
-			{
-				all = append_row(all, res);
-				PQclear(res);
-			}
-			else
-			{
-				if (all != NULL)
-					PQclear(all);
-				all = res;
-			}
-			if (all == NULL)
-				ereport(ERROR,
-						(errcode(ERRCODE_OUT_OF_MEMORY),
-						 errmsg("out of memory")));
-		}
-	}
-	PG_CATCH();
-	{
-		if (all != NULL)
-			PQclear(all);
-		PG_RE_THROW();
-	}
-	PG_END_TRY();
-	return all;
+	while (next_until(conn, deadline))
+		add_row(result, &conn->row);
+	result->ncolumns = conn->row.ncolumns;
+	result->tag = pstrdup(conn->priv->tag);
+	return result;
 }
 
-PGresult *
+RemoteResult *
 remote_query(int32 groupid, const char *sql, const RemoteParams *params)
 {
 	RemoteConn *conn = acquire_for_command(groupid);
-	PGresult   *rows;
+	RemoteResult *result;
 
 	remote_send(conn, sql, params, false, true, true);
-	rows = collect_rows(conn, 0);
+	result = collect_rows(conn, 0);
 	remote_release(conn, &command_owner);
-	return rows;
+	return result;
 }
 
-PGresult *
+RemoteResult *
 remote_read(int32 groupid, const char *sql, const RemoteParams *params)
 {
 	return remote_read_within(groupid, sql, params, -1);
 }
 
-PGresult *
+RemoteResult *
 remote_read_within(int32 groupid, const char *sql, const RemoteParams *params, long timeout_ms)
 {
 	RemoteConn *conn = remote_acquire(groupid, &command_owner, false);
-	PGresult   *rows;
+	RemoteResult *result;
 	bool		in_xact = pipeline_txn_hooks()->reads_in_xact != NULL && pipeline_txn_hooks()->reads_in_xact();
 
 	TimestampTz deadline = timeout_ms < 0 || conn->xact_wrote ? 0 :
 		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
 
 	remote_send(conn, sql, params, false, in_xact, false);
-	rows = collect_rows(conn, deadline);
+	result = collect_rows(conn, deadline);
 	remote_release(conn, &command_owner);
-	return rows;
+	return result;
 }
 
 /*
@@ -316,7 +256,7 @@ remote_acquire_alone(int32 groupid)
 	settings_send(conn);
 	conn->state = REMOTE_BUSY;
 	pipeline_sync(conn);
-	finish_command(conn);
+	remote_finish(conn);
 	if (!conn->priv->direct)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -331,7 +271,7 @@ remote_exec_alone(int32 groupid, const char *sql)
 {
 	RemoteConn *conn = remote_acquire_alone(groupid);
 
-	if (!PQsendQueryParams(conn->pg, sql, 0, NULL, NULL, NULL, NULL, 0))
+	if (!PQsendQueryParams(conn->priv->pg, sql, 0, NULL, NULL, NULL, NULL, 0))
 		pipeline_lost(conn, NULL);
 	else
 	{
@@ -340,7 +280,7 @@ remote_exec_alone(int32 groupid, const char *sql)
 		conn->state = REMOTE_BUSY;
 		pipeline_sync(conn);
 	}
-	finish_command(conn);
+	remote_finish(conn);
 	remote_release(conn, &command_owner);
 }
 
@@ -363,12 +303,12 @@ remote_plain_open(const char *host, int port, char **error)
 static bool
 plain_ready(RemoteConn *conn)
 {
-	if (!PQisBusy(conn->pg))
+	if (!PQisBusy(conn->priv->pg))
 		return true;
-	if (!PQconsumeInput(conn->pg))
+	if (!PQconsumeInput(conn->priv->pg))
 		return true;
-	conn->priv->unflushed = PQflush(conn->pg) > 0;
-	return !PQisBusy(conn->pg);
+	conn->priv->unflushed = PQflush(conn->priv->pg) > 0;
+	return !PQisBusy(conn->priv->pg);
 }
 
 void
@@ -382,67 +322,111 @@ remote_plain_send(RemoteConn *conn, const char *sql)
 {
 	if (conn->state == REMOTE_DEAD)
 		return;
-	if (!PQsendQuery(conn->pg, sql))
+	if (!PQsendQuery(conn->priv->pg, sql))
 	{
 		conn->state = REMOTE_DEAD;
 		return;
 	}
+	PQsetSingleRowMode(conn->priv->pg);
 	conn->state = REMOTE_BUSY;
 	conn->priv->statement = pipeline_next_statement();
-	conn->priv->unflushed = PQflush(conn->pg) > 0;
+	conn->priv->unflushed = PQflush(conn->priv->pg) > 0;
 }
 
-/*
- * The result is that of the last of the commands sent, or the first error.
- */
-PGresult *
-remote_plain_result(RemoteConn *conn)
+/* What libpq returns next, without the mode of pipelines; waits until the deadline (0: none).  NULL at the end. */
+static PGresult *
+next_plain(RemoteConn *conn, TimestampTz deadline)
+{
+	PGresult   *res;
+
+	while (!plain_ready(conn))
+	{
+		if (wait_for_conn(conn, WL_SOCKET_READABLE |
+						  (conn->priv->unflushed ? WL_SOCKET_WRITEABLE : 0), deadline))
+			continue;
+		conn->state = REMOTE_DEAD;
+		return NULL;
+	}
+	res = PQgetResult(conn->priv->pg);
+	if (PQstatus(conn->priv->pg) != CONNECTION_OK)
+		conn->state = REMOTE_DEAD;
+	return res;
+}
+
+/* The result of the last of the commands sent; NULL with the first error. */
+static RemoteResult *
+plain_result(RemoteConn *conn, RemoteError **error)
 {
 	int			timeout = conn->priv->plain_timeout;
 	TimestampTz deadline = timeout == 0 ? 0 : TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout);
-	PGresult   *last = NULL;
+	RemoteResult *result = NULL;
+	PGresult   *res;
 
-	if (conn->state == REMOTE_DEAD)
-		return PQmakeEmptyPGresult(conn->pg, PGRES_FATAL_ERROR);
-
-	for (;;)
+	*error = NULL;
+	while (conn->state == REMOTE_BUSY && (res = next_plain(conn, deadline)) != NULL)
 	{
-		PGresult   *res;
-
-		while (!plain_ready(conn))
+		if (result == NULL || result->tag != NULL)
+			result = palloc0(sizeof(RemoteResult));
+		switch (PQresultStatus(res))
 		{
-			if (wait_for_conn(conn, WL_SOCKET_READABLE |
-							  (conn->priv->unflushed ? WL_SOCKET_WRITEABLE : 0), deadline))
-				continue;
-			conn->state = REMOTE_DEAD;
-			return last != NULL ? last : PQmakeEmptyPGresult(conn->pg, PGRES_FATAL_ERROR);
-		}
-		res = PQgetResult(conn->pg);
-		if (res == NULL)
-			break;
-		if (last != NULL)
-			PQclear(last);
-		last = res;
-		if (PQresultStatus(res) == PGRES_COPY_IN || PQresultStatus(res) == PGRES_COPY_OUT ||
-			PQresultStatus(res) == PGRES_COPY_BOTH)
-		{
-			conn->state = REMOTE_DEAD;
-			PQclear(last);
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot run COPY with the client as a command on node %s:%d",
-							conn->nodename, conn->nodeport)));
+			case PGRES_SINGLE_TUPLE:
+				pipeline_take_row(conn, res);
+				add_row(result, &conn->row);
+				break;
+			case PGRES_TUPLES_OK:
+			case PGRES_COMMAND_OK:
+			case PGRES_EMPTY_QUERY:
+				pipeline_take_end(conn, res);
+				result->ncolumns = conn->row.ncolumns;
+				result->tag = pstrdup(conn->priv->tag);
+				break;
+			case PGRES_COPY_IN:
+			case PGRES_COPY_OUT:
+			case PGRES_COPY_BOTH:
+				PQclear(res);
+				conn->state = REMOTE_DEAD;
+				ereport(ERROR,
+						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						 errmsg("cannot run COPY with the client as a command on node %s:%d",
+								conn->nodename, conn->nodeport)));
+				break;
+			default:
+				if (*error == NULL)
+					*error = res;
+				else
+					PQclear(res);
 		}
 	}
-	conn->state = PQstatus(conn->pg) == CONNECTION_OK ? REMOTE_IDLE : REMOTE_DEAD;
-	return last != NULL ? last : PQmakeEmptyPGresult(conn->pg, PGRES_FATAL_ERROR);
+	if (conn->state == REMOTE_DEAD && *error == NULL)
+		*error = PQmakeEmptyPGresult(conn->priv->pg, PGRES_FATAL_ERROR);
+	if (conn->state == REMOTE_BUSY)
+		conn->state = REMOTE_IDLE;
+	return *error == NULL ? result : NULL;
 }
 
-PGresult *
-remote_plain_exec(RemoteConn *conn, const char *sql)
+RemoteResult *
+remote_plain_result(RemoteConn *conn, char **error)
 {
+	RemoteError *reported;
+	RemoteResult *result = plain_result(conn, &reported);
+
+	if (reported != NULL)
+		*error = pchomp(remote_error_message(conn, reported));
+	remote_error_free(reported);
+	return result;
+}
+
+RemoteResult *
+remote_plain_exec(RemoteConn *conn, const char *sql, int elevel)
+{
+	RemoteError *error;
+	RemoteResult *result;
+
 	remote_plain_send(conn, sql);
-	return remote_plain_result(conn);
+	result = plain_result(conn, &error);
+	if (error != NULL)
+		remote_raise(elevel, conn, error);
+	return result;
 }
 
 void

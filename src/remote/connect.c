@@ -259,11 +259,11 @@ connect_start(const char *host, int port, Oid login_role, bool pass_pooler, bool
 	priv->polling = PGRES_POLLING_WRITING;
 	dlist_push_tail(&remote_conns, &priv->link);
 
-	conn->pg = PQconnectStartParams(params.keywords, params.values, false);
-	if (conn->pg == NULL || PQstatus(conn->pg) == CONNECTION_BAD)
+	conn->priv->pg = PQconnectStartParams(params.keywords, params.values, false);
+	if (conn->priv->pg == NULL || PQstatus(conn->priv->pg) == CONNECTION_BAD)
 		conn->state = REMOTE_DEAD;
 	else
-		PQsetNoticeReceiver(conn->pg, notice_receiver, conn);
+		PQsetNoticeReceiver(conn->priv->pg, notice_receiver, conn);
 	return conn;
 }
 
@@ -273,8 +273,8 @@ connect_done(RemoteConn *conn)
 {
 	RemoteConnPrivate *priv = conn->priv;
 
-	if (PQsetnonblocking(conn->pg, 1) != 0 ||
-		(!priv->plain && !PQenterPipelineMode(conn->pg)))
+	if (PQsetnonblocking(conn->priv->pg, 1) != 0 ||
+		(!priv->plain && !PQenterPipelineMode(conn->priv->pg)))
 	{
 		conn->state = REMOTE_DEAD;
 		return;
@@ -282,7 +282,7 @@ connect_done(RemoteConn *conn)
 	priv->established = GetCurrentTimestamp();
 	priv->settings = settings_create();
 	conn->state = REMOTE_IDLE;
-	priv->peer_pid = PQbackendPID(conn->pg);
+	priv->peer_pid = PQbackendPID(conn->priv->pg);
 	backend_add_peer(priv->peer_group, priv->peer_pid);
 }
 
@@ -294,7 +294,7 @@ connect_poll(RemoteConn *conn)
 	if (conn->state != REMOTE_CONNECTING)
 		return true;
 
-	priv->polling = PQconnectPoll(conn->pg);
+	priv->polling = PQconnectPoll(conn->priv->pg);
 	switch (priv->polling)
 	{
 		case PGRES_POLLING_OK:
@@ -344,7 +344,7 @@ connect_finish_soon(RemoteConn *conn)
 char *
 connect_failure(RemoteConn *conn)
 {
-	const char *message = conn->pg == NULL ? "out of memory" : PQerrorMessage(conn->pg);
+	const char *message = conn->priv->pg == NULL ? "out of memory" : PQerrorMessage(conn->priv->pg);
 
 	if (message[0] == '\0')
 		return psprintf("The node did not answer within %d ms.", node_connection_timeout);
@@ -386,9 +386,11 @@ connect_close(RemoteConn *conn)
 	connect_hide(conn);
 	if (priv->cancel_fd >= 0)
 		close(priv->cancel_fd);
-	if (priv->error != NULL)
-		PQclear(priv->error);
-	PQfinish(conn->pg);
+	remote_error_free(priv->error);
+	PQclear(priv->current);
+	if (conn->row.values != NULL)
+		pfree(conn->row.values);
+	PQfinish(conn->priv->pg);
 	ReleaseExternalFD();
 	if (priv->extra)
 		shared_pool_remove_extra(conn->nodename, conn->nodeport);
@@ -413,14 +415,14 @@ connect_alive(RemoteConn *conn)
 	while (tries-- > 0)
 	{
 		char		byte;
-		ssize_t		received = recv(PQsocket(conn->pg), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+		ssize_t		received = recv(PQsocket(conn->priv->pg), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
 		if (received < 0)
 			return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-		if (received == 0 || !PQconsumeInput(conn->pg))
+		if (received == 0 || !PQconsumeInput(conn->priv->pg))
 			return false;
-		(void) PQisBusy(conn->pg);	/* parses it */
-		if (PQstatus(conn->pg) != CONNECTION_OK)
+		(void) PQisBusy(conn->priv->pg);	/* parses it */
+		if (PQstatus(conn->priv->pg) != CONNECTION_OK)
 			return false;
 	}
 	return false;

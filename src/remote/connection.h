@@ -18,7 +18,7 @@
  * yield function, which must leave the connection idle: read the rest of its
  * result into a tuplestore, or end its COPY.
  *
- * libpq is called in src/remote only.
+ * libpq's types and functions are for src/remote only.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,9 +27,9 @@
 
 #include "postgres.h"
 
-#include "libpq-fe.h"
-#include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
+
+#include "remote/result.h"
 
 struct RemoteOwner;
 typedef struct RemoteConn RemoteConn;
@@ -57,7 +57,9 @@ typedef enum RemoteState
 
 struct RemoteConn
 {
-	PGconn	   *pg;
+	RemoteRow	row;			/* after REMOTE_ROW, until the next call */
+	uint64		processed;		/* rows that the last statement has processed,
+								 * as its command tag says */
 	int32		groupid;
 	char		nodename[256];	/* for messages */
 	int32		nodeport;
@@ -123,7 +125,7 @@ extern RemoteConn *remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
  * One more connection to a node for reading in parallel, or NULL when that is
  * not allowed now (written in this transaction, REPEATABLE READ block, pool
  * or shared limit reached).  May be REMOTE_CONNECTING: remote_poll goes on,
- * and says *done once the connection is REMOTE_IDLE, or REMOTE_DEAD because it
+ * and says REMOTE_DONE once the connection is REMOTE_IDLE, or REMOTE_DEAD because it
  * failed, which is no error for an extra connection: release it.
  * open: how many the caller has to this node already.
  */
@@ -190,13 +192,12 @@ extern void remote_send_task(RemoteConn *conn, const char *tag, const char *text
 extern bool remote_prepared_lost(RemoteConn *conn, const ErrorData *error);
 
 /*
- * Next result of the statement sent, without blocking: a PGRES_SINGLE_TUPLE
- * result, or the final PGRES_TUPLES_OK / PGRES_COMMAND_OK, or NULL with *done
- * false when none is here yet, NULL with *done true when the statement is
- * answered completely (the connection is then idle).  Remote errors are raised
- * here as local ones (remote_raise).  The caller PQclears, promptly.
+ * Reads on in the answer to the statement that was sent, without blocking.  After
+ * REMOTE_ROW, conn->row is its next row; after REMOTE_DONE the connection is idle,
+ * conn->processed is set, and conn->row.ncolumns says how many columns the rows have
+ * (-1: the statement returns none).  The node's errors are raised here as local ones.
  */
-extern PGresult *remote_poll(RemoteConn *conn, bool *done);
+extern RemotePoll remote_poll(RemoteConn *conn);
 
 /*
  * Waits until one of the connections is readable (or, when output is pending, writable), or timeout_ms (-1 is
@@ -204,15 +205,25 @@ extern PGresult *remote_poll(RemoteConn *conn, bool *done);
  */
 extern int	remote_wait(RemoteConn **conns, int nconns, long timeout_ms, bool *ready);
 
-/* remote_poll that waits. */
-extern PGresult *remote_next(RemoteConn *conn, bool *done);
+/* remote_poll that waits: whether there is one more row, in conn->row. */
+extern bool remote_next(RemoteConn *conn);
+
+/* Waits for the end of the statement, and throws its rows away. */
+extern void remote_finish(RemoteConn *conn);
+
+/* Whether the node is in a transaction, after what it has answered so far; whether that has failed. */
+extern bool remote_in_xact(const RemoteConn *conn);
+extern bool remote_xact_failed(const RemoteConn *conn);
 
 /* The setting citus.worker_min_messages. */
 extern int	worker_min_messages;
 
 /* Raises a remote error at elevel, keeping SQLSTATE, message, detail, hint and context, adding the node; shard names
- * in it are rewritten to the logical names.  Clears res first. */
-extern void remote_raise(int elevel, RemoteConn *conn, PGresult *res);
+ * in it are rewritten to the logical names.  Frees the error first. */
+extern void remote_raise(int elevel, RemoteConn *conn, RemoteError *error);
+
+/* The error's primary message, as it came; valid as long as the error, and until the connection is used. */
+extern const char *remote_error_message(RemoteConn *conn, const RemoteError *error);
 
 /*
  * Synchronous helpers for metadata, DDL and the like, all on the primary
@@ -221,16 +232,17 @@ extern void remote_raise(int elevel, RemoteConn *conn, PGresult *res);
  * lock of a read in parallel is in the way.  Each command is one statement.
  */
 extern void remote_exec(int32 groupid, const char *sql);	/* result thrown away */
-extern PGresult *remote_query(int32 groupid, const char *sql, const RemoteParams *params);	/* text; caller clears */
+extern RemoteResult *remote_query(int32 groupid, const char *sql, const RemoteParams *params);
 
 /* As remote_query, for what only reads: the node needn't take part in the commit. */
-extern PGresult *remote_read(int32 groupid, const char *sql, const RemoteParams *params);
+extern RemoteResult *remote_read(int32 groupid, const char *sql, const RemoteParams *params);
 
 /*
  * The same with a limit to how long the node may say nothing, after which it is
  * taken for lost (ERRCODE_CONNECTION_FAILURE), unless this transaction has written there.
  */
-extern PGresult *remote_read_within(int32 groupid, const char *sql, const RemoteParams *params, long timeout_ms);
+extern RemoteResult *remote_read_within(int32 groupid, const char *sql, const RemoteParams *params,
+										long timeout_ms);
 extern void remote_exec_on_all(const char *sql);	/* every other active primary with metadata, in parallel */
 
 /* The same; this node does its part while the others do theirs. */
@@ -257,14 +269,19 @@ extern RemoteConn *remote_acquire_alone(int32 groupid);
  * failure instead of raising when error is not NULL.
  */
 extern RemoteConn *remote_plain_open(const char *host, int port, char **error);
-extern PGresult *remote_plain_exec(RemoteConn *conn, const char *sql);	/* waits; caller inspects and clears */
+
+/* Runs a command (or several, of which the last counts) and waits.  NULL if it fails, which is raised at elevel. */
+extern RemoteResult *remote_plain_exec(RemoteConn *conn, const char *sql, int elevel);
 
 /* Each later command may take that long; then the connection is of no use any more, and the result an error. */
 extern void remote_plain_limit(RemoteConn *conn, int timeout_ms);
 
-/* The same in two steps, for work on several nodes at once: the second one waits. */
+/*
+ * The same in two steps, for work on several nodes at once: the second one waits.
+ * NULL with the message in *error (palloc'd) if the command fails.
+ */
 extern void remote_plain_send(RemoteConn *conn, const char *sql);
-extern PGresult *remote_plain_result(RemoteConn *conn);
+extern RemoteResult *remote_plain_result(RemoteConn *conn, char **error);
 extern void remote_plain_close(RemoteConn *conn);
 
 /* COPY .. FROM STDIN.  Put buffers and waits (interruptibly) when the socket is full: bounded memory. */
@@ -285,7 +302,7 @@ typedef struct RemoteAnswer
 	RemoteConn *conn;
 	const char *sql;			/* valid during the call */
 	char		tag[32];		/* the command's tag if it succeeded, else "" */
-	PGresult   *error;			/* to be cleared by the caller, or NULL; with
+	RemoteError *error;			/* to be freed by the caller, or NULL; with
 								 * neither tag nor error the node didn't answer */
 } RemoteAnswer;
 

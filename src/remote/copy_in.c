@@ -41,7 +41,7 @@ bytes_received(RemoteConn *conn)
 	struct tcp_info info = {0};
 	socklen_t	len = sizeof(info);
 
-	if (getsockopt(PQsocket(conn->pg), IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+	if (getsockopt(PQsocket(conn->priv->pg), IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
 		len >= offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(info.tcpi_bytes_received))
 		return info.tcpi_bytes_received;
 #endif
@@ -62,7 +62,7 @@ flush_output(RemoteConn *conn)
 {
 	for (;;)
 	{
-		int			rc = PQflush(conn->pg);
+		int			rc = PQflush(conn->priv->pg);
 
 		if (rc <= 0)
 		{
@@ -71,7 +71,7 @@ flush_output(RemoteConn *conn)
 		}
 		conn->priv->unflushed = true;
 		wait_for_conn(conn, WL_SOCKET_READABLE | WL_SOCKET_WRITEABLE, 0);
-		if (!PQconsumeInput(conn->pg))
+		if (!PQconsumeInput(conn->priv->pg))
 			return;
 	}
 }
@@ -89,19 +89,19 @@ copy_drain(RemoteConn *conn, TimestampTz deadline)
 	{
 		PGresult   *res;
 
-		while (PQisBusy(conn->pg))
+		while (PQisBusy(conn->priv->pg))
 		{
-			priv->unflushed = PQflush(conn->pg) > 0;
+			priv->unflushed = PQflush(conn->priv->pg) > 0;
 			if (!wait_for_conn(conn, WL_SOCKET_READABLE |
 							   (priv->unflushed ? WL_SOCKET_WRITEABLE : 0), deadline))
 				return false;
-			if (!PQconsumeInput(conn->pg))
+			if (!PQconsumeInput(conn->priv->pg))
 				break;
 		}
-		res = PQgetResult(conn->pg);
+		res = PQgetResult(conn->priv->pg);
 		if (res == NULL)
 			return true;
-		if (PQstatus(conn->pg) != CONNECTION_OK)
+		if (PQstatus(conn->priv->pg) != CONNECTION_OK)
 		{
 			pipeline_lost(conn, res);
 			return true;
@@ -125,7 +125,7 @@ copy_drain(RemoteConn *conn, TimestampTz deadline)
 static void
 raise_copy_error(RemoteConn *conn)
 {
-	PGresult   *error = conn->priv->error;
+	RemoteError *error = conn->priv->error;
 
 	if (error == NULL)
 		return;
@@ -140,7 +140,7 @@ static void
 fail_copy(RemoteConn *conn)
 {
 	conn->state = REMOTE_BUSY;
-	if (PQputCopyEnd(conn->pg, "unexpected message") < 0)
+	if (PQputCopyEnd(conn->priv->pg, "unexpected message") < 0)
 		pipeline_lost(conn, NULL);
 	else
 	{
@@ -170,7 +170,7 @@ remote_copy_begin(RemoteConn *conn, const char *sql)
 
 	conn->state = REMOTE_BUSY;
 	conn->priv->statement = pipeline_next_statement();
-	if (!PQsendQuery(conn->pg, sql))
+	if (!PQsendQuery(conn->priv->pg, sql))
 		pipeline_lost(conn, NULL);
 	else
 	{
@@ -198,11 +198,11 @@ remote_copy_put(RemoteConn *conn, const char *data, int len)
 
 	for (;;)
 	{
-		int			rc = PQputCopyData(conn->pg, data, len);
+		int			rc = PQputCopyData(conn->priv->pg, data, len);
 
 		if (rc > 0)
 			break;
-		if (rc < 0 || PQflush(conn->pg) < 0)
+		if (rc < 0 || PQflush(conn->priv->pg) < 0)
 			fail_copy(conn);
 		wait_for_conn(conn, WL_SOCKET_WRITEABLE, 0);
 	}
@@ -212,10 +212,10 @@ remote_copy_put(RemoteConn *conn, const char *data, int len)
 		return;
 	priv->copy_unchecked = 0;
 	flush_output(conn);
-	if (PQstatus(conn->pg) != CONNECTION_OK || bytes_received(conn) > priv->copy_received)
+	if (PQstatus(conn->priv->pg) != CONNECTION_OK || bytes_received(conn) > priv->copy_received)
 	{
 		/* notices are handled, and counted, as they are parsed */
-		if (PQconsumeInput(conn->pg) && PQputCopyData(conn->pg, "", 0) > 0 &&
+		if (PQconsumeInput(conn->priv->pg) && PQputCopyData(conn->priv->pg, "", 0) > 0 &&
 			bytes_received(conn) <= priv->copy_received)
 			return;
 		fail_copy(conn);
@@ -232,7 +232,7 @@ remote_copy_end(RemoteConn *conn)
 
 	conn->state = REMOTE_BUSY;
 	priv->tag[0] = '\0';
-	if (PQputCopyEnd(conn->pg, NULL) < 0)
+	if (PQputCopyEnd(conn->priv->pg, NULL) < 0)
 		pipeline_lost(conn, NULL);
 	else
 	{

@@ -83,23 +83,42 @@ field(const PGresult *res, int code)
 	return value == NULL ? NULL : shard_names_to_logical(value);
 }
 
-static void
-read_message(RemoteMessage *message, RemoteConn *conn, const PGresult *res)
+int
+remote_error_sqlstate(const RemoteError *error)
 {
-	const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
+	const char *state = PQresultErrorField(error, PG_DIAG_SQLSTATE);
 
+	if (state == NULL || strlen(state) != 5)
+		return 0;
+	return MAKE_SQLSTATE(state[0], state[1], state[2], state[3], state[4]);
+}
+
+const char *
+remote_error_message(RemoteConn *conn, const RemoteError *error)
+{
+	const char *text = PQresultErrorField(error, PG_DIAG_MESSAGE_PRIMARY);
+
+	if (text == NULL)
+		text = PQresultErrorMessage(error);
+	if (text[0] == '\0' && conn->priv->pg != NULL)
+		text = PQerrorMessage(conn->priv->pg);
+	return text;
+}
+
+void
+remote_error_free(RemoteError *error)
+{
+	PQclear(error);
+}
+
+static void
+read_message(RemoteMessage *message, RemoteConn *conn, const RemoteError *res)
+{
 	memset(message, 0, sizeof(*message));
-	if (state != NULL && strlen(state) == 5)
-		message->sqlstate = MAKE_SQLSTATE(state[0], state[1], state[2], state[3], state[4]);
+	message->sqlstate = remote_error_sqlstate(res);
 	message->primary = field(res, PG_DIAG_MESSAGE_PRIMARY);
 	if (message->primary == NULL)
-	{
-		const char *text = PQresultErrorMessage(res);
-
-		if ((text == NULL || text[0] == '\0') && conn->pg != NULL)
-			text = PQerrorMessage(conn->pg);
-		message->primary = pchomp(text == NULL ? "" : text);
-	}
+		message->primary = pchomp(remote_error_message(conn, res));
 	message->detail = field(res, PG_DIAG_MESSAGE_DETAIL);
 	message->hint = field(res, PG_DIAG_MESSAGE_HINT);
 	message->context = field(res, PG_DIAG_CONTEXT);
@@ -122,12 +141,12 @@ optional_field(int code, const char *value)
 static bool
 session_ended(RemoteConn *conn, const RemoteMessage *message)
 {
-	return message->sqlstate == 0 || conn->pg == NULL || PQstatus(conn->pg) != CONNECTION_OK;
+	return message->sqlstate == 0 || conn->priv->pg == NULL || PQstatus(conn->priv->pg) != CONNECTION_OK;
 }
 
 /* read_message that clears res, whatever happens. */
 static void
-take_message(RemoteMessage *message, RemoteConn *conn, PGresult *res)
+take_message(RemoteMessage *message, RemoteConn *conn, RemoteError *res)
 {
 	PG_TRY();
 	{
@@ -143,11 +162,11 @@ take_message(RemoteMessage *message, RemoteConn *conn, PGresult *res)
 }
 
 void
-remote_raise(int elevel, RemoteConn *conn, PGresult *res)
+remote_raise(int elevel, RemoteConn *conn, RemoteError *error)
 {
 	RemoteMessage message;
 
-	take_message(&message, conn, res);
+	take_message(&message, conn, error);
 	if (session_ended(conn, &message))
 	{
 		ereport(elevel,

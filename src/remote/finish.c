@@ -34,9 +34,9 @@ ask_to_cancel(RemoteConn *conn)
 {
 	RemoteConnPrivate *priv = conn->priv;
 
-	if (priv->cancel_fd >= 0 || conn->pg == NULL || PQstatus(conn->pg) != CONNECTION_OK)
+	if (priv->cancel_fd >= 0 || conn->priv->pg == NULL || PQstatus(conn->priv->pg) != CONNECTION_OK)
 		return;
-	priv->cancel_fd = cancel_start(conn->pg);
+	priv->cancel_fd = cancel_start(conn->priv->pg);
 	if (priv->cancel_fd < 0)
 		conn->state = REMOTE_DEAD;
 }
@@ -74,17 +74,11 @@ finish_ask_again(RemoteConn *conn)
 static bool
 at_rest(RemoteConn *conn)
 {
-	bool		done = false;
+	RemotePoll	found = REMOTE_ROW;
 
-	for (int i = 0; i < MAX_RESULTS_AT_ONCE && !done; i++)
-	{
-		PGresult   *res = pipeline_next(conn, &done);
-
-		if (res == NULL)
-			break;
-		PQclear(res);
-	}
-	return done;
+	for (int i = 0; i < MAX_RESULTS_AT_ONCE && found == REMOTE_ROW; i++)
+		found = pipeline_next(conn);
+	return found == REMOTE_DONE;
 }
 
 /* Reads what is outstanding until the deadline, cancelling again and again. */
@@ -113,11 +107,8 @@ drain_copy(RemoteConn *conn, TimestampTz deadline)
 	bool		drained = copy_drain(conn, deadline);
 
 	finish_cancelling(conn, deadline);
-	if (conn->priv->error != NULL)
-	{
-		PQclear(conn->priv->error);
-		conn->priv->error = NULL;
-	}
+	remote_error_free(conn->priv->error);
+	conn->priv->error = NULL;
 	if (!drained)
 		conn->state = REMOTE_DEAD;
 	pipeline_enter(conn);
@@ -136,13 +127,13 @@ stop(RemoteConn *conn)
 	if (conn->state == REMOTE_COPY_IN)
 	{
 		conn->state = REMOTE_BUSY;
-		if (PQputCopyEnd(conn->pg, "transaction aborted") < 0)
+		if (PQputCopyEnd(conn->priv->pg, "transaction aborted") < 0)
 			conn->state = REMOTE_DEAD;
 		return;
 	}
-	if (PQpipelineStatus(conn->pg) == PQ_PIPELINE_OFF)
+	if (PQpipelineStatus(conn->priv->pg) == PQ_PIPELINE_OFF)
 	{
-		if (conn->state == REMOTE_BUSY && PQisBusy(conn->pg))
+		if (conn->state == REMOTE_BUSY && PQisBusy(conn->priv->pg))
 			ask_to_cancel(conn);
 		return;
 	}
@@ -161,7 +152,7 @@ drain(RemoteConn *conn, TimestampTz deadline)
 	}
 	if (conn->state == REMOTE_DEAD)
 		return;
-	if (PQpipelineStatus(conn->pg) == PQ_PIPELINE_OFF)
+	if (PQpipelineStatus(conn->priv->pg) == PQ_PIPELINE_OFF)
 		drain_copy(conn, deadline);
 	else
 		drain_cancelled(conn, deadline);
@@ -218,14 +209,14 @@ broadcast_send(RemoteAnswer *answer)
 		return;
 	conn->priv->tag[0] = '\0';
 	conn->state = REMOTE_BUSY;
-	if (!PQsendQueryParams(conn->pg, answer->sql, 0, NULL, NULL, NULL, NULL, 0))
+	if (!PQsendQueryParams(conn->priv->pg, answer->sql, 0, NULL, NULL, NULL, NULL, 0))
 	{
 		pipeline_lost(conn, NULL);
 		return;
 	}
 	pipeline_sent(conn, ITEM_STATEMENT);
 	conn->priv->statement = pipeline_next_statement();
-	if (!PQpipelineSync(conn->pg))
+	if (!PQpipelineSync(conn->priv->pg))
 	{
 		pipeline_lost(conn, NULL);
 		return;
@@ -287,7 +278,7 @@ remote_stop_broadcast(RemoteAnswer *answers, int n, long timeout_ms)
 uint64
 remote_reported_clock(RemoteConn *conn)
 {
-	const char *clock = PQparameterStatus(conn->pg, "citus.clock");
+	const char *clock = PQparameterStatus(conn->priv->pg, "citus.clock");
 
 	return clock == NULL ? 0 : strtou64(clock, NULL, 10);
 }

@@ -58,35 +58,26 @@ lone_write_given_up(void)
 	return TimestampDifferenceExceeds(unwanted_since, GetCurrentTimestamp(), node_connection_timeout);
 }
 
-/* Whether the node says that it stopped the statement at our request. */
-static bool
-was_cancelled(const PGresult *error)
-{
-	const char *state = PQresultErrorField(error, PG_DIAG_SQLSTATE);
-
-	return state != NULL && strcmp(state, "57014") == 0;
-}
-
 /*
  * A write that commits by itself has failed: raises what only it can mean;
  * else returns, and its error, which the caller raises, is like any other's.
  */
 void
-lone_write_failed(RemoteConn *conn, PGresult *error)
+lone_write_failed(RemoteConn *conn, RemoteError *error)
 {
 	conn->priv->commits = false;
-	if (was_cancelled(error) && (QueryCancelPending || ProcDiePending))
+	if (remote_error_sqlstate(error) == ERRCODE_QUERY_CANCELED && (QueryCancelPending || ProcDiePending))
 	{
-		PQclear(error);
+		remote_error_free(error);
 		remote_release_failed_write();
 		CHECK_FOR_INTERRUPTS();
 		ereport(ERROR,
 				(errcode(ERRCODE_QUERY_CANCELED),
 				 errmsg("canceling statement due to user request")));
 	}
-	if (conn->state == REMOTE_DEAD && PQresultErrorField(error, PG_DIAG_SQLSTATE) == NULL)
+	if (conn->state == REMOTE_DEAD && remote_error_sqlstate(error) == 0)
 	{
-		PQclear(error);
+		remote_error_free(error);
 		ereport(ERROR,
 				(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
 				 errmsg("connection to node %s:%d was lost while it committed", conn->nodename, conn->nodeport),

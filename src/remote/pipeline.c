@@ -85,7 +85,7 @@ pipeline_sent(RemoteConn *conn, char item)
 	reserve_items(priv, 1);
 	priv->items[priv->items_tail++] = item;
 	if (priv->items_tail == priv->items_head + 1 && item == ITEM_STATEMENT)
-		PQsetSingleRowMode(conn->pg);
+		PQsetSingleRowMode(conn->priv->pg);
 }
 
 /* Takes the head item off. */
@@ -100,7 +100,7 @@ pop_item(RemoteConn *conn)
 		return;
 	next = priv->items[priv->items_head];
 	if (next == ITEM_STATEMENT || next == ITEM_IGNORED)
-		PQsetSingleRowMode(conn->pg);
+		PQsetSingleRowMode(conn->priv->pg);
 }
 
 /* The connection is of no use any more; res, or what libpq says, is the reason. */
@@ -114,14 +114,11 @@ pipeline_lost(RemoteConn *conn, PGresult *res)
 	priv->items_head = priv->items_tail = 0;
 	priv->unflushed = false;
 	if (priv->error != NULL)
-	{
-		if (res != NULL)
-			PQclear(res);
-	}
+		PQclear(res);
 	else if (res != NULL)
 		priv->error = res;
 	else
-		priv->error = PQmakeEmptyPGresult(conn->pg, PGRES_FATAL_ERROR);
+		priv->error = PQmakeEmptyPGresult(conn->priv->pg, PGRES_FATAL_ERROR);
 }
 
 /* Raises the error kept for a connection; returns if there is none. */
@@ -129,7 +126,7 @@ static void
 raise_kept(RemoteConn *conn)
 {
 	RemoteConnPrivate *priv = conn->priv;
-	PGresult   *error = priv->error;
+	RemoteError *error = priv->error;
 
 	if (error == NULL)
 		return;
@@ -143,13 +140,13 @@ raise_kept(RemoteConn *conn)
 bool
 pipeline_flush(RemoteConn *conn)
 {
-	int			rc = PQflush(conn->pg);
+	int			rc = PQflush(conn->priv->pg);
 
 	if (rc < 0)
 	{
 		/* what the node said before it closed the connection is still to be read */
 		conn->priv->unflushed = false;
-		return PQstatus(conn->pg) == CONNECTION_OK;
+		return PQstatus(conn->priv->pg) == CONNECTION_OK;
 	}
 	conn->priv->unflushed = rc > 0;
 	return true;
@@ -159,7 +156,7 @@ pipeline_flush(RemoteConn *conn)
 static bool
 send_text(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result)
 {
-	return PQsendQueryParams(conn->pg, sql,
+	return PQsendQueryParams(conn->priv->pg, sql,
 							 params ? params->count : 0,
 							 params ? params->types : NULL,
 							 params ? (const char *const *) params->values : NULL,
@@ -191,7 +188,7 @@ void
 pipeline_sync(RemoteConn *conn)
 {
 	reserve_items(conn->priv, 1);
-	if (!PQpipelineSync(conn->pg))
+	if (!PQpipelineSync(conn->priv->pg))
 	{
 		pipeline_lost(conn, NULL);
 		raise_kept(conn);
@@ -231,12 +228,12 @@ send_prepared(RemoteConn *conn, const PreparedUse *use, const RemoteParams *para
 {
 	if (use->first)
 	{
-		if (!PQsendPrepare(conn->pg, use->name, use->sql, params ? params->count : 0,
+		if (!PQsendPrepare(conn->priv->pg, use->name, use->sql, params ? params->count : 0,
 						   params ? params->types : NULL))
 			return false;
 		pipeline_sent(conn, ITEM_SILENT);
 	}
-	return PQsendQueryPrepared(conn->pg, use->name,
+	return PQsendQueryPrepared(conn->priv->pg, use->name,
 							   params ? params->count : 0,
 							   params ? (const char *const *) params->values : NULL,
 							   params ? params->lengths : NULL,
@@ -332,13 +329,13 @@ remote_send_silent(RemoteConn *conn, const char *sql)
 	if (conn->state == REMOTE_DEAD)
 		return;
 	reserve_items(conn->priv, 2);
-	if (!PQsendQueryParams(conn->pg, sql, 0, NULL, NULL, NULL, NULL, 0))
+	if (!PQsendQueryParams(conn->priv->pg, sql, 0, NULL, NULL, NULL, NULL, 0))
 	{
 		pipeline_lost(conn, NULL);
 		return;
 	}
 	pipeline_sent(conn, ITEM_IGNORED);
-	if (!PQpipelineSync(conn->pg))
+	if (!PQpipelineSync(conn->priv->pg))
 	{
 		pipeline_lost(conn, NULL);
 		return;
@@ -378,7 +375,7 @@ end_segment(RemoteConn *conn)
 		prepared_failed(conn);
 	else if (last)
 		prepared_succeeded(conn);
-	if (PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
+	if (remote_in_xact(conn))
 		return;
 	if (failed || undone || !priv->direct)
 		settings_rolled_back(conn);
@@ -386,11 +383,48 @@ end_segment(RemoteConn *conn)
 		settings_committed(conn);
 }
 
+/* Lets conn->row be a result's only row, which is valid as long as the result. */
+void
+pipeline_take_row(RemoteConn *conn, PGresult *res)
+{
+	RemoteConnPrivate *priv = conn->priv;
+	RemoteRow  *row = &conn->row;
+
+	PQclear(priv->current);
+	priv->current = res;
+	row->ncolumns = PQnfields(res);
+	if (row->ncolumns > priv->row_size)
+	{
+		priv->row_size = 0;
+		if (row->values != NULL)
+			pfree(row->values);
+		row->values = NULL;
+		row->values = MemoryContextAlloc(TopMemoryContext, sizeof(RemoteValue) * row->ncolumns);
+		priv->row_size = row->ncolumns;
+	}
+	for (int i = 0; i < row->ncolumns; i++)
+	{
+		row->values[i].len = PQgetlength(res, 0, i);
+		row->values[i].data = row->values[i].len == 0 && PQgetisnull(res, 0, i) ? NULL : PQgetvalue(res, 0, i);
+	}
+}
+
+/* The result of the owner's statement that ends it. */
+void
+pipeline_take_end(RemoteConn *conn, PGresult *res)
+{
+	Assert(PQntuples(res) == 0);
+	conn->row.ncolumns = PQresultStatus(res) == PGRES_TUPLES_OK ? PQnfields(res) : -1;
+	conn->processed = strtou64(PQcmdTuples(res), NULL, 10);
+	strlcpy(conn->priv->tag, PQcmdStatus(res), sizeof(conn->priv->tag));
+	PQclear(res);
+}
+
 /*
- * Takes one result that libpq returned.  Returns it if it is for the owner of the
- * connection; otherwise it is kept or cleared.
+ * Takes one result that libpq returned, which is kept or cleared.  True if conn->row is now a row for the
+ * owner of the connection.
  */
-static PGresult *
+static bool
 take_result(RemoteConn *conn, PGresult *res)
 {
 	RemoteConnPrivate *priv = conn->priv;
@@ -404,37 +438,38 @@ take_result(RemoteConn *conn, PGresult *res)
 				priv->items_head++;
 			end_segment(conn);
 			pop_item(conn);
-			return NULL;
+			return false;
 
 		case PGRES_SINGLE_TUPLE:
 		case PGRES_TUPLES_OK:
 		case PGRES_COMMAND_OK:
 			if (PQcmdStatus(res)[0] == 'R' && strcmp(PQcmdStatus(res), "ROLLBACK") == 0)
 				priv->segment_undone = true;	/* also by COMMIT of a failed transaction */
-			if (item == ITEM_STATEMENT)
+			if (item == ITEM_STATEMENT && PQresultStatus(res) == PGRES_SINGLE_TUPLE)
+				pipeline_take_row(conn, res);
+			else if (item == ITEM_STATEMENT)
+				pipeline_take_end(conn, res);
+			else
 			{
-				if (PQresultStatus(res) != PGRES_SINGLE_TUPLE)
-					strlcpy(priv->tag, PQcmdStatus(res), sizeof(priv->tag));
-				return res;
+				if (item == ITEM_SETTINGS)
+					settings_answered(conn, res);
+				PQclear(res);
 			}
-			if (item == ITEM_SETTINGS)
-				settings_answered(conn, res);
-			PQclear(res);
-			return NULL;
+			return priv->current != NULL;
 
 		case PGRES_PIPELINE_ABORTED:
 			PQclear(res);
-			return NULL;
+			return false;
 
 		case PGRES_COPY_IN:
 		case PGRES_COPY_OUT:
 		case PGRES_COPY_BOTH:
 			/* not possible in pipeline mode, and nothing we could go on with */
 			pipeline_lost(conn, res);
-			return NULL;
+			return false;
 
 		default:
-			if (PQstatus(conn->pg) != CONNECTION_OK)
+			if (PQstatus(conn->priv->pg) != CONNECTION_OK)
 				pipeline_lost(conn, res);
 			else if (item == ITEM_IGNORED)
 			{
@@ -443,21 +478,22 @@ take_result(RemoteConn *conn, PGresult *res)
 			}
 			else
 				keep_error(conn, res);
-			return NULL;
+			return false;
 	}
 }
 
 /*
- * As remote_poll, but raises nothing: once *done, priv->error may hold an error.
+ * As remote_poll, but raises no error of the node: after REMOTE_DONE, priv->error may hold one.
  */
-PGresult *
-pipeline_next(RemoteConn *conn, bool *done)
+RemotePoll
+pipeline_next(RemoteConn *conn)
 {
 	RemoteConnPrivate *priv = conn->priv;
 	bool		consumed = false;
 	bool		was_null = false;
 
-	*done = false;
+	PQclear(priv->current);
+	priv->current = NULL;
 	while (conn->state == REMOTE_BUSY)
 	{
 		PGresult   *res;
@@ -468,12 +504,12 @@ pipeline_next(RemoteConn *conn, bool *done)
 			break;
 		}
 
-		if (PQisBusy(conn->pg))
+		if (PQisBusy(conn->priv->pg))
 		{
 			if (consumed)
-				return NULL;
+				return REMOTE_NOT_YET;
 			consumed = true;
-			if (PQconsumeInput(conn->pg))
+			if (PQconsumeInput(conn->priv->pg))
 			{
 				if (priv->unflushed)
 					(void) pipeline_flush(conn);
@@ -482,15 +518,14 @@ pipeline_next(RemoteConn *conn, bool *done)
 			/* PQgetResult tells why */
 		}
 
-		res = PQgetResult(conn->pg);
+		res = PQgetResult(conn->priv->pg);
 		if (res != NULL)
 		{
 			was_null = false;
-			res = take_result(conn, res);
-			if (res != NULL)
-				return res;
+			if (take_result(conn, res))
+				return REMOTE_ROW;
 		}
-		else if (PQstatus(conn->pg) != CONNECTION_OK || was_null)
+		else if (PQstatus(conn->priv->pg) != CONNECTION_OK || was_null)
 			pipeline_lost(conn, NULL);
 		else if (priv->items[priv->items_head] == ITEM_SYNC)
 			was_null = true;	/* an error that came instead of the sync */
@@ -498,39 +533,54 @@ pipeline_next(RemoteConn *conn, bool *done)
 			pop_item(conn);
 	}
 
-	*done = true;
-	return NULL;
+	return REMOTE_DONE;
 }
 
-PGresult *
-remote_poll(RemoteConn *conn, bool *done)
+RemotePoll
+remote_poll(RemoteConn *conn)
 {
-	PGresult   *res;
+	RemotePoll	found;
 
 	if (conn->state == REMOTE_CONNECTING)
-	{
-		*done = connect_poll(conn);
-		return NULL;
-	}
-	res = pipeline_next(conn, done);
-	if (*done)
+		return connect_poll(conn) ? REMOTE_DONE : REMOTE_NOT_YET;
+	found = pipeline_next(conn);
+	if (found == REMOTE_DONE)
 		raise_kept(conn);
-	return res;
+	return found;
 }
 
-PGresult *
-remote_next(RemoteConn *conn, bool *done)
+bool
+remote_next(RemoteConn *conn)
 {
 	for (;;)
 	{
-		PGresult   *res;
+		RemotePoll	found;
 
 		CHECK_FOR_INTERRUPTS();
-		res = remote_poll(conn, done);
-		if (res != NULL || *done)
-			return res;
+		found = remote_poll(conn);
+		if (found != REMOTE_NOT_YET)
+			return found == REMOTE_ROW;
 		remote_wait(&conn, 1, -1, NULL);
 	}
+}
+
+void
+remote_finish(RemoteConn *conn)
+{
+	while (remote_next(conn))
+		;
+}
+
+bool
+remote_in_xact(const RemoteConn *conn)
+{
+	return PQtransactionStatus(conn->priv->pg) != PQTRANS_IDLE;
+}
+
+bool
+remote_xact_failed(const RemoteConn *conn)
+{
+	return PQtransactionStatus(conn->priv->pg) == PQTRANS_INERROR;
 }
 
 void
@@ -571,18 +621,13 @@ pipeline_drain(RemoteConn *conn, TimestampTz deadline)
 
 	for (;;)
 	{
-		bool		done;
-		PGresult   *res = pipeline_next(conn, &done);
+		RemotePoll	found = pipeline_next(conn);
 
-		if (res != NULL)
-		{
-			PQclear(res);
-			CHECK_FOR_INTERRUPTS();
-			continue;
-		}
-		if (done)
+		if (found == REMOTE_DONE)
 			return true;
-		if (!wait_for_conn(conn, WL_SOCKET_READABLE | (priv->unflushed ? WL_SOCKET_WRITEABLE : 0), deadline))
+		if (found == REMOTE_ROW)
+			CHECK_FOR_INTERRUPTS();
+		else if (!wait_for_conn(conn, WL_SOCKET_READABLE | (priv->unflushed ? WL_SOCKET_WRITEABLE : 0), deadline))
 			return false;
 	}
 }
@@ -593,7 +638,7 @@ pipeline_leave(RemoteConn *conn)
 {
 	pipeline_drain(conn, 0);
 	raise_kept(conn);
-	if (!PQexitPipelineMode(conn->pg))
+	if (!PQexitPipelineMode(conn->priv->pg))
 	{
 		pipeline_lost(conn, NULL);
 		raise_kept(conn);
@@ -606,7 +651,7 @@ pipeline_enter(RemoteConn *conn)
 {
 	if (conn->state == REMOTE_DEAD)
 		return;
-	if (PQenterPipelineMode(conn->pg))
+	if (PQenterPipelineMode(conn->priv->pg))
 		conn->state = REMOTE_IDLE;
 	else
 		pipeline_lost(conn, NULL);

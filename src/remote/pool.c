@@ -542,17 +542,10 @@ remote_release(RemoteConn *conn, RemoteOwner *owner)
 	{
 		if (conn->xact_depth > 0 && !conn->xact_lone)
 		{
-			bool		done = false;
-
 			if (conn->state == REMOTE_COPY_IN)
 				remote_settle(conn, node_connection_timeout);
-			while (!done && conn->state == REMOTE_BUSY)
-			{
-				PGresult   *res = remote_next(conn, &done);
-
-				if (res != NULL)
-					PQclear(res);
-			}
+			if (conn->state == REMOTE_BUSY)
+				remote_finish(conn);
 		}
 		else
 			remote_settle(conn, node_connection_timeout);
@@ -565,7 +558,7 @@ remote_end_lone(RemoteConn *conn)
 {
 	if (conn->state != REMOTE_IDLE || conn->owner != NULL)
 		return;
-	if (PQtransactionStatus(conn->pg) == PQTRANS_INERROR)
+	if (remote_xact_failed(conn))
 		remote_send_rollback(conn);
 	else
 		remote_send_silent(conn, "COMMIT");
@@ -581,8 +574,7 @@ may_cache(RemoteConn *conn, int n)
 	RemoteConnPrivate *priv = conn->priv;
 
 	return !priv->plain && !priv->passes_pooler && conn->state == REMOTE_IDLE && priv->cancel_fd < 0 &&
-		(priv->ending || (priv->items_head == priv->items_tail &&
-						  PQtransactionStatus(conn->pg) == PQTRANS_IDLE)) &&
+		(priv->ending || (priv->items_head == priv->items_tail && !remote_in_xact(conn))) &&
 		n < max_cached_conns_per_worker &&
 		(max_cached_connection_lifetime < 0 ||
 		 !TimestampDifferenceExceeds(priv->established, GetCurrentTimestamp(),

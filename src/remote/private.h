@@ -13,6 +13,7 @@
 #include "access/xact.h"
 #include "datatype/timestamp.h"
 #include "lib/ilist.h"
+#include "libpq-fe.h"
 #include "storage/latch.h"
 
 #include "compat/noreturn.h"
@@ -38,6 +39,7 @@ typedef struct RemoteConnPrivate
 {
 	dlist_node	link;			/* in remote_conns */
 	RemoteConn	conn;			/* the public part */
+	PGconn	   *pg;
 	uint64		serial;			/* never used again */
 
 	bool		plain;			/* remote_plain_open's */
@@ -78,7 +80,9 @@ typedef struct RemoteConnPrivate
 	bool		commits;		/* the statement outstanding commits by itself */
 	bool		ending;			/* the end of its transaction is outstanding,
 								 * and nothing else */
-	PGresult   *error;			/* first error of what is outstanding */
+	PGresult   *current;		/* holds conn.row's values */
+	int			row_size;		/* of the array of values */
+	RemoteError *error;			/* first error of what is outstanding */
 	bool		segment_undone; /* the segment being answered has ended its transaction with a rollback */
 	bool		segment_failed; /* an error in the segment being answered was
 								 * thrown away */
@@ -131,10 +135,12 @@ extern bool connect_alive(RemoteConn *conn);
 extern void lone_write_begin(RemoteConn *conn);
 extern bool lone_write_unwanted(RemoteConn *conn);
 extern bool lone_write_given_up(void);
-extern void lone_write_failed(RemoteConn *conn, PGresult *error);
+extern void lone_write_failed(RemoteConn *conn, RemoteError *error);
 
 /* pipeline.c */
-extern PGresult *pipeline_next(RemoteConn *conn, bool *done);
+extern RemotePoll pipeline_next(RemoteConn *conn);
+extern void pipeline_take_row(RemoteConn *conn, PGresult *res);
+extern void pipeline_take_end(RemoteConn *conn, PGresult *res);
 extern void pipeline_sent(RemoteConn *conn, char item);
 extern bool pipeline_flush(RemoteConn *conn);
 extern void pipeline_sync(RemoteConn *conn);

@@ -386,7 +386,7 @@ collect(RemoteConn *conn, SettingLists *lists, struct config_generic **custom, i
 	{
 		char		proof[NODE_PROOF_SIZE];
 
-		node_proof_write(conn->login_role, PQbackendPID(conn->pg), proof);
+		node_proof_write(conn->login_role, PQbackendPID(conn->priv->pg), proof);
 		add_setting(lists, NODE_PROOF_SETTING, proof);
 		for (int i = 0; i < lengthof(fixed); i++)
 			add_setting(lists, fixed[i][0], fixed[i][1]);
@@ -445,13 +445,13 @@ settings_send(RemoteConn *conn)
 	collect(conn, &lists, custom, ncustom);
 	values[0] = lists.names.data;
 	values[1] = lists.values.data;
-	pg_ltoa(PQbackendPID(conn->pg), pid);
+	pg_ltoa(PQbackendPID(conn->priv->pg), pid);
 	values[2] = pid;
 	was_known = conn->priv->settings->known;
 	remember_all(conn, custom, ncustom);
 	if (!was_known)
 		remote_queue_command(conn, HIDE_COMMAND);
-	if (PQsendQueryParams(conn->pg, command, lengthof(types), types, values, NULL, NULL, 0))
+	if (PQsendQueryParams(conn->priv->pg, command, lengthof(types), types, values, NULL, NULL, 0))
 		pipeline_sent(conn, ITEM_SETTINGS);
 	pfree(lists.names.data);
 	pfree(lists.values.data);
@@ -472,7 +472,7 @@ remote_prove_again(RemoteConn *conn)
 
 	if (conn->priv->direct)
 		return;
-	node_proof_write(conn->login_role, PQbackendPID(conn->pg), proof);
+	node_proof_write(conn->login_role, PQbackendPID(conn->priv->pg), proof);
 	remote_queue_command(conn, HIDE_COMMAND);
 	pipeline_queue(conn, "SELECT pg_catalog.set_config('" NODE_PROOF_SETTING "', $1, true)", &params);
 }

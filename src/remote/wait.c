@@ -133,14 +133,14 @@ wait_for_conn(RemoteConn *conn, uint32 events, TimestampTz deadline)
 		if (conn->state == REMOTE_CONNECTING)
 			occurred = WaitLatchOrSocket(MyLatch, events | WL_LATCH_SET | WL_POSTMASTER_DEATH |
 										 (timeout >= 0 ? WL_TIMEOUT : 0),
-										 PQsocket(conn->pg), timeout, PG_WAIT_EXTENSION);
+										 PQsocket(conn->priv->pg), timeout, PG_WAIT_EXTENSION);
 		else
 		{
 			if (priv->wait_set == NULL)
 			{
 				WaitEventSet *set = new_set(1, WL_POSTMASTER_DEATH);
 
-				AddWaitEventToSet(set, events, PQsocket(conn->pg), NULL, NULL);
+				AddWaitEventToSet(set, events, PQsocket(conn->priv->pg), NULL, NULL);
 				priv->wait_set = set;
 				priv->wait_events = events;
 			}
@@ -227,7 +227,7 @@ prepare_many(RemoteConn **conns, int nconns)
 	{
 		many.serials[i] = conns[i]->priv->serial;
 		many.events[i] = events_of(conns[i]);
-		AddWaitEventToSet(many.set, many.events[i], PQsocket(conns[i]->pg), NULL, NULL);
+		AddWaitEventToSet(many.set, many.events[i], PQsocket(conns[i]->priv->pg), NULL, NULL);
 	}
 	many.count = nconns;
 }
@@ -242,7 +242,7 @@ count_ended(RemoteConn **conns, int nconns, bool *ready)
 
 	for (int i = 0; i < nconns; i++)
 	{
-		bool		is_ended = conns[i]->state == REMOTE_DEAD || PQsocket(conns[i]->pg) < 0;
+		bool		is_ended = conns[i]->state == REMOTE_DEAD || PQsocket(conns[i]->priv->pg) < 0;
 
 		if (ready != NULL)
 			ready[i] = is_ended;

@@ -112,15 +112,8 @@ count_connections(void)
 static void
 finish_reading(RemoteConn *conn)
 {
-	bool		done = conn->state != REMOTE_BUSY;
-
-	while (!done)
-	{
-		PGresult   *res = remote_next(conn, &done);
-
-		if (res != NULL)
-			PQclear(res);
-	}
+	if (conn->state == REMOTE_BUSY)
+		remote_finish(conn);
 	if (conn->state != REMOTE_IDLE && (conn->xact_wrote || IsolationIsSerializable()))
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
@@ -144,9 +137,9 @@ check_answers(RemoteAnswer *answers, int n, const char *const *tags)
 			continue;
 		if (failed < 0)
 			failed = i;
-		else if (answers[i].error != NULL)
+		else
 		{
-			PQclear(answers[i].error);
+			remote_error_free(answers[i].error);
 			answers[i].error = NULL;
 		}
 	}
@@ -156,8 +149,7 @@ check_answers(RemoteAnswer *answers, int n, const char *const *tags)
 	conn = answers[failed].conn;
 	if (conn->state == REMOTE_DEAD && conn->xact_wrote && !conn->xact_prepared)
 	{
-		if (answers[failed].error != NULL)
-			PQclear(answers[failed].error);
+		remote_error_free(answers[failed].error);
 		ereport(ERROR,
 				(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
 				 errmsg("connection to node %s:%d was lost while it committed", conn->nodename, conn->nodeport),
@@ -182,7 +174,7 @@ note_ended(RemoteAnswer *answers, int n)
 	{
 		RemoteConn *conn = answers[i].conn;
 
-		if (conn->state == REMOTE_IDLE && PQtransactionStatus(conn->pg) == PQTRANS_IDLE)
+		if (conn->state == REMOTE_IDLE && !remote_in_xact(conn))
 		{
 			conn->xact_depth = 0;
 			if (strcmp(answers[i].tag, "PREPARE TRANSACTION") != 0)
@@ -232,15 +224,14 @@ commit_on_writer(RemoteAnswer *answers, int n, const char *const *tags)
 		remote_stop_broadcast(answers, n, remote_connection_timeout());
 		if (answers[n - 1].error != NULL && answers[n - 1].conn->state != REMOTE_DEAD)
 		{
-			PQclear(answers[n - 1].error);
+			remote_error_free(answers[n - 1].error);
 			catch_rethrow(error);
 		}
 	}
 	PG_END_TRY();
 	note_ended(answers, n);
 	for (int i = 0; i < n - 1; i++)
-		if (answers[i].error != NULL)
-			PQclear(answers[i].error);
+		remote_error_free(answers[i].error);
 	check_answers(&answers[n - 1], 1, &tags[n - 1]);
 	remote_hold_interrupts();
 }
@@ -441,15 +432,7 @@ commit_warn_unfinished(const char *gid, const char *reason)
 			 errhint("It will be finished by recovery.")));
 }
 
-/* Whether a prepared transaction isn't there: never prepared, or finished by somebody else. */
-static bool
-is_gone(const PGresult *error)
-{
-	const char *state = PQresultErrorField(error, PG_DIAG_SQLSTATE);
-
-	return state != NULL && strcmp(state, "42704") == 0;
-}
-
+/* A prepared transaction that isn't there was never prepared, or was finished by another session. */
 void
 commit_note_finished(RemoteAnswer *answers, int n, const char *tag)
 {
@@ -460,14 +443,13 @@ commit_note_finished(RemoteAnswer *answers, int n, const char *tag)
 
 		if (strcmp(answers[i].tag, tag) == 0)
 			continue;
-		if (answers[i].error == NULL || !is_gone(answers[i].error))
+		if (answers[i].error == NULL || remote_error_sqlstate(answers[i].error) != ERRCODE_UNDEFINED_OBJECT)
 		{
 			snprintf(reason, sizeof(reason), "Node %s:%d: %s", conn->nodename, conn->nodeport,
-					 answers[i].error != NULL ? PQresultErrorMessage(answers[i].error) : "no answer");
+					 answers[i].error != NULL ? remote_error_message(conn, answers[i].error) : "no answer");
 			commit_warn_unfinished(conn->xact_gid, reason);
 		}
-		if (answers[i].error != NULL)
-			PQclear(answers[i].error);
+		remote_error_free(answers[i].error);
 		answers[i].error = NULL;
 	}
 }
@@ -500,9 +482,9 @@ undo_commands(RemoteAnswer *answers, bool prepared)
 	{
 		bool		idle;
 
-		if (conn->state != REMOTE_IDLE || PQpipelineStatus(conn->pg) == PQ_PIPELINE_OFF)
+		if (conn->state != REMOTE_IDLE)
 			continue;
-		idle = PQtransactionStatus(conn->pg) == PQTRANS_IDLE;
+		idle = !remote_in_xact(conn);
 		if (prepared != (conn->xact_prepared && idle) || (!prepared && idle))
 			continue;
 		answers[n].conn = conn;
@@ -530,8 +512,7 @@ abort_remote(void)
 	n = undo_commands(answers, false);
 	remote_broadcast(answers, n, timeout, NULL);
 	for (int i = 0; i < n; i++)
-		if (answers[i].error != NULL)
-			PQclear(answers[i].error);
+		remote_error_free(answers[i].error);
 
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
 		if (conn->state == REMOTE_DEAD && conn->xact_prepared)

@@ -60,7 +60,7 @@ txn_set_constraints(const char *sql)
 			groups = list_append_unique_int(groups, conn->groupid);
 	}
 	foreach(cell, groups)
-		PQclear(remote_read(lfirst_int(cell), sql, NULL));
+		(void) remote_read(lfirst_int(cell), sql, NULL);
 	keep_mode(sql);
 }
 

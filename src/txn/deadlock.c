@@ -313,17 +313,11 @@ note_broken(const WaitGraph *graph, const int *cycle, int length, int session)
 static bool
 cancel_session(const WaitProc *proc, const char *detail)
 {
-	PGresult   *res;
-	bool		done;
-
 	if (proc->groupid == metadata_local_group())
 		return deadlock_victim_cancel(proc->pid, proc->lxid, detail);
-	res = remote_read(proc->groupid,
-					  psprintf("SELECT citus_internal.cancel_deadlock_victim(%d, %u, %s)",
-							   proc->pid, proc->lxid, quote_literal_cstr(detail)), NULL);
-	done = PQntuples(res) == 1 && PQgetvalue(res, 0, 0)[0] == 't';
-	PQclear(res);
-	return done;
+	return remote_is_true(remote_read(proc->groupid,
+									  psprintf("SELECT citus_internal.cancel_deadlock_victim(%d, %u, %s)",
+											   proc->pid, proc->lxid, quote_literal_cstr(detail)), NULL));
 }
 
 /* Breaks a cycle by cancelling a session. */

@@ -63,7 +63,7 @@ begin_on(RemoteConn *conn)
 {
 	bool		opened;
 
-	if (conn->xact_lone && PQtransactionStatus(conn->pg) == PQTRANS_INERROR)
+	if (conn->xact_lone && remote_xact_failed(conn))
 	{
 		remote_send_rollback(conn);
 		conn->xact_depth = 0;
@@ -79,17 +79,11 @@ static CommitStamp
 read_stamp(RemoteConn *conn)
 {
 	CommitStamp stamp = 0;
-	bool		done = false;
 
-	while (!done)
+	while (remote_next(conn))
 	{
-		PGresult   *res = remote_next(conn, &done);
-
-		if (res == NULL)
-			continue;
-		if (PQntuples(res) == 1 && !PQgetisnull(res, 0, 0))
-			stamp = strtou64(PQgetvalue(res, 0, 0), NULL, 10);
-		PQclear(res);
+		if (conn->row.values[0].data != NULL)
+			stamp = strtou64(conn->row.values[0].data, NULL, 10);
 	}
 	return stamp;
 }
@@ -333,7 +327,7 @@ dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn)
 	if (conn->xact_depth > 0 && conn->snapshot_stamp == snapshot->stamp)
 	{
 		/* what the statement ran before was cancelled, since it wanted no more of it */
-		if (PQtransactionStatus(conn->pg) == PQTRANS_INERROR)
+		if (remote_xact_failed(conn))
 			(void) dist_snapshot_restart(conn);
 		return;
 	}

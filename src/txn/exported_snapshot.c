@@ -64,11 +64,9 @@ write_failed(void)
 static void
 export_on_node(FILE *file, int32 groupid)
 {
-	PGresult   *res = remote_read(groupid, EXPORT_COMMAND, NULL);
-	bool		written = PQntuples(res) == 1 && fprintf(file, "%d %s\n", groupid, PQgetvalue(res, 0, 0)) > 0;
+	char	   *id = remote_only_value(remote_read(groupid, EXPORT_COMMAND, NULL));
 
-	PQclear(res);
-	if (!written)
+	if (fprintf(file, "%d %s\n", groupid, id) <= 0)
 		write_failed();
 }
 

@@ -160,7 +160,7 @@ prepared_ring_before_prepare(void)
 				 errhint("Increase max_prepared_transactions (currently %d).", max_prepared_xacts)));
 }
 
-/* Tells the initiator what the clock stood at; libpq keeps it for PQparameterStatus. */
+/* Tells the initiator what the clock stood at (remote_reported_clock). */
 static void
 report_clock(CommitStamp stamp)
 {

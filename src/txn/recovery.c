@@ -72,21 +72,6 @@ in_set(HTAB *set, const char *gid)
 	return hash_search(set, gid, HASH_FIND, NULL) != NULL;
 }
 
-/*
- * Runs a command outside any transaction; false, with a warning, if it fails.  Then
- * *res is NULL; otherwise the caller clears it.
- */
-static bool
-run_command(RemoteConn *conn, const char *sql, ExecStatusType expected, PGresult **res)
-{
-	*res = remote_plain_exec(conn, sql);
-	if (PQresultStatus(*res) == expected)
-		return true;
-	remote_raise(WARNING, conn, *res);
-	*res = NULL;
-	return false;
-}
-
 /* The transactions of our group that are prepared on a node; false if the node doesn't tell. */
 static bool
 list_prepared(RemoteConn *conn, int32 group, List **gids)
@@ -95,21 +80,20 @@ list_prepared(RemoteConn *conn, int32 group, List **gids)
 							   "JOIN pg_catalog.pg_database d ON d.oid OPERATOR(pg_catalog.=) x.dbid "
 							   "WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database() "
 							   "AND pg_catalog.starts_with(x.gid, '%s%d_') AND " PREPARED_FOR_NODE, GID_PREFIX, group);
-	PGresult   *res;
+	RemoteResult *result = remote_plain_exec(conn, sql, WARNING);
 
 	*gids = NIL;
-	if (!run_command(conn, sql, PGRES_TUPLES_OK, &res))
+	if (result == NULL)
 		return false;
-	for (int i = 0; i < PQntuples(res); i++)
+	for (int i = 0; i < result->nrows; i++)
 	{
+		char	   *gid = remote_value(result, i, 0);
 		uint64		number;
 		FullTransactionId parent;
 
-		if (strlen(PQgetvalue(res, i, 0)) < sizeof(GidEntry) &&
-			gid_parse(PQgetvalue(res, i, 0), group, &number, &parent))
-			*gids = lappend(*gids, pstrdup(PQgetvalue(res, i, 0)));
+		if (strlen(gid) < sizeof(GidEntry) && gid_parse(gid, group, &number, &parent))
+			*gids = lappend(*gids, gid);
 	}
-	PQclear(res);
 	return true;
 }
 
@@ -148,13 +132,9 @@ undecided(List *gids, int32 group)
 static bool
 finish(RemoteConn *conn, const char *gid, bool commit)
 {
-	PGresult   *res;
-
 	DEBUG_POINT("recovery-before-finish");
-	if (!run_command(conn, psprintf("%s PREPARED '%s'", commit ? "COMMIT" : "ROLLBACK", gid),
-					 PGRES_COMMAND_OK, &res))
+	if (remote_plain_exec(conn, psprintf("%s PREPARED '%s'", commit ? "COMMIT" : "ROLLBACK", gid), WARNING) == NULL)
 		return false;
-	PQclear(res);
 	DEBUG_POINT("recovery-after-finish");
 	ereport(LOG,
 			(errmsg("recovery %s prepared transaction \"%s\" on node %s:%d",

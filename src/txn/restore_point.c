@@ -43,27 +43,15 @@ SQL_FUNCTION(citus_create_restore_point);
 /* Milliseconds that a decision under way may take to end on one node. */
 #define LOCK_TIMEOUT 60000
 
-/* Runs a command on a connection of our own; raises what goes wrong. */
-static void
-run_there(RemoteConn *conn, const char *sql)
-{
-	PGresult   *res = remote_plain_exec(conn, sql);
-	ExecStatusType status = PQresultStatus(res);
-
-	if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
-		remote_raise(ERROR, conn, res);
-	PQclear(res);
-}
-
 /* Holds off decisions on a node to the end of a transaction on the connection. */
 static RemoteConn *
 lock_there(const ClusterNode *node)
 {
 	RemoteConn *conn = remote_plain_open(node->host, node->port, NULL);
 
-	run_there(conn, "BEGIN");
-	run_there(conn, psprintf("SET LOCAL lock_timeout = %d", LOCK_TIMEOUT));
-	run_there(conn, "LOCK TABLE pg_catalog.pg_dist_transaction IN EXCLUSIVE MODE");
+	(void) remote_plain_exec(conn, "BEGIN", ERROR);
+	(void) remote_plain_exec(conn, psprintf("SET LOCAL lock_timeout = %d", LOCK_TIMEOUT), ERROR);
+	(void) remote_plain_exec(conn, "LOCK TABLE pg_catalog.pg_dist_transaction IN EXCLUSIVE MODE", ERROR);
 	return conn;
 }
 
@@ -122,11 +110,11 @@ citus_create_restore_point(PG_FUNCTION_ARGS)
 	sql = psprintf("SELECT pg_catalog.pg_create_restore_point(%s)",
 				   quote_literal_cstr(text_to_cstring(name)));
 	foreach(lc, conns)
-		run_there(lfirst(lc), sql);
+		(void) remote_plain_exec(lfirst(lc), sql, ERROR);
 	position = OidFunctionCall1(F_PG_CREATE_RESTORE_POINT, PointerGetDatum(name));
 	foreach(lc, conns)
 	{
-		run_there(lfirst(lc), "COMMIT");
+		(void) remote_plain_exec(lfirst(lc), "COMMIT", ERROR);
 		remote_plain_close(lfirst(lc));
 	}
 	PG_RETURN_DATUM(position);

@@ -118,23 +118,20 @@ await_more(RemoteConn *conn, TimestampTz deadline)
 static void
 collect_there(RemoteConn *conn, TimestampTz deadline, List **rows)
 {
-	bool		done = false;
+	RemotePoll	found;
 
-	while (!done)
+	while ((found = remote_poll(conn)) != REMOTE_DONE)
 	{
-		PGresult   *res = remote_poll(conn, &done);
+		char	   *values[QUERY_COLUMNS];
 
-		if (res == NULL && !done)
-			await_more(conn, deadline);
-		for (int i = 0; res != NULL && i < PQntuples(res); i++)
+		if (found == REMOTE_NOT_YET)
 		{
-			char	   *values[QUERY_COLUMNS];
-
-			for (int column = 0; column < QUERY_COLUMNS; column++)
-				values[column] = PQgetisnull(res, i, column) ? NULL : PQgetvalue(res, i, column);
-			add_row(rows, conn->groupid, values);
+			await_more(conn, deadline);
+			continue;
 		}
-		PQclear(res);
+		for (int column = 0; column < QUERY_COLUMNS; column++)
+			values[column] = conn->row.values[column].data;
+		add_row(rows, conn->groupid, values);
 	}
 }
 

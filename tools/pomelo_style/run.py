@@ -10,8 +10,8 @@ C_CHECKS = (c_checks.banner, c_checks.functions, c_checks.sqlstates, c_checks.ve
             c_checks.indentation, c_checks.header_guard)
 C_CHECKS_OF_PATHS = (c_checks.include_order, c_checks.folder_known)
 FILE_CHECKS = (tree_checks.file_length, tree_checks.white_space, tree_checks.python_functions)
-TREE_CHECKS = (tree_checks.folders, tree_checks.shadowed_headers, tree_checks.exported_symbols,
-               tree_checks.sql_symbols)
+TREE_CHECKS = (tree_checks.folders, tree_checks.libpq_stays, tree_checks.shadowed_headers,
+               tree_checks.exported_symbols, tree_checks.sql_symbols)
 
 
 def main():

@@ -55,6 +55,21 @@ def python_functions(file):
                                                       f"(at most {MAX_FUNCTION_LINES})")
 
 
+def libpq_stays(files):
+    """libpq's types are known below src/remote only, also by way of headers."""
+    includes = {file.path: [(number, found[1]) for number, line in enumerate(file.lines, 1)
+                            if (found := re.match(r'#include\s+["<]([^">]+)[">]', line))]
+                for file in files if file.is_c and file.path.startswith("src/")}
+    tainted = {"libpq-fe.h"}
+    while more := {path[len("src/"):] for path, found in includes.items() if path.endswith(".h")
+                   and any(name in tainted for _, name in found)} - tainted:
+        tainted |= more
+    for path, found in includes.items():
+        for number, name in found:
+            if name in tainted and not path.startswith("src/remote/"):
+                yield Problem(path, number, f"{name} brings libpq-fe.h, which is for src/remote only")
+
+
 def folders(files):
     """Every folder with source explains itself, and is named for what it holds.
 
