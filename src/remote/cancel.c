@@ -23,6 +23,7 @@
 #include <unistd.h>
 #include <fcntl.h>
 
+#include "libpq-fe.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/latch.h"
@@ -74,7 +75,7 @@ start_thread(CancelJob *job)
 }
 
 int
-cancel_start(PGconn *pg)
+cancel_start(const Channel *channel)
 {
 	CancelJob  *job = malloc(sizeof(CancelJob));
 	int			fds[2];
@@ -89,7 +90,7 @@ cancel_start(PGconn *pg)
 	fcntl(fds[0], F_SETFD, FD_CLOEXEC);
 	fcntl(fds[1], F_SETFD, FD_CLOEXEC);
 	job->fd = fds[1];
-	job->cancel = PQgetCancel(pg);
+	job->cancel = PQgetCancel(channel->pg);
 	if (job->cancel != NULL && start_thread(job))
 		return fds[0];
 

@@ -11,13 +11,14 @@
 #include "postgres.h"
 
 #include "datatype/timestamp.h"
-#include "libpq-fe.h"
+
+#include "remote/channel.h"
 
 /*
- * Starts a cancel request for what runs on the connection.  Returns a file
+ * Starts a cancel request for what runs on the channel.  Returns a file
  * descriptor to be given to cancel_finish, or -1 if it could not be started.
  */
-extern int	cancel_start(PGconn *pg);
+extern int	cancel_start(const Channel *channel);
 
 /*
  * Waits until the node has taken the request, and closes the descriptor.

@@ -271,15 +271,9 @@ remote_exec_alone(int32 groupid, const char *sql)
 {
 	RemoteConn *conn = remote_acquire_alone(groupid);
 
-	if (!PQsendQueryParams(conn->priv->pg, sql, 0, NULL, NULL, NULL, NULL, 0))
-		pipeline_lost(conn, NULL);
-	else
-	{
-		pipeline_sent(conn, ITEM_STATEMENT);
-		conn->priv->statement = pipeline_next_statement();
-		conn->state = REMOTE_BUSY;
-		pipeline_sync(conn);
-	}
+	conn->priv->statement = pipeline_next_statement();
+	conn->state = REMOTE_BUSY;
+	pipeline_send_alone(conn, sql, ITEM_STATEMENT);
 	remote_finish(conn);
 	remote_release(conn, &command_owner);
 }
@@ -299,18 +293,6 @@ remote_plain_open(const char *host, int port, char **error)
 	return NULL;
 }
 
-/* Whether libpq has something to return, without blocking; reads what is here. */
-static bool
-plain_ready(RemoteConn *conn)
-{
-	if (!PQisBusy(conn->priv->pg))
-		return true;
-	if (!PQconsumeInput(conn->priv->pg))
-		return true;
-	conn->priv->unflushed = PQflush(conn->priv->pg) > 0;
-	return !PQisBusy(conn->priv->pg);
-}
-
 void
 remote_plain_limit(RemoteConn *conn, int timeout_ms)
 {
@@ -322,85 +304,69 @@ remote_plain_send(RemoteConn *conn, const char *sql)
 {
 	if (conn->state == REMOTE_DEAD)
 		return;
-	if (!PQsendQuery(conn->priv->pg, sql))
-	{
-		conn->state = REMOTE_DEAD;
-		return;
-	}
-	PQsetSingleRowMode(conn->priv->pg);
-	conn->state = REMOTE_BUSY;
 	conn->priv->statement = pipeline_next_statement();
-	conn->priv->unflushed = PQflush(conn->priv->pg) > 0;
+	conn->state = channel_send_script(&conn->priv->channel, sql) ? REMOTE_BUSY : REMOTE_DEAD;
 }
 
-/* What libpq returns next, without the mode of pipelines; waits until the deadline (0: none).  NULL at the end. */
-static PGresult *
+/* The next message of a channel that is not in pipeline mode; waits until the deadline (0: none). */
+static ChannelEvent
 next_plain(RemoteConn *conn, TimestampTz deadline)
 {
-	PGresult   *res;
+	ChannelEvent event;
 
-	while (!plain_ready(conn))
+	while ((event = channel_next(&conn->priv->channel)) == CHANNEL_NOTHING)
 	{
-		if (wait_for_conn(conn, WL_SOCKET_READABLE |
-						  (conn->priv->unflushed ? WL_SOCKET_WRITEABLE : 0), deadline))
-			continue;
-		conn->state = REMOTE_DEAD;
-		return NULL;
+		if (!wait_for_conn(conn, deadline))
+			return CHANNEL_LOST;
+		channel_read(&conn->priv->channel);
 	}
-	res = PQgetResult(conn->priv->pg);
-	if (PQstatus(conn->priv->pg) != CONNECTION_OK)
-		conn->state = REMOTE_DEAD;
-	return res;
+	return event;
 }
 
 /* The result of the last of the commands sent; NULL with the first error. */
 static RemoteResult *
 plain_result(RemoteConn *conn, RemoteError **error)
 {
+	Channel    *channel = &conn->priv->channel;
 	int			timeout = conn->priv->plain_timeout;
 	TimestampTz deadline = timeout == 0 ? 0 : TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout);
+	RemoteResult *rows = palloc0(sizeof(RemoteResult));
 	RemoteResult *result = NULL;
-	PGresult   *res;
 
 	*error = NULL;
-	while (conn->state == REMOTE_BUSY && (res = next_plain(conn, deadline)) != NULL)
+	while (conn->state == REMOTE_BUSY)
 	{
-		if (result == NULL || result->tag != NULL)
-			result = palloc0(sizeof(RemoteResult));
-		switch (PQresultStatus(res))
+		switch (next_plain(conn, deadline))
 		{
-			case PGRES_SINGLE_TUPLE:
-				pipeline_take_row(conn, res);
-				add_row(result, &conn->row);
+			case CHANNEL_ROW:
+				add_row(rows, &channel->row);
 				break;
-			case PGRES_TUPLES_OK:
-			case PGRES_COMMAND_OK:
-			case PGRES_EMPTY_QUERY:
-				pipeline_take_end(conn, res);
-				result->ncolumns = conn->row.ncolumns;
-				result->tag = pstrdup(conn->priv->tag);
+			case CHANNEL_COMPLETE:
+				result = rows;
+				result->ncolumns = channel->row.ncolumns;
+				result->tag = pstrdup(channel->tag);
+				rows = palloc0(sizeof(RemoteResult));
 				break;
-			case PGRES_COPY_IN:
-			case PGRES_COPY_OUT:
-			case PGRES_COPY_BOTH:
-				PQclear(res);
+			case CHANNEL_FAILED:
+				remote_error_free(*error);
+				*error = channel_take_error(channel);
+				break;
+			case CHANNEL_END:
+				conn->state = REMOTE_IDLE;
+				break;
+			case CHANNEL_LOST:
+				conn->state = REMOTE_DEAD;
+				break;
+			default:
 				conn->state = REMOTE_DEAD;
 				ereport(ERROR,
 						(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						 errmsg("cannot run COPY with the client as a command on node %s:%d",
 								conn->nodename, conn->nodeport)));
-				break;
-			default:
-				if (*error == NULL)
-					*error = res;
-				else
-					PQclear(res);
 		}
 	}
 	if (conn->state == REMOTE_DEAD && *error == NULL)
-		*error = PQmakeEmptyPGresult(conn->priv->pg, PGRES_FATAL_ERROR);
-	if (conn->state == REMOTE_BUSY)
-		conn->state = REMOTE_IDLE;
+		*error = channel_take_error(channel);
 	return *error == NULL ? result : NULL;
 }
 

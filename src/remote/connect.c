@@ -15,10 +15,10 @@
  */
 #include "postgres.h"
 
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "commands/dbcommands.h"
+#include "libpq-fe.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
@@ -256,14 +256,10 @@ connect_start(const char *host, int port, Oid login_role, bool pass_pooler, bool
 	priv->fresh = true;
 	priv->cancel_fd = -1;
 	priv->started = GetCurrentTimestamp();
-	priv->polling = PGRES_POLLING_WRITING;
 	dlist_push_tail(&remote_conns, &priv->link);
 
-	conn->priv->pg = PQconnectStartParams(params.keywords, params.values, false);
-	if (conn->priv->pg == NULL || PQstatus(conn->priv->pg) == CONNECTION_BAD)
+	if (!channel_open(&priv->channel, params.keywords, params.values, notice_receiver, conn))
 		conn->state = REMOTE_DEAD;
-	else
-		PQsetNoticeReceiver(conn->priv->pg, notice_receiver, conn);
 	return conn;
 }
 
@@ -273,8 +269,7 @@ connect_done(RemoteConn *conn)
 {
 	RemoteConnPrivate *priv = conn->priv;
 
-	if (PQsetnonblocking(conn->priv->pg, 1) != 0 ||
-		(!priv->plain && !PQenterPipelineMode(conn->priv->pg)))
+	if (!priv->plain && !channel_set_pipeline(&priv->channel, true))
 	{
 		conn->state = REMOTE_DEAD;
 		return;
@@ -282,7 +277,7 @@ connect_done(RemoteConn *conn)
 	priv->established = GetCurrentTimestamp();
 	priv->settings = settings_create();
 	conn->state = REMOTE_IDLE;
-	priv->peer_pid = PQbackendPID(conn->priv->pg);
+	priv->peer_pid = channel_peer_pid(&priv->channel);
 	backend_add_peer(priv->peer_group, priv->peer_pid);
 }
 
@@ -294,13 +289,12 @@ connect_poll(RemoteConn *conn)
 	if (conn->state != REMOTE_CONNECTING)
 		return true;
 
-	priv->polling = PQconnectPoll(conn->priv->pg);
-	switch (priv->polling)
+	switch (channel_connect(&priv->channel))
 	{
-		case PGRES_POLLING_OK:
+		case CHANNEL_END:
 			connect_done(conn);
 			return true;
-		case PGRES_POLLING_FAILED:
+		case CHANNEL_LOST:
 			conn->state = REMOTE_DEAD;
 			return true;
 		default:
@@ -320,8 +314,7 @@ connect_until(RemoteConn *conn, TimestampTz deadline)
 {
 	while (conn->state == REMOTE_CONNECTING)
 	{
-		if (!wait_for_conn(conn, conn->priv->polling == PGRES_POLLING_READING ?
-						   WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE, deadline))
+		if (!wait_for_conn(conn, deadline))
 			break;
 		connect_poll(conn);
 	}
@@ -344,7 +337,7 @@ connect_finish_soon(RemoteConn *conn)
 char *
 connect_failure(RemoteConn *conn)
 {
-	const char *message = conn->priv->pg == NULL ? "out of memory" : PQerrorMessage(conn->priv->pg);
+	const char *message = channel_failure(&conn->priv->channel);
 
 	if (message[0] == '\0')
 		return psprintf("The node did not answer within %d ms.", node_connection_timeout);
@@ -387,10 +380,7 @@ connect_close(RemoteConn *conn)
 	if (priv->cancel_fd >= 0)
 		close(priv->cancel_fd);
 	remote_error_free(priv->error);
-	PQclear(priv->current);
-	if (conn->row.values != NULL)
-		pfree(conn->row.values);
-	PQfinish(conn->priv->pg);
+	channel_close(&priv->channel);
 	ReleaseExternalFD();
 	if (priv->extra)
 		shared_pool_remove_extra(conn->nodename, conn->nodeport);
@@ -402,28 +392,4 @@ connect_close(RemoteConn *conn)
 	if (priv->items != NULL)
 		pfree(priv->items);
 	pfree(priv);
-}
-
-/*
- * What a server says while its client is idle is mostly good-bye.
- */
-bool
-connect_alive(RemoteConn *conn)
-{
-	int			tries = 3;
-
-	while (tries-- > 0)
-	{
-		char		byte;
-		ssize_t		received = recv(PQsocket(conn->priv->pg), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-
-		if (received < 0)
-			return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-		if (received == 0 || !PQconsumeInput(conn->priv->pg))
-			return false;
-		(void) PQisBusy(conn->priv->pg);	/* parses it */
-		if (PQstatus(conn->priv->pg) != CONNECTION_OK)
-			return false;
-	}
-	return false;
 }

@@ -147,16 +147,6 @@ extern void remote_release(RemoteConn *conn, RemoteOwner *owner);
 /* All owners leave their connections idle, and lose them: nothing outstanding may cross the start of a savepoint. */
 extern void remote_yield_all(void);
 
-/* A task's parameters, as for PQsendQueryParams.  types[i] 0: let the node infer. */
-typedef struct RemoteParams
-{
-	int			count;
-	Oid		   *types;
-	char	  **values;
-	int		   *lengths;
-	int		   *formats;
-} RemoteParams;
-
 /*
  * Sends one statement (extended protocol, pipelined) without waiting: with
  * what must go before it (BEGIN with the transaction's characteristics if

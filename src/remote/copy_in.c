@@ -19,12 +19,6 @@
  */
 #include "postgres.h"
 
-#include <sys/socket.h>
-#include <netinet/in.h>
-#ifdef __linux__
-#include <linux/tcp.h>
-#endif
-
 #include "miscadmin.h"
 
 #include "remote/identity.h"
@@ -33,51 +27,29 @@
 /* Bytes after which an error of the node is looked for. */
 #define CHECK_INTERVAL (64 * 1024)
 
-/* How many bytes have arrived on the connection so far; 0 if that isn't known. */
-static uint64
-bytes_received(RemoteConn *conn)
-{
-#ifdef __linux__
-	struct tcp_info info = {0};
-	socklen_t	len = sizeof(info);
-
-	if (getsockopt(PQsocket(conn->priv->pg), IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
-		len >= offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(info.tcpi_bytes_received))
-		return info.tcpi_bytes_received;
-#endif
-	return 0;
-}
-
 /* Called for each notice. */
 void
 copy_note_notice(RemoteConn *conn)
 {
 	if (conn->state == REMOTE_COPY_IN)
-		conn->priv->copy_received = bytes_received(conn);
+		conn->priv->copy_received = channel_bytes_received(&conn->priv->channel);
 }
 
-/* Sends output on until the socket has taken all of it. */
+/* Sends output on until the socket has taken all of it; a failure shows when the answer is read. */
 static void
 flush_output(RemoteConn *conn)
 {
-	for (;;)
-	{
-		int			rc = PQflush(conn->priv->pg);
+	Channel    *channel = &conn->priv->channel;
 
-		if (rc <= 0)
-		{
-			conn->priv->unflushed = false;
-			return;				/* a failure shows when the result is read */
-		}
-		conn->priv->unflushed = true;
-		wait_for_conn(conn, WL_SOCKET_READABLE | WL_SOCKET_WRITEABLE, 0);
-		if (!PQconsumeInput(conn->priv->pg))
-			return;
+	while (channel_flush(channel) && channel->unflushed && !channel->unreadable)
+	{
+		wait_for_conn(conn, 0);
+		channel_read(channel);
 	}
 }
 
 /*
- * Reads all results outside pipeline mode; the first error stays in priv->error,
+ * Reads all messages outside pipeline mode; the first error stays in priv->error,
  * the tag of the last command in priv->tag.  False if the deadline (0: none) passed.
  */
 bool
@@ -87,37 +59,31 @@ copy_drain(RemoteConn *conn, TimestampTz deadline)
 
 	for (;;)
 	{
-		PGresult   *res;
-
-		while (PQisBusy(conn->priv->pg))
+		switch (channel_next(&priv->channel))
 		{
-			priv->unflushed = PQflush(conn->priv->pg) > 0;
-			if (!wait_for_conn(conn, WL_SOCKET_READABLE |
-							   (priv->unflushed ? WL_SOCKET_WRITEABLE : 0), deadline))
-				return false;
-			if (!PQconsumeInput(conn->priv->pg))
+			case CHANNEL_NOTHING:
+				if (!wait_for_conn(conn, deadline))
+					return false;
+				channel_read(&priv->channel);
+				break;
+			case CHANNEL_END:
+				return true;
+			case CHANNEL_LOST:
+				pipeline_lost(conn);
+				return true;
+			case CHANNEL_COPY_IN:
+				conn->state = REMOTE_COPY_IN;
+				return true;
+			case CHANNEL_COMPLETE:
+				strlcpy(priv->tag, priv->channel.tag, sizeof(priv->tag));
+				break;
+			case CHANNEL_FAILED:
+				if (priv->error == NULL)
+					priv->error = channel_take_error(&priv->channel);
+				break;
+			default:
 				break;
 		}
-		res = PQgetResult(conn->priv->pg);
-		if (res == NULL)
-			return true;
-		if (PQstatus(conn->priv->pg) != CONNECTION_OK)
-		{
-			pipeline_lost(conn, res);
-			return true;
-		}
-		if (PQresultStatus(res) == PGRES_COPY_IN)
-		{
-			PQclear(res);
-			conn->state = REMOTE_COPY_IN;
-			return true;
-		}
-		if (PQresultStatus(res) == PGRES_COMMAND_OK)
-			strlcpy(priv->tag, PQcmdStatus(res), sizeof(priv->tag));
-		if (PQresultStatus(res) == PGRES_FATAL_ERROR && priv->error == NULL)
-			priv->error = res;
-		else
-			PQclear(res);
 	}
 }
 
@@ -140,8 +106,8 @@ static void
 fail_copy(RemoteConn *conn)
 {
 	conn->state = REMOTE_BUSY;
-	if (PQputCopyEnd(conn->priv->pg, "unexpected message") < 0)
-		pipeline_lost(conn, NULL);
+	if (!channel_copy_end(&conn->priv->channel, "unexpected message"))
+		pipeline_lost(conn);
 	else
 	{
 		flush_output(conn);
@@ -170,8 +136,8 @@ remote_copy_begin(RemoteConn *conn, const char *sql)
 
 	conn->state = REMOTE_BUSY;
 	conn->priv->statement = pipeline_next_statement();
-	if (!PQsendQuery(conn->priv->pg, sql))
-		pipeline_lost(conn, NULL);
+	if (!channel_send_script(&conn->priv->channel, sql))
+		pipeline_lost(conn);
 	else
 	{
 		flush_output(conn);
@@ -185,7 +151,7 @@ remote_copy_begin(RemoteConn *conn, const char *sql)
 				(errcode(ERRCODE_PROTOCOL_VIOLATION),
 				 errmsg("node %s:%d did not start a COPY", conn->nodename, conn->nodeport)));
 	}
-	conn->priv->copy_received = bytes_received(conn);
+	conn->priv->copy_received = channel_bytes_received(&conn->priv->channel);
 	conn->priv->copy_unchecked = 0;
 }
 
@@ -193,18 +159,15 @@ void
 remote_copy_put(RemoteConn *conn, const char *data, int len)
 {
 	RemoteConnPrivate *priv = conn->priv;
+	int			rc;
 
 	Assert(conn->state == REMOTE_COPY_IN);
 
-	for (;;)
+	while ((rc = channel_copy_put(&priv->channel, data, len)) <= 0)
 	{
-		int			rc = PQputCopyData(conn->priv->pg, data, len);
-
-		if (rc > 0)
-			break;
-		if (rc < 0 || PQflush(conn->priv->pg) < 0)
+		if (rc < 0 || priv->channel.unreadable)
 			fail_copy(conn);
-		wait_for_conn(conn, WL_SOCKET_WRITEABLE, 0);
+		flush_output(conn);
 	}
 
 	priv->copy_unchecked += len;
@@ -212,11 +175,12 @@ remote_copy_put(RemoteConn *conn, const char *data, int len)
 		return;
 	priv->copy_unchecked = 0;
 	flush_output(conn);
-	if (PQstatus(conn->priv->pg) != CONNECTION_OK || bytes_received(conn) > priv->copy_received)
+	if (!channel_ok(&priv->channel) || channel_bytes_received(&priv->channel) > priv->copy_received)
 	{
 		/* notices are handled, and counted, as they are parsed */
-		if (PQconsumeInput(conn->priv->pg) && PQputCopyData(conn->priv->pg, "", 0) > 0 &&
-			bytes_received(conn) <= priv->copy_received)
+		channel_read(&priv->channel);
+		if (!priv->channel.unreadable && channel_copy_put(&priv->channel, "", 0) > 0 &&
+			channel_bytes_received(&priv->channel) <= priv->copy_received)
 			return;
 		fail_copy(conn);
 	}
@@ -232,8 +196,8 @@ remote_copy_end(RemoteConn *conn)
 
 	conn->state = REMOTE_BUSY;
 	priv->tag[0] = '\0';
-	if (PQputCopyEnd(conn->priv->pg, NULL) < 0)
-		pipeline_lost(conn, NULL);
+	if (!channel_copy_end(&priv->channel, NULL))
+		pipeline_lost(conn);
 	else
 	{
 		flush_output(conn);

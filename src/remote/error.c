@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "common/hashfn.h"
+#include "libpq-fe.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
@@ -76,9 +77,9 @@ typedef struct RemoteMessage
 } RemoteMessage;
 
 static char *
-field(const PGresult *res, int code)
+field(const RemoteError *error, int code)
 {
-	const char *value = PQresultErrorField(res, code);
+	const char *value = PQresultErrorField(error, code);
 
 	return value == NULL ? NULL : shard_names_to_logical(value);
 }
@@ -100,8 +101,8 @@ remote_error_message(RemoteConn *conn, const RemoteError *error)
 
 	if (text == NULL)
 		text = PQresultErrorMessage(error);
-	if (text[0] == '\0' && conn->priv->pg != NULL)
-		text = PQerrorMessage(conn->priv->pg);
+	if (text[0] == '\0')
+		text = channel_failure(&conn->priv->channel);
 	return text;
 }
 
@@ -112,23 +113,23 @@ remote_error_free(RemoteError *error)
 }
 
 static void
-read_message(RemoteMessage *message, RemoteConn *conn, const RemoteError *res)
+read_message(RemoteMessage *message, RemoteConn *conn, const RemoteError *error)
 {
 	memset(message, 0, sizeof(*message));
-	message->sqlstate = remote_error_sqlstate(res);
-	message->primary = field(res, PG_DIAG_MESSAGE_PRIMARY);
+	message->sqlstate = remote_error_sqlstate(error);
+	message->primary = field(error, PG_DIAG_MESSAGE_PRIMARY);
 	if (message->primary == NULL)
-		message->primary = pchomp(remote_error_message(conn, res));
-	message->detail = field(res, PG_DIAG_MESSAGE_DETAIL);
-	message->hint = field(res, PG_DIAG_MESSAGE_HINT);
-	message->context = field(res, PG_DIAG_CONTEXT);
-	message->schema = field(res, PG_DIAG_SCHEMA_NAME);
-	message->table = field(res, PG_DIAG_TABLE_NAME);
-	message->column = field(res, PG_DIAG_COLUMN_NAME);
-	message->datatype = field(res, PG_DIAG_DATATYPE_NAME);
-	message->constraint = field(res, PG_DIAG_CONSTRAINT_NAME);
-	shard_names_fix_schema(PQresultErrorField(res, PG_DIAG_SCHEMA_NAME),
-						   PQresultErrorField(res, PG_DIAG_TABLE_NAME), &message->schema);
+		message->primary = pchomp(remote_error_message(conn, error));
+	message->detail = field(error, PG_DIAG_MESSAGE_DETAIL);
+	message->hint = field(error, PG_DIAG_MESSAGE_HINT);
+	message->context = field(error, PG_DIAG_CONTEXT);
+	message->schema = field(error, PG_DIAG_SCHEMA_NAME);
+	message->table = field(error, PG_DIAG_TABLE_NAME);
+	message->column = field(error, PG_DIAG_COLUMN_NAME);
+	message->datatype = field(error, PG_DIAG_DATATYPE_NAME);
+	message->constraint = field(error, PG_DIAG_CONSTRAINT_NAME);
+	shard_names_fix_schema(PQresultErrorField(error, PG_DIAG_SCHEMA_NAME),
+						   PQresultErrorField(error, PG_DIAG_TABLE_NAME), &message->schema);
 }
 
 static int
@@ -141,24 +142,24 @@ optional_field(int code, const char *value)
 static bool
 session_ended(RemoteConn *conn, const RemoteMessage *message)
 {
-	return message->sqlstate == 0 || conn->priv->pg == NULL || PQstatus(conn->priv->pg) != CONNECTION_OK;
+	return message->sqlstate == 0 || !channel_ok(&conn->priv->channel);
 }
 
-/* read_message that clears res, whatever happens. */
+/* read_message that frees error, whatever happens. */
 static void
-take_message(RemoteMessage *message, RemoteConn *conn, RemoteError *res)
+take_message(RemoteMessage *message, RemoteConn *conn, RemoteError *error)
 {
 	PG_TRY();
 	{
-		read_message(message, conn, res);
+		read_message(message, conn, error);
 	}
 	PG_CATCH();
 	{
-		PQclear(res);
+		PQclear(error);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
-	PQclear(res);
+	PQclear(error);
 }
 
 void
@@ -192,9 +193,9 @@ remote_raise(int elevel, RemoteConn *conn, RemoteError *error)
 
 /* Whether another remote statement has said the same for this local statement. */
 static bool
-seen_before(RemoteConn *conn, const PGresult *res)
+seen_before(RemoteConn *conn, const RemoteError *error)
 {
-	const char *primary = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
+	const char *primary = PQresultErrorField(error, PG_DIAG_MESSAGE_PRIMARY);
 	uint32		hash;
 
 	if (primary == NULL)
@@ -218,7 +219,7 @@ seen_before(RemoteConn *conn, const PGresult *res)
 }
 
 static int
-level_of(const PGresult *res)
+level_of(const RemoteError *error)
 {
 	static const struct
 	{
@@ -227,7 +228,7 @@ level_of(const PGresult *res)
 	}			levels[] = {
 		{"WARNING", WARNING}, {"NOTICE", NOTICE}, {"INFO", INFO}, {"LOG", LOG}, {"DEBUG", DEBUG1}
 	};
-	const char *severity = PQresultErrorField(res, PG_DIAG_SEVERITY_NONLOCALIZED);
+	const char *severity = PQresultErrorField(error, PG_DIAG_SEVERITY_NONLOCALIZED);
 
 	for (int i = 0; severity != NULL && i < lengthof(levels); i++)
 		if (strcmp(severity, levels[i].severity) == 0)
@@ -236,20 +237,21 @@ level_of(const PGresult *res)
 }
 
 /*
- * Called by libpq for each notice; must not leave by an error.
+ * Called by the channel for each notice, which is an error but for its level; must
+ * not leave by an error.
  */
 void
-notice_receiver(void *arg, const PGresult *res)
+notice_receiver(void *arg, const RemoteError *notice)
 {
 	RemoteConn *conn = arg;
-	int			level = level_of(res);
+	int			level = level_of(notice);
 	CatchPoint	point;
 
 	copy_note_notice(conn);
 
 	/* what an idle connection says is why it ends */
 	if (conn->state == REMOTE_IDLE || conn->state == REMOTE_DEAD || level == 0 ||
-		seen_before(conn, res))
+		seen_before(conn, notice))
 		return;
 
 	HOLD_INTERRUPTS();
@@ -258,7 +260,7 @@ notice_receiver(void *arg, const PGresult *res)
 	{
 		RemoteMessage message;
 
-		read_message(&message, conn, res);
+		read_message(&message, conn, notice);
 		ereport(level,
 				(message.sqlstate != 0 ? errcode(message.sqlstate) : 0,
 				 errmsg_internal("%s", message.primary),

@@ -34,9 +34,9 @@ ask_to_cancel(RemoteConn *conn)
 {
 	RemoteConnPrivate *priv = conn->priv;
 
-	if (priv->cancel_fd >= 0 || conn->priv->pg == NULL || PQstatus(conn->priv->pg) != CONNECTION_OK)
+	if (priv->cancel_fd >= 0 || !channel_ok(&priv->channel))
 		return;
-	priv->cancel_fd = cancel_start(conn->priv->pg);
+	priv->cancel_fd = cancel_start(&priv->channel);
 	if (priv->cancel_fd < 0)
 		conn->state = REMOTE_DEAD;
 }
@@ -127,13 +127,13 @@ stop(RemoteConn *conn)
 	if (conn->state == REMOTE_COPY_IN)
 	{
 		conn->state = REMOTE_BUSY;
-		if (PQputCopyEnd(conn->priv->pg, "transaction aborted") < 0)
+		if (!channel_copy_end(&conn->priv->channel, "transaction aborted"))
 			conn->state = REMOTE_DEAD;
 		return;
 	}
-	if (PQpipelineStatus(conn->priv->pg) == PQ_PIPELINE_OFF)
+	if (!conn->priv->channel.pipelined)
 	{
-		if (conn->state == REMOTE_BUSY && PQisBusy(conn->priv->pg))
+		if (conn->state == REMOTE_BUSY && channel_is_busy(&conn->priv->channel))
 			ask_to_cancel(conn);
 		return;
 	}
@@ -152,7 +152,7 @@ drain(RemoteConn *conn, TimestampTz deadline)
 	}
 	if (conn->state == REMOTE_DEAD)
 		return;
-	if (PQpipelineStatus(conn->priv->pg) == PQ_PIPELINE_OFF)
+	if (!conn->priv->channel.pipelined)
 		drain_copy(conn, deadline);
 	else
 		drain_cancelled(conn, deadline);
@@ -208,22 +208,9 @@ broadcast_send(RemoteAnswer *answer)
 	if (conn->state != REMOTE_IDLE)
 		return;
 	conn->priv->tag[0] = '\0';
-	conn->state = REMOTE_BUSY;
-	if (!PQsendQueryParams(conn->priv->pg, answer->sql, 0, NULL, NULL, NULL, NULL, 0))
-	{
-		pipeline_lost(conn, NULL);
-		return;
-	}
-	pipeline_sent(conn, ITEM_STATEMENT);
 	conn->priv->statement = pipeline_next_statement();
-	if (!PQpipelineSync(conn->priv->pg))
-	{
-		pipeline_lost(conn, NULL);
-		return;
-	}
-	pipeline_sent(conn, ITEM_SYNC);
-	if (!pipeline_flush(conn))
-		pipeline_lost(conn, NULL);
+	conn->state = REMOTE_BUSY;
+	pipeline_send_alone(conn, answer->sql, ITEM_STATEMENT);
 }
 
 /* Reads the answer to a command of a broadcast; what isn't here by then won't be used. */
@@ -278,7 +265,7 @@ remote_stop_broadcast(RemoteAnswer *answers, int n, long timeout_ms)
 uint64
 remote_reported_clock(RemoteConn *conn)
 {
-	const char *clock = PQparameterStatus(conn->priv->pg, "citus.clock");
+	const char *clock = channel_parameter(&conn->priv->channel, "citus.clock");
 
 	return clock == NULL ? 0 : strtou64(clock, NULL, 10);
 }

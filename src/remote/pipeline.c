@@ -3,19 +3,16 @@
  * pipeline.c
  *	  Statements and their results on one connection.
  *
- * A connection is in libpq's pipeline mode nearly always.  A statement leaves
+ * A channel is in pipeline mode nearly always.  A statement leaves
  * with all that must go before it (BEGIN, savepoints, settings) and one Sync
  * behind it, in one flush: a *segment*.  When anything in a segment fails, the
  * node skips the rest of it, so that a statement never runs without its settings
  * or outside its transaction.
  *
- * libpq answers in order, but leaves it to us to know what an answer belongs
- * to.  So each command is noted in priv->items when it is sent, and pipeline_next
- * takes it off when its results end.  The first error is kept in priv->error
+ * The channel answers in order, but leaves it to us to know what an answer belongs
+ * to.  So each command is noted in priv->items when it is sent, and taken off
+ * when it is answered.  The first error is kept in priv->error
  * until the Sync is answered; the connection is then idle again, and usable.
- *
- * Sending never blocks: output that the socket doesn't take stays in libpq's
- * buffer, and priv->unflushed makes the next wait (wait.c) send it on.
  *
  *-------------------------------------------------------------------------
  */
@@ -73,10 +70,7 @@ reserve_items(RemoteConnPrivate *priv, int n)
 	}
 }
 
-/*
- * Notes what has been sent.  The result of the item at the head must be put
- * into single-row mode before libpq reads any of it.
- */
+/* Notes what has been sent. */
 void
 pipeline_sent(RemoteConn *conn, char item)
 {
@@ -84,41 +78,19 @@ pipeline_sent(RemoteConn *conn, char item)
 
 	reserve_items(priv, 1);
 	priv->items[priv->items_tail++] = item;
-	if (priv->items_tail == priv->items_head + 1 && item == ITEM_STATEMENT)
-		PQsetSingleRowMode(conn->priv->pg);
 }
 
-/* Takes the head item off. */
-static void
-pop_item(RemoteConn *conn)
-{
-	RemoteConnPrivate *priv = conn->priv;
-	char		next;
-
-	priv->items_head++;
-	if (priv->items_head == priv->items_tail)
-		return;
-	next = priv->items[priv->items_head];
-	if (next == ITEM_STATEMENT || next == ITEM_IGNORED)
-		PQsetSingleRowMode(conn->priv->pg);
-}
-
-/* The connection is of no use any more; res, or what libpq says, is the reason. */
+/* The connection is of no use any more, for the reason that is kept, or that its channel tells. */
 void
-pipeline_lost(RemoteConn *conn, PGresult *res)
+pipeline_lost(RemoteConn *conn)
 {
 	RemoteConnPrivate *priv = conn->priv;
 
 	conn->state = REMOTE_DEAD;
 	connect_hide(conn);
 	priv->items_head = priv->items_tail = 0;
-	priv->unflushed = false;
-	if (priv->error != NULL)
-		PQclear(res);
-	else if (res != NULL)
-		priv->error = res;
-	else
-		priv->error = PQmakeEmptyPGresult(conn->priv->pg, PGRES_FATAL_ERROR);
+	if (priv->error == NULL)
+		priv->error = channel_take_error(&priv->channel);
 }
 
 /* Raises the error kept for a connection; returns if there is none. */
@@ -136,42 +108,13 @@ raise_kept(RemoteConn *conn)
 	remote_raise(ERROR, conn, error);
 }
 
-/* Sends what is pending; false if the connection is lost. */
-bool
-pipeline_flush(RemoteConn *conn)
-{
-	int			rc = PQflush(conn->priv->pg);
-
-	if (rc < 0)
-	{
-		/* what the node said before it closed the connection is still to be read */
-		conn->priv->unflushed = false;
-		return PQstatus(conn->priv->pg) == CONNECTION_OK;
-	}
-	conn->priv->unflushed = rc > 0;
-	return true;
-}
-
-/* Sends a statement as text; false if libpq fails. */
-static bool
-send_text(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result)
-{
-	return PQsendQueryParams(conn->priv->pg, sql,
-							 params ? params->count : 0,
-							 params ? params->types : NULL,
-							 params ? (const char *const *) params->values : NULL,
-							 params ? params->lengths : NULL,
-							 params ? params->formats : NULL,
-							 binary_result ? 1 : 0);
-}
-
 void
 pipeline_queue(RemoteConn *conn, const char *sql, const RemoteParams *params)
 {
 	reserve_items(conn->priv, 2);
-	if (!send_text(conn, sql, params, false))
+	if (!channel_send_text(&conn->priv->channel, sql, params, false))
 	{
-		pipeline_lost(conn, NULL);
+		pipeline_lost(conn);
 		raise_kept(conn);
 	}
 	pipeline_sent(conn, ITEM_SILENT);
@@ -183,22 +126,39 @@ remote_queue_command(RemoteConn *conn, const char *sql)
 	pipeline_queue(conn, sql, NULL);
 }
 
-/* Ends the segment and sends it off. */
+/* Ends the segment and sends it off; false if the connection is lost. */
+static bool
+send_sync(RemoteConn *conn)
+{
+	reserve_items(conn->priv, 1);
+	if (channel_sync(&conn->priv->channel))
+	{
+		pipeline_sent(conn, ITEM_SYNC);
+		if (channel_flush(&conn->priv->channel))
+			return true;
+	}
+	pipeline_lost(conn);
+	return false;
+}
+
 void
 pipeline_sync(RemoteConn *conn)
 {
-	reserve_items(conn->priv, 1);
-	if (!PQpipelineSync(conn->priv->pg))
-	{
-		pipeline_lost(conn, NULL);
+	if (!send_sync(conn))
 		raise_kept(conn);
-	}
-	pipeline_sent(conn, ITEM_SYNC);
-	if (!pipeline_flush(conn))
+}
+
+void
+pipeline_send_alone(RemoteConn *conn, const char *sql, char item)
+{
+	reserve_items(conn->priv, 2);
+	if (!channel_send_text(&conn->priv->channel, sql, NULL, false))
 	{
-		pipeline_lost(conn, NULL);
-		raise_kept(conn);
+		pipeline_lost(conn);
+		return;
 	}
+	pipeline_sent(conn, item);
+	(void) send_sync(conn);
 }
 
 /* Queues what must go before a statement. */
@@ -222,23 +182,19 @@ send_evicted(RemoteConn *conn, const PreparedUse *use)
 	remote_queue_command(conn, command);
 }
 
-/* Sends a prepared statement, or prepares it first; false if libpq fails. */
+/* Sends a prepared statement, or prepares it first; false if the channel is lost. */
 static bool
 send_prepared(RemoteConn *conn, const PreparedUse *use, const RemoteParams *params, bool binary_result)
 {
+	Channel    *channel = &conn->priv->channel;
+
 	if (use->first)
 	{
-		if (!PQsendPrepare(conn->priv->pg, use->name, use->sql, params ? params->count : 0,
-						   params ? params->types : NULL))
+		if (!channel_send_prepare(channel, use->name, use->sql, params))
 			return false;
 		pipeline_sent(conn, ITEM_SILENT);
 	}
-	return PQsendQueryPrepared(conn->priv->pg, use->name,
-							   params ? params->count : 0,
-							   params ? (const char *const *) params->values : NULL,
-							   params ? params->lengths : NULL,
-							   params ? params->formats : NULL,
-							   binary_result ? 1 : 0);
+	return channel_send_prepared(channel, use->name, params, binary_result);
 }
 
 /* What comes before a statement. */
@@ -259,7 +215,7 @@ begin_statement(RemoteConn *conn, bool in_xact, bool write)
 		lone_write_begin(conn);
 }
 
-/* What comes behind it; sent is whether libpq has taken it, identity whether it runs as another user. */
+/* What comes behind it; sent is whether the channel has taken it, identity whether it runs as another user. */
 static void
 end_statement(RemoteConn *conn, bool sent, bool identity)
 {
@@ -267,7 +223,7 @@ end_statement(RemoteConn *conn, bool sent, bool identity)
 
 	if (!sent)
 	{
-		pipeline_lost(conn, NULL);
+		pipeline_lost(conn);
 		raise_kept(conn);
 	}
 	pipeline_sent(conn, ITEM_STATEMENT);
@@ -288,7 +244,7 @@ remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, bool 
 
 	begin_statement(conn, in_xact, write);
 	identity = identity_begin_remote(conn, InvalidOid);
-	end_statement(conn, send_text(conn, sql, params, binary_result), identity);
+	end_statement(conn, channel_send_text(&conn->priv->channel, sql, params, binary_result), identity);
 }
 
 void
@@ -308,7 +264,7 @@ remote_send_task(RemoteConn *conn, const char *tag, const char *text, const Remo
 	if (prepared)
 		sent = send_prepared(conn, &use, params, binary_result);
 	else
-		sent = send_text(conn, psprintf("%s%s", tag, text), params, binary_result);
+		sent = channel_send_text(&conn->priv->channel, psprintf("%s%s", tag, text), params, binary_result);
 	end_statement(conn, sent, identity);
 }
 
@@ -326,33 +282,18 @@ remote_prepared_lost(RemoteConn *conn, const ErrorData *error)
 void
 remote_send_silent(RemoteConn *conn, const char *sql)
 {
-	if (conn->state == REMOTE_DEAD)
-		return;
-	reserve_items(conn->priv, 2);
-	if (!PQsendQueryParams(conn->priv->pg, sql, 0, NULL, NULL, NULL, NULL, 0))
-	{
-		pipeline_lost(conn, NULL);
-		return;
-	}
-	pipeline_sent(conn, ITEM_IGNORED);
-	if (!PQpipelineSync(conn->priv->pg))
-	{
-		pipeline_lost(conn, NULL);
-		return;
-	}
-	pipeline_sent(conn, ITEM_SYNC);
-	if (!pipeline_flush(conn))
-		pipeline_lost(conn, NULL);
+	if (conn->state != REMOTE_DEAD)
+		pipeline_send_alone(conn, sql, ITEM_IGNORED);
 }
 
 /* Keeps the first error; a later one only follows from it. */
 static void
-keep_error(RemoteConn *conn, PGresult *res)
+keep_error(RemoteConn *conn, RemoteError *error)
 {
 	if (conn->priv->error == NULL)
-		conn->priv->error = res;
+		conn->priv->error = error;
 	else
-		PQclear(res);
+		remote_error_free(error);
 }
 
 /*
@@ -383,154 +324,95 @@ end_segment(RemoteConn *conn)
 		settings_committed(conn);
 }
 
-/* Lets conn->row be a result's only row, which is valid as long as the result. */
-void
-pipeline_take_row(RemoteConn *conn, PGresult *res)
-{
-	RemoteConnPrivate *priv = conn->priv;
-	RemoteRow  *row = &conn->row;
-
-	PQclear(priv->current);
-	priv->current = res;
-	row->ncolumns = PQnfields(res);
-	if (row->ncolumns > priv->row_size)
-	{
-		priv->row_size = 0;
-		if (row->values != NULL)
-			pfree(row->values);
-		row->values = NULL;
-		row->values = MemoryContextAlloc(TopMemoryContext, sizeof(RemoteValue) * row->ncolumns);
-		priv->row_size = row->ncolumns;
-	}
-	for (int i = 0; i < row->ncolumns; i++)
-	{
-		row->values[i].len = PQgetlength(res, 0, i);
-		row->values[i].data = row->values[i].len == 0 && PQgetisnull(res, 0, i) ? NULL : PQgetvalue(res, 0, i);
-	}
-}
-
-/* The result of the owner's statement that ends it. */
-void
-pipeline_take_end(RemoteConn *conn, PGresult *res)
-{
-	Assert(PQntuples(res) == 0);
-	conn->row.ncolumns = PQresultStatus(res) == PGRES_TUPLES_OK ? PQnfields(res) : -1;
-	conn->processed = strtou64(PQcmdTuples(res), NULL, 10);
-	strlcpy(conn->priv->tag, PQcmdStatus(res), sizeof(conn->priv->tag));
-	PQclear(res);
-}
-
-/*
- * Takes one result that libpq returned, which is kept or cleared.  True if conn->row is now a row for the
- * owner of the connection.
- */
+/* Takes one message of the channel.  True if conn->row is now a row for the owner of the connection. */
 static bool
-take_result(RemoteConn *conn, PGresult *res)
+take_message(RemoteConn *conn, ChannelEvent event)
 {
 	RemoteConnPrivate *priv = conn->priv;
+	Channel    *channel = &priv->channel;
 	char		item = priv->items[priv->items_head];
 
-	switch (PQresultStatus(res))
+	switch (event)
 	{
-		case PGRES_PIPELINE_SYNC:
-			PQclear(res);
+		case CHANNEL_ROW:
+			if (item == ITEM_SETTINGS)
+				settings_answered(conn, &channel->row);
+			else if (item == ITEM_STATEMENT)
+				conn->row = channel->row;
+			return item == ITEM_STATEMENT;
+
+		case CHANNEL_COMPLETE:
+			if (strcmp(channel->tag, "ROLLBACK") == 0)
+				priv->segment_undone = true;	/* also by COMMIT of a failed transaction */
+			if (item == ITEM_STATEMENT)
+			{
+				conn->row.ncolumns = channel->row.ncolumns;
+				conn->processed = channel->processed;
+				strlcpy(priv->tag, channel->tag, sizeof(priv->tag));
+			}
+			break;
+
+		case CHANNEL_FAILED:
+			if (item == ITEM_IGNORED)
+				priv->segment_failed = true;
+			else
+				keep_error(conn, channel_take_error(channel));
+			break;
+
+		case CHANNEL_SKIPPED:
+			break;
+
+		case CHANNEL_SYNCED:
 			while (priv->items_head < priv->items_tail && priv->items[priv->items_head] != ITEM_SYNC)
 				priv->items_head++;
 			end_segment(conn);
-			pop_item(conn);
-			return false;
-
-		case PGRES_SINGLE_TUPLE:
-		case PGRES_TUPLES_OK:
-		case PGRES_COMMAND_OK:
-			if (PQcmdStatus(res)[0] == 'R' && strcmp(PQcmdStatus(res), "ROLLBACK") == 0)
-				priv->segment_undone = true;	/* also by COMMIT of a failed transaction */
-			if (item == ITEM_STATEMENT && PQresultStatus(res) == PGRES_SINGLE_TUPLE)
-				pipeline_take_row(conn, res);
-			else if (item == ITEM_STATEMENT)
-				pipeline_take_end(conn, res);
-			else
-			{
-				if (item == ITEM_SETTINGS)
-					settings_answered(conn, res);
-				PQclear(res);
-			}
-			return priv->current != NULL;
-
-		case PGRES_PIPELINE_ABORTED:
-			PQclear(res);
-			return false;
-
-		case PGRES_COPY_IN:
-		case PGRES_COPY_OUT:
-		case PGRES_COPY_BOTH:
-			/* not possible in pipeline mode, and nothing we could go on with */
-			pipeline_lost(conn, res);
+			priv->items_head++;
 			return false;
 
 		default:
-			if (PQstatus(conn->priv->pg) != CONNECTION_OK)
-				pipeline_lost(conn, res);
-			else if (item == ITEM_IGNORED)
-			{
-				priv->segment_failed = true;
-				PQclear(res);
-			}
-			else
-				keep_error(conn, res);
+			/* lost, or in a COPY, which isn't possible in pipeline mode */
+			pipeline_lost(conn);
 			return false;
 	}
+
+	/* an error may come instead of the answer to a Sync, which follows then */
+	if (item != ITEM_SYNC)
+		priv->items_head++;
+	return false;
 }
 
 /*
  * As remote_poll, but raises no error of the node: after REMOTE_DONE, priv->error may hold one.
+ * Reads once from the socket at most, so that it has an end however fast the node sends.
  */
 RemotePoll
 pipeline_next(RemoteConn *conn)
 {
 	RemoteConnPrivate *priv = conn->priv;
-	bool		consumed = false;
-	bool		was_null = false;
+	bool		has_read = false;
 
-	PQclear(priv->current);
-	priv->current = NULL;
 	while (conn->state == REMOTE_BUSY)
 	{
-		PGresult   *res;
+		ChannelEvent event;
 
 		if (priv->items_head == priv->items_tail)
 		{
 			conn->state = REMOTE_IDLE;
 			break;
 		}
-
-		if (PQisBusy(conn->priv->pg))
+		event = channel_next(&priv->channel);
+		if (event != CHANNEL_NOTHING)
 		{
-			if (consumed)
-				return REMOTE_NOT_YET;
-			consumed = true;
-			if (PQconsumeInput(conn->priv->pg))
-			{
-				if (priv->unflushed)
-					(void) pipeline_flush(conn);
-				continue;
-			}
-			/* PQgetResult tells why */
-		}
-
-		res = PQgetResult(conn->priv->pg);
-		if (res != NULL)
-		{
-			was_null = false;
-			if (take_result(conn, res))
+			if (take_message(conn, event))
 				return REMOTE_ROW;
 		}
-		else if (PQstatus(conn->priv->pg) != CONNECTION_OK || was_null)
-			pipeline_lost(conn, NULL);
-		else if (priv->items[priv->items_head] == ITEM_SYNC)
-			was_null = true;	/* an error that came instead of the sync */
+		else if (has_read)
+			return REMOTE_NOT_YET;
 		else
-			pop_item(conn);
+		{
+			channel_read(&priv->channel);
+			has_read = true;
+		}
 	}
 
 	return REMOTE_DONE;
@@ -574,13 +456,13 @@ remote_finish(RemoteConn *conn)
 bool
 remote_in_xact(const RemoteConn *conn)
 {
-	return PQtransactionStatus(conn->priv->pg) != PQTRANS_IDLE;
+	return channel_in_xact(&conn->priv->channel);
 }
 
 bool
 remote_xact_failed(const RemoteConn *conn)
 {
-	return PQtransactionStatus(conn->priv->pg) == PQTRANS_INERROR;
+	return channel_xact_failed(&conn->priv->channel);
 }
 
 void
@@ -602,7 +484,7 @@ pipeline_ignore_outstanding(RemoteConn *conn)
 	if (priv->error != NULL && conn->state != REMOTE_DEAD)
 	{
 		priv->segment_failed = priv->items_head < priv->items_tail;
-		PQclear(priv->error);
+		remote_error_free(priv->error);
 		priv->error = NULL;
 	}
 }
@@ -627,7 +509,7 @@ pipeline_drain(RemoteConn *conn, TimestampTz deadline)
 			return true;
 		if (found == REMOTE_ROW)
 			CHECK_FOR_INTERRUPTS();
-		else if (!wait_for_conn(conn, WL_SOCKET_READABLE | (priv->unflushed ? WL_SOCKET_WRITEABLE : 0), deadline))
+		else if (!wait_for_conn(conn, deadline))
 			return false;
 	}
 }
@@ -638,9 +520,9 @@ pipeline_leave(RemoteConn *conn)
 {
 	pipeline_drain(conn, 0);
 	raise_kept(conn);
-	if (!PQexitPipelineMode(conn->priv->pg))
+	if (!channel_set_pipeline(&conn->priv->channel, false))
 	{
-		pipeline_lost(conn, NULL);
+		pipeline_lost(conn);
 		raise_kept(conn);
 	}
 }
@@ -651,8 +533,8 @@ pipeline_enter(RemoteConn *conn)
 {
 	if (conn->state == REMOTE_DEAD)
 		return;
-	if (PQenterPipelineMode(conn->priv->pg))
+	if (channel_set_pipeline(&conn->priv->channel, true))
 		conn->state = REMOTE_IDLE;
 	else
-		pipeline_lost(conn, NULL);
+		pipeline_lost(conn);
 }

@@ -189,7 +189,7 @@ static bool
 still_good(RemoteConn *conn, const ClusterNode *node, bool hopeful)
 {
 	if (conn->nodeport == node->port && strcmp(conn->nodename, node->host) == 0 &&
-		((hopeful && just_used(conn)) || connect_alive(conn)))
+		((hopeful && just_used(conn)) || channel_alive(&conn->priv->channel)))
 		return true;
 	connect_close(conn);
 	return false;

@@ -13,10 +13,10 @@
 #include "access/xact.h"
 #include "datatype/timestamp.h"
 #include "lib/ilist.h"
-#include "libpq-fe.h"
 #include "storage/latch.h"
 
 #include "compat/noreturn.h"
+#include "remote/channel.h"
 #include "remote/connection.h"
 
 /*
@@ -39,7 +39,7 @@ typedef struct RemoteConnPrivate
 {
 	dlist_node	link;			/* in remote_conns */
 	RemoteConn	conn;			/* the public part */
-	PGconn	   *pg;
+	Channel		channel;
 	uint64		serial;			/* never used again */
 
 	bool		plain;			/* remote_plain_open's */
@@ -62,12 +62,10 @@ typedef struct RemoteConnPrivate
 	TimestampTz started;
 	TimestampTz established;
 	TimestampTz last_used;		/* start of the last statement that used it */
-	PostgresPollingStatusType polling;
 
 	/* waiting */
 	WaitEventSet *wait_set;		/* latch, postmaster, socket */
 	uint32		wait_events;	/* what it waits for on the socket */
-	bool		unflushed;		/* output is pending */
 	bool		identity_open;	/* a COPY runs as another user (identity.c) */
 
 	int			cancel_fd;		/* of a cancel request under way; -1: none */
@@ -80,8 +78,6 @@ typedef struct RemoteConnPrivate
 	bool		commits;		/* the statement outstanding commits by itself */
 	bool		ending;			/* the end of its transaction is outstanding,
 								 * and nothing else */
-	PGresult   *current;		/* holds conn.row's values */
-	int			row_size;		/* of the array of values */
 	RemoteError *error;			/* first error of what is outstanding */
 	bool		segment_undone; /* the segment being answered has ended its transaction with a rollback */
 	bool		segment_failed; /* an error in the segment being answered was
@@ -128,9 +124,6 @@ extern void connect_hide(RemoteConn *conn);
 /* Closes a connection and frees it. */
 extern void connect_close(RemoteConn *conn);
 
-/* Whether an idle connection is still open, as far as the socket tells. */
-extern bool connect_alive(RemoteConn *conn);
-
 /* lone_write.c: writes that commit by themselves */
 extern void lone_write_begin(RemoteConn *conn);
 extern bool lone_write_unwanted(RemoteConn *conn);
@@ -139,12 +132,11 @@ extern void lone_write_failed(RemoteConn *conn, RemoteError *error);
 
 /* pipeline.c */
 extern RemotePoll pipeline_next(RemoteConn *conn);
-extern void pipeline_take_row(RemoteConn *conn, PGresult *res);
-extern void pipeline_take_end(RemoteConn *conn, PGresult *res);
 extern void pipeline_sent(RemoteConn *conn, char item);
-extern bool pipeline_flush(RemoteConn *conn);
 extern void pipeline_sync(RemoteConn *conn);
-extern void pipeline_lost(RemoteConn *conn, PGresult *res);
+extern void pipeline_lost(RemoteConn *conn);
+/* Sends a command in a segment of its own; raises nothing. */
+extern void pipeline_send_alone(RemoteConn *conn, const char *sql, char item);
 extern void pipeline_ignore_outstanding(RemoteConn *conn);
 extern bool pipeline_drain(RemoteConn *conn, TimestampTz deadline);
 extern void pipeline_leave(RemoteConn *conn);
@@ -155,8 +147,8 @@ extern void pipeline_queue(RemoteConn *conn, const char *sql, const RemoteParams
 extern uint64 pipeline_next_statement(void);
 extern const RemoteTxnHooks *pipeline_txn_hooks(void);
 
-/* wait.c: waits for the socket of one connection; false if the deadline (0: none) passed. */
-extern bool wait_for_conn(RemoteConn *conn, uint32 events, TimestampTz deadline);
+/* wait.c: waits for what a connection's channel waits for; false if the deadline (0: none) passed. */
+extern bool wait_for_conn(RemoteConn *conn, TimestampTz deadline);
 extern void wait_forget(RemoteConn *conn);
 extern long wait_remaining(TimestampTz deadline);
 
@@ -167,15 +159,15 @@ extern void finish_at_exit(void);
 
 /* error.c */
 extern void error_init(void);
-extern void notice_receiver(void *arg, const PGresult *res);
+extern void notice_receiver(void *arg, const RemoteError *notice);
 
 /* settings.c */
 extern struct RemoteSettings *settings_create(void);
 extern void settings_free(struct RemoteSettings *settings);
 /* Sends a command that sets what differs, if anything does. */
 extern void settings_send(RemoteConn *conn);
-/* The result of that command. */
-extern void settings_answered(RemoteConn *conn, const PGresult *res);
+/* The row that is its answer. */
+extern void settings_answered(RemoteConn *conn, const RemoteRow *row);
 /* What was sent last took effect for good; or did not. */
 extern void settings_committed(RemoteConn *conn);
 extern void settings_rolled_back(RemoteConn *conn);

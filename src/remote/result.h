@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * result.h
- *	  What nodes answer: rows, whole results, errors.
+ *	  Parameters, and what nodes answer: rows, whole results, errors.
  *
  * remote_poll hands out rows one by one, as values in the memory of their
  * connection, which stay valid until the next call for that connection.
@@ -14,6 +14,16 @@
 #define CITUS_REMOTE_RESULT_H
 
 #include "postgres.h"
+
+/* Parameters of a statement.  Any of the arrays but values may be NULL. */
+typedef struct RemoteParams
+{
+	int			count;
+	Oid		   *types;			/* 0: the node is to infer it */
+	char	  **values;			/* NULL: null */
+	int		   *lengths;		/* of binary values */
+	int		   *formats;		/* 0: text, 1: binary */
+} RemoteParams;
 
 /* A value in text or in binary form, with a null byte behind it. */
 typedef struct RemoteValue

@@ -386,7 +386,7 @@ collect(RemoteConn *conn, SettingLists *lists, struct config_generic **custom, i
 	{
 		char		proof[NODE_PROOF_SIZE];
 
-		node_proof_write(conn->login_role, PQbackendPID(conn->priv->pg), proof);
+		node_proof_write(conn->login_role, channel_peer_pid(&conn->priv->channel), proof);
 		add_setting(lists, NODE_PROOF_SETTING, proof);
 		for (int i = 0; i < lengthof(fixed); i++)
 			add_setting(lists, fixed[i][0], fixed[i][1]);
@@ -429,11 +429,12 @@ settings_send(RemoteConn *conn)
 		"SELECT pg_catalog.bool_or(pooled), pg_catalog.count(pg_catalog.set_config(n, v, pooled)) "
 		"FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS s(n, v), "
 		"(SELECT pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.<>) $3 AS pooled) AS p";
-	static const Oid types[] = {TEXTARRAYOID, TEXTARRAYOID, INT4OID};
+	static Oid	types[] = {TEXTARRAYOID, TEXTARRAYOID, INT4OID};
 	int			ncustom;
 	struct config_generic **custom = guc_custom(&ncustom);
 	SettingLists lists;
-	const char *values[3];
+	char	   *values[3];
+	RemoteParams params = {lengthof(types), types, values, NULL, NULL};
 	char		pid[12];
 	bool		was_known;
 
@@ -445,13 +446,13 @@ settings_send(RemoteConn *conn)
 	collect(conn, &lists, custom, ncustom);
 	values[0] = lists.names.data;
 	values[1] = lists.values.data;
-	pg_ltoa(PQbackendPID(conn->priv->pg), pid);
+	pg_ltoa(channel_peer_pid(&conn->priv->channel), pid);
 	values[2] = pid;
 	was_known = conn->priv->settings->known;
 	remember_all(conn, custom, ncustom);
 	if (!was_known)
 		remote_queue_command(conn, HIDE_COMMAND);
-	if (PQsendQueryParams(conn->priv->pg, command, lengthof(types), types, values, NULL, NULL, 0))
+	if (channel_send_text(&conn->priv->channel, command, &params, false))
 		pipeline_sent(conn, ITEM_SETTINGS);
 	pfree(lists.names.data);
 	pfree(lists.values.data);
@@ -472,15 +473,15 @@ remote_prove_again(RemoteConn *conn)
 
 	if (conn->priv->direct)
 		return;
-	node_proof_write(conn->login_role, PQbackendPID(conn->priv->pg), proof);
+	node_proof_write(conn->login_role, channel_peer_pid(&conn->priv->channel), proof);
 	remote_queue_command(conn, HIDE_COMMAND);
 	pipeline_queue(conn, "SELECT pg_catalog.set_config('" NODE_PROOF_SETTING "', $1, true)", &params);
 }
 
 void
-settings_answered(RemoteConn *conn, const PGresult *res)
+settings_answered(RemoteConn *conn, const RemoteRow *row)
 {
-	conn->priv->direct = PQntuples(res) == 1 && strcmp(PQgetvalue(res, 0, 0), "f") == 0;
+	conn->priv->direct = strcmp(row->values[0].data, "f") == 0;
 
 	/* the process id is the pooler's */
 	if (!conn->priv->direct)

@@ -92,25 +92,15 @@ wait_remaining(TimestampTz deadline)
 	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
 }
 
-/* What a connection waits for, by its state. */
-static uint32
-events_of(RemoteConn *conn)
-{
-	RemoteConnPrivate *priv = conn->priv;
-
-	if (conn->state == REMOTE_CONNECTING)
-		return priv->polling == PGRES_POLLING_READING ? WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE;
-	return WL_SOCKET_READABLE | (priv->unflushed ? WL_SOCKET_WRITEABLE : 0);
-}
-
 /*
- * Waits until one of events is true of the connection's socket.  While it is
- * connecting, the socket may be another one each time, so that no set is kept.
+ * While a connection is connecting, its socket may be another one each time, so that no
+ * set is kept.
  */
 bool
-wait_for_conn(RemoteConn *conn, uint32 events, TimestampTz deadline)
+wait_for_conn(RemoteConn *conn, TimestampTz deadline)
 {
 	RemoteConnPrivate *priv = conn->priv;
+	uint32		events = channel_events(&priv->channel);
 	WaitEvent	event;
 
 	for (;;)
@@ -122,7 +112,7 @@ wait_for_conn(RemoteConn *conn, uint32 events, TimestampTz deadline)
 		{
 			if (lone_write_given_up())
 			{
-				pipeline_lost(conn, NULL);
+				pipeline_lost(conn);
 				return false;
 			}
 			/* a request that comes before the statement has no effect */
@@ -133,14 +123,14 @@ wait_for_conn(RemoteConn *conn, uint32 events, TimestampTz deadline)
 		if (conn->state == REMOTE_CONNECTING)
 			occurred = WaitLatchOrSocket(MyLatch, events | WL_LATCH_SET | WL_POSTMASTER_DEATH |
 										 (timeout >= 0 ? WL_TIMEOUT : 0),
-										 PQsocket(conn->priv->pg), timeout, PG_WAIT_EXTENSION);
+										 channel_socket(&priv->channel), timeout, PG_WAIT_EXTENSION);
 		else
 		{
 			if (priv->wait_set == NULL)
 			{
 				WaitEventSet *set = new_set(1, WL_POSTMASTER_DEATH);
 
-				AddWaitEventToSet(set, events, PQsocket(conn->priv->pg), NULL, NULL);
+				AddWaitEventToSet(set, events, channel_socket(&priv->channel), NULL, NULL);
 				priv->wait_set = set;
 				priv->wait_events = events;
 			}
@@ -158,7 +148,7 @@ wait_for_conn(RemoteConn *conn, uint32 events, TimestampTz deadline)
 		{
 			if (InterruptHoldoffCount == 0)
 				proc_exit(1);
-			pipeline_lost(conn, NULL);
+			pipeline_lost(conn);
 			return false;
 		}
 		if (occurred & WL_LATCH_SET)
@@ -193,7 +183,7 @@ prepare_many(RemoteConn **conns, int nconns)
 	{
 		for (int i = 0; i < nconns; i++)
 		{
-			uint32		events = events_of(conns[i]);
+			uint32		events = channel_events(&conns[i]->priv->channel);
 
 			if (many.events[i] != events)
 			{
@@ -226,8 +216,8 @@ prepare_many(RemoteConn **conns, int nconns)
 	for (int i = 0; i < nconns; i++)
 	{
 		many.serials[i] = conns[i]->priv->serial;
-		many.events[i] = events_of(conns[i]);
-		AddWaitEventToSet(many.set, many.events[i], PQsocket(conns[i]->priv->pg), NULL, NULL);
+		many.events[i] = channel_events(&conns[i]->priv->channel);
+		AddWaitEventToSet(many.set, many.events[i], channel_socket(&conns[i]->priv->channel), NULL, NULL);
 	}
 	many.count = nconns;
 }
@@ -242,7 +232,7 @@ count_ended(RemoteConn **conns, int nconns, bool *ready)
 
 	for (int i = 0; i < nconns; i++)
 	{
-		bool		is_ended = conns[i]->state == REMOTE_DEAD || PQsocket(conns[i]->priv->pg) < 0;
+		bool		is_ended = conns[i]->state == REMOTE_DEAD || channel_socket(&conns[i]->priv->channel) < 0;
 
 		if (ready != NULL)
 			ready[i] = is_ended;
@@ -268,7 +258,7 @@ remote_wait(RemoteConn **conns, int nconns, long timeout_ms, bool *ready)
 
 	if (nconns == 1)
 	{
-		if (!wait_for_conn(conns[0], events_of(conns[0]), deadline))
+		if (!wait_for_conn(conns[0], deadline))
 			return 0;
 		if (ready != NULL)
 			ready[0] = true;

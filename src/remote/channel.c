@@ -1,0 +1,363 @@
+/*-------------------------------------------------------------------------
+ *
+ * channel.c
+ *	  The channel over libpq.
+ *
+ * libpq answers in order, row by row (single-row mode), which has to be asked
+ * for anew for each command, when libpq comes to it and has read nothing of its answer:
+ * after sending, after the NULL that ends the results of the one before, and after
+ * a Sync.  Sending never blocks: output that the socket doesn't take stays in
+ * libpq's buffer, and `unflushed` makes the next wait (wait.c) send it on.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <sys/socket.h>
+#include <netinet/in.h>
+#ifdef __linux__
+#include <linux/tcp.h>
+#endif
+
+#include "libpq-fe.h"
+#include "storage/latch.h"
+#include "utils/memutils.h"
+
+#include "remote/channel.h"
+
+bool
+channel_open(Channel *channel, const char *const *keywords, const char *const *values,
+			 void (*notices) (void *arg, const RemoteError *notice), void *arg)
+{
+	channel->pg = PQconnectStartParams(keywords, values, false);
+	channel->connecting = true;
+	channel->connect_events = WL_SOCKET_WRITEABLE;
+	if (!channel_ok(channel))
+		return false;
+	PQsetNoticeReceiver(channel->pg, notices, arg);
+	return true;
+}
+
+ChannelEvent
+channel_connect(Channel *channel)
+{
+	switch (PQconnectPoll(channel->pg))
+	{
+		case PGRES_POLLING_OK:
+			channel->connecting = false;
+			return PQsetnonblocking(channel->pg, 1) == 0 ? CHANNEL_END : CHANNEL_LOST;
+		case PGRES_POLLING_FAILED:
+			return CHANNEL_LOST;
+		case PGRES_POLLING_READING:
+			channel->connect_events = WL_SOCKET_READABLE;
+			return CHANNEL_NOTHING;
+		default:
+			channel->connect_events = WL_SOCKET_WRITEABLE;
+			return CHANNEL_NOTHING;
+	}
+}
+
+bool
+channel_set_pipeline(Channel *channel, bool pipelined)
+{
+	if (!(pipelined ? PQenterPipelineMode(channel->pg) : PQexitPipelineMode(channel->pg)))
+		return false;
+	channel->pipelined = pipelined;
+	return true;
+}
+
+void
+channel_close(Channel *channel)
+{
+	PQclear(channel->error);
+	PQclear(channel->current);
+	if (channel->row.values != NULL)
+		pfree(channel->row.values);
+	PQfinish(channel->pg);
+}
+
+bool
+channel_ok(const Channel *channel)
+{
+	return PQstatus(channel->pg) != CONNECTION_BAD;
+}
+
+/*
+ * What a server says while its client is idle is mostly good-bye.
+ */
+bool
+channel_alive(Channel *channel)
+{
+	int			tries = 3;
+
+	while (tries-- > 0)
+	{
+		char		byte;
+		ssize_t		received = recv(PQsocket(channel->pg), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+		if (received < 0)
+			return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+		if (received == 0 || !PQconsumeInput(channel->pg))
+			return false;
+		(void) PQisBusy(channel->pg);	/* parses it */
+		if (!channel_ok(channel))
+			return false;
+	}
+	return false;
+}
+
+const char *
+channel_failure(const Channel *channel)
+{
+	return channel->pg == NULL ? "out of memory" : PQerrorMessage(channel->pg);
+}
+
+int
+channel_socket(const Channel *channel)
+{
+	return PQsocket(channel->pg);
+}
+
+uint32
+channel_events(const Channel *channel)
+{
+	if (channel->connecting)
+		return channel->connect_events;
+	return WL_SOCKET_READABLE | (channel->unflushed ? WL_SOCKET_WRITEABLE : 0);
+}
+
+/* What libpq said when it was given something to send. */
+static bool
+sent(Channel *channel, int ok)
+{
+	if (ok)
+		PQsetSingleRowMode(channel->pg);
+	return ok;
+}
+
+bool
+channel_send_text(Channel *channel, const char *sql, const RemoteParams *params, bool binary_result)
+{
+	return sent(channel, PQsendQueryParams(channel->pg, sql,
+										   params ? params->count : 0,
+										   params ? params->types : NULL,
+										   params ? (const char *const *) params->values : NULL,
+										   params ? params->lengths : NULL,
+										   params ? params->formats : NULL,
+										   binary_result ? 1 : 0));
+}
+
+bool
+channel_send_prepare(Channel *channel, const char *name, const char *sql, const RemoteParams *params)
+{
+	return PQsendPrepare(channel->pg, name, sql, params ? params->count : 0, params ? params->types : NULL);
+}
+
+bool
+channel_send_prepared(Channel *channel, const char *name, const RemoteParams *params, bool binary_result)
+{
+	return sent(channel, PQsendQueryPrepared(channel->pg, name,
+											 params ? params->count : 0,
+											 params ? (const char *const *) params->values : NULL,
+											 params ? params->lengths : NULL,
+											 params ? params->formats : NULL,
+											 binary_result ? 1 : 0));
+}
+
+bool
+channel_send_script(Channel *channel, const char *sql)
+{
+	return sent(channel, PQsendQuery(channel->pg, sql)) && channel_flush(channel);
+}
+
+bool
+channel_sync(Channel *channel)
+{
+	return PQpipelineSync(channel->pg);
+}
+
+bool
+channel_flush(Channel *channel)
+{
+	int			rc = PQflush(channel->pg);
+
+	channel->unflushed = rc > 0;
+
+	/* what the node said before it closed the connection is still to be read */
+	return rc >= 0 || channel_ok(channel);
+}
+
+void
+channel_read(Channel *channel)
+{
+	if (!PQconsumeInput(channel->pg))
+		channel->unreadable = true;
+	else if (channel->unflushed)
+		(void) channel_flush(channel);
+}
+
+bool
+channel_is_busy(Channel *channel)
+{
+	return !channel->unreadable && PQisBusy(channel->pg);
+}
+
+/* Lets channel->row be a result's only row. */
+static void
+take_row(Channel *channel, PGresult *res)
+{
+	RemoteRow  *row = &channel->row;
+
+	channel->current = res;
+	row->ncolumns = PQnfields(res);
+	if (row->ncolumns > channel->row_size)
+	{
+		channel->row_size = 0;
+		if (row->values != NULL)
+			pfree(row->values);
+		row->values = NULL;
+		row->values = MemoryContextAlloc(TopMemoryContext, sizeof(RemoteValue) * row->ncolumns);
+		channel->row_size = row->ncolumns;
+	}
+	for (int i = 0; i < row->ncolumns; i++)
+	{
+		row->values[i].len = PQgetlength(res, 0, i);
+		row->values[i].data = row->values[i].len == 0 && PQgetisnull(res, 0, i) ? NULL : PQgetvalue(res, 0, i);
+	}
+}
+
+/* The end of a command. */
+static void
+take_end(Channel *channel, PGresult *res)
+{
+	Assert(PQntuples(res) == 0);
+	channel->row.ncolumns = PQresultStatus(res) == PGRES_TUPLES_OK ? PQnfields(res) : -1;
+	channel->processed = strtou64(PQcmdTuples(res), NULL, 10);
+	strlcpy(channel->tag, PQcmdStatus(res), sizeof(channel->tag));
+	PQclear(res);
+}
+
+static ChannelEvent
+take_error(Channel *channel, PGresult *res, ChannelEvent event)
+{
+	PQclear(channel->error);
+	channel->error = res != NULL ? res : PQmakeEmptyPGresult(channel->pg, PGRES_FATAL_ERROR);
+	return event;
+}
+
+/* A result's row, end or error. */
+static ChannelEvent
+take_result(Channel *channel, PGresult *res)
+{
+	switch (PQresultStatus(res))
+	{
+		case PGRES_SINGLE_TUPLE:
+			take_row(channel, res);
+			return CHANNEL_ROW;
+		case PGRES_TUPLES_OK:
+		case PGRES_COMMAND_OK:
+		case PGRES_EMPTY_QUERY:
+			take_end(channel, res);
+			return CHANNEL_COMPLETE;
+		case PGRES_PIPELINE_ABORTED:
+			PQclear(res);
+			return CHANNEL_SKIPPED;
+		case PGRES_PIPELINE_SYNC:
+			PQclear(res);
+			PQsetSingleRowMode(channel->pg);
+			return CHANNEL_SYNCED;
+		case PGRES_COPY_IN:
+			PQclear(res);
+			return CHANNEL_COPY_IN;
+		case PGRES_COPY_OUT:
+		case PGRES_COPY_BOTH:
+			PQclear(res);
+			return CHANNEL_COPY_OTHER;
+		default:
+			return take_error(channel, res, channel_ok(channel) ? CHANNEL_FAILED : CHANNEL_LOST);
+	}
+}
+
+ChannelEvent
+channel_next(Channel *channel)
+{
+	PQclear(channel->current);
+	channel->current = NULL;
+
+	/* a NULL only ends a command's results, but a second one says that libpq is out of step */
+	for (int i = 0; i < 2; i++)
+	{
+		PGresult   *res;
+
+		if (channel_is_busy(channel))
+			return CHANNEL_NOTHING;
+		res = PQgetResult(channel->pg);
+		if (res != NULL)
+			return take_result(channel, res);
+		if (!channel_ok(channel))
+			break;
+		if (!channel->pipelined)
+			return CHANNEL_END;
+		PQsetSingleRowMode(channel->pg);
+	}
+	return take_error(channel, NULL, CHANNEL_LOST);
+}
+
+RemoteError *
+channel_take_error(Channel *channel)
+{
+	RemoteError *error = channel->error;
+
+	channel->error = NULL;
+	return error != NULL ? error : PQmakeEmptyPGresult(channel->pg, PGRES_FATAL_ERROR);
+}
+
+int
+channel_copy_put(Channel *channel, const char *data, int len)
+{
+	return PQputCopyData(channel->pg, data, len);
+}
+
+bool
+channel_copy_end(Channel *channel, const char *reason)
+{
+	return PQputCopyEnd(channel->pg, reason) >= 0 && channel_flush(channel);
+}
+
+uint64
+channel_bytes_received(const Channel *channel)
+{
+#ifdef __linux__
+	struct tcp_info info = {0};
+	socklen_t	len = sizeof(info);
+
+	if (getsockopt(PQsocket(channel->pg), IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+		len >= offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(info.tcpi_bytes_received))
+		return info.tcpi_bytes_received;
+#endif
+	return 0;
+}
+
+int
+channel_peer_pid(const Channel *channel)
+{
+	return PQbackendPID(channel->pg);
+}
+
+bool
+channel_in_xact(const Channel *channel)
+{
+	return PQtransactionStatus(channel->pg) != PQTRANS_IDLE;
+}
+
+bool
+channel_xact_failed(const Channel *channel)
+{
+	return PQtransactionStatus(channel->pg) == PQTRANS_INERROR;
+}
+
+const char *
+channel_parameter(const Channel *channel, const char *name)
+{
+	return PQparameterStatus(channel->pg, name);
+}

@@ -1,0 +1,120 @@
+/*-------------------------------------------------------------------------
+ *
+ * channel.h
+ *	  Commands to a node's session and its messages back, over one connection.
+ *
+ * A channel carries commands in order, and hands out what the node says to
+ * each, in the same order.  It knows nothing of transactions, settings, roles
+ * or owners: those are the session's (pipeline.c and what calls it).  Nothing
+ * here waits, reads the catalogs, or raises an error, but for
+ * lack of memory in channel_next; wait.c waits for the socket.
+ *
+ *	  channel_open, channel_connect		until CHANNEL_END, or CHANNEL_LOST
+ *	  channel_send_*, channel_sync		take commands; false: the channel is lost
+ *	  channel_flush						sends them off, as far as the socket lets
+ *	  channel_read						takes in what has arrived
+ *	  channel_next						the next message of that
+ *
+ * In pipeline mode any number of commands may be on their way.  A command is
+ * answered by any number of CHANNEL_ROWs and one of CHANNEL_COMPLETE,
+ * CHANNEL_FAILED and CHANNEL_SKIPPED; a Sync by CHANNEL_SYNCED, or
+ * CHANNEL_FAILED and CHANNEL_SYNCED.  Outside pipeline mode one
+ * text is on its way, of any number of commands, and CHANNEL_END follows its
+ * last message.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_REMOTE_CHANNEL_H
+#define CITUS_REMOTE_CHANNEL_H
+
+#include "postgres.h"
+
+#include "remote/result.h"
+
+typedef enum ChannelEvent
+{
+	CHANNEL_NOTHING,			/* what has been taken in has no whole message */
+	CHANNEL_ROW,				/* channel->row */
+	CHANNEL_COMPLETE,			/* end of a command: channel->tag, processed */
+	CHANNEL_FAILED,				/* channel_take_error */
+	CHANNEL_SKIPPED,			/* not run, since one before it has failed */
+	CHANNEL_SYNCED,
+	CHANNEL_COPY_IN,			/* channel_copy_put, channel_copy_end */
+	CHANNEL_COPY_OTHER,			/* the node wants a COPY that we don't do */
+	CHANNEL_END,
+	CHANNEL_LOST,				/* channel_take_error, the first time */
+} ChannelEvent;
+
+typedef struct Channel
+{
+	struct pg_conn *pg;
+	bool		connecting;
+	bool		pipelined;		/* in pipeline mode */
+	bool		unflushed;		/* output is pending */
+	bool		unreadable;		/* channel_read has failed; channel_next tells
+								 * what was read before, and why */
+	uint32		connect_events; /* what it waits for while connecting */
+
+	/* of the last message: */
+	RemoteRow	row;			/* after CHANNEL_COMPLETE, of ncolumns only:
+								 * those of the answer, or -1 */
+	uint64		processed;
+	char		tag[32];
+	struct pg_result *current;	/* holds the row's values */
+	int			row_size;		/* of their array */
+	RemoteError *error;
+} Channel;
+
+/* notices hears what the node says besides answers, also while it is idle; it raises nothing. */
+extern bool channel_open(Channel *channel, const char *const *keywords, const char *const *values,
+						 void (*notices) (void *arg, const RemoteError *notice), void *arg);
+extern ChannelEvent channel_connect(Channel *channel);
+extern bool channel_set_pipeline(Channel *channel, bool pipelined);
+extern void channel_close(Channel *channel);
+
+/* Whether it is of use, as far as that has been noticed. */
+extern bool channel_ok(const Channel *channel);
+
+/* Whether an idle one is of use: takes in what the node said meanwhile. */
+extern bool channel_alive(Channel *channel);
+
+/* Why it is of no use; valid until it is used or closed, "" if that isn't known. */
+extern const char *channel_failure(const Channel *channel);
+
+/* For waiting: WL_SOCKET_* events.  The socket may be another one after each call while it is connecting. */
+extern int	channel_socket(const Channel *channel);
+extern uint32 channel_events(const Channel *channel);
+
+extern bool channel_send_text(Channel *channel, const char *sql, const RemoteParams *params, bool binary_result);
+extern bool channel_send_prepare(Channel *channel, const char *name, const char *sql, const RemoteParams *params);
+extern bool channel_send_prepared(Channel *channel, const char *name, const RemoteParams *params,
+								  bool binary_result);
+extern bool channel_send_script(Channel *channel, const char *sql); /* outside pipeline mode */
+extern bool channel_sync(Channel *channel);
+extern bool channel_flush(Channel *channel);
+extern void channel_read(Channel *channel);
+extern ChannelEvent channel_next(Channel *channel);
+
+/* Whether channel_next would return CHANNEL_NOTHING. */
+extern bool channel_is_busy(Channel *channel);
+
+/* The error of the last message, now the caller's. */
+extern RemoteError *channel_take_error(Channel *channel);
+
+/*
+ * COPY FROM STDIN, outside pipeline mode.  channel_copy_put returns 0 when output must be flushed first, -1 when
+ * the channel is lost.  reason: the COPY is to fail; NULL: it is not.
+ */
+extern int	channel_copy_put(Channel *channel, const char *data, int len);
+extern bool channel_copy_end(Channel *channel, const char *reason);
+
+/* How many bytes have arrived; 0 if that isn't known. */
+extern uint64 channel_bytes_received(const Channel *channel);
+
+/* What the node's session has told about itself. */
+extern int	channel_peer_pid(const Channel *channel);
+extern bool channel_in_xact(const Channel *channel);
+extern bool channel_xact_failed(const Channel *channel);
+extern const char *channel_parameter(const Channel *channel, const char *name); /* NULL if unknown */
+
+#endif							/* CITUS_REMOTE_CHANNEL_H */
