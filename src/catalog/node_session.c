@@ -30,12 +30,8 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
 #include "access/parallel.h"
-#include "access/table.h"
 #include "access/xact.h"
-#include "catalog/pg_namespace.h"
 #include "commands/dbcommands.h"
 #include "common/cryptohash.h"
 #include "common/hmac.h"
@@ -46,10 +42,9 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/portal.h"
-#include "utils/rel.h"
 
+#include "catalog/catalog_rows.h"
 #include "catalog/node_session.h"
 #include "compat/client_protocol.h"
 
@@ -88,28 +83,9 @@ show_node_proof(void)
 static bytea *
 read_secret(void)
 {
-	Oid			relid = get_relname_relid("pg_dist_node_secret", PG_CATALOG_NAMESPACE);
-	bytea	   *secret = NULL;
-	Relation	rel;
-	SysScanDesc scan;
-	HeapTuple	tuple;
+	List	   *rows = catalog_rows("pg_dist_node_secret", NULL, NULL);
 
-	if (!OidIsValid(relid))
-		return NULL;
-	rel = table_open(relid, AccessShareLock);
-	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-	{
-		bool		isnull;
-		Datum		value = heap_getattr(tuple, 1, RelationGetDescr(rel), &isnull);
-
-		if (!isnull)
-			secret = DatumGetByteaPCopy(value);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return secret;
+	return rows == NIL ? NULL : DatumGetByteaP(((CatalogRow *) linitial(rows))->values[0]);
 }
 
 /* The keyed hash, in hexadecimal digits, of a session; false if there is no secret.  claim is nonce and process id. */

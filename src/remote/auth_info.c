@@ -9,16 +9,18 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
-#include "catalog/pg_namespace.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
-#include "utils/rel.h"
 
+#include "catalog/catalog_rows.h"
 #include "remote/auth_info.h"
+
+enum pg_dist_authinfo_columns
+{
+	Anum_authinfo_nodeid = 1,
+	Anum_authinfo_rolename,
+	Anum_authinfo_authinfo,
+};
 
 /* How well a row for nodeid `found` suits the node that is wanted; 0: not at all. */
 static int
@@ -32,37 +34,22 @@ fitness(int32 found, int32 wanted)
 char *
 auth_info_lookup(const char *role, int32 nodeid)
 {
-	Oid			relid = get_relname_relid("pg_dist_authinfo", PG_CATALOG_NAMESPACE);
 	char	   *info = NULL;
 	int			best = 0;
-	Relation	rel;
-	TupleDesc	desc;
-	SysScanDesc scan;
 	ScanKeyData key;
-	HeapTuple	tuple;
+	ListCell   *cell;
 
-	if (!OidIsValid(relid))
-		return NULL;
-	rel = table_open(relid, AccessShareLock);
-	desc = RelationGetDescr(rel);
-	ScanKeyInit(&key, get_attnum(relid, "rolename"), BTEqualStrategyNumber, F_NAMEEQ,
-				CStringGetDatum(role));
-	scan = systable_beginscan(rel, get_relname_relid("pg_dist_authinfo_identification_index",
-													 PG_CATALOG_NAMESPACE), true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	ScanKeyInit(&key, Anum_authinfo_rolename, BTEqualStrategyNumber, F_NAMEEQ, CStringGetDatum(role));
+	foreach(cell, catalog_rows("pg_dist_authinfo", "pg_dist_authinfo_identification_index", &key))
 	{
-		bool		isnull;
-		int32		found = DatumGetInt32(heap_getattr(tuple, get_attnum(relid, "nodeid"), desc, &isnull));
-		int			fits = isnull ? 0 : fitness(found, nodeid);
-		Datum		value = heap_getattr(tuple, get_attnum(relid, "authinfo"), desc, &isnull);
+		CatalogRow *row = lfirst(cell);
+		int			fits = fitness(DatumGetInt32(row->values[Anum_authinfo_nodeid - 1]), nodeid);
 
-		if (fits > best && !isnull)
+		if (fits > best)
 		{
 			best = fits;
-			info = TextDatumGetCString(value);
+			info = TextDatumGetCString(row->values[Anum_authinfo_authinfo - 1]);
 		}
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
 	return info;
 }

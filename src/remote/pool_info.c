@@ -12,18 +12,19 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
-#include "catalog/pg_namespace.h"
 #include "libpq-fe.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
-#include "utils/rel.h"
 
+#include "catalog/catalog_rows.h"
 #include "compat/sql_function.h"
 #include "remote/pool_info.h"
+
+enum pg_dist_poolinfo_columns
+{
+	Anum_poolinfo_nodeid = 1,
+	Anum_poolinfo_poolinfo,
+};
 
 SQL_FUNCTION(poolinfo_valid);
 
@@ -32,30 +33,14 @@ const char *const pool_info_keywords[] = {"host", "port", "dbname", NULL};
 char *
 pool_info_lookup(int32 nodeid)
 {
-	Oid			relid = get_relname_relid("pg_dist_poolinfo", PG_CATALOG_NAMESPACE);
-	char	   *info = NULL;
-	Relation	rel;
-	SysScanDesc scan;
 	ScanKeyData key;
-	HeapTuple	tuple;
+	List	   *rows;
 
-	if (!OidIsValid(relid))
+	ScanKeyInit(&key, Anum_poolinfo_nodeid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(nodeid));
+	rows = catalog_rows("pg_dist_poolinfo", "pg_dist_poolinfo_pkey", &key);
+	if (rows == NIL)
 		return NULL;
-	rel = table_open(relid, AccessShareLock);
-	ScanKeyInit(&key, get_attnum(relid, "nodeid"), BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(nodeid));
-	scan = systable_beginscan(rel, get_relname_relid("pg_dist_poolinfo_pkey", PG_CATALOG_NAMESPACE),
-							  true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-	{
-		bool		isnull;
-		Datum		value = heap_getattr(tuple, get_attnum(relid, "poolinfo"), RelationGetDescr(rel), &isnull);
-
-		info = TextDatumGetCString(value);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return info;
+	return TextDatumGetCString(((CatalogRow *) linitial(rows))->values[Anum_poolinfo_poolinfo - 1]);
 }
 
 /* Whether a connection parameter may be set. */

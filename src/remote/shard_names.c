@@ -11,18 +11,15 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
 #include "access/xact.h"
-#include "catalog/pg_namespace.h"
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
+#include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
+#include "catalog/relations.h"
 #include "remote/shard_names.h"
 
 #define MIN_SHARD_DIGITS 6		/* ids begin at 102008 */
@@ -31,38 +28,14 @@
 static Oid
 table_of_shard(int64 shardid)
 {
-	Oid			catalog = get_relname_relid("pg_dist_shard", PG_CATALOG_NAMESPACE);
-	Oid			index = get_relname_relid("pg_dist_shard_shardid_index", PG_CATALOG_NAMESPACE);
-	Oid			relid = InvalidOid;
-	AttrNumber	shardid_attno;
-	AttrNumber	relid_attno;
-	Relation	rel;
-	SysScanDesc scan;
 	ScanKeyData key;
-	HeapTuple	tuple;
+	List	   *rows;
 
-	if (!OidIsValid(catalog))
+	ScanKeyInit(&key, Anum_shard_shardid, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(shardid));
+	rows = catalog_rows("pg_dist_shard", "pg_dist_shard_shardid_index", &key);
+	if (rows == NIL)
 		return InvalidOid;
-	shardid_attno = get_attnum(catalog, "shardid");
-	relid_attno = get_attnum(catalog, "logicalrelid");
-	if (shardid_attno == InvalidAttrNumber || relid_attno == InvalidAttrNumber)
-		return InvalidOid;
-
-	rel = table_open(catalog, AccessShareLock);
-	ScanKeyInit(&key, shardid_attno, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(shardid));
-	scan = systable_beginscan(rel, index, OidIsValid(index), NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-	{
-		bool		isnull;
-		Datum		value = heap_getattr(tuple, relid_attno, RelationGetDescr(rel), &isnull);
-
-		if (!isnull)
-			relid = DatumGetObjectId(value);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return relid;
+	return DatumGetObjectId(((CatalogRow *) linitial(rows))->values[Anum_shard_logicalrelid - 1]);
 }
 
 static bool
