@@ -29,7 +29,7 @@
 
 #include "copy/row_encoder.h"
 #include "lib/exact_text.h"
-#include "lib/wire_type.h"
+#include "remote/wire_type.h"
 
 typedef enum ColumnKind
 {

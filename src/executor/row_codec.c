@@ -23,8 +23,8 @@
 
 #include "executor/row_codec.h"
 #include "lib/exact_text.h"
-#include "lib/wire_type.h"
 #include "planner/task_query.h"
+#include "remote/wire_type.h"
 
 typedef struct ColumnCodec
 {

@@ -17,12 +17,12 @@
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 
+#include "catalog/backends.h"
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "compat/proc.h"
 #include "compat/sql_function.h"
 #include "cluster/node_query.h"
-#include "remote/backends.h"
 #include "remote/connection.h"
 
 SQL_FUNCTION(citus_internal_rows_of_all_nodes);

@@ -4,7 +4,7 @@
  *	  Global process ids: node id * 10^10 + process id.
  *
  * A backend that another node has opened has the global process id of the
- * client's backend that it works for (remote/backends.c).
+ * client's backend that it works for (catalog/backends.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -12,8 +12,8 @@
 
 #include "fmgr.h"
 
+#include "catalog/backends.h"
 #include "compat/sql_function.h"
-#include "remote/backends.h"
 
 SQL_FUNCTION(citus_backend_gpid);
 SQL_FUNCTION(citus_calculate_gpid);

@@ -27,8 +27,8 @@
 
 #include "catalog/metadata.h"
 #include "compat/permissions.h"
-#include "lib/wire_type.h"
 #include "planner/shippable.h"
+#include "remote/wire_type.h"
 
 typedef struct ShippableContext
 {

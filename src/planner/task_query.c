@@ -33,9 +33,9 @@
 #include "utils/ruleutils.h"
 
 #include "lib/exact_text.h"
-#include "lib/wire_type.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
+#include "remote/wire_type.h"
 
 /* A list of constants that is longer than this stays in the text. */
 #define MAX_LISTED_CONSTANTS 20

@@ -27,10 +27,10 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "catalog/backends.h"
 #include "catalog/node.h"
 #include "catalog/node_session.h"
 #include "remote/auth_info.h"
-#include "remote/backends.h"
 #include "remote/pool_info.h"
 #include "remote/prepared.h"
 #include "remote/private.h"

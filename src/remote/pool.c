@@ -28,8 +28,8 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "catalog/backends.h"
 #include "catalog/node.h"
-#include "remote/backends.h"
 #include "remote/prepared.h"
 #include "remote/private.h"
 

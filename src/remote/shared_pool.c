@@ -43,9 +43,9 @@
 #include "utils/guc.h"
 #include "utils/timestamp.h"
 
+#include "catalog/backends.h"
 #include "compat/proc.h"
 #include "lib/shared_area.h"
-#include "remote/backends.h"
 #include "remote/private.h"
 
 #define MAX_NODES 1024

@@ -109,6 +109,37 @@ definition_schema(Definition *def, Oid schema)
 	ReleaseSysCache(tuple);
 }
 
+/* Appends ", NAME = 'value'" unless the column is null. */
+static void
+append_collation_option(StringInfo buf, HeapTuple tuple, AttrNumber attno, const char *name)
+{
+	bool		isnull;
+	Datum		datum = SysCacheGetAttr(COLLOID, tuple, attno, &isnull);
+
+	if (!isnull)
+		appendStringInfo(buf, ", %s = %s", name, quote_literal_cstr(TextDatumGetCString(datum)));
+}
+
+/* What stands in the parentheses of CREATE COLLATION; palloc'd. */
+static char *
+collation_options(HeapTuple tuple)
+{
+	Form_pg_collation form = (Form_pg_collation) GETSTRUCT(tuple);
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "PROVIDER = %s, DETERMINISTIC = %s",
+					 form->collprovider == COLLPROVIDER_LIBC ? "libc" :
+					 form->collprovider == COLLPROVIDER_ICU ? "icu" : "builtin",
+					 form->collisdeterministic ? "true" : "false");
+	append_collation_option(&buf, tuple, Anum_pg_collation_colllocale, "LOCALE");
+	append_collation_option(&buf, tuple, Anum_pg_collation_collcollate, "LC_COLLATE");
+	append_collation_option(&buf, tuple, Anum_pg_collation_collctype, "LC_CTYPE");
+	if (Anum_pg_collation_collicurules != InvalidAttrNumber)
+		append_collation_option(&buf, tuple, Anum_pg_collation_collicurules, "RULES");
+	return buf.data;
+}
+
 void
 definition_collation(Definition *def, Oid collation)
 {

@@ -33,10 +33,10 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "catalog/backends.h"
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "compat/sql_function.h"
-#include "remote/backends.h"
 #include "remote/connection.h"
 #include "txn/deadlock.h"
 #include "txn/deadlock_victim.h"

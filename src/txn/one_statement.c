@@ -23,7 +23,7 @@
 #include "utils/portal.h"
 
 #include "compat/client_protocol.h"
-#include "lib/wire_type.h"
+#include "remote/wire_type.h"
 #include "txn/private.h"
 
 /*

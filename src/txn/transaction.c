@@ -21,9 +21,9 @@
 
 #include "access/xact.h"
 
+#include "catalog/backends.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
-#include "remote/backends.h"
 #include "txn/deadlock.h"
 #include "txn/deadlock_victim.h"
 #include "txn/exported_snapshot.h"

@@ -36,9 +36,9 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
+#include "catalog/backends.h"
 #include "compat/proc.h"
 #include "compat/sql_function.h"
-#include "remote/backends.h"
 #include "txn/private.h"
 #include "txn/wait_graph.h"
 

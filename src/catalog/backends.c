@@ -28,7 +28,7 @@
 #include "catalog/node.h"
 #include "compat/guc.h"
 #include "lib/shared_area.h"
-#include "remote/backends.h"
+#include "catalog/backends.h"
 
 #define GPID_PREFIX "citus_internal gpid="
 

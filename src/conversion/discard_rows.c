@@ -13,18 +13,10 @@
 
 #include "access/table.h"
 #include "access/xact.h"
-#include "catalog/index.h"
 #include "pgstat.h"
-#include "utils/relcache.h"
 
-#include "compat/discard_rows.h"
-
-#if PG_VERSION_NUM < 160000
-#define RelationSetNewRelfilenumber RelationSetNewRelfilenode
-#endif
-#if PG_VERSION_NUM < 170000
-#define reindex_relation(stmt, relid, flags, params) reindex_relation(relid, flags, params)
-#endif
+#include "compat/new_storage.h"
+#include "conversion/discard_rows.h"
 
 void
 relation_discard_rows(Relation rel)

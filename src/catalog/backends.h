@@ -6,8 +6,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef CITUS_REMOTE_BACKENDS_H
-#define CITUS_REMOTE_BACKENDS_H
+#ifndef CITUS_CATALOG_BACKENDS_H
+#define CITUS_CATALOG_BACKENDS_H
 
 #include "postgres.h"
 
@@ -48,4 +48,4 @@ extern void backend_remove_peer(int32 groupid, int32 pid);
 /* Copies the peers of a backend, given by its place in ProcGlobal->allProcs, if it is still pid's; returns how many. */
 extern int	backend_peers(int procno, int pid, BackendPeer *peers);
 
-#endif							/* CITUS_REMOTE_BACKENDS_H */
+#endif							/* CITUS_CATALOG_BACKENDS_H */

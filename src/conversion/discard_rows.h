@@ -5,8 +5,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef CITUS_COMPAT_DISCARD_ROWS_H
-#define CITUS_COMPAT_DISCARD_ROWS_H
+#ifndef CITUS_CONVERSION_DISCARD_ROWS_H
+#define CITUS_CONVERSION_DISCARD_ROWS_H
 
 #include "postgres.h"
 
@@ -18,4 +18,4 @@
  */
 extern void relation_discard_rows(Relation rel);
 
-#endif							/* CITUS_COMPAT_DISCARD_ROWS_H */
+#endif							/* CITUS_CONVERSION_DISCARD_ROWS_H */

@@ -5,8 +5,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef CITUS_LIB_WIRE_TYPE_H
-#define CITUS_LIB_WIRE_TYPE_H
+#ifndef CITUS_REMOTE_WIRE_TYPE_H
+#define CITUS_REMOTE_WIRE_TYPE_H
 
 #include "postgres.h"
 
@@ -50,4 +50,4 @@ extern Oid	wire_type_oid(Oid type);
 extern int	wire_encoding_begin(void);
 extern void wire_encoding_end(int client_encoding);
 
-#endif							/* CITUS_LIB_WIRE_TYPE_H */
+#endif							/* CITUS_REMOTE_WIRE_TYPE_H */

@@ -25,7 +25,7 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-#include "lib/wire_type.h"
+#include "remote/wire_type.h"
 
 /* Types that were looked up lately, each at its oid modulo the size, until one changes. */
 static WireType known[64];
