@@ -192,6 +192,19 @@ compat_ask_nothing(Query *query, RangeTblEntry *rte)
 	compat_permissions_of(query, rte)->requiredPerms = 0;
 }
 
+/* Whether the query asks for the right to read a relation; and has it not do so. */
+static inline bool
+compat_asks_reading(Query *query, RangeTblEntry *rte)
+{
+	return (compat_permissions_of(query, rte)->requiredPerms & ACL_SELECT) != 0;
+}
+
+static inline void
+compat_ask_no_reading(Query *query, RangeTblEntry *rte)
+{
+	compat_permissions_of(query, rte)->requiredPerms &= ~ACL_SELECT;
+}
+
 /* Errors unless the current user has what has been noted for all relations of the parse state. */
 static inline void
 compat_check_permissions(ParseState *pstate)

@@ -36,15 +36,16 @@ static const ExplainStmt *current_statement = NULL;
 
 /* The EXPLAIN command for a task, tagged as the task itself. */
 static char *
-explain_command(const DistTable *table, Task *task, ExplainState *es)
+explain_command(const TaskSetSpec *spec, Task *task, ExplainState *es)
 {
 	static const char *const formats[] = {"TEXT", "XML", "JSON", "YAML"};
-
 	TaskTag		tag = {
 		.kind = task->shard_index < 0 ? TAG_NODE : TAG_SHARD,
-		.colocation_id = table->colocation_id,
+		.colocation_id = spec->table->colocation_id,
 		.shard_index = task->shard_index,
 		.shards = task->shards,
+		.rights = spec->rights,
+		.npolicies = spec->npolicies,
 	};
 
 	return psprintf("%sEXPLAIN (FORMAT %s, VERBOSE %s, COSTS %s, SETTINGS %s) %s", task_tag_write(&tag),
@@ -134,7 +135,7 @@ show_task(DistScanState *state, Task *task, bool params_known, ExplainState *es)
 		char	   *command = measured ? psprintf("SELECT citus_internal.task_plan(%d, %d, %d)",
 												   state->spec.table->colocation_id, task->shard_index,
 												   state->explain) :
-			explain_command(state->spec.table, task, es);
+			explain_command(&state->spec, task, es);
 		ParamListInfo params = measured ? NULL : task->params;
 		RunAs		caller = run_as_begin(scan_rights(state));
 

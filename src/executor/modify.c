@@ -288,7 +288,25 @@ run_modify(DistModifyState *state)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* The written row, in the scan slot, must satisfy the check options of the views it was written through. */
+/* Says that a row does not satisfy a condition (ModifyPlan.checks). */
+static void
+complain_of_row(List *check)
+{
+	const char *name = strVal(lsecond(check));
+	const char *policy = plan_string_unpack(lthird(check));
+
+	if (intVal(linitial(check)) == WCO_VIEW_CHECK)
+		ereport(ERROR,
+				(errcode(ERRCODE_WITH_CHECK_OPTION_VIOLATION),
+				 errmsg("new row violates check option for view \"%s\"", name)));
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 policy != NULL ?
+			 errmsg("new row violates row-level security policy \"%s\" for table \"%s\"", policy, name) :
+			 errmsg("new row violates row-level security policy for table \"%s\"", name)));
+}
+
+/* The written row, in the scan slot, must satisfy the check options of the views it was written through, and policies. */
 static void
 check_row(DistModifyState *state)
 {
@@ -297,13 +315,10 @@ check_row(DistModifyState *state)
 	ListCell   *cell;
 
 	econtext->ecxt_scantuple = state->css.ss.ss_ScanTupleSlot;
-	foreach(cell, state->plan.check_views)
+	foreach(cell, state->plan.checks)
 	{
 		if (!modify_is_true(state, n++, econtext))
-			ereport(ERROR,
-					(errcode(ERRCODE_WITH_CHECK_OPTION_VIOLATION),
-					 errmsg("new row violates check option for view \"%s\"",
-							strVal(lfirst(cell)))));
+			complain_of_row(lfirst(cell));
 	}
 }
 
@@ -325,7 +340,7 @@ modify_next(ScanState *node)
 	memcpy(slot->tts_values, state->output_slot->tts_values, sizeof(Datum) * natts);
 	memcpy(slot->tts_isnull, state->output_slot->tts_isnull, sizeof(bool) * natts);
 	ExecStoreVirtualTuple(slot);
-	if (state->plan.check_views != NIL)
+	if (state->plan.checks != NIL)
 		check_row(state);
 	return slot;
 }

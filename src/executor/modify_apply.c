@@ -36,6 +36,7 @@
 #include "executor/scan.h"
 #include "executor/task_set.h"
 #include "executor/upsert_rows.h"
+#include "resolve/tag.h"
 #include "txn/transaction.h"
 
 /* A batch ends with so many rows, if not with its share of the round's memory. */
@@ -402,7 +403,7 @@ complain_of_missing_row(DistModifyState *state)
 
 /*
  * Complains if a row was not written, although it is locked, and policies are what may be in the way: those
- * that the child's rows have not passed, for MERGE's actions and for moves.
+ * that the child's rows have not passed, for MERGE's actions and for ON CONFLICT.
  */
 static void
 check_policies(DistModifyState *state, List *batches)
@@ -480,7 +481,7 @@ returns_columns(DistModifyState *state)
 		if (!IsA(((TargetEntry *) lfirst(cell))->expr, Var))
 			return false;
 	}
-	return state->plan.check_views == NIL;
+	return state->plan.checks == NIL;
 }
 
 /* Whether a round of one batch is all that its client's transaction does. */
@@ -510,6 +511,9 @@ modify_round_begin(DistModifyState *state, ChangeList *changes, TupleTableSlot *
 	round->spec.write = true;
 	round->spec.check_as = state->plan.check_as_user;
 	round->spec.latest = true;
+	round->spec.rights = state->plan.rights;
+	if (changes == &state->inserts || changes == &state->upserts)
+		round->spec.rights &= ~TASK_FILTERED;
 	for (int i = 0; i < nshards && (one_round || bytes < modify_round_bytes()); i++)
 	{
 		int			shard = changes->next_shard;
@@ -546,7 +550,7 @@ run_round(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_sl
 	if (state->triggers != NULL && changes->has_ordinal && state->table->kind != DIST_REFERENCE)
 		check_untouched(state, changes, round.batches);
 	if (changes->has_ordinal && state->table->kind != DIST_REFERENCE &&
-		(state->plan.command == CMD_MERGE || state->plan.moves_rows))
+		(state->plan.command == CMD_MERGE || state->plan.resolves))
 		check_policies(state, round.batches);
 	count_round(state, changes, round.spec.tasks, round.batches);
 	return true;

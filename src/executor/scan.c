@@ -265,8 +265,9 @@ prepare(DistScanState *state, bool to_keep)
 		state->columns->natts > 0 || state->plan.command == CMD_SELECT ? state->columns : NULL;
 	spec->positions = state->positions;
 	spec->write = state->plan.writes;
-	spec->locks = state->plan.locks_target;
 	spec->partial = state->plan.partial;
+	spec->rights = state->plan.rights;
+	spec->npolicies = to_keep ? state->plan.keep_npolicies : state->plan.npolicies;
 	spec->check_as = state->plan.check_as_user;
 	spec->snapshot = state->snapshot;
 	spec->explain = state->explain;
@@ -417,8 +418,8 @@ begin_run(DistScanState *state)
 				 errmsg("cannot read table \"%s\" in a correlated subquery after writing it",
 						get_rel_name(state->plan.relid)),
 				 errdetail("The subquery must not see what its own statement has written, and so would have to be read "
-						   "before; but a sample, system columns, locked rows and tables with row security can only "
-						   "be read for one row after the other."),
+						   "before; but a sample, system columns and locked rows can only be read for one row after "
+						   "the other."),
 				 errhint("Use a separate statement for the subquery, or write one row at a time.")));
 	if (!state->from_kept)
 		start_tasks(state);

@@ -148,8 +148,9 @@ write_tag(TaskSet *set, Task *task, bool remote)
 		.shard_index = task->shard_index,
 		.shards = task->shards,
 		.snapshot = remote && set->spec->snapshot != NULL,
-		.locks = set->spec->locks,
 		.partial = set->spec->partial,
+		.rights = set->spec->rights,
+		.npolicies = set->spec->npolicies,
 		.explain = set->spec->explain,
 	};
 

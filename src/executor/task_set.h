@@ -39,8 +39,9 @@ typedef struct TaskSetSpec
 	const AttrNumber *positions;	/* per column, the 0-based slot position it
 									 * goes to, or a system attribute number (ctid only); NULL: one to one */
 	bool		write;			/* writes, or locks rows */
-	bool		locks;			/* locks rows, as the tasks' tags say */
 	bool		partial;		/* returns transition states of aggregates, as the tasks' tags say */
+	int			rights;			/* for the tasks' tags (TASK_LOCKS and the like) */
+	int			npolicies;
 	bool		latest;			/* own tasks write under a snapshot of now, as those of other
 								 * nodes do: rows may have been locked since the statement began */
 	bool		commits;		/* its one task is the whole transaction, and commits by itself */

@@ -24,7 +24,9 @@ enum
 	NUMBER_COMMAND,
 	NUMBER_RELID,
 	NUMBER_WRITES,
-	NUMBER_LOCKS_TARGET,
+	NUMBER_RIGHTS,
+	NUMBER_NPOLICIES,
+	NUMBER_KEEP_NPOLICIES,
 	NUMBER_EXCLUSIVE,
 	NUMBER_CAN_SET_TAG,
 	NUMBER_PARTIAL,
@@ -62,7 +64,9 @@ dist_plan_pack(const DistPlan *plan)
 	numbers = lappend_int(numbers, plan->command);
 	numbers = lappend_int(numbers, (int) plan->relid);
 	numbers = lappend_int(numbers, plan->writes);
-	numbers = lappend_int(numbers, plan->locks_target);
+	numbers = lappend_int(numbers, plan->rights);
+	numbers = lappend_int(numbers, plan->npolicies);
+	numbers = lappend_int(numbers, plan->keep_npolicies);
 	numbers = lappend_int(numbers, plan->exclusive);
 	numbers = lappend_int(numbers, plan->can_set_tag);
 	numbers = lappend_int(numbers, plan->partial);
@@ -98,7 +102,9 @@ dist_plan_unpack(const CustomScan *node, DistPlan *plan)
 	plan->command = list_nth_int(numbers, NUMBER_COMMAND);
 	plan->relid = (Oid) list_nth_int(numbers, NUMBER_RELID);
 	plan->writes = list_nth_int(numbers, NUMBER_WRITES);
-	plan->locks_target = list_nth_int(numbers, NUMBER_LOCKS_TARGET);
+	plan->rights = list_nth_int(numbers, NUMBER_RIGHTS);
+	plan->npolicies = list_nth_int(numbers, NUMBER_NPOLICIES);
+	plan->keep_npolicies = list_nth_int(numbers, NUMBER_KEEP_NPOLICIES);
 	plan->exclusive = list_nth_int(numbers, NUMBER_EXCLUSIVE);
 	plan->can_set_tag = list_nth_int(numbers, NUMBER_CAN_SET_TAG);
 	plan->partial = list_nth_int(numbers, NUMBER_PARTIAL);

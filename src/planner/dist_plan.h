@@ -32,7 +32,9 @@ typedef struct DistPlan
 	Oid			relid;			/* a table of the shard group, or the reference table */
 	const char *text;			/* without tag */
 	bool		writes;			/* writes or locks rows */
-	bool		locks_target;	/* a scan of what DELETE or MERGE writes: its tasks' tags say so */
+	int			rights;			/* for the tasks' tags (TASK_LOCKS and the like) */
+	int			npolicies;		/* conditions of the text that are policies of the table */
+	int			keep_npolicies; /* and of keep_text */
 	bool		exclusive;		/* reference write that doesn't commute with others */
 	bool		partial;		/* its aggregates return transition states */
 	bool		by_node;		/* its text may read all shards of a node as if they were one */

@@ -148,7 +148,7 @@ plan_update_delete(Query *query, Oid check_as, const char **reason)
 		(*reason = set_text(&plan, query, &exprs)) != NULL)
 		return NULL;
 	*reason = "it reads another distributed table";
-	if (count_distributed_tables(query) != (table->kind == DIST_REFERENCE ? 0 : 1))
+	if (count_distributed_tables((Node *) query) != (table->kind == DIST_REFERENCE ? 0 : 1))
 		return NULL;
 
 	plan.relid = table->relid;
@@ -311,7 +311,7 @@ plan_insert(Query *query, Oid check_as, const char **reason)
 	if (!has_literal_rows(query, table->kind == DIST_HASH))
 		return NULL;
 	*reason = "it reads another distributed table";
-	if (query->hasSubLinks && count_distributed_tables(query) != (table->kind == DIST_REFERENCE ? 0 : 1))
+	if (query->hasSubLinks && count_distributed_tables((Node *) query) != (table->kind == DIST_REFERENCE ? 0 : 1))
 		return NULL;
 	if ((*reason = write_stays_in_shard(query, table)) != NULL)
 		return NULL;

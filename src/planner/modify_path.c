@@ -31,9 +31,12 @@
 #include "compat/nulling.h"
 #include "compat/permissions.h"
 #include "planner/dist_query.h"
+#include "planner/dist_plan.h"
 #include "planner/modify_plan.h"
 #include "planner/planner.h"
+#include "planner/shippable.h"
 #include "planner/write_query.h"
+#include "resolve/tag.h"
 
 static create_upper_paths_hook_type prev_create_upper_paths = NULL;
 
@@ -162,14 +165,34 @@ needs_old_row(Query *query, const DistTable *table)
 	return columns != NULL && leaves_domain(table->relid, columns);
 }
 
+/* Whether a policy for what a query writes can't be left to the table's nodes, as it reads distributed tables. */
+static bool
+has_foreign_check(Query *query)
+{
+	ListCell   *cell;
+
+	foreach(cell, query->withCheckOptions)
+	{
+		WithCheckOption *option = lfirst(cell);
+
+		if (option->kind != WCO_VIEW_CHECK && count_distributed_tables(option->qual) > 0)
+			return true;
+	}
+	return false;
+}
+
 /* Adds to one query what identifies its rows to DistributedModify. */
 static void
-prepare_query(Query *query)
+prepare_query(Query *query, List **checked_here)
 {
 	const DistTable *table = written_table(query);
 	RangeTblEntry *target;
 
-	if (table == NULL || query->commandType == CMD_INSERT)
+	if (table == NULL)
+		return;
+	if (has_foreign_check(query))
+		*checked_here = lappend_oid(*checked_here, table->relid);
+	if (query->commandType == CMD_INSERT)
 		return;
 	target = rt_fetch(query->resultRelation, query->rtable);
 	if (needs_old_row(query, table))
@@ -188,16 +211,19 @@ prepare_walker(Node *node, void *context)
 		return false;
 	if (IsA(node, Query))
 	{
-		prepare_query((Query *) node);
+		prepare_query((Query *) node, context);
 		return query_tree_walker((Query *) node, prepare_walker, context, 0);
 	}
 	return expression_tree_walker(node, prepare_walker, context);
 }
 
-void
+List *
 modify_prepare(Query *query)
 {
-	prepare_walker((Node *) query, NULL);
+	List	   *checked_here = NIL;
+
+	prepare_walker((Node *) query, &checked_here);
+	return checked_here;
 }
 
 /* The path that takes the place of a ModifyTable path. */
@@ -420,8 +446,8 @@ make_actions(ModifyPlan *plan, List *actions)
 }
 
 /*
- * Conditions of views with check option, over the rows that nodes return; those
- * of row security are the nodes' own.  Sets the names of the views.
+ * Conditions over the rows that nodes return: of views with check option; those of row security are the
+ * nodes' own unless they can't evaluate them.  Sets what to say if they aren't met.
  */
 static List *
 make_checks(ModifyPlan *plan, ModifyTablePath *modify)
@@ -435,10 +461,12 @@ make_checks(ModifyPlan *plan, ModifyTablePath *modify)
 	{
 		WithCheckOption *option = lfirst(cell);
 
-		if (option->kind != WCO_VIEW_CHECK)
+		if (option->kind != WCO_VIEW_CHECK && (plan->rights & TASK_UNCHECKED) == 0)
 			continue;
 		checks = lappend(checks, make_ands_explicit((List *) option->qual));
-		plan->check_views = lappend(plan->check_views, makeString(pstrdup(option->relname)));
+		plan->checks = lappend(plan->checks,
+							   list_make3(makeInteger(option->kind), makeString(pstrdup(option->relname)),
+										  plan_string_pack(option->polname)));
 	}
 	return checks;
 }
@@ -492,23 +520,66 @@ updatable_columns(Oid relid)
 	return columns;
 }
 
-/* The texts that the commands in the statement need. */
-static void
-make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **exprs)
+/*
+ * What the initiator sees to of the rights and policies of what it writes, for the tasks' tags: the child's scan has found
+ * the rows that UPDATE and DELETE may change, and a row that moves is no row that is inserted.
+ */
+static int
+task_rights(const ModifyPlan *plan, Query *query)
 {
-	List	   *assigned = plan->assigned;
-	bool		merge = plan->command == CMD_MERGE;
+	bool		changes = plan->command == CMD_UPDATE || plan->command == CMD_DELETE;
+	int			rights = changes ? TASK_FILTERED : 0;
+
+	if (!compat_asks_reading(query, rt_fetch(query->resultRelation, query->rtable)))
+		rights |= TASK_BLIND;
+	if (planning_context && list_member_oid(planning_context->checked_here, plan->relid))
+	{
+		if (plan->command == CMD_MERGE || plan->do_update)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot evaluate the policies of table \"%s\" for %s", get_rel_name(plan->relid),
+							plan->command == CMD_MERGE ? "MERGE" : "INSERT with ON CONFLICT DO UPDATE"),
+					 errdetail("A policy reads a distributed table."),
+					 errhint("Use separate INSERT, UPDATE and DELETE statements.")));
+		rights |= TASK_UNCHECKED;
+	}
+	if (plan->command == CMD_UPDATE && plan->moves_rows)
+		rights |= TASK_UNCHECKED;
+	return rights;
+}
+
+/* Columns that the text of an UPDATE assigns: of those, too, that triggers may have changed. */
+static List *
+written_columns(const ModifyPlan *plan, const DistTable *table)
+{
+	if ((plan->triggers & COMMAND_BIT(CMD_UPDATE)) && has_before_update(table->relid))
+		return list_concat_unique_int(list_copy(plan->assigned), updatable_columns(table->relid));
+	return plan->assigned;
+}
+
+/* Notes whether an UPDATE, or such a clause, may have rows move to other shards. */
+static void
+note_moves(ModifyPlan *plan, const DistTable *table)
+{
 	ListCell   *cell;
 
-	foreach(cell, assigned)
+	foreach(cell, plan->assigned)
 	{
 		if (write_is_identity_column(table->relid, lfirst_int(cell)))
 			plan->replaces_rows = true;
 	}
-	if ((plan->triggers & COMMAND_BIT(CMD_UPDATE)) && has_before_update(table->relid))
-		assigned = list_concat_unique_int(list_copy(assigned), updatable_columns(table->relid));
 	plan->moves_rows = plan->replaces_rows ||
-		(table->kind == DIST_HASH && list_member_int(assigned, table->dist_attno));
+		(table->kind == DIST_HASH && list_member_int(written_columns(plan, table), table->dist_attno));
+}
+
+/* The texts that the commands in the statement need. */
+static void
+make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **exprs)
+{
+	List	   *written = written_columns(plan, table);
+	bool		merge = plan->command == CMD_MERGE;
+
+	note_moves(plan, table);
 	if (plan->resolves)
 		plan->upsert_text = modify_upsert_text(table, plan->attnos, root, exprs);
 	if ((plan->command == CMD_INSERT && !plan->resolves) || plan->moves_rows || merge)
@@ -521,8 +592,8 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 
 		plan->again_text = modify_insert_text(table, plan->attnos, root, true, &same_exprs);
 	}
-	if (assigned != NIL)
-		plan->update_text = modify_update_text(table, assigned, plan->attnos);
+	if (written != NIL)
+		plan->update_text = modify_update_text(table, written, plan->attnos);
 	if (plan->command == CMD_DELETE || plan->moves_rows || merge)
 		plan->delete_text = modify_delete_text(table, plan->moves_rows ? NIL : plan->attnos);
 }
@@ -569,14 +640,18 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 		exprs = (List *) without_nulling(root, (Node *) make_actions(&plan, linitial(modify->mergeActionLists)));
 		scan->custom_scan_tlist = (List *) without_nulling(root, (Node *) child_tlist);
 		plan.assigned = assigned_columns(&plan);
+		plan.rights = task_rights(&plan, root->parse);
 		make_texts(&plan, table, root, &exprs);
 	}
 	else
 	{
-		List	   *checks = make_checks(&plan, modify);
+		List	   *checks;
 
-		plan.has_returning = returning != NIL || checks != NIL;
 		plan.assigned = assigned_columns(&plan);
+		note_moves(&plan, table);
+		plan.rights = task_rights(&plan, root->parse);
+		checks = make_checks(&plan, modify);
+		plan.has_returning = returning != NIL || checks != NIL;
 		scan->custom_scan_tlist =
 			make_returning_columns(&plan, list_concat(list_copy(returning), checks), varno,
 								   child_tlist);

@@ -27,6 +27,7 @@ modify_plan_pack(const ModifyPlan *plan)
 	numbers = lappend_int(numbers, (int) plan->relid);
 	numbers = lappend_int(numbers, (int) plan->check_as_user);
 	numbers = lappend_int(numbers, plan->command);
+	numbers = lappend_int(numbers, plan->rights);
 	numbers = lappend_int(numbers, plan->can_set_tag);
 	numbers = lappend_int(numbers, plan->has_returning);
 	numbers = lappend_int(numbers, plan->moves_rows);
@@ -40,7 +41,7 @@ modify_plan_pack(const ModifyPlan *plan)
 	numbers = lappend_int(numbers, plan->triggers);
 	numbers = lappend_int(numbers, plan->resolves);
 	numbers = lappend_int(numbers, plan->row_by_row);
-	return list_make5(numbers, strings, columns, plan->actions, plan->check_views);
+	return list_make5(numbers, strings, columns, plan->actions, plan->checks);
 }
 
 void
@@ -54,6 +55,7 @@ modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
 	plan->relid = (Oid) list_nth_int(numbers, i++);
 	plan->check_as_user = (Oid) list_nth_int(numbers, i++);
 	plan->command = list_nth_int(numbers, i++);
+	plan->rights = list_nth_int(numbers, i++);
 	plan->can_set_tag = list_nth_int(numbers, i++);
 	plan->has_returning = list_nth_int(numbers, i++);
 	plan->moves_rows = list_nth_int(numbers, i++);
@@ -78,7 +80,7 @@ modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
 	plan->column_resnos = lfourth(columns);
 	plan->assigned = list_nth(columns, 4);
 	plan->actions = lfourth(node->custom_private);
-	plan->check_views = list_nth(node->custom_private, 4);
+	plan->checks = list_nth(node->custom_private, 4);
 }
 
 List *

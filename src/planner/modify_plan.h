@@ -57,6 +57,7 @@ typedef struct ModifyPlan
 	Oid			check_as_user;	/* whose rights the texts need (a view's owner);
 								 * InvalidOid: the current user's */
 	CmdType		command;
+	int			rights;			/* for the tasks' tags (TASK_FILTERED and the like) */
 	bool		can_set_tag;
 	bool		has_returning;
 	bool		moves_rows;		/* an UPDATE that assigns the distribution column */
@@ -73,8 +74,8 @@ typedef struct ModifyPlan
 	int			dist_resno;
 	int			row_resno;
 	int			nconflict_params;	/* leading expressions: parameters from $2 on */
-	List	   *check_views;	/* of String: for each expression that follows
-								 * those, the view whose check option it is */
+	List	   *checks;			/* for each expression that follows those: kind of WithCheckOption, and names of
+								 * the view or table and the policy */
 	List	   *attnos;			/* IntList: target columns that nodes return */
 	List	   *column_attnos;	/* IntLists, parallel: columns of the scan tuple */
 	List	   *column_resnos;	/* COLUMN_EXCLUDED: of the row that was not inserted */

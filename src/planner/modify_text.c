@@ -112,7 +112,7 @@ append_insert(StringInfo text, const DistTable *table)
 
 /*
  * Analyses a text of ours whose only parameter is an array of the table's rows.  It is not
- * rewritten: row security is the nodes' affair, whose conditions would add parameters in front of that one.
+ * rewritten: row security's conditions are no part of it, and would add parameters in front of that one.
  */
 static Query *
 analyse_insert(const char *text, Oid rows_type)

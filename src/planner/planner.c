@@ -197,7 +197,7 @@ climb(Query *query, const char *query_string, int cursor_options, ParamListInfo 
 	}
 
 	original = copyObject(query);
-	modify_prepare(query);
+	context.checked_here = modify_prepare(query);
 	context.modifying_cte = query->hasModifyingCTE;
 	plan = plan_cheaper(&context, query, query_string, cursor_options, params);
 	named_objects_note(plan, original);

@@ -31,6 +31,7 @@ typedef struct PlanningContext
 	bool		modifies;		/* a DistributedModify was made */
 	bool		modifying_cte;	/* the statement writes in a CTE */
 	bool		node_task;		/* TAG_NODE: this node's own copy is meant */
+	List	   *checked_here;	/* of Oid: tables whose policies for new rows are not for their nodes */
 	bool		guesses;		/* the size of a table was never measured */
 	struct PlanningContext *outer;
 } PlanningContext;
@@ -57,7 +58,10 @@ extern PlannedStmt *make_dist_statement(Query *query, DistPlan *plan, List *expr
 extern void scan_path_init(void);
 extern void modify_path_init(void);
 
-/* modify_path.c: adds to every UPDATE, DELETE and MERGE what identifies a row; in place. */
-extern void modify_prepare(Query *query);
+/*
+ * modify_path.c: adds to every UPDATE, DELETE and MERGE what identifies a row; in place.  Returns the tables (OidList)
+ * whose policies for new rows read distributed tables.
+ */
+extern List *modify_prepare(Query *query);
 
 #endif							/* CITUS_PLANNER_PLANNER_H */

@@ -40,6 +40,7 @@
 #include "planner/shippable.h"
 #include "planner/task_query.h"
 #include "planner/write_query.h"
+#include "resolve/tag.h"
 #include "sharding/prune.h"
 
 /* Rows assumed for a table that was never analysed. */
@@ -73,25 +74,29 @@ scanned_table(RangeTblEntry *rte)
 }
 
 /*
- * Splits filters into those for the nodes and those for here; members may be
- * RestrictInfos.  A filter may become shippable by evaluating parts of it here; these are the task's
- * parameters, of which there can't be any number.
+ * Splits filters (RestrictInfos) into those for the nodes and those for here.  A filter may become
+ * shippable by evaluating parts of it here; these are the task's parameters, of which there can't be
+ * any number.  Pseudoconstants are left out.  What may tell of a row comes after the policies (security_level), so if one of these is
+ * for here, it is as well.
  */
 static void
 split_clauses(List *clauses, Index varno, List **remote, List **local)
 {
+	Index		local_level = UINT_MAX;
 	int			nparams = 0;
 	ListCell   *cell;
 
 	foreach(cell, clauses)
 	{
-		Node	   *member = lfirst(cell);
-		Node	   *clause = IsA(member, RestrictInfo) ? (Node *) ((RestrictInfo *) member)->clause : member;
+		RestrictInfo *member = lfirst_node(RestrictInfo, cell);
+		Node	   *clause = (Node *) member->clause;
 		List	   *exprs = NIL;
 
+		if (member->pseudoconstant)
+			continue;
 		if (IsA(clause, CurrentOfExpr))
 			*remote = lappend(*remote, member);
-		else if (!contain_subplans(clause) &&
+		else if ((member->security_level <= local_level || member->leakproof) && !contain_subplans(clause) &&
 				 shippable_expression(task_params_extract(clause, varno, false, &exprs)) == NULL &&
 				 nparams + list_length(exprs) <= MAX_FILTER_PARAMS)
 		{
@@ -99,8 +104,26 @@ split_clauses(List *clauses, Index varno, List **remote, List **local)
 			nparams += list_length(exprs);
 		}
 		else
+		{
 			*local = lappend(*local, member);
+			local_level = Min(local_level, member->security_level);
+		}
 	}
+}
+
+/* How many of a scan's filters, from the first on, are policies, or stand before one. */
+static int
+count_policies(PlannerInfo *root, List *clauses)
+{
+	int			count = 0;
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		if (lfirst_node(RestrictInfo, cell)->security_level < root->qual_security_level)
+			count = foreach_current_index(cell) + 1;
+	}
+	return count;
 }
 
 /* Adds a scan that needs the values of the given relations (none: an ordinary one). */
@@ -466,7 +489,7 @@ changes(PlannerInfo *root, Index varno, Node *clause)
 
 /*
  * Which of the nodes' filters are applied here to rows that are kept for all runs: those that
- * change from run to run, and with them those that may raise an error for a row
+ * change from run to run, and with them those that may raise an error for, or tell of, a row
  * that the others would have left out.
  */
 static List *
@@ -500,6 +523,7 @@ add_keep_text(PlannerInfo *root, Index varno, const DistTable *table, Relation r
 
 	plan->keep_text = plan->text;
 	plan->keep_nparams = plan->nparams;
+	plan->keep_npolicies = list_length(list_difference_ptr(list_copy_head(remote, plan->npolicies), here));
 	if (here != NIL)
 	{
 		Query	   *query = make_scan_query(root, varno, kept, &own_exprs);
@@ -526,14 +550,16 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist
 	Relation	relation = table_open(rte->relid, NoLock);
 	DistPlan	plan = {.kind = DIST_PLAN_SCAN,.dist_param = -1,.tableoid_position = -1,.command = CMD_SELECT};
 	CustomScan *scan = makeNode(CustomScan);
-	List	   *quals = extract_actual_clauses(clauses, false);
-	List	   *remote = NIL;
+	List	   *filters = NIL;
+	List	   *remote;
 	List	   *local = NIL;
 	List	   *exprs = NIL;
 	Bitmapset  *columns;
 	Query	   *task;
 
-	split_clauses(quals, rel->relid, &remote, &local);
+	split_clauses(clauses, rel->relid, &filters, &local);
+	remote = get_actual_clauses(filters);
+	local = get_actual_clauses(local);
 	task = make_scan_query(root, rel->relid, remote, &exprs);
 	columns = needed_columns(rel, tlist, local);
 	if (needs_rare_system_column(columns))
@@ -545,15 +571,19 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist
 	plan.ncolumns = list_length(plan.types);
 
 	plan.relid = table->relid;
-	plan.locks_target = locks_target(root, rel->relid);
-	plan.writes = plan.locks_target || task->rowMarks != NIL;
+	if (locks_target(root, rel->relid))
+		plan.rights |= TASK_LOCKS;
+	if (relation->rd_rel->relrowsecurity || rte->securityQuals != NIL)
+		plan.rights |= TASK_FILTERED;
+	plan.npolicies = count_policies(root, filters);
+	plan.writes = (plan.rights & TASK_LOCKS) != 0 || task->rowMarks != NIL;
 	plan.by_node = !plan.writes && rte->tablesample == NULL && !needs_remote_system_column(columns);
 	plan.check_as_user = compat_check_as_user(root->parse, rte);
 	plan.nparams = list_length(exprs);
 	plan.text = task_query_deparse(task);
-	plan.prune = prune_pack(prune_from_quals(table, rel->relid, quals), &exprs);
+	plan.prune = prune_pack(prune_from_quals(table, rel->relid, extract_actual_clauses(clauses, false)), &exprs);
 	current_of_set(&plan, current_of_find((Node *) remote), &exprs);
-	if (!plan.writes && rte->securityQuals == NIL && rte->tablesample == NULL && scan->custom_scan_tlist == NIL)
+	if (!plan.writes && rte->tablesample == NULL && scan->custom_scan_tlist == NIL)
 		add_keep_text(root, rel->relid, table, relation, task, columns, remote, &plan, &exprs);
 	table_close(relation, NoLock);
 

@@ -383,11 +383,11 @@ count_walker(Node *node, void *context)
 }
 
 int
-count_distributed_tables(Query *query)
+count_distributed_tables(Node *node)
 {
 	int			count = 0;
 
-	count_walker((Node *) query, &count);
+	count_walker(node, &count);
 	return count;
 }
 

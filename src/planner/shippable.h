@@ -42,6 +42,6 @@ extern bool query_has_distributed_table(Query *query);
 extern bool query_check_as(Query *query, Oid *user);
 
 /* Counts the distributed (not reference) tables at all levels of the query. */
-extern int	count_distributed_tables(Query *query);
+extern int	count_distributed_tables(Node *node);
 
 #endif							/* CITUS_PLANNER_SHIPPABLE_H */

@@ -1,27 +1,47 @@
 /*-------------------------------------------------------------------------
  *
  * analysis.c
- *	  post_parse_analyze_hook: whose rights to tables count in a task.
+ *	  post_parse_analyze_hook: whose rights to tables count in a task, and which.
  *
  * A tag may name a view's owner (resolve/tag.h).  As the rewriter does for the
  * tables of a view, this has permissions and row-security policies of the
  * task's tables looked up for that role; all else in the task is its user's.
  *
+ * A task that applies rows finds them by ctid, which is to read them.  If its statement doesn't, the
+ * policies for SELECT, which the rewriter looks up for who needs that right, have no say.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "nodes/parsenodes.h"
+#include "nodes/nodeFuncs.h"
 #include "parser/analyze.h"
+#include "parser/parsetree.h"
 #include "rewrite/rewriteDefine.h"
 #include "utils/acl.h"
 
 #include "catalog/metadata.h"
+#include "compat/permissions.h"
 #include "remote/identity.h"
 #include "resolve/analysis.h"
 #include "resolve/tag.h"
 
 static post_parse_analyze_hook_type prev_post_parse_analyze = NULL;
+
+/* Takes the right to read from the targets of writes. */
+static bool
+blind_walker(Node *node, void *context)
+{
+	Query	   *query = (Query *) node;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Query))
+		return expression_tree_walker(node, blind_walker, context);
+	if (query->resultRelation != 0)
+		compat_ask_no_reading(query, rt_fetch(query->resultRelation, query->rtable));
+	return query_tree_walker(query, blind_walker, context, 0);
+}
 
 static void
 analyse_task(Query *query, const char *text)
@@ -32,6 +52,8 @@ analyse_task(Query *query, const char *text)
 		return;
 	if (tag.as[0] != '\0')
 		setRuleCheckAsUser((Node *) query, get_role_oid(tag.as, false));
+	if (tag.rights & TASK_BLIND)
+		blind_walker((Node *) query, NULL);
 	identity_settle();
 }
 

@@ -8,11 +8,16 @@
  * attribute numbers of its table, therefore only the relation's oid changes,
  * and that of the constraint in ON CONFLICT ON CONSTRAINT.
  *
+ * A task that is a part of a statement may need other policies than its text shows: the initiator reads the
+ * target of a write by a SELECT, for instance, and policies may read what is on other
+ * nodes.  So the tag says which policies are part of the text, and which were seen to (tag.h).
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "catalog/pg_constraint.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
 #include "storage/lmgr.h"
@@ -174,13 +179,39 @@ lock_rows(Query *query)
 	query->hasForUpdate = true;
 }
 
+/*
+ * The first conditions are the policies of what a query reads, which is one table, or of what it
+ * changes, and have to be met before what may tell of a row is evaluated; the policies that the rewriter has
+ * found are not to be added.
+ */
+static void
+take_policies(Query *query, int npolicies)
+{
+	RangeTblEntry *rte = query->rtable != NIL ? rt_fetch(Max(query->resultRelation, 1), query->rtable) : NULL;
+	List	   *conditions = query->jointree ? make_ands_implicit((Expr *) query->jointree->quals) : NIL;
+
+	if (query->commandType == CMD_INSERT || rte == NULL || rte->rtekind != RTE_RELATION ||
+		npolicies > list_length(conditions))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("the policies that a task's tag announces are not in its text")));
+	rte->securityQuals = list_copy_head(conditions, npolicies);
+	if (npolicies > 0)
+		query->jointree->quals = npolicies == list_length(conditions) ? NULL :
+			(Node *) make_ands_explicit(list_copy_tail(conditions, npolicies));
+}
+
 void
 resolve_query(Query *query, const TaskTag *tag)
 {
 	ResolveContext context = {tag, query};
 
-	if (tag->locks)
+	if (tag->rights & TASK_FILTERED)
+		take_policies(query, tag->npolicies);
+	if (tag->rights & TASK_LOCKS)
 		lock_rows(query);
+	if (tag->rights & TASK_UNCHECKED)
+		query->withCheckOptions = NIL;
 	resolve_walker((Node *) query, &context);
 	DEBUG_POINT("task-resolved");
 }

@@ -20,8 +20,20 @@
 #define TAG_START "/*citus:"
 
 /* Sizes of the longest tag as text, but for a set of shards, and of a member of that. */
-#define MAX_TAG_SIZE (80 + 3 * NAMEDATALEN)
+#define MAX_TAG_SIZE (120 + 3 * NAMEDATALEN)
 #define MAX_INDEX_SIZE 7
+
+/* Words for the bits of TaskTag.rights, in this order. */
+static const struct
+{
+	const char *word;
+	int			bit;
+}			rights_words[] = {
+	{" policies ", TASK_FILTERED},	/* and their number */
+	{" lock", TASK_LOCKS},
+	{" blind", TASK_BLIND},
+	{" unchecked", TASK_UNCHECKED},
+};
 
 /* A text of this node's own making that is being worked on, or NULL. */
 static const char *own_text = NULL;
@@ -131,6 +143,21 @@ read_shards(const char **cursor, TaskTag *tag)
 	return true;
 }
 
+/* Reads what it says of rights; false if it is damaged. */
+static bool
+read_rights(const char **cursor, TaskTag *tag)
+{
+	for (int i = 0; i < lengthof(rights_words); i++)
+	{
+		if (!skip_word(cursor, rights_words[i].word))
+			continue;
+		tag->rights |= rights_words[i].bit;
+		if (rights_words[i].bit == TASK_FILTERED && !read_int(cursor, &tag->npolicies))
+			return false;
+	}
+	return true;
+}
+
 /* Reads what follows the start of a tag; false if it is damaged. */
 static bool
 read_tag(const char *cursor, TaskTag *tag)
@@ -143,7 +170,6 @@ read_tag(const char *cursor, TaskTag *tag)
 			!(several ? read_shards(&cursor, tag) : read_int(&cursor, &tag->shard_index)))
 			return false;
 		tag->snapshot = skip_word(&cursor, " at");
-		tag->locks = skip_word(&cursor, " lock");
 		tag->partial = skip_word(&cursor, " partial");
 		tag->kind = TAG_SHARD;
 	}
@@ -155,7 +181,7 @@ read_tag(const char *cursor, TaskTag *tag)
 		tag->kind = TAG_FRAMES;
 	else
 		return false;
-	return read_as(&cursor, tag) && read_explain(&cursor, tag) && skip_word(&cursor, "*/");
+	return read_rights(&cursor, tag) && read_as(&cursor, tag) && read_explain(&cursor, tag) && skip_word(&cursor, "*/");
 }
 
 /* Errors unless the tag is a node's. */
@@ -248,6 +274,20 @@ put_int(char *cursor, int number)
 	return cursor + pg_ltoa(number, cursor);
 }
 
+static char *
+put_rights(char *cursor, const TaskTag *tag)
+{
+	for (int i = 0; i < lengthof(rights_words); i++)
+	{
+		if ((tag->rights & rights_words[i].bit) == 0)
+			continue;
+		cursor = put_text(cursor, rights_words[i].word);
+		if (rights_words[i].bit == TASK_FILTERED)
+			cursor = put_int(cursor, tag->npolicies);
+	}
+	return cursor;
+}
+
 /* A role's name, in which the end of a comment can't be hidden. */
 static char *
 put_name(char *cursor, const char *name)
@@ -300,8 +340,6 @@ task_tag_write(const TaskTag *tag)
 			cursor = tag->shards ? put_shards(cursor, tag->shards) : put_int(cursor, tag->shard_index);
 			if (tag->snapshot)
 				cursor = put_text(cursor, " at");
-			if (tag->locks)
-				cursor = put_text(cursor, " lock");
 			if (tag->partial)
 				cursor = put_text(cursor, " partial");
 			break;
@@ -318,6 +356,7 @@ task_tag_write(const TaskTag *tag)
 			*buffer = '\0';
 			return buffer;
 	}
+	cursor = put_rights(cursor, tag);
 	if (tag->as[0] != '\0')
 		cursor = put_name(put_text(cursor, " as "), tag->as);
 	if (tag->explain != 0)

@@ -12,11 +12,16 @@
  *								measured is kept for the initiator
  *	  / *citus:shard 3.17 at* /	as the first, as of the point in time that the
  *								initiator's statement reads as of (citus.snapshot)
+ *	  / *citus:shard 3.17 policies 2* /	as the first; the first two conditions of the text are the
+ *								policies that decide which rows it finds, see query.c
  *	  / *citus:shard 3.17 lock* /	as the first, a SELECT of one table whose rows are locked to be
- *								deleted: as FOR UPDATE does, but without the
- *								policies for UPDATE
  *	  / *citus:shard 3.17 partial* /	as the first, aggregates without their
  *								final step (planner/partial_plan.h)
+ *								deleted: as FOR UPDATE does, but without the right to it
+ *	  / *citus:shard 3.17 blind* /	as the first, a write whose statement reads no column of
+ *								what it writes: policies for SELECT don't concern it
+ *	  / *citus:shard 3.17 unchecked* /	as the first, a write whose new rows the initiator checks,
+ *								not the policies here
  *	  / *citus:ddl* /			a utility statement relayed by its initiator:
  *								apply it to the logical table and to the
  *								shards on this node, and relay no further
@@ -64,12 +69,19 @@ typedef struct TaskTag
 	Bitmapset  *shards;			/* TAG_SHARD only: the indexes of a set of several; NULL for one */
 	bool		snapshot;		/* TAG_SHARD only: run as of the point in time
 								 * that citus.snapshot names */
-	bool		locks;			/* TAG_SHARD only: lock the rows */
 	bool		partial;		/* TAG_SHARD only: aggregates return their transition states */
+	int			rights;			/* TASK_FILTERED and the like */
+	int			npolicies;		/* if TASK_FILTERED */
 	char		as[NAMEDATALEN];	/* role whose rights to tables count; "": the current user's */
 	int			explain;		/* not 0: keep the plan for the initiator's
 								 * EXPLAIN ANALYZE (TASK_EXPLAIN_*) */
 } TaskTag;
+
+/* Bits of TaskTag.rights: what of rights and policies the initiator sees to; TAG_SHARD and TAG_NODE only. */
+#define TASK_FILTERED 1			/* its text holds the policies of the table that it reads or changes */
+#define TASK_LOCKS 2			/* lock the rows, whatever the rights to them */
+#define TASK_BLIND 4			/* the statement reads nothing of the table that it writes */
+#define TASK_UNCHECKED 8		/* what is written is checked by the initiator */
 
 /* SQLSTATE of a task for a shard that is not, or no longer, on the node that got it. */
 #define ERRCODE_SHARD_NOT_HERE MAKE_SQLSTATE('C','T','0','0','1')

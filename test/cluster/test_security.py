@@ -56,6 +56,7 @@ def run_everywhere(cluster, command):
 
 
 TAGS = ["/*citus:shard {group}.{shard}*/ ", "/*citus:shard {group}.{shard} at*/ ", "/*citus:shard {group}.{shard} lock*/ ",
+        "/*citus:shard {group}.{shard} policies 0*/ ", "/*citus:shard {group}.{shard} blind unchecked*/ ",
         "/*citus:shard {group}.{shard} as postgres*/ ", "/*citus:node*/ ", "/*citus:ddl*/ ", "/*citus:frames*/ ",
         "/*citus:shard -5.0*/ ", "/*citus:nonsense*/ "]
 
