@@ -27,6 +27,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/rls.h"
 
 #include "executor/cursor.h"
 #include "executor/explain.h"
@@ -132,6 +133,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	state->run_context = AllocSetContextCreate(estate->es_query_cxt, "citus scan run",
 											   ALLOCSET_DEFAULT_SIZES);
 	state->user = GetUserId();
+	state->row_security = row_security;
 	if (state->plan.kind == DIST_PLAN_SCAN && !state->plan.writes)
 		state->snapshot = statement_snapshot_current();
 	state->repeats = (eflags & EXEC_FLAG_REWIND) != 0 || needs_exec_params((Node *) plan_node->custom_exprs, NULL);
@@ -201,6 +203,21 @@ find_shards(DistScanState *state, const DistTable *table, List *prune, ParamList
 	return shards;
 }
 
+/* From now on acts as the statement started: a cursor may have been opened by another role, or without row_security. */
+static RunAs
+as_started_begin(const DistScanState *state)
+{
+	RunAs		caller = run_as_begin(state->user);
+
+	if (unlikely(row_security != state->row_security))
+	{
+		caller.nest = NewGUCNestLevel();
+		(void) set_config_option("row_security", state->row_security ? "on" : "off", PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
+	}
+	return caller;
+}
+
 /*
  * The shard of the row that WHERE CURRENT OF means, now locked, and its ctid as the task's parameter; none if it
  * has gone.
@@ -221,7 +238,7 @@ find_current_row(DistScanState *state, const DistTable *table, ParamListInfo par
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("the variable that WHERE CURRENT OF names has no cursor")));
-	caller = run_as_begin(state->user);
+	caller = as_started_begin(state);
 	found = current_row_lock(TextDatumGetCString(cursor), table, exclusive, &shard, ctid);
 	run_as_end(caller);
 	if (!found)
@@ -316,14 +333,11 @@ count_processed(DistScanState *state)
 	}
 }
 
-/*
- * The next row, or with a slot of NULL the rest, at most so many, read as the role that started the
- * statement: a cursor may have been opened by another role.
- */
+/* The next row, or with a slot of NULL the rest, at most so many. */
 static bool
 next_row(DistScanState *state, TaskSet *set, TupleTableSlot *slot, int most)
 {
-	RunAs		caller = run_as_begin(state->user);
+	RunAs		caller = as_started_begin(state);
 	bool		found = false;
 
 	state->busy = true;

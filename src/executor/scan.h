@@ -25,7 +25,8 @@ typedef struct DistScanState
 	TupleDesc	columns;		/* that the text returns */
 	AttrNumber *positions;
 	MemoryContext run_context;	/* reset by a rescan */
-	Oid			user;			/* current user at its start */
+	Oid			user;			/* current user at its start, */
+	bool		row_security;	/* and the setting of that name */
 	DistSnapshot *snapshot;		/* of the statement; NULL if it needs none */
 	TaskSetSpec spec;
 	TaskSet    *set;			/* NULL before the first row is asked for */

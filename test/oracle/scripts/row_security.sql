@@ -608,3 +608,28 @@ DELETE FROM signs USING (SELECT count(*) FROM seats) v;
 RESET ROLE;
 SELECT * FROM seats ORDER BY id;
 SELECT * FROM signs ORDER BY id;
+
+-- A cursor has the row_security of its declaration.
+BEGIN;
+SET LOCAL ROLE o_rs_ann;
+DECLARE a CURSOR FOR SELECT id FROM papers ORDER BY id;
+DECLARE b CURSOR FOR SELECT id FROM papers ORDER BY id FOR UPDATE;
+DECLARE c CURSOR FOR SELECT id FROM papers WHERE id = 4;
+DECLARE d CURSOR FOR SELECT id FROM papers WHERE id = 4 FOR UPDATE;
+DECLARE e CURSOR FOR SELECT id FROM rooms ORDER BY id FOR SHARE;
+SET LOCAL row_security = off;
+FETCH 2 FROM a;
+FETCH 2 FROM b;
+FETCH ALL FROM c;
+FETCH ALL FROM d;
+FETCH ALL FROM e;
+FETCH ALL FROM a;
+FETCH ALL FROM b;
+SHOW row_security;
+SELECT count(*) FROM plain;
+SAVEPOINT s;
+SELECT count(*) FROM papers;
+ROLLBACK TO s;
+SET LOCAL row_security = on;
+SELECT count(*) FROM papers;
+COMMIT;
