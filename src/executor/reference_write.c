@@ -13,8 +13,8 @@
  * The order must be the same on all nodes, but a transaction becomes visible on one after the
  * other, and the next writer may have begun its statement before.  So the task on each
  * node takes the same lock there, which its predecessor holds until it has ended on that very node,
- * and takes its snapshot after that.  What else the task reads, of other reference tables,
- * must be the same on all nodes as well: it keeps their writers off in the same way.
+ * and takes its snapshot after that.  It reads no other table, whose copies need not be the same at that time: a write
+ * that does is computed by its initiator (write_is_same_everywhere).
  *
  *-------------------------------------------------------------------------
  */
@@ -42,10 +42,9 @@
 /* Tells our lock from those of the server on the same relation. */
 #define REFERENCE_LOCK_SUBID 1
 
-/* Its modes: INSERTs share it, and so do statements that only read the table. */
+/* Its modes: INSERTs share it. */
 #define INSERT_LOCK RowExclusiveLock
 #define WRITE_LOCK ExclusiveLock
-#define READ_LOCK ShareLock
 
 /* Groups of all nodes, this one included, ascending. */
 static List *
@@ -109,45 +108,23 @@ is_exclusive(const PlannedStmt *statement)
 		((const ModifyTable *) plan)->onConflictAction == ONCONFLICT_UPDATE;
 }
 
-/* Whether the statement writes a relation; entries that aren't in its FROM then stand for that, or for rights to it. */
-static bool
-is_target(const PlannedStmt *statement, Oid relid)
-{
-	ListCell   *cell;
-
-	foreach(cell, statement->resultRelations)
-	{
-		if (rt_fetch(lfirst_int(cell), statement->rtable)->relid == relid)
-			return true;
-	}
-	return false;
-}
-
 void
 reference_task_starts(QueryDesc *query_desc, int eflags)
 {
 	const PlannedStmt *statement = query_desc->plannedstmt;
 	bool		locked = false;
-	int			index = 0;
 	ListCell   *cell;
 
-	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0 || statement->resultRelations == NIL)
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
-	foreach(cell, statement->rtable)
+	foreach(cell, statement->resultRelations)
 	{
-		const RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
-		const DistTable *table;
+		Oid			relid = rt_fetch(lfirst_int(cell), statement->rtable)->relid;
+		const DistTable *table = metadata_lookup(relid);
 
-		index++;
-		if (rte->rtekind != RTE_RELATION)
-			continue;
-		table = metadata_lookup(rte->relid);
 		if (table == NULL || table->kind != DIST_REFERENCE)
 			continue;
-		if (list_member_int(statement->resultRelations, index))
-			reference_lock_here(rte->relid, is_exclusive(statement));
-		else if (rte->inFromCl || !is_target(statement, rte->relid))
-			(void) lock_here(rte->relid, READ_LOCK, true);
+		reference_lock_here(relid, is_exclusive(statement));
 		locked = true;
 	}
 	if (locked)

@@ -87,7 +87,7 @@ extern void reference_lock(Oid relid, bool exclusive);
 /* The same on this node alone, where rows are about to be written. */
 extern void reference_lock_here(Oid relid, bool exclusive);
 
-/* A task for this node's copy of a reference table starts: locks what it writes and reads, and then renews its snapshot. */
+/* A task that writes this node's copy of a reference table starts: takes its lock, and then a new snapshot. */
 extern void reference_task_starts(QueryDesc *query_desc, int eflags);
 
 /* A tuple descriptor from lists of types and typmods. */

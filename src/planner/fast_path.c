@@ -6,7 +6,7 @@
  * A SELECT of one table whose filter pins the distribution column; an
  * INSERT of one row; an UPDATE or DELETE that besides its own table reads
  * reference tables at most, on all shards that its filter leaves; a write of a
- * reference table that reads nothing but reference tables.
+ * reference table that reads no other.
  *
  *-------------------------------------------------------------------------
  */
@@ -144,6 +144,7 @@ plan_update_delete(Query *query, Oid check_as, const char **reason)
 		query->jointree->quals = current_of_replace(query->jointree->quals, NULL);
 	}
 	if ((*reason = write_stays_in_shard(query, table)) != NULL ||
+		(*reason = write_is_same_everywhere(query, table)) != NULL ||
 		(*reason = shippable_columns(query->returningList)) != NULL ||
 		(*reason = set_text(&plan, query, &exprs)) != NULL)
 		return NULL;
@@ -313,9 +314,8 @@ plan_insert(Query *query, Oid check_as, const char **reason)
 	*reason = "it reads another distributed table";
 	if (query->hasSubLinks && count_distributed_tables((Node *) query) != (table->kind == DIST_REFERENCE ? 0 : 1))
 		return NULL;
-	if ((*reason = write_stays_in_shard(query, table)) != NULL)
-		return NULL;
-	if (table->kind == DIST_REFERENCE && (*reason = write_depends_on_order(query)) != NULL)
+	if ((*reason = write_stays_in_shard(query, table)) != NULL ||
+		(*reason = write_is_same_everywhere(query, table)) != NULL)
 		return NULL;
 
 	task = extract_insert_values(query, &exprs);

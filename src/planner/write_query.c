@@ -100,6 +100,37 @@ write_stays_in_shard(Query *query, const DistTable *table)
 	return NULL;
 }
 
+/* Finds a table other than the one that context names. */
+static bool
+other_table_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		const RangeTblEntry *rte = (RangeTblEntry *) node;
+
+		return rte->rtekind == RTE_RELATION && rte->relkind != RELKIND_VIEW &&
+			rte->relkind != RELKIND_COMPOSITE_TYPE && rte->relid != *(Oid *) context;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, other_table_walker, context, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, other_table_walker, context);
+}
+
+const char *
+write_is_same_everywhere(Query *query, const DistTable *table)
+{
+	Oid			target = table->relid;
+
+	if (table->kind != DIST_REFERENCE)
+		return NULL;
+	/* INSERTs don't keep each other off the table */
+	if (query->commandType == CMD_INSERT ? query->hasSubLinks : other_table_walker((Node *) query, &target))
+		return "what it reads might not be the same on all nodes";
+	return NULL;
+}
+
 static bool
 order_walker(Node *node, void *context)
 {

@@ -19,6 +19,12 @@
 extern const char *write_stays_in_shard(Query *query, const DistTable *table);
 
 /*
+ * NULL unless the query writes a reference table and reads what may be another on each node at the
+ * time; else the reason.
+ */
+extern const char *write_is_same_everywhere(Query *query, const DistTable *table);
+
+/*
  * NULL if the rows that the query reads besides its target are the same
  * wherever it runs; else (a LIMIT in a subquery) the reason.
  */

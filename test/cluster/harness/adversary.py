@@ -48,8 +48,7 @@ STRANGE_LOCKS = f"""
     WHERE l.pid = pg_backend_pid() AND l.granted AND (
         (l.locktype IN ('relation', 'tuple') AND c.relowner = '{VICTIM}'::regrole AND l.mode <> 'AccessShareLock')
         OR (l.locktype = 'object' AND l.classid = 'pg_dist_node'::regclass AND l.mode = 'ExclusiveLock')
-        OR (l.locktype = 'object' AND l.classid = 'pg_class'::regclass AND l.objid IN ('bank.account'::regclass, 'bank.rate'::regclass)
-            AND l.mode <> 'ShareLock'))"""
+        OR (l.locktype = 'object' AND l.classid = 'pg_class'::regclass AND l.objid IN ('bank.account'::regclass, 'bank.rate'::regclass)))"""
 
 OWN_TABLES = f"""
     SELECT oid::regclass::text FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relowner = '{ROLE}'::regrole
