@@ -437,9 +437,15 @@ user_walker(Node *node, void *context)
 bool
 query_check_as(Query *query, Oid *user)
 {
-	UserContext users = {0};
+	UserContext users = {.query = query};
+	const RangeTblEntry *first = query->rtable != NIL ? linitial(query->rtable) : NULL;
 
-	user_walker((Node *) query, &users);
+	/* most queries are of one table, and need no walk over their expressions */
+	if (list_length(query->rtable) == 1 && first->rtekind == RTE_RELATION && !query->hasSubLinks &&
+		query->cteList == NIL)
+		user_walker((Node *) first, &users);
+	else
+		user_walker((Node *) query, &users);
 	*user = users.user;
 	return !users.differ;
 }
