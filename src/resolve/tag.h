@@ -14,9 +14,9 @@
  *								initiator's statement reads as of (citus.snapshot)
  *	  / *citus:shard 3.17 policies 2* /	as the first; the first two conditions of the text are the
  *								policies that decide which rows it finds, see query.c
- *	  / *citus:shard 3.17 lock* /	as the first, a SELECT of one table whose rows are locked to be
  *	  / *citus:shard 3.17 partial* /	as the first, aggregates without their
  *								final step (planner/partial_plan.h)
+ *	  / *citus:shard 3.17 lock* /	as the first, a SELECT of one table whose rows are locked to be
  *								deleted: as FOR UPDATE does, but without the right to it
  *	  / *citus:shard 3.17 blind* /	as the first, a write whose statement reads no column of
  *								what it writes: policies for SELECT don't concern it
