@@ -14,10 +14,30 @@ CREATE FUNCTION citus_internal.create_if_missing(kind text, name text, identity 
 COMMENT ON FUNCTION citus_internal.create_if_missing(text, text, text, text[]) IS
 	'runs commands unless this node has an object of that kind, name and identity';
 
-CREATE FUNCTION citus_internal.slice_sequence(sequence regclass)
-	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_slice_sequence';
-COMMENT ON FUNCTION citus_internal.slice_sequence(regclass) IS
-	'restricts a sequence to this node''s slice of values';
+CREATE FUNCTION citus_internal.slice_sequence(sequence regclass, last_value bigint)
+	RETURNS void LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_slice_sequence';
+COMMENT ON FUNCTION citus_internal.slice_sequence(regclass, bigint) IS
+	'restricts a sequence to this node''s slice of values; on the coordinator, lets it go on after a value';
+
+CREATE FUNCTION citus_internal.next_id(sequence regclass)
+	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_next_id';
+COMMENT ON FUNCTION citus_internal.next_id(regclass) IS
+	'on the coordinator, the next id of a shard, placement, colocation group or node';
+
+CREATE FUNCTION citus_internal.lock_colocation()
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_colocation';
+COMMENT ON FUNCTION citus_internal.lock_colocation() IS
+	'keeps other sessions from changing colocation groups';
+
+CREATE FUNCTION citus_internal.try_lock_colocation()
+	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_try_lock_colocation';
+COMMENT ON FUNCTION citus_internal.try_lock_colocation() IS
+	'keeps other sessions from choosing colocation groups, unless one is just doing so';
+
+CREATE FUNCTION citus_internal.lock_node_set(groupid integer)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_node_set';
+COMMENT ON FUNCTION citus_internal.lock_node_set(integer) IS
+	'on the coordinator, keeps the set of nodes from changing; errors unless the node of a group is active';
 
 CREATE FUNCTION citus_internal.create_local_shards(relation regclass)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_create_local_shards';

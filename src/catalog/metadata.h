@@ -24,6 +24,7 @@
 
 #define MAX_SHARD_COUNT 64000	/* of a table */
 #define SHARD_SCHEMA "citus_data"	/* where shards live */
+#define COORDINATOR_GROUP 0
 
 typedef enum DistTableKind
 {

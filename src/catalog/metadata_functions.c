@@ -151,9 +151,13 @@ citus_internal_add_placement_metadata(PG_FUNCTION_ARGS)
 Datum
 citus_internal_delete_table_metadata(PG_FUNCTION_ARGS)
 {
+	int32		group;
+
 	node_function_check();
 	check_owner(PG_GETARG_OID(0));
-	(void) metadata_delete_table(PG_GETARG_OID(0));
+	group = metadata_delete_table(PG_GETARG_OID(0));
+	if (group != 0)
+		metadata_delete_colocation(group);
 	PG_RETURN_VOID();
 }
 

@@ -29,24 +29,6 @@
 #include "catalog/metadata_rows.h"
 #include "catalog/relations.h"
 
-int64
-metadata_next_shardid(void)
-{
-	return dist_next_id(PG_DIST_SHARDID_SEQ);
-}
-
-int64
-metadata_next_placementid(void)
-{
-	return dist_next_id(PG_DIST_PLACEMENTID_SEQ);
-}
-
-int32
-metadata_next_colocationid(void)
-{
-	return (int32) dist_next_id(PG_DIST_COLOCATIONID_SEQ);
-}
-
 /* Deletes the rows of a scan; returns how many. */
 static int
 delete_matching(Relation relation, DistRelation index, int nkeys, ScanKey keys)
@@ -214,14 +196,11 @@ metadata_delete_colocation(int32 colocation_id)
 	CommandCounterIncrement();
 }
 
-/* Removes a group if it has no table; returns it then, else 0. */
+/* A group if it has no table, else 0. */
 static int32
-delete_empty_colocation(int32 colocation_id)
+colocation_if_empty(int32 colocation_id)
 {
-	if (colocation_id == 0 || colocation_is_used(colocation_id))
-		return 0;
-	metadata_delete_colocation(colocation_id);
-	return colocation_id;
+	return colocation_id == 0 || colocation_is_used(colocation_id) ? 0 : colocation_id;
 }
 
 void
@@ -373,7 +352,7 @@ metadata_delete_table(Oid relid)
 
 	metadata_invalidate(relid);
 	CommandCounterIncrement();
-	return delete_empty_colocation(colocation_id);
+	return colocation_if_empty(colocation_id);
 }
 
 int32
@@ -405,5 +384,5 @@ metadata_update_colocation(Oid relid, int32 colocation_id)
 
 	metadata_invalidate(relid);
 	CommandCounterIncrement();
-	return old_colocation_id == colocation_id ? 0 : delete_empty_colocation(old_colocation_id);
+	return old_colocation_id == colocation_id ? 0 : colocation_if_empty(old_colocation_id);
 }

@@ -21,11 +21,6 @@
 
 #define SHARD_STORAGE_TABLE 't'
 
-/* New ids, from the sequences; to be called on the coordinator only. */
-extern int64 metadata_next_shardid(void);
-extern int64 metadata_next_placementid(void);
-extern int32 metadata_next_colocationid(void);
-
 /*
  * The colocation group that tables without a wish join: the oldest one with
  * this configuration, or 0 if there is none.  type InvalidOid: no distribution column.
@@ -53,16 +48,13 @@ extern void metadata_insert_placement(int64 shardid, int64 length, int32 groupid
 /* The table of a shard, or InvalidOid. */
 extern Oid	metadata_shard_relid(int64 shardid);
 
-/*
- * Removes placements, shards and the row of a table; its colocation group too if it was the last one there: returns
- * that then, else 0.
- */
+/* Removes placements, shards and the row of a table; returns its colocation group if it was the last one there, else 0. */
 extern int32 metadata_delete_table(Oid relid);
 
 /* Removes a colocation group, whether it has tables or not. */
 extern void metadata_delete_colocation(int32 colocation_id);
 
-/* Moves a table to another group; removes the old one if it was the last one there, and returns it then, else 0. */
+/* Moves a table to another group; returns the old one if it was the last one there, else 0. */
 extern int32 metadata_update_colocation(Oid relid, int32 colocation_id);
 
 #endif							/* CITUS_CATALOG_METADATA_ROWS_H */

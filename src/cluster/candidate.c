@@ -93,17 +93,31 @@ ask_here(const char *query)
 	return value;
 }
 
-char *
-local_server_id(void)
+/* An id in pg_dist_node_metadata. */
+static char *
+own_id(const char *key)
 {
-	char	   *id = ask_here("SELECT metadata ->> 'server_id' FROM pg_catalog.pg_dist_node_metadata");
+	char	   *id = ask_here(psprintf("SELECT metadata ->> %s FROM pg_catalog.pg_dist_node_metadata",
+									   quote_literal_cstr(key)));
 
 	if (id == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("pg_dist_node_metadata has no server id"),
+				 errmsg("pg_dist_node_metadata has no %s", key),
 				 errhint("Drop the extension and create it again.")));
 	return id;
+}
+
+char *
+local_server_id(void)
+{
+	return own_id("server_id");
+}
+
+char *
+cluster_id(void)
+{
+	return own_id(metadata_local_group() == COORDINATOR_GROUP ? "server_id" : "cluster_id");
 }
 
 bool
@@ -159,15 +173,15 @@ check_extension(RemoteConn *conn, const char *host, int32 port)
 static void
 check_membership(char **facts, const char *host, int32 port, int32 groupid)
 {
-	char	   *own_id = local_server_id();
+	char	   *our_id = cluster_id();
 	int32		server_group = facts[FACT_GROUP] == NULL ? 0 : atoi(facts[FACT_GROUP]);
-	bool		ours = facts[FACT_CLUSTER_ID] != NULL && strcmp(facts[FACT_CLUSTER_ID], own_id) == 0;
+	bool		ours = facts[FACT_CLUSTER_ID] != NULL && strcmp(facts[FACT_CLUSTER_ID], our_id) == 0;
 	ClusterNode *present = ours ? members_primary(server_group) : NULL;
 
-	if (facts[FACT_SERVER_ID] != NULL && strcmp(facts[FACT_SERVER_ID], own_id) == 0)
+	if (facts[FACT_SERVER_ID] != NULL && strcmp(facts[FACT_SERVER_ID], our_id) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
-				 errmsg("node %s:%d is this server itself", host, port),
+				 errmsg("node %s:%d is the coordinator", host, port),
 				 errhint("Use citus_set_coordinator_host to set the coordinator's own address.")));
 	if (present != NULL && present->groupid != groupid)
 		ereport(ERROR,

@@ -31,8 +31,11 @@ extern bool server_writable(const char *host, int32 port, char **error);
 /* Id of the server at this address, or NULL if it can't be had. */
 extern char *server_id_at(const char *host, int32 port);
 
-/* Id of this server; it is also the id of the cluster whose coordinator this server is. */
+/* Id of this server. */
 extern char *local_server_id(void);
+
+/* Id of the cluster, which is that of its coordinator as a server. */
+extern char *cluster_id(void);
 
 /* Whether the name or address means the host itself. */
 extern bool host_is_loopback(const char *host);

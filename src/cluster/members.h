@@ -8,9 +8,8 @@
 #ifndef CITUS_CLUSTER_MEMBERS_H
 #define CITUS_CLUSTER_MEMBERS_H
 
+#include "catalog/metadata.h"
 #include "catalog/node.h"
-
-#define COORDINATOR_GROUP 0
 
 /* A row to be added to pg_dist_node. */
 typedef struct NewNode

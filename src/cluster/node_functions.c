@@ -3,7 +3,7 @@
  * node_functions.c
  *	  Adding, changing and removing nodes.
  *
- * All of these functions run on the coordinator, by superusers, and take
+ * All of these functions run on any active node, by superusers, and take
  * node_locks_changes first.  Whatever they change, they change on all active nodes
  * in the distributed transaction.  The node that is disabled, removed or
  * moved may be down; the others must answer.
@@ -31,6 +31,7 @@
 #include "cluster/node_locks.h"
 #include "cluster/node_sync.h"
 #include "cluster/placements.h"
+#include "table/next_id.h"
 
 #define MAX_HOST_LENGTH 255
 #define DEFAULT_CLUSTER "default"
@@ -108,7 +109,7 @@ set_coordinator_address(const char *host, int32 port, const char *role, const ch
 	.cluster = cluster, .active = true};
 
 	/* a server that only listens elsewhere for now is no mistake */
-	if (id != NULL && strcmp(id, local_server_id()) != 0)
+	if (id != NULL && strcmp(id, cluster_id()) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("node %s:%d is not the coordinator", host, port),
@@ -117,7 +118,7 @@ set_coordinator_address(const char *host, int32 port, const char *role, const ch
 	if (coordinator == NULL)
 	{
 		check_address_is_free(host, port);
-		node.nodeid = (int32) dist_next_id(PG_DIST_NODEID_SEQ);
+		node.nodeid = (int32) next_id(PG_DIST_NODEID_SEQ);
 		members_insert(&node);
 		return node.nodeid;
 	}
@@ -181,7 +182,7 @@ next_groupid(void)
 	int32		groupid;
 
 	do
-		groupid = (int32) dist_next_id(PG_DIST_GROUPID_SEQ);
+		groupid = (int32) next_id(PG_DIST_GROUPID_SEQ);
 	while (members_primary(groupid) != NULL);
 	return groupid;
 }
@@ -207,7 +208,6 @@ add_node(const char *host, int32 port, int32 groupid, const char *role, const ch
 	.active = active || !primary, .should_have_shards = true};
 	ClusterNode *present;
 
-	require_coordinator();
 	check_address(host, port);
 	check_role(role, cluster);
 	node_locks_changes(NIL);
@@ -226,7 +226,7 @@ add_node(const char *host, int32 port, int32 groupid, const char *role, const ch
 	if (active && primary)
 		ensure_coordinator_address(host, port, candidate_check(host, port, groupid));
 
-	node.nodeid = (int32) dist_next_id(PG_DIST_NODEID_SEQ);
+	node.nodeid = (int32) next_id(PG_DIST_NODEID_SEQ);
 	if (node.groupid < 0)
 		node.groupid = next_groupid();
 	members_insert(&node);
@@ -243,7 +243,6 @@ citus_set_coordinator_host(PG_FUNCTION_ARGS)
 	char	   *role = enum_label(PG_GETARG_OID(2));
 	char	   *cluster = NameStr(*PG_GETARG_NAME(3));
 
-	require_coordinator();
 	check_address(host, port);
 	check_role(role, cluster);
 	node_locks_changes(NIL);
@@ -279,7 +278,6 @@ citus_activate_node(PG_FUNCTION_ARGS)
 {
 	ClusterNode *node;
 
-	require_coordinator();
 	node_locks_changes(NIL);
 	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
 
@@ -288,6 +286,17 @@ citus_activate_node(PG_FUNCTION_ARGS)
 	else if (!node->is_active)
 		members_set(node->nodeid, "isactive = true", NIL);
 	PG_RETURN_INT32(node->nodeid);
+}
+
+/* Errors for this node itself, which could not tell the others any more. */
+static void
+check_other(const ClusterNode *node, const char *verb)
+{
+	if (node->is_primary && node->groupid == metadata_local_group() && node->groupid != COORDINATOR_GROUP)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a node cannot %s itself", verb),
+				 errhint("Connect to another node and run it again.")));
 }
 
 /* The node's group in a list if the node itself takes part in changes as an active primary. */
@@ -310,12 +319,12 @@ citus_disable_node(PG_FUNCTION_ARGS)
 	ClusterNode *node;
 	List	   *left_out;
 
-	require_coordinator();
 	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
 	if (node->groupid == COORDINATOR_GROUP && node->is_primary)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("the coordinator can't be disabled")));
+	check_other(node, "disable");
 	if (!node->is_active)
 		PG_RETURN_VOID();
 
@@ -373,8 +382,8 @@ citus_remove_node(PG_FUNCTION_ARGS)
 	List	   *left_out;
 	bool		worker;
 
-	require_coordinator();
 	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
+	check_other(node, "remove");
 	worker = node->is_primary && node->groupid != COORDINATOR_GROUP;
 	if (node->is_primary && !worker)
 		check_coordinator_removable(node);
@@ -431,7 +440,6 @@ citus_update_node(PG_FUNCTION_ARGS)
 	List	   *left_out;
 	char	   *error;
 
-	require_coordinator();
 	check_address(host, port);
 	node = require_nodeid(nodeid);
 	present = node_at_address(host, port);
@@ -465,7 +473,6 @@ citus_set_node_property(PG_FUNCTION_ARGS)
 	char	   *property = text_to_cstring(PG_GETARG_TEXT_PP(2));
 	ClusterNode *node;
 
-	require_coordinator();
 	if (strcmp(property, "shouldhaveshards") != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

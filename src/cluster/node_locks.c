@@ -5,12 +5,13 @@
  *
  * Three things are kept off, each on all active nodes, until commit:
  *
- * - other changes of nodes, and DDL: SHARE ROW EXCLUSIVE on pg_dist_node, first on
- *   the coordinator, where all of them start.  It conflicts with node_lock_set.
+ * - other changes of nodes, and DDL: SHARE ROW EXCLUSIVE on pg_dist_node, in the
+ *   order of the groups.  It conflicts with node_lock_set.
  * - writers of reference tables, which rely on the set of nodes: EXCLUSIVE on
  *   pg_dist_node, which conflicts with node_lock_replicas.  A writer has locked its
  *   table on its own node before it gets to pg_dist_node there, so whoever locks the
- *   tables too does that after the other nodes' pg_dist_node, and before this node's.
+ *   tables too, there and on the coordinator, does that after the other nodes'
+ *   pg_dist_node, and before this node's.
  * - writers to a node, which rely on its address: a lock on the node itself, which
  *   conflicts with node_lock_write.
  *
@@ -33,11 +34,12 @@
 #include "compat/sql_function.h"
 #include "remote/connection.h"
 #include "table/lock_attempt.h"
+#include "table/lock_everywhere.h"
 
 typedef struct NodeLocks
 {
 	List	   *left_out;
-	List	   *tables;			/* reference tables to lock here */
+	List	   *tables;			/* reference tables to lock */
 	int32		groupid;		/* whose writers are kept off */
 	TimestampTz patience_ends;	/* when others that are in the way are ended */
 } NodeLocks;
@@ -52,11 +54,40 @@ on_others(List *left_out, const char *sql)
 		remote_exec(lfirst_int(lc), sql);
 }
 
+/* The nodes in the order of their groups, so that sessions of several nodes wait for each other in no circle. */
 void
 node_locks_changes(List *left_out)
 {
-	LockRelationOid(dist_relid(PG_DIST_NODE), ShareRowExclusiveLock);
-	on_others(left_out, "LOCK TABLE pg_catalog.pg_dist_node IN SHARE ROW EXCLUSIVE MODE");
+	int32		here = metadata_local_group();
+	bool		locked_here = false;
+	ListCell   *lc;
+
+	foreach(lc, members_other_groups(left_out))
+	{
+		if (!locked_here && lfirst_int(lc) > here)
+		{
+			LockRelationOid(dist_relid(PG_DIST_NODE), ShareRowExclusiveLock);
+			locked_here = true;
+		}
+		remote_exec(lfirst_int(lc), "LOCK TABLE pg_catalog.pg_dist_node IN SHARE ROW EXCLUSIVE MODE");
+		if (lfirst_int(lc) == COORDINATOR_GROUP)
+			lock_node_set();
+	}
+	if (!locked_here)
+		LockRelationOid(dist_relid(PG_DIST_NODE), ShareRowExclusiveLock);
+}
+
+/* Keeps writers off reference tables: on the coordinator, whose copies all of them write first, and here. */
+static void
+lock_replicas(List *relids)
+{
+	char	   *text = lock_table_text(relids, ShareLock);
+	ListCell   *lc;
+
+	if (text != NULL && metadata_local_group() != COORDINATOR_GROUP)
+		remote_exec(COORDINATOR_GROUP, text);
+	foreach(lc, relids)
+		LockRelationOid(lfirst_oid(lc), ShareLock);
 }
 
 /* LockTaker's take of node_locks_replicas. */
@@ -65,12 +96,10 @@ take_replica_locks(void *arg, int number, int timeout)
 {
 	const NodeLocks *locks = arg;
 	int			level = NewGUCNestLevel();
-	ListCell   *lc;
 
 	lock_attempt_limit(timeout);
 	on_others(locks->left_out, "LOCK TABLE pg_catalog.pg_dist_node IN EXCLUSIVE MODE");
-	foreach(lc, locks->tables)
-		LockRelationOid(lfirst_oid(lc), ShareLock);
+	lock_replicas(locks->tables);
 	LockRelationOid(dist_relid(PG_DIST_NODE), ExclusiveLock);
 	AtEOXact_GUC(true, level);
 	return true;

@@ -16,8 +16,8 @@
 #define NO_COOLDOWN (-1)
 
 /*
- * Keeps off all other changes of nodes and DDL, here and then on all other active
- * nodes, until the end of the transaction.
+ * Keeps off all other changes of nodes and DDL, on all active nodes, until the end of
+ * the transaction.  Errors unless this node is active, if the coordinator can be asked.
  */
 extern void node_locks_changes(List *left_out);
 

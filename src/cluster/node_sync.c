@@ -33,7 +33,7 @@ membership_commands(const ClusterNode *node)
 	commands = lappend(commands, psprintf("UPDATE pg_catalog.pg_dist_local_group SET groupid = %d", node->groupid));
 	commands = lappend(commands, psprintf("UPDATE pg_catalog.pg_dist_node_metadata SET metadata = metadata || "
 										  "pg_catalog.jsonb_build_object('cluster_id', %s)",
-										  quote_literal_cstr(local_server_id())));
+										  quote_literal_cstr(cluster_id())));
 	foreach(lc, node_all())
 		commands = lappend(commands, members_row_command(((ClusterNode *) lfirst(lc))->nodeid));
 	return commands;

@@ -38,6 +38,7 @@
 #include "copy/row_encoder.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
+#include "table/next_id.h"
 #include "table/run_commands.h"
 #include "table/shards.h"
 #include "table/table_definition.h"
@@ -121,7 +122,7 @@ static void
 add_reference_placement(const SyncedTable *table, int32 groupid)
 {
 	members_exec(psprintf("SELECT citus_internal.add_placement_metadata(" INT64_FORMAT ", 0, %d, " INT64_FORMAT ")",
-						  table->reference_shardid, groupid, metadata_next_placementid()),
+						  table->reference_shardid, groupid, next_id(PG_DIST_PLACEMENTID_SEQ)),
 				 list_make1_int(groupid));
 }
 

@@ -11,8 +11,8 @@
  * Locks, in this order: AccessExclusiveLock on the table; ShareLock on
  * pg_dist_node, so that no node comes or goes; AccessShareLock on the table
  * whose shards ours are put beside, which keeps that colocation group alive,
- * or ShareRowExclusiveLock on pg_dist_colocation to make a new group, so that
- * two sessions don't both make the default one.
+ * or pg_dist_colocation (colocation_lock) to make a new group, so that two
+ * sessions don't both make the default one.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,6 +35,7 @@
 #include "catalog/metadata.h"
 #include "catalog/metadata_rows.h"
 #include "catalog/node.h"
+#include "catalog/node_session.h"
 #include "catalog/relations.h"
 #include "compat/sql_function.h"
 #include "conversion/convert.h"
@@ -43,12 +44,18 @@
 #include "copy/row_router.h"
 #include "remote/connection.h"
 #include "sharding/hash.h"
+#include "table/lock_attempt.h"
+#include "table/lock_everywhere.h"
+#include "table/next_id.h"
 #include "table/run_commands.h"
+#include "table/sequence.h"
 #include "table/shards.h"
 #include "table/table_definition.h"
 
 SQL_FUNCTION(create_distributed_table);
 SQL_FUNCTION(create_reference_table);
+SQL_FUNCTION(citus_internal_lock_colocation);
+SQL_FUNCTION(citus_internal_try_lock_colocation);
 
 /* Reference tables form a group that no other table can join. */
 #define REFERENCE_REPLICATION_FACTOR (-1)
@@ -74,14 +81,49 @@ convert_init(void)
 							NULL, &shard_count_setting, 32, 1, MAX_SHARD_COUNT, PGC_USERSET, 0, NULL, NULL, NULL);
 }
 
+/*
+ * Sessions of all nodes meet on the coordinator.  A transaction that has made or
+ * dropped a group, and whose commit has yet to come here, keeps its lock on
+ * pg_dist_colocation until then.
+ */
 void
-check_coordinator(void)
+colocation_lock(void)
 {
-	if (metadata_local_group() != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("operation is not allowed on this node"),
-				 errhint("Connect to the coordinator and run it again.")));
+	if (metadata_local_group() != COORDINATOR_GROUP)
+		remote_exec(COORDINATOR_GROUP, "SELECT citus_internal.lock_colocation()");
+	LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
+}
+
+bool
+colocation_try_lock(bool everywhere)
+{
+	if (everywhere && metadata_local_group() != COORDINATOR_GROUP)
+	{
+		PGresult   *result = remote_query(COORDINATOR_GROUP, "SELECT citus_internal.try_lock_colocation()", NULL);
+		bool		locked = strcmp(PQgetvalue(result, 0, 0), "t") == 0;
+
+		PQclear(result);
+		if (!locked)
+			return false;
+	}
+	return ConditionalLockRelationOid(dist_relid(PG_DIST_COLOCATION), RowExclusiveLock);
+}
+
+/* citus_internal.try_lock_colocation() */
+Datum
+citus_internal_try_lock_colocation(PG_FUNCTION_ARGS)
+{
+	node_function_check();
+	PG_RETURN_BOOL(colocation_try_lock(false));
+}
+
+/* citus_internal.lock_colocation() */
+Datum
+citus_internal_lock_colocation(PG_FUNCTION_ARGS)
+{
+	node_function_check();
+	LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
+	PG_RETURN_VOID();
 }
 
 /* The colocated table that the user named; errors if its shards don't fit. */
@@ -111,48 +153,69 @@ colocated_table_by_name(const char *name, const Distribution *wanted)
 	return table;
 }
 
+/* What is looked for in the locked pg_dist_colocation. */
+typedef struct DefaultGroup
+{
+	const Distribution *wanted;
+	int32		id;				/* 0 if there is none */
+	Oid			table;			/* of the group, or InvalidOid */
+} DefaultGroup;
+
+static void
+find_default_group(DefaultGroup *group)
+{
+	const Distribution *wanted = group->wanted;
+
+	InvalidateCatalogSnapshot();
+	group->id = metadata_default_colocation(wanted->shard_count, wanted->replication_factor, wanted->type,
+											wanted->collation);
+	group->table = group->id == 0 ? InvalidOid : metadata_colocated_table(group->id);
+}
+
+/* LockTaker's take: locks pg_dist_colocation, unless the group has a table by then. */
+static bool
+take_group_lock(void *arg, int number, int timeout)
+{
+	DefaultGroup *group = arg;
+
+	colocation_lock();
+	find_default_group(group);
+	return !OidIsValid(group->table);
+}
+
 /*
  * A table of the default colocation group, locked so that the group stays, or
  * NULL if there is none: pg_dist_colocation is locked then, and *empty_group is
  * the group if it exists, else 0.  Two transactions that drop the last two
  * tables of a group at once each take it for used, and leave it without any.
  *
- * Nothing waits for a table with pg_dist_colocation locked: who drops the last
- * table of a group has locked that table before it deletes the group.
+ * Nothing waits for a table of the group with pg_dist_colocation locked, and who
+ * drops the last table of a group doesn't wait for that lock (delete_empty_group).
  */
 static const DistTable *
 default_colocated_table(const Distribution *wanted, int32 *empty_group)
 {
-	for (bool locked = false;;)
-	{
-		int32		group = metadata_default_colocation(wanted->shard_count, wanted->replication_factor,
-														wanted->type, wanted->collation);
-		Oid			relid = group == 0 ? InvalidOid : metadata_colocated_table(group);
+	DefaultGroup group = {wanted};
+	LockTaker	taker = {.take = take_group_lock,.here_only = true,.arg = &group};
 
-		if (OidIsValid(relid))
+	for (;;)
+	{
+		find_default_group(&group);
+		if (OidIsValid(group.table))
 		{
 			const DistTable *table;
 
-			if (locked)
-				UnlockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
-			locked = false;
-			LockRelationOid(relid, AccessShareLock);
-			table = metadata_lookup(relid);
-			if (table != NULL && table->colocation_id == group)
+			LockRelationOid(group.table, AccessShareLock);
+			table = metadata_lookup(group.table);
+			if (table != NULL && table->colocation_id == group.id)
 				return table;
-			UnlockRelationOid(relid, AccessShareLock);
+			UnlockRelationOid(group.table, AccessShareLock);
 		}
-		else if (locked)
+		else if (lock_in_attempts(&taker))
 		{
-			*empty_group = group;
+			*empty_group = group.id;
 			return NULL;
 		}
-		else
-		{
-			LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
-			locked = true;
-		}
-		InvalidateCatalogSnapshot();
 	}
 }
 
@@ -163,7 +226,7 @@ choose_colocated_table(const Distribution *wanted, int32 *empty_group)
 	*empty_group = 0;
 	if (pg_strcasecmp(wanted->colocate_with, "none") == 0)
 	{
-		LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
+		colocation_lock();
 		return NULL;
 	}
 	if (pg_strcasecmp(wanted->colocate_with, "default") == 0)
@@ -171,23 +234,28 @@ choose_colocated_table(const Distribution *wanted, int32 *empty_group)
 	return colocated_table_by_name(wanted->colocate_with, wanted);
 }
 
-/* Writes one shard of a hash-distributed or single-shard table on this node, with its placement. */
+/* Writes the shards of a hash-distributed or single-shard table on this node, with their placements in groups. */
 static void
-insert_shard(Oid relid, const Distribution *wanted, int index, int32 groupid)
+insert_shards(Oid relid, const Distribution *wanted, const int32 *groups)
 {
-	int64		shardid = metadata_next_shardid();
-	int32		min_hash;
-	int32		max_hash;
+	int64	   *shardids = next_ids(PG_DIST_SHARDID_SEQ, wanted->shard_count);
+	int64	   *placementids = next_ids(PG_DIST_PLACEMENTID_SEQ, wanted->shard_count);
 
-	if (wanted->attno == 0)
-		metadata_insert_shard(relid, shardid, SHARD_STORAGE_TABLE, NULL, NULL);
-	else
+	for (int i = 0; i < wanted->shard_count; i++)
 	{
-		shard_hash_range(wanted->shard_count, index, &min_hash, &max_hash);
-		metadata_insert_shard(relid, shardid, SHARD_STORAGE_TABLE, psprintf("%d", min_hash),
-							  psprintf("%d", max_hash));
+		int32		min_hash;
+		int32		max_hash;
+
+		if (wanted->attno == 0)
+			metadata_insert_shard(relid, shardids[i], SHARD_STORAGE_TABLE, NULL, NULL);
+		else
+		{
+			shard_hash_range(wanted->shard_count, i, &min_hash, &max_hash);
+			metadata_insert_shard(relid, shardids[i], SHARD_STORAGE_TABLE, psprintf("%d", min_hash),
+								  psprintf("%d", max_hash));
+		}
+		metadata_insert_placement(shardids[i], 0, groups[i], placementids[i]);
 	}
-	metadata_insert_placement(shardid, 0, groupid, metadata_next_placementid());
 }
 
 /* Writes all metadata of a new distributed table on this node. */
@@ -214,7 +282,7 @@ insert_metadata(Relation rel, Distribution *wanted)
 	{
 		int			offset;
 
-		colocation_id = empty_group != 0 ? empty_group : metadata_next_colocationid();
+		colocation_id = empty_group != 0 ? empty_group : (int32) next_id(PG_DIST_COLOCATIONID_SEQ);
 		offset = wanted->attno == 0 ? colocation_id : 0;
 		for (int i = 0; i < wanted->shard_count; i++)
 			groups[i] = ((ClusterNode *) list_nth(targets, (i + offset) % list_length(targets)))->groupid;
@@ -225,8 +293,7 @@ insert_metadata(Relation rel, Distribution *wanted)
 	metadata_insert_partition(relid, wanted->attno ? PARTMETHOD_HASH : PARTMETHOD_NONE,
 							  wanted->attno ? get_attname(relid, wanted->attno, false) : NULL,
 							  colocation_id, REPMODEL_STREAMING);
-	for (int i = 0; i < wanted->shard_count; i++)
-		insert_shard(relid, wanted, i, groups[i]);
+	insert_shards(relid, wanted, groups);
 }
 
 /* Writes all metadata of a new reference table on this node. */
@@ -234,23 +301,25 @@ static void
 insert_reference_metadata(Relation rel)
 {
 	Oid			relid = RelationGetRelid(rel);
-	int64		shardid = metadata_next_shardid();
+	int64		shardid = next_id(PG_DIST_SHARDID_SEQ);
+	int64	   *placementids;
 	int32		colocation_id;
 	ListCell   *cell;
 
 	(void) node_shard_targets();	/* registers a server that is alone */
-	LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
+	colocation_lock();
 	colocation_id = metadata_default_colocation(1, REFERENCE_REPLICATION_FACTOR, InvalidOid, InvalidOid);
 	if (colocation_id == 0)
 	{
-		colocation_id = metadata_next_colocationid();
+		colocation_id = (int32) next_id(PG_DIST_COLOCATIONID_SEQ);
 		metadata_insert_colocation(colocation_id, 1, REFERENCE_REPLICATION_FACTOR, InvalidOid, InvalidOid);
 	}
 	metadata_insert_partition(relid, PARTMETHOD_NONE, NULL, colocation_id, REPMODEL_REFERENCE);
 	metadata_insert_shard(relid, shardid, SHARD_STORAGE_TABLE, NULL, NULL);
+	placementids = next_ids(PG_DIST_PLACEMENTID_SEQ, list_length(node_active_primaries()));
 	foreach(cell, node_active_primaries())
 		metadata_insert_placement(shardid, 0, ((ClusterNode *) lfirst(cell))->groupid,
-								  metadata_next_placementid());
+								  placementids[foreach_current_index(cell)]);
 }
 
 /* Makes the table on the other nodes, and its shards on all. definition was written before there was metadata. */
@@ -337,8 +406,7 @@ open_for_conversion(Oid relid)
 {
 	Relation	rel;
 
-	check_coordinator();
-	node_lock_set();
+	lock_node_set();
 	rel = open_table_by_oid(relid);
 	check_convertible(rel);
 	return rel;
@@ -417,12 +485,14 @@ create_distributed_table(PG_FUNCTION_ARGS)
 	read_distribution(fcinfo, rel, &wanted);
 	definition = table_definition_commands(relid);
 	insert_metadata(rel, &wanted);
+	lock_others_everywhere(referenced_tables(relid, NULL, 0), ShareRowExclusiveLock);
 	check_foreign_keys(relid);
 	notice_local_foreign_keys(relid);
 	create_everywhere(relid, definition);
 	if (move_rows(rel, 0))
 		relation_discard_rows(rel);
 	create_triggers_everywhere(relid);
+	sequences_take_slices(relid);
 	relation_close(rel, NoLock);
 	PG_RETURN_VOID();
 }
@@ -436,6 +506,7 @@ create_reference_table(PG_FUNCTION_ARGS)
 	List	   *definition = table_definition_commands(relid);
 
 	insert_reference_metadata(rel);
+	lock_others_everywhere(referenced_tables(relid, NULL, 0), ShareRowExclusiveLock);
 	check_foreign_keys(relid);
 	create_everywhere(relid, definition);
 	if (node_active_primaries_remote() != NIL)

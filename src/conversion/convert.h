@@ -24,15 +24,18 @@ extern void convert_init(void);
 extern List *table_metadata_commands(Oid relid);
 
 /*
- * Has the other nodes remove a colocation group (0: none) that is removed here.  They do so by themselves with its last
- * table, unless they still see another one, whose drop has been committed here but not yet there.
+ * Removes a colocation group (0: none) that has lost its last table, on all nodes or only here.  It stays, empty, if a
+ * session is just looking for a group: that one may wait for what the caller has locked.
  */
-extern void relay_deleted_group(int32 colocation_id);
+extern void delete_empty_group(int32 colocation_id, bool everywhere);
 
 /* Opens a relation that a function was given, with AccessExclusiveLock; errors (42P01) if it is gone then. */
 extern Relation open_table_by_oid(Oid relid);
 
-/* Errors unless this node is the coordinator. */
-extern void check_coordinator(void);
+/* Keeps others from making, choosing and dropping colocation groups, on any node, until the transaction ends. */
+extern void colocation_lock(void);
+
+/* Takes a lock that conflicts with that, on the coordinator, too, or only here; false if it would have to wait. */
+extern bool colocation_try_lock(bool everywhere);
 
 #endif							/* CITUS_CONVERSION_CONVERT_H */

@@ -418,6 +418,29 @@ foreign_keys_to(Oid relid)
 	return foreign_keys_by(relid, Anum_pg_constraint_confrelid, InvalidOid);
 }
 
+List *
+referenced_tables(Oid relid, const char *constraint, AttrNumber attno)
+{
+	List	   *tables = NIL;
+	ListCell   *cell;
+
+	foreach(cell, foreign_keys_from(relid))
+	{
+		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT((HeapTuple) lfirst(cell));
+		AttrNumber	conkey[INDEX_MAX_KEYS];
+		AttrNumber	confkey[INDEX_MAX_KEYS];
+		int			count = foreign_key_columns(lfirst(cell), conkey, confkey);
+		bool		meant = (constraint == NULL || strcmp(NameStr(con->conname), constraint) == 0) && attno == 0;
+
+		for (int i = 0; attno != 0 && i < count; i++)
+			meant = meant || conkey[i] == attno;
+		if (meant && con->confrelid != relid && metadata_find(con->confrelid) != NULL)
+			tables = list_append_unique_oid(tables, con->confrelid);
+	}
+	list_sort(tables, list_oid_cmp);
+	return tables;
+}
+
 void
 check_local_foreign_keys(Oid relid, List *known)
 {

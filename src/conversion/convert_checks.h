@@ -32,6 +32,12 @@ extern void notice_local_foreign_keys(Oid relid);
 /* The same as check_foreign_keys, of the keys of a local table that aren't known (Oids of constraints). */
 extern void check_local_foreign_keys(Oid relid, List *known);
 
+/*
+ * The distributed and reference tables (Oids) that foreign keys of a table reference: all of them, or only that key
+ * of a name (if not NULL), or those with a column (if not 0).
+ */
+extern List *referenced_tables(Oid relid, const char *constraint, AttrNumber attno);
+
 /* Errors if a table that is, or is going to be, distributed has triggers that would not fire as on a single server. */
 extern void check_triggers(Oid relid);
 

@@ -14,6 +14,7 @@
 #include "utils/regproc.h"
 
 #include "catalog/metadata.h"
+#include "catalog/metadata_rows.h"
 #include "catalog/node.h"
 #include "conversion/convert.h"
 #include "remote/connection.h"
@@ -50,9 +51,12 @@ static const char *const queries[] = {
 };
 
 void
-relay_deleted_group(int32 colocation_id)
+delete_empty_group(int32 colocation_id, bool everywhere)
 {
-	if (colocation_id != 0 && node_active_primaries_remote() != NIL)
+	if (colocation_id == 0 || !colocation_try_lock(everywhere))
+		return;
+	metadata_delete_colocation(colocation_id);
+	if (everywhere && node_active_primaries_remote() != NIL)
 		remote_exec_on_all(psprintf("SELECT citus_internal.delete_colocation_metadata(%d)", colocation_id));
 }
 

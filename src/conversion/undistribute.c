@@ -2,7 +2,7 @@
  *
  * undistribute.c
  *	  undistribute_table(): from a distributed or reference table back to a
- *	  local one on the coordinator; and what else is done to converted tables.
+ *	  local one on this node; and what else is done to converted tables.
  *
  * The rows are read as any query reads them, and kept in a tuplestore until
  * the table is local, then inserted.  Tables of the other nodes are
@@ -43,7 +43,9 @@
 #include "resolve/tag.h"
 #include "table/definition.h"
 #include "table/lock_everywhere.h"
+#include "table/next_id.h"
 #include "table/run_commands.h"
+#include "table/sequence.h"
 #include "table/shards.h"
 #include "storage/lmgr.h"
 
@@ -62,7 +64,7 @@ open_distributed(Oid relid)
 {
 	Relation	rel;
 
-	check_coordinator();
+	lock_node_set();
 	while (metadata_lookup(relid) != NULL && object_ownercheck(RelationRelationId, relid, GetUserId()) &&
 		   !lock_everywhere(list_make1_oid(relid), AccessExclusiveLock))
 		;
@@ -170,9 +172,10 @@ forget_table(Oid relid, const char *name)
 	const DistTable *table = metadata_require(relid);
 	List	   *shards = local_shard_relids(table);
 
+	sequences_give_slices_back(relid);
 	if (node_active_primaries_remote() != NIL)
 		remote_exec_on_all(psprintf("%sDROP TABLE %s", TASK_TAG_DDL, name));
-	relay_deleted_group(metadata_delete_table(relid));
+	delete_empty_group(metadata_delete_table(relid), true);
 	drop_relations(shards);
 	metadata_invalidate(relid);
 	CommandCounterIncrement();
@@ -198,7 +201,6 @@ undistribute_table(PG_FUNCTION_ARGS)
 				 errmsg("cascade_via_foreign_keys is not supported"),
 				 errhint("Drop the foreign keys first.")));
 	check_no_foreign_keys(rel);
-	LockRelationOid(dist_relid(PG_DIST_NODE), ShareLock);
 
 	/* The rows must be all rows, whatever policies say. */
 	(void) set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
@@ -263,12 +265,12 @@ update_distributed_table_colocation(PG_FUNCTION_ARGS)
 	const DistTable *table = metadata_require(relid);
 	int32		colocation_id;
 
-	LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
+	colocation_lock();
 	if (pg_strcasecmp(colocate_with, "none") == 0)
 	{
 		if (table->kind == DIST_REFERENCE)
 			check_same_shards(table, table);
-		colocation_id = metadata_next_colocationid();
+		colocation_id = (int32) next_id(PG_DIST_COLOCATIONID_SEQ);
 		metadata_insert_colocation(colocation_id, table->nshards, 1, table->dist_type, table->dist_collation);
 	}
 	else
@@ -281,7 +283,7 @@ update_distributed_table_colocation(PG_FUNCTION_ARGS)
 	}
 	if (colocation_id != table->colocation_id)
 	{
-		int32		deleted = metadata_update_colocation(relid, colocation_id);
+		int32		emptied = metadata_update_colocation(relid, colocation_id);
 
 		check_foreign_keys(relid);
 		if (node_active_primaries_remote() != NIL)
@@ -289,7 +291,7 @@ update_distributed_table_colocation(PG_FUNCTION_ARGS)
 															psprintf("SELECT citus_internal.update_table_colocation(%s, %d)",
 																	 quote_literal_cstr(relation_qualified_name(relid)),
 																	 colocation_id))));
-		relay_deleted_group(deleted);
+		delete_empty_group(emptied, true);
 	}
 	table_close(rel, NoLock);
 	PG_RETURN_VOID();

@@ -47,6 +47,7 @@
 #include "ddl/missing_value.h"
 #include "resolve/utility.h"
 #include "table/definition.h"
+#include "table/lock_everywhere.h"
 #include "table/run_commands.h"
 #include "table/sequence.h"
 #include "table/shards.h"
@@ -424,13 +425,13 @@ check_altered_table(const AlterTableCall *alter)
 	}
 }
 
-/* Sequences that the statement has made get this node's slice. */
+/* Sequences that the statement has made, or that defaults have come to use, get this node's slice. */
 static void
 slice_new_sequences(const AlterTableCall *alter)
 {
 	ListCell   *cell;
 
-	foreach(cell, sequences_of_table(alter->table->relid))
+	foreach(cell, table_sequences(alter->table->relid))
 	{
 		if (!list_member_oid(alter->sequences_before, lfirst_oid(cell)))
 			sequence_take_slice(lfirst_oid(cell));
@@ -513,6 +514,35 @@ alter_local_table(UtilityCall *call, Oid relid)
 	return true;
 }
 
+/* Locks on all nodes the tables that foreign keys reference which the statement adds or drops. */
+static void
+lock_referenced_tables(const AlterTableCall *alter)
+{
+	Oid			relid = alter->table->relid;
+	List	   *added = NIL;
+	List	   *dropped = NIL;
+	ListCell   *cell;
+
+	foreach(cell, alter->stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
+		const DistTable *other;
+
+		if (cmd->subtype == AT_AddConstraint && castNode(Constraint, cmd->def)->contype == CONSTR_FOREIGN)
+		{
+			other = dist_table_of_rangevar(castNode(Constraint, cmd->def)->pktable);
+			if (other != NULL && other->relid != relid)
+				added = list_append_unique_oid(added, other->relid);
+		}
+		else if (cmd->subtype == AT_DropConstraint)
+			dropped = list_concat_unique_oid(dropped, referenced_tables(relid, cmd->name, 0));
+		else if (cmd->subtype == AT_DropColumn && get_attnum(relid, cmd->name) > 0)
+			dropped = list_concat_unique_oid(dropped, referenced_tables(relid, NULL, get_attnum(relid, cmd->name)));
+	}
+	lock_others_everywhere(added, ShareRowExclusiveLock);
+	lock_others_everywhere(dropped, AccessExclusiveLock);
+}
+
 bool
 alter_table_utility(UtilityCall *call)
 {
@@ -541,17 +571,19 @@ alter_table_utility(UtilityCall *call)
 		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
 
 		(void) subcommand_scope(&alter, cmd);
-		if (call->relayed && cmd->subtype == AT_SetIdentity)
+		if (metadata_local_group() != COORDINATOR_GROUP && cmd->subtype == AT_SetIdentity)
 			cmd->def = (Node *) sequence_options_of_slice((List *) cmd->def);
 	}
+	if (!call->relayed)
+		lock_referenced_tables(&alter);
 	(void) constraints_of_table(alter.table->relid, &alter.constraints_before);
-	alter.sequences_before = sequences_of_table(alter.table->relid);
+	alter.sequences_before = table_sequences(alter.table->relid);
 
 	utility_run(call);
 	CommandCounterIncrement();
 	check_altered_table(&alter);
-	slice_new_sequences(&alter);
 	relay_needs(call, alter.table->relid);
+	slice_new_sequences(&alter);
 	utility_relay(call);
 	alter_shards(&alter);
 	spread_missing_values(&alter);

@@ -38,6 +38,7 @@
 #include "catalog/metadata_rows.h"
 #include "catalog/node.h"
 #include "conversion/convert.h"
+#include "conversion/convert_checks.h"
 #include "ddl/drop.h"
 #include "ddl/handlers.h"
 #include "ddl/statistics.h"
@@ -45,6 +46,7 @@
 #include "lib/transaction_end.h"
 #include "resolve/utility.h"
 #include "table/definition.h"
+#include "table/lock_everywhere.h"
 #include "table/run_commands.h"
 #include "table/shard_schema.h"
 #include "table/shards.h"
@@ -338,11 +340,12 @@ drop_follow_up(UtilityCall *call)
 	}
 	drop_shards(tables);
 	appendStringInfoString(&buf, drop_is_restricted(call) ? "" : " CASCADE");
-	if (!enable_ddl_propagation || call->relayed)
+	if (call->relayed)
 		return;
-	utility_relay_text(call, buf.data);
+	if (enable_ddl_propagation)
+		utility_relay_text(call, buf.data);
 	foreach(cell, groups)
-		relay_deleted_group(lfirst_int(cell));
+		delete_empty_group(lfirst_int(cell), enable_ddl_propagation);
 }
 
 /* The table that an object of a DROP belongs to, locked by utility_lock, or NULL if it is not distributed. */
@@ -441,8 +444,7 @@ drop_everywhere(UtilityCall *call, const char *keyword)
 	utility_run(call);
 	CommandCounterIncrement();
 	drop_follow_up(call);
-	if (metadata_local_group() == 0)
-		utility_relay_text(call, text);
+	utility_relay_text(call, text);
 }
 
 bool
@@ -475,7 +477,11 @@ drop_utility(UtilityCall *call)
 			continue;
 		ours = lappend(ours, lfirst(cell));
 		if (stmt->removeType == OBJECT_TABLE)
+		{
 			add_need(&need, local_shard_relids(table));
+			if (!call->relayed)
+				lock_others_everywhere(referenced_tables(table->relid, NULL, 0), AccessExclusiveLock);
+		}
 
 		/*
 		 * Shards of one table may depend on another table of the statement, on its row type say; those of a lone

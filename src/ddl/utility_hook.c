@@ -139,10 +139,8 @@ utility_text(const UtilityCall *call)
 void
 utility_check_initiator(const UtilityCall *call)
 {
-	if (call->relayed)
-		return;
-	check_coordinator();
-	node_lock_set();
+	if (!call->relayed)
+		lock_node_set();
 }
 
 /* What may leave out nodes that are not active: the shards that they keep are of no use any more. */
@@ -159,7 +157,7 @@ utility_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_m
 
 	if (distributed)
 		utility_check_initiator(call);
-	else if (relid < FirstNormalObjectId || get_rel_relkind(relid) != RELKIND_RELATION || metadata_local_group() != 0)
+	else if (relid < FirstNormalObjectId || get_rel_relkind(relid) != RELKIND_RELATION)
 		return true;
 	if (call->relayed || !object_ownercheck(RelationRelationId, relid, GetUserId()))
 		return true;

@@ -46,7 +46,7 @@ extern void utility_run(UtilityCall *call);
 /* The text of the call's statement alone; palloc'd. */
 extern char *utility_text(const UtilityCall *call);
 
-/* Errors unless this node may start DDL that other nodes must follow. */
+/* Before DDL that other nodes must follow: keeps the set of nodes as it is. */
 extern void utility_check_initiator(const UtilityCall *call);
 
 /*

@@ -81,27 +81,28 @@ list_dist_tables(List *relations)
 static void
 run_everywhere(UtilityCall *call, const char *text)
 {
-	int32		local = metadata_local_group();
 	int			level;
 	ListCell   *cell;
 
 	if (!call->relayed)
-		node_lock_set();
-	if (call->relayed || local == 0)
+		lock_node_set();
+	if (call->relayed || metadata_local_group() == COORDINATOR_GROUP)
 	{
 		utility_run(call);
 		utility_relay_text(call, text);
 		return;
 	}
 	text = psprintf("%s%s", TASK_TAG_DDL, text);
-	remote_exec(0, text);
+	level = quiet_begin(WARNING);
+	remote_exec(COORDINATOR_GROUP, text);
+	AtEOXact_GUC(true, level);
 	utility_run(call);
 	level = quiet_begin(WARNING);
 	foreach(cell, node_active_primaries_remote())
 	{
 		const ClusterNode *node = lfirst(cell);
 
-		if (node->groupid != 0)
+		if (node->groupid != COORDINATOR_GROUP)
 			remote_exec(node->groupid, text);
 	}
 	AtEOXact_GUC(true, level);
@@ -123,9 +124,8 @@ list_tables_to_lock(List *relations, List **relids)
 		Oid			relid = RangeVarGetRelid(lfirst_node(RangeVar, cell), NoLock, true);
 
 		if (metadata_lookup(relid) != NULL)
-			node_lock_set();
-		else if (metadata_local_group() != 0 || relid < FirstNormalObjectId ||
-				 get_rel_relkind(relid) != RELKIND_RELATION)
+			lock_node_set();
+		else if (relid < FirstNormalObjectId || get_rel_relkind(relid) != RELKIND_RELATION)
 			continue;
 		if (pg_class_aclcheck(relid, GetUserId(), ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE) != ACLCHECK_OK)
 			return false;
@@ -334,8 +334,7 @@ tables_to_grant_on(const GrantStmt *stmt, List **distributed, List **local)
 
 		if (metadata_lookup(relid) != NULL)
 			*distributed = lappend_oid(*distributed, relid);
-		else if (metadata_local_group() == 0 && relid >= FirstNormalObjectId &&
-				 get_rel_relkind(relid) == RELKIND_RELATION)
+		else if (relid >= FirstNormalObjectId && get_rel_relkind(relid) == RELKIND_RELATION)
 			*local = lappend_oid(*local, relid);
 	}
 }

@@ -59,6 +59,7 @@ extern void definition_collation(Definition *def, Oid collation);
 extern void definition_sequence(Definition *def, Oid seqid);
 extern void definition_sequences(Definition *def);
 extern void definition_sequence_owners(Definition *def);
+extern List *table_sequences(Oid relid);	/* Oids of those that it owns, or that defaults use */
 extern char *sequence_options(Oid seqid);
 extern char *relation_qualified_name(Oid relid);
 

@@ -39,6 +39,7 @@
 #include "compat/collation.h"
 #include "compat/identity_sequence.h"
 #include "table/definition.h"
+#include "table/sequence.h"
 #include "table/table_definition.h"
 
 /* Quoted, schema-qualified name of a relation. */
@@ -401,7 +402,7 @@ definition_sequence(Definition *def, Oid seqid)
 					form->relpersistence == RELPERSISTENCE_UNLOGGED ? "UNLOGGED " : "", name,
 					format_type_be(((Form_pg_sequence) GETSTRUCT(seq_tuple))->seqtypid));
 	commands = list_make2(psprintf("%s%s", type, sequence_options(seqid)),
-						  psprintf("SELECT citus_internal.slice_sequence(%s)", quote_literal_cstr(name)));
+						  sequence_slice_command(seqid));
 	acl = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &isnull);
 	commands = privilege_commands(commands, "SEQUENCE", name, acl, isnull, form->relowner);
 	definition_add_if_missing(def, "sequence", name,
@@ -482,7 +483,18 @@ definition_sequence_owners(Definition *def)
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
 		if (!att->attisdropped && att->attidentity)
-			definition_add(def, "SELECT citus_internal.slice_sequence(%s)",
-						   quote_literal_cstr(relation_qualified_name(getIdentitySequence(def->rel, att->attnum, false))));
+			definition_add(def, "%s", sequence_slice_command(getIdentitySequence(def->rel, att->attnum, false)));
 	}
+}
+
+List *
+table_sequences(Oid relid)
+{
+	Definition *def = definition_begin(relid, false);
+	List	   *result;
+
+	definition_sequences(def);
+	result = list_concat_unique_oid(list_copy(def->sequences_done), getOwnedSequences(relid));
+	(void) definition_end(def);
+	return result;
 }

@@ -20,13 +20,17 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "catalog/node_session.h"
+#include "compat/sql_function.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 #include "table/definition.h"
@@ -34,6 +38,8 @@
 #include "table/lock_everywhere.h"
 #include "table/run_commands.h"
 #include "txn/commit_ring.h"
+
+SQL_FUNCTION(citus_internal_lock_node_set);
 
 static const char *const mode_names[] = {
 	[AccessShareLock] = "ACCESS SHARE",
@@ -54,15 +60,32 @@ typedef struct LockRequest
 	char	   *text;			/* LOCK TABLE for the other nodes; NULL: only on this node */
 } LockRequest;
 
+void
+lock_node_set(void)
+{
+	if (metadata_local_group() != COORDINATOR_GROUP)
+		remote_exec(COORDINATOR_GROUP, psprintf("SELECT citus_internal.lock_node_set(%d)", metadata_local_group()));
+	node_lock_set();
+}
+
+/* citus_internal.lock_node_set(groupid integer) */
+Datum
+citus_internal_lock_node_set(PG_FUNCTION_ARGS)
+{
+	node_function_check();
+	node_lock_set();
+	(void) node_of_group(PG_GETARG_INT32(0));
+	PG_RETURN_VOID();
+}
+
 const char *
 lock_mode_name(LOCKMODE mode)
 {
 	return mode_names[mode];
 }
 
-/* LOCK TABLE for the other nodes, of those tables that they have; NULL if there are none. */
-static char *
-lock_text(List *relids, LOCKMODE mode)
+char *
+lock_table_text(List *relids, LOCKMODE mode)
 {
 	StringInfoData buf;
 	ListCell   *cell;
@@ -142,7 +165,7 @@ take_locks_together(const LockRequest *request, int timeout)
 	{
 		LockRequest turn = {request->relids, ShareUpdateExclusiveLock};
 
-		turn.text = lock_text(request->relids, ShareUpdateExclusiveLock);
+		turn.text = lock_table_text(request->relids, ShareUpdateExclusiveLock);
 		take_locks_on(0, &turn);
 	}
 	lock_attempt_limit(timeout);
@@ -204,6 +227,20 @@ is_table_going(void *arg, int sqlstate)
 	return sqlstate == ERRCODE_UNDEFINED_TABLE && is_going(arg);
 }
 
+void
+lock_others_everywhere(List *relids, LOCKMODE mode)
+{
+	List	   *allowed = NIL;
+	ListCell   *cell;
+
+	foreach(cell, relids)
+	{
+		if (pg_class_aclcheck(lfirst_oid(cell), GetUserId(), ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE) == ACLCHECK_OK)
+			allowed = lappend_oid(allowed, lfirst_oid(cell));
+	}
+	(void) lock_everywhere(allowed, mode);
+}
+
 bool
 lock_everywhere(List *relids, LOCKMODE mode)
 {
@@ -216,7 +253,7 @@ lock_everywhere(List *relids, LOCKMODE mode)
 	if (request.description == NULL)
 		return false;
 	if (node_active_primaries_remote() != NIL && (mode >= ShareLock || metadata_local_group() != 0))
-		request.text = lock_text(relids, mode);
+		request.text = lock_table_text(relids, mode);
 	taker.here_only = request.text == NULL;
 	return lock_in_attempts(&taker);
 }

@@ -14,6 +14,12 @@
 #include "storage/lockdefs.h"
 
 /*
+ * Before DDL, first on the coordinator, then here: keeps the set of nodes as it is until the
+ * transaction ends.  Errors unless this node is an active one.
+ */
+extern void lock_node_set(void);
+
+/*
  * Locks tables (Oids) until the transaction ends: distributed and reference
  * tables on all nodes, giving way to sessions that hold a lock on one node and
  * wait for ours on another; local ones here.  In modes that let others write,
@@ -23,6 +29,15 @@
  * or undistributed one of them: the caller looks up again what it was asked for.
  */
 extern bool lock_everywhere(List *relids, LOCKMODE mode);
+
+/*
+ * Locks other tables (Oids) that a statement is going to lock on each node, those of them that the
+ * user may lock: else sessions of two nodes could wait for each other.
+ */
+extern void lock_others_everywhere(List *relids, LOCKMODE mode);
+
+/* LOCK TABLE for other nodes, of those tables (Oids) that they have; NULL if there are none. */
+extern char *lock_table_text(List *relids, LOCKMODE mode);
 
 /* A mode as LOCK TABLE names it. */
 extern const char *lock_mode_name(LOCKMODE mode);

@@ -26,6 +26,7 @@
 #include "catalog/metadata.h"
 #include "catalog/node_session.h"
 #include "compat/sql_function.h"
+#include "remote/connection.h"
 #include "table/definition.h"
 #include "table/run_commands.h"
 #include "table/sequence.h"
@@ -43,24 +44,29 @@ static const struct
 	{INT2OID, 12, PG_INT16_MAX},
 };
 
-/* Restricts a sequence to this node's slice, and restarts it. Needs the rights of ALTER SEQUENCE. */
-void
-sequence_take_slice(Oid seqid)
+static FormData_pg_sequence
+sequence_form(Oid seqid)
 {
-	int64		group = metadata_local_group();
-	HeapTuple	tuple;
+	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(seqid));
 	FormData_pg_sequence form;
 
-	if (group <= 0)
-		return;
-	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(seqid));
 	if (!HeapTupleIsValid(tuple))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("sequence with OID %u does not exist", seqid)));
 	form = *(Form_pg_sequence) GETSTRUCT(tuple);
 	ReleaseSysCache(tuple);
-	if (form.seqincrement <= 0)
+	return form;
+}
+
+/* Restricts a sequence to this node's slice, if it is not yet, and restarts it. Needs the rights of ALTER SEQUENCE. */
+void
+sequence_take_slice(Oid seqid)
+{
+	int64		group = metadata_local_group();
+	FormData_pg_sequence form = sequence_form(seqid);
+
+	if (group <= COORDINATOR_GROUP || form.seqincrement <= 0)
 		return;
 
 	for (int i = 0; i < lengthof(slices); i++)
@@ -74,6 +80,8 @@ sequence_take_slice(Oid seqid)
 
 		if (slices[i].type != form.seqtypid)
 			continue;
+		if (form.seqmin == first && form.seqmax == last)
+			return;
 		commands = list_make1(psprintf("ALTER SEQUENCE %s MINVALUE " INT64_FORMAT " MAXVALUE " INT64_FORMAT
 									   " START " INT64_FORMAT " RESTART", name, first, last, first));
 		if (!fits)
@@ -103,19 +111,73 @@ sequence_options_of_slice(List *options)
 	return result;
 }
 
-/* Sequences of serial and identity columns of a table (List of Oid). */
-List *
-sequences_of_table(Oid relid)
+void
+sequences_take_slices(Oid relid)
 {
-	return getOwnedSequences(relid);
+	ListCell   *cell;
+
+	if (metadata_local_group() == COORDINATOR_GROUP)
+		return;
+	foreach(cell, table_sequences(relid))
+		sequence_take_slice(lfirst_oid(cell));
 }
 
-/* citus_internal.slice_sequence(sequence regclass) */
+void
+sequences_give_slices_back(Oid relid)
+{
+	ListCell   *cell;
+
+	if (metadata_local_group() == COORDINATOR_GROUP)
+		return;
+	foreach(cell, getOwnedSequences(relid))
+	{
+		char	   *name = relation_qualified_name(lfirst_oid(cell));
+		PGresult   *result = remote_query(COORDINATOR_GROUP, psprintf(
+			"SELECT pg_catalog.format('ALTER SEQUENCE %%s MINVALUE %%s MAXVALUE %%s START %%s', %s, seqmin, seqmax, seqstart), "
+			"pg_catalog.format('SELECT pg_catalog.setval(%%L, %%s, %%L)', %s, last_value, is_called) "
+			"FROM pg_catalog.pg_sequence, %s WHERE seqrelid = %s::pg_catalog.regclass",
+			quote_literal_cstr(name), quote_literal_cstr(name), name, quote_literal_cstr(name)), NULL);
+		List	   *commands = list_make2(pstrdup(PQgetvalue(result, 0, 0)), pstrdup(PQgetvalue(result, 0, 1)));
+
+		PQclear(result);
+		run_commands(commands);
+	}
+}
+
+char *
+sequence_slice_command(Oid seqid)
+{
+	char	   *last = NULL;
+	LOCAL_FCINFO(fcinfo, 1);
+
+	InitFunctionCallInfoData(*fcinfo, NULL, 1, InvalidOid, NULL, NULL);
+	fcinfo->args[0].value = ObjectIdGetDatum(seqid);
+	fcinfo->args[0].isnull = false;
+	if (metadata_local_group() != COORDINATOR_GROUP)
+	{
+		Datum		value = pg_sequence_last_value(fcinfo);
+
+		if (!fcinfo->isnull)
+			last = psprintf(INT64_FORMAT, DatumGetInt64(value));
+	}
+	return psprintf("SELECT citus_internal.slice_sequence(%s, %s)", quote_literal_cstr(relation_qualified_name(seqid)),
+					last == NULL ? "NULL" : last);
+}
+
+/*
+ * citus_internal.slice_sequence(sequence regclass, last_value bigint)
+ *
+ * The coordinator has no slice: there the sequence goes on after the last value
+ * of the node on which it was made.
+ */
 Datum
 citus_internal_slice_sequence(PG_FUNCTION_ARGS)
 {
 	node_function_check();
-	sequence_take_slice(PG_GETARG_OID(0));
+	if (metadata_local_group() != COORDINATOR_GROUP)
+		sequence_take_slice(PG_GETARG_OID(0));
+	else if (!PG_ARGISNULL(1))
+		DirectFunctionCall2(setval_oid, PG_GETARG_DATUM(0), PG_GETARG_DATUM(1));
 	PG_RETURN_VOID();
 }
 

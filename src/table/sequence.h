@@ -17,7 +17,14 @@ extern void sequence_take_slice(Oid seqid);
 /* Options (DefElem) as a node with a slice takes them over: without bounds and places to start. */
 extern List *sequence_options_of_slice(List *options);
 
-extern List *sequences_of_table(Oid relid);
+/* On a worker, for a table that was local: the sequences that it owns or uses get the worker's slices. */
+extern void sequences_take_slices(Oid relid);
+
+/* On a worker, for a table that is going to be local: the sequences that it owns go on as they would on the coordinator. */
+extern void sequences_give_slices_back(Oid relid);
+
+/* The command that gives another node its slice of a sequence that has been made there. */
+extern char *sequence_slice_command(Oid seqid);
 
 /* The table that owns a sequence; InvalidOid if the relation, or InvalidOid, is none that is owned. */
 extern Oid	owner_of_sequence(Oid relid);

@@ -53,13 +53,16 @@ class Area:
         return 1 if self.failures and not args.accept else 0
 
     def run_on_servers(self, args):
-        """Runs the tests on a cluster, and those that are for one server too also there."""
+        """Runs the tests on a cluster, some from a worker too, and those that are for one server too also there."""
         tests = args.tests or self.schedule()
         if not args.plain:
             with Cluster.temporary(f"check-{self.name}", self.first_port, keep=args.keep,
                                    settings=FAST) as cluster:
                 self.set_up(cluster.nodes[0], "setup.sql")
                 self.run(args, cluster.nodes[0].port, tests)
+                on_worker = [name for name in tests if name in self.schedule("schedule.worker")]
+                if on_worker and not args.accept:
+                    self.run(args, cluster.nodes[1].port, on_worker)
                 self.failures += crashes(cluster)
         tests = [name for name in tests if name in self.schedule("schedule.plain")]
         if tests and not (args.accept and not args.plain):

@@ -93,7 +93,6 @@ class ScriptRun:
         self.result = Result(script, run)
         self.saved = {}
         self.sessions = []
-        self.locals = script.local_tables()
         self.pending = []       # tables to distribute at the next "distribute now"
         self.disturber = Disturber(run.disturb, script, servers) if run.disturb else None
 
@@ -136,18 +135,13 @@ class ScriptRun:
         base = self._base_settings()
         count = f"SET citus.shard_count = {self.servers.shard_count}"
         self.plain = self._session(self.servers.plain, base)
-        self.cluster = self._session(self.servers.nodes[0], base + [count])
+        self.cluster = self._session(self.servers.initiator(self.run.initiator), base + [count])
         for session in (self.plain, self.cluster):
             for text in make:
                 must_run(session, text)
-        self.local = self.cluster
-        if self.run.initiator != "coordinator":
-            self.local = self._session(self.servers.initiator(self.run.initiator), base)
-            if self.locals:
-                must_run(self.local, f"CREATE SCHEMA IF NOT EXISTS {self.script.schema}")
 
     def _open_query_sessions(self):
-        for session in (self.plain, self.cluster, self.local):
+        for session in (self.plain, self.cluster):
             session.close()
         begin = self._base_settings()
         shared = [f"SET {key} = {quote(value)}" for key, value in self.run.settings.items()
@@ -164,31 +158,20 @@ class ScriptRun:
             session.close()
         drop = f"DROP SCHEMA IF EXISTS {self.script.schema} CASCADE"
         begin = ["SET client_min_messages = warning"]
-        nodes = []
-        # A worker's own local tables are unknown to the coordinator.
-        if self.locals and self.run.initiator != "coordinator":
-            nodes = [self.servers.initiator(self.run.initiator)]
-        for dsn in nodes + [self.servers.plain, self.servers.nodes[0]]:
+        for dsn in [self.servers.plain, self.servers.initiator(self.run.initiator)]:
             session = Session(dsn, begin, self.limit)
-            if dsn in nodes:
-                for table in self.locals:
-                    session.execute(f'DROP TABLE IF EXISTS {self.script.schema}."{table}" CASCADE')
-            else:
-                answer = session.execute(drop)
-                if answer.kind != "command":
-                    self.result.failures.append(Failure(
-                        self.script.statements[-1], self.run, f"clean-up: {drop}",
-                        [], describe(answer)))
+            answer = session.execute(drop)
+            if answer.kind != "command":
+                self.result.failures.append(Failure(
+                    self.script.statements[-1], self.run, f"clean-up: {drop}",
+                    [], describe(answer)))
             session.close()
 
     # -- one statement
 
     def _statement(self, statement):
-        target = self.cluster
-        if statement.setup and self.locals & statement.words:
-            target = self.local
         for params in self._executions(statement):
-            if not self._once(statement, target, params):
+            if not self._once(statement, params):
                 return
         if statement.refused:
             self.result.limits += 1
@@ -209,21 +192,21 @@ class ScriptRun:
     def _protocol(self, statement):
         return "simple" if statement.setup else self.run.protocol
 
-    def _once(self, statement, target, params):
+    def _once(self, statement, params):
         """One execution on both sides; returns whether they agree."""
         protocol = self._protocol(statement)
         data = self.saved.get(statement.feed) if statement.feed else statement.data
         if self.disturber and not statement.setup:
             self.disturber.before(self.plain, self.cluster, statement)
         plain = self.plain.execute(statement.text, protocol, params, data)
-        cluster = target.execute(statement.text, protocol, params, data)
+        cluster = self.cluster.execute(statement.text, protocol, params, data)
         if statement.everywhere and cluster.kind == "command":
             self._run_elsewhere(statement)
         if statement.save:
             self.saved[statement.save] = plain.raw
         reason = difference(plain, cluster, statement)
         if reason is None and statement.creates:
-            reason, cluster = self._distribute(statement, target, cluster)
+            reason, cluster = self._distribute(statement, cluster)
         if reason is not None:
             if params is not None:
                 reason += f", parameters {params}"
@@ -238,14 +221,16 @@ class ScriptRun:
         return True
 
     def _run_elsewhere(self, statement):
-        """Repeats a statement on the workers, unless it has come there by itself."""
-        for dsn in self.servers.nodes[1:]:
+        """Repeats a statement on the other nodes, unless it has come there by itself."""
+        for dsn in self.servers.nodes:
+            if dsn == self.servers.initiator(self.run.initiator):
+                continue
             session = Session(dsn, self._base_settings(), self.limit)
             must_run(session, f"CREATE SCHEMA IF NOT EXISTS {self.script.schema}")
             must_run(session, statement.text, DUPLICATE)
             session.close()
 
-    def _distribute(self, statement, target, answer):
+    def _distribute(self, statement, answer):
         """Distributes the table that was just created; (reason, answer) as for a statement."""
         placement = self.script.placements.get(statement.creates)
         if placement is None or answer.kind == "error":
@@ -253,7 +238,7 @@ class ScriptRun:
         if self.waiting:
             self.pending.append(placement)
             return None, answer
-        done = target.execute(placement.command())
+        done = self.cluster.execute(placement.command())
         if done.kind == "rows":
             return None, answer
         return placement.command(), done
@@ -279,9 +264,4 @@ def run_script(script, run, servers, limit=60):
     return ScriptRun(script, run, servers, limit).execute()
 
 
-def runs_here(script, run):
-    """Whether a script may run from that initiator."""
-    return run.initiator in script.initiators
-
-
-__all__ = ["Run", "Servers", "Result", "run_script", "runs_here", "plain_name"]
+__all__ = ["Run", "Servers", "Result", "run_script", "plain_name"]

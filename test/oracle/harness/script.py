@@ -3,8 +3,7 @@
 Markers are comment lines:
 
     -- distribute: t(col), u(col) with t, r reference, s single, l local
-    -- initiators: coordinator      nodes that may run the queries (default: any)
-    -- setup ends                   what follows runs on the chosen node
+    -- setup ends                   what follows runs in the chosen protocol
     -- distribute now               tables created above are distributed here, not at once
   and in front of one statement:
     -- on all nodes                 run it on every node (functions, sequences)
@@ -35,7 +34,7 @@ WRITES = {"insert", "update", "delete", "merge"}
 CURSOR_READS = {"fetch"}
 STATEMENT_MARKERS = {"ordered", "unordered", "on all nodes"}
 VALUE_MARKERS = ("params:", "cluster fails:", "both fail:", "save:", "feed:")
-SCRIPT_MARKERS = ("distribute:", "distribute now", "initiators:", "setup ends")
+SCRIPT_MARKERS = ("distribute:", "distribute now", "setup ends")
 
 
 @dataclass
@@ -93,17 +92,11 @@ class Script:
     path: str
     name: str
     placements: dict
-    initiators: list
     statements: list
 
     @property
     def schema(self):
         return "o_" + re.sub(r"\W", "_", self.name)
-
-    def local_tables(self):
-        """Tables of the setup that no marker distributes."""
-        made = {s.creates for s in self.statements if s.creates and s.setup}
-        return {plain_name(t) for t in made if t not in self.placements}
 
     @property
     def queries(self):
@@ -136,7 +129,7 @@ def load(path):
     """Reads a script; raises ScriptError with the place when it is malformed."""
     raw, rest = split(path, read(path))
     shown = os.path.relpath(path)
-    placements, initiators, statements = {}, ["coordinator", "worker"], []
+    placements, statements = {}, []
     setup = any(text == "setup ends" for s in raw for _, text in s.comments)
     prepared_order = {}
     for one in raw:
@@ -144,8 +137,6 @@ def load(path):
         for line, text in one.comments:
             if text.startswith("distribute:"):
                 read_placements(text.partition(":")[2], placements, f"{shown}:{line}")
-            elif text.startswith("initiators:"):
-                initiators = [w.strip() for w in text.partition(":")[2].split(",")]
             elif text == "setup ends":
                 setup = False
             elif text == "distribute now":
@@ -157,7 +148,7 @@ def load(path):
     if any(text.startswith(SCRIPT_MARKERS) for _, text in rest):
         raise ScriptError(f"{shown}: a marker after the last statement")
     name = os.path.splitext(os.path.basename(path))[0]
-    return Script(path, name, placements, initiators, statements)
+    return Script(path, name, placements, statements)
 
 
 def read_marker(text, markers):

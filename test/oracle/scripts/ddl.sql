@@ -1,6 +1,5 @@
 -- DDL on tables with data, inside and outside of transactions, TRUNCATE, and queries after it.
 --
--- initiators: coordinator
 -- distribute: t(id), c(t_id) with t, r reference, one single, made(id), named(id), of_type(id), inner_t(id), inner_r reference
 -- distribute: ctas(id), likes(id), again(id)
 
@@ -181,10 +180,10 @@ TRUNCATE one, loc;
 SELECT (SELECT count(*) FROM one), (SELECT count(*) FROM loc);
 COMMENT ON TABLE made IS 'a comment';
 SELECT obj_description('made'::regclass);
-CREATE SEQUENCE seq START 10;
+CREATE SEQUENCE seq AS int START 10;
 SELECT nextval('seq'), nextval('seq');
 ALTER TABLE made ALTER COLUMN v SET DEFAULT nextval('seq');
-INSERT INTO made (id) VALUES (500), (501) RETURNING v;
+INSERT INTO made (id) VALUES (500), (501) RETURNING v >= 10;
 ALTER TABLE made ENABLE ROW LEVEL SECURITY;
 SELECT count(*) FROM made;
 

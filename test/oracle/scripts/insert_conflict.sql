@@ -1,6 +1,5 @@
 -- INSERT .. ON CONFLICT that the initiator resolves: the row moves, or an expression can't be evaluated elsewhere.
 --
--- initiators: coordinator
 -- distribute: t(id), two(a) with t, s(id) with t, parts(id), js(id), one single, r reference, l local
 
 CREATE TABLE t (id int PRIMARY KEY, v text, n int NOT NULL DEFAULT 0 CHECK (n < 1000), g text GENERATED ALWAYS AS ('g' || v) STORED);

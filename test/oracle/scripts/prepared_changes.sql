@@ -1,7 +1,6 @@
 -- Prepared statements between whose executions the table, the rights, the role or the settings change.
 --
 -- distribute: t(id), u(id) with t, k(v) with none, w(id) with t, r reference, s single
--- initiators: coordinator
 
 CREATE TABLE t (id int PRIMARY KEY, a int, v text, d date, f float8);
 CREATE TABLE u (id int NOT NULL, n int NOT NULL, v text, PRIMARY KEY (id, n));

@@ -1,6 +1,5 @@
 -- Views over all table types, nested, updatable, with check option; materialized views.
 --
--- initiators: coordinator
 -- distribute: people(id), visits(person_id) with people, shops reference, conf single, memo local
 
 CREATE TABLE shops (id int PRIMARY KEY, city text);

@@ -1,0 +1,75 @@
+/*-------------------------------------------------------------------------
+ *
+ * next_id.c
+ *	  Ids of shards, nodes and the like that no other node hands out.
+ *
+ * All ids come from the sequences of the coordinator, whichever node asks.
+ * Users need no rights on the sequences: any user may distribute a table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/lsyscache.h"
+
+#include "catalog/metadata.h"
+#include "catalog/node_session.h"
+#include "compat/sql_function.h"
+#include "remote/connection.h"
+#include "table/next_id.h"
+
+SQL_FUNCTION(citus_internal_next_id);
+
+static const DistRelation id_sequences[] = {
+	PG_DIST_SHARDID_SEQ,
+	PG_DIST_PLACEMENTID_SEQ,
+	PG_DIST_COLOCATIONID_SEQ,
+	PG_DIST_NODEID_SEQ,
+	PG_DIST_GROUPID_SEQ,
+};
+
+int64 *
+next_ids(DistRelation sequence, int count)
+{
+	int64	   *ids = palloc(count * sizeof(int64));
+	PGresult   *result;
+
+	if (metadata_local_group() == COORDINATOR_GROUP)
+	{
+		for (int i = 0; i < count; i++)
+			ids[i] = dist_next_id(sequence);
+		return ids;
+	}
+	result = remote_read(COORDINATOR_GROUP,
+						 psprintf("SELECT citus_internal.next_id('pg_catalog.%s'::pg_catalog.regclass) "
+								  "FROM pg_catalog.generate_series(1, %d)",
+								  get_rel_name(dist_relid(sequence)), count),
+						 NULL);
+	if (PQntuples(result) != count)
+		elog(ERROR, "expected %d ids, got %d", count, PQntuples(result));
+	for (int i = 0; i < count; i++)
+		ids[i] = strtoi64(PQgetvalue(result, i, 0), NULL, 10);
+	PQclear(result);
+	return ids;
+}
+
+int64
+next_id(DistRelation sequence)
+{
+	return next_ids(sequence, 1)[0];
+}
+
+/* citus_internal.next_id(sequence regclass) */
+Datum
+citus_internal_next_id(PG_FUNCTION_ARGS)
+{
+	node_function_check();
+	for (int i = 0; i < lengthof(id_sequences); i++)
+	{
+		if (PG_GETARG_OID(0) == dist_relid(id_sequences[i]))
+			PG_RETURN_INT64(dist_next_id(id_sequences[i]));
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("relation with OID %u is not a sequence of ids", PG_GETARG_OID(0))));
+}
