@@ -87,7 +87,9 @@ static const struct
 	{AT_DropCluster, SCOPE_SHARDS},
 	{AT_SetLogged, SCOPE_SHARDS},
 	{AT_SetUnLogged, SCOPE_SHARDS},
+	{AT_DropOids, SCOPE_LOGICAL},
 	{AT_SetAccessMethod, SCOPE_SHARDS},
+	{AT_SetTableSpace, SCOPE_SHARDS},
 	{AT_SetRelOptions, SCOPE_SHARDS},
 	{AT_ResetRelOptions, SCOPE_SHARDS},
 	{AT_ReplicaIdentity, SCOPE_SHARDS},
@@ -103,9 +105,27 @@ static const struct
 	{AT_DisableTrigAll, SCOPE_SHARDS},
 	{AT_EnableTrigUser, SCOPE_LOGICAL},
 	{AT_DisableTrigUser, SCOPE_LOGICAL},
+	{AT_AddOf, SCOPE_LOGICAL},
+	{AT_DropOf, SCOPE_LOGICAL},
 	{AT_AddIdentity, SCOPE_LOGICAL},
 	{AT_SetIdentity, SCOPE_LOGICAL},
 	{AT_DropIdentity, SCOPE_LOGICAL},
+};
+
+/* Why some of the others can't be. */
+static const struct
+{
+	AlterTableType type;
+	const char *detail;
+	const char *hint;
+}			refusals[] = {
+	{AT_AddInherit, "Queries of the parent would not find the rows, which are in shards.",
+	"Make a partitioned table, or use undistribute_table() first."},
+	{AT_DropInherit, "Distributed and reference tables have no parents.", NULL},
+	{AT_EnableRule, "Distributed and reference tables have no rules.", NULL},
+	{AT_EnableAlwaysRule, "Distributed and reference tables have no rules.", NULL},
+	{AT_EnableReplicaRule, "Distributed and reference tables have no rules.", NULL},
+	{AT_DisableRule, "Distributed and reference tables have no rules.", NULL},
 };
 
 /* What an ALTER TABLE is about, and what was there before it. */
@@ -167,10 +187,19 @@ subcommand_scope(const AlterTableCall *alter, const AlterTableCmd *cmd)
 		if (subcommands[i].type == cmd->subtype)
 			return subcommands[i].scope;
 	}
+	for (int i = 0; i < lengthof(refusals); i++)
+	{
+		if (refusals[i].type == cmd->subtype)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("this form of ALTER TABLE is not supported for distributed or reference table \"%s\"",
+							relname),
+					 errdetail("%s", _(refusals[i].detail)),
+					 refusals[i].hint == NULL ? 0 : errhint("%s", _(refusals[i].hint))));
+	}
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("this form of ALTER TABLE is not supported for distributed or reference table \"%s\"", relname),
-			 errhint("Tablespaces, inheritance, partitions and rules belong to local tables.")));
+			 errmsg("this form of ALTER TABLE is not supported for distributed or reference table \"%s\"", relname)));
 }
 
 /*

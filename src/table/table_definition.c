@@ -28,6 +28,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "commands/defrem.h"
+#include "commands/tablespace.h"
 #include "nodes/makefuncs.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -230,6 +231,8 @@ definition_create_table(Definition *def)
 	if (OidIsValid(def->rel->rd_rel->relam))
 		appendStringInfo(&buf, " USING %s", quote_identifier(get_am_name(def->rel->rd_rel->relam)));
 	append_storage_parameters(&buf, def->rel);
+	if (OidIsValid(def->rel->rd_rel->reltablespace))
+		appendStringInfo(&buf, " TABLESPACE %s", quote_identifier(get_tablespace_name(def->rel->rd_rel->reltablespace)));
 	definition_add(def, "%s", buf.data);
 
 	for (int i = 0; i < desc->natts; i++)
@@ -240,6 +243,8 @@ definition_create_table(Definition *def)
 			definition_add(def, "ALTER TABLE %s DROP COLUMN %s", def->name,
 						   quote_identifier(NameStr(att->attname)));
 	}
+	if (OidIsValid(def->rel->rd_rel->reloftype) && !def->for_shard)
+		definition_add(def, "ALTER TABLE %s OF %s", def->name, format_type_be_qualified(def->rel->rd_rel->reloftype));
 }
 
 /* SET STORAGE / STATISTICS / (options) of one column, where they are not the default. */
@@ -317,6 +322,8 @@ definition_needs(Definition *def)
 	TupleDesc	desc = RelationGetDescr(def->rel);
 
 	definition_schema(def, RelationGetNamespace(def->rel));
+	if (OidIsValid(def->rel->rd_rel->reloftype))
+		definition_type(def, def->rel->rd_rel->reloftype);
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);

@@ -199,6 +199,25 @@ def test_sequences_of_a_workers_table(cluster, connect, there, types):
     assert rows(worker, f"SELECT count(DISTINCT a), count(DISTINCT b) FROM {table}") == [(60, 60)]
 
 
+@pytest.mark.parametrize("initiator", [0, 1])
+def test_tablespace(make_cluster, connect, initiator):
+    """Tables and indexes are in it on all nodes, with their shards, and in a new node, too."""
+    made = make_cluster(workers=2, settings={"allow_in_place_tablespaces": "on"})
+    for node in made.nodes:
+        node.sql("CREATE TABLESPACE other LOCATION ''")
+    connection = connect(made.nodes[initiator])
+    call(connection, "citus_remove_node", made.workers[1])
+    connection.execute("CREATE TABLE a (id int) TABLESPACE other; CREATE TABLE b (id int); CREATE INDEX b_i ON b (id)")
+    connection.execute("SELECT create_distributed_table('a', 'id', shard_count => 2),"
+                       "create_distributed_table('b', 'id', shard_count => 2)")
+    connection.execute("ALTER TABLE b SET TABLESPACE other")
+    connection.execute("ALTER INDEX b_i SET TABLESPACE other")
+    call(connection, "citus_add_node", made.workers[1])
+    there = on_every_node(made, "SELECT count(*) FILTER (WHERE relname IN ('a', 'b', 'b_i')), count(*) > 3 "
+                                "FROM pg_class WHERE reltablespace = (SELECT oid FROM pg_tablespace WHERE spcname = 'other')")
+    assert there == {"coordinator": [(3, there["coordinator"][0][1])], "worker1": [(3, True)], "worker2": [(3, False)]}
+
+
 def call(connection, function, node, *more):
     marks = "".join(", %s" for _ in more)
     return value(connection, f"SELECT {function}('127.0.0.1', %s{marks})", [node.port, *more])

@@ -39,8 +39,10 @@ ALTER TABLE t ADD COLUMN bad int CHECK (bad > 0), ADD CONSTRAINT c CHECK (a < 50
 ALTER TABLE t ALTER COLUMN "V v" TYPE int USING "V v"::int;
 ALTER TABLE t DROP COLUMN id;
 ALTER TABLE t ALTER COLUMN id TYPE bigint;
-ALTER TABLE t SET TABLESPACE pg_default;
 ALTER TABLE t INHERIT ref;
+ALTER TABLE t NO INHERIT ref;
+ALTER TABLE t DISABLE RULE nothing;
+ALTER TABLE t ATTACH PARTITION ref DEFAULT;
 ALTER TABLE t ADD UNIQUE (s);
 ALTER TABLE ref ADD COLUMN rnd float DEFAULT random();
 SELECT DISTINCT result FROM shard_columns;
@@ -75,6 +77,19 @@ INSERT INTO counted (k) VALUES (3), (4);
 SELECT * FROM counted ORDER BY k;
 SELECT DISTINCT result FROM run_command_on_workers($$
   SELECT nextval('alter_table.counted_i_seq') > 1000 AND nextval('alter_table.counted_i_seq') % 2 = 1 $$);
+
+-- what has hardly an effect, and types of rows
+ALTER TABLE alter_table_2.t2 SET WITHOUT OIDS;
+ALTER TABLE alter_table_2.t2 SET TABLESPACE pg_default;
+CREATE INDEX counted_i ON counted (i);
+ALTER INDEX counted_i SET TABLESPACE pg_default;
+CREATE TYPE counts AS (k int, i int);
+ALTER TABLE counted OF counts;
+SELECT DISTINCT result FROM run_command_on_all_nodes($$
+  SELECT reloftype::regtype FROM pg_class WHERE oid = 'alter_table.counted'::regclass $$);
+ALTER TABLE counted NOT OF;
+SELECT DISTINCT result FROM run_command_on_all_nodes($$
+  SELECT reloftype FROM pg_class WHERE oid = 'alter_table.counted'::regclass $$);
 
 -- off: this node only
 SET citus.enable_ddl_propagation = off;
