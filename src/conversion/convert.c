@@ -97,15 +97,9 @@ colocation_lock(void)
 bool
 colocation_try_lock(bool everywhere)
 {
-	if (everywhere && metadata_local_group() != COORDINATOR_GROUP)
-	{
-		PGresult   *result = remote_query(COORDINATOR_GROUP, "SELECT citus_internal.try_lock_colocation()", NULL);
-		bool		locked = strcmp(PQgetvalue(result, 0, 0), "t") == 0;
-
-		PQclear(result);
-		if (!locked)
-			return false;
-	}
+	if (everywhere && metadata_local_group() != COORDINATOR_GROUP &&
+		!remote_is_true(remote_query(COORDINATOR_GROUP, "SELECT citus_internal.try_lock_colocation()", NULL)))
+		return false;
 	return ConditionalLockRelationOid(dist_relid(PG_DIST_COLOCATION), RowExclusiveLock);
 }
 

@@ -32,7 +32,7 @@ int64 *
 next_ids(DistRelation sequence, int count)
 {
 	int64	   *ids = palloc(count * sizeof(int64));
-	PGresult   *result;
+	RemoteResult *result;
 
 	if (metadata_local_group() == COORDINATOR_GROUP)
 	{
@@ -45,11 +45,10 @@ next_ids(DistRelation sequence, int count)
 								  "FROM pg_catalog.generate_series(1, %d)",
 								  get_rel_name(dist_relid(sequence)), count),
 						 NULL);
-	if (PQntuples(result) != count)
-		elog(ERROR, "expected %d ids, got %d", count, PQntuples(result));
+	if (result->nrows != count)
+		elog(ERROR, "expected %d ids, got %d", count, result->nrows);
 	for (int i = 0; i < count; i++)
-		ids[i] = strtoi64(PQgetvalue(result, i, 0), NULL, 10);
-	PQclear(result);
+		ids[i] = strtoi64(remote_value(result, i, 0), NULL, 10);
 	return ids;
 }
 

@@ -132,14 +132,13 @@ sequences_give_slices_back(Oid relid)
 	foreach(cell, getOwnedSequences(relid))
 	{
 		char	   *name = relation_qualified_name(lfirst_oid(cell));
-		PGresult   *result = remote_query(COORDINATOR_GROUP, psprintf(
+		RemoteResult *result = remote_query(COORDINATOR_GROUP, psprintf(
 			"SELECT pg_catalog.format('ALTER SEQUENCE %%s MINVALUE %%s MAXVALUE %%s START %%s', %s, seqmin, seqmax, seqstart), "
 			"pg_catalog.format('SELECT pg_catalog.setval(%%L, %%s, %%L)', %s, last_value, is_called) "
 			"FROM pg_catalog.pg_sequence, %s WHERE seqrelid = %s::pg_catalog.regclass",
 			quote_literal_cstr(name), quote_literal_cstr(name), name, quote_literal_cstr(name)), NULL);
-		List	   *commands = list_make2(pstrdup(PQgetvalue(result, 0, 0)), pstrdup(PQgetvalue(result, 0, 1)));
+		List	   *commands = list_make2(pstrdup(remote_value(result, 0, 0)), pstrdup(remote_value(result, 0, 1)));
 
-		PQclear(result);
 		run_commands(commands);
 	}
 }
