@@ -71,6 +71,15 @@ compat_set_permissions(PlannedStmt *statement, List *permissions)
 #endif
 }
 
+/* Gives a query that has a copy of another one's range table the permissions that go with it. */
+static inline void
+compat_copy_all_permissions(Query *query, const Query *other)
+{
+#if PG_VERSION_NUM >= 160000
+	query->rteperminfos = copyObject(other->rteperminfos);
+#endif
+}
+
 /* The permissions of a planned statement, apart from its range table. */
 static inline List *
 compat_statement_permissions(const PlannedStmt *statement)

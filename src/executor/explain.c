@@ -207,7 +207,8 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	DistScanState *state = (DistScanState *) node;
 	List	   *exprs = ((CustomScan *) node->ss.ps.plan)->custom_exprs;
-	bool		params_known = !needs_exec_params((Node *) exprs, NULL);
+	bool		params_known = !needs_exec_params((Node *) exprs, NULL) &&
+		(state->plan.narrays == 0 || state->set != NULL);
 	int			shown = 0;
 	ListCell   *cell;
 

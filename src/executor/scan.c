@@ -29,6 +29,7 @@
 #include "utils/rel.h"
 #include "utils/rls.h"
 
+#include "executor/broadcast.h"
 #include "executor/cursor.h"
 #include "executor/explain.h"
 #include "executor/read_ahead.h"
@@ -137,7 +138,10 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	if (state->plan.kind == DIST_PLAN_SCAN && !state->plan.writes)
 		state->snapshot = statement_snapshot_current();
 	state->repeats = (eflags & EXEC_FLAG_REWIND) != 0 || needs_exec_params((Node *) plan_node->custom_exprs, NULL);
+	state->same_rows = state->plan.command == CMD_SELECT && !state->plan.writes && plan_node->custom_plans == NIL &&
+		!needs_exec_params((Node *) plan_node->custom_exprs, NULL);
 	state->explain = explain_task_mask(estate->es_instrument);
+	broadcast_begin(state, estate, eflags);
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
 	{
 		state->tables = open_tables(state, estate);
@@ -145,16 +149,18 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	}
 }
 
-/* A task's parameters, evaluated: so many expressions from the first on. */
+/* A task's parameters, evaluated: so many expressions from the first on, and then as many arrays of rows from here. */
 static ParamListInfo
-evaluate_params(DistScanState *state, int first, int nparams)
+evaluate_params(DistScanState *state, int first, int nparams, int narrays)
 {
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 	ParamListInfo params;
 
-	if (nparams == 0)
+	if (nparams + narrays == 0)
 		return NULL;
-	params = makeParamList(nparams);
+	params = makeParamList(nparams + narrays);
+	if (narrays > 0)
+		broadcast_collect(state, params, nparams);
 	for (int i = 0; i < nparams; i++)
 	{
 		ParamExternData *param = &params->params[i];
@@ -288,8 +294,8 @@ prepare(DistScanState *state, bool to_keep)
 	spec->check_as = state->plan.check_as_user;
 	spec->snapshot = state->snapshot;
 	spec->explain = state->explain;
-	params = to_keep ? evaluate_params(state, state->plan.keep_first, state->plan.keep_nparams) :
-		evaluate_params(state, 0, state->plan.nparams);
+	params = to_keep ? evaluate_params(state, state->plan.keep_first, state->plan.keep_nparams, 0) :
+		evaluate_params(state, 0, state->plan.nparams - state->plan.narrays, state->plan.narrays);
 	if (state->plan.kind == DIST_PLAN_REFERENCE_WRITE)
 	{
 		spec->tasks = reference_tasks(table, text, params);
@@ -370,7 +376,9 @@ start_tasks(DistScanState *state)
 		reference_lock(state->plan.relid, state->plan.exclusive);
 		run_as_end(caller);
 	}
+	state->busy = true;			/* child plans may run functions that write, and so have scans read ahead */
 	scan_prepare(state);
+	state->busy = false;
 	old_context = MemoryContextSwitchTo(state->run_context);
 	state->set = task_set_start(&state->spec);
 	MemoryContextSwitchTo(old_context);
@@ -435,7 +443,11 @@ begin_run(DistScanState *state)
 						   "before; but a sample, system columns and locked rows can only be read for one row after "
 						   "the other."),
 				 errhint("Use a separate statement for the subquery, or write one row at a time.")));
-	if (!state->from_kept)
+	if (state->from_kept)
+		return;
+	if (state->runs > 0 && state->same_rows)
+		scan_read_rest(state);	/* and has later runs read them again */
+	else
 		start_tasks(state);
 }
 
@@ -525,6 +537,7 @@ scan_end(CustomScanState *node)
 
 	read_ahead_unlink(state);
 	stop_tasks(state);
+	broadcast_end(state);
 	if (state->kept != NULL)
 		task_set_end(state->kept);
 	state->kept = NULL;
@@ -546,6 +559,7 @@ scan_rescan(CustomScanState *node)
 	else
 	{
 		stop_tasks(state);
+		broadcast_rescan(state);
 		state->runs++;
 		state->from_kept = false;
 		if (state->kept != NULL)

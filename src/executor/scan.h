@@ -31,6 +31,8 @@ typedef struct DistScanState
 	TaskSetSpec spec;
 	TaskSet    *set;			/* NULL before the first row is asked for */
 	bool		finished;
+	bool		same_rows;		/* all runs return the same rows */
+	bool		broadcast;		/* the child plans have run */
 	bool		prefetched;		/* all rows were read before anything was written */
 	bool		rest_read;		/* all rows that are still to come have been read */
 	bool		repeats;		/* may have several runs */

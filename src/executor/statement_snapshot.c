@@ -124,6 +124,7 @@ plan_use(Plan *plan, PlanUse *use)
 		DistPlan	dist;
 
 		use->any = true;
+		plan_list_use(((CustomScan *) plan)->custom_plans, use);
 		dist_plan_unpack((CustomScan *) plan, &dist);
 		if (dist.kind == DIST_PLAN_SCAN && !dist.writes)
 			add_groups((CustomScan *) plan, &dist, use);

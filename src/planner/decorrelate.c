@@ -12,6 +12,9 @@
  * the same where the comparison is strict and the aggregate of no rows is
  * null: a row of a without rows of b is left out either way.
  *
+ * Where few groups are asked for, the grouped subquery better reads only their
+ * rows: it gets WHERE EXISTS (SELECT 1 FROM a WHERE <filters of a> AND b.k = a.k).
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -25,6 +28,7 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/lsyscache.h"
 
+#include "compat/permissions.h"
 #include "planner/planner.h"
 #include "planner/shippable.h"
 
@@ -166,9 +170,72 @@ add_to_from(Query *query, Query *sub)
 	return ref->rtindex;
 }
 
+/* The items of the query's FROM that the relations are; NIL if one is below a join. */
+static List *
+items_of(Query *query, const Bitmapset *varnos)
+{
+	List	   *items = NIL;
+	ListCell   *cell;
+
+	foreach(cell, query->jointree->fromlist)
+	{
+		RangeTblRef *ref = lfirst(cell);
+
+		if (IsA(ref, RangeTblRef) && bms_is_member(ref->rtindex, varnos))
+			items = lappend(items, copyObject(ref));
+	}
+	return list_length(items) == bms_num_members(varnos) ? items : NIL;
+}
+
+/* Has the subquery read only rows whose groups the query asks for. */
+static void
+ask_for_groups(Query *query, Query *sub, List *correlations, const Node *turned)
+{
+	Bitmapset  *varnos = NULL;
+	Query	   *keys = makeNode(Query);
+	SubLink    *link = makeNode(SubLink);
+	List	   *quals = NIL;
+	ListCell   *cell;
+
+	foreach(cell, correlations)
+		varnos = bms_add_members(varnos, pull_varnos(NULL, ((Correlation *) lfirst(cell))->outer));
+	foreach(cell, make_ands_implicit((Expr *) query->jointree->quals))
+	{
+		Node	   *clause = lfirst(cell);
+
+		if (clause != turned && !contain_vars_of_level(clause, 1) && !contain_volatile_functions(clause) &&
+			bms_is_subset(pull_varnos(NULL, clause), varnos))
+			quals = lappend(quals, copyObject(clause));
+	}
+	keys->jointree = makeFromExpr(items_of(query, varnos), NULL);
+	if (quals == NIL || keys->jointree->fromlist == NIL)
+		return;
+	foreach(cell, correlations)
+	{
+		Correlation *correlation = lfirst(cell);
+		OpExpr	   *clause = copyObject(correlation->clause);
+		Node	   *inner = copyObject(correlation->inner);
+		Node	   *outer = copyObject(correlation->outer);
+
+		IncrementVarSublevelsUp(inner, 1, 0);
+		clause->args = correlation->inner_first ? list_make2(inner, outer) : list_make2(outer, inner);
+		quals = lappend(quals, clause);
+	}
+	keys->commandType = CMD_SELECT;
+	keys->canSetTag = true;
+	keys->rtable = copyObject(query->rtable);
+	compat_copy_all_permissions(keys, query);
+	keys->jointree->quals = (Node *) make_ands_explicit(quals);
+	keys->hasSubLinks = checkExprHasSubLink(keys->jointree->quals);
+	link->subLinkType = EXISTS_SUBLINK;
+	link->subselect = (Node *) keys;
+	sub->jointree->quals = make_and_qual(sub->jointree->quals, (Node *) link);
+	sub->hasSubLinks = true;
+}
+
 /* Turns a subquery that stands in the query's WHERE; returns what stands for its value, and adds to quals; NULL if it can't be. */
 static Node *
-turn_subquery(Query *query, Query *sub, List **quals)
+turn_subquery(Query *query, Query *sub, bool few, const Node *turned, List **quals)
 {
 	List	   *correlations = NIL;
 	List	   *rest = NIL;
@@ -190,6 +257,8 @@ turn_subquery(Query *query, Query *sub, List **quals)
 	sub->jointree->quals = rest == NIL ? NULL : (Node *) make_ands_explicit(rest);
 	if (correlations == NIL || contain_vars_of_level((Node *) sub, 1))
 		return NULL;
+	if (few)
+		ask_for_groups(query, sub, correlations, turned);
 
 	value = linitial_node(TargetEntry, sub->targetList);
 	value->resname = "value";
@@ -211,7 +280,7 @@ turn_subquery(Query *query, Query *sub, List **quals)
 
 /* Turns a clause of the query's WHERE if it compares with such a subquery. */
 static Node *
-turn_clause(Query *query, Node *clause, List **quals)
+turn_clause(Query *query, Node *clause, bool few, List **quals)
 {
 	OpExpr	   *op = (OpExpr *) clause;
 	ListCell   *cell;
@@ -225,7 +294,7 @@ turn_clause(Query *query, Node *clause, List **quals)
 
 		if (!IsA(link, SubLink) || link->subLinkType != EXPR_SUBLINK)
 			continue;
-		value = turn_subquery(query, copyObject((Query *) link->subselect), quals);
+		value = turn_subquery(query, copyObject((Query *) link->subselect), few, clause, quals);
 		if (value == NULL)
 			continue;
 		op = copyObject(op);
@@ -237,7 +306,7 @@ turn_clause(Query *query, Node *clause, List **quals)
 
 /* Turns what can be in one query level; whether anything was. */
 static bool
-turn_level(Query *query)
+turn_level(Query *query, bool few)
 {
 	List	   *quals = NIL;
 	int			entries = list_length(query->rtable);
@@ -248,7 +317,7 @@ turn_level(Query *query)
 		return false;
 	foreach(cell, make_ands_implicit((Expr *) query->jointree->quals))
 	{
-		Node	   *clause = turn_clause(query, lfirst(cell), &quals);
+		Node	   *clause = turn_clause(query, lfirst(cell), few, &quals);
 
 		quals = lappend(quals, clause);
 	}
@@ -258,29 +327,35 @@ turn_level(Query *query)
 	return true;
 }
 
+typedef struct DecorrelateContext
+{
+	bool		few;			/* few groups are asked for */
+	bool		any;			/* anything was turned */
+} DecorrelateContext;
+
 static bool
 decorrelate_walker(Node *node, void *context)
 {
-	bool	   *any = context;
+	DecorrelateContext *turn = context;
 
 	if (node == NULL)
 		return false;
 	if (IsA(node, Query))
 	{
 		(void) query_tree_walker((Query *) node, decorrelate_walker, context, 0);
-		if (turn_level((Query *) node))
-			*any = true;
+		if (turn_level((Query *) node, turn->few))
+			turn->any = true;
 		return false;
 	}
 	return expression_tree_walker(node, decorrelate_walker, context);
 }
 
 Query *
-decorrelate(Query *query)
+decorrelate(Query *query, bool few)
 {
 	Query	   *turned = copyObject(query);
-	bool		any = false;
+	DecorrelateContext turn = {.few = few};
 
-	(void) decorrelate_walker((Node *) turned, &any);
-	return any ? turned : NULL;
+	(void) decorrelate_walker((Node *) turned, &turn);
+	return turn.any ? turned : NULL;
 }

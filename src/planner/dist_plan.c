@@ -32,6 +32,7 @@ enum
 	NUMBER_PARTIAL,
 	NUMBER_BY_NODE,
 	NUMBER_NPARAMS,
+	NUMBER_NARRAYS,
 	NUMBER_DIST_PARAM,
 	NUMBER_TABLEOID_POSITION,
 	NUMBER_CHECK_AS_USER,
@@ -72,6 +73,7 @@ dist_plan_pack(const DistPlan *plan)
 	numbers = lappend_int(numbers, plan->partial);
 	numbers = lappend_int(numbers, plan->by_node);
 	numbers = lappend_int(numbers, plan->nparams);
+	numbers = lappend_int(numbers, plan->narrays);
 	numbers = lappend_int(numbers, plan->dist_param);
 	numbers = lappend_int(numbers, plan->tableoid_position);
 	numbers = lappend_int(numbers, (int) plan->check_as_user);
@@ -110,6 +112,7 @@ dist_plan_unpack(const CustomScan *node, DistPlan *plan)
 	plan->partial = list_nth_int(numbers, NUMBER_PARTIAL);
 	plan->by_node = list_nth_int(numbers, NUMBER_BY_NODE);
 	plan->nparams = list_nth_int(numbers, NUMBER_NPARAMS);
+	plan->narrays = list_nth_int(numbers, NUMBER_NARRAYS);
 	plan->dist_param = list_nth_int(numbers, NUMBER_DIST_PARAM);
 	plan->tableoid_position = list_nth_int(numbers, NUMBER_TABLEOID_POSITION);
 	plan->check_as_user = (Oid) list_nth_int(numbers, NUMBER_CHECK_AS_USER);

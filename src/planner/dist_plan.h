@@ -43,6 +43,7 @@ typedef struct DistPlan
 								 * InvalidOid: the current user's */
 	List	   *relids;			/* OidList: tables that the text of a scan of several names; NIL: relid */
 	int			nparams;		/* parameters of the text */
+	int			narrays;		/* of these, the last ones: columns of the child plans' rows, as arrays */
 	int			dist_param;		/* expression that is an INSERT's distribution
 								 * value, from 0; -1 if none */
 	List	   *prune;			/* packed disjunctions (prune_pack) */

@@ -23,6 +23,8 @@
 #include "parser/parse_relation.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 
 #include "planner/dist_cost.h"
 #include "planner/dist_query.h"
@@ -46,6 +48,7 @@ dist_query_path(PlannerInfo *root, RelOptInfo *parent, DistQuery *query, PathTar
 	CustomPath *path = makeNode(CustomPath);
 	const DistTable *table = query->rel->table;
 	int			nnodes = dist_rel_count_nodes(table);
+	ListCell   *cell;
 
 	query->magic = DIST_QUERY_MAGIC;
 	path->path.pathtype = T_CustomScan;
@@ -53,10 +56,13 @@ dist_query_path(PlannerInfo *root, RelOptInfo *parent, DistQuery *query, PathTar
 	path->path.pathtarget = target;
 	path->path.rows = clamp_row_est(rows);
 	path->path.startup_cost = DIST_ROUND_TRIP_COST + DIST_TASK_COST * nnodes + DIST_SHARD_COST * table->nshards;
+	path->path.startup_cost += query->rel->preparation;
 	path->path.total_cost = path->path.startup_cost + (query->rel->work + work) / nnodes +
 		path->path.rows * (cpu_tuple_cost + DIST_TUPLE_COST);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_private = list_make1(query);
+	foreach(cell, query->rel->broadcasts)
+		path->custom_paths = lappend(path->custom_paths, ((Broadcast *) lfirst(cell))->path);
 	path->methods = &query_path_methods;
 	return (Path *) path;
 }
@@ -69,6 +75,40 @@ make_unused_entry(void)
 
 	entry->rtekind = RTE_RESULT;
 	entry->eref = makeAlias("unused", NIL);
+	return entry;
+}
+
+/* ROWS FROM (unnest(array), ..): the columns of a relation that the nodes get, which number_arrays numbers. */
+static RangeTblEntry *
+make_broadcast_entry(const Broadcast *broadcast)
+{
+	RangeTblEntry *entry = makeNode(RangeTblEntry);
+	ListCell   *cell;
+
+	entry->rtekind = RTE_FUNCTION;
+	entry->inFromCl = true;
+	entry->alias = makeAlias(psprintf("broadcast_%u", broadcast->varno), NIL);
+	foreach(cell, broadcast->path->pathtarget->exprs)
+	{
+		const Var  *var = lfirst(cell);
+		RangeTblFunction *function = makeNode(RangeTblFunction);
+		Param	   *param = makeNode(Param);
+
+		param->paramkind = PARAM_SUBLINK;	/* for now: the task gives it no value of its own */
+		param->paramid = foreach_current_index(cell) + 1;
+		param->paramtype = get_array_type(var->vartype);
+		param->paramtypmod = -1;
+		param->paramcollid = var->varcollid;
+		param->location = (int) broadcast->varno;
+		function->funcexpr = (Node *) makeFuncExpr(F_UNNEST_ANYARRAY, var->vartype, list_make1(param), var->varcollid,
+												   var->varcollid, COERCE_EXPLICIT_CALL);
+		((FuncExpr *) function->funcexpr)->funcretset = true;
+		function->funccolcount = 1;
+		entry->functions = lappend(entry->functions, function);
+		entry->alias->colnames = lappend(entry->alias->colnames,
+										 makeString(psprintf("c%d", foreach_current_index(cell) + 1)));
+	}
+	entry->eref = copyObject(entry->alias);
 	return entry;
 }
 
@@ -93,6 +133,17 @@ query_rtable(PlannerInfo *root, const DistRel *rel)
 			entry->inh = entry->rtekind == RTE_RELATION;
 		}
 		rtable = lappend(rtable, entry);
+	}
+	foreach(cell, rel->broadcasts)
+	{
+		const Broadcast *broadcast = lfirst(cell);
+		int			varno = -1;
+
+		if (!bms_is_subset(broadcast->relids, rel->relids))
+			continue;
+		while ((varno = bms_next_member(broadcast->relids, varno)) >= 0)
+			lfirst(list_nth_cell(rtable, varno - 1)) = varno == broadcast->varno ?
+				make_broadcast_entry(broadcast) : make_unused_entry();
 	}
 	forboth(cell, rel->entries, number, rel->entry_numbers)
 	{
@@ -272,6 +323,102 @@ relation_oids_walker(Node *node, void *context)
 	return expression_tree_walker(node, relation_oids_walker, context);
 }
 
+/* How the parameters that are arrays are numbered. */
+typedef struct ArrayNumbers
+{
+	const List *broadcasts;
+	int			first;			/* parameters before them */
+} ArrayNumbers;
+
+/* The position of a column of a relation that the nodes get among all arrays; -1 if it is none. */
+static int
+array_position(const List *broadcasts, const Var *var, Index *varno, AttrNumber *attno)
+{
+	int			before = 0;
+	ListCell   *cell;
+
+	foreach(cell, broadcasts)
+	{
+		const Broadcast *broadcast = lfirst(cell);
+		ListCell   *column;
+
+		foreach(column, broadcast->path->pathtarget->exprs)
+		{
+			const Var  *other = lfirst(column);
+
+			if (other->varno == var->varno && other->varattno == var->varattno)
+			{
+				*varno = broadcast->varno;
+				*attno = foreach_current_index(column) + 1;
+				return before + foreach_current_index(column);
+			}
+		}
+		before += list_length(broadcast->path->pathtarget->exprs);
+	}
+	return -1;
+}
+
+/* How many arrays come before those of the relation that varno stands for. */
+static int
+arrays_before(const List *broadcasts, Index varno)
+{
+	int			before = 0;
+	ListCell   *cell;
+
+	foreach(cell, broadcasts)
+	{
+		const Broadcast *broadcast = lfirst(cell);
+
+		if (broadcast->varno == varno)
+			break;
+		before += list_length(broadcast->path->pathtarget->exprs);
+	}
+	return before;
+}
+
+/*
+ * Has Vars of relations that the nodes get be those of the entries that stand for them; in place.  EXISTS (..) has
+ * the range table indexes of the query around it, subqueries in FROM have their own.
+ */
+static bool
+redirect_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		Var		   *var = (Var *) node;
+
+		(void) array_position(context, var, (Index *) &var->varno, &var->varattno);
+		return false;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, redirect_walker, context, QTW_IGNORE_RT_SUBQUERIES);
+	return expression_tree_walker(node, redirect_walker, context);
+}
+
+/* Makes the arrays the task's parameters behind the others; in place. */
+static bool
+number_arrays_walker(Node *node, void *context)
+{
+	ArrayNumbers *numbers = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_SUBLINK)
+	{
+		Param	   *param = (Param *) node;
+
+		param->paramkind = PARAM_EXTERN;
+		param->paramid += numbers->first + arrays_before(numbers->broadcasts, (Index) param->location);
+		param->location = -1;
+		return false;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, number_arrays_walker, context, 0);
+	return expression_tree_walker(node, number_arrays_walker, context);
+}
+
 /* Has each Var be printed as the column that it is, not as that of a join's alias; in place. */
 static bool
 drop_aliases_walker(Node *node, void *context)
@@ -300,15 +447,20 @@ plan_query(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlis
 	CustomScan *scan = makeNode(CustomScan);
 	List	   *exprs = NIL;
 	Query	   *task = build_query(root, query, columns);
+	ArrayNumbers numbers = {.broadcasts = query->rel->broadcasts};
 
 	(void) relation_oids_walker((Node *) task, &plan.relids);
+	(void) redirect_walker((Node *) task, query->rel->broadcasts);
 	(void) drop_aliases_walker((Node *) task, NULL);
 	task = (Query *) task_params_extract((Node *) task, 0, false, &exprs);
 	scan->custom_scan_tlist = describe_columns(&plan, query, columns);
 	plan.relid = query->rel->table->relid;
 	plan.partial = query->partial;
 	plan.check_as_user = query->rel->check_as;
-	plan.nparams = list_length(exprs);
+	plan.narrays = arrays_before(query->rel->broadcasts, 0);
+	plan.nparams = list_length(exprs) + plan.narrays;
+	numbers.first = list_length(exprs);
+	(void) number_arrays_walker((Node *) task, &numbers);
 	plan.text = task_query_deparse(task);
 	plan.prune = prune_pack(query->rel->disjunctions, &exprs);
 	planning_context->hidden = list_concat(planning_context->hidden, query->rel->hidden);
@@ -316,6 +468,7 @@ plan_query(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlis
 	scan->scan.plan.targetlist = tlist;
 	scan->flags = best_path->flags;
 	scan->methods = &dist_scan_methods;
+	scan->custom_plans = custom_plans;
 	scan->custom_exprs = exprs;
 	scan->custom_private = dist_plan_pack(&plan);
 	planning_context->scans = lappend(planning_context->scans, scan);

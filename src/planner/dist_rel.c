@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
+#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -16,8 +18,10 @@
 #include "optimizer/paths.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parsetree.h"
+#include "utils/lsyscache.h"
 
 #include "compat/permissions.h"
+#include "planner/dist_cost.h"
 #include "planner/dist_query.h"
 #include "planner/dist_rel.h"
 #include "planner/planner.h"
@@ -28,6 +32,7 @@
 #define DIST_REL_MAGIC 0x44524c31
 
 bool		citus_enable_query_pushdown = true;
+bool		citus_enable_broadcast = true;
 
 DistRel *
 dist_rel_of(const RelOptInfo *rel)
@@ -87,6 +92,62 @@ dist_rel_count_nodes(const DistTable *table)
 	return Max(count, 1);
 }
 
+double
+dist_rel_cost(const DistRel *dist)
+{
+	return dist->preparation + (dist->table != NULL ? dist->work / dist_rel_count_nodes(dist->table) : 0);
+}
+
+/* Whether rows can travel as arrays of their columns. */
+static bool
+is_array_material(const PathTarget *target)
+{
+	ListCell   *cell;
+
+	if (target->exprs == NIL)
+		return false;
+	foreach(cell, target->exprs)
+	{
+		Var		   *var = lfirst(cell);
+		Oid			array_type = IsA(var, Var) ? get_array_type(var->vartype) : InvalidOid;
+
+		/* types of users have other oids elsewhere */
+		if (!OidIsValid(array_type) || get_typtype(var->vartype) == TYPTYPE_PSEUDO || var->vartype >= FirstNormalObjectId || var->varattno <= 0)
+			return false;
+	}
+	return true;
+}
+
+DistRel *
+dist_rel_broadcast(PlannerInfo *root, const RelOptInfo *rel, const DistTable *table)
+{
+	Path	   *path = rel->cheapest_total_path;
+	Broadcast  *broadcast;
+	DistRel    *dist;
+	RangeTblRef *ref;
+
+	/* a write in a CTE has all scans of its statement read their rows before it, while they may wait for its own */
+	if (!citus_enable_broadcast || path == NULL || planning_context->modifying_cte || depends_on_outer_row(root) || path->param_info != NULL || !bms_is_empty(rel->lateral_relids) ||
+		rel->rows > BROADCAST_MAX_ROWS || rel->rows * path->pathtarget->width > BROADCAST_MAX_BYTES ||
+		!is_array_material(path->pathtarget))
+		return NULL;
+	broadcast = palloc(sizeof(Broadcast));
+	broadcast->relids = rel->relids;
+	broadcast->varno = bms_next_member(rel->relids, -1);
+	broadcast->path = path;
+	ref = makeNode(RangeTblRef);
+	ref->rtindex = broadcast->varno;
+	dist = palloc0(sizeof(DistRel));
+	dist->magic = DIST_REL_MAGIC;
+	dist->relids = rel->relids;
+	dist->fromlist = list_make1(ref);
+	dist->broadcasts = list_make1(broadcast);
+	dist->rows = rel->rows;
+	dist->preparation = path->total_cost +
+		rel->rows * list_length(path->pathtarget->exprs) * DIST_ARRAY_COST * dist_rel_count_nodes(table);
+	return dist;
+}
+
 /* Whether a system column of a relation, or its row as a whole, is needed. */
 static bool
 needs_more_than_columns(const RelOptInfo *rel)
@@ -134,12 +195,13 @@ take_subquery(DistRel *dist, RelOptInfo *rel, RangeTblEntry *rte)
 	DistQuery  *subquery = dist_query_whole(rel->subroot);
 	RangeTblEntry *entry;
 
-	if (subquery == NULL || rte->securityQuals != NIL)
+	if (subquery == NULL || subquery->rel->broadcasts != NIL || rte->securityQuals != NIL)
 		return false;
 	dist->table = subquery->rel->table;
 	dist->check_as = subquery->rel->check_as;
 	dist->disjunctions = subquery->rel->disjunctions;
 	dist->work = subquery->rel->work;
+	dist->preparation = subquery->rel->preparation;
 	dist->dist_exprs = dist_query_dist_columns(rel->subroot, subquery, rel->relid);
 	entry = copyObject(rte);
 	entry->subquery = dist_query_build_subquery(rel->subroot, subquery, rte->eref->colnames);
@@ -185,6 +247,7 @@ dist_rel_note_base(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const
 	dist = palloc0(sizeof(DistRel));
 	dist->magic = DIST_REL_MAGIC;
 	dist->relids = rel->relids;
+	dist->rows = rel->rows;
 	dist->quals = extract_actual_clauses(rel->baserestrictinfo, false);
 	if (!dist_rel_can_evaluate(root, dist->quals) ||
 		!(table != NULL ? take_table(root, dist, rel, rte, table) : take_subquery(dist, rel, rte)))

@@ -31,11 +31,35 @@ typedef struct DistRel
 	List	   *quals;			/* WHERE, implicitly ANDed */
 	List	   *disjunctions;	/* what shards can have rows (sharding/prune.h) */
 	Oid			check_as;		/* whose rights its tables are read with; InvalidOid: the current user's */
+	List	   *broadcasts;		/* of Broadcast: what the nodes get from here */
+	double		rows;
 	double		work;			/* cost of computing it, summed over all nodes */
+	double		preparation;	/* cost of what happens here before */
 } DistRel;
+
+/* A relation that is computed here, and whose rows all nodes get. */
+typedef struct Broadcast
+{
+	Relids		relids;
+	Index		varno;			/* which of them stands for it in the nodes' query */
+	Path	   *path;			/* its columns are Vars */
+} Broadcast;
+
+/* Most that a relation to be broadcast may be estimated at, in rows and bytes. */
+#define BROADCAST_MAX_ROWS 1000000
+#define BROADCAST_MAX_BYTES (64.0 * 1024 * 1024)
+
+/* The cost of computing it, in the server's units. */
+extern double dist_rel_cost(const DistRel *dist);
+
+/* The relation as one that nodes get from here; NULL if it is too large for that. */
+extern DistRel *dist_rel_broadcast(PlannerInfo *root, const RelOptInfo *rel, const DistTable *table);
 
 /* Whether joins, aggregates and limits run on the nodes (citus.enable_query_pushdown). */
 extern bool citus_enable_query_pushdown;
+
+/* Whether a small side of a join may be sent to the nodes (citus.enable_broadcast_joins). */
+extern bool citus_enable_broadcast;
 
 /* What is known of a relation; NULL if the nodes can't compute it without each other. */
 extern DistRel *dist_rel_of(const RelOptInfo *rel);

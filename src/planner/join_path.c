@@ -25,6 +25,7 @@
 #include "planner/dist_cost.h"
 #include "planner/dist_query.h"
 #include "planner/dist_rel.h"
+#include "planner/planner.h"
 #include "sharding/prune.h"
 
 static set_join_pathlist_hook_type prev_set_join_pathlist = NULL;
@@ -204,42 +205,50 @@ split_join_clauses(const RelOptInfo *joinrel, JoinType type, List *restrictlist,
  * node's planner will find out.
  */
 static double
-join_work(const DistRel *left, double left_rows, const DistRel *right, double right_rows)
+join_work(const DistRel *left, const DistRel *right)
 {
-	double		hash = left->work + right->work + (left_rows + right_rows) * 2 * cpu_operator_cost;
-	double		lookups = Min(left->work + left_rows * DIST_LOOKUP_COST, right->work + right_rows * DIST_LOOKUP_COST);
+	double		hash = left->work + right->work + (left->rows + right->rows) * 2 * cpu_operator_cost;
+	double		lookups = Min(left->work + left->rows * DIST_LOOKUP_COST, right->work + right->rows * DIST_LOOKUP_COST);
 
 	return Min(hash, lookups);
 }
 
-/* What is known of a join of two relations, or NULL. */
+/* What a join of two relations costs. */
 static DistRel *
-make_join(PlannerInfo *root, const RelOptInfo *joinrel, const RelOptInfo *outer, const RelOptInfo *inner, JoinType type,
-		  List *restrictlist)
+start_join(const DistRel *left, const DistRel *right, double rows)
 {
-	const DistRel *left = dist_rel_of(outer);
-	const DistRel *right = dist_rel_of(inner);
+	DistRel    *dist = palloc(sizeof(DistRel));
+
+	*dist = *left;
+	if (left->table == NULL)
+		dist->table = right->table;
+	dist->rows = rows;
+	dist->work = join_work(left, right) + rows * cpu_tuple_cost;
+	dist->preparation = left->preparation + right->preparation;
+	return dist;
+}
+
+/* Makes a join of two relations from what start_join returned; false if the nodes can't compute it without each other. */
+static bool
+finish_join(PlannerInfo *root, DistRel *dist, const RelOptInfo *joinrel, const DistRel *left, const DistRel *right,
+			JoinType type, List *restrictlist)
+{
 	bool		hides = type == JOIN_SEMI || type == JOIN_ANTI;
 	bool		keeps_all = type == JOIN_INNER;
 	List	   *clauses = NIL;
 	List	   *filters = NIL;
-	DistRel    *dist;
 
-	if (left == NULL || right == NULL || left->check_as != right->check_as ||
-		!returns_columns(joinrel, hides ? right : NULL) ||
+	if (!returns_columns(joinrel, hides ? right : NULL) ||
 		!split_join_clauses(joinrel, type, restrictlist, &clauses, &filters) ||
 		(type == JOIN_FULL && (left->quals != NIL || right->quals != NIL)) ||
 		!is_computable(root, type, left, right, clauses) ||
 		!dist_rel_can_evaluate(root, clauses) || !dist_rel_can_evaluate(root, filters))
-		return NULL;
+		return false;
 
-	dist = palloc(sizeof(DistRel));
-	*dist = *left;
 	dist->entries = list_concat_copy(left->entries, right->entries);
 	dist->hidden = list_concat_copy(left->hidden, right->hidden);
 	dist->entry_numbers = list_concat_copy(left->entry_numbers, right->entry_numbers);
-	if (left->table == NULL)
-		dist->table = right->table;
+	dist->broadcasts = list_concat_copy(left->broadcasts, right->broadcasts);
 	if (keeps_all)
 		dist->dist_exprs = list_concat_copy(left->dist_exprs, right->dist_exprs);
 	else if (type == JOIN_FULL)
@@ -250,38 +259,24 @@ make_join(PlannerInfo *root, const RelOptInfo *joinrel, const RelOptInfo *outer,
 		dist->disjunctions = NIL;
 	add_right_side(root, dist, type, right, clauses, filters);
 	dist->relids = bms_union(left->relids, right->relids);
-	dist->work = join_work(left, outer->rows, right, inner->rows) + joinrel->rows * cpu_tuple_cost;
-	return dist;
+	return true;
 }
 
-/* Whether a pair of relations is no better way to compute a join than the one that is known. */
-static bool
-is_known(const RelOptInfo *joinrel, const RelOptInfo *outer, const RelOptInfo *inner)
+/* Takes a join of two relations for what is known of it, and adds its path, if that costs less than what is known so far. */
+static void
+try_join(PlannerInfo *root, RelOptInfo *joinrel, const DistRel *left, const DistRel *right, JoinType type,
+		 List *restrictlist)
 {
 	const DistRel *known = dist_rel_of(joinrel);
-	const DistRel *left = dist_rel_of(outer);
-	const DistRel *right = dist_rel_of(inner);
-
-	return known != NULL && (left == NULL || right == NULL ||
-							 join_work(left, outer->rows, right, inner->rows) +
-							 joinrel->rows * cpu_tuple_cost >= known->work * 0.99);
-}
-
-static void
-add_join_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
-			  JoinPathExtraData *extra)
-{
 	DistRel    *dist;
 	DistQuery  *query;
 
-	if (prev_set_join_pathlist)
-		prev_set_join_pathlist(root, joinrel, outer, inner, type, extra);
-	if (type > JOIN_ANTI || type == JOIN_RIGHT || joinrel->reloptkind != RELOPT_JOINREL || joinrel->fdwroutine != NULL ||
-		(joinrel->fdw_private != NULL && dist_rel_of(joinrel) == NULL) || is_known(joinrel, outer, inner) ||
-		!bms_is_empty(joinrel->lateral_relids) || IS_DUMMY_REL(joinrel))
+	if (left == NULL || right == NULL || (left->check_as != right->check_as && right->broadcasts == NIL))
 		return;
-	dist = make_join(root, joinrel, outer, inner, type, extra->restrictlist);
-	if (dist == NULL)
+	dist = start_join(left, right, joinrel->rows);
+	if (known != NULL && dist_rel_cost(dist) >= dist_rel_cost(known) * 0.99)
+		return;
+	if (!finish_join(root, dist, joinrel, left, right, type, restrictlist))
 		return;
 	joinrel->fdw_private = dist;
 	if (dist->table == NULL)
@@ -289,6 +284,49 @@ add_join_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptI
 	query = palloc0(sizeof(DistQuery));
 	query->rel = dist;
 	add_path(joinrel, dist_query_path(root, joinrel, query, joinrel->reltarget, joinrel->rows, 0));
+}
+
+/*
+ * PostgreSQL often expects one row of an anti join with more conditions than
+ * an equality, and runs what is above in nested loops, which are dear here: it
+ * has to expect one row in a hundred at least.
+ */
+static void
+correct_anti_join(RelOptInfo *joinrel, const RelOptInfo *outer)
+{
+	double		least = clamp_row_est(outer->rows / 100);
+	ListCell   *cell;
+
+	if (joinrel->rows >= least)
+		return;
+	joinrel->rows = least;
+	foreach(cell, joinrel->pathlist)
+	{
+		Path	   *path = lfirst(cell);
+
+		if (path->param_info == NULL)
+			path->rows = least;
+	}
+}
+
+static void
+add_join_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
+			  JoinPathExtraData *extra)
+{
+	DistRel    *left;
+
+	if (prev_set_join_pathlist)
+		prev_set_join_pathlist(root, joinrel, outer, inner, type, extra);
+	if (type == JOIN_ANTI && planning_context != NULL)
+		correct_anti_join(joinrel, outer);
+	left = dist_rel_of(outer);
+	if (left == NULL || type > JOIN_ANTI || type == JOIN_RIGHT || joinrel->reloptkind != RELOPT_JOINREL ||
+		joinrel->fdwroutine != NULL || (joinrel->fdw_private != NULL && dist_rel_of(joinrel) == NULL) ||
+		!bms_is_empty(joinrel->lateral_relids) || IS_DUMMY_REL(joinrel))
+		return;
+	try_join(root, joinrel, left, dist_rel_of(inner), type, extra->restrictlist);
+	if (left->table != NULL && type != JOIN_FULL)
+		try_join(root, joinrel, left, dist_rel_broadcast(root, inner, left->table), type, extra->restrictlist);
 }
 
 void

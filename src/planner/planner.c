@@ -161,18 +161,26 @@ make_scrollable(PlannedStmt *plan, int cursor_options)
 static PlannedStmt *
 plan_cheaper(PlanningContext *context, Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
-	Query	   *turned = query->hasSubLinks && citus_enable_query_pushdown ? decorrelate(query) : NULL;
-	PlanningContext other_context = {.modifying_cte = context->modifying_cte};
-	PlannedStmt *plan = plan_with_context(context, query, query_string, cursor_options, params);
-	PlannedStmt *other;
+	Query	   *turned[] = {NULL, NULL};
+	PlannedStmt *plan;
 
-	if (turned == NULL)
-		return plan;
-	other = plan_with_context(&other_context, turned, query_string, cursor_options, params);
-	if (other->planTree->total_cost >= plan->planTree->total_cost)
-		return plan;
-	*context = other_context;
-	return other;
+	if (query->hasSubLinks && citus_enable_query_pushdown && (turned[0] = decorrelate(query, false)) != NULL)
+		turned[1] = decorrelate(query, true);
+	plan = plan_with_context(context, query, query_string, cursor_options, params);
+	for (int i = 0; i < lengthof(turned); i++)
+	{
+		PlanningContext other_context = {.modifying_cte = context->modifying_cte};
+		PlannedStmt *other;
+
+		if (turned[i] == NULL)
+			break;
+		other = plan_with_context(&other_context, turned[i], query_string, cursor_options, params);
+		if (other->planTree->total_cost >= plan->planTree->total_cost)
+			continue;
+		*context = other_context;
+		plan = other;
+	}
+	return plan;
 }
 
 /* The rungs, one after the other. */
@@ -282,6 +290,9 @@ planner_init(void)
 							 "Has the nodes compute joins, aggregates and limits where they can.",
 							 "When off, rows of several shards are joined and aggregated where the statement runs.",
 							 &citus_enable_query_pushdown, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("citus.enable_broadcast_joins",
+							 "Sends the small side of a join to the nodes of the other side.",
+							 NULL, &citus_enable_broadcast, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("citus.enable_router_execution",
 							 "Sends statements that concern one shard group there as a whole.",
 							 NULL, &citus_enable_router, true, PGC_USERSET, 0, NULL, NULL, NULL);

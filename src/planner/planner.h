@@ -42,8 +42,11 @@ extern PlanningContext *planning_context;
 /* fast_path.c: a plan without standard_planner, or NULL with *reason set. */
 extern PlannedStmt *fast_path_plan(Query *query, const char **reason);
 
-/* decorrelate.c: the query with scalar subqueries as joins, a copy; NULL if there are none to turn. */
-extern Query *decorrelate(Query *query);
+/*
+ * decorrelate.c: the query with scalar subqueries as joins, a copy, which compute only groups that are asked for if
+ * these are few; NULL if there are none to turn.
+ */
+extern Query *decorrelate(Query *query, bool few);
 
 /* router.c: one task for the whole statement, judged by the plan of it; NULL with *reason set. */
 extern PlannedStmt *router_plan(Query *original, PlanningContext *context, const char **reason);

@@ -23,6 +23,7 @@
 #include "optimizer/planner.h"
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
+#include "parser/parse_oper.h"
 #include "utils/fmgroids.h"
 
 #include "compat/group_clause.h"
@@ -34,6 +35,59 @@ static bool
 depends_on_rows(Node *expr)
 {
 	return contain_var_clause(expr) || contain_agg_clause(expr);
+}
+
+/* A column outside of aggregates and GROUP BY items, for bare_column_walker. */
+typedef struct BareColumns
+{
+	List	   *items;			/* of GROUP BY */
+	List	   *vars;			/* found */
+} BareColumns;
+
+static bool
+bare_column_walker(Node *node, void *context)
+{
+	BareColumns *bare = context;
+
+	if (node == NULL || IsA(node, Aggref) || list_member(bare->items, node))
+		return false;
+	if (IsA(node, Var))
+	{
+		bare->vars = list_append_unique(bare->vars, node);
+		return false;
+	}
+	return expression_tree_walker(node, bare_column_walker, context);
+}
+
+/*
+ * A column may stand alone if GROUP BY has a key of its table; PostgreSQL's
+ * planner even removes it from GROUP BY then.  The nodes' query names all, since
+ * it may read rows of the table that come without their key.
+ */
+static void
+group_by_bare_columns(DistQuery *query)
+{
+	BareColumns bare = {NIL};
+	Index		ref = 0;
+	ListCell   *cell;
+
+	foreach(cell, query->tlist)
+		ref = Max(ref, lfirst_node(TargetEntry, cell)->ressortgroupref);
+	foreach(cell, query->group_clause)
+		bare.items = lappend(bare.items, get_sortgroupclause_expr(lfirst(cell), query->tlist));
+	(void) bare_column_walker((Node *) query->columns, &bare);
+	(void) bare_column_walker((Node *) query->having, &bare);
+	foreach(cell, bare.vars)
+	{
+		TargetEntry *entry = makeTargetEntry(lfirst(cell), list_length(query->tlist) + 1, NULL, true);
+		SortGroupClause *clause = makeNode(SortGroupClause);
+
+		entry->ressortgroupref = clause->tleSortGroupRef = ++ref;
+		get_sort_group_operators(exprType(lfirst(cell)), false, true, false, &clause->sortop, &clause->eqop, NULL,
+								 &clause->hashable);
+		query->tlist = lappend(list_copy(query->tlist), entry);
+		query->group_clause = lappend(list_copy(query->group_clause), clause);
+	}
 }
 
 /*
@@ -66,6 +120,8 @@ make_grouped(PlannerInfo *root, const DistRel *rel, List *columns, bool partial)
 	if ((query->group_clause == NIL && compat_group_clause(root) != NIL) ||
 		!dist_rel_can_evaluate(root, query->columns))
 		return NULL;
+	if (query->group_clause != NIL)
+		group_by_bare_columns(query);
 	return query;
 }
 
@@ -126,20 +182,6 @@ partial_columns(PlannerInfo *root, const PathTarget *target, PathTarget *partial
 	return columns;
 }
 
-/* Whether a column is neither aggregated nor grouped by, which only a key in GROUP BY allows. */
-static bool
-has_bare_column(PlannerInfo *root, const PathTarget *target)
-{
-	ListCell   *cell;
-
-	foreach(cell, target->exprs)
-	{
-		if (!IsA(lfirst(cell), Aggref) && get_pathtarget_sortgroupref(target, foreach_current_index(cell)) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* Adds a Finalize Aggregate over the transition states that nodes return. */
 static void
 add_finalize_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel, const DistRel *rel, int flags,
@@ -155,8 +197,7 @@ add_finalize_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_
 	Path	   *path;
 
 	query = make_grouped(root, rel, columns, true);
-	if (query == NULL || (has_bare_column(root, partial) && root->parse->constraintDeps == NIL) ||
-		(strategy == AGG_SORTED && (flags & GROUPING_CAN_USE_SORT) == 0))
+	if (query == NULL || (strategy == AGG_SORTED && (flags & GROUPING_CAN_USE_SORT) == 0))
 		return;
 	path = dist_query_path(root, grouped_rel, query, partial, nstates,
 						   input_rel->rows * cpu_operator_cost * 2);

@@ -29,6 +29,7 @@
 #include "utils/syscache.h"
 
 #include "compat/permissions.h"
+#include "resolve/array_stats.h"
 #include "resolve/shard_set.h"
 
 static get_relation_stats_hook_type prev_get_relation_stats = NULL;
@@ -170,6 +171,8 @@ shard_set_expand(Query *query, RangeTblEntry *rte, List *relids)
 static bool
 get_shard_set_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber attnum, VariableStatData *vardata)
 {
+	if (rte->rtekind == RTE_FUNCTION && array_stats_get(rte, attnum, vardata))
+		return true;
 	if (rte->rtekind != RTE_SUBQUERY || !rte->inh || !OidIsValid(rte->relid) || attnum <= 0)
 		return prev_get_relation_stats != NULL && prev_get_relation_stats(root, rte, attnum, vardata);
 

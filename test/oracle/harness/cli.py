@@ -28,12 +28,14 @@ FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
 
 # What `make check-oracle` runs: every initiator and protocol, then each rung switched off.
 RUNGS = ["citus.enable_fast_path_router_planner", "citus.enable_router_execution"]
+NODES = ["citus.enable_query_pushdown", "citus.enable_broadcast_joins", "citus.enable_node_tasks"]
 RUNS = [
     Run("coordinator", "simple"),
     Run("worker", "simple"),
     Run("coordinator", "prepared"),
     Run("worker", "prepared"),
     Run("coordinator", "simple", {rung: "off" for rung in RUNGS}),
+    Run("worker", "simple", {rung: "off" for rung in RUNGS + NODES}),
     Run("coordinator", "prepared", disturb="settings"),
     Run("worker", "prepared", disturb="role"),
 ]
