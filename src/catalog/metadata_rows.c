@@ -25,6 +25,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "catalog/catalog_rows.h"
 #include "catalog/metadata_load.h"
 #include "catalog/metadata_rows.h"
 #include "catalog/relations.h"
@@ -113,35 +114,14 @@ metadata_default_colocation(int shard_count, int replication_factor, Oid type, O
 	return oldest;
 }
 
-bool
-metadata_colocation(int32 colocation_id, int *shard_count, Oid *type, Oid *collation)
+/* Whether a colocation group exists. */
+static bool
+colocation_exists(int32 colocation_id)
 {
-	Relation	relation = table_open(dist_relid(PG_DIST_COLOCATION), AccessShareLock);
 	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		found;
 
 	ScanKeyInit(&key, Anum_colocation_colocationid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(colocation_id));
-	scan = systable_beginscan(relation, dist_relid(PG_DIST_COLOCATION_ID_INDEX), true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	found = HeapTupleIsValid(tuple);
-	if (found)
-	{
-		Datum		values[Natts_colocation];
-		bool		nulls[Natts_colocation];
-
-		heap_deform_tuple(tuple, RelationGetDescr(relation), values, nulls);
-		if (shard_count != NULL)
-			*shard_count = DatumGetInt32(values[Anum_colocation_shardcount - 1]);
-		if (type != NULL)
-			*type = DatumGetObjectId(values[Anum_colocation_distributioncolumntype - 1]);
-		if (collation != NULL)
-			*collation = DatumGetObjectId(values[Anum_colocation_distributioncolumncollation - 1]);
-	}
-	systable_endscan(scan);
-	table_close(relation, AccessShareLock);
-	return found;
+	return catalog_rows("pg_dist_colocation", "pg_dist_colocation_pkey", &key) != NIL;
 }
 
 void
@@ -151,7 +131,7 @@ metadata_insert_colocation(int32 colocation_id, int shard_count, int replication
 	Datum		values[Natts_colocation];
 	bool		nulls[Natts_colocation] = {false};
 
-	if (metadata_colocation(colocation_id, NULL, NULL, NULL))
+	if (colocation_exists(colocation_id))
 		return;
 
 	values[Anum_colocation_colocationid - 1] = Int32GetDatum(colocation_id);

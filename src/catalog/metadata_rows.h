@@ -27,9 +27,6 @@
  */
 extern int32 metadata_default_colocation(int shard_count, int replication_factor, Oid type, Oid collation);
 
-/* Whether the group exists; its configuration through the pointers that aren't NULL. */
-extern bool metadata_colocation(int32 colocation_id, int *shard_count, Oid *type, Oid *collation);
-
 /* Adds a colocation group, unless it exists. */
 extern void metadata_insert_colocation(int32 colocation_id, int shard_count, int replication_factor,
 									   Oid type, Oid collation);

@@ -328,12 +328,6 @@ node_await_address(int32 groupid)
 	UnlockDatabaseObject(dist_relid(PG_DIST_NODE), (Oid) groupid, NODE_LOCK_SUBID, RowExclusiveLock);
 }
 
-void
-node_invalidate(void)
-{
-	CacheInvalidateRelcacheByRelid(dist_relid(PG_DIST_NODE));
-}
-
 /*
  * Adds this server to the empty pg_dist_node as the coordinator.  Any user's
  * first distributed table does that, so permissions are not asked for.
@@ -373,7 +367,7 @@ register_local_server(void)
 		tuple = heap_form_tuple(RelationGetDescr(relation), values, nulls);
 		CatalogTupleInsert(relation, tuple);
 		heap_freetuple(tuple);
-		node_invalidate();
+		CacheInvalidateRelcacheByRelid(dist_relid(PG_DIST_NODE));
 		CommandCounterIncrement();
 	}
 	table_close(relation, NoLock);

@@ -84,7 +84,4 @@ extern void node_lock_address(int32 groupid);
 /* Waits for a change of the address of a group's node, if one is under way. */
 extern void node_await_address(int32 groupid);
 
-/* Sends the invalidation that a change of pg_dist_node's rows needs. */
-extern void node_invalidate(void);
-
 #endif							/* CITUS_CATALOG_NODE_H */

@@ -43,7 +43,6 @@ typedef enum ServerFact
 	FACT_PREPARED,				/* max_prepared_transactions */
 	FACT_CLIENT_ADDRESS,
 	FACT_HELD,					/* this transaction holds its pg_dist_node */
-	FACT_COUNT,
 } ServerFact;
 
 static const char facts_query[] =

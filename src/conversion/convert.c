@@ -71,7 +71,8 @@ typedef struct Distribution
 	char	   *colocate_with;	/* 'default', 'none' or a table */
 } Distribution;
 
-int			shard_count_setting = 32;
+/* citus.shard_count: shards of a new colocation group. */
+static int	shard_count_setting = 32;
 
 void
 convert_init(void)

@@ -26,7 +26,6 @@
 
 #include "ddl/handlers.h"
 #include "ddl/statistics.h"
-#include "ddl/types.h"
 #include "resolve/utility.h"
 
 /* Runs the statement here, then on the other nodes. */
@@ -133,7 +132,8 @@ type_is_distributed(Oid typid)
 	return result;
 }
 
-bool
+/* Whether a distributed or reference table has a column of the type that these names mean, or of one that contains it. */
+static bool
 type_name_is_distributed(List *names)
 {
 	Oid			typid = LookupTypeNameOid(NULL, makeTypeNameFromNameList(names), true);

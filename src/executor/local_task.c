@@ -194,13 +194,3 @@ local_task_end(LocalTask *task)
 	MemoryContextDelete(task->context);
 	return processed;
 }
-
-uint64
-local_task_run(const char *text, ParamListInfo params)
-{
-	LocalTask  *task = local_task_start(text, params, InvalidOid, true, false);
-
-	while (local_task_next(task) != NULL)
-		;
-	return local_task_end(task);
-}

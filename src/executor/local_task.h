@@ -29,7 +29,4 @@ extern TupleTableSlot *local_task_next(LocalTask *task);
 /* Ends the task; returns the number of rows processed (for commands that write) or returned. */
 extern uint64 local_task_end(LocalTask *task);
 
-/* Runs a command to its end. */
-extern uint64 local_task_run(const char *text, ParamListInfo params);
-
 #endif							/* CITUS_EXECUTOR_LOCAL_TASK_H */

@@ -48,7 +48,8 @@
 #define KEEP_ROWS 1600
 #define KEEP_ROWS_PER_TASK 1200
 
-bool		citus_enable_node_tasks = true;
+/* Whether a scan may have one task for all shards of a node. */
+static bool enable_node_tasks = true;
 
 static Node *scan_create(CustomScan *node);
 static void scan_begin(CustomScanState *node, EState *estate, int eflags);
@@ -306,7 +307,7 @@ prepare(DistScanState *state, bool to_keep)
 		spec->latest = state->plan.current_of > 0;
 		shards = spec->latest ? find_current_row(state, table, params) :
 			find_shards(state, table, to_keep ? state->plan.keep_prune : state->plan.prune, params);
-		if (state->plan.by_node && citus_enable_node_tasks)
+		if (state->plan.by_node && enable_node_tasks)
 			spec->tasks = tasks_make_by_node(table, shards, text, params);
 		else
 			while ((shard = bms_next_member(shards, shard)) >= 0)
@@ -577,7 +578,7 @@ scan_init(void)
 	DefineCustomBoolVariable("citus.enable_node_tasks",
 							 "Reads all shards of a node by one statement.",
 							 "When off, each shard is read by a statement of its own.",
-							 &citus_enable_node_tasks, true, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &enable_node_tasks, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("citus.executor_slow_start_interval",
 							"Time to wait before opening another connection to the same node.",
 							"A statement opens its connections to a node one at a time, so that short "

@@ -55,9 +55,6 @@ typedef struct DistScanState
 
 extern void scan_init(void);
 
-/* Whether a scan may have one task for all shards of a node. */
-extern bool citus_enable_node_tasks;
-
 /* Reads all rows that are still to come; starts the tasks if need be.  See read_ahead.c for when. */
 extern void scan_read_rest(DistScanState *state);
 

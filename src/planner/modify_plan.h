@@ -34,13 +34,6 @@
 /* In place of a position in the child's result. */
 #define COLUMN_EXCLUDED (-1)
 
-/* Where a column of the node's scan tuple comes from. */
-typedef struct ModifyColumn
-{
-	AttrNumber	attno;			/* of the target, as its node returns it; if from_child is false */
-	int			child_resno;	/* of the child's result; 0 if not from there */
-} ModifyColumn;
-
 /* One WHEN clause of MERGE. */
 typedef struct ModifyAction
 {

@@ -35,8 +35,9 @@
 #include "resolve/query.h"
 #include "txn/transaction.h"
 
-bool		citus_enable_fast_path = true;
-bool		citus_enable_router = true;
+/* Rungs can be switched off; answers don't change. */
+static bool enable_fast_path = true;
+static bool enable_router = true;
 
 PlanningContext *planning_context = NULL;
 
@@ -193,7 +194,7 @@ climb(Query *query, const char *query_string, int cursor_options, ParamListInfo 
 	PlannedStmt *routed;
 	const char *reason;
 
-	if (citus_enable_fast_path)
+	if (enable_fast_path)
 	{
 		plan = fast_path_plan(query, &reason);
 		if (plan != NULL)
@@ -209,7 +210,7 @@ climb(Query *query, const char *query_string, int cursor_options, ParamListInfo 
 	context.modifying_cte = query->hasModifyingCTE;
 	plan = plan_cheaper(&context, query, query_string, cursor_options, params);
 	named_objects_note(plan, original);
-	if (!citus_enable_router || (context.scans == NIL && !context.modifies) ||
+	if (!enable_router || (context.scans == NIL && !context.modifies) ||
 		cursor_plan_stays_here(original, cursor_options))
 		return plan;
 
@@ -285,7 +286,7 @@ planner_init(void)
 
 	DefineCustomBoolVariable("citus.enable_fast_path_router_planner",
 							 "Plans statements of one table without PostgreSQL's planner where possible.",
-							 NULL, &citus_enable_fast_path, true, PGC_USERSET, 0, NULL, NULL, NULL);
+							 NULL, &enable_fast_path, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("citus.enable_query_pushdown",
 							 "Has the nodes compute joins, aggregates and limits where they can.",
 							 "When off, rows of several shards are joined and aggregated where the statement runs.",
@@ -295,5 +296,5 @@ planner_init(void)
 							 NULL, &citus_enable_broadcast, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("citus.enable_router_execution",
 							 "Sends statements that concern one shard group there as a whole.",
-							 NULL, &citus_enable_router, true, PGC_USERSET, 0, NULL, NULL, NULL);
+							 NULL, &enable_router, true, PGC_USERSET, 0, NULL, NULL, NULL);
 }

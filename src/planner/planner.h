@@ -16,10 +16,6 @@
 
 extern void planner_init(void);
 
-/* Rungs can be switched off; answers don't change. */
-extern bool citus_enable_fast_path;
-extern bool citus_enable_router;
-
 /*
  * What is known while standard_planner works on one of our statements; a
  * stack, since planning can run a function that plans.

@@ -403,21 +403,6 @@ task_query_extract(Query *query, List **exprs)
 	return task;
 }
 
-List *
-task_param_types(List *exprs)
-{
-	List	   *types = NIL;
-	ListCell   *cell;
-
-	foreach(cell, exprs)
-	{
-		Oid			type = exprType(lfirst(cell));
-
-		types = lappend_oid(types, type >= FirstNormalObjectId ? InvalidOid : type);
-	}
-	return types;
-}
-
 /* Which result of which subquery an assignment takes, in the order of SET (a, b) = (SELECT ..); 0 if none. */
 static int
 subquery_result(const TargetEntry *entry)

@@ -35,9 +35,6 @@ extern List *task_values_extract(List *values, List **exprs);
  */
 extern Query *task_query_extract(Query *query, List **exprs);
 
-/* Types (OidList) of the parameters as the task declares them: InvalidOid where the node infers them. */
-extern List *task_param_types(List *exprs);
-
 /* The text of a query, all names qualified; palloc'd.  The query may be scribbled on. */
 extern char *task_query_deparse(Query *query);
 

@@ -120,23 +120,16 @@ acquire_all_for_command(int *nconns)
 }
 
 void
-remote_exec_list_on_all(List *commands)
+remote_exec_on_all(const char *sql)
 {
 	int			nconns;
 	RemoteConn **conns = acquire_all_for_command(&nconns);
-
-	run_lists(conns, nconns, commands);
-	release_all(conns, nconns);
-	pfree(conns);
-}
-
-void
-remote_exec_on_all(const char *sql)
-{
 	List	   *commands = list_make1(unconstify(char *, sql));
 
-	remote_exec_list_on_all(commands);
+	run_lists(conns, nconns, commands);
 	list_free(commands);
+	release_all(conns, nconns);
+	pfree(conns);
 }
 
 void

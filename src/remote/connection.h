@@ -237,8 +237,7 @@ extern void remote_exec_on_all(const char *sql);	/* every other active primary w
 
 /* The same; this node does its part while the others do theirs. */
 extern void remote_exec_on_all_while(const char *sql, void (*own_part) (void *arg), void *arg);
-extern void remote_exec_list_on_all(List *commands);	/* List of char *, in order on each node, nodes in parallel */
-extern void remote_exec_list(int32 groupid, List *commands);
+extern void remote_exec_list(int32 groupid, List *commands);	/* List of char *, in order */
 
 /*
  * One statement that can't run in a transaction block (VACUUM, CREATE INDEX

@@ -137,9 +137,8 @@ sequences_give_slices_back(Oid relid)
 			"pg_catalog.format('SELECT pg_catalog.setval(%%L, %%s, %%L)', %s, last_value, is_called) "
 			"FROM pg_catalog.pg_sequence, %s WHERE seqrelid = %s::pg_catalog.regclass",
 			quote_literal_cstr(name), quote_literal_cstr(name), name, quote_literal_cstr(name)), NULL);
-		List	   *commands = list_make2(pstrdup(remote_value(result, 0, 0)), pstrdup(remote_value(result, 0, 1)));
 
-		run_commands(commands);
+		run_commands(list_make2(remote_value(result, 0, 0), remote_value(result, 0, 1)));
 	}
 }
 

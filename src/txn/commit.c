@@ -392,14 +392,13 @@ find_participants(Participants *all)
 }
 
 void
-commit_remote(bool require_2pc)
+commit_remote(void)
 {
 	Participants all;
 
 	ndecided = 0;
 	find_participants(&all);
-	if (all.nwriters > 1 ||
-		(all.nwriters == 1 && (require_2pc || commit_can_fail_here())))
+	if (all.nwriters > 1 || (all.nwriters == 1 && commit_can_fail_here()))
 		commit_first_phase(all.readers, all.nreaders, all.writers, all.nwriters, InvalidFullTransactionId);
 	else if (all.nwriters + all.nreaders > 0)
 		commit_one_phase(all.readers, all.nreaders, all.nwriters > 0 ? all.writers[0] : NULL);

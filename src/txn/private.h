@@ -26,7 +26,7 @@ extern void constraint_modes_queue(RemoteConn *conn, int level);
 extern void constraint_modes_end_level(int level, bool commit);
 
 /* commit.c: the parts of the end of a transaction. */
-extern void commit_remote(bool require_2pc);	/* before the local commit */
+extern void commit_remote(void);	/* before the local commit */
 extern bool prepare_remote(void);	/* before PREPARE TRANSACTION; whether
 									 * anything was prepared elsewhere */
 extern void commit_prepared(void);	/* after it */

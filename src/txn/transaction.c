@@ -33,7 +33,6 @@
 void		(*txn_use_hook) (void) = NULL;
 
 static bool in_use = false;		/* connections were used in this transaction */
-static bool require_2pc = false;
 static bool top_read_only = false;	/* in a subtransaction: the transaction around all is read-only */
 static bool is_parent = false;	/* it is being prepared, and has prepared others */
 
@@ -49,12 +48,6 @@ bool
 txn_in_use(void)
 {
 	return in_use;
-}
-
-void
-txn_require_2pc(void)
-{
-	require_2pc = true;
 }
 
 void
@@ -226,7 +219,7 @@ xact_callback(XactEvent event, void *arg)
 	{
 		case XACT_EVENT_PRE_COMMIT:
 			if (in_use)
-				commit_remote(require_2pc);
+				commit_remote();
 			dist_snapshot_before_end();
 			snapshot_before_end();
 			commit_ring_before_commit();
@@ -246,7 +239,6 @@ xact_callback(XactEvent event, void *arg)
 				end_remote(event);
 			else
 				remote_end_unused_transaction();
-			require_2pc = false;
 			dist_snapshot_of_transaction_end();
 			exported_snapshot_end();
 			snapshot_end();

@@ -53,9 +53,6 @@ extern bool txn_restart(RemoteConn *conn);
  */
 extern void txn_set_constraints(const char *sql);
 
-/* Requires two-phase commit even with one writer (e.g. metadata changes with local effects are seen by xid anyway). */
-extern void txn_require_2pc(void);
-
 /*
  * Runs COMMIT PREPARED or ROLLBACK PREPARED by run(arg), and then ends what the
  * transaction has prepared on other nodes.
