@@ -9,9 +9,9 @@ CREATE FUNCTION citus_internal.task_user_end() RETURNS void
 	LANGUAGE C VOLATILE AS 'MODULE_PATHNAME', 'citus_internal_task_user_end';
 COMMENT ON FUNCTION citus_internal.task_user_end() IS 'for nodes: the end of what task_user has begun';
 
-CREATE FUNCTION citus_internal.task_plan(colocationid integer, shardindex integer, explain integer)
+CREATE FUNCTION citus_internal.task_plan(colocationid integer, minhash integer, maxhash integer, explain integer)
 	RETURNS text LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_task_plan';
-COMMENT ON FUNCTION citus_internal.task_plan(integer, integer, integer) IS
+COMMENT ON FUNCTION citus_internal.task_plan(integer, integer, integer, integer) IS
 	'the measured plan of a task that this session ran in the present transaction';
 
 CREATE FUNCTION citus_internal.lock_reference_table(relation regclass, exclusive boolean, wait boolean)
@@ -58,7 +58,7 @@ COMMENT ON FUNCTION citus_internal.upsert_once(xid, cid) IS
 	'true; an error for a row that the statement of upsert_begin has written';
 
 -- WHERE CURRENT OF (src/executor/current_row.c).
-CREATE FUNCTION citus_internal.lock_row(relation regclass, shardindex integer, place tid, version xid, exclusive boolean)
+CREATE FUNCTION citus_internal.lock_row(relation regclass, shardid bigint, place tid, version xid, exclusive boolean)
 	RETURNS tid LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_row';
-COMMENT ON FUNCTION citus_internal.lock_row(regclass, integer, tid, xid, boolean) IS
+COMMENT ON FUNCTION citus_internal.lock_row(regclass, bigint, tid, xid, boolean) IS
 	'where the latest version of a row of a shard is, which is locked; null if the row has gone';

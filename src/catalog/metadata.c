@@ -350,6 +350,14 @@ metadata_tables(int colocation_id)
 	return scan_partition(colocation_id, false);
 }
 
+bool
+shard_is_here(const ShardInfo *shard)
+{
+	int32		group = metadata_local_group();
+
+	return shard->groupid == group || unlikely(list_member_int(shard->others, group));
+}
+
 void
 metadata_invalidate(Oid relid)
 {

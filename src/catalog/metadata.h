@@ -33,15 +33,28 @@ typedef enum DistTableKind
 	DIST_REFERENCE,				/* the table itself, on every node */
 } DistTableKind;
 
+/*
+ * The hash values of a shard's rows, both bounds included; 0 and 0 unless DIST_HASH.  With the colocation group it is
+ * the name of a shard group between nodes: a shard's position in its table changes when one before it is split, but a range
+ * never means other rows.
+ */
+typedef struct HashRange
+{
+	int32		min;
+	int32		max;
+} HashRange;
+
 typedef struct ShardInfo
 {
 	int64		shardid;
-	int			index;			/* position in the table, from 0; the same in
-								 * all tables of a colocation group */
-	int32		min_hash;		/* inclusive; 0 unless DIST_HASH */
-	int32		max_hash;		/* inclusive */
-	int32		groupid;		/* node group of the placement; -1 for a
+	int			index;			/* position in the table, from 0; in this
+								 * DistTable only, and the same in those of
+								 * its colocation group */
+	HashRange	range;
+	int32		groupid;		/* node group that tasks go to; -1 for a
 								 * reference table (every node) */
+	List	   *others;			/* IntList: groups with further active
+								 * placements (while it is moved) */
 } ShardInfo;
 
 typedef struct DistTable
@@ -57,7 +70,7 @@ typedef struct DistTable
 	Oid			hash_opcintype; /* its declared input type */
 	FmgrInfo	hash_fn;		/* standard (32-bit) hash support function */
 	int			nshards;
-	ShardInfo  *shards;			/* ascending by min_hash; equal slices */
+	ShardInfo  *shards;			/* ascending by range */
 	int			triggers;		/* COMMAND_BITs of the commands that fire triggers of users */
 	int			row_triggers;	/* of these, those whose triggers are given rows */
 	const char *damage;			/* what is wrong with its metadata; NULL if nothing */
@@ -98,6 +111,9 @@ extern uint64 metadata_generation(void);
 /* Name of a shard's relation or of its indexes, constraints: <name>_<shardid>, shortened with a hash past
  * 63 bytes, never splitting a multibyte character.  palloc'd. */
 extern char *shard_relation_name(const char *name, int64 shardid);
+
+/* Whether a shard has a placement on this node that tasks may use; one that it had may wait to be dropped. */
+extern bool shard_is_here(const ShardInfo *shard);
 
 /* Oid of the local relation of a shard, or InvalidOid if it is not on this node. */
 extern Oid	shard_local_relid(Oid relid, int64 shardid);

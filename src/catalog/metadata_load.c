@@ -85,38 +85,57 @@ metadata_format_partkey(Oid relid, AttrNumber attno)
 	return nodeToString(makeVar(1, attno, type, typmod, collation, 0));
 }
 
-/*
- * The active placement of a shard that comes first: its group, or -1 if there
- * is none.
- */
-static int32
-placement_group(MetadataReader *reader, int64 shardid)
+/* An active placement of a shard. */
+typedef struct Placement
+{
+	int64		id;
+	int32		groupid;
+} Placement;
+
+static int
+compare_placements(const ListCell *a, const ListCell *b)
+{
+	const Placement *left = lfirst(a);
+	const Placement *right = lfirst(b);
+
+	return left->id < right->id ? -1 : left->id > right->id;
+}
+
+/* Sets where a shard's active placements are: the oldest is its group, or -1 if there is none. */
+static void
+load_placements(MetadataReader *reader, ShardInfo *shard)
 {
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
-	int32		group = -1;
-	int64		first = PG_INT64_MAX;
+	List	   *placements = NIL;
+	ListCell   *cell;
 
-	ScanKeyInit(&key, Anum_placement_shardid, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(shardid));
+	ScanKeyInit(&key, Anum_placement_shardid, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(shard->shardid));
 	scan = systable_beginscan(reader->placement, dist_relid(PG_DIST_PLACEMENT_SHARDID_INDEX), true,
 							  reader->snapshot, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Datum		values[Natts_placement];
 		bool		nulls[Natts_placement];
-		int64		id;
+		Placement  *placement;
 
 		heap_deform_tuple(tuple, RelationGetDescr(reader->placement), values, nulls);
-		id = DatumGetInt64(values[Anum_placement_placementid - 1]);
-		if (DatumGetInt32(values[Anum_placement_shardstate - 1]) == PLACEMENT_ACTIVE && id < first)
-		{
-			first = id;
-			group = DatumGetInt32(values[Anum_placement_groupid - 1]);
-		}
+		if (DatumGetInt32(values[Anum_placement_shardstate - 1]) != PLACEMENT_ACTIVE)
+			continue;
+		placement = palloc(sizeof(Placement));
+		placement->id = DatumGetInt64(values[Anum_placement_placementid - 1]);
+		placement->groupid = DatumGetInt32(values[Anum_placement_groupid - 1]);
+		placements = lappend(placements, placement);
 	}
 	systable_endscan(scan);
-	return group;
+
+	list_sort(placements, compare_placements);
+	shard->groupid = placements == NIL ? -1 : ((Placement *) linitial(placements))->groupid;
+	shard->others = NIL;
+	for_each_from(cell, placements, 1)
+		shard->others = lappend_int(shard->others, ((Placement *) lfirst(cell))->groupid);
+	list_free_deep(placements);
 }
 
 /* A hash value as the catalog stores it, in text; notes the damage if it isn't one. */
@@ -143,8 +162,8 @@ compare_shards(const void *a, const void *b)
 	const ShardInfo *left = a;
 	const ShardInfo *right = b;
 
-	if (left->min_hash != right->min_hash)
-		return left->min_hash < right->min_hash ? -1 : 1;
+	if (left->range.min != right->range.min)
+		return left->range.min < right->range.min ? -1 : 1;
 	if (left->shardid != right->shardid)
 		return left->shardid < right->shardid ? -1 : 1;
 	return 0;
@@ -179,8 +198,8 @@ load_shards(MetadataReader *reader, DistTable *table)
 
 		heap_deform_tuple(tuple, RelationGetDescr(reader->shard), values, nulls);
 		shard->shardid = DatumGetInt64(values[Anum_shard_shardid - 1]);
-		shard->min_hash = hash_bound(table, values[Anum_shard_shardminvalue - 1], nulls[Anum_shard_shardminvalue - 1]);
-		shard->max_hash = hash_bound(table, values[Anum_shard_shardmaxvalue - 1], nulls[Anum_shard_shardmaxvalue - 1]);
+		shard->range.min = hash_bound(table, values[Anum_shard_shardminvalue - 1], nulls[Anum_shard_shardminvalue - 1]);
+		shard->range.max = hash_bound(table, values[Anum_shard_shardmaxvalue - 1], nulls[Anum_shard_shardmaxvalue - 1]);
 	}
 	systable_endscan(scan);
 
@@ -190,7 +209,9 @@ load_shards(MetadataReader *reader, DistTable *table)
 		ShardInfo  *shard = &table->shards[i];
 
 		shard->index = i;
-		shard->groupid = table->kind == DIST_REFERENCE ? -1 : placement_group(reader, shard->shardid);
+		shard->groupid = -1;
+		if (table->kind != DIST_REFERENCE)
+			load_placements(reader, shard);
 	}
 }
 
@@ -202,12 +223,12 @@ check_bounds(DistTable *table)
 
 	for (int i = 0; i < table->nshards; i++)
 	{
-		if (table->shards[i].min_hash != next || table->shards[i].max_hash < next)
+		if (table->shards[i].range.min != next || table->shards[i].range.max < next)
 		{
 			table->damage = "Its shards in pg_dist_shard don't cover each hash value once.";
 			return;
 		}
-		next = (int64) table->shards[i].max_hash + 1;
+		next = (int64) table->shards[i].range.max + 1;
 	}
 	if (next != (int64) PG_INT32_MAX + 1)
 		table->damage = "Its shards in pg_dist_shard don't cover each hash value once.";

@@ -16,7 +16,7 @@
 
 #include "copy/frame.h"
 
-#define FRAME_MAGIC 0x50465231	/* "PFR1" */
+#define FRAME_MAGIC 0x50465232	/* "PFR2" */
 
 static void
 put_int32(char *at, uint32 value)
@@ -115,7 +115,7 @@ frame_buffer_memory(const FrameBuffer *buffer)
 }
 
 char *
-frame_finish(FrameBuffer *buffer, int shard_index, int *len)
+frame_finish(FrameBuffer *buffer, HashRange range, int *len)
 {
 	int			data_len = buffer->data.len - FRAME_HEADER_SIZE;
 	char	   *header;
@@ -123,10 +123,11 @@ frame_finish(FrameBuffer *buffer, int shard_index, int *len)
 	appendBinaryStringInfo(&buffer->data, buffer->directory.data, buffer->directory.len);
 	header = buffer->data.data;
 	put_int32(header, FRAME_MAGIC);
-	put_int32(header + 4, shard_index);
-	put_int32(header + 8, buffer->rows);
-	put_int32(header + 12, data_len);
-	put_int32(header + 16, buffer->directory.len);
+	put_int32(header + 4, (uint32) range.min);
+	put_int32(header + 8, (uint32) range.max);
+	put_int32(header + 12, buffer->rows);
+	put_int32(header + 16, data_len);
+	put_int32(header + 20, buffer->directory.len);
 	*len = buffer->data.len;
 	return header;
 }
@@ -154,8 +155,8 @@ frame_reset(FrameBuffer *buffer, bool keep_memory)
 Size
 frame_body_size(const char *header)
 {
-	uint32		data_len = get_int32(header + 12);
-	uint32		directory_len = get_int32(header + 16);
+	uint32		data_len = get_int32(header + 16);
+	uint32		directory_len = get_int32(header + 20);
 
 	if (get_int32(header) != FRAME_MAGIC)
 		frame_corrupt("A frame does not start where one is expected.");
@@ -169,10 +170,11 @@ frame_open(Frame *frame, const char *bytes)
 {
 	Size		body_size = frame_body_size(bytes);
 
-	frame->shard_index = (int) get_int32(bytes + 4);
-	frame->rows = get_int32(bytes + 8);
+	frame->range.min = (int32) get_int32(bytes + 4);
+	frame->range.max = (int32) get_int32(bytes + 8);
+	frame->rows = get_int32(bytes + 12);
 	frame->data = bytes + FRAME_HEADER_SIZE;
-	frame->data_end = frame->data + get_int32(bytes + 12);
+	frame->data_end = frame->data + get_int32(bytes + 16);
 	frame->directory = frame->data_end;
 	frame->directory_end = frame->data + body_size;
 	frame->last_line = 0;

@@ -6,7 +6,8 @@
  * On the wire, all integers in network byte order:
  *
  *		int32	magic			FRAME_MAGIC
- *		int32	shard index		position of the shard in its table
+ *		int32	lowest and
+ *		int32	highest hash	values of the shard's rows, which name it (catalog/metadata.h)
  *		int32	rows			how many rows
  *		int32	data length		bytes of all rows together
  *		int32	directory length
@@ -26,7 +27,9 @@
 
 #include "lib/stringinfo.h"
 
-#define FRAME_HEADER_SIZE 20
+#include "catalog/metadata.h"
+
+#define FRAME_HEADER_SIZE 24
 
 /* A frame being filled. */
 typedef struct FrameBuffer
@@ -47,7 +50,7 @@ extern void frame_end_row(FrameBuffer *buffer, uint64 line);
 extern Size frame_buffer_memory(const FrameBuffer *buffer);
 
 /* Completes the frame; its bytes, valid until frame_reset. */
-extern char *frame_finish(FrameBuffer *buffer, int shard_index, int *len);
+extern char *frame_finish(FrameBuffer *buffer, HashRange range, int *len);
 
 /* Empties the buffer; keep_memory says whether its memory is kept for the next rows. */
 extern void frame_reset(FrameBuffer *buffer, bool keep_memory);
@@ -55,7 +58,7 @@ extern void frame_reset(FrameBuffer *buffer, bool keep_memory);
 /* A frame being read: points into the memory of whoever has its bytes. */
 typedef struct Frame
 {
-	int			shard_index;
+	HashRange	range;			/* of the shard */
 	uint32		rows;			/* rows not yet read */
 	const char *data;			/* rest of the rows */
 	const char *data_end;

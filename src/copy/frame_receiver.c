@@ -31,7 +31,7 @@ typedef struct FrameReceiver
 	StringInfo	message;		/* the CopyData message being read */
 	bool		done;			/* the client ended the stream */
 	StringInfoData assembled;	/* a frame that spans messages */
-	int			shard_index;	/* of the run under way */
+	HashRange	range;			/* of the run under way */
 	bool		pending;		/* next_frame holds a frame for another run */
 	Frame		next_frame;
 } FrameReceiver;
@@ -173,7 +173,7 @@ next_frame_of_shard(void *arg, Frame *frame)
 
 	if (receiver->pending || !receive_frame(receiver, &receiver->next_frame))
 		return false;
-	if (receiver->next_frame.shard_index != receiver->shard_index)
+	if (receiver->next_frame.range.min != receiver->range.min || receiver->next_frame.range.max != receiver->range.max)
 	{
 		receiver->pending = true;
 		return false;
@@ -201,7 +201,7 @@ copy_from_frames(ParseState *pstate, CopyStmt *stmt, Relation rel, const DistTab
 	while (receiver.pending || receive_frame(&receiver, &receiver.next_frame))
 	{
 		receiver.pending = false;
-		receiver.shard_index = receiver.next_frame.shard_index;
+		receiver.range = receiver.next_frame.range;
 		rows += frame_runner_run(runner, &receiver.next_frame);
 	}
 	return rows;

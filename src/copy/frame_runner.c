@@ -33,6 +33,7 @@
 #include "executor/scan.h"
 #include "remote/shard_names.h"
 #include "resolve/tag.h"
+#include "sharding/hash.h"
 
 /* What opens a binary COPY file: signature, flags, length of the header extension. */
 static const char binary_header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
@@ -208,10 +209,11 @@ read_active_runner(void *outbuf, int minread, int maxread)
 
 /* Opens and locks the local relation of a shard. */
 static Relation
-open_shard(FrameRunner *runner, int shard_index)
+open_shard(FrameRunner *runner, HashRange range)
 {
 	const DistTable *table = runner->table;
 	Oid			relid;
+	int			index;
 
 	if (table->kind == DIST_REFERENCE)
 	{
@@ -220,13 +222,14 @@ open_shard(FrameRunner *runner, int shard_index)
 	}
 
 	relid = InvalidOid;
-	if (shard_index >= 0 && shard_index < table->nshards)
-		relid = shard_local_relid(table->relid, table->shards[shard_index].shardid);
+	index = shard_index_of_range(table, range);
+	if (index >= 0 && shard_is_here(&table->shards[index]))
+		relid = shard_local_relid(table->relid, table->shards[index].shardid);
 	if (!OidIsValid(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_SHARD_NOT_HERE),
-				 errmsg("shard %d of table \"%s\" is not on this node", shard_index,
-						RelationGetRelationName(runner->rel))));
+				 errmsg("the shard of table \"%s\" for the hash values from %d to %d is not on this node",
+						RelationGetRelationName(runner->rel), range.min, range.max)));
 	return table_open(relid, RowExclusiveLock);
 }
 
@@ -338,10 +341,10 @@ copy_into(FrameRunner *runner, Relation shard)
 
 /* As frame_runner_run; runner->frame is the first frame, or empty. */
 static uint64
-run(FrameRunner *runner, int shard_index)
+run(FrameRunner *runner, HashRange range)
 {
 	FrameRunner *outer_runner = active_runner;
-	Relation	shard = open_shard(runner, shard_index);
+	Relation	shard = open_shard(runner, range);
 	volatile uint64 rows = 0;
 
 	runner->outer_context = CurrentMemoryContext;
@@ -370,12 +373,12 @@ uint64
 frame_runner_run(FrameRunner *runner, const Frame *frame)
 {
 	runner->frame = *frame;
-	return run(runner, frame->shard_index);
+	return run(runner, frame->range);
 }
 
 uint64
-frame_runner_run_all(FrameRunner *runner, int shard_index)
+frame_runner_run_all(FrameRunner *runner, HashRange range)
 {
 	memset(&runner->frame, 0, sizeof(Frame));
-	return run(runner, shard_index);
+	return run(runner, range);
 }

@@ -51,6 +51,6 @@ extern FrameRunner *frame_runner_create(Relation rel, const DistTable *table, Li
 extern uint64 frame_runner_run(FrameRunner *runner, const Frame *frame);
 
 /* As above, but all frames come from refill, and may be none. */
-extern uint64 frame_runner_run_all(FrameRunner *runner, int shard_index);
+extern uint64 frame_runner_run_all(FrameRunner *runner, HashRange range);
 
 #endif							/* CITUS_COPY_FRAME_RUNNER_H */

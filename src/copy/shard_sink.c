@@ -297,7 +297,7 @@ flush_shard(ShardSink *sink, int shard_index)
 
 	if (buffer->rows == 0)
 		return;
-	bytes = frame_finish(buffer, shard_index, &len);
+	bytes = frame_finish(buffer, sink->table->shards[shard_index].range, &len);
 	send_frame(sink, shard_index, bytes, len);
 	if (sink->store_locally && sink->shard_streams[shard_index] == NULL)
 	{
@@ -388,7 +388,7 @@ refill_from_pump(void *arg, Frame *frame)
 		sink->pump = NULL;
 	if (buffer->rows == 0)
 		return false;
-	bytes = frame_finish(buffer, 0, &len);
+	bytes = frame_finish(buffer, sink->table->shards[0].range, &len);
 	send_frame(sink, 0, bytes, len);
 	frame_open(frame, bytes);
 	return true;
@@ -399,7 +399,7 @@ shard_sink_pull(ShardSink *sink, ShardSinkPump pump, void *arg)
 {
 	sink->pump = pump;
 	sink->pump_arg = arg;
-	sink->local_rows += frame_runner_run_all(sink->runner, 0);
+	sink->local_rows += frame_runner_run_all(sink->runner, sink->table->shards[0].range);
 	sink->pump = NULL;
 	reset_buffer(sink, &sink->buffers[0]);
 }

@@ -258,7 +258,7 @@ utility_dispatch(UtilityCall *call, const TaskTag *tag)
 	if (tag->kind == TAG_SHARD && !IsA(stmt, ExplainStmt) && !IsA(stmt, DeclareCursorStmt))
 	{
 		call->pstmt = copyObject(call->pstmt);
-		resolve_utility(call->pstmt->utilityStmt, tag->colocation_id, tag->shard_index, true);
+		resolve_utility(call->pstmt->utilityStmt, tag->colocation_id, tag->range, true);
 	}
 	if (IsA(stmt, CopyStmt) || tag->kind == TAG_FRAMES)
 		return copy_utility(call->pstmt, call->query, call->env, call->qc);

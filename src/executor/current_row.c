@@ -75,7 +75,7 @@ lock_task(const DistTable *table, CursorRow *row, bool exclusive)
 												  get_rel_name(table->relid));
 	ParamListInfo params = makeParamList(4);
 
-	set_param(params, 0, INT4OID, Int32GetDatum(row->shard));
+	set_param(params, 0, INT8OID, Int64GetDatum(table->shards[row->shard].shardid));
 	set_param(params, 1, TIDOID, PointerGetDatum(&row->ctid));
 	set_param(params, 2, XIDOID, TransactionIdGetDatum(row->xmin));
 	set_param(params, 3, BOOLOID, BoolGetDatum(exclusive));
@@ -127,7 +127,7 @@ current_row_lock(const char *cursor, const DistTable *table, bool exclusive, int
 
 /* The shard here, opened; the user must have the right to write the table. */
 static Relation
-open_shard(Oid relid, int index)
+open_shard(Oid relid, int64 shardid)
 {
 	const DistTable *table = metadata_require(relid);
 	Oid			shard_relid = InvalidOid;
@@ -135,12 +135,15 @@ open_shard(Oid relid, int index)
 	if (pg_class_aclmask(relid, GetUserId(), ACL_UPDATE | ACL_DELETE, ACLMASK_ANY) == 0 &&
 		pg_attribute_aclcheck_all(relid, GetUserId(), ACL_UPDATE, ACLMASK_ANY) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(relid));
-	if (index >= 0 && index < table->nshards && table->shards[index].groupid == metadata_local_group())
-		shard_relid = shard_local_relid(relid, table->shards[index].shardid);
+	for (int i = 0; i < table->nshards; i++)
+	{
+		if (table->shards[i].shardid == shardid && shard_is_here(&table->shards[i]))
+			shard_relid = shard_local_relid(relid, shardid);
+	}
 	if (!OidIsValid(shard_relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_SHARD_NOT_HERE),
-				 errmsg("shard %d of table \"%s\" is not on this node", index, get_rel_name(relid))));
+				 errmsg("shard " INT64_FORMAT " of table \"%s\" is not on this node", shardid, get_rel_name(relid))));
 	return table_open(shard_relid, RowShareLock);
 }
 
@@ -194,7 +197,7 @@ SQL_FUNCTION(citus_internal_lock_row);
 Datum
 citus_internal_lock_row(PG_FUNCTION_ARGS)
 {
-	Relation	shard = open_shard(PG_GETARG_OID(0), PG_GETARG_INT32(1));
+	Relation	shard = open_shard(PG_GETARG_OID(0), PG_GETARG_INT64(1));
 	ItemPointer ctid = palloc(sizeof(ItemPointerData));
 	Snapshot	snapshot = GetActiveSnapshot();
 	TupleTableSlot *slot = table_slot_create(shard, NULL);

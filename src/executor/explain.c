@@ -39,14 +39,7 @@ static char *
 explain_command(const TaskSetSpec *spec, Task *task, ExplainState *es)
 {
 	static const char *const formats[] = {"TEXT", "XML", "JSON", "YAML"};
-	TaskTag		tag = {
-		.kind = task->shard_index < 0 ? TAG_NODE : TAG_SHARD,
-		.colocation_id = spec->table->colocation_id,
-		.shard_index = task->shard_index,
-		.shards = task->shards,
-		.rights = spec->rights,
-		.npolicies = spec->npolicies,
-	};
+	TaskTag		tag = task_tag(spec, task);
 
 	return psprintf("%sEXPLAIN (FORMAT %s, VERBOSE %s, COSTS %s, SETTINGS %s) %s", task_tag_write(&tag),
 					formats[es->format], es->verbose ? "on" : "off", es->costs ? "on" : "off",
@@ -132,8 +125,9 @@ show_task(DistScanState *state, Task *task, bool params_known, ExplainState *es)
 	if (params_known)
 	{
 		bool		measured = state->explain != 0 && state->set != NULL;
-		char	   *command = measured ? psprintf("SELECT citus_internal.task_plan(%d, %d, %d)",
-												   state->spec.table->colocation_id, task->shard_index,
+		TaskTag		tag = task_tag(&state->spec, task);
+		char	   *command = measured ? psprintf("SELECT citus_internal.task_plan(%d, %d, %d, %d)",
+												   tag.kind == TAG_SHARD ? tag.colocation_id : 0, tag.range.min, tag.range.max,
 												   state->explain) :
 			explain_command(&state->spec, task, es);
 		ParamListInfo params = measured ? NULL : task->params;

@@ -25,8 +25,8 @@
 
 typedef struct KeptPlan
 {
-	int			colocation_id;
-	int			shard_index;
+	int			colocation_id;	/* 0: of a task for the node */
+	HashRange	range;			/* the first one in the tag */
 	int			explain;		/* as in the tag */
 	QueryDesc  *query_desc;		/* while it runs, else NULL */
 	char	   *text;			/* once it has run */
@@ -93,8 +93,8 @@ note_task(QueryDesc *query_desc, const TaskTag *tag)
 	static TransactionEnd end = {forget_plans};
 	KeptPlan   *plan = MemoryContextAllocZero(TopTransactionContext, sizeof(KeptPlan));
 
-	plan->colocation_id = tag->colocation_id;
-	plan->shard_index = tag->kind == TAG_SHARD ? tag->shard_index : -1;
+	plan->colocation_id = tag->kind == TAG_SHARD ? tag->colocation_id : 0;
+	plan->range = tag->range;
 	plan->explain = tag->explain;
 	plan->query_desc = query_desc;
 	plan->next = kept_plans;
@@ -122,19 +122,19 @@ explain_task_start(QueryDesc *query_desc, const TaskTag *tag)
 	}
 }
 
-/* citus_internal.task_plan(colocation group, shard index or -1, what the tag said after explain): the plan kept last. */
+/* citus_internal.task_plan(colocation group or 0, hash values from and to, what the tag said after explain): the plan kept last. */
 SQL_FUNCTION(citus_internal_task_plan);
 Datum
 citus_internal_task_plan(PG_FUNCTION_ARGS)
 {
 	int			colocation_id = PG_GETARG_INT32(0);
-	int			shard_index = PG_GETARG_INT32(1);
-	int			explain = PG_GETARG_INT32(2);
+	HashRange	range = {PG_GETARG_INT32(1), PG_GETARG_INT32(2)};
+	int			explain = PG_GETARG_INT32(3);
 
 	for (KeptPlan *plan = kept_plans; plan != NULL; plan = plan->next)
 	{
-		if (plan->text != NULL && plan->shard_index == shard_index && plan->explain == explain &&
-			(shard_index < 0 || plan->colocation_id == colocation_id))
+		if (plan->text != NULL && plan->colocation_id == colocation_id && plan->range.min == range.min &&
+			plan->range.max == range.max && plan->explain == explain)
 			PG_RETURN_TEXT_P(cstring_to_text(plan->text));
 	}
 	PG_RETURN_NULL();

@@ -30,7 +30,7 @@ typedef struct LocalPlan
 {
 	uint64		hash;			/* hash key: of text, shard and types */
 	int			colocation_id;
-	int			shard_index;
+	HashRange	range;			/* of the shard */
 	char	   *text;			/* without tag; in the plan cache's memory */
 	CachedPlanSource *source;
 	dlist_node	link;			/* in uses, most recent first */
@@ -41,11 +41,11 @@ static dlist_head uses;
 static SeenHashes seen;		/* of texts */
 
 static uint64
-hash_task(const DistTable *table, int shard_index, const char *text, const Oid *types, int ntypes)
+hash_task(const DistTable *table, HashRange range, const char *text, const Oid *types, int ntypes)
 {
 	uint64		hash = DatumGetUInt64(hash_any_extended((const unsigned char *) text, strlen(text), 0));
 
-	hash = hash_combine64(hash, ((uint64) table->colocation_id << 32) | (uint32) shard_index);
+	hash = hash_combine64(hash, ((uint64) table->colocation_id << 32) | (uint32) range.min);
 	for (int i = 0; i < ntypes; i++)
 		hash = hash_combine64(hash, types[i]);
 	return hash;
@@ -115,10 +115,10 @@ remove_plan(LocalPlan *plan)
 
 /* Analyses a task's text and keeps it. */
 static LocalPlan *
-add_plan(uint64 hash, const DistTable *table, int shard_index, const char *text,
+add_plan(uint64 hash, const DistTable *table, HashRange range, const char *text,
 		 const Oid *types, int ntypes)
 {
-	char	   *tag = task_tag_shard(table->colocation_id, shard_index);
+	char	   *tag = task_tag_shard(table->colocation_id, range);
 	CachedPlanSource *source = analyse_text(psprintf("%s%s", tag, text), types, ntypes);
 	LocalPlan  *plan;
 	char	   *copy;
@@ -129,7 +129,7 @@ add_plan(uint64 hash, const DistTable *table, int shard_index, const char *text,
 		remove_plan(dlist_container(LocalPlan, link, dlist_tail_node(&uses)));
 	plan = hash_search(plans, &hash, HASH_ENTER, NULL);
 	plan->colocation_id = table->colocation_id;
-	plan->shard_index = shard_index;
+	plan->range = range;
 	plan->text = copy;
 	plan->source = source;
 	dlist_push_head(&uses, &plan->link);
@@ -139,7 +139,8 @@ add_plan(uint64 hash, const DistTable *table, int shard_index, const char *text,
 CachedPlanSource *
 local_plan_source(const DistTable *table, int shard_index, const char *text, const Oid *types, int ntypes)
 {
-	uint64		hash = hash_task(table, shard_index, text, types, ntypes);
+	HashRange	range = table->shards[shard_index].range;
+	uint64		hash = hash_task(table, range, text, types, ntypes);
 	LocalPlan  *plan;
 
 	if (prepared_limit() == 0)
@@ -149,8 +150,8 @@ local_plan_source(const DistTable *table, int shard_index, const char *text, con
 	plan = hash_search(plans, &hash, HASH_FIND, NULL);
 	if (plan == NULL)
 		return seen_before(&seen, hash) ?
-			add_plan(hash, table, shard_index, text, types, ntypes)->source : NULL;
-	if (plan->colocation_id != table->colocation_id || plan->shard_index != shard_index ||
+			add_plan(hash, table, range, text, types, ntypes)->source : NULL;
+	if (plan->colocation_id != table->colocation_id || plan->range.min != range.min || plan->range.max != range.max ||
 		strcmp(plan->text, text) != 0)
 		return NULL;
 	dlist_move_head(&uses, &plan->link);

@@ -37,6 +37,7 @@
 #include "lib/catch_error.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
+#include "sharding/hash.h"
 #include "txn/transaction.h"
 
 /* How often, and how long, a task waits for news of its shard. */
@@ -108,6 +109,26 @@ task_make(const DistTable *table, int shard_index, const char *text, ParamListIn
 	return task;
 }
 
+/* Adds a task for one shard: to the one for its node, if there is one. */
+static List *
+add_to_node(List *tasks, Task *added)
+{
+	ListCell   *cell;
+
+	foreach(cell, tasks)
+	{
+		Task	   *task = lfirst(cell);
+
+		if (task->groupid != added->groupid)
+			continue;
+		if (task->shards == NULL)
+			task->shards = bms_make_singleton(task->shard_index);
+		task->shards = bms_add_member(task->shards, added->shard_index);
+		return tasks;
+	}
+	return lappend(tasks, added);
+}
+
 List *
 tasks_make_by_node(const DistTable *table, const Bitmapset *shards, const char *text, ParamListInfo params)
 {
@@ -115,45 +136,63 @@ tasks_make_by_node(const DistTable *table, const Bitmapset *shards, const char *
 	int			shard = -1;
 
 	while ((shard = bms_next_member(shards, shard)) >= 0)
-	{
-		Task	   *task = NULL;
-		ListCell   *cell;
-
-		foreach(cell, tasks)
-		{
-			task = lfirst(cell);
-			if (task->groupid == table->shards[shard].groupid)
-				break;
-			task = NULL;
-		}
-		if (task == NULL)
-			tasks = lappend(tasks, task_make(table, shard, text, params));
-		else
-		{
-			if (task->shards == NULL)
-				task->shards = bms_make_singleton(task->shard_index);
-			task->shards = bms_add_member(task->shards, shard);
-		}
-	}
+		tasks = add_to_node(tasks, task_make(table, shard, text, params));
 	return tasks;
 }
 
-/* A task's tag; remote if another node gets it. */
-static char *
-write_tag(TaskSet *set, Task *task, bool remote)
+/* The ranges of a task for several shards; neighbours make one. */
+static List *
+task_ranges(const DistTable *table, const Task *task)
+{
+	List	   *ranges = NIL;
+	HashRange  *range = NULL;
+	int			last = -1;
+	int			shard = -1;
+
+	while ((shard = bms_next_member(task->shards, shard)) >= 0)
+	{
+		if (range != NULL && shard == last + 1)
+			range->max = table->shards[shard].range.max;
+		else
+		{
+			range = palloc(sizeof(HashRange));
+			*range = table->shards[shard].range;
+			ranges = lappend(ranges, range);
+		}
+		last = shard;
+	}
+	return ranges;
+}
+
+TaskTag
+task_tag(const TaskSetSpec *spec, const Task *task)
 {
 	TaskTag		tag = {
 		.kind = task->shard_index < 0 ? TAG_NODE : TAG_SHARD,
-		.colocation_id = set->spec->table->colocation_id,
-		.shard_index = task->shard_index,
-		.shards = task->shards,
-		.snapshot = remote && set->spec->snapshot != NULL,
-		.partial = set->spec->partial,
-		.rights = set->spec->rights,
-		.npolicies = set->spec->npolicies,
-		.explain = set->spec->explain,
+		.colocation_id = spec->table->colocation_id,
+		.partial = spec->partial,
+		.rights = spec->rights,
+		.npolicies = spec->npolicies,
 	};
 
+	if (task->shards != NULL)
+	{
+		tag.ranges = task_ranges(spec->table, task);
+		tag.range = *(HashRange *) linitial(tag.ranges);
+	}
+	else if (task->shard_index >= 0)
+		tag.range = spec->table->shards[task->shard_index].range;
+	return tag;
+}
+
+/* The text of a task's tag; remote if another node gets it. */
+static char *
+write_tag(TaskSet *set, Task *task, bool remote)
+{
+	TaskTag		tag = task_tag(set->spec, task);
+
+	tag.snapshot = remote && set->spec->snapshot != NULL;
+	tag.explain = set->spec->explain;
 	task_tag_set_as(&tag, set->spec->check_as);
 	return task_tag_write(&tag);
 }
@@ -362,44 +401,59 @@ task_done(TaskSet *set, Task *task)
 		set->alone = NULL;
 }
 
-/* Whether a shard of a task is not, or no longer, on the node that the task is for. */
-static bool
-has_moved(const DistTable *table, const Task *task)
+/* Where a shard of the spec's table is now, by its range; -1 if there is no such shard any more. */
+static int32
+present_group(TaskSet *set, const DistTable *now, int shard)
 {
-	int			shard = -1;
+	int			index = shard_index_of_range(now, set->spec->table->shards[shard].range);
 
-	if (task->shards == NULL)
-		return table->shards[task->shard_index].groupid != task->groupid;
-	while ((shard = bms_next_member(task->shards, shard)) >= 0)
-	{
-		if (table->shards[shard].groupid != task->groupid)
-			return true;
-	}
-	return false;
+	return index < 0 ? -1 : now->shards[index].groupid;
 }
 
-/* Queues a task again, for the nodes that have its shards now. */
-static void
-enqueue_again(TaskSet *set, const DistTable *table, Task *task)
+/* Queues a task again whose only shard is on another node now; false if it isn't. */
+static bool
+follow_shard(TaskSet *set, const DistTable *now, Task *task)
 {
+	int32		groupid = present_group(set, now, task->shard_index);
+
+	if (groupid < 0 || groupid == task->groupid)
+		return false;
+	task->groupid = groupid;
+	enqueue(set, task);
+	return true;
+}
+
+/* The same for several shards: a task for each node that has some of them. */
+static bool
+follow_shards(TaskSet *set, const DistTable *now, Task *task)
+{
+	List	   *tasks = NIL;
+	bool		moved = false;
+	int			shard = -1;
 	ListCell   *cell;
 
-	if (task->shards == NULL)
+	while ((shard = bms_next_member(task->shards, shard)) >= 0)
 	{
-		task->groupid = table->shards[task->shard_index].groupid;
-		enqueue(set, task);
-		return;
+		Task	   *again = task_make(set->spec->table, shard, task->text, task->params);
+
+		again->groupid = present_group(set, now, shard);
+		again->retries = task->retries;
+		if (again->groupid < 0)
+			return false;
+		moved = moved || again->groupid != task->groupid;
+		tasks = add_to_node(tasks, again);
 	}
-	foreach(cell, tasks_make_by_node(table, task->shards, task->text, task->params))
+	foreach(cell, tasks)
 	{
-		((Task *) lfirst(cell))->retries = task->retries;
-		enqueue(set, lfirst(cell));
+		if (moved)
+			enqueue(set, lfirst(cell));
 	}
+	return moved;
 }
 
 /*
  * The shard of a task was not on the node that got it: waits, briefly, until
- * our metadata says something else, and queues the task again.  False if it
+ * our metadata says that it is elsewhere, and queues the task again.  False if it
  * doesn't.
  */
 static bool
@@ -409,18 +463,17 @@ requeue_task(TaskSet *set, Task *task)
 
 	while (task->retries++ < STALE_RETRIES)
 	{
-		const DistTable *table;
+		MemoryContext old_context;
+		const DistTable *now;
+		bool		moved;
 
 		AcceptInvalidationMessages();
-		table = metadata_require(relid);
-		if (has_moved(table, task))
-		{
-			MemoryContext old_context = MemoryContextSwitchTo(set->context);
-
-			enqueue_again(set, table, task);
-			MemoryContextSwitchTo(old_context);
+		now = metadata_require(relid);
+		old_context = MemoryContextSwitchTo(set->context);
+		moved = task->shards == NULL ? follow_shard(set, now, task) : follow_shards(set, now, task);
+		MemoryContextSwitchTo(old_context);
+		if (moved)
 			return true;
-		}
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 STALE_RETRY_MS, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);

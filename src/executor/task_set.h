@@ -15,11 +15,12 @@
 #include "nodes/params.h"
 
 #include "catalog/metadata.h"
+#include "resolve/tag.h"
 #include "txn/snapshot.h"
 
 typedef struct Task
 {
-	int			shard_index;	/* -1: the whole node (reference table); the lowest of a set */
+	int			shard_index;	/* in the spec's table; -1: the whole node (reference table); the lowest of a set */
 	Bitmapset  *shards;			/* indexes of a set of several, all on one node; NULL for one */
 	int32		groupid;
 	const char *text;			/* without tag */
@@ -56,6 +57,9 @@ extern int	citus_slow_start_interval;
 
 /* A task on one shard of the table, params shared. */
 extern Task *task_make(const DistTable *table, int shard_index, const char *text, ParamListInfo params);
+
+/* Its tag, but for snapshot and rights. */
+extern TaskTag task_tag(const TaskSetSpec *spec, const Task *task);
 
 /* Tasks (List) on shards of the table: one for all that are on the same node. */
 extern List *tasks_make_by_node(const DistTable *table, const Bitmapset *shards, const char *text, ParamListInfo params);

@@ -28,6 +28,7 @@
 #include "lib/debug_point.h"
 #include "resolve/query.h"
 #include "resolve/shard_set.h"
+#include "sharding/hash.h"
 
 typedef struct ResolveContext
 {
@@ -35,30 +36,63 @@ typedef struct ResolveContext
 	Query	   *query;			/* the level that the walk is at */
 } ResolveContext;
 
-/*
- * The local shard of a table at an index, or InvalidOid if the table
- * isn't in the tag's group (a reference or local table, say).
- */
-static Oid
-resolve_relation(Oid relid, const TaskTag *tag, int shard_index)
+/* The table, if it is in the tag's group; NULL for a reference or local table, say. */
+static const DistTable *
+tagged_table(Oid relid, const TaskTag *tag)
 {
 	const DistTable *table = metadata_lookup(relid);
-	Oid			shard_relid = InvalidOid;
 
 	if (tag->kind != TAG_SHARD || table == NULL || table->kind == DIST_REFERENCE ||
 		table->colocation_id != tag->colocation_id)
-		return InvalidOid;
+		return NULL;
+	return table;
+}
 
-	/* a shard that has moved away may wait here to be dropped */
-	if (shard_index < table->nshards && table->shards[shard_index].groupid == metadata_local_group())
-		shard_relid = shard_local_relid(relid, table->shards[shard_index].shardid);
+static void
+shard_not_here(const DistTable *table, const HashRange *range)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_SHARD_NOT_HERE),
+			 errmsg("the shard of table \"%s\" for the hash values from %d to %d is not on this node",
+					get_rel_name(table->relid), range->min, range->max),
+			 errdetail("The initiator of the task has old metadata, or the shard is being moved.")));
+}
+
+/* A shard's relation on this node. */
+static Oid
+local_shard(const DistTable *table, const ShardInfo *shard)
+{
+	Oid			shard_relid = shard_is_here(shard) ? shard_local_relid(table->relid, shard->shardid) : InvalidOid;
+
 	if (!OidIsValid(shard_relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_SHARD_NOT_HERE),
-				 errmsg("shard %d of table \"%s\" is not on this node",
-						shard_index, get_rel_name(relid)),
-				 errdetail("The initiator of the task has old metadata, or the shard is being moved.")));
+		shard_not_here(table, &shard->range);
 	return shard_relid;
+}
+
+/* The table's shard that the tag means. */
+static const ShardInfo *
+tagged_shard(const DistTable *table, const TaskTag *tag)
+{
+	int			index = shard_index_of_range(table, tag->range);
+
+	if (index < 0)
+		shard_not_here(table, &tag->range);
+	return &table->shards[index];
+}
+
+/* Appends the local relations of the shards that a range is made of. */
+static List *
+add_shards(const DistTable *table, const HashRange *range, List *relids)
+{
+	int			index = shard_index_of_hash(table, range->min);
+
+	if (table->nshards == 0 || table->shards[index].range.min != range->min)
+		shard_not_here(table, range);
+	while (index < table->nshards && table->shards[index].range.max <= range->max)
+		relids = lappend_oid(relids, local_shard(table, &table->shards[index++]));
+	if (index == 0 || table->shards[index - 1].range.max != range->max)
+		shard_not_here(table, range);
+	return relids;
 }
 
 /* The shard's constraint that corresponds to one of the logical table. */
@@ -66,10 +100,10 @@ static Oid
 resolve_constraint(Oid constraint, Oid relid, const TaskTag *tag)
 {
 	const DistTable *table = metadata_require(relid);
-	const ShardInfo *shard = &table->shards[tag->shard_index];
+	const ShardInfo *shard = tagged_shard(table, tag);
 	char	   *name = get_constraint_name(constraint);
 
-	return get_relation_constraint_oid(shard_local_relid(relid, shard->shardid),
+	return get_relation_constraint_oid(local_shard(table, shard),
 									   shard_relation_name(name, shard->shardid), false);
 }
 
@@ -97,24 +131,24 @@ ask_any_column(Query *query)
 static void
 resolve_entry(Query *query, RangeTblEntry *rte, const TaskTag *tag)
 {
-	Oid			shard_relid = resolve_relation(rte->relid, tag, tag->shard_index);
+	const DistTable *table = tagged_table(rte->relid, tag);
 	List	   *relids = NIL;
-	int			shard = -1;
+	ListCell   *cell;
 
-	if (!OidIsValid(shard_relid))
+	if (table == NULL)
 		return;
-	if (tag->shards == NULL)
+	if (tag->ranges == NIL)
 	{
-		LockRelationOid(shard_relid, rte->rellockmode);
-		rte->relid = shard_relid;
+		Oid			relid = local_shard(table, tagged_shard(table, tag));
+
+		LockRelationOid(relid, rte->rellockmode);
+		rte->relid = relid;
 		return;
 	}
-	while ((shard = bms_next_member(tag->shards, shard)) >= 0)
-	{
-		shard_relid = resolve_relation(rte->relid, tag, shard);
-		LockRelationOid(shard_relid, rte->rellockmode);
-		relids = lappend_oid(relids, shard_relid);
-	}
+	foreach(cell, tag->ranges)
+		relids = add_shards(table, lfirst(cell), relids);
+	foreach(cell, relids)
+		LockRelationOid(lfirst_oid(cell), rte->rellockmode);
 	shard_set_expand(query, rte, relids);
 }
 
@@ -146,7 +180,7 @@ resolve_walker(Node *node, void *context)
 		{
 			Oid			relid = rt_fetch(query->resultRelation, query->rtable)->relid;
 
-			if (OidIsValid(resolve_relation(relid, tag, tag->shard_index)))
+			if (tagged_table(relid, tag) != NULL)
 				query->onConflict->constraint =
 					resolve_constraint(query->onConflict->constraint, relid, tag);
 		}

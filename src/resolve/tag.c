@@ -21,7 +21,7 @@
 
 /* Sizes of the longest tag as text, but for a set of shards, and of a member of that. */
 #define MAX_TAG_SIZE (120 + 3 * NAMEDATALEN)
-#define MAX_INDEX_SIZE 7
+#define MAX_RANGE_SIZE 24
 
 /* Words for the bits of TaskTag.rights, in this order. */
 static const struct
@@ -50,22 +50,35 @@ skip_word(const char **cursor, const char *word)
 	return true;
 }
 
-/* Reads a non-negative int at *cursor; false if there is none. */
+/* Reads an int at *cursor that is not below least; false if there is none. */
 static bool
-read_int(const char **cursor, int *value)
+read_number(const char **cursor, int least, int *value)
 {
+	const char *digits = **cursor == '-' ? *cursor + 1 : *cursor;
 	char	   *end;
 	long		number;
 
-	if (**cursor < '0' || **cursor > '9')
+	if (*digits < '0' || *digits > '9')
 		return false;
 	errno = 0;
 	number = strtol(*cursor, &end, 10);
-	if (errno != 0 || number > PG_INT32_MAX)
+	if (errno != 0 || number > PG_INT32_MAX || number < least)
 		return false;
 	*value = (int) number;
 	*cursor = end;
 	return true;
+}
+
+static bool
+read_int(const char **cursor, int *value)
+{
+	return read_number(cursor, 0, value);
+}
+
+static bool
+read_hash(const char **cursor, int32 *value)
+{
+	return read_number(cursor, PG_INT32_MIN, value);
 }
 
 /* Reads " explain N" where it stands; false if N is missing. */
@@ -118,28 +131,30 @@ read_as(const char **cursor, TaskTag *tag)
 	return len > 0;
 }
 
-/* Reads "2,4-7", indexes of shards in ascending order; false if it is damaged. */
+/* Reads "-64:63"; false if it is damaged. */
 static bool
-read_shards(const char **cursor, TaskTag *tag)
+read_range(const char **cursor, HashRange *range)
 {
-	int			least = 0;
+	return read_hash(cursor, &range->min) && skip_word(cursor, ":") && read_hash(cursor, &range->max) &&
+		range->min <= range->max;
+}
+
+/* Reads "-64:63,128:511", in ascending order; false if it is damaged. */
+static bool
+read_ranges(const char **cursor, TaskTag *tag)
+{
+	int64		least = PG_INT32_MIN;
 
 	do
 	{
-		int			first;
-		int			last;
+		HashRange  *range = palloc(sizeof(HashRange));
 
-		if (!read_int(cursor, &first))
+		if (!read_range(cursor, range) || range->min < least)
 			return false;
-		last = first;
-		if (skip_word(cursor, "-") && !read_int(cursor, &last))
-			return false;
-		if (first < least || last < first || last >= MAX_SHARD_COUNT)
-			return false;
-		tag->shards = bms_add_range(tag->shards, first, last);
-		least = last + 1;
+		tag->ranges = lappend(tag->ranges, range);
+		least = (int64) range->max + 1;
 	} while (skip_word(cursor, ","));
-	tag->shard_index = bms_next_member(tag->shards, -1);
+	tag->range = *(HashRange *) linitial(tag->ranges);
 	return true;
 }
 
@@ -167,7 +182,7 @@ read_tag(const char *cursor, TaskTag *tag)
 		bool		several = skip_word(&cursor, "s");
 
 		if (!skip_word(&cursor, " ") || !read_int(&cursor, &tag->colocation_id) || !skip_word(&cursor, ".") ||
-			!(several ? read_shards(&cursor, tag) : read_int(&cursor, &tag->shard_index)))
+			!(several ? read_ranges(&cursor, tag) : read_range(&cursor, &tag->range)))
 			return false;
 		tag->snapshot = skip_word(&cursor, " at");
 		tag->partial = skip_word(&cursor, " partial");
@@ -302,25 +317,22 @@ put_name(char *cursor, const char *name)
 	return cursor;
 }
 
-/* The indexes of several shards, runs of them as the first and the last. */
 static char *
-put_shards(char *cursor, const Bitmapset *shards)
+put_range(char *cursor, HashRange range)
 {
-	int			first = bms_next_member(shards, -1);
+	return put_int(put_text(put_int(cursor, range.min), ":"), range.max);
+}
 
-	while (first >= 0)
+static char *
+put_ranges(char *cursor, const List *ranges)
+{
+	ListCell   *cell;
+
+	foreach(cell, ranges)
 	{
-		int			last = first;
-		int			next;
-
-		while ((next = bms_next_member(shards, last)) == last + 1)
-			last = next;
-		cursor = put_int(cursor, first);
-		if (last > first)
-			cursor = put_int(put_text(cursor, "-"), last);
-		if (next >= 0)
+		if (cell != list_head(ranges))
 			*cursor++ = ',';
-		first = next;
+		cursor = put_range(cursor, *(HashRange *) lfirst(cell));
 	}
 	return cursor;
 }
@@ -328,16 +340,16 @@ put_shards(char *cursor, const Bitmapset *shards)
 char *
 task_tag_write(const TaskTag *tag)
 {
-	char	   *buffer = palloc(MAX_TAG_SIZE + MAX_INDEX_SIZE * bms_num_members(tag->shards));
+	char	   *buffer = palloc(MAX_TAG_SIZE + MAX_RANGE_SIZE * list_length(tag->ranges));
 	char	   *cursor = put_text(buffer, TAG_START);
 
 	switch (tag->kind)
 	{
 		case TAG_SHARD:
-			cursor = put_text(cursor, tag->shards ? "shards " : "shard ");
+			cursor = put_text(cursor, tag->ranges ? "shards " : "shard ");
 			cursor = put_int(cursor, tag->colocation_id);
 			*cursor++ = '.';
-			cursor = tag->shards ? put_shards(cursor, tag->shards) : put_int(cursor, tag->shard_index);
+			cursor = tag->ranges ? put_ranges(cursor, tag->ranges) : put_range(cursor, tag->range);
 			if (tag->snapshot)
 				cursor = put_text(cursor, " at");
 			if (tag->partial)
@@ -366,9 +378,9 @@ task_tag_write(const TaskTag *tag)
 }
 
 char *
-task_tag_shard(int colocation_id, int shard_index)
+task_tag_shard(int colocation_id, HashRange range)
 {
-	TaskTag		tag = {.kind = TAG_SHARD, .colocation_id = colocation_id, .shard_index = shard_index};
+	TaskTag		tag = {.kind = TAG_SHARD, .colocation_id = colocation_id, .range = range};
 
 	return task_tag_write(&tag);
 }

@@ -4,23 +4,25 @@
  *	  The comment in front of a task's text that tells the receiving node
  *	  what to do with it.
  *
- *	  / *citus:shard 3.17* /	the statement runs on shard index 17 of
- *								colocation group 3 (queries and utility)
- *	  / *citus:shards 3.2,4-7* /	the statement reads these shards of the colocation group as if
- *								they were one (resolve/shard_set.h)
- *	  / *citus:shard 3.17 explain 5* /	as above, and its plan with what was
+ *	  / *citus:shard 3.-64:63* /	the statement runs on the shards of
+ *								colocation group 3 whose rows have these hash
+ *								values (queries and utility)
+ *	  / *citus:shards 3.-64:63,128:511* /	the statement reads all shards of the colocation group whose
+ *								rows have these hash values as if they were one
+ *								(resolve/shard_set.h)
+ *	  / *citus:shard 3.-64:63 explain 5* /	as above, and its plan with what was
  *								measured is kept for the initiator
- *	  / *citus:shard 3.17 at* /	as the first, as of the point in time that the
+ *	  / *citus:shard 3.-64:63 at* /	as the first, as of the point in time that the
  *								initiator's statement reads as of (citus.snapshot)
- *	  / *citus:shard 3.17 policies 2* /	as the first; the first two conditions of the text are the
+ *	  / *citus:shard 3.-64:63 policies 2* /	as the first; the first two conditions of the text are the
  *								policies that decide which rows it finds, see query.c
- *	  / *citus:shard 3.17 partial* /	as the first, aggregates without their
+ *	  / *citus:shard 3.-64:63 partial* /	as the first, aggregates without their
  *								final step (planner/partial_plan.h)
- *	  / *citus:shard 3.17 lock* /	as the first, a SELECT of one table whose rows are locked to be
+ *	  / *citus:shard 3.-64:63 lock* /	as the first, a SELECT of one table whose rows are locked to be
  *								deleted: as FOR UPDATE does, but without the right to it
- *	  / *citus:shard 3.17 blind* /	as the first, a write whose statement reads no column of
+ *	  / *citus:shard 3.-64:63 blind* /	as the first, a write whose statement reads no column of
  *								what it writes: policies for SELECT don't concern it
- *	  / *citus:shard 3.17 unchecked* /	as the first, a write whose new rows the initiator checks,
+ *	  / *citus:shard 3.-64:63 unchecked* /	as the first, a write whose new rows the initiator checks,
  *								not the policies here
  *	  / *citus:ddl* /			a utility statement relayed by its initiator:
  *								apply it to the logical table and to the
@@ -31,7 +33,7 @@
  *	  / *citus:frames* /		COPY .. FROM STDIN whose data are frames, each
  *								for one shard (src/copy)
  *
- *	  / *citus:shard 3.17 as alice* /	as the first; rights to the tables that it
+ *	  / *citus:shard 3.-64:63 as alice* /	as the first; rights to the tables that it
  *								names are those of this role, a view's owner
  *
  *	  (written here with a blank inside the comment marks)
@@ -49,8 +51,9 @@
 
 #include "postgres.h"
 
-#include "nodes/bitmapset.h"
 #include "nodes/params.h"
+
+#include "catalog/metadata.h"
 
 typedef enum TaskTagKind
 {
@@ -65,8 +68,9 @@ typedef struct TaskTag
 {
 	TaskTagKind kind;
 	int			colocation_id;	/* TAG_SHARD only */
-	int			shard_index;	/* TAG_SHARD only; the lowest of a set */
-	Bitmapset  *shards;			/* TAG_SHARD only: the indexes of a set of several; NULL for one */
+	HashRange	range;			/* TAG_SHARD only; the first of a set */
+	List	   *ranges;			/* TAG_SHARD only: all of a set (HashRange *), each of one or more shards; NIL for one
+								 * shard */
 	bool		snapshot;		/* TAG_SHARD only: run as of the point in time
 								 * that citus.snapshot names */
 	bool		partial;		/* TAG_SHARD only: aggregates return their transition states */
@@ -121,7 +125,7 @@ extern void task_tag_set_as(TaskTag *tag, Oid role);
 extern char *task_tag_write(const TaskTag *tag);
 
 /* The same for a shard. */
-extern char *task_tag_shard(int colocation_id, int shard_index);
+extern char *task_tag_shard(int colocation_id, HashRange range);
 
 #define TASK_TAG_DDL "/*citus:ddl*/ "
 #define TASK_TAG_NODE "/*citus:node*/ "

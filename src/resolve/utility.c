@@ -8,7 +8,7 @@
  * constraints and indexes, and applies to them whatever is done to the table.
  *
  * Every kind of statement has a row in a table: how to find its names.
- * "To a shard" means: of the colocation group and the shard index in the
+ * "To a shard" means: of the colocation group and the range in the
  * ShardNaming, for whichever of the group's tables is named.
  *
  *-------------------------------------------------------------------------
@@ -28,11 +28,12 @@
 
 #include "resolve/tag.h"
 #include "resolve/utility.h"
+#include "sharding/hash.h"
 
 typedef struct ShardNaming
 {
 	int			colocation_id;
-	int			shard_index;
+	HashRange	range;
 	bool		must_exist;		/* the shard has to be on this node */
 	Oid			relid;			/* the table named last */
 	int64		shardid;		/* of that table: the suffix of what the
@@ -80,15 +81,18 @@ rename_part(ShardNaming *naming, char **name)
 static bool
 note_table(ShardNaming *naming, const DistTable *table)
 {
+	int			index;
+
 	if (table == NULL || table->kind == DIST_REFERENCE || table->colocation_id != naming->colocation_id)
 		return false;
-	if (naming->shard_index < 0 || naming->shard_index >= table->nshards)
+	index = shard_index_of_range(table, naming->range);
+	if (index < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_SHARD_NOT_HERE),
-				 errmsg("relation \"%s\" has no shard with index %d", get_rel_name(table->relid),
-						naming->shard_index)));
+				 errmsg("relation \"%s\" has no shard for the hash values from %d to %d", get_rel_name(table->relid),
+						naming->range.min, naming->range.max)));
 	naming->relid = table->relid;
-	naming->shardid = table->shards[naming->shard_index].shardid;
+	naming->shardid = table->shards[index].shardid;
 	if (naming->must_exist && !OidIsValid(shard_local_relid(table->relid, naming->shardid)))
 		ereport(ERROR,
 				(errcode(ERRCODE_SHARD_NOT_HERE),
@@ -420,9 +424,9 @@ static const struct
 };
 
 void
-resolve_utility(Node *stmt, int colocation_id, int shard_index, bool must_exist)
+resolve_utility(Node *stmt, int colocation_id, HashRange range, bool must_exist)
 {
-	ShardNaming naming = {colocation_id, shard_index, must_exist, InvalidOid, 0};
+	ShardNaming naming = {colocation_id, range, must_exist, InvalidOid, 0};
 
 	for (int i = 0; i < lengthof(renames); i++)
 	{

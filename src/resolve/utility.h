@@ -15,14 +15,14 @@
 #include "catalog/metadata.h"
 
 /*
- * Changes a raw utility statement, in place, so that it is about shard index
- * shard_index of each table of the colocation group that it names: relations
+ * Changes a raw utility statement, in place, so that it is about the shard with
+ * the range in each table of the colocation group that it names: relations
  * become citus_data.<shard>, and names of indexes, constraints and statistics
  * objects get the shard's suffix.  Other relations stay.  must_exist: error
  * with ERRCODE_SHARD_NOT_HERE when such a shard is not on this node.
  * Errors with ERRCODE_FEATURE_NOT_SUPPORTED for kinds of statements that have no shards.
  */
-extern void resolve_utility(Node *stmt, int colocation_id, int shard_index, bool must_exist);
+extern void resolve_utility(Node *stmt, int colocation_id, HashRange range, bool must_exist);
 
 /* The table that a relation or index, as named here, belongs to, or NULL if it is not distributed. */
 extern const DistTable *dist_table_of_rangevar(const RangeVar *relation);

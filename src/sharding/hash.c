@@ -49,12 +49,22 @@ shard_index_of_hash(const DistTable *table, int32 hash)
 	{
 		int			middle = (low + high + 1) / 2;
 
-		if (table->shards[middle].min_hash <= hash)
+		if (table->shards[middle].range.min <= hash)
 			low = middle;
 		else
 			high = middle - 1;
 	}
 	return low;
+}
+
+int
+shard_index_of_range(const DistTable *table, HashRange range)
+{
+	int			index = shard_index_of_hash(table, range.min);
+
+	if (table->nshards == 0 || table->shards[index].range.min != range.min || table->shards[index].range.max != range.max)
+		return -1;
+	return index;
 }
 
 /*

@@ -18,6 +18,9 @@ extern void shard_hash_range(int count, int index, int32 *min_hash, int32 *max_h
 /* Position in table->shards of the shard that holds a hash value. */
 extern int	shard_index_of_hash(const DistTable *table, int32 hash);
 
+/* Position of the shard with exactly this range; -1 if there is none (any more). */
+extern int	shard_index_of_range(const DistTable *table, HashRange range);
+
 /* Position of the shard of a non-null value of the distribution column's type; 0 for DIST_SINGLE. */
 extern int	shard_index_of_value(const DistTable *table, Datum value);
 

@@ -38,14 +38,13 @@ SQL_FUNCTION(citus_internal_drop_local_shards);
 List *
 local_shard_indexes(const DistTable *table)
 {
-	int32		group = metadata_local_group();
 	List	   *result = NIL;
 
 	if (table->kind == DIST_REFERENCE)
 		return NIL;
 	for (int i = 0; i < table->nshards; i++)
 	{
-		if (table->shards[i].groupid == group)
+		if (shard_is_here(&table->shards[i]))
 			result = lappend_int(result, i);
 	}
 	return result;
@@ -77,7 +76,7 @@ resolve_for_local_shards(const DistTable *table, Node *stmt)
 	{
 		Node	   *copy = copyObject(stmt);
 
-		resolve_utility(copy, table->colocation_id, lfirst_int(cell), true);
+		resolve_utility(copy, table->colocation_id, table->shards[lfirst_int(cell)].range, true);
 		result = lappend(result, copy);
 	}
 	return result;
@@ -115,7 +114,7 @@ create_shard(const DistTable *table, int shard_index, List *trees, List *command
 	{
 		Node	   *stmt = copyObject(lfirst(tree));
 
-		resolve_utility(stmt, table->colocation_id, shard_index, false);
+		resolve_utility(stmt, table->colocation_id, table->shards[shard_index].range, false);
 		run_utility(stmt, lfirst(command));
 	}
 }
@@ -151,7 +150,7 @@ add_foreign_keys(const DistTable *table, int shard_index, Oid shard_relid)
 		Node	   *stmt = parse_utility(lfirst(cell));
 		AlterTableCmd *cmd;
 
-		resolve_utility(stmt, table->colocation_id, shard_index, false);
+		resolve_utility(stmt, table->colocation_id, table->shards[shard_index].range, false);
 		cmd = linitial_node(AlterTableCmd, castNode(AlterTableStmt, stmt)->cmds);
 		if (!OidIsValid(get_relation_constraint_oid(shard_relid, castNode(Constraint, cmd->def)->conname, true)))
 			run_utility(stmt, lfirst(cell));

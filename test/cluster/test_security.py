@@ -55,10 +55,10 @@ def run_everywhere(cluster, command):
             connection.execute(command)
 
 
-TAGS = ["/*citus:shard {group}.{shard}*/ ", "/*citus:shard {group}.{shard} at*/ ", "/*citus:shard {group}.{shard} lock*/ ",
-        "/*citus:shard {group}.{shard} policies 0*/ ", "/*citus:shard {group}.{shard} blind unchecked*/ ",
-        "/*citus:shard {group}.{shard} as postgres*/ ", "/*citus:node*/ ", "/*citus:ddl*/ ", "/*citus:frames*/ ",
-        "/*citus:shard -5.0*/ ", "/*citus:nonsense*/ "]
+TAGS = ["/*citus:shard {group}.{range}*/ ", "/*citus:shard {group}.{range} at*/ ", "/*citus:shard {group}.{range} lock*/ ",
+        "/*citus:shard {group}.{range} policies 0*/ ", "/*citus:shard {group}.{range} blind unchecked*/ ",
+        "/*citus:shard {group}.{range} as postgres*/ ", "/*citus:node*/ ", "/*citus:ddl*/ ", "/*citus:frames*/ ",
+        "/*citus:shard -5.0:0*/ ", "/*citus:nonsense*/ "]
 
 STATEMENTS = ["SELECT * FROM {s}.d", "INSERT INTO {s}.d VALUES (1000, 'x', 1)", "UPDATE {s}.d SET v = 'x'", "DELETE FROM {s}.r",
               "INSERT INTO {s}.d VALUES (1001, 'x', 999)", "TRUNCATE {s}.d", "COPY {s}.d FROM STDIN",
@@ -71,7 +71,7 @@ def test_a_client_cannot_tag(cluster, coordinator, tables, roles, connect, tag):
     """Not even the owner, to whom foreign keys and the hash of a shard would be no limit otherwise."""
     group, = rows(coordinator, "SELECT colocationid FROM pg_dist_partition WHERE logicalrelid = %s::regclass", [f"{tables}.d"])[0]
     for node, statement in product(cluster.nodes, STATEMENTS):
-        text = tag.format(group=group, shard=3) + statement.format(s=tables)
+        text = tag.format(group=group, range="-1744830464:-1610612737") + statement.format(s=tables)
         connection = connect(node, user=roles[0])
         for attempt in (lambda: connection.execute(text), lambda: connection.execute(text, prepare=True),
                         lambda: connection.execute("DO $do$ BEGIN EXECUTE $x$" + text + "$x$; END $do$")):

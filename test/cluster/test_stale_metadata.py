@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.servers import wait_until
+from harness.servers import node_session, rows, wait_until
 from harness.statement import Statement
 
 SETUP = """
@@ -72,3 +72,69 @@ def test_error_when_the_shard_stays_away(own_cluster, connect, shard):
     assert failure.value.sqlstate == "CT001"
     shard.tell(0)
     assert connection.execute("SELECT sum(v) FROM moving").fetchall() == [(210,)]
+
+
+def halve(nodes, shardid, table):
+    """Splits a shard by hand: the upper half of its hash values becomes a shard of its own, on the same node."""
+    group, low, high = rows(nodes[0], "SELECT groupid, shardminvalue::int, shardmaxvalue::int FROM pg_dist_shard JOIN pg_dist_placement "
+                            "USING (shardid) WHERE shardid = %s", [shardid])[0]
+    middle = (low + high) // 2
+    for node in nodes:
+        with node.transaction():
+            node.execute("UPDATE pg_dist_shard SET shardmaxvalue = %s WHERE shardid = %s", [str(middle), shardid])
+            node.execute("INSERT INTO pg_dist_shard VALUES (%s::regclass, %s, 't', %s, %s)",
+                         [table, shardid + 1000000, str(middle + 1), str(high)])
+            node.execute("INSERT INTO pg_dist_placement VALUES (%s, %s, 1, 0, %s)", [shardid + 1000000, shardid + 1000000, group])
+    owner = nodes[group]
+    owner.execute("SELECT citus_internal.create_local_shards(%s)", [table])
+    owner.execute("SET citus.enable_manual_changes_to_shards = on")
+    for key, v in rows(owner, f"SELECT * FROM citus_data.{table}_{shardid}"):
+        if rows(owner, "SELECT get_shard_id_for_distribution_column(%s, %s)", [table, key]) != [(shardid,)]:
+            owner.execute(f"DELETE FROM citus_data.{table}_{shardid} WHERE k = %s", [key])
+            owner.execute(f"INSERT INTO citus_data.{table}_{shardid + 1000000} VALUES (%s, %s)", [key, v])
+
+
+def test_a_tag_keeps_its_meaning(own_cluster, connect):
+    """The range of a shard never means other rows, also when a shard before it is split; that one's is refused then."""
+    nodes = [connect(node) for node in own_cluster.nodes]
+    nodes[0].execute("CREATE TABLE parted (k int PRIMARY KEY, v int)")
+    nodes[0].execute("SELECT create_distributed_table('parted', 'k', shard_count => 6)")
+    nodes[0].execute("INSERT INTO parted SELECT i, i FROM generate_series(1, 200) i")
+    shards = rows(nodes[0], "SELECT shardid, colocationid || '.' || shardminvalue || ':' || shardmaxvalue, groupid FROM pg_dist_shard "
+                  "JOIN pg_dist_placement USING (shardid) JOIN pg_dist_partition USING (logicalrelid) "
+                  "WHERE logicalrelid = 'parted'::regclass ORDER BY shardminvalue::int")
+    sessions = {group: node_session(own_cluster.nodes[group]) for group in (1, 2)}
+
+    def read(place, group, kind="shard"):
+        return sorted(rows(sessions[group], f"/*citus:{kind} {place}*/ SELECT k FROM parted"))
+
+    before = {place: read(place, group) for _, place, group in shards}
+    assert sum(map(len, before.values())) == 200 and all(before.values())
+    nodes[1].execute("PREPARE one (int) AS SELECT v FROM parted WHERE k = $1")
+    assert [rows(nodes[1], f"EXECUTE one ({key})") for key in range(1, 201)] == [[(key,)] for key in range(1, 201)]
+    first, place, group = shards[0]
+    halve(nodes, first, "parted")
+    for _, other, other_group in shards[1:]:
+        assert read(other, other_group) == before[other]
+    assert read(place, group, "shards") == before[place]
+    with pytest.raises(Exception) as failure:
+        read(place, group)
+    assert failure.value.sqlstate == "CT001"
+    assert [rows(nodes[1], f"EXECUTE one ({key})") for key in range(1, 201)] == [[(key,)] for key in range(1, 201)]
+    assert all(rows(node, "SELECT count(*), sum(v) FROM parted") == [(200, 20100)] for node in nodes)
+    for session in sessions.values():
+        session.close()
+
+
+def test_two_placements(own_cluster, connect, shard):
+    """While a shard has two placements, tasks go to the older one, and both nodes serve them."""
+    place, = rows(shard.nodes[0], "SELECT colocationid || '.' || shardminvalue || ':' || shardmaxvalue FROM pg_dist_shard "
+                  "JOIN pg_dist_partition USING (logicalrelid) WHERE shardid = %s", [shard.id])[0]
+    for node in shard.nodes:
+        node.execute("INSERT INTO pg_dist_placement VALUES (-1, %s, 1, 0, %s) ON CONFLICT DO NOTHING", [shard.id, shard.group])
+        node.execute("UPDATE pg_dist_placement SET groupid = %s WHERE shardid = %s AND placementid > 0", [shard.target, shard.id])
+    expected = rows(shard.nodes[0], f"SELECT k FROM moving WHERE k = 7")
+    assert expected == [(7,)]
+    for group in (shard.group, shard.target):
+        with node_session(own_cluster.nodes[group]) as session:
+            assert (7,) in rows(session, f"/*citus:shard {place}*/ SELECT k FROM moving")

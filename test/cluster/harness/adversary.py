@@ -69,10 +69,10 @@ HARM = ["UPDATE bank.account SET balance = 0", "UPDATE bank.account SET balance 
         "CREATE TABLE public.refers (id int REFERENCES bank.rate)", "CREATE STATISTICS bank.s ON id, balance FROM bank.account",
         "DECLARE c CURSOR WITH HOLD FOR SELECT * FROM bank.account", "UPDATE public.own SET payload = payload + 1", "SELECT count(*) FROM public.own"]
 
-TAGS = ["/*citus:shard {group}.{index}*/ ", "/*citus:shard {group}.{index} at*/ ", "/*citus:shard {group}.{index} lock*/ ",
-        "/*citus:shard {group}.{index} as postgres*/ ", "/*citus:shard {group}.{index} as victim explain 1*/ ", "/*citus:node*/ ", "/*citus:ddl*/ ",
+TAGS = ["/*citus:shard {group}.{range}*/ ", "/*citus:shard {group}.{range} at*/ ", "/*citus:shard {group}.{range} lock*/ ",
+        "/*citus:shard {group}.{range} as postgres*/ ", "/*citus:shard {group}.{range} as victim explain 1*/ ", "/*citus:node*/ ", "/*citus:ddl*/ ",
         "/*citus:frames*/ ", "/*citus:node as victim*/ ", "/*citus:ddl as postgres*/ ", "/*citus:prepare*/ ", "/*citus:stamp {huge}*/ ",
-        "/*citus:stamp -1*/ ", "/*citus:shard -5.0*/ ", "/*citus:shard 99999999999.1*/ ", "/*citus:shard {group}.2147483647*/ ", "/*citus:*/ ",
+        "/*citus:stamp -1*/ ", "/*citus:shard -5.0:0*/ ", "/*citus:shard 99999999999.1:2*/ ", "/*citus:shard {group}.2147483647:2147483648*/ ", "/*citus:shard {group}.5:4*/ ", "/*citus:shards {group}.0:1,*/ ", "/*citus:*/ ",
         "/*citus:nonsense*/ ", "/*citus:shard", "/*citus:node as %00*/ ", "/*citus:node as " + "x" * 200 + "*/ ", " /*citus:node*/ ", "/**//*citus:node*/ "]
 
 TEXTS = ["NULL", "''", "'x'", "'-1'", "'id'", "'balance'", "'bank.account'", "'bank.rate'", "'public.own'", "'pg_class'", "repeat('x', 100000)",
@@ -308,8 +308,13 @@ class Adversary(threading.Thread):
         return [self.random.choice(["SELECT * FROM " if is_set else "SELECT ", "SELECT ", "SELECT count(*) FROM bank.rate WHERE id = (SELECT 1 FROM "
                                     + call + " LIMIT 1) --"]) + call]
 
+    def range(self):
+        """The hash values of a shard of a table with 32."""
+        low = -2**31 + self.random.randrange(32) * 2**27
+        return f"{low}:{low + 2**27 - 1}"
+
     def tag(self):
-        text = self.random.choice(TAGS).format(group=self.aim("group", 1), index=self.random.randrange(40), huge=9223372036854775807)
+        text = self.random.choice(TAGS).format(group=self.aim("group", 1), range=self.range(), huge=9223372036854775807)
         statement = self.random.choice(HARM + [f"SELECT {self.function()[0][7:]}", "PREPARE TRANSACTION 'x'", "COMMIT PREPARED 'x'", "COMMIT", "BEGIN"])
         return [self.random.choice(["", "", "", "SELECT 1; "]) + text + statement]
 
@@ -332,7 +337,7 @@ class Adversary(threading.Thread):
     def prepare(self):
         gid = self.random.choice(GIDS).format(number=self.random.randrange(1, 10**6), node=self.node.name)
         other = self.aim("gid", gid)
-        tag = self.random.choice(["", "", self.random.choice(TAGS[5:13]).format(group=1, index=1, huge=9223372036854775807)])
+        tag = self.random.choice(["", "", self.random.choice(TAGS[5:13]).format(group=1, range=self.range(), huge=9223372036854775807)])
         write = self.random.choice(AFTER_SETTINGS[:5])
         if self.random.random() < 0.5:
             return [f"{tag}{self.random.choice(['COMMIT', 'ROLLBACK'])} PREPARED '{other}'"]
