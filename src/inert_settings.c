@@ -30,19 +30,15 @@
 	S(allow_nested_distributed_execution, false) \
 	S(allow_unsafe_constraints, false) \
 	S(check_available_space_before_move, true) \
-	S(enable_alter_role_propagation, true) \
-	S(enable_alter_role_set_propagation, true) \
 	S(enable_binary_protocol, true) \
 	S(enable_change_data_capture, false) \
 	S(enable_cluster_clock, true) \
 	S(enable_cost_based_connection_establishment, true) \
 	S(enable_create_database_propagation, false) \
-	S(enable_create_role_propagation, true) \
 	S(enable_deadlock_prevention, true) \
 	S(enable_local_execution, true) \
 	S(enable_local_fast_path_query_optimization, true) \
 	S(enable_local_reference_table_foreign_keys, true) \
-	S(enable_metadata_sync, true) \
 	S(enable_non_colocated_router_query_pushdown, true) \
 	S(enable_procedure_transaction_skip, false) \
 	S(enable_repartition_joins, false) \

@@ -20,6 +20,7 @@
 #include "copy/copy.h"
 #include "daemon/daemon.h"
 #include "ddl/drop.h"
+#include "ddl/object.h"
 #include "ddl/truncate_triggers.h"
 #include "ddl/utility_hook.h"
 #include "lib/debug_point.h"
@@ -113,6 +114,7 @@ _PG_init(void)
 	drop_init();
 	truncate_triggers_init();
 	utility_hook_init();
+	object_init();
 	member_sync_init();
 	daemon_init();
 	inert_settings_init();

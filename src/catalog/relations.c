@@ -49,6 +49,7 @@ static const char *const relation_names[DIST_RELATION_COUNT] = {
 	[PG_DIST_COLOCATION_ID_INDEX] = "pg_dist_colocation_pkey",
 	[PG_DIST_COLOCATION_CONFIGURATION_INDEX] = "pg_dist_colocation_configuration_index",
 	[PG_DIST_NODE] = "pg_dist_node",
+	[PG_DIST_OBJECT] = "pg_dist_object",
 	[PG_DIST_LOCAL_GROUP] = "pg_dist_local_group",
 	[PG_DIST_SHARDID_SEQ] = "pg_dist_shardid_seq",
 	[PG_DIST_PLACEMENTID_SEQ] = "pg_dist_placement_placementid_seq",

@@ -81,6 +81,8 @@ queue_for(List **queues, NodeCommand *command)
 	queue->host = command->host;
 	queue->port = command->port;
 	queue->conn = remote_plain_open(command->host, command->port, &queue->error);
+	if (queue->conn != NULL)
+		(void) remote_plain_exec(queue->conn, "SET citus.enable_metadata_sync = off", WARNING);
 	*queues = lappend(*queues, queue);
 	return queue;
 }

@@ -42,6 +42,7 @@
 #include "conversion/convert_checks.h"
 #include "conversion/discard_rows.h"
 #include "copy/row_router.h"
+#include "objects/dependents.h"
 #include "remote/connection.h"
 #include "sharding/hash.h"
 #include "table/lock_attempt.h"
@@ -374,12 +375,18 @@ move_rows(Relation rel, int router_flags)
 	return router != NULL;
 }
 
-/* Gives the table on the other nodes its triggers, which rows that are only moved must not fire. */
+/*
+ * Gives the other nodes what depends on the table, and the table its triggers there, which rows that are only moved
+ * must not fire.
+ */
 static void
-create_triggers_everywhere(Oid relid)
+create_rest_everywhere(Oid relid)
 {
-	List	   *commands = node_active_primaries_remote() == NIL ? NIL : table_trigger_commands(relid);
+	List	   *commands;
 
+	if (node_active_primaries_remote() == NIL)
+		return;
+	commands = list_concat(table_dependents_commands(relid), table_trigger_commands(relid));
 	if (commands != NIL)
 		remote_exec_on_all(run_commands_call(commands));
 }
@@ -486,7 +493,7 @@ create_distributed_table(PG_FUNCTION_ARGS)
 	create_everywhere(relid, definition);
 	if (move_rows(rel, 0))
 		relation_discard_rows(rel);
-	create_triggers_everywhere(relid);
+	create_rest_everywhere(relid);
 	sequences_take_slices(relid);
 	relation_close(rel, NoLock);
 	PG_RETURN_VOID();
@@ -506,7 +513,7 @@ create_reference_table(PG_FUNCTION_ARGS)
 	create_everywhere(relid, definition);
 	if (node_active_primaries_remote() != NIL)
 		(void) move_rows(rel, ROW_ROUTER_REMOTE_ONLY);
-	create_triggers_everywhere(relid);
+	create_rest_everywhere(relid);
 	relation_close(rel, NoLock);
 	PG_RETURN_VOID();
 }

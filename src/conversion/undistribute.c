@@ -6,7 +6,8 @@
  *
  * The rows are read as any query reads them, and kept in a tuplestore until
  * the table is local, then inserted.  Tables of the other nodes are
- * dropped; their hooks see to shards and metadata there.
+ * dropped, with what depends on them, which becomes local to this node; their
+ * hooks see to shards and metadata there.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,6 +40,7 @@
 #include "conversion/convert.h"
 #include "conversion/convert_checks.h"
 #include "conversion/discard_rows.h"
+#include "objects/dependents.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 #include "table/definition.h"
@@ -174,7 +176,15 @@ forget_table(Oid relid, const char *name)
 
 	sequences_give_slices_back(relid);
 	if (node_active_primaries_remote() != NIL)
-		remote_exec_on_all(psprintf("%sDROP TABLE %s", TASK_TAG_DDL, name));
+	{
+		List	   *commands = table_dependents_drop_commands(relid);
+		int			level = quiet_begin(WARNING);
+
+		if (commands != NIL)
+			remote_exec_on_all(run_commands_call(commands));
+		remote_exec_on_all(psprintf("%sDROP TABLE %s CASCADE", TASK_TAG_DDL, name));
+		AtEOXact_GUC(true, level);
+	}
 	delete_empty_group(metadata_delete_table(relid), true);
 	drop_relations(shards);
 	metadata_invalidate(relid);

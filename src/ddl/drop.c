@@ -41,6 +41,7 @@
 #include "conversion/convert_checks.h"
 #include "ddl/drop.h"
 #include "ddl/handlers.h"
+#include "ddl/object.h"
 #include "ddl/statistics.h"
 #include "ddl/truncate_triggers.h"
 #include "lib/transaction_end.h"
@@ -203,6 +204,8 @@ object_access(ObjectAccessType access, Oid classid, Oid objid, int subid, void *
 		else if (access == OAT_POST_ALTER && !((ObjectAccessPostAlter *) arg)->is_internal)
 			shard_schema_check_altered(classid, objid);
 	}
+	if (access == OAT_POST_CREATE || access == OAT_POST_ALTER)
+		object_changed(classid, objid);
 	if ((classid == TriggerRelationId || classid == PolicyRelationId) && access == OAT_DROP)
 		note_drop_of(classid, objid);
 	if (classid == RelationRelationId && access == OAT_DROP && subid != 0)
@@ -398,13 +401,9 @@ static const struct
 {
 	ObjectType	type;
 	const char *keyword;
-	bool		everywhere;		/* exists on all nodes, or on none but this */
 }			kinds[] = {
-	{OBJECT_INDEX, "INDEX", false},
-	{OBJECT_STATISTIC_EXT, "STATISTICS", false},
-	{OBJECT_SCHEMA, "SCHEMA", true},
-	{OBJECT_TYPE, "TYPE", true},
-	{OBJECT_DOMAIN, "DOMAIN", true},
+	{OBJECT_INDEX, "INDEX"},
+	{OBJECT_STATISTIC_EXT, "STATISTICS"},
 };
 
 /* Name of a dropped object for the other nodes: as written, so their search_path, which is ours, finds it. */
@@ -434,19 +433,6 @@ drop_text(const char *keyword, ObjectType type, List *objects, DropBehavior beha
 	return buf.data;
 }
 
-/* DROP of objects that may exist on all nodes: run here, then there if they exist. */
-static void
-drop_everywhere(UtilityCall *call, const char *keyword)
-{
-	DropStmt   *stmt = castNode(DropStmt, call->pstmt->utilityStmt);
-	char	   *text = drop_text(keyword, stmt->removeType, stmt->objects, stmt->behavior);
-
-	utility_run(call);
-	CommandCounterIncrement();
-	drop_follow_up(call);
-	utility_relay_text(call, text);
-}
-
 bool
 drop_utility(UtilityCall *call)
 {
@@ -460,14 +446,8 @@ drop_utility(UtilityCall *call)
 
 	for (int i = 0; i < lengthof(kinds); i++)
 	{
-		if (kinds[i].type != stmt->removeType)
-			continue;
-		keyword = kinds[i].keyword;
-		if (kinds[i].everywhere)
-		{
-			drop_everywhere(call, keyword);
-			return true;
-		}
+		if (kinds[i].type == stmt->removeType)
+			keyword = kinds[i].keyword;
 	}
 	foreach(cell, stmt->objects)
 	{

@@ -41,9 +41,6 @@ extern bool alter_schema_utility(UtilityCall *call);
 /* drop.c */
 extern bool drop_utility(UtilityCall *call);
 
-/* owned.c */
-extern bool owned_utility(UtilityCall *call);
-
 /* with_shards.c: statements that take a list of tables */
 extern bool truncate_utility(UtilityCall *call);
 extern bool lock_utility(UtilityCall *call);
@@ -69,6 +66,5 @@ extern bool comment_utility(UtilityCall *call);
 extern bool create_policy_utility(UtilityCall *call);
 extern bool alter_policy_utility(UtilityCall *call);
 extern bool alter_enum_utility(UtilityCall *call);
-extern bool alter_domain_utility(UtilityCall *call);
 
 #endif							/* CITUS_DDL_HANDLERS_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * logical_only.c
- *	  Statements that all nodes run, but no shard: comments, policies, types.
+ *	  Statements that all nodes run, but no shard: comments, policies, enums.
  *
  *-------------------------------------------------------------------------
  */
@@ -98,49 +98,6 @@ alter_policy_utility(UtilityCall *call)
 	return policy_utility(call, castNode(AlterPolicyStmt, call->pstmt->utilityStmt)->table);
 }
 
-/* Whether a distributed or reference table has a column of a type, or of one that contains it. */
-static bool
-type_is_distributed(Oid typid)
-{
-	Relation	rel = table_open(DependRelationId, AccessShareLock);
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		result = false;
-
-	check_stack_depth();
-	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(TypeRelationId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(typid));
-	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, 2, keys);
-	while (!result && HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
-
-		if (depend->classid == TypeRelationId)
-			result = type_is_distributed(depend->objid);
-		else if (depend->classid != RelationRelationId)
-			continue;
-		else if (get_rel_relkind(depend->objid) == RELKIND_COMPOSITE_TYPE)
-			result = get_rel_type_id(depend->objid) != typid &&
-				type_is_distributed(get_rel_type_id(depend->objid));
-		else
-			result = metadata_lookup(depend->objid) != NULL;
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return result;
-}
-
-/* Whether a distributed or reference table has a column of the type that these names mean, or of one that contains it. */
-static bool
-type_name_is_distributed(List *names)
-{
-	Oid			typid = LookupTypeNameOid(NULL, makeTypeNameFromNameList(names), true);
-
-	return OidIsValid(typid) && type_is_distributed(typid);
-}
-
 /* Errors if a table is distributed by a column of an enum: its labels determine where rows are. */
 static void
 check_not_distributed_by(Oid typid)
@@ -167,13 +124,5 @@ alter_enum_utility(UtilityCall *call)
 
 	if (stmt->oldVal != NULL)
 		check_not_distributed_by(LookupTypeNameOid(NULL, makeTypeNameFromNameList(stmt->typeName), true));
-	return type_name_is_distributed(stmt->typeName) ? run_and_relay(call) : false;
-}
-
-bool
-alter_domain_utility(UtilityCall *call)
-{
-	AlterDomainStmt *stmt = castNode(AlterDomainStmt, call->pstmt->utilityStmt);
-
-	return type_name_is_distributed(stmt->typeName) ? run_and_relay(call) : false;
+	return false;
 }

@@ -8,7 +8,8 @@
  * - tagged TAG_SHARD: its names are turned to a shard, then passed on;
  * - COPY, or tagged TASK_TAG_FRAMES: offered to src/copy;
  * - of a kind that has a row in handlers[]: offered to that function, which
- *   looks whether it names distributed or reference tables.
+ *   looks whether it names distributed or reference tables;
+ * - about objects other than tables: run on all nodes (object.c).
  * What is not taken goes to the next hook, or the server.  Afterwards, what
  * the statement has dropped is followed up (drop.c).
  *
@@ -22,6 +23,7 @@
 #include "postgres.h"
 
 #include "access/transam.h"
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "miscadmin.h"
@@ -34,6 +36,8 @@
 #include "copy/copy.h"
 #include "ddl/drop.h"
 #include "ddl/handlers.h"
+#include "ddl/object.h"
+#include "ddl/object_statements.h"
 #include "ddl/utility_hook.h"
 #include "executor/explain.h"
 #include "executor/fire_triggers.h"
@@ -76,7 +80,6 @@ static const struct
 	NodeTag		tag;
 	UtilityHandler handler;
 }			handlers[] = {
-	{T_AlterDomainStmt, alter_domain_utility},
 	{T_AlterEnumStmt, alter_enum_utility},
 	{T_AlterObjectSchemaStmt, alter_schema_utility},
 	{T_AlterOwnerStmt, alter_owner_utility},
@@ -90,13 +93,11 @@ static const struct
 	{T_CreateStatsStmt, create_statistics_utility},
 	{T_CreateStmt, create_table_utility},
 	{T_CreateTrigStmt, create_trigger_utility},
-	{T_DropOwnedStmt, owned_utility},
 	{T_DropStmt, drop_utility},
 	{T_ExplainStmt, explain_utility},
 	{T_GrantStmt, grant_utility},
 	{T_IndexStmt, create_index_utility},
 	{T_LockStmt, lock_utility},
-	{T_ReassignOwnedStmt, owned_utility},
 	{T_ReindexStmt, reindex_utility},
 	{T_RenameStmt, rename_utility},
 	{T_RuleStmt, rule_utility},
@@ -116,14 +117,32 @@ find_handler(NodeTag tag)
 	return NULL;
 }
 
+/*
+ * The context in which the server runs a statement: event triggers fire where the user's statement runs,
+ * not for what follows from it on other nodes and on shards.  The server fires none for subcommands.  What
+ * other nodes run outside of transaction blocks, such as VACUUM, fires none in any case.
+ */
+static ProcessUtilityContext
+context_of_run(const UtilityCall *call)
+{
+	return call->follows && IsTransactionBlock() ? PROCESS_UTILITY_SUBCOMMAND : call->context;
+}
+
+static void
+run_statement(UtilityCall *call, bool read_only_tree)
+{
+	if (next_hook)
+		next_hook(call->pstmt, call->query, read_only_tree, context_of_run(call), call->params, call->env, call->dest,
+				  call->qc);
+	else
+		standard_ProcessUtility(call->pstmt, call->query, read_only_tree, context_of_run(call), call->params,
+								call->env, call->dest, call->qc);
+}
+
 void
 utility_run(UtilityCall *call)
 {
-	if (next_hook)
-		next_hook(call->pstmt, call->query, false, call->context, call->params, call->env, call->dest, call->qc);
-	else
-		standard_ProcessUtility(call->pstmt, call->query, false, call->context, call->params, call->env,
-								call->dest, call->qc);
+	run_statement(call, false);
 }
 
 char *
@@ -262,11 +281,12 @@ utility_dispatch(UtilityCall *call, const TaskTag *tag)
 	}
 	if (IsA(stmt, CopyStmt) || tag->kind == TAG_FRAMES)
 		return copy_utility(call->pstmt, call->query, call->env, call->qc);
-	if (tag->kind == TAG_SHARD || handler == NULL || call->context == PROCESS_UTILITY_SUBCOMMAND ||
-		(!enable_ddl_propagation && !call->relayed))
+	if (tag->kind == TAG_SHARD || call->context == PROCESS_UTILITY_SUBCOMMAND ||
+		(!enable_ddl_propagation && !call->relayed) ||
+		(handler == NULL && !object_statement_is_known(stmt)))
 		return false;
 	call->pstmt = copyObject(call->pstmt);
-	return run_handler(handler, call);
+	return (handler != NULL && run_handler(handler, call)) || run_handler(object_utility, call);
 }
 
 static void
@@ -303,7 +323,7 @@ static void
 utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, ProcessUtilityContext context,
 			 ParamListInfo params, QueryEnvironment *env, DestReceiver *dest, QueryCompletion *qc)
 {
-	UtilityCall call = {pstmt, query, context, params, env, dest, qc, false};
+	UtilityCall call = {pstmt, query, context, params, env, dest, qc};
 	bool		commits = commits_block(pstmt->utilityStmt);
 	OwnStatement before = run_commands_enter(context);
 	TaskTag		tag;
@@ -318,18 +338,14 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 	if (tag.kind == TAG_NONE)
 		manual_change_check_utility(pstmt->utilityStmt);
 	call.relayed = (tag.kind == TAG_DDL || tag.kind == TAG_NODE);
+	call.follows = (tag.kind == TAG_DDL || run_commands_is_own());
 	if (IsA(pstmt->utilityStmt, TransactionStmt))
 		prepared_ring_before(castNode(TransactionStmt, pstmt->utilityStmt), query);
 
 	if (is_finish_prepared(pstmt->utilityStmt))
 		txn_finish_prepared(castNode(TransactionStmt, pstmt->utilityStmt), run_call, &call);
 	else if (tag.kind == TAG_NODE || !utility_dispatch(&call, &tag))
-	{
-		if (next_hook)
-			next_hook(call.pstmt, query, read_only_tree, context, params, env, dest, qc);
-		else
-			standard_ProcessUtility(call.pstmt, query, read_only_tree, context, params, env, dest, qc);
-	}
+		run_statement(&call, read_only_tree);
 	drop_follow_up(&call);
 	if (commits)
 		check_deferred_constraints();

@@ -26,6 +26,8 @@ typedef struct UtilityCall
 	DestReceiver *dest;
 	QueryCompletion *qc;
 	bool		relayed;		/* came from its initiator: relay no further */
+	bool		follows;		/* from a statement of the user, which runs
+								 * elsewhere, or is run around this one */
 } UtilityCall;
 
 /*

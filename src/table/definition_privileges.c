@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * definition_privileges.c
- *	  Writes owner and privileges of tables, columns, sequences, types, schemas.
+ *	  Writes owner and privileges of tables, columns, sequences, types, schemas, functions.
  *
  * The grantor is not kept: privileges on the other node come from the owner.
  * Roles are taken to exist there; a missing one is an error of that node.
@@ -30,6 +30,7 @@ static const struct
 	{ACL_TRUNCATE, "TRUNCATE"},
 	{ACL_REFERENCES, "REFERENCES"},
 	{ACL_TRIGGER, "TRIGGER"},
+	{ACL_EXECUTE, "EXECUTE"},
 	{ACL_USAGE, "USAGE"},
 	{ACL_CREATE, "CREATE"},
 #ifdef ACL_MAINTAIN

@@ -53,6 +53,12 @@ run_commands_is_own(void)
 	return running_statement.own;
 }
 
+int
+run_commands_depth(void)
+{
+	return running_statement.depth;
+}
+
 void
 run_commands(List *commands)
 {

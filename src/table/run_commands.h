@@ -38,6 +38,9 @@ extern void run_commands_leave(OwnStatement before);
  */
 extern bool run_commands_is_own(void);
 
+/* How many utility statements run, each within the one before. */
+extern int	run_commands_depth(void);
+
 /* The commands in a text[] argument, without NULLs. */
 extern List *run_commands_of_array(ArrayType *array);
 

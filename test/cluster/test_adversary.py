@@ -178,8 +178,7 @@ def town():
             GRANT SELECT ON bank.rate TO {ROLE};
             RESET ROLE;
             ANALYZE bank.account, bank.rate""")
-        for node in made.nodes:
-            node.sql("CREATE VIEW bank.total AS SELECT sum(balance), count(*) FROM bank.account", user=VICTIM)
+        made.coordinator.sql("CREATE VIEW bank.total AS SELECT sum(balance), count(*) FROM bank.account", user=VICTIM)
         yield made
 
 

@@ -31,11 +31,9 @@ def reader(cluster, connect, table):
 @pytest.fixture
 def user(cluster, schema):
     """A role on all nodes."""
-    for node in cluster.nodes:
-        node.sql("CREATE ROLE current_of")
+    cluster.coordinator.sql("CREATE ROLE current_of")
     yield "current_of"
-    for node in cluster.nodes:
-        node.sql("DROP OWNED BY current_of; DROP ROLE current_of")
+    cluster.coordinator.sql("DROP OWNED BY current_of; DROP ROLE current_of")
 
 
 def add_one(table):

@@ -355,6 +355,9 @@ def test_shards_belong_to_the_owner(cluster, table, roles, connect):
 
 def test_ordinary_user_needs_the_schema_on_all_nodes(cluster, schema, coordinator, roles, connect):
     """Who may not create schemas can't bring one to the other nodes; nothing is left of the attempt."""
+    coordinator.execute(f"SET citus.enable_metadata_sync = off; DROP SCHEMA {schema}; CREATE SCHEMA {schema}")
+    cluster.workers[0].sql(f"SET citus.enable_metadata_sync = off; DROP SCHEMA {schema}")
+    coordinator.execute("RESET citus.enable_metadata_sync")
     coordinator.execute(f"GRANT USAGE, CREATE ON SCHEMA {schema} TO {roles[0]}")
     connection = connect(cluster.coordinator, user=roles[0])
     connection.execute(f"CREATE TABLE {schema}.mine (id int PRIMARY KEY, v text)")

@@ -15,15 +15,13 @@ ROLES = ("owner", "mallory")
 def roles(cluster):
     """An owner of tables and a role without rights, on every node."""
     names = [f"sec_{name}" for name in ROLES]
-    for node in cluster.nodes:
-        with open_connection(node) as connection:
-            for name in names:
-                connection.execute(f"CREATE ROLE {name} LOGIN")
+    with open_connection(cluster.coordinator) as connection:
+        for name in names:
+            connection.execute(f"CREATE ROLE {name} LOGIN")
     yield names
-    for node in cluster.nodes:
-        with open_connection(node) as connection:
-            for name in names:
-                connection.execute(f"DROP OWNED BY {name} CASCADE; DROP ROLE {name}")
+    with open_connection(cluster.coordinator) as connection:
+        for name in names:
+            connection.execute(f"DROP OWNED BY {name} CASCADE; DROP ROLE {name}")
 
 
 @pytest.fixture

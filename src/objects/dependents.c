@@ -1,0 +1,382 @@
+/*-------------------------------------------------------------------------
+ *
+ * dependents.c
+ *	  Objects that a table's distribution brings to all nodes.
+ *
+ * A view on a local table, or a function with the table's row type, is on the
+ * table's node only (object_scope.c).  When the table is distributed, the other
+ * nodes get it too, from its definition in the catalogs: its statement is long
+ * gone.  definers[] has the kinds for which that is possible; a warning tells
+ * of the others.
+ *
+ * Commands run with the rights of the user, here as elsewhere; so objects of owners
+ * whom the user can't act for are left out, likewise with a warning.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_cast.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_opclass.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_opfamily.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_rewrite.h"
+#include "catalog/pg_type.h"
+#include "commands/comment.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+#include "utils/rel.h"
+#include "utils/ruleutils.h"
+#include "utils/syscache.h"
+
+#include "objects/dependents.h"
+#include "objects/object_scope.h"
+#include "table/definition.h"
+#include "table/table_definition.h"
+
+static Datum
+call_by_oid(PGFunction function, Oid oid)
+{
+	return DirectFunctionCall1(function, ObjectIdGetDatum(oid));
+}
+
+/* The options of a view, as WITH takes them; palloc'd. */
+static char *
+view_options(HeapTuple tuple)
+{
+	bool		isnull;
+	Datum		options = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_reloptions, &isnull);
+
+	if (isnull)
+		return "";
+	return psprintf(" WITH (%s)", TextDatumGetCString(DirectFunctionCall2Coll(array_to_text, InvalidOid, options,
+																			 CStringGetTextDatum(", "))));
+}
+
+/* Rules and triggers of a view other than its _RETURN rule. */
+static void
+define_view_parts(Definition *def)
+{
+	RuleLock   *rules = def->rel->rd_rules;
+	TriggerDesc *triggers = def->rel->trigdesc;
+
+	for (int i = 0; rules != NULL && i < rules->numLocks; i++)
+	{
+		if (rules->rules[i]->event != CMD_SELECT)
+			definition_add(def, "%s", TextDatumGetCString(call_by_oid(pg_get_ruledef, rules->rules[i]->ruleId)));
+	}
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (!triggers->triggers[i].tgisinternal)
+			definition_add(def, "%s", TextDatumGetCString(call_by_oid(pg_get_triggerdef, triggers->triggers[i].tgoid)));
+	}
+}
+
+static void
+define_view(Definition *def, const ObjectAddress *object)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(object->objectId));
+	Definition	view = {table_open(object->objectId, AccessShareLock), relation_qualified_name(object->objectId)};
+	TupleDesc	desc = RelationGetDescr(view.rel);
+	char	   *comment = GetComment(object->objectId, RelationRelationId, 0);
+	bool		isnull;
+	Datum		acl = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &isnull);
+
+	definition_add(&view, "CREATE VIEW %s%s AS %s", view.name, view_options(tuple),
+				   TextDatumGetCString(call_by_oid(pg_get_viewdef, object->objectId)));
+	for (int i = 0; i < desc->natts; i++)
+	{
+		char	   *default_text = column_default_definition(object->objectId, i + 1);
+		char	   *column_comment = GetComment(object->objectId, RelationRelationId, i + 1);
+		const char *column = quote_identifier(NameStr(TupleDescAttr(desc, i)->attname));
+
+		if (default_text != NULL)
+			definition_add(&view, "ALTER VIEW %s ALTER COLUMN %s SET DEFAULT %s", view.name, column, default_text);
+		if (column_comment != NULL)
+			definition_add(&view, "COMMENT ON COLUMN %s.%s IS %s", view.name, column,
+						   quote_literal_cstr(column_comment));
+	}
+	define_view_parts(&view);
+	view.commands = privilege_commands(view.commands, "TABLE", view.name, acl, isnull, view.rel->rd_rel->relowner);
+	definition_column_privileges(&view);
+	if (comment != NULL)
+		definition_add(&view, "COMMENT ON VIEW %s IS %s", view.name, quote_literal_cstr(comment));
+	table_close(view.rel, NoLock);
+	ReleaseSysCache(tuple);
+	def->commands = list_concat(def->commands, view.commands);
+}
+
+static void
+define_function(Definition *def, const ObjectAddress *object)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(object->objectId));
+	Form_pg_proc form = (Form_pg_proc) GETSTRUCT(tuple);
+	const char *kind = form->prokind == PROKIND_PROCEDURE ? "PROCEDURE" : "FUNCTION";
+	char	   *command = TextDatumGetCString(call_by_oid(pg_get_functiondef, object->objectId));
+	char	   *replace = strstr(command, "OR REPLACE ");
+	char	   *name = format_procedure_qualified(object->objectId);
+	char	   *comment = GetComment(object->objectId, ProcedureRelationId, 0);
+	bool		isnull;
+	Datum		acl = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_proacl, &isnull);
+
+	/* one that is there may be anybody's */
+	memset(replace, ' ', strlen("OR REPLACE"));
+	definition_add(def, "%s", command);
+	def->commands = privilege_commands(def->commands, kind, name, acl, isnull, form->proowner);
+	if (comment != NULL)
+		definition_add(def, "COMMENT ON %s %s IS %s", kind, name, quote_literal_cstr(comment));
+	ReleaseSysCache(tuple);
+}
+
+static void
+define_type(Definition *def, const ObjectAddress *object)
+{
+	definition_type(def, object->objectId);
+}
+
+/* The kinds of objects that can be defined from the catalogs. */
+static const struct
+{
+	Oid			classid;
+	char		kind;			/* relkind, prokind or typtype */
+	void		(*define) (Definition *def, const ObjectAddress *object);
+}			definers[] = {
+	{RelationRelationId, RELKIND_VIEW, define_view},
+	{ProcedureRelationId, PROKIND_FUNCTION, define_function},
+	{ProcedureRelationId, PROKIND_PROCEDURE, define_function},
+	{TypeRelationId, TYPTYPE_COMPOSITE, define_type},
+	{TypeRelationId, TYPTYPE_DOMAIN, define_type},
+	{TypeRelationId, TYPTYPE_RANGE, define_type},
+};
+
+static char
+kind_of_object(const ObjectAddress *object)
+{
+	switch (object->classId)
+	{
+		case RelationRelationId:
+			return get_rel_relkind(object->objectId);
+		case ProcedureRelationId:
+			return get_func_prokind(object->objectId);
+		case TypeRelationId:
+			return get_typtype(object->objectId);
+		default:
+			return '\0';
+	}
+}
+
+/* Writes the object's commands; false if that can't be done. */
+static bool
+define_object(Definition *def, const ObjectAddress *object)
+{
+	char		kind = kind_of_object(object);
+
+	for (int i = 0; i < lengthof(definers); i++)
+	{
+		if (definers[i].classid != object->classId || definers[i].kind != kind)
+			continue;
+		definers[i].define(def, object);
+		return true;
+	}
+	return false;
+}
+
+/* Whether the user may make an object for its owner. */
+static bool
+may_act_for_owner(const ObjectAddress *object)
+{
+	HeapTuple	tuple;
+	bool		isnull;
+	Oid			owner;
+
+	if (get_object_catcache_oid(object->classId) < 0 || get_object_attnum_owner(object->classId) == InvalidAttrNumber)
+		return true;
+	tuple = SearchSysCache1(get_object_catcache_oid(object->classId), ObjectIdGetDatum(object->objectId));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for object %u of class %u", object->objectId, object->classId);
+	owner = DatumGetObjectId(SysCacheGetAttr(get_object_catcache_oid(object->classId), tuple,
+											 get_object_attnum_owner(object->classId), &isnull));
+	ReleaseSysCache(tuple);
+	return has_privs_of_role(GetUserId(), owner);
+}
+
+/* How a search for dependents goes on from an object. */
+typedef enum DependentKind
+{
+	DEPENDENT_OBJECT,			/* it is one, and others may depend on it */
+	DEPENDENT_PASSED,			/* it follows another by itself, but others may depend on it */
+	DEPENDENT_PART,				/* a part of a table, or of another object */
+} DependentKind;
+
+/* The relation of a rule. */
+static Oid
+relation_of_rule(Oid rule)
+{
+	Relation	rel = table_open(RewriteRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			result;
+
+	ScanKeyInit(&key, Anum_pg_rewrite_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(rule));
+	scan = systable_beginscan(rel, RewriteOidIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	result = HeapTupleIsValid(tuple) ? ((Form_pg_rewrite) GETSTRUCT(tuple))->ev_class : InvalidOid;
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/* A type that is a relation's row type, or an array, follows the relation or element; a composite type is an object. */
+static DependentKind
+kind_of_type(Oid typid)
+{
+	Oid			relid = get_typ_typrelid(typid);
+
+	if (OidIsValid(get_element_type(typid)) || (OidIsValid(relid) && get_rel_relkind(relid) != RELKIND_COMPOSITE_TYPE))
+		return DEPENDENT_PASSED;
+	return DEPENDENT_OBJECT;
+}
+
+/* Sorts a dependent in; a rule, or the relation of a composite type, is changed to what it stands for. */
+static DependentKind
+sort_dependent(ObjectAddress *object)
+{
+	switch (object->classId)
+	{
+		case RewriteRelationId:
+			ObjectAddressSet(*object, RelationRelationId, relation_of_rule(object->objectId));
+			return get_rel_relkind(object->objectId) == RELKIND_VIEW ? DEPENDENT_OBJECT : DEPENDENT_PART;
+		case RelationRelationId:
+			if (get_rel_relkind(object->objectId) == RELKIND_COMPOSITE_TYPE)
+			{
+				ObjectAddressSet(*object, TypeRelationId, get_rel_type_id(object->objectId));
+				return DEPENDENT_OBJECT;
+			}
+			return get_rel_relkind(object->objectId) == RELKIND_VIEW ? DEPENDENT_OBJECT : DEPENDENT_PART;
+		case TypeRelationId:
+			return kind_of_type(object->objectId);
+		case ProcedureRelationId:
+		case OperatorRelationId:
+		case OperatorClassRelationId:
+		case OperatorFamilyRelationId:
+		case CastRelationId:
+			return DEPENDENT_OBJECT;
+		default:
+			return DEPENDENT_PART;
+	}
+}
+
+/* Appends to *found (ObjectAddress *) what depends on an object, directly or not, and is not local. */
+static void
+find_dependents(const ObjectAddress *object, List **found, ObjectAddresses *seen)
+{
+	Relation	rel = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	check_stack_depth();
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(object->classId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(object->objectId));
+	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, 2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
+		ObjectAddress *dependent = palloc(sizeof(ObjectAddress));
+		DependentKind kind;
+
+		ObjectAddressSet(*dependent, depend->classid, depend->objid);
+		kind = sort_dependent(dependent);
+		if (kind == DEPENDENT_PART || object_address_present(dependent, seen) || object_is_local(dependent))
+			continue;
+		add_exact_object_address(dependent, seen);
+		if (kind == DEPENDENT_OBJECT)
+			*found = lappend(*found, dependent);
+		find_dependents(dependent, found, seen);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
+/* Writes an object, after those of the others that it needs; removes all these from *left. */
+static void
+define_in_order(Definition *def, const ObjectAddress *object, List **left)
+{
+	bool		again = true;
+
+	*left = list_delete_ptr(*left, unconstify(ObjectAddress *, object));
+	while (again)
+	{
+		ListCell   *cell;
+
+		again = false;
+		foreach(cell, *left)
+		{
+			if (!object_needs(object, lfirst(cell)))
+				continue;
+			define_in_order(def, lfirst(cell), left);
+			again = true;
+			break;
+		}
+	}
+	if (!may_act_for_owner(object) || !define_object(def, object))
+		ereport(WARNING,
+				(errmsg("%s is not created on the other nodes", getObjectDescription(object, false)),
+				 errdetail("It depends on a table that is distributed now, and should be on all nodes."),
+				 errhint("Drop it, and create it again as its owner.")));
+}
+
+/* The objects that depend on a distributed table, directly or not (ObjectAddress *). */
+static List *
+dependents_of_table(Oid relid)
+{
+	ObjectAddresses *seen = new_object_addresses();
+	ObjectAddress table;
+	List	   *found = NIL;
+
+	ObjectAddressSet(table, RelationRelationId, relid);
+	find_dependents(&table, &found, seen);
+	free_object_addresses(seen);
+	return found;
+}
+
+List *
+table_dependents_commands(Oid relid)
+{
+	Definition *def = definition_begin(relid, false);
+	List	   *left = dependents_of_table(relid);
+
+	while (left != NIL)
+		define_in_order(def, linitial(left), &left);
+	return definition_end(def);
+}
+
+List *
+table_dependents_drop_commands(Oid relid)
+{
+	List	   *commands = NIL;
+	ListCell   *cell;
+
+	foreach(cell, dependents_of_table(relid))
+	{
+		ObjectAddress *object = lfirst(cell);
+
+		if (object->classId == TypeRelationId)
+			commands = lappend(commands, psprintf("DROP TYPE IF EXISTS %s CASCADE",
+												  format_type_be_qualified(object->objectId)));
+	}
+	return commands;
+}

@@ -1,0 +1,109 @@
+/*-------------------------------------------------------------------------
+ *
+ * object_lock.c
+ *	  Locks on names of objects, which statements about them take first.
+ *
+ * A statement about an object runs on its initiator, then on the other nodes.
+ * If two nodes start such statements about the same object at once, each holds
+ * the object on its own node and waits for the other.  So the initiator first
+ * locks the object's name on the coordinator, and the second one waits there,
+ * holding nothing.  The name stands for the object because the object may not
+ * exist yet; the schema is left out of it, since search_path may stand for that.
+ * Two objects of the same name only wait for each other.
+ *
+ * Then the name is locked on all other nodes: a transaction that has committed on the
+ * coordinator may still be committing there, and the lock is what says that it is through,
+ * with its cache invalidations sent.
+ *
+ * Names are hashed to lock tags, and taken in the order of their hashes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "fmgr.h"
+#include "storage/lmgr.h"
+#include "catalog/pg_type.h"
+#include "utils/array.h"
+
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "catalog/node_session.h"
+#include "catalog/relations.h"
+#include "compat/sql_function.h"
+#include "objects/object_lock.h"
+#include "remote/connection.h"
+
+SQL_FUNCTION(citus_internal_lock_object_names);
+
+static void
+lock_key(Oid key)
+{
+	LockDatabaseObject(dist_relid(PG_DIST_OBJECT), key, 0, ExclusiveLock);
+}
+
+/* The names' hashes, sorted and each once. */
+static List *
+keys_of_names(List *names)
+{
+	List	   *keys = NIL;
+	ListCell   *cell;
+
+	foreach(cell, names)
+	{
+		const char *name = lfirst(cell);
+
+		keys = list_append_unique_oid(keys, hash_bytes((const unsigned char *) name, strlen(name)));
+	}
+	list_sort(keys, list_oid_cmp);
+	return keys;
+}
+
+/* A call of citus_internal.lock_object_names. */
+static char *
+lock_call(List *keys)
+{
+	StringInfoData buf;
+	ListCell   *cell;
+
+	initStringInfo(&buf);
+	appendStringInfoString(&buf, "SELECT citus_internal.lock_object_names(ARRAY[");
+	foreach(cell, keys)
+		appendStringInfo(&buf, "%s%u", foreach_current_index(cell) == 0 ? "" : ", ", lfirst_oid(cell));
+	appendStringInfoString(&buf, "]::pg_catalog.oid[])");
+	return buf.data;
+}
+
+void
+object_lock_names(List *names)
+{
+	List	   *keys = keys_of_names(names);
+	ListCell   *cell;
+
+	if (keys == NIL)
+		return;
+	if (metadata_local_group() != 0)
+		remote_exec(0, lock_call(keys));
+	foreach(cell, keys)
+		lock_key(lfirst_oid(cell));
+	remote_exec_on_all(lock_call(keys));
+}
+
+/* citus_internal.lock_object_names(keys oid[]): for another node's object_lock_names. */
+Datum
+citus_internal_lock_object_names(PG_FUNCTION_ARGS)
+{
+	Datum	   *keys;
+	bool	   *nulls;
+	int			count;
+
+	node_function_check();
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), OIDOID, sizeof(Oid), true, TYPALIGN_INT, &keys, &nulls, &count);
+	for (int i = 0; i < count; i++)
+	{
+		if (!nulls[i])
+			lock_key(DatumGetObjectId(keys[i]));
+	}
+	PG_RETURN_VOID();
+}
