@@ -30,6 +30,42 @@ COMMENT ON FUNCTION citus_internal.leave_cluster() IS
 	'makes this node forget the cluster that it is or was in, with its distributed and reference tables';
 REVOKE ALL ON FUNCTION citus_internal.leave_cluster() FROM public;
 
+CREATE FUNCTION citus_internal.role_commands(known text[]) RETURNS SETOF text
+	LANGUAGE sql
+	SET search_path = pg_catalog
+AS $$
+	SELECT command FROM (
+		SELECT 1 AS step, oid AS id, format('CREATE ROLE %I WITH %s CONNECTION LIMIT %s%s%s', rolname,
+			(SELECT string_agg(CASE WHEN has THEN '' ELSE 'NO' END || attribute, ' ') FROM (VALUES
+				(rolsuper, 'SUPERUSER'), (rolinherit, 'INHERIT'), (rolcreaterole, 'CREATEROLE'), (rolcreatedb, 'CREATEDB'),
+				(rolcanlogin, 'LOGIN'), (rolreplication, 'REPLICATION'), (rolbypassrls, 'BYPASSRLS')) AS a (has, attribute)),
+			rolconnlimit, ' PASSWORD ' || quote_literal(rolpassword), ' VALID UNTIL ' || quote_literal(rolvaliduntil)) AS command
+		FROM pg_authid WHERE oid >= 16384 AND rolname <> ALL (known)
+		UNION ALL
+		SELECT 2, oid, format('COMMENT ON ROLE %I IS %L', rolname, shobj_description(oid, 'pg_authid'))
+		FROM pg_authid WHERE oid >= 16384 AND shobj_description(oid, 'pg_authid') IS NOT NULL
+		UNION ALL
+		SELECT 3, roleid, format('GRANT %s TO %s%s', roleid::regrole, member::regrole,
+			CASE WHEN admin_option THEN ' WITH ADMIN OPTION' END)
+		FROM pg_auth_members WHERE roleid >= 16384 OR member >= 16384
+		UNION ALL
+		SELECT 4, setrole, format('ALTER %s SET %I TO %s',
+			CASE WHEN setrole = 0 THEN format('DATABASE %I', current_database())
+				WHEN setdatabase = 0 THEN format('ROLE %s', setrole::regrole)
+				ELSE format('ROLE %s IN DATABASE %I', setrole::regrole, current_database()) END,
+			split_part(setting, '=', 1),
+			-- what is stored of settings that are lists is quoted already
+			CASE WHEN lower(split_part(setting, '=', 1)) IN ('search_path', 'temp_tablespaces', 'local_preload_libraries',
+				'session_preload_libraries') THEN substr(setting, strpos(setting, '=') + 1)
+				ELSE quote_literal(substr(setting, strpos(setting, '=') + 1)) END)
+		FROM pg_db_role_setting, unnest(setconfig) AS setting
+		WHERE setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+	) AS commands ORDER BY step, id;
+$$;
+COMMENT ON FUNCTION citus_internal.role_commands(text[]) IS
+	'commands that make the roles of this node but those that are known, and give all their settings and memberships';
+REVOKE ALL ON FUNCTION citus_internal.role_commands(text[]) FROM public;
+
 CREATE FUNCTION citus_internal.lock_node_address(groupid integer)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_node_address';
 COMMENT ON FUNCTION citus_internal.lock_node_address(integer) IS

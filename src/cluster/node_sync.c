@@ -5,7 +5,7 @@
  *
  * Everything runs in the distributed transaction, so that a failure leaves
  * the node as it was.  First the node forgets what it had from a former
- * membership; then it gets the rows of pg_dist_node and the tables.
+ * membership; then it gets the rows of pg_dist_node, the objects and the tables.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,6 +20,7 @@
 #include "cluster/candidate.h"
 #include "cluster/members.h"
 #include "cluster/node_sync.h"
+#include "cluster/object_sync.h"
 
 /* The commands that replace the node's idea of the cluster. */
 static List *
@@ -53,7 +54,13 @@ send_secret(const ClusterNode *node)
 void
 node_sync(const ClusterNode *node)
 {
+	ObjectSync *objects = object_sync_prepare(node);
+	List	   *tables;
+
 	remote_exec_list(node->groupid, membership_commands(node));
 	send_secret(node);
-	table_sync(node);
+	object_sync_before_tables(objects);
+	tables = table_sync_definitions(node);
+	object_sync_after_tables(objects);
+	table_sync_rest(node, tables);
 }

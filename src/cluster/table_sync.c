@@ -8,8 +8,7 @@
  * nodes and, in ShareLock, on this node's copies, which all writers write first.
  *
  * A reference table's rows travel in COPY's format, read here from the local
- * copy of the table.  Sequences, views and other objects that no table needs
- * stay behind.
+ * copy of the table.
  *
  *-------------------------------------------------------------------------
  */
@@ -264,8 +263,8 @@ has_shards(const DistTable *table, int32 groupid)
 	return false;
 }
 
-void
-table_sync(const ClusterNode *node)
+List *
+table_sync_definitions(const ClusterNode *node)
 {
 	List	   *tables = lock_tables();
 	List	   *commands = NIL;
@@ -274,6 +273,14 @@ table_sync(const ClusterNode *node)
 	foreach(lc, tables)
 		commands = list_concat(commands, table_definition_commands(((SyncedTable *) lfirst(lc))->relid));
 	run_on_node(node, commands);
+	return tables;
+}
+
+void
+table_sync_rest(const ClusterNode *node, List *tables)
+{
+	List	   *commands;
+	ListCell   *lc;
 
 	lock_reference_tables(tables, node);
 	foreach(lc, tables)

@@ -210,6 +210,44 @@ connect_params(ConnectParams *params, const char *host, int port, const ClusterN
 	params->values[params->count] = NULL;
 }
 
+/* A value as libpq's connection strings quote it. */
+static char *
+conninfo_value(const char *value)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfoChar(&buf, '\'');
+	for (; *value != '\0'; value++)
+	{
+		if (*value == '\'' || *value == '\\')
+			appendStringInfoChar(&buf, '\\');
+		appendStringInfoChar(&buf, *value);
+	}
+	appendStringInfoChar(&buf, '\'');
+	return buf.data;
+}
+
+char *
+remote_conninfo(const char *host, int port, char **password)
+{
+	ConnectParams params;
+	StringInfoData buf;
+
+	check_destination(host, port);
+	connect_params(&params, host, port, node_at_address(host, port), GetSessionUserId(), NULL, false);
+	initStringInfo(&buf);
+	*password = NULL;
+	for (int i = 0; i < params.count; i++)
+	{
+		if (strcmp(params.keywords[i], "password") == 0)
+			*password = pstrdup(params.values[i]);
+		else if (strcmp(params.keywords[i], "application_name") != 0)
+			appendStringInfo(&buf, "%s=%s ", params.keywords[i], conninfo_value(params.values[i]));
+	}
+	return buf.data;
+}
+
 /*
  * Starts connecting.  The struct is in remote_conns before anything can go wrong,
  * so that nothing is leaked; a failure shows in connect_poll.

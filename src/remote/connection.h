@@ -262,6 +262,9 @@ extern RemoteConn *remote_plain_open(const char *host, int port, char **error);
 /* Runs a command (or several, of which the last counts) and waits.  NULL if it fails, which is raised at elevel. */
 extern RemoteResult *remote_plain_exec(RemoteConn *conn, const char *sql, int elevel);
 
+/* The connection string with which a client program reaches a node as this session's user; *password is left out of it. */
+extern char *remote_conninfo(const char *host, int port, char **password);
+
 /* Each later command may take that long; then the connection is of no use any more, and the result an error. */
 extern void remote_plain_limit(RemoteConn *conn, int timeout_ms);
 

@@ -222,6 +222,27 @@ def test_same_schema_everywhere(made, connect, kind, initiator):
     assert common_schema(made.nodes) == first
 
 
+# Objects of many kinds at once, some on a distributed table, and some that are local.
+PLENTY = """
+    CREATE ROLE obj_role LOGIN PASSWORD 'x' CONNECTION LIMIT 2; GRANT obj_other TO obj_role; ALTER ROLE obj_role SET search_path = 'a b', obj;
+    ALTER DATABASE postgres SET work_mem = '7MB'; COMMENT ON ROLE obj_role IS 'a comment';
+    CREATE EXTENSION hstore SCHEMA obj; CREATE TYPE obj.colour AS ENUM ('red', 'green'); CREATE DOMAIN obj.positive AS int CHECK (VALUE > 0);
+    CREATE SEQUENCE obj.counter; CREATE COLLATION obj.german (provider = icu, locale = 'de'); GRANT USAGE ON SEQUENCE obj.counter TO obj_role;
+    CREATE AGGREGATE obj.total(int) (sfunc = obj.helper, stype = int, initcond = '0');
+    CREATE OPERATOR obj.<<| (function = obj.less, leftarg = int, rightarg = int);
+    CREATE OPERATOR CLASS obj.class FOR TYPE int USING hash AS OPERATOR 1 =, FUNCTION 1 hashint4(int);
+    CREATE CAST (int AS obj.pair) WITH FUNCTION obj.to_pair(int); CREATE TEXT SEARCH CONFIGURATION obj.words (COPY = english);
+    CREATE FOREIGN DATA WRAPPER obj_fdw; CREATE SERVER obj_server FOREIGN DATA WRAPPER obj_fdw; CREATE USER MAPPING FOR obj_role SERVER obj_server;
+    CREATE FOREIGN TABLE obj.far (a int) SERVER obj_server; ALTER DEFAULT PRIVILEGES IN SCHEMA obj2 GRANT SELECT ON TABLES TO obj_role;
+    CREATE EVENT TRIGGER obj_e ON ddl_command_end EXECUTE FUNCTION obj.watches(); CREATE PUBLICATION obj_p FOR TABLE obj.dist;
+    CREATE RULE nothing AS ON DELETE TO obj.base DO INSTEAD NOTHING; COMMENT ON VIEW obj.base IS 'a comment';
+    CREATE TRIGGER instead INSTEAD OF INSERT ON obj.base FOR EACH ROW EXECUTE FUNCTION obj.fires(); GRANT SELECT (a) ON obj.base TO obj_role;
+    CREATE VIEW obj.on_dist AS SELECT id, count(*) AS n FROM obj.dist GROUP BY id; COMMENT ON COLUMN obj.on_dist.n IS 'a comment';
+    CREATE FUNCTION obj.of_dist(obj.dist) RETURNS int LANGUAGE sql AS 'SELECT $1.b'; ALTER VIEW obj.on_dist OWNER TO obj_role; GRANT SELECT ON obj.dist TO obj_role;
+    CREATE FUNCTION obj.later() RETURNS int RETURN (SELECT count(*)::int FROM obj.on_dist);
+    ALTER TABLE obj.dist ADD COLUMN c obj.colour DEFAULT 'red', ADD COLUMN p obj.positive DEFAULT 3;
+    CREATE TRIGGER t BEFORE INSERT ON obj.dist FOR EACH ROW EXECUTE FUNCTION obj.fires()"""
+
 LOCAL = """
     CREATE TABLE obj.here (id serial PRIMARY KEY, b int CHECK (b > 0)); CREATE VIEW obj.on_here AS SELECT * FROM obj.here;
     CREATE FUNCTION obj.of_here(obj.here) RETURNS int LANGUAGE sql AS 'SELECT $1.b'; CREATE TYPE obj.with_here AS (h obj.here);
@@ -235,6 +256,40 @@ def names_like(node, pattern):
             UNION ALL SELECT proname::text FROM pg_proc WHERE pronamespace = 'obj'::regnamespace AND proname LIKE %(p)s
             UNION ALL SELECT typname::text FROM pg_type WHERE typnamespace = 'obj'::regnamespace AND typtype = 'c' AND typname LIKE %(p)s
                 AND typrelid IN (SELECT oid FROM pg_class WHERE relkind = 'c') ORDER BY 1""", {"p": pattern})]
+
+
+def test_new_node_gets_objects(make_cluster, connect):
+    nodes = make_cluster(kind="bare", workers=2)
+    connection = connect(nodes.coordinator)
+    for statement in [*split(SETUP), *split(PLENTY), *split(LOCAL)]:
+        connection.execute(statement)
+    connection.execute("SELECT citus_add_node('127.0.0.1', %s)", [nodes.workers[0].port])
+    assert names_like(nodes.workers[0], "%here%") == []
+    for statement in ("DROP TYPE obj.with_here", "DROP TABLE obj.here CASCADE", "CREATE VIEW obj.late AS SELECT 1 AS a"):
+        connection.execute(statement)
+    # a node that has been a member, and missed nothing that it keeps
+    connection.execute("SELECT citus_add_node('127.0.0.1', %s)", [nodes.workers[1].port])
+    connection.execute("SELECT citus_remove_node('127.0.0.1', %s)", [nodes.workers[1].port])
+    connection.execute("CREATE VIEW obj.later_still AS SELECT 1 AS a")
+    connection.execute("SELECT citus_add_node('127.0.0.1', %s)", [nodes.workers[1].port])
+    schema = common_schema(nodes.nodes)
+    assert all(name in schema for name in ("later_still", "of_dist", "obj_p", "obj_e", "obj_server", "german", "instead"))
+    with connect(nodes.workers[1]) as worker:
+        assert value(worker, "SELECT obj.later()") == 0
+
+
+def test_new_node_has_another_object(make_cluster, connect):
+    nodes = make_cluster(kind="bare", workers=1)
+    connection = connect(nodes.coordinator)
+    connection.execute("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'")
+    with connect(nodes.workers[0]) as worker:
+        worker.execute("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 2'")
+        with pytest.raises(psycopg.errors.DuplicateFunction):
+            connection.execute("SELECT citus_add_node('127.0.0.1', %s)", [nodes.workers[0].port])
+        assert value(connection, "SELECT count(*) FROM pg_dist_node WHERE groupid <> 0") == 0
+        worker.execute("DROP FUNCTION f()")
+    connection.execute("SELECT citus_add_node('127.0.0.1', %s)", [nodes.workers[0].port])
+    common_schema(nodes.nodes)
 
 
 def test_dependents_follow_their_table(made, coordinator):

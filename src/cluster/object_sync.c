@@ -1,0 +1,269 @@
+/*-------------------------------------------------------------------------
+ *
+ * object_sync.c
+ *	  Gives a node the roles, and all objects other than tables, that every node has.
+ *
+ * The objects' statements are those of a dump of this node (schema_dump.c), less
+ * local objects (objects/object_scope.c) and less what belongs to distributed tables, which
+ * table_sync.c makes.  Statements that the node's own dump has as well are left out: it
+ * may have been in the cluster before.  That dump is made before the node's tables are dropped, since pg_dump would wait
+ * for that.  An object of that name with another definition is an error.
+ *
+ * Tables may need objects, and objects tables.  So the objects come in two parts, before and
+ * after the tables.  Event triggers come with the second part, after all others.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_trigger.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "nodes/parsenodes.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "catalog/metadata.h"
+#include "cluster/members.h"
+#include "cluster/object_sync.h"
+#include "cluster/schema_dump.h"
+#include "ddl/object_statements.h"
+#include "objects/object_scope.h"
+#include "remote/connection.h"
+#include "table/run_commands.h"
+
+struct ObjectSync
+{
+	const ClusterNode *node;
+	SchemaDump *dump;			/* of this node */
+	List	   *theirs;			/* statements of the node's own dump */
+};
+
+/* The names of the roles that the node has. */
+static ArrayType *
+roles_of_node(const ClusterNode *node)
+{
+	RemoteResult *result = remote_query(node->groupid, "SELECT rolname FROM pg_catalog.pg_roles", NULL);
+	Datum	   *names = palloc(sizeof(Datum) * result->nrows);
+
+	for (int i = 0; i < result->nrows; i++)
+		names[i] = CStringGetTextDatum(remote_value(result, i, 0));
+	return construct_array(names, result->nrows, TEXTOID, -1, false, TYPALIGN_INT);
+}
+
+/* The commands that make the roles that the node lacks, and give all roles their settings and memberships. */
+static List *
+role_commands(const ClusterNode *node)
+{
+	MemoryContext context = CurrentMemoryContext;
+	Datum		known = PointerGetDatum(roles_of_node(node));
+	List	   *commands = NIL;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (SPI_execute_with_args("SELECT citus_internal.role_commands($1)", 1, (Oid[]) {TEXTARRAYOID}, &known, NULL,
+							  true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the roles");
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		char	   *command = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
+		MemoryContext old = MemoryContextSwitchTo(context);
+
+		commands = lappend(commands, pstrdup(command));
+		MemoryContextSwitchTo(old);
+	}
+	SPI_finish();
+	return commands;
+}
+
+/* INSTEAD OF triggers belong to no table. */
+static bool
+is_trigger_on_view(Oid trigger)
+{
+	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		result;
+
+	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger));
+	scan = systable_beginscan(rel, TriggerOidIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	result = HeapTupleIsValid(tuple) &&
+		get_rel_relkind(((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid) == RELKIND_VIEW;
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+/* Kinds of entries that table_sync.c makes if they are of a distributed table. */
+static bool
+is_part_of_table(const char *kind, const ObjectAddress *object)
+{
+	static const char *const kinds[] = {
+		"CHECK CONSTRAINT", "CONSTRAINT", "DEFAULT", "FK CONSTRAINT", "INDEX", "INDEX ATTACH", "POLICY", "ROW SECURITY",
+		"SEQUENCE", "STATISTICS", "TABLE", "TABLE ATTACH",
+	};
+
+	for (int i = 0; i < lengthof(kinds); i++)
+	{
+		if (strcmp(kind, kinds[i]) == 0)
+			return true;
+	}
+	return strcmp(kind, "TRIGGER") == 0 && !is_trigger_on_view(object->objectId);
+}
+
+static bool
+is_event_trigger(const char *kind)
+{
+	return strcmp(kind, "EVENT TRIGGER") == 0;
+}
+
+/* DumpFilter: what needs no distributed table, and what has no OID of its own; is_for_step looks at comments and the like. */
+static bool
+wanted_before_tables(const char *kind, const ObjectAddress *object)
+{
+	if (!OidIsValid(object->objectId))
+		return true;
+	return !is_event_trigger(kind) && !object_is_local(object) && !object_needs_distributed(object);
+}
+
+/* DumpFilter: what needs a distributed table; event triggers. */
+static bool
+wanted_after_tables(const char *kind, const ObjectAddress *object)
+{
+	if (!OidIsValid(object->objectId))
+		return strcmp(kind, "ACL") == 0 || strcmp(kind, "COMMENT") == 0 || strcmp(kind, "SECURITY LABEL") == 0;
+	return is_event_trigger(kind) ||
+		(!object_is_local(object) && object_needs_distributed(object) && !is_part_of_table(kind, object));
+}
+
+static bool
+is_about_event_trigger(Node *stmt)
+{
+	return IsA(stmt, CreateEventTrigStmt) || IsA(stmt, AlterEventTrigStmt) ||
+		(IsA(stmt, AlterOwnerStmt) && ((AlterOwnerStmt *) stmt)->objectType == OBJECT_EVENT_TRIGGER) ||
+		(IsA(stmt, CommentStmt) && ((CommentStmt *) stmt)->objtype == OBJECT_EVENT_TRIGGER);
+}
+
+/* Whether a statement about an object (COMMENT, GRANT, ALTER SEQUENCE .. OWNED BY) belongs to that step. */
+static bool
+is_for_step(Node *stmt, bool after_tables)
+{
+	ObjectAddress object;
+	ObjectType	type;
+	List	  **objects = object_statement_list(stmt, &type);
+
+	if (IsA(stmt, AlterSeqStmt))
+		ObjectAddressSet(object, RelationRelationId, RangeVarGetRelid(((AlterSeqStmt *) stmt)->sequence, NoLock, true));
+	else if (objects == NULL || IsA(stmt, DropStmt))
+		return true;
+	else
+		object = object_statement_address(stmt, type, linitial(*objects));
+	return OidIsValid(object.objectId) && !object_is_local(&object) &&
+		(object_needs_distributed(&object) || is_about_event_trigger(stmt)) == after_tables;
+}
+
+/* Whether the node has a statement; of a sequence's, only name and type count, since each node has a slice of its own. */
+static bool
+has_statement(List *texts, const char *text, Node *stmt)
+{
+	const char *limits = IsA(stmt, CreateSeqStmt) ? strstr(text, "\n    START WITH") : NULL;
+	ListCell   *cell;
+
+	foreach(cell, texts)
+	{
+		if (limits != NULL ? strncmp(lfirst(cell), text, limits - text) == 0 : strcmp(lfirst(cell), text) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Whether what a statement of the second step makes is not dropped with the node's tables. */
+static bool
+outlives_tables(Node *stmt)
+{
+	return is_about_event_trigger(stmt) || IsA(stmt, CreatePublicationStmt);
+}
+
+/* A dump's names are qualified. */
+static char *
+sequence_name(const CreateSeqStmt *stmt)
+{
+	return quote_qualified_identifier(stmt->sequence->schemaname, stmt->sequence->relname);
+}
+
+/*
+ * Of the dump's statements, those for the step that the node's own dump lacks; with slices for sequences.  What
+ * needs a distributed table, the node has lost with the table when it left its former cluster.
+ */
+static List *
+missing_statements(ObjectSync *sync, bool after_tables)
+{
+	List	   *statements = schema_dump_statements(sync->dump, after_tables ? wanted_after_tables : wanted_before_tables);
+	List	   *commands = NIL;
+	ListCell   *cell;
+
+	foreach(cell, statements)
+	{
+		char	   *text = lfirst(cell);
+		Node	   *stmt = parse_utility(text);
+
+		if (!is_for_step(stmt, after_tables))
+			continue;
+		if ((after_tables && !outlives_tables(stmt)) || !has_statement(sync->theirs, text, stmt))
+			commands = lappend(commands, text);
+		if (IsA(stmt, CreateSeqStmt))
+			commands = lappend(commands, psprintf("SELECT citus_internal.slice_sequence(%s, NULL)",
+												  quote_literal_cstr(sequence_name((CreateSeqStmt *) stmt))));
+	}
+	return commands;
+}
+
+/* Runs commands on the node, which takes bodies of functions as they are: what they use may come later. */
+static void
+run_unchecked(const ClusterNode *node, List *commands)
+{
+	int			level = NewGUCNestLevel();
+
+	if (commands == NIL)
+		return;
+	(void) set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	remote_exec(node->groupid, run_commands_call(commands));
+	AtEOXact_GUC(true, level);
+}
+
+ObjectSync *
+object_sync_prepare(const ClusterNode *node)
+{
+	const ClusterNode *here = node_of_group(metadata_local_group());
+	ObjectSync *sync = palloc(sizeof(ObjectSync));
+
+	sync->node = node;
+	sync->dump = schema_dump_make(here->host, here->port);
+	sync->theirs = schema_dump_statements(schema_dump_make(node->host, node->port), NULL);
+	return sync;
+}
+
+void
+object_sync_before_tables(ObjectSync *sync)
+{
+	run_unchecked(sync->node, role_commands(sync->node));
+	run_unchecked(sync->node, missing_statements(sync, false));
+}
+
+void
+object_sync_after_tables(ObjectSync *sync)
+{
+	run_unchecked(sync->node, missing_statements(sync, true));
+}
