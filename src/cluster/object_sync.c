@@ -248,10 +248,13 @@ object_sync_prepare(const ClusterNode *node)
 {
 	const ClusterNode *here = node_of_group(metadata_local_group());
 	ObjectSync *sync = palloc(sizeof(ObjectSync));
+	SchemaDump *theirs;
 
 	sync->node = node;
 	sync->dump = schema_dump_make(here->host, here->port);
-	sync->theirs = schema_dump_statements(schema_dump_make(node->host, node->port), NULL);
+	theirs = schema_dump_make(node->host, node->port);
+	sync->theirs = schema_dump_statements(theirs, NULL);
+	schema_dump_close(theirs);
 	return sync;
 }
 
@@ -266,4 +269,5 @@ void
 object_sync_after_tables(ObjectSync *sync)
 {
 	run_unchecked(sync->node, missing_statements(sync, true));
+	schema_dump_close(sync->dump);
 }

@@ -262,3 +262,9 @@ schema_dump_statements(SchemaDump *dump, DumpFilter wanted)
 	FileClose(chosen);
 	return split_script(script);
 }
+
+void
+schema_dump_close(SchemaDump *dump)
+{
+	FileClose(dump->archive);
+}

@@ -13,7 +13,7 @@
 #include "catalog/objectaddress.h"
 #include "nodes/pg_list.h"
 
-/* A dump of a server's schema, until the end of the transaction. */
+/* A dump of a server's schema, in a temporary file. */
 typedef struct SchemaDump SchemaDump;
 
 /*
@@ -27,5 +27,7 @@ extern SchemaDump *schema_dump_make(const char *host, int32 port);
 
 /* The statements (List of char *) that make the wanted entries, in the order in which they can be run; NULL: all. */
 extern List *schema_dump_statements(SchemaDump *dump, DumpFilter wanted);
+
+extern void schema_dump_close(SchemaDump *dump);
 
 #endif							/* CITUS_CLUSTER_SCHEMA_DUMP_H */

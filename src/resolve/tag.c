@@ -54,18 +54,25 @@ skip_word(const char **cursor, const char *word)
 static bool
 read_number(const char **cursor, int least, int *value)
 {
-	const char *digits = **cursor == '-' ? *cursor + 1 : *cursor;
-	char	   *end;
-	long		number;
+	const char *c = *cursor;
+	bool		negative = *c == '-';
+	int64		number = 0;
 
-	if (*digits < '0' || *digits > '9')
+	c += negative;
+	if (*c < '0' || *c > '9')
 		return false;
-	errno = 0;
-	number = strtol(*cursor, &end, 10);
-	if (errno != 0 || number > PG_INT32_MAX || number < least)
+	for (; *c >= '0' && *c <= '9'; c++)
+	{
+		number = number * 10 + (*c - '0');
+		if (number > (int64) PG_INT32_MAX + negative)
+			return false;
+	}
+	if (negative)
+		number = -number;
+	if (number < least)
 		return false;
 	*value = (int) number;
-	*cursor = end;
+	*cursor = c;
 	return true;
 }
 
