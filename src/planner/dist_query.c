@@ -259,6 +259,17 @@ build_query(PlannerInfo *root, const DistQuery *query, List *columns)
 		add_clause_item(task, lfirst(cell), query->tlist);
 	foreach(cell, query->sort_clause)
 		add_clause_item(task, lfirst(cell), query->tlist);
+	foreach(cell, query->window_clause)
+	{
+		ListCell   *item;
+
+		foreach(item, lfirst_node(WindowClause, cell)->partitionClause)
+			add_clause_item(task, lfirst(item), query->tlist);
+		foreach(item, lfirst_node(WindowClause, cell)->orderClause)
+			add_clause_item(task, lfirst(item), query->tlist);
+	}
+	task->windowClause = copyObject(query->window_clause);
+	task->hasWindowFuncs = query->window_clause != NIL;
 	task->groupClause = copyObject(query->group_clause);
 	task->sortClause = copyObject(query->sort_clause);
 	task->limitCount = copyObject(query->limit);

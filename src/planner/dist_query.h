@@ -25,6 +25,7 @@ typedef struct DistQuery
 	List	   *group_clause;	/* SortGroupClauses */
 	List	   *sort_clause;	/* SortGroupClauses; NIL: no order */
 	List	   *having;			/* implicitly ANDed */
+	List	   *window_clause;	/* WindowClauses */
 	Node	   *limit;			/* how many rows, int8; NULL: all */
 } DistQuery;
 
@@ -50,6 +51,30 @@ extern List *dist_query_dist_columns(PlannerInfo *subroot, const DistQuery *quer
 
 /* SELECT .. FROM .. WHERE with the range table of a relation, without columns. */
 extern Query *dist_query_make(PlannerInfo *root, const DistRel *rel, List *fromlist, List *quals);
+
+/* upper_path.c: the scan or join that a query starts from, if the nodes can compute it; else NULL. */
+extern const DistRel *dist_query_input(PlannerInfo *root);
+
+/* upper_path.c: whether all rows of a group are in one shard group. */
+extern bool dist_query_groups_are_whole(PlannerInfo *root, const DistRel *rel, List *clause);
+
+/*
+ * upper_path.c: groups of a relation, to be aggregated to columns, to their
+ * transition states if partial; NULL if the nodes can't.
+ */
+extern DistQuery *dist_query_group(PlannerInfo *root, const DistRel *rel, List *clause, List *columns, bool partial);
+
+/*
+ * upper_path.c: the query up to its windows, DISTINCT, order and limit, if the
+ * nodes can compute it without each other; a copy, or NULL.
+ */
+extern DistQuery *dist_query_before_limit(PlannerInfo *root);
+
+/* distinct_path.c: paths of SELECT DISTINCT, of aggregates to which duplicates make no difference, and of windows. */
+extern void distinct_paths_add(PlannerInfo *root, RelOptInfo *distinct_rel);
+extern void distinct_aggregate_paths_add(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
+										 const DistRel *rel, double ngroups);
+extern void window_paths_add(PlannerInfo *root, RelOptInfo *window_rel);
 
 /* upper_path.c: aggregates and limits; called by the hook for upper relations. */
 extern void upper_paths_add(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, RelOptInfo *output_rel,

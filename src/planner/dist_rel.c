@@ -20,6 +20,7 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
+#include "compat/known_equal.h"
 #include "compat/permissions.h"
 #include "planner/dist_cost.h"
 #include "planner/dist_query.h"
@@ -73,7 +74,7 @@ dist_rel_is_dist_expr(PlannerInfo *root, const DistRel *dist, Node *expr)
 		expr = (Node *) ((RelabelType *) expr)->arg;
 	foreach(cell, dist->dist_exprs)
 	{
-		if (equal(lfirst(cell), expr) || exprs_known_equal(root, lfirst(cell), expr))
+		if (equal(lfirst(cell), expr) || compat_known_equal(root, lfirst(cell), expr))
 			return true;
 	}
 	return false;

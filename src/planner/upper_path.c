@@ -95,8 +95,8 @@ group_by_bare_columns(DistQuery *query)
  * all rows is computed here, and plays no part in GROUP BY; NULL if nothing
  * else does, or if the nodes can't evaluate a column.
  */
-static DistQuery *
-make_grouped(PlannerInfo *root, const DistRel *rel, List *columns, bool partial)
+DistQuery *
+dist_query_group(PlannerInfo *root, const DistRel *rel, List *clause, List *columns, bool partial)
 {
 	DistQuery  *query = palloc0(sizeof(DistQuery));
 	ListCell   *cell;
@@ -110,14 +110,14 @@ make_grouped(PlannerInfo *root, const DistRel *rel, List *columns, bool partial)
 		if (depends_on_rows(lfirst(cell)))
 			query->columns = lappend(query->columns, lfirst(cell));
 	}
-	foreach(cell, compat_group_clause(root))
+	foreach(cell, clause)
 	{
 		if (depends_on_rows(get_sortgroupclause_expr(lfirst(cell), root->processed_tlist)))
 			query->group_clause = lappend(query->group_clause, lfirst(cell));
 	}
 	if (!partial)
 		query->having = (List *) root->parse->havingQual;
-	if ((query->group_clause == NIL && compat_group_clause(root) != NIL) ||
+	if ((query->group_clause == NIL && clause != NIL) ||
 		!dist_rel_can_evaluate(root, query->columns))
 		return NULL;
 	if (query->group_clause != NIL)
@@ -125,15 +125,14 @@ make_grouped(PlannerInfo *root, const DistRel *rel, List *columns, bool partial)
 	return query;
 }
 
-/* Whether all rows of a group are in one shard group. */
-static bool
-groups_are_whole(PlannerInfo *root, const DistRel *rel)
+bool
+dist_query_groups_are_whole(PlannerInfo *root, const DistRel *rel, List *clause)
 {
 	ListCell   *cell;
 
 	if (rel->table->kind == DIST_SINGLE)
 		return true;
-	foreach(cell, compat_group_clause(root))
+	foreach(cell, clause)
 	{
 		if (dist_rel_is_dist_expr(root, rel, get_sortgroupclause_expr(lfirst(cell), root->processed_tlist)))
 			return true;
@@ -196,7 +195,7 @@ add_finalize_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_
 	DistQuery  *query;
 	Path	   *path;
 
-	query = make_grouped(root, rel, columns, true);
+	query = dist_query_group(root, rel, compat_group_clause(root), columns, true);
 	if (query == NULL || (strategy == AGG_SORTED && (flags & GROUPING_CAN_USE_SORT) == 0))
 		return;
 	path = dist_query_path(root, grouped_rel, query, partial, nstates,
@@ -219,13 +218,15 @@ add_group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_re
 	if (rel == NULL || rel->table == NULL || root->parse->groupingSets != NIL || other == NULL ||
 		grouped_rel->fdwroutine != NULL)
 		return;
-	if (!groups_are_whole(root, rel))
+	if (!dist_query_groups_are_whole(root, rel, compat_group_clause(root)))
 	{
 		if (extra->flags & GROUPING_CAN_PARTIAL_AGG)
 			add_finalize_path(root, input_rel, grouped_rel, rel, extra->flags, other->rows);
+		else
+			distinct_aggregate_paths_add(root, input_rel, grouped_rel, rel, other->rows);
 		return;
 	}
-	query = make_grouped(root, rel, grouped_rel->reltarget->exprs, false);
+	query = dist_query_group(root, rel, compat_group_clause(root), grouped_rel->reltarget->exprs, false);
 	if (query == NULL || !dist_rel_can_evaluate(root, query->having))
 		return;
 	add_path(grouped_rel, dist_query_path(root, grouped_rel, query, grouped_rel->reltarget, other->rows,
@@ -242,9 +243,18 @@ has_other_steps(const Query *query)
 		query->hasModifyingCTE;
 }
 
-/* The query before it is sorted and limited, if the nodes can compute it without each other; a copy, or NULL. */
-static DistQuery *
-query_before_limit(PlannerInfo *root)
+const DistRel *
+dist_query_input(PlannerInfo *root)
+{
+	const RelOptInfo *rel = bms_membership(root->all_baserels) == BMS_SINGLETON ?
+		find_base_rel(root, bms_singleton_member(root->all_baserels)) : find_join_rel(root, root->all_baserels);
+	const DistRel *dist = rel != NULL ? dist_rel_of(rel) : NULL;
+
+	return dist != NULL && dist->table != NULL ? dist : NULL;
+}
+
+DistQuery *
+dist_query_before_limit(PlannerInfo *root)
 {
 	DistQuery  *query = palloc0(sizeof(DistQuery));
 
@@ -255,16 +265,11 @@ query_before_limit(PlannerInfo *root)
 		if (grouped_rel->fdwroutine != NULL || grouped_rel->fdw_private == NULL)
 			return NULL;
 		*query = *(DistQuery *) grouped_rel->fdw_private;
+		return query;
 	}
-	else
-	{
-		RelOptInfo *rel = bms_membership(root->all_baserels) == BMS_SINGLETON ?
-			find_base_rel(root, bms_singleton_member(root->all_baserels)) : find_join_rel(root, root->all_baserels);
-
-		query->rel = rel != NULL ? dist_rel_of(rel) : NULL;
-		query->tlist = root->processed_tlist;
-	}
-	return query->rel != NULL && query->rel->table != NULL ? query : NULL;
+	query->rel = dist_query_input(root);
+	query->tlist = root->processed_tlist;
+	return query->rel != NULL ? query : NULL;
 }
 
 /* LIMIT + OFFSET, which each node returns at most; NULL if it isn't known before the statement starts. */
@@ -312,7 +317,7 @@ add_limit_path(PlannerInfo *root, RelOptInfo *final_rel, const FinalPathExtraDat
 	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
 
 	if (!extra->limit_needed || has_other_steps(root->parse) || (limit = rows_needed(root)) == NULL ||
-		(query = query_before_limit(root)) == NULL || !can_sort(root, query))
+		(query = dist_query_before_limit(root)) == NULL || !can_sort(root, query))
 		return;
 	query->sort_clause = root->parse->sortClause;
 	query->limit = limit;
@@ -334,7 +339,7 @@ note_whole(PlannerInfo *root, RelOptInfo *final_rel)
 
 	if (root->parent_root == NULL || has_other_steps(root->parse) || root->parse->limitCount != NULL ||
 		root->parse->limitOffset != NULL || root->init_plans != NIL ||
-		(query = query_before_limit(root)) == NULL)
+		(query = dist_query_before_limit(root)) == NULL)
 		return;
 	query->columns = NIL;
 	foreach(cell, root->processed_tlist)
@@ -355,6 +360,10 @@ upper_paths_add(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_re
 		return;
 	if (stage == UPPERREL_GROUP_AGG)
 		add_group_paths(root, input_rel, output_rel, extra);
+	else if (stage == UPPERREL_WINDOW)
+		window_paths_add(root, output_rel);
+	else if (stage == UPPERREL_DISTINCT)
+		distinct_paths_add(root, output_rel);
 	else if (stage == UPPERREL_FINAL)
 	{
 		add_limit_path(root, output_rel, extra);

@@ -8,7 +8,7 @@ CREATE TABLE r (id int PRIMARY KEY, n int, name text);
 CREATE TABLE s (id int, n int);
 CREATE TABLE l (id int, n int);
 -- on all nodes
-CREATE SEQUENCE numbers;
+CREATE SEQUENCE numbers AS integer;
 -- on all nodes
 CREATE TYPE span AS (lo int, hi int);
 -- on all nodes
@@ -85,7 +85,7 @@ SELECT count(*) FROM t WHERE now() = (SELECT now());
 SELECT bool_and(now() = x.n) FROM t, (SELECT now() AS n) x;
 SELECT count(DISTINCT current_date), count(DISTINCT current_user), count(DISTINCT session_user) FROM t;
 SELECT DISTINCT current_setting('TimeZone'), current_schema() FROM t;
-SELECT nextval('numbers') FROM t WHERE id = 1;
+SELECT nextval('numbers') > 0 FROM t WHERE id = 1;
 SELECT count(DISTINCT n), min(n) > 0 FROM (SELECT nextval('numbers') AS n FROM t) q;
 SELECT currval('numbers') > 30;
 INSERT INTO u SELECT 'seq', id, nextval('numbers') FROM t;
