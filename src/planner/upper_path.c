@@ -37,6 +37,14 @@ depends_on_rows(Node *expr)
 	return contain_var_clause(expr) || contain_agg_clause(expr);
 }
 
+/* Whether the text of a query makes one row of each group: without GROUP BY only an aggregate says that all rows are one. */
+static bool
+is_aggregation(const DistQuery *query)
+{
+	return query->group_clause != NIL || contain_agg_clause((Node *) query->columns) ||
+		contain_agg_clause((Node *) query->having);
+}
+
 /* A column outside of aggregates and GROUP BY items, for bare_column_walker. */
 typedef struct BareColumns
 {
@@ -117,7 +125,7 @@ dist_query_group(PlannerInfo *root, const DistRel *rel, List *clause, List *colu
 	}
 	if (!partial)
 		query->having = (List *) root->parse->havingQual;
-	if ((query->group_clause == NIL && clause != NIL) ||
+	if ((query->group_clause == NIL && clause != NIL) || !is_aggregation(query) ||
 		!dist_rel_can_evaluate(root, query->columns))
 		return NULL;
 	if (query->group_clause != NIL)
@@ -349,6 +357,8 @@ note_whole(PlannerInfo *root, RelOptInfo *final_rel)
 		if (!entry->resjunk)
 			query->columns = lappend(query->columns, entry->expr);
 	}
+	if (query->grouped && !is_aggregation(query))
+		return;					/* the outer query needs no aggregate's value */
 	if (query->columns != NIL && dist_rel_can_evaluate(root, query->columns))
 		dist_query_set_whole(final_rel, query);
 }

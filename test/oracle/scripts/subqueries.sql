@@ -137,3 +137,7 @@ SELECT (SELECT age, user_id FROM users LIMIT 1) FROM tenants;
 SELECT id, (SELECT age FROM users u WHERE u.tenant_id = t.id) FROM tenants t ORDER BY id;
 SELECT id FROM tenants t WHERE id IN (SELECT nothing FROM users);
 SELECT id FROM tenants t WHERE 1 = (SELECT 1 / (id - 3) FROM plans LIMIT 1);
+-- a group of all rows whose aggregate nobody needs is one row nevertheless
+SELECT count(*) FROM (SELECT max(age) FROM users) q LEFT JOIN users u ON true;
+SELECT 1 FROM users HAVING true;
+SELECT count(*) FROM (SELECT 1 FROM users HAVING true) q;
