@@ -22,7 +22,9 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -254,17 +256,17 @@ insert_shards(Oid relid, const Distribution *wanted, const int32 *groups)
 	}
 }
 
-/* Writes all metadata of a new distributed table on this node. */
+/* Writes all metadata of a new distributed table on this node: beside a table, unless that is NULL. */
 static void
-insert_metadata(Relation rel, Distribution *wanted)
+insert_metadata(Oid relid, Distribution *wanted, const DistTable *beside)
 {
-	Oid			relid = RelationGetRelid(rel);
 	List	   *targets = node_shard_targets();
-	int32		empty_group;
-	const DistTable *beside = choose_colocated_table(wanted, &empty_group);
+	int32		empty_group = 0;
 	int32		colocation_id;
 	int32	   *groups;
 
+	if (beside == NULL)
+		beside = choose_colocated_table(wanted, &empty_group);
 	if (beside != NULL)
 		wanted->shard_count = beside->nshards;
 	groups = palloc(sizeof(int32) * wanted->shard_count);
@@ -410,7 +412,7 @@ open_for_conversion(Oid relid)
 
 	lock_node_set();
 	rel = open_table_by_oid(relid);
-	check_convertible(rel);
+	check_convertible(rel, false);
 	return rel;
 }
 
@@ -465,6 +467,76 @@ check_distribution_type(Oid value)
 				 errhint("Use the distribution type 'hash'.")));
 }
 
+/* How a partition is distributed: as its partitioned table is, by a column that may have another number. */
+static Distribution
+distribution_of_partition(Relation rel, const Distribution *wanted, const char *column)
+{
+	Distribution result = *wanted;
+
+	check_convertible(rel, true);
+	if (column != NULL)
+		result.attno = check_distribution_column(rel, column);
+	check_no_tableoid(rel);
+	check_unique_indexes(rel, result.attno);
+	return result;
+}
+
+/*
+ * Distributes tables, which are locked: a table, and its partitions after their partitioned tables.  Their shards go
+ * beside those of a table, or of the first one if that is NULL.
+ */
+static void
+distribute(List *relids, Distribution *wanted, const DistTable *beside, const char *column)
+{
+	List	   *definitions = NIL;
+	ListCell   *cell;
+	ListCell   *definition;
+
+	foreach(cell, relids)
+		definitions = lappend(definitions, table_definition_commands(lfirst_oid(cell)));
+	foreach(cell, relids)
+	{
+		Oid			relid = lfirst_oid(cell);
+		Relation	rel = relation_open(relid, NoLock);
+		Distribution own = *wanted;
+
+		if (rel->rd_rel->relispartition)
+			own = distribution_of_partition(rel, wanted, column);
+		insert_metadata(relid, &own, beside);
+		if (beside == NULL)
+			beside = metadata_require(relid);
+		lock_others_everywhere(referenced_tables(relid, NULL, 0), ShareRowExclusiveLock);
+		relation_close(rel, NoLock);
+	}
+	forboth(cell, relids, definition, definitions)
+	{
+		check_foreign_keys(lfirst_oid(cell));
+		notice_local_foreign_keys(lfirst_oid(cell));
+		create_everywhere(lfirst_oid(cell), lfirst(definition));
+	}
+	foreach(cell, relids)
+	{
+		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
+
+		if (rel->rd_rel->relkind == RELKIND_RELATION && move_rows(rel, 0))
+			relation_discard_rows(rel);
+		create_rest_everywhere(lfirst_oid(cell));
+		sequences_take_slices(lfirst_oid(cell));
+		relation_close(rel, NoLock);
+	}
+}
+
+void
+distribute_partition(Oid relid)
+{
+	const DistTable *parent = metadata_require(get_partition_parent(relid, false));
+	Distribution wanted = {.attno = parent->dist_attno,.type = parent->dist_type,.collation = parent->dist_collation,
+	.shard_count = parent->nshards,.replication_factor = 1};
+
+	distribute(find_all_inheritors(relid, AccessExclusiveLock, NULL), &wanted, parent,
+			   parent->dist_attno == 0 ? NULL : get_attname(parent->relid, parent->dist_attno, false));
+}
+
 /*
  * create_distributed_table(table_name regclass, distribution_column text,
  *		distribution_type citus.distribution_type, colocate_with text, shard_count int)
@@ -475,7 +547,6 @@ create_distributed_table(PG_FUNCTION_ARGS)
 	Distribution wanted;
 	Relation	rel;
 	Oid			relid;
-	List	   *definition;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
@@ -485,17 +556,9 @@ create_distributed_table(PG_FUNCTION_ARGS)
 	relid = PG_GETARG_OID(0);
 	rel = open_for_conversion(relid);
 	read_distribution(fcinfo, rel, &wanted);
-	definition = table_definition_commands(relid);
-	insert_metadata(rel, &wanted);
-	lock_others_everywhere(referenced_tables(relid, NULL, 0), ShareRowExclusiveLock);
-	check_foreign_keys(relid);
-	notice_local_foreign_keys(relid);
-	create_everywhere(relid, definition);
-	if (move_rows(rel, 0))
-		relation_discard_rows(rel);
-	create_rest_everywhere(relid);
-	sequences_take_slices(relid);
 	relation_close(rel, NoLock);
+	distribute(find_all_inheritors(relid, AccessExclusiveLock, NULL), &wanted, NULL,
+			   PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	PG_RETURN_VOID();
 }
 
@@ -507,6 +570,11 @@ create_reference_table(PG_FUNCTION_ARGS)
 	Relation	rel = open_for_conversion(relid);
 	List	   *definition = table_definition_commands(relid);
 
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("partitioned table \"%s\" cannot be a reference table", RelationGetRelationName(rel)),
+				 errhint("Use create_distributed_table(), with NULL as distribution column to keep it on one node.")));
 	insert_reference_metadata(rel);
 	lock_others_everywhere(referenced_tables(relid, NULL, 0), ShareRowExclusiveLock);
 	check_foreign_keys(relid);
@@ -514,6 +582,7 @@ create_reference_table(PG_FUNCTION_ARGS)
 	if (node_active_primaries_remote() != NIL)
 		(void) move_rows(rel, ROW_ROUTER_REMOTE_ONLY);
 	create_rest_everywhere(relid);
+	sequences_take_slices(relid);
 	relation_close(rel, NoLock);
 	PG_RETURN_VOID();
 }

@@ -26,6 +26,9 @@ extern List *table_metadata_commands(Oid relid);
  */
 extern void delete_empty_group(int32 colocation_id, bool everywhere);
 
+/* Distributes a table that has become a partition of a distributed one on this node, with its own partitions. */
+extern void distribute_partition(Oid relid);
+
 /* Opens a relation that a function was given, with AccessExclusiveLock; errors (42P01) if it is gone then. */
 extern Relation open_table_by_oid(Oid relid);
 

@@ -18,6 +18,7 @@
 #include "catalog/catalog.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
@@ -33,6 +34,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/partcache.h"
 #include "utils/relcache.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
@@ -44,21 +46,23 @@
 
 /* Errors unless the relation is a plain table that stays. */
 static void
-check_kind(Relation rel)
+check_kind(Relation rel, bool as_partition)
 {
 	const char *name = RelationGetRelationName(rel);
 	char		relkind = rel->rd_rel->relkind;
 
-	if (relkind == RELKIND_PARTITIONED_TABLE || rel->rd_rel->relispartition)
+	if (rel->rd_rel->relispartition && !as_partition)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot distribute relation \"%s\"", name),
-				 errdetail("Partitioned tables and partitions are not supported yet.")));
-	if (relkind != RELKIND_RELATION)
+				 errdetail("It is a partition of \"%s\".",
+						   get_rel_name(get_partition_parent(RelationGetRelid(rel), true))),
+				 errhint("Distribute the partitioned table, and its partitions follow.")));
+	if (relkind != RELKIND_RELATION && relkind != RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("cannot distribute relation \"%s\"", name),
-				 errdetail("Only ordinary tables can be distributed.")));
+				 errdetail("Only ordinary and partitioned tables can be distributed.")));
 	if (rel->rd_rel->relpersistence == RELPERSISTENCE_TEMP)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -72,7 +76,8 @@ check_kind(Relation rel)
 				 errmsg("cannot distribute relation \"%s\"", name),
 				 errdetail("Tables of schema \"%s\" belong to the system.",
 						   get_namespace_name(RelationGetNamespace(rel)))));
-	if (has_subclass(RelationGetRelid(rel)) || has_superclass(RelationGetRelid(rel)))
+	if ((relkind != RELKIND_PARTITIONED_TABLE && has_subclass(RelationGetRelid(rel))) ||
+		(!as_partition && has_superclass(RelationGetRelid(rel))))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot distribute relation \"%s\"", name),
@@ -147,27 +152,18 @@ check_triggers(Oid relid)
 		actions = foreign_key_actions(relid);
 	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
-		if (!rel->trigdesc->triggers[i].tgisinternal)
+		if (rel->trigdesc->triggers[i].tgisinternal)
+			continue;
+		if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE || rel->rd_rel->relispartition)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("triggers on distributed partitioned tables are not supported"),
+					 errdetail("Table \"%s\" has trigger \"%s\".", RelationGetRelationName(rel),
+							   rel->trigdesc->triggers[i].tgname)));
+		else
 			check_trigger(rel, &rel->trigdesc->triggers[i], actions);
 	}
 	table_close(rel, NoLock);
-}
-
-void
-check_convertible(Relation rel)
-{
-	Oid			relid = RelationGetRelid(rel);
-
-	check_kind(rel);
-	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, RelationGetRelationName(rel));
-	if (metadata_lookup(relid) != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
-				 errmsg("table \"%s\" is already distributed", RelationGetRelationName(rel)),
-				 errhint("Use undistribute_table() first to distribute it in another way.")));
-	check_rules(rel);
-	check_triggers(relid);
 }
 
 /* Whether a type is, or contains, an enum below its top level. */
@@ -192,6 +188,42 @@ contains_enum(Oid type, bool top)
 		}
 	}
 	return false;
+}
+
+/* Errors if a table's rows would go to other partitions on other nodes. */
+static void
+check_partition_key(Relation rel)
+{
+	PartitionKey key = RelationGetPartitionKey(rel);
+
+	for (int i = 0; key != NULL && key->strategy == PARTITION_STRATEGY_HASH && i < key->partnatts; i++)
+	{
+		if (contains_enum(key->parttypid[i], false))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot distribute relation \"%s\"", RelationGetRelationName(rel)),
+					 errdetail("It is partitioned by hash values of type %s, which differ between nodes.",
+							   format_type_be(key->parttypid[i])),
+					 errhint("Partition it by list or range.")));
+	}
+}
+
+void
+check_convertible(Relation rel, bool as_partition)
+{
+	Oid			relid = RelationGetRelid(rel);
+
+	check_kind(rel, as_partition);
+	check_partition_key(rel);
+	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, RelationGetRelationName(rel));
+	if (metadata_lookup(relid) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+				 errmsg("table \"%s\" is already distributed", RelationGetRelationName(rel)),
+				 errhint("Use undistribute_table() first to distribute it in another way.")));
+	check_rules(rel);
+	check_triggers(relid);
 }
 
 AttrNumber

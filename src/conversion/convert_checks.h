@@ -11,8 +11,11 @@
 #include "catalog/metadata.h"
 #include "utils/rel.h"
 
-/* Errors unless the current user may distribute the relation, and it is of a kind that can be. */
-extern void check_convertible(Relation rel);
+/*
+ * Errors unless the current user may distribute the relation, and it is of a kind that can be; a partition only
+ * as_partition of a table that is distributed.
+ */
+extern void check_convertible(Relation rel, bool as_partition);
 
 /* Number of the column to distribute by; errors if there is none of that name, or it can't be hashed. */
 extern AttrNumber check_distribution_column(Relation rel, const char *name);

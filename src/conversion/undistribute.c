@@ -18,8 +18,10 @@
 #include "access/xact.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_inherits.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -167,28 +169,73 @@ insert_rows(const char *name, const char *columns, Tuplestorestate *store, Tuple
 	SPI_unregister_relation(MOVED_ROWS);
 }
 
-/* Makes the table a local one: metadata, shards, and the other nodes' tables go. */
-static void
-forget_table(Oid relid, const char *name)
+/* The rows of a table that is going to be local; store is NULL if there are none to be moved. */
+typedef struct MovedRows
 {
-	const DistTable *table = metadata_require(relid);
-	List	   *shards = local_shard_relids(table);
+	char	   *name;			/* of the table */
+	char	   *columns;
+	Tuplestorestate *store;
+	TupleDesc	desc;
+} MovedRows;
 
-	sequences_give_slices_back(relid);
+/* Reads the rows of a table, unless they are not in shards.  SPI is connected. */
+static MovedRows *
+take_rows(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	MovedRows  *rows = palloc0(sizeof(MovedRows));
+
+	rows->name = relation_qualified_name(relid);
+	rows->columns = stored_columns(rel);
+	if (metadata_require(relid)->kind != DIST_REFERENCE && rel->rd_rel->relkind == RELKIND_RELATION &&
+		rows->columns[0] != '\0')
+		rows->store = read_rows(rows->name, rows->columns, &rows->desc);
+	table_close(rel, NoLock);
+	return rows;
+}
+
+/* Makes tables, the first one and its partitions, local ones: metadata, shards, and the other nodes' tables go. */
+static void
+forget_tables(List *relids)
+{
+	List	   *shards = NIL;
+	ListCell   *cell;
+
+	foreach(cell, relids)
+		sequences_give_slices_back(lfirst_oid(cell));
 	if (node_active_primaries_remote() != NIL)
 	{
-		List	   *commands = table_dependents_drop_commands(relid);
+		List	   *commands = NIL;
 		int			level = quiet_begin(WARNING);
 
+		foreach(cell, relids)
+			commands = list_concat(commands, table_dependents_drop_commands(lfirst_oid(cell)));
 		if (commands != NIL)
 			remote_exec_on_all(run_commands_call(commands));
-		remote_exec_on_all(psprintf("%sDROP TABLE %s CASCADE", TASK_TAG_DDL, name));
+		remote_exec_on_all(psprintf("%sDROP TABLE %s CASCADE", TASK_TAG_DDL,
+									relation_qualified_name(linitial_oid(relids))));
 		AtEOXact_GUC(true, level);
 	}
-	delete_empty_group(metadata_delete_table(relid), true);
+	foreach(cell, relids)
+	{
+		shards = list_concat(shards, local_shard_relids(metadata_require(lfirst_oid(cell))));
+		delete_empty_group(metadata_delete_table(lfirst_oid(cell)), true);
+		metadata_invalidate(lfirst_oid(cell));
+	}
 	drop_relations(shards);
-	metadata_invalidate(relid);
 	CommandCounterIncrement();
+}
+
+static void
+check_no_partition(Relation rel)
+{
+	if (rel->rd_rel->relispartition)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot undistribute partition \"%s\"", RelationGetRelationName(rel)),
+				 errdetail("It is a partition of \"%s\".",
+						   get_rel_name(get_partition_parent(RelationGetRelid(rel), true))),
+				 errhint("Undistribute the partitioned table, or detach the partition first.")));
 }
 
 /* undistribute_table(table_name regclass, cascade_via_foreign_keys boolean) */
@@ -197,12 +244,9 @@ undistribute_table(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
 	Relation	rel = open_distributed(relid);
-	const DistTable *table = metadata_require(relid);
-	bool		move = (table->kind != DIST_REFERENCE);
-	char	   *name = relation_qualified_name(relid);
-	char	   *columns = stored_columns(rel);
-	Tuplestorestate *store = NULL;
-	TupleDesc	desc = NULL;
+	List	   *relids;
+	List	   *moved = NIL;
+	ListCell   *cell;
 	int			level = NewGUCNestLevel();
 
 	if (PG_GETARG_BOOL(1))
@@ -210,18 +254,25 @@ undistribute_table(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cascade_via_foreign_keys is not supported"),
 				 errhint("Drop the foreign keys first.")));
+	check_no_partition(rel);
 	check_no_foreign_keys(rel);
+	table_close(rel, NoLock);
+	relids = find_all_inheritors(relid, AccessExclusiveLock, NULL);
 
 	/* The rows must be all rows, whatever policies say. */
 	(void) set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	if (move && columns[0] != '\0')
-		store = read_rows(name, columns, &desc);
-	table_close(rel, NoLock);
-	forget_table(relid, name);
-	if (store != NULL)
-		insert_rows(name, columns, store, desc);
+	foreach(cell, relids)
+		moved = lappend(moved, take_rows(lfirst_oid(cell)));
+	forget_tables(relids);
+	foreach(cell, moved)
+	{
+		MovedRows  *rows = lfirst(cell);
+
+		if (rows->store != NULL)
+			insert_rows(rows->name, rows->columns, rows->store, rows->desc);
+	}
 	SPI_finish();
 	AtEOXact_GUC(true, level);
 	PG_RETURN_VOID();

@@ -45,6 +45,7 @@
 #include "ddl/create_table.h"
 #include "ddl/handlers.h"
 #include "ddl/missing_value.h"
+#include "ddl/partition.h"
 #include "resolve/utility.h"
 #include "table/definition.h"
 #include "table/lock_everywhere.h"
@@ -110,6 +111,8 @@ static const struct
 	{AT_AddIdentity, SCOPE_LOGICAL},
 	{AT_SetIdentity, SCOPE_LOGICAL},
 	{AT_DropIdentity, SCOPE_LOGICAL},
+	{AT_AttachPartition, SCOPE_SHARDS},
+	{AT_DetachPartition, SCOPE_SHARDS},
 };
 
 /* Why some of the others can't be. */
@@ -498,11 +501,11 @@ spread_missing_values(const AlterTableCall *alter)
 	}
 }
 
-/* The partition that a subcommand attaches, or InvalidOid. */
+/* The partition that a subcommand attaches, or detaches if that is asked for, or InvalidOid. */
 static Oid
-attached_partition(const AlterTableCmd *cmd)
+partition_of_command(const AlterTableCmd *cmd, bool detached)
 {
-	if (cmd->subtype != AT_AttachPartition)
+	if (cmd->subtype != AT_AttachPartition && !(detached && cmd->subtype == AT_DetachPartition))
 		return InvalidOid;
 	return RangeVarGetRelid(castNode(PartitionCmd, cmd->def)->name, NoLock, true);
 }
@@ -532,7 +535,7 @@ alter_local_table(UtilityCall *call, Oid relid)
 			check_not_inherited(cmd->subtype == AT_AddInherit ? castNode(RangeVar, cmd->def) :
 								castNode(PartitionCmd, cmd->def)->name);
 		adds |= (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn);
-		partition = OidIsValid(partition) ? partition : attached_partition(cmd);
+		partition = OidIsValid(partition) ? partition : partition_of_command(cmd, false);
 	}
 	if (!adds && !OidIsValid(partition))
 		return false;
@@ -603,6 +606,8 @@ alter_table_utility(UtilityCall *call)
 		if (metadata_local_group() != COORDINATOR_GROUP && cmd->subtype == AT_SetIdentity)
 			cmd->def = (Node *) sequence_options_of_slice((List *) cmd->def);
 	}
+	if (stmt->objtype == OBJECT_TABLE && OidIsValid(partition_of_command(linitial(stmt->cmds), true)))
+		return alter_partition(call, alter.table, partition_of_command(linitial(stmt->cmds), true));
 	if (!call->relayed)
 		lock_referenced_tables(&alter);
 	(void) constraints_of_table(alter.table->relid, &alter.constraints_before);
@@ -615,6 +620,7 @@ alter_table_utility(UtilityCall *call)
 	slice_new_sequences(&alter);
 	utility_relay(call);
 	alter_shards(&alter);
+	name_indexes_of_partitions(alter.table->relid);
 	spread_missing_values(&alter);
 	return true;
 }

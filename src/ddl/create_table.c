@@ -19,6 +19,7 @@
 #include "conversion/convert_checks.h"
 #include "ddl/create_table.h"
 #include "ddl/handlers.h"
+#include "ddl/partition.h"
 #include "resolve/utility.h"
 #include "table/run_commands.h"
 #include "table/table_definition.h"
@@ -74,6 +75,8 @@ create_table_utility(UtilityCall *call)
 	CreateStmt *stmt = castNode(CreateStmt, call->pstmt->utilityStmt);
 	ListCell   *cell;
 
+	if (stmt->partbound != NULL && !call->relayed && create_partition(call, stmt))
+		return true;
 	foreach(cell, stmt->inhRelations)
 		check_not_inherited(lfirst_node(RangeVar, cell));
 	if (stmt->partspec == NULL && stmt->partbound == NULL)

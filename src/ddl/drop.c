@@ -21,6 +21,7 @@
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_policy.h"
 #include "catalog/pg_trigger.h"
@@ -351,6 +352,18 @@ drop_follow_up(UtilityCall *call)
 		delete_empty_group(lfirst_int(cell), enable_ddl_propagation);
 }
 
+/* DROP TABLE of a partition locks its partitioned table first: so does this, on all nodes. */
+static void
+lock_partitioned_table(UtilityCall *call, Node *object)
+{
+	Oid			relid = RangeVarGetRelid(makeRangeVarFromNameList(castNode(List, object)), NoLock, true);
+
+	if (call->relayed || !OidIsValid(relid) || !get_rel_relispartition(relid) || metadata_find(relid) == NULL)
+		return;
+	utility_check_initiator(call);
+	lock_others_everywhere(list_make1_oid(get_partition_parent(relid, true)), AccessExclusiveLock);
+}
+
 /* The table that an object of a DROP belongs to, locked by utility_lock, or NULL if it is not distributed. */
 static const DistTable *
 table_of_object(UtilityCall *call, Node *object)
@@ -451,7 +464,11 @@ drop_utility(UtilityCall *call)
 	}
 	foreach(cell, stmt->objects)
 	{
-		const DistTable *table = table_of_object(call, lfirst(cell));
+		const DistTable *table;
+
+		if (stmt->removeType == OBJECT_TABLE)
+			lock_partitioned_table(call, lfirst(cell));
+		table = table_of_object(call, lfirst(cell));
 
 		if (table == NULL)
 			continue;

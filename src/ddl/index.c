@@ -94,6 +94,7 @@ create_index_utility(UtilityCall *call)
 		utility_relay_text(call, definition);
 		run_commands_on_local_shards(metadata_require(table->relid), list_make1(definition));
 	}
+	name_indexes_of_partitions(table->relid);
 	return true;
 }
 

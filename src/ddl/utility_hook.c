@@ -176,7 +176,8 @@ utility_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_m
 
 	if (distributed)
 		utility_check_initiator(call);
-	else if (relid < FirstNormalObjectId || get_rel_relkind(relid) != RELKIND_RELATION)
+	else if (relid < FirstNormalObjectId ||
+			 (get_rel_relkind(relid) != RELKIND_RELATION && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE))
 		return true;
 	if (call->relayed || !object_ownercheck(RelationRelationId, relid, GetUserId()))
 		return true;

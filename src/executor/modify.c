@@ -20,6 +20,7 @@
 
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
@@ -130,6 +131,13 @@ modify_begin(CustomScanState *node, EState *estate, int eflags)
 	CustomScan *plan_node = (CustomScan *) node->ss.ps.plan;
 	Relation	relation = table_open(state->plan.relid, NoLock);
 
+	if (state->plan.command != CMD_INSERT && relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("rows of distributed partitioned table \"%s\" can't be written by values that are computed "
+						"outside of its shards", RelationGetRelationName(relation)),
+				 errdetail("The statement reads other distributed or local tables, or assigns the distribution column."),
+				 errhint("Write the partitions one by one, or compare the distribution columns of all tables with one value.")));
 	state->context = CurrentMemoryContext;
 	state->table = metadata_require(state->plan.relid);
 	state->row_desc = CreateTupleDescCopyConstr(RelationGetDescr(relation));

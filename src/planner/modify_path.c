@@ -14,6 +14,7 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -598,6 +599,28 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 		plan->delete_text = modify_delete_text(table, plan->moves_rows ? NIL : plan->attnos);
 }
 
+/*
+ * In the place of what is not built: writes of partitioned tables that aren't sent to the shards as they are.  Their
+ * rows are not identified by ctid alone.  The executor refuses the plan, unless the router has replaced it.
+ */
+static Plan *
+plan_refused(CustomPath *best_path, ModifyPlan *plan, List *custom_plans, List *returning)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	ListCell   *cell;
+
+	foreach(cell, pull_var_clause((Node *) returning, PVC_RECURSE_PLACEHOLDERS))
+		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
+										  makeTargetEntry(copyObject(lfirst(cell)),
+														  list_length(scan->custom_scan_tlist) + 1, NULL, false));
+	scan->scan.plan.targetlist = copyObject(returning);
+	scan->flags = best_path->flags;
+	scan->methods = &dist_modify_methods;
+	scan->custom_plans = custom_plans;
+	scan->custom_private = modify_plan_pack(plan);
+	return (Plan *) scan;
+}
+
 static Plan *
 plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist, List *clauses,
 			List *custom_plans)
@@ -620,6 +643,11 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	plan.command = modify->operation;
 	plan.can_set_tag = root->parse->canSetTag;
 	plan.triggers = table->triggers & write_commands(root->parse);
+	if (plan.command != CMD_INSERT && get_rel_relkind(plan.relid) == RELKIND_PARTITIONED_TABLE)
+	{
+		root->processed_tlist = returning;
+		return plan_refused(best_path, &plan, custom_plans, returning);
+	}
 	plan.update_colnos = modify->updateColnosLists ? linitial(modify->updateColnosLists) : NIL;
 	plan.ctid_resno = junk_resno(child_tlist, "ctid", varno);
 	plan.dist_resno = junk_resno(child_tlist, JUNK_DIST_COLUMN, varno);

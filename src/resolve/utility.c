@@ -17,7 +17,9 @@
 
 #include "catalog/index.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
 #include "catalog/pg_statistic_ext.h"
 #include "access/htup_details.h"
 #include "nodes/makefuncs.h"
@@ -180,12 +182,53 @@ rename_references(Node *node, void *naming)
 	return false;
 }
 
+/* The ancestor, or the table itself, from which the table has its check constraint of that name. */
+static Oid
+origin_of_check(Oid relid, const char *name)
+{
+	while (get_rel_relispartition(relid))
+	{
+		Oid			constraint = get_relation_constraint_oid(relid, name, true);
+		HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+		bool		inherited = false;
+
+		if (HeapTupleIsValid(tuple))
+		{
+			inherited = ((Form_pg_constraint) GETSTRUCT(tuple))->contype == CONSTRAINT_CHECK &&
+				((Form_pg_constraint) GETSTRUCT(tuple))->coninhcount > 0;
+			ReleaseSysCache(tuple);
+		}
+		if (!inherited)
+			break;
+		relid = get_partition_parent(relid, false);
+	}
+	return relid;
+}
+
+char *
+shard_constraint_name(const DistTable *table, const char *name, HashRange range)
+{
+	const DistTable *origin = metadata_lookup(origin_of_check(table->relid, name));
+
+	if (origin == NULL || origin->colocation_id != table->colocation_id)
+		origin = table;
+	return shard_relation_name(name, origin->shards[shard_index_of_range(origin, range)].shardid);
+}
+
+/* Like rename_part, for a constraint of the table that is there, or is going to be. */
+static void
+rename_constraint_name(ShardNaming *naming, char **name)
+{
+	if (*name != NULL && naming->shardid != 0)
+		*name = shard_constraint_name(metadata_require(naming->relid), *name, naming->range);
+}
+
 static void
 rename_constraint(ShardNaming *naming, Constraint *constraint)
 {
 	ShardNaming table = *naming;
 
-	rename_part(naming, &constraint->conname);
+	rename_constraint_name(naming, &constraint->conname);
 	rename_part(naming, &constraint->indexname);
 	rename_references(constraint->raw_expr, naming);
 	rename_references((Node *) constraint->exclusions, naming);
@@ -232,6 +275,16 @@ rename_index(ShardNaming *naming, Node *node)
 	rename_references(stmt->whereClause, naming);
 }
 
+/* A table that becomes, or no longer is, a partition; or an index. */
+static void
+rename_partition(ShardNaming *naming, PartitionCmd *cmd)
+{
+	ShardNaming table = *naming;
+
+	rename_relation(naming, cmd->name);
+	*naming = table;
+}
+
 /* What an ALTER TABLE subcommand names in the table. */
 static void
 rename_subcommand(ShardNaming *naming, AlterTableCmd *cmd)
@@ -248,8 +301,14 @@ rename_subcommand(ShardNaming *naming, AlterTableCmd *cmd)
 			break;
 		case AT_DropConstraint:
 		case AT_ValidateConstraint:
+			rename_constraint_name(naming, &cmd->name);
+			break;
 		case AT_ClusterOn:
 			rename_part(naming, &cmd->name);
+			break;
+		case AT_AttachPartition:
+		case AT_DetachPartition:
+			rename_partition(naming, castNode(PartitionCmd, cmd->def));
 			break;
 		case AT_ReplicaIdentity:
 			rename_part(naming, &castNode(ReplicaIdentityStmt, cmd->def)->name);
@@ -286,7 +345,7 @@ rename_rename(ShardNaming *naming, Node *node)
 		case OBJECT_TABCONSTRAINT:
 			if (rename_relation(naming, stmt->relation))
 			{
-				rename_part(naming, &stmt->subname);
+				rename_constraint_name(naming, &stmt->subname);
 				rename_part(naming, &stmt->newname);
 			}
 			break;

@@ -33,6 +33,12 @@ extern Oid	table_of_relation(Oid relid);
 /* The same as dist_table_of_rangevar for any relation's Oid: a table, or an index of one. */
 extern const DistTable *dist_table_of_relation(Oid relid);
 
+/*
+ * Name of a table's constraint in the shard of a range.  A check constraint that a partition has
+ * from its partitioned table has the same name in both's shards, as PostgreSQL wants it.
+ */
+extern char *shard_constraint_name(const DistTable *table, const char *name, HashRange range);
+
 /* A name in a statement as RangeVar of a shard's relation, or of its index. */
 extern RangeVar *shard_rangevar(const char *name, int64 shardid);
 

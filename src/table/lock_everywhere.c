@@ -20,6 +20,8 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -147,7 +149,11 @@ take_locks_on(int32 group, const LockRequest *request)
 		return;
 	}
 	foreach(cell, request->relids)
+	{
 		LockRelationOid(lfirst_oid(cell), request->mode);
+		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_PARTITIONED_TABLE)
+			(void) find_all_inheritors(lfirst_oid(cell), request->mode, NULL);
+	}
 }
 
 /* On this node, while the other nodes take theirs. */

@@ -15,11 +15,15 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_inherits.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -28,6 +32,7 @@
 #include "compat/acl.h"
 #include "compat/sql_function.h"
 #include "resolve/utility.h"
+#include "sharding/hash.h"
 #include "table/run_commands.h"
 #include "table/shards.h"
 #include "table/table_definition.h"
@@ -200,6 +205,65 @@ create_local_shards(Oid relid)
 		}
 		CHECK_FOR_INTERRUPTS();
 		create_shard(table, lfirst_int(cell), trees, commands);
+	}
+}
+
+/* Gives the index of a partition's shard its name: it is the child of parent_index there. */
+static void
+name_index_of_shard(Oid shard_relid, Oid parent_index, const char *wanted)
+{
+	ListCell   *cell;
+
+	foreach(cell, OidIsValid(parent_index) ? find_inheritance_children(parent_index, NoLock) : NIL)
+	{
+		char	   *name = get_rel_name(lfirst_oid(cell));
+
+		if (IndexGetRelation(lfirst_oid(cell), true) == shard_relid && strcmp(name, wanted) != 0)
+			run_commands(list_make1(psprintf("ALTER INDEX %s RENAME TO %s",
+											 quote_qualified_identifier(SHARD_SCHEMA, name), quote_identifier(wanted))));
+	}
+}
+
+/* The same for an index of a partition, in all shards of this node. */
+static void
+name_index_of_partition(const DistTable *table, Oid index)
+{
+	Oid			parent_index = get_partition_parent(index, false);
+	const DistTable *parent = metadata_require(IndexGetRelation(parent_index, false));
+	ListCell   *cell;
+
+	foreach(cell, local_shard_indexes(table))
+	{
+		int			i = lfirst_int(cell);
+
+		name_index_of_shard(shard_local_relid(table->relid, table->shards[i].shardid),
+							shard_local_relid(parent_index, parent->shards[shard_index_of_range(parent, table->shards[i].range)].shardid),
+							shard_relation_name(get_rel_name(index), table->shards[i].shardid));
+	}
+}
+
+void
+name_indexes_of_partitions(Oid relid)
+{
+	ListCell   *cell;
+	ListCell   *index;
+
+	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
+		return;
+	foreach(cell, find_all_inheritors(relid, NoLock, NULL))
+	{
+		const DistTable *table = metadata_lookup(lfirst_oid(cell));
+		Relation	rel;
+
+		if (table == NULL || table->relid == relid)
+			continue;
+		rel = relation_open(table->relid, AccessShareLock);
+		foreach(index, RelationGetIndexList(rel))
+		{
+			if (get_rel_relispartition(lfirst_oid(index)))
+				name_index_of_partition(table, lfirst_oid(index));
+		}
+		relation_close(rel, NoLock);
 	}
 }
 

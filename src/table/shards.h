@@ -32,6 +32,12 @@ extern List *resolve_for_local_shards(const DistTable *table, Node *stmt);
 /* Runs commands of table_definition.h on each of the table's shards on this node. */
 extern void run_commands_on_local_shards(const DistTable *table, List *commands);
 
+/*
+ * The server has picked names for the indexes that shards of partitions have got with those of a partitioned
+ * table: on this node, gives them the names that follow from those of the logical indexes.
+ */
+extern void name_indexes_of_partitions(Oid relid);
+
 /* Drops relations (List of Oid) with all that depends on them; asks for no permission. */
 extern void drop_relations(List *relids);
 

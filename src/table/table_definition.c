@@ -24,6 +24,7 @@
 #include "access/table.h"
 #include "access/toast_compression.h"
 #include "catalog/dependency.h"
+#include "catalog/partition.h"
 #include "catalog/pg_attrdef.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
@@ -228,6 +229,10 @@ definition_create_table(Definition *def)
 		append_column(&buf, def, TupleDescAttr(desc, i));
 	}
 	appendStringInfoChar(&buf, ')');
+	if (def->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		appendStringInfo(&buf, " PARTITION BY %s",
+						 TextDatumGetCString(DirectFunctionCall1(pg_get_partkeydef,
+																 ObjectIdGetDatum(RelationGetRelid(def->rel)))));
 	if (OidIsValid(def->rel->rd_rel->relam))
 		appendStringInfo(&buf, " USING %s", quote_identifier(get_am_name(def->rel->rd_rel->relam)));
 	append_storage_parameters(&buf, def->rel);
@@ -297,6 +302,27 @@ definition_column_settings(Definition *def, Form_pg_attribute att)
 	ReleaseSysCache(tuple);
 }
 
+/* What makes the table the partition that it is, of a table that has been made. */
+static void
+definition_attach(Definition *def)
+{
+	Oid			relid = RelationGetRelid(def->rel);
+	HeapTuple	tuple;
+	Datum		bound;
+	bool		isnull;
+
+	if (!def->rel->rd_rel->relispartition)
+		return;
+	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", relid);
+	bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
+	definition_add(def, "ALTER TABLE %s ATTACH PARTITION %s %s",
+				   relation_qualified_name(get_partition_parent(relid, false)), def->name,
+				   TextDatumGetCString(DirectFunctionCall2(pg_get_expr, bound, ObjectIdGetDatum(relid))));
+	ReleaseSysCache(tuple);
+}
+
 /* Owner and privileges of the table; of its columns. */
 static void
 definition_privileges(Definition *def)
@@ -358,6 +384,7 @@ definition_table(Definition *def)
 	definition_privileges(def);
 	if (!def->for_shard)
 		definition_sequence_owners(def);
+	definition_attach(def);
 }
 
 List *

@@ -92,7 +92,8 @@ table_trigger_commands(Oid relid)
 	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		if (!((Form_pg_trigger) GETSTRUCT(tuple))->tgisinternal)
+		if (!((Form_pg_trigger) GETSTRUCT(tuple))->tgisinternal &&
+			!OidIsValid(((Form_pg_trigger) GETSTRUCT(tuple))->tgparentid))
 			add_trigger(def, (Form_pg_trigger) GETSTRUCT(tuple));
 	}
 	systable_endscan(scan);

@@ -114,6 +114,30 @@ def test_what_locks_a_common_table(cluster, connect, there, statements):
     assert_alike(cluster, there)
 
 
+def test_partitions_from_all_nodes(cluster, connect, there):
+    """They are made, filled, detached, attached and dropped at the same time, while others read and write the whole."""
+    with connect(cluster.coordinator) as connection:
+        connection.execute(f"CREATE TABLE {there}.e (id int, part int CHECK (part >= 0), v int) PARTITION BY LIST (part)")
+        connection.execute(f"CREATE INDEX ON {there}.e (v)")
+        connection.execute(f"SELECT create_distributed_table('{there}.e', 'id', shard_count => 4)")
+
+    def work(node, number):
+        connection = connect(node)
+        for turn in range(4):
+            part, value_of = f"{there}.e{number}_{turn}", number * 10 + turn
+            connection.execute(f"CREATE TABLE {part} PARTITION OF {there}.e FOR VALUES IN ({value_of})")
+            connection.execute(f"INSERT INTO {there}.e SELECT i, {value_of}, i FROM generate_series(1, 20) i")
+            assert value(connection, f"SELECT count(*) FROM {there}.e WHERE part = {value_of}") == 20
+            connection.execute(f"ALTER TABLE {there}.e DETACH PARTITION {part}")
+            connection.execute(f"ALTER TABLE {there}.e ATTACH PARTITION {part} FOR VALUES IN ({value_of})")
+            if turn % 2:
+                connection.execute(f"DROP TABLE {part}")
+
+    assert at_once(cluster, work) == []
+    assert_alike(cluster, there)
+    assert value(connect(cluster.workers[1]), f"SELECT count(*) FROM {there}.e") == 2 * 2 * len(cluster.nodes) * 20
+
+
 def test_transaction_of_a_worker(cluster, connect, session, there):
     """It sees its own changes; others see all of them or none."""
     worker = session(1)
@@ -233,6 +257,12 @@ def bare(make_cluster, connect):
         connection.execute("CREATE TABLE ref (k int PRIMARY KEY, v text); CREATE TABLE t (id serial, k int REFERENCES ref)")
         connection.execute("SELECT create_reference_table('ref'), create_distributed_table('t', 'id', shard_count => 4)")
         connection.execute("INSERT INTO ref VALUES (1, 'one'), (2, NULL)")
+        connection.execute("CREATE TABLE e (id int, at date, k int REFERENCES ref) PARTITION BY RANGE (at)")
+        connection.execute("CREATE TABLE e1 PARTITION OF e FOR VALUES FROM ('2020-01-01') TO ('2020-02-01')"
+                           " PARTITION BY LIST (k)")
+        connection.execute("CREATE TABLE e1a PARTITION OF e1 DEFAULT; CREATE INDEX ON e (k)")
+        connection.execute("SELECT create_distributed_table('e', 'id', shard_count => 4)")
+        connection.execute("INSERT INTO e SELECT i, '2020-01-04', 1 FROM generate_series(1, 10) i")
     return made
 
 
@@ -245,6 +275,10 @@ def test_nodes_changed_from_a_worker(bare, connect):
                    )) >= {str(rows(worker, "SELECT nodeport, groupid, isactive FROM pg_dist_node ORDER BY 1"))}
     assert rows(connect(added), "SELECT count(*), (SELECT count(*) FROM t) FROM ref") == [(2, 0)]
     connect(added).execute("INSERT INTO t (k) VALUES (1), (2)")
+    assert value(connect(added), "SELECT count(*) FROM e") == 10
+    connect(added).execute("CREATE TABLE e2 PARTITION OF e FOR VALUES FROM ('2020-02-01') TO ('2020-03-01')")
+    connect(added).execute("INSERT INTO e VALUES (11, '2020-02-04', 2), (12, '2020-01-05', 2)")
+    assert value(worker, "SELECT count(*) FROM e") == 12
     connect(added).execute("ALTER TABLE t ADD v int DEFAULT 1")
     call(worker, "citus_set_node_property", added, "shouldhaveshards", False)
     for function in ("citus_disable_node", "citus_remove_node"):

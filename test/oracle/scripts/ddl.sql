@@ -181,7 +181,7 @@ SELECT (SELECT count(*) FROM one), (SELECT count(*) FROM loc);
 COMMENT ON TABLE made IS 'a comment';
 SELECT obj_description('made'::regclass);
 CREATE SEQUENCE seq AS int START 10;
-SELECT nextval('seq') >= 10, nextval('seq') > 10;
+SELECT nextval('seq') < nextval('seq');
 ALTER TABLE made ALTER COLUMN v SET DEFAULT nextval('seq');
 INSERT INTO made (id) VALUES (500), (501) RETURNING v >= 10;
 ALTER TABLE made ENABLE ROW LEVEL SECURITY;

@@ -1,0 +1,150 @@
+/*-------------------------------------------------------------------------
+ *
+ * partition.c
+ *	  Partitions of distributed tables that are made, attached and detached.
+ *
+ * A partition is a distributed table like others, with shards beside those of its
+ * partitioned table, to which they are attached in the same way as the logical tables
+ * are to each other.  A new partition, and a local table that becomes one, is
+ * distributed as soon as the server has attached the logical table.
+ *
+ * Locks: those that the server takes for the statement, on all nodes, on both tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "conversion/convert.h"
+#include "ddl/partition.h"
+#include "resolve/utility.h"
+#include "sharding/hash.h"
+#include "table/definition.h"
+#include "table/lock_everywhere.h"
+#include "table/run_commands.h"
+#include "table/shards.h"
+
+bool
+create_partition(UtilityCall *call, CreateStmt *stmt)
+{
+	Oid			schema = RangeVarGetCreationNamespace(stmt->relation);
+
+	if (utility_table(call, linitial_node(RangeVar, stmt->inhRelations), AccessExclusiveLock,
+					  AccessExclusiveLock) == NULL)
+		return false;
+	if (stmt->if_not_exists && OidIsValid(get_relname_relid(stmt->relation->relname, schema)))
+		return false;
+	utility_run(call);
+	CommandCounterIncrement();
+	distribute_partition(get_relname_relid(stmt->relation->relname, schema));
+	return true;
+}
+
+/* Errors unless a distributed table can become, or is, a partition of another whose shards lie beside its own. */
+static void
+check_colocated_partition(const DistTable *parent, const DistTable *partition)
+{
+	bool		fits = partition->colocation_id == parent->colocation_id && partition->kind == parent->kind;
+
+	if (fits && parent->dist_attno != 0)
+		fits = strcmp(get_attname(partition->relid, partition->dist_attno, false),
+					  get_attname(parent->relid, parent->dist_attno, false)) == 0;
+	if (!fits)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot attach table \"%s\" to \"%s\"", get_rel_name(partition->relid),
+						get_rel_name(parent->relid)),
+				 errdetail("They are not colocated, or not distributed by the same column."),
+				 errhint("Use undistribute_table() on \"%s\" first: it is distributed again when it is attached.",
+						 get_rel_name(partition->relid))));
+}
+
+/* Gives a check constraint of a shard the name that it has to have, if it has one of others. */
+static void
+rename_check(Oid shard_relid, const char *wanted, const char *other)
+{
+	if (strcmp(other, wanted) != 0 && OidIsValid(get_relation_constraint_oid(shard_relid, other, true)))
+		run_commands(list_make1(psprintf("ALTER TABLE %s RENAME CONSTRAINT %s TO %s",
+										 relation_qualified_name(shard_relid), quote_identifier(other),
+										 quote_identifier(wanted))));
+}
+
+/*
+ * Gives check constraints of this node's shards, and of those of its partitions, the names that they have to have
+ * now that the table has become, or is about to become, a partition of another one, or is none any more.
+ */
+static void
+rename_checks_of_shards(const DistTable *table, const DistTable *parent)
+{
+	Relation	rel = relation_open(table->relid, NoLock);
+	TupleConstr *constr = RelationGetDescr(rel)->constr;
+	ListCell   *cell;
+
+	for (int i = 0; constr != NULL && i < constr->num_check; i++)
+	{
+		char	   *name = constr->check[i].ccname;
+
+		foreach(cell, local_shard_indexes(table))
+		{
+			const ShardInfo *shard = &table->shards[lfirst_int(cell)];
+			Oid			shard_relid = shard_local_relid(table->relid, shard->shardid);
+			char	   *wanted = shard_constraint_name(table, name, shard->range);
+
+			rename_check(shard_relid, wanted, shard_relation_name(name, shard->shardid));
+			rename_check(shard_relid, wanted, shard_relation_name(name, parent->shards[shard_index_of_range(parent, shard->range)].shardid));
+		}
+	}
+	relation_close(rel, NoLock);
+}
+
+/* A partition that is there already, with its shards. */
+static void
+alter_distributed_partition(UtilityCall *call, const DistTable *parent, const DistTable *partition, bool attach)
+{
+	Node	   *for_shards = copyObject(call->pstmt->utilityStmt);
+
+	check_colocated_partition(parent, partition);
+	if (!call->relayed)
+		lock_others_everywhere(list_make1_oid(partition->relid), AccessExclusiveLock);
+	utility_run(call);
+	CommandCounterIncrement();
+	utility_relay(call);
+	if (attach)
+		rename_checks_of_shards(partition, parent);
+	run_on_local_shards(parent, for_shards, call->query);
+	if (!attach)
+		rename_checks_of_shards(partition, parent);
+}
+
+bool
+alter_partition(UtilityCall *call, const DistTable *parent, Oid partition)
+{
+	AlterTableStmt *stmt = castNode(AlterTableStmt, call->pstmt->utilityStmt);
+	AlterTableCmd *cmd = linitial_node(AlterTableCmd, stmt->cmds);
+	bool		attach = (cmd->subtype == AT_AttachPartition);
+
+	if (castNode(PartitionCmd, cmd->def)->concurrent)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("DETACH PARTITION CONCURRENTLY is not supported for distributed table \"%s\"",
+						get_rel_name(parent->relid)),
+				 errhint("Use DETACH PARTITION without CONCURRENTLY.")));
+	if (get_rel_relkind(parent->relid) == RELKIND_PARTITIONED_TABLE && metadata_lookup(partition) != NULL)
+		alter_distributed_partition(call, parent, metadata_lookup(partition), attach);
+	else
+	{
+		utility_run(call);
+		CommandCounterIncrement();
+		if (attach)
+			distribute_partition(partition);
+	}
+	return true;
+}
