@@ -19,6 +19,11 @@ CREATE FUNCTION citus_internal.slice_sequence(sequence regclass, last_value bigi
 COMMENT ON FUNCTION citus_internal.slice_sequence(regclass, bigint) IS
 	'restricts a sequence to this node''s slice of values; on the coordinator, lets it go on after a value';
 
+CREATE FUNCTION citus_internal.set_index_valid(index regclass, valid boolean)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_set_index_valid';
+COMMENT ON FUNCTION citus_internal.set_index_valid(regclass, boolean) IS
+	'marks an index of a table with shards as one that is, or is not, there in all shards';
+
 CREATE FUNCTION citus_internal.next_id(sequence regclass)
 	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_next_id';
 COMMENT ON FUNCTION citus_internal.next_id(regclass) IS

@@ -42,6 +42,7 @@
 #include "conversion/convert_checks.h"
 #include "ddl/drop.h"
 #include "ddl/handlers.h"
+#include "ddl/index_concurrently.h"
 #include "ddl/object.h"
 #include "ddl/statistics.h"
 #include "ddl/truncate_triggers.h"
@@ -379,7 +380,8 @@ table_of_object(UtilityCall *call, Node *object)
 			/* FALLTHROUGH */
 		case OBJECT_TABLE:
 		case OBJECT_INDEX:
-			return utility_table(call, makeRangeVarFromNameList(names), AccessExclusiveLock,
+			return utility_table(call, makeRangeVarFromNameList(names),
+								 stmt->concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock,
 								 stmt->concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock);
 		case OBJECT_STATISTIC_EXT:
 			return utility_table_of_statistics(call, names, AccessExclusiveLock);
@@ -452,6 +454,7 @@ drop_utility(UtilityCall *call)
 	DropStmt   *stmt = castNode(DropStmt, call->pstmt->utilityStmt);
 	List	   *ours = NIL;
 	List	   *shards = NIL;
+	const DistTable *dropped_from = NULL;
 	ListCell   *cell;
 	const char *keyword = NULL;
 	LockNeed	need = {0};
@@ -472,6 +475,7 @@ drop_utility(UtilityCall *call)
 
 		if (table == NULL)
 			continue;
+		dropped_from = table;
 		ours = lappend(ours, lfirst(cell));
 		if (stmt->removeType == OBJECT_TABLE)
 		{
@@ -490,8 +494,10 @@ drop_utility(UtilityCall *call)
 	if (ours == NIL)
 		return false;
 	if (stmt->concurrent)
-		index_concurrently(call, "DROP INDEX CONCURRENTLY");
-	stmt->concurrent = false;
+	{
+		drop_index_concurrently(call, dropped_from);
+		return true;
+	}
 	stmt->objects = list_concat(stmt->objects, shards);
 	error_context_stack = &callback;
 	utility_run(call);

@@ -25,9 +25,6 @@ extern bool create_index_utility(UtilityCall *call);
 extern bool reindex_utility(UtilityCall *call);
 extern bool cluster_utility(UtilityCall *call);
 
-/* For CONCURRENTLY, which is not built: errors in a transaction block, as the server does, and warns. */
-extern void index_concurrently(UtilityCall *call, const char *statement);
-
 /* statistics.c */
 extern bool create_statistics_utility(UtilityCall *call);
 extern bool alter_statistics_utility(UtilityCall *call);

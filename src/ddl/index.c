@@ -6,9 +6,7 @@
  * The logical table picks the index's name and settles its definition; other
  * nodes and shards get that definition.
  *
- * CONCURRENTLY is not built, and a warning says so (index_concurrently): the index is made in the distributed
- * transaction like any other, which keeps writers out meanwhile, but leaves no
- * invalid index behind on any node.
+ * What is done concurrently is in index_concurrently.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,6 +27,7 @@
 #include "compat/acl.h"
 #include "conversion/convert_checks.h"
 #include "ddl/handlers.h"
+#include "ddl/index_concurrently.h"
 #include "resolve/utility.h"
 #include "table/run_commands.h"
 #include "table/shards.h"
@@ -55,14 +54,22 @@ check_indexes(const DistTable *table)
 	table_close(rel, NoLock);
 }
 
-void
-index_concurrently(UtilityCall *call, const char *statement)
+/* Makes an index on this node's logical table: its Oid, or InvalidOid if there is one of its name. */
+static Oid
+create_logical_index(UtilityCall *call, Oid relid)
 {
-	PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, statement);
-	if (!call->relayed)
-		ereport(WARNING,
-				(errmsg("%s runs without CONCURRENTLY on distributed and reference tables", statement),
-				 errdetail("The table is locked as by the same statement without CONCURRENTLY.")));
+	List	   *before = indexes_of_table(relid);
+	ListCell   *cell;
+
+	utility_run(call);
+	CommandCounterIncrement();
+	check_indexes(metadata_require(relid));
+	foreach(cell, indexes_of_table(relid))
+	{
+		if (!list_member_oid(before, lfirst_oid(cell)))
+			return lfirst_oid(cell);
+	}
+	return InvalidOid;
 }
 
 bool
@@ -71,26 +78,20 @@ create_index_utility(UtilityCall *call)
 	IndexStmt  *stmt = castNode(IndexStmt, call->pstmt->utilityStmt);
 	const DistTable *table = utility_table(call, stmt->relation, ShareLock,
 										   stmt->concurrent ? ShareUpdateExclusiveLock : ShareLock);
-	List	   *before;
-	ListCell   *cell;
+	Oid			index;
 
 	if (table == NULL)
 		return false;
-	if (stmt->concurrent)
-		index_concurrently(call, "CREATE INDEX CONCURRENTLY");
-	stmt->concurrent = false;
-
-	before = indexes_of_table(table->relid);
-	utility_run(call);
-	CommandCounterIncrement();
-	check_indexes(table);
-	foreach(cell, indexes_of_table(table->relid))
+	if (stmt->concurrent && get_rel_relkind(table->relid) == RELKIND_RELATION)
 	{
-		char	   *definition;
+		create_index_concurrently(call, table, create_logical_index);
+		return true;
+	}
+	index = create_logical_index(call, table->relid);
+	if (OidIsValid(index))
+	{
+		char	   *definition = index_definition(index);
 
-		if (list_member_oid(before, lfirst_oid(cell)))
-			continue;
-		definition = index_definition(lfirst_oid(cell));
 		utility_relay_text(call, definition);
 		run_commands_on_local_shards(metadata_require(table->relid), list_make1(definition));
 	}
@@ -124,14 +125,16 @@ reindex_utility(UtilityCall *call)
 		if (strcmp(option, "verbose") == 0) /* the table's indexes are told, once, not those of shards */
 			for_shards->params = foreach_delete_current(for_shards->params, cell);
 	}
-	table = utility_table(call, stmt->relation, AccessExclusiveLock, concurrent ? ShareUpdateExclusiveLock : ShareLock);
+	table = utility_table(call, stmt->relation, concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock,
+						  concurrent ? ShareUpdateExclusiveLock : ShareLock);
 	if (table == NULL)
 		return false;
 	if (concurrent)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("REINDEX CONCURRENTLY is not supported for distributed or reference tables"),
-				 errhint("Use REINDEX without CONCURRENTLY.")));
+	{
+		stmt->params = list_copy(for_shards->params);
+		reindex_concurrently(call, table);
+		return true;
+	}
 	if (call->relayed)
 		stmt->params = list_copy(for_shards->params);
 	utility_run(call);

@@ -259,16 +259,40 @@ remote_acquire_alone(int32 groupid)
 	return conn;
 }
 
-void
-remote_exec_alone(int32 groupid, const char *sql)
+/* Sends a statement that runs alone on a node; its answer is to be awaited. */
+static RemoteConn *
+send_alone(int32 groupid, const char *sql)
 {
 	RemoteConn *conn = remote_acquire_alone(groupid);
 
 	conn->priv->statement = pipeline_next_statement();
 	conn->state = REMOTE_BUSY;
 	pipeline_send_alone(conn, sql, ITEM_STATEMENT);
+	return conn;
+}
+
+void
+remote_exec_alone(int32 groupid, const char *sql)
+{
+	RemoteConn *conn = send_alone(groupid, sql);
+
 	remote_finish(conn);
 	remote_release(conn, &command_owner);
+}
+
+void
+remote_exec_alone_on_all(const char *sql)
+{
+	List	   *conns = NIL;
+	ListCell   *cell;
+
+	foreach(cell, node_active_primaries_remote())
+		conns = lappend(conns, send_alone(((const ClusterNode *) lfirst(cell))->groupid, sql));
+	foreach(cell, conns)
+	{
+		remote_finish(lfirst(cell));
+		remote_release(lfirst(cell), &command_owner);
+	}
 }
 
 RemoteConn *

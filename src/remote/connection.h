@@ -244,6 +244,7 @@ extern void remote_exec_list(int32 groupid, List *commands);	/* List of char *, 
  * CONCURRENTLY), committed by itself, with the settings that travel.
  */
 extern void remote_exec_alone(int32 groupid, const char *sql);
+extern void remote_exec_alone_on_all(const char *sql);	/* every other active primary, in parallel */
 
 /*
  * A connection for COMMIT PREPARED and ROLLBACK PREPARED by remote_broadcast, in no

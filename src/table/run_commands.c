@@ -20,6 +20,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/snapmgr.h"
 
 #include "catalog/node_session.h"
 #include "compat/sql_function.h"
@@ -140,6 +141,31 @@ run_utility(Node *stmt, const char *query)
 	PG_END_TRY();
 	AtEOXact_GUC(true, level);
 	CommandCounterIncrement();
+}
+
+void
+run_utility_alone(Node *stmt, const char *query)
+{
+	MemoryContext context = CurrentMemoryContext;
+	OwnStatement before = running_statement;
+	PlannedStmt *pstmt = makeNode(PlannedStmt);
+
+	pstmt->commandType = CMD_UTILITY;
+	pstmt->utilityStmt = stmt;
+	pstmt->stmt_location = -1;
+	if (!ActiveSnapshotSet())
+		PushActiveSnapshot(GetTransactionSnapshot());
+	running_statement.own_depth = before.depth;
+	PG_TRY();
+	{
+		ProcessUtility(pstmt, query, false, PROCESS_UTILITY_TOPLEVEL, NULL, NULL, None_Receiver, NULL);
+	}
+	PG_FINALLY();
+	{
+		running_statement = before;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
 }
 
 char *

@@ -59,6 +59,12 @@ extern Node *parse_utility(const char *text);
 /* Runs one raw utility statement, without propagation; query is its text, for errors. */
 extern void run_utility(Node *stmt, const char *query);
 
+/*
+ * The same for a statement that ends the transaction and starts others (CREATE INDEX CONCURRENTLY): on the top level,
+ * with no GUC nest level open.
+ */
+extern void run_utility_alone(Node *stmt, const char *query);
+
 /* One command that runs others on the node that gets it: SELECT citus_internal.run_commands(..). */
 extern char *run_commands_call(List *commands);
 

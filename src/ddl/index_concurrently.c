@@ -1,0 +1,304 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_concurrently.c
+ *	  CREATE INDEX, DROP INDEX and REINDEX CONCURRENTLY of distributed and
+ *	  reference tables.
+ *
+ * The shards' indexes are made by the server's own CREATE INDEX CONCURRENTLY, which
+ * is no part of any other transaction: on all nodes at once, one shard after the other on
+ * each.  The logical index comes first, in a distributed transaction of its own, and
+ * is invalid on all nodes until all shards have theirs.  So what an error leaves behind is
+ * what it leaves on one server: an invalid index, which DROP INDEX removes with those
+ * shards' indexes that there are.  DROP INDEX CONCURRENTLY goes the same way back; REINDEX
+ * changes nothing but shards.
+ *
+ * Locks: the logical tables are empty, and locked for a moment only, giving way to writers that
+ * run for long (lock_everywhere.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+#include "catalog/node.h"
+#include "catalog/node_session.h"
+#include "compat/acl.h"
+#include "compat/sql_function.h"
+#include "ddl/index_concurrently.h"
+#include "remote/connection.h"
+#include "resolve/tag.h"
+#include "table/definition.h"
+#include "table/lock_everywhere.h"
+#include "table/run_commands.h"
+#include "table/shards.h"
+#include "table/table_definition.h"
+
+SQL_FUNCTION(citus_internal_set_index_valid);
+
+/* Marks an index of this node as one that queries may, or may not, use. */
+static void
+set_index_valid(Oid index, bool valid)
+{
+	Relation	rel = table_open(IndexRelationId, RowExclusiveLock);
+	HeapTuple	tuple = SearchSysCacheCopy1(INDEXRELID, ObjectIdGetDatum(index));
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("index with OID %u does not exist", index)));
+	((Form_pg_index) GETSTRUCT(tuple))->indisvalid = valid;
+	CatalogTupleUpdate(rel, &tuple->t_self, tuple);
+	CacheInvalidateRelcacheByRelid(((Form_pg_index) GETSTRUCT(tuple))->indrelid);
+	table_close(rel, RowExclusiveLock);
+	CommandCounterIncrement();
+}
+
+/* citus_internal.set_index_valid(index regclass, valid boolean) */
+Datum
+citus_internal_set_index_valid(PG_FUNCTION_ARGS)
+{
+	Oid			index = PG_GETARG_OID(0);
+
+	node_function_check();
+	if (!object_ownercheck(RelationRelationId, index, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(index));
+	set_index_valid(index, PG_GETARG_BOOL(1));
+	PG_RETURN_VOID();
+}
+
+static char *
+set_valid_command(const char *index, bool valid)
+{
+	return psprintf("SELECT citus_internal.set_index_valid(%s, %s)", quote_literal_cstr(index), valid ? "true" : "false");
+}
+
+/* Commits what has been done so far, on all nodes, and starts another transaction. */
+static void
+commit_step(void)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	while (ActiveSnapshotSet())
+		PopActiveSnapshot();
+	CommitTransactionCommand();
+	StartTransactionCommand();
+	MemoryContextSwitchTo(context);
+}
+
+/* Error context: what is there after an error, and how to remove it. */
+static void
+add_invalid_hint(void *index)
+{
+	int			category = ERRCODE_TO_CATEGORY(geterrcode());
+
+	if (category == ERRCODE_SUCCESSFUL_COMPLETION || category == ERRCODE_WARNING)
+		return;
+	if (index == NULL)
+		errhint("The indexes can be used as before. What is left of new ones goes when the statement is repeated.");
+	else
+		errhint("Index %s is left invalid. Drop it with DROP INDEX, and try again.", (char *) index);
+}
+
+/* Whether a statement drops what isn't there: CREATE INDEX had not come to that shard. */
+static bool
+is_gone(Node *stmt)
+{
+	return IsA(stmt, DropStmt) &&
+		!OidIsValid(RangeVarGetRelid(makeRangeVarFromNameList(linitial(castNode(DropStmt, stmt)->objects)), NoLock, true));
+}
+
+/* Runs the statement on this node's shards, each in transactions of its own; on the table itself if that has none. */
+static void
+run_on_shards_alone(UtilityCall *call, const DistTable *table)
+{
+	List	   *statements;
+	ListCell   *cell;
+
+	if (table->kind == DIST_REFERENCE)
+	{
+		run_utility_alone(call->pstmt->utilityStmt, call->query);
+		return;
+	}
+	statements = resolve_for_local_shards(table, call->pstmt->utilityStmt);
+	foreach(cell, statements)
+	{
+		if (is_gone(lfirst(cell)))
+			continue;
+		run_utility_alone(lfirst(cell), call->query);
+		commit_step();
+	}
+}
+
+/* Runs a text on the other nodes, and if here is true, the statement on this one; a hint names the index if that fails. */
+static void
+run_everywhere_alone(UtilityCall *call, const char *text, char *index, Oid relid, bool here)
+{
+	ErrorContextCallback callback = {.previous = error_context_stack,.callback = add_invalid_hint,.arg = index};
+
+	error_context_stack = &callback;
+	if (node_active_primaries_remote() != NIL)
+		remote_exec_alone_on_all(psprintf("%s%s", TASK_TAG_DDL, text));
+	if (here)
+		run_on_shards_alone(call, metadata_require(relid));
+	error_context_stack = callback.previous;
+}
+
+/* The last step's lock on a table that is not locked since the first one. */
+static void
+lock_again(Oid relid, LOCKMODE mode)
+{
+	lock_node_set();
+	while (!lock_everywhere(list_make1_oid(relid), mode))
+		(void) metadata_require(relid);
+	if (!ActiveSnapshotSet())
+		PushActiveSnapshot(GetTransactionSnapshot());
+}
+
+/* CREATE INDEX CONCURRENTLY from the text without that word. */
+static char *
+concurrent_text(const char *definition)
+{
+	const char *verb = strstr(definition, " INDEX ");
+
+	return psprintf("%.*s INDEX CONCURRENTLY %s", (int) (verb - definition), definition, verb + strlen(" INDEX "));
+}
+
+void
+create_index_concurrently(UtilityCall *call, const DistTable *table,
+						  Oid (*create_logical) (UtilityCall *call, Oid relid))
+{
+	IndexStmt  *stmt = castNode(IndexStmt, call->pstmt->utilityStmt);
+	Oid			relid = table->relid;
+	bool		reference = table->kind == DIST_REFERENCE;
+	MemoryContext context = CurrentMemoryContext;
+	Oid			index;
+	char	   *definition;
+	char	   *name;
+
+	PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "CREATE INDEX CONCURRENTLY");
+	if (call->relayed)
+	{
+		run_on_shards_alone(call, table);
+		return;
+	}
+	/* a reference table's index is made here first, by the server's own steps, and gives the others its name */
+	stmt->concurrent = reference;
+	index = create_logical(call, relid);
+	MemoryContextSwitchTo(context);
+	if (!OidIsValid(index))
+		return;
+	definition = index_definition(index);
+	name = relation_qualified_name(index);
+	if (reference)
+	{
+		run_everywhere_alone(call, concurrent_text(definition), name, relid, false);
+		return;
+	}
+	stmt->idxname = get_rel_name(index);
+	stmt->concurrent = true;
+	set_index_valid(index, false);
+	utility_relay_call(call, run_commands_call(list_make2(definition, set_valid_command(name, false))));
+	commit_step();
+	run_everywhere_alone(call, concurrent_text(definition), name, relid, true);
+	commit_step();
+	lock_again(relid, ShareUpdateExclusiveLock);
+	set_index_valid(index, true);
+	utility_relay_call(call, set_valid_command(name, true));
+	PopActiveSnapshot();
+}
+
+void
+drop_index_concurrently(UtilityCall *call, const DistTable *table)
+{
+	DropStmt   *stmt = castNode(DropStmt, call->pstmt->utilityStmt);
+	Oid			index = RangeVarGetRelid(makeRangeVarFromNameList(linitial(stmt->objects)), NoLock, true);
+	Oid			relid = table->relid;
+	bool		reference = table->kind == DIST_REFERENCE;
+	char	   *name;
+
+	PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "DROP INDEX CONCURRENTLY");
+	if (call->relayed)
+	{
+		run_on_shards_alone(call, table);
+		return;
+	}
+	/* what the server refuses */
+	if (list_length(stmt->objects) > 1 || stmt->behavior == DROP_CASCADE || OidIsValid(get_index_constraint(index)) ||
+		get_rel_relkind(index) != RELKIND_INDEX || !object_ownercheck(RelationRelationId, index, GetUserId()))
+	{
+		utility_run(call);
+		return;
+	}
+	name = relation_qualified_name(index);
+	if (!reference)
+	{
+		set_index_valid(index, false);
+		utility_relay_call(call, set_valid_command(name, false));
+	}
+	commit_step();
+	stmt->missing_ok = true;
+	run_everywhere_alone(call, psprintf("DROP INDEX CONCURRENTLY IF EXISTS %s", name), name, relid, true);
+	if (reference)
+		return;
+	commit_step();
+	lock_again(relid, AccessExclusiveLock);
+	drop_relations(list_make1_oid(index));
+	utility_relay_text(call, psprintf("DROP INDEX IF EXISTS %s", name));
+	PopActiveSnapshot();
+}
+
+/* Drops the invalid indexes that an interrupted REINDEX CONCURRENTLY has left on shards of this node. */
+static void
+drop_remains(const DistTable *table)
+{
+	List	   *remains = NIL;
+	ListCell   *cell;
+	ListCell   *index;
+
+	foreach(cell, local_shard_relids(table))
+	{
+		Relation	rel = table_open(lfirst_oid(cell), AccessShareLock);
+
+		foreach(index, RelationGetIndexList(rel))
+		{
+			char	   *name = get_rel_name(lfirst_oid(index));
+
+			if (!get_index_isvalid(lfirst_oid(index)) && (strstr(name, "_ccnew") || strstr(name, "_ccold")))
+				remains = lappend_oid(remains, lfirst_oid(index));
+		}
+		table_close(rel, NoLock);
+	}
+	if (remains != NIL)
+		drop_relations(remains);
+	commit_step();
+}
+
+void
+reindex_concurrently(UtilityCall *call, const DistTable *table)
+{
+	Oid			relid = table->relid;
+	char	   *text = utility_text(call);
+
+	PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "REINDEX CONCURRENTLY");
+	drop_remains(table);
+	if (call->relayed)
+		run_on_shards_alone(call, metadata_require(relid));
+	else
+		run_everywhere_alone(call, text, NULL, relid, true);
+}
