@@ -94,6 +94,20 @@ enum pg_dist_node_columns
 	Natts_node = Anum_node_nodeprimarynodeid
 };
 
+enum pg_dist_object_columns
+{
+	Anum_object_classid = 1,
+	Anum_object_objid,
+	Anum_object_objsubid,
+	Anum_object_type,
+	Anum_object_object_names,
+	Anum_object_object_args,
+	Anum_object_argument,
+	Anum_object_colocationid,
+	Anum_object_force,
+	Natts_object = Anum_object_force
+};
+
 #define PLACEMENT_ACTIVE 1		/* pg_dist_placement.shardstate */
 
 /*

@@ -37,6 +37,7 @@
 #include "cluster/members.h"
 #include "cluster/object_sync.h"
 #include "cluster/schema_dump.h"
+#include "conversion/distribute_function.h"
 #include "ddl/object_statements.h"
 #include "objects/object_scope.h"
 #include "remote/connection.h"
@@ -268,6 +269,6 @@ object_sync_before_tables(ObjectSync *sync)
 void
 object_sync_after_tables(ObjectSync *sync)
 {
-	run_unchecked(sync->node, missing_statements(sync, true));
+	run_unchecked(sync->node, list_concat(missing_statements(sync, true), distributed_function_commands()));
 	schema_dump_close(sync->dump);
 }

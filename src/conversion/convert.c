@@ -74,8 +74,7 @@ typedef struct Distribution
 	char	   *colocate_with;	/* 'default', 'none' or a table */
 } Distribution;
 
-/* citus.shard_count: shards of a new colocation group. */
-static int	shard_count_setting = 32;
+int			shard_count_setting = 32;
 
 void
 convert_init(void)

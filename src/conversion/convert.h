@@ -11,6 +11,9 @@
 #include "catalog/metadata.h"
 #include "utils/rel.h"
 
+/* citus.shard_count: shards of a new colocation group. */
+extern int	shard_count_setting;
+
 extern void convert_init(void);
 
 /*

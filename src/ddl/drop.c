@@ -24,6 +24,7 @@
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_policy.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -39,6 +40,7 @@
 #include "catalog/metadata_rows.h"
 #include "catalog/node.h"
 #include "conversion/convert.h"
+#include "conversion/distribute_function.h"
 #include "conversion/convert_checks.h"
 #include "ddl/drop.h"
 #include "ddl/handlers.h"
@@ -210,6 +212,8 @@ object_access(ObjectAccessType access, Oid classid, Oid objid, int subid, void *
 		object_changed(classid, objid);
 	if ((classid == TriggerRelationId || classid == PolicyRelationId) && access == OAT_DROP)
 		note_drop_of(classid, objid);
+	if (classid == ProcedureRelationId && access == OAT_DROP && metadata_available())
+		distributed_function_forget(objid);
 	if (classid == RelationRelationId && access == OAT_DROP && subid != 0)
 		check_column_drop(objid, subid);
 	if (classid != RelationRelationId || subid != 0)

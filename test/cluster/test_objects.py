@@ -240,6 +240,7 @@ PLENTY = """
     CREATE VIEW obj.on_dist AS SELECT id, count(*) AS n FROM obj.dist GROUP BY id; COMMENT ON COLUMN obj.on_dist.n IS 'a comment';
     CREATE FUNCTION obj.of_dist(obj.dist) RETURNS int LANGUAGE sql AS 'SELECT $1.b'; ALTER VIEW obj.on_dist OWNER TO obj_role; GRANT SELECT ON obj.dist TO obj_role;
     CREATE FUNCTION obj.later() RETURNS int RETURN (SELECT count(*)::int FROM obj.on_dist);
+    SELECT create_distributed_function('obj.helper(int, int)', '$1', 'obj.dist');
     ALTER TABLE obj.dist ADD COLUMN c obj.colour DEFAULT 'red', ADD COLUMN p obj.positive DEFAULT 3;
     CREATE TRIGGER t BEFORE INSERT ON obj.dist FOR EACH ROW EXECUTE FUNCTION obj.fires()"""
 
@@ -276,6 +277,7 @@ def test_new_node_gets_objects(make_cluster, connect):
     assert all(name in schema for name in ("later_still", "of_dist", "obj_p", "obj_e", "obj_server", "german", "instead"))
     with connect(nodes.workers[1]) as worker:
         assert value(worker, "SELECT obj.later()") == 0
+        assert rows(worker, RECORDS) == [("obj.helper(integer,integer)", 0, True, None)]
 
 
 def test_new_node_has_another_object(make_cluster, connect):
@@ -386,6 +388,49 @@ def test_two_initiators(made, connect):
         list(pool.map(replace, range(3)))
     common_schema(made.nodes)
     connect(made.workers[0]).execute("DROP FUNCTION obj.thing()")
+
+
+RECORDS = """SELECT objid::regprocedure::text, distribution_argument_index, d.colocationid = p.colocationid, force_delegation
+             FROM pg_dist_object d LEFT JOIN pg_dist_partition p ON p.logicalrelid = 'obj.dist'::regclass ORDER BY 1"""
+
+
+def test_distributed_functions(made, connect):
+    connection = connect(made.workers[1])
+    connection.execute("CREATE FUNCTION obj.deposit(amount int, account int) RETURNS int LANGUAGE sql AS 'SELECT $1 + $2'")
+    connection.execute("CREATE PROCEDURE obj.transfer(a text) LANGUAGE sql AS 'SELECT 1'")
+    call = "SELECT create_distributed_function(%s, %s, colocate_with => %s)"
+    connection.execute("SELECT create_distributed_function('obj.helper(int, int)')")
+    connection.execute(call, ["obj.deposit(int, int)", "$1", "obj.dist"])
+    connection.execute("SELECT create_distributed_function(oid, 'account', 'obj.dist', true) FROM pg_proc WHERE proname = 'deposit'")
+    known = [("obj.deposit(integer,integer)", 1, True, True), ("obj.helper(integer,integer)", None, None, None)]
+    assert [rows(connect(node), RECORDS) for node in made.nodes] == [known] * 3
+    for arguments, error in ((["obj.deposit(int, int)", "amounts", "obj.dist"], psycopg.errors.InvalidParameterValue),
+                             (["obj.deposit(int, int)", "$3", "obj.dist"], psycopg.errors.InvalidParameterValue),
+                             (["obj.transfer(text)", "a", "obj.dist"], psycopg.errors.InvalidParameterValue),
+                             (["obj.transfer(text)", "a", "default"], psycopg.errors.ObjectNotInPrerequisiteState),
+                             (["obj.transfer(text)", "a", "obj.base"], psycopg.errors.WrongObjectType)):
+        with pytest.raises(error):
+            connection.execute(call, arguments)
+    connection.execute("DROP FUNCTION obj.deposit(int, int)")
+    connection.execute("DROP PROCEDURE obj.transfer(text)")
+    assert [rows(connect(node), RECORDS) for node in made.nodes] == [known[1:]] * 3
+
+
+def test_smaller_functions(made, connect, coordinator):
+    block = connect(made.coordinator, autocommit=False)
+    assert value(block, "SELECT lock_relation_if_exists('obj.dist', 'ACCESS EXCLUSIVE')") is True
+    for node in made.nodes:
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            connect(node).execute("DO 'BEGIN LOCK TABLE obj.dist IN ACCESS SHARE MODE NOWAIT; END'")
+    block.rollback()
+    assert value(coordinator, "SELECT lock_relation_if_exists('obj.nothing', 'ROW SHARE')") is False
+    with pytest.raises(psycopg.errors.InvalidParameterValue):
+        coordinator.execute("SELECT lock_relation_if_exists('obj.dist', 'SHARE MODE; DROP TABLE obj.dist; --')")
+    port = made.workers[0].port
+    coordinator.execute("SELECT start_metadata_sync_to_node('127.0.0.1', %s)", [port])
+    coordinator.execute("SELECT stop_metadata_sync_to_node('127.0.0.1', %s)", [port])
+    with pytest.raises(psycopg.errors.UndefinedObject):
+        coordinator.execute("SELECT start_metadata_sync_to_node('127.0.0.1', 1)")
 
 
 def test_sequences_do_not_collide(made, connect):
