@@ -23,6 +23,7 @@
 #include "catalog/node.h"
 #include "copy/copy.h"
 #include "copy/copy_from.h"
+#include "copy/row_router.h"
 #include "copy/shard_sink.h"
 #include "executor/read_ahead.h"
 #include "resolve/tag.h"
@@ -32,6 +33,7 @@ void
 copy_init(void)
 {
 	shard_sink_init();
+	row_router_init();
 }
 
 /* SELECT of the columns that COPY of the relation writes, in that order. */

@@ -16,7 +16,8 @@
  *								header and trailer of a binary file
  *		bytes	directory		for each row two varints: by how much its line
  *								number exceeds that of the row before (0 before
- *								the first), and its length in bytes
+ *								the first), and its length in bytes; rows of
+ *								an INSERT have the number 0
  *
  *-------------------------------------------------------------------------
  */

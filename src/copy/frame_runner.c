@@ -171,6 +171,9 @@ next_row(FrameRunner *runner)
 			return false;
 	}
 	runner->cstate->cur_lineno = line;
+	/* CopyFrom's callback would tell of a COPY that nobody has written; CopyFrom puts back what was before it itself */
+	if (line == 0)
+		error_context_stack = runner->outer_errors;
 	return true;
 }
 

@@ -28,6 +28,9 @@ typedef struct RowRouter RowRouter;
 /* Rows of a reference table go to the other nodes only: this node's copy has them. */
 #define ROW_ROUTER_REMOTE_ONLY 0x01
 
+/* The rows are those of an INSERT: errors are an INSERT's, and name no line. */
+#define ROW_ROUTER_INSERT 0x02
+
 /*
  * Starts sending rows of rel, which the caller holds open and locked
  * (RowExclusiveLock) until row_router_end.  attnums (integer List) are the
@@ -40,7 +43,7 @@ extern RowRouter *row_router_begin(Relation rel, List *attnums, int flags);
 
 /*
  * Takes a row (in the attribute numbers of rel); copies what it needs.
- * line goes into the context of errors about the row; 0: the count of rows so far.
+ * line goes into the context of errors about the row; 0: the count of rows so far, or none if they are an INSERT's.
  * Errors with ERRCODE_NOT_NULL_VIOLATION when the distribution column is null.
  * May flush, and so report an error about an earlier row.
  */
@@ -55,5 +58,8 @@ extern ShardSink *row_router_sink(RowRouter *router);
 
 /* Flushes everything, waits for all nodes, frees the router; returns the number of rows stored. */
 extern uint64 row_router_end(RowRouter *router);
+
+/* Has large INSERTs use routers (executor/modify.h). */
+extern void row_router_init(void);
 
 #endif							/* CITUS_COPY_ROW_ROUTER_H */

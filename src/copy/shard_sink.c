@@ -74,6 +74,7 @@ struct ShardSink
 	int			frame_size;		/* memory of a buffer, unless rows are long */
 	FrameRunner *runner;		/* for local shards */
 	uint64		local_rows;
+	Size		max_memory;		/* for all buffers */
 	Size		memory;			/* of all buffers */
 	Size		row_memory;		/* of the buffer whose row is open, before it */
 	ShardSinkPump pump;			/* while shard_sink_pull runs */
@@ -174,11 +175,11 @@ create_runner(ShardSink *sink)
 	return frame_runner_create(sink->rel, sink->table, stmt->attlist, stmt->options, refill_from_pump, sink);
 }
 
-/* Size of the frames for so many buffers: a power of two, as buffers grow by doubling. */
+/* Size of the frames for so many buffers in some memory: a power of two, as buffers grow by doubling. */
 static int
-frame_size(int nshards)
+frame_size(Size memory, int nshards)
 {
-	Size		share = (Size) copy_buffer_size * 1024 / 2 / nshards;
+	Size		share = memory / 2 / nshards;
 	int			size = MIN_FRAME_SIZE;
 
 	while (size < MAX_FRAME_SIZE && (Size) size * 2 <= share)
@@ -198,11 +199,18 @@ shard_sink_begin(Relation rel, const DistTable *table, List *attnums, const char
 	sink->nshards = table->kind == DIST_REFERENCE ? 1 : table->nshards;
 	sink->buffers = palloc0(sink->nshards * sizeof(FrameBuffer));
 	sink->shard_streams = palloc0(sink->nshards * sizeof(NodeStream *));
-	sink->frame_size = frame_size(sink->nshards);
+	shard_sink_set_memory(sink, (Size) copy_buffer_size * 1024);
 	assign_streams(sink, remote_only);
 	if (sink->store_locally)
 		sink->runner = create_runner(sink);
 	return sink;
+}
+
+void
+shard_sink_set_memory(ShardSink *sink, Size memory)
+{
+	sink->max_memory = memory;
+	sink->frame_size = frame_size(memory, sink->nshards);
 }
 
 StringInfo
@@ -343,7 +351,7 @@ shard_sink_flush_full(ShardSink *sink, int shard_index)
 {
 	if (shard_sink_is_full(sink, shard_index))
 		flush_shard(sink, shard_index);
-	while (sink->memory > (Size) copy_buffer_size * 1024)
+	while (sink->memory > sink->max_memory)
 	{
 		int			largest = largest_buffer(sink);
 

@@ -28,6 +28,9 @@ extern void shard_sink_init(void);
 extern ShardSink *shard_sink_begin(Relation rel, const DistTable *table, List *attnums, const char *options,
 								   bool remote_only);
 
+/* Has a sink that is empty take so much memory (bytes), instead of citus.copy_buffer_size. */
+extern void shard_sink_set_memory(ShardSink *sink, Size memory);
+
 /*
  * Opens a row of a shard (position in the table; 0 if the table is no hash
  * table): the caller appends its bytes, then calls shard_sink_end_row.

@@ -14,6 +14,8 @@
  * If the table has triggers, or conflicts are resolved here, the child's rows are kept until
  * all are read, since what a trigger or a round does must not be seen by the child either.
  *
+ * The rows of a large INSERT are not collected but sent on as they come (modify_stream.c).
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -289,6 +291,7 @@ run_modify(DistModifyState *state)
 		if (state->plan.has_returning)
 			read_subqueries(state);
 		modify_apply_all(state);
+		modify_stream_end(state);
 	}
 	if (state->output != NULL)
 		tuplesort_performsort(state->output);
@@ -412,6 +415,7 @@ void
 modify_init(void)
 {
 	modify_apply_init();
+	modify_stream_init();
 	dist_modify_methods.CreateCustomScanState = modify_create;
 	RegisterCustomScanMethods(&dist_modify_methods);
 }

@@ -62,8 +62,11 @@ typedef struct DistModifyState
 	HTAB	   *seen;			/* rows already changed (RowGroup) */
 
 	TriggerRun *triggers;		/* NULL if the statement fires none */
-	Tuplestorestate *input;		/* the child's rows, if there are triggers */
+	Tuplestorestate *input;		/* the child's rows, if all must be read before one is written */
 	TupleTableSlot *input_slot;
+
+	void	   *stream;			/* of an INSERT of many rows; NULL: they wait in inserts */
+	Relation	stream_rel;		/* the table then */
 
 	TupleDesc	output_desc;	/* scan tuple, and its position */
 	Tuplesortstate *output;		/* rows for RETURNING */
@@ -87,7 +90,8 @@ extern void modify_apply_init(void);
 /* Kilobytes that the changes of one kind and shard may take before they go to disk. */
 extern int	modify_store_kilobytes(const DistModifyState *state);
 
-/* Bytes of changes that are sent together. */
+/* Bytes of memory for all changes, and of those that are sent together. */
+extern Size modify_buffer_bytes(void);
 extern Size modify_round_bytes(void);
 
 /* modify_apply.c: runs all changes that wait on the shards, and collects what they return. */
@@ -123,6 +127,22 @@ extern void modify_add_output(DistModifyState *state, ChangeList *changes, Minim
 
 /* Where a node returns a column of the target, in plan.attnos. */
 extern int	modify_returned_position(DistModifyState *state, AttrNumber attno);
+
+/* What stores many rows of a table, with so much memory: src/copy, which stands above this folder, sets it. */
+typedef struct InsertStreamMethods
+{
+	void	   *(*begin) (Relation relation, Size memory);
+	void		(*put) (void *stream, TupleTableSlot *row);
+	uint64		(*end) (void *stream);	/* how many rows were stored */
+} InsertStreamMethods;
+
+extern const InsertStreamMethods *insert_stream_methods;
+
+/* modify_stream.c: begins a stream if so many rows of an INSERT wait that it pays; those that wait are its first. */
+extern void modify_stream_consider(DistModifyState *state);
+extern void modify_stream_put(DistModifyState *state, TupleTableSlot *row);
+extern void modify_stream_end(DistModifyState *state);
+extern void modify_stream_init(void);
 
 /* modify_upsert.c: inserts the rows that wait, and resolves their conflicts; what this changes waits to be applied. */
 extern void modify_apply_upserts(DistModifyState *state);

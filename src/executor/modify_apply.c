@@ -68,9 +68,15 @@ modify_store_kilobytes(const DistModifyState *state)
 }
 
 Size
+modify_buffer_bytes(void)
+{
+	return (Size) write_buffer_size * 1024;
+}
+
+Size
 modify_round_bytes(void)
 {
-	return (Size) write_buffer_size * 1024 / 4;
+	return modify_buffer_bytes() / 4;
 }
 
 /* Whether the changes of one kind go out in one round. */

@@ -276,6 +276,11 @@ collect_insert(DistModifyState *state, TupleTableSlot *child)
 {
 	int			natts = state->row_desc->natts;
 
+	if (state->stream != NULL)
+	{
+		modify_stream_put(state, child);
+		return;
+	}
 	slot_getallattrs(child);
 	Assert(child->tts_tupleDescriptor->natts >= natts);
 	for (int i = 0; i < natts; i++)
@@ -284,6 +289,8 @@ collect_insert(DistModifyState *state, TupleTableSlot *child)
 			child->tts_isnull[i] = true;
 	}
 	add_insert(state, child, child->tts_values, child->tts_isnull);
+	if (state->plan.streams)
+		modify_stream_consider(state);
 }
 
 static void

@@ -14,10 +14,12 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
@@ -182,9 +184,29 @@ has_foreign_check(Query *query)
 	return false;
 }
 
+/* For check_functions_in_node. */
+static bool
+is_users_function(Oid funcid, void *context)
+{
+	return funcid >= FirstNormalObjectId;
+}
+
+/* Whether a query runs code of users, be it in a domain's constraint. */
+static bool
+users_code_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, CoerceToDomain) || check_functions_in_node(node, is_users_function, NULL))
+		return true;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, users_code_walker, context, 0);
+	return expression_tree_walker(node, users_code_walker, context);
+}
+
 /* Adds to one query what identifies its rows to DistributedModify. */
 static void
-prepare_query(Query *query, List **checked_here)
+prepare_query(Query *query, PlanningContext *context)
 {
 	const DistTable *table = written_table(query);
 	RangeTblEntry *target;
@@ -192,9 +214,13 @@ prepare_query(Query *query, List **checked_here)
 	if (table == NULL)
 		return;
 	if (has_foreign_check(query))
-		*checked_here = lappend_oid(*checked_here, table->relid);
+		context->checked_here = lappend_oid(context->checked_here, table->relid);
 	if (query->commandType == CMD_INSERT)
+	{
+		context->runs_code = context->runs_code || users_code_walker((Node *) query, NULL) ||
+			contain_volatile_functions_not_nextval((Node *) query);
 		return;
+	}
 	target = rt_fetch(query->resultRelation, query->rtable);
 	if (needs_old_row(query, table))
 		add_junk(query, makeWholeRowVar(target, query->resultRelation, 0, false), JUNK_OLD_ROW);
@@ -218,13 +244,10 @@ prepare_walker(Node *node, void *context)
 	return expression_tree_walker(node, prepare_walker, context);
 }
 
-List *
-modify_prepare(Query *query)
+void
+modify_prepare(Query *query, PlanningContext *context)
 {
-	List	   *checked_here = NIL;
-
-	prepare_walker((Node *) query, &checked_here);
-	return checked_here;
+	prepare_walker((Node *) query, context);
 }
 
 /* The path that takes the place of a ModifyTable path. */
@@ -501,6 +524,17 @@ has_before_update(Oid relid)
 	return result;
 }
 
+/*
+ * Whether the rows of an INSERT have only to be stored, so that they can go the way of COPY's.  A reference table's
+ * don't: COPY keeps other writers off it.
+ */
+static bool
+only_stores(const ModifyPlan *plan, const DistTable *table, const OnConflictExpr *conflict)
+{
+	return plan->command == CMD_INSERT && conflict == NULL && plan->triggers == 0 && !plan->has_returning &&
+		table->kind != DIST_REFERENCE;
+}
+
 /* Columns that a text can assign. */
 static List *
 updatable_columns(Oid relid)
@@ -686,6 +720,9 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 		if (plan.resolves)
 			conflict_prepare(&plan, conflict, varno, &scan->custom_scan_tlist);
 		make_texts(&plan, table, root, &exprs);
+		plan.streams = only_stores(&plan, table, conflict);
+		plan.reads_first = planning_context == NULL || planning_context->scans != NIL ||
+			planning_context->modifying_cte || planning_context->runs_code;
 		plan.nconflict_params = list_length(exprs);
 		exprs = list_concat(exprs, checks);
 		if (plan.resolves)

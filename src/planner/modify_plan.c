@@ -41,6 +41,8 @@ modify_plan_pack(const ModifyPlan *plan)
 	numbers = lappend_int(numbers, plan->triggers);
 	numbers = lappend_int(numbers, plan->resolves);
 	numbers = lappend_int(numbers, plan->row_by_row);
+	numbers = lappend_int(numbers, plan->streams);
+	numbers = lappend_int(numbers, plan->reads_first);
 	return list_make5(numbers, strings, columns, plan->actions, plan->checks);
 }
 
@@ -69,6 +71,8 @@ modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
 	plan->triggers = list_nth_int(numbers, i++);
 	plan->resolves = list_nth_int(numbers, i++);
 	plan->row_by_row = list_nth_int(numbers, i++);
+	plan->streams = list_nth_int(numbers, i++);
+	plan->reads_first = list_nth_int(numbers, i++);
 	plan->insert_text = plan_string_unpack(list_nth(strings, 0));
 	plan->update_text = plan_string_unpack(list_nth(strings, 1));
 	plan->delete_text = plan_string_unpack(list_nth(strings, 2));

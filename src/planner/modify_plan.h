@@ -59,6 +59,8 @@ typedef struct ModifyPlan
 	bool		may_skip;		/* ON CONFLICT can leave input rows without result */
 	bool		do_update;		/* ON CONFLICT DO UPDATE */
 	bool		resolves;		/* what happens ON CONFLICT is decided here: it fires triggers, or isn't for nodes */
+	bool		streams;		/* an INSERT of which many rows go the way of COPY's (executor/modify_stream.c) */
+	bool		reads_first;	/* what the child reads might show rows that are stored meanwhile */
 	bool		row_by_row;		/* each row is written before the next one's triggers fire */
 	int			triggers;		/* COMMAND_BITs of what it does that fires triggers */
 	List	   *assigned;		/* IntList: columns that any of its clauses assigns */

@@ -163,6 +163,7 @@ static PlannedStmt *
 plan_cheaper(PlanningContext *context, Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
 	Query	   *turned[] = {NULL, NULL};
+	const PlanningContext start = *context;
 	PlannedStmt *plan;
 
 	if (query->hasSubLinks && citus_enable_query_pushdown && (turned[0] = decorrelate(query, false)) != NULL)
@@ -170,7 +171,7 @@ plan_cheaper(PlanningContext *context, Query *query, const char *query_string, i
 	plan = plan_with_context(context, query, query_string, cursor_options, params);
 	for (int i = 0; i < lengthof(turned); i++)
 	{
-		PlanningContext other_context = {.modifying_cte = context->modifying_cte};
+		PlanningContext other_context = start;
 		PlannedStmt *other;
 
 		if (turned[i] == NULL)
@@ -206,7 +207,7 @@ climb(Query *query, const char *query_string, int cursor_options, ParamListInfo 
 	}
 
 	original = copyObject(query);
-	context.checked_here = modify_prepare(query);
+	modify_prepare(query, &context);
 	context.modifying_cte = query->hasModifyingCTE;
 	plan = plan_cheaper(&context, query, query_string, cursor_options, params);
 	named_objects_note(plan, original);

@@ -28,6 +28,7 @@ typedef struct PlanningContext
 	bool		modifying_cte;	/* the statement writes in a CTE */
 	bool		node_task;		/* TAG_NODE: this node's own copy is meant */
 	List	   *checked_here;	/* of Oid: tables whose policies for new rows are not for their nodes */
+	bool		runs_code;		/* an INSERT's functions may read tables, the target too */
 	bool		guesses;		/* the size of a table was never measured */
 	struct PlanningContext *outer;
 } PlanningContext;
@@ -58,9 +59,9 @@ extern void scan_path_init(void);
 extern void modify_path_init(void);
 
 /*
- * modify_path.c: adds to every UPDATE, DELETE and MERGE what identifies a row; in place.  Returns the tables (OidList)
- * whose policies for new rows read distributed tables.
+ * modify_path.c: adds to every UPDATE, DELETE and MERGE what identifies a row; in place.  Notes in the context
+ * what of its writes a plan doesn't show: checked_here, runs_code.
  */
-extern List *modify_prepare(Query *query);
+extern void modify_prepare(Query *query, PlanningContext *context);
 
 #endif							/* CITUS_PLANNER_PLANNER_H */

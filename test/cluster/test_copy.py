@@ -71,6 +71,32 @@ def test_client_gives_up(cluster, coordinator, connect, table):
     assert_nothing_left(cluster, coordinator, table)
 
 
+@pytest.mark.parametrize("victim", ["statement", "session", "receiver"])
+def test_insert_is_stopped(cluster, coordinator, connect, table, victim):
+    """An INSERT whose rows are sent as COPY sends them leaves nothing, whichever part of it ends."""
+    client = connect(cluster.coordinator)
+    errors = []
+
+    def insert():
+        try:
+            client.execute(f"INSERT INTO {table} SELECT generate_series(1, 1000000000), 'x'")
+        except psycopg.Error as error:
+            errors.append(error.sqlstate)
+
+    thread = threading.Thread(target=insert)
+    thread.start()
+    node, pid = wait_until_all_receive(cluster)[0]
+    if victim == "receiver":
+        with connect(node) as other:
+            other.execute(f"SELECT pg_terminate_backend({pid})")
+    else:
+        function = "pg_cancel_backend" if victim == "statement" else "pg_terminate_backend"
+        coordinator.execute(f"SELECT {function}({pid_of(client)})")
+    thread.join()
+    assert errors == [{"statement": "57014", "session": "57P01", "receiver": "08006"}[victim]]
+    assert_nothing_left(cluster, coordinator, table)
+
+
 @pytest.mark.parametrize("function", ["pg_cancel_backend", "pg_terminate_backend"])
 def test_backend_is_stopped(cluster, coordinator, connect, table, function):
     client = connect(cluster.coordinator)

@@ -34,7 +34,7 @@ RUNS = [
     Run("worker", "simple"),
     Run("coordinator", "prepared"),
     Run("worker", "prepared"),
-    Run("coordinator", "simple", {rung: "off" for rung in RUNGS}),
+    Run("coordinator", "simple", {rung: "off" for rung in RUNGS} | {"citus.insert_stream_threshold": "0"}),
     Run("worker", "simple", {rung: "off" for rung in RUNGS + NODES}),
     Run("coordinator", "prepared", disturb="settings"),
     Run("worker", "prepared", disturb="role"),

@@ -1,6 +1,6 @@
 -- INSERT .. SELECT between all table types.
 --
--- distribute: src(id), dst(id) with src, flip(v) with none, txt(k) with none, sums(grp) with none
+-- distribute: checked(id), src(id), dst(id) with src, flip(v) with none, txt(k) with none, sums(grp) with none
 -- distribute: ref reference, ref2 reference, one single, two single, loc local, part(tenant) with none
 
 CREATE TABLE src (id int PRIMARY KEY, grp int, v int, name text, arr int[]);
@@ -18,6 +18,9 @@ INSERT INTO src SELECT i, i % 6, i * 3 % 40, 'n' || i % 9, ARRAY[i, i * 2] FROM 
 INSERT INTO ref SELECT i, 'ref' || i FROM generate_series(1, 6) i;
 INSERT INTO one SELECT i, 'one' || i FROM generate_series(1, 4) i;
 INSERT INTO loc SELECT i, 'loc' || i FROM generate_series(1, 4) i;
+
+CREATE TABLE checked (id int PRIMARY KEY, v int CHECK (v < 5000), twice int GENERATED ALWAYS AS (v * 2) STORED, n int GENERATED ALWAYS AS IDENTITY);
+CREATE FUNCTION seen(i int) RETURNS int LANGUAGE sql STABLE AS $$ SELECT count(*)::int FROM o_insert_select.flip WHERE note = 'looks' $$;
 
 -- setup ends
 INSERT INTO dst SELECT id, grp, v, name FROM src WHERE id <= 20;
@@ -91,6 +94,45 @@ INSERT INTO loc SELECT id, name FROM src WHERE grp = 4;
 INSERT INTO loc SELECT id, name FROM two;
 INSERT INTO loc SELECT s.grp, r.name FROM src s JOIN ref r ON r.id = s.grp GROUP BY 1, 2 RETURNING id;
 SELECT count(*), sum(id) FROM loc;
+
+-- Many rows.
+INSERT INTO flip SELECT i, i % 7, 'series many' FROM generate_series(1, 3000) i;
+INSERT INTO txt SELECT 'key ' || i FROM generate_series(1, 3000) i;
+INSERT INTO part (tenant, body) SELECT i % 50, repeat('x', 40) FROM generate_series(1, 3000) i;
+INSERT INTO two SELECT i, repeat('y', 40) FROM generate_series(1, 3000) i;
+INSERT INTO ref2 SELECT 100 + i, repeat('z', 40) FROM generate_series(1, 3000) i;
+INSERT INTO flip SELECT f.v, f.id, 'copied' FROM flip f WHERE note = 'series many';
+INSERT INTO flip SELECT f.v, (random() * 0)::int, 'joined' FROM flip f JOIN txt t ON t.k = 'key ' || f.v WHERE note = 'copied';
+INSERT INTO flip SELECT id, v, 'turned' FROM flip WHERE note = 'series many' AND id <> 3;
+WITH w AS (INSERT INTO flip SELECT i, i, 'in a CTE' FROM generate_series(1, 3000) i) SELECT count(*) FROM flip WHERE note = 'in a CTE';
+WITH gone AS (DELETE FROM flip WHERE note = 'joined' RETURNING *) INSERT INTO flip SELECT v, id, 'gone again' FROM gone;
+SELECT note, count(*), sum(v), sum(id), count(DISTINCT v) FROM flip WHERE note IN ('series many', 'copied', 'joined', 'turned', 'in a CTE', 'gone again') GROUP BY note ORDER BY note;
+SELECT count(*), min(at), max(k) FROM txt WHERE k LIKE 'key%';
+SELECT count(DISTINCT id), sum(length(body)) FROM part WHERE body LIKE 'xxx%';
+SELECT (SELECT count(*) FROM two WHERE name LIKE 'yyy%'), (SELECT count(*) FROM ref2 WHERE name LIKE 'zzz%');
+SELECT seen(2500), count(*) FROM flip WHERE note = 'series many';
+INSERT INTO flip SELECT i, seen(i), 'looks' FROM generate_series(1, 2500) i;
+SELECT count(DISTINCT id) FROM flip WHERE note = 'looks';
+
+-- Many rows of which one can't be stored.
+INSERT INTO dst SELECT 10000 + i % 2999, i, i FROM generate_series(1, 3000) i;
+INSERT INTO flip SELECT nullif(i, 2500), i, 'null' FROM generate_series(1, 3000) i;
+INSERT INTO flip SELECT i, 1 / (i - 2999), 'zero' FROM generate_series(1, 3000) i;
+INSERT INTO checked (id, v) SELECT i, i FROM generate_series(1, 6000) i;
+INSERT INTO checked (id, v) SELECT i, i FROM generate_series(1, 4000) i;
+SELECT count(*), sum(twice), count(DISTINCT n), min(n) < 0 FROM checked;
+INSERT INTO checked (id, v, n) SELECT i, i, i FROM generate_series(1, 4000) i;
+INSERT INTO checked (id, v, n) OVERRIDING SYSTEM VALUE SELECT i, i, -i FROM generate_series(4001, 4999) i;
+SELECT count(*), sum(twice), count(DISTINCT n), min(n) < 0 FROM checked;
+BEGIN;
+INSERT INTO flip SELECT i, i, 'kept' FROM generate_series(1, 3000) i;
+SAVEPOINT s;
+INSERT INTO flip SELECT nullif(i, 2500), i, 'lost' FROM generate_series(1, 3000) i;
+ROLLBACK TO s;
+INSERT INTO flip SELECT i, i, 'kept' FROM generate_series(1, 3000) i;
+SELECT note, count(*) FROM flip WHERE note IN ('kept', 'lost') GROUP BY note;
+COMMIT;
+SELECT note, count(*) FROM flip WHERE note IN ('kept', 'lost') GROUP BY note;
 
 -- Failures leave nothing behind.
 INSERT INTO flip SELECT id, 1 / (id - 30), 'zero' FROM src;
