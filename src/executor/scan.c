@@ -136,7 +136,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 											   ALLOCSET_DEFAULT_SIZES);
 	state->user = GetUserId();
 	state->row_security = row_security;
-	if (state->plan.kind == DIST_PLAN_SCAN && !state->plan.writes)
+	if (dist_plan_reads_as_of(&state->plan))
 		state->snapshot = statement_snapshot_current();
 	state->repeats = (eflags & EXEC_FLAG_REWIND) != 0 || needs_exec_params((Node *) plan_node->custom_exprs, NULL);
 	state->same_rows = state->plan.command == CMD_SELECT && !state->plan.writes && plan_node->custom_plans == NIL &&
@@ -261,7 +261,7 @@ commits_by_itself(DistScanState *state)
 {
 	const PlannedStmt *statement = state->css.ss.ps.state->es_plannedstmt;
 
-	return state->plan.writes && state->plan.command != CMD_SELECT && state->explain == 0 &&
+	return state->plan.writes && state->plan.command != CMD_SELECT && state->explain == 0 && state->snapshot == NULL &&
 		list_length(state->spec.tasks) == 1 &&
 		statement->planTree == state->css.ss.ps.plan &&
 		txn_is_one_statement(statement, state->spec.columns);

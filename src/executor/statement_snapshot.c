@@ -126,7 +126,7 @@ plan_use(Plan *plan, PlanUse *use)
 		use->any = true;
 		plan_list_use(((CustomScan *) plan)->custom_plans, use);
 		dist_plan_unpack((CustomScan *) plan, &dist);
-		if (dist.kind == DIST_PLAN_SCAN && !dist.writes)
+		if (dist_plan_reads_as_of(&dist))
 			add_groups((CustomScan *) plan, &dist, use);
 		else if (dist.kind == DIST_PLAN_FAST_PATH || dist.kind == DIST_PLAN_ROUTER)
 			use->whole = true;
@@ -345,7 +345,8 @@ statement_snapshot_choose(QueryDesc *query_desc, int eflags, bool given)
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0 || IsParallelWorker() ||
 		query_desc->snapshot == InvalidSnapshot || query_desc->plannedstmt->commandType == CMD_UTILITY)
 		return false;
-	if (given && query_desc->operation == CMD_SELECT && !IsolationUsesXactSnapshot())
+	if (given && (query_desc->operation == CMD_SELECT || query_desc->operation == CMD_INSERT) &&
+		!IsolationUsesXactSnapshot())
 	{
 		exchange_snapshot(query_desc, snapshot_for_task());
 		return false;

@@ -133,6 +133,13 @@ dist_plan_unpack(const CustomScan *node, DistPlan *plan)
 	plan->typmods = list_nth(packed, 4);
 }
 
+bool
+dist_plan_reads_as_of(const DistPlan *plan)
+{
+	return (plan->kind == DIST_PLAN_SCAN && !plan->writes) ||
+		(plan->kind == DIST_PLAN_PUSHED_WRITE && plan->command == CMD_INSERT);
+}
+
 const char *
 dist_plan_kind_name(DistPlanKind kind)
 {

@@ -20,7 +20,8 @@ typedef enum DistPlanKind
 {
 	DIST_PLAN_FAST_PATH,		/* one table, one shard, without planning */
 	DIST_PLAN_ROUTER,			/* whole statement on one shard group */
-	DIST_PLAN_PUSHED_WRITE,		/* UPDATE or DELETE on every shard that remains */
+	DIST_PLAN_PUSHED_WRITE,		/* UPDATE, DELETE or INSERT .. SELECT on every
+								 * shard that remains */
 	DIST_PLAN_REFERENCE_WRITE,	/* write of a reference table on every node */
 	DIST_PLAN_SCAN,				/* rows of one table, the floor of the ladder */
 } DistPlanKind;
@@ -84,6 +85,9 @@ extern char *plan_string_unpack(const Node *node);
 
 extern List *dist_plan_pack(const DistPlan *plan);
 extern void dist_plan_unpack(const CustomScan *node, DistPlan *plan);
+
+/* Whether what its tasks read is as of one point in time: rows of several shards are read, not only to be changed. */
+extern bool dist_plan_reads_as_of(const DistPlan *plan);
 
 /* Name of the rung, for EXPLAIN. */
 extern const char *dist_plan_kind_name(DistPlanKind kind);

@@ -76,6 +76,9 @@ extern void distinct_aggregate_paths_add(PlannerInfo *root, RelOptInfo *input_re
 										 const DistRel *rel, double ngroups);
 extern void window_paths_add(PlannerInfo *root, RelOptInfo *window_rel);
 
+/* insert_select.c: notes (PlanningContext.insert_source) that an INSERT's rows stay in the shard groups they come from. */
+extern void insert_select_note(PlannerInfo *root);
+
 /* upper_path.c: aggregates and limits; called by the hook for upper relations. */
 extern void upper_paths_add(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, RelOptInfo *output_rel,
 							void *extra);

@@ -210,6 +210,17 @@ climb(Query *query, const char *query_string, int cursor_options, ParamListInfo 
 	modify_prepare(query, &context);
 	context.modifying_cte = query->hasModifyingCTE;
 	plan = plan_cheaper(&context, query, query_string, cursor_options, params);
+	if (context.insert_source != NULL)
+	{
+		PlannedStmt *pushed = insert_select_plan(original, &context, &reason);
+
+		if (pushed != NULL)
+		{
+			named_objects_note(pushed, original);
+			return pushed;
+		}
+		elog(DEBUG2, "INSERT .. SELECT not pushed down: %s", reason);
+	}
 	named_objects_note(plan, original);
 	if (!enable_router || (context.scans == NIL && !context.modifies) ||
 		cursor_plan_stays_here(original, cursor_options))

@@ -29,6 +29,7 @@ typedef struct PlanningContext
 	bool		node_task;		/* TAG_NODE: this node's own copy is meant */
 	List	   *checked_here;	/* of Oid: tables whose policies for new rows are not for their nodes */
 	bool		runs_code;		/* an INSERT's functions may read tables, the target too */
+	const struct DistRel *insert_source;	/* what an INSERT's rows come from, if each stays in its shard group */
 	bool		guesses;		/* the size of a table was never measured */
 	struct PlanningContext *outer;
 } PlanningContext;
@@ -47,6 +48,9 @@ extern Query *decorrelate(Query *query, bool few);
 
 /* router.c: one task for the whole statement, judged by the plan of it; NULL with *reason set. */
 extern PlannedStmt *router_plan(Query *original, PlanningContext *context, const char **reason);
+
+/* insert_select.c: each shard group runs the INSERT .. SELECT (insert_source); NULL with *reason set. */
+extern PlannedStmt *insert_select_plan(Query *original, const PlanningContext *context, const char **reason);
 
 /* statement.c: has a statement depend on, lock and ask for the rights to the relations of queries that its plan doesn't show. */
 extern void statement_add_relations(PlannedStmt *statement, List *queries);

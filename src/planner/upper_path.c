@@ -378,5 +378,6 @@ upper_paths_add(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_re
 	{
 		add_limit_path(root, output_rel, extra);
 		note_whole(root, output_rel);
+		insert_select_note(root);
 	}
 }

@@ -112,6 +112,31 @@ def test_shapes(accounts):
         connection.execute("DROP TABLE totals; DROP FUNCTION twice()")
 
 
+def test_insert_select(accounts, connect):
+    """Rows that shards insert from themselves, and rows that are sent on, are as of one point in time."""
+    connection = connect(accounts.coordinator)
+    for name, key, group in (("copied", "id", "account"), ("scattered", "balance", "none")):
+        connection.execute(f"CREATE TABLE {name} (id int, balance bigint)")
+        connection.execute(f"SELECT create_distributed_table('{name}', '{key}', colocate_with => '{group}')")
+    plan = rows(connection, "EXPLAIN INSERT INTO copied SELECT id, balance FROM account")
+    assert any("Pushdown" in line for line, in plan)
+
+    def insert(connection, name):
+        connection.execute("BEGIN")
+        connection.execute(f"INSERT INTO {name} SELECT id, balance FROM account")
+        assert value(connection, f"SELECT sum(balance) FROM {name}") == ACCOUNTS * BALANCE
+        connection.execute("ROLLBACK")
+
+    load = Load()
+    load.add_transfers(accounts)
+    for node in accounts.nodes:
+        load.add(node, lambda connection: insert(connection, "copied"), f"copied {node.name}")
+        load.add(node, lambda connection: insert(connection, "scattered"), f"scattered {node.name}",
+                 options="-c citus.insert_stream_threshold=0")
+    load.finish()
+    connection.execute("DROP TABLE copied, scattered")
+
+
 def test_own_writes(accounts, connect):
     """A transaction sees what it has written, at each level, however much it reads at once."""
     connection = connect(accounts.coordinator)

@@ -1,6 +1,6 @@
 -- INSERT .. SELECT between all table types.
 --
--- distribute: checked(id), src(id), dst(id) with src, flip(v) with none, txt(k) with none, sums(grp) with none
+-- distribute: checked(id), src(id), dst(id) with src, near(id) with src, many(id) with src, lone single, flip(v) with none, txt(k) with none, sums(grp) with none
 -- distribute: ref reference, ref2 reference, one single, two single, loc local, part(tenant) with none
 
 CREATE TABLE src (id int PRIMARY KEY, grp int, v int, name text, arr int[]);
@@ -19,6 +19,9 @@ INSERT INTO ref SELECT i, 'ref' || i FROM generate_series(1, 6) i;
 INSERT INTO one SELECT i, 'one' || i FROM generate_series(1, 4) i;
 INSERT INTO loc SELECT i, 'loc' || i FROM generate_series(1, 4) i;
 
+CREATE TABLE near (id int PRIMARY KEY, b varchar(12) DEFAULT 'near', c smallint DEFAULT 5, d int GENERATED ALWAYS AS (c * 10) STORED, e date DEFAULT '2024-02-03');
+CREATE TABLE many (id int, v int, b text, c text);
+CREATE TABLE lone (id int, name text);
 CREATE TABLE checked (id int PRIMARY KEY, v int CHECK (v < 5000), twice int GENERATED ALWAYS AS (v * 2) STORED, n int GENERATED ALWAYS AS IDENTITY);
 CREATE FUNCTION seen(i int) RETURNS int LANGUAGE sql STABLE AS $$ SELECT count(*)::int FROM o_insert_select.flip WHERE note = 'looks' $$;
 
@@ -94,6 +97,43 @@ INSERT INTO loc SELECT id, name FROM src WHERE grp = 4;
 INSERT INTO loc SELECT id, name FROM two;
 INSERT INTO loc SELECT s.grp, r.name FROM src s JOIN ref r ON r.id = s.grp GROUP BY 1, 2 RETURNING id;
 SELECT count(*), sum(id) FROM loc;
+
+-- Rows that stay in their shard group.
+INSERT INTO near (b, id, c) SELECT name, id, v FROM src WHERE id <= 40;
+INSERT INTO near (id) SELECT id FROM src WHERE id > 55 RETURNING *;
+SELECT count(*), sum(id), sum(c), min(b), max(b), sum(d), min(e) FROM near;
+INSERT INTO near (c, id) SELECT v + 100, id FROM src WHERE id < 50 ON CONFLICT (id) DO UPDATE SET c = excluded.c + near.c, b = near.b || '!' WHERE near.id % 2 = 0 RETURNING id, c, d;
+INSERT INTO near (id, c) SELECT id, 1 FROM src ON CONFLICT DO NOTHING;
+INSERT INTO near (id, c) SELECT s.id, 1 FROM src s JOIN src t USING (id), generate_series(1, 2) ON CONFLICT (id) DO UPDATE SET c = 0;
+INSERT INTO near (id, c) SELECT id, 1 FROM src WHERE id = 7;
+INSERT INTO near (id, c) SELECT id, 1 FROM src WHERE id IN (7, 8) ON CONFLICT (id) DO UPDATE SET b = 'seven or eight';
+INSERT INTO near (id, b, c) SELECT id, 'long ' || repeat(name, 9), 1 FROM src ON CONFLICT (id) DO UPDATE SET b = excluded.b;
+INSERT INTO near (id, b, c) SELECT id, 'wide ' || name, 200000 FROM src WHERE id = 9 ON CONFLICT (id) DO UPDATE SET c = excluded.c;
+SELECT id, b, c, d, e FROM near ORDER BY id;
+INSERT INTO many SELECT s.id, s.grp, n.b, r.name FROM src s JOIN near n ON n.id = s.id LEFT JOIN ref r ON r.id = s.grp;
+INSERT INTO many (id, v) SELECT id, count(*) FROM many GROUP BY id HAVING count(*) > 0;
+INSERT INTO many (v, id) SELECT m.v, m.id FROM many m WHERE EXISTS (SELECT FROM src WHERE src.id = m.id AND src.v > 20);
+INSERT INTO many (id, v) SELECT id, (SELECT max(v) FROM src) FROM src WHERE id < 4;
+INSERT INTO many (id, v) SELECT id, (SELECT max(v) FROM src t WHERE t.id = s.id) FROM src s WHERE id < 4;
+INSERT INTO many (id, v) SELECT id, v FROM (SELECT id, max(v) AS v FROM src GROUP BY id) x WHERE id > 50;
+INSERT INTO many (id, v) SELECT grp, id FROM src WHERE id < 9;
+INSERT INTO many (id, v) SELECT s.id, m.v FROM src s LEFT JOIN many m ON m.id = s.id AND m.v > 30;
+INSERT INTO many (id, v) SELECT m.id, 3 FROM src s LEFT JOIN near m ON m.id = s.id WHERE s.id < 60 AND m.id IS NOT NULL;
+WITH w AS (SELECT id, v FROM src WHERE id > 58) INSERT INTO many (id, v) SELECT id, v FROM w;
+WITH w AS (INSERT INTO many (id, v) SELECT id, 77 FROM src WHERE id < 3 RETURNING id) SELECT count(*), sum(id) FROM w;
+-- params: 5, 6
+-- params: 50, NULL
+INSERT INTO many (id, v, b) SELECT id, v + $1, $2::text FROM src WHERE id = $1;
+-- params: 5
+INSERT INTO many (id, v, b) SELECT id, v, now()::text FROM src WHERE id < $1;
+SELECT count(*), sum(id), sum(v), count(b), count(c) FROM many;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+INSERT INTO many (id, v) SELECT id, v FROM src;
+INSERT INTO many (id, v) SELECT id, -v FROM many WHERE v IS NOT NULL;
+SELECT count(*), sum(v) FROM many;
+ROLLBACK;
+INSERT INTO lone SELECT id, name FROM one;
+INSERT INTO lone SELECT * FROM lone RETURNING *;
 
 -- Many rows.
 INSERT INTO flip SELECT i, i % 7, 'series many' FROM generate_series(1, 3000) i;

@@ -1,0 +1,169 @@
+/*-------------------------------------------------------------------------
+ *
+ * insert_select.c
+ *	  An INSERT .. SELECT whose rows stay in the shard group that they are
+ *	  computed from: each group runs the statement.
+ *
+ * As with the router, the judgement is made on what PostgreSQL's planner came
+ * to.  If the relation below the INSERT is a DistRel, the SELECT's rows are
+ * the union of those that it has on the tables of each shard group.  If besides
+ * the target is in the same colocation group, and an expression that says to
+ * which shard group a row belongs (DistRel.dist_exprs) is what the
+ * distribution column gets, then each row is stored where it was computed,
+ * and the statement as a whole can be run on each group's tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+
+#include "planner/dist_query.h"
+#include "planner/planner.h"
+#include "planner/shippable.h"
+#include "planner/task_query.h"
+#include "planner/write_query.h"
+#include "sharding/prune.h"
+
+/* Whether the rows of a relation are stored in the shard groups that they come from. */
+static bool
+rows_stay(PlannerInfo *root, const DistRel *rel, const DistTable *target)
+{
+	List	   *exprs = NIL;
+	bool		stays = target->kind == DIST_SINGLE;
+	ListCell   *cell;
+
+	if (target->kind == DIST_REFERENCE || target->colocation_id != rel->table->colocation_id)
+		return false;
+	foreach(cell, root->processed_tlist)
+	{
+		TargetEntry *entry = lfirst(cell);
+
+		exprs = lappend(exprs, entry->expr);
+		if (target->kind == DIST_HASH && entry->resno == target->dist_attno)
+			stays = dist_rel_is_dist_expr(root, rel, (Node *) entry->expr);
+	}
+	return stays && dist_rel_can_evaluate(root, exprs);
+}
+
+void
+insert_select_note(PlannerInfo *root)
+{
+	Query	   *query = root->parse;
+	const DistTable *target;
+	const DistQuery *source;
+
+	if (query->commandType != CMD_INSERT || root->parent_root != NULL || root->init_plans != NIL ||
+		bms_is_empty(root->all_baserels))
+		return;
+	target = metadata_lookup(rt_fetch(query->resultRelation, query->rtable)->relid);
+	source = target != NULL ? dist_query_before_limit(root) : NULL;
+	if (source != NULL && source->rel->broadcasts == NIL && rows_stay(root, source->rel, target))
+		planning_context->insert_source = source->rel;
+}
+
+/* Finds an assignment to a part of a column, which a SELECT can't say. */
+static bool
+part_assignment_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, FieldStore) || (IsA(node, SubscriptingRef) && ((SubscriptingRef *) node)->refassgnexpr != NULL))
+		return true;
+	return expression_tree_walker(node, part_assignment_walker, context);
+}
+
+/*
+ * The deparser prints the SELECT as it is, under the columns of the target list.  So another one is put around
+ * it, which has these columns in their order, with the defaults that only the target list has.  Their coercion to
+ * the column's type is left to the INSERT: a SELECT would say it as a cast, and a cast to varchar(n) cuts values off.
+ */
+static void
+arrange_select(Query *task, RangeTblEntry *source, Index varno)
+{
+	Query	   *select = makeNode(Query);
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	RangeTblEntry *inner = copyObject(source);
+	ListCell   *cell;
+
+	ref->rtindex = 1;
+	inner->inFromCl = true;
+	select->commandType = CMD_SELECT;
+	select->canSetTag = true;
+	select->rtable = list_make1(inner);
+	select->jointree = makeFromExpr(list_make1(ref), NULL);
+	source->eref->colnames = NIL;
+	foreach(cell, task->targetList)
+	{
+		TargetEntry *entry = lfirst(cell);
+		Node	   *value = strip_implicit_coercions((Node *) entry->expr);
+		int			number = foreach_current_index(cell) + 1;
+		char	   *name = psprintf("c%d", number);
+
+		ChangeVarNodes(value, varno, 1, 0);
+		select->targetList = lappend(select->targetList, makeTargetEntry((Expr *) value, number, name, false));
+		source->eref->colnames = lappend(source->eref->colnames, makeString(name));
+		entry->expr = (Expr *) makeVar(varno, number, exprType(value), exprTypmod(value), exprCollation(value), 0);
+	}
+	source->subquery = select;
+}
+
+/* The range table index of the SELECT, if the statement has no more than that; else 0. */
+static Index
+find_select(Query *query)
+{
+	Node	   *item;
+
+	if (query->cteList != NIL || query->hasSubLinks || query->jointree->quals != NULL ||
+		list_length(query->jointree->fromlist) != 1)
+		return 0;
+	item = linitial(query->jointree->fromlist);
+	if (!IsA(item, RangeTblRef) ||
+		rt_fetch(((RangeTblRef *) item)->rtindex, query->rtable)->rtekind != RTE_SUBQUERY ||
+		part_assignment_walker((Node *) query->targetList, NULL))
+		return 0;
+	return ((RangeTblRef *) item)->rtindex;
+}
+
+PlannedStmt *
+insert_select_plan(Query *original, const PlanningContext *context, const char **reason)
+{
+	DistPlan	plan = {.kind = DIST_PLAN_PUSHED_WRITE,.dist_param = -1,.tableoid_position = -1,.writes = true};
+	const DistTable *target = metadata_require(rt_fetch(original->resultRelation, original->rtable)->relid);
+	Index		varno = find_select(original);
+	List	   *exprs = NIL;
+	Query	   *task;
+
+	*reason = "its parts can't be sent together";
+	if (varno == 0)
+		return NULL;
+	*reason = "a policy of its target reads distributed tables";
+	if (context->checked_here != NIL)
+		return NULL;
+	*reason = "its tables are used with the rights of different users";
+	if (!query_check_as(original, &plan.check_as_user))
+		return NULL;
+	if ((*reason = write_stays_in_shard(original, target)) != NULL ||
+		(*reason = write_depends_on_order(original)) != NULL ||
+		(*reason = shippable_columns(original->returningList)) != NULL)
+		return NULL;
+
+	task = (Query *) task_params_extract((Node *) original, 0, false, &exprs);
+	arrange_select(task, rt_fetch(varno, task->rtable), varno);
+	write_override_identity(task, target->relid);
+	plan.relid = target->relid;
+	plan.nparams = list_length(exprs);
+	*reason = "it has too many parameters";
+	if (plan.nparams > TASK_MAX_PARAMS)
+		return NULL;
+	plan.text = task_query_text(task, reason);
+	if (plan.text == NULL)
+		return NULL;
+	plan.prune = prune_pack(context->insert_source->disjunctions, &exprs);
+	return make_dist_statement(original, &plan, exprs);
+}
