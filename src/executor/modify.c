@@ -37,6 +37,7 @@
 #include "executor/read_ahead.h"
 #include "executor/scan.h"
 #include "executor/statement_snapshot.h"
+#include "lib/plan_fields.h"
 #include "lib/run_as.h"
 #include "planner/foreign_key.h"
 #include "sharding/hash.h"

@@ -9,128 +9,57 @@
 
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "nodes/value.h"
 
+#include "lib/plan_fields.h"
 #include "planner/dist_plan.h"
 
 CustomScanMethods dist_scan_methods = {
 	.CustomName = "DistributedScan",
 };
 
-/* Positions of the numbers in the first member of the packed list. */
-enum
-{
-	NUMBER_KIND,
-	NUMBER_COMMAND,
-	NUMBER_RELID,
-	NUMBER_WRITES,
-	NUMBER_RIGHTS,
-	NUMBER_NPOLICIES,
-	NUMBER_KEEP_NPOLICIES,
-	NUMBER_EXCLUSIVE,
-	NUMBER_CAN_SET_TAG,
-	NUMBER_PARTIAL,
-	NUMBER_BY_NODE,
-	NUMBER_NPARAMS,
-	NUMBER_NARRAYS,
-	NUMBER_DIST_PARAM,
-	NUMBER_TABLEOID_POSITION,
-	NUMBER_CHECK_AS_USER,
-	NUMBER_NCOLUMNS,
-	NUMBER_KEEP_FIRST,
-	NUMBER_KEEP_NPARAMS,
-	NUMBER_KEEP_QUALS,
-	NUMBER_CURRENT_OF,
-	NUMBER_CURRENT_ROW,
+static const PlanField dist_plan_fields[] = {
+	PLAN_FIELD(PLAN_INT, DistPlan, kind),
+	PLAN_FIELD(PLAN_INT, DistPlan, command),
+	PLAN_FIELD(PLAN_INT, DistPlan, relid),
+	PLAN_FIELD(PLAN_INT, DistPlan, rights),
+	PLAN_FIELD(PLAN_INT, DistPlan, npolicies),
+	PLAN_FIELD(PLAN_INT, DistPlan, keep_npolicies),
+	PLAN_FIELD(PLAN_INT, DistPlan, nparams),
+	PLAN_FIELD(PLAN_INT, DistPlan, narrays),
+	PLAN_FIELD(PLAN_INT, DistPlan, dist_param),
+	PLAN_FIELD(PLAN_INT, DistPlan, tableoid_position),
+	PLAN_FIELD(PLAN_INT, DistPlan, check_as_user),
+	PLAN_FIELD(PLAN_INT, DistPlan, ncolumns),
+	PLAN_FIELD(PLAN_INT, DistPlan, keep_first),
+	PLAN_FIELD(PLAN_INT, DistPlan, keep_nparams),
+	PLAN_FIELD(PLAN_INT, DistPlan, keep_quals),
+	PLAN_FIELD(PLAN_INT, DistPlan, current_of),
+	PLAN_FIELD(PLAN_INT, DistPlan, current_row),
+	PLAN_FIELD(PLAN_BOOL, DistPlan, writes),
+	PLAN_FIELD(PLAN_BOOL, DistPlan, exclusive),
+	PLAN_FIELD(PLAN_BOOL, DistPlan, can_set_tag),
+	PLAN_FIELD(PLAN_BOOL, DistPlan, partial),
+	PLAN_FIELD(PLAN_BOOL, DistPlan, by_node),
+	PLAN_FIELD(PLAN_STRING, DistPlan, text),
+	PLAN_FIELD(PLAN_STRING, DistPlan, keep_text),
+	PLAN_FIELD(PLAN_LIST, DistPlan, prune),
+	PLAN_FIELD(PLAN_LIST, DistPlan, keep_prune),
+	PLAN_FIELD(PLAN_LIST, DistPlan, relids),
+	PLAN_FIELD(PLAN_LIST, DistPlan, positions),
+	PLAN_FIELD(PLAN_LIST, DistPlan, types),
+	PLAN_FIELD(PLAN_LIST, DistPlan, typmods),
 };
-
-Node *
-plan_string_pack(const char *string)
-{
-	return (Node *) makeString(pstrdup(string ? string : ""));
-}
-
-char *
-plan_string_unpack(const Node *node)
-{
-	return strVal(node)[0] == '\0' ? NULL : strVal(node);
-}
 
 List *
 dist_plan_pack(const DistPlan *plan)
 {
-	List	   *numbers = NIL;
-
-	numbers = lappend_int(numbers, plan->kind);
-	numbers = lappend_int(numbers, plan->command);
-	numbers = lappend_int(numbers, (int) plan->relid);
-	numbers = lappend_int(numbers, plan->writes);
-	numbers = lappend_int(numbers, plan->rights);
-	numbers = lappend_int(numbers, plan->npolicies);
-	numbers = lappend_int(numbers, plan->keep_npolicies);
-	numbers = lappend_int(numbers, plan->exclusive);
-	numbers = lappend_int(numbers, plan->can_set_tag);
-	numbers = lappend_int(numbers, plan->partial);
-	numbers = lappend_int(numbers, plan->by_node);
-	numbers = lappend_int(numbers, plan->nparams);
-	numbers = lappend_int(numbers, plan->narrays);
-	numbers = lappend_int(numbers, plan->dist_param);
-	numbers = lappend_int(numbers, plan->tableoid_position);
-	numbers = lappend_int(numbers, (int) plan->check_as_user);
-	numbers = lappend_int(numbers, plan->ncolumns);
-	numbers = lappend_int(numbers, plan->keep_first);
-	numbers = lappend_int(numbers, plan->keep_nparams);
-	numbers = lappend_int(numbers, plan->keep_quals);
-	numbers = lappend_int(numbers, plan->current_of);
-	numbers = lappend_int(numbers, plan->current_row);
-
-	return list_make5(numbers,
-					  list_make3(plan_string_pack(plan->text), plan_string_pack(plan->reason),
-								 plan_string_pack(plan->keep_text)),
-					  list_make2(plan->prune, plan->keep_prune),
-					  list_make3(plan->positions, plan->types, plan->relids), plan->typmods);
+	return plan_fields_pack(dist_plan_fields, lengthof(dist_plan_fields), plan);
 }
 
 void
 dist_plan_unpack(const CustomScan *node, DistPlan *plan)
 {
-	List	   *packed = node->custom_private;
-	List	   *numbers = linitial(packed);
-	List	   *strings = lsecond(packed);
-	List	   *prune = lthird(packed);
-	List	   *columns = lfourth(packed);
-
-	plan->kind = list_nth_int(numbers, NUMBER_KIND);
-	plan->command = list_nth_int(numbers, NUMBER_COMMAND);
-	plan->relid = (Oid) list_nth_int(numbers, NUMBER_RELID);
-	plan->writes = list_nth_int(numbers, NUMBER_WRITES);
-	plan->rights = list_nth_int(numbers, NUMBER_RIGHTS);
-	plan->npolicies = list_nth_int(numbers, NUMBER_NPOLICIES);
-	plan->keep_npolicies = list_nth_int(numbers, NUMBER_KEEP_NPOLICIES);
-	plan->exclusive = list_nth_int(numbers, NUMBER_EXCLUSIVE);
-	plan->can_set_tag = list_nth_int(numbers, NUMBER_CAN_SET_TAG);
-	plan->partial = list_nth_int(numbers, NUMBER_PARTIAL);
-	plan->by_node = list_nth_int(numbers, NUMBER_BY_NODE);
-	plan->nparams = list_nth_int(numbers, NUMBER_NPARAMS);
-	plan->narrays = list_nth_int(numbers, NUMBER_NARRAYS);
-	plan->dist_param = list_nth_int(numbers, NUMBER_DIST_PARAM);
-	plan->tableoid_position = list_nth_int(numbers, NUMBER_TABLEOID_POSITION);
-	plan->check_as_user = (Oid) list_nth_int(numbers, NUMBER_CHECK_AS_USER);
-	plan->text = plan_string_unpack(linitial(strings));
-	plan->reason = plan_string_unpack(lsecond(strings));
-	plan->keep_text = plan_string_unpack(lthird(strings));
-	plan->ncolumns = list_nth_int(numbers, NUMBER_NCOLUMNS);
-	plan->keep_first = list_nth_int(numbers, NUMBER_KEEP_FIRST);
-	plan->keep_nparams = list_nth_int(numbers, NUMBER_KEEP_NPARAMS);
-	plan->keep_quals = list_nth_int(numbers, NUMBER_KEEP_QUALS);
-	plan->current_of = list_nth_int(numbers, NUMBER_CURRENT_OF);
-	plan->current_row = list_nth_int(numbers, NUMBER_CURRENT_ROW);
-	plan->prune = linitial(prune);
-	plan->keep_prune = lsecond(prune);
-	plan->positions = linitial(columns);
-	plan->types = lsecond(columns);
-	plan->relids = lthird(columns);
-	plan->typmods = list_nth(packed, 4);
+	plan_fields_unpack(dist_plan_fields, lengthof(dist_plan_fields), node->custom_private, plan);
 }
 
 bool

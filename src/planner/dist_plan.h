@@ -72,16 +72,10 @@ typedef struct DistPlan
 	List	   *positions;		/* IntList: slot position from 0, or system attribute */
 	List	   *types;			/* IntList of oids */
 	List	   *typmods;		/* IntList */
-
-	char	   *reason;			/* why no higher rung planned it; NULL if none could */
 } DistPlan;
 
 /* Its CreateCustomScanState is set by the executor. */
 extern CustomScanMethods dist_scan_methods;
-
-/* Strings in packed plans; NULL and "" both come back as NULL. */
-extern Node *plan_string_pack(const char *string);
-extern char *plan_string_unpack(const Node *node);
 
 extern List *dist_plan_pack(const DistPlan *plan);
 extern void dist_plan_unpack(const CustomScan *node, DistPlan *plan);

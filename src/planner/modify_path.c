@@ -35,6 +35,7 @@
 #include "compat/permissions.h"
 #include "planner/dist_query.h"
 #include "planner/dist_plan.h"
+#include "lib/plan_fields.h"
 #include "planner/modify_plan.h"
 #include "planner/planner.h"
 #include "planner/shippable.h"

@@ -7,84 +7,57 @@
  */
 #include "postgres.h"
 
-#include "planner/dist_plan.h"
+#include "lib/plan_fields.h"
 #include "planner/modify_plan.h"
 
 CustomScanMethods dist_modify_methods = {
 	.CustomName = "DistributedModify",
 };
 
+static const PlanField modify_plan_fields[] = {
+	PLAN_FIELD(PLAN_INT, ModifyPlan, relid),
+	PLAN_FIELD(PLAN_INT, ModifyPlan, check_as_user),
+	PLAN_FIELD(PLAN_INT, ModifyPlan, command),
+	PLAN_FIELD(PLAN_INT, ModifyPlan, rights),
+	PLAN_FIELD(PLAN_INT, ModifyPlan, ctid_resno),
+	PLAN_FIELD(PLAN_INT, ModifyPlan, dist_resno),
+	PLAN_FIELD(PLAN_INT, ModifyPlan, row_resno),
+	PLAN_FIELD(PLAN_INT, ModifyPlan, nconflict_params),
+	PLAN_FIELD(PLAN_INT, ModifyPlan, triggers),
+	PLAN_FIELD(PLAN_BOOL, ModifyPlan, can_set_tag),
+	PLAN_FIELD(PLAN_BOOL, ModifyPlan, has_returning),
+	PLAN_FIELD(PLAN_BOOL, ModifyPlan, moves_rows),
+	PLAN_FIELD(PLAN_BOOL, ModifyPlan, replaces_rows),
+	PLAN_FIELD(PLAN_BOOL, ModifyPlan, may_skip),
+	PLAN_FIELD(PLAN_BOOL, ModifyPlan, do_update),
+	PLAN_FIELD(PLAN_BOOL, ModifyPlan, resolves),
+	PLAN_FIELD(PLAN_BOOL, ModifyPlan, row_by_row),
+	PLAN_FIELD(PLAN_BOOL, ModifyPlan, streams),
+	PLAN_FIELD(PLAN_BOOL, ModifyPlan, reads_first),
+	PLAN_FIELD(PLAN_STRING, ModifyPlan, insert_text),
+	PLAN_FIELD(PLAN_STRING, ModifyPlan, update_text),
+	PLAN_FIELD(PLAN_STRING, ModifyPlan, delete_text),
+	PLAN_FIELD(PLAN_STRING, ModifyPlan, upsert_text),
+	PLAN_FIELD(PLAN_STRING, ModifyPlan, again_text),
+	PLAN_FIELD(PLAN_LIST, ModifyPlan, update_colnos),
+	PLAN_FIELD(PLAN_LIST, ModifyPlan, attnos),
+	PLAN_FIELD(PLAN_LIST, ModifyPlan, column_attnos),
+	PLAN_FIELD(PLAN_LIST, ModifyPlan, column_resnos),
+	PLAN_FIELD(PLAN_LIST, ModifyPlan, assigned),
+	PLAN_FIELD(PLAN_LIST, ModifyPlan, actions),
+	PLAN_FIELD(PLAN_LIST, ModifyPlan, checks),
+};
+
 List *
 modify_plan_pack(const ModifyPlan *plan)
 {
-	List	   *numbers = NIL;
-	List	   *strings = list_make5(plan_string_pack(plan->insert_text), plan_string_pack(plan->update_text),
-									 plan_string_pack(plan->delete_text), plan_string_pack(plan->upsert_text),
-									 plan_string_pack(plan->again_text));
-	List	   *columns = list_make5(plan->update_colnos, plan->attnos, plan->column_attnos,
-									 plan->column_resnos, plan->assigned);
-
-	numbers = lappend_int(numbers, (int) plan->relid);
-	numbers = lappend_int(numbers, (int) plan->check_as_user);
-	numbers = lappend_int(numbers, plan->command);
-	numbers = lappend_int(numbers, plan->rights);
-	numbers = lappend_int(numbers, plan->can_set_tag);
-	numbers = lappend_int(numbers, plan->has_returning);
-	numbers = lappend_int(numbers, plan->moves_rows);
-	numbers = lappend_int(numbers, plan->replaces_rows);
-	numbers = lappend_int(numbers, plan->may_skip);
-	numbers = lappend_int(numbers, plan->do_update);
-	numbers = lappend_int(numbers, plan->ctid_resno);
-	numbers = lappend_int(numbers, plan->dist_resno);
-	numbers = lappend_int(numbers, plan->row_resno);
-	numbers = lappend_int(numbers, plan->nconflict_params);
-	numbers = lappend_int(numbers, plan->triggers);
-	numbers = lappend_int(numbers, plan->resolves);
-	numbers = lappend_int(numbers, plan->row_by_row);
-	numbers = lappend_int(numbers, plan->streams);
-	numbers = lappend_int(numbers, plan->reads_first);
-	return list_make5(numbers, strings, columns, plan->actions, plan->checks);
+	return plan_fields_pack(modify_plan_fields, lengthof(modify_plan_fields), plan);
 }
 
 void
 modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
 {
-	List	   *numbers = linitial(node->custom_private);
-	List	   *strings = lsecond(node->custom_private);
-	List	   *columns = lthird(node->custom_private);
-	int			i = 0;
-
-	plan->relid = (Oid) list_nth_int(numbers, i++);
-	plan->check_as_user = (Oid) list_nth_int(numbers, i++);
-	plan->command = list_nth_int(numbers, i++);
-	plan->rights = list_nth_int(numbers, i++);
-	plan->can_set_tag = list_nth_int(numbers, i++);
-	plan->has_returning = list_nth_int(numbers, i++);
-	plan->moves_rows = list_nth_int(numbers, i++);
-	plan->replaces_rows = list_nth_int(numbers, i++);
-	plan->may_skip = list_nth_int(numbers, i++);
-	plan->do_update = list_nth_int(numbers, i++);
-	plan->ctid_resno = list_nth_int(numbers, i++);
-	plan->dist_resno = list_nth_int(numbers, i++);
-	plan->row_resno = list_nth_int(numbers, i++);
-	plan->nconflict_params = list_nth_int(numbers, i++);
-	plan->triggers = list_nth_int(numbers, i++);
-	plan->resolves = list_nth_int(numbers, i++);
-	plan->row_by_row = list_nth_int(numbers, i++);
-	plan->streams = list_nth_int(numbers, i++);
-	plan->reads_first = list_nth_int(numbers, i++);
-	plan->insert_text = plan_string_unpack(list_nth(strings, 0));
-	plan->update_text = plan_string_unpack(list_nth(strings, 1));
-	plan->delete_text = plan_string_unpack(list_nth(strings, 2));
-	plan->upsert_text = plan_string_unpack(list_nth(strings, 3));
-	plan->again_text = plan_string_unpack(list_nth(strings, 4));
-	plan->update_colnos = linitial(columns);
-	plan->attnos = lsecond(columns);
-	plan->column_attnos = lthird(columns);
-	plan->column_resnos = lfourth(columns);
-	plan->assigned = list_nth(columns, 4);
-	plan->actions = lfourth(node->custom_private);
-	plan->checks = list_nth(node->custom_private, 4);
+	plan_fields_unpack(modify_plan_fields, lengthof(modify_plan_fields), node->custom_private, plan);
 }
 
 List *
