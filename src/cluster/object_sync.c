@@ -134,8 +134,9 @@ is_event_trigger(const char *kind)
 static bool
 wanted_before_tables(const char *kind, const ObjectAddress *object)
 {
+	/* partitions and their indexes are attached with their definitions (table_sync.c) */
 	if (!OidIsValid(object->objectId))
-		return true;
+		return strcmp(kind, "TABLE ATTACH") != 0 && strcmp(kind, "INDEX ATTACH") != 0;
 	return !is_event_trigger(kind) && !object_is_local(object) && !object_needs_distributed(object);
 }
 
