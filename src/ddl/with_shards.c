@@ -463,7 +463,7 @@ grant_schema_shards(GrantStmt *stmt, bool *found)
 	return shards;
 }
 
-/* GRANT and REVOKE on tables, their sequences, and schemas with distributed tables in them. */
+/* GRANT and REVOKE on tables and their sequences, named or all of a schema. */
 bool
 grant_utility(UtilityCall *call)
 {
@@ -479,7 +479,7 @@ grant_utility(UtilityCall *call)
 		lock_to_grant(call, stmt);
 	if (relations && stmt->targtype == ACL_TARGET_OBJECT)
 		shards = grant_shards(stmt, &names);
-	else if ((relations && stmt->targtype == ACL_TARGET_ALL_IN_SCHEMA) || stmt->objtype == OBJECT_SCHEMA)
+	else if (relations && stmt->targtype == ACL_TARGET_ALL_IN_SCHEMA)
 		shards = grant_schema_shards(stmt, &in_schema);
 	if (names == NULL && !in_schema)
 		return false;
