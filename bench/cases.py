@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import copying
 import held
+import insert_select
 import keyed
 import two_keys
 import ycsb
@@ -17,6 +18,7 @@ CASES = {
     "ycsb": (ycsb.ycsb, "cluster"),
     "two_keys": (two_keys.two_keys, "cluster"),
     "copy": (copying.copy, "cluster"),
+    "insert_select": (insert_select.insert_select, "cluster"),
     "held": (held.held, "cluster"),
 }
 
