@@ -1,0 +1,149 @@
+"""TPC-H's 22 queries on a plain server and on a cluster, in three layouts of the tables.
+
+Data and queries are the demo's.  Plain PostgreSQL runs without parallel query
+(`--parallel`: with it); answers are compared, times are medians of the rounds.
+"""
+
+import argparse
+import re
+import statistics
+import sys
+import tempfile
+import time
+from decimal import Decimal
+from pathlib import Path
+
+import psycopg
+
+import servers
+
+DEMO = Path(__file__).resolve().parent.parent / "demo"
+sys.path.insert(0, str(DEMO))
+
+import dataset  # noqa: E402
+
+# table -> distribution column; None is a reference table
+LAYOUTS = {
+    "colocated": {"orders": "o_orderkey", "lineitem": "l_orderkey", "region": None, "nation": None, "part": None,
+                  "supplier": None, "partsupp": None, "customer": None},
+    "by-key": {"orders": "o_orderkey", "lineitem": "l_orderkey", "region": None, "nation": None, "part": "p_partkey",
+               "supplier": "s_suppkey", "partsupp": "ps_partkey", "customer": "c_custkey"},
+    "unhelpful": {"orders": "o_custkey", "lineitem": "l_suppkey", "region": None, "nation": None, "part": "p_partkey",
+                  "supplier": "s_suppkey", "partsupp": "ps_suppkey", "customer": "c_custkey"},
+}
+
+
+def schema_text(layout):
+    """The tables; without primary keys, which a layout's distribution columns may not be part of."""
+    text = (DEMO / "schema.sql").read_text(encoding="utf-8")
+    if layout == "unhelpful":
+        text = re.sub(r",\s*PRIMARY KEY \([^)]*\)", "", text).replace(" PRIMARY KEY", " NOT NULL")
+    return text
+
+
+def load(side, folder, layout):
+    """Make and fill the tables in a schema of the layout's name."""
+    schema = layout or "plain"
+    with side.connect() as connection:
+        connection.execute(f'CREATE SCHEMA "{schema}"')
+        connection.execute(f'SET search_path = "{schema}"')
+        connection.execute(schema_text(layout))
+        for table, column in LAYOUTS.get(layout, {}).items():
+            if column is None:
+                connection.execute("SELECT create_reference_table(%s)", (table,))
+            else:
+                connection.execute("SELECT create_distributed_table(%s, %s)", (table, column))
+        for table in dataset.TABLES:
+            dataset.load(connection, folder, table)
+        connection.execute((DEMO / "indexes.sql").read_text(encoding="utf-8"))
+        for table in dataset.TABLES:
+            connection.execute(f"VACUUM ANALYZE {table}")
+
+
+def open_sides(plain, cluster, layouts, parallel, limit):
+    """A connection for each name: plain, and each layout."""
+    connections = {}
+    for name, side in [("plain", plain), *((layout, cluster) for layout in layouts)]:
+        connection = side.connect()
+        connection.execute(f'SET search_path = "{name}"')
+        connection.execute(f"SET statement_timeout = '{limit}s'")
+        if name == "plain" and not parallel:
+            connection.execute("SET max_parallel_workers_per_gather = 0")
+        connections[name] = connection
+    return connections
+
+
+def comparable(rows):
+    """Rows in an order of their own; floats and numerics to four digits, since sums of floats depend on their order."""
+    def text(value):
+        return f"{float(value):.4f}" if isinstance(value, (float, Decimal)) else str(value)
+
+    return sorted(tuple(map(text, row)) for row in rows)
+
+
+def run_query(connection, text):
+    """Seconds and rows of one execution; no rows if it ran into the limit."""
+    started = time.monotonic()
+    try:
+        rows = connection.execute(text).fetchall()
+    except psycopg.errors.QueryCanceled:
+        return time.monotonic() - started, None
+    return time.monotonic() - started, comparable(rows)
+
+
+def measure(connections, text, rounds):
+    """Median seconds by name, and the names whose answer isn't plain PostgreSQL's."""
+    seconds = {name: [] for name in connections}
+    wrong = set()
+    for number in range(rounds):
+        names = list(connections) if number % 2 == 0 else list(reversed(connections))
+        answers = {}
+        for name in names:
+            taken, answers[name] = run_query(connections[name], text)
+            seconds[name].append(taken)
+        wrong |= {name for name, rows in answers.items() if rows != answers["plain"]}
+    return {name: statistics.median(taken) for name, taken in seconds.items()}, wrong
+
+
+def show(label, seconds, wrong):
+    """A line: milliseconds of plain PostgreSQL, then of each layout with its ratio."""
+    plain = seconds["plain"]
+    cells = [f"{plain * 1000:9.0f} ms"]
+    cells += [f"{taken * 1000:9.0f} ms {taken / plain:6.2f}{' WRONG' if name in wrong else ''}"
+              for name, taken in seconds.items() if name != "plain"]
+    print(f"{label:>5} {'  '.join(cells)}", flush=True)
+
+
+def main():
+    """Runs the benchmark; exits with 1 if an answer differs."""
+    parser = argparse.ArgumentParser(prog="bench/analytics", description=__doc__.splitlines()[0])
+    parser.add_argument("--scale", default="1", help="TPC-H's scale factor (1)")
+    parser.add_argument("--layout", action="append", choices=LAYOUTS, help="only these; may be repeated")
+    parser.add_argument("--query", action="append", type=int, help="only these; may be repeated")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--limit", type=int, default=120, help="seconds for a query (120)")
+    parser.add_argument("--parallel", action="store_true", help="plain PostgreSQL may use parallel query")
+    parser.add_argument("--base-port", type=int, default=servers.BASE_PORT)
+    args = parser.parse_args()
+    layouts = args.layout or list(LAYOUTS)
+    folder, _ = dataset.generate(Path(tempfile.gettempdir()), args.scale)
+    total = dict.fromkeys(["plain", *layouts], 0.0)
+    failed = set()
+    with servers.start("cluster", args.base_port) as (plain, cluster):
+        load(plain, folder, None)
+        for layout in layouts:
+            load(cluster, folder, layout)
+        connections = open_sides(plain, cluster, layouts, args.parallel, args.limit)
+        print("query plain  " + "  ".join(layouts))
+        for number in args.query or range(1, 23):
+            text = (DEMO / "queries" / f"{number:02}.sql").read_text(encoding="utf-8")
+            seconds, wrong = measure(connections, text, args.rounds)
+            failed |= {f"{number} {name}" for name in wrong}
+            total = {name: taken + seconds[name] for name, taken in total.items()}
+            show(str(number), seconds, wrong)
+        show("sum", total, set())
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
