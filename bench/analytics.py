@@ -21,6 +21,7 @@ DEMO = Path(__file__).resolve().parent.parent / "demo"
 sys.path.insert(0, str(DEMO))
 
 import dataset  # noqa: E402
+import tpch  # noqa: E402
 
 # table -> distribution column; None is a reference table
 LAYOUTS = {
@@ -135,8 +136,9 @@ def main():
             load(cluster, folder, layout)
         connections = open_sides(plain, cluster, layouts, args.parallel, args.limit)
         print("query plain  " + "  ".join(layouts))
-        for number in args.query or range(1, 23):
-            text = (DEMO / "queries" / f"{number:02}.sql").read_text(encoding="utf-8")
+        queries = {int(query.name[1:]): query.text for query in tpch.load_queries(args.scale)}
+        for number in args.query or sorted(queries):
+            text = queries[number]
             seconds, wrong = measure(connections, text, args.rounds)
             failed |= {f"{number} {name}" for name in wrong}
             total = {name: taken + seconds[name] for name, taken in total.items()}

@@ -161,6 +161,7 @@ def test_parallel_reads(cluster, connect, table):
     """A read of many shards gets more connections, up to the limit."""
     slow = f"SELECT count(*) FROM {table} WHERE pg_sleep(0.01 + payload) IS NOT NULL"
     connection = connect(cluster.coordinator)
+    connection.execute("SET citus.enable_node_tasks = off")
     assert most_connections(cluster, connection, slow) > 2
     wait_until(lambda: len(internal(cluster.workers[0], connection)) <= 1, "the extra ones to be closed")
     connection.execute("SET citus.max_adaptive_executor_pool_size = 2")
