@@ -525,15 +525,29 @@ has_before_update(Oid relid)
 	return result;
 }
 
+/* Whether rows of a table may refer to each other. */
+static bool
+references_itself(Oid relid)
+{
+	Relation	relation = table_open(relid, NoLock);
+	bool		result = false;
+	ListCell   *cell;
+
+	foreach(cell, RelationGetFKeyList(relation))
+		result = result || ((ForeignKeyCacheInfo *) lfirst(cell))->confrelid == relid;
+	table_close(relation, NoLock);
+	return result;
+}
+
 /*
  * Whether the rows of an INSERT have only to be stored, so that they can go the way of COPY's.  A reference table's
- * don't: COPY keeps other writers off it.
+ * don't: COPY keeps other writers off it.  Nor do rows that refer to each other: COPY checks that for each frame.
  */
 static bool
 only_stores(const ModifyPlan *plan, const DistTable *table, const OnConflictExpr *conflict)
 {
 	return plan->command == CMD_INSERT && conflict == NULL && plan->triggers == 0 && !plan->has_returning &&
-		table->kind != DIST_REFERENCE;
+		table->kind != DIST_REFERENCE && !references_itself(table->relid);
 }
 
 /* Columns that a text can assign. */

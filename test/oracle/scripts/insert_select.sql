@@ -1,6 +1,6 @@
 -- INSERT .. SELECT between all table types.
 --
--- distribute: checked(id), src(id), dst(id) with src, near(id) with src, many(id) with src, lone single, flip(v) with none, txt(k) with none, sums(grp) with none
+-- distribute: tree(tenant) shards 4, checked(id), src(id), dst(id) with src, near(id) with src, many(id) with src, lone single, flip(v) with none, txt(k) with none, sums(grp) with none
 -- distribute: ref reference, ref2 reference, one single, two single, loc local, part(tenant) with none
 
 CREATE TABLE src (id int PRIMARY KEY, grp int, v int, name text, arr int[]);
@@ -22,6 +22,7 @@ INSERT INTO loc SELECT i, 'loc' || i FROM generate_series(1, 4) i;
 CREATE TABLE near (id int PRIMARY KEY, b varchar(12) DEFAULT 'near', c smallint DEFAULT 5, d int GENERATED ALWAYS AS (c * 10) STORED, e date DEFAULT '2024-02-03');
 CREATE TABLE many (id int, v int, b text, c text);
 CREATE TABLE lone (id int, name text);
+CREATE TABLE tree (tenant int, id int, parent int, body text, PRIMARY KEY (tenant, id), FOREIGN KEY (tenant, parent) REFERENCES tree);
 CREATE TABLE checked (id int PRIMARY KEY, v int CHECK (v < 5000), twice int GENERATED ALWAYS AS (v * 2) STORED, n int GENERATED ALWAYS AS IDENTITY);
 CREATE FUNCTION seen(i int) RETURNS int LANGUAGE sql STABLE AS $$ SELECT count(*)::int FROM o_insert_select.flip WHERE note = 'looks' $$;
 
@@ -173,6 +174,10 @@ INSERT INTO flip SELECT i, i, 'kept' FROM generate_series(1, 3000) i;
 SELECT note, count(*) FROM flip WHERE note IN ('kept', 'lost') GROUP BY note;
 COMMIT;
 SELECT note, count(*) FROM flip WHERE note IN ('kept', 'lost') GROUP BY note;
+
+-- Rows that refer to later ones.
+INSERT INTO tree SELECT i % 32, i, CASE WHEN i <= 7968 THEN i + 32 END, repeat('x', 350) FROM generate_series(1, 8000) i;
+SELECT count(*), sum(parent) FROM tree;
 
 -- Failures leave nothing behind.
 INSERT INTO flip SELECT id, 1 / (id - 30), 'zero' FROM src;
