@@ -29,6 +29,7 @@ def reader(forgetful):
     """A session on the coordinator with one connection to each node."""
     with servers.connect(forgetful.coordinator) as connection:
         connection.execute("SET citus.executor_slow_start_interval = '60s'")
+        connection.execute("SET citus.enable_node_tasks = off")
         connection.execute("UPDATE t SET payload = 0")
         assert value(connection, "SELECT sum(payload) FROM t") == 0
         yield connection

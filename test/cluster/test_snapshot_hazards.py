@@ -334,5 +334,5 @@ def test_full_ring(make_cluster):
     load = Load()
     load.add_transfers(made, clients=6)
     for node in made.nodes:
-        load.add(node, maybe, f"sum {node.name}", options="-c citus.executor_slow_start_interval=0")
+        load.add(node, maybe, f"sum {node.name}", options="-c citus.executor_slow_start_interval=0 -c citus.enable_node_tasks=off")
     load.finish()

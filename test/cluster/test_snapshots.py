@@ -106,7 +106,7 @@ def test_shapes(accounts):
     load.add(accounts.coordinator, cursors, "cursors")
     load.add(accounts.coordinator, keep, "keep")
     load.add(accounts.coordinator, function, "function")
-    load.add(accounts.coordinator, check_total, "connections", options="-c citus.executor_slow_start_interval=0")
+    load.add(accounts.coordinator, check_total, "connections", options="-c citus.executor_slow_start_interval=0 -c citus.enable_node_tasks=off")
     load.finish()
     with servers.connect(accounts.coordinator) as connection:
         connection.execute("DROP TABLE totals; DROP FUNCTION twice()")
