@@ -240,8 +240,8 @@ note_snapshot(DistSnapshot *snapshot)
 }
 
 /*
- * Whether a plan sends its tasks as soon as it runs: all above its only scan have one child.  A cursor
- * runs when its client likes.
+ * Whether a plan sends its tasks as soon as it runs: all above its only scan have one child, and the scan has no
+ * rows to send along, which are computed first.  A cursor runs when its client likes.
  */
 static bool
 starts_at_once(PlannedStmt *stmt)
@@ -257,7 +257,7 @@ starts_at_once(PlannedStmt *stmt)
 		else
 			plan = plan->righttree == NULL ? plan->lefttree : NULL;
 	}
-	return plan != NULL;
+	return plan != NULL && ((CustomScan *) plan)->custom_plans == NIL;
 }
 
 /*
