@@ -333,6 +333,12 @@ add_limit_path(PlannerInfo *root, RelOptInfo *final_rel, const FinalPathExtraDat
 	path = dist_query_path(root, final_rel, query, target, rows * dist_rel_count_nodes(query->rel->table), 0);
 	if (query->sort_clause != NIL)
 		path = (Path *) create_sort_path(root, final_rel, path, root->sort_pathkeys, extra->limit_tuples);
+	else if (!query->grouped && final_rel->pathlist != NIL)
+	{
+		/* nodes that stop by themselves cost no more than scans that have to be cancelled */
+		path->total_cost = Min(path->total_cost, ((Path *) linitial(final_rel->pathlist))->startup_cost);
+		path->startup_cost = Min(path->startup_cost, path->total_cost);
+	}
 	add_path(final_rel, (Path *) create_limit_path(root, final_rel, path, root->parse->limitOffset,
 												   root->parse->limitCount, root->parse->limitOption,
 												   extra->offset_est, extra->count_est));
