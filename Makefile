@@ -31,6 +31,10 @@ demo: deps install
 check: deps install
 	@tools/check $(CHECK_AREAS)
 
+# `make check` runs a sample of the largest tests; this runs all of them.
+check-all: deps install
+	@POMELO_CHECK_ALL=1 tools/check $(CHECK_AREAS)
+
 $(addprefix check-,$(CHECK_AREAS)): check-%: deps install
 	@tools/check $*
 
@@ -51,12 +55,12 @@ help:
 	@echo 'make            build the extension (V=1 shows the commands)'
 	@echo 'make install    build and install it into the server of PG_CONFIG'
 	@echo 'make demo       a cluster with TPC-H data, compared with plain PostgreSQL'
-	@echo 'make check      all tests; make check-<area> for one of: $(CHECK_AREAS)'
+	@echo 'make check      the tests, of the largest a sample; make check-all: all of them; make check-<area> for one of: $(CHECK_AREAS)'
 	@echo 'make style      the checks of our own rules'
 	@echo 'make compile-versions  compile against the versions of the server that are not installed'
 	@echo 'make bench      benchmarks, each with its baseline'
 	@echo 'make clean      remove what was built'
 	@echo 'PG_CONFIG       $(PG_CONFIG)'
 
-.PHONY: all install deps demo check compile-versions style bench clean help \
+.PHONY: all install deps demo check check-all compile-versions style bench clean help \
 	$(addprefix check-,$(CHECK_AREAS))
