@@ -207,7 +207,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 	ListCell   *cell;
 
 	ExplainPropertyText("Planner", dist_plan_kind_name(state->plan.kind), es);
-	if (state->kept != NULL)
+	if (state->kept != NULL || (state->runs > 0 && state->same_rows && state->prefetched))
 		ExplainPropertyBool("Rows Kept", true, es);
 	if (!params_known || (state->set == NULL && state->plan.current_of > 0))
 	{

@@ -272,12 +272,11 @@ def test_prepared_commit(cluster, coordinator, connect, table):
     wait_until_quiet(cluster)
 
 
-def test_default_that_queries(cluster, coordinator, connect, schema, table):
+def test_default_that_queries(coordinator, schema, table):
     """A default expression that needs the connections on which rows are under way."""
-    for node in cluster.nodes:
-        connect(node).execute(f"""
-            CREATE FUNCTION {schema}.known(int) RETURNS bigint LANGUAGE plpgsql VOLATILE
-            AS $$ BEGIN RETURN (SELECT count(*) FROM {table} WHERE k % 10 = $1); END $$""")
+    coordinator.execute(f"""
+        CREATE FUNCTION {schema}.known(int) RETURNS bigint LANGUAGE plpgsql VOLATILE
+        AS $$ BEGIN RETURN (SELECT count(*) FROM {table} WHERE k % 10 = $1); END $$""")
     coordinator.execute(f"CREATE TABLE {schema}.d (k int, v text, n bigint DEFAULT {schema}.known(3))")
     coordinator.execute(f"SELECT create_distributed_table('{schema}.d', 'k', shard_count => 4)")
     with coordinator.cursor().copy(f"COPY {table} FROM STDIN") as copy:

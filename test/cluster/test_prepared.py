@@ -166,9 +166,7 @@ def test_locks_are_held_until_the_end(clients):
 
 def test_own_role(clients):
     """Who prepared it may end it, without being a superuser."""
-    for node in clients.nodes:
-        node.sql("SET citus.enable_ddl_propagation = off;"
-                 "DROP ROLE IF EXISTS teller; CREATE ROLE teller LOGIN")
+    clients.coordinator.sql("DROP ROLE IF EXISTS teller; CREATE ROLE teller LOGIN")
     with servers.connect(clients.coordinator) as connection:
         connection.execute("GRANT SELECT, UPDATE ON account, rate TO teller")
     with servers.connect(clients.coordinator, user="teller") as connection:
@@ -178,8 +176,7 @@ def test_own_role(clients):
     assert marks(clients) == ALL
     with servers.connect(clients.coordinator) as connection:
         connection.execute("REVOKE ALL ON account, rate FROM teller")
-    for node in clients.nodes:
-        node.sql("DROP ROLE teller")
+    clients.coordinator.sql("DROP ROLE teller")
 
 
 @pytest.mark.parametrize("step,committed", [("xact-before-finish-prepared", False),
