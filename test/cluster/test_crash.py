@@ -60,14 +60,13 @@ def bank_cluster():
 def create_orders(made):
     """A table whose CHECK function, which runs at the row's node, moves money between the two workers."""
     payer, payee = made.keys["worker1"][0], made.keys["worker2"][0]
-    for node in made.nodes:
-        node.sql(f"""
-            CREATE FUNCTION pay(number int) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN
-                IF number > 0 THEN
-                    {transfer(payer, payee, "number")}
-                END IF;
-                RETURN true;
-            END$$""")
+    made.coordinator.sql(f"""
+        CREATE FUNCTION pay(number int) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN
+            IF number > 0 THEN
+                {transfer(payer, payee, "number")}
+            END IF;
+            RETURN true;
+        END$$""")
     with servers.connect(made.coordinator) as connection:
         connection.execute("CREATE TABLE orders (id int PRIMARY KEY, last int CHECK (pay(last)))")
         connection.execute("SELECT create_distributed_table('orders', 'id', colocate_with => 'account')")

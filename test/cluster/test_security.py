@@ -119,6 +119,7 @@ FUNCTIONS_FOR_NODES = """
 
 # Harmless to all but the session that calls them, or views of what everybody may see.
 FOR_EVERYBODY = {"analyzed_shards", "local_shard_sizes", "process_gpid", "rows_of_all_nodes", "shard_sizes", "table_type",
+                 "time_partition_column",
                  "task_plan", "upsert_begin", "upsert_once", "upsert_row", "upsert_ordinal", "upsert_conflict", "upsert_conflicts", "lock_row"}
 
 

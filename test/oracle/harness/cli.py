@@ -159,6 +159,8 @@ def run_all(scripts, runs, servers, args):
         started = time.monotonic()
         bad = good = 0
         for script in scripts:
+            if any(run.settings.get(setting) == "off" for setting in script.needs):
+                continue
             result = run_script(script, run, servers, args.limit)
             good += result.passed
             limits += result.limits

@@ -4,6 +4,7 @@ Markers are comment lines:
 
     -- distribute: t(col), u(col) with t, r reference, s single, l local
     -- setup ends                   what follows runs in the chosen protocol
+    -- needs: setting               not for runs that switch this off
     -- distribute now               tables created above are distributed here, not at once
   and in front of one statement:
     -- on all nodes                 run it on every node (functions, sequences)
@@ -34,7 +35,7 @@ WRITES = {"insert", "update", "delete", "merge"}
 CURSOR_READS = {"fetch"}
 STATEMENT_MARKERS = {"ordered", "unordered", "on all nodes"}
 VALUE_MARKERS = ("params:", "cluster fails:", "both fail:", "save:", "feed:")
-SCRIPT_MARKERS = ("distribute:", "distribute now", "setup ends")
+SCRIPT_MARKERS = ("distribute:", "distribute now", "setup ends", "needs:")
 
 
 @dataclass
@@ -93,6 +94,7 @@ class Script:
     name: str
     placements: dict
     statements: list
+    needs: list     # settings without which the cluster refuses what it does
 
     @property
     def schema(self):
@@ -129,7 +131,7 @@ def load(path):
     """Reads a script; raises ScriptError with the place when it is malformed."""
     raw, rest = split(path, read(path))
     shown = os.path.relpath(path)
-    placements, statements = {}, []
+    placements, statements, needs = {}, [], []
     setup = any(text == "setup ends" for s in raw for _, text in s.comments)
     prepared_order = {}
     for one in raw:
@@ -139,6 +141,8 @@ def load(path):
                 read_placements(text.partition(":")[2], placements, f"{shown}:{line}")
             elif text == "setup ends":
                 setup = False
+            elif text.startswith("needs:"):
+                needs += text.partition(":")[2].split()
             elif text == "distribute now":
                 markers[text] = True
             else:
@@ -148,7 +152,7 @@ def load(path):
     if any(text.startswith(SCRIPT_MARKERS) for _, text in rest):
         raise ScriptError(f"{shown}: a marker after the last statement")
     name = os.path.splitext(os.path.basename(path))[0]
-    return Script(path, name, placements, statements)
+    return Script(path, name, placements, statements, needs)
 
 
 def read_marker(text, markers):

@@ -1,5 +1,6 @@
 -- Partitioned tables: several levels, all strategies, partitions that come and go.
 
+-- needs: citus.enable_fast_path_router_planner
 -- distribute: e(id), h(k), l(id) with e, s single, x(id) with e, x2(id) with e, idp(id), r reference, u(id) with e
 
 CREATE TABLE r (k int PRIMARY KEY, name text);
