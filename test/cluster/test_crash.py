@@ -94,7 +94,7 @@ class Client:
 
     def __init__(self, cluster_, point, where, statements):
         node = cluster_.node(where)
-        node.sql(f"ALTER ROLE {USER} SET citus.debug_points = '{point}=stop'")
+        node.sql(f"SET citus.enable_ddl_propagation = off; ALTER ROLE {USER} SET citus.debug_points = '{point}=stop'")
         mark = node.log_mark()
         self.connection = servers.connect(cluster_.coordinator, user=USER)
         self.pid = pid_of(self.connection)
@@ -103,7 +103,7 @@ class Client:
         self.thread.start()
         self.stopped = wait_until(lambda: self.stopped_process(node, mark, point),
                                   f"a process to stop at {point}", timeout=5)
-        node.sql(f"ALTER ROLE {USER} RESET citus.debug_points")
+        node.sql(f"SET citus.enable_ddl_propagation = off; ALTER ROLE {USER} RESET citus.debug_points")
 
     def stopped_process(self, node, mark, point):
         found = re.search(rf"process (\d+) stopped at {point}\n", node.log_since(mark))

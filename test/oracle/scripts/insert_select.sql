@@ -152,7 +152,7 @@ SELECT count(*), min(at), max(k) FROM txt WHERE k LIKE 'key%';
 SELECT count(DISTINCT id), sum(length(body)) FROM part WHERE body LIKE 'xxx%';
 SELECT (SELECT count(*) FROM two WHERE name LIKE 'yyy%'), (SELECT count(*) FROM ref2 WHERE name LIKE 'zzz%');
 SELECT seen(2500), count(*) FROM flip WHERE note = 'series many';
-INSERT INTO flip SELECT i, seen(i), repeat('looks', 40) FROM generate_series(1, 700) i;
+INSERT INTO flip SELECT i, seen(i), repeat('looks', 400) FROM generate_series(1, 60) i;
 SELECT count(DISTINCT id) FROM flip WHERE note LIKE 'looks%';
 
 -- Many rows of which one can't be stored.
