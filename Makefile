@@ -31,7 +31,8 @@ demo: deps install
 check: deps install
 	@tools/check $(CHECK_AREAS)
 
-# `make check` runs a sample of the largest tests; this runs all of them.
+# `make check` runs a sample of the largest tests, another one each time; this
+# runs all of them.
 check-all: deps install
 	@POMELO_CHECK_ALL=1 tools/check $(CHECK_AREAS)
 

@@ -222,6 +222,15 @@ CREATE TABLE citus.pg_dist_cleanup (
 
 -- Into pg_catalog, readable by all
 
+CREATE TABLE citus.pg_dist_tenant_limit (
+	colocationid integer NOT NULL,
+	tenant_attribute text NOT NULL,
+	max_concurrent integer,
+	max_cpu_share double precision,
+	PRIMARY KEY (colocationid, tenant_attribute)
+);
+COMMENT ON TABLE citus.pg_dist_tenant_limit IS 'what tenants may use at most; an empty attribute is all of a colocation group';
+
 ALTER TABLE citus.pg_dist_partition SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_shard SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_placement SET SCHEMA pg_catalog;
@@ -240,6 +249,7 @@ ALTER TABLE citus.pg_dist_background_job SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_background_task SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_background_task_depend SET SCHEMA pg_catalog;
 ALTER TABLE citus.pg_dist_cleanup SET SCHEMA pg_catalog;
+ALTER TABLE citus.pg_dist_tenant_limit SET SCHEMA pg_catalog;
 
 GRANT SELECT ON
 	pg_catalog.pg_dist_partition, pg_catalog.pg_dist_shard, pg_catalog.pg_dist_placement,

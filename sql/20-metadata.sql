@@ -16,6 +16,8 @@ CREATE TRIGGER invalidate AFTER INSERT OR UPDATE OR DELETE ON pg_catalog.pg_dist
 	FOR EACH ROW EXECUTE FUNCTION citus_internal.invalidate_metadata();
 CREATE TRIGGER invalidate AFTER INSERT OR UPDATE OR DELETE ON pg_catalog.pg_dist_local_group
 	FOR EACH ROW EXECUTE FUNCTION citus_internal.invalidate_metadata();
+CREATE TRIGGER invalidate AFTER INSERT OR UPDATE OR DELETE ON pg_catalog.pg_dist_tenant_limit
+	FOR EACH STATEMENT EXECUTE FUNCTION citus_internal.invalidate_metadata();
 CREATE TRIGGER truncate_invalidate AFTER TRUNCATE ON pg_catalog.pg_dist_node
 	FOR EACH STATEMENT EXECUTE FUNCTION citus_internal.invalidate_metadata();
 CREATE TRIGGER truncate_invalidate AFTER TRUNCATE ON pg_catalog.pg_dist_local_group
@@ -44,11 +46,6 @@ CREATE FUNCTION citus_internal.add_placement_metadata(shardid bigint, shardlengt
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_add_placement_metadata';
 COMMENT ON FUNCTION citus_internal.add_placement_metadata(bigint, bigint, integer, bigint) IS
 	'adds or replaces a placement of a shard in this node''s catalogs';
-
-CREATE FUNCTION citus_internal.delete_table_metadata(relation regclass)
-	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_delete_table_metadata';
-COMMENT ON FUNCTION citus_internal.delete_table_metadata(regclass) IS
-	'removes a table, its shards and placements, and its group with its last table, from this node''s catalogs';
 
 CREATE FUNCTION citus_internal.delete_colocation_metadata(colocationid integer)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_delete_colocation_metadata';

@@ -16,6 +16,8 @@ BEGIN
 	DELETE FROM pg_catalog.pg_dist_shard;
 	DELETE FROM pg_catalog.pg_dist_partition;
 	DELETE FROM pg_catalog.pg_dist_colocation;
+	DELETE FROM pg_catalog.pg_dist_schema;
+	DELETE FROM pg_catalog.pg_dist_tenant_limit;
 	DELETE FROM pg_catalog.pg_dist_node;
 	UPDATE pg_catalog.pg_dist_local_group SET groupid = 0;
 	UPDATE pg_catalog.pg_dist_node_metadata SET metadata = metadata - 'cluster_id';
@@ -127,6 +129,13 @@ COMMENT ON FUNCTION pg_catalog.citus_update_node(integer, text, integer, boolean
 	'change the address of a node';
 REVOKE ALL ON FUNCTION pg_catalog.citus_update_node(integer, text, integer, boolean, integer) FROM public;
 
+CREATE FUNCTION pg_catalog.citus_pause_node_within_txn(node_id integer, force boolean DEFAULT false,
+	lock_cooldown integer DEFAULT 10000)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_pause_node_within_txn';
+COMMENT ON FUNCTION pg_catalog.citus_pause_node_within_txn(integer, boolean, integer) IS
+	'hold writes to a node until the end of the transaction';
+REVOKE ALL ON FUNCTION pg_catalog.citus_pause_node_within_txn(integer, boolean, integer) FROM public;
+
 CREATE FUNCTION pg_catalog.citus_set_node_property(nodename text, nodeport integer, property text, value boolean)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_set_node_property';
 COMMENT ON FUNCTION pg_catalog.citus_set_node_property(text, integer, text, boolean) IS
@@ -188,29 +197,29 @@ CREATE FUNCTION pg_catalog.citus_check_cluster_node_health(OUT from_nodename tex
 COMMENT ON FUNCTION pg_catalog.citus_check_cluster_node_health() IS
 	'whether each node can connect to each other node; null where the first can''t be asked';
 
--- Names of earlier versions: the same functions, called master_...
-
-DO $$
+-- After ALTER EXTENSION citus UPDATE, on each node. There is nothing left to change then but to remember it.
+CREATE PROCEDURE pg_catalog.citus_finish_citus_upgrade()
+	LANGUAGE plpgsql SET search_path = pg_catalog
+AS $$
 DECLARE
-	function record;
+	version text := (SELECT extversion FROM pg_extension WHERE extname = 'citus');
+	other record;
 BEGIN
-	FOR function IN
-		SELECT oid, pg_catalog.pg_get_function_identity_arguments(oid) AS arguments, proname AS name,
-			   'master_' || pg_catalog.substr(proname, 7) AS alias, proacl IS NOT NULL AS restricted
-		FROM pg_catalog.pg_proc
-		WHERE pronamespace = 'pg_catalog'::pg_catalog.regnamespace AND proname IN (
-			'citus_add_node', 'citus_add_inactive_node', 'citus_add_secondary_node', 'citus_activate_node',
-			'citus_disable_node', 'citus_remove_node', 'citus_update_node', 'citus_set_node_property',
-			'citus_get_active_worker_nodes')
-	LOOP
-		EXECUTE pg_catalog.replace(pg_catalog.pg_get_functiondef(function.oid),
-			'FUNCTION pg_catalog.' || function.name, 'FUNCTION pg_catalog.' || function.alias);
-		EXECUTE pg_catalog.format('COMMENT ON FUNCTION pg_catalog.%I(%s) IS %L', function.alias,
-			function.arguments, 'same as ' || function.name);
-		IF function.restricted THEN
-			EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION pg_catalog.%I(%s) FROM public', function.alias,
-				function.arguments);
-		END IF;
-	END LOOP;
+	SELECT nodename, nodeport, result INTO other
+		FROM run_command_on_all_nodes('SELECT extversion FROM pg_catalog.pg_extension WHERE extname = ''citus''')
+		JOIN pg_dist_node USING (nodeid) WHERE result IS DISTINCT FROM version LIMIT 1;
+	IF FOUND THEN
+		RAISE EXCEPTION 'node %:% does not have version % of the extension', other.nodename, other.nodeport, version
+			USING ERRCODE = 'object_not_in_prerequisite_state', DETAIL = format('It answers: %s', other.result),
+			HINT = 'Run ALTER EXTENSION citus UPDATE on each node.';
+	END IF;
+	UPDATE pg_dist_node_metadata SET metadata = jsonb_set(metadata, '{last_upgrade_version}', to_jsonb(version))
+		WHERE metadata->>'last_upgrade_version' IS DISTINCT FROM version;
+	IF NOT FOUND THEN
+		RAISE NOTICE 'already at the latest version (%)', version;
+	END IF;
 END;
 $$;
+COMMENT ON PROCEDURE pg_catalog.citus_finish_citus_upgrade() IS
+	'checks that all nodes have this version of the extension, after it was updated';
+REVOKE ALL ON PROCEDURE pg_catalog.citus_finish_citus_upgrade() FROM public;

@@ -41,3 +41,13 @@ CREATE FUNCTION pg_catalog.run_command_on_colocated_placements(table_name1 regcl
 	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'run_command_on_colocated_placements';
 COMMENT ON FUNCTION pg_catalog.run_command_on_colocated_placements(regclass, regclass, text, boolean) IS
 	'run a command on each pair of shards of two tables; %1$s and %2$s are their names';
+
+CREATE FUNCTION pg_catalog.citus_run_local_command(command text)
+	RETURNS void LANGUAGE plpgsql STRICT
+AS $$
+BEGIN
+	EXECUTE command;
+END;
+$$;
+COMMENT ON FUNCTION pg_catalog.citus_run_local_command(text) IS
+	'run a command in this session, and throw away what it returns';

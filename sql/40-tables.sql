@@ -14,11 +14,6 @@ CREATE FUNCTION citus_internal.create_if_missing(kind text, name text, identity 
 COMMENT ON FUNCTION citus_internal.create_if_missing(text, text, text, text[]) IS
 	'runs commands unless this node has an object of that kind, name and identity';
 
-CREATE FUNCTION citus_internal.slice_sequence(sequence regclass, last_value bigint)
-	RETURNS void LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_slice_sequence';
-COMMENT ON FUNCTION citus_internal.slice_sequence(regclass, bigint) IS
-	'restricts a sequence to this node''s slice of values; on the coordinator, lets it go on after a value';
-
 CREATE FUNCTION citus_internal.set_index_valid(index regclass, valid boolean)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_set_index_valid';
 COMMENT ON FUNCTION citus_internal.set_index_valid(regclass, boolean) IS
@@ -44,6 +39,12 @@ CREATE FUNCTION citus_internal.lock_node_set(groupid integer)
 COMMENT ON FUNCTION citus_internal.lock_node_set(integer) IS
 	'on the coordinator, keeps the set of nodes from changing; errors unless the node of a group is active';
 
+CREATE FUNCTION citus_internal.lock_group_placements(colocation_id integer)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_group_placements';
+COMMENT ON FUNCTION citus_internal.lock_group_placements(integer) IS
+	'on this node, keeps tables from being placed beside those of a colocation group while its shards change';
+REVOKE ALL ON FUNCTION citus_internal.lock_group_placements(integer) FROM public;
+
 CREATE FUNCTION citus_internal.create_local_shards(relation regclass)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_create_local_shards';
 COMMENT ON FUNCTION citus_internal.create_local_shards(regclass) IS
@@ -65,6 +66,13 @@ CREATE FUNCTION pg_catalog.create_distributed_table(table_name regclass, distrib
 	RETURNS void LANGUAGE C AS 'MODULE_PATHNAME', 'create_distributed_table';
 COMMENT ON FUNCTION pg_catalog.create_distributed_table(regclass, text, citus.distribution_type, text, integer) IS
 	'distributes a table over the nodes by a column, or to one node if it is null';
+
+CREATE FUNCTION pg_catalog.create_distributed_table_concurrently(table_name regclass, distribution_column text,
+	distribution_type citus.distribution_type DEFAULT 'hash', colocate_with text DEFAULT 'default',
+	shard_count integer DEFAULT NULL)
+	RETURNS void LANGUAGE C AS 'MODULE_PATHNAME', 'create_distributed_table_concurrently';
+COMMENT ON FUNCTION pg_catalog.create_distributed_table_concurrently(regclass, text, citus.distribution_type, text, integer) IS
+	'distributes a table that has a primary key while others read and write it';
 
 CREATE FUNCTION pg_catalog.create_reference_table(table_name regclass)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'create_reference_table';
@@ -92,7 +100,7 @@ AS $$
 		FROM pg_dist_shard) t
 	JOIN pg_dist_placement p ON p.shardid = t.shardid
 	JOIN pg_class c ON c.oid = to_regclass(shard_name(t.logicalrelid, t.shardid))
-	WHERE p.groupid = (SELECT g.groupid FROM pg_dist_local_group g)
+	WHERE p.shardstate = 1 AND p.groupid = (SELECT g.groupid FROM pg_dist_local_group g)
 	GROUP BY t.first_shardid
 $$;
 COMMENT ON FUNCTION citus_internal.analyzed_shards() IS
@@ -107,6 +115,30 @@ CREATE FUNCTION pg_catalog.undistribute_table(table_name regclass, cascade_via_f
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'undistribute_table';
 COMMENT ON FUNCTION pg_catalog.undistribute_table(regclass, boolean) IS
 	'makes a distributed or reference table a local table of the coordinator again';
+
+CREATE FUNCTION pg_catalog.citus_add_local_table_to_metadata(table_name regclass,
+	cascade_via_foreign_keys boolean DEFAULT false)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_add_local_table_to_metadata';
+COMMENT ON FUNCTION pg_catalog.citus_add_local_table_to_metadata(regclass, boolean) IS
+	'has all nodes know a table whose rows stay on this node';
+
+CREATE FUNCTION pg_catalog.remove_local_tables_from_metadata()
+	RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog
+AS $$
+DECLARE
+	connected oid[];
+BEGIN
+	SELECT array_agg(o) INTO connected FROM (
+		SELECT conrelid FROM pg_constraint WHERE contype = 'f' UNION SELECT confrelid FROM pg_constraint WHERE contype = 'f') c (o);
+	PERFORM undistribute_table(p.logicalrelid)
+		FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
+		WHERE citus_internal.table_type(p.partmethod, p.repmodel, p.colocationid) = 'local'
+		AND NOT c.relispartition AND c.oid <> ALL (coalesce(connected, '{}'))
+		AND pg_has_role(c.relowner, 'usage');
+END;
+$$;
+COMMENT ON FUNCTION pg_catalog.remove_local_tables_from_metadata() IS
+	'makes tables that citus_add_local_table_to_metadata() has added local ones, if no foreign key connects them to others';
 
 CREATE FUNCTION pg_catalog.truncate_local_data_after_distributing_table(table_name regclass)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'truncate_local_data_after_distributing_table';

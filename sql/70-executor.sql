@@ -57,8 +57,57 @@ CREATE FUNCTION citus_internal.upsert_once(version xid, command cid)
 COMMENT ON FUNCTION citus_internal.upsert_once(xid, cid) IS
 	'true; an error for a row that the statement of upsert_begin has written';
 
+-- UPDATE and DELETE of rows of a partitioned table (src/planner/modify_text.c).
+CREATE FUNCTION citus_internal.shard_relation(shardid bigint)
+	RETURNS oid LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'citus_internal_shard_relation';
+COMMENT ON FUNCTION citus_internal.shard_relation(bigint) IS
+	'the oid that a shard''s relation has on this node; null if it isn''t here';
+
 -- WHERE CURRENT OF (src/executor/current_row.c).
 CREATE FUNCTION citus_internal.lock_row(relation regclass, shardid bigint, place tid, version xid, exclusive boolean)
 	RETURNS tid LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_row';
 COMMENT ON FUNCTION citus_internal.lock_row(regclass, bigint, tid, xid, boolean) IS
 	'where the latest version of a row of a shard is, which is locked; null if the row has gone';
+
+-- Rows that travel between nodes for a statement (src/exchange).
+CREATE FUNCTION citus_internal.exchange_create(id text)
+	RETURNS void LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_exchange_create';
+COMMENT ON FUNCTION citus_internal.exchange_create(text) IS
+	'opens an exchange of rows on this node, until the end of the session';
+
+CREATE FUNCTION citus_internal.exchange_drop(id text)
+	RETURNS void LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_exchange_drop';
+COMMENT ON FUNCTION citus_internal.exchange_drop(text) IS
+	'ends an exchange of rows that this session has opened';
+
+CREATE FUNCTION citus_internal.exchange_receive(id text, source text, rows bytea)
+	RETURNS void LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_exchange_receive';
+COMMENT ON FUNCTION citus_internal.exchange_receive(text, text, bytea) IS
+	'adds rows to an exchange on this node';
+
+CREATE FUNCTION citus_internal.exchange_read_support(internal)
+	RETURNS internal LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_exchange_read_support';
+COMMENT ON FUNCTION citus_internal.exchange_read_support(internal) IS
+	'planner support for exchange_read';
+
+CREATE FUNCTION citus_internal.exchange_read(id text, sources text[], nrows bigint)
+	RETURNS SETOF record LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'citus_internal_exchange_read'
+	SUPPORT citus_internal.exchange_read_support;
+COMMENT ON FUNCTION citus_internal.exchange_read(text, text[], bigint) IS
+	'the rows that an exchange on this node has of some sources; nrows are expected';
+
+CREATE FUNCTION citus_internal.exchange_send_row(state internal, id text, map integer[], hash integer, VARIADIC columns "any")
+	RETURNS internal LANGUAGE C VOLATILE AS 'MODULE_PATHNAME', 'citus_internal_exchange_send_row';
+COMMENT ON FUNCTION citus_internal.exchange_send_row(internal, text, integer[], integer, "any") IS
+	'transition function of exchange_send';
+
+CREATE FUNCTION citus_internal.exchange_send_end(state internal)
+	RETURNS text LANGUAGE C VOLATILE AS 'MODULE_PATHNAME', 'citus_internal_exchange_send_end';
+COMMENT ON FUNCTION citus_internal.exchange_send_end(internal) IS
+	'final function of exchange_send';
+
+CREATE AGGREGATE citus_internal.exchange_send(id text, map integer[], hash integer, VARIADIC columns "any") (
+	SFUNC = citus_internal.exchange_send_row, STYPE = internal,
+	FINALFUNC = citus_internal.exchange_send_end, FINALFUNC_MODIFY = READ_WRITE);
+COMMENT ON AGGREGATE citus_internal.exchange_send(text, integer[], integer, "any") IS
+	'sends rows to exchanges on the nodes that a map gives for their hash values';

@@ -16,12 +16,12 @@ COMMENT ON FUNCTION pg_catalog.citus_total_relation_size(regclass, boolean) IS
 	'disk space of a distributed table on all nodes, with indexes';
 
 CREATE FUNCTION citus_internal.local_shard_sizes(OUT shardid bigint, OUT size bigint)
-	RETURNS SETOF record LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog
+	RETURNS SETOF record LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 AS $$
 	SELECT s.shardid, pg_total_relation_size(to_regclass(shard_name(s.logicalrelid, s.shardid)))
 	FROM pg_dist_shard s
 	JOIN pg_dist_placement p ON p.shardid = s.shardid
-	WHERE p.groupid = (SELECT g.groupid FROM pg_dist_local_group g)
+	WHERE p.shardstate = 1 AND p.groupid = (SELECT g.groupid FROM pg_dist_local_group g)
 $$;
 COMMENT ON FUNCTION citus_internal.local_shard_sizes() IS 'disk space of the shards on this node';
 
@@ -35,6 +35,13 @@ AS $$
 	SELECT shardid::integer, size FROM citus_internal.shard_sizes()
 $$;
 COMMENT ON FUNCTION pg_catalog.citus_shard_sizes() IS 'disk space of the shards on all nodes';
+
+CREATE FUNCTION pg_catalog.citus_local_disk_space_stats(OUT available_disk_size bigint, OUT total_disk_size bigint)
+	LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_local_disk_space_stats';
+COMMENT ON FUNCTION pg_catalog.citus_local_disk_space_stats() IS
+	'free and total bytes of the file system with this node''s data';
+REVOKE ALL ON FUNCTION pg_catalog.citus_local_disk_space_stats() FROM public;
+GRANT EXECUTE ON FUNCTION pg_catalog.citus_local_disk_space_stats() TO pg_monitor;
 
 CREATE FUNCTION pg_catalog.get_shard_id_for_distribution_column(table_name regclass,
 	distribution_value "any" DEFAULT NULL)

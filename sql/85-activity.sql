@@ -103,3 +103,47 @@ CREATE VIEW citus.citus_lock_waits AS
 COMMENT ON VIEW citus.citus_lock_waits IS 'sessions that wait for locks of others, on all nodes';
 ALTER VIEW citus.citus_lock_waits SET SCHEMA pg_catalog;
 GRANT SELECT ON pg_catalog.citus_lock_waits TO public;
+
+CREATE FUNCTION pg_catalog.citus_stat_counters(database_id oid DEFAULT 0, OUT database_id oid,
+	OUT connection_establishment_succeeded bigint, OUT connection_establishment_failed bigint, OUT connection_reused bigint,
+	OUT query_execution_single_shard bigint, OUT query_execution_multi_shard bigint, OUT stats_reset timestamptz)
+	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_stat_counters';
+COMMENT ON FUNCTION pg_catalog.citus_stat_counters(oid) IS
+	'what sessions of this node with citus.enable_stat_counters have done: connections to nodes, statements over shards';
+
+CREATE FUNCTION pg_catalog.citus_stat_counters_reset(database_oid oid DEFAULT 0)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_stat_counters_reset';
+COMMENT ON FUNCTION pg_catalog.citus_stat_counters_reset(oid) IS
+	'begins to count anew, for this or another database';
+REVOKE ALL ON FUNCTION pg_catalog.citus_stat_counters_reset(oid) FROM public;
+
+CREATE VIEW citus.citus_stat_counters AS
+	SELECT d.oid, d.datname AS name, c.connection_establishment_succeeded, c.connection_establishment_failed,
+		c.connection_reused, c.query_execution_single_shard, c.query_execution_multi_shard, c.stats_reset
+	FROM pg_catalog.citus_stat_counters() c
+	JOIN pg_catalog.pg_database d ON d.oid = c.database_id;
+COMMENT ON VIEW citus.citus_stat_counters IS
+	'what sessions of this node with citus.enable_stat_counters have done: connections to nodes, statements over shards';
+ALTER VIEW citus.citus_stat_counters SET SCHEMA pg_catalog;
+GRANT SELECT ON pg_catalog.citus_stat_counters TO public;
+
+CREATE FUNCTION citus_internal.connections(OUT pid integer, OUT groupid integer)
+	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_connections';
+COMMENT ON FUNCTION citus_internal.connections() IS
+	'the connections to other nodes that processes of this node have open';
+REVOKE ALL ON FUNCTION citus_internal.connections() FROM public;
+
+CREATE FUNCTION pg_catalog.citus_remote_connection_stats(OUT hostname text, OUT port integer, OUT database_name text,
+	OUT connection_count_to_node integer)
+	RETURNS SETOF record LANGUAGE sql STRICT SET search_path = pg_catalog
+AS $$
+	SELECT n.nodename, n.nodeport, a.datname::text, count(*)::integer
+	FROM citus_internal.connections() c
+	JOIN pg_stat_activity a USING (pid)
+	JOIN pg_dist_node n ON n.groupid = c.groupid AND n.noderole = 'primary'
+	GROUP BY 1, 2, 3
+$$;
+COMMENT ON FUNCTION pg_catalog.citus_remote_connection_stats() IS
+	'how many connections to other nodes the sessions of this node have open';
+REVOKE ALL ON FUNCTION pg_catalog.citus_remote_connection_stats() FROM public;
+GRANT EXECUTE ON FUNCTION citus_internal.connections(), pg_catalog.citus_remote_connection_stats() TO pg_monitor;

@@ -4,7 +4,7 @@ CREATE VIEW citus.pg_dist_shard_placement AS
 	SELECT p.shardid, p.shardstate, p.shardlength, n.nodename, n.nodeport, p.placementid
 	FROM pg_catalog.pg_dist_placement p
 	JOIN pg_catalog.pg_dist_node n ON n.groupid = p.groupid
-	WHERE n.noderole = 'primary';
+	WHERE p.shardstate = 1 AND n.noderole = 'primary';
 COMMENT ON VIEW citus.pg_dist_shard_placement IS 'shards and the nodes that hold them';
 ALTER VIEW citus.pg_dist_shard_placement SET SCHEMA pg_catalog;
 GRANT SELECT ON pg_catalog.pg_dist_shard_placement TO public;
@@ -14,7 +14,8 @@ CREATE FUNCTION citus_internal.table_type(partmethod "char", repmodel "char", co
 AS $$
 	SELECT CASE
 		WHEN partmethod = 'n' AND repmodel = 't' THEN 'reference'
-		WHEN partmethod = 'n' AND colocationid = 0 THEN 'local'
+		WHEN EXISTS (SELECT FROM pg_dist_colocation c
+			WHERE c.colocationid = table_type.colocationid AND c.replicationfactor < -1) THEN 'local'
 		WHEN EXISTS (SELECT FROM pg_dist_schema s WHERE s.colocationid = table_type.colocationid) THEN 'schema'
 		ELSE 'distributed'
 	END
@@ -39,6 +40,7 @@ CREATE VIEW citus.citus_tables AS
 		SELECT s.logicalrelid, pg_catalog.count(DISTINCT s.shardid) AS shard_count, pg_catalog.sum(z.size) AS size
 		FROM pg_catalog.pg_dist_shard s
 		LEFT JOIN citus_internal.shard_sizes() z ON z.shardid = s.shardid
+		WHERE EXISTS (SELECT FROM pg_catalog.pg_dist_placement l WHERE l.shardid = s.shardid AND l.shardstate = 1)
 		GROUP BY s.logicalrelid
 	) sizes ON sizes.logicalrelid = p.logicalrelid
 	ORDER BY p.logicalrelid::text;
@@ -82,7 +84,7 @@ CREATE VIEW citus.citus_shards AS
 		z.size AS shard_size
 	FROM pg_catalog.pg_dist_shard s
 	JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = s.logicalrelid
-	JOIN pg_catalog.pg_dist_placement l ON l.shardid = s.shardid
+	JOIN pg_catalog.pg_dist_placement l ON l.shardid = s.shardid AND l.shardstate = 1
 	JOIN pg_catalog.pg_dist_node n ON n.groupid = l.groupid AND n.noderole = 'primary'
 	LEFT JOIN citus_internal.shard_sizes() z ON z.shardid = s.shardid AND z.groupid = l.groupid
 	ORDER BY s.logicalrelid::text, s.shardid, n.nodename, n.nodeport;
@@ -124,3 +126,14 @@ CREATE VIEW citus.citus_shard_indexes_on_worker AS
 COMMENT ON VIEW citus.citus_shard_indexes_on_worker IS 'indexes of the shards on this node';
 ALTER VIEW citus.citus_shard_indexes_on_worker SET SCHEMA pg_catalog;
 GRANT SELECT ON pg_catalog.citus_shard_indexes_on_worker TO public;
+
+CREATE VIEW citus.citus_stats AS
+	SELECT s.schemaname, s.tablename, s.attname, s.null_frac,
+		s.most_common_vals::text::text[] AS most_common_vals, s.most_common_freqs
+	FROM pg_catalog.pg_stats s
+	JOIN pg_catalog.pg_class c ON c.relname = s.tablename
+	JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace AND n.nspname = s.schemaname
+	JOIN pg_catalog.pg_dist_partition p ON p.logicalrelid = c.oid;
+COMMENT ON VIEW citus.citus_stats IS 'what ANALYZE has found in the columns of distributed and reference tables';
+ALTER VIEW citus.citus_stats SET SCHEMA pg_catalog;
+GRANT SELECT ON pg_catalog.citus_stats TO public;

@@ -3,9 +3,9 @@
  * inert_settings.c
  *	  Settings of the Citus SQL interface that have no effect here.
  *
- * Applications and tools set them, so they are accepted, with a warning when the
- * value is not the default.  All other names with the prefix citus are errors, as
- * unknown names without a prefix are in the server.
+ * Applications and tools set them, so they are accepted, with a warning when
+ * the value is not the default.  All other names with the prefix citus are
+ * errors, as unknown names without a prefix are in the server.
  *
  * A setting that comes to have an effect moves from here to its module.
  *
@@ -41,10 +41,8 @@
 	S(enable_local_reference_table_foreign_keys, true) \
 	S(enable_non_colocated_router_query_pushdown, true) \
 	S(enable_procedure_transaction_skip, false) \
-	S(enable_repartition_joins, false) \
 	S(enable_repartitioned_insert_select, true) \
 	S(enable_single_hash_repartition_joins, false) \
-	S(enable_stat_counters, false) \
 	S(enable_unique_job_ids, true) \
 	S(enable_unsafe_triggers, false) \
 	S(enable_version_checks, true) \
@@ -68,27 +66,22 @@
 
 /* Name, default and unit */
 #define INT_SETTINGS(S) \
-	S(background_task_queue_interval, 5000, GUC_UNIT_MS) \
 	S(copy_switchover_threshold, 4 * 1024 * 1024, GUC_UNIT_BYTE) \
 	S(cpu_priority, 0, 0) \
 	S(cpu_priority_for_logical_replication_senders, 0, 0) \
-	S(defer_shard_delete_interval, 15000, GUC_UNIT_MS) \
 	S(limit_clause_row_fetch_count, -1, 0) \
 	S(local_copy_flush_threshold, 512 * 1024, GUC_UNIT_BYTE) \
 	S(local_shared_pool_size, 0, 0) \
-	S(logical_replication_timeout, 2 * 60 * 60 * 1000, GUC_UNIT_MS) \
-	S(max_background_task_executors, 4, 0) \
-	S(max_background_task_executors_per_node, 1, 0) \
 	S(max_client_connections, -1, 0) \
 	S(max_high_priority_background_processes, 2, 0) \
-	S(max_intermediate_result_size, 1024 * 1024, GUC_UNIT_KB) \
 	S(max_matview_size_to_auto_recreate, 1024, GUC_UNIT_MB) \
 	S(max_rebalancer_logged_ignored_moves, 5, 0) \
 	S(metadata_sync_retry_interval, 5000, GUC_UNIT_MS) \
-	S(rebalancer_by_disk_size_base_cost, 100 * 1024 * 1024, GUC_UNIT_BYTE) \
 	S(remote_copy_flush_threshold, 8 * 1024 * 1024, GUC_UNIT_BYTE) \
 	S(repartition_join_bucket_count_per_node, 4, 0) \
 	S(shard_replication_factor, 1, 0) \
+	S(stat_statements_max, 50000, 0) \
+	S(stat_statements_purge_interval, 10, GUC_UNIT_S) \
 	S(values_materialization_threshold, 100, 0)
 
 /* Name and default */
@@ -111,7 +104,7 @@
 	S(propagate_set_commands, "none") \
 	S(show_shards_for_app_name_prefixes, "") \
 	S(stat_statements_track, "none") \
-	S(stat_tenants_track, "none") \
+	S(stat_tenants_log_level, "off") \
 	S(superuser, "") \
 	S(task_assignment_policy, "greedy") \
 	S(task_executor_type, "adaptive") \
@@ -179,19 +172,6 @@ TEXT_SETTINGS(TEXT_CODE)
 	DefineCustomStringVariable(PREFIX "." #name, DESCRIPTION, NULL, &inert_##name, value, PGC_USERSET, \
 							   GUC_NO_SHOW_ALL, check_##name, NULL, NULL);
 
-/* Schema-based sharding would put rows elsewhere, so who sets this must not go on without it. */
-static bool enable_schema_based_sharding = false;
-
-static bool
-check_enable_schema_based_sharding(bool *newval, void **extra, GucSource source)
-{
-	if (!*newval)
-		return true;
-	GUC_check_errcode(ERRCODE_FEATURE_NOT_SUPPORTED);
-	GUC_check_errmsg("schema-based sharding is not supported");
-	return false;
-}
-
 void
 inert_settings_init(void)
 {
@@ -199,9 +179,5 @@ inert_settings_init(void)
 	INT_SETTINGS(DEFINE_INT)
 	REAL_SETTINGS(DEFINE_REAL)
 	TEXT_SETTINGS(DEFINE_TEXT)
-	DefineCustomBoolVariable(PREFIX ".enable_schema_based_sharding",
-							 "Has no effect; cannot be turned on.", NULL,
-							 &enable_schema_based_sharding, false, PGC_USERSET, GUC_NO_SHOW_ALL,
-							 check_enable_schema_based_sharding, NULL, NULL);
 	MarkGUCPrefixReserved(PREFIX);
 }

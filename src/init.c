@@ -15,31 +15,48 @@
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "catalog/node_session.h"
+#include "catalog/relations.h"
+#include "catalog/stat_counters.h"
 #include "cluster/member_sync.h"
 #include "conversion/convert.h"
+#include "conversion/distribute_schema.h"
 #include "copy/copy.h"
 #include "daemon/daemon.h"
-#include "ddl/drop.h"
 #include "ddl/object.h"
+#include "ddl/object_access.h"
 #include "ddl/truncate_triggers.h"
 #include "ddl/utility_hook.h"
-#include "lib/debug_point.h"
-#include "remote/connection.h"
-#include "remote/wire_type.h"
-#include "resolve/analysis.h"
-#include "resolve/shard_set.h"
-#include "resolve/manual_change.h"
-#include "txn/transaction.h"
 #include "executor/cursor.h"
 #include "executor/executor_start.h"
+#include "executor/lock_rows.h"
 #include "executor/explain.h"
 #include "executor/modify.h"
 #include "executor/read_ahead.h"
+#include "gateway/gateway.h"
 #include "executor/scan.h"
+#include "executor/shard_append_run.h"
+#include "jobs/job.h"
+#include "lib/debug_point.h"
+#include "lib/statement_cache.h"
+#include "objects/sequence_values.h"
 #include "planner/planner.h"
+#include "rebalance/automatic.h"
+#include "rebalance/drive.h"
+#include "rebalance/move.h"
+#include "rebalance/shard_sizes.h"
+#include "remote/connection.h"
+#include "remote/wire_type.h"
+#include "resolve/analysis.h"
+#include "resolve/manual_change.h"
+#include "resolve/shard_set.h"
+#include "tenants/tenant.h"
+#include "txn/transaction.h"
 #include "inert_settings.h"
 
-/* The daemon's launcher, one daemon, and the server's own launcher for subscriptions. */
+/*
+ * The daemon's launcher, one daemon, and the server's own launcher for
+ * subscriptions.
+ */
 #define MIN_WORKER_PROCESSES 3
 
 PG_MODULE_MAGIC;
@@ -93,29 +110,43 @@ _PG_init(void)
 
 	debug_point_init();
 	wire_type_init();
+	statement_cache_init();
+	relations_init();
 	metadata_init();
 	cache_limit_init();
 	node_init();
 	node_session_init();
+	stat_counters_init();
 	remote_init();
 	txn_init();
 	analysis_init();
+	tenant_init();
 	shard_set_init();
 	manual_change_init();
 	planner_init();
 	scan_init();
 	read_ahead_init();
 	cursor_init();
+	lock_rows_init();
+	shard_append_init();
 	executor_start_init();
 	modify_init();
 	explain_init();
 	copy_init();
 	convert_init();
-	drop_init();
+	distribute_schema_init();
+	object_access_init();
 	truncate_triggers_init();
 	utility_hook_init();
 	object_init();
+	sequence_values_init();
 	member_sync_init();
+	drive_init();
+	move_init();
+	jobs_init();
+	shard_sizes_init();
+	automatic_rebalance_init();
 	daemon_init();
+	gateway_init();
 	inert_settings_init();
 }

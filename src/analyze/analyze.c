@@ -43,7 +43,10 @@
 SQL_FUNCTION(citus_internal_local_shard_sizes);
 SQL_FUNCTION(citus_internal_set_relation_sizes);
 
-/* Pages and rows of a relation, as pg_class has them; 0 if nobody has counted the rows. */
+/*
+ * Pages and rows of a relation, as pg_class has them; 0 if nobody has counted
+ * the rows.
+ */
 static void
 read_sizes(Oid relid, int64 *pages, double *tuples)
 {
@@ -133,7 +136,10 @@ analyze_logical_table(Oid relid)
 		remote_exec_on_all(run_commands_call(commands));
 }
 
-/* citus_internal.local_shard_sizes(relation regclass, OUT pages bigint, OUT tuples float8) */
+/*
+ * citus_internal.local_shard_sizes(relation regclass, OUT pages bigint, OUT
+ * tuples float8)
+ */
 Datum
 citus_internal_local_shard_sizes(PG_FUNCTION_ARGS)
 {
@@ -151,7 +157,10 @@ citus_internal_local_shard_sizes(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
 
-/* citus_internal.set_relation_sizes(relation regclass, pages bigint, tuples float8) */
+/*
+ * citus_internal.set_relation_sizes(relation regclass, pages bigint, tuples
+ * float8)
+ */
 Datum
 citus_internal_set_relation_sizes(PG_FUNCTION_ARGS)
 {
@@ -165,7 +174,10 @@ citus_internal_set_relation_sizes(PG_FUNCTION_ARGS)
 	(void) metadata_require(relid);
 	set_sizes(relid, PG_GETARG_INT64(1), tuples);
 
-	/* pg_stat_user_tables shows it; autoanalyze compares the time with the shards' */
+	/*
+	 * pg_stat_user_tables shows it; autoanalyze compares the time with the
+	 * shards'
+	 */
 	rel = table_open(relid, NoLock);
 	compat_pgstat_report_analyze(rel, (int64) tuples);
 	table_close(rel, NoLock);

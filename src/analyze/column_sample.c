@@ -7,8 +7,8 @@
  * server's business: its own functions for each type, which get a sample and
  * the size of the whole, are called as ANALYZE calls them.
  *
- * A sample has as many rows as ANALYZE takes.  As there, no more pages are read
- * than rows are wanted: of a larger table, random pages are
+ * A sample has as many rows as ANALYZE takes.  As there, no more pages are
+ * read than rows are wanted: of a larger table, random pages are
  * taken, and of their rows those whose place has a small hash.
  *
  *-------------------------------------------------------------------------
@@ -36,7 +36,10 @@
 /* Hashes of a place are signed 32-bit numbers. */
 #define HASH_VALUES 4294967296.0
 
-/* Prepares a column's statistics, as examine_attribute() does; NULL if it is to have none. */
+/*
+ * Prepares a column's statistics, as examine_attribute() does; NULL if it is
+ * to have none.
+ */
 static VacAttrStats *
 prepare_column(Oid relid, Form_pg_attribute attribute)
 {
@@ -67,7 +70,10 @@ prepare_column(Oid relid, Form_pg_attribute attribute)
 	return wanted && stats->compute_stats != NULL && stats->minrows > 0 ? stats : NULL;
 }
 
-/* The table's columns that get statistics: a List of ColumnStatistics; *attnos is set to their numbers. */
+/*
+ * The table's columns that get statistics: a List of ColumnStatistics; *attnos
+ * is set to their numbers.
+ */
 static List *
 prepare_columns(Relation rel, List **attnos)
 {
@@ -125,7 +131,9 @@ fetch_value(VacAttrStats *stats, int row, bool *isnull)
 	return heap_getattr(stats->rows[row], stats->tupattnum, stats->tupDesc, isnull);
 }
 
-/* Computes the statistics of columns from the rows that a query has returned. */
+/*
+ * Computes the statistics of columns from the rows that a query has returned.
+ */
 static void
 compute_columns(Oid relid, List *columns, List *attnos, SPITupleTable *rows, double tuples)
 {

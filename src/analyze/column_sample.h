@@ -21,10 +21,11 @@ typedef struct ColumnStatistics
 } ColumnStatistics;
 
 /*
- * Reads a sample of the rows of a distributed table, whose shards have so many pages and about so
- * many rows, with its owner's rights, and computes statistics from it.  A List of
- * ColumnStatistics in CurrentMemoryContext; NIL if there are no rows, or the
- * owner has no right to read them.  Needs an active snapshot.
+ * Reads a sample of the rows of a distributed table, whose shards have so many
+ * pages and about so many rows, with its owner's rights, and computes
+ * statistics from it.  A List of ColumnStatistics in CurrentMemoryContext; NIL
+ * if there are no rows, or the owner has no right to read them.  Needs an
+ * active snapshot.
  */
 extern List *column_sample_statistics(Oid relid, int64 pages, double tuples);
 

@@ -3,8 +3,8 @@
  * column_statistics.c
  *	  Rows of pg_statistic for a logical table, taken from a sample.
  *
- * What is computed from a sample of the shards' rows (column_sample.c) travels to
- * all nodes as calls of citus_internal.set_column_statistics.  Types and
+ * What is computed from a sample of the shards' rows (column_sample.c) travels
+ * to all nodes as calls of citus_internal.set_column_statistics.  Types and
  * operators of the values don't travel: the receiver knows which ones each
  * kind of statistics has, so that a table's owner can't store statistics that
  * the planner would misread.  Kinds of extensions are left out.
@@ -45,7 +45,7 @@ SQL_FUNCTION(citus_internal_set_column_statistics);
 
 /* Appends an element to the text of an ARRAY[]; NULL if there is no array. */
 static void
-append_array(StringInfo buf, int position, ArrayType *array)
+append_values(StringInfo buf, int position, ArrayType *array)
 {
 	appendStringInfo(buf, "%s%s", position == 0 ? "ARRAY[" : ", ",
 					 array == NULL ? "NULL" :
@@ -92,8 +92,8 @@ column_command(const char *relation, const ColumnStatistics *column)
 	for (int slot = 0; slot < STATISTIC_NUM_SLOTS; slot++)
 	{
 		appendStringInfo(&kinds, "%s%d", slot == 0 ? "" : ", ", stats->stakind[slot]);
-		append_array(&numbers, slot, slot_numbers(stats, slot));
-		append_array(&values, slot, slot_values(stats, slot));
+		append_values(&numbers, slot, slot_numbers(stats, slot));
+		append_values(&values, slot, slot_values(stats, slot));
 	}
 	return psprintf("SELECT citus_internal.set_column_statistics(%s, %s, %.9g, %d, %.9g, ARRAY[%s]::int2[], "
 					"%s]::text[], %s]::text[])",
@@ -128,7 +128,10 @@ text_element(FunctionCallInfo fcinfo, int argument, int slot)
 	return isnull ? NULL : TextDatumGetCString(datum);
 }
 
-/* An array from its text form; *isnull if there is none.  The values were in the table, so a domain doesn't check them. */
+/*
+ * An array from its text form; *isnull if there is none.  The values were in
+ * the table, so a domain doesn't check them.
+ */
 static Datum
 array_from_text(const char *text, Oid element, bool *isnull)
 {
@@ -150,7 +153,10 @@ typedef struct StatisticsSlot
 	Oid			collation;
 } StatisticsSlot;
 
-/* Which type, operator and collation a kind of statistics has in a column; false for unknown kinds. */
+/*
+ * Which type, operator and collation a kind of statistics has in a column;
+ * false for unknown kinds.
+ */
 static bool
 describe_slot(int16 kind, Oid type, Oid collation, StatisticsSlot *slot)
 {
@@ -229,7 +235,7 @@ fill_slot(FunctionCallInfo fcinfo, int slot, Oid type, Oid collation, Datum *val
 
 /* Inserts a row of pg_statistic, in the place of an older one. */
 static void
-store_row(Oid relid, AttrNumber attno, Datum *values, bool *nulls)
+store_statistics(Oid relid, AttrNumber attno, Datum *values, bool *nulls)
 {
 	Relation	rel = table_open(StatisticRelationId, RowExclusiveLock);
 	HeapTuple	old = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid), Int16GetDatum(attno),
@@ -252,7 +258,8 @@ store_row(Oid relid, AttrNumber attno, Datum *values, bool *nulls)
 }
 
 /*
- * citus_internal.set_column_statistics(relation regclass, column_name text, null_fraction real, width int,
+ * citus_internal.set_column_statistics(relation regclass, column_name text,
+ * null_fraction real, width int,
  *		distinct_values real, kinds int2[], numbers text[], value_lists text[])
  */
 Datum
@@ -284,6 +291,6 @@ citus_internal_set_column_statistics(PG_FUNCTION_ARGS)
 	for (int slot = 0; slot < STATISTIC_NUM_SLOTS; slot++)
 		fill_slot(fcinfo, slot, type, collation, values, nulls);
 	run_as_end(saved);
-	store_row(relid, attno, values, nulls);
+	store_statistics(relid, attno, values, nulls);
 	PG_RETURN_VOID();
 }

@@ -13,9 +13,9 @@
 #include "nodes/pg_list.h"
 
 /*
- * Analyzes a sample of the rows of a distributed table that has so many pages and about so many
- * rows; returns the commands (List of char *) that store the result on a node.
- * Needs an active snapshot.
+ * Analyzes a sample of the rows of a distributed table that has so many pages
+ * and about so many rows; returns the commands (List of char *) that store the
+ * result on a node.  Needs an active snapshot.
  */
 extern List *column_statistics_commands(Oid relid, int64 pages, double tuples);
 

@@ -9,9 +9,9 @@
  * of the connections that this backend has opened, by which the search for
  * deadlocks knows who waits for whom over the network.
  *
- * A slot is made when a session runs its first statement, and counts as long as
- * it has the process id of the server's own PGPROC.  So nothing needs to be done
- * when a process ends.
+ * A slot is made when a session runs its first statement, and counts as long
+ * as it has the process id of the server's own PGPROC.  So nothing needs to be
+ * done when a process ends.
  *
  * One lightweight lock covers all slots.  It is taken exclusively when a
  * connection is opened or closed, and no other lock is taken while it is held.
@@ -46,10 +46,10 @@ typedef struct BackendsShared
 	BackendSlot slots[FLEXIBLE_ARRAY_MEMBER];	/* one per backend */
 } BackendsShared;
 
-static BackendsShared *shared = NULL;
+static BackendsShared *backends_shared = NULL;
 
 static Size
-shared_size(void)
+backends_shared_size(void)
 {
 	return add_size(offsetof(BackendsShared, slots), mul_size(MaxBackends, sizeof(BackendSlot)));
 }
@@ -71,19 +71,19 @@ given_gpid(void)
 
 /* This process's slot, made anew if it was another's. */
 static BackendSlot *
-my_slot(void)
+my_backend_slot(void)
 {
-	BackendSlot *slot = &shared->slots[MyProc - ProcGlobal->allProcs];
+	BackendSlot *slot = &backends_shared->slots[MyProc - ProcGlobal->allProcs];
 
 	if (slot->pid != MyProcPid)
 	{
 		uint64		gpid = given_gpid();
 
-		LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+		LWLockAcquire(backends_shared->header.lock, LW_EXCLUSIVE);
 		slot->npeers = 0;
 		slot->gpid = gpid;
 		slot->pid = MyProcPid;
-		LWLockRelease(shared->header.lock);
+		LWLockRelease(backends_shared->header.lock);
 	}
 	return slot;
 }
@@ -91,10 +91,11 @@ my_slot(void)
 void
 backend_show(void)
 {
-	static int	shown = 0;		/* by the process with that id, which this may have been forked from */
+	static int	shown = 0;		/* by the process with that id, which this may
+								 * have been forked from */
 
 	if (shown != MyProcPid)
-		(void) my_slot();
+		(void) my_backend_slot();
 	shown = MyProcPid;
 }
 
@@ -103,8 +104,8 @@ backends_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_backends",
-		.size = shared_size,
-		.memory = (SharedHeader **) &shared,
+		.size = backends_shared_size,
+		.memory = (SharedHeader **) &backends_shared,
 	};
 
 	shared_area_add(&area);
@@ -115,15 +116,15 @@ backend_served_gpid(int pid)
 {
 	uint64		gpid = 0;
 
-	LWLockAcquire(shared->header.lock, LW_SHARED);
+	LWLockAcquire(backends_shared->header.lock, LW_SHARED);
 	for (int i = 0; i < MaxBackends && pid != 0; i++)
 	{
-		if (shared->slots[i].pid != pid)
+		if (backends_shared->slots[i].pid != pid)
 			continue;
 		if (ProcGlobal->allProcs[i].pid == pid)
-			gpid = shared->slots[i].gpid;
+			gpid = backends_shared->slots[i].gpid;
 	}
-	LWLockRelease(shared->header.lock);
+	LWLockRelease(backends_shared->header.lock);
 	return gpid;
 }
 
@@ -148,7 +149,7 @@ backend_make_gpid(int pid)
 uint64
 backend_gpid(void)
 {
-	uint64		gpid = my_slot()->gpid;
+	uint64		gpid = my_backend_slot()->gpid;
 
 	return gpid != 0 ? gpid : backend_make_gpid(MyProcPid);
 }
@@ -156,24 +157,24 @@ backend_gpid(void)
 void
 backend_add_peer(int32 groupid, int32 pid)
 {
-	BackendSlot *slot = my_slot();
+	BackendSlot *slot = my_backend_slot();
 
-	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+	LWLockAcquire(backends_shared->header.lock, LW_EXCLUSIVE);
 	if (slot->npeers < BACKEND_MAX_PEERS)
 	{
 		slot->peers[slot->npeers].groupid = groupid;
 		slot->peers[slot->npeers].pid = pid;
 		slot->npeers++;
 	}
-	LWLockRelease(shared->header.lock);
+	LWLockRelease(backends_shared->header.lock);
 }
 
 void
 backend_remove_peer(int32 groupid, int32 pid)
 {
-	BackendSlot *slot = my_slot();
+	BackendSlot *slot = my_backend_slot();
 
-	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+	LWLockAcquire(backends_shared->header.lock, LW_EXCLUSIVE);
 	for (int i = 0; i < slot->npeers; i++)
 	{
 		if (slot->peers[i].pid != pid || slot->peers[i].groupid != groupid)
@@ -181,21 +182,21 @@ backend_remove_peer(int32 groupid, int32 pid)
 		slot->peers[i] = slot->peers[--slot->npeers];
 		break;
 	}
-	LWLockRelease(shared->header.lock);
+	LWLockRelease(backends_shared->header.lock);
 }
 
 int
 backend_peers(int procno, int pid, BackendPeer *peers)
 {
-	BackendSlot *slot = &shared->slots[procno];
+	BackendSlot *slot = &backends_shared->slots[procno];
 	int			n = 0;
 
-	LWLockAcquire(shared->header.lock, LW_SHARED);
+	LWLockAcquire(backends_shared->header.lock, LW_SHARED);
 	if (slot->pid == pid)
 	{
 		n = slot->npeers;
 		memcpy(peers, slot->peers, n * sizeof(BackendPeer));
 	}
-	LWLockRelease(shared->header.lock);
+	LWLockRelease(backends_shared->header.lock);
 	return n;
 }

@@ -25,7 +25,10 @@ typedef struct BackendPeer
 
 extern void backends_init(void);
 
-/* Makes this backend known, if it isn't yet; cheap.  To be called when statements begin. */
+/*
+ * Makes this backend known, if it isn't yet; cheap.  To be called when
+ * statements begin.
+ */
 extern void backend_show(void);
 
 /*
@@ -38,14 +41,20 @@ extern uint64 backend_gpid(void);
 /* Global process id of a process of this node by itself. */
 extern uint64 backend_make_gpid(int pid);
 
-/* The global process id that a process serves; 0 if it serves its own client, or is none. */
+/*
+ * The global process id that a process serves; 0 if it serves its own client,
+ * or is none.
+ */
 extern uint64 backend_served_gpid(int pid);
 
 /* Shows, and hides, the other end of a connection. */
 extern void backend_add_peer(int32 groupid, int32 pid);
 extern void backend_remove_peer(int32 groupid, int32 pid);
 
-/* Copies the peers of a backend, given by its place in ProcGlobal->allProcs, if it is still pid's; returns how many. */
+/*
+ * Copies the peers of a backend, given by its place in ProcGlobal->allProcs,
+ * if it is still pid's; returns how many.
+ */
 extern int	backend_peers(int procno, int pid, BackendPeer *peers);
 
 #endif							/* CITUS_CATALOG_BACKENDS_H */

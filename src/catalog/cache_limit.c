@@ -3,13 +3,13 @@
  * cache_limit.c
  *	  A bound for the memory of a session's caches.
  *
- * The server keeps what a session has looked up of relations for as long as the
- * session lasts.  One server has few relations for each table; a node has many
- * shards, each with its indexes, and each session that other nodes keep open
- * comes across most of them in time.  So from a certain size on all caches are
- * let go, as the server does itself when its queue of invalidation messages
- * overflows: relations that are in use stay, everything else is read again
- * when it is needed, and kept plans are made anew.
+ * The server keeps what a session has looked up of relations for as long as
+ * the session lasts.  One server has few relations for each table; a node has
+ * many shards, each with its indexes, and each session that other nodes keep
+ * open comes across most of them in time.  So from a certain size on all
+ * caches are let go, as the server does itself when its queue of invalidation
+ * messages overflows: relations that are in use stay, everything else is read
+ * again when it is needed, and kept plans are made anew.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +23,10 @@
 
 #include "catalog/cache_limit.h"
 
-/* Statements after which the memory is added up, which takes a moment for each relation. */
+/*
+ * Statements after which the memory is added up, which takes a moment for each
+ * relation.
+ */
 #define CHECK_INTERVAL 256
 
 static int	max_session_cache_size = 64 * 1024;

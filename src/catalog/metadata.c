@@ -33,6 +33,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "catalog/metadata.h"
@@ -55,14 +56,18 @@ typedef struct CacheEntry
 	CachedTable *cached;		/* NULL: not distributed */
 } CacheEntry;
 
-static HTAB *cache = NULL;
+static HTAB *table_cache = NULL;
 
-/* The last relations that were found not to be distributed, by relid modulo their number: no probe for those. */
+/*
+ * The last relations that were found not to be distributed, by relid modulo
+ * their number: no probe for those.
+ */
 #define NUM_PLAIN 64
-static Oid	plain[NUM_PLAIN];
+static Oid	plain_tables[NUM_PLAIN];
 
-static uint64 generation = 0;	/* see metadata_generation */
-static Oid	cache_catalog = InvalidOid; /* pg_dist_partition when it was filled */
+static uint64 table_generation = 0;	/* see metadata_generation */
+static Oid	cache_catalog = InvalidOid; /* pg_dist_partition when it was
+										 * filled */
 
 void
 metadata_let_go(MemoryContext context)
@@ -73,7 +78,10 @@ metadata_let_go(MemoryContext context)
 		MemoryContextDelete(context);
 }
 
-/* Takes an entry out of the cache; its memory lives on until the transaction ends. */
+/*
+ * Takes an entry out of the cache; its memory lives on until the transaction
+ * ends.
+ */
 static void
 remove_entry(CacheEntry *entry)
 {
@@ -84,7 +92,7 @@ remove_entry(CacheEntry *entry)
 	}
 	if (entry->cached != NULL)
 		metadata_let_go(entry->cached->context);
-	hash_search(cache, &entry->relid, HASH_REMOVE, NULL);
+	hash_search(table_cache, &entry->relid, HASH_REMOVE, NULL);
 }
 
 static void
@@ -93,9 +101,9 @@ remove_all_entries(void)
 	HASH_SEQ_STATUS status;
 	CacheEntry *entry;
 
-	if (cache == NULL)
+	if (table_cache == NULL)
 		return;
-	hash_seq_init(&status, cache);
+	hash_seq_init(&status, table_cache);
 	while ((entry = hash_seq_search(&status)) != NULL)
 		remove_entry(entry);
 }
@@ -108,19 +116,19 @@ relation_invalidated(Datum arg, Oid relid)
 
 	if (!OidIsValid(relid))
 	{
-		memset(plain, 0, sizeof(plain));
+		memset(plain_tables, 0, sizeof(plain_tables));
 		remove_all_entries();
-		generation++;
+		table_generation++;
 	}
-	else if (cache != NULL)
+	else if (table_cache != NULL)
 	{
-		CacheEntry *entry = hash_search(cache, &relid, HASH_FIND, NULL);
+		CacheEntry *entry = hash_search(table_cache, &relid, HASH_FIND, NULL);
 
-		plain[relid % NUM_PLAIN] = InvalidOid;
+		plain_tables[relid % NUM_PLAIN] = InvalidOid;
 		if (entry != NULL)
 		{
 			if (entry->cached != NULL)
-				generation++;
+				table_generation++;
 			remove_entry(entry);
 		}
 	}
@@ -130,7 +138,7 @@ relation_invalidated(Datum arg, Oid relid)
 uint64
 metadata_generation(void)
 {
-	return generation;
+	return table_generation;
 }
 
 void
@@ -153,7 +161,7 @@ create_cache(void)
 	if (CacheMemoryContext == NULL)
 		CreateCacheMemoryContext();
 	control.hcxt = CacheMemoryContext;
-	cache = hash_create("citus tables", 128, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	table_cache = hash_create("citus tables", 128, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
 /*
@@ -184,7 +192,7 @@ static const DistTable *
 load_entry(Oid relid)
 {
 	CachedTable *cached = NULL;
-	CacheEntry *entry = hash_search(cache, &relid, HASH_ENTER, NULL);
+	CacheEntry *entry = hash_search(table_cache, &relid, HASH_ENTER, NULL);
 
 	entry->loading = true;
 	entry->stale = false;
@@ -223,21 +231,21 @@ metadata_find(Oid relid)
 	if (unlikely(catalog != cache_catalog))
 	{
 		/* the extension was dropped, and created again */
-		memset(plain, 0, sizeof(plain));
+		memset(plain_tables, 0, sizeof(plain_tables));
 		remove_all_entries();
 		cache_catalog = catalog;
 	}
-	if (plain[relid % NUM_PLAIN] == relid)
+	if (plain_tables[relid % NUM_PLAIN] == relid)
 		return NULL;
-	if (unlikely(cache == NULL))
+	if (unlikely(table_cache == NULL))
 		create_cache();
 
-	entry = hash_search(cache, &relid, HASH_FIND, NULL);
+	entry = hash_search(table_cache, &relid, HASH_FIND, NULL);
 	if (likely(entry != NULL && !entry->loading))
 	{
 		if (entry->cached != NULL)
 			return &entry->cached->table;
-		plain[relid % NUM_PLAIN] = relid;
+		plain_tables[relid % NUM_PLAIN] = relid;
 		return NULL;
 	}
 	if (entry != NULL)
@@ -290,7 +298,8 @@ metadata_require(Oid relid)
 
 /*
  * Oids of the tables of a colocation group, of all if colocation_id is 0, in
- * their order, without those whose metadata is damaged; only the first that isn't a reference table if one_sharded.
+ * their order, without those whose metadata is damaged; only the first that
+ * isn't a reference table if one_sharded.
  */
 static List *
 scan_partition(int colocation_id, bool one_sharded)
@@ -356,6 +365,13 @@ shard_is_here(const ShardInfo *shard)
 	int32		group = metadata_local_group();
 
 	return shard->groupid == group || unlikely(list_member_int(shard->others, group));
+}
+
+bool
+shard_is_former_as_of(const ShardInfo *shard, Snapshot snapshot)
+{
+	return unlikely(shard->former_group >= 0) && snapshot != NULL &&
+		!TransactionIdIsCurrentTransactionId(shard->moved) && XidInMVCCSnapshot(shard->moved, snapshot);
 }
 
 void

@@ -34,7 +34,6 @@ SQL_FUNCTION(citus_internal_add_colocation_metadata);
 SQL_FUNCTION(citus_internal_add_partition_metadata);
 SQL_FUNCTION(citus_internal_add_shard_metadata);
 SQL_FUNCTION(citus_internal_add_placement_metadata);
-SQL_FUNCTION(citus_internal_delete_table_metadata);
 SQL_FUNCTION(citus_internal_delete_colocation_metadata);
 SQL_FUNCTION(citus_internal_update_table_colocation);
 SQL_FUNCTION(citus_internal_invalidate_metadata);
@@ -43,7 +42,7 @@ SQL_FUNCTION(column_name_to_column);
 
 /* Errors unless the current user owns the table. */
 static void
-check_owner(Oid relid)
+check_table_owner(Oid relid)
 {
 	char	   *name = get_rel_name(relid);
 
@@ -101,7 +100,7 @@ citus_internal_add_partition_metadata(PG_FUNCTION_ARGS)
 	check_not_null(fcinfo, 3, "colocationid");
 	check_not_null(fcinfo, 4, "repmodel");
 	check_range("colocation id", PG_GETARG_INT32(3), 0, PG_INT32_MAX);
-	check_owner(PG_GETARG_OID(0));
+	check_table_owner(PG_GETARG_OID(0));
 
 	metadata_insert_partition(PG_GETARG_OID(0), PG_GETARG_CHAR(1), text_argument(fcinfo, 2),
 							  PG_GETARG_INT32(3), PG_GETARG_CHAR(4));
@@ -119,7 +118,7 @@ citus_internal_add_shard_metadata(PG_FUNCTION_ARGS)
 	check_not_null(fcinfo, 1, "shardid");
 	check_not_null(fcinfo, 2, "storage");
 	relid = PG_GETARG_OID(0);
-	check_owner(relid);
+	check_table_owner(relid);
 
 	check_range("shard id", PG_GETARG_INT64(1), 1, PG_INT64_MAX);
 	owner_relid = metadata_shard_relid(PG_GETARG_INT64(1));
@@ -143,25 +142,15 @@ citus_internal_add_placement_metadata(PG_FUNCTION_ARGS)
 	check_range("shard id", shardid, 1, PG_INT64_MAX);
 	check_range("group id", PG_GETARG_INT32(2), 0, PG_INT32_MAX);
 	if (OidIsValid(relid))
-		check_owner(relid);
+		check_table_owner(relid);
 	metadata_insert_placement(shardid, PG_GETARG_INT64(1), PG_GETARG_INT32(2), PG_GETARG_INT64(3));
 	PG_RETURN_VOID();
 }
 
-Datum
-citus_internal_delete_table_metadata(PG_FUNCTION_ARGS)
-{
-	int32		group;
-
-	node_function_check();
-	check_owner(PG_GETARG_OID(0));
-	group = metadata_delete_table(PG_GETARG_OID(0));
-	if (group != 0)
-		metadata_delete_colocation(group);
-	PG_RETURN_VOID();
-}
-
-/* Tables that are seen in the group are being dropped, elsewhere already gone; those of other users are not trusted to be. */
+/*
+ * Tables that are seen in the group are being dropped, elsewhere already gone;
+ * those of other users are not trusted to be.
+ */
 Datum
 citus_internal_delete_colocation_metadata(PG_FUNCTION_ARGS)
 {
@@ -181,7 +170,7 @@ Datum
 citus_internal_update_table_colocation(PG_FUNCTION_ARGS)
 {
 	node_function_check();
-	check_owner(PG_GETARG_OID(0));
+	check_table_owner(PG_GETARG_OID(0));
 	(void) metadata_update_colocation(PG_GETARG_OID(0), PG_GETARG_INT32(1));
 	PG_RETURN_VOID();
 }
@@ -221,6 +210,7 @@ citus_internal_invalidate_metadata(PG_FUNCTION_ARGS)
 		PG_RETURN_POINTER(NULL);
 
 	if (RelationGetRelid(trigger->tg_relation) == dist_relid(PG_DIST_NODE) ||
+		RelationGetRelid(trigger->tg_relation) == dist_relid(PG_DIST_TENANT_LIMIT) ||
 		RelationGetRelid(trigger->tg_relation) == dist_relid(PG_DIST_LOCAL_GROUP))
 		CacheInvalidateRelcache(trigger->tg_relation);
 	else

@@ -90,6 +90,8 @@ typedef struct Placement
 {
 	int64		id;
 	int32		groupid;
+	TransactionId made;			/* by which transaction it was made what it
+								 * is */
 } Placement;
 
 static int
@@ -101,7 +103,45 @@ compare_placements(const ListCell *a, const ListCell *b)
 	return left->id < right->id ? -1 : left->id > right->id;
 }
 
-/* Sets where a shard's active placements are: the oldest is its group, or -1 if there is none. */
+/*
+ * Takes a row of pg_dist_placement in: an active placement is added to the
+ * list.
+ */
+static List *
+add_placement(HeapTuple tuple, TupleDesc desc, ShardInfo *shard, List *placements)
+{
+	Datum		values[Natts_placement];
+	bool		nulls[Natts_placement];
+	int32		groupid;
+	Placement  *placement;
+
+	heap_deform_tuple(tuple, desc, values, nulls);
+	groupid = DatumGetInt32(values[Anum_placement_groupid - 1]);
+	switch (DatumGetInt32(values[Anum_placement_shardstate - 1]))
+	{
+		case PLACEMENT_ACTIVE:
+			placement = palloc(sizeof(Placement));
+			placement->id = DatumGetInt64(values[Anum_placement_placementid - 1]);
+			placement->groupid = groupid;
+			placement->made = HeapTupleHeaderGetXmin(tuple->t_data);
+			return lappend(placements, placement);
+		case PLACEMENT_ARRIVING:
+			shard->leaving = true;
+			break;
+		case PLACEMENT_LEFT:
+			shard->leaving = true;
+			shard->former_group = groupid;
+			break;
+		default:
+			break;
+	}
+	return placements;
+}
+
+/*
+ * Sets where a shard's placements are: the oldest active one is its group, or
+ * -1 if there is none.
+ */
 static void
 load_placements(MetadataReader *reader, ShardInfo *shard)
 {
@@ -111,34 +151,28 @@ load_placements(MetadataReader *reader, ShardInfo *shard)
 	List	   *placements = NIL;
 	ListCell   *cell;
 
+	shard->leaving = false;
+	shard->former_group = -1;
 	ScanKeyInit(&key, Anum_placement_shardid, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(shard->shardid));
 	scan = systable_beginscan(reader->placement, dist_relid(PG_DIST_PLACEMENT_SHARDID_INDEX), true,
 							  reader->snapshot, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		Datum		values[Natts_placement];
-		bool		nulls[Natts_placement];
-		Placement  *placement;
-
-		heap_deform_tuple(tuple, RelationGetDescr(reader->placement), values, nulls);
-		if (DatumGetInt32(values[Anum_placement_shardstate - 1]) != PLACEMENT_ACTIVE)
-			continue;
-		placement = palloc(sizeof(Placement));
-		placement->id = DatumGetInt64(values[Anum_placement_placementid - 1]);
-		placement->groupid = DatumGetInt32(values[Anum_placement_groupid - 1]);
-		placements = lappend(placements, placement);
-	}
+		placements = add_placement(tuple, RelationGetDescr(reader->placement), shard, placements);
 	systable_endscan(scan);
 
 	list_sort(placements, compare_placements);
 	shard->groupid = placements == NIL ? -1 : ((Placement *) linitial(placements))->groupid;
+	shard->moved = placements == NIL ? InvalidTransactionId : ((Placement *) linitial(placements))->made;
 	shard->others = NIL;
 	for_each_from(cell, placements, 1)
 		shard->others = lappend_int(shard->others, ((Placement *) lfirst(cell))->groupid);
 	list_free_deep(placements);
 }
 
-/* A hash value as the catalog stores it, in text; notes the damage if it isn't one. */
+/*
+ * A hash value as the catalog stores it, in text; notes the damage if it isn't
+ * one.
+ */
 static int32
 hash_bound(DistTable *table, Datum value, bool isnull)
 {
@@ -167,6 +201,55 @@ compare_shards(const void *a, const void *b)
 	if (left->shardid != right->shardid)
 		return left->shardid < right->shardid ? -1 : 1;
 	return 0;
+}
+
+/*
+ * Takes those shards out of a table's that nobody is sent to: a split or merge
+ * is making them, or has replaced them.
+ */
+static void
+set_idle_aside(DistTable *table)
+{
+	int			nshards = 0;
+
+	table->idle = palloc(Max(table->nshards, 1) * sizeof(ShardInfo));
+	for (int i = 0; i < table->nshards; i++)
+	{
+		ShardInfo  *shard = &table->shards[i];
+
+		if (shard->groupid < 0 && shard->leaving)
+			table->idle[table->nidle++] = *shard;
+		else
+		{
+			table->shards[nshards] = *shard;
+			table->shards[nshards].index = nshards;
+			nshards++;
+		}
+	}
+	table->nshards = nshards;
+}
+
+/* Notes at the other shards what idle ones mean for them. */
+static void
+mark_reshaped(DistTable *table)
+{
+	for (int i = 0; i < table->nidle; i++)
+	{
+		const ShardInfo *idle = &table->idle[i];
+
+		for (int j = 0; j < table->nshards; j++)
+		{
+			ShardInfo  *shard = &table->shards[j];
+
+			if (shard->range.max < idle->range.min || shard->range.min > idle->range.max)
+				continue;
+			shard->leaving = true;
+			if (idle->former_group < 0)
+				continue;
+			shard->former_group = idle->former_group;
+			shard->reshaped = true;
+		}
+	}
 }
 
 /* Reads the shards into the table, in the order of their hash values. */
@@ -213,6 +296,11 @@ load_shards(MetadataReader *reader, DistTable *table)
 		if (table->kind != DIST_REFERENCE)
 			load_placements(reader, shard);
 	}
+	if (table->kind == DIST_HASH)
+	{
+		set_idle_aside(table);
+		mark_reshaped(table);
+	}
 }
 
 /* Each hash value must be one shard's. */
@@ -234,7 +322,10 @@ check_bounds(DistTable *table)
 		table->damage = "Its shards in pg_dist_shard don't cover each hash value once.";
 }
 
-/* Finds out type and hash function of the distribution column; false if it is gone. */
+/*
+ * Finds out type and hash function of the distribution column; false if it is
+ * gone.
+ */
 static bool
 load_hash_function(DistTable *table)
 {
@@ -262,6 +353,7 @@ load_hash_function(DistTable *table)
 				 errmsg("could not identify a hash function for type %s", format_type_be(table->dist_type))));
 
 	fmgr_info_cxt(function, &table->hash_fn, CurrentMemoryContext);
+	table->other_hash = palloc0(sizeof(OtherHash));
 	return true;
 }
 
@@ -315,7 +407,10 @@ load_partition(MetadataReader *reader, DistTable *table)
 	return distributed;
 }
 
-/* Notes which commands fire triggers of users; triggers that are disabled don't count. */
+/*
+ * Notes which commands fire triggers of users; triggers that are disabled
+ * don't count.
+ */
 static void
 load_triggers(DistTable *table)
 {
@@ -360,7 +455,10 @@ metadata_load(Oid relid, DistTable *table)
 	table->relid = relid;
 	distributed = load_partition(&reader, table);
 
-	/* a relation that is being dropped may be gone before its rows; here or later */
+	/*
+	 * a relation that is being dropped may be gone before its rows; here or
+	 * later
+	 */
 	if (distributed && !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
 		distributed = false;
 	if (distributed)

@@ -8,7 +8,7 @@
 #ifndef CITUS_CATALOG_METADATA_LOAD_H
 #define CITUS_CATALOG_METADATA_LOAD_H
 
-#include "catalog/metadata.h"
+#include "catalog/dist_table.h"
 
 /*
  * Fills in *table (already zeroed) from the catalogs, with what it points to
@@ -16,7 +16,10 @@
  */
 extern bool metadata_load(Oid relid, DistTable *table);
 
-/* Number of the column in pg_dist_partition.partkey's text; errors if that isn't a column's node string. */
+/*
+ * Number of the column in pg_dist_partition.partkey's text; errors if that
+ * isn't a column's node string.
+ */
 extern AttrNumber metadata_parse_partkey(const char *partkey);
 
 /* The text for pg_dist_partition.partkey; palloc'd. */

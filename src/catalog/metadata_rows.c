@@ -22,6 +22,7 @@
 #include "catalog/indexing.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -58,8 +59,8 @@ insert_row(Relation relation, Datum *values, bool *nulls)
 }
 
 /*
- * Writes a row about a table in place of those that the keys find in the index,
- * and makes it known.
+ * Writes a row about a table in place of those that the keys find in the
+ * index, and makes it known.
  */
 static void
 replace_row(Oid relid, DistRelation catalog, DistRelation index, int nkeys, ScanKey keys,
@@ -76,7 +77,7 @@ replace_row(Oid relid, DistRelation catalog, DistRelation index, int nkeys, Scan
 
 /* Sets values[i] to a text, or nulls[i]. */
 static void
-set_text(Datum *values, bool *nulls, int i, const char *text)
+set_text_value(Datum *values, bool *nulls, int i, const char *text)
 {
 	nulls[i] = text == NULL;
 	values[i] = text == NULL ? (Datum) 0 : CStringGetTextDatum(text);
@@ -173,6 +174,12 @@ metadata_delete_colocation(int32 colocation_id)
 	ScanKeyInit(&key, Anum_colocation_colocationid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(colocation_id));
 	delete_matching(relation, PG_DIST_COLOCATION_ID_INDEX, 1, &key);
 	table_close(relation, NoLock);
+
+	/* the first column is the group there, too */
+	relation = table_open(dist_relid(PG_DIST_TENANT_LIMIT), RowExclusiveLock);
+	if (delete_matching(relation, PG_DIST_TENANT_LIMIT_INDEX, 1, &key) > 0)
+		CacheInvalidateRelcache(relation);
+	table_close(relation, NoLock);
 	CommandCounterIncrement();
 }
 
@@ -204,7 +211,7 @@ metadata_insert_partition(Oid relid, char partmethod, const char *dist_column, i
 
 	values[Anum_partition_logicalrelid - 1] = ObjectIdGetDatum(relid);
 	values[Anum_partition_partmethod - 1] = CharGetDatum(partmethod);
-	set_text(values, nulls, Anum_partition_partkey - 1, partkey);
+	set_text_value(values, nulls, Anum_partition_partkey - 1, partkey);
 	values[Anum_partition_colocationid - 1] = Int32GetDatum(colocation_id);
 	values[Anum_partition_repmodel - 1] = CharGetDatum(repmodel);
 	values[Anum_partition_autoconverted - 1] = BoolGetDatum(false);
@@ -223,8 +230,8 @@ metadata_insert_shard(Oid relid, int64 shardid, char storage, const char *min_va
 	values[Anum_shard_logicalrelid - 1] = ObjectIdGetDatum(relid);
 	values[Anum_shard_shardid - 1] = Int64GetDatum(shardid);
 	values[Anum_shard_shardstorage - 1] = CharGetDatum(storage);
-	set_text(values, nulls, Anum_shard_shardminvalue - 1, min_value);
-	set_text(values, nulls, Anum_shard_shardmaxvalue - 1, max_value);
+	set_text_value(values, nulls, Anum_shard_shardminvalue - 1, min_value);
+	set_text_value(values, nulls, Anum_shard_shardmaxvalue - 1, max_value);
 
 	ScanKeyInit(&key, Anum_shard_shardid, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(shardid));
 	replace_row(relid, PG_DIST_SHARD, PG_DIST_SHARD_SHARDID_INDEX, 1, &key, values, nulls);
@@ -251,6 +258,37 @@ metadata_shard_relid(int64 shardid)
 	systable_endscan(scan);
 	table_close(relation, AccessShareLock);
 	return relid;
+}
+
+int64 *
+metadata_colocated_shards(int64 shardid, int *n)
+{
+	Oid			relid = metadata_shard_relid(shardid);
+	const DistTable *table;
+	List	   *tables;
+	int64	   *shardids;
+	int			index = 0;
+	ListCell   *cell;
+
+	if (!OidIsValid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("shard " INT64_FORMAT " does not exist", shardid)));
+	table = metadata_require(relid);
+	while (index < table->nshards && table->shards[index].shardid != shardid)
+		index++;
+
+	tables = table->colocation_id == 0 ? list_make1_oid(relid) : metadata_tables(table->colocation_id);
+	shardids = palloc(list_length(tables) * sizeof(int64));
+	*n = 0;
+	foreach(cell, tables)
+	{
+		const DistTable *other = metadata_require(lfirst_oid(cell));
+
+		if (index < other->nshards)
+			shardids[(*n)++] = other->shards[index].shardid;
+	}
+	return shardids;
 }
 
 void

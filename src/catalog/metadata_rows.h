@@ -23,7 +23,8 @@
 
 /*
  * The colocation group that tables without a wish join: the oldest one with
- * this configuration, or 0 if there is none.  type InvalidOid: no distribution column.
+ * this configuration, or 0 if there is none.  type InvalidOid: no distribution
+ * column.
  */
 extern int32 metadata_default_colocation(int shard_count, int replication_factor, Oid type, Oid collation);
 
@@ -35,7 +36,10 @@ extern void metadata_insert_colocation(int32 colocation_id, int shard_count, int
 extern void metadata_insert_partition(Oid relid, char partmethod, const char *dist_column, int32 colocation_id,
 									  char repmodel);
 
-/* Adds or replaces a shard. min_value, max_value: its hash values as text, or NULL. */
+/*
+ * Adds or replaces a shard. min_value, max_value: its hash values as text, or
+ * NULL.
+ */
 extern void metadata_insert_shard(Oid relid, int64 shardid, char storage, const char *min_value,
 								  const char *max_value);
 
@@ -45,13 +49,25 @@ extern void metadata_insert_placement(int64 shardid, int64 length, int32 groupid
 /* The table of a shard, or InvalidOid. */
 extern Oid	metadata_shard_relid(int64 shardid);
 
-/* Removes placements, shards and the row of a table; returns its colocation group if it was the last one there, else 0. */
+/*
+ * Ids of a shard and of those colocated with it (*n, palloc'd), each once;
+ * errors if there is no such shard.
+ */
+extern int64 *metadata_colocated_shards(int64 shardid, int *n);
+
+/*
+ * Removes placements, shards and the row of a table; returns its colocation
+ * group if it was the last one there, else 0.
+ */
 extern int32 metadata_delete_table(Oid relid);
 
 /* Removes a colocation group, whether it has tables or not. */
 extern void metadata_delete_colocation(int32 colocation_id);
 
-/* Moves a table to another group; returns the old one if it was the last one there, else 0. */
+/*
+ * Moves a table to another group; returns the old one if it was the last one
+ * there, else 0.
+ */
 extern int32 metadata_update_colocation(Oid relid, int32 colocation_id);
 
 #endif							/* CITUS_CATALOG_METADATA_ROWS_H */

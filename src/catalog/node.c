@@ -8,9 +8,10 @@
  * (node_invalidate, or the trigger on the table for plain SQL).  Lists are
  * handed out to callers and stay valid until the end of the transaction.
  *
- * Locking: whoever relies on the set of nodes, or on a node's address, until the
- * end of its transaction calls node_lock_set, node_lock_replicas or
- * node_lock_write first.  What changes of nodes take is in cluster/node_locks.c.
+ * Locking: whoever relies on the set of nodes, or on a node's address, until
+ * the end of its transaction calls node_lock_set, node_lock_replicas or
+ * node_lock_write first.  What changes of nodes take is in
+ * cluster/node_locks.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,7 +55,7 @@ typedef struct NodeSet
 
 char	   *node_local_hostname = NULL;
 
-static NodeSet *nodes = NULL;
+static NodeSet *node_set = NULL;
 static bool nodes_stale = false;	/* invalidated while being read */
 static int32 local_group = GROUP_UNKNOWN;
 static bool local_group_stale = false;	/* invalidated while being read */
@@ -71,10 +72,10 @@ node_cache_invalidated(Oid relid, DistRelation catalog)
 	if (!OidIsValid(relid) || catalog == PG_DIST_NODE || catalog == PG_DIST_LOCAL_GROUP)
 	{
 		nodes_stale = true;
-		if (nodes != NULL)
+		if (node_set != NULL)
 		{
-			metadata_let_go(nodes->context);
-			nodes = NULL;
+			metadata_let_go(node_set->context);
+			node_set = NULL;
 		}
 	}
 }
@@ -205,8 +206,8 @@ current_nodes(void)
 {
 	NodeSet    *set;
 
-	if (nodes != NULL && IsTransactionState())
-		return nodes;
+	if (node_set != NULL && IsTransactionState())
+		return node_set;
 	if (!metadata_available())
 		return NULL;
 
@@ -218,7 +219,7 @@ current_nodes(void)
 	if (nodes_stale)
 		metadata_let_go(set->context);	/* good for this caller only */
 	else
-		nodes = set;
+		node_set = set;
 	return set;
 }
 
@@ -261,6 +262,49 @@ node_at_address(const char *host, int32 port)
 	return NULL;
 }
 
+ClusterNode *
+node_with_id(int32 nodeid)
+{
+	ListCell   *lc;
+
+	foreach(lc, node_all())
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (node->nodeid == nodeid)
+			return node;
+	}
+	return NULL;
+}
+
+ClusterNode *
+node_require_id(int32 nodeid)
+{
+	ClusterNode *node = node_with_id(nodeid);
+
+	if (node == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("node %d does not exist", nodeid),
+				 errhint("The nodes of the cluster are listed in pg_dist_node.")));
+	return node;
+}
+
+ClusterNode *
+node_primary_of(int32 groupid)
+{
+	ListCell   *lc;
+
+	foreach(lc, node_all())
+	{
+		ClusterNode *node = lfirst(lc);
+
+		if (node->groupid == groupid && node->is_primary)
+			return node;
+	}
+	return NULL;
+}
+
 bool
 node_is_known(const char *host, int32 port)
 {
@@ -272,6 +316,7 @@ node_is_known(const char *host, int32 port)
 const ClusterNode *
 node_of_group(int32 groupid)
 {
+	const ClusterNode *inactive;
 	ListCell   *lc;
 
 	foreach(lc, node_active_primaries())
@@ -282,16 +327,12 @@ node_of_group(int32 groupid)
 			return node;
 	}
 
-	foreach(lc, node_all())
-	{
-		const ClusterNode *node = lfirst(lc);
-
-		if (node->groupid == groupid && node->is_primary)
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_OBJECT),
-					 errmsg("node %s:%d is not active", node->host, node->port),
-					 errhint("Activate it with citus_activate_node.")));
-	}
+	inactive = node_primary_of(groupid);
+	if (inactive != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("node %s:%d is not active", inactive->host, inactive->port),
+				 errhint("Activate it with citus_activate_node.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_OBJECT),
 			 errmsg("no node has group %d", groupid)));
@@ -309,23 +350,48 @@ node_lock_replicas(void)
 	LockRelationOid(dist_relid(PG_DIST_NODE), RowShareLock);
 }
 
+/*
+ * Each transaction that writes to a node locks it, so that has to be cheap.
+ * Only weak locks on relations are: a backend holds them in slots of its own,
+ * not in the table of locks that all share (storage/lmgr/README, fast path
+ * locking).  So this is one on a relation, of a number that oids reach last of
+ * all.
+ */
+static LOCKTAG
+node_tag(int32 groupid)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, NODE_LOCK_RELATION(groupid));
+	return tag;
+}
+
 void
 node_lock_write(int32 groupid)
 {
-	LockDatabaseObject(dist_relid(PG_DIST_NODE), (Oid) groupid, NODE_LOCK_SUBID, RowExclusiveLock);
+	LOCKTAG		tag = node_tag(groupid);
+
+	/* who has waited learns what was changed meanwhile */
+	if (LockAcquire(&tag, RowExclusiveLock, false, false) == LOCKACQUIRE_OK)
+		AcceptInvalidationMessages();
 }
 
 void
 node_lock_address(int32 groupid)
 {
-	LockDatabaseObject(dist_relid(PG_DIST_NODE), (Oid) groupid, NODE_LOCK_SUBID, ExclusiveLock);
+	LOCKTAG		tag = node_tag(groupid);
+
+	if (LockAcquire(&tag, ExclusiveLock, false, false) == LOCKACQUIRE_OK)
+		AcceptInvalidationMessages();
 }
 
 void
 node_await_address(int32 groupid)
 {
+	LOCKTAG		tag = node_tag(groupid);
+
 	node_lock_write(groupid);
-	UnlockDatabaseObject(dist_relid(PG_DIST_NODE), (Oid) groupid, NODE_LOCK_SUBID, RowExclusiveLock);
+	LockRelease(&tag, RowExclusiveLock, false);
 }
 
 /*

@@ -27,26 +27,32 @@ typedef struct ClusterNode
 
 extern void node_init(void);
 
-/* Setting citus.local_hostname: the name by which this server registers itself. */
+/*
+ * Setting citus.local_hostname: the name by which this server registers
+ * itself.
+ */
 extern char *node_local_hostname;
 
 /*
- * Primary nodes that are active, ordered by groupid.  If pg_dist_node is empty,
- * an empty list: the server is then a cluster of one, all work is local.
- * The list and its members are valid until the end of the transaction.
+ * Primary nodes that are active, ordered by groupid.  If pg_dist_node is
+ * empty, an empty list: the server is then a cluster of one, all work is
+ * local.  The list and its members are valid until the end of the transaction.
  */
 extern List *node_active_primaries(void);
 
 /* As above without this node itself. */
 extern List *node_active_primaries_remote(void);
 
-/* The active primary of a group; errors with ERRCODE_UNDEFINED_OBJECT if there is none. */
+/*
+ * The active primary of a group; errors with ERRCODE_UNDEFINED_OBJECT if there
+ * is none.
+ */
 extern const ClusterNode *node_of_group(int32 groupid);
 
 /*
  * Nodes on which new shards may be placed (shouldhaveshards); the local node
- * if there is no other.  Registers this server as group 0 ("citus.local_hostname") first
- * when pg_dist_node is empty.
+ * if there is no other.  Registers this server as group 0
+ * ("citus.local_hostname") first when pg_dist_node is empty.
  */
 extern List *node_shard_targets(void);
 
@@ -56,13 +62,27 @@ extern List *node_all(void);
 /* The node with an address, active or not, or NULL; valid as above. */
 extern ClusterNode *node_at_address(const char *host, int32 port);
 
-/* Whether that is a node's address, or this server's own while pg_dist_node is empty. */
+/*
+ * The node with that id, or NULL; the primary of a group, active or not, or
+ * NULL.  Valid as above.
+ */
+extern ClusterNode *node_with_id(int32 nodeid);
+extern ClusterNode *node_primary_of(int32 groupid);
+
+/* The node with that id; errors if there is none. */
+extern ClusterNode *node_require_id(int32 nodeid);
+
+/*
+ * Whether that is a node's address, or this server's own while pg_dist_node is
+ * empty.
+ */
 extern bool node_is_known(const char *host, int32 port);
 
 /*
- * Keeps the set of nodes from changing until the end of the transaction, and new
- * nodes from being given tables (ROW EXCLUSIVE on pg_dist_node; cheap).  To be called before
- * the nodes are looked at by DDL and the creation of tables.
+ * Keeps the set of nodes from changing until the end of the transaction, and
+ * new nodes from being given tables (ROW EXCLUSIVE on pg_dist_node; cheap).
+ * To be called before the nodes are looked at by DDL and the creation of
+ * tables.
  */
 extern void node_lock_set(void);
 
@@ -72,10 +92,16 @@ extern void node_lock_set(void);
  */
 extern void node_lock_replicas(void);
 
-/* Tells the locks on a node that follow from others on an object of that number in pg_dist_node. */
-#define NODE_LOCK_SUBID 1
+/*
+ * The relation, of which there is none, whose lock stands for a node in the
+ * locks that follow.
+ */
+#define NODE_LOCK_RELATION(groupid) (PG_UINT32_MAX - (Oid) (groupid))
 
-/* Keeps the address of a group's node from changing until the end of the transaction, which will write there. */
+/*
+ * Keeps the address of a group's node from changing until the end of the
+ * transaction, which will write there.
+ */
 extern void node_lock_write(int32 groupid);
 
 /* Keeps off those who have called that, until the end of the transaction. */

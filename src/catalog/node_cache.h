@@ -10,10 +10,16 @@
 
 #include "catalog/relations.h"
 
-/* A relation was invalidated (InvalidOid: any may be); catalog says which of ours it is.  Raises no error. */
+/*
+ * A relation was invalidated (InvalidOid: any may be); catalog says which of
+ * ours it is.  Raises no error.
+ */
 extern void node_cache_invalidated(Oid relid, DistRelation catalog);
 
-/* Makes memory of a cache the running transaction's, as its callers may still hold pointers into it.  Raises no error. */
+/*
+ * Makes memory of a cache the running transaction's, as its callers may still
+ * hold pointers into it.  Raises no error.
+ */
 extern void metadata_let_go(MemoryContext context);
 
 #endif							/* CITUS_CATALOG_NODE_CACHE_H */

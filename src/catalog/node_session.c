@@ -7,16 +7,18 @@
  * the same.  Both would let a client pass by the rules of its own node, so
  * they are for sessions that have proven to be a node's.  The cluster has a
  * secret (pg_dist_node_secret, which only superusers may read); a node that
- * opens a session sends a keyed hash of it with its settings (remote/settings.c),
- * as citus.node_proof.  Nobody can read that setting, it isn't in the
- * text of any statement, and it is worth nothing to another login role.  It
- * is verified once per session, so a statement pays for a comparison.
+ * opens a session sends a keyed hash of it with its settings
+ * (remote/settings.c), as citus.node_proof.  Nobody can read that setting, it
+ * isn't in the text of any statement, and it is worth nothing to another login
+ * role.  It is verified once per session, so a statement pays for a
+ * comparison.
  *
- * The proof names the process id that the client knows.  If that is the backend's
- * own, the backend serves this client as long as it lives, so it remembers that it
- * is a node's, also when the setting is rolled back.  Else a pooler stands between, whose
- * next transaction may be another client's: then the session is a node's as long
- * as the setting is there, which the node sets for each transaction.
+ * The proof names the process id that the client knows.  If that is the
+ * backend's own, the backend serves this client as long as it lives, so it
+ * remembers that it is a node's, also when the setting is rolled back.  Else a
+ * pooler stands between, whose next transaction may be another client's: then
+ * the session is a node's as long as the setting is there, which the node sets
+ * for each transaction.
  *
  * A session of a superuser need not know the secret: a superuser may read it.
  * So a node can join before it has the cluster's secret.
@@ -88,7 +90,10 @@ read_secret(void)
 	return rows == NIL ? NULL : DatumGetByteaP(((CatalogRow *) linitial(rows))->values[0]);
 }
 
-/* The keyed hash, in hexadecimal digits, of a session; false if there is no secret.  claim is nonce and process id. */
+/*
+ * The keyed hash, in hexadecimal digits, of a session; false if there is no
+ * secret.  claim is nonce and process id.
+ */
 static bool
 write_hash(const char *claim, const char *role, char *hash)
 {
@@ -158,7 +163,10 @@ same_hash(const char *left, const char *right)
 	return differ == 0;
 }
 
-/* Whether citus.node_proof proves a node's session; *pid is the process id in it, 0 if there is none. */
+/*
+ * Whether citus.node_proof proves a node's session; *pid is the process id in
+ * it, 0 if there is none.
+ */
 static bool
 proof_is_right(int *pid)
 {
@@ -205,6 +213,15 @@ is_client_text(const char *text)
 		 (ActivePortal != NULL && ActivePortal->name[0] == '\0' && text == ActivePortal->sourceText));
 }
 
+static void
+refuse_call(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("permission denied for a function that nodes call on each other"),
+			 errhint("Only nodes of the cluster, and superusers, may call it.")));
+}
+
 void
 node_function_check(void)
 {
@@ -213,10 +230,14 @@ node_function_check(void)
 	if (node_session() && debug_query_string != NULL &&
 		strncmp(debug_query_string, NODE_CALL, strlen(NODE_CALL)) == 0)
 		return;
-	ereport(ERROR,
-			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("permission denied for a function that nodes call on each other"),
-			 errhint("Only nodes of the cluster, and superusers, may call it.")));
+	refuse_call();
+}
+
+void
+node_function_check_superuser(void)
+{
+	if (!superuser())
+		refuse_call();
 }
 
 void

@@ -24,8 +24,8 @@ extern int	own_commands_depth;
 
 /*
  * Writes a proof that a session of the login role, in a database with the name
- * of this one, is opened by a node of this cluster.  pid is the process id that the
- * other server has told.  Reads a catalog.
+ * of this one, is opened by a node of this cluster.  pid is the process id
+ * that the other server has told.  Reads a catalog.
  */
 extern void node_proof_write(Oid login_role, int pid, char *proof);
 
@@ -51,6 +51,9 @@ extern bool is_client_text(const char *text);
  * current user is a superuser.
  */
 extern void node_function_check(void);
+
+/* The same for a function that only superusers' sessions call: a move's. */
+extern void node_function_check_superuser(void);
 
 extern void node_session_init(void);
 

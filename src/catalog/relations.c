@@ -23,6 +23,7 @@
 #include "commands/extension.h"
 #include "commands/sequence.h"
 #include "miscadmin.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 
 #include "catalog/relations.h"
@@ -56,10 +57,15 @@ static const char *const relation_names[DIST_RELATION_COUNT] = {
 	[PG_DIST_COLOCATIONID_SEQ] = "pg_dist_colocationid_seq",
 	[PG_DIST_NODEID_SEQ] = "pg_dist_node_nodeid_seq",
 	[PG_DIST_GROUPID_SEQ] = "pg_dist_groupid_seq",
+	[PG_DIST_OPERATIONID_SEQ] = "pg_dist_operationid_seq",
+	[PG_DIST_CLEANUP] = "pg_dist_cleanup",
+	[PG_DIST_TENANT_LIMIT] = "pg_dist_tenant_limit",
+	[PG_DIST_TENANT_LIMIT_INDEX] = "pg_dist_tenant_limit_pkey",
 };
 
-static RelationsState state = RELATIONS_UNKNOWN;
-static bool invalidated;		/* since the look-up in progress began */
+static RelationsState relations_state = RELATIONS_UNKNOWN;
+static bool relations_invalidated;		/* since the look-up in progress
+										 * began */
 static Oid	relation_oids[DIST_RELATION_COUNT]; /* as last found */
 static Oid	lowest_oid,
 			highest_oid;		/* of relation_oids */
@@ -90,7 +96,7 @@ look_up_relations(void)
 	Oid			found[DIST_RELATION_COUNT];
 	bool		present = true;
 
-	invalidated = false;
+	relations_invalidated = false;
 	for (int i = 0; i < DIST_RELATION_COUNT; i++)
 	{
 		Oid			relid = get_relname_relid(relation_names[i], PG_CATALOG_NAMESPACE);
@@ -114,10 +120,10 @@ look_up_relations(void)
 		}
 	}
 
-	if (invalidated)
-		state = RELATIONS_UNKNOWN;
+	if (relations_invalidated)
+		relations_state = RELATIONS_UNKNOWN;
 	else
-		state = present ? RELATIONS_PRESENT : RELATIONS_ABSENT;
+		relations_state = present ? RELATIONS_PRESENT : RELATIONS_ABSENT;
 	return present;
 }
 
@@ -126,9 +132,9 @@ dist_relations_available(void)
 {
 	if (unlikely(in_own_script()))
 		return false;
-	if (likely(state == RELATIONS_PRESENT))
+	if (likely(relations_state == RELATIONS_PRESENT))
 		return true;
-	if (state == RELATIONS_ABSENT || IsBinaryUpgrade)
+	if (relations_state == RELATIONS_ABSENT || IsBinaryUpgrade)
 		return false;
 	return look_up_relations();
 }
@@ -144,6 +150,17 @@ dist_relid(DistRelation relation)
 	return relation_oids[relation];
 }
 
+/*
+ * The server refuses to create tables in pg_catalog, where the extension has
+ * moved its own.  pg_upgrade creates them there.
+ */
+void
+relations_init(void)
+{
+	if (IsBinaryUpgrade)
+		SetConfigOption("allow_system_table_mods", "on", PGC_POSTMASTER, PGC_S_ARGV);
+}
+
 int64
 dist_next_id(DistRelation sequence)
 {
@@ -153,10 +170,10 @@ dist_next_id(DistRelation sequence)
 DistRelation
 dist_relations_invalidated(Oid relid)
 {
-	if (!OidIsValid(relid) || state != RELATIONS_PRESENT)
+	if (!OidIsValid(relid) || relations_state != RELATIONS_PRESENT)
 	{
-		invalidated = true;
-		state = RELATIONS_UNKNOWN;
+		relations_invalidated = true;
+		relations_state = RELATIONS_UNKNOWN;
 	}
 
 	if (relid < lowest_oid || relid > highest_oid)
@@ -166,8 +183,8 @@ dist_relations_invalidated(Oid relid)
 	{
 		if (relation_oids[i] == relid)
 		{
-			invalidated = true;
-			state = RELATIONS_UNKNOWN;
+			relations_invalidated = true;
+			relations_state = RELATIONS_UNKNOWN;
 			return (DistRelation) i;
 		}
 	}

@@ -10,7 +10,10 @@
 
 #include "postgres.h"
 
-/* Relations that this library reads or writes by Oid; in relations.c a name for each. */
+/*
+ * Relations that this library reads or writes by Oid; in relations.c a name
+ * for each.
+ */
 typedef enum DistRelation
 {
 	PG_DIST_PARTITION,
@@ -32,6 +35,10 @@ typedef enum DistRelation
 	PG_DIST_COLOCATIONID_SEQ,
 	PG_DIST_NODEID_SEQ,
 	PG_DIST_GROUPID_SEQ,
+	PG_DIST_OPERATIONID_SEQ,
+	PG_DIST_CLEANUP,
+	PG_DIST_TENANT_LIMIT,
+	PG_DIST_TENANT_LIMIT_INDEX,
 	DIST_RELATION_COUNT,
 } DistRelation;
 
@@ -108,7 +115,13 @@ enum pg_dist_object_columns
 	Natts_object = Anum_object_force
 };
 
-#define PLACEMENT_ACTIVE 1		/* pg_dist_placement.shardstate */
+/* pg_dist_placement.shardstate */
+#define PLACEMENT_ACTIVE 1
+#define PLACEMENT_ARRIVING 3	/* the shard is being moved there */
+#define PLACEMENT_LEFT 4		/* it was moved away; read under older
+								 * snapshots only, and to be dropped */
+
+extern void relations_init(void);
 
 /*
  * Makes sure that the Oids are known; false if the extension is not (wholly)

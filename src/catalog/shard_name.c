@@ -22,8 +22,10 @@
 
 #include "compat/sql_function.h"
 #include "catalog/metadata.h"
+#include "catalog/metadata_rows.h"
 
 SQL_FUNCTION(shard_name);
+SQL_FUNCTION(citus_internal_shard_relation);
 
 char *
 shard_relation_name(const char *name, int64 shardid)
@@ -88,4 +90,17 @@ shard_name(PG_FUNCTION_ARGS)
 																	name)));
 	PG_RETURN_TEXT_P(cstring_to_text(quote_qualified_identifier(SHARD_SCHEMA,
 																shard_relation_name(name, shardid))));
+}
+
+/* citus_internal.shard_relation(shard_id bigint) */
+Datum
+citus_internal_shard_relation(PG_FUNCTION_ARGS)
+{
+	int64		shardid = PG_GETARG_INT64(0);
+	Oid			relid = metadata_shard_relid(shardid);
+	Oid			shard = OidIsValid(relid) ? shard_local_relid(relid, shardid) : InvalidOid;
+
+	if (!OidIsValid(shard))
+		PG_RETURN_NULL();
+	PG_RETURN_OID(shard);
 }

@@ -23,9 +23,9 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
+#include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "cluster/candidate.h"
-#include "cluster/members.h"
 #include "remote/connection.h"
 
 #define MAJOR_VERSION_QUERY "SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4 / 10000"
@@ -168,14 +168,17 @@ check_extension(RemoteConn *conn, const char *host, int32 port)
 				 errhint("Install the same version of the extension on all nodes, and run ALTER EXTENSION citus UPDATE.")));
 }
 
-/* The server is in no cluster, or was in ours in a group that has no other server now. */
+/*
+ * The server is in no cluster, or was in ours in a group that has no other
+ * server now.
+ */
 static void
 check_membership(char **facts, const char *host, int32 port, int32 groupid)
 {
 	char	   *our_id = cluster_id();
 	int32		server_group = facts[FACT_GROUP] == NULL ? 0 : atoi(facts[FACT_GROUP]);
 	bool		ours = facts[FACT_CLUSTER_ID] != NULL && strcmp(facts[FACT_CLUSTER_ID], our_id) == 0;
-	ClusterNode *present = ours ? members_primary(server_group) : NULL;
+	ClusterNode *present = ours ? node_primary_of(server_group) : NULL;
 
 	if (facts[FACT_SERVER_ID] != NULL && strcmp(facts[FACT_SERVER_ID], our_id) == 0)
 		ereport(ERROR,
@@ -230,7 +233,10 @@ candidate_check(const char *host, int32 port, int32 groupid)
 
 	check_membership(facts, host, port, groupid);
 
-	/* it would be a second connection of this transaction, waiting for the first one */
+	/*
+	 * it would be a second connection of this transaction, waiting for the
+	 * first one
+	 */
 	if (facts[FACT_HELD] != NULL && strcmp(facts[FACT_HELD], "t") == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),

@@ -22,10 +22,16 @@ extern const char *candidate_check(const char *host, int32 port, int32 groupid);
 extern void candidate_check_reaches(const char *host, int32 port, const char *coordinator_host,
 									int32 coordinator_port);
 
-/* Whether a connection to this address can be opened; if not, the reason in *error (palloc'd). */
+/*
+ * Whether a connection to this address can be opened; if not, the reason in
+ * *error (palloc'd).
+ */
 extern bool server_reachable(const char *host, int32 port, char **error);
 
-/* Whether the server at this address can be reached and is no standby; if not, the reason in *error (palloc'd). */
+/*
+ * Whether the server at this address can be reached and is no standby; if not,
+ * the reason in *error (palloc'd).
+ */
 extern bool server_writable(const char *host, int32 port, char **error);
 
 /* Id of the server at this address, or NULL if it can't be had. */

@@ -62,7 +62,7 @@ unsynced_groups(void)
 
 /* Replaces the node's rows of pg_dist_node by ours. */
 static void
-send_rows(int32 groupid)
+send_node_rows(int32 groupid)
 {
 	List	   *commands = NIL;
 	ListCell   *lc;
@@ -89,7 +89,7 @@ members_sync(void)
 	unsynced = unsynced_groups();
 	foreach(lc, unsynced)
 	{
-		ClusterNode *node = members_primary(lfirst_int(lc));
+		ClusterNode *node = node_primary_of(lfirst_int(lc));
 		char	   *error;
 
 		if (server_writable(node->host, node->port, &error))
@@ -100,13 +100,14 @@ members_sync(void)
 
 	node_locks_changes(unsynced);
 	foreach(lc, back)
-		members_set(members_primary(lfirst_int(lc))->nodeid, "metadatasynced = true", unsynced);
+		members_set(node_primary_of(lfirst_int(lc))->nodeid, "metadatasynced = true", unsynced);
 	foreach(lc, back)
-		send_rows(lfirst_int(lc));
+		send_node_rows(lfirst_int(lc));
 }
 
 /*
- * start_metadata_sync_to_all_nodes(): whether all nodes know of all changes now.
+ * start_metadata_sync_to_all_nodes(): whether all nodes know of all changes
+ * now.
  */
 Datum
 start_metadata_sync_to_all_nodes(PG_FUNCTION_ARGS)

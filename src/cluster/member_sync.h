@@ -16,8 +16,9 @@ extern void member_sync_init(void);
 extern int	metadata_sync_interval;
 
 /*
- * On the coordinator: gives the nodes that have missed changes of pg_dist_node,
- * and can be reached now, all its rows.  Does nothing on other nodes.
+ * On the coordinator: gives the nodes that have missed changes of
+ * pg_dist_node, and can be reached now, all its rows.  Does nothing on other
+ * nodes.
  */
 extern void members_sync(void);
 

@@ -65,6 +65,12 @@ members_other_groups(List *left_out)
 }
 
 void
+members_exec_here(const char *sql)
+{
+	exec_here(sql);
+}
+
+void
 members_exec(const char *sql, List *left_out)
 {
 	List	   *groups = members_other_groups(left_out);
@@ -104,26 +110,11 @@ members_mark_unsynced(List *groups, List *left_out)
 
 	foreach(lc, groups)
 	{
-		ClusterNode *node = members_primary(lfirst_int(lc));
+		ClusterNode *node = node_primary_of(lfirst_int(lc));
 
 		if (node != NULL && node->is_active && node->metadata_synced)
 			members_set(node->nodeid, "metadatasynced = false", left_out);
 	}
-}
-
-ClusterNode *
-members_find_nodeid(int32 nodeid)
-{
-	ListCell   *lc;
-
-	foreach(lc, node_all())
-	{
-		ClusterNode *node = lfirst(lc);
-
-		if (node->nodeid == nodeid)
-			return node;
-	}
-	return NULL;
 }
 
 ClusterNode *
@@ -137,21 +128,6 @@ members_require(const char *host, int32 port)
 				 errmsg("node %s:%d does not exist", host, port),
 				 errhint("The nodes of the cluster are listed in pg_dist_node.")));
 	return node;
-}
-
-ClusterNode *
-members_primary(int32 groupid)
-{
-	ListCell   *lc;
-
-	foreach(lc, node_all())
-	{
-		ClusterNode *node = lfirst(lc);
-
-		if (node->groupid == groupid && node->is_primary)
-			return node;
-	}
-	return NULL;
 }
 
 static const char *

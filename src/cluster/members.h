@@ -38,7 +38,10 @@ extern void require_coordinator(void);
  */
 extern List *members_leave_out_unreachable(List *left_out);
 
-/* Notes that the nodes of those groups have missed a change; node_locks_changes must have been called. */
+/*
+ * Notes that the nodes of those groups have missed a change;
+ * node_locks_changes must have been called.
+ */
 extern void members_mark_unsynced(List *groups, List *left_out);
 
 /* Groups of the other active nodes, without those left out. */
@@ -50,14 +53,11 @@ extern List *members_other_groups(List *left_out);
  */
 extern void members_exec(const char *sql, List *left_out);
 
-/* The node with this id, or NULL. */
-extern ClusterNode *members_find_nodeid(int32 nodeid);
+/* Runs a statement here only. */
+extern void members_exec_here(const char *sql);
 
 /* The node with this address; errors if there is none. */
 extern ClusterNode *members_require(const char *host, int32 port);
-
-/* The primary of a group, active or not, or NULL. */
-extern ClusterNode *members_primary(int32 groupid);
 
 /* Adds a row on all active nodes; ids must be set. */
 extern void members_insert(const NewNode *node);
@@ -68,7 +68,10 @@ extern void members_set(int32 nodeid, const char *assignments, List *left_out);
 /* Removes a node's row on all active nodes. */
 extern void members_delete(int32 nodeid, List *left_out);
 
-/* Statement that adds a node's row as this node's pg_dist_node has it; palloc'd. */
+/*
+ * Statement that adds a node's row as this node's pg_dist_node has it;
+ * palloc'd.
+ */
 extern char *members_row_command(int32 nodeid);
 
 #endif							/* CITUS_CLUSTER_MEMBERS_H */

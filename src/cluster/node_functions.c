@@ -4,8 +4,8 @@
  *	  Adding, changing and removing nodes.
  *
  * All of these functions run on any active node, by superusers, and take
- * node_locks_changes first.  Whatever they change, they change on all active nodes
- * in the distributed transaction.  The node that is disabled, removed or
+ * node_locks_changes first.  Whatever they change, they change on all active
+ * nodes in the distributed transaction.  The node that is disabled, removed or
  * moved may be down; the others must answer.
  *
  *-------------------------------------------------------------------------
@@ -45,6 +45,7 @@ SQL_FUNCTION(citus_activate_node);
 SQL_FUNCTION(citus_disable_node);
 SQL_FUNCTION(citus_remove_node);
 SQL_FUNCTION(citus_update_node);
+SQL_FUNCTION(citus_pause_node_within_txn);
 SQL_FUNCTION(citus_set_node_property);
 
 /* Label of a value of an enum type; palloc'd. */
@@ -103,7 +104,7 @@ check_address_is_free(const char *host, int32 port)
 static int32
 set_coordinator_address(const char *host, int32 port, const char *role, const char *cluster)
 {
-	ClusterNode *coordinator = members_primary(COORDINATOR_GROUP);
+	ClusterNode *coordinator = node_primary_of(COORDINATOR_GROUP);
 	char	   *id = server_id_at(host, port);
 	NewNode		node = {.groupid = COORDINATOR_GROUP, .host = host, .port = port, .role = role,
 	.cluster = cluster, .active = true};
@@ -140,14 +141,14 @@ set_coordinator_address(const char *host, int32 port, const char *role, const ch
 static void
 ensure_coordinator_address(const char *host, int32 port, const char *own_address)
 {
-	ClusterNode *coordinator = members_primary(COORDINATOR_GROUP);
+	ClusterNode *coordinator = node_primary_of(COORDINATOR_GROUP);
 
 	if (coordinator == NULL)
 	{
 		const char *address = host_is_loopback(own_address) ? node_local_hostname : own_address;
 
 		set_coordinator_address(address, PostPortNumber, ROLE_PRIMARY, DEFAULT_CLUSTER);
-		coordinator = members_primary(COORDINATOR_GROUP);
+		coordinator = node_primary_of(COORDINATOR_GROUP);
 	}
 	else if (host_is_loopback(coordinator->host) && !host_is_loopback(host))
 		ereport(ERROR,
@@ -158,11 +159,14 @@ ensure_coordinator_address(const char *host, int32 port, const char *own_address
 	candidate_check_reaches(host, port, coordinator->host, coordinator->port);
 }
 
-/* Errors unless a node with that role may be added to the group (-1: a new one). */
+/*
+ * Errors unless a node with that role may be added to the group (-1: a new
+ * one).
+ */
 static void
 check_group(int32 groupid, const char *role)
 {
-	ClusterNode *primary = groupid < 0 ? NULL : members_primary(groupid);
+	ClusterNode *primary = groupid < 0 ? NULL : node_primary_of(groupid);
 
 	if (strcmp(role, ROLE_PRIMARY) == 0 && primary != NULL)
 		ereport(ERROR,
@@ -183,13 +187,13 @@ next_groupid(void)
 
 	do
 		groupid = (int32) next_id(PG_DIST_GROUPID_SEQ);
-	while (members_primary(groupid) != NULL);
+	while (node_primary_of(groupid) != NULL);
 	return groupid;
 }
 
 /* Brings an inactive primary into the cluster. */
 static void
-activate(ClusterNode *node)
+activate_node(ClusterNode *node)
 {
 	const char *own_address = candidate_check(node->host, node->port, node->groupid);
 
@@ -216,7 +220,7 @@ add_node(const char *host, int32 port, int32 groupid, const char *role, const ch
 	if (present != NULL)
 	{
 		if (active && present->is_primary && !present->is_active)
-			activate(present);
+			activate_node(present);
 		return present->nodeid;
 	}
 	if (groupid == COORDINATOR_GROUP && primary)
@@ -282,7 +286,7 @@ citus_activate_node(PG_FUNCTION_ARGS)
 	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
 
 	if (!node->is_active && node->is_primary)
-		activate(node);
+		activate_node(node);
 	else if (!node->is_active)
 		members_set(node->nodeid, "isactive = true", NIL);
 	PG_RETURN_INT32(node->nodeid);
@@ -299,7 +303,10 @@ check_other(const ClusterNode *node, const char *verb)
 				 errhint("Connect to another node and run it again.")));
 }
 
-/* The node's group in a list if the node itself takes part in changes as an active primary. */
+/*
+ * The node's group in a list if the node itself takes part in changes as an
+ * active primary.
+ */
 static List *
 own_group(const ClusterNode *node)
 {
@@ -309,9 +316,9 @@ own_group(const ClusterNode *node)
 /*
  * citus_disable_node(nodename, nodeport, synchronous, force)
  *
- * force: the node keeps the shards of distributed tables that it has, which are of
- * no use until it is activated again: meanwhile nothing but DROP TABLE changes
- * those tables.
+ * force: the node keeps the shards of distributed tables that it has, which
+ * are of no use until it is activated again: meanwhile nothing but DROP TABLE
+ * changes those tables.
  */
 Datum
 citus_disable_node(PG_FUNCTION_ARGS)
@@ -359,9 +366,11 @@ check_coordinator_removable(ClusterNode *coordinator)
 				 errmsg("the coordinator can't be removed while there are distributed or reference tables")));
 }
 
-/* Lets a node that is being removed forget the cluster, if it can be reached. */
+/*
+ * Lets a node that is being removed forget the cluster, if it can be reached.
+ */
 static void
-dismiss(ClusterNode *node)
+dismiss_node(ClusterNode *node)
 {
 	char	   *error;
 
@@ -396,35 +405,22 @@ citus_remove_node(PG_FUNCTION_ARGS)
 		placements_check_none(node, "remove");
 		placements_delete(node->groupid, left_out);
 		if (node->is_active)
-			dismiss(node);
+			dismiss_node(node);
 	}
 	members_delete(node->nodeid, left_out);
 	members_mark_unsynced(left_out, left_out);
 	PG_RETURN_VOID();
 }
 
-/* The node with an id; errors if there is none. */
-static ClusterNode *
-require_nodeid(int32 nodeid)
-{
-	ClusterNode *node = members_find_nodeid(nodeid);
-
-	if (node == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("node %d does not exist", nodeid),
-				 errhint("The nodes of the cluster are listed in pg_dist_node.")));
-	return node;
-}
-
 /*
- * citus_update_node(node_id, new_node_name, new_node_port, force, lock_cooldown)
+ * citus_update_node(node_id, new_node_name, new_node_port, force,
+ * lock_cooldown)
  *
  * Neither the node itself, at the old or the new address, nor the others need
- * be up.  Those that aren't are told later (member_sync.c).  Until commit, writes to the
- * node wait on all nodes that were told, and so do reads that can't reach it; then
- * they go to the new address.  force ends those that have written there and are not
- * over after lock_cooldown ms.
+ * be up.  Those that aren't are told later (member_sync.c).  Until commit,
+ * writes to the node wait on all nodes that were told, and so do reads that
+ * can't reach it; then they go to the new address.  force ends those that have
+ * written there and are not over after lock_cooldown ms.
  */
 Datum
 citus_update_node(PG_FUNCTION_ARGS)
@@ -441,7 +437,7 @@ citus_update_node(PG_FUNCTION_ARGS)
 	char	   *error;
 
 	check_address(host, port);
-	node = require_nodeid(nodeid);
+	node = node_require_id(nodeid);
 	present = node_at_address(host, port);
 	if (present != NULL && present->nodeid != nodeid)
 		check_address_is_free(host, port);
@@ -464,6 +460,20 @@ citus_update_node(PG_FUNCTION_ARGS)
 											assignments, nodeid));
 	}
 	members_mark_unsynced(left_out, left_out);
+	PG_RETURN_VOID();
+}
+
+/*
+ * citus_pause_node_within_txn(node_id, force, lock_cooldown): the first half
+ * of citus_update_node.
+ */
+Datum
+citus_pause_node_within_txn(PG_FUNCTION_ARGS)
+{
+	ClusterNode *node = node_require_id(PG_GETARG_INT32(0));
+	int32		cooldown = PG_GETARG_BOOL(1) ? Max(PG_GETARG_INT32(2), 0) : NO_COOLDOWN;
+
+	node_locks_address(node->groupid, members_leave_out_unreachable(own_group(node)), cooldown);
 	PG_RETURN_VOID();
 }
 

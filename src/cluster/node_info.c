@@ -22,7 +22,6 @@
 #include "catalog/node.h"
 #include "remote/connection.h"
 #include "cluster/candidate.h"
-#include "cluster/members.h"
 
 #define CITUS_VERSION "13.2.0"	/* the interface that we are compatible with */
 
@@ -80,7 +79,7 @@ citus_is_primary_node(PG_FUNCTION_ARGS)
 static ClusterNode *
 require_primary(int32 groupid)
 {
-	ClusterNode *node = members_primary(groupid);
+	ClusterNode *node = node_primary_of(groupid);
 
 	if (node == NULL)
 		ereport(ERROR,
@@ -93,7 +92,7 @@ require_primary(int32 groupid)
 Datum
 citus_coordinator_nodeid(PG_FUNCTION_ARGS)
 {
-	ClusterNode *node = members_primary(COORDINATOR_GROUP);
+	ClusterNode *node = node_primary_of(COORDINATOR_GROUP);
 
 	PG_RETURN_INT32(node == NULL ? 0 : node->nodeid);
 }
@@ -107,7 +106,7 @@ get_nodeid_for_groupid(PG_FUNCTION_ARGS)
 Datum
 citus_nodename_for_nodeid(PG_FUNCTION_ARGS)
 {
-	ClusterNode *node = members_find_nodeid(PG_GETARG_INT32(0));
+	ClusterNode *node = node_with_id(PG_GETARG_INT32(0));
 
 	if (node == NULL)
 		PG_RETURN_NULL();
@@ -117,7 +116,7 @@ citus_nodename_for_nodeid(PG_FUNCTION_ARGS)
 Datum
 citus_nodeport_for_nodeid(PG_FUNCTION_ARGS)
 {
-	ClusterNode *node = members_find_nodeid(PG_GETARG_INT32(0));
+	ClusterNode *node = node_with_id(PG_GETARG_INT32(0));
 
 	if (node == NULL)
 		PG_RETURN_NULL();
@@ -155,7 +154,10 @@ citus_check_connection_to_node(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(server_reachable(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1), &error));
 }
 
-/* Appends what a node says of its connection to another one; NULL if it says nothing. */
+/*
+ * Appends what a node says of its connection to another one; NULL if it says
+ * nothing.
+ */
 static void
 put_health(ReturnSetInfo *result, ClusterNode *from, ClusterNode *to, RemoteConn *conn)
 {
@@ -185,7 +187,10 @@ put_health(ReturnSetInfo *result, ClusterNode *from, ClusterNode *to, RemoteConn
 	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
-/* A node that reaches another one is to say so in half the time that it is given to say anything. */
+/*
+ * A node that reaches another one is to say so in half the time that it is
+ * given to say anything.
+ */
 static void
 limit_checks(RemoteConn *conn)
 {

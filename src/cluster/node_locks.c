@@ -5,18 +5,19 @@
  *
  * Three things are kept off, each on all active nodes, until commit:
  *
- * - other changes of nodes, and DDL: SHARE ROW EXCLUSIVE on pg_dist_node, in the
- *   order of the groups.  It conflicts with node_lock_set.
+ * - other changes of nodes, and DDL: SHARE ROW EXCLUSIVE on pg_dist_node, in
+ *   the order of the groups.  It conflicts with node_lock_set.
  * - writers of reference tables, which rely on the set of nodes: EXCLUSIVE on
- *   pg_dist_node, which conflicts with node_lock_replicas.  A writer has locked its
- *   table on its own node before it gets to pg_dist_node there, so whoever locks the
- *   tables too, there and on the coordinator, does that after the other nodes'
- *   pg_dist_node, and before this node's.
- * - writers to a node, which rely on its address: a lock on the node itself, which
- *   conflicts with node_lock_write.
+ *   pg_dist_node, which conflicts with node_lock_replicas.  A writer has
+ *   locked its table on its own node before it gets to pg_dist_node there, so
+ *   whoever locks the tables too, there and on the coordinator, does that
+ *   after the other nodes' pg_dist_node, and before this node's.
+ * - writers to a node, which rely on its address: a lock on the node itself,
+ *   which conflicts with node_lock_write.
  *
- * Sessions may hold any of these, from former statements of their transactions, and
- * wait for another.  So the latter two are taken in attempts (table/lock_attempt.h).
+ * Sessions may hold any of these, from former statements of their
+ * transactions, and wait for another.  So the latter two are taken in attempts
+ * (table/lock_attempt.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -54,7 +55,10 @@ on_others(List *left_out, const char *sql)
 		remote_exec(lfirst_int(lc), sql);
 }
 
-/* The nodes in the order of their groups, so that sessions of several nodes wait for each other in no circle. */
+/*
+ * The nodes in the order of their groups, so that sessions of several nodes
+ * wait for each other in no circle.
+ */
 void
 node_locks_changes(List *left_out)
 {
@@ -77,7 +81,10 @@ node_locks_changes(List *left_out)
 		LockRelationOid(dist_relid(PG_DIST_NODE), ShareRowExclusiveLock);
 }
 
-/* Keeps writers off reference tables: on the coordinator, whose copies all of them write first, and here. */
+/*
+ * Keeps writers off reference tables: on the coordinator, whose copies all of
+ * them write first, and here.
+ */
 static void
 lock_replicas(List *relids)
 {
@@ -129,7 +136,10 @@ take_address_locks(void *arg, int number, int timeout)
 	return true;
 }
 
-/* LockTaker's clear_way: ends the sessions that hold what node_locks_address takes. */
+/*
+ * LockTaker's clear_way: ends the sessions that hold what node_locks_address
+ * takes.
+ */
 static void
 end_others(void *arg)
 {
@@ -140,11 +150,9 @@ end_others(void *arg)
 	members_exec(psprintf("SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_locks "
 						  "WHERE granted AND pid <> pg_catalog.pg_backend_pid() AND database = "
 						  "(SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()) "
-						  "AND (locktype = 'object' AND classid = 'pg_catalog.pg_dist_node'::pg_catalog.regclass "
-						  "AND objid = %u AND objsubid = %d "
-						  "OR locktype = 'relation' AND relation = 'pg_catalog.pg_dist_node'::pg_catalog.regclass "
-						  "AND mode NOT IN ('AccessShareLock', 'RowShareLock'))",
-						  (Oid) locks->groupid, NODE_LOCK_SUBID),
+						  "AND locktype = 'relation' AND (relation = %u "
+						  "OR relation = 'pg_catalog.pg_dist_node'::pg_catalog.regclass "
+						  "AND mode NOT IN ('AccessShareLock', 'RowShareLock'))", NODE_LOCK_RELATION(locks->groupid)),
 				 locks->left_out);
 }
 
@@ -162,7 +170,10 @@ node_locks_address(int32 groupid, List *left_out, int cooldown)
 	(void) lock_in_attempts(&taker);
 }
 
-/* citus_internal.lock_node_address(groupid): for the coordinator, which changes the node's address. */
+/*
+ * citus_internal.lock_node_address(groupid): for the coordinator, which
+ * changes the node's address.
+ */
 SQL_FUNCTION(citus_internal_lock_node_address);
 Datum
 citus_internal_lock_node_address(PG_FUNCTION_ARGS)

@@ -16,20 +16,21 @@
 #define NO_COOLDOWN (-1)
 
 /*
- * Keeps off all other changes of nodes and DDL, on all active nodes, until the end of
- * the transaction.  Errors unless this node is active, if the coordinator can be asked.
+ * Keeps off all other changes of nodes and DDL, on all active nodes, until the
+ * end of the transaction.  Errors unless this node is active, if the
+ * coordinator can be asked.
  */
 extern void node_locks_changes(List *left_out);
 
 /*
- * Keeps off writers of reference tables as well.  tables: Oids of reference tables
- * that are locked with it, in the order of their Oids.
+ * Keeps off writers of reference tables as well.  tables: Oids of reference
+ * tables that are locked with it, in the order of their Oids.
  */
 extern void node_locks_replicas(List *left_out, List *tables);
 
 /*
- * node_locks_changes, and keeps off writers to a node.  Sessions that are in the way after
- * cooldown ms are ended.
+ * node_locks_changes, and keeps off writers to a node.  Sessions that are in
+ * the way after cooldown ms are ended.
  */
 extern void node_locks_address(int32 groupid, List *left_out, int cooldown);
 

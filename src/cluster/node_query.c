@@ -13,11 +13,11 @@
 #include "access/xact.h"
 #include "executor/spi.h"
 #include "utils/guc.h"
-#include "utils/resowner.h"
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "lib/catch_error.h"
+#include "lib/subtransaction.h"
 #include "remote/connection.h"
 #include "cluster/node_query.h"
 
@@ -61,48 +61,49 @@ node_query(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
 		query_there(groupid, sql, -1, callback, arg);
 }
 
+/* What query_there is called with. */
+typedef struct NodeQuery
+{
+	int32		groupid;
+	const char *sql;
+	long		timeout;
+	NodeRowCallback callback;
+	void	   *arg;
+} NodeQuery;
+
+static bool
+run_node_query(void *arg)
+{
+	const NodeQuery *query = arg;
+
+	query_there(query->groupid, query->sql, query->timeout, query->callback, query->arg);
+	return true;
+}
+
 /*
  * The connection's failure is caught in a subtransaction, so that the rest of
  * the transaction can go on.
  */
 static bool
-query_if_reachable(int32 groupid, const char *sql, long timeout, NodeRowCallback callback, void *arg)
+query_if_reachable(NodeQuery *query)
 {
-	const CatchPoint point = catch_point();
-	ResourceOwner owner = CurrentResourceOwner;
 	ErrorData  *error;
-	volatile bool reached = true;
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(point.context);
-	PG_TRY();
-	{
-		query_there(groupid, sql, timeout, callback, arg);
-		ReleaseCurrentSubTransaction();
-	}
-	PG_CATCH();
-	{
-		error = catch_copy(&point);
-		if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_CONNECTION_EXCEPTION)
-			PG_RE_THROW();
-		catch_end(&point);
-		RollbackAndReleaseCurrentSubTransaction();
-		reached = false;
-		ereport(WARNING,
-				(errcode(error->sqlerrcode),
-				 errmsg_internal("%s", error->message),
-				 error->detail != NULL ? errdetail_internal("%s", error->detail) : 0));
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(point.context);
-	CurrentResourceOwner = owner;
-	return reached;
+	if (subtransaction_run(run_node_query, query, &error))
+		return true;
+	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_CONNECTION_EXCEPTION)
+		catch_rethrow(error);
+	ereport(WARNING,
+			(errcode(error->sqlerrcode),
+			 errmsg_internal("%s", error->message),
+			 error->detail != NULL ? errdetail_internal("%s", error->detail) : 0));
+	return false;
 }
 
 /*
  * Nodes are asked one after the other.  Each has an equal part of
- * citus.node_connection_timeout, to connect and again to answer, but no less than
- * LEAST_PART_MS.
+ * citus.node_connection_timeout, to connect and again to answer, but no less
+ * than LEAST_PART_MS.
  */
 bool
 node_query_all(const char *sql, NodeRowCallback callback, void *arg)
@@ -119,7 +120,9 @@ node_query_all(const char *sql, NodeRowCallback callback, void *arg)
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	foreach(lc, nodes)
 	{
-		if (!query_if_reachable(((ClusterNode *) lfirst(lc))->groupid, sql, part, callback, arg))
+		NodeQuery	query = {((ClusterNode *) lfirst(lc))->groupid, sql, part, callback, arg};
+
+		if (!query_if_reachable(&query))
 			complete = false;
 	}
 	AtEOXact_GUC(true, level);

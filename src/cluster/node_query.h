@@ -22,8 +22,9 @@ typedef void (*NodeRowCallback) (int32 groupid, int ncolumns, char **values, voi
 extern void node_query(int32 groupid, const char *sql, NodeRowCallback callback, void *arg);
 
 /*
- * As above, on all active nodes.  Those that can't be reached, or say nothing, are left
- * out with a warning, all of them within about citus.node_connection_timeout; whether there are none.
+ * As above, on all active nodes.  Those that can't be reached, or say nothing,
+ * are left out with a warning, all of them within about
+ * citus.node_connection_timeout; whether there are none.
  */
 extern bool node_query_all(const char *sql, NodeRowCallback callback, void *arg);
 

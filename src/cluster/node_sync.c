@@ -5,7 +5,8 @@
  *
  * Everything runs in the distributed transaction, so that a failure leaves
  * the node as it was.  First the node forgets what it had from a former
- * membership; then it gets the rows of pg_dist_node, the objects and the tables.
+ * membership; then it gets the rows of pg_dist_node, the objects and the
+ * tables.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,7 +41,10 @@ membership_commands(const ClusterNode *node)
 	return commands;
 }
 
-/* Gives the node the cluster's secret: as a parameter, which no view of activity shows. */
+/*
+ * Gives the node the cluster's secret: as a parameter, which no view of
+ * activity shows.
+ */
 static void
 send_secret(const ClusterNode *node)
 {
@@ -62,5 +66,6 @@ node_sync(const ClusterNode *node)
 	object_sync_before_tables(objects);
 	tables = table_sync_definitions(node);
 	object_sync_after_tables(objects);
+	object_sync_rows(node);
 	table_sync_rest(node, tables);
 }

@@ -3,14 +3,16 @@
  * object_sync.c
  *	  Gives a node the roles, and all objects other than tables, that every node has.
  *
- * The objects' statements are those of a dump of this node (schema_dump.c), less
- * local objects (objects/object_scope.c) and less what belongs to distributed tables, which
- * table_sync.c makes.  Statements that the node's own dump has as well are left out: it
- * may have been in the cluster before.  That dump is made before the node's tables are dropped, since pg_dump would wait
- * for that.  An object of that name with another definition is an error.
+ * The objects' statements are those of a dump of this node (schema_dump.c),
+ * less local objects (objects/object_scope.c) and less what belongs to
+ * distributed tables, which table_sync.c makes.  Statements that the node's
+ * own dump has as well are left out: it may have been in the cluster before.
+ * That dump is made before the node's tables are dropped, since pg_dump would
+ * wait for that.  An object of that name with another definition is an error.
  *
- * Tables may need objects, and objects tables.  So the objects come in two parts, before and
- * after the tables.  Event triggers come with the second part, after all others.
+ * Tables may need objects, and objects tables.  So the objects come in two
+ * parts, before and after the tables.  Event triggers come with the second
+ * part, after all others.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,26 +21,30 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
-#include "catalog/indexing.h"
+#include "catalog/index.h"
 #include "catalog/namespace.h"
+#include "catalog/objectaddress.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "nodes/parsenodes.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "catalog/metadata.h"
-#include "cluster/members.h"
 #include "cluster/object_sync.h"
 #include "cluster/schema_dump.h"
 #include "conversion/distribute_function.h"
+#include "conversion/distribute_schema.h"
+#include "copy/view_rows.h"
 #include "ddl/object_statements.h"
+#include "lib/spi_texts.h"
 #include "objects/object_scope.h"
 #include "remote/connection.h"
 #include "table/run_commands.h"
@@ -62,27 +68,23 @@ roles_of_node(const ClusterNode *node)
 	return construct_array(names, result->nrows, TEXTOID, -1, false, TYPALIGN_INT);
 }
 
-/* The commands that make the roles that the node lacks, and give all roles their settings and memberships. */
+/*
+ * The commands that make the roles that the node lacks, and give all roles
+ * their settings and memberships.
+ */
 static List *
 role_commands(const ClusterNode *node)
 {
 	MemoryContext context = CurrentMemoryContext;
 	Datum		known = PointerGetDatum(roles_of_node(node));
-	List	   *commands = NIL;
+	List	   *commands;
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	if (SPI_execute_with_args("SELECT citus_internal.role_commands($1)", 1, (Oid[]) {TEXTARRAYOID}, &known, NULL,
 							  true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read the roles");
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		char	   *command = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
-		MemoryContext old = MemoryContextSwitchTo(context);
-
-		commands = lappend(commands, pstrdup(command));
-		MemoryContextSwitchTo(old);
-	}
+	commands = spi_texts(context);
 	SPI_finish();
 	return commands;
 }
@@ -92,22 +94,36 @@ static bool
 is_trigger_on_view(Oid trigger)
 {
 	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		result;
+	HeapTuple	tuple = get_catalog_object_by_oid(rel, Anum_pg_trigger_oid, trigger);
 
-	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(trigger));
-	scan = systable_beginscan(rel, TriggerOidIndexId, true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	result = HeapTupleIsValid(tuple) &&
-		get_rel_relkind(((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid) == RELKIND_VIEW;
-	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	return result;
+	return HeapTupleIsValid(tuple) && get_rel_relkind(((Form_pg_trigger) GETSTRUCT(tuple))->tgrelid) == RELKIND_VIEW;
 }
 
-/* Kinds of entries that table_sync.c makes if they are of a distributed table. */
+/* Whether an index or statistics object is of a materialized view. */
+static bool
+is_part_of_view(const ObjectAddress *object)
+{
+	Oid			relid = InvalidOid;
+	HeapTuple	tuple;
+
+	if (object->classId == RelationRelationId)
+		relid = IndexGetRelation(object->objectId, true);
+	else if (object->classId == StatisticExtRelationId)
+	{
+		tuple = SearchSysCache1(STATEXTOID, ObjectIdGetDatum(object->objectId));
+		if (HeapTupleIsValid(tuple))
+		{
+			relid = ((Form_pg_statistic_ext) GETSTRUCT(tuple))->stxrelid;
+			ReleaseSysCache(tuple);
+		}
+	}
+	return OidIsValid(relid) && get_rel_relkind(relid) == RELKIND_MATVIEW;
+}
+
+/*
+ * Kinds of entries that table_sync.c makes if they are of a distributed table.
+ */
 static bool
 is_part_of_table(const char *kind, const ObjectAddress *object)
 {
@@ -119,7 +135,7 @@ is_part_of_table(const char *kind, const ObjectAddress *object)
 	for (int i = 0; i < lengthof(kinds); i++)
 	{
 		if (strcmp(kind, kinds[i]) == 0)
-			return true;
+			return !is_part_of_view(object);
 	}
 	return strcmp(kind, "TRIGGER") == 0 && !is_trigger_on_view(object->objectId);
 }
@@ -130,11 +146,17 @@ is_event_trigger(const char *kind)
 	return strcmp(kind, "EVENT TRIGGER") == 0;
 }
 
-/* DumpFilter: what needs no distributed table, and what has no OID of its own; is_for_step looks at comments and the like. */
+/*
+ * DumpFilter: what needs no distributed table, and what has no OID of its own;
+ * is_for_step looks at comments and the like.
+ */
 static bool
 wanted_before_tables(const char *kind, const ObjectAddress *object)
 {
-	/* partitions and their indexes are attached with their definitions (table_sync.c) */
+	/*
+	 * partitions and their indexes are attached with their definitions
+	 * (table_sync.c)
+	 */
 	if (!OidIsValid(object->objectId))
 		return strcmp(kind, "TABLE ATTACH") != 0 && strcmp(kind, "INDEX ATTACH") != 0;
 	return !is_event_trigger(kind) && !object_is_local(object) && !object_needs_distributed(object);
@@ -158,7 +180,10 @@ is_about_event_trigger(Node *stmt)
 		(IsA(stmt, CommentStmt) && ((CommentStmt *) stmt)->objtype == OBJECT_EVENT_TRIGGER);
 }
 
-/* Whether a statement about an object (COMMENT, GRANT, ALTER SEQUENCE .. OWNED BY) belongs to that step. */
+/*
+ * Whether a statement about an object (COMMENT, GRANT, ALTER SEQUENCE .. OWNED
+ * BY) belongs to that step.
+ */
 static bool
 is_for_step(Node *stmt, bool after_tables)
 {
@@ -176,22 +201,24 @@ is_for_step(Node *stmt, bool after_tables)
 		(object_needs_distributed(&object) || is_about_event_trigger(stmt)) == after_tables;
 }
 
-/* Whether the node has a statement; of a sequence's, only name and type count, since each node has a slice of its own. */
+/* Whether the node has a statement. */
 static bool
-has_statement(List *texts, const char *text, Node *stmt)
+has_statement(List *texts, const char *text)
 {
-	const char *limits = IsA(stmt, CreateSeqStmt) ? strstr(text, "\n    START WITH") : NULL;
 	ListCell   *cell;
 
 	foreach(cell, texts)
 	{
-		if (limits != NULL ? strncmp(lfirst(cell), text, limits - text) == 0 : strcmp(lfirst(cell), text) == 0)
+		if (strcmp(lfirst(cell), text) == 0)
 			return true;
 	}
 	return false;
 }
 
-/* Whether what a statement of the second step makes is not dropped with the node's tables. */
+/*
+ * Whether what a statement of the second step makes is not dropped with the
+ * node's tables.
+ */
 static bool
 outlives_tables(Node *stmt)
 {
@@ -206,8 +233,9 @@ sequence_name(const CreateSeqStmt *stmt)
 }
 
 /*
- * Of the dump's statements, those for the step that the node's own dump lacks; with slices for sequences.  What
- * needs a distributed table, the node has lost with the table when it left its former cluster.
+ * Of the dump's statements, those for the step that the node's own dump lacks.
+ * What needs a distributed table, the node has lost with the table when it
+ * left its former cluster.
  */
 static List *
 missing_statements(ObjectSync *sync, bool after_tables)
@@ -223,16 +251,19 @@ missing_statements(ObjectSync *sync, bool after_tables)
 
 		if (!is_for_step(stmt, after_tables))
 			continue;
-		if ((after_tables && !outlives_tables(stmt)) || !has_statement(sync->theirs, text, stmt))
+		if ((after_tables && !outlives_tables(stmt)) || !has_statement(sync->theirs, text))
 			commands = lappend(commands, text);
 		if (IsA(stmt, CreateSeqStmt))
-			commands = lappend(commands, psprintf("SELECT citus_internal.slice_sequence(%s, NULL)",
+			commands = lappend(commands, psprintf("SELECT citus_internal.adopt_sequence(%s, NULL, true)",
 												  quote_literal_cstr(sequence_name((CreateSeqStmt *) stmt))));
 	}
 	return commands;
 }
 
-/* Runs commands on the node, which takes bodies of functions as they are: what they use may come later. */
+/*
+ * Runs commands on the node, which takes bodies of functions as they are: what
+ * they use may come later.
+ */
 static void
 run_unchecked(const ClusterNode *node, List *commands)
 {
@@ -270,6 +301,30 @@ object_sync_before_tables(ObjectSync *sync)
 void
 object_sync_after_tables(ObjectSync *sync)
 {
-	run_unchecked(sync->node, list_concat(missing_statements(sync, true), distributed_function_commands()));
+	run_unchecked(sync->node, list_concat(missing_statements(sync, true), list_concat(distributed_function_commands(), schema_metadata_commands())));
 	schema_dump_close(sync->dump);
+}
+
+void
+object_sync_rows(const ClusterNode *node)
+{
+	Relation	rel = table_open(RelationRelationId, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	List	   *views = NIL;
+	HeapTuple	tuple;
+	ListCell   *cell;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+		ObjectAddress object;
+
+		ObjectAddressSet(object, RelationRelationId, form->oid);
+		if (form->relkind == RELKIND_MATVIEW && !object_is_local(&object))
+			views = lappend_oid(views, form->oid);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	foreach(cell, views)
+		view_rows_send(lfirst_oid(cell), node->groupid);
 }

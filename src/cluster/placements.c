@@ -4,8 +4,8 @@
  *	  What a node holds, when it leaves.
  *
  * The shards of distributed tables have one placement each, so that a node
- * can only leave once it has none; reference tables are on the other nodes too.
- * Tables can't be created meanwhile: node_locks_changes has been called.
+ * can only leave once it has none; reference tables are on the other nodes
+ * too.  Tables can't be created meanwhile: node_locks_changes has been called.
  *
  *-------------------------------------------------------------------------
  */

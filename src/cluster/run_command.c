@@ -22,14 +22,16 @@
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "remote/connection.h"
-#include "cluster/members.h"
 #include "cluster/run_command.h"
 
 SQL_FUNCTION(run_command_on_workers);
 SQL_FUNCTION(run_command_on_all_nodes);
 SQL_FUNCTION(run_command_on_coordinator);
 
-/* The commands for a node that are still to be run, and the connection for them. */
+/*
+ * The commands for a node that are still to be run, and the connection for
+ * them.
+ */
 typedef struct NodeQueue
 {
 	const char *host;
@@ -39,7 +41,10 @@ typedef struct NodeQueue
 	List	   *commands;		/* NodeCommand */
 } NodeQueue;
 
-/* Waits for the answer to a command that was sent: its only value, its tag, or what is wrong with it. */
+/*
+ * Waits for the answer to a command that was sent: its only value, its tag, or
+ * what is wrong with it.
+ */
 static void
 finish_command(RemoteConn *conn, NodeCommand *command)
 {
@@ -63,7 +68,9 @@ finish_command(RemoteConn *conn, NodeCommand *command)
 	}
 }
 
-/* The queue of a command's node, made and connected if it is the node's first. */
+/*
+ * The queue of a command's node, made and connected if it is the node's first.
+ */
 static NodeQueue *
 queue_for(List **queues, NodeCommand *command)
 {
@@ -87,7 +94,9 @@ queue_for(List **queues, NodeCommand *command)
 	return queue;
 }
 
-/* Runs the first of each node's commands at once, then the second, and so on. */
+/*
+ * Runs the first of each node's commands at once, then the second, and so on.
+ */
 static void
 run_in_rounds(List *queues)
 {
@@ -153,7 +162,7 @@ run_node_commands(List *commands, bool parallel)
 
 /* A command for a node. */
 static NodeCommand *
-make_command(const ClusterNode *node, const char *sql)
+make_run_command(const ClusterNode *node, const char *sql)
 {
 	NodeCommand *command = palloc0(sizeof(NodeCommand));
 
@@ -202,7 +211,7 @@ commands_for(List *nodes, const char *sql)
 	ListCell   *lc;
 
 	foreach(lc, nodes)
-		commands = lappend(commands, make_command(lfirst(lc), sql));
+		commands = lappend(commands, make_run_command(lfirst(lc), sql));
 	return commands;
 }
 

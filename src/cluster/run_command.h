@@ -25,8 +25,8 @@ typedef struct NodeCommand
 } NodeCommand;
 
 /*
- * Runs the commands (List of NodeCommand *), each in a transaction of its own; those for one
- * node in their order, over one connection.  Fills in the
+ * Runs the commands (List of NodeCommand *), each in a transaction of its own;
+ * those for one node in their order, over one connection.  Fills in the
  * results and raises no error for what goes wrong on a node.
  */
 extern void run_node_commands(List *commands, bool parallel);

@@ -40,7 +40,9 @@ typedef struct PlacementCommand
 	int64		other_shardid;	/* of a second, colocated table */
 } PlacementCommand;
 
-/* The name by which a node has a shard; the table's own for a reference table. */
+/*
+ * The name by which a node has a shard; the table's own for a reference table.
+ */
 static char *
 placement_name(const DistTable *table, const ShardInfo *shard)
 {
@@ -93,7 +95,7 @@ placement_nodes(int32 groupid, bool all_placements)
  * copies differ, which is for superusers.
  */
 static char *
-copy_command(const char *sql)
+copy_placement_command(const char *sql)
 {
 	return psprintf(superuser() ? TASK_TAG_NODE "%s" : "SET LOCAL transaction_read_only = on; %s", sql);
 }
@@ -105,7 +107,7 @@ make_placement_command(const ClusterNode *node, const DistTable *table, int64 sh
 
 	command->command.host = node->host;
 	command->command.port = node->port;
-	command->command.sql = table->kind == DIST_REFERENCE ? copy_command(sql) : sql;
+	command->command.sql = table->kind == DIST_REFERENCE ? copy_placement_command(sql) : sql;
 	command->shardid = shardid;
 	return command;
 }
@@ -124,7 +126,10 @@ compare_commands(const ListCell *a, const ListCell *b)
 	return order;
 }
 
-/* Runs the command on the table's shards, on all their placements or on one of each. */
+/*
+ * Runs the command on the table's shards, on all their placements or on one of
+ * each.
+ */
 static List *
 run_on_table(Oid relid, const char *sql, bool all_placements, bool parallel)
 {
@@ -212,7 +217,8 @@ require_colocated(const DistTable *table, const DistTable *other)
 }
 
 /*
- * run_command_on_colocated_placements(table_name1, table_name2, command, parallel)
+ * run_command_on_colocated_placements(table_name1, table_name2, command,
+ * parallel)
  *
  * %1$s and %2$s stand for the shards of the two tables.
  */

@@ -4,14 +4,15 @@
  *	  The statements that make a node's objects, as pg_dump writes them.
  *
  * The server can write the definitions of few kinds of objects itself; pg_dump
- * knows all, and their order.  It writes an archive, whose list of contents names
- * each entry's catalog and OID: so entries are chosen by what they are, not by what
- * their text looks like.  pg_restore then writes the chosen ones as a script, which the
- * server's own parser cuts into statements.
+ * knows all, and their order.  It writes an archive, whose list of contents
+ * names each entry's catalog and OID: so entries are chosen by what they are,
+ * not by what their text looks like.  pg_restore then writes the chosen ones
+ * as a script, which the server's own parser cuts into statements.
  *
- * pg_dump is a session of its own: it sees what is committed.  It waits for locks no
- * longer than LOCK_TIMEOUT, since this transaction may hold them; it locks tables on
- * its node only, since this transaction has locked the set of nodes.
+ * pg_dump is a session of its own: it sees what is committed.  It waits for
+ * locks no longer than LOCK_TIMEOUT, since this transaction may hold them; it
+ * locks tables on its node only, since this transaction has locked the set of
+ * nodes.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,7 +38,10 @@ struct SchemaDump
 	File		archive;
 };
 
-/* The kinds of entries whose names are more than one word, with which a line of the list goes on after the OIDs. */
+/*
+ * The kinds of entries whose names are more than one word, with which a line
+ * of the list goes on after the OIDs.
+ */
 static const char *const long_kinds[] = {
 	"ACCESS METHOD", "CHECK CONSTRAINT", "DEFAULT ACL", "EVENT TRIGGER", "FK CONSTRAINT", "FOREIGN DATA WRAPPER",
 	"FOREIGN TABLE", "INDEX ATTACH", "MATERIALIZED VIEW", "OPERATOR CLASS", "OPERATOR FAMILY",
@@ -65,7 +69,10 @@ shell_word(const char *word)
 	return buf.data;
 }
 
-/* The path of one of the server's client programs, which are installed beside it. */
+/*
+ * The path of one of the server's client programs, which are installed beside
+ * it.
+ */
 static char *
 program_path(const char *name)
 {
@@ -108,7 +115,10 @@ read_file(const char *path)
 	return text;
 }
 
-/* Runs a client program of the server; returns what it writes, and errors unless it succeeds. */
+/*
+ * Runs a client program of the server; returns what it writes, and errors
+ * unless it succeeds.
+ */
 static char *
 run_program(const char *name, const char *arguments)
 {
@@ -225,7 +235,10 @@ skip_comments(const char *text)
 	return text;
 }
 
-/* The statements of a script that make something: SET and SELECT prepare pg_restore's session. */
+/*
+ * The statements of a script that make something: SET and SELECT prepare
+ * pg_restore's session.
+ */
 static List *
 split_script(char *script)
 {

@@ -17,15 +17,21 @@
 typedef struct SchemaDump SchemaDump;
 
 /*
- * Whether an entry of the dump is wanted; object is InvalidOid in both parts for
- * entries that belong to others (comments, privileges).
+ * Whether an entry of the dump is wanted; object is InvalidOid in both parts
+ * for entries that belong to others (comments, privileges).
  */
 typedef bool (*DumpFilter) (const char *kind, const ObjectAddress *object);
 
-/* Dumps the committed schema of this database as the server at an address has it. */
+/*
+ * Dumps the committed schema of this database as the server at an address has
+ * it.
+ */
 extern SchemaDump *schema_dump_make(const char *host, int32 port);
 
-/* The statements (List of char *) that make the wanted entries, in the order in which they can be run; NULL: all. */
+/*
+ * The statements (List of char *) that make the wanted entries, in the order
+ * in which they can be run; NULL: all.
+ */
 extern List *schema_dump_statements(SchemaDump *dump, DumpFilter wanted);
 
 extern void schema_dump_close(SchemaDump *dump);

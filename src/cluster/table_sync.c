@@ -4,53 +4,40 @@
  *	  Gives a node all distributed and reference tables.
  *
  * DDL is kept off.  Reference tables are written until the node has all
- * definitions; then their writers are kept off until commit, by locks on the set of
- * nodes and, in ShareLock, on this node's copies, which all writers write first.
- *
- * A reference table's rows travel in COPY's format, read here from the local
- * copy of the table.
+ * definitions and a copy of their rows; then their writers are kept off until
+ * commit, by locks on the set of nodes and, in ShareLock, on this node's
+ * copies, which all writers write first, and the node gets what has changed.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/table.h"
-#include "access/tableam.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
-#include "executor/tuptable.h"
-#include "miscadmin.h"
-#include "port/pg_bswap.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
-#include "utils/rel.h"
-#include "utils/snapmgr.h"
 
 #include "catalog/metadata.h"
-#include "catalog/metadata_rows.h"
 #include "cluster/members.h"
 #include "cluster/node_locks.h"
 #include "cluster/node_sync.h"
 #include "conversion/convert.h"
-#include "copy/row_encoder.h"
+#include "copy/table_copy.h"
+#include "lib/debug_point.h"
 #include "remote/connection.h"
-#include "resolve/tag.h"
 #include "table/next_id.h"
 #include "table/run_commands.h"
 #include "table/shards.h"
 #include "table/table_definition.h"
-
-#define COPY_BUFFER_SIZE (64 * 1024)
-
-static const char binary_header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
+#include "tenants/tenant_limit.h"
 
 /* A table that the node gets. */
 typedef struct SyncedTable
 {
 	Oid			relid;
-	int			depth;			/* number of tables that it is a partition of */
+	int			depth;			/* number of tables that it is a partition
+								 * of */
 	DistTableKind kind;
 	int64		reference_shardid;	/* of a reference table */
 } SyncedTable;
@@ -66,7 +53,10 @@ compare_tables(const ListCell *a, const ListCell *b)
 	return left->relid < right->relid ? -1 : left->relid > right->relid;
 }
 
-/* Locks all tables and returns them, partitioned tables before their partitions. */
+/*
+ * Locks all tables and returns them, partitioned tables before their
+ * partitions.
+ */
 static List *
 lock_tables(void)
 {
@@ -116,7 +106,10 @@ lock_reference_tables(List *tables, const ClusterNode *node)
 		node_locks_replicas(list_make1_int(node->groupid), relids);
 }
 
-/* Notes on all nodes, but not yet on the new one, that it holds a reference table. */
+/*
+ * Notes on all nodes, but not yet on the new one, that it holds a reference
+ * table.
+ */
 static void
 add_reference_placement(const SyncedTable *table, int32 groupid)
 {
@@ -125,116 +118,10 @@ add_reference_placement(const SyncedTable *table, int32 groupid)
 				 list_make1_int(groupid));
 }
 
-/* Columns that COPY carries: all but dropped and generated ones. */
-static List *
-copied_columns(TupleDesc desc)
-{
-	List	   *attnums = NIL;
-
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-
-		if (!att->attisdropped && att->attgenerated == '\0')
-			attnums = lappend_int(attnums, att->attnum);
-	}
-	return attnums;
-}
-
-/* The COPY statement that receives the table's rows. */
-static char *
-copy_command(Relation rel, List *attnums, const char *options)
-{
-	StringInfoData buf;
-	ListCell   *lc;
-
-	initStringInfo(&buf);
-	appendStringInfo(&buf, "%sCOPY %s (", TASK_TAG_NODE,
-					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
-												RelationGetRelationName(rel)));
-	foreach(lc, attnums)
-		appendStringInfo(&buf, "%s%s", lc == list_head(attnums) ? "" : ", ",
-						 quote_identifier(get_attname(RelationGetRelid(rel), lfirst_int(lc), false)));
-	appendStringInfo(&buf, ") FROM STDIN WITH (%s)", options);
-	return buf.data;
-}
-
-/* Sends the rows of the table, as of the lock on it, into a COPY that has begun. */
-static void
-send_rows(RemoteConn *conn, Relation rel, RowEncoder *encoder, bool binary)
-{
-	MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext, "citus row", ALLOCSET_DEFAULT_SIZES);
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
-	TupleTableSlot *slot = table_slot_create(rel, NULL);
-	StringInfoData buf;
-
-	initStringInfo(&buf);
-	if (binary)
-		appendBinaryStringInfo(&buf, binary_header, 19);
-
-	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
-	{
-		MemoryContext old_context = MemoryContextSwitchTo(row_context);
-
-		CHECK_FOR_INTERRUPTS();
-		row_encoder_append(encoder, slot, &buf);
-		MemoryContextSwitchTo(old_context);
-		MemoryContextReset(row_context);
-		if (buf.len >= COPY_BUFFER_SIZE)
-		{
-			remote_copy_put(conn, buf.data, buf.len);
-			resetStringInfo(&buf);
-		}
-	}
-	if (binary)
-	{
-		uint16		trailer = pg_hton16((uint16) -1);
-
-		appendBinaryStringInfo(&buf, (char *) &trailer, sizeof(trailer));
-	}
-	remote_copy_put(conn, buf.data, buf.len);
-
-	ExecDropSingleTupleTableSlot(slot);
-	table_endscan(scan);
-	UnregisterSnapshot(snapshot);
-	MemoryContextDelete(row_context);
-}
-
-/* The COPY holds its connection to its end: nobody else runs meanwhile. */
-static void
-refuse_yield(RemoteOwner *owner, RemoteConn *conn)
-{
-	elog(ERROR, "connection is needed while a reference table is being copied over it");
-}
-
-/* Copies the rows of a reference table to the node. */
-static void
-copy_reference_table(const ClusterNode *node, Oid relid)
-{
-	RemoteOwner owner = {.yield = refuse_yield};
-	Relation	rel = table_open(relid, NoLock);
-	List	   *attnums = copied_columns(RelationGetDescr(rel));
-	RowEncoder *encoder;
-	const char *options;
-	RemoteConn *conn;
-
-	/* a partitioned table has no rows of its own */
-	if (rel->rd_rel->relkind == RELKIND_RELATION)
-	{
-		encoder = row_encoder_create(RelationGetDescr(rel), attnums);
-		options = row_encoder_options(encoder);
-
-		conn = remote_acquire(node->groupid, &owner, true);
-		remote_copy_begin(conn, copy_command(rel, attnums, options));
-		send_rows(conn, rel, encoder, strcmp(options, "FORMAT binary") == 0);
-		remote_copy_end(conn);
-		remote_release(conn, &owner);
-	}
-	table_close(rel, NoLock);
-}
-
-/* Runs commands on the node with search_path = pg_catalog, and without propagation. */
+/*
+ * Runs commands on the node with search_path = pg_catalog, and without
+ * propagation.
+ */
 static void
 run_on_node(const ClusterNode *node, List *commands)
 {
@@ -242,7 +129,10 @@ run_on_node(const ClusterNode *node, List *commands)
 		remote_exec(node->groupid, run_commands_call(commands));
 }
 
-/* The command that makes what the node lacks of its shards: it may have been without metadata for a while. */
+/*
+ * The command that makes what the node lacks of its shards: it may have been
+ * without metadata for a while.
+ */
 static char *
 shards_command(Oid relid)
 {
@@ -279,22 +169,31 @@ table_sync_definitions(const ClusterNode *node)
 void
 table_sync_rest(const ClusterNode *node, List *tables)
 {
+	List	   *copies = NIL;
 	List	   *commands;
 	ListCell   *lc;
 
-	lock_reference_tables(tables, node);
 	foreach(lc, tables)
 	{
 		SyncedTable *table = lfirst(lc);
 
 		if (table->kind == DIST_REFERENCE)
-		{
-			add_reference_placement(table, node->groupid);
-			copy_reference_table(node, table->relid);
-		}
+			copies = lappend(copies, table_copy_begin(table->relid, node->groupid));
 	}
+	DEBUG_POINT("node-tables-copied");
+	lock_reference_tables(tables, node);
+	foreach(lc, tables)
+	{
+		if (((SyncedTable *) lfirst(lc))->kind == DIST_REFERENCE)
+			add_reference_placement(lfirst(lc), node->groupid);
+	}
+	foreach(lc, copies)
+		table_copy_complete(lfirst(lc));
 
-	/* foreign keys are checked when they are added, so before the node takes the tables for distributed ones */
+	/*
+	 * foreign keys are checked when they are added, so before the node takes
+	 * the tables for distributed ones
+	 */
 	commands = NIL;
 	foreach(lc, tables)
 		commands = list_concat(commands, table_foreign_key_commands(((SyncedTable *) lfirst(lc))->relid));
@@ -309,5 +208,5 @@ table_sync_rest(const ClusterNode *node, List *tables)
 		if (has_shards(metadata_require(relid), node->groupid))
 			commands = lappend(commands, shards_command(relid));
 	}
-	run_on_node(node, commands);
+	run_on_node(node, list_concat(commands, tenant_limit_commands()));
 }

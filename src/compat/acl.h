@@ -10,14 +10,26 @@
 
 #include "postgres.h"
 
+#include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
 #include "utils/acl.h"
 
 #if PG_VERSION_NUM < 160000
-/* Relations only, which is all that is asked here. */
+/* Kinds of objects that are asked for here. */
 static inline bool
 object_ownercheck(Oid classid, Oid objectid, Oid roleid)
 {
-	return pg_class_ownercheck(objectid, roleid);
+	switch (classid)
+	{
+		case NamespaceRelationId:
+			return pg_namespace_ownercheck(objectid, roleid);
+		case ProcedureRelationId:
+			return pg_proc_ownercheck(objectid, roleid);
+		default:
+			Assert(classid == RelationRelationId);
+			return pg_class_ownercheck(objectid, roleid);
+	}
 }
 #endif
 

@@ -3,8 +3,8 @@
  * column_stats.h
  *	  Which column a VacAttrStats is about.
  *
- * Until version 16 it has a copy of the column's fixed attributes; since 17 its
- * statistics target alone.
+ * Until version 16 it has a copy of the column's fixed attributes; since 17
+ * its statistics target alone.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,7 +19,10 @@
 #include "utils/syscache.h"
 #endif
 
-/* Sets the column; returns its statistics target, -1 if it has none of its own. */
+/*
+ * Sets the column; returns its statistics target, -1 if it has none of its
+ * own.
+ */
 static inline int
 compat_set_stats_column(VacAttrStats *stats, Oid relid, Form_pg_attribute attribute)
 {

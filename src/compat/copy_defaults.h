@@ -14,7 +14,10 @@
 #include "commands/copyfrom_internal.h"
 #include "executor/executor.h"
 
-/* Sets the default of a column that the COPY doesn't read; expr has been through the planner. */
+/*
+ * Sets the default of a column that the COPY doesn't read; expr has been
+ * through the planner.
+ */
 static inline void
 compat_set_copy_default(CopyFromState cstate, AttrNumber attno, Expr *expr)
 {

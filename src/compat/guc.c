@@ -91,3 +91,44 @@ guc_custom(int *count)
 	*count = ncustom;
 	return custom;
 }
+
+struct config_generic **
+guc_all(int *count)
+{
+#if PG_VERSION_NUM >= 160000
+	static struct config_generic **all = NULL;
+	MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+	if (all != NULL)
+		pfree(all);
+	all = get_guc_variables(count);
+	MemoryContextSwitchTo(old);
+	return all;
+#else
+	*count = GetNumConfigOptions();
+	return get_guc_variables();
+#endif
+}
+
+char *
+guc_text(struct config_generic *setting)
+{
+	const char *text;
+
+	switch (setting->vartype)
+	{
+		case PGC_BOOL:
+			return pstrdup(*((struct config_bool *) setting)->variable ? "on" : "off");
+		case PGC_INT:
+			return psprintf("%d", *((struct config_int *) setting)->variable);
+		case PGC_ENUM:
+			return pstrdup(config_enum_lookup_by_value((struct config_enum *) setting,
+													   *((struct config_enum *) setting)->variable));
+		case PGC_REAL:
+			return psprintf("%.17g", *((struct config_real *) setting)->variable);
+		case PGC_STRING:
+			text = *((struct config_string *) setting)->variable;
+			return pstrdup(text != NULL ? text : "");
+	}
+	return pstrdup("");
+}

@@ -3,8 +3,8 @@
  * merge.h
  *	  MERGE's actions.
  *
- * Since version 17 there are three kinds of them; before, two, and a boolean to
- * tell them apart.
+ * Since version 17 there are three kinds of them; before, two, and a boolean
+ * to tell them apart.
  *
  *-------------------------------------------------------------------------
  */

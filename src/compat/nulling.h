@@ -16,7 +16,10 @@
 #include "nodes/pathnodes.h"
 #include "rewrite/rewriteManip.h"
 
-/* A copy of an expression, or a list of them, whose Vars say nothing of outer joins. */
+/*
+ * A copy of an expression, or a list of them, whose Vars say nothing of outer
+ * joins.
+ */
 static inline Node *
 without_nulling(PlannerInfo *root, Node *node)
 {

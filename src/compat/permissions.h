@@ -26,7 +26,10 @@ typedef RangeTblEntry CompatPermissions;
 #define compat_permissions(query) ((query)->rtable)
 #endif
 
-/* Whose rights it takes to use an entry of the query's range table; InvalidOid is the current user's. */
+/*
+ * Whose rights it takes to use an entry of the query's range table; InvalidOid
+ * is the current user's.
+ */
 static inline Oid
 compat_check_as_user(const Query *query, const RangeTblEntry *rte)
 {
@@ -39,7 +42,10 @@ compat_check_as_user(const Query *query, const RangeTblEntry *rte)
 #endif
 }
 
-/* Whether rights are needed to use an entry: a relation, or a view that was expanded to a subquery. */
+/*
+ * Whether rights are needed to use an entry: a relation, or a view that was
+ * expanded to a subquery.
+ */
 static inline bool
 compat_has_permissions(const RangeTblEntry *rte)
 {
@@ -50,7 +56,10 @@ compat_has_permissions(const RangeTblEntry *rte)
 #endif
 }
 
-/* Appends a copy of the permissions of an entry of the query; the entry then refers to that. */
+/*
+ * Appends a copy of the permissions of an entry of the query; the entry then
+ * refers to that.
+ */
 static inline void
 compat_copy_permissions(List **permissions, RangeTblEntry *rte, const Query *query)
 {
@@ -71,7 +80,10 @@ compat_set_permissions(PlannedStmt *statement, List *permissions)
 #endif
 }
 
-/* Gives a query that has a copy of another one's range table the permissions that go with it. */
+/*
+ * Gives a query that has a copy of another one's range table the permissions
+ * that go with it.
+ */
 static inline void
 compat_copy_all_permissions(Query *query, const Query *other)
 {
@@ -91,7 +103,10 @@ compat_statement_permissions(const PlannedStmt *statement)
 #endif
 }
 
-/* Has the permissions of a query be for the relations that its entries name now. */
+/*
+ * Has the permissions of a query be for the relations that its entries name
+ * now.
+ */
 static inline void
 compat_permissions_follow(Query *query)
 {
@@ -108,7 +123,10 @@ compat_permissions_follow(Query *query)
 #endif
 }
 
-/* Notes that the statement inserts into these columns (integer List) of the relation. */
+/*
+ * Notes that the statement inserts into these columns (integer List) of the
+ * relation.
+ */
 static inline void
 compat_note_insert(ParseNamespaceItem *nsitem, List *attnums)
 {
@@ -125,7 +143,10 @@ compat_note_insert(ParseNamespaceItem *nsitem, List *attnums)
 											lfirst_int(lc) - FirstLowInvalidHeapAttributeNumber);
 }
 
-/* What rights it takes to use an entry of the query's range table that has permissions. */
+/*
+ * What rights it takes to use an entry of the query's range table that has
+ * permissions.
+ */
 static inline CompatPermissions *
 compat_permissions_of(Query *query, RangeTblEntry *rte)
 {
@@ -136,7 +157,10 @@ compat_permissions_of(Query *query, RangeTblEntry *rte)
 #endif
 }
 
-/* Appends an entry to the query's range table that stands for nothing but the rights that rte asks for. */
+/*
+ * Appends an entry to the query's range table that stands for nothing but the
+ * rights that rte asks for.
+ */
 static inline CompatPermissions *
 compat_copy_entry(Query *query, RangeTblEntry *rte)
 {
@@ -152,9 +176,12 @@ compat_copy_entry(Query *query, RangeTblEntry *rte)
 }
 
 /*
- * Has the query ask for the right to any column of a relation where it asks for that to certain ones, and not for the
- * right to read what it writes or locks.  The executor needs to know which columns a statement writes, so the right to
- * write them is asked for by an entry of its own.
+ * Has the query ask for the right to any column of a relation where it asks
+ * for that to certain ones, and not for the right to read what it writes or
+ * locks.  The executor needs to know which columns an UPDATE writes, so the
+ * right to write them is asked for by an entry of its own.  Errors show the
+ * columns that an INSERT gives values for even to those who may not read them;
+ * here these are more than the user's statement has.
  */
 static inline void
 compat_ask_any_column(Query *query, RangeTblEntry *rte)
@@ -168,6 +195,7 @@ compat_ask_any_column(Query *query, RangeTblEntry *rte)
 		asked->insertedCols = NULL;
 		asked->updatedCols = NULL;
 		info->requiredPerms = 0;
+		info->insertedCols = NULL;
 	}
 	if ((asked->requiredPerms & (ACL_INSERT | ACL_UPDATE | ACL_DELETE)) != 0)
 		asked->requiredPerms &= ~ACL_SELECT;
@@ -175,8 +203,9 @@ compat_ask_any_column(Query *query, RangeTblEntry *rte)
 }
 
 /*
- * For an entry of the query that becomes a subquery over several relations, each with an entry in a query of its own that is
- * a copy: has the rights be asked for once.
+ * For an entry of the query that becomes a subquery over several relations,
+ * each with an entry in a query of its own that is a copy: has the rights be
+ * asked for once.
  */
 static inline void
 compat_pass_permissions(Query *query, RangeTblEntry *rte, Query *child, RangeTblEntry *child_rte)
@@ -190,7 +219,8 @@ compat_pass_permissions(Query *query, RangeTblEntry *rte, Query *child, RangeTbl
 	child->rteperminfos = list_make1(info);
 	child_rte->perminfoindex = 1;
 #else
-	rte->requiredPerms = 0;		/* the copy, which is the first, goes on to ask for them */
+	rte->requiredPerms = 0;		/* the copy, which is the first, goes on to ask
+								 * for them */
 #endif
 }
 
@@ -201,7 +231,10 @@ compat_ask_nothing(Query *query, RangeTblEntry *rte)
 	compat_permissions_of(query, rte)->requiredPerms = 0;
 }
 
-/* Whether the query asks for the right to read a relation; and has it not do so. */
+/*
+ * Whether the query asks for the right to read a relation; and has it not do
+ * so.
+ */
 static inline bool
 compat_asks_reading(Query *query, RangeTblEntry *rte)
 {
@@ -214,7 +247,10 @@ compat_ask_no_reading(Query *query, RangeTblEntry *rte)
 	compat_permissions_of(query, rte)->requiredPerms &= ~ACL_SELECT;
 }
 
-/* Errors unless the current user has what has been noted for all relations of the parse state. */
+/*
+ * Errors unless the current user has what has been noted for all relations of
+ * the parse state.
+ */
 static inline void
 compat_check_permissions(ParseState *pstate)
 {
@@ -225,7 +261,10 @@ compat_check_permissions(ParseState *pstate)
 #endif
 }
 
-/* As the executor does it: errors unless the current user has what a planned statement needs. */
+/*
+ * As the executor does it: errors unless the current user has what a planned
+ * statement needs.
+ */
 static inline void
 compat_check_statement(const PlannedStmt *statement)
 {
@@ -237,9 +276,10 @@ compat_check_statement(const PlannedStmt *statement)
 }
 
 /*
- * A function for ExecutorCheckPerms_hook: COMPAT_CHECK_PERMS(name) is its head, compat_check_perms_next() calls another
- * one with its arguments.  When the server asks, without raising an error, whether the current user may validate a
- * foreign key, compat_validated_relid() is the referencing table.
+ * A function for ExecutorCheckPerms_hook: COMPAT_CHECK_PERMS(name) is its
+ * head, compat_check_perms_next() calls another one with its arguments.  When
+ * the server asks, without raising an error, whether the current user may
+ * validate a foreign key, compat_validated_relid() is the referencing table.
  */
 #if PG_VERSION_NUM >= 160000
 #define COMPAT_CHECK_PERMS(name) name(List *range_table, List *permissions, bool raises_error)

@@ -24,12 +24,34 @@
 #define LOCK_INSTANCE_LXID(instance) ((instance)->lxid)
 #endif
 
-/* Whether a process serves a client; until version 17, no background worker. */
+/*
+ * Whether a process serves a client; until version 17, no background worker.
+ */
 #if PG_VERSION_NUM >= 180000
 #define PROC_IS_REGULAR_BACKEND(proc) ((proc)->isRegularBackend)
 #else
 #define PROC_IS_REGULAR_BACKEND(proc) (!(proc)->isBackgroundWorker)
 #endif
+
+/*
+ * Whether this process's own entry has locks, but for those on relations that
+ * are on the fast path.
+ */
+static inline bool
+proc_holds_locks(PGPROC *proc)
+{
+	for (int i = 0; i < NUM_LOCK_PARTITIONS; i++)
+	{
+#if PG_VERSION_NUM >= 160000
+		if (!dlist_is_empty(&proc->myProcLocks[i]))
+			return true;
+#else
+		if (!SHMQueueEmpty(&proc->myProcLocks[i]))
+			return true;
+#endif
+	}
+	return false;
+}
 
 /* The virtual transaction id of a lock's entry. */
 static inline VirtualTransactionId

@@ -42,7 +42,10 @@ compat_before_delete(EState *estate, ResultRelInfo *info, HeapTuple old)
 #endif
 }
 
-/* Gives the state a range table of one relation, of which the statement assigns these columns (see updatedCols). */
+/*
+ * Gives the state a range table of one relation, of which the statement
+ * assigns these columns (see updatedCols).
+ */
 static inline void
 compat_set_target(EState *estate, Oid relid, Bitmapset *updated_columns)
 {

@@ -8,7 +8,8 @@
  * the table's definition, then metadata; the shards where they are placed;
  * then the rows leave the local table for the shards.
  *
- * Locks, in this order: AccessExclusiveLock on the table; ShareLock on
+ * Locks, in this order: AccessExclusiveLock on the table, or at first only
+ * ShareUpdateExclusiveLock (online_rows.c); ShareLock on
  * pg_dist_node, so that no node comes or goes; AccessShareLock on the table
  * whose shards ours are put beside, which keeps that colocation group alive,
  * or pg_dist_colocation (colocation_lock) to make a new group, so that two
@@ -21,6 +22,7 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
@@ -29,11 +31,13 @@
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/varlena.h"
 
+#include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
 #include "catalog/metadata_rows.h"
 #include "catalog/node.h"
@@ -43,25 +47,38 @@
 #include "conversion/convert.h"
 #include "conversion/convert_checks.h"
 #include "conversion/discard_rows.h"
+#include "conversion/online_rows.h"
 #include "copy/row_router.h"
+#include "copy/view_rows.h"
 #include "objects/dependents.h"
+#include "objects/sequence_values.h"
 #include "remote/connection.h"
 #include "sharding/hash.h"
 #include "table/lock_attempt.h"
 #include "table/lock_everywhere.h"
 #include "table/next_id.h"
 #include "table/run_commands.h"
-#include "table/sequence.h"
 #include "table/shards.h"
 #include "table/table_definition.h"
 
 SQL_FUNCTION(create_distributed_table);
+SQL_FUNCTION(create_distributed_table_concurrently);
 SQL_FUNCTION(create_reference_table);
+SQL_FUNCTION(citus_add_local_table_to_metadata);
 SQL_FUNCTION(citus_internal_lock_colocation);
 SQL_FUNCTION(citus_internal_try_lock_colocation);
 
 /* Reference tables form a group that no other table can join. */
 #define REFERENCE_REPLICATION_FACTOR (-1)
+
+/*
+ * Tables that citus_add_local_table_to_metadata() keeps on a node of some
+ * group number form one, too.
+ */
+#define LOCAL_REPLICATION_FACTOR(groupid) (-2 - (groupid))
+
+/* The tables of a distributed schema form one each. */
+#define SCHEMA_REPLICATION_FACTOR 0
 
 /* How a table is to be distributed. */
 typedef struct Distribution
@@ -71,7 +88,10 @@ typedef struct Distribution
 	Oid			collation;
 	int			shard_count;
 	int			replication_factor;
+	bool		online;			/* others write the tables meanwhile */
 	char	   *colocate_with;	/* 'default', 'none' or a table */
+	int32		colocation_id;	/* the group to join, or to make; 0: it is
+								 * looked for */
 } Distribution;
 
 int			shard_count_setting = 32;
@@ -85,8 +105,8 @@ convert_init(void)
 }
 
 /*
- * Sessions of all nodes meet on the coordinator.  A transaction that has made or
- * dropped a group, and whose commit has yet to come here, keeps its lock on
+ * Sessions of all nodes meet on the coordinator.  A transaction that has made
+ * or dropped a group, and whose commit has yet to come here, keeps its lock on
  * pg_dist_colocation until then.
  */
 void
@@ -169,7 +189,10 @@ find_default_group(DefaultGroup *group)
 	group->table = group->id == 0 ? InvalidOid : metadata_colocated_table(group->id);
 }
 
-/* LockTaker's take: locks pg_dist_colocation, unless the group has a table by then. */
+/*
+ * LockTaker's take: locks pg_dist_colocation, unless the group has a table by
+ * then.
+ */
 static bool
 take_group_lock(void *arg, int number, int timeout)
 {
@@ -182,12 +205,13 @@ take_group_lock(void *arg, int number, int timeout)
 
 /*
  * A table of the default colocation group, locked so that the group stays, or
- * NULL if there is none: pg_dist_colocation is locked then, and *empty_group is
- * the group if it exists, else 0.  Two transactions that drop the last two
+ * NULL if there is none: pg_dist_colocation is locked then, and *empty_group
+ * is the group if it exists, else 0.  Two transactions that drop the last two
  * tables of a group at once each take it for used, and leave it without any.
  *
- * Nothing waits for a table of the group with pg_dist_colocation locked, and who
- * drops the last table of a group doesn't wait for that lock (delete_empty_group).
+ * Nothing waits for a table of the group with pg_dist_colocation locked, and
+ * who drops the last table of a group doesn't wait for that lock
+ * (delete_empty_group).
  */
 static const DistTable *
 default_colocated_table(const Distribution *wanted, int32 *empty_group)
@@ -216,11 +240,22 @@ default_colocated_table(const Distribution *wanted, int32 *empty_group)
 	}
 }
 
-/* The table whose shards ours go beside; NULL: make a new group, or use *empty_group if that is not 0. */
+/*
+ * The table whose shards ours go beside; NULL: make a new group, or use
+ * *empty_group if that is not 0.
+ */
 static const DistTable *
 choose_colocated_table(const Distribution *wanted, int32 *empty_group)
 {
-	*empty_group = 0;
+	*empty_group = wanted->colocation_id;
+	if (wanted->colocation_id != 0)
+	{
+		Oid			table;
+
+		colocation_lock();
+		table = metadata_colocated_table(wanted->colocation_id);
+		return OidIsValid(table) ? metadata_require(table) : NULL;
+	}
 	if (pg_strcasecmp(wanted->colocate_with, "none") == 0)
 	{
 		colocation_lock();
@@ -231,31 +266,48 @@ choose_colocated_table(const Distribution *wanted, int32 *empty_group)
 	return colocated_table_by_name(wanted->colocate_with, wanted);
 }
 
-/* Writes the shards of a hash-distributed or single-shard table on this node, with their placements in groups. */
+/* The hash values of a new table's shard: those of the shard it is beside. */
+static HashRange
+new_shard_range(const Distribution *wanted, const DistTable *beside, int index)
+{
+	HashRange	range;
+
+	if (beside != NULL)
+		return beside->shards[index].range;
+	shard_hash_range(wanted->shard_count, index, &range.min, &range.max);
+	return range;
+}
+
+/*
+ * Writes the shards of a hash-distributed or single-shard table on this node,
+ * with their placements in groups.
+ */
 static void
-insert_shards(Oid relid, const Distribution *wanted, const int32 *groups)
+insert_shards(Oid relid, const Distribution *wanted, const DistTable *beside, const int32 *groups)
 {
 	int64	   *shardids = next_ids(PG_DIST_SHARDID_SEQ, wanted->shard_count);
 	int64	   *placementids = next_ids(PG_DIST_PLACEMENTID_SEQ, wanted->shard_count);
 
 	for (int i = 0; i < wanted->shard_count; i++)
 	{
-		int32		min_hash;
-		int32		max_hash;
+		HashRange	range;
 
 		if (wanted->attno == 0)
 			metadata_insert_shard(relid, shardids[i], SHARD_STORAGE_TABLE, NULL, NULL);
 		else
 		{
-			shard_hash_range(wanted->shard_count, i, &min_hash, &max_hash);
-			metadata_insert_shard(relid, shardids[i], SHARD_STORAGE_TABLE, psprintf("%d", min_hash),
-								  psprintf("%d", max_hash));
+			range = new_shard_range(wanted, beside, i);
+			metadata_insert_shard(relid, shardids[i], SHARD_STORAGE_TABLE, psprintf("%d", range.min),
+								  psprintf("%d", range.max));
 		}
 		metadata_insert_placement(shardids[i], 0, groups[i], placementids[i]);
 	}
 }
 
-/* Writes all metadata of a new distributed table on this node: beside a table, unless that is NULL. */
+/*
+ * Writes all metadata of a new distributed table on this node: beside a table,
+ * unless that is NULL.
+ */
 static void
 insert_metadata(Oid relid, Distribution *wanted, const DistTable *beside)
 {
@@ -266,6 +318,13 @@ insert_metadata(Oid relid, Distribution *wanted, const DistTable *beside)
 
 	if (beside == NULL)
 		beside = choose_colocated_table(wanted, &empty_group);
+	if (beside != NULL && !wanted->online)
+	{
+		Oid			other = beside->relid;
+
+		lock_group_placements(beside->colocation_id);
+		beside = metadata_require(other);
+	}
 	if (beside != NULL)
 		wanted->shard_count = beside->nshards;
 	groups = palloc(sizeof(int32) * wanted->shard_count);
@@ -283,6 +342,8 @@ insert_metadata(Oid relid, Distribution *wanted, const DistTable *beside)
 		offset = wanted->attno == 0 ? colocation_id : 0;
 		for (int i = 0; i < wanted->shard_count; i++)
 			groups[i] = ((ClusterNode *) list_nth(targets, (i + offset) % list_length(targets)))->groupid;
+		if (wanted->replication_factor == LOCAL_REPLICATION_FACTOR(metadata_local_group()))
+			groups[0] = metadata_local_group();
 		metadata_insert_colocation(colocation_id, wanted->shard_count, wanted->replication_factor,
 								   wanted->type, wanted->collation);
 	}
@@ -290,7 +351,7 @@ insert_metadata(Oid relid, Distribution *wanted, const DistTable *beside)
 	metadata_insert_partition(relid, wanted->attno ? PARTMETHOD_HASH : PARTMETHOD_NONE,
 							  wanted->attno ? get_attname(relid, wanted->attno, false) : NULL,
 							  colocation_id, REPMODEL_STREAMING);
-	insert_shards(relid, wanted, groups);
+	insert_shards(relid, wanted, beside, groups);
 }
 
 /* Writes all metadata of a new reference table on this node. */
@@ -319,7 +380,10 @@ insert_reference_metadata(Relation rel)
 								  placementids[foreach_current_index(cell)]);
 }
 
-/* Makes the table on the other nodes, and its shards on all. definition was written before there was metadata. */
+/*
+ * Makes the table on the other nodes, and its shards on all. definition was
+ * written before there was metadata.
+ */
 static void
 create_everywhere(Oid relid, List *definition)
 {
@@ -341,61 +405,45 @@ create_everywhere(Oid relid, List *definition)
 }
 
 /*
- * Sends the local table's rows to where the metadata says; true if there were
- * any.  The scan sees what is committed now: the table is locked.
+ * Sends the local table's rows to the shards; true if there were any.  The
+ * scan sees what is committed now: the table is locked.
  */
 static bool
 move_rows(Relation rel, int router_flags)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	TupleTableSlot *slot = table_slot_create(rel, NULL);
-	TableScanDesc scan;
-	RowRouter  *router = NULL;
+	bool		any = rows_to_shards(rel, snapshot, router_flags);
 
-	PushActiveSnapshot(snapshot);
-	scan = table_beginscan(rel, snapshot, 0, NULL);
-	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (router == NULL)
-		{
-			ereport(NOTICE, (errmsg("Copying data from local table...")));
-			router = row_router_begin(rel, NIL, router_flags);
-		}
-		row_router_put(router, slot, 0);
-	}
-	table_endscan(scan);
-	if (router != NULL)
-	{
-		(void) row_router_end(router);
-		ereport(NOTICE, (errmsg("copying the data has completed")));
-	}
-	PopActiveSnapshot();
-	ExecDropSingleTupleTableSlot(slot);
 	UnregisterSnapshot(snapshot);
-	return router != NULL;
+	return any;
 }
 
 /*
- * Gives the other nodes what depends on the table, and the table its triggers there, which rows that are only moved
+ * Gives the other nodes what depends on tables, with the rows of materialized
+ * views, and the tables their triggers there, which rows that are only moved
  * must not fire.
  */
 static void
-create_rest_everywhere(Oid relid)
+create_rest_everywhere(List *relids)
 {
 	List	   *commands;
+	ListCell   *cell;
 
 	if (node_active_primaries_remote() == NIL)
 		return;
-	commands = list_concat(table_dependents_commands(relid), table_trigger_commands(relid));
+	commands = table_dependents_commands(relids);
+	foreach(cell, relids)
+		commands = list_concat(commands, table_trigger_commands(lfirst_oid(cell)));
 	if (commands != NIL)
 		remote_exec_on_all(run_commands_call(commands));
+	foreach(cell, table_dependent_views(relids))
+		view_rows_send_to_all(lfirst_oid(cell));
 }
 
 Relation
-open_table_by_oid(Oid relid)
+open_table_by_oid(Oid relid, LOCKMODE mode)
 {
-	Relation	rel = try_relation_open(relid, AccessExclusiveLock);
+	Relation	rel = try_relation_open(relid, mode);
 
 	if (rel == NULL)
 		ereport(ERROR,
@@ -403,14 +451,17 @@ open_table_by_oid(Oid relid)
 	return rel;
 }
 
-/* Opens and locks the table to convert, after the checks that come before any change. */
+/*
+ * Opens and locks the table to convert, after the checks that come before any
+ * change.
+ */
 static Relation
-open_for_conversion(Oid relid)
+open_for_conversion(Oid relid, LOCKMODE mode)
 {
 	Relation	rel;
 
 	lock_node_set();
-	rel = open_table_by_oid(relid);
+	rel = open_table_by_oid(relid, mode);
 	check_convertible(rel, false);
 	return rel;
 }
@@ -466,7 +517,10 @@ check_distribution_type(Oid value)
 				 errhint("Use the distribution type 'hash'.")));
 }
 
-/* How a partition is distributed: as its partitioned table is, by a column that may have another number. */
+/*
+ * How a partition is distributed: as its partitioned table is, by a column
+ * that may have another number.
+ */
 static Distribution
 distribution_of_partition(Relation rel, const Distribution *wanted, const char *column)
 {
@@ -481,11 +535,12 @@ distribution_of_partition(Relation rel, const Distribution *wanted, const char *
 }
 
 /*
- * Distributes tables, which are locked: a table, and its partitions after their partitioned tables.  Their shards go
- * beside those of a table, or of the first one if that is NULL.
+ * Distributes tables, which are locked: a table, and its partitions after
+ * their partitioned tables.  Their shards go beside those of a table, or of
+ * the first one if that is NULL.
  */
 static void
-distribute(List *relids, Distribution *wanted, const DistTable *beside, const char *column)
+distribute_tables(List *relids, Distribution *wanted, const DistTable *beside, const char *column)
 {
 	List	   *definitions = NIL;
 	ListCell   *cell;
@@ -504,7 +559,7 @@ distribute(List *relids, Distribution *wanted, const DistTable *beside, const ch
 		insert_metadata(relid, &own, beside);
 		if (beside == NULL)
 			beside = metadata_require(relid);
-		lock_others_everywhere(referenced_tables(relid, NULL, 0), ShareRowExclusiveLock);
+		lock_others_everywhere(list_difference_oid(referenced_tables(relid, NULL, 0), relids), ShareRowExclusiveLock);
 		relation_close(rel, NoLock);
 	}
 	forboth(cell, relids, definition, definitions)
@@ -513,16 +568,18 @@ distribute(List *relids, Distribution *wanted, const DistTable *beside, const ch
 		notice_local_foreign_keys(lfirst_oid(cell));
 		create_everywhere(lfirst_oid(cell), lfirst(definition));
 	}
+	if (wanted->online)
+		online_rows_copy(relids);
 	foreach(cell, relids)
 	{
 		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
 
-		if (rel->rd_rel->relkind == RELKIND_RELATION && move_rows(rel, 0))
+		if (rel->rd_rel->relkind == RELKIND_RELATION && (wanted->online || move_rows(rel, 0)))
 			relation_discard_rows(rel);
-		create_rest_everywhere(lfirst_oid(cell));
-		sequences_take_slices(lfirst_oid(cell));
+		sequences_changed(lfirst_oid(cell));
 		relation_close(rel, NoLock);
 	}
+	create_rest_everywhere(relids);
 }
 
 void
@@ -532,8 +589,37 @@ distribute_partition(Oid relid)
 	Distribution wanted = {.attno = parent->dist_attno,.type = parent->dist_type,.collation = parent->dist_collation,
 	.shard_count = parent->nshards,.replication_factor = 1};
 
-	distribute(find_all_inheritors(relid, AccessExclusiveLock, NULL), &wanted, parent,
+	distribute_tables(find_all_inheritors(relid, AccessExclusiveLock, NULL), &wanted, parent,
 			   parent->dist_attno == 0 ? NULL : get_attname(parent->relid, parent->dist_attno, false));
+}
+
+/*
+ * Distributes a table as the arguments of create_distributed_table say.
+ * online: others write it until the switch.
+ */
+static void
+distribute_by_arguments(FunctionCallInfo fcinfo, bool online)
+{
+	LOCKMODE	mode = online ? ShareUpdateExclusiveLock : AccessExclusiveLock;
+	Distribution wanted;
+	Relation	rel;
+	Oid			relid;
+	List	   *relids;
+
+	if (PG_ARGISNULL(0))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("table_name cannot be NULL")));
+	if (!PG_ARGISNULL(2))
+		check_distribution_type(PG_GETARG_OID(2));
+	relid = PG_GETARG_OID(0);
+	rel = open_for_conversion(relid, mode);
+	read_distribution(fcinfo, rel, &wanted);
+	relation_close(rel, NoLock);
+	wanted.online = online;
+	relids = find_all_inheritors(relid, mode, NULL);
+	if (online)
+		online_rows_check(relids);
+	distribute_tables(relids, &wanted, NULL, PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1)));
 }
 
 /*
@@ -543,21 +629,19 @@ distribute_partition(Oid relid)
 Datum
 create_distributed_table(PG_FUNCTION_ARGS)
 {
-	Distribution wanted;
-	Relation	rel;
-	Oid			relid;
+	distribute_by_arguments(fcinfo, false);
+	PG_RETURN_VOID();
+}
 
-	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("table_name cannot be NULL")));
-	if (!PG_ARGISNULL(2))
-		check_distribution_type(PG_GETARG_OID(2));
-	relid = PG_GETARG_OID(0);
-	rel = open_for_conversion(relid);
-	read_distribution(fcinfo, rel, &wanted);
-	relation_close(rel, NoLock);
-	distribute(find_all_inheritors(relid, AccessExclusiveLock, NULL), &wanted, NULL,
-			   PG_ARGISNULL(1) ? NULL : text_to_cstring(PG_GETARG_TEXT_PP(1)));
+/*
+ * create_distributed_table_concurrently: the same, with the same arguments,
+ * while others read and write the table.
+ */
+Datum
+create_distributed_table_concurrently(PG_FUNCTION_ARGS)
+{
+	PreventInTransactionBlock(true, "create_distributed_table_concurrently");
+	distribute_by_arguments(fcinfo, true);
 	PG_RETURN_VOID();
 }
 
@@ -566,7 +650,7 @@ Datum
 create_reference_table(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
-	Relation	rel = open_for_conversion(relid);
+	Relation	rel = open_for_conversion(relid, AccessExclusiveLock);
 	List	   *definition = table_definition_commands(relid);
 
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
@@ -580,8 +664,69 @@ create_reference_table(PG_FUNCTION_ARGS)
 	create_everywhere(relid, definition);
 	if (node_active_primaries_remote() != NIL)
 		(void) move_rows(rel, ROW_ROUTER_REMOTE_ONLY);
-	create_rest_everywhere(relid);
-	sequences_take_slices(relid);
+	create_rest_everywhere(list_make1_oid(relid));
+	sequences_changed(relid);
 	relation_close(rel, NoLock);
+	PG_RETURN_VOID();
+}
+
+/*
+ * Distributes tables, each with its partitions, as ones with a single shard.
+ */
+static void
+distribute_single(List *roots, Distribution *wanted)
+{
+	List	   *relids = NIL;
+	ListCell   *cell;
+
+	foreach(cell, roots)
+	{
+		Relation	rel = open_for_conversion(lfirst_oid(cell), AccessExclusiveLock);
+
+		check_no_tableoid(rel);
+		relation_close(rel, NoLock);
+		relids = list_concat(relids, find_all_inheritors(lfirst_oid(cell), AccessExclusiveLock, NULL));
+	}
+	if (relids != NIL)
+		distribute_tables(relids, wanted, NULL, NULL);
+}
+
+void
+distribute_into_group(List *roots, int32 colocation_id)
+{
+	Distribution wanted = {.shard_count = 1,.replication_factor = SCHEMA_REPLICATION_FACTOR,
+	.colocation_id = colocation_id};
+
+	distribute_single(roots, &wanted);
+}
+
+bool
+group_stays_on_node(int32 colocation_id)
+{
+	ScanKeyData key;
+	List	   *rows;
+
+	ScanKeyInit(&key, Anum_colocation_colocationid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(colocation_id));
+	rows = catalog_rows("pg_dist_colocation", "pg_dist_colocation_pkey", &key);
+	return rows != NIL && DatumGetInt32(((CatalogRow *) linitial(rows))->values[Anum_colocation_replicationfactor - 1]) <=
+		LOCAL_REPLICATION_FACTOR(0);
+}
+
+/*
+ * citus_add_local_table_to_metadata(table_name regclass,
+ * cascade_via_foreign_keys boolean)
+ *
+ * The table becomes one with a single shard, which stays on this node: so all
+ * nodes can use it.
+ */
+Datum
+citus_add_local_table_to_metadata(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	Distribution wanted = {.shard_count = 1,.colocate_with = "default"};
+
+	wanted.replication_factor = LOCAL_REPLICATION_FACTOR(metadata_local_group());
+	relation_close(open_for_conversion(relid, AccessExclusiveLock), NoLock);
+	distribute_single(PG_GETARG_BOOL(1) ? tables_connected_by_keys(relid) : list_make1_oid(relid), &wanted);
 	PG_RETURN_VOID();
 }

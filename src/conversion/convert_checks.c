@@ -24,6 +24,7 @@
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_subscription_rel.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
@@ -81,7 +82,8 @@ check_kind(Relation rel, bool as_partition)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot distribute relation \"%s\"", name),
-				 errdetail("Tables that inherit, or are inherited from, are not supported.")));
+				 errdetail("Tables that inherit, or are inherited from, are not supported."),
+				 errhint("Use a partitioned table, or CREATE TABLE .. (LIKE ..) for tables of the same columns.")));
 }
 
 static void
@@ -93,6 +95,27 @@ check_rules(Relation rel)
 				 errmsg("cannot distribute relation \"%s\"", RelationGetRelationName(rel)),
 				 errdetail("Rules on distributed tables are not supported."),
 				 errhint("Drop the rules with DROP RULE.")));
+}
+
+/* Errors if a subscription writes the table. */
+static void
+check_not_subscribed(Relation rel)
+{
+	Relation	subscribed = table_open(SubscriptionRelRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+
+	ScanKeyInit(&key, Anum_pg_subscription_rel_srrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(RelationGetRelid(rel)));
+	scan = systable_beginscan(subscribed, SubscriptionRelSrrelidSrsubidIndexId, true, NULL, 1, &key);
+	if (HeapTupleIsValid(systable_getnext(scan)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot distribute relation \"%s\"", RelationGetRelationName(rel)),
+				 errdetail("It is the target of a subscription, whose rows would be stored on this node, not in shards."),
+				 errhint("Take it out of the subscription first.")));
+	systable_endscan(scan);
+	table_close(subscribed, AccessShareLock);
 }
 
 /*
@@ -133,6 +156,15 @@ check_trigger(Relation rel, const Trigger *trigger, int actions)
 {
 	const char *name = RelationGetRelationName(rel);
 
+	/*
+	 * whether a write fires triggers is looked up for the table that it names
+	 */
+	if (rel->rd_rel->relispartition && !trigger->tgisclone)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("partition \"%s\" of a distributed table cannot have a trigger of its own", name),
+				 errdetail("It has trigger \"%s\", which its partitioned table does not have.", trigger->tgname),
+				 errhint("Create the trigger on the partitioned table, with a condition (WHEN) if need be.")));
 	if (((actions & COMMAND_BIT(CMD_DELETE)) && TRIGGER_FOR_DELETE(trigger->tgtype)) ||
 		((actions & COMMAND_BIT(CMD_UPDATE)) && TRIGGER_FOR_UPDATE(trigger->tgtype)))
 		ereport(ERROR,
@@ -154,14 +186,7 @@ check_triggers(Oid relid)
 	{
 		if (rel->trigdesc->triggers[i].tgisinternal)
 			continue;
-		if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE || rel->rd_rel->relispartition)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("triggers on distributed partitioned tables are not supported"),
-					 errdetail("Table \"%s\" has trigger \"%s\".", RelationGetRelationName(rel),
-							   rel->trigdesc->triggers[i].tgname)));
-		else
-			check_trigger(rel, &rel->trigdesc->triggers[i], actions);
+		check_trigger(rel, &rel->trigdesc->triggers[i], actions);
 	}
 	table_close(rel, NoLock);
 }
@@ -224,6 +249,7 @@ check_convertible(Relation rel, bool as_partition)
 				 errhint("Use undistribute_table() first to distribute it in another way.")));
 	check_rules(rel);
 	check_triggers(relid);
+	check_not_subscribed(rel);
 }
 
 AttrNumber
@@ -265,7 +291,10 @@ check_distribution_column(Relation rel, const char *name)
 	return attno;
 }
 
-/* Whether a unique or exclusion index tells rows apart by the distribution column, too. */
+/*
+ * Whether a unique or exclusion index tells rows apart by the distribution
+ * column, too.
+ */
 static bool
 index_has_column(Relation index, AttrNumber dist_attno)
 {
@@ -338,7 +367,10 @@ foreign_key_error(Form_pg_constraint con, const char *detail, const char *hint)
 			 hint ? errhint("%s", hint) : 0));
 }
 
-/* A foreign key between two tables that aren't reference tables: same shard group, by the same column. */
+/*
+ * A foreign key between two tables that aren't reference tables: same shard
+ * group, by the same column.
+ */
 static void
 check_colocated_key(HeapTuple tuple, const DistTable *from, const DistTable *to)
 {
@@ -361,25 +393,40 @@ check_colocated_key(HeapTuple tuple, const DistTable *from, const DistTable *to)
 	foreign_key_error(con, "The distribution columns of both tables must be matched by the key.", NULL);
 }
 
-/* Actions that would change the distribution column, or need the default of a shard's column. */
+static bool
+has_attnum(const AttrNumber *attnums, int count, AttrNumber attnum)
+{
+	for (int i = 0; i < count; i++)
+	{
+		if (attnums[i] == attnum)
+			return true;
+	}
+	return false;
+}
+
+/* Errors if an action would change the distribution column. */
 static void
 check_key_actions(HeapTuple tuple, const DistTable *from)
 {
 	Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
 	AttrNumber	conkey[INDEX_MAX_KEYS];
 	AttrNumber	confkey[INDEX_MAX_KEYS];
-	int			count = foreign_key_columns(tuple, conkey, confkey);
-	bool		has_dist = false;
+	AttrNumber	set_on_delete[INDEX_MAX_KEYS];
+	int			nset;
+	int			count;
 
-	if (con->confdeltype == FKCONSTR_ACTION_SETDEFAULT || con->confupdtype == FKCONSTR_ACTION_SETDEFAULT)
-		foreign_key_error(con, "SET DEFAULT is not supported in foreign keys of distributed tables.", NULL);
+	DeconstructFkConstraintRow(tuple, &count, conkey, confkey, NULL, NULL, NULL, &nset, set_on_delete);
 	if (from->kind != DIST_HASH)
 		return;
-	for (int i = 0; i < count; i++)
-		has_dist |= (conkey[i] == from->dist_attno);
-	if (has_dist && (con->confdeltype == FKCONSTR_ACTION_SETNULL || con->confupdtype == FKCONSTR_ACTION_SETNULL ||
-					 con->confupdtype == FKCONSTR_ACTION_CASCADE))
-		foreign_key_error(con, "SET NULL and ON UPDATE CASCADE would change the distribution column.", NULL);
+	if ((con->confdeltype == FKCONSTR_ACTION_SETNULL || con->confdeltype == FKCONSTR_ACTION_SETDEFAULT) &&
+		has_attnum(nset > 0 ? set_on_delete : conkey, nset > 0 ? nset : count, from->dist_attno))
+		foreign_key_error(con, "ON DELETE SET NULL or SET DEFAULT would change the distribution column.",
+						  "Name the columns that are to change: ON DELETE SET NULL (column).");
+	if ((con->confupdtype == FKCONSTR_ACTION_SETNULL || con->confupdtype == FKCONSTR_ACTION_SETDEFAULT ||
+		 con->confupdtype == FKCONSTR_ACTION_CASCADE) && has_attnum(conkey, count, from->dist_attno))
+		foreign_key_error(con, "ON UPDATE CASCADE, SET NULL or SET DEFAULT would change the distribution column.",
+						  "Leave out the action: rows of both tables can be updated in one transaction if the key is "
+						  "DEFERRABLE INITIALLY DEFERRED.");
 }
 
 static void
@@ -393,13 +440,14 @@ check_foreign_key(HeapTuple tuple)
 		return;
 	if (to == NULL)
 		foreign_key_error(con, psprintf("Table \"%s\" is a local table.", get_rel_name(con->confrelid)),
-						  "Distribute it, or make it a reference table with create_reference_table(), first.");
+						  "Distribute it, or make it a reference table with create_reference_table(), first; or have "
+						  "both stay on this node with citus_add_local_table_to_metadata().");
 	if (to->kind != DIST_REFERENCE)
 	{
 		if (from == NULL)
 			foreign_key_error(con, psprintf("Local table \"%s\" cannot reference a distributed table.",
 											get_rel_name(con->conrelid)),
-							  "Drop the foreign key, distribute both tables, and add it again.");
+							  "Distribute both tables, colocated, and add it then.");
 		if (from->kind == DIST_REFERENCE)
 			foreign_key_error(con, "A reference table cannot reference a distributed table.", NULL);
 		check_colocated_key(tuple, from, to);
@@ -408,15 +456,22 @@ check_foreign_key(HeapTuple tuple)
 		check_key_actions(tuple, from);
 }
 
-/* Whether a table is a local one that may be distributed later. */
+/*
+ * Whether a table is a local one that may be distributed later, as a partition
+ * with its partitioned table.
+ */
 static bool
 may_be_distributed(Oid relid)
 {
-	return metadata_lookup(relid) == NULL && get_rel_relkind(relid) == RELKIND_RELATION &&
-		!get_rel_relispartition(relid);
+	char		relkind = get_rel_relkind(relid);
+
+	return metadata_lookup(relid) == NULL && (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE);
 }
 
-/* The foreign keys whose column attno of pg_constraint is relid: copies of their rows. */
+/*
+ * The foreign keys whose column attno of pg_constraint is relid: copies of
+ * their rows.
+ */
 static List *
 foreign_keys_by(Oid relid, AttrNumber attno, Oid indexid)
 {
@@ -450,6 +505,12 @@ foreign_keys_to(Oid relid)
 	return foreign_keys_by(relid, Anum_pg_constraint_confrelid, InvalidOid);
 }
 
+bool
+has_foreign_keys(Oid relid)
+{
+	return foreign_keys_from(relid) != NIL || foreign_keys_to(relid) != NIL;
+}
+
 List *
 referenced_tables(Oid relid, const char *constraint, AttrNumber attno)
 {
@@ -473,8 +534,108 @@ referenced_tables(Oid relid, const char *constraint, AttrNumber attno)
 	return tables;
 }
 
-void
-check_local_foreign_keys(Oid relid, List *known)
+/* Whether a table has a foreign key to another one in a list. */
+static bool
+references_any(Oid relid, List *tables)
+{
+	ListCell   *cell;
+
+	foreach(cell, foreign_keys_from(relid))
+	{
+		Oid			other = ((Form_pg_constraint) GETSTRUCT((HeapTuple) lfirst(cell)))->confrelid;
+
+		if (other != relid && list_member_oid(tables, other))
+			return true;
+	}
+	return false;
+}
+
+List *
+order_by_keys(List *tables)
+{
+	List	   *ordered = NIL;
+
+	while (tables != NIL)
+	{
+		Oid			next = linitial_oid(tables);
+		ListCell   *cell;
+
+		foreach(cell, tables)
+		{
+			if (references_any(lfirst_oid(cell), tables))
+				continue;
+			next = lfirst_oid(cell);
+			break;
+		}
+		ordered = lappend_oid(ordered, next);
+		tables = list_delete_oid(tables, next);
+	}
+	return ordered;
+}
+
+List *
+tables_connected_by_keys(Oid relid)
+{
+	bool		distributed = metadata_lookup(relid) != NULL;
+	List	   *tables = list_make1_oid(relid);
+	ListCell   *cell;
+	ListCell   *key;
+
+	foreach(cell, tables)
+	{
+		List	   *keys = list_concat(foreign_keys_from(lfirst_oid(cell)), foreign_keys_to(lfirst_oid(cell)));
+
+		foreach(key, keys)
+		{
+			Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT((HeapTuple) lfirst(key));
+			Oid			other = con->conrelid == lfirst_oid(cell) ? con->confrelid : con->conrelid;
+
+			if (!get_rel_relispartition(other) && (metadata_lookup(other) != NULL) == distributed)
+				tables = list_append_unique_oid(tables, other);
+		}
+	}
+	return order_by_keys(tables);
+}
+
+/* Whether a table that has rows of its own has none that is visible. */
+static bool
+storage_is_empty(Relation rel)
+{
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
+	bool		result = !table_scan_getnextslot(scan, ForwardScanDirection, slot);
+
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	UnregisterSnapshot(snapshot);
+	return result;
+}
+
+bool
+relation_is_empty(Oid relid)
+{
+	bool		result = true;
+	ListCell   *cell;
+
+	foreach(cell, find_all_inheritors(relid, AccessShareLock, NULL))
+	{
+		Relation	rel = table_open(lfirst_oid(cell), NoLock);
+
+		if (rel->rd_rel->relkind == RELKIND_RELATION)
+			result = result && storage_is_empty(rel);
+		else
+			result = result && rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
+		table_close(rel, NoLock);
+	}
+	return result;
+}
+
+/*
+ * The same as check_foreign_keys, of the table's own keys that aren't known.
+ */
+static void
+check_keys_from(Oid relid, List *known)
 {
 	ListCell   *cell;
 
@@ -483,6 +644,13 @@ check_local_foreign_keys(Oid relid, List *known)
 		if (!list_member_oid(known, ((Form_pg_constraint) GETSTRUCT((HeapTuple) lfirst(cell)))->oid))
 			check_foreign_key(lfirst(cell));
 	}
+}
+
+void
+check_added_foreign_keys(Oid relid, List *known)
+{
+	if (!may_be_distributed(relid) || !relation_is_empty(relid))
+		check_keys_from(relid, known);
 }
 
 /*
@@ -494,28 +662,12 @@ check_foreign_keys(Oid relid)
 {
 	ListCell   *cell;
 
-	check_local_foreign_keys(relid, NIL);
+	check_keys_from(relid, NIL);
 	foreach(cell, foreign_keys_to(relid))
 	{
 		if (!may_be_distributed(((Form_pg_constraint) GETSTRUCT((HeapTuple) lfirst(cell)))->conrelid))
 			check_foreign_key(lfirst(cell));
 	}
-}
-
-bool
-relation_is_empty(Oid relid)
-{
-	Relation	rel = table_open(relid, AccessShareLock);
-	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	TupleTableSlot *slot = table_slot_create(rel, NULL);
-	TableScanDesc scan = table_beginscan(rel, snapshot, 0, NULL);
-	bool		result = !table_scan_getnextslot(scan, ForwardScanDirection, slot);
-
-	table_endscan(scan);
-	ExecDropSingleTupleTableSlot(slot);
-	UnregisterSnapshot(snapshot);
-	table_close(rel, NoLock);
-	return result;
 }
 
 void
@@ -527,7 +679,7 @@ notice_local_foreign_keys(Oid relid)
 	{
 		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT((HeapTuple) lfirst(cell));
 
-		if (may_be_distributed(con->conrelid) && !relation_is_empty(con->conrelid))
+		if (!OidIsValid(con->conparentid) && may_be_distributed(con->conrelid) && !relation_is_empty(con->conrelid))
 			ereport(NOTICE,
 					(errmsg("foreign key \"%s\" of local table \"%s\" is not enforced until the table is distributed",
 							NameStr(con->conname), get_rel_name(con->conrelid)),
@@ -536,7 +688,10 @@ notice_local_foreign_keys(Oid relid)
 	}
 }
 
-/* Whether an expression about rows of a relation, as in the catalogs, uses tableoid. */
+/*
+ * Whether an expression about rows of a relation, as in the catalogs, uses
+ * tableoid.
+ */
 static bool
 uses_tableoid(const char *expression)
 {

@@ -12,39 +12,83 @@
 #include "utils/rel.h"
 
 /*
- * Errors unless the current user may distribute the relation, and it is of a kind that can be; a partition only
- * as_partition of a table that is distributed.
+ * Errors unless the current user may distribute the relation, and it is of a
+ * kind that can be; a partition only as_partition of a table that is
+ * distributed.
  */
 extern void check_convertible(Relation rel, bool as_partition);
 
-/* Number of the column to distribute by; errors if there is none of that name, or it can't be hashed. */
+/*
+ * Number of the column to distribute by; errors if there is none of that name,
+ * or it can't be hashed.
+ */
 extern AttrNumber check_distribution_column(Relation rel, const char *name);
 
-/* Errors if uniqueness of an index could not be ensured by the shards. Nothing to do without a distribution column. */
+/*
+ * Errors if uniqueness of an index could not be ensured by the shards. Nothing
+ * to do without a distribution column.
+ */
 extern void check_unique_indexes(Relation rel, AttrNumber dist_attno);
 
-/* Errors if a check constraint or generated column would mean something else in shards than in their table. */
+/*
+ * Errors if a check constraint or generated column would mean something else
+ * in shards than in their table.
+ */
 extern void check_no_tableoid(Relation rel);
 
-/* Errors if a foreign key from or to the table can't be ensured by the shards; metadata must be written. */
+/*
+ * Errors if a foreign key from or to the table can't be ensured by the shards;
+ * metadata must be written.
+ */
 extern void check_foreign_keys(Oid relid);
 
-/* Tells of local tables whose rows reference a table that gets shards now: nothing ensures these keys for a while. */
+/*
+ * Tells of local tables whose rows reference a table that gets shards now:
+ * nothing ensures these keys for a while.
+ */
 extern void notice_local_foreign_keys(Oid relid);
 
-/* The same as check_foreign_keys, of the keys of a local table that aren't known (Oids of constraints). */
-extern void check_local_foreign_keys(Oid relid, List *known);
+/*
+ * The same as check_foreign_keys, of the keys of a local table that ALTER
+ * TABLE has added: those that aren't known (Oids of constraints).  A table
+ * without rows, which may be distributed as the next step, can reference a
+ * distributed one: it gets none before that.
+ */
+extern void check_added_foreign_keys(Oid relid, List *known);
+
+/* Whether the table has, or is referenced by, a foreign key. */
+extern bool has_foreign_keys(Oid relid);
 
 /*
- * The distributed and reference tables (Oids) that foreign keys of a table reference: all of them, or only that key
- * of a name (if not NULL), or those with a column (if not 0).
+ * The distributed and reference tables (Oids) that foreign keys of a table
+ * reference: all of them, or only that key of a name (if not NULL), or those
+ * with a column (if not 0).
  */
 extern List *referenced_tables(Oid relid, const char *constraint, AttrNumber attno);
 
-/* Errors if a table that is, or is going to be, distributed has triggers that would not fire as on a single server. */
+/*
+ * A table, and those that are connected with it by foreign keys, directly or
+ * over others (Oids): local tables if it is local, else distributed and
+ * reference tables.  Partitions are left out; tables come after those that
+ * they reference.
+ */
+extern List *tables_connected_by_keys(Oid relid);
+
+/*
+ * The tables (Oids), each after those that it references, but for circles; the
+ * list given is used up.
+ */
+extern List *order_by_keys(List *tables);
+
+/*
+ * Errors if a table that is, or is going to be, distributed has triggers that
+ * would not fire as on a single server.
+ */
 extern void check_triggers(Oid relid);
 
-/* Whether no row is visible in the relation on this node. */
+/*
+ * Whether no row is visible in the relation, and its partitions, on this node.
+ */
 extern bool relation_is_empty(Oid relid);
 
 #endif							/* CITUS_CONVERSION_CONVERT_CHECKS_H */

@@ -13,15 +13,17 @@
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 
-#include "catalog/metadata.h"
 #include "catalog/metadata_rows.h"
 #include "catalog/node.h"
 #include "conversion/convert.h"
+#include "lib/spi_texts.h"
 #include "remote/connection.h"
 #include "table/definition.h"
 
-/* One query per command that table_metadata_commands gives; $1 is the table. */
-static const char *const queries[] = {
+/*
+ * One query per command that table_metadata_commands gives; $1 is the table.
+ */
+static const char *const metadata_queries[] = {
 	"SELECT pg_catalog.format('SELECT citus_internal.add_colocation_metadata(%s, %s, %s, %s, %s)', "
 	"c.colocationid, c.shardcount, c.replicationfactor, "
 	"CASE WHEN c.distributioncolumntype = 0 THEN '0' "
@@ -40,14 +42,16 @@ static const char *const queries[] = {
 	"s (id, low, high)', s.logicalrelid, s.shardstorage, pg_catalog.string_agg(pg_catalog.format("
 	"'(%L::pg_catalog.int8, %L::pg_catalog.text, %L::pg_catalog.text)', s.shardid, s.shardminvalue, "
 	"s.shardmaxvalue), ', ' ORDER BY s.shardid)) "
-	"FROM pg_catalog.pg_dist_shard s WHERE s.logicalrelid = $1 GROUP BY s.logicalrelid, s.shardstorage",
+	"FROM pg_catalog.pg_dist_shard s WHERE s.logicalrelid = $1 AND NOT EXISTS (SELECT FROM pg_catalog.pg_dist_placement "
+	"p WHERE p.shardid = s.shardid HAVING pg_catalog.count(*) > 0 AND NOT pg_catalog.bool_or(p.shardstate = 1)) "
+	"GROUP BY s.logicalrelid, s.shardstorage",
 
 	"SELECT pg_catalog.format('SELECT citus_internal.add_placement_metadata(shard, length, node, id) FROM (VALUES "
 	"%s) p (shard, length, node, id)', pg_catalog.string_agg(pg_catalog.format("
 	"'(%L::pg_catalog.int8, %L::pg_catalog.int8, %L::pg_catalog.int4, %L::pg_catalog.int8)', "
 	"p.shardid, p.shardlength, p.groupid, p.placementid), ', ' ORDER BY p.placementid)) "
 	"FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p USING (shardid) "
-	"WHERE s.logicalrelid = $1 HAVING pg_catalog.count(*) > 0",
+	"WHERE s.logicalrelid = $1 AND p.shardstate = 1 HAVING pg_catalog.count(*) > 0",
 };
 
 void
@@ -71,18 +75,11 @@ table_metadata_commands(Oid relid)
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	for (int i = 0; i < lengthof(queries); i++)
+	for (int i = 0; i < lengthof(metadata_queries); i++)
 	{
-		if (SPI_execute_with_args(queries[i], 1, &type, &value, NULL, false, 0) != SPI_OK_SELECT)
+		if (SPI_execute_with_args(metadata_queries[i], 1, &type, &value, NULL, false, 0) != SPI_OK_SELECT)
 			elog(ERROR, "could not read the metadata of relation %u", relid);
-		for (uint64 row = 0; row < SPI_processed; row++)
-		{
-			char	   *command = SPI_getvalue(SPI_tuptable->vals[row], SPI_tuptable->tupdesc, 1);
-			MemoryContext old = MemoryContextSwitchTo(context);
-
-			commands = lappend(commands, pstrdup(command));
-			MemoryContextSwitchTo(old);
-		}
+		commands = list_concat(commands, spi_texts(context));
 	}
 	SPI_finish();
 	(void) definition_end(def);

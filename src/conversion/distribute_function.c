@@ -53,7 +53,8 @@ typedef struct DistributedFunction
 	Oid			function;
 	int			argument;		/* from 0; -1: none */
 	int32		colocation_id;	/* 0: none */
-	char		force;			/* force_delegation: 't', 'f', or 'n' for NULL */
+	char		force;			/* force_delegation: 't', 'f', or 'n' for
+								 * NULL */
 } DistributedFunction;
 
 /* The scan of a function's row, or of all if function is InvalidOid. */
@@ -143,7 +144,10 @@ distributed_function_commands(void)
 	return commands;
 }
 
-/* The number, from 0, of the input argument that the user means by '$1' or by name; *type is its type. */
+/*
+ * The number, from 0, of the input argument that the user means by '$1' or by
+ * name; *type is its type.
+ */
 static int
 find_argument(Oid function, const char *wanted, Oid *type)
 {
@@ -178,7 +182,10 @@ find_argument(Oid function, const char *wanted, Oid *type)
 	return result;
 }
 
-/* The colocation group of the table whose rows a function with an argument of that type works on. */
+/*
+ * The colocation group of the table whose rows a function with an argument of
+ * that type works on.
+ */
 static int32
 find_colocation(Oid function, const char *colocate_with, Oid type)
 {
@@ -226,7 +233,8 @@ check_function(Oid function)
 }
 
 /*
- * create_distributed_function(function_name regprocedure, distribution_arg_name text, colocate_with text,
+ * create_distributed_function(function_name regprocedure,
+ * distribution_arg_name text, colocate_with text,
  *		force_delegation boolean)
  */
 Datum
@@ -263,7 +271,10 @@ create_distributed_function(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* citus_internal.record_distributed_function(function regprocedure, argument integer, colocationid integer, force "char") */
+/*
+ * citus_internal.record_distributed_function(function regprocedure, argument
+ * integer, colocationid integer, force "char")
+ */
 Datum
 citus_internal_record_distributed_function(PG_FUNCTION_ARGS)
 {

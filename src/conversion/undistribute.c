@@ -42,14 +42,15 @@
 #include "conversion/convert.h"
 #include "conversion/convert_checks.h"
 #include "conversion/discard_rows.h"
+#include "conversion/undistribute.h"
 #include "objects/dependents.h"
+#include "objects/sequence_values.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 #include "table/definition.h"
 #include "table/lock_everywhere.h"
 #include "table/next_id.h"
 #include "table/run_commands.h"
-#include "table/sequence.h"
 #include "table/shards.h"
 #include "storage/lmgr.h"
 
@@ -72,7 +73,7 @@ open_distributed(Oid relid)
 	while (metadata_lookup(relid) != NULL && object_ownercheck(RelationRelationId, relid, GetUserId()) &&
 		   !lock_everywhere(list_make1_oid(relid), AccessExclusiveLock))
 		;
-	rel = open_table_by_oid(relid);
+	rel = open_table_by_oid(relid, AccessExclusiveLock);
 	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, RelationGetRelationName(rel));
 	(void) metadata_require(relid);
@@ -101,13 +102,16 @@ check_no_foreign_keys(Relation rel)
 						RelationGetRelationName(rel)),
 				 errdetail("Foreign key \"%s\" connects \"%s\" and \"%s\".", NameStr(con->conname),
 						   get_rel_name(con->conrelid), get_rel_name(con->confrelid)),
-				 errhint("Drop the foreign key, and add it again when both tables are converted.")));
+				 errhint("Use cascade_via_foreign_keys => true to undistribute the tables that foreign keys connect.")));
 	}
 	systable_endscan(scan);
 	table_close(constraints, AccessShareLock);
 }
 
-/* The table's columns that have values of their own, as a list for SELECT and INSERT. */
+/*
+ * The table's columns that have values of their own, as a list for SELECT and
+ * INSERT.
+ */
 static char *
 stored_columns(Relation rel)
 {
@@ -125,7 +129,10 @@ stored_columns(Relation rel)
 	return buf.data;
 }
 
-/* Reads all rows of a distributed table.  SPI is connected; store and descriptor outlive the query, not SPI. */
+/*
+ * Reads all rows of a distributed table.  SPI is connected; store and
+ * descriptor outlive the query, not SPI.
+ */
 static Tuplestorestate *
 read_rows(const char *name, const char *columns, TupleDesc *desc)
 {
@@ -149,7 +156,10 @@ read_rows(const char *name, const char *columns, TupleDesc *desc)
 	return store;
 }
 
-/* Inserts the rows into what is a local table now; the tag keeps its triggers from firing. */
+/*
+ * Inserts the rows into what is a local table now; the tag keeps its triggers
+ * from firing.
+ */
 static void
 insert_rows(const char *name, const char *columns, Tuplestorestate *store, TupleDesc desc)
 {
@@ -169,7 +179,10 @@ insert_rows(const char *name, const char *columns, Tuplestorestate *store, Tuple
 	SPI_unregister_relation(MOVED_ROWS);
 }
 
-/* The rows of a table that is going to be local; store is NULL if there are none to be moved. */
+/*
+ * The rows of a table that is going to be local; store is NULL if there are
+ * none to be moved.
+ */
 typedef struct MovedRows
 {
 	char	   *name;			/* of the table */
@@ -178,7 +191,9 @@ typedef struct MovedRows
 	TupleDesc	desc;
 } MovedRows;
 
-/* Reads the rows of a table, unless they are not in shards.  SPI is connected. */
+/*
+ * Reads the rows of a table, unless they are not in shards.  SPI is connected.
+ */
 static MovedRows *
 take_rows(Oid relid)
 {
@@ -194,7 +209,26 @@ take_rows(Oid relid)
 	return rows;
 }
 
-/* Makes tables, the first one and its partitions, local ones: metadata, shards, and the other nodes' tables go. */
+/* The names of the tables in a list that are no partitions, for DROP TABLE. */
+static char *
+names_to_drop(List *relids)
+{
+	StringInfoData buf;
+	ListCell   *cell;
+
+	initStringInfo(&buf);
+	foreach(cell, relids)
+	{
+		if (!get_rel_relispartition(lfirst_oid(cell)))
+			appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ", relation_qualified_name(lfirst_oid(cell)));
+	}
+	return buf.data;
+}
+
+/*
+ * Makes tables, together with their partitions, local ones: metadata, shards,
+ * and the other nodes' tables go.
+ */
 static void
 forget_tables(List *relids)
 {
@@ -202,18 +236,15 @@ forget_tables(List *relids)
 	ListCell   *cell;
 
 	foreach(cell, relids)
-		sequences_give_slices_back(lfirst_oid(cell));
+		sequences_reopen(lfirst_oid(cell));
 	if (node_active_primaries_remote() != NIL)
 	{
-		List	   *commands = NIL;
+		List	   *commands = table_dependents_drop_commands(relids);
 		int			level = quiet_begin(WARNING);
 
-		foreach(cell, relids)
-			commands = list_concat(commands, table_dependents_drop_commands(lfirst_oid(cell)));
 		if (commands != NIL)
 			remote_exec_on_all(run_commands_call(commands));
-		remote_exec_on_all(psprintf("%sDROP TABLE %s CASCADE", TASK_TAG_DDL,
-									relation_qualified_name(linitial_oid(relids))));
+		remote_exec_on_all(psprintf("%sDROP TABLE %s CASCADE", TASK_TAG_DDL, names_to_drop(relids)));
 		AtEOXact_GUC(true, level);
 	}
 	foreach(cell, relids)
@@ -238,29 +269,29 @@ check_no_partition(Relation rel)
 				 errhint("Undistribute the partitioned table, or detach the partition first.")));
 }
 
-/* undistribute_table(table_name regclass, cascade_via_foreign_keys boolean) */
-Datum
-undistribute_table(PG_FUNCTION_ARGS)
+void
+undistribute_tables(List *roots)
 {
-	Oid			relid = PG_GETARG_OID(0);
-	Relation	rel = open_distributed(relid);
-	List	   *relids;
+	List	   *relids = NIL;
 	List	   *moved = NIL;
 	ListCell   *cell;
 	int			level = NewGUCNestLevel();
 
-	if (PG_GETARG_BOOL(1))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cascade_via_foreign_keys is not supported"),
-				 errhint("Drop the foreign keys first.")));
-	check_no_partition(rel);
-	check_no_foreign_keys(rel);
-	table_close(rel, NoLock);
-	relids = find_all_inheritors(relid, AccessExclusiveLock, NULL);
+	foreach(cell, roots)
+	{
+		table_close(open_distributed(lfirst_oid(cell)), NoLock);
+		relids = list_concat(relids, find_all_inheritors(lfirst_oid(cell), AccessExclusiveLock, NULL));
+	}
+	if (relids == NIL)
+		return;
 
-	/* The rows must be all rows, whatever policies say. */
+	/*
+	 * The rows must be all rows, whatever policies say; their foreign keys
+	 * have been checked.
+	 */
 	(void) set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("session_replication_role", "replica", PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+							 false);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	foreach(cell, relids)
@@ -275,6 +306,20 @@ undistribute_table(PG_FUNCTION_ARGS)
 	}
 	SPI_finish();
 	AtEOXact_GUC(true, level);
+}
+
+/* undistribute_table(table_name regclass, cascade_via_foreign_keys boolean) */
+Datum
+undistribute_table(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	Relation	rel = open_distributed(relid);
+
+	check_no_partition(rel);
+	if (!PG_GETARG_BOOL(1))
+		check_no_foreign_keys(rel);
+	table_close(rel, NoLock);
+	undistribute_tables(PG_GETARG_BOOL(1) ? tables_connected_by_keys(relid) : list_make1_oid(relid));
 	PG_RETURN_VOID();
 }
 
@@ -316,7 +361,9 @@ check_same_shards(const DistTable *table, const DistTable *other)
 				 errdetail_internal("%s", detail)));
 }
 
-/* update_distributed_table_colocation(table_name regclass, colocate_with text) */
+/*
+ * update_distributed_table_colocation(table_name regclass, colocate_with text)
+ */
 Datum
 update_distributed_table_colocation(PG_FUNCTION_ARGS)
 {

@@ -48,13 +48,15 @@
 #include "utils/rel.h"
 #include "utils/rls.h"
 
+#include "compat/copy_defaults.h"
 #include "compat/permissions.h"
 #include "copy/copy_from.h"
 #include "copy/frame_runner.h"
 #include "copy/row_router.h"
 #include "copy/shard_sink.h"
 #include "executor/fire_triggers.h"
-#include "executor/scan.h"
+#include "executor/reference_write.h"
+#include "planner/sequence_calls.h"
 #include "sharding/hash.h"
 
 typedef struct CopyJob
@@ -72,7 +74,8 @@ typedef struct CopyJob
 	ExprState  *qual;			/* the WHERE clause, or NULL */
 	TriggerRun *triggers;		/* NULL if the table has none for INSERT */
 	bool		row_triggers;	/* they are given rows */
-	ErrorContextCallback *errors;	/* outside of the line that is being read */
+	ErrorContextCallback *errors;	/* outside of the line that is being
+									 * read */
 	uint64		rows;
 	uint64		excluded;
 } CopyJob;
@@ -101,7 +104,10 @@ copy_check_insert(ParseState *pstate, Relation rel, List *attlist)
 	return nsitem;
 }
 
-/* Errors when the expression uses a generated column, which is not known yet when it is evaluated. */
+/*
+ * Errors when the expression uses a generated column, which is not known yet
+ * when it is evaluated.
+ */
 static void
 refuse_generated_columns(Node *expression, Relation rel)
 {
@@ -177,7 +183,25 @@ traveling_columns(CopyFromState cstate)
 	return attnums;
 }
 
-/* Whether text of the type always means the same value, whatever the session's settings. */
+/* Defaults that are computed here draw from sequences as queries do. */
+static void
+turn_defaults(CopyFromState cstate)
+{
+	for (int i = 0; i < cstate->num_defaults; i++)
+	{
+		AttrNumber	attno = cstate->defmap[i] + 1;
+		Node	   *expr = build_column_default(cstate->rel, attno);
+		Node	   *turned = sequence_calls_turn_expression(expr);
+
+		if (turned != expr)
+			compat_set_copy_default(cstate, attno, expression_planner((Expr *) turned));
+	}
+}
+
+/*
+ * Whether text of the type always means the same value, whatever the session's
+ * settings.
+ */
 static bool
 type_text_is_stable(Oid type)
 {
@@ -321,7 +345,7 @@ shard_of_fields(CopyJob *job, char **fields)
 	if (job->dist_field < 0)
 		return 0;
 	value = convert_field(job, job->table->dist_attno, fields[job->dist_field], &isnull);
-	return shard_index_of_stored(job->table, value, isnull, CMD_UTILITY);
+	return shard_index_of_stored(job->table, value, isnull);
 }
 
 /* Reads a line and adds it to the sink as it is. */
@@ -346,7 +370,9 @@ route_line(CopyJob *job, int *shard_index)
 	row = shard_sink_begin_row(job->sink, *shard_index);
 	appendBinaryStringInfo(row, cstate->line_buf.data, cstate->line_buf.len);
 	appendStringInfoCharMacro(row, '\n');
-	/* a field may span lines: the node that parses it counts on from the first */
+	/*
+	 * a field may span lines: the node that parses it counts on from the first
+	 */
 	shard_sink_end_row(job->sink, *shard_index, Max(line, job->header_lines) + 1);
 	return LINE_ROUTED;
 }
@@ -365,7 +391,9 @@ route_slot(CopyJob *job, int *shard_index)
 	return LINE_ROUTED;
 }
 
-/* Reads a row and adds it to the sink if the WHERE clause and triggers let it. */
+/*
+ * Reads a row and adds it to the sink if the WHERE clause and triggers let it.
+ */
 static LineResult
 route_row(CopyJob *job, int *shard_index)
 {
@@ -396,7 +424,10 @@ route_row(CopyJob *job, int *shard_index)
 	return result;
 }
 
-/* Adds the next row that is to be stored to the sink; false at the end of the input. */
+/*
+ * Adds the next row that is to be stored to the sink; false at the end of the
+ * input.
+ */
 static bool
 route_next(CopyJob *job, int *shard_index)
 {
@@ -471,7 +502,10 @@ route_all(CopyJob *job)
 	return job->router != NULL ? row_router_end(job->router) : shard_sink_end(job->sink);
 }
 
-/* The same, with the table's triggers around it; they are a statement's of their own. */
+/*
+ * The same, with the table's triggers around it; they are a statement's of
+ * their own.
+ */
 static uint64
 route_with_triggers(CopyJob *job)
 {
@@ -507,7 +541,10 @@ copy_from_initiator(ParseState *pstate, CopyStmt *stmt, Relation rel, const Dist
 	check_source_privilege(stmt);
 	nsitem = copy_check_insert(pstate, rel, stmt->attlist);
 
-	/* rows of one COPY are under way to all nodes at once, so another writer would meet them in any order */
+	/*
+	 * rows of one COPY are under way to all nodes at once, so another writer
+	 * would meet them in any order
+	 */
 	if (table->kind == DIST_REFERENCE)
 		reference_lock(table->relid, true);
 	if (stmt->whereClause != NULL)
@@ -515,6 +552,7 @@ copy_from_initiator(ParseState *pstate, CopyStmt *stmt, Relation rel, const Dist
 
 	job.cstate = BeginCopyFrom(pstate, rel, (Node *) where, stmt->filename, stmt->is_program, NULL,
 							   stmt->attlist, stmt->options);
+	turn_defaults(job.cstate);
 	job.estate = CreateExecutorState();
 	job.slot = MakeSingleTupleTableSlot(RelationGetDescr(rel), &TTSOpsVirtual);
 	job.qual = ExecInitQual(where, NULL);

@@ -44,7 +44,7 @@ static const struct
 };
 
 static void
-append_columns(StringInfo text, List *columns)
+append_column_list(StringInfo text, List *columns)
 {
 	ListCell   *lc;
 
@@ -73,7 +73,7 @@ append_option(StringInfo text, DefElem *option)
 				if (option->arg == NULL || !IsA(option->arg, List))
 					return false;
 				appendStringInfo(text, ", %s ", option->defname);
-				append_columns(text, castNode(List, option->arg));
+				append_column_list(text, castNode(List, option->arg));
 				return true;
 		}
 	}

@@ -25,6 +25,7 @@
 #include "copy/copy_from.h"
 #include "copy/row_router.h"
 #include "copy/shard_sink.h"
+#include "copy/view_rows.h"
 #include "executor/read_ahead.h"
 #include "resolve/tag.h"
 #include "txn/commit_ring.h"
@@ -75,7 +76,10 @@ copy_to(ParseState *pstate, PlannedStmt *pstmt, CopyStmt *stmt, Relation rel)
 	return rows;
 }
 
-/* The distributed or reference table that the statement names, now locked, or NULL. */
+/*
+ * The distributed or reference table that the statement names, now locked, or
+ * NULL.
+ */
 static const DistTable *
 lock_named_table(const CopyStmt *stmt)
 {
@@ -85,8 +89,9 @@ lock_named_table(const CopyStmt *stmt)
 }
 
 /*
- * The table that another node sends frames for, locked.  If it isn't here, the transaction that makes or
- * distributes it has committed there and is about to commit here.
+ * The table that another node sends frames for, locked.  If it isn't here, the
+ * transaction that makes or distributes it has committed there and is about to
+ * commit here.
  */
 static const DistTable *
 lock_table_of_frames(const CopyStmt *stmt)
@@ -107,7 +112,8 @@ lock_table_of_frames(const CopyStmt *stmt)
 
 /*
  * The table of a client's statement, locked, if COPY of it is ours, else NULL.
- * For COPY FROM of a reference table the set of nodes is locked before the table.
+ * For COPY FROM of a reference table the set of nodes is locked before the
+ * table.
  */
 static const DistTable *
 lock_table_of_client(const CopyStmt *stmt)
@@ -147,16 +153,22 @@ copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *que
 	if (!IsA(stmt, CopyStmt) || stmt->relation == NULL || !metadata_available())
 		return false;
 	(void) task_tag_parse(query_string, &tag);
-	if (tag.kind != TAG_NONE && tag.kind != TAG_FRAMES)
+	if (tag.kind != TAG_NONE && tag.kind != TAG_FRAMES && tag.kind != TAG_DDL)
 		return false;
-	table = tag.kind == TAG_FRAMES ? lock_table_of_frames(stmt) : lock_table_of_client(stmt);
-	if (table == NULL)
-		return false;
-
 	stmt = copyObject(stmt);
 	pstate = make_parsestate(NULL);
 	pstate->p_sourcetext = query_string;
 	pstate->p_queryEnv = query_env;
+	if (tag.kind == TAG_DDL)
+	{
+		(void) view_rows_receive(pstate, stmt);
+		free_parsestate(pstate);
+		return true;
+	}
+	table = tag.kind == TAG_FRAMES ? lock_table_of_frames(stmt) : lock_table_of_client(stmt);
+	if (table == NULL)
+		return false;
+
 	rel = table_open(table->relid, NoLock);
 	if (!stmt->is_from)
 		rows = copy_to(pstate, pstmt, stmt, rel);

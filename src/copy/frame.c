@@ -34,7 +34,10 @@ get_int32(const char *at)
 	return pg_ntoh32(value);
 }
 
-/* Appends value, seven bits a byte, lowest first; the high bit says that more follow. */
+/*
+ * Appends value, seven bits a byte, lowest first; the high bit says that more
+ * follow.
+ */
 static void
 put_varint(StringInfo buf, uint64 value)
 {

@@ -36,14 +36,18 @@
 typedef struct FrameBuffer
 {
 	StringInfoData data;		/* room for the header, then the rows; no
-								 * memory (data.data NULL) until the first row */
+								 * memory (data.data NULL) until the first
+								 * row */
 	StringInfoData directory;
 	uint32		rows;
 	uint64		last_line;
 	int			row_start;		/* offset in data of the row being appended */
 } FrameBuffer;
 
-/* Opens a row: the caller appends its bytes to what is returned, then calls frame_end_row. */
+/*
+ * Opens a row: the caller appends its bytes to what is returned, then calls
+ * frame_end_row.
+ */
 extern StringInfo frame_begin_row(FrameBuffer *buffer);
 extern void frame_end_row(FrameBuffer *buffer, uint64 line);
 
@@ -53,7 +57,10 @@ extern Size frame_buffer_memory(const FrameBuffer *buffer);
 /* Completes the frame; its bytes, valid until frame_reset. */
 extern char *frame_finish(FrameBuffer *buffer, HashRange range, int *len);
 
-/* Empties the buffer; keep_memory says whether its memory is kept for the next rows. */
+/*
+ * Empties the buffer; keep_memory says whether its memory is kept for the next
+ * rows.
+ */
 extern void frame_reset(FrameBuffer *buffer, bool keep_memory);
 
 /* A frame being read: points into the memory of whoever has its bytes. */
@@ -68,7 +75,10 @@ typedef struct Frame
 	uint64		last_line;
 } Frame;
 
-/* Bytes that follow a header; errors with ERRCODE_PROTOCOL_VIOLATION if it is none. */
+/*
+ * Bytes that follow a header; errors with ERRCODE_PROTOCOL_VIOLATION if it is
+ * none.
+ */
 extern Size frame_body_size(const char *header);
 
 /* Makes a complete frame (header and body) ready to be read. */

@@ -5,9 +5,9 @@
  *
  * The statement is an ordinary COPY .. FROM STDIN for the protocol; what its
  * messages carry is not a file but frames.  A frame usually fills one message
- * and is read in place; otherwise it is put together.  Frames of the same shard
- * that follow each other go through one run of the server's COPY, so that with
- * a single-shard or reference table statement triggers fire once and
+ * and is read in place; otherwise it is put together.  Frames of the same
+ * shard that follow each other go through one run of the server's COPY, so
+ * that with a single-shard or reference table statement triggers fire once and
  * references are checked at the end.
  *
  *-------------------------------------------------------------------------
@@ -59,9 +59,12 @@ connection_lost(void)
 			 errmsg("unexpected EOF on client connection with an open transaction")));
 }
 
-/* Reads the next message of the protocol into receiver->message and returns its type. */
+/*
+ * Reads the next message of the protocol into receiver->message and returns
+ * its type.
+ */
 static int
-read_message(FrameReceiver *receiver)
+read_copy_message(FrameReceiver *receiver)
 {
 	int			type;
 
@@ -80,14 +83,17 @@ read_message(FrameReceiver *receiver)
 	return type;
 }
 
-/* Makes the next CopyData message the current one; false at the end of the stream. */
+/*
+ * Makes the next CopyData message the current one; false at the end of the
+ * stream.
+ */
 static bool
 next_data_message(FrameReceiver *receiver)
 {
 	while (!receiver->done)
 	{
 		CHECK_FOR_INTERRUPTS();
-		switch (read_message(receiver))
+		switch (read_copy_message(receiver))
 		{
 			case 'd':
 				return true;
@@ -107,9 +113,12 @@ next_data_message(FrameReceiver *receiver)
 	return false;
 }
 
-/* Appends bytes of the stream to receiver->assembled until it has size bytes; false if the stream ends before. */
+/*
+ * Appends bytes of the stream to receiver->assembled until it has size bytes;
+ * false if the stream ends before.
+ */
 static bool
-assemble(FrameReceiver *receiver, Size size)
+assemble_frame(FrameReceiver *receiver, Size size)
 {
 	while ((Size) receiver->assembled.len < size)
 	{
@@ -129,7 +138,10 @@ assemble(FrameReceiver *receiver, Size size)
 	return true;
 }
 
-/* Reads a frame, whose memory is valid until the next call; false at the end of the stream. */
+/*
+ * Reads a frame, whose memory is valid until the next call; false at the end
+ * of the stream.
+ */
 static bool
 receive_frame(FrameReceiver *receiver, Frame *frame)
 {
@@ -156,8 +168,8 @@ receive_frame(FrameReceiver *receiver, Frame *frame)
 	}
 
 	resetStringInfo(&receiver->assembled);
-	if (!assemble(receiver, FRAME_HEADER_SIZE) ||
-		!assemble(receiver, FRAME_HEADER_SIZE + frame_body_size(receiver->assembled.data)))
+	if (!assemble_frame(receiver, FRAME_HEADER_SIZE) ||
+		!assemble_frame(receiver, FRAME_HEADER_SIZE + frame_body_size(receiver->assembled.data)))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROTOCOL_VIOLATION),
 				 errmsg("COPY stream from another node ends inside a frame")));

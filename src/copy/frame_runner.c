@@ -23,6 +23,7 @@
 #include "optimizer/optimizer.h"
 #include "parser/parse_relation.h"
 #include "rewrite/rewriteHandler.h"
+#include "storage/lmgr.h"
 #include "utils/backend_status.h"
 #include "utils/memutils.h"
 
@@ -30,19 +31,26 @@
 #include "compat/permissions.h"
 #include "copy/frame_runner.h"
 #include "executor/fire_triggers.h"
-#include "executor/scan.h"
+#include "executor/reference_write.h"
 #include "remote/shard_names.h"
 #include "resolve/tag.h"
 #include "sharding/hash.h"
 
-/* What opens a binary COPY file: signature, flags, length of the header extension. */
-static const char binary_header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
+/*
+ * What opens a binary COPY file: signature, flags, length of the header
+ * extension.
+ */
+static const char frame_binary_header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
 
 #define BINARY_HEADER_SIZE 19
 
-#define ROW_MIN_LENGTH 512		/* what short rows count for, see bound_multi_insert */
+#define ROW_MIN_LENGTH 512		/* what short rows count for, see
+								 * bound_multi_insert */
 
-/* A column that doesn't travel and whose default the node that stores the row computes. */
+/*
+ * A column that doesn't travel and whose default the node that stores the row
+ * computes.
+ */
 typedef struct LocalDefault
 {
 	AttrNumber	attno;
@@ -63,7 +71,8 @@ struct FrameRunner
 	/* while running */
 	Frame		frame;
 	CopyFromState cstate;		/* NULL while BeginCopyFrom runs */
-	TriggerDesc *hidden_triggers;	/* of rel, until the server's COPY asks for its first row */
+	TriggerDesc *hidden_triggers;	/* of rel, until the server's COPY asks for
+									 * its first row */
 	Relation	shard;
 	bool		header_sent;
 	PGFunction	last_input;		/* input function of the last column */
@@ -115,6 +124,20 @@ local_defaults(Relation rel, List *columns)
 	return defaults;
 }
 
+/*
+ * Locks the shards that may be moved away, so that they stay as long as the
+ * COPY.
+ */
+static void
+hold_shards(const DistTable *table)
+{
+	for (int i = 0; i < table->nshards; i++)
+	{
+		if (table->shards[i].leaving && table->shards[i].groupid == metadata_local_group())
+			LockRelationOid(shard_local_relid(table->relid, table->shards[i].shardid), RowExclusiveLock);
+	}
+}
+
 FrameRunner *
 frame_runner_create(Relation rel, const DistTable *table, List *columns, List *options,
 					FrameRefill refill, void *refill_arg)
@@ -123,6 +146,7 @@ frame_runner_create(Relation rel, const DistTable *table, List *columns, List *o
 	CopyFormatOptions parsed = {0};
 
 	ProcessCopyOptions(NULL, &parsed, true, options);
+	hold_shards(table);
 	runner->rel = rel;
 	runner->table = table;
 	runner->columns = columns;
@@ -155,7 +179,7 @@ refill_frame(FrameRunner *runner)
 
 /* Moves on to the next row; false at the end of all frames. */
 static bool
-next_row(FrameRunner *runner)
+next_frame_row(FrameRunner *runner)
 {
 	uint64		line;
 
@@ -171,7 +195,10 @@ next_row(FrameRunner *runner)
 			return false;
 	}
 	runner->cstate->cur_lineno = line;
-	/* CopyFrom's callback would tell of a COPY that nobody has written; CopyFrom puts back what was before it itself */
+	/*
+	 * CopyFrom's callback would tell of a COPY that nobody has written;
+	 * CopyFrom puts back what was before it itself
+	 */
 	if (line == 0)
 		error_context_stack = runner->outer_errors;
 	return true;
@@ -197,11 +224,11 @@ read_active_runner(void *outbuf, int minread, int maxread)
 	if (runner->binary && !runner->header_sent)
 	{
 		Assert(maxread >= BINARY_HEADER_SIZE);
-		memcpy(outbuf, binary_header, BINARY_HEADER_SIZE);
+		memcpy(outbuf, frame_binary_header, BINARY_HEADER_SIZE);
 		runner->header_sent = true;
 		return BINARY_HEADER_SIZE;
 	}
-	if (runner->row_len == 0 && !next_row(runner))
+	if (runner->row_len == 0 && !next_frame_row(runner))
 		return 0;
 	len = Min(runner->row_len, maxread);
 	memcpy(outbuf, runner->row, len);
@@ -210,30 +237,48 @@ read_active_runner(void *outbuf, int minread, int maxread)
 	return len;
 }
 
-/* Opens and locks the local relation of a shard. */
-static Relation
-open_shard(FrameRunner *runner, HashRange range)
+/*
+ * The local relation of the shard that has a range; InvalidOid if it is not
+ * here.
+ */
+static Oid
+find_shard(const DistTable *table, HashRange range)
 {
-	const DistTable *table = runner->table;
-	Oid			relid;
-	int			index;
+	int			index = shard_index_of_range(table, range);
 
-	if (table->kind == DIST_REFERENCE)
+	return index >= 0 && shard_is_here(&table->shards[index]) ?
+		shard_local_relid(table->relid, table->shards[index].shardid) : InvalidOid;
+}
+
+/*
+ * Opens and locks the local relation of a shard, which may have been moved
+ * away since the COPY began.
+ */
+static Relation
+open_frame_shard(FrameRunner *runner, HashRange range)
+{
+	Oid			relid = runner->table->relid;
+	Oid			shard;
+
+	if (runner->table->kind == DIST_REFERENCE)
 	{
-		reference_lock_here(table->relid, true);
-		return table_open(table->relid, RowExclusiveLock);
+		reference_lock_here(relid, true);
+		return table_open(relid, RowExclusiveLock);
 	}
-
-	relid = InvalidOid;
-	index = shard_index_of_range(table, range);
-	if (index >= 0 && shard_is_here(&table->shards[index]))
-		relid = shard_local_relid(table->relid, table->shards[index].shardid);
-	if (!OidIsValid(relid))
+	shard = find_shard(metadata_require(relid), range);
+	if (OidIsValid(shard))
+	{
+		LockRelationOid(shard, RowExclusiveLock);
+		shard = find_shard(metadata_require(relid), range);
+	}
+	if (!OidIsValid(shard))
 		ereport(ERROR,
-				(errcode(ERRCODE_SHARD_NOT_HERE),
-				 errmsg("the shard of table \"%s\" for the hash values from %d to %d is not on this node",
-						RelationGetRelationName(runner->rel), range.min, range.max)));
-	return table_open(relid, RowExclusiveLock);
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to a concurrent move of a shard"),
+				 errdetail("The shard of table \"%s\" for the hash values from %d to %d is not on this node.",
+						   RelationGetRelationName(runner->rel), range.min, range.max),
+				 errhint("The transaction might succeed if retried.")));
+	return table_open(shard, NoLock);
 }
 
 /* What pg_stat_progress_copy shows. */
@@ -269,7 +314,10 @@ restore_progress(const Progress *progress)
 	pgstat_progress_update_multi_param(PGSTAT_NUM_PROGRESS_PARAM, indexes, progress->params);
 }
 
-/* The input function of the last column, after which the row's length is raised; see bound_multi_insert. */
+/*
+ * The input function of the last column, after which the row's length is
+ * raised; see bound_multi_insert.
+ */
 static Datum
 last_column_input(PG_FUNCTION_ARGS)
 {
@@ -281,12 +329,13 @@ last_column_input(PG_FUNCTION_ARGS)
 }
 
 /*
- * Makes the server's COPY store rows in batches of 128 at most.  It would collect up
- * to 1,000, each in a slot of its own, and a resource owner takes quadratic time to
- * remember and forget as many references to one tuple descriptor; that is
- * nothing for a whole COPY, but dominates the cost of a frame.  A batch also ends
- * at 64 kB, counted by the length of the line buffer: which is unused for
- * binary rows, and read in no other way once a line has been parsed.
+ * Makes the server's COPY store rows in batches of 128 at most.  It would
+ * collect up to 1,000, each in a slot of its own, and a resource owner takes
+ * quadratic time to remember and forget as many references to one tuple
+ * descriptor; that is nothing for a whole COPY, but dominates the cost of a
+ * frame.  A batch also ends at 64 kB, counted by the length of the line
+ * buffer: which is unused for binary rows, and read in no other way once a
+ * line has been parsed.
  */
 static void
 bound_multi_insert(FrameRunner *runner)
@@ -303,7 +352,10 @@ bound_multi_insert(FrameRunner *runner)
 	}
 }
 
-/* Runs the server's COPY into the relation, with read_active_runner as its source. */
+/*
+ * Runs the server's COPY into the relation, with read_active_runner as its
+ * source.
+ */
 static uint64
 copy_into(FrameRunner *runner, Relation shard)
 {
@@ -322,7 +374,8 @@ copy_into(FrameRunner *runner, Relation shard)
 	runner->cstate = BeginCopyFrom(pstate, shard, NULL, NULL, false, read_active_runner,
 								   runner->columns, runner->options);
 	runner->cstate->cur_relname = RelationGetRelationName(runner->rel);
-	runner->cstate->eol_type = EOL_NL;	/* else lines within the first row's fields aren't counted */
+	runner->cstate->eol_type = EOL_NL;	/* else lines within the first row's
+										 * fields aren't counted */
 	foreach(lc, runner->defaults)
 	{
 		LocalDefault *item = lfirst(lc);
@@ -330,7 +383,10 @@ copy_into(FrameRunner *runner, Relation shard)
 		compat_set_copy_default(runner->cstate, item->attno, item->expr);
 	}
 	bound_multi_insert(runner);
-	/* it notes which triggers there are before it reads anything; shards have none of users */
+	/*
+	 * it notes which triggers there are before it reads anything; shards have
+	 * none of users
+	 */
 	runner->shard = shard;
 	if (runner->table->kind == DIST_REFERENCE)
 		runner->hidden_triggers = triggers_hide(shard);
@@ -344,10 +400,10 @@ copy_into(FrameRunner *runner, Relation shard)
 
 /* As frame_runner_run; runner->frame is the first frame, or empty. */
 static uint64
-run(FrameRunner *runner, HashRange range)
+run_frames(FrameRunner *runner, HashRange range)
 {
 	FrameRunner *outer_runner = active_runner;
-	Relation	shard = open_shard(runner, range);
+	Relation	shard = open_frame_shard(runner, range);
 	volatile uint64 rows = 0;
 
 	runner->outer_context = CurrentMemoryContext;
@@ -376,12 +432,12 @@ uint64
 frame_runner_run(FrameRunner *runner, const Frame *frame)
 {
 	runner->frame = *frame;
-	return run(runner, frame->range);
+	return run_frames(runner, frame->range);
 }
 
 uint64
 frame_runner_run_all(FrameRunner *runner, HashRange range)
 {
 	memset(&runner->frame, 0, sizeof(Frame));
-	return run(runner, range);
+	return run_frames(runner, range);
 }

@@ -26,16 +26,17 @@ typedef struct FrameRunner FrameRunner;
 typedef bool (*FrameRefill) (void *arg, Frame *frame);
 
 /*
- * The default (planned) of a column if it means the same on every node and at any
- * time, else NULL.  A column that the rows of frames lack gets it from the
+ * The default (planned) of a column if it means the same on every node and at
+ * any time, else NULL.  A column that the rows of frames lack gets it from the
  * node that stores them; all other defaults are for the sender to compute.
  */
 extern Expr *frame_local_default(Relation rel, AttrNumber attno);
 
 /*
  * A runner for rows of rel (the logical table, open and locked by the caller,
- * who has checked permissions).  columns (List of String nodes) and options (List of
- * DefElem) are those of the COPY statement that describes the rows.  refill may be NULL.
+ * who has checked permissions).  columns (List of String nodes) and options
+ * (List of DefElem) are those of the COPY statement that describes the rows.
+ * refill may be NULL.
  */
 extern FrameRunner *frame_runner_create(Relation rel, const DistTable *table, List *columns, List *options,
 										FrameRefill refill, void *refill_arg);
@@ -45,8 +46,8 @@ extern FrameRunner *frame_runner_create(Relation rel, const DistTable *table, Li
  * local relation of the frame's shard (of a reference table: the table);
  * returns how many were stored.  Constraints, triggers, indexes and generated
  * columns act as for COPY; errors speak of the logical table and of the
- * rows' own line numbers.  Errors with ERRCODE_SHARD_NOT_HERE when this node has
- * no such shard.
+ * rows' own line numbers.  Errors with ERRCODE_SHARD_NOT_HERE when this node
+ * has no such shard.
  */
 extern uint64 frame_runner_run(FrameRunner *runner, const Frame *frame);
 

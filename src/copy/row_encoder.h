@@ -26,7 +26,10 @@ extern RowEncoder *row_encoder_create(TupleDesc desc, List *attnums);
 /* The options for COPY that describe the format: what stands in WITH (...). */
 extern const char *row_encoder_options(const RowEncoder *encoder);
 
-/* Appends a row.  Leaks what type output functions leak into CurrentMemoryContext. */
+/*
+ * Appends a row.  Leaks what type output functions leak into
+ * CurrentMemoryContext.
+ */
 extern void row_encoder_append(RowEncoder *encoder, TupleTableSlot *slot, StringInfo buf);
 
 #endif							/* CITUS_COPY_ROW_ENCODER_H */

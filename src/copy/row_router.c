@@ -60,7 +60,7 @@ row_router_add(RowRouter *router, TupleTableSlot *slot, uint64 line)
 	{
 		slot_getsomeattrs(slot, table->dist_attno);
 		shard_index = shard_index_of_stored(table, slot->tts_values[table->dist_attno - 1],
-											slot->tts_isnull[table->dist_attno - 1], router->command);
+											slot->tts_isnull[table->dist_attno - 1]);
 	}
 	row_encoder_append(router->encoder, slot, shard_sink_begin_row(router->sink, shard_index));
 	MemoryContextSwitchTo(caller_context);

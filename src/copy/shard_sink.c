@@ -6,16 +6,17 @@
  * Each shard has a FrameBuffer.  A buffer that is full leaves as a frame: on
  * the stream of the shard's node (one COPY statement on the node's primary
  * connection, begun with its first frame), or, if the shard is on this node,
- * into the server's own COPY (frame_runner.c).  Rows of a reference table leave
- * on all streams.  The nodes work in parallel, since sending only waits when a
- * socket's buffers are full.
+ * into the server's own COPY (frame_runner.c).  Rows of a reference table
+ * leave on all streams.  The nodes work in parallel, since sending only waits
+ * when a socket's buffers are full.
  *
- * Memory: a buffer is flushed when it has the size of a frame; when all together
- * exceed citus.copy_buffer_size, the largest ones are flushed first.
+ * Memory: a buffer is flushed when it has the size of a frame; when all
+ * together exceed citus.copy_buffer_size, the largest ones are flushed first.
  *
  * A stream owns its node's connection.  When somebody else needs it (a query
  * in a trigger or in a default expression), the stream sends what it has
- * for the node, ends its COPY statement, and begins another with its next frame.
+ * for the node, ends its COPY statement, and begins another with its next
+ * frame.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,8 +42,8 @@
 #include "resolve/tag.h"
 
 /*
- * Bounds for the size of a frame.  Each frame costs the receiver one run of the
- * server's COPY, so they should be large.
+ * Bounds for the size of a frame.  Each frame costs the receiver one run of
+ * the server's COPY, so they should be large.
  */
 #define MIN_FRAME_SIZE (32 * 1024)
 #define MAX_FRAME_SIZE (512 * 1024)
@@ -70,13 +71,15 @@ struct ShardSink
 	FrameBuffer *buffers;
 	NodeStream **shard_streams; /* by shard; NULL is this node */
 	List	   *streams;		/* of NodeStream *, by group id */
-	bool		store_locally;	/* some shard, or the reference table, is here */
+	bool		store_locally;	/* some shard, or the reference table, is
+								 * here */
 	int			frame_size;		/* memory of a buffer, unless rows are long */
 	FrameRunner *runner;		/* for local shards */
 	uint64		local_rows;
 	Size		max_memory;		/* for all buffers */
 	Size		memory;			/* of all buffers */
-	Size		row_memory;		/* of the buffer whose row is open, before it */
+	Size		row_memory;		/* of the buffer whose row is open, before
+								 * it */
 	ShardSinkPump pump;			/* while shard_sink_pull runs */
 	void	   *pump_arg;
 };
@@ -96,7 +99,10 @@ shard_sink_init(void)
 							NULL, NULL, NULL);
 }
 
-/* The statement that a node's stream runs; also the source of the local runner's columns and options. */
+/*
+ * The statement that a node's stream runs; also the source of the local
+ * runner's columns and options.
+ */
 static char *
 build_command(Relation rel, List *attnums, const char *options)
 {
@@ -118,7 +124,9 @@ build_command(Relation rel, List *attnums, const char *options)
 	return sql.data;
 }
 
-/* The stream of a node group, added in the order of group ids when it is new. */
+/*
+ * The stream of a node group, added in the order of group ids when it is new.
+ */
 static NodeStream *
 stream_of_group(ShardSink *sink, int32 groupid)
 {
@@ -175,7 +183,10 @@ create_runner(ShardSink *sink)
 	return frame_runner_create(sink->rel, sink->table, stmt->attlist, stmt->options, refill_from_pump, sink);
 }
 
-/* Size of the frames for so many buffers in some memory: a power of two, as buffers grow by doubling. */
+/*
+ * Size of the frames for so many buffers in some memory: a power of two, as
+ * buffers grow by doubling.
+ */
 static int
 frame_size(Size memory, int nshards)
 {
@@ -317,7 +328,10 @@ flush_shard(ShardSink *sink, int shard_index)
 	reset_buffer(sink, buffer);
 }
 
-/* RemoteOwner's yield: sends what is buffered for the node and ends the COPY, so that the rows are seen. */
+/*
+ * RemoteOwner's yield: sends what is buffered for the node and ends the COPY,
+ * so that the rows are seen.
+ */
 static void
 stream_yield(RemoteOwner *owner, RemoteConn *conn)
 {
@@ -380,7 +394,10 @@ shard_sink_can_pull(const ShardSink *sink)
 	return sink->table->kind != DIST_HASH && sink->store_locally;
 }
 
-/* FrameRefill for shard_sink_pull: fills the only buffer, sends its frame to all streams, and gives it to the runner. */
+/*
+ * FrameRefill for shard_sink_pull: fills the only buffer, sends its frame to
+ * all streams, and gives it to the runner.
+ */
 static bool
 refill_from_pump(void *arg, Frame *frame)
 {

@@ -22,13 +22,17 @@ extern void shard_sink_init(void);
 
 /*
  * A sink for rows of rel with the columns attnums (integer List), encoded as
- * COPY's options (text, what stands in WITH (...)) say.  remote_only: this node's copy of a reference
- * table gets nothing.  Lives in CurrentMemoryContext.
+ * COPY's options (text, what stands in WITH (...)) say.  remote_only: this
+ * node's copy of a reference table gets nothing.  Lives in
+ * CurrentMemoryContext.
  */
 extern ShardSink *shard_sink_begin(Relation rel, const DistTable *table, List *attnums, const char *options,
 								   bool remote_only);
 
-/* Has a sink that is empty take so much memory (bytes), instead of citus.copy_buffer_size. */
+/*
+ * Has a sink that is empty take so much memory (bytes), instead of
+ * citus.copy_buffer_size.
+ */
 extern void shard_sink_set_memory(ShardSink *sink, Size memory);
 
 /*
@@ -38,31 +42,44 @@ extern void shard_sink_set_memory(ShardSink *sink, Size memory);
 extern StringInfo shard_sink_begin_row(ShardSink *sink, int shard_index);
 extern void shard_sink_end_row(ShardSink *sink, int shard_index, uint64 line);
 
-/* To be called after a row of the shard: sends or stores what must go for the sink to stay within its memory. */
+/*
+ * To be called after a row of the shard: sends or stores what must go for the
+ * sink to stay within its memory.
+ */
 extern void shard_sink_flush_full(ShardSink *sink, int shard_index);
 
 /*
- * Sends or stores all that is in the sink; false if there was nothing.  What is on its way to a
- * node arrives before anything else that uses the node's connection.
+ * Sends or stores all that is in the sink; false if there was nothing.  What
+ * is on its way to a node arrives before anything else that uses the node's
+ * connection.
  */
 extern bool shard_sink_flush_all(ShardSink *sink);
 
-/* Puts rows into the sink until its only buffer is full (returns true) or there are no more rows (false). */
+/*
+ * Puts rows into the sink until its only buffer is full (returns true) or
+ * there are no more rows (false).
+ */
 typedef bool (*ShardSinkPump) (void *arg);
 
 /*
- * Whether all rows that this node stores go into one relation, so that one run of the
- * server's COPY can store them: then shard_sink_pull is to be used.
+ * Whether all rows that this node stores go into one relation, so that one run
+ * of the server's COPY can store them: then shard_sink_pull is to be used.
  */
 extern bool shard_sink_can_pull(const ShardSink *sink);
 
-/* Runs the local COPY with pump as its source (which must not call shard_sink_flush_full). */
+/*
+ * Runs the local COPY with pump as its source (which must not call
+ * shard_sink_flush_full).
+ */
 extern void shard_sink_pull(ShardSink *sink, ShardSinkPump pump, void *arg);
 
 /* Whether the buffer of a shard has reached the size of a frame. */
 extern bool shard_sink_is_full(const ShardSink *sink, int shard_index);
 
-/* Flushes everything and waits for all nodes; the number of rows stored (of a reference table: once). */
+/*
+ * Flushes everything and waits for all nodes; the number of rows stored (of a
+ * reference table: once).
+ */
 extern uint64 shard_sink_end(ShardSink *sink);
 
 #endif							/* CITUS_COPY_SHARD_SINK_H */

@@ -3,15 +3,16 @@
  * autoanalyze.c
  *	  Statistics of logical tables follow those of their shards.
  *
- * Autovacuum analyzes shards like any table, when enough of their rows have changed; the logical table
- * doesn't change.  So every so often the maintenance worker of the coordinator
- * starts another one, which asks all nodes what their shards' statistics say,
- * computes those of tables that have fallen behind, and ends.  It is a process
- * of its own because a sample can take long.  Settings of autovacuum, also a table's own, thereby
- * hold for the logical table, too.
+ * Autovacuum analyzes shards like any table, when enough of their rows have
+ * changed; the logical table doesn't change.  So every so often the
+ * maintenance worker of the coordinator starts another one, which asks all
+ * nodes what their shards' statistics say, computes those of tables that have
+ * fallen behind, and ends.  It is a process of its own because a sample can
+ * take long.  Settings of autovacuum, also a table's own, thereby hold for the
+ * logical table, too.
  *
- * It waits for no lock: a table that somebody else alters or analyzes has its turn
- * the next time.
+ * It waits for no lock: a table that somebody else alters or analyzes has its
+ * turn the next time.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,12 +39,16 @@
 
 extern PGDLLEXPORT void citus_autoanalyze_main(Datum arg);
 
-/* A table has fallen behind when shards with this part of its rows have been analyzed since it was ... */
+/*
+ * A table has fallen behind when shards with this part of its rows have been
+ * analyzed since it was ...
+ */
 #define NEW_SHARE 0.5
 
 /*
- * ... or its shards have more, or fewer, rows than its statistics say, by this part and by so many;
- * also if that is because the server has vacuumed the empty logical table, against wraparound.
+ * ... or its shards have more, or fewer, rows than its statistics say, by this
+ * part and by so many; also if that is because the server has vacuumed the
+ * empty logical table, against wraparound.
  */
 #define GROWTH_SHARE 0.1
 #define GROWTH_ROWS 50
@@ -55,11 +60,12 @@ typedef struct TableRows
 {
 	uint64		first_shardid;	/* hash key: all nodes know it */
 	double		rows;
-	double		new_rows;		/* in shards that were analyzed after the table */
+	double		new_rows;		/* in shards that were analyzed after the
+								 * table */
 } TableRows;
 
-static int	naptime = 60000;
-static BackgroundWorkerHandle *worker = NULL;
+static int	autoanalyze_naptime = 60000;
+static BackgroundWorkerHandle *autoanalyze_worker = NULL;
 
 /* In the worker. */
 static List *stale_tables = NIL;	/* Oids */
@@ -79,9 +85,12 @@ add_rows(int32 groupid, int ncolumns, char **values, void *arg)
 	table->new_rows += strtod(values[2], NULL);
 }
 
-/* A hash table of TableRows, filled by all nodes; NULL, with a warning, if one of them does not answer. */
+/*
+ * A hash table of TableRows, filled by all nodes; NULL, with a warning, if one
+ * of them does not answer.
+ */
 static HTAB *
-collect_rows(void)
+collect_analyzed(void)
 {
 	HASHCTL		control = {.keysize = sizeof(uint64), .entrysize = sizeof(TableRows), .hcxt = CurrentMemoryContext};
 	HTAB	   *tables = hash_create("citus analyzed tables", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
@@ -91,7 +100,10 @@ collect_rows(void)
 	return tables;
 }
 
-/* Whether a table whose statistics say that it has so many rows (-1: they say nothing) has fallen behind. */
+/*
+ * Whether a table whose statistics say that it has so many rows (-1: they say
+ * nothing) has fallen behind.
+ */
 static bool
 is_stale(double known_rows, const TableRows *now)
 {
@@ -130,7 +142,7 @@ lowest_shardid(const DistTable *table)
 static void
 find_stale_tables(void)
 {
-	HTAB	   *collected = collect_rows();
+	HTAB	   *collected = collect_analyzed();
 	ListCell   *cell;
 
 	if (collected == NULL)
@@ -183,7 +195,7 @@ citus_autoanalyze_main(Datum arg)
 
 /* Starts the worker, unless it is still running. */
 static void
-start_worker(void)
+start_analyze_worker(void)
 {
 	BackgroundWorker registration = {0};
 	MemoryContext old_context;
@@ -191,12 +203,12 @@ start_worker(void)
 
 	if (metadata_local_group() != 0)
 		return;
-	if (worker != NULL)
+	if (autoanalyze_worker != NULL)
 	{
-		if (GetBackgroundWorkerPid(worker, &pid) != BGWH_STOPPED)
+		if (GetBackgroundWorkerPid(autoanalyze_worker, &pid) != BGWH_STOPPED)
 			return;
-		pfree(worker);
-		worker = NULL;
+		pfree(autoanalyze_worker);
+		autoanalyze_worker = NULL;
 	}
 	registration.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
 	registration.bgw_start_time = BgWorkerStart_RecoveryFinished;
@@ -209,18 +221,18 @@ start_worker(void)
 
 	/* without a free slot, another time */
 	old_context = MemoryContextSwitchTo(TopMemoryContext);
-	if (!RegisterDynamicBackgroundWorker(&registration, &worker))
-		worker = NULL;
+	if (!RegisterDynamicBackgroundWorker(&registration, &autoanalyze_worker))
+		autoanalyze_worker = NULL;
 	MemoryContextSwitchTo(old_context);
 }
 
-static const DaemonJob autoanalyze_job = {"autoanalyze", &naptime, NULL, start_worker, NULL};
+static const DaemonJob autoanalyze_job = {"autoanalyze", &autoanalyze_naptime, NULL, start_analyze_worker, NULL};
 
 void
 autoanalyze_stop(void)
 {
-	if (worker != NULL)
-		TerminateBackgroundWorker(worker);
+	if (autoanalyze_worker != NULL)
+		TerminateBackgroundWorker(autoanalyze_worker);
 }
 
 void
@@ -229,6 +241,6 @@ autoanalyze_init(void)
 	DefineCustomIntVariable("citus.autoanalyze_naptime",
 							"Sets how often the coordinator looks for distributed tables whose shards have new statistics.",
 							"Autovacuum analyzes the shards. -1 means never.",
-							&naptime, 60000, -1, 7 * 24 * 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+							&autoanalyze_naptime, 60000, -1, 7 * 24 * 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
 	daemon_add_job(&autoanalyze_job);
 }

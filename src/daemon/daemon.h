@@ -20,12 +20,17 @@ typedef struct DaemonJob
 {
 	const char *name;
 	int		   *interval_ms;	/* a setting; not above 0: never */
-	int			(*interval) (void); /* the same as a function, if interval_ms is NULL */
+	int			(*interval) (void); /* the same as a function, if interval_ms
+									 * is NULL */
 	void		(*run) (void);
-	bool		(*wanted) (void);	/* if not NULL: whether it should run soon */
+	bool		(*wanted) (void);	/* if not NULL: whether it should run
+									 * soon */
+	bool		(*due) (void);	/* if not NULL: whether it should run now */
 } DaemonJob;
 
-/* Adds a job; to be called while the library is loaded.  The struct is kept. */
+/*
+ * Adds a job; to be called while the library is loaded.  The struct is kept.
+ */
 extern void daemon_add_job(const DaemonJob *job);
 
 #endif							/* CITUS_DAEMON_DAEMON_H */

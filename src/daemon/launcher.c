@@ -5,13 +5,13 @@
  *
  * One background worker, started with the server, stays connected to no
  * database.  It can't see whether a database has the extension, so at first it
- * starts a worker in each one, which ends at once where there is none.  Later, a
- * session that uses other nodes asks for a worker, if its database has none: a look at
- * shared memory, once per transaction.
+ * starts a worker in each one, which ends at once where there is none.  Later,
+ * a session that uses other nodes asks for a worker, if its database has none:
+ * a look at shared memory, once per transaction.
  *
  * A worker that fails, or leaves since somebody wants to drop or copy its
- * database, is started again after a while.  One lightweight lock covers the list
- * of databases; nothing else is locked under it.
+ * database, is started again after a while.  One lightweight lock covers the
+ * list of databases; nothing else is locked under it.
  *
  *-------------------------------------------------------------------------
  */
@@ -68,21 +68,24 @@ typedef struct LauncherShared
 
 extern PGDLLEXPORT void citus_launcher_main(Datum arg);
 
-static LauncherShared *shared = NULL;
+static LauncherShared *launcher_shared = NULL;
 
 static Size
-shared_size(void)
+launcher_shared_size(void)
 {
 	return sizeof(LauncherShared);
 }
 
 static void
-fill_shared(void)
+fill_launcher_shared(void)
 {
-	shared->generation = 1;
+	launcher_shared->generation = 1;
 }
 
-/* The entry of a database, or a free one if create; NULL if there is none.  Under the lock. */
+/*
+ * The entry of a database, or a free one if create; NULL if there is none.
+ * Under the lock.
+ */
 static DatabaseEntry *
 find_entry(Oid database, bool create)
 {
@@ -90,10 +93,10 @@ find_entry(Oid database, bool create)
 
 	for (int i = 0; i < MAX_DATABASES; i++)
 	{
-		if (shared->entries[i].database == database)
-			return &shared->entries[i];
-		if (unused == NULL && !OidIsValid(shared->entries[i].database))
-			unused = &shared->entries[i];
+		if (launcher_shared->entries[i].database == database)
+			return &launcher_shared->entries[i];
+		if (unused == NULL && !OidIsValid(launcher_shared->entries[i].database))
+			unused = &launcher_shared->entries[i];
 	}
 	if (!create || unused == NULL)
 		return NULL;
@@ -102,7 +105,10 @@ find_entry(Oid database, bool create)
 	return unused;
 }
 
-/* Notes that a database wants a worker; returns whether that is news.  Under the lock, exclusively. */
+/*
+ * Notes that a database wants a worker; returns whether that is news.  Under
+ * the lock, exclusively.
+ */
 static bool
 want_worker(Oid database)
 {
@@ -121,13 +127,13 @@ request_worker(void)
 {
 	static uint32 seen = 0;
 
-	if (seen == shared->generation || MyBackendType != B_BACKEND)
+	if (seen == launcher_shared->generation || MyBackendType != B_BACKEND)
 		return;
-	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
-	seen = shared->generation;
-	if (want_worker(MyDatabaseId) && shared->latch != NULL)
-		SetLatch(shared->latch);
-	LWLockRelease(shared->header.lock);
+	LWLockAcquire(launcher_shared->header.lock, LW_EXCLUSIVE);
+	seen = launcher_shared->generation;
+	if (want_worker(MyDatabaseId) && launcher_shared->latch != NULL)
+		SetLatch(launcher_shared->latch);
+	LWLockRelease(launcher_shared->header.lock);
 }
 
 bool
@@ -136,14 +142,14 @@ launcher_worker_starts(Oid database)
 	DatabaseEntry *entry;
 	bool		first = false;
 
-	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+	LWLockAcquire(launcher_shared->header.lock, LW_EXCLUSIVE);
 	entry = find_entry(database, false);
 	if (entry != NULL && entry->pid == 0)
 	{
 		entry->pid = MyProcPid;
 		first = true;
 	}
-	LWLockRelease(shared->header.lock);
+	LWLockRelease(launcher_shared->header.lock);
 	return first;
 }
 
@@ -152,7 +158,7 @@ launcher_worker_ends(Oid database, bool final)
 {
 	DatabaseEntry *entry;
 
-	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+	LWLockAcquire(launcher_shared->header.lock, LW_EXCLUSIVE);
 	entry = find_entry(database, false);
 	if (entry != NULL && entry->pid == MyProcPid)
 	{
@@ -160,10 +166,10 @@ launcher_worker_ends(Oid database, bool final)
 		if (final)
 		{
 			entry->database = InvalidOid;
-			shared->generation++;
+			launcher_shared->generation++;
 		}
 	}
-	LWLockRelease(shared->header.lock);
+	LWLockRelease(launcher_shared->header.lock);
 }
 
 /* Asks for a worker in each database that sessions may connect to. */
@@ -178,18 +184,18 @@ want_all(void)
 	(void) GetTransactionSnapshot();
 	rel = table_open(DatabaseRelationId, AccessShareLock);
 	scan = table_beginscan_catalog(rel, 0, NULL);
-	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
-	shared->latch = MyLatch;
-	LWLockRelease(shared->header.lock);
+	LWLockAcquire(launcher_shared->header.lock, LW_EXCLUSIVE);
+	launcher_shared->latch = MyLatch;
+	LWLockRelease(launcher_shared->header.lock);
 	while (HeapTupleIsValid(tuple = heap_getnext(scan, ForwardScanDirection)))
 	{
 		Form_pg_database database = (Form_pg_database) GETSTRUCT(tuple);
 
 		if (!database->datallowconn || database->datistemplate)
 			continue;
-		LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+		LWLockAcquire(launcher_shared->header.lock, LW_EXCLUSIVE);
 		want_worker(database->oid);
-		LWLockRelease(shared->header.lock);
+		LWLockRelease(launcher_shared->header.lock);
 	}
 	table_endscan(scan);
 	table_close(rel, AccessShareLock);
@@ -234,14 +240,14 @@ start_worker(Oid database)
 
 /* The next database, from position on, whose worker is due; or InvalidOid. */
 static Oid
-next_due(int *position, TimestampTz now)
+next_launch_due(int *position, TimestampTz now)
 {
 	Oid			database = InvalidOid;
 
-	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+	LWLockAcquire(launcher_shared->header.lock, LW_EXCLUSIVE);
 	for (; *position < MAX_DATABASES && !OidIsValid(database); (*position)++)
 	{
-		DatabaseEntry *entry = &shared->entries[*position];
+		DatabaseEntry *entry = &launcher_shared->entries[*position];
 
 		if (!OidIsValid(entry->database) || !entry->wanted || entry->pid != 0 ||
 			!TimestampDifferenceExceeds(entry->started, now, RESTART_DELAY_MS))
@@ -249,23 +255,23 @@ next_due(int *position, TimestampTz now)
 		entry->started = now;
 		database = entry->database;
 	}
-	LWLockRelease(shared->header.lock);
+	LWLockRelease(launcher_shared->header.lock);
 	return database;
 }
 
 static void
-forget(Oid database)
+forget_database(Oid database)
 {
 	DatabaseEntry *entry;
 
-	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+	LWLockAcquire(launcher_shared->header.lock, LW_EXCLUSIVE);
 	entry = find_entry(database, false);
 	if (entry != NULL && entry->pid == 0)
 	{
 		entry->database = InvalidOid;
-		shared->generation++;
+		launcher_shared->generation++;
 	}
-	LWLockRelease(shared->header.lock);
+	LWLockRelease(launcher_shared->header.lock);
 }
 
 /* Says that there are too few background workers, but not again and again. */
@@ -290,10 +296,10 @@ start_due_workers(void)
 	int			position = 0;
 	Oid			database;
 
-	while (OidIsValid(database = next_due(&position, GetCurrentTimestamp())))
+	while (OidIsValid(database = next_launch_due(&position, GetCurrentTimestamp())))
 	{
 		if (!database_usable(database))
-			forget(database);
+			forget_database(database);
 		else if (!start_worker(database))
 		{
 			report_no_worker();
@@ -305,9 +311,9 @@ start_due_workers(void)
 static void
 launcher_exits(int code, Datum arg)
 {
-	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
-	shared->latch = NULL;
-	LWLockRelease(shared->header.lock);
+	LWLockAcquire(launcher_shared->header.lock, LW_EXCLUSIVE);
+	launcher_shared->latch = NULL;
+	LWLockRelease(launcher_shared->header.lock);
 }
 
 void
@@ -340,14 +346,16 @@ launcher_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_launcher",
-		.size = shared_size,
-		.memory = (SharedHeader **) &shared,
-		.fill = fill_shared,
+		.size = launcher_shared_size,
+		.memory = (SharedHeader **) &launcher_shared,
+		.fill = fill_launcher_shared,
 	};
 	BackgroundWorker worker = {0};
 
 	shared_area_add(&area);
 	txn_use_hook = request_worker;
+	if (IsBinaryUpgrade)
+		return;
 
 	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
 	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;

@@ -3,13 +3,14 @@
  * maintenance.c
  *	  The maintenance worker of a database: does jobs every so often.
  *
- * It connects as the bootstrap superuser, does each job in a transaction of its own,
- * and survives the job's errors.  It must not be in anybody's way:
+ * It connects as the bootstrap superuser, does each job in a transaction of
+ * its own, and survives the job's errors.  It must not be in the way:
  *
  * - it ends when the extension is dropped;
- * - it ends when somebody waits to drop, rename or copy the database, which
- *	 the server does only when nobody else is connected.  That shows by a lock on the
- *	 database, which we try every second; the server tries for five seconds.
+ * - it ends when a session waits to drop, rename or copy the database, which
+ *   the server does only when no other session is connected.  That shows by a
+ *   lock on the database, which the worker tries every second; the server
+ *   tries for five seconds.
  *
  * The launcher then starts it again, if the database is still there.
  *
@@ -19,6 +20,7 @@
 
 #include "access/xact.h"
 #include "catalog/pg_database.h"
+#include "catalog/pg_extension.h"
 #include "commands/extension.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -30,12 +32,16 @@
 #include "storage/proc.h"
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "cluster/member_sync.h"
 #include "daemon/private.h"
+#include "jobs/job.h"
+#include "rebalance/automatic.h"
+#include "rebalance/move.h"
 #include "txn/deadlock.h"
 #include "txn/transaction.h"
 
@@ -45,10 +51,13 @@
 /* A job that is wanted runs, at most, this often. */
 #define SOON_MS 5000
 
+/* A job that is due runs, at most, this often. */
+#define DUE_MS 10
+
 extern PGDLLEXPORT void citus_maintenance_main(Datum arg);
 
-static const DaemonJob *jobs[MAX_JOBS];
-static int	njobs = 0;
+static const DaemonJob *daemon_jobs[MAX_JOBS];
+static int	ndaemon_jobs = 0;
 static TimestampTz last_run[MAX_JOBS];
 static bool ends_for_good = false;
 
@@ -63,13 +72,17 @@ recover_2pc(void)
 static const DaemonJob recovery_job = {"recovery", &recover_2pc_interval, NULL, recover_2pc, txn_recovery_wanted};
 static const DaemonJob members_job = {"changes of nodes", &metadata_sync_interval, NULL, members_sync, NULL};
 static const DaemonJob deadlocks_job = {"deadlocks across nodes", NULL, deadlock_interval, deadlock_job, NULL};
+static const DaemonJob tasks_job = {"background tasks", &jobs_queue_interval, NULL, jobs_run_queue, NULL, jobs_queue_changed};
+static const DaemonJob rebalance_job = {"automatic rebalance", NULL, automatic_rebalance_interval, automatic_rebalance, NULL};
+
+static const DaemonJob cleanup_of_moves = {"what moves left", &cleanup_interval, NULL, cleanup_job, NULL};
 
 void
 daemon_add_job(const DaemonJob *job)
 {
-	if (njobs == MAX_JOBS)
+	if (ndaemon_jobs == MAX_JOBS)
 		elog(ERROR, "too many maintenance jobs");
-	jobs[njobs++] = job;
+	daemon_jobs[ndaemon_jobs++] = job;
 }
 
 void
@@ -83,12 +96,18 @@ daemon_init(void)
 	daemon_add_job(&recovery_job);
 	daemon_add_job(&members_job);
 	daemon_add_job(&deadlocks_job);
+	daemon_add_job(&tasks_job);
+	daemon_add_job(&rebalance_job);
+	daemon_add_job(&cleanup_of_moves);
 	autoanalyze_init();
 	launcher_init();
 }
 
-void
-daemon_in_transaction(void (*what) (void), const char *name)
+/*
+ * Runs a function in a transaction, and logs its error.
+ */
+static void
+run_in_transaction(void (*what) (void), const char *name)
 {
 	MemoryContext context = CurrentMemoryContext;
 
@@ -116,9 +135,49 @@ daemon_in_transaction(void (*what) (void), const char *name)
 	MemoryContextSwitchTo(context);
 }
 
+/*
+ * Locks the extension against DROP EXTENSION until the end of the transaction.
+ * False if it is gone, or somebody holds or waits for a lock to drop it:
+ * whoever drops the extension locks it first, and then its tables one by one,
+ * which would make a deadlock with our locks on these.
+ */
+static bool
+lock_extension(void)
+{
+	Oid			extension = get_extension_oid("citus", true);
+	LOCKTAG		tag;
+
+	if (!OidIsValid(extension))
+		return false;
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, ExtensionRelationId, extension, 0);
+	if (LockAcquire(&tag, AccessShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		return false;
+	AcceptInvalidationMessages();
+	return get_extension_oid("citus", true) == extension;
+}
+
+static void (*what_to_run) (void);
+
+static void
+run_unless_dropped(void)
+{
+	if (lock_extension())
+		what_to_run();
+}
+
+void
+daemon_in_transaction(void (*what) (void), const char *name)
+{
+	what_to_run = what;
+	run_in_transaction(run_unless_dropped, name);
+}
+
 static bool must_end;
 
-/* Whether nobody holds, or waits for, a lock on our database that keeps sessions out; takes one that does so. */
+/*
+ * Whether nobody holds, or waits for, a lock on our database that keeps
+ * sessions out; takes one that does so.
+ */
 static bool
 lock_database(void)
 {
@@ -138,7 +197,9 @@ check_reasons_to_end(void)
 		must_end = ends_for_good = true;
 }
 
-/* Ends the process if there is a reason, which is looked for once in a cycle. */
+/*
+ * Ends the process if there is a reason, which is looked for once in a cycle.
+ */
 static void
 check_now_and_then(void)
 {
@@ -149,7 +210,7 @@ check_now_and_then(void)
 		return;
 	last_check = now;
 	must_end = false;
-	daemon_in_transaction(check_reasons_to_end, "check");
+	run_in_transaction(check_reasons_to_end, "check");
 	if (must_end)
 		proc_exit(0);
 }
@@ -160,21 +221,26 @@ interval_of(const DaemonJob *job)
 {
 	int			interval = job->interval_ms != NULL ? *job->interval_ms : job->interval();
 
+	if (interval > 0 && job->due != NULL && job->due())
+		return DUE_MS;
 	if (interval > SOON_MS && job->wanted != NULL && job->wanted())
 		interval = SOON_MS;
 	return interval;
 }
 
-/* Milliseconds until some job is due, or the reasons to end are looked at again. */
+/*
+ * Milliseconds until some job is due, or the reasons to end are looked at
+ * again.
+ */
 static long
 next_due(void)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	long		next = CYCLE_MS;
 
-	for (int i = 0; i < njobs; i++)
+	for (int i = 0; i < ndaemon_jobs; i++)
 	{
-		int			interval = interval_of(jobs[i]);
+		int			interval = interval_of(daemon_jobs[i]);
 
 		if (interval > 0)
 			next = Min(next, TimestampDifferenceMilliseconds(now, TimestampTzPlusMilliseconds(last_run[i], interval)));
@@ -185,17 +251,17 @@ next_due(void)
 static void
 run_due_jobs(void)
 {
-	for (int i = 0; i < njobs; i++)
+	for (int i = 0; i < ndaemon_jobs; i++)
 	{
 		TimestampTz now = GetCurrentTimestamp();
-		int			interval = interval_of(jobs[i]);
+		int			interval = interval_of(daemon_jobs[i]);
 
 		if (interval <= 0)
 			continue;
 		if (!TimestampDifferenceExceeds(last_run[i], now, interval))
 			continue;
 		last_run[i] = now;
-		daemon_in_transaction(jobs[i]->run, jobs[i]->name);
+		daemon_in_transaction(daemon_jobs[i]->run, daemon_jobs[i]->name);
 		CHECK_FOR_INTERRUPTS();
 	}
 }
@@ -204,6 +270,7 @@ static void
 worker_exits(int code, Datum arg)
 {
 	autoanalyze_stop();
+	jobs_stop();
 	launcher_worker_ends(DatumGetObjectId(arg), ends_for_good);
 }
 
@@ -221,7 +288,13 @@ citus_maintenance_main(Datum arg)
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
 	SetConfigOption("application_name", "citus maintenance", PGC_USERSET, PGC_S_SESSION);
 
-	/* a connection that stays open would keep the other node's database from being dropped */
+	/* jobs wait for rows, and then read what the others have made of them */
+	SetConfigOption("default_transaction_isolation", "read committed", PGC_USERSET, PGC_S_SESSION);
+
+	/*
+	 * a connection that stays open would keep the other node's database from
+	 * being dropped
+	 */
 	SetConfigOption("citus.max_cached_conns_per_worker", "0", PGC_USERSET, PGC_S_SESSION);
 
 	for (;;)

@@ -32,11 +32,14 @@
 #include "catalog/pg_constraint.h"
 #include "commands/tablecmds.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "nodes/value.h"
 #include "parser/parser.h"
+#include "rewrite/rewriteHandler.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -46,11 +49,12 @@
 #include "ddl/handlers.h"
 #include "ddl/missing_value.h"
 #include "ddl/partition.h"
+#include "objects/sequence_values.h"
+#include "resolve/default_action.h"
 #include "resolve/utility.h"
 #include "table/definition.h"
 #include "table/lock_everywhere.h"
 #include "table/run_commands.h"
-#include "table/sequence.h"
 #include "table/shards.h"
 #include "table/table_definition.h"
 
@@ -59,7 +63,8 @@ typedef enum SubcommandScope
 	SCOPE_SHARDS,				/* shards as well */
 	SCOPE_LOGICAL,				/* the logical table only */
 	SCOPE_COLUMN,				/* a new column: see shard_column */
-	SCOPE_CONSTRAINT,			/* a new constraint: shards get its definition */
+	SCOPE_CONSTRAINT,			/* a new constraint: shards get its
+								 * definition */
 } SubcommandScope;
 
 static const struct
@@ -138,10 +143,12 @@ typedef struct AlterTableCall
 	AlterTableStmt *stmt;		/* as the user wrote it */
 	const DistTable *table;
 	List	   *constraints_before; /* their names (char *) */
-	List	   *sequences_before;	/* Oids */
 } AlterTableCall;
 
-/* A table's constraints: their Oids; *names gets their names (char *) in the same order. */
+/*
+ * A table's constraints: their Oids; *names gets their names (char *) in the
+ * same order.
+ */
 static List *
 constraints_of_table(Oid relid, List **names)
 {
@@ -168,7 +175,9 @@ constraints_of_table(Oid relid, List **names)
 	return result;
 }
 
-/* Errors when a subcommand can't be done to a distributed or reference table. */
+/*
+ * Errors when a subcommand can't be done to a distributed or reference table.
+ */
 static SubcommandScope
 subcommand_scope(const AlterTableCall *alter, const AlterTableCmd *cmd)
 {
@@ -205,22 +214,41 @@ subcommand_scope(const AlterTableCall *alter, const AlterTableCmd *cmd)
 			 errmsg("this form of ALTER TABLE is not supported for distributed or reference table \"%s\"", relname)));
 }
 
+static bool
+calls_nextval(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcid == F_NEXTVAL)
+		return true;
+	return expression_tree_walker(node, calls_nextval, context);
+}
+
 /*
- * What a logical table's new column takes its values from, as raw parse tree:
- * its default, or the sequence of an identity column; NULL if nothing.
+ * Whether a new column's values come from a sequence: of a serial or identity
+ * column, for instance.
+ */
+static bool
+draws_from_sequence(Oid relid, AttrNumber attno)
+{
+	Relation	rel = table_open(relid, NoLock);
+	bool		result = calls_nextval(build_column_default(rel, attno), NULL) ||
+		TupleDescAttr(RelationGetDescr(rel), attno - 1)->attidentity != '\0';
+
+	table_close(rel, NoLock);
+	return result;
+}
+
+/*
+ * A logical table's new column's default as raw parse tree; NULL if it has
+ * none.
  */
 static Node *
 raw_default(Oid relid, AttrNumber attno)
 {
 	char	   *text = column_default_definition(relid, attno);
-	Relation	rel = table_open(relid, NoLock);
-	Oid			seqid = getIdentitySequence(rel, attno, true);
 	SelectStmt *select;
 
-	table_close(rel, NoLock);
-	if (text == NULL && OidIsValid(seqid))
-		text = psprintf("pg_catalog.nextval(%s::pg_catalog.regclass)",
-						quote_literal_cstr(relation_qualified_name(seqid)));
 	if (text == NULL)
 		return NULL;
 	select = castNode(SelectStmt, parse_utility(psprintf("SELECT %s", text)));
@@ -251,7 +279,8 @@ make_constraint(ConstrType type, Node *expression)
 /*
  * The column that a shard gets: type, default and NOT NULL as the logical
  * table has them by now (serial is resolved), generation as written, no other
- * constraints.
+ * constraints.  One that draws from a sequence is filled afterwards
+ * (fill_column).
  */
 static ColumnDef *
 shard_column(const AlterTableCall *alter, const ColumnDef *column)
@@ -262,6 +291,7 @@ shard_column(const AlterTableCall *alter, const ColumnDef *column)
 	List	   *constraints = NIL;
 	ListCell   *cell;
 	bool		generated = false;
+	bool		filled_later = draws_from_sequence(relid, attno);
 	Oid			type;
 	int32		typmod;
 	Oid			collation;
@@ -277,10 +307,10 @@ shard_column(const AlterTableCall *alter, const ColumnDef *column)
 	}
 	get_atttypetypmodcoll(relid, attno, &type, &typmod, &collation);
 	result->typeName = makeTypeNameFromOid(type, typmod);
-	value = generated ? NULL : raw_default(relid, attno);
+	value = generated || filled_later ? NULL : raw_default(relid, attno);
 	if (value != NULL)
 		constraints = lappend(constraints, make_constraint(CONSTR_DEFAULT, value));
-	if (column_is_not_null(relid, attno))
+	if (!filled_later && column_is_not_null(relid, attno))
 		constraints = lappend(constraints, make_constraint(CONSTR_NOTNULL, NULL));
 	result->constraints = constraints;
 	return result;
@@ -391,6 +421,16 @@ constraint_is_new(const AlterTableCall *alter, const char *name)
 	return !existed;
 }
 
+/* With ONLY, the partitions get theirs by statements of their own. */
+static void
+add_shard_constraint(const AlterTableCall *alter, const DistTable *table, const char *definition)
+{
+	AlterTableStmt *stmt = castNode(AlterTableStmt, parse_utility(definition));
+
+	stmt->relation->inh = alter->stmt->relation->inh;
+	run_on_local_shards(table, (Node *) stmt, definition);
+}
+
 /* Does to this node's shards what has been done to the logical table. */
 static void
 alter_shards(const AlterTableCall *alter)
@@ -405,13 +445,14 @@ alter_shards(const AlterTableCall *alter)
 		return;
 	foreach(cell, shard_statements(alter))
 		run_on_local_shards(table, lfirst(cell), alter->call->query);
+	default_action_forget(local_shard_relids(table));
 	if (uses_index(alter))
 		return;
 	constraints = constraints_of_table(table->relid, &names);
 	forboth(cell, constraints, name, names)
 	{
 		if (constraint_is_new(alter, lfirst(name)))
-			run_commands_on_local_shards(table, list_make1(constraint_definition(lfirst_oid(cell))));
+			add_shard_constraint(alter, table, constraint_definition(lfirst_oid(cell)));
 	}
 }
 
@@ -435,7 +476,9 @@ check_new_column(const AlterTableCall *alter, const char *column)
 				 errhint("Add the column without default, set the default, and UPDATE the rows.")));
 }
 
-/* Errors when the logical table, as it is now, could not be ensured by shards. */
+/*
+ * Errors when the logical table, as it is now, could not be ensured by shards.
+ */
 static void
 check_altered_table(const AlterTableCall *alter)
 {
@@ -457,16 +500,46 @@ check_altered_table(const AlterTableCall *alter)
 	}
 }
 
-/* Sequences that the statement has made, or that defaults have come to use, get this node's slice. */
+/*
+ * Gives the rows that there are their values of a new column that draws from a
+ * sequence, as the initiator draws them: what other nodes draw has to be
+ * committed.  No user's trigger hears of it.
+ */
 static void
-slice_new_sequences(const AlterTableCall *alter)
+fill_column(const AlterTableCall *alter, const char *column)
+{
+	Oid			relid = alter->table->relid;
+	char	   *name = relation_qualified_name(relid);
+	char	   *not_null = psprintf("ALTER TABLE %s ALTER COLUMN %s SET NOT NULL", name, quote_identifier(column));
+	int			level = NewGUCNestLevel();
+
+	(void) set_config_option("session_replication_role", "replica", PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+							 false);
+	run_commands(list_make1(psprintf("UPDATE %s SET %s = DEFAULT", name, quote_identifier(column))));
+	AtEOXact_GUC(true, level);
+	if (!column_is_not_null(relid, get_attnum(relid, column)))
+		return;
+	utility_relay_text(alter->call, not_null);
+	run_commands_on_local_shards(metadata_require(relid), list_make1(not_null));
+}
+
+static void
+fill_columns(const AlterTableCall *alter)
 {
 	ListCell   *cell;
 
-	foreach(cell, table_sequences(alter->table->relid))
+	if (alter->call->relayed || alter->table->kind == DIST_REFERENCE)
+		return;
+	foreach(cell, alter->stmt->cmds)
 	{
-		if (!list_member_oid(alter->sequences_before, lfirst_oid(cell)))
-			sequence_take_slice(lfirst_oid(cell));
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
+		const char *column;
+
+		if (cmd->subtype != AT_AddColumn)
+			continue;
+		column = castNode(ColumnDef, cmd->def)->colname;
+		if (draws_from_sequence(alter->table->relid, get_attnum(alter->table->relid, column)))
+			fill_column(alter, column);
 	}
 }
 
@@ -501,25 +574,24 @@ spread_missing_values(const AlterTableCall *alter)
 	}
 }
 
-/* The partition that a subcommand attaches, or detaches if that is asked for, or InvalidOid. */
+/* The partition that a subcommand attaches or detaches, or InvalidOid. */
 static Oid
-partition_of_command(const AlterTableCmd *cmd, bool detached)
+partition_of_command(const AlterTableCmd *cmd)
 {
-	if (cmd->subtype != AT_AttachPartition && !(detached && cmd->subtype == AT_DetachPartition))
+	if (cmd->subtype != AT_AttachPartition && cmd->subtype != AT_DetachPartition)
 		return InvalidOid;
 	return RangeVarGetRelid(castNode(PartitionCmd, cmd->def)->name, NoLock, true);
 }
 
 /*
- * ALTER of a local table, which must not get a foreign key to a distributed one.
- * What has one from its CREATE TABLE can't become a partition: it could never be distributed.
+ * ALTER of a local table, which must not get a foreign key to a distributed
+ * one if it has rows.
  */
 static bool
 alter_local_table(UtilityCall *call, Oid relid)
 {
 	AlterTableStmt *stmt = castNode(AlterTableStmt, call->pstmt->utilityStmt);
 	bool		adds = false;
-	Oid			partition = InvalidOid;
 	List	   *known;
 	List	   *names;
 	ListCell   *cell;
@@ -535,18 +607,18 @@ alter_local_table(UtilityCall *call, Oid relid)
 			check_not_inherited(cmd->subtype == AT_AddInherit ? castNode(RangeVar, cmd->def) :
 								castNode(PartitionCmd, cmd->def)->name);
 		adds |= (cmd->subtype == AT_AddConstraint || cmd->subtype == AT_AddColumn);
-		partition = OidIsValid(partition) ? partition : partition_of_command(cmd, false);
 	}
-	if (!adds && !OidIsValid(partition))
+	if (!adds)
 		return false;
 	utility_run(call);
-	check_local_foreign_keys(relid, known);
-	if (OidIsValid(partition))
-		check_local_foreign_keys(partition, NIL);
+	check_added_foreign_keys(relid, known);
 	return true;
 }
 
-/* Locks on all nodes the tables that foreign keys reference which the statement adds or drops. */
+/*
+ * Locks on all nodes the tables that foreign keys reference which the
+ * statement adds or drops.
+ */
 static void
 lock_referenced_tables(const AlterTableCall *alter)
 {
@@ -586,6 +658,7 @@ alter_table_utility(UtilityCall *call)
 
 	if (stmt->objtype != OBJECT_TABLE && stmt->objtype != OBJECT_INDEX)
 		return false;
+	detach_at_once(call);
 	mode = AlterTableGetLockLevel(stmt->cmds);
 	alter.table = utility_table(call, stmt->relation, mode, stmt->objtype == OBJECT_INDEX ? AccessShareLock : mode);
 	if (alter.table == NULL)
@@ -603,24 +676,22 @@ alter_table_utility(UtilityCall *call)
 		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
 
 		(void) subcommand_scope(&alter, cmd);
-		if (metadata_local_group() != COORDINATOR_GROUP && cmd->subtype == AT_SetIdentity)
-			cmd->def = (Node *) sequence_options_of_slice((List *) cmd->def);
 	}
-	if (stmt->objtype == OBJECT_TABLE && OidIsValid(partition_of_command(linitial(stmt->cmds), true)))
-		return alter_partition(call, alter.table, partition_of_command(linitial(stmt->cmds), true));
+	if (stmt->objtype == OBJECT_TABLE && OidIsValid(partition_of_command(linitial(stmt->cmds))))
+		return alter_partition(call, alter.table, partition_of_command(linitial(stmt->cmds)));
 	if (!call->relayed)
 		lock_referenced_tables(&alter);
 	(void) constraints_of_table(alter.table->relid, &alter.constraints_before);
-	alter.sequences_before = table_sequences(alter.table->relid);
 
 	utility_run(call);
 	CommandCounterIncrement();
 	check_altered_table(&alter);
 	relay_needs(call, alter.table->relid);
-	slice_new_sequences(&alter);
+	sequences_changed(alter.table->relid);
 	utility_relay(call);
 	alter_shards(&alter);
 	name_indexes_of_partitions(alter.table->relid);
 	spread_missing_values(&alter);
+	fill_columns(&alter);
 	return true;
 }

@@ -3,11 +3,13 @@
  * constraint_mode.c
  *	  SET CONSTRAINTS: on this node's shards, and on other nodes.
  *
- * Each node does it for its logical tables and for its shards, whose constraints have the
- * shard's number in their names.  ALL means those of shards too.
+ * Each node does it for its logical tables and for its shards, whose
+ * constraints have the shard's number in their names.  ALL means those of
+ * shards too.
  *
- * Deferred constraints of shards are checked at the end of the transaction, where nobody could tell their
- * errors from those of tables; so COMMIT of a block has them checked a moment earlier.
+ * Deferred constraints of shards are checked at the end of the transaction,
+ * where nobody could tell their errors from those of tables; so COMMIT of a
+ * block has them checked a moment earlier.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,8 +36,9 @@
 #include "txn/transaction.h"
 
 /*
- * The tables, as List of Oid, that have a constraint of that name in a schema.  Those of constraint
- * triggers are not among them: triggers are a matter of this node alone.  *found says whether there is any.
+ * The tables, as List of Oid, that have a constraint of that name in a schema.
+ * Those of constraint triggers are not among them: triggers are a matter of
+ * this node alone.  *found says whether there is any.
  */
 static List *
 tables_with_constraint(Oid namespace, const char *name, bool *found)
@@ -63,7 +66,10 @@ tables_with_constraint(Oid namespace, const char *name, bool *found)
 	return relids;
 }
 
-/* The same for a name as the server looks it up; *namespace is where it was found. */
+/*
+ * The same for a name as the server looks it up; *namespace is where it was
+ * found.
+ */
 static List *
 find_tables(const RangeVar *constraint, Oid *namespace)
 {
@@ -103,11 +109,11 @@ names_on_shards(const DistTable *table, const char *name)
 }
 
 /*
- * Adds the constraints of shards to the statement.  The names of those that other nodes have are appended
- * to text, qualified.
+ * Adds the constraints of shards to the statement.  The names of those that
+ * other nodes have are appended to text, qualified.
  */
 static void
-add_shards(ConstraintsSetStmt *stmt, StringInfo text)
+add_shard_constraints(ConstraintsSetStmt *stmt, StringInfo text)
 {
 	List	   *added = NIL;
 	ListCell   *cell;
@@ -148,7 +154,7 @@ set_constraints_utility(UtilityCall *call)
 	if (stmt->constraints == NIL)
 		appendStringInfoString(&names, "ALL");
 	else
-		add_shards(stmt, &names);
+		add_shard_constraints(stmt, &names);
 	utility_run(call);
 	if (names.len > 0)
 		txn_set_constraints(psprintf("%sSET CONSTRAINTS %s %s", TASK_TAG_DDL, names.data,

@@ -4,12 +4,10 @@
  *	  DROP of distributed and reference tables, and of what hangs on them.
  *
  * A table can vanish in many ways: DROP TABLE, DROP SCHEMA CASCADE, DROP
- * OWNED, ...  So the object access hook notes each distributed table that is
- * about to be dropped, with its shards, while it can still be looked up; and
- * when the utility statement is through, metadata and shards follow, and the
- * other nodes are told to drop the table.
- *
- * The same hook keeps users out of the schema of the shards (shard_schema.c).
+ * OWNED, ...  So the object access hook (object_access.c) has each distributed
+ * table that is about to be dropped noted here, with its shards, while it can
+ * still be looked up; and when the utility statement is through, metadata and
+ * shards follow, and the other nodes are told to drop the table.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,11 +18,9 @@
 #include "access/twophase.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
-#include "catalog/objectaccess.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_policy.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -40,20 +36,17 @@
 #include "catalog/metadata_rows.h"
 #include "catalog/node.h"
 #include "conversion/convert.h"
-#include "conversion/distribute_function.h"
 #include "conversion/convert_checks.h"
 #include "ddl/drop.h"
 #include "ddl/handlers.h"
 #include "ddl/index_concurrently.h"
-#include "ddl/object.h"
 #include "ddl/statistics.h"
-#include "ddl/truncate_triggers.h"
+#include "lib/run_as.h"
 #include "lib/transaction_end.h"
 #include "resolve/utility.h"
 #include "table/definition.h"
 #include "table/lock_everywhere.h"
 #include "table/run_commands.h"
-#include "table/shard_schema.h"
 #include "table/shards.h"
 
 typedef struct DroppedTable
@@ -63,8 +56,6 @@ typedef struct DroppedTable
 	List	   *shards;			/* Oids of its shards on this node */
 } DroppedTable;
 
-static object_access_hook_type next_object_access = NULL;
-
 /* A trigger or policy. */
 typedef struct DroppedRule
 {
@@ -72,10 +63,16 @@ typedef struct DroppedRule
 	char	   *command;		/* that drops it on another node */
 } DroppedRule;
 
-/* Tables dropped but not followed up (DroppedTable *), in TopTransactionContext. */
+/*
+ * Tables dropped but not followed up (DroppedTable *), in
+ * TopTransactionContext.
+ */
 static List *dropped_tables = NIL;
 
-/* Triggers and policies of distributed and reference tables, likewise (DroppedRule *). */
+/*
+ * Triggers and policies of distributed and reference tables, likewise
+ * (DroppedRule *).
+ */
 static List *dropped_rules = NIL;
 
 static void
@@ -92,7 +89,10 @@ forget_on_subabort(SubXactEvent event, SubTransactionId subid, SubTransactionId 
 		forget_drops();
 }
 
-/* Has the list forgotten if its transaction, or any subtransaction, is not to last. */
+/*
+ * Has the list forgotten if its transaction, or any subtransaction, is not to
+ * last.
+ */
 static void
 forget_with_transaction(void)
 {
@@ -105,9 +105,8 @@ forget_with_transaction(void)
 	registered = true;
 }
 
-/* Notes a distributed table that is about to be dropped. */
-static void
-note_drop(Oid relid)
+void
+drop_note_table(Oid relid)
 {
 	const DistTable *table;
 	MemoryContext old;
@@ -123,12 +122,15 @@ note_drop(Oid relid)
 	dropped = palloc0(sizeof(DroppedTable));
 	dropped->relid = relid;
 	dropped->name = relation_qualified_name(relid);
-	dropped->shards = local_shard_relids(table);
+	dropped->shards = local_relids_to_drop(table);
 	dropped_tables = lappend(dropped_tables, dropped);
 	MemoryContextSwitchTo(old);
 }
 
-/* Notes a trigger or policy of a table that is about to be dropped, if the table is distributed. */
+/*
+ * Notes a trigger or policy of a table that is about to be dropped, if the
+ * table is distributed.
+ */
 static void
 note_drop_rule(const char *kind, Oid relid, const char *name)
 {
@@ -147,9 +149,8 @@ note_drop_rule(const char *kind, Oid relid, const char *name)
 	MemoryContextSwitchTo(old);
 }
 
-/* Notes an object of pg_trigger or pg_policy that is about to be dropped. */
-static void
-note_drop_of(Oid classid, Oid oid)
+void
+drop_note_rule(Oid classid, Oid oid)
 {
 	bool		is_trigger = (classid == TriggerRelationId);
 	Relation	rel;
@@ -168,7 +169,8 @@ note_drop_of(Oid classid, Oid oid)
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
 
-		if (!form->tgisinternal)
+		/* a partition's clone goes with the trigger that it is of */
+		if (!form->tgisinternal && !OidIsValid(form->tgparentid))
 			note_drop_rule("TRIGGER", form->tgrelid, NameStr(form->tgname));
 	}
 	else if (HeapTupleIsValid(tuple))
@@ -181,56 +183,6 @@ note_drop_of(Oid classid, Oid oid)
 	table_close(rel, AccessShareLock);
 }
 
-/* A type's DROP .. CASCADE, for one, drops columns: errors when that would leave a table without its distribution column. */
-static void
-check_column_drop(Oid relid, AttrNumber attnum)
-{
-	const DistTable *table = metadata_available() ? metadata_find(relid) : NULL;
-
-	if (table != NULL && table->dist_attno == attnum)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot drop distribution column \"%s\" of relation \"%s\"",
-						get_attname(relid, attnum, false), get_rel_name(relid)),
-				 errhint("Use undistribute_table(), or drop the table, before you drop what the column depends on.")));
-}
-
-/* object_access_hook */
-static void
-object_access(ObjectAccessType access, Oid classid, Oid objid, int subid, void *arg)
-{
-	if (next_object_access)
-		next_object_access(access, classid, objid, subid, arg);
-	if (subid == 0 && !run_commands_is_own())
-	{
-		if (access == OAT_POST_CREATE && !((ObjectAccessPostCreate *) arg)->is_internal)
-			shard_schema_check_created(classid, objid);
-		else if (access == OAT_POST_ALTER && !((ObjectAccessPostAlter *) arg)->is_internal)
-			shard_schema_check_altered(classid, objid);
-	}
-	if (access == OAT_POST_CREATE || access == OAT_POST_ALTER)
-		object_changed(classid, objid);
-	if ((classid == TriggerRelationId || classid == PolicyRelationId) && access == OAT_DROP)
-		note_drop_of(classid, objid);
-	if (classid == ProcedureRelationId && access == OAT_DROP && metadata_available())
-		distributed_function_forget(objid);
-	if (classid == RelationRelationId && access == OAT_DROP && subid != 0)
-		check_column_drop(objid, subid);
-	if (classid != RelationRelationId || subid != 0)
-		return;
-	if (access == OAT_DROP)
-		note_drop(objid);
-	else if (access == OAT_TRUNCATE)
-		truncate_triggers_checked(objid);
-}
-
-void
-drop_init(void)
-{
-	next_object_access = object_access_hook;
-	object_access_hook = object_access;
-}
-
 /* Whether the call's statement drops only what nothing depends on. */
 static bool
 drop_is_restricted(const UtilityCall *call)
@@ -239,7 +191,11 @@ drop_is_restricted(const UtilityCall *call)
 		castNode(DropStmt, call->pstmt->utilityStmt)->behavior == DROP_RESTRICT;
 }
 
-/* Has the other nodes drop triggers and policies, but not those of tables that were dropped with them. */
+/*
+ * Has the other nodes drop triggers and policies, but not those of tables that
+ * were dropped with them.  Who may drop an object may drop what depends on it,
+ * so there it is done with the rights of the table's owner.
+ */
 static void
 relay_dropped_rules(UtilityCall *call, List *rules)
 {
@@ -251,13 +207,16 @@ relay_dropped_rules(UtilityCall *call, List *rules)
 	foreach(cell, rules)
 	{
 		DroppedRule *dropped = lfirst(cell);
+		RunAs		caller;
 
 		if (metadata_find(dropped->relid) == NULL)
 			continue;
 		if (!checked)
 			utility_check_initiator(call);
 		checked = true;
+		caller = run_as_owner_begin(dropped->relid);
 		utility_relay_text(call, dropped->command);
+		run_as_end(caller);
 	}
 }
 
@@ -270,8 +229,9 @@ typedef struct LockNeed
 } LockNeed;
 
 /*
- * Adds a table's shards: of each, the row type and its array type are locked, too, and its
- * indexes, their constraints and its TOAST table.  Shards that are gone already count for little.
+ * Adds a table's shards: of each, the row type and its array type are locked,
+ * too, and its indexes, their constraints and its TOAST table.  Shards that
+ * are gone already count for little.
  */
 static void
 add_need(LockNeed *need, List *shards)
@@ -289,7 +249,10 @@ add_need(LockNeed *need, List *shards)
 	need->nlocks += (int64) list_length(shards) * (3 + nothers);
 }
 
-/* Error context: says what to set where shards are too many for the lock table. */
+/*
+ * Error context: says what to set where shards are too many for the lock
+ * table.
+ */
 static void
 add_lock_hint(void *arg)
 {
@@ -357,7 +320,10 @@ drop_follow_up(UtilityCall *call)
 		delete_empty_group(lfirst_int(cell), enable_ddl_propagation);
 }
 
-/* DROP TABLE of a partition locks its partitioned table first: so does this, on all nodes. */
+/*
+ * DROP TABLE of a partition locks its partitioned table first: so does this,
+ * on all nodes.
+ */
 static void
 lock_partitioned_table(UtilityCall *call, Node *object)
 {
@@ -369,7 +335,10 @@ lock_partitioned_table(UtilityCall *call, Node *object)
 	lock_others_everywhere(list_make1_oid(get_partition_parent(relid, true)), AccessExclusiveLock);
 }
 
-/* The table that an object of a DROP belongs to, locked by utility_lock, or NULL if it is not distributed. */
+/*
+ * The table that an object of a DROP belongs to, locked by utility_lock, or
+ * NULL if it is not distributed.
+ */
 static const DistTable *
 table_of_object(UtilityCall *call, Node *object)
 {
@@ -394,7 +363,10 @@ table_of_object(UtilityCall *call, Node *object)
 	}
 }
 
-/* Names of the shards' counterparts of an object of a table, as DROP lists them: those on this node. */
+/*
+ * Names of the shards' counterparts of an object of a table, as DROP lists
+ * them: those on this node.
+ */
 static List *
 shard_objects(const DistTable *table, ObjectType type, List *names)
 {
@@ -403,9 +375,9 @@ shard_objects(const DistTable *table, ObjectType type, List *names)
 
 	if (type != OBJECT_TABLE && type != OBJECT_INDEX && type != OBJECT_STATISTIC_EXT)
 		return NIL;
-	foreach(cell, local_shard_indexes(table))
+	foreach(cell, table->kind == DIST_REFERENCE ? NIL : local_shards_with_former(table))
 	{
-		RangeVar   *shard = shard_rangevar(strVal(llast(names)), table->shards[lfirst_int(cell)].shardid);
+		RangeVar   *shard = shard_rangevar(strVal(llast(names)), ((ShardInfo *) lfirst(cell))->shardid);
 		List	   *shard_names = list_make2(makeString(shard->schemaname), makeString(shard->relname));
 
 		if (type == OBJECT_STATISTIC_EXT ? OidIsValid(get_statistics_object_oid(shard_names, true)) :
@@ -415,7 +387,9 @@ shard_objects(const DistTable *table, ObjectType type, List *names)
 	return result;
 }
 
-/* The kinds of objects that other nodes are told to drop, if they have them. */
+/*
+ * The kinds of objects that other nodes are told to drop, if they have them.
+ */
 static const struct
 {
 	ObjectType	type;
@@ -425,7 +399,10 @@ static const struct
 	{OBJECT_STATISTIC_EXT, "STATISTICS"},
 };
 
-/* Name of a dropped object for the other nodes: as written, so their search_path, which is ours, finds it. */
+/*
+ * Name of a dropped object for the other nodes: as written, so their
+ * search_path, which is ours, finds it.
+ */
 static char *
 object_text(ObjectType type, Node *object)
 {
@@ -483,14 +460,15 @@ drop_utility(UtilityCall *call)
 		ours = lappend(ours, lfirst(cell));
 		if (stmt->removeType == OBJECT_TABLE)
 		{
-			add_need(&need, local_shard_relids(table));
+			add_need(&need, local_relids_to_drop(table));
 			if (!call->relayed)
 				lock_others_everywhere(referenced_tables(table->relid, NULL, 0), AccessExclusiveLock);
 		}
 
 		/*
-		 * Shards of one table may depend on another table of the statement, on its row type say; those of a lone
-		 * table follow it, so that the server tells of the table alone what depends on it.
+		 * Shards of one table may depend on another table of the statement, on
+		 * its row type say; those of a lone table follow it, so that the
+		 * server tells of the table alone what depends on it.
 		 */
 		if (stmt->removeType != OBJECT_TABLE || list_length(stmt->objects) > 1)
 			shards = list_concat(shards, shard_objects(table, stmt->removeType, lfirst(cell)));

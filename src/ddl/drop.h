@@ -8,10 +8,14 @@
 #ifndef CITUS_DDL_DROP_H
 #define CITUS_DDL_DROP_H
 
-#include "ddl/utility_hook.h"
+#include "ddl/utility_call.h"
 
-/* Installs the object access hook. */
-extern void drop_init(void);
+/*
+ * For the object access hook: a table, and an object of pg_trigger or
+ * pg_policy, that is about to be dropped.
+ */
+extern void drop_note_table(Oid relid);
+extern void drop_note_rule(Oid classid, Oid oid);
 
 /*
  * Removes what belonged to the tables that were dropped since the last call:

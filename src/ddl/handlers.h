@@ -8,12 +8,14 @@
 #ifndef CITUS_DDL_HANDLERS_H
 #define CITUS_DDL_HANDLERS_H
 
-#include "ddl/utility_hook.h"
+#include "ddl/utility_call.h"
 
 /* alter_table.c */
 extern bool alter_table_utility(UtilityCall *call);
 
 /* create_table.c */
+extern bool create_schema_utility(UtilityCall *call);
+extern bool create_table_as_utility(UtilityCall *call);
 extern bool create_table_utility(UtilityCall *call);
 extern bool rule_utility(UtilityCall *call);
 
@@ -28,7 +30,9 @@ extern bool cluster_utility(UtilityCall *call);
 /* statistics.c */
 extern bool create_statistics_utility(UtilityCall *call);
 extern bool alter_statistics_utility(UtilityCall *call);
-extern bool alter_owner_utility(UtilityCall *call); /* of statistics objects; of tables it is ALTER TABLE */
+extern bool alter_owner_utility(UtilityCall *call); /* of statistics objects;
+													 * of tables it is ALTER
+													 * TABLE */
 extern bool move_statistics_utility(UtilityCall *call); /* ALTER STATISTICS .. SET SCHEMA */
 
 /* rename.c */
@@ -46,17 +50,27 @@ extern bool grant_utility(UtilityCall *call);
 /* constraint_mode.c */
 extern bool set_constraints_utility(UtilityCall *call);
 
-/* Whether a statement is about to end a transaction block that has not failed, and has no savepoint. */
+/*
+ * Whether a statement is about to end a transaction block that has not failed,
+ * and has no savepoint.
+ */
 extern bool commits_block(Node *stmt);
 
 /*
- * Right after such a statement, and before the server does it: fires deferred triggers, among them those that check
- * the constraints of shards, whose errors get the names of their tables.
+ * Right after such a statement, and before the server does it: fires deferred
+ * triggers, among them those that check the constraints of shards, whose
+ * errors get the names of their tables.
  */
 extern void check_deferred_constraints(void);
 
 /* vacuum.c */
 extern bool vacuum_utility(UtilityCall *call);
+
+/* replication.c */
+extern bool alter_publication_utility(UtilityCall *call);
+extern bool alter_subscription_utility(UtilityCall *call);
+extern bool create_publication_utility(UtilityCall *call);
+extern bool create_subscription_utility(UtilityCall *call);
 
 /* logical_only.c: statements that don't reach shards */
 extern bool comment_utility(UtilityCall *call);

@@ -17,18 +17,20 @@
 #include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "commands/defrem.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-#include "compat/acl.h"
 #include "conversion/convert_checks.h"
 #include "ddl/handlers.h"
 #include "ddl/index_concurrently.h"
-#include "resolve/utility.h"
+#include "table/definition.h"
 #include "table/run_commands.h"
 #include "table/shards.h"
 #include "table/table_definition.h"
@@ -54,7 +56,10 @@ check_indexes(const DistTable *table)
 	table_close(rel, NoLock);
 }
 
-/* Makes an index on this node's logical table: its Oid, or InvalidOid if there is one of its name. */
+/*
+ * Makes an index on this node's logical table: its Oid, or InvalidOid if there
+ * is one of its name.
+ */
 static Oid
 create_logical_index(UtilityCall *call, Oid relid)
 {
@@ -90,7 +95,7 @@ create_index_utility(UtilityCall *call)
 	index = create_logical_index(call, table->relid);
 	if (OidIsValid(index))
 	{
-		char	   *definition = index_definition(index);
+		char	   *definition = index_definition(index, !stmt->relation->inh);
 
 		utility_relay_text(call, definition);
 		run_commands_on_local_shards(metadata_require(table->relid), list_make1(definition));
@@ -99,11 +104,57 @@ create_index_utility(UtilityCall *call)
 	return true;
 }
 
+/* The statement that does to a relation what stmt does, but for VERBOSE. */
+static char *
+reindex_text(const ReindexStmt *stmt, Oid relid)
+{
+	char	   *tablespace = "";
+	ListCell   *cell;
+
+	foreach(cell, stmt->params)
+	{
+		if (strcmp(lfirst_node(DefElem, cell)->defname, "tablespace") == 0)
+			tablespace = psprintf("(TABLESPACE %s) ", quote_identifier(defGetString(lfirst(cell))));
+	}
+	return psprintf("REINDEX %s%s %s", tablespace, stmt->kind == REINDEX_OBJECT_INDEX ? "INDEX" : "TABLE",
+					relation_qualified_name(relid));
+}
+
 /*
- * REINDEX of one table or index.  REINDEX SCHEMA and DATABASE reach the shards of this node as tables.
+ * REINDEX of a partitioned table or index: of its partitions, one after the
+ * other, as on one server, but all of them in this transaction.
+ */
+static void
+reindex_partitions(const UtilityCall *call, Oid relid)
+{
+	ReindexStmt *stmt = castNode(ReindexStmt, call->pstmt->utilityStmt);
+	ListCell   *cell;
+
+	foreach(cell, find_all_inheritors(relid, NoLock, NULL))
+	{
+		Oid			partition = lfirst_oid(cell);
+		UtilityCall part = *call;
+
+		if (RELKIND_HAS_PARTITIONS(get_rel_relkind(partition)))
+			continue;
+		part.query = reindex_text(stmt, partition);
+		part.pstmt = copyObject(call->pstmt);
+		part.pstmt->stmt_location = 0;
+		part.pstmt->stmt_len = 0;
+		((ReindexStmt *) part.pstmt->utilityStmt)->relation =
+			makeRangeVar(get_namespace_name(get_rel_namespace(partition)), get_rel_name(partition), -1);
+		(void) reindex_utility(&part);
+	}
+}
+
+/*
+ * REINDEX of one table or index.  REINDEX SCHEMA and DATABASE reach the shards
+ * of this node as tables.
  *
- * The server's lock lets others read the table, but they need its indexes, which are locked exclusively one after the
- * other: on several nodes, only the table's lock gives way to readers that hold one node's and wait for another's.
+ * The server's lock lets others read the table, but they need its indexes,
+ * which are locked exclusively one after the other: on several nodes, only the
+ * table's lock gives way to readers that hold one node's and wait for
+ * another's.
  */
 bool
 reindex_utility(UtilityCall *call)
@@ -122,7 +173,8 @@ reindex_utility(UtilityCall *call)
 		const char *option = lfirst_node(DefElem, cell)->defname;
 
 		concurrent |= (strcmp(option, "concurrently") == 0);
-		if (strcmp(option, "verbose") == 0) /* the table's indexes are told, once, not those of shards */
+		if (strcmp(option, "verbose") == 0) /* the table's indexes are told,
+											 * once, not those of shards */
 			for_shards->params = foreach_delete_current(for_shards->params, cell);
 	}
 	table = utility_table(call, stmt->relation, concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock,
@@ -133,6 +185,11 @@ reindex_utility(UtilityCall *call)
 	{
 		stmt->params = list_copy(for_shards->params);
 		reindex_concurrently(call, table);
+		return true;
+	}
+	if (get_rel_relkind(table->relid) == RELKIND_PARTITIONED_TABLE)
+	{
+		reindex_partitions(call, RangeVarGetRelid(stmt->relation, NoLock, false));
 		return true;
 	}
 	if (call->relayed)

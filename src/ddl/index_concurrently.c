@@ -4,16 +4,17 @@
  *	  CREATE INDEX, DROP INDEX and REINDEX CONCURRENTLY of distributed and
  *	  reference tables.
  *
- * The shards' indexes are made by the server's own CREATE INDEX CONCURRENTLY, which
- * is no part of any other transaction: on all nodes at once, one shard after the other on
- * each.  The logical index comes first, in a distributed transaction of its own, and
- * is invalid on all nodes until all shards have theirs.  So what an error leaves behind is
- * what it leaves on one server: an invalid index, which DROP INDEX removes with those
- * shards' indexes that there are.  DROP INDEX CONCURRENTLY goes the same way back; REINDEX
- * changes nothing but shards.
+ * The shards' indexes are made by the server's own CREATE INDEX CONCURRENTLY,
+ * which is no part of any other transaction: on all nodes at once, one shard
+ * after the other on each.  The logical index comes first, in a distributed
+ * transaction of its own, and is invalid on all nodes until all shards have
+ * theirs.  So what an error leaves behind is what it leaves on one server: an
+ * invalid index, which DROP INDEX removes with those shards' indexes that
+ * there are.  DROP INDEX CONCURRENTLY goes the same way back; REINDEX changes
+ * nothing but shards.
  *
- * Locks: the logical tables are empty, and locked for a moment only, giving way to writers that
- * run for long (lock_everywhere.c).
+ * Locks: the logical tables are empty, and locked for a moment only, giving
+ * way to writers that run for long (lock_everywhere.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -88,19 +89,6 @@ set_valid_command(const char *index, bool valid)
 	return psprintf("SELECT citus_internal.set_index_valid(%s, %s)", quote_literal_cstr(index), valid ? "true" : "false");
 }
 
-/* Commits what has been done so far, on all nodes, and starts another transaction. */
-static void
-commit_step(void)
-{
-	MemoryContext context = CurrentMemoryContext;
-
-	while (ActiveSnapshotSet())
-		PopActiveSnapshot();
-	CommitTransactionCommand();
-	StartTransactionCommand();
-	MemoryContextSwitchTo(context);
-}
-
 /* Error context: what is there after an error, and how to remove it. */
 static void
 add_invalid_hint(void *index)
@@ -115,7 +103,10 @@ add_invalid_hint(void *index)
 		errhint("Index %s is left invalid. Drop it with DROP INDEX, and try again.", (char *) index);
 }
 
-/* Whether a statement drops what isn't there: CREATE INDEX had not come to that shard. */
+/*
+ * Whether a statement drops what isn't there: CREATE INDEX had not come to
+ * that shard.
+ */
 static bool
 is_gone(Node *stmt)
 {
@@ -123,7 +114,10 @@ is_gone(Node *stmt)
 		!OidIsValid(RangeVarGetRelid(makeRangeVarFromNameList(linitial(castNode(DropStmt, stmt)->objects)), NoLock, true));
 }
 
-/* Runs the statement on this node's shards, each in transactions of its own; on the table itself if that has none. */
+/*
+ * Runs the statement on this node's shards, each in transactions of its own;
+ * on the table itself if that has none.
+ */
 static void
 run_on_shards_alone(UtilityCall *call, const DistTable *table)
 {
@@ -141,11 +135,14 @@ run_on_shards_alone(UtilityCall *call, const DistTable *table)
 		if (is_gone(lfirst(cell)))
 			continue;
 		run_utility_alone(lfirst(cell), call->query);
-		commit_step();
+		run_commands_next_transaction();
 	}
 }
 
-/* Runs a text on the other nodes, and if here is true, the statement on this one; a hint names the index if that fails. */
+/*
+ * Runs a text on the other nodes, and if here is true, the statement on this
+ * one; a hint names the index if that fails.
+ */
 static void
 run_everywhere_alone(UtilityCall *call, const char *text, char *index, Oid relid, bool here)
 {
@@ -184,6 +181,7 @@ create_index_concurrently(UtilityCall *call, const DistTable *table,
 						  Oid (*create_logical) (UtilityCall *call, Oid relid))
 {
 	IndexStmt  *stmt = castNode(IndexStmt, call->pstmt->utilityStmt);
+	IndexStmt  *original = copyObject(stmt);
 	Oid			relid = table->relid;
 	bool		reference = table->kind == DIST_REFERENCE;
 	MemoryContext context = CurrentMemoryContext;
@@ -197,26 +195,33 @@ create_index_concurrently(UtilityCall *call, const DistTable *table,
 		run_on_shards_alone(call, table);
 		return;
 	}
-	/* a reference table's index is made here first, by the server's own steps, and gives the others its name */
+	/*
+	 * a reference table's index is made here first, by the server's own steps,
+	 * and gives the others its name
+	 */
 	stmt->concurrent = reference;
 	index = create_logical(call, relid);
 	MemoryContextSwitchTo(context);
 	if (!OidIsValid(index))
 		return;
-	definition = index_definition(index);
+	definition = index_definition(index, false);
 	name = relation_qualified_name(index);
 	if (reference)
 	{
 		run_everywhere_alone(call, concurrent_text(definition), name, relid, false);
 		return;
 	}
-	stmt->idxname = get_rel_name(index);
-	stmt->concurrent = true;
+	/*
+	 * its expressions have been analysed for the table, and the shards' have
+	 * not
+	 */
+	original->idxname = get_rel_name(index);
+	call->pstmt->utilityStmt = (Node *) original;
 	set_index_valid(index, false);
 	utility_relay_call(call, run_commands_call(list_make2(definition, set_valid_command(name, false))));
-	commit_step();
+	run_commands_next_transaction();
 	run_everywhere_alone(call, concurrent_text(definition), name, relid, true);
-	commit_step();
+	run_commands_next_transaction();
 	lock_again(relid, ShareUpdateExclusiveLock);
 	set_index_valid(index, true);
 	utility_relay_call(call, set_valid_command(name, true));
@@ -251,19 +256,22 @@ drop_index_concurrently(UtilityCall *call, const DistTable *table)
 		set_index_valid(index, false);
 		utility_relay_call(call, set_valid_command(name, false));
 	}
-	commit_step();
+	run_commands_next_transaction();
 	stmt->missing_ok = true;
 	run_everywhere_alone(call, psprintf("DROP INDEX CONCURRENTLY IF EXISTS %s", name), name, relid, true);
 	if (reference)
 		return;
-	commit_step();
+	run_commands_next_transaction();
 	lock_again(relid, AccessExclusiveLock);
 	drop_relations(list_make1_oid(index));
 	utility_relay_text(call, psprintf("DROP INDEX IF EXISTS %s", name));
 	PopActiveSnapshot();
 }
 
-/* Drops the invalid indexes that an interrupted REINDEX CONCURRENTLY has left on shards of this node. */
+/*
+ * Drops the invalid indexes that an interrupted REINDEX CONCURRENTLY has left
+ * on shards of this node.
+ */
 static void
 drop_remains(const DistTable *table)
 {
@@ -286,7 +294,7 @@ drop_remains(const DistTable *table)
 	}
 	if (remains != NIL)
 		drop_relations(remains);
-	commit_step();
+	run_commands_next_transaction();
 }
 
 void

@@ -38,7 +38,10 @@ run_and_relay(UtilityCall *call)
 	return true;
 }
 
-/* The table that a COMMENT is about, as a whole or in part; InvalidOid if it is about something else, or nothing. */
+/*
+ * The table that a COMMENT is about, as a whole or in part; InvalidOid if it
+ * is about something else, or nothing.
+ */
 static Oid
 commented_table(const CommentStmt *stmt)
 {
@@ -98,7 +101,10 @@ alter_policy_utility(UtilityCall *call)
 	return policy_utility(call, castNode(AlterPolicyStmt, call->pstmt->utilityStmt)->table);
 }
 
-/* Errors if a table is distributed by a column of an enum: its labels determine where rows are. */
+/*
+ * Errors if a table is distributed by a column of an enum: its labels
+ * determine where rows are.
+ */
 static void
 check_not_distributed_by(Oid typid)
 {

@@ -83,7 +83,10 @@ set_missing_value(Oid relid, const char *column, const char *value)
 	CommandCounterIncrement();
 }
 
-/* citus_internal.set_missing_value(relation regclass, column_name text, value text) */
+/*
+ * citus_internal.set_missing_value(relation regclass, column_name text, value
+ * text)
+ */
 Datum
 citus_internal_set_missing_value(PG_FUNCTION_ARGS)
 {

@@ -12,10 +12,16 @@
 
 #include "access/attnum.h"
 
-/* The value (as text of an array of one) if the column's default is stable but not immutable; else NULL. */
+/*
+ * The value (as text of an array of one) if the column's default is stable but
+ * not immutable; else NULL.
+ */
 extern char *missing_value_text(Oid relid, AttrNumber attno);
 
-/* Sets it in a table's shards on this node; of a reference table, in the table. */
+/*
+ * Sets it in a table's shards on this node; of a reference table, in the
+ * table.
+ */
 extern void set_missing_value(Oid relid, const char *column, const char *value);
 
 #endif							/* CITUS_DDL_MISSING_VALUE_H */

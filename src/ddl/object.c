@@ -4,22 +4,26 @@
  *	  Statements about objects other than tables, on all nodes.
  *
  * Such an object is on every node, unless it depends on a local table
- * (objects/object_scope.c).  The initiator runs the statement, and then has the
- * other nodes run its text:
+ * (objects/object_scope.c).  The initiator runs the statement, and then has
+ * the other nodes run its text:
  *
  *	  object_utility
  *		lock_node_set, object_lock_names
  *		utility_run					object access hook: what it makes and changes
  *		object_is_local				any of that: the statement stays here
- *		utility_relay
+ *		relay_changes				utility_relay, or what stands for the text; the rows
+ *									of a materialized view (view_rows_send_to_all)
  *
- * What DROP, GRANT, COMMENT and SECURITY LABEL are about, the hook does not tell, or
- * too late; their objects are looked up before.  DROP and GRANT may name local objects
- * together with others, so each node leaves out what is local or missing there.
+ * On the other nodes, object_utility calls run_relayed.
  *
- * Statements of an extension's script are part of CREATE EXTENSION, and those of
- * functions that a relayed statement calls (of event triggers) run on each node by
- * themselves; neither are relayed.
+ * What DROP, GRANT, COMMENT and SECURITY LABEL are about, the hook does not
+ * tell, or too late; their objects are looked up before.  DROP and GRANT may
+ * name local objects together with others, so each node leaves out what is
+ * local or missing there.
+ *
+ * Statements of an extension's script are part of CREATE EXTENSION, and those
+ * of functions that a relayed statement calls (of event triggers) run on each
+ * node by themselves; neither are relayed.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,15 +44,19 @@
 
 #include "catalog/node.h"
 #include "catalog/node_session.h"
+#include "copy/view_rows.h"
 #include "ddl/drop.h"
 #include "ddl/object.h"
 #include "ddl/object_statements.h"
 #include "objects/object_lock.h"
 #include "objects/object_scope.h"
+#include "objects/sequence_values.h"
 #include "resolve/tag.h"
+#include "resolve/utility.h"
+#include "table/definition.h"
 #include "table/lock_everywhere.h"
 #include "table/run_commands.h"
-#include "table/sequence.h"
+#include "table/table_definition.h"
 
 /* What a statement has made or changed so far. */
 typedef struct ChangedObjects
@@ -63,7 +71,10 @@ static ChangedObjects *changed_objects = NULL;
 
 static bool enable_metadata_sync = true;
 
-/* The role settings are those of Citus; each switches off one kind of statement. */
+/*
+ * The role settings are those of Citus; each switches off one kind of
+ * statement.
+ */
 static bool enable_create_role_propagation = true;
 static bool enable_alter_role_propagation = true;
 static bool enable_alter_role_set_propagation = true;
@@ -83,7 +94,10 @@ object_changed(Oid classid, Oid objid)
 	MemoryContextSwitchTo(old);
 }
 
-/* Whether this session runs a statement that another node has relayed, or what that calls. */
+/*
+ * Whether this session runs a statement that another node has relayed, or what
+ * that calls.
+ */
 static bool
 in_relayed_statement(void)
 {
@@ -110,30 +124,65 @@ is_enabled(const Node *stmt)
 	}
 }
 
+/*
+ * Whether a DROP's list has a relation, or something of one, that other nodes
+ * have, too.
+ */
 static bool
-drops_tables(const DropStmt *stmt)
+drops_shared(Node *stmt)
 {
-	return stmt->removeType == OBJECT_TABLE || stmt->removeType == OBJECT_INDEX || stmt->removeType == OBJECT_MATVIEW;
+	ObjectType	type;
+	List	  **objects = object_statement_list(stmt, &type);
+	ListCell   *cell;
+
+	foreach(cell, *objects)
+	{
+		ObjectAddress object;
+
+		if (object_statement_relation_of(type, lfirst(cell), &object) && OidIsValid(object.objectId) &&
+			!object_is_local(&object))
+			return true;
+	}
+	return false;
 }
 
-/* Whether a statement changes a relation, or something of it, that is local, or a distributed table's handler's matter. */
+/* Whether a statement rewrites a relation, or an index, as it is. */
 static bool
-is_about_table(const Node *stmt)
+rewrites_relation(const Node *stmt)
+{
+	return IsA(stmt, ClusterStmt) || IsA(stmt, ReindexStmt);
+}
+
+/*
+ * Whether a statement changes a relation, or something of it, that is local,
+ * or a distributed table's handler's matter.  Each node rewrites its catalogs
+ * by itself.
+ */
+static bool
+is_about_table(Node *stmt)
 {
 	const RangeVar *relation = object_statement_relation(stmt);
 	ObjectAddress object;
 
 	if (IsA(stmt, DropStmt))
-		return drops_tables((const DropStmt *) stmt);
+		return ((const DropStmt *) stmt)->removeType == OBJECT_TABLE ||
+			(((const DropStmt *) stmt)->removeType == OBJECT_INDEX && !drops_shared(stmt));
 	if (relation == NULL)
 		return false;
 	ObjectAddressSet(object, RelationRelationId, RangeVarGetRelid(relation, NoLock, true));
+	if (OidIsValid(object.objectId) && rewrites_relation(stmt) &&
+		get_rel_relkind(table_of_relation(object.objectId)) != RELKIND_MATVIEW)
+		return true;
 	return OidIsValid(object.objectId) && object_is_local(&object);
 }
 
-/* Whether all objects in a statement's list are local relations, or parts of them; looks without locks. */
+/*
+ * Whether all objects in a statement's list are local; false if it has no
+ * list.  With only_relations, the answer is true for relations and their parts
+ * only, and nothing is locked.
+ */
 static bool
-lists_only_local_relations(Node *stmt)
+lists_only_local(Node *stmt, bool only_relations)
 {
 	ObjectType	type;
 	List	  **objects = object_statement_list(stmt, &type);
@@ -143,36 +192,22 @@ lists_only_local_relations(Node *stmt)
 		return false;
 	foreach(cell, *objects)
 	{
-		ObjectAddress relation;
+		ObjectAddress object;
 
-		if (!object_statement_relation_of(type, lfirst(cell), &relation) ||
-			!OidIsValid(relation.objectId) || !object_is_local(&relation))
+		if (!only_relations)
+			object = object_statement_address(stmt, type, lfirst(cell));
+		else if (!object_statement_relation_of(type, lfirst(cell), &object))
+			return false;
+		if (!OidIsValid(object.objectId) || !object_is_local(&object))
 			return false;
 	}
 	return true;
 }
 
-/* Whether all objects in a statement's list are local; false if it has no list. */
-static bool
-lists_only_local(Node *stmt)
-{
-	ObjectType	type;
-	List	  **objects = object_statement_list(stmt, &type);
-	ListCell   *cell;
-
-	if (objects == NULL)
-		return false;
-	foreach(cell, *objects)
-	{
-		ObjectAddress address = object_statement_address(stmt, type, lfirst(cell));
-
-		if (!OidIsValid(address.objectId) || !object_is_local(&address))
-			return false;
-	}
-	return true;
-}
-
-/* Leaves out of a relayed DROP's or GRANT's list what is missing here, or local. */
+/*
+ * Leaves out of a relayed DROP's or GRANT's list what is missing here, or
+ * local.
+ */
 static void
 keep_what_is_everywhere(Node *stmt)
 {
@@ -191,20 +226,73 @@ keep_what_is_everywhere(Node *stmt)
 	}
 }
 
-/* Runs a sequence's statement, and keeps this node to its slice of the values. */
+/* Runs a statement on this node, and has its sequence's values follow it. */
 static void
-run_with_slice(UtilityCall *call, const RangeVar *sequence)
+run_here(UtilityCall *call)
 {
+	Node	   *stmt = call->pstmt->utilityStmt;
+	const RangeVar *sequence = IsA(stmt, CreateSeqStmt) ? ((CreateSeqStmt *) stmt)->sequence :
+		IsA(stmt, AlterSeqStmt) ? ((AlterSeqStmt *) stmt)->sequence : NULL;
 	Oid			relid;
 
 	utility_run(call);
+	if (sequence == NULL)
+		return;
 	CommandCounterIncrement();
 	relid = RangeVarGetRelid(sequence, NoLock, true);
-	if (OidIsValid(relid) && get_rel_persistence(relid) != RELPERSISTENCE_TEMP)
-		sequence_take_slice(relid);
+	if (OidIsValid(relid))
+		sequence_changed(relid);
 }
 
-/* Runs a statement that another node has relayed; the other node has run it, so it is right. */
+/* Whether an option of REINDEX is on; it is not there any more afterwards. */
+static bool
+take_reindex_option(ReindexStmt *stmt, const char *name)
+{
+	bool		result = false;
+	ListCell   *cell;
+
+	foreach(cell, stmt->params)
+	{
+		DefElem    *option = lfirst_node(DefElem, cell);
+
+		if (strcmp(option->defname, name) != 0)
+			continue;
+		result = defGetBoolean(option);
+		stmt->params = foreach_delete_current(stmt->params, cell);
+	}
+	return result;
+}
+
+/*
+ * Whether a statement about indexes is to be done concurrently; it is not any
+ * more afterwards.  The steps of that are not for several nodes at once: an
+ * index of a materialized view, whose readers need not wait for it, is made,
+ * rebuilt and dropped at once.
+ */
+static bool
+take_concurrently(Node *stmt)
+{
+	bool		concurrent = false;
+
+	if (IsA(stmt, IndexStmt))
+	{
+		concurrent = ((IndexStmt *) stmt)->concurrent;
+		((IndexStmt *) stmt)->concurrent = false;
+	}
+	else if (IsA(stmt, DropStmt))
+	{
+		concurrent = ((DropStmt *) stmt)->concurrent;
+		((DropStmt *) stmt)->concurrent = false;
+	}
+	else if (IsA(stmt, ReindexStmt))
+		concurrent = take_reindex_option((ReindexStmt *) stmt, "concurrently");
+	return concurrent;
+}
+
+/*
+ * Runs a statement that another node has relayed; the other node has run it,
+ * so it is right.
+ */
 static bool
 run_relayed(UtilityCall *call)
 {
@@ -214,32 +302,42 @@ run_relayed(UtilityCall *call)
 
 	switch (nodeTag(stmt))
 	{
+		case T_ClusterStmt:
+			((ClusterStmt *) stmt)->params = NIL;	/* VERBOSE */
+			break;
 		case T_CreateSchemaStmt:
 			((CreateSchemaStmt *) stmt)->schemaElts = NIL;
 			break;
-		case T_CreateSeqStmt:
-			run_with_slice(call, ((CreateSeqStmt *) stmt)->sequence);
-			return true;
 		case T_DropRoleStmt:
 			((DropRoleStmt *) stmt)->missing_ok = true;
 			break;
 		case T_DropStmt:
 			((DropStmt *) stmt)->missing_ok = true;
 			break;
+		case T_CreateTableAsStmt:
+			((CreateTableAsStmt *) stmt)->into->skipData = true;
+			break;
 		case T_DropUserMappingStmt:
 			((DropUserMappingStmt *) stmt)->missing_ok = true;
+			break;
+		case T_ReindexStmt:
+			(void) take_reindex_option((ReindexStmt *) stmt, "verbose");
 			break;
 		default:
 			break;
 	}
+	(void) take_concurrently(stmt);
 	keep_what_is_everywhere(stmt);
 	objects = object_statement_list(stmt, &type);
 	if (objects == NULL || *objects != NIL)
-		utility_run(call);
+		run_here(call);
 	return true;
 }
 
-/* Errors if CREATE SCHEMA makes more than tables: other objects would have to be made elsewhere, without a text of their own. */
+/*
+ * Errors if CREATE SCHEMA makes more than tables: other objects would have to
+ * be made elsewhere, without a text of their own.
+ */
 static void
 check_schema_elements(const CreateSchemaStmt *stmt)
 {
@@ -255,7 +353,10 @@ check_schema_elements(const CreateSchemaStmt *stmt)
 	}
 }
 
-/* Gives a role the same password verifier on the other nodes, which have made their own of the password. */
+/*
+ * Gives a role the same password verifier on the other nodes, which have made
+ * their own of the password.
+ */
 static void
 relay_verifier(UtilityCall *call, const char *role, List *options)
 {
@@ -279,33 +380,71 @@ relay_verifier(UtilityCall *call, const char *role, List *options)
 	}
 }
 
-/* What the other nodes need besides the text. */
+/* The relation of that kind among objects; InvalidOid if there is none. */
+static Oid
+changed_relation(List *objects, char relkind)
+{
+	ListCell   *cell;
+
+	foreach(cell, objects)
+	{
+		const ObjectAddress *object = lfirst(cell);
+
+		if (object->classId == RelationRelationId && get_rel_relkind(object->objectId) == relkind)
+			return object->objectId;
+	}
+	return InvalidOid;
+}
+
+/*
+ * Has the other nodes run the statement, and gives them what they need besides
+ * the text, or in its place: this node settles an index's name and a
+ * materialized view's rows.
+ */
 static void
-relay_rest(UtilityCall *call)
+relay_changes(UtilityCall *call, List *changed)
 {
 	Node	   *stmt = call->pstmt->utilityStmt;
+	Oid			relid;
 
+	switch (nodeTag(stmt))
+	{
+		case T_IndexStmt:
+			relid = changed_relation(changed, RELKIND_INDEX);
+			if (OidIsValid(relid))
+				utility_relay_text(call, index_definition(relid, false));
+			return;
+		case T_RefreshMatViewStmt:
+			if (((RefreshMatViewStmt *) stmt)->skipData)
+				break;
+			view_rows_send_to_all(RangeVarGetRelid(((RefreshMatViewStmt *) stmt)->relation, NoLock, false));
+			return;
+		default:
+			break;
+	}
+	utility_relay(call);
 	if (IsA(stmt, CreateRoleStmt))
 		relay_verifier(call, ((CreateRoleStmt *) stmt)->role, ((CreateRoleStmt *) stmt)->options);
 	else if (IsA(stmt, AlterRoleStmt))
 		relay_verifier(call, get_rolespec_name(((AlterRoleStmt *) stmt)->role), ((AlterRoleStmt *) stmt)->options);
+	else if (IsA(stmt, CreateTableAsStmt) && OidIsValid(changed_relation(changed, RELKIND_MATVIEW)))
+		view_rows_send_to_all(changed_relation(changed, RELKIND_MATVIEW));
 }
 
-/* Runs the statement on this node; returns what it has made and changed (ObjectAddress *). */
+/*
+ * Runs the statement on this node; returns what it has made and changed
+ * (ObjectAddress *).
+ */
 static List *
 run_and_note(UtilityCall *call)
 {
 	ChangedObjects changed = {run_commands_depth(), NIL, CurrentMemoryContext};
 	ChangedObjects *outer = changed_objects;
-	Node	   *stmt = call->pstmt->utilityStmt;
 
 	changed_objects = &changed;
 	PG_TRY();
 	{
-		if (IsA(stmt, CreateSeqStmt))
-			run_with_slice(call, ((CreateSeqStmt *) stmt)->sequence);
-		else
-			utility_run(call);
+		run_here(call);
 	}
 	PG_FINALLY();
 	{
@@ -315,11 +454,29 @@ run_and_note(UtilityCall *call)
 	return changed.objects;
 }
 
-/* Whether a statement is about all that a role has, on each node. */
+/*
+ * Whether what the statement makes or changes on a node doesn't tell whether
+ * the others run it, too: it is about all that a role has, on each node, or
+ * about a view that was looked at before, and may make tables that are gone.
+ */
 static bool
-is_about_roles_objects(const Node *stmt)
+is_for_all_nodes(const Node *stmt)
 {
-	return IsA(stmt, DropOwnedStmt) || IsA(stmt, ReassignOwnedStmt);
+	return IsA(stmt, DropOwnedStmt) || IsA(stmt, ReassignOwnedStmt) || IsA(stmt, RefreshMatViewStmt) ||
+		rewrites_relation(stmt);
+}
+
+/*
+ * A sequence that all nodes have had, and that a local table owns now, stays
+ * here, and goes on where it was.
+ */
+static void
+sequence_becomes_local(UtilityCall *call, const RangeVar *sequence)
+{
+	Oid			seqid = RangeVarGetRelid(sequence, NoLock, false);
+
+	sequence_reopen(seqid);
+	utility_relay_text(call, psprintf("DROP SEQUENCE IF EXISTS %s CASCADE", relation_qualified_name(seqid)));
 }
 
 static bool
@@ -347,24 +504,29 @@ object_utility(UtilityCall *call)
 	if (call->relayed)
 		return run_relayed(call);
 	if (!enable_metadata_sync || creating_extension || !is_enabled(stmt) || node_active_primaries_remote() == NIL ||
-		in_relayed_statement() || is_about_table(stmt) || lists_only_local_relations(stmt))
+		in_relayed_statement() || is_about_table(stmt) || lists_only_local(stmt, true))
 		return false;
 
 	lock_node_set();
 	object_lock_names(object_statement_names(stmt));
-	if (lists_only_local(stmt))
+	if (lists_only_local(stmt, false))
 		return false;
 	if (IsA(stmt, CreateSchemaStmt))
 		check_schema_elements((CreateSchemaStmt *) stmt);
+	if (take_concurrently(stmt))
+		PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, CreateCommandName(stmt));
 	original = copyObject(stmt);
 	changed = run_and_note(call);
 	call->pstmt->utilityStmt = original;
 	CommandCounterIncrement();
 	drop_follow_up(call);
-	if (!is_about_roles_objects(stmt) && any_is_local(changed))
+	if (!is_for_all_nodes(stmt) && any_is_local(changed))
+	{
+		if (IsA(original, AlterSeqStmt))
+			sequence_becomes_local(call, ((AlterSeqStmt *) original)->sequence);
 		return true;
-	utility_relay(call);
-	relay_rest(call);
+	}
+	relay_changes(call, changed);
 	return true;
 }
 

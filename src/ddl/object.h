@@ -8,15 +8,19 @@
 #ifndef CITUS_DDL_OBJECT_H
 #define CITUS_DDL_OBJECT_H
 
-#include "ddl/utility_hook.h"
+#include "ddl/utility_call.h"
 
 /*
- * The last handler of a statement: runs it on all nodes, if it is about objects
- * that are on all nodes.  False, having done nothing, if it is about something else.
+ * The last handler of a statement: runs it on all nodes, if it is about
+ * objects that are on all nodes.  False, having done nothing, if it is about
+ * something else.
  */
 extern bool object_utility(UtilityCall *call);
 
-/* For the object access hook: the statement that runs has made or changed an object. */
+/*
+ * For the object access hook: the statement that runs has made or changed an
+ * object.
+ */
 extern void object_changed(Oid classid, Oid objid);
 
 extern void object_init(void);

@@ -3,8 +3,9 @@
  * object_statements.c
  *	  The kinds of statements about objects other than tables.
  *
- * statements[] has a row for each kind of statement that all nodes run (object.c).
- * A row says where the statement's tree has the name of its object.
+ * statements[] has a row for each kind of statement that all nodes run
+ * (object.c).  A row says where the statement's tree has the name of its
+ * object.
  *
  *-------------------------------------------------------------------------
  */
@@ -68,6 +69,7 @@ static const struct
 	{IN(AlterTSDictionaryStmt, dictname), NAME_NODE},
 	{IN(AlterTypeStmt, typeName), NAME_NODE},
 	{IN(AlterUserMappingStmt, servername), NAME_TEXT},
+	{IN(ClusterStmt, relation), NAME_RELATION},
 	{IN(CommentStmt, object), NAME_NODE},
 	{IN(CompositeTypeStmt, typevar), NAME_NODE},
 	{IN(CreateAmStmt, amname), NAME_TEXT},
@@ -91,6 +93,7 @@ static const struct
 	{IN(CreateSchemaStmt, schemaname), NAME_TEXT},
 	{IN(CreateSeqStmt, sequence), NAME_NODE},
 	{IN(CreateStatsStmt, defnames), NAME_NODE},
+	{IN(CreateTableAsStmt, into), NAME_NODE},
 	{IN(CreateTransformStmt, type_name), NAME_NODE},
 	{IN(CreateTrigStmt, relation), NAME_RELATION},
 	{IN(CreateUserMappingStmt, servername), NAME_TEXT},
@@ -102,7 +105,10 @@ static const struct
 	{IN(GrantRoleStmt, granted_roles), NAME_NODES},
 	{IN(GrantStmt, objects), NAME_NODES},
 	{IN(ImportForeignSchemaStmt, server_name), NAME_TEXT},
+	{IN(IndexStmt, relation), NAME_RELATION},
 	{IN(ReassignOwnedStmt, roles), NAME_NODES},
+	{IN(RefreshMatViewStmt, relation), NAME_RELATION},
+	{IN(ReindexStmt, relation), NAME_RELATION},
 	{IN(RenameStmt, object), NAME_OBJECT, BESIDE(RenameStmt, relation)},
 	{IN(RuleStmt, relation), NAME_RELATION},
 	{IN(SecLabelStmt, object), NAME_NODE},
@@ -126,6 +132,12 @@ find_statement(const Node *stmt)
 bool
 object_statement_is_known(const Node *stmt)
 {
+	if (IsA(stmt, CreateTableAsStmt) && ((const CreateTableAsStmt *) stmt)->objtype != OBJECT_MATVIEW)
+		return false;
+	if (IsA(stmt, ClusterStmt) && ((const ClusterStmt *) stmt)->relation == NULL)
+		return false;
+	if (IsA(stmt, ReindexStmt) && ((const ReindexStmt *) stmt)->relation == NULL)
+		return false;
 	return find_statement(stmt) >= 0;
 }
 
@@ -147,6 +159,8 @@ name_of_node(const Node *node)
 			return name_of_node((Node *) ((const ObjectWithArgs *) node)->objname);
 		case T_RangeVar:
 			return ((const RangeVar *) node)->relname;
+		case T_IntoClause:
+			return ((const IntoClause *) node)->rel->relname;
 		case T_RoleSpec:
 			return ((const RoleSpec *) node)->rolename;
 		case T_AccessPriv:
@@ -236,7 +250,10 @@ object_statement_list(Node *stmt, ObjectType *type)
 	}
 }
 
-/* The relation that an object in a list is, or is a part of, as it is written; NULL for other kinds of objects. */
+/*
+ * The relation that an object in a list is, or is a part of, as it is written;
+ * NULL for other kinds of objects.
+ */
 static RangeVar *
 relation_of_object(ObjectType type, Node *object)
 {

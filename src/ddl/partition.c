@@ -3,12 +3,14 @@
  * partition.c
  *	  Partitions of distributed tables that are made, attached and detached.
  *
- * A partition is a distributed table like others, with shards beside those of its
- * partitioned table, to which they are attached in the same way as the logical tables
- * are to each other.  A new partition, and a local table that becomes one, is
- * distributed as soon as the server has attached the logical table.
+ * A partition is a distributed table like others, with shards beside those of
+ * its partitioned table, to which they are attached in the same way as the
+ * logical tables are to each other.  A new partition, and a local table that
+ * becomes one, is distributed as soon as the server has attached the logical
+ * table.
  *
- * Locks: those that the server takes for the statement, on all nodes, on both tables.
+ * Locks: those that the server takes for the statement, on all nodes, on both
+ * tables.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +26,7 @@
 #include "utils/rel.h"
 
 #include "conversion/convert.h"
+#include "conversion/convert_checks.h"
 #include "ddl/partition.h"
 #include "resolve/utility.h"
 #include "sharding/hash.h"
@@ -48,7 +51,10 @@ create_partition(UtilityCall *call, CreateStmt *stmt)
 	return true;
 }
 
-/* Errors unless a distributed table can become, or is, a partition of another whose shards lie beside its own. */
+/*
+ * Errors unless a distributed table can become, or is, a partition of another
+ * whose shards lie beside its own.
+ */
 static void
 check_colocated_partition(const DistTable *parent, const DistTable *partition)
 {
@@ -67,7 +73,10 @@ check_colocated_partition(const DistTable *parent, const DistTable *partition)
 						 get_rel_name(partition->relid))));
 }
 
-/* Gives a check constraint of a shard the name that it has to have, if it has one of others. */
+/*
+ * Gives a check constraint of a shard the name that it has to have, if it has
+ * one of others.
+ */
 static void
 rename_check(Oid shard_relid, const char *wanted, const char *other)
 {
@@ -78,8 +87,9 @@ rename_check(Oid shard_relid, const char *wanted, const char *other)
 }
 
 /*
- * Gives check constraints of this node's shards, and of those of its partitions, the names that they have to have
- * now that the table has become, or is about to become, a partition of another one, or is none any more.
+ * Gives check constraints of this node's shards, and of those of its
+ * partitions, the names that they have to have now that the table has become,
+ * or is about to become, a partition of another one, or is none any more.
  */
 static void
 rename_checks_of_shards(const DistTable *table, const DistTable *parent)
@@ -116,6 +126,7 @@ alter_distributed_partition(UtilityCall *call, const DistTable *parent, const Di
 		lock_others_everywhere(list_make1_oid(partition->relid), AccessExclusiveLock);
 	utility_run(call);
 	CommandCounterIncrement();
+	check_triggers(partition->relid);
 	utility_relay(call);
 	if (attach)
 		rename_checks_of_shards(partition, parent);
@@ -124,19 +135,29 @@ alter_distributed_partition(UtilityCall *call, const DistTable *parent, const Di
 		rename_checks_of_shards(partition, parent);
 }
 
+void
+detach_at_once(UtilityCall *call)
+{
+	AlterTableStmt *stmt = castNode(AlterTableStmt, call->pstmt->utilityStmt);
+	AlterTableCmd *cmd = linitial_node(AlterTableCmd, stmt->cmds);
+
+	if (cmd->subtype != AT_DetachPartition || !castNode(PartitionCmd, cmd->def)->concurrent ||
+		dist_table_of_rangevar(stmt->relation) == NULL)
+		return;
+	castNode(PartitionCmd, cmd->def)->concurrent = false;
+	if (!call->relayed)
+		ereport(NOTICE,
+				(errmsg("partition \"%s\" is detached at once", castNode(PartitionCmd, cmd->def)->name->relname),
+				 errdetail("Others who use distributed table \"%s\" wait for the end of this transaction.",
+						   stmt->relation->relname)));
+}
+
 bool
 alter_partition(UtilityCall *call, const DistTable *parent, Oid partition)
 {
 	AlterTableStmt *stmt = castNode(AlterTableStmt, call->pstmt->utilityStmt);
 	AlterTableCmd *cmd = linitial_node(AlterTableCmd, stmt->cmds);
 	bool		attach = (cmd->subtype == AT_AttachPartition);
-
-	if (castNode(PartitionCmd, cmd->def)->concurrent)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("DETACH PARTITION CONCURRENTLY is not supported for distributed table \"%s\"",
-						get_rel_name(parent->relid)),
-				 errhint("Use DETACH PARTITION without CONCURRENTLY.")));
 	if (get_rel_relkind(parent->relid) == RELKIND_PARTITIONED_TABLE && metadata_lookup(partition) != NULL)
 		alter_distributed_partition(call, parent, metadata_lookup(partition), attach);
 	else

@@ -16,6 +16,7 @@
 #include "catalog/namespace.h"
 #include "utils/lsyscache.h"
 
+#include "conversion/distribute_schema.h"
 #include "ddl/create_table.h"
 #include "ddl/handlers.h"
 #include "ddl/statistics.h"
@@ -23,7 +24,10 @@
 #include "table/run_commands.h"
 #include "table/shards.h"
 
-/* Whether a RENAME is ALTER INDEX of an index (the server takes tables as well): it needn't keep others out. */
+/*
+ * Whether a RENAME is ALTER INDEX of an index (the server takes tables as
+ * well): it needn't keep others out.
+ */
 static bool
 renames_index(const RenameStmt *stmt)
 {
@@ -74,11 +78,22 @@ alter_schema_utility(UtilityCall *call)
 	if (stmt->objectType != OBJECT_TABLE || stmt->relation == NULL)
 		return false;
 	table = utility_table(call, stmt->relation, AccessExclusiveLock, AccessExclusiveLock);
-	if (table == NULL)
+	if (table == NULL && schema_colocation(get_namespace_oid(stmt->newschema, true)) == 0)
 		return false;
-	relid = table->relid;
+	relid = table != NULL ? table->relid : RangeVarGetRelid(stmt->relation, NoLock, true);
+	if (table != NULL && !call->relayed && schema_colocation(get_rel_namespace(relid)) !=
+		schema_colocation(get_namespace_oid(stmt->newschema, true)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot move distributed table \"%s\" into or out of a distributed schema", get_rel_name(relid)),
+				 errhint("Use undistribute_table() first: a local table is distributed when it is moved into the schema.")));
 	utility_run(call);
 	CommandCounterIncrement();
+	if (table == NULL)
+	{
+		schema_distribute_table(relid);
+		return true;
+	}
 	relay_needs(call, relid);
 	utility_relay(call);
 	return true;

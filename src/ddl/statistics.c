@@ -17,7 +17,6 @@
 
 #include "ddl/handlers.h"
 #include "ddl/statistics.h"
-#include "resolve/utility.h"
 #include "table/definition.h"
 #include "table/run_commands.h"
 #include "table/shards.h"

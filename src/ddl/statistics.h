@@ -9,9 +9,12 @@
 #define CITUS_DDL_STATISTICS_H
 
 #include "catalog/metadata.h"
-#include "ddl/utility_hook.h"
+#include "ddl/utility_call.h"
 
-/* The table that a statistics object belongs to; InvalidOid if there is no object of that name. */
+/*
+ * The table that a statistics object belongs to; InvalidOid if there is no
+ * object of that name.
+ */
 extern Oid	table_of_statistics(List *names);
 
 /* The same, locked by utility_lock, if it is distributed; else NULL. */

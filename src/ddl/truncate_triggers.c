@@ -4,13 +4,15 @@
  *	  Statement-level triggers of TRUNCATE.
  *
  * They fire on the initiator, around the statement on all nodes; the server's
- * own TRUNCATE of the logical tables, on every node, is kept from firing them: it does
- * not see that there are any.
+ * own TRUNCATE of the logical tables, on every node, is kept from firing them:
+ * it does not see that there are any.
  *
- * Two flags in a table's relcache entry say so.  They are cleared when the server has checked the table, which it
- * does right before it opens it (object_access_hook), and again if the entry is made anew before the
- * server copies them.  The transaction has the table locked and has sent itself an invalidation of the entry beforehand, so
- * nobody sees the flags, and nothing is left of them after an error.
+ * Two flags in a table's relcache entry say so.  They are cleared when the
+ * server has checked the table, which it does right before it opens it
+ * (object_access_hook), and again if the entry is made anew before the server
+ * copies them.  The transaction has the table locked and has sent itself an
+ * invalidation of the entry beforehand, so nobody sees the flags, and nothing
+ * is left of them after an error.
  *
  *-------------------------------------------------------------------------
  */
@@ -64,9 +66,12 @@ have_truncate_triggers(List *relids)
 
 typedef void (*TriggerFunction) (EState *estate, ResultRelInfo *info);
 
-/* Calls the function for each table; what it queues is fired at the end.  No table stays open: none may be when it is truncated. */
+/*
+ * Calls the function for each table; what it queues is fired at the end.  No
+ * table stays open: none may be when it is truncated.
+ */
 static void
-fire(List *relids, TriggerFunction function)
+fire_truncate_triggers(List *relids, TriggerFunction function)
 {
 	EState	   *estate = CreateExecutorState();
 	ListCell   *cell;
@@ -90,22 +95,31 @@ fire(List *relids, TriggerFunction function)
 void
 truncate_triggers_before(List *relids)
 {
-	fire(relids, ExecBSTruncateTriggers);
+	fire_truncate_triggers(relids, ExecBSTruncateTriggers);
 }
 
 void
 truncate_triggers_after(List *relids)
 {
-	fire(relids, ExecASTruncateTriggers);
+	fire_truncate_triggers(relids, ExecASTruncateTriggers);
 }
 
-/* Tables whose triggers the server is not to see; NIL unless it truncates them. */
-static List *hiding = NIL;
+/*
+ * Tables whose triggers the server is not to see; NIL unless it truncates
+ * them.
+ */
+static List *hiding_triggers = NIL;
 
-/* Their entries of the relcache, between the server's check of a table and its first change of any: of Relation. */
-static List *hidden = NIL;
+/*
+ * Their entries of the relcache, between the server's check of a table and its
+ * first change of any: of Relation.
+ */
+static List *rels_without_triggers = NIL;
 
-/* The server looks at these flags, in a copy that it makes when all tables are open. */
+/*
+ * The server looks at these flags, in a copy that it makes when all tables are
+ * open.
+ */
 static void
 hide_in_entry(Relation rel)
 {
@@ -115,7 +129,10 @@ hide_in_entry(Relation rel)
 	rel->trigdesc->trig_truncate_after_statement = false;
 }
 
-/* Has the tables' relcache entries made anew, now, and should what follows be rolled back, then. */
+/*
+ * Has the tables' relcache entries made anew, now, and should what follows be
+ * rolled back, then.
+ */
 static void
 renew_entries(List *relids)
 {
@@ -135,13 +152,13 @@ truncate_triggers_hide(List *relids)
 	foreach(cell, relids)
 		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
 	renew_entries(relids);
-	hiding = relids;
+	hiding_triggers = relids;
 }
 
 void
 truncate_triggers_forget(void)
 {
-	hiding = hidden = NIL;
+	hiding_triggers = rels_without_triggers = NIL;
 }
 
 void
@@ -156,28 +173,29 @@ truncate_triggers_checked(Oid relid)
 {
 	Relation	rel;
 
-	if (!list_member_oid(hiding, relid))
+	if (!list_member_oid(hiding_triggers, relid))
 		return;
 	rel = table_open(relid, NoLock);
 	hide_in_entry(rel);
-	hidden = list_append_unique_ptr(hidden, rel);
+	rels_without_triggers = list_append_unique_ptr(rels_without_triggers, rel);
 	table_close(rel, NoLock);	/* the server opens it next */
 }
 
 /*
- * A relcache callback.  Only this transaction can change tables that it has locked: then the server has made its copies.
- * Otherwise all entries have been made anew.
+ * A relcache callback.  Only this transaction can change tables that it has
+ * locked: then the server has made its copies.  Otherwise all entries have
+ * been made anew.
  */
 static void
 entry_renewed(Datum arg, Oid relid)
 {
 	ListCell   *cell;
 
-	if (OidIsValid(relid) && list_member_oid(hiding, relid))
-		hidden = NIL;
+	if (OidIsValid(relid) && list_member_oid(hiding_triggers, relid))
+		rels_without_triggers = NIL;
 	if (OidIsValid(relid))
 		return;
-	foreach(cell, hidden)
+	foreach(cell, rels_without_triggers)
 		hide_in_entry(lfirst(cell));
 }
 

@@ -12,7 +12,10 @@
 
 #include "nodes/pg_list.h"
 
-/* Oids of the tables that TRUNCATE names, and of those that CASCADE adds if asked for. */
+/*
+ * Oids of the tables that TRUNCATE names, and of those that CASCADE adds if
+ * asked for.
+ */
 extern List *truncated_tables(List *relations, bool cascade);
 
 /* Whether any of the tables has triggers for TRUNCATE. */
@@ -23,8 +26,9 @@ extern void truncate_triggers_before(List *relids);
 extern void truncate_triggers_after(List *relids);
 
 /*
- * Has the server's TRUNCATE of these tables, which are locked, not see them on this node.  After it, or after
- * an error, one of the other functions is to be called.
+ * Has the server's TRUNCATE of these tables, which are locked, not see them on
+ * this node.  After it, or after an error, one of the other functions is to be
+ * called.
  */
 extern void truncate_triggers_hide(List *relids);
 extern void truncate_triggers_show(List *relids);

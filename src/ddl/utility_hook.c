@@ -4,19 +4,15 @@
  *	  The only owner of ProcessUtility_hook: decides what is ours, delegates.
  *
  * A statement is, in this order:
- * - run by this library itself, or tagged TASK_TAG_NODE: passed on;
+ * - run by this library itself, tagged TAG_NODE, or about transactions: passed
+ *   on, but for the end of a prepared transaction (src/txn);
+ * - COPY, or tagged TAG_FRAMES: offered to src/copy;
  * - tagged TAG_SHARD: its names are turned to a shard, then passed on;
- * - COPY, or tagged TASK_TAG_FRAMES: offered to src/copy;
  * - of a kind that has a row in handlers[]: offered to that function, which
  *   looks whether it names distributed or reference tables;
  * - about objects other than tables: run on all nodes (object.c).
  * What is not taken goes to the next hook, or the server.  Afterwards, what
  * the statement has dropped is followed up (drop.c).
- *
- * A handler gets its own copy of the parse tree.  It runs the statement on
- * this node's logical table, then has the other nodes do the same by relaying
- * the original text with TASK_TAG_DDL, then applies it to this node's shards;
- * each node looks after its own shards in the same way.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,18 +22,19 @@
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "commands/defrem.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
 #include "catalog/node.h"
-#include "compat/acl.h"
 #include "conversion/convert.h"
 #include "copy/copy.h"
 #include "ddl/drop.h"
 #include "ddl/handlers.h"
 #include "ddl/object.h"
 #include "ddl/object_statements.h"
+#include "ddl/utility_call.h"
 #include "ddl/utility_hook.h"
 #include "executor/explain.h"
 #include "executor/fire_triggers.h"
@@ -49,18 +46,40 @@
 #include "resolve/utility.h"
 #include "table/lock_everywhere.h"
 #include "table/run_commands.h"
-#include "table/shards.h"
 #include "txn/commit_ring.h"
 #include "txn/transaction.h"
 
-bool		enable_ddl_propagation = true;
+void		(*utility_watch) (const Node *statement) = NULL;
 
-static ProcessUtility_hook_type next_hook = NULL;
+/*
+ * Errors if EXPLAIN ANALYZE would make a materialized view, which no other
+ * node would get.
+ */
+static void
+check_explained(const ExplainStmt *stmt)
+{
+	const Node *made = IsA(stmt->query, Query) ? ((const Query *) stmt->query)->utilityStmt : NULL;
+	bool		analyze = false;
+	ListCell   *cell;
+
+	foreach(cell, stmt->options)
+	{
+		if (strcmp(lfirst_node(DefElem, cell)->defname, "analyze") == 0)
+			analyze = defGetBoolean(lfirst(cell));
+	}
+	if (analyze && made != NULL && IsA(made, CreateTableAsStmt) &&
+		((const CreateTableAsStmt *) made)->objtype == OBJECT_MATVIEW && node_active_primaries_remote() != NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("EXPLAIN ANALYZE cannot create a materialized view in a cluster"),
+				 errhint("Create the materialized view, and use EXPLAIN ANALYZE on its query.")));
+}
 
 /* EXPLAIN: tells the executor its options, which it passes on to tasks. */
 static bool
 explain_utility(UtilityCall *call)
 {
+	check_explained(castNode(ExplainStmt, call->pstmt->utilityStmt));
 	explain_note_statement(castNode(ExplainStmt, call->pstmt->utilityStmt));
 	PG_TRY();
 	{
@@ -84,14 +103,20 @@ static const struct
 	{T_AlterObjectSchemaStmt, alter_schema_utility},
 	{T_AlterOwnerStmt, alter_owner_utility},
 	{T_AlterPolicyStmt, alter_policy_utility},
+	{T_AlterPublicationStmt, alter_publication_utility},
 	{T_AlterStatsStmt, alter_statistics_utility},
+	{T_AlterSubscriptionStmt, alter_subscription_utility},
 	{T_AlterTableStmt, alter_table_utility},
 	{T_ClusterStmt, cluster_utility},
 	{T_CommentStmt, comment_utility},
 	{T_ConstraintsSetStmt, set_constraints_utility},
 	{T_CreatePolicyStmt, create_policy_utility},
+	{T_CreatePublicationStmt, create_publication_utility},
+	{T_CreateSchemaStmt, create_schema_utility},
 	{T_CreateStatsStmt, create_statistics_utility},
 	{T_CreateStmt, create_table_utility},
+	{T_CreateSubscriptionStmt, create_subscription_utility},
+	{T_CreateTableAsStmt, create_table_as_utility},
 	{T_CreateTrigStmt, create_trigger_utility},
 	{T_DropStmt, drop_utility},
 	{T_ExplainStmt, explain_utility},
@@ -118,137 +143,8 @@ find_handler(NodeTag tag)
 }
 
 /*
- * The context in which the server runs a statement: event triggers fire where the user's statement runs,
- * not for what follows from it on other nodes and on shards.  The server fires none for subcommands.  What
- * other nodes run outside of transaction blocks, such as VACUUM, fires none in any case.
+ * Has a statement handled; errors about shards get the names of their tables.
  */
-static ProcessUtilityContext
-context_of_run(const UtilityCall *call)
-{
-	return call->follows && IsTransactionBlock() ? PROCESS_UTILITY_SUBCOMMAND : call->context;
-}
-
-static void
-run_statement(UtilityCall *call, bool read_only_tree)
-{
-	if (next_hook)
-		next_hook(call->pstmt, call->query, read_only_tree, context_of_run(call), call->params, call->env, call->dest,
-				  call->qc);
-	else
-		standard_ProcessUtility(call->pstmt, call->query, read_only_tree, context_of_run(call), call->params,
-								call->env, call->dest, call->qc);
-}
-
-void
-utility_run(UtilityCall *call)
-{
-	run_statement(call, false);
-}
-
-char *
-utility_text(const UtilityCall *call)
-{
-	int			location = Max(call->pstmt->stmt_location, 0);
-
-	if (call->pstmt->stmt_len > 0)
-		return pnstrdup(call->query + location, call->pstmt->stmt_len);
-	return pstrdup(call->query + location);
-}
-
-void
-utility_check_initiator(const UtilityCall *call)
-{
-	if (!call->relayed)
-		lock_node_set();
-}
-
-/* What may leave out nodes that are not active: the shards that they keep are of no use any more. */
-static bool
-is_drop_table(Node *stmt)
-{
-	return IsA(stmt, DropStmt) && castNode(DropStmt, stmt)->removeType == OBJECT_TABLE;
-}
-
-bool
-utility_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_mode)
-{
-	bool		distributed = metadata_find(relid) != NULL;
-
-	if (distributed)
-		utility_check_initiator(call);
-	else if (relid < FirstNormalObjectId ||
-			 (get_rel_relkind(relid) != RELKIND_RELATION && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE))
-		return true;
-	if (call->relayed || !object_ownercheck(RelationRelationId, relid, GetUserId()))
-		return true;
-	if (!lock_everywhere(list_make1_oid(relid), distributed ? mode : local_mode))
-		return false;
-	/* it may have been undistributed meanwhile */
-	if (distributed && !is_drop_table(call->pstmt->utilityStmt) && metadata_lookup(relid) != NULL)
-		shards_check_active(metadata_lookup(relid));
-	return true;
-}
-
-const DistTable *
-utility_table(const UtilityCall *call, const RangeVar *relation, LOCKMODE mode, LOCKMODE local_mode)
-{
-	Oid			relid = table_of_relation(RangeVarGetRelid(relation, NoLock, true));
-	Oid			locked;
-
-	/* what is named may be an index, which can have another name by the time that its table is locked */
-	do
-	{
-		if (!OidIsValid(relid))
-			return NULL;
-		locked = utility_lock(call, relid, mode, local_mode) ? relid : InvalidOid;
-		relid = table_of_relation(RangeVarGetRelid(relation, NoLock, true));
-	} while (relid != locked);
-	/* what is damaged can be dropped */
-	return IsA(call->pstmt->utilityStmt, DropStmt) ? metadata_find(relid) : metadata_lookup(relid);
-}
-
-/* Sends tag and text to all other nodes, which don't repeat notices. */
-static void
-relay_tagged(UtilityCall *call, const char *tag, const char *text)
-{
-	int			level;
-
-	if (call->relayed || node_active_primaries_remote() == NIL)
-		return;
-	level = quiet_begin(WARNING);
-	remote_exec_on_all(psprintf("%s%s", tag, text));
-	AtEOXact_GUC(true, level);
-}
-
-void
-utility_relay_text(UtilityCall *call, const char *text)
-{
-	relay_tagged(call, TASK_TAG_DDL, text);
-}
-
-void
-utility_relay_call(UtilityCall *call, const char *text)
-{
-	relay_tagged(call, "", text);
-}
-
-void
-utility_relay(UtilityCall *call)
-{
-	utility_relay_text(call, utility_text(call));
-}
-
-void
-utility_run_with_shards(UtilityCall *call, const DistTable *table)
-{
-	Node	   *copy = copyObject(call->pstmt->utilityStmt);
-
-	utility_run(call);
-	utility_relay(call);
-	run_on_local_shards(table, copy, call->query);
-}
-
-/* Has a statement handled; errors about shards get the names of their tables. */
 static bool
 run_handler(UtilityHandler handler, UtilityCall *call)
 {
@@ -346,13 +242,15 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 	if (is_finish_prepared(pstmt->utilityStmt))
 		txn_finish_prepared(castNode(TransactionStmt, pstmt->utilityStmt), run_call, &call);
 	else if (tag.kind == TAG_NODE || !utility_dispatch(&call, &tag))
-		run_statement(&call, read_only_tree);
+		utility_run_next(&call, read_only_tree);
 	drop_follow_up(&call);
 	if (commits)
 		check_deferred_constraints();
 	if (imported_snapshot(pstmt->utilityStmt) != NULL)
 		statement_snapshot_imported(imported_snapshot(pstmt->utilityStmt));
 	run_commands_leave(before);
+	if (utility_watch != NULL)
+		utility_watch(pstmt->utilityStmt);
 }
 
 void
@@ -362,6 +260,6 @@ utility_hook_init(void)
 							 "Applies DDL on distributed and reference tables to all nodes and shards.",
 							 "When off, DDL acts on this node's own copy of the table only.",
 							 &enable_ddl_propagation, true, PGC_USERSET, 0, NULL, NULL, NULL);
-	next_hook = ProcessUtility_hook;
+	utility_next_hook = ProcessUtility_hook;
 	ProcessUtility_hook = utility_hook;
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * utility_hook.h
- *	  The ProcessUtility hook, and what its handlers share.
+ *	  The only owner of ProcessUtility_hook.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,74 +10,14 @@
 
 #include "postgres.h"
 
-#include "storage/lockdefs.h"
-#include "tcop/utility.h"
-
-#include "catalog/metadata.h"
-
-/* One call of the hook: its arguments. */
-typedef struct UtilityCall
-{
-	PlannedStmt *pstmt;			/* a private copy of the tree: may be changed */
-	const char *query;
-	ProcessUtilityContext context;
-	ParamListInfo params;
-	QueryEnvironment *env;
-	DestReceiver *dest;
-	QueryCompletion *qc;
-	bool		relayed;		/* came from its initiator: relay no further */
-	bool		follows;		/* from a statement of the user, which runs
-								 * elsewhere, or is run around this one */
-} UtilityCall;
-
-/*
- * A handler of a kind of statements.  Returns true if it has run the
- * statement, in whatever way; false, having done nothing, if it
- * concerns no distributed or reference table.
- */
-typedef bool (*UtilityHandler) (UtilityCall *call);
-
-/* citus.enable_ddl_propagation */
-extern bool enable_ddl_propagation;
+#include "nodes/nodes.h"
 
 extern void utility_hook_init(void);
 
-/* Runs the statement, as it now is, the server's way, on this node's own objects. */
-extern void utility_run(UtilityCall *call);
-
-/* The text of the call's statement alone; palloc'd. */
-extern char *utility_text(const UtilityCall *call);
-
-/* Before DDL that other nodes must follow: keeps the set of nodes as it is. */
-extern void utility_check_initiator(const UtilityCall *call);
-
 /*
- * Before a statement that its initiator runs: takes the table's lock, on all
- * nodes if it is distributed (lock_everywhere), else here, so that nobody
- * distributes it before the statement is through.  False if the table is not
- * what it was before the wait: look it up again.  Nothing is locked if the call was
- * relayed, or if the user does not own the table, which the server will say.
+ * Called after each utility statement that has run without an error; NULL:
+ * nobody wants to know.
  */
-extern bool utility_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_mode);
-
-/*
- * The distributed or reference table that a statement names, itself or by an index, locked by
- * utility_lock; NULL if there is no such table, or if it is a local one, then locked in local_mode.
- */
-extern const DistTable *utility_table(const UtilityCall *call, const RangeVar *relation, LOCKMODE mode,
-									  LOCKMODE local_mode);
-
-/*
- * Has the other nodes run the statement, or another text (with qualified
- * names), on their own table and shards; nothing if the call came from its initiator.
- */
-extern void utility_relay(UtilityCall *call);
-extern void utility_relay_text(UtilityCall *call, const char *text);
-
-/* The same for a SELECT that calls a function for nodes, which has to come without a tag. */
-extern void utility_relay_call(UtilityCall *call, const char *text);
-
-/* Runs the statement on the table, here and on the other nodes, and on its shards. */
-extern void utility_run_with_shards(UtilityCall *call, const DistTable *table);
+extern void (*utility_watch) (const Node *statement);
 
 #endif							/* CITUS_DDL_UTILITY_HOOK_H */

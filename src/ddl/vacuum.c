@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * vacuum.c
- *	  VACUUM and ANALYZE of distributed and reference tables.
+ *	  VACUUM and ANALYZE of distributed and reference tables, and of
+ *	  materialized views that all nodes have.
  *
- * Each node runs the statement on its shards.  VACUUM can't run in a
- * transaction block, so that it goes to other nodes outside the distributed
- * transaction, one node after the other.  ANALYZE is a transaction for each
- * table, unless it runs in a block: the table is locked on the coordinator, then
- * all nodes analyze their shards at once, and get the sums.
+ * Each node runs the statement on its shards, or on its copy.  VACUUM can't
+ * run in a transaction block, so that it goes to other nodes outside the
+ * distributed transaction, one node after the other.  ANALYZE is a transaction
+ * for each table, unless it runs in a block: the table is locked on the
+ * coordinator, then all nodes analyze their shards at once, and get the sums.
  *
  * Without a list of tables both mean every table of this node; those that
  * only another node has are its own matter.  A table that is dropped after the
@@ -20,7 +21,6 @@
 #include "access/heapam.h"
 #include "access/table.h"
 #include "access/tableam.h"
-#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
@@ -36,15 +36,18 @@
 #include "catalog/node.h"
 #include "compat/acl.h"
 #include "ddl/handlers.h"
+#include "objects/object_lock.h"
+#include "objects/object_scope.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
-#include "resolve/utility.h"
 #include "table/definition.h"
+#include "table/lock_everywhere.h"
+#include "table/run_commands.h"
 #include "table/shards.h"
 
 /* Appends the statement's verb and options. */
 static void
-append_options(StringInfo buf, const VacuumStmt *stmt)
+append_vacuum_options(StringInfo buf, const VacuumStmt *stmt)
 {
 	ListCell   *cell;
 
@@ -78,23 +81,34 @@ append_relation(StringInfo buf, Oid relid, List *columns)
 		appendStringInfoChar(buf, ')');
 }
 
-/*
- * Whether an entry is a distributed or reference table.  It is not ours if the
- * user may not vacuum it: the server then says so, once.
- */
+/* Whether a relation is a materialized view that all nodes have. */
 static bool
-is_ours(const VacuumRelation *relation)
+is_shared_matview(Oid relid)
 {
-	return OidIsValid(relation->oid) && metadata_lookup(relation->oid) != NULL &&
-		object_ownercheck(RelationRelationId, relation->oid, GetUserId());
+	ObjectAddress object;
+
+	ObjectAddressSet(object, RelationRelationId, relid);
+	return get_rel_relkind(relid) == RELKIND_MATVIEW && !object_is_local(&object);
 }
 
 /*
- * Takes the distributed and reference tables out of the statement's list, with
- * their Oids.  What another node has named and this one doesn't have is left out: it was dropped meanwhile.
+ * Whether a relation is one that all nodes have.  It is not ours if the user
+ * may not vacuum it: the server then says so, once.
+ */
+static bool
+is_ours(Oid relid)
+{
+	return OidIsValid(relid) && (metadata_lookup(relid) != NULL || is_shared_matview(relid)) &&
+		object_ownercheck(RelationRelationId, relid, GetUserId());
+}
+
+/*
+ * Takes what all nodes have out of the statement's list, with their Oids.
+ * What another node has named and this one doesn't have is left out: it was
+ * dropped meanwhile.
  */
 static List *
-take_dist_tables(VacuumStmt *stmt, bool relayed)
+take_shared_relations(VacuumStmt *stmt, bool relayed)
 {
 	List	   *ours = NIL;
 	List	   *others = NIL;
@@ -107,7 +121,7 @@ take_dist_tables(VacuumStmt *stmt, bool relayed)
 
 		if (!OidIsValid(relid))
 			relid = RangeVarGetRelid(relation->relation, NoLock, true);
-		if (is_ours(makeVacuumRelation(NULL, relid, NIL)))
+		if (is_ours(relid))
 			ours = lappend(ours, makeVacuumRelation(NULL, relid, relation->va_cols));
 		else if (OidIsValid(relid) || !relayed)
 			others = lappend(others, relation);
@@ -126,7 +140,7 @@ relayed_text(const VacuumStmt *stmt, List *tables)
 
 	initStringInfo(&buf);
 	appendStringInfoString(&buf, TASK_TAG_DDL);
-	append_options(&buf, stmt);
+	append_vacuum_options(&buf, stmt);
 	foreach(cell, tables)
 	{
 		VacuumRelation *relation = lfirst_node(VacuumRelation, cell);
@@ -207,7 +221,10 @@ every_relation(void)
 	return result;
 }
 
-/* Runs the statement the server's way on these relations; in this transaction if it is ANALYZE and so wanted. */
+/*
+ * Runs the statement the server's way on these relations; in this transaction
+ * if it is ANALYZE and so wanted.
+ */
 static void
 run_on(UtilityCall *call, List *rels, bool in_transaction)
 {
@@ -222,39 +239,45 @@ run_on(UtilityCall *call, List *rels, bool in_transaction)
 	utility_run(&part);
 }
 
-/* Ends the transaction and starts another one, as the server does between tables. */
-static void
-next_transaction(void)
+/*
+ * Locks what is to be analyzed on all nodes, against others that do the same;
+ * false if it is not ours any more.
+ */
+static bool
+lock_to_analyze(Oid relid)
 {
-	MemoryContext context = CurrentMemoryContext;
-
-	while (ActiveSnapshotSet())
-		PopActiveSnapshot();
-	CommitTransactionCommand();
-	StartTransactionCommand();
-	MemoryContextSwitchTo(context);
+	if (get_rel_relkind(relid) != RELKIND_MATVIEW)
+		return lock_for_statistics(relid);
+	lock_node_set();
+	object_lock_names(list_make1(get_rel_name(relid)));
+	return is_ours(relid);
 }
 
-/* ANALYZE of one table, on all nodes. */
+/* ANALYZE of one table or materialized view, on all nodes. */
 static void
-analyze_table(UtilityCall *call, VacuumRelation *relation)
+analyze_relation(UtilityCall *call, VacuumRelation *relation)
 {
 	char	   *text = NULL;
 
-	if (!call->relayed && !lock_for_statistics(relation->oid))
-		return;
 	PushActiveSnapshot(GetTransactionSnapshot());
+	if (!call->relayed && !lock_to_analyze(relation->oid))
+	{
+		PopActiveSnapshot();
+		return;
+	}
 	if (!call->relayed)
 		text = relayed_text(castNode(VacuumStmt, call->pstmt->utilityStmt), list_make1(relation));
 	if (text != NULL)
 		remote_exec_on_all(text);
 	run_on(call, with_shards(list_make1(relation)), true);
-	if (!call->relayed)
+	if (!call->relayed && metadata_lookup(relation->oid) != NULL)
 		analyze_logical_table(relation->oid);
 	PopActiveSnapshot();
 }
 
-/* VACUUM of tables on all nodes, and of the statement's other relations here. */
+/*
+ * VACUUM of tables on all nodes, and of the statement's other relations here.
+ */
 static void
 vacuum_tables(UtilityCall *call, List *tables, bool analyze)
 {
@@ -278,7 +301,7 @@ vacuum_tables(UtilityCall *call, List *tables, bool analyze)
 			continue;
 		PushActiveSnapshot(GetTransactionSnapshot());
 		analyze_logical_table(relid);
-		next_transaction();
+		run_commands_next_transaction();
 	}
 }
 
@@ -292,7 +315,7 @@ vacuum_utility(UtilityCall *call)
 
 	if (stmt->rels == NIL && !call->relayed && metadata_tables(0) != NIL)
 		stmt->rels = every_relation();
-	tables = take_dist_tables(stmt, call->relayed);
+	tables = take_shared_relations(stmt, call->relayed);
 	if (tables == NIL)
 		return call->relayed && stmt->rels == NIL;
 	if (stmt->is_vacuumcmd)
@@ -306,8 +329,8 @@ vacuum_utility(UtilityCall *call)
 	foreach(cell, tables)
 	{
 		if (own_transactions && (stmt->rels != NIL || foreach_current_index(cell) > 0))
-			next_transaction();
-		analyze_table(call, lfirst_node(VacuumRelation, cell));
+			run_commands_next_transaction();
+		analyze_relation(call, lfirst_node(VacuumRelation, cell));
 	}
 	return true;
 }

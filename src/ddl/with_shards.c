@@ -28,16 +28,19 @@
 #include "catalog/node.h"
 #include "ddl/handlers.h"
 #include "ddl/truncate_triggers.h"
+#include "objects/sequence_values.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
-#include "resolve/utility.h"
 #include "table/definition.h"
 #include "table/lock_everywhere.h"
 #include "table/run_commands.h"
 #include "table/sequence.h"
 #include "table/shards.h"
 
-/* Appends RangeVars of the table's shards on this node, without those that are dropped meanwhile. */
+/*
+ * Appends RangeVars of the table's shards on this node, without those that are
+ * dropped meanwhile.
+ */
 static List *
 append_shards(List *relations, const DistTable *table)
 {
@@ -54,8 +57,8 @@ append_shards(List *relations, const DistTable *table)
 }
 
 /*
- * Splits off the distributed and reference tables of a list of RangeVars: their
- * qualified names as text, or NULL if there are none.
+ * Splits off the distributed and reference tables of a list of RangeVars:
+ * their qualified names as text, or NULL if there are none.
  */
 static char *
 list_dist_tables(List *relations)
@@ -77,7 +80,10 @@ list_dist_tables(List *relations)
 	return buf.len == 0 ? NULL : buf.data;
 }
 
-/* Runs a statement here, and text on the other nodes: the coordinator is always the first. */
+/*
+ * Runs a statement here, and text on the other nodes: the coordinator is
+ * always the first.
+ */
 static void
 run_everywhere(UtilityCall *call, const char *text)
 {
@@ -109,9 +115,9 @@ run_everywhere(UtilityCall *call, const char *text)
 }
 
 /*
- * Oids of the tables that a list of RangeVars names, without local ones that can't be
- * distributed; false if the user may not lock one of them. Locks the set of
- * nodes if one is distributed.
+ * Oids of the tables that a list of RangeVars names, without local ones that
+ * can't be distributed; false if the user may not lock one of them. Locks the
+ * set of nodes if one is distributed.
  */
 static bool
 list_tables_to_lock(List *relations, List **relids)
@@ -135,8 +141,9 @@ list_tables_to_lock(List *relations, List **relids)
 }
 
 /*
- * Before the statement's tables are looked at: takes their locks, so that they stay what they are,
- * unless the user may not take one of them: the server then says so.
+ * Before the statement's tables are looked at: takes their locks, so that they
+ * stay what they are, unless the user may not take one of them: the server
+ * then says so.
  */
 static void
 lock_if_allowed(UtilityCall *call, List *relations, LOCKMODE mode)
@@ -175,8 +182,9 @@ may_truncate(List *relids)
 }
 
 /*
- * The shards on this node of tables that are truncated, none of them by a cascade of its own, which would be
- * told to the client.  Locks the tables; the server says so if the user may not truncate one.
+ * The shards on this node of tables that are truncated, none of them by a
+ * cascade of its own, which would be told to the client.  Locks the tables;
+ * the server says so if the user may not truncate one.
  */
 static List *
 truncated_shards(List *relids)
@@ -235,6 +243,7 @@ truncate_utility(UtilityCall *call)
 	List	   *relids;
 	char	   *names;
 	char	   *text;
+	ListCell   *cell;
 
 	lock_if_allowed(call, stmt->relations, AccessExclusiveLock);
 	names = list_dist_tables(stmt->relations);
@@ -248,6 +257,11 @@ truncate_utility(UtilityCall *call)
 		truncate_with_triggers(call, text, relids);
 	else
 		run_everywhere(call, text);
+	if (stmt->restart_seqs)
+	{
+		foreach(cell, relids)
+			sequences_changed(lfirst_oid(cell));
+	}
 	return true;
 }
 
@@ -278,7 +292,10 @@ may_grant(Oid relid)
 								  ACLMASK_ANY) == ACLCHECK_OK;
 }
 
-/* The tables that a GRANT names, itself or by their sequences, and that the user may have a say in: their Oids. */
+/*
+ * The tables that a GRANT names, itself or by their sequences, and that the
+ * user may have a say in: their Oids.
+ */
 static List *
 granted_tables(const GrantStmt *stmt)
 {
@@ -316,8 +333,8 @@ schema_tables(const List *schemas)
 }
 
 /*
- * What a GRANT on tables or sequences locks, in an order that is the same for all: distributed tables, and local ones
- * that can be distributed.
+ * What a GRANT on tables or sequences locks, in an order that is the same for
+ * all: distributed tables, and local ones that can be distributed.
  */
 static void
 tables_to_grant_on(const GrantStmt *stmt, List **distributed, List **local)
@@ -340,9 +357,11 @@ tables_to_grant_on(const GrantStmt *stmt, List **distributed, List **local)
 }
 
 /*
- * Locks the tables of a GRANT, so that nobody else changes their rows of pg_class, here or on shards, at the same time;
- * and looks again what they are.  The server takes no locks: so local tables get one that only
- * keeps them from being distributed meanwhile.  Other nodes wait for nothing but commits that are just coming to them.
+ * Locks the tables of a GRANT, so that nobody else changes their rows of
+ * pg_class, here or on shards, at the same time; and looks again what they
+ * are.  The server takes no locks: so local tables get one that only keeps
+ * them from being distributed meanwhile.  Other nodes wait for nothing but
+ * commits that are just coming to them.
  */
 static void
 lock_to_grant(UtilityCall *call, const GrantStmt *stmt)
@@ -369,8 +388,9 @@ lock_to_grant(UtilityCall *call, const GrantStmt *stmt)
 }
 
 /*
- * GRANT on named tables and sequences: the shards' RangeVars.  *names are those of the objects that
- * other nodes have as well, or NULL if there are none.
+ * GRANT on named tables and sequences: the shards' RangeVars.  *names are
+ * those of the objects that other nodes have as well, or NULL if there are
+ * none.
  */
 static List *
 grant_shards(GrantStmt *stmt, char **names)
@@ -449,7 +469,10 @@ grant_text(const GrantStmt *stmt, const char *names)
 	return buf.data;
 }
 
-/* Shards of all distributed tables in the schemas that the statement names; *found is whether there are such tables. */
+/*
+ * Shards of all distributed tables in the schemas that the statement names;
+ * *found is whether there are such tables.
+ */
 static List *
 grant_schema_shards(GrantStmt *stmt, bool *found)
 {

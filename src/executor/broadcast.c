@@ -5,7 +5,8 @@
  *
  * A join's side that is not where the other side's shards are may be small.
  * Its plan runs here, as a child of the scan, and its columns travel as
- * arrays, parameters that the text joins with by unnest().
+ * arrays, parameters that the text joins with by unnest().  They are held in
+ * memory, in the run's context: citus.max_intermediate_result_size bounds it.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,6 +18,8 @@
 #include "utils/lsyscache.h"
 
 #include "executor/broadcast.h"
+#include "executor/repartition_run.h"
+#include "planner/dist_rel.h"
 
 void
 broadcast_begin(DistScanState *state, EState *estate, int eflags)
@@ -65,6 +68,23 @@ next_broadcast_row(PlanState *child)
 	return slot;
 }
 
+/*
+ * Errors if the arrays that CurrentMemoryContext holds have grown too large.
+ */
+static void
+check_broadcast_size(void)
+{
+	Size		size = MemoryContextMemAllocated(CurrentMemoryContext, false);
+
+	if (citus_max_broadcast_size >= 0 && size / 1024 > (Size) citus_max_broadcast_size)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("the small side of a join exceeds citus.max_intermediate_result_size (%d kB)",
+						citus_max_broadcast_size),
+				 errdetail("Fewer rows were expected where the statement was planned."),
+				 errhint("Run ANALYZE on the tables of the join, set citus.enable_broadcast_joins to off, or raise the limit.")));
+}
+
 /* The columns of a child's rows as arrays. */
 static void
 collect_columns(PlanState *child, ParamExternData *params)
@@ -84,6 +104,7 @@ collect_columns(PlanState *child, ParamExternData *params)
 		for (int i = 0; i < columns->natts; i++)
 			accumArrayResult(arrays[i], slot->tts_values[i], slot->tts_isnull[i],
 							 TupleDescAttr(columns, i)->atttypid, CurrentMemoryContext);
+		check_broadcast_size();
 	}
 	for (int i = 0; i < columns->natts; i++)
 	{
@@ -103,6 +124,12 @@ broadcast_collect(DistScanState *state, ParamListInfo params, int first)
 	{
 		PlanState  *child = lfirst(cell);
 
+		if (repartition_child(child) != NULL)
+		{
+			repartition_announce(repartition_child(child), params->params + first);
+			first += EXCHANGE_READ_PARAMS;
+			continue;
+		}
 		if (state->broadcast)
 			ExecReScan(child);
 		collect_columns(child, params->params + first);

@@ -8,9 +8,12 @@
 #ifndef CITUS_EXECUTOR_BROADCAST_H
 #define CITUS_EXECUTOR_BROADCAST_H
 
-#include "executor/scan.h"
+#include "executor/scan_state.h"
 
-/* Prepares, rescans and ends the plans whose rows are sent: the scan's custom_plans. */
+/*
+ * Prepares, rescans and ends the plans whose rows are sent: the scan's
+ * custom_plans.
+ */
 extern void broadcast_begin(DistScanState *state, EState *estate, int eflags);
 extern void broadcast_rescan(DistScanState *state);
 extern void broadcast_end(DistScanState *state);

@@ -3,12 +3,14 @@
  * current_row.c
  *	  The row that WHERE CURRENT OF means.
  *
- * As on a single server it is the latest version of the row that the cursor has returned last: the
- * transaction itself may have updated it since, and others too, if the cursor has it locked
- * FOR KEY SHARE.  The shard's node finds that version, and locks it; then it has a ctid
- * by which the statement, under a later snapshot, finds it.
+ * As on a single server it is the latest version of the row that the cursor
+ * has returned last: the transaction itself may have updated it since, and
+ * others too, if the cursor has it locked FOR KEY SHARE.  The shard's node
+ * finds that version, and locks it; then it has a ctid by which the statement,
+ * under a later snapshot, finds it.
  *
- * A place that has been used again since then holds a version with another xmin; that is an error.
+ * A place that has been used again since then holds a version with another
+ * xmin; that is an error.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,6 +21,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/execdesc.h"
 #include "executor/executor.h"
@@ -33,7 +36,7 @@
 
 #include "compat/sql_function.h"
 #include "executor/cursor.h"
-#include "executor/scan.h"
+#include "executor/scan_tasks.h"
 #include "executor/task_set.h"
 #include "resolve/tag.h"
 
@@ -140,6 +143,10 @@ open_shard(Oid relid, int64 shardid)
 		if (table->shards[i].shardid == shardid && shard_is_here(&table->shards[i]))
 			shard_relid = shard_local_relid(relid, shardid);
 	}
+	if (get_rel_relkind(relid) != RELKIND_RELATION)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a table", get_rel_name(relid))));
 	if (!OidIsValid(shard_relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_SHARD_NOT_HERE),
@@ -147,7 +154,10 @@ open_shard(Oid relid, int64 shardid)
 	return table_open(shard_relid, RowShareLock);
 }
 
-/* Sets ctid to the latest version of a row that the snapshot sees; false if the version it names is not there any more. */
+/*
+ * Sets ctid to the latest version of a row that the snapshot sees; false if
+ * the version it names is not there any more.
+ */
 static bool
 find_latest(Relation shard, Snapshot snapshot, ItemPointer ctid, TransactionId xmin, TupleTableSlot *slot)
 {
@@ -192,7 +202,12 @@ lock_latest(Relation shard, Snapshot snapshot, ItemPointer ctid, bool exclusive,
 	return false;				/* deleted, by this transaction perhaps */
 }
 
-/* citus_internal.lock_row(relation, shard, ctid, xmin, exclusive): where the row's latest version is; null if it has gone. */
+/*
+ * citus_internal.lock_row(relation, shard, ctid, xmin, exclusive): where the
+ * row's latest version is; null if it has gone.  Clients may call it, too:
+ * who may write the table may lock all of it (LOCK TABLE), rows that policies
+ * hide included.
+ */
 SQL_FUNCTION(citus_internal_lock_row);
 Datum
 citus_internal_lock_row(PG_FUNCTION_ARGS)

@@ -3,11 +3,13 @@
  * cursor.c
  *	  The executor node of a DistributedCursor: keeps where its cursor stands.
  *
- * It hands on the rows of the plan below it, and remembers what identifies the last one in each table that it locks.
+ * It hands on the rows of the plan below it, and remembers what identifies the
+ * last one in each table that it locks.
  *
- * The locks keep others from removing that row, and from moving it to another place (VACUUM FULL).  But a
- * savepoint that is rolled back releases those taken since; so a cursor that was read
- * after the savepoint was set knows nothing from then on.
+ * The locks keep others from removing that row, and from moving it to another
+ * place (VACUUM FULL).  But a savepoint that is rolled back releases those
+ * taken since; so a cursor that was read after the savepoint was set knows
+ * nothing from then on.
  *
  * Running cursors are in a list; they leave it with their memory.
  *
@@ -39,7 +41,7 @@ typedef struct DistCursorState
 	struct DistCursorState *next;
 } DistCursorState;
 
-static DistCursorState *cursors = NULL;
+static DistCursorState *known_cursors = NULL;
 
 static Node *cursor_create(CustomScan *node);
 static void cursor_begin(CustomScanState *node, EState *estate, int eflags);
@@ -69,7 +71,7 @@ cursor_create(CustomScan *node)
 static void
 forget_cursor(void *arg)
 {
-	for (DistCursorState **link = &cursors; *link != NULL; link = &(*link)->next)
+	for (DistCursorState **link = &known_cursors; *link != NULL; link = &(*link)->next)
 	{
 		if (*link == arg)
 		{
@@ -88,8 +90,8 @@ cursor_begin(CustomScanState *node, EState *estate, int eflags)
 	outerPlanState(node) = ExecInitNode(outerPlan(node->ss.ps.plan), estate, eflags);
 	state->rows = palloc0(sizeof(CursorRow) * Max(list_length(state->tables), 1));
 	state->context = estate->es_query_cxt;
-	state->next = cursors;
-	cursors = state;
+	state->next = known_cursors;
+	known_cursors = state;
 	callback->func = forget_cursor;
 	callback->arg = state;
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, callback);
@@ -111,9 +113,7 @@ note_row(TupleTableSlot *slot, List *columns, CursorRow *row)
 	if (dist != 0)
 	{
 		value = slot_getattr(slot, dist, &isnull);
-		if (isnull)
-			return;
-		row->shard = shard_index_of_value(table, value);
+		row->shard = shard_index_of_stored(table, value, isnull);
 	}
 	value = slot_getattr(slot, list_nth_int(columns, CURSOR_CTID), &isnull);
 	if (!isnull)
@@ -151,7 +151,9 @@ cursor_rescan(CustomScanState *node)
 	ExecReScan(outerPlanState(node));
 }
 
-/* The cursor's table of an Oid, as a position in its list; -1 if it has none. */
+/*
+ * The cursor's table of an Oid, as a position in its list; -1 if it has none.
+ */
 static int
 table_position(DistCursorState *state, Oid relid, const char *cursor)
 {
@@ -201,7 +203,7 @@ cursor_row(Portal portal, const DistTable *table, CursorRow *row)
 void
 cursor_row_moves(Oid relid)
 {
-	for (DistCursorState *state = cursors; state != NULL; state = state->next)
+	for (DistCursorState *state = known_cursors; state != NULL; state = state->next)
 	{
 		MemoryContext old_context = MemoryContextSwitchTo(state->context);
 
@@ -222,7 +224,7 @@ subtransaction_ended(SubXactEvent event, SubTransactionId subid, SubTransactionI
 {
 	if (event != SUBXACT_EVENT_ABORT_SUB)
 		return;
-	for (DistCursorState *state = cursors; state != NULL; state = state->next)
+	for (DistCursorState *state = known_cursors; state != NULL; state = state->next)
 		state->lost = state->lost || state->last_read >= subid;
 }
 

@@ -20,15 +20,17 @@
 #include "executor/fire_triggers.h"
 #include "executor/modify.h"
 #include "executor/own_shard.h"
-#include "executor/scan.h"
+#include "executor/reference_write.h"
 #include "executor/statement_snapshot.h"
 #include "remote/identity.h"
 #include "resolve/tag.h"
+#include "tenants/tenant.h"
 
 static ExecutorStart_hook_type prev_start = NULL;
 
-void
-executor_start_next(QueryDesc *query_desc, int eflags)
+/* The next hook in the chain, or the server's own function. */
+static void
+start_executor_next(QueryDesc *query_desc, int eflags)
 {
 	if (prev_start)
 		prev_start(query_desc, eflags);
@@ -37,9 +39,11 @@ executor_start_next(QueryDesc *query_desc, int eflags)
 }
 
 /*
- * The server runs foreign keys' statements in a security context of their own, which makes the planner plan them for
- * this node alone.  They have been planned; users' functions that they call (BEFORE triggers, defaults, checks) must
- * not be mistaken for them.  The server restores the context at the end of the statement.
+ * The server runs foreign keys' statements in a security context of their own,
+ * which makes the planner plan them for this node alone.  They have been
+ * planned; users' functions that they call (BEFORE triggers, defaults, checks)
+ * must not be mistaken for them.  The server restores the context at the end
+ * of the statement.
  */
 static void
 leave_foreign_key_context(void)
@@ -49,6 +53,19 @@ leave_foreign_key_context(void)
 
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(user, context & ~SECURITY_NOFORCE_RLS);
+}
+
+/* A task that is about one tenant starts. */
+static void
+tenant_task_starts(const QueryDesc *query_desc, const TaskTag *tag)
+{
+	ParamListInfo params = query_desc->params;
+
+	if (tag->tenant == TENANT_IS_GROUP)
+		(void) tenant_statement_starts(query_desc, tag->colocation_id, tag->range.min, NULL);
+	else if (params != NULL && tag->tenant <= params->numParams)
+		(void) tenant_statement_starts(query_desc, tag->colocation_id, tag->range.min,
+									   &params->params[tag->tenant - 1]);
 }
 
 static void
@@ -67,15 +84,20 @@ start_executor(QueryDesc *query_desc, int eflags)
 		if (tag.explain != 0)
 			explain_task_start(query_desc, &tag);
 	}
+	if (tag.tenant != 0 && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		tenant_task_starts(query_desc, &tag);
 	if (tag.kind == TAG_NODE)
 		reference_task_starts(query_desc, eflags);
 	else
 		modify_lock_references(query_desc, eflags);
 	own_snapshot = statement_snapshot_choose(query_desc, eflags, tag.snapshot);
-	if (!own_shard_start(query_desc, eflags))
-		executor_start_next(query_desc, eflags);
+	if (!own_shard_start(query_desc, eflags, start_executor_next))
+		start_executor_next(query_desc, eflags);
+	tenant_statement_started(query_desc);
 	if (tag.kind == TAG_NODE)
 		triggers_suppress(query_desc);
+	if (unlikely((tag.rights & TASK_MOVES) != 0))
+		triggers_refuse_delete(query_desc);
 	statement_snapshot_started(query_desc, own_snapshot, outer);
 	if (unlikely(InNoForceRLSOperation()) && metadata_available())
 		leave_foreign_key_context();

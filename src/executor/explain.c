@@ -22,10 +22,10 @@
 
 #include "catalog/node.h"
 #include "executor/explain.h"
-#include "executor/explain_task.h"
 #include "executor/row_codec.h"
-#include "executor/scan.h"
+#include "executor/scan_tasks.h"
 #include "lib/run_as.h"
+#include "lib/spi_texts.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 
@@ -51,20 +51,12 @@ static List *
 local_plan(const char *command, ParamListInfo params)
 {
 	MemoryContext context = CurrentMemoryContext;
-	List	   *lines = NIL;
-
+	List	   *lines;
 
 	SPI_connect();
 	if (task_tag_execute_own(command, params) < 0)
 		elog(ERROR, "could not explain a task");
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		char	   *line = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
-		MemoryContext old_context = MemoryContextSwitchTo(context);
-
-		lines = lappend(lines, pstrdup(line));
-		MemoryContextSwitchTo(old_context);
-	}
+	lines = spi_texts(context);
 	SPI_finish();
 	return lines;
 }
@@ -202,11 +194,15 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 	DistScanState *state = (DistScanState *) node;
 	List	   *exprs = ((CustomScan *) node->ss.ps.plan)->custom_exprs;
 	bool		params_known = !needs_exec_params((Node *) exprs, NULL) &&
-		(state->plan.narrays == 0 || state->set != NULL);
+		((state->plan.narrays == 0 && !state->plan.sends) || state->set != NULL);
 	int			shown = 0;
 	ListCell   *cell;
 
 	ExplainPropertyText("Planner", dist_plan_kind_name(state->plan.kind), es);
+	if (state->plan.sends)
+		ExplainPropertyBool("Repartition", true, es);
+	if (state->plan.refusal != NULL)
+		ExplainPropertyText("Computed Here", state->plan.refusal, es);
 	if (state->kept != NULL || (state->runs > 0 && state->same_rows && state->prefetched))
 		ExplainPropertyBool("Rows Kept", true, es);
 	if (!params_known || (state->set == NULL && state->plan.current_of > 0))

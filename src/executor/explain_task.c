@@ -122,7 +122,10 @@ explain_task_start(QueryDesc *query_desc, const TaskTag *tag)
 	}
 }
 
-/* citus_internal.task_plan(colocation group or 0, hash values from and to, what the tag said after explain): the plan kept last. */
+/*
+ * citus_internal.task_plan(colocation group or 0, hash values from and to,
+ * what the tag said after explain): the plan kept last.
+ */
 SQL_FUNCTION(citus_internal_task_plan);
 Datum
 citus_internal_task_plan(PG_FUNCTION_ARGS)

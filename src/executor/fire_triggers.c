@@ -10,20 +10,27 @@
  *
  * The server's own functions call them.  They want a ResultRelInfo, and rows
  * either in the table or, for foreign tables, in memory.  Ours are in memory,
- * so the relation that they see is one of our own, with the logical table's definition, that says it is
- * a foreign table.  What they keep (queued events, transition tables) belongs to the
- * statement that is running, whose end fires what was queued.
+ * so the relation that they see is one of our own, with the logical table's
+ * definition, that says it is a foreign table.  What they keep (queued events,
+ * transition tables) belongs to the statement that is running, whose end fires
+ * what was queued.
  *
  * Deferrable triggers may fire long after, at the end of the transaction, when
- * nothing in memory is left.  A table that has any lends its own storage, which is
- * empty otherwise: rows for AFTER ROW triggers are inserted there and deleted at once,
- * so nobody sees them, and the server fetches them when it fires.  So SET CONSTRAINTS,
- * subtransactions and the order of events are the server's own.
+ * nothing in memory is left.  A table that has any lends its own storage,
+ * which is empty otherwise: rows for AFTER ROW triggers are inserted there and
+ * deleted at once, so nobody sees them, and the server fetches them when it
+ * fires.  So SET CONSTRAINTS, subtransactions and the order of events are the
+ * server's own.
  *
  * A trigger whose function runs statements must see the rows before its own
- * written.  So a statement that starts in a BEFORE ROW trigger has the changes that
- * wait applied first, and from then on they are applied before each call.  (In a
- * subtransaction of the trigger's they can't be, as they would vanish with it.)
+ * written.  So a statement that starts in a BEFORE ROW trigger has the changes
+ * that wait applied first, and from then on they are applied before each call.
+ * (In a subtransaction of the trigger's they can't be, as they would vanish
+ * with it.)
+ *
+ * A partitioned table's rows fire the triggers of their partition, most of
+ * them clones of its own.  Each partition has a run of its own, and
+ * partition_triggers.c picks it.
  *
  * Triggers that are the server's own (foreign keys, deferred uniqueness) are
  * left out: each shard or copy of a table has its own.
@@ -42,23 +49,32 @@
 #include "executor/nodeModifyTable.h"
 #include "miscadmin.h"
 #include "utils/datum.h"
+#include "utils/fmgroids.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "compat/row_triggers.h"
 #include "executor/fire_triggers.h"
+#include "executor/partition_triggers.h"
 
 struct TriggerRun
 {
 	CmdType		command;		/* the statement's */
 	int			commands;		/* COMMAND_BITs of what it may do */
+	List	   *columns;		/* that its UPDATE assigns */
+	EState	   *statement;		/* the statement's, whose end fires what is
+								 * queued */
+	MemoryContext context;		/* the run's own */
+	PartitionTriggers *partitions;	/* of a partitioned table, else NULL */
 	Relation	rel;			/* the logical table, open */
 	bool		stores_rows;	/* it has deferrable triggers */
 	RelationData foreign;		/* else, the relation that triggers see */
 	FormData_pg_class form;
 	ResultRelInfo *info;
-	EState	   *estate;			/* our own: the statement's range table may lack the table */
-	TupleTableSlot *slot;		/* a new row, for BEFORE ROW triggers to change */
+	EState	   *estate;			/* our own: the statement's range table may
+								 * lack the table */
+	TupleTableSlot *slot;		/* a new row, for BEFORE ROW triggers to
+								 * change */
 	TupleTableSlot *stored;		/* as it is stored, for AFTER ROW triggers */
 	TransitionCaptureState *capture;
 	TransitionCaptureState *update_capture; /* of ON CONFLICT DO UPDATE */
@@ -99,9 +115,10 @@ has_deferrable(TriggerDesc *triggers)
 }
 
 /*
- * Sets the relation that triggers see, of the same definition as the table, as if it were foreign.  The relation
- * cache may rebuild the table's entry under us: what the entry caches isn't taken along, and must be NULL, not
- * stale.  Its tuple descriptor lives to the end of the transaction at least.
+ * Sets the relation that triggers see, of the same definition as the table, as
+ * if it were foreign.  The relation cache may rebuild the table's entry under
+ * us: what the entry caches isn't taken along, and must be NULL, not stale.
+ * Its tuple descriptor lives to the end of the transaction at least.
  */
 static void
 init_foreign(TriggerRun *run)
@@ -122,12 +139,15 @@ init_foreign(TriggerRun *run)
 	foreign->trigdesc = run->info->ri_TrigDesc;
 }
 
-/* Sets info, with the triggers of users (there may be none), of the table or of a relation that stands for it. */
+/*
+ * Sets info, with the triggers of users (there may be none), of the table or
+ * of a relation that stands for it.
+ */
 static void
-init_info(TriggerRun *run, int instrument)
+init_info(TriggerRun *run, ResultRelInfo *root, int instrument)
 {
 	run->info = makeNode(ResultRelInfo);
-	InitResultRelInfo(run->info, run->rel, 1, NULL, instrument);
+	InitResultRelInfo(run->info, run->rel, 1, root, instrument);
 	if (run->info->ri_TrigDesc == NULL)
 		run->info->ri_TrigDesc = palloc0(sizeof(TriggerDesc));
 	keep_triggers(run->info->ri_TrigDesc, false);
@@ -138,22 +158,36 @@ init_info(TriggerRun *run, int instrument)
 	run->info->ri_RelationDesc = &run->foreign;
 }
 
-TriggerRun *
-triggers_begin(EState *estate, Oid relid, CmdType command, int commands, List *columns, TriggerApply apply,
-			   void *apply_arg)
+/*
+ * Here the end of the statement looks for the relations of queued events, of
+ * partitions for such as have no partitioned table.
+ */
+static ResultRelInfo *
+info_without_root(const ResultRelInfo *info)
 {
-	TriggerRun *run = palloc0(sizeof(TriggerRun));
+	ResultRelInfo *result = makeNode(ResultRelInfo);
+
+	*result = *info;
+	result->ri_RootResultRelInfo = NULL;
+	return result;
+}
+
+/*
+ * Prepares a run's relation; root is the info of the partitioned table that it
+ * is a partition of, or NULL, and columns are those that an UPDATE assigns.
+ */
+static void
+init_run(TriggerRun *run, Oid relid, ResultRelInfo *root, List *columns)
+{
 	TupleConstr *constr;
 	Bitmapset  *updated = NULL;
 	ListCell   *cell;
 
-	run->command = command;
-	run->commands = commands;
-	run->nest_level = GetCurrentTransactionNestLevel();
-	run->apply = apply;
-	run->apply_arg = apply_arg;
-	run->rel = table_open(relid, NoLock);
-	init_info(run, estate->es_instrument);
+	run->columns = columns;
+	run->rel = table_open(relid, RowExclusiveLock);
+	init_info(run, root, run->statement->es_instrument);
+	(void) ExecGetChildToRootMap(run->info);	/* made once, in this memory
+												 * context */
 	constr = RelationGetDescr(run->rel)->constr;
 	run->computes_columns = constr != NULL && constr->has_generated_stored;
 
@@ -164,32 +198,77 @@ triggers_begin(EState *estate, Oid relid, CmdType command, int commands, List *c
 	run->slot = ExecInitExtraTupleSlot(run->estate, RelationGetDescr(run->rel), &TTSOpsHeapTuple);
 	run->stored = ExecInitExtraTupleSlot(run->estate, RelationGetDescr(run->rel), &TTSOpsHeapTuple);
 
-	/* finds out which generated columns an UPDATE changes, before anything else prepares their expressions */
-	if (run->computes_columns && (commands & COMMAND_BIT(CMD_UPDATE)))
+	/*
+	 * finds out which generated columns an UPDATE changes, before anything
+	 * else prepares their expressions
+	 */
+	if (run->computes_columns && (run->commands & COMMAND_BIT(CMD_UPDATE)))
 	{
 		bool		before_update = run->info->ri_TrigDesc->trig_update_before_row;
 
-		if (commands & COMMAND_BIT(CMD_INSERT))
+		if (run->commands & COMMAND_BIT(CMD_INSERT))
 			run->info->ri_TrigDesc->trig_update_before_row = true;
 		(void) ExecGetExtraUpdatedCols(run->info, run->estate);
 		run->info->ri_TrigDesc->trig_update_before_row = before_update;
 	}
 
+	run->statement->es_opened_result_relations = lappend(run->statement->es_opened_result_relations,
+														 root == NULL ? run->info : info_without_root(run->info));
+}
+
+TriggerRun *
+triggers_begin(EState *estate, Oid relid, CmdType command, int commands, List *columns, TriggerApply apply,
+			   void *apply_arg)
+{
+	TriggerRun *run = palloc0(sizeof(TriggerRun));
+
+	run->command = command;
+	run->commands = commands;
+	run->statement = estate;
+	run->context = CurrentMemoryContext;
+	run->nest_level = GetCurrentTransactionNestLevel();
+	run->apply = apply;
+	run->apply_arg = apply_arg;
+	init_run(run, relid, NULL, columns);
 	run->capture = MakeTransitionCaptureState(run->info->ri_TrigDesc, relid, command);
 	if (command == CMD_INSERT && (commands & COMMAND_BIT(CMD_UPDATE)))
 		run->update_capture = MakeTransitionCaptureState(run->info->ri_TrigDesc, relid, CMD_UPDATE);
+	if (run->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		run->partitions = partition_triggers_begin(run, run->rel, columns);
+	return run;
+}
 
-	/* here the end of the statement looks for the relations of queued events */
-	estate->es_opened_result_relations = lappend(estate->es_opened_result_relations, run->info);
+TriggerRun *
+triggers_begin_partition(const TriggerRun *root, Oid relid, List *columns)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(root->context);
+	TriggerRun *run = palloc0(sizeof(TriggerRun));
+
+	run->command = root->command;
+	run->commands = root->commands;
+	run->statement = root->statement;
+	run->context = root->context;
+	run->nest_level = root->nest_level;
+	run->apply = root->apply;
+	run->apply_arg = root->apply_arg;
+	init_run(run, relid, root->info, columns);
+	run->capture = root->capture;
+	run->update_capture = root->update_capture;
+	MemoryContextSwitchTo(old_context);
 	return run;
 }
 
 void
 triggers_end(TriggerRun *run)
 {
+	if (run->partitions != NULL)
+		partition_triggers_end(run->partitions);
 	ExecResetTupleTable(run->estate->es_tupleTable, false);
 	run->estate->es_tupleTable = NIL;
-	list_free(run->foreign.rd_indexlist);	/* a function in C may have asked for it */
+	list_free(run->foreign.rd_indexlist);	/* a function in C may have asked
+											 * for it */
+	if (run->foreign.rd_partcheckcxt != NULL)
+		MemoryContextDelete(run->foreign.rd_partcheckcxt);
 	table_close(run->rel, NoLock);
 }
 
@@ -218,7 +297,7 @@ triggers_after_statement(TriggerRun *run)
 
 /* Puts a row into a slot. */
 static void
-store_row(TriggerRun *run, TupleTableSlot *slot, Datum *values, bool *nulls)
+store_trigger_row(TriggerRun *run, TupleTableSlot *slot, Datum *values, bool *nulls)
 {
 	int			natts = slot->tts_tupleDescriptor->natts;
 
@@ -242,18 +321,22 @@ fetch_row(TriggerRun *run, Datum *values, bool *nulls)
 }
 
 /*
- * Prepares a call of BEFORE ROW triggers, if there are any.  Frees the memory of the
- * last row's; but a statement that one of them runs may have us handle rows before its own.
+ * Prepares a call of BEFORE ROW triggers, if there are any.  Frees the memory
+ * of the last row's; but a statement that one of them runs may have us handle
+ * rows before its own.
  */
 static bool
-begin_row(TriggerRun *run, bool has_triggers)
+begin_trigger_row(TriggerRun *run, bool has_triggers)
 {
 	if (!run->calling)
 		ResetPerTupleExprContext(run->estate);
 	return has_triggers;
 }
 
-/* Calls the BEFORE ROW triggers of a command, with the new row in run->slot; false if the row is to be skipped. */
+/*
+ * Calls the BEFORE ROW triggers of a command, with the new row in run->slot;
+ * false if the row is to be skipped.
+ */
 static bool
 call_before(TriggerRun *run, CmdType command, HeapTuple old)
 {
@@ -286,9 +369,11 @@ call_before(TriggerRun *run, CmdType command, HeapTuple old)
 bool
 triggers_before_insert(TriggerRun *run, Datum *values, bool *nulls)
 {
-	if (!begin_row(run, run->info->ri_TrigDesc->trig_insert_before_row))
+	if (run->partitions != NULL)
+		return partition_before_insert(run->partitions, values, nulls);
+	if (!begin_trigger_row(run, run->info->ri_TrigDesc->trig_insert_before_row))
 		return true;
-	store_row(run, run->slot, values, nulls);
+	store_trigger_row(run, run->slot, values, nulls);
 	if (!call_before(run, CMD_INSERT, NULL))
 		return false;
 	fetch_row(run, values, nulls);
@@ -298,9 +383,11 @@ triggers_before_insert(TriggerRun *run, Datum *values, bool *nulls)
 bool
 triggers_before_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls)
 {
-	if (!begin_row(run, run->info->ri_TrigDesc->trig_update_before_row))
+	if (run->partitions != NULL)
+		return partition_before_update(run->partitions, old, values, nulls);
+	if (!begin_trigger_row(run, run->info->ri_TrigDesc->trig_update_before_row))
 		return true;
-	store_row(run, run->slot, values, nulls);
+	store_trigger_row(run, run->slot, values, nulls);
 	if (!call_before(run, CMD_UPDATE, old))
 		return false;
 	fetch_row(run, values, nulls);
@@ -310,7 +397,9 @@ triggers_before_update(TriggerRun *run, HeapTuple old, Datum *values, bool *null
 bool
 triggers_before_delete(TriggerRun *run, HeapTuple old)
 {
-	return !begin_row(run, run->info->ri_TrigDesc->trig_delete_before_row) || call_before(run, CMD_DELETE, old);
+	if (run->partitions != NULL)
+		return partition_before_delete(run->partitions, old);
+	return !begin_trigger_row(run, run->info->ri_TrigDesc->trig_delete_before_row) || call_before(run, CMD_DELETE, old);
 }
 
 void
@@ -344,7 +433,10 @@ triggers_are_called(void)
 	return called_run != NULL;
 }
 
-/* Puts a row into the table's own storage, as a deleted one, if triggers are to find it there. */
+/*
+ * Puts a row into the table's own storage, as a deleted one, if triggers are
+ * to find it there.
+ */
 static ItemPointerData
 lend_storage(TriggerRun *run, HeapTuple row)
 {
@@ -368,7 +460,7 @@ lend_storage(TriggerRun *run, HeapTuple row)
 static TupleTableSlot *
 stored_row(TriggerRun *run, CmdType command, Datum *values, bool *nulls)
 {
-	store_row(run, run->stored, values, nulls);
+	store_trigger_row(run, run->stored, values, nulls);
 	if (run->computes_columns)
 		ExecComputeStoredGenerated(run->info, run->estate, run->stored, command);
 	return run->stored;
@@ -410,7 +502,9 @@ triggers_after_insert(TriggerRun *run, Datum *values, bool *nulls)
 {
 	bool		fires = run->info->ri_TrigDesc->trig_insert_after_row;
 
-	if (fires || run->capture != NULL)
+	if (run->partitions != NULL)
+		partition_after_insert(run->partitions, values, nulls);
+	else if (fires || run->capture != NULL)
 		ExecARInsertTriggers(run->estate, run->info, new_row(run, CMD_INSERT, fires, values, nulls), NIL,
 							 run->capture);
 }
@@ -423,6 +517,11 @@ triggers_after_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls
 	ItemPointerData place;
 	TupleTableSlot *slot;
 
+	if (run->partitions != NULL)
+	{
+		partition_after_update(run->partitions, old, values, nulls);
+		return;
+	}
 	if (!fires && capture == NULL)
 		return;
 	ItemPointerSetInvalid(&place);
@@ -438,11 +537,58 @@ triggers_after_delete(TriggerRun *run, HeapTuple old)
 {
 	ItemPointerData place;
 
+	if (run->partitions != NULL)
+	{
+		partition_after_delete(run->partitions, old);
+		return;
+	}
 	ItemPointerSetInvalid(&place);
 	if (run->info->ri_TrigDesc->trig_delete_after_row)
 		place = lend_storage(run, old);
 	ExecARDeleteTriggers(run->estate, run->info, ItemPointerIsValid(&place) ? &place : NULL,
 						 ItemPointerIsValid(&place) ? NULL : old, run->capture, false);
+}
+
+/*
+ * Transition tables get the row as one that is updated; the triggers of the
+ * two partitions see one that is deleted and one that is inserted.
+ */
+void
+triggers_after_move(TriggerRun *from, HeapTuple old, TriggerRun *to, Datum *values, bool *nulls)
+{
+	TransitionCaptureState *capture = from->command == CMD_INSERT ? from->update_capture : from->capture;
+	TransitionCaptureState *saved = from->capture;
+
+	if (capture != NULL)
+	{
+		ExecARUpdateTriggers(from->estate, from->info, NULL, NULL, NULL, old, NULL, NIL, capture, false);
+		ExecARUpdateTriggers(to->estate, to->info, NULL, NULL, NULL, NULL, stored_row(to, CMD_INSERT, values, nulls), NIL,
+							 capture, false);
+	}
+	from->capture = to->capture = NULL;
+	triggers_after_delete(from, old);
+	triggers_after_insert(to, values, nulls);
+	from->capture = to->capture = saved;
+}
+
+void
+triggers_refuse_delete(QueryDesc *query_desc)
+{
+	ListCell   *cell;
+
+	foreach(cell, query_desc->estate->es_opened_result_relations)
+	{
+		TriggerDesc *desc = ((ResultRelInfo *) lfirst(cell))->ri_TrigDesc;
+
+		for (int i = 0; desc != NULL && i < desc->numtriggers; i++)
+		{
+			Oid		   *function = &desc->triggers[i].tgfoid;
+
+			if (*function == F_RI_FKEY_CASCADE_DEL || *function == F_RI_FKEY_SETNULL_DEL ||
+				*function == F_RI_FKEY_SETDEFAULT_DEL)
+				*function = F_RI_FKEY_NOACTION_DEL;
+		}
+	}
 }
 
 void

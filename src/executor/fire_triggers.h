@@ -12,8 +12,7 @@
 #include "nodes/execnodes.h"
 
 #include "catalog/metadata.h"
-
-typedef struct TriggerRun TriggerRun;
+#include "executor/trigger_run.h"
 
 /* Writes the statement's changes that wait; false if there are none. */
 typedef bool (*TriggerApply) (void *arg);
@@ -21,49 +20,51 @@ typedef bool (*TriggerApply) (void *arg);
 /*
  * Prepares the triggers of a table for a statement that is being executed by
  * estate.  commands are the COMMAND_BITs that the statement may do, command is
- * its own kind, columns (IntList) those that its UPDATE assigns.  apply is called before
- * a BEFORE ROW trigger's statement may see the table.  Lives in CurrentMemoryContext, until triggers_end.
+ * its own kind, columns (IntList) those that its UPDATE assigns.  apply is
+ * called before a BEFORE ROW trigger's statement may see the table.  Lives in
+ * CurrentMemoryContext, until triggers_end (trigger_run.h, which has the
+ * functions for rows).
  */
 extern TriggerRun *triggers_begin(EState *estate, Oid relid, CmdType command, int commands, List *columns,
 								  TriggerApply apply, void *apply_arg);
-extern void triggers_end(TriggerRun *run);
 
-/* Statement-level triggers; those that come after are queued for the end of the statement. */
+/*
+ * Statement-level triggers; those that come after are queued for the end of
+ * the statement.
+ */
 extern void triggers_before_statement(TriggerRun *run);
 extern void triggers_after_statement(TriggerRun *run);
 
 /*
- * BEFORE ROW triggers, which may change the new row in values and nulls: what
- * these point to then lives until the next call.  False: the row is skipped.
- */
-extern bool triggers_before_insert(TriggerRun *run, Datum *values, bool *nulls);
-extern bool triggers_before_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls);
-extern bool triggers_before_delete(TriggerRun *run, HeapTuple old);
-
-/*
- * Whether BEFORE ROW triggers are being called.  A statement that starts meanwhile calls the other
- * function first, with its own snapshot or NULL.
+ * Whether BEFORE ROW triggers are being called.  A statement that starts
+ * meanwhile calls the other function first, with its own snapshot or NULL.
  */
 extern bool triggers_are_called(void);
 extern void triggers_statement_starts(Snapshot snapshot);
 
-/* Fills in the generated columns of a row that is to be inserted, in CurrentMemoryContext. */
+/*
+ * Fills in the generated columns of a row that is to be inserted, in
+ * CurrentMemoryContext.
+ */
 extern void triggers_compute_columns(TriggerRun *run, Datum *values, bool *nulls);
 
-/* Queues AFTER ROW triggers for the end of the statement, and fills transition tables. */
-extern void triggers_after_insert(TriggerRun *run, Datum *values, bool *nulls);
-extern void triggers_after_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls);
-extern void triggers_after_delete(TriggerRun *run, HeapTuple old);
+/*
+ * Has foreign keys refuse that rows are deleted by a statement that the
+ * server's own executor has started, whatever they would do otherwise: the
+ * rows move.
+ */
+extern void triggers_refuse_delete(QueryDesc *query_desc);
 
 /*
- * Has a statement that the server's own executor has started on this node's copy of tables
- * fire no triggers of users: they are fired by whoever sent it.
+ * Has a statement that the server's own executor has started on this node's
+ * copy of tables fire no triggers of users: they are fired by whoever sent it.
  */
 extern void triggers_suppress(QueryDesc *query_desc);
 
 /*
- * Hides the triggers of users from code that opens the table's triggers between the two calls, and does nothing else.
- * The latter takes what the former returns.
+ * Hides the triggers of users from code that opens the table's triggers
+ * between the two calls, and does nothing else.  The latter takes what the
+ * former returns.
  */
 extern TriggerDesc *triggers_hide(Relation rel);
 extern void triggers_show(Relation rel, TriggerDesc *all);

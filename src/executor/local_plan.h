@@ -14,8 +14,9 @@
 
 /*
  * A saved member of the server's plan cache for a task on one of this node's
- * shards, valid until the next call.  NULL for a text that comes the first time in this
- * session.  text is without tag, types are those of its parameters.
+ * shards, valid until the next call.  NULL for a text that comes the first
+ * time in this session.  text is without tag, types are those of its
+ * parameters.
  */
 extern CachedPlanSource *local_plan_source(const DistTable *table, int shard_index, const char *text,
 										   const Oid *types, int ntypes);

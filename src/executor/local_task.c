@@ -111,7 +111,10 @@ local_task_start(const char *text, ParamListInfo params, Oid analyst, bool write
 	return task;
 }
 
-/* The next row of the plan, under the task's own snapshot, as functions and triggers expect. */
+/*
+ * The next row of the plan, under the task's own snapshot, as functions and
+ * triggers expect.
+ */
 static TupleTableSlot *
 pull_row(LocalTask *task)
 {

@@ -11,10 +11,12 @@
  * The rows to be updated or deleted were locked when the child's scan read
  * them, so they are as the child saw them.
  *
- * If the table has triggers, or conflicts are resolved here, the child's rows are kept until
- * all are read, since what a trigger or a round does must not be seen by the child either.
+ * If the table has triggers, or conflicts are resolved here, the child's rows
+ * are kept until all are read, since what a trigger or a round does must not
+ * be seen by the child either.
  *
- * The rows of a large INSERT are not collected but sent on as they come (modify_stream.c).
+ * The rows of a large INSERT are not collected but sent on as they come
+ * (modify_stream.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -32,10 +34,11 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "catalog/stat_counters.h"
 #include "compat/explain.h"
 #include "executor/modify.h"
 #include "executor/read_ahead.h"
-#include "executor/scan.h"
+#include "executor/reference_write.h"
 #include "executor/statement_snapshot.h"
 #include "lib/plan_fields.h"
 #include "lib/run_as.h"
@@ -68,7 +71,10 @@ modify_create(CustomScan *node)
 	return (Node *) state;
 }
 
-/* The descriptor of changes: fixed columns, and those that RETURNING takes from the child. */
+/*
+ * The descriptor of changes: fixed columns, and those that RETURNING takes
+ * from the child.
+ */
 static TupleDesc
 make_change_desc(DistModifyState *state, TupleDesc child_desc)
 {
@@ -79,6 +85,7 @@ make_change_desc(DistModifyState *state, TupleDesc child_desc)
 	TupleDescInitEntry(desc, CHANGE_IDENTITY + 1, "identity",
 					   state->table->kind == DIST_REFERENCE ? TEXTOID : TIDOID, -1, 0);
 	TupleDescInitEntry(desc, CHANGE_NEW_ROW + 1, "new_row", state->row_type, -1, 0);
+	TupleDescInitEntry(desc, CHANGE_PARTITION + 1, "partition", INT8OID, -1, 0);
 	for (int i = 0; i < list_length(resnos); i++)
 	{
 		int			resno = list_nth_int(resnos, i);
@@ -134,13 +141,6 @@ modify_begin(CustomScanState *node, EState *estate, int eflags)
 	CustomScan *plan_node = (CustomScan *) node->ss.ps.plan;
 	Relation	relation = table_open(state->plan.relid, NoLock);
 
-	if (state->plan.command != CMD_INSERT && relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("rows of distributed partitioned table \"%s\" can't be written by values that are computed "
-						"outside of its shards", RelationGetRelationName(relation)),
-				 errdetail("The statement reads other distributed or local tables, or assigns the distribution column."),
-				 errhint("Write the partitions one by one, or compare the distribution columns of all tables with one value.")));
 	state->context = CurrentMemoryContext;
 	state->table = metadata_require(state->plan.relid);
 	state->row_desc = CreateTupleDescCopyConstr(RelationGetDescr(relation));
@@ -196,7 +196,10 @@ apply_waiting(void *arg)
 	return true;
 }
 
-/* What subqueries of our expressions read is read before something is written that they must not see. */
+/*
+ * What subqueries of our expressions read is read before something is written
+ * that they must not see.
+ */
 static void
 read_subqueries(DistModifyState *state)
 {
@@ -224,7 +227,10 @@ run_with_triggers(DistModifyState *state)
 		triggers_before_statement(state->triggers);
 	modify_read_input(state);
 	read_ahead_all(estate);
-	/* one row's DO UPDATE is computed before anything is written, unless by a trigger */
+	/*
+	 * one row's DO UPDATE is computed before anything is written, unless by a
+	 * trigger
+	 */
 	if (state->plan.has_returning || state->plan.triggers != 0 || tuplestore_tuple_count(state->input) > 1)
 		read_subqueries(state);
 	if (!reads_nothing)
@@ -234,7 +240,10 @@ run_with_triggers(DistModifyState *state)
 	triggers_after_statement(state->triggers);
 }
 
-/* Locks a reference table that the plan writes, on the first node and here; false if it writes none. */
+/*
+ * Locks a reference table that the plan writes, on the first node and here;
+ * false if it writes none.
+ */
 static bool
 lock_reference(Plan *node)
 {
@@ -280,6 +289,7 @@ run_modify(DistModifyState *state)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(state->context);
 
+	stat_counter_add(STAT_MULTI_SHARD);
 	if (state->plan.has_returning)
 		begin_output(state);
 	state->deletes.counts = !state->plan.moves_rows || state->plan.command == CMD_MERGE;
@@ -318,7 +328,10 @@ complain_of_row(List *check)
 			 errmsg("new row violates row-level security policy for table \"%s\"", name)));
 }
 
-/* The written row, in the scan slot, must satisfy the check options of the views it was written through, and policies. */
+/*
+ * The written row, in the scan slot, must satisfy the check options of the
+ * views it was written through, and policies.
+ */
 static void
 check_row(DistModifyState *state)
 {

@@ -22,8 +22,11 @@
 enum
 {
 	CHANGE_SEQUENCE,			/* int8: position in the child's output */
-	CHANGE_IDENTITY,			/* tid, or text for a reference table; null for INSERT */
+	CHANGE_IDENTITY,			/* tid, or text for a reference table; null for
+								 * INSERT */
 	CHANGE_NEW_ROW,				/* the table's row type; null for DELETE */
+	CHANGE_PARTITION,			/* int8: the shard of the row's partition; null
+								 * if there are none */
 	CHANGE_OTHERS
 };
 
@@ -32,7 +35,8 @@ typedef struct ChangeList
 {
 	const char *text;			/* that applies them */
 	bool		has_ordinal;	/* the text returns the ordinal first */
-	int			nfixed;			/* columns that it returns before the target's */
+	int			nfixed;			/* columns that it returns before the
+								 * target's */
 	bool		returns;		/* the text returns the target's columns */
 	bool		counts;			/* rows count as processed */
 	Tuplestorestate **stores;	/* per shard, NULL if none */
@@ -51,21 +55,30 @@ typedef struct DistModifyState
 	PlanState  *child;
 	List	   *expr_states;
 	List	   *actions;		/* of ModifyAction */
+	bool		may_move;		/* rows may be deleted and inserted */
 
 	TupleDesc	change_desc;
 	ChangeList	inserts;
 	ChangeList	updates;
 	ChangeList	deletes;
-	ChangeList	upserts;		/* rows to insert, if conflicts are resolved here */
-	bool		resolving;		/* those that don't wait any more are being resolved */
+	ChangeList	upserts;		/* rows to insert, if conflicts are resolved
+								 * here */
+	bool		resolving;		/* those that don't wait any more are being
+								 * resolved */
 	int64		sequence;
+	Oid			partition;		/* that the child's row stands in; InvalidOid:
+								 * the table */
+	int64		partition_shard;	/* that the child's row stands in; 0: the
+									 * table isn't partitioned */
 	HTAB	   *seen;			/* rows already changed (RowGroup) */
 
 	TriggerRun *triggers;		/* NULL if the statement fires none */
-	Tuplestorestate *input;		/* the child's rows, if all must be read before one is written */
+	Tuplestorestate *input;		/* the child's rows, if all must be read before
+								 * one is written */
 	TupleTableSlot *input_slot;
 
-	void	   *stream;			/* of an INSERT of many rows; NULL: they wait in inserts */
+	void	   *stream;			/* of an INSERT of many rows; NULL: they wait
+								 * in inserts */
 	Relation	stream_rel;		/* the table then */
 
 	TupleDesc	output_desc;	/* scan tuple, and its position */
@@ -77,8 +90,8 @@ typedef struct DistModifyState
 } DistModifyState;
 
 /*
- * Before a statement starts that writes a reference table: orders it after other writers, and has it see what they have
- * committed.
+ * Before a statement starts that writes a reference table: orders it after
+ * other writers, and has it see what they have committed.
  */
 extern void modify_lock_references(QueryDesc *query_desc, int eflags);
 
@@ -87,14 +100,20 @@ extern void modify_init(void);
 /* modify_apply.c: the setting citus.write_buffer_size, and its parts. */
 extern void modify_apply_init(void);
 
-/* Kilobytes that the changes of one kind and shard may take before they go to disk. */
+/*
+ * Kilobytes that the changes of one kind and shard may take before they go to
+ * disk.
+ */
 extern int	modify_store_kilobytes(const DistModifyState *state);
 
 /* Bytes of memory for all changes, and of those that are sent together. */
 extern Size modify_buffer_bytes(void);
 extern Size modify_round_bytes(void);
 
-/* modify_apply.c: runs all changes that wait on the shards, and collects what they return. */
+/*
+ * modify_apply.c: runs all changes that wait on the shards, and collects what
+ * they return.
+ */
 extern void modify_apply_all(DistModifyState *state);
 extern void modify_end_stores(DistModifyState *state, ChangeList *changes);
 
@@ -115,20 +134,29 @@ typedef struct Round
 	List	   *batches;		/* NIL: nothing is left */
 } Round;
 
-/* Reads the next batch of each shard that has changes left, and makes the tasks.  change_slot is work space. */
+/*
+ * Reads the next batch of each shard that has changes left, and makes the
+ * tasks.  change_slot is work space.
+ */
 extern void modify_round_begin(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_slot, Round *round);
 
 /* The batch that a task belongs to. */
 extern Batch *modify_round_batch(Round *round, Task *task);
 
-/* Adds a row for RETURNING, if there is one: what the node returned, and the child's columns of the change. */
+/*
+ * Adds a row for RETURNING, if there is one: what the node returned, and the
+ * child's columns of the change.
+ */
 extern void modify_add_output(DistModifyState *state, ChangeList *changes, MinimalTuple change, int64 sequence,
 							  TupleTableSlot *row, TupleTableSlot *change_slot);
 
 /* Where a node returns a column of the target, in plan.attnos. */
 extern int	modify_returned_position(DistModifyState *state, AttrNumber attno);
 
-/* What stores many rows of a table, with so much memory: src/copy, which stands above this folder, sets it. */
+/*
+ * What stores many rows of a table, with so much memory: src/copy, which
+ * stands above this folder, sets it.
+ */
 typedef struct InsertStreamMethods
 {
 	void	   *(*begin) (Relation relation, Size memory);
@@ -138,19 +166,30 @@ typedef struct InsertStreamMethods
 
 extern const InsertStreamMethods *insert_stream_methods;
 
-/* modify_stream.c: begins a stream if so many rows of an INSERT wait that it pays; those that wait are its first. */
+/*
+ * modify_stream.c: begins a stream if so many rows of an INSERT wait that it
+ * pays; those that wait are its first.
+ */
 extern void modify_stream_consider(DistModifyState *state);
 extern void modify_stream_put(DistModifyState *state, TupleTableSlot *row);
 extern void modify_stream_end(DistModifyState *state);
 extern void modify_stream_init(void);
 
-/* modify_upsert.c: inserts the rows that wait, and resolves their conflicts; what this changes waits to be applied. */
+/*
+ * modify_upsert.c: inserts the rows that wait, and resolves their conflicts;
+ * what this changes waits to be applied.
+ */
 extern void modify_apply_upserts(DistModifyState *state);
 
-/* Adds a row that is to be inserted unless it conflicts; may apply what waits. */
+/*
+ * Adds a row that is to be inserted unless it conflicts; may apply what waits.
+ */
 extern void modify_add_upsert(DistModifyState *state, TupleTableSlot *child, int shard, Datum *values, bool *nulls);
 
-/* modify_collect.c: reads the child to its end, and notes the changes that its rows mean. */
+/*
+ * modify_collect.c: reads the child to its end, and notes the changes that its
+ * rows mean.
+ */
 extern void modify_collect_begin(DistModifyState *state);
 extern void modify_collect(DistModifyState *state);
 
@@ -158,9 +197,9 @@ extern void modify_collect(DistModifyState *state);
 extern void modify_read_input(DistModifyState *state);
 
 /*
- * Parts of it: a change that waits (values and nulls are of the new row; NULL for a DELETE), a
- * row's columns, a tuple for triggers, an action's values, and an UPDATE with its triggers (false if
- * they have the row skipped).
+ * Parts of it: a change that waits (values and nulls are of the new row; NULL
+ * for a DELETE), a row's columns, a tuple for triggers, an action's values,
+ * and an UPDATE with its triggers (false if they have the row skipped).
  */
 extern void modify_add_change(DistModifyState *state, ChangeList *changes, int shard, Datum identity,
 							  bool has_identity, Datum *values, bool *nulls, TupleTableSlot *child);
@@ -171,10 +210,16 @@ extern void modify_evaluate_action(DistModifyState *state, ModifyAction *action,
 extern bool modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datum identity,
 							  HeapTuple old, Datum *values, bool *nulls);
 
-/* How the row's node finds a row: by ctid, or, in a reference table, by the row as text. */
+/*
+ * How the row's node finds a row: by ctid, or, in a reference table, by the
+ * row as text.
+ */
 extern Datum modify_row_identity(DistModifyState *state, Datum row, Datum ctid);
 
-/* Rows of the target that the statement has written: notes one, or asks.  The former is false if it was noted before. */
+/*
+ * Rows of the target that the statement has written: notes one, or asks.  The
+ * former is false if it was noted before.
+ */
 extern bool modify_first_change(DistModifyState *state, int shard, ItemPointer ctid);
 extern bool modify_has_changed(DistModifyState *state, int shard, ItemPointer ctid);
 

@@ -7,13 +7,15 @@
  * parallel.  A batch is one statement with arrays of rows as parameters.
  *
  * Memory: citus.write_buffer_size is for all of it, whatever the number of
- * shards.  Half is for changes that wait, in a tuplestore per kind and shard, and a quarter for
- * those of a round, which exist as tuples and as arrays; what is being sent is
- * a batch per connection.  A tuplestore has some memory, and a batch one row, at least.
+ * shards.  Half is for changes that wait, in a tuplestore per kind and shard,
+ * and a quarter for those of a round, which exist as tuples and as arrays;
+ * what is being sent is a batch per connection.  A tuplestore has some memory,
+ * and a batch one row, at least.
  *
  * ON CONFLICT DO UPDATE must not write a row twice.  Within a batch the server
- * sees to that.  If there are several rounds, the nodes are told that the statement
- * begins, and its text has them refuse rows written since (upsert_rows.c).
+ * sees to that.  If there are several rounds, the nodes are told that the
+ * statement begins, and its text has them refuse rows written since
+ * (upsert_rows.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -33,13 +35,16 @@
 
 #include "catalog/node.h"
 #include "executor/modify.h"
-#include "executor/scan.h"
+#include "executor/reference_write.h"
+#include "executor/scan_tasks.h"
 #include "executor/task_set.h"
 #include "executor/upsert_rows.h"
 #include "resolve/tag.h"
 #include "txn/transaction.h"
 
-/* A batch ends with so many rows, if not with its share of the round's memory. */
+/*
+ * A batch ends with so many rows, if not with its share of the round's memory.
+ */
 #define BATCH_ROWS 5000
 
 /* A share of a round is not smaller: each statement has its cost. */
@@ -48,7 +53,9 @@
 /* What a tuplestore needs in any case. */
 #define MIN_STORE_KILOBYTES 32
 
-/* citus.write_buffer_size, in kB; an array of rows can't have more than 1 GB */
+/*
+ * citus.write_buffer_size, in kB; an array of rows can't have more than 1 GB
+ */
 static int	write_buffer_size = 16 * 1024;
 
 void
@@ -93,7 +100,10 @@ takes_any_number(DistModifyState *state, ChangeList *changes)
 	return state->plan.resolves || (state->plan.do_update && is_one_round(state, changes));
 }
 
-/* Reads the next batch of a shard into memory; NULL if there is none.  Adds its size to *bytes. */
+/*
+ * Reads the next batch of a shard into memory; NULL if there is none.  Adds
+ * its size to *bytes.
+ */
 static Batch *
 read_batch(Tuplestorestate *store, Size max_bytes, int max_rows, TupleTableSlot *slot, Size *total)
 {
@@ -139,7 +149,7 @@ batch_array(DistModifyState *state, Batch *batch, int column, TupleTableSlot *sl
 }
 
 static void
-set_param(ParamListInfo params, int index, Oid type, Datum value, bool isnull)
+set_batch_param(ParamListInfo params, int index, Oid type, Datum value, bool isnull)
 {
 	params->params[index].ptype = type;
 	params->params[index].value = value;
@@ -151,7 +161,7 @@ static void
 set_array_param(DistModifyState *state, ParamListInfo params, int index, Batch *batch, int column,
 				TupleTableSlot *slot)
 {
-	set_param(params, index, get_array_type(TupleDescAttr(state->change_desc, column)->atttypid),
+	set_batch_param(params, index, get_array_type(TupleDescAttr(state->change_desc, column)->atttypid),
 			  batch_array(state, batch, column, slot), false);
 }
 
@@ -171,24 +181,33 @@ insert_params(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTa
 		Datum		value = ExecEvalExpr((ExprState *) list_nth(state->expr_states, i),
 										 state->css.ss.ps.ps_ExprContext, &isnull);
 
-		set_param(params, 1 + i, exprType(list_nth(exprs, i)), value, isnull);
+		set_batch_param(params, 1 + i, exprType(list_nth(exprs, i)), value, isnull);
 	}
 	return params;
 }
 
-/* The parameters of an UPDATE or DELETE: identities, then new rows. */
+/*
+ * The parameters of an UPDATE or DELETE: identities, then new rows, then
+ * partitions.
+ */
 static ParamListInfo
 change_params(DistModifyState *state, Batch *batch, bool with_rows, TupleTableSlot *slot)
 {
-	ParamListInfo params = makeParamList(with_rows ? 2 : 1);
+	bool		with_partitions = state->plan.partition_resno > 0;
+	ParamListInfo params = makeParamList(1 + with_rows + with_partitions);
 
 	set_array_param(state, params, 0, batch, CHANGE_IDENTITY, slot);
 	if (with_rows)
 		set_array_param(state, params, 1, batch, CHANGE_NEW_ROW, slot);
+	if (with_partitions)
+		set_array_param(state, params, 1 + with_rows, batch, CHANGE_PARTITION, slot);
 	return params;
 }
 
-/* Columns that the text returns: the ordinal where there is one, what an upsert text says of conflicts, and the target's. */
+/*
+ * Columns that the text returns: the ordinal where there is one, what an
+ * upsert text says of conflicts, and the target's.
+ */
 static TupleDesc
 result_columns(DistModifyState *state, ChangeList *changes)
 {
@@ -281,7 +300,10 @@ modify_add_output(DistModifyState *state, ChangeList *changes, MinimalTuple chan
 	ExecClearTuple(change_slot);
 }
 
-/* Which change of its batch a returned row belongs to; NULL and a number in order of arrival if unknown. */
+/*
+ * Which change of its batch a returned row belongs to; NULL and a number in
+ * order of arrival if unknown.
+ */
 static MinimalTuple
 find_change(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTableSlot *row,
 			TupleTableSlot *change_slot, int64 *sequence)
@@ -312,7 +334,10 @@ modify_round_batch(Round *round, Task *task)
 	elog(ERROR, "a task returned a row that was not asked for");
 }
 
-/* Notes a row that an INSERT or UPDATE has written, so that a later conflict with it is seen. */
+/*
+ * Notes a row that an INSERT or UPDATE has written, so that a later conflict
+ * with it is seen.
+ */
 static void
 note_written(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTableSlot *row)
 {
@@ -345,7 +370,7 @@ read_results(DistModifyState *state, ChangeList *changes, Round *round, TupleTab
 
 /* Without RETURNING there is nothing to read but the end. */
 static void
-run_tasks(DistModifyState *state, TaskSetSpec *spec)
+run_change_tasks(DistModifyState *state, TaskSetSpec *spec)
 {
 	TaskSet    *set = task_set_start(spec);
 
@@ -353,7 +378,10 @@ run_tasks(DistModifyState *state, TaskSetSpec *spec)
 	task_set_end(set);
 }
 
-/* Errors if a row that the statement was to change has been changed by one of its triggers. */
+/*
+ * Errors if a row that the statement was to change has been changed by one of
+ * its triggers.
+ */
 static void
 check_untouched(DistModifyState *state, ChangeList *changes, List *batches)
 {
@@ -380,7 +408,10 @@ has_policies(DistModifyState *state)
 	return check_enable_rls(state->plan.relid, state->plan.check_as_user, true) == RLS_ENABLED;
 }
 
-/* Errors as a policy kept a row, which the statement's child has returned, from being written. */
+/*
+ * Errors as a policy kept a row, which the statement's child has returned,
+ * from being written.
+ */
 static void
 complain_of_policy(DistModifyState *state)
 {
@@ -392,7 +423,10 @@ complain_of_policy(DistModifyState *state)
 			 errdetail("A row that moves to another shard is deleted and inserted, which policies must allow.") : 0));
 }
 
-/* Errors as a row of a reference table was not written: it has changed meanwhile, or MERGE may not do so. */
+/*
+ * Errors as a row of a reference table was not written: it has changed
+ * meanwhile, or MERGE may not do so.
+ */
 static void
 complain_of_missing_row(DistModifyState *state)
 {
@@ -408,8 +442,9 @@ complain_of_missing_row(DistModifyState *state)
 }
 
 /*
- * Complains if a row was not written, although it is locked, and policies are what may be in the way: those
- * that the child's rows have not passed, for MERGE's actions and for ON CONFLICT.
+ * Complains if a row was not written, although it is locked, and policies are
+ * what may be in the way: those that the child's rows have not passed, for
+ * MERGE's actions and for ON CONFLICT.
  */
 static void
 check_policies(DistModifyState *state, List *batches)
@@ -425,7 +460,10 @@ check_policies(DistModifyState *state, List *batches)
 	}
 }
 
-/* Adds the round to the statement's count; complains if a reference table's row was not written. */
+/*
+ * Adds the round to the statement's count; complains if a reference table's
+ * row was not written.
+ */
 static void
 count_round(DistModifyState *state, ChangeList *changes, List *tasks, List *batches)
 {
@@ -478,7 +516,7 @@ add_tasks(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTableS
 
 /* Whether RETURNING is a list of columns, which nothing can go wrong with. */
 static bool
-returns_columns(DistModifyState *state)
+text_returns_columns(DistModifyState *state)
 {
 	ListCell   *cell;
 
@@ -492,13 +530,13 @@ returns_columns(DistModifyState *state)
 
 /* Whether a round of one batch is all that its client's transaction does. */
 static bool
-commits_by_itself(DistModifyState *state, ChangeList *changes, List *batches)
+modify_commits_by_itself(DistModifyState *state, ChangeList *changes, List *batches)
 {
 	const PlannedStmt *statement = state->css.ss.ps.state->es_plannedstmt;
 
 	return changes == &state->inserts && state->table->kind != DIST_REFERENCE &&
 		list_length(batches) == 1 && ((Batch *) linitial(batches))->nchanges == changes->nchanges &&
-		state->triggers == NULL && (!changes->returns || returns_columns(state)) &&
+		state->triggers == NULL && (!changes->returns || text_returns_columns(state)) &&
 		statement->planTree == state->css.ss.ps.plan && !statement->hasModifyingCTE &&
 		txn_is_one_statement(statement, state->css.ss.ps.ps_ResultTupleDesc);
 }
@@ -520,6 +558,8 @@ modify_round_begin(DistModifyState *state, ChangeList *changes, TupleTableSlot *
 	round->spec.rights = state->plan.rights;
 	if (changes == &state->inserts || changes == &state->upserts)
 		round->spec.rights &= ~TASK_FILTERED;
+	if (changes == &state->deletes && state->plan.moves_rows && state->plan.command != CMD_MERGE)
+		round->spec.rights |= TASK_MOVES;
 	for (int i = 0; i < nshards && (one_round || bytes < modify_round_bytes()); i++)
 	{
 		int			shard = changes->next_shard;
@@ -537,7 +577,7 @@ modify_round_begin(DistModifyState *state, ChangeList *changes, TupleTableSlot *
 	if (round->batches == NIL)
 		return;
 	round->spec.columns = result_columns(state, changes);
-	round->spec.commits = commits_by_itself(state, changes, round->batches);
+	round->spec.commits = modify_commits_by_itself(state, changes, round->batches);
 }
 
 /* One batch of each shard that has changes left; false if there was none. */
@@ -552,7 +592,7 @@ run_round(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_sl
 	if (round.spec.columns != NULL)
 		read_results(state, changes, &round, change_slot);
 	else
-		run_tasks(state, &round.spec);
+		run_change_tasks(state, &round.spec);
 	if (state->triggers != NULL && changes->has_ordinal && state->table->kind != DIST_REFERENCE)
 		check_untouched(state, changes, round.batches);
 	if (changes->has_ordinal && state->table->kind != DIST_REFERENCE &&
@@ -562,7 +602,10 @@ run_round(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_sl
 	return true;
 }
 
-/* Tells all nodes that get rows that the statement begins to write: later batches must not write its rows again. */
+/*
+ * Tells all nodes that get rows that the statement begins to write: later
+ * batches must not write its rows again.
+ */
 static void
 announce_upserts(DistModifyState *state, ChangeList *changes)
 {

@@ -16,22 +16,26 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "executor/cursor.h"
 #include "executor/modify.h"
+#include "planner/foreign_key.h"
 #include "sharding/hash.h"
 
 /*
- * Rows of the target that the statement has already changed, a bit for each.  All are kept in
- * memory: a statement that changes a whole table needs a byte or so for each row.
+ * Rows of the target that the statement has already changed, a bit for each.
+ * All are kept in memory: a statement that changes a whole table needs a byte
+ * or so for each row.
  */
 #define ROWS_PER_GROUP 256
 
 typedef struct RowGroupKey
 {
-	int			shard;
+	int64		shard;			/* the partition's id, or the table's
+								 * position */
 	BlockNumber block;
 	int			number;			/* in its block; no heap has more than two */
 } RowGroupKey;
@@ -66,6 +70,8 @@ modify_add_change(DistModifyState *state, ChangeList *changes, int shard, Datum 
 	change_nulls[CHANGE_SEQUENCE] = false;
 	change[CHANGE_IDENTITY] = identity;
 	change_nulls[CHANGE_IDENTITY] = !has_identity;
+	change[CHANGE_PARTITION] = Int64GetDatum(state->partition_shard);
+	change_nulls[CHANGE_PARTITION] = state->partition_shard == 0;
 	if (values != NULL)
 	{
 		change[CHANGE_NEW_ROW] = heap_copy_tuple_as_datum(heap_form_tuple(state->row_desc, values, nulls),
@@ -89,13 +95,16 @@ modify_add_change(DistModifyState *state, ChangeList *changes, int shard, Datum 
 	MemoryContextSwitchTo(old_context);
 }
 
-/* The byte with a row's bit, which is *mask; NULL if there is none and it isn't to be made. */
+/*
+ * The byte with a row's bit, which is *mask; NULL if there is none and it
+ * isn't to be made.
+ */
 static uint8 *
 find_row_bit(DistModifyState *state, int shard, ItemPointer ctid, bool make, uint8 *mask)
 {
 	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(ctid);
 	int			place = offset % ROWS_PER_GROUP;
-	RowGroupKey key = {shard, ItemPointerGetBlockNumberNoCheck(ctid), offset / ROWS_PER_GROUP};
+	RowGroupKey key = {state->partition_shard != 0 ? state->partition_shard : shard, ItemPointerGetBlockNumberNoCheck(ctid), offset / ROWS_PER_GROUP};
 	bool		found;
 	RowGroup   *group = hash_search(state->seen, &key, make ? HASH_ENTER : HASH_FIND, &found);
 
@@ -153,7 +162,7 @@ modify_old_tuple(DistModifyState *state, Datum *values, bool *nulls)
 	if (state->triggers == NULL)
 		return NULL;
 	tuple = heap_form_tuple(state->row_desc, values, nulls);
-	tuple->t_tableOid = state->plan.relid;
+	tuple->t_tableOid = OidIsValid(state->partition) ? state->partition : state->plan.relid;
 	return tuple;
 }
 
@@ -191,10 +200,36 @@ stored_shard(DistModifyState *state, Datum *values, bool *nulls)
 	AttrNumber	dist = state->table->dist_attno;
 
 	return dist == 0 ? 0 :
-		shard_index_of_stored(state->table, values[dist - 1], nulls[dist - 1], state->plan.command);
+		shard_index_of_stored(state->table, values[dist - 1], nulls[dist - 1]);
 }
 
-/* An updated row goes to its shard, or moves to another.  old is its old version, if there are triggers. */
+/*
+ * Errors if a row of the table can't be moved by deleting and inserting it:
+ * foreign keys act on what MERGE deletes, and would on what it moves.  In
+ * other statements all rows that are deleted move (TASK_MOVES).
+ */
+static void
+check_may_move(DistModifyState *state)
+{
+	Oid			referencing;
+
+	if (state->may_move || state->plan.command != CMD_MERGE)
+		return;
+	referencing = foreign_key_acts_on_delete(state->plan.relid);
+	if (OidIsValid(referencing))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("MERGE cannot move a row of table \"%s\" to another shard", get_rel_name(state->plan.relid)),
+				 errdetail("It would be deleted and inserted, and a foreign key of table \"%s\" has an action for deleted rows.",
+						   get_rel_name(referencing)),
+				 errhint("Use UPDATE for that.")));
+	state->may_move = true;
+}
+
+/*
+ * An updated row goes to its shard, or moves to another.  old is its old
+ * version, if there are triggers.
+ */
 bool
 modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datum identity, HeapTuple old,
 				  Datum *values, bool *nulls)
@@ -209,6 +244,7 @@ modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datu
 		modify_add_change(state, &state->updates, shard, identity, true, values, nulls, child);
 	else
 	{
+		check_may_move(state);
 		cursor_row_moves(state->plan.relid);
 		modify_add_change(state, &state->deletes, shard, identity, true, NULL, NULL, child);
 		modify_add_change(state, &state->inserts, new_shard, 0, false, values, nulls, child);
@@ -236,7 +272,10 @@ add_delete(DistModifyState *state, TupleTableSlot *child, int shard, Datum ctid,
 		triggers_after_delete(state->triggers, old);
 }
 
-/* Where the child's row stands: shard and ctid of the target's row.  False if there is none. */
+/*
+ * Where the child's row stands: shard and ctid of the target's row, and the
+ * partition's shard.  False if there is none.
+ */
 static bool
 locate_row(DistModifyState *state, TupleTableSlot *child, int *shard, Datum *ctid)
 {
@@ -248,7 +287,14 @@ locate_row(DistModifyState *state, TupleTableSlot *child, int *shard, Datum *cti
 		return false;
 	if (state->plan.dist_resno > 0)
 		value = slot_getattr(child, state->plan.dist_resno, &isnull);
-	*shard = shard_index_of_value(state->table, value);
+	*shard = shard_index_of_stored(state->table, value, isnull);
+	if (state->plan.partition_resno > 0)
+	{
+		Oid			partition = DatumGetObjectId(slot_getattr(child, state->plan.partition_resno, &isnull));
+
+		state->partition = partition;
+		state->partition_shard = metadata_require(partition)->shards[*shard].shardid;
+	}
 	return true;
 }
 
@@ -440,7 +486,7 @@ modify_read_input(DistModifyState *state)
 
 /* The next of the child's rows, or NULL. */
 static TupleTableSlot *
-next_row(DistModifyState *state)
+next_child_row(DistModifyState *state)
 {
 	if (state->input == NULL)
 		return ExecProcNode(state->child);
@@ -456,7 +502,7 @@ modify_collect(DistModifyState *state)
 
 	for (;;)
 	{
-		TupleTableSlot *child = next_row(state);
+		TupleTableSlot *child = next_child_row(state);
 		MemoryContext old_context;
 
 		if (TupIsNull(child))

@@ -48,8 +48,9 @@ modify_stream_init(void)
 }
 
 /*
- * Whether the table's nodes let COPY store the rows: it knows no policies, nor a view's owner, and asks for the right to
- * insert into all columns, also those that get a default.
+ * Whether the table's nodes let COPY store the rows: it knows no policies, nor
+ * a view's owner, and asks for the right to insert into all columns, also
+ * those that get a default.
  */
 static bool
 copy_may_store(const DistModifyState *state)

@@ -3,20 +3,22 @@
  * modify_upsert.c
  *	  INSERT .. ON CONFLICT whose conflicts the initiator resolves.
  *
- * It does so if triggers are to be given rows, or if DO UPDATE can't be left to the shard's node.
- * As on a single server, BEFORE INSERT triggers fire for each row, and then
- * the row conflicts or not.  Which, only its shard knows: the upsert text
- * (modify_upsert_text) inserts the rows that don't conflict, and locks those
- * that others conflict with, by means of the server's own ON CONFLICT.  So rows of
- * other sessions are waited for, and found in their latest version, as ever.
- * A locked row stays as it is until this statement writes it: DO UPDATE's
- * expressions are evaluated here, over it and the row that was not inserted, BEFORE
- * UPDATE triggers fire, and the UPDATE goes the way of all others.
+ * It does so if triggers are to be given rows, or if DO UPDATE can't be left
+ * to the shard's node.  As on a single server, BEFORE INSERT triggers fire for
+ * each row, and then the row conflicts or not.  Which, only its shard knows:
+ * the upsert text (modify_upsert_text) inserts the rows that don't conflict,
+ * and locks those that others conflict with, by means of the server's own ON
+ * CONFLICT.  So rows of other sessions are waited for, and found in their
+ * latest version, as ever.  A locked row stays as it is until this statement
+ * writes it: DO UPDATE's expressions are evaluated here, over it and the row
+ * that was not inserted, BEFORE UPDATE triggers fire, and the UPDATE goes the
+ * way of all others.
  *
- * Rows are sent in batches.  But if there are BEFORE UPDATE triggers, which must
- * not see later rows of the statement, each row is done with before the next.
- * (To look rows up first, lock those that are there and insert the others
- * later would take locks in another order than on a single server, and deadlock.)
+ * Rows are sent in batches.  But if there are BEFORE UPDATE triggers, which
+ * must not see later rows of the statement, each row is done with before the
+ * next.  (To look rows up first, lock those that are there and insert the
+ * others later would take locks in another order than on a single server, and
+ * deadlock.)
  *
  *-------------------------------------------------------------------------
  */
@@ -63,7 +65,7 @@ modify_add_upsert(DistModifyState *state, TupleTableSlot *child, int shard, Datu
 }
 
 static int
-compare_results(const ListCell *a, const ListCell *b)
+compare_upsert_results(const ListCell *a, const ListCell *b)
 {
 	int64		left = ((UpsertResult *) lfirst(a))->sequence;
 	int64		right = ((UpsertResult *) lfirst(b))->sequence;
@@ -99,12 +101,12 @@ run_tasks(DistModifyState *state, Round *round, UpsertSlots *slots, List *result
 }
 
 /*
- * Runs the texts; a list of what they return, in the order of the child's rows.
- * Shards are written one after the other: otherwise two statements that write the
- * same keys in the same order could wait for each other.
+ * Runs the texts; a list of what they return, in the order of the child's
+ * rows.  Shards are written one after the other: otherwise two statements that
+ * write the same keys in the same order could wait for each other.
  */
 static List *
-insert_rows(DistModifyState *state, UpsertSlots *slots)
+insert_waiting_rows(DistModifyState *state, UpsertSlots *slots)
 {
 	List	   *results = NIL;
 	Round		round;
@@ -124,7 +126,7 @@ insert_rows(DistModifyState *state, UpsertSlots *slots)
 	}
 	ExecDropSingleTupleTableSlot(slots->row);
 	slots->row = MakeSingleTupleTableSlot(round.spec.columns, &TTSOpsMinimalTuple);
-	list_sort(results, compare_results);
+	list_sort(results, compare_upsert_results);
 	return results;
 }
 
@@ -153,7 +155,10 @@ row_column(DistModifyState *state, AttrNumber attno, Datum *values, bool *nulls,
 	return values[attno - 1];
 }
 
-/* Puts the old row, in values and nulls, and the excluded one where DO UPDATE's expressions look for them. */
+/*
+ * Puts the old row, in values and nulls, and the excluded one where DO
+ * UPDATE's expressions look for them.
+ */
 static void
 store_scan_row(DistModifyState *state, UpsertSlots *slots, Datum ctid)
 {
@@ -252,7 +257,7 @@ modify_apply_upserts(DistModifyState *state)
 	slots.excluded = palloc0(sizeof(Datum) * natts);
 	slots.excluded_nulls = palloc0(sizeof(bool) * natts);
 
-	results = insert_rows(state, &slots);
+	results = insert_waiting_rows(state, &slots);
 	modify_end_stores(state, &state->upserts);
 	MemoryContextSwitchTo(row_context);
 	foreach(cell, results)

@@ -4,10 +4,10 @@
  *	  Statements of one shard that is on this node.
  *
  * When such a statement starts, its plan (a DistributedScan) is exchanged for
- * that of its shard, and the server executes it like any other: nothing of ours
- * is in its way but for the names of shards in its errors.  This is only done
- * where the value that decides is a parameter or a constant; everything else
- * goes through the DistributedScan, with the same result.
+ * that of its shard, and the server executes it like any other: nothing of
+ * ours is in its way but for the names of shards in its errors.  This is only
+ * done where the value that decides is a parameter or a constant; everything
+ * else goes through the DistributedScan, with the same result.
  *
  * Executions that were exchanged are in a list, for as long as their memory
  * lives.
@@ -20,18 +20,19 @@
 #include "lib/ilist.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
 
+#include "catalog/stat_counters.h"
 #include "compat/executor_run.h"
 #include "compat/permissions.h"
-#include "executor/executor_start.h"
 #include "executor/local_plan.h"
 #include "executor/own_shard.h"
 #include "lib/expr_values.h"
 #include "planner/dist_plan.h"
 #include "remote/shard_names.h"
-#include "sharding/hash.h"
 #include "sharding/prune.h"
+#include "tenants/tenant.h"
 
 /* Statements with more parameters take the longer way. */
 #define MAX_PARAMS 64
@@ -44,12 +45,15 @@ typedef struct OwnRun
 	MemoryContextCallback callback;
 } OwnRun;
 
-static dlist_head runs = DLIST_STATIC_INIT(runs);
+static dlist_head own_runs = DLIST_STATIC_INIT(own_runs);
 
 static ExecutorRun_hook_type prev_run = NULL;
 static ExecutorFinish_hook_type prev_finish = NULL;
 
-/* The one shard of a plan, by a value that is known; -1 if there may be something else to it. */
+/*
+ * The one shard of a plan, by a value that is known; -1 if there may be
+ * something else to it.
+ */
 static int
 known_shard(const DistTable *table, const DistPlan *plan, List *exprs, ParamListInfo params)
 {
@@ -105,11 +109,26 @@ task_params(const Oid *types, int nparams, List *exprs, ParamListInfo outer, boo
 	return params;
 }
 
-/* Whether an expression may be evaluated once more, should it turn out that there is no plan. */
+/*
+ * Whether an expression may be evaluated once more, should it turn out that
+ * there is no plan.
+ */
 static bool
 may_repeat(Expr *expr)
 {
 	return IsA(expr, Const) || IsA(expr, Param) || !contain_volatile_functions((Node *) expr);
+}
+
+/*
+ * The statement's tenant may have to wait; whether that may have taken time.
+ */
+static bool
+tenant_starts(const QueryDesc *query_desc, const DistTable *table, int shard, int tenant, ParamListInfo params)
+{
+	const ParamExternData *value = tenant > 0 ? &params->params[tenant - 1] : NULL;
+
+	return (value != NULL || table->kind == DIST_SINGLE) &&
+		tenant_statement_starts(query_desc, table->colocation_id, table->shards[shard].range.min, value);
 }
 
 /*
@@ -131,11 +150,12 @@ own_plan(QueryDesc *query_desc, ParamListInfo *params)
 	if ((plan.kind != DIST_PLAN_FAST_PATH && plan.kind != DIST_PLAN_ROUTER) ||
 		OidIsValid(plan.check_as_user) || plan.nparams > MAX_PARAMS)
 		return NULL;
+	AcceptInvalidationMessages();
 	table = metadata_lookup(plan.relid);
 	if (table == NULL)
 		return NULL;
 	shard = known_shard(table, &plan, scan->custom_exprs, query_desc->params);
-	if (shard < 0 || table->shards[shard].groupid != metadata_local_group())
+	if (shard < 0 || table->shards[shard].groupid != metadata_local_group() || table->shards[shard].leaving)
 		return NULL;
 	for (int i = 0; i < plan.nparams; i++)
 	{
@@ -152,9 +172,13 @@ own_plan(QueryDesc *query_desc, ParamListInfo *params)
 	/* the logical tables' rights, before anything is evaluated */
 	compat_check_statement(query_desc->plannedstmt);
 	*params = task_params(types, plan.nparams, scan->custom_exprs, query_desc->params, &ran);
-	if (ran)
+	if (tenant_starts(query_desc, table, shard, dist_plan_tenant(&plan, scan->custom_exprs, *params), *params) || ran)
 	{
+		AcceptInvalidationMessages();
 		table = metadata_require(plan.relid);
+		shard = known_shard(table, &plan, scan->custom_exprs, query_desc->params);
+		if (shard < 0)
+			return NULL;
 		source = local_plan_source(table, shard, plan.text, types, plan.nparams);
 		if (source == NULL)
 			return NULL;
@@ -199,7 +223,7 @@ note_run(QueryDesc *query_desc, CachedPlan *plan)
 	run->plan = plan;
 	run->callback.func = forget_run;
 	run->callback.arg = run;
-	dlist_push_head(&runs, &run->link);
+	dlist_push_head(&own_runs, &run->link);
 	MemoryContextRegisterResetCallback(context, &run->callback);
 }
 
@@ -208,7 +232,7 @@ is_own_run(QueryDesc *query_desc)
 {
 	dlist_iter	iter;
 
-	dlist_foreach(iter, &runs)
+	dlist_foreach(iter, &own_runs)
 	{
 		if (dlist_container(OwnRun, link, iter.cur)->query_desc == query_desc)
 			return true;
@@ -230,7 +254,7 @@ run_executor(QueryDesc *query_desc, ScanDirection direction, uint64 count EXECUT
 {
 	MemoryContext context = CurrentMemoryContext;
 
-	if (likely(dlist_is_empty(&runs)) || !is_own_run(query_desc))
+	if (likely(dlist_is_empty(&own_runs)) || !is_own_run(query_desc))
 	{
 		call_run(query_desc, direction, count EXECUTE_ONCE_ARGUMENT);
 		return;
@@ -262,7 +286,7 @@ finish_executor(QueryDesc *query_desc)
 {
 	MemoryContext context = CurrentMemoryContext;
 
-	if (likely(dlist_is_empty(&runs)) || !is_own_run(query_desc))
+	if (likely(dlist_is_empty(&own_runs)) || !is_own_run(query_desc))
 	{
 		call_finish(query_desc);
 		return;
@@ -296,7 +320,7 @@ install_hooks(void)
 
 /* Starts a statement with its shard's plan; false if that isn't possible. */
 static bool
-start_on_own_shard(QueryDesc *query_desc, int eflags)
+start_on_own_shard(QueryDesc *query_desc, int eflags, ExecutorStart_hook_type start)
 {
 	MemoryContext context = CurrentMemoryContext;
 	CachedPlan *plan;
@@ -306,9 +330,10 @@ start_on_own_shard(QueryDesc *query_desc, int eflags)
 	if (plan == NULL)
 		return false;
 	exchange_plan(query_desc, plan, params);
+	stat_counter_add(STAT_SINGLE_SHARD);
 	PG_TRY();
 	{
-		executor_start_next(query_desc, eflags);
+		start(query_desc, eflags);
 		note_run(query_desc, plan);
 		install_hooks();
 	}
@@ -323,8 +348,8 @@ start_on_own_shard(QueryDesc *query_desc, int eflags)
 }
 
 bool
-own_shard_start(QueryDesc *query_desc, int eflags)
+own_shard_start(QueryDesc *query_desc, int eflags, ExecutorStart_hook_type start)
 {
 	return eflags == 0 && query_desc->instrument_options == 0 &&
-		is_dist_scan(query_desc->plannedstmt->planTree) && start_on_own_shard(query_desc, eflags);
+		is_dist_scan(query_desc->plannedstmt->planTree) && start_on_own_shard(query_desc, eflags, start);
 }

@@ -4,19 +4,22 @@
  *	  Scans read their rows before something happens that they must not see.
  *
  * A statement sees the database as of its start, whatever its own transaction
- * writes meanwhile: by a CTE, in a function, or while a cursor is open.  But its
- * tasks share connections with those writes, and the ones that begin later would see
- * them.  So all scans under way read the rest of their rows before anything
- * is written.
+ * writes meanwhile: by a CTE, in a function, or while a cursor is open.  But
+ * its tasks share connections with those writes, and the ones that begin later
+ * would see them.  So all scans under way read the rest of their rows before
+ * anything is written.
  *
  * What is under way on a connection does not outlive the rollback of the
- * subtransaction in which it was sent, while a cursor from outside does.  So a scan that
- * is read in another subtransaction than it began in reads all its rows then.
+ * subtransaction in which it was sent, while a cursor from outside does.  So a
+ * scan that is read in another subtransaction than it began in reads all its
+ * rows then.
  *
- * A scan that may run several times reads the rows of all possible runs, and keeps them.
+ * A scan that may run several times reads the rows of all possible runs, and
+ * keeps them.
  *
  * Scans of running statements are linked in a list.  They leave it when they
- * end, when what they use is released because they have failed, or with their memory.
+ * end, when what they use is released because they have failed, or with their
+ * memory.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,6 +33,7 @@
 #include "utils/snapmgr.h"
 
 #include "executor/read_ahead.h"
+#include "executor/scan_tasks.h"
 
 static DistScanState *linked_scans = NULL;
 
@@ -67,7 +71,10 @@ read_ahead_link(DistScanState *state)
 	MemoryContextRegisterResetCallback(context, callback);
 }
 
-/* What the scans of a failed statement use is released, long before their memory if it was a cursor. */
+/*
+ * What the scans of a failed statement use is released, long before their
+ * memory if it was a cursor.
+ */
 static void
 resources_released(ResourceReleasePhase phase, bool is_commit, bool is_top_level, void *arg)
 {

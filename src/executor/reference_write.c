@@ -4,17 +4,20 @@
  *	  Writing a reference table on every node.
  *
  * The node with the lowest group id comes first, alone: row locks and unique
- * keys there put concurrent writers in one order.  Besides, each writer takes a
- * lock for the table on that node, to the end of its transaction: INSERTs, which commute,
- * in a mode that they share, all others exclusively.  It is a lock on an object, not
- * one of the table's own modes: every writer already holds ROW EXCLUSIVE on the
- * table when it gets here, and could deadlock with another in the same place.
+ * keys there put concurrent writers in one order.  Besides, each writer takes
+ * a lock for the table on that node, to the end of its transaction: INSERTs,
+ * which commute, in a mode that they share, all others exclusively.  It is a
+ * lock on an object, not one of the table's own modes: every writer already
+ * holds ROW EXCLUSIVE on the table when it gets here, and could deadlock with
+ * another in the same place.
  *
- * The order must be the same on all nodes, but a transaction becomes visible on one after the
- * other, and the next writer may have begun its statement before.  So the task on each
- * node takes the same lock there, which its predecessor holds until it has ended on that very node,
- * and takes its snapshot after that.  It reads no other table, whose copies need not be the same at that time: a write
- * that does is computed by its initiator (write_is_same_everywhere).
+ * The order must be the same on all nodes, but a transaction becomes visible
+ * on one after the other, and the next writer may have begun its statement
+ * before.  So the task on each node takes the same lock there, which its
+ * predecessor holds until it has ended on that very node, and takes its
+ * snapshot after that.  It reads no other table, whose copies need not be the
+ * same at that time: a write that does is computed by its initiator
+ * (write_is_same_everywhere).
  *
  *-------------------------------------------------------------------------
  */
@@ -34,8 +37,9 @@
 #include "catalog/node.h"
 #include "catalog/node_session.h"
 #include "compat/sql_function.h"
-#include "executor/scan.h"
+#include "executor/reference_write.h"
 #include "executor/statement_snapshot.h"
+#include "executor/task_set.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 
@@ -79,7 +83,10 @@ reference_tasks(const DistTable *table, const char *text, ParamListInfo params)
 	return tasks;
 }
 
-/* The lock itself, on this node, to the end of the transaction; false if it is not to be had without waiting. */
+/*
+ * The lock itself, on this node, to the end of the transaction; false if it is
+ * not to be had without waiting.
+ */
 static bool
 lock_here(Oid relid, LOCKMODE mode, bool wait)
 {
@@ -143,9 +150,10 @@ lock_at(int32 groupid, Oid relid, const char *name, bool exclusive, bool wait)
 }
 
 /*
- * Who has to wait has ROW EXCLUSIVE on the table here, and will need it on all nodes: DDL that
- * gets in between on one of them would wait for it, and make it wait.  So it takes
- * it on all nodes first, and DDL comes after those that are waiting.
+ * Who has to wait has ROW EXCLUSIVE on the table here, and will need it on all
+ * nodes: DDL that gets in between on one of them would wait for it, and make
+ * it wait.  So it takes it on all nodes first, and DDL comes after those that
+ * are waiting.
  */
 void
 reference_lock(Oid relid, bool exclusive)
@@ -174,7 +182,10 @@ check_may_write(Oid relid)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, get_rel_name(relid));
 }
 
-/* citus_internal.lock_reference_table(relation, exclusive, wait): for an initiator on another node; whether it is locked. */
+/*
+ * citus_internal.lock_reference_table(relation, exclusive, wait): for an
+ * initiator on another node; whether it is locked.
+ */
 SQL_FUNCTION(citus_internal_lock_reference_table);
 Datum
 citus_internal_lock_reference_table(PG_FUNCTION_ARGS)
@@ -186,7 +197,10 @@ citus_internal_lock_reference_table(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(lock_here(relid, PG_GETARG_BOOL(1) ? WRITE_LOCK : INSERT_LOCK, PG_GETARG_BOOL(2)));
 }
 
-/* citus_internal.keep_reference_table(relation): for an initiator on another node, which will write the table. */
+/*
+ * citus_internal.keep_reference_table(relation): for an initiator on another
+ * node, which will write the table.
+ */
 SQL_FUNCTION(citus_internal_keep_reference_table);
 Datum
 citus_internal_keep_reference_table(PG_FUNCTION_ARGS)

@@ -31,15 +31,18 @@ typedef struct ColumnCodec
 	FmgrInfo	function;		/* receive or input */
 	Oid			ioparam;
 	int32		typmod;
-	Oid			localized;		/* the type, if its values hold oids of the sender */
-	AttrNumber	position;		/* 0-based in the slot, or a system attribute */
+	Oid			localized;		/* the type, if its values hold oids of the
+								 * sender */
+	AttrNumber	position;		/* 0-based in the slot, or a system
+								 * attribute */
 } ColumnCodec;
 
 struct RowCodec
 {
 	TupleDesc	columns;
 	MemoryContext context;
-	TupleDesc	slot_desc;		/* wide enough for all positions; NULL before it is asked for */
+	TupleDesc	slot_desc;		/* wide enough for all positions; NULL before
+								 * it is asked for */
 	bool		binary;
 	int			ncolumns;
 	ColumnCodec *column;
@@ -145,7 +148,10 @@ put_value(ColumnCodec *column, TupleTableSlot *slot, Datum value, bool isnull)
 		ItemPointerCopy((ItemPointer) DatumGetPointer(value), &slot->tts_tid);
 }
 
-/* A null is taken as it is: an outer join gives some to domains, too, whose input functions don't accept them. */
+/*
+ * A null is taken as it is: an outer join gives some to domains, too, whose
+ * input functions don't accept them.
+ */
 static Datum
 receive_value(RowCodec *codec, ColumnCodec *column, const RemoteValue *value)
 {
@@ -159,7 +165,10 @@ receive_value(RowCodec *codec, ColumnCodec *column, const RemoteValue *value)
 	if (OidIsValid(column->localized))
 		wire_type_localize(column->localized, value->data, value->len);
 
-	/* there is a null byte behind it, as receive functions expect of a StringInfo */
+	/*
+	 * there is a null byte behind it, as receive functions expect of a
+	 * StringInfo
+	 */
 	buffer.data = value->data;
 	buffer.len = value->len;
 	buffer.maxlen = value->len + 1;

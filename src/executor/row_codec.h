@@ -28,13 +28,18 @@ extern RowCodec *row_codec_create(TupleDesc columns, const AttrNumber *positions
 /* Whether all columns travel in binary (else all travel as text). */
 extern bool row_codec_is_binary(const RowCodec *codec);
 
-/* Decodes a row, in its place, into an empty virtual slot.  Values live in context. */
+/*
+ * Decodes a row, in its place, into an empty virtual slot.  Values live in
+ * context.
+ */
 extern void row_codec_store(RowCodec *codec, const RemoteRow *row, TupleTableSlot *slot, MemoryContext context);
 
 /* Copies a row of a task of this node (values are shared). */
 extern void row_codec_copy(RowCodec *codec, TupleTableSlot *row, TupleTableSlot *slot);
 
-/* A tuple descriptor for a slot good enough to be a target of row_codec_store. */
+/*
+ * A tuple descriptor for a slot good enough to be a target of row_codec_store.
+ */
 extern TupleDesc row_codec_slot_desc(RowCodec *codec);
 
 /* Rows set aside in a tuplestore: the columns in their order, and back. */

@@ -7,11 +7,14 @@
  * prunes, and starts the tasks.  A rescan starts them anew.  A write without
  * RETURNING runs to its end in the first call.
  *
- * A scan inside a correlated subquery may run once for each row of a query.  How often isn't known
- * beforehand, nor for sure how large the table is.  So after a few runs it spends as
- * much again on reading the rows of all runs (without the filters that change), and
- * keeps them if they are not so many that another run would be cheaper than filtering them here.
- * So it never costs more than twice what the better way would.
+ * A scan inside a correlated subquery may run once for each row of a query.
+ * How often isn't known beforehand, nor for sure how large the table is.  So
+ * after a few runs it spends as much again on reading the rows of all runs
+ * (without the filters that change), and keeps them if they are not so many
+ * that another run would be cheaper than filtering them here.  So it never
+ * costs more than twice what the better way would.  If all runs return the
+ * same rows, those of the second are kept, and its children don't run a third
+ * time.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,26 +33,18 @@
 #include "utils/rls.h"
 
 #include "executor/broadcast.h"
-#include "executor/cursor.h"
 #include "executor/explain.h"
 #include "executor/read_ahead.h"
 #include "executor/scan.h"
+#include "executor/scan_tasks.h"
 #include "executor/statement_snapshot.h"
-#include "lib/run_as.h"
-#include "sharding/hash.h"
-#include "sharding/prune.h"
-#include "txn/transaction.h"
+#include "planner/dist_cost.h"
 
 /*
- * When rows are kept, and how many, from the costs in planner/scan_path.c: a row is filtered here for an eightieth
- * of a unit of cost, and fetched for a tenth, while a run costs 20 and 15 for each task.
+ * Rows are kept after so many runs: to fetch as many as a run may filter costs
+ * about eight times as much as a run.
  */
 #define KEEP_AFTER_RUNS 8
-#define KEEP_ROWS 1600
-#define KEEP_ROWS_PER_TASK 1200
-
-/* Whether a scan may have one task for all shards of a node. */
-static bool enable_node_tasks = true;
 
 static Node *scan_create(CustomScan *node);
 static void scan_begin(CustomScanState *node, EState *estate, int eflags);
@@ -76,20 +71,9 @@ scan_create(CustomScan *node)
 	return (Node *) state;
 }
 
-TupleDesc
-scan_columns(List *types, List *typmods)
-{
-	TupleDesc	columns = CreateTemplateTupleDesc(list_length(types));
-
-	for (int i = 0; i < list_length(types); i++)
-		TupleDescInitEntry(columns, i + 1, NULL, (Oid) list_nth_int(types, i),
-						   list_nth_int(typmods, i), 0);
-	return columns;
-}
-
 /*
- * Opens the tables that the scan reads, so that what must not happen to a table in use doesn't, as
- * TRUNCATE while a cursor is open.
+ * Opens the tables that the scan reads, so that what must not happen to a
+ * table in use doesn't, as TRUNCATE while a cursor is open.
  */
 static List *
 open_tables(const DistScanState *state, EState *estate)
@@ -111,6 +95,31 @@ open_tables(const DistScanState *state, EState *estate)
 			tables = lappend(tables, table_open(rte->relid, NoLock));
 	}
 	return tables;
+}
+
+/* Whether the scan is an INSERT, UPDATE or DELETE. */
+static bool
+writes_rows(const DistScanState *state)
+{
+	return state->plan.writes && state->plan.command != CMD_SELECT;
+}
+
+/*
+ * Whether all runs of the scan return the same rows: nothing that it or its
+ * children compute depends on a row of a plan above.
+ */
+static bool
+returns_same_rows(const DistScanState *state, const CustomScan *plan)
+{
+	ListCell   *cell;
+
+	foreach(cell, plan->custom_plans)
+	{
+		if (!bms_is_empty(((Plan *) lfirst(cell))->allParam))
+			return false;
+	}
+	return state->plan.command == CMD_SELECT && !state->plan.writes && !state->plan.sends &&
+		!needs_exec_params((Node *) plan->custom_exprs, NULL);
 }
 
 static void
@@ -139,188 +148,18 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	if (dist_plan_reads_as_of(&state->plan))
 		state->snapshot = statement_snapshot_current();
 	state->repeats = (eflags & EXEC_FLAG_REWIND) != 0 || needs_exec_params((Node *) plan_node->custom_exprs, NULL);
-	state->same_rows = state->plan.command == CMD_SELECT && !state->plan.writes && plan_node->custom_plans == NIL &&
-		!needs_exec_params((Node *) plan_node->custom_exprs, NULL);
+	state->same_rows = returns_same_rows(state, plan_node);
 	state->explain = explain_task_mask(estate->es_instrument);
 	broadcast_begin(state, estate, eflags);
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
 	{
 		state->tables = open_tables(state, estate);
-		read_ahead_link(state);
+		if (!state->plan.sends)
+			read_ahead_link(state);
+		/* a CTE's write is completed even if nothing reads its rows */
+		if (writes_rows(state) && !state->plan.can_set_tag)
+			estate->es_auxmodifytables = lcons(node, estate->es_auxmodifytables);
 	}
-}
-
-/* A task's parameters, evaluated: so many expressions from the first on, and then as many arrays of rows from here. */
-static ParamListInfo
-evaluate_params(DistScanState *state, int first, int nparams, int narrays)
-{
-	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
-	ParamListInfo params;
-
-	if (nparams + narrays == 0)
-		return NULL;
-	params = makeParamList(nparams + narrays);
-	if (narrays > 0)
-		broadcast_collect(state, params, nparams);
-	for (int i = 0; i < nparams; i++)
-	{
-		ParamExternData *param = &params->params[i];
-
-		/* in CurrentMemoryContext, the run context: values outlive the row */
-		param->value = expr_value(state->exprs, first + i, econtext, &param->isnull);
-		param->ptype = exprType(list_nth(state->exprs->exprs, first + i));
-		param->pflags = PARAM_FLAG_CONST;
-	}
-	return params;
-}
-
-/* An INSERT's distribution value: one of the task's parameters, or an expression behind them. */
-static Datum
-dist_value(DistScanState *state, ParamListInfo params, bool *isnull)
-{
-	int			position = state->plan.dist_param;
-
-	if (position < state->plan.nparams)
-	{
-		*isnull = params->params[position].isnull;
-		return params->params[position].value;
-	}
-	return expr_value(state->exprs, position, state->css.ss.ps.ps_ExprContext, isnull);
-}
-
-/* Evaluates which shards the tasks go to. */
-static Bitmapset *
-find_shards(DistScanState *state, const DistTable *table, List *prune, ParamListInfo params)
-{
-	Bitmapset  *shards;
-
-	if (state->plan.dist_param >= 0)
-	{
-		bool		isnull;
-		Datum		value = dist_value(state, params, &isnull);
-
-		return bms_make_singleton(shard_index_of_stored(table, value, isnull, CMD_INSERT));
-	}
-	shards = prune_evaluate(table, prune, state->exprs, state->css.ss.ps.ps_ExprContext);
-
-	/* a whole statement without qualifying rows still has an answer, on any shard */
-	if (bms_is_empty(shards) &&
-		(state->plan.kind == DIST_PLAN_FAST_PATH || state->plan.kind == DIST_PLAN_ROUTER))
-		shards = bms_make_singleton(0);
-	return shards;
-}
-
-/* From now on acts as the statement started: a cursor may have been opened by another role, or without row_security. */
-static RunAs
-as_started_begin(const DistScanState *state)
-{
-	RunAs		caller = run_as_begin(state->user);
-
-	if (unlikely(row_security != state->row_security))
-	{
-		caller.nest = NewGUCNestLevel();
-		(void) set_config_option("row_security", state->row_security ? "on" : "off", PGC_USERSET, PGC_S_SESSION,
-								 GUC_ACTION_SAVE, true, 0, false);
-	}
-	return caller;
-}
-
-/*
- * The shard of the row that WHERE CURRENT OF means, now locked, and its ctid as the task's parameter; none if it
- * has gone.
- */
-static Bitmapset *
-find_current_row(DistScanState *state, const DistTable *table, ParamListInfo params)
-{
-	ParamExternData *param = &params->params[state->plan.current_row - 1];
-	ItemPointer ctid = palloc(sizeof(ItemPointerData));
-	bool		exclusive = state->css.ss.ps.state->es_plannedstmt->commandType == CMD_DELETE;
-	bool		isnull;
-	Datum		cursor = expr_value(state->exprs, state->plan.current_of - 1, state->css.ss.ps.ps_ExprContext, &isnull);
-	RunAs		caller;
-	int			shard;
-	bool		found;
-
-	if (isnull)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("the variable that WHERE CURRENT OF names has no cursor")));
-	caller = as_started_begin(state);
-	found = current_row_lock(TextDatumGetCString(cursor), table, exclusive, &shard, ctid);
-	run_as_end(caller);
-	if (!found)
-		return NULL;
-	param->value = PointerGetDatum(ctid);
-	param->isnull = false;
-	return bms_make_singleton(shard);
-}
-
-/* Whether the scan is one write that is its client's whole transaction. */
-static bool
-commits_by_itself(DistScanState *state)
-{
-	const PlannedStmt *statement = state->css.ss.ps.state->es_plannedstmt;
-
-	return state->plan.writes && state->plan.command != CMD_SELECT && state->explain == 0 && state->snapshot == NULL &&
-		list_length(state->spec.tasks) == 1 &&
-		statement->planTree == state->css.ss.ps.plan &&
-		txn_is_one_statement(statement, state->spec.columns);
-}
-
-/* Sets the spec of a run, or of the one whose rows are kept. */
-static void
-prepare(DistScanState *state, bool to_keep)
-{
-	MemoryContext context = to_keep ? state->keep_context : state->run_context;
-	MemoryContext old_context;
-	const DistTable *table = metadata_require(state->plan.relid);
-	const char *text = to_keep ? state->plan.keep_text : state->plan.text;
-	TaskSetSpec *spec = to_keep ? &state->keep_spec : &state->spec;
-	ParamListInfo params;
-	int			shard = -1;
-	Bitmapset  *shards;
-
-	MemoryContextReset(context);
-	old_context = MemoryContextSwitchTo(context);
-
-	memset(spec, 0, sizeof(TaskSetSpec));
-	spec->table = table;
-	spec->columns = to_keep ? state->keep_columns :
-		state->columns->natts > 0 || state->plan.command == CMD_SELECT ? state->columns : NULL;
-	spec->positions = state->positions;
-	spec->write = state->plan.writes;
-	spec->partial = state->plan.partial;
-	spec->rights = state->plan.rights;
-	spec->npolicies = to_keep ? state->plan.keep_npolicies : state->plan.npolicies;
-	spec->check_as = state->plan.check_as_user;
-	spec->snapshot = state->snapshot;
-	spec->explain = state->explain;
-	params = to_keep ? evaluate_params(state, state->plan.keep_first, state->plan.keep_nparams, 0) :
-		evaluate_params(state, 0, state->plan.nparams - state->plan.narrays, state->plan.narrays);
-	if (state->plan.kind == DIST_PLAN_REFERENCE_WRITE)
-	{
-		spec->tasks = reference_tasks(table, text, params);
-		spec->first_alone = true;
-	}
-	else
-	{
-		spec->latest = state->plan.current_of > 0;
-		shards = spec->latest ? find_current_row(state, table, params) :
-			find_shards(state, table, to_keep ? state->plan.keep_prune : state->plan.prune, params);
-		if (state->plan.by_node && enable_node_tasks)
-			spec->tasks = tasks_make_by_node(table, shards, text, params);
-		else
-			while ((shard = bms_next_member(shards, shard)) >= 0)
-				spec->tasks = lappend(spec->tasks, task_make(table, shard, text, params));
-		spec->commits = !to_keep && commits_by_itself(state);
-	}
-	MemoryContextSwitchTo(old_context);
-}
-
-void
-scan_prepare(DistScanState *state)
-{
-	prepare(state, false);
 }
 
 /* Adds what the tasks wrote to the statement's count. */
@@ -340,100 +179,13 @@ count_processed(DistScanState *state)
 	}
 }
 
-/* The next row, or with a slot of NULL the rest, at most so many. */
-static bool
-next_row(DistScanState *state, TaskSet *set, TupleTableSlot *slot, int most)
-{
-	RunAs		caller = as_started_begin(state);
-	bool		found = false;
-
-	state->busy = true;
-	if (slot == NULL)
-		found = task_set_prefetch(set, most);
-	else
-		found = task_set_next(set, slot, NULL);
-	state->busy = false;
-	run_as_end(caller);
-	return found;
-}
-
-Oid
-scan_rights(const DistScanState *state)
-{
-	return OidIsValid(state->plan.check_as_user) ? state->plan.check_as_user : state->user;
-}
-
-static void
-start_tasks(DistScanState *state)
-{
-	MemoryContext old_context;
-
-	if (state->plan.writes && state->plan.command != CMD_SELECT)
-		read_ahead_others(state->css.ss.ps.state);
-	if (state->plan.kind == DIST_PLAN_REFERENCE_WRITE)
-	{
-		RunAs		caller = run_as_begin(scan_rights(state));
-
-		reference_lock(state->plan.relid, state->plan.exclusive);
-		run_as_end(caller);
-	}
-	state->busy = true;			/* child plans may run functions that write, and so have scans read ahead */
-	scan_prepare(state);
-	state->busy = false;
-	old_context = MemoryContextSwitchTo(state->run_context);
-	state->set = task_set_start(&state->spec);
-	MemoryContextSwitchTo(old_context);
-}
-
-/* Ends the tasks of the present run. */
-static void
-stop_tasks(DistScanState *state)
-{
-	if (state->set != NULL)
-		task_set_end(state->set);
-	state->set = NULL;
-	state->finished = false;
-	state->rest_read = false;
-}
-
-bool
-scan_keep_rows(DistScanState *state, int most)
-{
-	MemoryContext old_context;
-
-	if (state->keep_context == NULL)
-		state->keep_context = AllocSetContextCreate(state->css.ss.ps.state->es_query_cxt, "citus kept rows",
-													ALLOCSET_DEFAULT_SIZES);
-	prepare(state, true);
-	old_context = MemoryContextSwitchTo(state->keep_context);
-	state->kept = task_set_start(&state->keep_spec);
-	MemoryContextSwitchTo(old_context);
-	if (next_row(state, state->kept, NULL, most))
-		return true;
-	task_set_end(state->kept);
-	state->kept = NULL;
-	return false;
-}
-
-void
-scan_fail(DistScanState *state)
-{
-	state->failed = true;
-	state->busy = false;
-	if (state->set != NULL)
-		task_set_lose_connections(state->set);
-	if (state->kept != NULL)
-		task_set_lose_connections(state->kept);
-}
-
 /* Starts a run: its own tasks, unless rows are kept or now worth to be. */
 static void
 begin_run(DistScanState *state)
 {
 	if (state->kept == NULL && state->plan.keep_text != NULL && state->runs >= KEEP_AFTER_RUNS &&
 		!state->too_many)
-		state->too_many = !scan_keep_rows(state, KEEP_ROWS +
-										  KEEP_ROWS_PER_TASK * list_length(state->spec.tasks));
+		state->too_many = !scan_keep_rows(state, (int) Min(dist_cost_rows_of_run(list_length(state->spec.tasks)), INT_MAX));
 	state->from_kept = state->kept != NULL;
 	if (!state->from_kept && state->too_late)
 		ereport(ERROR,
@@ -449,7 +201,13 @@ begin_run(DistScanState *state)
 	if (state->runs > 0 && state->same_rows)
 		scan_read_rest(state);	/* and has later runs read them again */
 	else
-		start_tasks(state);
+	{
+		if (writes_rows(state))
+			read_ahead_all(state->css.ss.ps.state);
+		scan_start_tasks(state);
+		if (writes_rows(state) && !state->plan.can_set_tag && state->spec.columns != NULL)
+			scan_read_rest(state);	/* before what the statement does next */
+	}
 }
 
 /* The next row of this run: of its own tasks, or of those that are kept. */
@@ -458,7 +216,7 @@ next_of_run(DistScanState *state, TupleTableSlot *slot)
 {
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 
-	while (next_row(state, state->from_kept ? state->kept : state->set, slot, 0))
+	while (scan_next_row(state, state->from_kept ? state->kept : state->set, slot, 0))
 	{
 		if (!state->from_kept)
 			return true;
@@ -518,18 +276,6 @@ scan_exec(CustomScanState *node)
 	return ExecScan(&node->ss, scan_next, scan_recheck);
 }
 
-void
-scan_read_rest(DistScanState *state)
-{
-	bool		unread = state->set == NULL;
-
-	if (unread)
-		start_tasks(state);
-	(void) next_row(state, state->set, NULL, INT_MAX);
-	state->prefetched = state->prefetched || unread;
-	state->rest_read = true;
-}
-
 static void
 scan_end(CustomScanState *node)
 {
@@ -537,7 +283,7 @@ scan_end(CustomScanState *node)
 	ListCell   *cell;
 
 	read_ahead_unlink(state);
-	stop_tasks(state);
+	scan_stop_tasks(state);
 	broadcast_end(state);
 	if (state->kept != NULL)
 		task_set_end(state->kept);
@@ -559,7 +305,7 @@ scan_rescan(CustomScanState *node)
 	}
 	else
 	{
-		stop_tasks(state);
+		scan_stop_tasks(state);
 		broadcast_rescan(state);
 		state->runs++;
 		state->from_kept = false;
@@ -578,7 +324,7 @@ scan_init(void)
 	DefineCustomBoolVariable("citus.enable_node_tasks",
 							 "Reads all shards of a node by one statement.",
 							 "When off, each shard is read by a statement of its own.",
-							 &enable_node_tasks, true, PGC_USERSET, 0, NULL, NULL, NULL);
+							 &scan_by_node, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("citus.executor_slow_start_interval",
 							"Time to wait before opening another connection to the same node.",
 							"A statement opens its connections to a node one at a time, so that short "

@@ -5,17 +5,18 @@
  *
  * When a statement starts:
  *
- * - a task with a tag that asks for it runs under the snapshot of its initiator's
- *	 statement;
- * - at READ COMMITTED, a statement that reads several shards gets a point in time of its
- *	 own (dist_snapshot_take);
+ * - a task whose tag asks for it runs under the snapshot of its initiator's
+ *   statement;
+ * - at READ COMMITTED, a statement that reads several shards gets a point in
+ *   time of its own (dist_snapshot_take);
  * - at REPEATABLE READ, the first statement that uses distributed tables
- *	 fixes the transaction's.
+ *   fixes the transaction's.
  *
- * In each case the statement's snapshot on this node is exchanged for one as of
- * that time, so that local tables and this node's shards are read alike.
+ * In each case the statement's snapshot on this node is exchanged for one as
+ * of that time, so that local tables and this node's shards are read alike.
  *
- * A statement that is planned as a whole for one shard takes none of this at READ COMMITTED.
+ * A statement that is planned as a whole for one shard takes none of this at
+ * READ COMMITTED.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,16 +27,24 @@
 #include "executor/executor.h"
 #include "tcop/pquery.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
 #include "utils/snapmgr.h"
 
-#include "executor/modify.h"
 #include "executor/statement_snapshot.h"
 #include "lib/transaction_end.h"
 #include "planner/dist_plan.h"
+#include "planner/modify_plan.h"
 #include "sharding/prune.h"
 #include "txn/exported_snapshot.h"
+#include "txn/transaction.h"
+
+/*
+ * A scan up to this cost, in the planner's units, is short enough for its rows
+ * to wait until all nodes have answered.
+ */
+#define OFFERED_COST 10000.0
 
 /* What a plan does with distributed tables. */
 typedef struct PlanUse
@@ -49,23 +58,33 @@ typedef struct PlanUse
 } PlanUse;
 
 /* The snapshot of the statement that is being started, or NULL. */
-static DistSnapshot *starting = NULL;
+static DistSnapshot *starting_snapshot = NULL;
 
-static ExecutorEnd_hook_type prev_end = NULL;
-static bool end_is_hooked = false;	/* from the first statement with a snapshot of its own */
+static ExecutorEnd_hook_type prev_executor_end = NULL;
+static bool end_is_hooked = false;	/* from the first statement with a snapshot
+									 * of its own */
 
-/* Whether something was read in this REPEATABLE READ transaction before its first distributed statement. */
+/*
+ * Whether something was read in this REPEATABLE READ transaction before its
+ * first distributed statement.
+ */
 static bool has_read = false;
 
-/* Whether this transaction has another session's snapshot, and of this node alone. */
-static bool imported = false;
+/*
+ * Whether this transaction has another session's snapshot, and of this node
+ * alone.
+ */
+static bool snapshot_imported = false;
 
 static void forget_reads(void);
 static TransactionEnd transaction_end = {forget_reads};
 
 static void plan_list_use(List *plans, PlanUse *use);
 
-/* Whether all of the scan's expressions are known now, and evaluating them has no effect. */
+/*
+ * Whether all of the scan's expressions are known now, and evaluating them has
+ * no effect.
+ */
 static bool
 exprs_are_known(CustomScan *scan)
 {
@@ -99,18 +118,25 @@ scan_shards(CustomScan *scan, const DistPlan *plan, const DistTable *table, Para
 
 /* The nodes of the shards that a scan reads. */
 static void
-add_groups(CustomScan *scan, const DistPlan *plan, PlanUse *use)
+add_groups(CustomScan *scan, PlanUse *use)
 {
-	const DistTable *table = metadata_lookup(plan->relid);
+	DistPlan	plan;
+	const DistTable *table;
 	Bitmapset  *shards;
 	int			i = -1;
 
+	dist_plan_unpack(scan, &plan);
+	table = metadata_lookup(plan.relid);
 	if (table == NULL || IsolationUsesXactSnapshot())
 		return;
-	shards = scan_shards(scan, plan, table, use->params);
+	shards = scan_shards(scan, &plan, table, use->params);
 	use->nshards += bms_num_members(shards);
 	while ((i = bms_next_member(shards, i)) >= 0)
+	{
 		use->groups = bms_add_member(use->groups, table->shards[i].groupid);
+		if (table->shards[i].former_group >= 0)
+			use->groups = bms_add_member(use->groups, table->shards[i].former_group);
+	}
 }
 
 /* Adds what a plan tree does to use. */
@@ -121,14 +147,13 @@ plan_use(Plan *plan, PlanUse *use)
 		return;
 	if (is_dist_scan(plan))
 	{
-		DistPlan	dist;
+		const DistPlan *dist = dist_plan_peek((CustomScan *) plan);
 
 		use->any = true;
 		plan_list_use(((CustomScan *) plan)->custom_plans, use);
-		dist_plan_unpack((CustomScan *) plan, &dist);
-		if (dist_plan_reads_as_of(&dist))
-			add_groups((CustomScan *) plan, &dist, use);
-		else if (dist.kind == DIST_PLAN_FAST_PATH || dist.kind == DIST_PLAN_ROUTER)
+		if (dist_plan_reads_as_of(dist))
+			add_groups((CustomScan *) plan, use);
+		else if (dist->kind == DIST_PLAN_FAST_PATH || dist->kind == DIST_PLAN_ROUTER)
 			use->whole = true;
 		return;
 	}
@@ -161,6 +186,14 @@ plan_list_use(List *plans, PlanUse *use)
 
 	foreach(cell, plans)
 		plan_use(lfirst(cell), use);
+}
+
+/* The same for a statement. */
+static void
+statement_use(PlannedStmt *statement, PlanUse *use)
+{
+	plan_use(statement->planTree, use);
+	plan_list_use(statement->subplans, use);
 }
 
 /* Exchanges the statement's snapshot. */
@@ -203,12 +236,12 @@ has_own_snapshot(QueryDesc *query_desc)
 }
 
 static void
-end_executor(QueryDesc *query_desc)
+end_snapshot_use(QueryDesc *query_desc)
 {
 	bool		own = has_own_snapshot(query_desc);
 
-	if (prev_end)
-		prev_end(query_desc);
+	if (prev_executor_end)
+		prev_executor_end(query_desc);
 	else
 		standard_ExecutorEnd(query_desc);
 	if (own)
@@ -219,8 +252,9 @@ end_executor(QueryDesc *query_desc)
 static void
 snapshot_gone(void *snapshot)
 {
-	if (starting == snapshot)
-		starting = NULL;		/* the statement failed while it was being started */
+	if (starting_snapshot == snapshot)
+		starting_snapshot = NULL;		/* the statement failed while it was
+										 * being started */
 }
 
 static void
@@ -233,23 +267,24 @@ note_snapshot(DistSnapshot *snapshot)
 	MemoryContextRegisterResetCallback(GetMemoryChunkContext(snapshot), callback);
 	if (!end_is_hooked)
 	{
-		prev_end = ExecutorEnd_hook;
-		ExecutorEnd_hook = end_executor;
+		prev_executor_end = ExecutorEnd_hook;
+		ExecutorEnd_hook = end_snapshot_use;
 		end_is_hooked = true;
 	}
 }
 
 /*
- * Whether a plan sends its tasks as soon as it runs: all above its only scan have one child, and the scan has no
- * rows to send along, which are computed first.  A cursor runs when its client likes.
+ * The only scan of a plan that sends its tasks as soon as it runs: all above
+ * it have one child, and it has no rows to send along, which are computed
+ * first.  Else NULL.  A cursor runs when its client likes.
  */
-static bool
-starts_at_once(PlannedStmt *stmt)
+static CustomScan *
+scan_that_starts_at_once(PlannedStmt *stmt)
 {
 	Plan	   *plan = stmt->planTree;
 
 	if (stmt->subplans != NIL || (ActivePortal != NULL && (ActivePortal->cursorOptions & CURSOR_OPT_FAST_PLAN) != 0))
-		return false;
+		return NULL;
 	while (plan != NULL && !is_dist_scan(plan))
 	{
 		if (is_dist_modify(plan))
@@ -257,48 +292,119 @@ starts_at_once(PlannedStmt *stmt)
 		else
 			plan = plan->righttree == NULL ? plan->lefttree : NULL;
 	}
-	return plan != NULL && ((CustomScan *) plan)->custom_plans == NIL;
+	return plan != NULL && ((CustomScan *) plan)->custom_plans == NIL ? (CustomScan *) plan : NULL;
 }
 
 /*
- * A point in time for a statement at READ COMMITTED.  Whether it is its own: one that is
- * run under the snapshot of another statement, as part of that, shares it.
+ * Whether a point in time may be offered to the nodes with the statement's
+ * tasks, instead of asking the nodes before.  If one refuses, all is done
+ * again, so nothing that has an effect or a result may come before, and rows
+ * have to wait for the slowest node's first.  Nodes forget the snapshot with
+ * the task, so nothing else may ever need it, such as a user's function.
+ */
+static bool
+may_be_offered(QueryDesc *query_desc, CustomScan *scan)
+{
+	PlannedStmt *stmt = query_desc->plannedstmt;
+
+	return scan != NULL && scan->scan.plan.total_cost <= OFFERED_COST && stmt->commandType == CMD_SELECT &&
+		stmt->rowMarks == NIL && stmt->invalItems == NIL && query_desc->instrument_options == 0 &&
+		!txn_reads_in_xact() && exprs_are_known(scan);
+}
+
+/*
+ * Chooses the point in time.  A shard may be moved meanwhile to a node that
+ * wasn't asked: as soon as our snapshot is as late as that, our metadata tell
+ * of it, and all are asked again.
+ */
+static DistSnapshot *
+take_snapshot(QueryDesc *query_desc, PlanUse *use)
+{
+	for (;;)
+	{
+		uint64		generation = metadata_generation();
+		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "citus statement snapshot",
+													  ALLOCSET_SMALL_SIZES);
+		CustomScan *scan = scan_that_starts_at_once(query_desc->plannedstmt);
+		DistSnapshot *snapshot = may_be_offered(query_desc, scan) ?
+			dist_snapshot_offer(use->groups, query_desc->snapshot, context) : NULL;
+		Bitmapset  *asked = use->groups;
+
+		if (snapshot == NULL)
+			snapshot = dist_snapshot_take(use->groups, query_desc->snapshot, scan == NULL, context);
+		AcceptInvalidationMessages();
+		if (generation == metadata_generation())
+			return snapshot;
+		use->groups = NULL;
+		use->nshards = 0;
+		statement_use(query_desc->plannedstmt, use);
+		use->groups = bms_del_member(use->groups, metadata_local_group());
+		if (bms_is_subset(use->groups, asked))
+			return snapshot;
+		MemoryContextDelete(context);
+	}
+}
+
+/*
+ * A point in time for a statement at READ COMMITTED.  Whether it is its own:
+ * one that is run under the snapshot of another statement, as part of that,
+ * shares it.
  */
 static bool
 start_statement(QueryDesc *query_desc, PlanUse *use)
 {
-	starting = dist_snapshot_find(query_desc->snapshot);
+	starting_snapshot = dist_snapshot_find(query_desc->snapshot);
 	use->groups = bms_del_member(use->groups, metadata_local_group());
-	if (starting != NULL || bms_is_empty(use->groups) || use->nshards < 2)
+	if (starting_snapshot != NULL || bms_is_empty(use->groups) || use->nshards < 2)
 		return false;
-	starting = dist_snapshot_take(use->groups, query_desc->snapshot, !starts_at_once(query_desc->plannedstmt),
-								  AllocSetContextCreate(CurrentMemoryContext, "citus statement snapshot",
-														ALLOCSET_SMALL_SIZES));
-	note_snapshot(starting);
-	exchange_snapshot(query_desc, starting->snapshot);
-	starting->snapshot = query_desc->snapshot;
+	starting_snapshot = take_snapshot(query_desc, use);
+	note_snapshot(starting_snapshot);
+	exchange_snapshot(query_desc, starting_snapshot->snapshot);
+	starting_snapshot->snapshot = query_desc->snapshot;
+	starting_snapshot->statement = query_desc;
 	return true;
+}
+
+void
+statement_snapshot_settle(DistSnapshot *snapshot, bool refused)
+{
+	QueryDesc  *query_desc = snapshot->statement;
+	EState	   *estate = query_desc->estate;
+	bool		is_active = GetActiveSnapshot() == query_desc->snapshot;
+
+	dist_snapshot_settle(snapshot, query_desc->snapshot, refused);
+	exchange_snapshot(query_desc, snapshot->snapshot);
+	snapshot->snapshot = query_desc->snapshot;
+	UnregisterSnapshot(estate->es_snapshot);
+	estate->es_snapshot = RegisterSnapshot(query_desc->snapshot);
+	if (!is_active)
+		return;
+	PopActiveSnapshot();
+	PushActiveSnapshot(query_desc->snapshot);
 }
 
 static void
 forget_reads(void)
 {
 	has_read = false;
-	imported = false;
+	snapshot_imported = false;
 }
 
 void
 statement_snapshot_imported(const char *id)
 {
-	imported = !exported_snapshot_take(id);
+	snapshot_imported = !exported_snapshot_take(id);
 	at_transaction_end(&transaction_end);
 }
 
-/* Such a snapshot says what is visible on this node, and nothing of the others. */
+/*
+ * Such a snapshot says what is visible on this node, and nothing of the
+ * others.
+ */
 static void
 check_not_imported(const PlanUse *use)
 {
-	if (imported && use->any)
+	if (snapshot_imported && use->any)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot use distributed tables in a transaction with another session's snapshot"),
@@ -339,24 +445,21 @@ bool
 statement_snapshot_choose(QueryDesc *query_desc, int eflags, bool given)
 {
 	PlanUse		use = {.params = query_desc->params};
-	ListCell   *cell;
 
-	starting = NULL;
+	starting_snapshot = NULL;
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0 || IsParallelWorker() ||
 		query_desc->snapshot == InvalidSnapshot || query_desc->plannedstmt->commandType == CMD_UTILITY)
 		return false;
 	if (given && (query_desc->operation == CMD_SELECT || query_desc->operation == CMD_INSERT) &&
-		!IsolationUsesXactSnapshot())
+		(!IsolationUsesXactSnapshot() || snapshot_is_offered()))
 	{
 		exchange_snapshot(query_desc, snapshot_for_task());
 		return false;
 	}
-	if ((!distributed_snapshots && !imported) || !metadata_available())
+	if ((!distributed_snapshots && !snapshot_imported) || !metadata_available())
 		return false;
 
-	plan_use(query_desc->plannedstmt->planTree, &use);
-	foreach(cell, query_desc->plannedstmt->subplans)
-		plan_use(lfirst(cell), &use);
+	statement_use(query_desc->plannedstmt, &use);
 	use.exports = is_export(query_desc->plannedstmt);
 	check_not_imported(&use);
 	if (!distributed_snapshots)
@@ -371,12 +474,12 @@ void
 statement_snapshot_started(QueryDesc *query_desc, bool own, DistSnapshot *outer)
 {
 	if (own)
-		MemoryContextSetParent(GetMemoryChunkContext(starting), query_desc->estate->es_query_cxt);
-	starting = outer;
+		MemoryContextSetParent(GetMemoryChunkContext(starting_snapshot), query_desc->estate->es_query_cxt);
+	starting_snapshot = outer;
 }
 
 DistSnapshot *
 statement_snapshot_current(void)
 {
-	return starting;
+	return starting_snapshot;
 }

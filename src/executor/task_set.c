@@ -23,19 +23,16 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/latch.h"
+#include "storage/lmgr.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 #include "utils/snapmgr.h"
-#include "utils/timestamp.h"
-#include "utils/tuplestore.h"
 
-#include "executor/local_task.h"
-#include "executor/row_codec.h"
+#include "executor/task_follow.h"
 #include "executor/task_set.h"
+#include "executor/task_set_private.h"
 #include "lib/catch_error.h"
-#include "remote/connection.h"
 #include "resolve/tag.h"
 #include "sharding/hash.h"
 #include "txn/transaction.h"
@@ -46,144 +43,7 @@
 
 int			citus_slow_start_interval = 10; /* ms */
 
-/* One connection at work for the set. */
-typedef struct Worker
-{
-	RemoteConn *conn;
-	Task	   *task;			/* in progress; NULL when idle */
-	bool		lost;			/* the connection, and the task is in the queue again */
-	bool		just_sent;		/* no answer can be here yet */
-	bool		answered;		/* the task has returned something */
-	bool		refused;		/* can't read as of the statement's snapshot */
-} Worker;
-
-/* The tasks for one node that have not begun. */
-typedef struct NodeQueue
-{
-	int32		groupid;
-	List	   *pending;
-	int			nworkers;		/* connections we hold */
-} NodeQueue;
-
-struct TaskSet
-{
-	RemoteOwner owner;			/* must be first */
-	const TaskSetSpec *spec;
-	RowCodec   *codec;			/* NULL if no rows are expected */
-	MemoryContext context;
-	MemoryContext row_context;
-
-	NodeQueue  *queues;
-	int			nqueues;
-	Worker	   *workers;
-	int			nworkers;
-	int			max_workers;
-	int			last_ready;		/* worker whose row came last */
-	TimestampTz last_growth;
-
-	List	   *local_pending;	/* tasks of this node */
-	LocalTask  *local;			/* running */
-	Task	   *local_current;
-
-	Tuplestorestate *spilled;	/* rows of connections given up */
-	TupleTableSlot *spill_slot;
-	List	   *spilled_tasks;	/* task of each spilled row, in order */
-	int			spilled_read;	/* rows read back */
-	ResourceOwner resowner;		/* of their file; NULL when nobody will read them */
-
-	Task	   *alone;			/* runs before any other; NULL when done */
-};
-
 static void task_set_yield(RemoteOwner *owner, RemoteConn *conn);
-
-Task *
-task_make(const DistTable *table, int shard_index, const char *text, ParamListInfo params)
-{
-	Task	   *task = palloc0(sizeof(Task));
-
-	task->shard_index = shard_index;
-	task->groupid = table->shards[shard_index].groupid;
-	task->text = text;
-	task->params = params;
-	task->keep_rows = true;
-	return task;
-}
-
-/* Adds a task for one shard: to the one for its node, if there is one. */
-static List *
-add_to_node(List *tasks, Task *added)
-{
-	ListCell   *cell;
-
-	foreach(cell, tasks)
-	{
-		Task	   *task = lfirst(cell);
-
-		if (task->groupid != added->groupid)
-			continue;
-		if (task->shards == NULL)
-			task->shards = bms_make_singleton(task->shard_index);
-		task->shards = bms_add_member(task->shards, added->shard_index);
-		return tasks;
-	}
-	return lappend(tasks, added);
-}
-
-List *
-tasks_make_by_node(const DistTable *table, const Bitmapset *shards, const char *text, ParamListInfo params)
-{
-	List	   *tasks = NIL;
-	int			shard = -1;
-
-	while ((shard = bms_next_member(shards, shard)) >= 0)
-		tasks = add_to_node(tasks, task_make(table, shard, text, params));
-	return tasks;
-}
-
-/* The ranges of a task for several shards; neighbours make one. */
-static List *
-task_ranges(const DistTable *table, const Task *task)
-{
-	List	   *ranges = NIL;
-	HashRange  *range = NULL;
-	int			last = -1;
-	int			shard = -1;
-
-	while ((shard = bms_next_member(task->shards, shard)) >= 0)
-	{
-		if (range != NULL && shard == last + 1)
-			range->max = table->shards[shard].range.max;
-		else
-		{
-			range = palloc(sizeof(HashRange));
-			*range = table->shards[shard].range;
-			ranges = lappend(ranges, range);
-		}
-		last = shard;
-	}
-	return ranges;
-}
-
-TaskTag
-task_tag(const TaskSetSpec *spec, const Task *task)
-{
-	TaskTag		tag = {
-		.kind = task->shard_index < 0 ? TAG_NODE : TAG_SHARD,
-		.colocation_id = spec->table->colocation_id,
-		.partial = spec->partial,
-		.rights = spec->rights,
-		.npolicies = spec->npolicies,
-	};
-
-	if (task->shards != NULL)
-	{
-		tag.ranges = task_ranges(spec->table, task);
-		tag.range = *(HashRange *) linitial(tag.ranges);
-	}
-	else if (task->shard_index >= 0)
-		tag.range = spec->table->shards[task->shard_index].range;
-	return tag;
-}
 
 /* The text of a task's tag; remote if another node gets it. */
 static char *
@@ -192,14 +52,15 @@ write_tag(TaskSet *set, Task *task, bool remote)
 	TaskTag		tag = task_tag(set->spec, task);
 
 	tag.snapshot = remote && set->spec->snapshot != NULL;
+	/* a move may end now, which is later than any time that we read as of */
+	tag.late = !tag.former && !remote && !set->spec->write;
 	tag.explain = set->spec->explain;
 	task_tag_set_as(&tag, set->spec->check_as);
 	return task_tag_write(&tag);
 }
 
-/* Whether the node's primary connection, inside its transaction, must do all. */
-static bool
-needs_primary(TaskSet *set)
+bool
+task_set_needs_primary(TaskSet *set)
 {
 	return set->spec->write || set->spec->explain != 0;
 }
@@ -207,18 +68,27 @@ needs_primary(TaskSet *set)
 static NodeQueue *
 queue_of_group(TaskSet *set, int32 groupid)
 {
+	NodeQueue  *queue;
+
 	for (int i = 0; i < set->nqueues; i++)
 	{
-		if (set->queues[i].groupid == groupid)
-			return &set->queues[i];
+		if (set->queues[i]->groupid == groupid)
+			return set->queues[i];
 	}
-	set->queues[set->nqueues].groupid = groupid;
-	return &set->queues[set->nqueues++];
+	if (set->nqueues == set->max_queues)
+	{
+		set->max_queues *= 2;
+		set->queues = repalloc(set->queues, sizeof(NodeQueue *) * set->max_queues);
+	}
+	queue = MemoryContextAllocZero(set->context, sizeof(NodeQueue));
+	queue->groupid = groupid;
+	set->queues[set->nqueues++] = queue;
+	return queue;
 }
 
 /* Puts a task into the queue of its node. */
 static void
-enqueue(TaskSet *set, Task *task)
+enqueue_task(TaskSet *set, Task *task)
 {
 	if (task->groupid == metadata_local_group())
 		set->local_pending = lappend(set->local_pending, task);
@@ -230,16 +100,46 @@ enqueue(TaskSet *set, Task *task)
 	}
 }
 
+/*
+ * Whether a shard of the task may be moved away before the task gets to its
+ * node, or has just been.
+ */
+static bool
+may_be_refused(TaskSet *set, const Task *task)
+{
+	const ShardInfo *shards;
+	int			shard = -1;
+
+	if (task->retries > 0)
+		return true;
+	if (task->shard_index < 0)
+		return false;
+	shards = task->table->shards;
+	if (task->shards == NULL)
+		return shards[task->shard_index].leaving;
+	while ((shard = bms_next_member(task->shards, shard)) >= 0)
+	{
+		if (shards[shard].leaving)
+			return true;
+	}
+	return false;
+}
+
 static void
-dispatch(TaskSet *set, Worker *worker, Task *task)
+dispatch_task(TaskSet *set, Worker *worker, Task *task)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(set->row_context);
-	bool		in_xact = !set->spec->commits && (needs_primary(set) || txn_reads_in_xact());
+	bool		in_xact = !set->spec->commits && (task_set_needs_primary(set) || txn_reads_in_xact());
 
 	worker->task = task;
+	worker->guarded = in_xact && unlikely(may_be_refused(set, task));
+	if (worker->guarded)
+		txn_guard(worker->conn);
 	worker->just_sent = true;
 	worker->answered = false;
-	if (set->spec->snapshot != NULL)
+	if (set->offering)
+		dist_snapshot_queue_offer(set->spec->snapshot, worker->conn);
+	else if (set->spec->snapshot != NULL)
 		dist_snapshot_queue(set->spec->snapshot, worker->conn);
 	remote_send_task(worker->conn, write_tag(set, task, true), task->text, row_codec_params(task->params), set->spec->check_as,
 					 set->codec ? row_codec_is_binary(set->codec) : true, in_xact,
@@ -247,16 +147,17 @@ dispatch(TaskSet *set, Worker *worker, Task *task)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* Whether something is under way on a worker's connection. */
-static bool
-expects_something(const Worker *worker)
+bool
+task_worker_expects(const Worker *worker)
 {
 	return worker->task != NULL || worker->conn->state == REMOTE_CONNECTING;
 }
 
-/* Takes the next task of a queue; NULL if there is none, or if it must wait. */
+/*
+ * Takes the next task of a queue; NULL if there is none, or if it must wait.
+ */
 static Task *
-next_task(TaskSet *set, NodeQueue *queue)
+next_task_of_queue(TaskSet *set, NodeQueue *queue)
 {
 	Task	   *task;
 
@@ -286,6 +187,7 @@ add_worker(TaskSet *set, NodeQueue *queue, RemoteConn *conn)
 	worker->task = NULL;
 	worker->lost = false;
 	worker->refused = false;
+	worker->row_waits = false;
 	queue->nworkers++;
 }
 
@@ -297,27 +199,25 @@ remove_worker(TaskSet *set, NodeQueue *queue, int index)
 	set->workers[index] = set->workers[--set->nworkers];
 }
 
-/* Whether tasks for other nodes have not begun. */
-static bool
-has_pending(TaskSet *set)
+bool
+task_set_has_pending(TaskSet *set)
 {
 	for (int i = 0; i < set->nqueues; i++)
 	{
-		if (set->queues[i].pending != NIL)
+		if (set->queues[i]->pending != NIL)
 			return true;
 	}
 	return false;
 }
 
-/* Opens the first connection to each node that has tasks, and more when it is time. */
-static void
-grow(TaskSet *set)
+void
+task_set_grow(TaskSet *set)
 {
 	bool		first_round = set->last_growth == 0;
 	TimestampTz now;
 	bool		due;
 
-	if (!has_pending(set))
+	if (!task_set_has_pending(set))
 		return;
 	now = GetCurrentTimestamp();
 	due = !first_round &&
@@ -327,31 +227,33 @@ grow(TaskSet *set)
 
 	for (int i = 0; i < set->nqueues; i++)
 	{
-		NodeQueue  *queue = &set->queues[i];
+		NodeQueue  *queue = set->queues[i];
 		RemoteConn *conn = NULL;
 
 		if (queue->pending == NIL ||
 			(set->alone != NULL && linitial(queue->pending) != set->alone))
 			continue;
 		if (queue->nworkers == 0)
-			conn = remote_acquire(queue->groupid, &set->owner, needs_primary(set));
-		else if (due && !needs_primary(set))
+			conn = remote_acquire(queue->groupid, &set->owner, task_set_needs_primary(set));
+		else if (due && !task_set_needs_primary(set))
 			conn = remote_acquire_extra(queue->groupid, &set->owner, queue->nworkers);
 		if (conn != NULL)
 			add_worker(set, queue, conn);
 	}
 }
 
-/* Whether an idle worker must be there in case a task of an extra connection is refused. */
+/*
+ * Whether an idle worker must be there in case a task of an extra connection
+ * is refused.
+ */
 static bool
 may_be_needed(const NodeQueue *queue, const Worker *worker)
 {
 	return worker->conn->snapshot_held && queue->nworkers > 1;
 }
 
-/* Gives idle workers a task, or their connection back. */
-static void
-assign(TaskSet *set)
+void
+task_set_assign(TaskSet *set)
 {
 	for (int i = set->nworkers - 1; i >= 0; i--)
 	{
@@ -359,13 +261,13 @@ assign(TaskSet *set)
 		NodeQueue  *queue;
 		Task	   *task;
 
-		if (expects_something(worker))
+		if (task_worker_expects(worker))
 			continue;
 		queue = queue_of_group(set, worker->conn->groupid);
 
 		/*
-		 * An extra connection that could not be made, or comes too late, is no error; nor is one that was
-		 * lost before it answered.
+		 * An extra connection that could not be made, or comes too late, is no
+		 * error; nor is one that was lost before it answered.
 		 */
 		if ((worker->conn->state == REMOTE_DEAD && (queue->nworkers > 1 || worker->lost)) ||
 			(worker->refused && queue->nworkers > 1))
@@ -381,9 +283,9 @@ assign(TaskSet *set)
 			remove_worker(set, queue, i);
 			continue;
 		}
-		task = next_task(set, queue);
+		task = next_task_of_queue(set, queue);
 		if (task != NULL)
-			dispatch(set, worker, task);
+			dispatch_task(set, worker, task);
 		else if (queue->pending == NIL && !may_be_needed(queue, worker))
 		{
 			RemoteConn *conn = worker->conn;
@@ -401,92 +303,64 @@ task_done(TaskSet *set, Task *task)
 		set->alone = NULL;
 }
 
-/* Where a shard of the spec's table is now, by its range; -1 if there is no such shard any more. */
-static int32
-present_group(TaskSet *set, const DistTable *now, int shard)
+/* Puts a task for one shard, or its followers, into queues again. */
+static void
+follow_task(TaskSet *set, const DistTable *now, Task *task)
 {
-	int			index = shard_index_of_range(now, set->spec->table->shards[shard].range);
-
-	return index < 0 ? -1 : now->shards[index].groupid;
-}
-
-/* Queues a task again whose only shard is on another node now; false if it isn't. */
-static bool
-follow_shard(TaskSet *set, const DistTable *now, Task *task)
-{
-	int32		groupid = present_group(set, now, task->shard_index);
-
-	if (groupid < 0 || groupid == task->groupid)
-		return false;
-	task->groupid = groupid;
-	enqueue(set, task);
-	return true;
-}
-
-/* The same for several shards: a task for each node that has some of them. */
-static bool
-follow_shards(TaskSet *set, const DistTable *now, Task *task)
-{
-	List	   *tasks = NIL;
-	bool		moved = false;
-	int			shard = -1;
+	List	   *tasks = task_followers(set->spec, now, task);
 	ListCell   *cell;
 
-	while ((shard = bms_next_member(task->shards, shard)) >= 0)
+	if (task->shards == NULL && list_length(tasks) == 1)
 	{
-		Task	   *again = task_make(set->spec->table, shard, task->text, task->params);
+		const Task *again = linitial(tasks);
 
-		again->groupid = present_group(set, now, shard);
-		again->retries = task->retries;
-		if (again->groupid < 0)
-			return false;
-		moved = moved || again->groupid != task->groupid;
-		tasks = add_to_node(tasks, again);
+		/* rows that come are known by their task */
+		task->table = again->table;
+		task->shard_index = again->shard_index;
+		task->part = again->part;
+		task->groupid = again->groupid;
+		task->former = again->former;
+		enqueue_task(set, task);
+		return;
 	}
 	foreach(cell, tasks)
-	{
-		if (moved)
-			enqueue(set, lfirst(cell));
-	}
-	return moved;
+		enqueue_task(set, lfirst(cell));
 }
 
 /*
- * The shard of a task was not on the node that got it: waits, briefly, until
- * our metadata says that it is elsewhere, and queues the task again.  False if it
- * doesn't.
+ * The shard of a task was not on the node that got it: queues it again by what
+ * is known now, and then a moment later, as its node, or this one, may not
+ * have heard yet that the shard was moved.  False if that has not helped often
+ * enough.
  */
 static bool
 requeue_task(TaskSet *set, Task *task)
 {
-	Oid			relid = set->spec->table->relid;
+	MemoryContext old_context;
+	const DistTable *now;
 
-	while (task->retries++ < STALE_RETRIES)
+	if (task->retries++ >= STALE_RETRIES)
+		return false;
+	if (task->retries > 1)
 	{
-		MemoryContext old_context;
-		const DistTable *now;
-		bool		moved;
-
-		AcceptInvalidationMessages();
-		now = metadata_require(relid);
-		old_context = MemoryContextSwitchTo(set->context);
-		moved = task->shards == NULL ? follow_shard(set, now, task) : follow_shards(set, now, task);
-		MemoryContextSwitchTo(old_context);
-		if (moved)
-			return true;
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 STALE_RETRY_MS, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
-	return false;
+	AcceptInvalidationMessages();
+	now = metadata_require(set->spec->table->relid);
+	old_context = MemoryContextSwitchTo(set->context);
+	follow_task(set, now, task);
+	MemoryContextSwitchTo(old_context);
+	return true;
 }
 
 /*
  * Whether an error came before the task did anything: its node doesn't have
  * the shard, or has lost the prepared statement, or the connection was lost
- * while a read by itself was on it.  Then it can be sent again, unless the error
- * has spoilt earlier work in the node's transaction.
+ * while a read by itself was on it.  Then it can be sent again, unless the
+ * error has spoilt earlier work in the node's transaction.
  */
 static bool
 may_send_again(TaskSet *set, Worker *worker, const ErrorData *error)
@@ -494,18 +368,35 @@ may_send_again(TaskSet *set, Worker *worker, const ErrorData *error)
 	bool		gone = error->sqlerrcode == ERRCODE_SHARD_NOT_HERE && worker->task->shard_index >= 0;
 
 	if (worker->conn->state == REMOTE_DEAD)
-		return !needs_primary(set) && worker->conn->xact_depth == 0 && worker->task->retries == 0;
+		return !task_set_needs_primary(set) && worker->conn->xact_depth == 0 && worker->task->retries == 0;
 	if (!gone && !remote_prepared_lost(worker->conn, error))
 		return false;
-	return worker->task->retries < STALE_RETRIES && txn_restart(worker->conn);
+	if (worker->task->retries >= STALE_RETRIES)
+		return false;
+	return worker->guarded ? txn_restart_guarded(worker->conn) : txn_restart(worker->conn);
 }
 
-/* Whether an error only means that an extra connection has come too late for the statement's snapshot. */
+/*
+ * Whether an error only means that an extra connection has come too late for
+ * the statement's snapshot.
+ */
 static bool
 is_refused(TaskSet *set, Worker *worker, const ErrorData *error)
 {
 	return set->spec->snapshot != NULL && dist_snapshot_refused(worker->conn, error) &&
 		queue_of_group(set, worker->conn->groupid)->nworkers > 1;
+}
+
+/*
+ * Whether an error, instead of a task's first answer, only means that a
+ * snapshot can't be offered now: its node's clock is later, or lacks the shard
+ * or the prepared statement, or the connection was lost.
+ */
+static bool
+refuses_offer(Worker *worker, const ErrorData *error)
+{
+	return worker->conn->state == REMOTE_DEAD || error->sqlerrcode == ERRCODE_T_R_SERIALIZATION_FAILURE ||
+		error->sqlerrcode == ERRCODE_SHARD_NOT_HERE || remote_prepared_lost(worker->conn, error);
 }
 
 /* remote_poll for a task that has not answered yet. */
@@ -523,16 +414,32 @@ poll_first(TaskSet *set, Worker *worker)
 	{
 		ErrorData  *error = catch_copy(&point);
 
+		if (set->offering)
+		{
+			if (!refuses_offer(worker, error))
+				PG_RE_THROW();
+			catch_end(&point);
+			FreeErrorData(error);
+			set->must_ask = true;
+			return REMOTE_NOT_YET;
+		}
 		worker->refused = is_refused(set, worker, error);
 		if (!worker->refused && !may_send_again(set, worker, error))
-			PG_RE_THROW();
+		{
+			if (error->sqlerrcode != ERRCODE_SHARD_NOT_HERE || worker->conn->state == REMOTE_DEAD ||
+				worker->task->retries >= STALE_RETRIES)
+				PG_RE_THROW();
+			catch_end(&point);
+			FreeErrorData(error);
+			task_report_moved();
+		}
 		catch_end(&point);
 		remote_release_failed_write();
 		worker->lost = worker->conn->state == REMOTE_DEAD;
 		if (error->sqlerrcode != ERRCODE_SHARD_NOT_HERE)
 		{
 			worker->task->retries++;
-			enqueue(set, worker->task);
+			enqueue_task(set, worker->task);
 		}
 		else if (!requeue_task(set, worker->task))
 			catch_rethrow(error);
@@ -541,6 +448,29 @@ poll_first(TaskSet *set, Worker *worker)
 	}
 	PG_END_TRY();
 	worker->answered = found == REMOTE_ROW;
+	return found;
+}
+
+RemotePoll
+task_set_poll(TaskSet *set, Worker *worker)
+{
+	RemotePoll	found;
+
+	/* data that are here already keep us from waiting */
+	CHECK_FOR_INTERRUPTS();
+	if (worker->row_waits)
+	{
+		worker->row_waits = false;
+		return REMOTE_ROW;
+	}
+	found = worker->task != NULL && !worker->answered ?
+		poll_first(set, worker) : remote_poll(worker->conn);
+	if (found == REMOTE_DONE && worker->task != NULL)
+	{
+		worker->task->processed += worker->conn->processed;
+		task_done(set, worker->task);
+		worker->task = NULL;
+	}
 	return found;
 }
 
@@ -553,20 +483,7 @@ poll_worker(TaskSet *set, Worker *worker, TupleTableSlot *slot)
 {
 	for (;;)
 	{
-		RemotePoll	found;
-
-		/* data that are here already keep us from waiting */
-		CHECK_FOR_INTERRUPTS();
-		found = worker->task != NULL && !worker->answered ?
-			poll_first(set, worker) : remote_poll(worker->conn);
-
-		if (found == REMOTE_DONE && worker->task != NULL)
-		{
-			worker->task->processed += worker->conn->processed;
-			task_done(set, worker->task);
-			worker->task = NULL;
-		}
-		if (found != REMOTE_ROW)
+		if (task_set_poll(set, worker) != REMOTE_ROW)
 			return false;
 		if (set->codec != NULL && worker->task->keep_rows)
 		{
@@ -576,7 +493,10 @@ poll_worker(TaskSet *set, Worker *worker, TupleTableSlot *slot)
 	}
 }
 
-/* A row from any connection that has one; the last one first, its rows are likely buffered. */
+/*
+ * A row from any connection that has one; the last one first, its rows are
+ * likely buffered.
+ */
 static bool
 poll_workers(TaskSet *set, TupleTableSlot *slot, Task **task)
 {
@@ -586,7 +506,7 @@ poll_workers(TaskSet *set, TupleTableSlot *slot, Task **task)
 		Worker	   *worker = &set->workers[index];
 		Task	   *current = worker->task;
 
-		if (!expects_something(worker))
+		if (!task_worker_expects(worker))
 			continue;
 		if (worker->just_sent)
 		{
@@ -604,16 +524,78 @@ poll_workers(TaskSet *set, TupleTableSlot *slot, Task **task)
 	return false;
 }
 
-/* Starts a task of this node, under the statement's snapshot. */
+/* Whether this node has a shard, by what is known now; locks it. */
+static bool
+lock_own_shards(TaskSet *set, const Task *task, int shard)
+{
+	const DistTable *table = task->table;
+	Oid			relid = shard_local_relid(table->relid, table->shards[shard].shardid);
+	const ShardInfo *now;
+	int			index;
+
+	if (OidIsValid(relid))
+		LockRelationOid(relid, set->spec->write ? RowExclusiveLock : AccessShareLock);
+	table = metadata_require(table->relid);
+	index = shard_index_of_range(table, task->table->shards[shard].range);
+	now = index < 0 ? NULL : &table->shards[index];
+	return OidIsValid(relid) && now != NULL && shard_is_here(now);
+}
+
+/*
+ * Whether this node still has what a task of its own is for.  Locks it, as the
+ * task will: who waits for that may find that it was moved away.
+ */
+static bool
+is_still_here(TaskSet *set, const Task *task)
+{
+	int			shard = -1;
+
+	if (task->shard_index < 0 || task->former)
+		return true;
+	if (task->shards == NULL)
+		return lock_own_shards(set, task, task->shard_index);
+	while ((shard = bms_next_member(task->shards, shard)) >= 0)
+	{
+		if (!lock_own_shards(set, task, shard))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The snapshot that a task of this node runs under, other than the active one;
+ * NULL: the active one.  In a REPEATABLE READ transaction that is what it has
+ * read local and reference tables with, and writes to these must be, while
+ * what is read and written in shards is as of the time that all nodes share.
+ */
+static Snapshot
+local_snapshot(TaskSet *set, const Task *task)
+{
+	if (task->shard_index < 0 && set->spec->write)
+		return NULL;
+	if (set->spec->as_of != NULL)
+		return set->spec->as_of;
+	if (!may_be_refused(set, task))
+		return NULL;
+
+	/* its shard may have come here since the statement began */
+	return IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : GetLatestSnapshot();
+}
+
 static LocalTask *
 start_local(TaskSet *set, Task *task)
 {
-	DistSnapshot *snapshot = set->spec->snapshot;
+	Snapshot	snapshot = local_snapshot(set, task);
 	LocalTask  *local;
 	char	   *tag = write_tag(set, task, false);
 
-	if (snapshot != NULL)
-		PushActiveSnapshot(snapshot->snapshot);
+	if (snapshot != NULL && set->spec->as_of == NULL)
+	{
+		PushCopiedSnapshot(snapshot);
+		UpdateActiveSnapshotCommandId();
+	}
+	else if (snapshot != NULL)
+		PushActiveSnapshot(snapshot);
 	local = local_task_start(psprintf("%s%s", tag, task->text), task->params, set->spec->check_as, set->spec->write,
 							 set->spec->latest);
 	if (snapshot != NULL)
@@ -621,9 +603,8 @@ start_local(TaskSet *set, Task *task)
 	return local;
 }
 
-/* A row of this node's own tasks. */
-static bool
-next_local(TaskSet *set, TupleTableSlot *slot, Task **task)
+bool
+task_set_next_own(TaskSet *set, TupleTableSlot *slot, Task **task)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(set->context);
 	bool		found = false;
@@ -639,6 +620,8 @@ next_local(TaskSet *set, TupleTableSlot *slot, Task **task)
 			if (next == NULL || (set->alone != NULL && next != set->alone))
 				break;
 			set->local_pending = list_delete_first(set->local_pending);
+			if (!is_still_here(set, next) && requeue_task(set, next))
+				continue;
 			set->local_current = next;
 			set->local = start_local(set, next);
 		}
@@ -679,16 +662,19 @@ next_spilled(TaskSet *set, TupleTableSlot *slot, Task **task)
 	return true;
 }
 
-/* How many nodes tasks may be sent to at most, but for retries. */
-static int
-count_shards(List *tasks)
+/* Errors if a write is for a shard that it can't see. */
+static void
+check_present(const TaskSetSpec *spec)
 {
-	int			count = list_length(tasks);
 	ListCell   *cell;
 
-	foreach(cell, tasks)
-		count += bms_num_members(((Task *) lfirst(cell))->shards);
-	return count;
+	foreach(cell, spec->write ? spec->tasks : NIL)
+	{
+		Task	   *task = lfirst(cell);
+
+		if (task->shard_index >= 0 && task->shards == NULL)
+			task_place_checked(spec, task);
+	}
 }
 
 TaskSet *
@@ -700,6 +686,7 @@ task_set_start(const TaskSetSpec *spec)
 	TaskSet    *set = palloc0(sizeof(TaskSet));
 	ListCell   *cell;
 
+	check_present(spec);
 	set->owner.yield = task_set_yield;
 	set->owner.resends = true;
 	set->spec = spec;
@@ -710,9 +697,10 @@ task_set_start(const TaskSetSpec *spec)
 		set->codec = row_codec_create(spec->columns, spec->positions);
 	else if (spec->columns != NULL)
 		set->codec = row_codec_create(spec->columns, NULL);
-	set->queues = palloc0(sizeof(NodeQueue) * (2 * count_shards(spec->tasks) + 1));
+	set->max_queues = 8;
+	set->queues = palloc(sizeof(NodeQueue *) * set->max_queues);
 	foreach(cell, spec->tasks)
-		enqueue(set, lfirst(cell));
+		enqueue_task(set, lfirst(cell));
 	if (spec->first_alone && spec->tasks != NIL)
 		set->alone = linitial(spec->tasks);
 	MemoryContextSwitchTo(old_context);
@@ -723,7 +711,7 @@ task_set_start(const TaskSetSpec *spec)
 static bool
 has_remote_work(TaskSet *set)
 {
-	if (has_pending(set))
+	if (task_set_has_pending(set))
 		return true;
 	for (int i = 0; i < set->nworkers; i++)
 	{
@@ -733,21 +721,20 @@ has_remote_work(TaskSet *set)
 	return false;
 }
 
-/* Waits for the network; wakes up in time to grow if tasks are waiting. */
-static void
-wait_for_rows(TaskSet *set)
+void
+task_set_wait(TaskSet *set)
 {
 	RemoteConn **conns = MemoryContextAlloc(set->row_context, sizeof(RemoteConn *) * set->nworkers);
 	int			nconns = 0;
 
 	for (int i = 0; i < set->nworkers; i++)
 	{
-		if (expects_something(&set->workers[i]))
+		if (task_worker_expects(&set->workers[i]) && !set->workers[i].row_waits)
 			conns[nconns++] = set->workers[i].conn;
 	}
 	if (nconns > 0)
 		(void) remote_wait(conns, nconns,
-						   has_pending(set) && !needs_primary(set) ? citus_slow_start_interval : -1, NULL);
+						   task_set_has_pending(set) && !task_set_needs_primary(set) ? citus_slow_start_interval : -1, NULL);
 }
 
 /* The next row from a connection, or from a task of this node. */
@@ -762,13 +749,13 @@ next_fresh(TaskSet *set, TupleTableSlot *slot, Task **task)
 		if (has_remote_work(set))
 		{
 			/* finished workers take their next task before we look for rows */
-			grow(set);
-			assign(set);
+			task_set_grow(set);
+			task_set_assign(set);
 			if (poll_workers(set, slot, task))
 				return true;
-			assign(set);
+			task_set_assign(set);
 		}
-		if (next_local(set, slot, task))
+		if (task_set_next_own(set, slot, task))
 			return true;
 		if (!has_remote_work(set))
 		{
@@ -776,9 +763,9 @@ next_fresh(TaskSet *set, TupleTableSlot *slot, Task **task)
 				break;
 			continue;
 		}
-		wait_for_rows(set);
+		task_set_wait(set);
 	}
-	assign(set);
+	task_set_assign(set);
 	return false;
 }
 
@@ -793,12 +780,9 @@ task_set_next(TaskSet *set, TupleTableSlot *slot, Task **task)
 	return next_spilled(set, slot, task);
 }
 
-/*
- * The place for rows that are put aside, and a slot for one of them.  That happens in subtransactions too, which
- * the rows may outlive.
- */
-static TupleTableSlot *
-begin_spilling(TaskSet *set)
+/* It may happen in subtransactions, which the rows outlive. */
+TupleTableSlot *
+task_set_begin_spilling(TaskSet *set)
 {
 	if (set->spilled == NULL && set->resowner != NULL)
 	{
@@ -813,9 +797,8 @@ begin_spilling(TaskSet *set)
 	return MakeSingleTupleTableSlot(row_codec_slot_desc(set->codec), &TTSOpsVirtual);
 }
 
-/* Puts a row aside, if anybody will ever ask for it. */
-static void
-spill(TaskSet *set, TupleTableSlot *slot, Task *task)
+void
+task_set_spill(TaskSet *set, TupleTableSlot *slot, Task *task)
 {
 	if (set->resowner == NULL)
 		return;
@@ -833,12 +816,12 @@ bool
 task_set_prefetch(TaskSet *set, int most)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(set->context);
-	TupleTableSlot *slot = begin_spilling(set);
+	TupleTableSlot *slot = task_set_begin_spilling(set);
 	bool		more = true;
 	Task	   *task;
 
 	while (list_length(set->spilled_tasks) < most && (more = next_fresh(set, slot, &task)))
-		spill(set, slot, task);
+		task_set_spill(set, slot, task);
 	ExecDropSingleTupleTableSlot(slot);
 	MemoryContextSwitchTo(old_context);
 	return !more;
@@ -910,13 +893,13 @@ task_set_yield(RemoteOwner *owner, RemoteConn *conn)
 	Assert(index < set->nworkers);
 
 	if (set->codec != NULL)
-		slot = begin_spilling(set);
+		slot = task_set_begin_spilling(set);
 	while (set->workers[index].task != NULL)
 	{
 		Task	   *task = set->workers[index].task;
 
 		if (poll_worker(set, &set->workers[index], slot))
-			spill(set, slot, task);
+			task_set_spill(set, slot, task);
 		else if (set->workers[index].task != NULL)
 			(void) remote_wait(&conn, 1, -1, NULL);
 	}

@@ -11,9 +11,9 @@
  *
  * All is forgotten when the next batch begins.
  *
- * A statement of several batches (again_text) must not write a row twice, nor one that it has
- * inserted.  What it has written here is what this transaction has written since
- * the statement began, as command ids tell.
+ * A statement of several batches (again_text) must not write a row twice, nor
+ * one that it has inserted.  What it has written here is what this transaction
+ * has written since the statement began, as command ids tell.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,7 +41,7 @@ typedef struct Conflict
 static int64 current_row = 0;
 
 static MemoryContext conflicts_context = NULL;
-static List *conflicts = NIL;	/* of Conflict */
+static List *noted_conflicts = NIL;	/* of Conflict */
 
 /* When the statement began, and in which transaction. */
 static CommandId first_command = FirstCommandId;
@@ -64,7 +64,10 @@ citus_internal_upsert_begin(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* citus_internal.upsert_once(xmin, cmin): true; an error if a statement of several batches has written the row before. */
+/*
+ * citus_internal.upsert_once(xmin, cmin): true; an error if a statement of
+ * several batches has written the row before.
+ */
 SQL_FUNCTION(citus_internal_upsert_once);
 Datum
 citus_internal_upsert_once(PG_FUNCTION_ARGS)
@@ -90,7 +93,7 @@ citus_internal_upsert_row(PG_FUNCTION_ARGS)
 		if (conflicts_context == NULL)
 			conflicts_context = AllocSetContextCreate(TopMemoryContext, "citus conflicts", ALLOCSET_SMALL_SIZES);
 		MemoryContextReset(conflicts_context);
-		conflicts = NIL;
+		noted_conflicts = NIL;
 	}
 	PG_RETURN_BOOL(true);
 }
@@ -103,7 +106,10 @@ citus_internal_upsert_ordinal(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(current_row);
 }
 
-/* citus_internal.upsert_conflict(id, existing): notes what the row conflicts with; false, so that nothing is updated. */
+/*
+ * citus_internal.upsert_conflict(id, existing): notes what the row conflicts
+ * with; false, so that nothing is updated.
+ */
 SQL_FUNCTION(citus_internal_upsert_conflict);
 Datum
 citus_internal_upsert_conflict(PG_FUNCTION_ARGS)
@@ -118,7 +124,7 @@ citus_internal_upsert_conflict(PG_FUNCTION_ARGS)
 	conflict->ordinal = current_row;
 	ItemPointerCopy((ItemPointer) PG_GETARG_POINTER(0), &conflict->id);
 	conflict->existing = datumCopy(PG_GETARG_DATUM(1), false, -1);
-	conflicts = lappend(conflicts, conflict);
+	noted_conflicts = lappend(noted_conflicts, conflict);
 	MemoryContextSwitchTo(old_context);
 	PG_RETURN_BOOL(false);
 }
@@ -134,7 +140,7 @@ citus_internal_upsert_conflicts(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	result = (ReturnSetInfo *) fcinfo->resultinfo;
-	foreach(cell, conflicts)
+	foreach(cell, noted_conflicts)
 	{
 		Conflict   *conflict = lfirst(cell);
 		Datum		values[3] = {Int64GetDatum(conflict->ordinal), PointerGetDatum(&conflict->id), conflict->existing};
@@ -146,7 +152,7 @@ citus_internal_upsert_conflicts(PG_FUNCTION_ARGS)
 					 errmsg("rows that were noted are not of type %s", format_type_be(type))));
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
-	conflicts = NIL;
+	noted_conflicts = NIL;
 	if (conflicts_context != NULL)
 		MemoryContextReset(conflicts_context);
 	PG_RETURN_NULL();

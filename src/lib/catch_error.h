@@ -7,8 +7,8 @@
  * (errfinish), since most handlers pass the error on to the end of the
  * transaction.  A handler that goes on may itself stand inside of such a
  * section, for instance in a transaction callback.  It has to restore the
- * counters: the section's end would decrement a counter that is 0 already, and the
- * session would never process interrupts again.
+ * counters: the section's end would decrement a counter that is 0 already, and
+ * the session would never process interrupts again.
  *
  *	  const CatchPoint point = catch_point();
  *

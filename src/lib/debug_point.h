@@ -16,7 +16,9 @@ extern void debug_point_init(void);
 extern char *debug_points;
 extern void debug_point_reached(const char *name);
 
-/* Does what the setting citus.debug_points says for name; nothing by default. */
+/*
+ * Does what the setting citus.debug_points says for name; nothing by default.
+ */
 #define DEBUG_POINT(name) \
 	do { \
 		if (unlikely(debug_points[0] != '\0')) \

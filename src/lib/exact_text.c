@@ -50,7 +50,9 @@ exact_text_read_begin(void)
 {
 	int			nest;
 
-	/* the only style that other nodes don't take over (see remote/settings.c) */
+	/*
+	 * the only style that other nodes don't take over (see remote/settings.c)
+	 */
 	if (Array_nulls)
 		return 0;
 	nest = NewGUCNestLevel();

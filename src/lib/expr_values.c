@@ -3,8 +3,9 @@
  * expr_values.c
  *	  Values of the expressions of a plan node.
  *
- * Most are constants and parameters of the client's statement. Their values are taken from where they
- * are, which costs less than making something that can be evaluated.
+ * Most are constants and parameters of the client's statement. Their values
+ * are taken from where they are, which costs less than making something that
+ * can be evaluated.
  *
  *-------------------------------------------------------------------------
  */
@@ -78,7 +79,8 @@ expr_value(const ExprValues *values, int position, ExprContext *econtext, bool *
 	{
 		if (expr_known_value(expr, econtext->ecxt_param_list_info, &value, isnull))
 			return value;
-		state = ExecInitExpr(expr, values->parent);	/* to complain of the parameter */
+		state = ExecInitExpr(expr, values->parent);	/* to complain of the
+													 * parameter */
 	}
 	return ExecEvalExpr(state, econtext, isnull);
 }

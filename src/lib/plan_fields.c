@@ -1,18 +1,24 @@
 /*-------------------------------------------------------------------------
  *
  * plan_fields.c
- *	  A struct in a plan node, packed to lists by a table of its fields.
+ *	  A struct in a plan node: its bytes, and what its pointers point to.
  *
- * Numbers are members of one list of integers, strings and lists of one list
- * of nodes, each in the table's order.
+ * A plan is unpacked several times in each execution, so fields that are not
+ * pointers are copied together, as the bytes of a Const.  The strings and
+ * lists are a list of nodes in the table's order.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
 #include "nodes/value.h"
 
 #include "lib/plan_fields.h"
+
+/* Where the struct's bytes are in the bytea, so that it can be read there. */
+#define BYTES_OFFSET MAXALIGN(VARHDRSZ)
 
 Node *
 plan_string_pack(const char *string)
@@ -27,60 +33,39 @@ plan_string_unpack(const Node *node)
 }
 
 List *
-plan_fields_pack(const PlanField *fields, int nfields, const void *plan)
+plan_fields_pack(const PlanField *fields, int nfields, const void *plan, Size size)
 {
-	List	   *numbers = NIL;
+	bytea	   *bytes = palloc0(BYTES_OFFSET + size);
 	List	   *nodes = NIL;
 
+	SET_VARSIZE(bytes, BYTES_OFFSET + size);
+	memcpy((char *) bytes + BYTES_OFFSET, plan, size);
 	for (int i = 0; i < nfields; i++)
 	{
-		const void *field = (const char *) plan + fields[i].offset;
+		void	   *const *field = (void *const *) ((const char *) plan + fields[i].offset);
 
-		switch (fields[i].kind)
-		{
-			case PLAN_INT:
-				numbers = lappend_int(numbers, *(const int *) field);
-				break;
-			case PLAN_BOOL:
-				numbers = lappend_int(numbers, *(const bool *) field);
-				break;
-			case PLAN_STRING:
-				nodes = lappend(nodes, plan_string_pack(*(const char *const *) field));
-				break;
-			case PLAN_LIST:
-				nodes = lappend(nodes, *(List *const *) field);
-				break;
-		}
+		nodes = lappend(nodes, fields[i].kind == PLAN_STRING ? plan_string_pack(*field) : *field);
+		memset((char *) bytes + BYTES_OFFSET + fields[i].offset, 0, sizeof(void *));
 	}
-	return list_make2(numbers, nodes);
+	return list_make2(makeConst(BYTEAOID, -1, InvalidOid, -1, PointerGetDatum(bytes), false, false), nodes);
+}
+
+const void *
+plan_fields_peek(const List *packed)
+{
+	return DatumGetPointer(((const Const *) linitial(packed))->constvalue) + BYTES_OFFSET;
 }
 
 void
-plan_fields_unpack(const PlanField *fields, int nfields, const List *packed, void *plan)
+plan_fields_unpack(const PlanField *fields, int nfields, const List *packed, void *plan, Size size)
 {
-	const List *numbers = linitial(packed);
-	const List *nodes = lsecond(packed);
-	int			number = 0;
-	int			node = 0;
+	const ListCell *nodes = list_head((const List *) lsecond(packed));
 
+	memcpy(plan, plan_fields_peek(packed), size);
 	for (int i = 0; i < nfields; i++)
 	{
-		void	   *field = (char *) plan + fields[i].offset;
+		void	  **field = (void **) ((char *) plan + fields[i].offset);
 
-		switch (fields[i].kind)
-		{
-			case PLAN_INT:
-				*(int *) field = list_nth_int(numbers, number++);
-				break;
-			case PLAN_BOOL:
-				*(bool *) field = list_nth_int(numbers, number++) != 0;
-				break;
-			case PLAN_STRING:
-				*(char **) field = plan_string_unpack(list_nth(nodes, node++));
-				break;
-			case PLAN_LIST:
-				*(List **) field = list_nth(nodes, node++);
-				break;
-		}
+		*field = fields[i].kind == PLAN_STRING ? plan_string_unpack(lfirst(&nodes[i])) : lfirst(&nodes[i]);
 	}
 }

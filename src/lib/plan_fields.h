@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * plan_fields.h
- *	  A struct in a plan node, which must be copyable: packed to lists, by a
- *	  table of its fields that serves both directions.
+ *	  A struct in a plan node, which must be copyable: packed to a list, by a
+ *	  table of its pointers that serves both directions.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,12 +15,12 @@
 
 typedef enum PlanFieldKind
 {
-	PLAN_INT,					/* int, Oid or an enum */
-	PLAN_BOOL,
-	PLAN_STRING,				/* char *; NULL and "" both come back as NULL */
+	PLAN_STRING,				/* char *; NULL and "" both come back as
+								 * NULL */
 	PLAN_LIST,					/* of nodes, ints or oids; taken as it is */
 } PlanFieldKind;
 
+/* Of each field that is a pointer; the others are copied as they are. */
 typedef struct PlanField
 {
 	PlanFieldKind kind;
@@ -33,10 +33,13 @@ typedef struct PlanField
 extern Node *plan_string_pack(const char *string);
 extern char *plan_string_unpack(const Node *node);
 
-/* The fields of a struct as lists of nodes; strings are copied. */
-extern List *plan_fields_pack(const PlanField *fields, int nfields, const void *plan);
+/* A struct of that size as a list of nodes; strings are copied. */
+extern List *plan_fields_pack(const PlanField *fields, int nfields, const void *plan, Size size);
 
-/* Sets these fields again; lists and strings belong to what was packed. */
-extern void plan_fields_unpack(const PlanField *fields, int nfields, const List *packed, void *plan);
+/* The struct in what was packed, with NULL for its pointers. */
+extern const void *plan_fields_peek(const List *packed);
+
+/* Sets the struct again; lists and strings belong to what was packed. */
+extern void plan_fields_unpack(const PlanField *fields, int nfields, const List *packed, void *plan, Size size);
 
 #endif							/* CITUS_LIB_PLAN_FIELDS_H */

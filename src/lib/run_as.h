@@ -26,7 +26,10 @@ typedef struct RunAs
 	int			nest;			/* of settings; 0: they stay */
 } RunAs;
 
-/* From now on acts as user; InvalidOid: as before.  Returns what run_as_end needs. */
+/*
+ * From now on acts as user; InvalidOid: as before.  Returns what run_as_end
+ * needs.
+ */
 static inline RunAs
 run_as_begin(Oid user)
 {
@@ -39,8 +42,9 @@ run_as_begin(Oid user)
 }
 
 /*
- * The same where functions that a table's owner has brought along may run: as in the server's own
- * ANALYZE they have no more rights than the owner, and leave nothing behind in the session.
+ * The same where functions that a table's owner has brought along may run: as
+ * in the server's own ANALYZE they have no more rights than the owner, and
+ * leave nothing behind in the session.
  */
 static inline RunAs
 run_as_owner_begin(Oid relid)

@@ -16,7 +16,7 @@
 
 #include "lib/shared_area.h"
 
-static SharedArea *areas = NULL;
+static SharedArea *shared_areas = NULL;
 static shmem_request_hook_type previous_request = NULL;
 static shmem_startup_hook_type previous_startup = NULL;
 
@@ -25,7 +25,7 @@ request_areas(void)
 {
 	if (previous_request)
 		previous_request();
-	for (SharedArea *area = areas; area != NULL; area = area->next)
+	for (SharedArea *area = shared_areas; area != NULL; area = area->next)
 	{
 		RequestAddinShmemSpace(area->size());
 		RequestNamedLWLockTranche(area->name, 1);
@@ -52,7 +52,7 @@ create_areas(void)
 	if (previous_startup)
 		previous_startup();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	for (SharedArea *area = areas; area != NULL; area = area->next)
+	for (SharedArea *area = shared_areas; area != NULL; area = area->next)
 		create_area(area);
 	LWLockRelease(AddinShmemInitLock);
 }
@@ -60,13 +60,13 @@ create_areas(void)
 void
 shared_area_add(SharedArea *area)
 {
-	if (areas == NULL)
+	if (shared_areas == NULL)
 	{
 		previous_request = shmem_request_hook;
 		shmem_request_hook = request_areas;
 		previous_startup = shmem_startup_hook;
 		shmem_startup_hook = create_areas;
 	}
-	area->next = areas;
-	areas = area;
+	area->next = shared_areas;
+	shared_areas = area;
 }

@@ -20,14 +20,20 @@ typedef struct SharedHeader
 
 typedef struct SharedArea
 {
-	const char *name;			/* of the memory, and of the lock in pg_stat_activity */
+	const char *name;			/* of the memory, and of the lock in
+								 * pg_stat_activity */
 	Size		(*size) (void); /* bytes; called once all settings are known */
-	SharedHeader **memory;		/* is set when the server, or a process, starts */
-	void		(*fill) (void); /* completes what is zero but for the lock, when the server starts; may be NULL */
+	SharedHeader **memory;		/* is set when the server, or a process,
+								 * starts */
+	void		(*fill) (void); /* completes what is zero but for the lock,
+								 * when the server starts; may be NULL */
 	struct SharedArea *next;
 } SharedArea;
 
-/* Asks for an area, which must live on; while shared_preload_libraries are loaded. */
+/*
+ * Asks for an area, which must live on; while shared_preload_libraries are
+ * loaded.
+ */
 extern void shared_area_add(SharedArea *area);
 
 #endif							/* CITUS_LIB_SHARED_AREA_H */

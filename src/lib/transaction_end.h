@@ -21,9 +21,9 @@ typedef struct TransactionEnd
 } TransactionEnd;
 
 /*
- * Has end->run called, once, when the memory of the running transaction goes: after
- * COMMIT, ROLLBACK or PREPARE TRANSACTION, for a failed block with its ROLLBACK.  At
- * once if there is no transaction.  end must live on.
+ * Has end->run called, once, when the memory of the running transaction goes:
+ * after COMMIT, ROLLBACK or PREPARE TRANSACTION, for a failed block with its
+ * ROLLBACK.  At once if there is no transaction.  end must live on.
  */
 extern void at_transaction_end(TransactionEnd *end);
 

@@ -3,8 +3,9 @@
  * activity.c
  *	  Sessions of all nodes: rows about them, and signals to them.
  *
- * The views over all nodes are SQL (sql/85-activity.sql); here is what sends their
- * question to each node, and what finds the process of a global process id.
+ * The views over all nodes are SQL (sql/85-activity.sql); here is what sends
+ * their question to each node, and what finds the process of a global process
+ * id.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,6 +13,7 @@
 
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
 #include "utils/builtins.h"
@@ -27,6 +29,7 @@
 
 SQL_FUNCTION(citus_internal_rows_of_all_nodes);
 SQL_FUNCTION(citus_internal_process_gpid);
+SQL_FUNCTION(citus_internal_connections);
 SQL_FUNCTION(citus_cancel_backend);
 SQL_FUNCTION(citus_terminate_backend);
 
@@ -50,7 +53,10 @@ put_row(int32 groupid, int ncolumns, char **values, void *arg)
 	tuplestore_puttuple(sink->store, BuildTupleFromCStrings(sink->input, values));
 }
 
-/* citus_internal.rows_of_all_nodes(query): a node that can't be reached is left out with a warning. */
+/*
+ * citus_internal.rows_of_all_nodes(query): a node that can't be reached is
+ * left out with a warning.
+ */
 Datum
 citus_internal_rows_of_all_nodes(PG_FUNCTION_ARGS)
 {
@@ -68,9 +74,11 @@ citus_internal_rows_of_all_nodes(PG_FUNCTION_ARGS)
 }
 
 /*
- * citus_internal.process_gpid(pid, OUT global_pid, OUT nodeid, OUT is_worker_query, OUT transaction_number):
- * for which session a process of this node works, and whether that is another one than its own.  If it is its
- * own, also the number of the transaction that it is in, if any.  NULL if the process serves no client.
+ * citus_internal.process_gpid(pid, OUT global_pid, OUT nodeid, OUT
+ * is_worker_query, OUT transaction_number): for which session a process of
+ * this node works, and whether that is another one than its own.  If it is its
+ * own, also the number of the transaction that it is in, if any.  NULL if the
+ * process serves no client.
  */
 Datum
 citus_internal_process_gpid(PG_FUNCTION_ARGS)
@@ -120,7 +128,10 @@ group_of_nodeid(int64 nodeid, int64 gpid)
 					   (long long) GPID_NODE_FACTOR, (long long) nodeid)));
 }
 
-/* Calls a function that signals a process, given as SQL, on the node of the process. */
+/*
+ * Calls a function that signals a process, given as SQL, on the node of the
+ * process.
+ */
 static bool
 ask_node(int32 groupid, const char *sql)
 {
@@ -153,4 +164,31 @@ citus_terminate_backend(PG_FUNCTION_ARGS)
 		return DirectFunctionCall2(pg_terminate_backend, Int32GetDatum(pid), Int64GetDatum(timeout));
 	PG_RETURN_BOOL(ask_node(groupid, psprintf("SELECT pg_catalog.pg_terminate_backend(%d, %lld)",
 											  pid, (long long) timeout)));
+}
+
+/*
+ * citus_internal.connections(): for each connection of this server's processes
+ * to another node, the process and the group of the node.
+ */
+Datum
+citus_internal_connections(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < MaxBackends; i++)
+	{
+		BackendPeer peers[BACKEND_MAX_PEERS];
+		int			pid = ProcGlobal->allProcs[i].pid;
+		int			n = pid == 0 ? 0 : backend_peers(i, pid, peers);
+
+		for (int j = 0; j < n; j++)
+		{
+			Datum		values[2] = {Int32GetDatum(pid), Int32GetDatum(peers[j].groupid)};
+			bool		nulls[2] = {false};
+
+			tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+		}
+	}
+	return (Datum) 0;
 }

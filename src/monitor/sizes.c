@@ -10,11 +10,15 @@
  */
 #include "postgres.h"
 
+#include <sys/statvfs.h>
+
+#include "access/htup_details.h"
 #include "catalog/index.h"
 #include "catalog/pg_class.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/tuplestore.h"
@@ -28,10 +32,11 @@ SQL_FUNCTION(citus_table_size);
 SQL_FUNCTION(citus_relation_size);
 SQL_FUNCTION(citus_total_relation_size);
 SQL_FUNCTION(citus_internal_shard_sizes);
+SQL_FUNCTION(citus_local_disk_space_stats);
 
 /* Adds the shards' names on the node of a group; "" if it has none. */
 static char *
-shard_name_list(const DistTable *table, const char *name, int32 groupid)
+names_of_shards(const DistTable *table, const char *name, int32 groupid)
 {
 	StringInfoData buf;
 
@@ -58,7 +63,7 @@ sum_sizes(int32 groupid, int ncolumns, char **values, void *arg)
 
 /* All groups: the nodes', or this server's own if it is alone. */
 static List *
-all_groups(void)
+groups_with_shards(void)
 {
 	List	   *groups = NIL;
 	ListCell   *lc;
@@ -68,7 +73,10 @@ all_groups(void)
 	return groups != NIL ? groups : list_make1_int(metadata_local_group());
 }
 
-/* Sum of what a size function says of the relation's parts: a table, or an index of one. */
+/*
+ * Sum of what a size function says of the relation's parts: a table, or an
+ * index of one.
+ */
 static int64
 distributed_size(Oid relid, const char *function)
 {
@@ -78,14 +86,14 @@ distributed_size(Oid relid, const char *function)
 	int64		size = 0;
 	ListCell   *lc;
 
-	foreach(lc, all_groups())
+	foreach(lc, groups_with_shards())
 	{
 		char	   *names;
 
 		if (table->kind == DIST_REFERENCE)
 			names = quote_literal_cstr(quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name));
 		else
-			names = shard_name_list(table, name, lfirst_int(lc));
+			names = names_of_shards(table, name, lfirst_int(lc));
 		if (names[0] == '\0')
 			continue;
 
@@ -148,4 +156,24 @@ citus_internal_shard_sizes(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	node_query_all("SELECT shardid, size FROM citus_internal.local_shard_sizes()", put_shard_size, fcinfo->resultinfo);
 	return (Datum) 0;
+}
+
+/* Free space is what the server's user may fill. */
+Datum
+citus_local_disk_space_stats(PG_FUNCTION_ARGS)
+{
+	struct statvfs stats;
+	TupleDesc	desc;
+	Datum		values[2];
+	bool		nulls[2] = {false};
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (statvfs(DataDir, &stats) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not get the free space of directory \"%s\": %m", DataDir)));
+	values[0] = Int64GetDatum((int64) stats.f_bavail * stats.f_frsize);
+	values[1] = Int64GetDatum((int64) stats.f_blocks * stats.f_frsize);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }

@@ -25,24 +25,9 @@ SQL_FUNCTION(get_colocated_table_array);
 SQL_FUNCTION(get_colocated_shard_array);
 SQL_FUNCTION(distributed_tables_colocated);
 
-/* A value as a value of the distribution column's type, through its text if the types differ. */
-static Datum
-distribution_value(const DistTable *table, Datum value, Oid type)
-{
-	Oid			output;
-	Oid			input;
-	Oid			ioparam;
-	bool		is_varlena;
-
-	if (getBaseType(type) == getBaseType(table->dist_type))
-		return value;
-	getTypeOutputInfo(type, &output, &is_varlena);
-	getTypeInputInfo(table->dist_type, &input, &ioparam);
-	return OidInputFunctionCall(input, OidOutputFunctionCall(output, value), ioparam, table->dist_typmod);
-}
-
 /*
- * get_shard_id_for_distribution_column(table_name regclass, distribution_value anyelement)
+ * get_shard_id_for_distribution_column(table_name regclass, distribution_value
+ * anyelement)
  */
 Datum
 get_shard_id_for_distribution_column(PG_FUNCTION_ARGS)
@@ -65,7 +50,7 @@ get_shard_id_for_distribution_column(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("distribution value cannot be NULL for table \"%s\"", get_rel_name(table->relid))));
 
-	value = distribution_value(table, PG_GETARG_DATUM(1), get_fn_expr_argtype(fcinfo->flinfo, 1));
+	value = shard_value(table, PG_GETARG_DATUM(1), get_fn_expr_argtype(fcinfo->flinfo, 1));
 	PG_RETURN_INT64(table->shards[shard_index_of_value(table, value)].shardid);
 }
 
@@ -78,6 +63,8 @@ worker_hash(PG_FUNCTION_ARGS)
 	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 0);
 	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_HASH_PROC_FINFO);
 
+	if (entry->typtype == TYPTYPE_ENUM)
+		PG_RETURN_INT32(hash_enum_value(PG_GETARG_DATUM(0)));
 	if (!OidIsValid(entry->hash_proc_finfo.fn_oid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
@@ -106,31 +93,13 @@ get_colocated_table_array(PG_FUNCTION_ARGS)
 Datum
 get_colocated_shard_array(PG_FUNCTION_ARGS)
 {
-	int64		shardid = PG_GETARG_INT64(0);
-	Oid			relid = metadata_shard_relid(shardid);
-	const DistTable *table;
-	List	   *tables;
-	Datum	   *values;
-	int			index = 0;
-	ListCell   *lc;
+	int			n;
+	int64	   *shardids = metadata_colocated_shards(PG_GETARG_INT64(0), &n);
+	Datum	   *values = palloc(n * sizeof(Datum));
 
-	if (!OidIsValid(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("shard " INT64_FORMAT " does not exist", shardid)));
-	table = metadata_require(relid);
-	for (int i = 0; i < table->nshards; i++)
-	{
-		if (table->shards[i].shardid == shardid)
-			index = i;
-	}
-
-	tables = table->colocation_id == 0 ? list_make1_oid(relid) : metadata_tables(table->colocation_id);
-	values = palloc(list_length(tables) * sizeof(Datum));
-	foreach(lc, tables)
-		values[foreach_current_index(lc)] = Int64GetDatum(metadata_require(lfirst_oid(lc))->shards[index].shardid);
-	PG_RETURN_ARRAYTYPE_P(construct_array(values, list_length(tables), INT8OID, sizeof(int64), FLOAT8PASSBYVAL,
-										  TYPALIGN_DOUBLE));
+	for (int i = 0; i < n; i++)
+		values[i] = Int64GetDatum(shardids[i]);
+	PG_RETURN_ARRAYTYPE_P(construct_array(values, n, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }
 
 Datum

@@ -4,13 +4,13 @@
  *	  Objects that a table's distribution brings to all nodes.
  *
  * A view on a local table, or a function with the table's row type, is on the
- * table's node only (object_scope.c).  When the table is distributed, the other
- * nodes get it too, from its definition in the catalogs: its statement is long
- * gone.  definers[] has the kinds for which that is possible; a warning tells
- * of the others.
+ * table's node only (object_scope.c).  When the table is distributed, the
+ * other nodes get it too, from its definition in the catalogs: its statement
+ * is long gone.  definers[] has the kinds for which that is possible; a
+ * warning tells of the others.
  *
- * Commands run with the rights of the user, here as elsewhere; so objects of owners
- * whom the user can't act for are left out, likewise with a warning.
+ * Commands run with the rights of the user, here as elsewhere; so objects of
+ * owners whom the user can't act for are left out, likewise with a warning.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,6 +30,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_rewrite.h"
 #include "catalog/pg_type.h"
+#include "commands/defrem.h"
 #include "commands/comment.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -52,19 +53,6 @@ call_by_oid(PGFunction function, Oid oid)
 	return DirectFunctionCall1(function, ObjectIdGetDatum(oid));
 }
 
-/* The options of a view, as WITH takes them; palloc'd. */
-static char *
-view_options(HeapTuple tuple)
-{
-	bool		isnull;
-	Datum		options = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_reloptions, &isnull);
-
-	if (isnull)
-		return "";
-	return psprintf(" WITH (%s)", TextDatumGetCString(DirectFunctionCall2Coll(array_to_text, InvalidOid, options,
-																			 CStringGetTextDatum(", "))));
-}
-
 /* Rules and triggers of a view other than its _RETURN rule. */
 static void
 define_view_parts(Definition *def)
@@ -84,6 +72,25 @@ define_view_parts(Definition *def)
 	}
 }
 
+/* The statement that makes a view; of a materialized one without its rows. */
+static char *
+view_command(Relation rel, const char *name)
+{
+	bool		has_rows = (rel->rd_rel->relkind == RELKIND_MATVIEW);
+	char	   *query = TextDatumGetCString(call_by_oid(pg_get_viewdef, RelationGetRelid(rel)));
+	StringInfoData buf;
+
+	query[strlen(query) - 1] = '\0';	/* a semicolon */
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "CREATE %sVIEW %s", has_rows ? "MATERIALIZED " : "", name);
+	if (has_rows)
+		appendStringInfo(&buf, " USING %s", quote_identifier(get_am_name(rel->rd_rel->relam)));
+	definition_append_options(&buf, rel);
+	appendStringInfo(&buf, " AS %s%s", query, has_rows ? " WITH NO DATA" : "");
+	return buf.data;
+}
+
+/* A view, materialized or not. */
 static void
 define_view(Definition *def, const ObjectAddress *object)
 {
@@ -94,8 +101,7 @@ define_view(Definition *def, const ObjectAddress *object)
 	bool		isnull;
 	Datum		acl = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &isnull);
 
-	definition_add(&view, "CREATE VIEW %s%s AS %s", view.name, view_options(tuple),
-				   TextDatumGetCString(call_by_oid(pg_get_viewdef, object->objectId)));
+	definition_add(&view, "%s", view_command(view.rel, view.name));
 	for (int i = 0; i < desc->natts; i++)
 	{
 		char	   *default_text = column_default_definition(object->objectId, i + 1);
@@ -109,10 +115,18 @@ define_view(Definition *def, const ObjectAddress *object)
 						   quote_literal_cstr(column_comment));
 	}
 	define_view_parts(&view);
+	if (view.rel->rd_rel->relkind == RELKIND_MATVIEW)
+	{
+		definition_column_settings(&view);
+		definition_indexes(&view);
+		definition_statistics(&view);
+	}
 	view.commands = privilege_commands(view.commands, "TABLE", view.name, acl, isnull, view.rel->rd_rel->relowner);
 	definition_column_privileges(&view);
 	if (comment != NULL)
-		definition_add(&view, "COMMENT ON VIEW %s IS %s", view.name, quote_literal_cstr(comment));
+		definition_add(&view, "COMMENT ON %s %s IS %s",
+					   view.rel->rd_rel->relkind == RELKIND_VIEW ? "VIEW" : "MATERIALIZED VIEW", view.name,
+					   quote_literal_cstr(comment));
 	table_close(view.rel, NoLock);
 	ReleaseSysCache(tuple);
 	def->commands = list_concat(def->commands, view.commands);
@@ -154,6 +168,7 @@ static const struct
 	void		(*define) (Definition *def, const ObjectAddress *object);
 }			definers[] = {
 	{RelationRelationId, RELKIND_VIEW, define_view},
+	{RelationRelationId, RELKIND_MATVIEW, define_view},
 	{ProcedureRelationId, PROKIND_FUNCTION, define_function},
 	{ProcedureRelationId, PROKIND_PROCEDURE, define_function},
 	{TypeRelationId, TYPTYPE_COMPOSITE, define_type},
@@ -216,7 +231,8 @@ may_act_for_owner(const ObjectAddress *object)
 typedef enum DependentKind
 {
 	DEPENDENT_OBJECT,			/* it is one, and others may depend on it */
-	DEPENDENT_PASSED,			/* it follows another by itself, but others may depend on it */
+	DEPENDENT_PASSED,			/* it follows another by itself, but others may
+								 * depend on it */
 	DEPENDENT_PART,				/* a part of a table, or of another object */
 } DependentKind;
 
@@ -225,21 +241,16 @@ static Oid
 relation_of_rule(Oid rule)
 {
 	Relation	rel = table_open(RewriteRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	Oid			result;
+	HeapTuple	tuple = get_catalog_object_by_oid(rel, Anum_pg_rewrite_oid, rule);
 
-	ScanKeyInit(&key, Anum_pg_rewrite_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(rule));
-	scan = systable_beginscan(rel, RewriteOidIndexId, true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	result = HeapTupleIsValid(tuple) ? ((Form_pg_rewrite) GETSTRUCT(tuple))->ev_class : InvalidOid;
-	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
-	return result;
+	return HeapTupleIsValid(tuple) ? ((Form_pg_rewrite) GETSTRUCT(tuple))->ev_class : InvalidOid;
 }
 
-/* A type that is a relation's row type, or an array, follows the relation or element; a composite type is an object. */
+/*
+ * A type that is a relation's row type, or an array, follows the relation or
+ * element; a composite type is an object.
+ */
 static DependentKind
 kind_of_type(Oid typid)
 {
@@ -250,7 +261,10 @@ kind_of_type(Oid typid)
 	return DEPENDENT_OBJECT;
 }
 
-/* Sorts a dependent in; a rule, or the relation of a composite type, is changed to what it stands for. */
+/*
+ * Sorts a dependent in; a rule, or the relation of a composite type, is
+ * changed to what it stands for.
+ */
 static DependentKind
 sort_dependent(ObjectAddress *object)
 {
@@ -258,14 +272,14 @@ sort_dependent(ObjectAddress *object)
 	{
 		case RewriteRelationId:
 			ObjectAddressSet(*object, RelationRelationId, relation_of_rule(object->objectId));
-			return get_rel_relkind(object->objectId) == RELKIND_VIEW ? DEPENDENT_OBJECT : DEPENDENT_PART;
+			return relation_is_view(object->objectId) ? DEPENDENT_OBJECT : DEPENDENT_PART;
 		case RelationRelationId:
 			if (get_rel_relkind(object->objectId) == RELKIND_COMPOSITE_TYPE)
 			{
 				ObjectAddressSet(*object, TypeRelationId, get_rel_type_id(object->objectId));
 				return DEPENDENT_OBJECT;
 			}
-			return get_rel_relkind(object->objectId) == RELKIND_VIEW ? DEPENDENT_OBJECT : DEPENDENT_PART;
+			return relation_is_view(object->objectId) ? DEPENDENT_OBJECT : DEPENDENT_PART;
 		case TypeRelationId:
 			return kind_of_type(object->objectId);
 		case ProcedureRelationId:
@@ -279,7 +293,10 @@ sort_dependent(ObjectAddress *object)
 	}
 }
 
-/* Appends to *found (ObjectAddress *) what depends on an object, directly or not, and is not local. */
+/*
+ * Appends to *found (ObjectAddress *) what depends on an object, directly or
+ * not, and is not local.
+ */
 static void
 find_dependents(const ObjectAddress *object, List **found, ObjectAddresses *seen)
 {
@@ -311,7 +328,10 @@ find_dependents(const ObjectAddress *object, List **found, ObjectAddresses *seen
 	table_close(rel, AccessShareLock);
 }
 
-/* Writes an object, after those of the others that it needs; removes all these from *left. */
+/*
+ * Writes an object, after those of the others that it needs; removes all these
+ * from *left.
+ */
 static void
 define_in_order(Definition *def, const ObjectAddress *object, List **left)
 {
@@ -339,25 +359,33 @@ define_in_order(Definition *def, const ObjectAddress *object, List **left)
 				 errhint("Drop it, and create it again as its owner.")));
 }
 
-/* The objects that depend on a distributed table, directly or not (ObjectAddress *). */
+/*
+ * The objects that depend on distributed tables, directly or not, each once
+ * (ObjectAddress *).
+ */
 static List *
-dependents_of_table(Oid relid)
+dependents_of_tables(List *relids)
 {
 	ObjectAddresses *seen = new_object_addresses();
-	ObjectAddress table;
 	List	   *found = NIL;
+	ListCell   *cell;
 
-	ObjectAddressSet(table, RelationRelationId, relid);
-	find_dependents(&table, &found, seen);
+	foreach(cell, relids)
+	{
+		ObjectAddress table;
+
+		ObjectAddressSet(table, RelationRelationId, lfirst_oid(cell));
+		find_dependents(&table, &found, seen);
+	}
 	free_object_addresses(seen);
 	return found;
 }
 
 List *
-table_dependents_commands(Oid relid)
+table_dependents_commands(List *relids)
 {
-	Definition *def = definition_begin(relid, false);
-	List	   *left = dependents_of_table(relid);
+	Definition *def = definition_begin(linitial_oid(relids), false);
+	List	   *left = dependents_of_tables(relids);
 
 	while (left != NIL)
 		define_in_order(def, linitial(left), &left);
@@ -365,12 +393,29 @@ table_dependents_commands(Oid relid)
 }
 
 List *
-table_dependents_drop_commands(Oid relid)
+table_dependent_views(List *relids)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, dependents_of_tables(relids))
+	{
+		const ObjectAddress *object = lfirst(cell);
+
+		if (object->classId == RelationRelationId && get_rel_relkind(object->objectId) == RELKIND_MATVIEW &&
+			may_act_for_owner(object))
+			result = lappend_oid(result, object->objectId);
+	}
+	return result;
+}
+
+List *
+table_dependents_drop_commands(List *relids)
 {
 	List	   *commands = NIL;
 	ListCell   *cell;
 
-	foreach(cell, dependents_of_table(relid))
+	foreach(cell, dependents_of_tables(relids))
 	{
 		ObjectAddress *object = lfirst(cell);
 

@@ -13,13 +13,23 @@
 #include "nodes/pg_list.h"
 
 /*
- * Commands (List of char *, for search_path = pg_catalog) that make on another node the objects
- * that depend on a table, and on no other local one.  The table's metadata has just been
- * written.  Warns of objects that the current user can't make there.
+ * Commands (List of char *, for search_path = pg_catalog) that make on another
+ * node the objects that depend on tables, and on no other local one.  The
+ * tables' metadata has just been written.  Warns of objects that the current
+ * user can't make there.
  */
-extern List *table_dependents_commands(Oid relid);
+extern List *table_dependents_commands(List *relids);
 
-/* Commands that drop there what DROP TABLE .. CASCADE leaves of such objects, for a table that becomes local. */
-extern List *table_dependents_drop_commands(Oid relid);
+/*
+ * The materialized views (Oids) among these, which the commands make without
+ * rows.
+ */
+extern List *table_dependent_views(List *relids);
+
+/*
+ * Commands that drop there what DROP TABLE .. CASCADE leaves of such objects,
+ * for tables that become local.
+ */
+extern List *table_dependents_drop_commands(List *relids);
 
 #endif							/* CITUS_OBJECTS_DEPENDENTS_H */

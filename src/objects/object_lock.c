@@ -8,12 +8,12 @@
  * the object on its own node and waits for the other.  So the initiator first
  * locks the object's name on the coordinator, and the second one waits there,
  * holding nothing.  The name stands for the object because the object may not
- * exist yet; the schema is left out of it, since search_path may stand for that.
- * Two objects of the same name only wait for each other.
+ * exist yet; the schema is left out of it, since search_path may stand for
+ * that.  Two objects of the same name only wait for each other.
  *
- * Then the name is locked on all other nodes: a transaction that has committed on the
- * coordinator may still be committing there, and the lock is what says that it is through,
- * with its cache invalidations sent.
+ * Then the name is locked on all other nodes: a transaction that has committed
+ * on the coordinator may still be committing there, and the lock is what says
+ * that it is through, with its cache invalidations sent.
  *
  * Names are hashed to lock tags, and taken in the order of their hashes.
  *
@@ -90,7 +90,10 @@ object_lock_names(List *names)
 	remote_exec_on_all(lock_call(keys));
 }
 
-/* citus_internal.lock_object_names(keys oid[]): for another node's object_lock_names. */
+/*
+ * citus_internal.lock_object_names(keys oid[]): for another node's
+ * object_lock_names.
+ */
 Datum
 citus_internal_lock_object_names(PG_FUNCTION_ARGS)
 {

@@ -13,8 +13,8 @@
 #include "nodes/pg_list.h"
 
 /*
- * Locks names (List of char *) until the end of the transaction, on all nodes, the coordinator
- * first.  The set of nodes must be locked (lock_node_set).
+ * Locks names (List of char *) until the end of the transaction, on all nodes,
+ * the coordinator first.  The set of nodes must be locked (lock_node_set).
  */
 extern void object_lock_names(List *names);
 

@@ -8,10 +8,11 @@
  * has to be kept in step with the catalogs, and what a table's distribution
  * changes for a view on the table follows from pg_dist_partition.
  *
- * pg_depend leads from an object to what it needs, so a walk along it answers a
- * question about all that.  Three kinds of objects are
- * needed by their own parts, which the walk goes down to first: a view by its
- * _RETURN rule, a composite type by its relation, a publication by its members.
+ * pg_depend leads from an object to what it needs, so a walk along it answers
+ * a question about all that.  Three kinds of objects are
+ * needed by their own parts, which the walk goes down to first: a view
+ * (materialized or not) by its _RETURN rule, a composite type by its relation,
+ * a publication by its members.
  *
  *-------------------------------------------------------------------------
  */
@@ -53,17 +54,27 @@ typedef enum ObjectScope
 {
 	SCOPE_LOCAL,
 	SCOPE_EVERYWHERE,
-	SCOPE_DISTRIBUTED,			/* everywhere: a distributed or reference table */
+	SCOPE_DISTRIBUTED,			/* everywhere: a distributed or reference
+								 * table */
 	SCOPE_OF_NEEDS,				/* the same as of what the object needs */
 } ObjectScope;
 
-/* A search for an object of a scope, or for a certain one, among an object and all that it needs. */
+/*
+ * A search for an object of a scope, or for a certain one, among an object and
+ * all that it needs.
+ */
 typedef struct ScopeWalk
 {
 	ObjectScope wanted;			/* SCOPE_OF_NEEDS: looks for target */
 	const ObjectAddress *target;
 	ObjectAddresses *seen;
 } ScopeWalk;
+
+bool
+relation_is_view(Oid relid)
+{
+	return get_rel_relkind(relid) == RELKIND_VIEW || get_rel_relkind(relid) == RELKIND_MATVIEW;
+}
 
 static ObjectScope
 scope_of_relation(Oid relid)
@@ -73,10 +84,6 @@ scope_of_relation(Oid relid)
 		case RELKIND_RELATION:
 		case RELKIND_PARTITIONED_TABLE:
 			return metadata_find(relid) != NULL ? SCOPE_DISTRIBUTED : SCOPE_LOCAL;
-		case RELKIND_MATVIEW:
-			return SCOPE_LOCAL;
-		case RELKIND_TOASTVALUE:
-			return SCOPE_LOCAL;
 		default:
 			return get_rel_persistence(relid) == RELPERSISTENCE_TEMP ? SCOPE_LOCAL : SCOPE_OF_NEEDS;
 	}
@@ -109,7 +116,10 @@ scope_of_object(const ObjectAddress *object)
 
 static bool walk_scope(const ObjectAddress *object, ScopeWalk *walk);
 
-/* Whether the walk finds its scope in what pg_depend says that an object needs. */
+/*
+ * Whether the walk finds its scope in what pg_depend says that an object
+ * needs.
+ */
 static bool
 walk_needs(const ObjectAddress *object, ScopeWalk *walk)
 {
@@ -138,7 +148,7 @@ walk_needs(const ObjectAddress *object, ScopeWalk *walk)
 
 /* Whether a publication names a table of that scope. */
 static bool
-publishes(Oid publication, ObjectScope wanted)
+publication_names_scope(Oid publication, ObjectScope wanted)
 {
 	Relation	rel = table_open(PublicationRelRelationId, AccessShareLock);
 	ScanKeyData key;
@@ -167,13 +177,13 @@ walk_parts(const ObjectAddress *object, ScopeWalk *walk)
 	ObjectAddress part;
 
 	if (object->classId == PublicationRelationId)
-		return publishes(object->objectId, walk->wanted);
+		return publication_names_scope(object->objectId, walk->wanted);
 	if (object->classId == TypeRelationId && OidIsValid(get_typ_typrelid(object->objectId)))
 	{
 		ObjectAddressSet(part, RelationRelationId, get_typ_typrelid(object->objectId));
 		return walk_scope(&part, walk);
 	}
-	if (object->classId != RelationRelationId || get_rel_relkind(object->objectId) != RELKIND_VIEW)
+	if (object->classId != RelationRelationId || !relation_is_view(object->objectId))
 		return false;
 	ObjectAddressSet(part, RewriteRelationId, get_rewrite_oid(object->objectId, ViewSelectRuleName, true));
 	return OidIsValid(part.objectId) && walk_scope(&part, walk);
@@ -191,7 +201,8 @@ walk_scope(const ObjectAddress *object, ScopeWalk *walk)
 		return false;
 	add_exact_object_address(object, walk->seen);
 	if (object->objectId < FirstNormalObjectId && object->classId != DatabaseRelationId &&
-		object->classId != TableSpaceRelationId && object->classId != DbRoleSettingRelationId)
+		object->classId != TableSpaceRelationId && object->classId != DbRoleSettingRelationId &&
+		object->classId != LargeObjectRelationId)
 		return false;
 	if (OidIsValid(getExtensionOfObject(object->classId, object->objectId)))
 		return false;

@@ -7,7 +7,8 @@
  * (modify_text.c).  But if triggers fire, a row may move to another shard, or
  * an expression can only be evaluated here, then the initiator resolves
  * conflicts: the node says which rows conflict with which, and DO UPDATE is an
- * action like those of MERGE, over the old row and the one that was not inserted.
+ * action like those of MERGE, over the old row and the one that was not
+ * inserted.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,7 +41,10 @@ conflict_columns(OnConflictExpr *clause)
 	return colnos;
 }
 
-/* Whether a task can have all the parameters that a clause needs, besides the rows. */
+/*
+ * Whether a task can have all the parameters that a clause needs, besides the
+ * rows.
+ */
 static bool
 params_fit(OnConflictExpr *clause)
 {
@@ -60,7 +64,10 @@ conflict_is_shippable(OnConflictExpr *clause, const DistTable *table)
 		(table->kind != DIST_HASH || !list_member_int(conflict_columns(clause), table->dist_attno));
 }
 
-/* Adds to the scan tuple what DO UPDATE's expressions use: columns of the old row, and of the one that was not inserted. */
+/*
+ * Adds to the scan tuple what DO UPDATE's expressions use: columns of the old
+ * row, and of the one that was not inserted.
+ */
 static List *
 add_conflict_columns(ModifyPlan *plan, OnConflictExpr *clause, Index varno, List *scan_tlist)
 {

@@ -3,12 +3,14 @@
  * cursor_plan.c
  *	  Cursors that lock rows, and UPDATE and DELETE .. WHERE CURRENT OF.
  *
- * A cursor FOR UPDATE (or SHARE) over distributed tables returns, in columns that its client
- * doesn't see, what identifies each table's row: ctid, xmin and distribution column.  A node on
- * top of its plan, whatever that is, keeps those of the row that it returned last.
+ * A cursor FOR UPDATE (or SHARE) over distributed tables returns, in columns
+ * that its client doesn't see, what identifies each table's row: ctid, xmin
+ * and distribution column.  A node on top of its plan, whatever that is, keeps
+ * those of the row that it returned last.
  *
- * WHERE CURRENT OF is planned as ctid = parameter, on one shard; which, and what the
- * parameter's value is, is found out when the statement runs (executor/current_row.c).
+ * WHERE CURRENT OF is planned as ctid = parameter, on one shard; which, and
+ * what the parameter's value is, is found out when the statement runs
+ * (executor/current_row.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +18,7 @@
 
 #include "access/sysattr.h"
 #include "catalog/pg_operator.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -38,7 +41,10 @@ CustomScanMethods dist_cursor_methods = {
 	.CustomName = "DistributedCursor",
 };
 
-/* The distributed table that a row mark is for; NULL if it isn't, or the user must not read columns that were not asked for. */
+/*
+ * The distributed table that a row mark is for; NULL if it isn't, or the user
+ * must not read columns that were not asked for.
+ */
 static const DistTable *
 marked_table(Query *query, RowMarkClause *mark)
 {
@@ -46,7 +52,8 @@ marked_table(Query *query, RowMarkClause *mark)
 	Oid			user = compat_check_as_user(query, rte);
 	const DistTable *table;
 
-	if (rte->rtekind != RTE_RELATION)
+	/* a row of a partition is not identified by ctid alone */
+	if (rte->rtekind != RTE_RELATION || rte->relkind != RELKIND_RELATION)
 		return NULL;
 	if (!OidIsValid(user))
 		user = GetUserId();
@@ -58,7 +65,7 @@ marked_table(Query *query, RowMarkClause *mark)
 }
 
 static void
-add_column(Query *query, Var *var, const char *name)
+add_row_column(Query *query, Var *var, const char *name)
 {
 	query->targetList = lappend(query->targetList,
 								makeTargetEntry((Expr *) var, list_length(query->targetList) + 1,
@@ -81,10 +88,10 @@ cursor_plan_prepare(Query *query, int cursor_options)
 		if (table == NULL)
 			continue;
 		any = true;
-		add_column(query, makeVar(mark->rti, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0), CTID_COLUMN);
-		add_column(query, makeVar(mark->rti, MinTransactionIdAttributeNumber, XIDOID, -1, InvalidOid, 0), XMIN_COLUMN);
+		add_row_column(query, makeVar(mark->rti, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0), CTID_COLUMN);
+		add_row_column(query, makeVar(mark->rti, MinTransactionIdAttributeNumber, XIDOID, -1, InvalidOid, 0), XMIN_COLUMN);
 		if (table->kind == DIST_HASH)
-			add_column(query, makeVar(mark->rti, table->dist_attno, table->dist_type, table->dist_typmod,
+			add_row_column(query, makeVar(mark->rti, table->dist_attno, table->dist_type, table->dist_typmod,
 									  table->dist_collation, 0), DIST_COLUMN);
 	}
 	return any;
@@ -108,13 +115,18 @@ cursor_plan_stays_here(Query *query, int cursor_options)
 	return false;
 }
 
-/* The position of one of our columns in what the plan returns, after which it is hidden; 0 if it isn't there. */
+/*
+ * The position of one of our columns in what the plan returns, after which it
+ * is hidden; 0 if it isn't there.
+ */
 static int
 hide_column(List *target_list, const char *name, Index rti)
 {
 	char	   *full_name = psprintf("%s_%d", name, (int) rti);
 
-	/* ours are behind all columns that the client may have given such a name */
+	/*
+	 * ours are behind all columns that the client may have given such a name
+	 */
 	for (int i = list_length(target_list) - 1; i >= 0; i--)
 	{
 		TargetEntry *entry = list_nth(target_list, i);

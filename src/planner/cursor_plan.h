@@ -14,7 +14,10 @@
 
 #include "planner/dist_plan.h"
 
-/* Members of the IntList that says where a DistributedCursor finds what identifies a table's row: columns, from 1. */
+/*
+ * Members of the IntList that says where a DistributedCursor finds what
+ * identifies a table's row: columns, from 1.
+ */
 enum
 {
 	CURSOR_RELID,
@@ -23,25 +26,42 @@ enum
 	CURSOR_DIST,				/* distribution column; 0 if there is none */
 };
 
-/* Its CreateCustomScanState is set by the executor; custom_private has a list for each table. */
+/*
+ * Its CreateCustomScanState is set by the executor; custom_private has a list
+ * for each table.
+ */
 extern CustomScanMethods dist_cursor_methods;
 
-/* If the query is a cursor's that locks rows of distributed tables: has it return what identifies them; whether it is. */
+/*
+ * If the query is a cursor's that locks rows of distributed tables: has it
+ * return what identifies them; whether it is.
+ */
 extern bool cursor_plan_prepare(Query *query, int cursor_options);
 
-/* Whether it is a cursor's that locks rows of reference tables, which the server can only follow on this node. */
+/*
+ * Whether it is a cursor's that locks rows of reference tables, which the
+ * server can only follow on this node.
+ */
 extern bool cursor_plan_stays_here(Query *query, int cursor_options);
 
 /* Puts a DistributedCursor on top of the plan of such a query. */
 extern void cursor_plan_wrap(PlannedStmt *plan, Query *query);
 
-/* The condition WHERE CURRENT OF in an UPDATE's or DELETE's filter, or NULL. */
+/*
+ * The condition WHERE CURRENT OF in an UPDATE's or DELETE's filter, or NULL.
+ */
 extern CurrentOfExpr *current_of_find(Node *quals);
 
-/* The filter with that condition replaced by one that compares ctid with a parameter, which current_of_set finds. */
+/*
+ * The filter with that condition replaced by one that compares ctid with a
+ * parameter, which current_of_set finds.
+ */
 extern Node *current_of_replace(Node *quals, void *unused);
 
-/* Sets in plan which parameter that is, and whose cursor's row it is about, if it is in exprs. */
+/*
+ * Sets in plan which parameter that is, and whose cursor's row it is about, if
+ * it is in exprs.
+ */
 extern void current_of_set(DistPlan *plan, const CurrentOfExpr *current_of, List **exprs);
 
 #endif							/* CITUS_PLANNER_CURSOR_PLAN_H */

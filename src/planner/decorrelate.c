@@ -13,7 +13,8 @@
  * null: a row of a without rows of b is left out either way.
  *
  * Where few groups are asked for, the grouped subquery better reads only their
- * rows: it gets WHERE EXISTS (SELECT 1 FROM a WHERE <filters of a> AND b.k = a.k).
+ * rows: it gets WHERE EXISTS (SELECT 1 FROM a WHERE <filters of a> AND b.k =
+ * a.k).
  *
  *-------------------------------------------------------------------------
  */
@@ -41,7 +42,10 @@ typedef struct Correlation
 	bool		inner_first;
 } Correlation;
 
-/* Replaces aggregates that are null for no rows by a Var; sets *other if there are others. */
+/*
+ * Replaces aggregates that are null for no rows by a Var; sets *other if there
+ * are others.
+ */
 static Node *
 replace_aggregates(Node *node, void *context)
 {
@@ -102,7 +106,10 @@ groups_alike(const OpExpr *clause, Node *inner)
 		(!OidIsValid(exprCollation(inner)) || get_collation_isdeterministic(exprCollation(inner)));
 }
 
-/* Whether a clause of the subquery's WHERE ties its rows to the outer row, and how. */
+/*
+ * Whether a clause of the subquery's WHERE ties its rows to the outer row, and
+ * how.
+ */
 static bool
 is_correlation(Node *clause, Correlation *correlation)
 {
@@ -139,7 +146,9 @@ group_by(Query *sub, Node *expr, AttrNumber attno)
 	sub->groupClause = lappend(sub->groupClause, clause);
 }
 
-/* The column of an entry of the range table that a subquery's result is now. */
+/*
+ * The column of an entry of the range table that a subquery's result is now.
+ */
 static Node *
 column_of(const TargetEntry *entry, Index varno)
 {
@@ -148,7 +157,9 @@ column_of(const TargetEntry *entry, Index varno)
 	return (Node *) makeVar(varno, entry->resno, exprType(expr), exprTypmod(expr), exprCollation(expr), 0);
 }
 
-/* Adds the subquery to the query's FROM; returns its index in the range table. */
+/*
+ * Adds the subquery to the query's FROM; returns its index in the range table.
+ */
 static Index
 add_to_from(Query *query, Query *sub)
 {
@@ -170,7 +181,10 @@ add_to_from(Query *query, Query *sub)
 	return ref->rtindex;
 }
 
-/* The items of the query's FROM that the relations are; NIL if one is below a join. */
+/*
+ * The items of the query's FROM that the relations are; NIL if one is below a
+ * join.
+ */
 static List *
 items_of(Query *query, const Bitmapset *varnos)
 {
@@ -233,7 +247,10 @@ ask_for_groups(Query *query, Query *sub, List *correlations, const Node *turned)
 	sub->hasSubLinks = true;
 }
 
-/* Turns a subquery that stands in the query's WHERE; returns what stands for its value, and adds to quals; NULL if it can't be. */
+/*
+ * Turns a subquery that stands in the query's WHERE; returns what stands for
+ * its value, and adds to quals; NULL if it can't be.
+ */
 static Node *
 turn_subquery(Query *query, Query *sub, bool few, const Node *turned, List **quals)
 {

@@ -3,19 +3,32 @@
  * dist_cost.h
  *	  What work on the nodes costs, in the server's units.
  *
- * Measured on loopback: a lookup of one row takes about 0.25 ms, each shard
- * that a task covers 10 to 20 us, and a row of a few columns 1 to 2 us.
- *
  *-------------------------------------------------------------------------
  */
 #ifndef CITUS_PLANNER_DIST_COST_H
 #define CITUS_PLANNER_DIST_COST_H
 
-#define DIST_ROUND_TRIP_COST 20.0	/* to the nodes and back */
-#define DIST_TASK_COST 15.0		/* of each task */
-#define DIST_SHARD_COST 0.5		/* of each shard of a task that covers several */
-#define DIST_LOOKUP_COST 2.0	/* of finding rows by an index, for a join on a node */
-#define DIST_ARRAY_COST 0.02	/* of sending a value along to a node, and of reading it there */
-#define DIST_TUPLE_COST 0.1		/* of moving a row */
+extern double dist_round_trip_cost; /* to the nodes and back */
+extern double dist_task_cost;	/* of each task */
+extern double dist_shard_cost;	/* of each shard of a task that covers
+								 * several */
+extern double dist_lookup_cost; /* of finding rows by an index, for a join on a
+								 * node */
+extern double dist_value_cost;	/* of sending a value along to a node, and of
+								 * reading it there */
+extern double dist_tuple_cost;	/* of moving a row */
+extern double dist_exchange_cost;	/* of connecting nodes that send rows to
+									 * each other */
+extern double dist_lock_cost;	/* of locking a row before it is known whether
+								 * it is written: others wait in vain */
+
+/*
+ * How many rows it costs as much to filter here as a run of a scan with so
+ * many tasks does.
+ */
+extern double dist_cost_rows_of_run(int ntasks);
+
+/* Defines the settings. */
+extern void dist_cost_init(void);
 
 #endif							/* CITUS_PLANNER_DIST_COST_H */

@@ -9,6 +9,7 @@
 
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/datum.h"
 
 #include "lib/plan_fields.h"
 #include "planner/dist_plan.h"
@@ -18,30 +19,9 @@ CustomScanMethods dist_scan_methods = {
 };
 
 static const PlanField dist_plan_fields[] = {
-	PLAN_FIELD(PLAN_INT, DistPlan, kind),
-	PLAN_FIELD(PLAN_INT, DistPlan, command),
-	PLAN_FIELD(PLAN_INT, DistPlan, relid),
-	PLAN_FIELD(PLAN_INT, DistPlan, rights),
-	PLAN_FIELD(PLAN_INT, DistPlan, npolicies),
-	PLAN_FIELD(PLAN_INT, DistPlan, keep_npolicies),
-	PLAN_FIELD(PLAN_INT, DistPlan, nparams),
-	PLAN_FIELD(PLAN_INT, DistPlan, narrays),
-	PLAN_FIELD(PLAN_INT, DistPlan, dist_param),
-	PLAN_FIELD(PLAN_INT, DistPlan, tableoid_position),
-	PLAN_FIELD(PLAN_INT, DistPlan, check_as_user),
-	PLAN_FIELD(PLAN_INT, DistPlan, ncolumns),
-	PLAN_FIELD(PLAN_INT, DistPlan, keep_first),
-	PLAN_FIELD(PLAN_INT, DistPlan, keep_nparams),
-	PLAN_FIELD(PLAN_INT, DistPlan, keep_quals),
-	PLAN_FIELD(PLAN_INT, DistPlan, current_of),
-	PLAN_FIELD(PLAN_INT, DistPlan, current_row),
-	PLAN_FIELD(PLAN_BOOL, DistPlan, writes),
-	PLAN_FIELD(PLAN_BOOL, DistPlan, exclusive),
-	PLAN_FIELD(PLAN_BOOL, DistPlan, can_set_tag),
-	PLAN_FIELD(PLAN_BOOL, DistPlan, partial),
-	PLAN_FIELD(PLAN_BOOL, DistPlan, by_node),
 	PLAN_FIELD(PLAN_STRING, DistPlan, text),
 	PLAN_FIELD(PLAN_STRING, DistPlan, keep_text),
+	PLAN_FIELD(PLAN_STRING, DistPlan, refusal),
 	PLAN_FIELD(PLAN_LIST, DistPlan, prune),
 	PLAN_FIELD(PLAN_LIST, DistPlan, keep_prune),
 	PLAN_FIELD(PLAN_LIST, DistPlan, relids),
@@ -50,23 +30,90 @@ static const PlanField dist_plan_fields[] = {
 	PLAN_FIELD(PLAN_LIST, DistPlan, typmods),
 };
 
-List *
-dist_plan_pack(const DistPlan *plan)
-{
-	return plan_fields_pack(dist_plan_fields, lengthof(dist_plan_fields), plan);
-}
-
 void
 dist_plan_unpack(const CustomScan *node, DistPlan *plan)
 {
-	plan_fields_unpack(dist_plan_fields, lengthof(dist_plan_fields), node->custom_private, plan);
+	plan_fields_unpack(dist_plan_fields, lengthof(dist_plan_fields), node->custom_private, plan, sizeof(DistPlan));
+}
+
+const DistPlan *
+dist_plan_peek(const CustomScan *node)
+{
+	return plan_fields_peek(node->custom_private);
 }
 
 bool
 dist_plan_reads_as_of(const DistPlan *plan)
 {
-	return (plan->kind == DIST_PLAN_SCAN && !plan->writes) ||
-		(plan->kind == DIST_PLAN_PUSHED_WRITE && plan->command == CMD_INSERT);
+	return plan->reads || (plan->kind == DIST_PLAN_SCAN && !plan->writes);
+}
+
+/* Whether a parameter has just this value. */
+static bool
+is_constant(const ParamExternData *param, const Const *constant)
+{
+	return param->ptype == constant->consttype && !param->isnull && !constant->constisnull &&
+		datumIsEqual(param->value, constant->constvalue, constant->constbyval, constant->constlen);
+}
+
+/*
+ * The one value of the distribution column that a plan is about, without
+ * coercions; NULL if there is none.
+ */
+static const Node *
+tenant_value(const DistPlan *plan, const List *exprs, int *position)
+{
+	*position = plan->dist_param;
+	if (*position < 0)
+	{
+		List	   *triple = list_length(plan->prune) == 1 ? linitial(plan->prune) : NIL;
+
+		if (list_length(triple) != 3 || lsecond_int(triple) || !OidIsValid((Oid) lthird_int(triple)))
+			return NULL;
+		*position = linitial_int(triple);
+	}
+	return strip_implicit_coercions(list_nth(exprs, *position));
+}
+
+/* DistPlan.tenant. */
+static int
+tenant_parameter(const DistPlan *plan, const List *exprs)
+{
+	int			position;
+	const Node *value = tenant_value(plan, exprs, &position);
+
+	if (value == NULL)
+		return 0;
+	for (int i = 0; i < plan->nparams - plan->narrays; i++)
+	{
+		if (i == position || equal(strip_implicit_coercions(list_nth(exprs, i)), value))
+			return i + 1;
+	}
+	return IsA(value, Const) ? -1 : 0;
+}
+
+int
+dist_plan_tenant(const DistPlan *plan, const List *exprs, ParamListInfo params)
+{
+	const Const *value;
+	int			position;
+
+	if (plan->tenant >= 0)
+		return plan->tenant;
+	value = (const Const *) tenant_value(plan, exprs, &position);
+	for (int i = 0; i < plan->nparams - plan->narrays; i++)
+	{
+		if (is_constant(&params->params[i], value))
+			return i + 1;
+	}
+	return 0;
+}
+
+List *
+dist_plan_pack(DistPlan *plan, const List *exprs)
+{
+	plan->tenant = tenant_parameter(plan, exprs);
+	return plan_fields_pack(dist_plan_fields, lengthof(dist_plan_fields), plan, sizeof(DistPlan));
 }
 
 const char *

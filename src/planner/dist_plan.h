@@ -6,7 +6,8 @@
  *
  * One node type serves all rungs.  The node's custom_exprs are the
  * expressions that execution evaluates: first the task's parameters, then
- * the values that pruning compares with, then both for the text that keeps rows, and its filters.
+ * the values that pruning compares with, then both for the text that keeps
+ * rows, and its filters.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +15,7 @@
 #define CITUS_PLANNER_DIST_PLAN_H
 
 #include "nodes/extensible.h"
+#include "nodes/params.h"
 #include "nodes/plannodes.h"
 
 typedef enum DistPlanKind
@@ -23,40 +25,64 @@ typedef enum DistPlanKind
 	DIST_PLAN_PUSHED_WRITE,		/* UPDATE, DELETE or INSERT .. SELECT on every
 								 * shard that remains */
 	DIST_PLAN_REFERENCE_WRITE,	/* write of a reference table on every node */
-	DIST_PLAN_SCAN,				/* rows of one table, the floor of the ladder */
+	DIST_PLAN_SCAN,				/* rows of one table, the floor of the
+								 * ladder */
 } DistPlanKind;
 
 typedef struct DistPlan
 {
 	DistPlanKind kind;
 	CmdType		command;
-	Oid			relid;			/* a table of the shard group, or the reference table */
+	Oid			relid;			/* a table of the shard group, or the reference
+								 * table */
 	const char *text;			/* without tag */
 	bool		writes;			/* writes or locks rows */
-	int			rights;			/* for the tasks' tags (TASK_LOCKS and the like) */
-	int			npolicies;		/* conditions of the text that are policies of the table */
+	bool		reads;			/* a write that reads rows of several shards,
+								 * not only to change them */
+	int			rights;			/* for the tasks' tags (TASK_LOCKS and the
+								 * like) */
+	int			npolicies;		/* conditions of the text that are policies of
+								 * the table */
 	int			keep_npolicies; /* and of keep_text */
-	bool		exclusive;		/* reference write that doesn't commute with others */
+	bool		exclusive;		/* reference write that doesn't commute with
+								 * others */
 	bool		partial;		/* its aggregates return transition states */
-	bool		by_node;		/* its text may read all shards of a node as if they were one */
+	bool		by_node;		/* its text may read all shards of a node as if
+								 * they were one */
+	bool		sends;			/* returns nothing but where it has sent its
+								 * rows to (exchange/exchange_send.c) */
+	const char *refusal;		/* why the nodes do no more than this; NULL:
+								 * nothing was refused */
 	bool		can_set_tag;	/* rows written count as the statement's */
-	Oid			check_as_user;	/* whose rights the text needs (a view's owner);
-								 * InvalidOid: the current user's */
-	List	   *relids;			/* OidList: tables that the text of a scan of several names; NIL: relid */
+	Oid			check_as_user;	/* whose rights the text needs (a view's
+								 * owner); InvalidOid: the current user's */
+	List	   *relids;			/* OidList: tables that the text of a scan of
+								 * several names; NIL: relid */
 	int			nparams;		/* parameters of the text */
-	int			narrays;		/* of these, the last ones: columns of the child plans' rows, as arrays */
+	int			narrays;		/* of these, the last ones: what the child
+								 * plans' rows are found by, columns as arrays
+								 * or an exchange; and if it sends, two for
+								 * where to */
 	int			dist_param;		/* expression that is an INSERT's distribution
 								 * value, from 0; -1 if none */
 	List	   *prune;			/* packed disjunctions (prune_pack) */
+	int			tenant;			/* parameter that is the one value of the
+								 * distribution column, from 1; 0: none; -1: a
+								 * constant, which may be one; set by
+								 * dist_plan_pack */
 
-	/* WHERE CURRENT OF: numbers, from 1, of the expression that names the cursor, and of the parameter for its row's ctid */
+	/*
+	 * WHERE CURRENT OF: numbers, from 1, of the expression that names the
+	 * cursor, and of the parameter for its row's ctid
+	 */
 	int			current_of;		/* 0 is none */
 	int			current_row;
 
 	/*
-	 * A scan that runs often may read its rows once and keep them (executor/scan.c): with
-	 * a text of its own without the filters whose values change from run to run,
-	 * which are evaluated here then.  NULL: it may not.
+	 * A scan that runs often may read its rows once and keep them
+	 * (executor/scan.c): with a text of its own without the filters whose
+	 * values change from run to run, which are evaluated here then.  NULL: it
+	 * may not.
 	 */
 	const char *keep_text;
 	int			keep_first;		/* expressions: its parameters from here on, */
@@ -67,9 +93,13 @@ typedef struct DistPlan
 	int			tableoid_position;	/* slot position of tableoid in a scan that
 									 * lists its columns; -1 if none */
 
-	/* columns that the text returns, and then those that only keep_text returns */
+	/*
+	 * columns that the text returns, and then those that only keep_text
+	 * returns
+	 */
 	int			ncolumns;
-	List	   *positions;		/* IntList: slot position from 0, or system attribute */
+	List	   *positions;		/* IntList: slot position from 0, or system
+								 * attribute */
 	List	   *types;			/* IntList of oids */
 	List	   *typmods;		/* IntList */
 } DistPlan;
@@ -77,16 +107,32 @@ typedef struct DistPlan
 /* Its CreateCustomScanState is set by the executor. */
 extern CustomScanMethods dist_scan_methods;
 
-extern List *dist_plan_pack(const DistPlan *plan);
+/* Packs it, with what the node's custom_exprs say of it. */
+extern List *dist_plan_pack(DistPlan *plan, const List *exprs);
 extern void dist_plan_unpack(const CustomScan *node, DistPlan *plan);
 
-/* Whether what its tasks read is as of one point in time: rows of several shards are read, not only to be changed. */
+/* What is no pointer of it, without unpacking it; the pointers are NULL. */
+extern const DistPlan *dist_plan_peek(const CustomScan *node);
+
+/*
+ * Whether what its tasks read is as of one point in time: rows of several
+ * shards are read, not only to be changed.
+ */
 extern bool dist_plan_reads_as_of(const DistPlan *plan);
+
+/*
+ * The parameter of its text, from 1, that is the one value of the distribution
+ * columns that it is about; 0 if there is none.  params: the evaluated ones.
+ */
+extern int	dist_plan_tenant(const DistPlan *plan, const List *exprs, ParamListInfo params);
 
 /* Name of the rung, for EXPLAIN. */
 extern const char *dist_plan_kind_name(DistPlanKind kind);
 
-/* Whether an expression needs values of other nodes of the plan; a tree walker, context is NULL. */
+/*
+ * Whether an expression needs values of other nodes of the plan; a tree
+ * walker, context is NULL.
+ */
 extern bool needs_exec_params(Node *node, void *context);
 
 /* Whether a plan node is a DistributedScan. */

@@ -27,8 +27,10 @@
 #include "utils/lsyscache.h"
 
 #include "planner/dist_cost.h"
+#include "planner/dist_plan.h"
 #include "planner/dist_query.h"
-#include "planner/planner.h"
+#include "planner/moved_rows.h"
+#include "planner/planning_context.h"
 #include "planner/task_query.h"
 #include "sharding/prune.h"
 
@@ -55,10 +57,10 @@ dist_query_path(PlannerInfo *root, RelOptInfo *parent, DistQuery *query, PathTar
 	path->path.parent = parent;
 	path->path.pathtarget = target;
 	path->path.rows = clamp_row_est(rows);
-	path->path.startup_cost = DIST_ROUND_TRIP_COST + DIST_TASK_COST * nnodes + DIST_SHARD_COST * table->nshards;
+	path->path.startup_cost = dist_round_trip_cost + dist_task_cost * nnodes + dist_shard_cost * table->nshards;
 	path->path.startup_cost += query->rel->preparation;
 	path->path.total_cost = path->path.startup_cost + (query->rel->work + work) / nnodes +
-		path->path.rows * (cpu_tuple_cost + DIST_TUPLE_COST);
+		path->path.rows * (cpu_tuple_cost + dist_tuple_cost);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_private = list_make1(query);
 	foreach(cell, query->rel->broadcasts)
@@ -78,41 +80,10 @@ make_unused_entry(void)
 	return entry;
 }
 
-/* ROWS FROM (unnest(array), ..): the columns of a relation that the nodes get, which number_arrays numbers. */
-static RangeTblEntry *
-make_broadcast_entry(const Broadcast *broadcast)
-{
-	RangeTblEntry *entry = makeNode(RangeTblEntry);
-	ListCell   *cell;
-
-	entry->rtekind = RTE_FUNCTION;
-	entry->inFromCl = true;
-	entry->alias = makeAlias(psprintf("broadcast_%u", broadcast->varno), NIL);
-	foreach(cell, broadcast->path->pathtarget->exprs)
-	{
-		const Var  *var = lfirst(cell);
-		RangeTblFunction *function = makeNode(RangeTblFunction);
-		Param	   *param = makeNode(Param);
-
-		param->paramkind = PARAM_SUBLINK;	/* for now: the task gives it no value of its own */
-		param->paramid = foreach_current_index(cell) + 1;
-		param->paramtype = get_array_type(var->vartype);
-		param->paramtypmod = -1;
-		param->paramcollid = var->varcollid;
-		param->location = (int) broadcast->varno;
-		function->funcexpr = (Node *) makeFuncExpr(F_UNNEST_ANYARRAY, var->vartype, list_make1(param), var->varcollid,
-												   var->varcollid, COERCE_EXPLICIT_CALL);
-		((FuncExpr *) function->funcexpr)->funcretset = true;
-		function->funccolcount = 1;
-		entry->functions = lappend(entry->functions, function);
-		entry->alias->colnames = lappend(entry->alias->colnames,
-										 makeString(psprintf("c%d", foreach_current_index(cell) + 1)));
-	}
-	entry->eref = copyObject(entry->alias);
-	return entry;
-}
-
-/* Copies of the entries of a relation at their places, with others that stand for nothing in between. */
+/*
+ * Copies of the entries of a relation at their places, with others that stand
+ * for nothing in between.
+ */
 static List *
 query_rtable(PlannerInfo *root, const DistRel *rel)
 {
@@ -143,7 +114,7 @@ query_rtable(PlannerInfo *root, const DistRel *rel)
 			continue;
 		while ((varno = bms_next_member(broadcast->relids, varno)) >= 0)
 			lfirst(list_nth_cell(rtable, varno - 1)) = varno == broadcast->varno ?
-				make_broadcast_entry(broadcast) : make_unused_entry();
+				moved_rows_entry(broadcast) : make_unused_entry();
 	}
 	forboth(cell, rel->entries, number, rel->entry_numbers)
 	{
@@ -153,7 +124,10 @@ query_rtable(PlannerInfo *root, const DistRel *rel)
 	return rtable;
 }
 
-/* Adds the columns of one side of a join to the join's entry; returns their numbers there (IntList). */
+/*
+ * Adds the columns of one side of a join to the join's entry; returns their
+ * numbers there (IntList).
+ */
 static List *
 add_side_columns(Query *query, RangeTblEntry *join, Index varno)
 {
@@ -175,7 +149,10 @@ add_side_columns(Query *query, RangeTblEntry *join, Index varno)
 	return numbers;
 }
 
-/* Gives the joins of an item of FROM their entries in the range table; returns the item's index there. */
+/*
+ * Gives the joins of an item of FROM their entries in the range table; returns
+ * the item's index there.
+ */
 static Index
 add_join_entries(Query *query, Node *item)
 {
@@ -217,7 +194,10 @@ dist_query_make(PlannerInfo *root, const DistRel *rel, List *fromlist, List *qua
 	return query;
 }
 
-/* The query's column for a GROUP BY or ORDER BY item: one that it returns, or one more. */
+/*
+ * The query's column for a GROUP BY or ORDER BY item: one that it returns, or
+ * one more.
+ */
 static void
 add_clause_item(Query *task, const SortGroupClause *clause, List *tlist)
 {
@@ -271,6 +251,7 @@ build_query(PlannerInfo *root, const DistQuery *query, List *columns)
 	task->windowClause = copyObject(query->window_clause);
 	task->hasWindowFuncs = query->window_clause != NIL;
 	task->groupClause = copyObject(query->group_clause);
+	task->groupingSets = copyObject(query->grouping_sets);
 	task->sortClause = copyObject(query->sort_clause);
 	task->limitCount = copyObject(query->limit);
 	if (query->having != NIL)
@@ -279,7 +260,10 @@ build_query(PlannerInfo *root, const DistQuery *query, List *columns)
 	return task;
 }
 
-/* The columns that an ungrouped query must return; tlist is NIL if the path's columns are projected later. */
+/*
+ * The columns that an ungrouped query must return; tlist is NIL if the path's
+ * columns are projected later.
+ */
 static List *
 needed_vars(const CustomPath *path, List *tlist)
 {
@@ -293,9 +277,8 @@ needed_vars(const CustomPath *path, List *tlist)
 	return vars;
 }
 
-/* Describes the columns in the plan; returns what they are here. */
-static List *
-describe_columns(DistPlan *plan, const DistQuery *query, List *columns)
+List *
+dist_query_describe(DistPlan *plan, List *columns)
 {
 	List	   *scan_tlist = NIL;
 	ListCell   *cell;
@@ -304,7 +287,7 @@ describe_columns(DistPlan *plan, const DistQuery *query, List *columns)
 	{
 		Expr	   *expr = copyObject(lfirst(cell));
 
-		if (query->partial && IsA(expr, Aggref))
+		if (plan->partial && IsA(expr, Aggref))
 			mark_partial_aggref((Aggref *) expr, AGGSPLIT_INITIAL_SERIAL);
 		plan->positions = lappend_int(plan->positions, foreach_current_index(cell));
 		plan->types = lappend_int(plan->types, (int) exprType((Node *) expr));
@@ -341,7 +324,10 @@ typedef struct ArrayNumbers
 	int			first;			/* parameters before them */
 } ArrayNumbers;
 
-/* The position of a column of a relation that the nodes get among all arrays; -1 if it is none. */
+/*
+ * The position of a column of a relation that the nodes get among all arrays;
+ * -1 if it is none.
+ */
 static int
 array_position(const List *broadcasts, const Var *var, Index *varno, AttrNumber *attno)
 {
@@ -353,7 +339,7 @@ array_position(const List *broadcasts, const Var *var, Index *varno, AttrNumber 
 		const Broadcast *broadcast = lfirst(cell);
 		ListCell   *column;
 
-		foreach(column, broadcast->path->pathtarget->exprs)
+		foreach(column, broadcast->columns)
 		{
 			const Var  *other = lfirst(column);
 
@@ -364,7 +350,7 @@ array_position(const List *broadcasts, const Var *var, Index *varno, AttrNumber 
 				return before + foreach_current_index(column);
 			}
 		}
-		before += list_length(broadcast->path->pathtarget->exprs);
+		before += broadcast_nparams(broadcast);
 	}
 	return -1;
 }
@@ -382,14 +368,15 @@ arrays_before(const List *broadcasts, Index varno)
 
 		if (broadcast->varno == varno)
 			break;
-		before += list_length(broadcast->path->pathtarget->exprs);
+		before += broadcast_nparams(broadcast);
 	}
 	return before;
 }
 
 /*
- * Has Vars of relations that the nodes get be those of the entries that stand for them; in place.  EXISTS (..) has
- * the range table indexes of the query around it, subqueries in FROM have their own.
+ * Has Vars of relations that the nodes get be those of the entries that stand
+ * for them; in place.  EXISTS (..) has the range table indexes of the query
+ * around it, subqueries in FROM have their own.
  */
 static bool
 redirect_walker(Node *node, void *context)
@@ -430,7 +417,10 @@ number_arrays_walker(Node *node, void *context)
 	return expression_tree_walker(node, number_arrays_walker, context);
 }
 
-/* Has each Var be printed as the column that it is, not as that of a join's alias; in place. */
+/*
+ * Has each Var be printed as the column that it is, not as that of a join's
+ * alias; in place.
+ */
 static bool
 drop_aliases_walker(Node *node, void *context)
 {
@@ -447,6 +437,27 @@ drop_aliases_walker(Node *node, void *context)
 	return expression_tree_walker(node, drop_aliases_walker, context);
 }
 
+List *
+dist_query_finish(DistPlan *plan, Query *task, const DistRel *rel)
+{
+	ArrayNumbers numbers = {.broadcasts = rel->broadcasts};
+	List	   *exprs = NIL;
+
+	(void) relation_oids_walker((Node *) task, &plan->relids);
+	(void) redirect_walker((Node *) task, rel->broadcasts);
+	(void) drop_aliases_walker((Node *) task, NULL);
+	task = (Query *) task_params_extract((Node *) task, 0, false, &exprs);
+	plan->check_as_user = rel->check_as;
+	plan->narrays = arrays_before(rel->broadcasts, 0);
+	plan->nparams = list_length(exprs) + plan->narrays;
+	numbers.first = list_length(exprs);
+	(void) number_arrays_walker((Node *) task, &numbers);
+	plan->text = task_query_deparse(task);
+	plan->prune = prune_pack(rel->disjunctions, &exprs);
+	planning_context->hidden = list_concat(planning_context->hidden, rel->hidden);
+	return exprs;
+}
+
 /* PlanCustomPath. */
 static Plan *
 plan_query(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist, List *clauses, List *custom_plans)
@@ -454,34 +465,19 @@ plan_query(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlis
 	const DistQuery *query = linitial(best_path->custom_private);
 	List	   *columns = query->grouped ? query->columns : needed_vars(best_path, tlist);
 	DistPlan	plan = {.kind = DIST_PLAN_SCAN,.dist_param = -1,.tableoid_position = -1,.command = CMD_SELECT,
-	.by_node = true};
+	.by_node = true,.partial = query->partial};
 	CustomScan *scan = makeNode(CustomScan);
-	List	   *exprs = NIL;
-	Query	   *task = build_query(root, query, columns);
-	ArrayNumbers numbers = {.broadcasts = query->rel->broadcasts};
 
-	(void) relation_oids_walker((Node *) task, &plan.relids);
-	(void) redirect_walker((Node *) task, query->rel->broadcasts);
-	(void) drop_aliases_walker((Node *) task, NULL);
-	task = (Query *) task_params_extract((Node *) task, 0, false, &exprs);
-	scan->custom_scan_tlist = describe_columns(&plan, query, columns);
 	plan.relid = query->rel->table->relid;
-	plan.partial = query->partial;
-	plan.check_as_user = query->rel->check_as;
-	plan.narrays = arrays_before(query->rel->broadcasts, 0);
-	plan.nparams = list_length(exprs) + plan.narrays;
-	numbers.first = list_length(exprs);
-	(void) number_arrays_walker((Node *) task, &numbers);
-	plan.text = task_query_deparse(task);
-	plan.prune = prune_pack(query->rel->disjunctions, &exprs);
-	planning_context->hidden = list_concat(planning_context->hidden, query->rel->hidden);
-
+	if (!query->grouped)
+		plan.refusal = dist_rel_refusal(root, query->rel->relids);
+	scan->custom_scan_tlist = dist_query_describe(&plan, columns);
+	scan->custom_exprs = dist_query_finish(&plan, build_query(root, query, columns), query->rel);
 	scan->scan.plan.targetlist = tlist;
 	scan->flags = best_path->flags;
 	scan->methods = &dist_scan_methods;
 	scan->custom_plans = custom_plans;
-	scan->custom_exprs = exprs;
-	scan->custom_private = dist_plan_pack(&plan);
+	scan->custom_private = dist_plan_pack(&plan, scan->custom_exprs);
 	planning_context->scans = lappend(planning_context->scans, scan);
 	return (Plan *) scan;
 }

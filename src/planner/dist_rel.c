@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * dist_rel.c
- *	  Relations whose rows the nodes can compute without each other: base
- *	  relations.
+ *	  Relations whose rows the nodes can compute without each other.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,25 +14,39 @@
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "optimizer/restrictinfo.h"
-#include "parser/parsetree.h"
+#include "optimizer/tlist.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 
 #include "compat/known_equal.h"
-#include "compat/permissions.h"
 #include "planner/dist_cost.h"
-#include "planner/dist_query.h"
+#include "planner/dist_plan.h"
 #include "planner/dist_rel.h"
-#include "planner/planner.h"
+#include "planner/planning_context.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
-#include "sharding/prune.h"
 
 #define DIST_REL_MAGIC 0x44524c31
 
 bool		citus_enable_query_pushdown = true;
 bool		citus_enable_broadcast = true;
+bool		citus_enable_repartition = true;
+int			citus_max_broadcast_size = 1024 * 1024;
+
+/*
+ * A relation is broadcast if it is estimated at no more than this part of
+ * citus.max_intermediate_result_size, since the statement fails where it turns
+ * out to be larger than that.
+ */
+#define BROADCAST_SAFETY 16
+
+/*
+ * What a row takes besides its columns' data: of each column, a Datum and a
+ * null flag.
+ */
+#define BROADCAST_COLUMN_BYTES (sizeof(Datum) + sizeof(bool))
 
 DistRel *
 dist_rel_of(const RelOptInfo *rel)
@@ -43,7 +56,9 @@ dist_rel_of(const RelOptInfo *rel)
 	return dist != NULL && dist->magic == DIST_REL_MAGIC ? dist : NULL;
 }
 
-/* Whether a query is run for rows of an outer one, and may get values of them. */
+/*
+ * Whether a query is run for rows of an outer one, and may get values of them.
+ */
 static bool
 depends_on_outer_row(PlannerInfo *root)
 {
@@ -55,29 +70,129 @@ depends_on_outer_row(PlannerInfo *root)
 	return false;
 }
 
-bool
-dist_rel_can_evaluate(PlannerInfo *root, List *exprs)
+DistRel *
+dist_rel_make(Relids relids, double rows)
+{
+	DistRel    *dist = palloc0(sizeof(DistRel));
+
+	dist->magic = DIST_REL_MAGIC;
+	dist->relids = relids;
+	dist->rows = rows;
+	return dist;
+}
+
+const char *
+dist_rel_keeps_here(PlannerInfo *root, List *exprs)
 {
 	List	   *params = NIL;
 
-	return !contain_subplans((Node *) exprs) &&
-		shippable_expression(task_params_extract((Node *) exprs, 0, false, &params)) == NULL &&
-		!(depends_on_outer_row(root) && needs_exec_params((Node *) exprs, NULL));
+	if (contain_subplans((Node *) exprs))
+		return "it has a subquery";
+	if (depends_on_outer_row(root) && needs_exec_params((Node *) exprs, NULL))
+		return "it needs values of an outer query's row";
+	return shippable_expression(task_params_extract((Node *) exprs, 0, false, &params));
+}
+
+bool
+dist_rel_can_evaluate(PlannerInfo *root, List *exprs)
+{
+	return dist_rel_keeps_here(root, exprs) == NULL;
+}
+
+/* Something that nodes don't compute. */
+typedef struct Refusal
+{
+	PlannerInfo *root;
+	Relids		relids;
+	const char *text;			/* what, and why */
+} Refusal;
+
+/* No more of them are noted for a statement. */
+#define MAX_REFUSALS 200
+
+void
+dist_rel_refuse(PlannerInfo *root, Relids relids, const char *what, const char *reason)
+{
+	Refusal    *refusal;
+
+	if (planning_context == NULL || list_length(planning_context->refusals) >= MAX_REFUSALS)
+		return;
+	refusal = palloc(sizeof(Refusal));
+	*refusal = (Refusal) {root, relids, psprintf("%s (%s)", what, reason)};
+	planning_context->refusals = lappend(planning_context->refusals, refusal);
+}
+
+/*
+ * Whether a refusal says why a relation isn't part of something larger, and
+ * nothing else has made that larger thing possible.
+ */
+static bool
+refusal_explains(const Refusal *refusal, PlannerInfo *root, Relids relids)
+{
+	const RelOptInfo *joinrel;
+
+	if (refusal->root != root || !bms_is_subset(relids, refusal->relids))
+		return false;
+	joinrel = bms_equal(relids, refusal->relids) ? NULL : find_join_rel(root, refusal->relids);
+	return joinrel == NULL || dist_rel_of(joinrel) == NULL;
+}
+
+/* Whether a query does more than to return rows of one relation. */
+static bool
+query_computes(PlannerInfo *root)
+{
+	const Query *query = root->parse;
+
+	return bms_membership(root->all_baserels) == BMS_MULTIPLE || query->hasAggs || query->groupClause != NIL ||
+		query->hasWindowFuncs || query->distinctClause != NIL;
+}
+
+const char *
+dist_rel_refusal(PlannerInfo *root, Relids relids)
+{
+	const Refusal *nearest = NULL;
+	ListCell   *cell;
+
+	if (planning_context == NULL || !query_computes(root))
+		return NULL;
+	foreach(cell, planning_context->refusals)
+	{
+		const Refusal *refusal = lfirst(cell);
+
+		if (refusal_explains(refusal, root, relids) &&
+			(nearest == NULL || bms_num_members(refusal->relids) < bms_num_members(nearest->relids)))
+			nearest = refusal;
+	}
+	return nearest != NULL ? nearest->text : NULL;
+}
+
+/*
+ * Whether values that were different still are: COLLATE may name a collation
+ * to which they are equal.
+ */
+static bool
+keeps_values_apart(const RelabelType *relabel)
+{
+	return relabel->resultcollid == exprCollation((Node *) relabel->arg) || !OidIsValid(relabel->resultcollid) ||
+		get_collation_isdeterministic(relabel->resultcollid);
 }
 
 bool
 dist_rel_is_dist_expr(PlannerInfo *root, const DistRel *dist, Node *expr)
 {
-	ListCell   *cell;
-
-	while (expr != NULL && IsA(expr, RelabelType))
-		expr = (Node *) ((RelabelType *) expr)->arg;
-	foreach(cell, dist->dist_exprs)
+	for (;;)
 	{
-		if (equal(lfirst(cell), expr) || compat_known_equal(root, lfirst(cell), expr))
-			return true;
+		ListCell   *cell;
+
+		foreach(cell, dist->dist_exprs)
+		{
+			if (equal(lfirst(cell), expr) || compat_known_equal(root, lfirst(cell), expr))
+				return true;
+		}
+		if (expr == NULL || !IsA(expr, RelabelType) || !keeps_values_apart((RelabelType *) expr))
+			return false;
+		expr = (Node *) ((RelabelType *) expr)->arg;
 	}
-	return false;
 }
 
 int
@@ -99,15 +214,38 @@ dist_rel_cost(const DistRel *dist)
 	return dist->preparation + (dist->table != NULL ? dist->work / dist_rel_count_nodes(dist->table) : 0);
 }
 
-/* Whether rows can travel as arrays of their columns. */
-static bool
-is_array_material(const PathTarget *target)
+bool
+dist_rel_finds_writes(PlannerInfo *root)
+{
+	return root->parse->commandType == CMD_UPDATE || root->parse->commandType == CMD_DELETE;
+}
+
+/*
+ * A path without the columns that only a write's own plan has: what identifies
+ * the rows of others than the target.
+ */
+static Path *
+without_row_identity(PlannerInfo *root, RelOptInfo *rel, Path *path)
+{
+	PathTarget *target = create_empty_pathtarget();
+	ListCell   *cell;
+
+	foreach(cell, path->pathtarget->exprs)
+	{
+		if (!IsA(lfirst(cell), Var) || lfirst_node(Var, cell)->varattno > 0)
+			add_column_to_pathtarget(target, lfirst(cell), 0);
+	}
+	return (Path *) create_projection_path(root, rel, path, set_pathtarget_cost_width(root, target));
+}
+
+bool
+dist_rel_can_travel(const List *exprs)
 {
 	ListCell   *cell;
 
-	if (target->exprs == NIL)
+	if (exprs == NIL)
 		return false;
-	foreach(cell, target->exprs)
+	foreach(cell, exprs)
 	{
 		Var		   *var = lfirst(cell);
 		Oid			array_type = IsA(var, Var) ? get_array_type(var->vartype) : InvalidOid;
@@ -119,142 +257,80 @@ is_array_material(const PathTarget *target)
 	return true;
 }
 
+/*
+ * Whether a path's rows are few enough to be held here and sent to each node.
+ */
+static bool
+is_small(const Path *path)
+{
+	double		row = path->pathtarget->width + list_length(path->pathtarget->exprs) * BROADCAST_COLUMN_BYTES;
+
+	return citus_max_broadcast_size < 0 || path->rows * row <= citus_max_broadcast_size * 1024.0 / BROADCAST_SAFETY;
+}
+
+bool
+dist_rel_can_prepare(PlannerInfo *root, const RelOptInfo *rel)
+{
+	/*
+	 * a write in a CTE has all scans of its statement read their rows before
+	 * it, while they may wait for its own; not so the write, if it is alone
+	 */
+	return !depends_on_outer_row(root) &&
+		(!planning_context->modifying_cte || (dist_rel_finds_writes(root) && planning_context->writes == 1)) &&
+		bms_is_empty(rel->lateral_relids);
+}
+
 DistRel *
-dist_rel_broadcast(PlannerInfo *root, const RelOptInfo *rel, const DistTable *table)
+dist_rel_broadcast(PlannerInfo *root, RelOptInfo *rel, const DistTable *table)
 {
 	Path	   *path = rel->cheapest_total_path;
+	int			ntasks = dist_rel_count_nodes(table);
 	Broadcast  *broadcast;
 	DistRel    *dist;
 	RangeTblRef *ref;
 
-	/* a write in a CTE has all scans of its statement read their rows before it, while they may wait for its own */
-	if (!citus_enable_broadcast || path == NULL || planning_context->modifying_cte || depends_on_outer_row(root) || path->param_info != NULL || !bms_is_empty(rel->lateral_relids) ||
-		rel->rows > BROADCAST_MAX_ROWS || rel->rows * path->pathtarget->width > BROADCAST_MAX_BYTES ||
-		!is_array_material(path->pathtarget))
+	if (!citus_enable_broadcast || path == NULL || path->param_info != NULL || !dist_rel_can_prepare(root, rel))
 		return NULL;
-	broadcast = palloc(sizeof(Broadcast));
+	if (dist_rel_finds_writes(root))
+	{
+		if (bms_is_member(root->parse->resultRelation, rel->relids))
+			return NULL;
+		path = without_row_identity(root, rel, path);
+		ntasks = table->nshards;
+	}
+	if (!is_small(path) || !dist_rel_can_travel(path->pathtarget->exprs))
+		return NULL;
+	broadcast = palloc0(sizeof(Broadcast));
 	broadcast->relids = rel->relids;
 	broadcast->varno = bms_next_member(rel->relids, -1);
+	broadcast->columns = path->pathtarget->exprs;
 	broadcast->path = path;
 	ref = makeNode(RangeTblRef);
 	ref->rtindex = broadcast->varno;
-	dist = palloc0(sizeof(DistRel));
-	dist->magic = DIST_REL_MAGIC;
-	dist->relids = rel->relids;
+	dist = dist_rel_make(rel->relids, rel->rows);
 	dist->fromlist = list_make1(ref);
 	dist->broadcasts = list_make1(broadcast);
-	dist->rows = rel->rows;
 	dist->preparation = path->total_cost +
-		rel->rows * list_length(path->pathtarget->exprs) * DIST_ARRAY_COST * dist_rel_count_nodes(table);
+		rel->rows * list_length(path->pathtarget->exprs) * dist_value_cost * ntasks;
 	return dist;
 }
 
-/* Whether a system column of a relation, or its row as a whole, is needed. */
-static bool
-needs_more_than_columns(const RelOptInfo *rel)
-{
-	for (int attno = rel->min_attr; attno <= 0; attno++)
-	{
-		if (!bms_is_empty(rel->attr_needed[attno - rel->min_attr]))
-			return true;
-	}
-	return false;
-}
-
-/* Whether the statement writes the relation or locks its rows. */
-static bool
-is_written(PlannerInfo *root, Index varno)
-{
-	ListCell   *cell;
-
-	foreach(cell, root->rowMarks)
-	{
-		if (((PlanRowMark *) lfirst(cell))->rti == varno)
-			return true;
-	}
-	return varno == root->parse->resultRelation;
-}
-
-/* Whether a filter is to be checked once, not for each row. */
-static bool
-any_pseudoconstant(List *clauses)
-{
-	ListCell   *cell;
-
-	foreach(cell, clauses)
-	{
-		if (((RestrictInfo *) lfirst(cell))->pseudoconstant)
-			return true;
-	}
-	return false;
-}
-
-/* A subquery that the nodes can compute: its entry, and which of its columns say to which shard group a row belongs. */
-static bool
-take_subquery(DistRel *dist, RelOptInfo *rel, RangeTblEntry *rte)
-{
-	DistQuery  *subquery = dist_query_whole(rel->subroot);
-	RangeTblEntry *entry;
-
-	if (subquery == NULL || subquery->rel->broadcasts != NIL || rte->securityQuals != NIL)
-		return false;
-	dist->table = subquery->rel->table;
-	dist->check_as = subquery->rel->check_as;
-	dist->disjunctions = subquery->rel->disjunctions;
-	dist->work = subquery->rel->work;
-	dist->preparation = subquery->rel->preparation;
-	dist->dist_exprs = dist_query_dist_columns(rel->subroot, subquery, rel->relid);
-	entry = copyObject(rte);
-	entry->subquery = dist_query_build_subquery(rel->subroot, subquery, rte->eref->colnames);
-	entry->inFromCl = true;
-	entry->security_barrier = false;
-	if (entry->alias == NULL)
-		entry->alias = makeAlias(entry->eref->aliasname, NIL);
-	dist->entries = list_make1(entry);
-	dist->hidden = list_make1(rte->subquery);
-	dist->entry_numbers = list_make1_int(rel->relid);
-	return true;
-}
-
-/* A table. */
-static bool
-take_table(PlannerInfo *root, DistRel *dist, RelOptInfo *rel, RangeTblEntry *rte, const DistTable *table)
-{
-	if (rte->tablesample != NULL)
-		return false;
-	dist->check_as = compat_check_as_user(root->parse, rte);
-	dist->work = rel->pages * 0.1 + rel->tuples * cpu_tuple_cost;
-	if (table->kind == DIST_REFERENCE)
-		return true;
-	dist->table = table;
-	dist->disjunctions = prune_from_quals(table, rel->relid, dist->quals);
-	if (table->kind == DIST_HASH)
-		dist->dist_exprs = list_make1(makeVar(rel->relid, table->dist_attno, table->dist_type, table->dist_typmod,
-											  table->dist_collation, 0));
-	return true;
-}
-
 void
-dist_rel_note_base(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const DistTable *table)
+dist_rel_init(void)
 {
-	DistRel    *dist;
-	RangeTblRef *ref;
-
-	if (!citus_enable_query_pushdown || planning_context == NULL || planning_context->node_task ||
-		rel->reloptkind != RELOPT_BASEREL || rel->fdwroutine != NULL || rel->fdw_private != NULL ||
-		!bms_is_empty(rel->lateral_relids) || rte->lateral || is_written(root, rel->relid) || needs_more_than_columns(rel) ||
-		any_pseudoconstant(rel->baserestrictinfo))
-		return;
-	dist = palloc0(sizeof(DistRel));
-	dist->magic = DIST_REL_MAGIC;
-	dist->relids = rel->relids;
-	dist->rows = rel->rows;
-	dist->quals = extract_actual_clauses(rel->baserestrictinfo, false);
-	if (!dist_rel_can_evaluate(root, dist->quals) ||
-		!(table != NULL ? take_table(root, dist, rel, rte, table) : take_subquery(dist, rel, rte)))
-		return;
-	ref = makeNode(RangeTblRef);
-	ref->rtindex = rel->relid;
-	dist->fromlist = list_make1(ref);
-	rel->fdw_private = dist;
+	DefineCustomBoolVariable("citus.enable_query_pushdown",
+							 "Has the nodes compute joins, aggregates and limits where they can.",
+							 "When off, rows of several shards are joined and aggregated where the statement runs.",
+							 &citus_enable_query_pushdown, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("citus.enable_broadcast_joins",
+							 "Sends the small side of a join to the nodes of the other side.",
+							 NULL, &citus_enable_broadcast, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("citus.enable_repartition_joins",
+							 "Moves rows between nodes to join tables by other columns than their distribution columns.",
+							 NULL, &citus_enable_repartition, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("citus.max_intermediate_result_size",
+							"Most memory that the rows of a join's small side may take to be sent to nodes.",
+							"-1 is no limit.",
+							&citus_max_broadcast_size, 1024 * 1024, -1, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB,
+							NULL, NULL, NULL);
 }

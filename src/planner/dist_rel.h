@@ -20,64 +20,163 @@
 
 typedef struct DistRel
 {
-	uint32		magic;			/* tells it from what an extension or a wrapper keeps in fdw_private */
-	const DistTable *table;		/* one of its distributed tables; NULL: every node has all rows */
+	uint32		magic;			/* tells it from what an extension or a wrapper
+								 * keeps in fdw_private */
+	const DistTable *table;		/* one of its distributed tables; NULL: every
+								 * node has all rows */
 	Relids		relids;
-	List	   *entries;		/* range table entries that replace the query's: subqueries */
+	List	   *entries;		/* range table entries that replace the
+								 * query's: subqueries */
 	List	   *entry_numbers;	/* IntList: their places in the range table */
-	List	   *hidden;			/* the subqueries (Query) as they were: no part of the plan, but what the plan depends on */
-	List	   *dist_exprs;		/* Exprs, each of which alone says to which shard group a row belongs */
-	List	   *fromlist;		/* FROM, with the range table indexes of the query */
+	List	   *hidden;			/* the subqueries (Query) as they were: no part
+								 * of the plan, but what the plan depends on */
+	List	   *dist_exprs;		/* Exprs, each of which alone says to which
+								 * shard group a row belongs */
+	List	   *fromlist;		/* FROM, with the range table indexes of the
+								 * query */
 	List	   *quals;			/* WHERE, implicitly ANDed */
-	List	   *disjunctions;	/* what shards can have rows (sharding/prune.h) */
-	Oid			check_as;		/* whose rights its tables are read with; InvalidOid: the current user's */
-	List	   *broadcasts;		/* of Broadcast: what the nodes get from here */
+	List	   *disjunctions;	/* what shards can have rows
+								 * (sharding/prune.h) */
+	Oid			check_as;		/* whose rights its tables are read with;
+								 * InvalidOid: the current user's */
+	List	   *broadcasts;		/* of Broadcast: what the nodes get from
+								 * here */
 	double		rows;
-	double		work;			/* cost of computing it, summed over all nodes */
+	double		work;			/* cost of computing it, summed over all
+								 * nodes */
 	double		preparation;	/* cost of what happens here before */
 } DistRel;
 
-/* A relation that is computed here, and whose rows all nodes get. */
+/*
+ * A relation whose rows are moved to the nodes of another one: computed here,
+ * and sent to all of them, or (repartition) sent by the nodes that compute it,
+ * each row to the node that has the shard of a hash value.
+ */
 typedef struct Broadcast
 {
 	Relids		relids;
-	Index		varno;			/* which of them stands for it in the nodes' query */
-	Path	   *path;			/* its columns are Vars */
+	Index		varno;			/* which of them stands for it in the nodes'
+								 * query */
+	bool		repartition;
+	List	   *columns;		/* Vars */
+	Path	   *path;			/* returns them, or of a repartition what
+								 * exchange_send does */
 } Broadcast;
-
-/* Most that a relation to be broadcast may be estimated at, in rows and bytes. */
-#define BROADCAST_MAX_ROWS 1000000
-#define BROADCAST_MAX_BYTES (64.0 * 1024 * 1024)
 
 /* The cost of computing it, in the server's units. */
 extern double dist_rel_cost(const DistRel *dist);
 
-/* The relation as one that nodes get from here; NULL if it is too large for that. */
-extern DistRel *dist_rel_broadcast(PlannerInfo *root, const RelOptInfo *rel, const DistTable *table);
-
-/* Whether joins, aggregates and limits run on the nodes (citus.enable_query_pushdown). */
-extern bool citus_enable_query_pushdown;
-
-/* Whether a small side of a join may be sent to the nodes (citus.enable_broadcast_joins). */
-extern bool citus_enable_broadcast;
-
-/* What is known of a relation; NULL if the nodes can't compute it without each other. */
-extern DistRel *dist_rel_of(const RelOptInfo *rel);
+/*
+ * The relation as one that nodes get from here; NULL if it is too large for
+ * that.
+ */
+extern DistRel *dist_rel_broadcast(PlannerInfo *root, RelOptInfo *rel, const DistTable *table);
 
 /*
- * Notes it for a base relation whose filters are known.  table is NULL for a
- * subquery.  Nothing is noted if the nodes can't read it so.
+ * Columns of a relation that nodes compute, moved to where the rows of a table
+ * with the same hash value of an expression are; expr is that expression,
+ * which operator compares with the table's distribution column, or with what
+ * could be there.  NULL if it can't be.
  */
-extern void dist_rel_note_base(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const DistTable *table);
+extern DistRel *dist_rel_repartition(PlannerInfo *root, RelOptInfo *rel, List *columns, const DistTable *table,
+									 Node *expr, const OpExpr *operator);
+
+/*
+ * Whether expressions are columns that can travel.
+ */
+extern bool dist_rel_can_travel(const List *exprs);
+
+/*
+ * Whether a statement's rows can be moved before it runs: see
+ * dist_rel_broadcast.
+ */
+extern bool dist_rel_can_prepare(PlannerInfo *root, const RelOptInfo *rel);
+
+/*
+ * Whether joins that are not colocated may move rows between nodes
+ * (citus.enable_repartition_joins).
+ */
+extern bool citus_enable_repartition;
+
+/*
+ * Whether joins, aggregates and limits run on the nodes
+ * (citus.enable_query_pushdown).
+ */
+extern bool citus_enable_query_pushdown;
+
+/*
+ * Whether a small side of a join may be sent to the nodes
+ * (citus.enable_broadcast_joins).
+ */
+extern bool citus_enable_broadcast;
+
+/*
+ * How much of it may be sent, in kB (citus.max_intermediate_result_size); -1:
+ * any amount.
+ */
+extern int	citus_max_broadcast_size;
+
+/* Defines the settings above. */
+extern void dist_rel_init(void);
+
+/*
+ * What is known of a relation; NULL if the nodes can't compute it without each
+ * other.
+ */
+extern DistRel *dist_rel_of(const RelOptInfo *rel);
+
+/* One of those relations, of which only this is known. */
+extern DistRel *dist_rel_make(Relids relids, double rows);
 
 /* Whether an expression says to which shard group a row belongs. */
 extern bool dist_rel_is_dist_expr(PlannerInfo *root, const DistRel *dist, Node *expr);
 
-/* Whether other nodes can evaluate expressions (implicitly ANDed filters, say), and once for all rows of the outer query. */
+/*
+ * Whether other nodes can evaluate expressions (implicitly ANDed filters,
+ * say), and once for all rows of the outer query.
+ */
 extern bool dist_rel_can_evaluate(PlannerInfo *root, List *exprs);
+
+/* The same: NULL, or why they can't. */
+extern const char *dist_rel_keeps_here(PlannerInfo *root, List *exprs);
+
+/*
+ * Notes, for EXPLAIN, that nodes don't compute something of these relations,
+ * and why.
+ */
+extern void dist_rel_refuse(PlannerInfo *root, Relids relids, const char *what, const char *reason);
+
+/*
+ * What is computed here of a relation's rows, and why, if nodes couldn't do
+ * it; else NULL.
+ */
+extern const char *dist_rel_refusal(PlannerInfo *root, Relids relids);
+
+/*
+ * Whether a query is an UPDATE or DELETE.  Its relations are
+ * noted as DistRels to find out whether each shard group can run it, and get
+ * no paths of them: those would not lock the target's rows, nor return what
+ * identifies the rows of others.
+ */
+extern bool dist_rel_finds_writes(PlannerInfo *root);
 
 /* How many nodes have shards of a table. */
 extern int	dist_rel_count_nodes(const DistTable *table);
+
+/*
+ * join_path.c: the join of two relations, which is estimated at so many rows;
+ * NULL if the nodes can't compute it without each other.  It may return the
+ * columns of joinrel, which may be one of the two.
+ */
+extern DistRel *dist_rel_join(PlannerInfo *root, const RelOptInfo *joinrel, const DistRel *left, const DistRel *right,
+							  JoinType type, List *restrictlist, double rows);
+
+/*
+ * reduced_join.c: paths of a join here, for which the nodes return what meets
+ * rows of its outer side.
+ */
+extern void reduced_join_paths_add(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
+								   JoinType type, JoinPathExtraData *extra);
 
 /* join_path.c: set_join_pathlist_hook. */
 extern void join_path_init(void);

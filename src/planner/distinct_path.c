@@ -53,10 +53,15 @@ distinct_paths_add(PlannerInfo *root, RelOptInfo *distinct_rel)
 	if (!whole)
 		path = (Path *) create_agg_path(root, distinct_rel, path, target, AGG_HASHED, AGGSPLIT_SIMPLE, clause, NIL, NULL,
 										other->rows);
+	else if (distinct_rel->fdwroutine == NULL)
+		distinct_rel->fdw_private = query;
 	add_path(distinct_rel, path);
 }
 
-/* Whether it makes no difference to an aggregate how often it gets the same row. */
+/*
+ * Whether it makes no difference to an aggregate how often it gets the same
+ * row.
+ */
 static bool
 ignores_duplicates(const Aggref *aggref)
 {
@@ -89,9 +94,79 @@ all_ignore_duplicates(PlannerInfo *root, const PathTarget *target)
 	return true;
 }
 
-/* GROUP BY all of some expressions, as entries of *tlist; NIL if a type has no equality. */
-static List *
-group_by_all(List *exprs, List **tlist)
+/* Adds a column, if it depends on the rows and isn't there yet. */
+static void
+add_distinct_column(PathTarget *target, Expr *expr)
+{
+	if (contain_var_clause((Node *) expr) && !list_member(target->exprs, expr))
+		add_column_to_pathtarget(target, expr, 0);
+}
+
+/*
+ * Whether the nodes may evaluate an aggregate's arguments for all rows, and
+ * return them: an error in one that FILTER leaves out isn't due.
+ */
+static bool
+evaluates_safely(const Aggref *aggref)
+{
+	ListCell   *cell;
+
+	foreach(cell, aggref->args)
+	{
+		Expr	   *arg = lfirst_node(TargetEntry, cell)->expr;
+
+		if ((aggref->aggfilter != NULL && !IsA(arg, Var) && !IsA(arg, Const)) ||
+			get_typtype(exprType((Node *) arg)) == TYPTYPE_PSEUDO)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * What the aggregates of a query are computed from, apart from duplicates:
+ * GROUP BY items, arguments and filters of the aggregates, columns outside of
+ * these.  Not the columns that the arguments are made of, since equal ones may
+ * give different arguments (1.0 and 1.00 as text).  NULL if the nodes can't
+ * compute it.
+ */
+static PathTarget *
+distinct_input(PlannerInfo *root, const PathTarget *input, const PathTarget *output)
+{
+	PathTarget *target = create_empty_pathtarget();
+	List	   *exprs = lappend(list_copy(output->exprs), root->parse->havingQual);
+	ListCell   *cell;
+	ListCell   *arg;
+
+	foreach(cell, input->exprs)
+	{
+		Index		ref = get_pathtarget_sortgroupref(input, foreach_current_index(cell));
+
+		if (ref != 0 && get_sortgroupref_clause_noerr(ref, compat_group_clause(root)) != NULL)
+			add_column_to_pathtarget(target, lfirst(cell), ref);
+	}
+	foreach(cell, dist_query_bare_columns(exprs, target->exprs))
+		add_distinct_column(target, lfirst(cell));
+	foreach(cell, pull_var_clause((Node *) exprs, PVC_INCLUDE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
+								  PVC_INCLUDE_PLACEHOLDERS))
+	{
+		Aggref	   *aggref = lfirst(cell);
+
+		if (!IsA(aggref, Aggref))
+			continue;
+		if (!evaluates_safely(aggref))
+			return NULL;
+		foreach(arg, aggref->args)
+			add_distinct_column(target, lfirst_node(TargetEntry, arg)->expr);
+		add_distinct_column(target, aggref->aggfilter);
+	}
+	if (target->exprs == NIL || !dist_rel_can_evaluate(root, target->exprs))
+		return NULL;
+	set_pathtarget_cost_width(root, target);
+	return target;
+}
+
+List *
+dist_query_group_by_all(List *exprs, List **tlist)
 {
 	List	   *clauses = NIL;
 	ListCell   *cell;
@@ -116,21 +191,23 @@ void
 distinct_aggregate_paths_add(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel, const DistRel *rel,
 							 double ngroups)
 {
-	PathTarget *input = input_rel->reltarget;
+	PathTarget *input;
 	List	   *clause = compat_group_clause(root);
 	AggClauseCosts costs = {0};
 	DistQuery  *query = palloc0(sizeof(DistQuery));
 	double		nrows;
 	Path	   *path;
 
-	if (!root->parse->hasAggs || input->exprs == NIL || !all_ignore_duplicates(root, grouped_rel->reltarget) ||
-		!dist_rel_can_evaluate(root, input->exprs) ||
+	if (!root->parse->hasAggs || !all_ignore_duplicates(root, grouped_rel->reltarget) ||
 		(clause != NIL && !grouping_is_sortable(clause)))
+		return;
+	input = distinct_input(root, input_rel->reltarget, grouped_rel->reltarget);
+	if (input == NULL)
 		return;
 	query->rel = rel;
 	query->grouped = true;
 	query->columns = input->exprs;
-	query->group_clause = group_by_all(input->exprs, &query->tlist);
+	query->group_clause = dist_query_group_by_all(input->exprs, &query->tlist);
 	if (query->group_clause == NIL || !contain_var_clause((Node *) input->exprs))
 		return;
 	nrows = estimate_num_groups(root, input->exprs, input_rel->rows, NULL, NULL);
@@ -144,7 +221,10 @@ distinct_aggregate_paths_add(PlannerInfo *root, RelOptInfo *input_rel, RelOptInf
 												   (List *) root->parse->havingQual, &costs, ngroups));
 }
 
-/* Whether the rows of each partition of a window are in one shard group, and the nodes can compute it. */
+/*
+ * Whether the rows of each partition of a window are in one shard group, and
+ * the nodes can compute it.
+ */
 static bool
 window_is_whole(PlannerInfo *root, const DistRel *rel, WindowClause *window)
 {
@@ -155,18 +235,22 @@ window_is_whole(PlannerInfo *root, const DistRel *rel, WindowClause *window)
 void
 window_paths_add(PlannerInfo *root, RelOptInfo *window_rel)
 {
-	DistQuery  *query = dist_query_before_limit(root);
+	DistQuery  *query = dist_query_before_windows(root);
 	PathTarget *target = root->upper_targets[UPPERREL_WINDOW];
 	Path	   *other = window_rel->pathlist != NIL ? linitial(window_rel->pathlist) : NULL;
 	ListCell   *cell;
 
-	if (query == NULL || other == NULL || root->parse->hasTargetSRFs || root->parse->groupingSets != NIL ||
+	if (query == NULL || other == NULL || root->parse->hasTargetSRFs ||
 		root->parse->rowMarks != NIL || root->parse->commandType != CMD_SELECT || window_rel->fdwroutine != NULL)
 		return;
 	foreach(cell, root->parse->windowClause)
 	{
 		if (!window_is_whole(root, query->rel, lfirst(cell)))
+		{
+			dist_rel_refuse(root, query->rel->relids, "the windows",
+							"one is not partitioned by the distribution column");
 			return;
+		}
 	}
 	query->columns = NIL;
 	foreach(cell, target->exprs)
@@ -182,4 +266,5 @@ window_paths_add(PlannerInfo *root, RelOptInfo *window_rel)
 	query->window_clause = root->parse->windowClause;
 	add_path(window_rel, dist_query_path(root, window_rel, query, target, other->rows,
 										 other->rows * cpu_operator_cost * 10));
+	window_rel->fdw_private = query;
 }

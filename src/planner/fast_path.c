@@ -3,10 +3,11 @@
  * fast_path.c
  *	  Statements that go to shards as they are, without standard_planner.
  *
- * A SELECT of one table whose filter pins the distribution column; an
- * INSERT of one row; an UPDATE or DELETE that besides its own table reads
- * reference tables at most, on all shards that its filter leaves; a write of a
- * reference table that reads no other.
+ * A SELECT of one table whose filter pins the distribution column; an INSERT
+ * of one row, or of VALUES lists into a table with one shard or a reference
+ * table; an UPDATE or DELETE that besides its own table reads reference tables
+ * at most, on all shards that its filter leaves; a write of a reference table
+ * that reads no other.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,7 +29,10 @@
 #include "planner/write_query.h"
 #include "sharding/prune.h"
 
-/* Most values that an INSERT has evaluated here; rows of more travel as arrays. */
+/*
+ * Most values that an INSERT has evaluated here; rows of more travel as
+ * arrays.
+ */
 #define MAX_INSERT_VALUES 10000
 
 /* Whether the only entry of the range table, and of FROM, is a relation. */
@@ -44,7 +48,10 @@ is_single_relation(Query *query)
 	return rte->rtekind == RTE_RELATION && IsA(linitial(query->jointree->fromlist), RangeTblRef);
 }
 
-/* Sets text and parameters from the query; returns NULL, or why it can't be shipped. */
+/*
+ * Sets text and parameters from the query; returns NULL, or why it can't be
+ * shipped.
+ */
 static const char *
 set_text(DistPlan *plan, Query *query, List **exprs)
 {
@@ -57,7 +64,10 @@ set_text(DistPlan *plan, Query *query, List **exprs)
 	return reason;
 }
 
-/* Whether a term compares with a column of another relation, which is no value to prune by here. */
+/*
+ * Whether a term compares with a column of another relation, which is no value
+ * to prune by here.
+ */
 static bool
 compares_columns(List *terms)
 {
@@ -204,14 +214,18 @@ extract_dist_value(Query *task, const DistTable *table, List **exprs)
 	if (value == NULL)
 		value = (Expr *) makeNullConst(table->dist_type, table->dist_typmod, table->dist_collation);
 
-	/* the text keeps its expression; only routing needs the value, and evaluates it here */
+	/*
+	 * the text keeps its expression; only routing needs the value, and
+	 * evaluates it here
+	 */
 	*exprs = lappend(*exprs, task_params_undo((Node *) value, *exprs));
 	return list_length(*exprs) - 1;
 }
 
 /*
- * The deparser prints VALUES lists as they are, under the target list's columns. So they
- * get the columns' order, and in it the defaults, which only the target list has.
+ * The deparser prints VALUES lists as they are, under the target list's
+ * columns. So they get the columns' order, and in it the defaults, which only
+ * the target list has.
  */
 static void
 arrange_lists(Query *task, RangeTblEntry *values, Index varno)
@@ -247,7 +261,10 @@ arrange_lists(Query *task, RangeTblEntry *values, Index varno)
 		values->values_lists = lappend(values->values_lists, rows[row]);
 }
 
-/* Evaluates here what must be, in the values of an INSERT; the copied query is the task's. */
+/*
+ * Evaluates here what must be, in the values of an INSERT; the copied query is
+ * the task's.
+ */
 static Query *
 extract_insert_values(Query *query, List **exprs)
 {
@@ -276,7 +293,10 @@ extract_insert_values(Query *query, List **exprs)
 	return task;
 }
 
-/* Whether an INSERT's rows are written out in the statement: one row, or VALUES lists. */
+/*
+ * Whether an INSERT's rows are written out in the statement: one row, or
+ * VALUES lists.
+ */
 static bool
 has_literal_rows(Query *query, bool one_row)
 {

@@ -3,22 +3,24 @@
  * foreign_key.c
  *	  The statements by which the server checks foreign keys, and what their actions write.
  *
- * They are about this node's own tables: shards have the keys of their table, and
- * reference tables are whole.  Two such statements read a logical table that
- * has shards, and so find nothing:
+ * They are about this node's own tables: shards have the keys of their table,
+ * and reference tables are whole.  Two such statements read a logical table
+ * that has shards, and so find nothing:
  * - A row of a reference table goes, and the server asks whether the logical
  *   table still references it.  That is right: its shards are asked as well.
  * - A row goes into a local table that references the distributed one, as it
- *   does between its CREATE TABLE and its own distribution.  The server would say
- *   that the referenced row doesn't exist, which may be wrong.
- * They look alike, and are told apart by the columns that they ask for; if these do
- * both, the statement is let pass.
+ *   does between its CREATE TABLE and its own distribution.  The server would
+ *   say that the referenced row doesn't exist, which may be wrong.
+ * They look alike, and are told apart by the columns that they ask for; if
+ * these do both, the statement is let pass.
  *
- * The server's statements are known by InNoForceRLSOperation().  It stays true while they run, also for users'
- * functions that they call, unless the executor's start ends it (executor/executor_start.c).
+ * The server's statements are known by InNoForceRLSOperation().  It stays true
+ * while they run, also for users' functions that they call, unless the
+ * executor's start ends it (executor/executor_start.c).
  *
- * A new key is validated by a query of both tables, which would be one over all shards.  The server asks first
- * whether it may read them.  It is told that it may not: then it looks at the logical table's rows one by one, of
+ * A new key is validated by a query of both tables, which would be one over
+ * all shards.  The server asks first whether it may read them.  It is told
+ * that it may not: then it looks at the logical table's rows one by one, of
  * which there are none.  Each shard validates the key of its own.
  *
  *-------------------------------------------------------------------------
@@ -27,6 +29,7 @@
 
 #include "access/sysattr.h"
 #include "access/table.h"
+#include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "optimizer/optimizer.h"
 #include "utils/fmgroids.h"
@@ -94,7 +97,10 @@ check_foreign_key_query(Query *query)
 						 "before rows are written to it.", get_rel_name(table->relid))));
 }
 
-/* Whether a trigger is a foreign key's action, which writes the referencing table. */
+/*
+ * Whether a trigger is a foreign key's action, which writes the referencing
+ * table.
+ */
 static bool
 is_action(const Trigger *trigger)
 {
@@ -110,6 +116,23 @@ is_action(const Trigger *trigger)
 		default:
 			return false;
 	}
+}
+
+Oid
+foreign_key_acts_on_delete(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	Oid			referencing = InvalidOid;
+
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		const Trigger *trigger = &rel->trigdesc->triggers[i];
+
+		if (is_action(trigger) && TRIGGER_FOR_DELETE(trigger->tgtype))
+			referencing = trigger->tgconstrrelid;
+	}
+	table_close(rel, NoLock);
+	return referencing;
 }
 
 List *
@@ -134,7 +157,10 @@ foreign_key_reach(Oid relid)
 	return reach;
 }
 
-/* ExecutorCheckPerms_hook: only validation of a foreign key asks without raising an error. */
+/*
+ * ExecutorCheckPerms_hook: only validation of a foreign key asks without
+ * raising an error.
+ */
 static bool
 COMPAT_CHECK_PERMS(check_validation)
 {

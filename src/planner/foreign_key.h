@@ -12,10 +12,22 @@
 
 extern void foreign_key_init(void);
 
-/* Errors if a foreign key's own statement looks for a row that a local table references, and that is in a shard. */
+/*
+ * Errors if a foreign key's own statement looks for a row that a local table
+ * references, and that is in a shard.
+ */
 extern void check_foreign_key_query(Query *query);
 
-/* A table, and those that a write of it may write as well, by foreign keys' actions: a list of Oids. */
+/*
+ * A table with a foreign key to the given one that doesn't just refuse that
+ * rows are deleted; InvalidOid if there is none.
+ */
+extern Oid	foreign_key_acts_on_delete(Oid relid);
+
+/*
+ * A table, and those that a write of it may write as well, by foreign keys'
+ * actions: a list of Oids.
+ */
 extern List *foreign_key_reach(Oid relid);
 
 #endif							/* CITUS_PLANNER_FOREIGN_KEY_H */

@@ -3,12 +3,13 @@
  * hide_shards.c
  *	  Hides shards from pg_dump.
  *
- * A dump has the logical tables, whose rows come from all nodes; the shards of the
- * node that is dumped would come on top, and could not be restored.  pg_dump has
- * no rule by which a table of ours could be left out entirely: of members of an
- * extension it still dumps privileges and row security.  So the catalogs that
- * it reads get one more condition, as row security would add it, in sessions whose
- * application_name starts with pg_dump.  pg_upgrade is to see all, and does.
+ * A dump has the logical tables, whose rows come from all nodes; the shards of
+ * the node that is dumped would come on top, and could not be restored.
+ * pg_dump has no rule by which a table of ours could be left out entirely: of
+ * members of an extension it still dumps privileges and row security.  So the
+ * catalogs that it reads get one more condition, as row security would add it,
+ * in sessions whose application_name starts with pg_dump.  pg_upgrade is to
+ * see all, and does.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,7 +30,10 @@
 
 static bool override_table_visibility = true;
 
-/* Catalogs that have rows of shards of their own, and the columns with their schemas. */
+/*
+ * Catalogs that have rows of shards of their own, and the columns with their
+ * schemas.
+ */
 static const struct
 {
 	Oid			relid;
@@ -48,7 +52,10 @@ hide_shards_init(void)
 							 NULL, &override_table_visibility, true, PGC_USERSET, 0, NULL, NULL, NULL);
 }
 
-/* The condition that a schema, a column of the catalog that is the varno'th in its query, isn't that of the shards. */
+/*
+ * The condition that a schema, a column of the catalog that is the varno'th in
+ * its query, isn't that of the shards.
+ */
 static Node *
 not_in_shard_schema(int varno, AttrNumber attno, Oid shard_schema)
 {

@@ -14,7 +14,10 @@
 
 extern void hide_shards_init(void);
 
-/* Has a query that is about to be planned not find shards in the catalogs, if it is pg_dump's. */
+/*
+ * Has a query that is about to be planned not find shards in the catalogs, if
+ * it is pg_dump's.
+ */
 extern void hide_shards(Query *query);
 
 #endif							/* CITUS_PLANNER_HIDE_SHARDS_H */

@@ -30,7 +30,10 @@
 
 static set_join_pathlist_hook_type prev_set_join_pathlist = NULL;
 
-/* Whether a clause says that rows of the two relations belong to the same shard group. */
+/*
+ * Whether a clause says that rows of the two relations belong to the same
+ * shard group.
+ */
 static bool
 equates_groups(PlannerInfo *root, const DistRel *a, const DistRel *b, Node *clause)
 {
@@ -43,7 +46,9 @@ equates_groups(PlannerInfo *root, const DistRel *a, const DistRel *b, Node *clau
 		(dist_rel_is_dist_expr(root, b, linitial(op->args)) && dist_rel_is_dist_expr(root, a, lsecond(op->args)));
 }
 
-/* Whether rows that meet under the clauses are always of the same shard group. */
+/*
+ * Whether rows that meet under the clauses are always of the same shard group.
+ */
 static bool
 are_colocated(PlannerInfo *root, const DistRel *a, const DistRel *b, List *clauses)
 {
@@ -135,7 +140,10 @@ make_exists(PlannerInfo *root, const DistRel *left, const DistRel *right, List *
 	return negated ? (Node *) makeBoolExpr(NOT_EXPR, list_make1(link), -1) : (Node *) link;
 }
 
-/* The join's FROM and WHERE: those of the left side, and what the right side adds. */
+/*
+ * The join's FROM and WHERE: those of the left side, and what the right side
+ * adds.
+ */
 static void
 add_right_side(PlannerInfo *root, DistRel *dist, JoinType type, const DistRel *right, List *clauses, List *filters)
 {
@@ -166,7 +174,10 @@ add_right_side(PlannerInfo *root, DistRel *dist, JoinType type, const DistRel *r
 	dist->quals = list_concat_copy(dist->quals, filters);
 }
 
-/* Whether the join returns nothing but columns, and none of a side that it only looks into. */
+/*
+ * Whether the join returns nothing but columns, and none of a side that it
+ * only looks into.
+ */
 static bool
 returns_columns(const RelOptInfo *joinrel, const DistRel *hidden)
 {
@@ -182,7 +193,10 @@ returns_columns(const RelOptInfo *joinrel, const DistRel *hidden)
 	return true;
 }
 
-/* Splits a join's clauses into those that decide which rows meet, and filters of the result; false if one is for no row. */
+/*
+ * Splits a join's clauses into those that decide which rows meet, and filters
+ * of the result; false if one is for no row.
+ */
 static bool
 split_join_clauses(const RelOptInfo *joinrel, JoinType type, List *restrictlist, List **clauses, List **filters)
 {
@@ -208,7 +222,7 @@ static double
 join_work(const DistRel *left, const DistRel *right)
 {
 	double		hash = left->work + right->work + (left->rows + right->rows) * 2 * cpu_operator_cost;
-	double		lookups = Min(left->work + left->rows * DIST_LOOKUP_COST, right->work + right->rows * DIST_LOOKUP_COST);
+	double		lookups = Min(left->work + left->rows * dist_lookup_cost, right->work + right->rows * dist_lookup_cost);
 
 	return Min(hash, lookups);
 }
@@ -228,8 +242,24 @@ start_join(const DistRel *left, const DistRel *right, double rows)
 	return dist;
 }
 
-/* Makes a join of two relations from what start_join returned; false if the nodes can't compute it without each other. */
-static bool
+/*
+ * Why two relations can't be joined by the nodes without each other, apart
+ * from the conditions.
+ */
+static const char *
+reason_for_join(const DistRel *left, const DistRel *right)
+{
+	if (left->table == NULL || right->table == NULL)
+		return "rows of a table that all nodes have would come several times";
+	return left->table->colocation_id == right->table->colocation_id ?
+		"its sides are not joined on their distribution columns" : "its sides are not colocated";
+}
+
+/*
+ * Makes a join of two relations from what start_join returned; NULL, or why
+ * the nodes can't compute it without each other.
+ */
+static const char *
 finish_join(PlannerInfo *root, DistRel *dist, const RelOptInfo *joinrel, const DistRel *left, const DistRel *right,
 			JoinType type, List *restrictlist)
 {
@@ -237,13 +267,18 @@ finish_join(PlannerInfo *root, DistRel *dist, const RelOptInfo *joinrel, const D
 	bool		keeps_all = type == JOIN_INNER;
 	List	   *clauses = NIL;
 	List	   *filters = NIL;
+	const char *reason;
 
-	if (!returns_columns(joinrel, hides ? right : NULL) ||
-		!split_join_clauses(joinrel, type, restrictlist, &clauses, &filters) ||
-		(type == JOIN_FULL && (left->quals != NIL || right->quals != NIL)) ||
-		!is_computable(root, type, left, right, clauses) ||
-		!dist_rel_can_evaluate(root, clauses) || !dist_rel_can_evaluate(root, filters))
-		return false;
+	if (!dist_rel_finds_writes(root) && !returns_columns(joinrel, hides ? right : NULL))
+		return "the join returns expressions";
+	if (!split_join_clauses(joinrel, type, restrictlist, &clauses, &filters))
+		return "it has a filter that is the same for all rows";
+	if (type == JOIN_FULL && (left->quals != NIL || right->quals != NIL))
+		return "FULL JOIN of filtered tables";
+	if (!is_computable(root, type, left, right, clauses))
+		return reason_for_join(left, right);
+	if ((reason = dist_rel_keeps_here(root, clauses)) != NULL || (reason = dist_rel_keeps_here(root, filters)) != NULL)
+		return reason;
 
 	dist->entries = list_concat_copy(left->entries, right->entries);
 	dist->hidden = list_concat_copy(left->hidden, right->hidden);
@@ -259,31 +294,170 @@ finish_join(PlannerInfo *root, DistRel *dist, const RelOptInfo *joinrel, const D
 		dist->disjunctions = NIL;
 	add_right_side(root, dist, type, right, clauses, filters);
 	dist->relids = bms_union(left->relids, right->relids);
-	return true;
+	return NULL;
 }
 
-/* Takes a join of two relations for what is known of it, and adds its path, if that costs less than what is known so far. */
-static void
+/* Whether rights may be asked for both sides of a join as the same role. */
+static bool
+have_same_rights(const DistRel *left, const DistRel *right)
+{
+	const Broadcast *all = right->broadcasts != NIL ? linitial(right->broadcasts) : NULL;
+
+	return left->check_as == right->check_as || (all != NULL && bms_equal(all->relids, right->relids));
+}
+
+DistRel *
+dist_rel_join(PlannerInfo *root, const RelOptInfo *joinrel, const DistRel *left, const DistRel *right, JoinType type,
+			  List *restrictlist, double rows)
+{
+	DistRel    *dist;
+
+	if (!have_same_rights(left, right))
+		return NULL;
+	dist = start_join(left, right, rows);
+	return finish_join(root, dist, joinrel, left, right, type, restrictlist) == NULL ? dist : NULL;
+}
+
+/*
+ * Whether a join is better than what is known of it.  A write that needs no
+ * rows from here can be sent as it is.
+ */
+static bool
+is_better_join(PlannerInfo *root, const DistRel *dist, const DistRel *right, const DistRel *known)
+{
+	bool		sends = dist->broadcasts != NIL || right->broadcasts != NIL;
+
+	if (dist_rel_finds_writes(root) && sends != (known->broadcasts != NIL))
+		return !sends;
+	return dist_rel_cost(dist) < dist_rel_cost(known) * 0.99;
+}
+
+/*
+ * Takes a join of two relations for what is known of it, and adds its path, if
+ * that costs less than what is known so far.  Returns why the nodes can't
+ * compute it, or NULL.
+ */
+static const char *
 try_join(PlannerInfo *root, RelOptInfo *joinrel, const DistRel *left, const DistRel *right, JoinType type,
 		 List *restrictlist)
 {
 	const DistRel *known = dist_rel_of(joinrel);
 	DistRel    *dist;
 	DistQuery  *query;
+	const char *reason;
 
-	if (left == NULL || right == NULL || (left->check_as != right->check_as && right->broadcasts == NIL))
-		return;
+	if (left == NULL || right == NULL || !have_same_rights(left, right))
+		return NULL;
 	dist = start_join(left, right, joinrel->rows);
-	if (known != NULL && dist_rel_cost(dist) >= dist_rel_cost(known) * 0.99)
-		return;
-	if (!finish_join(root, dist, joinrel, left, right, type, restrictlist))
-		return;
+	if (known != NULL && !is_better_join(root, dist, right, known))
+		return NULL;
+	reason = finish_join(root, dist, joinrel, left, right, type, restrictlist);
+	if (reason != NULL)
+		return reason;
 	joinrel->fdw_private = dist;
-	if (dist->table == NULL)
-		return;
+	if (dist->table == NULL || dist_rel_finds_writes(root))
+		return NULL;
 	query = palloc0(sizeof(DistQuery));
 	query->rel = dist;
 	add_path(joinrel, dist_query_path(root, joinrel, query, joinrel->reltarget, joinrel->rows, 0));
+	return NULL;
+}
+
+/*
+ * The two sides of an equality of a join, each of which is a relation's alone.
+ */
+typedef struct JoinKeys
+{
+	const OpExpr *operator;
+	Node	   *outer;
+	Node	   *inner;
+} JoinKeys;
+
+static bool
+split_equality(Node *clause, const RelOptInfo *outer, const RelOptInfo *inner, JoinKeys *keys)
+{
+	const RestrictInfo *info = (RestrictInfo *) clause;
+	const OpExpr *op = (OpExpr *) info->clause;
+
+	if (!info->can_join || !IsA(op, OpExpr) || list_length(op->args) != 2)
+		return false;
+	keys->operator = op;
+	keys->outer = linitial(op->args);
+	keys->inner = lsecond(op->args);
+	if (bms_is_subset(info->left_relids, inner->relids))
+	{
+		keys->outer = lsecond(op->args);
+		keys->inner = linitial(op->args);
+		return bms_is_subset(info->right_relids, outer->relids);
+	}
+	return bms_is_subset(info->left_relids, outer->relids) && bms_is_subset(info->right_relids, inner->relids);
+}
+
+/*
+ * Has rights be asked for the tables that are left in the text: a relation
+ * that was moved has none.
+ */
+static DistRel *
+with_rights_of(DistRel *moved, const DistRel *other)
+{
+	if (moved != NULL)
+		moved->check_as = other->check_as;
+	return moved;
+}
+
+/*
+ * Tries joins of two relations on one equality that move rows between the
+ * nodes: those of one side to the other's, and if the equality is of the
+ * distribution column of neither, those of both.
+ */
+static void
+try_moved_joins(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
+				List *restrictlist, const JoinKeys *keys)
+{
+	const DistRel *left = dist_rel_of(outer);
+	const DistRel *right = dist_rel_of(inner);
+	bool		by_left = prune_is_equality(left->table, keys->operator->opno, keys->operator->inputcollid);
+	bool		by_right = prune_is_equality(right->table, keys->operator->opno, keys->operator->inputcollid);
+	DistRel    *moved_left = NULL;
+	DistRel    *moved_right = NULL;
+	const DistTable *table = by_left ? left->table : right->table;
+
+	if (by_left && dist_rel_is_dist_expr(root, left, keys->outer))
+		moved_right = with_rights_of(dist_rel_repartition(root, inner, inner->reltarget->exprs, left->table, keys->inner, keys->operator), left);
+	if (by_right && dist_rel_is_dist_expr(root, right, keys->inner))
+		moved_left = with_rights_of(dist_rel_repartition(root, outer, outer->reltarget->exprs, right->table, keys->outer, keys->operator), right);
+	if (moved_right != NULL)
+		try_join(root, joinrel, left, moved_right, type, restrictlist);
+	if (moved_left != NULL)
+		try_join(root, joinrel, moved_left, right, type, restrictlist);
+	if (moved_left != NULL || moved_right != NULL || !(by_left || by_right))
+		return;
+	moved_left = dist_rel_repartition(root, outer, outer->reltarget->exprs, table, keys->outer, keys->operator);
+	moved_right = dist_rel_repartition(root, inner, inner->reltarget->exprs, table, keys->inner, keys->operator);
+	if (moved_left != NULL && moved_right != NULL)
+		try_join(root, joinrel, moved_left, moved_right, type, restrictlist);
+}
+
+/*
+ * The same for all equalities of a join that isn't one of colocated relations.
+ */
+static void
+try_repartitions(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
+				 List *restrictlist)
+{
+	const DistRel *left = dist_rel_of(outer);
+	const DistRel *right = dist_rel_of(inner);
+	JoinKeys	keys;
+	ListCell   *cell;
+
+	if (!citus_enable_repartition || right == NULL || left->table == NULL || right->table == NULL ||
+		are_colocated(root, left, right, extract_actual_clauses(restrictlist, false)))
+		return;
+	foreach(cell, restrictlist)
+	{
+		if (split_equality(lfirst(cell), outer, inner, &keys))
+			try_moved_joins(root, joinrel, outer, inner, type, restrictlist, &keys);
+	}
 }
 
 /*
@@ -314,19 +488,29 @@ add_join_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptI
 			  JoinPathExtraData *extra)
 {
 	DistRel    *left;
+	const char *reason;
+	const char *other = NULL;
 
 	if (prev_set_join_pathlist)
 		prev_set_join_pathlist(root, joinrel, outer, inner, type, extra);
 	if (type == JOIN_ANTI && planning_context != NULL)
 		correct_anti_join(joinrel, outer);
 	left = dist_rel_of(outer);
-	if (left == NULL || type > JOIN_ANTI || type == JOIN_RIGHT || joinrel->reloptkind != RELOPT_JOINREL ||
+	if (type > JOIN_ANTI || type == JOIN_RIGHT || joinrel->reloptkind != RELOPT_JOINREL ||
 		joinrel->fdwroutine != NULL || (joinrel->fdw_private != NULL && dist_rel_of(joinrel) == NULL) ||
 		!bms_is_empty(joinrel->lateral_relids) || IS_DUMMY_REL(joinrel))
 		return;
-	try_join(root, joinrel, left, dist_rel_of(inner), type, extra->restrictlist);
+	reduced_join_paths_add(root, joinrel, outer, inner, type, extra);
+	if (left == NULL)
+		return;
+	reason = try_join(root, joinrel, left, dist_rel_of(inner), type, extra->restrictlist);
 	if (left->table != NULL && type != JOIN_FULL)
-		try_join(root, joinrel, left, dist_rel_broadcast(root, inner, left->table), type, extra->restrictlist);
+		other = try_join(root, joinrel, left, dist_rel_broadcast(root, inner, left->table), type, extra->restrictlist);
+	try_repartitions(root, joinrel, outer, inner, type, extra->restrictlist);
+	if (reason == NULL)
+		reason = other;
+	if (reason != NULL && dist_rel_of(joinrel) == NULL)
+		dist_rel_refuse(root, joinrel->relids, "the join", reason);
 }
 
 void

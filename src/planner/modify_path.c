@@ -16,6 +16,7 @@
 #include "access/table.h"
 #include "access/transam.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -36,8 +37,10 @@
 #include "planner/dist_query.h"
 #include "planner/dist_plan.h"
 #include "lib/plan_fields.h"
+#include "planner/lock_path.h"
 #include "planner/modify_plan.h"
 #include "planner/planner.h"
+#include "planner/sequence_calls.h"
 #include "planner/shippable.h"
 #include "planner/write_query.h"
 #include "resolve/tag.h"
@@ -69,7 +72,10 @@ add_junk(Query *query, Var *var, const char *name)
 												pstrdup(name), true));
 }
 
-/* MERGE's actions may use any column of the target: the child must return them. */
+/*
+ * MERGE's actions may use any column of the target: the child must return
+ * them.
+ */
 static void
 add_action_columns(Query *query)
 {
@@ -98,7 +104,10 @@ add_action_columns(Query *query)
 	}
 }
 
-/* Columns that the target list of an UPDATE, or of such a clause of MERGE, assigns. */
+/*
+ * Columns that the target list of an UPDATE, or of such a clause of MERGE,
+ * assigns.
+ */
 static Bitmapset *
 listed_columns(List *target_list)
 {
@@ -116,8 +125,8 @@ listed_columns(List *target_list)
 }
 
 /*
- * Whether a column that is not assigned must be in the new row all the same: a null in its place would be
- * checked against its domain.
+ * Whether a column that is not assigned must be in the new row all the same: a
+ * null in its place would be checked against its domain.
  */
 static bool
 leaves_domain(Oid relid, Bitmapset *assigned)
@@ -138,8 +147,9 @@ leaves_domain(Oid relid, Bitmapset *assigned)
 }
 
 /*
- * Whether the old row is needed as a whole: to identify it, to move it, to complete
- * a new one (all clauses of MERGE share a text, which assigns what any of them assigns), for triggers.
+ * Whether the old row is needed as a whole: to identify it, to move it, to
+ * complete a new one (all clauses of MERGE share a text, which assigns what
+ * any of them assigns), for triggers.
  */
 static bool
 needs_old_row(Query *query, const DistTable *table)
@@ -169,7 +179,10 @@ needs_old_row(Query *query, const DistTable *table)
 	return columns != NULL && leaves_domain(table->relid, columns);
 }
 
-/* Whether a policy for what a query writes can't be left to the table's nodes, as it reads distributed tables. */
+/*
+ * Whether a policy for what a query writes can't be left to the table's nodes,
+ * as it reads distributed tables.
+ */
 static bool
 has_foreign_check(Query *query)
 {
@@ -189,7 +202,8 @@ has_foreign_check(Query *query)
 static bool
 is_users_function(Oid funcid, void *context)
 {
-	return funcid >= FirstNormalObjectId;
+	return (funcid >= FirstNormalObjectId || func_volatile(funcid) == PROVOLATILE_VOLATILE) &&
+		!sequence_call_is_nextval(funcid);
 }
 
 /* Whether a query runs code of users, be it in a domain's constraint. */
@@ -212,14 +226,16 @@ prepare_query(Query *query, PlanningContext *context)
 	const DistTable *table = written_table(query);
 	RangeTblEntry *target;
 
+	lock_path_prepare(query);
+	if (query->resultRelation != 0)
+		context->writes++;
 	if (table == NULL)
 		return;
 	if (has_foreign_check(query))
 		context->checked_here = lappend_oid(context->checked_here, table->relid);
 	if (query->commandType == CMD_INSERT)
 	{
-		context->runs_code = context->runs_code || users_code_walker((Node *) query, NULL) ||
-			contain_volatile_functions_not_nextval((Node *) query);
+		context->runs_code = context->runs_code || users_code_walker((Node *) query, NULL);
 		return;
 	}
 	target = rt_fetch(query->resultRelation, query->rtable);
@@ -260,9 +276,9 @@ make_modify_path(PlannerInfo *root, ModifyTablePath *modify)
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = modify->path.parent;
 	path->path.pathtarget = create_empty_pathtarget();
-	if (modify->returningLists != NIL)
+	if (root->parse->returningList != NIL)
 	{
-		path->path.pathtarget = make_pathtarget_from_tlist(linitial(modify->returningLists));
+		path->path.pathtarget = make_pathtarget_from_tlist(root->parse->returningList);
 		set_pathtarget_cost_width(root, path->path.pathtarget);
 	}
 	path->path.rows = modify->path.rows;
@@ -288,23 +304,31 @@ is_distributed_mark(PlannerInfo *root, PlanRowMark *mark)
 	return table != NULL && table->kind != DIST_REFERENCE;
 }
 
-/* Takes the marks of distributed tables out of LockRows; drops LockRows when none is left. */
+/*
+ * Takes the marks of distributed tables out of LockRows; drops LockRows when
+ * none is left.
+ */
 static Path *
 strip_row_marks(PlannerInfo *root, LockRowsPath *path)
 {
 	List	   *marks = NIL;
 	bool		locks = false;
+	bool		skips = false;	/* has rows of a distributed table locked
+								 * here */
 	ListCell   *cell;
 
 	foreach(cell, path->rowMarks)
 	{
 		PlanRowMark *mark = lfirst(cell);
 
+		skips = skips || lock_path_is_due(root, mark->rti);
 		if (is_distributed_mark(root, mark))
 			continue;
 		marks = lappend(marks, mark);
 		locks = locks || RowMarkRequiresRowShareLock(mark->markType);
 	}
+	if (skips)
+		return lock_path_make(root, path->subpath);
 	if (!locks)
 		return path->subpath;
 	path->rowMarks = marks;
@@ -352,9 +376,12 @@ adjust_final_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 		lfirst(cell) = adjust_path(root, lfirst(cell));
 }
 
-/* Position in the child's result of a junk column by name; 0 if it isn't there. */
+/*
+ * Position in the child's result of a junk column by name; 0 if it isn't
+ * there.  What identifies a row of a partition is a ROWID_VAR.
+ */
 static int
-junk_resno(List *child_tlist, const char *name, Index varno)
+junk_resno(List *child_tlist, const char *name, int varno)
 {
 	ListCell   *cell;
 
@@ -363,7 +390,8 @@ junk_resno(List *child_tlist, const char *name, Index varno)
 		TargetEntry *entry = lfirst(cell);
 
 		if (entry->resjunk && entry->resname && strcmp(entry->resname, name) == 0 &&
-			IsA(entry->expr, Var) && ((Var *) entry->expr)->varno == varno)
+			IsA(entry->expr, Var) &&
+			(((Var *) entry->expr)->varno == varno || ((Var *) entry->expr)->varno == ROWID_VAR))
 			return entry->resno;
 	}
 	return 0;
@@ -378,6 +406,18 @@ child_resno(List *child_tlist, Expr *expr)
 	if (entry == NULL)
 		elog(ERROR, "variable not found in the rows to write");
 	return entry->resno;
+}
+
+/* Nodes don't return the partition that a row has been written to. */
+static void
+check_returned_tableoid(const ModifyPlan *plan)
+{
+	if (get_rel_relkind(plan->relid) == RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot return column \"tableoid\" of distributed partitioned table \"%s\"",
+						get_rel_name(plan->relid)),
+				 errhint("Return the columns that it is partitioned by.")));
 }
 
 /*
@@ -404,7 +444,9 @@ make_returning_columns(ModifyPlan *plan, List *returning, Index varno, List *chi
 		plan->column_attnos = lappend_int(plan->column_attnos, of_target ? var->varattno : 0);
 		plan->column_resnos = lappend_int(plan->column_resnos,
 										  of_target ? 0 : child_resno(child_tlist, (Expr *) var));
-		if (of_target && var->varattno != TableOidAttributeNumber)
+		if (of_target && var->varattno == TableOidAttributeNumber)
+			check_returned_tableoid(plan);
+		else if (of_target)
 			plan->attnos = list_append_unique_int(plan->attnos, var->varattno);
 	}
 	if (returning != NIL && plan->attnos == NIL)
@@ -471,18 +513,17 @@ make_actions(ModifyPlan *plan, List *actions)
 }
 
 /*
- * Conditions over the rows that nodes return: of views with check option; those of row security are the
- * nodes' own unless they can't evaluate them.  Sets what to say if they aren't met.
+ * Conditions over the rows that nodes return: of views with check option;
+ * those of row security are the nodes' own unless they can't evaluate them.
+ * Sets what to say if they aren't met.
  */
 static List *
-make_checks(ModifyPlan *plan, ModifyTablePath *modify)
+make_checks(ModifyPlan *plan, List *options)
 {
 	List	   *checks = NIL;
 	ListCell   *cell;
 
-	if (modify->withCheckOptionLists == NIL)
-		return NIL;
-	foreach(cell, (List *) linitial(modify->withCheckOptionLists))
+	foreach(cell, options)
 	{
 		WithCheckOption *option = lfirst(cell);
 
@@ -540,8 +581,9 @@ references_itself(Oid relid)
 }
 
 /*
- * Whether the rows of an INSERT have only to be stored, so that they can go the way of COPY's.  A reference table's
- * don't: COPY keeps other writers off it.  Nor do rows that refer to each other: COPY checks that for each frame.
+ * Whether the rows of an INSERT have only to be stored, so that they can go
+ * the way of COPY's.  A reference table's don't: COPY keeps other writers off
+ * it.  Nor do rows that refer to each other: COPY checks that for each frame.
  */
 static bool
 only_stores(const ModifyPlan *plan, const DistTable *table, const OnConflictExpr *conflict)
@@ -571,8 +613,9 @@ updatable_columns(Oid relid)
 }
 
 /*
- * What the initiator sees to of the rights and policies of what it writes, for the tasks' tags: the child's scan has found
- * the rows that UPDATE and DELETE may change, and a row that moves is no row that is inserted.
+ * What the initiator sees to of the rights and policies of what it writes, for
+ * the tasks' tags: the child's scan has found the rows that UPDATE and DELETE
+ * may change, and a row that moves is no row that is inserted.
  */
 static int
 task_rights(const ModifyPlan *plan, Query *query)
@@ -598,7 +641,10 @@ task_rights(const ModifyPlan *plan, Query *query)
 	return rights;
 }
 
-/* Columns that the text of an UPDATE assigns: of those, too, that triggers may have changed. */
+/*
+ * Columns that the text of an UPDATE assigns: of those, too, that triggers may
+ * have changed.
+ */
 static List *
 written_columns(const ModifyPlan *plan, const DistTable *table)
 {
@@ -607,7 +653,10 @@ written_columns(const ModifyPlan *plan, const DistTable *table)
 	return plan->assigned;
 }
 
-/* Notes whether an UPDATE, or such a clause, may have rows move to other shards. */
+/*
+ * Notes whether an UPDATE, or such a clause, may have rows move to other
+ * shards.
+ */
 static void
 note_moves(ModifyPlan *plan, const DistTable *table)
 {
@@ -649,25 +698,40 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 }
 
 /*
- * In the place of what is not built: writes of partitioned tables that aren't sent to the shards as they are.  Their
- * rows are not identified by ctid alone.  The executor refuses the plan, unless the router has replaced it.
+ * The child's columns as scan tuple of MERGE's expressions.  These use none of
+ * the columns that identify rows of partitions, which setrefs.c would not take
+ * here.
  */
-static Plan *
-plan_refused(CustomPath *best_path, ModifyPlan *plan, List *custom_plans, List *returning)
+static List *
+make_merge_columns(PlannerInfo *root, List *child_tlist)
 {
-	CustomScan *scan = makeNode(CustomScan);
+	List	   *columns = (List *) without_nulling(root, (Node *) child_tlist);
 	ListCell   *cell;
 
-	foreach(cell, pull_var_clause((Node *) returning, PVC_RECURSE_PLACEHOLDERS))
-		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-										  makeTargetEntry(copyObject(lfirst(cell)),
-														  list_length(scan->custom_scan_tlist) + 1, NULL, false));
-	scan->scan.plan.targetlist = copyObject(returning);
-	scan->flags = best_path->flags;
-	scan->methods = &dist_modify_methods;
-	scan->custom_plans = custom_plans;
-	scan->custom_private = modify_plan_pack(plan);
-	return (Plan *) scan;
+	foreach(cell, columns)
+	{
+		TargetEntry *entry = lfirst(cell);
+
+		if (IsA(entry->expr, Var) && ((Var *) entry->expr)->varno == ROWID_VAR)
+			entry->expr = (Expr *) makeNullConst(exprType((Node *) entry->expr), -1, InvalidOid);
+	}
+	return columns;
+}
+
+/*
+ * Refuses to resolve conflicts with rows of partitions, which have no identity
+ * in what nodes return of them.
+ */
+static void
+check_partitioned_conflict(const ModifyPlan *plan)
+{
+	if (plan->resolves && get_rel_relkind(plan->relid) == RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot compute what ON CONFLICT does to rows of distributed partitioned table \"%s\"",
+						get_rel_name(plan->relid)),
+				 errdetail("It reads other distributed or local tables, or assigns the distribution column."),
+				 errhint("Write the partitions one by one, or use separate UPDATE and INSERT statements.")));
 }
 
 static Plan *
@@ -679,7 +743,7 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	Index		varno = root->parse->resultRelation;
 	Plan	   *child = linitial(custom_plans);
 	List	   *child_tlist = root->processed_tlist;
-	List	   *returning = modify->returningLists ? linitial(modify->returningLists) : NIL;
+	List	   *returning = root->parse->returningList;
 	OnConflictExpr *conflict = modify->onconflict;
 	CustomScan *scan = makeNode(CustomScan);
 	ModifyPlan	plan = {0};
@@ -692,15 +756,11 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	plan.command = modify->operation;
 	plan.can_set_tag = root->parse->canSetTag;
 	plan.triggers = table->triggers & write_commands(root->parse);
-	if (plan.command != CMD_INSERT && get_rel_relkind(plan.relid) == RELKIND_PARTITIONED_TABLE)
-	{
-		root->processed_tlist = returning;
-		return plan_refused(best_path, &plan, custom_plans, returning);
-	}
-	plan.update_colnos = modify->updateColnosLists ? linitial(modify->updateColnosLists) : NIL;
+	plan.update_colnos = plan.command == CMD_UPDATE ? root->update_colnos : NIL;
 	plan.ctid_resno = junk_resno(child_tlist, "ctid", varno);
 	plan.dist_resno = junk_resno(child_tlist, JUNK_DIST_COLUMN, varno);
 	plan.row_resno = junk_resno(child_tlist, JUNK_OLD_ROW, varno);
+	plan.partition_resno = junk_resno(child_tlist, "tableoid", varno);
 	if (conflict != NULL)
 	{
 		plan.do_update = conflict->action == ONCONFLICT_UPDATE;
@@ -708,14 +768,18 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 			!conflict_is_shippable(conflict, table);
 		plan.may_skip = !plan.resolves;
 		plan.row_by_row = plan.resolves && plan.do_update && has_before_update(table->relid);
+		check_partitioned_conflict(&plan);
 	}
 
 	if (plan.command == CMD_MERGE)
 	{
-		check_merge(linitial(modify->mergeActionLists), returning);
-		/* the actions name the target's columns as they are before the join with the source */
-		exprs = (List *) without_nulling(root, (Node *) make_actions(&plan, linitial(modify->mergeActionLists)));
-		scan->custom_scan_tlist = (List *) without_nulling(root, (Node *) child_tlist);
+		check_merge(root->parse->mergeActionList, returning);
+		/*
+		 * the actions name the target's columns as they are before the join
+		 * with the source
+		 */
+		exprs = (List *) without_nulling(root, (Node *) make_actions(&plan, root->parse->mergeActionList));
+		scan->custom_scan_tlist = make_merge_columns(root, child_tlist);
 		plan.assigned = assigned_columns(&plan);
 		plan.rights = task_rights(&plan, root->parse);
 		make_texts(&plan, table, root, &exprs);
@@ -727,7 +791,7 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 		plan.assigned = assigned_columns(&plan);
 		note_moves(&plan, table);
 		plan.rights = task_rights(&plan, root->parse);
-		checks = make_checks(&plan, modify);
+		checks = make_checks(&plan, root->parse->withCheckOptions);
 		plan.has_returning = returning != NIL || checks != NIL;
 		scan->custom_scan_tlist =
 			make_returning_columns(&plan, list_concat(list_copy(returning), checks), varno,
@@ -753,7 +817,10 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	if (planning_context)
 		planning_context->modifies = true;
 
-	/* create_plan labels the topmost plan's columns from here: they are those of RETURNING */
+	/*
+	 * create_plan labels the topmost plan's columns from here: they are those
+	 * of RETURNING
+	 */
 	root->processed_tlist = returning;
 	return (Plan *) scan;
 }

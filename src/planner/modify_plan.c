@@ -15,25 +15,6 @@ CustomScanMethods dist_modify_methods = {
 };
 
 static const PlanField modify_plan_fields[] = {
-	PLAN_FIELD(PLAN_INT, ModifyPlan, relid),
-	PLAN_FIELD(PLAN_INT, ModifyPlan, check_as_user),
-	PLAN_FIELD(PLAN_INT, ModifyPlan, command),
-	PLAN_FIELD(PLAN_INT, ModifyPlan, rights),
-	PLAN_FIELD(PLAN_INT, ModifyPlan, ctid_resno),
-	PLAN_FIELD(PLAN_INT, ModifyPlan, dist_resno),
-	PLAN_FIELD(PLAN_INT, ModifyPlan, row_resno),
-	PLAN_FIELD(PLAN_INT, ModifyPlan, nconflict_params),
-	PLAN_FIELD(PLAN_INT, ModifyPlan, triggers),
-	PLAN_FIELD(PLAN_BOOL, ModifyPlan, can_set_tag),
-	PLAN_FIELD(PLAN_BOOL, ModifyPlan, has_returning),
-	PLAN_FIELD(PLAN_BOOL, ModifyPlan, moves_rows),
-	PLAN_FIELD(PLAN_BOOL, ModifyPlan, replaces_rows),
-	PLAN_FIELD(PLAN_BOOL, ModifyPlan, may_skip),
-	PLAN_FIELD(PLAN_BOOL, ModifyPlan, do_update),
-	PLAN_FIELD(PLAN_BOOL, ModifyPlan, resolves),
-	PLAN_FIELD(PLAN_BOOL, ModifyPlan, row_by_row),
-	PLAN_FIELD(PLAN_BOOL, ModifyPlan, streams),
-	PLAN_FIELD(PLAN_BOOL, ModifyPlan, reads_first),
 	PLAN_FIELD(PLAN_STRING, ModifyPlan, insert_text),
 	PLAN_FIELD(PLAN_STRING, ModifyPlan, update_text),
 	PLAN_FIELD(PLAN_STRING, ModifyPlan, delete_text),
@@ -51,13 +32,13 @@ static const PlanField modify_plan_fields[] = {
 List *
 modify_plan_pack(const ModifyPlan *plan)
 {
-	return plan_fields_pack(modify_plan_fields, lengthof(modify_plan_fields), plan);
+	return plan_fields_pack(modify_plan_fields, lengthof(modify_plan_fields), plan, sizeof(ModifyPlan));
 }
 
 void
 modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
 {
-	plan_fields_unpack(modify_plan_fields, lengthof(modify_plan_fields), node->custom_private, plan);
+	plan_fields_unpack(modify_plan_fields, lengthof(modify_plan_fields), node->custom_private, plan, sizeof(ModifyPlan));
 }
 
 List *

@@ -11,8 +11,12 @@
  *	  UPDATE .. FROM unnest(ctids, new rows) WHERE t.ctid = ..
  *	  DELETE .. USING unnest(ctids) WHERE t.ctid = ..
  *
- * If an INSERT with ON CONFLICT fires triggers for rows, or what it does isn't for nodes, its text inserts what
- * does not conflict, locks what does, and returns both (modify_upsert_text).
+ * Rows of a partitioned table, whose partitions the child scans one by one,
+ * are identified by the partition's shard as well.
+ *
+ * If an INSERT with ON CONFLICT fires triggers for rows, or what it does isn't
+ * for nodes, its text inserts what does not conflict, locks what does, and
+ * returns both (modify_upsert_text).
  *
  * For a reference table, whose rows have other ctids on other nodes, the
  * old row as text takes the place of ctid.
@@ -47,39 +51,56 @@ typedef struct ModifyAction
 typedef struct ModifyPlan
 {
 	Oid			relid;
-	Oid			check_as_user;	/* whose rights the texts need (a view's owner);
-								 * InvalidOid: the current user's */
+	Oid			check_as_user;	/* whose rights the texts need (a view's
+								 * owner); InvalidOid: the current user's */
 	CmdType		command;
-	int			rights;			/* for the tasks' tags (TASK_FILTERED and the like) */
+	int			rights;			/* for the tasks' tags (TASK_FILTERED and the
+								 * like) */
 	bool		can_set_tag;
 	bool		has_returning;
-	bool		moves_rows;		/* an UPDATE that assigns the distribution column */
+	bool		moves_rows;		/* an UPDATE that assigns the distribution
+								 * column */
 	bool		replaces_rows;	/* an UPDATE that nodes would refuse (of an
-								 * identity column): always DELETE and INSERT */
-	bool		may_skip;		/* ON CONFLICT can leave input rows without result */
+								 * identity column): always DELETE and
+								 * INSERT */
+	bool		may_skip;		/* ON CONFLICT can leave input rows without
+								 * result */
 	bool		do_update;		/* ON CONFLICT DO UPDATE */
-	bool		resolves;		/* what happens ON CONFLICT is decided here: it fires triggers, or isn't for nodes */
-	bool		streams;		/* an INSERT of which many rows go the way of COPY's (executor/modify_stream.c) */
-	bool		reads_first;	/* what the child reads might show rows that are stored meanwhile */
-	bool		row_by_row;		/* each row is written before the next one's triggers fire */
-	int			triggers;		/* COMMAND_BITs of what it does that fires triggers */
-	List	   *assigned;		/* IntList: columns that any of its clauses assigns */
-	List	   *update_colnos;	/* IntList: attribute number of the child's n-th column */
+	bool		resolves;		/* what happens ON CONFLICT is decided here: it
+								 * fires triggers, or isn't for nodes */
+	bool		streams;		/* an INSERT of which many rows go the way of
+								 * COPY's (executor/modify_stream.c) */
+	bool		reads_first;	/* what the child reads might show rows that
+								 * are stored meanwhile */
+	bool		row_by_row;		/* each row is written before the next one's
+								 * triggers fire */
+	int			triggers;		/* COMMAND_BITs of what it does that fires
+								 * triggers */
+	List	   *assigned;		/* IntList: columns that any of its clauses
+								 * assigns */
+	List	   *update_colnos;	/* IntList: attribute number of the child's
+								 * n-th column */
 	int			ctid_resno;		/* in the child's result; 0 is none */
 	int			dist_resno;
 	int			row_resno;
-	int			nconflict_params;	/* leading expressions: parameters from $2 on */
-	List	   *checks;			/* for each expression that follows those: kind of WithCheckOption, and names of
-								 * the view or table and the policy */
+	int			partition_resno;	/* of the partition's oid; 0: the table
+									 * isn't partitioned */
+	int			nconflict_params;	/* leading expressions: parameters from $2
+									 * on */
+	List	   *checks;			/* for each expression that follows those: kind
+								 * of WithCheckOption, and names of the view or
+								 * table and the policy */
 	List	   *attnos;			/* IntList: target columns that nodes return */
-	List	   *column_attnos;	/* IntLists, parallel: columns of the scan tuple */
-	List	   *column_resnos;	/* COLUMN_EXCLUDED: of the row that was not inserted */
+	List	   *column_attnos;	/* IntLists, parallel: columns of the scan
+								 * tuple */
+	List	   *column_resnos;	/* COLUMN_EXCLUDED: of the row that was not
+								 * inserted */
 	List	   *actions;		/* of IntList, see modify_action; of an INSERT
 								 * that resolves conflicts, DO UPDATE */
 	char	   *upsert_text;	/* if it resolves conflicts */
 	char	   *insert_text;
-	char	   *again_text;		/* if it does ON CONFLICT DO UPDATE: the same, once
-								 * the statement has written other rows */
+	char	   *again_text;		/* if it does ON CONFLICT DO UPDATE: the same,
+								 * once the statement has written other rows */
 	char	   *update_text;
 	char	   *delete_text;
 } ModifyPlan;
@@ -98,15 +119,17 @@ extern List *modify_action_pack(const ModifyAction *action);
 extern void modify_action_unpack(const List *packed, ModifyAction *action);
 
 /*
- * modify_text.c: the texts that apply rows; palloc'd.  root is of an INSERT, whose ON CONFLICT belongs to its text, or NULL.
- * again: DO UPDATE errors for a row that the statement has written before (citus_internal.upsert_once).
+ * modify_text.c: the texts that apply rows; palloc'd.  root is of an INSERT,
+ * whose ON CONFLICT belongs to its text, or NULL.  again: DO UPDATE errors for
+ * a row that the statement has written before (citus_internal.upsert_once).
  */
 extern char *modify_insert_text(const DistTable *table, List *attnos, PlannerInfo *root, bool again, List **exprs);
 
 /*
- * Inserts the rows that don't conflict, and locks those that others conflict with,
- * if ON CONFLICT is DO UPDATE.  Returns for each: position in the batch from 1; tid and
- * old row, null if it was inserted; and if it was, the columns attnos.
+ * Inserts the rows that don't conflict, and locks those that others conflict
+ * with, if ON CONFLICT is DO UPDATE.  Returns for each: position in the batch
+ * from 1; tid and old row, null if it was inserted; and if it was, the columns
+ * attnos.
  */
 extern char *modify_upsert_text(const DistTable *table, List *attnos, PlannerInfo *root, List **exprs);
 #define UPSERT_FIXED_COLUMNS 3
@@ -114,18 +137,22 @@ extern char *modify_update_text(const DistTable *table, List *colnos, List *attn
 extern char *modify_delete_text(const DistTable *table, List *attnos);
 
 /*
- * conflict.c: whether the node of a shard can do what a clause says: a text can say it, the node can evaluate it, and
- * the row stays in the shard.
+ * conflict.c: whether the node of a shard can do what a clause says: a text
+ * can say it, the node can evaluate it, and the row stays in the shard.
  */
 extern bool conflict_is_shippable(OnConflictExpr *clause, const DistTable *table);
 
 /*
- * Sets what the initiator needs to resolve conflicts with the rows of range table entry varno, and adds
- * columns to the scan tuple: of the old row, and of the one that was not inserted.
+ * Sets what the initiator needs to resolve conflicts with the rows of range
+ * table entry varno, and adds columns to the scan tuple: of the old row, and
+ * of the one that was not inserted.
  */
 extern void conflict_prepare(ModifyPlan *plan, OnConflictExpr *clause, Index varno, List **scan_tlist);
 
-/* Makes DO UPDATE an action of the plan; returns exprs with its expressions appended. */
+/*
+ * Makes DO UPDATE an action of the plan; returns exprs with its expressions
+ * appended.
+ */
 extern List *conflict_add_action(ModifyPlan *plan, OnConflictExpr *clause, List *exprs);
 
 #endif							/* CITUS_PLANNER_MODIFY_PLAN_H */

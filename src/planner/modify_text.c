@@ -18,6 +18,7 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "catalog/heap.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "lib/stringinfo.h"
 #include "nodes/makefuncs.h"
@@ -34,7 +35,9 @@
 #include "planner/modify_plan.h"
 #include "planner/task_query.h"
 
-/* Qualified, quoted name of the table, which is also the name of its row type. */
+/*
+ * Qualified, quoted name of the table, which is also the name of its row type.
+ */
 static char *
 table_name(const DistTable *table)
 {
@@ -42,7 +45,16 @@ table_name(const DistTable *table)
 									  get_rel_name(table->relid));
 }
 
-/* Appends " RETURNING <first>, t.a, ..", nothing if there is nothing to return. */
+static bool
+is_partitioned(const DistTable *table)
+{
+	return get_rel_relkind(table->relid) == RELKIND_PARTITIONED_TABLE;
+}
+
+/*
+ * Appends " RETURNING <first>, t.a, ..", nothing if there is nothing to
+ * return.
+ */
 static void
 append_returning(StringInfo text, const DistTable *table, const char *first, List *attnos)
 {
@@ -72,9 +84,10 @@ append_returning(StringInfo text, const DistTable *table, const char *first, Lis
 }
 
 /*
- * Appends the table's columns, separated by commas, with a prefix.  stored_only: those
- * that an INSERT gives values for.  by_number: names that can't be mistaken for
- * others ("citus n1", ..), in the place of the columns' own.
+ * Appends the table's columns, separated by commas, with a prefix.
+ * stored_only: those that an INSERT gives values for.  by_number: names that
+ * can't be mistaken for others ("citus n1", ..), in the place of the columns'
+ * own.
  */
 static void
 append_columns(StringInfo text, Oid relid, bool stored_only, bool by_number, const char *prefix)
@@ -96,7 +109,10 @@ append_columns(StringInfo text, Oid relid, bool stored_only, bool by_number, con
 	table_close(relation, NoLock);
 }
 
-/* Begins an INSERT of all columns, whose values come from the SELECT that it ends with; there may be no columns. */
+/*
+ * Begins an INSERT of all columns, whose values come from the SELECT that it
+ * ends with; there may be no columns.
+ */
 static void
 append_insert(StringInfo text, const DistTable *table)
 {
@@ -111,8 +127,9 @@ append_insert(StringInfo text, const DistTable *table)
 }
 
 /*
- * Analyses a text of ours whose only parameter is an array of the table's rows.  It is not
- * rewritten: row security's conditions are no part of it, and would add parameters in front of that one.
+ * Analyses a text of ours whose only parameter is an array of the table's
+ * rows.  It is not rewritten: row security's conditions are no part of it, and
+ * would add parameters in front of that one.
  */
 static Query *
 analyse_insert(const char *text, Oid rows_type)
@@ -120,7 +137,10 @@ analyse_insert(const char *text, Oid rows_type)
 	return parse_analyze_fixedparams(linitial_node(RawStmt, pg_parse_query(text)), text, &rows_type, 1, NULL);
 }
 
-/* Puts in what SET (a, b) = (SELECT ..) assigns: results of a subquery that was made an initplan. */
+/*
+ * Puts in what SET (a, b) = (SELECT ..) assigns: results of a subquery that
+ * was made an initplan.
+ */
 static Node *
 multiexpr_mutator(Node *node, void *context)
 {
@@ -163,7 +183,10 @@ graft_conflict_clause(Query *query, OnConflictExpr *clause, PlannerInfo *root, L
 	clause = (OnConflictExpr *) task_params_extract((Node *) clause, 0, false, exprs);
 	if (excluded != 0)
 		query->rtable = lappend(query->rtable, copyObject(rt_fetch(excluded, root->parse->rtable)));
-	/* in this order: the first relation is never the excluded one, but the target may have the number that is new for it */
+	/*
+	 * in this order: the first relation is never the excluded one, but the
+	 * target may have the number that is new for it
+	 */
 	ChangeVarNodes((Node *) clause, root->parse->resultRelation, 1, 0);
 	ChangeVarNodes((Node *) clause, excluded, list_length(query->rtable), 0);
 	clause->exclRelIndex = list_length(query->rtable);
@@ -222,7 +245,10 @@ modify_insert_text(const DistTable *table, List *attnos, PlannerInfo *root, bool
 	return task_query_deparse(query);
 }
 
-/* The INSERT of an upsert text, without ON CONFLICT; it returns conflict_note's result first. */
+/*
+ * The INSERT of an upsert text, without ON CONFLICT; it returns
+ * conflict_note's result first.
+ */
 static char *
 plain_upsert(const DistTable *table, List *attnos)
 {
@@ -242,7 +268,10 @@ plain_upsert(const DistTable *table, List *attnos)
 	return text.data;
 }
 
-/* Has DO UPDATE assign each of its columns to itself, where a condition says so. */
+/*
+ * Has DO UPDATE assign each of its columns to itself, where a condition says
+ * so.
+ */
 static void
 replace_update(OnConflictExpr *clause, Node *condition, Index target)
 {
@@ -303,23 +332,38 @@ modify_upsert_text(const DistTable *table, List *attnos, PlannerInfo *root, List
 	return text.data;
 }
 
-/* FROM clause that gives each row of a batch its ordinal, and its identity. */
+/*
+ * FROM clause that gives each row of a batch its ordinal, and its identity:
+ * $1, and the partition's shard behind the other parameters.
+ */
 static void
 append_batch(StringInfo text, const DistTable *table, bool with_new_rows)
 {
 	const char *identity = table->kind == DIST_REFERENCE ? "text" : "tid";
 
-	appendStringInfo(text, "ROWS FROM (pg_catalog.unnest($1::%s[])%s) WITH ORDINALITY",
-					 identity,
-					 with_new_rows ? psprintf(", pg_catalog.unnest($2::%s[])", table_name(table)) : "");
+	appendStringInfo(text, "ROWS FROM (pg_catalog.unnest($1::%s[])", identity);
+	if (with_new_rows)
+		appendStringInfo(text, ", pg_catalog.unnest($2::%s[])", table_name(table));
+	if (is_partitioned(table))
+		appendStringInfo(text, ", pg_catalog.unnest($%d::bigint[])", with_new_rows ? 3 : 2);
+	appendStringInfoString(text, ") WITH ORDINALITY AS r(\"citus id\", ");
+	if (with_new_rows)
+	{
+		append_columns(text, table->relid, false, true, "");
+		appendStringInfoString(text, ", ");
+	}
+	appendStringInfo(text, "%s\"citus ord\")", is_partitioned(table) ? "\"citus shard\", " : "");
 }
 
-static const char *
-identity_condition(const DistTable *table)
+static void
+append_identity_condition(StringInfo text, const DistTable *table)
 {
-	return table->kind == DIST_REFERENCE ?
-		" WHERE (t.*)::text OPERATOR(pg_catalog.=) r.\"citus id\"" :
-		" WHERE t.ctid OPERATOR(pg_catalog.=) r.\"citus id\"";
+	appendStringInfoString(text, table->kind == DIST_REFERENCE ?
+						   " WHERE (t.*)::text OPERATOR(pg_catalog.=) r.\"citus id\"" :
+						   " WHERE t.ctid OPERATOR(pg_catalog.=) r.\"citus id\"");
+	if (is_partitioned(table))
+		appendStringInfoString(text, " AND t.tableoid OPERATOR(pg_catalog.=) "
+							   "citus_internal.shard_relation(r.\"citus shard\")");
 }
 
 char *
@@ -341,10 +385,7 @@ modify_update_text(const DistTable *table, List *colnos, List *attnos)
 	}
 	appendStringInfoString(&text, " FROM ");
 	append_batch(&text, table, true);
-	appendStringInfoString(&text, " AS r(\"citus id\", ");
-	append_columns(&text, table->relid, false, true, "");
-	appendStringInfoString(&text, ", \"citus ord\")");
-	appendStringInfoString(&text, identity_condition(table));
+	append_identity_condition(&text, table);
 	append_returning(&text, table, "r.\"citus ord\"", attnos);
 	return text.data;
 }
@@ -357,8 +398,7 @@ modify_delete_text(const DistTable *table, List *attnos)
 	initStringInfo(&text);
 	appendStringInfo(&text, "DELETE FROM %s AS t USING ", table_name(table));
 	append_batch(&text, table, false);
-	appendStringInfoString(&text, " AS r(\"citus id\", \"citus ord\")");
-	appendStringInfoString(&text, identity_condition(table));
+	append_identity_condition(&text, table);
 	append_returning(&text, table, "r.\"citus ord\"", attnos);
 	return text.data;
 }

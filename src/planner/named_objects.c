@@ -3,17 +3,18 @@
  * named_objects.c
  *	  Objects whose names stand in the texts of a plan's tasks.
  *
- * The server's own plans know objects by their ids, and a plan that is kept for
- * a prepared statement outlives a change of their names.  Texts don't: so our
- * plans say that they depend on all types that the statement uses, and are made
- * anew when one of them changes.  (Tables are known to them already, functions in
- * texts are the server's own.)  Changes of operators and schemas make the server
- * discard all plans anyway.
+ * The server's own plans know objects by their ids, and a plan that is kept
+ * for a prepared statement outlives a change of their names.  Texts don't: so
+ * our plans say that they depend on all types that the statement uses, and are
+ * made anew when one of them changes.  (Tables are known to them already,
+ * functions in texts are the server's own.)  Changes of operators and schemas
+ * make the server discard all plans anyway.
  *
- * The server's plan cache doesn't look at labels of enums and at collations.  So
- * when one changes, it is told of a change of a type with a hash of ours, that all
- * plans have which use enums or collations.  Only plans are discarded so: the
- * statement isn't parsed again, as its constants may name what was renamed.
+ * The server's plan cache doesn't look at labels of enums and at collations.
+ * So when one changes, it is told of a change of a type with a hash of ours,
+ * that all plans have which use enums or collations.  Only plans are discarded
+ * so: the statement isn't parsed again, as its constants may name what was
+ * renamed.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,10 +29,16 @@
 
 #include "planner/named_objects.h"
 
-/* Stands for the names of all enums' labels and all collations; that it is some type's hash too does no harm. */
+/*
+ * Stands for the names of all enums' labels and all collations; that it is
+ * some type's hash too does no harm.
+ */
 #define LABELS_HASH 0x6c61626c
 
-/* Has the plan made anew when a type's row in pg_type changes, found by its hash. */
+/*
+ * Has the plan made anew when a type's row in pg_type changes, found by its
+ * hash.
+ */
 static void
 add_item(PlannedStmt *plan, uint32 hash)
 {

@@ -12,7 +12,10 @@
 
 extern void named_objects_init(void);
 
-/* Has a plan of the query made anew when a type that the query uses is changed. */
+/*
+ * Has a plan of the query made anew when a type that the query uses is
+ * changed.
+ */
 extern void named_objects_note(PlannedStmt *plan, Query *query);
 
 #endif							/* CITUS_PLANNER_NAMED_OBJECTS_H */

@@ -20,7 +20,10 @@
 
 #include "planner/partial_plan.h"
 
-/* An aggregate of the topmost node, now or with the states of parallel workers as its input. */
+/*
+ * An aggregate of the topmost node, now or with the states of parallel workers
+ * as its input.
+ */
 static void
 drop_final_step(Aggref *aggref)
 {
@@ -33,7 +36,10 @@ drop_final_step(Aggref *aggref)
 	aggref->aggtype = aggref->aggtranstype == INTERNALOID ? BYTEAOID : aggref->aggtranstype;
 }
 
-/* Has the columns that a node passes on have the types that its child gives them. */
+/*
+ * Has the columns that a node passes on have the types that its child gives
+ * them.
+ */
 static void
 pass_types(Plan *node, const Plan *child)
 {
@@ -48,7 +54,10 @@ pass_types(Plan *node, const Plan *child)
 	}
 }
 
-/* Turns the topmost Agg at or below a node; a plan without one (min, max by an index) has no final step either. */
+/*
+ * Turns the topmost Agg at or below a node; a plan without one (min, max by an
+ * index) has no final step either.
+ */
 static void
 turn_aggregate(Plan *node)
 {

@@ -22,12 +22,14 @@
 #include "catalog/cache_limit.h"
 #include "catalog/metadata.h"
 #include "planner/cursor_plan.h"
+#include "planner/dist_cost.h"
 #include "planner/dist_rel.h"
 #include "planner/foreign_key.h"
 #include "planner/hide_shards.h"
 #include "planner/named_objects.h"
 #include "planner/partial_plan.h"
 #include "planner/planner.h"
+#include "planner/sequence_calls.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
 #include "remote/identity.h"
@@ -95,7 +97,10 @@ plan_task(const TaskTag *tag, Query *query, const char *query_string, int cursor
 	return plan;
 }
 
-/* Keeps a finished scan's rows, as they are asked for, so that they can be read backward. */
+/*
+ * Keeps a finished scan's rows, as they are asked for, so that they can be
+ * read backward.
+ */
 static Plan *
 materialize_scan(Plan *scan)
 {
@@ -115,7 +120,10 @@ materialize_scan(Plan *scan)
 	return material;
 }
 
-/* The same for all scans that a plan reads backward when it is, see ExecSupportsBackwardScan(). */
+/*
+ * The same for all scans that a plan reads backward when it is, see
+ * ExecSupportsBackwardScan().
+ */
 static Plan *
 materialize_scans(Plan *node)
 {
@@ -144,7 +152,10 @@ materialize_scans(Plan *node)
 	return node;
 }
 
-/* A cursor can move backward as on a single server, even if it was not declared with SCROLL. */
+/*
+ * A cursor can move backward as on a single server, even if it was not
+ * declared with SCROLL.
+ */
 static PlannedStmt *
 make_scrollable(PlannedStmt *plan, int cursor_options)
 {
@@ -187,7 +198,7 @@ plan_cheaper(PlanningContext *context, Query *query, const char *query_string, i
 
 /* The rungs, one after the other. */
 static PlannedStmt *
-climb(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+climb_ladder(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
 	PlanningContext context = {0};
 	Query	   *original;
@@ -210,16 +221,16 @@ climb(Query *query, const char *query_string, int cursor_options, ParamListInfo 
 	modify_prepare(query, &context);
 	context.modifying_cte = query->hasModifyingCTE;
 	plan = plan_cheaper(&context, query, query_string, cursor_options, params);
-	if (context.insert_source != NULL)
+	if (context.write_source != NULL)
 	{
-		PlannedStmt *pushed = insert_select_plan(original, &context, &reason);
+		PlannedStmt *pushed = pushed_write_plan(original, &context, &reason);
 
 		if (pushed != NULL)
 		{
 			named_objects_note(pushed, original);
 			return pushed;
 		}
-		elog(DEBUG2, "INSERT .. SELECT not pushed down: %s", reason);
+		elog(DEBUG2, "write not pushed down: %s", reason);
 	}
 	named_objects_note(plan, original);
 	if (!enable_router || (context.scans == NIL && !context.modifies) ||
@@ -240,7 +251,7 @@ static PlannedStmt *
 plan_distributed(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
 	bool		tracks_rows = cursor_plan_prepare(query, cursor_options);
-	PlannedStmt *plan = climb(query, query_string, cursor_options, params);
+	PlannedStmt *plan = climb_ladder(query, query_string, cursor_options, params);
 
 	if (!tracks_rows)
 		return make_scrollable(plan, cursor_options);
@@ -257,6 +268,7 @@ citus_planner(Query *query, const char *query_string, int cursor_options, ParamL
 	if (metadata_available())
 	{
 		cache_limit_check();
+		query = sequence_calls_turn(query);
 		hide_shards(query);
 
 		/* a foreign key's own statement: each node looks after its rows */
@@ -277,7 +289,8 @@ citus_planner(Query *query, const char *query_string, int cursor_options, ParamL
 	}
 	if (planning_context != NULL)
 	{
-		PlanningContext nested = {0};	/* a function run by the planner plans this */
+		PlanningContext nested = {0};	/* a function run by the planner plans
+										 * this */
 
 		return plan_with_context(&nested, query, query_string, cursor_options, params);
 	}
@@ -289,6 +302,8 @@ planner_init(void)
 {
 	prev_planner = planner_hook;
 	planner_hook = citus_planner;
+	dist_cost_init();
+	dist_rel_init();
 	scan_path_init();
 	modify_path_init();
 	text_cache_init();
@@ -299,13 +314,6 @@ planner_init(void)
 	DefineCustomBoolVariable("citus.enable_fast_path_router_planner",
 							 "Plans statements of one table without PostgreSQL's planner where possible.",
 							 NULL, &enable_fast_path, true, PGC_USERSET, 0, NULL, NULL, NULL);
-	DefineCustomBoolVariable("citus.enable_query_pushdown",
-							 "Has the nodes compute joins, aggregates and limits where they can.",
-							 "When off, rows of several shards are joined and aggregated where the statement runs.",
-							 &citus_enable_query_pushdown, true, PGC_USERSET, 0, NULL, NULL, NULL);
-	DefineCustomBoolVariable("citus.enable_broadcast_joins",
-							 "Sends the small side of a join to the nodes of the other side.",
-							 NULL, &citus_enable_broadcast, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("citus.enable_router_execution",
 							 "Sends statements that concern one shard group there as a whole.",
 							 NULL, &enable_router, true, PGC_USERSET, 0, NULL, NULL, NULL);

@@ -13,49 +13,42 @@
 #include "nodes/plannodes.h"
 
 #include "planner/dist_plan.h"
+#include "planner/planning_context.h"
 
 extern void planner_init(void);
-
-/*
- * What is known while standard_planner works on one of our statements; a
- * stack, since planning can run a function that plans.
- */
-typedef struct PlanningContext
-{
-	List	   *scans;			/* CustomScan nodes made for distributed tables */
-	List	   *hidden;			/* subqueries (Query) that became part of a scan's text */
-	bool		modifies;		/* a DistributedModify was made */
-	bool		modifying_cte;	/* the statement writes in a CTE */
-	bool		node_task;		/* TAG_NODE: this node's own copy is meant */
-	List	   *checked_here;	/* of Oid: tables whose policies for new rows are not for their nodes */
-	bool		runs_code;		/* an INSERT's functions may read tables, the target too */
-	const struct DistRel *insert_source;	/* what an INSERT's rows come from, if each stays in its shard group */
-	bool		guesses;		/* the size of a table was never measured */
-	struct PlanningContext *outer;
-} PlanningContext;
-
-/* The innermost; NULL when standard_planner runs for a statement that shows no distributed table. */
-extern PlanningContext *planning_context;
 
 /* fast_path.c: a plan without standard_planner, or NULL with *reason set. */
 extern PlannedStmt *fast_path_plan(Query *query, const char **reason);
 
 /*
- * decorrelate.c: the query with scalar subqueries as joins, a copy, which compute only groups that are asked for if
- * these are few; NULL if there are none to turn.
+ * decorrelate.c: the query with scalar subqueries as joins, a copy, which
+ * compute only groups that are asked for if these are few; NULL if there are
+ * none to turn.
  */
 extern Query *decorrelate(Query *query, bool few);
 
-/* router.c: one task for the whole statement, judged by the plan of it; NULL with *reason set. */
+/*
+ * router.c: one task for the whole statement, judged by the plan of it; NULL
+ * with *reason set.
+ */
 extern PlannedStmt *router_plan(Query *original, PlanningContext *context, const char **reason);
 
-/* insert_select.c: each shard group runs the INSERT .. SELECT (insert_source); NULL with *reason set. */
-extern PlannedStmt *insert_select_plan(Query *original, const PlanningContext *context, const char **reason);
+/*
+ * pushed_write.c: each shard group runs the write (write_source); NULL with
+ * *reason set.
+ */
+extern PlannedStmt *pushed_write_plan(Query *original, const PlanningContext *context, const char **reason);
 
-/* statement.c: has a statement depend on, lock and ask for the rights to the relations of queries that its plan doesn't show. */
+/*
+ * statement.c: has a statement depend on, lock and ask for the rights to the
+ * relations of queries that its plan doesn't show.
+ */
 extern void statement_add_relations(PlannedStmt *statement, List *queries);
 
-/* statement.c: a PlannedStmt whose only node is a DistributedScan that returns what the query returns. */
+/*
+ * statement.c: a PlannedStmt whose only node is a DistributedScan that returns
+ * what the query returns.
+ */
 extern PlannedStmt *make_dist_statement(Query *query, DistPlan *plan, List *exprs);
 
 /* scan_path.c and modify_path.c: hooks of the floor. */
@@ -63,8 +56,9 @@ extern void scan_path_init(void);
 extern void modify_path_init(void);
 
 /*
- * modify_path.c: adds to every UPDATE, DELETE and MERGE what identifies a row; in place.  Notes in the context
- * what of its writes a plan doesn't show: checked_here, runs_code.
+ * modify_path.c: adds to every UPDATE, DELETE and MERGE what identifies a row;
+ * in place.  Notes in the context what of its writes a plan doesn't show:
+ * checked_here, runs_code.
  */
 extern void modify_prepare(Query *query, PlanningContext *context);
 

@@ -6,9 +6,9 @@
  * The judgement is made on a finished plan.  If in a correct plan of the
  * statement every scan of a distributed table is pruned to the shards of one
  * and the same value, then that plan's answer is a function of that shard
- * group's rows (and of tables that are the same everywhere), so the statement run
- * on a database that holds just those rows has the same answer.  Equalities,
- * outer joins, views and subqueries need no reasoning of our own.
+ * group's rows (and of tables that are the same everywhere), so the statement
+ * run on a database that holds just those rows has the same answer.
+ * Equalities, outer joins, views and subqueries need no reasoning of our own.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,7 +29,8 @@
 typedef struct Pin
 {
 	const DistTable *table;		/* of the first scan */
-	List	   *triple;			/* packed term, index into the scan's expressions; NIL for DIST_SINGLE */
+	List	   *triple;			/* packed term, index into the scan's
+								 * expressions; NIL for DIST_SINGLE */
 	Expr	   *value;
 } Pin;
 
@@ -43,7 +44,10 @@ exec_param_walker(Node *node, void *context)
 	return expression_tree_walker(node, exec_param_walker, context);
 }
 
-/* The pin of one scan; false if it isn't pinned by one value known before execution. */
+/*
+ * The pin of one scan; false if it isn't pinned by one value known before
+ * execution.
+ */
 static bool
 scan_pin(CustomScan *scan, Pin *pin)
 {
@@ -111,7 +115,10 @@ common_pin(List *scans, Pin *pin)
 	return true;
 }
 
-/* For all writes in the statement: NULL if their rows stay in the pinned shard group, else the reason. */
+/*
+ * For all writes in the statement: NULL if their rows stay in the pinned shard
+ * group, else the reason.
+ */
 static bool
 write_walker(Node *node, void *context)
 {

@@ -33,10 +33,13 @@
 #include "utils/rel.h"
 
 #include "compat/permissions.h"
+#include "planner/base_rel.h"
 #include "planner/cursor_plan.h"
 #include "planner/dist_cost.h"
 #include "planner/dist_rel.h"
+#include "planner/lock_path.h"
 #include "planner/planner.h"
+#include "planner/shard_append.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
 #include "planner/write_query.h"
@@ -60,7 +63,10 @@ static const CustomPathMethods scan_path_methods = {
 	.PlanCustomPath = plan_scan,
 };
 
-/* The distributed table of a base relation, or NULL; reference tables are read as they are. */
+/*
+ * The distributed table of a base relation, or NULL; reference tables are read
+ * as they are.
+ */
 static const DistTable *
 scanned_table(RangeTblEntry *rte)
 {
@@ -74,10 +80,11 @@ scanned_table(RangeTblEntry *rte)
 }
 
 /*
- * Splits filters (RestrictInfos) into those for the nodes and those for here.  A filter may become
- * shippable by evaluating parts of it here; these are the task's parameters, of which there can't be
- * any number.  Pseudoconstants are left out.  What may tell of a row comes after the policies (security_level), so if one of these is
- * for here, it is as well.
+ * Splits filters (RestrictInfos) into those for the nodes and those for here.
+ * A filter may become shippable by evaluating parts of it here; these are the
+ * task's parameters, of which there can't be any number.  Pseudoconstants are
+ * left out.  What may tell of a row comes after the policies (security_level),
+ * so if one of these is for here, it is as well.
  */
 static void
 split_clauses(List *clauses, Index varno, List **remote, List **local)
@@ -111,7 +118,10 @@ split_clauses(List *clauses, Index varno, List **remote, List **local)
 	}
 }
 
-/* How many of a scan's filters, from the first on, are policies, or stand before one. */
+/*
+ * How many of a scan's filters, from the first on, are policies, or stand
+ * before one.
+ */
 static int
 count_policies(PlannerInfo *root, List *clauses)
 {
@@ -126,7 +136,42 @@ count_policies(PlannerInfo *root, List *clauses)
 	return count;
 }
 
-/* Adds a scan that needs the values of the given relations (none: an ordinary one). */
+/* Whether a clause names the first column of an index. */
+static bool
+may_use_index(RelOptInfo *rel, List *clauses)
+{
+	Bitmapset  *columns = NULL;
+	ListCell   *cell;
+
+	pull_varattnos((Node *) extract_actual_clauses(clauses, false), rel->relid, &columns);
+	foreach(cell, rel->indexlist)
+	{
+		const IndexOptInfo *index = lfirst_node(IndexOptInfo, cell);
+
+		if (bms_is_member(index->indexkeys[0] - FirstLowInvalidHeapAttributeNumber, columns))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * What the nodes do for each row of the table, which they share.  A scan in a
+ * correlated subquery, which the server may take to run once or twice
+ * although it is going to run often, is only as cheap as others if an index
+ * spares it most rows.
+ */
+static double
+tuple_cost(RelOptInfo *rel, const DistTable *table, List *remote)
+{
+	if (needs_exec_params((Node *) extract_actual_clauses(remote, false), NULL) && !may_use_index(rel, remote))
+		return (cpu_tuple_cost + cpu_operator_cost) / dist_rel_count_nodes(table);
+	return cpu_tuple_cost / 4;
+}
+
+/*
+ * Adds a scan that needs the values of the given relations (none: an ordinary
+ * one).
+ */
 static void
 add_path_for(PlannerInfo *root, RelOptInfo *rel, const DistTable *table, Relids required_outer,
 			 bool one_shard)
@@ -153,10 +198,12 @@ add_path_for(PlannerInfo *root, RelOptInfo *rel, const DistTable *table, Relids 
 								clauselist_selectivity(root, remote, 0, JOIN_INNER, NULL));
 	cost_qual_eval(&local_cost, local, root);
 
-	path->path.startup_cost = DIST_ROUND_TRIP_COST + DIST_TASK_COST * ntasks + DIST_SHARD_COST * nshards + local_cost.startup;
+	path->path.startup_cost = dist_round_trip_cost + dist_task_cost * ntasks + dist_shard_cost * nshards + local_cost.startup;
 	path->path.total_cost = path->path.startup_cost +
-		rel->tuples * cpu_tuple_cost / 4 * nshards / table->nshards +
-		fetched * (cpu_tuple_cost + DIST_TUPLE_COST + local_cost.per_tuple);
+		rel->tuples * tuple_cost(rel, table, remote) * nshards / table->nshards +
+		fetched * (cpu_tuple_cost + dist_tuple_cost + local_cost.per_tuple);
+	if (rel->relid == root->parse->resultRelation)
+		path->path.total_cost += fetched * dist_lock_cost;
 	path->methods = &scan_path_methods;
 	add_path(rel, (Path *) path);
 }
@@ -170,9 +217,12 @@ pins_shard(RelOptInfo *rel, const DistTable *table, List *clauses)
 											extract_actual_clauses(clauses, false))) != NULL;
 }
 
-/* For generate_implied_equalities_for_column: the member that is the distribution column. */
+/*
+ * For generate_implied_equalities_for_column: the member that is the
+ * distribution column.
+ */
 static bool
-is_dist_column(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em,
+is_dist_column_var(PlannerInfo *root, RelOptInfo *rel, EquivalenceClass *ec, EquivalenceMember *em,
 			   void *arg)
 {
 	const DistTable *table = arg;
@@ -211,7 +261,7 @@ add_lookup_paths(PlannerInfo *root, RelOptInfo *rel, const DistTable *table)
 
 	if (rel->has_eclass_joins)
 		clauses = list_concat(clauses,
-							  generate_implied_equalities_for_column(root, rel, is_dist_column,
+							  generate_implied_equalities_for_column(root, rel, is_dist_column_var,
 																	 (void *) table,
 																	 rel->lateral_referencers));
 	foreach(cell, clauses)
@@ -240,9 +290,39 @@ note_rel(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	if (planning_context == NULL)
 		return;
 	if (rte->rtekind == RTE_SUBQUERY && rel->subroot != NULL)
-		dist_rel_note_base(root, rel, rte, NULL);
+		base_rel_note(root, rel, rte, NULL);
+	else if (rte->rtekind == RTE_SUBQUERY && rte->inh)
+		base_rel_note_union(root, rel, rte);
 	else if (rte->rtekind == RTE_RELATION && (table = metadata_lookup(rte->relid)) != NULL)
-		dist_rel_note_base(root, rel, rte, table);
+		base_rel_note(root, rel, rte, table);
+}
+
+/* Finds tableoid, or what identifies a row that is to be written. */
+static bool
+partition_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RestrictInfo))
+		node = (Node *) ((RestrictInfo *) node)->clause;
+	if (IsA(node, Var))
+		return ((Var *) node)->varno == ROWID_VAR ||
+			(((Var *) node)->varno == *(int *) context && ((Var *) node)->varattno == TableOidAttributeNumber);
+	return expression_tree_walker(node, partition_walker, context);
+}
+
+/*
+ * Whether the statement asks in which partition a row stands, so that each is
+ * scanned by itself.
+ */
+static bool
+asks_for_partitions(RelOptInfo *rel, RangeTblEntry *rte)
+{
+	int			varno = rel->relid;
+
+	return rte->inh && rte->relkind == RELKIND_PARTITIONED_TABLE &&
+		(partition_walker((Node *) rel->reltarget->exprs, &varno) ||
+		 partition_walker((Node *) rel->baserestrictinfo, &varno));
 }
 
 static void
@@ -255,8 +335,9 @@ add_scan_path(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	if (IS_DUMMY_REL(rel) || !metadata_available())
 		return;
 	note_rel(root, rel, rte);
+	shard_append_add_paths(root, rel, rte);
 	table = scanned_table(rte);
-	if (table == NULL)
+	if (table == NULL || asks_for_partitions(rel, rte))
 		return;
 
 	rel->pathlist = NIL;
@@ -264,7 +345,10 @@ add_scan_path(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	rel->consider_parallel = false;
 	add_path_for(root, rel, table, rel->lateral_relids,
 				 pins_shard(rel, table, rel->baserestrictinfo));
-	/* a write in a CTE must not be seen by scans of the same statement, so they read ahead of it */
+	/*
+	 * a write in a CTE must not be seen by scans of the same statement, so
+	 * they read ahead of it
+	 */
 	if (table->kind == DIST_HASH && !(planning_context && planning_context->modifying_cte))
 		add_lookup_paths(root, rel, table);
 }
@@ -290,7 +374,10 @@ set_table_size(PlannerInfo *root, Oid relid, bool inhparent, RelOptInfo *rel)
 	table_close(relation, NoLock);
 }
 
-/* Attribute numbers (offset by FirstLowInvalidHeapAttributeNumber) that must be fetched. */
+/*
+ * Attribute numbers (offset by FirstLowInvalidHeapAttributeNumber) that must
+ * be fetched.
+ */
 static Bitmapset *
 needed_columns(RelOptInfo *rel, List *tlist, List *local)
 {
@@ -400,19 +487,23 @@ needs_remote_system_column(Bitmapset *columns)
 }
 
 /*
- * Whether the rows of a table are locked because the statement may delete them: by a tag,
- * since FOR UPDATE would leave out those that policies don't let the user update.
+ * Whether the rows of a table are locked because the statement may delete
+ * them: by a tag, since FOR UPDATE would leave out those that policies don't
+ * let the user update.
  */
 static bool
 locks_target(PlannerInfo *root, Index varno)
 {
 	const int	deletes = COMMAND_BIT(CMD_UPDATE) | COMMAND_BIT(CMD_DELETE);
 
-	return varno == root->parse->resultRelation && root->parse->commandType != CMD_UPDATE &&
+	return bms_is_member(varno, root->all_result_relids) && root->parse->commandType != CMD_UPDATE &&
 		(write_commands(root->parse) & deletes) != 0;
 }
 
-/* How the text locks the rows of a table: as the target of an UPDATE, or by FOR UPDATE and the like. */
+/*
+ * How the text locks the rows of a table: as the target of an UPDATE, or by
+ * FOR UPDATE and the like.
+ */
 static RowMarkClause *
 make_row_mark(PlannerInfo *root, Index varno)
 {
@@ -421,7 +512,7 @@ make_row_mark(PlannerInfo *root, Index varno)
 
 	mark->rti = 1;
 	mark->waitPolicy = LockWaitBlock;
-	if (varno == root->parse->resultRelation)
+	if (bms_is_member(varno, root->all_result_relids))
 	{
 		if (root->parse->commandType != CMD_UPDATE)
 			return NULL;
@@ -432,7 +523,7 @@ make_row_mark(PlannerInfo *root, Index varno)
 	{
 		PlanRowMark *plan_mark = lfirst(cell);
 
-		if (plan_mark->rti == varno && plan_mark->strength != LCS_NONE)
+		if (plan_mark->rti == varno && plan_mark->strength != LCS_NONE && !lock_path_is_due(root, varno))
 		{
 			mark->strength = plan_mark->strength;
 			mark->waitPolicy = plan_mark->waitPolicy;
@@ -442,7 +533,10 @@ make_row_mark(PlannerInfo *root, Index varno)
 	return NULL;
 }
 
-/* The query that a task runs: SELECT .. FROM table [WHERE remote] [FOR UPDATE]. */
+/*
+ * The query that a task runs: SELECT .. FROM table [WHERE remote] [FOR
+ * UPDATE].
+ */
 static Query *
 make_scan_query(PlannerInfo *root, Index varno, List *remote, List **exprs)
 {
@@ -454,7 +548,8 @@ make_scan_query(PlannerInfo *root, Index varno, List *remote, List **exprs)
 
 	rte->securityQuals = NIL;
 	rte->inFromCl = true;		/* a target isn't, but is here */
-	rte->lateral = false;		/* the arguments of TABLESAMPLE are parameters */
+	rte->lateral = false;		/* the arguments of TABLESAMPLE are
+								 * parameters */
 	rte->inh = true;
 	if (rte->tablesample)
 		rte->tablesample = (TableSampleClause *)
@@ -481,16 +576,16 @@ make_scan_query(PlannerInfo *root, Index varno, List *remote, List **exprs)
 
 /* Whether a filter's value for a row may change from run to run. */
 static bool
-changes(PlannerInfo *root, Index varno, Node *clause)
+filter_changes(PlannerInfo *root, Index varno, Node *clause)
 {
 	return needs_exec_params(clause, NULL) ||
 		!bms_is_subset(pull_varnos(root, clause), bms_make_singleton(varno));
 }
 
 /*
- * Which of the nodes' filters are applied here to rows that are kept for all runs: those that
- * change from run to run, and with them those that may raise an error for, or tell of, a row
- * that the others would have left out.
+ * Which of the nodes' filters are applied here to rows that are kept for all
+ * runs: those that change from run to run, and with them those that may raise
+ * an error for, or tell of, a row that the others would have left out.
  */
 static List *
 filters_of_kept(PlannerInfo *root, Index varno, List *remote)
@@ -502,7 +597,7 @@ filters_of_kept(PlannerInfo *root, Index varno, List *remote)
 	foreach(cell, remote)
 	{
 		Node	   *clause = lfirst(cell);
-		bool		varies = changes(root, varno, clause);
+		bool		varies = filter_changes(root, varno, clause);
 
 		any = any || varies;
 		if (varies || contain_leaked_vars(clause))
@@ -571,6 +666,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist
 	plan.ncolumns = list_length(plan.types);
 
 	plan.relid = table->relid;
+	plan.refusal = dist_rel_refusal(root, rel->relids);
 	if (locks_target(root, rel->relid))
 		plan.rights |= TASK_LOCKS;
 	if (relation->rd_rel->relrowsecurity || rte->securityQuals != NIL)
@@ -593,7 +689,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist
 	scan->flags = best_path->flags;
 	scan->methods = &dist_scan_methods;
 	scan->custom_exprs = exprs;
-	scan->custom_private = dist_plan_pack(&plan);
+	scan->custom_private = dist_plan_pack(&plan, scan->custom_exprs);
 	if (planning_context)
 		planning_context->scans = lappend(planning_context->scans, scan);
 	return (Plan *) scan;

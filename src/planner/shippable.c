@@ -5,9 +5,9 @@
  *
  * The server's own functions, operators and aggregates are the same
  * everywhere; those of users need not exist on another node, or could read
- * its local tables.  Volatile functions stay with the initiator, where a single
- * server would have run them.  Object identifiers differ between nodes, so
- * what turns names into them (regclass and its like, tableoid) stays too.
+ * its local tables.  Volatile functions stay with the initiator, where a
+ * single server would have run them.  Object identifiers differ between nodes,
+ * so what turns names into them (regclass and its like, tableoid) stays too.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,7 +38,7 @@ typedef struct ShippableContext
 static bool shippable_walker(Node *node, void *context);
 
 static bool
-fail(ShippableContext *context, const char *reason)
+not_shippable(ShippableContext *context, const char *reason)
 {
 	context->reason = reason;
 	return true;
@@ -51,9 +51,9 @@ function_must_stay(Oid funcid, void *context)
 	ShippableContext *ship = context;
 
 	if (funcid >= FirstNormalObjectId)
-		return fail(ship, "it calls a function that is not the server's own");
+		return not_shippable(ship, "it calls a function that is not the server's own");
 	if (func_volatile(funcid) == PROVOLATILE_VOLATILE)
-		return fail(ship, "it calls a volatile function");
+		return not_shippable(ship, "it calls a volatile function");
 	return false;
 }
 
@@ -64,18 +64,22 @@ relation_walker(RangeTblEntry *rte, ShippableContext *context)
 	{
 		case RTE_RELATION:
 			if (rte->relkind == RELKIND_VIEW)
-				return false;	/* expanded by the rewriter, kept for permissions */
+				return false;	/* expanded by the rewriter, kept for
+								 * permissions */
 			if (metadata_lookup(rte->relid) == NULL)
-				return fail(context, "it reads a relation that is only on this node");
+				return not_shippable(context, "it reads a relation that is only on this node");
 			return false;
 		case RTE_NAMEDTUPLESTORE:
-			return fail(context, "it reads a transition table");
+			return not_shippable(context, "it reads a transition table");
 		default:
 			return false;
 	}
 }
 
-/* Whether a table has a column of the type, an array of it, or a type made of it. */
+/*
+ * Whether a table has a column of the type, an array of it, or a type made of
+ * it.
+ */
 static bool
 table_uses_type(Oid relid, Oid type)
 {
@@ -101,7 +105,10 @@ table_uses_type(Oid relid, Oid type)
 	return false;
 }
 
-/* Whether other nodes have a type: one of the server's own, or of a column of a table that they have. */
+/*
+ * Whether other nodes have a type: one of the server's own, or of a column of
+ * a table that they have.
+ */
 static bool
 type_is_everywhere(Oid type)
 {
@@ -129,8 +136,9 @@ part_walker(Node *node, void *context)
 }
 
 /*
- * Whether the deparser shows all of an assignment: it looks for parts in one place only, below coercions to
- * domains, and of several that have been merged into one expression it shows one.
+ * Whether the deparser shows all of an assignment: it looks for parts in one
+ * place only, below coercions to domains, and of several that have been merged
+ * into one expression it shows one.
  */
 static bool
 assigns_one_part(Node *expr)
@@ -177,7 +185,10 @@ shippable_assignments(List *target_list)
 	return NULL;
 }
 
-/* True (stop) if the deparser does not understand one of a write's assignments. */
+/*
+ * True (stop) if the deparser does not understand one of a write's
+ * assignments.
+ */
 static bool
 assignments_walker(Query *query, ShippableContext *context)
 {
@@ -189,7 +200,10 @@ assignments_walker(Query *query, ShippableContext *context)
 	return context->reason != NULL;
 }
 
-/* Whether an anonymous row has names, as x.* of JOIN .. USING (..) AS x has: the deparser shows it as ROW(..), which has none. */
+/*
+ * Whether an anonymous row has names, as x.* of JOIN .. USING (..) AS x has:
+ * the deparser shows it as ROW(..), which has none.
+ */
 static bool
 names_columns(const RowExpr *row)
 {
@@ -213,10 +227,10 @@ type_walker(Node *node, ShippableContext *context)
 	{
 		case T_Const:
 			if (wire_type_is_oid_alias(((Const *) node)->consttype) && !((Const *) node)->constisnull)
-				return fail(context, "it names an object of this node");
+				return not_shippable(context, "it names an object of this node");
 			if (get_typtype(((Const *) node)->consttype) == TYPTYPE_PSEUDO &&
 				!((Const *) node)->constisnull)
-				return fail(context, "it has an anonymous record as a constant");
+				return not_shippable(context, "it has an anonymous record as a constant");
 			break;
 		case T_Var:
 			if (((Var *) node)->varattno != InvalidAttrNumber)
@@ -234,7 +248,7 @@ type_walker(Node *node, ShippableContext *context)
 			return false;
 	}
 	if (!type_is_everywhere(exprType(node)))
-		return fail(context, "it uses a type that other nodes need not have");
+		return not_shippable(context, "it uses a type that other nodes need not have");
 	return false;
 }
 
@@ -258,27 +272,27 @@ shippable_walker(Node *node, void *context)
 			return relation_walker((RangeTblEntry *) node, ship);
 		case T_Var:
 			if (((Var *) node)->varattno == TableOidAttributeNumber)
-				return fail(ship, "it uses the system column tableoid");
+				return not_shippable(ship, "it uses the system column tableoid");
 			break;
 		case T_RowExpr:
 			if (names_columns((RowExpr *) node))
-				return fail(ship, "it names the columns of an anonymous row");
+				return not_shippable(ship, "it names the columns of an anonymous row");
 			break;
 		case T_NextValueExpr:
-			return fail(ship, "it draws from a sequence");
+			return not_shippable(ship, "it draws from a sequence");
 		case T_CurrentOfExpr:
-			return fail(ship, "it uses WHERE CURRENT OF");
+			return not_shippable(ship, "it uses WHERE CURRENT OF");
 		case T_PlaceHolderVar:
 		case T_SubPlan:
 		case T_AlternativeSubPlan:
-			return fail(ship, "it depends on the plan here");
+			return not_shippable(ship, "it depends on the plan here");
 		default:
 			break;
 	}
 	if (check_functions_in_node(node, function_must_stay, context))
 		return true;
 	if ((IsA(node, FuncExpr) || IsA(node, CoerceViaIO)) && wire_type_is_oid_alias(exprType(node)))
-		return fail(ship, "it looks up an object by its name");
+		return not_shippable(ship, "it looks up an object by its name");
 	return expression_tree_walker(node, shippable_walker, context);
 }
 
@@ -346,7 +360,10 @@ query_has_distributed_table(Query *query)
 {
 	ListCell   *cell;
 
-	/* most queries of plain tables are settled here, without a walk over their expressions */
+	/*
+	 * most queries of plain tables are settled here, without a walk over their
+	 * expressions
+	 */
 	if (query->hasSubLinks || query->cteList != NIL)
 		return distributed_walker((Node *) query, NULL);
 	foreach(cell, query->rtable)
@@ -440,7 +457,9 @@ query_check_as(Query *query, Oid *user)
 	UserContext users = {.query = query};
 	const RangeTblEntry *first = query->rtable != NIL ? linitial(query->rtable) : NULL;
 
-	/* most queries are of one table, and need no walk over their expressions */
+	/*
+	 * most queries are of one table, and need no walk over their expressions
+	 */
 	if (list_length(query->rtable) == 1 && first->rtekind == RTE_RELATION && !query->hasSubLinks &&
 		query->cteList == NIL)
 		user_walker((Node *) first, &users);

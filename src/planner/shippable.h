@@ -23,10 +23,16 @@ extern const char *shippable_expression(Node *node);
  */
 extern const char *shippable_query(Query *query);
 
-/* NULL if a text can say all that an UPDATE's, or DO UPDATE's, target list assigns; else the reason. */
+/*
+ * NULL if a text can say all that an UPDATE's, or DO UPDATE's, target list
+ * assigns; else the reason.
+ */
 extern const char *shippable_assignments(List *target_list);
 
-/* NULL if other nodes have the result columns' types, and a task can return them; else the reason. */
+/*
+ * NULL if other nodes have the result columns' types, and a task can return
+ * them; else the reason.
+ */
 extern const char *shippable_columns(List *target_list);
 
 /*

@@ -21,14 +21,15 @@
 typedef struct RelationContext
 {
 	List	   *rtable;
-	List	   *permissions;	/* RTEPermissionInfos of version 16 and later */
+	List	   *permissions;	/* RTEPermissionInfos of version 16 and
+								 * later */
 	List	   *oids;
 	Query	   *query;			/* the level that the walk is at */
 } RelationContext;
 
 /* Collects copies of the relation entries of all levels. */
 static bool
-relation_walker(Node *node, void *context)
+statement_relation_walker(Node *node, void *context)
 {
 	RelationContext *relations = context;
 
@@ -55,11 +56,11 @@ relation_walker(Node *node, void *context)
 		Query	   *outer = relations->query;
 
 		relations->query = (Query *) node;
-		(void) query_tree_walker(relations->query, relation_walker, context, QTW_EXAMINE_RTES_BEFORE);
+		(void) query_tree_walker(relations->query, statement_relation_walker, context, QTW_EXAMINE_RTES_BEFORE);
 		relations->query = outer;
 		return false;
 	}
-	return expression_tree_walker(node, relation_walker, context);
+	return expression_tree_walker(node, statement_relation_walker, context);
 }
 
 void
@@ -73,7 +74,7 @@ statement_add_relations(PlannedStmt *statement, List *queries)
 	ListCell   *cell;
 
 	foreach(cell, queries)
-		(void) relation_walker(lfirst(cell), &relations);
+		(void) statement_relation_walker(lfirst(cell), &relations);
 	statement->rtable = relations.rtable;
 	statement->relationOids = relations.oids;
 	compat_set_permissions(statement, relations.permissions);
@@ -91,7 +92,9 @@ make_task_rte(List *names)
 	return rte;
 }
 
-/* The node's output: one column for each non-junk entry of the query's result. */
+/*
+ * The node's output: one column for each non-junk entry of the query's result.
+ */
 static List *
 make_columns(List *result, Index varno, DistPlan *plan, List **scan_tlist, List **names)
 {
@@ -139,7 +142,7 @@ make_dist_statement(Query *query, DistPlan *plan, List *exprs)
 	ListCell   *cell;
 	List	   *result = query->commandType == CMD_SELECT ? query->targetList : query->returningList;
 
-	relation_walker((Node *) query, &relations);
+	statement_relation_walker((Node *) query, &relations);
 
 	scan->scan.plan.targetlist = make_columns(result, list_length(relations.rtable) + 1, plan,
 											  &scan->custom_scan_tlist, &names);
@@ -152,7 +155,7 @@ make_dist_statement(Query *query, DistPlan *plan, List *exprs)
 		scan->custom_exprs = lappend(scan->custom_exprs, expression_planner(lfirst(cell)));
 	plan->can_set_tag = query->canSetTag;
 	plan->command = query->commandType;
-	scan->custom_private = dist_plan_pack(plan);
+	scan->custom_private = dist_plan_pack(plan, scan->custom_exprs);
 
 	statement->commandType = query->commandType;
 	statement->queryId = query->queryId;

@@ -37,13 +37,20 @@
 #include "planner/task_query.h"
 #include "remote/wire_type.h"
 
-/* A list of constants that is longer than this stays in the text. */
+/*
+ * A list that is longer than this stays in the text if its members are
+ * constants, and is one parameter, an array, otherwise: a node would read the
+ * parameters one by one, and again for each of its shards.
+ */
 #define MAX_LISTED_CONSTANTS 20
 
 /* No more constants than this become parameters of one task. */
 #define MAX_CONSTANT_PARAMS 64
 
-/* An expression is looked for in a list of more parameters than this by its hash. */
+/*
+ * An expression is looked for in a list of more parameters than this by its
+ * hash.
+ */
 #define MAX_SEARCHED_PARAMS 32
 
 /* Where an expression is in a list of parameters. */
@@ -84,7 +91,8 @@ typedef enum ConstantMode
 {
 	CONSTANTS_STAY,
 	CONSTANTS_COMPARED,			/* arguments of comparisons further down */
-	CONSTANTS_DIRECT,			/* this node, as the argument of a comparison */
+	CONSTANTS_DIRECT,			/* this node, as the argument of a
+								 * comparison */
 	CONSTANTS_ALL,				/* in values that are stored */
 } ConstantMode;
 
@@ -142,7 +150,26 @@ must_evaluate(Node *node, ExtractContext *context)
 	return contain_mutable_functions(node) || shippable_expression(node) != NULL;
 }
 
-/* The position of an equal expression in the list of parameters, or the list's length. */
+/* Whether an expression is a list that is worth to be a single parameter. */
+static bool
+is_long_list(Node *node)
+{
+	ListCell   *cell;
+
+	if (!IsA(node, ArrayExpr) || list_length(((ArrayExpr *) node)->elements) <= MAX_LISTED_CONSTANTS)
+		return false;
+	foreach(cell, ((ArrayExpr *) node)->elements)
+	{
+		if (!IsA(lfirst(cell), Const))
+			return !contain_volatile_functions(node);
+	}
+	return false;
+}
+
+/*
+ * The position of an equal expression in the list of parameters, or the list's
+ * length.
+ */
 static int
 find_param(Expr *expr, ExtractContext *extract)
 {
@@ -174,6 +201,60 @@ find_param(Expr *expr, ExtractContext *extract)
 	return entry != NULL ? entry->position : list_length(exprs);
 }
 
+/*
+ * An expression with a COLLATE clause, unless the node that reads the text
+ * finds the collation by itself: a parameter has that of its type there.
+ */
+static Node *
+show_collation(Node *expr, Oid collation)
+{
+	CollateExpr *collate;
+	Oid			found = IsA(expr, Param) ? get_typcollation(((Param *) expr)->paramtype) : exprCollation(expr);
+
+	if (!OidIsValid(collation) || collation == found)
+		return expr;
+	collate = makeNode(CollateExpr);
+	collate->arg = (Expr *) expr;
+	collate->collOid = collation;
+	collate->location = -1;
+	return (Node *) collate;
+}
+
+/*
+ * The planner has made COLLATE a RelabelType, of which the deparser prints
+ * the type alone.
+ */
+static Node *
+show_relabel_collation(RelabelType *relabel)
+{
+	Node	   *arg = (Node *) relabel->arg;
+	Oid			collation = relabel->resultcollid;
+
+	if (!OidIsValid(collation) || collation == exprCollation(arg))
+		return (Node *) relabel;
+	if (relabel->resulttype == exprType(arg))
+		return show_collation(arg, collation);
+	relabel->resultcollid = exprCollation(arg);
+	return show_collation((Node *) relabel, collation);
+}
+
+/*
+ * Arguments that have a COLLATE clause all have that by which their function
+ * compares: explicit collations may not differ, while a parameter's may stand
+ * for one that was implicit.
+ */
+static void
+agree_on_collation(List *args, Oid collation)
+{
+	ListCell   *cell;
+
+	foreach(cell, args)
+	{
+		if (OidIsValid(collation) && IsA(lfirst(cell), CollateExpr))
+			lfirst_node(CollateExpr, cell)->collOid = collation;
+	}
+}
+
 /* A parameter for expr, that of an equal one if shared. */
 static Node *
 make_task_param(Expr *expr, ExtractContext *extract, bool shared)
@@ -195,12 +276,14 @@ make_task_param(Expr *expr, ExtractContext *extract, bool shared)
 	param->location = -1;
 
 	if (type >= FirstNormalObjectId)
-		return (Node *) makeRelabelType((Expr *) param, type, -1, param->paramcollid,
-										COERCE_EXPLICIT_CAST);
-	return (Node *) param;
+		return show_collation((Node *) makeRelabelType((Expr *) param, type, -1, get_typcollation(type),
+													   COERCE_EXPLICIT_CAST), param->paramcollid);
+	return show_collation((Node *) param, param->paramcollid);
 }
 
-/* Whether a constant means the same as a parameter of its type, on every node. */
+/*
+ * Whether a constant means the same as a parameter of its type, on every node.
+ */
 static bool
 constant_may_travel(const Const *constant, ExtractContext *context)
 {
@@ -279,7 +362,9 @@ extract_mutator(Node *node, void *context)
 	if (IsA(node, Var) && extract->own_varno != 0 && ((Var *) node)->varno != extract->own_varno)
 		return make_task_param((Expr *) node, extract, true);
 
-	/* a function in FROM must stay a function: only its arguments are replaced */
+	/*
+	 * a function in FROM must stay a function: only its arguments are replaced
+	 */
 	if (IsA(node, RangeTblFunction))
 	{
 		RangeTblFunction *function = copyObject((RangeTblFunction *) node);
@@ -307,7 +392,7 @@ extract_mutator(Node *node, void *context)
 		case T_BoolExpr:
 		case T_SubscriptingRef:
 		case T_XmlExpr:
-			if (must_evaluate(node, extract) && !depends_on_row_walker(node, extract) &&
+			if ((must_evaluate(node, extract) || is_long_list(node)) && !depends_on_row_walker(node, extract) &&
 				!expression_returns_set(node) &&
 				get_typtype(exprType(node)) != TYPTYPE_PSEUDO)
 				return make_task_param(copyObject((Expr *) node), extract, true);
@@ -324,7 +409,14 @@ extract_mutator(Node *node, void *context)
 		linitial(cast->args) = extract_mutator(linitial(cast->args), &below);
 		return (Node *) cast;
 	}
-	return expression_tree_mutator(node, extract_mutator, &below);
+	node = expression_tree_mutator(node, extract_mutator, &below);
+	if (IsA(node, RelabelType))
+		return show_relabel_collation((RelabelType *) node);
+	if (IsA(node, OpExpr))
+		agree_on_collation(((OpExpr *) node)->args, ((OpExpr *) node)->inputcollid);
+	else if (IsA(node, FuncExpr))
+		agree_on_collation(((FuncExpr *) node)->args, ((FuncExpr *) node)->inputcollid);
+	return node;
 }
 
 Node *
@@ -403,7 +495,10 @@ task_query_extract(Query *query, List **exprs)
 	return task;
 }
 
-/* Which result of which subquery an assignment takes, in the order of SET (a, b) = (SELECT ..); 0 if none. */
+/*
+ * Which result of which subquery an assignment takes, in the order of SET (a,
+ * b) = (SELECT ..); 0 if none.
+ */
 static int
 subquery_result(const TargetEntry *entry)
 {
@@ -432,8 +527,8 @@ compare_results(const ListCell *a, const ListCell *b)
 }
 
 /*
- * The deparser expects what SET (b, a) = (SELECT ..) assigns in that order, while the
- * rewriter has put the columns into the table's.
+ * The deparser expects what SET (b, a) = (SELECT ..) assigns in that order,
+ * while the rewriter has put the columns into the table's.
  */
 static List *
 order_assignments(List *assignments)
@@ -454,9 +549,30 @@ order_assignments(List *assignments)
 }
 
 /*
- * Has the query, and those in it, as the deparser wants it.  The target of a write through a view stands
- * in FROM as well, where the rewriter left it; it must not be printed twice.
+ * The target of a write through a view stands in FROM as well, where the
+ * rewriter left it; it must not be printed twice.  A view whose rule has made
+ * the write is there as a subquery that has never been in a FROM clause.
  */
+static void
+mark_from_clause(Query *query)
+{
+	ListCell   *cell;
+
+	foreach(cell, query->jointree->fromlist)
+	{
+		RangeTblEntry *rte = IsA(lfirst(cell), RangeTblRef) ?
+			rt_fetch(((RangeTblRef *) lfirst(cell))->rtindex, query->rtable) : NULL;
+
+		if (rte == NULL || rte->rtekind != RTE_SUBQUERY || rte->inFromCl)
+			continue;
+		rte->inFromCl = true;
+		if (rte->alias == NULL)
+			rte->alias = makeAlias(rte->eref->aliasname, NIL);
+	}
+	rt_fetch(query->resultRelation, query->rtable)->inFromCl = false;
+}
+
+/* Has the query, and those in it, as the deparser wants it. */
 static bool
 prepare_deparse_walker(Node *node, void *context)
 {
@@ -466,9 +582,10 @@ prepare_deparse_walker(Node *node, void *context)
 	{
 		Query	   *query = (Query *) node;
 
-		query->isReturn = false;	/* RETURN (SELECT ..), the body of a function, goes as a SELECT */
+		query->isReturn = false;	/* RETURN (SELECT ..), the body of a
+									 * function, goes as a SELECT */
 		if (query->commandType == CMD_UPDATE || query->commandType == CMD_DELETE)
-			rt_fetch(query->resultRelation, query->rtable)->inFromCl = false;
+			mark_from_clause(query);
 		if (query->commandType == CMD_UPDATE)
 			query->targetList = order_assignments(query->targetList);
 		if (query->onConflict != NULL)

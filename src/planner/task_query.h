@@ -10,16 +10,18 @@
 
 #include "nodes/parsenodes.h"
 
-/* Most parameters that a task can have: the protocol counts them in 16 bits. */
+/*
+ * Most parameters that a task can have: the protocol counts them in 16 bits.
+ */
 #define TASK_MAX_PARAMS PG_UINT16_MAX
 
 /*
  * Replaces, in a copy of node (an expression or a Query), everything that
  * the initiator must evaluate by a parameter of the task: external and exec
  * parameters, stable functions of no column (now()), Vars of varnos other than
- * own_varno if own_varno is not 0 (expressions of one relation only), and, with volatile_too,
- * volatile functions.  The expressions to evaluate are appended to *exprs;
- * parameter $n is their n-th.
+ * own_varno if own_varno is not 0 (expressions of one relation only), and,
+ * with volatile_too, volatile functions.  The expressions to evaluate are
+ * appended to *exprs; parameter $n is their n-th.
  */
 extern Node *task_params_extract(Node *node, Index own_varno, bool volatile_too, List **exprs);
 
@@ -35,7 +37,10 @@ extern List *task_values_extract(List *values, List **exprs);
  */
 extern Query *task_query_extract(Query *query, List **exprs);
 
-/* The text of a query, all names qualified; palloc'd.  The query may be scribbled on. */
+/*
+ * The text of a query, all names qualified; palloc'd.  The query may be
+ * scribbled on.
+ */
 extern char *task_query_deparse(Query *query);
 
 /*

@@ -29,7 +29,10 @@
 #include "planner/shippable.h"
 #include "planner/task_query.h"
 
-/* The cache's size, as bytes that entries have allocated; one that is large alone isn't worth it. */
+/*
+ * The cache's size, as bytes that entries have allocated; one that is large
+ * alone isn't worth it.
+ */
 #define MAX_BYTES (8 * 1024 * 1024)
 #define MAX_ENTRY_BYTES (MAX_BYTES / 16)
 
@@ -43,9 +46,9 @@ typedef struct TextEntry
 	dlist_node	link;			/* in uses, most recent first */
 } TextEntry;
 
-static HTAB *texts = NULL;
+static HTAB *task_texts = NULL;
 static Size total_bytes = 0;
-static dlist_head uses;
+static dlist_head task_text_uses;
 static uint64 filled_generation;	/* metadata_generation() of the entries */
 static bool names_changed = false;
 
@@ -120,10 +123,12 @@ remove_text(TextEntry *entry)
 	dlist_delete(&entry->link);
 	total_bytes -= entry->bytes;
 	MemoryContextDelete(entry->context);
-	(void) hash_search(texts, &entry->hash, HASH_REMOVE, NULL);
+	(void) hash_search(task_texts, &entry->hash, HASH_REMOVE, NULL);
 }
 
-/* Whether a text that was made when the cache was checked last is still right. */
+/*
+ * Whether a text that was made when the cache was checked last is still right.
+ */
 static bool
 still_right(void)
 {
@@ -134,27 +139,30 @@ still_right(void)
 static void
 check_texts(void)
 {
-	if (texts == NULL)
+	if (task_texts == NULL)
 	{
 		HASHCTL		control = {.keysize = sizeof(uint32), .entrysize = sizeof(TextEntry), .hcxt = CacheMemoryContext};
 
-		texts = hash_create("citus task texts", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-		dlist_init(&uses);
+		task_texts = hash_create("citus task texts", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		dlist_init(&task_text_uses);
 	}
 	else if (!still_right())
 	{
-		while (!dlist_is_empty(&uses))
-			remove_text(dlist_container(TextEntry, link, dlist_head_node(&uses)));
+		while (!dlist_is_empty(&task_text_uses))
+			remove_text(dlist_container(TextEntry, link, dlist_head_node(&task_text_uses)));
 	}
 	names_changed = false;
 	filled_generation = metadata_generation();
 }
 
-/* Remembers a text; the query is not the one that was deparsed, but what it was before. */
+/*
+ * Remembers a text; the query is not the one that was deparsed, but what it
+ * was before.
+ */
 static void
 add_text(uint32 hash, Query *query, MemoryContext context, const char *text)
 {
-	TextEntry  *entry = hash_search(texts, &hash, HASH_FIND, NULL);
+	TextEntry  *entry = hash_search(task_texts, &hash, HASH_FIND, NULL);
 	char	   *copy = MemoryContextStrdup(context, text);
 	Size		bytes = MemoryContextMemAllocated(context, true);
 
@@ -163,16 +171,16 @@ add_text(uint32 hash, Query *query, MemoryContext context, const char *text)
 	if (bytes > MAX_ENTRY_BYTES)
 		return;
 	while (total_bytes + bytes > MAX_BYTES)
-		remove_text(dlist_container(TextEntry, link, dlist_tail_node(&uses)));
+		remove_text(dlist_container(TextEntry, link, dlist_tail_node(&task_text_uses)));
 
 	MemoryContextSetParent(context, CacheMemoryContext);
-	entry = hash_search(texts, &hash, HASH_ENTER, NULL);
+	entry = hash_search(task_texts, &hash, HASH_ENTER, NULL);
 	entry->context = context;
 	entry->query = query;
 	entry->text = copy;
 	entry->bytes = bytes;
 	total_bytes += bytes;
-	dlist_push_head(&uses, &entry->link);
+	dlist_push_head(&task_text_uses, &entry->link);
 }
 
 const char *
@@ -190,10 +198,10 @@ task_query_text(Query *query, const char **reason)
 	query->stmt_len = 0;
 	check_texts();
 	hash = task_tree_hash((Node *) query);
-	entry = hash_search(texts, &hash, HASH_FIND, NULL);
+	entry = hash_search(task_texts, &hash, HASH_FIND, NULL);
 	if (entry != NULL && equal(entry->query, query))
 	{
-		dlist_move_head(&uses, &entry->link);
+		dlist_move_head(&task_text_uses, &entry->link);
 		return pstrdup(entry->text);
 	}
 

@@ -5,8 +5,11 @@
  *
  * Groups that each have their rows in one shard group are aggregated by the
  * nodes to the end.  Of other groups the nodes return transition states, and
- * PostgreSQL's own Finalize Aggregate combines them here.  Of a query with a
- * LIMIT each node returns that many rows, its first in the query's order.
+ * PostgreSQL's own Finalize Aggregate combines them here; or they send the
+ * rows to each other first, so that each group is on one node
+ * (repartition.c), which costs less where there are many groups.  Of a query
+ * with a LIMIT each node returns that many rows, its first in the query's
+ * order.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,19 +28,27 @@
 #include "optimizer/tlist.h"
 #include "parser/parse_oper.h"
 #include "utils/fmgroids.h"
+#include "utils/selfuncs.h"
 
 #include "compat/group_clause.h"
 #include "planner/dist_query.h"
-#include "planner/planner.h"
+#include "planner/planning_context.h"
+#include "sharding/prune.h"
 
-/* Whether an expression depends on the rows of the query, so that the nodes must compute it. */
+/*
+ * Whether an expression depends on the rows of the query, so that the nodes
+ * must compute it.
+ */
 static bool
 depends_on_rows(Node *expr)
 {
 	return contain_var_clause(expr) || contain_agg_clause(expr);
 }
 
-/* Whether the text of a query makes one row of each group: without GROUP BY only an aggregate says that all rows are one. */
+/*
+ * Whether the text of a query makes one row of each group: without GROUP BY
+ * only an aggregate says that all rows are one.
+ */
 static bool
 is_aggregation(const DistQuery *query)
 {
@@ -45,7 +56,9 @@ is_aggregation(const DistQuery *query)
 		contain_agg_clause((Node *) query->having);
 }
 
-/* A column outside of aggregates and GROUP BY items, for bare_column_walker. */
+/*
+ * A column outside of aggregates and GROUP BY items, for bare_column_walker.
+ */
 typedef struct BareColumns
 {
 	List	   *items;			/* of GROUP BY */
@@ -67,35 +80,47 @@ bare_column_walker(Node *node, void *context)
 	return expression_tree_walker(node, bare_column_walker, context);
 }
 
+List *
+dist_query_bare_columns(List *exprs, List *items)
+{
+	BareColumns bare = {.items = items};
+
+	(void) bare_column_walker((Node *) exprs, &bare);
+	return bare.vars;
+}
+
 /*
  * A column may stand alone if GROUP BY has a key of its table; PostgreSQL's
- * planner even removes it from GROUP BY then.  The nodes' query names all, since
- * it may read rows of the table that come without their key.
+ * planner even removes it from GROUP BY then.  The nodes' query names all,
+ * since it may read rows of the table that come without their key.  False if
+ * one's type has no equality.
  */
-static void
+static bool
 group_by_bare_columns(DistQuery *query)
 {
-	BareColumns bare = {NIL};
+	List	   *items = NIL;
+	List	   *exprs = list_concat_copy(query->columns, query->having);
 	Index		ref = 0;
 	ListCell   *cell;
 
 	foreach(cell, query->tlist)
 		ref = Max(ref, lfirst_node(TargetEntry, cell)->ressortgroupref);
 	foreach(cell, query->group_clause)
-		bare.items = lappend(bare.items, get_sortgroupclause_expr(lfirst(cell), query->tlist));
-	(void) bare_column_walker((Node *) query->columns, &bare);
-	(void) bare_column_walker((Node *) query->having, &bare);
-	foreach(cell, bare.vars)
+		items = lappend(items, get_sortgroupclause_expr(lfirst(cell), query->tlist));
+	foreach(cell, dist_query_bare_columns(exprs, items))
 	{
 		TargetEntry *entry = makeTargetEntry(lfirst(cell), list_length(query->tlist) + 1, NULL, true);
 		SortGroupClause *clause = makeNode(SortGroupClause);
 
 		entry->ressortgroupref = clause->tleSortGroupRef = ++ref;
-		get_sort_group_operators(exprType(lfirst(cell)), false, true, false, &clause->sortop, &clause->eqop, NULL,
+		get_sort_group_operators(exprType(lfirst(cell)), false, false, false, &clause->sortop, &clause->eqop, NULL,
 								 &clause->hashable);
+		if (!OidIsValid(clause->eqop))
+			return false;
 		query->tlist = lappend(list_copy(query->tlist), entry);
 		query->group_clause = lappend(list_copy(query->group_clause), clause);
 	}
+	return true;
 }
 
 /*
@@ -128,8 +153,8 @@ dist_query_group(PlannerInfo *root, const DistRel *rel, List *clause, List *colu
 	if ((query->group_clause == NIL && clause != NIL) || !is_aggregation(query) ||
 		!dist_rel_can_evaluate(root, query->columns))
 		return NULL;
-	if (query->group_clause != NIL)
-		group_by_bare_columns(query);
+	if (query->group_clause != NIL && !group_by_bare_columns(query))
+		return NULL;
 	return query;
 }
 
@@ -148,14 +173,8 @@ dist_query_groups_are_whole(PlannerInfo *root, const DistRel *rel, List *clause)
 	return false;
 }
 
-/*
- * What a partial aggregation returns: GROUP BY items, and the columns and
- * aggregates that the final one and what is above it need; partial holds the
- * same with the aggregates marked.  As make_partial_grouping_target in the
- * server's planner.
- */
-static List *
-partial_columns(PlannerInfo *root, const PathTarget *target, PathTarget *partial)
+List *
+dist_query_partial_columns(PlannerInfo *root, const PathTarget *target, PathTarget *partial)
 {
 	List	   *columns = NIL;
 	List	   *others = NIL;
@@ -195,7 +214,7 @@ add_finalize_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_
 				 double ngroups)
 {
 	PathTarget *partial = create_empty_pathtarget();
-	List	   *columns = partial_columns(root, grouped_rel->reltarget, partial);
+	List	   *columns = dist_query_partial_columns(root, grouped_rel->reltarget, partial);
 	List	   *group_clause = compat_group_clause(root);
 	AggStrategy strategy = group_clause == NIL ? AGG_PLAIN : (flags & GROUPING_CAN_USE_HASH) ? AGG_HASHED : AGG_SORTED;
 	double		nstates = Min(ngroups * dist_rel_count_nodes(rel->table), input_rel->rows);
@@ -208,12 +227,72 @@ add_finalize_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_
 		return;
 	path = dist_query_path(root, grouped_rel, query, partial, nstates,
 						   input_rel->rows * cpu_operator_cost * 2);
-	if (strategy == AGG_SORTED)
+	if (strategy == AGG_SORTED && root->group_pathkeys != NIL)
 		path = (Path *) create_sort_path(root, grouped_rel, path, root->group_pathkeys, -1.0);
 	get_agg_clause_costs(root, AGGSPLIT_FINAL_DESERIAL, &costs);
 	add_path(grouped_rel, (Path *) create_agg_path(root, grouped_rel, path, grouped_rel->reltarget, strategy,
 												   AGGSPLIT_FINAL_DESERIAL, group_clause,
 												   (List *) root->parse->havingQual, &costs, ngroups));
+}
+
+/*
+ * The expression of GROUP BY that tells the most groups apart, of those that
+ * are hashed as the table's distribution column is; NULL if there is none.
+ * Sets how many groups, and by which operator it is compared with itself.
+ */
+static Node *
+most_distinct_key(PlannerInfo *root, const DistTable *table, double nrows, double *ngroups, OpExpr **operator)
+{
+	Node	   *best = NULL;
+	ListCell   *cell;
+
+	*ngroups = 0;
+	foreach(cell, compat_group_clause(root))
+	{
+		const SortGroupClause *clause = lfirst(cell);
+		Node	   *expr = get_sortgroupclause_expr(lfirst(cell), root->processed_tlist);
+		double		count;
+
+		if (!contain_var_clause(expr) || !prune_is_equality(table, clause->eqop, exprCollation(expr)))
+			continue;
+		count = estimate_num_groups(root, list_make1(expr), nrows, NULL, NULL);
+		if (count <= *ngroups)
+			continue;
+		*ngroups = count;
+		best = expr;
+		*operator = (OpExpr *) make_opclause(clause->eqop, BOOLOID, false, (Expr *) expr, (Expr *) expr, InvalidOid,
+											 exprCollation(expr));
+	}
+	return best;
+}
+
+/*
+ * Adds a path for which nodes send the rows of each group to one of them, and
+ * aggregate them there to the end.
+ */
+static void
+add_moved_group_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel, const DistTable *table,
+					 double nrows)
+{
+	List	   *exprs = list_concat_copy(root->processed_tlist, (List *) root->parse->havingQual);
+	List	   *columns = NIL;
+	DistRel    *moved;
+	DistQuery  *query;
+	OpExpr	   *operator;
+	double		nkeys;
+	Node	   *key = most_distinct_key(root, table, input_rel->rows, &nkeys, &operator);
+
+	if (key == NULL || nkeys < dist_rel_count_nodes(table))
+		return;
+	columns = list_union(NIL, pull_var_clause((Node *) exprs, PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
+											  PVC_INCLUDE_PLACEHOLDERS));
+	moved = dist_rel_repartition(root, input_rel, columns, table, key, operator);
+	if (moved == NULL)
+		return;
+	query = dist_query_group(root, moved, compat_group_clause(root), grouped_rel->reltarget->exprs, false);
+	if (query != NULL && dist_rel_can_evaluate(root, query->having))
+		add_path(grouped_rel, dist_query_path(root, grouped_rel, query, grouped_rel->reltarget, nrows,
+											  input_rel->rows * cpu_operator_cost * 2));
 }
 
 static void
@@ -223,15 +302,24 @@ add_group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_re
 	Path	   *other = grouped_rel->pathlist != NIL ? linitial(grouped_rel->pathlist) : NULL;
 	DistQuery  *query;
 
-	if (rel == NULL || rel->table == NULL || root->parse->groupingSets != NIL || other == NULL ||
-		grouped_rel->fdwroutine != NULL)
+	if (rel == NULL || rel->table == NULL || other == NULL || grouped_rel->fdwroutine != NULL)
 		return;
+	if (root->parse->groupingSets != NIL)
+	{
+		grouping_sets_paths_add(root, input_rel, grouped_rel, rel, other->rows);
+		return;
+	}
 	if (!dist_query_groups_are_whole(root, rel, compat_group_clause(root)))
 	{
 		if (extra->flags & GROUPING_CAN_PARTIAL_AGG)
 			add_finalize_path(root, input_rel, grouped_rel, rel, extra->flags, other->rows);
 		else
+		{
+			dist_rel_refuse(root, rel->relids, "the aggregates",
+							"one can't be computed in parts, and rows of a group are on several nodes");
 			distinct_aggregate_paths_add(root, input_rel, grouped_rel, rel, other->rows);
+		}
+		add_moved_group_path(root, input_rel, grouped_rel, rel->table, other->rows);
 		return;
 	}
 	query = dist_query_group(root, rel, compat_group_clause(root), grouped_rel->reltarget->exprs, false);
@@ -242,45 +330,76 @@ add_group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_re
 	grouped_rel->fdw_private = query;
 }
 
-/* Whether a query does more than to aggregate, sort and limit. */
+/*
+ * Whether a query does more than to aggregate, compute windows, remove
+ * duplicates, sort and limit.
+ */
 static bool
 has_other_steps(const Query *query)
 {
-	return query->commandType != CMD_SELECT || query->setOperations != NULL || query->hasWindowFuncs ||
-		query->distinctClause != NIL || query->rowMarks != NIL || query->hasTargetSRFs || query->groupingSets != NIL ||
-		query->hasModifyingCTE;
+	return query->commandType != CMD_SELECT || query->hasDistinctOn ||
+		query->rowMarks != NIL || query->hasTargetSRFs || query->hasModifyingCTE;
 }
 
 const DistRel *
 dist_query_input(PlannerInfo *root)
 {
-	const RelOptInfo *rel = bms_membership(root->all_baserels) == BMS_SINGLETON ?
-		find_base_rel(root, bms_singleton_member(root->all_baserels)) : find_join_rel(root, root->all_baserels);
-	const DistRel *dist = rel != NULL ? dist_rel_of(rel) : NULL;
+	const RelOptInfo *rel;
+	const DistRel *dist;
+
+	if (root->parse->setOperations != NULL)
+		rel = root->hasRecursion ? NULL : set_op_result(root);
+	else if (bms_membership(root->all_baserels) == BMS_SINGLETON)
+		rel = find_base_rel(root, bms_singleton_member(root->all_baserels));
+	else
+		rel = find_join_rel(root, root->all_baserels);
+	dist = rel != NULL ? dist_rel_of(rel) : NULL;
 
 	return dist != NULL && dist->table != NULL ? dist : NULL;
+}
+
+/* A copy of the query that was noted for a stage, or NULL. */
+static DistQuery *
+query_of_stage(PlannerInfo *root, UpperRelationKind stage)
+{
+	RelOptInfo *rel = fetch_upper_rel(root, stage, NULL);
+	DistQuery  *query;
+
+	if (rel->fdwroutine != NULL || rel->fdw_private == NULL)
+		return NULL;
+	query = palloc(sizeof(DistQuery));
+	*query = *(DistQuery *) rel->fdw_private;
+	return query;
+}
+
+DistQuery *
+dist_query_before_windows(PlannerInfo *root)
+{
+	DistQuery  *query;
+
+	if (root->parse->hasAggs || root->parse->groupClause != NIL || root->parse->groupingSets != NIL ||
+		root->hasHavingQual)
+		return query_of_stage(root, UPPERREL_GROUP_AGG);
+	query = palloc0(sizeof(DistQuery));
+	query->rel = dist_query_input(root);
+	query->tlist = root->parse->setOperations != NULL ? root->parse->targetList : root->processed_tlist;
+	return query->rel != NULL ? query : NULL;
 }
 
 DistQuery *
 dist_query_before_limit(PlannerInfo *root)
 {
-	DistQuery  *query = palloc0(sizeof(DistQuery));
-
-	if (root->parse->hasAggs || root->parse->groupClause != NIL || root->hasHavingQual)
-	{
-		RelOptInfo *grouped_rel = fetch_upper_rel(root, UPPERREL_GROUP_AGG, NULL);
-
-		if (grouped_rel->fdwroutine != NULL || grouped_rel->fdw_private == NULL)
-			return NULL;
-		*query = *(DistQuery *) grouped_rel->fdw_private;
-		return query;
-	}
-	query->rel = dist_query_input(root);
-	query->tlist = root->processed_tlist;
-	return query->rel != NULL ? query : NULL;
+	if (root->parse->distinctClause != NIL)
+		return query_of_stage(root, UPPERREL_DISTINCT);
+	if (root->parse->hasWindowFuncs)
+		return query_of_stage(root, UPPERREL_WINDOW);
+	return dist_query_before_windows(root);
 }
 
-/* LIMIT + OFFSET, which each node returns at most; NULL if it isn't known before the statement starts. */
+/*
+ * LIMIT + OFFSET, which each node returns at most; NULL if it isn't known
+ * before the statement starts.
+ */
 static Node *
 rows_needed(PlannerInfo *root)
 {
@@ -314,7 +433,10 @@ can_sort(PlannerInfo *root, const DistQuery *query)
 	return true;
 }
 
-/* A path for a query with LIMIT, of which each node returns no more than needed. */
+/*
+ * A path for a query with LIMIT, of which each node returns no more than
+ * needed.
+ */
 static void
 add_limit_path(PlannerInfo *root, RelOptInfo *final_rel, const FinalPathExtraData *extra)
 {
@@ -322,20 +444,25 @@ add_limit_path(PlannerInfo *root, RelOptInfo *final_rel, const FinalPathExtraDat
 	Node	   *limit;
 	Path	   *path;
 	double		rows;
-	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
 
 	if (!extra->limit_needed || has_other_steps(root->parse) || (limit = rows_needed(root)) == NULL ||
 		(query = dist_query_before_limit(root)) == NULL || !can_sort(root, query))
 		return;
-	query->sort_clause = root->parse->sortClause;
+	/* no path keys: all is sorted by constants */
+	query->sort_clause = root->sort_pathkeys != NIL ? root->parse->sortClause : NIL;
 	query->limit = limit;
 	rows = extra->limit_tuples > 0 ? extra->limit_tuples : 1000;
-	path = dist_query_path(root, final_rel, query, target, rows * dist_rel_count_nodes(query->rel->table), 0);
+	rows *= dist_rel_count_nodes(query->rel->table);
+	path = root->parse->setOperations != NULL ? set_op_query_path(root, set_op_result(root), query, rows, 0) :
+		dist_query_path(root, final_rel, query, root->upper_targets[UPPERREL_FINAL], rows, 0);
 	if (query->sort_clause != NIL)
 		path = (Path *) create_sort_path(root, final_rel, path, root->sort_pathkeys, extra->limit_tuples);
 	else if (!query->grouped && final_rel->pathlist != NIL)
 	{
-		/* nodes that stop by themselves cost no more than scans that have to be cancelled */
+		/*
+		 * nodes that stop by themselves cost no more than scans that have to
+		 * be cancelled
+		 */
 		path->total_cost = Min(path->total_cost, ((Path *) linitial(final_rel->pathlist))->startup_cost);
 		path->startup_cost = Min(path->startup_cost, path->total_cost);
 	}
@@ -356,15 +483,16 @@ note_whole(PlannerInfo *root, RelOptInfo *final_rel)
 		(query = dist_query_before_limit(root)) == NULL)
 		return;
 	query->columns = NIL;
-	foreach(cell, root->processed_tlist)
+	foreach(cell, root->parse->setOperations != NULL ? root->parse->targetList : root->processed_tlist)
 	{
 		TargetEntry *entry = lfirst(cell);
 
 		if (!entry->resjunk)
 			query->columns = lappend(query->columns, entry->expr);
 	}
-	if (query->grouped && !is_aggregation(query))
-		return;					/* the outer query needs no aggregate's value */
+	if (query->grouped && query->window_clause == NIL && !is_aggregation(query))
+		return;					/* the outer query needs no aggregate's
+								 * value */
 	if (query->columns != NIL && dist_rel_can_evaluate(root, query->columns))
 		dist_query_set_whole(final_rel, query);
 }
@@ -380,10 +508,12 @@ upper_paths_add(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_re
 		window_paths_add(root, output_rel);
 	else if (stage == UPPERREL_DISTINCT)
 		distinct_paths_add(root, output_rel);
+	else if (stage == UPPERREL_SETOP)
+		set_op_paths_add(root, output_rel);
 	else if (stage == UPPERREL_FINAL)
 	{
 		add_limit_path(root, output_rel, extra);
 		note_whole(root, output_rel);
-		insert_select_note(root);
+		pushed_write_note(root, output_rel);
 	}
 }

@@ -48,9 +48,10 @@ write_commands(Query *query)
 }
 
 /*
- * Whether rows are kept from the write by a view with security_barrier, whose condition the rewriter has made
- * one of the target's.  A text would lose it: row security's conditions, which stand in the same place, are added
- * anew where the text is analysed.
+ * Whether rows are kept from the write by a view with security_barrier, whose
+ * condition the rewriter has made one of the target's.  A text would lose it:
+ * row security's conditions, which stand in the same place, are added anew
+ * where the text is analysed.
  */
 static bool
 has_barrier(Query *query)
@@ -67,6 +68,23 @@ has_barrier(Query *query)
 			return true;
 	}
 	return false;
+}
+
+/* Finds an assignment to a part of a column, which a SELECT can't say. */
+static bool
+part_assignment_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, FieldStore) || (IsA(node, SubscriptingRef) && ((SubscriptingRef *) node)->refassgnexpr != NULL))
+		return true;
+	return expression_tree_walker(node, part_assignment_walker, context);
+}
+
+bool
+write_assigns_parts(Node *target_list)
+{
+	return part_assignment_walker(target_list, NULL);
 }
 
 const char *

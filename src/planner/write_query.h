@@ -19,8 +19,8 @@
 extern const char *write_stays_in_shard(Query *query, const DistTable *table);
 
 /*
- * NULL unless the query writes a reference table and reads what may be another on each node at the
- * time; else the reason.
+ * NULL unless the query writes a reference table and reads what may be another
+ * on each node at the time; else the reason.
  */
 extern const char *write_is_same_everywhere(Query *query, const DistTable *table);
 
@@ -30,12 +30,21 @@ extern const char *write_is_same_everywhere(Query *query, const DistTable *table
  */
 extern const char *write_depends_on_order(Query *query);
 
-/* Whether a column is GENERATED ALWAYS AS IDENTITY, which a text can't UPDATE to a value. */
+/*
+ * Whether a column is GENERATED ALWAYS AS IDENTITY, which a text can't UPDATE
+ * to a value.
+ */
 extern bool write_is_identity_column(Oid relid, AttrNumber attno);
 
 /*
- * Has the task of an INSERT give values for identity columns: the initiator has
- * drawn them, also where the statement says OVERRIDING USER VALUE.
+ * Whether a target list assigns a part of a column, which a query without its
+ * target can't say.
+ */
+extern bool write_assigns_parts(Node *target_list);
+
+/*
+ * Has the task of an INSERT give values for identity columns: the initiator
+ * has drawn them, also where the statement says OVERRIDING USER VALUE.
  */
 extern void write_override_identity(Query *task, Oid relid);
 

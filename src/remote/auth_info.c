@@ -22,9 +22,12 @@ enum pg_dist_authinfo_columns
 	Anum_authinfo_authinfo,
 };
 
-/* How well a row for nodeid `found` suits the node that is wanted; 0: not at all. */
+/*
+ * How well a row for nodeid `found` suits the node that is wanted; 0: not at
+ * all.
+ */
 static int
-fitness(int32 found, int32 wanted)
+auth_row_fitness(int32 found, int32 wanted)
 {
 	if (found == 0)
 		return 1;
@@ -43,7 +46,7 @@ auth_info_lookup(const char *role, int32 nodeid)
 	foreach(cell, catalog_rows("pg_dist_authinfo", "pg_dist_authinfo_identification_index", &key))
 	{
 		CatalogRow *row = lfirst(cell);
-		int			fits = fitness(DatumGetInt32(row->values[Anum_authinfo_nodeid - 1]), nodeid);
+		int			fits = auth_row_fitness(DatumGetInt32(row->values[Anum_authinfo_nodeid - 1]), nodeid);
 
 		if (fits > best)
 		{

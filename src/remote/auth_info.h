@@ -13,7 +13,8 @@
 /*
  * The connection string (palloc'd) that pg_dist_authinfo has for a role on a
  * node: the node's own, or else the one for all nodes (0); NULL if there is
- * none.  nodeid 0: the node is not known.  Needs a transaction, but no privilege.
+ * none.  nodeid 0: the node is not known.  Needs a transaction, but no
+ * privilege.
  */
 extern char *auth_info_lookup(const char *role, int32 nodeid);
 

@@ -4,13 +4,13 @@
  *	  Cancel requests that can't hang.
  *
  * libpq's PQcancel blocks until the node's postmaster has answered, which a
- * node that is stopped, or cut off, never does; and before version 17 libpq has
- * no other way.  So it runs in a thread of its own, which does nothing else: it
- * calls PQcancel, which uses no state of the connection and is safe in threads,
- * writes the outcome into a pipe, and ends.  All signals are blocked in it, so
- * that the server's handlers run in the main thread only.  We wait for the pipe as long
- * as we like; a thread that is given up ends when its socket does, or with the
- * process.
+ * node that is stopped, or cut off, never does; and before version 17 libpq
+ * has no other way.  So it runs in a thread of its own, which does nothing
+ * else: it calls PQcancel, which uses no state of the connection and is safe
+ * in threads, writes the outcome into a pipe, and ends.  All signals are
+ * blocked in it, so that the server's handlers run in the main thread only.
+ * We wait for the pipe as long as we like; a thread that is given up ends when
+ * its socket does, or with the process.
  *
  * Requests to several nodes are under way at the same time.
  *
@@ -122,7 +122,8 @@ cancel_finish(int fd, TimestampTz deadline)
 			ResetLatch(MyLatch);
 		if ((occurred & WL_TIMEOUT) || (InterruptPending && InterruptHoldoffCount == 0))
 		{
-			SetLatch(MyLatch);	/* whoever handles the interrupt may wait first */
+			SetLatch(MyLatch);	/* whoever handles the interrupt may wait
+								 * first */
 			break;
 		}
 	}

@@ -4,10 +4,11 @@
  *	  The channel over libpq.
  *
  * libpq answers in order, row by row (single-row mode), which has to be asked
- * for anew for each command, when libpq comes to it and has read nothing of its answer:
- * after sending, after the NULL that ends the results of the one before, and after
- * a Sync.  Sending never blocks: output that the socket doesn't take stays in
- * libpq's buffer, and `unflushed` makes the next wait (wait.c) send it on.
+ * for anew for each command, when libpq comes to it and has read nothing of
+ * its answer: after sending, after the NULL that ends the results of the one
+ * before, and after a Sync.  Sending never blocks: output that the socket
+ * doesn't take stays in libpq's buffer, and `unflushed` makes the next wait
+ * (wait.c) send it on.
  *
  *-------------------------------------------------------------------------
  */
@@ -128,7 +129,7 @@ channel_events(const Channel *channel)
 
 /* What libpq said when it was given something to send. */
 static bool
-sent(Channel *channel, int ok)
+note_sent(Channel *channel, int ok)
 {
 	if (ok)
 		PQsetSingleRowMode(channel->pg);
@@ -138,7 +139,7 @@ sent(Channel *channel, int ok)
 bool
 channel_send_text(Channel *channel, const char *sql, const RemoteParams *params, bool binary_result)
 {
-	return sent(channel, PQsendQueryParams(channel->pg, sql,
+	return note_sent(channel, PQsendQueryParams(channel->pg, sql,
 										   params ? params->count : 0,
 										   params ? params->types : NULL,
 										   params ? (const char *const *) params->values : NULL,
@@ -156,7 +157,7 @@ channel_send_prepare(Channel *channel, const char *name, const char *sql, const 
 bool
 channel_send_prepared(Channel *channel, const char *name, const RemoteParams *params, bool binary_result)
 {
-	return sent(channel, PQsendQueryPrepared(channel->pg, name,
+	return note_sent(channel, PQsendQueryPrepared(channel->pg, name,
 											 params ? params->count : 0,
 											 params ? (const char *const *) params->values : NULL,
 											 params ? params->lengths : NULL,
@@ -167,7 +168,7 @@ channel_send_prepared(Channel *channel, const char *name, const RemoteParams *pa
 bool
 channel_send_script(Channel *channel, const char *sql)
 {
-	return sent(channel, PQsendQuery(channel->pg, sql)) && channel_flush(channel);
+	return note_sent(channel, PQsendQuery(channel->pg, sql)) && channel_flush(channel);
 }
 
 bool
@@ -183,7 +184,9 @@ channel_flush(Channel *channel)
 
 	channel->unflushed = rc > 0;
 
-	/* what the node said before it closed the connection is still to be read */
+	/*
+	 * what the node said before it closed the connection is still to be read
+	 */
 	return rc >= 0 || channel_ok(channel);
 }
 
@@ -284,7 +287,10 @@ channel_next(Channel *channel)
 	PQclear(channel->current);
 	channel->current = NULL;
 
-	/* a NULL only ends a command's results, but a second one says that libpq is out of step */
+	/*
+	 * a NULL only ends a command's results, but a second one says that libpq
+	 * is out of step
+	 */
 	for (int i = 0; i < 2; i++)
 	{
 		PGresult   *res;

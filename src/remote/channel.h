@@ -33,7 +33,8 @@
 
 typedef enum ChannelEvent
 {
-	CHANNEL_NOTHING,			/* what has been taken in has no whole message */
+	CHANNEL_NOTHING,			/* what has been taken in has no whole
+								 * message */
 	CHANNEL_ROW,				/* channel->row */
 	CHANNEL_COMPLETE,			/* end of a command: channel->tag, processed */
 	CHANNEL_FAILED,				/* channel_take_error */
@@ -65,7 +66,10 @@ typedef struct Channel
 	RemoteError *error;
 } Channel;
 
-/* notices hears what the node says besides answers, also while it is idle; it raises nothing. */
+/*
+ * notices hears what the node says besides answers, also while it is idle; it
+ * raises nothing.
+ */
 extern bool channel_open(Channel *channel, const char *const *keywords, const char *const *values,
 						 void (*notices) (void *arg, const RemoteError *notice), void *arg);
 extern ChannelEvent channel_connect(Channel *channel);
@@ -78,10 +82,16 @@ extern bool channel_ok(const Channel *channel);
 /* Whether an idle one is of use: takes in what the node said meanwhile. */
 extern bool channel_alive(Channel *channel);
 
-/* Why it is of no use; valid until it is used or closed, "" if that isn't known. */
+/*
+ * Why it is of no use; valid until it is used or closed, "" if that isn't
+ * known.
+ */
 extern const char *channel_failure(const Channel *channel);
 
-/* For waiting: WL_SOCKET_* events.  The socket may be another one after each call while it is connecting. */
+/*
+ * For waiting: WL_SOCKET_* events.  The socket may be another one after each
+ * call while it is connecting.
+ */
 extern int	channel_socket(const Channel *channel);
 extern uint32 channel_events(const Channel *channel);
 
@@ -102,8 +112,9 @@ extern bool channel_is_busy(Channel *channel);
 extern RemoteError *channel_take_error(Channel *channel);
 
 /*
- * COPY FROM STDIN, outside pipeline mode.  channel_copy_put returns 0 when output must be flushed first, -1 when
- * the channel is lost.  reason: the COPY is to fail; NULL: it is not.
+ * COPY FROM STDIN, outside pipeline mode.  channel_copy_put returns 0 when
+ * output must be flushed first, -1 when the channel is lost.  reason: the COPY
+ * is to fail; NULL: it is not.
  */
 extern int	channel_copy_put(Channel *channel, const char *data, int len);
 extern bool channel_copy_end(Channel *channel, const char *reason);

@@ -4,8 +4,8 @@
  *	  Commands that are waited for: on the primary connections, in the
  *	  distributed transaction, or on a plain connection outside it.
  *
- * A plain connection is made for its caller alone, is not in pipeline mode, and
- * commits each command by itself.  One that an error leaves open is closed
+ * A plain connection is made for its caller alone, is not in pipeline mode,
+ * and commits each command by itself.  One that an error leaves open is closed
  * with the transaction.
  *
  *-------------------------------------------------------------------------
@@ -18,7 +18,9 @@
 #include "catalog/node.h"
 #include "remote/private.h"
 
-/* Never asked to yield: its connections are released before anyone else runs. */
+/*
+ * Never asked to yield: its connections are released before anyone else runs.
+ */
 static void
 command_yield(RemoteOwner *owner, RemoteConn *conn)
 {
@@ -36,8 +38,8 @@ acquire_for_command(int32 groupid)
 }
 
 /*
- * Runs list[i] on conns[i], all in parallel, and the next of each list when the one
- * before is done there.
+ * Runs list[i] on conns[i], all in parallel, and the next of each list when
+ * the one before is done there.
  */
 static void
 run_lists(RemoteConn **conns, int nconns, List *commands)
@@ -165,7 +167,10 @@ add_row(RemoteResult *result, const RemoteRow *row)
 	result->nrows++;
 }
 
-/* As remote_next; a node that says nothing until the deadline (0: none) is taken for lost. */
+/*
+ * As remote_next; a node that says nothing until the deadline (0: none) is
+ * taken for lost.
+ */
 static bool
 next_until(RemoteConn *conn, TimestampTz deadline)
 {
@@ -238,13 +243,13 @@ remote_read_within(int32 groupid, const char *sql, const RemoteParams *params, l
 }
 
 /*
- * Settings go first, in a segment of their own, as a command of this kind must be alone in
- * its segment.
+ * Settings go first, in a segment of their own, as a command of this kind must
+ * be alone in its segment.
  */
 RemoteConn *
-remote_acquire_alone(int32 groupid)
+remote_acquire_alone(int32 groupid, RemoteOwner *owner)
 {
-	RemoteConn *conn = pool_acquire_alone(groupid, &command_owner);
+	RemoteConn *conn = pool_acquire_alone(groupid, owner != NULL ? owner : &command_owner);
 
 	settings_send(conn);
 	conn->state = REMOTE_BUSY;
@@ -259,11 +264,33 @@ remote_acquire_alone(int32 groupid)
 	return conn;
 }
 
+RemoteConn *
+remote_acquire_own(int32 groupid, RemoteOwner *owner)
+{
+	RemoteConn *conn = remote_acquire_alone(groupid, owner);
+
+	conn->priv->own = true;
+	return conn;
+}
+
+void
+remote_end_own(RemoteConn *conn, RemoteOwner *owner)
+{
+	conn->priv->own = false;
+	remote_release(conn, owner);
+}
+
+void
+remote_close_own(RemoteConn *conn)
+{
+	connect_close(conn);
+}
+
 /* Sends a statement that runs alone on a node; its answer is to be awaited. */
 static RemoteConn *
 send_alone(int32 groupid, const char *sql)
 {
-	RemoteConn *conn = remote_acquire_alone(groupid);
+	RemoteConn *conn = remote_acquire_alone(groupid, NULL);
 
 	conn->priv->statement = pipeline_next_statement();
 	conn->state = REMOTE_BUSY;
@@ -298,7 +325,7 @@ remote_exec_alone_on_all(const char *sql)
 RemoteConn *
 remote_plain_open(const char *host, int port, char **error)
 {
-	RemoteConn *conn = pool_open_plain(host, port, &command_owner);
+	RemoteConn *conn = pool_open_plain(host, port, CONNECT_PLAIN, &command_owner);
 
 	connect_finish(conn);
 	if (conn->state != REMOTE_DEAD)
@@ -308,6 +335,17 @@ remote_plain_open(const char *host, int port, char **error)
 	*error = connect_failure(conn);
 	connect_close(conn);
 	return NULL;
+}
+
+RemoteConn *
+remote_replication_open(const char *host, int port)
+{
+	RemoteConn *conn = pool_open_plain(host, port, CONNECT_REPLICATION, &command_owner);
+
+	connect_finish(conn);
+	if (conn->state == REMOTE_DEAD)
+		connect_report(conn);
+	return conn;
 }
 
 void
@@ -325,7 +363,10 @@ remote_plain_send(RemoteConn *conn, const char *sql)
 	conn->state = channel_send_script(&conn->priv->channel, sql) ? REMOTE_BUSY : REMOTE_DEAD;
 }
 
-/* The next message of a channel that is not in pipeline mode; waits until the deadline (0: none). */
+/*
+ * The next message of a channel that is not in pipeline mode; waits until the
+ * deadline (0: none).
+ */
 static ChannelEvent
 next_plain(RemoteConn *conn, TimestampTz deadline)
 {

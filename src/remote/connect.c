@@ -30,6 +30,7 @@
 #include "catalog/backends.h"
 #include "catalog/node.h"
 #include "catalog/node_session.h"
+#include "catalog/stat_counters.h"
 #include "remote/auth_info.h"
 #include "remote/pool_info.h"
 #include "remote/prepared.h"
@@ -39,8 +40,8 @@ dlist_head	remote_conns = DLIST_STATIC_INIT(remote_conns);
 int			node_connection_timeout = 30000;
 
 /*
- * A connection that is not needed any more is made nevertheless, if that takes no
- * longer: the node would note a broken one in its log.
+ * A connection that is not needed any more is made nevertheless, if that takes
+ * no longer: the node would note a broken one in its log.
  */
 #define POLITE_MS 100
 
@@ -177,10 +178,13 @@ add_conninfo(ConnectParams *params, const char *conninfo, const char *const *all
 	PQconninfoFree(options);
 }
 
-/* Fills in all parameters of a connection, in CurrentMemoryContext.  poolinfo is NULL without a pooler. */
+/*
+ * Fills in all parameters of a connection, in CurrentMemoryContext.  poolinfo
+ * is NULL without a pooler.
+ */
 static void
 connect_params(ConnectParams *params, const char *host, int port, const ClusterNode *node, Oid login_role,
-			   const char *poolinfo, bool plain)
+			   const char *poolinfo, ConnectKind kind)
 {
 	char	   *silence = psprintf("%d", node_connection_timeout);
 	char	   *role = GetUserNameFromId(login_role, false);
@@ -194,8 +198,10 @@ connect_params(ConnectParams *params, const char *host, int port, const ClusterN
 	add_param(params, "client_encoding", GetDatabaseEncodingName());
 	add_param(params, "application_name",
 			  psprintf("citus_internal gpid=" UINT64_FORMAT, backend_gpid()));
-	if (plain && superuser_arg(login_role))
+	if (kind != CONNECT_POOLED && superuser_arg(login_role))
 		add_param(params, "options", "-c " NODE_PROOF_SETTING "=superuser");
+	if (kind == CONNECT_REPLICATION)
+		add_param(params, "replication", "database");
 	add_param(params, "keepalives_idle", "20");
 	add_param(params, "keepalives_interval", "5");
 	add_param(params, "keepalives_count", "4");
@@ -235,7 +241,7 @@ remote_conninfo(const char *host, int port, char **password)
 	StringInfoData buf;
 
 	check_destination(host, port);
-	connect_params(&params, host, port, node_at_address(host, port), GetSessionUserId(), NULL, false);
+	connect_params(&params, host, port, node_at_address(host, port), GetSessionUserId(), NULL, CONNECT_POOLED);
 	initStringInfo(&buf);
 	*password = NULL;
 	for (int i = 0; i < params.count; i++)
@@ -248,13 +254,21 @@ remote_conninfo(const char *host, int port, char **password)
 	return buf.data;
 }
 
+static void
+connect_failed(RemoteConn *conn)
+{
+	conn->state = REMOTE_DEAD;
+	stat_counter_add(STAT_CONNECTION_FAILED);
+}
+
 /*
- * Starts connecting.  The struct is in remote_conns before anything can go wrong,
- * so that nothing is leaked; a failure shows in connect_poll.
+ * Starts connecting.  The struct is in remote_conns before anything can go
+ * wrong, so that nothing is leaked; a failure shows in connect_poll.
  */
 RemoteConn *
-connect_start(const char *host, int port, Oid login_role, bool pass_pooler, bool plain)
+connect_start(const char *host, int port, Oid login_role, bool pass_pooler, ConnectKind kind)
 {
+	bool		plain = kind != CONNECT_POOLED;
 	ConnectParams params;
 	RemoteConnPrivate *priv;
 	RemoteConn *conn;
@@ -262,7 +276,7 @@ connect_start(const char *host, int port, Oid login_role, bool pass_pooler, bool
 	const char *poolinfo = node == NULL || pass_pooler || plain ? NULL : pool_info_lookup(node->nodeid);
 
 	check_destination(host, port);
-	connect_params(&params, host, port, node, login_role, poolinfo, plain);
+	connect_params(&params, host, port, node, login_role, poolinfo, kind);
 
 	if (!AcquireExternalFD())
 		ereport(ERROR,
@@ -297,7 +311,7 @@ connect_start(const char *host, int port, Oid login_role, bool pass_pooler, bool
 	dlist_push_tail(&remote_conns, &priv->link);
 
 	if (!channel_open(&priv->channel, params.keywords, params.values, notice_receiver, conn))
-		conn->state = REMOTE_DEAD;
+		connect_failed(conn);
 	return conn;
 }
 
@@ -309,9 +323,10 @@ connect_done(RemoteConn *conn)
 
 	if (!priv->plain && !channel_set_pipeline(&priv->channel, true))
 	{
-		conn->state = REMOTE_DEAD;
+		connect_failed(conn);
 		return;
 	}
+	stat_counter_add(STAT_CONNECTION_MADE);
 	priv->established = GetCurrentTimestamp();
 	priv->settings = settings_create();
 	conn->state = REMOTE_IDLE;
@@ -333,14 +348,14 @@ connect_poll(RemoteConn *conn)
 			connect_done(conn);
 			return true;
 		case CHANNEL_LOST:
-			conn->state = REMOTE_DEAD;
+			connect_failed(conn);
 			return true;
 		default:
 			break;
 	}
 	if (TimestampDifferenceExceeds(priv->started, GetCurrentTimestamp(), node_connection_timeout))
 	{
-		conn->state = REMOTE_DEAD;
+		connect_failed(conn);
 		return true;
 	}
 	return false;
@@ -363,7 +378,7 @@ connect_finish(RemoteConn *conn)
 {
 	connect_until(conn, TimestampTzPlusMilliseconds(conn->priv->started, node_connection_timeout));
 	if (conn->state == REMOTE_CONNECTING)
-		conn->state = REMOTE_DEAD;
+		connect_failed(conn);
 }
 
 void

@@ -3,11 +3,11 @@
  * connection.h
  *	  Connections to other nodes: the pool of a backend, and who uses one.
  *
- * A connection belongs to (node, login role).  Each backend keeps a pool; a
- * connection that is idle at the end of a transaction stays cached (one per
- * node by default, citus.max_cached_conns_per_worker), the rest are closed.
- * Shared memory counts the connections of all backends per node, and they wait
- * where those are too many (citus.max_shared_pool_size).
+ * A connection leads to a node, as the client's login role.  Each backend
+ * keeps a pool; a connection that is idle at the end of a transaction stays
+ * cached (one per node by default, citus.max_cached_conns_per_worker), the
+ * rest are closed.  Shared memory counts the connections of all backends per
+ * node, and they wait where those are too many (citus.max_shared_pool_size).
  *
  * Within a transaction block a node has one *primary* connection: all its
  * writes, and all reads after a write, use it.  "Extra" connections serve
@@ -36,10 +36,15 @@ typedef struct RemoteConn RemoteConn;
 
 typedef struct RemoteOwner
 {
-	/* Leave conn idle (state REMOTE_IDLE); called when another owner needs it. */
+	/*
+	 * Leave conn idle (state REMOTE_IDLE); called when another owner needs it.
+	 */
 	void		(*yield) (struct RemoteOwner *owner, RemoteConn *conn);
 
-	/* Sends a read again should its connection turn out to be broken, so that need not be tested. */
+	/*
+	 * Sends a read again should its connection turn out to be broken, so that
+	 * need not be tested.
+	 */
 	bool		resends;
 } RemoteOwner;
 
@@ -49,7 +54,8 @@ typedef enum RemoteState
 	REMOTE_IDLE,				/* nothing sent that is not answered */
 	REMOTE_BUSY,				/* a command's results are outstanding */
 	REMOTE_COPY_IN,				/* COPY FROM STDIN in progress */
-	REMOTE_DEAD,				/* unusable; closed when the transaction ends */
+	REMOTE_DEAD,				/* unusable; closed when the transaction
+								 * ends */
 } RemoteState;
 
 /* Room for a global identifier that src/txn makes. */
@@ -79,13 +85,18 @@ struct RemoteConn
 								 * read-only; 0: it is not */
 	bool		xact_fresh;		/* no statement of the remote transaction has
 								 * succeeded yet */
+	bool		xact_guarded;	/* has the savepoint of txn_guard */
 	bool		xact_wrote;		/* wrote (or locked) in this transaction */
-	bool		xact_prepared;	/* PREPARE TRANSACTION succeeded, or may have */
-	char		xact_gid[REMOTE_GID_SIZE];	/* its global identifier, "" if none */
+	bool		xact_prepared;	/* PREPARE TRANSACTION succeeded, or may
+								 * have */
+	char		xact_gid[REMOTE_GID_SIZE];	/* its global identifier, "" if
+											 * none */
 	bool		xact_lone;		/* opened for one statement that reads, outside
 								 * any block: nothing is lost if it fails */
-	uint64		snapshot_stamp; /* point in time that its next tasks read as of */
-	bool		snapshot_held;	/* was asked for its clock in this transaction */
+	uint64		snapshot_stamp; /* point in time that its next tasks read as
+								 * of */
+	bool		snapshot_held;	/* was asked for its clock in this
+								 * transaction */
 
 	/* private to src/remote follows */
 	struct RemoteConnPrivate *priv;
@@ -98,13 +109,18 @@ extern void remote_init(void);
  */
 typedef struct RemoteTxnHooks
 {
-	/* Queues (remote_queue_command) what opens the remote transaction, and the missing savepoints. */
+	/*
+	 * Queues (remote_queue_command) what opens the remote transaction, and the
+	 * missing savepoints.
+	 */
 	void		(*begin) (RemoteConn *conn);
 	/* Whether reads must use the primary connection and its transaction. */
 	bool		(*reads_in_xact) (void);
 	/* This transaction is about to use a connection, for the first time. */
 	void		(*first_use) (void);
-	/* Whether a session of this server waits for a lock that this one holds. */
+	/*
+	 * Whether a session of this server waits for a lock that this one holds.
+	 */
 	bool		(*awaited) (void);
 } RemoteTxnHooks;
 
@@ -116,8 +132,8 @@ extern void remote_set_txn_hooks(const RemoteTxnHooks *hooks);
  * write: the caller writes, or takes row locks.  In a transaction block, or
  * after a write, this is the node's primary connection, whose present owner
  * yields; otherwise any idle connection, or a new one, or, where the node or
- * the shared limit has no room for that, one whose present owner yields.  Errors
- * when the node can't be reached (ERRCODE_CONNECTION_FAILURE).
+ * the shared limit has no room for that, one whose present owner yields.
+ * Errors when the node can't be reached (ERRCODE_CONNECTION_FAILURE).
  */
 extern RemoteConn *remote_acquire(int32 groupid, RemoteOwner *owner, bool write);
 
@@ -125,73 +141,82 @@ extern RemoteConn *remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
  * One more connection to a node for reading in parallel, or NULL when that is
  * not allowed now (written in this transaction, REPEATABLE READ block, pool
  * or shared limit reached).  May be REMOTE_CONNECTING: remote_poll goes on,
- * and says REMOTE_DONE once the connection is REMOTE_IDLE, or REMOTE_DEAD because it
- * failed, which is no error for an extra connection: release it.
+ * and says REMOTE_DONE once the connection is REMOTE_IDLE, or REMOTE_DEAD
+ * because it failed, which is no error for an extra connection: release it.
  * open: how many the caller has to this node already.
  */
 extern RemoteConn *remote_acquire_extra(int32 groupid, RemoteOwner *owner, int open);
 
 /*
- * Closes an extra connection that has done its task, if other sessions wait for one and this transaction can
- * do without it; whether it did.
+ * Closes an extra connection that has done its task, if other sessions wait
+ * for one and this transaction can do without it; whether it did.
  */
 extern bool remote_give_up_extra(RemoteConn *conn);
 
 /*
  * The owner no longer needs the connection; what is outstanding is read and
- * thrown away, or cancelled.  A failure of what is thrown away is raised only if
- * it broke the distributed transaction.
+ * thrown away, or cancelled.  A failure of what is thrown away is raised only
+ * if it broke the distributed transaction.
  */
 extern void remote_release(RemoteConn *conn, RemoteOwner *owner);
 
-/* All owners leave their connections idle, and lose them: nothing outstanding may cross the start of a savepoint. */
+/*
+ * All owners leave their connections idle, and lose them: nothing outstanding
+ * may cross the start of a savepoint.
+ */
 extern void remote_yield_all(void);
 
 /*
  * Sends one statement (extended protocol, pipelined) without waiting: with
  * what must go before it (BEGIN with the transaction's characteristics if
- * in_xact, savepoints, settings that differ) in the same flush.  The connection must
- * be claimed and idle.  Rows come one at a time (single-row mode), binary if
- * binary_result.  in_xact false is for a lone read outside a transaction block.
- * write marks the connection as having written.
+ * in_xact, savepoints, settings that differ) in the same flush.  The
+ * connection must be claimed and idle.  Rows come one at a time (single-row
+ * mode), binary if binary_result.  in_xact false is for a lone read outside a
+ * transaction block.  write marks the connection as having written.
  *
  * write without in_xact is for a write that commits by itself on the node.
  * Interrupts are held from then until the local transaction ends: a request to
- * cancel goes to the node, whose answer decides.  If there is none, the error is
- * ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN.
+ * cancel goes to the node, whose answer decides.  If there is none, the error
+ * is ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN.
  */
 extern void remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result,
 						bool in_xact, bool write);
 
 /*
- * Queues a command that goes out with, and in front of, the next statement; its
- * result is read silently, its error raised as that statement's.
+ * Queues a command that goes out with, and in front of, the next statement;
+ * its result is read silently, its error raised as that statement's.
  */
 extern void remote_queue_command(RemoteConn *conn, const char *sql);
 
 /*
- * As remote_send, for a text (in two parts) that is likely to come again: the node prepares
- * it when it does.  A node can answer that it has lost the statement, with
- * ERRCODE_UNDEFINED_PSTATEMENT, before it does anything.  analyst, if valid, is the
- * role with whose rights names in the text are looked up.
+ * As remote_send, for a text (in two parts) that is likely to come again: the
+ * node prepares it when it does.  A node can answer that it has lost the
+ * statement, with ERRCODE_UNDEFINED_PSTATEMENT, before it does anything.
+ * analyst, if valid, is the role with whose rights names in the text are
+ * looked up.
  */
 extern void remote_send_task(RemoteConn *conn, const char *tag, const char *text, const RemoteParams *params,
 							 Oid analyst, bool binary_result, bool in_xact, bool write);
 
-/* Whether an error means that what the node had prepared is of no use; it is forgotten then. */
+/*
+ * Whether an error means that what the node had prepared is of no use; it is
+ * forgotten then.
+ */
 extern bool remote_prepared_lost(RemoteConn *conn, const ErrorData *error);
 
 /*
- * Reads on in the answer to the statement that was sent, without blocking.  After
- * REMOTE_ROW, conn->row is its next row; after REMOTE_DONE the connection is idle,
- * conn->processed is set, and conn->row.ncolumns says how many columns the rows have
- * (-1: the statement returns none).  The node's errors are raised here as local ones.
+ * Reads on in the answer to the statement that was sent, without blocking.
+ * After REMOTE_ROW, conn->row is its next row; after REMOTE_DONE the
+ * connection is idle, conn->processed is set, and conn->row.ncolumns says how
+ * many columns the rows have (-1: the statement returns none).  The node's
+ * errors are raised here as local ones.
  */
 extern RemotePoll remote_poll(RemoteConn *conn);
 
 /*
- * Waits until one of the connections is readable (or, when output is pending, writable), or timeout_ms (-1 is
- * forever) passes.  Interruptible.  Sets ready[i] where not NULL.  Returns how many are ready.
+ * Waits until one of the connections is readable (or, when output is pending,
+ * writable), or timeout_ms (-1 is forever) passes.  Interruptible.  Sets
+ * ready[i] where not NULL.  Returns how many are ready.
  */
 extern int	remote_wait(RemoteConn **conns, int nconns, long timeout_ms, bool *ready);
 
@@ -201,18 +226,27 @@ extern bool remote_next(RemoteConn *conn);
 /* Waits for the end of the statement, and throws its rows away. */
 extern void remote_finish(RemoteConn *conn);
 
-/* Whether the node is in a transaction, after what it has answered so far; whether that has failed. */
+/*
+ * Whether the node is in a transaction, after what it has answered so far;
+ * whether that has failed.
+ */
 extern bool remote_in_xact(const RemoteConn *conn);
 extern bool remote_xact_failed(const RemoteConn *conn);
 
 /* The setting citus.worker_min_messages. */
 extern int	worker_min_messages;
 
-/* Raises a remote error at elevel, keeping SQLSTATE, message, detail, hint and context, adding the node; shard names
- * in it are rewritten to the logical names.  Frees the error first. */
+/*
+ * Raises a remote error at elevel, keeping SQLSTATE, message, detail, hint and
+ * context, adding the node; shard names in it are rewritten to the logical
+ * names.  Frees the error first.
+ */
 extern void remote_raise(int elevel, RemoteConn *conn, RemoteError *error);
 
-/* The error's primary message, as it came; valid as long as the error, and until the connection is used. */
+/*
+ * The error's primary message, as it came; valid as long as the error, and
+ * until the connection is used.
+ */
 extern const char *remote_error_message(RemoteConn *conn, const RemoteError *error);
 
 /*
@@ -224,16 +258,22 @@ extern const char *remote_error_message(RemoteConn *conn, const RemoteError *err
 extern void remote_exec(int32 groupid, const char *sql);	/* result thrown away */
 extern RemoteResult *remote_query(int32 groupid, const char *sql, const RemoteParams *params);
 
-/* As remote_query, for what only reads: the node needn't take part in the commit. */
+/*
+ * As remote_query, for what only reads: the node needn't take part in the
+ * commit.
+ */
 extern RemoteResult *remote_read(int32 groupid, const char *sql, const RemoteParams *params);
 
 /*
- * The same with a limit to how long the node may say nothing, after which it is
- * taken for lost (ERRCODE_CONNECTION_FAILURE), unless this transaction has written there.
+ * The same with a limit to how long the node may say nothing, after which it
+ * is taken for lost (ERRCODE_CONNECTION_FAILURE), unless this transaction has
+ * written there.
  */
 extern RemoteResult *remote_read_within(int32 groupid, const char *sql, const RemoteParams *params,
 										long timeout_ms);
-extern void remote_exec_on_all(const char *sql);	/* every other active primary with metadata, in parallel */
+extern void remote_exec_on_all(const char *sql);	/* every other active
+													 * primary with metadata,
+													 * in parallel */
 
 /* The same; this node does its part while the others do theirs. */
 extern void remote_exec_on_all_while(const char *sql, void (*own_part) (void *arg), void *arg);
@@ -247,125 +287,217 @@ extern void remote_exec_alone(int32 groupid, const char *sql);
 extern void remote_exec_alone_on_all(const char *sql);	/* every other active primary, in parallel */
 
 /*
- * A connection for COMMIT PREPARED and ROLLBACK PREPARED by remote_broadcast, in no
- * remote transaction and with this session's role.  Its node's connections are
- * released with the local transaction.
+ * A connection in no remote transaction and with this session's role: for
+ * COMMIT PREPARED and ROLLBACK PREPARED by remote_broadcast (owner is NULL; it
+ * is released with the local transaction), or for statements that commit by
+ * themselves.
  */
-extern RemoteConn *remote_acquire_alone(int32 groupid);
+extern RemoteConn *remote_acquire_alone(int32 groupid, RemoteOwner *owner);
+
+/*
+ * The same, and nobody else gets the connection until remote_end_own; if an
+ * error comes first, it is closed with the transaction.  So what its session
+ * on the node holds goes then.
+ */
+extern RemoteConn *remote_acquire_own(int32 groupid, RemoteOwner *owner);
+extern void remote_end_own(RemoteConn *conn, RemoteOwner *owner);
+
+/* Closes such a connection; for what is undone with a subtransaction. */
+extern void remote_close_own(RemoteConn *conn);
 
 /*
  * A connection outside the distributed transaction, by host and port (adding
- * a node, run_command_on_*): autocommit, never cached.  remote_plain_open returns NULL and sets *error (palloc'd) on
- * failure instead of raising when error is not NULL.
+ * a node, run_command_on_*): autocommit, never cached.  remote_plain_open
+ * returns NULL and sets *error (palloc'd) on failure instead of raising when
+ * error is not NULL.
  */
 extern RemoteConn *remote_plain_open(const char *host, int port, char **error);
 
-/* Runs a command (or several, of which the last counts) and waits.  NULL if it fails, which is raised at elevel. */
+/*
+ * The same, always raising, for commands of the replication protocol; such a
+ * connection is to a walsender.
+ */
+extern RemoteConn *remote_replication_open(const char *host, int port);
+
+/*
+ * Runs a command (or several, of which the last counts) and waits.  NULL if it
+ * fails, which is raised at elevel.
+ */
 extern RemoteResult *remote_plain_exec(RemoteConn *conn, const char *sql, int elevel);
 
-/* The connection string with which a client program reaches a node as this session's user; *password is left out of it. */
+/*
+ * The connection string with which a client program reaches a node as this
+ * session's user; *password is left out of it.
+ */
 extern char *remote_conninfo(const char *host, int port, char **password);
 
-/* Each later command may take that long; then the connection is of no use any more, and the result an error. */
+/*
+ * Each later command may take that long; then the connection is of no use any
+ * more, and the result an error.
+ */
 extern void remote_plain_limit(RemoteConn *conn, int timeout_ms);
 
 /*
- * The same in two steps, for work on several nodes at once: the second one waits.
- * NULL with the message in *error (palloc'd) if the command fails.
+ * The same in two steps, for work on several nodes at once: the second one
+ * waits.  NULL with the message in *error (palloc'd) if the command fails.
  */
 extern void remote_plain_send(RemoteConn *conn, const char *sql);
 extern RemoteResult *remote_plain_result(RemoteConn *conn, char **error);
 extern void remote_plain_close(RemoteConn *conn);
 
-/* COPY .. FROM STDIN.  Put buffers and waits (interruptibly) when the socket is full: bounded memory. */
+/*
+ * Asks the node to cancel what runs on the connection, which is of no use
+ * then.
+ */
+extern void remote_plain_stop(RemoteConn *conn, long timeout_ms);
+
+/*
+ * COPY .. FROM STDIN.  Put buffers and waits (interruptibly) when the socket
+ * is full: bounded memory.
+ */
 extern void remote_copy_begin(RemoteConn *conn, const char *sql);
 extern void remote_copy_put(RemoteConn *conn, const char *data, int len);
-extern uint64 remote_copy_end(RemoteConn *conn);	/* rows processed, as the node reports */
+extern uint64 remote_copy_end(RemoteConn *conn);	/* rows processed, as the
+													 * node reports */
 
 /*
  * For src/txn.
  */
 
-/* All pooled connections of the backend: the first one after conn, or the first of all for NULL. */
+/*
+ * All pooled connections of the backend: the first one after conn, or the
+ * first of all for NULL.
+ */
 extern RemoteConn *remote_following(RemoteConn *conn);
 
-/* Sends commands and waits for their answers, on several connections in parallel, raising no remote error. */
+/*
+ * Sends commands and waits for their answers, on several connections in
+ * parallel, raising no remote error.
+ */
 typedef struct RemoteAnswer
 {
 	RemoteConn *conn;
 	const char *sql;			/* valid during the call */
-	char		tag[32];		/* the command's tag if it succeeded, else "" */
+	char		tag[32];		/* the command's tag if it succeeded, else
+								 * "" */
 	RemoteError *error;			/* to be freed by the caller, or NULL; with
-								 * neither tag nor error the node didn't answer */
+								 * neither tag nor error the node didn't
+								 * answer */
 } RemoteAnswer;
 
 /*
- * timeout_ms -1 is forever; interruptible if interrupts aren't held.  What doesn't answer in time is REMOTE_DEAD.
- * between: a debug point after each command that was sent but the last, or NULL.
+ * timeout_ms -1 is forever; interruptible if interrupts aren't held.  What
+ * doesn't answer in time is REMOTE_DEAD.  between: a debug point after each
+ * command that was sent but the last, or NULL.
  */
 extern void remote_broadcast(RemoteAnswer *answers, int n, long timeout_ms, const char *between);
 
 /*
- * After an error in remote_broadcast, such as an interrupt: asks the nodes to stop, and reads the answers that are
- * outstanding.  What doesn't answer in time is REMOTE_DEAD.
+ * After an error in remote_broadcast, such as an interrupt: asks the nodes to
+ * stop, and reads the answers that are outstanding.  What doesn't answer in
+ * time is REMOTE_DEAD.
  */
 extern void remote_stop_broadcast(RemoteAnswer *answers, int n, long timeout_ms);
 
 /*
  * Stops what runs on the connection: cancels it, ends its COPY, reads what
- * is outstanding.  It is then REMOTE_IDLE, or REMOTE_DEAD if that took more than
- * timeout_ms.  Raises no remote error.
+ * is outstanding.  It is then REMOTE_IDLE, or REMOTE_DEAD if that took more
+ * than timeout_ms.  Raises no remote error.
  */
 extern void remote_settle(RemoteConn *conn, long timeout_ms);
-extern void remote_settle_all(long timeout_ms); /* all connections, in parallel */
+extern void remote_settle_all(long timeout_ms); /* all connections, in
+												 * parallel */
 
-/* Queues a command without waiting; errors of it and of what is outstanding are ignored. */
+/*
+ * Queues a command without waiting; errors of it and of what is outstanding
+ * are ignored.
+ */
 extern void remote_send_silent(RemoteConn *conn, const char *sql);
 
-/* Queues ROLLBACK without waiting.  The settings that the transaction brought are known to be gone at once. */
+/*
+ * Queues ROLLBACK without waiting.  The settings that the transaction brought
+ * are known to be gone at once.
+ */
 extern void remote_send_rollback(RemoteConn *conn);
 
-/* Ends a transaction with xact_lone, if nobody has the connection; the answer is read with its next use. */
+/*
+ * Ends a transaction with xact_lone, if nobody has the connection; the answer
+ * is read with its next use.
+ */
 extern void remote_end_lone(RemoteConn *conn);
 
-/* What is known of the node's settings no longer holds (a transaction that changed them was rolled back). */
+/*
+ * What is known of the node's settings no longer holds (a transaction that
+ * changed them was rolled back).
+ */
 extern void remote_settings_rolled_back(RemoteConn *conn);
 
-/* Whether the node has this session's settings, and those with which a plain BEGIN means READ COMMITTED, READ WRITE. */
+/*
+ * Whether the node has this session's settings, and those with which a plain
+ * BEGIN means READ COMMITTED, READ WRITE.
+ */
 extern bool remote_settings_known(const RemoteConn *conn);
 
 /*
- * Whether the node's session behind a connection is the same in each transaction.  If not,
- * the settings that went with the first statement, role among them, end with the transaction.
+ * Whether the node's session behind a connection is the same in each
+ * transaction.  If not, the settings that went with the first statement, role
+ * among them, end with the transaction.
  */
 extern bool remote_is_direct(const RemoteConn *conn);
 
-/* Queues the settings of this session that differ, and the proof that we are a node, if they haven't been sent. */
+/*
+ * Queues the settings of this session that differ, and the proof that we are a
+ * node, if they haven't been sent.
+ */
 extern void remote_queue_settings(RemoteConn *conn);
 
-/* Queues what proves to the node that we are one, where a pooler stands between and savepoints may have undone it. */
+/*
+ * Queues what proves to the node that we are one, where savepoints may have
+ * undone it: where a pooler stands between, or nothing was sent since.
+ */
 extern void remote_prove_again(RemoteConn *conn);
 
-/* The transaction, or subtransaction, is over: frees owners, closes connections that aren't to be cached. */
+/*
+ * The transaction, or subtransaction, is over: frees owners, closes
+ * connections that aren't to be cached.
+ */
 extern void remote_end_transaction(void);
 
-/* A transaction that used no connection is over: closes cached ones that are too old. */
+/*
+ * A transaction that used no connection is over: closes cached ones that are
+ * too old.
+ */
 extern void remote_end_unused_transaction(void);
 extern void remote_end_subtransaction(bool commit, SubTransactionId subid, SubTransactionId parent);
 
-/* A node has committed the transaction: interrupts are held until it is over here, too. */
+/*
+ * A node has committed the transaction: interrupts are held until it is over
+ * here, too.
+ */
 extern void remote_hold_interrupts(void);
 
-/* The transaction, which may have held interrupts for this or for a write that committed by itself, is over. */
+/*
+ * The transaction, which may have held interrupts for this or for a write that
+ * committed by itself, is over.
+ */
 extern void remote_release_interrupts(bool commit);
 
-/* After an error was caught: if it was that of such a write, which will be sent again, interrupts aren't held any more. */
+/*
+ * After an error was caught: if it was that of such a write, which will be
+ * sent again, interrupts aren't held any more.
+ */
 extern void remote_release_failed_write(void);
 
-/* What the node's clock stood at when it prepared a transaction; 0 if it didn't say. */
+/*
+ * What the node's clock stood at when it prepared a transaction; 0 if it
+ * didn't say.
+ */
 extern uint64 remote_reported_clock(RemoteConn *conn);
 
-/* Milliseconds that a node may take to connect, or to answer when a transaction ends. */
+/*
+ * Milliseconds that a node may take to connect, or to answer when a
+ * transaction ends.
+ */
 extern int	remote_connection_timeout(void);
 
 #endif							/* CITUS_REMOTE_CONNECTION_H */

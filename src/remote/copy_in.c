@@ -3,17 +3,17 @@
  * copy_in.c
  *	  COPY .. FROM STDIN on a connection.
  *
- * libpq has no COPY in pipeline mode, so the mode is left, once the transaction
- * is open and the settings are sent, and taken up again at the end.  libpq's
- * output buffer would grow without bound if the node didn't keep up;
- * remote_copy_put waits as soon as the socket takes no more, and so holds
+ * libpq has no COPY in pipeline mode, so the mode is left, once the
+ * transaction is open and the settings are sent, and taken up again at the
+ * end.  libpq's output buffer would grow without bound if the node didn't keep
+ * up; remote_copy_put waits as soon as the socket takes no more, and so holds
  * little more than the caller's last piece.
  *
- * The node may fail at any time, but libpq doesn't look at errors before the data
- * end.  All that a node sends during COPY are notices, of which we hear, and
- * that error: so when bytes have arrived without a notice, we end the COPY as failed and
- * get to know the reason.  Where the system doesn't tell how many bytes have
- * arrived, the error shows at the end of the data.
+ * The node may fail at any time, but libpq doesn't look at errors before the
+ * data end.  All that a node sends during COPY are notices, of which we hear,
+ * and that error: so when bytes have arrived without a notice, we end the COPY
+ * as failed and get to know the reason.  Where the system doesn't tell how
+ * many bytes have arrived, the error shows at the end of the data.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,7 +35,10 @@ copy_note_notice(RemoteConn *conn)
 		conn->priv->copy_received = channel_bytes_received(&conn->priv->channel);
 }
 
-/* Sends output on until the socket has taken all of it; a failure shows when the answer is read. */
+/*
+ * Sends output on until the socket has taken all of it; a failure shows when
+ * the answer is read.
+ */
 static void
 flush_output(RemoteConn *conn)
 {
@@ -49,8 +52,9 @@ flush_output(RemoteConn *conn)
 }
 
 /*
- * Reads all messages outside pipeline mode; the first error stays in priv->error,
- * the tag of the last command in priv->tag.  False if the deadline (0: none) passed.
+ * Reads all messages outside pipeline mode; the first error stays in
+ * priv->error, the tag of the last command in priv->tag.  False if the
+ * deadline (0: none) passed.
  */
 bool
 copy_drain(RemoteConn *conn, TimestampTz deadline)
@@ -87,7 +91,9 @@ copy_drain(RemoteConn *conn, TimestampTz deadline)
 	}
 }
 
-/* Raises the error that was kept, with the connection as usable as it can be. */
+/*
+ * Raises the error that was kept, with the connection as usable as it can be.
+ */
 static void
 raise_copy_error(RemoteConn *conn)
 {
@@ -95,7 +101,8 @@ raise_copy_error(RemoteConn *conn)
 
 	if (error == NULL)
 		return;
-	conn->priv->identity_open = false;	/* the transaction has failed, and with it the user is restored */
+	conn->priv->identity_open = false;	/* the transaction has failed, and with
+										 * it the user is restored */
 	conn->priv->error = NULL;
 	pipeline_enter(conn);
 	remote_raise(ERROR, conn, error);

@@ -33,8 +33,8 @@ typedef struct SeenNotice
 
 int			worker_min_messages = NOTICE;
 
-static SeenNotice seen[SEEN_NOTICES];
-static int	nseen = 0;
+static SeenNotice seen_messages[SEEN_NOTICES];
+static int	nseen_messages = 0;
 static TimestampTz seen_at = 0; /* start of the local statement */
 
 static const struct config_enum_entry message_level_options[] = {
@@ -77,7 +77,7 @@ typedef struct RemoteMessage
 } RemoteMessage;
 
 static char *
-field(const RemoteError *error, int code)
+message_field(const RemoteError *error, int code)
 {
 	const char *value = PQresultErrorField(error, code);
 
@@ -113,21 +113,21 @@ remote_error_free(RemoteError *error)
 }
 
 static void
-read_message(RemoteMessage *message, RemoteConn *conn, const RemoteError *error)
+read_error_message(RemoteMessage *message, RemoteConn *conn, const RemoteError *error)
 {
 	memset(message, 0, sizeof(*message));
 	message->sqlstate = remote_error_sqlstate(error);
-	message->primary = field(error, PG_DIAG_MESSAGE_PRIMARY);
+	message->primary = message_field(error, PG_DIAG_MESSAGE_PRIMARY);
 	if (message->primary == NULL)
 		message->primary = pchomp(remote_error_message(conn, error));
-	message->detail = field(error, PG_DIAG_MESSAGE_DETAIL);
-	message->hint = field(error, PG_DIAG_MESSAGE_HINT);
-	message->context = field(error, PG_DIAG_CONTEXT);
-	message->schema = field(error, PG_DIAG_SCHEMA_NAME);
-	message->table = field(error, PG_DIAG_TABLE_NAME);
-	message->column = field(error, PG_DIAG_COLUMN_NAME);
-	message->datatype = field(error, PG_DIAG_DATATYPE_NAME);
-	message->constraint = field(error, PG_DIAG_CONSTRAINT_NAME);
+	message->detail = message_field(error, PG_DIAG_MESSAGE_DETAIL);
+	message->hint = message_field(error, PG_DIAG_MESSAGE_HINT);
+	message->context = message_field(error, PG_DIAG_CONTEXT);
+	message->schema = message_field(error, PG_DIAG_SCHEMA_NAME);
+	message->table = message_field(error, PG_DIAG_TABLE_NAME);
+	message->column = message_field(error, PG_DIAG_COLUMN_NAME);
+	message->datatype = message_field(error, PG_DIAG_DATATYPE_NAME);
+	message->constraint = message_field(error, PG_DIAG_CONSTRAINT_NAME);
 	shard_names_fix_schema(PQresultErrorField(error, PG_DIAG_SCHEMA_NAME),
 						   PQresultErrorField(error, PG_DIAG_TABLE_NAME), &message->schema);
 }
@@ -147,11 +147,11 @@ session_ended(RemoteConn *conn, const RemoteMessage *message)
 
 /* read_message that frees error, whatever happens. */
 static void
-take_message(RemoteMessage *message, RemoteConn *conn, RemoteError *error)
+take_error_message(RemoteMessage *message, RemoteConn *conn, RemoteError *error)
 {
 	PG_TRY();
 	{
-		read_message(message, conn, error);
+		read_error_message(message, conn, error);
 	}
 	PG_CATCH();
 	{
@@ -167,7 +167,7 @@ remote_raise(int elevel, RemoteConn *conn, RemoteError *error)
 {
 	RemoteMessage message;
 
-	take_message(&message, conn, error);
+	take_error_message(&message, conn, error);
 	if (session_ended(conn, &message))
 	{
 		ereport(elevel,
@@ -191,7 +191,9 @@ remote_raise(int elevel, RemoteConn *conn, RemoteError *error)
 			 optional_field(PG_DIAG_CONSTRAINT_NAME, message.constraint)));
 }
 
-/* Whether another remote statement has said the same for this local statement. */
+/*
+ * Whether another remote statement has said the same for this local statement.
+ */
 static bool
 seen_before(RemoteConn *conn, const RemoteError *error)
 {
@@ -203,17 +205,17 @@ seen_before(RemoteConn *conn, const RemoteError *error)
 	if (seen_at != GetCurrentStatementStartTimestamp())
 	{
 		seen_at = GetCurrentStatementStartTimestamp();
-		nseen = 0;
+		nseen_messages = 0;
 	}
 	hash = hash_bytes((const unsigned char *) primary, strlen(primary));
-	for (int i = 0; i < nseen; i++)
-		if (seen[i].hash == hash)
-			return seen[i].statement != conn->priv->statement;
-	if (nseen < SEEN_NOTICES)
+	for (int i = 0; i < nseen_messages; i++)
+		if (seen_messages[i].hash == hash)
+			return seen_messages[i].statement != conn->priv->statement;
+	if (nseen_messages < SEEN_NOTICES)
 	{
-		seen[nseen].hash = hash;
-		seen[nseen].statement = conn->priv->statement;
-		nseen++;
+		seen_messages[nseen_messages].hash = hash;
+		seen_messages[nseen_messages].statement = conn->priv->statement;
+		nseen_messages++;
 	}
 	return false;
 }
@@ -237,8 +239,8 @@ level_of(const RemoteError *error)
 }
 
 /*
- * Called by the channel for each notice, which is an error but for its level; must
- * not leave by an error.
+ * Called by the channel for each notice, which is an error but for its level;
+ * must not leave by an error.
  */
 void
 notice_receiver(void *arg, const RemoteError *notice)
@@ -260,7 +262,7 @@ notice_receiver(void *arg, const RemoteError *notice)
 	{
 		RemoteMessage message;
 
-		read_message(&message, conn, notice);
+		read_error_message(&message, conn, notice);
 		ereport(level,
 				(message.sqlstate != 0 ? errcode(message.sqlstate) : 0,
 				 errmsg_internal("%s", message.primary),

@@ -25,22 +25,22 @@
 #include "remote/private.h"
 
 /* MAX_TIMEOUTS: this process has not registered the timeout yet. */
-static TimeoutId timeout = MAX_TIMEOUTS;
+static TimeoutId expiry_timeout = MAX_TIMEOUTS;
 
 /* Something may have expired that was not looked at since. */
-static volatile sig_atomic_t due = false;
+static volatile sig_atomic_t expiry_is_due = false;
 
 static void
-expired(void)
+note_expiry(void)
 {
-	due = true;
+	expiry_is_due = true;
 	catchupInterruptPending = true;
 }
 
 void
 expiry_look_again(void)
 {
-	due = true;
+	expiry_is_due = true;
 }
 
 /*
@@ -49,7 +49,7 @@ expiry_look_again(void)
 bool
 expiry_due(void)
 {
-	return due || timeout == MAX_TIMEOUTS || !get_timeout_active(timeout);
+	return expiry_is_due || expiry_timeout == MAX_TIMEOUTS || !get_timeout_active(expiry_timeout);
 }
 
 void
@@ -57,8 +57,8 @@ expiry_set(TimestampTz when)
 {
 	if (!expiry_due())
 		return;
-	if (timeout == MAX_TIMEOUTS)
-		timeout = RegisterTimeout(USER_TIMEOUT, expired);
-	due = false;
-	enable_timeout_at(timeout, when);
+	if (expiry_timeout == MAX_TIMEOUTS)
+		expiry_timeout = RegisterTimeout(USER_TIMEOUT, note_expiry);
+	expiry_is_due = false;
+	enable_timeout_at(expiry_timeout, when);
 }

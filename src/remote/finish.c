@@ -3,10 +3,11 @@
  * finish.c
  *	  Stopping what runs, and the commands that end transactions.
  *
- * What is here is called while a transaction commits or aborts, so it raises no
- * error of a node, allocates from libpq's memory only, and waits for a bounded time.
- * A connection that can't be brought to rest is REMOTE_DEAD, and closed with the
- * transaction; the node then rolls back what isn't prepared.
+ * What is here is called while a transaction commits or aborts, so it raises
+ * no error of a node, allocates from libpq's memory only, and waits for a
+ * bounded time.  A connection that can't be brought to rest is REMOTE_DEAD,
+ * and closed with the transaction; the node then rolls back what isn't
+ * prepared.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,7 +20,10 @@
 #include "remote/cancel.h"
 #include "remote/private.h"
 
-/* A statement with more results to come than this is cancelled rather than read to its end. */
+/*
+ * A statement with more results to come than this is cancelled rather than
+ * read to its end.
+ */
 #define MAX_RESULTS_AT_ONCE 100
 
 /* A node that hasn't taken a request by then is given up. */
@@ -42,8 +46,8 @@ ask_to_cancel(RemoteConn *conn)
 }
 
 /*
- * Waits until the request, if there is one, has had its effect: it must not hit a
- * later statement.  What can't be cancelled can't be used any more.
+ * Waits until the request, if there is one, has had its effect: it must not
+ * hit a later statement.  What can't be cancelled can't be used any more.
  */
 static void
 finish_cancelling(RemoteConn *conn, TimestampTz deadline)
@@ -69,7 +73,8 @@ finish_ask_again(RemoteConn *conn)
 
 /*
  * Takes in some of what has arrived, without waiting; whether nothing is
- * outstanding then.  A node can send faster than we throw away, so there's a limit.
+ * outstanding then.  A node can send faster than we throw away, so there's a
+ * limit.
  */
 static bool
 at_rest(RemoteConn *conn)
@@ -114,9 +119,9 @@ drain_copy(RemoteConn *conn, TimestampTz deadline)
 	pipeline_enter(conn);
 }
 
-/* Tells the node to stop; what it then says is read by drain. */
+/* Tells the node to stop; what it then says is read by drain_conn. */
 static void
-stop(RemoteConn *conn)
+stop_statement(RemoteConn *conn)
 {
 	if (conn->state == REMOTE_CONNECTING)
 		conn->state = REMOTE_DEAD;
@@ -143,7 +148,7 @@ stop(RemoteConn *conn)
 }
 
 static void
-drain(RemoteConn *conn, TimestampTz deadline)
+drain_conn(RemoteConn *conn, TimestampTz deadline)
 {
 	if (conn->priv->plain)
 	{
@@ -161,10 +166,20 @@ drain(RemoteConn *conn, TimestampTz deadline)
 void
 remote_settle(RemoteConn *conn, long timeout_ms)
 {
-	stop(conn);
-	drain(conn, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms));
+	stop_statement(conn);
+	drain_conn(conn, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms));
 	if (conn->state == REMOTE_DEAD)
 		connect_hide(conn);
+}
+
+void
+remote_plain_stop(RemoteConn *conn, long timeout_ms)
+{
+	if (conn->state != REMOTE_BUSY)
+		return;
+	ask_to_cancel(conn);
+	finish_cancelling(conn, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms));
+	conn->state = REMOTE_DEAD;
 }
 
 void
@@ -173,12 +188,15 @@ remote_settle_all(long timeout_ms)
 	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
 
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
-		stop(conn);
+		stop_statement(conn);
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
-		drain(conn, deadline);
+		drain_conn(conn, deadline);
 }
 
-/* Closes all connections as the backend ends; what still runs on them is cancelled. */
+/*
+ * Closes all connections as the backend ends; what still runs on them is
+ * cancelled.
+ */
 void
 finish_at_exit(void)
 {
@@ -213,7 +231,10 @@ broadcast_send(RemoteAnswer *answer)
 	pipeline_send_alone(conn, answer->sql, ITEM_STATEMENT);
 }
 
-/* Reads the answer to a command of a broadcast; what isn't here by then won't be used. */
+/*
+ * Reads the answer to a command of a broadcast; what isn't here by then won't
+ * be used.
+ */
 static void
 broadcast_receive(RemoteAnswer *answer, TimestampTz deadline)
 {

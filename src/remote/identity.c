@@ -3,26 +3,27 @@
  * identity.c
  *	  As whom a task runs on another node.
  *
- * A session's connections log in as its session user, and SET ROLE travels as a
- * setting (settings.c).  Neither is a limit on what code may do: SET ROLE can be
- * undone.  Where the server runs code with the rights of another role (a
- * SECURITY DEFINER function, ANALYZE or REFRESH of somebody's table), it sets the
- * current user and a security context in which that can't be undone.  A task
- * that is sent meanwhile runs under the same user and context:
+ * A session's connections log in as its client did.  SET SESSION AUTHORIZATION
+ * and SET ROLE travel as settings (settings.c).  They are no limit on what
+ * code may do: both can be undone, on this node as on the other.  Where the
+ * server runs code with the rights of another role (a SECURITY DEFINER
+ * function, ANALYZE or REFRESH of somebody's table), it sets the current user
+ * and a security context in which that can't be undone.  A task that is sent
+ * meanwhile runs under the same user and context:
  *
  *	  BEGIN, settings			as the session user
  *	  task_user(..)				sets user and context
  *	  the task
  *	  task_user_end()			sets back what was before
  *
- * An error in the task undoes it with the (sub)transaction, which began before;
- * where the task is a transaction of its own, its end does.
+ * An error in the task undoes it with the (sub)transaction, which began
+ * before; where the task is a transaction of its own, its end does.
  *
  * A task may need the rights of a view's owner to the view's tables (its tag
  * says so, resolve/tag.h), and be the current user's in all else.  Names are
  * looked up with the rights of the view's owner as well, as the view did when
- * it was made: such a task is *analysed* as that role.  identity_settle makes the
- * current user its user before it is planned.
+ * it was made: such a task is *analysed* as that role.  identity_settle makes
+ * the current user its user before it is planned.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,7 +55,8 @@ typedef struct Identity
 static Identity base_identity;	/* before task_user */
 static Identity task_identity;
 static bool identity_is_set = false;	/* base_identity is to be restored */
-static bool analyst_is_set = false; /* the current user is the task's analyst */
+static bool analyst_is_set = false; /* the current user is the task's
+									 * analyst */
 
 bool
 identity_begin_remote(RemoteConn *conn, Oid analyst)
@@ -109,7 +111,10 @@ restore_base(void)
 	identity_is_set = analyst_is_set = false;
 }
 
-/* citus_internal.task_user(user, security context, analyst): for the statement that follows. */
+/*
+ * citus_internal.task_user(user, security context, analyst): for the statement
+ * that follows.
+ */
 Datum
 citus_internal_task_user(PG_FUNCTION_ARGS)
 {

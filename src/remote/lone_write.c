@@ -10,8 +10,8 @@
  * passed on to the node, and obeyed when the node reports that it has stopped.
  * A node that doesn't report within citus.node_connection_timeout is given up.
  *
- * An error releases interrupts, as all errors do.  A handler that has the write sent
- * again calls remote_release_failed_write.
+ * An error releases interrupts, as all errors do.  A handler that has the
+ * write sent again calls remote_release_failed_write.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +23,8 @@
 #include "remote/private.h"
 
 static bool interrupts_held = false;
-static TimestampTz unwanted_since;	/* when a cancel request came; 0: none has */
+static TimestampTz unwanted_since;	/* when a cancel request came; 0: none
+									 * has */
 
 void
 remote_hold_interrupts(void)
@@ -51,7 +52,10 @@ lone_write_unwanted(RemoteConn *conn)
 	return true;
 }
 
-/* Whether the node has had its time to obey: it is silent then, and the outcome unknown. */
+/*
+ * Whether the node has had its time to obey: it is silent then, and the
+ * outcome unknown.
+ */
 bool
 lone_write_given_up(void)
 {

@@ -6,12 +6,12 @@
  * A channel is in pipeline mode nearly always.  A statement leaves
  * with all that must go before it (BEGIN, savepoints, settings) and one Sync
  * behind it, in one flush: a *segment*.  When anything in a segment fails, the
- * node skips the rest of it, so that a statement never runs without its settings
- * or outside its transaction.
+ * node skips the rest of it, so that a statement never runs without its
+ * settings or outside its transaction.
  *
- * The channel answers in order, but leaves it to us to know what an answer belongs
- * to.  So each command is noted in priv->items when it is sent, and taken off
- * when it is answered.  The first error is kept in priv->error
+ * The channel answers in order, but leaves it to us to know what an answer
+ * belongs to.  So each command is noted in priv->items when it is sent, and
+ * taken off when it is answered.  The first error is kept in priv->error
  * until the Sync is answered; the connection is then idle again, and usable.
  *
  *-------------------------------------------------------------------------
@@ -49,7 +49,10 @@ pipeline_next_statement(void)
 	return ++last_statement;
 }
 
-/* Makes room to note n more items; before anything is sent that could not be noted. */
+/*
+ * Makes room to note n more items; before anything is sent that could not be
+ * noted.
+ */
 static void
 reserve_items(RemoteConnPrivate *priv, int n)
 {
@@ -80,7 +83,10 @@ pipeline_sent(RemoteConn *conn, char item)
 	priv->items[priv->items_tail++] = item;
 }
 
-/* The connection is of no use any more, for the reason that is kept, or that its channel tells. */
+/*
+ * The connection is of no use any more, for the reason that is kept, or that
+ * its channel tells.
+ */
 void
 pipeline_lost(RemoteConn *conn)
 {
@@ -182,7 +188,10 @@ send_evicted(RemoteConn *conn, const PreparedUse *use)
 	remote_queue_command(conn, command);
 }
 
-/* Sends a prepared statement, or prepares it first; false if the channel is lost. */
+/*
+ * Sends a prepared statement, or prepares it first; false if the channel is
+ * lost.
+ */
 static bool
 send_prepared(RemoteConn *conn, const PreparedUse *use, const RemoteParams *params, bool binary_result)
 {
@@ -215,7 +224,10 @@ begin_statement(RemoteConn *conn, bool in_xact, bool write)
 		lone_write_begin(conn);
 }
 
-/* What comes behind it; sent is whether the channel has taken it, identity whether it runs as another user. */
+/*
+ * What comes behind it; sent is whether the channel has taken it, identity
+ * whether it runs as another user.
+ */
 static void
 end_statement(RemoteConn *conn, bool sent, bool identity)
 {
@@ -297,9 +309,10 @@ keep_error(RemoteConn *conn, RemoteError *error)
 }
 
 /*
- * A segment is answered, also one that nobody is interested in any more: settings
- * that went with it are in effect, or not; behind a pooler they are over.  A statement that was to be prepared
- * belongs to the last segment that was sent.
+ * A segment is answered, also one that nobody is interested in any more:
+ * settings that went with it are in effect, or not; behind a pooler they are
+ * over.  A statement that was to be prepared belongs to the last segment that
+ * was sent.
  */
 static void
 end_segment(RemoteConn *conn)
@@ -324,7 +337,10 @@ end_segment(RemoteConn *conn)
 		settings_committed(conn);
 }
 
-/* Takes one message of the channel.  True if conn->row is now a row for the owner of the connection. */
+/*
+ * Takes one message of the channel.  True if conn->row is now a row for the
+ * owner of the connection.
+ */
 static bool
 take_message(RemoteConn *conn, ChannelEvent event)
 {
@@ -343,7 +359,8 @@ take_message(RemoteConn *conn, ChannelEvent event)
 
 		case CHANNEL_COMPLETE:
 			if (strcmp(channel->tag, "ROLLBACK") == 0)
-				priv->segment_undone = true;	/* also by COMMIT of a failed transaction */
+				priv->segment_undone = true;	/* also by COMMIT of a failed
+												 * transaction */
 			if (item == ITEM_STATEMENT)
 			{
 				conn->row.ncolumns = channel->row.ncolumns;
@@ -382,8 +399,9 @@ take_message(RemoteConn *conn, ChannelEvent event)
 }
 
 /*
- * As remote_poll, but raises no error of the node: after REMOTE_DONE, priv->error may hold one.
- * Reads once from the socket at most, so that it has an end however fast the node sends.
+ * As remote_poll, but raises no error of the node: after REMOTE_DONE,
+ * priv->error may hold one.  Reads once from the socket at most, so that it
+ * has an end however fast the node sends.
  */
 RemotePoll
 pipeline_next(RemoteConn *conn)
@@ -514,7 +532,10 @@ pipeline_drain(RemoteConn *conn, TimestampTz deadline)
 	}
 }
 
-/* Out of pipeline mode, for COPY; waits for what is outstanding, and raises its errors. */
+/*
+ * Out of pipeline mode, for COPY; waits for what is outstanding, and raises
+ * its errors.
+ */
 void
 pipeline_leave(RemoteConn *conn)
 {

@@ -9,12 +9,9 @@
  * after an error, when owners have vanished with their memory; nothing here
  * calls an owner then.
  *
- * The login role is the session's user, if that one may become the effective
- * user, who then travels as a setting: so a node is written over one
- * connection also when the effective user changes.  Where that is not
- * possible (a SECURITY DEFINER function of a user that the session's user is not a
- * member of), another connection is used, and what would miss
- * uncommitted changes is refused.
+ * The login role is the user as whom the client has logged in, whom nothing
+ * changes: so a node is written over one connection whoever's rights the
+ * statements have.  The session's user and SET ROLE travel as settings.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,6 +27,8 @@
 
 #include "catalog/backends.h"
 #include "catalog/node.h"
+#include "catalog/stat_counters.h"
+#include "lib/debug_point.h"
 #include "remote/prepared.h"
 #include "remote/private.h"
 
@@ -76,12 +75,12 @@ remote_init(void)
 	backends_init();
 	shared_pool_init();
 	error_init();
-	prepared_init();
 }
 
 static void
 backend_exits(int code, Datum arg)
 {
+	DEBUG_POINT("remote-at-exit");
 	finish_at_exit();
 	shared_pool_leave();
 }
@@ -108,7 +107,7 @@ remote_following(RemoteConn *conn)
 static bool
 in_pool(RemoteConn *conn, int32 groupid)
 {
-	return !conn->priv->plain && conn->groupid == groupid;
+	return !conn->priv->plain && !conn->priv->own && conn->groupid == groupid;
 }
 
 /* To be called before any connection is used. */
@@ -133,22 +132,21 @@ begin_use(void)
 	}
 }
 
-/* Gives a connection to an owner; reads first what is left of a transaction that remote_end_lone ended. */
+/* Gives a connection to an owner. */
 static void
-claim(RemoteConn *conn, RemoteOwner *owner)
+claim_conn(RemoteConn *conn, RemoteOwner *owner)
 {
-	if (conn->priv->ending)
-		(void) pipeline_drain(conn, 0);
-	conn->priv->ending = false;
 	conn->owner = owner;
 	conn->priv->owner_subid = GetCurrentSubTransactionId();
+	if (!conn->priv->used && !conn->priv->fresh)
+		stat_counter_add(STAT_CONNECTION_REUSED);
 	conn->priv->used = true;
 	conn->priv->fresh = false;
 }
 
 /* Has the owner leave a connection idle, and forget it. */
 static void
-yield(RemoteConn *conn)
+yield_conn(RemoteConn *conn)
 {
 	conn->owner->yield(conn->owner, conn);
 	if (conn->state != REMOTE_IDLE && conn->state != REMOTE_DEAD)
@@ -161,8 +159,8 @@ static void
 take_over(RemoteConn *conn, RemoteOwner *owner)
 {
 	if (conn->owner != NULL && conn->owner != owner)
-		yield(conn);
-	claim(conn, owner);
+		yield_conn(conn);
+	claim_conn(conn, owner);
 }
 
 /*
@@ -181,9 +179,27 @@ just_used(RemoteConn *conn)
 }
 
 /*
+ * Reads what is left of a transaction that remote_end_lone ended; false if the
+ * connection is found to be lost, and closed.
+ */
+static bool
+finish_ending(RemoteConn *conn)
+{
+	if (!conn->priv->ending)
+		return true;
+	(void) pipeline_drain(conn, 0);
+	conn->priv->ending = false;
+	if (conn->state != REMOTE_DEAD)
+		return true;
+	connect_close(conn);
+	return false;
+}
+
+/*
  * Whether an idle connection that is not used in this transaction yet may be
- * used now.  Closes it if it is broken, or leads to where the node no longer is.
- * If hopeful, one that was just used isn't tested: the caller can do with its being broken.
+ * used now.  Closes it if it is broken, or leads to where the node no longer
+ * is.  If hopeful, one that was just used isn't tested: the caller can do with
+ * its being broken.
  */
 static bool
 still_good(RemoteConn *conn, const ClusterNode *node, bool hopeful)
@@ -197,7 +213,7 @@ still_good(RemoteConn *conn, const ClusterNode *node, bool hopeful)
 
 /* An idle connection that nobody has and that is not primary, or NULL. */
 static RemoteConn *
-find_idle(const ClusterNode *node, Oid role, bool hopeful)
+find_idle(const ClusterNode *node, bool hopeful)
 {
 	dlist_mutable_iter iter;
 
@@ -205,15 +221,16 @@ find_idle(const ClusterNode *node, Oid role, bool hopeful)
 	{
 		RemoteConn *conn = &dlist_container(RemoteConnPrivate, link, iter.cur)->conn;
 
-		if (in_pool(conn, node->groupid) && conn->login_role == role && conn->owner == NULL &&
-			!conn->primary && conn->state == REMOTE_IDLE &&
-			(conn->priv->used || still_good(conn, node, hopeful)))
+		if (in_pool(conn, node->groupid) && conn->owner == NULL && !conn->primary && conn->state == REMOTE_IDLE &&
+			finish_ending(conn) && (conn->priv->used || still_good(conn, node, hopeful)))
 			return conn;
 	}
 	return NULL;
 }
 
-/* Whether this session has the connection to a node that its slot is good for. */
+/*
+ * Whether this session has the connection to a node that its slot is good for.
+ */
 static bool
 has_slot_at(const ClusterNode *node)
 {
@@ -233,7 +250,10 @@ pool_slot_unused(void)
 	shared_pool_leave();
 }
 
-/* Counts a connection that is about to be opened, as an extra one or not; false if optional and there is no room. */
+/*
+ * Counts a connection that is about to be opened, as an extra one or not;
+ * false if optional and there is no room.
+ */
 static bool
 count_new(const ClusterNode *node, bool optional, volatile bool *extra)
 {
@@ -247,9 +267,11 @@ count_new(const ClusterNode *node, bool optional, volatile bool *extra)
 	return true;
 }
 
-/* Starts a new connection; NULL if optional and the shared limit is reached. */
+/*
+ * Starts a new connection; NULL if optional and the shared limit is reached.
+ */
 static RemoteConn *
-open_connection(const ClusterNode *node, Oid role, bool optional, bool pass_pooler)
+open_connection(const ClusterNode *node, bool optional, bool pass_pooler)
 {
 	RemoteConn *conn;
 	volatile bool extra;
@@ -258,7 +280,7 @@ open_connection(const ClusterNode *node, Oid role, bool optional, bool pass_pool
 		return NULL;
 	PG_TRY();
 	{
-		conn = connect_start(node->host, node->port, role, pass_pooler, false);
+		conn = connect_start(node->host, node->port, GetAuthenticatedUserId(), pass_pooler, CONNECT_POOLED);
 	}
 	PG_CATCH();
 	{
@@ -276,16 +298,19 @@ open_connection(const ClusterNode *node, Oid role, bool optional, bool pass_pool
 
 /* A connection for reading that another owner can yield, or NULL. */
 static RemoteConn *
-find_claimed(int32 groupid, Oid role, RemoteOwner *owner)
+find_claimed(int32 groupid, RemoteOwner *owner)
 {
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
-		if (in_pool(conn, groupid) && conn->owner != NULL && conn->owner != owner &&
-			conn->login_role == role && !conn->primary && (conn->state == REMOTE_BUSY || conn->state == REMOTE_IDLE))
+		if (in_pool(conn, groupid) && conn->owner != NULL && conn->owner != owner && !conn->primary &&
+			(conn->state == REMOTE_BUSY || conn->state == REMOTE_IDLE))
 			return conn;
 	return NULL;
 }
 
-/* Whether the node at which a connection could not be made is elsewhere now, or soon. */
+/*
+ * Whether the node at which a connection could not be made is elsewhere now,
+ * or soon.
+ */
 static bool
 has_moved(RemoteConn *conn)
 {
@@ -301,16 +326,16 @@ has_moved(RemoteConn *conn)
  * optional, NULL if it can't be had; else that is an error.
  */
 static RemoteConn *
-connect_new(const ClusterNode *node, Oid role, RemoteOwner *owner, bool optional, bool pass_pooler)
+connect_new(const ClusterNode *node, RemoteOwner *owner, bool optional, bool pass_pooler)
 {
 	for (;;)
 	{
 		int32		groupid = node->groupid;
-		RemoteConn *conn = open_connection(node, role, optional, pass_pooler);
+		RemoteConn *conn = open_connection(node, optional, pass_pooler);
 
 		if (conn == NULL)
 			return NULL;
-		claim(conn, owner);
+		claim_conn(conn, owner);
 		connect_finish(conn);
 		if (conn->state != REMOTE_DEAD)
 			return conn;
@@ -323,54 +348,38 @@ connect_new(const ClusterNode *node, Oid role, RemoteOwner *owner, bool optional
 	}
 }
 
-/* An idle or new connection, or one that another owner can do without, connected; not a new one if enough. */
+/*
+ * An idle or new connection, or one that another owner can do without,
+ * connected; not a new one if enough.
+ */
 static RemoteConn *
-acquire_for_reading(int32 groupid, Oid role, RemoteOwner *owner, bool hopeful, bool enough)
+acquire_for_reading(int32 groupid, RemoteOwner *owner, bool hopeful, bool enough)
 {
 	const ClusterNode *node = node_of_group(groupid);
-	RemoteConn *conn = find_idle(node, role, hopeful);
+	RemoteConn *conn = find_idle(node, hopeful);
 
 	while (conn == NULL)
 	{
-		RemoteConn *claimed = find_claimed(groupid, role, owner);
+		RemoteConn *claimed = find_claimed(groupid, owner);
 
 		if (claimed == NULL || !enough)
-			conn = connect_new(node, role, owner, claimed != NULL, false);
+			conn = connect_new(node, owner, claimed != NULL, false);
 		if (conn == NULL)
 		{
-			yield(claimed);
+			yield_conn(claimed);
 			if (claimed->state == REMOTE_IDLE)
 				conn = claimed;
 		}
 	}
-	claim(conn, owner);
+	claim_conn(conn, owner);
 	return conn;
 }
 
-/*
- * Refuses what would not see, or wait for, this transaction's own changes, made
- * over a connection of another login role.
- */
-static void
-check_other_roles(const ClusterNode *node, Oid role)
-{
-	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
-	{
-		if (in_pool(conn, node->groupid) && conn->login_role != role && conn->xact_wrote)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot use node %s:%d as role \"%s\" in a transaction that changed data there as role \"%s\"",
-							node->host, node->port, GetUserNameFromId(role, false),
-							GetUserNameFromId(conn->login_role, false)),
-					 errhint("Change the session authorization before the transaction.")));
-	}
-}
-
 static RemoteConn *
-find_primary(int32 groupid, Oid role)
+find_primary(int32 groupid)
 {
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
-		if (in_pool(conn, groupid) && conn->primary && conn->login_role == role)
+		if (in_pool(conn, groupid) && conn->primary)
 			return conn;
 	return NULL;
 }
@@ -388,29 +397,26 @@ check_not_lost(RemoteConn *conn)
 RemoteConn *
 pool_acquire_primary(int32 groupid, RemoteOwner *owner)
 {
-	const ClusterNode *node;
-	Oid			role = GetSessionUserId();
 	RemoteConn *conn;
 
 	begin_use();
-	conn = find_primary(groupid, role);
+	conn = find_primary(groupid);
 	if (conn == NULL)
 	{
-		node = node_of_group(groupid);
-		check_other_roles(node, role);
-		conn = acquire_for_reading(groupid, role, owner, false, false);
+		conn = acquire_for_reading(groupid, owner, false, false);
 		conn->primary = true;
 		conn->xact_lone = false;
 		return conn;
 	}
-	if (!conn->xact_wrote)
-		check_other_roles(node_of_group(groupid), role);
 	take_over(conn, owner);
 	check_not_lost(conn);
 	return conn;
 }
 
-/* A connection to the node itself that is in no transaction, for a command that commits by itself. */
+/*
+ * A connection to the node itself that is in no transaction, for a command
+ * that commits by itself.
+ */
 RemoteConn *
 pool_acquire_alone(int32 groupid, RemoteOwner *owner)
 {
@@ -419,22 +425,25 @@ pool_acquire_alone(int32 groupid, RemoteOwner *owner)
 
 	begin_use();
 	node = node_of_group(groupid);
-	conn = find_idle(node, GetSessionUserId(), false);
-	if (conn == NULL || !conn->priv->direct)
-		return connect_new(node, GetSessionUserId(), owner, false, true);
-	claim(conn, owner);
+	conn = find_idle(node, false);
+	if (conn == NULL || !conn->priv->direct || conn->xact_depth > 0)
+		return connect_new(node, owner, false, true);
+	claim_conn(conn, owner);
 	return conn;
 }
 
-/* A connection outside the pool, to the node itself, a node's session for superusers only; may be still connecting. */
+/*
+ * A connection outside the pool, to the node itself, a node's session for
+ * superusers only; may be still connecting.
+ */
 RemoteConn *
-pool_open_plain(const char *host, int port, RemoteOwner *owner)
+pool_open_plain(const char *host, int port, ConnectKind kind, RemoteOwner *owner)
 {
 	RemoteConn *conn;
 
 	begin_use();
-	conn = connect_start(host, port, GetUserId(), true, true);
-	claim(conn, owner);
+	conn = connect_start(host, port, GetUserId(), true, kind);
+	claim_conn(conn, owner);
 	return conn;
 }
 
@@ -453,28 +462,23 @@ count_claimed(int32 groupid)
 RemoteConn *
 remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 {
-	Oid			role = GetSessionUserId();
 	RemoteConn *conn;
-	const ClusterNode *node;
 
 	begin_use();
 	if (write)
 		node_lock_write(groupid);
-	conn = find_primary(groupid, role);
+	conn = find_primary(groupid);
 	if (write || (conn != NULL && conn->xact_depth > 0) ||
 		(pipeline_txn_hooks()->reads_in_xact != NULL && pipeline_txn_hooks()->reads_in_xact()))
 		return pool_acquire_primary(groupid, owner);
 
-	node = node_of_group(groupid);
-	check_other_roles(node, role);
-	return acquire_for_reading(groupid, role, owner, owner->resends,
+	return acquire_for_reading(groupid, owner, owner->resends,
 							   count_claimed(groupid) >= max_adaptive_executor_pool_size);
 }
 
 RemoteConn *
 remote_acquire_extra(int32 groupid, RemoteOwner *owner, int open)
 {
-	Oid			role = GetSessionUserId();
 	const ClusterNode *node;
 	RemoteConn *conn;
 
@@ -486,16 +490,16 @@ remote_acquire_extra(int32 groupid, RemoteOwner *owner, int open)
 
 	begin_use();
 	node = node_of_group(groupid);
-	conn = find_idle(node, role, false);
+	conn = find_idle(node, false);
 	if (conn == NULL)
 	{
 		if (count_claimed(groupid) >= max_adaptive_executor_pool_size)
 			return NULL;
-		conn = open_connection(node, role, true, false);
+		conn = open_connection(node, true, false);
 		if (conn == NULL)
 			return NULL;
 	}
-	claim(conn, owner);
+	claim_conn(conn, owner);
 	return conn;
 }
 
@@ -516,7 +520,7 @@ pool_yield_group(int32 groupid)
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
 		if (in_pool(conn, groupid) && conn->owner != NULL && !conn->primary &&
 			(conn->state == REMOTE_BUSY || conn->state == REMOTE_COPY_IN))
-			yield(conn);
+			yield_conn(conn);
 }
 
 void
@@ -524,7 +528,7 @@ remote_yield_all(void)
 {
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
 		if (conn->owner != NULL && (conn->state == REMOTE_BUSY || conn->state == REMOTE_COPY_IN))
-			yield(conn);
+			yield_conn(conn);
 }
 
 /*
@@ -548,7 +552,16 @@ remote_release(RemoteConn *conn, RemoteOwner *owner)
 				remote_finish(conn);
 		}
 		else
+		{
 			remote_settle(conn, node_connection_timeout);
+
+			/* the cancel may have come before its BEGIN was run */
+			if (conn->state == REMOTE_IDLE && !remote_in_xact(conn))
+			{
+				conn->xact_depth = 0;
+				conn->xact_lone = false;
+			}
+		}
 	}
 	conn->owner = NULL;
 }
@@ -567,13 +580,16 @@ remote_end_lone(RemoteConn *conn)
 	conn->priv->ending = true;
 }
 
-/* Whether a connection may be kept for the next transaction, n of its kind being kept already. */
+/*
+ * Whether a connection may be kept for the next transaction, n of its kind
+ * being kept already.
+ */
 static bool
 may_cache(RemoteConn *conn, int n)
 {
 	RemoteConnPrivate *priv = conn->priv;
 
-	return !priv->plain && !priv->passes_pooler && conn->state == REMOTE_IDLE && priv->cancel_fd < 0 &&
+	return !priv->plain && !priv->own && !priv->passes_pooler && conn->state == REMOTE_IDLE && priv->cancel_fd < 0 &&
 		(priv->ending || (priv->items_head == priv->items_tail && !remote_in_xact(conn))) &&
 		n < max_cached_conns_per_worker &&
 		(max_cached_connection_lifetime < 0 ||
@@ -588,14 +604,14 @@ count_before(RemoteConn *conn)
 	int			n = 0;
 
 	for (RemoteConn *other = remote_following(NULL); other != conn; other = remote_following(other))
-		if (!other->priv->plain && other->groupid == conn->groupid && other->login_role == conn->login_role)
+		if (!other->priv->plain && other->groupid == conn->groupid)
 			n++;
 	return n;
 }
 
 /*
- * Closes what may not be kept, which is everything if other sessions wait for it,
- * and sees to it that what is kept is closed in time.
+ * Closes what may not be kept, which is everything if other sessions wait for
+ * it, and sees to it that what is kept is closed in time.
  */
 static void
 close_surplus(void)
@@ -661,9 +677,9 @@ remote_end_unused_transaction(void)
 }
 
 /*
- * Owners of a subtransaction pass to its parent, or vanish.  What a vanished one
- * left running is stopped; src/txn has done so already on the connections that
- * are in a remote transaction.
+ * Owners of a subtransaction pass to its parent, or vanish.  What a vanished
+ * one left running is stopped; src/txn has done so already on the connections
+ * that are in a remote transaction.
  */
 void
 remote_end_subtransaction(bool commit, SubTransactionId subid, SubTransactionId parent)

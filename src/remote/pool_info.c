@@ -3,10 +3,10 @@
  * pool_info.c
  *	  Connection poolers in front of nodes: rows of pg_dist_poolinfo.
  *
- * A row says where the sessions of this node find a node's pooler: its host, port
- * and name of the database.  Rows are of this node alone, since poolers often stand
- * beside the node that uses them.  The table's check constraint calls
- * poolinfo_valid.
+ * A row says where the sessions of this node find a node's pooler: its host,
+ * port and name of the database.  Rows are of this node alone, since poolers
+ * often stand beside the node that uses them.  The table's check constraint
+ * calls poolinfo_valid.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,8 +54,8 @@ is_pooler_keyword(const char *keyword)
 }
 
 /*
- * poolinfo_valid(text): true for a connection string of the parameters that may be
- * set; an error says what is wrong with another.
+ * poolinfo_valid(text): true for a connection string of the parameters that
+ * may be set; an error says what is wrong with another.
  */
 Datum
 poolinfo_valid(PG_FUNCTION_ARGS)

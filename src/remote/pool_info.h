@@ -14,8 +14,8 @@
 extern const char *const pool_info_keywords[];
 
 /*
- * The connection string (palloc'd) that pg_dist_poolinfo has for a node; NULL if there
- * is none.  Needs a transaction, but no privilege.
+ * The connection string (palloc'd) that pg_dist_poolinfo has for a node; NULL
+ * if there is none.  Needs a transaction, but no privilege.
  */
 extern char *pool_info_lookup(int32 nodeid);
 

@@ -18,18 +18,14 @@ typedef struct PreparedUse
 	bool		first;			/* it must be prepared before it is executed */
 	const char *name;
 	const char *sql;			/* the whole text */
-	char		evicted[PREPARED_NAME_SIZE];	/* if not empty, a statement that the node may forget */
+	char		evicted[PREPARED_NAME_SIZE];	/* if not empty, a statement
+												 * that the node may forget */
 } PreparedUse;
 
-extern void prepared_init(void);
-
-/* citus.max_prepared_tasks_per_connection */
-extern int	prepared_limit(void);
-
 /*
- * Notes a use of a text, tag and text one after the other, with its parameters' types on a
- * connection.  True: it is to be sent by name, as *use says, whose strings are valid until the next
- * call; false: as it is.
+ * Notes a use of a text, tag and text one after the other, with its
+ * parameters' types on a connection.  True: it is to be sent by name, as *use
+ * says, whose strings are valid until the next call; false: as it is.
  */
 extern bool prepared_use(RemoteConn *conn, const char *tag, const char *text, const RemoteParams *params,
 						 PreparedUse *use);

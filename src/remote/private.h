@@ -22,13 +22,17 @@
 /*
  * What has been sent and not been answered, in order, one character each.
  */
-#define ITEM_STATEMENT	't'		/* the statement whose results the owner gets */
+#define ITEM_STATEMENT	't'		/* the statement whose results the owner
+								 * gets */
 #define ITEM_SILENT		'p'		/* goes with it; errors are raised */
 #define ITEM_SETTINGS	's'		/* as before; settings.c reads the result */
 #define ITEM_IGNORED	'd'		/* results and errors are thrown away */
 #define ITEM_SYNC		'S'		/* end of a pipeline segment */
 
-/* A cancel request that comes before the statement has no effect, so it is repeated. */
+/*
+ * A cancel request that comes before the statement has no effect, so it is
+ * repeated.
+ */
 #define CANCEL_REPEAT_MS 500
 
 struct RemoteSettings;
@@ -47,15 +51,19 @@ typedef struct RemoteConnPrivate
 								 * any time */
 	bool		passes_pooler;	/* leads to the node itself, although the node
 								 * has a pooler */
+	bool		own;			/* its owner's alone (remote_acquire_own) */
 	bool		direct;			/* the node's session is the same in each
 								 * transaction; false until the node has said
 								 * so, as behind a pooler */
 	bool		fresh;			/* not used in any transaction before */
 	bool		used;			/* used in this transaction */
 	bool		pooled;			/* counts in the shared pool */
-	bool		extra;			/* not as the session's first one to its node */
-	int32		peer_group;		/* group of the node; -1 if it isn't one of ours */
-	int			peer_pid;		/* as shown in this backend's list of peers; 0: not */
+	bool		extra;			/* not as the session's first one to its
+								 * node */
+	int32		peer_group;		/* group of the node; -1 if it isn't one of
+								 * ours */
+	int			peer_pid;		/* as shown in this backend's list of peers; 0:
+								 * not */
 	SubTransactionId owner_subid;	/* in which owner claimed it */
 
 	/* connecting */
@@ -75,11 +83,13 @@ typedef struct RemoteConnPrivate
 	int			items_head;
 	int			items_tail;
 	int			items_size;
-	bool		commits;		/* the statement outstanding commits by itself */
+	bool		commits;		/* the statement outstanding commits by
+								 * itself */
 	bool		ending;			/* the end of its transaction is outstanding,
 								 * and nothing else */
 	RemoteError *error;			/* first error of what is outstanding */
-	bool		segment_undone; /* the segment being answered has ended its transaction with a rollback */
+	bool		segment_undone; /* the segment being answered has ended its
+								 * transaction with a rollback */
 	bool		segment_failed; /* an error in the segment being answered was
 								 * thrown away */
 	uint64		statement;		/* number of the last statement, over all
@@ -108,7 +118,15 @@ extern int	node_connection_timeout;
  * connect_finish_soon for a moment at most.
  * connect_failure is the reason, palloc'd.
  */
-extern RemoteConn *connect_start(const char *host, int port, Oid login_role, bool pass_pooler, bool plain);
+typedef enum ConnectKind
+{
+	CONNECT_POOLED,
+	CONNECT_PLAIN,				/* outside the pool */
+	CONNECT_REPLICATION,		/* the same; the server also takes commands of
+								 * the replication protocol */
+} ConnectKind;
+
+extern RemoteConn *connect_start(const char *host, int port, Oid login_role, bool pass_pooler, ConnectKind kind);
 extern bool connect_poll(RemoteConn *conn);
 extern void connect_finish(RemoteConn *conn);
 extern void connect_finish_soon(RemoteConn *conn);
@@ -116,8 +134,8 @@ extern char *connect_failure(RemoteConn *conn);
 pg_noreturn extern void connect_report(RemoteConn *conn);
 
 /*
- * Takes a connection off this backend's list of peers: nobody here waits for the
- * other end any more, which may hang in a lock for a while yet.
+ * Takes a connection off this backend's list of peers: nobody here waits for
+ * the other end any more, which may hang in a lock for a while yet.
  */
 extern void connect_hide(RemoteConn *conn);
 
@@ -147,13 +165,19 @@ extern void pipeline_queue(RemoteConn *conn, const char *sql, const RemoteParams
 extern uint64 pipeline_next_statement(void);
 extern const RemoteTxnHooks *pipeline_txn_hooks(void);
 
-/* wait.c: waits for what a connection's channel waits for; false if the deadline (0: none) passed. */
+/*
+ * wait.c: waits for what a connection's channel waits for; false if the
+ * deadline (0: none) passed.
+ */
 extern bool wait_for_conn(RemoteConn *conn, TimestampTz deadline);
 extern void wait_forget(RemoteConn *conn);
 extern long wait_remaining(TimestampTz deadline);
 
 /* finish.c */
-/* Asks the node to stop what runs on the connection; if it was asked before, once more. */
+/*
+ * Asks the node to stop what runs on the connection; if it was asked before,
+ * once more.
+ */
 extern void finish_ask_again(RemoteConn *conn);
 extern void finish_at_exit(void);
 
@@ -176,14 +200,17 @@ extern void settings_rolled_back(RemoteConn *conn);
 extern RemoteConn *pool_acquire_primary(int32 groupid, RemoteOwner *owner);
 extern void pool_yield_group(int32 groupid);
 extern RemoteConn *pool_acquire_alone(int32 groupid, RemoteOwner *owner);
-extern RemoteConn *pool_open_plain(const char *host, int port, RemoteOwner *owner);
+extern RemoteConn *pool_open_plain(const char *host, int port, ConnectKind kind, RemoteOwner *owner);
 
-/* A connection that counted has been closed: gives the shared slot back if it was the last one. */
+/*
+ * A connection that counted has been closed: gives the shared slot back if it
+ * was the last one.
+ */
 extern void pool_slot_unused(void);
 
 /*
- * expiry.c.  expiry_set has this session look after its cached connections at a
- * time, also if it is idle then, unless it is to do so earlier already.
+ * expiry.c.  expiry_set has this session look after its cached connections at
+ * a time, also if it is idle then, unless it is to do so earlier already.
  * expiry_due: whether it is time, or no time has been set.  expiry_look_again:
  * times have changed.
  */
@@ -204,11 +231,17 @@ extern void shared_pool_init(void);
 extern void shared_pool_join(const char *host, int port);
 extern void shared_pool_leave(void);
 
-/* Counts a connection beyond the first one to its node; false (not counted) if optional and there is no room. */
+/*
+ * Counts a connection beyond the first one to its node; false (not counted) if
+ * optional and there is no room.
+ */
 extern bool shared_pool_add_extra(const char *host, int port, bool optional);
 extern void shared_pool_remove_extra(const char *host, int port);
 
-/* Whether sessions wait for a slot, for which extra connections are to be closed; shared_pool_due: or all. */
+/*
+ * Whether sessions wait for a slot, for which extra connections are to be
+ * closed; shared_pool_due: or all.
+ */
 extern bool shared_pool_crowded(void);
 extern bool shared_pool_due(void);
 

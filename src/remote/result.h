@@ -53,7 +53,8 @@ typedef struct RemoteResult
 	int			ncolumns;		/* -1 if it returns no rows */
 	int			nrows;
 	int			room;			/* for rows in values */
-	char	  **values;			/* of all rows, one after the other; NULL: null */
+	char	  **values;			/* of all rows, one after the other; NULL:
+								 * null */
 } RemoteResult;
 
 static inline char *
@@ -78,7 +79,9 @@ remote_is_true(const RemoteResult *result)
 	return value != NULL && value[0] == 't';
 }
 
-/* An error that a node has reported, or how its connection was lost; malloc'd. */
+/*
+ * An error that a node has reported, or how its connection was lost; malloc'd.
+ */
 typedef struct pg_result RemoteError;
 
 extern int	remote_error_sqlstate(const RemoteError *error);	/* 0: it is no server's */

@@ -5,8 +5,8 @@
  *
  * A table names the server's own settings that travel; of settings with a dot
  * in their name (of applications and other extensions) those travel that the
- * session has set.  Each connection remembers the values that it has sent, so that a
- * statement costs a comparison each, and a command is sent only when
+ * session has set.  Each connection remembers the values that it has sent, so
+ * that a statement costs a comparison each, and a command is sent only when
  * something differs: one statement that calls set_config() for each, in order.
  *
  * It travels in the statement's own segment (pipeline.c), so what was sent
@@ -15,10 +15,11 @@
  * nothing is known of the connection, and all values are sent again.
  *
  * Where a pooler stands between, each transaction may find another session of
- * the node, and other nodes' sessions find this one later.  So there the values
- * hold for the transaction only, and are sent with each.  Nobody has to tell: a
- * pooler has to answer to cancel requests itself, and so to give its clients
- * process ids of its own; the node compares the one that we know with its own.
+ * the node, and other nodes' sessions find this one later.  So there the
+ * values hold for the transaction only, and are sent with each.  Nobody has to
+ * tell: a pooler has to answer to cancel requests itself, and so to give its
+ * clients process ids of its own; the node compares the one that we know with
+ * its own.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,9 +39,14 @@
 #include "compat/guc.h"
 #include "remote/private.h"
 
-/* The server's settings that travel.  Names that a version lacks are skipped. */
-static const char *const traveling[] = {
-	/* reading statements; not array_nulls, under which nodes couldn't read each other's arrays */
+/*
+ * The server's settings that travel.  Names that a version lacks are skipped.
+ */
+static const char *const traveling_settings[] = {
+	/*
+	 * reading statements; not array_nulls, under which nodes couldn't read
+	 * each other's arrays
+	 */
 	"search_path", "standard_conforming_strings", "backslash_quote", "transform_null_equals",
 	"xmloption", "default_text_search_config",
 	/* writing values */
@@ -58,25 +64,28 @@ static const char *const traveling_superuser[] = {
 };
 
 /*
- * Keeps the proof of a node's session (catalog/node_session.h) from messages to the
- * client: a role could have its sessions log parse trees.  The settings that follow set
- * client_min_messages to what it is to be.
+ * Keeps the proof of a node's session (catalog/node_session.h) from messages
+ * to the client: a role could have its sessions log parse trees.  The settings
+ * that follow set client_min_messages to what it is to be.
  */
 #define HIDE_COMMAND "SELECT pg_catalog.set_config('client_min_messages', 'error', true)"
 
 /* The initiator's limits hold, not the node's. */
-static const char *const fixed[][2] = {
+static const char *const fixed_settings[][2] = {
 	{"statement_timeout", "0"},
 	{"idle_in_transaction_session_timeout", "0"},
 	{"idle_session_timeout", "0"},
 
-	/* of statements that are sent without BEGIN, which are READ COMMITTED here, and of a plain BEGIN */
+	/*
+	 * of statements that are sent without BEGIN, which are READ COMMITTED
+	 * here, and of a plain BEGIN
+	 */
 	{"default_transaction_isolation", "read committed"},
 	{"default_transaction_read_only", "off"},
 	{"default_transaction_deferrable", "off"},
 };
 
-#define MAX_SETTINGS (lengthof(traveling) + lengthof(traveling_superuser))
+#define MAX_SETTINGS (lengthof(traveling_settings) + lengthof(traveling_superuser))
 
 /* A setting, and what is looked at in each statement: close together. */
 typedef struct TravelingEntry
@@ -86,8 +95,8 @@ typedef struct TravelingEntry
 	struct config_generic *setting;
 } TravelingEntry;
 
-static TravelingEntry entries[MAX_SETTINGS];
-static int	nentries = -1;
+static TravelingEntry setting_entries[MAX_SETTINGS];
+static int	nsetting_entries = -1;
 static int	first_superuser_entry;
 
 /* A value in the form that its type has. */
@@ -109,7 +118,8 @@ typedef struct RemoteSettings
 	bool		known;			/* values and role are what the node has */
 	bool		tentative;		/* sent in a transaction that is not over */
 	SettingValue values[MAX_SETTINGS];
-	Oid			role;			/* of SET ROLE, or the login role */
+	Oid			session_user;	/* that was sent; invalid: the login role */
+	Oid			role;			/* of SET ROLE, or the session's user */
 	int			messages;		/* client_min_messages */
 	int			ncustom;
 	CustomValue *custom;
@@ -143,26 +153,26 @@ add_entries(const char *const *names, int n)
 
 		if (setting == NULL)
 			continue;
-		entries[nentries].setting = setting;
-		entries[nentries].type = setting->vartype;
-		entries[nentries].variable = variable_of(setting);
-		nentries++;
+		setting_entries[nsetting_entries].setting = setting;
+		setting_entries[nsetting_entries].type = setting->vartype;
+		setting_entries[nsetting_entries].variable = variable_of(setting);
+		nsetting_entries++;
 	}
 }
 
 static void
 find_entries(void)
 {
-	nentries = 0;
-	add_entries(traveling, lengthof(traveling));
-	first_superuser_entry = nentries;
+	nsetting_entries = 0;
+	add_entries(traveling_settings, lengthof(traveling_settings));
+	first_superuser_entry = nsetting_entries;
 	add_entries(traveling_superuser, lengthof(traveling_superuser));
 }
 
 struct RemoteSettings *
 settings_create(void)
 {
-	if (nentries < 0)
+	if (nsetting_entries < 0)
 		find_entries();
 	return MemoryContextAllocZero(TopMemoryContext, sizeof(RemoteSettings));
 }
@@ -177,22 +187,16 @@ string_in(const void *variable)
 }
 
 /* Whether value is what entry has now. */
-static bool
+static inline bool
 is_current(const TravelingEntry *entry, const SettingValue *value)
 {
-	switch (entry->type)
-	{
-		case PGC_BOOL:
-			return (int) *(const bool *) entry->variable == value->number;
-		case PGC_INT:
-		case PGC_ENUM:
-			return *(const int *) entry->variable == value->number;
-		case PGC_REAL:
-			return *(const double *) entry->variable == value->real;
-		case PGC_STRING:
-			return value->string != NULL && strcmp(string_in(entry->variable), value->string) == 0;
-	}
-	return false;
+	if (entry->type == PGC_STRING)
+		return value->string != NULL && strcmp(string_in(entry->variable), value->string) == 0;
+	if (entry->type == PGC_BOOL)
+		return (int) *(const bool *) entry->variable == value->number;
+	if (entry->type == PGC_REAL)
+		return *(const double *) entry->variable == value->real;
+	return *(const int *) entry->variable == value->number;
 }
 
 /* Whether entry has the value that it has by default. */
@@ -205,7 +209,7 @@ is_default(struct config_generic *entry)
 }
 
 static void
-remember(const TravelingEntry *entry, SettingValue *value)
+remember_setting(const TravelingEntry *entry, SettingValue *value)
 {
 	char	   *copy;
 
@@ -230,7 +234,9 @@ remember(const TravelingEntry *entry, SettingValue *value)
 	}
 }
 
-/* The present value as text that set_config() accepts; palloc'd, or constant. */
+/*
+ * The present value as text that set_config() accepts; palloc'd, or constant.
+ */
 static const char *
 text_of(struct config_generic *entry)
 {
@@ -258,7 +264,10 @@ custom_travels(struct config_generic *entry)
 	if (entry->context != PGC_USERSET)
 		return false;
 
-	/* one that was reset is an empty string from then on, where others don't know it at all */
+	/*
+	 * one that was reset is an empty string from then on, where others don't
+	 * know it at all
+	 */
 	if (entry->source == PGC_S_DEFAULT)
 		return (entry->flags & GUC_CUSTOM_PLACEHOLDER) != 0;
 	return entry->source == PGC_S_SESSION || entry->source == PGC_S_CLIENT ||
@@ -311,8 +320,17 @@ static bool
 entry_differs(RemoteSettings *settings, int i)
 {
 	if (settings->known)
-		return !is_current(&entries[i], &settings->values[i]);
-	return i < first_superuser_entry || !is_default(entries[i].setting);
+		return !is_current(&setting_entries[i], &settings->values[i]);
+	return i < first_superuser_entry || !is_default(setting_entries[i].setting);
+}
+
+/* Who the session's user is on the node, when its settings are known. */
+static Oid
+known_session_user(const RemoteConn *conn)
+{
+	Oid			sent = conn->priv->settings->session_user;
+
+	return OidIsValid(sent) ? sent : conn->login_role;
 }
 
 /* Whether anything must be sent. */
@@ -321,10 +339,11 @@ anything_differs(RemoteConn *conn, struct config_generic **custom, int ncustom)
 {
 	RemoteSettings *settings = conn->priv->settings;
 
-	if (!settings->known || settings->role != GetOuterUserId() || settings->messages != worker_min_messages)
+	if (!settings->known || settings->role != GetOuterUserId() ||
+		known_session_user(conn) != GetSessionUserId() || settings->messages != worker_min_messages)
 		return true;
-	for (int i = 0; i < nentries; i++)
-		if (entry_differs(settings, i))
+	for (int i = 0; i < nsetting_entries; i++)
+		if (!is_current(&setting_entries[i], &settings->values[i]))
 			return true;
 	for (int i = 0; i < ncustom; i++)
 		if (custom_differs(settings, custom[i]))
@@ -369,37 +388,42 @@ messages_text(void)
 }
 
 /*
- * Collects what differs.  The role comes last, since another role may not be
- * allowed to change the rest; and if a superuser's setting changes, the login role
- * is taken first.
+ * Collects what differs.  The session's user and the role come last, since
+ * others may not be allowed to change the rest; and if a superuser's setting
+ * changes, the login role is taken first.
  */
 static void
-collect(RemoteConn *conn, SettingLists *lists, struct config_generic **custom, int ncustom)
+collect_settings(RemoteConn *conn, SettingLists *lists, struct config_generic **custom, int ncustom)
 {
 	RemoteSettings *settings = conn->priv->settings;
 	bool		all = !settings->known;
+	Oid			session_user = GetSessionUserId();
 	Oid			role = GetOuterUserId();
 
 	if (all || settings->role != conn->login_role)
 		add_setting(lists, "role", "none");
+	if (OidIsValid(settings->session_user))
+		add_setting(lists, "session_authorization", GetUserNameFromId(conn->login_role, false));
 	if (all)
 	{
 		char		proof[NODE_PROOF_SIZE];
 
 		node_proof_write(conn->login_role, channel_peer_pid(&conn->priv->channel), proof);
 		add_setting(lists, NODE_PROOF_SETTING, proof);
-		for (int i = 0; i < lengthof(fixed); i++)
-			add_setting(lists, fixed[i][0], fixed[i][1]);
+		for (int i = 0; i < lengthof(fixed_settings); i++)
+			add_setting(lists, fixed_settings[i][0], fixed_settings[i][1]);
 	}
 	if (all || settings->messages != worker_min_messages)
 		add_setting(lists, "client_min_messages", messages_text());
-	for (int i = 0; i < nentries; i++)
+	for (int i = 0; i < nsetting_entries; i++)
 		if (entry_differs(settings, i))
-			add_setting(lists, entries[i].setting->name, text_of(entries[i].setting));
+			add_setting(lists, setting_entries[i].setting->name, text_of(setting_entries[i].setting));
 	for (int i = 0; i < ncustom; i++)
 		if (custom_differs(settings, custom[i]))
 			add_setting(lists, custom[i]->name, text_of(custom[i]));
-	if (role != conn->login_role)
+	if (session_user != conn->login_role)
+		add_setting(lists, "session_authorization", GetUserNameFromId(session_user, false));
+	if (role != session_user)
 		add_setting(lists, "role", GetUserNameFromId(role, false));
 
 	appendStringInfoChar(&lists->names, '}');
@@ -414,9 +438,11 @@ remember_all(RemoteConn *conn, struct config_generic **custom, int ncustom)
 	for (int i = 0; i < ncustom; i++)
 		if (custom_differs(settings, custom[i]))
 			remember_custom(settings, custom[i]->name, text_of(custom[i]));
-	for (int i = 0; i < nentries; i++)
-		remember(&entries[i], &settings->values[i]);
+	for (int i = 0; i < nsetting_entries; i++)
+		remember_setting(&setting_entries[i], &settings->values[i]);
 	settings->messages = worker_min_messages;
+	if (known_session_user(conn) != GetSessionUserId())
+		settings->session_user = GetSessionUserId();
 	settings->role = GetOuterUserId();
 	settings->known = true;
 	settings->tentative = true;
@@ -443,7 +469,7 @@ settings_send(RemoteConn *conn)
 
 	initStringInfo(&lists.names);
 	initStringInfo(&lists.values);
-	collect(conn, &lists, custom, ncustom);
+	collect_settings(conn, &lists, custom, ncustom);
 	values[0] = lists.names.data;
 	values[1] = lists.values.data;
 	pg_ltoa(channel_peer_pid(&conn->priv->channel), pid);
@@ -471,7 +497,7 @@ remote_prove_again(RemoteConn *conn)
 	char	   *values[] = {proof};
 	RemoteParams params = {1, (Oid[]) {TEXTOID}, values, NULL, NULL};
 
-	if (conn->priv->direct)
+	if (conn->priv->direct && conn->priv->settings->known)
 		return;
 	node_proof_write(conn->login_role, channel_peer_pid(&conn->priv->channel), proof);
 	remote_queue_command(conn, HIDE_COMMAND);
@@ -521,8 +547,8 @@ remote_settings_rolled_back(RemoteConn *conn)
 void
 settings_free(struct RemoteSettings *settings)
 {
-	for (int i = 0; i < nentries; i++)
-		if (entries[i].type == PGC_STRING && settings->values[i].string != NULL)
+	for (int i = 0; i < nsetting_entries; i++)
+		if (setting_entries[i].type == PGC_STRING && settings->values[i].string != NULL)
 			pfree(settings->values[i].string);
 	for (int i = 0; i < settings->ncustom; i++)
 	{

@@ -45,8 +45,8 @@ is_word_char(char c)
 }
 
 /*
- * Whether the word of len bytes is a name with a shard's id; sets the length of
- * the name without it, and the logical table.
+ * Whether the word of len bytes is a name with a shard's id; sets the length
+ * of the name without it, and the logical table.
  */
 static bool
 split_shard_name(const char *word, int len, int *name_len, int64 *shardid, Oid *relid)
@@ -64,9 +64,20 @@ split_shard_name(const char *word, int len, int *name_len, int64 *shardid, Oid *
 	return OidIsValid(*relid);
 }
 
+Oid
+shard_name_table(const char *shard)
+{
+	int			name_len;
+	int64		shardid;
+	Oid			relid;
+
+	return split_shard_name(shard, strlen(shard), &name_len, &shardid, &relid) ? relid : InvalidOid;
+}
+
 /*
- * If the word between start and end ends the name of the table's shard, how many bytes of
- * that stand in front of the word, as a name may have spaces; else -1.
+ * If the word between start and end ends the name of the table's shard, how
+ * many bytes of that stand in front of the word, as a name may have spaces;
+ * else -1.
  */
 static int
 words_before(const char *text, const char *start, const char *end, const char *name, int64 shardid)
@@ -96,7 +107,8 @@ shard_names_to_logical(const char *text)
 	static const char schema_prefix[] = SHARD_SCHEMA ".";
 	StringInfoData out;
 	const char *p = text;
-	int			schema_at = -1; /* where out has the shards' schema just before */
+	int			schema_at = -1; /* where out has the shards' schema just
+								 * before */
 
 	if (strchr(text, '_') == NULL || !can_look_up())
 		return pstrdup(text);

@@ -13,12 +13,18 @@
 #include "compat/noreturn.h"
 
 /*
- * A copy (palloc'd) of text in which <name>_<shardid> is <name>, where shardid is
- * that of a shard.  Outside a transaction the copy is unchanged.
+ * A copy (palloc'd) of text in which <name>_<shardid> is <name>, where shardid
+ * is that of a shard.  Outside a transaction the copy is unchanged.
  */
 extern char *shard_names_to_logical(const char *text);
 
-/* *schema becomes the logical table's schema if schema and table are those of a shard. */
+/* The logical table of a shard of that name, or InvalidOid. */
+extern Oid	shard_name_table(const char *shard);
+
+/*
+ * *schema becomes the logical table's schema if schema and table are those of
+ * a shard.
+ */
 extern void shard_names_fix_schema(const char *shard_schema, const char *shard_table, char **schema);
 
 /*

@@ -10,21 +10,24 @@
  * and optional wherever it can go on without.  Slots and extra connections to
  * one node together are at most as many as the setting says.
  *
- * A session without a slot waits for one, and is given it in its turn by
- * whoever frees one.  Why nobody waits for ever:
+ * A session without a slot waits for one, and is given it in its turn by the
+ * session that frees one.  Why no session waits for ever:
  *
- * - who has a slot waits for nothing here, whatever nodes it comes to;
- * - who waits for a slot has no connection, so that what others may need of it
- *	 are locks on this node.  If anybody waits for one, it is let through above
- *	 the limit (RemoteTxnHooks.awaited);
+ * - a session that has a slot waits for nothing here, whatever nodes it comes
+ *   to;
+ * - a session that waits for a slot has no connection, so that what others may
+ *   need of it are locks on this node.  If another session waits for one, it
+ *   is let through above the limit (RemoteTxnHooks.awaited);
  * - a session that another node has opened is let through, since its client's
- *	 session may have locks on all nodes.  So are the server's own processes;
- * - cached connections don't count for long.  A session gives them up at the end of
- *	 a transaction if others wait and it has had its slot for a while (SHARE_MS),
- *	 and an idle one is woken up to do so.  It sees to both orders of events:
- *	 either it finds that somebody waits, or who waits finds it idle;
+ *   session may have locks on all nodes.  So are the server's own processes;
+ * - cached connections don't count for long.  A session gives them up at the
+ *   end of a transaction if others wait and it has had its slot for a while
+ *   (SHARE_MS), and an idle one is woken up to do so.  Both orders of events
+ *   are covered: either the idle session finds that another one waits, or the
+ *   one that waits finds it idle;
  * - extra connections are given up after a task;
- * - the rest are transactions that take their time: citus.node_connection_timeout.
+ * - the rest are transactions that take their time:
+ *   citus.node_connection_timeout.
  *
  * Everything is under one lightweight lock, which is taken when a session's
  * first and last connections, or extra ones, are opened and closed; but
@@ -50,7 +53,10 @@
 
 #define MAX_NODES 1024
 
-/* How long a slot is kept, milliseconds, though others wait: making connections costs a few. */
+/*
+ * How long a slot is kept, milliseconds, though others wait: making
+ * connections costs a few.
+ */
 #define SHARE_MS 100
 
 /* How often who waits looks for an idle session. */
@@ -69,7 +75,8 @@ typedef struct PoolSession
 {
 	bool		member;			/* has a slot */
 	bool		asked;			/* has been woken up to give its slot up */
-	uint64		turn;			/* waits since; a smaller one goes first; 0: does not */
+	uint64		turn;			/* waits since; a smaller one goes first; 0:
+								 * does not */
 	TimestampTz joined;			/* when it got its slot */
 	TimestampTz idle_since;		/* uses no connection since; 0: does */
 } PoolSession;
@@ -86,7 +93,7 @@ typedef struct SharedPool
 } SharedPool;
 
 static int	max_shared_pool_size = 0;
-static SharedPool *shared = NULL;
+static SharedPool *pool_shared = NULL;
 
 static Size
 shared_pool_size(void)
@@ -100,7 +107,7 @@ shared_pool_init(void)
 	static SharedArea area = {
 		.name = "citus_shared_pool",
 		.size = shared_pool_size,
-		.memory = (SharedHeader **) &shared,
+		.memory = (SharedHeader **) &pool_shared,
 	};
 
 	DefineCustomIntVariable("citus.max_shared_pool_size",
@@ -114,11 +121,11 @@ shared_pool_init(void)
 static PoolSession *
 my_session(void)
 {
-	return &shared->sessions[MyProc - ProcGlobal->allProcs];
+	return &pool_shared->sessions[MyProc - ProcGlobal->allProcs];
 }
 
 static int
-limit(void)
+shared_pool_limit(void)
 {
 	if (max_shared_pool_size == 0)
 		return MaxConnections;
@@ -129,9 +136,9 @@ limit(void)
 static PoolNode *
 find_node(const char *host, int port)
 {
-	for (int i = 0; i < shared->nnodes; i++)
-		if (shared->nodes[i].port == port && strcmp(shared->nodes[i].host, host) == 0)
-			return &shared->nodes[i];
+	for (int i = 0; i < pool_shared->nnodes; i++)
+		if (pool_shared->nodes[i].port == port && strcmp(pool_shared->nodes[i].host, host) == 0)
+			return &pool_shared->nodes[i];
 	return NULL;
 }
 
@@ -141,41 +148,41 @@ has_room(void)
 {
 	int			extras = 0;
 
-	for (int i = 0; i < shared->nnodes; i++)
-		extras = Max(extras, shared->nodes[i].extras);
-	return shared->members < limit() - extras;
+	for (int i = 0; i < pool_shared->nnodes; i++)
+		extras = Max(extras, pool_shared->nodes[i].extras);
+	return pool_shared->members < shared_pool_limit() - extras;
 }
 
 static void
 make_member(PoolSession *session)
 {
 	if (session->turn != 0)
-		shared->waiting--;
+		pool_shared->waiting--;
 	session->turn = 0;
 	session->asked = false;
 	session->idle_since = 0;
 	session->joined = GetCurrentTimestamp();
 	session->member = true;
-	shared->members++;
+	pool_shared->members++;
 }
 
 /* Gives what is free to those who have waited longest. */
 static void
 hand_out(void)
 {
-	while (shared->waiting > 0 && has_room())
+	while (pool_shared->waiting > 0 && has_room())
 	{
 		PoolSession *first = NULL;
 
 		for (int i = 0; i < MaxBackends; i++)
 		{
-			PoolSession *session = &shared->sessions[i];
+			PoolSession *session = &pool_shared->sessions[i];
 
 			if (session->turn != 0 && (first == NULL || session->turn < first->turn))
 				first = session;
 		}
 		make_member(first);
-		SetLatch(&ProcGlobal->allProcs[first - shared->sessions].procLatch);
+		SetLatch(&ProcGlobal->allProcs[first - pool_shared->sessions].procLatch);
 	}
 }
 
@@ -187,8 +194,9 @@ is_due(const PoolSession *session, TimestampTz now)
 }
 
 /*
- * Wakes up the session that has been idle longest.  It runs an empty transaction, as to
- * read invalidation messages, and at its end finds that somebody waits (expiry.c).
+ * Wakes up the session that has been idle longest.  It runs an empty
+ * transaction, as to read invalidation messages, and at its end finds that
+ * somebody waits (expiry.c).
  */
 static void
 ask_idle_session(void)
@@ -197,11 +205,11 @@ ask_idle_session(void)
 	PoolSession *idlest = NULL;
 	int			pid = 0;
 
-	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+	LWLockAcquire(pool_shared->header.lock, LW_EXCLUSIVE);
 	hand_out();					/* the limit may have changed */
 	for (int i = 0; i < MaxBackends; i++)
 	{
-		PoolSession *session = &shared->sessions[i];
+		PoolSession *session = &pool_shared->sessions[i];
 
 		if (session->idle_since != 0 && !session->asked && is_due(session, now) &&
 			(idlest == NULL || session->idle_since < idlest->idle_since))
@@ -210,9 +218,9 @@ ask_idle_session(void)
 	if (idlest != NULL)
 	{
 		idlest->asked = true;
-		pid = ProcGlobal->allProcs[idlest - shared->sessions].pid;
+		pid = ProcGlobal->allProcs[idlest - pool_shared->sessions].pid;
 	}
-	LWLockRelease(shared->header.lock);
+	LWLockRelease(pool_shared->header.lock);
 	if (pid != 0)
 		(void) SendProcSignal(pid, PROCSIG_CATCHUP_INTERRUPT, INVALID_PROC_NUMBER);
 }
@@ -223,15 +231,15 @@ join_or_queue(bool forced)
 {
 	PoolSession *session = my_session();
 
-	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
-	if (!session->member && (forced || (shared->waiting == 0 && has_room())))
+	LWLockAcquire(pool_shared->header.lock, LW_EXCLUSIVE);
+	if (!session->member && (forced || (pool_shared->waiting == 0 && has_room())))
 		make_member(session);
 	else if (!session->member && session->turn == 0)
 	{
-		session->turn = ++shared->last_turn;
-		shared->waiting++;
+		session->turn = ++pool_shared->last_turn;
+		pool_shared->waiting++;
 	}
-	LWLockRelease(shared->header.lock);
+	LWLockRelease(pool_shared->header.lock);
 	return session->member;
 }
 
@@ -242,15 +250,15 @@ shared_pool_leave(void)
 
 	if (!session->member && session->turn == 0)
 		return;
-	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+	LWLockAcquire(pool_shared->header.lock, LW_EXCLUSIVE);
 	if (session->member)
-		shared->members--;
+		pool_shared->members--;
 	if (session->turn != 0)
-		shared->waiting--;
+		pool_shared->waiting--;
 	session->member = false;
 	session->turn = 0;
 	hand_out();
-	LWLockRelease(shared->header.lock);
+	LWLockRelease(pool_shared->header.lock);
 }
 
 /* Waits until this session has a slot. */
@@ -284,7 +292,7 @@ wait_for_slot(const char *host, int port)
 					 errmsg("no connection to node %s:%d became free within %d ms", host, port,
 							node_connection_timeout),
 					 errdetail("Other sessions have all connections to other nodes that citus.max_shared_pool_size allows (%d).",
-							   limit()),
+							   shared_pool_limit()),
 					 errhint("Raise citus.max_shared_pool_size, or have transactions end sooner.")));
 	}
 }
@@ -314,22 +322,22 @@ shared_pool_add_extra(const char *host, int port, bool optional)
 	PoolNode   *node;
 	bool		added = false;
 
-	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+	LWLockAcquire(pool_shared->header.lock, LW_EXCLUSIVE);
 	node = find_node(host, port);
-	if (node == NULL && shared->nnodes < MAX_NODES)
+	if (node == NULL && pool_shared->nnodes < MAX_NODES)
 	{
-		node = &shared->nodes[shared->nnodes++];
+		node = &pool_shared->nodes[pool_shared->nnodes++];
 		strlcpy(node->host, host, sizeof(node->host));
 		node->port = port;
 		node->extras = 0;
 	}
 	if (node != NULL && (!optional ||
-						 (shared->waiting == 0 && shared->members + node->extras < limit())))
+						 (pool_shared->waiting == 0 && pool_shared->members + node->extras < shared_pool_limit())))
 	{
 		node->extras++;
 		added = true;
 	}
-	LWLockRelease(shared->header.lock);
+	LWLockRelease(pool_shared->header.lock);
 	return added;
 }
 
@@ -338,24 +346,24 @@ shared_pool_remove_extra(const char *host, int port)
 {
 	PoolNode   *node;
 
-	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+	LWLockAcquire(pool_shared->header.lock, LW_EXCLUSIVE);
 	node = find_node(host, port);
 	if (node != NULL && --node->extras <= 0)
-		*node = shared->nodes[--shared->nnodes];
+		*node = pool_shared->nodes[--pool_shared->nnodes];
 	hand_out();
-	LWLockRelease(shared->header.lock);
+	LWLockRelease(pool_shared->header.lock);
 }
 
 bool
 shared_pool_crowded(void)
 {
-	return shared->waiting > 0;
+	return pool_shared->waiting > 0;
 }
 
 bool
 shared_pool_due(void)
 {
-	return shared->waiting > 0 && is_due(my_session(), GetCurrentTimestamp());
+	return pool_shared->waiting > 0 && is_due(my_session(), GetCurrentTimestamp());
 }
 
 void

@@ -10,10 +10,10 @@
  * they wait for input, so that large parameters in one direction and rows in
  * the other can't block each other.
  *
- * When the postmaster dies, the process exits; but not while interrupts are held off,
- * which includes the time after a decision to commit, when an exit would be a
- * PANIC ("cannot abort transaction, it was already committed").  There the
- * connection counts as lost.
+ * When the postmaster dies, the process exits; but not while interrupts are
+ * held off, which includes the time after a decision to commit, when an exit
+ * would be a PANIC ("cannot abort transaction, it was already committed").
+ * There the connection counts as lost.
  *
  *-------------------------------------------------------------------------
  */
@@ -93,8 +93,8 @@ wait_remaining(TimestampTz deadline)
 }
 
 /*
- * While a connection is connecting, its socket may be another one each time, so that no
- * set is kept.
+ * While a connection is connecting, its socket may be another one each time,
+ * so that no set is kept.
  */
 bool
 wait_for_conn(RemoteConn *conn, TimestampTz deadline)

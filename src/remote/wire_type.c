@@ -5,9 +5,9 @@
  *
  * The binary form of an array names its element type by oid, and that of a
  * composite the types of its columns; oids of the server's own types are the
- * same everywhere, others are not.  Who receives such a value knows its type, and
- * can put in the oids of this node; who sends one doesn't know the other node's.
- * Values of reg* types are oids themselves, and travel as names.
+ * same everywhere, others are not.  Who receives such a value knows its type,
+ * and can put in the oids of this node; who sends one doesn't know the other
+ * node's.  Values of reg* types are oids themselves, and travel as names.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,9 +27,12 @@
 
 #include "remote/wire_type.h"
 
-/* Types that were looked up lately, each at its oid modulo the size, until one changes. */
-static WireType known[64];
-static uint64 changes = 0;
+/*
+ * Types that were looked up lately, each at its oid modulo the size, until one
+ * changes.
+ */
+static WireType known_types[64];
+static uint64 type_changes = 0;
 
 /* Whether a type's own send and receive functions exist. */
 static bool
@@ -48,7 +51,10 @@ has_binary_functions(Oid type)
 
 static bool type_is_binary(Oid type, bool users);
 
-/* A member of an array or composite: binary itself and, unless users' types will do, of the same oid everywhere. */
+/*
+ * A member of an array or composite: binary itself and, unless users' types
+ * will do, of the same oid everywhere.
+ */
 static bool
 member_is_binary(Oid type, bool users)
 {
@@ -93,7 +99,10 @@ wire_type_is_oid_alias(Oid type)
 	}
 }
 
-/* Whether a type has a portable binary form; if `users`, with oids of users' types in it. */
+/*
+ * Whether a type has a portable binary form; if `users`, with oids of users'
+ * types in it.
+ */
 static bool
 type_is_binary(Oid type, bool users)
 {
@@ -141,14 +150,14 @@ look_up(Oid type)
 WireType
 wire_type(Oid type)
 {
-	WireType   *place = &known[type % lengthof(known)];
+	WireType   *place = &known_types[type % lengthof(known_types)];
 
 	if (place->type != type || !OidIsValid(place->output))
 	{
-		uint64		generation = changes;
+		uint64		generation = type_changes;
 		WireType	found = look_up(type);
 
-		if (generation != changes)
+		if (generation != type_changes)
 			return found;
 		*place = found;
 	}
@@ -158,8 +167,8 @@ wire_type(Oid type)
 static void
 forget_known(void)
 {
-	changes++;
-	memset(known, 0, sizeof(known));
+	type_changes++;
+	memset(known_types, 0, sizeof(known_types));
 }
 
 static void

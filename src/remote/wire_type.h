@@ -14,11 +14,14 @@
 typedef struct WireType
 {
 	Oid			type;
-	bool		binary;			/* the binary form is the same on every node: there are send and receive
-								 * functions, and it holds no oid that could differ */
-	bool		localizable;	/* it is the same but for oids of types made by users,
-								 * which wire_type_localize() replaces */
-	Oid			receive;		/* functions; those of the binary form only if localizable */
+	bool		binary;			/* the binary form is the same on every node:
+								 * there are send and receive functions, and it
+								 * holds no oid that could differ */
+	bool		localizable;	/* it is the same but for oids of types made
+								 * by users, which wire_type_localize()
+								 * replaces */
+	Oid			receive;		/* functions; those of the binary form only if
+								 * localizable */
 	Oid			send;
 	Oid			input;
 	Oid			output;
@@ -36,16 +39,22 @@ extern WireType wire_type(Oid type);
  */
 extern void wire_type_localize(Oid type, char *data, int len);
 
-/* Whether values of a type are object identifiers that travel as names (regclass and the like). */
+/*
+ * Whether values of a type are object identifiers that travel as names
+ * (regclass and the like).
+ */
 extern bool wire_type_is_oid_alias(Oid type);
 
-/* The oid by which another node knows a type, or InvalidOid where it must infer it (types made by users). */
+/*
+ * The oid by which another node knows a type, or InvalidOid where it must
+ * infer it (types made by users).
+ */
 extern Oid	wire_type_oid(Oid type);
 
 /*
- * Between nodes text is in the database's encoding.  Send and receive functions, which
- * convert to and from the client's, leave it so from begin to end, which takes what begin returned.  To
- * be ended after an error, too.
+ * Between nodes text is in the database's encoding.  Send and receive
+ * functions, which convert to and from the client's, leave it so from begin to
+ * end, which takes what begin returned.  To be ended after an error, too.
  */
 extern int	wire_encoding_begin(void);
 extern void wire_encoding_end(int client_encoding);

@@ -1,19 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * analysis.c
- *	  post_parse_analyze_hook: whose rights to tables count in a task, and which.
+ *	  post_parse_analyze_hook: whose rights to tables count in a task, and which;
+ *	  what a foreign key's action writes (default_action.c).
  *
  * A tag may name a view's owner (resolve/tag.h).  As the rewriter does for the
  * tables of a view, this has permissions and row-security policies of the
  * task's tables looked up for that role; all else in the task is its user's.
  *
- * A task that applies rows finds them by ctid, which is to read them.  If its statement doesn't, the
- * policies for SELECT, which the rewriter looks up for who needs that right, have no say.
+ * A task that applies rows finds them by ctid, which is to read them.  If its
+ * statement doesn't, the policies for SELECT, which the rewriter looks up for
+ * who needs that right, have no say.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/analyze.h"
 #include "parser/parsetree.h"
@@ -23,6 +26,7 @@
 #include "catalog/metadata.h"
 #include "compat/permissions.h"
 #include "remote/identity.h"
+#include "resolve/default_action.h"
 #include "resolve/analysis.h"
 #include "resolve/tag.h"
 
@@ -65,6 +69,8 @@ after_analysis(ParseState *pstate, Query *query, JumbleState *jstate)
 	if (unlikely(pstate->p_sourcetext != NULL && pstate->p_sourcetext[0] == '/') &&
 		query->commandType != CMD_UTILITY && metadata_available())
 		analyse_task(query, pstate->p_sourcetext);
+	if (unlikely(InNoForceRLSOperation()) && query->commandType == CMD_UPDATE && metadata_available())
+		default_action_fill(query);
 }
 
 void

@@ -72,7 +72,10 @@ manual_change_check_query(Query *query)
 		check_relation(rt_fetch(query->resultRelation, query->rtable)->relid);
 }
 
-/* What DROP, COMMENT and the like name: a relation, or something that belongs to one. */
+/*
+ * What DROP, COMMENT and the like name: a relation, or something that belongs
+ * to one.
+ */
 static void
 check_object(ObjectType type, Node *object)
 {

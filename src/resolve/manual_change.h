@@ -13,9 +13,9 @@
 extern void manual_change_init(void);
 
 /*
- * For statements that are neither a node's tasks nor this library's own: errors with
- * 42501 if one changes a shard that it names, unless the user is a superuser or
- * citus.enable_manual_changes_to_shards is on.
+ * For statements that are neither a node's tasks nor this library's own:
+ * errors with 42501 if one changes a shard that it names, unless the user is a
+ * superuser or citus.enable_manual_changes_to_shards is on.
  */
 extern void manual_change_check_query(Query *query);
 extern void manual_change_check_utility(Node *stmt);

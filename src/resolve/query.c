@@ -8,9 +8,10 @@
  * attribute numbers of its table, therefore only the relation's oid changes,
  * and that of the constraint in ON CONFLICT ON CONSTRAINT.
  *
- * A task that is a part of a statement may need other policies than its text shows: the initiator reads the
- * target of a write by a SELECT, for instance, and policies may read what is on other
- * nodes.  So the tag says which policies are part of the text, and which were seen to (tag.h).
+ * A task that is a part of a statement may need other policies than its text
+ * shows: the initiator reads the target of a write by a SELECT, for instance,
+ * and policies may read what is on other nodes.  So the tag says which
+ * policies are part of the text, and which were seen to (tag.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -29,6 +30,7 @@
 #include "resolve/query.h"
 #include "resolve/shard_set.h"
 #include "sharding/hash.h"
+#include "sharding/hash_condition.h"
 
 typedef struct ResolveContext
 {
@@ -36,7 +38,10 @@ typedef struct ResolveContext
 	Query	   *query;			/* the level that the walk is at */
 } ResolveContext;
 
-/* The table, if it is in the tag's group; NULL for a reference or local table, say. */
+/*
+ * The table, if it is in the tag's group; NULL for a reference or local table,
+ * say.
+ */
 static const DistTable *
 tagged_table(Oid relid, const TaskTag *tag)
 {
@@ -58,41 +63,119 @@ shard_not_here(const DistTable *table, const HashRange *range)
 			 errdetail("The initiator of the task has old metadata, or the shard is being moved.")));
 }
 
-/* A shard's relation on this node. */
-static Oid
-local_shard(const DistTable *table, const ShardInfo *shard)
+/* A relation of this node; errors if it isn't there (any more). */
+static ShardPart *
+make_part(const DistTable *table, const ShardInfo *shard, HashRange wanted)
 {
-	Oid			shard_relid = shard_is_here(shard) ? shard_local_relid(table->relid, shard->shardid) : InvalidOid;
+	ShardPart  *part = palloc(sizeof(ShardPart));
 
-	if (!OidIsValid(shard_relid))
+	part->relid = shard_local_relid(table->relid, shard->shardid);
+	if (!OidIsValid(part->relid))
 		shard_not_here(table, &shard->range);
-	return shard_relid;
+	part->range = shard->range;
+	(void) hash_range_intersect(&part->range, wanted);
+	part->clipped = part->range.min != shard->range.min || part->range.max != shard->range.max;
+	return part;
 }
 
-/* The table's shard that the tag means. */
-static const ShardInfo *
-tagged_shard(const DistTable *table, const TaskTag *tag)
+static int64
+range_width(HashRange range)
 {
-	int			index = shard_index_of_range(table, tag->range);
-
-	if (index < 0)
-		shard_not_here(table, &tag->range);
-	return &table->shards[index];
+	return (int64) range.max - range.min + 1;
 }
 
-/* Appends the local relations of the shards that a range is made of. */
+/*
+ * What is here of a range's rows as they were before shards were moved away,
+ * split or merged.
+ */
 static List *
-add_shards(const DistTable *table, const HashRange *range, List *relids)
+former_parts(const DistTable *table, HashRange wanted)
 {
-	int			index = shard_index_of_hash(table, range->min);
+	int32		here = metadata_local_group();
+	int64		missing = range_width(wanted);
+	List	   *parts = NIL;
 
-	if (table->nshards == 0 || table->shards[index].range.min != range->min)
-		shard_not_here(table, range);
-	while (index < table->nshards && table->shards[index].range.max <= range->max)
-		relids = lappend_oid(relids, local_shard(table, &table->shards[index++]));
-	if (index == 0 || table->shards[index - 1].range.max != range->max)
-		shard_not_here(table, range);
-	return relids;
+	for (int i = 0; i < table->nshards + table->nidle; i++)
+	{
+		const ShardInfo *shard = i < table->nshards ? &table->shards[i] : &table->idle[i - table->nshards];
+		HashRange	common = wanted;
+
+		if (shard->former_group != here || shard->reshaped || !hash_range_intersect(&common, shard->range))
+			continue;
+		parts = lappend(parts, make_part(table, shard, wanted));
+		missing -= range_width(common);
+	}
+	if (missing != 0)
+		shard_not_here(table, &wanted);
+	return parts;
+}
+
+/*
+ * What is here of the rows of neighbouring shards; NIL if they are not here,
+ * or may be others than the initiator means: made of those later than it
+ * reads.
+ */
+static List *
+present_parts(const DistTable *table, const ShardRun *run)
+{
+	int			first = shard_index_of_hash(table, run->range.min);
+	int			last = first;
+	bool		reshaped = false;
+	List	   *parts = NIL;
+
+	if (table->nshards == 0 || table->shards[first].range.min != run->range.min)
+		return NIL;
+	while (table->shards[last].range.max < run->range.max)
+		last++;
+	for (int i = first; i <= last; i++)
+	{
+		if (!shard_is_here(&table->shards[i]))
+			return NIL;
+		reshaped = reshaped || table->shards[i].reshaped;
+		parts = lappend(parts, make_part(table, &table->shards[i], run->range));
+	}
+	if (table->shards[last].range.max != run->range.max)
+		return NIL;
+	return reshaped && shard_cuts(table, first, last) != run->cuts ? NIL : parts;
+}
+
+/* The parts of neighbouring shards, or of one, that the tag means. */
+static List *
+run_parts(const DistTable *table, const ShardRun *run, const TaskTag *tag)
+{
+	bool		is_named = tag->runs != NIL || shard_index_of_range(table, run->range) >= 0;
+	List	   *parts = tag->former || !is_named ? NIL : present_parts(table, run);
+
+	if (parts == NIL && (tag->former || tag->late))
+		return former_parts(table, run->range);
+	if (parts == NIL)
+		shard_not_here(table, &run->range);
+	return parts;
+}
+
+/* The relations of a table that the tag means (ShardPart *). */
+static List *
+tagged_parts(const DistTable *table, const TaskTag *tag)
+{
+	ShardRun	only = {tag->range, 0};
+	List	   *parts = NIL;
+	ListCell   *cell;
+
+	foreach(cell, tag->runs)
+		parts = list_concat(parts, run_parts(table, lfirst(cell), tag));
+	if (tag->runs != NIL)
+		return parts;
+	parts = run_parts(table, &only, tag);
+	foreach(cell, tag->in_part ? parts : NIL)
+	{
+		ShardPart  *part = lfirst(cell);
+
+		if (!hash_range_intersect(&part->range, tag->part))
+			parts = foreach_delete_current(parts, cell);
+		else
+			part->clipped = true;
+	}
+	return parts;
 }
 
 /* The shard's constraint that corresponds to one of the logical table. */
@@ -100,18 +183,21 @@ static Oid
 resolve_constraint(Oid constraint, Oid relid, const TaskTag *tag)
 {
 	const DistTable *table = metadata_require(relid);
-	const ShardInfo *shard = tagged_shard(table, tag);
+	int			index = shard_index_of_range(table, tag->range);
 	char	   *name = get_constraint_name(constraint);
 
-	return get_relation_constraint_oid(local_shard(table, shard),
-									   shard_relation_name(name, shard->shardid), false);
+	if (index < 0 || !shard_is_here(&table->shards[index]))
+		shard_not_here(table, &tag->range);
+	return get_relation_constraint_oid(shard_local_relid(relid, table->shards[index].shardid),
+									   shard_relation_name(name, table->shards[index].shardid), false);
 }
 
 /*
- * The initiator has checked the rights to the columns that the user names.  A task may
- * name others: those that tell which row to write, and an INSERT's defaults and what
- * a trigger assigns, which come from the initiator.  Nor does a write that reads
- * no column take the right to read, which its task needs to find the rows.
+ * The initiator has checked the rights to the columns that the user names.  A
+ * task may name others: those that tell which row to write, and an INSERT's
+ * defaults and what a trigger assigns, which come from the initiator.  Nor
+ * does a write that reads no column take the right to read, which its task
+ * needs to find the rows.
  */
 static void
 ask_any_column(Query *query)
@@ -127,29 +213,65 @@ ask_any_column(Query *query)
 	}
 }
 
-/* Has an entry of the query's range table be for the shard, or for all shards, that the tag means. */
+/*
+ * The same, locked.  Who waits for the lock may find that the shard was moved
+ * away meanwhile.
+ */
+static List *
+lock_tagged(Oid relid, const TaskTag *tag, LOCKMODE mode)
+{
+	uint64		generation;
+	List	   *parts;
+
+	do
+	{
+		ListCell   *cell;
+
+		generation = metadata_generation();
+		parts = tagged_parts(metadata_require(relid), tag);
+		foreach(cell, parts)
+			LockRelationOid(((ShardPart *) lfirst(cell))->relid, mode);
+	} while (generation != metadata_generation());
+	return parts;
+}
+
+static Index
+entry_number(const Query *query, const RangeTblEntry *rte)
+{
+	ListCell   *cell;
+
+	foreach(cell, query->rtable)
+	{
+		if (lfirst(cell) == rte)
+			return foreach_current_index(cell) + 1;
+	}
+	elog(ERROR, "range table entry is not in its query");
+}
+
+/*
+ * Has an entry of the query's range table be for the shard, or for all shards,
+ * that the tag means.
+ */
 static void
 resolve_entry(Query *query, RangeTblEntry *rte, const TaskTag *tag)
 {
 	const DistTable *table = tagged_table(rte->relid, tag);
-	List	   *relids = NIL;
-	ListCell   *cell;
+	List	   *parts;
+	ShardPart  *first;
 
 	if (table == NULL)
 		return;
-	if (tag->ranges == NIL)
+	parts = lock_tagged(rte->relid, tag, rte->rellockmode);
+	if (list_length(parts) > 1)
 	{
-		Oid			relid = local_shard(table, tagged_shard(table, tag));
-
-		LockRelationOid(relid, rte->rellockmode);
-		rte->relid = relid;
+		shard_set_expand(query, rte, parts);
 		return;
 	}
-	foreach(cell, tag->ranges)
-		relids = add_shards(table, lfirst(cell), relids);
-	foreach(cell, relids)
-		LockRelationOid(lfirst_oid(cell), rte->rellockmode);
-	shard_set_expand(query, rte, relids);
+	first = linitial(parts);
+	if (first->clipped)
+		rte->securityQuals = lappend(rte->securityQuals,
+									 hash_condition(metadata_require(rte->relid), entry_number(query, rte), first->range));
+	rte->relid = first->relid;
 }
 
 static bool
@@ -175,7 +297,9 @@ resolve_walker(Node *node, void *context)
 
 		ask_any_column(query);
 
-		/* before the relation changes: the constraint is looked up by its name */
+		/*
+		 * before the relation changes: the constraint is looked up by its name
+		 */
 		if (query->onConflict && OidIsValid(query->onConflict->constraint))
 		{
 			Oid			relid = rt_fetch(query->resultRelation, query->rtable)->relid;
@@ -192,8 +316,9 @@ resolve_walker(Node *node, void *context)
 }
 
 /*
- * Has the rows that a query reads locked for a DELETE or MERGE, whose rights the
- * initiator has checked: neither to read nor to update is among those of a DELETE.
+ * Has the rows that a query reads locked for a DELETE or MERGE, whose rights
+ * the initiator has checked: neither to read nor to update is among those of a
+ * DELETE.
  */
 static void
 lock_rows(Query *query)
@@ -214,9 +339,10 @@ lock_rows(Query *query)
 }
 
 /*
- * The first conditions are the policies of what a query reads, which is one table, or of what it
- * changes, and have to be met before what may tell of a row is evaluated; the policies that the rewriter has
- * found are not to be added.
+ * The first conditions are the policies of what a query reads, which is one
+ * table, or of what it changes, and have to be met before what may tell of a
+ * row is evaluated; the policies that the rewriter has found are not to be
+ * added.
  */
 static void
 take_policies(Query *query, int npolicies)
@@ -240,6 +366,9 @@ resolve_query(Query *query, const TaskTag *tag)
 {
 	ResolveContext context = {tag, query};
 
+	if ((tag->former || tag->late || tag->in_part) && (query->commandType != CMD_SELECT || query->rowMarks != NIL))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION), errmsg("a task to change shards that were moved away")));
 	if (tag->rights & TASK_FILTERED)
 		take_policies(query, tag->npolicies);
 	if (tag->rights & TASK_LOCKS)

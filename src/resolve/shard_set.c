@@ -31,10 +31,14 @@
 #include "compat/permissions.h"
 #include "resolve/array_stats.h"
 #include "resolve/shard_set.h"
+#include "sharding/hash_condition.h"
 
 static get_relation_stats_hook_type prev_get_relation_stats = NULL;
 
-/* The columns of a table, by attribute number from 1; dropped ones are null constants. */
+/*
+ * The columns of a table, by attribute number from 1; dropped ones are null
+ * constants.
+ */
 static List *
 make_shard_columns(Oid relid, int natts)
 {
@@ -59,15 +63,18 @@ make_shard_columns(Oid relid, int natts)
 	return columns;
 }
 
-/* SELECT all columns FROM shard, in which the entry is a copy of the table's. */
+/*
+ * SELECT all columns FROM shard, in which the entry is a copy of the table's.
+ */
 static Query *
-make_shard_query(Query *query, RangeTblEntry *rte, Oid relid, List *columns)
+make_shard_query(Query *query, RangeTblEntry *rte, const ShardPart *part, List *columns)
 {
 	Query	   *child = makeNode(Query);
 	RangeTblEntry *child_rte = copyObject(rte);
 	RangeTblRef *ref = makeNode(RangeTblRef);
+	Node	   *condition = part->clipped ? hash_condition(metadata_require(rte->relid), 1, part->range) : NULL;
 
-	child_rte->relid = relid;
+	child_rte->relid = part->relid;
 	child_rte->securityQuals = NIL;
 	child_rte->inFromCl = true;
 	compat_pass_permissions(query, rte, child, child_rte);
@@ -75,7 +82,7 @@ make_shard_query(Query *query, RangeTblEntry *rte, Oid relid, List *columns)
 	child->commandType = CMD_SELECT;
 	child->canSetTag = true;
 	child->rtable = list_make1(child_rte);
-	child->jointree = makeFromExpr(list_make1(ref), NULL);
+	child->jointree = makeFromExpr(list_make1(ref), condition);
 	child->targetList = copyObject(columns);
 	return child;
 }
@@ -93,7 +100,10 @@ make_subquery_entry(Query *subquery, Alias *names)
 	return entry;
 }
 
-/* UNION ALL of the members from first to last of a range table, as a balanced tree. */
+/*
+ * UNION ALL of the members from first to last of a range table, as a balanced
+ * tree.
+ */
 static Node *
 make_union(const SetOperationStmt *form, int first, int last)
 {
@@ -139,19 +149,15 @@ check_expandable(Query *query, RangeTblEntry *rte)
 				 errmsg("a task for several shards writes, locks or samples table \"%s\"", get_rel_name(rte->relid))));
 }
 
-void
-shard_set_expand(Query *query, RangeTblEntry *rte, List *relids)
+Query *
+shard_set_union_all(List *members, List *columns, Alias *names)
 {
 	Query	   *all = makeNode(Query);
 	SetOperationStmt *form = makeNode(SetOperationStmt);
-	List	   *columns = make_shard_columns(rte->relid, list_length(rte->eref->colnames));
 	ListCell   *cell;
 
-	check_expandable(query, rte);
-	foreach(cell, relids)
-		all->rtable = lappend(all->rtable,
-							  make_subquery_entry(make_shard_query(query, rte, lfirst_oid(cell), columns),
-												  copyObject(rte->eref)));
+	foreach(cell, members)
+		all->rtable = lappend(all->rtable, make_subquery_entry(lfirst(cell), copyObject(names)));
 	form->op = SETOP_UNION;
 	form->all = true;
 	foreach(cell, columns)
@@ -159,15 +165,30 @@ shard_set_expand(Query *query, RangeTblEntry *rte, List *relids)
 	all->commandType = CMD_SELECT;
 	all->canSetTag = true;
 	all->jointree = makeFromExpr(NIL, NULL);
-	all->setOperations = make_union(form, 1, list_length(relids));
+	all->setOperations = make_union(form, 1, list_length(members));
+	return all;
+}
 
+void
+shard_set_expand(Query *query, RangeTblEntry *rte, List *parts)
+{
+	List	   *columns = make_shard_columns(rte->relid, list_length(rte->eref->colnames));
+	List	   *members = NIL;
+	ListCell   *cell;
+
+	check_expandable(query, rte);
+	foreach(cell, parts)
+		members = lappend(members, make_shard_query(query, rte, lfirst(cell), columns));
 	rte->rtekind = RTE_SUBQUERY;
-	rte->subquery = all;
+	rte->subquery = shard_set_union_all(members, columns, rte->eref);
 	rte->relkind = 0;
 	rte->inh = false;
 }
 
-/* get_relation_stats_hook: what is known of a logical table's column, for all of its shards here. */
+/*
+ * get_relation_stats_hook: what is known of a logical table's column, for all
+ * of its shards here.
+ */
 static bool
 get_shard_set_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber attnum, VariableStatData *vardata)
 {

@@ -10,14 +10,30 @@
 
 #include "nodes/parsenodes.h"
 
+#include "catalog/metadata.h"
+
+/* A relation of this node whose rows are some of a task's. */
+typedef struct ShardPart
+{
+	Oid			relid;
+	bool		clipped;		/* only its rows with hash values in range */
+	HashRange	range;
+} ShardPart;
+
 extern void shard_set_init(void);
 
 /*
  * Turns an entry of the query's range table, a logical table that is only
- * read, into UNION ALL of its shards (oids, locked).  Columns keep their
+ * read, into UNION ALL of shards (ShardPart *, locked).  Columns keep their
  * numbers; system columns are not available.  Errors for an entry that is
  * written, locked or sampled.
  */
-extern void shard_set_expand(Query *query, RangeTblEntry *rte, List *relids);
+extern void shard_set_expand(Query *query, RangeTblEntry *rte, List *parts);
+
+/*
+ * UNION ALL of queries, which have these columns (TargetEntries), under these
+ * names where they stand as members.
+ */
+extern Query *shard_set_union_all(List *members, List *columns, Alias *names);
 
 #endif							/* CITUS_RESOLVE_SHARD_SET_H */

@@ -13,15 +13,20 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
-#include "catalog/metadata.h"
 #include "catalog/node_session.h"
 #include "resolve/tag.h"
 
 #define TAG_START "/*citus:"
 
-/* Sizes of the longest tag as text, but for a set of shards, and of a member of that. */
-#define MAX_TAG_SIZE (120 + 3 * NAMEDATALEN)
-#define MAX_RANGE_SIZE 24
+/*
+ * Sizes of the longest tag as text, but for a set of shards, and of a member
+ * of that.
+ */
+#define MAX_TAG_SIZE (180 + 3 * NAMEDATALEN)
+#define MAX_RANGE_SIZE 36
+
+/* Digits of the longest int. */
+#define MAX_DIGITS 10
 
 /* Words for the bits of TaskTag.rights, in this order. */
 static const struct
@@ -33,6 +38,7 @@ static const struct
 	{" lock", TASK_LOCKS},
 	{" blind", TASK_BLIND},
 	{" unchecked", TASK_UNCHECKED},
+	{" moves", TASK_MOVES},
 };
 
 /* A text of this node's own making that is being worked on, or NULL. */
@@ -42,11 +48,14 @@ static const char *own_text = NULL;
 static bool
 skip_word(const char **cursor, const char *word)
 {
-	size_t		len = strlen(word);
+	const char *c = *cursor;
 
-	if (strncmp(*cursor, word, len) != 0)
-		return false;
-	*cursor += len;
+	for (; *word != '\0'; word++, c++)
+	{
+		if (*c != *word)
+			return false;
+	}
+	*cursor = c;
 	return true;
 }
 
@@ -56,20 +65,17 @@ read_number(const char **cursor, int least, int *value)
 {
 	const char *c = *cursor;
 	bool		negative = *c == '-';
-	int64		number = 0;
+	const char *digits = c + negative;
+	uint64		magnitude = 0;
+	unsigned	digit;
+	int64		number;
 
-	c += negative;
-	if (*c < '0' || *c > '9')
+	for (c = digits; (digit = (unsigned char) *c - '0') <= 9; c++)
+		magnitude = magnitude * 10 + digit;
+	if (c == digits || c - digits > MAX_DIGITS)
 		return false;
-	for (; *c >= '0' && *c <= '9'; c++)
-	{
-		number = number * 10 + (*c - '0');
-		if (number > (int64) PG_INT32_MAX + negative)
-			return false;
-	}
-	if (negative)
-		number = -number;
-	if (number < least)
+	number = negative ? -(int64) magnitude : (int64) magnitude;
+	if (number < least || number > PG_INT32_MAX)
 		return false;
 	*value = (int) number;
 	*cursor = c;
@@ -146,7 +152,7 @@ read_range(const char **cursor, HashRange *range)
 		range->min <= range->max;
 }
 
-/* Reads "-64:63,128:511", in ascending order; false if it is damaged. */
+/* Reads "-64:63x77,128:511", in ascending order; false if it is damaged. */
 static bool
 read_ranges(const char **cursor, TaskTag *tag)
 {
@@ -154,14 +160,16 @@ read_ranges(const char **cursor, TaskTag *tag)
 
 	do
 	{
-		HashRange  *range = palloc(sizeof(HashRange));
+		ShardRun   *run = palloc(sizeof(ShardRun));
 
-		if (!read_range(cursor, range) || range->min < least)
+		run->cuts = 0;
+		if (!read_range(cursor, &run->range) || run->range.min < least ||
+			(skip_word(cursor, "x") && !read_int(cursor, &run->cuts)))
 			return false;
-		tag->ranges = lappend(tag->ranges, range);
-		least = (int64) range->max + 1;
+		tag->runs = lappend(tag->runs, run);
+		least = (int64) run->range.max + 1;
 	} while (skip_word(cursor, ","));
-	tag->range = *(HashRange *) linitial(tag->ranges);
+	tag->range = ((ShardRun *) linitial(tag->runs))->range;
 	return true;
 }
 
@@ -180,6 +188,19 @@ read_rights(const char **cursor, TaskTag *tag)
 	return true;
 }
 
+/* Reads " tenant N" where it stands; false if N is missing. */
+static bool
+read_tenant(const char **cursor, TaskTag *tag)
+{
+	if (!skip_word(cursor, " tenant "))
+		return true;
+	if (!read_int(cursor, &tag->tenant))
+		return false;
+	if (tag->tenant == 0)
+		tag->tenant = TENANT_IS_GROUP;
+	return true;
+}
+
 /* Reads what follows the start of a tag; false if it is damaged. */
 static bool
 read_tag(const char *cursor, TaskTag *tag)
@@ -192,7 +213,14 @@ read_tag(const char *cursor, TaskTag *tag)
 			!(several ? read_ranges(&cursor, tag) : read_range(&cursor, &tag->range)))
 			return false;
 		tag->snapshot = skip_word(&cursor, " at");
+		tag->former = skip_word(&cursor, " former");
+		tag->late = skip_word(&cursor, " late");
+		tag->in_part = skip_word(&cursor, " part ");
+		if (tag->in_part && !read_range(&cursor, &tag->part))
+			return false;
 		tag->partial = skip_word(&cursor, " partial");
+		if (!read_tenant(&cursor, tag))
+			return false;
 		tag->kind = TAG_SHARD;
 	}
 	else if (skip_word(&cursor, "ddl"))
@@ -331,15 +359,19 @@ put_range(char *cursor, HashRange range)
 }
 
 static char *
-put_ranges(char *cursor, const List *ranges)
+put_runs(char *cursor, const List *runs)
 {
 	ListCell   *cell;
 
-	foreach(cell, ranges)
+	foreach(cell, runs)
 	{
-		if (cell != list_head(ranges))
+		const ShardRun *run = lfirst(cell);
+
+		if (cell != list_head(runs))
 			*cursor++ = ',';
-		cursor = put_range(cursor, *(HashRange *) lfirst(cell));
+		cursor = put_range(cursor, run->range);
+		if (run->cuts != 0)
+			cursor = put_int(put_text(cursor, "x"), run->cuts);
 	}
 	return cursor;
 }
@@ -347,20 +379,28 @@ put_ranges(char *cursor, const List *ranges)
 char *
 task_tag_write(const TaskTag *tag)
 {
-	char	   *buffer = palloc(MAX_TAG_SIZE + MAX_RANGE_SIZE * list_length(tag->ranges));
+	char	   *buffer = palloc(MAX_TAG_SIZE + MAX_RANGE_SIZE * list_length(tag->runs));
 	char	   *cursor = put_text(buffer, TAG_START);
 
 	switch (tag->kind)
 	{
 		case TAG_SHARD:
-			cursor = put_text(cursor, tag->ranges ? "shards " : "shard ");
+			cursor = put_text(cursor, tag->runs ? "shards " : "shard ");
 			cursor = put_int(cursor, tag->colocation_id);
 			*cursor++ = '.';
-			cursor = tag->ranges ? put_ranges(cursor, tag->ranges) : put_range(cursor, tag->range);
+			cursor = tag->runs ? put_runs(cursor, tag->runs) : put_range(cursor, tag->range);
 			if (tag->snapshot)
 				cursor = put_text(cursor, " at");
+			if (tag->former)
+				cursor = put_text(cursor, " former");
+			if (tag->late)
+				cursor = put_text(cursor, " late");
+			if (tag->in_part)
+				cursor = put_range(put_text(cursor, " part "), tag->part);
 			if (tag->partial)
 				cursor = put_text(cursor, " partial");
+			if (tag->tenant != 0)
+				cursor = put_int(put_text(cursor, " tenant "), Max(tag->tenant, 0));
 			break;
 		case TAG_NODE:
 			cursor = put_text(cursor, "node");

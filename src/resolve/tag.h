@@ -7,23 +7,37 @@
  *	  / *citus:shard 3.-64:63* /	the statement runs on the shards of
  *								colocation group 3 whose rows have these hash
  *								values (queries and utility)
- *	  / *citus:shards 3.-64:63,128:511* /	the statement reads all shards of the colocation group whose
+ *	  / *citus:shards 3.-64:63x77,128:511* /	the statement reads all shards of the colocation group whose
  *								rows have these hash values as if they were one
- *								(resolve/shard_set.h)
+ *								(resolve/shard_set.h): here several neighbours,
+ *								which are cut at hash values of which 77 is
+ *								the checksum, and one more
  *	  / *citus:shard 3.-64:63 explain 5* /	as above, and its plan with what was
  *								measured is kept for the initiator
  *	  / *citus:shard 3.-64:63 at* /	as the first, as of the point in time that the
  *								initiator's statement reads as of (citus.snapshot)
+ *	  / *citus:shard 3.-64:63 former* /	as the first, a read of shards that were moved away, or were
+ *								made of others, later than its snapshot: of
+ *								what is here of before
+ *	  / *citus:shard 3.-64:63 late* /	as the first, a read that may come after that: the same if the
+ *								shard is not here now
+ *	  / *citus:shard 3.-64:63 part 0:63* /	as the first, a read of only those rows of the shard: its statement
+ *								has read others before shards were merged
  *	  / *citus:shard 3.-64:63 policies 2* /	as the first; the first two conditions of the text are the
  *								policies that decide which rows it finds, see query.c
  *	  / *citus:shard 3.-64:63 partial* /	as the first, aggregates without their
  *								final step (planner/partial_plan.h)
+ *	  / *citus:shard 3.-64:63 tenant 2* /	as the first; the second parameter is the value of the
+ *								distribution columns that it is about (src/tenants); tenant 0: all of
+ *								the colocation group is one tenant, a schema
  *	  / *citus:shard 3.-64:63 lock* /	as the first, a SELECT of one table whose rows are locked to be
  *								deleted: as FOR UPDATE does, but without the right to it
  *	  / *citus:shard 3.-64:63 blind* /	as the first, a write whose statement reads no column of
  *								what it writes: policies for SELECT don't concern it
  *	  / *citus:shard 3.-64:63 unchecked* /	as the first, a write whose new rows the initiator checks,
  *								not the policies here
+ *	  / *citus:shard 3.-64:63 moves* /	as the first, a DELETE of rows that go on in other shards: no
+ *								foreign key acts as if they were gone
  *	  / *citus:ddl* /			a utility statement relayed by its initiator:
  *								apply it to the logical table and to the
  *								shards on this node, and relay no further
@@ -64,30 +78,65 @@ typedef enum TaskTagKind
 	TAG_FRAMES,
 } TaskTagKind;
 
+/* Neighbouring shards that are named together. */
+typedef struct ShardRun
+{
+	HashRange	range;			/* of all of them */
+	int			cuts;			/* shard_cuts; 0 for one shard */
+} ShardRun;
+
 typedef struct TaskTag
 {
 	TaskTagKind kind;
 	int			colocation_id;	/* TAG_SHARD only */
 	HashRange	range;			/* TAG_SHARD only; the first of a set */
-	List	   *ranges;			/* TAG_SHARD only: all of a set (HashRange *), each of one or more shards; NIL for one
-								 * shard */
+	List	   *runs;			/* TAG_SHARD only: all of a set (ShardRun *);
+								 * NIL for one shard */
 	bool		snapshot;		/* TAG_SHARD only: run as of the point in time
 								 * that citus.snapshot names */
-	bool		partial;		/* TAG_SHARD only: aggregates return their transition states */
+	bool		former;			/* TAG_SHARD only: what former_group has of
+								 * the shards */
+	bool		late;			/* TAG_SHARD only: the same, if these shards
+								 * are not here (any more) */
+	bool		in_part;		/* TAG_SHARD only: of one shard, only the rows
+								 * in part are read */
+	HashRange	part;
+	bool		partial;		/* TAG_SHARD only: aggregates return their
+								 * transition states */
+	int			tenant;			/* TAG_SHARD only: the parameter that is the
+								 * value of the distribution columns that the
+								 * statement is about, from 1; 0 none, or
+								 * TENANT_IS_GROUP */
 	int			rights;			/* TASK_FILTERED and the like */
 	int			npolicies;		/* if TASK_FILTERED */
-	char		as[NAMEDATALEN];	/* role whose rights to tables count; "": the current user's */
+	char		as[NAMEDATALEN];	/* role whose rights to tables count; "":
+									 * the current user's */
 	int			explain;		/* not 0: keep the plan for the initiator's
 								 * EXPLAIN ANALYZE (TASK_EXPLAIN_*) */
 } TaskTag;
 
-/* Bits of TaskTag.rights: what of rights and policies the initiator sees to; TAG_SHARD and TAG_NODE only. */
-#define TASK_FILTERED 1			/* its text holds the policies of the table that it reads or changes */
-#define TASK_LOCKS 2			/* lock the rows, whatever the rights to them */
-#define TASK_BLIND 4			/* the statement reads nothing of the table that it writes */
-#define TASK_UNCHECKED 8		/* what is written is checked by the initiator */
+/* The statement's tenant is all of its colocation group: a schema. */
+#define TENANT_IS_GROUP (-1)
 
-/* SQLSTATE of a task for a shard that is not, or no longer, on the node that got it. */
+/*
+ * Bits of TaskTag.rights: what of rights and policies the initiator sees to;
+ * TAG_SHARD and TAG_NODE only.
+ */
+#define TASK_FILTERED 1			/* its text holds the policies of the table
+								 * that it reads or changes */
+#define TASK_LOCKS 2			/* lock the rows, whatever the rights to
+								 * them */
+#define TASK_BLIND 4			/* the statement reads nothing of the table
+								 * that it writes */
+#define TASK_UNCHECKED 8		/* what is written is checked by the
+								 * initiator */
+#define TASK_MOVES 16			/* the rows that it deletes come back in
+								 * other shards */
+
+/*
+ * SQLSTATE of a task for a shard that is not, or no longer, on the node that
+ * got it.
+ */
 #define ERRCODE_SHARD_NOT_HERE MAKE_SQLSTATE('C','T','0','0','1')
 
 /* Bits of TaskTag.explain; the output format stands above them. */
@@ -108,17 +157,22 @@ typedef struct TaskTag
 extern bool task_tag_parse(const char *source, TaskTag *tag);
 
 /*
- * A text of this node's own making, whose tag counts while the server analyses,
- * plans or starts it.  Returns what task_tag_end_own needs, which must be called
- * also after an error.
+ * A text of this node's own making, whose tag counts while the server
+ * analyses, plans or starts it.  Returns what task_tag_end_own needs, which
+ * must be called also after an error.
  */
 extern const char *task_tag_begin_own(const char *text);
 extern void task_tag_end_own(const char *outer);
 
-/* Runs a tagged command of this node's own making by SPI; returns SPI's result. */
+/*
+ * Runs a tagged command of this node's own making by SPI; returns SPI's
+ * result.
+ */
 extern int	task_tag_execute_own(const char *command, ParamListInfo params);
 
-/* Sets the role whose rights to tables count; InvalidOid: the current user's. */
+/*
+ * Sets the role whose rights to tables count; InvalidOid: the current user's.
+ */
 extern void task_tag_set_as(TaskTag *tag, Oid role);
 
 /* The tag as text, with one blank after it, palloc'd; empty for TAG_NONE. */

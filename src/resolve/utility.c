@@ -83,18 +83,18 @@ rename_part(ShardNaming *naming, char **name)
 static bool
 note_table(ShardNaming *naming, const DistTable *table)
 {
-	int			index;
+	const ShardInfo *shard;
 
 	if (table == NULL || table->kind == DIST_REFERENCE || table->colocation_id != naming->colocation_id)
 		return false;
-	index = shard_index_of_range(table, naming->range);
-	if (index < 0)
+	shard = shard_of_range(table, naming->range);
+	if (shard == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_SHARD_NOT_HERE),
 				 errmsg("relation \"%s\" has no shard for the hash values from %d to %d", get_rel_name(table->relid),
 						naming->range.min, naming->range.max)));
 	naming->relid = table->relid;
-	naming->shardid = table->shards[index].shardid;
+	naming->shardid = shard->shardid;
 	if (naming->must_exist && !OidIsValid(shard_local_relid(table->relid, naming->shardid)))
 		ereport(ERROR,
 				(errcode(ERRCODE_SHARD_NOT_HERE),
@@ -132,7 +132,10 @@ shard_name_list(ShardNaming *naming, char *name)
 	return list_make2(makeString(pstrdup(SHARD_SCHEMA)), makeString(name));
 }
 
-/* A statistics object's name, which need not exist when it is in a table that naming has noted. */
+/*
+ * A statistics object's name, which need not exist when it is in a table that
+ * naming has noted.
+ */
 static List *
 rename_statistics(ShardNaming *naming, List *names)
 {
@@ -151,13 +154,17 @@ rename_statistics(ShardNaming *naming, List *names)
 	return naming->shardid == 0 ? names : shard_name_list(naming, strVal(llast(names)));
 }
 
-/* A name in an expression about the table: if it is qualified with the table's, or means a whole row of it. */
+/*
+ * A name in an expression about the table: if it is qualified with the
+ * table's, or means a whole row of it.
+ */
 static void
 rename_reference(ShardNaming *naming, ColumnRef *reference)
 {
 	List	   *fields = reference->fields;
 	int			nfields = list_length(fields);
-	int			position = nfields > 2 ? 1 : 0; /* of the table's name, which may have a schema */
+	int			position = nfields > 2 ? 1 : 0; /* of the table's name, which
+												 * may have a schema */
 	char	   *table = get_rel_name(naming->relid);
 
 	if (nfields > 3 || !IsA(list_nth(fields, position), String) ||
@@ -170,7 +177,10 @@ rename_reference(ShardNaming *naming, ColumnRef *reference)
 		linitial(fields) = makeString(pstrdup(SHARD_SCHEMA));
 }
 
-/* Turns the names in a raw expression, or list of them, to the shard.  A tree walker: always false. */
+/*
+ * Turns the names in a raw expression, or list of them, to the shard.  A tree
+ * walker: always false.
+ */
 static bool
 rename_references(Node *node, void *naming)
 {
@@ -182,7 +192,10 @@ rename_references(Node *node, void *naming)
 	return false;
 }
 
-/* The ancestor, or the table itself, from which the table has its check constraint of that name. */
+/*
+ * The ancestor, or the table itself, from which the table has its check
+ * constraint of that name.
+ */
 static Oid
 origin_of_check(Oid relid, const char *name)
 {
@@ -212,10 +225,13 @@ shard_constraint_name(const DistTable *table, const char *name, HashRange range)
 
 	if (origin == NULL || origin->colocation_id != table->colocation_id)
 		origin = table;
-	return shard_relation_name(name, origin->shards[shard_index_of_range(origin, range)].shardid);
+	return shard_relation_name(name, shard_of_range(origin, range)->shardid);
 }
 
-/* Like rename_part, for a constraint of the table that is there, or is going to be. */
+/*
+ * Like rename_part, for a constraint of the table that is there, or is going
+ * to be.
+ */
 static void
 rename_constraint_name(ShardNaming *naming, char **name)
 {
@@ -237,7 +253,9 @@ rename_constraint(ShardNaming *naming, Constraint *constraint)
 	*naming = table;
 }
 
-/* What a column's definition refers to; for ALTER COLUMN TYPE that is USING. */
+/*
+ * What a column's definition refers to; for ALTER COLUMN TYPE that is USING.
+ */
 static void
 rename_column(ShardNaming *naming, ColumnDef *column)
 {

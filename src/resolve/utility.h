@@ -15,27 +15,38 @@
 #include "catalog/metadata.h"
 
 /*
- * Changes a raw utility statement, in place, so that it is about the shard with
- * the range in each table of the colocation group that it names: relations
- * become citus_data.<shard>, and names of indexes, constraints and statistics
- * objects get the shard's suffix.  Other relations stay.  must_exist: error
- * with ERRCODE_SHARD_NOT_HERE when such a shard is not on this node.
- * Errors with ERRCODE_FEATURE_NOT_SUPPORTED for kinds of statements that have no shards.
+ * Changes a raw utility statement, in place, so that it is about the shard
+ * with the range in each table of the colocation group that it names:
+ * relations become citus_data.<shard>, and names of indexes, constraints and
+ * statistics objects get the shard's suffix.  Other relations stay.
+ * must_exist: error with ERRCODE_SHARD_NOT_HERE when such a shard is not on
+ * this node.  Errors with ERRCODE_FEATURE_NOT_SUPPORTED for kinds of
+ * statements that have no shards.
  */
 extern void resolve_utility(Node *stmt, int colocation_id, HashRange range, bool must_exist);
 
-/* The table that a relation or index, as named here, belongs to, or NULL if it is not distributed. */
+/*
+ * The table that a relation or index, as named here, belongs to, or NULL if it
+ * is not distributed.
+ */
 extern const DistTable *dist_table_of_rangevar(const RangeVar *relation);
 
-/* The table that an index belongs to; another relation's Oid is returned as it is. */
+/*
+ * The table that an index belongs to; another relation's Oid is returned as it
+ * is.
+ */
 extern Oid	table_of_relation(Oid relid);
 
-/* The same as dist_table_of_rangevar for any relation's Oid: a table, or an index of one. */
+/*
+ * The same as dist_table_of_rangevar for any relation's Oid: a table, or an
+ * index of one.
+ */
 extern const DistTable *dist_table_of_relation(Oid relid);
 
 /*
- * Name of a table's constraint in the shard of a range.  A check constraint that a partition has
- * from its partitioned table has the same name in both's shards, as PostgreSQL wants it.
+ * Name of a table's constraint in the shard of a range.  A check constraint
+ * that a partition has from its partitioned table has the same name in both's
+ * shards, as PostgreSQL wants it.
  */
 extern char *shard_constraint_name(const DistTable *table, const char *name, HashRange range);
 

@@ -9,8 +9,6 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "catalog/pg_attribute.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "utils/builtins.h"
@@ -37,6 +35,21 @@ shard_hash_range(int count, int index, int32 *min_hash, int32 *max_hash)
 	*min_hash = (int32) ((int64) PG_INT32_MIN + (int64) (width * index));
 	*max_hash = index == count - 1 ? PG_INT32_MAX :
 		(int32) ((int64) PG_INT32_MIN + (int64) (width * (index + 1)) - 1);
+}
+
+Datum
+shard_value(const DistTable *table, Datum value, Oid type)
+{
+	Oid			output;
+	Oid			input;
+	Oid			ioparam;
+	bool		is_varlena;
+
+	if (getBaseType(type) == getBaseType(table->dist_type))
+		return value;
+	getTypeOutputInfo(type, &output, &is_varlena);
+	getTypeInputInfo(table->dist_type, &input, &ioparam);
+	return OidInputFunctionCall(input, OidOutputFunctionCall(output, value), ioparam, table->dist_typmod);
 }
 
 int
@@ -67,12 +80,49 @@ shard_index_of_range(const DistTable *table, HashRange range)
 	return index;
 }
 
+const ShardInfo *
+shard_of_range(const DistTable *table, HashRange range)
+{
+	int			index = shard_index_of_range(table, range);
+	const ShardInfo *newest = NULL;
+
+	if (index >= 0)
+		return &table->shards[index];
+	for (int i = 0; i < table->nidle; i++)
+	{
+		const ShardInfo *idle = &table->idle[i];
+
+		if (idle->former_group < 0 && idle->range.min == range.min && idle->range.max == range.max &&
+			(newest == NULL || newest->shardid < idle->shardid))
+			newest = idle;
+	}
+	return newest;
+}
+
+int
+shard_cuts(const DistTable *table, int first, int last)
+{
+	uint32		cuts = 0;
+
+	for (int i = first + 1; i <= last; i++)
+		cuts = hash_combine(cuts, murmurhash32((uint32) table->shards[i].range.min));
+	return first == last ? 0 : (int) (cuts & PG_INT32_MAX) | 1;
+}
+
+bool
+hash_range_intersect(HashRange *range, HashRange other)
+{
+	range->min = Max(range->min, other.min);
+	range->max = Min(range->max, other.max);
+	return range->min <= range->max;
+}
+
 /*
  * The hash value of an enum: of its label.  What the server hashes is the
  * label's OID, which is another one on each node.
  */
-static int32
-hash_enum(Datum value)
+int32
+hash_enum_value(Datum value)
 {
 	char	   *label = DatumGetCString(DirectFunctionCall1(enum_out, value));
 	int32		hash = (int32) hash_bytes((const unsigned char *) label, strlen(label));
@@ -81,46 +131,28 @@ hash_enum(Datum value)
 	return hash;
 }
 
+int32
+shard_hash_of_value(const DistTable *table, Datum value)
+{
+	if (unlikely(table->hash_opcintype == ANYENUMOID))
+		return hash_enum_value(value);
+	return DatumGetInt32(FunctionCall1Coll((FmgrInfo *) &table->hash_fn, table->dist_collation, value));
+}
+
 int
 shard_index_of_value(const DistTable *table, Datum value)
 {
-	if (table->kind != DIST_HASH)
-		return 0;
-	if (unlikely(table->hash_opcintype == ANYENUMOID))
-		return shard_index_of_hash(table, hash_enum(value));
-	return shard_index_of_hash(table,
-							   DatumGetInt32(FunctionCall1Coll((FmgrInfo *) &table->hash_fn,
-															   table->dist_collation, value)));
-}
-
-/* Whether the distribution column has a NOT NULL constraint. */
-static bool
-dist_column_not_null(const DistTable *table)
-{
-	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(table->relid), Int16GetDatum(table->dist_attno));
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for attribute %d of relation %u", table->dist_attno, table->relid);
-	result = ((Form_pg_attribute) GETSTRUCT(tuple))->attnotnull;
-	ReleaseSysCache(tuple);
-	return result;
+	return table->kind == DIST_HASH ? shard_index_of_hash(table, shard_hash_of_value(table, value)) : 0;
 }
 
 int
-shard_index_of_stored(const DistTable *table, Datum value, bool isnull, CmdType command)
+shard_index_of_null(const DistTable *table)
 {
-	if (!isnull || table->kind != DIST_HASH)
-		return shard_index_of_value(table, value);
-	if (dist_column_not_null(table))
-		return 0;
-	if (command == CMD_INSERT)
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("cannot perform an INSERT with NULL in the partition column")));
-	ereport(ERROR,
-			(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-			 errmsg("the partition column of table %s cannot be NULL",
-					quote_qualified_identifier(get_namespace_name(get_rel_namespace(table->relid)),
-											   get_rel_name(table->relid)))));
+	return table->kind == DIST_HASH ? shard_index_of_hash(table, 0) : 0;
+}
+
+int
+shard_index_of_stored(const DistTable *table, Datum value, bool isnull)
+{
+	return isnull ? shard_index_of_null(table) : shard_index_of_value(table, value);
 }

@@ -12,23 +12,64 @@
 
 #include "catalog/metadata.h"
 
-/* Lower and upper bound (inclusive) of slice `index` of `count` equal slices of the int4 range. */
+/*
+ * Lower and upper bound (inclusive) of slice `index` of `count` equal slices
+ * of the int4 range.
+ */
 extern void shard_hash_range(int count, int index, int32 *min_hash, int32 *max_hash);
+
+/*
+ * A value of another type as one of the distribution column's, through its
+ * text; errors if that isn't one.
+ */
+extern Datum shard_value(const DistTable *table, Datum value, Oid type);
 
 /* Position in table->shards of the shard that holds a hash value. */
 extern int	shard_index_of_hash(const DistTable *table, int32 hash);
 
-/* Position of the shard with exactly this range; -1 if there is none (any more). */
+/*
+ * Position of the shard with exactly this range; -1 if there is none (any
+ * more).
+ */
 extern int	shard_index_of_range(const DistTable *table, HashRange range);
 
-/* Position of the shard of a non-null value of the distribution column's type; 0 for DIST_SINGLE. */
+/* The hash value of an enum, the same on all nodes. */
+extern int32 hash_enum_value(Datum value);
+
+/*
+ * The shard with exactly this range, also one that a split or merge is making:
+ * the newest, since an operation that died may have left others; NULL if there
+ * is none.
+ */
+extern const ShardInfo *shard_of_range(const DistTable *table, HashRange range);
+
+/*
+ * A checksum of the hash values at which neighbouring shards, from the first
+ * to the last position, are cut; 0 for one shard, and for no others.
+ */
+extern int	shard_cuts(const DistTable *table, int first, int last);
+
+/*
+ * The part of a range that is in another one, too; false if there is none.
+ */
+extern bool hash_range_intersect(HashRange *range, HashRange other);
+
+/* The hash value of a non-null value of the distribution column's type. */
+extern int32 shard_hash_of_value(const DistTable *table, Datum value);
+
+/*
+ * Position of the shard of a non-null value of the distribution column's type;
+ * 0 for DIST_SINGLE.
+ */
 extern int	shard_index_of_value(const DistTable *table, Datum value);
 
 /*
- * The same of a value that is to be stored, and may be null: then it is a shard that refuses the row by the column's
- * NOT NULL constraint, as a single server would.  Errors if there is no such constraint.  command: the statement's,
- * CMD_UTILITY for COPY.
+ * Index of the shard that has the rows without a value: those of hash value 0
+ * are in it as well.
  */
-extern int	shard_index_of_stored(const DistTable *table, Datum value, bool isnull, CmdType command);
+extern int	shard_index_of_null(const DistTable *table);
+
+/* The same of a value that is to be stored, and may be null. */
+extern int	shard_index_of_stored(const DistTable *table, Datum value, bool isnull);
 
 #endif							/* CITUS_SHARDING_HASH_H */

@@ -6,8 +6,8 @@
  * Only operators of the default hash operator family of the distribution
  * column count, so that a value of another type (int8 column = int4 value)
  * is hashed with the family's function for its own type: members of one
- * hash family agree on equal values.  Rows never hold NULL in the
- * distribution column.
+ * hash family agree on equal values.  Rows with NULL in the distribution
+ * column are all in one shard; a comparison never finds them, IS NULL does.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,7 +36,10 @@ typedef struct PruneContext
 
 static List *prune_qual(PruneContext *context, Node *qual);
 
-/* Whether node is the distribution column, perhaps under a binary-compatible cast. */
+/*
+ * Whether node is the distribution column, perhaps under a binary-compatible
+ * cast.
+ */
 static bool
 is_dist_column(PruneContext *context, Node *node)
 {
@@ -48,7 +51,9 @@ is_dist_column(PruneContext *context, Node *node)
 		((Var *) node)->varattno == context->table->dist_attno;
 }
 
-/* Whether the value is known when the scan starts, and the same for all rows. */
+/*
+ * Whether the value is known when the scan starts, and the same for all rows.
+ */
 static bool
 is_scan_constant(PruneContext *context, Node *node)
 {
@@ -60,7 +65,9 @@ is_scan_constant(PruneContext *context, Node *node)
 		!contain_aggs_of_level(node, 0) && !contain_windowfuncs(node);
 }
 
-/* Equal under the comparison's collation means: same hash under the column's. */
+/*
+ * Equal under the comparison's collation means: same hash under the column's.
+ */
 static bool
 collation_fits(const DistTable *table, Oid collation)
 {
@@ -128,7 +135,9 @@ prune_comparison(PruneContext *context, Oid opno, Oid collation, Node *left, Nod
 	return one_term((Expr *) right, is_array, right_type);
 }
 
-/* OR: the union of one disjunction of each arm; NIL if an arm tells nothing. */
+/*
+ * OR: the union of one disjunction of each arm; NIL if an arm tells nothing.
+ */
 static List *
 prune_or(PruneContext *context, List *arms)
 {
@@ -191,7 +200,8 @@ prune_qual(PruneContext *context, Node *qual)
 		case T_NullTest:
 			if (((NullTest *) qual)->nulltesttype == IS_NULL &&
 				is_dist_column(context, (Node *) ((NullTest *) qual)->arg))
-				return no_rows();
+				return one_term((Expr *) makeNullConst(context->table->dist_type, context->table->dist_typmod,
+													   context->table->dist_collation), false, InvalidOid);
 			return NIL;
 		case T_Const:
 			if (((Const *) qual)->constisnull || !DatumGetBool(((Const *) qual)->constvalue))
@@ -268,15 +278,19 @@ prune_pack(List *disjunctions, List **expressions)
 int
 prune_value_shard(const DistTable *table, Oid type, Datum value)
 {
-	Oid			hash_proc;
-	int32		hash;
+	OtherHash  *other = table->other_hash;
 
 	if (type == table->hash_opcintype)
 		return shard_index_of_value(table, value);
 
-	hash_proc = get_opfamily_proc(table->hash_opfamily, type, type, HASHSTANDARD_PROC);
-	hash = DatumGetInt32(OidFunctionCall1Coll(hash_proc, table->dist_collation, value));
-	return shard_index_of_hash(table, hash);
+	if (other->type != type)
+	{
+		other->type = InvalidOid;
+		fmgr_info_cxt(get_opfamily_proc(table->hash_opfamily, type, type, HASHSTANDARD_PROC), &other->fn,
+					  GetMemoryChunkContext(other));
+		other->type = type;
+	}
+	return shard_index_of_hash(table, DatumGetInt32(FunctionCall1Coll(&other->fn, table->dist_collation, value)));
 }
 
 /* Adds the shards of an array's elements. */
@@ -315,9 +329,11 @@ evaluate_disjunction(const DistTable *table, List *triples, const ExprValues *ex
 		bool		isnull;
 		Datum		value = expr_value(exprs, list_nth_int(triples, i), econtext, &isnull);
 
-		if (isnull)
+		if (!OidIsValid(type))
+			shards = bms_add_member(shards, shard_index_of_null(table));
+		else if (isnull)
 			continue;
-		if (is_array)
+		else if (is_array)
 			shards = add_elements(shards, table, type, value);
 		else
 			shards = bms_add_member(shards, prune_value_shard(table, type, value));

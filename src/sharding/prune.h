@@ -19,31 +19,45 @@
 #include "catalog/metadata.h"
 #include "lib/expr_values.h"
 
-/* "distribution column = value", or "= ANY (value)" */
+/* "distribution column = value", or "= ANY (value)", or "IS NULL" */
 typedef struct PruneTerm
 {
 	Expr	   *value;			/* no Vars of the table; may be a Param */
 	bool		is_array;
-	Oid			type;			/* type of the value, or of the elements */
+	Oid			type;			/* type of the value, or of the elements;
+								 * InvalidOid: IS NULL */
 } PruneTerm;
 
 /*
  * Disjunctions (List of List of PruneTerm) that the implicitly ANDed quals
- * imply for the table at varno.  A disjunction without terms means that no row can
- * qualify; NIL means that nothing is known.  Values share nodes with the quals.
+ * imply for the table at varno.  A disjunction without terms means that no row
+ * can qualify; NIL means that nothing is known.  Values share nodes with the
+ * quals.
  */
 extern List *prune_from_quals(const DistTable *table, Index varno, List *quals);
 
-/* Whether an operator means that values of the distribution columns belong to the same shard group. */
+/*
+ * Whether an operator means that values of the distribution columns belong to
+ * the same shard group.
+ */
 extern bool prune_is_equality(const DistTable *table, Oid opno, Oid collation);
 
-/* The value of the distribution column if exactly one term without array pins it; else NULL. */
+/*
+ * The value of the distribution column if exactly one term without array pins
+ * it; else NULL.
+ */
 extern PruneTerm *prune_single_value(List *disjunctions);
 
-/* A disjunction as it is kept in a plan: triples of (index into expressions, is_array, type). */
+/*
+ * A disjunction as it is kept in a plan: triples of (index into expressions,
+ * is_array, type).
+ */
 extern List *prune_pack(List *disjunctions, List **expressions);
 
-/* The index of the shard of a value, of the table's type or another one in its hash family. */
+/*
+ * The index of the shard of a value, of the table's type or another one in its
+ * hash family.
+ */
 extern int	prune_value_shard(const DistTable *table, Oid type, Datum value);
 
 /*

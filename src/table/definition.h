@@ -27,6 +27,8 @@ typedef struct Definition
 	List	   *types_done;		/* Oids of types written, or found needless */
 	List	   *sequences_done; /* Oids of sequences written */
 	List	   *schemas_done;	/* Oids of schemas written */
+	List	   *functions_done; /* Oids of functions written, or found
+								 * needless */
 	const char *last_identity;	/* of the last object written by
 								 * definition_add_if_missing */
 	int			guc_level;		/* of the search_path that we set */
@@ -39,32 +41,54 @@ extern List *definition_end(Definition *def);
 extern void definition_add(Definition *def, const char *format,...) pg_attribute_printf(2, 3);
 
 /*
- * if_missing.c: appends a call that runs commands where an object (kind 'schema', 'type', 'sequence', ...) is
- * missing.  Where there is one of that name, it must have the same identity: the text of all that the node
- * relies on, as the kind's function here writes it of an object.
+ * if_missing.c: appends a call that runs commands where an object (kind
+ * 'schema', 'type', 'sequence', ...) is missing.  Where there is one of that
+ * name, it must have the same identity: the text of all that the node relies
+ * on, as the kind's function here writes it of an object.
  */
 extern void definition_add_if_missing(Definition *def, const char *kind, const char *name, const char *identity,
 									  List *commands);
 
-/* definition_privileges.c: commands that give an object (kind 'TABLE', 'SEQUENCE', ..) the owner and privileges it has here. */
+/*
+ * definition_privileges.c: commands that give an object (kind 'TABLE',
+ * 'SEQUENCE', ..) the owner and privileges it has here.
+ */
 extern List *privilege_commands(List *commands, const char *kind, const char *name, Datum acl, bool acl_isnull,
 								Oid owner);
 extern char *owner_command(const char *kind, const char *name, Oid owner);
 extern void definition_column_privileges(Definition *def);
 
-/* definition_needs.c */
+/* definition_functions.c: one function; those that the table calls. */
+extern void definition_function(Definition *def, Oid funcid);
+extern void definition_functions(Definition *def);
+
+/*
+ * definition_needs.c.  Whether a table's definition has to make an object: no
+ * extension does.  Writes an object: the commands that create it, and then its
+ * owner and privileges.
+ */
+extern bool definition_is_needed(Oid classid, Oid objid);
+extern void definition_add_object(Definition *def, const char *kind, const char *name, List *commands, Datum acl,
+								  bool acl_isnull, Oid owner);
 extern void definition_schema(Definition *def, Oid schema);
 extern void definition_type(Definition *def, Oid typid);
 extern void definition_collation(Definition *def, Oid collation);
 extern void definition_sequence(Definition *def, Oid seqid);
 extern void definition_sequences(Definition *def);
 extern void definition_sequence_owners(Definition *def);
-extern List *table_sequences(Oid relid);	/* Oids of those that it owns, or that defaults use */
-extern char *sequence_options(Oid seqid);
+extern char *sequence_options_text(Oid seqid);
 extern char *relation_qualified_name(Oid relid);
 
+/*
+ * table_definition.c: appends WITH (...), the options of a table or view and
+ * those of its TOAST table; storage, statistics and options of columns.
+ */
+extern void definition_append_options(StringInfo buf, Relation rel);
+extern void definition_column_settings(Definition *def);
+
 /* definition_parts.c */
-extern void definition_constraints(Definition *def);
+extern void definition_checks(Definition *def);
+extern void definition_index_constraints(Definition *def);
 extern void definition_indexes(Definition *def);
 extern void definition_statistics(Definition *def);
 extern void definition_row_security(Definition *def);

@@ -55,9 +55,8 @@ relation_qualified_name(Oid relid)
 	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
 }
 
-/* A user-made object that no extension makes. */
-static bool
-needs_creation(Oid classid, Oid objid)
+bool
+definition_is_needed(Oid classid, Oid objid)
 {
 	return objid >= FirstNormalObjectId && !OidIsValid(getExtensionOfObject(classid, objid));
 }
@@ -76,9 +75,9 @@ identity_text(const char *kind, const char *name, Oid owner, List *commands)
 	return buf.data;
 }
 
-/* Writes an object: the commands that create it, and then its owner and privileges. */
-static void
-add_object(Definition *def, const char *kind, const char *name, List *commands, Datum acl, bool acl_isnull, Oid owner)
+void
+definition_add_object(Definition *def, const char *kind, const char *name, List *commands, Datum acl, bool acl_isnull,
+					  Oid owner)
 {
 	char	   *identity = identity_text(kind, name, owner, commands);
 
@@ -97,7 +96,7 @@ definition_schema(Definition *def, Oid schema)
 	if (list_member_oid(def->schemas_done, schema))
 		return;
 	def->schemas_done = lappend_oid(def->schemas_done, schema);
-	if (!needs_creation(NamespaceRelationId, schema))
+	if (!definition_is_needed(NamespaceRelationId, schema))
 		return;
 
 	tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
@@ -105,7 +104,7 @@ definition_schema(Definition *def, Oid schema)
 		elog(ERROR, "cache lookup failed for schema %u", schema);
 	name = quote_identifier(NameStr(((Form_pg_namespace) GETSTRUCT(tuple))->nspname));
 	acl = SysCacheGetAttr(NAMESPACEOID, tuple, Anum_pg_namespace_nspacl, &isnull);
-	add_object(def, "SCHEMA", name, list_make1(psprintf("CREATE SCHEMA %s", name)), acl, isnull,
+	definition_add_object(def, "SCHEMA", name, list_make1(psprintf("CREATE SCHEMA %s", name)), acl, isnull,
 			   ((Form_pg_namespace) GETSTRUCT(tuple))->nspowner);
 	ReleaseSysCache(tuple);
 }
@@ -151,7 +150,7 @@ definition_collation(Definition *def, Oid collation)
 	if (!OidIsValid(collation) || list_member_oid(def->types_done, collation))
 		return;
 	def->types_done = lappend_oid(def->types_done, collation);
-	if (!needs_creation(CollationRelationId, collation))
+	if (!definition_is_needed(CollationRelationId, collation))
 		return;
 
 	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
@@ -160,7 +159,7 @@ definition_collation(Definition *def, Oid collation)
 	form = (Form_pg_collation) GETSTRUCT(tuple);
 	definition_schema(def, form->collnamespace);
 	name = generate_collation_name(collation);
-	add_object(def, "COLLATION", name,
+	definition_add_object(def, "COLLATION", name,
 			   list_make1(psprintf("CREATE COLLATION %s (%s)", name, collation_options(tuple))),
 			   (Datum) 0, true, form->collowner);
 	ReleaseSysCache(tuple);
@@ -199,7 +198,10 @@ compare_texts(const ListCell *a, const ListCell *b)
 	return strcmp(lfirst(a), lfirst(b));
 }
 
-/* CREATE DOMAIN and its constraints, in an order that is the same on all nodes. */
+/*
+ * CREATE DOMAIN and its constraints, in an order that is the same on all
+ * nodes.
+ */
 static List *
 domain_commands(Definition *def, HeapTuple type_tuple, const char *name)
 {
@@ -324,7 +326,7 @@ definition_type(Definition *def, Oid typid)
 	if (list_member_oid(def->types_done, typid))
 		return;
 	def->types_done = lappend_oid(def->types_done, typid);
-	if (!needs_creation(TypeRelationId, typid))
+	if (!definition_is_needed(TypeRelationId, typid))
 		return;
 
 	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(typid));
@@ -348,14 +350,17 @@ definition_type(Definition *def, Oid typid)
 	if (commands != NIL)
 	{
 		acl = SysCacheGetAttr(TYPEOID, tuple, Anum_pg_type_typacl, &isnull);
-		add_object(def, "TYPE", name, commands, acl, isnull, form->typowner);
+		definition_add_object(def, "TYPE", name, commands, acl, isnull, form->typowner);
 	}
 	ReleaseSysCache(tuple);
 }
 
-/* Options of a sequence, each with a blank before it, as CREATE SEQUENCE and identity columns take them. */
+/*
+ * Options of a sequence, each with a blank before it, as CREATE SEQUENCE and
+ * identity columns take them.
+ */
 char *
-sequence_options(Oid seqid)
+sequence_options_text(Oid seqid)
 {
 	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(seqid));
 	Form_pg_sequence form;
@@ -373,8 +378,8 @@ sequence_options(Oid seqid)
 }
 
 /*
- * Writes one sequence; on the node that makes it, it gets that node's slice of values, so that
- * sequences that are the same may differ in their limits.
+ * Writes one sequence, which goes on after this node's values
+ * (../objects/sequence_values.c).
  */
 void
 definition_sequence(Definition *def, Oid seqid)
@@ -401,8 +406,8 @@ definition_sequence(Definition *def, Oid seqid)
 	type = psprintf("CREATE %sSEQUENCE %s AS %s",
 					form->relpersistence == RELPERSISTENCE_UNLOGGED ? "UNLOGGED " : "", name,
 					format_type_be(((Form_pg_sequence) GETSTRUCT(seq_tuple))->seqtypid));
-	commands = list_make2(psprintf("%s%s", type, sequence_options(seqid)),
-						  sequence_slice_command(seqid));
+	commands = list_make2(psprintf("%s%s", type, sequence_options_text(seqid)),
+						  sequence_adopt_command(seqid));
 	acl = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &isnull);
 	commands = privilege_commands(commands, "SEQUENCE", name, acl, isnull, form->relowner);
 	definition_add_if_missing(def, "sequence", name,
@@ -461,7 +466,10 @@ definition_sequences(Definition *def)
 	}
 }
 
-/* After the table has its owner: whose the sequences are, and the slices of identity columns. */
+/*
+ * After the table has its owner: whose the sequences are, and where those of
+ * identity columns go on.
+ */
 void
 definition_sequence_owners(Definition *def)
 {
@@ -483,18 +491,6 @@ definition_sequence_owners(Definition *def)
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
 		if (!att->attisdropped && att->attidentity)
-			definition_add(def, "%s", sequence_slice_command(getIdentitySequence(def->rel, att->attnum, false)));
+			definition_add(def, "%s", sequence_adopt_command(getIdentitySequence(def->rel, att->attnum, false)));
 	}
-}
-
-List *
-table_sequences(Oid relid)
-{
-	Definition *def = definition_begin(relid, false);
-	List	   *result;
-
-	definition_sequences(def);
-	result = list_concat_unique_oid(list_copy(def->sequences_done), getOwnedSequences(relid));
-	(void) definition_end(def);
-	return result;
 }

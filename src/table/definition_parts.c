@@ -34,7 +34,10 @@
 
 typedef void (*ConstraintFunction) (Definition *def, Form_pg_constraint con);
 
-/* Calls a function for each constraint of the table, in the order in which they were made. */
+/*
+ * Calls a function for each constraint of the table, in the order in which
+ * they were made.
+ */
 static void
 for_each_constraint(Definition *def, ConstraintFunction function)
 {
@@ -79,11 +82,15 @@ add_foreign_key(Definition *def, Form_pg_constraint con)
 		definition_add(def, "%s", pg_get_constraintdef_command(con->oid));
 }
 
-/* All constraints except foreign keys. */
 void
-definition_constraints(Definition *def)
+definition_checks(Definition *def)
 {
 	for_each_constraint(def, add_check);
+}
+
+void
+definition_index_constraints(Definition *def)
+{
 	for_each_constraint(def, add_index_constraint);
 }
 
@@ -116,7 +123,10 @@ index_statistics_targets(Definition *def, Oid indexid, int natts)
 	}
 }
 
-/* Indexes that are not part of a constraint, except invalid ones; and which index the table is clustered on. */
+/*
+ * Indexes that are not part of a constraint, except invalid ones; and which
+ * index the table is clustered on.
+ */
 void
 definition_indexes(Definition *def)
 {
@@ -314,7 +324,10 @@ constraint_comment(Definition *def, Form_pg_constraint con)
 					psprintf("%s ON %s", quote_identifier(NameStr(con->conname)), def->name));
 }
 
-/* Comments on the table, its columns, constraints, indexes and statistics objects. */
+/*
+ * Comments on the table, its columns, constraints, indexes and statistics
+ * objects.
+ */
 void
 definition_comments(Definition *def)
 {

@@ -45,7 +45,10 @@ grantee_name(Oid role)
 	return role == ACL_ID_PUBLIC ? "PUBLIC" : quote_identifier(GetUserNameFromId(role, false));
 }
 
-/* GRANT of those privileges of an ACL item that have, or don't have, the grant option; NULL if there are none. */
+/*
+ * GRANT of those privileges of an ACL item that have, or don't have, the grant
+ * option; NULL if there are none.
+ */
 static char *
 grant_command(const AclItem *item, bool grant_option, const char *column, const char *kind, const char *name)
 {
@@ -72,7 +75,10 @@ grant_command(const AclItem *item, bool grant_option, const char *column, const 
 	return buf.data;
 }
 
-/* Appends the GRANTs for all items of an ACL; column is NULL for the object itself. */
+/*
+ * Appends the GRANTs for all items of an ACL; column is NULL for the object
+ * itself.
+ */
 static List *
 grant_commands(List *commands, Datum acl_datum, const char *column, const char *kind, const char *name)
 {

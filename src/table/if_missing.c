@@ -6,9 +6,10 @@
  *
  * An object is taken for the one that is meant only if it is the same: its
  * *identity* is a text of its owner and its definition, which the sending node
- * writes, and the receiving node compares with what it writes of its own object of
- * that name.  Otherwise whoever may create in the schema could have put another
- * domain there in advance, say, and others would run its functions.
+ * writes, and the receiving node compares with what it writes of its own
+ * object of that name.  Otherwise whoever may create in the schema could have
+ * put another domain there in advance, say, and others would run its
+ * functions.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,7 +27,10 @@
 
 SQL_FUNCTION(citus_internal_create_if_missing);
 
-/* Kinds of objects: the functions that look them up, and that write their definitions. */
+/*
+ * Kinds of objects: the functions that look them up, and that write their
+ * definitions.
+ */
 static const struct
 {
 	const char *kind;
@@ -36,6 +40,7 @@ static const struct
 	{"schema", to_regnamespace, definition_schema},
 	{"type", to_regtype, definition_type},
 	{"collation", to_regcollation, definition_collation},
+	{"function", to_regprocedure, definition_function},
 	{"sequence", to_regclass, definition_sequence},
 };
 
@@ -67,7 +72,10 @@ definition_add_if_missing(Definition *def, const char *kind, const char *name, c
 	def->last_identity = identity;
 }
 
-/* The object that lookup, a function of the family of to_regclass, finds; InvalidOid if there is none. */
+/*
+ * The object that lookup, a function of the family of to_regclass, finds;
+ * InvalidOid if there is none.
+ */
 static Oid
 find_object(PGFunction lookup, text *name)
 {
@@ -98,10 +106,11 @@ check_identity(const char *kind, const char *name, const char *identity,
 }
 
 /*
- * citus_internal.create_if_missing(kind text, name text, identity text, commands text[])
+ * citus_internal.create_if_missing(kind text, name text, identity text,
+ * commands text[])
  *
- * Runs commands if there is no object of that kind and name; errors if there is one
- * with another identity.
+ * Runs commands if there is no object of that kind and name; errors if there
+ * is one with another identity.
  */
 Datum
 citus_internal_create_if_missing(PG_FUNCTION_ARGS)

@@ -3,15 +3,16 @@
  * lock_attempt.c
  *	  Locks on several nodes, taken all together or given back.
  *
- * Writers start on any node, and hold locks there while they wait for those on other
- * nodes.  Whoever locks something on all nodes meets them in some order, and no
- * order prevents that both wait for ever.  So the locks are taken in a
+ * Writers start on any node, and hold locks there while they wait for those on
+ * other nodes.  Whoever locks something on all nodes meets them in some order,
+ * and no order prevents that both wait for ever.  So the locks are taken in a
  * subtransaction with a short timeout: when that passes, all are given back,
  * which lets such a writer go on, and taken again a moment later.
  *
  * Locks that the transaction had before stay.  If they are what others wait
- * for, giving way doesn't help; so in a transaction block the attempts soon end, and
- * it is left to the search for deadlocks across nodes (txn/deadlock.c) to end the wait.
+ * for, giving way doesn't help; so in a transaction block the attempts soon
+ * end, and it is left to the search for deadlocks across nodes
+ * (txn/deadlock.c) to end the wait.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,19 +25,24 @@
 #include "storage/latch.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
-#include "utils/memutils.h"
-#include "utils/resowner.h"
 #include "utils/wait_event.h"
 
 #include "lib/catch_error.h"
+#include "lib/subtransaction.h"
 #include "table/lock_attempt.h"
 #include "txn/deadlock.h"
 
-/* Timeouts of the attempts, in ms: doubled each time, and less than what the search for deadlocks waits. */
+/*
+ * Timeouts of the attempts, in ms: doubled each time, and less than what the
+ * search for deadlocks waits.
+ */
 #define FIRST_TIMEOUT 100
 #define LAST_TIMEOUT 5000
 
-/* In a transaction block; and if nobody looks for deadlocks, about half a minute. */
+/*
+ * In a transaction block; and if nobody looks for deadlocks, about half a
+ * minute.
+ */
 #define ATTEMPTS_IN_BLOCK 2
 #define ATTEMPTS_IN_BLOCK_ALONE 11
 
@@ -47,45 +53,39 @@ typedef enum Attempt
 	ATTEMPT_CHANGED,			/* what is to be locked is not what it was */
 } Attempt;
 
-/* One attempt, in a subtransaction; locks are kept only if it is done. Other errors, and the last one, are raised. */
+/* What an attempt is called with. */
+typedef struct AttemptArgs
+{
+	const LockTaker *taker;
+	int			number;
+	int			timeout;
+} AttemptArgs;
+
+static bool
+take_locks(void *arg)
+{
+	const AttemptArgs *args = arg;
+
+	return args->taker->take(args->taker->arg, args->number, args->timeout);
+}
+
+/*
+ * One attempt, in a subtransaction; locks are kept only if it is done. Other
+ * errors, and the last one, are raised.
+ */
 static Attempt
 try_locks(const LockTaker *taker, int number, int timeout, bool last)
 {
-	const CatchPoint point = catch_point();
-	ResourceOwner owner = CurrentResourceOwner;
-	volatile Attempt attempt = ATTEMPT_DONE;
+	AttemptArgs args = {taker, number, timeout};
+	ErrorData  *error;
 
-	BeginInternalSubTransaction(NULL);
-	MemoryContextSwitchTo(point.context);
-	PG_TRY();
-	{
-		if (taker->take(taker->arg, number, timeout))
-			ReleaseCurrentSubTransaction();
-		else
-		{
-			attempt = ATTEMPT_CHANGED;
-			RollbackAndReleaseCurrentSubTransaction();
-		}
-	}
-	PG_CATCH();
-	{
-		ErrorData  *error = catch_copy(&point);
-
-		catch_end(&point);
-		RollbackAndReleaseCurrentSubTransaction();
-		MemoryContextSwitchTo(point.context);
-		CurrentResourceOwner = owner;
-		if (taker->has_changed != NULL && taker->has_changed(taker->arg, error->sqlerrcode))
-			attempt = ATTEMPT_CHANGED;
-		else if (last || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
-			catch_rethrow(error);
-		else
-			attempt = ATTEMPT_BUSY;
-	}
-	PG_END_TRY();
-	MemoryContextSwitchTo(point.context);
-	CurrentResourceOwner = owner;
-	return attempt;
+	if (subtransaction_run(take_locks, &args, &error))
+		return ATTEMPT_DONE;
+	if (error == NULL || (taker->has_changed != NULL && taker->has_changed(taker->arg, error->sqlerrcode)))
+		return ATTEMPT_CHANGED;
+	if (last || error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
+		catch_rethrow(error);
+	return ATTEMPT_BUSY;
 }
 
 /* Waits a random moment, up to 50 ms. */
@@ -99,7 +99,10 @@ pause_briefly(void)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* The longest timeout of an attempt: one that gives way is not to be taken for a deadlock before it does. */
+/*
+ * The longest timeout of an attempt: one that gives way is not to be taken for
+ * a deadlock before it does.
+ */
 static int
 longest_timeout(void)
 {

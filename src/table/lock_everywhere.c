@@ -7,10 +7,10 @@
  * node B where its shard is.  DDL that has the table on B and waits on A gives
  * way to it (lock_attempt.c).
  *
- * Attempts go in two ways by turns.  All nodes at once: new sessions queue up on each
- * node holding nothing yet, and only those between their two locks are in the
- * way.  Or the coordinator first, for as long as that takes: so sessions that use the
- * table for long are waited for as on one server.
+ * Attempts go in two ways by turns.  All nodes at once: new sessions queue up
+ * on each node holding nothing yet, and only those between their two locks are
+ * in the way.  Or the coordinator first, for as long as that takes: so
+ * sessions that use the table for long are waited for as on one server.
  *
  * Who has waited may find that the table has gone, or has another name, or is
  * distributed now, or no longer: then what it has found out before the wait
@@ -20,6 +20,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "miscadmin.h"
@@ -32,7 +33,9 @@
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "catalog/node_session.h"
+#include "catalog/relations.h"
 #include "compat/sql_function.h"
+#include "lib/run_as.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 #include "table/definition.h"
@@ -42,6 +45,7 @@
 #include "txn/commit_ring.h"
 
 SQL_FUNCTION(citus_internal_lock_node_set);
+SQL_FUNCTION(citus_internal_lock_group_placements);
 
 static const char *const mode_names[] = {
 	[AccessShareLock] = "ACCESS SHARE",
@@ -59,7 +63,8 @@ typedef struct LockRequest
 	List	   *relids;
 	LOCKMODE	mode;
 	char	   *description;	/* of the tables before the wait */
-	char	   *text;			/* LOCK TABLE for the other nodes; NULL: only on this node */
+	char	   *text;			/* LOCK TABLE for the other nodes; NULL: only
+								 * on this node */
 } LockRequest;
 
 void
@@ -77,6 +82,21 @@ citus_internal_lock_node_set(PG_FUNCTION_ARGS)
 	node_function_check();
 	node_lock_set();
 	(void) node_of_group(PG_GETARG_INT32(0));
+	PG_RETURN_VOID();
+}
+
+void
+lock_group_placements(int32 colocation_id)
+{
+	LockDatabaseObject(dist_relid(PG_DIST_COLOCATION), colocation_id, 0, ShareLock);
+}
+
+/* citus_internal.lock_group_placements(colocation_id integer) */
+Datum
+citus_internal_lock_group_placements(PG_FUNCTION_ARGS)
+{
+	node_function_check_superuser();
+	LockDatabaseObject(dist_relid(PG_DIST_COLOCATION), PG_GETARG_INT32(0), 0, ExclusiveLock);
 	PG_RETURN_VOID();
 }
 
@@ -101,9 +121,11 @@ lock_table_text(List *relids, LOCKMODE mode)
 	return buf.len == 0 ? NULL : psprintf("%sLOCK TABLE %s IN %s MODE", TASK_TAG_DDL, buf.data, mode_names[mode]);
 }
 
-/* The tables' names, and which of them are distributed; NULL if one is gone. */
+/*
+ * The tables' names, and which of them are distributed; NULL if one is gone.
+ */
 static char *
-describe(List *relids)
+describe_tables(List *relids)
 {
 	StringInfoData buf;
 	ListCell   *cell;
@@ -123,12 +145,15 @@ describe(List *relids)
 static bool
 are_unchanged(const LockRequest *request)
 {
-	const char *now = describe(request->relids);
+	const char *now = describe_tables(request->relids);
 
 	return now != NULL && strcmp(now, request->description) == 0;
 }
 
-/* Whether a table that another node doesn't have is also not here any more, once what is committing has committed. */
+/*
+ * Whether a table that another node doesn't have is also not here any more,
+ * once what is committing has committed.
+ */
 static bool
 is_going(const LockRequest *request)
 {
@@ -163,7 +188,10 @@ take_locks_here(void *arg)
 	take_locks_on(metadata_local_group(), arg);
 }
 
-/* All nodes at once; before, sessions that lock the table in such a way queue up on the coordinator. */
+/*
+ * All nodes at once; before, sessions that lock the table in such a way queue
+ * up on the coordinator.
+ */
 static void
 take_locks_together(const LockRequest *request, int timeout)
 {
@@ -205,7 +233,11 @@ take_locks_in_turn(const LockRequest *request, int timeout)
 	}
 }
 
-/* LockTaker's take. */
+/*
+ * LockTaker's take.  The caller has checked that the user may do what needs
+ * the locks, for which LOCK TABLE may want other rights: so it runs with a
+ * superuser's.
+ */
 static bool
 take_table_locks(void *arg, int number, int timeout)
 {
@@ -216,21 +248,26 @@ take_table_locks(void *arg, int number, int timeout)
 	else
 	{
 		int			level = quiet_begin(WARNING);
+		RunAs		caller = run_as_begin(BOOTSTRAP_SUPERUSERID);
 
 		if (request->mode >= ShareLock && timeout > 0 && number % 2 == 1)
 			take_locks_together(request, timeout);
 		else
 			take_locks_in_turn(request, timeout);
+		run_as_end(caller);
 		AtEOXact_GUC(true, level);
 	}
 	return are_unchanged(request);
 }
 
-/* LockTaker's has_changed: another node doesn't have the table, and this one won't for long. */
+/*
+ * LockTaker's has_changed: another node doesn't have the table, or its schema,
+ * and this one won't for long.
+ */
 static bool
 is_table_going(void *arg, int sqlstate)
 {
-	return sqlstate == ERRCODE_UNDEFINED_TABLE && is_going(arg);
+	return (sqlstate == ERRCODE_UNDEFINED_TABLE || sqlstate == ERRCODE_UNDEFINED_SCHEMA) && is_going(arg);
 }
 
 void
@@ -255,7 +292,7 @@ lock_everywhere(List *relids, LOCKMODE mode)
 
 	if (relids == NIL)
 		return true;
-	request.description = describe(relids);
+	request.description = describe_tables(relids);
 	if (request.description == NULL)
 		return false;
 	if (node_active_primaries_remote() != NIL && (mode >= ShareLock || metadata_local_group() != 0))

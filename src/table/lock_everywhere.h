@@ -14,10 +14,18 @@
 #include "storage/lockdefs.h"
 
 /*
- * Before DDL, first on the coordinator, then here: keeps the set of nodes as it is until the
- * transaction ends.  Errors unless this node is an active one.
+ * Before DDL, first on the coordinator, then here: keeps the set of nodes as
+ * it is until the transaction ends.  Errors unless this node is an active one.
  */
 extern void lock_node_set(void);
+
+/*
+ * Before a table is placed beside those of a colocation group: none of its
+ * shards is moved, split or merged until the transaction ends.  Metadata that
+ * were read before may be out of date.  Who changes shards calls
+ * citus_internal.lock_group_placements on all nodes.
+ */
+extern void lock_group_placements(int32 colocation_id);
 
 /*
  * Locks tables (Oids) until the transaction ends: distributed and reference
@@ -25,18 +33,23 @@ extern void lock_node_set(void);
  * wait for ours on another; local ones here.  In modes that let others write,
  * tables are locked on the coordinator and here only.
  *
- * False, and nothing is locked, if another session has meanwhile dropped, renamed, distributed
- * or undistributed one of them: the caller looks up again what it was asked for.
+ * False, and nothing is locked, if another session has meanwhile dropped,
+ * renamed, distributed or undistributed one of them: the caller looks up again
+ * what it was asked for.
  */
 extern bool lock_everywhere(List *relids, LOCKMODE mode);
 
 /*
- * Locks other tables (Oids) that a statement is going to lock on each node, those of them that the
- * user may lock: else sessions of two nodes could wait for each other.
+ * Locks other tables (Oids) that a statement is going to lock on each node,
+ * those of them that the user may lock: else sessions of two nodes could wait
+ * for each other.
  */
 extern void lock_others_everywhere(List *relids, LOCKMODE mode);
 
-/* LOCK TABLE for other nodes, of those tables (Oids) that they have; NULL if there are none. */
+/*
+ * LOCK TABLE for other nodes, of those tables (Oids) that they have; NULL if
+ * there are none.
+ */
 extern char *lock_table_text(List *relids, LOCKMODE mode);
 
 /* A mode as LOCK TABLE names it. */

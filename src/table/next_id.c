@@ -26,6 +26,7 @@ static const DistRelation id_sequences[] = {
 	PG_DIST_COLOCATIONID_SEQ,
 	PG_DIST_NODEID_SEQ,
 	PG_DIST_GROUPID_SEQ,
+	PG_DIST_OPERATIONID_SEQ,
 };
 
 int64 *

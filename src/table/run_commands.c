@@ -168,6 +168,18 @@ run_utility_alone(Node *stmt, const char *query)
 	MemoryContextSwitchTo(context);
 }
 
+void
+run_commands_next_transaction(void)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	while (ActiveSnapshotSet())
+		PopActiveSnapshot();
+	CommitTransactionCommand();
+	StartTransactionCommand();
+	MemoryContextSwitchTo(context);
+}
+
 char *
 run_commands_call(List *commands)
 {

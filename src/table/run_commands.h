@@ -16,9 +16,10 @@
 #include "utils/array.h"
 
 /*
- * Which utility statement runs.  The utility hook keeps it: enter at the start of a statement
- * with its context, leave with what that returned at its end; where an error skips the end,
- * run_commands and run_utility set things right for their caller.
+ * Which utility statement runs.  The utility hook keeps it: enter at the start
+ * of a statement with its context, leave with what that returned at its end;
+ * where an error skips the end, run_commands and run_utility set things right
+ * for their caller.
  */
 typedef struct OwnStatement
 {
@@ -33,8 +34,9 @@ extern OwnStatement run_commands_enter(ProcessUtilityContext context);
 extern void run_commands_leave(OwnStatement before);
 
 /*
- * Whether the utility statement that runs is one of this library's own, not one that a function
- * runs in the middle of it.  The utility hook passes it on untouched.
+ * Whether the utility statement that runs is one of this library's own, not
+ * one that a function runs in the middle of it.  The utility hook passes it on
+ * untouched.
  */
 extern bool run_commands_is_own(void);
 
@@ -44,28 +46,44 @@ extern int	run_commands_depth(void);
 /* The commands in a text[] argument, without NULLs. */
 extern List *run_commands_of_array(ArrayType *array);
 
-/* Runs SQL texts in order, with search_path = pg_catalog and without propagation. */
+/*
+ * Runs SQL texts in order, with search_path = pg_catalog and without
+ * propagation.
+ */
 extern void run_commands(List *commands);
 
 /*
- * Keeps messages below this level (WARNING, ERROR) about shards, and of other nodes, from the client
- * until the returned level is given to AtEOXact_GUC: the logical table has said them.
+ * Keeps messages below this level (WARNING, ERROR) about shards, and of other
+ * nodes, from the client until the returned level is given to AtEOXact_GUC:
+ * the logical table has said them.
  */
 extern int	quiet_begin(int least);
 
 /* Parses one utility statement. */
 extern Node *parse_utility(const char *text);
 
-/* Runs one raw utility statement, without propagation; query is its text, for errors. */
+/*
+ * Runs one raw utility statement, without propagation; query is its text, for
+ * errors.
+ */
 extern void run_utility(Node *stmt, const char *query);
 
 /*
- * The same for a statement that ends the transaction and starts others (CREATE INDEX CONCURRENTLY): on the top level,
- * with no GUC nest level open.
+ * The same for a statement that ends the transaction and starts others (CREATE
+ * INDEX CONCURRENTLY): on the top level, with no GUC nest level open.
  */
 extern void run_utility_alone(Node *stmt, const char *query);
 
-/* One command that runs others on the node that gets it: SELECT citus_internal.run_commands(..). */
+/*
+ * Commits what has been done so far, on all nodes, and starts another
+ * transaction, as the server does between such statements.
+ */
+extern void run_commands_next_transaction(void);
+
+/*
+ * One command that runs others on the node that gets it: SELECT
+ * citus_internal.run_commands(..).
+ */
 extern char *run_commands_call(List *commands);
 
 #endif							/* CITUS_TABLE_RUN_COMMANDS_H */

@@ -3,13 +3,14 @@
  * shard_schema.c
  *	  Keeps what isn't a shard out of the schema of the shards.
  *
- * Shards are made with the rights of the table's owner, for which the server asks
- * for CREATE on the schema at each of many commands; so PUBLIC has it.  But names
- * of future shards can be guessed, and what has such a name is taken for the shard.
- * So the object access hook (ddl/drop.c) calls here for all that is created, moved or
- * renamed by any command that this library hasn't written, also one that is run by a
- * function in the middle of ours: nothing but our own commands puts an object of any
- * kind into the schema, takes one out, or gives one another name.
+ * Shards are made with the rights of the table's owner, for which the server
+ * asks for CREATE on the schema at each of many commands; so PUBLIC has it.
+ * But names of future shards can be guessed, and what has such a name is taken
+ * for the shard.  So the object access hook (ddl/drop.c) calls here for all
+ * that is created, moved or renamed by any command that this library hasn't
+ * written, also one that is run by a function in the middle of ours: nothing
+ * but our own commands puts an object of any kind into the schema, takes one
+ * out, or gives one another name.
  *
  *-------------------------------------------------------------------------
  */
@@ -84,7 +85,10 @@ old_place(Oid classid, Oid objid)
 	return place;
 }
 
-/* The schema; InvalidOid if objects of a class can't be in it, or there is none. */
+/*
+ * The schema; InvalidOid if objects of a class can't be in it, or there is
+ * none.
+ */
 static Oid
 schema_for(Oid classid)
 {
@@ -104,7 +108,10 @@ refuse_in_schema(void)
 			 errdetail("The schema holds the shards of distributed tables.")));
 }
 
-/* Whether a type is that of the rows of a table that VACUUM FULL or CLUSTER makes in the place of another, or of their arrays. */
+/*
+ * Whether a type is that of the rows of a table that VACUUM FULL or CLUSTER
+ * makes in the place of another, or of their arrays.
+ */
 static bool
 is_transient(const char *name)
 {

@@ -10,12 +10,16 @@
 
 #include "postgres.h"
 
-/* To be called after a user's command has created an object; errors if that is in the schema. */
+/*
+ * To be called after a user's command has created an object; errors if that is
+ * in the schema.
+ */
 extern void shard_schema_check_created(Oid classid, Oid objid);
 
 /*
- * To be called after a user's command has altered an object, before that can be seen: errors if
- * the object has come into the schema, or left it, or has another name in it now.
+ * To be called after a user's command has altered an object, before that can
+ * be seen: errors if the object has come into the schema, or left it, or has
+ * another name in it now.
  */
 extern void shard_schema_check_altered(Oid classid, Oid objid);
 

@@ -13,9 +13,11 @@
 #include "postgres.h"
 
 #include "access/relation.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
+#include "catalog/indexing.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
@@ -26,6 +28,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "catalog/node.h"
 #include "catalog/node_session.h"
@@ -72,6 +75,38 @@ local_shard_relids(const DistTable *table)
 }
 
 List *
+local_shards_with_former(const DistTable *table)
+{
+	List	   *result = NIL;
+
+	for (int i = 0; i < table->nshards + table->nidle; i++)
+	{
+		ShardInfo  *shard = i < table->nshards ? &table->shards[i] : &table->idle[i - table->nshards];
+		bool		was_here = shard->former_group == metadata_local_group() && !shard->reshaped;
+
+		if (was_here || (i < table->nshards && shard_is_here(shard)))
+			result = lappend(result, shard);
+	}
+	return result;
+}
+
+List *
+local_relids_to_drop(const DistTable *table)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, table->kind == DIST_REFERENCE ? NIL : local_shards_with_former(table))
+	{
+		Oid			relid = shard_local_relid(table->relid, ((ShardInfo *) lfirst(cell))->shardid);
+
+		if (OidIsValid(relid))
+			result = lappend_oid(result, relid);
+	}
+	return result;
+}
+
+List *
 resolve_for_local_shards(const DistTable *table, Node *stmt)
 {
 	List	   *result = NIL;
@@ -108,9 +143,12 @@ run_commands_on_local_shards(const DistTable *table, List *commands)
 		run_on_local_shards(table, parse_utility(lfirst(cell)), lfirst(cell));
 }
 
-/* Makes one shard from commands, as parse trees with their texts in the same order. */
+/*
+ * Makes one shard from commands, as parse trees with their texts in the same
+ * order.
+ */
 static void
-create_shard(const DistTable *table, int shard_index, List *trees, List *commands)
+create_shard(const DistTable *table, HashRange range, List *trees, List *commands)
 {
 	ListCell   *tree;
 	ListCell   *command;
@@ -119,12 +157,15 @@ create_shard(const DistTable *table, int shard_index, List *trees, List *command
 	{
 		Node	   *stmt = copyObject(lfirst(tree));
 
-		resolve_utility(stmt, table->colocation_id, table->shards[shard_index].range, false);
+		resolve_utility(stmt, table->colocation_id, range, false);
 		run_utility(stmt, lfirst(command));
 	}
 }
 
-/* Errors unless a relation that is there already can be the table's shard: only our own commands make any, as the owner. */
+/*
+ * Errors unless a relation that is there already can be the table's shard:
+ * only our own commands make any, as the owner.
+ */
 static void
 check_shard_is_ours(const DistTable *table, Oid shard_relid)
 {
@@ -174,9 +215,9 @@ shards_check_active(const DistTable *table)
 /*
  * Creates the relations of those shards of a table that are placed on this
  * node and missing, with indexes, constraints and foreign keys.  Those that
- * are there must be the table's, and get the foreign keys that they lack, because a
- * reference table was made anew.  The metadata must be there, and the shards
- * of tables that foreign keys
+ * are there must be the table's, and get the foreign keys that they lack,
+ * because a reference table was made anew.  The metadata must be there, and
+ * the shards of tables that foreign keys
  * reference.  Takes AccessShareLock on the table.
  */
 void
@@ -204,11 +245,91 @@ create_local_shards(Oid relid)
 			continue;
 		}
 		CHECK_FOR_INTERRUPTS();
-		create_shard(table, lfirst_int(cell), trees, commands);
+		create_shard(table, shard->range, trees, commands);
 	}
 }
 
-/* Gives the index of a partition's shard its name: it is the child of parent_index there. */
+/* Runs commands for one shard. */
+static void
+run_for_shard(const DistTable *table, const ShardInfo *shard, List *commands)
+{
+	List	   *trees = NIL;
+	ListCell   *cell;
+
+	foreach(cell, commands)
+		trees = lappend(trees, parse_utility(lfirst(cell)));
+	create_shard(table, shard->range, trees, commands);
+}
+
+void
+shard_create_copy(const DistTable *table, const ShardInfo *shard)
+{
+	run_for_shard(table, shard, table_shard_bare_commands(table->relid));
+}
+
+void
+shard_index_copy(const DistTable *table, const ShardInfo *shard)
+{
+	run_for_shard(table, shard, table_shard_index_commands(table->relid));
+}
+
+/* Says in the catalogs that a constraint holds for all rows. */
+static void
+mark_valid(Oid constraint)
+{
+	Relation	rel = table_open(ConstraintRelationId, RowExclusiveLock);
+	HeapTuple	tuple = SearchSysCacheCopy1(CONSTROID, ObjectIdGetDatum(constraint));
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for constraint %u", constraint);
+	((Form_pg_constraint) GETSTRUCT(tuple))->convalidated = true;
+	CatalogTupleUpdate(rel, &tuple->t_self, tuple);
+	table_close(rel, NoLock);
+	CommandCounterIncrement();
+}
+
+void
+shard_add_known_foreign_keys(const DistTable *table, const ShardInfo *shard)
+{
+	Oid			shard_relid = shard_local_relid(table->relid, shard->shardid);
+	bool		partitioned = get_rel_relkind(shard_relid) == RELKIND_PARTITIONED_TABLE;
+	ListCell   *cell;
+
+	foreach(cell, table_foreign_key_commands(table->relid))
+	{
+		Node	   *stmt = parse_utility(lfirst(cell));
+		Constraint *constraint;
+		bool		valid;
+
+		resolve_utility(stmt, table->colocation_id, shard->range, false);
+		constraint = castNode(Constraint, linitial_node(AlterTableCmd, castNode(AlterTableStmt, stmt)->cmds)->def);
+		valid = constraint->initially_valid && !partitioned;
+		constraint->skip_validation = !partitioned;
+		constraint->initially_valid = partitioned;
+		run_utility(stmt, lfirst(cell));
+		if (valid)
+			mark_valid(get_relation_constraint_oid(shard_relid, constraint->conname, false));
+	}
+}
+
+void
+shard_set_replica_identity(Oid shard_relid, char identity)
+{
+	Relation	rel = table_open(RelationRelationId, RowExclusiveLock);
+	HeapTuple	tuple = SearchSysCacheCopy1(RELOID, ObjectIdGetDatum(shard_relid));
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", shard_relid);
+	((Form_pg_class) GETSTRUCT(tuple))->relreplident = identity;
+	CatalogTupleUpdate(rel, &tuple->t_self, tuple);
+	table_close(rel, NoLock);
+	CommandCounterIncrement();
+}
+
+/*
+ * Gives the index of a partition's shard its name: it is the child of
+ * parent_index there.
+ */
 static void
 name_index_of_shard(Oid shard_relid, Oid parent_index, const char *wanted)
 {
@@ -311,6 +432,6 @@ citus_internal_drop_local_shards(PG_FUNCTION_ARGS)
 {
 	node_function_check();
 	check_owner(PG_GETARG_OID(0));
-	drop_relations(local_shard_relids(metadata_require(PG_GETARG_OID(0))));
+	drop_relations(local_relids_to_drop(metadata_require(PG_GETARG_OID(0))));
 	PG_RETURN_VOID();
 }

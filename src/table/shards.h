@@ -11,34 +11,89 @@
 #include "catalog/metadata.h"
 #include "nodes/parsenodes.h"
 
-/* Indexes (integer List) of the table's shards that are placed on this node; NIL for a reference table. */
+/*
+ * Indexes (integer List) of the table's shards that are placed on this node;
+ * NIL for a reference table.
+ */
 extern List *local_shard_indexes(const DistTable *table);
 
 /* Relations (List of Oid) of the table's shards on this node. */
 extern List *local_shard_relids(const DistTable *table);
 
-/* Creates the local relations of all shards of the table that are placed on this node and missing. */
+/*
+ * Shards (ShardInfo *) of a table that are placed on this node, or were and
+ * are kept for older snapshots: all that goes with the table.
+ */
+extern List *local_shards_with_former(const DistTable *table);
+
+/* Their relations (List of Oid). */
+extern List *local_relids_to_drop(const DistTable *table);
+
+/*
+ * Creates the local relations of all shards of the table that are placed on
+ * this node and missing.
+ */
 extern void create_local_shards(Oid relid);
 
-/* Errors if shards of a distributed table are on a node that is not active, and so can't be changed. */
+/*
+ * Creates a shard that is to be placed here, with all but indexes and foreign
+ * keys; those of other tables that it is a partition of must be there.
+ */
+extern void shard_create_copy(const DistTable *table, const ShardInfo *shard);
+
+/*
+ * Gives it its indexes, when it has its rows; its partitions must have theirs.
+ */
+extern void shard_index_copy(const DistTable *table, const ShardInfo *shard);
+
+/*
+ * Gives a shard its foreign keys without looking at its rows, which come from
+ * where the keys were enforced; those of a partitioned table, which the server
+ * can't add so, are checked.
+ */
+extern void shard_add_known_foreign_keys(const DistTable *table, const ShardInfo *shard);
+
+/*
+ * Sets what tells rows in logical replication (REPLICA_IDENTITY_*), without
+ * the lock of ALTER TABLE: the caller has locked writers out.
+ */
+extern void shard_set_replica_identity(Oid shard_relid, char identity);
+
+/*
+ * Errors if shards of a distributed table are on a node that is not active,
+ * and so can't be changed.
+ */
 extern void shards_check_active(const DistTable *table);
 
-/* Runs a raw statement that names the table, or what hangs on it, on each of the table's shards on this node. */
+/*
+ * Runs a raw statement that names the table, or what hangs on it, on each of
+ * the table's shards on this node.
+ */
 extern void run_on_local_shards(const DistTable *table, Node *stmt, const char *query);
 
-/* A copy of stmt for each of them: for statements after which the names would not be found any more. */
+/*
+ * A copy of stmt for each of them: for statements after which the names would
+ * not be found any more.
+ */
 extern List *resolve_for_local_shards(const DistTable *table, Node *stmt);
 
-/* Runs commands of table_definition.h on each of the table's shards on this node. */
+/*
+ * Runs commands of table_definition.h on each of the table's shards on this
+ * node.
+ */
 extern void run_commands_on_local_shards(const DistTable *table, List *commands);
 
 /*
- * The server has picked names for the indexes that shards of partitions have got with those of a partitioned
- * table: on this node, gives them the names that follow from those of the logical indexes.
+ * The server has picked names for the indexes that shards of partitions have
+ * got with those of a partitioned table: on this node, gives them the names
+ * that follow from those of the logical indexes.
  */
 extern void name_indexes_of_partitions(Oid relid);
 
-/* Drops relations (List of Oid) with all that depends on them; asks for no permission. */
+/*
+ * Drops relations (List of Oid) with all that depends on them; asks for no
+ * permission.
+ */
 extern void drop_relations(List *relids);
 
 #endif							/* CITUS_TABLE_SHARDS_H */

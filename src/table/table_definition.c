@@ -24,25 +24,32 @@
 #include "access/table.h"
 #include "access/toast_compression.h"
 #include "catalog/dependency.h"
+#include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_attrdef.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "commands/defrem.h"
 #include "commands/tablespace.h"
+#include "funcapi.h"
 #include "nodes/makefuncs.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
+#include "utils/varlena.h"
 
 #include "compat/identity_sequence.h"
+#include "compat/sql_function.h"
 #include "compat/stats_target.h"
 #include "table/definition.h"
 #include "table/table_definition.h"
 
-/* Sets search_path to pg_catalog until the returned level is given to AtEOXact_GUC. */
+/*
+ * Sets search_path to pg_catalog until the returned level is given to
+ * AtEOXact_GUC.
+ */
 static int
 search_path_pg_catalog(void)
 {
@@ -69,7 +76,9 @@ definition_begin(Oid relid, bool for_shard)
 	return def;
 }
 
-/* Ends a definition and returns its commands; the lock on the table is kept. */
+/*
+ * Ends a definition and returns its commands; the lock on the table is kept.
+ */
 List *
 definition_end(Definition *def)
 {
@@ -128,7 +137,7 @@ append_identity(StringInfo buf, Relation rel, Form_pg_attribute att)
 		return;
 	appendStringInfo(buf, " GENERATED %s AS IDENTITY (SEQUENCE NAME %s%s)",
 					 att->attidentity == ATTRIBUTE_IDENTITY_ALWAYS ? "ALWAYS" : "BY DEFAULT",
-					 relation_qualified_name(seqid), sequence_options(seqid));
+					 relation_qualified_name(seqid), sequence_options_text(seqid));
 }
 
 /* Appends one column as CREATE TABLE has it. */
@@ -163,8 +172,9 @@ append_column(StringInfo buf, Definition *def, Form_pg_attribute att)
 }
 
 /*
- * Appends "name = value" for each element of a text[] of options.  Options that
- * the server keeps there for itself (pg_...) are its own affair on each node.
+ * Appends "name = value" for each element of a text[] of options.  Options
+ * that the server keeps there for itself (pg_...) are its own affair on each
+ * node.
  */
 static bool
 append_options(StringInfo buf, Datum reloptions, const char *prefix, bool first)
@@ -184,9 +194,8 @@ append_options(StringInfo buf, Datum reloptions, const char *prefix, bool first)
 	return first;
 }
 
-/* Appends WITH (...): the table's storage parameters and those of its TOAST table. */
-static void
-append_storage_parameters(StringInfo buf, Relation rel)
+void
+definition_append_options(StringInfo buf, Relation rel)
 {
 	Oid			relids[2] = {RelationGetRelid(rel), rel->rd_rel->reltoastrelid};
 	const char *prefixes[2] = {"", "toast."};
@@ -235,7 +244,7 @@ definition_create_table(Definition *def)
 																 ObjectIdGetDatum(RelationGetRelid(def->rel)))));
 	if (OidIsValid(def->rel->rd_rel->relam))
 		appendStringInfo(&buf, " USING %s", quote_identifier(get_am_name(def->rel->rd_rel->relam)));
-	append_storage_parameters(&buf, def->rel);
+	definition_append_options(&buf, def->rel);
 	if (OidIsValid(def->rel->rd_rel->reltablespace))
 		appendStringInfo(&buf, " TABLESPACE %s", quote_identifier(get_tablespace_name(def->rel->rd_rel->reltablespace)));
 	definition_add(def, "%s", buf.data);
@@ -252,9 +261,12 @@ definition_create_table(Definition *def)
 		definition_add(def, "ALTER TABLE %s OF %s", def->name, format_type_be_qualified(def->rel->rd_rel->reloftype));
 }
 
-/* SET STORAGE / STATISTICS / (options) of one column, where they are not the default. */
+/*
+ * SET STORAGE / STATISTICS / (options) of one column, where they are not the
+ * default.
+ */
 static void
-definition_column_settings(Definition *def, Form_pg_attribute att)
+one_column_settings(Definition *def, Form_pg_attribute att)
 {
 	static const struct
 	{
@@ -302,7 +314,22 @@ definition_column_settings(Definition *def, Form_pg_attribute att)
 	ReleaseSysCache(tuple);
 }
 
-/* What makes the table the partition that it is, of a table that has been made. */
+void
+definition_column_settings(Definition *def)
+{
+	TupleDesc	desc = RelationGetDescr(def->rel);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			one_column_settings(def, TupleDescAttr(desc, i));
+	}
+}
+
+/*
+ * What makes the table the partition that it is, of a table that has been
+ * made.
+ */
 static void
 definition_attach(Definition *def)
 {
@@ -341,7 +368,10 @@ definition_privileges(Definition *def)
 	definition_column_privileges(def);
 }
 
-/* Types, collations and sequences that columns and defaults need. */
+/*
+ * What must be there before the table: types, collations, sequences,
+ * functions.
+ */
 static void
 definition_needs(Definition *def)
 {
@@ -359,24 +389,31 @@ definition_needs(Definition *def)
 		definition_type(def, att->atttypid);
 		definition_collation(def, att->attcollation);
 	}
+	definition_functions(def);
 	definition_sequences(def);
 }
 
-/* The table itself and all that hangs on it, except foreign keys. */
+/* All that needs the table's rows to be read once. */
 static void
-definition_table(Definition *def)
+definition_all_indexes(Definition *def)
 {
-	TupleDesc	desc = RelationGetDescr(def->rel);
-
-	definition_create_table(def);
-	for (int i = 0; i < desc->natts; i++)
-	{
-		if (!TupleDescAttr(desc, i)->attisdropped)
-			definition_column_settings(def, TupleDescAttr(desc, i));
-	}
-	definition_constraints(def);
+	definition_index_constraints(def);
 	definition_indexes(def);
 	definition_replica_identity(def);
+}
+
+/*
+ * The table itself and all that hangs on it, except foreign keys; indexes if
+ * they are wanted.
+ */
+static void
+definition_table(Definition *def, bool indexes)
+{
+	definition_create_table(def);
+	definition_column_settings(def);
+	definition_checks(def);
+	if (indexes)
+		definition_all_indexes(def);
 	definition_statistics(def);
 	definition_row_security(def);
 	if (!def->for_shard)
@@ -393,7 +430,7 @@ table_definition_commands(Oid relid)
 	Definition *def = definition_begin(relid, false);
 
 	definition_needs(def);
-	definition_table(def);
+	definition_table(def, true);
 	return definition_end(def);
 }
 
@@ -402,7 +439,25 @@ table_shard_commands(Oid relid)
 {
 	Definition *def = definition_begin(relid, true);
 
-	definition_table(def);
+	definition_table(def, true);
+	return definition_end(def);
+}
+
+List *
+table_shard_bare_commands(Oid relid)
+{
+	Definition *def = definition_begin(relid, true);
+
+	definition_table(def, false);
+	return definition_end(def);
+}
+
+List *
+table_shard_index_commands(Oid relid)
+{
+	Definition *def = definition_begin(relid, true);
+
+	definition_all_indexes(def);
 	return definition_end(def);
 }
 
@@ -417,10 +472,11 @@ constraint_definition(Oid constraint)
 }
 
 char *
-index_definition(Oid index)
+index_definition(Oid index, bool only)
 {
 	int			level = search_path_pg_catalog();
-	char	   *result = pg_get_indexdef_string(index);
+	char	   *result = only ? TextDatumGetCString(DirectFunctionCall1(pg_get_indexdef, ObjectIdGetDatum(index))) :
+		pg_get_indexdef_string(index);
 
 	AtEOXact_GUC(true, level);
 	return result;
@@ -456,4 +512,24 @@ column_default_definition(Oid relid, AttrNumber attno)
 
 	(void) definition_end(def);
 	return result;
+}
+
+/* master_get_table_ddl_events(table_name text) */
+SQL_FUNCTION(master_get_table_ddl_events);
+Datum
+master_get_table_ddl_events(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	List	   *names = textToQualifiedNameList(PG_GETARG_TEXT_PP(0));
+	ListCell   *cell;
+
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	foreach(cell, table_definition_commands(RangeVarGetRelid(makeRangeVarFromNameList(names), AccessShareLock, false)))
+	{
+		Datum		value = CStringGetTextDatum(lfirst(cell));
+		bool		isnull = false;
+
+		tuplestore_putvalues(result->setResult, result->setDesc, &value, &isnull);
+	}
+	return (Datum) 0;
 }

@@ -3,12 +3,13 @@
  * commit.c
  *	  Commit and abort on all nodes.
  *
- * commit_remote runs in the pre-commit callback: whatever fails there aborts the
- * transaction everywhere.  With one writer, and nothing left to do here that can fail
- * (commit_can_fail_here), that node's COMMIT is the decision.  After it interrupts
- * are held, so that nothing reports as failed what was committed.  Otherwise the decision is our
- * own commit, with the commit records in it, and commit_prepared tells the nodes.  A node that
- * doesn't hear of it, because it, or we, failed, learns it from recovery.
+ * commit_remote runs in the pre-commit callback: whatever fails there aborts
+ * the transaction everywhere.  With one writer, and nothing left to do here
+ * that can fail (commit_can_fail_here), that node's COMMIT is the decision.
+ * After it interrupts are held, so that nothing reports as failed what was
+ * committed.  Otherwise the decision is our own commit, with the commit
+ * records in it, and commit_prepared tells the nodes.  A node that doesn't
+ * hear of it, because it, or we, failed, learns it from recovery.
  *
  * What commit_prepared needs is allocated before the decision.
  *
@@ -23,6 +24,7 @@
 #include "storage/pmsignal.h"
 #include "storage/predicate.h"
 #include "storage/proc.h"
+#include "storage/sinval.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
@@ -31,23 +33,34 @@
 #include "lib/debug_point.h"
 #include "txn/commit_ring.h"
 #include "txn/private.h"
+#include "txn/transaction.h"
 
 #define COMMAND_SIZE 256
 
-/* Milliseconds that other nodes may take to answer when this process is told to end. */
+/*
+ * Milliseconds that other nodes may take to answer when this process is told
+ * to end.
+ */
 #define EXIT_TIMEOUT 5000
 
-/* And that they may take to prepare, and the only writer to commit, whatever statement_timeout is. */
+/*
+ * And that they may take to prepare, and the only writer to commit, whatever
+ * statement_timeout is.
+ */
 #define PREPARE_PATIENCE 1000
 #define COMMIT_PATIENCE 5000
 
 /* What goes out after the decision; in TopTransactionContext. */
-static RemoteAnswer *decided = NULL;
-static int	ndecided = 0;
+static RemoteAnswer *decided_answers = NULL;
+static int	ndecided_answers = 0;
+
+/* See txn_commit_last; of this transaction. */
+static int32 last_group = -1;
+static List *last_relids = NIL;
 
 /*
- * Whether the transaction has executed LISTEN, UNLISTEN or NOTIFY.  Only async.c knows; it refuses to prepare
- * such a transaction.
+ * Whether the transaction has executed LISTEN, UNLISTEN or NOTIFY.  Only
+ * async.c knows; it refuses to prepare such a transaction.
  */
 static bool
 has_notifications(void)
@@ -69,9 +82,10 @@ has_notifications(void)
 }
 
 /*
- * What the server does after its pre-commit callbacks (CommitTransaction) for a
- * transaction without an id is to put notifications into their queue, and to empty
- * temporary tables.  That of a serializable transaction is done by commit_one_phase.
+ * What the server does after its pre-commit callbacks (CommitTransaction) for
+ * a transaction without an id is to put notifications into their queue, and to
+ * empty temporary tables.  That of a serializable transaction is done by
+ * commit_one_phase.
  */
 bool
 commit_can_fail_here(void)
@@ -106,8 +120,8 @@ count_connections(void)
 }
 
 /*
- * Brings a connection to rest before its transaction ends: reads what nobody has read.
- * Raises what went wrong on it.
+ * Brings a connection to rest before its transaction ends: reads what nobody
+ * has read.  Raises what went wrong on it.
  */
 static void
 finish_reading(RemoteConn *conn)
@@ -121,8 +135,8 @@ finish_reading(RemoteConn *conn)
 }
 
 /*
- * Raises what went wrong with one of the commands; tags[i] is what answers[i] should
- * have said.  Returns if all is well.  Clears all errors.
+ * Raises what went wrong with one of the commands; tags[i] is what answers[i]
+ * should have said.  Returns if all is well.  Clears all errors.
  */
 static void
 check_answers(RemoteAnswer *answers, int n, const char *const *tags)
@@ -185,8 +199,9 @@ note_ended(RemoteAnswer *answers, int n)
 
 /*
  * How long nodes may take to commit or prepare.  The server stops the clock of
- * statement_timeout before it commits, but whoever has set it doesn't want to wait
- * for ever for a node that is silent.  patience is less than which no node is given up.
+ * statement_timeout before it commits, but whoever has set it doesn't want to
+ * wait for ever for a node that is silent.  patience is less than which no
+ * node is given up.
  */
 static long
 commit_timeout(int patience)
@@ -203,9 +218,10 @@ broadcast_and_check(RemoteAnswer *answers, int n, const char *const *tags, const
 }
 
 /*
- * COMMIT on the only writer, answers[n - 1], and on what only read.  A request to
- * cancel may come when the node has committed already: then it has no effect.  Nor has
- * the loss of a connection that only read, since then the decision is taken.
+ * COMMIT on the only writer, answers[n - 1], and on what only read.  A request
+ * to cancel may come when the node has committed already: then it has no
+ * effect.  Nor has the loss of a connection that only read, since then the
+ * decision is taken.
  */
 static void
 commit_on_writer(RemoteAnswer *answers, int n, const char *const *tags)
@@ -250,7 +266,9 @@ commit_one_phase(RemoteConn **readers, int nreaders, RemoteConn *writer)
 		tags[n++] = "COMMIT";
 	}
 
-	/* a serializable reader may be refused, so the writer must come after it */
+	/*
+	 * a serializable reader may be refused, so the writer must come after it
+	 */
 	if (n > 0 && writer != NULL && IsolationIsSerializable())
 	{
 		broadcast_and_check(answers, n, tags, NULL);
@@ -275,8 +293,9 @@ commit_one_phase(RemoteConn **readers, int nreaders, RemoteConn *writer)
 }
 
 /*
- * Gives the transaction its stamp, later than all participants' clocks, which COMMIT PREPARED
- * brings to them.  If it will be prepared itself, its own participant's clock follows theirs.
+ * Gives the transaction its stamp, later than all participants' clocks, which
+ * COMMIT PREPARED brings to them.  If it will be prepared itself, its own
+ * participant's clock follows theirs.
  */
 static void
 decide_stamp(RemoteAnswer *answers, int nwriters)
@@ -290,18 +309,18 @@ decide_stamp(RemoteAnswer *answers, int nwriters)
 
 		latest = Max(latest, clock);
 	}
-	if (ndecided == 0)
+	if (ndecided_answers == 0)
 	{
 		prepared_ring_children(latest);
 		return;
 	}
 	stamp = commit_ring_decide(latest);
-	for (int i = 0; i < ndecided; i++)
+	for (int i = 0; i < ndecided_answers; i++)
 	{
 		char	   *command = MemoryContextAlloc(TopTransactionContext, COMMAND_SIZE);
 
-		snprintf(command, COMMAND_SIZE, STAMP_TAG "COMMIT PREPARED '%s'", stamp, decided[i].conn->xact_gid);
-		decided[i].sql = command;
+		snprintf(command, COMMAND_SIZE, STAMP_TAG "COMMIT PREPARED '%s'", stamp, decided_answers[i].conn->xact_gid);
+		decided_answers[i].sql = command;
 	}
 }
 
@@ -314,8 +333,8 @@ commit_waits_for_standbys(void)
 }
 
 /*
- * Prepares all writers, and ends what only read.  parent: the own transaction if it
- * will be prepared too, else invalid.
+ * Prepares all writers, and ends what only read.  parent: the own transaction
+ * if it will be prepared too, else invalid.
  */
 static void
 commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int nwriters,
@@ -326,8 +345,8 @@ commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int
 	uint64		number = active_begin();
 	int32		group = metadata_local_group();
 
-	decided = make_answers(nwriters);
-	ndecided = FullTransactionIdIsValid(parent) ? 0 : nwriters;
+	decided_answers = make_answers(nwriters);
+	ndecided_answers = FullTransactionIdIsValid(parent) ? 0 : nwriters;
 	for (int i = 0; i < nwriters; i++)
 	{
 		RemoteConn *conn = writers[i];
@@ -337,7 +356,7 @@ commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int
 			remote_queue_command(conn, "SET LOCAL role = none");
 		remote_prove_again(conn);
 		gid_make(conn->xact_gid, group, number, i, parent);
-		answers[i].conn = decided[i].conn = conn;
+		answers[i].conn = decided_answers[i].conn = conn;
 		answers[i].sql = make_command(prepared_ring_parks() ? PARKED_TAG "PREPARE TRANSACTION" :
 									  PREPARE_TAG "PREPARE TRANSACTION", conn->xact_gid);
 		tags[i] = "PREPARE TRANSACTION";
@@ -362,7 +381,20 @@ commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int
 	DEBUG_POINT("commit-after-prepare");
 }
 
-/* The connections in a remote transaction, brought to rest, by what they did; in CurrentMemoryContext. */
+void
+txn_commit_last(int32 groupid, List *relids)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
+
+	last_group = groupid;
+	last_relids = list_copy(relids);
+	MemoryContextSwitchTo(old_context);
+}
+
+/*
+ * The connections in a remote transaction, brought to rest, by what they did;
+ * in CurrentMemoryContext.
+ */
 typedef struct Participants
 {
 	RemoteConn **readers;
@@ -389,6 +421,15 @@ find_participants(Participants *all)
 		else if (conn->state == REMOTE_IDLE)
 			all->readers[all->nreaders++] = conn;
 	}
+	for (int i = 0; i < all->nwriters - 1; i++)
+	{
+		RemoteConn *conn = all->writers[i];
+
+		if (conn->groupid != last_group)
+			continue;
+		all->writers[i] = all->writers[all->nwriters - 1];
+		all->writers[all->nwriters - 1] = conn;
+	}
 }
 
 void
@@ -396,7 +437,7 @@ commit_remote(void)
 {
 	Participants all;
 
-	ndecided = 0;
+	ndecided_answers = 0;
 	find_participants(&all);
 	if (all.nwriters > 1 || (all.nwriters == 1 && commit_can_fail_here()))
 		commit_first_phase(all.readers, all.nreaders, all.writers, all.nwriters, InvalidFullTransactionId);
@@ -411,7 +452,7 @@ prepare_remote(void)
 {
 	Participants all;
 
-	ndecided = 0;
+	ndecided_answers = 0;
 	find_participants(&all);
 	if (all.nwriters > 0)
 		commit_first_phase(all.readers, all.nreaders, all.writers, all.nwriters, GetTopFullTransactionId());
@@ -431,7 +472,10 @@ commit_warn_unfinished(const char *gid, const char *reason)
 			 errhint("It will be finished by recovery.")));
 }
 
-/* A prepared transaction that isn't there was never prepared, or was finished by another session. */
+/*
+ * A prepared transaction that isn't there was never prepared, or was finished
+ * by another session.
+ */
 void
 commit_note_finished(RemoteAnswer *answers, int n, const char *tag)
 {
@@ -453,25 +497,63 @@ commit_note_finished(RemoteAnswer *answers, int n, const char *tag)
 	}
 }
 
+/*
+ * Has the other sessions of this server forget what they know of the tables of
+ * txn_commit_last.  The server sends such messages of its own only when all
+ * nodes have answered.
+ */
+void
+commit_tell_sessions(void)
+{
+	ListCell   *cell;
+
+	foreach(cell, last_relids)
+	{
+		SharedInvalidationMessage message;
+
+		memset(&message, 0, sizeof(message));
+		message.rc.id = SHAREDINVALRELCACHE_ID;
+		message.rc.dbId = MyDatabaseId;
+		message.rc.relId = lfirst_oid(cell);
+		SendSharedInvalidMessages(&message, 1);
+	}
+}
+
+void
+commit_forget_last(void)
+{
+	last_group = -1;
+	last_relids = NIL;
+}
+
 void
 commit_prepared(void)
 {
-	int			n = ndecided;
+	int			n = ndecided_answers;
+	int			first = n > 1 && decided_answers[n - 1].conn->groupid == last_group ? n - 1 : n;
 
-	ndecided = 0;
+	ndecided_answers = 0;
 	if (n == 0)
 		return;
 
-	/* when the server dies, it gives up waiting for a standby, which may not have the decision */
+	/*
+	 * when the server dies, it gives up waiting for a standby, which may not
+	 * have the decision
+	 */
 	if (ProcDiePending && !PostmasterIsAlive())
 		return;
 	DEBUG_POINT("commit-after-decision");
-	remote_broadcast(decided, n, remote_connection_timeout(), "commit-between-commits");
+	remote_broadcast(decided_answers, first, remote_connection_timeout(), "commit-between-commits");
+	if (first < n)
+		remote_broadcast(decided_answers + first, n - first, remote_connection_timeout(), NULL);
 	DEBUG_POINT("commit-after-second-phase");
-	commit_note_finished(decided, n, "COMMIT PREPARED");
+	commit_note_finished(decided_answers, n, "COMMIT PREPARED");
 }
 
-/* The commands that undo what was done on other nodes, after they were brought to rest. */
+/*
+ * The commands that undo what was done on other nodes, after they were brought
+ * to rest.
+ */
 static int
 undo_commands(RemoteAnswer *answers, bool prepared)
 {
@@ -500,7 +582,7 @@ abort_remote(void)
 	RemoteAnswer *answers;
 	int			n;
 
-	ndecided = 0;
+	ndecided_answers = 0;
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
 		if (conn->xact_depth > 0)
 			remote_settings_rolled_back(conn);

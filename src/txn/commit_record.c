@@ -5,14 +5,15 @@
  *
  * A row (group, gid) is written in the initiator's transaction for each
  * transaction that it prepares on another node.  So the row can be seen if,
- * and only if, the initiator has committed.  The writer's lock on the table is held
- * until after COMMIT PREPARED has been sent, since the server calls us before it
- * releases locks: whoever holds a lock that conflicts with it knows that no
- * decision is under way.  Recovery deletes rows that are needed no more; it reads
- * all, so an index would only cost every commit.
+ * and only if, the initiator has committed.  The writer's lock on the table is
+ * held until after COMMIT PREPARED has been sent, since the server calls us
+ * before it releases locks: whoever holds a lock that conflicts with it knows
+ * that no decision is under way.  Recovery deletes rows that are needed no
+ * more; it reads all, so an index would only cost every commit.
  *
- * If the initiator's transaction is to be prepared itself, outer_xid is its id, and
- * the lock is not kept: whoever ends it takes the lock anew (finish_prepared.c).
+ * If the initiator's transaction is to be prepared itself, outer_xid is its
+ * id, and the lock is not kept: whoever ends it takes the lock anew
+ * (finish_prepared.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -22,6 +23,7 @@
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_namespace.h"
@@ -93,7 +95,10 @@ commit_record_insert(RemoteConn *const *conns, int n, FullTransactionId parent)
 	pfree(values);
 	pfree(nulls);
 
-	/* who keeps decisions off must not wait for what a client has prepared, which can take days */
+	/*
+	 * who keeps decisions off must not wait for what a client has prepared,
+	 * which can take days
+	 */
 	table_close(table.rel, prepared ? RowExclusiveLock : NoLock);
 }
 
@@ -111,10 +116,11 @@ record_gid(RecordTable *table, HeapTuple tuple, int32 groupid)
 	return isnull ? NULL : TextDatumGetCString(value);
 }
 
-List *
-commit_record_list(int32 groupid)
+HTAB *
+commit_record_set(int32 groupid)
 {
-	List	   *gids = NIL;
+	HASHCTL		info = {.keysize = REMOTE_GID_SIZE, .entrysize = sizeof(CommitRecord), .hcxt = CurrentMemoryContext};
+	HTAB	   *records = hash_create("commit records", 64, &info, HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	RecordTable table;
 	SysScanDesc scan;
@@ -126,13 +132,14 @@ commit_record_list(int32 groupid)
 	{
 		char	   *gid = record_gid(&table, tuple, groupid);
 
-		if (gid != NULL)
-			gids = lappend(gids, gid);
+		if (gid != NULL && strlen(gid) < REMOTE_GID_SIZE)
+			((CommitRecord *) hash_search(records, gid, HASH_ENTER, NULL))->xid =
+				HeapTupleHeaderGetRawXmin(tuple->t_data);
 	}
 	systable_endscan(scan);
 	table_close(table.rel, AccessShareLock);
 	UnregisterSnapshot(snapshot);
-	return gids;
+	return records;
 }
 
 List *
@@ -221,4 +228,5 @@ commit_record_delete(int32 groupid, List *gids)
 	systable_endscan(scan);
 	table_close(table.rel, NoLock);
 	UnregisterSnapshot(snapshot);
+	CommandCounterIncrement();	/* the same command may come here again */
 }

@@ -3,10 +3,11 @@
  * commit_ring.c
  *	  The node's clock, and the stamps of the transactions that committed last.
  *
- * A reader that is to see the transactions stamped up to ts, and no others, sets
- * the clock to ts at least, so that whoever commits from then on gets a later
- * stamp; waits for those that have an earlier one and are not done; takes a
- * snapshot; and hides the transactions in it that the ring says are later.
+ * A reader that is to see the transactions stamped up to ts, and no others,
+ * sets the clock to ts at least, so that whoever commits from then on gets a
+ * later stamp; waits for those that have an earlier one and are not done;
+ * takes a snapshot; and hides the transactions in it that the ring says are
+ * later.
  *
  * A backend gets its stamp at the end of the pre-commit callbacks, and
  * enters itself in the ring and in its slot in one step; the slot is
@@ -16,11 +17,11 @@
  * The clock follows the time of day, and never goes back while the server
  * runs.  It needn't survive a restart: a reader learns our clock before it
  * has us take a snapshot, and does so anew after a restart.  A standby's clock
- * stands still until it is promoted; then it is set before anyone learns it, since
- * what was committed before is older.
+ * stands still until it is promoted; then it is set before anyone learns it,
+ * since what was committed before is older.
  *
- * One lightweight lock covers all; it is held for a moment.  A backend clears its own slot
- * without it.
+ * One lightweight lock covers all; it is held for a moment.  A backend clears
+ * its own slot without it.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,12 +38,18 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "txn/commit_ring.h"
 #include "txn/commit_ring_shared.h"
 
-/* The stamp of a session that may not be a node's may be so much ahead, in microseconds. */
+/*
+ * The stamp of a session that may not be a node's may be so much ahead, in
+ * microseconds.
+ */
 #define MAX_AHEAD_OF_STRANGER ((int64) 10 * USECS_PER_SEC)
 
-/* A node's stamp may be so much ahead of our time: an hour, in microseconds. */
+/*
+ * A node's stamp may be so much ahead of our time: an hour, in microseconds.
+ */
 #define MAX_AHEAD (UINT64CONST(3600) * 1000000)
 
 /* A waiter looks again after so many milliseconds even if nobody woke it. */
@@ -53,7 +60,7 @@ CommitRing *commit_ring = NULL;
 static int	commit_ring_size = 16384;
 static int	clock_offset = 0;	/* ms */
 
-static bool stamped = false;	/* this transaction has its stamp */
+static bool xact_is_stamped = false;	/* this transaction has its stamp */
 
 static Size
 ring_size(void)
@@ -69,13 +76,15 @@ committing_size(void)
 }
 
 static Size
-shared_size(void)
+commit_ring_shared_size(void)
 {
 	return add_size(add_size(ring_size(), committing_size()),
 					mul_size(max_prepared_xacts, sizeof(PreparedSlot)));
 }
 
-/* The time of day as a stamp; tests set a node's time apart from the others'. */
+/*
+ * The time of day as a stamp; tests set a node's time apart from the others'.
+ */
 static CommitStamp
 time_of_day(void)
 {
@@ -83,7 +92,7 @@ time_of_day(void)
 }
 
 static void
-fill_shared(void)
+fill_commit_ring(void)
 {
 	ConditionVariableInit(&commit_ring->done);
 	pg_atomic_init_u32(&commit_ring->ncommitting, 0);
@@ -138,6 +147,24 @@ commit_ring_clock(void)
 	return clock;
 }
 
+CommitStamp
+commit_ring_now(void)
+{
+	return Max(commit_ring_clock(), time_of_day());
+}
+
+CommitStamp
+commit_ring_advance(CommitStamp later_than)
+{
+	CommitStamp stamp;
+
+	prepared_ring_load();
+	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
+	stamp = commit_ring_next(later_than);
+	LWLockRelease(commit_ring->header.lock);
+	return stamp;
+}
+
 void
 commit_ring_check(CommitStamp stamp)
 {
@@ -160,7 +187,7 @@ commit_ring_check_stranger(CommitStamp stamp)
 }
 
 static CommittingSlot *
-my_slot(void)
+my_committing_slot(void)
 {
 	return &commit_ring->committing[MyProc - ProcGlobal->allProcs];
 }
@@ -171,7 +198,7 @@ commit_ring_decide(CommitStamp later_than)
 	TransactionId xid = GetTopTransactionId();
 	TransactionId *children;
 	bool		has_children = xactGetCommittedChildren(&children) > 0;
-	CommittingSlot *slot = my_slot();
+	CommittingSlot *slot = my_committing_slot();
 	CommitStamp stamp;
 
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
@@ -182,11 +209,14 @@ commit_ring_decide(CommitStamp later_than)
 	slot->xid = xid;
 	pg_atomic_fetch_add_u32(&commit_ring->ncommitting, 1);
 	LWLockRelease(commit_ring->header.lock);
-	stamped = true;
+	xact_is_stamped = true;
 	return stamp;
 }
 
-/* Snapshots don't count VACUUM's transaction among those that run, so nobody looks for its commit. */
+/*
+ * Snapshots don't count VACUUM's transaction among those that run, so nobody
+ * looks for its commit.
+ */
 static bool
 snapshots_ignore_me(void)
 {
@@ -196,18 +226,18 @@ snapshots_ignore_me(void)
 void
 commit_ring_before_commit(void)
 {
-	if (!stamped && TransactionIdIsValid(GetTopTransactionIdIfAny()) && !snapshots_ignore_me())
+	if (!xact_is_stamped && TransactionIdIsValid(GetTopTransactionIdIfAny()) && !snapshots_ignore_me())
 		(void) commit_ring_decide(0);
 }
 
 void
 commit_ring_after_end(void)
 {
-	if (!stamped)
+	if (!xact_is_stamped)
 		return;
-	stamped = false;
+	xact_is_stamped = false;
 	pg_write_barrier();
-	my_slot()->xid = InvalidTransactionId;
+	my_committing_slot()->xid = InvalidTransactionId;
 	pg_atomic_fetch_sub_u32(&commit_ring->ncommitting, 1);
 	ConditionVariableBroadcast(&commit_ring->done);
 }
@@ -231,7 +261,10 @@ someone_commits(CommitStamp stamp)
 	return found;
 }
 
-/* Waits for backends that are committing; for a synchronous standby they may do so for long. */
+/*
+ * Waits for backends that are committing; for a synchronous standby they may
+ * do so for long.
+ */
 static void
 await_committing(CommitStamp stamp)
 {
@@ -266,6 +299,26 @@ commit_ring_await(CommitStamp stamp)
 		;
 	if (someone_commits(stamp))
 		await_committing(stamp);
+}
+
+CommitStamp
+commit_ring_stamp_of(TransactionId xid)
+{
+	CommitStamp stamp = 0;
+
+	LWLockAcquire(commit_ring->header.lock, LW_SHARED);
+	for (uint64 i = commit_ring->nentered; i > 0 && commit_ring->nentered - i < commit_ring_size; i--)
+	{
+		RingEntry  *entry = &commit_ring->entries[(i - 1) % commit_ring_size];
+
+		if (entry->xid != xid || entry->database != MyDatabaseId)
+			continue;
+		if (entry->lowest == entry->stamp)
+			stamp = entry->stamp;
+		break;
+	}
+	LWLockRelease(commit_ring->header.lock);
+	return stamp;
 }
 
 bool
@@ -313,9 +366,9 @@ commit_ring_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_commit_ring",
-		.size = shared_size,
+		.size = commit_ring_shared_size,
 		.memory = (SharedHeader **) &commit_ring,
-		.fill = fill_shared,
+		.fill = fill_commit_ring,
 	};
 
 	DefineCustomIntVariable("citus.commit_ring_size",

@@ -16,45 +16,62 @@
 #include "nodes/parsenodes.h"
 #include "utils/snapshot.h"
 
-typedef uint64 CommitStamp;		/* 0: none */
-
-/* A transaction that a snapshot taken now may show, but one as of an earlier stamp must not. */
-typedef struct LaterCommit
-{
-	TransactionId xid;
-	bool		has_children;	/* has committed subtransactions */
-} LaterCommit;
+#include "txn/commit_stamp.h"
 
 extern void commit_ring_init(void);
 
-/* To be called last before a commit, and first when the transaction has ended. */
+/*
+ * To be called last before a commit, and first when the transaction has ended.
+ */
 extern void commit_ring_before_commit(void);
 extern void commit_ring_after_end(void);
 
 /* The latest stamp given or heard of. */
 extern CommitStamp commit_ring_clock(void);
 
-/* Errors, with ERRCODE_INVALID_PARAMETER_VALUE, if a stamp that a client sent can't be one. */
+/* The present, by the time of day and by all stamps given or heard of. */
+extern CommitStamp commit_ring_now(void);
+
+/*
+ * A stamp that is given to nobody else, later than the given one and than all
+ * that the node has given or heard of.
+ */
+extern CommitStamp commit_ring_advance(CommitStamp later_than);
+
+/*
+ * Errors, with ERRCODE_INVALID_PARAMETER_VALUE, if a stamp that a client sent
+ * can't be one.
+ */
 extern void commit_ring_check(CommitStamp stamp);
 
 /*
- * The same for a stamp that is not proven to be a node's, as COMMIT PREPARED through
- * a pooler: it may hardly be ahead of the time of day.
+ * The same for a stamp that is not proven to be a node's, as COMMIT PREPARED
+ * through a pooler: it may hardly be ahead of the time of day.
  */
 extern void commit_ring_check_stranger(CommitStamp stamp);
 
-/* Gives this transaction, which is about to commit, a stamp later than all that its participants know. */
+/*
+ * Gives this transaction, which is about to commit, a stamp later than all
+ * that its participants know.
+ */
 extern CommitStamp commit_ring_decide(CommitStamp later_than);
 
 /*
- * Advances the clock to stamp, and waits, interruptibly, for the transactions of
- * this database that may still commit with an earlier one.
+ * The stamp of a transaction of this node that committed, or 0 if that is not
+ * known (any more).
+ */
+extern CommitStamp commit_ring_stamp_of(TransactionId xid);
+
+/*
+ * Advances the clock to stamp, and waits, interruptibly, for the transactions
+ * of this database that may still commit with an earlier one.
  */
 extern void commit_ring_await(CommitStamp stamp);
 
 /*
- * The transactions of this database that committed after stamp and that snapshot shows, as an
- * array in CurrentMemoryContext; *count is set.  False if that is not known (any more).
+ * The transactions of this database that committed after stamp and that
+ * snapshot shows, as an array in CurrentMemoryContext; *count is set.  False
+ * if that is not known (any more).
  */
 extern bool commit_ring_later(CommitStamp stamp, Snapshot snapshot, LaterCommit **later, int *count);
 
@@ -62,7 +79,10 @@ extern bool commit_ring_later(CommitStamp stamp, Snapshot snapshot, LaterCommit 
  * Prepared transactions (prepared_ring.c).
  */
 
-/* To be called last before a transaction is prepared, when it has been, and when a transaction has failed. */
+/*
+ * To be called last before a transaction is prepared, when it has been, and
+ * when a transaction has failed.
+ */
 extern void prepared_ring_before_prepare(void);
 extern void prepared_ring_after_prepare(void);
 extern void prepared_ring_after_abort(void);
@@ -70,25 +90,39 @@ extern void prepared_ring_after_abort(void);
 extern void prepared_ring_init(void);
 
 /*
- * To be called before the server runs PREPARE TRANSACTION, COMMIT PREPARED or ROLLBACK PREPARED, and after it has
- * run one of the latter two.  Returns the stamp of what was committed, or 0 if that is not known.
+ * Whether a transaction of this database is prepared that gets a stamp later
+ * than the given one, and may be committed elsewhere already.
+ */
+extern bool prepared_ring_has_later(CommitStamp stamp);
+
+/*
+ * To be called before the server runs PREPARE TRANSACTION, COMMIT PREPARED or
+ * ROLLBACK PREPARED, and after it has run one of the latter two.  Returns the
+ * stamp of what was committed, or 0 if that is not known.
  */
 extern void prepared_ring_before(const TransactionStmt *stmt, const char *query);
 extern CommitStamp prepared_ring_after(void);
 
 /*
- * In front of COMMIT PREPARED: the transaction's stamp.  In front of PREPARE TRANSACTION: a node asks for it, which
- * will decide soon; or will when its client does.
+ * In front of COMMIT PREPARED: the transaction's stamp.  In front of PREPARE
+ * TRANSACTION: a node asks for it, which will decide soon; or will when its
+ * client does.
  */
 #define NODE_TAG_START "/*citus:"
 #define STAMP_TAG NODE_TAG_START "stamp " UINT64_FORMAT "*/ "
 #define PREPARE_TAG NODE_TAG_START "prepare*/ "
 #define PARKED_TAG NODE_TAG_START "parked*/ "
 
-/* Whether a client will decide on the transaction that is about to be prepared. */
+/*
+ * Whether a client will decide on the transaction that is about to be
+ * prepared.
+ */
 extern bool prepared_ring_parks(void);
 
-/* This transaction, which is about to be prepared, has participants whose clocks stand at latest at most. */
+/*
+ * This transaction, which is about to be prepared, has participants whose
+ * clocks stand at latest at most.
+ */
 extern void prepared_ring_children(CommitStamp latest);
 
 #endif							/* CITUS_TXN_COMMIT_RING_H */

@@ -16,7 +16,7 @@
 #include "storage/lwlock.h"
 
 #include "lib/shared_area.h"
-#include "txn/commit_ring.h"
+#include "txn/commit_stamp.h"
 
 /* A transaction that got its stamp; it may have been aborted since. */
 typedef struct RingEntry
@@ -25,9 +25,10 @@ typedef struct RingEntry
 	Oid			database;
 	bool		has_children;
 	CommitStamp stamp;
-	CommitStamp lowest;			/* the true stamp is not known, and in lowest ..
-								 * stamp; else the same as stamp */
-	CommitStamp entered;		/* the clock when it was entered; grows along the ring */
+	CommitStamp lowest;			/* the true stamp is not known, and in lowest
+								 * .. stamp; else the same as stamp */
+	CommitStamp entered;		/* the clock when it was entered; grows along
+								 * the ring */
 } RingEntry;
 
 /* What a backend is committing. */
@@ -53,13 +54,17 @@ typedef struct PreparedSlot
 
 typedef struct CommitRing
 {
-	SharedHeader header;		/* its lock: of all but slots that their owner clears */
+	SharedHeader header;		/* its lock: of all but slots that their owner
+								 * clears */
 	ConditionVariable done;		/* a slot was cleared */
 	CommitStamp clock;
-	CommitStamp forgotten;		/* entered of the last entry that was overwritten */
+	CommitStamp forgotten;		/* entered of the last entry that was
+								 * overwritten */
 	uint64		nentered;		/* entries ever entered */
-	bool		loaded;			/* prepared transactions that survived a restart are in their slots */
-	pg_atomic_uint32 ncommitting;	/* slots of committing that are in use; grows under the lock */
+	bool		loaded;			/* prepared transactions that survived a
+								 * restart are in their slots */
+	pg_atomic_uint32 ncommitting;	/* slots of committing that are in use;
+									 * grows under the lock */
 	CommittingSlot *committing; /* one per backend */
 	PreparedSlot *prepared;		/* max_prepared_xacts */
 	int			prepared_limit; /* no slot from here on is in use */
@@ -71,18 +76,30 @@ extern CommitRing *commit_ring;
 /* Setting citus.snapshot_timeout: milliseconds, 0 is for ever. */
 extern int	snapshot_timeout;
 
-/* Under the lock, exclusively: the next stamp, later than later_than; and the entry of a commit. */
+/*
+ * Under the lock, exclusively: the next stamp, later than later_than; and the
+ * entry of a commit.
+ */
 extern CommitStamp commit_ring_next(CommitStamp later_than);
 extern void commit_ring_enter(TransactionId xid, Oid database, bool has_children,
 							  CommitStamp lowest, CommitStamp stamp);
 
-/* Under the lock, exclusively: the commit of the entry with that number, from 1, has failed. */
+/*
+ * Under the lock, exclusively: the commit of the entry with that number, from
+ * 1, has failed.
+ */
 extern void commit_ring_cancel(uint64 number);
 
-/* Waits for a prepared transaction that may get a stamp up to the given one; false if there is none. */
+/*
+ * Waits for a prepared transaction that may get a stamp up to the given one;
+ * false if there is none.
+ */
 extern bool prepared_ring_await(CommitStamp stamp);
 
-/* Notes what was prepared before the server was started or promoted, and sets the clock, unless that was done. */
+/*
+ * Notes what was prepared before the server was started or promoted, and sets
+ * the clock, unless that was done.
+ */
 extern void prepared_ring_load(void);
 
 #endif							/* CITUS_TXN_COMMIT_RING_SHARED_H */

@@ -3,12 +3,12 @@
  * constraint_modes.c
  *	  SET CONSTRAINTS on other nodes.
  *
- * Which constraints are checked at the end belongs to a transaction, and is undone
- * with a subtransaction.  So a command goes at once to the nodes that take part in the
- * transaction, whose constraints may fail by it, and is kept for those that
- * come later.  These get it at the same level of nesting as it was given at: after
- * BEGIN, or after the level's savepoint.  So whoever has savepoints up to a level has
- * all commands up to that level.
+ * Which constraints are checked at the end belongs to a transaction, and is
+ * undone with a subtransaction.  So a command goes at once to the nodes that
+ * take part in the transaction, whose constraints may fail by it, and is kept
+ * for those that come later.  These get it at the same level of nesting as it
+ * was given at: after BEGIN, or after the level's savepoint.  So whoever has
+ * savepoints up to a level has all commands up to that level.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,6 +19,7 @@
 
 #include "lib/transaction_end.h"
 #include "txn/private.h"
+#include "txn/transaction.h"
 
 typedef struct ConstraintMode
 {
@@ -26,12 +27,13 @@ typedef struct ConstraintMode
 	int			level;			/* of nesting */
 } ConstraintMode;
 
-static List *modes = NIL;		/* of this transaction, in order, in its memory */
+static List *xact_constraint_modes = NIL;		/* of this transaction, in
+												 * order, in its memory */
 
 static void
 forget_modes(void)
 {
-	modes = NIL;
+	xact_constraint_modes = NIL;
 }
 
 static void
@@ -43,7 +45,7 @@ keep_mode(const char *sql)
 
 	mode->sql = pstrdup(sql);
 	mode->level = GetCurrentTransactionNestLevel();
-	modes = lappend(modes, mode);
+	xact_constraint_modes = lappend(xact_constraint_modes, mode);
 	MemoryContextSwitchTo(old_context);
 	at_transaction_end(&end);
 }
@@ -69,7 +71,7 @@ constraint_modes_queue(RemoteConn *conn, int level)
 {
 	ListCell   *cell;
 
-	foreach(cell, modes)
+	foreach(cell, xact_constraint_modes)
 	{
 		const ConstraintMode *mode = lfirst(cell);
 
@@ -83,8 +85,8 @@ constraint_modes_queue(RemoteConn *conn, int level)
 }
 
 /*
- * As in the server, what a subtransaction has set can be undone later only by the nearest one around it that
- * has set something too.
+ * As in the server, what a subtransaction has set can be undone later only by
+ * the nearest one around it that has set something too.
  */
 void
 constraint_modes_end_level(int level, bool commit)
@@ -92,14 +94,14 @@ constraint_modes_end_level(int level, bool commit)
 	int			outer = 1;
 	ListCell   *cell;
 
-	foreach(cell, modes)
+	foreach(cell, xact_constraint_modes)
 	{
 		const ConstraintMode *mode = lfirst(cell);
 
 		if (mode->level < level)
 			outer = Max(outer, mode->level);
 	}
-	foreach(cell, modes)
+	foreach(cell, xact_constraint_modes)
 	{
 		ConstraintMode *mode = lfirst(cell);
 
@@ -108,6 +110,6 @@ constraint_modes_end_level(int level, bool commit)
 		if (commit)
 			mode->level = outer;
 		else
-			modes = foreach_delete_current(modes, cell);
+			xact_constraint_modes = foreach_delete_current(xact_constraint_modes, cell);
 	}
 }

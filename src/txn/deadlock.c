@@ -3,22 +3,23 @@
  * deadlock.c
  *	  Deadlocks that span nodes.
  *
- * Every node on which somebody waits for a lock for long looks for cycles over all
- * nodes.  All of them would find the same cycle, so the one with the lowest group among those whose
- * locks are in it breaks it: it cancels the youngest of the sessions in the cycle, on
- * whichever node that is.
+ * Every node on which somebody waits for a lock for long looks for cycles over
+ * all nodes.  All of them would find the same cycle, so the one with the
+ * lowest group among those whose locks are in it breaks it: it cancels the
+ * youngest of the sessions in the cycle, on whichever node that is.
  *
  * With T the product of citus.distributed_deadlock_detection_factor and
- * deadlock_timeout, a node looks every 0.4 T, and a cycle counts when its youngest wait
- * for a lock is 0.5 T old, so that it is broken within 0.9 T, and whatever
- * PostgreSQL itself finds after deadlock_timeout is over by then.  Cycles without
- * the network in them are left to PostgreSQL.
+ * deadlock_timeout, a node looks every 0.4 T, and a cycle counts when its
+ * youngest wait for a lock is 0.5 T old, so that it is broken within 0.9 T,
+ * and whatever PostgreSQL itself finds after deadlock_timeout is over by then.
+ * Cycles without the network in them are left to PostgreSQL.
  *
- * It takes a moment until a cancelled session no longer waits.  So the daemon remembers the waits
- * that it has broken: the same one is not broken again, when the session may
- * be doing something else already.
+ * It takes a moment until a cancelled session no longer waits.  So the daemon
+ * remembers the waits that it has broken: the same one is not broken again,
+ * when the session may be doing something else already.
  *
- * A node that can't be asked is left out for a while: the others' deadlocks are found.
+ * A node that can't be asked is left out for a while: the others' deadlocks
+ * are found.
  *
  *-------------------------------------------------------------------------
  */
@@ -117,7 +118,10 @@ is_younger(const WaitProc *a, const WaitProc *b)
 	return a->pid > b->pid;
 }
 
-/* Whether a cancel request to a session has an effect: it has none while the client is being waited for. */
+/*
+ * Whether a cancel request to a session has an effect: it has none while the
+ * client is being waited for.
+ */
 static bool
 can_be_cancelled(const WaitProc *proc)
 {
@@ -165,7 +169,10 @@ gpid_of(const WaitGraph *graph, int proc)
 	return (uint64) nodeid_of(root->groupid) * GPID_NODE_FACTOR + root->pid;
 }
 
-/* Adds a line: who waits for which lock, as PostgreSQL words it, or for the other end of a connection. */
+/*
+ * Adds a line: who waits for which lock, as PostgreSQL words it, or for the
+ * other end of a connection.
+ */
 static void
 describe_edge(const WaitGraph *graph, const WaitEdge *edge, StringInfo text)
 {
@@ -289,7 +296,10 @@ is_broken(const WaitProc *proc, const WaitEdge *edge)
 	return false;
 }
 
-/* Notes the waits for locks by which a session is in a cycle; false if one was broken lately. */
+/*
+ * Notes the waits for locks by which a session is in a cycle; false if one was
+ * broken lately.
+ */
 static bool
 note_broken(const WaitGraph *graph, const int *cycle, int length, int session)
 {
@@ -334,7 +344,10 @@ break_cycle(const WaitGraph *graph, const int *cycle, int length, int session)
 	return true;
 }
 
-/* Breaks all cycles that it is for this node to break; returns whether there were any. */
+/*
+ * Breaks all cycles that it is for this node to break; returns whether there
+ * were any.
+ */
 static bool
 break_cycles(const WaitGraph *graph, int64 min_age_ms)
 {
@@ -372,10 +385,11 @@ has_cycle(const WaitGraph *graph, int64 min_age_ms)
 }
 
 /*
- * Looks for deadlocks, and breaks them.  Nodes get little time for their answers.
+ * Looks for deadlocks, and breaks them.  Nodes get little time for their
+ * answers.
  */
 static bool
-search(List *skipped_groups, int32 *failed_group)
+search_deadlocks(List *skipped_groups, int32 *failed_group)
 {
 	int64		min_age_ms = deadlock_grace();
 	long		timeout = Max(share_of_limit(1.0), MIN_TIMEOUT_MS);
@@ -399,7 +413,7 @@ search(List *skipped_groups, int32 *failed_group)
 }
 
 /* Groups that could not be asked lately. */
-static List *skipped = NIL;
+static List *skipped_by_search = NIL;
 static TimestampTz skipped_since = 0;
 
 static void
@@ -407,7 +421,7 @@ skip_group(int32 groupid)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(TopMemoryContext);
 
-	skipped = lappend_int(skipped, groupid);
+	skipped_by_search = lappend_int(skipped_by_search, groupid);
 	skipped_since = GetCurrentTimestamp();
 	MemoryContextSwitchTo(old_context);
 }
@@ -419,14 +433,14 @@ deadlock_job(void)
 
 	if (!wait_graph_wanted(deadlock_grace()))
 		return;
-	if (skipped != NIL && TimestampDifferenceExceeds(skipped_since, GetCurrentTimestamp(), SKIP_MS))
+	if (skipped_by_search != NIL && TimestampDifferenceExceeds(skipped_since, GetCurrentTimestamp(), SKIP_MS))
 	{
-		list_free(skipped);
-		skipped = NIL;
+		list_free(skipped_by_search);
+		skipped_by_search = NIL;
 	}
 	PG_TRY();
 	{
-		(void) search(skipped, (int32 *) &failed_group);
+		(void) search_deadlocks(skipped_by_search, (int32 *) &failed_group);
 	}
 	PG_CATCH();
 	{
@@ -437,16 +451,22 @@ deadlock_job(void)
 	PG_END_TRY();
 }
 
-/* check_distributed_deadlocks(): looks now; whether there was anything for this node to break. */
+/*
+ * check_distributed_deadlocks(): looks now; whether there was anything for
+ * this node to break.
+ */
 Datum
 check_distributed_deadlocks(PG_FUNCTION_ARGS)
 {
 	int32		failed_group;
 
-	PG_RETURN_BOOL(search(NIL, &failed_group));
+	PG_RETURN_BOOL(search_deadlocks(NIL, &failed_group));
 }
 
-/* citus_internal.cancel_deadlock_victim(pid, lxid, detail): for a node that has found a cycle. */
+/*
+ * citus_internal.cancel_deadlock_victim(pid, lxid, detail): for a node that
+ * has found a cycle.
+ */
 Datum
 citus_internal_cancel_deadlock_victim(PG_FUNCTION_ARGS)
 {

@@ -15,10 +15,16 @@ extern void deadlock_init(void);
 /* Milliseconds between two searches, by the settings; 0 for never. */
 extern int	deadlock_interval(void);
 
-/* Milliseconds for which a wait for a lock is not taken for a part of a deadlock; 0 if no wait ever is. */
+/*
+ * Milliseconds for which a wait for a lock is not taken for a part of a
+ * deadlock; 0 if no wait ever is.
+ */
 extern int	deadlock_grace(void);
 
-/* Searches, if somebody on this node has waited for that long; a job of the daemon. */
+/*
+ * Searches, if somebody on this node has waited for that long; a job of the
+ * daemon.
+ */
 extern void deadlock_job(void);
 
 #endif							/* CITUS_TXN_DEADLOCK_H */

@@ -3,15 +3,20 @@
  * deadlock_victim.c
  *	  Cancelling a transaction as the victim of a deadlock.
  *
- * The victim gets the signal of an ordinary cancel request.  Wherever it waits, for
- * a lock or for another node, the server then raises its error "canceling
- * statement due to user request".  A callback at the bottom of the stack of error contexts
- * sees it before anybody catches it, and makes it the error that
- * PostgreSQL raises for a deadlock, if shared memory has a sentence for this very transaction.
+ * The victim gets the signal of an ordinary cancel request.  Wherever it
+ * waits, for a lock or for another node, the server then raises its error
+ * "canceling statement due to user request".  A callback at the bottom of the
+ * stack of error contexts sees it before anybody catches it, and makes it the
+ * error that PostgreSQL raises for a deadlock, if shared memory has a sentence
+ * for this very transaction.
  *
- * The callback stays where it is put: the stack is emptied after an error only.  It is put
- * back when the failed transaction, or subtransaction, is cleaned up, since what follows
- * may run without any other code of ours: a statement whose plan is kept, for this node's own shard.
+ * The callback stays where it is put: the stack is emptied after an error
+ * only.  What follows an error may run without any other code of ours: a
+ * statement whose plan is kept, for this node's own shard.  So the callback is
+ * put back when the failed transaction is cleaned up, which is after the last
+ * error that its statements can raise, and when ROLLBACK TO begins its
+ * subtransaction again.  The utility hook can't do so for them: the portal
+ * that runs ROLLBACK restores the empty stack.
  *
  * Sentences are kept in a few slots under a lightweight lock.  One that is not
  * collected is overwritten in time; it means nothing to a later transaction.
@@ -27,6 +32,7 @@
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "storage/procarray.h"
+#include "utils/memutils.h"
 
 #include "compat/proc.h"
 #include "lib/shared_area.h"
@@ -49,10 +55,10 @@ typedef struct VictimShared
 	Sentence	sentences[MAX_SENTENCES];
 } VictimShared;
 
-static VictimShared *shared = NULL;
+static VictimShared *victims_shared = NULL;
 
 static Size
-shared_size(void)
+victims_shared_size(void)
 {
 	return sizeof(VictimShared);
 }
@@ -62,8 +68,8 @@ deadlock_victim_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_deadlock_victims",
-		.size = shared_size,
-		.memory = (SharedHeader **) &shared,
+		.size = victims_shared_size,
+		.memory = (SharedHeader **) &victims_shared,
 	};
 
 	shared_area_add(&area);
@@ -74,25 +80,28 @@ put_sentence(int pid, uint32 lxid, const char *detail)
 {
 	Sentence   *sentence;
 
-	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
-	sentence = &shared->sentences[shared->next];
-	shared->next = (shared->next + 1) % MAX_SENTENCES;
+	LWLockAcquire(victims_shared->header.lock, LW_EXCLUSIVE);
+	sentence = &victims_shared->sentences[victims_shared->next];
+	victims_shared->next = (victims_shared->next + 1) % MAX_SENTENCES;
 	sentence->pid = pid;
 	sentence->lxid = lxid;
 	strlcpy(sentence->detail, detail, DETAIL_SIZE);
-	LWLockRelease(shared->header.lock);
+	LWLockRelease(victims_shared->header.lock);
 }
 
-/* Takes the sentence for a process and transaction out; false if there is none. */
+/*
+ * Takes the sentence for a process and transaction out; false if there is
+ * none.
+ */
 static bool
 take_sentence(int pid, uint32 lxid, char *detail)
 {
 	bool		found = false;
 
-	LWLockAcquire(shared->header.lock, LW_EXCLUSIVE);
+	LWLockAcquire(victims_shared->header.lock, LW_EXCLUSIVE);
 	for (int i = 0; i < MAX_SENTENCES && !found; i++)
 	{
-		Sentence   *sentence = &shared->sentences[i];
+		Sentence   *sentence = &victims_shared->sentences[i];
 
 		if (sentence->pid != pid || sentence->lxid != lxid)
 			continue;
@@ -100,13 +109,13 @@ take_sentence(int pid, uint32 lxid, char *detail)
 		sentence->pid = 0;
 		found = true;
 	}
-	LWLockRelease(shared->header.lock);
+	LWLockRelease(victims_shared->header.lock);
 	return found;
 }
 
 /*
- * Whoever waits for a lock stays in its queue while the lock manager's partitions are locked,
- * so that the signal can't reach a later transaction.
+ * Whoever waits for a lock stays in its queue while the lock manager's
+ * partitions are locked, so that the signal can't reach a later transaction.
  */
 bool
 deadlock_victim_cancel(int pid, uint32 lxid, const char *detail)
@@ -130,7 +139,7 @@ deadlock_victim_cancel(int pid, uint32 lxid, const char *detail)
 
 /* Makes the error of a cancel request that of a deadlock. */
 static void
-translate(void *arg)
+translate_cancel(void *arg)
 {
 	char		detail[DETAIL_SIZE];
 
@@ -143,10 +152,24 @@ translate(void *arg)
 	errhint("See server log for query details.");
 }
 
+static void
+prepare_after_cleanup(void *arg)
+{
+	deadlock_victim_prepare();
+}
+
+void
+deadlock_victim_prepare_next(void)
+{
+	static MemoryContextCallback callback = {.func = prepare_after_cleanup};
+
+	MemoryContextRegisterResetCallback(TopTransactionContext, &callback);
+}
+
 void
 deadlock_victim_prepare(void)
 {
-	static ErrorContextCallback callback = {NULL, translate, NULL};
+	static ErrorContextCallback callback = {NULL, translate_cancel, NULL};
 	ErrorContextCallback *last = error_context_stack;
 
 	if (last == NULL)

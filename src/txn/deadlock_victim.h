@@ -13,12 +13,19 @@
 extern void deadlock_victim_init(void);
 
 /*
- * Cancels the transaction of a process of this node, whose error is then a deadlock's with that
- * detail.  False, and nothing done, if the process is not in that transaction any more.
+ * Cancels the transaction of a process of this node, whose error is then a
+ * deadlock's with that detail.  False, and nothing done, if the process is not
+ * in that transaction any more.
  */
 extern bool deadlock_victim_cancel(int pid, uint32 lxid, const char *detail);
 
-/* Makes this session report such a cancellation rightly; cheap.  To be called when statements begin, and after errors. */
+/*
+ * Makes this session report such a cancellation rightly; cheap.  To be called
+ * when statements and subtransactions begin.
+ */
 extern void deadlock_victim_prepare(void);
+
+/* The same when the transaction, which has failed, is cleaned up. */
+extern void deadlock_victim_prepare_next(void);
 
 #endif							/* CITUS_TXN_DEADLOCK_VICTIM_H */

@@ -3,17 +3,20 @@
  * dist_snapshot.c
  *	  One snapshot over all nodes: the initiator's part.
  *
- * A point in time is chosen by asking: each node that is to be read opens a transaction, holds a
- * snapshot, and answers how late it is by its clock (a commit stamp); the latest
- * answer is the point.  A commit that somebody was told of before he
- * asked us has set the clock of each node that it wrote on, so it is not later.
+ * A point in time is chosen by asking: each node that is to be read opens a
+ * transaction, holds a snapshot, and answers how late it is by its clock (a
+ * commit stamp); the latest answer is the point.  A commit that somebody was
+ * told of before he asked us has set the clock of each node that it wrote on,
+ * so it is not later.
  *
- * READ COMMITTED: per statement, and only nodes that the statement reads.  Outside
- * a transaction block the node's transaction is for this statement only (conn->xact_lone): it
- * may be cancelled, and has a savepoint behind which a task is tried again.
- * REPEATABLE READ: once per transaction, all nodes, since any may be read later.
+ * READ COMMITTED: per statement, and only nodes that the statement reads.
+ * Outside a transaction block the node's transaction is for this statement
+ * only (conn->xact_lone): it may be cancelled, and has a savepoint behind
+ * which a task is tried again.  REPEATABLE READ: once per transaction, all
+ * nodes, since any may be read later.
  *
- * A connection that is opened later joins: it borrows from the one that was asked.
+ * A connection that is opened later joins: it borrows from the one that was
+ * asked.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,6 +30,7 @@
 
 #include "catalog/node.h"
 #include "lib/catch_error.h"
+#include "lib/debug_point.h"
 #include "txn/exported_snapshot.h"
 #include "txn/private.h"
 #include "txn/snapshot.h"
@@ -34,28 +38,47 @@
 #define BEGIN_COMMAND "SELECT citus_internal.snapshot_begin()"
 #define TAKE_COMMAND "SELECT citus_internal.snapshot_take()"
 
-/* How often a point in time is chosen anew because nodes could not read as of the last one. */
+/*
+ * How often a point in time is chosen anew because nodes could not read as of
+ * the last one.
+ */
 #define MAX_CHOICES 10
 
-/* When the nodes took longer than this to answer (ms), some may have forgotten what they must know. */
+/*
+ * When the nodes took longer than this to answer (ms), some may have forgotten
+ * what they must know.
+ */
 #define LONG_ASKED_MS 100
+
+/*
+ * After a refusal one statement is asked for, and about twice as many after
+ * each further one in a row, up to so many.
+ */
+#define MAX_WITHOUT_OFFER 1023
+
+static int	without_offer = 0;	/* after the last refusal; 0: accepted */
+static int	offer_after = 0;	/* so many more statements */
 
 /* The point in time of this REPEATABLE READ transaction; 0: none yet. */
 static CommitStamp transaction_stamp = 0;
-static Bitmapset *transaction_groups = NULL;	/* that were asked; in TopTransactionContext */
-static Snapshot transaction_snapshot = NULL;	/* registered, if it isn't the transaction's own */
+static Bitmapset *transaction_groups = NULL;	/* that were asked; in
+												 * TopTransactionContext */
+static Snapshot transaction_snapshot = NULL;	/* registered, if it isn't the
+												 * transaction's own */
 
 /* Snapshots of statements that have not ended. */
-static dlist_head live = DLIST_STATIC_INIT(live);
+static dlist_head live_snapshots = DLIST_STATIC_INIT(live_snapshots);
 
-/* Never asked to yield: its connections are released before anyone else runs. */
+/*
+ * Never asked to yield: its connections are released before anyone else runs.
+ */
 static void
 no_yield(RemoteOwner *owner, RemoteConn *conn)
 {
 	elog(ERROR, "connection to node %s:%d is being asked for its clock", conn->nodename, conn->nodeport);
 }
 
-static RemoteOwner asker = {no_yield};
+static RemoteOwner stamp_asker = {no_yield};
 
 /* Opens the node's transaction if it isn't open. */
 static void
@@ -88,9 +111,12 @@ read_stamp(RemoteConn *conn)
 	return stamp;
 }
 
-/* Sends a statement to all; reads their answers, and returns the latest stamp of them. */
+/*
+ * Sends a statement to all; reads their answers, and returns the latest stamp
+ * of them.
+ */
 static CommitStamp
-ask(List *conns, const char *sql)
+ask_for_stamps(List *conns, const char *sql)
 {
 	CommitStamp latest = 0;
 	ListCell   *cell;
@@ -108,9 +134,9 @@ ask(List *conns, const char *sql)
 
 /* Adds a connection to the node, with its transaction opened, to conns. */
 static void
-acquire(int32 groupid, List **conns)
+acquire_for_snapshot(int32 groupid, List **conns)
 {
-	RemoteConn *conn = remote_acquire(groupid, &asker, false);
+	RemoteConn *conn = remote_acquire(groupid, &stamp_asker, false);
 
 	*conns = lappend(*conns, conn);
 	begin_on(conn);
@@ -118,35 +144,38 @@ acquire(int32 groupid, List **conns)
 }
 
 static void
-release_all(List *conns)
+release_snapshots(List *conns)
 {
 	ListCell   *cell;
 
 	foreach(cell, conns)
-		remote_release(lfirst(cell), &asker);
+		remote_release(lfirst(cell), &stamp_asker);
 	list_free(conns);
 }
 
 static void
-forget(void *arg)
+forget_snapshot(void *arg)
 {
 	dlist_delete(&((DistSnapshot *) arg)->link);
 }
 
-/* Asks the nodes for their clocks; *conns holds the connections, which are the asker's, also after an error. */
+/*
+ * Asks the nodes for their clocks; *conns holds the connections, which are the
+ * asker's, also after an error.
+ */
 static CommitStamp
 ask_groups(Bitmapset *groups, List **conns)
 {
 	int			groupid = -1;
 
 	while ((groupid = bms_next_member(groups, groupid)) >= 0)
-		acquire(groupid, conns);
-	return ask(*conns, BEGIN_COMMAND);
+		acquire_for_snapshot(groupid, conns);
+	return ask_for_stamps(*conns, BEGIN_COMMAND);
 }
 
 /*
- * After an error: whether it is only that connections were lost that had nothing to
- * lose.  The others are brought to rest then, and all given back.
+ * After an error: whether it is only that connections were lost that had
+ * nothing to lose.  The others are brought to rest then, and all given back.
  */
 static bool
 only_lost(List *conns)
@@ -163,11 +192,14 @@ only_lost(List *conns)
 		lost = lost || conn->state == REMOTE_DEAD;
 	}
 	if (lost)
-		release_all(conns);
+		release_snapshots(conns);
 	return lost;
 }
 
-/* As ask_groups; false, and nothing held, if it only found that connections were lost. */
+/*
+ * As ask_groups; false, and nothing held, if it only found that connections
+ * were lost.
+ */
 static bool
 try_ask(Bitmapset *groups, bool last, List **asked, CommitStamp *latest)
 {
@@ -192,8 +224,9 @@ try_ask(Bitmapset *groups, bool last, List **asked, CommitStamp *latest)
 }
 
 /*
- * As ask_groups; a connection may turn out to be broken only when it is used, and then another
- * one is.  This can happen with each node's connection, and is seen of one at a time.
+ * As ask_groups; a connection may turn out to be broken only when it is used,
+ * and then another one is.  This can happen with each node's connection, and
+ * is seen of one at a time.
  */
 static CommitStamp
 ask_patiently(Bitmapset *groups, List **asked)
@@ -224,11 +257,12 @@ take_there(DistSnapshot *snapshot, List *conns)
 }
 
 /*
- * Chooses the point in time of a snapshot, and again if it proves to be too long ago.  Nothing
- * of the statement has run yet, so it doesn't matter which one it is.
+ * Chooses the point in time of a snapshot, and again if it proves to be too
+ * long ago.  Nothing of the statement has run yet, so it doesn't matter which
+ * one it is.
  */
 static void
-choose(DistSnapshot *snapshot, Snapshot like, bool late)
+choose_snapshot(DistSnapshot *snapshot, Snapshot like, bool late)
 {
 	TimestampTz began = GetCurrentTimestamp();
 	CommitStamp stamp = commit_ring_clock();
@@ -252,9 +286,19 @@ choose(DistSnapshot *snapshot, Snapshot like, bool late)
 			snapshot_refuse(reason);
 		late = true;
 		stamp = commit_ring_clock();
-		theirs = ask(conns, BEGIN_COMMAND);
+		theirs = ask_for_stamps(conns, BEGIN_COMMAND);
 	}
-	release_all(conns);
+	release_snapshots(conns);
+}
+
+/* From now on it is one of those that go on, as long as the context lives. */
+static void
+remember_snapshot(DistSnapshot *snapshot, MemoryContext context)
+{
+	snapshot->callback.func = forget_snapshot;
+	snapshot->callback.arg = snapshot;
+	dlist_push_tail(&live_snapshots, &snapshot->link);
+	MemoryContextRegisterResetCallback(context, &snapshot->callback);
 }
 
 DistSnapshot *
@@ -263,12 +307,53 @@ dist_snapshot_take(Bitmapset *groups, Snapshot like, bool late, MemoryContext co
 	DistSnapshot *snapshot = MemoryContextAllocZero(context, sizeof(DistSnapshot));
 
 	snapshot->groups = groups;
-	choose(snapshot, like, late);
-	snapshot->callback.func = forget;
-	snapshot->callback.arg = snapshot;
-	dlist_push_tail(&live, &snapshot->link);
-	MemoryContextRegisterResetCallback(context, &snapshot->callback);
+	choose_snapshot(snapshot, like, late);
+	DEBUG_POINT("snapshot-chosen");
+	remember_snapshot(snapshot, context);
 	return snapshot;
+}
+
+DistSnapshot *
+dist_snapshot_offer(Bitmapset *groups, Snapshot like, MemoryContext context)
+{
+	CommitStamp stamp;
+	Snapshot	own;
+	const char *reason;
+	DistSnapshot *snapshot;
+
+	if (offer_after > 0)
+	{
+		offer_after--;
+		return NULL;
+	}
+	stamp = commit_ring_now();
+	own = snapshot_try_as_of(stamp, like, &reason);
+	if (own == NULL)
+		return NULL;
+	snapshot = MemoryContextAllocZero(context, sizeof(DistSnapshot));
+	snapshot->groups = groups;
+	snapshot->stamp = stamp;
+	snapshot->snapshot = own;
+	snapshot->offered = true;
+	DEBUG_POINT("snapshot-offered");
+	remember_snapshot(snapshot, context);
+	return snapshot;
+}
+
+void
+dist_snapshot_accepted(DistSnapshot *snapshot)
+{
+	snapshot->offered = false;
+	without_offer = 0;
+}
+
+void
+dist_snapshot_settle(DistSnapshot *snapshot, Snapshot like, bool refused)
+{
+	if (refused)
+		offer_after = without_offer = Min(2 * without_offer + 1, MAX_WITHOUT_OFFER);
+	choose_snapshot(snapshot, like, false);
+	snapshot->offered = false;
 }
 
 DistSnapshot *
@@ -276,7 +361,7 @@ dist_snapshot_find(Snapshot registered)
 {
 	dlist_iter	iter;
 
-	dlist_foreach(iter, &live)
+	dlist_foreach(iter, &live_snapshots)
 	{
 		DistSnapshot *snapshot = dlist_container(DistSnapshot, link, iter.cur);
 
@@ -293,7 +378,7 @@ oldest_live(void)
 	CommitStamp oldest = PG_UINT64_MAX;
 	dlist_iter	iter;
 
-	dlist_foreach(iter, &live)
+	dlist_foreach(iter, &live_snapshots)
 		oldest = Min(oldest, dlist_container(DistSnapshot, link, iter.cur)->stamp);
 	return oldest;
 }
@@ -301,7 +386,7 @@ oldest_live(void)
 void
 dist_snapshot_end(void)
 {
-	if (!dlist_is_empty(&live))
+	if (!dlist_is_empty(&live_snapshots))
 		return;
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
 		if (conn->xact_lone)
@@ -324,9 +409,13 @@ dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn)
 {
 	char		command[100];
 
+	Assert(!snapshot->offered);
 	if (conn->xact_depth > 0 && conn->snapshot_stamp == snapshot->stamp)
 	{
-		/* what the statement ran before was cancelled, since it wanted no more of it */
+		/*
+		 * what the statement ran before was cancelled, since it wanted no more
+		 * of it
+		 */
 		if (remote_xact_failed(conn))
 			(void) dist_snapshot_restart(conn);
 		return;
@@ -340,6 +429,17 @@ dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn)
 	if (conn->xact_lone)
 		remote_queue_command(conn, "SAVEPOINT citus_task");
 	conn->snapshot_stamp = snapshot->stamp;
+}
+
+void
+dist_snapshot_queue_offer(DistSnapshot *snapshot, RemoteConn *conn)
+{
+	char		command[100];
+
+	Assert(snapshot->offered && conn->xact_depth == 0);
+	snprintf(command, sizeof(command), "SET citus.snapshot TO '" UINT64_FORMAT " " UINT64_FORMAT " offered'",
+			 snapshot->stamp, Min(snapshot->stamp, oldest_live()));
+	remote_queue_command(conn, command);
 }
 
 bool
@@ -359,7 +459,24 @@ dist_snapshot_refused(RemoteConn *conn, const ErrorData *error)
 		error->sqlerrcode == ERRCODE_T_R_SERIALIZATION_FAILURE;
 }
 
-/* Connections to all other nodes; a node that can't be reached can't be used in this transaction. */
+/* Gives back those of the asker's connections that are lost. */
+static List *
+release_lost(List *conns)
+{
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+	{
+		if (conn->owner != &stamp_asker || conn->state != REMOTE_DEAD)
+			continue;
+		conns = list_delete_ptr(conns, conn);
+		remote_release(conn, &stamp_asker);
+	}
+	return conns;
+}
+
+/*
+ * Connections to all other nodes; a node that can't be reached can't be used
+ * in this transaction.
+ */
 static List *
 acquire_all(void)
 {
@@ -375,7 +492,7 @@ acquire_all(void)
 			continue;
 		PG_TRY();
 		{
-			acquire(node->groupid, (List **) &conns);
+			acquire_for_snapshot(node->groupid, (List **) &conns);
 		}
 		PG_CATCH();
 		{
@@ -385,8 +502,7 @@ acquire_all(void)
 				PG_RE_THROW();
 			catch_end(&point);
 			FreeErrorData(error);
-			if (conns != NIL && ((RemoteConn *) llast(conns))->state == REMOTE_DEAD)
-				conns = list_delete_last(conns);
+			conns = release_lost(conns);
 		}
 		PG_END_TRY();
 	}
@@ -400,7 +516,7 @@ begin_transaction(bool fresh)
 	List	   *conns = acquire_all();
 	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
 	CommitStamp stamp = commit_ring_clock();
-	CommitStamp theirs = ask(conns, BEGIN_COMMAND);
+	CommitStamp theirs = ask_for_stamps(conns, BEGIN_COMMAND);
 	ListCell   *cell;
 	char		command[100];
 
@@ -418,7 +534,7 @@ begin_transaction(bool fresh)
 													   TopTransactionResourceOwner);
 	foreach(cell, conns)
 		(void) read_stamp(lfirst(cell));
-	release_all(conns);
+	release_snapshots(conns);
 	transaction_stamp = stamp;
 }
 
@@ -445,7 +561,7 @@ dist_snapshot_adopt(CommitStamp stamp, Bitmapset *groups)
 	transaction_stamp = stamp;
 	transaction_groups = groups;
 	(void) ask_groups(groups, &conns);
-	release_all(conns);
+	release_snapshots(conns);
 }
 
 void

@@ -3,15 +3,17 @@
  * exported_snapshot.c
  *	  Snapshots over all nodes that other sessions take.
  *
- * What pg_export_snapshot() exports is a snapshot of one node.  So the exporting
- * transaction fixes its point in time on all nodes first, and has each other
- * node export the snapshot that its part of the transaction has there.  Their ids
- * are written to a file beside the server's own file of the exported snapshot; who takes
- * that one with SET TRANSACTION SNAPSHOT takes the others, too.
+ * What pg_export_snapshot() exports is a snapshot of one node.  So the
+ * exporting transaction fixes its point in time on all nodes first, and has
+ * each other node export the snapshot that its part of the transaction has
+ * there.  Their ids are written to a file beside the server's own file of the
+ * exported snapshot; who takes that one with SET TRANSACTION SNAPSHOT takes
+ * the others, too.
  *
- * The file is named for the exporting transaction, as the server's ids begin with
- * it, since all that it exports is of the same time.  It goes when the
- * transaction ends, or as the server's own does, when a server starts after a crash.
+ * The file is named for the exporting transaction, as the server's ids begin
+ * with it, since all that it exports is of the same time.  It goes when the
+ * transaction ends, or as the server's own does, when a server starts after a
+ * crash.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,9 +50,12 @@ typedef struct NodeExport
 	char		id[ID_SIZE];
 } NodeExport;
 
-static bool offered = false;	/* this transaction's file is complete */
-static char *offer_path = NULL; /* of the file, if there is one; in TopTransactionContext */
-static List *taken = NIL;		/* of NodeExport, in TopTransactionContext */
+static bool export_is_offered = false;	/* this transaction's file is
+										 * complete */
+static char *offer_path = NULL; /* of the file, if there is one; in
+								 * TopTransactionContext */
+static List *taken_exports = NIL;		/* of NodeExport, in
+										 * TopTransactionContext */
 
 static void
 write_failed(void)
@@ -60,7 +65,9 @@ write_failed(void)
 			 errmsg("could not write file \"%s\": %m", offer_path)));
 }
 
-/* Has a node export the snapshot of our transaction there, and writes its id. */
+/*
+ * Has a node export the snapshot of our transaction there, and writes its id.
+ */
 static void
 export_on_node(FILE *file, int32 groupid)
 {
@@ -79,7 +86,7 @@ exported_snapshot_offer(void)
 	FILE	   *file;
 
 	/* the server refuses to export a subtransaction's */
-	if (offered || IsSubTransaction())
+	if (export_is_offered || IsSubTransaction())
 		return;
 	stamp = dist_snapshot_fixed(&groups);
 	offer_path = MemoryContextAlloc(TopTransactionContext, MAXPGPATH);
@@ -91,10 +98,13 @@ exported_snapshot_offer(void)
 		export_on_node(file, groupid);
 	if (FreeFile(file) != 0)
 		write_failed();
-	offered = true;
+	export_is_offered = true;
 }
 
-/* Opens the file that goes with the server's id of a snapshot; NULL if there is none. */
+/*
+ * Opens the file that goes with the server's id of a snapshot; NULL if there
+ * is none.
+ */
 static FILE *
 open_file_of(const char *id)
 {
@@ -120,7 +130,7 @@ exported_snapshot_take(const char *id)
 	if (file == NULL)
 		return false;
 	old_context = MemoryContextSwitchTo(TopTransactionContext);
-	taken = NIL;
+	taken_exports = NIL;
 	if (fscanf(file, UINT64_FORMAT, &stamp) != 1)
 		stamp = 0;
 	while (stamp != 0 && fscanf(file, "%d %63s", &node.groupid, node.id) == 2)
@@ -128,7 +138,7 @@ exported_snapshot_take(const char *id)
 		NodeExport *copy = palloc(sizeof(NodeExport));
 
 		*copy = node;
-		taken = lappend(taken, copy);
+		taken_exports = lappend(taken_exports, copy);
 		groups = bms_add_member(groups, node.groupid);
 	}
 	MemoryContextSwitchTo(old_context);
@@ -143,7 +153,7 @@ exported_snapshot_of_group(int32 groupid)
 {
 	ListCell   *cell;
 
-	foreach(cell, taken)
+	foreach(cell, taken_exports)
 	{
 		NodeExport *node = lfirst(cell);
 
@@ -160,12 +170,15 @@ exported_snapshot_end(void)
 		ereport(WARNING,
 				(errcode_for_file_access(),
 				 errmsg("could not remove file \"%s\": %m", offer_path)));
-	taken = NIL;
+	taken_exports = NIL;
 	offer_path = NULL;
-	offered = false;
+	export_is_offered = false;
 }
 
-/* citus_internal.snapshot_export() returns text: the id of this node's part of a snapshot that is exported. */
+/*
+ * citus_internal.snapshot_export() returns text: the id of this node's part of
+ * a snapshot that is exported.
+ */
 Datum
 citus_internal_snapshot_export(PG_FUNCTION_ARGS)
 {

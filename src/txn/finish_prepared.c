@@ -6,13 +6,14 @@
  *
  * A transaction that has written on other nodes may be prepared itself: by its
  * client, or, if it runs inside another node's task, by that node.  Before
- * that it prepares its own participants (prepare_remote), with commit records that
- * become visible when it is committed.  Who ends it, in any backend, ends
- * them at once; what fails is left to recovery, which asks whether the parent is
- * still prepared, and then for the records.
+ * that it prepares its own participants (prepare_remote), with commit records
+ * that become visible when it is committed.  Who ends it, in any backend, ends
+ * them at once; what fails is left to recovery, which asks whether the parent
+ * is still prepared, and then for the records.
  *
- * The records of a parent are found by its transaction id while it is prepared.
- * Looking for them costs a query, so shared memory says whether there can be any.
+ * The records of a parent are found by its transaction id while it is
+ * prepared.  Looking for them costs a query, so shared memory says whether
+ * there can be any.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,10 +38,11 @@
 #include "lib/debug_point.h"
 #include "txn/commit_ring.h"
 #include "txn/private.h"
+#include "txn/transaction.h"
 
 /* The id of a transaction that is prepared here, or InvalidTransactionId. */
 static TransactionId
-prepared_xid(const char *gid)
+xid_of_prepared(const char *gid)
 {
 	Oid			types[1] = {TEXTOID};
 	Datum		values[1] = {CStringGetTextDatum(gid)};
@@ -68,8 +70,8 @@ prepared_xid(const char *gid)
 }
 
 /*
- * What a prepared transaction has prepared elsewhere.  If that is anything, takes
- * the lock that says that a decision is under way.
+ * What a prepared transaction has prepared elsewhere.  If that is anything,
+ * takes the lock that says that a decision is under way.
  */
 static List *
 find_children(const char *gid)
@@ -80,7 +82,7 @@ find_children(const char *gid)
 	if (!active_parents_possible() || !metadata_available())
 		return NIL;
 	PushActiveSnapshot(GetTransactionSnapshot());
-	xid = prepared_xid(gid);
+	xid = xid_of_prepared(gid);
 	if (TransactionIdIsValid(xid))
 		children = commit_record_children(xid);
 	if (children != NIL)
@@ -89,7 +91,10 @@ find_children(const char *gid)
 	return children;
 }
 
-/* A connection to a child's node, or NULL with a warning: the parent's end is decided. */
+/*
+ * A connection to a child's node, or NULL with a warning: the parent's end is
+ * decided.
+ */
 static RemoteConn *
 connect_child(const PreparedChild *child)
 {
@@ -98,7 +103,7 @@ connect_child(const PreparedChild *child)
 
 	PG_TRY();
 	{
-		conn = remote_acquire_alone(child->groupid);
+		conn = remote_acquire_alone(child->groupid, NULL);
 	}
 	PG_CATCH();
 	{
@@ -112,7 +117,10 @@ connect_child(const PreparedChild *child)
 	return conn;
 }
 
-/* Ends them as their parent has been ended, with its stamp if that is known, within a time limit; failures are warnings. */
+/*
+ * Ends them as their parent has been ended, with its stamp if that is known,
+ * within a time limit; failures are warnings.
+ */
 static void
 finish_children(List *children, bool commit, CommitStamp stamp)
 {

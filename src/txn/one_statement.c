@@ -4,11 +4,11 @@
  *	  Transactions that consist of one statement.
  *
  * A write of one shard that is its client's whole transaction needs no
- * transaction around it on the node: the node commits it with its answer, which
- * saves the round trip of COMMIT.  That is only right if nothing can come
- * after it in this transaction, and nothing came before.  Sending the answer
- * is a part of the statement.  So are, at the end of its transaction, notifications and cursors WITH HOLD
- * that a function has left.
+ * transaction around it on the node: the node commits it with its answer,
+ * which saves the round trip of COMMIT.  That is only right if nothing can
+ * come after it in this transaction, and nothing came before.  Sending the
+ * answer is a part of the statement.  So are, at the end of its transaction,
+ * notifications and cursors WITH HOLD that a function has left.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,10 +25,11 @@
 #include "compat/client_protocol.h"
 #include "remote/wire_type.h"
 #include "txn/private.h"
+#include "txn/transaction.h"
 
 /*
- * Whether the client's next message, if it is here already, is Sync.  If it isn't
- * here, the client may go on in the same transaction.
+ * Whether the client's next message, if it is here already, is Sync.  If it
+ * isn't here, the client may go on in the same transaction.
  */
 static bool
 sync_follows(void)
@@ -44,9 +45,9 @@ sync_follows(void)
 }
 
 /*
- * Whether a portal runs the client's own statement, and the transaction ends with
- * it.  Portals of the simple protocol are those that pg_cursors doesn't show; there, several
- * statements in one message make a transaction block.
+ * Whether a portal runs the client's own statement, and the transaction ends
+ * with it.  Portals of the simple protocol are those that pg_cursors doesn't
+ * show; there, several statements in one message make a transaction block.
  */
 static bool
 ends_transaction(Portal portal)
@@ -58,8 +59,9 @@ ends_transaction(Portal portal)
 
 /*
  * Whether rows of these columns can be sent to the client for sure, so that
- * its statement can't fail after the node has committed.  The server's own types can, as long as text
- * isn't converted to an encoding that may lack a character.
+ * its statement can't fail after the node has committed.  The server's own
+ * types can, as long as text isn't converted to an encoding that may lack a
+ * character.
  */
 static bool
 answer_is_sure(TupleDesc answer)

@@ -3,21 +3,25 @@
  * prepared_ring.c
  *	  Prepared transactions, as far as reads as of a stamp are concerned.
  *
- * A distributed transaction that is prepared here gets its stamp from its initiator,
- * later than our clock stood at PREPARE, which we report with the answer.  Until COMMIT
- * PREPARED brings the stamp, whoever reads as of a later time than PREPARE must wait.
+ * A distributed transaction that is prepared here gets its stamp from its
+ * initiator, later than our clock stood at PREPARE, which we report with the
+ * answer.  Until COMMIT PREPARED brings the stamp, whoever reads as of a later
+ * time than PREPARE must wait.
  *
- * If a client prepares a transaction that has written on several nodes, it may stay so for long, and
- * nobody waits for it (it is *parked*); when it is committed, what follows for one without a stamp.
+ * If a client prepares a transaction that has written on several nodes, it may
+ * stay so for long, and nobody waits for it (it is *parked*).  When it is
+ * committed, it gets a stamp of this node that is later than all earlier
+ * reads, since those haven't seen it here.
  *
- * COMMIT PREPARED without a stamp comes from recovery.  Others may have committed
- * the transaction earlier; so who reads as of a time after PREPARE, and
- * before now, can't know, and is refused.
+ * COMMIT PREPARED without a stamp comes from recovery.  Others may have
+ * committed the transaction earlier; so who reads as of a time after PREPARE,
+ * and before now, can't know, and is refused.
  *
- * Each prepared transaction has a slot in shared memory, which it gets before it is
- * prepared.  After a restart, the slots are filled when somebody needs them first.
- * Half of the slots are kept for commits on several nodes: transactions that
- * clients prepare, here or with this node as a participant, can't use them up.
+ * Each prepared transaction has a slot in shared memory, which it gets before
+ * it is prepared.  After a restart, the slots are filled when somebody needs
+ * them first.  Half of the slots are kept for commits on several nodes:
+ * transactions that clients prepare, here or with this node as a participant,
+ * can't use them up.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,6 +41,7 @@
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
 
+#include "txn/commit_ring.h"
 #include "txn/commit_ring_shared.h"
 #include "txn/private.h"
 
@@ -48,10 +53,10 @@ static bool noted_node = false;	/* a node asked for it */
 static bool noted_parked = false;
 static CommitStamp children_clock = 0;	/* of its participants */
 
-static PreparedSlot *preparing = NULL;	/* the slot of this transaction */
+static PreparedSlot *preparing_slot = NULL;	/* the slot of this transaction */
 
 /* COMMIT PREPARED or ROLLBACK PREPARED in progress */
-static PreparedSlot *ending = NULL;
+static PreparedSlot *ending_prepared = NULL;
 static uint64 ending_entry;		/* its number in the ring, from 1; 0: none */
 static CommitStamp ending_was;	/* the slot's stamp before */
 static CommitStamp ending_stamp;	/* 0: not known */
@@ -145,14 +150,14 @@ prepared_ring_before_prepare(void)
 		return;
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	if (!noted_parked || has_slot_for_client())
-		preparing = make_slot(xid, MyDatabaseId, noted_gid, noted_node, xactGetCommittedChildren(&children) > 0,
+		preparing_slot = make_slot(xid, MyDatabaseId, noted_gid, noted_node, xactGetCommittedChildren(&children) > 0,
 							  commit_ring_next(children_clock));
-	if (preparing != NULL)
-		preparing->parked = noted_parked;
+	if (preparing_slot != NULL)
+		preparing_slot->parked = noted_parked;
 	LWLockRelease(commit_ring->header.lock);
 	if (noted_node)
 		commit_waits_for_standbys();
-	if (preparing == NULL)
+	if (preparing_slot == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("maximum number of prepared transactions reached"),
@@ -188,18 +193,18 @@ free_slot(PreparedSlot *slot)
 static void
 finish_end(bool success)
 {
-	if (ending == NULL)
+	if (ending_prepared == NULL)
 		return;
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	if (success)
-		clear_slot(ending);
+		clear_slot(ending_prepared);
 	else if (ending_entry != 0)
 	{
-		ending->stamp = ending_was;
+		ending_prepared->stamp = ending_was;
 		commit_ring_cancel(ending_entry);
 	}
 	LWLockRelease(commit_ring->header.lock);
-	ending = NULL;
+	ending_prepared = NULL;
 }
 
 void
@@ -207,9 +212,9 @@ prepared_ring_after_prepare(void)
 {
 	children_clock = 0;
 	noted_parked = false;
-	if (preparing != NULL && preparing->distributed)
-		report_clock(preparing->after);
-	preparing = NULL;
+	if (preparing_slot != NULL && preparing_slot->distributed)
+		report_clock(preparing_slot->after);
+	preparing_slot = NULL;
 }
 
 void
@@ -217,14 +222,16 @@ prepared_ring_after_abort(void)
 {
 	children_clock = 0;
 	noted_parked = false;
-	if (preparing != NULL)
-		free_slot(preparing);
-	preparing = NULL;
-	if (ending != NULL)
-		finish_end(!TransactionIdIsInProgress(ending->xid));
+	if (preparing_slot != NULL)
+		free_slot(preparing_slot);
+	preparing_slot = NULL;
+	if (ending_prepared != NULL)
+		finish_end(!TransactionIdIsInProgress(ending_prepared->xid));
 }
 
-/* A prepared transaction is about to end; stamp is 0 if it comes without one. */
+/*
+ * A prepared transaction is about to end; stamp is 0 if it comes without one.
+ */
 static void
 begin_end(const char *gid, bool commit, CommitStamp stamp)
 {
@@ -235,7 +242,7 @@ begin_end(const char *gid, bool commit, CommitStamp stamp)
 	prepared_ring_load();
 
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
-	ending = slot = find_slot(gid);
+	ending_prepared = slot = find_slot(gid);
 	ending_entry = 0;
 	ending_stamp = 0;
 	if (slot != NULL)
@@ -243,7 +250,7 @@ begin_end(const char *gid, bool commit, CommitStamp stamp)
 	if (slot != NULL && commit)
 	{
 		bool		given = stamp != 0;
-		bool		known = given ? !slot->parked : !slot->distributed;
+		bool		known = given || slot->parked || !slot->distributed;
 		CommitStamp lowest;
 
 		if (stamp == 0 || slot->parked)
@@ -337,6 +344,25 @@ typedef struct Awaited
 	char		gid[GIDSIZE];
 } Awaited;
 
+/* Whether readers wait for a prepared transaction. */
+static bool
+is_awaited(const PreparedSlot *slot)
+{
+	return TransactionIdIsValid(slot->xid) && slot->distributed && !slot->parked && slot->database == MyDatabaseId;
+}
+
+bool
+prepared_ring_has_later(CommitStamp stamp)
+{
+	bool		found = false;
+
+	LWLockAcquire(commit_ring->header.lock, LW_SHARED);
+	for (int i = 0; i < commit_ring->prepared_limit && !found; i++)
+		found = is_awaited(&commit_ring->prepared[i]) && commit_ring->prepared[i].after > stamp;
+	LWLockRelease(commit_ring->header.lock);
+	return found;
+}
+
 /* The transactions that may get a stamp up to the given one. */
 static List *
 find_awaited(CommitStamp stamp)
@@ -348,8 +374,7 @@ find_awaited(CommitStamp stamp)
 	{
 		PreparedSlot *slot = &commit_ring->prepared[i];
 
-		if (TransactionIdIsValid(slot->xid) && slot->distributed && !slot->parked && slot->database == MyDatabaseId &&
-			(slot->stamp != 0 ? slot->stamp : slot->after) <= stamp)
+		if (is_awaited(slot) && (slot->stamp != 0 ? slot->stamp : slot->after) <= stamp)
 		{
 			Awaited    *awaited = palloc(sizeof(Awaited));
 
@@ -392,9 +417,12 @@ wait_for(Awaited *awaited)
 	error_context_stack = callback.previous;
 }
 
-/* Frees a slot that outlived its transaction, which can only be one that ended while slots were being filled. */
+/*
+ * Frees a slot that outlived its transaction, which can only be one that ended
+ * while slots were being filled.
+ */
 static void
-settle(Awaited *awaited)
+settle_slot(Awaited *awaited)
 {
 	bool		committed = TransactionIdDidCommit(awaited->xid);
 	PreparedSlot *slot = awaited->slot;
@@ -426,7 +454,7 @@ prepared_ring_await(CommitStamp stamp)
 			waited = true;
 		}
 		else if (awaited->slot->stamp == 0)
-			settle(awaited);
+			settle_slot(awaited);
 	}
 	list_free_deep(found);
 	return waited;

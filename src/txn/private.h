@@ -16,12 +16,18 @@
 #include "utils/hsearch.h"
 #include "utils/timestamp.h"
 
-#include "txn/transaction.h"
+#include "remote/connection.h"
 
-/* transaction.c: queues what opens the node's transaction, and the missing savepoints. */
+/*
+ * transaction.c: queues what opens the node's transaction, and the missing
+ * savepoints.
+ */
 extern void txn_begin_remote(RemoteConn *conn);
 
-/* constraint_modes.c: queues what was set at a level, and follows the end of subtransactions. */
+/*
+ * constraint_modes.c: queues what was set at a level, and follows the end of
+ * subtransactions.
+ */
 extern void constraint_modes_queue(RemoteConn *conn, int level);
 extern void constraint_modes_end_level(int level, bool commit);
 
@@ -29,35 +35,51 @@ extern void constraint_modes_end_level(int level, bool commit);
 extern void commit_remote(void);	/* before the local commit */
 extern bool prepare_remote(void);	/* before PREPARE TRANSACTION; whether
 									 * anything was prepared elsewhere */
-extern void commit_prepared(void);	/* after it */
+extern void commit_prepared(void);
+extern void commit_tell_sessions(void);	/* the transaction has committed */
+extern void commit_forget_last(void);	/* the transaction is over */
+/* after it */
 extern void abort_remote(void);
 
 /*
- * Has the end of this transaction wait for synchronous standbys, where there are any, even if the client
- * wouldn't: a standby that took over must not lose a part of what was done on several nodes.
+ * Has the end of this transaction wait for synchronous standbys, where there
+ * are any, even if the client wouldn't: a standby that took over must not lose
+ * a part of what was done on several nodes.
  */
 extern void commit_waits_for_standbys(void);
 
 /*
- * After COMMIT PREPARED or ROLLBACK PREPARED (tag) on nodes: warns of what recovery
- * will have to do; clears the errors.  What is finished already is well.
+ * After COMMIT PREPARED or ROLLBACK PREPARED (tag) on nodes: warns of what
+ * recovery will have to do; clears the errors.  What is finished already is
+ * well.
  */
 extern void commit_note_finished(RemoteAnswer *answers, int n, const char *tag);
 extern void commit_warn_unfinished(const char *gid, const char *reason);
 
-/* commit.c: whether the server still has to do something here, before this transaction is committed, that can fail. */
+/*
+ * commit.c: whether the server still has to do something here, before this
+ * transaction is committed, that can fail.
+ */
 extern bool commit_can_fail_here(void);
 
-/* wait_edges.c: whether a process of this node waits for a lock that this process holds. */
+/*
+ * wait_edges.c: whether a process of this node waits for a lock that this
+ * process holds.
+ */
 extern bool wait_edges_lead_here(void);
 
 /* transaction.c: whether the transaction has used connections. */
 extern bool txn_in_use(void);
 
-/* active.c: the transactions of this node that are committing in two phases. */
+/*
+ * active.c: the transactions of this node that are committing in two phases.
+ */
 extern void active_init(void);
 
-/* Gives this backend's transaction a number that no other one of the node ever had, and shows it to recovery. */
+/*
+ * Gives this backend's transaction a number that no other one of the node ever
+ * had, and shows it to recovery.
+ */
 extern uint64 active_begin(void);
 extern void active_end(void);
 
@@ -65,49 +87,78 @@ extern void active_end(void);
 extern void active_left_unfinished(void);
 extern uint64 active_unfinished_count(void);
 
-/* The number of a backend's transaction while it commits in two phases, by its place in ProcGlobal->allProcs; else 0. */
+/*
+ * The number of a backend's transaction while it commits in two phases, by its
+ * place in ProcGlobal->allProcs; else 0.
+ */
 extern uint64 active_number_of(int procno);
 
-/* A hash table of the numbers of all that are active in this database, in CurrentMemoryContext. */
+/*
+ * A hash table of the numbers of all that are active in this database, in
+ * CurrentMemoryContext.
+ */
 extern HTAB *active_numbers(void);
 
-/* How many transactions are prepared here that have themselves prepared others (finish_prepared.c). */
+/*
+ * How many transactions are prepared here that have themselves prepared others
+ * (finish_prepared.c).
+ */
 extern void active_parent_prepared(void);
 extern void active_parent_finished(void);
 
-/* Whether there may be such ones; after a restart there may be until active_no_old_parents says no. */
+/*
+ * Whether there may be such ones; after a restart there may be until
+ * active_no_old_parents says no.
+ */
 extern bool active_parents_possible(void);
 extern void active_no_old_parents(TimestampTz oldest_prepared);
 
 /*
- * commit_record.c: rows of pg_dist_transaction.  parent: the own transaction, if it
- * is to be prepared too, else invalid.
+ * commit_record.c: rows of pg_dist_transaction.  parent: the own transaction,
+ * if it is to be prepared too, else invalid.
  */
 extern void commit_record_insert(RemoteConn *const *conns, int n, FullTransactionId parent);
 
-/* Global ids (List of char *) of the committed records of a group, in CurrentMemoryContext. */
-extern List *commit_record_list(int32 groupid);
+typedef struct CommitRecord
+{
+	char		gid[REMOTE_GID_SIZE];	/* hash key */
+	TransactionId xid;			/* of the initiator */
+} CommitRecord;
+
+/*
+ * A hash table of the committed records of a group, in CurrentMemoryContext.
+ */
+extern HTAB *commit_record_set(int32 groupid);
 extern void commit_record_delete(int32 groupid, List *gids);
 
 /* gid.c */
 #define GID_PREFIX "citus_"
 
-/* A transaction that was prepared on another node, by one that is prepared here. */
+/*
+ * A transaction that was prepared on another node, by one that is prepared
+ * here.
+ */
 typedef struct PreparedChild
 {
 	int32		groupid;
 	char		gid[REMOTE_GID_SIZE];
 } PreparedChild;
 
-/* The records (List of PreparedChild *) that a transaction has written, also while it is only prepared. */
+/*
+ * The records (List of PreparedChild *) that a transaction has written, also
+ * while it is only prepared.
+ */
 extern List *commit_record_children(TransactionId parent);
 
-/* gid.c.  parent: the transaction of this node that is to be prepared too, or invalid. */
+/*
+ * gid.c.  parent: the transaction of this node that is to be prepared too, or
+ * invalid.
+ */
 extern void gid_make(char *gid, int32 group, uint64 number, int connection, FullTransactionId parent);
 
 /*
- * Whether a PREPARE TRANSACTION with this gid and text is one of a node.  Errors if a
- * client uses a name of ours.
+ * Whether a PREPARE TRANSACTION with this gid and text is one of a node.
+ * Errors if a client uses a name of ours.
  */
 extern bool gid_check(const char *gid, const char *query);
 
@@ -126,7 +177,9 @@ extern void gid_mark_prepared(void);
 	"AND l.objid::pg_catalog.text OPERATOR(pg_catalog.=) x.transaction::pg_catalog.text " \
 	"AND l.objsubid OPERATOR(pg_catalog.=) " CppAsString2(NODE_PREPARED_SUBID) ")"
 
-/* The transaction number, and the parent, in a gid that group began, or false. */
+/*
+ * The transaction number, and the parent, in a gid that group began, or false.
+ */
 extern bool gid_parse(const char *gid, int32 group, uint64 *number, FullTransactionId *parent);
 
 #endif							/* CITUS_TXN_PRIVATE_H */

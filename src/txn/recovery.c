@@ -12,11 +12,11 @@
  *	  T  the commit records here
  *	  Q  the transactions prepared there, again
  *
- * What is in P and not in A was decided before T was read: it is committed if it is
- * in T, and rolled back if not.  (What is in Q only may have been prepared since A
- * was read, and is left for the next time.)  A record in T may go when its
- * transaction is neither in P nor in Q, nor in A, so that nothing
- * will ask for it again.
+ * What is in P and not in A was decided before T was read: it is committed if
+ * it is in T, and rolled back if not.  (What is in Q only may have been
+ * prepared since A was read, and is left for the next time.)  A record in T
+ * may go when its transaction is neither in P nor in Q, nor in A, so that
+ * nothing will ask for it again.
  *
  * Two recoveries at a time exclude each other by a lock on pg_dist_transaction
  * that doesn't conflict with writers.
@@ -39,7 +39,9 @@
 #include "catalog/node.h"
 #include "compat/sql_function.h"
 #include "lib/debug_point.h"
+#include "txn/commit_ring.h"
 #include "txn/private.h"
+#include "txn/transaction.h"
 
 SQL_FUNCTION(recover_prepared_transactions);
 
@@ -72,7 +74,10 @@ in_set(HTAB *set, const char *gid)
 	return hash_search(set, gid, HASH_FIND, NULL) != NULL;
 }
 
-/* The transactions of our group that are prepared on a node; false if the node doesn't tell. */
+/*
+ * The transactions of our group that are prepared on a node; false if the node
+ * doesn't tell.
+ */
 static bool
 list_prepared(RemoteConn *conn, int32 group, List **gids)
 {
@@ -97,7 +102,10 @@ list_prepared(RemoteConn *conn, int32 group, List **gids)
 	return true;
 }
 
-/* Whether a transaction of this node, by its full id, is in progress or prepared. */
+/*
+ * Whether a transaction of this node, by its full id, is in progress or
+ * prepared.
+ */
 static bool
 in_progress(FullTransactionId xid)
 {
@@ -111,7 +119,7 @@ in_progress(FullTransactionId xid)
 
 /* Those of the gids whose transactions' ends are not decided. */
 static HTAB *
-undecided(List *gids, int32 group)
+undecided_gids(List *gids, int32 group)
 {
 	HTAB	   *active = active_numbers();
 	List	   *found = NIL;
@@ -129,16 +137,25 @@ undecided(List *gids, int32 group)
 	return make_set(found);
 }
 
+/*
+ * Ends a prepared transaction as its record says: without one, by a rollback.
+ * The commit has the initiator's stamp, unless this node has forgotten it.
+ */
 static bool
-finish(RemoteConn *conn, const char *gid, bool commit)
+finish_recovered(RemoteConn *conn, const char *gid, const CommitRecord *record)
 {
+	CommitStamp stamp = record != NULL ? commit_ring_stamp_of(record->xid) : 0;
+	char	   *command = psprintf("%s PREPARED '%s'", record != NULL ? "COMMIT" : "ROLLBACK", gid);
+
+	if (stamp != 0)
+		command = psprintf(STAMP_TAG "%s", stamp, command);
 	DEBUG_POINT("recovery-before-finish");
-	if (remote_plain_exec(conn, psprintf("%s PREPARED '%s'", commit ? "COMMIT" : "ROLLBACK", gid), WARNING) == NULL)
+	if (remote_plain_exec(conn, command, WARNING) == NULL)
 		return false;
 	DEBUG_POINT("recovery-after-finish");
 	ereport(LOG,
 			(errmsg("recovery %s prepared transaction \"%s\" on node %s:%d",
-					commit ? "committed" : "rolled back", gid, conn->nodename, conn->nodeport)));
+					record != NULL ? "committed" : "rolled back", gid, conn->nodename, conn->nodeport)));
 	return true;
 }
 
@@ -148,24 +165,24 @@ recover_node(RemoteConn *conn, int32 group, int32 node_group)
 {
 	List	   *before;
 	List	   *after;
-	List	   *records;
 	List	   *needless = NIL;
 	HTAB	   *active;
 	HTAB	   *before_set;
 	HTAB	   *after_set;
-	HTAB	   *record_set;
+	HTAB	   *records;
+	HASH_SEQ_STATUS status;
+	CommitRecord *record;
 	int			count = 0;
 	ListCell   *lc;
 
 	if (!list_prepared(conn, group, &before))
 		return 0;
-	active = undecided(before, group);
-	records = commit_record_list(node_group);
+	active = undecided_gids(before, group);
+	records = commit_record_set(node_group);
 	if (!list_prepared(conn, group, &after))
 		return 0;
 	before_set = make_set(before);
 	after_set = make_set(after);
-	record_set = make_set(records);
 
 	foreach(lc, before)
 	{
@@ -173,19 +190,19 @@ recover_node(RemoteConn *conn, int32 group, int32 node_group)
 
 		if (!in_set(after_set, gid) || in_set(active, gid))
 			continue;
-		if (finish(conn, gid, in_set(record_set, gid)))
+		record = hash_search(records, gid, HASH_FIND, NULL);
+		if (finish_recovered(conn, gid, record))
 		{
 			count++;
-			if (in_set(record_set, gid))
+			if (record != NULL)
 				needless = lappend(needless, gid);
 		}
 	}
-	foreach(lc, records)
+	hash_seq_init(&status, records);
+	while ((record = hash_seq_search(&status)) != NULL)
 	{
-		char	   *gid = lfirst(lc);
-
-		if (!in_set(before_set, gid) && !in_set(after_set, gid))
-			needless = lappend(needless, gid);
+		if (!in_set(before_set, record->gid) && !in_set(after_set, record->gid))
+			needless = lappend(needless, record->gid);
 	}
 	commit_record_delete(node_group, needless);
 	return count;
@@ -243,8 +260,9 @@ txn_recover(void)
 }
 
 /*
- * recover_prepared_transactions() returns integer: ends the prepared transactions
- * that this node began and could not end, and says how many those were.
+ * recover_prepared_transactions() returns integer: ends the prepared
+ * transactions that this node began and could not end, and says how many those
+ * were.
  */
 Datum
 recover_prepared_transactions(PG_FUNCTION_ARGS)

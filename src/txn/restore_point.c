@@ -5,17 +5,17 @@
  *	  together.
  *
  * A restore point is consistent if no transaction in two phases is decided
- * before it on one node and after it on another.  Whoever decides holds a lock on
- * pg_dist_transaction of its node until the participants have been told, so
- * we lock that table on all nodes, which waits for decisions under way and holds off
- * new ones, and then create the points.  What is prepared everywhere and
- * not decided, or decided and not told everywhere, is finished by recovery after
- * the restore.
+ * before it on one node and after it on another.  Whoever decides holds a lock
+ * on pg_dist_transaction of its node until the participants have been told, so
+ * we lock that table on all nodes, which waits for decisions under way and
+ * holds off new ones, and then create the points.  What is prepared everywhere
+ * and not decided, or decided and not told everywhere, is finished by recovery
+ * after the restore.
  *
  * Transactions that write on one node only go on meanwhile.
  *
- * The locks are taken by group, so that two of us don't wait for each other, and
- * with a time limit.
+ * The locks are taken by group, so that two of us don't wait for each other,
+ * and with a time limit.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,7 +43,9 @@ SQL_FUNCTION(citus_create_restore_point);
 /* Milliseconds that a decision under way may take to end on one node. */
 #define LOCK_TIMEOUT 60000
 
-/* Holds off decisions on a node to the end of a transaction on the connection. */
+/*
+ * Holds off decisions on a node to the end of a transaction on the connection.
+ */
 static RemoteConn *
 lock_there(const ClusterNode *node)
 {
@@ -82,8 +84,8 @@ lock_all(void)
 }
 
 /*
- * citus_create_restore_point(name text) returns pg_lsn: creates a restore point of
- * that name on all nodes; its position in this node's log.
+ * citus_create_restore_point(name text) returns pg_lsn: creates a restore
+ * point of that name on all nodes; its position in this node's log.
  */
 Datum
 citus_create_restore_point(PG_FUNCTION_ARGS)

@@ -4,26 +4,28 @@
  *	  Snapshots of one node as of a commit stamp.
  *
  * The server judges a row by whether the snapshot has its transaction among
- * those that were still running.  So a snapshot taken now becomes one of an earlier
- * moment if the transactions that committed since (commit_ring.c) are added to
- * that list.  What is needed besides:
+ * those that were still running.  So a snapshot taken now becomes one of an
+ * earlier moment if the transactions that committed since (commit_ring.c) are
+ * added to that list.  What is needed besides:
  *
- * - Their old row versions must still be there.  The initiator asks each node for its clock
- *	 first, and whoever answers holds a snapshot (*held*) taken before he looked at
- *	 the clock.  All that is stamped later was running then, so it is
- *	 protected by the held snapshot's xmin until the edited one takes its
- *	 place.  A backend that joins later borrows the xmin of another one.
+ * - Their old row versions must still be there.  The initiator asks each node
+ *   for its clock first.  The backend that answers holds a snapshot (held),
+ *   taken before it looks at the clock.  All that is stamped later was running
+ *   then, so it is protected by the held snapshot's xmin until the edited one
+ *   takes its place.  A backend that joins later borrows the xmin of another
+ *   one.
  *
- * - The new snapshot must show all that was stamped up to the stamp.  So it is taken after waiting
- *	 for those that are about to commit with such a stamp.
+ * - The new snapshot must show all that was stamped up to the stamp.  So it is
+ *   taken after waiting for those that are about to commit with such a stamp.
  *
- * At READ COMMITTED a statement on another node names its stamp with a setting,
- * citus.snapshot, in front of its tasks, whose tags say that they want that
- * snapshot: so tasks of different statements can take turns on a connection, and other
- * tasks are not concerned.  At REPEATABLE READ the transaction's own snapshot is edited, once.
+ * At READ COMMITTED a statement on another node names its stamp with a
+ * setting, citus.snapshot, in front of its tasks, whose tags say that they
+ * want that snapshot: so tasks of different statements can take turns on a
+ * connection, and other tasks are not concerned.  At REPEATABLE READ the
+ * transaction's own snapshot is edited, once.
  *
- * Snapshots here belong to the transaction (TopTransactionResourceOwner), and are given up
- * before it commits.
+ * Snapshots here belong to the transaction (TopTransactionResourceOwner), and
+ * are given up before it commits.
  *
  *-------------------------------------------------------------------------
  */
@@ -55,11 +57,16 @@ typedef struct KeptSnapshot
 	Snapshot	snapshot;		/* registered */
 } KeptSnapshot;
 
-static Snapshot held = NULL;	/* registered; see above */
-static List *kept = NIL;		/* of KeptSnapshot, in TopTransactionContext */
-static CommitStamp moved = 0;	/* the stamp of the transaction's snapshot */
+static Snapshot held_snapshot = NULL;	/* registered; see above */
+static List *kept_snapshots = NIL;		/* of KeptSnapshot, in
+										 * TopTransactionContext */
+static CommitStamp moved_snapshot_stamp = 0;	/* the stamp of the
+												 * transaction's snapshot */
 
-/* The setting: "<stamp of the statement> <stamp of the oldest statement that goes on>". */
+/*
+ * The setting: "<stamp of the statement> <stamp of the oldest statement that
+ * goes on>", and " offered" if nobody has asked this node for its clock.
+ */
 static char *snapshot_setting = NULL;
 
 void
@@ -105,8 +112,9 @@ copy_running(Snapshot edited, Snapshot now, int more)
 }
 
 /*
- * Adds one transaction to those that were running.  One without subtransactions may go
- * to the list of subtransactions, which is longer, as long as that is complete.  False if there is no room.
+ * Adds one transaction to those that were running.  One without
+ * subtransactions may go to the list of subtransactions, which is longer, as
+ * long as that is complete.  False if there is no room.
  */
 static bool
 add_running(Snapshot edited, const LaterCommit *later)
@@ -122,8 +130,12 @@ add_running(Snapshot edited, const LaterCommit *later)
 	return true;
 }
 
-Snapshot
-snapshot_try_as_of(CommitStamp stamp, Snapshot like, const char **reason)
+/*
+ * As snapshot_try_as_of; offered: nobody has asked for our clock, so nothing
+ * later than the stamp may be committed so far.
+ */
+static Snapshot
+try_as_of(CommitStamp stamp, Snapshot like, bool offered, const char **reason)
 {
 	Snapshot	now;
 	Snapshot	edited = palloc(sizeof(SnapshotData));
@@ -135,6 +147,9 @@ snapshot_try_as_of(CommitStamp stamp, Snapshot like, const char **reason)
 	*reason = "What has committed since is not known.";
 	if (!commit_ring_later(stamp, now, &later, &count))
 		return NULL;
+	*reason = "Something has been committed later than the time that was offered.";
+	if (offered && (count > 0 || prepared_ring_has_later(stamp)))
+		return NULL;
 
 	*edited = *now;
 	edited->copied = false;
@@ -142,7 +157,10 @@ snapshot_try_as_of(CommitStamp stamp, Snapshot like, const char **reason)
 	edited->curcid = like->curcid;
 	copy_running(edited, now, count);
 
-	/* then subtransactions are looked up, and all transactions must be in the main list */
+	/*
+	 * then subtransactions are looked up, and all transactions must be in the
+	 * main list
+	 */
 	for (int i = 0; i < count; i++)
 		edited->suboverflowed = edited->suboverflowed || later[i].has_children;
 	*reason = "Too many transactions have committed since.";
@@ -154,6 +172,12 @@ snapshot_try_as_of(CommitStamp stamp, Snapshot like, const char **reason)
 		return NULL;
 	pfree(later);
 	return edited;
+}
+
+Snapshot
+snapshot_try_as_of(CommitStamp stamp, Snapshot like, const char **reason)
+{
+	return try_as_of(stamp, like, false, reason);
 }
 
 Snapshot
@@ -178,8 +202,9 @@ keep_xids(const TransactionId *xids, int count)
 }
 
 /*
- * The transaction's snapshot is copied by whoever uses it, so changing it has an effect on
- * later statements.  Its xmin stays: it is in a heap that is ordered by that, and an older one does no harm.
+ * The transaction's snapshot is copied by whoever uses it, so changing it has
+ * an effect on later statements.  Its xmin stays: it is in a heap that is
+ * ordered by that, and an older one does no harm.
  */
 void
 snapshot_move_transaction(CommitStamp stamp)
@@ -188,7 +213,7 @@ snapshot_move_transaction(CommitStamp stamp)
 	Snapshot	edited;
 
 	Assert(IsolationUsesXactSnapshot());
-	if (moved == stamp)
+	if (moved_snapshot_stamp == stamp)
 		return;
 	edited = snapshot_as_of(stamp, own);
 	if (TransactionIdPrecedes(edited->xmin, own->xmin))
@@ -199,34 +224,36 @@ snapshot_move_transaction(CommitStamp stamp)
 	own->subxip = keep_xids(edited->subxip, edited->subxcnt);
 	own->subxcnt = edited->subxcnt;
 	own->suboverflowed = edited->suboverflowed;
-	moved = stamp;
+	moved_snapshot_stamp = stamp;
 }
 
 CommitStamp
 snapshot_moved_to(void)
 {
-	return moved;
+	return moved_snapshot_stamp;
 }
 
-/* The setting's two numbers. */
-static void
+/* The setting's two numbers, and whether the stamp is an offer. */
+static bool
 parse_setting(CommitStamp *stamp, CommitStamp *oldest)
 {
 	unsigned long long a = 0;
 	unsigned long long b = 0;
+	char		offered = '\0';
 
 	if (snapshot_setting != NULL)
-		(void) sscanf(snapshot_setting, "%llu %llu", &a, &b);
+		(void) sscanf(snapshot_setting, "%llu %llu %c", &a, &b, &offered);
 	*stamp = a;
 	*oldest = b;
+	return offered != '\0';
 }
 
 static void
 give_up_held(void)
 {
-	if (held != NULL)
-		UnregisterSnapshotFromOwner(held, TopTransactionResourceOwner);
-	held = NULL;
+	if (held_snapshot != NULL)
+		UnregisterSnapshotFromOwner(held_snapshot, TopTransactionResourceOwner);
+	held_snapshot = NULL;
 }
 
 /* Gives up the snapshots of statements before the oldest that goes on. */
@@ -235,19 +262,22 @@ give_up_kept(CommitStamp oldest)
 {
 	ListCell   *cell;
 
-	foreach(cell, kept)
+	foreach(cell, kept_snapshots)
 	{
 		KeptSnapshot *snapshot = lfirst(cell);
 
 		if (snapshot->stamp >= oldest)
 			continue;
 		UnregisterSnapshotFromOwner(snapshot->snapshot, TopTransactionResourceOwner);
-		kept = foreach_delete_current(kept, cell);
+		kept_snapshots = foreach_delete_current(kept_snapshots, cell);
 		pfree(snapshot);
 	}
 }
 
-/* The snapshot that the present statement of the initiator asked for; NULL, and why, if it can't be had. */
+/*
+ * The snapshot that the present statement of the initiator asked for; NULL,
+ * and why, if it can't be had.
+ */
 static Snapshot
 keep_snapshot(const char **reason)
 {
@@ -256,10 +286,10 @@ keep_snapshot(const char **reason)
 	Snapshot	taken;
 	CommitStamp stamp;
 	CommitStamp oldest;
+	bool		offered = parse_setting(&stamp, &oldest);
 	ListCell   *cell;
 
-	parse_setting(&stamp, &oldest);
-	foreach(cell, kept)
+	foreach(cell, kept_snapshots)
 	{
 		snapshot = lfirst(cell);
 		if (snapshot->stamp == stamp)
@@ -267,19 +297,31 @@ keep_snapshot(const char **reason)
 	}
 
 	commit_ring_check(stamp);
+	*reason = "The transaction on this node has a snapshot already.";
+	if (offered && IsolationUsesXactSnapshot())
+		return NULL;
 	old_context = MemoryContextSwitchTo(TopTransactionContext);
-	taken = snapshot_try_as_of(stamp, GetActiveSnapshot(), reason);
+	taken = try_as_of(stamp, GetActiveSnapshot(), offered, reason);
 	if (taken != NULL)
 	{
 		snapshot = palloc(sizeof(KeptSnapshot));
 		snapshot->stamp = stamp;
 		snapshot->snapshot = taken = RegisterSnapshotOnOwner(taken, TopTransactionResourceOwner);
-		kept = lappend(kept, snapshot);
+		kept_snapshots = lappend(kept_snapshots, snapshot);
 		give_up_held();
 		give_up_kept(oldest);
 	}
 	MemoryContextSwitchTo(old_context);
 	return taken;
+}
+
+bool
+snapshot_is_offered(void)
+{
+	CommitStamp stamp;
+	CommitStamp oldest;
+
+	return parse_setting(&stamp, &oldest);
 }
 
 Snapshot
@@ -303,28 +345,30 @@ snapshot_before_end(void)
 void
 snapshot_end(void)
 {
-	held = NULL;
-	kept = NIL;
-	moved = 0;
+	held_snapshot = NULL;
+	kept_snapshots = NIL;
+	moved_snapshot_stamp = 0;
 }
 
 /*
- * citus_internal.snapshot_begin() returns bigint: this node's clock, for an initiator that
- * is about to choose a point in time.  The caller's snapshot is held until it has.
+ * citus_internal.snapshot_begin() returns bigint: this node's clock, for an
+ * initiator that is about to choose a point in time.  The caller's snapshot is
+ * held until it has.
  */
 SQL_FUNCTION(citus_internal_snapshot_begin);
 Datum
 citus_internal_snapshot_begin(PG_FUNCTION_ARGS)
 {
 	node_function_check();
-	if (!IsolationUsesXactSnapshot() && held == NULL)
-		held = RegisterSnapshotOnOwner(GetActiveSnapshot(), TopTransactionResourceOwner);
+	if (!IsolationUsesXactSnapshot() && held_snapshot == NULL)
+		held_snapshot = RegisterSnapshotOnOwner(GetActiveSnapshot(), TopTransactionResourceOwner);
 	PG_RETURN_INT64((int64) commit_ring_clock());
 }
 
 /*
- * citus_internal.snapshot_take() returns bigint: takes the snapshot that citus.snapshot names, for tasks that
- * come later.  1, or 0 if it can't be taken any more; then nothing has changed.
+ * citus_internal.snapshot_take() returns bigint: takes the snapshot that
+ * citus.snapshot names, for tasks that come later.  1, or 0 if it can't be
+ * taken any more; then nothing has changed.
  */
 SQL_FUNCTION(citus_internal_snapshot_take);
 Datum
@@ -336,7 +380,10 @@ citus_internal_snapshot_take(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(keep_snapshot(&reason) != NULL);
 }
 
-/* citus_internal.snapshot_set(bigint): the REPEATABLE READ transaction reads as of that point in time. */
+/*
+ * citus_internal.snapshot_set(bigint): the REPEATABLE READ transaction reads
+ * as of that point in time.
+ */
 SQL_FUNCTION(citus_internal_snapshot_set);
 Datum
 citus_internal_snapshot_set(PG_FUNCTION_ARGS)

@@ -28,11 +28,13 @@ extern void snapshot_init(void);
  */
 
 /*
- * Takes a snapshot of what was stamped up to stamp.  From before the stamp was chosen
- * until now, this backend, or another one of the database, must have held a snapshot that is older than the
- * stamp, so that old versions of rows are still there.  Returns it unregistered, in
- * CurrentMemoryContext, valid as a template for RegisterSnapshot or PushCopiedSnapshot; its command id is that of like.
- * Errors with ERRCODE_T_R_SERIALIZATION_FAILURE if too much has happened since the stamp.
+ * Takes a snapshot of what was stamped up to stamp.  From before the stamp was
+ * chosen until now, this backend, or another one of the database, must have
+ * held a snapshot that is older than the stamp, so that old versions of rows
+ * are still there.  Returns it unregistered, in CurrentMemoryContext, valid as
+ * a template for RegisterSnapshot or PushCopiedSnapshot; its command id is
+ * that of like.  Errors with ERRCODE_T_R_SERIALIZATION_FAILURE if too much has
+ * happened since the stamp.
  */
 extern Snapshot snapshot_as_of(CommitStamp stamp, Snapshot like);
 
@@ -42,14 +44,24 @@ extern Snapshot snapshot_try_as_of(CommitStamp stamp, Snapshot like, const char 
 /* Errors with ERRCODE_T_R_SERIALIZATION_FAILURE. */
 pg_noreturn extern void snapshot_refuse(const char *detail);
 
-/* Makes the snapshot of this REPEATABLE READ transaction one as of stamp, in place. */
+/*
+ * Makes the snapshot of this REPEATABLE READ transaction one as of stamp, in
+ * place.
+ */
 extern void snapshot_move_transaction(CommitStamp stamp);
 
 /*
- * On a node that runs a task for a statement on another one: the snapshot that the statement asked for,
- * registered to the end of the transaction or until no statement needs it.
+ * On a node that runs a task for a statement on another one: the snapshot that
+ * the statement asked for, registered to the end of the transaction or until
+ * no statement needs it.
  */
 extern Snapshot snapshot_for_task(void);
+
+/*
+ * Whether the initiator has chosen it without asking; then it fails if this
+ * node may have committed something later already.
+ */
+extern bool snapshot_is_offered(void);
 
 /* The stamp that a REPEATABLE READ transaction was moved to; 0: none. */
 extern CommitStamp snapshot_moved_to(void);
@@ -64,35 +76,75 @@ typedef struct DistSnapshot
 	dlist_node	link;			/* in the list of those that go on */
 	CommitStamp stamp;
 	Bitmapset  *groups;			/* other nodes that were asked */
-	Snapshot	snapshot;		/* this node's; registered by whoever runs the statement */
+	Snapshot	snapshot;		/* this node's; registered by whoever runs the
+								 * statement */
+	bool		offered;		/* the other nodes have not accepted it yet */
+	struct QueryDesc *statement;	/* for its executor */
 	MemoryContextCallback callback;
 } DistSnapshot;
 
 /*
- * Chooses a point in time, asking the other nodes with those group ids.  like is
- * the statement's own snapshot, registered.  late: tasks may be sent much later, when nodes have forgotten
- * what they must know, so have them take their snapshots now.  The result lives in context, and goes with it.
+ * Chooses a point in time, asking the other nodes with those group ids.  like
+ * is the statement's own snapshot, registered.  late: tasks may be sent much
+ * later, when nodes have forgotten what they must know, so have them take
+ * their snapshots now.  The result lives in context, and goes with it.
  */
 extern DistSnapshot *dist_snapshot_take(Bitmapset *groups, Snapshot like, bool late, MemoryContext context);
 
-/* The statement's snapshot that is, on this node, the registered one; or NULL. */
+/*
+ * The same, but without asking: the nodes accept the point in time with the
+ * statement's first tasks, or refuse it.  NULL if that is likely to fail.
+ */
+extern DistSnapshot *dist_snapshot_offer(Bitmapset *groups, Snapshot like, MemoryContext context);
+
+/* All nodes have accepted it. */
+extern void dist_snapshot_accepted(DistSnapshot *snapshot);
+
+/*
+ * Chooses the point in time of a snapshot that was offered, asking the nodes.
+ * refused: it was sent to them.
+ */
+extern void dist_snapshot_settle(DistSnapshot *snapshot, Snapshot like, bool refused);
+
+/*
+ * The statement's snapshot that is, on this node, the registered one; or NULL.
+ */
 extern DistSnapshot *dist_snapshot_find(Snapshot registered);
 
-/* A statement's snapshot is gone.  With the last one end the transactions that were opened for such statements alone. */
+/*
+ * A statement's snapshot is gone.  With the last one end the transactions that
+ * were opened for such statements alone.
+ */
 extern void dist_snapshot_end(void);
 
-/* Queues, in front of a task with a tag that says so, what makes the node run it as of the snapshot. */
+/*
+ * Queues, in front of a task with a tag that says so, what makes the node run
+ * it as of the snapshot.
+ */
 extern void dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn);
 
-/* After a task's error: makes the connection ready for another one, if it may.  False, and nothing done, if not. */
+/*
+ * The same for a snapshot that is offered, and the only task that the node
+ * runs as of it.  There is no transaction block, before or after.
+ */
+extern void dist_snapshot_queue_offer(DistSnapshot *snapshot, RemoteConn *conn);
+
+/*
+ * After a task's error: makes the connection ready for another one, if it may.
+ * False, and nothing done, if not.
+ */
 extern bool dist_snapshot_restart(RemoteConn *conn);
 
-/* Whether an error means that a connection that joined later can't read as of the statement's snapshot. */
+/*
+ * Whether an error means that a connection that joined later can't read as of
+ * the statement's snapshot.
+ */
 extern bool dist_snapshot_refused(RemoteConn *conn, const ErrorData *error);
 
 /*
- * This node's snapshot for distributed statements of the present REPEATABLE READ transaction.  The first
- * call fixes its point in time, on all nodes.  fresh: nothing was read in the transaction so far.
+ * This node's snapshot for distributed statements of the present REPEATABLE
+ * READ transaction.  The first call fixes its point in time, on all nodes.
+ * fresh: nothing was read in the transaction so far.
  */
 extern Snapshot dist_snapshot_of_transaction(bool fresh);
 
@@ -100,15 +152,21 @@ extern Snapshot dist_snapshot_of_transaction(bool fresh);
 extern CommitStamp dist_snapshot_fixed(const Bitmapset **groups);
 
 /*
- * This transaction has taken snapshots of another session, on this node and on those in groups, which is in
- * TopTransactionContext: has them take theirs.
+ * This transaction has taken snapshots of another session, on this node and on
+ * those in groups, which is in TopTransactionContext: has them take theirs.
  */
 extern void dist_snapshot_adopt(CommitStamp stamp, Bitmapset *groups);
 
-/* A transaction is being opened on a node: queues what makes it read as of the point in time of ours, if there is one. */
+/*
+ * A transaction is being opened on a node: queues what makes it read as of the
+ * point in time of ours, if there is one.
+ */
 extern void dist_snapshot_join(RemoteConn *conn);
 
-/* To be called before a transaction is committed or prepared, and when it has ended. */
+/*
+ * To be called before a transaction is committed or prepared, and when it has
+ * ended.
+ */
 extern void snapshot_before_end(void);
 extern void snapshot_end(void);
 extern void dist_snapshot_before_end(void);

@@ -4,11 +4,11 @@
  *	  Remote transactions follow the local one.
  *
  * conn->xact_depth says how far a connection's remote transaction follows the
- * local nesting: 0 is no transaction, 1 a transaction, n savepoints up to level
- * n.  A savepoint is named after its level.  It is set when the first
- * statement of its level goes out on the connection (txn_begin_remote), released with
- * the next statement after the level ended (xact_release), and rolled back at once,
- * without waiting for the answer.
+ * local nesting: 0 is no transaction, 1 a transaction, n savepoints up to
+ * level n.  A savepoint is named after its level.  It is set when the first
+ * statement of its level goes out on the connection (txn_begin_remote),
+ * released with the next statement after the level ended (xact_release), and
+ * rolled back at once, without waiting for the answer.
  *
  * The server calls xact_callback and subxact_callback.  Those that run before
  * the decision may raise errors; the others never do: whatever goes wrong in
@@ -29,12 +29,15 @@
 #include "txn/exported_snapshot.h"
 #include "txn/private.h"
 #include "txn/snapshot.h"
+#include "txn/transaction.h"
 
 void		(*txn_use_hook) (void) = NULL;
 
 static bool in_use = false;		/* connections were used in this transaction */
-static bool top_read_only = false;	/* in a subtransaction: the transaction around all is read-only */
-static bool is_parent = false;	/* it is being prepared, and has prepared others */
+static bool top_read_only = false;	/* in a subtransaction: the transaction
+									 * around all is read-only */
+static bool is_parent = false;	/* it is being prepared, and has prepared
+								 * others */
 
 bool
 txn_reads_in_xact(void)
@@ -67,8 +70,8 @@ first_use(void)
 }
 
 /*
- * The BEGIN that gives the remote transaction the local one's characteristics.  If only a subtransaction
- * is read-only, that follows with its savepoint.
+ * The BEGIN that gives the remote transaction the local one's characteristics.
+ * If only a subtransaction is read-only, that follows with its savepoint.
  */
 static void
 begin_command(RemoteConn *conn, char *command, Size size)
@@ -92,7 +95,10 @@ begin_command(RemoteConn *conn, char *command, Size size)
 			 level, read_only ? "ONLY" : "WRITE", XactDeferrable ? "" : "NOT ");
 }
 
-/* Opens the remote transaction, and sets savepoints, as far as the local nesting has them. */
+/*
+ * Opens the remote transaction, and sets savepoints, as far as the local
+ * nesting has them.
+ */
 void
 txn_begin_remote(RemoteConn *conn)
 {
@@ -105,6 +111,7 @@ txn_begin_remote(RemoteConn *conn)
 		remote_queue_command(conn, command);
 		conn->xact_depth = 1;
 		conn->xact_fresh = true;
+		conn->xact_guarded = false;
 		conn->xact_began = level;
 		conn->xact_release = 0;
 		constraint_modes_queue(conn, 1);
@@ -173,7 +180,31 @@ txn_restart(RemoteConn *conn)
 	return true;
 }
 
-/* Debug points at the end of a transaction that wrote on this node, also of one that another node has opened here. */
+void
+txn_guard(RemoteConn *conn)
+{
+	txn_begin_remote(conn);
+	if (conn->xact_guarded)
+		remote_queue_command(conn, "RELEASE SAVEPOINT citus_guard");
+	remote_queue_command(conn, "SAVEPOINT citus_guard");
+	conn->xact_guarded = true;
+}
+
+bool
+txn_restart_guarded(RemoteConn *conn)
+{
+	if (conn->state != REMOTE_IDLE)
+		return false;
+	remote_settings_rolled_back(conn);
+	conn->snapshot_stamp = 0;
+	remote_send_silent(conn, "ROLLBACK TO SAVEPOINT citus_guard");
+	return true;
+}
+
+/*
+ * Debug points at the end of a transaction that wrote on this node, also of
+ * one that another node has opened here.
+ */
 static void
 debug_points_of(XactEvent event)
 {
@@ -200,6 +231,7 @@ end_remote(XactEvent event)
 		run_safely(abort_remote);
 	else
 		run_safely(commit_prepared);
+	commit_forget_last();
 	remote_release_interrupts(event == XACT_EVENT_COMMIT);
 	run_safely(remote_end_transaction);
 	active_end();
@@ -207,8 +239,9 @@ end_remote(XactEvent event)
 }
 
 /*
- * The one callback for all that has to do with the end of transactions; the order matters.
- * A node's slot among those that commit is freed before other nodes are waited for.
+ * The one callback for all that has to do with the end of transactions; the
+ * order matters.  A node's slot among those that commit is freed before other
+ * nodes are waited for.
  */
 static void
 xact_callback(XactEvent event, void *arg)
@@ -234,6 +267,8 @@ xact_callback(XactEvent event, void *arg)
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
+			if (event == XACT_EVENT_COMMIT)
+				commit_tell_sessions();
 			commit_ring_after_end();
 			if (in_use)
 				end_remote(event);
@@ -247,7 +282,7 @@ xact_callback(XactEvent event, void *arg)
 			else if (event == XACT_EVENT_ABORT)
 			{
 				prepared_ring_after_abort();
-				deadlock_victim_prepare();
+				deadlock_victim_prepare_next();
 			}
 			break;
 		case XACT_EVENT_PARALLEL_COMMIT:
@@ -257,7 +292,10 @@ xact_callback(XactEvent event, void *arg)
 	}
 }
 
-/* The level ends well: its savepoints are released with the next statement, and what it made read-only isn't any more. */
+/*
+ * The level ends well: its savepoints are released with the next statement,
+ * and what it made read-only isn't any more.
+ */
 static void
 release_level(int level)
 {
@@ -271,13 +309,15 @@ release_level(int level)
 			continue;
 		conn->xact_depth = level - 1;
 		conn->xact_release = level;
+		conn->xact_guarded = false;
 	}
 }
 
 /*
- * The level is rolled back.  A statement that still runs in it is cancelled; the
- * savepoint's rollback is sent without waiting for the answer, which is read before the
- * next one.  A connection that died having done nothing outside the level is forgotten.
+ * The level is rolled back.  A statement that still runs in it is cancelled;
+ * the savepoint's rollback is sent without waiting for the answer, which is
+ * read before the next one.  A connection that died having done nothing
+ * outside the level is forgotten.
  */
 static void
 rollback_level(int level)
@@ -290,6 +330,7 @@ rollback_level(int level)
 			continue;
 
 		conn->snapshot_stamp = 0;
+		conn->xact_guarded = false;
 		if (conn->xact_read_only >= level)
 			conn->xact_read_only = 0;
 		remote_settle(conn, remote_connection_timeout());
@@ -328,6 +369,8 @@ subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId pa
 {
 	int			level = GetCurrentTransactionNestLevel();
 
+	if (event == SUBXACT_EVENT_START_SUB)
+		deadlock_victim_prepare();
 	if (event == SUBXACT_EVENT_START_SUB && level == 2)
 		top_read_only = XactReadOnly;
 	else if (event == SUBXACT_EVENT_COMMIT_SUB || event == SUBXACT_EVENT_ABORT_SUB)
@@ -338,7 +381,9 @@ subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId pa
 	switch (event)
 	{
 		case SUBXACT_EVENT_START_SUB:
-			/* rows still to come for an outer cursor must survive ROLLBACK TO */
+			/*
+			 * rows still to come for an outer cursor must survive ROLLBACK TO
+			 */
 			remote_yield_all();
 			break;
 		case SUBXACT_EVENT_PRE_COMMIT_SUB:

@@ -7,8 +7,9 @@
  * Commit: with one writer node and no local write, its COMMIT goes out in
  * the pre-commit callback.  Otherwise two-phase commit: commit records into
  * pg_dist_transaction, PREPARE TRANSACTION on all writers in parallel, local
- * commit (the decision), COMMIT PREPARED.  After the decision nothing raises an error.
- * Savepoints are sent lazily, with the next statement on a connection.
+ * commit (the decision), COMMIT PREPARED.  After the decision nothing raises
+ * an error.  Savepoints are sent lazily, with the next statement on a
+ * connection.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,20 +24,24 @@
 
 extern void txn_init(void);
 
-/* To be called when statements begin, distributed or not: makes this session one that the search for deadlocks knows. */
+/*
+ * To be called when statements begin, distributed or not: makes this session
+ * one that the search for deadlocks knows.
+ */
 extern void txn_statement_begins(void);
 
 /*
  * Whether a read must run inside the remote transaction of its node: in a
- * transaction block, in a subtransaction, at REPEATABLE READ, or after a write.
+ * transaction block, in a subtransaction, at REPEATABLE READ, or after a
+ * write.
  */
 extern bool txn_reads_in_xact(void);
 
 /*
- * Whether a statement, as the executor got it, is all that the running transaction
- * has done and will do: the client's own statement at the top level, outside a
- * transaction block, at READ COMMITTED, with nothing after it but sending the
- * answer's rows (NULL: it has none), which can't fail.
+ * Whether a statement, as the executor got it, is all that the running
+ * transaction has done and will do: the client's own statement at the top
+ * level, outside a transaction block, at READ COMMITTED, with nothing after it
+ * but sending the answer's rows (NULL: it has none), which can't fail.
  */
 extern bool txn_is_one_statement(const PlannedStmt *statement, TupleDesc answer);
 
@@ -48,28 +53,50 @@ extern bool txn_is_one_statement(const PlannedStmt *statement, TupleDesc answer)
 extern bool txn_restart(RemoteConn *conn);
 
 /*
- * Has SET CONSTRAINTS, as text for other nodes, take effect in this transaction on those that take part in it, now or
- * later.  Raises what a constraint that is checked by it says.
+ * When this transaction has committed, the other sessions of this server hear
+ * of changes to the tables (Oids), then the other nodes commit, and the node
+ * of the group only after them.
+ */
+extern void txn_commit_last(int32 groupid, List *relids);
+
+/*
+ * Sets a savepoint in front of the next statement, which the node may refuse
+ * before it does anything.  After such an error txn_restart_guarded goes back
+ * to it.
+ */
+extern void txn_guard(RemoteConn *conn);
+extern bool txn_restart_guarded(RemoteConn *conn);
+
+/*
+ * Has SET CONSTRAINTS, as text for other nodes, take effect in this
+ * transaction on those that take part in it, now or later.  Raises what a
+ * constraint that is checked by it says.
  */
 extern void txn_set_constraints(const char *sql);
 
 /*
- * Runs COMMIT PREPARED or ROLLBACK PREPARED by run(arg), and then ends what the
- * transaction has prepared on other nodes.
+ * Runs COMMIT PREPARED or ROLLBACK PREPARED by run(arg), and then ends what
+ * the transaction has prepared on other nodes.
  */
 extern void txn_finish_prepared(const TransactionStmt *stmt, void (*run) (void *arg), void *arg);
 
 /*
  * Resolves prepared transactions that this node began and that have no end,
- * on all other nodes; returns how many.  Needs a superuser.  A node that can't be
- * reached is skipped with a warning.
+ * on all other nodes; returns how many.  Needs a superuser.  A node that can't
+ * be reached is skipped with a warning.
  */
 extern int	txn_recover(void);
 
-/* Whether something was left to recovery since txn_recover last ran in this process. */
+/*
+ * Whether something was left to recovery since txn_recover last ran in this
+ * process.
+ */
 extern bool txn_recovery_wanted(void);
 
-/* Called once in each transaction that uses other nodes; the daemon (above this module) wants to know. */
+/*
+ * Called once in each transaction that uses other nodes; the daemon (above
+ * this module) wants to know.
+ */
 extern void (*txn_use_hook) (void);
 
 #endif							/* CITUS_TXN_TRANSACTION_H */

@@ -14,7 +14,10 @@
 
 #include "txn/wait_cycle.h"
 
-/* A search under way.  Processes that are on no cycle are done, and not entered again. */
+/*
+ * A search under way.  Processes that are on no cycle are done, and not
+ * entered again.
+ */
 typedef struct Search
 {
 	const WaitGraph *graph;
@@ -42,7 +45,10 @@ index_edges(const WaitGraph *graph)
 	return first;
 }
 
-/* Goes on from a process; whether the path then ends in a cycle, whose last process is the end of its last edge. */
+/*
+ * Goes on from a process; whether the path then ends in a cycle, whose last
+ * process is the end of its last edge.
+ */
 static bool
 search_from(Search *search, int proc)
 {

@@ -12,12 +12,13 @@
  *	  c	 a process has opened a connection to a process of another node
  *
  * The edges of one waiter are read under all locks of the lock manager's
- * partitions (GetBlockerStatusData), those of different waiters are not of the same
- * moment.  Whoever looks for cycles reads everything twice.
+ * partitions (GetBlockerStatusData), those of different waiters are not of the
+ * same moment.  Whoever looks for cycles reads everything twice.
  *
- * Waits that can't be part of a deadlock are left out: for the extension of a relation, for
- * pages and speculative insertions, which end by themselves, and for autovacuum,
- * which gives way.  Members of a lock group count as their leader.
+ * Waits that can't be part of a deadlock are left out: for the extension of a
+ * relation, for pages and speculative insertions, which end by themselves, and
+ * for autovacuum, which gives way.  Members of a lock group count as their
+ * leader.
  *
  *-------------------------------------------------------------------------
  */
@@ -77,7 +78,7 @@ is_session(PGPROC *proc)
 }
 
 static void
-put_row(ReturnSetInfo *rsinfo, char kind, int pid, uint32 lxid, Datum *values, bool *nulls)
+put_edge(ReturnSetInfo *rsinfo, char kind, int pid, uint32 lxid, Datum *values, bool *nulls)
 {
 	values[0] = CharGetDatum(kind);
 	values[1] = Int32GetDatum(pid);
@@ -98,7 +99,7 @@ put_process(ReturnSetInfo *rsinfo, int procno, int pid, uint32 lxid)
 	nulls[5] = false;
 	values[8] = CStringGetTextDatum(psprintf("%c%c", state_of(proc), is_session(proc) ? 's' : '-'));
 	nulls[8] = false;
-	put_row(rsinfo, 'p', pid, lxid, values, nulls);
+	put_edge(rsinfo, 'p', pid, lxid, values, nulls);
 }
 
 static void
@@ -116,7 +117,7 @@ put_peers(ReturnSetInfo *rsinfo, int procno, int pid, uint32 lxid)
 		values[3] = Int32GetDatum(peers[i].groupid);
 		values[4] = Int32GetDatum(peers[i].pid);
 		nulls[3] = nulls[4] = false;
-		put_row(rsinfo, 'c', pid, lxid, values, nulls);
+		put_edge(rsinfo, 'c', pid, lxid, values, nulls);
 	}
 }
 
@@ -150,8 +151,9 @@ describe_wait(const LockInstanceData *wait)
 }
 
 /*
- * The transaction of the leader of an entry's lock group; 0 if it is in none, and holds a lock of its
- * session.  False if there is no such process, or it gives way to others.
+ * The transaction of the leader of an entry's lock group; 0 if it is in none,
+ * and holds a lock of its session.  False if there is no such process, or it
+ * gives way to others.
  */
 static bool
 leader_lxid(const LockInstanceData *instance, uint32 *lxid)
@@ -173,7 +175,10 @@ prepared_xid(const LockInstanceData *instance)
 	return TwoPhaseGetXidByVirtualXID(lock_instance_vxid(instance), &more);
 }
 
-/* The wait of one process, and what is known of all who have to do with the lock. */
+/*
+ * The wait of one process, and what is known of all who have to do with the
+ * lock.
+ */
 typedef struct LockWait
 {
 	BlockedProcsData *data;
@@ -183,7 +188,10 @@ typedef struct LockWait
 	TimestampTz start;
 } LockWait;
 
-/* Reads what a process waits for; false if it has just begun, doesn't wait any more, or no deadlock can come of it. */
+/*
+ * Reads what a process waits for; false if it has just begun, doesn't wait any
+ * more, or no deadlock can come of it.
+ */
 static bool
 read_wait(PGPROC *proc, int pid, LockWait *result)
 {
@@ -244,7 +252,7 @@ put_edges(ReturnSetInfo *rsinfo, const LockWait *lock)
 		values[6] = Int64GetDatum(lock->start);
 		values[7] = Int64GetDatum(age);
 		values[8] = CStringGetTextDatum(what);
-		put_row(rsinfo, prepared ? 'x' : 'l', wait->leaderPid, lxid, values, nulls);
+		put_edge(rsinfo, prepared ? 'x' : 'l', wait->leaderPid, lxid, values, nulls);
 	}
 }
 

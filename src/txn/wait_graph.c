@@ -11,20 +11,21 @@
  *	  it does anything else, and the opener isn't waiting for its own client
  *			the opener waits for it
  *
- * Who waits for a prepared transaction waits for the process that is to end it, if that
- * one is still at work on it.
+ * Who waits for a prepared transaction waits for the process that is to end
+ * it, if that one is still at work on it.
  *
- * A session that waits for its opener to take its answer waits for it only if that
- * one waits for a lock: otherwise the opener is reading.
+ * A session that waits for its opener to take its answer waits for it only if
+ * that one waits for a lock: otherwise the opener is reading.
  *
  * Whether a connection still belongs to its opener is what the opener says,
  * not the session: one that was given up may hang in a lock for a while.
  *
  * No moment is the same on all nodes, so a cycle in what was collected proves
- * nothing.  But an edge that is the same in two collections, of which one ended
- * before the other began, was there all the time between them: a wait for a lock
- * has the same start, a session is in the same transaction.  A cycle of such edges
- * was there at one moment, and a deadlock doesn't go away by itself.
+ * nothing.  But an edge that is the same in two collections, of which one
+ * ended before the other began, was there all the time between them: a wait
+ * for a lock has the same start, a session is in the same transaction.  A
+ * cycle of such edges was there at one moment, and a deadlock doesn't go away
+ * by itself.
  *
  *-------------------------------------------------------------------------
  */
@@ -44,7 +45,9 @@
 
 #define QUERY_COLUMNS 11
 
-/* Runs as a superuser: no name in it may be looked for outside of our schemas. */
+/*
+ * Runs as a superuser: no name in it may be looked for outside of our schemas.
+ */
 static const char wait_query[] =
 "SELECT g.kind, g.pid, g.lxid, g.other_group, g.other_pid, g.other_lxid, g.wait_start, g.age, g.what, "
 "(EXTRACT(epoch FROM a.xact_start) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8, x.gid "
@@ -61,12 +64,13 @@ typedef struct WaitRow
 	int32		groupid;
 	int64		values[QUERY_COLUMNS];
 	char	   *what;
-	char	   *gid;			/* of a prepared transaction that is waited for */
+	char	   *gid;			/* of a prepared transaction that is waited
+								 * for */
 } WaitRow;
 
 /* Reads a row's text; the columns "kind", "what" and "gid" apart. */
 static void
-add_row(List **rows, int32 groupid, char **values)
+add_graph_row(List **rows, int32 groupid, char **values)
 {
 	WaitRow    *row = palloc(sizeof(WaitRow));
 
@@ -96,7 +100,7 @@ collect_here(List **rows)
 
 		for (int column = 0; column < QUERY_COLUMNS; column++)
 			values[column] = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, column + 1);
-		add_row(rows, metadata_local_group(), values);
+		add_graph_row(rows, metadata_local_group(), values);
 		MemoryContextSwitchTo(spi_context);
 	}
 	SPI_finish();
@@ -131,7 +135,7 @@ collect_there(RemoteConn *conn, TimestampTz deadline, List **rows)
 		}
 		for (int column = 0; column < QUERY_COLUMNS; column++)
 			values[column] = conn->row.values[column].data;
-		add_row(rows, conn->groupid, values);
+		add_graph_row(rows, conn->groupid, values);
 	}
 }
 
@@ -146,7 +150,7 @@ static RemoteOwner collect_owner = {collect_yield};
 
 /* The rows of all nodes. */
 static List *
-collect_rows(List *skipped_groups, long timeout_ms, int32 *failed_group)
+collect_graph(List *skipped_groups, long timeout_ms, int32 *failed_group)
 {
 	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
 	List	   *rows = NIL;
@@ -237,7 +241,10 @@ add_edge(WaitGraph *graph, int from, int to)
 	return edge;
 }
 
-/* The process whose end a prepared transaction waits for, if it is still at work on it; else -1. */
+/*
+ * The process whose end a prepared transaction waits for, if it is still at
+ * work on it; else -1.
+ */
 static int
 find_preparer(const WaitGraph *graph, const char *gid)
 {
@@ -270,7 +277,10 @@ add_lock_edge(WaitGraph *graph, WaitRow *row)
 	edge->what = row->what;
 }
 
-/* The edge between the two ends of a connection, if there is one; see the head of this file. */
+/*
+ * The edge between the two ends of a connection, if there is one; see the head
+ * of this file.
+ */
 static void
 add_remote_edge(WaitGraph *graph, WaitRow *row)
 {
@@ -308,7 +318,7 @@ compare_edges(const void *left, const void *right)
 WaitGraph *
 wait_graph_collect(List *skipped_groups, long timeout_ms, int32 *failed_group)
 {
-	List	   *rows = collect_rows(skipped_groups, timeout_ms, failed_group);
+	List	   *rows = collect_graph(skipped_groups, timeout_ms, failed_group);
 	WaitGraph  *graph = palloc0(sizeof(WaitGraph));
 	ListCell   *lc;
 

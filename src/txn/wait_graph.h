@@ -25,10 +25,14 @@ typedef struct WaitProc
 	int32		pid;
 	uint32		lxid;			/* its transaction, unique in the process */
 	char		state;
-	bool		victim;			/* a session, not a process of the server's own */
-	int64		started;		/* when the transaction began, in microseconds; 0: not known */
-	uint64		committing;		/* number of its commit in two phases under way; 0: none */
-	int			parent;			/* the process at the other end that opened this session; -1: a client */
+	bool		victim;			/* a session, not a process of the server's
+								 * own */
+	int64		started;		/* when the transaction began, in microseconds;
+								 * 0: not known */
+	uint64		committing;		/* number of its commit in two phases under
+								 * way; 0: none */
+	int			parent;			/* the process at the other end that opened
+								 * this session; -1: a client */
 } WaitProc;
 
 /* One process waits for another; indexes into the graph's processes. */
@@ -37,8 +41,10 @@ typedef struct WaitEdge
 	int			from;
 	int			to;
 	bool		remote;			/* over the network, not for a lock */
-	int64		wait_start;		/* of a lock: tells this wait from others of the process */
-	int64		age_ms;			/* of a lock: how long it has been waited for */
+	int64		wait_start;		/* of a lock: tells this wait from others of
+								 * the process */
+	int64		age_ms;			/* of a lock: how long it has been waited
+								 * for */
 	const char *what;			/* of a lock: "ShareLock on transaction 735" */
 } WaitEdge;
 
@@ -54,13 +60,17 @@ typedef struct WaitGraph
 extern bool wait_graph_wanted(int64 min_age_ms);
 
 /*
- * The graph over all nodes that are not in skipped_groups, as seen at some moment of the
- * call by each node, in CurrentMemoryContext.  If a node can't be asked, or doesn't answer
- * within timeout_ms, an error is raised, and *failed_group says which.
+ * The graph over all nodes that are not in skipped_groups, as seen at some
+ * moment of the call by each node, in CurrentMemoryContext.  If a node can't
+ * be asked, or doesn't answer within timeout_ms, an error is raised, and
+ * *failed_group says which.
  */
 extern WaitGraph *wait_graph_collect(List *skipped_groups, long timeout_ms, int32 *failed_group);
 
-/* The edges of later that were in earlier too: the same waits of the same transactions. */
+/*
+ * The edges of later that were in earlier too: the same waits of the same
+ * transactions.
+ */
 extern void wait_graph_confirm(WaitGraph *later, const WaitGraph *earlier);
 
 #endif							/* CITUS_TXN_WAIT_GRAPH_H */

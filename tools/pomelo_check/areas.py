@@ -1,4 +1,7 @@
-"""Runs the areas of tests, two at a time, and adds up what they report."""
+"""Runs the areas of tests, two runners at a time, and adds up what they report.
+
+An area that takes longer than all others together is run in parts.
+"""
 
 import os
 import re
@@ -13,16 +16,18 @@ from .failures import Failure, Reader, print_summary
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 CLOSING = re.compile(r"(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
+LANES = 2
+PARTS = {"cluster": 3}
 
 _printing = threading.Lock()
 _running = []
 
 
 class Result:
-    """What one area reported."""
+    """What an area, or a part of one, reported."""
 
-    def __init__(self, area):
-        self.area = area
+    def __init__(self, name):
+        self.name = name
         self.passed = self.failed = self.skipped = 0
         self.seconds = 0.0
         self.failures = []
@@ -41,9 +46,9 @@ def main():
               file=sys.stderr)
         return 2
     unwind_when_terminated()
-    with ThreadPoolExecutor(max_workers=1 if len(areas) == 1 else 2) as pool:
+    with ThreadPoolExecutor(max_workers=LANES) as pool:
         try:
-            results = list(pool.map(run_area, areas))
+            results = list(pool.map(lambda run: run_part(*run), runs(areas)))
         except KeyboardInterrupt:
             print("check: interrupted; the runners remove their servers", file=sys.stderr)
             for process in _running:
@@ -51,7 +56,7 @@ def main():
             return 130
     print()
     for result in results:
-        print(f"{result.area:12} {result} ({result.seconds:.0f} s)")
+        print(f"{result.name:12} {result} ({result.seconds:.0f} s)")
         if result.counted:
             print(f"{'':12} {result.counted}")
     print_summary([failure for r in results for failure in r.failures])
@@ -65,26 +70,33 @@ def runner(area):
     return os.path.join(ROOT, "test", area, "run")
 
 
-def run_area(area):
-    """Runs one area, passing its lines on with its name in front."""
-    result = Result(area)
+def runs(areas):
+    """What is run, in turn: each area, with its part or None; the first parts come first."""
+    order = [(part, place, area) for place, area in enumerate(areas) for part in range(PARTS.get(area, 1))]
+    return [(area, f"{part + 1}/{PARTS[area]}" if area in PARTS else None) for part, _, area in sorted(order)]
+
+
+def run_part(area, part):
+    """Runs one area or a part of it, passing its lines on with its name in front."""
+    result = Result(f"{area} {part}" if part else area)
     started = time.monotonic()
     process = subprocess.Popen([runner(area)], cwd=ROOT, stdin=subprocess.DEVNULL, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
+                               env={**os.environ, "POMELO_PART": part or ""})
     _running.append(process)
     closing, reader = None, Reader()
     for line in process.stdout:
         reader.read(line)
         closing = CLOSING.match(line) or closing
         with _printing:
-            print(f"{area}: {line}", end="", flush=True)
+            print(f"{result.name}: {line}", end="", flush=True)
     status = process.wait()
     result.seconds = time.monotonic() - started
     if closing:
         result.passed, result.failed, result.skipped = (int(n or 0) for n in closing.groups())
     result.failures, result.counted = reader.failures, reader.counted
     if closing is None or status != 0 and result.failed == 0:
-        result.failures.append(Failure(f"{area} ended with status {status} before it was done",
-                                       f"test/{area}/run", reader.last))
+        result.failures.append(Failure(f"{result.name} ended with status {status} before it was done",
+                                       f"test/{area}/run", reader.last, at_end=True))
         result.failed = max(result.failed, 1)
     return result

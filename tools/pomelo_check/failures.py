@@ -31,12 +31,13 @@ class Failure:
     alone: str
     lines: list = field(default_factory=list)
     how: str = "failed"
+    at_end: bool = False        # whether the last lines say most
 
     def show(self, count=SHOWN):
         """The lines that tell of it, with that many of what was wrong."""
         lines = [line.rstrip() for line in self.lines if line.strip()]
         yield f"{self.how}: {self.name}" + (f"    alone: {self.alone}" if self.alone else "")
-        for line in lines[:count]:
+        for line in lines[-count:] if self.at_end else lines[:count]:
             yield _MARK + line[:WIDTH]
 
 

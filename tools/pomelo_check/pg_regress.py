@@ -59,7 +59,7 @@ class Area:
             with Cluster.temporary(f"check-{self.name}", self.first_port, keep=args.keep,
                                    settings=FAST) as cluster:
                 self.set_up(cluster.nodes[0], "setup.sql")
-                self.run(args, cluster.nodes[0].port, tests)
+                self.run(args, cluster.nodes[0].start_gateway() if args.gateway else cluster.nodes[0].port, tests)
                 on_worker = [name for name in tests if name in self.schedule("schedule.worker")]
                 if on_worker and not args.accept:
                     self.run(args, cluster.nodes[1].port, on_worker)
@@ -83,6 +83,7 @@ class Area:
         top.add_argument("--accept", action="store_true",
                          help="take what the tests print as what they should print")
         top.add_argument("--port", type=int, help="use the running coordinator on this port")
+        top.add_argument("--gateway", action="store_true", help="ask the coordinator through its gateway")
         top.add_argument("--plain", action="store_true",
                          help="only on one plain server, the tests of schedule.plain")
         top.add_argument("--keep", action="store_true", help="leave the servers running")

@@ -144,6 +144,21 @@ class Node:
         self.stop()
         self.start()
 
+    def start_gateway(self, settings=None, timeout=30):
+        """Restarts the server with a gateway, which may have settings; returns the gateway's port."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        values = {"gateway_port": port, "gateway_listen_addresses": "127.0.0.1", **(settings or {})}
+        self.sql("".join(f"ALTER SYSTEM SET citus.{name} = '{value}';\n" for name, value in values.items()))
+        self.restart()
+        deadline = time.monotonic() + timeout
+        while not _accepts(port):
+            if time.monotonic() > deadline:
+                raise ClusterError(f"{self.name}: its gateway does not listen on port {port}")
+            time.sleep(0.05)
+        return port
+
     def reload(self):
         """Makes the server read its settings again."""
         pid = self.pid()
@@ -283,4 +298,13 @@ def port_is_free(port):
             probe.bind(("127.0.0.1", port))
         except OSError:
             return False
+    return True
+
+
+def _accepts(port):
+    """Whether somebody accepts connections there."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    except OSError:
+        return False
     return True

@@ -3,21 +3,23 @@
 import sys
 import time
 
-from . import c_checks, tree_checks
+from . import c_checks, comments, tree_checks
 from .tree import files
 
 C_CHECKS = (c_checks.banner, c_checks.functions, c_checks.sqlstates, c_checks.version_tests,
-            c_checks.indentation, c_checks.header_guard)
+            c_checks.indentation, c_checks.header_guard, comments.comment_width)
 C_CHECKS_OF_PATHS = (c_checks.include_order, c_checks.folder_known)
 FILE_CHECKS = (tree_checks.file_length, tree_checks.white_space, tree_checks.python_functions)
-TREE_CHECKS = (tree_checks.folders, tree_checks.libpq_stays, tree_checks.shadowed_headers,
-               tree_checks.exported_symbols, tree_checks.sql_symbols)
+TREE_CHECKS = (tree_checks.folders, tree_checks.file_tables, tree_checks.names_in_prose, tree_checks.libpq_stays, tree_checks.include_circles,
+               tree_checks.static_names, tree_checks.shadowed_headers, tree_checks.exported_symbols, tree_checks.sql_symbols)
 
 
 def main():
-    """Exit status 1 when there are problems; arguments limit them to paths that start so."""
-    prefixes = tuple(sys.argv[1:])
+    """Exit status 1 when there are problems; arguments limit them to paths that start so. --wrap wraps comments first."""
+    prefixes = tuple(argument for argument in sys.argv[1:] if argument != "--wrap")
     started = time.monotonic()
+    if "--wrap" in sys.argv:
+        comments.wrap(files())
     tree = files()
     found = [p for p in problems(tree) if not prefixes or p.path.startswith(prefixes)]
     for problem in found:

@@ -70,6 +70,33 @@ def libpq_stays(files):
                 yield Problem(path, number, f"{name} brings libpq-fe.h, which is for src/remote only")
 
 
+def include_circles(files):
+    """No two files of a folder of src/ need each other, each with its header; a header of types may stand below both."""
+    needs, places = {}, {}
+    for file in files:
+        folder, _, name = file.path.removeprefix("src/").rpartition("/")
+        if not file.is_c or not file.path.startswith("src/") or not folder:
+            continue
+        mine = f"{folder}/{os.path.splitext(name)[0]}"
+        for number, line in enumerate(file.lines, 1):
+            found = re.match(r'#include\s+"((?:\w+/)+\w+)\.h"', line)
+            if found and found[1] != mine and os.path.dirname(found[1]) == folder:
+                needs.setdefault(mine, set()).add(found[1])
+                places[mine, found[1]] = file.path, number
+
+    def reached(start):
+        found, ahead = set(), list(needs.get(start, ()))
+        while ahead:
+            if (one := ahead.pop()) not in found:
+                found.add(one)
+                ahead += needs.get(one, ())
+        return found
+
+    for (mine, other), (path, number) in sorted(places.items()):
+        if mine in reached(other):
+            yield Problem(path, number, f"{mine} and {other} include each other, directly or by way of others")
+
+
 def folders(files):
     """Every folder with source explains itself, and is named for what it holds.
 
@@ -93,6 +120,69 @@ def folders(files):
         if "__init__.py" in names and ast.get_docstring(ast.parse(names["__init__.py"].text)):
             continue
         yield Problem(folder or ".", 0, "a folder with source, but without README.md")
+
+
+def file_tables(files):
+    """The README of each folder of src/ (with the texts beside it) names all its files, and no others in its table."""
+    folders = {}
+    for file in files:
+        if file.path.startswith("src/") and file.folder != "src":
+            folders.setdefault(file.folder, {})[file.name] = file
+    for members in folders.values():
+        said = "".join(file.text for file in members.values() if file.ext == ".md")
+        readme = members.get("README.md")
+        for name, file in members.items():
+            alone = file.ext == ".c" or file.ext == ".h" and name[:-2] + ".c" not in members
+            if alone and f"`{name}`" not in said:
+                yield Problem(readme.path if readme else file.path, 0, f"does not say what {name} is for")
+        for row in re.findall(r"^\| (`.*?) \|", readme.text if readme else "", re.M):
+            for name in re.findall(r"`(\w+\.[ch])`", row):
+                if name not in members:
+                    yield Problem(readme.path, 0, f"names {name}, which does not exist")
+
+
+# An indented line up to its description.
+CALL_TREE = re.compile(r"^ {4,}(?=\w)((?:(?!  ).)*)(?:  .*)?$")
+
+
+def names_in_prose(files):
+    """What ARCHITECTURE.md calls by name is there, and so are the functions in READMEs' call trees of src/."""
+    words = set()
+    for file in files:
+        if file.path.startswith(("src/", "sql/")) and file.ext != ".md":
+            words |= set(re.findall(r"\w+", file.text))
+    for file in files:
+        tree = file.ext == ".md" and file.path.startswith("src/")
+        if not tree and file.path != "ARCHITECTURE.md":
+            continue
+        for number, line in enumerate(file.lines, 1):
+            if tree:
+                named = re.findall(r"`(\w*[a-z]_\w+)\(\)`", line)
+                if found := CALL_TREE.match(line):
+                    named += re.findall(r"\b([a-z]\w*_\w+)(?![\w.*/-])", found[1])
+            else:
+                named = re.findall(r"`(\w*[a-z]_\w+)(?:\(\))?`", line)
+            for name in named:
+                if name not in words and not name.startswith("pg_"):
+                    yield Problem(file.path, number, f"names {name}, which does not exist")
+
+
+STATIC = re.compile(r"^static\b[^;{}()=]*?\b(\w+)\s*(?:\[[^;=]*)?[(=;]", re.M)
+
+
+def static_names(files):
+    """A static function or variable has a name of its own, of several words, which grep and gdb find once."""
+    places = {}
+    for file in files:
+        if file.is_c and file.path.startswith("src/"):
+            for found in STATIC.finditer(file.code):
+                places.setdefault(found[1], {}).setdefault(file.path, file.code.count("\n", 0, found.start()) + 1)
+    for name, where in sorted(places.items()):
+        for path, line in sorted(where.items())[1:]:
+            yield Problem(path, line, f"static {name} is also in {sorted(where)[0]}")
+        if "_" not in name and name != "void":      # a pointer to a function
+            path, line = min(where.items())
+            yield Problem(path, line, f"static {name} has a name of one word: add its module's noun")
 
 
 def shadowed_headers(files):

@@ -1,0 +1,40 @@
+-- Functions that the gateway calls in its sessions (src/gateway).
+
+CREATE FUNCTION citus_internal.gateway_route(name text) RETURNS text STRICT
+	LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_gateway_route';
+COMMENT ON FUNCTION citus_internal.gateway_route(text) IS
+	'which parameter of a statement that this session has prepared decides which node has its rows, and the nodes; NULL: none';
+
+CREATE FUNCTION citus_internal.gateway_query_route(statement text) RETURNS text STRICT
+	LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_gateway_query_route';
+COMMENT ON FUNCTION citus_internal.gateway_query_route(text) IS
+	'the same of a text without parameters: where the literal stands that decides';
+
+CREATE FUNCTION citus_internal.gateway_processes(OUT pid int, OUT paused boolean, OUT clients bigint, OUT waiting bigint,
+		OUT active bigint, OUT pools bigint, OUT sessions bigint, OUT node_sessions bigint, OUT logins bigint,
+		OUT transactions bigint, OUT routed bigint, OUT pipelined bigint, OUT resent bigint, OUT restores bigint,
+		OUT max_wait_ms float8)
+	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_gateway_processes';
+COMMENT ON FUNCTION citus_internal.gateway_processes() IS 'what the processes of this node''s gateway do';
+
+CREATE FUNCTION citus_internal.gateway_cancel(pid int, key int) RETURNS boolean
+	LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_gateway_cancel';
+COMMENT ON FUNCTION citus_internal.gateway_cancel(int, int) IS
+	'passes a cancel request that has come to another node on to this node''s gateway, which may have the client';
+
+CREATE VIEW citus.citus_stat_gateway AS SELECT * FROM citus_internal.gateway_processes();
+COMMENT ON VIEW citus.citus_stat_gateway IS
+	'processes of this node''s gateway: their clients and sessions, and since their start, logins, transactions, routed statements';
+ALTER VIEW citus.citus_stat_gateway SET SCHEMA pg_catalog;
+GRANT SELECT ON pg_catalog.citus_stat_gateway TO public;
+
+CREATE FUNCTION pg_catalog.citus_gateway_pause() RETURNS void
+	LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_gateway_pause';
+COMMENT ON FUNCTION pg_catalog.citus_gateway_pause() IS
+	'lets clients of this node''s gateway wait when they have ended their transactions; citus_stat_gateway.active is 0 when all have';
+REVOKE EXECUTE ON FUNCTION pg_catalog.citus_gateway_pause() FROM public;
+
+CREATE FUNCTION pg_catalog.citus_gateway_resume() RETURNS void
+	LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_gateway_resume';
+COMMENT ON FUNCTION pg_catalog.citus_gateway_resume() IS 'has this node''s gateway serve its clients again';
+REVOKE EXECUTE ON FUNCTION pg_catalog.citus_gateway_resume() FROM public;

@@ -1,0 +1,101 @@
+/*-------------------------------------------------------------------------
+ *
+ * dist_table.h
+ *	  What is known of a distributed or reference table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_CATALOG_DIST_TABLE_H
+#define CITUS_CATALOG_DIST_TABLE_H
+
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "nodes/pg_list.h"
+#include "nodes/primnodes.h"
+
+#define MAX_SHARD_COUNT 64000	/* of a table */
+#define SHARD_SCHEMA "citus_data"	/* where shards live */
+#define COORDINATOR_GROUP 0
+
+typedef enum DistTableKind
+{
+	DIST_HASH,					/* hash-distributed on one column */
+	DIST_SINGLE,				/* one shard, no distribution column */
+	DIST_REFERENCE,				/* the table itself, on every node */
+} DistTableKind;
+
+/*
+ * The hash values of a shard's rows, both bounds included; 0 and 0 unless
+ * DIST_HASH.  With the colocation group it is the name of a shard group
+ * between nodes: a shard's position in its table changes when one before it is
+ * split, but a range never means other rows.
+ */
+typedef struct HashRange
+{
+	int32		min;
+	int32		max;
+} HashRange;
+
+typedef struct ShardInfo
+{
+	int64		shardid;
+	int			index;			/* position in the table, from 0; in this
+								 * DistTable only, and the same in those of
+								 * its colocation group */
+	HashRange	range;
+	int32		groupid;		/* node group that tasks go to; -1 for a
+								 * reference table (every node) */
+	List	   *others;			/* IntList: groups with further active
+								 * placements */
+	bool		leaving;		/* it is being moved, or was and its former
+								 * placement is still there */
+	int32		former_group;	/* that had it before it was moved, and has not
+								 * dropped it yet; -1: none */
+	TransactionId moved;		/* this node's transaction that made groupid
+								 * the one */
+	bool		reshaped;		/* it was made of others (DistTable.idle), and
+								 * former_group still has those */
+} ShardInfo;
+
+/*
+ * The hash function of another type of the operator family: that of the last
+ * value that was looked for.
+ */
+typedef struct OtherHash
+{
+	Oid			type;
+	FmgrInfo	fn;
+} OtherHash;
+
+typedef struct DistTable
+{
+	Oid			relid;
+	DistTableKind kind;
+	int			colocation_id;	/* 0 is none */
+	AttrNumber	dist_attno;		/* 0 unless DIST_HASH */
+	Oid			dist_type;
+	int32		dist_typmod;
+	Oid			dist_collation;
+	Oid			hash_opfamily;	/* default hash operator family of dist_type */
+	Oid			hash_opcintype; /* its declared input type */
+	FmgrInfo	hash_fn;		/* standard (32-bit) hash support function */
+	OtherHash  *other_hash;
+	int			nshards;
+	ShardInfo  *shards;			/* ascending by range */
+	int			nidle;
+	ShardInfo  *idle;			/* shards without an active placement: those
+								 * that a split or merge is making, or has
+								 * replaced (former_group >= 0) */
+	int			triggers;		/* COMMAND_BITs of the commands that fire
+								 * triggers of users */
+	int			row_triggers;	/* of these, those whose triggers are given
+								 * rows */
+	const char *damage;			/* what is wrong with its metadata; NULL if
+								 * nothing */
+} DistTable;
+
+/* A member of DistTable.triggers: CMD_INSERT, CMD_UPDATE or CMD_DELETE. */
+#define COMMAND_BIT(command) (1 << (command))
+
+#endif							/* CITUS_CATALOG_DIST_TABLE_H */

@@ -1,0 +1,41 @@
+/*-------------------------------------------------------------------------
+ *
+ * apply_worker.h
+ *	  Starts the worker of a subscription.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_COMPAT_APPLY_WORKER_H
+#define CITUS_COMPAT_APPLY_WORKER_H
+
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "replication/logicallauncher.h"
+#include "replication/worker_internal.h"
+
+/*
+ * Has the server start the worker that applies a subscription's changes,
+ * unless it has one.
+ */
+static inline void
+compat_launch_apply_worker(Oid subscription, const char *name, Oid owner)
+{
+	bool		running;
+
+	LWLockAcquire(LogicalRepWorkerLock, LW_SHARED);
+	running = logicalrep_worker_find(subscription, InvalidOid, false) != NULL;
+	LWLockRelease(LogicalRepWorkerLock);
+	if (running)
+		return;
+#if PG_VERSION_NUM >= 170000
+	(void) logicalrep_worker_launch(WORKERTYPE_APPLY, MyDatabaseId, subscription, name, owner, InvalidOid,
+									DSM_HANDLE_INVALID);
+#elif PG_VERSION_NUM >= 160000
+	(void) logicalrep_worker_launch(MyDatabaseId, subscription, name, owner, InvalidOid, DSM_HANDLE_INVALID);
+#else
+	logicalrep_worker_launch(MyDatabaseId, subscription, name, owner, InvalidOid);
+#endif
+}
+
+#endif							/* CITUS_COMPAT_APPLY_WORKER_H */

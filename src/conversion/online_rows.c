@@ -1,0 +1,377 @@
+/*-------------------------------------------------------------------------
+ *
+ * online_rows.c
+ *	  Copies the rows of local tables into shards while others write them.
+ *
+ * The conversion is one distributed transaction, as without writers: other
+ * sessions take the table for a local one until it commits.  It holds
+ * ShareUpdateExclusiveLock on the local table, which keeps DDL off, and
+ * copies what a snapshot shows.  The registered snapshot keeps the row
+ * versions that it shows from being removed.  A comparison reads all versions
+ * once more, and applies to the shards those that are visible in only one of
+ * that snapshot and a new one: it deletes the former by their primary keys,
+ * and adds the latter.  Comparisons go on until they find little.
+ *
+ * For the last comparison and the switch the lock becomes
+ * AccessExclusiveLock.  Attempts to get it are short, since everybody else
+ * waits behind them.  A transaction that has written the table and then wants
+ * a lock on it that conflicts with ours waits for us as we wait for it: some
+ * attempts are long enough for the server to look for such a deadlock, and to
+ * end the one or the other.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+#include "storage/lmgr.h"
+#include "storage/proc.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
+#include "utils/wait_event.h"
+
+#include "catalog/metadata.h"
+#include "conversion/convert_checks.h"
+#include "conversion/online_rows.h"
+#include "copy/row_keys.h"
+#include "copy/row_router.h"
+#include "lib/debug_point.h"
+#include "sharding/hash.h"
+#include "table/lock_attempt.h"
+#include "table/lock_everywhere.h"
+
+/* Differences that are few enough to be applied while writers wait. */
+#define FEW_DIFFERENCES 1000
+
+/*
+ * How long an attempt to get the lock may keep others waiting, and for how
+ * long they are left alone after it; in ms.  Every so many attempts one goes
+ * on until the server has looked for a deadlock.
+ */
+#define ATTEMPT_LIMIT 200
+#define ATTEMPT_PAUSE 300
+#define ATTEMPTS_TO_DEADLOCK_CHECK 5
+
+/* A table with rows of its own. */
+typedef struct OnlineTable
+{
+	Relation	rel;
+	Snapshot	snapshot;		/* what its shards have; registered */
+} OnlineTable;
+
+static void
+refuse_online(Relation rel, const char *detail, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot distribute table \"%s\" concurrently", RelationGetRelationName(rel)),
+			 errdetail("%s", detail),
+			 errhint("%s", hint)));
+}
+
+static void
+check_online_table(Relation rel)
+{
+	if (has_foreign_keys(RelationGetRelid(rel)))
+		refuse_online(rel, "It has, or is referenced by, a foreign key.",
+					  "Use create_distributed_table(), or drop the foreign key and add it again afterwards.");
+	if (rel->rd_rel->relkind != RELKIND_RELATION)
+		return;
+	if (row_keys_create(rel, metadata_local_group(), "") == NULL)
+		refuse_online(rel, "It has no primary key by which updated and deleted rows could be found.",
+					  "Add a primary key, or use create_distributed_table().");
+	if (check_enable_rls(RelationGetRelid(rel), InvalidOid, true) == RLS_ENABLED)
+		refuse_online(rel, "Row-level security may hide rows from the current user.",
+					  "Use create_distributed_table(), or a role that bypasses row-level security.");
+}
+
+void
+online_rows_check(List *relids)
+{
+	ListCell   *cell;
+
+	foreach(cell, relids)
+	{
+		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
+
+		check_online_table(rel);
+		relation_close(rel, NoLock);
+	}
+}
+
+/* Notes that a row is gone from its shard. */
+static void
+note_gone(const OnlineTable *online, RowKeys **keys, TupleTableSlot *slot)
+{
+	const DistTable *table = metadata_require(RelationGetRelid(online->rel));
+	int			index = 0;
+
+	if (table->kind == DIST_HASH)
+	{
+		slot_getsomeattrs(slot, table->dist_attno);
+		index = shard_index_of_stored(table, slot->tts_values[table->dist_attno - 1],
+									  slot->tts_isnull[table->dist_attno - 1]);
+	}
+	if (keys[index] == NULL)
+	{
+		const ShardInfo *shard = &table->shards[index];
+		char	   *name = shard_relation_name(RelationGetRelationName(online->rel), shard->shardid);
+
+		keys[index] = row_keys_create(online->rel, shard->groupid, quote_qualified_identifier(SHARD_SCHEMA, name));
+	}
+	row_keys_note(keys[index], slot);
+}
+
+/*
+ * Deletes from the shards what the table's snapshot shows and the new one
+ * doesn't, and puts into rows what only the new one shows; returns the number
+ * of both.
+ */
+static uint64
+delete_gone(const OnlineTable *online, Snapshot now, Tuplestorestate *rows)
+{
+	int			nshards = metadata_require(RelationGetRelid(online->rel))->nshards;
+	RowKeys   **keys = palloc0(nshards * sizeof(RowKeys *));
+	TableScanDesc scan = table_beginscan(online->rel, SnapshotAny, 0, NULL);
+	TupleTableSlot *slot = table_slot_create(online->rel, NULL);
+	uint64		count = 0;
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		bool		was;
+		bool		is;
+
+		CHECK_FOR_INTERRUPTS();
+		was = table_tuple_satisfies_snapshot(online->rel, slot, online->snapshot);
+		is = table_tuple_satisfies_snapshot(online->rel, slot, now);
+		if (was == is)
+			continue;
+		count++;
+		if (is)
+			tuplestore_puttupleslot(rows, slot);
+		else
+			note_gone(online, keys, slot);
+	}
+	for (int i = 0; i < nshards; i++)
+	{
+		if (keys[i] != NULL)
+			row_keys_delete(keys[i]);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	table_endscan(scan);
+	return count;
+}
+
+bool
+rows_to_shards(Relation rel, Snapshot snapshot, int router_flags)
+{
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	TableScanDesc scan;
+	RowRouter  *router = NULL;
+
+	PushActiveSnapshot(snapshot);
+	scan = table_beginscan(rel, snapshot, 0, NULL);
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (router == NULL)
+		{
+			ereport(NOTICE, (errmsg("Copying data from local table...")));
+			router = row_router_begin(rel, NIL, router_flags);
+		}
+		row_router_put(router, slot, 0);
+	}
+	table_endscan(scan);
+	if (router != NULL)
+	{
+		(void) row_router_end(router);
+		ereport(NOTICE, (errmsg("copying the data has completed")));
+	}
+	PopActiveSnapshot();
+	ExecDropSingleTupleTableSlot(slot);
+	return router != NULL;
+}
+
+/* Sends stored rows to the shards. */
+static void
+route_rows(const OnlineTable *online, Tuplestorestate *rows)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(online->rel), &TTSOpsMinimalTuple);
+	RowRouter  *router = row_router_begin(online->rel, NIL, 0);
+
+	while (tuplestore_gettupleslot(rows, true, false, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		row_router_put(router, slot, 0);
+	}
+	(void) row_router_end(router);
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+/*
+ * Brings the shards of a table to what is committed now; returns the number of
+ * differences.
+ */
+static uint64
+follow_table(OnlineTable *online)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "citus online rows", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old_context = MemoryContextSwitchTo(context);
+	Snapshot	now = RegisterSnapshot(GetLatestSnapshot());
+	Tuplestorestate *rows = tuplestore_begin_heap(false, false, work_mem);
+	uint64		count;
+
+	PushActiveSnapshot(now);
+	count = delete_gone(online, now, rows);
+	if (tuplestore_tuple_count(rows) > 0)
+		route_rows(online, rows);
+	PopActiveSnapshot();
+	tuplestore_end(rows);
+	UnregisterSnapshot(online->snapshot);
+	online->snapshot = now;
+	MemoryContextSwitchTo(old_context);
+	MemoryContextDelete(context);
+	CommandCounterIncrement();
+	return count;
+}
+
+static uint64
+follow_tables(List *tables)
+{
+	uint64		count = 0;
+	ListCell   *cell;
+
+	foreach(cell, tables)
+		count += follow_table(lfirst(cell));
+	return count;
+}
+
+/* Follows the tables for as long as that leaves notably less to be done. */
+static void
+catch_up(List *tables)
+{
+	uint64		count = follow_tables(tables);
+	uint64		before;
+
+	do
+	{
+		before = count;
+		if (count > FEW_DIFFERENCES)
+			count = follow_tables(tables);
+	} while (count > FEW_DIFFERENCES && count < before / 2);
+}
+
+/*
+ * Errors if the shards are not beside those of their colocation group any
+ * more.  From now until the transaction ends no shards of the group are moved,
+ * split or merged.
+ */
+static void
+check_still_beside(List *relids)
+{
+	int32		colocation_id = metadata_require(linitial_oid(relids))->colocation_id;
+	List	   *others = list_difference_oid(metadata_tables(colocation_id), relids);
+	const DistTable *own;
+	const DistTable *other;
+	bool		same;
+
+	if (others == NIL)
+		return;
+	lock_group_placements(colocation_id);
+	own = metadata_require(linitial_oid(relids));
+	other = metadata_require(linitial_oid(others));
+	same = own->nshards == other->nshards;
+	for (int i = 0; same && i < own->nshards; i++)
+		same = own->shards[i].groupid == other->shards[i].groupid &&
+			own->shards[i].range.min == other->shards[i].range.min && own->shards[i].range.max == other->shards[i].range.max;
+	if (!same)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the shards of table \"%s\" have been moved, split or merged meanwhile", get_rel_name(other->relid)),
+				 errdetail("Table \"%s\" is to be colocated with it.", get_rel_name(own->relid)),
+				 errhint("Try again.")));
+}
+
+/* What the attempts to lock the tables are called with. */
+typedef struct OnlineLock
+{
+	List	   *relids;
+	List	   *tables;			/* OnlineTable * */
+} OnlineLock;
+
+/* LockTaker's take. */
+static bool
+take_exclusive_locks(void *arg, int number, int timeout)
+{
+	const OnlineLock *lock = arg;
+	ListCell   *cell;
+
+	lock_attempt_limit(ATTEMPT_LIMIT + (number % ATTEMPTS_TO_DEADLOCK_CHECK == 0 ? DeadlockTimeout : 0));
+	foreach(cell, lock->relids)
+		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+	return true;
+}
+
+/* LockTaker's clear_way: lets others go on for a while. */
+static void
+leave_alone(void *arg)
+{
+	const OnlineLock *lock = arg;
+
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ATTEMPT_PAUSE, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+	catch_up(lock->tables);
+}
+
+/* Begins with what is committed now. */
+static OnlineTable *
+copy_table(Oid relid)
+{
+	OnlineTable *online = palloc(sizeof(OnlineTable));
+
+	online->rel = table_open(relid, NoLock);
+	online->snapshot = RegisterSnapshot(GetLatestSnapshot());
+	(void) rows_to_shards(online->rel, online->snapshot, 0);
+	CommandCounterIncrement();
+	return online;
+}
+
+void
+online_rows_copy(List *relids)
+{
+	OnlineLock	lock = {.relids = relids};
+	LockTaker	taker = {.take = take_exclusive_locks,.clear_way = leave_alone,.arg = &lock};
+	ListCell   *cell;
+
+	foreach(cell, relids)
+	{
+		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_RELATION)
+			lock.tables = lappend(lock.tables, copy_table(lfirst_oid(cell)));
+	}
+	DEBUG_POINT("online-rows-copied");
+	catch_up(lock.tables);
+	check_still_beside(relids);
+	(void) lock_in_attempts(&taker);
+	DEBUG_POINT("online-rows-locked");
+	(void) follow_tables(lock.tables);
+	foreach(cell, lock.tables)
+	{
+		OnlineTable *online = lfirst(cell);
+
+		UnregisterSnapshot(online->snapshot);
+		table_close(online->rel, NoLock);
+	}
+}

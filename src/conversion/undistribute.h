@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * undistribute.h
+ *	  From distributed and reference tables back to local ones.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_CONVERSION_UNDISTRIBUTE_H
+#define CITUS_CONVERSION_UNDISTRIBUTE_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+
+/*
+ * Makes tables (Oids) of the current user, with their partitions, local ones
+ * of this node; foreign keys stay.
+ */
+extern void undistribute_tables(List *roots);
+
+#endif							/* CITUS_CONVERSION_UNDISTRIBUTE_H */

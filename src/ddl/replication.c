@@ -1,0 +1,178 @@
+/*-------------------------------------------------------------------------
+ *
+ * replication.c
+ *	  Publications and subscriptions that name distributed tables.
+ *
+ * The server's logical replication knows relations, not shards.  What a
+ * subscription wrote to a distributed table would be rows of the logical
+ * table, which nobody reads, or of one copy of a reference table: so it is
+ * refused.  What a publication would send of a distributed table is nothing;
+ * it may be there for its other tables, and the user is told.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/objectaddress.h"
+#include "catalog/pg_publication.h"
+#include "catalog/pg_subscription.h"
+#include "catalog/pg_subscription_rel.h"
+#include "commands/defrem.h"
+#include "commands/subscriptioncmds.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "catalog/metadata.h"
+#include "ddl/handlers.h"
+#include "objects/object_scope.h"
+
+/*
+ * The first distributed or reference table that a subscription writes, or
+ * InvalidOid.
+ */
+static Oid
+subscribed_table(Oid subscription)
+{
+	Relation	rel = table_open(SubscriptionRelRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			result = InvalidOid;
+
+	ScanKeyInit(&key, Anum_pg_subscription_rel_srsubid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(subscription));
+	scan = systable_beginscan(rel, InvalidOid, false, NULL, 1, &key);
+	while (!OidIsValid(result) && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Oid			relid = ((Form_pg_subscription_rel) GETSTRUCT(tuple))->srrelid;
+
+		if (metadata_lookup(relid) != NULL)
+			result = relid;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return result;
+}
+
+static void
+refuse_subscription(Oid relid)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("distributed or reference table \"%s\" cannot be the target of a subscription", get_rel_name(relid)),
+			 errdetail("Replicated rows would be stored on this node, not in shards."),
+			 errhint("Subscribe with a local table, and have a trigger that is enabled by ENABLE ALWAYS, or a job, write to \"%s\".",
+					 get_rel_name(relid))));
+}
+
+/* Whether CREATE SUBSCRIPTION with such options makes a replication slot. */
+static bool
+makes_slot(List *options)
+{
+	ListCell   *cell;
+
+	foreach(cell, options)
+	{
+		DefElem    *option = lfirst_node(DefElem, cell);
+
+		if ((strcmp(option->defname, "create_slot") == 0 || strcmp(option->defname, "connect") == 0) &&
+			!defGetBoolean(option))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * CREATE SUBSCRIPTION.  Only the server's own code asks the publisher for the
+ * tables; if there is one of ours, the replication slot that the statement has
+ * made there is dropped again.
+ */
+bool
+create_subscription_utility(UtilityCall *call)
+{
+	CreateSubscriptionStmt *stmt = castNode(CreateSubscriptionStmt, call->pstmt->utilityStmt);
+	DropSubscriptionStmt *drop = makeNode(DropSubscriptionStmt);
+	Oid			relid;
+
+	utility_run(call);
+	CommandCounterIncrement();
+	relid = subscribed_table(get_subscription_oid(stmt->subname, false));
+	if (!OidIsValid(relid))
+		return true;
+	drop->subname = stmt->subname;
+	drop->behavior = DROP_RESTRICT;
+	if (makes_slot(stmt->options))
+		DropSubscription(drop, call->context == PROCESS_UTILITY_TOPLEVEL);
+	refuse_subscription(relid);
+	return true;
+}
+
+/* ALTER SUBSCRIPTION, which may add tables. */
+bool
+alter_subscription_utility(UtilityCall *call)
+{
+	AlterSubscriptionStmt *stmt = castNode(AlterSubscriptionStmt, call->pstmt->utilityStmt);
+	Oid			relid;
+
+	utility_run(call);
+	CommandCounterIncrement();
+	relid = subscribed_table(get_subscription_oid(stmt->subname, false));
+	if (OidIsValid(relid))
+		refuse_subscription(relid);
+	return true;
+}
+
+/* Tells of the distributed tables in a publication's list. */
+static void
+warn_of_shards(List *objects)
+{
+	ListCell   *cell;
+
+	foreach(cell, objects)
+	{
+		PublicationObjSpec *object = lfirst_node(PublicationObjSpec, cell);
+		Oid			relid;
+		const DistTable *table;
+
+		if (object->pubobjtype != PUBLICATIONOBJ_TABLE)
+			continue;
+		relid = RangeVarGetRelid(object->pubtable->relation, NoLock, true);
+		table = OidIsValid(relid) ? metadata_lookup(relid) : NULL;
+		if (table != NULL && table->kind != DIST_REFERENCE)
+			ereport(WARNING,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("changes of distributed table \"%s\" are not published", get_rel_name(relid)),
+					 errdetail("Its rows are stored in shards, which are not in the publication."),
+					 errhint("A publication FOR TABLES IN SCHEMA " SHARD_SCHEMA " has, on each node, the changes of the node's shards, under the names of shards.")));
+	}
+}
+
+bool
+create_publication_utility(UtilityCall *call)
+{
+	if (!call->relayed)
+		warn_of_shards(castNode(CreatePublicationStmt, call->pstmt->utilityStmt)->pubobjects);
+	return false;
+}
+
+/* A publication of local tables is here only, also when it loses one. */
+bool
+alter_publication_utility(UtilityCall *call)
+{
+	AlterPublicationStmt *stmt = castNode(AlterPublicationStmt, call->pstmt->utilityStmt);
+	ObjectAddress publication;
+
+	if (call->relayed)
+		return false;
+	if (stmt->action != AP_DropObjects)
+		warn_of_shards(stmt->pubobjects);
+	ObjectAddressSet(publication, PublicationRelationId, get_publication_oid(stmt->pubname, true));
+	if (!OidIsValid(publication.objectId) || !object_is_local(&publication))
+		return false;
+	utility_run(call);
+	return true;
+}

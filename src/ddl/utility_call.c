@@ -1,0 +1,175 @@
+/*-------------------------------------------------------------------------
+ *
+ * utility_call.c
+ *	  What the handlers of utility statements share: running, locking, relaying.
+ *
+ * A handler gets its own copy of the parse tree.  It runs the statement on
+ * this node's logical table, then has the other nodes do the same by relaying
+ * the original text with TASK_TAG_DDL, then applies it to this node's shards;
+ * each node looks after its own shards in the same way.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+
+#include "catalog/node.h"
+#include "compat/acl.h"
+#include "ddl/utility_call.h"
+#include "remote/connection.h"
+#include "resolve/tag.h"
+#include "resolve/utility.h"
+#include "table/lock_everywhere.h"
+#include "table/run_commands.h"
+#include "table/shards.h"
+
+bool		enable_ddl_propagation = true;
+ProcessUtility_hook_type utility_next_hook = NULL;
+
+/*
+ * The context in which the server runs a statement: event triggers fire where
+ * the user's statement runs, not for what follows from it on other nodes and
+ * on shards.  The server fires none for subcommands.  What other nodes run
+ * outside of transaction blocks, such as VACUUM, fires none in any case.
+ */
+static ProcessUtilityContext
+context_of_run(const UtilityCall *call)
+{
+	return call->follows && IsTransactionBlock() ? PROCESS_UTILITY_SUBCOMMAND : call->context;
+}
+
+void
+utility_run_next(UtilityCall *call, bool read_only_tree)
+{
+	if (utility_next_hook)
+		utility_next_hook(call->pstmt, call->query, read_only_tree, context_of_run(call), call->params, call->env, call->dest,
+				  call->qc);
+	else
+		standard_ProcessUtility(call->pstmt, call->query, read_only_tree, context_of_run(call), call->params,
+								call->env, call->dest, call->qc);
+}
+
+void
+utility_run(UtilityCall *call)
+{
+	utility_run_next(call, false);
+}
+
+char *
+utility_text(const UtilityCall *call)
+{
+	int			location = Max(call->pstmt->stmt_location, 0);
+
+	if (call->pstmt->stmt_len > 0)
+		return pnstrdup(call->query + location, call->pstmt->stmt_len);
+	return pstrdup(call->query + location);
+}
+
+void
+utility_check_initiator(const UtilityCall *call)
+{
+	if (!call->relayed)
+		lock_node_set();
+}
+
+/*
+ * What may leave out nodes that are not active: the shards that they keep are
+ * of no use any more.
+ */
+static bool
+is_drop_table(Node *stmt)
+{
+	return IsA(stmt, DropStmt) && castNode(DropStmt, stmt)->removeType == OBJECT_TABLE;
+}
+
+bool
+utility_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_mode)
+{
+	bool		distributed = metadata_find(relid) != NULL;
+
+	if (distributed)
+		utility_check_initiator(call);
+	else if (relid < FirstNormalObjectId ||
+			 (get_rel_relkind(relid) != RELKIND_RELATION && get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE))
+		return true;
+	if (call->relayed || !object_ownercheck(RelationRelationId, relid, GetUserId()))
+		return true;
+	if (!lock_everywhere(list_make1_oid(relid), distributed ? mode : local_mode))
+		return false;
+	/* it may have been undistributed meanwhile */
+	if (distributed && !is_drop_table(call->pstmt->utilityStmt) && metadata_lookup(relid) != NULL)
+		shards_check_active(metadata_lookup(relid));
+	return true;
+}
+
+const DistTable *
+utility_table(const UtilityCall *call, const RangeVar *relation, LOCKMODE mode, LOCKMODE local_mode)
+{
+	Oid			relid = table_of_relation(RangeVarGetRelid(relation, NoLock, true));
+	Oid			locked;
+
+	/*
+	 * what is named may be an index, which can have another name by the time
+	 * that its table is locked
+	 */
+	do
+	{
+		if (!OidIsValid(relid))
+			return NULL;
+		locked = utility_lock(call, relid, mode, local_mode) ? relid : InvalidOid;
+		relid = table_of_relation(RangeVarGetRelid(relation, NoLock, true));
+	} while (relid != locked);
+	/* what is damaged can be dropped */
+	return IsA(call->pstmt->utilityStmt, DropStmt) ? metadata_find(relid) : metadata_lookup(relid);
+}
+
+/*
+ * Sends tag and text to all other nodes, which don't repeat the notices and
+ * warnings of this one.
+ */
+static void
+relay_tagged(UtilityCall *call, const char *tag, const char *text)
+{
+	int			level;
+
+	if (call->relayed || node_active_primaries_remote() == NIL)
+		return;
+	level = quiet_begin(ERROR);
+	remote_exec_on_all(psprintf("%s%s", tag, text));
+	AtEOXact_GUC(true, level);
+}
+
+void
+utility_relay_text(UtilityCall *call, const char *text)
+{
+	relay_tagged(call, TASK_TAG_DDL, text);
+}
+
+void
+utility_relay_call(UtilityCall *call, const char *text)
+{
+	relay_tagged(call, "", text);
+}
+
+void
+utility_relay(UtilityCall *call)
+{
+	utility_relay_text(call, utility_text(call));
+}
+
+void
+utility_run_with_shards(UtilityCall *call, const DistTable *table)
+{
+	Node	   *copy = copyObject(call->pstmt->utilityStmt);
+
+	utility_run(call);
+	utility_relay(call);
+	run_on_local_shards(table, copy, call->query);
+}

@@ -1,0 +1,280 @@
+/*-------------------------------------------------------------------------
+ *
+ * repartition_run.c
+ *	  Rows that nodes send to each other before a scan asks for its own.
+ *
+ * A side of a join that is moved (planner/repartition.c) is a child of the
+ * scan, itself a scan, whose tasks send their rows away and return only what
+ * they are found by.  Once the tasks of the scan are made, an exchange is
+ * opened on each of their nodes, over a connection that is kept for it, the
+ * child learns which node has which hash values, and runs to its end.  Each
+ * node reads all that was sent to it, so it must have one task, and that must
+ * stay there.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+
+#include "exchange/exchange_store.h"
+#include "executor/repartition_run.h"
+#include "executor/task_follow.h"
+#include "remote/connection.h"
+
+/* Never asked to yield while it waits for an answer. */
+static void
+exchange_owner_yield(RemoteOwner *owner, RemoteConn *conn)
+{
+	remote_finish(conn);
+}
+
+static RemoteOwner exchange_owner = {exchange_owner_yield};
+
+DistScanState *
+repartition_child(PlanState *child)
+{
+	DistScanState *state = (DistScanState *) child;
+
+	return is_dist_scan(child->plan) && state->plan.sends ? state : NULL;
+}
+
+void
+repartition_announce(DistScanState *child, ParamExternData *params)
+{
+	static const Oid types[EXCHANGE_READ_PARAMS] = {TEXTOID, TEXTARRAYOID, INT8OID};
+	char	   *id = palloc(EXCHANGE_ID_SIZE);
+
+	exchange_name(id);
+	child->exchange = id;
+	child->exchange_params = params;
+	for (int i = 0; i < EXCHANGE_READ_PARAMS; i++)
+		params[i] = (ParamExternData) {.isnull = true,.pflags = PARAM_FLAG_CONST,.ptype = types[i]};
+	params[0].value = CStringGetTextDatum(id);
+	params[0].isnull = false;
+}
+
+void
+repartition_set_params(const DistScanState *state, ParamExternData *params)
+{
+	params[0] = (ParamExternData) {.value = CStringGetTextDatum(state->exchange),.pflags = PARAM_FLAG_CONST,.ptype = TEXTOID};
+	params[1] = (ParamExternData) {.value = PointerGetDatum(state->exchange_map),.pflags = PARAM_FLAG_CONST,.ptype = INT4ARRAYOID};
+}
+
+/* The nodes of the tasks; errors if one has several. */
+static Bitmapset *
+task_groups(const DistScanState *state)
+{
+	Bitmapset  *groups = NULL;
+	ListCell   *cell;
+
+	foreach(cell, state->spec.tasks)
+	{
+		const Task *task = lfirst(cell);
+
+		if (bms_is_member(task->groupid, groups))
+			task_report_moved();
+		groups = bms_add_member(groups, task->groupid);
+	}
+	return groups;
+}
+
+/*
+ * The memory of the scan's run goes: with an error, if repartition_end hasn't
+ * come before.
+ * The end of the transaction closes what is left; that of a subtransaction
+ * doesn't, and there may be many.
+ */
+static void
+lose_exchange(void *arg)
+{
+	DistScanState *child = arg;
+	ListCell   *cell;
+
+	if (child->exchange == NULL || GetCurrentTransactionNestLevel() < 2)
+		return;
+	foreach(cell, child->exchange_conns)
+		remote_close_own(lfirst(cell));
+	exchange_store_drop(child->exchange);
+}
+
+/*
+ * Opens a child's exchange on all of the nodes, each by a connection that
+ * holds it, in the context of the scan's run.
+ */
+static void
+open_exchange(DistScanState *child, const Bitmapset *groups)
+{
+	char	   *command = psprintf("SELECT citus_internal.exchange_create('%s')", child->exchange);
+	int			group = -1;
+	ListCell   *cell;
+
+	child->exchange_end.func = lose_exchange;
+	child->exchange_end.arg = child;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &child->exchange_end);
+	while ((group = bms_next_member(groups, group)) >= 0)
+	{
+		RemoteConn *conn;
+
+		if (group == metadata_local_group())
+		{
+			exchange_store_create(child->exchange, false);
+			continue;
+		}
+		conn = remote_acquire_own(group, &exchange_owner);
+		remote_send(conn, command, NULL, false, false, false);
+		child->exchange_conns = lappend(child->exchange_conns, conn);
+	}
+	foreach(cell, child->exchange_conns)
+		remote_finish(lfirst(cell));
+	pfree(command);
+}
+
+/* Where the rows of each shard go: -1, nowhere, without a task for it. */
+static int *
+shard_groups(const DistScanState *state, const DistTable *table)
+{
+	int		   *groups = palloc(sizeof(int) * table->nshards);
+	ListCell   *cell;
+
+	for (int i = 0; i < table->nshards; i++)
+		groups[i] = -1;
+	foreach(cell, state->spec.tasks)
+	{
+		const Task *task = lfirst(cell);
+		int			shard = -1;
+
+		groups[task->shard_index] = task->groupid;
+		while ((shard = bms_next_member(task->shards, shard)) >= 0)
+			groups[shard] = task->groupid;
+	}
+	return groups;
+}
+
+/* Pairs of a hash value and the node that has the rows from there on. */
+static ArrayType *
+make_exchange_map(const DistScanState *state)
+{
+	const DistTable *table = state->spec.table;
+	int		   *groups = shard_groups(state, table);
+	Datum	   *pairs = palloc(sizeof(Datum) * 2 * table->nshards);
+	int			npairs = 0;
+
+	for (int i = 0; i < table->nshards; i++)
+	{
+		if (i > 0 && groups[i] == groups[i - 1])
+			continue;
+		pairs[2 * npairs] = Int32GetDatum(table->shards[i].range.min);
+		pairs[2 * npairs + 1] = Int32GetDatum(groups[i]);
+		npairs++;
+	}
+	return construct_array(pairs, 2 * npairs, INT4OID, sizeof(int32), true, TYPALIGN_INT);
+}
+
+/*
+ * Runs a child; sets by which names its rows are found, and how many each node
+ * gets.
+ */
+static void
+run_sending_child(DistScanState *child, int ntargets)
+{
+	ArrayBuildState *sources = initArrayResult(TEXTOID, CurrentMemoryContext, false);
+	MemoryContext context = CurrentMemoryContext;
+	int64		nrows = 0;
+
+	for (;;)
+	{
+		TupleTableSlot *slot;
+		bool		isnull;
+		Datum		sent;
+		char	   *answer;
+		char	   *blank;
+
+		CHECK_FOR_INTERRUPTS();
+		MemoryContextSwitchTo(child->css.ss.ps.state->es_query_cxt);
+		slot = ExecProcNode(&child->css.ss.ps);
+		MemoryContextSwitchTo(context);
+		if (TupIsNull(slot))
+			break;
+		sent = slot_getattr(slot, 1, &isnull);
+		if (isnull)
+			continue;
+		answer = TextDatumGetCString(sent);
+		blank = strchr(answer, ' ');
+		if (blank == NULL)
+			elog(ERROR, "unexpected answer of exchange_send: %s", answer);
+		nrows += strtoi64(blank + 1, NULL, 10);
+		*blank = '\0';
+		sources = accumArrayResult(sources, CStringGetTextDatum(answer), false, TEXTOID, context);
+	}
+	child->exchange_params[1].value = makeArrayResult(sources, context);
+	child->exchange_params[1].isnull = false;
+	child->exchange_params[2].value = Int64GetDatum(nrows / ntargets + 1);
+	child->exchange_params[2].isnull = false;
+}
+
+void
+repartition_run(DistScanState *state)
+{
+	Bitmapset  *groups = NULL;
+	ListCell   *cell;
+
+	foreach(cell, state->css.custom_ps)
+	{
+		DistScanState *child = repartition_child(lfirst(cell));
+
+		if (child == NULL || state->spec.tasks == NIL)
+			continue;
+		if (groups == NULL)
+			groups = task_groups(state);
+		child->exchange_map = make_exchange_map(state);
+		open_exchange(child, groups);
+		if (child->exchange_sent)
+			ExecReScan(&child->css.ss.ps);
+		child->exchange_sent = true;
+		run_sending_child(child, bms_num_members(groups));
+	}
+}
+
+/* Has the nodes that hold a child's exchange drop it. */
+static void
+drop_exchange(DistScanState *child)
+{
+	char	   *command = psprintf("SELECT citus_internal.exchange_drop('%s')", child->exchange);
+	ListCell   *cell;
+
+	exchange_store_drop(child->exchange);
+	foreach(cell, child->exchange_conns)
+	{
+		if (((RemoteConn *) lfirst(cell))->state == REMOTE_IDLE)
+			remote_send(lfirst(cell), command, NULL, false, false, false);
+	}
+	foreach(cell, child->exchange_conns)
+	{
+		if (((RemoteConn *) lfirst(cell))->state == REMOTE_BUSY)
+			remote_finish(lfirst(cell));
+		remote_end_own(lfirst(cell), &exchange_owner);
+	}
+	child->exchange_conns = NIL;
+	child->exchange = NULL;
+	pfree(command);
+}
+
+void
+repartition_end(DistScanState *state)
+{
+	ListCell   *cell;
+
+	foreach(cell, state->css.custom_ps)
+	{
+		DistScanState *child = repartition_child(lfirst(cell));
+
+		if (child != NULL && child->exchange != NULL)
+			drop_exchange(child);
+	}
+}

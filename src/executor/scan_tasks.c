@@ -1,0 +1,425 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_tasks.c
+ *	  What a DistributedScan asks of which nodes, and the rows that come.
+ *
+ * A run evaluates the parameters, prunes, and starts a task for each node or
+ * shard that is left.  The tasks run as the user, and with the setting of
+ * row_security, that the scan began with.  Rows that are kept for later runs
+ * come from tasks of their own, whose text leaves out the filters that change.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/memutils.h"
+#include "utils/rls.h"
+
+#include "catalog/stat_counters.h"
+#include "executor/broadcast.h"
+#include "executor/cursor.h"
+#include "executor/reference_write.h"
+#include "executor/repartition_run.h"
+#include "executor/scan_tasks.h"
+#include "executor/statement_snapshot.h"
+#include "lib/run_as.h"
+#include "sharding/hash.h"
+#include "sharding/prune.h"
+#include "txn/transaction.h"
+
+bool		scan_by_node = true;
+
+TupleDesc
+scan_columns(List *types, List *typmods)
+{
+	TupleDesc	columns = CreateTemplateTupleDesc(list_length(types));
+
+	for (int i = 0; i < list_length(types); i++)
+		TupleDescInitEntry(columns, i + 1, NULL, (Oid) list_nth_int(types, i),
+						   list_nth_int(typmods, i), 0);
+	return columns;
+}
+
+/*
+ * A task's parameters, evaluated: so many expressions from the first on, and
+ * then as many arrays of rows from here.
+ */
+static ParamListInfo
+evaluate_params(DistScanState *state, int first, int nparams, int narrays)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	ParamListInfo params;
+
+	if (nparams + narrays == 0)
+		return NULL;
+	params = makeParamList(nparams + narrays);
+	if (narrays > 0)
+		broadcast_collect(state, params, nparams);
+	if (state->plan.sends)
+		repartition_set_params(state, params->params + nparams + narrays - 2);
+	for (int i = 0; i < nparams; i++)
+	{
+		ParamExternData *param = &params->params[i];
+
+		/* in CurrentMemoryContext, the run context: values outlive the row */
+		param->value = expr_value(state->exprs, first + i, econtext, &param->isnull);
+		param->ptype = exprType(list_nth(state->exprs->exprs, first + i));
+		param->pflags = PARAM_FLAG_CONST;
+	}
+	return params;
+}
+
+/*
+ * An INSERT's distribution value: one of the task's parameters, or an
+ * expression behind them.
+ */
+static Datum
+dist_value(DistScanState *state, ParamListInfo params, bool *isnull)
+{
+	int			position = state->plan.dist_param;
+
+	if (position < state->plan.nparams)
+	{
+		*isnull = params->params[position].isnull;
+		return params->params[position].value;
+	}
+	return expr_value(state->exprs, position, state->css.ss.ps.ps_ExprContext, isnull);
+}
+
+/* Evaluates which shards the tasks go to. */
+static Bitmapset *
+find_shards(DistScanState *state, const DistTable *table, List *prune, ParamListInfo params)
+{
+	Bitmapset  *shards;
+
+	if (state->plan.dist_param >= 0)
+	{
+		bool		isnull;
+		Datum		value = dist_value(state, params, &isnull);
+
+		return bms_make_singleton(shard_index_of_stored(table, value, isnull));
+	}
+	shards = prune_evaluate(table, prune, state->exprs, state->css.ss.ps.ps_ExprContext);
+
+	/*
+	 * a whole statement without qualifying rows still has an answer, on any
+	 * shard
+	 */
+	if (bms_is_empty(shards) &&
+		(state->plan.kind == DIST_PLAN_FAST_PATH || state->plan.kind == DIST_PLAN_ROUTER))
+		shards = bms_make_singleton(0);
+	return shards;
+}
+
+/*
+ * From now on acts as the statement started: a cursor may have been opened by
+ * another role, or without row_security.
+ */
+static RunAs
+as_started_begin(const DistScanState *state)
+{
+	RunAs		caller = run_as_begin(state->user);
+
+	if (unlikely(row_security != state->row_security))
+	{
+		caller.nest = NewGUCNestLevel();
+		(void) set_config_option("row_security", state->row_security ? "on" : "off", PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
+	}
+	return caller;
+}
+
+/*
+ * The shard of the row that WHERE CURRENT OF means, now locked, and its ctid
+ * as the task's parameter; none if it has gone.
+ */
+static Bitmapset *
+find_current_row(DistScanState *state, const DistTable *table, ParamListInfo params)
+{
+	ParamExternData *param = &params->params[state->plan.current_row - 1];
+	ItemPointer ctid = palloc(sizeof(ItemPointerData));
+	bool		exclusive = state->css.ss.ps.state->es_plannedstmt->commandType == CMD_DELETE;
+	bool		isnull;
+	Datum		cursor = expr_value(state->exprs, state->plan.current_of - 1, state->css.ss.ps.ps_ExprContext, &isnull);
+	RunAs		caller;
+	int			shard;
+	bool		found;
+
+	if (isnull)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("the variable that WHERE CURRENT OF names has no cursor")));
+	caller = as_started_begin(state);
+	found = current_row_lock(TextDatumGetCString(cursor), table, exclusive, &shard, ctid);
+	run_as_end(caller);
+	if (!found)
+		return NULL;
+	param->value = PointerGetDatum(ctid);
+	param->isnull = false;
+	return bms_make_singleton(shard);
+}
+
+/* Whether the scan is one write that is its client's whole transaction. */
+static bool
+commits_by_itself(DistScanState *state)
+{
+	const PlannedStmt *statement = state->css.ss.ps.state->es_plannedstmt;
+
+	return state->plan.writes && state->plan.command != CMD_SELECT && state->explain == 0 && state->snapshot == NULL &&
+		list_length(state->spec.tasks) == 1 &&
+		statement->planTree == state->css.ss.ps.plan &&
+		txn_is_one_statement(statement, state->spec.columns);
+}
+
+/*
+ * What is known now of the scan's table: in a transaction block nothing else
+ * may have heard that a shard was moved.
+ */
+static const DistTable *
+present_table(const DistScanState *state)
+{
+	AcceptInvalidationMessages();
+	return metadata_require(state->plan.relid);
+}
+
+/* Whose statement it is, as tags say it. */
+static int
+statement_tenant(const DistScanState *state, const DistTable *table, ParamListInfo params)
+{
+	if (table->kind == DIST_HASH)
+		return dist_plan_tenant(&state->plan, state->exprs->exprs, params);
+	return table->kind == DIST_SINGLE ? TENANT_IS_GROUP : 0;
+}
+
+/* FindShards of a run, and of the one whose rows are kept. */
+static Bitmapset *
+find_shards_again(void *state, const DistTable *table)
+{
+	return find_shards(state, table, ((DistScanState *) state)->plan.prune, NULL);
+}
+
+static Bitmapset *
+find_kept_again(void *state, const DistTable *table)
+{
+	return find_shards(state, table, ((DistScanState *) state)->plan.keep_prune, NULL);
+}
+
+/* Whether nodes send rows to those of the scan's tasks. */
+static bool
+gets_rows(const DistScanState *state)
+{
+	ListCell   *cell;
+
+	foreach(cell, state->css.custom_ps)
+	{
+		if (repartition_child(lfirst(cell)) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Sets the spec of a run, or of the one whose rows are kept. */
+static void
+prepare_run(DistScanState *state, bool to_keep)
+{
+	MemoryContext context = to_keep ? state->keep_context : state->run_context;
+	MemoryContext old_context;
+	const DistTable *table = present_table(state);
+	const char *text = to_keep ? state->plan.keep_text : state->plan.text;
+	TaskSetSpec *spec = to_keep ? &state->keep_spec : &state->spec;
+	ParamListInfo params;
+	int			shard = -1;
+	Bitmapset  *shards;
+
+	MemoryContextReset(context);
+	old_context = MemoryContextSwitchTo(context);
+
+	memset(spec, 0, sizeof(TaskSetSpec));
+	spec->table = table;
+	spec->columns = to_keep ? state->keep_columns :
+		state->columns->natts > 0 || state->plan.command == CMD_SELECT ? state->columns : NULL;
+	spec->positions = state->positions;
+	spec->write = state->plan.writes;
+	spec->partial = state->plan.partial;
+	spec->rights = state->plan.rights;
+	spec->npolicies = to_keep ? state->plan.keep_npolicies : state->plan.npolicies;
+	spec->check_as = state->plan.check_as_user;
+	spec->snapshot = state->snapshot;
+	if (state->snapshot != NULL || IsolationUsesXactSnapshot())
+		spec->as_of = state->css.ss.ps.state->es_snapshot;
+	spec->explain = state->explain;
+	if (!spec->write)
+		spec->find_shards = to_keep ? find_kept_again : find_shards_again;
+	spec->find_arg = state;
+	spec->whole = state->plan.kind == DIST_PLAN_FAST_PATH || state->plan.kind == DIST_PLAN_ROUTER;
+	params = to_keep ? evaluate_params(state, state->plan.keep_first, state->plan.keep_nparams, 0) :
+		evaluate_params(state, 0, state->plan.nparams - state->plan.narrays, state->plan.narrays);
+	spec->tenant = to_keep ? 0 : statement_tenant(state, table, params);
+	if (state->plan.kind == DIST_PLAN_REFERENCE_WRITE)
+	{
+		spec->tasks = reference_tasks(table, text, params);
+		spec->first_alone = true;
+	}
+	else
+	{
+		spec->latest = state->plan.current_of > 0;
+		shards = spec->latest ? find_current_row(state, table, params) :
+			find_shards(state, table, to_keep ? state->plan.keep_prune : state->plan.prune, params);
+		state->many_shards = bms_membership(shards) == BMS_MULTIPLE;
+		spec->stays = gets_rows(state);
+		if (state->plan.by_node && (scan_by_node || spec->stays))
+			spec->tasks = tasks_make_by_node(table, shards, text, params, spec->as_of);
+		else
+			while ((shard = bms_next_member(shards, shard)) >= 0)
+				spec->tasks = lappend(spec->tasks, task_make_as_of(table, shard, text, params, spec->as_of));
+		spec->commits = !to_keep && commits_by_itself(state);
+		if (spec->stays)
+			repartition_run(state);
+	}
+	MemoryContextSwitchTo(old_context);
+}
+
+void
+scan_prepare(DistScanState *state)
+{
+	prepare_run(state, false);
+}
+
+bool
+scan_next_row(DistScanState *state, TaskSet *set, TupleTableSlot *slot, int most)
+{
+	RunAs		caller = as_started_begin(state);
+	bool		found = false;
+
+	state->busy = true;
+	if (slot == NULL)
+		found = task_set_prefetch(set, most);
+	else
+		found = task_set_next(set, slot, NULL);
+	state->busy = false;
+	run_as_end(caller);
+	return found;
+}
+
+Oid
+scan_rights(const DistScanState *state)
+{
+	return OidIsValid(state->plan.check_as_user) ? state->plan.check_as_user : state->user;
+}
+
+/*
+ * Starts the tasks, and has the nodes accept the statement's snapshot with
+ * them.  If they don't, they are asked for another, and nothing has started.
+ */
+static bool
+offer_snapshot(DistScanState *state)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(state->run_context);
+	RunAs		caller = as_started_begin(state);
+	TaskSet    *set = task_set_start(&state->spec);
+	bool		sent;
+	bool		accepted;
+
+	state->busy = true;
+	accepted = task_set_offer(set, &sent);
+	state->busy = false;
+	run_as_end(caller);
+	MemoryContextSwitchTo(old_context);
+	if (accepted)
+	{
+		state->set = set;
+		dist_snapshot_accepted(state->snapshot);
+		return true;
+	}
+	task_set_end(set);
+	statement_snapshot_settle(state->snapshot, sent);
+	state->busy = true;
+	scan_prepare(state);
+	state->busy = false;
+	return false;
+}
+
+void
+scan_start_tasks(DistScanState *state)
+{
+	MemoryContext old_context;
+
+	if (state->plan.kind == DIST_PLAN_REFERENCE_WRITE)
+	{
+		RunAs		caller = run_as_begin(scan_rights(state));
+
+		reference_lock(state->plan.relid, state->plan.exclusive);
+		run_as_end(caller);
+	}
+	state->busy = true;			/* child plans may run functions that write,
+								 * and so have scans read ahead */
+	scan_prepare(state);
+	state->busy = false;
+	stat_counter_add(state->many_shards ? STAT_MULTI_SHARD : STAT_SINGLE_SHARD);
+	if (state->snapshot != NULL && state->snapshot->offered && offer_snapshot(state))
+		return;
+	old_context = MemoryContextSwitchTo(state->run_context);
+	state->set = task_set_start(&state->spec);
+	MemoryContextSwitchTo(old_context);
+}
+
+void
+scan_stop_tasks(DistScanState *state)
+{
+	if (state->set != NULL)
+	{
+		task_set_end(state->set);
+		repartition_end(state);
+	}
+	state->set = NULL;
+	state->finished = false;
+	state->rest_read = false;
+}
+
+bool
+scan_keep_rows(DistScanState *state, int most)
+{
+	MemoryContext old_context;
+
+	if (state->keep_context == NULL)
+		state->keep_context = AllocSetContextCreate(state->css.ss.ps.state->es_query_cxt, "citus kept rows",
+													ALLOCSET_DEFAULT_SIZES);
+	prepare_run(state, true);
+	old_context = MemoryContextSwitchTo(state->keep_context);
+	state->kept = task_set_start(&state->keep_spec);
+	MemoryContextSwitchTo(old_context);
+	if (scan_next_row(state, state->kept, NULL, most))
+		return true;
+	task_set_end(state->kept);
+	state->kept = NULL;
+	return false;
+}
+
+void
+scan_fail(DistScanState *state)
+{
+	state->failed = true;
+	state->busy = false;
+	if (state->set != NULL)
+		task_set_lose_connections(state->set);
+	if (state->kept != NULL)
+		task_set_lose_connections(state->kept);
+}
+
+void
+scan_read_rest(DistScanState *state)
+{
+	bool		unread = state->set == NULL;
+
+	if (unread)
+		scan_start_tasks(state);
+	(void) scan_next_row(state, state->set, NULL, INT_MAX);
+	state->prefetched = state->prefetched || unread;
+	state->rest_read = true;
+}

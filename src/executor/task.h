@@ -1,0 +1,110 @@
+/*-------------------------------------------------------------------------
+ *
+ * task.h
+ *	  A text that runs on one shard, on several of one node, or on a node.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_EXECUTOR_TASK_H
+#define CITUS_EXECUTOR_TASK_H
+
+#include "postgres.h"
+
+#include "access/tupdesc.h"
+#include "nodes/params.h"
+
+#include "catalog/metadata.h"
+#include "resolve/tag.h"
+#include "txn/snapshot.h"
+
+typedef struct Task
+{
+	const DistTable *table;		/* that the indexes are for: the spec's, or
+								 * what has become of it; NULL: the spec's */
+	int			shard_index;	/* -1: the whole node (reference table); the
+								 * lowest of a set */
+	Bitmapset  *shards;			/* indexes of a set of several, all on one
+								 * node; NULL for one */
+	const HashRange *part;		/* the only rows of its one shard that it
+								 * reads; NULL: all */
+	int32		groupid;
+	bool		former;			/* reads what was moved away, or replaced,
+								 * since its snapshot was taken */
+	const char *text;			/* without tag */
+	ParamListInfo params;		/* types as they are here; may be NULL */
+	int			retries;		/* because the shard was not where we
+								 * thought */
+	uint64		processed;		/* rows written, or returned, once it ended */
+	bool		keep_rows;		/* false: its rows are thrown away */
+} Task;
+
+/*
+ * Where the tasks of a read belong when shards have been split or merged since
+ * they were made: indexes in the table as it is now.
+ */
+typedef Bitmapset *(*FindShards) (void *arg, const DistTable *table);
+
+/* Tasks that run together. */
+typedef struct TaskSetSpec
+{
+	const DistTable *table;		/* its colocation group and placements */
+	List	   *tasks;			/* of Task; read, and processed is set */
+	TupleDesc	columns;		/* of the rows; NULL if none are expected */
+	const AttrNumber *positions;	/* per column, the 0-based slot position it
+									 * goes to, or a system attribute number
+									 * (ctid only); NULL: one to one */
+	bool		write;			/* writes, or locks rows */
+	bool		partial;		/* returns transition states of aggregates, as
+								 * the tasks' tags say */
+	int			rights;			/* for the tasks' tags (TASK_LOCKS and the
+								 * like) */
+	int			npolicies;
+	int			tenant;			/* for the tasks' tags */
+	bool		latest;			/* own tasks write under a snapshot of now, as
+								 * those of other nodes do: rows may have been
+								 * locked since the statement began */
+	bool		commits;		/* its one task is the whole transaction, and
+								 * commits by itself */
+	DistSnapshot *snapshot;		/* point in time to read as of; NULL: now */
+	Snapshot	as_of;			/* this node's, of that time or of the
+								 * transaction; NULL: now */
+	Oid			check_as;		/* whose rights to tables count (a view's
+								 * owner); InvalidOid: the current user's */
+	FindShards	find_shards;	/* NULL: tasks can't follow splits and merges,
+								 * which wait for the statement */
+	void	   *find_arg;
+	bool		stays;			/* tasks can't follow anything: rows were sent
+								 * to their nodes */
+	bool		whole;			/* its one task is the whole statement */
+	bool		first_alone;	/* the first task ends before others begin */
+	int			explain;		/* for the tasks' tags; one connection per node
+								 * then */
+} TaskSetSpec;
+
+/* A task on one shard of the table, params shared. */
+extern Task *task_make(const DistTable *table, int shard_index, const char *text, ParamListInfo params);
+
+/* Sets where a task for one shard goes, as of a snapshot (NULL: is now). */
+extern void task_place(Task *task, Snapshot as_of);
+
+/* A task's tag, but for snapshot and rights. */
+extern TaskTag task_tag(const TaskSetSpec *spec, const Task *task);
+
+/*
+ * Adds a task for one shard: to the one of tasks (List) for its node, if there
+ * is one.
+ */
+extern List *task_add_to_node(List *tasks, Task *added);
+
+/* The same, where the shard was as of a snapshot (NULL: is now). */
+extern Task *task_make_as_of(const DistTable *table, int shard_index, const char *text, ParamListInfo params,
+							 Snapshot as_of);
+
+/*
+ * Tasks (List) on shards of the table: one for all that are, or were as of the
+ * snapshot, on the same node.
+ */
+extern List *tasks_make_by_node(const DistTable *table, const Bitmapset *shards, const char *text, ParamListInfo params,
+								Snapshot as_of);
+
+#endif							/* CITUS_EXECUTOR_TASK_H */

@@ -1,0 +1,47 @@
+/*-------------------------------------------------------------------------
+ *
+ * trigger_run.h
+ *	  The triggers that a statement's rows fire.
+ *
+ * fire_triggers.c has them all; for those of a partitioned table it calls
+ * partition_triggers.c, which calls it for the partition.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_EXECUTOR_TRIGGER_RUN_H
+#define CITUS_EXECUTOR_TRIGGER_RUN_H
+
+#include "postgres.h"
+
+#include "access/htup.h"
+#include "nodes/pg_list.h"
+
+typedef struct TriggerRun TriggerRun;
+
+/*
+ * A run for a partition of the table that root is for, and what fires when
+ * the statement moves a row from one partition to another.
+ */
+extern TriggerRun *triggers_begin_partition(const TriggerRun *root, Oid relid, List *columns);
+extern void triggers_after_move(TriggerRun *from, HeapTuple old, TriggerRun *to, Datum *values, bool *nulls);
+
+extern void triggers_end(TriggerRun *run);
+
+/*
+ * BEFORE ROW triggers, which may change the new row in values and nulls: what
+ * these point to then lives until the next call.  False: the row is skipped.
+ * The old row's t_tableOid is its table or partition.
+ */
+extern bool triggers_before_insert(TriggerRun *run, Datum *values, bool *nulls);
+extern bool triggers_before_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls);
+extern bool triggers_before_delete(TriggerRun *run, HeapTuple old);
+
+/*
+ * Queues AFTER ROW triggers for the end of the statement, and fills transition
+ * tables.
+ */
+extern void triggers_after_insert(TriggerRun *run, Datum *values, bool *nulls);
+extern void triggers_after_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls);
+extern void triggers_after_delete(TriggerRun *run, HeapTuple old);
+
+#endif							/* CITUS_EXECUTOR_TRIGGER_RUN_H */

@@ -1,0 +1,498 @@
+/*-------------------------------------------------------------------------
+ *
+ * answer.c
+ *	  What backends say: to whom it goes, and what it tells about the backend.
+ *
+ * A backend answers in the order in which it was asked, so a ring of what it
+ * has been asked says whose each message is.  In the extended protocol an
+ * error has the server skip everything up to the next Sync; so do we, and undo
+ * what we had assumed of the statements that were skipped.
+ *
+ * COPY FROM makes the server skip Syncs that come while it takes rows.  libpq
+ * sends one before it knows that its statement is a COPY, so those are taken
+ * out of the ring when the server begins to take rows; CopyDone leaves a mark
+ * there, for what was sent behind it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "gateway/relay.h"
+
+/*
+ * Messages that are looked at as a whole; others are passed on as they arrive.
+ */
+#define WHOLE_MESSAGES "SENZAKRv"
+
+/* A client that does not read must not hold up others behind it. */
+#define SHARED_HIGH_WATER (16 * 1024 * 1024)
+
+static void skip_to_sync(Backend *backend);
+
+Expect *
+expect_head(Backend *backend)
+{
+	ExpectRing *ring = &backend->expected;
+
+	return ring->head == ring->tail ? NULL : &ring->entries[ring->head & (ring->size - 1)];
+}
+
+/*
+ * A query doesn't make up for a Sync: behind an error the server skips it,
+ * too.  If it does not, the answer to it says so (ready_for_query).
+ */
+static void
+note_asked(Backend *backend, ExpectKind kind)
+{
+	if (kind != EXPECT_COPY_END && kind != EXPECT_QUERY)
+		backend->unsynced = kind != EXPECT_SYNC;
+}
+
+Expect *
+expect_push(Backend *backend, ExpectKind kind, ExpectReader reader)
+{
+	ExpectRing *ring = &backend->expected;
+	Expect	   *expect;
+
+	if (ring->tail - ring->head == ring->size)
+	{
+		uint32		size = Max(ring->size * 2, 16);
+		Expect	   *entries = MemoryContextAllocHuge(gateway_context, sizeof(Expect) * size);
+
+		for (uint32 i = ring->head; i != ring->tail; i++)
+			entries[i & (size - 1)] = ring->entries[i & (ring->size - 1)];
+		if (ring->entries != NULL)
+			pfree(ring->entries);
+		ring->entries = entries;
+		ring->size = size;
+	}
+	expect = &ring->entries[ring->tail++ & (ring->size - 1)];
+	memset(expect, 0, sizeof(*expect));
+	expect->kind = kind;
+	expect->reader = reader;
+	note_asked(backend, kind);
+	return expect;
+}
+
+static void
+free_expect(Expect *expect)
+{
+	if (expect->text != NULL)
+		prepared_text_release(expect->text);
+	if (expect->name != NULL)
+		pfree(expect->name);
+}
+
+static void
+pop_expect(Backend *backend)
+{
+	free_expect(expect_head(backend));
+	backend->expected.head++;
+}
+
+void
+expect_free(Backend *backend)
+{
+	while (expect_head(backend) != NULL)
+		pop_expect(backend);
+	if (backend->expected.entries != NULL)
+		pfree(backend->expected.entries);
+	memset(&backend->expected, 0, sizeof(backend->expected));
+}
+
+void
+expect_settle(Backend *backend)
+{
+	Expect	   *expect;
+
+	if (backend->skipping)
+		skip_to_sync(backend);
+	while ((expect = expect_head(backend)) != NULL)
+	{
+		if (expect->kind == EXPECT_COPY_END)
+			pop_expect(backend);
+		else if (expect->reader == READER_LOCAL)
+		{
+			if (backend->client != NULL)
+				stream_put_message(&backend->client->stream, expect->kind == EXPECT_PARSE ? '1' : '3', NULL, 0);
+			backend->turn_bytes++;
+			pop_expect(backend);
+		}
+		else
+			break;
+	}
+}
+
+/* The server has skipped what it was asked: as if the client had not asked. */
+static void
+undo_expect(Backend *backend, Expect *expect)
+{
+	Client	   *client = backend->client;
+
+	if (expect->kind == EXPECT_PARSE)
+	{
+		if (expect->reader != READER_LOCAL)
+			backend_remove_text(backend, expect->text);
+		if (expect->name != NULL && client != NULL && client_statement(client, expect->name) == expect->text)
+			client_set_statement(client, expect->name, NULL);
+	}
+	else if (expect->kind == EXPECT_CLOSE && expect->text != NULL && client != NULL &&
+			 client_statement(client, expect->name) == NULL)
+	{
+		prepared_text_hold(expect->text);
+		client_set_statement(client, expect->name, expect->text);
+	}
+}
+
+/*
+ * After an error in the extended protocol: the server skips what it was, and
+ * is going to be, asked before a Sync.
+ */
+static void
+skip_to_sync(Backend *backend)
+{
+	Expect	   *expect;
+
+	while ((expect = expect_head(backend)) != NULL && expect->kind != EXPECT_SYNC)
+	{
+		undo_expect(backend, expect);
+		pop_expect(backend);
+	}
+	backend->skipping = expect == NULL;
+}
+
+/* Whether an ErrorResponse is the last of its session. */
+static bool
+is_fatal(const char *payload, size_t len)
+{
+	const char *severity = error_field(payload, len, 'V');
+
+	return severity != NULL && strcmp(severity, "ERROR") != 0;
+}
+
+static void
+error_answered(Backend *backend, const char *payload, size_t len)
+{
+	Client	   *client;
+	Expect	   *expect;
+
+	if (!turn_refused(backend, payload, len))
+		expect_settle(backend);
+	client = backend->client;
+	expect = expect_head(backend);
+	if (client != NULL && expect != NULL && expect->reader == READER_DUPLICATE)
+	{
+		StringInfo	error = error_payload_text("ERROR", ERRCODE_DUPLICATE_PSTATEMENT,
+											   psprintf("prepared statement \"%s\" already exists", expect->name));
+
+		stream_put_message(&client->stream, 'E', error->data, error->len);
+	}
+	else if (client != NULL && expect != NULL && (expect->reader == READER_RESTORE || expect->reader == READER_SETTING))
+	{
+		StringInfo	fatal = error_payload_fatal(payload, len);
+
+		client_fail_message(client, fatal->data, fatal->len);
+		return;
+	}
+	else if (expect != NULL && expect->reader == READER_QUIET)
+		backend->not_prepared = expect->text->id;
+	else if (client != NULL)
+		stream_put_message(&client->stream, 'E', payload, len);
+
+	if (client != NULL)
+		client->in_copy = false;
+	backend->dying = is_fatal(payload, len);
+	if (expect != NULL && expect->kind != EXPECT_QUERY)
+		skip_to_sync(backend);
+}
+
+/*
+ * The server takes rows now, so it skips the Syncs that were sent before their
+ * end.
+ */
+static void
+copy_begins(Backend *backend)
+{
+	ExpectRing *ring = &backend->expected;
+	uint32		to = ring->head + 1;
+	uint32		from;
+
+	if (backend->client != NULL)
+		backend->client->in_copy = true;
+	for (from = to; from != ring->tail; from++)
+	{
+		Expect	   *expect = &ring->entries[from & (ring->size - 1)];
+
+		if (expect->kind == EXPECT_COPY_END)
+		{
+			if (backend->client != NULL)
+				backend->client->in_copy = false;
+			from++;
+			break;
+		}
+		if (expect->kind == EXPECT_SYNC)
+			free_expect(expect);
+		else
+			ring->entries[to++ & (ring->size - 1)] = *expect;
+	}
+	for (; from != ring->tail; from++)
+		ring->entries[to++ & (ring->size - 1)] = ring->entries[from & (ring->size - 1)];
+	ring->tail = to;
+	for (from = ring->head; from != to; from++)
+		note_asked(backend, ring->entries[from & (ring->size - 1)].kind);
+}
+
+/* What the backend tells about its state (session_state.c). */
+void
+answer_state(Backend *backend, const char *value)
+{
+	char		pins[16];
+	uint32		generation;
+	Oid			role;
+	Oid			database;
+	int			end = 0;
+	const char *settings;
+
+	if (sscanf(value, "%15s %u %u %u%n", pins, &generation, &role, &database, &end) != 4 || value[end] != ' ' ||
+		role != backend->pool->role || database != backend->pool->database_id)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION),
+				 errmsg("the role or the database has been replaced by another of its name"),
+				 errhint("Connect again.")));
+	settings = value + end + 1;
+	backend->pinned = pins[0] != '-';
+	if (backend->generation != generation)
+	{
+		backend->generation = generation;
+		backend_forget_texts(backend);
+		if (backend->client != NULL && backend->state == BACKEND_LENT)
+			client_drop_statements(backend->client);
+	}
+	if (strcmp(backend->settings, settings) == 0)
+		return;
+	pfree(backend->settings);
+	backend->settings = gateway_strdup(settings);
+	if (backend->client != NULL && backend->state == BACKEND_LENT)
+	{
+		pfree(backend->client->settings);
+		backend->client->settings = gateway_strdup(settings);
+	}
+}
+
+static void
+parameter_reported(Backend *backend, const char *payload, size_t len)
+{
+	size_t		name_len = strnlen(payload, len) + 1;
+
+	if (name_len < len && strcmp(payload, GATEWAY_STATE_SETTING) == 0)
+		answer_state(backend, payload + name_len);
+	else if (backend->state == BACKEND_LENT && backend->client != NULL)
+		stream_put_message(&backend->client->stream, 'S', payload, len);
+}
+
+static void
+ready_for_query(Backend *backend, const char *payload)
+{
+	Expect	   *expect = expect_head(backend);
+	Client	   *client = backend->client;
+
+	if (expect == NULL || (expect->kind != EXPECT_SYNC && expect->kind != EXPECT_QUERY))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("unexpected message from the server"),
+				 errdetail("It is ready for a query, but has not answered \"%c\".", expect == NULL ? '-' : expect->kind)));
+	backend->transaction = payload[0];
+	if (expect->reader == READER_RESTORE)
+	{
+		pop_expect(backend);
+		backend_restored(backend);
+		return;
+	}
+	if (expect->reader == READER_SETTING)
+	{
+		pop_expect(backend);
+		return;
+	}
+	if (expect->reader == READER_ROUTE)
+		backend_route_told(backend, NULL);
+	if (client != NULL)
+	{
+		stream_put_message(&client->stream, 'Z', payload, 1);
+		client->in_copy = false;
+	}
+	pop_expect(backend);
+	if (backend->pool->address.len > 0)
+	{
+		turn_end(backend);
+		return;
+	}
+	if (client != NULL)
+		client->cancelled = false;
+	expect_settle(backend);
+	if (expect_head(backend) == NULL)
+		backend->unsynced = false;
+	backend_give_back(backend);
+}
+
+/* A message that ends what the backend was asked at the head of the ring. */
+static bool
+is_answer(char type, ExpectKind kind)
+{
+	switch (kind)
+	{
+		case EXPECT_PARSE:
+			return type == '1';
+		case EXPECT_BIND:
+			return type == '2';
+		case EXPECT_CLOSE:
+			return type == '3';
+		case EXPECT_DESCRIBE:
+			return type == 'T' || type == 'n';
+		case EXPECT_EXECUTE:
+			return type == 'C' || type == 'I' || type == 's';
+		default:
+			return false;
+	}
+}
+
+/* A message that is looked at as a whole. */
+static void
+whole_answer(Backend *backend, char type, const char *payload, size_t len)
+{
+	Client	   *client = backend->client;
+
+	switch (type)
+	{
+		case 'E':
+			error_answered(backend, payload, len);
+			break;
+		case 'S':
+			parameter_reported(backend, payload, len);
+			break;
+		case 'Z':
+			ready_for_query(backend, payload);
+			break;
+		case 'D':
+			if (len > 6 && payload[2] == 0)
+				backend_route_told(backend, payload + 6);
+			break;
+		case 'N':
+		case 'A':
+			if (client != NULL && backend->state == BACKEND_LENT)
+				stream_put_message(&client->stream, type, payload, len);
+			backend->turn_bytes++;
+			break;
+		default:
+			ereport(ERROR,
+					(errcode(ERRCODE_PROTOCOL_VIOLATION),
+					 errmsg("unexpected message from the server")));
+	}
+}
+
+/*
+ * Any other message, of which only the head has been seen; whether the client
+ * gets it.
+ */
+static bool
+begin_answer(Backend *backend, char type)
+{
+	Expect	   *expect = expect_head(backend);
+	bool		pass = expect == NULL || expect->reader == READER_CLIENT;
+
+	if (type == 'G')
+		copy_begins(backend);
+	return pass && backend->client != NULL && backend->state == BACKEND_LENT;
+}
+
+/*
+ * Passes on what there is of the message under way; false if it is not
+ * through.
+ */
+static bool
+pass_answer(Backend *backend)
+{
+	ByteQueue  *in = &backend->stream.in;
+	size_t		len = Min(queue_length(in), backend->pass_left);
+
+	if (len > 0)
+	{
+		if (backend->pass_on && backend->client != NULL)
+			stream_put(&backend->client->stream, in->data + in->start, len);
+		stream_skip(&backend->stream, len);
+		backend->pass_left -= len;
+	}
+	if (backend->pass_left == 0 && backend->pass_ends)
+	{
+		Expect	   *expect = expect_head(backend);
+
+		backend->pass_ends = false;
+		if (expect->kind == EXPECT_PARSE)
+			backend_text_prepared(backend, expect->text);
+		pop_expect(backend);
+		expect_settle(backend);
+	}
+	return backend->pass_left == 0;
+}
+
+/* Takes one message, or its head; false if more must come first. */
+static bool
+take_answer(Backend *backend)
+{
+	ByteQueue  *in = &backend->stream.in;
+	const char *data = in->data + in->start;
+	char		type = data[0];
+	uint32		len;
+	Expect	   *expect;
+
+	if (type != 'E')
+		expect_settle(backend);
+	expect = expect_head(backend);
+	memcpy(&len, data + 1, 4);
+	len = pg_ntoh32(len);
+	if (len < 4)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("invalid message from the server")));
+	if (strchr(WHOLE_MESSAGES, type) != NULL || (type == 'D' && expect != NULL && expect->reader == READER_ROUTE))
+	{
+		char	   *payload;
+
+		if (queue_length(in) < (size_t) len + 1)
+			return false;
+		payload = MemoryContextAllocHuge(CurrentMemoryContext, len);
+		memcpy(payload, data + 5, len - 4);
+		payload[len - 4] = '\0';
+		stream_skip(&backend->stream, (size_t) len + 1);
+		whole_answer(backend, type, payload, len - 4);
+		return true;
+	}
+
+	backend->pass_on = begin_answer(backend, type);
+	backend->turn_bytes += len;
+	if (backend->pass_on)
+		stream_put(&backend->client->stream, data, 5);
+	stream_skip(&backend->stream, 5);
+	backend->pass_left = len - 4;
+	backend->pass_ends = expect != NULL && is_answer(type, expect->kind);
+	return true;
+}
+
+void
+answer_arrived(Backend *backend)
+{
+	while (backend->state != BACKEND_CLOSED)
+	{
+		if (backend->client != NULL && stream_is_full(&backend->client->stream) &&
+			(backend->nline == 0 || queue_length(&backend->client->stream.out) > SHARED_HIGH_WATER))
+		{
+			stream_pause(&backend->stream, true);
+			return;
+		}
+		if (!pass_answer(backend) || !turn_may_answer(backend))
+			return;
+		if (queue_length(&backend->stream.in) < 5 || !take_answer(backend))
+			return;
+	}
+}

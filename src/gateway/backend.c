@@ -1,0 +1,594 @@
+/*-------------------------------------------------------------------------
+ *
+ * backend.c
+ *	  Sessions that a gateway process has opened, and lends to its clients.
+ *
+ * A backend is logged in as its clients' user, with a key that one of them has
+ * proven to have (scram_key.c), so whatever a client does there, it has no
+ * other rights than in a session of its own.
+ *
+ * Between two clients with different settings the gateway makes the session
+ * a fresh one and then the next client's, and sends nothing of that
+ * client before the server has said that this worked: a role that could not be
+ * set again must not have the client's statements run with the rights of
+ * another.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "libpq/pqcomm.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+
+#include "gateway/gateway_stats.h"
+#include "gateway/relay.h"
+#include "lib/catch_error.h"
+
+/*
+ * A session that has prepared more texts than this is closed when it is given
+ * back.
+ */
+#define MAX_TEXTS 2000
+
+#define FRESH_SESSION "RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; "
+
+typedef struct BackendText
+{
+	uint64		id;
+	char		status;
+	TextState	state;
+} BackendText;
+
+#define SH_PREFIX idset
+#define SH_ELEMENT_TYPE BackendText
+#define SH_KEY_TYPE uint64
+#define SH_KEY id
+#define SH_HASH_KEY(table, key) murmurhash32((uint32) (key))
+#define SH_EQUAL(table, left, right) ((left) == (right))
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+struct BackendTexts
+{
+	idset_hash *ids;
+};
+
+static void backend_arrived(Stream *stream);
+static void backend_drained(Stream *stream);
+static void backend_failed(Stream *stream, const ErrorData *error);
+
+static const StreamHandler backend_handler = {
+	.arrived = backend_arrived,
+	.drained = backend_drained,
+	.failed = backend_failed,
+};
+
+TextState
+backend_text_state(Backend *backend, const PreparedText *text)
+{
+	BackendText *entry = idset_lookup(backend->texts->ids, text->id);
+
+	return entry ? entry->state : TEXT_UNKNOWN;
+}
+
+void
+backend_text_prepared(Backend *backend, const PreparedText *text)
+{
+	BackendText *entry = idset_lookup(backend->texts->ids, text->id);
+
+	if (entry != NULL)
+		entry->state = TEXT_PREPARED;
+}
+
+void
+backend_add_text(Backend *backend, const PreparedText *text)
+{
+	bool		found;
+
+	idset_insert(backend->texts->ids, text->id, &found)->state = TEXT_SENT;
+	if (backend->texts->ids->members > MAX_TEXTS)
+		backend->retired = true;
+}
+
+void
+backend_remove_text(Backend *backend, const PreparedText *text)
+{
+	idset_delete(backend->texts->ids, text->id);
+}
+
+void
+backend_forget_texts(Backend *backend)
+{
+	idset_reset(backend->texts->ids);
+}
+
+static void
+count_sessions(const Pool *pool, int change)
+{
+	if (pool->address.len == 0)
+		gateway_stats->sessions += change;
+	else
+		gateway_stats->node_sessions += change;
+}
+
+void
+backend_open(Pool *pool)
+{
+	Backend    *backend;
+	int			fd = relay_connect(&pool->address);
+
+	if (fd < 0)
+	{
+		StringInfo	error = error_payload_text("FATAL", ERRCODE_CANNOT_CONNECT_NOW,
+											   "the gateway can't connect to its server");
+
+		pool_open_failed(pool, error->data, error->len);
+		return;
+	}
+	backend = gateway_alloc(sizeof(Backend));
+	stream_open(&backend->stream, fd, &backend_handler, true);
+	backend->pool = pool;
+	backend->state = BACKEND_CONNECTING;
+	backend->transaction = 'I';
+	backend->settings = gateway_strdup("");
+	backend->texts = gateway_alloc(sizeof(*backend->texts));
+	backend->texts->ids = idset_create(gateway_context, 16, NULL);
+	backend->since = stream_now;
+	backend->opened = stream_now;
+	dlist_push_tail(&pool->backends, &backend->link);
+	pool->nbackends++;
+	pool->nopening++;
+	count_sessions(pool, 1);
+}
+
+/*
+ * What has been told of the route that the backend was, or was to be, asked
+ * for.
+ */
+static void
+end_asking(Backend *backend, const char *described)
+{
+	PreparedText *text = backend->asking;
+
+	backend->asking = NULL;
+	text->asked = false;
+	route_learn(text, described, backend->asking_query);
+	if (backend->asking_query != NULL)
+		pfree(backend->asking_query);
+	backend->asking_query = NULL;
+	prepared_text_release(text);
+}
+
+void
+backend_route_told(Backend *backend, const char *described)
+{
+	if (backend->asking != NULL)
+		end_asking(backend, described);
+}
+
+void
+backend_ask(Backend *backend, const char *query)
+{
+	if (backend->state == BACKEND_IDLE)
+		dlist_delete(&backend->idle_link);
+	backend->state = BACKEND_ASKING;
+	expect_push(backend, EXPECT_QUERY, READER_ROUTE);
+	stream_put_message(&backend->stream, 'Q', query, strlen(query) + 1);
+}
+
+/* Asks for the route of a text that the last client has used. */
+static void
+ask_route(Backend *backend)
+{
+	char		name[PREPARED_NAME_SIZE];
+	char	   *query;
+
+	prepared_text_name(backend->asking, name);
+	if (backend->asking_query == NULL)
+		query = psprintf("SELECT citus_internal.gateway_route('%s')", name);
+	else
+		query = psprintf("SELECT citus_internal.gateway_query_route(%s)", quote_literal_cstr(backend->asking_query));
+	backend_ask(backend, query);
+}
+
+void
+backend_close(Backend *backend)
+{
+	SessionState state = backend->state;
+	Client	   *client = backend->client;
+
+	if (state == BACKEND_CLOSED)
+		return;
+	backend->state = BACKEND_CLOSED;
+	backend->client = NULL;
+	if (client != NULL)
+		client->backend = NULL;
+	for (int i = 0; i < backend->nline; i++)
+		if (backend->line[i] != NULL)
+			backend->line[i]->backend = NULL;
+	if (state == BACKEND_IDLE)
+		dlist_delete(&backend->idle_link);
+	dlist_delete(&backend->link);
+	backend->pool->nbackends--;
+	count_sessions(backend->pool, -1);
+	if (state == BACKEND_CONNECTING || state == BACKEND_LOGIN)
+		backend->pool->nopening--;
+	cancel_forget(backend);
+	if (backend->asking != NULL)
+		end_asking(backend, NULL);
+	expect_free(backend);
+	scram_login_free(backend->scram);
+	queue_free(&backend->greeting);
+	pfree(backend->settings);
+	idset_destroy(backend->texts->ids);
+	pfree(backend->texts);
+	stream_close(&backend->stream, backend);
+}
+
+void
+backend_lose(Backend *backend, const ErrorData *error)
+{
+	Client	   *client = backend->client;
+	Client	   *line[MAX_LINE];
+	int			nline = backend->nline;
+	Pool	   *pool = backend->pool;
+	bool		opening = backend->state == BACKEND_CONNECTING || backend->state == BACKEND_LOGIN;
+
+	if (error->sqlerrcode == ERRCODE_PROTOCOL_VIOLATION)
+		ereport(LOG,
+				(errcode(error->sqlerrcode),
+				 errmsg("the gateway closes a session (PID %d): %s", (int) pg_ntoh32(backend->pid), error->message),
+				 error->detail != NULL ? errdetail_internal("%s", error->detail) : 0));
+	memcpy(line, backend->line, sizeof(line));
+	backend_close(backend);
+	if (client != NULL)
+		client_fail(client, error);
+	for (int i = 0; i < nline; i++)
+	{
+		if (line[i] == NULL)
+			continue;
+
+		/* a session that says that it ends has not begun what is behind */
+		if (backend->dying)
+			turn_again(line[i]);
+		else
+			client_fail(line[i], error);
+	}
+	if (opening)
+	{
+		StringInfo	payload = error_payload("FATAL", error);
+
+		pool_open_failed(pool, payload->data, payload->len);
+	}
+	else
+		pool_serve(pool);
+}
+
+static void
+backend_failed(Stream *stream, const ErrorData *error)
+{
+	backend_lose((Backend *) stream, error);
+}
+
+void
+backend_continue(Backend *backend)
+{
+	const CatchPoint point = catch_point();
+
+	PG_TRY();
+	{
+		answer_arrived(backend);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error = catch_copy(&point);
+
+		catch_end(&point);
+		backend_lose(backend, error);
+	}
+	PG_END_TRY();
+}
+
+void
+backend_abandon(Backend *backend, Client *client)
+{
+	Pool	   *pool = backend->pool;
+	bool		clean = backend->state == BACKEND_LENT && backend->transaction == 'I' && !backend->unsynced &&
+		!backend->pinned && expect_head(backend) == NULL && client->pass_left == 0;
+
+	client->backend = NULL;
+	if (turn_leave(backend, client))
+		return;
+	backend->client = NULL;
+	if (clean)
+	{
+		backend_give_back(backend);
+		return;
+	}
+	if (expect_head(backend) != NULL)
+		cancel_send(backend);
+	backend_close(backend);
+	pool_serve(pool);
+}
+
+void
+backend_give_back(Backend *backend)
+{
+	Client	   *client = backend->client;
+
+	if (backend->transaction != 'I' || backend->unsynced || expect_head(backend) != NULL || backend->pinned ||
+		(client != NULL && client->pass_left > 0) ||
+
+	/* a cancel request that is under way must not hit the next client */
+		backend->cancels > 0)
+	{
+		if (client != NULL)
+			client_process(client);
+		return;
+	}
+	backend->client = NULL;
+	backend->shared = false;
+	backend->cancelling = false;
+	if (backend->pool->address.len == 0)
+		gateway_stats->transactions++;
+	if (client != NULL)
+	{
+		client->backend = NULL;
+		client->state = CLIENT_IDLE;
+		client->since = stream_now;
+	}
+	backend->retired |= pool_renews(backend->pool, backend);
+	if (backend->asking != NULL && !backend->retired)
+		ask_route(backend);
+	else if (backend->retired)
+	{
+		Pool	   *pool = backend->pool;
+
+		backend_close(backend);
+		pool_serve(pool);
+	}
+	else
+	{
+		backend->state = BACKEND_IDLE;
+		backend->since = stream_now;
+		dlist_push_head(&backend->pool->idle, &backend->idle_link);
+		pool_serve(backend->pool);
+	}
+	if (client != NULL)
+		client_process(client);
+}
+
+static void
+send_settings(Backend *backend, const char *settings, ExpectReader reader)
+{
+	char	   *command = psprintf(FRESH_SESSION "%s", settings);
+
+	expect_push(backend, EXPECT_QUERY, reader);
+	stream_put_message(&backend->stream, 'Q', command, strlen(command) + 1);
+}
+
+void
+backend_lend(Backend *backend, Client *client)
+{
+	dlist_delete(&backend->idle_link);
+	backend->client = client;
+	client->backend = backend;
+	if (client->state == CLIENT_WAITING)
+		gateway_stats->max_wait = Max(gateway_stats->max_wait, stream_now - client->since);
+	client->state = CLIENT_ACTIVE;
+	client->since = stream_now;
+	backend->turn_bytes = 0;
+	if (strcmp(backend->settings, client->settings) == 0)
+		backend->state = BACKEND_LENT;
+	else
+	{
+		gateway_stats->restores++;
+		backend->state = BACKEND_RESTORING;
+		send_settings(backend, client->settings, READER_RESTORE);
+	}
+}
+
+void
+backend_prepare(Backend *backend, PreparedText *text)
+{
+	Expect	   *expect;
+
+	backend->state = BACKEND_RESTORING;
+	send_settings(backend, text->body, READER_SETTING);
+	expect = expect_push(backend, EXPECT_PARSE, READER_QUIET);
+	expect->text = text;
+	prepared_text_hold(text);
+	backend_add_text(backend, text);
+	send_parse(backend, text);
+	expect_push(backend, EXPECT_SYNC, READER_SETTING);
+	stream_put_message(&backend->stream, 'S', NULL, 0);
+	send_settings(backend, backend->client->settings, READER_RESTORE);
+}
+
+void
+backend_restored(Backend *backend)
+{
+	Client	   *client = backend->client;
+
+	backend->state = BACKEND_LENT;
+
+	/*
+	 * in the server's own words, so that they compare equal from now on; other
+	 * nodes tell none
+	 */
+	if (backend->pool->address.len == 0)
+	{
+		pfree(client->settings);
+		client->settings = gateway_strdup(backend->settings);
+	}
+	else
+	{
+		pfree(backend->settings);
+		backend->settings = gateway_strdup(client->settings);
+	}
+	client_process(client);
+}
+
+static void
+send_session_startup(Backend *backend)
+{
+	const Pool *pool = backend->pool;
+
+	send_startup_packet(&backend->stream, pool->user, pool->database, pool->address.len == 0 ? "session" : NULL,
+						pool->parameters, pool->parameters_len);
+	backend->state = BACKEND_LOGIN;
+}
+
+/* The server wants to know who we are. */
+static void
+answer_authentication(Backend *backend, const char *payload)
+{
+	StringInfoData answer;
+	uint32		request;
+
+	memcpy(&request, payload, 4);
+	request = pg_ntoh32(request);
+	initStringInfo(&answer);
+	if (request == AUTH_REQ_OK)
+		return;
+	if (request == AUTH_REQ_SASL_FIN && backend->scram != NULL)
+	{
+		scram_login_check(backend->scram, payload + 4);
+		return;
+	}
+	if (request == AUTH_REQ_SASL && backend->pool->key.known && backend->scram == NULL)
+		backend->scram = scram_login_begin(&backend->pool->key, &answer);
+	else if (request == AUTH_REQ_SASL_CONT && backend->scram != NULL)
+		scram_login_next(backend->scram, payload + 4, &answer);
+	else
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION),
+				 errmsg("the gateway could not log in to the server as user \"%s\"", backend->pool->user),
+				 errdetail("The server asks for a password that the client has not proven to know."),
+				 errhint("Use scram-sha-256 for the gateway's clients, or trust for its own connections, in pg_hba.conf.")));
+	stream_put_message(&backend->stream, 'p', answer.data, answer.len);
+}
+
+/* The session is there. */
+static void
+backend_opened(Backend *backend)
+{
+	Pool	   *pool = backend->pool;
+
+	if (!backend->known && pool->address.len == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the server does not report the state of its sessions to the gateway")));
+	backend->state = BACKEND_IDLE;
+	pool->nopening--;
+	scram_login_free(backend->scram);
+	backend->scram = NULL;
+	queue_free(&pool->greeting);
+	pool->greeting = backend->greeting;
+	memset(&backend->greeting, 0, sizeof(backend->greeting));
+	dlist_push_head(&pool->idle, &backend->idle_link);
+	pool_serve(pool);
+}
+
+/* Keeps a ParameterStatus for clients. */
+static void
+put_greeting(Backend *backend, const char *payload, size_t len)
+{
+	uint32		length = pg_hton32((uint32) len + 4);
+
+	queue_put(&backend->greeting, "S", 1);
+	queue_put(&backend->greeting, &length, sizeof(length));
+	queue_put(&backend->greeting, payload, len);
+}
+
+/*
+ * A message of the server while it logs the session in; false if that failed.
+ */
+static bool
+login_message(Backend *backend, char type, const char *payload, size_t len)
+{
+	Pool	   *pool = backend->pool;
+
+	switch (type)
+	{
+		case 'R':
+			if (len >= 4)
+				answer_authentication(backend, payload);
+			break;
+		case 'S':
+			if (strcmp(payload, GATEWAY_STATE_SETTING) != 0)
+				put_greeting(backend, payload, len);
+			else if (strlen(payload) + 1 < len)
+			{
+				answer_state(backend, payload + strlen(payload) + 1);
+				backend->known = true;
+			}
+			break;
+		case 'K':
+			if (len < 8)
+				break;
+			memcpy(&backend->pid, payload, 4);
+			memcpy(&backend->key, payload + 4, 4);
+			break;
+		case 'Z':
+			backend_opened(backend);
+			break;
+		case 'E':
+			backend_close(backend);
+			pool_open_failed(pool, payload, len);
+			return false;
+		default:
+			break;
+	}
+	return true;
+}
+
+static void
+login_messages(Backend *backend)
+{
+	char	   *payload;
+	char		type;
+	size_t		len;
+
+	while (backend->state == BACKEND_LOGIN &&
+		   (payload = take_login_message(&backend->stream, &type, &len)) != NULL)
+		if (!login_message(backend, type, payload, len))
+			return;
+}
+
+static void
+backend_arrived(Stream *stream)
+{
+	Backend    *backend = (Backend *) stream;
+	bool		ended = stream->ended;
+
+	if (backend->state == BACKEND_CONNECTING && !ended)
+		send_session_startup(backend);
+	if (backend->state == BACKEND_LOGIN)
+		login_messages(backend);
+	if (backend->state != BACKEND_CONNECTING && backend->state != BACKEND_LOGIN)
+		answer_arrived(backend);
+
+	/* what says that it ends may take a while, and nobody may get it */
+	ended |= backend->dying && backend->state == BACKEND_IDLE;
+	if (ended && backend->state != BACKEND_CLOSED &&
+		(backend->client == NULL || !stream_is_full(&backend->client->stream)))
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("the server closed the connection unexpectedly"),
+				 errdetail("The session of this client has ended.")));
+}
+
+/* The backend has taken what its client had sent: more may come. */
+static void
+backend_drained(Stream *stream)
+{
+	Backend    *backend = (Backend *) stream;
+
+	if (backend->client != NULL && backend->state == BACKEND_LENT)
+		client_process(backend->client);
+}

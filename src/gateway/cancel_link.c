@@ -1,0 +1,185 @@
+/*-------------------------------------------------------------------------
+ *
+ * cancel_link.c
+ *	  Requests to cancel what a client's backend runs.
+ *
+ * Each goes to the server on a connection of its own.  The server closes that
+ * once it has signalled the backend; until then, the backend stays with its
+ * client (backend_give_back), so that the signal hits nobody else's statement.
+ *
+ * A client's request may come to the gateway of another node than the client
+ * itself, if something in front distributes connections.  A request whose
+ * client isn't there is passed on to all nodes by a session of any pool; there
+ * a function leaves it on the board of the server's gateway
+ * (cancel_function.c), whose processes look there.  Since anybody can send
+ * such requests, few are kept, and few passed on at a time.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "gateway/gateway_stats.h"
+#include "gateway/relay.h"
+
+/*
+ * Requests that wait to be passed on; how long; after what time the next is.
+ */
+#define MAX_STRAYS 16
+#define STRAY_TIME INT64CONST(10000000)
+#define STRAY_INTERVAL INT64CONST(50000)
+
+typedef struct StrayCancel
+{
+	int32		pid;
+	int32		key;
+	int64		since;
+} StrayCancel;
+
+static StrayCancel stray_cancels[MAX_STRAYS];	/* the oldest first */
+static int	nstray_cancels = 0;
+
+typedef struct CancelLink
+{
+	Stream		stream;			/* first */
+	dlist_node	link;
+	Backend    *backend;		/* NULL: closed meanwhile */
+	int32		pid;			/* as the server has sent them */
+	int32		key;
+	bool		sent;
+} CancelLink;
+
+static dlist_head cancel_links = DLIST_STATIC_INIT(cancel_links);
+
+static void
+end_cancel(CancelLink *cancel)
+{
+	Backend    *backend = cancel->backend;
+
+	dlist_delete(&cancel->link);
+	stream_close(&cancel->stream, cancel);
+	if (backend == NULL)
+		return;
+	backend->cancels--;
+	if (backend->cancels == 0 && backend->state == BACKEND_LENT)
+		backend_give_back(backend);
+}
+
+static void
+cancel_arrived(Stream *stream)
+{
+	CancelLink *cancel = (CancelLink *) stream;
+
+	if (!cancel->sent && !stream->ended)
+	{
+		uint32		packet[2] = {pg_hton32(16), pg_hton32(CANCEL_REQUEST_CODE)};
+
+		stream_put(stream, packet, sizeof(packet));
+		stream_put(stream, &cancel->pid, sizeof(cancel->pid));
+		stream_put(stream, &cancel->key, sizeof(cancel->key));
+		cancel->sent = true;
+	}
+	if (stream->ended)
+		end_cancel(cancel);
+}
+
+static void
+cancel_failed(Stream *stream, const ErrorData *error)
+{
+	end_cancel((CancelLink *) stream);
+}
+
+static const StreamHandler cancel_handler = {
+	.arrived = cancel_arrived,
+	.failed = cancel_failed,
+};
+
+void
+cancel_send(Backend *backend)
+{
+	CancelLink *cancel;
+	int			fd = relay_connect(&backend->pool->address);
+
+	if (fd < 0)
+		return;
+	cancel = gateway_alloc(sizeof(CancelLink));
+	stream_open(&cancel->stream, fd, &cancel_handler, true);
+	cancel->backend = backend;
+	cancel->pid = backend->pid;
+	cancel->key = backend->key;
+	dlist_push_tail(&cancel_links, &cancel->link);
+	backend->cancels++;
+}
+
+void
+cancel_forget(Backend *backend)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &cancel_links)
+	{
+		CancelLink *cancel = dlist_container(CancelLink, link, iter.cur);
+
+		if (cancel->backend == backend)
+			cancel->backend = NULL;
+	}
+}
+
+void
+cancel_stray(int32 pid, int32 key)
+{
+	if (nstray_cancels < MAX_STRAYS)
+		stray_cancels[nstray_cancels++] = (StrayCancel)
+	{
+		pid, key, stream_now
+	};
+}
+
+static StrayCancel
+take_stray(void)
+{
+	StrayCancel stray = stray_cancels[0];
+
+	nstray_cancels--;
+	memmove(&stray_cancels[0], &stray_cancels[1], sizeof(StrayCancel) * nstray_cancels);
+	return stray;
+}
+
+bool
+cancel_waits(void)
+{
+	while (nstray_cancels > 0 && stream_now - stray_cancels[0].since > STRAY_TIME)
+		(void) take_stray();
+	return nstray_cancels > 0;
+}
+
+void
+cancel_pass_on(Pool *pool)
+{
+	static int64 last_passed = 0;
+	StrayCancel stray;
+
+	if (pool->address.len > 0 || dlist_is_empty(&pool->idle) || !cancel_waits() ||
+		stream_now - last_passed < STRAY_INTERVAL)
+		return;
+	last_passed = stream_now;
+	stray = take_stray();
+	backend_ask(dlist_head_element(Backend, idle_link, &pool->idle),
+				psprintf("SELECT pg_catalog.run_command_on_all_nodes('SELECT citus_internal.gateway_cancel(%d, %d)')",
+						 stray.pid, stray.key));
+}
+
+void
+cancel_take_passed(void)
+{
+	pg_atomic_uint64 *cancels = gateway_board->cancels[relay_start->number];
+
+	for (int i = 0; i < MAX_BOARD_CANCELS; i++)
+	{
+		uint64		passed = pg_atomic_read_u64(&cancels[i]);
+
+		if (passed == 0)
+			continue;
+		pg_atomic_write_u64(&cancels[i], 0);
+		(void) client_cancel((int32) (passed >> 32), (int32) passed);
+	}
+}

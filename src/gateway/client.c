@@ -1,0 +1,449 @@
+/*-------------------------------------------------------------------------
+ *
+ * client.c
+ *	  Clients of a gateway process: from their login to their end.
+ *
+ * A client has a backend only while it is in a transaction, or sends or waits
+ * for something, or while the backend is pinned to it.  What it sends is taken
+ * message by message (client_process); the rest waits in its stream, which is
+ * read no further than the high water mark.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+#include "common/hashfn.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+
+#include "gateway/gateway_stats.h"
+#include "gateway/relay.h"
+#include "lib/catch_error.h"
+
+/* As the server: of messages that carry no data. */
+#define SMALL_MESSAGE 10000
+
+dlist_head	relay_clients = DLIST_STATIC_INIT(relay_clients);
+
+static int	ngateway_clients = 0;
+
+static void client_arrived(Stream *stream);
+static void client_drained(Stream *stream);
+static void client_failed(Stream *stream, const ErrorData *error);
+
+static const StreamHandler client_handler = {
+	.arrived = client_arrived,
+	.drained = client_drained,
+	.failed = client_failed,
+};
+
+/*
+ * A number that no other client of the gateway has; the process is in its high
+ * bits.
+ */
+static int32
+new_cancel_pid(void)
+{
+	static uint32 last = 0;
+	bool		used = true;
+
+	while (used)
+	{
+		dlist_iter	iter;
+
+		last = (last + 1) & ((1 << CANCEL_PID_BITS) - 1);
+		used = false;
+		if (ngateway_clients < (1 << (CANCEL_PID_BITS - 4)) && last != 0)
+			break;
+		dlist_foreach(iter, &relay_clients)
+			used |= (dlist_container(Client, link, iter.cur)->cancel_pid & ((1 << CANCEL_PID_BITS) - 1)) == last;
+	}
+	return (int32) ((relay_start->number + 1) << CANCEL_PID_BITS | last);
+}
+
+/* As the server does, so that clients whose machine has gone are noticed. */
+static void
+watch_client(int fd)
+{
+	const struct
+	{
+		int			option;
+		int			value;
+	}			options[] = {
+		{TCP_KEEPIDLE, tcp_keepalives_idle},
+		{TCP_KEEPINTVL, tcp_keepalives_interval},
+		{TCP_KEEPCNT, tcp_keepalives_count},
+		{TCP_USER_TIMEOUT, tcp_user_timeout},
+	};
+	int			on = 1;
+
+	(void) setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	for (int i = 0; i < lengthof(options); i++)
+		if (options[i].value > 0)
+			(void) setsockopt(fd, IPPROTO_TCP, options[i].option, &options[i].value, sizeof(int));
+}
+
+void
+client_accept(int fd, const SockAddr *address)
+{
+	Client	   *client = gateway_alloc(sizeof(Client));
+
+	watch_client(fd);
+	stream_open(&client->stream, fd, &client_handler, false);
+	client->address = *address;
+	client->state = CLIENT_STARTING;
+	client->since = stream_now;
+	client->cancel_pid = new_cancel_pid();
+	dlist_push_tail(&relay_clients, &client->link);
+	ngateway_clients++;
+	gateway_stats->clients = ngateway_clients;
+	if (!pg_strong_random(&client->cancel_key, sizeof(client->cancel_key)))
+		client_fail_text(client, ERRCODE_INTERNAL_ERROR, "could not generate random cancel key");
+	else if (ngateway_clients > gateway_max_clients)
+		client_fail_text(client, ERRCODE_TOO_MANY_CONNECTIONS, "sorry, too many clients already");
+}
+
+static void
+free_text(char *text)
+{
+	if (text != NULL)
+		pfree(text);
+}
+
+void
+client_close(Client *client)
+{
+	ClientState state = client->state;
+
+	if (state == CLIENT_CLOSED)
+		return;
+	client->state = CLIENT_CLOSED;
+	if (client->login != NULL)
+		login_abandon(client->login);
+	if (state == CLIENT_GREETING || state == CLIENT_WAITING || state == CLIENT_LOGIN_WAITING)
+		dlist_delete(&client->queue_link);
+	if (client->backend != NULL)
+		backend_abandon(client->backend, client);
+	turn_forget(client);
+	if (client->pool != NULL)
+		pool_leave(client->pool);
+	if (client->shape != NULL)
+		prepared_text_release(client->shape);
+	client_drop_statements(client);
+	dlist_delete(&client->link);
+	ngateway_clients--;
+	gateway_stats->clients = ngateway_clients;
+	free_text(client->user);
+	free_text(client->database);
+	free_text(client->parameters);
+	free_text(client->application_name);
+	free_text(client->settings);
+	stream_close(&client->stream, client);
+}
+
+void
+client_fail_message(Client *client, const char *payload, size_t len)
+{
+	if (client->state == CLIENT_CLOSED)
+		return;
+	stream_put_message(&client->stream, 'E', payload, len);
+	client_close(client);
+}
+
+void
+client_fail(Client *client, const ErrorData *error)
+{
+	StringInfo	payload = error_payload("FATAL", error);
+
+	client_fail_message(client, payload->data, payload->len);
+}
+
+void
+client_fail_text(Client *client, int sqlstate, const char *message)
+{
+	StringInfo	payload = error_payload_text("FATAL", sqlstate, message);
+
+	client_fail_message(client, payload->data, payload->len);
+}
+
+static void
+client_failed(Stream *stream, const ErrorData *error)
+{
+	client_fail((Client *) stream, error);
+}
+
+void
+client_authenticated(Client *client)
+{
+	gateway_stats->logins++;
+	client->state = CLIENT_GREETING;
+	client->since = stream_now;
+	pool_request_greeting(client);
+}
+
+/*
+ * What the pool's sessions report at their start, with the client's own
+ * application_name.
+ */
+static void
+put_parameters(Client *client)
+{
+	const ByteQueue *greeting = &client->pool->greeting;
+	const char *p = greeting->data + greeting->start;
+	const char *end = greeting->data + greeting->end;
+
+	while (p < end)
+	{
+		uint32		len;
+
+		memcpy(&len, p + 1, 4);
+		len = pg_ntoh32(len);
+		if (client->application_name != NULL && strcmp(p + 5, "application_name") == 0)
+		{
+			StringInfoData payload;
+
+			initStringInfo(&payload);
+			appendBinaryStringInfo(&payload, "application_name", sizeof("application_name"));
+			appendBinaryStringInfo(&payload, client->application_name, strlen(client->application_name) + 1);
+			stream_put_message(&client->stream, 'S', payload.data, payload.len);
+		}
+		else
+			stream_put(&client->stream, p, len + 1);
+		p += len + 1;
+	}
+}
+
+void
+client_greet(Client *client)
+{
+	uint32		number = pg_hton32(0);
+	uint32		key[2] = {pg_hton32(client->cancel_pid), pg_hton32(client->cancel_key)};
+
+	stream_put_message(&client->stream, 'R', &number, sizeof(number));
+	put_parameters(client);
+	stream_put_message(&client->stream, 'K', key, sizeof(key));
+	stream_put_message(&client->stream, 'Z', "I", 1);
+	client->state = CLIENT_IDLE;
+	client->since = stream_now;
+}
+
+/*
+ * The server fails on a Flush that is not empty, and skips what follows: since
+ * it has no answer to a Flush, nobody would know whose error that is.
+ */
+static uint32
+max_length(char type)
+{
+	switch (type)
+	{
+		case 'Q':
+		case 'P':
+		case 'B':
+		case 'd':
+		case 'F':
+			return MaxAllocSize - 1;
+		case 'H':
+		case 'S':
+			return 4;
+		default:
+			return SMALL_MESSAGE;
+	}
+}
+
+/* Looks at the head of the next message; false if it isn't all there. */
+static bool
+next_message(Client *client, char *type, uint32 *len)
+{
+	const ByteQueue *in = &client->stream.in;
+
+	if (queue_length(in) < 5)
+		return false;
+	*type = in->data[in->start];
+	memcpy(len, in->data + in->start + 1, 4);
+	*len = pg_ntoh32(*len);
+	if (strchr("QPBDECSHXdcfFp", *type) == NULL || *type == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("invalid frontend message type %d", *type)));
+	if (*len < 4 || *len > max_length(*type))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("invalid message length")));
+	return true;
+}
+
+/*
+ * Passes on what there is of the message under way; false if it is not
+ * through.
+ */
+static bool
+pass_rest(Client *client)
+{
+	ByteQueue  *in = &client->stream.in;
+	size_t		len = Min(queue_length(in), client->pass_left);
+
+	if (client->pass_left == 0)
+		return true;
+	if (len > 0)
+	{
+		stream_put(&client->backend->stream, in->data + in->start, len);
+		stream_skip(&client->stream, len);
+		client->pass_left -= len;
+	}
+	return client->pass_left == 0;
+}
+
+/* Takes what needs no backend; whether it was such a message. */
+static bool
+take_without_backend(Client *client, char type, uint32 len)
+{
+	/* between transactions, these have no effect but an answer */
+	if (client->backend != NULL || (type != 'S' && type != 'H'))
+		return false;
+	if (queue_length(&client->stream.in) < len + 1)
+		return false;
+	stream_skip(&client->stream, len + 1);
+	if (type == 'S')
+		stream_put_message(&client->stream, 'Z', "I", 1);
+	return true;
+}
+
+static void
+process_login(Client *client, char type, uint32 len)
+{
+	ByteQueue  *in = &client->stream.in;
+	char	   *payload;
+
+	payload = palloc(len);
+	memcpy(payload, in->data + in->start + 5, len - 4);
+	stream_skip(&client->stream, len + 1);
+	login_answer(client->login, type, payload, len - 4);
+}
+
+static void
+process_messages(Client *client)
+{
+	char		type;
+	uint32		len;
+
+	while (client->state != CLIENT_CLOSED)
+	{
+		if (!pass_rest(client))
+			break;
+		if (client->backend != NULL && !client->routed && stream_is_full(&client->backend->stream))
+			break;
+		if (client->state == CLIENT_STARTING)
+		{
+			startup_arrived(client);
+			if (client->state == CLIENT_STARTING)
+				break;
+			continue;
+		}
+		if (client->state == CLIENT_LOGIN_WAITING || client->state == CLIENT_GREETING ||
+			client->state == CLIENT_WAITING || !next_message(client, &type, &len))
+			break;
+		if (type == 'X' && (client->backend == NULL || expect_head(client->backend) == NULL))
+		{
+			client_close(client);
+			return;
+		}
+		if (client->state == CLIENT_LOGIN)
+		{
+			if (queue_length(&client->stream.in) < len + 1)
+				break;
+			process_login(client, type, len);
+			continue;
+		}
+		if (type == 'p')
+			ereport(ERROR,
+					(errcode(ERRCODE_PROTOCOL_VIOLATION),
+					 errmsg("invalid frontend message type %d", type)));
+		if (take_without_backend(client, type, len))
+			continue;
+		if (client->backend == NULL)
+		{
+			RouteVerdict verdict = route_statement(client);
+
+			if (verdict == ROUTE_INCOMPLETE || ((type == 'S' || type == 'H') && verdict == ROUTE_NONE))
+				break;
+			if (verdict == ROUTE_NONE)
+				pool_request(client, client->pool);
+			continue;
+		}
+		if (client->routed_sent)
+			break;
+		if (client->backend->state != BACKEND_LENT || !client_forward(client, type, len))
+			break;
+	}
+	if (client->state != CLIENT_CLOSED)
+		stream_pause(&client->stream, queue_length(&client->stream.in) >= STREAM_HIGH_WATER &&
+					 (client->backend == NULL || client->backend->state != BACKEND_LENT || client->routed_sent ||
+					  stream_is_full(&client->backend->stream)));
+}
+
+void
+client_process(Client *client)
+{
+	const CatchPoint point = catch_point();
+
+	PG_TRY();
+	{
+		process_messages(client);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error = catch_copy(&point);
+
+		catch_end(&point);
+		client_fail(client, error);
+	}
+	PG_END_TRY();
+}
+
+static void
+client_arrived(Stream *stream)
+{
+	Client	   *client = (Client *) stream;
+
+	client_process(client);
+	if (stream->ended && client->state != CLIENT_CLOSED)
+		client_close(client);
+}
+
+/* The client has taken what its backend had to say: more may come. */
+static void
+client_drained(Stream *stream)
+{
+	Client	   *client = (Client *) stream;
+
+	if (client->backend != NULL)
+	{
+		stream_pause(&client->backend->stream, false);
+		backend_continue(client->backend);
+	}
+}
+
+bool
+client_cancel(int32 pid, int32 key)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &relay_clients)
+	{
+		Client	   *client = dlist_container(Client, link, iter.cur);
+
+		if (client->cancel_pid != pid || client->cancel_key != key)
+			continue;
+		if (client->routed)
+			turn_cancel(client);
+		else if (client->backend != NULL && client->backend->state == BACKEND_LENT)
+			cancel_send(client->backend);
+		else
+			client->cancelled = client->state == CLIENT_WAITING || client->backend != NULL;
+		return true;
+	}
+	return false;
+}

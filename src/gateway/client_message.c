@@ -1,0 +1,432 @@
+/*-------------------------------------------------------------------------
+ *
+ * client_message.c
+ *	  Passing a client's messages on to its backend.
+ *
+ * Messages go on as they are, and as they arrive, but for the names of
+ * prepared statements: a client's name stands for a text (prepared_text.c),
+ * and what the backend sees is our name of that text, which the gateway
+ * prepares there if the backend does not have it yet.  A text that the backend
+ * has is not parsed again.
+ *
+ * A name that the client has not given is passed on as it is: it may be one of
+ * PREPARE, and if it is none, the server says so.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+#include "utils/memutils.h"
+
+#include "gateway/relay.h"
+
+/* Names are no longer than this, together. */
+#define MAX_NAMES (64 * 1024)
+
+/* No statement has this name. */
+#define NO_STATEMENT "citus_gateway_none"
+
+typedef struct StatementEntry
+{
+	char	   *name;
+	PreparedText *text;
+	char		status;
+} StatementEntry;
+
+#define SH_PREFIX statements
+#define SH_ELEMENT_TYPE StatementEntry
+#define SH_KEY_TYPE char *
+#define SH_KEY name
+#define SH_HASH_KEY(table, key) hash_bytes((const unsigned char *) (key), strlen(key))
+#define SH_EQUAL(table, left, right) (strcmp(left, right) == 0)
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+struct ClientStatements
+{
+	statements_hash *table;
+};
+
+PreparedText *
+client_statement(Client *client, const char *name)
+{
+	StatementEntry *entry;
+
+	if (client->statements == NULL)
+		return NULL;
+	entry = statements_lookup(client->statements->table, unconstify(char *, name));
+	return entry ? entry->text : NULL;
+}
+
+void
+client_set_statement(Client *client, const char *name, PreparedText *text)
+{
+	StatementEntry *entry;
+	bool		found;
+
+	if (client->statements == NULL)
+	{
+		if (text == NULL)
+			return;
+		client->statements = gateway_alloc(sizeof(*client->statements));
+		client->statements->table = statements_create(gateway_context, 2, NULL);
+	}
+	entry = statements_lookup(client->statements->table, unconstify(char *, name));
+	if (entry != NULL)
+	{
+		char	   *old_name = entry->name;
+
+		prepared_text_release(entry->text);
+		entry->text = text;
+		if (text != NULL)
+			return;
+		statements_delete(client->statements->table, old_name);
+		pfree(old_name);
+	}
+	else if (text != NULL)
+	{
+		entry = statements_insert(client->statements->table, gateway_strdup(name), &found);
+		entry->text = text;
+	}
+}
+
+void
+client_drop_statements(Client *client)
+{
+	statements_iterator iterator;
+	StatementEntry *entry;
+
+	if (client->statements == NULL)
+		return;
+	statements_start_iterate(client->statements->table, &iterator);
+	while ((entry = statements_iterate(client->statements->table, &iterator)) != NULL)
+	{
+		prepared_text_release(entry->text);
+		pfree(entry->name);
+	}
+	statements_destroy(client->statements->table);
+	pfree(client->statements);
+	client->statements = NULL;
+}
+
+static void
+put_length(Stream *stream, char type, uint32 len)
+{
+	char		header[5];
+	uint32		length = pg_hton32(len);
+
+	header[0] = type;
+	memcpy(header + 1, &length, 4);
+	stream_put(stream, header, sizeof(header));
+}
+
+void
+send_parse(Backend *backend, const PreparedText *text)
+{
+	char		name[PREPARED_NAME_SIZE];
+	const char *parse = text->body + text->body_parse;
+	size_t		parse_len = text->len - text->body_parse;
+
+	prepared_text_name(text, name);
+	put_length(&backend->stream, 'P', 4 + strlen(name) + 1 + parse_len);
+	stream_put(&backend->stream, name, strlen(name) + 1);
+	stream_put(&backend->stream, parse, parse_len);
+}
+
+/*
+ * Whether the backend must be given other settings to prepare a text, and can
+ * be.  In a transaction it is prepared under those of that moment.
+ */
+static bool
+needs_own_settings(Backend *backend, const PreparedText *text)
+{
+	return backend_text_state(backend, text) == TEXT_UNKNOWN && backend->transaction == 'I' && expect_head(backend) == NULL &&
+		backend->not_prepared != text->id && strcmp(text->body, backend->client->settings) != 0;
+}
+
+/* Has the backend know the text under our name of it. */
+static void
+ensure_text(Backend *backend, PreparedText *text)
+{
+	Expect	   *expect;
+
+	if (backend_text_state(backend, text) != TEXT_UNKNOWN)
+		return;
+	expect = expect_push(backend, EXPECT_PARSE, READER_NOBODY);
+	expect->text = text;
+	prepared_text_hold(text);
+	backend_add_text(backend, text);
+	send_parse(backend, text);
+}
+
+/*
+ * Starts passing a message on, from its header, which is changed for another
+ * length.
+ */
+static void
+begin_passing(Client *client, char type, uint32 len)
+{
+	put_length(&client->backend->stream, type, len);
+	stream_skip(&client->stream, 5);
+	client->pass_left = len - 4;
+}
+
+/*
+ * The payload of a message, with a zero byte behind it; NULL if it isn't all
+ * there.  It stays in the stream.
+ */
+static char *
+whole_payload(Client *client, uint32 len)
+{
+	const ByteQueue *in = &client->stream.in;
+	char	   *payload;
+
+	if (queue_length(in) < (size_t) len + 1)
+		return NULL;
+	payload = MemoryContextAllocHuge(CurrentMemoryContext, len);
+	memcpy(payload, in->data + in->start + 5, len - 4);
+	payload[len - 4] = '\0';
+	return payload;
+}
+
+pg_noreturn static void
+message_error(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_PROTOCOL_VIOLATION),
+			 errmsg("invalid message format")));
+	pg_unreachable();
+}
+
+/*
+ * The name is taken: has the server raise an error, in the place of which the
+ * client gets another.
+ */
+static void
+refuse_name(Client *client, const char *name)
+{
+	static const char bind[] = "\0" NO_STATEMENT "\0\0\0\0\0\0";
+
+	expect_push(client->backend, EXPECT_BIND, READER_DUPLICATE)->name = gateway_strdup(name);
+	stream_put_message(&client->backend->stream, 'B', bind, sizeof(bind));
+}
+
+/*
+ * The text of a Parse.  What the client has sent before and the server has not
+ * finished may change what it means, without our knowing: then the text is
+ * nobody else's.
+ */
+static PreparedText *
+text_of_parse(Client *client, const char *parse, size_t len)
+{
+	static uint64 last_private = 0;
+	Backend    *backend = client->backend;
+
+	if (client->routed || (backend->transaction == 'I' && expect_head(backend) == NULL))
+		return prepared_text_get(client, 0, parse, len);
+	return prepared_text_get(client, ++last_private, parse, len);
+}
+
+static bool
+forward_parse(Client *client, uint32 len)
+{
+	Backend    *backend = client->backend;
+	char	   *name = whole_payload(client, len);
+	size_t		name_len;
+	PreparedText *text;
+	Expect	   *expect;
+
+	if (name == NULL)
+		return false;
+	name_len = strlen(name) + 1;
+	if (name_len > len - 4)
+		message_error();
+	stream_skip(&client->stream, len + 1);
+	if (name[0] != '\0' && client_statement(client, name) != NULL)
+	{
+		refuse_name(client, name);
+		return true;
+	}
+	text = text_of_parse(client, name + name_len, len - 4 - name_len);
+	client_set_statement(client, name, text);
+	prepared_text_hold(text);
+	if (backend_text_state(backend, text) != TEXT_UNKNOWN)
+		expect = expect_push(backend, EXPECT_PARSE, READER_LOCAL);
+	else
+	{
+		expect = expect_push(backend, EXPECT_PARSE, READER_CLIENT);
+		backend_add_text(backend, text);
+		send_parse(backend, text);
+	}
+	expect->text = text;
+	expect->name = gateway_strdup(name);
+	return true;
+}
+
+static bool
+forward_bind(Client *client, uint32 len)
+{
+	Backend    *backend = client->backend;
+	const ByteQueue *in = &client->stream.in;
+	const char *portal = in->data + in->start + 5;
+	size_t		there = Min(queue_length(in) - 5, len - 4);
+	const char *statement = memchr(portal, '\0', there);
+	const char *rest = NULL;
+	char		name[PREPARED_NAME_SIZE];
+	size_t		names_len;
+	PreparedText *text;
+
+	if (statement != NULL)
+	{
+		statement++;
+		rest = memchr(statement, '\0', there - (statement - portal));
+	}
+	if (rest == NULL)
+	{
+		if (there == len - 4 || there > MAX_NAMES)
+			message_error();
+		return false;
+	}
+	rest++;
+	names_len = rest - portal;
+	text = client_statement(client, statement);
+	if (text == NULL)
+	{
+		expect_push(backend, EXPECT_BIND, READER_CLIENT);
+		begin_passing(client, 'B', len);
+		return true;
+	}
+	if (needs_own_settings(backend, text))
+	{
+		backend_prepare(backend, text);
+		return false;
+	}
+	ensure_text(backend, text);
+	if (backend->asking == NULL && backend->pool->address.len == 0 && route_is_wanted(text))
+	{
+		route_asks(text);
+		prepared_text_hold(text);
+		backend->asking = text;
+	}
+	expect_push(backend, EXPECT_BIND, READER_CLIENT);
+	prepared_text_name(text, name);
+	put_length(&backend->stream, 'B', len - names_len + (statement - portal) + strlen(name) + 1);
+	stream_put(&backend->stream, portal, statement - portal);
+	stream_put(&backend->stream, name, strlen(name) + 1);
+	stream_skip(&client->stream, 5 + names_len);
+	client->pass_left = len - 4 - names_len;
+	return true;
+}
+
+/* Describe and Close: of a statement, by our name. */
+static bool
+forward_named(Client *client, char type, uint32 len)
+{
+	Backend    *backend = client->backend;
+	char	   *payload = whole_payload(client, len);
+	PreparedText *text = NULL;
+	Expect	   *expect;
+
+	if (payload == NULL)
+		return false;
+	if (len < 6)
+		message_error();
+	if (payload[0] == 'S')
+		text = client_statement(client, payload + 1);
+	if (text != NULL && type == EXPECT_DESCRIBE && needs_own_settings(backend, text))
+	{
+		backend_prepare(backend, text);
+		return false;
+	}
+	stream_skip(&client->stream, len + 1);
+	if (text != NULL && type == EXPECT_CLOSE)
+	{
+		expect = expect_push(backend, EXPECT_CLOSE, READER_LOCAL);
+		expect->text = text;
+		expect->name = gateway_strdup(payload + 1);
+		prepared_text_hold(text);
+		client_set_statement(client, payload + 1, NULL);
+		return true;
+	}
+	if (text != NULL)
+	{
+		char		named[PREPARED_NAME_SIZE + 1] = "S";
+
+		ensure_text(backend, text);
+		prepared_text_name(text, named + 1);
+		expect_push(backend, EXPECT_DESCRIBE, READER_CLIENT);
+		stream_put_message(&backend->stream, type, named, strlen(named) + 1);
+		return true;
+	}
+	expect_push(backend, type, READER_CLIENT);
+	stream_put_message(&backend->stream, type, payload, len - 4);
+	return true;
+}
+
+bool
+client_forward(Client *client, char type, uint32 len)
+{
+	bool		done = true;
+
+	/* the server skips these while it takes rows */
+	if (client->in_copy && (type == 'S' || type == 'H'))
+	{
+		if (queue_length(&client->stream.in) < (size_t) len + 1)
+			return false;
+		stream_skip(&client->stream, len + 1);
+		return true;
+	}
+	switch (type)
+	{
+		case 'P':
+			done = forward_parse(client, len);
+			break;
+		case 'B':
+			done = forward_bind(client, len);
+			break;
+		case 'D':
+		case 'C':
+			done = forward_named(client, type, len);
+			break;
+		case 'E':
+			expect_push(client->backend, EXPECT_EXECUTE, READER_CLIENT);
+			begin_passing(client, type, len);
+			break;
+		case 'Q':
+		case 'F':
+			route_ask_by_query(client);
+			expect_push(client->backend, EXPECT_QUERY, READER_CLIENT);
+			begin_passing(client, type, len);
+			if (client->routed)
+				turn_sent(client);
+			break;
+		case 'S':
+			expect_push(client->backend, EXPECT_SYNC, READER_CLIENT);
+			begin_passing(client, type, len);
+			if (client->routed)
+				turn_sent(client);
+			break;
+		case 'c':
+		case 'f':
+			expect_push(client->backend, EXPECT_COPY_END, READER_CLIENT);
+			client->in_copy = false;
+			begin_passing(client, type, len);
+			break;
+		case 'X':
+			/* what came before it is done first */
+			expect_push(client->backend, EXPECT_TERMINATE, READER_CLIENT);
+			begin_passing(client, type, len);
+			break;
+		default:
+			begin_passing(client, type, len);
+			break;
+	}
+
+	/* for another node's session, answer.c does it when it is their turn */
+	if (done && client->backend->pool->address.len == 0)
+		expect_settle(client->backend);
+	return done;
+}

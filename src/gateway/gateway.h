@@ -1,0 +1,77 @@
+/*-------------------------------------------------------------------------
+ *
+ * gateway.h
+ *	  What the gateway's parts in the server and in its own processes share.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_GATEWAY_GATEWAY_H
+#define CITUS_GATEWAY_GATEWAY_H
+
+#include "postgres.h"
+
+/*
+ * The parameter of a startup packet by which a gateway process proves to be
+ * one: the key in hexadecimal digits, a space, and one of
+ *	  login CLIENT SERVER	  authenticate the client whose socket has these
+ *							  addresses, in hexadecimal digits, and end;
+ *							  if it has come by TLS, behind them " tls", and
+ *							  the names in its certificate, if there is one,
+ *							  in digits behind " n"
+ *	  session				  an ordinary session, which reports its state
+ */
+#define GATEWAY_PARAMETER "citus.gateway_process"
+
+/*
+ * What the server tells a gateway process, as reported settings that no client
+ * sees.
+ */
+#define GATEWAY_LOGIN_REPORT "citus.gateway_login"
+#define GATEWAY_STATE_SETTING "citus.gateway_state"
+
+#define GATEWAY_KEY_SIZE 32
+
+/*
+ * The process id that a client is given for cancel requests has the number of
+ * the gateway's process, from 1, in its high bits.
+ */
+#define CANCEL_PID_BITS 24
+#define CANCEL_PID_PROCESS(pid) ((int) ((uint32) (pid) >> CANCEL_PID_BITS) - 1)
+
+/* How long a client keeps a session. */
+typedef enum GatewayPoolMode
+{
+	POOL_TRANSACTION,
+	POOL_SESSION,
+} GatewayPoolMode;
+
+/* Settings (gateway_settings.c). */
+extern int	gateway_pool_mode;	/* of this session */
+extern int	gateway_port;
+extern char *gateway_listen_addresses;
+extern int	gateway_processes;
+extern int	gateway_pool_size;
+extern int	gateway_node_pool_size;
+extern int	gateway_max_clients;
+extern int	gateway_queue_timeout;
+extern int	gateway_idle_timeout;
+extern int	gateway_min_pool_size;
+extern int	gateway_session_lifetime;
+extern char *gateway_server_host;
+
+/* Copies the server's key for its gateway processes. */
+extern void gateway_key_copy(uint8 *key);
+
+/* login_hook.c */
+extern void login_hook_init(void);
+
+/* session_state.c: this session's client is a gateway process. */
+extern void session_state_init(void);
+extern void session_state_begin(void);
+
+/* supervisor.c */
+extern void supervisor_init(void);
+
+extern void gateway_init(void);
+
+#endif							/* CITUS_GATEWAY_GATEWAY_H */

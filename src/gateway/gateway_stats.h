@@ -1,0 +1,68 @@
+/*-------------------------------------------------------------------------
+ *
+ * gateway_stats.h
+ *	  What the gateway's processes do, for the server to show, and what it asks of them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_GATEWAY_GATEWAY_STATS_H
+#define CITUS_GATEWAY_GATEWAY_STATS_H
+
+#include "postgres.h"
+
+#include "port/atomics.h"
+
+#define MAX_GATEWAY_PROCESSES 64
+
+/* How many cancel requests may wait for each process. */
+#define MAX_BOARD_CANCELS 8
+
+/* Written by one process only. */
+typedef struct GatewayStats
+{
+	int64		pid;
+	int64		clients;		/* connected now */
+	int64		waiting;		/* of these, for a session */
+	int64		active;			/* of these, have one */
+	int64		pools;
+	int64		sessions;		/* opened on this node */
+	int64		node_sessions;	/* and on others */
+	int64		logins;			/* clients that were let in, since the process
+								 * began */
+	int64		transactions;	/* that have ended on this node's sessions */
+	int64		routed;			/* statements that another node's session has
+								 * run */
+	int64		pipelined;		/* of these, behind another client's */
+	int64		resent;			/* of these, sent once more */
+	int64		restores;		/* sessions that were given other settings */
+	int64		max_wait;		/* microseconds that a client has waited for a
+								 * session, at most */
+} GatewayStats;
+
+/*
+ * In memory that gateway processes share with the server's, although they have
+ * left its shared memory.
+ */
+typedef struct GatewayBoard
+{
+	volatile bool paused;		/* clients wait */
+	pg_atomic_uint64 ddl;		/* grows when DDL commits on this server */
+	pg_atomic_uint64 defaults;	/* grows when roles' or databases' settings
+								 * change */
+	/*
+	 * of clients, sent to other nodes' gateways (cancel_function.c); 0: none
+	 */
+	pg_atomic_uint64 cancels[MAX_GATEWAY_PROCESSES][MAX_BOARD_CANCELS];
+	GatewayStats processes[MAX_GATEWAY_PROCESSES];
+} GatewayBoard;
+
+/* NULL in a server without a gateway. */
+extern GatewayBoard *gateway_board;
+
+/* This process's. */
+extern GatewayStats *gateway_stats;
+
+/* While the server starts, before it has any other process. */
+extern void gateway_board_create(void);
+
+#endif							/* CITUS_GATEWAY_GATEWAY_STATS_H */

@@ -1,0 +1,308 @@
+/*-------------------------------------------------------------------------
+ *
+ * login_link.c
+ *	  A client's authentication by a backend, and what is learnt from it.
+ *
+ * The connection to the backend is authenticated twice (login_hook.c): as the
+ * gateway's, which may fail and asks for a password that nobody has, and, from
+ * where the backend reports "begin", as the client's.  From there on, messages
+ * go between the backend and the client as they are; those of a SCRAM exchange
+ * are kept until it ends, for scram_key_derive.  If the client has come by
+ * TLS, so do we, before "begin": then rules for such connections apply, and
+ * the backend can check that the password's proof is bound to the certificate
+ * that the client has seen.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "libpq/pqcomm.h"
+#include "gateway/relay.h"
+
+struct LoginLink
+{
+	Stream		stream;			/* first */
+	Client	   *client;
+	bool		started;		/* the startup packet has been sent */
+	bool		begun;			/* the backend asks the client now */
+	ScramLogin *scram;			/* of the gateway's own failure */
+	char	   *client_first;
+	char	   *server_first;
+	char	   *client_final;
+};
+
+/* How many backends authenticate clients at the same time. */
+#define MAX_LOGINS 16
+
+static dlist_head waiting_logins = DLIST_STATIC_INIT(waiting_logins);
+static int	nopen_logins = 0;
+
+static void login_arrived(Stream *stream);
+static void login_failed(Stream *stream, const ErrorData *error);
+
+static const StreamHandler login_handler = {
+	.arrived = login_arrived,
+	.failed = login_failed,
+};
+
+/* The address of our end of the client's connection. */
+static void
+append_own_address(StringInfo packet, int fd)
+{
+	struct sockaddr_storage address = {0};
+	socklen_t	len = sizeof(address);
+
+	(void) getsockname(fd, (struct sockaddr *) &address, &len);
+	packet_hex(packet, &address, len);
+}
+
+/* That the client has come by TLS, and the names in its certificate. */
+static void
+append_peer(StringInfo packet, TlsLink *tls)
+{
+	char	   *names[2];
+
+	appendStringInfoString(packet, " tls");
+	if (!tls_peer_names(tls, &names[0], &names[1]))
+		return;
+	for (int i = 0; i < lengthof(names); i++)
+	{
+		appendStringInfoString(packet, " n");
+		packet_hex(packet, names[i], strlen(names[i]));
+	}
+}
+
+static void
+send_startup(LoginLink *login)
+{
+	const Client *client = login->client;
+	StringInfoData request;
+
+	initStringInfo(&request);
+	appendStringInfoString(&request, "login ");
+	packet_hex(&request, &client->address.addr, client->address.salen);
+	appendStringInfoChar(&request, ' ');
+	append_own_address(&request, client->stream.fd);
+	if (client->stream.tls != NULL)
+		append_peer(&request, client->stream.tls);
+	send_startup_packet(&login->stream, client->user, client->database, request.data, NULL, 0);
+	login->started = true;
+}
+
+static void
+login_free(LoginLink *login)
+{
+	nopen_logins--;
+	login->client = NULL;
+	scram_login_free(login->scram);
+	if (login->client_first != NULL)
+		pfree(login->client_first);
+	if (login->server_first != NULL)
+		pfree(login->server_first);
+	if (login->client_final != NULL)
+		pfree(login->client_final);
+	stream_close(&login->stream, login);
+}
+
+void
+login_begin(Client *client)
+{
+	client->state = CLIENT_LOGIN_WAITING;
+	dlist_push_tail(&waiting_logins, &client->queue_link);
+	login_tick();
+}
+
+static void
+start_login(Client *client)
+{
+	LoginLink  *login = gateway_alloc(sizeof(LoginLink));
+	int			fd = relay_connect(&relay_own_server);
+
+	if (fd < 0)
+	{
+		pfree(login);
+		client_fail_text(client, ERRCODE_CANNOT_CONNECT_NOW, "the gateway can't connect to its server");
+		return;
+	}
+	nopen_logins++;
+	client->state = CLIENT_LOGIN;
+	login->client = client;
+	client->login = login;
+	stream_open(&login->stream, fd, &login_handler, true);
+}
+
+void
+login_tick(void)
+{
+	while (nopen_logins < MAX_LOGINS && !dlist_is_empty(&waiting_logins))
+		start_login(dlist_container(Client, queue_link, dlist_pop_head_node(&waiting_logins)));
+}
+
+void
+login_abandon(LoginLink *login)
+{
+	login_free(login);
+}
+
+static void
+login_failed(Stream *stream, const ErrorData *error)
+{
+	LoginLink  *login = (LoginLink *) stream;
+	Client	   *client = login->client;
+
+	client->login = NULL;
+	login_free(login);
+	client_fail(client, error);
+}
+
+/* The server wants a password of the gateway, which has none. */
+static void
+fail_own_login(LoginLink *login, uint32 request, const char *data)
+{
+	ScramKey	no_key = {0};
+	StringInfoData answer;
+
+	initStringInfo(&answer);
+	switch (request)
+	{
+		case AUTH_REQ_OK:
+		case AUTH_REQ_SASL_FIN:
+			return;
+		case AUTH_REQ_SASL:
+			login->scram = scram_login_begin(&no_key, &answer);
+			break;
+		case AUTH_REQ_SASL_CONT:
+			if (login->scram != NULL)
+				scram_login_next(login->scram, data, &answer);
+			break;
+		case AUTH_REQ_PASSWORD:
+		case AUTH_REQ_MD5:
+			packet_string(&answer, "none");
+			break;
+		default:
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("the gateway's own connections to the server use an authentication method that it does not support"),
+					 errhint("Have pg_hba.conf use trust, peer or scram-sha-256 for them.")));
+	}
+	stream_put_message(&login->stream, 'p', answer.data, answer.len);
+}
+
+/* The server asks the client. */
+static void
+pass_request(LoginLink *login, uint32 request, const char *payload, size_t len)
+{
+	if (request == AUTH_REQ_OK)
+		return;
+	if (request == AUTH_REQ_SASL_CONT && login->server_first == NULL)
+		login->server_first = gateway_strdup(payload + 4);
+	stream_put_message(&login->client->stream, 'R', payload, len);
+}
+
+void
+login_answer(LoginLink *login, char type, const char *payload, size_t len)
+{
+	if (type != 'p' || !login->begun)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("expected password response, got message type %d", type)));
+	if (login->client_first == NULL)
+	{
+		/* behind the mechanism's name and the length */
+		size_t		name_len = strnlen(payload, len);
+
+		if (len > name_len + 5)
+			login->client_first = gateway_strdup(pnstrdup(payload + name_len + 5, len - name_len - 5));
+	}
+	else if (login->server_first != NULL && login->client_final == NULL)
+		login->client_final = gateway_strdup(pnstrdup(payload, len));
+	stream_put_message(&login->stream, type, payload, len);
+}
+
+static void
+login_succeeds(LoginLink *login, const char *outcome)
+{
+	Client	   *client = login->client;
+	int			end = 0;
+	const char *verifier;
+
+	client->login = NULL;
+	if (sscanf(outcome, "%u %u %n", &client->role, &client->database_id, &end) != 2 || end == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("invalid message from the server")));
+	verifier = outcome + end;
+	client->pool = pool_find(client);
+	if (login->client_first != NULL && login->server_first != NULL &&
+		login->client_final != NULL)
+		scram_key_derive(&client->pool->key, verifier, login->client_first, login->server_first,
+						 login->client_final);
+	login_free(login);
+	client_authenticated(client);
+}
+
+/* Takes one message of the backend; false if that was the last one. */
+static bool
+take_link_message(LoginLink *login, char type, const char *payload, size_t len)
+{
+	Client	   *client = login->client;
+	const char *value;
+	uint32		request;
+
+	switch (type)
+	{
+		case 'R':
+			if (len < 4)
+				break;
+			memcpy(&request, payload, 4);
+			if (login->begun)
+				pass_request(login, pg_ntoh32(request), payload, len);
+			else
+				fail_own_login(login, pg_ntoh32(request), payload + 4);
+			break;
+		case 'S':
+			value = payload + strnlen(payload, len) + 1;
+			if (strcmp(payload, GATEWAY_LOGIN_REPORT) != 0)
+				break;
+			if (strcmp(value, "begin") == 0)
+				login->begun = true;
+			else if (strcmp(value, "tls") == 0)
+				stream_encrypt(&login->stream, tls_connect(login->stream.fd));
+			else if (strncmp(value, "ok ", 3) == 0)
+			{
+				login_succeeds(login, value + 3);
+				return false;
+			}
+			break;
+		case 'E':
+			client->login = NULL;
+			login_free(login);
+			client_fail_message(client, payload, len);
+			return false;
+		case 'N':
+			stream_put_message(&client->stream, 'N', payload, len);
+			break;
+		default:
+			break;
+	}
+	return true;
+}
+
+static void
+login_arrived(Stream *stream)
+{
+	LoginLink  *login = (LoginLink *) stream;
+	char	   *payload;
+	char		type;
+	size_t		len;
+
+	if (!login->started && !stream->ended)
+		send_startup(login);
+	while ((payload = take_login_message(stream, &type, &len)) != NULL)
+		if (!take_link_message(login, type, payload, len))
+			return;
+	if (stream->ended)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONNECTION_FAILURE),
+				 errmsg("the server closed the connection during authentication")));
+}

@@ -1,0 +1,408 @@
+/*-------------------------------------------------------------------------
+ *
+ * pool.c
+ *	  Pools of sessions, and the clients that wait for one.
+ *
+ * A pool belongs to a database, a user and the parameters that a session
+ * begins with; only clients of that user get its sessions.  Users and
+ * databases can be renamed, so they count by their Oids as well: as a client's
+ * login has found them, and as the pool's sessions tell them.  A client that
+ * comes after the settings of roles or databases have changed gets a session
+ * that has begun with the new ones, so a pool of its own.  Clients are served
+ * in the order in which they came.  An idle session that has the client's
+ * settings is taken first; among those, the one that was used last, whose
+ * caches are warm, so that sessions that are not needed grow old and are
+ * closed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "postmaster/postmaster.h"
+#include "utils/memutils.h"
+
+#include "gateway/gateway_stats.h"
+#include "gateway/relay.h"
+
+/* How many idle sessions are looked at for one with the client's settings. */
+#define LOOK_AT 64
+
+#define SECOND INT64CONST(1000000)
+
+/*
+ * A node that could not be reached is not tried again before this time has
+ * passed.
+ */
+#define RETRY_NODE (5 * SECOND)
+
+static dlist_head gateway_pools = DLIST_STATIC_INIT(gateway_pools);
+
+static bool
+is_pool_of(const Pool *pool, const Pool *wanted)
+{
+	return pool->role == wanted->role && pool->database_id == wanted->database_id && pool->defaults == wanted->defaults &&
+		strcmp(pool->user, wanted->user) == 0 && strcmp(pool->database, wanted->database) == 0 &&
+		pool->parameters_len == wanted->parameters_len &&
+		memcmp(pool->parameters, wanted->parameters, pool->parameters_len) == 0 &&
+		pool->address.len == wanted->address.len &&
+		memcmp(&pool->address.addr, &wanted->address.addr, pool->address.len) == 0;
+}
+
+/* The pool that is like wanted in what identifies one. */
+static Pool *
+get_pool(const Pool *wanted)
+{
+	static uint64 last_number = 0;
+	Pool	   *pool;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &gateway_pools)
+	{
+		pool = dlist_container(Pool, link, iter.cur);
+		if (is_pool_of(pool, wanted))
+			return pool;
+	}
+	pool = gateway_alloc(sizeof(Pool));
+	pool->number = ++last_number;
+	pool->role = wanted->role;
+	pool->database_id = wanted->database_id;
+	pool->defaults = wanted->defaults;
+	pool->address = wanted->address;
+	pool->user = gateway_strdup(wanted->user);
+	pool->database = gateway_strdup(wanted->database);
+	pool->parameters = MemoryContextAlloc(gateway_context, wanted->parameters_len + 1);
+	memcpy(pool->parameters, wanted->parameters, wanted->parameters_len);
+	pool->parameters_len = wanted->parameters_len;
+	dlist_init(&pool->backends);
+	dlist_init(&pool->idle);
+	dlist_init(&pool->queue);
+	dlist_init(&pool->greeted);
+	dlist_push_tail(&gateway_pools, &pool->link);
+	return pool;
+}
+
+Pool *
+pool_find(Client *client)
+{
+	Pool		wanted = {
+		.role = client->role,
+		.database_id = client->database_id,
+		.defaults = pg_atomic_read_u64(&gateway_board->defaults),
+		.user = client->user,
+		.database = client->database,
+		.parameters = client->parameters,
+		.parameters_len = client->parameters_len,
+	};
+	Pool	   *pool = get_pool(&wanted);
+
+	pool->nclients++;
+	return pool;
+}
+
+Pool *
+pool_find_node(const Pool *own, const ServerAddress *address)
+{
+	Pool		wanted = *own;
+	Pool	   *pool;
+
+	wanted.address = *address;
+	pool = get_pool(&wanted);
+	pool->key = own->key;
+	return pool;
+}
+
+bool
+pool_works(const Pool *pool)
+{
+	return pool->failed == 0 || stream_now - pool->failed > RETRY_NODE;
+}
+
+void
+pool_leave(Pool *pool)
+{
+	pool->nclients--;
+}
+
+/*
+ * An idle session, if possible with the client's settings; else one that takes
+ * its statement behind others; NULL if there is none.
+ */
+static Backend *
+choose_backend(Pool *pool, const Client *client)
+{
+	Backend    *first = client->routed ? turn_find(pool, client, SHORT_WAIT) : NULL;
+	int			looked = 0;
+	dlist_iter	iter;
+
+	if (first != NULL)
+		return first;
+
+	dlist_foreach(iter, &pool->idle)
+	{
+		Backend    *backend = dlist_container(Backend, idle_link, iter.cur);
+
+		if (strcmp(backend->settings, client->settings) == 0)
+			return backend;
+		if (first == NULL)
+			first = backend;
+		if (++looked >= LOOK_AT)
+			break;
+	}
+	return first == NULL && client->routed ? turn_find(pool, client, LONG_WAIT) : first;
+}
+
+static void
+lend_backend(Backend *backend, Client *client)
+{
+	turn_prepare(client);
+	if (backend->state == BACKEND_IDLE)
+		backend_lend(backend, client);
+	else
+		turn_join(backend, client);
+}
+
+/* Opens sessions for those that wait, if there is room. */
+static void
+open_for_queue(Pool *pool)
+{
+	int			waiting = 0;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &pool->queue)
+		if (++waiting > pool->nopening)
+			break;
+	if (waiting > pool->nopening &&
+		pool->nbackends < (pool->address.len > 0 ? gateway_node_pool_size : gateway_pool_size))
+		backend_open(pool);
+}
+
+void
+pool_request(Client *client, Pool *pool)
+{
+	Backend    *backend = !gateway_board->paused && dlist_is_empty(&pool->queue) ? choose_backend(pool, client) : NULL;
+
+	if (backend != NULL)
+	{
+		lend_backend(backend, client);
+		return;
+	}
+	client->state = CLIENT_WAITING;
+	client->since = stream_now;
+	dlist_push_tail(&pool->queue, &client->queue_link);
+	open_for_queue(pool);
+}
+
+void
+pool_request_greeting(Client *client)
+{
+	Pool	   *pool = client->pool;
+
+	if (queue_length(&pool->greeting) > 0)
+	{
+		client_greet(client);
+		client_process(client);
+		return;
+	}
+	dlist_push_tail(&pool->greeted, &client->queue_link);
+	if (pool->nopening == 0)
+		backend_open(pool);
+}
+
+void
+pool_serve(Pool *pool)
+{
+	while (!dlist_is_empty(&pool->greeted) && queue_length(&pool->greeting) > 0)
+	{
+		Client	   *client = dlist_container(Client, queue_link, dlist_pop_head_node(&pool->greeted));
+
+		client_greet(client);
+		client_process(client);
+	}
+	cancel_pass_on(pool);
+	while (!gateway_board->paused && !dlist_is_empty(&pool->queue))
+	{
+		Client	   *client = dlist_head_element(Client, queue_link, &pool->queue);
+		Backend    *backend = choose_backend(pool, client);
+
+		if (backend == NULL)
+			break;
+		dlist_delete(&client->queue_link);
+		lend_backend(backend, client);
+		client_process(client);
+	}
+	open_for_queue(pool);
+}
+
+/* One a second, lest all are opened anew at the same time. */
+bool
+pool_renews(Pool *pool, const Backend *backend)
+{
+	if (gateway_session_lifetime == 0 || stream_now - backend->opened < gateway_session_lifetime * SECOND ||
+		stream_now - pool->renewed < SECOND)
+		return false;
+	pool->renewed = stream_now;
+	return true;
+}
+
+void
+pool_open_failed(Pool *pool, const char *payload, size_t len)
+{
+	while (!dlist_is_empty(&pool->greeted))
+		client_fail_message(dlist_head_element(Client, queue_link, &pool->greeted), payload, len);
+
+	/* statements take the ordinary way instead */
+	if (pool->address.len > 0)
+	{
+		pool->failed = stream_now;
+		while (!dlist_is_empty(&pool->queue))
+		{
+			Client	   *client = dlist_container(Client, queue_link, dlist_pop_head_node(&pool->queue));
+
+			turn_forget(client);
+			client->state = CLIENT_IDLE;
+			client_process(client);
+		}
+		return;
+	}
+
+	/* who waits may get another session, if there are any */
+	while (pool->nbackends == 0 && !dlist_is_empty(&pool->queue))
+		client_fail_message(dlist_head_element(Client, queue_link, &pool->queue), payload, len);
+}
+
+/* Clients that have waited for too long. */
+static void
+end_waiting(Pool *pool)
+{
+	while (gateway_queue_timeout > 0 && !gateway_board->paused && !dlist_is_empty(&pool->queue))
+	{
+		Client	   *client = dlist_head_element(Client, queue_link, &pool->queue);
+
+		if (stream_now - client->since < gateway_queue_timeout * INT64CONST(1000))
+			break;
+		client_fail_text(client, ERRCODE_TOO_MANY_CONNECTIONS,
+						 "no session of the gateway became free within citus.gateway_queue_timeout");
+	}
+}
+
+/* How many sessions are to be there even if nobody needs them. */
+static int
+kept_sessions(const Pool *pool)
+{
+	return pool->nclients > 0 && pool->address.len == 0 ? Min(gateway_min_pool_size, gateway_pool_size) : 0;
+}
+
+/*
+ * Ends sessions that nobody has used for a while, or that are too old; the
+ * pool itself if it has no client.  Opens those that are to be there.
+ */
+static void
+end_idle(Pool *pool)
+{
+	dlist_mutable_iter iter;
+
+	while (gateway_idle_timeout > 0 && !dlist_is_empty(&pool->idle))
+	{
+		Backend    *backend = dlist_tail_element(Backend, idle_link, &pool->idle);
+
+		if (stream_now - backend->since < gateway_idle_timeout * SECOND || pool->nbackends <= kept_sessions(pool))
+			break;
+		backend_close(backend);
+	}
+	dlist_foreach_modify(iter, &pool->idle)
+	{
+		Backend    *backend = dlist_container(Backend, idle_link, iter.cur);
+
+		if (pool_renews(pool, backend))
+			backend_close(backend);
+	}
+	if (pool->nbackends < kept_sessions(pool) && pool->nopening == 0)
+		backend_open(pool);
+	if (pool->nclients > 0 || pool->nbackends > 0 || !dlist_is_empty(&pool->queue))
+		return;
+	dlist_delete(&pool->link);
+	queue_free(&pool->greeting);
+	explicit_bzero(&pool->key, sizeof(pool->key));
+	pfree(pool->user);
+	pfree(pool->database);
+	pfree(pool->parameters);
+	pfree(pool);
+}
+
+/* Clients that don't come to the end of their login. */
+static void
+end_slow_logins(void)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &relay_clients)
+	{
+		Client	   *client = dlist_container(Client, link, iter.cur);
+
+		if (client->state <= CLIENT_GREETING && stream_now - client->since > AuthenticationTimeout * SECOND)
+			client_fail_text(client, ERRCODE_QUERY_CANCELED, "canceling authentication due to timeout");
+	}
+}
+
+/* If all sessions of an own pool are busy, it may have one more for this. */
+static void
+serve_stray_cancel(Pool *pool)
+{
+	cancel_pass_on(pool);
+	if (pool->address.len == 0 && pool->nopening == 0 && pool->nbackends <= gateway_pool_size &&
+		dlist_is_empty(&pool->idle))
+		backend_open(pool);
+}
+
+/* Counts what the loop doesn't count as it goes. */
+static void
+count_clients(void)
+{
+	int64		waiting = 0;
+	int64		active = 0;
+	int64		npools = 0;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &relay_clients)
+	{
+		ClientState state = dlist_container(Client, link, iter.cur)->state;
+
+		waiting += state == CLIENT_WAITING;
+		active += state == CLIENT_ACTIVE;
+	}
+	dlist_foreach(iter, &gateway_pools)
+		npools++;
+	gateway_stats->waiting = waiting;
+	gateway_stats->active = active;
+	gateway_stats->pools = npools;
+}
+
+void
+pool_tick(void)
+{
+	static int64 last_look = 0;
+	static bool was_paused = false;
+	dlist_mutable_iter iter;
+
+	if (was_paused && !gateway_board->paused)
+		dlist_foreach_modify(iter, &gateway_pools)
+			pool_serve(dlist_container(Pool, link, iter.cur));
+	was_paused = gateway_board->paused;
+
+	dlist_foreach_modify(iter, &gateway_pools)
+	{
+		Pool	   *pool = dlist_container(Pool, link, iter.cur);
+
+		end_waiting(pool);
+		turn_tick(pool);
+		if (cancel_waits())
+			serve_stray_cancel(pool);
+	}
+	if (stream_now - last_look < SECOND)
+		return;
+	last_look = stream_now;
+	count_clients();
+	end_slow_logins();
+	dlist_foreach_modify(iter, &gateway_pools)
+		end_idle(dlist_container(Pool, link, iter.cur));
+}

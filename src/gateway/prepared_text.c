@@ -1,0 +1,114 @@
+/*-------------------------------------------------------------------------
+ *
+ * prepared_text.c
+ *	  Statements that clients have prepared, each kept once.
+ *
+ * A client's prepared statement is a name for a text; the text is prepared
+ * under a name of ours on whatever backend the client is lent when it uses it.
+ * Clients of a pool with the same text share it, on backends too, if their
+ * settings are the same, and no DDL has committed on this server in between,
+ * since these decide what a text means, as the role and the database do.  What
+ * it means stays as it was when it was prepared, so another backend that is to
+ * prepare it is given those settings for that.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/hashfn.h"
+
+#include "gateway/gateway_stats.h"
+#include "gateway/relay.h"
+
+typedef struct TextEntry
+{
+	PreparedText *text;
+	char		status;
+} TextEntry;
+
+static inline bool
+texts_are_equal(const PreparedText *left, const PreparedText *right)
+{
+	return left->len == right->len && left->body_parse == right->body_parse &&
+		memcmp(left->body, right->body, left->len) == 0;
+}
+
+#define SH_PREFIX texttable
+#define SH_ELEMENT_TYPE TextEntry
+#define SH_KEY_TYPE PreparedText *
+#define SH_KEY text
+#define SH_HASH_KEY(table, key) (key)->hash
+#define SH_EQUAL(table, left, right) texts_are_equal(left, right)
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+static texttable_hash *known_texts = NULL;
+static uint64 last_text_id = 0;
+
+/* So that nobody can make texts that collide. */
+static uint64 text_seed;
+
+PreparedText *
+prepared_text_get(const Client *client, uint64 private, const char *parse, size_t len)
+{
+	const uint64 numbers[] = {client->pool->number, private, pg_atomic_read_u64(&gateway_board->ddl)};
+	const char *settings = client->settings;
+	size_t		settings_len = strlen(settings) + 1 + sizeof(numbers);
+	PreparedText wanted = {.len = settings_len + len,.body_parse = settings_len};
+	PreparedText *text;
+	TextEntry  *entry;
+	bool		found;
+
+	if (known_texts == NULL)
+	{
+		known_texts = texttable_create(gateway_context, 64, NULL);
+		if (!pg_strong_random(&text_seed, sizeof(text_seed)))
+			ereport(ERROR,
+					(errcode(ERRCODE_INTERNAL_ERROR),
+					 errmsg("could not generate a random number")));
+	}
+	wanted.body = MemoryContextAllocHuge(gateway_context, wanted.len);
+	memcpy(wanted.body, settings, settings_len - sizeof(numbers));
+	memcpy(wanted.body + settings_len - sizeof(numbers), numbers, sizeof(numbers));
+	memcpy(wanted.body + settings_len, parse, len);
+	wanted.hash = (uint32) hash_bytes_extended((unsigned char *) wanted.body, wanted.len, text_seed);
+
+	entry = texttable_lookup(known_texts, &wanted);
+	if (entry != NULL)
+	{
+		pfree(wanted.body);
+		entry->text->refs++;
+		return entry->text;
+	}
+	text = gateway_alloc(sizeof(PreparedText));
+	*text = wanted;
+	text->id = ++last_text_id;
+	text->refs = 1;
+	texttable_insert(known_texts, text, &found);
+	return text;
+}
+
+void
+prepared_text_hold(PreparedText *text)
+{
+	text->refs++;
+}
+
+void
+prepared_text_release(PreparedText *text)
+{
+	if (--text->refs > 0)
+		return;
+	texttable_delete(known_texts, text);
+	route_free(text);
+	pfree(text->body);
+	pfree(text);
+}
+
+void
+prepared_text_name(const PreparedText *text, char *name)
+{
+	snprintf(name, PREPARED_NAME_SIZE, "citus_gateway_%llu", (unsigned long long) text->id);
+}

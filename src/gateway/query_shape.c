@@ -1,0 +1,136 @@
+/*-------------------------------------------------------------------------
+ *
+ * query_shape.c
+ *	  Texts of the simple protocol that differ in their literals only.
+ *
+ * A text's shape is the text with a mark in the place of each whole number
+ * and each string.  Texts with the same shape have the same route: the value
+ * of one of the literals decides (route.c).  As with parameters, the text
+ * itself goes to the node unchanged, and a wrong route costs time, never an
+ * answer.  So the scanner need not know SQL well; it gives up on whatever
+ * could make it mistake something else for a literal: comments, escapes,
+ * dollar quotes, several statements.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <ctype.h>
+
+#include "lib/stringinfo.h"
+
+#include "gateway/relay.h"
+
+/* Shapes that are remembered; of two with the same hash, the last one. */
+#define MAX_SHAPES 2048
+
+/* In the place of a prepared text's number. */
+#define SHAPE_NUMBER PG_UINT64_MAX
+
+static PreparedText *known_shapes[MAX_SHAPES];
+
+static bool
+is_name_char(char c)
+{
+	return isalnum((unsigned char) c) || c == '_';
+}
+
+static bool
+is_all_digits(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!isdigit((unsigned char) text[i]))
+			return false;
+	return true;
+}
+
+/* A name, a keyword, or a number; returns what is behind it. */
+static const char *
+scan_word(QueryShape *shape, const char *text, const char *p)
+{
+	size_t		len = 0;
+	bool		number = isdigit((unsigned char) *p);
+
+	while (is_name_char(p[len]) || (number && p[len] == '.'))
+		len++;
+	if (number && is_all_digits(p, len) && shape->nliterals < MAX_LITERALS && (p == text || p[-1] != '.'))
+	{
+		shape->literals[shape->nliterals++] = (QueryLiteral) {p - text, p, len};
+		appendStringInfoChar(&shape->text, '\1');
+	}
+	else
+		appendBinaryStringInfo(&shape->text, p, len);
+	return p + len;
+}
+
+/* A string; NULL if it isn't a plain one. */
+static const char *
+scan_string(QueryShape *shape, const char *text, const char *p)
+{
+	const char *end = strchr(p + 1, '\'');
+
+	if (end == NULL || end[1] == '\'' || memchr(p, '\\', end - p) != NULL ||
+		(p > text && (is_name_char(p[-1]) || p[-1] == '&')) || shape->nliterals == MAX_LITERALS)
+		return NULL;
+	shape->literals[shape->nliterals++] = (QueryLiteral) {p - text, p + 1, end - p - 1};
+	appendStringInfoChar(&shape->text, '\2');
+	return end + 1;
+}
+
+static bool
+scan_query(QueryShape *shape, const char *text)
+{
+	const char *p = text;
+
+	shape->nliterals = 0;
+	initStringInfo(&shape->text);
+	while (*p != '\0')
+	{
+		if (is_name_char(*p))
+			p = scan_word(shape, text, p);
+		else if (*p == '\'')
+		{
+			p = scan_string(shape, text, p);
+			if (p == NULL)
+				return false;
+		}
+		else if (IS_HIGHBIT_SET(*p) || strchr("\\$\"\1\2", *p) != NULL || (*p == ';' && p[1] != '\0') ||
+				 strncmp(p, "--", 2) == 0 || strncmp(p, "/*", 2) == 0)
+			return false;
+		else
+			appendStringInfoChar(&shape->text, *p++);
+	}
+	return true;
+}
+
+PreparedText *
+query_shape_get(const Client *client, const char *text, QueryShape *shape)
+{
+	PreparedText *known;
+	PreparedText **slot;
+
+	if (!scan_query(shape, text))
+		return NULL;
+	known = prepared_text_get(client, SHAPE_NUMBER, shape->text.data, shape->text.len);
+	slot = &known_shapes[known->hash % MAX_SHAPES];
+	if (*slot != known)
+	{
+		if (*slot != NULL)
+			prepared_text_release(*slot);
+		prepared_text_hold(known);
+		*slot = known;
+	}
+	return known;
+}
+
+int
+query_literal_number(const char *text, int offset)
+{
+	QueryShape	shape;
+
+	if (scan_query(&shape, text))
+		for (int i = 0; i < shape.nliterals; i++)
+			if (shape.literals[i].offset == offset)
+				return i;
+	return -1;
+}

@@ -1,0 +1,552 @@
+/*-------------------------------------------------------------------------
+ *
+ * relay.h
+ *	  A gateway process: its clients, backends and pools.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_GATEWAY_RELAY_H
+#define CITUS_GATEWAY_RELAY_H
+
+#include "postgres.h"
+
+#include "lib/ilist.h"
+#include "libpq/pqcomm.h"
+
+#include "compat/noreturn.h"
+#include "gateway/gateway.h"
+#include "gateway/scram_key.h"
+#include "gateway/stream.h"
+
+/* What the supervisor gives to a process. */
+typedef struct GatewayStart
+{
+	uint8		key[GATEWAY_KEY_SIZE];
+	int			number;			/* of the process, from 0 */
+	int			processes;
+	int			(*mailboxes)[2];	/* per process: to read from, to write
+									 * to */
+} GatewayStart;
+
+typedef struct Client Client;
+typedef struct Backend Backend;
+typedef struct Pool Pool;
+typedef struct PreparedText PreparedText;
+typedef struct LoginLink LoginLink;
+
+/*
+ * A statement that clients have prepared, shared by all that have the same
+ * (prepared_text.c).
+ */
+struct PreparedText
+{
+	uint64		id;				/* names it on backends; never used again */
+	uint32		hash;
+	int			refs;
+	size_t		len;
+	char	   *body;			/* settings that it was prepared under, the
+								 * pool's number and another one, then Parse's
+								 * text and types */
+	size_t		body_parse;		/* where the latter begin */
+	uint32		uses;
+	int64		cost;			/* microseconds that one execution on another
+								 * node takes, lately */
+	int64		alone_until;	/* before then, its executions share no
+								 * session */
+	bool		asked;			/* a session is being asked for the route */
+	uint64		route_ddl;		/* gateway_board->ddl before it was asked */
+	int64		route_since;	/* when the route was learnt; 0: never */
+	struct Route *route;		/* NULL: it has none, as far as is known */
+};
+
+/* Where a session is opened. */
+typedef struct ServerAddress
+{
+	struct sockaddr_storage addr;
+	socklen_t	len;			/* 0: this node's own server */
+} ServerAddress;
+
+/* What a backend is to answer, in the order in which it was asked. */
+typedef enum ExpectKind
+{
+	EXPECT_QUERY = 'Q',			/* Query, FunctionCall: all up to
+								 * ReadyForQuery */
+	EXPECT_PARSE = 'P',
+	EXPECT_BIND = 'B',
+	EXPECT_DESCRIBE = 'D',
+	EXPECT_EXECUTE = 'E',
+	EXPECT_CLOSE = 'C',
+	EXPECT_SYNC = 'S',
+	EXPECT_COPY_END = 'c',		/* no answer; Syncs between the COPY and this
+								 * were none */
+	EXPECT_TERMINATE = 'X',		/* the end of the session */
+} ExpectKind;
+
+/* To whom the answer goes. */
+typedef enum ExpectReader
+{
+	READER_CLIENT,
+	READER_NOBODY,				/* the gateway has asked; errors go to the
+								 * client */
+	READER_RESTORE,				/* as before, errors end the client; then the
+								 * session is the client's */
+	READER_SETTING,				/* as before, but something else is to be done
+								 * first */
+	READER_QUIET,				/* the gateway has asked, and an error is no
+								 * matter */
+	READER_ROUTE,				/* the gateway has asked for the route of
+								 * backend->asking */
+	READER_LOCAL,				/* nothing was asked: the gateway answers, in
+								 * turn */
+	READER_DUPLICATE,			/* the error that comes stands for a name that
+								 * is taken */
+} ExpectReader;
+
+typedef struct Expect
+{
+	ExpectKind	kind;
+	ExpectReader reader;
+	PreparedText *text;			/* of a Parse; a reference if its name is
+								 * given */
+	char	   *name;			/* the client's name for it, or NULL */
+} Expect;
+
+/* Entries are taken off at head, and put at tail; both only grow. */
+typedef struct ExpectRing
+{
+	Expect	   *entries;
+	uint32		size;			/* a power of two, or 0 */
+	uint32		head;
+	uint32		tail;
+} ExpectRing;
+
+typedef enum ClientState
+{
+	CLIENT_STARTING,			/* its startup packet has not come */
+	CLIENT_LOGIN_WAITING,		/* waits to be authenticated */
+	CLIENT_LOGIN,				/* a backend authenticates it
+								 * (client->login) */
+	CLIENT_GREETING,			/* waits for what its pool's sessions report at
+								 * their start */
+	CLIENT_IDLE,				/* has no backend */
+	CLIENT_WAITING,				/* in its pool's queue */
+	CLIENT_ACTIVE,				/* has client->backend */
+	CLIENT_CLOSED,
+} ClientState;
+
+struct ClientStatements;
+
+struct Client
+{
+	Stream		stream;			/* first, so that a handler finds the client */
+	dlist_node	link;			/* of all clients */
+	dlist_node	queue_link;		/* of pool->greeted or pool->queue, or of those
+								 * that wait to be authenticated */
+	ClientState state;
+	int32		cancel_pid;
+	int32		cancel_key;
+	SockAddr	address;
+	char	   *user;
+	char	   *database;
+	char	   *parameters;		/* of the startup packet, as
+								 * pool->parameters */
+	size_t		parameters_len;
+	char	   *application_name;	/* NULL if not given */
+	Oid			role;			/* as whom it has been authenticated */
+	Oid			database_id;
+	LoginLink  *login;
+	Pool	   *pool;
+	Backend    *backend;
+	char	   *settings;		/* command that makes a fresh session this
+								 * client's; "" if nothing */
+	struct ClientStatements *statements;	/* by name; NULL if there are
+											 * none */
+	uint64		pass_left;		/* bytes of the message that is being passed
+								 * on */
+	bool		in_copy;		/* its backend takes rows */
+	bool		routed;			/* its backend is another node's, for one
+								 * statement (turn.c) */
+	bool		routed_sent;	/* which has been sent */
+	bool		alone;			/* and shares the backend with no other
+								 * client's */
+	bool		cancelled;		/* a statement, routed or waiting for a
+								 * session, is to be cancelled */
+	PreparedText *routed_text;	/* what it executes; a reference */
+	PreparedText *shape;		/* of its query, whose route is to be asked
+								 * for; a reference, or NULL */
+	size_t		routed_len;		/* bytes of its messages */
+	char	   *routed_copy;	/* they, in case they must be sent again; or
+								 * NULL */
+	int64		since;			/* when its state began */
+};
+
+typedef enum SessionState
+{
+	BACKEND_CONNECTING,
+	BACKEND_LOGIN,
+	BACKEND_IDLE,				/* in pool->idle */
+	BACKEND_RESTORING,			/* makes its session its client's; lent
+								 * already */
+	BACKEND_LENT,
+	BACKEND_ASKING,				/* for a route */
+	BACKEND_CLOSED,
+} SessionState;
+
+struct BackendTexts;
+
+/* How many clients' statements are sent behind one that runs. */
+#define MAX_LINE 7
+
+struct Backend
+{
+	Stream		stream;			/* first */
+	dlist_node	link;			/* of pool->backends */
+	dlist_node	idle_link;		/* of pool->idle */
+	SessionState state;
+	Pool	   *pool;
+	Client	   *client;			/* whom it is lent to, and answers now; NULL in
+								 * its turn if it has gone */
+	Client	   *line[MAX_LINE]; /* whose statements have been sent behind, in
+								 * order; NULL as above */
+	int			nline;
+	bool		shared;			/* statements may be sent behind the last
+								 * one */
+	bool		cancelling;		/* it may be hit by a cancel request, not only
+								 * the statement that this is meant for */
+	int64		turn_since;		/* when the client's statement had its turn */
+	size_t		turn_bytes;		/* of its answer so far, about; 0: none */
+	ScramLogin *scram;			/* while it logs in */
+	int32		pid;
+	int32		key;
+	ExpectRing	expected;
+	uint64		pass_left;		/* bytes of the message that is being passed
+								 * on */
+	bool		pass_on;		/* they are for the client */
+	bool		pass_ends;		/* with them, the head of the ring is
+								 * answered */
+	bool		skipping;		/* the server skips what it is asked up to the
+								 * next Sync */
+	bool		unsynced;		/* what it was asked needs a Sync: until then
+								 * it may be in a transaction or skip what it
+								 * is asked, whatever the last ReadyForQuery
+								 * says */
+	char		transaction;	/* as the last ReadyForQuery says */
+	bool		known;			/* has reported its state */
+	bool		pinned;			/* has what can't be carried */
+	bool		retired;		/* to be closed when it is given back */
+	int			cancels;		/* cancel requests under way */
+	uint32		generation;		/* of its prepared statements */
+	struct BackendTexts *texts; /* that it has prepared */
+	uint64		not_prepared;	/* id of a text that could not be prepared
+								 * under its own settings */
+	PreparedText *asking;		/* whose route is to be asked for when it is
+								 * given back; a reference */
+	char	   *asking_query;	/* if that is a shape: a query of it */
+	char	   *settings;		/* as a client's */
+	ByteQueue	greeting;		/* what it reports at its start */
+	bool		dying;			/* has said that it ends */
+	int64		since;			/* when it was given back */
+	int64		opened;
+};
+
+/*
+ * Sessions of a database and a user, with the same parameters at their start.
+ */
+struct Pool
+{
+	dlist_node	link;			/* of all pools */
+	uint64		number;			/* no other has had it */
+	Oid			role;			/* what the names meant when the first client
+								 * came */
+	Oid			database_id;
+	uint64		defaults;		/* gateway_board->defaults when they came */
+	ServerAddress address;
+	int64		failed;			/* when a session could not be opened on
+								 * another node; 0: never */
+	char	   *user;
+	char	   *database;
+	char	   *parameters;		/* names and values, each with a zero byte */
+	size_t		parameters_len;
+	ScramKey	key;			/* to log in with */
+	ByteQueue	greeting;		/* what a session reports at its start; empty:
+								 * not known yet */
+	dlist_head	backends;
+	dlist_head	idle;			/* the one that was used last in front */
+	dlist_head	queue;			/* clients that wait for one */
+	dlist_head	greeted;		/* clients that wait for the greeting */
+	int			nclients;
+	int			nbackends;
+	int			nopening;
+	int64		renewed;		/* when a session was closed for its age */
+};
+
+extern const GatewayStart *relay_start;
+
+/* relay.c */
+pg_noreturn extern void relay_main(const GatewayStart *start);
+/* A socket that is being connected to a server; -1 if it can't be. */
+extern int	relay_connect(const ServerAddress *address);
+/* This node's own. */
+extern const ServerAddress relay_own_server;
+/* Gives a cancel request to the process that has the client. */
+extern void relay_cancel(int32 pid, int32 key);
+
+/* client.c */
+extern dlist_head relay_clients;
+extern void client_accept(int fd, const SockAddr *address);
+/* Goes on with what the client has sent. */
+extern void client_process(Client *client);
+/* Tells a client why, and closes it. */
+extern void client_fail(Client *client, const ErrorData *error);
+extern void client_fail_text(Client *client, int sqlstate, const char *message);
+/* Passes a server's ErrorResponse on, and closes the client. */
+extern void client_fail_message(Client *client, const char *payload, size_t len);
+extern void client_close(Client *client);
+extern void client_authenticated(Client *client);
+extern void client_greet(Client *client);
+/* Whether there is such a client. */
+extern bool client_cancel(int32 pid, int32 key);
+
+/* client_message.c: Parse, under our name */
+extern void send_parse(Backend *backend, const PreparedText *text);
+/*
+ * Passes one message on to the client's backend; false if more of it must come
+ * first.
+ */
+extern bool client_forward(Client *client, char type, uint32 len);
+extern PreparedText *client_statement(Client *client, const char *name);
+/* Takes over the reference to text; NULL drops the name. */
+extern void client_set_statement(Client *client, const char *name, PreparedText *text);
+extern void client_drop_statements(Client *client);
+
+/* startup.c */
+extern void startup_arrived(Client *client);
+
+/* login_link.c */
+extern void login_begin(Client *client);
+/* Passes what the client answers to the server's question on. */
+extern void login_answer(LoginLink *login, char type, const char *payload, size_t len);
+extern void login_abandon(LoginLink *login);
+/* Begins the logins that there is room for. */
+extern void login_tick(void);
+
+/* backend.c */
+extern void backend_open(Pool *pool);
+extern void backend_close(Backend *backend);
+/* Makes the backend's session its client's, then calls client_process. */
+extern void backend_lend(Backend *backend, Client *client);
+/*
+ * Has the idle session prepare a text under the settings that it was first
+ * prepared under; calls client_process then.
+ */
+extern void backend_prepare(Backend *backend, PreparedText *text);
+/*
+ * Has a session that is lent to nobody run a query, whose answer is no matter.
+ */
+extern void backend_ask(Backend *backend, const char *query);
+/* The backend has nothing more to do for its client. */
+extern void backend_give_back(Backend *backend);
+/* The client, which the backend serves, has gone. */
+extern void backend_abandon(Backend *backend, Client *client);
+/* Goes on with what the backend has answered. */
+extern void backend_continue(Backend *backend);
+/* The session has ended, or said what it should not. */
+extern void backend_lose(Backend *backend, const ErrorData *error);
+/* The route of backend->asking; NULL: it has none. */
+extern void backend_route_told(Backend *backend, const char *described);
+/* Its session is its client's now. */
+extern void backend_restored(Backend *backend);
+typedef enum TextState
+{
+	TEXT_UNKNOWN,
+	TEXT_SENT,					/* the backend is preparing it */
+	TEXT_PREPARED,
+} TextState;
+
+extern TextState backend_text_state(Backend *backend, const PreparedText *text);
+extern void backend_text_prepared(Backend *backend, const PreparedText *text);
+extern void backend_add_text(Backend *backend, const PreparedText *text);
+extern void backend_remove_text(Backend *backend, const PreparedText *text);
+extern void backend_forget_texts(Backend *backend);
+
+/* cancel_link.c: has the server cancel what runs in the backend */
+extern void cancel_send(Backend *backend);
+extern void cancel_forget(Backend *backend);
+/* A request for a client that may be another node's. */
+extern void cancel_stray(int32 pid, int32 key);
+/*
+ * Has the own pool's idle session pass a stray request on to the other nodes,
+ * if there are both.
+ */
+extern void cancel_pass_on(Pool *pool);
+/* Whether a stray request waits for a session. */
+extern bool cancel_waits(void);
+/* Takes the requests that other nodes have passed on to us. */
+extern void cancel_take_passed(void);
+
+/* answer.c: what backends say; value is that of GATEWAY_STATE_SETTING */
+extern void answer_state(Backend *backend, const char *value);
+extern void answer_arrived(Backend *backend);
+extern Expect *expect_push(Backend *backend, ExpectKind kind, ExpectReader reader);
+extern Expect *expect_head(Backend *backend);
+/* Gives the answers that are the gateway's, as far as it is their turn. */
+extern void expect_settle(Backend *backend);
+extern void expect_free(Backend *backend);
+
+/* pool.c */
+extern Pool *pool_find(Client *client);
+/* The client has gone. */
+extern void pool_leave(Pool *pool);
+/* The same for sessions of another node. */
+extern Pool *pool_find_node(const Pool *own, const ServerAddress *address);
+/* Whether sessions can be opened there, as far as is known. */
+extern bool pool_works(const Pool *pool);
+/*
+ * Lends the client a backend of its own pool or of another node, now or when
+ * it is its turn.
+ */
+extern void pool_request(Client *client, Pool *pool);
+extern void pool_request_greeting(Client *client);
+/* Whether a backend that is idle is to be closed for its age. */
+extern bool pool_renews(Pool *pool, const Backend *backend);
+/* A backend is idle: lends it to whoever waits. */
+extern void pool_serve(Pool *pool);
+/* A backend could not be opened: payload of the ErrorResponse. */
+extern void pool_open_failed(Pool *pool, const char *payload, size_t len);
+extern void pool_tick(void);
+
+/* turn.c: statements of several clients on one session, one after another */
+/*
+ * Microseconds that the statements in front of a client's may take together:
+ * the first is no more than waking another session costs, the second is
+ * allowed if all are busy.
+ */
+#define SHORT_WAIT INT64CONST(250)
+#define LONG_WAIT INT64CONST(5000)
+
+/*
+ * A session that takes the client's statement behind others, which take no
+ * longer than limit; or NULL.
+ */
+extern Backend *turn_find(Pool *pool, const Client *client, int64 limit);
+/*
+ * Keeps a copy of the statement that the client is going to send, if need be.
+ */
+extern void turn_prepare(Client *client);
+/* Lends the backend to the client as well. */
+extern void turn_join(Backend *backend, Client *client);
+/* The client's statement has been sent. */
+extern void turn_sent(Client *client);
+/*
+ * Whether the next part of the answer may be looked at now.  If it is the
+ * error of another client's cancel request, the client is not answered.
+ */
+extern bool turn_may_answer(Backend *backend);
+/*
+ * Whether an error says that this node does not know what the statement is
+ * about; then the client is not answered, and the statement takes the ordinary
+ * way.
+ */
+extern bool turn_refused(Backend *backend, const char *payload, size_t len);
+/* The statement of backend->client has been answered. */
+extern void turn_end(Backend *backend);
+/* The client has gone; false if the backend does nothing for others. */
+extern bool turn_leave(Backend *backend, Client *client);
+/* Has its routed statement cancelled, now or when it runs, and no other. */
+extern void turn_cancel(Client *client);
+/* Forgets the client's statement, which the backend need not answer. */
+extern void turn_forget(Client *client);
+/* Sends the client's statement, which has had no effect, once more. */
+extern void turn_again(Client *client);
+/*
+ * Helps clients that wait behind a statement that takes long, and sends cancel
+ * requests that had to wait.
+ */
+extern void turn_tick(Pool *pool);
+
+/* prepared_text.c */
+/* A reference to the text; private: 0, or a number that no other text has. */
+extern PreparedText *prepared_text_get(const Client *client, uint64 private, const char *parse, size_t len);
+extern void prepared_text_hold(PreparedText *text);
+extern void prepared_text_release(PreparedText *text);
+#define PREPARED_NAME_SIZE 40
+extern void prepared_text_name(const PreparedText *text, char *name);
+
+/* query_shape.c */
+#define MAX_LITERALS 32
+
+typedef struct QueryLiteral
+{
+	int			offset;			/* in the text */
+	const char *value;
+	int			len;
+} QueryLiteral;
+
+typedef struct QueryShape
+{
+	StringInfoData text;
+	int			nliterals;
+	QueryLiteral literals[MAX_LITERALS];
+} QueryShape;
+
+/* A reference to what stands for all queries of its shape; NULL: none does. */
+extern PreparedText *query_shape_get(const Client *client, const char *text, QueryShape *shape);
+/* The number of the literal at an offset; -1: there is none. */
+extern int	query_literal_number(const char *text, int offset);
+
+/* route.c */
+typedef enum RouteVerdict
+{
+	ROUTE_NONE,					/* the ordinary way */
+	ROUTE_INCOMPLETE,			/* what decides has not come yet */
+	ROUTE_TAKEN,				/* a backend has been requested */
+} RouteVerdict;
+
+/*
+ * The client, which has no backend, has sent the start of a statement: sends
+ * it to the node that has its rows, if known.
+ */
+extern RouteVerdict route_statement(Client *client);
+/*
+ * The client's query goes to its own session, which may be asked for a route.
+ */
+extern void route_ask_by_query(Client *client);
+/* Whether a session is to be asked for the text's route. */
+extern bool route_is_wanted(const PreparedText *text);
+/* A session is about to be asked for it. */
+extern void route_asks(PreparedText *text);
+/*
+ * What a session has told; NULL: there is none.  Of a shape, it was asked by
+ * the query.
+ */
+extern void route_learn(PreparedText *text, const char *described, const char *query);
+extern void route_free(PreparedText *text);
+/* A session of another node could not run the text. */
+extern void route_refused(PreparedText *text);
+
+/*
+ * gateway_message.c: appends text with its zero byte, or data in hexadecimal
+ * digits.
+ */
+extern void packet_string(StringInfo packet, const char *text);
+extern void packet_hex(StringInfo packet, const void *data, size_t len);
+/*
+ * Sends a startup packet.  request: what follows the gateway's key, if that is
+ * to be given; parameters: of the client.
+ */
+extern void send_startup_packet(Stream *stream, const char *user, const char *database, const char *request,
+								const char *parameters, size_t parameters_len);
+/*
+ * Takes the next message of a server that logs us in off the stream; NULL if
+ * it isn't all there.  The payload, palloc'd, has a zero byte behind it.
+ */
+extern char *take_login_message(Stream *stream, char *type, size_t *len);
+/* A field of an ErrorResponse; NULL if it has none of this code. */
+extern const char *error_field(const char *payload, size_t len, char code);
+/* ErrorResponse's payload, palloc'd. */
+extern StringInfo error_payload(const char *severity, const ErrorData *error);
+/* That of a server, with the severity of what ends a session. */
+extern StringInfo error_payload_fatal(const char *payload, size_t len);
+extern StringInfo error_payload_text(const char *severity, int sqlstate, const char *message);
+
+#endif							/* CITUS_GATEWAY_RELAY_H */

@@ -1,0 +1,576 @@
+/*-------------------------------------------------------------------------
+ *
+ * route.c
+ *	  Statements that go straight to the node that has their rows.
+ *
+ * A client that has no backend sends Bind, Execute and Sync (with Parse and
+ * Describe, as drivers do) of a text whose route is known: one of its
+ * parameters decides which shard it is about (route_function.c).  Its hash
+ * value is computed as the server does, and the client is lent a session of
+ * that shard's node until the statement's end, which is the transaction's.
+ * The messages are passed on as to any other session.
+ *
+ * The same holds for a query of the simple protocol, one of whose literals
+ * decides (query_shape.c).
+ *
+ * A route is asked for when a text is used for the second time, by a session
+ * that has it, between two clients, and again when it is old or DDL has
+ * committed on this server: a wrong one costs time, never an answer.  Where a
+ * node can't be reached, statements take the ordinary way.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <netdb.h>
+
+#include "catalog/pg_type_d.h"
+#include "common/hashfn.h"
+#include "common/ip.h"
+#include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
+
+#include "gateway/gateway_stats.h"
+#include "gateway/relay.h"
+
+#define MAX_SEGMENT (64 * 1024)
+
+/* A longer statement has a session of its own. */
+#define MAX_SHARED 8192
+#define ROUTE_LIFETIME INT64CONST(10000000)
+
+typedef struct RouteShard
+{
+	int32		first_hash;
+	int			node;
+} RouteShard;
+
+typedef struct Route
+{
+	int			param;			/* from 0 */
+	Oid			type;
+	int			nshards;
+	int			nnodes;
+	ServerAddress *nodes;
+	RouteShard	shards[FLEXIBLE_ARRAY_MEMBER];
+} Route;
+
+/* The client's messages up to a Sync, as far as they have been looked at. */
+typedef struct Segment
+{
+	const char *next;
+	const char *end;
+} Segment;
+
+typedef struct Message
+{
+	char		type;
+	const char *payload;
+	const char *end;
+} Message;
+
+/*
+ * Whether what has been learnt about a text's route still holds.  DDL may
+ * have put a local table in the way of the one that the text was about.
+ */
+static bool
+route_is_current(const PreparedText *text)
+{
+	return text->route_since != 0 && stream_now - text->route_since <= ROUTE_LIFETIME &&
+		text->route_ddl == pg_atomic_read_u64(&gateway_board->ddl);
+}
+
+bool
+route_is_wanted(const PreparedText *text)
+{
+	return gateway_node_pool_size > 0 && !text->asked && text->uses > 1 && !route_is_current(text);
+}
+
+void
+route_asks(PreparedText *text)
+{
+	route_free(text);
+	text->asked = true;
+	text->route_ddl = pg_atomic_read_u64(&gateway_board->ddl);
+}
+
+void
+route_free(PreparedText *text)
+{
+	if (text->route == NULL)
+		return;
+	pfree(text->route->nodes);
+	pfree(text->route);
+	text->route = NULL;
+}
+
+/*
+ * The number of a node in the route, which is added if it is new; -1 if the
+ * address is none.
+ */
+static int
+route_node(Route *route, const char *host, const char *port)
+{
+	ServerAddress address = {.len = 0};
+	struct addrinfo hint = {.ai_flags = AI_NUMERICHOST,.ai_socktype = SOCK_STREAM};
+	struct addrinfo *found = NULL;
+
+	if (strcmp(host, "-") != 0)
+	{
+		if (pg_getaddrinfo_all(host, port, &hint, &found) != 0)
+			return -1;
+		memcpy(&address.addr, found->ai_addr, found->ai_addrlen);
+		address.len = found->ai_addrlen;
+		pg_freeaddrinfo_all(hint.ai_family, found);
+	}
+	for (int i = 0; i < route->nnodes; i++)
+		if (route->nodes[i].len == address.len && memcmp(&route->nodes[i].addr, &address.addr, address.len) == 0)
+			return i;
+	if (route->nodes == NULL)
+		route->nodes = gateway_alloc(sizeof(ServerAddress));
+	else
+		route->nodes = repalloc(route->nodes, sizeof(ServerAddress) * (route->nnodes + 1));
+	route->nodes[route->nnodes] = address;
+	return route->nnodes++;
+}
+
+void
+route_refused(PreparedText *text)
+{
+	route_free(text);
+	text->route_since = stream_now;
+}
+
+void
+route_learn(PreparedText *text, const char *described, const char *query)
+{
+	Route	   *route;
+	int			param;
+	Oid			type;
+	int			nshards;
+	int			end = 0;
+
+	route_free(text);
+	text->route_since = stream_now;
+	if (described == NULL || sscanf(described, "%d %u %d%n", &param, &type, &nshards, &end) != 3 ||
+		param < 1 || nshards < 1 || nshards > 1000000)
+		return;
+	route = gateway_alloc(offsetof(Route, shards) + sizeof(RouteShard) * nshards);
+	route->param = param - 1;
+	route->type = type;
+	for (described += end; route->nshards < nshards; described += end)
+	{
+		RouteShard *shard = &route->shards[route->nshards];
+		char		host[128];
+		char		port[16];
+
+		if (sscanf(described, " %d %127s %15s%n", &shard->first_hash, host, port, &end) != 3 ||
+			(shard->node = route_node(route, host, port)) < 0)
+			break;
+		route->nshards++;
+	}
+	text->route = route;
+	if (query != NULL)
+		route->param = query_literal_number(query, route->param);
+	if (route->nshards < nshards || route->param < 0)
+		route_free(text);
+}
+
+static uint32
+get_number(const char *data, int size)
+{
+	uint32		four;
+	uint16		two;
+
+	if (size == 2)
+	{
+		memcpy(&two, data, 2);
+		return pg_ntoh16(two);
+	}
+	memcpy(&four, data, 4);
+	return pg_ntoh32(four);
+}
+
+/* The next message, if it is there as a whole. */
+static bool
+read_message(Segment *segment, Message *message)
+{
+	uint32		len;
+
+	if (segment->end - segment->next < 5)
+		return false;
+	len = get_number(segment->next + 1, 4);
+	if (len < 4 || segment->end - segment->next < (ptrdiff_t) len + 1)
+		return false;
+	message->type = segment->next[0];
+	message->payload = segment->next + 5;
+	message->end = segment->next + len + 1;
+	segment->next = message->end;
+	return true;
+}
+
+/* Goes behind a string of a message; NULL if it has no end there. */
+static const char *
+behind_string(const char *string, const char *end)
+{
+	const char *zero = string < end ? memchr(string, '\0', end - string) : NULL;
+
+	return zero ? zero + 1 : NULL;
+}
+
+/*
+ * Finds a parameter's value in Bind, behind the names; false if it is null, or
+ * the message is damaged.
+ */
+static bool
+bound_value(const char *p, const char *end, int wanted, bool *binary, const char **value, int *len)
+{
+	int			nformats;
+	int			nvalues;
+	const char *formats;
+
+	if (end - p < 2)
+		return false;
+	nformats = get_number(p, 2);
+	formats = p + 2;
+	if (end - formats < 2 * nformats + 2)
+		return false;
+	p = formats + 2 * nformats;
+	nvalues = get_number(p, 2);
+	p += 2;
+	if (wanted >= nvalues || (nformats > 1 && wanted >= nformats))
+		return false;
+	*binary = nformats > 0 && get_number(formats + 2 * (nformats == 1 ? 0 : wanted), 2) != 0;
+	for (int i = 0;; i++)
+	{
+		if (end - p < 4)
+			return false;
+		*len = (int32) get_number(p, 4);
+		p += 4;
+		if (*len > end - p)
+			return false;
+		if (i == wanted)
+		{
+			*value = p;
+			return *len >= 0;
+		}
+		p += Max(*len, 0);
+	}
+}
+
+/*
+ * Reads an integer of the type's size; false if it is written in a way that
+ * only the server reads.
+ */
+static bool
+read_integer(const char *value, int len, bool binary, int size, int64 *number)
+{
+	char		text[24];
+	char	   *end;
+
+	if (binary)
+	{
+		if (len != size)
+			return false;
+		if (size == 8)
+			*number = (int64) (((uint64) get_number(value, 4) << 32) | get_number(value + 4, 4));
+		else
+			*number = size == 4 ? (int32) get_number(value, 4) : (int16) get_number(value, 2);
+		return true;
+	}
+	if (len < 1 || len >= sizeof(text) || strspn(value, "-0123456789") < len)
+		return false;
+	memcpy(text, value, len);
+	text[len] = '\0';
+	errno = 0;
+	*number = strtoll(text, &end, 10);
+	return errno == 0 && *end == '\0' && end != text &&
+		(size == 8 || (*number >= (size == 4 ? PG_INT32_MIN : PG_INT16_MIN) &&
+					   *number <= (size == 4 ? PG_INT32_MAX : PG_INT16_MAX)));
+}
+
+/* Whether a text has the same bytes in every encoding. */
+static bool
+is_plain_text(const char *value, int len)
+{
+	for (int i = 0; i < len; i++)
+		if (IS_HIGHBIT_SET(value[i]) || value[i] == '\0')
+			return false;
+	return true;
+}
+
+/* The hash value of a parameter, as the server's hash functions have it. */
+static bool
+hash_of_value(Oid type, const char *value, int len, bool binary, int32 *hash)
+{
+	int64		number;
+
+	switch (type)
+	{
+		case INT2OID:
+			if (!read_integer(value, len, binary, 2, &number))
+				return false;
+			*hash = DatumGetInt32(DirectFunctionCall1(hashint2, Int16GetDatum((int16) number)));
+			return true;
+		case INT4OID:
+			if (!read_integer(value, len, binary, 4, &number))
+				return false;
+			*hash = DatumGetInt32(DirectFunctionCall1(hashint4, Int32GetDatum((int32) number)));
+			return true;
+		case INT8OID:
+			if (!read_integer(value, len, binary, 8, &number))
+				return false;
+			*hash = DatumGetInt32(DirectFunctionCall1(hashint8, Int64GetDatum(number)));
+			return true;
+		case TEXTOID:
+		case VARCHAROID:
+			if (!is_plain_text(value, len))
+				return false;
+			*hash = (int32) hash_bytes((const unsigned char *) value, len);
+			return true;
+		case UUIDOID:
+			if (!binary || len != 16)
+				return false;
+			*hash = (int32) hash_bytes((const unsigned char *) value, len);
+			return true;
+		default:
+			return false;
+	}
+}
+
+static const ServerAddress *
+server_of_hash(const Route *route, int32 hash)
+{
+	int			low = 0;
+	int			high = route->nshards - 1;
+
+	while (low < high)
+	{
+		int			middle = (low + high + 1) / 2;
+
+		if (route->shards[middle].first_hash <= hash)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return &route->nodes[route->shards[low].node];
+}
+
+/*
+ * The server for a Bind of the unnamed portal; NULL if it isn't known, or is
+ * our own.
+ */
+static const ServerAddress *
+server_of_bind(Client *client, const Message *bind, const char *parsed_name, PreparedText *parsed, PreparedText **found)
+{
+	const char *statement = behind_string(bind->payload, bind->end);
+	const char *rest = statement ? behind_string(statement, bind->end) : NULL;
+	const ServerAddress *server;
+	PreparedText *text;
+	const char *value;
+	bool		binary;
+	int32		hash;
+	int			len;
+
+	if (rest == NULL || bind->payload[0] != '\0')
+		return NULL;
+	if (parsed_name != NULL && strcmp(parsed_name, statement) == 0)
+		text = parsed;
+	else
+		text = client_statement(client, statement);
+	if (text == NULL)
+		return NULL;
+	text->uses++;
+	if (text->route == NULL || !route_is_current(text) ||
+		!bound_value(rest, bind->end, text->route->param, &binary, &value, &len) ||
+		!hash_of_value(text->route->type, value, len, binary, &hash))
+		return NULL;
+	server = server_of_hash(text->route, hash);
+	*found = text;
+	return server->len > 0 ? server : NULL;
+}
+
+/*
+ * The text of a Parse, as a reference; NULL if it is for the server to say
+ * what is wrong.
+ */
+static PreparedText *
+parsed_text(Client *client, const Message *parse)
+{
+	const char *body = behind_string(parse->payload, parse->end);
+
+	if (body == NULL || (parse->payload[0] != '\0' && client_statement(client, parse->payload) != NULL))
+		return NULL;
+	return prepared_text_get(client, 0, body, parse->end - body);
+}
+
+/*
+ * Whether the messages after Bind are those of one statement; incomplete: they
+ * have not all come, and the client does not wait for an answer before.
+ */
+static bool
+is_one_statement(Segment *segment, bool *incomplete)
+{
+	Message		message;
+	bool		executed = false;
+	bool		flushed = false;
+
+	while (read_message(segment, &message))
+	{
+		switch (message.type)
+		{
+			case 'D':
+				if (executed || message.end - message.payload != 2 || message.payload[0] != 'P')
+					return false;
+				break;
+			case 'E':
+				if (executed || message.payload == message.end || message.payload[0] != '\0')
+					return false;
+				executed = true;
+				break;
+			case 'H':
+				if (message.end != message.payload)
+					return false;
+				flushed = true;
+				break;
+			case 'S':
+				return executed;
+			default:
+				return false;
+		}
+	}
+	*incomplete = !flushed;
+	return false;
+}
+
+void
+route_ask_by_query(Client *client)
+{
+	Backend    *backend = client->backend;
+	const ByteQueue *in = &client->stream.in;
+
+	if (client->shape == NULL)
+		return;
+	if (backend->asking != NULL || client->shape->asked || backend->pool->address.len > 0)
+		prepared_text_release(client->shape);
+	else
+	{
+		route_asks(client->shape);
+		backend->asking = client->shape;
+		backend->asking_query = gateway_strdup(in->data + in->start + 5);
+	}
+	client->shape = NULL;
+}
+
+/* The server for a query; NULL if it isn't known, or is our own. */
+static const ServerAddress *
+server_of_query(Client *client, PreparedText *text, const QueryShape *shape)
+{
+	const ServerAddress *server;
+	const QueryLiteral *literal;
+	int32		hash;
+
+	text->uses++;
+	if (text->route == NULL || !route_is_current(text))
+		return NULL;
+	literal = &shape->literals[text->route->param];
+	if (!hash_of_value(text->route->type, literal->value, literal->len, false, &hash))
+		return NULL;
+	server = server_of_hash(text->route, hash);
+	return server->len > 0 ? server : NULL;
+}
+
+static void
+take_route(Client *client, PreparedText *text, Pool *pool)
+{
+	client->routed = true;
+	client->routed_text = text;
+	prepared_text_hold(text);
+	client->alone |= text->alone_until > stream_now || client->routed_len > MAX_SHARED;
+	pool_request(client, pool);
+}
+
+/* The same for a query of the simple protocol. */
+static RouteVerdict
+route_query(Client *client)
+{
+	const ByteQueue *in = &client->stream.in;
+	Segment		segment = {in->data + in->start, in->data + in->end};
+	uint32		len = get_number(segment.next + 1, 4);
+	const ServerAddress *server;
+	QueryShape	shape;
+	PreparedText *text;
+	Message		query;
+	Pool	   *pool;
+
+	if (len >= MAX_SHARED)
+		return ROUTE_NONE;
+	if (!read_message(&segment, &query))
+		return ROUTE_INCOMPLETE;
+	if (behind_string(query.payload, query.end) != query.end ||
+		(text = query_shape_get(client, query.payload, &shape)) == NULL)
+		return ROUTE_NONE;
+	server = server_of_query(client, text, &shape);
+	if (server != NULL && pool_works(pool = pool_find_node(client->pool, server)))
+	{
+		client->routed_len = segment.next - (in->data + in->start);
+		take_route(client, text, pool);
+		prepared_text_release(text);
+		return ROUTE_TAKEN;
+	}
+	if (client->shape != NULL)
+		prepared_text_release(client->shape);
+	client->shape = NULL;
+	if (route_is_wanted(text))
+		client->shape = text;
+	else
+		prepared_text_release(text);
+	return ROUTE_NONE;
+}
+
+RouteVerdict
+route_statement(Client *client)
+{
+	const ByteQueue *in = &client->stream.in;
+	Segment		segment = {in->data + in->start, in->data + in->end};
+	PreparedText *parsed = NULL;
+	const char *parsed_name = NULL;
+	const ServerAddress *server = NULL;
+	RouteVerdict verdict = ROUTE_NONE;
+	PreparedText *text = NULL;
+	bool		incomplete = false;
+	Message		message;
+	Pool	   *pool;
+
+	if (gateway_node_pool_size == 0)
+		return ROUTE_NONE;
+	if (segment.next[0] == 'Q')
+		return route_query(client);
+	if (segment.next[0] != 'P' && segment.next[0] != 'B')
+		return ROUTE_NONE;
+	if (!read_message(&segment, &message))
+		return ROUTE_NONE;
+	if (message.type == 'P')
+	{
+		parsed = parsed_text(client, &message);
+		parsed_name = message.payload;
+		if (parsed == NULL || !read_message(&segment, &message))
+			message.type = 0;
+	}
+	if (message.type == 'B')
+		server = server_of_bind(client, &message, parsed_name, parsed, &text);
+	if (server != NULL)
+	{
+		if (!is_one_statement(&segment, &incomplete))
+			verdict = incomplete && queue_length(in) < MAX_SEGMENT ? ROUTE_INCOMPLETE : ROUTE_NONE;
+		else if (pool_works(pool = pool_find_node(client->pool, server)))
+		{
+			client->routed_len = segment.next - (in->data + in->start);
+			take_route(client, text, pool);
+			verdict = ROUTE_TAKEN;
+		}
+	}
+	if (parsed != NULL)
+		prepared_text_release(parsed);
+	return verdict;
+}

@@ -1,0 +1,247 @@
+/*-------------------------------------------------------------------------
+ *
+ * route_function.c
+ *	  Tells the gateway on which node a prepared statement finds its rows.
+ *
+ * Any node runs any statement, so where it runs is a matter of speed only: a
+ * statement of one shard runs without another node's help where that shard
+ * is.  The gateway is told which parameter decides, and which node has the
+ * shard of each hash value; it sends the statement as it is to a session of
+ * its client's user there.  What it has been told may be outdated: then the
+ * statement takes a longer way, with the same answer.
+ *
+ * So no statement gets rights by being routed, and nothing has to be
+ * invalidated.  What a node answers must be the same for all nodes, though:
+ * statements with volatile functions, or with types that have other Oids on
+ * other nodes, stay where they are.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include "access/transam.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type_d.h"
+#include "commands/prepare.h"
+#include "common/ip.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/plancache.h"
+#include "utils/resowner.h"
+
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+#include "compat/sql_function.h"
+#include "planner/dist_plan.h"
+
+SQL_FUNCTION(citus_internal_gateway_route);
+SQL_FUNCTION(citus_internal_gateway_query_route);
+
+/*
+ * Whether a query reads what only this node has; a tree walker, context is
+ * NULL.
+ */
+static bool
+needs_this_node(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, needs_this_node, context, QTW_EXAMINE_RTES_BEFORE);
+	if (IsA(node, RangeTblEntry))
+	{
+		RangeTblEntry *rte = (RangeTblEntry *) node;
+
+		return rte->rtekind == RTE_RELATION && rte->relkind != RELKIND_VIEW && metadata_lookup(rte->relid) == NULL;
+	}
+	return expression_tree_walker(node, needs_this_node, context);
+}
+
+/* Whether a query has the same effect on all nodes. */
+static bool
+is_about_all_nodes(Query *query)
+{
+	return query->commandType != CMD_UTILITY && !contain_volatile_functions((Node *) query) &&
+		!needs_this_node((Node *) query, NULL);
+}
+
+static bool
+has_builtin_types(const CachedPlanSource *source)
+{
+	for (int i = 0; i < source->num_params; i++)
+		if (source->param_types[i] >= FirstNormalObjectId)
+			return false;
+	for (int i = 0; source->resultDesc != NULL && i < source->resultDesc->natts; i++)
+		if (TupleDescAttr(source->resultDesc, i)->atttypid >= FirstNormalObjectId)
+			return false;
+	return true;
+}
+
+static bool
+returns_builtin_types(List *targets)
+{
+	ListCell   *cell;
+
+	foreach(cell, targets)
+		if (exprType((Node *) ((TargetEntry *) lfirst(cell))->expr) >= FirstNormalObjectId)
+			return false;
+	return true;
+}
+
+/*
+ * The number of the client's parameter that is the distribution value, or the
+ * place of the literal in the statement's text, from 1; 0 if there is none.
+ */
+static int
+deciding_param(const CustomScan *scan, const DistPlan *plan, bool literal, Oid *type)
+{
+	int			position = plan->dist_param;
+	Param	   *param;
+
+	if (position < 0)
+	{
+		List	   *triple = list_length(plan->prune) == 1 ? linitial(plan->prune) : NIL;
+
+		if (list_length(triple) != 3 || lsecond_int(triple))
+			return 0;
+		position = linitial_int(triple);
+	}
+	param = (Param *) strip_implicit_coercions(list_nth(scan->custom_exprs, position));
+	if (literal)
+	{
+		Const	   *value = (Const *) param;
+
+		if (!IsA(param, Const) || value->constisnull)
+			return 0;
+
+		/* whole numbers have the same hash value in all types */
+		*type = value->consttype == INT4OID ? INT8OID : value->consttype;
+		return value->location + 1;
+	}
+	if (!IsA(param, Param) || param->paramkind != PARAM_EXTERN)
+		return 0;
+	*type = param->paramtype;
+	return param->paramid;
+}
+
+/*
+ * A node's address in numbers, so that the gateway need not look names up;
+ * false if it can't be.
+ */
+static bool
+append_address(StringInfo route, int32 groupid)
+{
+	const ClusterNode *node;
+	struct addrinfo hint = {.ai_socktype = SOCK_STREAM};
+	struct addrinfo *found = NULL;
+	char		host[NI_MAXHOST];
+	char		service[16];
+	bool		known;
+
+	if (groupid == metadata_local_group())
+	{
+		appendStringInfoString(route, " - 0");
+		return true;
+	}
+	node = node_of_group(groupid);
+	snprintf(service, sizeof(service), "%d", node->port);
+	known = pg_getaddrinfo_all(node->host, service, &hint, &found) == 0 && found != NULL &&
+		pg_getnameinfo_all((const struct sockaddr_storage *) found->ai_addr, found->ai_addrlen, host, sizeof(host),
+						   NULL, 0, NI_NUMERICHOST) == 0;
+	if (found != NULL)
+		pg_freeaddrinfo_all(hint.ai_family, found);
+	if (known)
+		appendStringInfo(route, " %s %d", host, node->port);
+	return known;
+}
+
+/*
+ * The route of a plan as text, or NULL: parameter, its type, and the first
+ * hash value and node of each shard.
+ */
+static char *
+route_of_plan(const PlannedStmt *plan, bool literal)
+{
+	CustomScan *scan = (CustomScan *) plan->planTree;
+	DistPlan	dist_plan;
+	const DistTable *table;
+	StringInfoData route;
+	Oid			type;
+	int			param;
+
+	if (plan->planTree == NULL || !is_dist_scan(plan->planTree) || plan->subplans != NIL)
+		return NULL;
+	dist_plan_unpack(scan, &dist_plan);
+	table = metadata_lookup(dist_plan.relid);
+	if (table == NULL || table->kind != DIST_HASH || dist_plan.current_of != 0)
+		return NULL;
+	param = deciding_param(scan, &dist_plan, literal, &type);
+	if (param == 0)
+		return NULL;
+	initStringInfo(&route);
+	appendStringInfo(&route, "%d %u %d", param, type, table->nshards);
+	for (int i = 0; i < table->nshards; i++)
+	{
+		appendStringInfo(&route, " %d", table->shards[i].range.min);
+		if (!append_address(&route, table->shards[i].groupid))
+			return NULL;
+	}
+	return route.data;
+}
+
+Datum
+citus_internal_gateway_route(PG_FUNCTION_ARGS)
+{
+	PreparedStatement *prepared = FetchPreparedStatement(text_to_cstring(PG_GETARG_TEXT_PP(0)), false);
+	CachedPlanSource *source = prepared ? prepared->plansource : NULL;
+	CachedPlan *plan;
+	char	   *route = NULL;
+
+	if (source == NULL || !metadata_available() || !has_builtin_types(source) ||
+		list_length(source->query_list) != 1 || !is_about_all_nodes(linitial_node(Query, source->query_list)))
+		PG_RETURN_NULL();
+
+	plan = GetCachedPlan(source, NULL, CurrentResourceOwner, NULL);
+	if (list_length(plan->stmt_list) == 1)
+		route = route_of_plan(linitial_node(PlannedStmt, plan->stmt_list), false);
+	ReleaseCachedPlan(plan, CurrentResourceOwner);
+	if (route == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(route));
+}
+
+/* The query of a text that is one statement without parameters; or NULL. */
+static Query *
+single_query(const char *text)
+{
+	List	   *parsed = pg_parse_query(text);
+	List	   *queries;
+
+	if (list_length(parsed) != 1)
+		return NULL;
+	queries = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, parsed), text, NULL, 0, NULL);
+	return list_length(queries) == 1 ? linitial_node(Query, queries) : NULL;
+}
+
+/* gateway_query_route(statement): the same by the place of a literal */
+Datum
+citus_internal_gateway_query_route(PG_FUNCTION_ARGS)
+{
+	char	   *statement = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	Query	   *query = metadata_available() ? single_query(statement) : NULL;
+	char	   *route;
+
+	if (query == NULL || !is_about_all_nodes(query) || !returns_builtin_types(query->targetList) ||
+		!returns_builtin_types(query->returningList))
+		PG_RETURN_NULL();
+	route = route_of_plan(pg_plan_query(query, statement, 0, NULL), true);
+	if (route == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(route));
+}

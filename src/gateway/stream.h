@@ -1,0 +1,124 @@
+/*-------------------------------------------------------------------------
+ *
+ * stream.h
+ *	  A gateway process's sockets, their buffers, and the loop that serves them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_GATEWAY_STREAM_H
+#define CITUS_GATEWAY_STREAM_H
+
+#include "postgres.h"
+
+#include <signal.h>
+
+#include "lib/ilist.h"
+#include "port/pg_bswap.h"
+
+#include "gateway/tls.h"
+
+/* What a stream may hold before whoever fills it is made to wait. */
+#define STREAM_HIGH_WATER (128 * 1024)
+
+/* Bytes in order: taken off at start, put at end. */
+typedef struct ByteQueue
+{
+	char	   *data;			/* NULL while it is empty */
+	size_t		start;
+	size_t		end;
+	size_t		size;
+} ByteQueue;
+
+static inline size_t
+queue_length(const ByteQueue *queue)
+{
+	return queue->end - queue->start;
+}
+
+typedef struct Stream Stream;
+
+/* What the owner of a stream does when something has happened to it. */
+typedef struct StreamHandler
+{
+	/* Bytes have arrived in stream->in, or stream->ended has been set. */
+	void		(*arrived) (Stream *stream);
+	/*
+	 * stream->out, which was above the high water mark, is empty; may be NULL.
+	 */
+	void		(*drained) (Stream *stream);
+	/* arrived or drained raised an error; the handler closes the stream. */
+	void		(*failed) (Stream *stream, const ErrorData *error);
+} StreamHandler;
+
+struct Stream
+{
+	int			fd;				/* -1: closed */
+	uint32		watched;		/* events that epoll reports */
+	bool		listening;		/* accepts connections: nothing is read */
+	bool		connecting;		/* arrived is called when it is connected */
+	bool		paused;			/* nothing is to be read now */
+	bool		ended;			/* the other side has closed, or the socket
+								 * failed */
+	bool		full;			/* out has passed the high water mark since it
+								 * was empty */
+	bool		dirty;			/* in the list of streams to be flushed */
+	const StreamHandler *handler;
+	TlsLink    *tls;			/* NULL: what is sent is not encrypted */
+	ByteQueue	in;
+	ByteQueue	out;
+	slist_node	link;			/* of streams to be flushed, or to be freed */
+};
+
+/*
+ * Memory of what lives longer than a turn of the loop, which is what the
+ * current context is for.
+ */
+extern MemoryContext gateway_context;
+
+extern void *gateway_alloc(size_t size);	/* zeroed */
+extern char *gateway_strdup(const char *text);
+
+/* Takes a socket over, non-blocking from now on. */
+extern void stream_open(Stream *stream, int fd, const StreamHandler *handler, bool connecting);
+
+/*
+ * Closes the socket; whatever holds the stream is given to pfree after the
+ * turn of the loop, since events of the turn may still mean it.
+ */
+extern void stream_close(Stream *stream, void *holder);
+
+/*
+ * From now on the stream is encrypted: takes over a connection that has been
+ * made over its socket, once what is to be sent before has been sent.
+ */
+extern void stream_encrypt(Stream *stream, TlsLink *tls);
+
+/* Stops or goes on reading. */
+extern void stream_pause(Stream *stream, bool paused);
+
+/* Appends to what is to be sent, at the end of the turn. */
+extern void stream_put(Stream *stream, const void *data, size_t len);
+extern void stream_put_message(Stream *stream, char type, const void *data, size_t len);
+
+/* Sends what can be sent now. */
+extern void stream_flush(Stream *stream);
+
+/* Whether whoever fills the stream should wait for drained. */
+extern bool stream_is_full(const Stream *stream);
+
+/* Takes bytes off stream->in, or puts them back. */
+extern void stream_skip(Stream *stream, size_t len);
+extern void stream_unread(Stream *stream, const void *data, size_t len);
+
+extern void queue_put(ByteQueue *queue, const void *data, size_t len);
+extern void queue_free(ByteQueue *queue);
+
+extern void stream_loop_init(void);
+
+/* Serves streams until *stop, and calls tick about once every tick_ms. */
+extern void stream_loop(volatile sig_atomic_t *stop, int tick_ms, void (*tick) (void));
+
+/* The loop's clock, in microseconds, as of the start of this turn. */
+extern int64 stream_now;
+
+#endif							/* CITUS_GATEWAY_STREAM_H */

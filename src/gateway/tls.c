@@ -1,0 +1,306 @@
+/*-------------------------------------------------------------------------
+ *
+ * tls.c
+ *	  TLS on a gateway process's sockets.
+ *
+ * The server's own code makes an OpenSSL context of the server's settings
+ * (secure_initialize), and shows it to a hook; the gateway's connections are
+ * made of that context, so they have the server's certificate, key, protocols,
+ * ciphers and authorities.  A gateway process has the server's code make
+ * another one when it starts, and whenever the server's settings are loaded
+ * again; if that fails, as it does with a key whose passphrase can't be asked
+ * for again, the last one that worked stays in use, as in the server.
+ *
+ * The server's own functions that read and write would do for connections that
+ * exist, but its handshake waits for the client, which would hold up all
+ * others.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "postmaster/postmaster.h"
+
+#include "compat/client_protocol.h"
+#include "gateway/tls.h"
+
+#ifdef USE_OPENSSL
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+/* What the hook has been shown last, which need not have worked. */
+static SSL_CTX *shown_context = NULL;
+
+/* What works; we hold a reference. */
+static SSL_CTX *tls_context = NULL;
+
+static openssl_tls_init_hook_typ previous_tls_init = NULL;
+
+static void
+note_context(SSL_CTX *context, bool is_server_start)
+{
+	previous_tls_init(context, is_server_start);
+	shown_context = context;
+
+	/* if this one fails, so does the server's start */
+	if (is_server_start)
+	{
+		SSL_CTX_up_ref(context);
+		tls_context = context;
+	}
+}
+
+void
+tls_init(void)
+{
+	previous_tls_init = openssl_tls_init_hook;
+	openssl_tls_init_hook = note_context;
+}
+
+void
+tls_load(void)
+{
+	shown_context = NULL;
+	if (!EnableSSL || secure_initialize(false) != 0 || shown_context == NULL)
+		return;
+	SSL_CTX_up_ref(shown_context);
+	if (tls_context != NULL)
+		SSL_CTX_free(tls_context);
+	tls_context = shown_context;
+}
+
+bool
+tls_is_offered(void)
+{
+	return EnableSSL && tls_context != NULL;
+}
+
+/*
+ * In place of the server's, which from version 16 on looks for what only the
+ * server's handshake provides.
+ */
+static int
+verify_peer(int ok, X509_STORE_CTX *context)
+{
+	return ok;
+}
+
+static TlsLink *
+tls_open(SSL_CTX *context, int fd)
+{
+	SSL		   *ssl;
+
+	ERR_clear_error();
+	ssl = SSL_new(context);
+	if (ssl == NULL || SSL_set_fd(ssl, fd) != 1)
+	{
+		SSL_free(ssl);
+		return NULL;
+	}
+	SSL_set_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+				 SSL_MODE_RELEASE_BUFFERS);
+	return ssl;
+}
+
+TlsLink *
+tls_accept(int fd)
+{
+	TlsLink    *tls = tls_open(tls_context, fd);
+
+	if (tls == NULL)
+		return NULL;
+	SSL_set_verify(tls, SSL_CTX_get_verify_mode(tls_context), verify_peer);
+	SSL_set_accept_state(tls);
+	return tls;
+}
+
+/*
+ * The server at the other end is our own: it has been given the gateway's key
+ * before.
+ */
+TlsLink *
+tls_connect(int fd)
+{
+	static SSL_CTX *context = NULL;
+	TlsLink    *tls;
+
+	if (context == NULL && (context = SSL_CTX_new(TLS_client_method())) == NULL)
+		return NULL;
+	tls = tls_open(context, fd);
+	if (tls == NULL)
+		return NULL;
+	SSL_set_connect_state(tls);
+	(void) SSL_do_handshake(tls);
+	return tls;
+}
+
+/* The result of reading or writing, as of recv and send. */
+static ssize_t
+tls_result(TlsLink *tls, int result)
+{
+	int			save_errno = errno;
+	int			error;
+
+	if (result > 0)
+		return result;
+	error = SSL_get_error(tls, result);
+	if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
+	{
+		errno = EAGAIN;
+		return -1;
+	}
+	if (error == SSL_ERROR_ZERO_RETURN)
+		return 0;
+	if (error == SSL_ERROR_SSL && !SSL_is_init_finished(tls))
+	{
+		const char *reason = ERR_reason_error_string(ERR_peek_error());
+
+		ereport(LOG,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("the gateway could not establish an SSL connection: %s",
+						reason != NULL ? reason : "unknown reason")));
+	}
+	errno = error == SSL_ERROR_SYSCALL && save_errno != 0 ? save_errno : ECONNRESET;
+	return -1;
+}
+
+ssize_t
+tls_read(TlsLink *tls, void *buffer, size_t len)
+{
+	ERR_clear_error();
+	errno = 0;
+	return tls_result(tls, SSL_read(tls, buffer, (int) Min(len, INT_MAX)));
+}
+
+ssize_t
+tls_write(TlsLink *tls, const void *data, size_t len)
+{
+	ERR_clear_error();
+	errno = 0;
+	return tls_result(tls, SSL_write(tls, data, (int) Min(len, INT_MAX)));
+}
+
+void
+tls_end(TlsLink *tls)
+{
+	ERR_clear_error();
+	if (SSL_is_init_finished(tls))
+		(void) SSL_shutdown(tls);
+	SSL_free(tls);
+}
+
+/*
+ * A copy of a name.  One that has a zero byte in it would be taken for another
+ * (CVE-2009-4034).
+ */
+static char *
+copy_peer_name(const char *name, size_t len)
+{
+	if (memchr(name, '\0', len) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("a name in the SSL certificate contains an embedded null")));
+	return pnstrdup(name, len);
+}
+
+/* In the format with which the server compares. */
+static char *
+peer_distinguished_name(X509_NAME *subject)
+{
+	BIO		   *bio = BIO_new(BIO_s_mem());
+	char	   *text = NULL;
+	char	   *copy = NULL;
+
+	if (bio != NULL && X509_NAME_print_ex(bio, subject, 0, XN_FLAG_RFC2253) != -1)
+	{
+		long		len = BIO_get_mem_data(bio, &text);
+
+		copy = copy_peer_name(text, len);
+	}
+	BIO_free(bio);
+	if (copy == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("the name in the SSL certificate could not be read")));
+	return copy;
+}
+
+bool
+tls_peer_names(TlsLink *tls, char **common, char **distinguished)
+{
+	X509	   *certificate = SSL_get_peer_certificate(tls);
+	X509_NAME  *subject;
+	int			len;
+	char	   *text;
+
+	if (certificate == NULL)
+		return false;
+
+	/* the connection holds a reference */
+	X509_free(certificate);
+	subject = X509_get_subject_name(certificate);
+	len = Max(X509_NAME_get_text_by_NID(subject, NID_commonName, NULL, 0), 0);
+	text = palloc0(len + 1);
+	(void) X509_NAME_get_text_by_NID(subject, NID_commonName, text, len + 1);
+	*common = copy_peer_name(text, len);
+	*distinguished = peer_distinguished_name(subject);
+	return true;
+}
+
+#else
+
+void
+tls_init(void)
+{
+}
+
+void
+tls_load(void)
+{
+}
+
+bool
+tls_is_offered(void)
+{
+	return false;
+}
+
+TlsLink *
+tls_accept(int fd)
+{
+	return NULL;
+}
+
+TlsLink *
+tls_connect(int fd)
+{
+	return NULL;
+}
+
+ssize_t
+tls_read(TlsLink *tls, void *buffer, size_t len)
+{
+	errno = EBADF;
+	return -1;
+}
+
+ssize_t
+tls_write(TlsLink *tls, const void *data, size_t len)
+{
+	errno = EBADF;
+	return -1;
+}
+
+void
+tls_end(TlsLink *tls)
+{
+}
+
+bool
+tls_peer_names(TlsLink *tls, char **common, char **distinguished)
+{
+	return false;
+}
+
+#endif							/* USE_OPENSSL */

@@ -1,0 +1,50 @@
+/*-------------------------------------------------------------------------
+ *
+ * tls.h
+ *	  TLS on a gateway process's sockets.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_GATEWAY_TLS_H
+#define CITUS_GATEWAY_TLS_H
+
+#include "postgres.h"
+
+/*
+ * A socket's TLS connection (OpenSSL's); the handshake is a part of reading.
+ */
+typedef struct ssl_st TlsLink;
+
+/* In the server: has it tell what it has made of its settings. */
+extern void tls_init(void);
+
+/*
+ * In a gateway process: reads the server's certificate, key and so on, again
+ * if that has been done before.  What can't be read leaves things as they are.
+ */
+extern void tls_load(void);
+
+/* Whether clients are offered TLS. */
+extern bool tls_is_offered(void);
+
+/*
+ * A connection over a non-blocking socket, of a client or to the server; NULL
+ * if it can't be made.
+ */
+extern TlsLink *tls_accept(int fd);
+extern TlsLink *tls_connect(int fd);
+
+/* As recv and send: with EAGAIN, the socket is to be waited for. */
+extern ssize_t tls_read(TlsLink *tls, void *buffer, size_t len);
+extern ssize_t tls_write(TlsLink *tls, const void *data, size_t len);
+
+/* Tells the other side that this was all, and frees the connection. */
+extern void tls_end(TlsLink *tls);
+
+/*
+ * The common name, "" if there is none, and the distinguished name in the
+ * other side's certificate, palloc'd; false if it has given none.
+ */
+extern bool tls_peer_names(TlsLink *tls, char **common, char **distinguished);
+
+#endif							/* CITUS_GATEWAY_TLS_H */

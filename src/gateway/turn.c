@@ -1,0 +1,379 @@
+/*-------------------------------------------------------------------------
+ *
+ * turn.c
+ *	  Statements of several clients on one session, one after another.
+ *
+ * A routed statement is its client's whole transaction, so a session of the
+ * owner's can be sent the statements of other clients before it has answered
+ * the first, each with a Sync of its own.  This saves most of the system calls
+ * and process switches of a short statement.  None of the statements holds a
+ * lock when the next begins, so no client waits for one that is behind it.
+ * backend->client is the client that is answered now, backend->line has the
+ * clients behind it.
+ *
+ * A client must not wait for another client's long statement.  Texts whose
+ * executions take long, or whose answers are large, have a session of their
+ * own.  Whether a statement is going to wait for a lock can't be known, so
+ * one that has others behind it is cancelled after a moment, and sent once
+ * more to a session of its own.  A cancel request may come too late and hit
+ * the next statement: while it may (backend->cancelling), each answer is
+ * looked at as a whole, and a statement that failed by a request that was not
+ * its client's is sent once more, too.  An error has undone it, and nothing of
+ * its answer has been passed on.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "gateway/gateway_stats.h"
+#include "gateway/relay.h"
+
+/* After which time a statement that others wait for is taken out. */
+#define MAX_TURN INT64CONST(100000)
+
+/* How long a text that has held up others shares no session. */
+#define ALONE_TIME INT64CONST(10000000)
+
+/* The server holds back no more of an answer than this. */
+#define SMALL_ANSWER 8192
+
+static int64
+turn_cost(const Client *client)
+{
+	return client != NULL ? client->routed_text->cost : 0;
+}
+
+/* What a client would wait for, or -1 if it can't be served there. */
+static int64
+wait_in_line(Backend *backend, const Client *client)
+{
+	int64		wait = turn_cost(backend->client);
+
+	if (backend->state != BACKEND_LENT || !backend->shared || backend->cancelling || backend->retired ||
+		backend->nline == MAX_LINE || stream_now - backend->turn_since > LONG_WAIT ||
+		strcmp(backend->settings, client->settings) != 0)
+		return -1;
+	switch (backend_text_state(backend, client->routed_text))
+	{
+		case TEXT_UNKNOWN:
+			if (strcmp(client->routed_text->body, client->settings) != 0 ||
+				backend->not_prepared == client->routed_text->id)
+				return -1;
+			break;
+		case TEXT_SENT:
+			return -1;			/* that may fail */
+		case TEXT_PREPARED:
+			break;
+	}
+	for (int i = 0; i < backend->nline; i++)
+		wait += turn_cost(backend->line[i]);
+	return wait;
+}
+
+Backend *
+turn_find(Pool *pool, const Client *client, int64 limit)
+{
+	Backend    *best = NULL;
+	int64		least = limit + 1;
+	dlist_iter	iter;
+
+	if (client->alone)
+		return NULL;
+	dlist_foreach(iter, &pool->backends)
+	{
+		Backend    *backend = dlist_container(Backend, link, iter.cur);
+		int64		wait = wait_in_line(backend, client);
+
+		if (wait < 0 || wait >= least)
+			continue;
+		best = backend;
+		least = wait;
+	}
+	return best;
+}
+
+void
+turn_join(Backend *backend, Client *client)
+{
+	backend->line[backend->nline++] = client;
+	client->backend = backend;
+	if (client->state == CLIENT_WAITING)
+		gateway_stats->max_wait = Max(gateway_stats->max_wait, stream_now - client->since);
+	client->state = CLIENT_ACTIVE;
+	client->since = stream_now;
+	gateway_stats->pipelined++;
+}
+
+void
+turn_prepare(Client *client)
+{
+	const ByteQueue *in = &client->stream.in;
+
+	if (!client->routed)
+		return;
+	client->routed_copy = MemoryContextAlloc(gateway_context, client->routed_len);
+	memcpy(client->routed_copy, in->data + in->start, client->routed_len);
+}
+
+/* The statement that has its turn is cancelled. */
+static void
+cancel_turn(Backend *backend)
+{
+	backend->cancelling = true;
+	cancel_send(backend);
+}
+
+void
+turn_sent(Client *client)
+{
+	Backend    *backend = client->backend;
+
+	client->routed_sent = true;
+	backend->shared = !client->alone;
+	if (client != backend->client)
+		return;
+	backend->turn_since = stream_now;
+	if (client->cancelled)
+		cancel_turn(backend);
+}
+
+void
+turn_forget(Client *client)
+{
+	if (!client->routed)
+		return;
+	prepared_text_release(client->routed_text);
+	client->routed_text = NULL;
+	if (client->routed_copy != NULL)
+		pfree(client->routed_copy);
+	client->routed_copy = NULL;
+	client->routed = false;
+	client->routed_sent = false;
+	client->alone = false;
+	client->cancelled = false;
+}
+
+void
+turn_again(Client *client)
+{
+	char	   *copy = client->routed_copy;
+	bool		cancelled = client->cancelled;
+
+	/* a Parse has given its name */
+	if (copy[0] == 'P')
+		client_set_statement(client, copy + 5, NULL);
+	stream_unread(&client->stream, copy, client->routed_len);
+	gateway_stats->resent++;
+	turn_forget(client);
+	client->alone = true;
+	client->cancelled = cancelled;
+	client->backend = NULL;
+	client->state = CLIENT_IDLE;
+	client->since = stream_now;
+	client_process(client);
+}
+
+void
+turn_cancel(Client *client)
+{
+	client->cancelled = true;
+	if (client->routed_sent && client == client->backend->client)
+		cancel_turn(client->backend);
+}
+
+/* The next client's statement has its turn. */
+static void
+next_turn(Backend *backend)
+{
+	backend->client = backend->line[0];
+	backend->nline--;
+	memmove(backend->line, backend->line + 1, sizeof(Client *) * backend->nline);
+	backend->turn_since = stream_now;
+	backend->turn_bytes = 0;
+	if (backend->client != NULL && backend->client->cancelled)
+		cancel_turn(backend);
+}
+
+/* What the execution tells of its text. */
+static void
+note_turn(Backend *backend)
+{
+	PreparedText *text = backend->client->routed_text;
+	int64		took = stream_now - backend->turn_since;
+
+	text->cost += (took - text->cost) / (text->cost == 0 ? 1 : took < text->cost ? 2 : 16);
+	if (backend->turn_bytes > SMALL_ANSWER)
+		text->alone_until = stream_now + ALONE_TIME;
+}
+
+void
+turn_end(Backend *backend)
+{
+	Client	   *client = backend->client;
+
+	gateway_stats->routed++;
+	if (client != NULL)
+	{
+		note_turn(backend);
+		turn_forget(client);
+		client->backend = NULL;
+		client->state = CLIENT_IDLE;
+		client->since = stream_now;
+	}
+	backend->client = NULL;
+	if (backend->nline == 0)
+		backend_give_back(backend);
+	else
+	{
+		next_turn(backend);
+		pool_serve(backend->pool);
+	}
+	if (client != NULL)
+		client_process(client);
+}
+
+/*
+ * Whether a complete answer has come, and whether it is that of a cancelled
+ * statement.
+ */
+static bool
+answer_is_whole(const ByteQueue *in, bool *cancelled)
+{
+	const char *data = in->data + in->start;
+	size_t		left = queue_length(in);
+
+	*cancelled = false;
+	while (left >= 5)
+	{
+		uint32		len;
+
+		memcpy(&len, data + 1, 4);
+		len = pg_ntoh32(len);
+		if (left < (size_t) len + 1 || len < 4)
+			break;
+		if (data[0] == 'E')
+		{
+			const char *code = error_field(data + 5, len - 4, 'C');
+
+			*cancelled = code != NULL && strcmp(code, unpack_sql_state(ERRCODE_QUERY_CANCELED)) == 0;
+		}
+		if (data[0] == 'Z')
+			return true;
+		data += len + 1;
+		left -= len + 1;
+	}
+	return false;
+}
+
+bool
+turn_may_answer(Backend *backend)
+{
+	const ByteQueue *in = &backend->stream.in;
+	Client	   *client = backend->client;
+	bool		cancelled;
+
+	if (!backend->cancelling || backend->turn_bytes > 0 || client == NULL || !client->routed_sent)
+		return true;
+	if (!answer_is_whole(in, &cancelled))
+		return queue_length(in) >= STREAM_HIGH_WATER || backend->stream.ended;
+	if (cancelled && !client->cancelled)
+	{
+		backend->client = NULL;
+		turn_again(client);
+	}
+	return true;
+}
+
+bool
+turn_refused(Backend *backend, const char *payload, size_t len)
+{
+	static const char *const classes[] = {"42", "3F", "0A", "26"};
+	Client	   *client = backend->client;
+	const char *code = error_field(payload, len, 'C');
+
+	if (client == NULL || !client->routed_sent || backend->turn_bytes > 0 || code == NULL)
+		return false;
+	for (int i = 0; i < lengthof(classes); i++)
+	{
+		if (strncmp(code, classes[i], 2) != 0)
+			continue;
+		route_refused(client->routed_text);
+		backend->client = NULL;
+		turn_again(client);
+		return true;
+	}
+	return false;
+}
+
+bool
+turn_leave(Backend *backend, Client *client)
+{
+	if (backend->client == client && backend->nline == 0)
+		return false;
+	if (!client->routed_sent)
+	{
+		/* an error has left a part of its statement there */
+		ErrorData	error = {
+			.sqlerrcode = ERRCODE_CONNECTION_FAILURE,
+			.message = "the session has ended with that of another client",
+		};
+
+		backend_lose(backend, &error);
+		return true;
+	}
+	for (int i = 0; i < backend->nline; i++)
+		if (backend->line[i] == client)
+			backend->line[i] = NULL;
+	if (backend->client == client)
+	{
+		backend->client = NULL;
+		stream_pause(&backend->stream, false);
+		backend_continue(backend);
+	}
+	return true;
+}
+
+/*
+ * The request came when the client waited for a session of this server, which
+ * it has now.
+ */
+static void
+cancel_at_last(Backend *backend)
+{
+	Client	   *client = backend->client;
+
+	if (client == NULL || !client->cancelled || backend->state != BACKEND_LENT || expect_head(backend) == NULL)
+		return;
+	client->cancelled = false;
+	cancel_send(backend);
+}
+
+void
+turn_tick(Pool *pool)
+{
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &pool->backends)
+	{
+		Backend    *backend = dlist_container(Backend, link, iter.cur);
+		Client	   *client = backend->client;
+		bool		wanted = client != NULL && client->cancelled;
+
+		if (pool->address.len == 0)
+		{
+			cancel_at_last(backend);
+			continue;
+		}
+		if (backend->state != BACKEND_LENT || (backend->nline == 0 && !wanted) || backend->cancels > 0 ||
+			backend->turn_bytes > 0 || stream_now - backend->turn_since < MAX_TURN)
+			continue;
+		if (client != NULL && !wanted)
+			client->routed_text->alone_until = stream_now + ALONE_TIME;
+
+		/*
+		 * once more after that time: a request may come before its statement
+		 */
+		backend->turn_since = stream_now;
+		cancel_turn(backend);
+	}
+}

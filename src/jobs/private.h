@@ -1,0 +1,41 @@
+/*-------------------------------------------------------------------------
+ *
+ * private.h
+ *	  What the files of src/jobs share.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_JOBS_PRIVATE_H
+#define CITUS_JOBS_PRIVATE_H
+
+#include "postgres.h"
+
+/*
+ * What pg_stat_activity shows as the backend type of a process that runs a
+ * task; job_cancel in SQL looks for it.
+ */
+#define TASK_PROCESS_TYPE "citus background task"
+
+/* What the process of a task is started with. */
+typedef struct TaskProcess
+{
+	Oid			database;
+	Oid			owner;
+	int64		task_id;
+} TaskProcess;
+
+/*
+ * executor.c: locks the process of a task for as long as the task's process
+ * lives (session) or to the end of the transaction; false if it is locked by
+ * another process and wait is not set.
+ */
+extern bool task_process_lock(int64 task_id, bool session, bool wait);
+
+/*
+ * run_sql.c: runs the statements of a text as a client's would be run.
+ * Returns the tag of the last one; errors leave the transaction to be aborted.
+ * Outside a transaction.
+ */
+extern char *run_sql(const char *sql);
+
+#endif							/* CITUS_JOBS_PRIVATE_H */

@@ -1,0 +1,347 @@
+/*-------------------------------------------------------------------------
+ *
+ * base_rel.c
+ *	  Base relations whose rows the nodes can compute: tables, subqueries, and
+ *	  UNION ALL of these in FROM.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+
+#include "compat/permissions.h"
+#include "planner/base_rel.h"
+#include "planner/dist_query.h"
+#include "planner/planning_context.h"
+#include "planner/shippable.h"
+#include "resolve/shard_set.h"
+#include "sharding/prune.h"
+
+/* Whether a system column of a relation, or its row as a whole, is needed. */
+static bool
+needs_more_than_columns(const RelOptInfo *rel)
+{
+	for (int attno = rel->min_attr; attno <= 0; attno++)
+	{
+		if (!bms_is_empty(rel->attr_needed[attno - rel->min_attr]))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the statement writes the relation or locks its rows. */
+static bool
+is_written(PlannerInfo *root, Index varno)
+{
+	ListCell   *cell;
+
+	foreach(cell, root->rowMarks)
+	{
+		if (((PlanRowMark *) lfirst(cell))->rti == varno)
+			return true;
+	}
+	return bms_is_member(varno, root->all_result_relids);
+}
+
+/* Whether a filter is to be checked once, not for each row. */
+static bool
+any_pseudoconstant(List *clauses)
+{
+	ListCell   *cell;
+
+	foreach(cell, clauses)
+	{
+		if (((RestrictInfo *) lfirst(cell))->pseudoconstant)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A subquery that the nodes can compute: its entry, and which of its columns
+ * say to which shard group a row belongs.
+ */
+static bool
+take_subquery(DistRel *dist, RelOptInfo *rel, RangeTblEntry *rte)
+{
+	DistQuery  *subquery = dist_query_whole(rel->subroot);
+	RangeTblEntry *entry;
+
+	if (subquery == NULL || subquery->rel->broadcasts != NIL || rte->securityQuals != NIL)
+		return false;
+	dist->table = subquery->rel->table;
+	dist->check_as = subquery->rel->check_as;
+	dist->disjunctions = subquery->rel->disjunctions;
+	dist->work = subquery->rel->work;
+	dist->preparation = subquery->rel->preparation;
+	dist->dist_exprs = dist_query_dist_columns(rel->subroot, subquery, rel->relid);
+	entry = copyObject(rte);
+	entry->subquery = dist_query_build_subquery(rel->subroot, subquery, rte->eref->colnames);
+	entry->inFromCl = true;
+	entry->security_barrier = false;
+	if (entry->alias == NULL)
+		entry->alias = makeAlias(entry->eref->aliasname, NIL);
+	dist->entries = list_make1(entry);
+	dist->hidden = list_make1(rte->subquery);
+	dist->entry_numbers = list_make1_int(rel->relid);
+	return true;
+}
+
+/* A table. */
+static bool
+take_table(PlannerInfo *root, DistRel *dist, RelOptInfo *rel, RangeTblEntry *rte, const DistTable *table)
+{
+	if (rte->tablesample != NULL)
+		return false;
+	dist->check_as = compat_check_as_user(root->parse, rte);
+	dist->work = rel->pages * 0.1 + rel->tuples * cpu_tuple_cost;
+	if (table->kind == DIST_REFERENCE)
+		return true;
+	dist->table = table;
+	dist->disjunctions = prune_from_quals(table, rel->relid, dist->quals);
+	if (table->kind == DIST_HASH)
+		dist->dist_exprs = list_make1(makeVar(rel->relid, table->dist_attno, table->dist_type, table->dist_typmod,
+											  table->dist_collation, 0));
+	return true;
+}
+
+/*
+ * Why the rows of a relation have to come here one by one, whatever its
+ * filter; NULL if they needn't.
+ */
+static const char *
+reason_for_rows(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
+{
+	if (!bms_is_empty(rel->lateral_relids) || rte->lateral)
+		return "it depends on rows of others (LATERAL)";
+	if (any_pseudoconstant(rel->baserestrictinfo))
+		return "it has a filter that is the same for all rows";
+	if (dist_rel_finds_writes(root))
+		return NULL;
+	if (is_written(root, rel->relid))
+		return "its rows are locked or written";
+	return needs_more_than_columns(rel) ? "a system column or its row as a whole is needed" : NULL;
+}
+
+void
+base_rel_note(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const DistTable *table)
+{
+	DistRel    *dist;
+	RangeTblRef *ref;
+	const char *reason;
+
+	if (!citus_enable_query_pushdown || planning_context == NULL || planning_context->node_task ||
+		rel->reloptkind != RELOPT_BASEREL || rel->fdwroutine != NULL || rel->fdw_private != NULL)
+		return;
+	dist = dist_rel_make(rel->relids, rel->rows);
+	dist->quals = extract_actual_clauses(rel->baserestrictinfo, false);
+	if ((reason = reason_for_rows(root, rel, rte)) == NULL)
+		reason = dist_rel_keeps_here(root, dist->quals);
+	if (reason == NULL && !(table != NULL ? take_table(root, dist, rel, rte, table) : take_subquery(dist, rel, rte)))
+		reason = table != NULL ? "it takes a sample" : "it is more than the nodes compute of a subquery without each other";
+	if (reason != NULL)
+	{
+		if (count_distributed_tables((Node *) rte) > 0)
+			dist_rel_refuse(root, rel->relids, psprintf("what uses %s", rte->eref->aliasname), reason);
+		return;
+	}
+	ref = makeNode(RangeTblRef);
+	ref->rtindex = rel->relid;
+	dist->fromlist = list_make1(ref);
+	rel->fdw_private = dist;
+}
+
+/*
+ * Takes the columns that say to which shard group a row belongs for those that
+ * do in a member of a UNION ALL as well.
+ */
+static void
+keep_common_columns(Bitmapset **columns, const Bitmapset *members, bool first)
+{
+	*columns = first ? bms_copy(members) : bms_int_members(*columns, members);
+}
+
+/*
+ * Adds a member that is a table to a UNION ALL; false if the nodes can't read
+ * it without each other.
+ */
+static bool
+add_member_table(PlannerInfo *root, DistRel *dist, RelOptInfo *member, const AppendRelInfo *append, Bitmapset **columns)
+{
+	RangeTblEntry *rte = planner_rt_fetch(member->relid, root);
+	const DistTable *table = metadata_lookup(rte->relid);
+	DistRel		part = {.quals = extract_actual_clauses(member->baserestrictinfo, false)};
+	Bitmapset  *own = NULL;
+	ListCell   *cell;
+
+	if (table == NULL || !dist_rel_can_evaluate(root, part.quals) || !take_table(root, &part, member, rte, table) ||
+		part.table == NULL)
+		return false;
+	foreach(cell, append->translated_vars)
+	{
+		if (lfirst(cell) != NULL && dist_rel_is_dist_expr(root, &part, lfirst(cell)))
+			own = bms_add_member(own, foreach_current_index(cell) + 1);
+	}
+	keep_common_columns(columns, own, dist->table == NULL);
+	if (dist->table == NULL)
+	{
+		dist->table = part.table;
+		dist->check_as = part.check_as;
+	}
+	dist->work += part.work;
+	return dist->table->colocation_id == part.table->colocation_id && dist->check_as == part.check_as;
+}
+
+/* The same for a subquery. */
+static bool
+add_member_subquery(DistRel *dist, RelOptInfo *member, Bitmapset **columns)
+{
+	DistQuery  *part = member->subroot != NULL ? dist_query_whole(member->subroot) : NULL;
+	Bitmapset  *own = NULL;
+	ListCell   *cell;
+
+	if (part == NULL || part->rel->broadcasts != NIL)
+		return false;
+	foreach(cell, dist_query_dist_columns(member->subroot, part, member->relid))
+		own = bms_add_member(own, lfirst_node(Var, cell)->varattno);
+	keep_common_columns(columns, own, dist->table == NULL);
+	if (dist->table == NULL)
+	{
+		dist->table = part->rel->table;
+		dist->check_as = part->rel->check_as;
+	}
+	dist->work += part->rel->work;
+	dist->preparation += part->rel->preparation;
+	return dist->table->colocation_id == part->rel->table->colocation_id && dist->check_as == part->rel->check_as;
+}
+
+/*
+ * Adds all members of a UNION ALL, and notes its columns that say to which
+ * shard group a row belongs.
+ */
+static bool
+add_members(PlannerInfo *root, DistRel *dist, Index varno)
+{
+	Bitmapset  *columns = NULL;
+	int			column = -1;
+	ListCell   *cell;
+
+	foreach(cell, root->append_rel_list)
+	{
+		const AppendRelInfo *append = lfirst(cell);
+		RelOptInfo *member;
+
+		if (append->parent_relid != varno)
+			continue;
+		member = find_base_rel(root, append->child_relid);
+		if (planner_rt_fetch(member->relid, root)->rtekind == RTE_SUBQUERY ?
+			!add_member_subquery(dist, member, &columns) :
+			!add_member_table(root, dist, member, append, &columns))
+			return false;
+	}
+	while ((column = bms_next_member(columns, column)) >= 0)
+	{
+		const TargetEntry *entry = get_tle_by_resno(planner_rt_fetch(varno, root)->subquery->targetList, column);
+
+		dist->dist_exprs = lappend(dist->dist_exprs,
+								   makeVar(varno, column, exprType((Node *) entry->expr),
+										   exprTypmod((Node *) entry->expr), exprCollation((Node *) entry->expr), 0));
+	}
+	return dist->table != NULL && dist->table->colocation_id != 0;
+}
+
+/*
+ * A member that is a table as a query: SELECT columns FROM table.
+ */
+static Query *
+make_table_member(PlannerInfo *root, RelOptInfo *member, const AppendRelInfo *append, List *names)
+{
+	DistRel    *part = dist_rel_make(member->relids, member->rows);
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	Query	   *query;
+	ListCell   *column;
+	ListCell   *name;
+
+	ref->rtindex = member->relid;
+	query = dist_query_make(root, part, list_make1(ref), NIL);
+	forboth(column, append->translated_vars, name, names)
+		query->targetList = lappend(query->targetList,
+									makeTargetEntry(copyObject(lfirst(column)), list_length(query->targetList) + 1,
+													pstrdup(strVal(lfirst(name))), false));
+	return query;
+}
+
+/*
+ * UNION ALL of members that are known to be computable, for a statement that
+ * is one: the planner has given it the leftmost member's entry, and taken its
+ * members apart.  NULL if they are filtered.  Adds their subqueries to hidden.
+ */
+static Query *
+make_members_query(PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *rte, List **hidden)
+{
+	List	   *members = NIL;
+	ListCell   *cell;
+
+	foreach(cell, root->append_rel_list)
+	{
+		const AppendRelInfo *append = lfirst(cell);
+		RelOptInfo *member;
+		Query	   *query;
+
+		if (append->parent_relid != rel->relid)
+			continue;
+		member = find_base_rel(root, append->child_relid);
+		if (member->baserestrictinfo != NIL)
+			return NULL;
+		if (member->subroot == NULL)
+			query = make_table_member(root, member, append, rte->eref->colnames);
+		else
+		{
+			query = dist_query_build_subquery(member->subroot, dist_query_whole(member->subroot), rte->eref->colnames);
+			*hidden = lappend(*hidden, planner_rt_fetch(member->relid, root)->subquery);
+		}
+		members = lappend(members, query);
+	}
+	return shard_set_union_all(members, linitial_node(Query, members)->targetList, rte->eref);
+}
+
+void
+base_rel_note_union(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
+{
+	DistRel    *dist;
+	RangeTblRef *ref;
+	RangeTblEntry *entry;
+	Query	   *all;
+
+	if (!citus_enable_query_pushdown || planning_context->node_task || rel->reloptkind != RELOPT_BASEREL ||
+		rel->fdwroutine != NULL || rel->fdw_private != NULL || rte->securityQuals != NIL ||
+		reason_for_rows(root, rel, rte) != NULL)
+		return;
+	dist = dist_rel_make(rel->relids, rel->rows);
+	dist->quals = extract_actual_clauses(rel->baserestrictinfo, false);
+	all = rte->subquery->setOperations != NULL ? rte->subquery : NULL;
+	if (!dist_rel_can_evaluate(root, dist->quals) ||
+		(all != NULL && !dist_rel_can_evaluate(root, list_make1(all))) || !add_members(root, dist, rel->relid) ||
+		(all == NULL && (all = make_members_query(root, rel, rte, &dist->hidden)) == NULL))
+		return;
+	entry = copyObject(rte);
+	entry->subquery = copyObject(all);
+	entry->inh = false;
+	entry->inFromCl = true;
+	if (entry->alias == NULL)
+		entry->alias = makeAlias(entry->eref->aliasname, NIL);
+	dist->entries = list_make1(entry);
+	dist->entry_numbers = list_make1_int(rel->relid);
+	dist->hidden = lappend(dist->hidden, rte->subquery);
+	ref = makeNode(RangeTblRef);
+	ref->rtindex = rel->relid;
+	dist->fromlist = list_make1(ref);
+	rel->fdw_private = dist;
+}

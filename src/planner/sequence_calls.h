@@ -1,0 +1,27 @@
+/*-------------------------------------------------------------------------
+ *
+ * sequence_calls.h
+ *	  Calls of nextval() and the like, turned to those that know other nodes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_PLANNER_SEQUENCE_CALLS_H
+#define CITUS_PLANNER_SEQUENCE_CALLS_H
+
+#include "postgres.h"
+
+#include "nodes/parsenodes.h"
+
+/*
+ * The query, or a copy, with functions of citus_internal in the place of the
+ * server's sequence functions where they are needed.
+ */
+extern Query *sequence_calls_turn(Query *query);
+
+/* The same for an expression by itself. */
+extern Node *sequence_calls_turn_expression(Node *expr);
+
+/* Whether a function is nextval(), or what stands for it. */
+extern bool sequence_call_is_nextval(Oid funcid);
+
+#endif							/* CITUS_PLANNER_SEQUENCE_CALLS_H */

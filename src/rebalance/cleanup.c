@@ -1,0 +1,622 @@
+/*-------------------------------------------------------------------------
+ *
+ * cleanup.c
+ *	  What operations on shards leave behind: pg_dist_cleanup.
+ *
+ * Whatever an operation makes is noted here before it exists, on the node that
+ * runs the operation.  An operation is alive for as long as the session that
+ * began it holds a lock on its number.  What is noted of others is removed by
+ * the daemon of this node, also on other nodes, and tried again until it
+ * works:
+ *
+ * The new node's session may still be at work when the operation is over.  It
+ * makes nothing without locking the marks that the shards are coming (rows of
+ * pg_dist_placement), and these are deleted before anything else: so either
+ * the session has committed by then, and what it has made is found, or it
+ * finds no marks.
+ *
+ * - always: what only serves the operation.  Replication slots are found by
+ *   their names instead of by what is noted: whoever drives a move has another
+ *   session make them, which may do so when the operation is over;
+ * - on failure: what the operation forgets when it succeeds, because then it
+ *   is of use;
+ * - later: former placements of shards.  A transaction whose snapshot is older
+ *   than the move still reads them; it has asked this node for a snapshot
+ *   then, which this node holds.  So a placement can go when no snapshot of
+ *   this node is older than the move, and no session has it locked.  The
+ *   sessions that drive operations don't count: they read no shards, and one
+ *   that drives several after each other waits for what the first one has
+ *   replaced.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/transam.h"
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "replication/slot.h"
+#include "storage/lmgr.h"
+#include "storage/procarray.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/varlena.h"
+
+#include "catalog/node.h"
+#include "catalog/relations.h"
+#include "cluster/members.h"
+#include "compat/sql_function.h"
+#include "lib/catch_error.h"
+#include "lib/debug_point.h"
+#include "lib/subtransaction.h"
+#include "rebalance/drive.h"
+#include "rebalance/move.h"
+#include "remote/connection.h"
+#include "table/lock_attempt.h"
+#include "table/next_id.h"
+#include "table/run_commands.h"
+#include "table/shards.h"
+
+SQL_FUNCTION(citus_internal_cleanup);
+SQL_FUNCTION(citus_internal_drop_shard_copy);
+
+/*
+ * How long a former placement is waited for, and another node's answer; in ms.
+ */
+#define LOCK_WAIT_MS 1000
+
+typedef struct CleanupRecord
+{
+	int64		id;
+	int64		operation;
+	CleanupKind kind;
+	char	   *name;
+	int32		groupid;
+	CleanupPolicy policy;
+} CleanupRecord;
+
+int			cleanup_interval = 15000;
+
+static void
+set_operation_lock(LOCKTAG *tag, int64 operation)
+{
+	SET_LOCKTAG_OBJECT(*tag, MyDatabaseId, dist_relid(PG_DIST_CLEANUP), (Oid) operation, 0);
+	tag->locktag_lockmethodid = USER_LOCKMETHOD;	/* the server gives
+													 * these back when a
+													 * session ends */
+}
+
+int64
+cleanup_begin(void)
+{
+	int64		operation = next_id(PG_DIST_OPERATIONID_SEQ);
+	LOCKTAG		tag;
+
+	set_operation_lock(&tag, operation);
+	(void) LockAcquire(&tag, ExclusiveLock, true, false);
+	return operation;
+}
+
+void
+cleanup_end(int64 operation)
+{
+	LOCKTAG		tag;
+
+	set_operation_lock(&tag, operation);
+	(void) LockRelease(&tag, ExclusiveLock, true);
+}
+
+/* Runs a statement here; the number of rows that it returned or changed. */
+static uint64
+clean_up_here(const char *sql)
+{
+	uint64		processed;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (SPI_execute(sql, false, 0) < 0)
+		elog(ERROR, "query failed: %s", sql);
+	processed = SPI_processed;
+	SPI_finish();
+	return processed;
+}
+
+void
+cleanup_note(int64 operation, CleanupKind kind, const char *name, int32 groupid, CleanupPolicy policy)
+{
+	(void) clean_up_here(psprintf("INSERT INTO pg_catalog.pg_dist_cleanup (operation_id, object_type, object_name, "
+							 "node_group_id, policy_type) VALUES (" INT64_FORMAT ", %d, %s, %d, %d)",
+							 operation, kind, quote_literal_cstr(name), groupid, policy));
+}
+
+void
+cleanup_forget(int64 operation, CleanupPolicy policy)
+{
+	(void) clean_up_here(psprintf("DELETE FROM pg_catalog.pg_dist_cleanup WHERE operation_id = " INT64_FORMAT
+							 " AND policy_type = %d", operation, policy));
+}
+
+bool
+cleanup_is_noted(CleanupKind kind, const char *name, int32 groupid)
+{
+	return clean_up_here(psprintf("SELECT FROM pg_catalog.pg_dist_cleanup WHERE object_type = %d AND object_name = %s AND "
+								  "node_group_id = %d", kind, quote_literal_cstr(name), groupid)) > 0;
+}
+
+/*
+ * What is noted here, the marks that belong to it, and slots, in the order in
+ * which they are to be removed.
+ */
+static List *
+read_records(void)
+{
+	MemoryContext context = CurrentMemoryContext;
+	List	   *records = NIL;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (SPI_execute(psprintf("SELECT * FROM (SELECT record_id, operation_id, object_type, object_name, node_group_id, policy_type "
+							 "FROM pg_catalog.pg_dist_cleanup UNION ALL "
+							 "SELECT record_id, operation_id, %d, object_name, node_group_id, policy_type "
+							 "FROM pg_catalog.pg_dist_cleanup WHERE object_type = %d AND policy_type = %d UNION ALL "
+							 "SELECT 0, pg_catalog.substring(slot_name, '[0-9]+$')::bigint, %d, slot_name, 0, %d "
+							 "FROM pg_catalog.pg_replication_slots WHERE database = pg_catalog.current_database() "
+							 "AND slot_name ~ '^" MOVE_SLOT_PREFIX "[0-9]+_[0-9]+_[0-9]+$') r "
+							 "ORDER BY object_type <> %d, object_type <> %d, object_type, record_id",
+							 CLEANUP_ARRIVAL, CLEANUP_SHARD, CLEANUP_ON_FAILURE, CLEANUP_SLOT, CLEANUP_ALWAYS,
+							 CLEANUP_ARRIVAL, CLEANUP_SUBSCRIPTION), false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read pg_dist_cleanup");
+	for (uint64 row = 0; row < SPI_processed; row++)
+	{
+		HeapTuple	tuple = SPI_tuptable->vals[row];
+		TupleDesc	desc = SPI_tuptable->tupdesc;
+		CleanupRecord *record = MemoryContextAlloc(context, sizeof(CleanupRecord));
+		bool		isnull;
+
+		record->id = DatumGetInt64(SPI_getbinval(tuple, desc, 1, &isnull));
+		record->operation = DatumGetInt64(SPI_getbinval(tuple, desc, 2, &isnull));
+		record->kind = DatumGetInt32(SPI_getbinval(tuple, desc, 3, &isnull));
+		record->name = MemoryContextStrdup(context, SPI_getvalue(tuple, desc, 4));
+		record->groupid = DatumGetInt32(SPI_getbinval(tuple, desc, 5, &isnull));
+		record->policy = DatumGetInt32(SPI_getbinval(tuple, desc, 6, &isnull));
+		MemoryContextSwitchTo(context);
+		records = lappend(records, record);
+	}
+	SPI_finish();
+	return records;
+}
+
+/* Whether nobody works on the operation any more. */
+static bool
+is_over(int64 operation)
+{
+	LOCKTAG		tag;
+
+	set_operation_lock(&tag, operation);
+	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+/* Runs SQL on another node, or this one, outside this transaction. */
+static void
+run_on_group(int32 groupid, const char *sql)
+{
+	const ClusterNode *node = node_of_group(groupid);
+	RemoteConn *conn = remote_plain_open(node->host, node->port, NULL);
+
+	(void) remote_plain_exec(conn, "SET citus.enable_ddl_propagation TO off", ERROR);
+	(void) remote_plain_exec(conn, sql, ERROR);
+	remote_plain_close(conn);
+}
+
+static bool
+exists_on_group(int32 groupid, const char *sql)
+{
+	const ClusterNode *node = node_of_group(groupid);
+	RemoteConn *conn = remote_plain_open(node->host, node->port, NULL);
+	bool		exists = remote_is_true(remote_plain_exec(conn, sql, ERROR));
+
+	remote_plain_close(conn);
+	return exists;
+}
+
+/* Its slot is removed by itself. */
+static void
+drop_subscription(const CleanupRecord *record)
+{
+	const char *name = quote_identifier(record->name);
+
+	if (exists_on_group(record->groupid,
+						psprintf("SELECT EXISTS (SELECT FROM pg_catalog.pg_subscription WHERE subname = %s AND subdbid = "
+								 "(SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()))",
+								 quote_literal_cstr(record->name))))
+		run_on_group(record->groupid,
+					 psprintf("ALTER SUBSCRIPTION %s DISABLE; ALTER SUBSCRIPTION %s SET (slot_name = NONE); "
+							  "DROP SUBSCRIPTION %s", name, name, name));
+}
+
+static void
+drop_slot(const CleanupRecord *record)
+{
+	ReplicationSlot *slot = SearchNamedReplicationSlot(record->name, true);
+
+	if (slot == NULL)
+		return;
+	if (slot->active_pid != 0)
+		(void) clean_up_here(psprintf("SELECT pg_catalog.pg_terminate_backend(%d)", slot->active_pid));
+	ReplicationSlotDrop(record->name, false);
+}
+
+/*
+ * The condition by which rows of pg_dist_placement are those of the record's
+ * shard in a state.
+ */
+static char *
+placement_condition(const CleanupRecord *record, int state)
+{
+	return psprintf("p.groupid = %d AND p.shardstate = %d AND p.shardid IN (SELECT s.shardid FROM pg_catalog.pg_dist_shard s "
+					"WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s)",
+					record->groupid, state, quote_literal_cstr(record->name));
+}
+
+/*
+ * Waits, for a while, until no transaction changes placements of the record's
+ * group on any node: one that made the placement, or changed its state, is
+ * committed here, but may still be prepared elsewhere, where its rows can't be
+ * seen yet.
+ */
+static void
+lock_placements_of(const CleanupRecord *record)
+{
+	int			level = NewGUCNestLevel();
+
+	lock_attempt_limit(LOCK_WAIT_MS);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (SPI_execute(psprintf("SELECT t.colocationid FROM pg_catalog.pg_dist_shard s "
+							 "JOIN pg_catalog.pg_dist_partition t ON t.logicalrelid = s.logicalrelid "
+							 "WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s",
+							 quote_literal_cstr(record->name)), true, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not read pg_dist_shard");
+	if (SPI_processed > 0)
+	{
+		bool		isnull;
+
+		move_lock_placements(DatumGetInt32(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull)));
+	}
+	SPI_finish();
+	AtEOXact_GUC(true, level);
+}
+
+/*
+ * Deletes the record's placement, if it is in that state, on all nodes; and,
+ * as a shard is never without placements, also the shard if that was the last
+ * one: a split or merge was making it, or has replaced it.
+ */
+static void
+forget_placement(const CleanupRecord *record, int state)
+{
+	lock_placements_of(record);
+	members_exec(psprintf("WITH gone AS (DELETE FROM pg_catalog.pg_dist_placement p WHERE %s RETURNING p.placementid, p.shardid) "
+						  "DELETE FROM pg_catalog.pg_dist_shard s USING gone WHERE s.shardid = gone.shardid AND NOT EXISTS "
+						  "(SELECT FROM pg_catalog.pg_dist_placement o WHERE o.shardid = s.shardid "
+						  "AND o.placementid <> gone.placementid)", placement_condition(record, state)), NIL);
+}
+
+/*
+ * The mark that a shard is coming, which the session that makes it may have
+ * locked.
+ */
+static void
+drop_arrival(const CleanupRecord *record)
+{
+	int			level = NewGUCNestLevel();
+
+	lock_attempt_limit(LOCK_WAIT_MS);
+	forget_placement(record, PLACEMENT_ARRIVING);
+	AtEOXact_GUC(true, level);
+}
+
+void
+cleanup_lock_arrivals(List *shardids)
+{
+	StringInfoData ids;
+	ListCell   *cell;
+
+	initStringInfo(&ids);
+	foreach(cell, shardids)
+		appendStringInfo(&ids, "%s" INT64_FORMAT, ids.len == 0 ? "" : ", ", *(int64 *) lfirst(cell));
+	if (clean_up_here(psprintf("SELECT FROM pg_catalog.pg_dist_placement p WHERE p.shardid IN (%s) AND p.shardstate = %d AND "
+							   "p.groupid = (SELECT groupid FROM pg_catalog.pg_dist_local_group) FOR KEY SHARE",
+							   ids.data, PLACEMENT_ARRIVING)) < list_length(shardids))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("the move or split that makes these shards is over, and being cleaned up")));
+}
+
+static Oid
+find_relation(const char *name)
+{
+	List	   *names = textToQualifiedNameList(cstring_to_text(name));
+
+	return RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true);
+}
+
+/*
+ * The transaction that has moved the record's shard away; invalid if the shard
+ * is nobody's any more.
+ */
+static TransactionId
+when_left(const CleanupRecord *record)
+{
+	TransactionId xid = InvalidTransactionId;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (SPI_execute(psprintf("SELECT p.xmin FROM pg_catalog.pg_dist_placement p WHERE %s",
+							 placement_condition(record, PLACEMENT_LEFT)), false, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not read pg_dist_placement");
+	if (SPI_processed > 0)
+	{
+		bool		isnull;
+
+		xid = DatumGetTransactionId(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	}
+	SPI_finish();
+	return xid;
+}
+
+/*
+ * Whether a snapshot that may be older than the transaction is one of a
+ * session that doesn't drive operations.
+ */
+static bool
+others_have_snapshots(TransactionId xid)
+{
+	LOCKTAG		tag;
+	int			nvxids;
+	VirtualTransactionId *vxids = GetCurrentVirtualXIDs(xid, true, false, 0, &nvxids);
+	VirtualTransactionId *drivers;
+
+	drive_locktag(&tag);
+	drivers = GetLockConflicts(&tag, ExclusiveLock, NULL);
+	for (int i = 0; i < nvxids; i++)
+	{
+		const VirtualTransactionId *driver = drivers;
+
+		while (VirtualTransactionIdIsValid(*driver) && !VirtualTransactionIdEquals(*driver, vxids[i]))
+			driver++;
+		if (!VirtualTransactionIdIsValid(*driver))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether a snapshot of this node may be older than a transaction, and read
+ * the relation.
+ */
+static bool
+record_may_be_needed(Oid relid, TransactionId xid)
+{
+	Relation	rel = relation_open(relid, AccessShareLock);
+	bool		needed = TransactionIdIsNormal(xid) &&
+		!TransactionIdPrecedes(xid, GetOldestNonRemovableTransactionId(rel)) && others_have_snapshots(xid);
+
+	relation_close(rel, NoLock);
+	return needed;
+}
+
+/* A shard's former placement on this node; false if it is to stay for now. */
+static bool
+drop_former(const CleanupRecord *record)
+{
+	Oid			relid = find_relation(record->name);
+
+	if (OidIsValid(relid))
+	{
+		int			level;
+
+		if (record_may_be_needed(relid, when_left(record)))
+			return false;
+		level = NewGUCNestLevel();
+		lock_attempt_limit(LOCK_WAIT_MS);
+		drop_relations(list_make1_oid(relid));
+		AtEOXact_GUC(true, level);
+	}
+	forget_placement(record, PLACEMENT_LEFT);
+	return true;
+}
+
+/*
+ * What tells rows of a shard's table in logical replication, which the shard
+ * follows.
+ */
+static char
+identity_of_table(const CleanupRecord *record)
+{
+	char		identity = REPLICA_IDENTITY_DEFAULT;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (SPI_execute(psprintf("SELECT c.relreplident FROM pg_catalog.pg_dist_shard s "
+							 "JOIN pg_catalog.pg_class c ON c.oid = s.logicalrelid "
+							 "WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s",
+							 quote_literal_cstr(record->name)), false, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not read pg_dist_shard");
+	if (SPI_processed > 0)
+		identity = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1)[0];
+	SPI_finish();
+	return identity;
+}
+
+/* A shard's changes are logged again as its table's are. */
+static void
+reset_identity(const CleanupRecord *record)
+{
+	Oid			relid = find_relation(record->name);
+	int			level;
+
+	if (!OidIsValid(relid))
+		return;
+	level = NewGUCNestLevel();
+	lock_attempt_limit(LOCK_WAIT_MS);
+	LockRelationOid(relid, ShareRowExclusiveLock);
+	AtEOXact_GUC(true, level);
+	shard_set_replica_identity(relid, identity_of_table(record));
+}
+
+/* Removes what a record names; whether it is gone. */
+static bool
+clean_record(const CleanupRecord *record)
+{
+	switch (record->kind)
+	{
+		case CLEANUP_SUBSCRIPTION:
+			drop_subscription(record);
+			return true;
+		case CLEANUP_SLOT:
+			drop_slot(record);
+			return true;
+		case CLEANUP_PUBLICATION:
+			run_commands(list_make1(psprintf("DROP PUBLICATION IF EXISTS %s", quote_identifier(record->name))));
+			return true;
+		case CLEANUP_ROLE:
+			run_on_group(record->groupid, psprintf("DROP ROLE IF EXISTS %s", quote_identifier(record->name)));
+			return true;
+		case CLEANUP_IDENTITY:
+			reset_identity(record);
+			return true;
+		case CLEANUP_SHARD:
+			if (record->policy == CLEANUP_LATER)
+				return drop_former(record);
+			run_on_group(record->groupid, psprintf("SELECT citus_internal.drop_shard_copy(%s)", quote_literal_cstr(record->name)));
+			return true;
+		case CLEANUP_ARRIVAL:
+			drop_arrival(record);
+			return true;
+	}
+	return false;
+}
+
+static bool
+record_exists(int64 id, const char *locking)
+{
+	return clean_up_here(psprintf("SELECT FROM pg_catalog.pg_dist_cleanup WHERE record_id = " INT64_FORMAT "%s", id, locking)) > 0;
+}
+
+/*
+ * As above, with the record, which a slot has none of.  Another session may
+ * have cleaned it up since it was read, and an object of that name may be a
+ * new operation's by now.
+ */
+static bool
+clean_with_record(void *arg)
+{
+	const CleanupRecord *record = arg;
+
+	if (record->kind == CLEANUP_SLOT)
+		return clean_record(record);
+	if (!record_exists(record->id, " FOR UPDATE SKIP LOCKED"))
+		return !record_exists(record->id, "");
+	if (!clean_record(record))
+		return false;
+	if (record->kind != CLEANUP_ARRIVAL)
+		(void) clean_up_here(psprintf("DELETE FROM pg_catalog.pg_dist_cleanup WHERE record_id = " INT64_FORMAT, record->id));
+	return true;
+}
+
+/* The same in a subtransaction, so that the rest can go on after an error. */
+static bool
+try_record(CleanupRecord *record)
+{
+	ErrorData  *error;
+	bool		done = subtransaction_run(clean_with_record, record, &error);
+
+	if (error == NULL)
+		return done;
+	if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+		catch_rethrow(error);
+	ereport(LOG,
+			(errmsg("could not clean up \"%s\" after a move of a shard, will try again", record->name),
+			 errdetail_internal("%s", error->message)));
+	FreeErrorData(error);
+	return false;
+}
+
+/* Whether a session of the record's node may be making what it names. */
+static bool
+may_come(const CleanupRecord *record, List *arriving)
+{
+	ListCell   *cell;
+
+	if (record->kind != CLEANUP_SUBSCRIPTION && record->kind != CLEANUP_ROLE && record->kind != CLEANUP_SHARD)
+		return false;
+	foreach(cell, arriving)
+	{
+		if (((const CleanupRecord *) lfirst(cell))->operation == record->operation)
+			return true;
+	}
+	return false;
+}
+
+/* Cleans up what can be; how much is left. */
+static int
+clean_up(void)
+{
+	List	   *records = read_records();
+	List	   *arriving = NIL; /* marks that are still there */
+	int			left = 0;
+	ListCell   *cell;
+
+	DEBUG_POINT("cleanup-records-read");
+	foreach(cell, records)
+	{
+		CleanupRecord *record = lfirst(cell);
+
+		CHECK_FOR_INTERRUPTS();
+		if (is_over(record->operation) && !may_come(record, arriving) && try_record(record))
+			continue;
+		left++;
+		if (record->kind == CLEANUP_ARRIVAL)
+			arriving = lappend(arriving, record);
+	}
+	return left;
+}
+
+void
+cleanup_job(void)
+{
+	(void) clean_up();
+}
+
+/* citus_internal.cleanup(): how many records are left on this node. */
+Datum
+citus_internal_cleanup(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(clean_up());
+}
+
+/*
+ * citus_internal.drop_shard_copy(name text): a relation of the shards' schema,
+ * unless it is a shard that tasks may use.
+ */
+Datum
+citus_internal_drop_shard_copy(PG_FUNCTION_ARGS)
+{
+	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	Oid			relid = find_relation(name);
+
+	if (OidIsValid(relid) && get_rel_namespace(relid) == get_namespace_oid(SHARD_SCHEMA, false) &&
+		clean_up_here(psprintf("SELECT FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p USING (shardid) "
+						  "JOIN pg_catalog.pg_dist_local_group g USING (groupid) WHERE p.shardstate <> %d AND "
+						  "pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s",
+						  PLACEMENT_ARRIVING, quote_literal_cstr(name))) == 0)
+		drop_relations(list_make1_oid(relid));
+	PG_RETURN_VOID();
+}

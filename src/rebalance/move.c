@@ -1,0 +1,387 @@
+/*-------------------------------------------------------------------------
+ *
+ * move.c
+ *	  citus_move_shard_placement(): a shard group goes to another node.
+ *
+ * The session that was asked to move drives two others, on the node that has
+ * the group (source.c) and on the one that will have it (target.c), by
+ * statements that commit by themselves.  It may be on any node, and die at any
+ * time: what is left is noted (cleanup.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+
+#include "catalog/metadata.h"
+#include "catalog/metadata_rows.h"
+#include "catalog/node.h"
+#include "cluster/members.h"
+#include "compat/sql_function.h"
+#include "lib/catch_error.h"
+#include "lib/debug_point.h"
+#include "rebalance/drive.h"
+#include "rebalance/move.h"
+#include "remote/connection.h"
+
+SQL_FUNCTION(citus_move_shard_placement);
+SQL_FUNCTION(citus_move_shard_placement_with_nodeid);
+
+/* Errors of the target's workers after which a move is given up. */
+#define MAX_WORKER_ERRORS 3
+
+/* Columns of a row that citus_internal.move_publish returns. */
+enum
+{
+	CHANNEL_SLOT_NAME,
+	CHANNEL_PUBLICATION_NAME,
+	CHANNEL_SUBSCRIPTION_NAME,
+	CHANNEL_OWNER_NAME,
+	CHANNEL_ROLE_NAME,
+	CHANNEL_COLUMNS,
+};
+
+/* A column of the row that describes a new slot. */
+#define SLOT_SNAPSHOT 2
+
+/* The move that is driven. */
+typedef struct Drive
+{
+	int64		shardid;
+	Oid			relid;
+	const char *mode;
+	const ClusterNode *source;
+	const ClusterNode *target;
+	RemoteConn *source_conn;
+	RemoteConn *target_conn;
+	RemoteResult *channels;
+	RemoteConn *slot_conn;		/* that keeps a slot's snapshot; NULL: none */
+} Drive;
+
+static int	replication_timeout = 2 * 60 * 60 * 1000;
+
+void
+move_init(void)
+{
+	DefineCustomIntVariable("citus.logical_replication_timeout",
+							"Sets how long a shard that is moved may take to be copied.",
+							NULL,
+							&replication_timeout, 2 * 60 * 60 * 1000, 100, INT_MAX, PGC_SUSET, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable("citus.defer_shard_delete_interval",
+							"Sets how often what moves of shards have left behind is looked for.",
+							"-1 means never.",
+							&cleanup_interval, 15000, -1, 7 * 24 * 3600 * 1000, PGC_SIGHUP, GUC_UNIT_MS,
+							NULL, NULL, NULL);
+}
+
+static const char *
+channel_name(const Drive *drive, int channel, int column)
+{
+	return remote_value(drive->channels, channel, column);
+}
+
+static void
+report_users(const Drive *drive)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+			 errmsg("could not move shard " INT64_FORMAT " because transactions on node %s:%d go on for long",
+					drive->shardid, drive->source->host, drive->source->port),
+			 errdetail("They did not end within citus.move_switch_timeout."),
+			 errhint("The views citus_lock_waits and citus_dist_stat_activity show them.")));
+}
+
+static void
+close_slot_conn(Drive *drive)
+{
+	if (drive->slot_conn != NULL)
+		remote_plain_close(drive->slot_conn);
+	drive->slot_conn = NULL;
+}
+
+/*
+ * Makes a slot; returns the name of the snapshot that it begins with, which
+ * slot_conn keeps.  The server waits for all transactions that have written on
+ * the node to end.
+ */
+static const char *
+make_move_slot(Drive *drive, const char *slot)
+{
+	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), drive_switch_timeout);
+	RemoteResult *result;
+	char	   *error = NULL;
+
+	drive->slot_conn = drive_open_replication(drive->source);
+	remote_plain_limit(drive->slot_conn, drive_switch_timeout);
+	DEBUG_POINT("move-before-slot");
+	remote_plain_send(drive->slot_conn,
+					  psprintf("CREATE_REPLICATION_SLOT %s LOGICAL pgoutput (SNAPSHOT 'export')", quote_identifier(slot)));
+	result = remote_plain_result(drive->slot_conn, &error);
+	if (result == NULL && GetCurrentTimestamp() >= deadline)
+		report_users(drive);
+	if (result == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_SYSTEM_ERROR),
+				 errmsg("could not make a replication slot on node %s:%d", drive->source->host, drive->source->port),
+				 errdetail_internal("%s", error == NULL ? "" : error)));
+	return remote_value(result, 0, SLOT_SNAPSHOT);
+}
+
+/* Has the source copy what a slot's snapshot shows. */
+static void
+copy_rows_of_slot(Drive *drive, const char *slot)
+{
+	const char *snapshot = make_move_slot(drive, slot);
+
+	DEBUG_POINT("move-slot-made");
+	(void) drive_ask(drive->source_conn,
+					 psprintf("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT %s; "
+							  "SELECT citus_internal.move_copy(%s)",
+							  quote_literal_cstr(snapshot), quote_literal_cstr(slot)));
+	close_slot_conn(drive);
+}
+
+/* The moved group as arguments of the target's functions. */
+static char *
+group_arguments(const Drive *drive)
+{
+	const DistTable *table = metadata_require(drive->relid);
+	const ShardInfo *shard = drive_find_shard(table, drive->shardid);
+
+	return psprintf("%d, %d, %d", table->colocation_id, shard->range.min, shard->range.max);
+}
+
+/* Makes the copies on the target, with rows and indexes. */
+static void
+make_copies(Drive *drive)
+{
+	char	   *group = group_arguments(drive);
+
+	(void) drive_ask(drive->target_conn, psprintf("SELECT citus_internal.make_shard_copies(%s)", group));
+	(void) remote_plain_exec(drive->source_conn,
+							 psprintf("SET statement_timeout TO %d; SET citus.move_rate_limit TO %d", replication_timeout,
+									  drive_rate_limit), ERROR);
+	for (int i = 0; i < drive->channels->nrows; i++)
+		copy_rows_of_slot(drive, channel_name(drive, i, CHANNEL_SLOT_NAME));
+	(void) remote_plain_exec(drive->source_conn, "SET statement_timeout TO 0", ERROR);
+	DEBUG_POINT("move-copied");
+	(void) drive_ask(drive->target_conn, psprintf("SELECT citus_internal.index_shard_copies(%s)", group));
+}
+
+/* Has the copies follow what is written. */
+static void
+start_replication(const Drive *drive)
+{
+	for (int i = 0; i < drive->channels->nrows; i++)
+	{
+		const char *name = quote_literal_cstr(channel_name(drive, i, CHANNEL_SUBSCRIPTION_NAME));
+
+		(void) drive_ask(drive->target_conn,
+				   psprintf("SELECT citus_internal.move_subscribe(%s, %s, %d, %s, %s, %s, %s)", group_arguments(drive), name,
+							drive->source->groupid,
+							quote_literal_cstr(channel_name(drive, i, CHANNEL_PUBLICATION_NAME)),
+							quote_literal_cstr(channel_name(drive, i, CHANNEL_SLOT_NAME)),
+							quote_literal_cstr(channel_name(drive, i, CHANNEL_OWNER_NAME)),
+							quote_literal_cstr(channel_name(drive, i, CHANNEL_ROLE_NAME))));
+		(void) drive_ask(drive->target_conn, psprintf("SELECT citus_internal.move_launch(%s)", name));
+	}
+	DEBUG_POINT("move-subscribed");
+}
+
+/* Errors if the target's workers fail again and again. */
+static void
+check_workers(const Drive *drive)
+{
+	for (int i = 0; i < drive->channels->nrows; i++)
+	{
+		const char *name = channel_name(drive, i, CHANNEL_SUBSCRIPTION_NAME);
+
+		if (drive_is_true(drive->target_conn,
+					psprintf("SELECT apply_error_count >= %d FROM pg_catalog.pg_stat_subscription_stats "
+							 "WHERE subname = %s", MAX_WORKER_ERRORS, quote_literal_cstr(name))))
+			ereport(ERROR,
+					(errcode(ERRCODE_SYSTEM_ERROR),
+					 errmsg("could not replicate the shards to node %s:%d", drive->target->host, drive->target->port),
+					 errdetail("The worker of subscription \"%s\" has failed several times.", name),
+					 errhint("The log of that node says why.")));
+	}
+}
+
+/* Whether the target follows closely what is written. */
+static bool
+has_caught_up(const Drive *drive)
+{
+	for (int i = 0; i < drive->channels->nrows; i++)
+	{
+		if (!drive_is_true(drive->source_conn,
+					 psprintf("SELECT pg_catalog.pg_current_wal_lsn() - confirmed_flush_lsn < 1024 * 1024 "
+							  "FROM pg_catalog.pg_replication_slots WHERE slot_name = %s",
+							  quote_literal_cstr(channel_name(drive, i, CHANNEL_SLOT_NAME)))))
+			return false;
+	}
+	return true;
+}
+
+static void
+await_target(const Drive *drive)
+{
+	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), replication_timeout);
+
+	while (!has_caught_up(drive))
+	{
+		if (GetCurrentTimestamp() >= deadline)
+			ereport(ERROR,
+					(errcode(ERRCODE_QUERY_CANCELED),
+					 errmsg("moving shard " INT64_FORMAT " took longer than citus.logical_replication_timeout",
+							drive->shardid)));
+		check_workers(drive);
+		drive_pause(DRIVE_POLL_MS);
+	}
+}
+
+/* Has the group served by the target from now on. */
+static void
+switch_over(const Drive *drive)
+{
+	if (!drive_switch(drive->source_conn, "SELECT citus_internal.move_switch()"))
+		report_users(drive);
+}
+
+/* All of it, on sessions that are open. */
+static void
+drive_move(Drive *drive)
+{
+	bool		online;
+
+	/* what a move has left that died */
+	if (drive_find_shard(metadata_require(drive->relid), drive->shardid)->leaving)
+		(void) drive_ask(drive->source_conn, "SELECT citus_internal.cleanup()");
+	online = drive_is_true(drive->source_conn,
+					 psprintf("SET LOCAL lock_timeout TO %d; "
+							  "SELECT citus_internal.move_begin(" INT64_FORMAT ", %d, %s)", drive_switch_timeout, drive->shardid,
+							  drive->target->groupid, quote_literal_cstr(drive->mode)));
+	DEBUG_POINT("move-begun");
+	if (online)
+	{
+		drive->channels = remote_plain_exec(drive->source_conn, "SELECT * FROM citus_internal.move_publish()", ERROR);
+		make_copies(drive);
+		start_replication(drive);
+		await_target(drive);
+	}
+	else
+		drive_pause(DRIVE_BETWEEN_MS);	/* statements that don't know yet that
+										 * the shards may go */
+	DEBUG_POINT("move-before-switch");
+	switch_over(drive);
+	DEBUG_POINT("move-switched");
+}
+
+/* Has the source clean up; what can't be now, its daemon will. */
+static void
+end_move(Drive *drive)
+{
+	close_slot_conn(drive);
+	if (drive->source_conn->state == REMOTE_IDLE &&
+		remote_plain_exec(drive->source_conn, "SELECT citus_internal.move_end()", WARNING) != NULL)
+		(void) remote_plain_exec(drive->source_conn, "SELECT citus_internal.cleanup()", WARNING);
+	remote_plain_close(drive->source_conn);
+	remote_plain_close(drive->target_conn);
+}
+
+/* Moves the group of a shard, or cleans up. */
+static void
+run_move(Drive *drive)
+{
+	const CatchPoint point = catch_point();
+
+	drive_await_former(drive->relid, drive->shardid);
+	drive->source_conn = drive_open(drive->source);
+	drive->target_conn = drive_open(drive->target);
+	PG_TRY();
+	{
+		drive_move(drive);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error = catch_copy(&point);
+
+		catch_end(&point);
+		if (drive->slot_conn != NULL)
+			remote_plain_stop(drive->slot_conn, remote_connection_timeout());
+		remote_plain_stop(drive->target_conn, remote_connection_timeout());
+		remote_plain_stop(drive->source_conn, remote_connection_timeout());
+		end_move(drive);
+		catch_rethrow(error);
+	}
+	PG_END_TRY();
+	end_move(drive);
+}
+
+void
+move_run(int64 shardid, const ClusterNode *source, const ClusterNode *target, const char *mode)
+{
+	Drive		drive = {.shardid = shardid, .mode = mode};
+	const ShardInfo *shard;
+
+	drive_check_caller("move a shard");
+	drive.relid = metadata_shard_relid(shardid);
+	if (!OidIsValid(drive.relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("shard " INT64_FORMAT " does not exist", shardid)));
+	drive_check_owner(metadata_require(drive.relid));
+	drive.source = drive_require_node(source, "move shards from");
+	drive.target = drive_require_node(target, "move shards to");
+	if (metadata_require(drive.relid)->kind == DIST_REFERENCE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("table \"%s\" is a reference table, which is on all nodes", get_rel_name(drive.relid))));
+	shard = drive_find_shard(metadata_require(drive.relid), shardid);
+	if (shard->groupid == target->groupid)
+	{
+		ereport(NOTICE,
+				(errmsg("shard " INT64_FORMAT " is on node %s:%d already", shardid, target->host, target->port)));
+		return;
+	}
+	if (shard->groupid != source->groupid)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("shard " INT64_FORMAT " is not on node %s:%d", shardid, source->host, source->port)));
+	run_move(&drive);
+}
+
+/*
+ * citus_move_shard_placement(shard_id bigint, source_node_name text,
+ * source_node_port integer, target_node_name text,
+ *		target_node_port integer, shard_transfer_mode citus.shard_transfer_mode)
+ */
+Datum
+citus_move_shard_placement(PG_FUNCTION_ARGS)
+{
+	move_run(PG_GETARG_INT64(0), members_require(text_to_cstring(PG_GETARG_TEXT_PP(1)), PG_GETARG_INT32(2)),
+			 members_require(text_to_cstring(PG_GETARG_TEXT_PP(3)), PG_GETARG_INT32(4)),
+			 DatumGetCString(DirectFunctionCall1(enum_out, PG_GETARG_DATUM(5))));
+	PG_RETURN_VOID();
+}
+
+/*
+ * citus_move_shard_placement(shard_id bigint, source_node_id integer,
+ * target_node_id integer,
+ *		shard_transfer_mode citus.shard_transfer_mode)
+ */
+Datum
+citus_move_shard_placement_with_nodeid(PG_FUNCTION_ARGS)
+{
+	move_run(PG_GETARG_INT64(0), node_require_id(PG_GETARG_INT32(1)), node_require_id(PG_GETARG_INT32(2)),
+			 DatumGetCString(DirectFunctionCall1(enum_out, PG_GETARG_DATUM(3))));
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,151 @@
+/*-------------------------------------------------------------------------
+ *
+ * move.h
+ *	  What the files about moving shards share.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_REBALANCE_MOVE_H
+#define CITUS_REBALANCE_MOVE_H
+
+#include "postgres.h"
+
+#include "nodes/pg_list.h"
+
+#include "storage/lock.h"
+#include "utils/timestamp.h"
+
+#include "catalog/metadata.h"
+#include "catalog/node.h"
+
+/* Most bytes of a name for what replicates a shard; longer than any. */
+#define MOVE_NAME_SIZE NAMEDATALEN
+
+/* What slots' names begin with. */
+#define MOVE_SLOT_PREFIX "citus_shard_move_slot_"
+
+/*
+ * The objects that replicate the shards of one owner, which are named alike on
+ * all servers.
+ */
+typedef struct MoveChannel
+{
+	Oid			owner;
+	List	   *relids;			/* tables whose shards have rows of their
+								 * own */
+	char		publication[MOVE_NAME_SIZE];
+	char		slot[MOVE_NAME_SIZE];
+	char		subscription[MOVE_NAME_SIZE];
+	char		role[MOVE_NAME_SIZE];	/* that owns the subscription */
+} MoveChannel;
+
+extern void move_init(void);
+
+/*
+ * Moves the group of a shard by means of other sessions; mode is a label of
+ * citus.shard_transfer_mode.
+ */
+extern void move_run(int64 shardid, const ClusterNode *source, const ClusterNode *target, const char *mode);
+
+/* cleanup.c: kinds of objects and policies of pg_dist_cleanup. */
+typedef enum CleanupKind
+{
+	CLEANUP_SHARD = 1,
+	CLEANUP_SUBSCRIPTION = 2,
+	CLEANUP_SLOT = 3,			/* is not noted, but has its operation in its
+								 * name, at the end */
+	CLEANUP_PUBLICATION = 4,
+	CLEANUP_ROLE = 5,
+	CLEANUP_IDENTITY = 7,		/* a shard's REPLICA IDENTITY FULL */
+	CLEANUP_ARRIVAL = 8,		/* is not noted: the mark that a noted shard is
+								 * coming */
+} CleanupKind;
+
+typedef enum CleanupPolicy
+{
+	CLEANUP_ALWAYS = 0,
+	CLEANUP_ON_FAILURE = 1,
+	CLEANUP_LATER = 2,			/* when nobody can need it any more */
+} CleanupPolicy;
+
+/*
+ * A new operation, whose objects are left alone for as long as this session
+ * lives; see cleanup_end.
+ */
+extern int64 cleanup_begin(void);
+
+/* The operation is over: whatever its records name may be cleaned up. */
+extern void cleanup_end(int64 operation);
+
+/*
+ * Notes that an object will exist; in this transaction, which must commit
+ * before it does.
+ */
+extern void cleanup_note(int64 operation, CleanupKind kind, const char *name, int32 groupid, CleanupPolicy policy);
+
+/* Whether an operation has noted an object that it may have made. */
+extern bool cleanup_is_noted(CleanupKind kind, const char *name, int32 groupid);
+
+/*
+ * On the node that gets shards, before something is made for them: keeps off
+ * clean-up until the end of the transaction; errors if it has been here.
+ */
+extern void cleanup_lock_arrivals(List *shardids);
+
+/* Forgets what was noted with a policy. */
+extern void cleanup_forget(int64 operation, CleanupPolicy policy);
+
+/* The daemon's job on each node: cleans up what this node has noted. */
+extern void cleanup_job(void);
+
+/*
+ * citus.defer_shard_delete_interval, in ms; the daemon's job runs this often.
+ */
+extern int	cleanup_interval;
+
+/*
+ * source.c: the moved tables of a colocation group, partitioned tables before
+ * their partitions (Oids).
+ */
+extern List *move_tables(int colocation_id);
+
+/*
+ * The definitions of all tables of a colocation group, as a text that changes
+ * with them; errors if they aren't those of a text any more.
+ */
+extern char *move_definition(int colocation_id);
+extern void move_check_definition(int colocation_id, const char *definition);
+
+/*
+ * Before the shards of a group change: on all nodes, no table is placed beside
+ * them, and clean-up changes none of their placements, until the transaction
+ * ends, also where it is prepared.
+ */
+extern void move_lock_placements(int colocation_id);
+
+/* The qualified name of a table's shard. */
+extern char *move_shard_name(Oid relid, int64 shardid);
+
+/* The lock on a shard group, by which it has one operation at a time. */
+extern void move_group_locktag(LOCKTAG *tag, int colocation_id, HashRange range);
+
+/*
+ * Whether shards of the tables are to be replicated logically; errors if they
+ * can't be, but must.
+ */
+extern bool move_choose_logical(const char *mode, List *tables);
+
+/*
+ * Waits until all that was written before now has been applied by the
+ * receivers of channels (MoveChannel *); false if that takes too long.
+ */
+extern bool move_await_target(List *channels, TimestampTz deadline);
+
+/*
+ * Calls a function that switches in a subtransaction: what it has locked and
+ * done is given back if it returns false, or if not all could be locked in
+ * time.  Whether it has switched.
+ */
+extern bool move_attempt(bool (*try_it) (void *arg));
+
+#endif							/* CITUS_REBALANCE_MOVE_H */

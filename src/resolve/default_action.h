@@ -1,0 +1,27 @@
+/*-------------------------------------------------------------------------
+ *
+ * default_action.h
+ *	  Foreign keys of shards that set columns to their defaults.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_RESOLVE_DEFAULT_ACTION_H
+#define CITUS_RESOLVE_DEFAULT_ACTION_H
+
+#include "postgres.h"
+
+#include "nodes/parsenodes.h"
+
+/*
+ * Gives an UPDATE of a shard the defaults of the logical table's columns; to
+ * be called between analysis and rewriting.  Other statements are not changed.
+ */
+extern void default_action_fill(Query *query);
+
+/*
+ * Has the sessions of this node plan such statements of the shards anew: the
+ * defaults of their table have changed.
+ */
+extern void default_action_forget(List *shard_relids);
+
+#endif							/* CITUS_RESOLVE_DEFAULT_ACTION_H */

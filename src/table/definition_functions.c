@@ -1,0 +1,154 @@
+/*-------------------------------------------------------------------------
+ *
+ * definition_functions.c
+ *	  Writes the functions that a table calls before it can be made: in
+ *	  constraints, defaults, indexes, policies, triggers and statistics.
+ *
+ * On another node the texts of all these name functions.  So a function that
+ * somebody has made there under such a name is taken only if it is the same,
+ * as all that a table needs (if_missing.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_attrdef.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_policy.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_statistic_ext.h"
+#include "catalog/pg_trigger.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+#include "utils/syscache.h"
+
+#include "table/definition.h"
+
+/*
+ * Whether the function's arguments or result are rows of the table that is
+ * being written.
+ */
+static bool
+is_of_row_type(const Definition *def, Form_pg_proc form)
+{
+	Oid			row_type = def->rel == NULL ? InvalidOid : def->rel->rd_rel->reltype;
+
+	for (int i = 0; i < form->pronargs; i++)
+	{
+		if (form->proargtypes.values[i] == row_type)
+			return OidIsValid(row_type);
+	}
+	return OidIsValid(row_type) && form->prorettype == row_type;
+}
+
+/*
+ * Writes a function.  One of the table's rows can't be there before the table
+ * is: it follows it (objects/dependents.c).  Of an aggregate, which only a
+ * policy's subquery may use, there is no definition to be had.
+ */
+void
+definition_function(Definition *def, Oid funcid)
+{
+	HeapTuple	tuple;
+	Form_pg_proc form;
+	Datum		acl;
+	bool		isnull;
+
+	if (list_member_oid(def->functions_done, funcid))
+		return;
+	def->functions_done = lappend_oid(def->functions_done, funcid);
+	if (!definition_is_needed(ProcedureRelationId, funcid))
+		return;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for function %u", funcid);
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	if (form->prokind != PROKIND_AGGREGATE && !is_of_row_type(def, form))
+	{
+		definition_schema(def, form->pronamespace);
+		definition_type(def, form->prorettype);
+		for (int i = 0; i < form->pronargs; i++)
+			definition_type(def, form->proargtypes.values[i]);
+		acl = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_proacl, &isnull);
+		definition_add_object(def, "FUNCTION", format_procedure_qualified(funcid),
+							  list_make1(TextDatumGetCString(DirectFunctionCall1(pg_get_functiondef,
+																				 ObjectIdGetDatum(funcid)))),
+							  acl, isnull, form->proowner);
+	}
+	ReleaseSysCache(tuple);
+}
+
+/* Scans the dependencies of an object on others, or of others on it. */
+static SysScanDesc
+begin_depend_scan(Relation depend, Oid classid, Oid objid, bool of_others)
+{
+	ScanKeyData keys[2];
+
+	ScanKeyInit(&keys[0], of_others ? Anum_pg_depend_refclassid : Anum_pg_depend_classid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(classid));
+	ScanKeyInit(&keys[1], of_others ? Anum_pg_depend_refobjid : Anum_pg_depend_objid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(objid));
+	return systable_beginscan(depend, of_others ? DependReferenceIndexId : DependDependerIndexId, true, NULL, 2, keys);
+}
+
+/* The functions that an object calls, itself or by operators. */
+static void
+functions_of_object(Definition *def, Relation depend, Oid classid, Oid objid)
+{
+	SysScanDesc scan = begin_depend_scan(depend, classid, objid, false);
+	HeapTuple	tuple;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (form->refclassid == ProcedureRelationId)
+			definition_function(def, form->refobjid);
+		else if (form->refclassid == OperatorRelationId)
+			definition_function(def, get_opcode(form->refobjid));
+	}
+	systable_endscan(scan);
+}
+
+/* Whether objects of a catalog that depend on a table are made with it. */
+static bool
+is_part_of_tables(Oid classid, Oid objid)
+{
+	char		relkind;
+
+	if (classid != RelationRelationId)
+		return classid == ConstraintRelationId || classid == AttrDefaultRelationId || classid == PolicyRelationId ||
+			classid == TriggerRelationId || classid == StatisticExtRelationId;
+	relkind = get_rel_relkind(objid);
+	return relkind == RELKIND_INDEX || relkind == RELKIND_PARTITIONED_INDEX;
+}
+
+void
+definition_functions(Definition *def)
+{
+	Oid			relid = RelationGetRelid(def->rel);
+	Relation	depend = table_open(DependRelationId, AccessShareLock);
+	SysScanDesc scan = begin_depend_scan(depend, RelationRelationId, relid, true);
+	HeapTuple	tuple;
+
+	functions_of_object(def, depend, RelationRelationId, relid);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (is_part_of_tables(form->classid, form->objid))
+			functions_of_object(def, depend, form->classid, form->objid);
+	}
+	systable_endscan(scan);
+	table_close(depend, AccessShareLock);
+}

@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * tenant_key.h
+ *	  What tells tenants apart.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_TENANTS_TENANT_KEY_H
+#define CITUS_TENANTS_TENANT_KEY_H
+
+#include "postgres.h"
+
+/* Longest text of a value that is told apart, with its end. */
+#define TENANT_ATTRIBUTE_SIZE 100
+
+/* Without padding, since it is compared and hashed as bytes. */
+typedef struct TenantKey
+{
+	Oid			database;
+	int32		colocation_id;
+	char		attribute[TENANT_ATTRIBUTE_SIZE];	/* zeros behind its end;
+													 * empty: the whole
+													 * group */
+} TenantKey;
+
+StaticAssertDecl(sizeof(TenantKey) == 2 * sizeof(int32) + TENANT_ATTRIBUTE_SIZE, "TenantKey has no padding");
+
+/* The key of a value's text in this database; NULL is the whole group. */
+extern TenantKey tenant_key(int32 colocation_id, const char *attribute);
+
+#endif							/* CITUS_TENANTS_TENANT_KEY_H */
