@@ -1,10 +1,59 @@
 """Fixtures: a cluster that all tests share, a schema per test, and clusters of a test's own."""
 
+import random
 import re
+from collections import Counter
 
 import pytest
 
 from harness import servers
+from harness.stopped import Stopped
+from pomelo_check.sample import ALL, SEED, part_of, told
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "one_of(group): make check runs one test of each group, make check-all all of them")
+    config.addinivalue_line("markers", "some(count): make check runs that many of a test's cases, or of a module's tests")
+
+
+def groups_of(item):
+    """The groups that a test is in, by its markers, with how many tests make check runs of them."""
+    for node, marker in item.iter_markers_with_node("one_of"):
+        yield (item.path, *marker.args), 1
+    for node, marker in item.iter_markers_with_node("some"):
+        yield (item.path, "some", item.originalname if node is item else ""), *marker.args
+
+
+def sampled(config, items):
+    """The sample that make check takes (see the markers), unless a test is named or all are wanted."""
+    if ALL or any("::" in argument for argument in config.args):
+        return items
+    groups, choose = {}, random.Random(SEED)
+    for item in items:
+        for group, count in groups_of(item):
+            groups.setdefault((group, count), []).append(item)
+    left_out = {item for (_, count), members in groups.items()
+                for item in choose.sample(members, max(len(members) - count, 0))}
+    return [item for item in items if item not in left_out]
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves the sample, and of that the files of the run's part."""
+    sample = sampled(config, items)
+    if len(sample) < len(items):
+        print("\ncluster: " + told("tests", len(sample), len(items)))
+    files = part_of(Counter(item.path for item in sample))
+    kept = [item for item in sample if item.path in files]
+    taken = set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item not in taken])
+    items[:] = kept
+
+
+@pytest.fixture(autouse=True)
+def let_go():
+    """No process stands still when a test is over, whatever its end."""
+    yield
+    Stopped.let_all_go()
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +116,7 @@ def schema(request, cluster):
         connection.execute(f"CREATE SCHEMA {name}")
     yield name
     with servers.connect(cluster.coordinator) as connection:
-        connection.execute("SET lock_timeout = '20s'")
+        connection.execute("SET lock_timeout = '60s'")
         connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
 
 

@@ -181,7 +181,7 @@ def test_server_killed_during_writes(own_cluster, connect):
     stop.set()
     thread.join()
     own_cluster.coordinator.start()
-    wait_until_quiet(own_cluster, timeout=60)
+    wait_until_quiet(own_cluster)
     values = rows(connect(own_cluster.coordinator), "SELECT DISTINCT payload FROM t")
     assert len(values) == 1, "some nodes have the last transaction, others don't"
     assert len(done) <= values[0][0] <= len(done) + 1
@@ -213,7 +213,7 @@ def test_worker_killed_during_writes(own_cluster, connect):
     own_cluster.workers[0].start()
     connection = connect(own_cluster.coordinator)
     connection.execute("SELECT recover_prepared_transactions()")
-    wait_until_quiet(own_cluster, exclude=[pid_of(connection)], timeout=60)
+    wait_until_quiet(own_cluster, exclude=[pid_of(connection)])
     values = rows(connection, "SELECT DISTINCT payload FROM t")
     assert len(values) == 1, "some nodes have the last transaction, others don't"
     assert len(done) <= values[0][0] <= len(done) + 1

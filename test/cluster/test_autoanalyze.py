@@ -33,7 +33,7 @@ def known(cluster, table):
 
 def wait_for_rows(cluster, table, count):
     wait_until(lambda: all(found == [(count, 2)] for found in known(cluster, table)),
-               f"{count} rows of {table} on every node, not {known(cluster, table)}", timeout=60)
+               f"{count} rows of {table} on every node, not {known(cluster, table)}")
 
 
 @pytest.mark.parametrize("column", ["id", None])
@@ -102,7 +102,7 @@ def test_a_process_that_is_ended(busy_cluster, connection):
         holder.execute("/*citus:ddl*/ LOCK TABLE late IN SHARE UPDATE EXCLUSIVE MODE")
         connection.execute("INSERT INTO late SELECT g, g FROM generate_series(1, 500) g")
         wait_until(lambda: value(watcher, "SELECT count(*) FROM pg_locks WHERE relation = 'late'::regclass AND NOT granted"),
-                   "the process's part on the worker", timeout=60)
+                   "the process's part on the worker")
         assert rows(connection, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                                 "WHERE backend_type = 'citus autoanalyze'") == [(True,)]
         wait_until(lambda: "terminating background worker \"citus autoanalyze\"" in busy_cluster.coordinator.log_since(0),

@@ -51,6 +51,30 @@ def test_cancel_on_the_initiator(cluster, coordinator, table, connect):
     wait_until_quiet(cluster, exclude=[pid_of(coordinator), pid_of(connection)])
 
 
+@pytest.mark.parametrize("side, query", [
+    ("small", "SELECT sum(payload) FROM {table} JOIN (SELECT pg_sleep(g + 60) IS NULL AS n, g FROM generate_series(1, 2) g) s "
+              "ON payload = g"),
+    ("large", f"SELECT sum(payload) FROM {{table}} JOIN (VALUES (1), (2)) s(g) ON payload > g AND {SLOW}"),
+])
+def test_cancel_of_a_join_that_sends_rows_along(cluster, coordinator, table, connect, side, query):
+    """While the small side is computed here, or the nodes join it."""
+    coordinator.execute(f"ANALYZE {table}")
+    connection = connect(cluster.coordinator)
+    plan = "\n".join(line for line, in rows(connection, "EXPLAIN (VERBOSE) " + query.format(table=table)))
+    assert "unnest($1" in plan.lower(), plan
+    slow = Statement(connection, query.format(table=table))
+    if side == "small":
+        wait_until(lambda: rows(coordinator, "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' "
+                                "AND pid = %s", [pid_of(connection)]), "the statement to sleep")
+    else:
+        wait_until_slow(cluster)
+    connection.cancel()
+    assert isinstance(slow.finish(), psycopg.errors.QueryCanceled)
+    wait_until_quiet(cluster, exclude=[pid_of(coordinator), pid_of(connection)])
+    assert value(connection, f"SELECT count(*) FROM {table} JOIN (VALUES (1)) s(g) ON payload < g") == \
+        value(connection, f"SELECT count(*) FROM {table} WHERE payload < 1")
+
+
 def test_statement_timeout(cluster, coordinator, table, connect):
     connection = connect(cluster.coordinator)
     connection.execute("SET statement_timeout = '300ms'")

@@ -173,6 +173,22 @@ def test_dropped_during_vacuum(cluster, coordinator, connect, two_tables, sessio
     assert vacuum.finish() is None
 
 
+@pytest.mark.parametrize("node", [1, 2])
+def test_schema_that_goes_during_analyze(cluster, coordinator, connect, node):
+    """A node that still has a table, of which the coordinator has dropped even the schema, leaves it out."""
+    coordinator.execute("CREATE SCHEMA going")
+    make(coordinator, "going.t")
+    dropping = Stopped(cluster.coordinator, "commit-between-commits", "DROP SCHEMA going CASCADE")
+    analyze = Statement(connect(cluster.nodes[node]), "ANALYZE")
+    watching = connect(cluster.nodes[node])
+    wait_until(lambda: not analyze.running or value(watching, """
+        SELECT count(*) FROM pg_stat_activity WHERE pid = %s
+        AND (wait_event_type, wait_event) IN (('Extension', 'Extension'), ('Lock', 'transactionid'))""",
+        [analyze.connection.info.backend_pid]), "the table to go")
+    assert dropping.go_on() is None
+    assert analyze.finish() is None
+
+
 def test_analyze_locks_one_table_at_a_time(cluster, coordinator, connect, two_tables, session):
     a, b = two_tables
     holder = session(0)

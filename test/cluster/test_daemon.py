@@ -1,5 +1,7 @@
 """The maintenance worker: there when it is needed, and in nobody's way."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import psycopg
 import pytest
 
@@ -51,13 +53,32 @@ def ask_for_daemon(connection):
     return value(connection, DAEMON.format("current_database()"))
 
 
+def waits_for(connection, what, who):
+    """Whether a process waits for a lock on an object or relation of that catalog or name."""
+    return value(connection, "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT l.granted "
+                             f"AND %s::regclass IN (l.classid, l.relation) AND {who}", (what,)) == 1
+
+
+def drop_during_a_job(cluster, connection):
+    """DROP EXTENSION waits for the job before it locks anything that the job may need, and then drops."""
+    with ThreadPoolExecutor() as threads, servers.connect(cluster.coordinator, dbname="daemon_d") as dropping:
+        with connection.transaction():
+            connection.execute("LOCK pg_dist_background_job")
+            wait_until(lambda: waits_for(connection, "pg_dist_background_job", "backend_type = 'citus maintenance'"),
+                       "the worker to need the table")
+            drop = threads.submit(dropping.execute, "DROP EXTENSION citus")
+            wait_until(lambda: waits_for(connection, "pg_extension", f"pid = {dropping.info.backend_pid}"),
+                       "DROP EXTENSION to wait for the worker")
+        drop.result()
+
+
 def test_ends_with_the_extension(cluster, coordinator):
     coordinator.execute("DROP DATABASE IF EXISTS daemon_d")
     coordinator.execute("CREATE DATABASE daemon_d")
     with servers.connect(cluster.coordinator, dbname="daemon_d") as connection:
         connection.execute("CREATE EXTENSION citus")
         wait_until(lambda: ask_for_daemon(connection), "the worker to start")
-        connection.execute("DROP EXTENSION citus")
+        drop_during_a_job(cluster, connection)
         wait_until(lambda: not value(connection, DAEMON.format("current_database()")),
                    "the worker to end")
         connection.execute("CREATE EXTENSION citus")

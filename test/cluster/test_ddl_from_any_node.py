@@ -304,6 +304,7 @@ def test_nodes_added_from_two_nodes_at_once(bare, connect):
     assert len(set(map(str, known.values()))) == 1 and len(known["worker3"]) == 4
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("adder, initiator", [(0, 1), (1, 0), (1, 1)])
 def test_ddl_and_a_node_that_is_added(bare, connect, adder, initiator):
     """DDL waits for it, and reaches the new node; a node waits for DDL, and gets what that has done."""

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from contextlib import contextmanager
 
 import psycopg
 import pytest
@@ -108,3 +109,70 @@ def test_others_see_shards(made):
         assert value(dumper, f"SELECT (SELECT x FROM ({query}) AS s(x)) FROM pg_type LIMIT 1") == 0
         dumper.execute("SET citus.override_table_visibility = off")
         assert value(dumper, query) == shards
+
+
+CLUSTER = """
+    CREATE TABLE tenant (id int PRIMARY KEY, name text);
+    CREATE TABLE item (tenant int, id int GENERATED ALWAYS AS IDENTITY, colour int REFERENCES colour,
+        made date, PRIMARY KEY (tenant, id, made)) PARTITION BY RANGE (made);
+    CREATE TABLE item_old PARTITION OF item FOR VALUES FROM (MINVALUE) TO ('2020-01-01');
+    CREATE TABLE item_new PARTITION OF item FOR VALUES FROM ('2020-01-01') TO (MAXVALUE);
+    SELECT create_distributed_table('tenant', 'id', shard_count => 4, colocate_with => 'none');
+    SELECT create_distributed_table('item', 'tenant', colocate_with => 'tenant');
+    ALTER TABLE item ADD FOREIGN KEY (tenant) REFERENCES tenant;
+    CREATE TABLE alone (id int);
+    SELECT create_distributed_table('alone', NULL, colocate_with => 'none');
+    INSERT INTO tenant SELECT g, 't' || g FROM generate_series(1, 20) g;
+    INSERT INTO item (tenant, colour, made) SELECT 1 + g % 20, 1 + g % 10, '2019-12-01'::date + g FROM generate_series(1, 60) g;
+    CREATE VIEW busy AS SELECT tenant, count(*) FROM item GROUP BY tenant;
+    CREATE SCHEMA ours; CREATE TABLE ours.t (id int PRIMARY KEY); INSERT INTO ours.t VALUES (1);
+    SELECT citus_schema_distribute('ours')
+"""
+DISTRIBUTION = """
+    SELECT p.logicalrelid::text, p.partmethod::text, column_to_column_name(p.logicalrelid, p.partkey),
+        (SELECT count(*) FROM pg_dist_shard s WHERE s.logicalrelid = p.logicalrelid),
+        dense_rank() OVER (ORDER BY (SELECT min(o.logicalrelid::text) FROM pg_dist_partition o WHERE o.colocationid = p.colocationid))
+    FROM pg_dist_partition p ORDER BY 1
+"""
+CONTENT = """
+    SELECT (SELECT count(*) FROM dumped), (SELECT count(*) FROM colour), (SELECT count(*) FROM tenant), (SELECT count(*) FROM ours.t),
+        (SELECT array_agg((tenant, id, colour, made) ORDER BY tenant, id)::text FROM item), (SELECT sum(count) FROM busy)
+"""
+
+
+@contextmanager
+def another_database(made):
+    """Another database of these servers, a cluster of its own: a connection to its coordinator."""
+    for node in made.nodes:
+        with servers.connect(node) as connection:
+            connection.execute("SET citus.enable_ddl_propagation = off")
+            connection.execute("CREATE DATABASE again")
+        with servers.connect(node, dbname="again") as connection:
+            connection.execute("CREATE EXTENSION citus")
+    with servers.connect(made.coordinator, dbname="again") as connection:
+        connection.execute(f"SELECT citus_set_coordinator_host('127.0.0.1', {made.coordinator.port})")
+        for node in made.workers:
+            connection.execute(f"SELECT citus_add_node('127.0.0.1', {node.port})")
+        yield connection
+    for node in made.nodes:
+        with servers.connect(node) as connection:
+            connection.execute("DROP DATABASE again WITH (FORCE)")
+
+
+def test_a_dump_becomes_a_cluster(made):
+    """With the commands that distribute the tables behind its first section, or behind all of it."""
+    with servers.connect(made.coordinator) as connection:
+        connection.execute(CLUSTER)
+        commands = "\n".join(command for command, in rows(connection, "SELECT citus_distribution_commands()"))
+        before = [rows(connection, DISTRIBUTION), rows(connection, CONTENT)]
+    sections = [run(made.coordinator, "pg_dump", f"--section={section}") for section in ["pre-data", "data", "post-data"]]
+    for script in ([sections[0], commands, *sections[1:]], [*sections, commands]):
+        with another_database(made) as connection:
+            done = subprocess.run([made.coordinator.program("psql"), "-q", "-X", "-v", "ON_ERROR_STOP=1",
+                                   "-d", made.coordinator.dsn_for(dbname="again")],
+                                  input="\n".join(script), capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            assert [rows(connection, DISTRIBUTION), rows(connection, CONTENT)] == before
+            with pytest.raises(psycopg.errors.ForeignKeyViolation):
+                connection.execute("INSERT INTO item (tenant, made) VALUES (-1, '2020-01-01')")
+            connection.execute("INSERT INTO item (tenant, made) VALUES (1, '2020-01-01')")

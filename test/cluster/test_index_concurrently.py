@@ -36,7 +36,7 @@ def shards(connection, table):
 def test_made_rebuilt_and_dropped(cluster, connect, table, initiator):
     connection = connect(cluster.nodes[initiator])
     nodes, count = len(cluster.nodes), shards(connection, table)
-    connection.execute(f"CREATE INDEX CONCURRENTLY slowly ON {table} (id)")
+    connection.execute(f"CREATE INDEX CONCURRENTLY slowly ON {table} ((id + abs(id))) WHERE id * 2 > 0")
     assert indexes(cluster, "slowly") == (nodes, nodes, count, count)
     connection.execute(f"REINDEX TABLE CONCURRENTLY {table}")
     connection.execute(f"REINDEX INDEX CONCURRENTLY {table.split('.')[0]}.slowly")

@@ -20,15 +20,18 @@ def private_memory(pid):
 
 
 @contextmanager
-def grows_by_less_than(connection, limit):
-    """Fails if the session's own memory grows by more, at any time that we look."""
+def grows_by_less_than(connection, limit, others=()):
+    """Fails if the session's own memory, or that of one of other processes, grows by more, at any time that we look."""
+    def growth():
+        return max(private_memory(pid) - before[pid] for pid in before)
+
     def watch():
         while not done.wait(0.01):
-            most[0] = max(most[0], private_memory(pid_of(connection)))
+            most[0] = max(most[0], growth())
 
     done = threading.Event()
-    before = private_memory(pid_of(connection))
-    most = [before]
+    before = {pid: private_memory(pid) for pid in (pid_of(connection), *others)}
+    most = [0]
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
@@ -36,7 +39,7 @@ def grows_by_less_than(connection, limit):
     finally:
         done.set()
         watcher.join()
-    assert most[0] - before < limit
+    assert most[0] < limit
 
 
 @pytest.fixture(params=["shards", "reference"])
@@ -51,6 +54,7 @@ def wide(request, coordinator, schema):
     return f"{schema}.t"
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("conflict", ["", "ON CONFLICT (id) DO NOTHING", "ON CONFLICT (id) DO UPDATE SET v = excluded.v"])
 def test_insert_select(coordinator, wide, conflict):
     """Memory doesn't grow with the rows, nor with the number of shards."""
@@ -60,6 +64,8 @@ def test_insert_select(coordinator, wide, conflict):
             coordinator.execute(f"INSERT INTO {wide} SELECT i, {TEXT} FROM generate_series(1, 4000) i {conflict}")
     assert value(coordinator, f"SELECT sum(length(v)) FROM {wide}") == 4000 * 9600
 
+
+@pytest.mark.some(1)
 
 def test_no_row_twice(coordinator, wide):
     """ON CONFLICT DO UPDATE must not write a row twice, in whichever batches the rows are."""
@@ -76,6 +82,34 @@ def test_no_row_twice(coordinator, wide):
         assert coordinator.execute(upsert, [4000]).rowcount == 4000
         assert coordinator.execute(upsert, [4000]).rowcount == 4000
     assert value(coordinator, f"SELECT count(*) FROM {wide} WHERE length(v) = 10") == 4000
+
+
+def test_streams(cluster, coordinator, schema, connect):
+    """Rows that pass through a session, or from node to node, are not collected: here 90 MB."""
+    def tasks():
+        name = f"%gpid={value(coordinator, 'SELECT citus_backend_gpid()')}%"
+        return [pid for node in cluster.workers
+                for (pid,) in connect(node).execute("SELECT pid FROM pg_stat_activity WHERE application_name LIKE %s", [name])]
+
+    coordinator.execute(f"CREATE TABLE {schema}.t (id int, k int, v text)")
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.t', 'id', shard_count => 4)")
+    coordinator.execute(f"INSERT INTO {schema}.t SELECT i, i % 70000, repeat(md5(i::text), 20) FROM generate_series(1, 140000) i")
+    coordinator.execute(f"ANALYZE {schema}.t")
+    coordinator.execute("SET citus.max_adaptive_executor_pool_size = 1; SET citus.enable_broadcast_joins = off")
+    coordinator.execute("SET citus.value_cost = 0; SET citus.tuple_transfer_cost = 1")
+    join = f"SELECT count(*), max(a.v || b.v) FROM {schema}.t a JOIN {schema}.t b ON a.k = b.k AND a.id <> b.id"
+    assert str(coordinator.execute(f"EXPLAIN {join}").fetchall()).count("exchange_send") == 2
+    assert value(coordinator, f"SELECT count(*) FROM {schema}.t") == 140000
+    others = tasks()
+    assert len(others) == 2
+    with grows_by_less_than(coordinator, 15 * MB, others):
+        with coordinator.transaction():
+            coordinator.execute(f"DECLARE c CURSOR FOR SELECT * FROM {schema}.t")
+            assert sum(len(coordinator.execute("FETCH 500 FROM c").fetchall()) for _ in range(280)) == 140000
+        with coordinator.cursor().copy(f"COPY (SELECT * FROM {schema}.t) TO STDOUT") as copy:
+            assert sum(1 for _ in copy) >= 140000
+    with grows_by_less_than(coordinator, 60 * MB, others):      # several times work_mem
+        assert value(coordinator, join) == 140000
 
 
 def test_texts_of_large_statements(coordinator, schema):
@@ -132,3 +166,20 @@ def test_caches_of_many_shards(cluster, coordinator, schema, connect):
         sizes[limit] = value(session, "SELECT sum(total_bytes) FROM pg_backend_memory_contexts "
                              "WHERE name = 'CacheMemoryContext' OR parent = 'CacheMemoryContext'")
     assert sizes["2MB"] < sizes["-1"] / 2
+
+
+def test_exchange_limit(cluster, coordinator, schema, connect):
+    """temp_file_limit bounds what a node stores of the rows that are sent to it, however many batches they come in."""
+    coordinator.execute(f"CREATE TABLE {schema}.t (id int, k int, v text)")
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.t', 'id')")
+    coordinator.execute(f"INSERT INTO {schema}.t SELECT i, i % 5000, md5(i::text) FROM generate_series(1, 40000) i")
+    coordinator.execute(f"ANALYZE {schema}.t")
+    worker = connect(cluster.workers[0])
+    query = f"SELECT sum(n) FROM (SELECT count(DISTINCT v) AS n FROM {schema}.t GROUP BY k) x"
+    worker.execute("SET citus.exchange_cost = 0; SET citus.value_cost = 0")
+    assert "exchange_send" in str(worker.execute(f"EXPLAIN {query}").fetchall())
+    worker.execute("SET temp_file_limit = '300kB'")
+    with pytest.raises(psycopg.errors.ConfigurationLimitExceeded):
+        worker.execute(query)
+    worker.execute("RESET temp_file_limit")
+    assert value(worker, query) == 40000

@@ -9,10 +9,12 @@ import time
 
 import psycopg
 import pytest
+import test_moves
 
 from harness import bank, servers
 from harness.proxy import FAULTS, Proxy
 from harness.servers import prepared_transactions, rows, value, wait_until
+from harness.statement import Statement
 
 TIMEOUT = 0.3       # seconds: citus.node_connection_timeout
 STATEMENT_TIMEOUT = 0.5
@@ -104,7 +106,7 @@ def name_of(kind, what, pattern):
 
 
 @pytest.mark.parametrize("fault,kind,what,pattern", [
-    pytest.param(fault, *step, id=f"{fault}-{name_of(*step)}")
+    pytest.param(fault, *step, id=f"{fault}-{name_of(*step)}", marks=pytest.mark.one_of(name_of(*step)))
     for fault in FAULTS for step in STEPS if makes_sense(fault, step[1])])
 def test_fault(network, fault, kind, what, pattern):
     network.number += 1
@@ -114,11 +116,11 @@ def test_fault(network, fault, kind, what, pattern):
     client = threading.Thread(target=lambda: outcome.append(run(network, kind)))
     begun = time.monotonic()
     client.start()
-    client.join(30)
+    client.join(servers.PATIENCE)
     took = time.monotonic() - begun
     hit = proxy.hit.is_set()
     proxy.heal()
-    client.join(30)
+    client.join(servers.PATIENCE)
     assert hit, "the fault was not met"
     assert took < LIMIT, f"took {took:.1f} s"
     assert outcome, "the client failed"
@@ -126,6 +128,39 @@ def test_fault(network, fault, kind, what, pattern):
     assert outcome[0] is None or happened(network, kind) == outcome[0]
     if fault == "delay":
         assert outcome[0] == (kind != "rollback")
+
+
+@pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ"])
+def test_lost_before_the_last_answer(network, level):
+    """A connection that is lost before the end of the last statement's transaction is answered is replaced."""
+    proxy = network.proxies["worker1"]
+    total = "SELECT sum(balance), count(*) FROM account"
+    with servers.connect(network.coordinator) as connection:
+        proxy.arm("blackhole", COMMIT, "request")
+        connection.execute(total)
+        connection.execute(f"BEGIN ISOLATION LEVEL {level}")
+        statement = Statement(connection, total)
+        with servers.connect(network.coordinator) as observer:
+            wait_until(lambda: value(observer, "SELECT wait_event_type FROM pg_stat_activity WHERE pid = %s",
+                                     [connection.info.backend_pid]) == "Extension", "the statement to wait for the answer")
+        assert statement.running
+        proxy.heal()
+        assert statement.finish() is None, statement.error
+        assert statement.cursor.fetchall() == [(bank.ACCOUNTS * bank.START, bank.ACCOUNTS)]
+        connection.execute("COMMIT")
+
+
+def test_publisher_lost(network):
+    """A move whose target loses the source when it subscribes fails so that a job tries it again, and leaves nothing."""
+    one, two = (network.proxies[node.name].port for node in network.workers)
+    with servers.connect(network.coordinator) as connection:
+        shard, _ = test_moves.shard_of(connection, "account", network.keys["worker1"][0])
+        network.proxies["worker1"].arm("cut", b"pg_catalog.pg_publication t WHERE", "request")
+        with pytest.raises(psycopg.errors.ConnectionFailure, match="list of publications") as error:
+            test_moves.move(connection, shard, one, two)
+        assert "CONNECTION" not in error.value.diag.context     # it may have a password
+    test_moves.check_clean(network)
+    bank.check(network)
 
 
 def test_recovery_from_a_silent_node(network):

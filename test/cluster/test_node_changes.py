@@ -5,7 +5,10 @@ import threading
 import psycopg
 import pytest
 
-from harness.servers import on_every_node, rows, value, wait_until
+from harness.servers import PATIENCE, on_every_node, rows, value, wait_until
+from harness.stopped import Stopped
+
+pytestmark = pytest.mark.some(7)     # each makes clusters of its own
 
 NODES = "SELECT nodename, nodeport, groupid, isactive FROM pg_dist_node ORDER BY nodeport"
 REFERENCE = "SELECT k, v FROM ref ORDER BY k"
@@ -151,10 +154,48 @@ def test_nodes_do_not_change_under_a_writer(bare, connect):
     thread = in_background(lambda: call(connection, "citus_add_node", made.workers[1]))
     wait_until(waits_for_lock(connect, made.workers[0]), "citus_add_node waits for the writer")
     writer.commit()
-    thread.join(30)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert set(map(tuple, on_every_node(made, REFERENCE).values())) == \
         {((1, "one"), (2, None), (10, "before"))}
+
+
+def test_reference_tables_are_written_while_they_are_copied(bare, connect):
+    """What is written during the copy is there in the end; large values, keys of several columns and without one as well."""
+    made, connection = bare
+    connection.execute("""
+        CREATE TYPE mood AS ENUM ('sad', 'fine');
+        CREATE TABLE pairs (a char(5), "B" mood, v text, twice text GENERATED ALWAYS AS (v || v) STORED, PRIMARY KEY (a, "B"));
+        CREATE TABLE loose (v text);
+        CREATE TABLE lists (k int[] PRIMARY KEY, v int);
+        SELECT create_reference_table(t) FROM unnest(ARRAY['pairs', 'loose', 'lists']) t;
+        INSERT INTO pairs SELECT 'a' || g, (ARRAY['sad', 'fine'])[g % 2 + 1]::mood, repeat(md5(g::text), 200)
+            FROM generate_series(1, 1200) g;
+        INSERT INTO loose VALUES ('one'), ('two'), ('two');
+        INSERT INTO lists VALUES ('{1,2}', 1), ('{3}', 3);
+    """)
+    adding = Stopped(made.coordinator, "node-tables-copied", f"SELECT citus_add_node('127.0.0.1', {made.workers[1].port})")
+    for node in (made.workers[0], made.coordinator):
+        with connect(node) as writer:
+            writer.execute("SET statement_timeout = '20s'")
+            writer.execute("INSERT INTO pairs VALUES (%s, 'sad', 'new')", [node.name[:5]])
+            writer.execute("INSERT INTO ref SELECT %s + g, 'later' FROM generate_series(1, 10) g", [node.port * 100])
+    connection.execute("""
+        SET statement_timeout = '20s';
+        UPDATE pairs SET v = v || 'x' WHERE a LIKE 'a9%';
+        DELETE FROM pairs WHERE a LIKE 'a1%';
+        UPDATE ref SET k = k + 1000000 WHERE k < 3;
+        DELETE FROM loose WHERE v = 'one';
+        INSERT INTO loose VALUES (NULL);
+        UPDATE lists SET v = 4 WHERE k = '{3}';
+    """)
+    connection.execute("BEGIN; DELETE FROM pairs; ROLLBACK")
+    connection.execute("VACUUM pairs")
+    assert adding.go_on() is None
+    for table in ("pairs", "loose", "lists", "ref"):
+        seen = on_every_node(made, f"SELECT md5(string_agg(t::text, ';' ORDER BY t::text)), count(*) FROM {table} t")
+        assert len(set(map(tuple, seen.values()))) == 1, table
+        assert seen["coordinator"][0][1] > 0
 
 
 def test_writer_waits_for_a_node_being_added(bare, connect):
@@ -166,7 +207,7 @@ def test_writer_waits_for_a_node_being_added(bare, connect):
     thread = in_background(lambda: writer.execute("INSERT INTO ref VALUES (11, 'after')"))
     wait_until(waits_for_lock(connect, made.workers[0]), "the writer waits for citus_add_node")
     adder.commit()
-    thread.join(30)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert set(map(tuple, on_every_node(made, REFERENCE).values())) == \
         {((1, "one"), (2, None), (11, "after"))}
@@ -181,7 +222,7 @@ def test_table_creation_waits_for_a_node_being_added(bare, connect):
     thread = in_background(lambda: creator.execute("SELECT create_reference_table('late')"))
     wait_until(waits_for_lock(connect, made.coordinator), "the creation waits for citus_add_node")
     adder.commit()
-    thread.join(30)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert value(connect(made.workers[1]), "SELECT count(*) FROM late") == 0
 
@@ -196,7 +237,7 @@ def test_first_tables_of_a_lone_server_at_once(make_cluster, connect):
     thread = in_background(lambda: second.execute("SELECT create_distributed_table('b', 'k')"))
     wait_until(waits_for_lock(connect, made.coordinator), "the second waits for the first")
     first.commit()
-    thread.join(30)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert value(second, "SELECT count(*) FROM pg_dist_node") == 1
     assert value(second, "SELECT count(*) FROM citus_tables") == 2

@@ -5,6 +5,8 @@ import pytest
 
 from harness.servers import footprint, on_every_node, rows, value
 
+pytestmark = pytest.mark.some(7)     # each makes clusters of its own
+
 NODES = "SELECT nodename, nodeport, groupid, isactive, shouldhaveshards, metadatasynced " \
         "FROM pg_dist_node ORDER BY nodeport"
 

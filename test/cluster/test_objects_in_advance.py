@@ -109,6 +109,9 @@ def test_functions_in_the_middle_of_our_commands(made, connect, own_shards):
         node.sql("SET citus.enable_ddl_propagation = off; DROP FUNCTION public.intrude(int)")
 
 
+POSITIVE = "CREATE FUNCTION public.positive(int) RETURNS boolean IMMUTABLE LANGUAGE sql AS 'SELECT $1 > 0'"
+DROP_POSITIVE = "DROP FUNCTION public.positive(int)"
+
 # What the superuser's table needs, and what mallory, or somebody with another idea of it, made before on a worker.
 NEEDED = {
     "domain": ("CREATE DOMAIN public.thing AS int CHECK (value > 0)", "DROP DOMAIN public.thing",
@@ -124,6 +127,12 @@ NEEDED = {
     "sequence": ("CREATE SEQUENCE public.thing", "DROP SEQUENCE public.thing",
                  "CREATE TABLE victim (id int, x bigint DEFAULT nextval('public.thing'))"),
     "schema": ("CREATE SCHEMA thing", "DROP SCHEMA thing", "CREATE TABLE thing.victim (id int, x int)"),
+    "check": (POSITIVE, DROP_POSITIVE, "CREATE TABLE victim (id int, x int CHECK (public.positive(x)))"),
+    "default": (POSITIVE, DROP_POSITIVE, "CREATE TABLE victim (id int, x bool DEFAULT public.positive(1))"),
+    "index": (POSITIVE, DROP_POSITIVE, "CREATE TABLE victim (id int, x int); CREATE INDEX ON victim (public.positive(x))"),
+    "policy": (POSITIVE, DROP_POSITIVE, "CREATE TABLE victim (id int, x int); CREATE POLICY p ON victim USING (public.positive(x))"),
+    "trigger": ("CREATE FUNCTION public.fired() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'", "DROP FUNCTION public.fired()",
+                "CREATE TABLE victim (id int, x int); CREATE TRIGGER t BEFORE INSERT ON victim FOR EACH ROW EXECUTE FUNCTION public.fired()"),
 }
 
 # The same names with other contents, by the superuser.
@@ -134,6 +143,7 @@ OTHER = {
     "range": "CREATE TYPE public.thing AS RANGE (subtype = int8)",
     "collation": "CREATE COLLATION public.thing (locale = 'POSIX')",
     "sequence": "CREATE SEQUENCE public.thing AS int",
+    "check": POSITIVE.replace(">", "<"),
 }
 
 

@@ -37,11 +37,25 @@ def test_too_many_rows_are_not_kept(coordinator, schema, table, plan):
     assert "Rows Kept: true" not in lines
 
 
+def test_long_list_of_parameters_is_one_array(coordinator, table):
+    """A task reads one parameter, however many the statement has, and its text is the same for other numbers of them."""
+    coordinator.execute("SET plan_cache_mode = force_generic_plan")
+    members = ", ".join(["$2", "$2 + 1", "NULL", *map(str, range(7, 30))])
+    coordinator.execute(f"PREPARE listed (int, int) AS SELECT count(*) FROM {table} WHERE id = $1 AND payload IN ({members})")
+    try:
+        lines = "".join(line for line, in rows(coordinator, "EXPLAIN (VERBOSE, COSTS OFF) EXECUTE listed (4, 3)"))
+        assert "(payload = ANY ($2))" in lines
+        assert [value(coordinator, f"EXECUTE listed (4, {first})") for first in (0, -1, 1)] == [1, 1, 0]
+    finally:
+        coordinator.execute("DEALLOCATE listed")
+
+
 MOST = 65535
 LIST = ", ".join(f"${i}::int" for i in range(1, MOST + 1))
 ROWS = ", ".join(f"(${i}::int, ${i + 1}::int)" for i in range(1, MOST - 1, 2))
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("text, answer", [
     # one shard, with a constant and a value to evaluate here besides
     ("SELECT count(*) FROM {t} WHERE id = 50 AND now() IS NOT NULL AND payload IN ({list})", (1,)),

@@ -1,4 +1,4 @@
-"""A pooler in transaction mode between nodes, which gives each transaction another session of the node."""
+"""A pooler in transaction mode between nodes, or a gateway, which gives each transaction another session of the node."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -6,14 +6,20 @@ from contextlib import ExitStack
 import psycopg
 import pytest
 
-from harness import pooler, servers
+from pomelo_cluster import pooler
+
+from harness import servers
 from harness.servers import prepared_transactions, rows, value
 
-pytestmark = pytest.mark.skipif(pooler.PROGRAM is None, reason="pgbouncer is not installed: tools/install-deps does it")
+pytestmark = [pytest.mark.skipif(pooler.PROGRAM is None, reason="pgbouncer is not installed: tools/install-deps does it"),
+              pytest.mark.some(12)]
 
 SESSIONS = 8
 ROUNDS = 40
 ROLES = ("alice", "bob")
+
+# Round robin: a client's next transaction is served by another session than its last one.
+SETTINGS = {"default_pool_size": 40, "min_pool_size": 5, "server_round_robin": 1}
 
 
 def make_tables(made):
@@ -46,20 +52,21 @@ def pooler_query(made, ports, declared):
 def direct_cluster():
     with servers.cluster(purpose="check-poolers") as made, ExitStack() as stack:
         make_tables(made)
-        ports = [stack.enter_context(pooler.pooler(node, ("postgres", *ROLES))) for node in made.workers]
-        yield made, ports
+        gateways = [node.start_gateway({"gateway_pool_size": 15}) for node in made.workers]
+        ports = [stack.enter_context(pooler.pooler(node, ("postgres", *ROLES), SETTINGS)).port for node in made.workers]
+        yield made, ports, gateways
 
 
-@pytest.fixture(params=["declared", "undeclared"])
+@pytest.fixture(params=["declared", "undeclared", "gateway"])
 def pooled(request, direct_cluster):
-    """A cluster with poolers in pg_dist_poolinfo, or as the registered addresses of the nodes."""
-    made, ports = direct_cluster
-    there, back = pooler_query(made, ports, request.param == "declared")
+    """A cluster with poolers, or the nodes' gateways, in pg_dist_poolinfo, or poolers as the nodes' registered addresses."""
+    made, ports, gateways = direct_cluster
+    there, back = pooler_query(made, gateways if request.param == "gateway" else ports, request.param != "undeclared")
     with servers.connect(made.coordinator) as connection:
         for query in there:
             connection.execute(query)
         connection.execute("UPDATE t SET payload = 0")
-        yield made, request.param == "declared"
+        yield made, request.param != "undeclared"
         for query in back:
             connection.execute(query)
 
@@ -175,7 +182,7 @@ def test_outside_transactions(pooled):
 
 @pytest.mark.parametrize("poolinfo", ["user=postgres", "host=a password=b", "nonsense"])
 def test_poolinfo_is_checked(direct_cluster, poolinfo):
-    made, _ = direct_cluster
+    made = direct_cluster[0]
     with servers.connect(made.coordinator) as connection:
         with pytest.raises(psycopg.errors.InvalidParameterValue):
             connection.execute("INSERT INTO pg_dist_poolinfo VALUES (1, %s)", [poolinfo])

@@ -61,6 +61,7 @@ def finish(node, verb, gid="mine"):
         connection.execute(f"{verb} PREPARED '{gid}'")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("verb,expected", [("COMMIT", ALL), ("ROLLBACK", NONE)])
 @pytest.mark.parametrize("initiator", ["coordinator", "worker1"])
 def test_finish(clients, initiator, verb, expected):

@@ -133,6 +133,22 @@ def test_rights_of_columns_suffice(cluster, coordinator, table, roles, connect, 
 
 
 @pytest.mark.parametrize("node", ["coordinator", "worker1"])
+@pytest.mark.parametrize("statement,shown", [
+    ("INSERT INTO {t} (id, v) VALUES (500, NULL)", "(id, v) = (500, null)"),
+    ("INSERT INTO {t} (id, v) SELECT 500, NULL FROM generate_series(1, 2)", "(id, v) = (500, null)"),
+    ("UPDATE {t} SET v = NULL WHERE id = 1", "(id, v) = (1, null)"),
+    ("UPDATE {t} SET v = CASE WHEN random() < 2 THEN NULL END WHERE id = 1", "(id, v) = (1, null)"),
+])
+def test_errors_show_no_hidden_columns(cluster, coordinator, table, roles, connect, node, statement, shown):
+    """A row that can't be stored is told without the columns that the user may not read, such as those with defaults."""
+    coordinator.execute(f"ALTER TABLE {table} ALTER v SET NOT NULL, ALTER owner SET DEFAULT 'secret'")
+    coordinator.execute(f"GRANT SELECT (id, v), INSERT, UPDATE (v) ON {table} TO {roles[1]}")
+    with pytest.raises(psycopg.errors.NotNullViolation) as caught:
+        connect(cluster.node(node), user=roles[1]).execute(statement.format(t=table))
+    assert caught.value.diag.message_detail == f"Failing row contains {shown}."
+
+
+@pytest.mark.parametrize("node", ["coordinator", "worker1"])
 def test_right_to_delete_suffices(cluster, coordinator, table, roles, connect, node):
     """An initiator that computes which rows to delete locks them first: no more rights than a DELETE are needed."""
     coordinator.execute(f"GRANT SELECT, DELETE ON {table} TO {roles[1]}")

@@ -127,6 +127,7 @@ def reader(made, number, work):
     return read
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("how", ["in_place", "new_address"])
 @pytest.mark.parametrize("number", [1, 0], ids=["worker", "coordinator"])
 def test_under_load(accounts, number, how):
@@ -191,6 +192,7 @@ def test_decided_before(accounts, reading):
     assert seen == [(ACCOUNTS * (BALANCE + 1), ACCOUNTS)]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("step,number,committed", [
     ("commit-after-prepare", 1, True), ("commit-after-decision", 1, True), ("commit-between-commits", 2, True),
     ("commit-after-prepare", 0, False), ("commit-after-decision", 0, True), ("commit-between-commits", 0, True)])

@@ -1,21 +1,26 @@
-"""Eight clients at work on all nodes while servers and sessions are killed: no money is lost.
+"""Eight clients at work on all nodes while shards are moved, split and merged and servers and sessions are killed.
 
-POMELO_RANDOM_SECONDS says how long (20 by default), POMELO_RANDOM_SEED repeats a choice of actions.
+No money is lost, no row that a client was told of, and nothing is left behind. POMELO_RANDOM_SECONDS says how long
+(20 by default), POMELO_RANDOM_SEED repeats a choice of actions.
 """
 
 import os
 import random
 import threading
 import time
+from contextlib import suppress
 
 import psycopg
 import pytest
+import test_moves
+import test_splits
+
+from pomelo_check.sample import SEED
 
 from harness import bank, servers
-from harness.servers import kill_process, rows, value
+from harness.servers import kill_process, rows, value, wait_until
 
 SECONDS = float(os.environ.get("POMELO_RANDOM_SECONDS", "20"))
-SEED = int(os.environ.get("POMELO_RANDOM_SEED", str(random.randrange(10**9))))
 CLIENTS = 8
 
 # What clients of servers that die and of transactions that block each other may get to see.
@@ -27,6 +32,26 @@ EXPECTED = {
     "25P02": "earlier error", "53300": "too many connections",
 }
 
+# Errors after which it is sure that nothing was written.
+NOTHING_DONE = {"55P03", "40P01", "40001", "25P02", "57P03", "08001"}
+
+# What a change of shards may end with besides: somebody else's change of the same ones, or one of their tables.
+EXPECTED_OF_CHANGES = {"55006": "in use", "55000": "changed meanwhile", "42704": "no such shard any more",
+                       "42710": "isolated already", "57014": "took too long", "58000": "replication broken off",
+                       "22023": "other shards meanwhile"}
+
+CHANGER = "changer"     # whose sessions are killed at debug points
+POINTS = sorted({*test_moves.CALLER, *test_moves.SOURCE, *test_splits.POINTS})
+
+
+def create_tables(made):
+    """What clients write besides the bank's tables: rows that they keep a list of."""
+    with servers.connect(made.coordinator) as connection:
+        connection.execute(f"""CREATE ROLE {CHANGER} SUPERUSER LOGIN;
+            CREATE TABLE event (id bigint PRIMARY KEY, note text); CREATE TABLE tally (id int PRIMARY KEY, n int NOT NULL)""")
+        for table in ("event", "tally"):
+            connection.execute("SELECT create_distributed_table(%s, 'id', shard_count => 6, colocate_with => 'none')", [table])
+
 
 class Worker(threading.Thread):
     """A client that connects to any node, and again when that has died."""
@@ -34,9 +59,12 @@ class Worker(threading.Thread):
     def __init__(self, made, number, stop):
         super().__init__()
         self.made, self.stop = made, stop
+        self.number = number
         self.random = random.Random(SEED * 100 + number)
         self.done = {}
         self.failure = None
+        self.events = {}        # by id: whether the row must be there; None: nobody knows
+        self.tallies = {}       # by id: the least and the most that may have been counted
 
     def run(self):
         while not self.stop.is_set() and self.failure is None:
@@ -50,7 +78,8 @@ class Worker(threading.Thread):
                 self.failure = error
 
     def work(self, connection):
-        actions = [self.transfer] * 4 + [self.contend, self.read, self.rate, self.repeatable_read]
+        actions = [self.transfer] * 4 + [self.insert] * 2 + [self.contend, self.read, self.rate, self.repeatable_read,
+                                                             self.upsert, self.count_events, self.define]
         for _ in range(self.random.randrange(5, 60)):
             if self.stop.is_set():
                 return
@@ -109,27 +138,133 @@ class Worker(threading.Thread):
             for _ in range(2):
                 self.check_total(connection, rows(connection, "SELECT sum(balance), count(*) FROM account"))
 
+    def insert(self, connection):
+        """Rows for several shards."""
+        first = (self.number << 32) + len(self.events)
+        ids = list(range(first, first + self.random.randrange(1, 6)))
+        self.events.update(dict.fromkeys(ids))
+        try:
+            connection.execute("INSERT INTO event SELECT n, 'x' FROM unnest(%s::bigint[]) n", [ids])
+            self.events.update(dict.fromkeys(ids, True))
+        except psycopg.Error as error:
+            if error.sqlstate in NOTHING_DONE:
+                self.events.update(dict.fromkeys(ids, False))
+            raise
+
+    def upsert(self, connection):
+        """One more, of a few things that only this client counts."""
+        key = self.number * 10 + self.random.randrange(5)
+        least, most = self.tallies.get(key, (0, 0))
+        self.tallies[key] = least, most + 1
+        try:
+            connection.execute("INSERT INTO tally VALUES (%s, 1) ON CONFLICT (id) DO UPDATE SET n = tally.n + 1", [key])
+            self.tallies[key] = least + 1, most + 1
+        except psycopg.Error as error:
+            if error.sqlstate in NOTHING_DONE:
+                self.tallies[key] = least, most
+            raise
+
+    def count_events(self, connection):
+        """Each row that this client was told of is there once."""
+        known = sum(1 for written in self.events.values() if written)
+        unknown = sum(1 for written in self.events.values() if written is None)
+        count, different = rows(connection, "SELECT count(*), count(DISTINCT id) FROM event WHERE id >> 32 = %s", [self.number])[0]
+        assert count == different and known <= count <= known + unknown, (count, different, known, unknown)
+
+    def define(self, connection):
+        """DDL on a table whose shards move, or a new table beside it.
+
+        The transaction of this client's last session, which was killed, may end meanwhile: IF NOT EXISTS doesn't see what
+        is not committed yet, on one server either.
+        """
+        name = f"c{self.number}"
+        with suppress(psycopg.errors.DuplicateTable, psycopg.errors.UniqueViolation):
+            connection.execute(self.random.choice([
+                f"ALTER TABLE event ADD COLUMN IF NOT EXISTS {name} int DEFAULT {self.number}",
+                f"ALTER TABLE event DROP COLUMN IF EXISTS {name}",
+                f"CREATE INDEX IF NOT EXISTS event_{name} ON event (note, id)",
+                f"DROP INDEX IF EXISTS event_{name}",
+                f"BEGIN; CREATE TABLE {name} (id bigint); SELECT create_distributed_table('{name}', 'id', "
+                f"colocate_with => 'event'); INSERT INTO {name} SELECT generate_series(1, 9); DROP TABLE {name}; COMMIT"]))
+
     def check_total(self, connection, found):
         """With one snapshot over all nodes, every reader sees the same total."""
         if value(connection, "SELECT current_setting('citus.distributed_snapshots', true)") == "on":
             assert found == [(bank.ACCOUNTS * bank.START, bank.ACCOUNTS)], found
 
 
+class Changer(threading.Thread):
+    """Moves, splits, merges and isolates shards, from any node."""
+
+    def __init__(self, made, number, stop):
+        super().__init__()
+        self.made, self.stop = made, stop
+        self.random = random.Random(SEED * 100 + 50 + number)
+        self.done = {}
+        self.failed = {}
+        self.failure = None
+
+    def run(self):
+        while not self.stop.is_set() and self.failure is None:
+            try:
+                with servers.connect(self.random.choice(self.made.nodes), user=CHANGER) as connection:
+                    connection.execute("SET citus.move_switch_timeout = '10s'; SET statement_timeout = '60s'")
+                    what = self.change(connection)
+                self.done[what] = self.done.get(what, 0) + 1
+            except psycopg.Error as error:
+                if error.sqlstate is not None and error.sqlstate not in {**EXPECTED, **EXPECTED_OF_CHANGES}:
+                    self.failure = error
+                self.failed[error.sqlstate] = self.failed.get(error.sqlstate, 0) + 1
+                self.stop.wait(0.05)
+            except Exception as error:  # pylint: disable=broad-except
+                self.failure = error
+
+    def change(self, connection):
+        table = self.random.choice(["account", "event", "tally"])
+        if self.random.random() < 0.1:
+            connection.execute("SELECT alter_distributed_table(%s, shard_count => %s, cascade_to_colocated => true)",
+                               [table, self.random.randrange(3, 7)])
+            return "shard_count"
+        return test_splits.change_one(self.random, connection, table, self.random.choice(test_moves.MODES))
+
+
+def alter_changer(made, setting):
+    """Changes a setting of the role that changes shards, on all nodes, also those that are just starting."""
+    def alter(node):
+        with servers.connect(node) as connection:
+            connection.execute("SET citus.enable_ddl_propagation = off")
+            connection.execute(f"ALTER ROLE {CHANGER} " + setting)
+            return True
+
+    for node in made.nodes:
+        wait_until(lambda node=node: alter(node), "a setting to be changed")
+
+
+def kill_at_point(made, chosen):
+    """Has sessions that change shards, and begin in the next moment, die at a point of theirs."""
+    alter_changer(made, f"SET citus.debug_points = '{chosen.choice(POINTS)}=kill'")
+    time.sleep(chosen.random())
+    alter_changer(made, "RESET citus.debug_points")
+
+
 def kill_something(made, chosen):
-    """A whole server, which is then started again, or one of its sessions."""
+    """A whole server, which is then started again, or one of its processes."""
     node = chosen.choice(made.nodes)
-    how = chosen.choice(["server", "server", "session", "terminate", "restart"])
+    how = chosen.choice(["server", "server", "session", "terminate", "restart", "point", "point", "nothing", "nothing"])
     if how == "server":
         node.kill()
         time.sleep(chosen.random() * 0.5)
         node.start()
     elif how == "restart":
         node.restart()
-    else:
+    elif how == "point":
+        kill_at_point(made, chosen)
+    elif how != "nothing":
         with servers.connect(node) as connection:
             pids = [pid for (pid,) in rows(connection, """
                 SELECT pid FROM pg_stat_activity
-                WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()""")]
+                WHERE backend_type NOT IN ('checkpointer', 'background writer', 'walwriter', 'logger', 'startup')
+                  AND pid <> pg_backend_pid()""")]
             if pids and how == "session":
                 kill_process(chosen.choice(pids))
             elif pids:
@@ -138,21 +273,43 @@ def kill_something(made, chosen):
 
 @pytest.fixture
 def bank_cluster():
-    with servers.cluster(purpose="check-random", settings={"citus.recover_2pc_interval": "2s", "deadlock_timeout": "100ms"}) as made:
+    settings = {"citus.recover_2pc_interval": "2s", "deadlock_timeout": "100ms", "citus.defer_shard_delete_interval": "1s"}
+    with servers.cluster(purpose="check-random", settings=settings) as made:
         bank.create(made)
+        create_tables(made)
         yield made
+
+
+def check_rows(made, workers):
+    """All rows that clients have been told of are there once, on the word of each node, and no others."""
+    written = {}
+    counted = {}
+    for worker in workers:
+        written.update(worker.events)
+        counted.update(worker.tallies)
+    for node in made.nodes:
+        with servers.connect(node) as connection:
+            found = [number for number, in rows(connection, "SELECT id FROM event")]
+            assert len(found) == len(set(found))
+            assert {number for number, there in written.items() if there} <= set(found)
+            assert set(found) <= {number for number, there in written.items() if there is not False}
+            tallies = dict(rows(connection, "SELECT id, n FROM tally"))
+            for key, (least, most) in counted.items():
+                assert least <= tallies.get(key, 0) <= most, (key, least, tallies.get(key), most)
 
 
 def test_money_is_constant(bank_cluster):
     print(f"POMELO_RANDOM_SEED={SEED}")
     stop = threading.Event()
     workers = [Worker(bank_cluster, number, stop) for number in range(CLIENTS)]
-    for worker in workers:
+    changers = [Changer(bank_cluster, number, stop) for number in range(2)]
+    everybody = workers + changers
+    for worker in everybody:
         worker.start()
     chosen = random.Random(SEED)
     end = time.monotonic() + SECONDS
     try:
-        while time.monotonic() < end and not any(worker.failure for worker in workers):
+        while time.monotonic() < end and not any(worker.failure for worker in everybody):
             stop.wait(0.3 + chosen.random())
             try:
                 kill_something(bank_cluster, chosen)
@@ -160,14 +317,19 @@ def test_money_is_constant(bank_cluster):
                 pass    # it was restarting, or the session had ended
     finally:
         stop.set()
-        for worker in workers:
-            worker.join(60)
+        for worker in everybody:
+            worker.join(90)
     bank_cluster.start()
-    assert not [worker.failure for worker in workers if worker.failure]
-    assert not any(worker.is_alive() for worker in workers), "a client hangs"
-    for action in ("transfer", "contend", "rate", "read", "repeatable_read"):
+    print([(changer.done, changer.failed) for changer in changers])
+    failures = [repr(worker.failure) for worker in everybody if worker.failure]
+    print(*failures, sep="\n")
+    assert not failures
+    assert not any(worker.is_alive() for worker in everybody), "a client hangs"
+    for action in ("transfer", "contend", "rate", "read", "repeatable_read", "insert", "upsert", "count_events", "define"):
         count = sum(worker.done.get(action, 0) for worker in workers)
         print(action, count)
         assert count > 0, f"no {action} went through"
     servers.wait_until_quiet(bank_cluster)
+    test_moves.check_clean(bank_cluster, timeout=120)
     bank.check(bank_cluster)
+    check_rows(bank_cluster, workers)

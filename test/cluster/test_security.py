@@ -114,13 +114,18 @@ def test_the_secret_is_for_superusers(cluster, roles, connect):
 FUNCTIONS_FOR_NODES = """
     SELECT p.oid::regprocedure::text, p.pronargs, ARRAY(SELECT format_type(t, NULL) FROM unnest(p.proargtypes) t)
     FROM pg_proc p WHERE pronamespace = 'citus_internal'::regnamespace AND has_function_privilege(%s, p.oid, 'execute')
-    AND prorettype <> 'trigger'::regtype
+    AND prorettype <> 'trigger'::regtype AND 'internal'::regtype <> ALL (p.proargtypes)
 """
 
-# Harmless to all but the session that calls them, or views of what everybody may see.
-FOR_EVERYBODY = {"analyzed_shards", "local_shard_sizes", "process_gpid", "rows_of_all_nodes", "shard_sizes", "table_type",
-                 "time_partition_column",
-                 "task_plan", "upsert_begin", "upsert_once", "upsert_row", "upsert_ordinal", "upsert_conflict", "upsert_conflicts", "lock_row"}
+# Harmless to all but the session that calls them, views of what everybody may see, or done with the caller's rights alone.
+# Those of sequences ask for the server's rights (test_sequences.py); gateway_cancel for the number that every cancel request has.
+FOR_EVERYBODY = {"analyzed_shards", "await_state", "change_shard_count", "check_node", "check_strategy_function", "currval",
+                 "distribute_again", "exchange_read", "exchange_send", "foreign_keys_of", "gateway_cancel", "gateway_processes", "gateway_query_route", "gateway_route", "lastval",
+                 "local_shard_copies", "local_shard_sizes", "lock_row", "nextval", "process_gpid", "rebalance_job",
+                 "refuse_transaction_block", "rows_of_all_nodes", "run_apart", "run_job", "running_rebalance", "setval",
+                 "shard_relation", "shard_sizes", "table_type", "task_error_is_transient", "task_plan", "tenant_lock_number",
+                 "time_partition_column", "upsert_begin", "upsert_conflict", "upsert_conflicts", "upsert_once",
+                 "upsert_ordinal", "upsert_row"}
 
 
 def hostile(type_name):
@@ -128,6 +133,18 @@ def hostile(type_name):
     return {"integer": ["-5", "2147483647"], "bigint": ["-1", "9223372036854775807"], "text": ["'x'", "NULL"],
             "regclass": ["'pg_class'::regclass", "0::regclass"], "boolean": ["true"],
             "text[]": ["ARRAY['DROP TABLE pg_class', 'CREATE TABLE citus_data.trap ()']"]}.get(type_name, ["NULL"])
+
+
+def survives(connection, call):
+    """Whatever arguments it gets, a call may fail, but not take the session or its server with it."""
+    with connection.transaction(force_rollback=True):
+        try:
+            connection.execute("SET LOCAL statement_timeout = '5s'")
+            connection.execute(call)
+        except psycopg.OperationalError:
+            assert not connection.closed, call
+        except psycopg.Error:
+            pass
 
 
 def test_functions_for_nodes_refuse_clients(cluster, coordinator, tables, roles, connect):
@@ -144,6 +161,7 @@ def test_functions_for_nodes_refuse_clients(cluster, coordinator, tables, roles,
                                       if type_name != "anyelement")
                 call = f"SELECT citus_internal.{name}({arguments})"
                 if name in FOR_EVERYBODY:
+                    survives(connection, call)
                     continue
                 for text in (call, f"DO $do$ BEGIN PERFORM {call[7:]}; END $do$"):
                     strict_null = "NULL" in arguments
@@ -382,3 +400,19 @@ def test_damaged_metadata_harms_its_table_alone(cluster, coordinator, tables, ro
     coordinator.execute(f"UPDATE pg_dist_shard SET shardminvalue = 'junk' WHERE shardid = {shard}")
     coordinator.execute(f"DROP TABLE {tables}.d")
     assert value(coordinator, "SELECT count(*) FROM pg_dist_shard WHERE shardid = %s", [shard]) == 0
+
+
+def test_temporary_relations_stand_in_for_no_catalogs(cluster, coordinator, roles, connect):
+    """Functions with the superuser's rights don't read views that their caller has named like catalogs."""
+    definers = rows(coordinator, "SELECT p.oid::regprocedure::text, p.proconfig FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid "
+                    "AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e' WHERE p.prosecdef")
+    assert definers and all("search_path=pg_catalog, pg_temp" in settings for _, settings in definers), definers
+
+    mallory = connect(cluster.coordinator, user=roles[1])
+    mallory.execute("CREATE TEMP TABLE callers (name name)")
+    mallory.execute("CREATE FUNCTION pg_temp.note() RETURNS int LANGUAGE sql AS "
+                    "'INSERT INTO callers VALUES (current_user) RETURNING 1'")
+    mallory.execute("CREATE TEMP VIEW pg_dist_shard AS SELECT pg_temp.note()::bigint AS shardid, 'pg_class'::regclass AS logicalrelid")
+    mallory.execute("CREATE TEMP VIEW pg_dist_placement AS SELECT 1::bigint AS shardid, 0 AS groupid")
+    mallory.execute("SELECT count(*) FROM citus_internal.local_shard_sizes()")
+    assert {name for name, in rows(mallory, "SELECT name FROM callers")} <= {roles[1]}

@@ -97,6 +97,7 @@ def vacuum_full(connection):
         pass
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("cleaner", [vacuum, vacuum_full])
 def test_old_versions_stay(accounts, cleaner):
     """Long readers while rows are updated again and again and dead ones removed."""
@@ -251,6 +252,25 @@ def test_undecided(accounts, connect, step):
     assert seen == [ACCOUNTS * (BALANCE + 1)]
 
 
+def test_left_for_recovery(accounts, connect):
+    """A read of what recovery commits has an answer, too: the initiator's stamp says whether it came before."""
+    stopped = Stopped(accounts.coordinator, "commit-after-decision", UPDATE_ALL)
+    lost, kept = (connect(node) for node in accounts.workers)
+    assert rows(lost, "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity"
+                      " WHERE query LIKE '%PREPARE TRANSACTION%' AND pid <> pg_backend_pid()") == [(True,)]
+    assert stopped.go_on() is None
+    kept.execute("CREATE TEMP TABLE later ()")
+    seen = []
+    reading = threading.Thread(target=lambda: seen.append(value(kept, "SELECT sum(balance) FROM account")))
+    reading.start()
+    wait_until(lambda: not reading.is_alive() or rows(lost, "SELECT 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"),
+               "the read to wait for what is prepared")
+    with servers.connect(accounts.coordinator) as connection:
+        connection.execute("SELECT recover_prepared_transactions()")
+    reading.join(servers.PATIENCE)
+    assert seen == [ACCOUNTS * (BALANCE + 1)]
+
+
 @pytest.mark.parametrize("step", ["commit-after-prepare", "commit-after-decision"])
 def test_wait_is_limited(accounts, step):
     """The initiator's other clients wait for its commit, or on the nodes, as long as they want and no longer."""
@@ -274,15 +294,41 @@ def test_prepared_survives_restart(accounts, connect):
 
 
 def test_client_prepared(accounts, connect):
-    """A transaction that a client has prepared, maybe for days, keeps no reader waiting."""
+    """A transaction that a client has prepared, maybe for days, keeps no reader waiting, and fails none when it commits."""
     writer, reader = connect(accounts.coordinator), connect(accounts.workers[1])
     writer.execute("BEGIN")
     writer.execute(UPDATE_ALL)
     writer.execute("PREPARE TRANSACTION 'mine'")
     reader.execute("SET citus.snapshot_timeout = '5s'")
     assert value(reader, "SELECT sum(balance) FROM account") == ACCOUNTS * BALANCE
+    begun = Stopped(accounts.coordinator, "snapshot-chosen", "BEGIN; SELECT sum(balance) FROM account; COMMIT")
     writer.execute("COMMIT PREPARED 'mine'")
+    assert begun.go_on() is None
     assert value(reader, "SELECT sum(balance) FROM account") == ACCOUNTS * (BALANCE + 1)
+
+
+def test_short_reads_ask_nobody(accounts, connect):
+    """The last that a node hears of a short statement is its task: there is no transaction to end."""
+    reader, workers = connect(accounts.coordinator), [connect(worker) for worker in accounts.workers]
+
+    def ended_with_task():
+        assert total(reader) == (ACCOUNTS * BALANCE, ACCOUNTS)
+        return all(rows(worker, "SELECT query FROM pg_stat_activity WHERE query LIKE '/*citus:shards % at %FROM %account%' AND state = 'idle'")
+                   for worker in workers)
+
+    wait_until(ended_with_task, "a statement whose time no node refuses")
+
+
+@pytest.mark.parametrize("reader", [0, 1])
+def test_offered_too_late(accounts, reader):
+    """Nodes whose clocks have passed the time that they are offered are asked for another."""
+    check = f"SELECT 1 / (sum(balance) = {ACCOUNTS * BALANCE})::int FROM account"
+    late = Stopped(accounts.nodes[reader], "snapshot-offered", check)
+    for node in accounts.nodes:
+        with servers.connect(node) as connection, connection.transaction():
+            connection.execute("UPDATE account SET balance = balance - 1")
+            connection.execute("UPDATE account SET balance = balance + 1")
+    assert late.go_on() is None
 
 
 def test_restarts_under_load(accounts):

@@ -63,7 +63,7 @@ def test_repeatable_read(accounts):
 
 
 def test_shapes(accounts):
-    """Joins, several connections to a node, cursors that take turns, INSERT .. SELECT, functions."""
+    """Joins, rows that nodes send to each other, several connections to a node, cursors that take turns, INSERT .. SELECT, functions."""
     def join(connection):
         assert value(connection, "SELECT sum(a.balance) FROM account a JOIN account b USING (balance, id)"
                      " CROSS JOIN rate") == ACCOUNTS * BALANCE
@@ -86,6 +86,17 @@ def test_shapes(accounts):
     def function(connection):
         assert value(connection, "SELECT twice()") == 2 * ACCOUNTS * BALANCE
 
+    def moved(connection):
+        joined = "SELECT sum(a.balance + b.balance) FROM account a JOIN account b ON b.id = {0} - a.id"
+        grouped = "SELECT sum(s) FROM (SELECT balance * count(DISTINCT id) AS s FROM account GROUP BY balance, id % 7) x"
+        for isolation in ("READ COMMITTED", "REPEATABLE READ"):
+            connection.execute(f"BEGIN ISOLATION LEVEL {isolation}")
+            assert value(connection, joined.format(ACCOUNTS + 1)) == 2 * ACCOUNTS * BALANCE
+            assert value(connection, grouped) == ACCOUNTS * BALANCE
+            assert all("exchange_send" in str(rows(connection, "EXPLAIN " + query))
+                       for query in (joined.format(ACCOUNTS + 1), grouped))
+            connection.execute("COMMIT")
+
     with servers.connect(accounts.coordinator) as connection:
         connection.execute("DROP TABLE IF EXISTS totals")
         connection.execute("CREATE TABLE totals (s bigint)")
@@ -106,6 +117,8 @@ def test_shapes(accounts):
     load.add(accounts.coordinator, cursors, "cursors")
     load.add(accounts.coordinator, keep, "keep")
     load.add(accounts.coordinator, function, "function")
+    load.add(accounts.workers[0], moved, "moved", options="-c citus.enable_broadcast_joins=off -c citus.exchange_cost=0 "
+             "-c citus.value_cost=0 -c citus.task_cost=0 -c citus.round_trip_cost=0 -c citus.tuple_transfer_cost=1000")
     load.add(accounts.coordinator, check_total, "connections", options="-c citus.executor_slow_start_interval=0 -c citus.enable_node_tasks=off")
     load.finish()
     with servers.connect(accounts.coordinator) as connection:

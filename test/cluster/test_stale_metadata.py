@@ -64,6 +64,44 @@ def test_task_follows_the_shard(own_cluster, connect, shard, statement, expected
     assert running.cursor.fetchall() == expected
 
 
+@pytest.mark.parametrize("query, expected", [
+    ("SELECT count(*), sum(v), sum(n) FROM spread JOIN beside USING (k)", [(200, 20100, 200)]),
+    ("SELECT k, sum(v) FROM spread GROUP BY k ORDER BY k LIMIT 2", [(1, 1), (2, 2)]),
+    ("SELECT sum(v) FROM spread, (VALUES (1), (2)) small(k) WHERE spread.k > small.k", [(20099 + 20097,)]),
+])
+def test_task_for_several_shards_follows_one(own_cluster, connect, query, expected):
+    """A task for all shards of a node is refused when one has left; each shard is read once on the node that has it."""
+    nodes = [connect(node) for node in own_cluster.nodes]
+    for table in ("spread (k int PRIMARY KEY, v int)", "beside (k int PRIMARY KEY, n int DEFAULT 1)"):
+        nodes[0].execute(f"CREATE TABLE {table}")
+    nodes[0].execute("SELECT create_distributed_table('spread', 'k', shard_count => 8), "
+                     "create_distributed_table('beside', 'k', colocate_with => 'spread')")
+    nodes[0].execute("INSERT INTO spread SELECT i, i FROM generate_series(1, 200) i")
+    nodes[0].execute("INSERT INTO beside SELECT i FROM generate_series(1, 200) i")
+    nodes[0].execute("ANALYZE spread, beside")
+    assert rows(nodes[0], query) == expected
+    placements = rows(nodes[0], "SELECT shardid, groupid FROM pg_dist_placement JOIN pg_dist_shard USING (shardid) WHERE logicalrelid "
+                      "IN ('spread'::regclass, 'beside'::regclass) AND shardminvalue = '-2147483648'")
+    source = placements[0][1]
+    target = 3 - source
+    move = "UPDATE pg_dist_placement SET groupid = %s WHERE shardid = ANY (%s)"
+    nodes[target].execute(move, [target, [shard for shard, _ in placements]])
+    nodes[target].execute("SET citus.enable_manual_changes_to_shards = on")
+    for shard, _ in placements:
+        table = rows(nodes[0], "SELECT logicalrelid::text FROM pg_dist_shard WHERE shardid = %s", [shard])[0][0]
+        nodes[target].execute("SELECT citus_internal.create_local_shards(%s)", [table])
+        for row in rows(nodes[source], f"SELECT * FROM citus_data.{table}_{shard}"):
+            nodes[target].execute(f"INSERT INTO citus_data.{table}_{shard} VALUES (%s, %s)", row)
+    nodes[source].execute(move, [target, [shard for shard, _ in placements]])
+    old = own_cluster.nodes[source]
+    mark = old.log_mark()
+    running = Statement(connect(own_cluster.coordinator), query)
+    wait_until(lambda: "is not on this node" in old.log_since(mark), "the old node to refuse the task")
+    nodes[0].execute(move, [target, [shard for shard, _ in placements]])
+    assert running.finish() is None
+    assert running.cursor.fetchall() == expected
+
+
 def test_error_when_the_shard_stays_away(own_cluster, connect, shard):
     """If no news come the statement fails with the SQLSTATE made for that, and nothing is written."""
     connection = connect(own_cluster.coordinator)

@@ -191,6 +191,8 @@ def test_one_writer_needs_one_phase(bank, connect):
         connection.execute("UPDATE account SET payload = 2 WHERE id = %s", [first])
         connection.execute("UPDATE account SET payload = 2 WHERE id = %s", [second])
     assert value(connection, count) == before + 2
+    connection.execute("SELECT recover_prepared_transactions() FROM generate_series(1, 2)")
+    assert value(connection, count) == 0
 
 
 @pytest.fixture
@@ -270,15 +272,16 @@ def test_reader_lost_while_the_writer_commits(bank, connect):
     setup = connect(bank.coordinator)
     written, read = (key_on(setup, node.port) for node in bank.workers)
     connection = connect(bank.coordinator)
+    pid = pid_of(connection)
     connection.execute(f"BEGIN; SELECT * FROM account WHERE id = {read}; "
                        f"UPDATE account SET payload = 1 WHERE id = {written}")
     connection.execute("SET citus.debug_points = 'commit-before-one-phase=stop'")
     commit = Statement(connection, "COMMIT")
-    wait_until(lambda: is_stopped(pid_of(connection)), "the COMMIT to stop")
+    wait_until(lambda: is_stopped(pid), "the COMMIT to stop")
     with servers.connect(bank.workers[1]) as worker:
         assert value(worker, "SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity "
                              "WHERE state = 'idle in transaction' AND application_name LIKE 'citus_internal%'")
-    kill_process(pid_of(connection), signal.SIGCONT)
+    kill_process(pid, signal.SIGCONT)
     assert commit.finish() is None
     assert totals(bank)[1] == 1
 
@@ -412,3 +415,13 @@ def test_backend_terminated_while_it_commits(bank):
     wait_until_quiet(bank)
     low, high, count = totals(bank)
     assert (low, count) == (high, ROWS)
+
+
+def test_settings_undone_before_prepare(bank):
+    """A node that was only told of something that a savepoint has undone is prepared like the others."""
+    with servers.connect(bank.workers[0]) as connection:
+        connection.execute("BEGIN; SAVEPOINT s")
+        with pytest.raises(psycopg.errors.WrongObjectType):
+            connection.execute("SELECT undistribute_table('pg_class')")
+        connection.execute(f"ROLLBACK TO s; {UPDATE_ALL}; COMMIT")
+    assert totals(bank) == (1, 1, ROWS)

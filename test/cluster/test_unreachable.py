@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from harness.servers import (SLOW, cluster, connect as open_connection, fill, kill_process, pid_of, rows, value,
+from harness.servers import (PATIENCE, SLOW, cluster, connect as open_connection, fill, kill_process, pid_of, rows, value,
                              wait_until_quiet, wait_until_slow)
 
 
@@ -122,7 +122,7 @@ def test_node_lost_during_a_query(make_cluster, connect):
     thread.start()
     wait_until_slow(made)
     made.workers[0].kill()
-    thread.join(30)
+    thread.join(PATIENCE)
     assert failures, "the query didn't notice that its node is gone"
     assert failures[0].diag.sqlstate == "08006", made.coordinator.tail(40)
     print(made.coordinator.tail(30))

@@ -47,7 +47,7 @@ STRANGE_LOCKS = f"""
     LEFT JOIN pg_class c ON c.oid = l.relation AND l.database <> 0
     WHERE l.pid = pg_backend_pid() AND l.granted AND (
         (l.locktype IN ('relation', 'tuple') AND c.relowner = '{VICTIM}'::regrole AND l.mode <> 'AccessShareLock')
-        OR (l.locktype = 'object' AND l.classid = 'pg_dist_node'::regclass AND l.mode = 'ExclusiveLock')
+        OR (l.locktype = 'relation' AND l.relation::bigint > 4294900000 AND l.mode = 'ExclusiveLock')     -- nodes, see catalog/node.c
         OR (l.locktype = 'object' AND l.classid = 'pg_class'::regclass AND l.objid IN ('bank.account'::regclass, 'bank.rate'::regclass)))"""
 
 OWN_TABLES = f"""

@@ -8,13 +8,17 @@ import time
 from contextlib import contextmanager
 
 import psycopg
+import pytest
 
 from pomelo_cluster import Cluster
 
 from pomelo_check import FAST
+from pomelo_check.sample import PART
 
-FIRST_PORT = int(os.environ.get("POMELO_TEST_PORT", "20500"))
-PATIENCE = 30       # seconds that an awaited event may take
+FIRST_PORT = int(os.environ.get("POMELO_TEST_PORT", "20500")) + 200 * (PART - 1)     # others may not take what a test stops
+PATIENCE = 90       # seconds that an awaited event may take
+THROUGH_GATEWAY = "POMELO_GATEWAY" in os.environ
+gateway_ports = {}  # by the port of their server, where tests connect through them
 
 
 @contextmanager
@@ -22,12 +26,15 @@ def cluster(purpose="check-cluster", workers=2, kind="cluster", settings=None):
     """A cluster of its own for the duration of the `with`."""
     with Cluster.temporary(purpose, FIRST_PORT, workers=workers, kind=kind,
                            settings={**FAST, **(settings or {})}) as made:
+        if THROUGH_GATEWAY and kind == "cluster":
+            gateway_ports[made.coordinator.port] = made.coordinator.start_gateway()
         yield made
 
 
 def connect(node, user="postgres", dbname="postgres", autocommit=True, **options):
     """A psycopg connection; outside transaction blocks unless autocommit is False."""
-    return psycopg.connect(node.dsn_for(user, dbname), autocommit=autocommit,
+    port = gateway_ports.get(node.port, node.port)
+    return psycopg.connect(node.dsn_for(user, dbname), port=port, autocommit=autocommit,
                            connect_timeout=PATIENCE, **options)
 
 
@@ -61,7 +68,9 @@ def wait_until(condition, what, timeout=PATIENCE):
 
 
 def pid_of(connection):
-    """The process that serves a connection."""
+    """The process that serves a connection; a client of a gateway has none of its own, so its test is skipped."""
+    if connection.info.port in gateway_ports.values():
+        pytest.skip("is about one process")
     return connection.info.backend_pid
 
 

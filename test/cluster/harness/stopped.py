@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from contextlib import suppress
 
 import psycopg
 
@@ -25,10 +26,13 @@ def is_stopped(pid):
 class Stopped:
     """Runs a statement up to a step; its error, if any, is kept."""
 
+    standing = []   # those that nobody has let go on
+
     def __init__(self, node, step, statement):
         self.connection = commit_at(node, step, "stop")
         self.pid = pid_of(self.connection)
         self.error = None
+        self.standing.append(self)
         self.thread = threading.Thread(target=self.run, args=[statement])
         self.thread.start()
         wait_until(lambda: is_stopped(self.pid), f"the backend to stop at {step}")
@@ -43,6 +47,16 @@ class Stopped:
         """Lets it run to its end; returns the error."""
         os.kill(self.pid, signal.SIGCONT)
         return self.finish()
+
+    @classmethod
+    def let_all_go(cls):
+        """After a test that has failed: what it has left standing would hold up all others."""
+        while cls.standing:
+            left = cls.standing.pop()
+            if left.thread.is_alive():
+                with suppress(ProcessLookupError):
+                    os.kill(left.pid, signal.SIGCONT)
+                left.thread.join(servers.PATIENCE)
 
     def finish(self):
         """Waits for its end, in whatever way that comes."""

@@ -3,7 +3,6 @@
 import argparse
 import glob
 import os
-import secrets
 import sys
 import time
 from collections import Counter
@@ -11,6 +10,7 @@ from dataclasses import replace
 
 from pomelo_check import unwind_when_terminated
 from pomelo_check.failures import crashes, print_failures
+from pomelo_check.sample import SEED, sample, told
 from pomelo_cluster import Cluster, ClusterError
 
 from .disturb import KINDS
@@ -26,22 +26,21 @@ FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
         "max_wal_size": "2GB", "checkpoint_timeout": "1h", "max_prepared_transactions": "400",
         "citus.autoanalyze_naptime": "-1"}
 
-# What `make check-oracle` runs: every initiator and protocol, then each rung switched off.
+# Every initiator and protocol, then each rung switched off, then disturbed ones. `make check` takes the first and some
+# others, `make check-all` all of them.
 RUNGS = ["citus.enable_fast_path_router_planner", "citus.enable_router_execution"]
-NODES = ["citus.enable_query_pushdown", "citus.enable_broadcast_joins", "citus.enable_node_tasks"]
-# What `make check` leaves to `make check-all`: others cover the same with one more condition.
-MORE_RUNS = [
+NODES = ["citus.enable_query_pushdown", "citus.enable_broadcast_joins", "citus.enable_repartition_joins", "citus.enable_node_tasks"]
+RUNS = [
+    Run("coordinator", "simple"),
     Run("worker", "simple"),
     Run("coordinator", "prepared"),
     Run("worker", "prepared"),
     Run("coordinator", "simple", {rung: "off" for rung in RUNGS} | {"citus.insert_stream_threshold": "0"}),
-] if os.environ.get("POMELO_CHECK_ALL") else []
-RUNS = MORE_RUNS + [
-    Run("coordinator", "simple"),
     Run("worker", "simple", {rung: "off" for rung in RUNGS + NODES} | {"citus.insert_stream_threshold": "0"}),
     Run("coordinator", "prepared", disturb="settings"),
     Run("worker", "prepared", disturb="role"),
 ]
+SAMPLE = 4
 
 
 def main(argv=None):
@@ -89,7 +88,7 @@ def parser():
                      help="also show errors of the same class with another wording")
     top.add_argument("--errors", action="store_true",
                      help="also list the statements that fail on both sides, as they should")
-    top.add_argument("--limit", type=int, default=30, metavar="SECONDS",
+    top.add_argument("--limit", type=int, default=60, metavar="SECONDS",
                      help="cancel a statement after that long (%(default)s)")
     top.add_argument("--count", action="store_true", help="only count the statements")
     top.add_argument("--show", action="store_true", help="only print the scripts, as for random ones")
@@ -97,13 +96,14 @@ def parser():
     top.add_argument("--plain", metavar="DSN", help="use this plain server")
     top.add_argument("--node", action="append", metavar="DSN",
                      help="use this cluster: the coordinator, then a worker")
+    top.add_argument("--gateway", action="store_true", help="ask the coordinator through its gateway")
     top.add_argument("--base-port", type=int, default=BASE_PORT)
     return top
 
 
 def find_scripts(names):
     if not names:
-        made = f"{PREFIX}{secrets.randbelow(1000000)}:{RANDOM_COUNT}"
+        made = f"{PREFIX}{SEED}:{RANDOM_COUNT}"
         print(f"oracle: random statements: {made}", flush=True)
         return sorted(glob.glob(os.path.join(SCRIPTS, "*.sql"))) + [made]
     found = []
@@ -115,10 +115,12 @@ def find_scripts(names):
 
 
 def choose_runs(args):
-    """The runs that the options ask for; without options, the default list."""
+    """The runs that the options ask for; without options, a sample of the list, or all of it."""
     settings = dict(pair.split("=", 1) for pair in args.settings)
     if not (args.initiator or args.protocol or settings or args.vary or args.disturb):
-        return RUNS
+        runs = RUNS[:1] + sample(RUNS[1:], SAMPLE - 1)
+        print("oracle: " + told("modes", len(runs), len(RUNS)), flush=True)
+        return runs
     runs = [Run(i, p, dict(settings), args.disturb) for p in args.protocol or ["simple"]
             for i in args.initiator or ["coordinator"]]
     for text in args.vary:
@@ -146,7 +148,11 @@ def own_servers(args, action):
                            settings=FAST, workers=0, kind="plain") as plain, \
             Cluster.temporary("check-oracle", args.base_port, keep=args.keep,
                               settings=FAST) as cluster:
-        servers = Servers(plain.nodes[0].dsn, [node.dsn for node in cluster.nodes], cluster=cluster)
+        nodes = [node.dsn for node in cluster.nodes]
+        if args.gateway:
+            port = cluster.coordinator.start_gateway()
+            nodes[0] = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        servers = Servers(plain.nodes[0].dsn, nodes, cluster=cluster)
         if args.keep:
             print(f"oracle: clusters {plain.name} and {cluster.name} will be left running")
         return action(servers)
@@ -158,9 +164,8 @@ def run_all(scripts, runs, servers, args):
     for run in runs:
         started = time.monotonic()
         bad = good = 0
-        for script in scripts:
-            if any(run.settings.get(setting) == "off" for setting in script.needs):
-                continue
+        left_out = [script for script in scripts if any(run.settings.get(setting) == "off" for setting in script.needs)]
+        for script in (script for script in scripts if script not in left_out):
             result = run_script(script, run, servers, args.limit)
             good += result.passed
             limits += result.limits
@@ -173,7 +178,8 @@ def run_all(scripts, runs, servers, args):
             messages += result.messages
         passed += good
         print(f"{str(run):60} {good} passed, {bad} failed, "
-              f"{time.monotonic() - started:.1f} s", flush=True)
+              f"{time.monotonic() - started:.1f} s"
+              + "".join(f", {script.name} needs {' '.join(script.needs)}" for script in left_out), flush=True)
     if args.messages:
         for failure in messages:
             print("\n".join(failure.show(alone(failure))))

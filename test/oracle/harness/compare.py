@@ -20,6 +20,8 @@ def difference(plain, cluster, statement):
         return "setup fails on both sides"
     if plain.kind == "error":
         return None if plain.sqlstate == cluster.sqlstate else "error class"
+    if plain.kind == "late":
+        return "setup takes too long on both sides" if must_succeed(statement) else None
     if plain.kind == "lost":
         return "connection lost"
     if plain.columns != cluster.columns:
@@ -50,6 +52,8 @@ def describe(answer, other=None):
     if answer.kind == "error":
         lines = [f"ERROR {answer.sqlstate}: {answer.message}"]
         return lines + [shorten(row[0].replace("\n", " | ")) for row in answer.rows]
+    if answer.kind == "late":
+        return [answer.message]
     if answer.kind == "lost":
         return [f"connection lost: {answer.message}"]
     if answer.kind == "command":

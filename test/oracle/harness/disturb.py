@@ -69,8 +69,9 @@ class Disturber:
     def close(self):
         """Removes what it made."""
         if ROLE in self.changed:
-            for dsn in self._all():
-                self._side(dsn, f"DROP ROLE IF EXISTS {ROLE}")
+            for what in (f"DROP OWNED BY {ROLE}", f"DROP ROLE IF EXISTS {ROLE}"):
+                for dsn in self._all():
+                    must_run(self.sides[dsn], what)
         for session in self.sides.values():
             session.close()
 

@@ -53,11 +53,17 @@ VALUES = "(VALUES (1, 't1'), (2, 't2'), (3, NULL), (NULL, 't3'))"
 WRITES = 0.15           # of all statements
 KEPT_WRITES = 0.2       # of all writes; the others are rolled back
 WITH_PARAMETERS = 0.3   # of all queries
+LIMITED = " ORDER BY q LIMIT 20"
 
 
 def script(seed, count=DEFAULT_COUNT):
     """The text of a script with so many statements, blocks of a write counted as one."""
     return HEADER.format(seed=seed) + "\n".join(Generator(seed).statements(count)) + "\n"
+
+
+def grows(write):
+    """Whether a write could make a table so large that later joins of it take minutes."""
+    return write.startswith("INSERT") and LIMITED not in write
 
 
 class Generator:
@@ -78,7 +84,7 @@ class Generator:
                 continue
             table = self.pick(WRITABLE)
             block = [self.write(table), f"SELECT * FROM {table}"]
-            if not self.chance(KEPT_WRITES):
+            if not self.chance(KEPT_WRITES) or grows(block[0]):
                 block = ["BEGIN", *block, self.query(), "ROLLBACK"]
             yield "\n".join(f"{statement};" for statement in block)
 
@@ -276,7 +282,7 @@ class Generator:
 
     def select(self, outer, kinds, depth, top=False):
         """A query of columns of these kinds, which may use those of outer queries."""
-        if depth > 0 and self.chance(0.12):
+        if depth > 0 and self.chance(0.15):
             return (f"({self.select(outer, kinds, depth - 1)}) {self.pick(SET_OPERATIONS)} "
                     f"({self.select(outer, kinds, depth - 1)})")
         text, scope = self.from_list(outer, depth)
@@ -301,12 +307,20 @@ class Generator:
             shown.append(self.aggregate(scope, None))
         keys = sorted(set(filter(None, keys)))
         if keys:
-            text += f" GROUP BY {', '.join(keys)}"
-            if top and self.chance(0.1):
-                text = text.replace(f" GROUP BY {', '.join(keys)}", f" GROUP BY ROLLUP ({', '.join(keys)})")
+            sets = self.chance(0.3)
+            text += f" GROUP BY {self._grouping_sets(keys) if sets else ', '.join(keys)}"
+            if top and sets:
+                shown.append(f"grouping({', '.join(keys)})")
         if self.chance(0.25):
             text += f" HAVING {self.aggregate(scope, 'int')} {self.pick(['>', '<', '<>'])} {self.number(0, 4)}"
         return f"SELECT {', '.join(shown)} FROM {text}"
+
+    def _grouping_sets(self, keys):
+        """What GROUP BY says so that keys are grouped in several ways."""
+        names = ", ".join(keys)
+        some = ", ".join(self.random.sample(keys, self.number(1, len(keys))))
+        sets = ", ".join(self.random.sample([f"({names})", f"({keys[0]})", f"({some})", "()", f"ROLLUP ({some})"], 3))
+        return self.pick([f"ROLLUP ({names})", f"CUBE ({names})", f"GROUPING SETS ({sets})", f"{keys[0]}, CUBE ({some})"])
 
     def _order(self, count):
         """Sometimes ORDER BY all columns, with or without LIMIT."""
@@ -373,5 +387,6 @@ class Generator:
                   else f"coalesce(q.c{i}, 't0')" if name == DISTRIBUTED_BY.get(table) else f"q.c{i}"
                   for i, name in enumerate(TABLES[table])]
         names = ", ".join(f"c{i}" for i in range(len(kinds)))
+        limit = LIMITED if self.chance(0.5) else ""
         conflict = " ON CONFLICT DO NOTHING" if self.chance(0.2) else ""
-        return (f"INSERT INTO {table} SELECT {', '.join(values)} FROM ({self.select([], kinds, 1)}) q ({names}){conflict}")
+        return f"INSERT INTO {table} SELECT {', '.join(values)} FROM ({self.select([], kinds, 1)}) q ({names}){limit}{conflict}"

@@ -1,9 +1,11 @@
 """Runs scripts on both sides, statement by statement."""
 
+import os
 import time
 from dataclasses import dataclass, field
 
 from pomelo_check import failures
+from pomelo_cluster import host
 
 from .compare import describe, difference, shorten
 from .disturb import Disturber
@@ -99,6 +101,7 @@ class ScriptRun:
     def execute(self):
         """Runs the whole script; returns the Result."""
         started = time.monotonic()
+        statement = self.script.statements[0]
         try:
             self._prepare()
             queries = False
@@ -110,6 +113,8 @@ class ScriptRun:
                 if statement.distributes:
                     self._distribute_pending(statement)
                 self._statement(statement)
+        except RuntimeError as error:
+            self.result.failures.append(Failure(statement, self.run, f"the script ends here: {error}", [], []))
         finally:
             self._clean_up()
         self.result.seconds = time.monotonic() - started
@@ -152,8 +157,6 @@ class ScriptRun:
         self.cluster = self._session(node, begin + [count] + self._cluster_settings())
 
     def _clean_up(self):
-        if self.disturber:
-            self.disturber.close()
         for session in self.sessions:
             session.close()
         drop = f"DROP SCHEMA IF EXISTS {self.script.schema} CASCADE"
@@ -166,6 +169,8 @@ class ScriptRun:
                     self.script.statements[-1], self.run, f"clean-up: {drop}",
                     [], describe(answer)))
             session.close()
+        if self.disturber:
+            self.disturber.close()
 
     # -- one statement
 
@@ -173,6 +178,8 @@ class ScriptRun:
         for params in self._executions(statement):
             if not self._once(statement, params):
                 return
+        if statement.dumped and not self._same_schema(statement):
+            return
         if statement.refused:
             self.result.limits += 1
         else:
@@ -230,6 +237,18 @@ class ScriptRun:
             must_run(session, statement.text, DUPLICATE)
             session.close()
 
+    def _same_schema(self, statement):
+        """Whether all nodes have the plain server's schema."""
+        plain = dump(self.servers.plain, self.script.schema)
+        for node in self.servers.nodes:
+            theirs = dump(node, self.script.schema)
+            if theirs != plain:
+                self.result.failures.append(Failure(
+                    statement, self.run, f"the schema of {node}",
+                    [line for line in plain if line not in theirs], [line for line in theirs if line not in plain]))
+                return False
+        return True
+
     def _distribute(self, statement, answer):
         """Distributes the table that was just created; (reason, answer) as for a statement."""
         placement = self.script.placements.get(statement.creates)
@@ -253,6 +272,15 @@ class ScriptRun:
                 self.result.failures.append(Failure(
                     statement, self.run, placement.command(), [], describe(done)))
         self.pending = []
+
+
+def dump(dsn, schema):
+    """The lines of pg_dump for a schema, but for its comments and random tokens."""
+    done = host.run_server_program([os.path.join(host.bin_dir(host.pg_config()), "pg_dump"), "--schema-only", f"--schema={schema}", "-d", dsn],
+                                   capture_output=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr)
+    return [line for line in done.stdout.splitlines() if line and not line.startswith(("--", "\\"))]
 
 
 def quote(value):

@@ -13,6 +13,7 @@ Markers are comment lines:
     -- params: 1, 'two', NULL       one line an execution
     -- cluster fails: 0A000         the cluster refuses this, by design
     -- save: name / -- feed: name   keep COPY's output / use it as COPY's input
+    -- same schema                  afterwards, pg_dump says the same of the plain server and of all nodes
 """
 
 import os
@@ -33,7 +34,7 @@ READS = {"select", "values", "table"}
 WRITES = {"insert", "update", "delete", "merge"}
 # Rows of these come in the order that the cursor gives them.
 CURSOR_READS = {"fetch"}
-STATEMENT_MARKERS = {"ordered", "unordered", "on all nodes"}
+STATEMENT_MARKERS = {"ordered", "unordered", "on all nodes", "same schema"}
 VALUE_MARKERS = ("params:", "cluster fails:", "both fail:", "save:", "feed:")
 SCRIPT_MARKERS = ("distribute:", "distribute now", "setup ends", "needs:")
 
@@ -81,6 +82,7 @@ class Statement:
     makes_placed: bool = False      # that is to be distributed
     everywhere: bool = False        # run on the other nodes too
     distributes: bool = False       # tables created above are distributed before this
+    dumped: bool = False            # the schema is compared after it
     words: frozenset = frozenset()
 
     @property
@@ -204,7 +206,7 @@ def make_statement(shown, one, markers, setup, prepared_order):
         refused=first_of(markers, "cluster fails:"), fails=first_of(markers, "both fail:"), save=first_of(markers, "save:"),
         feed=first_of(markers, "feed:"), data=one.data,
         creates=created.group(1) if created else None,
-        everywhere="on all nodes" in markers, distributes="distribute now" in markers,
+        everywhere="on all nodes" in markers, distributes="distribute now" in markers, dumped="same schema" in markers,
         words=frozenset(plain_name(t.text) for t in one.tokens if t.kind in ("word", "ident")))
 
 

@@ -23,7 +23,7 @@ ERRORS = (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.BAD_RESPONSE)
 @dataclass
 class Answer:
     """What a server answered to one execution of a statement."""
-    kind: str                   # rows, command, copy, error, lost
+    kind: str                   # rows, command, copy, error, late, lost
     tag: str = ""
     columns: list = field(default_factory=list)     # (name, type)
     rows: list = field(default_factory=list)        # tuples of str or None
@@ -107,7 +107,7 @@ class Session:
                     pass
             except Timeout:
                 self.close()
-            return Answer("lost", message=f"no answer after {self.limit} s; cancelled")
+            return Answer("late", message=f"no answer after {self.limit} s; cancelled")
 
     # -- protocols
 
@@ -230,7 +230,7 @@ class Session:
 def must_run(session, text, besides=()):
     """Runs what the harness itself needs; only these SQLSTATEs are as good as success."""
     answer = session.execute(text)
-    if answer.kind in ("error", "lost") and answer.sqlstate not in besides:
+    if answer.kind in ("error", "late", "lost") and answer.sqlstate not in besides:
         raise RuntimeError(f"{text}: {answer.message}")
 
 

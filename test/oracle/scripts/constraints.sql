@@ -1,23 +1,37 @@
 -- Constraint violations and other errors that happen on shards.
 --
--- distribute: parent(tenant), child(tenant) with parent, uniq(k) with none, chk(id) with none
+-- distribute: parent(tenant), child(tenant) with parent, loose(tenant) with parent, uniq(k) with none, chk(id) with none
 -- distribute: lookup reference, uses(id) with none, refchild reference, solo single, loc local, excl(room) with none
+-- distribute: numbers reference, d_parent(id) with none, d_child(id) with d_parent, d_parts(id) with none
 
 CREATE TABLE lookup (code text PRIMARY KEY, label text NOT NULL);
 CREATE TABLE refchild (id int PRIMARY KEY, code text REFERENCES lookup ON DELETE CASCADE);
 CREATE TABLE parent (tenant int NOT NULL, id int NOT NULL, name text NOT NULL, PRIMARY KEY (tenant, id));
 CREATE TABLE child (tenant int NOT NULL, id int NOT NULL, parent_id int, PRIMARY KEY (tenant, id),
 	FOREIGN KEY (tenant, parent_id) REFERENCES parent (tenant, id) ON DELETE CASCADE);
+CREATE TABLE loose (tenant int NOT NULL, id int NOT NULL, parent_id int, PRIMARY KEY (tenant, id),
+	FOREIGN KEY (tenant, parent_id) REFERENCES parent (tenant, id) ON DELETE SET NULL (parent_id));
 CREATE TABLE uses (id int PRIMARY KEY, code text REFERENCES lookup (code), v int);
 CREATE TABLE uniq (k int NOT NULL, a int, b text, UNIQUE (k, a), CONSTRAINT named UNIQUE NULLS NOT DISTINCT (k, b));
 CREATE TABLE chk (id int PRIMARY KEY, v int CHECK (v > 0), w int, CONSTRAINT ordered CHECK (v < w), t text NOT NULL DEFAULT 'x');
 CREATE TABLE excl (room int NOT NULL, slot int, EXCLUDE (room WITH =, slot WITH =) WHERE (slot > 0));
 CREATE TABLE solo (id int PRIMARY KEY, v int UNIQUE);
 CREATE TABLE loc (id int PRIMARY KEY, v int CHECK (v <> 13));
+CREATE TABLE numbers (n int PRIMARY KEY);
+CREATE TABLE d_parent (id int, n int, PRIMARY KEY (id, n));
+CREATE TABLE d_child (id int, n int DEFAULT 7, m int DEFAULT 1 REFERENCES numbers ON DELETE SET DEFAULT ON UPDATE SET DEFAULT,
+	u int REFERENCES numbers ON DELETE SET DEFAULT, FOREIGN KEY (id, n) REFERENCES d_parent ON DELETE SET DEFAULT (n));
+CREATE TABLE d_parts (id int, n int DEFAULT 1 REFERENCES numbers ON DELETE SET DEFAULT, at int) PARTITION BY RANGE (at);
+CREATE TABLE d_part PARTITION OF d_parts FOR VALUES FROM (1) TO (10);
 -- distribute now
+INSERT INTO numbers SELECT generate_series(1, 20);
+INSERT INTO d_parent SELECT i, n FROM generate_series(1, 10) i, LATERAL (VALUES (7), (i + 10)) v (n);
+INSERT INTO d_child SELECT i, i + 10, i, i FROM generate_series(1, 10) i;
+INSERT INTO d_parts SELECT i, i, i FROM generate_series(1, 9) i;
 INSERT INTO lookup VALUES ('a', 'A'), ('b', 'B'), ('c', 'C');
 INSERT INTO parent SELECT t, i, 'p' || i FROM generate_series(1, 10) t, generate_series(1, 3) i;
 INSERT INTO child SELECT t, i, 1 + i % 3 FROM generate_series(1, 10) t, generate_series(1, 6) i;
+INSERT INTO loose SELECT t, i, 1 + i % 3 FROM generate_series(7, 10) t, generate_series(1, 6) i;
 INSERT INTO uses SELECT i, (ARRAY['a','b',NULL])[1 + i % 3], i FROM generate_series(1, 12) i;
 INSERT INTO refchild VALUES (1, 'a'), (2, 'b'), (3, NULL);
 INSERT INTO chk SELECT i, i, i + 10 FROM generate_series(1, 10) i;
@@ -35,9 +49,18 @@ INSERT INTO child VALUES (1, 100, NULL) RETURNING *;
 INSERT INTO child VALUES (1, 101, 1), (2, 101, 55);
 UPDATE child SET parent_id = 77 WHERE tenant = 3;
 UPDATE parent SET id = 30 WHERE tenant = 5 AND id = 1;
+-- a row that moves to another shard is not one that its children go with
+UPDATE parent SET tenant = tenant + 100 WHERE tenant > 2;
+SELECT count(*) FROM child WHERE tenant > 2;
+UPDATE parent SET tenant = tenant + 100 WHERE tenant > 2 AND NOT EXISTS (SELECT FROM child WHERE child.tenant = parent.tenant AND parent_id = parent.id) RETURNING id;
+SELECT count(*), sum(tenant) FROM parent;
+-- cluster fails: 0A000
+MERGE INTO parent p USING generate_series(1, 10) g ON p.tenant = g WHEN MATCHED AND p.id > 5 THEN DELETE WHEN MATCHED THEN UPDATE SET tenant = p.tenant + 100;
+SELECT count(*) FROM child;
 DELETE FROM parent WHERE tenant = 6 AND id = 2 RETURNING *;
 SELECT count(*) FROM child WHERE tenant = 6;
 DELETE FROM parent WHERE id = 3;
+SELECT tenant, count(*), count(parent_id), sum(id) FILTER (WHERE parent_id IS NULL) FROM loose GROUP BY tenant ORDER BY tenant;
 SELECT tenant, count(*) FROM child GROUP BY tenant ORDER BY tenant;
 INSERT INTO uses VALUES (100, 'zz', 1);
 INSERT INTO uses VALUES (100, 'c', 1);
@@ -111,3 +134,21 @@ UPDATE chk SET w = w + 1 / (id - 7);
 DELETE FROM chk WHERE 1 / (id - 7) = 1;
 INSERT INTO chk SELECT id + 50, 1, 100 + 20 / (id - 7) FROM chk;
 SELECT count(*), sum(w) FROM chk;
+
+-- Actions that set defaults, which are the logical table's.
+ALTER TABLE d_part ALTER n SET DEFAULT 2;
+DELETE FROM numbers WHERE n IN (3, 4);
+SELECT * FROM d_child ORDER BY id;
+SELECT * FROM d_parts ORDER BY id;
+UPDATE numbers SET n = 105 WHERE n = 5;
+UPDATE numbers SET n = 105 WHERE n = 18;
+DELETE FROM d_parent WHERE n = 13;
+SELECT * FROM d_child ORDER BY id;
+ALTER TABLE d_child ALTER m SET DEFAULT 2, ALTER n SET DEFAULT 99, ALTER u SET DEFAULT 9;
+DELETE FROM numbers WHERE n = 6;
+DELETE FROM d_parent WHERE n = 17;
+SELECT * FROM d_child ORDER BY id;
+ALTER TABLE d_child ALTER m DROP DEFAULT, ALTER n SET DEFAULT 7, ALTER u SET DEFAULT 2 + 8;
+DELETE FROM numbers WHERE n = 7;
+DELETE FROM d_parent WHERE n = 18;
+SELECT * FROM d_child ORDER BY id;

@@ -180,10 +180,7 @@ TRUNCATE one, loc;
 SELECT (SELECT count(*) FROM one), (SELECT count(*) FROM loc);
 COMMENT ON TABLE made IS 'a comment';
 SELECT obj_description('made'::regclass);
--- on this node only: another node's values start elsewhere
-SET citus.enable_metadata_sync = off;
 CREATE SEQUENCE seq AS int START 10;
-RESET citus.enable_metadata_sync;
 SELECT nextval('seq'), nextval('seq');
 ALTER TABLE made ALTER COLUMN v SET DEFAULT nextval('seq');
 INSERT INTO made (id) VALUES (500), (501) RETURNING v >= 10;

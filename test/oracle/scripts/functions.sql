@@ -7,10 +7,7 @@ CREATE TABLE u (k text NOT NULL, id int, n int);
 CREATE TABLE r (id int PRIMARY KEY, n int, name text);
 CREATE TABLE s (id int, n int);
 CREATE TABLE l (id int, n int);
--- on this node only: another node's values start elsewhere
-SET citus.enable_metadata_sync = off;
 CREATE SEQUENCE numbers;
-RESET citus.enable_metadata_sync;
 -- on all nodes
 CREATE TYPE span AS (lo int, hi int);
 -- on all nodes

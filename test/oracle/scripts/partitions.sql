@@ -85,8 +85,45 @@ UPDATE e SET v = 'b' WHERE v = 'd';
 UPDATE e SET v = r.name FROM r WHERE r.k = e.k AND e.id < 10;
 UPDATE e2a SET n = 0 WHERE v = 'a';
 BEGIN;
--- cluster fails: 0A000
 UPDATE e SET n = u.n FROM u, h WHERE e.id = u.id AND h.n = u.n;
+SELECT count(*), sum(n) FROM e;
+ROLLBACK;
+
+-- computed outside of the shards: rows of several partitions have the same ctid
+BEGIN;
+UPDATE e SET n = l.n + 1000 FROM l WHERE l.n = e.n AND e.id > 20;
+SELECT tableoid::regclass::text, count(*), sum(n) FROM e GROUP BY 1 ORDER BY 1;
+UPDATE e SET at = at + 29 FROM l WHERE l.n = e.id AND at < '2020-02-01' RETURNING e.*;
+UPDATE e SET id = id + 1 WHERE id < 30;
+SELECT tableoid::regclass::text, count(*), sum(id), sum(n), min(at), max(at) FROM e GROUP BY 1 ORDER BY 1;
+SELECT e.tableoid::regclass::text, count(*) FROM e JOIN l ON l.n = e.id GROUP BY 1 ORDER BY 1;
+SELECT count(*) FROM e, l WHERE l.n = e.n AND e.tableoid = 'e2a'::regclass;
+UPDATE e SET v = (SELECT min(tag) FROM l WHERE l.n = e.n) WHERE id % 3 = 0 AND at < '2020-02-01';
+WITH gone AS (DELETE FROM e USING h WHERE h.n = e.id + 10 AND e.id > 30 RETURNING e.id, h.k)
+SELECT count(*), sum(id), max(k) FROM gone;
+DELETE FROM e WHERE id IN (SELECT n FROM l WHERE tag = 'two') RETURNING id, at;
+UPDATE e SET at = '2030-01-01' FROM l WHERE l.n = e.id;
+ROLLBACK;
+BEGIN;
+-- cluster fails: 0A000
+UPDATE e SET n = l.n FROM l WHERE l.n = e.id RETURNING e.tableoid::regclass::text;
+ROLLBACK;
+BEGIN;
+-- cluster fails: 0A000
+INSERT INTO e VALUES (1, '2020-01-01') RETURNING tableoid::regclass::text;
+ROLLBACK;
+BEGIN;
+MERGE INTO e USING h ON h.n = e.id WHEN MATCHED AND h.n % 4 = 0 THEN DELETE
+    WHEN MATCHED THEN UPDATE SET n = h.n + 1, at = at + 14
+    WHEN NOT MATCHED THEN INSERT (id, at, v) VALUES (h.n, '2020-02-28', h.k);
+SELECT tableoid::regclass::text, count(*), sum(id), sum(n), min(at), max(at) FROM e GROUP BY 1 ORDER BY 1;
+UPDATE ONLY e SET n = 0 FROM h WHERE h.n = e.id;
+ROLLBACK;
+BEGIN;
+UPDATE s SET n = s.n + 40 FROM u WHERE u.n = s.id;
+SELECT tableoid::regclass::text, count(*), sum(n) FROM s GROUP BY 1 ORDER BY 1;
+DELETE FROM s USING h WHERE h.n = s.n;
+SELECT tableoid::regclass::text, count(*), sum(n) FROM s GROUP BY 1 ORDER BY 1;
 ROLLBACK;
 UPDATE e SET n = u.n FROM u WHERE e.id = u.id AND u.id = 6 AND e.id = 6 RETURNING e.id, e.n;
 SELECT count(*), sum(n) FROM e;

@@ -3,7 +3,7 @@
 -- distribute: t(id), u(id) with t, wide(id), inbox(id), target(id), source(id) with target, stamped(id), everywhere reference, r reference, s single
 
 -- on all nodes
-DROP ROLE IF EXISTS o_priv_owner, o_priv_reader, o_priv_writer, o_priv_insert, o_priv_update, o_priv_delete, o_priv_cols, o_priv_merge, o_priv_views, o_priv_nobody, o_priv_outside, o_priv_member, o_priv_lazy, o_priv_second;
+DROP ROLE IF EXISTS o_priv_owner, o_priv_reader, o_priv_writer, o_priv_insert, o_priv_update, o_priv_delete, o_priv_cols, o_priv_merge, o_priv_views, o_priv_nobody, o_priv_outside, o_priv_member, o_priv_lazy, o_priv_second, o_priv_group;
 -- on all nodes
 CREATE ROLE o_priv_owner LOGIN;
 -- on all nodes
@@ -32,6 +32,8 @@ CREATE ROLE o_priv_member LOGIN IN ROLE o_priv_reader;
 CREATE ROLE o_priv_lazy LOGIN NOINHERIT IN ROLE o_priv_reader;
 -- on all nodes
 CREATE ROLE o_priv_second LOGIN IN ROLE o_priv_member;
+-- on all nodes
+CREATE ROLE o_priv_group NOLOGIN IN ROLE o_priv_writer;
 -- on all nodes
 GRANT USAGE ON SCHEMA o_privileges TO o_priv_owner, o_priv_reader, o_priv_writer, o_priv_insert, o_priv_update, o_priv_delete, o_priv_cols, o_priv_merge, o_priv_views, o_priv_nobody, o_priv_lazy;
 
@@ -368,6 +370,73 @@ SELECT session_user, current_user, count(*) FROM t GROUP BY 1, 2;
 SET ROLE o_priv_reader;
 SELECT session_user, current_user, count(*) FROM t JOIN u USING (id) GROUP BY 1, 2;
 RESET SESSION AUTHORIZATION;
+
+-- What a role grants that may read the table, and no more; and what depends on what a role drops is another's.
+GRANT SELECT ON t TO o_priv_nobody WITH GRANT OPTION;
+SET ROLE o_priv_nobody;
+GRANT SELECT ON t TO o_priv_outside;
+SET ROLE o_priv_outside;
+GRANT SELECT ON t TO o_priv_lazy;
+RESET ROLE;
+SELECT has_table_privilege('o_priv_outside', 't', 'SELECT');
+SET ROLE o_priv_nobody;
+REVOKE SELECT ON t FROM o_priv_outside;
+RESET ROLE;
+SELECT has_table_privilege('o_priv_outside', 't', 'SELECT');
+CREATE VIEW of_a_writer AS SELECT id FROM t;
+ALTER VIEW of_a_writer OWNER TO o_priv_writer;
+CREATE POLICY of_an_owner ON u USING (id IN (SELECT id FROM of_a_writer));
+SET ROLE o_priv_writer;
+DROP VIEW of_a_writer;
+DROP VIEW of_a_writer CASCADE;
+RESET ROLE;
+SELECT count(*) FROM pg_policy WHERE polname = 'of_an_owner';
+REVOKE SELECT ON t FROM o_priv_nobody CASCADE;
+
+-- Large objects belong to a server; a number may be one that initdb could have given to another object.
+SELECT lo_create(9001), lo_create(9100200);
+GRANT SELECT, UPDATE ON LARGE OBJECT 9001 TO o_priv_writer;
+GRANT SELECT ON LARGE OBJECT 9001, 9100200 TO o_priv_reader;
+COMMENT ON LARGE OBJECT 9001 IS 'a large object';
+SET ROLE o_priv_writer;
+SELECT lowrite(lo_open(9001, x'20000'::int), 'abcd');
+SELECT lo_unlink(9001);
+SET ROLE o_priv_reader;
+SELECT lo_get(9001), lo_get(9100200);
+SELECT lowrite(lo_open(9001, x'20000'::int), 'abcd');
+RESET ROLE;
+REVOKE SELECT ON LARGE OBJECT 9001 FROM o_priv_reader;
+ALTER LARGE OBJECT 9001 OWNER TO o_priv_reader;
+SELECT oid, pg_get_userbyid(lomowner) AS owner, lomacl FROM pg_largeobject_metadata WHERE oid IN (9001, 9100200) ORDER BY 1;
+SELECT obj_description(9001, 'pg_largeobject'), lo_unlink(9001), lo_unlink(9100200);
+
+-- A session's user that can't log in, and one that changes in a transaction that has written.
+SET SESSION AUTHORIZATION o_priv_group;
+SELECT session_user, current_user, count(*) FROM t GROUP BY 1, 2;
+UPDATE t SET b = 'by a group' WHERE id IN (3, 4, 5);
+SELECT count(*) FROM r;
+SET ROLE o_priv_writer;
+SELECT session_user, current_user, count(*) FROM t WHERE b = 'by a group' GROUP BY 1, 2;
+RESET SESSION AUTHORIZATION;
+BEGIN;
+UPDATE t SET b = 'by a superuser' WHERE id = 3;
+SET SESSION AUTHORIZATION o_priv_group;
+UPDATE t SET b = b || ' and a group' WHERE id IN (3, 4);
+SELECT session_user, current_user, b, count(*) FROM t WHERE id IN (3, 4) GROUP BY 1, 2, 3 ORDER BY 3;
+SAVEPOINT here;
+SET SESSION AUTHORIZATION o_priv_lazy;
+SELECT count(*) FROM t;
+ROLLBACK TO here;
+UPDATE t SET b = b || ' again' WHERE id = 3;
+SET SESSION AUTHORIZATION DEFAULT;
+SELECT session_user, current_user, b FROM t WHERE id = 3 GROUP BY 3;
+COMMIT;
+SELECT session_user, b FROM t WHERE id IN (3, 4) ORDER BY 2;
+BEGIN;
+SET LOCAL SESSION AUTHORIZATION o_priv_group;
+UPDATE t SET b = 'x' WHERE id IN (3, 4);
+ROLLBACK;
+SELECT session_user, b FROM t WHERE id IN (3, 4) ORDER BY 2;
 
 -- Rights on columns.
 SET ROLE o_priv_cols;

@@ -89,3 +89,17 @@ SELECT * FROM spending;
 SELECT count(*) FROM adults;
 CREATE TEMP VIEW temporary AS SELECT id FROM people WHERE id < 4;
 SELECT * FROM temporary ORDER BY id;
+
+-- rules of views that write distributed tables
+CREATE VIEW ruled AS SELECT id, name, age FROM people WHERE age < 40;
+CREATE RULE ruled_update AS ON UPDATE TO ruled DO INSTEAD UPDATE people SET age = new.age, name = old.name || '+' WHERE id = old.id;
+CREATE RULE ruled_insert AS ON INSERT TO ruled DO INSTEAD INSERT INTO people VALUES (new.id, new.name, new.age, 'ruled');
+CREATE RULE ruled_delete AS ON DELETE TO ruled DO INSTEAD UPDATE people SET city = 'gone' WHERE id = old.id;
+UPDATE ruled SET age = 21 WHERE id = 3;
+UPDATE ruled SET age = age + 1 WHERE age < 30;
+UPDATE ruled SET age = s.id FROM shops s WHERE s.id = ruled.id;
+INSERT INTO ruled VALUES (700, 'one', 22);
+INSERT INTO ruled SELECT 700 + i, 'many', i FROM generate_series(1, 9) i;
+DELETE FROM ruled WHERE id = 5;
+DELETE FROM ruled WHERE age > 30;
+SELECT id, name, age, city FROM people ORDER BY id;

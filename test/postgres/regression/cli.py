@@ -25,6 +25,8 @@ def main():
     """Run; returns the exit status: 0, or 2 when something is missing. Differences are to be read, not counted."""
     args = parser().parse_args()
     try:
+        if args.initiator == "worker" and args.workers == 0:
+            raise ClusterError("--initiator worker needs --workers")
         source = Path(args.source) / "src/test/regress"
         built = Path(args.build or args.source) / "src/test/regress"
         for path in (source / "sql", source / "parallel_schedule", built / "pg_regress", built / "regress.so"):
@@ -35,8 +37,9 @@ def main():
         with Cluster.temporary("regression-plain", args.base_port, 1, settings=SETTINGS, workers=0,
                                kind="plain") as plain, \
                 Cluster.temporary("regression", args.base_port, settings=SETTINGS, workers=args.workers) as cluster:
-            expected = run_tests(plain, None, source, built, tests)
-            found = run_tests(cluster, args.tables, source, built, tests)
+            expected = run_tests(plain, plain.coordinator, None, source, built, tests)
+            initiator = cluster.workers[0] if args.initiator == "worker" else cluster.coordinator
+            found = run_tests(cluster, initiator, args.tables, source, built, tests)
             return compare.report(source / "sql", tests, expected, found, args.errors)
     except ClusterError as error:
         print(f"postgres: {error}", file=sys.stderr)
@@ -53,8 +56,9 @@ def parser():
     top.add_argument("--build", metavar="DIR", help="where it was built (the source tree)")
     top.add_argument("--tables", choices=sorted(KINDS), default="hash", help="what tables become (%(default)s)")
     top.add_argument("--workers", type=int, default=0, metavar="N",
-                     help="number of workers (%(default)s: the coordinator has all shards; roles, functions and "
-                          "types that a test makes are missing on workers)")
+                     help="number of workers (%(default)s: the coordinator has all shards)")
+    top.add_argument("--initiator", choices=["coordinator", "worker"], default="coordinator",
+                     help="the node that is asked (%(default)s)")
     top.add_argument("--errors", action="store_true", help="also show where only one side failed, or otherwise")
     top.add_argument("--base-port", type=int, default=BASE_PORT)
     top.add_argument("tests", nargs="*", metavar="TEST", help="names, in order; most need test_setup (all)")
@@ -68,9 +72,8 @@ def schedule(source):
     return [name for name in names if name not in LEFT_OUT]
 
 
-def run_tests(cluster, tables, source, built, tests):
-    """Run the tests on the first node; returns the folder with their outputs (name.out). Tables stay local if None."""
-    node = cluster.coordinator
+def run_tests(cluster, node, tables, source, built, tests):
+    """Run the tests on a node; returns the folder with their outputs (name.out). Tables stay local if None."""
     folder = Path(state_dir()) / cluster.name / "tests"
     make_dir(folder)
     for part in ("sql", "expected", "data"):
@@ -80,7 +83,7 @@ def run_tests(cluster, tables, source, built, tests):
     (folder / "schedule").write_text("".join(f"test: {name}\n" for name in tests))
     for path in (folder, *folder.rglob("*")):
         give(path)
-    set_up(cluster, DATABASE, tables, source / "sql")
+    set_up(cluster, node, DATABASE, tables, source / "sql")
     print(f"postgres: {len(tests)} tests on {cluster.name}", flush=True)
     run_server_program([str(built / "pg_regress"), f"--inputdir={folder}", f"--outputdir={folder}",
                         f"--bindir={node.bindir}", f"--dlpath={folder}", "--host=127.0.0.1", f"--port={node.port}",

@@ -84,10 +84,6 @@ SELECT copy_errors('', 'true', 'WHERE k');
 SELECT copy_errors('', 'echo 1; exit 3');
 SELECT copy_errors('', 'exit 3');
 
--- a null distribution value
-SELECT copy_error('copy_errors_dist.t', '', $$printf '1\t1\ta\n\\N\t2\tb\n'$$, '');
-SELECT copy_error('copy_errors_dist.t', '(v)', $$printf '1\n'$$, '');
-
 -- nothing was stored anywhere, and the session goes on
 SELECT count(*) FROM copy_errors_dist.t;
 SELECT DISTINCT result FROM run_command_on_all_nodes('SELECT count(*) FROM copy_errors_ref.t');

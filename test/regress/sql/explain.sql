@@ -39,6 +39,13 @@ RESET citus.explain_all_tasks;
 SELECT stable_explain('ANALYZE, COSTS OFF, SUMMARY OFF, TIMING OFF', 'SELECT * FROM t WHERE id = 1');
 SELECT stable_explain('ANALYZE, COSTS OFF, SUMMARY OFF, TIMING OFF', 'SELECT count(*) FROM t');
 
+-- A node looks a join's value up in one of its shards.
+CREATE TABLE big (id int PRIMARY KEY, v int);
+SELECT create_distributed_table('big', 'id', shard_count => 8, colocate_with => 'none');
+INSERT INTO big SELECT g, g FROM generate_series(1, 20000) g;
+ANALYZE big;
+SELECT stable_explain('COSTS OFF', 'SELECT a.v, b.v FROM big a JOIN big b USING (id) WHERE a.v < 20');
+
 -- EXPLAIN ANALYZE of a write writes.
 BEGIN;
 SELECT count(*) > 0 AS explained

@@ -101,7 +101,6 @@ SELECT bool_and(success) FROM run_command_on_all_nodes('CREATE ROLE metadata_oth
 GRANT USAGE ON SCHEMA metadata TO metadata_other;
 SET ROLE metadata_other;
 SELECT citus_internal.add_partition_metadata('metadata.plain', 'n', NULL, 1, 't');
-SELECT citus_internal.delete_table_metadata('metadata.dist');
 SELECT citus_internal.delete_colocation_metadata(colocationid) AS is_kept
 	FROM pg_dist_partition WHERE logicalrelid = 'metadata.dist'::regclass;
 SELECT count(*) AS groups FROM pg_dist_colocation JOIN pg_dist_partition USING (colocationid)

@@ -48,6 +48,21 @@ DROP INDEX later;
 ALTER TABLE e DROP CONSTRAINT uniq;
 ALTER TABLE e DROP CONSTRAINT below;
 
+-- as pg_dump writes them: each table's by itself, then attached
+CREATE TABLE one_by_one (k int NOT NULL, at date NOT NULL) PARTITION BY RANGE (at);
+CREATE TABLE one_of_them PARTITION OF one_by_one FOR VALUES FROM ('2020-01-01') TO ('2020-02-01');
+SELECT create_distributed_table('one_by_one', 'k');
+ALTER TABLE ONLY one_by_one ADD CONSTRAINT whole PRIMARY KEY (k, at);
+ALTER TABLE ONLY one_of_them ADD CONSTRAINT part PRIMARY KEY (k, at);
+ALTER INDEX whole ATTACH PARTITION part;
+CREATE INDEX whole_index ON ONLY one_by_one (at);
+CREATE INDEX part_index ON one_of_them (at);
+ALTER INDEX whole_index ATTACH PARTITION part_index;
+SELECT DISTINCT result FROM run_command_on_workers($$
+  SELECT string_agg(DISTINCT concat_ws(' ', regexp_replace(relname, '_\d{6,}$', '_N'), indisvalid, relispartition), ', ')
+  FROM pg_index JOIN pg_class ON oid = indexrelid WHERE relname ~ '^(whole|part)(_index)?(_\d+)?$' $$);
+DROP TABLE one_by_one;
+
 -- new partitions; one with rows; one that goes and comes
 CREATE TABLE e2b PARTITION OF e2 DEFAULT;
 CREATE TABLE e3 (LIKE e INCLUDING ALL);
@@ -60,8 +75,21 @@ ALTER TABLE e ATTACH PARTITION e2 FOR VALUES FROM ('2020-02-01') TO ('2020-03-01
 SELECT * FROM in_shards;
 SELECT count(*) FROM e;
 
--- what can't be
 ALTER TABLE e DETACH PARTITION e3 CONCURRENTLY;
+SELECT count(*) FROM run_command_on_placements('partitions.e3', $$SELECT relispartition FROM pg_class WHERE oid = '%s'::regclass$$) WHERE result = 'f';
+ALTER TABLE e ATTACH PARTITION e3 FOR VALUES FROM ('2020-03-01') TO ('2020-04-01');
+
+-- all partitions' indexes, those of shards among them, get new files
+CREATE TEMP TABLE files AS
+SELECT p.relid, result FROM pg_partition_tree('e') p, run_command_on_placements(p.relid, $$
+  SELECT string_agg(pg_relation_filenode(indexrelid)::text, ',' ORDER BY indexrelid) FROM pg_index WHERE indrelid = '%s'::regclass $$);
+REINDEX TABLE e;
+REINDEX INDEX ei;
+SELECT f.relid, bool_or(f.result = r.result) FROM files f, run_command_on_placements(f.relid, $$
+  SELECT string_agg(pg_relation_filenode(indexrelid)::text, ',' ORDER BY indexrelid) FROM pg_index WHERE indrelid = '%s'::regclass $$) r
+ GROUP BY 1 ORDER BY 1;
+
+-- what can't be
 CREATE TABLE elsewhere (LIKE e);
 SELECT create_distributed_table('elsewhere', 'n', colocate_with => 'none');
 ALTER TABLE e ATTACH PARTITION elsewhere FOR VALUES FROM ('2021-03-01') TO ('2021-04-01');
@@ -72,10 +100,16 @@ SELECT create_distributed_table('by_mood', 'k');
 CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
 CREATE TRIGGER t AFTER INSERT ON by_hash FOR EACH ROW EXECUTE FUNCTION nothing();
 SELECT create_distributed_table('by_hash', 'k');
+CREATE TABLE by_hash2 (k int, m int);
+SELECT create_distributed_table('by_hash2', 'k');
+CREATE TRIGGER own AFTER INSERT ON by_hash2 FOR EACH ROW EXECUTE FUNCTION nothing();
+ALTER TABLE by_hash ATTACH PARTITION by_hash2 FOR VALUES FROM (10) TO (19);
+CREATE TABLE by_hash1 PARTITION OF by_hash FOR VALUES FROM (1) TO (9);
+CREATE TRIGGER own AFTER INSERT ON by_hash1 FOR EACH ROW EXECUTE FUNCTION nothing();
 SELECT undistribute_table('e1');
 ALTER TABLE e1 ADD PRIMARY KEY (n);
 
-DROP TABLE by_mood, by_hash;
+DROP TABLE by_mood, by_hash, by_hash2;
 
 -- and back
 SELECT undistribute_table('e');

@@ -12,17 +12,13 @@ SET LOCAL citus.multi_shard_modify_mode = 'sequential';
 SELECT set_config('citus.log_remote_commands', 'on', true);
 SET LOCAL citus.log_remote_commands = off;
 SET LOCAL citus.count_distinct_error_rate = 0.01;
-SET LOCAL citus.defer_shard_delete_interval = '1min';
-SHOW citus.defer_shard_delete_interval;
+SET LOCAL citus.metadata_sync_retry_interval = '1min';
+SHOW citus.metadata_sync_retry_interval;
 COMMIT;
 SHOW citus.multi_shard_modify_mode;
 SET citus.log_remote_commands = 'often';
 
--- would change where rows are
-SET citus.enable_schema_based_sharding = on;
-SET citus.enable_schema_based_sharding = off;
 \set VERBOSITY sqlstate
-SET citus.enable_schema_based_sharding = on;
 SET citus.no_such_setting = 1;
 \set VERBOSITY default
 

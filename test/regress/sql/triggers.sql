@@ -1,7 +1,7 @@
 SET citus.enable_metadata_sync = off;
 CREATE SCHEMA triggers;
 SET search_path = triggers;
--- functions of triggers have to be on all nodes, and are not, made in this way
+-- functions of triggers have to be on all nodes; made in this way, they are not
 CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	RAISE NOTICE '% % % % on %: old=% new=% depth=% args=%', TG_NAME, TG_WHEN, TG_LEVEL, TG_OP, TG_TABLE_NAME,
@@ -35,15 +35,16 @@ CREATE TABLE t (id int PRIMARY KEY, v text, g text GENERATED ALWAYS AS ('g' || v
 CREATE TABLE tallies (k int PRIMARY KEY, n int, seen int);
 CREATE TABLE r (id int PRIMARY KEY, v text);
 CREATE TRIGGER a_before BEFORE INSERT OR UPDATE OR DELETE ON t FOR EACH ROW EXECUTE FUNCTION note('x', 'y');
--- the function is missing on other nodes; which one says so first depends
+-- the table takes along the function that it calls
+SELECT create_distributed_table('t', 'id');
+SELECT result FROM run_command_on_workers($$SELECT string_agg(proname, ' ') FROM pg_proc WHERE pronamespace = 'triggers'::regnamespace$$);
+-- another one is missing on other nodes; which one says so first depends
 \set SHOW_CONTEXT never
-SELECT create_distributed_table('t', 'id');
+CREATE TRIGGER missing BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION tally();
 \set SHOW_CONTEXT errors
-SELECT count(*) FILTER (WHERE success) FROM run_command_on_workers('CREATE SCHEMA triggers');
 SELECT count(*) FILTER (WHERE success)
-FROM unnest('{note,tally,earlier_rows,transitions,reroute}'::regproc[]) f, run_command_on_workers(pg_get_functiondef(f));
+FROM unnest('{tally,earlier_rows,transitions,reroute}'::regproc[]) f, run_command_on_workers(pg_get_functiondef(f));
 RESET citus.enable_metadata_sync;
-SELECT create_distributed_table('t', 'id');
 SELECT create_distributed_table('tallies', 'k');
 SELECT create_reference_table('r');
 INSERT INTO tallies VALUES (1, 0);

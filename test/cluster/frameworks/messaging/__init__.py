@@ -1,0 +1,1 @@
+"""A multi-tenant messaging application, as in figure 1 of the paper on Citus: a Django project of one app."""

@@ -1,0 +1,1 @@
+"""A ticket system of many projects, with SQLAlchemy and Alembic."""

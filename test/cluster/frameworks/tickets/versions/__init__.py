@@ -1,0 +1,1 @@
+"""The migrations, which distribute tables as they make them."""

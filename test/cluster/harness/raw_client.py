@@ -1,0 +1,52 @@
+"""A client of a gateway that speaks the protocol itself."""
+
+import struct
+
+from harness.protocol_fuzz import message
+
+
+def packet(code, *texts):
+    body = struct.pack("!i", code) + b"".join(text.encode() + b"\0" for text in texts) + (b"\0" if texts else b"")
+    return struct.pack("!i", len(body) + 4) + body
+
+
+class RawClient:
+    """A client that sends messages as a test writes them, and waits for no answer longer than PATIENCE."""
+
+    def __init__(self, gateway, user="postgres"):
+        self.socket = gateway.socket()
+        self.input = self.socket.makefile("rb")
+        self.row = None
+        self.key = None  # for cancel requests
+        self.socket.sendall(packet(196608, "user", user, "database", "postgres"))
+        assert self.answers_until(b"Z").endswith(b"KZ")
+
+    def ask(self, *messages, until=b"Z"):
+        self.socket.sendall(b"".join(messages))
+        return self.answers_until(until)
+
+    def answers_until(self, last):
+        """Types of the messages that come, up to one of that type; b"": up to the end."""
+        types = b""
+        while True:
+            head = self.input.read(5)
+            if not head:
+                assert last == b"", types
+                return types
+            payload = self.input.read(struct.unpack("!I", head[1:])[0] - 4)
+            types += head[:1]
+            if head[:1] == b"K":
+                self.key = payload
+            if head[:1] == b"D":
+                self.row = payload
+            if head[:1] == last:
+                return types
+
+    def value(self, text):
+        """The first column, as text, of the last row of a query's answer."""
+        assert self.ask(message(b"Q", text.encode() + b"\0")) == b"TDCZ"
+        return self.row[6:6 + struct.unpack("!I", self.row[2:6])[0]].decode()
+
+    def close(self):
+        self.input.close()
+        self.socket.close()

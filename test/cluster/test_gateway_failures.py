@@ -1,0 +1,149 @@
+"""Clients of a gateway at work while its process, servers and their sessions are killed: no write is lost or doubled.
+
+POMELO_RANDOM_SECONDS says how long (4 by default), POMELO_RANDOM_SEED repeats a choice of actions.
+"""
+
+import os
+import random
+import signal
+import threading
+import time
+
+import psycopg
+import pytest
+
+from pomelo_check.sample import SEED
+
+from harness import servers
+from harness.gateways import Gateway
+from harness.servers import kill_process, rows, value
+from harness.stopped import is_stopped
+
+SECONDS = float(os.environ.get("POMELO_RANDOM_SECONDS", "4"))
+CLIENTS = 8
+KEYS = 200
+
+# SQLSTATEs that PostgreSQL's clients see when servers die; without one: the connection has ended.
+EXPECTED = {None, "08000", "08001", "08003", "08006", "08007", "40001", "40P01", "57P01", "57P02", "57P03", "53300", "57014"}
+
+
+class Teller(threading.Thread):
+    """A client that writes rows with numbers of its own, and remembers those whose writing was acknowledged."""
+
+    def __init__(self, gateway, number, stop):
+        super().__init__(daemon=True)
+        self.gateway, self.number, self.stop = gateway, number, stop
+        self.random = random.Random(SEED * 100 + number)
+        self.last = 0
+        self.acknowledged = []
+        self.failures = []
+
+    def run(self):
+        while not self.stop.is_set():
+            try:
+                with self.gateway.connect(prepare_threshold=1, sslmode="disable") as connection:
+                    while not self.stop.is_set():
+                        self.write(connection)
+            except psycopg.Error as error:
+                if error.sqlstate not in EXPECTED:
+                    self.failures.append(f"{error.sqlstate} {error}")
+                self.stop.wait(0.05)    # the gateway may be down: there is no event to wait for
+
+    def write(self, connection):
+        """TPC-B's transaction over three tables, or one statement that is routed."""
+        self.last += 1
+        number, delta = self.last, self.random.randrange(-50, 50)
+        account, teller = self.random.randrange(1, KEYS), self.random.randrange(1, KEYS)
+        history = "INSERT INTO history VALUES (%s, %s, %s, %s)"
+        if self.random.random() < 0.5:
+            connection.execute(history, [account, self.number, number, 0])
+        else:
+            with connection.transaction():
+                connection.execute("UPDATE accounts SET balance = balance + %s WHERE id = %s", [delta, account])
+                connection.execute("SELECT balance FROM accounts WHERE id = %s", [account])
+                connection.execute("UPDATE tellers SET balance = balance + %s WHERE id = %s", [delta, teller])
+                connection.execute(history, [account, self.number, number, delta])
+        self.acknowledged.append(number)
+
+
+def kill_one(kind, made, gateway, chosen):
+    """The gateway's process, a session of any server, or a server, which is then started again."""
+    if kind == "gateway":
+        for pid in gateway.processes():
+            kill_process(pid)
+        return
+    node = chosen.choice(made.nodes)
+    if kind == "node":
+        node.kill()
+        node.start()
+        return
+    with servers.connect(node) as connection:
+        pids = [pid for pid, in rows(connection, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' "
+                                                 "AND pid <> pg_backend_pid() ORDER BY pid")]
+    if pids:
+        kill_process(chosen.choice(pids))
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Three tables behind the coordinator's gateway."""
+    with servers.cluster(purpose="check-gatekill", settings={"citus.recover_2pc_interval": "2s", "deadlock_timeout": "100ms"}) as made:
+        with servers.connect(made.coordinator) as connection:
+            for table in ("accounts", "tellers"):
+                servers.fill(connection, table, KEYS, payload="balance")
+            connection.execute("CREATE TABLE history (id bigint, client int, number int, delta int)")
+            connection.execute("SELECT create_distributed_table('history', 'id')")
+        made.gateway = Gateway(made.coordinator)
+        yield made
+
+
+def test_session_on_its_way_out(cluster):
+    """Nobody gets a session that has said that it ends, however long that takes."""
+    own_pid = "SELECT pg_backend_pid()"
+    with servers.connect(cluster.coordinator) as server, cluster.gateway.connect() as other:
+        with cluster.gateway.connect() as client:
+            client.execute("SELECT count(*) FROM accounts")
+            client.execute("SET citus.debug_points = 'remote-at-exit=stop'")
+            pid = value(client, own_pid)
+        server.execute("SELECT pg_terminate_backend(%s)", [pid])
+        servers.wait_until(lambda: is_stopped(pid), "the session to stop on its way out")
+        try:
+            assert value(other, own_pid) != pid
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+def test_no_write_is_lost_or_doubled(cluster):
+    print(f"POMELO_RANDOM_SEED={SEED}")
+    gateway, stop, chosen = cluster.gateway, threading.Event(), random.Random(SEED)
+    tellers = [Teller(gateway, number, stop) for number in range(CLIENTS)]
+    for teller in tellers:
+        teller.start()
+    end = time.monotonic() + SECONDS
+    kinds = []
+    while time.monotonic() < end or len(kinds) < 3:
+        kinds.append((["gateway", "session", "node"])[len(kinds) % 3])
+        written = sum(len(teller.acknowledged) for teller in tellers)
+        kill_one(kinds[-1], cluster, gateway, chosen)
+        servers.wait_until(lambda: sum(len(teller.acknowledged) for teller in tellers) > written + 50,
+                           f"clients to write again after the end of a {kinds[-1]}")
+    stop.set()
+    for teller in tellers:
+        teller.join(servers.PATIENCE)
+    assert not any(teller.is_alive() for teller in tellers), "a client hangs"
+    assert not [failure for teller in tellers for failure in teller.failures]
+    for node in cluster.nodes:
+        with servers.connect(node) as connection:
+            connection.execute("SELECT recover_prepared_transactions()")
+    servers.wait_until_quiet(cluster)
+    with servers.connect(cluster.coordinator) as connection:
+        found = {}
+        for client, number, count in rows(connection, "SELECT client, number, count(*) FROM history GROUP BY 1, 2"):
+            found[client, number] = count
+        assert max(found.values()) == 1, "a write is doubled"
+        lost = {(teller.number, number) for teller in tellers for number in teller.acknowledged} - set(found)
+        assert not lost
+        sums = rows(connection, "SELECT (SELECT sum(balance) FROM accounts), (SELECT sum(balance) FROM tellers), "
+                                "(SELECT sum(delta) FROM history)")[0]
+        assert len(set(sums)) == 1, sums
+        print(f"{len(found)} writes, {len(kinds)} killed")

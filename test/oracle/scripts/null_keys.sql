@@ -1,0 +1,117 @@
+-- NULL in the distribution column: one shard has these rows, in whatever way they came there.
+--
+-- distribute: t(k), u(k), w(k), p(k), r reference
+
+CREATE TABLE t (k int, v int);
+CREATE TABLE u (k int, v int, UNIQUE (k, v));
+CREATE TABLE w (k text, b boolean);
+CREATE TABLE r (k int, name text);
+CREATE TABLE p (k int, d int) PARTITION BY RANGE (d);
+CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10);
+CREATE TABLE p2 PARTITION OF p DEFAULT;
+INSERT INTO r VALUES (1, 'one'), (2, 'two'), (NULL, 'none');
+
+INSERT INTO t VALUES (NULL, 1);
+INSERT INTO t (v) VALUES (2) RETURNING *;
+INSERT INTO t VALUES (1, 10), (2, 20), (NULL, 3), (3, 30);
+INSERT INTO t SELECT CASE WHEN g % 3 > 0 THEN g END, g FROM generate_series(4, 40) g;
+COPY t FROM STDIN;
+\N	100
+\N	\N
+7	100
+\.
+INSERT INTO u VALUES (NULL, 1), (NULL, 1), (1, 1), (2, NULL);
+INSERT INTO u VALUES (NULL, 1) ON CONFLICT (k, v) DO UPDATE SET v = 1000 RETURNING *;
+INSERT INTO u SELECT k, count(*) FROM t GROUP BY k;
+INSERT INTO u SELECT * FROM t WHERE v > 35;
+INSERT INTO u SELECT u2.k, t2.v FROM t t2 LEFT JOIN u u2 ON t2.k = u2.k AND u2.k < 3 WHERE t2.v < 15;
+INSERT INTO w VALUES (NULL, NULL), ('a', true), (NULL, false);
+SELECT * FROM t;
+SELECT * FROM u;
+
+-- filters
+SELECT * FROM t WHERE k IS NULL;
+SELECT * FROM t WHERE k IS NULL AND v > 2;
+SELECT count(*) FROM t WHERE k IS NULL OR k = 7;
+SELECT count(*) FROM t WHERE k IS NOT NULL;
+SELECT count(*) FROM t WHERE NOT (k = 1);
+SELECT count(*) FROM t WHERE k = NULL;
+SELECT count(*) FROM t WHERE k = ANY (ARRAY[1, NULL, 7]);
+SELECT count(*) FROM t WHERE k IS NOT DISTINCT FROM NULL;
+SELECT count(*) FROM t WHERE k IS DISTINCT FROM 1;
+SELECT count(*) FROM t WHERE coalesce(k, -1) = -1;
+SELECT count(*) FROM t WHERE (k = 1) IS NULL;
+SELECT * FROM w WHERE k IS NULL;
+SELECT * FROM w WHERE (k = 'a') IS NOT TRUE;
+
+-- groups, joins, subqueries
+SELECT k, count(*), sum(v) FROM t GROUP BY k;
+SELECT DISTINCT k FROM t;
+SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v) FROM t;
+SELECT count(DISTINCT k), count(k), count(*) FROM t;
+SELECT * FROM t JOIN u USING (k);
+SELECT t.k, t.v, u.v FROM t LEFT JOIN u ON t.k = u.k;
+SELECT t.k, t.v, u.k, u.v FROM t FULL JOIN u ON t.k = u.k;
+SELECT t.k, t.v, u.v FROM t JOIN u ON t.k IS NOT DISTINCT FROM u.k;
+SELECT t.v, u.v FROM t JOIN u ON t.k IS NULL AND u.k IS NULL;
+SELECT count(*) FROM t, u WHERE t.k IS NULL AND u.k IS NULL;
+SELECT t.k, r.name FROM t LEFT JOIN r ON t.k = r.k;
+SELECT t.k, r.name FROM t RIGHT JOIN r ON t.k = r.k;
+SELECT t.k, r.name FROM t JOIN r ON t.k IS NOT DISTINCT FROM r.k;
+SELECT * FROM t WHERE k NOT IN (SELECT k FROM u);
+SELECT * FROM t WHERE k NOT IN (SELECT k FROM u WHERE k IS NOT NULL);
+SELECT * FROM t WHERE v NOT IN (SELECT v FROM u WHERE u.k = t.k);
+SELECT * FROM t WHERE NOT EXISTS (SELECT FROM u WHERE u.k = t.k);
+SELECT k, (SELECT count(*) FROM u WHERE u.k IS NOT DISTINCT FROM t.k) FROM t;
+SELECT k, (SELECT max(v) FROM u WHERE u.k = t.k) FROM t;
+SELECT k FROM t UNION SELECT k FROM u;
+SELECT k FROM t INTERSECT SELECT k FROM u;
+SELECT k FROM t EXCEPT SELECT k FROM u;
+SELECT k, v FROM t ORDER BY k NULLS FIRST, v LIMIT 5;
+SELECT u2.k, count(*) FROM t t2 LEFT JOIN u u2 ON t2.k = u2.k GROUP BY u2.k;
+
+-- writes
+UPDATE t SET v = v + 1 WHERE k IS NULL;
+UPDATE t SET v = 0 WHERE k IS NULL AND v = 3 RETURNING *;
+UPDATE t SET k = 50 WHERE k IS NULL AND v = 2;
+UPDATE t SET k = NULL WHERE k = 50;
+UPDATE t SET k = NULL WHERE k BETWEEN 4 AND 8 RETURNING *;
+UPDATE t SET v = u.v FROM u WHERE t.k IS NOT DISTINCT FROM u.k AND u.v = 1;
+SELECT * FROM t;
+DELETE FROM t USING u WHERE t.k = u.k AND t.v = u.v;
+DELETE FROM t WHERE k IS NULL AND v > 10 RETURNING *;
+MERGE INTO u USING (SELECT k, max(v) AS v FROM t GROUP BY k) s ON u.k = s.k
+	WHEN MATCHED THEN UPDATE SET v = u.v + 1000 WHEN NOT MATCHED THEN INSERT VALUES (s.k, s.v);
+SELECT * FROM u;
+SELECT * FROM t WHERE k IS NULL FOR UPDATE;
+INSERT INTO p VALUES (NULL, 1), (NULL, NULL), (1, 5), (2, 50);
+SELECT * FROM p;
+SELECT count(*) FROM p1 WHERE k IS NULL;
+BEGIN;
+DECLARE c CURSOR FOR SELECT * FROM t WHERE k IS NULL AND v = 0 FOR UPDATE;
+FETCH c;
+UPDATE t SET v = -1 WHERE CURRENT OF c;
+COMMIT;
+SELECT count(*) FROM t WHERE v = -1;
+ALTER TABLE t ALTER k SET NOT NULL;
+DELETE FROM t WHERE k IS NULL;
+ALTER TABLE t ALTER k SET NOT NULL;
+INSERT INTO t VALUES (NULL, 1);
+INSERT INTO t SELECT NULL, 1;
+UPDATE t SET k = NULL WHERE k = 1;
+COPY t FROM STDIN;
+\N	1
+\.
+SELECT count(*) FROM t;
+
+-- what the nodes compute, and rows locked one after the other
+SELECT count(*), sum(n) FROM t JOIN (SELECT DISTINCT k, v, 1 AS n FROM u) s USING (k);
+SELECT max(c) FROM (SELECT k, count(*) OVER (PARTITION BY k) AS c FROM t) s;
+SELECT k, count(*) FROM (SELECT k, v FROM t UNION ALL SELECT k, v FROM u) s GROUP BY k ORDER BY count(*) DESC, k LIMIT 2;
+SELECT count(*) FROM t WHERE NOT EXISTS (SELECT FROM u WHERE u.k = t.k);
+BEGIN;
+SELECT v FROM t WHERE k IS NULL ORDER BY v LIMIT 3 FOR UPDATE SKIP LOCKED;
+SELECT k, v FROM t ORDER BY k NULLS FIRST, v LIMIT 4 FOR UPDATE SKIP LOCKED;
+UPDATE t SET v = t.v + 1000 FROM u WHERE u.k = t.k RETURNING t.k;
+DELETE FROM t WHERE NOT EXISTS (SELECT FROM u WHERE u.k = t.k) RETURNING k, v;
+ROLLBACK;
