@@ -102,7 +102,7 @@ def measure(connections, text, rounds):
         for name in names:
             taken, answers[name] = run_query(connections[name], text)
             seconds[name].append(taken)
-        wrong |= {name for name, rows in answers.items() if rows != answers["plain"]}
+        wrong |= {name for name, rows in answers.items() if rows is not None and rows != answers["plain"]}
     return {name: statistics.median(taken) for name, taken in seconds.items()}, wrong
 
 

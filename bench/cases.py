@@ -20,6 +20,7 @@ CASES = {
     "copy": (copying.copy, "cluster"),
     "insert_select": (insert_select.insert_select, "cluster"),
     "held": (held.held, "cluster"),
+    "gateway": (keyed.gateway, "gateway"),
 }
 
 

@@ -30,6 +30,11 @@ ACCOUNTS = {
     "tenant": Workload(("tenant",), quick=(("prepared", 8),)),
     "tpcb": Workload(("tpcb",)),
 }
+MANY_CLIENTS = {
+    "select": Workload(("select",), clients=(8, 64, 250), quick=(("prepared", 8), ("prepared", 64))),
+    "update": Workload(("update",), clients=(16,), quick=(("prepared", 16),)),
+    "insert": Workload(("insert",), clients=(16,), quick=(("prepared", 16),)),
+}
 OWNED = {
     "select": Workload(("select",), quick=(("prepared", 8), ("simple", 8))),
 }
@@ -52,6 +57,15 @@ def keyed(sides, plan, say):
             tables.create_accounts(side, plan.rows)
     yield from run(sides, plan, "keyed", ACCOUNTS, ("coordinator", "nodes"),
                    {"rows": plan.rows, "branches": tables.branches_of(plan.rows)})
+
+
+def gateway(sides, plan, say):
+    """Statements by key of many clients, by the coordinator, through its gateway, and through PgBouncer."""
+    sides = [side for side in sides if side.form in ("plain", "cluster")]
+    for side in sides[:2]:
+        say(f"  loading {plan.rows:,} accounts on {side.name}")
+        tables.create_accounts(side, plan.rows)
+    yield from run(sides, plan, "gateway", MANY_CLIENTS, ("coordinator",), {"rows": plan.rows})
 
 
 def owned(sides, plan, say):

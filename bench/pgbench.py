@@ -4,7 +4,7 @@ import itertools
 import os
 import re
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rounds import Sample
@@ -44,9 +44,13 @@ def measure(side, arguments, load, seconds):
 
     A single client shares one CPU with the servers: nothing runs in parallel then, and left alone, the
     scheduler's choice between one CPU and two makes the rate jump to double and back.
+
+    A pooler's transactions get any of its sessions, so its clients parse their statements each time.
     """
     cpus = {min(ALL_CPUS)} if load.clients == 1 else ALL_CPUS
     side.run_on(cpus)
+    if side.pooler and load.protocol == "prepared":
+        load = replace(load, protocol="extended")
     running = start(side.entries(load.entry)[:load.clients], arguments, load, seconds, cpus)
     early = [first_progress(process) for process in running]
     before = side.cpu_seconds()

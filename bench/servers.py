@@ -1,12 +1,13 @@
 """The benchmarks' servers, through the code of tools/cluster. All are removed at the end."""
 
+import copy
 import sys
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
-from pomelo_cluster import Cluster, ClusterError  # noqa: E402
+from pomelo_cluster import Cluster, ClusterError, pooler as pgbouncer  # noqa: E402
 
 import fdw  # noqa: E402
 import hop  # noqa: E402
@@ -20,12 +21,23 @@ WORKERS = 2
 SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "16GB", "checkpoint_timeout": "1h", "autovacuum": "off",
             "max_connections": "500"}
 
+# As many sessions as the gateway's default.
+POOLER_SETTINGS = {"default_pool_size": 20}
+
 # kind of the second side -> (its name in the output, number of workers, kind for tools/cluster)
 KINDS = {
     "extension": ("extension", 0, "bare"),
     "cluster": ("cluster", WORKERS, "cluster"),
+    "gateway": ("cluster", WORKERS, "cluster"),
 }
 BASELINES = ("fdw", "hop")
+
+
+def through(side, name, port, pooler=0):
+    """The side with its clients connected to what stands in front of its entry server."""
+    front = copy.copy(side)
+    front.name, front.dsn, front.pooler = name, f"postgresql://postgres@127.0.0.1:{port}/postgres", pooler
+    return front
 
 
 @contextmanager
@@ -40,9 +52,20 @@ def start(kind, base_port, baselines=()):
         def up(purpose, **options):
             return running.enter_context(Cluster.temporary(f"bench-{purpose}", base_port, settings=SETTINGS, **options))
 
-        plain = up("plain", kind="plain").coordinator.dsn
+        def poolers(*pairs):
+            for side, node, called in pairs:
+                pooler = running.enter_context(pgbouncer.pooler(node, settings=POOLER_SETTINGS))
+                yield through(side, called, pooler.port, pooler.pid)
+
+        alone = up("plain", kind="plain").coordinator
+        plain = alone.dsn
         ours = up(kind, workers=workers, kind=form)
+        port = ours.coordinator.start_gateway() if kind == "gateway" else None
         sides = [Side("plain", plain), Side(name, ours.coordinator.dsn, [node.dsn for node in ours.workers], form)]
+        if kind == "gateway":
+            sides.append(through(sides[1], "gateway", port))
+            if pgbouncer.PROGRAM is not None:
+                sides += poolers((sides[0], alone, "pgb-plain"), (sides[1], ours.coordinator, "pgbouncer"))
         if "fdw" in baselines and workers:
             entry, *others = [up(f"fdw{number}", kind="plain").coordinator.dsn for number in range(WORKERS + 1)]
             sides.append(Side("fdw", entry, others, "fdw"))

@@ -26,6 +26,7 @@ class Side:
     others: list = field(default_factory=list)  # connection strings of the side's other servers
     form: str = "plain"  # a key of ROLES: how it gets distributed tables
     postmasters: list = field(default_factory=list)  # process ids, the entry server's first
+    pooler: int = 0  # process id of what stands in front of the entry server; keeps no prepared statements
 
     def __post_init__(self):
         self.postmasters = [postmaster_of(dsn) for dsn in (self.dsn, *self.others)]
@@ -45,6 +46,7 @@ class Side:
         """CPU seconds spent so far, by role: {"coordinator": s, "workers": s}."""
         first, other = ROLES[self.form]
         each = [server_cpu(pid) for pid in self.postmasters]
+        each[0] += sum(proc_times(self.pooler)[:2]) / TICKS if self.pooler else 0
         return {first: each[0], **({other: sum(each[1:])} if other else {})}
 
     def cpu_since(self, before, count):
@@ -70,14 +72,14 @@ def postmaster_of(dsn):
 
 
 def server_cpu(postmaster):
-    """CPU seconds of a postmaster, of its children, and of the children that it has reaped.
+    """CPU seconds of a postmaster, of the processes below it, and of the children that it has reaped.
 
     Asked again while backends end: one of them could be missed, or counted twice.
     """
     for _ in range(50):
-        children, own = children_of(postmaster), proc_times(postmaster)
+        children, own = descendants_of(postmaster), proc_times(postmaster)
         ticks = sum(own) + sum(sum(proc_times(pid)[:2]) for pid in children)
-        if children_of(postmaster) == children and proc_times(postmaster)[2:] == own[2:]:
+        if descendants_of(postmaster) == children and proc_times(postmaster)[2:] == own[2:]:
             break
         time.sleep(0.01)
     return ticks / TICKS
@@ -90,6 +92,11 @@ def proc_times(pid):
     except OSError:
         return 0, 0, 0, 0
     return tuple(int(value) for value in fields[11:15])
+
+
+def descendants_of(pid):
+    """Its children, and theirs, as a gateway's processes."""
+    return [found for child in children_of(pid) for found in (child, *descendants_of(child))]
 
 
 def children_of(pid):
