@@ -28,6 +28,7 @@
 #include "executor/repartition_run.h"
 #include "executor/scan_tasks.h"
 #include "executor/statement_snapshot.h"
+#include "lib/debug_point.h"
 #include "lib/run_as.h"
 #include "sharding/hash.h"
 #include "sharding/prune.h"
@@ -326,6 +327,7 @@ offer_snapshot(DistScanState *state)
 	bool		sent;
 	bool		accepted;
 
+	DEBUG_POINT("snapshot-offered");
 	state->busy = true;
 	accepted = task_set_offer(set, &sent);
 	state->busy = false;

@@ -54,6 +54,7 @@ typedef struct PlanUse
 	bool		whole;			/* is, as a whole, for one shard */
 	Bitmapset  *groups;			/* nodes of the shards that it scans */
 	int			nshards;		/* how many those are */
+	uint64		generation;		/* of the metadata that say so */
 	ParamListInfo params;		/* of the execution */
 } PlanUse;
 
@@ -188,12 +189,15 @@ plan_list_use(List *plans, PlanUse *use)
 		plan_use(lfirst(cell), use);
 }
 
-/* The same for a statement. */
+/* The same for a statement; all that use says but params is found anew. */
 static void
 statement_use(PlannedStmt *statement, PlanUse *use)
 {
+	*use = (PlanUse) {.params = use->params, .generation = metadata_generation()};
 	plan_use(statement->planTree, use);
 	plan_list_use(statement->subplans, use);
+	if (!bms_is_empty(use->groups))
+		use->groups = bms_del_member(use->groups, metadata_local_group());
 }
 
 /* Exchanges the statement's snapshot. */
@@ -313,33 +317,37 @@ may_be_offered(QueryDesc *query_desc, CustomScan *scan)
 }
 
 /*
- * Chooses the point in time.  A shard may be moved meanwhile to a node that
- * wasn't asked: as soon as our snapshot is as late as that, our metadata tell
- * of it, and all are asked again.
+ * A shard may be moved, while a point in time is chosen, to a node that wasn't
+ * asked: as soon as our snapshot is as late as that, our metadata tell of it.
+ * Whether no such node is used; if one is, use tells whom to ask.
  */
+static bool
+all_were_asked(QueryDesc *query_desc, PlanUse *use)
+{
+	Bitmapset  *asked = use->groups;
+
+	AcceptInvalidationMessages();
+	if (use->generation == metadata_generation())
+		return true;
+	statement_use(query_desc->plannedstmt, use);
+	return bms_is_subset(use->groups, asked);
+}
+
+/* Chooses the point in time. */
 static DistSnapshot *
 take_snapshot(QueryDesc *query_desc, PlanUse *use)
 {
 	for (;;)
 	{
-		uint64		generation = metadata_generation();
 		MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "citus statement snapshot",
 													  ALLOCSET_SMALL_SIZES);
 		CustomScan *scan = scan_that_starts_at_once(query_desc->plannedstmt);
 		DistSnapshot *snapshot = may_be_offered(query_desc, scan) ?
 			dist_snapshot_offer(use->groups, query_desc->snapshot, context) : NULL;
-		Bitmapset  *asked = use->groups;
 
 		if (snapshot == NULL)
 			snapshot = dist_snapshot_take(use->groups, query_desc->snapshot, scan == NULL, context);
-		AcceptInvalidationMessages();
-		if (generation == metadata_generation())
-			return snapshot;
-		use->groups = NULL;
-		use->nshards = 0;
-		statement_use(query_desc->plannedstmt, use);
-		use->groups = bms_del_member(use->groups, metadata_local_group());
-		if (bms_is_subset(use->groups, asked))
+		if (all_were_asked(query_desc, use))
 			return snapshot;
 		MemoryContextDelete(context);
 	}
@@ -354,7 +362,6 @@ static bool
 start_statement(QueryDesc *query_desc, PlanUse *use)
 {
 	starting_snapshot = dist_snapshot_find(query_desc->snapshot);
-	use->groups = bms_del_member(use->groups, metadata_local_group());
 	if (starting_snapshot != NULL || bms_is_empty(use->groups) || use->nshards < 2)
 		return false;
 	starting_snapshot = take_snapshot(query_desc, use);
@@ -371,8 +378,16 @@ statement_snapshot_settle(DistSnapshot *snapshot, bool refused)
 	QueryDesc  *query_desc = snapshot->statement;
 	EState	   *estate = query_desc->estate;
 	bool		is_active = GetActiveSnapshot() == query_desc->snapshot;
+	PlanUse		use = {.params = query_desc->params};
+	MemoryContext old_context = MemoryContextSwitchTo(GetMemoryChunkContext(snapshot));
 
-	dist_snapshot_settle(snapshot, query_desc->snapshot, refused);
+	if (refused)
+		dist_snapshot_offer_refused();
+	statement_use(query_desc->plannedstmt, &use);
+	do
+		dist_snapshot_settle(snapshot, use.groups, query_desc->snapshot);
+	while (!all_were_asked(query_desc, &use));
+	MemoryContextSwitchTo(old_context);
 	exchange_snapshot(query_desc, snapshot->snapshot);
 	snapshot->snapshot = query_desc->snapshot;
 	UnregisterSnapshot(estate->es_snapshot);

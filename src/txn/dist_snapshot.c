@@ -335,7 +335,6 @@ dist_snapshot_offer(Bitmapset *groups, Snapshot like, MemoryContext context)
 	snapshot->stamp = stamp;
 	snapshot->snapshot = own;
 	snapshot->offered = true;
-	DEBUG_POINT("snapshot-offered");
 	remember_snapshot(snapshot, context);
 	return snapshot;
 }
@@ -348,10 +347,15 @@ dist_snapshot_accepted(DistSnapshot *snapshot)
 }
 
 void
-dist_snapshot_settle(DistSnapshot *snapshot, Snapshot like, bool refused)
+dist_snapshot_offer_refused(void)
 {
-	if (refused)
-		offer_after = without_offer = Min(2 * without_offer + 1, MAX_WITHOUT_OFFER);
+	offer_after = without_offer = Min(2 * without_offer + 1, MAX_WITHOUT_OFFER);
+}
+
+void
+dist_snapshot_settle(DistSnapshot *snapshot, Bitmapset *groups, Snapshot like)
+{
+	snapshot->groups = groups;
 	choose_snapshot(snapshot, like, false);
 	snapshot->offered = false;
 }

@@ -100,11 +100,14 @@ extern DistSnapshot *dist_snapshot_offer(Bitmapset *groups, Snapshot like, Memor
 /* All nodes have accepted it. */
 extern void dist_snapshot_accepted(DistSnapshot *snapshot);
 
+/* A node has refused it: the next statements don't try. */
+extern void dist_snapshot_offer_refused(void);
+
 /*
- * Chooses the point in time of a snapshot that was offered, asking the nodes.
- * refused: it was sent to them.
+ * Chooses the point in time of a snapshot that was offered, asking the other
+ * nodes with those group ids, which live as long as the snapshot.
  */
-extern void dist_snapshot_settle(DistSnapshot *snapshot, Snapshot like, bool refused);
+extern void dist_snapshot_settle(DistSnapshot *snapshot, Bitmapset *groups, Snapshot like);
 
 /*
  * The statement's snapshot that is, on this node, the registered one; or NULL.

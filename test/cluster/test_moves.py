@@ -301,6 +301,22 @@ def test_slot_made_late(accounts):
     check_clean(accounts)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_offered_before_move(accounts, mode):
+    """A read whose time was offered to the old node, and not to the new one, is answered."""
+    with servers.connect(accounts.coordinator) as connection:
+        connection.execute("CREATE TABLE two (n int)")
+        connection.execute("SELECT create_distributed_table('two', 'n', shard_count => 2, colocate_with => 'none')")
+        connection.execute("INSERT INTO two SELECT generate_series(1, 100)")
+        places = rows(connection, "SELECT shardid, nodeport FROM citus_shards WHERE table_name = 'two'::regclass")
+        reader = next(node for node in accounts.nodes if node.port == places[0][1])
+        target = next(node for node in accounts.nodes if node.port not in [port for _, port in places])
+        stopped = Stopped(reader, "snapshot-offered", "SELECT 1 / (count(*) = 100)::int FROM two")
+        move(connection, *places[1], target.port, mode)
+        assert stopped.go_on() is None
+        connection.execute("DROP TABLE two")
+
+
 @pytest.mark.parametrize("point", ["target-copies-made", "target-subscribed"])
 def test_target_late(accounts, point):
     """What the target's session commits when the move is over, since its driver was killed, goes, too."""
