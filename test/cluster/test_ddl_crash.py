@@ -102,7 +102,7 @@ def beginnings(random):
 def test_objects_of_all_kinds(point):
     """Each kind's statements up to one of them, in one transaction whose commit a worker doesn't live to see."""
     print("seed", SEED)
-    with servers.cluster(purpose="check-ddl-crash") as own:
+    with servers.cluster(purpose="check-ddl-crash-own") as own:
         with servers.connect(own.coordinator) as connection:
             for statement in split(SETUP):
                 connection.execute(statement)

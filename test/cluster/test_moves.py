@@ -321,7 +321,8 @@ def test_offered_before_move(accounts, mode):
 def test_target_late(accounts, point):
     """What the target's session commits when the move is over, since its driver was killed, goes, too."""
     with servers.connect(accounts.coordinator) as connection:
-        shard, port = shard_of(connection, "account", 1)
+        places = [shard_of(connection, "account", key) for key in range(1, ACCOUNTS + 1)]
+    shard, port = next(place for place in places if place[1] != accounts.coordinator.port)     # whose server restarts
     source, target = sorted(accounts.workers, key=lambda node: node.port != port)
     target.sql(f"SET citus.enable_ddl_propagation = off; ALTER ROLE {MOVER} SET citus.debug_points = '{point}=stop'")
     with servers.connect(source) as there, servers.connect(target) as here:
