@@ -425,7 +425,7 @@ SELECT success, bool_and(result::boolean) FROM run_command_on_all_nodes(
 SELECT available_disk_size > 0 AND available_disk_size <= total_disk_size AS disk FROM citus_local_disk_space_stats();
 SELECT count(*) FROM ticks;
 SELECT count(DISTINCT port), min(connection_count_to_node) > 0, count(DISTINCT database_name) FROM citus_remote_connection_stats()
-	WHERE database_name = current_database();
+	WHERE database_name = current_database() AND port IN (SELECT nodeport FROM pg_dist_node WHERE groupid > 0);
 ANALYZE ticks;
 SELECT tablename, attname, null_frac, most_common_vals FROM citus_stats WHERE schemaname = 'interface' ORDER BY attname;
 SELECT citus_run_local_command('CREATE TABLE t (id int); INSERT INTO t VALUES (7)');
