@@ -27,6 +27,7 @@
 #include "ddl/truncate_triggers.h"
 #include "ddl/utility_hook.h"
 #include "executor/cursor.h"
+#include "executor/delegated_call_run.h"
 #include "executor/executor_start.h"
 #include "executor/lock_rows.h"
 #include "executor/explain.h"
@@ -128,6 +129,7 @@ _PG_init(void)
 	read_ahead_init();
 	cursor_init();
 	lock_rows_init();
+	delegated_call_init();
 	shard_append_init();
 	executor_start_init();
 	modify_init();

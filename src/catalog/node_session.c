@@ -55,6 +55,9 @@
 /* How texts begin that only call a function for nodes. */
 #define NODE_CALL "SELECT citus_internal."
 
+/* The tag of a call that uses this node alone (resolve/tag.h). */
+#define LONE_CALL "/*citus:call "
+
 typedef enum Verdict
 {
 	VERDICT_NONE,				/* citus.node_proof has not been looked at */
@@ -238,6 +241,29 @@ node_function_check_superuser(void)
 {
 	if (!superuser())
 		refuse_call();
+}
+
+bool
+node_session_runs_call(void)
+{
+	return unlikely(debug_query_string != NULL && strncmp(debug_query_string, LONE_CALL, strlen(LONE_CALL)) == 0) &&
+		node_session();
+}
+
+void
+node_session_check_call(void)
+{
+	if (own_commands_depth > 0 || !node_session_runs_call())
+		return;
+	/* the initiator can't have it done again if a part is committed */
+	if (!IsTransactionBlock() && GetCurrentTransactionStartTimestamp() > GetCurrentStatementStartTimestamp())
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot use other nodes after a delegated procedure has ended a transaction"),
+				 errhint("Use create_distributed_function() without a distribution argument for the procedure.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_CALL_NEEDS_NODES),
+			 errmsg("a delegated call needs other nodes")));
 }
 
 void

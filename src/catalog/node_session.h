@@ -55,6 +55,21 @@ extern void node_function_check(void);
 /* The same for a function that only superusers' sessions call: a move's. */
 extern void node_function_check_superuser(void);
 
+/*
+ * SQLSTATE of a call that a node was asked to run without other nodes, and
+ * that can't.
+ */
+#define ERRCODE_CALL_NEEDS_NODES MAKE_SQLSTATE('C','T','0','0','2')
+
+/* Whether this session runs such a call. */
+extern bool node_session_runs_call(void);
+
+/*
+ * Before another node is used: errors in such a call, unless it is for a
+ * command of this library's own (own_commands_depth).
+ */
+extern void node_session_check_call(void);
+
 extern void node_session_init(void);
 
 #endif							/* CITUS_CATALOG_NODE_SESSION_H */

@@ -29,6 +29,7 @@
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
+#include "catalog/distributed_function.h"
 #include "catalog/metadata.h"
 #include "catalog/metadata_rows.h"
 #include "catalog/node.h"
@@ -47,31 +48,12 @@
 SQL_FUNCTION(create_distributed_function);
 SQL_FUNCTION(citus_internal_record_distributed_function);
 
-/* What the record says. */
-typedef struct DistributedFunction
-{
-	Oid			function;
-	int			argument;		/* from 0; -1: none */
-	int32		colocation_id;	/* 0: none */
-	char		force;			/* force_delegation: 't', 'f', or 'n' for
-								 * NULL */
-} DistributedFunction;
-
-/* The scan of a function's row, or of all if function is InvalidOid. */
-static SysScanDesc
-begin_scan(Relation catalog, Oid function, ScanKeyData *keys)
-{
-	ScanKeyInit(&keys[0], Anum_object_classid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(ProcedureRelationId));
-	ScanKeyInit(&keys[1], Anum_object_objid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(function));
-	return systable_beginscan(catalog, InvalidOid, false, NULL, OidIsValid(function) ? 2 : 1, keys);
-}
-
 void
 distributed_function_forget(Oid function)
 {
 	Relation	catalog = table_open(dist_relid(PG_DIST_OBJECT), RowExclusiveLock);
 	ScanKeyData keys[2];
-	SysScanDesc scan = begin_scan(catalog, function, keys);
+	SysScanDesc scan = distributed_function_scan(catalog, function, keys);
 	HeapTuple	tuple;
 
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
@@ -119,23 +101,14 @@ distributed_function_commands(void)
 	Relation	catalog = table_open(dist_relid(PG_DIST_OBJECT), AccessShareLock);
 	List	   *commands = NIL;
 	ScanKeyData keys[2];
-	SysScanDesc scan = begin_scan(catalog, InvalidOid, keys);
+	SysScanDesc scan = distributed_function_scan(catalog, InvalidOid, keys);
 	HeapTuple	tuple;
 
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		DistributedFunction record = {.argument = -1, .force = 'n'};
-		Datum		values[Natts_object];
-		bool		nulls[Natts_object];
+		DistributedFunction record;
 
-		heap_deform_tuple(tuple, RelationGetDescr(catalog), values, nulls);
-		record.function = DatumGetObjectId(values[Anum_object_objid - 1]);
-		if (!nulls[Anum_object_argument - 1])
-			record.argument = DatumGetInt32(values[Anum_object_argument - 1]);
-		if (!nulls[Anum_object_colocationid - 1])
-			record.colocation_id = DatumGetInt32(values[Anum_object_colocationid - 1]);
-		if (!nulls[Anum_object_force - 1])
-			record.force = DatumGetBool(values[Anum_object_force - 1]) ? 't' : 'f';
+		distributed_function_read(catalog, tuple, &record);
 		if (OidIsValid(get_func_namespace(record.function)))
 			commands = lappend(commands, record_command(&record));
 	}

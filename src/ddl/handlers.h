@@ -13,6 +13,9 @@
 /* alter_table.c */
 extern bool alter_table_utility(UtilityCall *call);
 
+/* call.c: a CALL; not in the table of handlers, as it changes no object */
+extern bool call_utility(UtilityCall *call);
+
 /* create_table.c */
 extern bool create_schema_utility(UtilityCall *call);
 extern bool create_table_as_utility(UtilityCall *call);

@@ -171,6 +171,8 @@ utility_dispatch(UtilityCall *call, const TaskTag *tag)
 	Node	   *stmt = call->pstmt->utilityStmt;
 	UtilityHandler handler = find_handler(nodeTag(stmt));
 
+	if (IsA(stmt, CallStmt))
+		return tag->kind == TAG_NONE && call_utility(call);
 	if (tag->kind == TAG_SHARD && !IsA(stmt, ExplainStmt) && !IsA(stmt, DeclareCursorStmt))
 	{
 		call->pstmt = copyObject(call->pstmt);
@@ -215,6 +217,21 @@ imported_snapshot(Node *stmt)
 	return strVal(&linitial_node(A_Const, set->args)->val);
 }
 
+/* What follows when a statement has been run. */
+static void
+follow_statement(UtilityCall *call, bool commits)
+{
+	Node	   *stmt = call->pstmt->utilityStmt;
+
+	drop_follow_up(call);
+	if (commits)
+		check_deferred_constraints();
+	if (imported_snapshot(stmt) != NULL)
+		statement_snapshot_imported(imported_snapshot(stmt));
+	if (utility_watch != NULL)
+		utility_watch(stmt);
+}
+
 /* ProcessUtility_hook */
 static void
 utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, ProcessUtilityContext context,
@@ -222,6 +239,7 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 {
 	UtilityCall call = {pstmt, query, context, params, env, dest, qc};
 	bool		commits = commits_block(pstmt->utilityStmt);
+	bool		runs_others = IsA(pstmt->utilityStmt, CallStmt) || IsA(pstmt->utilityStmt, DoStmt);
 	OwnStatement before = run_commands_enter(context);
 	TaskTag		tag;
 
@@ -243,14 +261,13 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 		txn_finish_prepared(castNode(TransactionStmt, pstmt->utilityStmt), run_call, &call);
 	else if (tag.kind == TAG_NODE || !utility_dispatch(&call, &tag))
 		utility_run_next(&call, read_only_tree);
-	drop_follow_up(&call);
-	if (commits)
-		check_deferred_constraints();
-	if (imported_snapshot(pstmt->utilityStmt) != NULL)
-		statement_snapshot_imported(imported_snapshot(pstmt->utilityStmt));
+	/*
+	 * a COMMIT in a procedure has freed the tree; and what these run, is
+	 * followed
+	 */
+	if (!runs_others)
+		follow_statement(&call, commits);
 	run_commands_leave(before);
-	if (utility_watch != NULL)
-		utility_watch(pstmt->utilityStmt);
 }
 
 void

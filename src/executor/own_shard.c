@@ -351,5 +351,6 @@ bool
 own_shard_start(QueryDesc *query_desc, int eflags, ExecutorStart_hook_type start)
 {
 	return eflags == 0 && query_desc->instrument_options == 0 &&
-		is_dist_scan(query_desc->plannedstmt->planTree) && start_on_own_shard(query_desc, eflags, start);
+		is_dist_scan(query_desc->plannedstmt->planTree) &&
+		!dist_plan_peek((CustomScan *) query_desc->plannedstmt->planTree)->call && start_on_own_shard(query_desc, eflags, start);
 }

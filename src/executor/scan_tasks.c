@@ -24,6 +24,7 @@
 #include "catalog/stat_counters.h"
 #include "executor/broadcast.h"
 #include "executor/cursor.h"
+#include "executor/delegated_call_run.h"
 #include "executor/reference_write.h"
 #include "executor/repartition_run.h"
 #include "executor/scan_tasks.h"
@@ -172,6 +173,8 @@ commits_by_itself(DistScanState *state)
 {
 	const PlannedStmt *statement = state->css.ss.ps.state->es_plannedstmt;
 
+	if (state->plan.call)
+		return delegated_call_commits();
 	return state->plan.writes && state->plan.command != CMD_SELECT && state->explain == 0 && state->snapshot == NULL &&
 		list_length(state->spec.tasks) == 1 &&
 		statement->planTree == state->css.ss.ps.plan &&
@@ -248,6 +251,7 @@ prepare_run(DistScanState *state, bool to_keep)
 	spec->positions = state->positions;
 	spec->write = state->plan.writes;
 	spec->partial = state->plan.partial;
+	spec->call = state->plan.call;
 	spec->rights = state->plan.rights;
 	spec->npolicies = to_keep ? state->plan.keep_npolicies : state->plan.npolicies;
 	spec->check_as = state->plan.check_as_user;

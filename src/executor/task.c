@@ -105,6 +105,7 @@ task_tag(const TaskSetSpec *spec, const Task *task)
 		.colocation_id = spec->table->colocation_id,
 		.former = task->former,
 		.partial = spec->partial,
+		.call = spec->call,
 		.rights = spec->rights,
 		.npolicies = spec->npolicies,
 		.tenant = spec->tenant,

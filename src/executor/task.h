@@ -56,6 +56,7 @@ typedef struct TaskSetSpec
 	bool		write;			/* writes, or locks rows */
 	bool		partial;		/* returns transition states of aggregates, as
 								 * the tasks' tags say */
+	bool		call;			/* calls a function, as the task's tag says */
 	int			rights;			/* for the tasks' tags (TASK_LOCKS and the
 								 * like) */
 	int			npolicies;

@@ -309,6 +309,25 @@ next_length(const FormData_pg_sequence *form, int32 length)
 	return (int32) Max(Min((uint64) length, most), 1);
 }
 
+/* Asks the coordinator, also in a call that uses this node alone. */
+static RemoteResult *
+ask_for_block(const char *command)
+{
+	RemoteResult *volatile result = NULL;
+
+	own_commands_depth++;
+	PG_TRY();
+	{
+		result = remote_read(COORDINATOR_GROUP, command, NULL);
+	}
+	PG_FINALLY();
+	{
+		own_commands_depth--;
+	}
+	PG_END_TRY();
+	return result;
+}
+
 /*
  * Asks the coordinator for a block, and stores all but its first value, which
  * is returned.
@@ -322,9 +341,8 @@ take_block(Oid seqid, uint64 changes, int32 length)
 	int64		last;
 
 	length = next_length(&form, length);
-	result = remote_read(COORDINATOR_GROUP,
-						 psprintf("SELECT citus_internal.take_sequence_values(%s, %d)",
-								  quote_literal_cstr(relation_qualified_name(seqid)), length), NULL);
+	result = ask_for_block(psprintf("SELECT citus_internal.take_sequence_values(%s, %d)",
+									quote_literal_cstr(relation_qualified_name(seqid)), length));
 	if (sscanf(remote_value(result, 0, 0), "{" INT64_FORMAT "," INT64_FORMAT "}", &first, &last) != 2)
 		elog(ERROR, "expected two values, got %s", remote_value(result, 0, 0));
 	store_block(seqid, first, last, form.seqincrement, changes, length);

@@ -51,6 +51,9 @@ typedef struct DistPlan
 								 * they were one */
 	bool		sends;			/* returns nothing but where it has sent its
 								 * rows to (exchange/exchange_send.c) */
+	bool		call;			/* its text calls a function or procedure,
+								 * which the node runs if it needs no other
+								 * node */
 	const char *refusal;		/* why the nodes do no more than this; NULL:
 								 * nothing was refused */
 	bool		can_set_tag;	/* rows written count as the statement's */

@@ -262,6 +262,7 @@ plan_distributed(Query *query, const char *query_string, int cursor_options, Par
 static PlannedStmt *
 citus_planner(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
+	PlannedStmt *there = NULL;
 	TaskTag		tag;
 
 	txn_statement_begins();
@@ -286,6 +287,8 @@ citus_planner(Query *query, const char *query_string, int cursor_options, ParamL
 		if (query->commandType != CMD_UTILITY && query_has_distributed_table(query))
 			return plan_distributed(query, query_string, cursor_options, params);
 		manual_change_check_query(query);
+		if (planning_context == NULL && (there = delegated_call_of_query(query, query_string, cursor_options)) != NULL)
+			return delegated_call_plan(plan_onwards(query, query_string, cursor_options, params), there);
 	}
 	if (planning_context != NULL)
 	{
@@ -304,6 +307,7 @@ planner_init(void)
 	planner_hook = citus_planner;
 	dist_cost_init();
 	dist_rel_init();
+	delegated_call_plan_init();
 	scan_path_init();
 	modify_path_init();
 	text_cache_init();

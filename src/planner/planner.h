@@ -51,6 +51,21 @@ extern void statement_add_relations(PlannedStmt *statement, List *queries);
  */
 extern PlannedStmt *make_dist_statement(Query *query, DistPlan *plan, List *exprs);
 
+/*
+ * delegated_call.c: the statement that has the node of the rows run a SELECT
+ * that is nothing but the call of a distributed function; NULL if it isn't, or
+ * can't be run there.
+ */
+extern PlannedStmt *delegated_call_of_query(Query *query, const char *query_string, int cursor_options);
+
+/*
+ * delegated_call.c: the plan that runs such a SELECT there, or, if that node
+ * would need others, here, by the local plan, which becomes a part of it.
+ */
+extern PlannedStmt *delegated_call_plan(PlannedStmt *local, PlannedStmt *there);
+
+extern void delegated_call_plan_init(void);
+
 /* scan_path.c and modify_path.c: hooks of the floor. */
 extern void scan_path_init(void);
 extern void modify_path_init(void);

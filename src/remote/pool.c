@@ -27,6 +27,7 @@
 
 #include "catalog/backends.h"
 #include "catalog/node.h"
+#include "catalog/node_session.h"
 #include "catalog/stat_counters.h"
 #include "lib/debug_point.h"
 #include "remote/prepared.h"
@@ -423,6 +424,7 @@ pool_acquire_alone(int32 groupid, RemoteOwner *owner)
 	const ClusterNode *node;
 	RemoteConn *conn;
 
+	node_session_check_call();
 	begin_use();
 	node = node_of_group(groupid);
 	conn = find_idle(node, false);
@@ -464,6 +466,7 @@ remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 {
 	RemoteConn *conn;
 
+	node_session_check_call();
 	begin_use();
 	if (write)
 		node_lock_write(groupid);

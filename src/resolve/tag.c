@@ -205,9 +205,10 @@ read_tenant(const char **cursor, TaskTag *tag)
 static bool
 read_tag(const char *cursor, TaskTag *tag)
 {
-	if (skip_word(&cursor, "shard"))
+	tag->call = skip_word(&cursor, "call");
+	if (tag->call || skip_word(&cursor, "shard"))
 	{
-		bool		several = skip_word(&cursor, "s");
+		bool		several = !tag->call && skip_word(&cursor, "s");
 
 		if (!skip_word(&cursor, " ") || !read_int(&cursor, &tag->colocation_id) || !skip_word(&cursor, ".") ||
 			!(several ? read_ranges(&cursor, tag) : read_range(&cursor, &tag->range)))
@@ -385,7 +386,7 @@ task_tag_write(const TaskTag *tag)
 	switch (tag->kind)
 	{
 		case TAG_SHARD:
-			cursor = put_text(cursor, tag->runs ? "shards " : "shard ");
+			cursor = put_text(cursor, tag->call ? "call " : tag->runs ? "shards " : "shard ");
 			cursor = put_int(cursor, tag->colocation_id);
 			*cursor++ = '.';
 			cursor = tag->runs ? put_runs(cursor, tag->runs) : put_range(cursor, tag->range);

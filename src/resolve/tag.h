@@ -38,6 +38,9 @@
  *								not the policies here
  *	  / *citus:shard 3.-64:63 moves* /	as the first, a DELETE of rows that go on in other shards: no
  *								foreign key acts as if they were gone
+ *	  / *citus:call 3.-64:63* /	a call of a function or procedure that works on these
+ *								shards: it uses this node alone, or is refused
+ *								(ERRCODE_CALL_NEEDS_NODES)
  *	  / *citus:ddl* /			a utility statement relayed by its initiator:
  *								apply it to the logical table and to the
  *								shards on this node, and relay no further
@@ -92,6 +95,8 @@ typedef struct TaskTag
 	HashRange	range;			/* TAG_SHARD only; the first of a set */
 	List	   *runs;			/* TAG_SHARD only: all of a set (ShardRun *);
 								 * NIL for one shard */
+	bool		call;			/* TAG_SHARD only: a call, whose statements
+								 * are all for this node */
 	bool		snapshot;		/* TAG_SHARD only: run as of the point in time
 								 * that citus.snapshot names */
 	bool		former;			/* TAG_SHARD only: what former_group has of

@@ -209,6 +209,8 @@ class ScriptRun:
         cluster = self.cluster.execute(statement.text, protocol, params, data)
         if statement.everywhere and cluster.kind == "command":
             self._run_elsewhere(statement)
+        if statement.also and cluster.kind != "error":
+            must_run(self.cluster, statement.also)
         if statement.save:
             self.saved[statement.save] = plain.raw
         reason = difference(plain, cluster, statement)

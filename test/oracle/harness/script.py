@@ -12,6 +12,7 @@ Markers are comment lines:
     -- ordered / -- unordered       compare rows in order, or as a multiset
     -- params: 1, 'two', NULL       one line an execution
     -- cluster fails: 0A000         the cluster refuses this, by design
+    -- cluster also: SELECT ...     afterwards, the cluster alone runs this
     -- save: name / -- feed: name   keep COPY's output / use it as COPY's input
     -- same schema                  afterwards, pg_dump says the same of the plain server and of all nodes
 """
@@ -35,7 +36,7 @@ WRITES = {"insert", "update", "delete", "merge"}
 # Rows of these come in the order that the cursor gives them.
 CURSOR_READS = {"fetch"}
 STATEMENT_MARKERS = {"ordered", "unordered", "on all nodes", "same schema"}
-VALUE_MARKERS = ("params:", "cluster fails:", "both fail:", "save:", "feed:")
+VALUE_MARKERS = ("params:", "cluster fails:", "cluster also:", "both fail:", "save:", "feed:")
 SCRIPT_MARKERS = ("distribute:", "distribute now", "setup ends", "needs:")
 
 
@@ -75,6 +76,7 @@ class Statement:
     params: list = field(default_factory=list)
     refused: str = None             # SQLSTATE that the cluster answers by design
     fails: str = None               # SQLSTATE that both sides answer
+    also: str = None                # what the cluster runs after it
     save: str = None
     feed: str = None
     data: str = None                # for COPY FROM STDIN
@@ -203,7 +205,8 @@ def make_statement(shown, one, markers, setup, prepared_order):
     return Statement(
         shown, one.line, one.text, setup, reads, first in WRITES or (first == "with" and writes), ordered,
         params=[read_params(p) for p in markers.get("params:", [])],
-        refused=first_of(markers, "cluster fails:"), fails=first_of(markers, "both fail:"), save=first_of(markers, "save:"),
+        refused=first_of(markers, "cluster fails:"), fails=first_of(markers, "both fail:"),
+        also=first_of(markers, "cluster also:"), save=first_of(markers, "save:"),
         feed=first_of(markers, "feed:"), data=one.data,
         creates=created.group(1) if created else None,
         everywhere="on all nodes" in markers, distributes="distribute now" in markers, dumped="same schema" in markers,

@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * delegated_call_run.h
+ *	  Runs calls on the node of a shard group, or here.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_EXECUTOR_DELEGATED_CALL_RUN_H
+#define CITUS_EXECUTOR_DELEGATED_CALL_RUN_H
+
+#include "nodes/params.h"
+#include "nodes/plannodes.h"
+#include "utils/tuplestore.h"
+
+/*
+ * Runs a statement of delegated_call.c, which there is, for the client's
+ * statement; the rows of these columns are put into the store.  False, and
+ * nothing done, if this node has the shard, or if the other one refuses the
+ * call.
+ */
+extern bool delegated_call_run(PlannedStmt *there, const PlannedStmt *statement, ParamListInfo params,
+							   TupleDesc columns, Tuplestorestate *rows);
+
+/*
+ * Whether the call that is being started is its client's whole transaction.
+ */
+extern bool delegated_call_commits(void);
+
+extern void delegated_call_init(void);
+
+#endif							/* CITUS_EXECUTOR_DELEGATED_CALL_RUN_H */
