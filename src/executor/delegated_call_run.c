@@ -13,7 +13,6 @@
  */
 #include "postgres.h"
 
-#include "commands/explain.h"
 #include "common/hashfn.h"
 #include "executor/executor.h"
 #include "executor/tstoreReceiver.h"
@@ -27,6 +26,7 @@
 #include "catalog/metadata.h"
 #include "catalog/node_session.h"
 #include "compat/executor_run.h"
+#include "compat/explain.h"
 #include "executor/delegated_call_run.h"
 #include "lib/catch_error.h"
 #include "lib/expr_values.h"
