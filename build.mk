@@ -49,6 +49,15 @@ SUDO := $(shell for d in $(pkglibdir) $(datadir)/extension; do \
 INSTALL := $(SUDO) $(INSTALL)
 MKDIR_P := $(SUDO) $(MKDIR_P)
 
+# The library under the names of the output plugins that it wraps
+# (src/decoding).
+install: install-decoders
+
+install-decoders: install-lib
+	$(MKDIR_P) '$(DESTDIR)$(pkglibdir)/citus_decoders'
+	$(SUDO) ln -sf ../citus.so '$(DESTDIR)$(pkglibdir)/citus_decoders/pgoutput.so'
+	$(SUDO) ln -sf ../citus.so '$(DESTDIR)$(pkglibdir)/citus_decoders/wal2json.so'
+
 # For tools/compile-versions, which has nothing to link with.
 objects: $(OBJS)
 
@@ -72,6 +81,6 @@ build/fragments: FORCE
 		printf '%s\n' '$(POMELO_FRAGMENTS)' > $@
 
 FORCE:
-.PHONY: FORCE objects
+.PHONY: FORCE objects install-decoders
 
 -include $(OBJS:.o=.d)

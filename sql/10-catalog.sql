@@ -33,7 +33,7 @@ CREATE TABLE citus.pg_dist_partition (
 	colocationid integer NOT NULL DEFAULT 0,
 	repmodel "char" NOT NULL DEFAULT 'c',
 	autoconverted boolean NOT NULL DEFAULT false
-);
+) WITH (user_catalog_table = true);		-- for src/decoding, as those below
 CREATE UNIQUE INDEX pg_dist_partition_logical_relid_index ON citus.pg_dist_partition (logicalrelid);
 CREATE INDEX pg_dist_partition_colocationid_index ON citus.pg_dist_partition (colocationid);
 COMMENT ON TABLE citus.pg_dist_partition IS 'distributed and reference tables';
@@ -44,7 +44,7 @@ CREATE TABLE citus.pg_dist_shard (
 	shardstorage "char" NOT NULL,
 	shardminvalue text,
 	shardmaxvalue text
-);
+) WITH (user_catalog_table = true);
 CREATE UNIQUE INDEX pg_dist_shard_shardid_index ON citus.pg_dist_shard (shardid);
 CREATE INDEX pg_dist_shard_logical_relid_index ON citus.pg_dist_shard (logicalrelid);
 COMMENT ON TABLE citus.pg_dist_shard IS 'shards of tables, with the hash values that they hold';
@@ -117,7 +117,7 @@ COMMENT ON TABLE citus.pg_dist_node IS 'the servers of the cluster';
 
 CREATE TABLE citus.pg_dist_local_group (
 	groupid integer NOT NULL PRIMARY KEY
-);
+) WITH (user_catalog_table = true);
 INSERT INTO citus.pg_dist_local_group VALUES (0);
 COMMENT ON TABLE citus.pg_dist_local_group IS 'the group of this node; 0 is the coordinator';
 

@@ -31,7 +31,6 @@
 	S(allow_unsafe_constraints, false) \
 	S(check_available_space_before_move, true) \
 	S(enable_binary_protocol, true) \
-	S(enable_change_data_capture, false) \
 	S(enable_cluster_clock, true) \
 	S(enable_cost_based_connection_establishment, true) \
 	S(enable_create_database_propagation, false) \

@@ -22,6 +22,7 @@
 #include "conversion/distribute_schema.h"
 #include "copy/copy.h"
 #include "daemon/daemon.h"
+#include "decoding/decoder.h"
 #include "ddl/object.h"
 #include "ddl/object_access.h"
 #include "ddl/truncate_triggers.h"
@@ -148,6 +149,7 @@ _PG_init(void)
 	jobs_init();
 	shard_sizes_init();
 	automatic_rebalance_init();
+	decoder_init();
 	daemon_init();
 	gateway_init();
 	inert_settings_init();

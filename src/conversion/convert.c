@@ -435,7 +435,12 @@ create_rest_everywhere(List *relids)
 	foreach(cell, relids)
 		commands = list_concat(commands, table_trigger_commands(lfirst_oid(cell)));
 	if (commands != NIL)
+	{
+		int			level = quiet_begin(WARNING);
+
 		remote_exec_on_all(run_commands_call(commands));
+		AtEOXact_GUC(true, level);
+	}
 	foreach(cell, table_dependent_views(relids))
 		view_rows_send_to_all(lfirst_oid(cell));
 }

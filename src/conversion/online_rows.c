@@ -51,6 +51,7 @@
 #include "sharding/hash.h"
 #include "table/lock_attempt.h"
 #include "table/lock_everywhere.h"
+#include "txn/unpublished.h"
 
 /* Differences that are few enough to be applied while writers wait. */
 #define FEW_DIFFERENCES 1000
@@ -174,8 +175,8 @@ delete_gone(const OnlineTable *online, Snapshot now, Tuplestorestate *rows)
 	return count;
 }
 
-bool
-rows_to_shards(Relation rel, Snapshot snapshot, int router_flags)
+static bool
+send_rows_to_shards(Relation rel, Snapshot snapshot, int router_flags)
 {
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	TableScanDesc scan;
@@ -202,6 +203,24 @@ rows_to_shards(Relation rel, Snapshot snapshot, int router_flags)
 	PopActiveSnapshot();
 	ExecDropSingleTupleTableSlot(slot);
 	return router != NULL;
+}
+
+bool
+rows_to_shards(Relation rel, Snapshot snapshot, int router_flags)
+{
+	RepOriginId before = unpublished_begin();
+	volatile bool any = false;
+
+	PG_TRY();
+	{
+		any = send_rows_to_shards(rel, snapshot, router_flags);
+	}
+	PG_FINALLY();
+	{
+		unpublished_end(before);
+	}
+	PG_END_TRY();
+	return any;
 }
 
 /* Sends stored rows to the shards. */
@@ -356,6 +375,7 @@ online_rows_copy(List *relids)
 	LockTaker	taker = {.take = take_exclusive_locks,.clear_way = leave_alone,.arg = &lock};
 	ListCell   *cell;
 
+	unpublished_transaction();
 	foreach(cell, relids)
 	{
 		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_RELATION)

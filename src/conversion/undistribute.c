@@ -52,6 +52,7 @@
 #include "table/next_id.h"
 #include "table/run_commands.h"
 #include "table/shards.h"
+#include "txn/unpublished.h"
 #include "storage/lmgr.h"
 
 SQL_FUNCTION(undistribute_table);
@@ -156,6 +157,24 @@ read_rows(const char *name, const char *columns, TupleDesc *desc)
 	return store;
 }
 
+static int
+execute_unpublished(const char *command)
+{
+	RepOriginId before = unpublished_begin();
+	volatile int result = 0;
+
+	PG_TRY();
+	{
+		result = task_tag_execute_own(command, NULL);
+	}
+	PG_FINALLY();
+	{
+		unpublished_end(before);
+	}
+	PG_END_TRY();
+	return result;
+}
+
 /*
  * Inserts the rows into what is a local table now; the tag keeps its triggers
  * from firing.
@@ -174,7 +193,7 @@ insert_rows(const char *name, const char *columns, Tuplestorestate *store, Tuple
 	enr->reldata = store;
 	if (SPI_register_relation(enr) != SPI_OK_REL_REGISTER)
 		elog(ERROR, "SPI_register_relation failed");
-	if (task_tag_execute_own(command, NULL) != SPI_OK_INSERT)
+	if (execute_unpublished(command) != SPI_OK_INSERT)
 		elog(ERROR, "could not insert the rows of table %s", name);
 	SPI_unregister_relation(MOVED_ROWS);
 }

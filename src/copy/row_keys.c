@@ -110,7 +110,7 @@ delete_command(const RowKeys *keys)
 	StringInfoData buf;
 
 	initStringInfo(&buf);
-	appendStringInfo(&buf, "%sDELETE FROM ONLY %s t USING ROWS FROM (", TASK_TAG_NODE, keys->name);
+	appendStringInfo(&buf, "%sDELETE FROM ONLY %s t USING ROWS FROM (", TASK_TAG_NODE_UNPUBLISHED, keys->name);
 	for (int i = 0; i < keys->count; i++)
 		appendStringInfo(&buf, "%spg_catalog.unnest($%d::%s[])", i == 0 ? "" : ", ", i + 1,
 						 format_type_extended(keys->columns[i].type, -1,

@@ -40,6 +40,7 @@
 #include "copy/shard_sink.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
+#include "txn/unpublished.h"
 
 /*
  * Bounds for the size of a frame.  Each frame costs the receiver one run of
@@ -110,7 +111,7 @@ build_command(Relation rel, List *attnums, const char *options)
 	ListCell   *lc;
 
 	initStringInfo(&sql);
-	appendStringInfo(&sql, TASK_TAG_FRAMES "COPY %s ",
+	appendStringInfo(&sql, "%sCOPY %s ", unpublished() ? TASK_TAG_FRAMES_UNPUBLISHED : TASK_TAG_FRAMES,
 					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
 												RelationGetRelationName(rel)));
 	foreach(lc, attnums)

@@ -73,7 +73,7 @@ copy_command(Relation rel, const TableCopy *copy, List *attnums, const char *opt
 	ListCell   *lc;
 
 	initStringInfo(&buf);
-	appendStringInfo(&buf, "%sCOPY %s (", rel->rd_rel->relkind == RELKIND_MATVIEW ? TASK_TAG_DDL : TASK_TAG_NODE,
+	appendStringInfo(&buf, "%sCOPY %s (", rel->rd_rel->relkind == RELKIND_MATVIEW ? TASK_TAG_DDL : TASK_TAG_NODE_UNPUBLISHED,
 					 target_name(rel, copy));
 	foreach(lc, attnums)
 		appendStringInfo(&buf, "%s%s", lc == list_head(attnums) ? "" : ", ",
@@ -267,7 +267,7 @@ copy_differences(Relation rel, const TableCopy *copy, Snapshot now)
 	}
 	else
 	{
-		remote_exec(copy->groupid, psprintf("%sDELETE FROM ONLY %s", TASK_TAG_NODE, target_name(rel, copy)));
+		remote_exec(copy->groupid, psprintf("%sDELETE FROM ONLY %s", TASK_TAG_NODE_UNPUBLISHED, target_name(rel, copy)));
 		copy_all(rel, copy, now);
 	}
 	tuplestore_end(rows);

@@ -6,8 +6,10 @@
  * The server's logical replication knows relations, not shards.  What a
  * subscription wrote to a distributed table would be rows of the logical
  * table, which nobody reads, or of one copy of a reference table: so it is
- * refused.  What a publication would send of a distributed table is nothing;
- * it may be there for its other tables, and the user is told.
+ * refused.  Publications are on all nodes.  Without
+ * citus.enable_change_data_capture (src/decoding) what one would send of a
+ * distributed table is nothing; it may be there for its other tables, and the
+ * user is told.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +26,7 @@
 #include "commands/defrem.h"
 #include "commands/subscriptioncmds.h"
 #include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -132,6 +135,8 @@ warn_of_shards(List *objects)
 {
 	ListCell   *cell;
 
+	if (strcmp(GetConfigOption("citus.enable_change_data_capture", false, false), "on") == 0)
+		return;
 	foreach(cell, objects)
 	{
 		PublicationObjSpec *object = lfirst_node(PublicationObjSpec, cell);
@@ -147,7 +152,7 @@ warn_of_shards(List *objects)
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("changes of distributed table \"%s\" are not published", get_rel_name(relid)),
 					 errdetail("Its rows are stored in shards, which are not in the publication."),
-					 errhint("A publication FOR TABLES IN SCHEMA " SHARD_SCHEMA " has, on each node, the changes of the node's shards, under the names of shards.")));
+					 errhint("Set citus.enable_change_data_capture in postgresql.conf of all nodes and restart them, and each node publishes its shards' changes as the table's.")));
 	}
 }
 

@@ -48,6 +48,7 @@
 #include "table/run_commands.h"
 #include "txn/commit_ring.h"
 #include "txn/transaction.h"
+#include "txn/unpublished.h"
 
 void		(*utility_watch) (const Node *statement) = NULL;
 
@@ -232,6 +233,30 @@ follow_statement(UtilityCall *call, bool commits)
 		utility_watch(stmt);
 }
 
+/* The statement itself, in whatever way. */
+static void
+run_statement(UtilityCall *call, const TaskTag *tag, bool read_only_tree)
+{
+	if (tag->kind == TAG_NODE || !utility_dispatch(call, tag))
+		utility_run_next(call, read_only_tree);
+}
+
+static void
+run_unpublished(UtilityCall *call, const TaskTag *tag, bool read_only_tree)
+{
+	RepOriginId before = unpublished_begin();
+
+	PG_TRY();
+	{
+		run_statement(call, tag, read_only_tree);
+	}
+	PG_FINALLY();
+	{
+		unpublished_end(before);
+	}
+	PG_END_TRY();
+}
+
 /* ProcessUtility_hook */
 static void
 utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, ProcessUtilityContext context,
@@ -241,7 +266,7 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 	bool		commits = commits_block(pstmt->utilityStmt);
 	bool		runs_others = IsA(pstmt->utilityStmt, CallStmt) || IsA(pstmt->utilityStmt, DoStmt);
 	OwnStatement before = run_commands_enter(context);
-	TaskTag		tag;
+	TaskTag		tag = {TAG_NONE};
 
 	txn_statement_begins();
 	if (unlikely(triggers_are_called()))
@@ -259,8 +284,11 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 
 	if (is_finish_prepared(pstmt->utilityStmt))
 		txn_finish_prepared(castNode(TransactionStmt, pstmt->utilityStmt), run_call, &call);
-	else if (tag.kind == TAG_NODE || !utility_dispatch(&call, &tag))
-		utility_run_next(&call, read_only_tree);
+	else if (unlikely((tag.rights & TASK_UNPUBLISHED) != 0))
+		run_unpublished(&call, &tag, read_only_tree);
+	else
+		run_statement(&call, &tag, read_only_tree);
+
 	/*
 	 * a COMMIT in a procedure has freed the tree; and what these run, is
 	 * followed

@@ -25,6 +25,7 @@
 #include "remote/identity.h"
 #include "resolve/tag.h"
 #include "tenants/tenant.h"
+#include "txn/unpublished.h"
 
 static ExecutorStart_hook_type prev_start = NULL;
 
@@ -98,6 +99,8 @@ start_executor(QueryDesc *query_desc, int eflags)
 		triggers_suppress(query_desc);
 	if (unlikely((tag.rights & TASK_MOVES) != 0))
 		triggers_refuse_delete(query_desc);
+	if (unlikely((tag.rights & TASK_UNPUBLISHED) != 0))
+		unpublished_transaction();
 	statement_snapshot_started(query_desc, own_snapshot, outer);
 	if (unlikely(InNoForceRLSOperation()) && metadata_available())
 		leave_foreign_key_context();

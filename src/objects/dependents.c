@@ -28,6 +28,8 @@
 #include "catalog/pg_operator.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_publication.h"
+#include "catalog/pg_publication_rel.h"
 #include "catalog/pg_rewrite.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
@@ -44,6 +46,7 @@
 
 #include "objects/dependents.h"
 #include "objects/object_scope.h"
+#include "objects/publication.h"
 #include "table/definition.h"
 #include "table/table_definition.h"
 
@@ -160,6 +163,12 @@ define_type(Definition *def, const ObjectAddress *object)
 	definition_type(def, object->objectId);
 }
 
+static void
+define_publication(Definition *def, const ObjectAddress *object)
+{
+	definition_publication(def, object->objectId);
+}
+
 /* The kinds of objects that can be defined from the catalogs. */
 static const struct
 {
@@ -174,6 +183,7 @@ static const struct
 	{TypeRelationId, TYPTYPE_COMPOSITE, define_type},
 	{TypeRelationId, TYPTYPE_DOMAIN, define_type},
 	{TypeRelationId, TYPTYPE_RANGE, define_type},
+	{PublicationRelationId, '\0', define_publication},
 };
 
 static char
@@ -262,8 +272,8 @@ kind_of_type(Oid typid)
 }
 
 /*
- * Sorts a dependent in; a rule, or the relation of a composite type, is
- * changed to what it stands for.
+ * Sorts a dependent in; a rule, the relation of a composite type, or a table
+ * in a publication, is changed to what it stands for.
  */
 static DependentKind
 sort_dependent(ObjectAddress *object)
@@ -282,6 +292,9 @@ sort_dependent(ObjectAddress *object)
 			return relation_is_view(object->objectId) ? DEPENDENT_OBJECT : DEPENDENT_PART;
 		case TypeRelationId:
 			return kind_of_type(object->objectId);
+		case PublicationRelRelationId:
+			ObjectAddressSet(*object, PublicationRelationId, publication_of_member(object->objectId));
+			return DEPENDENT_OBJECT;
 		case ProcedureRelationId:
 		case OperatorRelationId:
 		case OperatorClassRelationId:

@@ -23,6 +23,7 @@
 
 /* What slots' names begin with. */
 #define MOVE_SLOT_PREFIX "citus_shard_move_slot_"
+#define MOVE_SUBSCRIPTION_PREFIX "citus_shard_move_subscription_"
 
 /*
  * The objects that replicate the shards of one owner, which are named alike on

@@ -45,6 +45,7 @@
 #include "table/run_commands.h"
 #include "table/table_definition.h"
 #include "txn/transaction.h"
+#include "txn/unpublished.h"
 
 SQL_FUNCTION(citus_internal_reshape_begin);
 SQL_FUNCTION(citus_internal_reshape_switch);
@@ -540,6 +541,7 @@ citus_internal_reshape_switch(PG_FUNCTION_ARGS)
 
 	require_reshape();
 	current_reshape->copies = NIL;
+	unpublished_transaction();
 	fill_new_shards();
 	DEBUG_POINT("reshape-filled");
 	deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), drive_switch_timeout);

@@ -315,7 +315,7 @@ channel_of_owner(Oid owner)
 			 node_of_group(current_move->target)->nodeid, owner, current_move->operation);
 	snprintf(channel->slot, MOVE_NAME_SIZE, MOVE_SLOT_PREFIX "%d_%u_" INT64_FORMAT,
 			 node_of_group(current_move->target)->nodeid, owner, current_move->operation);
-	snprintf(channel->subscription, MOVE_NAME_SIZE, "citus_shard_move_subscription_%u_" INT64_FORMAT,
+	snprintf(channel->subscription, MOVE_NAME_SIZE, MOVE_SUBSCRIPTION_PREFIX "%u_" INT64_FORMAT,
 			 owner, current_move->operation);
 	snprintf(channel->role, MOVE_NAME_SIZE, "citus_shard_move_subscription_role_%u_" INT64_FORMAT,
 			 owner, current_move->operation);

@@ -22,7 +22,7 @@
  * Sizes of the longest tag as text, but for a set of shards, and of a member
  * of that.
  */
-#define MAX_TAG_SIZE (180 + 3 * NAMEDATALEN)
+#define MAX_TAG_SIZE (192 + 3 * NAMEDATALEN)
 #define MAX_RANGE_SIZE 36
 
 /* Digits of the longest int. */
@@ -39,6 +39,7 @@ static const struct
 	{" blind", TASK_BLIND},
 	{" unchecked", TASK_UNCHECKED},
 	{" moves", TASK_MOVES},
+	{" unpublished", TASK_UNPUBLISHED},
 };
 
 /* A text of this node's own making that is being worked on, or NULL. */

@@ -49,6 +49,7 @@
  *								plain objects): do not distribute it
  *	  / *citus:frames* /		COPY .. FROM STDIN whose data are frames, each
  *								for one shard (src/copy)
+ *	  / *citus:frames unpublished* /	as this or the former; what it writes is not published
  *
  *	  / *citus:shard 3.-64:63 as alice* /	as the first; rights to the tables that it
  *								names are those of this role, a view's owner
@@ -137,6 +138,8 @@ typedef struct TaskTag
 								 * initiator */
 #define TASK_MOVES 16			/* the rows that it deletes come back in
 								 * other shards */
+#define TASK_UNPUBLISHED 32		/* what it writes is no change of the table
+								 * (txn/unpublished.h); also TAG_FRAMES */
 
 /*
  * SQLSTATE of a task for a shard that is not, or no longer, on the node that
@@ -189,5 +192,7 @@ extern char *task_tag_shard(int colocation_id, HashRange range);
 #define TASK_TAG_DDL "/*citus:ddl*/ "
 #define TASK_TAG_NODE "/*citus:node*/ "
 #define TASK_TAG_FRAMES "/*citus:frames*/ "
+#define TASK_TAG_NODE_UNPUBLISHED "/*citus:node unpublished*/ "
+#define TASK_TAG_FRAMES_UNPUBLISHED "/*citus:frames unpublished*/ "
 
 #endif							/* CITUS_RESOLVE_TAG_H */

@@ -1,0 +1,146 @@
+/*-------------------------------------------------------------------------
+ *
+ * published.c
+ *	  As which relation the changes of a relation are published.
+ *
+ * Logical decoding reads catalogs as they were when a change was made.  That
+ * goes for pg_dist_partition, pg_dist_shard and pg_dist_local_group, too,
+ * which the server keeps for it (user_catalog_table); so they are read here as
+ * such, and not by the cache of metadata, which holds the present.
+ *
+ * What was found is kept until any relation changes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "utils/fmgroids.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "catalog/catalog_rows.h"
+#include "catalog/metadata_rows.h"
+#include "catalog/node.h"
+#include "catalog/relations.h"
+#include "decoding/published.h"
+
+static MemoryContext published_context = NULL;
+static HTAB *published_relations;	/* Published, in published_context */
+static bool published_stale = true;
+
+/* CacheRegisterRelcacheCallback */
+static void
+forget_published(Datum arg, Oid relid)
+{
+	published_stale = true;
+}
+
+/* Begins with nothing known. */
+static void
+published_reset(void)
+{
+	HASHCTL		info = {.keysize = sizeof(Oid),.entrysize = sizeof(Published)};
+
+	if (published_context == NULL)
+	{
+		published_context = AllocSetContextCreate(CacheMemoryContext, "citus published relations", ALLOCSET_DEFAULT_SIZES);
+		CacheRegisterRelcacheCallback(forget_published, (Datum) 0);
+	}
+	MemoryContextReset(published_context);
+	info.hcxt = published_context;
+	published_relations = hash_create("citus published relations", 64, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	published_stale = false;
+}
+
+/* The first row that has a value in the first column of an index, or NULL. */
+static CatalogRow *
+find_catalog_row(const char *table, const char *index, AttrNumber attno, RegProcedure equals, Datum value)
+{
+	ScanKeyData key;
+	List	   *rows;
+
+	ScanKeyInit(&key, attno, BTEqualStrategyNumber, equals, value);
+	rows = catalog_rows(table, index, &key);
+	return rows == NIL ? NULL : linitial(rows);
+}
+
+/* The id in the name of a shard; 0 if there is none. */
+static int64
+shardid_in_name(const char *name)
+{
+	const char *digits = strrchr(name, '_');
+
+	return digits == NULL ? 0 : strtoll(digits + 1, NULL, 10);
+}
+
+static bool
+is_coordinator(void)
+{
+	List	   *rows = catalog_rows("pg_dist_local_group", NULL, NULL);
+
+	return rows == NIL || DatumGetInt32(((CatalogRow *) linitial(rows))->values[0]) == COORDINATOR_GROUP;
+}
+
+/* Of a relation outside the schema of the shards. */
+static PublishedKind
+kind_of_table(Oid relid)
+{
+	CatalogRow *row = find_catalog_row("pg_dist_partition", "pg_dist_partition_logical_relid_index",
+									   Anum_partition_logicalrelid, F_OIDEQ, ObjectIdGetDatum(relid));
+
+	if (row == NULL)
+		return PUBLISHED_ITSELF;
+	if (DatumGetChar(row->values[Anum_partition_repmodel - 1]) != REPMODEL_REFERENCE)
+		return PUBLISHED_ELSEWHERE;
+	return is_coordinator() ? PUBLISHED_ITSELF : PUBLISHED_ELSEWHERE;
+}
+
+/* Fills in what a shard is published as. */
+static void
+read_table_of_shard(Relation shard, Published *published)
+{
+	int64		shardid = shardid_in_name(RelationGetRelationName(shard));
+	CatalogRow *row = find_catalog_row("pg_dist_shard", "pg_dist_shard_shardid_index",
+									   Anum_shard_shardid, F_INT8EQ, Int64GetDatum(shardid));
+	Relation	table;
+	MemoryContext old_context;
+
+	if (row == NULL)
+		return;
+	published->table = DatumGetObjectId(row->values[Anum_shard_logicalrelid - 1]);
+	table = RelationIdGetRelation(published->table);
+	if (!RelationIsValid(table))
+		return;
+	published->kind = PUBLISHED_AS_TABLE;
+	old_context = MemoryContextSwitchTo(published_context);
+	published->map = convert_tuples_by_name(CreateTupleDescCopyConstr(RelationGetDescr(shard)),
+											CreateTupleDescCopyConstr(RelationGetDescr(table)));
+	MemoryContextSwitchTo(old_context);
+	RelationClose(table);
+}
+
+const Published *
+published_as(Relation rel)
+{
+	Oid			relid = RelationGetRelid(rel);
+	Published  *published;
+	Published	made = {.relid = relid,.kind = PUBLISHED_ELSEWHERE};
+
+	if (published_stale)
+		published_reset();
+	published = hash_search(published_relations, &relid, HASH_FIND, NULL);
+	if (published != NULL)
+		return published;
+	if (RelationGetNamespace(rel) == get_namespace_oid(SHARD_SCHEMA, true))
+		read_table_of_shard(rel, &made);
+	else
+		made.kind = kind_of_table(relid);
+	published = hash_search(published_relations, &relid, HASH_ENTER, NULL);
+	*published = made;
+	return published;
+}

@@ -1,0 +1,121 @@
+/*-------------------------------------------------------------------------
+ *
+ * publication.c
+ *	  The definition of a publication.
+ *
+ * When the last local table of a publication is distributed, the other nodes
+ * get the publication (dependents.c).  They may have it from before: a table
+ * that was made local has left it there, and not here.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_publication.h"
+#include "catalog/pg_publication_rel.h"
+#include "commands/comment.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "objects/publication.h"
+
+Oid
+publication_of_member(Oid member)
+{
+	HeapTuple	tuple = SearchSysCache1(PUBLICATIONREL, ObjectIdGetDatum(member));
+	Oid			result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for publication table %u", member);
+	result = ((Form_pg_publication_rel) GETSTRUCT(tuple))->prpubid;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* Appends the list of columns, if there is one. */
+static void
+append_published_columns(StringInfo buf, Oid relid, HeapTuple member)
+{
+	bool		isnull;
+	Datum		attrs = SysCacheGetAttr(PUBLICATIONRELMAP, member, Anum_pg_publication_rel_prattrs, &isnull);
+	int2vector *columns;
+
+	if (isnull)
+		return;
+	columns = (int2vector *) DatumGetPointer(attrs);
+	for (int i = 0; i < columns->dim1; i++)
+		appendStringInfo(buf, "%s%s", i == 0 ? " (" : ", ", quote_identifier(get_attname(relid, columns->values[i], false)));
+	appendStringInfoChar(buf, ')');
+}
+
+/* Appends a table, with its columns and its filter. */
+static void
+append_published_table(StringInfo buf, Oid publication, Oid relid)
+{
+	HeapTuple	member = SearchSysCache2(PUBLICATIONRELMAP, ObjectIdGetDatum(relid), ObjectIdGetDatum(publication));
+	bool		isnull;
+	Datum		filter;
+
+	if (!HeapTupleIsValid(member))
+		elog(ERROR, "cache lookup failed for table %u of publication %u", relid, publication);
+	appendStringInfo(buf, "TABLE ONLY %s", relation_qualified_name(relid));
+	append_published_columns(buf, relid, member);
+	filter = SysCacheGetAttr(PUBLICATIONRELMAP, member, Anum_pg_publication_rel_prqual, &isnull);
+	if (!isnull)
+		appendStringInfo(buf, " WHERE (%s)",
+						 TextDatumGetCString(DirectFunctionCall2(pg_get_expr, filter, ObjectIdGetDatum(relid))));
+	ReleaseSysCache(member);
+}
+
+/* What is published, of changes. */
+static char *
+published_actions(Form_pg_publication form)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "%s%s%s%s", form->pubinsert ? ", insert" : "", form->pubupdate ? ", update" : "",
+					 form->pubdelete ? ", delete" : "", form->pubtruncate ? ", truncate" : "");
+	return buf.len == 0 ? buf.data : buf.data + 2;
+}
+
+void
+definition_publication(Definition *def, Oid publication)
+{
+	HeapTuple	tuple = SearchSysCache1(PUBLICATIONOID, ObjectIdGetDatum(publication));
+	Form_pg_publication form = (Form_pg_publication) GETSTRUCT(tuple);
+	const char *name = quote_identifier(NameStr(form->pubname));
+	char	   *comment = GetComment(publication, PublicationRelationId, 0);
+	const char *separator = " FOR ";
+	StringInfoData buf;
+	ListCell   *cell;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "CREATE PUBLICATION %s", name);
+	foreach(cell, GetPublicationRelations(publication, PUBLICATION_PART_ROOT))
+	{
+		appendStringInfoString(&buf, separator);
+		append_published_table(&buf, publication, lfirst_oid(cell));
+		separator = ", ";
+	}
+	foreach(cell, GetPublicationSchemas(publication))
+	{
+		appendStringInfo(&buf, "%sTABLES IN SCHEMA %s", separator, quote_identifier(get_namespace_name(lfirst_oid(cell))));
+		separator = ", ";
+	}
+	appendStringInfo(&buf, " WITH (publish = %s, publish_via_partition_root = %s)",
+					 quote_literal_cstr(published_actions(form)), form->pubviaroot ? "true" : "false");
+	definition_add(def, "DROP PUBLICATION IF EXISTS %s", name);
+	definition_add(def, "%s", buf.data);
+	definition_add(def, "%s", owner_command("PUBLICATION", name, form->pubowner));
+	if (comment != NULL)
+		definition_add(def, "COMMENT ON PUBLICATION %s IS %s", name, quote_literal_cstr(comment));
+	ReleaseSysCache(tuple);
+}

@@ -1,0 +1,147 @@
+"""A server outside the cluster subscribes to distributed tables: one subscription for each node (src/decoding)."""
+
+import pytest
+
+from harness import servers
+from harness.servers import connect as connect_to
+from harness.servers import rows, value, wait_until
+from harness.stopped import Stopped
+
+EVERYTHING = "SELECT * FROM events ORDER BY tenant, id", "SELECT * FROM kinds ORDER BY kind", "SELECT * FROM places ORDER BY place"
+
+
+@pytest.fixture
+def published(make_cluster):
+    """A cluster that publishes tables of all kinds."""
+    made = make_cluster(settings={"citus.enable_change_data_capture": "on"})
+    with connect_to(made.coordinator) as connection:
+        for statement in ("CREATE TABLE events (gone int, tenant int, extra text, id int, payload text, PRIMARY KEY (tenant, id))",
+                          "CREATE TABLE kinds (kind int PRIMARY KEY, name text)",
+                          "CREATE TABLE places (place int PRIMARY KEY, name text)",
+                          "ALTER TABLE events DROP COLUMN gone",
+                          "CREATE PUBLICATION published FOR TABLE events, kinds, places"):
+            connection.execute(statement)
+    return made
+
+
+@pytest.fixture
+def subscriber(published):
+    """A connection to a plain server with the same tables, and without a subscription."""
+    with servers.cluster(purpose="check-subscriber", kind="plain", workers=0, settings={"wal_retrieve_retry_interval": "100ms"}) as plain, \
+            connect_to(plain.coordinator) as connection:
+        connection.execute("CREATE TABLE events (tenant int, id int, payload text, extra text, added int, PRIMARY KEY (tenant, id))")
+        connection.execute("CREATE TABLE kinds (kind int PRIMARY KEY, name text)")
+        connection.execute("CREATE TABLE places (place int PRIMARY KEY, name text)")
+        yield connection
+        for name, in rows(connection, "SELECT subname FROM pg_subscription"):
+            connection.execute(f"DROP SUBSCRIPTION {name}")
+
+
+def subscribe(subscriber, nodes):
+    for node in nodes:
+        subscriber.execute(f"CREATE SUBSCRIPTION of_{node.name} CONNECTION 'host=127.0.0.1 port={node.port} user=postgres dbname=postgres' "
+                           "PUBLICATION published WITH (copy_data = false)")
+
+
+def contents(connection):
+    return [rows(connection, query.replace("*", "tenant, id, payload, extra") if "events" in query else query) for query in EVERYTHING]
+
+
+def wait_until_same(subscriber, node):
+    """Until the subscriber has what the cluster has; what comes too late, or twice, is seen later, or never gets there."""
+    with connect_to(node) as connection:
+        expected = contents(connection)
+    wait_until(lambda: contents(subscriber) == expected, "the subscriber to have what the cluster has")
+
+
+def shard_of(connection, table, key):
+    return value(connection, "SELECT get_shard_id_for_distribution_column(%s, %s)", [table, key])
+
+
+def write(nodes, number):
+    """Inserts, updates and deletes on all nodes, rows of all tables."""
+    for position, node in enumerate(nodes):
+        with connect_to(node) as connection:
+            first = number * 1000 + position * 100
+            connection.execute(f"INSERT INTO events SELECT g %% 13, NULL, g, repeat(g::text, 1000) FROM generate_series({first}, {first + 40}) g"
+                               .replace("%%", "%"))
+            with connection.cursor().copy("COPY events (tenant, id, payload) FROM STDIN") as copy:
+                for g in range(first + 50, first + 90):
+                    copy.write_row((g % 17, g, "copied"))
+            connection.execute(f"UPDATE events SET extra = id::text WHERE id BETWEEN {first} AND {first + 20}")
+            connection.execute(f"UPDATE events SET tenant = tenant + 100 WHERE id BETWEEN {first + 15} AND {first + 18}")
+            connection.execute(f"DELETE FROM events WHERE id IN ({first + 3}, {first + 16}, {first + 60})")
+            connection.execute(f"INSERT INTO kinds VALUES ({first}, 'a'), ({first + 1}, 'b')")
+            connection.execute(f"UPDATE kinds SET name = 'c' WHERE kind = {first}")
+            with connection.transaction():
+                connection.execute(f"INSERT INTO places VALUES ({first}, 'one')")
+                connection.execute(f"DELETE FROM kinds WHERE kind = {first + 1}")
+                connection.execute(f"UPDATE events SET payload = 'both' WHERE id IN ({first + 30}, {first + 33})")
+
+
+def test_changes_come_once(published, subscriber):
+    """From all nodes, whatever is copied between shards meanwhile, and under the table's name."""
+    nodes = published.nodes
+    subscribe(subscriber, nodes[:1])
+    with connect_to(published.coordinator) as connection:
+        connection.execute("INSERT INTO events SELECT g, 'x', g, 'local' FROM generate_series(1, 30) g")
+        connection.execute("INSERT INTO kinds VALUES (1, 'local')")
+        connection.execute("SELECT create_distributed_table('events', 'tenant', shard_count => 4)")
+        connection.execute("SELECT create_reference_table('kinds')")
+        connection.execute("SELECT create_distributed_table('places', NULL)")
+        subscribe(subscriber, nodes[1:])
+        connection.execute("UPDATE events SET extra = 'distributed' WHERE tenant = 5")
+        write(nodes, 1)
+        wait_until_same(subscriber, nodes[1])
+
+        for key, target in ((1, nodes[2]), (1, nodes[1]), (1, nodes[2])):
+            move = "SELECT citus_move_shard_placement(%s, %s, %s, '127.0.0.1', %s)"
+            shard = shard_of(connection, "events", key)
+            source = value(connection, "SELECT nodeport FROM pg_dist_shard_placement WHERE shardid = %s", [shard])
+            if source != target.port:
+                connection.execute(move, [shard, "127.0.0.1", source, target.port])
+        write(nodes, 2)
+        wait_until_same(subscriber, nodes[2])
+
+        connection.execute("SELECT isolate_tenant_to_new_shard('events', 3, 'CASCADE')")
+        write(nodes, 3)
+        wait_until_same(subscriber, nodes[0])
+
+
+@pytest.mark.parametrize("point", ["move-slot-made", "move-before-switch"])
+def test_changes_during_a_move(published, subscriber, point):
+    """What is written while a shard is copied, and applied at its new place, comes once."""
+    nodes = published.nodes
+    with connect_to(published.coordinator) as connection:
+        connection.execute("SELECT create_distributed_table('events', 'tenant', shard_count => 4)")
+        connection.execute("SELECT create_reference_table('kinds')")
+        connection.execute("SELECT create_distributed_table('places', NULL)")
+        subscribe(subscriber, nodes)
+        write(nodes, 1)
+        shard = shard_of(connection, "events", 1)
+        source = value(connection, "SELECT nodeport FROM pg_dist_shard_placement WHERE shardid = %s", [shard])
+        target = next(node.port for node in nodes[1:] if node.port != source)
+        stopped = Stopped(published.coordinator, point,
+                          f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {source}, '127.0.0.1', {target})")
+        write(nodes, 2)
+        assert stopped.go_on() is None
+        write(nodes, 3)
+        wait_until_same(subscriber, nodes[2])
+
+
+def test_definitions_change(published, subscriber):
+    """Columns that come and go, and other shards."""
+    with connect_to(published.coordinator) as connection:
+        connection.execute("SELECT create_distributed_table('events', 'tenant', shard_count => 4)")
+        connection.execute("SELECT create_reference_table('kinds')")
+        connection.execute("SELECT create_distributed_table('places', NULL)")
+        subscribe(subscriber, published.nodes)
+        write(published.nodes, 1)
+        connection.execute("ALTER TABLE events ADD COLUMN added int DEFAULT 7")
+        write(published.nodes, 2)
+        connection.execute("ALTER TABLE events DROP COLUMN added")
+        connection.execute("SELECT alter_distributed_table('events', shard_count => 6)")
+        write(published.nodes, 3)
+        connection.execute("SELECT alter_distributed_table('events', distribution_column => 'id')")
+        write(published.nodes, 4)
+        wait_until_same(subscriber, published.coordinator)
