@@ -68,7 +68,7 @@ refuse_subscription(Oid relid)
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("distributed or reference table \"%s\" cannot be the target of a subscription", get_rel_name(relid)),
 			 errdetail("Replicated rows would be stored on this node, not in shards."),
-			 errhint("Subscribe with a local table, and have a trigger that is enabled by ENABLE ALWAYS, or a job, write to \"%s\".",
+			 errhint("Subscribe with a local table, of which a row trigger that is enabled by ENABLE ALWAYS TRIGGER writes to \"%s\".",
 					 get_rel_name(relid))));
 }
 

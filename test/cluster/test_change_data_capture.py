@@ -7,6 +7,8 @@ from harness.servers import connect as connect_to
 from harness.servers import rows, value, wait_until
 from harness.stopped import Stopped
 
+pytestmark = pytest.mark.some(2)     # each makes a cluster
+
 EVERYTHING = "SELECT * FROM events ORDER BY tenant, id", "SELECT * FROM kinds ORDER BY kind", "SELECT * FROM places ORDER BY place"
 
 

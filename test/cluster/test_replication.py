@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from harness.servers import connect as connect_to
-from harness.servers import rows, value
+from harness.servers import rows, value, wait_until
 
 
 @pytest.fixture
@@ -90,3 +90,38 @@ def test_shards_can_be_published(cluster, tables):
     assert inserted == list(range(1, 21))
     assert all(re.match(rb"R....citus_data\0t_\d+\0", message, re.DOTALL) for message in seen if message[:1] == b"R")
     tables.execute("DROP PUBLICATION shards")
+
+
+FORWARD = """
+CREATE FUNCTION forward() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO forwarded.t SELECT NEW.*;
+    ELSIF TG_OP = 'UPDATE' THEN
+        UPDATE forwarded.t SET k = NEW.k WHERE k = OLD.k;
+    ELSE
+        DELETE FROM forwarded.t WHERE k = OLD.k;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER forward AFTER INSERT OR UPDATE OR DELETE ON t FOR EACH ROW EXECUTE FUNCTION forward();
+ALTER TABLE t ENABLE ALWAYS TRIGGER forward
+"""
+
+
+def test_a_local_table_passes_rows_on(publisher, tables):
+    """What the hint says, and docs/README.md: first the rows that are there, then changes."""
+    tables.execute("CREATE SCHEMA forwarded")
+    try:
+        tables.execute("CREATE TABLE forwarded.t (LIKE t INCLUDING ALL)")
+        tables.execute("SELECT create_distributed_table('forwarded.t', 'k', shard_count => 4)")
+        tables.execute(FORWARD)
+        tables.execute(subscribe(publisher))
+        publisher.execute("INSERT INTO t SELECT generate_series(2, 20)")
+        publisher.execute("UPDATE t SET k = k + 100 WHERE k = 1")
+        publisher.execute("DELETE FROM t WHERE k IN (5, 6)")
+        expected = rows(publisher, "SELECT k FROM t ORDER BY k")
+        wait_until(lambda: rows(tables, "SELECT k FROM forwarded.t ORDER BY k") == expected, "the rows to be in the shards")
+    finally:
+        tables.execute("DROP SUBSCRIPTION IF EXISTS subscribed")
+        tables.execute("DROP SCHEMA forwarded CASCADE; DROP FUNCTION forward CASCADE")
