@@ -106,6 +106,10 @@ CREATE FUNCTION pg_catalog.alter_table_set_access_method(table_name regclass, ac
 	RETURNS void LANGUAGE plpgsql STRICT SET search_path = pg_catalog
 AS $$
 BEGIN
+	IF NOT EXISTS (SELECT FROM pg_am WHERE amname = access_method AND amtype = 't') THEN
+		RAISE EXCEPTION 'table access method "%" does not exist', access_method
+			USING ERRCODE = 'undefined_object', HINT = 'Those that the servers have are in pg_am; all nodes need it.';
+	END IF;
 	EXECUTE format('ALTER TABLE %s SET ACCESS METHOD %I', table_name, access_method);
 END;
 $$;

@@ -731,6 +731,11 @@ citus_add_local_table_to_metadata(PG_FUNCTION_ARGS)
 	Distribution wanted = {.shard_count = 1,.colocate_with = "default"};
 
 	wanted.replication_factor = LOCAL_REPLICATION_FACTOR(metadata_local_group());
+	if (metadata_lookup(relid) != NULL && group_stays_on_node(metadata_lookup(relid)->colocation_id))
+	{
+		ereport(NOTICE, (errmsg("table \"%s\" is in the metadata already", get_rel_name(relid))));
+		PG_RETURN_VOID();
+	}
 	relation_close(open_for_conversion(relid, AccessExclusiveLock), NoLock);
 	distribute_single(PG_GETARG_BOOL(1) ? tables_connected_by_keys(relid) : list_make1_oid(relid), &wanted);
 	PG_RETURN_VOID();

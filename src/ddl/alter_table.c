@@ -134,6 +134,7 @@ static const struct
 	{AT_EnableAlwaysRule, "Distributed and reference tables have no rules.", NULL},
 	{AT_EnableReplicaRule, "Distributed and reference tables have no rules.", NULL},
 	{AT_DisableRule, "Distributed and reference tables have no rules.", NULL},
+	{AT_DetachPartitionFinalize, "Partitions are detached at once, also CONCURRENTLY: there is nothing to finish.", NULL},
 };
 
 /* What an ALTER TABLE is about, and what was there before it. */

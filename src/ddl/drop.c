@@ -38,6 +38,7 @@
 #include "conversion/convert.h"
 #include "conversion/convert_checks.h"
 #include "ddl/drop.h"
+#include "ddl/extension_drop.h"
 #include "ddl/handlers.h"
 #include "ddl/index_concurrently.h"
 #include "ddl/statistics.h"
@@ -441,6 +442,7 @@ drop_utility(UtilityCall *call)
 	LockNeed	need = {0};
 	ErrorContextCallback callback = {.previous = error_context_stack,.callback = add_lock_hint,.arg = &need};
 
+	extension_check_drop(stmt);
 	for (int i = 0; i < lengthof(kinds); i++)
 	{
 		if (kinds[i].type == stmt->removeType)

@@ -12,8 +12,6 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/table.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_namespace.h"
@@ -27,6 +25,7 @@
 #include "conversion/distribute_function.h"
 #include "conversion/distribute_schema.h"
 #include "ddl/drop.h"
+#include "ddl/extension_drop.h"
 #include "ddl/object.h"
 #include "ddl/object_access.h"
 #include "ddl/truncate_triggers.h"
@@ -50,54 +49,6 @@ check_column_drop(Oid relid, AttrNumber attnum)
 				 errmsg("cannot drop distribution column \"%s\" of relation \"%s\"",
 						get_attname(relid, attnum, false), get_rel_name(relid)),
 				 errhint("Use undistribute_table(), or drop the table, before you drop what the column depends on.")));
-}
-
-/* Rows that keep the extension from being dropped. */
-static const struct
-{
-	const char *relation;
-	int			allowed;		/* number of rows that don't */
-	const char *detail;
-	const char *hint;
-}			extension_needs[] = {
-	{"pg_dist_partition", 0, gettext_noop("There are distributed or reference tables."),
-	gettext_noop("Drop them, or make them local tables with undistribute_table(), first.")},
-	{"pg_dist_node", 1, gettext_noop("The server is a node of a cluster."),
-	gettext_noop("Use citus_remove_node() on the coordinator first.")},
-};
-
-/*
- * A relation is about to be dropped.  If it is the extension's, and has rows
- * that are still needed, errors with ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST:
- * without them, what is in shards would be lost.  The server has locked the
- * relation against writers.
- */
-static void
-check_extension_drop(Oid relid)
-{
-	if (get_rel_namespace(relid) != PG_CATALOG_NAMESPACE)
-		return;
-	for (int i = 0; i < lengthof(extension_needs); i++)
-	{
-		Relation	rel;
-		SysScanDesc scan;
-		int			rows = 0;
-
-		if (strcmp(get_rel_name(relid), extension_needs[i].relation) != 0)
-			continue;
-		rel = table_open(relid, NoLock);
-		scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-		while (rows <= extension_needs[i].allowed && HeapTupleIsValid(systable_getnext(scan)))
-			rows++;
-		systable_endscan(scan);
-		table_close(rel, NoLock);
-		if (rows > extension_needs[i].allowed)
-			ereport(ERROR,
-					(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
-					 errmsg("cannot drop extension \"citus\" because this database needs it"),
-					 errdetail("%s", _(extension_needs[i].detail)),
-					 errhint("%s", _(extension_needs[i].hint))));
-	}
 }
 
 /* object_access_hook */
@@ -127,7 +78,7 @@ object_access(ObjectAccessType access, Oid classid, Oid objid, int subid, void *
 		return;
 	if (access == OAT_DROP)
 	{
-		check_extension_drop(objid);
+		extension_check_relation(objid);
 		drop_note_table(objid);
 	}
 	else if (access == OAT_TRUNCATE)

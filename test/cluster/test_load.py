@@ -41,7 +41,7 @@ def test_drop_and_create_again(make_cluster, connect):
     connection.execute("SELECT create_distributed_table('t', 'id')")
     # in a deadlock with the maintenance worker, which the table has started, that one gives up
     connection.execute("SET deadlock_timeout = '10min'")
-    with pytest.raises(psycopg.errors.DependentObjectsStillExist):
+    with pytest.raises(psycopg.errors.DependentObjectsStillExist, match="undistribute_table"):
         connection.execute("DROP EXTENSION citus")
     with pytest.raises(psycopg.errors.DependentObjectsStillExist, match="undistribute_table"):
         connection.execute("DROP EXTENSION citus CASCADE")

@@ -56,6 +56,7 @@ def test_back_to_local_tables(cluster, connect, schema, home):
     home.execute("SELECT create_reference_table('ref')")
     home.execute("SELECT citus_add_local_table_to_metadata('a', cascade_via_foreign_keys => true)")
     home.execute("CREATE TABLE alone (id int); SELECT citus_add_local_table_to_metadata('alone')")
+    home.execute("SELECT citus_add_local_table_to_metadata('alone')")   # again: nothing
     home.execute("SELECT remove_local_tables_from_metadata()")
     assert kinds(home, schema) == {"ref": "reference", "a": "local", "b": "local", "b1": "local"}
     with pytest.raises(psycopg.errors.FeatureNotSupported, match="has a foreign key"):

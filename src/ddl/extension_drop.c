@@ -1,0 +1,85 @@
+/*-------------------------------------------------------------------------
+ *
+ * extension_drop.c
+ *	  Whether the extension may be dropped.
+ *
+ * Without its catalogs, what is in shards would be lost.  DROP EXTENSION is
+ * refused before the server looks for what depends on the extension: it would
+ * list the shards, and say how to drop them.  The catalogs are looked at again
+ * when they are dropped: then the server has locked them against writers.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/pg_namespace.h"
+#include "utils/lsyscache.h"
+
+#include "ddl/extension_drop.h"
+
+/* Rows that keep the extension from being dropped. */
+static const struct
+{
+	const char *relation;
+	int			allowed;		/* number of rows that don't */
+	const char *detail;
+	const char *hint;
+}			extension_needs[] = {
+	{"pg_dist_partition", 0, gettext_noop("There are distributed or reference tables."),
+	gettext_noop("Drop them, or make them local tables with undistribute_table(), first.")},
+	{"pg_dist_node", 1, gettext_noop("The server is a node of a cluster."),
+	gettext_noop("Use citus_remove_node() on the coordinator first.")},
+};
+
+/* Errors if a relation has more rows than needed says. */
+static void
+check_needed_rows(Oid relid, int needed)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
+	int			rows = 0;
+
+	while (rows <= extension_needs[needed].allowed && HeapTupleIsValid(systable_getnext(scan)))
+		rows++;
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	if (rows > extension_needs[needed].allowed)
+		ereport(ERROR,
+				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
+				 errmsg("cannot drop extension \"citus\" because this database needs it"),
+				 errdetail("%s", _(extension_needs[needed].detail)),
+				 errhint("%s", _(extension_needs[needed].hint))));
+}
+
+void
+extension_check_drop(const DropStmt *stmt)
+{
+	ListCell   *cell;
+
+	foreach(cell, stmt->removeType == OBJECT_EXTENSION ? stmt->objects : NIL)
+	{
+		if (strcmp(strVal(lfirst(cell)), "citus") != 0)
+			continue;
+		for (int i = 0; i < lengthof(extension_needs); i++)
+		{
+			Oid			relid = get_relname_relid(extension_needs[i].relation, PG_CATALOG_NAMESPACE);
+
+			if (OidIsValid(relid))
+				check_needed_rows(relid, i);
+		}
+	}
+}
+
+void
+extension_check_relation(Oid relid)
+{
+	if (get_rel_namespace(relid) != PG_CATALOG_NAMESPACE)
+		return;
+	for (int i = 0; i < lengthof(extension_needs); i++)
+	{
+		if (strcmp(get_rel_name(relid), extension_needs[i].relation) == 0)
+			check_needed_rows(relid, i);
+	}
+}

@@ -1,0 +1,27 @@
+/*-------------------------------------------------------------------------
+ *
+ * extension_drop.h
+ *	  Whether the extension may be dropped.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_DDL_EXTENSION_DROP_H
+#define CITUS_DDL_EXTENSION_DROP_H
+
+#include "postgres.h"
+
+#include "nodes/parsenodes.h"
+
+/*
+ * Errors with ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST if a DROP is of the
+ * extension, and that is needed.
+ */
+extern void extension_check_drop(const DropStmt *stmt);
+
+/*
+ * The same for a relation that is about to be dropped, by whatever statement:
+ * if it is the extension's, and has rows that are needed.
+ */
+extern void extension_check_relation(Oid relid);
+
+#endif							/* CITUS_DDL_EXTENSION_DROP_H */
