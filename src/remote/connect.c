@@ -404,12 +404,15 @@ connect_report(RemoteConn *conn)
 	char	   *detail = connect_failure(conn);
 	char	   *host = pstrdup(conn->nodename);
 	int			port = conn->nodeport;
+	bool		is_worker = conn->priv->peer_group > 0;
 
 	connect_close(conn);
 	ereport(ERROR,
 			(errcode(ERRCODE_CONNECTION_FAILURE),
 			 errmsg("could not connect to node %s:%d", host, port),
-			 errdetail_internal("%s", detail)));
+			 errdetail_internal("%s", detail),
+			 is_worker ? errhint("To go on without a node that stays down, use citus_disable_node; if another server has "
+								 "its data, use citus_update_node.") : 0));
 }
 
 void

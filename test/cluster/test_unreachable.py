@@ -37,11 +37,15 @@ def ids_on(connection, port, wanted):
 
 
 def test_error_names_the_node(broken, connect):
+    """And what an operator can do."""
     connection = connect(broken.coordinator)
     with pytest.raises(psycopg.OperationalError) as caught:
         connection.execute("SELECT count(*) FROM t")
     assert caught.value.diag.sqlstate.startswith("08")
     assert f"127.0.0.1:{broken.workers[0].port}" in str(caught.value)
+    with pytest.raises(psycopg.OperationalError) as caught:
+        connection.execute("INSERT INTO r VALUES (2, 'two')")
+    assert "citus_disable_node" in caught.value.diag.message_hint
 
 
 def test_other_shards_are_served(broken, connect):
