@@ -168,7 +168,7 @@ citus_internal_set_relation_sizes(PG_FUNCTION_ARGS)
 	double		tuples = PG_GETARG_FLOAT8(2);
 	Relation	rel;
 
-	node_function_check();
+	node_function_check(fcinfo);
 	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	(void) metadata_require(relid);

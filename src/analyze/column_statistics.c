@@ -274,7 +274,7 @@ citus_internal_set_column_statistics(PG_FUNCTION_ARGS)
 	Oid			collation;
 	RunAs		saved;
 
-	node_function_check();
+	node_function_check(fcinfo);
 	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	(void) metadata_require(relid);

@@ -83,7 +83,7 @@ text_argument(FunctionCallInfo fcinfo, int argument)
 Datum
 citus_internal_add_colocation_metadata(PG_FUNCTION_ARGS)
 {
-	node_function_check();
+	node_function_check(fcinfo);
 	check_range("colocation id", PG_GETARG_INT32(0), 1, PG_INT32_MAX);
 	check_range("shard count", PG_GETARG_INT32(1), 1, MAX_SHARD_COUNT);
 	metadata_insert_colocation(PG_GETARG_INT32(0), PG_GETARG_INT32(1), PG_GETARG_INT32(2),
@@ -94,7 +94,7 @@ citus_internal_add_colocation_metadata(PG_FUNCTION_ARGS)
 Datum
 citus_internal_add_partition_metadata(PG_FUNCTION_ARGS)
 {
-	node_function_check();
+	node_function_check(fcinfo);
 	check_not_null(fcinfo, 0, "relation");
 	check_not_null(fcinfo, 1, "partmethod");
 	check_not_null(fcinfo, 3, "colocationid");
@@ -113,7 +113,7 @@ citus_internal_add_shard_metadata(PG_FUNCTION_ARGS)
 	Oid			relid;
 	Oid			owner_relid;
 
-	node_function_check();
+	node_function_check(fcinfo);
 	check_not_null(fcinfo, 0, "relation");
 	check_not_null(fcinfo, 1, "shardid");
 	check_not_null(fcinfo, 2, "storage");
@@ -138,7 +138,7 @@ citus_internal_add_placement_metadata(PG_FUNCTION_ARGS)
 	int64		shardid = PG_GETARG_INT64(0);
 	Oid			relid = metadata_shard_relid(shardid);
 
-	node_function_check();
+	node_function_check(fcinfo);
 	check_range("shard id", shardid, 1, PG_INT64_MAX);
 	check_range("group id", PG_GETARG_INT32(2), 0, PG_INT32_MAX);
 	if (OidIsValid(relid))
@@ -156,7 +156,7 @@ citus_internal_delete_colocation_metadata(PG_FUNCTION_ARGS)
 {
 	ListCell   *cell;
 
-	node_function_check();
+	node_function_check(fcinfo);
 	foreach(cell, metadata_tables(PG_GETARG_INT32(0)))
 	{
 		if (!object_ownercheck(RelationRelationId, lfirst_oid(cell), GetUserId()))
@@ -169,7 +169,7 @@ citus_internal_delete_colocation_metadata(PG_FUNCTION_ARGS)
 Datum
 citus_internal_update_table_colocation(PG_FUNCTION_ARGS)
 {
-	node_function_check();
+	node_function_check(fcinfo);
 	check_table_owner(PG_GETARG_OID(0));
 	(void) metadata_update_colocation(PG_GETARG_OID(0), PG_GETARG_INT32(1));
 	PG_RETURN_VOID();

@@ -26,7 +26,10 @@
  * The client of a node's session runs no statements of users; but user-defined
  * functions may run in it, in a CHECK constraint, say.  So what a node says
  * counts only in the text that the client has sent (is_client_text), and
- * functions for nodes work only if that text is a call of one.
+ * functions for nodes work only if that text is a call of one: the first that
+ * is called, before any code of users that it may come to run.  The same holds
+ * for commands that this library composes and runs here: users' code may run
+ * in those, too.
  *
  *-------------------------------------------------------------------------
  */
@@ -65,7 +68,7 @@ typedef enum Verdict
 	VERDICT_NODE,
 } Verdict;
 
-int			own_commands_depth = 0;
+NodeCall	node_call = {NULL, NULL};
 
 static char *node_proof = NULL;
 static Verdict session_verdict = VERDICT_NONE;
@@ -226,22 +229,44 @@ refuse_call(void)
 }
 
 void
-node_function_check(void)
+node_call_forget(const char *text)
 {
-	if (own_commands_depth > 0 || superuser())
-		return;
-	if (node_session() && debug_query_string != NULL &&
-		strncmp(debug_query_string, NODE_CALL, strlen(NODE_CALL)) == 0)
-		return;
-	refuse_call();
+	if (node_call.function != NULL && is_client_text(text))
+		node_call.function = NULL;
+}
+
+/* Whether the call is the first one, or it again for another row. */
+static bool
+is_first_call(FunctionCallInfo fcinfo)
+{
+	if (node_call.function == NULL)
+		node_call.function = fcinfo->flinfo;
+	return node_call.function == fcinfo->flinfo;
 }
 
 void
-node_function_check_superuser(void)
+node_function_check(FunctionCallInfo fcinfo)
 {
+	const char *text = node_call.own_command;
+	bool		first = is_first_call(fcinfo);
+
+	if (superuser())
+		return;
+	if (text == NULL && node_session())
+		text = debug_query_string;
+	if (!first || text == NULL || strncmp(text, NODE_CALL, strlen(NODE_CALL)) != 0)
+		refuse_call();
+}
+
+void
+node_function_check_superuser(FunctionCallInfo fcinfo)
+{
+	(void) is_first_call(fcinfo);
 	if (!superuser())
 		refuse_call();
 }
+
+bool		node_session_asks = false;
 
 bool
 node_session_runs_call(void)
@@ -253,7 +278,7 @@ node_session_runs_call(void)
 void
 node_session_check_call(void)
 {
-	if (own_commands_depth > 0 || !node_session_runs_call())
+	if (node_session_asks || !node_session_runs_call())
 		return;
 	/* the initiator can't have it done again if a part is committed */
 	if (!IsTransactionBlock() && GetCurrentTransactionStartTimestamp() > GetCurrentStatementStartTimestamp())

@@ -10,6 +10,8 @@
 
 #include "postgres.h"
 
+#include "fmgr.h"
+
 /* Bytes of a proof as text, with the terminating zero. */
 #define NODE_PROOF_SIZE (32 + 1 + 11 + 1 + 64 + 1)
 
@@ -17,10 +19,21 @@
 #define NODE_PROOF_SETTING "citus.node_proof"
 
 /*
- * Greater than zero while this backend runs commands that this library has
- * composed, and that call functions for nodes (table/run_commands.c).
+ * What lets functions for nodes be called now.  Who runs a command that this
+ * library has composed, and that may call one, sets it for that time
+ * (table/run_commands.c).
  */
-extern int	own_commands_depth;
+typedef struct NodeCall
+{
+	const char *own_command;	/* that command; NULL: the client's text
+								 * counts */
+	const FmgrInfo *function;	/* the one that was called first */
+} NodeCall;
+
+extern NodeCall node_call;
+
+/* At the start of an execution: a client's new text may call another one. */
+extern void node_call_forget(const char *text);
 
 /*
  * Writes a proof that a session of the login role, in a database with the name
@@ -48,12 +61,13 @@ extern bool is_client_text(const char *text);
 /*
  * For the start of a SQL function that nodes call on each other: errors with
  * 42501 unless a node has sent the call, or this library makes it, or the
- * current user is a superuser.
+ * current user is a superuser.  Code of users that runs meanwhile may not call
+ * any.
  */
-extern void node_function_check(void);
+extern void node_function_check(FunctionCallInfo fcinfo);
 
 /* The same for a function that only superusers' sessions call: a move's. */
-extern void node_function_check_superuser(void);
+extern void node_function_check_superuser(FunctionCallInfo fcinfo);
 
 /*
  * SQLSTATE of a call that a node was asked to run without other nodes, and
@@ -61,12 +75,15 @@ extern void node_function_check_superuser(void);
  */
 #define ERRCODE_CALL_NEEDS_NODES MAKE_SQLSTATE('C','T','0','0','2')
 
+/* Set while the library asks another node something by itself. */
+extern bool node_session_asks;
+
 /* Whether this session runs such a call. */
 extern bool node_session_runs_call(void);
 
 /*
- * Before another node is used: errors in such a call, unless it is for a
- * command of this library's own (own_commands_depth).
+ * Before another node is used: errors in such a call, unless
+ * node_session_asks.
  */
 extern void node_session_check_call(void);
 

@@ -130,7 +130,7 @@ colocation_try_lock(bool everywhere)
 Datum
 citus_internal_try_lock_colocation(PG_FUNCTION_ARGS)
 {
-	node_function_check();
+	node_function_check(fcinfo);
 	PG_RETURN_BOOL(colocation_try_lock(false));
 }
 
@@ -138,7 +138,7 @@ citus_internal_try_lock_colocation(PG_FUNCTION_ARGS)
 Datum
 citus_internal_lock_colocation(PG_FUNCTION_ARGS)
 {
-	node_function_check();
+	node_function_check(fcinfo);
 	LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
 	PG_RETURN_VOID();
 }

@@ -253,7 +253,7 @@ citus_internal_record_distributed_function(PG_FUNCTION_ARGS)
 {
 	DistributedFunction record = {PG_GETARG_OID(0), PG_GETARG_INT32(1), PG_GETARG_INT32(2), PG_GETARG_CHAR(3)};
 
-	node_function_check();
+	node_function_check(fcinfo);
 	if (!object_ownercheck(ProcedureRelationId, record.function, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_FUNCTION, get_func_name(record.function));
 	record_function(&record);

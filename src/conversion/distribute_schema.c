@@ -256,7 +256,7 @@ citus_internal_record_distributed_schema(PG_FUNCTION_ARGS)
 {
 	Oid			schema = PG_GETARG_OID(0);
 
-	node_function_check();
+	node_function_check(fcinfo);
 	if (!object_ownercheck(NamespaceRelationId, schema, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_SCHEMA, get_namespace_name(schema));
 	record_schema(schema, PG_GETARG_INT32(1));

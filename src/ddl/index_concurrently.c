@@ -76,7 +76,7 @@ citus_internal_set_index_valid(PG_FUNCTION_ARGS)
 {
 	Oid			index = PG_GETARG_OID(0);
 
-	node_function_check();
+	node_function_check(fcinfo);
 	if (!object_ownercheck(RelationRelationId, index, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(index));
 	set_index_valid(index, PG_GETARG_BOOL(1));

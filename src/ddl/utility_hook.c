@@ -257,15 +257,13 @@ run_unpublished(UtilityCall *call, const TaskTag *tag, bool read_only_tree)
 	PG_END_TRY();
 }
 
-/* ProcessUtility_hook */
 static void
-utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, ProcessUtilityContext context,
-			 ParamListInfo params, QueryEnvironment *env, DestReceiver *dest, QueryCompletion *qc)
+run_hooked(UtilityCall call, bool read_only_tree)
 {
-	UtilityCall call = {pstmt, query, context, params, env, dest, qc};
+	PlannedStmt *pstmt = call.pstmt;
+	const char *query = call.query;
 	bool		commits = commits_block(pstmt->utilityStmt);
 	bool		runs_others = IsA(pstmt->utilityStmt, CallStmt) || IsA(pstmt->utilityStmt, DoStmt);
-	OwnStatement before = run_commands_enter(context);
 	TaskTag		tag = {TAG_NONE};
 
 	txn_statement_begins();
@@ -295,7 +293,27 @@ utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, Process
 	 */
 	if (!runs_others)
 		follow_statement(&call, commits);
-	run_commands_leave(before);
+}
+
+/*
+ * ProcessUtility_hook.  An error may be caught by a function of users that one
+ * of our own commands runs.
+ */
+static void
+utility_hook(PlannedStmt *pstmt, const char *query, bool read_only_tree, ProcessUtilityContext context,
+			 ParamListInfo params, QueryEnvironment *env, DestReceiver *dest, QueryCompletion *qc)
+{
+	OwnStatement before = run_commands_enter(context);
+
+	PG_TRY();
+	{
+		run_hooked((UtilityCall) {pstmt, query, context, params, env, dest, qc}, read_only_tree);
+	}
+	PG_FINALLY();
+	{
+		run_commands_leave(before);
+	}
+	PG_END_TRY();
 }
 
 void

@@ -203,7 +203,7 @@ SQL_FUNCTION(citus_internal_exchange_create);
 Datum
 citus_internal_exchange_create(PG_FUNCTION_ARGS)
 {
-	node_function_check();
+	node_function_check(fcinfo);
 	exchange_store_create(text_to_cstring(PG_GETARG_TEXT_PP(0)), true);
 	PG_RETURN_VOID();
 }
@@ -213,7 +213,7 @@ SQL_FUNCTION(citus_internal_exchange_drop);
 Datum
 citus_internal_exchange_drop(PG_FUNCTION_ARGS)
 {
-	node_function_check();
+	node_function_check(fcinfo);
 	exchange_store_drop(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	PG_RETURN_VOID();
 }
@@ -225,7 +225,7 @@ citus_internal_exchange_receive(PG_FUNCTION_ARGS)
 {
 	bytea	   *rows = PG_GETARG_BYTEA_PP(2);
 
-	node_function_check();
+	node_function_check(fcinfo);
 	exchange_store_append(text_to_cstring(PG_GETARG_TEXT_PP(0)), text_to_cstring(PG_GETARG_TEXT_PP(1)),
 						  VARDATA_ANY(rows), VARSIZE_ANY_EXHDR(rows));
 	PG_RETURN_VOID();

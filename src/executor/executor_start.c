@@ -15,6 +15,7 @@
 #include "miscadmin.h"
 
 #include "catalog/metadata.h"
+#include "catalog/node_session.h"
 #include "executor/executor_start.h"
 #include "executor/explain_task.h"
 #include "executor/fire_triggers.h"
@@ -77,6 +78,7 @@ start_executor(QueryDesc *query_desc, int eflags)
 	TaskTag		tag = {TAG_NONE};
 	bool		own_snapshot;
 
+	node_call_forget(text);
 	if (unlikely(triggers_are_called()))
 		triggers_statement_starts(query_desc->snapshot);
 	if (task_tag_parse(text, &tag))

@@ -192,7 +192,7 @@ citus_internal_lock_reference_table(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
 
-	node_function_check();
+	node_function_check(fcinfo);
 	check_may_write(relid);
 	PG_RETURN_BOOL(lock_here(relid, PG_GETARG_BOOL(1) ? WRITE_LOCK : INSERT_LOCK, PG_GETARG_BOOL(2)));
 }
@@ -207,7 +207,7 @@ citus_internal_keep_reference_table(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
 
-	node_function_check();
+	node_function_check(fcinfo);
 	check_may_write(relid);
 	LockRelationOid(relid, RowExclusiveLock);
 	PG_RETURN_VOID();

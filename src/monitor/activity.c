@@ -56,12 +56,16 @@ put_row(int32 groupid, int ncolumns, char **values, void *arg)
 /*
  * citus_internal.rows_of_all_nodes(query): a node that can't be reached is
  * left out with a warning.
+ *
+ * Everybody may call it, and the other nodes take the text for this node's:
+ * the space in front of it keeps it from being a task, or a call of a function
+ * for nodes (catalog/node_session.c).
  */
 Datum
 citus_internal_rows_of_all_nodes(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	char	   *sql = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	char	   *sql = psprintf(" %s", text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	RowSink		sink;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);

@@ -101,7 +101,7 @@ citus_internal_lock_object_names(PG_FUNCTION_ARGS)
 	bool	   *nulls;
 	int			count;
 
-	node_function_check();
+	node_function_check(fcinfo);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(0), OIDOID, sizeof(Oid), true, TYPALIGN_INT, &keys, &nulls, &count);
 	for (int i = 0; i < count; i++)
 	{

@@ -315,14 +315,14 @@ ask_for_block(const char *command)
 {
 	RemoteResult *volatile result = NULL;
 
-	own_commands_depth++;
+	node_session_asks = true;
 	PG_TRY();
 	{
 		result = remote_read(COORDINATOR_GROUP, command, NULL);
 	}
 	PG_FINALLY();
 	{
-		own_commands_depth--;
+		node_session_asks = false;
 	}
 	PG_END_TRY();
 	return result;
@@ -504,7 +504,7 @@ citus_internal_take_sequence_values(PG_FUNCTION_ARGS)
 	int64		last;
 	Datum		bounds[2];
 
-	node_function_check();
+	node_function_check(fcinfo);
 	form = sequence_form(seqid);
 	first = last = nextval_internal(seqid, false);
 	for (int32 count = PG_GETARG_INT32(1); count > 1; count--)
@@ -583,7 +583,7 @@ sequences_reopen(Oid relid)
 Datum
 citus_internal_adopt_sequence(PG_FUNCTION_ARGS)
 {
-	node_function_check();
+	node_function_check(fcinfo);
 	if (metadata_local_group() != COORDINATOR_GROUP)
 		sequence_changed(PG_GETARG_OID(0));
 	else if (!PG_ARGISNULL(1))

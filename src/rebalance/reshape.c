@@ -87,9 +87,9 @@ forget_reshape(void)
 
 /* Errors unless the session is in the middle of a split or merge. */
 static void
-require_reshape(void)
+require_reshape(FunctionCallInfo fcinfo)
 {
-	node_function_check_superuser();
+	node_function_check_superuser(fcinfo);
 	if (current_reshape == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -295,7 +295,7 @@ citus_internal_reshape_begin(PG_FUNCTION_ARGS)
 	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "citus reshape", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old_context;
 
-	node_function_check_superuser();
+	node_function_check_superuser(fcinfo);
 	if (current_reshape != NULL)
 		forget_reshape();
 	old_context = MemoryContextSwitchTo(context);
@@ -539,7 +539,7 @@ citus_internal_reshape_switch(PG_FUNCTION_ARGS)
 {
 	TimestampTz deadline;
 
-	require_reshape();
+	require_reshape(fcinfo);
 	current_reshape->copies = NIL;
 	unpublished_transaction();
 	fill_new_shards();
@@ -564,7 +564,7 @@ citus_internal_reshape_switch(PG_FUNCTION_ARGS)
 Datum
 citus_internal_reshape_end(PG_FUNCTION_ARGS)
 {
-	require_reshape();
+	require_reshape(fcinfo);
 	unlock_old_groups();
 	if (current_reshape->operation != 0)
 		cleanup_end(current_reshape->operation);

@@ -229,9 +229,9 @@ forget_move(void)
 
 /* Errors unless the session is in the middle of a move. */
 static void
-require_move(void)
+require_move(FunctionCallInfo fcinfo)
 {
-	node_function_check_superuser();
+	node_function_check_superuser(fcinfo);
 	if (current_move == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -439,7 +439,7 @@ citus_internal_move_begin(PG_FUNCTION_ARGS)
 	old_context = MemoryContextSwitchTo(context);
 	current_move = palloc0(sizeof(Move));
 	current_move->context = context;
-	require_move();
+	require_move(fcinfo);
 	current_move->colocation_id = table->colocation_id;
 	current_move->target = PG_GETARG_INT32(1);
 	for (int i = 0; i < table->nshards; i++)
@@ -523,7 +523,7 @@ citus_internal_move_publish(PG_FUNCTION_ARGS)
 	List	   *commands = NIL;
 	ListCell   *cell;
 
-	require_move();
+	require_move(fcinfo);
 	InitMaterializedSRF(fcinfo, 0);
 	foreach(cell, current_move->tables)
 		log_whole_rows(lfirst_oid(cell), moved_shard(lfirst_oid(cell))->shardid);
@@ -572,7 +572,7 @@ citus_internal_move_copy(PG_FUNCTION_ARGS)
 	ListCell   *cell;
 	ListCell   *table;
 
-	require_move();
+	require_move(fcinfo);
 	check_same(current_move->columns, write_columns()); /* until it ends, the
 												 * transaction has locks by
 												 * which they stay so */
@@ -748,7 +748,7 @@ move_attempt(bool (*try_it) (void *arg))
 Datum
 citus_internal_move_switch(PG_FUNCTION_ARGS)
 {
-	require_move();
+	require_move(fcinfo);
 	PG_RETURN_BOOL(move_attempt(try_switch));
 }
 
@@ -761,7 +761,7 @@ citus_internal_move_end(PG_FUNCTION_ARGS)
 {
 	LOCKTAG		tag;
 
-	require_move();
+	require_move(fcinfo);
 	if (current_move->operation != 0)
 	{
 		move_group_locktag(&tag, current_move->colocation_id, current_move->range);

@@ -108,7 +108,7 @@ citus_internal_make_shard_copies(PG_FUNCTION_ARGS)
 {
 	int			colocation_id = PG_GETARG_INT32(0);
 
-	node_function_check_superuser();
+	node_function_check_superuser(fcinfo);
 	lock_arriving(fcinfo, move_tables(colocation_id));
 	for_each_shard(fcinfo, move_tables(colocation_id), shard_create_copy);
 	if (copied_definition != NULL)
@@ -140,7 +140,7 @@ citus_internal_index_shard_copies(PG_FUNCTION_ARGS)
 	List	   *tables = move_tables(PG_GETARG_INT32(0));
 	ListCell   *cell;
 
-	node_function_check_superuser();
+	node_function_check_superuser(fcinfo);
 	if (copied_definition == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -159,7 +159,7 @@ citus_internal_index_shard_copies(PG_FUNCTION_ARGS)
 Datum
 citus_internal_complete_shard_copies(PG_FUNCTION_ARGS)
 {
-	node_function_check_superuser();
+	node_function_check_superuser(fcinfo);
 	for_each_shard(fcinfo, move_tables(PG_GETARG_INT32(0)), shard_add_known_foreign_keys);
 	PG_RETURN_VOID();
 }
@@ -233,7 +233,7 @@ citus_internal_move_subscribe(PG_FUNCTION_ARGS)
 	char	   *make_role;
 	char	   *subscribe;
 
-	node_function_check_superuser();
+	node_function_check_superuser(fcinfo);
 	lock_arriving(fcinfo, move_tables(PG_GETARG_INT32(0)));
 	make_role = psprintf("CREATE ROLE %s LOGIN IN ROLE %s", quote_identifier(role),
 						 quote_identifier(NameStr(*PG_GETARG_NAME(7))));
@@ -258,7 +258,7 @@ citus_internal_move_launch(PG_FUNCTION_ARGS)
 	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	HeapTuple	tuple = SearchSysCache2(SUBSCRIPTIONNAME, ObjectIdGetDatum(MyDatabaseId), CStringGetDatum(name));
 
-	node_function_check_superuser();
+	node_function_check_superuser(fcinfo);
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for subscription %s", name);
 	compat_launch_apply_worker(((Form_pg_subscription) GETSTRUCT(tuple))->oid, name,

@@ -58,7 +58,11 @@ static const char *const traveling_settings[] = {
 	"default_with_oids", "createrole_self_grant", "restrict_nonsystem_relation_kind",
 };
 
-/* Of superusers only; sent if they differ from the server's default. */
+/*
+ * Of superusers only; sent if they differ from the server's default.  In the
+ * sessions of other login roles, which may not set them on a node, our own
+ * code sets them for what is done here.
+ */
 static const char *const traveling_superuser[] = {
 	"session_replication_role",
 };
@@ -317,8 +321,12 @@ remember_custom(RemoteSettings *settings, const char *name, const char *text)
 
 /* Whether an entry of the server's settings must be sent. */
 static bool
-entry_differs(RemoteSettings *settings, int i)
+entry_differs(const RemoteConn *conn, int i)
 {
+	const RemoteSettings *settings = conn->priv->settings;
+
+	if (i >= first_superuser_entry && !superuser_arg(conn->login_role))
+		return false;
 	if (settings->known)
 		return !is_current(&setting_entries[i], &settings->values[i]);
 	return i < first_superuser_entry || !is_default(setting_entries[i].setting);
@@ -416,7 +424,7 @@ collect_settings(RemoteConn *conn, SettingLists *lists, struct config_generic **
 	if (all || settings->messages != worker_min_messages)
 		add_setting(lists, "client_min_messages", messages_text());
 	for (int i = 0; i < nsetting_entries; i++)
-		if (entry_differs(settings, i))
+		if (entry_differs(conn, i))
 			add_setting(lists, setting_entries[i].setting->name, text_of(setting_entries[i].setting));
 	for (int i = 0; i < ncustom; i++)
 		if (custom_differs(settings, custom[i]))

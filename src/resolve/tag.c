@@ -236,11 +236,14 @@ read_tag(const char *cursor, TaskTag *tag)
 	return read_rights(&cursor, tag) && read_as(&cursor, tag) && read_explain(&cursor, tag) && skip_word(&cursor, "*/");
 }
 
-/* Errors unless the tag is a node's. */
+/*
+ * Errors unless the tag is a node's.  A parallel worker runs its leader's
+ * statement, which has been looked at there.
+ */
 static void
 check_sender(const char *source)
 {
-	if (likely((is_client_text(source) && node_session()) || source == own_text) || IsParallelWorker())
+	if (likely((is_client_text(source) && (node_session() || IsParallelWorker())) || source == own_text))
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),

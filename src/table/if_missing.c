@@ -119,7 +119,7 @@ citus_internal_create_if_missing(PG_FUNCTION_ARGS)
 	text	   *name = PG_GETARG_TEXT_PP(1);
 	char	   *identity = text_to_cstring(PG_GETARG_TEXT_PP(2));
 
-	node_function_check();
+	node_function_check(fcinfo);
 	for (int i = 0; i < lengthof(object_kinds); i++)
 	{
 		Oid			objid;

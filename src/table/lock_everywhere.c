@@ -79,7 +79,7 @@ lock_node_set(void)
 Datum
 citus_internal_lock_node_set(PG_FUNCTION_ARGS)
 {
-	node_function_check();
+	node_function_check(fcinfo);
 	node_lock_set();
 	(void) node_of_group(PG_GETARG_INT32(0));
 	PG_RETURN_VOID();
@@ -95,7 +95,7 @@ lock_group_placements(int32 colocation_id)
 Datum
 citus_internal_lock_group_placements(PG_FUNCTION_ARGS)
 {
-	node_function_check_superuser();
+	node_function_check_superuser(fcinfo);
 	LockDatabaseObject(dist_relid(PG_DIST_COLOCATION), PG_GETARG_INT32(0), 0, ExclusiveLock);
 	PG_RETURN_VOID();
 }

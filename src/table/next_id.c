@@ -63,7 +63,7 @@ next_id(DistRelation sequence)
 Datum
 citus_internal_next_id(PG_FUNCTION_ARGS)
 {
-	node_function_check();
+	node_function_check(fcinfo);
 	for (int i = 0; i < lengthof(id_sequences); i++)
 	{
 		if (PG_GETARG_OID(0) == dist_relid(id_sequences[i]))

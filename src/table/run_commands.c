@@ -64,6 +64,7 @@ void
 run_commands(List *commands)
 {
 	OwnStatement before = running_statement;
+	NodeCall	call_before = node_call;
 	int			level = NewGUCNestLevel();
 	ListCell   *cell;
 
@@ -72,13 +73,14 @@ run_commands(List *commands)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	running_statement.own_depth = before.depth;
-	own_commands_depth++;
 	PG_TRY();
 	{
 		foreach(cell, commands)
 		{
-			int			result = SPI_execute(lfirst(cell), false, 0);
+			int			result;
 
+			node_call = (NodeCall) {lfirst(cell), NULL};
+			result = SPI_execute(lfirst(cell), false, 0);
 			if (result < 0)
 				elog(ERROR, "SPI_execute failed: %s", SPI_result_code_string(result));
 		}
@@ -86,7 +88,7 @@ run_commands(List *commands)
 	PG_FINALLY();
 	{
 		running_statement = before;
-		own_commands_depth--;
+		node_call = call_before;
 	}
 	PG_END_TRY();
 	SPI_finish();
@@ -216,7 +218,7 @@ run_commands_of_array(ArrayType *array)
 Datum
 citus_internal_run_commands(PG_FUNCTION_ARGS)
 {
-	node_function_check();
+	node_function_check(fcinfo);
 	run_commands(run_commands_of_array(PG_GETARG_ARRAYTYPE_P(0)));
 	PG_RETURN_VOID();
 }

@@ -420,7 +420,7 @@ check_owner(Oid relid)
 Datum
 citus_internal_create_local_shards(PG_FUNCTION_ARGS)
 {
-	node_function_check();
+	node_function_check(fcinfo);
 	check_owner(PG_GETARG_OID(0));
 	create_local_shards(PG_GETARG_OID(0));
 	PG_RETURN_VOID();
@@ -430,7 +430,7 @@ citus_internal_create_local_shards(PG_FUNCTION_ARGS)
 Datum
 citus_internal_drop_local_shards(PG_FUNCTION_ARGS)
 {
-	node_function_check();
+	node_function_check(fcinfo);
 	check_owner(PG_GETARG_OID(0));
 	drop_relations(local_relids_to_drop(metadata_require(PG_GETARG_OID(0))));
 	PG_RETURN_VOID();

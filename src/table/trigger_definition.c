@@ -45,7 +45,7 @@ require_trigger_function(List *name)
 Datum
 citus_internal_require_trigger_function(PG_FUNCTION_ARGS)
 {
-	node_function_check();
+	node_function_check(fcinfo);
 	require_trigger_function(textToQualifiedNameList(PG_GETARG_TEXT_PP(0)));
 	PG_RETURN_VOID();
 }

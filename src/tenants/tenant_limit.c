@@ -321,7 +321,7 @@ citus_internal_record_tenant_limits(PG_FUNCTION_ARGS)
 {
 	TenantLimit limit = {0};
 
-	node_function_check();
+	node_function_check(fcinfo);
 	limit.key = tenant_key(PG_GETARG_INT32(0), text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	limit.max_concurrent = PG_GETARG_INT32(2);
 	limit.max_cpu_share = PG_GETARG_FLOAT8(3);

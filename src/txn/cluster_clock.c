@@ -106,7 +106,7 @@ citus_internal_advance_clock(PG_FUNCTION_ARGS)
 {
 	CommitStamp stamp = (CommitStamp) PG_GETARG_INT64(0);
 
-	node_function_check();
+	node_function_check(fcinfo);
 	commit_ring_check(stamp);
 	PG_RETURN_INT64((int64) commit_ring_advance(stamp));
 }

@@ -182,6 +182,6 @@ exported_snapshot_end(void)
 Datum
 citus_internal_snapshot_export(PG_FUNCTION_ARGS)
 {
-	node_function_check();
+	node_function_check(fcinfo);
 	PG_RETURN_TEXT_P(cstring_to_text(ExportSnapshot(GetActiveSnapshot())));
 }

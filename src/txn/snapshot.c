@@ -359,7 +359,7 @@ SQL_FUNCTION(citus_internal_snapshot_begin);
 Datum
 citus_internal_snapshot_begin(PG_FUNCTION_ARGS)
 {
-	node_function_check();
+	node_function_check(fcinfo);
 	if (!IsolationUsesXactSnapshot() && held_snapshot == NULL)
 		held_snapshot = RegisterSnapshotOnOwner(GetActiveSnapshot(), TopTransactionResourceOwner);
 	PG_RETURN_INT64((int64) commit_ring_clock());
@@ -376,7 +376,7 @@ citus_internal_snapshot_take(PG_FUNCTION_ARGS)
 {
 	const char *reason;
 
-	node_function_check();
+	node_function_check(fcinfo);
 	PG_RETURN_INT64(keep_snapshot(&reason) != NULL);
 }
 
@@ -390,7 +390,7 @@ citus_internal_snapshot_set(PG_FUNCTION_ARGS)
 {
 	CommitStamp stamp = (CommitStamp) PG_GETARG_INT64(0);
 
-	node_function_check();
+	node_function_check(fcinfo);
 	if (!IsolationUsesXactSnapshot())
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),

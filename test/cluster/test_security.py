@@ -229,6 +229,70 @@ def test_code_in_a_nodes_session_is_no_node(cluster, coordinator, tables, roles,
     run_everywhere(cluster, f"DROP FUNCTION {tables}.trap")
 
 
+def test_code_in_a_parallel_worker_is_no_node(cluster, coordinator, tables, roles, connect):
+    """A worker has no client, but runs functions of one."""
+    run_everywhere(cluster, f"""
+        CREATE FUNCTION {tables}.peek(text) RETURNS text LANGUAGE plpgsql PARALLEL SAFE AS $f$
+        DECLARE found text;
+        BEGIN
+            EXECUTE $1 INTO found;
+            RETURN found;
+        END $f$""")
+    for node in cluster.nodes:
+        mallory = connect(node, user=roles[1])
+        for debug in ("force_parallel_mode", "debug_parallel_query"):
+            if rows(mallory, "SELECT FROM pg_settings WHERE name = %s", [debug]):
+                mallory.execute(f"SET {debug} = on")
+        assert "Gather" in str(rows(mallory, f"EXPLAIN SELECT {tables}.peek('SELECT 1')"))
+        for tag, table in product(("/*citus:node*/", "/*citus:node as postgres*/"), (f"{tables}.d", "pg_dist_node_secret")):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="tag a statement"):
+                mallory.execute(f"SELECT {tables}.peek('{tag} SELECT string_agg(t::text, '' '') FROM {table} t')")
+    run_everywhere(cluster, f"DROP FUNCTION {tables}.peek")
+
+
+def test_questions_to_all_nodes_are_no_nodes(cluster, roles, connect):
+    """A text that a client has another node asked is not the asking node's own, whatever it is on that node alone."""
+    for node, other in product(cluster.nodes, range(3)):
+        mallory = connect(node, user=roles[1])
+        text = f"SELECT citus_internal.advance_clock(1) FROM pg_dist_local_group WHERE groupid = {other}"
+        for ask in ("SELECT * FROM citus_internal.rows_of_all_nodes(%s) AS t(n bigint)", "SELECT * FROM run_command_on_all_nodes(%s) WHERE NOT success"):
+            try:
+                assert "permission denied for a function" in str(rows(mallory, ask, [text]))
+            except psycopg.errors.InsufficientPrivilege as error:
+                assert "permission denied for a function" in str(error)
+
+
+SPRING = """
+    CREATE FUNCTION {s}.spring(text) RETURNS bigint LANGUAGE plpgsql IMMUTABLE AS $f$
+    BEGIN
+        PERFORM citus_internal.advance_clock(1);
+        RAISE LOG 'trap in {s} sprung in %', $1;
+        RETURN 1;
+    EXCEPTION WHEN insufficient_privilege THEN
+        RETURN 1;
+    END $f$"""
+
+
+def test_code_in_our_own_commands_is_no_node(cluster, coordinator, tables, roles, connect):
+    """Commands that nodes compose may call functions for nodes; what users have put into tables may not, while those run."""
+    run_everywhere(cluster, SPRING.format(s=tables))
+    coordinator.execute(f"CREATE SEQUENCE {tables}.numbers; ALTER SEQUENCE {tables}.numbers OWNER TO {roles[0]}")
+    marks = {node: node.log_mark() for node in cluster.nodes}
+    owner = connect(cluster.coordinator, user=roles[0])
+    owner.execute(f"CREATE TABLE {tables}.own (id int PRIMARY KEY, v text, CHECK ({tables}.spring('check') = 1))")
+    owner.execute(f"CREATE INDEX ON {tables}.own (({tables}.spring('index')))")
+    owner.execute(f"INSERT INTO {tables}.own SELECT generate_series(1, 20)")
+    for statement in ("SELECT create_distributed_table('{s}.own', 'id')",
+                      "ALTER TABLE {s}.own ADD COLUMN n bigint DEFAULT nextval('{s}.numbers') + {s}.spring('default')",
+                      "SELECT alter_distributed_table('{s}.own', shard_count => 3, cascade_to_colocated => false)", "ANALYZE {s}.own", "SELECT undistribute_table('{s}.own')"):
+        owner.execute(statement.format(s=tables))
+    sprung = {line.split(" in ")[-1] for node, mark in marks.items() for line in node.log_since(mark).splitlines()
+              if f"trap in {tables} sprung" in line}
+    coordinator.execute(f"DROP TABLE {tables}.own; DROP SEQUENCE {tables}.numbers")
+    run_everywhere(cluster, f"DROP FUNCTION {tables}.spring")
+    assert not sprung
+
+
 OWNERS_DDL = ["ALTER TABLE {s}.d ADD COLUMN a int", "ALTER TABLE {s}.d ADD COLUMN b timestamptz DEFAULT now()", "ALTER TABLE {s}.r ADD COLUMN b int DEFAULT 3",
               "ALTER TABLE {s}.d ADD CHECK (id > 0)", "CREATE INDEX ON {s}.d (v)", "CREATE STATISTICS {s}.st ON id, r FROM {s}.d",
               "ALTER STATISTICS {s}.st SET STATISTICS 10",
