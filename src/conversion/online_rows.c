@@ -47,6 +47,7 @@
 #include "conversion/online_rows.h"
 #include "copy/row_keys.h"
 #include "copy/row_router.h"
+#include "lib/run_as.h"
 #include "lib/debug_point.h"
 #include "sharding/hash.h"
 #include "table/lock_attempt.h"
@@ -175,11 +176,17 @@ delete_gone(const OnlineTable *online, Snapshot now, Tuplestorestate *rows)
 	return count;
 }
 
+/*
+ * By the caller's right, which the router has from its begin on, but as the
+ * table's owner: users' code in indexes and constraints may be a stranger's to
+ * the caller.
+ */
 static bool
 send_rows_to_shards(Relation rel, Snapshot snapshot, int router_flags)
 {
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	TableScanDesc scan;
+	RunAs		caller;
 	RowRouter  *router = NULL;
 
 	PushActiveSnapshot(snapshot);
@@ -191,6 +198,7 @@ send_rows_to_shards(Relation rel, Snapshot snapshot, int router_flags)
 		{
 			ereport(NOTICE, (errmsg("Copying data from local table...")));
 			router = row_router_begin(rel, NIL, router_flags);
+			caller = run_as_owner_begin(RelationGetRelid(rel));
 		}
 		row_router_put(router, slot, 0);
 	}
@@ -198,6 +206,7 @@ send_rows_to_shards(Relation rel, Snapshot snapshot, int router_flags)
 	if (router != NULL)
 	{
 		(void) row_router_end(router);
+		run_as_end(caller);
 		ereport(NOTICE, (errmsg("copying the data has completed")));
 	}
 	PopActiveSnapshot();
@@ -229,6 +238,7 @@ route_rows(const OnlineTable *online, Tuplestorestate *rows)
 {
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(online->rel), &TTSOpsMinimalTuple);
 	RowRouter  *router = row_router_begin(online->rel, NIL, 0);
+	RunAs		caller = run_as_owner_begin(RelationGetRelid(online->rel));
 
 	while (tuplestore_gettupleslot(rows, true, false, slot))
 	{
@@ -236,6 +246,7 @@ route_rows(const OnlineTable *online, Tuplestorestate *rows)
 		row_router_put(router, slot, 0);
 	}
 	(void) row_router_end(router);
+	run_as_end(caller);
 	ExecDropSingleTupleTableSlot(slot);
 }
 

@@ -43,9 +43,11 @@
 #include "conversion/convert_checks.h"
 #include "conversion/discard_rows.h"
 #include "conversion/undistribute.h"
+#include "lib/run_as.h"
 #include "objects/dependents.h"
 #include "objects/sequence_values.h"
 #include "remote/connection.h"
+#include "resolve/analysis.h"
 #include "resolve/tag.h"
 #include "table/definition.h"
 #include "table/lock_everywhere.h"
@@ -131,14 +133,18 @@ stored_columns(Relation rel)
 }
 
 /*
- * Reads all rows of a distributed table.  SPI is connected; store and
- * descriptor outlive the query, not SPI.
+ * Reads all rows of a distributed table, by the caller's right but as its
+ * owner, as insert_rows does: the planner may call functions of indexes.  SPI
+ * is connected; store and descriptor outlive the query, not SPI.
  */
 static Tuplestorestate *
-read_rows(const char *name, const char *columns, TupleDesc *desc)
+read_rows(Oid relid, const char *columns, TupleDesc *desc)
 {
 	Tuplestorestate *store = tuplestore_begin_heap(true, false, work_mem);
-	SPIPlanPtr	plan = SPI_prepare(psprintf("SELECT %s FROM %s", columns, name), 0, NULL);
+	char	   *text = psprintf("SELECT %s FROM %s", columns, relation_qualified_name(relid));
+	Oid			user = GetUserId();
+	RunAs		caller = run_as_owner_begin(relid);
+	SPIPlanPtr	plan = analysis_prepare_by_right(text, user);
 	Portal		portal;
 
 	if (plan == NULL)
@@ -154,6 +160,7 @@ read_rows(const char *name, const char *columns, TupleDesc *desc)
 		SPI_freetuptable(SPI_tuptable);
 	} while (SPI_processed > 0);
 	SPI_cursor_close(portal);
+	run_as_end(caller);
 	return store;
 }
 
@@ -176,15 +183,23 @@ execute_unpublished(const char *command)
 }
 
 /*
- * Inserts the rows into what is a local table now; the tag keeps its triggers
- * from firing.
+ * Inserts the rows into what is a local table now, by the caller's right but
+ * as its owner: users' code in indexes and constraints may be a stranger's to
+ * the caller.  The tag keeps triggers from firing.
  */
 static void
-insert_rows(const char *name, const char *columns, Tuplestorestate *store, TupleDesc desc)
+insert_rows(Oid relid, const char *columns, Tuplestorestate *store, TupleDesc desc)
 {
 	EphemeralNamedRelation enr = palloc0(sizeof(EphemeralNamedRelationData));
-	char	   *command = psprintf(TASK_TAG_NODE "INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM " MOVED_ROWS,
-								   name, columns, columns);
+	char	   *name = relation_qualified_name(relid);
+	TaskTag		tag = {.kind = TAG_NODE};
+	char	   *command;
+	RunAs		caller;
+
+	task_tag_set_as(&tag, GetUserId());
+	command = psprintf("%sINSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM " MOVED_ROWS,
+					   task_tag_write(&tag), name, columns, columns);
+	caller = run_as_owner_begin(relid);
 
 	enr->md.name = MOVED_ROWS;
 	enr->md.tupdesc = desc;
@@ -196,6 +211,7 @@ insert_rows(const char *name, const char *columns, Tuplestorestate *store, Tuple
 	if (execute_unpublished(command) != SPI_OK_INSERT)
 		elog(ERROR, "could not insert the rows of table %s", name);
 	SPI_unregister_relation(MOVED_ROWS);
+	run_as_end(caller);
 }
 
 /*
@@ -204,7 +220,7 @@ insert_rows(const char *name, const char *columns, Tuplestorestate *store, Tuple
  */
 typedef struct MovedRows
 {
-	char	   *name;			/* of the table */
+	Oid			relid;
 	char	   *columns;
 	Tuplestorestate *store;
 	TupleDesc	desc;
@@ -219,11 +235,11 @@ take_rows(Oid relid)
 	Relation	rel = table_open(relid, NoLock);
 	MovedRows  *rows = palloc0(sizeof(MovedRows));
 
-	rows->name = relation_qualified_name(relid);
+	rows->relid = relid;
 	rows->columns = stored_columns(rel);
 	if (metadata_require(relid)->kind != DIST_REFERENCE && rel->rd_rel->relkind == RELKIND_RELATION &&
 		rows->columns[0] != '\0')
-		rows->store = read_rows(rows->name, rows->columns, &rows->desc);
+		rows->store = read_rows(relid, rows->columns, &rows->desc);
 	table_close(rel, NoLock);
 	return rows;
 }
@@ -321,7 +337,7 @@ undistribute_tables(List *roots)
 		MovedRows  *rows = lfirst(cell);
 
 		if (rows->store != NULL)
-			insert_rows(rows->name, rows->columns, rows->store, rows->desc);
+			insert_rows(rows->relid, rows->columns, rows->store, rows->desc);
 	}
 	SPI_finish();
 	AtEOXact_GUC(true, level);

@@ -16,6 +16,7 @@
 #include "nodes/makefuncs.h"
 #include "parser/parse_node.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -27,6 +28,7 @@
 #include "copy/shard_sink.h"
 #include "copy/view_rows.h"
 #include "executor/read_ahead.h"
+#include "lib/run_as.h"
 #include "resolve/tag.h"
 #include "txn/commit_ring.h"
 
@@ -148,6 +150,7 @@ copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *que
 	TaskTag		tag;
 	ParseState *pstate;
 	Relation	rel;
+	RunAs		caller;
 	uint64		rows;
 
 	if (!IsA(stmt, CopyStmt) || stmt->relation == NULL || !metadata_available())
@@ -165,11 +168,18 @@ copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *que
 		free_parsestate(pstate);
 		return true;
 	}
+	caller = run_as_begin(tag.kind == TAG_FRAMES ? get_role_oid(tag.as, false) : InvalidOid);
 	table = tag.kind == TAG_FRAMES ? lock_table_of_frames(stmt) : lock_table_of_client(stmt);
 	if (table == NULL)
+	{
+		run_as_end(caller);
 		return false;
+	}
 
 	rel = table_open(table->relid, NoLock);
+	if (tag.kind == TAG_FRAMES)
+		(void) copy_check_insert(pstate, rel, stmt->attlist);
+	run_as_end(caller);
 	if (!stmt->is_from)
 		rows = copy_to(pstate, pstmt, stmt, rel);
 	else if (tag.kind == TAG_FRAMES)

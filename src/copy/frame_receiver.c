@@ -205,7 +205,6 @@ copy_from_frames(ParseState *pstate, CopyStmt *stmt, Relation rel, const DistTab
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("COPY of frames needs a client connection as its source")));
-	copy_check_insert(pstate, rel, stmt->attlist);
 	initStringInfo(&receiver.assembled);
 	runner = frame_runner_create(rel, table, stmt->attlist, stmt->options, next_frame_of_shard, &receiver);
 

@@ -101,17 +101,22 @@ shard_sink_init(void)
 }
 
 /*
- * The statement that a node's stream runs; also the source of the local
+ * The statement that a node's stream runs, by the right of who is the current
+ * user now; also the source of the local
  * runner's columns and options.
  */
 static char *
 build_command(Relation rel, List *attnums, const char *options)
 {
 	StringInfoData sql;
+	TaskTag		tag = {.kind = TAG_FRAMES};
 	ListCell   *lc;
 
+	task_tag_set_as(&tag, GetUserId());
+	if (unpublished())
+		tag.rights |= TASK_UNPUBLISHED;
 	initStringInfo(&sql);
-	appendStringInfo(&sql, "%sCOPY %s ", unpublished() ? TASK_TAG_FRAMES_UNPUBLISHED : TASK_TAG_FRAMES,
+	appendStringInfo(&sql, "%sCOPY %s ", task_tag_write(&tag),
 					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
 												RelationGetRelationName(rel)));
 	foreach(lc, attnums)

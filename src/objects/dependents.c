@@ -105,6 +105,7 @@ define_view(Definition *def, const ObjectAddress *object)
 	Datum		acl = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &isnull);
 
 	definition_add(&view, "%s", view_command(view.rel, view.name));
+	definition_add(&view, "%s", owner_command("TABLE", view.name, view.rel->rd_rel->relowner));
 	for (int i = 0; i < desc->natts; i++)
 	{
 		char	   *default_text = column_default_definition(object->objectId, i + 1);
@@ -124,7 +125,7 @@ define_view(Definition *def, const ObjectAddress *object)
 		definition_indexes(&view);
 		definition_statistics(&view);
 	}
-	view.commands = privilege_commands(view.commands, "TABLE", view.name, acl, isnull, view.rel->rd_rel->relowner);
+	view.commands = acl_commands(view.commands, "TABLE", view.name, acl, isnull, view.rel->rd_rel->relowner);
 	definition_column_privileges(&view);
 	if (comment != NULL)
 		definition_add(&view, "COMMENT ON %s %s IS %s",

@@ -32,6 +32,10 @@
 
 static post_parse_analyze_hook_type prev_post_parse_analyze = NULL;
 
+/* A text to analyse by a role's right (analysis_prepare_by_right). */
+static const char *text_by_right = NULL;
+static Oid	right_of_text;
+
 /* Takes the right to read from the targets of writes. */
 static bool
 blind_walker(Node *node, void *context)
@@ -66,11 +70,32 @@ after_analysis(ParseState *pstate, Query *query, JumbleState *jstate)
 {
 	if (prev_post_parse_analyze)
 		prev_post_parse_analyze(pstate, query, jstate);
+	if (unlikely(text_by_right != NULL) && pstate->p_sourcetext == text_by_right)
+		setRuleCheckAsUser((Node *) query, right_of_text);
 	if (unlikely(pstate->p_sourcetext != NULL && pstate->p_sourcetext[0] == '/') &&
 		query->commandType != CMD_UTILITY && metadata_available())
 		analyse_task(query, pstate->p_sourcetext);
 	if (unlikely(InNoForceRLSOperation()) && query->commandType == CMD_UPDATE && metadata_available())
 		default_action_fill(query);
+}
+
+SPIPlanPtr
+analysis_prepare_by_right(const char *text, Oid role)
+{
+	SPIPlanPtr	result;
+
+	text_by_right = text;
+	right_of_text = role;
+	PG_TRY();
+	{
+		result = SPI_prepare(text, 0, NULL);
+	}
+	PG_FINALLY();
+	{
+		text_by_right = NULL;
+	}
+	PG_END_TRY();
+	return result;
 }
 
 void

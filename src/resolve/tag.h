@@ -191,8 +191,6 @@ extern char *task_tag_shard(int colocation_id, HashRange range);
 
 #define TASK_TAG_DDL "/*citus:ddl*/ "
 #define TASK_TAG_NODE "/*citus:node*/ "
-#define TASK_TAG_FRAMES "/*citus:frames*/ "
 #define TASK_TAG_NODE_UNPUBLISHED "/*citus:node unpublished*/ "
-#define TASK_TAG_FRAMES_UNPUBLISHED "/*citus:frames unpublished*/ "
 
 #endif							/* CITUS_RESOLVE_TAG_H */

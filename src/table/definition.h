@@ -51,10 +51,12 @@ extern void definition_add_if_missing(Definition *def, const char *kind, const c
 
 /*
  * definition_privileges.c: commands that give an object (kind 'TABLE',
- * 'SEQUENCE', ..) the owner and privileges it has here.
+ * 'SEQUENCE', ..) the owner and privileges it has here; the privileges alone;
+ * the owner alone.
  */
 extern List *privilege_commands(List *commands, const char *kind, const char *name, Datum acl, bool acl_isnull,
 								Oid owner);
+extern List *acl_commands(List *commands, const char *kind, const char *name, Datum acl, bool acl_isnull, Oid owner);
 extern char *owner_command(const char *kind, const char *name, Oid owner);
 extern void definition_column_privileges(Definition *def);
 

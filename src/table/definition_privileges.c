@@ -106,7 +106,12 @@ owner_command(const char *kind, const char *name, Oid owner)
 List *
 privilege_commands(List *commands, const char *kind, const char *name, Datum acl, bool acl_isnull, Oid owner)
 {
-	commands = lappend(commands, owner_command(kind, name, owner));
+	return acl_commands(lappend(commands, owner_command(kind, name, owner)), kind, name, acl, acl_isnull, owner);
+}
+
+List *
+acl_commands(List *commands, const char *kind, const char *name, Datum acl, bool acl_isnull, Oid owner)
+{
 	if (acl_isnull)
 		return commands;
 	commands = lappend(commands, psprintf("REVOKE ALL ON %s %s FROM PUBLIC", kind, name));

@@ -221,7 +221,11 @@ definition_append_options(StringInfo buf, Relation rel)
 		appendStringInfo(buf, " WITH (%s)", options.data);
 }
 
-/* CREATE TABLE with all columns that the table ever had. */
+/*
+ * CREATE TABLE with all columns that the table ever had.  Its owner comes
+ * next: what runs code of users, as CREATE INDEX may, then runs it as the
+ * owner.
+ */
 static void
 definition_create_table(Definition *def)
 {
@@ -248,6 +252,7 @@ definition_create_table(Definition *def)
 	if (OidIsValid(def->rel->rd_rel->reltablespace))
 		appendStringInfo(&buf, " TABLESPACE %s", quote_identifier(get_tablespace_name(def->rel->rd_rel->reltablespace)));
 	definition_add(def, "%s", buf.data);
+	definition_add(def, "%s", owner_command("TABLE", def->name, def->rel->rd_rel->relowner));
 
 	for (int i = 0; i < desc->natts; i++)
 	{
@@ -350,7 +355,7 @@ definition_attach(Definition *def)
 	ReleaseSysCache(tuple);
 }
 
-/* Owner and privileges of the table; of its columns. */
+/* Privileges of the table, and of its columns. */
 static void
 definition_privileges(Definition *def)
 {
@@ -362,8 +367,7 @@ definition_privileges(Definition *def)
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for relation %u", RelationGetRelid(def->rel));
 	acl = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &isnull);
-	def->commands = privilege_commands(def->commands, "TABLE", def->name, acl, isnull,
-									   def->rel->rd_rel->relowner);
+	def->commands = acl_commands(def->commands, "TABLE", def->name, acl, isnull, def->rel->rd_rel->relowner);
 	ReleaseSysCache(tuple);
 	definition_column_privileges(def);
 }
