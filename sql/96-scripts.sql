@@ -157,7 +157,7 @@ $do$;
 -- What has to be repaired in other implementations is right here from the start.
 CREATE FUNCTION pg_catalog.worker_nextval(sequence regclass)
 	RETURNS integer LANGUAGE sql STRICT
-	RETURN pg_catalog.nextval(sequence)::integer;
+	RETURN pg_catalog.nextval((SELECT c.oid::regclass FROM pg_catalog.pg_class c WHERE c.oid = sequence))::integer;
 COMMENT ON FUNCTION pg_catalog.worker_nextval(regclass) IS
 	'same as nextval, which gives each node values of its own whatever the sequence''s type';
 

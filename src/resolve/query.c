@@ -361,6 +361,18 @@ take_policies(Query *query, int npolicies)
 			(Node *) make_ands_explicit(list_copy_tail(conditions, npolicies));
 }
 
+/* Reference tables are written by tasks for nodes: these fire no triggers. */
+static void
+check_target(Oid relid)
+{
+	const DistTable *table = metadata_lookup(relid);
+
+	if (table != NULL && table->kind == DIST_REFERENCE)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROTOCOL_VIOLATION),
+				 errmsg("a task for a shard changes reference table \"%s\"", get_rel_name(relid))));
+}
+
 void
 resolve_query(Query *query, const TaskTag *tag)
 {
@@ -369,6 +381,8 @@ resolve_query(Query *query, const TaskTag *tag)
 	if ((tag->former || tag->late || tag->in_part) && (query->commandType != CMD_SELECT || query->rowMarks != NIL))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROTOCOL_VIOLATION), errmsg("a task to change shards that were moved away")));
+	if (tag->kind == TAG_SHARD && query->resultRelation != 0)
+		check_target(rt_fetch(query->resultRelation, query->rtable)->relid);
 	if (tag->rights & TASK_FILTERED)
 		take_policies(query, tag->npolicies);
 	if (tag->rights & TASK_LOCKS)

@@ -102,6 +102,19 @@ def test_a_wrong_proof_proves_nothing(cluster, tables, roles, connect):
         assert value(superuser, f"/*citus:node*/ SELECT count(*) FROM {tables}.r") == 10
 
 
+@pytest.mark.parametrize("tag", ["shard {group}.0:1", "shard {group}.5:4", "shard {group}.2147483647:2147483648", "shard -5.0:0", "shards {group}.0:1,",
+                                 "shard 99999999999.1:2", "node as no_such_role", "node x", "nonsense", ""])
+def test_tags_that_are_wrong(cluster, coordinator, tables, tag):
+    """A node's own: an error, never another statement than the one that was meant."""
+    group = value(coordinator, "SELECT colocationid FROM pg_dist_partition WHERE logicalrelid = %s::regclass", [f"{tables}.d"])
+    with node_session(cluster.workers[0]) as peer:
+        for statement in ("SELECT count(*) FROM {s}.d", "INSERT INTO {s}.d VALUES (1000, 'x', 1)", "DELETE FROM {s}.d", "DELETE FROM {s}.r"):
+            with pytest.raises(psycopg.DatabaseError) as caught:
+                peer.execute(f"/*citus:{tag.format(group=group)}*/ {statement.format(s=tables)}")
+            assert caught.value.sqlstate in ("08P01", "CT001", "42704")
+    assert rows(coordinator, f"SELECT (SELECT count(*) FROM {tables}.d), (SELECT count(*) FROM {tables}.r)") == [(100, 10)]
+
+
 def test_the_secret_is_for_superusers(cluster, roles, connect):
     secrets = set()
     for node in cluster.nodes:
