@@ -162,6 +162,20 @@ drive_find_shard(const DistTable *table, int64 shardid)
 	return NULL;
 }
 
+const ShardInfo *
+drive_require_shard(const DistTable *table, int64 shardid)
+{
+	const ShardInfo *shard = drive_find_shard(table, shardid);
+
+	if (shard == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("shard " INT64_FORMAT " does not exist any more", shardid),
+				 errdetail("It was split, or merged with another one."),
+				 errhint("citus_shards has the shards of table \"%s\" now.", get_rel_name(table->relid))));
+	return shard;
+}
+
 /*
  * The group that has not dropped what the shard was before; -1 if there is
  * none.

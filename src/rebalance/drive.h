@@ -67,6 +67,12 @@ extern bool drive_is_true(RemoteConn *conn, const char *sql);
 extern const ShardInfo *drive_find_shard(const DistTable *table, int64 shardid);
 
 /*
+ * The same, but errors if it isn't one, and says why.  A shard that was split
+ * or merged is in pg_dist_shard for as long as older snapshots may need it.
+ */
+extern const ShardInfo *drive_require_shard(const DistTable *table, int64 shardid);
+
+/*
  * Waits until nobody reads what the shard was before its last move, split or
  * merge.
  */

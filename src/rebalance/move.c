@@ -156,7 +156,7 @@ static char *
 group_arguments(const Drive *drive)
 {
 	const DistTable *table = metadata_require(drive->relid);
-	const ShardInfo *shard = drive_find_shard(table, drive->shardid);
+	const ShardInfo *shard = drive_require_shard(table, drive->shardid);
 
 	return psprintf("%d, %d, %d", table->colocation_id, shard->range.min, shard->range.max);
 }
@@ -264,7 +264,7 @@ drive_move(Drive *drive)
 	bool		online;
 
 	/* what a move has left that died */
-	if (drive_find_shard(metadata_require(drive->relid), drive->shardid)->leaving)
+	if (drive_require_shard(metadata_require(drive->relid), drive->shardid)->leaving)
 		(void) drive_ask(drive->source_conn, "SELECT citus_internal.cleanup()");
 	online = drive_is_true(drive->source_conn,
 					 psprintf("SET LOCAL lock_timeout TO %d; "
@@ -345,7 +345,7 @@ move_run(int64 shardid, const ClusterNode *source, const ClusterNode *target, co
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("table \"%s\" is a reference table, which is on all nodes", get_rel_name(drive.relid))));
-	shard = drive_find_shard(metadata_require(drive.relid), shardid);
+	shard = drive_require_shard(metadata_require(drive.relid), shardid);
 	if (shard->groupid == target->groupid)
 	{
 		ereport(NOTICE,

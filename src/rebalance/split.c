@@ -118,11 +118,11 @@ begin_plan(ReshapePlan *plan, int64 shardid, const char *what)
 	drive_check_caller(what);
 	memset(plan, 0, sizeof(ReshapePlan));
 	plan->relid = metadata_shard_relid(shardid);
-	table = OidIsValid(plan->relid) ? metadata_require(plan->relid) : NULL;
-	shard = table == NULL ? NULL : drive_find_shard(table, shardid);
-	if (shard == NULL)
+	if (!OidIsValid(plan->relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("shard " INT64_FORMAT " does not exist", shardid)));
+	table = metadata_require(plan->relid);
+	shard = drive_require_shard(table, shardid);
 	if (table->kind != DIST_HASH)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),

@@ -260,6 +260,25 @@ def test_again_before_cleanup(accounts):
         set_interval("RESET citus.defer_shard_delete_interval")
 
 
+@pytest.mark.parametrize("statement", [
+    "SELECT citus_move_shard_placement({shard}, {node}, {other})",
+    "SELECT citus_move_shard_placement({shard}, {node}, {node})",
+    "SELECT citus_split_shard_by_split_points({shard}, '{{{middle}}}', '{{{node},{node}}}')",
+    "SELECT citus_merge_shards({shard}, {shard})",
+])
+def test_split_meanwhile(accounts, statement):
+    """A shard that was just split, and is kept for older snapshots, is neither moved nor split any more."""
+    with servers.connect(accounts.coordinator) as connection, servers.connect(accounts.nodes[1]) as reader:
+        shardid, first, last, node = shard = shards(connection)[0]
+        other = next(nodeid for nodeid, in rows(connection, "SELECT nodeid FROM pg_dist_node ORDER BY 1") if nodeid != node)
+        reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM account")
+        split(connection, shard, [node, node])
+        assert value(connection, "SELECT count(*) FROM pg_dist_shard WHERE shardid = %s", [shardid]) == 1
+        with pytest.raises(psycopg.errors.UndefinedObject, match=f"shard {shardid} does not exist any more"):
+            connection.execute(statement.format(shard=shardid, node=node, other=other, middle=(first + last) // 2))
+        assert total(reader) == (ACCOUNTS * BALANCE, ACCOUNTS)
+
+
 WRITES = """
     INSERT INTO keyed SELECT g, 2, repeat(md5(g::text), 200) FROM generate_series(150, 250) g;
     UPDATE keyed SET t = 'changed' WHERE id % 3 = 0;
