@@ -286,3 +286,26 @@ def test_two_trees(accounts):
     for node in accounts.nodes:
         with servers.connect(node) as connection:
             assert total(connection) == (ACCOUNTS * (BALANCE + 1), ACCOUNTS)
+
+
+def test_jobs_go_on(accounts):
+    """Background jobs of the coordinator go on at its standby: also a move that was about to switch."""
+    with servers.connect(accounts.coordinator) as connection:
+        ports = [proxy.port for proxy in accounts.proxies[1:]]
+        connection.execute("SELECT citus_set_node_property('127.0.0.1', %s, 'shouldhaveshards', false)", ports[:1])
+        failover = Failover(accounts, 0)
+        connection.execute("ALTER SYSTEM SET citus.debug_points = 'move-before-switch=stop'")
+        connection.execute("SELECT pg_reload_conf()")
+        job = value(connection, "SELECT citus_rebalance_start()")
+        running = "SELECT pid FROM pg_dist_background_task WHERE status = 'running' AND pid IS NOT NULL"
+        wait_until(lambda: (pid := value(connection, running)) and is_stopped(pid), "a move to stand still")
+    failover.node.kill()
+    failover.in_place()
+    with servers.connect(accounts.coordinator) as connection:
+        connection.execute("ALTER SYSTEM RESET citus.debug_points")
+        connection.execute("SELECT pg_reload_conf()")
+        connection.execute("SET statement_timeout = '90s'")
+        connection.execute("SELECT citus_job_wait(%s, 'finished')", [job])
+        assert rows(connection, "SELECT DISTINCT nodeport FROM citus_shards WHERE table_name = 'account'::regclass") == [(ports[1],)]
+        check_total(connection)
+        connection.execute("SELECT citus_set_node_property('127.0.0.1', %s, 'shouldhaveshards', true)", ports[:1])

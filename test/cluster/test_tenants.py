@@ -1,10 +1,12 @@
 """What each tenant does, as the nodes count it, and what it may do at most."""
 
+import itertools
 import time
 
 import psycopg
 import pytest
 
+from harness import load
 from harness.servers import connect as connect_to, rows, value, wait_until
 from harness.statement import Statement
 
@@ -205,6 +207,59 @@ def test_hot_shards(counting):
     connection.execute("SELECT rebalance_table_shards('account', rebalance_strategy => 'by_load', shard_transfer_mode => 'block_writes')")
     assert sorted(value(connection, where, (tenant,)) for tenant in hot) == sorted(worker.port for worker in made.workers)
     assert value(connection, "SELECT count(*) FROM account") == 200
+
+
+def test_hot_tenant(make_cluster, connect):
+    """A tenant that makes most of the load is found by the view, isolated by one call and moved by another, under load."""
+    made = make_cluster(workers=2, settings={"citus.stat_tenants_track": "all"})
+    load.account_tables(made)
+    connection = connect(made.coordinator)
+    connection.execute("CREATE TABLE visit (account int, n int, PRIMARY KEY (account, n))")
+    connection.execute("SELECT create_distributed_table('visit', 'account', colocate_with => 'account')")
+    connection.execute("INSERT INTO visit SELECT 1 + g % 60, g FROM generate_series(1, 600) g")
+    turns = itertools.count()
+
+    def visit(client):
+        """Nine of ten are the hot tenant's."""
+        turn = next(turns)
+        account = 7 if turn % 10 else 1 + turn // 10 % 60
+        client.execute("INSERT INTO visit VALUES (%s, %s)", (account, 1000 + turn))
+        assert value(client, "SELECT count(*) FROM account JOIN visit ON account = id WHERE id = %s", (account,)) > 0
+
+    def cool_down():
+        begin = time.monotonic()
+        tenant = wait_until(lambda: value(connection, """
+            SELECT tenant_attribute FROM (
+                SELECT tenant_attribute, sum(query_count_in_this_period + query_count_in_last_period) AS queries
+                FROM citus_stat_tenants GROUP BY colocation_id, tenant_attribute) t
+            WHERE queries > 50 AND queries > (SELECT 0.5 * sum(query_count_in_this_period + query_count_in_last_period)
+                                              FROM citus_stat_tenants)"""), "a hot tenant to be found")
+        assert tenant == "7" and time.monotonic() - begin < 60
+        shard = value(connection, "SELECT isolate_tenant_to_new_shard('account', %s::int, 'CASCADE')", (tenant,))
+        target = value(connection, "SELECT nodeid FROM pg_dist_node WHERE groupid > 0 AND nodeport <> "
+                       "(SELECT nodeport FROM citus_shards WHERE shardid = %s)", (shard,))
+        source = value(connection, "SELECT nodeid FROM pg_dist_node JOIN citus_shards USING (nodename, nodeport) WHERE shardid = %s",
+                       (shard,))
+        connection.execute("SELECT citus_move_shard_placement(%s, %s, %s)", (shard, source, target))
+        # alone in its shards, there; they serve it from now on
+        places = rows(connection, "SELECT table_name::text, nodeid FROM citus_shards JOIN pg_dist_node USING (nodename, nodeport) "
+                      "WHERE shardid IN (get_shard_id_for_distribution_column('account', 7), "
+                      "get_shard_id_for_distribution_column('visit', 7)) ORDER BY 1")
+        assert places == [("account", target), ("visit", target)]
+        assert rows(connection, "SELECT id FROM account WHERE get_shard_id_for_distribution_column('account', id) = %s",
+                    (shard,)) == [(7,)]
+        connection.execute("SELECT citus_stat_tenants_reset()")
+        wait_until(lambda: value(connection, "SELECT query_count_in_this_period > 10 FROM citus_stat_tenants "
+                                 "WHERE tenant_attribute = '7' AND nodeid = %s", (target,)), "the tenant to be served there")
+
+    clients = load.Load()
+    for number, node in enumerate(made.nodes):
+        clients.add(node, visit, f"visitor{number}")
+    clients.add(made.nodes[1], load.transfer, "transfer")
+    clients.add(made.nodes[2], load.check_total, "total")
+    clients.meanwhile(cool_down)
+    load.check_total(connection)
+    assert value(connection, "SELECT count(*) FROM visit") == 600 + next(turns)
 
 
 def test_new_node(make_cluster, connect):
