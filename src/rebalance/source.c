@@ -148,10 +148,18 @@ moved_shard(Oid relid)
 	return &table->shards[index];
 }
 
+/*
+ * In the same order wherever it is called: the coordinator first.  Operations
+ * on shards of one colocation group run on several nodes at a time.
+ */
 void
 move_lock_placements(int colocation_id)
 {
-	members_exec(psprintf("SELECT citus_internal.lock_group_placements(%d)", colocation_id), NIL);
+	char	   *sql = psprintf("SELECT citus_internal.lock_group_placements(%d)", colocation_id);
+
+	if (metadata_local_group() != COORDINATOR_GROUP)
+		remote_exec(COORDINATOR_GROUP, sql);
+	members_exec(sql, list_make1_int(COORDINATOR_GROUP));
 }
 
 char *

@@ -3,6 +3,7 @@
 POMELO_RANDOM_SEED repeats the choice of what is changed under load.
 """
 
+import contextlib
 import os
 import random
 import signal
@@ -258,6 +259,21 @@ def test_again_before_cleanup(accounts):
         assert total(connection) == (ACCOUNTS * BALANCE, ACCOUNTS)
         assert [first for _, first, _, _ in shards(connection)][:2] == [shard[1], middle + 1]
         set_interval("RESET citus.defer_shard_delete_interval")
+
+
+def test_two_at_once(accounts):
+    """Splits of one colocation group on two nodes at a time don't wait for each other in a circle."""
+    with contextlib.ExitStack() as stack:
+        connection, holder, *others = [stack.enter_context(servers.connect(accounts.coordinator)) for _ in range(4)]
+        by_node = {shard[3]: shard for shard in shards(connection)}
+        colocation = value(connection, "SELECT colocationid FROM pg_dist_partition WHERE logicalrelid = 'account'::regclass")
+        holder.execute(f"BEGIN; SELECT citus_internal.lock_group_placements({colocation})")
+        changing = [Statement(other, "SELECT citus_split_shard_by_split_points({}, '{{{}}}', '{{{},{}}}')".format(
+            shard[0], (shard[1] + shard[2]) // 2, shard[3], shard[3])) for other, shard in zip(others, by_node.values())]
+        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND classid = 'pg_dist_colocation'::regclass"
+        wait_until(lambda: value(connection, waiting) == len(changing) == 2, "both to wait on the coordinator")
+        holder.execute("COMMIT")
+        assert [each.finish() for each in changing] == [None, None]
 
 
 @pytest.mark.parametrize("statement", [
