@@ -107,10 +107,12 @@ root_of(const WaitGraph *graph, int proc)
 	return proc;
 }
 
-/* Whether a is to be cancelled rather than b. */
+/* Whether a is to be cancelled rather than b: a worker only if it must be. */
 static bool
-is_younger(const WaitProc *a, const WaitProc *b)
+is_better_victim(const WaitProc *a, const WaitProc *b)
 {
+	if (a->victim != b->victim)
+		return a->victim == WAIT_VICTIM_SESSION;
 	if (a->started != b->started)
 		return a->started > b->started;
 	if (a->groupid != b->groupid)
@@ -125,10 +127,12 @@ is_younger(const WaitProc *a, const WaitProc *b)
 static bool
 can_be_cancelled(const WaitProc *proc)
 {
-	return proc->victim && proc->state != WAIT_STATE_READS && proc->state != WAIT_STATE_WRITES;
+	return proc->victim != WAIT_VICTIM_NONE && proc->state != WAIT_STATE_READS && proc->state != WAIT_STATE_WRITES;
 }
 
-/* The youngest session of a cycle; -1 if none can be cancelled. */
+/*
+ * The youngest session of a cycle, else worker; -1 if none can be cancelled.
+ */
 static int
 choose_victim(const WaitGraph *graph, const int *cycle, int length)
 {
@@ -139,7 +143,7 @@ choose_victim(const WaitGraph *graph, const int *cycle, int length)
 		int			root = root_of(graph, graph->edges[cycle[i]].from);
 
 		if (can_be_cancelled(&graph->procs[root]) &&
-			(victim < 0 || is_younger(&graph->procs[root], &graph->procs[victim])))
+			(victim < 0 || is_better_victim(&graph->procs[root], &graph->procs[victim])))
 			victim = root;
 	}
 	return victim;

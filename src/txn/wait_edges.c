@@ -70,11 +70,15 @@ in_transaction(PGPROC *proc)
 		LocalTransactionIdIsValid(PROC_LXID(proc)) && !(proc->statusFlags & PROC_IS_AUTOVACUUM);
 }
 
-/* Whether a process serves a session that may be cancelled. */
-static bool
-is_session(PGPROC *proc)
+/* Which a process is of those that may be cancelled. */
+static char
+victim_of(PGPROC *proc, int procno, int pid)
 {
-	return PROC_IS_REGULAR_BACKEND(proc);
+	BackendPeer peers[BACKEND_MAX_PEERS];
+
+	if (PROC_IS_REGULAR_BACKEND(proc))
+		return WAIT_VICTIM_SESSION;
+	return backend_peers(procno, pid, peers) > 0 ? WAIT_VICTIM_WORKER : WAIT_VICTIM_NONE;
 }
 
 static void
@@ -97,7 +101,7 @@ put_process(ReturnSetInfo *rsinfo, int procno, int pid, uint32 lxid)
 	memset(nulls, true, sizeof(nulls));
 	values[5] = Int64GetDatum(active_number_of(procno));
 	nulls[5] = false;
-	values[8] = CStringGetTextDatum(psprintf("%c%c", state_of(proc), is_session(proc) ? 's' : '-'));
+	values[8] = CStringGetTextDatum(psprintf("%c%c", state_of(proc), victim_of(proc, procno, pid)));
 	nulls[8] = false;
 	put_edge(rsinfo, 'p', pid, lxid, values, nulls);
 }

@@ -221,7 +221,7 @@ add_procs(WaitGraph *graph, List *rows)
 		proc->pid = row->values[1];
 		proc->lxid = row->values[2];
 		proc->state = row->what[0];
-		proc->victim = row->what[1] == 's';
+		proc->victim = row->what[1];
 		proc->committing = row->values[5];
 		proc->started = row->values[9];
 		proc->parent = -1;

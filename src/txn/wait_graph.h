@@ -18,6 +18,12 @@
 #define WAIT_STATE_LOCK 'l'		/* waits for a lock */
 #define WAIT_STATE_BUSY 'b'		/* anything else */
 
+/* What a process is that may give way. */
+#define WAIT_VICTIM_SESSION 's' /* a client's session */
+#define WAIT_VICTIM_WORKER 'w'	/* a background worker that other nodes work
+								 * for, such as that of a background task */
+#define WAIT_VICTIM_NONE '-'
+
 /* A process within a transaction. */
 typedef struct WaitProc
 {
@@ -25,8 +31,7 @@ typedef struct WaitProc
 	int32		pid;
 	uint32		lxid;			/* its transaction, unique in the process */
 	char		state;
-	bool		victim;			/* a session, not a process of the server's
-								 * own */
+	char		victim;
 	int64		started;		/* when the transaction began, in microseconds;
 								 * 0: not known */
 	uint64		committing;		/* number of its commit in two phases under

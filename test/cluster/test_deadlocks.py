@@ -9,6 +9,7 @@ import pytest
 from harness import servers
 from harness.servers import fill, kill_process, on_every_node, rows, value, wait_until
 from harness.statement import Statement
+from test_jobs import make_job
 
 LIMIT = 2.0     # citus.distributed_deadlock_detection_factor * deadlock_timeout, in seconds
 GRACE = 3.0     # what a loaded machine may add
@@ -305,6 +306,22 @@ def test_given_up(cluster, table, keys, session):
 
 
 @pytest.mark.some(1)
+def test_background_tasks(coordinator, connect, cluster, table, keys):
+    """Tasks of a job that wait for each other on two nodes: one gives way, and is tried again."""
+    def task(first, second):
+        return f"DO $$ BEGIN {update(table, first)}; PERFORM pg_advisory_xact_lock_shared(37); {update(table, second)}; END $$"
+
+    with connect(cluster.coordinator) as holder:
+        holder.execute("SELECT pg_advisory_lock(37)")
+        job, _ = make_job(coordinator, (task(*keys), [], None), (task(*reversed(keys)), [], None))
+        wait_until(lambda: value(coordinator, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted") == 2,
+                   "both tasks to have a row")
+    coordinator.execute("SET statement_timeout = '90s'")
+    coordinator.execute("SELECT citus_job_wait(%s, 'finished')", (job,))
+    tried = rows(coordinator, "SELECT coalesce(retry_count, 0) FROM pg_dist_background_task WHERE job_id = %s ORDER BY 1", (job,))
+    assert tried == [(0,), (1,)]
+
+
 @pytest.mark.parametrize("how", ["kill", "freeze"])
 def test_unreachable_node(make_cluster, how):
     """A node that is down, or doesn't answer, doesn't keep the others' deadlocks from being broken."""
