@@ -131,7 +131,7 @@ CREATE TABLE citus.pg_dist_rebalance_history (
 	task_id bigint NOT NULL PRIMARY KEY,
 	decided_at timestamptz NOT NULL DEFAULT clock_timestamp(),
 	automatic boolean NOT NULL,
-	table_name regclass,			-- this to shard_size, and the target: NULL where a node is removed
+	table_name regclass,			-- this to shard_size: NULL where a node is removed, as is the target, and where a shard is split
 	shardid bigint,
 	shard_size bigint,
 	source_nodeid integer NOT NULL,
@@ -143,7 +143,8 @@ CREATE TABLE citus.pg_dist_rebalance_history (
 	reason text NOT NULL
 );
 CREATE INDEX pg_dist_rebalance_history_job_index ON citus.pg_dist_rebalance_history (job_id);
-COMMENT ON TABLE citus.pg_dist_rebalance_history IS 'moves of shards, and removals of nodes, that rebalances have decided, and why';
+COMMENT ON TABLE citus.pg_dist_rebalance_history IS
+	'moves and splits of shards, and removals of nodes, that rebalances have decided, and why';
 ALTER TABLE citus.pg_dist_rebalance_history SET SCHEMA pg_catalog;
 GRANT SELECT ON pg_catalog.pg_dist_rebalance_history TO public;
 
@@ -326,6 +327,58 @@ $$;
 COMMENT ON FUNCTION pg_catalog.citus_retire_node(text, integer, citus.shard_transfer_mode, name) IS
 	'move all shards off a node and then remove it, in a background job; returns the job';
 
+-- Half of a sample of the rows of a shard group, of its largest relation on this node, have this hash value or a lower one.
+CREATE FUNCTION citus_internal.local_shard_median(shard_ids bigint[])
+	RETURNS integer LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	largest record;
+	median integer;
+BEGIN
+	SELECT c.relation, column_to_column_name(p.logicalrelid, p.partkey) AS key, pg_relation_size(c.relation) AS size
+	INTO largest
+	FROM pg_dist_shard s JOIN pg_dist_partition p USING (logicalrelid),
+		LATERAL (SELECT to_regclass(shard_name(s.logicalrelid, s.shardid)) AS relation) c
+	WHERE s.shardid = ANY (shard_ids) AND c.relation IS NOT NULL
+	ORDER BY pg_total_relation_size(c.relation) DESC LIMIT 1;
+	IF FOUND THEN
+		EXECUTE format('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY worker_hash(%I)) FROM %s TABLESAMPLE SYSTEM (%s)',
+			largest.key, largest.relation, least(100, 100 * 32e6 / greatest(largest.size, 1))) INTO median;
+	END IF;
+	RETURN median;
+END
+$$;
+COMMENT ON FUNCTION citus_internal.local_shard_median(bigint[]) IS
+	'the hash value up to which about half of the rows of a shard of this node are';
+REVOKE ALL ON FUNCTION citus_internal.local_shard_median(bigint[]) FROM public;
+
+-- A value that has most of the rows comes to the end of a shard, and is then cut off. May be called again after it has succeeded.
+CREATE FUNCTION citus_internal.split_large_shard(shard_id bigint)
+	RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	shard record;
+	median integer;
+BEGIN
+	SELECT s.shardminvalue::integer AS first, s.shardmaxvalue::integer AS last, n.nodeid INTO shard
+	FROM pg_dist_shard s
+	JOIN pg_dist_placement p ON p.shardid = s.shardid AND p.shardstate = 1
+	JOIN pg_dist_node n ON n.groupid = p.groupid AND n.noderole = 'primary'
+	WHERE s.shardid = shard_id AND s.shardminvalue::integer < s.shardmaxvalue::integer;
+	IF NOT FOUND THEN
+		RETURN;
+	END IF;
+	SELECT nullif(r.result, '')::integer INTO median FROM run_command_on_all_nodes(
+		format('SELECT citus_internal.local_shard_median(%L)', get_colocated_shard_array(shard_id))) r
+	WHERE r.success AND r.nodeid = shard.nodeid;
+	median := coalesce(median, (shard.first::bigint + shard.last) / 2);
+	PERFORM citus_split_shard_by_split_points(shard_id,
+		ARRAY[greatest(shard.first, least(median, shard.last - 1))::text], ARRAY[shard.nodeid, shard.nodeid]);
+END
+$$;
+COMMENT ON FUNCTION citus_internal.split_large_shard(bigint) IS 'splits a shard into two with about as many rows each, where it is';
+REVOKE ALL ON FUNCTION citus_internal.split_large_shard(bigint) FROM public;
+
 CREATE FUNCTION citus_internal.local_shard_copies(OUT shardid bigint, OUT size bigint, OUT phase "char", OUT lsn pg_lsn)
 	RETURNS SETOF record LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$
@@ -346,10 +399,25 @@ CREATE FUNCTION pg_catalog.get_rebalance_progress()
 		target_shard_size bigint, operation_type text, source_lsn pg_lsn, target_lsn pg_lsn, status text)
 	LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$
-	WITH moves AS MATERIALIZED (
-		SELECT h.*, t.pid, t.status FROM pg_dist_rebalance_history h
+	WITH tasks AS MATERIALIZED (
+		SELECT h.task_id, h.shardid, h.source_nodeid, h.target_nodeid, t.pid, t.status FROM pg_dist_rebalance_history h
 		JOIN pg_dist_background_job j ON j.job_id = h.job_id AND j.finished_at IS NULL
 		JOIN pg_dist_background_task t ON t.task_id = h.task_id
+	),
+	arriving AS MATERIALIZED (
+		SELECT ARRAY(SELECT unnest(get_colocated_shard_array(p.shardid)) ORDER BY 1) AS shards,
+			s.nodeid AS source_nodeid, t.nodeid AS target_nodeid
+		FROM pg_dist_placement p
+		JOIN pg_dist_placement a ON a.shardid = p.shardid AND a.shardstate = 1
+		JOIN pg_dist_node s ON s.groupid = a.groupid AND s.noderole = 'primary'
+		JOIN pg_dist_node t ON t.groupid = p.groupid AND t.noderole = 'primary'
+		WHERE p.shardstate = 3		-- arriving
+	),
+	moves AS MATERIALIZED (
+		SELECT * FROM tasks
+		UNION ALL
+		SELECT NULL, a.shards[1], a.source_nodeid, a.target_nodeid, 0, 'running' FROM (SELECT DISTINCT * FROM arriving) a
+		WHERE NOT EXISTS (SELECT FROM tasks t WHERE t.shardid = ANY (a.shards) AND t.status IN ('running', 'cancelling'))
 	),
 	nodes AS MATERIALIZED (
 		SELECT c.nodeid, c.result::jsonb AS copies FROM run_command_on_all_nodes(
@@ -373,7 +441,8 @@ AS $$
 	SELECT c.pid, c.logicalrelid::regclass, c.copied, coalesce(c.source_size, c.target_size), d.nodename, d.nodeport,
 		t.nodename, t.nodeport,
 		CASE WHEN c.status = 'done' THEN 2 WHEN c.status IN ('running', 'cancelling') THEN 1 ELSE 0 END,
-		coalesce(c.source_size, 0), coalesce(c.target_size, 0), 'move',
+		coalesce(c.source_size, 0), coalesce(c.target_size, 0),
+		CASE WHEN c.target_nodeid IS NULL THEN 'split' ELSE 'move' END,
 		CASE WHEN c.phase IS NOT NULL THEN c.source_lsn END, c.target_lsn,
 		CASE
 			WHEN c.status = 'done' THEN 'Completed'
@@ -390,7 +459,7 @@ AS $$
 	ORDER BY c.task_id, c.copied
 $$;
 COMMENT ON FUNCTION pg_catalog.get_rebalance_progress() IS
-	'the shards that the running rebalance moves: which have arrived, how much of them has';
+	'the shards that the running rebalance moves, and others that are being moved (sessionid 0): how much of them has arrived';
 
 -- A shard that is being moved counts as far as its copy has grown; the rest is taken to go on as fast as what is done.
 CREATE VIEW citus.citus_rebalance_progress AS
@@ -411,7 +480,7 @@ CREATE VIEW citus.citus_rebalance_progress AS
 		LATERAL (
 			SELECT pg_catalog.sum(p.shard_size) AS bytes, pg_catalog.sum(CASE p.progress
 				WHEN 2 THEN p.shard_size WHEN 1 THEN least(p.target_shard_size, p.shard_size) ELSE 0 END) AS moved
-			FROM pg_catalog.get_rebalance_progress() p
+			FROM pg_catalog.get_rebalance_progress() p WHERE p.sessionid IS DISTINCT FROM 0
 		) s
 		WHERE j.job_type = 'rebalance' AND j.finished_at IS NULL
 	) job;
@@ -426,7 +495,7 @@ CREATE VIEW citus.citus_rebalance_history AS
 	LEFT JOIN pg_catalog.pg_dist_background_task t ON t.task_id = h.task_id
 	ORDER BY h.task_id;
 COMMENT ON VIEW citus.citus_rebalance_history IS
-	'moves of shards, and removals of nodes, that rebalances have decided, why, and what has become of them';
+	'moves and splits of shards, and removals of nodes, that rebalances have decided, why, and what has become of them';
 ALTER VIEW citus.citus_rebalance_history SET SCHEMA pg_catalog;
 GRANT SELECT ON pg_catalog.citus_rebalance_history TO public;
 

@@ -7,7 +7,9 @@
  * the default strategy.  There is something to move when a node has joined,
  * when one should have no shards any more, and when loads differ by more than
  * the strategy's threshold.  The job that follows brings them within half of
- * it, so that a little growth doesn't start the next one.
+ * it, so that a little growth doesn't start the next one.  Where there is
+ * nothing to move, shards that have grown beyond citus.split_shard_size are
+ * split.
  *
  * Jobs only start within a window of the day; one that has started goes on.
  * After a job that has failed, or that a user has cancelled, the worker leaves
@@ -34,6 +36,7 @@
 
 static bool rebalance_automatically = false;
 static int	rebalance_interval = 60000;
+static int	split_shard_size = 0;	/* kB */
 static char *rebalance_window = "";
 
 /*
@@ -115,10 +118,18 @@ automatic_rebalance(void)
 	PlanRequest request = {.threshold = -1, .improvement_threshold = -1, .max_moves = INT_MAX};
 	RebalanceJob how = {.transfer_mode = "auto", .automatic = true};
 	RebalanceStrategy *strategy;
+	RebalancePlan *plan;
 
-	if (metadata_local_group() != COORDINATOR_GROUP || list_length(node_active_primaries()) < 2 || !in_window() ||
-		must_wait() || plan_of_cluster(&request)->moves == NIL)
+	if (metadata_local_group() != COORDINATOR_GROUP || (list_length(node_active_primaries()) < 2 && split_shard_size == 0) ||
+		!in_window() || must_wait())
 		return;
+	plan = plan_of_cluster(&request);
+	if (plan->moves == NIL)
+	{
+		if (split_shard_size > 0)
+			rebalance_job_split(plan, (int64) split_shard_size * 1024);
+		return;
+	}
 	strategy = strategy_find(NULL);
 	request.threshold = Max(strategy->default_threshold / 2, strategy->minimum_threshold);
 	(void) rebalance_job_create(&request, &how);
@@ -136,6 +147,10 @@ automatic_rebalance_init(void)
 							"Sets how often the coordinator looks whether to rebalance shards.",
 							"It does so only if citus.rebalance_automatically is on.",
 							&rebalance_interval, 60000, 100, INT_MAX, PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomIntVariable("citus.split_shard_size",
+							"Sets the disk space beyond which a shard, with those colocated with it, is split.",
+							"It is only if citus.rebalance_automatically is on. 0 means never.",
+							&split_shard_size, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_KB, NULL, NULL, NULL);
 	DefineCustomStringVariable("citus.rebalance_window",
 							   "Sets when rebalances may start without being asked, for instance \"22:00-06:00\".",
 							   "In the time zone of the server; empty means at any time.",

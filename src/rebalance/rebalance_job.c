@@ -186,6 +186,63 @@ rebalance_job_create(const PlanRequest *request, const RebalanceJob *how)
 	return job_id;
 }
 
+/* Whether a shard group can be split: it has more than one hash value. */
+static bool
+can_be_split(const PlanShard *planned)
+{
+	const DistTable *table = metadata_require(planned->relid);
+	const ShardInfo *shard = drive_find_shard(table, planned->shardid);
+
+	return planned->movable && table->kind == DIST_HASH && shard != NULL && shard->range.min < shard->range.max;
+}
+
+/* Notes a split of a job, and tells the server's log. */
+static void
+note_split(int64 job_id, const NewTask *task, const PlanShard *shard, const ClusterNode *node)
+{
+	char	   *reason = psprintf("The shard and those colocated with it have " INT64_FORMAT
+								  " MB, more than citus.split_shard_size.", shard->bytes / (1024 * 1024));
+	Oid			types[] = {INT8OID, INT8OID, OIDOID, INT8OID, INT8OID, INT4OID, TEXTOID, INT4OID, TEXTOID};
+	Datum		values[] = {Int64GetDatum(job_id), Int64GetDatum(task->task_id), ObjectIdGetDatum(shard->relid),
+		Int64GetDatum(shard->shardid), Int64GetDatum(shard->bytes), Int32GetDatum(node->nodeid),
+	CStringGetTextDatum(node->host), Int32GetDatum(node->port), CStringGetTextDatum(reason)};
+
+	(void) jobs_call("INSERT INTO pg_dist_rebalance_history (job_id, task_id, automatic, table_name, shardid, shard_size, "
+					 "source_nodeid, sourcename, sourceport, reason) VALUES ($1, $2, true, $3, $4, $5, $6, $7, $8, $9)",
+					 lengthof(values), types, values);
+	ereport(LOG,
+			(errmsg("automatic rebalance: job " INT64_FORMAT " splits shard " INT64_FORMAT " on %s:%d",
+					job_id, shard->shardid, node->host, node->port),
+			 errdetail_internal("%s", reason)));
+}
+
+void
+rebalance_job_split(const RebalancePlan *plan, int64 limit)
+{
+	int64		job_id = 0;
+
+	for (int i = 0; i < plan->nshards; i++)
+	{
+		const PlanShard *shard = &plan->shards[i];
+		const ClusterNode *node = plan->nodes[shard->home].node;
+		NewTask    *task;
+
+		if (shard->bytes <= limit || !can_be_split(shard))
+			continue;
+		if (job_id == 0)
+		{
+			check_no_other_job();
+			job_id = job_create(JOB_TYPE, "Split large shards");
+		}
+		task = palloc0(sizeof(NewTask));
+		task->owner = GetUserId();
+		task->command = psprintf("SELECT citus_internal.split_large_shard(" INT64_FORMAT ")", shard->shardid);
+		task->nodes = list_make1_int(node->nodeid);
+		job_add_task(job_id, task);
+		note_split(job_id, task, shard, node);
+	}
+}
+
 /*
  * citus_internal.rebalance_job(.., shard_transfer_mode): makes a job of the
  * plan that the first arguments ask for; NULL, with a notice, if there is

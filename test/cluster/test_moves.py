@@ -394,7 +394,7 @@ EVERYTHING = """
     COMMENT ON TABLE kinds IS 'of all kinds';
     GRANT SELECT ON kinds TO PUBLIC;
     ALTER TABLE kinds ENABLE ROW LEVEL SECURITY;
-    CREATE POLICY some ON kinds FOR SELECT USING (tenant <> 13);
+    CREATE POLICY lucky ON kinds FOR SELECT USING (tenant <> 13);
     ALTER TABLE kinds ALTER COLUMN part SET STATISTICS 17;
     SELECT create_distributed_table('kinds', 'tenant', shard_count => 4);
     INSERT INTO kinds (tenant, "odd name", wide, part) SELECT g, 'n' || g, repeat(md5(g::text), 300), g % 5 + 1

@@ -1,5 +1,6 @@
 """Rebalances that move shards: by jobs, in the foreground, and without being asked."""
 
+import os
 import signal
 import time
 
@@ -9,7 +10,7 @@ import pytest
 from harness import load
 from harness.servers import kill_process, rows, value, wait_until
 from harness.statement import Statement
-from harness.stopped import is_stopped
+from harness.stopped import Stopped, is_stopped
 
 pytestmark = pytest.mark.some(6)     # each makes clusters of its own
 
@@ -250,6 +251,96 @@ def test_large_plan(make_cluster, connect):
     moves = rows(connection, "SELECT targetport, count(*), count(DISTINCT shardid) FROM get_rebalance_table_shards_plan() GROUP BY 1")
     assert time.monotonic() - start < 5
     assert len(moves) == 1 and moves[0][0] == made.workers[1].port and 900 <= moves[0][1] == moves[0][2] <= 1000
+
+
+MEGABYTE = 1024 * 1024
+
+
+def test_plan_of_100_gigabytes(make_cluster, connect):
+    """A plan by sizes, of shards whose files have holes, and what the whole may take when a part of it is done."""
+    made = make_cluster(workers=2, settings={"citus.background_task_queue_interval": "-1"})
+    connection = connect(made.coordinator)
+    connection.execute("CREATE TABLE large (id int)")
+    connection.execute("SELECT create_distributed_table('large', 'id', shard_count => 2000)")
+    for node, megabytes in zip(made.workers, (80, 20)):
+        with connect(node) as there:
+            for path, in rows(there, "SELECT pg_relation_filepath(oid) FROM pg_class WHERE relname ~ '^large_[0-9]'"):
+                os.truncate(os.path.join(node.data, path), megabytes * MEGABYTE)
+    connection.execute("SET citus.rebalancer_by_disk_size_base_cost = 0")
+    assert value(connection, "SELECT sum(size) FROM citus_shard_sizes()") == 100_000 * MEGABYTE
+    start = time.monotonic()
+    moves = rows(connection, "SELECT shard_size, sourceport, targetport FROM get_rebalance_table_shards_plan()")
+    assert time.monotonic() - start < 5
+    ports = [node.port for node in made.workers]
+    assert set(moves) == {(80 * MEGABYTE, *ports)}
+    assert 25_000 <= 80 * len(moves) <= 30_000      # no more than what is needed: from 80 % to between 55 % and 50 %
+
+    job = value(connection, "SELECT citus_rebalance_start()")
+    with connection.transaction():
+        done = len(moves) // 4
+        connection.execute("UPDATE pg_dist_background_task SET status = 'done' WHERE task_id IN "
+                           "(SELECT task_id FROM pg_dist_background_task WHERE job_id = %s ORDER BY task_id LIMIT %s)", (job, done))
+        connection.execute("UPDATE pg_dist_background_job SET state = 'running', started_at = now() - interval '1 h' WHERE job_id = %s",
+                           (job,))
+    found = connection.execute("SELECT moves, moves_done, percent, extract(epoch FROM time_left)::int / 60, "
+                               "size = pg_size_pretty(%s::bigint) FROM citus_rebalance_progress",
+                               (80 * len(moves) * MEGABYTE,)).fetchone()
+    assert found[:2] == (len(moves), done) and 24 <= found[2] <= 25 and 180 <= found[3] <= 190 and found[4], found
+
+
+def test_large_shards_are_split(make_cluster, connect):
+    """Shards beyond a size are split without being asked, where their rows are; what has one value is left alone."""
+    made = make_cluster(workers=2, settings={"citus.defer_shard_delete_interval": "200ms"})
+    connection = connect(made.coordinator)
+    load.account_tables(made)
+    connection.execute("CREATE TABLE note (tenant int, n int, pad text)")
+    connection.execute("ALTER TABLE note ALTER pad SET STORAGE PLAIN")
+    connection.execute("SELECT create_distributed_table('note', 'tenant', shard_count => 2, colocate_with => 'none')")
+    # half of the rows, and one more, are one tenant's
+    connection.execute("INSERT INTO note SELECT CASE g % 2 WHEN 0 THEN 1 ELSE g END, g, repeat('x', 400) FROM generate_series(1, 20000) g")
+    for name, setting in (("split_shard_size", "2MB"), ("rebalance_interval", "200ms"), ("rebalance_automatically", "on")):
+        connection.execute(f"ALTER SYSTEM SET citus.{name} = '{setting}'")
+
+    def are_small():
+        """But for that of the one tenant."""
+        failed = rows(connection, "SELECT * FROM citus_rebalance_history WHERE status IN ('error', 'cancelled')")
+        assert not failed, failed
+        found = rows(connection, "SELECT shard_size > 2 * 1024 * 1024, shardminvalue = shardmaxvalue FROM citus_shards "
+                     "JOIN pg_dist_shard USING (shardid) WHERE table_name = 'note'::regclass")
+        return sorted(each for each in found if each[0]) == [(True, True)]
+
+    def split_all():
+        connection.execute("SELECT pg_reload_conf()")
+        wait_until(are_small, "large shards to be split", timeout=200)
+
+    clients = load.Load()
+    for number, node in enumerate(made.nodes):
+        clients.add(node, load.transfer, f"transfer{number}")
+        clients.add(node, lambda connection: connection.execute("UPDATE note SET n = n WHERE tenant = 3"), f"writer{number}")
+    clients.meanwhile(split_all)
+    assert rows(connection, "SELECT count(*), sum(n), count(*) FILTER (WHERE tenant = 1) FROM note") == [(20000, 200010000, 10001)]
+    told = rows(connection, "SELECT automatic, targetport, reason FROM citus_rebalance_history WHERE table_name = 'note'::regclass "
+                "AND status = 'done' AND targetport IS NULL")
+    assert len(told) >= 3 and {each[:2] for each in told} == {(True, None)}
+    assert all(reason.endswith("MB, more than citus.split_shard_size.") for _, _, reason in told)
+
+
+def test_progress_of_one_move(moving, connect):
+    """A move that is no part of a rebalance is shown as well, from any node, while it is being made."""
+    made, connection = moving
+    shard, source, shards = connection.execute(
+        "SELECT shardid, nodeport, get_colocated_shard_array(shardid) FROM citus_shards WHERE table_name = 'account'::regclass "
+        "ORDER BY 1 LIMIT 1").fetchone()
+    ports = [source, made.workers[2].port]
+    moved = Stopped(made.coordinator, "move-before-switch", "SELECT citus_move_shard_placement({}, '127.0.0.1', {}, '127.0.0.1', {})"
+                    .format(shard, *ports))
+    with connect(made.workers[0]) as watcher:
+        seen = rows(watcher, "SELECT sessionid, shardid, sourceport, targetport, progress, operation_type, status, "
+                    "target_shard_size > 0 FROM get_rebalance_progress()")
+    assert seen == [(0, shardid, *ports, 1, "move", "Catching Up", True) for shardid in sorted(shards)]
+    assert rows(connection, "SELECT * FROM citus_rebalance_progress") == []
+    assert moved.go_on() is None
+    assert rows(connection, "SELECT * FROM get_rebalance_progress()") == []
 
 
 def test_without_being_asked(moving):
