@@ -37,9 +37,15 @@
 #include "sharding/hash.h"
 #include "txn/transaction.h"
 
-/* How often, and how long, a task waits for news of its shard. */
-#define STALE_RETRIES 200
+/*
+ * How often, and how long, a task waits for news of its shard: two seconds,
+ * then half a minute less eagerly.  News come late when a node was down as the
+ * switch of a move or split was committed: from recovery, on a busy machine.
+ */
+#define STALE_RETRIES 500
 #define STALE_RETRY_MS 10
+#define STALE_EAGER_RETRIES 200
+#define STALE_LATE_MS 100
 
 int			citus_slow_start_interval = 10; /* ms */
 
@@ -344,7 +350,7 @@ requeue_task(TaskSet *set, Task *task)
 	if (task->retries > 1)
 	{
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 STALE_RETRY_MS, PG_WAIT_EXTENSION);
+						 task->retries > STALE_EAGER_RETRIES ? STALE_LATE_MS : STALE_RETRY_MS, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}

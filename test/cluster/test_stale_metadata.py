@@ -102,6 +102,17 @@ def test_task_for_several_shards_follows_one(own_cluster, connect, query, expect
     assert running.cursor.fetchall() == expected
 
 
+def test_late_news(own_cluster, connect, shard):
+    """They may take longer than two seconds: when a node that was down hears of the move by recovery."""
+    old = own_cluster.nodes[shard.group]
+    mark = old.log_mark()
+    running = Statement(connect(own_cluster.coordinator), "SELECT sum(v) FROM moving")
+    wait_until(lambda: old.log_since(mark).count("is not on this node") > 205, "the old node to refuse the task often")
+    shard.tell(0)
+    assert running.finish() is None
+    assert running.cursor.fetchall() == [(210,)]
+
+
 def test_error_when_the_shard_stays_away(own_cluster, connect, shard):
     """If no news come the statement fails with the SQLSTATE made for that, and nothing is written."""
     connection = connect(own_cluster.coordinator)
