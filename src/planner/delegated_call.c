@@ -32,6 +32,7 @@
 #include "catalog/metadata.h"
 #include "catalog/node_session.h"
 #include "planner/delegated_call.h"
+#include "planner/named_objects.h"
 #include "planner/planner.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
@@ -173,6 +174,7 @@ PlannedStmt *
 delegated_call_of_query(Query *query, const char *query_string, int cursor_options)
 {
 	FuncExpr   *call = (FuncExpr *) only_expression(query);
+	PlannedStmt *there;
 	DistPlan	plan;
 	List	   *exprs;
 	int			nargs;
@@ -189,7 +191,9 @@ delegated_call_of_query(Query *query, const char *query_string, int cursor_optio
 	if (shippable_columns(query->targetList) != NULL)
 		return NULL;
 	plan.text = task_query_deparse(copyObject(query));
-	return make_dist_statement(query, &plan, exprs);
+	there = make_dist_statement(query, &plan, exprs);
+	named_objects_note(there, query);
+	return there;
 }
 
 /* The text of a CALL whose arguments are parameters. */
@@ -281,6 +285,7 @@ delegated_call_plan(PlannedStmt *local, PlannedStmt *there)
 	scan->custom_plans = list_make1(child);
 	scan->custom_private = list_make1(there);
 	local->planTree = (Plan *) scan;
+	local->invalItems = list_concat(local->invalItems, there->invalItems);
 	return local;
 }
 

@@ -128,6 +128,21 @@ def test_moved(session, home, cluster):
     assert balance(session, key) == 92
 
 
+def test_schema_renamed(session, schema, home, cluster):
+    """A prepared call goes on when its function's schema gets another name."""
+    key = key_at(home, cluster.workers[0].port)
+
+    def call():
+        return session.execute("SELECT pay(%s, 1)", [key], prepare=True).fetchone()[0]
+
+    assert {call() for _ in range(7)} == {home(key)}
+    session.execute(f"ALTER SCHEMA {schema} RENAME TO {schema}_other; SET search_path = {schema}_other")
+    try:
+        assert call() == home(key)
+    finally:
+        session.execute(f"ALTER SCHEMA {schema}_other RENAME TO {schema}")
+
+
 def test_rights(session, schema, home, cluster, connect):
     """A call has its caller's rights there, and a SECURITY DEFINER function its owner's."""
     key = key_at(home, cluster.workers[0].port)
