@@ -55,7 +55,11 @@ def check(made):
         nodes = [stack.enter_context(servers.connect(node)) for node in made.nodes]
         for node in nodes:
             node.execute("SELECT recover_prepared_transactions()")
-        wait_until(lambda: not any(rows(node, LEFT) for node in nodes), "nothing to be left")
+        try:
+            wait_until(lambda: not any(rows(node, LEFT) for node in nodes), "nothing to be left")
+        except AssertionError as error:
+            sessions = "SELECT pid, backend_type, state, wait_event, left(query, 100) FROM pg_stat_activity WHERE datname IS NOT NULL"
+            raise AssertionError([(rows(node, LEFT), rows(node, sessions)) for node in nodes]) from error
         replicas = rows(nodes[0], "SELECT equal, nodeport, row_count FROM citus_check_reference_table('rate')")
         assert len(replicas) == len(nodes) and all(replica[0] for replica in replicas), replicas
         sums = [rows(node, "SELECT count(*), sum(balance) FROM account") for node in nodes]
