@@ -6,6 +6,7 @@ import copying
 import held
 import insert_select
 import keyed
+import tpcc
 import two_keys
 import ycsb
 
@@ -16,6 +17,7 @@ CASES = {
     "keyed": (keyed.keyed, "cluster"),
     "owned": (keyed.owned, "cluster"),
     "ycsb": (ycsb.ycsb, "cluster"),
+    "tpcc": (tpcc.tpcc, "cluster"),
     "two_keys": (two_keys.two_keys, "cluster"),
     "copy": (copying.copy, "cluster"),
     "insert_select": (insert_select.insert_select, "cluster"),

@@ -141,6 +141,15 @@ note_refusal(const PlannedStmt *there)
 	refused->left = refused->without_try = Min(2 * refused->without_try + 1, MAX_WITHOUT_TRY);
 }
 
+static void
+note_run_there(const PlannedStmt *there)
+{
+	RefusedCall *refused = refused_calls == NULL ? NULL : refusals_of(there, HASH_FIND);
+
+	if (refused != NULL)
+		refused->without_try = 0;
+}
+
 /*
  * Whether an error means that the call has to be run here.  What lacks here
  * has an error here, too.  A procedure that has committed something there
@@ -198,7 +207,10 @@ delegated_call_run(PlannedStmt *there, const PlannedStmt *statement, ParamListIn
 	call_commits = false;
 	PopActiveSnapshot();
 	if (done)
+	{
+		note_run_there(there);
 		return true;
+	}
 	if (!is_refusal(error, commits && statement->utilityStmt != NULL))
 		catch_rethrow(error);
 	note_refusal(there);

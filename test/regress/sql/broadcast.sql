@@ -58,7 +58,7 @@ SELECT bool_and(estimated::numeric / actual::numeric BETWEEN 0.7 AND 1.5) AS clo
 CREATE FUNCTION many() RETURNS SETOF int LANGUAGE sql ROWS 10 AS 'SELECT g FROM generate_series(1, 50000) g OFFSET 0';
 SET citus.max_intermediate_result_size = '64kB';
 SELECT count(*) FROM p JOIN many() m ON p.v = m;
-SET citus.max_intermediate_result_size = '4kB';
+SET citus.max_intermediate_result_size = '16kB';
 SELECT count(*) FROM p JOIN l USING (v) JOIN many() m ON p.v = m;
 SET citus.max_intermediate_result_size = -1;
 SELECT count(*) FROM p JOIN many() m ON p.v = m;
