@@ -268,6 +268,9 @@ node_function_check_superuser(FunctionCallInfo fcinfo)
 
 bool		node_session_asks = false;
 
+/* When the message began in which a call was refused. */
+static TimestampTz call_refused_at = 0;
+
 bool
 node_session_runs_call(void)
 {
@@ -275,20 +278,59 @@ node_session_runs_call(void)
 		node_session();
 }
 
+/* Whether the call is a procedure's, which has ended a transaction. */
+static bool
+call_has_committed(void)
+{
+	return !IsTransactionBlock() && GetCurrentTransactionStartTimestamp() > GetCurrentStatementStartTimestamp();
+}
+
+static void
+refuse_to_run_call(void)
+{
+	call_refused_at = GetCurrentStatementStartTimestamp();
+	ereport(ERROR,
+			(errcode(ERRCODE_CALL_NEEDS_NODES),
+			 errmsg("a delegated call needs other nodes")));
+}
+
 void
 node_session_check_call(void)
 {
 	if (node_session_asks || !node_session_runs_call())
 		return;
-	/* the initiator can't have it done again if a part is committed */
-	if (!IsTransactionBlock() && GetCurrentTransactionStartTimestamp() > GetCurrentStatementStartTimestamp())
+	if (call_has_committed())	/* can't be done again elsewhere */
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot use other nodes after a delegated procedure has ended a transaction"),
 				 errhint("Use create_distributed_function() without a distribution argument for the procedure.")));
-	ereport(ERROR,
-			(errcode(ERRCODE_CALL_NEEDS_NODES),
-			 errmsg("a delegated call needs other nodes")));
+	refuse_to_run_call();
+}
+
+void
+node_session_call_ends(void)
+{
+	if (unlikely(call_refused_at != 0) && call_refused_at == GetCurrentStatementStartTimestamp() && node_session_runs_call())
+		refuse_to_run_call();
+}
+
+void
+node_session_call_fails(int sqlerrcode)
+{
+	static const int lacks[] = {
+		ERRCODE_UNDEFINED_TABLE, ERRCODE_UNDEFINED_FUNCTION, ERRCODE_UNDEFINED_SCHEMA, ERRCODE_UNDEFINED_OBJECT,
+		ERRCODE_UNDEFINED_PSTATEMENT, ERRCODE_UNDEFINED_CURSOR, ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
+		ERRCODE_INVALID_TRANSACTION_TERMINATION,
+	};
+
+	for (int i = 0; i < lengthof(lacks); i++)
+	{
+		if (sqlerrcode == lacks[i] && !call_has_committed())
+		{
+			FlushErrorState();
+			refuse_to_run_call();
+		}
+	}
 }
 
 void

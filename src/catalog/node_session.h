@@ -87,6 +87,19 @@ extern bool node_session_runs_call(void);
  */
 extern void node_session_check_call(void);
 
+/*
+ * At the end of such a call, and before a COMMIT in it: errors again if users'
+ * code has caught that error.
+ */
+extern void node_session_call_ends(void);
+
+/*
+ * After an error of such a call, in PG_CATCH, with the memory context that the
+ * call began in: errors as above instead, if what is missing may be there in
+ * the client's session.
+ */
+extern void node_session_call_fails(int sqlerrcode);
+
 extern void node_session_init(void);
 
 #endif							/* CITUS_CATALOG_NODE_SESSION_H */

@@ -23,6 +23,7 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
@@ -62,6 +63,21 @@ distributed_function_forget(Oid function)
 	table_close(catalog, NoLock);
 }
 
+/* Has all sessions plan calls of the function again. */
+static void
+plan_calls_again(Oid function)
+{
+	Relation	catalog = table_open(ProcedureRelationId, AccessShareLock);
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+
+	if (HeapTupleIsValid(tuple))
+	{
+		CacheInvalidateHeapTuple(catalog, tuple, NULL);
+		ReleaseSysCache(tuple);
+	}
+	table_close(catalog, AccessShareLock);
+}
+
 /* Writes the function's row on this node. */
 static void
 record_function(const DistributedFunction *record)
@@ -84,6 +100,7 @@ record_function(const DistributedFunction *record)
 	nulls[Anum_object_force - 1] = record->force == 'n';
 	CatalogTupleInsert(catalog, heap_form_tuple(RelationGetDescr(catalog), values, nulls));
 	table_close(catalog, NoLock);
+	plan_calls_again(record->function);
 }
 
 /* The call that makes the same record on another node. */

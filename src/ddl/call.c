@@ -15,6 +15,7 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
+#include "catalog/node_session.h"
 #include "ddl/handlers.h"
 #include "executor/delegated_call_run.h"
 #include "planner/delegated_call.h"
@@ -28,6 +29,25 @@ return_row(DestReceiver *dest, TupleDesc columns, Tuplestorestate *rows)
 	while (tuplestore_gettupleslot(rows, true, false, output->slot))
 		(void) output->dest->receiveSlot(output->slot, output->dest);
 	end_tup_output(output);
+}
+
+void
+call_run_for_node(UtilityCall *call)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		utility_run_next(call, true);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		node_session_call_fails(geterrcode());
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	node_session_call_ends();
 }
 
 bool

@@ -16,6 +16,9 @@ extern bool alter_table_utility(UtilityCall *call);
 /* call.c: a CALL; not in the table of handlers, as it changes no object */
 extern bool call_utility(UtilityCall *call);
 
+/* call.c: a CALL that another node has this one run by itself. */
+extern void call_run_for_node(UtilityCall *call);
+
 /* create_table.c */
 extern bool create_schema_utility(UtilityCall *call);
 extern bool create_table_as_utility(UtilityCall *call);

@@ -172,6 +172,11 @@ utility_dispatch(UtilityCall *call, const TaskTag *tag)
 	Node	   *stmt = call->pstmt->utilityStmt;
 	UtilityHandler handler = find_handler(nodeTag(stmt));
 
+	if (IsA(stmt, CallStmt) && tag->kind == TAG_SHARD && tag->call)
+	{
+		call_run_for_node(call);
+		return true;
+	}
 	if (IsA(stmt, CallStmt))
 		return tag->kind == TAG_NONE && call_utility(call);
 	if (tag->kind == TAG_SHARD && !IsA(stmt, ExplainStmt) && !IsA(stmt, DeclareCursorStmt))

@@ -5,21 +5,25 @@
  *
  * The call runs in a subtransaction, so that it can be undone if the other
  * node refuses it, which says so by an SQLSTATE: its statements need other
- * nodes, or what only this session has.  Then the call is run here.  If it is
- * the client's whole transaction, and the other node commits it with its
- * answer, a refusal leaves nothing there.
+ * nodes, or lack something that this session may have.  Then the call is run
+ * here.  If it is the client's whole transaction, and the other node commits
+ * it with its answer, a refusal leaves nothing there.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
+#include "access/xact.h"
 #include "common/hashfn.h"
 #include "executor/executor.h"
 #include "executor/tstoreReceiver.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "storage/lmgr.h"
-#include "tcop/pquery.h"
 #include "utils/hsearch.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -64,6 +68,10 @@ typedef struct DelegatedCallState
 	bool		here;			/* the local plan runs */
 } DelegatedCallState;
 
+static ExecutorRun_hook_type prev_executor_run = NULL;
+static bool runs_are_hooked = false;	/* from the first call that this node
+										 * runs for another one */
+
 static HTAB *refused_calls = NULL;	/* of this session */
 static bool call_commits = false;
 
@@ -87,7 +95,8 @@ is_elsewhere(const PlannedStmt *there, ParamListInfo params)
 
 	LockRelationOid(relid, AccessShareLock);
 	table = metadata_lookup(relid);
-	if (table == NULL)
+	if (table == NULL || table->kind != DIST_HASH ||
+		getBaseType(exprType(list_nth(scan->custom_exprs, dist_plan_peek(scan)->dist_param))) != getBaseType(table->dist_type))
 		return false;
 	econtext = CreateStandaloneExprContext();
 	econtext->ecxt_param_list_info = params;
@@ -150,19 +159,6 @@ note_run_there(const PlannedStmt *there)
 		refused->without_try = 0;
 }
 
-/*
- * Whether an error means that the call has to be run here.  What lacks here
- * has an error here, too.  A procedure that has committed something there
- * can't be run again.
- */
-static bool
-is_refusal(const ErrorData *error, bool committed)
-{
-	return error->sqlerrcode == ERRCODE_CALL_NEEDS_NODES ||
-		(!committed && (error->sqlerrcode == ERRCODE_INVALID_TRANSACTION_TERMINATION ||
-						error->sqlerrcode == ERRCODE_UNDEFINED_TABLE || error->sqlerrcode == ERRCODE_UNDEFINED_FUNCTION));
-}
-
 /* For subtransaction_run. */
 static bool
 run_there(void *arg)
@@ -170,10 +166,12 @@ run_there(void *arg)
 	DelegatedRun *run = arg;
 	DestReceiver *dest = CreateDestReceiver(DestTuplestore);
 	QueryDesc  *query_desc;
+	DistPlan	plan;
 
+	/* the client's text would count as a node's word here */
+	dist_plan_unpack(call_scan(run->there), &plan);
 	SetTuplestoreDestReceiverParams(dest, run->rows, run->context, false, NULL, NULL);
-	query_desc = CreateQueryDesc(run->there, ActivePortal != NULL ? ActivePortal->sourceText : "", GetActiveSnapshot(),
-								 InvalidSnapshot, dest, run->params, NULL, 0);
+	query_desc = CreateQueryDesc(run->there, plan.text, GetActiveSnapshot(), InvalidSnapshot, dest, run->params, NULL, 0);
 	ExecutorStart(query_desc, 0);
 	ExecutorRun(query_desc, ForwardScanDirection, 0);
 	ExecutorFinish(query_desc);
@@ -198,20 +196,25 @@ delegated_call_run(PlannedStmt *there, const PlannedStmt *statement, ParamListIn
 	ErrorData  *error;
 	bool		done;
 
-	if (node_session_runs_call() || is_likely_refused(there) || !is_elsewhere(there, params))
+	if (!citus_enable_delegation || IsInParallelMode() || node_session_runs_call() || is_likely_refused(there) ||
+		!is_elsewhere(there, params))
 		return false;
-	commits = dist_plan_peek(call_scan(there))->writes && txn_is_one_statement(statement, columns);
+	/* arguments may write, and a lone write has no BEGIN READ ONLY */
+	commits = dist_plan_peek(call_scan(there))->writes && !XactReadOnly &&
+		!contain_volatile_functions((Node *) call_scan(there)->custom_exprs) && txn_is_one_statement(statement, columns);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	call_commits = commits;
 	done = subtransaction_run(run_there, &run, &error);
 	call_commits = false;
+	if (!done)
+		remote_release_interrupts(false);	/* the error has released them */
 	PopActiveSnapshot();
 	if (done)
 	{
 		note_run_there(there);
 		return true;
 	}
-	if (!is_refusal(error, commits && statement->utilityStmt != NULL))
+	if (error->sqlerrcode != ERRCODE_CALL_NEEDS_NODES)
 		catch_rethrow(error);
 	note_refusal(there);
 	FreeErrorData(error);
@@ -314,6 +317,44 @@ static const CustomExecMethods delegated_exec_methods = {
 	.ReScanCustomScan = delegated_rescan,
 	.ExplainCustomScan = explain_delegated,
 };
+
+/*
+ * ExecutorRun_hook on a node that is asked to run a call: an error of a lack
+ * is a refusal, and so is one that users' code has caught.
+ */
+static void
+run_call_here(QueryDesc *query_desc, ScanDirection direction, uint64 count EXECUTE_ONCE_PARAMETER)
+{
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		if (prev_executor_run)
+			prev_executor_run(query_desc, direction, count EXECUTE_ONCE_ARGUMENT);
+		else
+			standard_ExecutorRun(query_desc, direction, count EXECUTE_ONCE_ARGUMENT);
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		if (is_client_text(query_desc->sourceText) && node_session_runs_call())
+			node_session_call_fails(geterrcode());
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	if (is_client_text(query_desc->sourceText))
+		node_session_call_ends();
+}
+
+void
+delegated_call_starts(void)
+{
+	if (runs_are_hooked)
+		return;
+	prev_executor_run = ExecutorRun_hook;
+	ExecutorRun_hook = run_call_here;
+	runs_are_hooked = true;
+}
 
 static Node *
 delegated_create(CustomScan *node)

@@ -26,6 +26,9 @@ extern bool delegated_call_run(PlannedStmt *there, const PlannedStmt *statement,
  */
 extern bool delegated_call_commits(void);
 
+/* This node is asked to run a call by itself. */
+extern void delegated_call_starts(void);
+
 extern void delegated_call_init(void);
 
 #endif							/* CITUS_EXECUTOR_DELEGATED_CALL_RUN_H */

@@ -16,6 +16,7 @@
 
 #include "catalog/metadata.h"
 #include "catalog/node_session.h"
+#include "executor/delegated_call_run.h"
 #include "executor/executor_start.h"
 #include "executor/explain_task.h"
 #include "executor/fire_triggers.h"
@@ -84,6 +85,8 @@ start_executor(QueryDesc *query_desc, int eflags)
 	if (task_tag_parse(text, &tag))
 	{
 		identity_settle();
+		if (tag.call)
+			delegated_call_starts();
 		if (tag.explain != 0)
 			explain_task_start(query_desc, &tag);
 	}

@@ -90,13 +90,17 @@ void
 definition_publication(Definition *def, Oid publication)
 {
 	HeapTuple	tuple = SearchSysCache1(PUBLICATIONOID, ObjectIdGetDatum(publication));
-	Form_pg_publication form = (Form_pg_publication) GETSTRUCT(tuple);
-	const char *name = quote_identifier(NameStr(form->pubname));
+	Form_pg_publication form;
+	const char *name;
 	char	   *comment = GetComment(publication, PublicationRelationId, 0);
 	const char *separator = " FOR ";
 	StringInfoData buf;
 	ListCell   *cell;
 
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for publication %u", publication);
+	form = (Form_pg_publication) GETSTRUCT(tuple);
+	name = quote_identifier(NameStr(form->pubname));
 	initStringInfo(&buf);
 	appendStringInfo(&buf, "CREATE PUBLICATION %s", name);
 	foreach(cell, GetPublicationRelations(publication, PUBLICATION_PART_ROOT))

@@ -16,6 +16,7 @@
 
 #include "access/transam.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -41,7 +42,7 @@ CustomScanMethods delegated_call_methods = {
 	.CustomName = "DelegatedCall",
 };
 
-static bool enable_function_delegation = true;
+bool		citus_enable_delegation = true;
 
 /* Whether a query has nothing but a target list and at most one FROM item. */
 static bool
@@ -107,6 +108,22 @@ distribution_value(const DistributedFunction *function, List *args, const DistTa
 }
 
 /*
+ * Whether a function takes or returns cursors, which its caller's session has.
+ */
+static bool
+handles_cursors(Oid function, const List *args)
+{
+	ListCell   *cell;
+
+	foreach(cell, args)
+	{
+		if (exprType(lfirst(cell)) == REFCURSOROID)
+			return true;
+	}
+	return get_func_rettype(function) == REFCURSOROID;
+}
+
+/*
  * What a call's DistPlan says but for its text, with the expressions to be
  * evaluated; false if the function is not to be delegated.
  */
@@ -117,7 +134,7 @@ begin_call_plan(Oid function, List *args, DistPlan *plan, List **exprs)
 	const DistTable *table;
 	Node	   *value;
 
-	if (!enable_function_delegation || function < FirstNormalObjectId || !distributed_function_find(function, &record) ||
+	if (!citus_enable_delegation || function < FirstNormalObjectId || handles_cursors(function, args) || !distributed_function_find(function, &record) ||
 		record.colocation_id == 0)
 		return false;
 	*plan = (DistPlan) {.kind = DIST_PLAN_ROUTER, .call = true, .tableoid_position = -1};
@@ -179,7 +196,7 @@ delegated_call_of_query(Query *query, const char *query_string, int cursor_optio
 	List	   *exprs;
 	int			nargs;
 
-	if (call == NULL || !IsA(call, FuncExpr) || (cursor_options & (CURSOR_OPT_SCROLL | CURSOR_OPT_FAST_PLAN)) != 0 ||
+	if (call == NULL || !IsA(call, FuncExpr) || expression_returns_set((Node *) call->args) || (cursor_options & (CURSOR_OPT_SCROLL | CURSOR_OPT_FAST_PLAN)) != 0 ||
 		call->funcid < FirstNormalObjectId || may_be_expression(query, query_string) || !begin_call_plan(call->funcid, all_arguments(call), &plan, &exprs))
 		return NULL;
 	query = copyObject(query);
@@ -247,7 +264,11 @@ delegated_call_of_procedure(const CallStmt *call, TupleDesc columns)
 	for (int i = 0; columns != NULL && i < columns->natts; i++)
 	{
 		Form_pg_attribute column = TupleDescAttr(columns, i);
-		Const	   *null = makeNullConst(column->atttypid, column->atttypmod, column->attcollation);
+		Const	   *null;
+
+		if (column->atttypid == REFCURSOROID)
+			return NULL;
+		null = makeNullConst(column->atttypid, column->atttypmod, column->attcollation);
 
 		query->targetList = lappend(query->targetList,
 									makeTargetEntry((Expr *) null, i + 1, pstrdup(NameStr(column->attname)), false));
@@ -286,6 +307,8 @@ delegated_call_plan(PlannedStmt *local, PlannedStmt *there)
 	scan->custom_private = list_make1(there);
 	local->planTree = (Plan *) scan;
 	local->invalItems = list_concat(local->invalItems, there->invalItems);
+	local->relationOids = list_concat(local->relationOids, there->relationOids);
+	local->relationOids = list_append_unique_oid(local->relationOids, dist_plan_peek((CustomScan *) there->planTree)->relid);
 	return local;
 }
 
@@ -294,5 +317,5 @@ delegated_call_plan_init(void)
 {
 	DefineCustomBoolVariable("citus.enable_function_delegation",
 							 "Runs calls of distributed functions on the node of their distribution argument's rows.",
-							 NULL, &enable_function_delegation, true, PGC_USERSET, 0, NULL, NULL, NULL);
+							 NULL, &citus_enable_delegation, true, PGC_USERSET, 0, NULL, NULL, NULL);
 }

@@ -12,6 +12,9 @@
 #include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 
+/* citus.enable_function_delegation */
+extern bool citus_enable_delegation;
+
 /* Its CreateCustomScanState is set by the executor. */
 extern CustomScanMethods delegated_call_methods;
 

@@ -22,6 +22,7 @@
 #include "access/xact.h"
 
 #include "catalog/backends.h"
+#include "catalog/node_session.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
 #include "txn/deadlock.h"
@@ -251,6 +252,7 @@ xact_callback(XactEvent event, void *arg)
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
+			node_session_call_ends();
 			if (in_use)
 				commit_remote();
 			dist_snapshot_before_end();

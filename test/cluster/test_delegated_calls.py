@@ -36,8 +36,46 @@ SETUP = """
         COMMIT;
         UPDATE account SET balance = balance - 1;
     END $$;
+    CREATE FUNCTION forgiving(payer int, payee int) RETURNS int LANGUAGE plpgsql AS $$
+    BEGIN
+        UPDATE account SET balance = balance - 1 WHERE id = payer;
+        UPDATE account SET balance = balance + 1 WHERE id = payee;
+        RETURN 1;
+    EXCEPTION WHEN OTHERS THEN
+        RETURN 0;
+    END $$;
+    CREATE PROCEDURE forgives(payer int, payee int, OUT done int) LANGUAGE plpgsql AS $$
+    BEGIN
+        BEGIN
+            UPDATE account SET balance = balance - 1 WHERE id = payer;
+            UPDATE account SET balance = balance + 1 WHERE id = payee;
+            done := 1;
+        EXCEPTION WHEN OTHERS THEN
+            done := 0;
+        END;
+        COMMIT;
+    END $$;
+    CREATE FUNCTION noted(payer int) RETURNS text LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO notes VALUES (payer);
+        UPDATE account SET balance = balance - 1 WHERE id = payer;
+        RETURN 'noted';
+    END $$;
+    CREATE PROCEDURE notes_it(payer int) LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO notes VALUES (payer);
+        UPDATE account SET balance = balance - 1 WHERE id = payer;
+    END $$;
+    CREATE FUNCTION opened(payer int) RETURNS refcursor LANGUAGE plpgsql AS $$
+    DECLARE
+        c refcursor := 'c';
+    BEGIN
+        OPEN c FOR SELECT balance FROM account WHERE id = payer;
+        RETURN c;
+    END $$;
     SELECT create_distributed_function(f, 'payer', 'account') FROM unnest(ARRAY[
-        'pay(int, int)', 'transfer(int, int)', 'in_parts(int)', 'late_far(int)']::regprocedure[]) f
+        'pay(int, int)', 'transfer(int, int)', 'in_parts(int)', 'late_far(int)',
+        'forgiving(int, int)', 'forgives(int, int)', 'noted(int)', 'notes_it(int)', 'opened(int)']::regprocedure[]) f
 """
 
 
@@ -92,6 +130,66 @@ def test_other_nodes(session, home, cluster):
     with session.transaction():
         assert value(session, "SELECT transfer(%s, %s)", [two, one]) == cluster.coordinator.port
     assert (balance(session, one), balance(session, two)) == (97, 100)
+
+
+@pytest.mark.parametrize("call", ["SELECT forgiving(%s, %s)", "CALL forgives(%s, %s, NULL)"])
+def test_refusal_that_is_caught(session, home, cluster, call):
+    """Code that catches all errors doesn't take a refusal for one of its own."""
+    one, two = (key_at(home, node.port) for node in cluster.workers)
+    assert value(session, call, [one, two]) == 1
+    assert (balance(session, one), balance(session, two)) == (99, 101)
+
+
+def test_interrupts_after_refusal(session, home, cluster):
+    one, two = (key_at(home, node.port) for node in cluster.workers)
+    session.execute("SELECT transfer(%s, %s)", [one, two])
+    session.execute("SET statement_timeout = '200ms'")
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        session.execute("SELECT pg_sleep(60)")
+
+
+def test_things_of_the_session(session, home, cluster):
+    """A call that uses what only its client's session has, runs there: temporary tables, cursors."""
+    key = key_at(home, cluster.workers[0].port)
+    session.execute("CREATE TEMPORARY TABLE notes (id int)")
+    assert value(session, "SELECT noted(%s)", [key]) == "noted"
+    session.execute("CALL notes_it(%s)", [key])
+    assert rows(session, "SELECT * FROM notes") == [(key,), (key,)]
+    assert balance(session, key) == 98
+    with session.transaction():
+        assert value(session, "SELECT opened(%s)", [key]) == "c"
+        assert value(session, "FETCH c") == 98
+    session.execute("DROP TABLE notes")
+
+
+def test_read_only(session, home, cluster):
+    key = key_at(home, cluster.workers[0].port)
+    session.execute("SET default_transaction_read_only = on")
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        session.execute("SELECT pay(%s, 1)", [key])
+    session.execute("RESET default_transaction_read_only")
+    assert balance(session, key) == 100
+
+
+def test_arguments(session, home, cluster):
+    """Arguments that write are part of the transaction, and those that return sets make several calls."""
+    one, two = (key_at(home, node.port) for node in cluster.workers)
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        session.execute("SELECT pay(%s, pay(%s, 1) / 0)", [one, two])
+    assert (balance(session, one), balance(session, two)) == (100, 100)
+    assert len(rows(session, "SELECT pay(generate_series(1, 3), 1)")) == 3
+
+
+def test_column_gets_another_type(session, home, cluster, schema):
+    """A kept plan of a call notices that its tables are distributed in another way."""
+    session.execute("CREATE TABLE thing (id int, name text); SELECT create_distributed_table('thing', 'id', colocate_with => 'none');"
+                    "INSERT INTO thing VALUES (1, 'one');"
+                    "CREATE FUNCTION name_of(int) RETURNS text LANGUAGE sql VOLATILE AS 'SELECT name FROM thing WHERE id = $1';"
+                    "SELECT create_distributed_function('name_of(int)', '$1', 'thing')")
+    for _ in range(8):
+        assert session.execute("SELECT name_of(%s)", [1], prepare=True).fetchone() == ("one",)
+    session.execute("SELECT alter_distributed_table('thing', distribution_column => 'name')")
+    assert session.execute("SELECT name_of(%s)", [1], prepare=True).fetchone() == ("one",)
 
 
 def test_other_nodes_after_commit(session, home, cluster):

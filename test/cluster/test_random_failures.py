@@ -70,7 +70,7 @@ class Worker(threading.Thread):
         while not self.stop.is_set() and self.failure is None:
             try:
                 with servers.connect(self.random.choice(self.made.nodes)) as connection:
-                    connection.execute("SET lock_timeout = '3s'; SET statement_timeout = '20s'")
+                    connection.execute("SET lock_timeout = '3s'; SET statement_timeout = '60s'")
                     self.work(connection)
             except psycopg.OperationalError:
                 time.sleep(0.05)    # the node is down: there is no event to wait for
