@@ -20,6 +20,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/indexing.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -132,6 +133,10 @@ metadata_insert_colocation(int32 colocation_id, int shard_count, int replication
 	Datum		values[Natts_colocation];
 	bool		nulls[Natts_colocation] = {false};
 
+	if (colocation_exists(colocation_id))
+		return;
+	/* another session may be adding it: its transaction's end decides */
+	LockDatabaseObject(dist_relid(PG_DIST_COLOCATION), colocation_id, 0, ExclusiveLock);
 	if (colocation_exists(colocation_id))
 		return;
 

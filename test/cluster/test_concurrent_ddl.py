@@ -287,3 +287,21 @@ def test_grant_while_a_truncate_is_committed(cluster, connect, two_tables):
         cluster, "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'relation'").values()), "somebody to wait")
     assert truncating.go_on() is None
     assert granting.finish() is None
+
+
+@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
+def test_colocation_group_twice(cluster, connect, end):
+    """Two sessions that add the same colocation group: the second waits for the first one's end, and doesn't fail."""
+    add = "SELECT citus_internal.add_colocation_metadata(2000000000, 4, 1, 'int'::regtype, 0)"
+    first, second = connect(cluster.coordinator), connect(cluster.coordinator)
+    first.execute("BEGIN")
+    first.execute(add)
+    waiting = Statement(second, add)
+    wait_until(lambda: value(first, "SELECT count(*) FROM pg_locks WHERE pid = %s AND NOT granted",
+                             [second.info.backend_pid]) > 0, "the second session to wait")
+    first.execute(end)
+    try:
+        assert waiting.finish() is None
+        assert value(first, "SELECT count(*) FROM pg_dist_colocation WHERE colocationid = 2000000000") == 1
+    finally:
+        first.execute("SELECT citus_internal.delete_colocation_metadata(2000000000)")
