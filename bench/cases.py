@@ -6,6 +6,7 @@ import copying
 import held
 import insert_select
 import keyed
+import realtime
 import tpcc
 import two_keys
 import ycsb
@@ -21,6 +22,7 @@ CASES = {
     "two_keys": (two_keys.two_keys, "cluster"),
     "copy": (copying.copy, "cluster"),
     "insert_select": (insert_select.insert_select, "cluster"),
+    "realtime": (realtime.realtime, "cluster"),
     "held": (held.held, "cluster"),
     "gateway": (keyed.gateway, "gateway"),
 }

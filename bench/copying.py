@@ -61,10 +61,16 @@ def copy(sides, plan, say):
             side, stream, data, rows // FDW_SHARE if side.form == "fdw" else rows))
 
 
-def create(side, stream):
-    for dsn in (side.dsn, *side.others) if stream.extension else ():
+def create_extension(side, name):
+    """Make it on all servers of a side."""
+    for dsn in (side.dsn, *side.others):
         with psycopg.connect(dsn, autocommit=True) as connection:
-            connection.execute(f"CREATE EXTENSION IF NOT EXISTS {stream.extension}")
+            connection.execute(f"CREATE EXTENSION IF NOT EXISTS {name}")
+
+
+def create(side, stream):
+    if stream.extension:
+        create_extension(side, stream.extension)
     tables.create(side, stream.statements, ((stream.table, stream.key),))
 
 

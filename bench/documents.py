@@ -21,5 +21,6 @@ def event(chance, number):
                 "author": {"name": f"user{chance.randrange(5000)}"},
                 "message": " ".join([*chance.choices(WORDS, k=8), f"#{chance.randrange(100_000)}"])}
                for _ in range(chance.randrange(1, 4))]
-    return json.dumps({"type": "PushEvent", "actor": {"id": number % 5000}, "repo": {"id": number % 997},
+    return json.dumps({"type": "PushEvent", "created_at": f"2024-01-{number % 28 + 1:02d}T12:00:00Z",
+                       "actor": {"id": number % 5000}, "repo": {"id": number % 997},
                        "payload": {"ref": "refs/heads/main", "size": len(commits), "commits": commits}})

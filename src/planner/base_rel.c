@@ -112,6 +112,31 @@ take_table(PlannerInfo *root, DistRel *dist, RelOptInfo *rel, RangeTblEntry *rte
 	return true;
 }
 
+/* What is computed for each row that it depends on: functions, or VALUES. */
+static bool
+is_computed(const RangeTblEntry *rte)
+{
+	return rte->rtekind == RTE_FUNCTION || rte->rtekind == RTE_TABLEFUNC || rte->rtekind == RTE_VALUES;
+}
+
+/*
+ * Takes functions in FROM, or VALUES, that give the same rows on all nodes;
+ * NULL, or why they don't.  A stable function that depends on no row may tell
+ * of its node (pg_stat_get_activity).
+ */
+static const char *
+take_computed(PlannerInfo *root, DistRel *dist, RelOptInfo *rel, RangeTblEntry *rte)
+{
+	List	   *exprs = list_make3(rte->functions, rte->values_lists, rte->tablefunc);
+
+	if (!rte->lateral && (rte->rtekind == RTE_VALUES || contain_mutable_functions((Node *) exprs)))
+		return "it is computed here";
+	dist->reads_nothing = true;
+	dist->lateral = rel->lateral_relids;
+	dist->work = ((Path *) linitial(rel->pathlist))->total_cost;
+	return dist_rel_keeps_here(root, exprs);
+}
+
 /*
  * Why the rows of a relation have to come here one by one, whatever its
  * filter; NULL if they needn't.
@@ -119,7 +144,7 @@ take_table(PlannerInfo *root, DistRel *dist, RelOptInfo *rel, RangeTblEntry *rte
 static const char *
 reason_for_rows(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 {
-	if (!bms_is_empty(rel->lateral_relids) || rte->lateral)
+	if ((!bms_is_empty(rel->lateral_relids) || rte->lateral) && !is_computed(rte))
 		return "it depends on rows of others (LATERAL)";
 	if (any_pseudoconstant(rel->baserestrictinfo))
 		return "it has a filter that is the same for all rows";
@@ -144,7 +169,9 @@ base_rel_note(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const Dist
 	dist->quals = extract_actual_clauses(rel->baserestrictinfo, false);
 	if ((reason = reason_for_rows(root, rel, rte)) == NULL)
 		reason = dist_rel_keeps_here(root, dist->quals);
-	if (reason == NULL && !(table != NULL ? take_table(root, dist, rel, rte, table) : take_subquery(dist, rel, rte)))
+	if (reason == NULL && is_computed(rte))
+		reason = take_computed(root, dist, rel, rte);
+	else if (reason == NULL && !(table != NULL ? take_table(root, dist, rel, rte, table) : take_subquery(dist, rel, rte)))
 		reason = table != NULL ? "it takes a sample" : "it is more than the nodes compute of a subquery without each other";
 	if (reason != NULL)
 	{

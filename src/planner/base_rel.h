@@ -14,7 +14,7 @@
 
 /*
  * Notes what is known of a base relation (dist_rel_of) whose filters are
- * known.  table is NULL for a subquery.  Nothing is noted if the nodes can't
+ * known.  table is NULL for what is none.  Nothing is noted if the nodes can't
  * read it so.
  */
 extern void base_rel_note(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const DistTable *table);

@@ -100,7 +100,7 @@ query_rtable(PlannerInfo *root, const DistRel *rel)
 			entry = copyObject(lfirst_node(RangeTblEntry, cell));
 			entry->securityQuals = NIL;
 			entry->inFromCl = true;
-			entry->lateral = false;
+			entry->lateral = entry->lateral && entry->rtekind != RTE_SUBQUERY && entry->rtekind != RTE_RELATION;
 			entry->inh = entry->rtekind == RTE_RELATION;
 		}
 		rtable = lappend(rtable, entry);

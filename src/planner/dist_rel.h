@@ -41,9 +41,13 @@ typedef struct DistRel
 								 * InvalidOid: the current user's */
 	List	   *broadcasts;		/* of Broadcast: what the nodes get from
 								 * here */
+	Relids		lateral;		/* whose rows it depends on: it can only be the
+								 * inner side of a join with them */
+	bool		reads_nothing;	/* made of functions alone: no rights are asked
+								 * for, check_as means nothing */
 	double		rows;
 	double		work;			/* cost of computing it, summed over all
-								 * nodes */
+								 * nodes; for each row of what it depends on */
 	double		preparation;	/* cost of what happens here before */
 } DistRel;
 

@@ -75,6 +75,10 @@ are_colocated(PlannerInfo *root, const DistRel *a, const DistRel *b, List *claus
 static bool
 is_computable(PlannerInfo *root, JoinType type, const DistRel *left, const DistRel *right, List *clauses)
 {
+	if (!bms_is_empty(left->lateral) || !bms_is_subset(right->lateral, left->relids))
+		return false;
+	if (!bms_is_empty(right->lateral) && type != JOIN_INNER && type != JOIN_LEFT)
+		return false;
 	if (left->table != NULL && right->table != NULL)
 		return are_colocated(root, left, right, clauses);
 	switch (type)
@@ -224,6 +228,8 @@ join_work(const DistRel *left, const DistRel *right)
 	double		hash = left->work + right->work + (left->rows + right->rows) * 2 * cpu_operator_cost;
 	double		lookups = Min(left->work + left->rows * dist_lookup_cost, right->work + right->rows * dist_lookup_cost);
 
+	if (!bms_is_empty(right->lateral))
+		return left->work + left->rows * right->work;
 	return Min(hash, lookups);
 }
 
@@ -236,6 +242,10 @@ start_join(const DistRel *left, const DistRel *right, double rows)
 	*dist = *left;
 	if (left->table == NULL)
 		dist->table = right->table;
+	if (left->reads_nothing)
+		dist->check_as = right->check_as;
+	dist->reads_nothing = left->reads_nothing && right->reads_nothing;
+	dist->lateral = NULL;
 	dist->rows = rows;
 	dist->work = join_work(left, right) + rows * cpu_tuple_cost;
 	dist->preparation = left->preparation + right->preparation;
@@ -303,7 +313,7 @@ have_same_rights(const DistRel *left, const DistRel *right)
 {
 	const Broadcast *all = right->broadcasts != NIL ? linitial(right->broadcasts) : NULL;
 
-	return left->check_as == right->check_as || (all != NULL && bms_equal(all->relids, right->relids));
+	return left->check_as == right->check_as || left->reads_nothing || right->reads_nothing || (all != NULL && bms_equal(all->relids, right->relids));
 }
 
 DistRel *

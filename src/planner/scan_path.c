@@ -289,7 +289,8 @@ note_rel(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 
 	if (planning_context == NULL)
 		return;
-	if (rte->rtekind == RTE_SUBQUERY && rel->subroot != NULL)
+	if ((rte->rtekind == RTE_SUBQUERY && rel->subroot != NULL) || rte->rtekind == RTE_FUNCTION ||
+		rte->rtekind == RTE_TABLEFUNC || rte->rtekind == RTE_VALUES)
 		base_rel_note(root, rel, rte, NULL);
 	else if (rte->rtekind == RTE_SUBQUERY && rte->inh)
 		base_rel_note_union(root, rel, rte);
