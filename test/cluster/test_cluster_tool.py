@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 
 import pytest
 
@@ -64,6 +65,20 @@ def test_two_clusters_side_by_side(port):
                                     status=1)
     listed = tool("list")
     assert f"{NAME} " in listed and f"{NAME}-b " in listed
+
+
+def test_several_make_the_first_folder(tmp_path):
+    """The folder of all clusters is made by whichever program comes first; none finds it half made."""
+    tmp_path.chmod(0o755)
+    program = "import sys; from pomelo_cluster import host; host.state_dir(); sys.exit(0)"
+    for number in range(10):
+        env = {**os.environ, "POMELO_STATE": str(tmp_path / f"state-{number}"),
+               "PYTHONPATH": os.path.join(ROOT, "tools")}
+        programs = [subprocess.Popen([sys.executable, "-c", program], env=env, stderr=subprocess.PIPE, text=True)
+                    for _ in range(6)]
+        errors = [each.communicate()[1] for each in programs]
+        assert all(each.returncode == 0 for each in programs), errors
+        assert sorted(os.listdir(tmp_path)) == [f"state-{each}" for each in range(number + 1)]
 
 
 def test_server_that_does_not_start(port):

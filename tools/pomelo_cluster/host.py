@@ -9,6 +9,7 @@ import glob
 import os
 import pwd
 import subprocess
+import tempfile
 
 
 class ClusterError(Exception):
@@ -64,16 +65,19 @@ def state_dir():
 
 
 def make_dir(path):
-    """Makes a private folder that belongs to the server's user."""
+    """Makes a private folder that belongs to the server's user; several programs may make the same one at once."""
     try:
-        os.mkdir(path, 0o700)
-    except FileExistsError:
+        if not os.path.exists(path):
+            own = tempfile.mkdtemp(prefix=os.path.basename(path) + ".", dir=os.path.dirname(path))
+            give(own)
+            try:
+                os.rename(own, path)
+            except OSError:  # somebody else has made it, and used it
+                os.rmdir(own)
         if os.stat(path).st_uid != server_user().pw_uid:
             raise ClusterError(f"{path} exists and belongs to another user") from None
-        return
     except OSError as error:
         raise ClusterError(f"could not create {path}: {error.strerror}") from None
-    give(path)
 
 
 def give(path):
