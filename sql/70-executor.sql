@@ -69,6 +69,18 @@ CREATE FUNCTION citus_internal.lock_row(relation regclass, shardid bigint, place
 COMMENT ON FUNCTION citus_internal.lock_row(regclass, bigint, tid, xid, boolean) IS
 	'where the latest version of a row of a shard is, which is locked; null if the row has gone';
 
+-- Correlated subqueries that nodes compute (src/planner/group_subquery.c).
+CREATE FUNCTION citus_internal.group_subquery_support(internal)
+	RETURNS internal LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_group_subquery_support';
+COMMENT ON FUNCTION citus_internal.group_subquery_support(internal) IS
+	'planner support for group_subquery';
+
+CREATE FUNCTION citus_internal.group_subquery(number integer, VARIADIC columns "any")
+	RETURNS record LANGUAGE C STABLE AS 'MODULE_PATHNAME', 'citus_internal_group_subquery'
+	SUPPORT citus_internal.group_subquery_support;
+COMMENT ON FUNCTION citus_internal.group_subquery(integer, "any") IS
+	'stands for a subquery while a statement is planned';
+
 -- Rows that travel between nodes for a statement (src/exchange).
 CREATE FUNCTION citus_internal.exchange_create(id text)
 	RETURNS void LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_exchange_create';

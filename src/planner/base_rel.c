@@ -133,8 +133,11 @@ take_computed(PlannerInfo *root, DistRel *dist, RelOptInfo *rel, RangeTblEntry *
 		return "it is computed here";
 	dist->reads_nothing = true;
 	dist->lateral = rel->lateral_relids;
-	dist->work = ((Path *) linitial(rel->pathlist))->total_cost;
-	return dist_rel_keeps_here(root, exprs);
+	dist->computed = exprs;
+	dist->work = group_subquery_cost(exprs);
+	if (dist->work == 0)
+		dist->work = ((Path *) linitial(rel->pathlist))->total_cost;
+	return dist_rel_keeps_here(root, NULL, group_subqueries_hide(exprs));
 }
 
 /*
@@ -167,18 +170,19 @@ base_rel_note(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const Dist
 		return;
 	dist = dist_rel_make(rel->relids, rel->rows);
 	dist->quals = extract_actual_clauses(rel->baserestrictinfo, false);
-	if ((reason = reason_for_rows(root, rel, rte)) == NULL)
-		reason = dist_rel_keeps_here(root, dist->quals);
-	if (reason == NULL && is_computed(rte))
+	if ((reason = reason_for_rows(root, rel, rte)) == NULL && is_computed(rte))
 		reason = take_computed(root, dist, rel, rte);
 	else if (reason == NULL && !(table != NULL ? take_table(root, dist, rel, rte, table) : take_subquery(dist, rel, rte)))
 		reason = table != NULL ? "it takes a sample" : "it is more than the nodes compute of a subquery without each other";
+	if (reason == NULL)
+		reason = dist_rel_keeps_here(root, dist, dist->quals);
 	if (reason != NULL)
 	{
 		if (count_distributed_tables((Node *) rte) > 0)
 			dist_rel_refuse(root, rel->relids, psprintf("what uses %s", rte->eref->aliasname), reason);
 		return;
 	}
+	dist->work += Max(rel->tuples, rel->rows) * group_subquery_cost(dist->quals);
 	ref = makeNode(RangeTblRef);
 	ref->rtindex = rel->relid;
 	dist->fromlist = list_make1(ref);
@@ -208,7 +212,7 @@ add_member_table(PlannerInfo *root, DistRel *dist, RelOptInfo *member, const App
 	Bitmapset  *own = NULL;
 	ListCell   *cell;
 
-	if (table == NULL || !dist_rel_can_evaluate(root, part.quals) || !take_table(root, &part, member, rte, table) ||
+	if (table == NULL || !dist_rel_can_evaluate(root, NULL, part.quals) || !take_table(root, &part, member, rte, table) ||
 		part.table == NULL)
 		return false;
 	foreach(cell, append->translated_vars)
@@ -354,8 +358,8 @@ base_rel_note_union(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 	dist = dist_rel_make(rel->relids, rel->rows);
 	dist->quals = extract_actual_clauses(rel->baserestrictinfo, false);
 	all = rte->subquery->setOperations != NULL ? rte->subquery : NULL;
-	if (!dist_rel_can_evaluate(root, dist->quals) ||
-		(all != NULL && !dist_rel_can_evaluate(root, list_make1(all))) || !add_members(root, dist, rel->relid) ||
+	if (!dist_rel_can_evaluate(root, NULL, dist->quals) ||
+		(all != NULL && !dist_rel_can_evaluate(root, NULL, list_make1(all))) || !add_members(root, dist, rel->relid) ||
 		(all == NULL && (all = make_members_query(root, rel, rte, &dist->hidden)) == NULL))
 		return;
 	entry = copyObject(rte);

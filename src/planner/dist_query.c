@@ -53,6 +53,8 @@ dist_query_path(PlannerInfo *root, RelOptInfo *parent, DistQuery *query, PathTar
 	ListCell   *cell;
 
 	query->magic = DIST_QUERY_MAGIC;
+	work += query->rel->rows * group_subquery_cost(list_make2(query->grouped ? query->columns : target->exprs,
+															  query->having));
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = parent;
 	path->path.pathtarget = target;
@@ -265,16 +267,9 @@ build_query(PlannerInfo *root, const DistQuery *query, List *columns)
  * columns are projected later.
  */
 static List *
-needed_vars(const CustomPath *path, List *tlist)
+columns_of_path(const CustomPath *path, List *tlist)
 {
-	List	   *vars = NIL;
-	ListCell   *cell;
-
-	tlist = list_concat_copy(tlist, path->path.pathtarget->exprs);
-	foreach(cell, pull_var_clause((Node *) tlist, PVC_RECURSE_AGGREGATES | PVC_RECURSE_WINDOWFUNCS |
-								  PVC_RECURSE_PLACEHOLDERS))
-		vars = list_append_unique(vars, lfirst(cell));
-	return vars;
+	return group_subquery_columns(list_concat_copy(tlist, path->path.pathtarget->exprs));
 }
 
 List *
@@ -443,9 +438,10 @@ dist_query_finish(DistPlan *plan, Query *task, const DistRel *rel)
 	ArrayNumbers numbers = {.broadcasts = rel->broadcasts};
 	List	   *exprs = NIL;
 
-	(void) relation_oids_walker((Node *) task, &plan->relids);
 	(void) redirect_walker((Node *) task, rel->broadcasts);
 	(void) drop_aliases_walker((Node *) task, NULL);
+	task = group_subqueries_restore(task);
+	(void) relation_oids_walker((Node *) task, &plan->relids);
 	task = (Query *) task_params_extract((Node *) task, 0, false, &exprs);
 	plan->check_as_user = rel->check_as;
 	plan->narrays = arrays_before(rel->broadcasts, 0);
@@ -463,7 +459,7 @@ static Plan *
 plan_query(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist, List *clauses, List *custom_plans)
 {
 	const DistQuery *query = linitial(best_path->custom_private);
-	List	   *columns = query->grouped ? query->columns : needed_vars(best_path, tlist);
+	List	   *columns = query->grouped ? query->columns : columns_of_path(best_path, tlist);
 	DistPlan	plan = {.kind = DIST_PLAN_SCAN,.dist_param = -1,.tableoid_position = -1,.command = CMD_SELECT,
 	.by_node = true,.partial = query->partial};
 	CustomScan *scan = makeNode(CustomScan);

@@ -89,10 +89,14 @@ dist_rel_make(Relids relids, double rows)
 }
 
 const char *
-dist_rel_keeps_here(PlannerInfo *root, List *exprs)
+dist_rel_keeps_here(PlannerInfo *root, const DistRel *dist, List *exprs)
 {
 	List	   *params = NIL;
+	const char *reason = group_subquery_refusal(root, dist, exprs);
 
+	if (reason != NULL)
+		return reason;
+	exprs = group_subqueries_hide(exprs);
 	if (contain_subplans((Node *) exprs))
 		return "it has a subquery";
 	if (depends_on_outer_row(root) && needs_exec_params((Node *) exprs, NULL))
@@ -101,9 +105,9 @@ dist_rel_keeps_here(PlannerInfo *root, List *exprs)
 }
 
 bool
-dist_rel_can_evaluate(PlannerInfo *root, List *exprs)
+dist_rel_can_evaluate(PlannerInfo *root, const DistRel *dist, List *exprs)
 {
-	return dist_rel_keeps_here(root, exprs) == NULL;
+	return dist_rel_keeps_here(root, dist, exprs) == NULL;
 }
 
 /* Something that nodes don't compute. */

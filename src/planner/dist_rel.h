@@ -45,6 +45,8 @@ typedef struct DistRel
 								 * inner side of a join with them */
 	bool		reads_nothing;	/* made of functions alone: no rights are asked
 								 * for, check_as means nothing */
+	List	   *computed;		/* the expressions that rows are computed from,
+								 * if no table is read */
 	double		rows;
 	double		work;			/* cost of computing it, summed over all
 								 * nodes; for each row of what it depends on */
@@ -137,12 +139,13 @@ extern bool dist_rel_is_dist_expr(PlannerInfo *root, const DistRel *dist, Node *
 
 /*
  * Whether other nodes can evaluate expressions (implicitly ANDed filters,
- * say), and once for all rows of the outer query.
+ * say) of a relation's rows, and once for all rows of the outer query.  dist
+ * is NULL if it isn't known: there may be no group_subquery then.
  */
-extern bool dist_rel_can_evaluate(PlannerInfo *root, List *exprs);
+extern bool dist_rel_can_evaluate(PlannerInfo *root, const DistRel *dist, List *exprs);
 
 /* The same: NULL, or why they can't. */
-extern const char *dist_rel_keeps_here(PlannerInfo *root, List *exprs);
+extern const char *dist_rel_keeps_here(PlannerInfo *root, const DistRel *dist, List *exprs);
 
 /*
  * Notes, for EXPLAIN, that nodes don't compute something of these relations,
@@ -181,6 +184,34 @@ extern DistRel *dist_rel_join(PlannerInfo *root, const RelOptInfo *joinrel, cons
  */
 extern void reduced_join_paths_add(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
 								   JoinType type, JoinPathExtraData *extra);
+
+/*
+ * group_subquery.c: NULL if the nodes that compute a relation's rows can run
+ * the subqueries that stand in expressions of it; else why not.  dist is NULL
+ * if it isn't known.
+ */
+extern const char *group_subquery_refusal(PlannerInfo *root, const DistRel *dist, List *exprs);
+
+/*
+ * group_subquery.c: a copy of expressions with something in the subqueries'
+ * places that other nodes can evaluate if they can evaluate the arguments.
+ */
+extern List *group_subqueries_hide(List *exprs);
+
+/* group_subquery.c: what those in expressions cost a node for one row. */
+extern double group_subquery_cost(List *exprs);
+
+/*
+ * group_subquery.c: the columns of this query level that expressions use, and
+ * the subqueries in them, each once.
+ */
+extern List *group_subquery_columns(List *exprs);
+
+/*
+ * group_subquery.c: puts the subqueries back into a query for nodes; returns a
+ * copy, or the query.
+ */
+extern Query *group_subqueries_restore(Query *task);
 
 /* join_path.c: set_join_pathlist_hook. */
 extern void join_path_init(void);

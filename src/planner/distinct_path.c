@@ -130,7 +130,7 @@ evaluates_safely(const Aggref *aggref)
  * compute it.
  */
 static PathTarget *
-distinct_input(PlannerInfo *root, const PathTarget *input, const PathTarget *output)
+distinct_input(PlannerInfo *root, const DistRel *rel, const PathTarget *input, const PathTarget *output)
 {
 	PathTarget *target = create_empty_pathtarget();
 	List	   *exprs = lappend(list_copy(output->exprs), root->parse->havingQual);
@@ -159,7 +159,7 @@ distinct_input(PlannerInfo *root, const PathTarget *input, const PathTarget *out
 			add_distinct_column(target, lfirst_node(TargetEntry, arg)->expr);
 		add_distinct_column(target, aggref->aggfilter);
 	}
-	if (target->exprs == NIL || !dist_rel_can_evaluate(root, target->exprs))
+	if (target->exprs == NIL || !dist_rel_can_evaluate(root, rel, target->exprs))
 		return NULL;
 	set_pathtarget_cost_width(root, target);
 	return target;
@@ -201,7 +201,7 @@ distinct_aggregate_paths_add(PlannerInfo *root, RelOptInfo *input_rel, RelOptInf
 	if (!root->parse->hasAggs || !all_ignore_duplicates(root, grouped_rel->reltarget) ||
 		(clause != NIL && !grouping_is_sortable(clause)))
 		return;
-	input = distinct_input(root, input_rel->reltarget, grouped_rel->reltarget);
+	input = distinct_input(root, rel, input_rel->reltarget, grouped_rel->reltarget);
 	if (input == NULL)
 		return;
 	query->rel = rel;
@@ -229,7 +229,7 @@ static bool
 window_is_whole(PlannerInfo *root, const DistRel *rel, WindowClause *window)
 {
 	return dist_query_groups_are_whole(root, rel, window->partitionClause) &&
-		dist_rel_can_evaluate(root, list_make2(window->startOffset, window->endOffset));
+		dist_rel_can_evaluate(root, rel, list_make2(window->startOffset, window->endOffset));
 }
 
 void
@@ -260,7 +260,7 @@ window_paths_add(PlannerInfo *root, RelOptInfo *window_rel)
 		if (contain_var_clause(expr) || contain_agg_clause(expr) || contain_window_function(expr))
 			query->columns = lappend(query->columns, expr);
 	}
-	if (!dist_rel_can_evaluate(root, query->columns))
+	if (!dist_rel_can_evaluate(root, query->rel, query->columns))
 		return;
 	query->grouped = true;
 	query->window_clause = root->parse->windowClause;

@@ -210,7 +210,7 @@ grouping_sets_paths_add(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *gr
 		return;
 	}
 	query = make_sets_query(root, rel, grouped_rel->reltarget->exprs, false);
-	if (query == NULL || !dist_rel_can_evaluate(root, query->having))
+	if (query == NULL || !dist_rel_can_evaluate(root, query->rel, query->having))
 		return;
 	add_path(grouped_rel, dist_query_path(root, grouped_rel, query, grouped_rel->reltarget, ngroups,
 										  input_rel->rows * cpu_operator_cost * 2 *

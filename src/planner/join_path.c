@@ -287,17 +287,24 @@ finish_join(PlannerInfo *root, DistRel *dist, const RelOptInfo *joinrel, const D
 		return "FULL JOIN of filtered tables";
 	if (!is_computable(root, type, left, right, clauses))
 		return reason_for_join(left, right);
-	if ((reason = dist_rel_keeps_here(root, clauses)) != NULL || (reason = dist_rel_keeps_here(root, filters)) != NULL)
+	/* rows that meet are of one group, which those of both sides tell */
+	dist->dist_exprs = list_concat_copy(left->dist_exprs, right->dist_exprs);
+	if ((reason = dist_rel_keeps_here(root, dist, clauses)) != NULL ||
+		(reason = group_subquery_refusal(root, left, right->computed)) != NULL)
+		return reason;
+	if (type == JOIN_FULL)
+		dist->dist_exprs = NIL;
+	else if (!keeps_all)
+		dist->dist_exprs = left->dist_exprs;
+	if ((reason = dist_rel_keeps_here(root, dist, filters)) != NULL)
 		return reason;
 
+	dist->computed = NIL;
+	dist->work += dist->rows * group_subquery_cost(list_make2(clauses, filters));
 	dist->entries = list_concat_copy(left->entries, right->entries);
 	dist->hidden = list_concat_copy(left->hidden, right->hidden);
 	dist->entry_numbers = list_concat_copy(left->entry_numbers, right->entry_numbers);
 	dist->broadcasts = list_concat_copy(left->broadcasts, right->broadcasts);
-	if (keeps_all)
-		dist->dist_exprs = list_concat_copy(left->dist_exprs, right->dist_exprs);
-	else if (type == JOIN_FULL)
-		dist->dist_exprs = NIL;
 	if (keeps_all || type == JOIN_SEMI)
 		dist->disjunctions = list_concat_copy(left->disjunctions, right->disjunctions);
 	else if (type == JOIN_FULL)

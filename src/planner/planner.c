@@ -167,6 +167,27 @@ make_scrollable(PlannedStmt *plan, int cursor_options)
 }
 
 /*
+ * PostgreSQL's plan of the query with subqueries that are left to shard
+ * groups; NULL, the context unchanged, if the nodes can't run all of them.
+ */
+static PlannedStmt *
+plan_group_subqueries(PlanningContext *context, Query *query, const char *query_string, int cursor_options,
+					  ParamListInfo params)
+{
+	PlanningContext other = *context;
+	Query	   *marked = group_subqueries_mark(query, &other);
+	PlannedStmt *plan;
+
+	if (marked == NULL)
+		return NULL;
+	plan = plan_with_context(&other, marked, query_string, cursor_options, params);
+	if (other.write_source == NULL && plan->planTree->total_cost >= GROUP_SUBQUERY_COST_LEAST)
+		return NULL;
+	*context = other;
+	return plan;
+}
+
+/*
  * PostgreSQL's plan with our paths: of the query, or, where that costs less,
  * of the query with its subqueries as joins.
  */
@@ -175,11 +196,14 @@ plan_cheaper(PlanningContext *context, Query *query, const char *query_string, i
 {
 	Query	   *turned[] = {NULL, NULL};
 	const PlanningContext start = *context;
-	PlannedStmt *plan;
+	PlannedStmt *plan = NULL;
 
 	if (query->hasSubLinks && citus_enable_query_pushdown && (turned[0] = decorrelate(query, false)) != NULL)
 		turned[1] = decorrelate(query, true);
-	plan = plan_with_context(context, query, query_string, cursor_options, params);
+	if (citus_enable_query_pushdown)
+		plan = plan_group_subqueries(context, query, query_string, cursor_options, params);
+	if (plan == NULL)
+		plan = plan_with_context(context, query, query_string, cursor_options, params);
 	for (int i = 0; i < lengthof(turned); i++)
 	{
 		PlanningContext other_context = start;
@@ -194,6 +218,19 @@ plan_cheaper(PlanningContext *context, Query *query, const char *query_string, i
 		plan = other;
 	}
 	return plan;
+}
+
+/* The same without them, for a write that turned out to be computed here. */
+static PlannedStmt *
+plan_again(PlanningContext *context, Query *original, const char *query_string, int cursor_options,
+		   ParamListInfo params)
+{
+	Query	   *query = copyObject(original);
+
+	*context = (PlanningContext) {0};
+	modify_prepare(query, context);
+	context->modifying_cte = query->hasModifyingCTE;
+	return plan_with_context(context, query, query_string, cursor_options, params);
 }
 
 /* The rungs, one after the other. */
@@ -231,6 +268,8 @@ climb_ladder(Query *query, const char *query_string, int cursor_options, ParamLi
 			return pushed;
 		}
 		elog(DEBUG2, "write not pushed down: %s", reason);
+		if (context.group_subqueries != NIL)
+			plan = plan_again(&context, original, query_string, cursor_options, params);
 	}
 	named_objects_note(plan, original);
 	if (!enable_router || (context.scans == NIL && !context.modifies) ||

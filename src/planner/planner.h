@@ -28,6 +28,20 @@ extern PlannedStmt *fast_path_plan(Query *query, const char **reason);
 extern Query *decorrelate(Query *query, bool few);
 
 /*
+ * group_subquery.c: the query, a copy, with calls of a function that stand for
+ * correlated subqueries that shard groups can answer for their own rows.
+ * context gets what these stand for; NULL if there are none.
+ */
+extern Query *group_subqueries_mark(Query *query, PlanningContext *context);
+
+/*
+ * What a plan costs at least that would run such a subquery here, which it
+ * can't; one that need not run for all rows (LIMIT) still a part of it.
+ */
+#define GROUP_SUBQUERY_COST_HERE 1e12
+#define GROUP_SUBQUERY_COST_LEAST 1e10
+
+/*
  * router.c: one task for the whole statement, judged by the plan of it; NULL
  * with *reason set.
  */

@@ -33,6 +33,9 @@ typedef struct PlanningContext
 										 * each stays in its shard group */
 	List	   *refusals;		/* what nodes don't compute, and why
 								 * (dist_rel_refuse) */
+	List	   *group_subqueries;	/* what calls in the query stand for
+									 * (group_subquery.h) */
+	Oid			group_subquery_function;
 	bool		guesses;		/* the size of a table was never measured */
 	struct PlanningContext *outer;
 } PlanningContext;

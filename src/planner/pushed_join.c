@@ -134,7 +134,7 @@ reason_to_write_here(PlannerInfo *root, const DistTable *target, const DistRel *
 		return "its target is part of an outer join";
 	if (write_assigns_parts((Node *) write.targetList) || !uses_columns_only(write.targetList) ||
 		!uses_columns_only(returned_columns(root)) || !uses_columns_only(rel->quals) ||
-		!dist_rel_can_evaluate(root, returned_columns(root)))
+		!dist_rel_can_evaluate(root, NULL, returned_columns(root)))
 		return "it uses more of a row than its columns";
 	return write_stays_in_shard(&write, target);
 }

@@ -55,12 +55,14 @@ rows_stay(PlannerInfo *root, const DistRel *rel, const DistTable *target)
 		if (target->kind == DIST_HASH && entry->resno == target->dist_attno)
 			stays = dist_rel_is_dist_expr(root, rel, (Node *) entry->expr);
 	}
-	return stays && dist_rel_can_evaluate(root, exprs);
+	return stays && dist_rel_can_evaluate(root, rel, exprs);
 }
 
-/* Whether the nodes can compute what an UPDATE assigns. */
+/*
+ * Whether the nodes can compute what an UPDATE of a relation's rows assigns.
+ */
 static bool
-values_are_shippable(PlannerInfo *root)
+values_are_shippable(PlannerInfo *root, const DistRel *rel)
 {
 	List	   *exprs = NIL;
 	ListCell   *cell;
@@ -72,7 +74,7 @@ values_are_shippable(PlannerInfo *root)
 		if (!entry->resjunk)
 			exprs = lappend(exprs, entry->expr);
 	}
-	return dist_rel_can_evaluate(root, exprs);
+	return dist_rel_can_evaluate(root, rel, exprs);
 }
 
 /*
@@ -86,7 +88,7 @@ joined_source(PlannerInfo *root, const DistTable *target)
 
 	if (rel == NULL || target->kind == DIST_REFERENCE || rel->table->kind == DIST_SINGLE ||
 		(root->parent_root == NULL && rel->broadcasts == NIL && prune_single_value(rel->disjunctions) != NULL) ||
-		!values_are_shippable(root))
+		!values_are_shippable(root, rel))
 		return NULL;
 	return rel;
 }

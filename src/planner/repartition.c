@@ -174,7 +174,7 @@ make_hash(PlannerInfo *root, const DistTable *table, Node *expr, Node *hash_of, 
 		return NULL;
 	hash = (Expr *) makeFuncExpr(function, INT4OID, list_make1(copyObject(hash_of)), InvalidOid, operator->inputcollid,
 								 COERCE_EXPLICIT_CALL);
-	return dist_rel_can_evaluate(root, list_make1(hash)) ? hash : NULL;
+	return dist_rel_can_evaluate(root, NULL, list_make1(hash)) ? hash : NULL;
 }
 
 /*

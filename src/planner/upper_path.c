@@ -151,7 +151,7 @@ dist_query_group(PlannerInfo *root, const DistRel *rel, List *clause, List *colu
 	if (!partial)
 		query->having = (List *) root->parse->havingQual;
 	if ((query->group_clause == NIL && clause != NIL) || !is_aggregation(query) ||
-		!dist_rel_can_evaluate(root, query->columns))
+		!dist_rel_can_evaluate(root, rel, query->columns))
 		return NULL;
 	if (query->group_clause != NIL && !group_by_bare_columns(query))
 		return NULL;
@@ -290,7 +290,7 @@ add_moved_group_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *group
 	if (moved == NULL)
 		return;
 	query = dist_query_group(root, moved, compat_group_clause(root), grouped_rel->reltarget->exprs, false);
-	if (query != NULL && dist_rel_can_evaluate(root, query->having))
+	if (query != NULL && dist_rel_can_evaluate(root, query->rel, query->having))
 		add_path(grouped_rel, dist_query_path(root, grouped_rel, query, grouped_rel->reltarget, nrows,
 											  input_rel->rows * cpu_operator_cost * 2));
 }
@@ -323,7 +323,7 @@ add_group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_re
 		return;
 	}
 	query = dist_query_group(root, rel, compat_group_clause(root), grouped_rel->reltarget->exprs, false);
-	if (query == NULL || !dist_rel_can_evaluate(root, query->having))
+	if (query == NULL || !dist_rel_can_evaluate(root, query->rel, query->having))
 		return;
 	add_path(grouped_rel, dist_query_path(root, grouped_rel, query, grouped_rel->reltarget, other->rows,
 										  input_rel->rows * cpu_operator_cost * 2));
@@ -407,11 +407,11 @@ rows_needed(PlannerInfo *root)
 	Node	   *offset = root->parse->limitOffset;
 
 	if (limit == NULL || root->parse->limitOption != LIMIT_OPTION_COUNT ||
-		!dist_rel_can_evaluate(root, list_make1(limit)))
+		!dist_rel_can_evaluate(root, NULL, list_make1(limit)))
 		return NULL;
 	if (offset == NULL)
 		return limit;
-	if (!dist_rel_can_evaluate(root, list_make1(offset)))
+	if (!dist_rel_can_evaluate(root, NULL, list_make1(offset)))
 		return NULL;
 	return eval_const_expressions(root, (Node *) makeFuncExpr(F_INT8PL, INT8OID, list_make2(limit, offset),
 															  InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL));
@@ -427,10 +427,28 @@ can_sort(PlannerInfo *root, const DistQuery *query)
 	{
 		Node	   *expr = get_sortgroupclause_expr(lfirst(cell), query->tlist);
 
-		if (!dist_rel_can_evaluate(root, list_make1(expr)))
+		if (!dist_rel_can_evaluate(root, query->rel, list_make1(expr)))
 			return false;
 	}
 	return true;
+}
+
+/*
+ * A path for a query without LIMIT that returns subqueries' values, which only
+ * nodes can compute.
+ */
+static void
+add_whole_path(PlannerInfo *root, RelOptInfo *final_rel, DistQuery *query)
+{
+	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
+	Path	   *path;
+
+	if (target == NULL || group_subquery_cost(target->exprs) == 0 || !dist_rel_can_evaluate(root, query->rel, target->exprs))
+		return;
+	path = dist_query_path(root, final_rel, query, target, query->rel->rows, 0);
+	if (root->sort_pathkeys != NIL)
+		path = (Path *) create_sort_path(root, final_rel, path, root->sort_pathkeys, -1);
+	add_path(final_rel, path);
 }
 
 /*
@@ -445,8 +463,14 @@ add_limit_path(PlannerInfo *root, RelOptInfo *final_rel, const FinalPathExtraDat
 	Path	   *path;
 	double		rows;
 
-	if (!extra->limit_needed || has_other_steps(root->parse) || (limit = rows_needed(root)) == NULL ||
-		(query = dist_query_before_limit(root)) == NULL || !can_sort(root, query))
+	if (has_other_steps(root->parse) || (query = dist_query_before_limit(root)) == NULL)
+		return;
+	if (!extra->limit_needed && !query->grouped)
+	{
+		add_whole_path(root, final_rel, query);
+		return;
+	}
+	if (!extra->limit_needed || (limit = rows_needed(root)) == NULL || !can_sort(root, query))
 		return;
 	/* no path keys: all is sorted by constants */
 	query->sort_clause = root->sort_pathkeys != NIL ? root->parse->sortClause : NIL;
@@ -493,7 +517,7 @@ note_whole(PlannerInfo *root, RelOptInfo *final_rel)
 	if (query->grouped && query->window_clause == NIL && !is_aggregation(query))
 		return;					/* the outer query needs no aggregate's
 								 * value */
-	if (query->columns != NIL && dist_rel_can_evaluate(root, query->columns))
+	if (query->columns != NIL && dist_rel_can_evaluate(root, query->rel, query->columns))
 		dist_query_set_whole(final_rel, query);
 }
 

@@ -1,0 +1,891 @@
+/*-------------------------------------------------------------------------
+ *
+ * group_subquery.c
+ *	  Correlated subqueries that each shard group answers for its own rows.
+ *
+ *	  SELECT a.id, (SELECT b.y FROM b WHERE b.id = a.id ORDER BY b.y LIMIT 1) FROM a
+ *
+ * PostgreSQL plans such a subquery by itself, and runs it for each row of a,
+ * which takes a round trip each where b is distributed.  If each distributed
+ * table of the subquery is tied to a distribution column of the outer row,
+ * all that it reads is in the outer row's shard group, so that the node that
+ * computes the outer row can compute the subquery, whatever it does.
+ *
+ * PostgreSQL's planner gets a call in the subquery's place:
+ * citus_internal.group_subquery(number, columns of the outer row ..).  What is
+ * sent to the nodes has the subquery again.  Nobody can run the call: it costs
+ * so much that a plan with a call that is left is known by its cost
+ * (GROUP_SUBQUERY_COST_HERE), and the statement is planned as it was then;
+ * only where there are no rows at all a call may be left, and is not run.
+ *
+ * So with subqueries in FROM that are LATERAL, which become functions in FROM.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/supportnodes.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+#include "compat/sql_function.h"
+#include "planner/dist_cost.h"
+#include "planner/dist_rel.h"
+#include "planner/moved_rows.h"
+#include "planner/planner.h"
+#include "planner/shippable.h"
+#include "planner/task_query.h"
+#include "sharding/prune.h"
+
+/* What a call stands for. */
+typedef struct GroupSubquery
+{
+	SubLink    *link;			/* NULL: a subquery in FROM */
+	Query	   *query;
+	List	   *vars;			/* columns of the outer row, as they are in
+								 * the subquery's own text: arguments of the
+								 * call, behind its number */
+	Bitmapset  *pins;			/* which of vars, alone, tells the shard group
+								 * that is read */
+	const DistTable *table;		/* one of its distributed tables; NULL: none */
+	Oid			check_as;		/* as in DistRel */
+	double		cost;			/* on a node, of one row */
+	double		rows;			/* that it returns */
+} GroupSubquery;
+
+/* The function that is called. */
+static Oid
+mark_function(void)
+{
+	static const Oid args[] = {INT4OID, ANYOID};
+
+	return moved_rows_function("group_subquery", lengthof(args), args);
+}
+
+/* What a node is the call for; NULL if it is none. */
+static GroupSubquery *
+marked_subquery(const Node *node)
+{
+	const FuncExpr *call = (const FuncExpr *) node;
+	const Const *number;
+
+	if (planning_context == NULL || planning_context->group_subqueries == NIL || node == NULL || !IsA(node, FuncExpr) ||
+		call->funcid != planning_context->group_subquery_function)
+		return NULL;
+	number = linitial(call->args);
+	return list_nth(planning_context->group_subqueries, DatumGetInt32(number->constvalue));
+}
+
+/*
+ * The columns of the outer query in a subquery (at a depth of 1 in it), for
+ * outer_columns_walker.
+ */
+typedef struct OuterColumns
+{
+	int			depth;
+	List	   *vars;			/* with varlevelsup 0 */
+	bool		others;			/* something else of outer queries is used */
+} OuterColumns;
+
+static bool
+outer_columns_walker(Node *node, void *context)
+{
+	OuterColumns *outer = context;
+	int			levels = 0;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		bool		stop;
+
+		outer->depth++;
+		stop = query_tree_walker((Query *) node, outer_columns_walker, context, QTW_EXAMINE_RTES_BEFORE);
+		outer->depth--;
+		return stop;
+	}
+	if (IsA(node, Var))
+	{
+		Var		   *var = copyObject((Var *) node);
+
+		if ((int) var->varlevelsup < outer->depth)
+			return false;
+		outer->others = outer->others || (int) var->varlevelsup > outer->depth || var->varattno <= 0;
+		var->varlevelsup = 0;
+		outer->vars = list_append_unique(outer->vars, var);
+		return outer->others;
+	}
+	if (IsA(node, RangeTblEntry))
+	{
+		const RangeTblEntry *rte = (RangeTblEntry *) node;
+
+		outer->others = outer->others || rte->securityQuals != NIL ||
+			(rte->rtekind == RTE_CTE && (int) rte->ctelevelsup >= outer->depth);
+		return outer->others;
+	}
+	if (IsA(node, Aggref))
+		levels = (int) ((Aggref *) node)->agglevelsup;
+	else if (IsA(node, GroupingFunc))
+		levels = (int) ((GroupingFunc *) node)->agglevelsup;
+	if (levels > 0 && levels >= outer->depth)
+		return outer->others = true;
+	return expression_tree_walker(node, outer_columns_walker, context);
+}
+
+/* An expression without casts that keep its value. */
+static Node *
+without_relabels(Node *expr)
+{
+	while (expr != NULL && IsA(expr, RelabelType))
+		expr = (Node *) ((RelabelType *) expr)->arg;
+	return expr;
+}
+
+/* Whether a Var is in the list, whatever name it was written by. */
+static bool
+is_known_var(const List *known, Node *node)
+{
+	const Var  *var = (Var *) node;
+	ListCell   *cell;
+
+	if (node == NULL || !IsA(node, Var))
+		return false;
+	foreach(cell, known)
+	{
+		const Var  *other = lfirst(cell);
+
+		if (other->varno == var->varno && other->varattno == var->varattno && other->varlevelsup == var->varlevelsup)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Adds to known the columns of relations (varnos) that conditions equate with
+ * known ones.
+ */
+static void
+spread_equalities(const DistTable *table, Node *quals, const Bitmapset *varnos, List **known)
+{
+	ListCell   *cell;
+
+	foreach(cell, make_ands_implicit((Expr *) quals))
+	{
+		const OpExpr *op = lfirst(cell);
+
+		if (!IsA(op, OpExpr) || list_length(op->args) != 2 || !prune_is_equality(table, op->opno, op->inputcollid))
+			continue;
+		for (int i = 0; i < 2; i++)
+		{
+			Node	   *expr = without_relabels(list_nth(op->args, i));
+			Node	   *other = without_relabels(list_nth(op->args, 1 - i));
+
+			if (IsA(expr, Var) && ((Var *) expr)->varlevelsup == 0 && bms_is_member(((Var *) expr)->varno, varnos) &&
+				is_known_var(*known, other) && !is_known_var(*known, expr))
+				*known = lappend(*known, expr);
+		}
+	}
+}
+
+/*
+ * The same by an item of FROM: the condition of an outer join ties rows of its
+ * nullable side only.  Returns the item's relations.
+ */
+static Bitmapset *
+spread_from(const DistTable *table, Node *item, List **known)
+{
+	Bitmapset  *varnos = NULL;
+	ListCell   *cell;
+
+	if (IsA(item, RangeTblRef))
+		return bms_make_singleton(((RangeTblRef *) item)->rtindex);
+	if (IsA(item, FromExpr))
+	{
+		foreach(cell, ((FromExpr *) item)->fromlist)
+			varnos = bms_join(varnos, spread_from(table, lfirst(cell), known));
+		spread_equalities(table, ((FromExpr *) item)->quals, varnos, known);
+	}
+	else
+	{
+		const JoinExpr *join = castNode(JoinExpr, item);
+		Bitmapset  *left = spread_from(table, join->larg, known);
+		Bitmapset  *right = spread_from(table, join->rarg, known);
+
+		varnos = bms_union(left, right);
+		if (join->jointype != JOIN_FULL)
+			spread_equalities(table, join->quals,
+							  join->jointype == JOIN_LEFT ? right : join->jointype == JOIN_RIGHT ? left : varnos, known);
+	}
+	return varnos;
+}
+
+/* What tables_are_pinned looks for in a query's expressions. */
+typedef struct PinSearch
+{
+	const DistTable *table;
+	List	   *known;			/* columns that have the shard group's value,
+								 * as in the query's own expressions */
+} PinSearch;
+
+static bool tables_are_pinned(Query *query, const PinSearch *outer);
+
+/* Stops at a subquery with a table that isn't pinned. */
+static bool
+unpinned_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return !tables_are_pinned((Query *) node, context);
+	return expression_tree_walker(node, unpinned_walker, context);
+}
+
+/*
+ * Whether all distributed tables of a query, at all levels, are read for one
+ * value of their distribution column: that of columns known outside.
+ */
+static bool
+tables_are_pinned(Query *query, const PinSearch *outer)
+{
+	PinSearch	search = {.table = outer->table};
+	int			count = -1;
+	ListCell   *cell;
+
+	search.known = copyObject(outer->known);
+	foreach(cell, search.known)
+		lfirst_node(Var, cell)->varlevelsup++;
+	while (list_length(search.known) > count)
+	{
+		count = list_length(search.known);
+		(void) spread_from(search.table, (Node *) query->jointree, &search.known);
+	}
+	foreach(cell, query->rtable)
+	{
+		const RangeTblEntry *rte = lfirst(cell);
+		const DistTable *table = rte->rtekind == RTE_RELATION ? metadata_lookup(rte->relid) : NULL;
+		Var		   *var;
+
+		if (table == NULL || table->kind == DIST_REFERENCE)
+			continue;
+		if (table->colocation_id != search.table->colocation_id || table->colocation_id == 0)
+			return false;
+		if (table->kind == DIST_SINGLE)
+			continue;
+		var = makeVar(foreach_current_index(cell) + 1, table->dist_attno, table->dist_type, table->dist_typmod,
+					  table->dist_collation, 0);
+		if (table->kind != DIST_HASH || !is_known_var(search.known, (Node *) var))
+			return false;
+	}
+	return !query_tree_walker(query, unpinned_walker, &search, 0);
+}
+
+/* The first distributed table at any level of a query, for table_walker. */
+static bool
+table_walker(Node *node, void *context)
+{
+	const DistTable **table = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		const RangeTblEntry *rte = (RangeTblEntry *) node;
+
+		*table = rte->rtekind == RTE_RELATION ? metadata_lookup(rte->relid) : NULL;
+		return *table != NULL && (*table)->kind != DIST_REFERENCE;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, table_walker, context, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, table_walker, context);
+}
+
+/* Sets the subquery's table and pins; false if it needs several groups. */
+static bool
+find_pins(GroupSubquery *subquery)
+{
+	ListCell   *cell;
+
+	if (!table_walker((Node *) subquery->query, (void *) &subquery->table))
+	{
+		subquery->table = NULL;
+		return true;
+	}
+	foreach(cell, subquery->vars)
+	{
+		PinSearch	search = {.table = subquery->table,.known = list_make1(lfirst(cell))};
+
+		if (tables_are_pinned(subquery->query, &search))
+			subquery->pins = bms_add_member(subquery->pins, foreach_current_index(cell));
+	}
+	return subquery->pins != NULL;
+}
+
+/*
+ * What it costs a node to find a value's rows in the shard of a table: by an
+ * index, or by reading all of it.
+ */
+static double
+find_cost(const DistTable *table)
+{
+	Relation	relation = table_open(table->relid, NoLock);
+	double		cost = (Max(relation->rd_rel->reltuples, 1000) * cpu_tuple_cost +
+						Max(relation->rd_rel->relpages, 10) * seq_page_cost) / table->nshards;
+	ListCell   *cell;
+
+	foreach(cell, RelationGetIndexList(relation))
+	{
+		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+
+		if (index->rd_index->indkey.values[0] == table->dist_attno)
+			cost = dist_lookup_cost;
+		index_close(index, AccessShareLock);
+	}
+	table_close(relation, NoLock);
+	return cost;
+}
+
+/* How many rows a subquery returns, about. */
+static double
+estimate_rows(const Query *query)
+{
+	const Const *limit = (Const *) query->limitCount;
+
+	if (limit != NULL && IsA(limit, Const) && !limit->constisnull)
+		return clamp_row_est(DatumGetInt64(limit->constvalue));
+	return query->hasAggs && query->groupClause == NIL ? 1 : 10;
+}
+
+/* Whether other nodes can run the query as it is. */
+static bool
+is_runnable_elsewhere(Query *query)
+{
+	List	   *exprs = NIL;
+
+	return query->commandType == CMD_SELECT && query->rowMarks == NIL && !query->hasModifyingCTE &&
+		shippable_query((Query *) task_params_extract((Node *) query, 0, false, &exprs)) == NULL &&
+		shippable_columns(query->targetList) == NULL;
+}
+
+/*
+ * What a subquery is, if the nodes can run it for rows of their own; else
+ * NULL.
+ */
+static GroupSubquery *
+make_group_subquery(SubLink *link, Query *query)
+{
+	GroupSubquery *subquery = palloc0(sizeof(GroupSubquery));
+	OuterColumns outer = {0};
+
+	if (outer_columns_walker((Node *) query, &outer) || outer.vars == NIL || !is_runnable_elsewhere(query) ||
+		!query_check_as(query, &subquery->check_as))
+		return NULL;
+	subquery->link = link;
+	subquery->query = query;
+	subquery->vars = outer.vars;
+	if (!find_pins(subquery))
+		return NULL;
+	outer.depth = 0;
+	if (link != NULL)
+		(void) outer_columns_walker(link->testexpr, &outer);
+	subquery->vars = outer.vars;
+	subquery->rows = link != NULL ? 1 : estimate_rows(query);
+	subquery->cost = subquery->table != NULL ? find_cost(subquery->table) : dist_lookup_cost;
+	return outer.others ? NULL : subquery;
+}
+
+/* The call that stands for the last subquery of the list. */
+static FuncExpr *
+make_mark(const List *subqueries, Oid type, Oid collation)
+{
+	const GroupSubquery *subquery = llast(subqueries);
+	Const	   *number = makeConst(INT4OID, -1, InvalidOid, 4, Int32GetDatum(list_length(subqueries) - 1), false, true);
+
+	return makeFuncExpr(mark_function(), type, lcons(number, copyObject(subquery->vars)), collation, InvalidOid,
+						COERCE_EXPLICIT_CALL);
+}
+
+/*
+ * Whether PostgreSQL's planner makes a join of EXISTS (query) where it stands
+ * in WHERE.
+ */
+static bool
+becomes_join(const SubLink *link)
+{
+	const Query *query = (Query *) link->subselect;
+
+	return link->subLinkType == EXISTS_SUBLINK && query->setOperations == NULL && !query->hasAggs &&
+		query->groupingSets == NIL && !query->hasWindowFuncs && !query->hasTargetSRFs && query->havingQual == NULL &&
+		query->limitCount == NULL && query->limitOffset == NULL && query->cteList == NIL;
+}
+
+static Node *mark_mutator(Node *node, void *context);
+
+/* The call for a subquery in an expression; NULL if it needs more nodes. */
+static Node *
+mark_sublink(SubLink *link, List **subqueries)
+{
+	GroupSubquery *subquery;
+
+	if (link->subLinkType == ROWCOMPARE_SUBLINK || link->subLinkType == MULTIEXPR_SUBLINK ||
+		link->subLinkType == CTE_SUBLINK || checkExprHasSubLink(link->testexpr) ||
+		contain_agg_clause(link->testexpr) || contain_windowfuncs(link->testexpr) ||
+		get_typtype(exprType((Node *) link)) == TYPTYPE_PSEUDO)
+		return NULL;
+	subquery = make_group_subquery(link, (Query *) link->subselect);
+	if (subquery == NULL)
+		return NULL;
+	*subqueries = lappend(*subqueries, subquery);
+	return applyRelabelType((Node *) make_mark(*subqueries, exprType((Node *) link), exprCollation((Node *) link)),
+							exprType((Node *) link), exprTypmod((Node *) link), exprCollation((Node *) link),
+							COERCE_IMPLICIT_CAST, -1, false);
+}
+
+/*
+ * Whether PostgreSQL's planner makes a part of the outer query of a subquery
+ * in FROM.
+ */
+static bool
+is_pulled_up(const Query *query)
+{
+	return query->setOperations == NULL && !query->hasAggs && query->groupClause == NIL && query->groupingSets == NIL &&
+		query->havingQual == NULL && !query->hasWindowFuncs && !query->hasTargetSRFs && query->sortClause == NIL &&
+		query->distinctClause == NIL && query->limitCount == NULL && query->limitOffset == NULL && query->cteList == NIL;
+}
+
+/* Makes a LATERAL subquery a function in FROM; in place. */
+static void
+mark_lateral(RangeTblEntry *rte, List **subqueries)
+{
+	RangeTblFunction *function;
+	GroupSubquery *subquery;
+	FuncExpr   *mark;
+	ListCell   *cell;
+
+	if (rte->rtekind != RTE_SUBQUERY || !rte->lateral || rte->security_barrier || rte->securityQuals != NIL ||
+		is_pulled_up(rte->subquery) || (subquery = make_group_subquery(NULL, rte->subquery)) == NULL)
+		return;
+	*subqueries = lappend(*subqueries, subquery);
+	mark = make_mark(*subqueries, RECORDOID, InvalidOid);
+	mark->funcretset = true;
+	function = makeNode(RangeTblFunction);
+	function->funcexpr = (Node *) mark;
+	foreach(cell, rte->subquery->targetList)
+	{
+		const TargetEntry *entry = lfirst(cell);
+		Node	   *expr = (Node *) entry->expr;
+
+		if (entry->resjunk)
+			continue;
+		function->funccolnames = lappend(function->funccolnames, makeString(pstrdup(entry->resname)));
+		function->funccoltypes = lappend_oid(function->funccoltypes, exprType(expr));
+		function->funccoltypmods = lappend_int(function->funccoltypmods, exprTypmod(expr));
+		function->funccolcollations = lappend_oid(function->funccolcollations, exprCollation(expr));
+		function->funccolcount++;
+	}
+	rte->rtekind = RTE_FUNCTION;
+	rte->subquery = NULL;
+	rte->functions = list_make1(function);
+}
+
+/*
+ * A condition of WHERE or ON: of what PostgreSQL makes a join of, only what is
+ * in it.
+ */
+static Node *
+mark_condition(Node *clause, List **subqueries)
+{
+	SubLink    *link = (SubLink *) (is_notclause(clause) ? (Node *) get_notclausearg(clause) : clause);
+
+	if (link == NULL || !IsA(link, SubLink) || !becomes_join(link))
+		return mark_mutator(clause, subqueries);
+	link = copyObject(link);
+	link->subselect = mark_mutator(link->subselect, subqueries);
+	return (Node *) link == clause || !is_notclause(clause) ? (Node *) link : (Node *) make_notclause((Expr *) link);
+}
+
+/* Conditions of WHERE or ON; NULL if there are none. */
+static Node *
+mark_conditions(Node *quals, List **subqueries)
+{
+	List	   *marked = NIL;
+	ListCell   *cell;
+
+	if (quals == NULL)
+		return NULL;
+	foreach(cell, make_ands_implicit((Expr *) quals))
+		marked = lappend(marked, mark_condition(lfirst(cell), subqueries));
+	return (Node *) make_ands_explicit(marked);
+}
+
+/*
+ * One query level.  Policies stay: their conditions come with the table.  Of a
+ * write, only what its rows are found by, and its new values, can be sent.
+ */
+static Query *
+mark_query(Query *query, List **subqueries)
+{
+	Query	   *rest = palloc(sizeof(Query));
+	Query	   *marked;
+	ListCell   *cell;
+	ListCell   *original;
+
+	if (query->rowMarks != NIL || query->commandType == CMD_MERGE || query->commandType == CMD_UTILITY)
+		return query;
+	*rest = *query;
+	rest->returningList = rest->withCheckOptions = NIL;
+	rest->onConflict = NULL;
+	rest->rtable = NIL;
+	foreach(cell, query->rtable)
+	{
+		RangeTblEntry *rte = palloc(sizeof(RangeTblEntry));
+
+		*rte = *lfirst_node(RangeTblEntry, cell);
+		rte->securityQuals = NIL;
+		mark_lateral(rte, subqueries);
+		rest->rtable = lappend(rest->rtable, rte);
+	}
+	marked = query_tree_mutator(rest, mark_mutator, subqueries, 0);
+	marked->returningList = query->returningList;
+	marked->withCheckOptions = query->withCheckOptions;
+	marked->onConflict = query->onConflict;
+	forboth(cell, marked->rtable, original, query->rtable)
+		lfirst_node(RangeTblEntry, cell)->securityQuals = lfirst_node(RangeTblEntry, original)->securityQuals;
+	return marked;
+}
+
+static Node *
+mark_mutator(Node *node, void *context)
+{
+	Node	   *mark = NULL;
+	JoinExpr   *join;
+	FromExpr   *from;
+
+	if (node == NULL)
+		return NULL;
+	switch (nodeTag(node))
+	{
+		case T_Query:
+			return (Node *) mark_query((Query *) node, context);
+		case T_FromExpr:
+			from = makeFromExpr(NIL, mark_conditions(((FromExpr *) node)->quals, context));
+			from->fromlist = (List *) mark_mutator((Node *) ((FromExpr *) node)->fromlist, context);
+			return (Node *) from;
+		case T_JoinExpr:
+			join = makeNode(JoinExpr);
+			*join = *(JoinExpr *) node;
+			join->larg = mark_mutator(join->larg, context);
+			join->rarg = mark_mutator(join->rarg, context);
+			join->quals = mark_conditions(join->quals, context);
+			return (Node *) join;
+		case T_SubLink:
+			mark = mark_sublink((SubLink *) node, context);
+			break;
+		default:
+			break;
+	}
+	return mark != NULL ? mark : expression_tree_mutator(node, mark_mutator, context);
+}
+
+/* Whether a query may have correlated subqueries, at any level. */
+static bool
+may_have_subqueries(const Query *query)
+{
+	ListCell   *cell;
+
+	if (query->hasSubLinks)
+		return true;
+	foreach(cell, query->rtable)
+	{
+		const RangeTblEntry *rte = lfirst(cell);
+
+		if (rte->rtekind == RTE_SUBQUERY && (rte->lateral || may_have_subqueries(rte->subquery)))
+			return true;
+	}
+	foreach(cell, query->cteList)
+	{
+		if (may_have_subqueries((Query *) lfirst_node(CommonTableExpr, cell)->ctequery))
+			return true;
+	}
+	return false;
+}
+
+Query *
+group_subqueries_mark(Query *query, PlanningContext *context)
+{
+	if (!may_have_subqueries(query))
+		return NULL;
+	query = mark_query(copyObject(query), &context->group_subqueries);
+	if (context->group_subqueries == NIL)
+		return NULL;
+	context->group_subquery_function = mark_function();
+	return copyObject(query);
+}
+
+/* For group_subquery_refusal. */
+typedef struct RefusalSearch
+{
+	PlannerInfo *root;
+	const DistRel *dist;
+	const char *reason;
+} RefusalSearch;
+
+/* Why the nodes can't run one call's subquery for rows of their own. */
+static const char *
+reason_for_subquery(const RefusalSearch *search, const GroupSubquery *subquery, const List *args)
+{
+	const DistRel *dist = search->dist;
+	int			pin = -1;
+
+	if (dist == NULL)
+		return "it has a subquery";
+	if (subquery->check_as != dist->check_as)
+		return "it has a subquery with the rights of another user";
+	if (subquery->table == NULL || dist->table == NULL)
+		return subquery->table == NULL ? NULL : "it has a subquery on a distributed table";
+	if (subquery->table->colocation_id != dist->table->colocation_id)
+		return "it has a subquery on a table that is not colocated";
+	if (subquery->table->kind == DIST_SINGLE)
+		return NULL;
+	while ((pin = bms_next_member(subquery->pins, pin)) >= 0)
+	{
+		if (dist_rel_is_dist_expr(search->root, dist, list_nth(args, pin + 1)))
+			return NULL;
+	}
+	return "it has a subquery that is not tied to its distribution column";
+}
+
+static bool
+refusal_walker(Node *node, void *context)
+{
+	RefusalSearch *search = context;
+	const GroupSubquery *subquery = marked_subquery(node);
+
+	if (node == NULL)
+		return false;
+	if (subquery != NULL)
+		search->reason = reason_for_subquery(search, subquery, ((FuncExpr *) node)->args);
+	return search->reason != NULL || expression_tree_walker(node, refusal_walker, context);
+}
+
+const char *
+group_subquery_refusal(PlannerInfo *root, const DistRel *dist, List *exprs)
+{
+	RefusalSearch search = {.root = root,.dist = dist};
+
+	if (planning_context != NULL && planning_context->group_subqueries != NIL)
+		(void) refusal_walker((Node *) exprs, &search);
+	return search.reason;
+}
+
+static Node *
+hide_mutator(Node *node, void *context)
+{
+	CoalesceExpr *hidden;
+
+	if (node == NULL)
+		return NULL;
+	if (marked_subquery(node) == NULL)
+		return expression_tree_mutator(node, hide_mutator, context);
+	hidden = makeNode(CoalesceExpr);
+	hidden->coalescetype = exprType(node);
+	hidden->coalescecollid = exprCollation(node);
+	hidden->args = (List *) hide_mutator((Node *) ((FuncExpr *) node)->args, context);
+	return (Node *) hidden;
+}
+
+List *
+group_subqueries_hide(List *exprs)
+{
+	if (planning_context == NULL || planning_context->group_subqueries == NIL)
+		return exprs;
+	return (List *) hide_mutator((Node *) exprs, NULL);
+}
+
+static bool
+cost_walker(Node *node, void *context)
+{
+	const GroupSubquery *subquery = marked_subquery(node);
+
+	if (node == NULL)
+		return false;
+	if (subquery != NULL)
+		*(double *) context += subquery->cost;
+	return expression_tree_walker(node, cost_walker, context);
+}
+
+double
+group_subquery_cost(List *exprs)
+{
+	double		cost = 0;
+
+	if (planning_context != NULL && planning_context->group_subqueries != NIL)
+		(void) cost_walker((Node *) exprs, &cost);
+	return cost;
+}
+
+static bool
+columns_walker(Node *node, void *context)
+{
+	List	  **columns = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var) || marked_subquery(node) != NULL)
+	{
+		*columns = list_append_unique(*columns, node);
+		return false;
+	}
+	return expression_tree_walker(node, columns_walker, context);
+}
+
+List *
+group_subquery_columns(List *exprs)
+{
+	List	   *columns = NIL;
+
+	(void) columns_walker((Node *) exprs, &columns);
+	return columns;
+}
+
+/*
+ * A subquery's columns of the outer row, and what they are now, for
+ * restore_columns_mutator.
+ */
+typedef struct RestoreColumns
+{
+	int			depth;
+	const List *vars;
+	const List *args;			/* of the call: its number, and what vars
+								 * are */
+} RestoreColumns;
+
+static Node *
+restore_columns_mutator(Node *node, void *context)
+{
+	RestoreColumns *restore = context;
+	ListCell   *cell;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Query))
+	{
+		Query	   *query;
+
+		restore->depth++;
+		query = query_tree_mutator((Query *) node, restore_columns_mutator, context, 0);
+		restore->depth--;
+		return (Node *) query;
+	}
+	if (IsA(node, Var) && (int) ((Var *) node)->varlevelsup == restore->depth)
+	{
+		foreach(cell, restore->vars)
+		{
+			const Var  *var = lfirst(cell);
+			Node	   *arg;
+
+			if (var->varno != ((Var *) node)->varno || var->varattno != ((Var *) node)->varattno)
+				continue;
+			arg = copyObject(list_nth(restore->args, foreach_current_index(cell) + 1));
+			IncrementVarSublevelsUp(arg, restore->depth, 0);
+			return arg;
+		}
+	}
+	return expression_tree_mutator(node, restore_columns_mutator, context);
+}
+
+/* The subquery (a SubLink, or a Query) that a call stands for. */
+static Node *
+restore_subquery(const GroupSubquery *subquery, const FuncExpr *call)
+{
+	RestoreColumns restore = {.vars = subquery->vars,.args = call->args};
+	Node	   *original = subquery->link != NULL ? (Node *) subquery->link : (Node *) subquery->query;
+
+	planning_context->hidden = lappend(planning_context->hidden, subquery->query);
+	return restore_columns_mutator(original, &restore);
+}
+
+static Node *
+restore_mutator(Node *node, void *context)
+{
+	const GroupSubquery *subquery = marked_subquery(node);
+	Query	   *query;
+	ListCell   *cell;
+
+	if (node == NULL)
+		return NULL;
+	if (subquery != NULL)
+		return restore_subquery(subquery, (FuncExpr *) node);
+	if (!IsA(node, Query))
+		return expression_tree_mutator(node, restore_mutator, context);
+	query = copyObject((Query *) node);
+	foreach(cell, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst(cell);
+		const RangeTblFunction *function = rte->functions != NIL ? linitial(rte->functions) : NULL;
+
+		if (function == NULL || (subquery = marked_subquery(function->funcexpr)) == NULL)
+			continue;
+		rte->rtekind = RTE_SUBQUERY;
+		rte->subquery = (Query *) restore_subquery(subquery, (FuncExpr *) function->funcexpr);
+		rte->functions = NIL;
+	}
+	query = query_tree_mutator(query, restore_mutator, context, 0);
+	query->hasSubLinks = true;
+	return (Node *) query;
+}
+
+Query *
+group_subqueries_restore(Query *task)
+{
+	if (planning_context->group_subqueries == NIL)
+		return task;
+	return (Query *) restore_mutator((Node *) task, NULL);
+}
+
+SQL_FUNCTION(citus_internal_group_subquery_support);
+
+/* A planner support function: what a call costs here, and its rows. */
+Datum
+citus_internal_group_subquery_support(PG_FUNCTION_ARGS)
+{
+	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+	const GroupSubquery *subquery;
+
+	if (IsA(request, SupportRequestCost))
+	{
+		((SupportRequestCost *) request)->startup = 0;
+		((SupportRequestCost *) request)->per_tuple = GROUP_SUBQUERY_COST_HERE;
+		PG_RETURN_POINTER(request);
+	}
+	if (!IsA(request, SupportRequestRows) || (subquery = marked_subquery(((SupportRequestRows *) request)->node)) == NULL)
+		PG_RETURN_POINTER(NULL);
+	((SupportRequestRows *) request)->rows = subquery->rows;
+	PG_RETURN_POINTER(request);
+}
+
+SQL_FUNCTION(citus_internal_group_subquery);
+
+/*
+ * Stands for a subquery while a statement is planned: of constants, when the
+ * planner estimates, it is null.
+ */
+Datum
+citus_internal_group_subquery(PG_FUNCTION_ARGS)
+{
+	if (planning_context != NULL && planning_context->group_subqueries != NIL)
+		PG_RETURN_NULL();
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("a subquery can only be computed by the nodes of its rows"),
+			 errhint("SET citus.enable_query_pushdown = off has it computed here.")));
+}
