@@ -189,6 +189,19 @@ base_rel_note(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const Dist
 	rel->fdw_private = dist;
 }
 
+void
+base_rel_add_path(PlannerInfo *root, RelOptInfo *rel)
+{
+	DistRel    *dist = dist_rel_of(rel);
+	DistQuery  *query;
+
+	if (dist == NULL || dist->table == NULL || group_subquery_cost(dist->quals) == 0 || dist_rel_finds_writes(root))
+		return;
+	query = palloc0(sizeof(DistQuery));
+	query->rel = dist;
+	add_path(rel, dist_query_path(root, rel, query, rel->reltarget, rel->rows, 0));
+}
+
 /*
  * Takes the columns that say to which shard group a row belongs for those that
  * do in a member of a UNION ALL as well.

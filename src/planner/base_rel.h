@@ -20,8 +20,14 @@
 extern void base_rel_note(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const DistTable *table);
 
 /*
- * The same for a UNION ALL in FROM that the planner has flattened, when its
- * members are known.
+ * Adds a path of a relation whose filters have group_subqueries, which no
+ * other path can evaluate.
+ */
+extern void base_rel_add_path(PlannerInfo *root, RelOptInfo *rel);
+
+/*
+ * As base_rel_note, for a UNION ALL in FROM that the planner has flattened,
+ * when its members are known.
  */
 extern void base_rel_note_union(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
 

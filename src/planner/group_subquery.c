@@ -332,13 +332,43 @@ find_pins(GroupSubquery *subquery)
 }
 
 /*
- * What it costs a node to find a value's rows in the shard of a table: by an
- * index, or by reading all of it.
+ * The columns of a query's relation that its WHERE equates with what is the
+ * same for all of its rows.
+ */
+static Bitmapset *
+equated_columns(const Query *query, Index varno)
+{
+	Bitmapset  *attnos = NULL;
+	ListCell   *cell;
+
+	foreach(cell, make_ands_implicit((Expr *) query->jointree->quals))
+	{
+		const OpExpr *op = lfirst(cell);
+
+		if (!IsA(op, OpExpr) || list_length(op->args) != 2)
+			continue;
+		for (int i = 0; i < 2; i++)
+		{
+			Node	   *expr = without_relabels(list_nth(op->args, i));
+
+			if (IsA(expr, Var) && ((Var *) expr)->varno == (int) varno && ((Var *) expr)->varlevelsup == 0 &&
+				op_mergejoinable(op->opno, exprType(linitial(op->args))) &&
+				!contain_vars_of_level(list_nth(op->args, 1 - i), 0))
+				attnos = bms_add_member(attnos, ((Var *) expr)->varattno);
+		}
+	}
+	return attnos;
+}
+
+/*
+ * What it costs a node to find a row's part of a relation of the subquery, in
+ * one shard of it: by an index, or by reading all.
  */
 static double
-find_cost(const DistTable *table)
+find_cost(const Query *query, Index varno, const DistTable *table)
 {
 	Relation	relation = table_open(table->relid, NoLock);
+	Bitmapset  *attnos = equated_columns(query, varno);
 	double		cost = (Max(relation->rd_rel->reltuples, 1000) * cpu_tuple_cost +
 						Max(relation->rd_rel->relpages, 10) * seq_page_cost) / table->nshards;
 	ListCell   *cell;
@@ -347,11 +377,29 @@ find_cost(const DistTable *table)
 	{
 		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
 
-		if (index->rd_index->indkey.values[0] == table->dist_attno)
-			cost = dist_lookup_cost;
+		if (bms_is_member(index->rd_index->indkey.values[0], attnos))
+			cost = Min(cost, dist_lookup_cost);
 		index_close(index, AccessShareLock);
 	}
 	table_close(relation, NoLock);
+	return cost;
+}
+
+/* What it costs a node to run a subquery for a row. */
+static double
+run_cost(const Query *query)
+{
+	double		cost = dist_lookup_cost;
+	ListCell   *cell;
+
+	foreach(cell, query->rtable)
+	{
+		const RangeTblEntry *rte = lfirst(cell);
+		const DistTable *table = rte->rtekind == RTE_RELATION ? metadata_lookup(rte->relid) : NULL;
+
+		if (table != NULL && table->kind != DIST_REFERENCE)
+			cost = Max(cost, find_cost(query, foreach_current_index(cell) + 1, table));
+	}
 	return cost;
 }
 
@@ -400,7 +448,7 @@ make_group_subquery(SubLink *link, Query *query)
 		(void) outer_columns_walker(link->testexpr, &outer);
 	subquery->vars = outer.vars;
 	subquery->rows = link != NULL ? 1 : estimate_rows(query);
-	subquery->cost = subquery->table != NULL ? find_cost(subquery->table) : dist_lookup_cost;
+	subquery->cost = run_cost(query);
 	return outer.others ? NULL : subquery;
 }
 

@@ -326,6 +326,23 @@ asks_for_partitions(RelOptInfo *rel, RangeTblEntry *rte)
 		 partition_walker((Node *) rel->baserestrictinfo, &varno));
 }
 
+/* Has a distributed table be scanned by its nodes, and by nothing else. */
+static void
+replace_paths(PlannerInfo *root, RelOptInfo *rel, const DistTable *table)
+{
+	rel->pathlist = NIL;
+	rel->partial_pathlist = NIL;
+	rel->consider_parallel = false;
+	add_path_for(root, rel, table, rel->lateral_relids,
+				 pins_shard(rel, table, rel->baserestrictinfo));
+	/*
+	 * a write in a CTE must not be seen by scans of the same statement, so
+	 * they read ahead of it
+	 */
+	if (table->kind == DIST_HASH && !(planning_context && planning_context->modifying_cte))
+		add_lookup_paths(root, rel, table);
+}
+
 static void
 add_scan_path(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 {
@@ -338,20 +355,9 @@ add_scan_path(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 	note_rel(root, rel, rte);
 	shard_append_add_paths(root, rel, rte);
 	table = scanned_table(rte);
-	if (table == NULL || asks_for_partitions(rel, rte))
-		return;
-
-	rel->pathlist = NIL;
-	rel->partial_pathlist = NIL;
-	rel->consider_parallel = false;
-	add_path_for(root, rel, table, rel->lateral_relids,
-				 pins_shard(rel, table, rel->baserestrictinfo));
-	/*
-	 * a write in a CTE must not be seen by scans of the same statement, so
-	 * they read ahead of it
-	 */
-	if (table->kind == DIST_HASH && !(planning_context && planning_context->modifying_cte))
-		add_lookup_paths(root, rel, table);
+	if (table != NULL && !asks_for_partitions(rel, rte))
+		replace_paths(root, rel, table);
+	base_rel_add_path(root, rel);
 }
 
 /* The logical table is empty; its pg_class row speaks for the shards. */

@@ -37,6 +37,22 @@ def test_too_many_rows_are_not_kept(coordinator, schema, table, plan):
     assert "Rows Kept: true" not in lines
 
 
+@pytest.mark.parametrize("query, waves", [
+    ("SELECT id, (SELECT payload FROM {t} b WHERE b.id = a.id ORDER BY payload LIMIT 1) FROM {t} a", 1),
+    ("SELECT sum((SELECT count(*) FROM {t} b WHERE b.id = a.id)) FROM {t} a", 1),
+    ("SELECT id FROM {t} a WHERE payload < 3 OR EXISTS (SELECT FROM {t} b WHERE b.id = a.id AND b.payload > 90)", 1),
+    ("SELECT id FROM {t} a WHERE payload IN (SELECT payload FROM {t} b WHERE b.id = a.id) ORDER BY id LIMIT 3", 1),
+    ("SELECT a.id, l.payload FROM {t} a, LATERAL (SELECT payload FROM {t} b WHERE b.id = a.id LIMIT 1) l", 1),
+    ("SELECT id, u FROM {t} a, generate_series(1, payload) u", 1),
+    ("SELECT payload, v FROM {t} a, LATERAL (VALUES (id), (payload)) v (v)", 1),
+    ("SELECT id, (SELECT count(*) FROM {t} b WHERE b.id = a.payload) FROM {t} a", 2),
+])
+def test_subqueries_run_with_their_rows(table, plan, query, waves):
+    """A subquery that is tied to the distribution column of the row around it is part of the nodes' one query."""
+    lines = plan(query.format(t=table))
+    assert sum("DistributedScan" in line for line in lines) == waves, lines
+
+
 def test_long_list_of_parameters_is_one_array(coordinator, table):
     """A task reads one parameter, however many the statement has, and its text is the same for other numbers of them."""
     coordinator.execute("SET plan_cache_mode = force_generic_plan")

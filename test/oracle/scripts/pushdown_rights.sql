@@ -65,6 +65,20 @@ SELECT sum(s) FROM acts JOIN (SELECT id, sum(v) AS s FROM hidden GROUP BY id) h 
 SELECT count(*) FROM acts JOIN (SELECT id FROM hidden GROUP BY id) h USING (id);
 SELECT count(*) FROM acts WHERE EXISTS (SELECT FROM hidden WHERE hidden.id = acts.id);
 SELECT count(*) FROM acts WHERE v > (SELECT avg(v) FROM hidden WHERE hidden.id = acts.id);
+-- subqueries that the nodes run with the outer query
+SELECT sum((SELECT count(*) FROM parts WHERE parts.id = acts.id)) FROM acts;
+SELECT sum((SELECT count(secret) FROM parts WHERE parts.id = acts.id)) FROM acts;
+SELECT sum((SELECT max(v) FROM hidden WHERE hidden.id = acts.id)) FROM acts;
+SELECT sum((SELECT total FROM totals WHERE totals.id = acts.id)) FROM acts;
+SELECT sum((SELECT max(v) FROM strict WHERE strict.id = acts.id)) FROM acts;
+SELECT sum((SELECT count(*) FROM acts WHERE acts.id = parts.id)) FROM parts;
+SELECT count(*) FROM parts WHERE n = 1 AND (n = 7 OR EXISTS (SELECT FROM acts WHERE acts.id = parts.id));
+SELECT count(*), sum(l.n) FROM acts, LATERAL (SELECT n FROM parts WHERE parts.id = acts.id ORDER BY n LIMIT 1) l;
+SELECT count(*), sum(l.v) FROM parts, LATERAL (SELECT v FROM acts WHERE acts.id = parts.id ORDER BY v LIMIT 1) l;
+SELECT count(l.s) FROM acts, LATERAL (SELECT secret AS s FROM parts WHERE parts.id = acts.id ORDER BY n LIMIT 1) l;
+SELECT count(*) FROM totals WHERE total > 3 AND (total = 9 OR (SELECT count(*) FROM acts WHERE acts.id = totals.id) = 1);
+SELECT sum(u), count(*) FROM acts, generate_series(1, v) u;
+SELECT sum(u), count(*) FROM totals, generate_series(1, total) u;
 -- rows that nodes send to each other
 SET citus.exchange_cost = 0;
 SET citus.value_cost = 0;
