@@ -13,10 +13,9 @@
  *
  * PostgreSQL's planner gets a call in the subquery's place:
  * citus_internal.group_subquery(number, columns of the outer row ..).  What is
- * sent to the nodes has the subquery again.  Nobody can run the call: it costs
- * so much that a plan with a call that is left is known by its cost
- * (GROUP_SUBQUERY_COST_HERE), and the statement is planned as it was then;
- * only where there are no rows at all a call may be left, and is not run.
+ * sent to the nodes has the subquery again.  Nobody can run the call, so its
+ * cost here is prohibitive; if one is left in the finished plan all the same,
+ * the statement is planned as it was.
  *
  * So with subqueries in FROM that are LATERAL, which become functions in FROM.
  *
@@ -47,6 +46,11 @@
 #include "planner/shippable.h"
 #include "planner/task_query.h"
 #include "sharding/prune.h"
+
+/*
+ * What the planner takes it to cost to run a call here, which can't be done.
+ */
+#define COST_OF_CALL_HERE 1e12
 
 /* What a call stands for. */
 typedef struct GroupSubquery
@@ -680,6 +684,31 @@ group_subqueries_mark(Query *query, PlanningContext *context)
 	return copyObject(query);
 }
 
+/*
+ * The calls in the descriptions of what nodes return don't count.  There is no
+ * walker for the expressions of plan nodes, but all can be written out; so are
+ * texts of writes, which have the call's name.
+ */
+bool
+group_subqueries_are_gone(PlannedStmt *plan, const PlanningContext *context)
+{
+	List	   *descriptions = NIL;
+	char	   *written;
+	ListCell   *cell;
+	ListCell   *description;
+
+	foreach(cell, context->scans)
+	{
+		descriptions = lappend(descriptions, lfirst_node(CustomScan, cell)->custom_scan_tlist);
+		lfirst_node(CustomScan, cell)->custom_scan_tlist = NIL;
+	}
+	written = nodeToString(plan);
+	forboth(cell, context->scans, description, descriptions)
+		lfirst_node(CustomScan, cell)->custom_scan_tlist = lfirst(description);
+	return strstr(written, psprintf(":funcid %u ", context->group_subquery_function)) == NULL &&
+		strstr(written, "citus_internal.group_subquery") == NULL;
+}
+
 /* For group_subquery_refusal. */
 typedef struct RefusalSearch
 {
@@ -913,7 +942,7 @@ citus_internal_group_subquery_support(PG_FUNCTION_ARGS)
 	if (IsA(request, SupportRequestCost))
 	{
 		((SupportRequestCost *) request)->startup = 0;
-		((SupportRequestCost *) request)->per_tuple = GROUP_SUBQUERY_COST_HERE;
+		((SupportRequestCost *) request)->per_tuple = COST_OF_CALL_HERE;
 		PG_RETURN_POINTER(request);
 	}
 	if (!IsA(request, SupportRequestRows) || (subquery = marked_subquery(((SupportRequestRows *) request)->node)) == NULL)

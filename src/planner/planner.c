@@ -181,7 +181,7 @@ plan_group_subqueries(PlanningContext *context, Query *query, const char *query_
 	if (marked == NULL)
 		return NULL;
 	plan = plan_with_context(&other, marked, query_string, cursor_options, params);
-	if (other.write_source == NULL && plan->planTree->total_cost >= GROUP_SUBQUERY_COST_LEAST)
+	if (other.write_source == NULL && !group_subqueries_are_gone(plan, &other))
 		return NULL;
 	*context = other;
 	return plan;

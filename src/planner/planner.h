@@ -35,11 +35,10 @@ extern Query *decorrelate(Query *query, bool few);
 extern Query *group_subqueries_mark(Query *query, PlanningContext *context);
 
 /*
- * What a plan costs at least that would run such a subquery here, which it
- * can't; one that need not run for all rows (LIMIT) still a part of it.
+ * group_subquery.c: whether a plan of that query has all of them run by nodes,
+ * so that it can be executed.
  */
-#define GROUP_SUBQUERY_COST_HERE 1e12
-#define GROUP_SUBQUERY_COST_LEAST 1e10
+extern bool group_subqueries_are_gone(PlannedStmt *plan, const PlanningContext *context);
 
 /*
  * router.c: one task for the whole statement, judged by the plan of it; NULL

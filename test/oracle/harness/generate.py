@@ -237,6 +237,8 @@ class Generator:
             names = ", ".join(f"c{i}" for i in range(len(kinds)))
             return (f"{'LATERAL ' if lateral else ''}({query}) {alias} ({names})",
                     (alias, {f"c{i}": kind for i, kind in enumerate(kinds)}))
+        if self.chance(0.05):
+            return self.function(outer)
         if self.chance(0.04):
             alias = self.alias("v")
             return f"{VALUES} {alias} (c0, c1)", (alias, {"c0": "int", "c1": "text"})
@@ -247,6 +249,17 @@ class Generator:
             columns = TABLES[name]
         alias = self.alias(name[0])
         return f"{name} {alias}", (alias, columns)
+
+    def function(self, outer):
+        """A function, or VALUES, of constants or of columns of other members of FROM, or of outer queries."""
+        one, two = (self.expression(outer, "int", 1) for _ in range(2))
+        alias = self.alias("f")
+        kind, text = self.pick([
+            ("int", f"generate_series(least({one}, 3), least({two}, 5))"), ("int", f"unnest(ARRAY[{one}, {two}, 3])"),
+            ("int", f"(VALUES ({one}), ({two}))"),
+            ("text", f"string_to_table({self.expression(outer, 'text', 1)}, 't')"),
+            ("text", f"jsonb_array_elements_text(jsonb_build_array({one}, {self.expression(outer, 'text', 1)}))")])
+        return f"LATERAL {text} {alias} (c0)", (alias, {"c0": kind})
 
     def equality(self, scope, item):
         """A condition of a join, often on columns called k; None if there is none."""
@@ -278,7 +291,13 @@ class Generator:
     def scalar(self, outer, depth):
         """A query of one row and one int."""
         text, scope = self.from_list(outer, depth, most=1)
-        return f"SELECT {self.aggregate(scope, 'int')} FROM {text} WHERE {self.condition(scope + outer, depth - 1)}"
+        return (f"SELECT {self.aggregate(scope, 'int')} FROM {text} WHERE {self.condition(scope + outer, depth - 1)}"
+                f"{self.correlation(outer, scope)}")
+
+    def correlation(self, outer, scope):
+        """Often a condition that ties a row to one of an outer query, by the columns that are good for joins."""
+        on = self.equality(outer, self.pick(scope)) if outer and self.chance(0.5) else None
+        return f" AND {on}" if on else ""
 
     def select(self, outer, kinds, depth, top=False):
         """A query of columns of these kinds, which may use those of outer queries."""
@@ -287,7 +306,7 @@ class Generator:
                     f"({self.select(outer, kinds, depth - 1)})")
         text, scope = self.from_list(outer, depth)
         if self.chance(0.75):
-            text += f" WHERE {self.condition(scope + outer, depth)}"
+            text += f" WHERE {self.condition(scope + outer, depth)}{self.correlation(outer, scope)}"
         if self.chance(0.28):
             return self._grouped(text, scope, kinds, top)
         shown = [self.expression(scope if top else scope + outer, kind) for kind in kinds]
