@@ -180,18 +180,25 @@ add_right_side(PlannerInfo *root, DistRel *dist, JoinType type, const DistRel *r
 
 /*
  * Whether the join returns nothing but columns, and none of a side that it
- * only looks into.
+ * only looks into.  A write's join may also return what identifies rows, which
+ * no text needs.
  */
 static bool
-returns_columns(const RelOptInfo *joinrel, const DistRel *hidden)
+returns_columns(PlannerInfo *root, const RelOptInfo *joinrel, const DistRel *hidden)
 {
+	bool		writes = dist_rel_finds_writes(root);
 	ListCell   *cell;
 
 	foreach(cell, joinrel->reltarget->exprs)
 	{
 		const Var  *var = lfirst(cell);
 
-		if (!IsA(var, Var) || (hidden != NULL && bms_is_member(var->varno, hidden->relids)))
+		if (!IsA(var, Var))
+		{
+			if (!writes)
+				return false;
+		}
+		else if (hidden != NULL && bms_is_member(var->varno, hidden->relids) && (var->varattno > 0 || !writes))
 			return false;
 	}
 	return true;
@@ -279,7 +286,7 @@ finish_join(PlannerInfo *root, DistRel *dist, const RelOptInfo *joinrel, const D
 	List	   *filters = NIL;
 	const char *reason;
 
-	if (!dist_rel_finds_writes(root) && !returns_columns(joinrel, hides ? right : NULL))
+	if (!returns_columns(root, joinrel, hides ? right : NULL))
 		return "the join returns expressions";
 	if (!split_join_clauses(joinrel, type, restrictlist, &clauses, &filters))
 		return "it has a filter that is the same for all rows";

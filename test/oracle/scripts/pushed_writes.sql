@@ -5,7 +5,10 @@ CREATE TABLE o (k int PRIMARY KEY, v int);
 CREATE TABLE r (v int PRIMARY KEY, name text);
 CREATE TABLE l (id int, name text);
 CREATE TABLE child (id int REFERENCES t ON DELETE CASCADE, x int);
--- distribute: t(id) shards 4, s(id) with t, o(k) shards 3, r reference, l local, child(id) with t
+CREATE TABLE w (k int PRIMARY KEY, g int);
+CREATE TABLE lw (k int);
+CREATE TABLE few (v int PRIMARY KEY, name text);
+-- distribute: w(k) with none, lw local, few reference, t(id) shards 4, s(id) with t, o(k) shards 3, r reference, l local, child(id) with t
 INSERT INTO t SELECT g, g % 10, 0, 'n' || g % 4 FROM generate_series(1, 400) g;
 INSERT INTO s SELECT g, k, g + k FROM generate_series(1, 500, 2) g, generate_series(1, 2) k;
 INSERT INTO o SELECT g, g * 2 FROM generate_series(1, 40) g;
@@ -13,6 +16,9 @@ INSERT INTO r SELECT g, 'r' || g FROM generate_series(0, 6) g;
 INSERT INTO l SELECT g * 3, 'l' || g FROM generate_series(1, 20) g;
 INSERT INTO child SELECT g % 50 + 1, g FROM generate_series(1, 100) g;
 ANALYZE t, s, o, r, l, child;
+INSERT INTO w SELECT g, g % 7 FROM generate_series(1, 40) g;
+INSERT INTO lw SELECT g % 15 FROM generate_series(1, 25) g;
+INSERT INTO few SELECT g, 'f' || g FROM generate_series(0, 9) g;
 -- setup ends
 
 BEGIN;
@@ -137,4 +143,12 @@ WITH u AS (UPDATE t SET n = -3 WHERE id < 10 RETURNING id) SELECT count(*) FROM 
 FETCH 3 FROM c;
 -- both fail: 22012
 WITH u AS (UPDATE t SET n = 1 / (x - 5) FROM unnest(ARRAY[4, 5]) x WHERE t.id = x RETURNING id) SELECT 1;
+ROLLBACK;
+
+-- a join's clause that is about a table in EXISTS; what it costs is a guess
+BEGIN;
+UPDATE w SET g = src.v FROM (SELECT v AS kk, count(name) AS v FROM few GROUP BY 1) src WHERE src.kk = w.g AND EXISTS (SELECT FROM w w1, lw WHERE w1.k = lw.k AND lw.k = w.g AND w.k = w1.k);
+SELECT * FROM w;
+DELETE FROM w USING (SELECT v AS kk, count(name) AS v FROM few GROUP BY 1) src WHERE src.kk = w.g AND EXISTS (SELECT FROM w w1, lw WHERE w1.k = lw.k AND lw.k = w.g AND w.k = w1.k);
+SELECT * FROM w;
 ROLLBACK;
