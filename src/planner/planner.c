@@ -80,6 +80,23 @@ plan_with_context(PlanningContext *context, Query *query, const char *query_stri
 	return plan;
 }
 
+/*
+ * The expressions of a task for several shards are compiled once for each of
+ * them, so it has to cost that many times what is worth it otherwise.
+ */
+static void
+limit_compilation(PlannedStmt *plan)
+{
+	double		cost = plan->planTree->total_cost / Max(list_length(plan->appendRelations), 1);
+
+	if (cost <= jit_above_cost)
+		plan->jitFlags = PGJIT_NONE;
+	if (cost <= jit_optimize_above_cost)
+		plan->jitFlags &= ~PGJIT_OPT3;
+	if (cost <= jit_inline_above_cost)
+		plan->jitFlags &= ~PGJIT_INLINE;
+}
+
 /* A tagged text: this node's shards, or its own copy of a reference table. */
 static PlannedStmt *
 plan_task(const TaskTag *tag, Query *query, const char *query_string, int cursor_options,
@@ -94,6 +111,7 @@ plan_task(const TaskTag *tag, Query *query, const char *query_string, int cursor
 	plan = plan_with_context(&context, query, query_string, cursor_options, params);
 	if (tag->partial)
 		partial_plan_make(plan);
+	limit_compilation(plan);
 	return plan;
 }
 

@@ -18,6 +18,7 @@
 
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/restrictinfo.h"
 #include "parser/parsetree.h"
@@ -135,12 +136,33 @@ hash_of_path(const DistTable *table, const Path *path)
 	return hash_of_value(table, term->value, term->type);
 }
 
+/*
+ * The children of an Append, or of a Merge Append: the one that is run is in
+ * its order, if it need not be sorted.  NIL if it is neither.
+ */
+static List *
+children_of(const Path *path)
+{
+	ListCell   *cell;
+
+	if (IsA(path, AppendPath))
+		return ((const AppendPath *) path)->subpaths;
+	if (!IsA(path, MergeAppendPath))
+		return NIL;
+	foreach(cell, ((const MergeAppendPath *) path)->subpaths)
+	{
+		if (!pathkeys_contained_in(path->pathkeys, ((Path *) lfirst(cell))->pathkeys))
+			return NIL;
+	}
+	return ((const MergeAppendPath *) path)->subpaths;
+}
+
 /* The path that runs one of an Append's children; NULL if none can be told. */
 static Path *
-make_shard_append(PlannerInfo *root, const DistTable *table, const AppendPath *append)
+make_shard_append(PlannerInfo *root, const DistTable *table, const Path *append, List *children)
 {
-	Expr	   *hash = hash_of_path(table, linitial(append->subpaths));
-	int			nchildren = list_length(append->subpaths);
+	Expr	   *hash = hash_of_path(table, linitial(children));
+	int			nchildren = list_length(children);
 	ShardAppendPath *private;
 	CustomPath *path;
 	Cost		startup = 0;
@@ -151,21 +173,21 @@ make_shard_append(PlannerInfo *root, const DistTable *table, const AppendPath *a
 		return NULL;
 	private = palloc0(sizeof(ShardAppendPath));
 	private->hash = hash;
-	if (!set_ranges(root, table, append->subpaths, &private->plan))
+	if (!set_ranges(root, table, children, &private->plan))
 		return NULL;
-	foreach(cell, append->subpaths)
+	foreach(cell, children)
 	{
 		startup += ((Path *) lfirst(cell))->startup_cost;
 		total += ((Path *) lfirst(cell))->total_cost;
 	}
 	path = makeNode(CustomPath);
-	path->path = append->path;
+	path->path = *append;
 	path->path.type = T_CustomPath;
 	path->path.pathtype = T_CustomScan;
-	path->path.rows = clamp_row_est(append->path.rows / nchildren);
+	path->path.rows = clamp_row_est(append->rows / nchildren);
 	path->path.startup_cost = startup / nchildren + cpu_operator_cost;
 	path->path.total_cost = total / nchildren + cpu_operator_cost;
-	path->custom_paths = append->subpaths;
+	path->custom_paths = children;
 	path->custom_private = list_make1(private);
 	path->methods = &shard_append_path_methods;
 	return (Path *) path;
@@ -183,12 +205,12 @@ shard_append_add_paths(PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *
 		return;
 	foreach(cell, rel->pathlist)
 	{
-		const AppendPath *append = lfirst(cell);
+		List	   *children = children_of(lfirst(cell));
 		Path	   *path;
 
-		if (!IsA(append, AppendPath) || list_length(append->subpaths) < 2)
+		if (list_length(children) < 2)
 			continue;
-		path = make_shard_append(root, table, append);
+		path = make_shard_append(root, table, lfirst(cell), children);
 		if (path != NULL)
 			paths = lappend(paths, path);
 	}
