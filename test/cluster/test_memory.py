@@ -7,7 +7,8 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from harness.servers import pid_of, value
+from harness.servers import connect as connect_to
+from harness.servers import kill_process, pid_of, value, wait_until
 
 MB = 1024 * 1024
 TEXT = "repeat(md5(i::text), 300)"      # about 10 kB
@@ -183,3 +184,43 @@ def test_exchange_limit(cluster, coordinator, schema, connect):
         worker.execute(query)
     worker.execute("RESET temp_file_limit")
     assert value(worker, query) == 40000
+
+
+@pytest.mark.parametrize("how", ["cancelled", "terminated", "killed"])
+def test_files_of_an_ended_statement(how, own_cluster):
+    """Rows that nodes have sent to each other go with the statement, however it ends."""
+    with connect_to(own_cluster.coordinator) as admin, connect_to(own_cluster.coordinator) as session:
+        admin.execute("CREATE TABLE t (id int, k int, v text)")
+        admin.execute("SELECT create_distributed_table('t', 'id')")
+        admin.execute("INSERT INTO t SELECT i, i % 10, md5(i::text) FROM generate_series(1, 100000) i")
+        admin.execute("ANALYZE t")
+        session.execute("SET citus.exchange_cost = 0; SET citus.enable_broadcast_joins = off")
+        query = "SELECT count(*), max(a.v || b.v) FROM t a JOIN t b ON a.k = b.k"
+        assert "exchange_send" in str(session.execute(f"EXPLAIN (VERBOSE) {query}").fetchall())
+
+        def stored():
+            return sum(value(node, "SELECT count(*) FROM pg_ls_dir('base/pgsql_tmp', true, false)") for node in nodes)
+
+        pid, errors = pid_of(session), []
+
+        def run():
+            try:
+                session.execute(query)
+            except psycopg.Error as error:
+                errors.append(error)
+
+        nodes = [connect_to(worker) for worker in own_cluster.workers]
+        runner = threading.Thread(target=run)
+        runner.start()
+        try:
+            wait_until(stored, "rows that are sent")
+            if how == "killed":
+                kill_process(pid)
+            else:
+                admin.execute(f"SELECT {'pg_cancel_backend' if how == 'cancelled' else 'pg_terminate_backend'}(%s)", [pid])
+        finally:
+            runner.join()
+        assert errors
+        wait_until(lambda: stored() == 0, "the files to go")
+        for node in nodes:
+            node.close()
