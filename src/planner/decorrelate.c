@@ -12,6 +12,13 @@
  * the same where the comparison is strict and the aggregate of no rows is
  * null: a row of a without rows of b is left out either way.
  *
+ * A subquery whose value is returned, or used otherwise, takes part in the
+ * same way, by a LEFT JOIN; so do EXISTS (..) and, where an index says that
+ * there is one row at most, a subquery that returns a column:
+ *	  SELECT (SELECT b.y FROM b WHERE b.k = a.x) FROM a
+ * becomes
+ *	  SELECT s.y FROM a LEFT JOIN (SELECT b.k, b.y FROM b) s ON s.k = a.x
+ *
  * Where few groups are asked for, the grouped subquery better reads only their
  * rows: it gets WHERE EXISTS (SELECT 1 FROM a WHERE <filters of a> AND b.k =
  * a.k).
@@ -20,15 +27,21 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/table.h"
 #include "access/transam.h"
+#include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "parser/parse_oper.h"
 #include "rewrite/rewriteManip.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 
+#include "compat/nulled_by.h"
 #include "compat/permissions.h"
 #include "planner/planner.h"
 #include "planner/shippable.h"
@@ -78,16 +91,31 @@ is_null_for_none(Node *expr)
 	return !other && contain_var_clause(rest) && !contain_nonstrict_functions(rest) && !contain_vars_of_level(expr, 1);
 }
 
-/* Whether a subquery is of the form that can be turned, its WHERE aside. */
+/*
+ * Whether a subquery reads distributed tables and does no more than to join,
+ * filter, and perhaps aggregate to one row.
+ */
 static bool
-has_form(Query *sub)
+is_simple(Query *sub)
 {
-	return sub->commandType == CMD_SELECT && sub->hasAggs && list_length(sub->targetList) == 1 &&
-		sub->groupClause == NIL && sub->groupingSets == NIL && sub->havingQual == NULL && sub->setOperations == NULL &&
-		!sub->hasWindowFuncs && !sub->hasTargetSRFs && sub->distinctClause == NIL && sub->limitCount == NULL &&
-		sub->limitOffset == NULL && sub->cteList == NIL && sub->rowMarks == NIL &&
-		query_has_distributed_table(sub) && !contain_volatile_functions((Node *) sub) &&
-		is_null_for_none((Node *) linitial_node(TargetEntry, sub->targetList)->expr);
+	return sub->commandType == CMD_SELECT && sub->groupClause == NIL && sub->groupingSets == NIL &&
+		sub->havingQual == NULL && sub->setOperations == NULL && !sub->hasWindowFuncs && !sub->hasTargetSRFs &&
+		sub->distinctClause == NIL && sub->limitCount == NULL && sub->limitOffset == NULL && sub->cteList == NIL &&
+		sub->rowMarks == NIL && query_has_distributed_table(sub) && !contain_volatile_functions((Node *) sub);
+}
+
+/* What a subquery of one column returns. */
+static Node *
+value_of(const Query *sub)
+{
+	return (Node *) linitial_node(TargetEntry, sub->targetList)->expr;
+}
+
+/* Whether a subquery aggregates to a value that is null if it has no rows. */
+static bool
+aggregates_to_null(Query *sub)
+{
+	return is_simple(sub) && sub->hasAggs && list_length(sub->targetList) == 1 && is_null_for_none(value_of(sub));
 }
 
 /* Whether rows that an equality operator calls equal make one group. */
@@ -158,13 +186,12 @@ column_of(const TargetEntry *entry, Index varno)
 }
 
 /*
- * Adds the subquery to the query's FROM; returns its index in the range table.
+ * Adds the subquery to the query's range table; returns its index there.
  */
 static Index
-add_to_from(Query *query, Query *sub)
+add_entry(Query *query, Query *sub)
 {
 	RangeTblEntry *entry = makeNode(RangeTblEntry);
-	RangeTblRef *ref = makeNode(RangeTblRef);
 	ListCell   *cell;
 
 	entry->rtekind = RTE_SUBQUERY;
@@ -176,9 +203,7 @@ add_to_from(Query *query, Query *sub)
 										makeString(pstrdup(lfirst_node(TargetEntry, cell)->resname)));
 	entry->alias = copyObject(entry->eref);
 	query->rtable = lappend(query->rtable, entry);
-	ref->rtindex = list_length(query->rtable);
-	query->jointree->fromlist = lappend(query->jointree->fromlist, ref);
-	return ref->rtindex;
+	return list_length(query->rtable);
 }
 
 /*
@@ -199,6 +224,19 @@ items_of(Query *query, const Bitmapset *varnos)
 			items = lappend(items, copyObject(ref));
 	}
 	return list_length(items) == bms_num_members(varnos) ? items : NIL;
+}
+
+/* Finds a reference to a CTE, which counts the query levels up to it. */
+static bool
+cte_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+		return ((RangeTblEntry *) node)->rtekind == RTE_CTE;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, cte_walker, context, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, cte_walker, context);
 }
 
 /* Has the subquery read only rows whose groups the query asks for. */
@@ -241,6 +279,8 @@ ask_for_groups(Query *query, Query *sub, List *correlations, const Node *turned)
 	compat_copy_all_permissions(keys, query);
 	keys->jointree->quals = (Node *) make_ands_explicit(quals);
 	keys->hasSubLinks = checkExprHasSubLink(keys->jointree->quals);
+	if (cte_walker((Node *) keys, NULL))
+		return;
 	link->subLinkType = EXISTS_SUBLINK;
 	link->subselect = (Node *) keys;
 	sub->jointree->quals = make_and_qual(sub->jointree->quals, (Node *) link);
@@ -248,20 +288,16 @@ ask_for_groups(Query *query, Query *sub, List *correlations, const Node *turned)
 }
 
 /*
- * Turns a subquery that stands in the query's WHERE; returns what stands for
- * its value, and adds to quals; NULL if it can't be.
+ * Takes what ties a subquery to the outer row out of its WHERE; NIL if there
+ * is nothing, or not all of it can be.
  */
-static Node *
-turn_subquery(Query *query, Query *sub, bool few, const Node *turned, List **quals)
+static List *
+take_correlations(Query *sub)
 {
 	List	   *correlations = NIL;
 	List	   *rest = NIL;
-	TargetEntry *value;
-	Index		varno;
 	ListCell   *cell;
 
-	if (!has_form(sub))
-		return NULL;
 	foreach(cell, make_ands_implicit((Expr *) sub->jointree->quals))
 	{
 		Correlation *correlation = palloc(sizeof(Correlation));
@@ -272,27 +308,204 @@ turn_subquery(Query *query, Query *sub, bool few, const Node *turned, List **qua
 			rest = lappend(rest, lfirst(cell));
 	}
 	sub->jointree->quals = rest == NIL ? NULL : (Node *) make_ands_explicit(rest);
-	if (correlations == NIL || contain_vars_of_level((Node *) sub, 1))
-		return NULL;
-	if (few)
-		ask_for_groups(query, sub, correlations, turned);
+	return contain_vars_of_level((Node *) sub, 1) ? NIL : correlations;
+}
 
-	value = linitial_node(TargetEntry, sub->targetList);
-	value->resname = "value";
+/*
+ * Has the subquery, behind its other columns, return what it is tied by, and
+ * adds it to the query's range table; returns the conditions of their join.
+ */
+static List *
+join_conditions(Query *query, Query *sub, List *correlations, bool grouped, Index *varno)
+{
+	int			first = list_length(sub->targetList);
+	List	   *quals = NIL;
+	ListCell   *cell;
+
 	foreach(cell, correlations)
-		group_by(sub, ((Correlation *) lfirst(cell))->inner, list_length(sub->targetList) + 1);
-	varno = add_to_from(query, sub);
+	{
+		Node	   *inner = ((Correlation *) lfirst(cell))->inner;
+		AttrNumber	attno = list_length(sub->targetList) + 1;
+
+		if (grouped)
+			group_by(sub, inner, attno);
+		else
+			sub->targetList = lappend(sub->targetList, makeTargetEntry((Expr *) inner, attno, psprintf("k%d", attno), false));
+	}
+	*varno = add_entry(query, sub);
 	foreach(cell, correlations)
 	{
 		Correlation *correlation = lfirst(cell);
-		Node	   *inner = column_of(list_nth(sub->targetList, foreach_current_index(cell) + 1), varno);
+		Node	   *inner = column_of(list_nth(sub->targetList, first + foreach_current_index(cell)), *varno);
 		OpExpr	   *clause = copyObject(correlation->clause);
 
 		clause->args = correlation->inner_first ? list_make2(inner, correlation->outer) :
 			list_make2(correlation->outer, inner);
-		*quals = lappend(*quals, clause);
+		quals = lappend(quals, clause);
 	}
-	return column_of(value, varno);
+	return quals;
+}
+
+/*
+ * Turns a subquery that stands in the query's WHERE; returns what stands for
+ * its value, and adds to quals; NULL if it can't be.
+ */
+static Node *
+turn_subquery(Query *query, Query *sub, bool few, const Node *turned, List **quals)
+{
+	List	   *correlations;
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	Index		varno;
+
+	if (!aggregates_to_null(sub) || (correlations = take_correlations(sub)) == NIL)
+		return NULL;
+	if (few)
+		ask_for_groups(query, sub, correlations, turned);
+	linitial_node(TargetEntry, sub->targetList)->resname = "value";
+	*quals = list_concat(*quals, join_conditions(query, sub, correlations, true, &varno));
+	ref->rtindex = varno;
+	query->jointree->fromlist = lappend(query->jointree->fromlist, ref);
+	return column_of(linitial(sub->targetList), varno);
+}
+
+/* FROM .. LEFT JOIN entry ON quals; returns the join's index. */
+static Index
+add_left_join(Query *query, Index varno, List *quals)
+{
+	RangeTblEntry *entry = makeNode(RangeTblEntry);
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	JoinExpr   *join = makeNode(JoinExpr);
+
+	entry->rtekind = RTE_JOIN;
+	entry->jointype = join->jointype = JOIN_LEFT;
+	entry->eref = makeAlias("unnamed_join", NIL);
+	entry->inFromCl = true;
+	query->rtable = lappend(query->rtable, entry);
+	ref->rtindex = varno;
+	join->larg = (Node *) makeFromExpr(query->jointree->fromlist, NULL);
+	join->rarg = (Node *) ref;
+	join->quals = (Node *) make_ands_explicit(quals);
+	join->rtindex = list_length(query->rtable);
+	query->jointree->fromlist = list_make1(join);
+	return join->rtindex;
+}
+
+/*
+ * Whether a subquery is a column of a table of which an index allows no two
+ * rows with the same values of what it is tied by.
+ */
+static bool
+finds_one_row(const Query *sub, List *correlations)
+{
+	const RangeTblEntry *rte = list_length(sub->rtable) == 1 ? linitial(sub->rtable) : NULL;
+	Bitmapset  *attnos = NULL;
+	Relation	relation;
+	bool		unique = false;
+	ListCell   *cell;
+
+	if (rte == NULL || rte->rtekind != RTE_RELATION || rte->tablesample != NULL || list_length(sub->targetList) != 1 ||
+		!IsA(value_of(sub), Var))
+		return false;
+	foreach(cell, correlations)
+	{
+		const Var  *inner = (const Var *) ((Correlation *) lfirst(cell))->inner;
+
+		if (IsA(inner, Var) && inner->varattno > 0)
+			attnos = bms_add_member(attnos, inner->varattno);
+	}
+	relation = table_open(rte->relid, NoLock);
+	foreach(cell, RelationGetIndexList(relation))
+	{
+		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+		const FormData_pg_index *form = index->rd_index;
+		bool		known = form->indisunique && form->indimmediate && form->indisvalid &&
+			RelationGetIndexPredicate(index) == NIL;
+
+		for (int i = 0; i < form->indnkeyatts; i++)
+			known = known && bms_is_member(form->indkey.values[i], attnos);
+		unique = unique || known;
+		index_close(index, AccessShareLock);
+	}
+	table_close(relation, NoLock);
+	return unique;
+}
+
+/*
+ * Turns a subquery whose value the query uses for each row of FROM; returns
+ * what stands for the value, or NULL if it can't be.
+ */
+static Node *
+join_value(Query *query, const SubLink *link, bool few)
+{
+	Query	   *sub = copyObject((Query *) link->subselect);
+	bool		exists = link->subLinkType == EXISTS_SUBLINK;
+	const Aggref *count = !exists && sub->hasAggs ? (const Aggref *) value_of(sub) : NULL;
+	bool		counts = count != NULL && IsA(count, Aggref) && count->agglevelsup == 0 &&
+		(count->aggfnoid == F_COUNT_ || count->aggfnoid == F_COUNT_ANY);
+	List	   *correlations;
+	List	   *quals;
+	Index		varno;
+	Node	   *value;
+
+	if ((!exists && link->subLinkType != EXPR_SUBLINK) || !is_simple(sub) || (exists && sub->hasAggs) ||
+		(sub->hasAggs && !counts && !aggregates_to_null(sub)) || (correlations = take_correlations(sub)) == NIL ||
+		(!exists && !sub->hasAggs && !finds_one_row(sub, correlations)))
+		return NULL;
+	if (few)
+		ask_for_groups(query, sub, correlations, NULL);
+	if (exists)
+		sub->targetList = NIL;
+	else
+		linitial_node(TargetEntry, sub->targetList)->resname = "value";
+	quals = join_conditions(query, sub, correlations, exists || sub->hasAggs, &varno);
+	value = compat_nulled_by((Var *) column_of(linitial(sub->targetList), varno), add_left_join(query, varno, quals));
+	if (exists)
+	{
+		NullTest   *test = makeNode(NullTest);
+
+		test->arg = (Expr *) value;
+		test->nulltesttype = IS_NOT_NULL;
+		test->location = -1;
+		return (Node *) test;
+	}
+	if (counts)
+	{
+		CoalesceExpr *none = makeNode(CoalesceExpr);
+
+		none->coalescetype = INT8OID;
+		none->args = list_make2(value, makeConst(INT8OID, -1, InvalidOid, 8, Int64GetDatum(0), false, FLOAT8PASSBYVAL));
+		none->location = -1;
+		return (Node *) none;
+	}
+	return value;
+}
+
+/* For join_values_mutator. */
+typedef struct JoinValues
+{
+	Query	   *query;
+	bool		few;
+	bool		every_row;		/* expressions are evaluated for each row of
+								 * FROM, not of groups */
+} JoinValues;
+
+static Node *
+join_values_mutator(Node *node, void *context)
+{
+	JoinValues *join = context;
+	Node	   *value;
+
+	if (node == NULL || IsA(node, Query))
+		return node;
+	if (IsA(node, Aggref) && !join->every_row && ((Aggref *) node)->agglevelsup == 0)
+	{
+		JoinValues	below = {join->query, join->few, true};
+
+		return expression_tree_mutator(node, join_values_mutator, &below);
+	}
+	if (IsA(node, SubLink) && join->every_row && (value = join_value(join->query, (SubLink *) node, join->few)) != NULL)
+		return value;
+	return expression_tree_mutator(node, join_values_mutator, context);
 }
 
 /* Turns a clause of the query's WHERE if it compares with such a subquery. */
@@ -325,12 +538,13 @@ turn_clause(Query *query, Node *clause, bool few, List **quals)
 static bool
 turn_level(Query *query, bool few)
 {
+	JoinValues	join = {query, few, !query->hasAggs && query->groupClause == NIL && query->groupingSets == NIL};
 	List	   *quals = NIL;
 	int			entries = list_length(query->rtable);
 	ListCell   *cell;
 
 	if (query->commandType != CMD_SELECT || !query->hasSubLinks || query->rowMarks != NIL ||
-		query->jointree->quals == NULL || query->jointree->fromlist == NIL)
+		query->setOperations != NULL || query->jointree->fromlist == NIL)
 		return false;
 	foreach(cell, make_ands_implicit((Expr *) query->jointree->quals))
 	{
@@ -338,9 +552,10 @@ turn_level(Query *query, bool few)
 
 		quals = lappend(quals, clause);
 	}
+	query->targetList = (List *) join_values_mutator((Node *) query->targetList, &join);
 	if (list_length(query->rtable) == entries)
 		return false;
-	query->jointree->quals = (Node *) make_ands_explicit(quals);
+	query->jointree->quals = quals == NIL ? NULL : (Node *) make_ands_explicit(quals);
 	return true;
 }
 

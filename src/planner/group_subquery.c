@@ -524,7 +524,7 @@ mark_lateral(RangeTblEntry *rte, List **subqueries)
 	FuncExpr   *mark;
 	ListCell   *cell;
 
-	if (rte->rtekind != RTE_SUBQUERY || !rte->lateral || rte->security_barrier || rte->securityQuals != NIL ||
+	if (rte->rtekind != RTE_SUBQUERY || !rte->lateral || OidIsValid(rte->relid) || rte->security_barrier || rte->securityQuals != NIL ||
 		is_pulled_up(rte->subquery) || (subquery = make_group_subquery(NULL, rte->subquery)) == NULL)
 		return;
 	*subqueries = lappend(*subqueries, subquery);
