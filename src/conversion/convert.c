@@ -20,7 +20,6 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
@@ -708,13 +707,11 @@ distribute_into_group(List *roots, int32 colocation_id)
 bool
 group_stays_on_node(int32 colocation_id)
 {
-	ScanKeyData key;
-	List	   *rows;
+	CatalogRow *row = catalog_row("pg_dist_colocation", "pg_dist_colocation_pkey", Anum_colocation_colocationid,
+								  F_INT4EQ, Int32GetDatum(colocation_id));
 
-	ScanKeyInit(&key, Anum_colocation_colocationid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(colocation_id));
-	rows = catalog_rows("pg_dist_colocation", "pg_dist_colocation_pkey", &key);
-	return rows != NIL && DatumGetInt32(((CatalogRow *) linitial(rows))->values[Anum_colocation_replicationfactor - 1]) <=
-		LOCAL_REPLICATION_FACTOR(0);
+	return row != NULL &&
+		DatumGetInt32(row->values[Anum_colocation_replicationfactor - 1]) <= LOCAL_REPLICATION_FACTOR(0);
 }
 
 /*

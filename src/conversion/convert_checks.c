@@ -16,7 +16,6 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "catalog/catalog.h"
-#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_am.h"
@@ -33,7 +32,6 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
 #include "utils/relcache.h"
@@ -41,6 +39,7 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "catalog/catalog_rows.h"
 #include "compat/acl.h"
 #include "compat/noreturn.h"
 #include "conversion/convert_checks.h"
@@ -101,21 +100,42 @@ check_rules(Relation rel)
 static void
 check_not_subscribed(Relation rel)
 {
-	Relation	subscribed = table_open(SubscriptionRelRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-
-	ScanKeyInit(&key, Anum_pg_subscription_rel_srrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(RelationGetRelid(rel)));
-	scan = systable_beginscan(subscribed, SubscriptionRelSrrelidSrsubidIndexId, true, NULL, 1, &key);
-	if (HeapTupleIsValid(systable_getnext(scan)))
+	if (catalog_rows_by_oid(SubscriptionRelRelationId, SubscriptionRelSrrelidSrsubidIndexId,
+							Anum_pg_subscription_rel_srrelid, RelationGetRelid(rel)) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot distribute relation \"%s\"", RelationGetRelationName(rel)),
 				 errdetail("It is the target of a subscription, whose rows would be stored on this node, not in shards."),
 				 errhint("Take it out of the subscription first.")));
-	systable_endscan(scan);
-	table_close(subscribed, AccessShareLock);
+}
+
+/*
+ * The foreign keys whose column attno of pg_constraint is relid: copies of
+ * their rows.
+ */
+static List *
+foreign_keys_by(Oid relid, AttrNumber attno, Oid indexid)
+{
+	List	   *keys = NIL;
+
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(ConstraintRelationId, indexid, attno, relid))
+	{
+		if (((Form_pg_constraint) GETSTRUCT(row->tuple))->contype == CONSTRAINT_FOREIGN)
+			keys = lappend(keys, row->tuple);
+	}
+	return keys;
+}
+
+static List *
+foreign_keys_from(Oid relid)
+{
+	return foreign_keys_by(relid, Anum_pg_constraint_conrelid, ConstraintRelidTypidNameIndexId);
+}
+
+static List *
+foreign_keys_to(Oid relid)
+{
+	return foreign_keys_by(relid, Anum_pg_constraint_confrelid, InvalidOid);
 }
 
 /*
@@ -125,20 +145,12 @@ check_not_subscribed(Relation rel)
 static int
 foreign_key_actions(Oid relid)
 {
-	Relation	rel = table_open(ConstraintRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
 	int			commands = 0;
 
-	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, ConstraintRelidTypidNameIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(HeapTupleData, tuple, foreign_keys_from(relid))
 	{
 		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
 
-		if (con->contype != CONSTRAINT_FOREIGN)
-			continue;
 		if (con->confdeltype == FKCONSTR_ACTION_CASCADE)
 			commands |= COMMAND_BIT(CMD_DELETE);
 		if (con->confdeltype == FKCONSTR_ACTION_SETNULL || con->confdeltype == FKCONSTR_ACTION_SETDEFAULT ||
@@ -146,8 +158,6 @@ foreign_key_actions(Oid relid)
 			con->confupdtype == FKCONSTR_ACTION_SETDEFAULT)
 			commands |= COMMAND_BIT(CMD_UPDATE);
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
 	return commands;
 }
 
@@ -466,43 +476,6 @@ may_be_distributed(Oid relid)
 	char		relkind = get_rel_relkind(relid);
 
 	return metadata_lookup(relid) == NULL && (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE);
-}
-
-/*
- * The foreign keys whose column attno of pg_constraint is relid: copies of
- * their rows.
- */
-static List *
-foreign_keys_by(Oid relid, AttrNumber attno, Oid indexid)
-{
-	Relation	rel = table_open(ConstraintRelationId, AccessShareLock);
-	List	   *keys = NIL;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key, attno, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, indexid, OidIsValid(indexid), NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		if (((Form_pg_constraint) GETSTRUCT(tuple))->contype == CONSTRAINT_FOREIGN)
-			keys = lappend(keys, heap_copytuple(tuple));
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return keys;
-}
-
-static List *
-foreign_keys_from(Oid relid)
-{
-	return foreign_keys_by(relid, Anum_pg_constraint_conrelid, ConstraintRelidTypidNameIndexId);
-}
-
-static List *
-foreign_keys_to(Oid relid)
-{
-	return foreign_keys_by(relid, Anum_pg_constraint_confrelid, InvalidOid);
 }
 
 bool

@@ -20,12 +20,10 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_attrdef.h"
 #include "catalog/pg_class.h"
@@ -43,6 +41,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "catalog/catalog_rows.h"
 #include "compat/identity_sequence.h"
 #include "conversion/convert_checks.h"
 #include "ddl/create_table.h"
@@ -153,26 +152,19 @@ typedef struct AlterTableCall
 static List *
 constraints_of_table(Oid relid, List **names)
 {
-	Relation	rel = table_open(ConstraintRelationId, AccessShareLock);
 	List	   *result = NIL;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
 
 	*names = NIL;
-	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, ConstraintRelidTypidNameIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(ConstraintRelationId, ConstraintRelidTypidNameIndexId,
+													 Anum_pg_constraint_conrelid, relid))
 	{
-		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(row->tuple);
 
 		if (strchr("cfpux", form->contype) == NULL)
 			continue;
 		result = lappend_oid(result, form->oid);
 		*names = lappend(*names, pstrdup(NameStr(form->conname)));
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
 	return result;
 }
 

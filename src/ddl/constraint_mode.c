@@ -15,11 +15,8 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/table.h"
 #include "access/xact.h"
-#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_constraint.h"
 #include "commands/trigger.h"
@@ -28,6 +25,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+#include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
 #include "ddl/handlers.h"
 #include "remote/shard_names.h"
@@ -43,26 +41,20 @@
 static List *
 tables_with_constraint(Oid namespace, const char *name, bool *found)
 {
-	Relation	catalog = table_open(ConstraintRelationId, AccessShareLock);
 	List	   *relids = NIL;
 	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
 
 	ScanKeyInit(&keys[0], Anum_pg_constraint_conname, BTEqualStrategyNumber, F_NAMEEQ, CStringGetDatum(name));
 	ScanKeyInit(&keys[1], Anum_pg_constraint_connamespace, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(namespace));
-	scan = systable_beginscan(catalog, ConstraintNameNspIndexId, true, NULL, 2, keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(CatalogRow, row, catalog_rows_by_keys(ConstraintRelationId, ConstraintNameNspIndexId, 2, keys))
 	{
-		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(row->tuple);
 
 		*found = true;
 		if (form->contype != CONSTRAINT_TRIGGER)
 			relids = lappend_oid(relids, form->conrelid);
 	}
-	systable_endscan(scan);
-	table_close(catalog, AccessShareLock);
 	return relids;
 }
 

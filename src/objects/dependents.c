@@ -16,11 +16,9 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_cast.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
@@ -37,13 +35,13 @@
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
+#include "catalog/catalog_rows.h"
 #include "objects/dependents.h"
 #include "objects/object_scope.h"
 #include "objects/publication.h"
@@ -314,18 +312,10 @@ sort_dependent(ObjectAddress *object)
 static void
 find_dependents(const ObjectAddress *object, List **found, ObjectAddresses *seen)
 {
-	Relation	rel = table_open(DependRelationId, AccessShareLock);
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
 	check_stack_depth();
-	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(object->classId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(object->objectId));
-	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, 2, keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(CatalogRow, row, catalog_dependents(object->classId, object->objectId))
 	{
-		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(row->tuple);
 		ObjectAddress *dependent = palloc(sizeof(ObjectAddress));
 		DependentKind kind;
 
@@ -338,8 +328,6 @@ find_dependents(const ObjectAddress *object, List **found, ObjectAddresses *seen
 			*found = lappend(*found, dependent);
 		find_dependents(dependent, found, seen);
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
 }
 
 /*

@@ -11,13 +11,10 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/table.h"
 #include "access/transam.h"
 #include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_attrdef.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
@@ -29,13 +26,13 @@
 #include "catalog/pg_sequence.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/formatting.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "catalog/catalog_rows.h"
 #include "compat/collation.h"
 #include "compat/identity_sequence.h"
 #include "table/definition.h"
@@ -169,25 +166,14 @@ definition_collation(Definition *def, Oid collation)
 static char *
 enum_command(Oid typid, const char *name)
 {
-	Relation	rel = table_open(EnumRelationId, AccessShareLock);
 	StringInfoData buf;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		first = true;
 
 	initStringInfo(&buf);
 	appendStringInfo(&buf, "CREATE TYPE %s AS ENUM (", name);
-	ScanKeyInit(&key, Anum_pg_enum_enumtypid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(typid));
-	scan = systable_beginscan(rel, EnumTypIdSortOrderIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		appendStringInfo(&buf, "%s%s", first ? "" : ", ",
-						 quote_literal_cstr(NameStr(((Form_pg_enum) GETSTRUCT(tuple))->enumlabel)));
-		first = false;
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(EnumRelationId, EnumTypIdSortOrderIndexId,
+													 Anum_pg_enum_enumtypid, typid))
+		appendStringInfo(&buf, "%s%s", foreach_current_index(row) == 0 ? "" : ", ",
+						 quote_literal_cstr(NameStr(((Form_pg_enum) GETSTRUCT(row->tuple))->enumlabel)));
 	appendStringInfoChar(&buf, ')');
 	return buf.data;
 }
@@ -208,10 +194,6 @@ domain_commands(Definition *def, HeapTuple type_tuple, const char *name)
 	Form_pg_type form = (Form_pg_type) GETSTRUCT(type_tuple);
 	StringInfoData buf;
 	List	   *constraints = NIL;
-	Relation	rel;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
 	Datum		datum;
 	bool		isnull;
 
@@ -230,18 +212,14 @@ domain_commands(Definition *def, HeapTuple type_tuple, const char *name)
 	if (form->typnotnull)
 		appendStringInfoString(&buf, " NOT NULL");
 
-	rel = table_open(ConstraintRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_constraint_contypid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(form->oid));
-	scan = systable_beginscan(rel, ConstraintTypidIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(ConstraintRelationId, ConstraintTypidIndexId,
+													 Anum_pg_constraint_contypid, form->oid))
 	{
-		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
+		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(row->tuple);
 
 		if (con->contype == CONSTRAINT_CHECK)
 			constraints = lappend(constraints, pg_get_constraintdef_command(con->oid));
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
 	list_sort(constraints, compare_texts);
 	return lcons(buf.data, constraints);
 }
@@ -421,27 +399,16 @@ static void
 definition_default_sequences(Definition *def, AttrNumber attno)
 {
 	Oid			attrdef = GetAttrDefaultOid(RelationGetRelid(def->rel), attno);
-	Relation	rel;
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
 
 	if (!OidIsValid(attrdef))
 		return;
-	rel = table_open(DependRelationId, AccessShareLock);
-	ScanKeyInit(&keys[0], Anum_pg_depend_classid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(AttrDefaultRelationId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_objid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(attrdef));
-	scan = systable_beginscan(rel, DependDependerIndexId, true, NULL, 2, keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(CatalogRow, row, catalog_needs(AttrDefaultRelationId, attrdef))
 	{
-		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(row->tuple);
 
 		if (depend->refclassid == RelationRelationId && get_rel_relkind(depend->refobjid) == RELKIND_SEQUENCE)
 			definition_sequence(def, depend->refobjid);
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
 }
 
 /* Sequences that the table owns (serial), and others in its defaults. */
