@@ -11,12 +11,12 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "executor/spi.h"
 #include "utils/guc.h"
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "lib/catch_error.h"
+#include "lib/spi_query.h"
 #include "lib/subtransaction.h"
 #include "remote/connection.h"
 #include "cluster/node_query.h"
@@ -26,21 +26,10 @@
 static void
 query_here(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
 {
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute(sql, false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "query failed: %s", sql);
+	int			ncolumns;
 
-	for (uint64 row = 0; row < SPI_processed; row++)
-	{
-		TupleDesc	desc = SPI_tuptable->tupdesc;
-		char	  **values = palloc(desc->natts * sizeof(char *));
-
-		for (int column = 0; column < desc->natts; column++)
-			values[column] = SPI_getvalue(SPI_tuptable->vals[row], desc, column + 1);
-		callback(groupid, desc->natts, values, arg);
-	}
-	SPI_finish();
+	foreach_ptr(SpiText, values, spi_rows(sql, &ncolumns))
+		callback(groupid, ncolumns, values, arg);
 }
 
 static void

@@ -45,7 +45,7 @@
 #include "conversion/distribute_schema.h"
 #include "copy/view_rows.h"
 #include "ddl/object_statements.h"
-#include "lib/spi_texts.h"
+#include "lib/spi_query.h"
 #include "objects/object_scope.h"
 #include "remote/connection.h"
 #include "table/run_commands.h"

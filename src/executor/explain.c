@@ -25,7 +25,7 @@
 #include "executor/row_codec.h"
 #include "executor/scan_tasks.h"
 #include "lib/run_as.h"
-#include "lib/spi_texts.h"
+#include "lib/spi_query.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 

@@ -13,7 +13,6 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "executor/spi.h"
 #include "nodes/makefuncs.h"
 #include "parser/parser.h"
 #include "tcop/utility.h"
@@ -24,6 +23,7 @@
 
 #include "catalog/node_session.h"
 #include "compat/sql_function.h"
+#include "lib/spi_query.h"
 #include "remote/connection.h"
 #include "table/run_commands.h"
 
@@ -70,19 +70,13 @@ run_commands(List *commands)
 
 	(void) set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
 	running_statement.own_depth = before.depth;
 	PG_TRY();
 	{
 		foreach(cell, commands)
 		{
-			int			result;
-
 			node_call = (NodeCall) {lfirst(cell), NULL};
-			result = SPI_execute(lfirst(cell), false, 0);
-			if (result < 0)
-				elog(ERROR, "SPI_execute failed: %s", SPI_result_code_string(result));
+			(void) spi_exec(lfirst(cell));
 		}
 	}
 	PG_FINALLY();
@@ -91,7 +85,6 @@ run_commands(List *commands)
 		node_call = call_before;
 	}
 	PG_END_TRY();
-	SPI_finish();
 	AtEOXact_GUC(true, level);
 }
 

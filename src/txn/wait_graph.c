@@ -31,7 +31,6 @@
  */
 #include "postgres.h"
 
-#include "executor/spi.h"
 #include "lib/stringinfo.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -39,6 +38,7 @@
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "lib/spi_query.h"
 #include "remote/connection.h"
 #include "txn/private.h"
 #include "txn/wait_graph.h"
@@ -87,23 +87,10 @@ add_graph_row(List **rows, int32 groupid, char **values)
 static void
 collect_here(List **rows)
 {
-	MemoryContext context = CurrentMemoryContext;
+	int			ncolumns;
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute(wait_query, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read the wait edges of this node");
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		MemoryContext spi_context = MemoryContextSwitchTo(context);
-		char	   *values[QUERY_COLUMNS];
-
-		for (int column = 0; column < QUERY_COLUMNS; column++)
-			values[column] = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, column + 1);
+	foreach_ptr(SpiText, values, spi_rows(wait_query, &ncolumns))
 		add_graph_row(rows, metadata_local_group(), values);
-		MemoryContextSwitchTo(spi_context);
-	}
-	SPI_finish();
 }
 
 /* Waits for more of a node's answer, up to a deadline. */
