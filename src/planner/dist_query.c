@@ -312,9 +312,7 @@ relation_oids_walker(Node *node, void *context)
 			*relids = list_append_unique_oid(*relids, ((RangeTblEntry *) node)->relid);
 		return false;
 	}
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, relation_oids_walker, context, QTW_EXAMINE_RTES_BEFORE);
-	return expression_tree_walker(node, relation_oids_walker, context);
+	return query_or_expression_tree_walker(node, relation_oids_walker, context, QTW_EXAMINE_RTES_BEFORE);
 }
 
 /* How the parameters that are arrays are numbered. */
@@ -390,9 +388,7 @@ redirect_walker(Node *node, void *context)
 		(void) array_position(context, var, (Index *) &var->varno, &var->varattno);
 		return false;
 	}
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, redirect_walker, context, QTW_IGNORE_RT_SUBQUERIES);
-	return expression_tree_walker(node, redirect_walker, context);
+	return query_or_expression_tree_walker(node, redirect_walker, context, QTW_IGNORE_RT_SUBQUERIES);
 }
 
 /* Makes the arrays the task's parameters behind the others; in place. */
@@ -412,9 +408,7 @@ number_arrays_walker(Node *node, void *context)
 		param->location = -1;
 		return false;
 	}
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, number_arrays_walker, context, 0);
-	return expression_tree_walker(node, number_arrays_walker, context);
+	return query_or_expression_tree_walker(node, number_arrays_walker, context, 0);
 }
 
 /*
@@ -432,9 +426,7 @@ drop_aliases_walker(Node *node, void *context)
 		((Var *) node)->varattnosyn = ((Var *) node)->varattno;
 		return false;
 	}
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, drop_aliases_walker, context, 0);
-	return expression_tree_walker(node, drop_aliases_walker, context);
+	return query_or_expression_tree_walker(node, drop_aliases_walker, context, 0);
 }
 
 List *

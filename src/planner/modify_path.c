@@ -214,9 +214,7 @@ users_code_walker(Node *node, void *context)
 		return false;
 	if (IsA(node, CoerceToDomain) || check_functions_in_node(node, is_users_function, NULL))
 		return true;
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, users_code_walker, context, 0);
-	return expression_tree_walker(node, users_code_walker, context);
+	return query_or_expression_tree_walker(node, users_code_walker, context, 0);
 }
 
 /* Adds to one query what identifies its rows to DistributedModify. */
