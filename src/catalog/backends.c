@@ -48,12 +48,6 @@ typedef struct BackendsShared
 
 static BackendsShared *backends_shared = NULL;
 
-static Size
-backends_shared_size(void)
-{
-	return add_size(offsetof(BackendsShared, slots), mul_size(MaxBackends, sizeof(BackendSlot)));
-}
-
 /*
  * The global process id that this session's opener has given it; 0 if it is a
  * client's own.  It stands in the value that application_name began with.
@@ -104,7 +98,8 @@ backends_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_backends",
-		.size = backends_shared_size,
+		.fixed = offsetof(BackendsShared, slots),
+		.per_backend = sizeof(BackendSlot),
 		.memory = (SharedHeader **) &backends_shared,
 	};
 

@@ -67,12 +67,6 @@ static QueueShared *queue_shared = NULL;
 static List *started_tasks = NIL;
 static uint64 changes_seen = 0;
 
-static Size
-queue_shared_size(void)
-{
-	return sizeof(QueueShared);
-}
-
 static void
 queue_shared_fill(void)
 {
@@ -276,7 +270,7 @@ jobs_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_background_tasks",
-		.size = queue_shared_size,
+		.fixed = sizeof(QueueShared),
 		.memory = (SharedHeader **) &queue_shared,
 		.fill = queue_shared_fill,
 	};

@@ -591,18 +591,12 @@ citus_internal_adopt_sequence(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-static Size
-sequence_store_size(void)
-{
-	return sizeof(SequenceStore);
-}
-
 void
 sequence_values_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_sequences",
-		.size = sequence_store_size,
+		.fixed = sizeof(SequenceStore),
 		.memory = (SharedHeader **) &sequence_store,
 	};
 
