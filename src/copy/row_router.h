@@ -17,10 +17,10 @@
 #include "postgres.h"
 
 #include "executor/tuptable.h"
-#include "nodes/pg_list.h"
 #include "utils/rel.h"
 
 #include "catalog/metadata.h"
+#include "compat/foreach.h"
 #include "copy/shard_sink.h"
 
 typedef struct RowRouter RowRouter;

@@ -10,13 +10,12 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
-
 #include "storage/lock.h"
 #include "utils/timestamp.h"
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "compat/foreach.h"
 
 /* Most bytes of a name for what replicates a shard; longer than any. */
 #define MOVE_NAME_SIZE NAMEDATALEN

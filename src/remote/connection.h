@@ -27,8 +27,7 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
-
+#include "compat/foreach.h"
 #include "remote/result.h"
 
 struct RemoteOwner;
