@@ -129,15 +129,10 @@ backend_make_gpid(int pid)
 {
 	int32		group = metadata_local_group();
 	int32		nodeid = 0;
-	ListCell   *lc;
 
-	foreach(lc, node_all())
-	{
-		ClusterNode *node = lfirst(lc);
-
+	foreach_ptr(ClusterNode, node, node_all())
 		if (node->groupid == group && node->is_primary)
 			nodeid = node->nodeid;
-	}
 	return (uint64) nodeid * GPID_NODE_FACTOR + pid;
 }
 

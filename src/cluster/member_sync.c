@@ -48,15 +48,10 @@ static List *
 unsynced_groups(void)
 {
 	List	   *groups = NIL;
-	ListCell   *lc;
 
-	foreach(lc, node_active_primaries_remote())
-	{
-		ClusterNode *node = lfirst(lc);
-
+	foreach_ptr(ClusterNode, node, node_active_primaries_remote())
 		if (!node->metadata_synced)
 			groups = lappend_int(groups, node->groupid);
-	}
 	return groups;
 }
 

@@ -37,15 +37,10 @@ List *
 members_other_groups(List *left_out)
 {
 	List	   *groups = NIL;
-	ListCell   *lc;
 
-	foreach(lc, node_active_primaries_remote())
-	{
-		ClusterNode *node = lfirst(lc);
-
+	foreach_ptr(ClusterNode, node, node_active_primaries_remote())
 		if (!list_member_int(left_out, node->groupid))
 			groups = lappend_int(groups, node->groupid);
-	}
 	return groups;
 }
 
@@ -71,11 +66,9 @@ List *
 members_leave_out_unreachable(List *left_out)
 {
 	List	   *result = list_copy(left_out);
-	ListCell   *lc;
 
-	foreach(lc, node_active_primaries_remote())
+	foreach_ptr(ClusterNode, node, node_active_primaries_remote())
 	{
-		ClusterNode *node = lfirst(lc);
 		char	   *error;
 
 		if (list_member_int(left_out, node->groupid) || server_writable(node->host, node->port, &error))

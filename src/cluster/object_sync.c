@@ -243,11 +243,9 @@ missing_statements(ObjectSync *sync, bool after_tables)
 {
 	List	   *statements = schema_dump_statements(sync->dump, after_tables ? wanted_after_tables : wanted_before_tables);
 	List	   *commands = NIL;
-	ListCell   *cell;
 
-	foreach(cell, statements)
+	foreach_ptr(char, text, statements)
 	{
-		char	   *text = lfirst(cell);
 		Node	   *stmt = parse_utility(text);
 
 		if (!is_for_step(stmt, after_tables))

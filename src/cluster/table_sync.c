@@ -61,11 +61,9 @@ static List *
 lock_tables(void)
 {
 	List	   *tables = NIL;
-	ListCell   *lc;
 
-	foreach(lc, metadata_tables(0))
+	foreach_oid(relid, metadata_tables(0))
 	{
-		Oid			relid = lfirst_oid(lc);
 		const DistTable *dist_table = metadata_require(relid);
 		SyncedTable *table;
 
@@ -92,15 +90,10 @@ static void
 lock_reference_tables(List *tables, const ClusterNode *node)
 {
 	List	   *relids = NIL;
-	ListCell   *lc;
 
-	foreach(lc, tables)
-	{
-		SyncedTable *table = lfirst(lc);
-
+	foreach_ptr(SyncedTable, table, tables)
 		if (table->kind == DIST_REFERENCE)
 			relids = lappend_oid(relids, table->relid);
-	}
 	list_sort(relids, list_oid_cmp);
 	if (relids != NIL)
 		node_locks_replicas(list_make1_int(node->groupid), relids);
@@ -173,13 +166,9 @@ table_sync_rest(const ClusterNode *node, List *tables)
 	List	   *commands;
 	ListCell   *lc;
 
-	foreach(lc, tables)
-	{
-		SyncedTable *table = lfirst(lc);
-
+	foreach_ptr(SyncedTable, table, tables)
 		if (table->kind == DIST_REFERENCE)
 			copies = lappend(copies, table_copy_begin(table->relid, node->groupid));
-	}
 	DEBUG_POINT("node-tables-copied");
 	lock_reference_tables(tables, node);
 	foreach(lc, tables)

@@ -398,16 +398,11 @@ List *
 table_dependent_views(List *relids)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, dependents_of_tables(relids))
-	{
-		const ObjectAddress *object = lfirst(cell);
-
+	foreach_ptr(const ObjectAddress, object, dependents_of_tables(relids))
 		if (object->classId == RelationRelationId && get_rel_relkind(object->objectId) == RELKIND_MATVIEW &&
 			may_act_for_owner(object))
 			result = lappend_oid(result, object->objectId);
-	}
 	return result;
 }
 
@@ -415,15 +410,10 @@ List *
 table_dependents_drop_commands(List *relids)
 {
 	List	   *commands = NIL;
-	ListCell   *cell;
 
-	foreach(cell, dependents_of_tables(relids))
-	{
-		ObjectAddress *object = lfirst(cell);
-
+	foreach_ptr(ObjectAddress, object, dependents_of_tables(relids))
 		if (object->classId == TypeRelationId)
 			commands = lappend(commands, psprintf("DROP TYPE IF EXISTS %s CASCADE",
 												  format_type_be_qualified(object->objectId)));
-	}
 	return commands;
 }

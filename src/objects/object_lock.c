@@ -48,14 +48,9 @@ static List *
 keys_of_names(List *names)
 {
 	List	   *keys = NIL;
-	ListCell   *cell;
 
-	foreach(cell, names)
-	{
-		const char *name = lfirst(cell);
-
+	foreach_ptr(const char, name, names)
 		keys = list_append_unique_oid(keys, hash_bytes((const unsigned char *) name, strlen(name)));
-	}
 	list_sort(keys, list_oid_cmp);
 	return keys;
 }

@@ -458,7 +458,6 @@ citus_internal_setval(PG_FUNCTION_ARGS)
 	int64		value = PG_GETARG_INT64(1);
 	bool		is_called = PG_NARGS() < 3 || PG_GETARG_BOOL(2);
 	SequenceUse *use = sequence_use(seqid);
-	ListCell   *cell;
 
 	if (!use->everywhere)
 	{
@@ -472,13 +471,9 @@ citus_internal_setval(PG_FUNCTION_ARGS)
 		set_here(seqid, value, is_called);
 	else
 		remote_exec(COORDINATOR_GROUP, adopt_call(seqid, value, is_called));
-	foreach(cell, node_active_primaries_remote())
-	{
-		const ClusterNode *node = lfirst(cell);
-
+	foreach_ptr(const ClusterNode, node, node_active_primaries_remote())
 		if (node->groupid != COORDINATOR_GROUP)
 			remote_exec(node->groupid, adopt_call(seqid, value, is_called));
-	}
 	give_up_values(seqid);
 	use = sequence_use(seqid);
 	if (is_called)

@@ -114,11 +114,8 @@ index_statistics_targets(Definition *def, Oid indexid, int natts)
 void
 definition_indexes(Definition *def)
 {
-	ListCell   *cell;
-
-	foreach(cell, RelationGetIndexList(def->rel))
+	foreach_oid(indexid, RelationGetIndexList(def->rel))
 	{
-		Oid			indexid = lfirst_oid(cell);
 		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexid));
 		Form_pg_index form;
 

@@ -213,8 +213,6 @@ take_locks_together(const LockRequest *request, int timeout)
 static void
 take_locks_in_turn(const LockRequest *request, int timeout)
 {
-	ListCell   *cell;
-
 	take_locks_on(0, request);
 	if (metadata_local_group() == 0 && !are_unchanged(request))
 		return;
@@ -224,13 +222,9 @@ take_locks_in_turn(const LockRequest *request, int timeout)
 		return;
 	}
 	lock_attempt_limit(timeout);
-	foreach(cell, node_active_primaries())
-	{
-		const ClusterNode *node = lfirst(cell);
-
+	foreach_ptr(const ClusterNode, node, node_active_primaries())
 		if (node->groupid != 0)
 			take_locks_on(node->groupid, request);
-	}
 }
 
 /*

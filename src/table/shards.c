@@ -351,16 +351,11 @@ name_index_of_partition(const DistTable *table, Oid index)
 {
 	Oid			parent_index = get_partition_parent(index, false);
 	const DistTable *parent = metadata_require(IndexGetRelation(parent_index, false));
-	ListCell   *cell;
 
-	foreach(cell, local_shard_indexes(table))
-	{
-		int			i = lfirst_int(cell);
-
+	foreach_int(i, local_shard_indexes(table))
 		name_index_of_shard(shard_local_relid(table->relid, table->shards[i].shardid),
 							shard_local_relid(parent_index, parent->shards[shard_index_of_range(parent, table->shards[i].range)].shardid),
 							shard_relation_name(get_rel_name(index), table->shards[i].shardid));
-	}
 }
 
 void

@@ -179,12 +179,8 @@ append_column(StringInfo buf, Definition *def, Form_pg_attribute att)
 static bool
 append_options(StringInfo buf, Datum reloptions, const char *prefix, bool first)
 {
-	ListCell   *cell;
-
-	foreach(cell, untransformRelOptions(reloptions))
+	foreach_ptr(DefElem, option, untransformRelOptions(reloptions))
 	{
-		DefElem    *option = lfirst(cell);
-
 		if (strncmp(option->defname, "pg_", 3) == 0)
 			continue;
 		appendStringInfo(buf, "%s%s%s = %s", first ? "" : ", ", prefix, quote_identifier(option->defname),
