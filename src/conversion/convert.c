@@ -552,9 +552,8 @@ distribute_tables(List *relids, Distribution *wanted, const DistTable *beside, c
 
 	foreach(cell, relids)
 		definitions = lappend(definitions, table_definition_commands(lfirst_oid(cell)));
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		Oid			relid = lfirst_oid(cell);
 		Relation	rel = relation_open(relid, NoLock);
 		Distribution own = *wanted;
 

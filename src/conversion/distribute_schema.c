@@ -132,11 +132,9 @@ List *
 schema_metadata_commands(void)
 {
 	List	   *commands = NIL;
-	ListCell   *cell;
 
-	foreach(cell, catalog_rows("pg_dist_schema", "pg_dist_schema_pkey", NULL))
+	foreach_ptr(CatalogRow, row, catalog_rows("pg_dist_schema", "pg_dist_schema_pkey", NULL))
 	{
-		CatalogRow *row = lfirst(cell);
 		Oid			schema = DatumGetObjectId(row->values[Anum_schema_schemaid - 1]);
 
 		if (get_namespace_name(schema) != NULL)

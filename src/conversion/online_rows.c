@@ -398,10 +398,8 @@ online_rows_copy(List *relids)
 	(void) lock_in_attempts(&taker);
 	DEBUG_POINT("online-rows-locked");
 	(void) follow_tables(lock.tables);
-	foreach(cell, lock.tables)
+	foreach_ptr(OnlineTable, online, lock.tables)
 	{
-		OnlineTable *online = lfirst(cell);
-
 		UnregisterSnapshot(online->snapshot);
 		table_close(online->rel, NoLock);
 	}

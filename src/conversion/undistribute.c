@@ -332,13 +332,9 @@ undistribute_tables(List *roots)
 	foreach(cell, relids)
 		moved = lappend(moved, take_rows(lfirst_oid(cell)));
 	forget_tables(relids);
-	foreach(cell, moved)
-	{
-		MovedRows  *rows = lfirst(cell);
-
+	foreach_ptr(MovedRows, rows, moved)
 		if (rows->store != NULL)
 			insert_rows(rows->relid, rows->columns, rows->store, rows->desc);
-	}
 	SPI_finish();
 	AtEOXact_GUC(true, level);
 }

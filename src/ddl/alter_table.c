@@ -282,7 +282,6 @@ shard_column(const AlterTableCall *alter, const ColumnDef *column)
 	AttrNumber	attno = get_attnum(relid, column->colname);
 	ColumnDef  *result = copyObject((ColumnDef *) column);
 	List	   *constraints = NIL;
-	ListCell   *cell;
 	bool		generated = false;
 	bool		filled_later = draws_from_sequence(relid, attno);
 	Oid			type;
@@ -290,10 +289,8 @@ shard_column(const AlterTableCall *alter, const ColumnDef *column)
 	Oid			collation;
 	Node	   *value;
 
-	foreach(cell, column->constraints)
+	foreach_node(Constraint, constraint, column->constraints)
 	{
-		Constraint *constraint = lfirst_node(Constraint, cell);
-
 		generated |= (constraint->contype == CONSTR_GENERATED);
 		if (constraint->contype == CONSTR_GENERATED)
 			constraints = lappend(constraints, copyObject(constraint));
@@ -379,15 +376,9 @@ shard_statements(const AlterTableCall *alter)
 static bool
 uses_index(const AlterTableCall *alter)
 {
-	ListCell   *cell;
-
-	foreach(cell, alter->stmt->cmds)
-	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
-
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
 		if (cmd->subtype == AT_AddConstraint && castNode(Constraint, cmd->def)->indexname != NULL)
 			return true;
-	}
 	return false;
 }
 
@@ -404,13 +395,9 @@ constraint_is_new(const AlterTableCall *alter, const char *name)
 
 	foreach(cell, alter->constraints_before)
 		existed |= (strcmp(lfirst(cell), name) == 0);
-	foreach(cell, alter->stmt->cmds)
-	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
-
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
 		if (cmd->subtype == AT_DropConstraint && strcmp(cmd->name, name) == 0)
 			existed = false;
-	}
 	return !existed;
 }
 
@@ -476,7 +463,6 @@ static void
 check_altered_table(const AlterTableCall *alter)
 {
 	Relation	rel = table_open(alter->table->relid, NoLock);
-	ListCell   *cell;
 
 	check_unique_indexes(rel, alter->table->dist_attno);
 	if (alter->table->kind != DIST_REFERENCE)
@@ -484,13 +470,9 @@ check_altered_table(const AlterTableCall *alter)
 	table_close(rel, NoLock);
 	check_foreign_keys(alter->table->relid);
 	check_triggers(alter->table->relid);
-	foreach(cell, alter->stmt->cmds)
-	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
-
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
 		if (cmd->subtype == AT_AddColumn)
 			check_new_column(alter, castNode(ColumnDef, cmd->def)->colname);
-	}
 }
 
 /*
@@ -519,13 +501,10 @@ fill_column(const AlterTableCall *alter, const char *column)
 static void
 fill_columns(const AlterTableCall *alter)
 {
-	ListCell   *cell;
-
 	if (alter->call->relayed || alter->table->kind == DIST_REFERENCE)
 		return;
-	foreach(cell, alter->stmt->cmds)
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
 	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
 		const char *column;
 
 		if (cmd->subtype != AT_AddColumn)
@@ -544,13 +523,11 @@ static void
 spread_missing_values(const AlterTableCall *alter)
 {
 	Oid			relid = alter->table->relid;
-	ListCell   *cell;
 
 	if (alter->call->relayed)
 		return;
-	foreach(cell, alter->stmt->cmds)
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
 	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
 		char	   *column;
 		char	   *value;
 
@@ -587,15 +564,12 @@ alter_local_table(UtilityCall *call, Oid relid)
 	bool		adds = false;
 	List	   *known;
 	List	   *names;
-	ListCell   *cell;
 
 	if (stmt->objtype != OBJECT_TABLE)
 		return false;
 	known = constraints_of_table(relid, &names);
-	foreach(cell, stmt->cmds)
+	foreach_node(AlterTableCmd, cmd, stmt->cmds)
 	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
-
 		if (cmd->subtype == AT_AddInherit || cmd->subtype == AT_AttachPartition)
 			check_not_inherited(cmd->subtype == AT_AddInherit ? castNode(RangeVar, cmd->def) :
 								castNode(PartitionCmd, cmd->def)->name);
@@ -618,11 +592,9 @@ lock_referenced_tables(const AlterTableCall *alter)
 	Oid			relid = alter->table->relid;
 	List	   *added = NIL;
 	List	   *dropped = NIL;
-	ListCell   *cell;
 
-	foreach(cell, alter->stmt->cmds)
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
 	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
 		const DistTable *other;
 
 		if (cmd->subtype == AT_AddConstraint && castNode(Constraint, cmd->def)->contype == CONSTR_FOREIGN)
@@ -647,7 +619,6 @@ alter_table_utility(UtilityCall *call)
 	AlterTableStmt *stmt = castNode(AlterTableStmt, call->pstmt->utilityStmt);
 	LOCKMODE	mode;
 	Oid			relid;
-	ListCell   *cell;
 
 	if (stmt->objtype != OBJECT_TABLE && stmt->objtype != OBJECT_INDEX)
 		return false;
@@ -664,12 +635,8 @@ alter_table_utility(UtilityCall *call)
 	if (alter.table == NULL)
 		return false;
 	alter.stmt = copyObject(stmt);
-	foreach(cell, stmt->cmds)
-	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
-
+	foreach_node(AlterTableCmd, cmd, stmt->cmds)
 		(void) subcommand_scope(&alter, cmd);
-	}
 	if (stmt->objtype == OBJECT_TABLE && OidIsValid(partition_of_command(linitial(stmt->cmds))))
 		return alter_partition(call, alter.table, partition_of_command(linitial(stmt->cmds)));
 	if (!call->relayed)

@@ -187,13 +187,11 @@ static void
 relay_dropped_rules(UtilityCall *call, List *rules)
 {
 	bool		checked = false;
-	ListCell   *cell;
 
 	if (!enable_ddl_propagation || call->relayed || node_active_primaries_remote() == NIL)
 		return;
-	foreach(cell, rules)
+	foreach_ptr(DroppedRule, dropped, rules)
 	{
-		DroppedRule *dropped = lfirst(cell);
 		RunAs		caller;
 
 		if (metadata_find(dropped->relid) == NULL)
@@ -290,11 +288,9 @@ drop_follow_up(UtilityCall *call)
 
 	initStringInfo(&buf);
 	appendStringInfoString(&buf, "DROP TABLE IF EXISTS ");
-	foreach(cell, tables)
+	foreach_ptr(DroppedTable, dropped, tables)
 	{
-		DroppedTable *dropped = lfirst(cell);
-
-		appendStringInfo(&buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ", dropped->name);
+		appendStringInfo(&buf, "%s%s", foreach_current_index(dropped) == 0 ? "" : ", ", dropped->name);
 		groups = lappend_int(groups, metadata_delete_table(dropped->relid));
 	}
 	drop_shards(tables);

@@ -128,11 +128,9 @@ static void
 reindex_partitions(const UtilityCall *call, Oid relid)
 {
 	ReindexStmt *stmt = castNode(ReindexStmt, call->pstmt->utilityStmt);
-	ListCell   *cell;
 
-	foreach(cell, find_all_inheritors(relid, NoLock, NULL))
+	foreach_oid(partition, find_all_inheritors(relid, NoLock, NULL))
 	{
-		Oid			partition = lfirst_oid(cell);
 		UtilityCall part = *call;
 
 		if (RELKIND_HAS_PARTITIONS(get_rel_relkind(partition)))

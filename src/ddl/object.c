@@ -384,15 +384,9 @@ relay_verifier(UtilityCall *call, const char *role, List *options)
 static Oid
 changed_relation(List *objects, char relkind)
 {
-	ListCell   *cell;
-
-	foreach(cell, objects)
-	{
-		const ObjectAddress *object = lfirst(cell);
-
+	foreach_ptr(const ObjectAddress, object, objects)
 		if (object->classId == RelationRelationId && get_rel_relkind(object->objectId) == relkind)
 			return object->objectId;
-	}
 	return InvalidOid;
 }
 

@@ -64,16 +64,10 @@ refuse_subscription(Oid relid)
 static bool
 makes_slot(List *options)
 {
-	ListCell   *cell;
-
-	foreach(cell, options)
-	{
-		DefElem    *option = lfirst_node(DefElem, cell);
-
+	foreach_node(DefElem, option, options)
 		if ((strcmp(option->defname, "create_slot") == 0 || strcmp(option->defname, "connect") == 0) &&
 			!defGetBoolean(option))
 			return false;
-	}
 	return true;
 }
 
@@ -121,13 +115,10 @@ alter_subscription_utility(UtilityCall *call)
 static void
 warn_of_shards(List *objects)
 {
-	ListCell   *cell;
-
 	if (strcmp(GetConfigOption("citus.enable_change_data_capture", false, false), "on") == 0)
 		return;
-	foreach(cell, objects)
+	foreach_node(PublicationObjSpec, object, objects)
 	{
-		PublicationObjSpec *object = lfirst_node(PublicationObjSpec, cell);
 		Oid			relid;
 		const DistTable *table;
 

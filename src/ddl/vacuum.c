@@ -49,14 +49,10 @@
 static void
 append_vacuum_options(StringInfo buf, const VacuumStmt *stmt)
 {
-	ListCell   *cell;
-
 	appendStringInfoString(buf, stmt->is_vacuumcmd ? "VACUUM" : "ANALYZE");
-	foreach(cell, stmt->options)
+	foreach_node(DefElem, option, stmt->options)
 	{
-		DefElem    *option = lfirst_node(DefElem, cell);
-
-		appendStringInfo(buf, "%s%s", foreach_current_index(cell) == 0 ? " (" : ", ",
+		appendStringInfo(buf, "%s%s", foreach_current_index(option) == 0 ? " (" : ", ",
 						 quote_identifier(option->defname));
 		if (option->arg != NULL && IsA(option->arg, Integer))
 			appendStringInfo(buf, " %d", intVal(option->arg));
@@ -112,11 +108,9 @@ take_shared_relations(VacuumStmt *stmt, bool relayed)
 {
 	List	   *ours = NIL;
 	List	   *others = NIL;
-	ListCell   *cell;
 
-	foreach(cell, stmt->rels)
+	foreach_node(VacuumRelation, relation, stmt->rels)
 	{
-		VacuumRelation *relation = lfirst_node(VacuumRelation, cell);
 		Oid			relid = relation->oid;
 
 		if (!OidIsValid(relid))
@@ -136,15 +130,12 @@ relayed_text(const VacuumStmt *stmt, List *tables)
 {
 	StringInfoData buf;
 	bool		first = true;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
 	appendStringInfoString(&buf, TASK_TAG_DDL);
 	append_vacuum_options(&buf, stmt);
-	foreach(cell, tables)
+	foreach_node(VacuumRelation, relation, tables)
 	{
-		VacuumRelation *relation = lfirst_node(VacuumRelation, cell);
-
 		if (get_rel_name(relation->oid) == NULL)
 			continue;
 		appendStringInfoString(&buf, first ? "" : ",");
@@ -159,12 +150,10 @@ static List *
 with_shards(List *tables)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 	ListCell   *shard;
 
-	foreach(cell, tables)
+	foreach_node(VacuumRelation, relation, tables)
 	{
-		VacuumRelation *relation = lfirst_node(VacuumRelation, cell);
 		const DistTable *table = metadata_lookup(relation->oid);
 
 		if (table == NULL || table->kind == DIST_REFERENCE)
@@ -182,15 +171,9 @@ with_shards(List *tables)
 static bool
 computes_statistics(const VacuumStmt *stmt)
 {
-	ListCell   *cell;
-
-	foreach(cell, stmt->options)
-	{
-		DefElem    *option = lfirst_node(DefElem, cell);
-
+	foreach_node(DefElem, option, stmt->options)
 		if (strcmp(option->defname, "analyze") == 0)
 			return defGetBoolean(option);
-	}
 	return !stmt->is_vacuumcmd;
 }
 

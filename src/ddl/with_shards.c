@@ -64,12 +64,10 @@ static char *
 list_dist_tables(List *relations)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
-	foreach(cell, relations)
+	foreach_node(RangeVar, relation, relations)
 	{
-		RangeVar   *relation = lfirst_node(RangeVar, cell);
 		const DistTable *table = metadata_lookup(RangeVarGetRelid(relation, NoLock, true));
 
 		if (table == NULL)
@@ -88,7 +86,6 @@ static void
 run_everywhere(UtilityCall *call, const char *text)
 {
 	int			level;
-	ListCell   *cell;
 
 	if (!call->relayed)
 		lock_node_set();
@@ -104,13 +101,9 @@ run_everywhere(UtilityCall *call, const char *text)
 	AtEOXact_GUC(true, level);
 	utility_run(call);
 	level = quiet_begin(WARNING);
-	foreach(cell, node_active_primaries_remote())
-	{
-		const ClusterNode *node = lfirst(cell);
-
+	foreach_ptr(const ClusterNode, node, node_active_primaries_remote())
 		if (node->groupid != COORDINATOR_GROUP)
 			remote_exec(node->groupid, text);
-	}
 	AtEOXact_GUC(true, level);
 }
 
@@ -340,15 +333,12 @@ static void
 tables_to_grant_on(const GrantStmt *stmt, List **distributed, List **local)
 {
 	List	   *relids = stmt->targtype == ACL_TARGET_OBJECT ? granted_tables(stmt) : schema_tables(stmt->objects);
-	ListCell   *cell;
 
 	*distributed = NIL;
 	*local = NIL;
 	list_sort(relids, list_oid_cmp);
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		Oid			relid = lfirst_oid(cell);
-
 		if (metadata_lookup(relid) != NULL)
 			*distributed = lappend_oid(*distributed, relid);
 		else if (relid >= FirstNormalObjectId && get_rel_relkind(relid) == RELKIND_RELATION)
@@ -397,12 +387,10 @@ grant_shards(GrantStmt *stmt, char **names)
 {
 	StringInfoData buf;
 	List	   *shards = NIL;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
-	foreach(cell, stmt->objects)
+	foreach_node(RangeVar, relation, stmt->objects)
 	{
-		RangeVar   *relation = lfirst_node(RangeVar, cell);
 		Oid			relid = RangeVarGetRelid(relation, NoLock, true);
 		const DistTable *table = metadata_lookup(relid);
 
@@ -420,16 +408,13 @@ grant_shards(GrantStmt *stmt, char **names)
 static void
 append_privileges(StringInfo buf, List *privileges)
 {
-	ListCell   *cell;
 	ListCell   *column;
 
 	if (privileges == NIL)
 		appendStringInfoString(buf, "ALL PRIVILEGES");
-	foreach(cell, privileges)
+	foreach_node(AccessPriv, privilege, privileges)
 	{
-		AccessPriv *privilege = lfirst_node(AccessPriv, cell);
-
-		appendStringInfo(buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ",
+		appendStringInfo(buf, "%s%s", foreach_current_index(privilege) == 0 ? "" : ", ",
 						 privilege->priv_name ? privilege->priv_name : "ALL PRIVILEGES");
 		foreach(column, privilege->cols)
 			appendStringInfo(buf, "%s%s", foreach_current_index(column) == 0 ? " (" : ", ",
