@@ -231,11 +231,9 @@ add_members(PlannerInfo *root, DistRel *dist, Index varno)
 {
 	Bitmapset  *columns = NULL;
 	int			column = -1;
-	ListCell   *cell;
 
-	foreach(cell, root->append_rel_list)
+	foreach_ptr(const AppendRelInfo, append, root->append_rel_list)
 	{
-		const AppendRelInfo *append = lfirst(cell);
 		RelOptInfo *member;
 
 		if (append->parent_relid != varno)
@@ -287,11 +285,9 @@ static Query *
 make_members_query(PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *rte, List **hidden)
 {
 	List	   *members = NIL;
-	ListCell   *cell;
 
-	foreach(cell, root->append_rel_list)
+	foreach_ptr(const AppendRelInfo, append, root->append_rel_list)
 	{
-		const AppendRelInfo *append = lfirst(cell);
 		RelOptInfo *member;
 		Query	   *query;
 

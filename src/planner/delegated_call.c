@@ -284,11 +284,9 @@ delegated_call_plan(PlannedStmt *local, PlannedStmt *there)
 {
 	CustomScan *scan = makeNode(CustomScan);
 	Plan	   *child = local->planTree;
-	ListCell   *cell;
 
-	foreach(cell, child->targetlist)
+	foreach_ptr(TargetEntry, entry, child->targetlist)
 	{
-		TargetEntry *entry = lfirst(cell);
 		const Node *expr = (Node *) entry->expr;
 		TargetEntry *copy = flatCopyTargetEntry(entry);
 

@@ -105,9 +105,8 @@ query_rtable(PlannerInfo *root, const DistRel *rel)
 		}
 		rtable = lappend(rtable, entry);
 	}
-	foreach(cell, rel->broadcasts)
+	foreach_ptr(const Broadcast, broadcast, rel->broadcasts)
 	{
-		const Broadcast *broadcast = lfirst(cell);
 		int			varno = -1;
 
 		if (!bms_is_subset(broadcast->relids, rel->relids))
@@ -202,12 +201,9 @@ static void
 add_clause_item(Query *task, const SortGroupClause *clause, List *tlist)
 {
 	TargetEntry *item = get_sortgroupclause_tle(unconstify(SortGroupClause *, clause), tlist);
-	ListCell   *cell;
 
-	foreach(cell, task->targetList)
+	foreach_ptr(TargetEntry, entry, task->targetList)
 	{
-		TargetEntry *entry = lfirst(cell);
-
 		if (entry->ressortgroupref == clause->tleSortGroupRef)
 			return;
 		if (entry->ressortgroupref == 0 && equal(entry->expr, item->expr))
@@ -330,22 +326,16 @@ static int
 array_position(const List *broadcasts, const Var *var, Index *varno, AttrNumber *attno)
 {
 	int			before = 0;
-	ListCell   *cell;
 
-	foreach(cell, broadcasts)
+	foreach_ptr(const Broadcast, broadcast, broadcasts)
 	{
-		const Broadcast *broadcast = lfirst(cell);
-		ListCell   *column;
-
-		foreach(column, broadcast->columns)
+		foreach_ptr(const Var, other, broadcast->columns)
 		{
-			const Var  *other = lfirst(column);
-
 			if (other->varno == var->varno && other->varattno == var->varattno)
 			{
 				*varno = broadcast->varno;
-				*attno = foreach_current_index(column) + 1;
-				return before + foreach_current_index(column);
+				*attno = foreach_current_index(other) + 1;
+				return before + foreach_current_index(other);
 			}
 		}
 		before += broadcast_nparams(broadcast);
@@ -358,12 +348,9 @@ static int
 arrays_before(const List *broadcasts, Index varno)
 {
 	int			before = 0;
-	ListCell   *cell;
 
-	foreach(cell, broadcasts)
+	foreach_ptr(const Broadcast, broadcast, broadcasts)
 	{
-		const Broadcast *broadcast = lfirst(cell);
-
 		if (broadcast->varno == varno)
 			break;
 		before += broadcast_nparams(broadcast);
@@ -507,15 +494,10 @@ List *
 dist_query_dist_columns(PlannerInfo *subroot, const DistQuery *query, Index varno)
 {
 	List	   *vars = NIL;
-	ListCell   *cell;
 
-	foreach(cell, query->columns)
-	{
-		Node	   *expr = lfirst(cell);
-
+	foreach_ptr(Node, expr, query->columns)
 		if (dist_rel_is_dist_expr(subroot, query->rel, expr))
-			vars = lappend(vars, makeVar(varno, foreach_current_index(cell) + 1, exprType(expr), exprTypmod(expr),
+			vars = lappend(vars, makeVar(varno, foreach_current_index(expr) + 1, exprType(expr), exprTypmod(expr),
 										 exprCollation(expr), 0));
-	}
 	return vars;
 }

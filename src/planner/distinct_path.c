@@ -253,13 +253,9 @@ window_paths_add(PlannerInfo *root, RelOptInfo *window_rel)
 		}
 	}
 	query->columns = NIL;
-	foreach(cell, target->exprs)
-	{
-		Node	   *expr = lfirst(cell);
-
+	foreach_ptr(Node, expr, target->exprs)
 		if (contain_var_clause(expr) || contain_agg_clause(expr) || contain_window_function(expr))
 			query->columns = lappend(query->columns, expr);
-	}
 	if (!dist_rel_can_evaluate(root, query->columns))
 		return;
 	query->grouped = true;

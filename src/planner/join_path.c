@@ -181,15 +181,9 @@ add_right_side(PlannerInfo *root, DistRel *dist, JoinType type, const DistRel *r
 static bool
 returns_columns(const RelOptInfo *joinrel, const DistRel *hidden)
 {
-	ListCell   *cell;
-
-	foreach(cell, joinrel->reltarget->exprs)
-	{
-		const Var  *var = lfirst(cell);
-
+	foreach_ptr(const Var, var, joinrel->reltarget->exprs)
 		if (!IsA(var, Var) || (hidden != NULL && bms_is_member(var->varno, hidden->relids)))
 			return false;
-	}
 	return true;
 }
 
@@ -469,18 +463,13 @@ static void
 correct_anti_join(RelOptInfo *joinrel, const RelOptInfo *outer)
 {
 	double		least = clamp_row_est(outer->rows / 100);
-	ListCell   *cell;
 
 	if (joinrel->rows >= least)
 		return;
 	joinrel->rows = least;
-	foreach(cell, joinrel->pathlist)
-	{
-		Path	   *path = lfirst(cell);
-
+	foreach_ptr(Path, path, joinrel->pathlist)
 		if (path->param_info == NULL)
 			path->rows = least;
-	}
 }
 
 static void

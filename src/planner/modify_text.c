@@ -276,12 +276,9 @@ static void
 replace_update(OnConflictExpr *clause, Node *condition, Index target)
 {
 	List	   *assignments = NIL;
-	ListCell   *cell;
 
-	foreach(cell, clause->onConflictSet)
+	foreach_ptr(TargetEntry, entry, clause->onConflictSet)
 	{
-		TargetEntry *entry = lfirst(cell);
-
 		if (entry->resjunk)
 			continue;
 		entry->expr = (Expr *) makeVar(target, entry->resno, exprType((Node *) entry->expr),

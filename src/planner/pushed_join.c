@@ -48,13 +48,11 @@ update_assignments(PlannerInfo *root)
 {
 	Oid			relid = planner_rt_fetch(root->parse->resultRelation, root)->relid;
 	List	   *entries = NIL;
-	ListCell   *cell;
 
 	if (root->parse->commandType != CMD_UPDATE)
 		return NIL;
-	foreach(cell, root->processed_tlist)
+	foreach_ptr(TargetEntry, entry, root->processed_tlist)
 	{
-		TargetEntry *entry = lfirst(cell);
 		AttrNumber	attno;
 
 		if (entry->resjunk)

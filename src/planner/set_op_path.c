@@ -78,15 +78,9 @@ parent_operation(SetOperationStmt *tree, Index leaf)
 static bool
 is_group_column(const DistRel *operand, AttrNumber attno, Oid type)
 {
-	ListCell   *cell;
-
-	foreach(cell, operand->dist_exprs)
-	{
-		const Var  *var = lfirst(cell);
-
+	foreach_ptr(const Var, var, operand->dist_exprs)
 		if (var->varattno == attno && var->vartype == type)
 			return true;
-	}
 	return false;
 }
 

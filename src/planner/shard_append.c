@@ -96,11 +96,8 @@ shard_of_relid(const DistTable *table, Oid relid)
 static bool
 set_ranges(PlannerInfo *root, const DistTable *table, List *scans, ShardAppendPlan *plan)
 {
-	ListCell   *cell;
-
-	foreach(cell, scans)
+	foreach_ptr(const Path, scan, scans)
 	{
-		const Path *scan = lfirst(cell);
 		const RangeTblEntry *rte;
 		const ShardInfo *shard;
 
@@ -181,9 +178,8 @@ shard_append_add_paths(PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *
 	if (rte->rtekind != RTE_SUBQUERY || !rte->inh || !OidIsValid(rte->relid) || !enable_partition_pruning ||
 		(table = metadata_lookup(rte->relid)) == NULL || table->kind != DIST_HASH)
 		return;
-	foreach(cell, rel->pathlist)
+	foreach_ptr(const AppendPath, append, rel->pathlist)
 	{
-		const AppendPath *append = lfirst(cell);
 		Path	   *path;
 
 		if (!IsA(append, AppendPath) || list_length(append->subpaths) < 2)

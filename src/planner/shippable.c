@@ -317,16 +317,10 @@ shippable_query(Query *query)
 const char *
 shippable_columns(List *target_list)
 {
-	ListCell   *cell;
-
-	foreach(cell, target_list)
-	{
-		TargetEntry *entry = lfirst(cell);
-
+	foreach_ptr(TargetEntry, entry, target_list)
 		if (!entry->resjunk && get_typtype(exprType((Node *) entry->expr)) == TYPTYPE_PSEUDO &&
 			exprType((Node *) entry->expr) != VOIDOID)
 			return "a result column is an anonymous record";
-	}
 	return NULL;
 }
 
@@ -355,18 +349,14 @@ distributed_walker(Node *node, void *context)
 bool
 query_has_distributed_table(Query *query)
 {
-	ListCell   *cell;
-
 	/*
 	 * most queries of plain tables are settled here, without a walk over their
 	 * expressions
 	 */
 	if (query->hasSubLinks || query->cteList != NIL)
 		return distributed_walker((Node *) query, NULL);
-	foreach(cell, query->rtable)
+	foreach_ptr(RangeTblEntry, rte, query->rtable)
 	{
-		RangeTblEntry *rte = lfirst(cell);
-
 		if (rte->rtekind == RTE_SUBQUERY)
 			return distributed_walker((Node *) query, NULL);
 		if (is_distributed_entry(rte))

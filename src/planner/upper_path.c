@@ -476,20 +476,15 @@ static void
 note_whole(PlannerInfo *root, RelOptInfo *final_rel)
 {
 	DistQuery  *query;
-	ListCell   *cell;
 
 	if (root->parent_root == NULL || has_other_steps(root->parse) || root->parse->limitCount != NULL ||
 		root->parse->limitOffset != NULL || root->init_plans != NIL ||
 		(query = dist_query_before_limit(root)) == NULL)
 		return;
 	query->columns = NIL;
-	foreach(cell, root->parse->setOperations != NULL ? root->parse->targetList : root->processed_tlist)
-	{
-		TargetEntry *entry = lfirst(cell);
-
+	foreach_ptr(TargetEntry, entry, root->parse->setOperations != NULL ? root->parse->targetList : root->processed_tlist)
 		if (!entry->resjunk)
 			query->columns = lappend(query->columns, entry->expr);
-	}
 	if (query->grouped && query->window_clause == NIL && !is_aggregation(query))
 		return;					/* the outer query needs no aggregate's
 								 * value */

@@ -22,15 +22,9 @@
 static bool
 assigns_dist_column(List *target_list, const DistTable *table)
 {
-	ListCell   *cell;
-
-	foreach(cell, target_list)
-	{
-		TargetEntry *entry = lfirst(cell);
-
+	foreach_ptr(TargetEntry, entry, target_list)
 		if (!entry->resjunk && entry->resno == table->dist_attno)
 			return true;
-	}
 	return false;
 }
 
@@ -56,17 +50,11 @@ write_commands(Query *query)
 static bool
 has_barrier(Query *query)
 {
-	ListCell   *cell;
-
 	if (likely(rt_fetch(query->resultRelation, query->rtable)->securityQuals == NIL))
 		return false;
-	foreach(cell, query->rtable)
-	{
-		RangeTblEntry *rte = lfirst(cell);
-
+	foreach_ptr(RangeTblEntry, rte, query->rtable)
 		if (rte->rtekind == RTE_RELATION && rte->relkind == RELKIND_VIEW)
 			return true;
-	}
 	return false;
 }
 
@@ -101,14 +89,10 @@ write_stays_in_shard(Query *query, const DistTable *table)
 		if (((WithCheckOption *) lfirst(cell))->kind == WCO_VIEW_CHECK)
 			return "it writes through a view with check option";
 	}
-	foreach(cell, query->targetList)
-	{
-		TargetEntry *entry = lfirst(cell);
-
+	foreach_ptr(TargetEntry, entry, query->targetList)
 		if (query->commandType == CMD_UPDATE && !entry->resjunk &&
 			write_is_identity_column(table->relid, entry->resno))
 			return "it assigns an identity column";
-	}
 	if (table->kind != DIST_HASH)
 		return NULL;
 	if (query->commandType == CMD_UPDATE && assigns_dist_column(query->targetList, table))
