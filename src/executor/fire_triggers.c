@@ -594,15 +594,9 @@ triggers_refuse_delete(QueryDesc *query_desc)
 void
 triggers_suppress(QueryDesc *query_desc)
 {
-	ListCell   *cell;
-
-	foreach(cell, query_desc->estate->es_opened_result_relations)
-	{
-		ResultRelInfo *info = lfirst(cell);
-
+	foreach_ptr(ResultRelInfo, info, query_desc->estate->es_opened_result_relations)
 		if (info->ri_TrigDesc != NULL)
 			keep_triggers(info->ri_TrigDesc, true);
-	}
 }
 
 TriggerDesc *

@@ -385,12 +385,8 @@ run_change_tasks(DistModifyState *state, TaskSetSpec *spec)
 static void
 check_untouched(DistModifyState *state, ChangeList *changes, List *batches)
 {
-	ListCell   *cell;
-
-	foreach(cell, batches)
+	foreach_ptr(Batch, batch, batches)
 	{
-		Batch	   *batch = lfirst(cell);
-
 		if (batch->task->processed < batch->nchanges)
 			ereport(ERROR,
 					(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
@@ -449,15 +445,9 @@ complain_of_missing_row(DistModifyState *state)
 static void
 check_policies(DistModifyState *state, List *batches)
 {
-	ListCell   *cell;
-
-	foreach(cell, batches)
-	{
-		Batch	   *batch = lfirst(cell);
-
+	foreach_ptr(Batch, batch, batches)
 		if (batch->task->processed < batch->nchanges && has_policies(state))
 			complain_of_policy(state);
-	}
 }
 
 /*
@@ -467,12 +457,8 @@ check_policies(DistModifyState *state, List *batches)
 static void
 count_round(DistModifyState *state, ChangeList *changes, List *tasks, List *batches)
 {
-	ListCell   *cell;
-
-	foreach(cell, tasks)
+	foreach_ptr(Task, task, tasks)
 	{
-		Task	   *task = lfirst(cell);
-
 		if (state->table->kind == DIST_REFERENCE && changes->has_ordinal &&
 			task->processed < ((Batch *) linitial(batches))->nchanges)
 			complain_of_missing_row(state);

@@ -445,7 +445,6 @@ collect_merge(DistModifyState *state, TupleTableSlot *child, Datum *values, bool
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 	TupleTableSlot *scan_slot = state->css.ss.ss_ScanTupleSlot;
 	bool		not_matched;
-	ListCell   *cell;
 
 	/* expressions are compiled for the node's own, virtual, scan slot */
 	slot_getallattrs(child);
@@ -456,10 +455,8 @@ collect_merge(DistModifyState *state, TupleTableSlot *child, Datum *values, bool
 	econtext->ecxt_scantuple = scan_slot;
 
 	(void) slot_getattr(child, state->plan.ctid_resno, &not_matched);
-	foreach(cell, state->actions)
+	foreach_ptr(ModifyAction, action, state->actions)
 	{
-		ModifyAction *action = lfirst(cell);
-
 		if (action->matched == not_matched)
 			continue;
 		if (action->qual >= 0 && !modify_is_true(state, action->qual, econtext))

@@ -71,12 +71,9 @@ static Bitmapset *
 task_groups(const DistScanState *state)
 {
 	Bitmapset  *groups = NULL;
-	ListCell   *cell;
 
-	foreach(cell, state->spec.tasks)
+	foreach_ptr(const Task, task, state->spec.tasks)
 	{
-		const Task *task = lfirst(cell);
-
 		if (bms_is_member(task->groupid, groups))
 			task_report_moved();
 		groups = bms_add_member(groups, task->groupid);
@@ -140,13 +137,11 @@ static int *
 shard_groups(const DistScanState *state, const DistTable *table)
 {
 	int		   *groups = palloc(sizeof(int) * table->nshards);
-	ListCell   *cell;
 
 	for (int i = 0; i < table->nshards; i++)
 		groups[i] = -1;
-	foreach(cell, state->spec.tasks)
+	foreach_ptr(const Task, task, state->spec.tasks)
 	{
-		const Task *task = lfirst(cell);
 		int			shard = -1;
 
 		groups[task->shard_index] = task->groupid;
