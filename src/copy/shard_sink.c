@@ -439,7 +439,6 @@ uint64
 shard_sink_end(ShardSink *sink)
 {
 	uint64		remote_rows = 0;
-	ListCell   *lc;
 
 	/* other nodes first: they work while this one stores its own rows */
 	for (int i = 0; i < sink->nshards; i++)
@@ -449,9 +448,8 @@ shard_sink_end(ShardSink *sink)
 	}
 	for (int i = 0; i < sink->nshards; i++)
 		flush_shard(sink, i);
-	foreach(lc, sink->streams)
+	foreach_ptr(NodeStream, stream, sink->streams)
 	{
-		NodeStream *stream = lfirst(lc);
 		RemoteConn *conn = stream->conn;
 
 		stream_end(stream);

@@ -114,15 +114,9 @@ citus_internal_process_gpid(PG_FUNCTION_ARGS)
 static int32
 group_of_nodeid(int64 nodeid, int64 gpid)
 {
-	ListCell   *lc;
-
-	foreach(lc, node_active_primaries())
-	{
-		ClusterNode *node = lfirst(lc);
-
+	foreach_ptr(ClusterNode, node, node_active_primaries())
 		if (node->nodeid == nodeid)
 			return node->groupid;
-	}
 	if (nodeid == 0)
 		return metadata_local_group();
 	ereport(ERROR,

@@ -525,13 +525,10 @@ clean_up(void)
 	List	   *records = read_records();
 	List	   *arriving = NIL; /* marks that are still there */
 	int			left = 0;
-	ListCell   *cell;
 
 	DEBUG_POINT("cleanup-records-read");
-	foreach(cell, records)
+	foreach_ptr(CleanupRecord, record, records)
 	{
-		CleanupRecord *record = lfirst(cell);
-
 		CHECK_FOR_INTERRUPTS();
 		if (is_over(record->operation) && !may_come(record, arriving) && try_record(record))
 			continue;

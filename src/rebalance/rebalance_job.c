@@ -165,9 +165,8 @@ rebalance_job_create(const PlanRequest *request, const RebalanceJob *how)
 		drive_check_owner(metadata_require(((const PlanMove *) lfirst(cell))->shard->relid));
 
 	job_id = job_create(JOB_TYPE, job_description(request, how));
-	foreach(cell, plan->moves)
+	foreach_ptr(const PlanMove, move, plan->moves)
 	{
-		const PlanMove *move = lfirst(cell);
 		NewTask    *task = palloc0(sizeof(NewTask));
 
 		task->owner = GetUserId();

@@ -224,12 +224,9 @@ name_new_shards(void)
 {
 	int			ntables = list_length(current_reshape->tables);
 	int64	   *ids = next_ids(PG_DIST_SHARDID_SEQ, ntables * list_length(current_reshape->new));
-	ListCell   *cell;
 
-	foreach(cell, current_reshape->new)
+	foreach_ptr(NewGroup, group, current_reshape->new)
 	{
-		NewGroup   *group = lfirst(cell);
-
 		for (int i = 0; i < ntables; i++)
 		{
 			group->shardids = lappend(group->shardids, ids);
@@ -257,14 +254,11 @@ announce_new_shards(void)
 	int64	   *ids = next_ids(PG_DIST_PLACEMENTID_SEQ, ntables * list_length(current_reshape->new));
 	StringInfoData shards;
 	StringInfoData placements;
-	ListCell   *cell;
 
 	initStringInfo(&shards);
 	initStringInfo(&placements);
-	foreach(cell, current_reshape->new)
+	foreach_ptr(const NewGroup, group, current_reshape->new)
 	{
-		const NewGroup *group = lfirst(cell);
-
 		for (int i = 0; i < ntables; i++)
 		{
 			const char *comma = shards.len == 0 ? "" : ", ";
@@ -346,11 +340,9 @@ static List *
 copy_old_shard(List *copies, const DistTable *table, int number, HashRange *old)
 {
 	Oid			relid = shard_local_relid(table->relid, old_shard(table->relid, old)->shardid);
-	ListCell   *cell;
 
-	foreach(cell, current_reshape->new)
+	foreach_ptr(const NewGroup, group, current_reshape->new)
 	{
-		const NewGroup *group = lfirst(cell);
 		HashRange	common = group->range;
 		char	   *name = shard_relation_name(get_rel_name(table->relid), new_shardid(group, number));
 
@@ -473,15 +465,9 @@ note_replaced_shards(void)
 static int32
 last_node(void)
 {
-	ListCell   *cell;
-
-	foreach(cell, current_reshape->new)
-	{
-		const NewGroup *group = lfirst(cell);
-
+	foreach_ptr(const NewGroup, group, current_reshape->new)
 		if (group->groupid != metadata_local_group())
 			return group->groupid;
-	}
 	return metadata_local_group();
 }
 

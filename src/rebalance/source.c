@@ -166,13 +166,11 @@ char *
 move_definition(int colocation_id)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 	ListCell   *command;
 
 	initStringInfo(&buf);
-	foreach(cell, move_tables(colocation_id))
+	foreach_oid(relid, move_tables(colocation_id))
 	{
-		Oid			relid = lfirst_oid(cell);
 		List	   *commands = list_concat(table_shard_commands(relid), table_foreign_key_commands(relid));
 
 		appendStringInfo(&buf, "%u\n", relid);
@@ -348,11 +346,8 @@ owner_of(Oid relid)
 static void
 make_channels(void)
 {
-	ListCell   *cell;
-
-	foreach(cell, current_move->tables)
+	foreach_oid(relid, current_move->tables)
 	{
-		Oid			relid = lfirst_oid(cell);
 		MoveChannel *channel;
 
 		if (get_rel_relkind(relid) != RELKIND_RELATION)
@@ -385,10 +380,8 @@ note_objects(void)
 					 errhint("Try again, or call citus_cleanup_orphaned_resources().")));
 		cleanup_note(current_move->operation, CLEANUP_SHARD, name, current_move->target, CLEANUP_ON_FAILURE);
 	}
-	foreach(cell, current_move->channels)
+	foreach_ptr(MoveChannel, channel, current_move->channels)
 	{
-		MoveChannel *channel = lfirst(cell);
-
 		cleanup_note(current_move->operation, CLEANUP_SUBSCRIPTION, channel->subscription, current_move->target, CLEANUP_ALWAYS);
 		cleanup_note(current_move->operation, CLEANUP_ROLE, channel->role, current_move->target, CLEANUP_ALWAYS);
 		cleanup_note(current_move->operation, CLEANUP_PUBLICATION, channel->publication, here, CLEANUP_ALWAYS);
@@ -535,9 +528,8 @@ citus_internal_move_publish(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	foreach(cell, current_move->tables)
 		log_whole_rows(lfirst_oid(cell), moved_shard(lfirst_oid(cell))->shardid);
-	foreach(cell, current_move->channels)
+	foreach_ptr(MoveChannel, channel, current_move->channels)
 	{
-		MoveChannel *channel = lfirst(cell);
 		Datum		values[] = {
 			CStringGetTextDatum(channel->slot), CStringGetTextDatum(channel->publication),
 			CStringGetTextDatum(channel->subscription), CStringGetTextDatum(GetUserNameFromId(channel->owner, false)),
@@ -577,7 +569,6 @@ Datum
 citus_internal_move_copy(PG_FUNCTION_ARGS)
 {
 	const char *slot = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	ListCell   *cell;
 	ListCell   *table;
 
 	require_move(fcinfo);
@@ -585,13 +576,9 @@ citus_internal_move_copy(PG_FUNCTION_ARGS)
 												 * transaction has locks by
 												 * which they stay so */
 	drive_pace_begin();
-	foreach(cell, current_move->channels)
-	{
-		const MoveChannel *channel = lfirst(cell);
-
+	foreach_ptr(const MoveChannel, channel, current_move->channels)
 		foreach(table, strcmp(channel->slot, slot) == 0 ? channel->relids : NIL)
 			copy_shard(lfirst_oid(table), GetTransactionSnapshot(), drive_pace);
-	}
 	PG_RETURN_VOID();
 }
 
@@ -634,12 +621,9 @@ bool
 move_await_target(List *channels, TimestampTz deadline)
 {
 	XLogRecPtr	now = compat_log_mark();
-	ListCell   *cell;
 
-	foreach(cell, channels)
+	foreach_ptr(const MoveChannel, channel, channels)
 	{
-		const MoveChannel *channel = lfirst(cell);
-
 		while (applied_by_receiver(channel->slot) < now)
 		{
 			if (GetCurrentTimestamp() >= deadline)

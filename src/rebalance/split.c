@@ -158,14 +158,11 @@ static void
 check_points(const ShardInfo *shard, List *points)
 {
 	int64		last = (int64) shard->range.min - 1;
-	ListCell   *cell;
 
 	if (points == NIL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("no split points are given")));
-	foreach(cell, points)
+	foreach_int(point, points)
 	{
-		int32		point = lfirst_int(cell);
-
 		if (point < shard->range.min || point >= shard->range.max)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -69,12 +69,8 @@ txn_set_constraints(const char *sql)
 void
 constraint_modes_queue(RemoteConn *conn, int level)
 {
-	ListCell   *cell;
-
-	foreach(cell, xact_constraint_modes)
+	foreach_ptr(const ConstraintMode, mode, xact_constraint_modes)
 	{
-		const ConstraintMode *mode = lfirst(cell);
-
 		if (mode->level == level)
 		{
 			/* it is tagged, so the node must know first that we are one */
@@ -94,13 +90,9 @@ constraint_modes_end_level(int level, bool commit)
 	int			outer = 1;
 	ListCell   *cell;
 
-	foreach(cell, xact_constraint_modes)
-	{
-		const ConstraintMode *mode = lfirst(cell);
-
+	foreach_ptr(const ConstraintMode, mode, xact_constraint_modes)
 		if (mode->level < level)
 			outer = Max(outer, mode->level);
-	}
 	foreach(cell, xact_constraint_modes)
 	{
 		ConstraintMode *mode = lfirst(cell);

@@ -152,15 +152,9 @@ choose_victim(const WaitGraph *graph, const int *cycle, int length)
 static int32
 nodeid_of(int32 groupid)
 {
-	ListCell   *lc;
-
-	foreach(lc, node_active_primaries())
-	{
-		ClusterNode *node = lfirst(lc);
-
+	foreach_ptr(ClusterNode, node, node_active_primaries())
 		if (node->groupid == groupid)
 			return node->nodeid;
-	}
 	return 0;
 }
 

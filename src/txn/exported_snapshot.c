@@ -151,15 +151,9 @@ exported_snapshot_take(const char *id)
 const char *
 exported_snapshot_of_group(int32 groupid)
 {
-	ListCell   *cell;
-
-	foreach(cell, taken_exports)
-	{
-		NodeExport *node = lfirst(cell);
-
+	foreach_ptr(NodeExport, node, taken_exports)
 		if (node->groupid == groupid)
 			return node->id;
-	}
 	return NULL;
 }
 

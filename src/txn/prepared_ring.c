@@ -433,12 +433,9 @@ prepared_ring_await(CommitStamp stamp)
 {
 	bool		waited = false;
 	List	   *found = find_awaited(stamp);
-	ListCell   *cell;
 
-	foreach(cell, found)
+	foreach_ptr(Awaited, awaited, found)
 	{
-		Awaited    *awaited = lfirst(cell);
-
 		if (TransactionIdIsInProgress(awaited->xid))
 		{
 			wait_for(awaited);

@@ -142,11 +142,9 @@ collect_graph(List *skipped_groups, long timeout_ms, int32 *failed_group)
 	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
 	List	   *rows = NIL;
 	List	   *conns = NIL;
-	ListCell   *lc;
 
-	foreach(lc, node_active_primaries_remote())
+	foreach_ptr(ClusterNode, node, node_active_primaries_remote())
 	{
-		ClusterNode *node = lfirst(lc);
 		RemoteConn *conn;
 
 		if (list_member_int(skipped_groups, node->groupid))
@@ -158,10 +156,8 @@ collect_graph(List *skipped_groups, long timeout_ms, int32 *failed_group)
 	}
 	*failed_group = -1;
 	collect_here(&rows);
-	foreach(lc, conns)
+	foreach_ptr(RemoteConn, conn, conns)
 	{
-		RemoteConn *conn = lfirst(lc);
-
 		*failed_group = conn->groupid;
 		collect_there(conn, deadline, &rows);
 		remote_release(conn, &collect_owner);
@@ -194,12 +190,9 @@ find_proc(const WaitGraph *graph, int32 groupid, int32 pid)
 static void
 add_procs(WaitGraph *graph, List *rows)
 {
-	ListCell   *lc;
-
 	graph->procs = palloc(sizeof(WaitProc) * Max(list_length(rows), 1));
-	foreach(lc, rows)
+	foreach_ptr(WaitRow, row, rows)
 	{
-		WaitRow    *row = lfirst(lc);
 		WaitProc   *proc = &graph->procs[graph->nprocs];
 
 		if (row->values[0] != 'p')
@@ -307,14 +300,11 @@ wait_graph_collect(List *skipped_groups, long timeout_ms, int32 *failed_group)
 {
 	List	   *rows = collect_graph(skipped_groups, timeout_ms, failed_group);
 	WaitGraph  *graph = palloc0(sizeof(WaitGraph));
-	ListCell   *lc;
 
 	add_procs(graph, rows);
 	graph->edges = palloc(sizeof(WaitEdge) * Max(list_length(rows), 1));
-	foreach(lc, rows)
+	foreach_ptr(WaitRow, row, rows)
 	{
-		WaitRow    *row = lfirst(lc);
-
 		if (row->values[0] == 'l' || row->values[0] == 'x')
 			add_lock_edge(graph, row);
 		else if (row->values[0] == 'c')
