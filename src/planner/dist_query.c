@@ -308,7 +308,9 @@ relation_oids_walker(Node *node, void *context)
 			*relids = list_append_unique_oid(*relids, ((RangeTblEntry *) node)->relid);
 		return false;
 	}
-	return query_or_expression_tree_walker(node, relation_oids_walker, context, QTW_EXAMINE_RTES_BEFORE);
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, relation_oids_walker, context, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, relation_oids_walker, context);
 }
 
 /* How the parameters that are arrays are numbered. */
@@ -375,7 +377,9 @@ redirect_walker(Node *node, void *context)
 		(void) array_position(context, var, (Index *) &var->varno, &var->varattno);
 		return false;
 	}
-	return query_or_expression_tree_walker(node, redirect_walker, context, QTW_IGNORE_RT_SUBQUERIES);
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, redirect_walker, context, QTW_IGNORE_RT_SUBQUERIES);
+	return expression_tree_walker(node, redirect_walker, context);
 }
 
 /* Makes the arrays the task's parameters behind the others; in place. */
@@ -395,7 +399,9 @@ number_arrays_walker(Node *node, void *context)
 		param->location = -1;
 		return false;
 	}
-	return query_or_expression_tree_walker(node, number_arrays_walker, context, 0);
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, number_arrays_walker, context, 0);
+	return expression_tree_walker(node, number_arrays_walker, context);
 }
 
 /*
@@ -413,7 +419,9 @@ drop_aliases_walker(Node *node, void *context)
 		((Var *) node)->varattnosyn = ((Var *) node)->varattno;
 		return false;
 	}
-	return query_or_expression_tree_walker(node, drop_aliases_walker, context, 0);
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, drop_aliases_walker, context, 0);
+	return expression_tree_walker(node, drop_aliases_walker, context);
 }
 
 List *

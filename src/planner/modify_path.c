@@ -199,7 +199,9 @@ users_code_walker(Node *node, void *context)
 		return false;
 	if (IsA(node, CoerceToDomain) || check_functions_in_node(node, is_users_function, NULL))
 		return true;
-	return query_or_expression_tree_walker(node, users_code_walker, context, 0);
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, users_code_walker, context, 0);
+	return expression_tree_walker(node, users_code_walker, context);
 }
 
 /* Adds to one query what identifies its rows to DistributedModify. */

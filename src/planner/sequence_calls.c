@@ -87,7 +87,9 @@ has_sequence_call(Node *node, void *context)
 		return true;
 	if (IsA(node, NextValueExpr))
 		return true;
-	return query_or_expression_tree_walker(node, has_sequence_call, context, 0);
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, has_sequence_call, context, 0);
+	return expression_tree_walker(node, has_sequence_call, context);
 }
 
 /*

@@ -343,7 +343,10 @@ distributed_walker(Node *node, void *context)
 		return false;
 	if (IsA(node, RangeTblEntry))
 		return is_distributed_entry((RangeTblEntry *) node);
-	return query_or_expression_tree_walker(node, distributed_walker, context, QTW_EXAMINE_RTES_BEFORE);
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, distributed_walker, context,
+								 QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, distributed_walker, context);
 }
 
 bool
@@ -381,7 +384,9 @@ count_walker(Node *node, void *context)
 			(*(int *) context)++;
 		return false;
 	}
-	return query_or_expression_tree_walker(node, count_walker, context, QTW_EXAMINE_RTES_BEFORE);
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, count_walker, context, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, count_walker, context);
 }
 
 int

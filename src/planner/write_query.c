@@ -115,7 +115,9 @@ other_table_walker(Node *node, void *context)
 		return rte->rtekind == RTE_RELATION && rte->relkind != RELKIND_VIEW &&
 			rte->relkind != RELKIND_COMPOSITE_TYPE && rte->relid != *(Oid *) context;
 	}
-	return query_or_expression_tree_walker(node, other_table_walker, context, QTW_EXAMINE_RTES_BEFORE);
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, other_table_walker, context, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, other_table_walker, context);
 }
 
 const char *
