@@ -55,11 +55,10 @@ void
 members_exec(const char *sql, List *left_out)
 {
 	List	   *groups = members_other_groups(left_out);
-	ListCell   *lc;
 
 	members_exec_here(sql);
-	foreach(lc, groups)
-		remote_exec(lfirst_int(lc), sql);
+	foreach_int(groupid, groups)
+		remote_exec(groupid, sql);
 }
 
 List *
@@ -85,11 +84,9 @@ members_leave_out_unreachable(List *left_out)
 void
 members_mark_unsynced(List *groups, List *left_out)
 {
-	ListCell   *lc;
-
-	foreach(lc, groups)
+	foreach_int(groupid, groups)
 	{
-		ClusterNode *node = node_primary_of(lfirst_int(lc));
+		ClusterNode *node = node_primary_of(groupid);
 
 		if (node != NULL && node->is_active && node->metadata_synced)
 			members_set(node->nodeid, "metadatasynced = false", left_out);

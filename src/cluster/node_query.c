@@ -102,14 +102,13 @@ node_query_all(const char *sql, NodeRowCallback callback, void *arg)
 	int			part = Max(timeout / Max(list_length(nodes), 1), Min(timeout, LEAST_PART_MS));
 	int			level = NewGUCNestLevel();
 	bool		complete = true;
-	ListCell   *lc;
 
 	query_here(metadata_local_group(), sql, callback, arg);
 	(void) set_config_option("citus.node_connection_timeout", psprintf("%dms", part), PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	foreach(lc, nodes)
+	foreach_ptr(ClusterNode, node, nodes)
 	{
-		NodeQuery	query = {((ClusterNode *) lfirst(lc))->groupid, sql, part, callback, arg};
+		NodeQuery	query = {node->groupid, sql, part, callback, arg};
 
 		if (!query_if_reachable(&query))
 			complete = false;

@@ -151,10 +151,9 @@ table_sync_definitions(const ClusterNode *node)
 {
 	List	   *tables = lock_tables();
 	List	   *commands = NIL;
-	ListCell   *lc;
 
-	foreach(lc, tables)
-		commands = list_concat(commands, table_definition_commands(((SyncedTable *) lfirst(lc))->relid));
+	foreach_ptr(SyncedTable, table, tables)
+		commands = list_concat(commands, table_definition_commands(table->relid));
 	run_on_node(node, commands);
 	return tables;
 }
@@ -171,10 +170,10 @@ table_sync_rest(const ClusterNode *node, List *tables)
 			copies = lappend(copies, table_copy_begin(table->relid, node->groupid));
 	DEBUG_POINT("node-tables-copied");
 	lock_reference_tables(tables, node);
-	foreach(lc, tables)
+	foreach_ptr(SyncedTable, table, tables)
 	{
-		if (((SyncedTable *) lfirst(lc))->kind == DIST_REFERENCE)
-			add_reference_placement(lfirst(lc), node->groupid);
+		if (table->kind == DIST_REFERENCE)
+			add_reference_placement(table, node->groupid);
 	}
 	foreach(lc, copies)
 		table_copy_complete(lfirst(lc));
@@ -184,15 +183,15 @@ table_sync_rest(const ClusterNode *node, List *tables)
 	 * the tables for distributed ones
 	 */
 	commands = NIL;
-	foreach(lc, tables)
-		commands = list_concat(commands, table_foreign_key_commands(((SyncedTable *) lfirst(lc))->relid));
-	foreach(lc, tables)
-		commands = list_concat(commands, table_trigger_commands(((SyncedTable *) lfirst(lc))->relid));
-	foreach(lc, tables)
-		commands = list_concat(commands, table_metadata_commands(((SyncedTable *) lfirst(lc))->relid));
-	foreach(lc, tables)
+	foreach_ptr(SyncedTable, table, tables)
+		commands = list_concat(commands, table_foreign_key_commands(table->relid));
+	foreach_ptr(SyncedTable, table, tables)
+		commands = list_concat(commands, table_trigger_commands(table->relid));
+	foreach_ptr(SyncedTable, table, tables)
+		commands = list_concat(commands, table_metadata_commands(table->relid));
+	foreach_ptr(SyncedTable, table, tables)
 	{
-		Oid			relid = ((SyncedTable *) lfirst(lc))->relid;
+		Oid			relid = table->relid;
 
 		if (has_shards(metadata_require(relid), node->groupid))
 			commands = lappend(commands, shards_command(relid));

@@ -370,13 +370,12 @@ dependents_of_tables(List *relids)
 {
 	ObjectAddresses *seen = new_object_addresses();
 	List	   *found = NIL;
-	ListCell   *cell;
 
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
 		ObjectAddress table;
 
-		ObjectAddressSet(table, RelationRelationId, lfirst_oid(cell));
+		ObjectAddressSet(table, RelationRelationId, relid);
 		find_dependents(&table, &found, seen);
 	}
 	free_object_addresses(seen);

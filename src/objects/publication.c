@@ -95,7 +95,6 @@ definition_publication(Definition *def, Oid publication)
 	char	   *comment = GetComment(publication, PublicationRelationId, 0);
 	const char *separator = " FOR ";
 	StringInfoData buf;
-	ListCell   *cell;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for publication %u", publication);
@@ -103,15 +102,15 @@ definition_publication(Definition *def, Oid publication)
 	name = quote_identifier(NameStr(form->pubname));
 	initStringInfo(&buf);
 	appendStringInfo(&buf, "CREATE PUBLICATION %s", name);
-	foreach(cell, GetPublicationRelations(publication, PUBLICATION_PART_ROOT))
+	foreach_oid(relid, GetPublicationRelations(publication, PUBLICATION_PART_ROOT))
 	{
 		appendStringInfoString(&buf, separator);
-		append_published_table(&buf, publication, lfirst_oid(cell));
+		append_published_table(&buf, publication, relid);
 		separator = ", ";
 	}
-	foreach(cell, GetPublicationSchemas(publication))
+	foreach_oid(schema, GetPublicationSchemas(publication))
 	{
-		appendStringInfo(&buf, "%sTABLES IN SCHEMA %s", separator, quote_identifier(get_namespace_name(lfirst_oid(cell))));
+		appendStringInfo(&buf, "%sTABLES IN SCHEMA %s", separator, quote_identifier(get_namespace_name(schema)));
 		separator = ", ";
 	}
 	appendStringInfo(&buf, " WITH (publish = %s, publish_via_partition_root = %s)",

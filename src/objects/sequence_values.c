@@ -274,10 +274,8 @@ give_up_values(Oid seqid)
 static void
 give_up_changed(void)
 {
-	ListCell   *cell;
-
-	foreach(cell, changed_sequences)
-		give_up_values(lfirst_oid(cell));
+	foreach_oid(sequence, changed_sequences)
+		give_up_values(sequence);
 	list_free(changed_sequences);
 	changed_sequences = NIL;
 }
@@ -539,10 +537,8 @@ sequence_changed(Oid seqid)
 void
 sequences_changed(Oid relid)
 {
-	ListCell   *cell;
-
-	foreach(cell, getOwnedSequences(relid))
-		sequence_changed(lfirst_oid(cell));
+	foreach_oid(sequence, getOwnedSequences(relid))
+		sequence_changed(sequence);
 }
 
 void
@@ -562,10 +558,8 @@ sequence_reopen(Oid seqid)
 void
 sequences_reopen(Oid relid)
 {
-	ListCell   *cell;
-
-	foreach(cell, getOwnedSequences(relid))
-		sequence_reopen(lfirst_oid(cell));
+	foreach_oid(sequence, getOwnedSequences(relid))
+		sequence_reopen(sequence);
 }
 
 /*

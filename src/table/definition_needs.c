@@ -416,15 +416,14 @@ void
 definition_sequences(Definition *def)
 {
 	TupleDesc	desc = RelationGetDescr(def->rel);
-	ListCell   *cell;
 
-	foreach(cell, getOwnedSequences(RelationGetRelid(def->rel)))
+	foreach_oid(sequence, getOwnedSequences(RelationGetRelid(def->rel)))
 	{
 		Oid			table;
 		int32		column;
 
-		if (sequenceIsOwned(lfirst_oid(cell), DEPENDENCY_AUTO, &table, &column))
-			definition_sequence(def, lfirst_oid(cell));
+		if (sequenceIsOwned(sequence, DEPENDENCY_AUTO, &table, &column))
+			definition_sequence(def, sequence);
 	}
 	for (int i = 0; i < desc->natts; i++)
 	{
@@ -441,16 +440,15 @@ void
 definition_sequence_owners(Definition *def)
 {
 	TupleDesc	desc = RelationGetDescr(def->rel);
-	ListCell   *cell;
 
-	foreach(cell, def->sequences_done)
+	foreach_oid(sequence, def->sequences_done)
 	{
 		Oid			table;
 		int32		column;
 
-		if (sequenceIsOwned(lfirst_oid(cell), DEPENDENCY_AUTO, &table, &column) &&
+		if (sequenceIsOwned(sequence, DEPENDENCY_AUTO, &table, &column) &&
 			table == RelationGetRelid(def->rel))
-			definition_add(def, "ALTER SEQUENCE %s OWNED BY %s.%s", relation_qualified_name(lfirst_oid(cell)),
+			definition_add(def, "ALTER SEQUENCE %s OWNED BY %s.%s", relation_qualified_name(sequence),
 						   def->name, quote_identifier(get_attname(table, column, false)));
 	}
 	for (int i = 0; i < desc->natts; i++)

@@ -164,18 +164,16 @@ definition_replica_identity(Definition *def)
 void
 definition_statistics(Definition *def)
 {
-	ListCell   *cell;
-
-	foreach(cell, RelationGetStatExtList(def->rel))
+	foreach_oid(statistics, RelationGetStatExtList(def->rel))
 	{
-		HeapTuple	tuple = SearchSysCache1(STATEXTOID, ObjectIdGetDatum(lfirst_oid(cell)));
+		HeapTuple	tuple = SearchSysCache1(STATEXTOID, ObjectIdGetDatum(statistics));
 		Form_pg_statistic_ext form;
 		const char *name;
 		Datum		target;
 		bool		isnull;
 
 		if (!HeapTupleIsValid(tuple))
-			elog(ERROR, "cache lookup failed for statistics object %u", lfirst_oid(cell));
+			elog(ERROR, "cache lookup failed for statistics object %u", statistics);
 		form = (Form_pg_statistic_ext) GETSTRUCT(tuple);
 		name = quote_qualified_identifier(get_namespace_name(form->stxnamespace), NameStr(form->stxname));
 		if (!def->for_shard)
@@ -298,7 +296,6 @@ void
 definition_comments(Definition *def)
 {
 	TupleDesc	desc = RelationGetDescr(def->rel);
-	ListCell   *cell;
 
 	add_comment(def, RelationGetRelid(def->rel), RelationRelationId, 0, "TABLE", def->name);
 	for (int i = 0; i < desc->natts; i++)
@@ -310,7 +307,7 @@ definition_comments(Definition *def)
 						psprintf("%s.%s", def->name, quote_identifier(NameStr(att->attname))));
 	}
 	for_each_constraint(def, constraint_comment);
-	foreach(cell, RelationGetIndexList(def->rel))
-		add_comment(def, lfirst_oid(cell), RelationRelationId, 0, "INDEX",
-					relation_qualified_name(lfirst_oid(cell)));
+	foreach_oid(index, RelationGetIndexList(def->rel))
+		add_comment(def, index, RelationRelationId, 0, "INDEX",
+					relation_qualified_name(index));
 }

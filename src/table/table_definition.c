@@ -496,10 +496,9 @@ List *
 table_needs_commands(Oid relid)
 {
 	Definition *def = definition_begin(relid, false);
-	ListCell   *cell;
 
-	foreach(cell, getOwnedSequences(relid))
-		def->sequences_done = lappend_oid(def->sequences_done, lfirst_oid(cell));
+	foreach_oid(sequence, getOwnedSequences(relid))
+		def->sequences_done = lappend_oid(def->sequences_done, sequence);
 	definition_needs(def);
 	return definition_end(def);
 }
