@@ -531,13 +531,12 @@ order_by_keys(List *tables)
 	while (tables != NIL)
 	{
 		Oid			next = linitial_oid(tables);
-		ListCell   *cell;
 
-		foreach(cell, tables)
+		foreach_oid(relid, tables)
 		{
-			if (references_any(lfirst_oid(cell), tables))
+			if (references_any(relid, tables))
 				continue;
-			next = lfirst_oid(cell);
+			next = relid;
 			break;
 		}
 		ordered = lappend_oid(ordered, next);
@@ -551,17 +550,16 @@ tables_connected_by_keys(Oid relid)
 {
 	bool		distributed = metadata_lookup(relid) != NULL;
 	List	   *tables = list_make1_oid(relid);
-	ListCell   *cell;
 	ListCell   *key;
 
-	foreach(cell, tables)
+	foreach_oid(table, tables)
 	{
-		List	   *keys = list_concat(foreign_keys_from(lfirst_oid(cell)), foreign_keys_to(lfirst_oid(cell)));
+		List	   *keys = list_concat(foreign_keys_from(table), foreign_keys_to(table));
 
 		foreach(key, keys)
 		{
 			Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT((HeapTuple) lfirst(key));
-			Oid			other = con->conrelid == lfirst_oid(cell) ? con->confrelid : con->conrelid;
+			Oid			other = con->conrelid == table ? con->confrelid : con->conrelid;
 
 			if (!get_rel_relispartition(other) && (metadata_lookup(other) != NULL) == distributed)
 				tables = list_append_unique_oid(tables, other);
@@ -589,11 +587,10 @@ bool
 relation_is_empty(Oid relid)
 {
 	bool		result = true;
-	ListCell   *cell;
 
-	foreach(cell, find_all_inheritors(relid, AccessShareLock, NULL))
+	foreach_oid(table, find_all_inheritors(relid, AccessShareLock, NULL))
 	{
-		Relation	rel = table_open(lfirst_oid(cell), NoLock);
+		Relation	rel = table_open(table, NoLock);
 
 		if (rel->rd_rel->relkind == RELKIND_RELATION)
 			result = result && storage_is_empty(rel);

@@ -102,11 +102,9 @@ check_online_table(Relation rel)
 void
 online_rows_check(List *relids)
 {
-	ListCell   *cell;
-
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
+		Relation	rel = relation_open(relid, NoLock);
 
 		check_online_table(rel);
 		relation_close(rel, NoLock);
@@ -346,11 +344,10 @@ static bool
 take_exclusive_locks(void *arg, int number, int timeout)
 {
 	const OnlineLock *lock = arg;
-	ListCell   *cell;
 
 	lock_attempt_limit(ATTEMPT_LIMIT + (number % ATTEMPTS_TO_DEADLOCK_CHECK == 0 ? DeadlockTimeout : 0));
-	foreach(cell, lock->relids)
-		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+	foreach_oid(relid, lock->relids)
+		LockRelationOid(relid, AccessExclusiveLock);
 	return true;
 }
 
@@ -384,13 +381,12 @@ online_rows_copy(List *relids)
 {
 	OnlineLock	lock = {.relids = relids};
 	LockTaker	taker = {.take = take_exclusive_locks,.clear_way = leave_alone,.arg = &lock};
-	ListCell   *cell;
 
 	unpublished_transaction();
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_RELATION)
-			lock.tables = lappend(lock.tables, copy_table(lfirst_oid(cell)));
+		if (get_rel_relkind(relid) == RELKIND_RELATION)
+			lock.tables = lappend(lock.tables, copy_table(relid));
 	}
 	DEBUG_POINT("online-rows-copied");
 	catch_up(lock.tables);

@@ -310,11 +310,9 @@ shard_column(const AlterTableCall *alter, const ColumnDef *column)
 static bool
 has_default(const ColumnDef *column)
 {
-	ListCell   *cell;
-
-	foreach(cell, column->constraints)
+	foreach_node(Constraint, constraint, column->constraints)
 	{
-		if (lfirst_node(Constraint, cell)->contype == CONSTR_DEFAULT)
+		if (constraint->contype == CONSTR_DEFAULT)
 			return true;
 	}
 	return false;

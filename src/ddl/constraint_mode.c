@@ -68,15 +68,14 @@ find_tables(const RangeVar *constraint, Oid *namespace)
 	List	   *schemas;
 	List	   *relids = NIL;
 	bool		found = false;
-	ListCell   *cell;
 
 	if (constraint->schemaname != NULL)
 		schemas = list_make1_oid(get_namespace_oid(constraint->schemaname, true));
 	else
 		schemas = fetch_search_path(true);
-	foreach(cell, schemas)
+	foreach_oid(schema, schemas)
 	{
-		*namespace = lfirst_oid(cell);
+		*namespace = schema;
 		relids = tables_with_constraint(*namespace, constraint->relname, &found);
 		if (found)
 			break;
@@ -89,11 +88,10 @@ static List *
 names_on_shards(const DistTable *table, const char *name)
 {
 	List	   *names = NIL;
-	ListCell   *cell;
 
-	foreach(cell, local_shard_indexes(table))
+	foreach_int(index, local_shard_indexes(table))
 	{
-		int64		shardid = table->shards[lfirst_int(cell)].shardid;
+		int64		shardid = table->shards[index].shardid;
 
 		names = lappend(names, makeRangeVar(pstrdup(SHARD_SCHEMA), shard_relation_name(name, shardid), -1));
 	}
@@ -108,12 +106,10 @@ static void
 add_shard_constraints(ConstraintsSetStmt *stmt, StringInfo text)
 {
 	List	   *added = NIL;
-	ListCell   *cell;
 	ListCell   *relid;
 
-	foreach(cell, stmt->constraints)
+	foreach_node(RangeVar, constraint, stmt->constraints)
 	{
-		const RangeVar *constraint = lfirst_node(RangeVar, cell);
 		bool		elsewhere = false;
 		Oid			namespace;
 

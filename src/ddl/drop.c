@@ -256,13 +256,12 @@ drop_shards(List *tables)
 {
 	LockNeed	need = {0};
 	ErrorContextCallback callback = {.previous = error_context_stack,.callback = add_lock_hint,.arg = &need};
-	ListCell   *cell;
 
-	foreach(cell, tables)
-		add_need(&need, ((DroppedTable *) lfirst(cell))->shards);
+	foreach_ptr(DroppedTable, dropped, tables)
+		add_need(&need, dropped->shards);
 	error_context_stack = &callback;
-	foreach(cell, tables)
-		drop_relations(((DroppedTable *) lfirst(cell))->shards);
+	foreach_ptr(DroppedTable, dropped, tables)
+		drop_relations(dropped->shards);
 	error_context_stack = callback.previous;
 }
 
@@ -273,7 +272,6 @@ drop_follow_up(UtilityCall *call)
 	List	   *rules = dropped_rules;
 	List	   *groups = NIL;
 	StringInfoData buf;
-	ListCell   *cell;
 
 	if (tables == NIL && rules == NIL)
 		return;
@@ -299,8 +297,8 @@ drop_follow_up(UtilityCall *call)
 		return;
 	if (enable_ddl_propagation)
 		utility_relay_text(call, buf.data);
-	foreach(cell, groups)
-		delete_empty_group(lfirst_int(cell), enable_ddl_propagation);
+	foreach_int(groupid, groups)
+		delete_empty_group(groupid, enable_ddl_propagation);
 }
 
 /*

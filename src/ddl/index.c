@@ -64,15 +64,14 @@ static Oid
 create_logical_index(UtilityCall *call, Oid relid)
 {
 	List	   *before = indexes_of_table(relid);
-	ListCell   *cell;
 
 	utility_run(call);
 	CommandCounterIncrement();
 	check_indexes(metadata_require(relid));
-	foreach(cell, indexes_of_table(relid))
+	foreach_oid(index, indexes_of_table(relid))
 	{
-		if (!list_member_oid(before, lfirst_oid(cell)))
-			return lfirst_oid(cell);
+		if (!list_member_oid(before, index))
+			return index;
 	}
 	return InvalidOid;
 }

@@ -266,19 +266,18 @@ vacuum_tables(UtilityCall *call, List *tables, bool analyze)
 {
 	VacuumStmt *stmt = castNode(VacuumStmt, call->pstmt->utilityStmt);
 	char	   *text = call->relayed ? NULL : relayed_text(stmt, tables);
-	ListCell   *cell;
 
 	if (text != NULL)
 	{
-		foreach(cell, node_active_primaries_remote())
-			remote_exec_alone(((const ClusterNode *) lfirst(cell))->groupid, text);
+		foreach_ptr(const ClusterNode, node, node_active_primaries_remote())
+			remote_exec_alone(node->groupid, text);
 	}
 	run_on(call, list_concat_copy(stmt->rels, with_shards(tables)), false);
 	if (call->relayed || !analyze)
 		return;
-	foreach(cell, tables)
+	foreach_node(VacuumRelation, relation, tables)
 	{
-		Oid			relid = lfirst_node(VacuumRelation, cell)->oid;
+		Oid			relid = relation->oid;
 
 		if (!lock_for_statistics(relid))
 			continue;
@@ -294,7 +293,6 @@ vacuum_utility(UtilityCall *call)
 	VacuumStmt *stmt = castNode(VacuumStmt, call->pstmt->utilityStmt);
 	bool		own_transactions;
 	List	   *tables;
-	ListCell   *cell;
 
 	if (stmt->rels == NIL && !call->relayed && metadata_tables(0) != NIL)
 		stmt->rels = every_relation();
@@ -309,11 +307,11 @@ vacuum_utility(UtilityCall *call)
 	}
 	own_transactions = !call->relayed && !IsInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL);
 	run_on(call, stmt->rels, false);
-	foreach(cell, tables)
+	foreach_node(VacuumRelation, relation, tables)
 	{
-		if (own_transactions && (stmt->rels != NIL || foreach_current_index(cell) > 0))
+		if (own_transactions && (stmt->rels != NIL || foreach_current_index(relation) > 0))
 			run_commands_next_transaction();
-		analyze_relation(call, lfirst_node(VacuumRelation, cell));
+		analyze_relation(call, relation);
 	}
 	return true;
 }
