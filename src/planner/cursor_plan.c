@@ -98,13 +98,11 @@ cursor_plan_prepare(Query *query, int cursor_options)
 bool
 cursor_plan_stays_here(Query *query, int cursor_options)
 {
-	ListCell   *cell;
-
 	if ((cursor_options & CURSOR_OPT_FAST_PLAN) == 0)
 		return false;
-	foreach(cell, query->rowMarks)
+	foreach_ptr(RowMarkClause, mark, query->rowMarks)
 	{
-		const RangeTblEntry *rte = rt_fetch(((RowMarkClause *) lfirst(cell))->rti, query->rtable);
+		const RangeTblEntry *rte = rt_fetch(mark->rti, query->rtable);
 		const DistTable *table = rte->rtekind == RTE_RELATION ? metadata_lookup(rte->relid) : NULL;
 
 		if (table != NULL && table->kind == DIST_REFERENCE)

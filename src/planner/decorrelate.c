@@ -204,10 +204,9 @@ ask_for_groups(Query *query, Query *sub, List *correlations, const Node *turned)
 	Query	   *keys = makeNode(Query);
 	SubLink    *link = makeNode(SubLink);
 	List	   *quals = NIL;
-	ListCell   *cell;
 
-	foreach(cell, correlations)
-		varnos = bms_add_members(varnos, pull_varnos(NULL, ((Correlation *) lfirst(cell))->outer));
+	foreach_ptr(Correlation, correlation, correlations)
+		varnos = bms_add_members(varnos, pull_varnos(NULL, correlation->outer));
 	foreach_ptr(Node, clause, make_ands_implicit((Expr *) query->jointree->quals))
 		if (clause != turned && !contain_vars_of_level(clause, 1) && !contain_volatile_functions(clause) &&
 			bms_is_subset(pull_varnos(NULL, clause), varnos))

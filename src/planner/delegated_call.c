@@ -59,11 +59,9 @@ is_bare(const Query *query)
 static bool
 has_columns_only(const List *targetlist)
 {
-	ListCell   *cell;
-
-	foreach(cell, targetlist)
+	foreach_node(TargetEntry, entry, targetlist)
 	{
-		if (!IsA(lfirst_node(TargetEntry, cell)->expr, Var))
+		if (!IsA(entry->expr, Var))
 			return false;
 	}
 	return true;

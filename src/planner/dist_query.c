@@ -50,7 +50,6 @@ dist_query_path(PlannerInfo *root, RelOptInfo *parent, DistQuery *query, PathTar
 	CustomPath *path = makeNode(CustomPath);
 	const DistTable *table = query->rel->table;
 	int			nnodes = dist_rel_count_nodes(table);
-	ListCell   *cell;
 
 	query->magic = DIST_QUERY_MAGIC;
 	path->path.pathtype = T_CustomScan;
@@ -63,8 +62,8 @@ dist_query_path(PlannerInfo *root, RelOptInfo *parent, DistQuery *query, PathTar
 		path->path.rows * (cpu_tuple_cost + dist_tuple_cost);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_private = list_make1(query);
-	foreach(cell, query->rel->broadcasts)
-		path->custom_paths = lappend(path->custom_paths, ((Broadcast *) lfirst(cell))->path);
+	foreach_ptr(Broadcast, broadcast, query->rel->broadcasts)
+		path->custom_paths = lappend(path->custom_paths, broadcast->path);
 	path->methods = &query_path_methods;
 	return (Path *) path;
 }
@@ -235,13 +234,13 @@ build_query(PlannerInfo *root, const DistQuery *query, List *columns)
 		add_clause_item(task, lfirst(cell), query->tlist);
 	foreach(cell, query->sort_clause)
 		add_clause_item(task, lfirst(cell), query->tlist);
-	foreach(cell, query->window_clause)
+	foreach_node(WindowClause, window, query->window_clause)
 	{
 		ListCell   *item;
 
-		foreach(item, lfirst_node(WindowClause, cell)->partitionClause)
+		foreach(item, window->partitionClause)
 			add_clause_item(task, lfirst(item), query->tlist);
-		foreach(item, lfirst_node(WindowClause, cell)->orderClause)
+		foreach(item, window->orderClause)
 			add_clause_item(task, lfirst(item), query->tlist);
 	}
 	task->windowClause = copyObject(query->window_clause);

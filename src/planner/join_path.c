@@ -194,11 +194,9 @@ returns_columns(const RelOptInfo *joinrel, const DistRel *hidden)
 static bool
 split_join_clauses(const RelOptInfo *joinrel, JoinType type, List *restrictlist, List **clauses, List **filters)
 {
-	ListCell   *cell;
-
-	foreach(cell, restrictlist)
+	foreach_ptr(RestrictInfo, clause, restrictlist)
 	{
-		if (((RestrictInfo *) lfirst(cell))->pseudoconstant)
+		if (clause->pseudoconstant)
 			return false;
 	}
 	if (type == JOIN_INNER || type == JOIN_SEMI)

@@ -540,10 +540,9 @@ references_itself(Oid relid)
 {
 	Relation	relation = table_open(relid, NoLock);
 	bool		result = false;
-	ListCell   *cell;
 
-	foreach(cell, RelationGetFKeyList(relation))
-		result = result || ((ForeignKeyCacheInfo *) lfirst(cell))->confrelid == relid;
+	foreach_ptr(ForeignKeyCacheInfo, key, RelationGetFKeyList(relation))
+		result = result || key->confrelid == relid;
 	table_close(relation, NoLock);
 	return result;
 }
@@ -628,11 +627,9 @@ written_columns(const ModifyPlan *plan, const DistTable *table)
 static void
 note_moves(ModifyPlan *plan, const DistTable *table)
 {
-	ListCell   *cell;
-
-	foreach(cell, plan->assigned)
+	foreach_int(attno, plan->assigned)
 	{
-		if (write_is_identity_column(table->relid, lfirst_int(cell)))
+		if (write_is_identity_column(table->relid, attno))
 			plan->replaces_rows = true;
 	}
 	plan->moves_rows = plan->replaces_rows ||

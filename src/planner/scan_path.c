@@ -124,12 +124,11 @@ static int
 count_policies(PlannerInfo *root, List *clauses)
 {
 	int			count = 0;
-	ListCell   *cell;
 
-	foreach(cell, clauses)
+	foreach_node(RestrictInfo, clause, clauses)
 	{
-		if (lfirst_node(RestrictInfo, cell)->security_level < root->qual_security_level)
-			count = foreach_current_index(cell) + 1;
+		if (clause->security_level < root->qual_security_level)
+			count = foreach_current_index(clause) + 1;
 	}
 	return count;
 }

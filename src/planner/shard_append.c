@@ -142,7 +142,6 @@ make_shard_append(PlannerInfo *root, const DistTable *table, const AppendPath *a
 	CustomPath *path;
 	Cost		startup = 0;
 	Cost		total = 0;
-	ListCell   *cell;
 
 	if (hash == NULL)
 		return NULL;
@@ -150,10 +149,10 @@ make_shard_append(PlannerInfo *root, const DistTable *table, const AppendPath *a
 	private->hash = hash;
 	if (!set_ranges(root, table, append->subpaths, &private->plan))
 		return NULL;
-	foreach(cell, append->subpaths)
+	foreach_ptr(Path, subpath, append->subpaths)
 	{
-		startup += ((Path *) lfirst(cell))->startup_cost;
-		total += ((Path *) lfirst(cell))->total_cost;
+		startup += subpath->startup_cost;
+		total += subpath->total_cost;
 	}
 	path = makeNode(CustomPath);
 	path->path = append->path;

@@ -112,13 +112,11 @@ table_uses_type(Oid relid, Oid type)
 static bool
 type_is_everywhere(Oid type)
 {
-	ListCell   *cell;
-
 	if (type < FirstNormalObjectId)
 		return true;
-	foreach(cell, metadata_tables(0))
+	foreach_oid(relid, metadata_tables(0))
 	{
-		if (table_uses_type(lfirst_oid(cell), type))
+		if (table_uses_type(relid, type))
 			return true;
 	}
 	return false;
@@ -175,11 +173,9 @@ assigns_one_part(Node *expr)
 const char *
 shippable_assignments(List *target_list)
 {
-	ListCell   *cell;
-
-	foreach(cell, target_list)
+	foreach_ptr(TargetEntry, entry, target_list)
 	{
-		if (!assigns_one_part((Node *) ((TargetEntry *) lfirst(cell))->expr))
+		if (!assigns_one_part((Node *) entry->expr))
 			return "it assigns several parts of one column";
 	}
 	return NULL;

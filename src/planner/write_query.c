@@ -32,12 +32,11 @@ int
 write_commands(Query *query)
 {
 	int			commands = COMMAND_BIT(query->commandType);
-	ListCell   *cell;
 
 	if (query->onConflict != NULL && query->onConflict->action == ONCONFLICT_UPDATE)
 		commands |= COMMAND_BIT(CMD_UPDATE);
-	foreach(cell, query->mergeActionList)
-		commands |= COMMAND_BIT(((MergeAction *) lfirst(cell))->commandType);
+	foreach_ptr(MergeAction, action, query->mergeActionList)
+		commands |= COMMAND_BIT(action->commandType);
 	return commands;
 }
 
@@ -78,15 +77,13 @@ write_assigns_parts(Node *target_list)
 const char *
 write_stays_in_shard(Query *query, const DistTable *table)
 {
-	ListCell   *cell;
-
 	if (table->triggers & write_commands(query))
 		return "it fires triggers";
 	if (has_barrier(query))
 		return "it writes through a view with security_barrier";
-	foreach(cell, query->withCheckOptions)
+	foreach_ptr(WithCheckOption, option, query->withCheckOptions)
 	{
-		if (((WithCheckOption *) lfirst(cell))->kind == WCO_VIEW_CHECK)
+		if (option->kind == WCO_VIEW_CHECK)
 			return "it writes through a view with check option";
 	}
 	foreach_ptr(TargetEntry, entry, query->targetList)
