@@ -241,19 +241,18 @@ static void
 drop_exchange(DistScanState *child)
 {
 	char	   *command = psprintf("SELECT citus_internal.exchange_drop('%s')", child->exchange);
-	ListCell   *cell;
 
 	exchange_store_drop(child->exchange);
-	foreach(cell, child->exchange_conns)
+	foreach_ptr(RemoteConn, conn, child->exchange_conns)
 	{
-		if (((RemoteConn *) lfirst(cell))->state == REMOTE_IDLE)
-			remote_send(lfirst(cell), command, NULL, false, false, false);
+		if (conn->state == REMOTE_IDLE)
+			remote_send(conn, command, NULL, false, false, false);
 	}
-	foreach(cell, child->exchange_conns)
+	foreach_ptr(RemoteConn, conn, child->exchange_conns)
 	{
-		if (((RemoteConn *) lfirst(cell))->state == REMOTE_BUSY)
-			remote_finish(lfirst(cell));
-		remote_end_own(lfirst(cell), &exchange_owner);
+		if (conn->state == REMOTE_BUSY)
+			remote_finish(conn);
+		remote_end_own(conn, &exchange_owner);
 	}
 	child->exchange_conns = NIL;
 	child->exchange = NULL;
