@@ -140,11 +140,9 @@ forget_ended(void)
 static bool
 is_started(int64 task_id)
 {
-	ListCell   *cell;
-
-	foreach(cell, started_tasks)
+	foreach_ptr(StartedTask, task, started_tasks)
 	{
-		if (((StartedTask *) lfirst(cell))->task_id == task_id)
+		if (task->task_id == task_id)
 			return true;
 	}
 	return false;
@@ -259,10 +257,8 @@ jobs_run_queue(void)
 void
 jobs_stop(void)
 {
-	ListCell   *cell;
-
-	foreach(cell, started_tasks)
-		TerminateBackgroundWorker(((StartedTask *) lfirst(cell))->handle);
+	foreach_ptr(StartedTask, task, started_tasks)
+		TerminateBackgroundWorker(task->handle);
 }
 
 void

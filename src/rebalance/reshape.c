@@ -121,13 +121,12 @@ old_shard(Oid relid, const HashRange *range)
 static void
 check_old_shards(void)
 {
-	ListCell   *cell;
 	ListCell   *old;
 
-	foreach(cell, current_reshape->tables)
+	foreach_oid(relid, current_reshape->tables)
 	{
 		foreach(old, current_reshape->old)
-			(void) old_shard(lfirst_oid(cell), lfirst(old));
+			(void) old_shard(relid, lfirst(old));
 	}
 }
 
@@ -357,15 +356,14 @@ static void
 fill_new_shards(void)
 {
 	List	   *copies = NIL;
-	ListCell   *cell;
 	ListCell   *old;
 
 	run_for_new_groups("make_shard_copies");
 	drive_pace_begin();
-	foreach(cell, current_reshape->tables)
+	foreach_oid(relid, current_reshape->tables)
 	{
 		foreach(old, current_reshape->old)
-			copies = copy_old_shard(copies, metadata_require(lfirst_oid(cell)), foreach_current_index(cell), lfirst(old));
+			copies = copy_old_shard(copies, metadata_require(relid), foreach_current_index(relid), lfirst(old));
 	}
 	current_reshape->copies = copies;
 	run_for_new_groups("index_shard_copies");
@@ -394,13 +392,12 @@ end_copies(void)
 static void
 lock_old_shards(void)
 {
-	ListCell   *cell;
 	ListCell   *old;
 
-	foreach(cell, current_reshape->tables)
+	foreach_oid(relid, current_reshape->tables)
 	{
 		foreach(old, current_reshape->old)
-			LockRelationOid(shard_local_relid(lfirst_oid(cell), old_shard(lfirst_oid(cell), lfirst(old))->shardid),
+			LockRelationOid(shard_local_relid(relid, old_shard(relid, lfirst(old))->shardid),
 							ExclusiveLock);
 	}
 }
@@ -416,14 +413,13 @@ static char *
 old_shardids(void)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 	ListCell   *old;
 
 	initStringInfo(&buf);
-	foreach(cell, current_reshape->tables)
+	foreach_oid(relid, current_reshape->tables)
 	{
 		foreach(old, current_reshape->old)
-			append_id(&buf, old_shard(lfirst_oid(cell), lfirst(old))->shardid);
+			append_id(&buf, old_shard(relid, lfirst(old))->shardid);
 	}
 	return buf.data;
 }
@@ -432,13 +428,12 @@ static char *
 new_shardids(void)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 	ListCell   *id;
 
 	initStringInfo(&buf);
-	foreach(cell, current_reshape->new)
+	foreach_ptr(NewGroup, group, current_reshape->new)
 	{
-		foreach(id, ((NewGroup *) lfirst(cell))->shardids)
+		foreach(id, group->shardids)
 			append_id(&buf, *(int64 *) lfirst(id));
 	}
 	return buf.data;
@@ -448,15 +443,14 @@ new_shardids(void)
 static void
 note_replaced_shards(void)
 {
-	ListCell   *cell;
 	ListCell   *old;
 
 	cleanup_forget(current_reshape->operation, CLEANUP_ON_FAILURE);
-	foreach(cell, current_reshape->tables)
+	foreach_oid(relid, current_reshape->tables)
 	{
 		foreach(old, current_reshape->old)
 			cleanup_note(current_reshape->operation, CLEANUP_SHARD,
-						 move_shard_name(lfirst_oid(cell), old_shard(lfirst_oid(cell), lfirst(old))->shardid),
+						 move_shard_name(relid, old_shard(relid, lfirst(old))->shardid),
 						 metadata_local_group(), CLEANUP_LATER);
 	}
 }

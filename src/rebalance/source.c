@@ -205,12 +205,11 @@ static char *
 write_columns(void)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
-	foreach(cell, current_move->tables)
+	foreach_oid(relid, current_move->tables)
 	{
-		Relation	rel = relation_open(shard_local_relid(lfirst_oid(cell), moved_shard(lfirst_oid(cell))->shardid),
+		Relation	rel = relation_open(shard_local_relid(relid, moved_shard(relid)->shardid),
 										AccessShareLock);
 
 		for (int i = 0; i < RelationGetNumberOfAttributes(rel); i++)
@@ -248,11 +247,9 @@ require_move(FunctionCallInfo fcinfo)
 static void
 check_shards(void)
 {
-	ListCell   *cell;
-
-	foreach(cell, current_move->tables)
+	foreach_oid(relid, current_move->tables)
 	{
-		const ShardInfo *shard = moved_shard(lfirst_oid(cell));
+		const ShardInfo *shard = moved_shard(relid);
 
 		if (shard->groupid != metadata_local_group())
 			ereport(ERROR,
@@ -277,11 +274,9 @@ is_logged(Oid relid)
 static bool
 all_logged(List *tables)
 {
-	ListCell   *cell;
-
-	foreach(cell, tables)
+	foreach_oid(relid, tables)
 	{
-		if (!is_logged(lfirst_oid(cell)))
+		if (!is_logged(relid))
 			return false;
 	}
 	return true;
@@ -365,12 +360,11 @@ static void
 note_objects(void)
 {
 	int32		here = metadata_local_group();
-	ListCell   *cell;
 
-	foreach(cell, current_move->tables)
+	foreach_oid(relid, current_move->tables)
 	{
-		int64		shardid = moved_shard(lfirst_oid(cell))->shardid;
-		char	   *name = move_shard_name(lfirst_oid(cell), shardid);
+		int64		shardid = moved_shard(relid)->shardid;
+		char	   *name = move_shard_name(relid, shardid);
 
 		if (cleanup_is_noted(CLEANUP_SHARD, name, current_move->target))
 			ereport(ERROR,
@@ -393,11 +387,10 @@ static char *
 shardid_list(void)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
-	foreach(cell, current_move->tables)
-		appendStringInfo(&buf, "%s" INT64_FORMAT, buf.len == 0 ? "" : ", ", moved_shard(lfirst_oid(cell))->shardid);
+	foreach_oid(relid, current_move->tables)
+		appendStringInfo(&buf, "%s" INT64_FORMAT, buf.len == 0 ? "" : ", ", moved_shard(relid)->shardid);
 	return buf.data;
 }
 
@@ -410,12 +403,11 @@ place_on_target(int state)
 {
 	int64	   *ids = next_ids(PG_DIST_PLACEMENTID_SEQ, list_length(current_move->tables));
 	StringInfoData buf;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
-	foreach(cell, current_move->tables)
+	foreach_oid(relid, current_move->tables)
 		appendStringInfo(&buf, "%s(" INT64_FORMAT ", " INT64_FORMAT ", %d, 0, %d)", buf.len == 0 ? "" : ", ",
-						 ids[foreach_current_index(cell)], moved_shard(lfirst_oid(cell))->shardid, state, current_move->target);
+						 ids[foreach_current_index(relid)], moved_shard(relid)->shardid, state, current_move->target);
 	members_exec(psprintf("INSERT INTO pg_catalog.pg_dist_placement (placementid, shardid, shardstate, shardlength, groupid) "
 						  "VALUES %s ON CONFLICT (shardid, groupid) DO UPDATE SET shardstate = excluded.shardstate",
 						  buf.data), NIL);
@@ -504,12 +496,11 @@ static char *
 join_shard_names(const MoveChannel *channel)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
-	foreach(cell, channel->relids)
+	foreach_oid(relid, channel->relids)
 		appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ",
-						 move_shard_name(lfirst_oid(cell), moved_shard(lfirst_oid(cell))->shardid));
+						 move_shard_name(relid, moved_shard(relid)->shardid));
 	return buf.data;
 }
 
@@ -522,12 +513,11 @@ citus_internal_move_publish(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	List	   *commands = NIL;
-	ListCell   *cell;
 
 	require_move(fcinfo);
 	InitMaterializedSRF(fcinfo, 0);
-	foreach(cell, current_move->tables)
-		log_whole_rows(lfirst_oid(cell), moved_shard(lfirst_oid(cell))->shardid);
+	foreach_oid(relid, current_move->tables)
+		log_whole_rows(relid, moved_shard(relid)->shardid);
 	foreach_ptr(MoveChannel, channel, current_move->channels)
 	{
 		Datum		values[] = {
@@ -569,7 +559,6 @@ Datum
 citus_internal_move_copy(PG_FUNCTION_ARGS)
 {
 	const char *slot = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	ListCell   *table;
 
 	require_move(fcinfo);
 	check_same(current_move->columns, write_columns()); /* until it ends, the
@@ -577,8 +566,8 @@ citus_internal_move_copy(PG_FUNCTION_ARGS)
 												 * which they stay so */
 	drive_pace_begin();
 	foreach_ptr(const MoveChannel, channel, current_move->channels)
-		foreach(table, strcmp(channel->slot, slot) == 0 ? channel->relids : NIL)
-			copy_shard(lfirst_oid(table), GetTransactionSnapshot(), drive_pace);
+		foreach_oid(relid, strcmp(channel->slot, slot) == 0 ? channel->relids : NIL)
+			copy_shard(relid, GetTransactionSnapshot(), drive_pace);
 	PG_RETURN_VOID();
 }
 
@@ -640,10 +629,8 @@ move_await_target(List *channels, TimestampTz deadline)
 static void
 lock_shards(void)
 {
-	ListCell   *cell;
-
-	foreach(cell, current_move->tables)
-		LockRelationOid(shard_local_relid(lfirst_oid(cell), moved_shard(lfirst_oid(cell))->shardid), ExclusiveLock);
+	foreach_oid(relid, current_move->tables)
+		LockRelationOid(shard_local_relid(relid, moved_shard(relid)->shardid), ExclusiveLock);
 }
 
 /* The call of a function on the target about the moved shards. */
@@ -659,10 +646,9 @@ static void
 copy_shards(void)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	ListCell   *cell;
 
-	foreach(cell, current_move->tables)
-		copy_shard(lfirst_oid(cell), snapshot, NULL);
+	foreach_oid(relid, current_move->tables)
+		copy_shard(relid, snapshot, NULL);
 	UnregisterSnapshot(snapshot);
 }
 
@@ -670,12 +656,10 @@ copy_shards(void)
 static void
 note_old_shards(void)
 {
-	ListCell   *cell;
-
 	cleanup_forget(current_move->operation, CLEANUP_ON_FAILURE);
-	foreach(cell, current_move->tables)
+	foreach_oid(relid, current_move->tables)
 		cleanup_note(current_move->operation, CLEANUP_SHARD,
-					 move_shard_name(lfirst_oid(cell), moved_shard(lfirst_oid(cell))->shardid),
+					 move_shard_name(relid, moved_shard(relid)->shardid),
 					 metadata_local_group(), CLEANUP_LATER);
 }
 

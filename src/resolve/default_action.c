@@ -55,8 +55,6 @@ default_action_fill(Query *query)
 void
 default_action_forget(List *shard_relids)
 {
-	ListCell   *cell;
-
-	foreach(cell, shard_relids)
-		CacheInvalidateRelcacheByRelid(lfirst_oid(cell));
+	foreach_oid(relid, shard_relids)
+		CacheInvalidateRelcacheByRelid(relid);
 }

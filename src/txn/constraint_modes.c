@@ -54,15 +54,14 @@ void
 txn_set_constraints(const char *sql)
 {
 	List	   *groups = NIL;
-	ListCell   *cell;
 
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
 	{
 		if (conn->primary && conn->xact_depth > 0)
 			groups = list_append_unique_int(groups, conn->groupid);
 	}
-	foreach(cell, groups)
-		(void) remote_read(lfirst_int(cell), sql, NULL);
+	foreach_int(groupid, groups)
+		(void) remote_read(groupid, sql, NULL);
 	keep_mode(sql);
 }
 
