@@ -318,32 +318,21 @@ delete_shards(Oid relid)
 int32
 metadata_delete_table(Oid relid)
 {
+	CatalogRow *row = catalog_row("pg_dist_partition", "pg_dist_partition_logical_relid_index",
+								  Anum_partition_logicalrelid, F_OIDEQ, ObjectIdGetDatum(relid));
 	Relation	relation;
 	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	int32		colocation_id = 0;
 
 	delete_shards(relid);
 
 	relation = table_open(dist_relid(PG_DIST_PARTITION), RowExclusiveLock);
 	ScanKeyInit(&key, Anum_partition_logicalrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(relation, dist_relid(PG_DIST_PARTITION_RELID_INDEX), true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-	{
-		bool		isnull;
-
-		colocation_id = DatumGetInt32(heap_getattr(tuple, Anum_partition_colocationid,
-												   RelationGetDescr(relation), &isnull));
-		CatalogTupleDelete(relation, &tuple->t_self);
-	}
-	systable_endscan(scan);
+	delete_matching(relation, PG_DIST_PARTITION_RELID_INDEX, 1, &key);
 	table_close(relation, NoLock);
 
 	metadata_invalidate(relid);
 	CommandCounterIncrement();
-	return colocation_if_empty(colocation_id);
+	return row == NULL ? 0 : colocation_if_empty(DatumGetInt32(row->values[Anum_partition_colocationid - 1]));
 }
 
 int32

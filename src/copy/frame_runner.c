@@ -415,8 +415,7 @@ run_frames(FrameRunner *runner, HashRange range)
 		show_triggers(runner);
 		if (runner->table->kind == DIST_REFERENCE)
 			PG_RE_THROW();
-		MemoryContextSwitchTo(runner->outer_context);
-		shard_names_rethrow();
+		shard_names_rethrow(runner->outer_context);
 	}
 	PG_END_TRY();
 	table_close(shard, NoLock);

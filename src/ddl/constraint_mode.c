@@ -173,8 +173,7 @@ check_deferred_constraints(void)
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
-		shard_names_rethrow();
+		shard_names_rethrow(context);
 	}
 	PG_END_TRY();
 }

@@ -170,10 +170,12 @@ logical_field(const char *field)
 }
 
 void
-shard_names_rethrow(void)
+shard_names_rethrow(MemoryContext context)
 {
-	ErrorData  *error = CopyErrorData();
+	ErrorData  *error;
 
+	MemoryContextSwitchTo(context);
+	error = CopyErrorData();
 	FlushErrorState();
 	shard_names_fix_schema(error->schema_name, error->table_name, &error->schema_name);
 	error->message = logical_field(error->message);

@@ -113,27 +113,34 @@ parse_utility(const char *text)
 	return linitial_node(RawStmt, stmts)->stmt;
 }
 
-void
-run_utility(Node *stmt, const char *query)
+/* ProcessUtility for a statement of our own. */
+static void
+process_own_utility(Node *stmt, const char *query, ProcessUtilityContext context)
 {
 	OwnStatement before = running_statement;
 	PlannedStmt *pstmt = makeNode(PlannedStmt);
-	int			level;
 
 	pstmt->commandType = CMD_UTILITY;
 	pstmt->utilityStmt = stmt;
 	pstmt->stmt_location = -1;
-	level = quiet_begin(WARNING);
 	running_statement.own_depth = before.depth;
 	PG_TRY();
 	{
-		ProcessUtility(pstmt, query, false, PROCESS_UTILITY_SUBCOMMAND, NULL, NULL, None_Receiver, NULL);
+		ProcessUtility(pstmt, query, false, context, NULL, NULL, None_Receiver, NULL);
 	}
 	PG_FINALLY();
 	{
 		running_statement = before;
 	}
 	PG_END_TRY();
+}
+
+void
+run_utility(Node *stmt, const char *query)
+{
+	int			level = quiet_begin(WARNING);
+
+	process_own_utility(stmt, query, PROCESS_UTILITY_SUBCOMMAND);
 	AtEOXact_GUC(true, level);
 	CommandCounterIncrement();
 }
@@ -142,24 +149,10 @@ void
 run_utility_alone(Node *stmt, const char *query)
 {
 	MemoryContext context = CurrentMemoryContext;
-	OwnStatement before = running_statement;
-	PlannedStmt *pstmt = makeNode(PlannedStmt);
 
-	pstmt->commandType = CMD_UTILITY;
-	pstmt->utilityStmt = stmt;
-	pstmt->stmt_location = -1;
 	if (!ActiveSnapshotSet())
 		PushActiveSnapshot(GetTransactionSnapshot());
-	running_statement.own_depth = before.depth;
-	PG_TRY();
-	{
-		ProcessUtility(pstmt, query, false, PROCESS_UTILITY_TOPLEVEL, NULL, NULL, None_Receiver, NULL);
-	}
-	PG_FINALLY();
-	{
-		running_statement = before;
-	}
-	PG_END_TRY();
+	process_own_utility(stmt, query, PROCESS_UTILITY_TOPLEVEL);
 	MemoryContextSwitchTo(context);
 }
 
