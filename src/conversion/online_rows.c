@@ -198,7 +198,7 @@ send_rows_to_shards(Relation rel, Snapshot snapshot, int router_flags)
 			router = row_router_begin(rel, NIL, router_flags);
 			caller = run_as_owner_begin(RelationGetRelid(rel));
 		}
-		row_router_put(router, slot, 0);
+		row_router_put(router, slot);
 	}
 	table_endscan(scan);
 	if (router != NULL)
@@ -241,7 +241,7 @@ route_rows(const OnlineTable *online, Tuplestorestate *rows)
 	while (tuplestore_gettupleslot(rows, true, false, slot))
 	{
 		CHECK_FOR_INTERRUPTS();
-		row_router_put(router, slot, 0);
+		row_router_put(router, slot);
 	}
 	(void) row_router_end(router);
 	run_as_end(caller);

@@ -144,7 +144,8 @@ read_now(DistScanState *state)
 	PopActiveSnapshot();
 }
 
-void
+/* read_ahead_all without the scans of the writing statement. */
+static void
 read_ahead_others(EState *writer)
 {
 	for (DistScanState *state = linked_scans; state != NULL; state = state->next)

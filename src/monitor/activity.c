@@ -133,7 +133,7 @@ group_of_nodeid(int64 nodeid, int64 gpid)
 static bool
 ask_node(int32 groupid, const char *sql)
 {
-	return remote_is_true(remote_read(groupid, sql, NULL));
+	return remote_is_true(remote_read(groupid, sql));
 }
 
 /* pg_cancel_backend(global_pid) */

@@ -316,7 +316,7 @@ ask_for_block(const char *command)
 	node_session_asks = true;
 	PG_TRY();
 	{
-		result = remote_read(COORDINATOR_GROUP, command, NULL);
+		result = remote_read(COORDINATOR_GROUP, command);
 	}
 	PG_FINALLY();
 	{

@@ -453,7 +453,7 @@ add_limit_path(PlannerInfo *root, RelOptInfo *final_rel, const FinalPathExtraDat
 	query->limit = limit;
 	rows = extra->limit_tuples > 0 ? extra->limit_tuples : 1000;
 	rows *= dist_rel_count_nodes(query->rel->table);
-	path = root->parse->setOperations != NULL ? set_op_query_path(root, set_op_result(root), query, rows, 0) :
+	path = root->parse->setOperations != NULL ? set_op_query_path(root, set_op_result(root), query, rows) :
 		dist_query_path(root, final_rel, query, root->upper_targets[UPPERREL_FINAL], rows, 0);
 	if (query->sort_clause != NIL)
 		path = (Path *) create_sort_path(root, final_rel, path, root->sort_pathkeys, extra->limit_tuples);

@@ -130,18 +130,6 @@ extern char *move_shard_name(Oid relid, int64 shardid);
 extern void move_group_locktag(LOCKTAG *tag, int colocation_id, HashRange range);
 
 /*
- * Whether shards of the tables are to be replicated logically; errors if they
- * can't be, but must.
- */
-extern bool move_choose_logical(const char *mode, List *tables);
-
-/*
- * Waits until all that was written before now has been applied by the
- * receivers of channels (MoveChannel *); false if that takes too long.
- */
-extern bool move_await_target(List *channels, TimestampTz deadline);
-
-/*
  * Calls a function that switches in a subtransaction: what it has locked and
  * done is given back if it returns false, or if not all could be locked in
  * time.  Whether it has switched.

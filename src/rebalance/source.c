@@ -282,8 +282,12 @@ all_logged(List *tables)
 	return true;
 }
 
-bool
-move_choose_logical(const char *mode, List *tables)
+/*
+ * Whether shards of the tables are to be replicated logically; errors if they
+ * can't be, but must.
+ */
+static bool
+choose_logical(const char *mode, List *tables)
 {
 	bool		possible = wal_level >= WAL_LEVEL_LOGICAL && all_logged(tables);
 
@@ -451,7 +455,7 @@ citus_internal_move_begin(PG_FUNCTION_ARGS)
 	current_move->tables = move_tables(current_move->colocation_id);
 	check_shards();
 	current_move->operation = cleanup_begin();
-	current_move->logical = move_choose_logical(text_to_cstring(PG_GETARG_TEXT_PP(2)), current_move->tables);
+	current_move->logical = choose_logical(text_to_cstring(PG_GETARG_TEXT_PP(2)), current_move->tables);
 	if (current_move->logical)
 		make_channels();
 	current_move->definition = move_definition(current_move->colocation_id);
@@ -606,8 +610,12 @@ applied_by_receiver(const char *slot)
 	return applied;
 }
 
-bool
-move_await_target(List *channels, TimestampTz deadline)
+/*
+ * Waits until all that was written before now has been applied by the
+ * receivers of channels (MoveChannel *); false if that takes too long.
+ */
+static bool
+await_subscribers(List *channels, TimestampTz deadline)
 {
 	XLogRecPtr	now = compat_log_mark();
 
@@ -684,7 +692,7 @@ try_switch(void *arg)
 	DEBUG_POINT("move-shards-locked");
 	if (current_move->logical)
 	{
-		if (!move_await_target(current_move->channels, deadline))
+		if (!await_subscribers(current_move->channels, deadline))
 			return false;
 	}
 	else

@@ -123,7 +123,7 @@ advance_participants(CommitStamp stamp)
 	foreach_int(groupid, groups)
 	{
 		char	   *command = psprintf("SELECT citus_internal.advance_clock(" UINT64_FORMAT ")", stamp);
-		RemoteResult *result = remote_read(groupid, command, NULL);
+		RemoteResult *result = remote_read(groupid, command);
 
 		stamp = strtou64(result->values[0], NULL, 10);
 	}

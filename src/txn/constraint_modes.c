@@ -61,7 +61,7 @@ txn_set_constraints(const char *sql)
 			groups = list_append_unique_int(groups, conn->groupid);
 	}
 	foreach_int(groupid, groups)
-		(void) remote_read(groupid, sql, NULL);
+		(void) remote_read(groupid, sql);
 	keep_mode(sql);
 }
 

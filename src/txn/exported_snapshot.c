@@ -71,7 +71,7 @@ write_failed(void)
 static void
 export_on_node(FILE *file, int32 groupid)
 {
-	char	   *id = remote_only_value(remote_read(groupid, EXPORT_COMMAND, NULL));
+	char	   *id = remote_only_value(remote_read(groupid, EXPORT_COMMAND));
 
 	if (fprintf(file, "%d %s\n", groupid, id) <= 0)
 		write_failed();

@@ -99,7 +99,7 @@ await_more(RemoteConn *conn, TimestampTz deadline)
 {
 	long		remaining = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
 
-	if (remaining <= 0 || remote_wait(&conn, 1, remaining, NULL) == 0)
+	if (remaining <= 0 || remote_wait(&conn, 1, remaining) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
 				 errmsg("node %s:%d does not tell who waits for whom", conn->nodename, conn->nodeport)));
