@@ -20,6 +20,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "catalog/catalog_rows.h"
 
@@ -63,6 +64,16 @@ catalog_rows(const char *table, const char *index, ScanKey key)
 	Oid			indexid = index == NULL ? InvalidOid : get_relname_relid(index, PG_CATALOG_NAMESPACE);
 
 	return OidIsValid(relid) ? catalog_rows_by_keys(relid, indexid, key == NULL ? 0 : 1, key) : NIL;
+}
+
+HeapTuple
+catalog_tuple(int cache, Oid oid, const char *kind)
+{
+	HeapTuple	tuple = SearchSysCache1(cache, ObjectIdGetDatum(oid));
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for %s %u", kind, oid);
+	return tuple;
 }
 
 CatalogRow *

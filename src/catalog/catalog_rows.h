@@ -43,6 +43,9 @@ extern List *catalog_rows(const char *table, const char *index, ScanKey key);
 /* The first row that has a value in the first column of an index, or NULL. */
 extern CatalogRow *catalog_row(const char *table, const char *index, AttrNumber column, RegProcedure equals, Datum value);
 
+/* A row of a system cache, to be released; errors if there is none. */
+extern HeapTuple catalog_tuple(int cache, Oid oid, const char *kind);
+
 /* Rows of pg_depend: what an object depends on, and what depends on it. */
 extern List *catalog_needs(Oid classid, Oid objid);
 extern List *catalog_dependents(Oid classid, Oid objid);

@@ -233,30 +233,35 @@ metadata_shard_relid(int64 shardid)
 	return row == NULL ? InvalidOid : DatumGetObjectId(row->values[Anum_shard_logicalrelid - 1]);
 }
 
-int64 *
-metadata_colocated_shards(int64 shardid, int *n)
+Oid
+metadata_require_shard(int64 shardid)
 {
 	Oid			relid = metadata_shard_relid(shardid);
-	const DistTable *table;
-	List	   *tables;
-	int64	   *shardids;
-	int			index = 0;
-	ListCell   *cell;
 
 	if (!OidIsValid(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("shard " INT64_FORMAT " does not exist", shardid)));
-	table = metadata_require(relid);
+	return relid;
+}
+
+int64 *
+metadata_colocated_shards(int64 shardid, int *n)
+{
+	const DistTable *table = metadata_require(metadata_require_shard(shardid));
+	List	   *tables;
+	int64	   *shardids;
+	int			index = 0;
+
 	while (index < table->nshards && table->shards[index].shardid != shardid)
 		index++;
 
-	tables = table->colocation_id == 0 ? list_make1_oid(relid) : metadata_tables(table->colocation_id);
+	tables = table->colocation_id == 0 ? list_make1_oid(table->relid) : metadata_tables(table->colocation_id);
 	shardids = palloc(list_length(tables) * sizeof(int64));
 	*n = 0;
-	foreach(cell, tables)
+	foreach_oid(relid, tables)
 	{
-		const DistTable *other = metadata_require(lfirst_oid(cell));
+		const DistTable *other = metadata_require(relid);
 
 		if (index < other->nshards)
 			shardids[(*n)++] = other->shards[index].shardid;
@@ -267,15 +272,10 @@ metadata_colocated_shards(int64 shardid, int *n)
 void
 metadata_insert_placement(int64 shardid, int64 length, int32 groupid, int64 placementid)
 {
-	Oid			relid = metadata_shard_relid(shardid);
+	Oid			relid = metadata_require_shard(shardid);
 	ScanKeyData keys[2];
 	Datum		values[Natts_placement];
 	bool		nulls[Natts_placement] = {false};
-
-	if (!OidIsValid(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("shard " INT64_FORMAT " does not exist", shardid)));
 
 	values[Anum_placement_placementid - 1] = Int64GetDatum(placementid);
 	values[Anum_placement_shardid - 1] = Int64GetDatum(shardid);

@@ -39,6 +39,7 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "catalog/catalog_rows.h"
 #include "catalog/metadata_rows.h"
 #include "catalog/node.h"
 #include "catalog/node_session.h"
@@ -331,11 +332,9 @@ channel_of_owner(Oid owner)
 static Oid
 owner_of(Oid relid)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	HeapTuple	tuple = catalog_tuple(RELOID, relid, "relation");
 	Oid			owner;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", relid);
 	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
 	return owner;

@@ -66,9 +66,7 @@ definition_function(Definition *def, Oid funcid)
 	def->functions_done = lappend_oid(def->functions_done, funcid);
 	if (!definition_is_needed(ProcedureRelationId, funcid))
 		return;
-	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for function %u", funcid);
+	tuple = catalog_tuple(PROCOID, funcid, "function");
 	form = (Form_pg_proc) GETSTRUCT(tuple);
 	if (form->prokind != PROKIND_AGGREGATE && !is_of_row_type(def, form))
 	{

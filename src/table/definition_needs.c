@@ -96,9 +96,7 @@ definition_schema(Definition *def, Oid schema)
 	if (!definition_is_needed(NamespaceRelationId, schema))
 		return;
 
-	tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for schema %u", schema);
+	tuple = catalog_tuple(NAMESPACEOID, schema, "schema");
 	name = quote_identifier(NameStr(((Form_pg_namespace) GETSTRUCT(tuple))->nspname));
 	acl = SysCacheGetAttr(NAMESPACEOID, tuple, Anum_pg_namespace_nspacl, &isnull);
 	definition_add_object(def, "SCHEMA", name, list_make1(psprintf("CREATE SCHEMA %s", name)), acl, isnull,
@@ -150,9 +148,7 @@ definition_collation(Definition *def, Oid collation)
 	if (!definition_is_needed(CollationRelationId, collation))
 		return;
 
-	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for collation %u", collation);
+	tuple = catalog_tuple(COLLOID, collation, "collation");
 	form = (Form_pg_collation) GETSTRUCT(tuple);
 	definition_schema(def, form->collnamespace);
 	name = generate_collation_name(collation);
@@ -258,12 +254,10 @@ composite_command(Definition *def, Oid relid, const char *name)
 static char *
 range_command(Definition *def, Oid typid, const char *name)
 {
-	HeapTuple	tuple = SearchSysCache1(RANGETYPE, ObjectIdGetDatum(typid));
+	HeapTuple	tuple = catalog_tuple(RANGETYPE, typid, "range type");
 	Form_pg_range form;
 	StringInfoData buf;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for range type %u", typid);
 	form = (Form_pg_range) GETSTRUCT(tuple);
 	definition_type(def, form->rngsubtype);
 	definition_collation(def, form->rngcollation);
@@ -307,9 +301,7 @@ definition_type(Definition *def, Oid typid)
 	if (!definition_is_needed(TypeRelationId, typid))
 		return;
 
-	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(typid));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for type %u", typid);
+	tuple = catalog_tuple(TYPEOID, typid, "type");
 	form = (Form_pg_type) GETSTRUCT(tuple);
 	definition_schema(def, form->typnamespace);
 	name = quote_qualified_identifier(get_namespace_name(form->typnamespace), NameStr(form->typname));
@@ -340,12 +332,10 @@ definition_type(Definition *def, Oid typid)
 char *
 sequence_options_text(Oid seqid)
 {
-	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(seqid));
+	HeapTuple	tuple = catalog_tuple(SEQRELID, seqid, "sequence");
 	Form_pg_sequence form;
 	char	   *result;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for sequence %u", seqid);
 	form = (Form_pg_sequence) GETSTRUCT(tuple);
 	result = psprintf(" INCREMENT BY " INT64_FORMAT " MINVALUE " INT64_FORMAT " MAXVALUE " INT64_FORMAT
 					  " START WITH " INT64_FORMAT " CACHE " INT64_FORMAT " %sCYCLE",

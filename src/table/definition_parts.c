@@ -116,11 +116,9 @@ definition_indexes(Definition *def)
 {
 	foreach_oid(indexid, RelationGetIndexList(def->rel))
 	{
-		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexid));
+		HeapTuple	tuple = catalog_tuple(INDEXRELID, indexid, "index");
 		Form_pg_index form;
 
-		if (!HeapTupleIsValid(tuple))
-			elog(ERROR, "cache lookup failed for index %u", indexid);
 		form = (Form_pg_index) GETSTRUCT(tuple);
 		if (form->indisvalid)
 		{
@@ -166,14 +164,12 @@ definition_statistics(Definition *def)
 {
 	foreach_oid(statistics, RelationGetStatExtList(def->rel))
 	{
-		HeapTuple	tuple = SearchSysCache1(STATEXTOID, ObjectIdGetDatum(statistics));
+		HeapTuple	tuple = catalog_tuple(STATEXTOID, statistics, "statistics object");
 		Form_pg_statistic_ext form;
 		const char *name;
 		Datum		target;
 		bool		isnull;
 
-		if (!HeapTupleIsValid(tuple))
-			elog(ERROR, "cache lookup failed for statistics object %u", statistics);
 		form = (Form_pg_statistic_ext) GETSTRUCT(tuple);
 		name = quote_qualified_identifier(get_namespace_name(form->stxnamespace), NameStr(form->stxname));
 		if (!def->for_shard)

@@ -40,6 +40,7 @@
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
+#include "catalog/catalog_rows.h"
 #include "compat/identity_sequence.h"
 #include "compat/sql_function.h"
 #include "compat/stats_target.h"
@@ -341,9 +342,7 @@ definition_attach(Definition *def)
 
 	if (!def->rel->rd_rel->relispartition)
 		return;
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", relid);
+	tuple = catalog_tuple(RELOID, relid, "relation");
 	bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
 	definition_add(def, "ALTER TABLE %s ATTACH PARTITION %s %s",
 				   relation_qualified_name(get_partition_parent(relid, false)), def->name,
@@ -359,9 +358,7 @@ definition_privileges(Definition *def)
 	Datum		acl;
 	bool		isnull;
 
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(def->rel)));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", RelationGetRelid(def->rel));
+	tuple = catalog_tuple(RELOID, RelationGetRelid(def->rel), "relation");
 	acl = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &isnull);
 	def->commands = acl_commands(def->commands, "TABLE", def->name, acl, isnull, def->rel->rd_rel->relowner);
 	ReleaseSysCache(tuple);
