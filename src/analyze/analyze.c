@@ -63,10 +63,8 @@ read_sizes(Oid relid, int64 *pages, double *tuples)
 static void
 local_sizes(const DistTable *table, int64 *pages, double *tuples)
 {
-	ListCell   *cell;
-
-	foreach(cell, local_shard_relids(table))
-		read_sizes(lfirst_oid(cell), pages, tuples);
+	foreach_oid(shard, local_shard_relids(table))
+		read_sizes(shard, pages, tuples);
 }
 
 /* Writes pages and rows of the logical table into this node's pg_class. */
@@ -110,15 +108,14 @@ analyze_logical_table(Oid relid)
 	int64		pages = 0;
 	double		tuples = 0;
 	List	   *commands;
-	ListCell   *cell;
 
 	if (table->kind == DIST_REFERENCE)
 		return;
 	name = quote_literal_cstr(relation_qualified_name(relid));
 	local_sizes(table, &pages, &tuples);
-	foreach(cell, node_active_primaries_remote())
+	foreach_ptr(ClusterNode, node, node_active_primaries_remote())
 	{
-		RemoteResult *result = remote_query(((ClusterNode *) lfirst(cell))->groupid,
+		RemoteResult *result = remote_query(node->groupid,
 											psprintf("SELECT pages, tuples FROM citus_internal.local_shard_sizes(%s)",
 													 name), NULL);
 

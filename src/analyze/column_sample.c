@@ -102,13 +102,12 @@ static char *
 sample_query(Oid relid, List *columns, int64 pages, double tuples, int rows)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 	double		part = tuples > rows ? rows / tuples : 1.0;
 
 	initStringInfo(&buf);
-	foreach(cell, columns)
-		appendStringInfo(&buf, "%s%s", foreach_current_index(cell) == 0 ? "SELECT " : ", ",
-						 quote_identifier(((ColumnStatistics *) lfirst(cell))->column));
+	foreach_ptr(ColumnStatistics, column, columns)
+		appendStringInfo(&buf, "%s%s", foreach_current_index(column) == 0 ? "SELECT " : ", ",
+						 quote_identifier(column->column));
 	appendStringInfo(&buf, " FROM %s", relation_qualified_name(relid));
 	if (part < 1.0 && pages <= rows)
 		appendStringInfo(&buf, " TABLESAMPLE BERNOULLI (%.9g)", part * 100.0);
@@ -165,10 +164,9 @@ static void
 compute_from_sample(Oid relid, List *columns, List *attnos, int64 pages, double tuples)
 {
 	int			wanted = 0;
-	ListCell   *cell;
 
-	foreach(cell, columns)
-		wanted = Max(wanted, ((ColumnStatistics *) lfirst(cell))->stats->minrows);
+	foreach_ptr(ColumnStatistics, column, columns)
+		wanted = Max(wanted, column->stats->minrows);
 	SPI_connect();
 	if (SPI_execute(sample_query(relid, columns, pages, tuples, wanted), false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read a sample of \"%s\"", get_rel_name(relid));
@@ -183,12 +181,11 @@ static List *
 valid_columns(List *columns)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, columns)
+	foreach_ptr(ColumnStatistics, column, columns)
 	{
-		if (((ColumnStatistics *) lfirst(cell))->stats->stats_valid)
-			result = lappend(result, lfirst(cell));
+		if (column->stats->stats_valid)
+			result = lappend(result, column);
 	}
 	return result;
 }

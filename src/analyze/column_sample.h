@@ -10,8 +10,9 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
 #include "storage/block.h"
+
+#include "compat/foreach.h"
 
 /* One column's statistics. */
 typedef struct ColumnStatistics

@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
+#include "compat/foreach.h"
 
 /*
  * Analyzes a sample of the rows of a distributed table that has so many pages

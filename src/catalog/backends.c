@@ -48,12 +48,6 @@ typedef struct BackendsShared
 
 static BackendsShared *backends_shared = NULL;
 
-static Size
-backends_shared_size(void)
-{
-	return add_size(offsetof(BackendsShared, slots), mul_size(MaxBackends, sizeof(BackendSlot)));
-}
-
 /*
  * The global process id that this session's opener has given it; 0 if it is a
  * client's own.  It stands in the value that application_name began with.
@@ -104,7 +98,8 @@ backends_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_backends",
-		.size = backends_shared_size,
+		.fixed = offsetof(BackendsShared, slots),
+		.per_backend = sizeof(BackendSlot),
 		.memory = (SharedHeader **) &backends_shared,
 	};
 
@@ -134,15 +129,10 @@ backend_make_gpid(int pid)
 {
 	int32		group = metadata_local_group();
 	int32		nodeid = 0;
-	ListCell   *lc;
 
-	foreach(lc, node_all())
-	{
-		ClusterNode *node = lfirst(lc);
-
+	foreach_ptr(ClusterNode, node, node_all())
 		if (node->groupid == group && node->is_primary)
 			nodeid = node->nodeid;
-	}
 	return (uint64) nodeid * GPID_NODE_FACTOR + pid;
 }
 

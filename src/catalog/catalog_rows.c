@@ -1,10 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * catalog_rows.c
- *	  Reading a few rows of the extension's tables, by name.
+ *	  Reading a few rows of a catalog: the server's or the extension's.
  *
- * For what is read now and then, when a connection is opened or an error
- * is raised, so that neither the table's Oid nor its rows are cached.
+ * For what is read now and then, by DDL, when a connection is opened or an
+ * error is raised, so that rows aren't cached.  All rows are copied before the
+ * first is handed out: the caller may run anything in its loop over them, and
+ * end the loop early.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,40 +14,95 @@
 
 #include "access/genam.h"
 #include "access/heaptoast.h"
-#include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/pg_depend.h"
 #include "catalog/pg_namespace.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "catalog/catalog_rows.h"
+
+List *
+catalog_rows_by_keys(Oid catalog, Oid index, int nkeys, ScanKey keys)
+{
+	Relation	rel = table_open(catalog, AccessShareLock);
+	TupleDesc	desc = RelationGetDescr(rel);
+	SysScanDesc scan = systable_beginscan(rel, index, OidIsValid(index), NULL, nkeys, keys);
+	List	   *rows = NIL;
+	HeapTuple	tuple;
+
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		CatalogRow *row = palloc(sizeof(CatalogRow));
+
+		row->tuple = toast_flatten_tuple(tuple, desc);
+		row->values = palloc(sizeof(Datum) * desc->natts);
+		row->nulls = palloc(sizeof(bool) * desc->natts);
+		heap_deform_tuple(row->tuple, desc, row->values, row->nulls);
+		rows = lappend(rows, row);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return rows;
+}
+
+List *
+catalog_rows_by_oid(Oid catalog, Oid index, AttrNumber column, Oid value)
+{
+	ScanKeyData key;
+
+	ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(value));
+	return catalog_rows_by_keys(catalog, index, 1, &key);
+}
 
 List *
 catalog_rows(const char *table, const char *index, ScanKey key)
 {
 	Oid			relid = get_relname_relid(table, PG_CATALOG_NAMESPACE);
 	Oid			indexid = index == NULL ? InvalidOid : get_relname_relid(index, PG_CATALOG_NAMESPACE);
-	List	   *rows = NIL;
-	Relation	rel;
-	TupleDesc	desc;
-	SysScanDesc scan;
-	HeapTuple	tuple;
 
-	if (!OidIsValid(relid))
-		return NIL;
-	rel = table_open(relid, AccessShareLock);
-	desc = RelationGetDescr(rel);
-	scan = systable_beginscan(rel, indexid, OidIsValid(indexid), NULL, key == NULL ? 0 : 1, key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		CatalogRow *row = palloc(sizeof(CatalogRow));
+	return OidIsValid(relid) ? catalog_rows_by_keys(relid, indexid, key == NULL ? 0 : 1, key) : NIL;
+}
 
-		row->values = palloc(sizeof(Datum) * desc->natts);
-		row->nulls = palloc(sizeof(bool) * desc->natts);
-		heap_deform_tuple(toast_flatten_tuple(tuple, desc), desc, row->values, row->nulls);
-		rows = lappend(rows, row);
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return rows;
+HeapTuple
+catalog_tuple(int cache, Oid oid, const char *kind)
+{
+	HeapTuple	tuple = SearchSysCache1(cache, ObjectIdGetDatum(oid));
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for %s %u", kind, oid);
+	return tuple;
+}
+
+CatalogRow *
+catalog_row(const char *table, const char *index, AttrNumber column, RegProcedure equals, Datum value)
+{
+	ScanKeyData key;
+	List	   *rows;
+
+	ScanKeyInit(&key, column, BTEqualStrategyNumber, equals, value);
+	rows = catalog_rows(table, index, &key);
+	return rows == NIL ? NULL : linitial(rows);
+}
+
+List *
+catalog_needs(Oid classid, Oid objid)
+{
+	ScanKeyData keys[2];
+
+	ScanKeyInit(&keys[0], Anum_pg_depend_classid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(classid));
+	ScanKeyInit(&keys[1], Anum_pg_depend_objid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(objid));
+	return catalog_rows_by_keys(DependRelationId, DependDependerIndexId, lengthof(keys), keys);
+}
+
+List *
+catalog_dependents(Oid classid, Oid objid)
+{
+	ScanKeyData keys[2];
+
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(classid));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(objid));
+	return catalog_rows_by_keys(DependRelationId, DependReferenceIndexId, lengthof(keys), keys);
 }

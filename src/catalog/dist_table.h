@@ -11,8 +11,9 @@
 #include "postgres.h"
 
 #include "fmgr.h"
-#include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
+
+#include "compat/foreach.h"
 
 #define MAX_SHARD_COUNT 64000	/* of a table */
 #define SHARD_SCHEMA "citus_data"	/* where shards live */

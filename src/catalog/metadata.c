@@ -310,7 +310,6 @@ scan_partition(int colocation_id, bool one_sharded)
 	HeapTuple	tuple;
 	List	   *candidates = NIL;
 	List	   *result = NIL;
-	ListCell   *lc;
 
 	if (!metadata_available())
 		return NIL;
@@ -331,9 +330,9 @@ scan_partition(int colocation_id, bool one_sharded)
 	table_close(partition, AccessShareLock);
 
 	list_sort(candidates, list_oid_cmp);
-	foreach(lc, candidates)
+	foreach_oid(relid, candidates)
 	{
-		const DistTable *table = metadata_find(lfirst_oid(lc));
+		const DistTable *table = metadata_find(relid);
 
 		if (table == NULL || table->damage != NULL || (one_sharded && table->kind == DIST_REFERENCE))
 			continue;

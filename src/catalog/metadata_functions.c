@@ -154,12 +154,10 @@ citus_internal_add_placement_metadata(PG_FUNCTION_ARGS)
 Datum
 citus_internal_delete_colocation_metadata(PG_FUNCTION_ARGS)
 {
-	ListCell   *cell;
-
 	node_function_check(fcinfo);
-	foreach(cell, metadata_tables(PG_GETARG_INT32(0)))
+	foreach_oid(relid, metadata_tables(PG_GETARG_INT32(0)))
 	{
-		if (!object_ownercheck(RelationRelationId, lfirst_oid(cell), GetUserId()))
+		if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
 			PG_RETURN_VOID();
 	}
 	metadata_delete_colocation(PG_GETARG_INT32(0));

@@ -87,10 +87,7 @@ set_text_value(Datum *values, bool *nulls, int i, const char *text)
 int32
 metadata_default_colocation(int shard_count, int replication_factor, Oid type, Oid collation)
 {
-	Relation	relation = table_open(dist_relid(PG_DIST_COLOCATION), AccessShareLock);
 	ScanKeyData keys[4];
-	SysScanDesc scan;
-	HeapTuple	tuple;
 	int32		oldest = 0;
 
 	ScanKeyInit(&keys[0], Anum_colocation_shardcount, BTEqualStrategyNumber, F_INT4EQ,
@@ -101,18 +98,14 @@ metadata_default_colocation(int shard_count, int replication_factor, Oid type, O
 				ObjectIdGetDatum(type));
 	ScanKeyInit(&keys[3], Anum_colocation_distributioncolumncollation, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(collation));
-	scan = systable_beginscan(relation, dist_relid(PG_DIST_COLOCATION_CONFIGURATION_INDEX), true, NULL, 4, keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(CatalogRow, row, catalog_rows_by_keys(dist_relid(PG_DIST_COLOCATION),
+													  dist_relid(PG_DIST_COLOCATION_CONFIGURATION_INDEX), 4, keys))
 	{
-		bool		isnull;
-		int32		id = DatumGetInt32(heap_getattr(tuple, Anum_colocation_colocationid,
-													RelationGetDescr(relation), &isnull));
+		int32		id = DatumGetInt32(row->values[Anum_colocation_colocationid - 1]);
 
 		if (oldest == 0 || id < oldest)
 			oldest = id;
 	}
-	systable_endscan(scan);
-	table_close(relation, AccessShareLock);
 	return oldest;
 }
 
@@ -120,10 +113,8 @@ metadata_default_colocation(int shard_count, int replication_factor, Oid type, O
 static bool
 colocation_exists(int32 colocation_id)
 {
-	ScanKeyData key;
-
-	ScanKeyInit(&key, Anum_colocation_colocationid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(colocation_id));
-	return catalog_rows("pg_dist_colocation", "pg_dist_colocation_pkey", &key) != NIL;
+	return catalog_row("pg_dist_colocation", "pg_dist_colocation_pkey", Anum_colocation_colocationid, F_INT4EQ,
+					   Int32GetDatum(colocation_id)) != NULL;
 }
 
 void
@@ -156,17 +147,8 @@ metadata_insert_colocation(int32 colocation_id, int shard_count, int replication
 static bool
 colocation_is_used(int32 colocation_id)
 {
-	Relation	partition = table_open(dist_relid(PG_DIST_PARTITION), AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	bool		used;
-
-	ScanKeyInit(&key, Anum_partition_colocationid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(colocation_id));
-	scan = systable_beginscan(partition, dist_relid(PG_DIST_PARTITION_COLOCATION_INDEX), true, NULL, 1, &key);
-	used = HeapTupleIsValid(systable_getnext(scan));
-	systable_endscan(scan);
-	table_close(partition, AccessShareLock);
-	return used;
+	return catalog_row("pg_dist_partition", "pg_dist_partition_colocationid_index", Anum_partition_colocationid, F_INT4EQ,
+					   Int32GetDatum(colocation_id)) != NULL;
 }
 
 void
@@ -245,50 +227,41 @@ metadata_insert_shard(Oid relid, int64 shardid, char storage, const char *min_va
 Oid
 metadata_shard_relid(int64 shardid)
 {
-	Relation	relation = table_open(dist_relid(PG_DIST_SHARD), AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	Oid			relid = InvalidOid;
+	CatalogRow *row = catalog_row("pg_dist_shard", "pg_dist_shard_shardid_index", Anum_shard_shardid, F_INT8EQ,
+								  Int64GetDatum(shardid));
 
-	ScanKeyInit(&key, Anum_shard_shardid, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(shardid));
-	scan = systable_beginscan(relation, dist_relid(PG_DIST_SHARD_SHARDID_INDEX), true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-	{
-		bool		isnull;
+	return row == NULL ? InvalidOid : DatumGetObjectId(row->values[Anum_shard_logicalrelid - 1]);
+}
 
-		relid = DatumGetObjectId(heap_getattr(tuple, Anum_shard_logicalrelid, RelationGetDescr(relation), &isnull));
-	}
-	systable_endscan(scan);
-	table_close(relation, AccessShareLock);
+Oid
+metadata_require_shard(int64 shardid)
+{
+	Oid			relid = metadata_shard_relid(shardid);
+
+	if (!OidIsValid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("shard " INT64_FORMAT " does not exist", shardid)));
 	return relid;
 }
 
 int64 *
 metadata_colocated_shards(int64 shardid, int *n)
 {
-	Oid			relid = metadata_shard_relid(shardid);
-	const DistTable *table;
+	const DistTable *table = metadata_require(metadata_require_shard(shardid));
 	List	   *tables;
 	int64	   *shardids;
 	int			index = 0;
-	ListCell   *cell;
 
-	if (!OidIsValid(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("shard " INT64_FORMAT " does not exist", shardid)));
-	table = metadata_require(relid);
 	while (index < table->nshards && table->shards[index].shardid != shardid)
 		index++;
 
-	tables = table->colocation_id == 0 ? list_make1_oid(relid) : metadata_tables(table->colocation_id);
+	tables = table->colocation_id == 0 ? list_make1_oid(table->relid) : metadata_tables(table->colocation_id);
 	shardids = palloc(list_length(tables) * sizeof(int64));
 	*n = 0;
-	foreach(cell, tables)
+	foreach_oid(relid, tables)
 	{
-		const DistTable *other = metadata_require(lfirst_oid(cell));
+		const DistTable *other = metadata_require(relid);
 
 		if (index < other->nshards)
 			shardids[(*n)++] = other->shards[index].shardid;
@@ -299,15 +272,10 @@ metadata_colocated_shards(int64 shardid, int *n)
 void
 metadata_insert_placement(int64 shardid, int64 length, int32 groupid, int64 placementid)
 {
-	Oid			relid = metadata_shard_relid(shardid);
+	Oid			relid = metadata_require_shard(shardid);
 	ScanKeyData keys[2];
 	Datum		values[Natts_placement];
 	bool		nulls[Natts_placement] = {false};
-
-	if (!OidIsValid(relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("shard " INT64_FORMAT " does not exist", shardid)));
 
 	values[Anum_placement_placementid - 1] = Int64GetDatum(placementid);
 	values[Anum_placement_shardid - 1] = Int64GetDatum(shardid);
@@ -350,32 +318,21 @@ delete_shards(Oid relid)
 int32
 metadata_delete_table(Oid relid)
 {
+	CatalogRow *row = catalog_row("pg_dist_partition", "pg_dist_partition_logical_relid_index",
+								  Anum_partition_logicalrelid, F_OIDEQ, ObjectIdGetDatum(relid));
 	Relation	relation;
 	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	int32		colocation_id = 0;
 
 	delete_shards(relid);
 
 	relation = table_open(dist_relid(PG_DIST_PARTITION), RowExclusiveLock);
 	ScanKeyInit(&key, Anum_partition_logicalrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(relation, dist_relid(PG_DIST_PARTITION_RELID_INDEX), true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-	{
-		bool		isnull;
-
-		colocation_id = DatumGetInt32(heap_getattr(tuple, Anum_partition_colocationid,
-												   RelationGetDescr(relation), &isnull));
-		CatalogTupleDelete(relation, &tuple->t_self);
-	}
-	systable_endscan(scan);
+	delete_matching(relation, PG_DIST_PARTITION_RELID_INDEX, 1, &key);
 	table_close(relation, NoLock);
 
 	metadata_invalidate(relid);
 	CommandCounterIncrement();
-	return colocation_if_empty(colocation_id);
+	return row == NULL ? 0 : colocation_if_empty(DatumGetInt32(row->values[Anum_partition_colocationid - 1]));
 }
 
 int32

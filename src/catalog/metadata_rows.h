@@ -46,8 +46,9 @@ extern void metadata_insert_shard(Oid relid, int64 shardid, char storage, const 
 /* Adds or replaces a shard's placement in a group. */
 extern void metadata_insert_placement(int64 shardid, int64 length, int32 groupid, int64 placementid);
 
-/* The table of a shard, or InvalidOid. */
+/* The table of a shard, or InvalidOid; or an error. */
 extern Oid	metadata_shard_relid(int64 shardid);
+extern Oid	metadata_require_shard(int64 shardid);
 
 /*
  * Ids of a shard and of those colocated with it (*n, palloc'd), each once;

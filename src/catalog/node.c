@@ -175,7 +175,6 @@ load_nodes(void)
 	Relation	relation;
 	SysScanDesc scan;
 	HeapTuple	tuple;
-	ListCell   *lc;
 
 	relation = table_open(dist_relid(PG_DIST_NODE), AccessShareLock);
 	scan = systable_beginscan(relation, InvalidOid, false, NULL, 0, NULL);
@@ -185,10 +184,8 @@ load_nodes(void)
 	table_close(relation, AccessShareLock);
 
 	list_sort(set->all, compare_nodes);
-	foreach(lc, set->all)
+	foreach_ptr(ClusterNode, node, set->all)
 	{
-		ClusterNode *node = lfirst(lc);
-
 		if (!node->is_primary || !node->is_active)
 			continue;
 		set->active = lappend(set->active, node);
@@ -250,30 +247,18 @@ node_active_primaries_remote(void)
 ClusterNode *
 node_at_address(const char *host, int32 port)
 {
-	ListCell   *lc;
-
-	foreach(lc, node_all())
-	{
-		ClusterNode *node = lfirst(lc);
-
+	foreach_ptr(ClusterNode, node, node_all())
 		if (node->port == port && strcmp(node->host, host) == 0)
 			return node;
-	}
 	return NULL;
 }
 
 ClusterNode *
 node_with_id(int32 nodeid)
 {
-	ListCell   *lc;
-
-	foreach(lc, node_all())
-	{
-		ClusterNode *node = lfirst(lc);
-
+	foreach_ptr(ClusterNode, node, node_all())
 		if (node->nodeid == nodeid)
 			return node;
-	}
 	return NULL;
 }
 
@@ -293,15 +278,9 @@ node_require_id(int32 nodeid)
 ClusterNode *
 node_primary_of(int32 groupid)
 {
-	ListCell   *lc;
-
-	foreach(lc, node_all())
-	{
-		ClusterNode *node = lfirst(lc);
-
+	foreach_ptr(ClusterNode, node, node_all())
 		if (node->groupid == groupid && node->is_primary)
 			return node;
-	}
 	return NULL;
 }
 
@@ -317,15 +296,10 @@ const ClusterNode *
 node_of_group(int32 groupid)
 {
 	const ClusterNode *inactive;
-	ListCell   *lc;
 
-	foreach(lc, node_active_primaries())
-	{
-		const ClusterNode *node = lfirst(lc);
-
+	foreach_ptr(const ClusterNode, node, node_active_primaries())
 		if (node->groupid == groupid)
 			return node;
-	}
 
 	inactive = node_primary_of(groupid);
 	if (inactive != NULL)
@@ -444,15 +418,12 @@ node_shard_targets(void)
 {
 	List	   *targets = NIL;
 	ClusterNode *local = NULL;
-	ListCell   *lc;
 
 	if (node_all() == NIL)
 		register_local_server();
 
-	foreach(lc, node_active_primaries())
+	foreach_ptr(ClusterNode, node, node_active_primaries())
 	{
-		ClusterNode *node = lfirst(lc);
-
 		if (node->should_have_shards)
 			targets = lappend(targets, node);
 		if (node->groupid == metadata_local_group())

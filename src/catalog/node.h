@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
+#include "compat/foreach.h"
 
 typedef struct ClusterNode
 {

@@ -46,12 +46,6 @@ typedef struct StatCounters
 static bool enable_stat_counters = false;
 static StatCounters *stat_counters = NULL;
 
-static Size
-stat_counters_size(void)
-{
-	return sizeof(StatCounters);
-}
-
 static void
 fill_stat_counters(void)
 {
@@ -65,7 +59,7 @@ stat_counters_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_stat_counters",
-		.size = stat_counters_size,
+		.fixed = sizeof(StatCounters),
 		.memory = (SharedHeader **) &stat_counters,
 		.fill = fill_stat_counters,
 	};

@@ -18,7 +18,6 @@
 #include "postgres.h"
 
 #include "commands/dbcommands.h"
-#include "executor/spi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -26,6 +25,7 @@
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "cluster/candidate.h"
+#include "lib/spi_query.h"
 #include "remote/connection.h"
 
 #define MAJOR_VERSION_QUERY "SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4 / 10000"
@@ -71,33 +71,12 @@ ask_facts(RemoteConn *conn)
 	return remote_plain_exec(conn, facts_query, ERROR)->values;
 }
 
-/* Answer of a query on this node, as ask_value. */
-static char *
-ask_here(const char *query)
-{
-	MemoryContext caller_context = CurrentMemoryContext;
-	char	   *value = NULL;
-
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute(query, true, 1) != SPI_OK_SELECT)
-		elog(ERROR, "query failed: %s", query);
-	if (SPI_processed > 0)
-	{
-		value = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
-		if (value != NULL)
-			value = MemoryContextStrdup(caller_context, value);
-	}
-	SPI_finish();
-	return value;
-}
-
 /* An id in pg_dist_node_metadata. */
 static char *
 own_id(const char *key)
 {
-	char	   *id = ask_here(psprintf("SELECT metadata ->> %s FROM pg_catalog.pg_dist_node_metadata",
-									   quote_literal_cstr(key)));
+	char	   *id = spi_value(psprintf("SELECT metadata ->> %s FROM pg_catalog.pg_dist_node_metadata",
+										quote_literal_cstr(key)));
 
 	if (id == NULL)
 		ereport(ERROR,
@@ -130,7 +109,7 @@ static void
 check_server(RemoteConn *conn, const char *host, int32 port)
 {
 	int			version = atoi(ask_value(conn, MAJOR_VERSION_QUERY));
-	int			own_version = atoi(ask_here(MAJOR_VERSION_QUERY));
+	int			own_version = atoi(spi_value(MAJOR_VERSION_QUERY));
 	char	   *encoding = ask_value(conn, "SELECT pg_catalog.pg_encoding_to_char(encoding) "
 									 "FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()");
 
@@ -153,7 +132,7 @@ static void
 check_extension(RemoteConn *conn, const char *host, int32 port)
 {
 	char	   *version = ask_value(conn, EXTENSION_VERSION_QUERY);
-	char	   *own_version = ask_here(EXTENSION_VERSION_QUERY);
+	char	   *own_version = spi_value(EXTENSION_VERSION_QUERY);
 
 	if (version == NULL)
 		ereport(ERROR,

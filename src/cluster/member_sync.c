@@ -48,15 +48,10 @@ static List *
 unsynced_groups(void)
 {
 	List	   *groups = NIL;
-	ListCell   *lc;
 
-	foreach(lc, node_active_primaries_remote())
-	{
-		ClusterNode *node = lfirst(lc);
-
+	foreach_ptr(ClusterNode, node, node_active_primaries_remote())
 		if (!node->metadata_synced)
 			groups = lappend_int(groups, node->groupid);
-	}
 	return groups;
 }
 
@@ -65,12 +60,11 @@ static void
 send_node_rows(int32 groupid)
 {
 	List	   *commands = NIL;
-	ListCell   *lc;
 
 	commands = lappend(commands, "LOCK TABLE pg_catalog.pg_dist_node IN EXCLUSIVE MODE");
 	commands = lappend(commands, "DELETE FROM pg_catalog.pg_dist_node");
-	foreach(lc, node_all())
-		commands = lappend(commands, members_row_command(((ClusterNode *) lfirst(lc))->nodeid));
+	foreach_ptr(ClusterNode, node, node_all())
+		commands = lappend(commands, members_row_command(node->nodeid));
 	commands = lappend(commands, "DELETE FROM pg_catalog.pg_dist_placement WHERE groupid NOT IN "
 					   "(SELECT groupid FROM pg_catalog.pg_dist_node WHERE isactive AND noderole = 'primary') "
 					   "AND " PLACEMENT_OF_REFERENCE);
@@ -82,14 +76,13 @@ members_sync(void)
 {
 	List	   *unsynced;
 	List	   *back = NIL;
-	ListCell   *lc;
 
 	if (!metadata_available() || metadata_local_group() != COORDINATOR_GROUP)
 		return;
 	unsynced = unsynced_groups();
-	foreach(lc, unsynced)
+	foreach_int(groupid, unsynced)
 	{
-		ClusterNode *node = node_primary_of(lfirst_int(lc));
+		ClusterNode *node = node_primary_of(groupid);
 		char	   *error;
 
 		if (server_writable(node->host, node->port, &error))
@@ -99,10 +92,10 @@ members_sync(void)
 		return;
 
 	node_locks_changes(unsynced);
-	foreach(lc, back)
-		members_set(node_primary_of(lfirst_int(lc))->nodeid, "metadatasynced = true", unsynced);
-	foreach(lc, back)
-		send_node_rows(lfirst_int(lc));
+	foreach_int(groupid, back)
+		members_set(node_primary_of(groupid)->nodeid, "metadatasynced = true", unsynced);
+	foreach_int(groupid, back)
+		send_node_rows(groupid);
 }
 
 /*

@@ -12,7 +12,6 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "executor/spi.h"
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 
@@ -20,6 +19,7 @@
 #include "catalog/relations.h"
 #include "cluster/candidate.h"
 #include "cluster/members.h"
+#include "lib/spi_query.h"
 #include "remote/connection.h"
 #include "storage/lmgr.h"
 
@@ -33,63 +33,41 @@ require_coordinator(void)
 				 errhint("Connect to the coordinator and run it again.")));
 }
 
-/* Runs a statement on this node. */
-static void
-exec_here(const char *sql)
-{
-	int			result;
-
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	result = SPI_execute(sql, false, 0);
-	if (result < 0)
-		elog(ERROR, "SPI_execute failed: %s", SPI_result_code_string(result));
-	SPI_finish();
-	CommandCounterIncrement();
-}
-
 List *
 members_other_groups(List *left_out)
 {
 	List	   *groups = NIL;
-	ListCell   *lc;
 
-	foreach(lc, node_active_primaries_remote())
-	{
-		ClusterNode *node = lfirst(lc);
-
+	foreach_ptr(ClusterNode, node, node_active_primaries_remote())
 		if (!list_member_int(left_out, node->groupid))
 			groups = lappend_int(groups, node->groupid);
-	}
 	return groups;
 }
 
 void
 members_exec_here(const char *sql)
 {
-	exec_here(sql);
+	(void) spi_exec(sql);
+	CommandCounterIncrement();
 }
 
 void
 members_exec(const char *sql, List *left_out)
 {
 	List	   *groups = members_other_groups(left_out);
-	ListCell   *lc;
 
-	exec_here(sql);
-	foreach(lc, groups)
-		remote_exec(lfirst_int(lc), sql);
+	members_exec_here(sql);
+	foreach_int(groupid, groups)
+		remote_exec(groupid, sql);
 }
 
 List *
 members_leave_out_unreachable(List *left_out)
 {
 	List	   *result = list_copy(left_out);
-	ListCell   *lc;
 
-	foreach(lc, node_active_primaries_remote())
+	foreach_ptr(ClusterNode, node, node_active_primaries_remote())
 	{
-		ClusterNode *node = lfirst(lc);
 		char	   *error;
 
 		if (list_member_int(left_out, node->groupid) || server_writable(node->host, node->port, &error))
@@ -106,11 +84,9 @@ members_leave_out_unreachable(List *left_out)
 void
 members_mark_unsynced(List *groups, List *left_out)
 {
-	ListCell   *lc;
-
-	foreach(lc, groups)
+	foreach_int(groupid, groups)
 	{
-		ClusterNode *node = node_primary_of(lfirst_int(lc));
+		ClusterNode *node = node_primary_of(groupid);
 
 		if (node != NULL && node->is_active && node->metadata_synced)
 			members_set(node->nodeid, "metadatasynced = false", left_out);
@@ -165,22 +141,14 @@ members_delete(int32 nodeid, List *left_out)
 char *
 members_row_command(int32 nodeid)
 {
-	MemoryContext caller_context = CurrentMemoryContext;
-	char	   *command;
-	char	   *query;
+	char	   *query = psprintf("SELECT pg_catalog.format('INSERT INTO pg_catalog.pg_dist_node VALUES "
+								 "(%%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L)', "
+								 "nodeid, groupid, nodename, nodeport, noderack, hasmetadata, isactive, noderole, nodecluster, "
+								 "metadatasynced, shouldhaveshards, nodeisclone, nodeprimarynodeid) "
+								 "FROM pg_catalog.pg_dist_node WHERE nodeid = %d", nodeid);
+	char	   *command = spi_value(query);
 
-	query = psprintf("SELECT pg_catalog.format('INSERT INTO pg_catalog.pg_dist_node VALUES "
-					 "(%%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L, %%L)', "
-					 "nodeid, groupid, nodename, nodeport, noderack, hasmetadata, isactive, noderole, nodecluster, "
-					 "metadatasynced, shouldhaveshards, nodeisclone, nodeprimarynodeid) "
-					 "FROM pg_catalog.pg_dist_node WHERE nodeid = %d", nodeid);
-
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute(query, false, 0) != SPI_OK_SELECT || SPI_processed != 1)
+	if (command == NULL)
 		elog(ERROR, "could not read the row of node %d", nodeid);
-	command = MemoryContextStrdup(caller_context,
-								  SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1));
-	SPI_finish();
 	return command;
 }

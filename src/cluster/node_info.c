@@ -63,15 +63,10 @@ Datum
 citus_is_primary_node(PG_FUNCTION_ARGS)
 {
 	int32		group = metadata_local_group();
-	ListCell   *lc;
 
-	foreach(lc, node_all())
-	{
-		ClusterNode *node = lfirst(lc);
-
+	foreach_ptr(ClusterNode, node, node_all())
 		if (node->groupid == group)
 			PG_RETURN_BOOL(node->is_primary && !RecoveryInProgress());
-	}
 	PG_RETURN_NULL();
 }
 
@@ -128,12 +123,10 @@ Datum
 citus_get_active_worker_nodes(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	ListCell   *lc;
 
 	InitMaterializedSRF(fcinfo, 0);
-	foreach(lc, node_active_primaries())
+	foreach_ptr(ClusterNode, node, node_active_primaries())
 	{
-		ClusterNode *node = lfirst(lc);
 		Datum		values[2];
 		bool		nulls[2] = {false};
 
@@ -211,13 +204,11 @@ citus_check_cluster_node_health(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	List	   *nodes = node_active_primaries();
-	ListCell   *from;
 	ListCell   *to;
 
 	InitMaterializedSRF(fcinfo, 0);
-	foreach(from, nodes)
+	foreach_ptr(ClusterNode, node, nodes)
 	{
-		ClusterNode *node = lfirst(from);
 		char	   *error = NULL;
 		RemoteConn *conn = remote_plain_open(node->host, node->port, &error);
 

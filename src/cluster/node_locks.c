@@ -49,10 +49,8 @@ typedef struct NodeLocks
 static void
 on_others(List *left_out, const char *sql)
 {
-	ListCell   *lc;
-
-	foreach(lc, members_other_groups(left_out))
-		remote_exec(lfirst_int(lc), sql);
+	foreach_int(groupid, members_other_groups(left_out))
+		remote_exec(groupid, sql);
 }
 
 /*
@@ -64,17 +62,16 @@ node_locks_changes(List *left_out)
 {
 	int32		here = metadata_local_group();
 	bool		locked_here = false;
-	ListCell   *lc;
 
-	foreach(lc, members_other_groups(left_out))
+	foreach_int(groupid, members_other_groups(left_out))
 	{
-		if (!locked_here && lfirst_int(lc) > here)
+		if (!locked_here && groupid > here)
 		{
 			LockRelationOid(dist_relid(PG_DIST_NODE), ShareRowExclusiveLock);
 			locked_here = true;
 		}
-		remote_exec(lfirst_int(lc), "LOCK TABLE pg_catalog.pg_dist_node IN SHARE ROW EXCLUSIVE MODE");
-		if (lfirst_int(lc) == COORDINATOR_GROUP)
+		remote_exec(groupid, "LOCK TABLE pg_catalog.pg_dist_node IN SHARE ROW EXCLUSIVE MODE");
+		if (groupid == COORDINATOR_GROUP)
 			lock_node_set();
 	}
 	if (!locked_here)
@@ -89,12 +86,11 @@ static void
 lock_replicas(List *relids)
 {
 	char	   *text = lock_table_text(relids, ShareLock);
-	ListCell   *lc;
 
 	if (text != NULL && metadata_local_group() != COORDINATOR_GROUP)
 		remote_exec(COORDINATOR_GROUP, text);
-	foreach(lc, relids)
-		LockRelationOid(lfirst_oid(lc), ShareLock);
+	foreach_oid(relid, relids)
+		LockRelationOid(relid, ShareLock);
 }
 
 /* LockTaker's take of node_locks_replicas. */

@@ -10,7 +10,7 @@
 #ifndef CITUS_CLUSTER_NODE_LOCKS_H
 #define CITUS_CLUSTER_NODE_LOCKS_H
 
-#include "nodes/pg_list.h"
+#include "compat/foreach.h"
 
 /* Without a limit to how long others are waited for. */
 #define NO_COOLDOWN (-1)

@@ -11,12 +11,12 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "executor/spi.h"
 #include "utils/guc.h"
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "lib/catch_error.h"
+#include "lib/spi_query.h"
 #include "lib/subtransaction.h"
 #include "remote/connection.h"
 #include "cluster/node_query.h"
@@ -26,21 +26,10 @@
 static void
 query_here(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
 {
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute(sql, false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "query failed: %s", sql);
+	int			ncolumns;
 
-	for (uint64 row = 0; row < SPI_processed; row++)
-	{
-		TupleDesc	desc = SPI_tuptable->tupdesc;
-		char	  **values = palloc(desc->natts * sizeof(char *));
-
-		for (int column = 0; column < desc->natts; column++)
-			values[column] = SPI_getvalue(SPI_tuptable->vals[row], desc, column + 1);
-		callback(groupid, desc->natts, values, arg);
-	}
-	SPI_finish();
+	foreach_ptr(SpiText, values, spi_rows(sql, &ncolumns))
+		callback(groupid, ncolumns, values, arg);
 }
 
 static void
@@ -113,14 +102,13 @@ node_query_all(const char *sql, NodeRowCallback callback, void *arg)
 	int			part = Max(timeout / Max(list_length(nodes), 1), Min(timeout, LEAST_PART_MS));
 	int			level = NewGUCNestLevel();
 	bool		complete = true;
-	ListCell   *lc;
 
 	query_here(metadata_local_group(), sql, callback, arg);
 	(void) set_config_option("citus.node_connection_timeout", psprintf("%dms", part), PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	foreach(lc, nodes)
+	foreach_ptr(ClusterNode, node, nodes)
 	{
-		NodeQuery	query = {((ClusterNode *) lfirst(lc))->groupid, sql, part, callback, arg};
+		NodeQuery	query = {node->groupid, sql, part, callback, arg};
 
 		if (!query_if_reachable(&query))
 			complete = false;

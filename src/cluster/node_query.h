@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
+#include "compat/foreach.h"
 
 /* Called for each row of the answer; values are text or NULL. */
 typedef void (*NodeRowCallback) (int32 groupid, int ncolumns, char **values, void *arg);

@@ -18,7 +18,6 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/index.h"
@@ -32,11 +31,13 @@
 #include "nodes/parsenodes.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
 #include "cluster/object_sync.h"
 #include "cluster/schema_dump.h"
@@ -44,7 +45,7 @@
 #include "conversion/distribute_schema.h"
 #include "copy/view_rows.h"
 #include "ddl/object_statements.h"
-#include "lib/spi_texts.h"
+#include "lib/spi_query.h"
 #include "objects/object_scope.h"
 #include "remote/connection.h"
 #include "table/run_commands.h"
@@ -242,11 +243,9 @@ missing_statements(ObjectSync *sync, bool after_tables)
 {
 	List	   *statements = schema_dump_statements(sync->dump, after_tables ? wanted_after_tables : wanted_before_tables);
 	List	   *commands = NIL;
-	ListCell   *cell;
 
-	foreach(cell, statements)
+	foreach_ptr(char, text, statements)
 	{
-		char	   *text = lfirst(cell);
 		Node	   *stmt = parse_utility(text);
 
 		if (!is_for_step(stmt, after_tables))
@@ -308,23 +307,15 @@ object_sync_after_tables(ObjectSync *sync)
 void
 object_sync_rows(const ClusterNode *node)
 {
-	Relation	rel = table_open(RelationRelationId, AccessShareLock);
-	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-	List	   *views = NIL;
-	HeapTuple	tuple;
-	ListCell   *cell;
+	ScanKeyData key;
 
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	ScanKeyInit(&key, Anum_pg_class_relkind, BTEqualStrategyNumber, F_CHAREQ, CharGetDatum(RELKIND_MATVIEW));
+	foreach_ptr(CatalogRow, row, catalog_rows_by_keys(RelationRelationId, InvalidOid, 1, &key))
 	{
-		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
 		ObjectAddress object;
 
-		ObjectAddressSet(object, RelationRelationId, form->oid);
-		if (form->relkind == RELKIND_MATVIEW && !object_is_local(&object))
-			views = lappend_oid(views, form->oid);
+		ObjectAddressSet(object, RelationRelationId, ((Form_pg_class) GETSTRUCT(row->tuple))->oid);
+		if (!object_is_local(&object))
+			view_rows_send(object.objectId, node->groupid);
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	foreach(cell, views)
-		view_rows_send(lfirst_oid(cell), node->groupid);
 }

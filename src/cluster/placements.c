@@ -20,11 +20,9 @@
 void
 placements_check_none(const ClusterNode *node, const char *verb)
 {
-	ListCell   *lc;
-
-	foreach(lc, metadata_tables(0))
+	foreach_oid(relid, metadata_tables(0))
 	{
-		const DistTable *table = metadata_require(lfirst_oid(lc));
+		const DistTable *table = metadata_require(relid);
 
 		for (int i = 0; i < table->nshards; i++)
 		{

@@ -104,20 +104,12 @@ run_in_rounds(List *queues)
 
 	for (int round = 0; more; round++)
 	{
-		ListCell   *lc;
-
 		more = false;
-		foreach(lc, queues)
-		{
-			NodeQueue  *queue = lfirst(lc);
-
+		foreach_ptr(NodeQueue, queue, queues)
 			if (round < list_length(queue->commands))
 				remote_plain_send(queue->conn, ((NodeCommand *) list_nth(queue->commands, round))->sql);
-		}
-		foreach(lc, queues)
+		foreach_ptr(NodeQueue, queue, queues)
 		{
-			NodeQueue  *queue = lfirst(lc);
-
 			if (round < list_length(queue->commands))
 			{
 				finish_command(queue->conn, list_nth(queue->commands, round));
@@ -131,11 +123,9 @@ void
 run_node_commands(List *commands, bool parallel)
 {
 	List	   *queues = NIL;
-	ListCell   *lc;
 
-	foreach(lc, commands)
+	foreach_ptr(NodeCommand, command, commands)
 	{
-		NodeCommand *command = lfirst(lc);
 		NodeQueue  *queue = queue_for(&queues, command);
 
 		if (queue->conn == NULL)
@@ -151,13 +141,9 @@ run_node_commands(List *commands, bool parallel)
 	}
 
 	run_in_rounds(queues);
-	foreach(lc, queues)
-	{
-		NodeQueue  *queue = lfirst(lc);
-
+	foreach_ptr(NodeQueue, queue, queues)
 		if (queue->conn != NULL)
 			remote_plain_close(queue->conn);
-	}
 }
 
 /* A command for a node. */
@@ -190,17 +176,12 @@ chosen_nodes(bool coordinator, bool workers)
 {
 	List	   *nodes = node_active_primaries();
 	List	   *result = NIL;
-	ListCell   *lc;
 
 	if (nodes == NIL)
 		nodes = list_make1(lone_node());
-	foreach(lc, nodes)
-	{
-		ClusterNode *node = lfirst(lc);
-
+	foreach_ptr(ClusterNode, node, nodes)
 		if (node->groupid == COORDINATOR_GROUP ? coordinator : workers)
 			result = lappend(result, node);
-	}
 	return result;
 }
 
@@ -220,13 +201,11 @@ run_command_on_workers(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	List	   *commands = commands_for(chosen_nodes(false, true), text_to_cstring(PG_GETARG_TEXT_PP(0)));
-	ListCell   *lc;
 
 	InitMaterializedSRF(fcinfo, 0);
 	run_node_commands(commands, PG_GETARG_BOOL(1));
-	foreach(lc, commands)
+	foreach_ptr(NodeCommand, command, commands)
 	{
-		NodeCommand *command = lfirst(lc);
 		Datum		values[4];
 		bool		nulls[4] = {false};
 

@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
+#include "compat/foreach.h"
 
 /* A command for one node, and what came of it. */
 typedef struct NodeCommand

@@ -159,12 +159,10 @@ static Datum
 return_results(FunctionCallInfo fcinfo, List *commands, int columns)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	ListCell   *lc;
 
 	InitMaterializedSRF(fcinfo, 0);
-	foreach(lc, commands)
+	foreach_ptr(PlacementCommand, command, commands)
 	{
-		PlacementCommand *command = lfirst(lc);
 		Datum		values[6];
 		bool		nulls[6] = {false};
 		int			n = 0;

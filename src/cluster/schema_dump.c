@@ -243,12 +243,10 @@ static List *
 split_script(char *script)
 {
 	List	   *statements = NIL;
-	ListCell   *cell;
 
 	blank_frame(script);
-	foreach(cell, raw_parser(script, RAW_PARSE_DEFAULT))
+	foreach_node(RawStmt, raw, raw_parser(script, RAW_PARSE_DEFAULT))
 	{
-		RawStmt    *raw = lfirst_node(RawStmt, cell);
 		const char *start = skip_comments(script + raw->stmt_location);
 		int			len = raw->stmt_len > 0 ? script + raw->stmt_location + raw->stmt_len - start : strlen(start);
 

@@ -11,7 +11,8 @@
 #include "postgres.h"
 
 #include "catalog/objectaddress.h"
-#include "nodes/pg_list.h"
+
+#include "compat/foreach.h"
 
 /* A dump of a server's schema, in a temporary file. */
 typedef struct SchemaDump SchemaDump;

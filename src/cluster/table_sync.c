@@ -61,11 +61,9 @@ static List *
 lock_tables(void)
 {
 	List	   *tables = NIL;
-	ListCell   *lc;
 
-	foreach(lc, metadata_tables(0))
+	foreach_oid(relid, metadata_tables(0))
 	{
-		Oid			relid = lfirst_oid(lc);
 		const DistTable *dist_table = metadata_require(relid);
 		SyncedTable *table;
 
@@ -92,15 +90,10 @@ static void
 lock_reference_tables(List *tables, const ClusterNode *node)
 {
 	List	   *relids = NIL;
-	ListCell   *lc;
 
-	foreach(lc, tables)
-	{
-		SyncedTable *table = lfirst(lc);
-
+	foreach_ptr(SyncedTable, table, tables)
 		if (table->kind == DIST_REFERENCE)
 			relids = lappend_oid(relids, table->relid);
-	}
 	list_sort(relids, list_oid_cmp);
 	if (relids != NIL)
 		node_locks_replicas(list_make1_int(node->groupid), relids);
@@ -158,10 +151,9 @@ table_sync_definitions(const ClusterNode *node)
 {
 	List	   *tables = lock_tables();
 	List	   *commands = NIL;
-	ListCell   *lc;
 
-	foreach(lc, tables)
-		commands = list_concat(commands, table_definition_commands(((SyncedTable *) lfirst(lc))->relid));
+	foreach_ptr(SyncedTable, table, tables)
+		commands = list_concat(commands, table_definition_commands(table->relid));
 	run_on_node(node, commands);
 	return tables;
 }
@@ -173,19 +165,15 @@ table_sync_rest(const ClusterNode *node, List *tables)
 	List	   *commands;
 	ListCell   *lc;
 
-	foreach(lc, tables)
-	{
-		SyncedTable *table = lfirst(lc);
-
+	foreach_ptr(SyncedTable, table, tables)
 		if (table->kind == DIST_REFERENCE)
 			copies = lappend(copies, table_copy_begin(table->relid, node->groupid));
-	}
 	DEBUG_POINT("node-tables-copied");
 	lock_reference_tables(tables, node);
-	foreach(lc, tables)
+	foreach_ptr(SyncedTable, table, tables)
 	{
-		if (((SyncedTable *) lfirst(lc))->kind == DIST_REFERENCE)
-			add_reference_placement(lfirst(lc), node->groupid);
+		if (table->kind == DIST_REFERENCE)
+			add_reference_placement(table, node->groupid);
 	}
 	foreach(lc, copies)
 		table_copy_complete(lfirst(lc));
@@ -195,15 +183,15 @@ table_sync_rest(const ClusterNode *node, List *tables)
 	 * the tables for distributed ones
 	 */
 	commands = NIL;
-	foreach(lc, tables)
-		commands = list_concat(commands, table_foreign_key_commands(((SyncedTable *) lfirst(lc))->relid));
-	foreach(lc, tables)
-		commands = list_concat(commands, table_trigger_commands(((SyncedTable *) lfirst(lc))->relid));
-	foreach(lc, tables)
-		commands = list_concat(commands, table_metadata_commands(((SyncedTable *) lfirst(lc))->relid));
-	foreach(lc, tables)
+	foreach_ptr(SyncedTable, table, tables)
+		commands = list_concat(commands, table_foreign_key_commands(table->relid));
+	foreach_ptr(SyncedTable, table, tables)
+		commands = list_concat(commands, table_trigger_commands(table->relid));
+	foreach_ptr(SyncedTable, table, tables)
+		commands = list_concat(commands, table_metadata_commands(table->relid));
+	foreach_ptr(SyncedTable, table, tables)
 	{
-		Oid			relid = ((SyncedTable *) lfirst(lc))->relid;
+		Oid			relid = table->relid;
 
 		if (has_shards(metadata_require(relid), node->groupid))
 			commands = lappend(commands, shards_command(relid));

@@ -20,7 +20,6 @@
 #include "postgres.h"
 
 #include "access/relation.h"
-#include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
@@ -362,7 +361,6 @@ insert_reference_metadata(Relation rel)
 	int64		shardid = next_id(PG_DIST_SHARDID_SEQ);
 	int64	   *placementids;
 	int32		colocation_id;
-	ListCell   *cell;
 
 	(void) node_shard_targets();	/* registers a server that is alone */
 	colocation_lock();
@@ -375,9 +373,9 @@ insert_reference_metadata(Relation rel)
 	metadata_insert_partition(relid, PARTMETHOD_NONE, NULL, colocation_id, REPMODEL_REFERENCE);
 	metadata_insert_shard(relid, shardid, SHARD_STORAGE_TABLE, NULL, NULL);
 	placementids = next_ids(PG_DIST_PLACEMENTID_SEQ, list_length(node_active_primaries()));
-	foreach(cell, node_active_primaries())
-		metadata_insert_placement(shardid, 0, ((ClusterNode *) lfirst(cell))->groupid,
-								  placementids[foreach_current_index(cell)]);
+	foreach_ptr(ClusterNode, node, node_active_primaries())
+		metadata_insert_placement(shardid, 0, node->groupid,
+								  placementids[foreach_current_index(node)]);
 }
 
 /*
@@ -427,13 +425,12 @@ static void
 create_rest_everywhere(List *relids)
 {
 	List	   *commands;
-	ListCell   *cell;
 
 	if (node_active_primaries_remote() == NIL)
 		return;
 	commands = table_dependents_commands(relids);
-	foreach(cell, relids)
-		commands = list_concat(commands, table_trigger_commands(lfirst_oid(cell)));
+	foreach_oid(relid, relids)
+		commands = list_concat(commands, table_trigger_commands(relid));
 	if (commands != NIL)
 	{
 		int			level = quiet_begin(WARNING);
@@ -441,8 +438,8 @@ create_rest_everywhere(List *relids)
 		remote_exec_on_all(run_commands_call(commands));
 		AtEOXact_GUC(true, level);
 	}
-	foreach(cell, table_dependent_views(relids))
-		view_rows_send_to_all(lfirst_oid(cell));
+	foreach_oid(view, table_dependent_views(relids))
+		view_rows_send_to_all(view);
 }
 
 Relation
@@ -551,11 +548,10 @@ distribute_tables(List *relids, Distribution *wanted, const DistTable *beside, c
 	ListCell   *cell;
 	ListCell   *definition;
 
-	foreach(cell, relids)
-		definitions = lappend(definitions, table_definition_commands(lfirst_oid(cell)));
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
+		definitions = lappend(definitions, table_definition_commands(relid));
+	foreach_oid(relid, relids)
 	{
-		Oid			relid = lfirst_oid(cell);
 		Relation	rel = relation_open(relid, NoLock);
 		Distribution own = *wanted;
 
@@ -575,13 +571,13 @@ distribute_tables(List *relids, Distribution *wanted, const DistTable *beside, c
 	}
 	if (wanted->online)
 		online_rows_copy(relids);
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
+		Relation	rel = relation_open(relid, NoLock);
 
 		if (rel->rd_rel->relkind == RELKIND_RELATION && (wanted->online || move_rows(rel, 0)))
 			relation_discard_rows(rel);
-		sequences_changed(lfirst_oid(cell));
+		sequences_changed(relid);
 		relation_close(rel, NoLock);
 	}
 	create_rest_everywhere(relids);
@@ -682,15 +678,14 @@ static void
 distribute_single(List *roots, Distribution *wanted)
 {
 	List	   *relids = NIL;
-	ListCell   *cell;
 
-	foreach(cell, roots)
+	foreach_oid(relid, roots)
 	{
-		Relation	rel = open_for_conversion(lfirst_oid(cell), AccessExclusiveLock);
+		Relation	rel = open_for_conversion(relid, AccessExclusiveLock);
 
 		check_no_tableoid(rel);
 		relation_close(rel, NoLock);
-		relids = list_concat(relids, find_all_inheritors(lfirst_oid(cell), AccessExclusiveLock, NULL));
+		relids = list_concat(relids, find_all_inheritors(relid, AccessExclusiveLock, NULL));
 	}
 	if (relids != NIL)
 		distribute_tables(relids, wanted, NULL, NULL);
@@ -708,13 +703,11 @@ distribute_into_group(List *roots, int32 colocation_id)
 bool
 group_stays_on_node(int32 colocation_id)
 {
-	ScanKeyData key;
-	List	   *rows;
+	CatalogRow *row = catalog_row("pg_dist_colocation", "pg_dist_colocation_pkey", Anum_colocation_colocationid,
+								  F_INT4EQ, Int32GetDatum(colocation_id));
 
-	ScanKeyInit(&key, Anum_colocation_colocationid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(colocation_id));
-	rows = catalog_rows("pg_dist_colocation", "pg_dist_colocation_pkey", &key);
-	return rows != NIL && DatumGetInt32(((CatalogRow *) linitial(rows))->values[Anum_colocation_replicationfactor - 1]) <=
-		LOCAL_REPLICATION_FACTOR(0);
+	return row != NULL &&
+		DatumGetInt32(row->values[Anum_colocation_replicationfactor - 1]) <= LOCAL_REPLICATION_FACTOR(0);
 }
 
 /*

@@ -16,7 +16,6 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "catalog/catalog.h"
-#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_am.h"
@@ -33,7 +32,6 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
 #include "utils/relcache.h"
@@ -41,6 +39,7 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "catalog/catalog_rows.h"
 #include "compat/acl.h"
 #include "compat/noreturn.h"
 #include "conversion/convert_checks.h"
@@ -101,21 +100,42 @@ check_rules(Relation rel)
 static void
 check_not_subscribed(Relation rel)
 {
-	Relation	subscribed = table_open(SubscriptionRelRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-
-	ScanKeyInit(&key, Anum_pg_subscription_rel_srrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(RelationGetRelid(rel)));
-	scan = systable_beginscan(subscribed, SubscriptionRelSrrelidSrsubidIndexId, true, NULL, 1, &key);
-	if (HeapTupleIsValid(systable_getnext(scan)))
+	if (catalog_rows_by_oid(SubscriptionRelRelationId, SubscriptionRelSrrelidSrsubidIndexId,
+							Anum_pg_subscription_rel_srrelid, RelationGetRelid(rel)) != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot distribute relation \"%s\"", RelationGetRelationName(rel)),
 				 errdetail("It is the target of a subscription, whose rows would be stored on this node, not in shards."),
 				 errhint("Take it out of the subscription first.")));
-	systable_endscan(scan);
-	table_close(subscribed, AccessShareLock);
+}
+
+/*
+ * The foreign keys whose column attno of pg_constraint is relid: copies of
+ * their rows.
+ */
+static List *
+foreign_keys_by(Oid relid, AttrNumber attno, Oid indexid)
+{
+	List	   *keys = NIL;
+
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(ConstraintRelationId, indexid, attno, relid))
+	{
+		if (((Form_pg_constraint) GETSTRUCT(row->tuple))->contype == CONSTRAINT_FOREIGN)
+			keys = lappend(keys, row->tuple);
+	}
+	return keys;
+}
+
+static List *
+foreign_keys_from(Oid relid)
+{
+	return foreign_keys_by(relid, Anum_pg_constraint_conrelid, ConstraintRelidTypidNameIndexId);
+}
+
+static List *
+foreign_keys_to(Oid relid)
+{
+	return foreign_keys_by(relid, Anum_pg_constraint_confrelid, InvalidOid);
 }
 
 /*
@@ -125,20 +145,12 @@ check_not_subscribed(Relation rel)
 static int
 foreign_key_actions(Oid relid)
 {
-	Relation	rel = table_open(ConstraintRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
 	int			commands = 0;
 
-	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, ConstraintRelidTypidNameIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(HeapTupleData, tuple, foreign_keys_from(relid))
 	{
 		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
 
-		if (con->contype != CONSTRAINT_FOREIGN)
-			continue;
 		if (con->confdeltype == FKCONSTR_ACTION_CASCADE)
 			commands |= COMMAND_BIT(CMD_DELETE);
 		if (con->confdeltype == FKCONSTR_ACTION_SETNULL || con->confdeltype == FKCONSTR_ACTION_SETDEFAULT ||
@@ -146,8 +158,6 @@ foreign_key_actions(Oid relid)
 			con->confupdtype == FKCONSTR_ACTION_SETDEFAULT)
 			commands |= COMMAND_BIT(CMD_UPDATE);
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
 	return commands;
 }
 
@@ -468,43 +478,6 @@ may_be_distributed(Oid relid)
 	return metadata_lookup(relid) == NULL && (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE);
 }
 
-/*
- * The foreign keys whose column attno of pg_constraint is relid: copies of
- * their rows.
- */
-static List *
-foreign_keys_by(Oid relid, AttrNumber attno, Oid indexid)
-{
-	Relation	rel = table_open(ConstraintRelationId, AccessShareLock);
-	List	   *keys = NIL;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key, attno, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, indexid, OidIsValid(indexid), NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		if (((Form_pg_constraint) GETSTRUCT(tuple))->contype == CONSTRAINT_FOREIGN)
-			keys = lappend(keys, heap_copytuple(tuple));
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return keys;
-}
-
-static List *
-foreign_keys_from(Oid relid)
-{
-	return foreign_keys_by(relid, Anum_pg_constraint_conrelid, ConstraintRelidTypidNameIndexId);
-}
-
-static List *
-foreign_keys_to(Oid relid)
-{
-	return foreign_keys_by(relid, Anum_pg_constraint_confrelid, InvalidOid);
-}
-
 bool
 has_foreign_keys(Oid relid)
 {
@@ -558,13 +531,12 @@ order_by_keys(List *tables)
 	while (tables != NIL)
 	{
 		Oid			next = linitial_oid(tables);
-		ListCell   *cell;
 
-		foreach(cell, tables)
+		foreach_oid(relid, tables)
 		{
-			if (references_any(lfirst_oid(cell), tables))
+			if (references_any(relid, tables))
 				continue;
-			next = lfirst_oid(cell);
+			next = relid;
 			break;
 		}
 		ordered = lappend_oid(ordered, next);
@@ -578,17 +550,16 @@ tables_connected_by_keys(Oid relid)
 {
 	bool		distributed = metadata_lookup(relid) != NULL;
 	List	   *tables = list_make1_oid(relid);
-	ListCell   *cell;
 	ListCell   *key;
 
-	foreach(cell, tables)
+	foreach_oid(table, tables)
 	{
-		List	   *keys = list_concat(foreign_keys_from(lfirst_oid(cell)), foreign_keys_to(lfirst_oid(cell)));
+		List	   *keys = list_concat(foreign_keys_from(table), foreign_keys_to(table));
 
 		foreach(key, keys)
 		{
 			Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT((HeapTuple) lfirst(key));
-			Oid			other = con->conrelid == lfirst_oid(cell) ? con->confrelid : con->conrelid;
+			Oid			other = con->conrelid == table ? con->confrelid : con->conrelid;
 
 			if (!get_rel_relispartition(other) && (metadata_lookup(other) != NULL) == distributed)
 				tables = list_append_unique_oid(tables, other);
@@ -616,11 +587,10 @@ bool
 relation_is_empty(Oid relid)
 {
 	bool		result = true;
-	ListCell   *cell;
 
-	foreach(cell, find_all_inheritors(relid, AccessShareLock, NULL))
+	foreach_oid(table, find_all_inheritors(relid, AccessShareLock, NULL))
 	{
-		Relation	rel = table_open(lfirst_oid(cell), NoLock);
+		Relation	rel = table_open(table, NoLock);
 
 		if (rel->rd_rel->relkind == RELKIND_RELATION)
 			result = result && storage_is_empty(rel);

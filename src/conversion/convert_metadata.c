@@ -16,7 +16,7 @@
 #include "catalog/metadata_rows.h"
 #include "catalog/node.h"
 #include "conversion/convert.h"
-#include "lib/spi_texts.h"
+#include "lib/spi_query.h"
 #include "remote/connection.h"
 #include "table/definition.h"
 

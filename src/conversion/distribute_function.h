@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
+#include "compat/foreach.h"
 
 /* A function is being dropped: its record goes with it. */
 extern void distributed_function_forget(Oid function);

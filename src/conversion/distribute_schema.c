@@ -61,14 +61,12 @@ bool		enable_schema_based_sharding = false;
 int32
 schema_colocation(Oid schema)
 {
-	ScanKeyData key;
-	List	   *rows;
+	CatalogRow *row;
 
 	if (!OidIsValid(schema) || !metadata_available())
 		return 0;
-	ScanKeyInit(&key, Anum_schema_schemaid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(schema));
-	rows = catalog_rows("pg_dist_schema", "pg_dist_schema_pkey", &key);
-	return rows == NIL ? 0 : DatumGetInt32(((CatalogRow *) linitial(rows))->values[Anum_schema_colocationid - 1]);
+	row = catalog_row("pg_dist_schema", "pg_dist_schema_pkey", Anum_schema_schemaid, F_OIDEQ, ObjectIdGetDatum(schema));
+	return row == NULL ? 0 : DatumGetInt32(row->values[Anum_schema_colocationid - 1]);
 }
 
 static Relation
@@ -134,11 +132,9 @@ List *
 schema_metadata_commands(void)
 {
 	List	   *commands = NIL;
-	ListCell   *cell;
 
-	foreach(cell, catalog_rows("pg_dist_schema", "pg_dist_schema_pkey", NULL))
+	foreach_ptr(CatalogRow, row, catalog_rows("pg_dist_schema", "pg_dist_schema_pkey", NULL))
 	{
-		CatalogRow *row = lfirst(cell);
 		Oid			schema = DatumGetObjectId(row->values[Anum_schema_schemaid - 1]);
 
 		if (get_namespace_name(schema) != NULL)
@@ -154,24 +150,16 @@ schema_metadata_commands(void)
 static List *
 tables_of_schema(Oid schema, bool distributed)
 {
-	Relation	rel = table_open(RelationRelationId, AccessShareLock);
 	List	   *tables = NIL;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
 
-	ScanKeyInit(&key, Anum_pg_class_relnamespace, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(schema));
-	scan = systable_beginscan(rel, InvalidOid, false, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(RelationRelationId, InvalidOid, Anum_pg_class_relnamespace, schema))
 	{
-		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+		Form_pg_class form = (Form_pg_class) GETSTRUCT(row->tuple);
 
 		if ((form->relkind == RELKIND_RELATION || form->relkind == RELKIND_PARTITIONED_TABLE) && !form->relispartition &&
 			(metadata_find(form->oid) != NULL) == distributed)
 			tables = lappend_oid(tables, form->oid);
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
 	return tables;
 }
 

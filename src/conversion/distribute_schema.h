@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
+#include "compat/foreach.h"
 
 /* citus.enable_schema_based_sharding: CREATE SCHEMA makes distributed ones. */
 extern bool enable_schema_based_sharding;

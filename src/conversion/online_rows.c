@@ -102,11 +102,9 @@ check_online_table(Relation rel)
 void
 online_rows_check(List *relids)
 {
-	ListCell   *cell;
-
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		Relation	rel = relation_open(lfirst_oid(cell), NoLock);
+		Relation	rel = relation_open(relid, NoLock);
 
 		check_online_table(rel);
 		relation_close(rel, NoLock);
@@ -200,7 +198,7 @@ send_rows_to_shards(Relation rel, Snapshot snapshot, int router_flags)
 			router = row_router_begin(rel, NIL, router_flags);
 			caller = run_as_owner_begin(RelationGetRelid(rel));
 		}
-		row_router_put(router, slot, 0);
+		row_router_put(router, slot);
 	}
 	table_endscan(scan);
 	if (router != NULL)
@@ -243,7 +241,7 @@ route_rows(const OnlineTable *online, Tuplestorestate *rows)
 	while (tuplestore_gettupleslot(rows, true, false, slot))
 	{
 		CHECK_FOR_INTERRUPTS();
-		row_router_put(router, slot, 0);
+		row_router_put(router, slot);
 	}
 	(void) row_router_end(router);
 	run_as_end(caller);
@@ -346,11 +344,10 @@ static bool
 take_exclusive_locks(void *arg, int number, int timeout)
 {
 	const OnlineLock *lock = arg;
-	ListCell   *cell;
 
 	lock_attempt_limit(ATTEMPT_LIMIT + (number % ATTEMPTS_TO_DEADLOCK_CHECK == 0 ? DeadlockTimeout : 0));
-	foreach(cell, lock->relids)
-		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+	foreach_oid(relid, lock->relids)
+		LockRelationOid(relid, AccessExclusiveLock);
 	return true;
 }
 
@@ -384,13 +381,12 @@ online_rows_copy(List *relids)
 {
 	OnlineLock	lock = {.relids = relids};
 	LockTaker	taker = {.take = take_exclusive_locks,.clear_way = leave_alone,.arg = &lock};
-	ListCell   *cell;
 
 	unpublished_transaction();
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_RELATION)
-			lock.tables = lappend(lock.tables, copy_table(lfirst_oid(cell)));
+		if (get_rel_relkind(relid) == RELKIND_RELATION)
+			lock.tables = lappend(lock.tables, copy_table(relid));
 	}
 	DEBUG_POINT("online-rows-copied");
 	catch_up(lock.tables);
@@ -398,10 +394,8 @@ online_rows_copy(List *relids)
 	(void) lock_in_attempts(&taker);
 	DEBUG_POINT("online-rows-locked");
 	(void) follow_tables(lock.tables);
-	foreach(cell, lock.tables)
+	foreach_ptr(OnlineTable, online, lock.tables)
 	{
-		OnlineTable *online = lfirst(cell);
-
 		UnregisterSnapshot(online->snapshot);
 		table_close(online->rel, NoLock);
 	}

@@ -10,9 +10,10 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
 #include "utils/rel.h"
 #include "utils/snapshot.h"
+
+#include "compat/foreach.h"
 
 /*
  * Copies the rows of a local table that a snapshot shows to where the metadata

@@ -249,13 +249,12 @@ static char *
 names_to_drop(List *relids)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		if (!get_rel_relispartition(lfirst_oid(cell)))
-			appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ", relation_qualified_name(lfirst_oid(cell)));
+		if (!get_rel_relispartition(relid))
+			appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ", relation_qualified_name(relid));
 	}
 	return buf.data;
 }
@@ -268,10 +267,9 @@ static void
 forget_tables(List *relids)
 {
 	List	   *shards = NIL;
-	ListCell   *cell;
 
-	foreach(cell, relids)
-		sequences_reopen(lfirst_oid(cell));
+	foreach_oid(relid, relids)
+		sequences_reopen(relid);
 	if (node_active_primaries_remote() != NIL)
 	{
 		List	   *commands = table_dependents_drop_commands(relids);
@@ -282,11 +280,11 @@ forget_tables(List *relids)
 		remote_exec_on_all(psprintf("%sDROP TABLE %s CASCADE", TASK_TAG_DDL, names_to_drop(relids)));
 		AtEOXact_GUC(true, level);
 	}
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		shards = list_concat(shards, local_shard_relids(metadata_require(lfirst_oid(cell))));
-		delete_empty_group(metadata_delete_table(lfirst_oid(cell)), true);
-		metadata_invalidate(lfirst_oid(cell));
+		shards = list_concat(shards, local_shard_relids(metadata_require(relid)));
+		delete_empty_group(metadata_delete_table(relid), true);
+		metadata_invalidate(relid);
 	}
 	drop_relations(shards);
 	CommandCounterIncrement();
@@ -309,13 +307,12 @@ undistribute_tables(List *roots)
 {
 	List	   *relids = NIL;
 	List	   *moved = NIL;
-	ListCell   *cell;
 	int			level = NewGUCNestLevel();
 
-	foreach(cell, roots)
+	foreach_oid(relid, roots)
 	{
-		table_close(open_distributed(lfirst_oid(cell)), NoLock);
-		relids = list_concat(relids, find_all_inheritors(lfirst_oid(cell), AccessExclusiveLock, NULL));
+		table_close(open_distributed(relid), NoLock);
+		relids = list_concat(relids, find_all_inheritors(relid, AccessExclusiveLock, NULL));
 	}
 	if (relids == NIL)
 		return;
@@ -329,16 +326,12 @@ undistribute_tables(List *roots)
 							 false);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	foreach(cell, relids)
-		moved = lappend(moved, take_rows(lfirst_oid(cell)));
+	foreach_oid(relid, relids)
+		moved = lappend(moved, take_rows(relid));
 	forget_tables(relids);
-	foreach(cell, moved)
-	{
-		MovedRows  *rows = lfirst(cell);
-
+	foreach_ptr(MovedRows, rows, moved)
 		if (rows->store != NULL)
 			insert_rows(rows->relid, rows->columns, rows->store, rows->desc);
-	}
 	SPI_finish();
 	AtEOXact_GUC(true, level);
 }

@@ -238,11 +238,9 @@ type_text_is_stable(Oid type)
 static bool
 all_text_is_stable(CopyFromState cstate)
 {
-	ListCell   *lc;
-
-	foreach(lc, cstate->attnumlist)
+	foreach_int(attnum, cstate->attnumlist)
 	{
-		if (!type_text_is_stable(TupleDescAttr(RelationGetDescr(cstate->rel), lfirst_int(lc) - 1)->atttypid))
+		if (!type_text_is_stable(TupleDescAttr(RelationGetDescr(cstate->rel), attnum - 1)->atttypid))
 			return false;
 	}
 	return true;
@@ -258,7 +256,6 @@ line_mode_options(CopyJob *job, CopyStmt *stmt, List *traveling)
 {
 	CopyFromState cstate = job->cstate;
 	const DistTable *table = job->table;
-	ListCell   *lc;
 
 	job->dist_field = -1;
 	if (cstate->opts.binary || stmt->whereClause != NULL || job->row_triggers ||
@@ -268,10 +265,10 @@ line_mode_options(CopyJob *job, CopyStmt *stmt, List *traveling)
 		return NULL;
 	if (table->kind == DIST_HASH)
 	{
-		foreach(lc, cstate->attnumlist)
+		foreach_int(attnum, cstate->attnumlist)
 		{
-			if (lfirst_int(lc) == table->dist_attno)
-				job->dist_field = foreach_current_index(lc);
+			if (attnum == table->dist_attno)
+				job->dist_field = foreach_current_index(attnum);
 		}
 		if (job->dist_field < 0 || !type_text_is_stable(table->dist_type))
 			return NULL;

@@ -84,13 +84,12 @@ const char *
 copy_line_options(List *options)
 {
 	StringInfoData text;
-	ListCell   *lc;
 
 	initStringInfo(&text);
 	appendStringInfo(&text, "ENCODING %s", quote_literal_cstr(GetDatabaseEncodingName()));
-	foreach(lc, options)
+	foreach_node(DefElem, option, options)
 	{
-		if (!append_option(&text, lfirst_node(DefElem, lc)))
+		if (!append_option(&text, option))
 			return NULL;
 	}
 	return text.data;

@@ -46,11 +46,10 @@ select_for_copy(Relation rel, List *attlist)
 	SelectStmt *select = makeNode(SelectStmt);
 	RangeVar   *from = makeRangeVar(get_namespace_name(RelationGetNamespace(rel)),
 									pstrdup(RelationGetRelationName(rel)), -1);
-	ListCell   *lc;
 
-	foreach(lc, CopyGetAttnums(RelationGetDescr(rel), rel, attlist))
+	foreach_int(attnum, CopyGetAttnums(RelationGetDescr(rel), rel, attlist))
 	{
-		Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(rel), lfirst_int(lc) - 1);
+		Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
 		ColumnRef  *column = makeNode(ColumnRef);
 		ResTarget  *target = makeNode(ResTarget);
 

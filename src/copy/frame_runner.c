@@ -362,7 +362,6 @@ copy_into(FrameRunner *runner, Relation shard)
 	ParseState *pstate = make_parsestate(NULL);
 	ParseNamespaceItem *nsitem;
 	Progress	progress;
-	ListCell   *lc;
 	uint64		rows;
 
 	save_progress(&progress);
@@ -376,12 +375,8 @@ copy_into(FrameRunner *runner, Relation shard)
 	runner->cstate->cur_relname = RelationGetRelationName(runner->rel);
 	runner->cstate->eol_type = EOL_NL;	/* else lines within the first row's
 										 * fields aren't counted */
-	foreach(lc, runner->defaults)
-	{
-		LocalDefault *item = lfirst(lc);
-
+	foreach_ptr(LocalDefault, item, runner->defaults)
 		compat_set_copy_default(runner->cstate, item->attno, item->expr);
-	}
 	bound_multi_insert(runner);
 	/*
 	 * it notes which triggers there are before it reads anything; shards have
@@ -420,8 +415,7 @@ run_frames(FrameRunner *runner, HashRange range)
 		show_triggers(runner);
 		if (runner->table->kind == DIST_REFERENCE)
 			PG_RE_THROW();
-		MemoryContextSwitchTo(runner->outer_context);
-		shard_names_rethrow();
+		shard_names_rethrow(runner->outer_context);
 	}
 	PG_END_TRY();
 	table_close(shard, NoLock);

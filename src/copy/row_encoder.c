@@ -89,11 +89,9 @@ column_kind(Oid send_function)
 static bool
 columns_are_portable(TupleDesc desc, List *attnums)
 {
-	ListCell   *lc;
-
-	foreach(lc, attnums)
+	foreach_int(attnum, attnums)
 	{
-		if (!wire_type(TupleDescAttr(desc, lfirst_int(lc) - 1)->atttypid).binary)
+		if (!wire_type(TupleDescAttr(desc, attnum - 1)->atttypid).binary)
 			return false;
 	}
 	return true;
@@ -104,17 +102,16 @@ row_encoder_create(TupleDesc desc, List *attnums)
 {
 	int			ncolumns = list_length(attnums);
 	RowEncoder *encoder = palloc(offsetof(RowEncoder, columns) + ncolumns * sizeof(EncodedColumn));
-	ListCell   *lc;
 
 	encoder->binary = pg_get_client_encoding() == GetDatabaseEncoding() && columns_are_portable(desc, attnums);
 	encoder->options = encoder->binary ? "FORMAT binary" :
 		psprintf("FORMAT text, ENCODING %s", quote_literal_cstr(GetDatabaseEncodingName()));
 	encoder->ncolumns = ncolumns;
 
-	foreach(lc, attnums)
+	foreach_int(attnum, attnums)
 	{
-		EncodedColumn *column = &encoder->columns[foreach_current_index(lc)];
-		Form_pg_attribute attr = TupleDescAttr(desc, lfirst_int(lc) - 1);
+		EncodedColumn *column = &encoder->columns[foreach_current_index(attnum)];
+		Form_pg_attribute attr = TupleDescAttr(desc, attnum - 1);
 		Oid			function;
 		bool		varlena;
 

@@ -12,7 +12,8 @@
 
 #include "executor/tuptable.h"
 #include "lib/stringinfo.h"
-#include "nodes/pg_list.h"
+
+#include "compat/foreach.h"
 
 typedef struct RowEncoder RowEncoder;
 

@@ -78,9 +78,9 @@ row_router_sink(RowRouter *router)
 }
 
 void
-row_router_put(RowRouter *router, TupleTableSlot *slot, uint64 line)
+row_router_put(RowRouter *router, TupleTableSlot *slot)
 {
-	int			shard_index = row_router_add(router, slot, line);
+	int			shard_index = row_router_add(router, slot, 0);
 
 	shard_sink_flush_full(router->sink, shard_index);
 }
@@ -108,7 +108,7 @@ begin_insert_stream(Relation relation, Size memory)
 static void
 put_insert_stream(void *stream, TupleTableSlot *row)
 {
-	row_router_put(stream, row, 0);
+	row_router_put(stream, row);
 }
 
 static uint64

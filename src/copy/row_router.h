@@ -17,10 +17,10 @@
 #include "postgres.h"
 
 #include "executor/tuptable.h"
-#include "nodes/pg_list.h"
 #include "utils/rel.h"
 
 #include "catalog/metadata.h"
+#include "compat/foreach.h"
 #include "copy/shard_sink.h"
 
 typedef struct RowRouter RowRouter;
@@ -47,18 +47,17 @@ typedef struct RowRouter RowRouter;
 extern RowRouter *row_router_begin(Relation rel, List *attnums, int flags);
 
 /*
- * Takes a row (in the attribute numbers of rel); copies what it needs.
- * line goes into the context of errors about the row; 0: the count of rows so
- * far, or none if they are an INSERT's.  Errors with
- * ERRCODE_NOT_NULL_VIOLATION when the distribution column is null.  May flush,
- * and so report an error about an earlier row.
+ * Takes a row (in the attribute numbers of rel); copies what it needs.  Errors
+ * with ERRCODE_NOT_NULL_VIOLATION when the distribution column is null.  May
+ * flush, and so report an error about an earlier row.
  */
-extern void row_router_put(RowRouter *router, TupleTableSlot *slot, uint64 line);
+extern void row_router_put(RowRouter *router, TupleTableSlot *slot);
 
 /*
  * The parts of row_router_put, for a caller that flushes
  * (shard_sink_flush_full) at another moment: row_router_add returns the row's
- * shard.
+ * shard.  line goes into the context of errors about the row; 0: the count of
+ * rows so far, or none if they are an INSERT's.
  */
 extern int	row_router_add(RowRouter *router, TupleTableSlot *slot, uint64 line);
 extern ShardSink *row_router_sink(RowRouter *router);

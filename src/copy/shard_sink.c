@@ -110,7 +110,6 @@ build_command(Relation rel, List *attnums, const char *options)
 {
 	StringInfoData sql;
 	TaskTag		tag = {.kind = TAG_FRAMES};
-	ListCell   *lc;
 
 	task_tag_set_as(&tag, GetUserId());
 	if (unpublished())
@@ -119,11 +118,11 @@ build_command(Relation rel, List *attnums, const char *options)
 	appendStringInfo(&sql, "%sCOPY %s ", task_tag_write(&tag),
 					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
 												RelationGetRelationName(rel)));
-	foreach(lc, attnums)
+	foreach_int(attnum, attnums)
 	{
-		Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(rel), lfirst_int(lc) - 1);
+		Form_pg_attribute attr = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
 
-		appendStringInfo(&sql, "%c%s", foreach_current_index(lc) == 0 ? '(' : ',',
+		appendStringInfo(&sql, "%c%s", foreach_current_index(attnum) == 0 ? '(' : ',',
 						 quote_identifier(NameStr(attr->attname)));
 	}
 	appendStringInfo(&sql, "%sFROM STDIN WITH (%s)", attnums == NIL ? "" : ") ", options);
@@ -164,10 +163,8 @@ assign_streams(ShardSink *sink, bool remote_only)
 
 	if (table->kind == DIST_REFERENCE)
 	{
-		ListCell   *lc;
-
-		foreach(lc, node_active_primaries_remote())
-			(void) stream_of_group(sink, ((ClusterNode *) lfirst(lc))->groupid);
+		foreach_ptr(ClusterNode, node, node_active_primaries_remote())
+			(void) stream_of_group(sink, node->groupid);
 		sink->store_locally = !remote_only;
 		return;
 	}
@@ -439,7 +436,6 @@ uint64
 shard_sink_end(ShardSink *sink)
 {
 	uint64		remote_rows = 0;
-	ListCell   *lc;
 
 	/* other nodes first: they work while this one stores its own rows */
 	for (int i = 0; i < sink->nshards; i++)
@@ -449,9 +445,8 @@ shard_sink_end(ShardSink *sink)
 	}
 	for (int i = 0; i < sink->nshards; i++)
 		flush_shard(sink, i);
-	foreach(lc, sink->streams)
+	foreach_ptr(NodeStream, stream, sink->streams)
 	{
-		NodeStream *stream = lfirst(lc);
 		RemoteConn *conn = stream->conn;
 
 		stream_end(stream);

@@ -11,10 +11,10 @@
 #include "postgres.h"
 
 #include "lib/stringinfo.h"
-#include "nodes/pg_list.h"
 #include "utils/rel.h"
 
 #include "catalog/metadata.h"
+#include "compat/foreach.h"
 
 typedef struct ShardSink ShardSink;
 

@@ -49,10 +49,8 @@ view_rows_send(Oid relid, int32 groupid)
 void
 view_rows_send_to_all(Oid relid)
 {
-	ListCell   *cell;
-
-	foreach(cell, node_active_primaries_remote())
-		view_rows_send(relid, ((ClusterNode *) lfirst(cell))->groupid);
+	foreach_ptr(ClusterNode, node, node_active_primaries_remote())
+		view_rows_send(relid, node->groupid);
 }
 
 /* Fills a new heap with the rows that come; returns their number. */

@@ -143,13 +143,12 @@ static void
 find_stale_tables(void)
 {
 	HTAB	   *collected = collect_analyzed();
-	ListCell   *cell;
 
 	if (collected == NULL)
 		return;
-	foreach(cell, metadata_tables(0))
+	foreach_oid(relid, metadata_tables(0))
 	{
-		const DistTable *table = metadata_lookup(lfirst_oid(cell));
+		const DistTable *table = metadata_lookup(relid);
 		TableRows  *now;
 		uint64		key;
 
@@ -157,11 +156,11 @@ find_stale_tables(void)
 			continue;
 		key = lowest_shardid(table);
 		now = hash_search(collected, &key, HASH_FIND, NULL);
-		if (now != NULL && is_stale(rows_in_statistics(lfirst_oid(cell)), now))
+		if (now != NULL && is_stale(rows_in_statistics(relid), now))
 		{
 			MemoryContext old_context = MemoryContextSwitchTo(TopMemoryContext);
 
-			stale_tables = lappend_oid(stale_tables, lfirst_oid(cell));
+			stale_tables = lappend_oid(stale_tables, relid);
 			MemoryContextSwitchTo(old_context);
 		}
 	}
@@ -178,16 +177,14 @@ analyze_current_table(void)
 void
 citus_autoanalyze_main(Datum arg)
 {
-	ListCell   *cell;
-
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(arg), InvalidOid, 0);
 	SetConfigOption("application_name", "citus autoanalyze", PGC_USERSET, PGC_S_SESSION);
 	daemon_in_transaction(find_stale_tables, "looking for tables to analyze");
-	foreach(cell, stale_tables)
+	foreach_oid(relid, stale_tables)
 	{
-		current_table = lfirst_oid(cell);
+		current_table = relid;
 		daemon_in_transaction(analyze_current_table, psprintf("autoanalyze of table %u", current_table));
 		CHECK_FOR_INTERRUPTS();
 	}

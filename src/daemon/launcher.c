@@ -70,12 +70,6 @@ extern PGDLLEXPORT void citus_launcher_main(Datum arg);
 
 static LauncherShared *launcher_shared = NULL;
 
-static Size
-launcher_shared_size(void)
-{
-	return sizeof(LauncherShared);
-}
-
 static void
 fill_launcher_shared(void)
 {
@@ -346,7 +340,7 @@ launcher_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_launcher",
-		.size = launcher_shared_size,
+		.fixed = sizeof(LauncherShared),
 		.memory = (SharedHeader **) &launcher_shared,
 		.fill = fill_launcher_shared,
 	};

@@ -20,12 +20,10 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_attrdef.h"
 #include "catalog/pg_class.h"
@@ -43,6 +41,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
+#include "catalog/catalog_rows.h"
 #include "compat/identity_sequence.h"
 #include "conversion/convert_checks.h"
 #include "ddl/create_table.h"
@@ -153,26 +152,19 @@ typedef struct AlterTableCall
 static List *
 constraints_of_table(Oid relid, List **names)
 {
-	Relation	rel = table_open(ConstraintRelationId, AccessShareLock);
 	List	   *result = NIL;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
 
 	*names = NIL;
-	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, ConstraintRelidTypidNameIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(ConstraintRelationId, ConstraintRelidTypidNameIndexId,
+													 Anum_pg_constraint_conrelid, relid))
 	{
-		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(row->tuple);
 
 		if (strchr("cfpux", form->contype) == NULL)
 			continue;
 		result = lappend_oid(result, form->oid);
 		*names = lappend(*names, pstrdup(NameStr(form->conname)));
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
 	return result;
 }
 
@@ -290,7 +282,6 @@ shard_column(const AlterTableCall *alter, const ColumnDef *column)
 	AttrNumber	attno = get_attnum(relid, column->colname);
 	ColumnDef  *result = copyObject((ColumnDef *) column);
 	List	   *constraints = NIL;
-	ListCell   *cell;
 	bool		generated = false;
 	bool		filled_later = draws_from_sequence(relid, attno);
 	Oid			type;
@@ -298,10 +289,8 @@ shard_column(const AlterTableCall *alter, const ColumnDef *column)
 	Oid			collation;
 	Node	   *value;
 
-	foreach(cell, column->constraints)
+	foreach_node(Constraint, constraint, column->constraints)
 	{
-		Constraint *constraint = lfirst_node(Constraint, cell);
-
 		generated |= (constraint->contype == CONSTR_GENERATED);
 		if (constraint->contype == CONSTR_GENERATED)
 			constraints = lappend(constraints, copyObject(constraint));
@@ -321,11 +310,9 @@ shard_column(const AlterTableCall *alter, const ColumnDef *column)
 static bool
 has_default(const ColumnDef *column)
 {
-	ListCell   *cell;
-
-	foreach(cell, column->constraints)
+	foreach_node(Constraint, constraint, column->constraints)
 	{
-		if (lfirst_node(Constraint, cell)->contype == CONSTR_DEFAULT)
+		if (constraint->contype == CONSTR_DEFAULT)
 			return true;
 	}
 	return false;
@@ -387,15 +374,9 @@ shard_statements(const AlterTableCall *alter)
 static bool
 uses_index(const AlterTableCall *alter)
 {
-	ListCell   *cell;
-
-	foreach(cell, alter->stmt->cmds)
-	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
-
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
 		if (cmd->subtype == AT_AddConstraint && castNode(Constraint, cmd->def)->indexname != NULL)
 			return true;
-	}
 	return false;
 }
 
@@ -412,13 +393,9 @@ constraint_is_new(const AlterTableCall *alter, const char *name)
 
 	foreach(cell, alter->constraints_before)
 		existed |= (strcmp(lfirst(cell), name) == 0);
-	foreach(cell, alter->stmt->cmds)
-	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
-
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
 		if (cmd->subtype == AT_DropConstraint && strcmp(cmd->name, name) == 0)
 			existed = false;
-	}
 	return !existed;
 }
 
@@ -484,7 +461,6 @@ static void
 check_altered_table(const AlterTableCall *alter)
 {
 	Relation	rel = table_open(alter->table->relid, NoLock);
-	ListCell   *cell;
 
 	check_unique_indexes(rel, alter->table->dist_attno);
 	if (alter->table->kind != DIST_REFERENCE)
@@ -492,13 +468,9 @@ check_altered_table(const AlterTableCall *alter)
 	table_close(rel, NoLock);
 	check_foreign_keys(alter->table->relid);
 	check_triggers(alter->table->relid);
-	foreach(cell, alter->stmt->cmds)
-	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
-
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
 		if (cmd->subtype == AT_AddColumn)
 			check_new_column(alter, castNode(ColumnDef, cmd->def)->colname);
-	}
 }
 
 /*
@@ -527,13 +499,10 @@ fill_column(const AlterTableCall *alter, const char *column)
 static void
 fill_columns(const AlterTableCall *alter)
 {
-	ListCell   *cell;
-
 	if (alter->call->relayed || alter->table->kind == DIST_REFERENCE)
 		return;
-	foreach(cell, alter->stmt->cmds)
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
 	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
 		const char *column;
 
 		if (cmd->subtype != AT_AddColumn)
@@ -552,13 +521,11 @@ static void
 spread_missing_values(const AlterTableCall *alter)
 {
 	Oid			relid = alter->table->relid;
-	ListCell   *cell;
 
 	if (alter->call->relayed)
 		return;
-	foreach(cell, alter->stmt->cmds)
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
 	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
 		char	   *column;
 		char	   *value;
 
@@ -595,15 +562,12 @@ alter_local_table(UtilityCall *call, Oid relid)
 	bool		adds = false;
 	List	   *known;
 	List	   *names;
-	ListCell   *cell;
 
 	if (stmt->objtype != OBJECT_TABLE)
 		return false;
 	known = constraints_of_table(relid, &names);
-	foreach(cell, stmt->cmds)
+	foreach_node(AlterTableCmd, cmd, stmt->cmds)
 	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
-
 		if (cmd->subtype == AT_AddInherit || cmd->subtype == AT_AttachPartition)
 			check_not_inherited(cmd->subtype == AT_AddInherit ? castNode(RangeVar, cmd->def) :
 								castNode(PartitionCmd, cmd->def)->name);
@@ -626,11 +590,9 @@ lock_referenced_tables(const AlterTableCall *alter)
 	Oid			relid = alter->table->relid;
 	List	   *added = NIL;
 	List	   *dropped = NIL;
-	ListCell   *cell;
 
-	foreach(cell, alter->stmt->cmds)
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
 	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
 		const DistTable *other;
 
 		if (cmd->subtype == AT_AddConstraint && castNode(Constraint, cmd->def)->contype == CONSTR_FOREIGN)
@@ -655,7 +617,6 @@ alter_table_utility(UtilityCall *call)
 	AlterTableStmt *stmt = castNode(AlterTableStmt, call->pstmt->utilityStmt);
 	LOCKMODE	mode;
 	Oid			relid;
-	ListCell   *cell;
 
 	if (stmt->objtype != OBJECT_TABLE && stmt->objtype != OBJECT_INDEX)
 		return false;
@@ -672,12 +633,8 @@ alter_table_utility(UtilityCall *call)
 	if (alter.table == NULL)
 		return false;
 	alter.stmt = copyObject(stmt);
-	foreach(cell, stmt->cmds)
-	{
-		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
-
+	foreach_node(AlterTableCmd, cmd, stmt->cmds)
 		(void) subcommand_scope(&alter, cmd);
-	}
 	if (stmt->objtype == OBJECT_TABLE && OidIsValid(partition_of_command(linitial(stmt->cmds))))
 		return alter_partition(call, alter.table, partition_of_command(linitial(stmt->cmds)));
 	if (!call->relayed)

@@ -15,11 +15,8 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/table.h"
 #include "access/xact.h"
-#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_constraint.h"
 #include "commands/trigger.h"
@@ -28,6 +25,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+#include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
 #include "ddl/handlers.h"
 #include "remote/shard_names.h"
@@ -43,26 +41,20 @@
 static List *
 tables_with_constraint(Oid namespace, const char *name, bool *found)
 {
-	Relation	catalog = table_open(ConstraintRelationId, AccessShareLock);
 	List	   *relids = NIL;
 	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
 
 	ScanKeyInit(&keys[0], Anum_pg_constraint_conname, BTEqualStrategyNumber, F_NAMEEQ, CStringGetDatum(name));
 	ScanKeyInit(&keys[1], Anum_pg_constraint_connamespace, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(namespace));
-	scan = systable_beginscan(catalog, ConstraintNameNspIndexId, true, NULL, 2, keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(CatalogRow, row, catalog_rows_by_keys(ConstraintRelationId, ConstraintNameNspIndexId, 2, keys))
 	{
-		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(tuple);
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(row->tuple);
 
 		*found = true;
 		if (form->contype != CONSTRAINT_TRIGGER)
 			relids = lappend_oid(relids, form->conrelid);
 	}
-	systable_endscan(scan);
-	table_close(catalog, AccessShareLock);
 	return relids;
 }
 
@@ -76,15 +68,14 @@ find_tables(const RangeVar *constraint, Oid *namespace)
 	List	   *schemas;
 	List	   *relids = NIL;
 	bool		found = false;
-	ListCell   *cell;
 
 	if (constraint->schemaname != NULL)
 		schemas = list_make1_oid(get_namespace_oid(constraint->schemaname, true));
 	else
 		schemas = fetch_search_path(true);
-	foreach(cell, schemas)
+	foreach_oid(schema, schemas)
 	{
-		*namespace = lfirst_oid(cell);
+		*namespace = schema;
 		relids = tables_with_constraint(*namespace, constraint->relname, &found);
 		if (found)
 			break;
@@ -97,11 +88,10 @@ static List *
 names_on_shards(const DistTable *table, const char *name)
 {
 	List	   *names = NIL;
-	ListCell   *cell;
 
-	foreach(cell, local_shard_indexes(table))
+	foreach_int(index, local_shard_indexes(table))
 	{
-		int64		shardid = table->shards[lfirst_int(cell)].shardid;
+		int64		shardid = table->shards[index].shardid;
 
 		names = lappend(names, makeRangeVar(pstrdup(SHARD_SCHEMA), shard_relation_name(name, shardid), -1));
 	}
@@ -116,12 +106,10 @@ static void
 add_shard_constraints(ConstraintsSetStmt *stmt, StringInfo text)
 {
 	List	   *added = NIL;
-	ListCell   *cell;
 	ListCell   *relid;
 
-	foreach(cell, stmt->constraints)
+	foreach_node(RangeVar, constraint, stmt->constraints)
 	{
-		const RangeVar *constraint = lfirst_node(RangeVar, cell);
 		bool		elsewhere = false;
 		Oid			namespace;
 
@@ -185,8 +173,7 @@ check_deferred_constraints(void)
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
-		shard_names_rethrow();
+		shard_names_rethrow(context);
 	}
 	PG_END_TRY();
 }

@@ -134,12 +134,11 @@ bool
 create_table_utility(UtilityCall *call)
 {
 	CreateStmt *stmt = castNode(CreateStmt, call->pstmt->utilityStmt);
-	ListCell   *cell;
 
 	if (stmt->partbound != NULL && !call->relayed && create_partition(call, stmt))
 		return true;
-	foreach(cell, stmt->inhRelations)
-		check_not_inherited(lfirst_node(RangeVar, cell));
+	foreach_node(RangeVar, relation, stmt->inhRelations)
+		check_not_inherited(relation);
 	return create_in_schema(call, stmt->relation);
 }
 

@@ -14,7 +14,6 @@
 #include "postgres.h"
 
 #include "access/genam.h"
-#include "access/table.h"
 #include "access/twophase.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
@@ -27,12 +26,12 @@
 #include "nodes/value.h"
 #include "storage/lock.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
 
+#include "catalog/catalog_rows.h"
 #include "catalog/metadata_rows.h"
 #include "catalog/node.h"
 #include "conversion/convert.h"
@@ -154,34 +153,21 @@ void
 drop_note_rule(Oid classid, Oid oid)
 {
 	bool		is_trigger = (classid == TriggerRelationId);
-	Relation	rel;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
 
 	if (!metadata_available())
 		return;
-	rel = table_open(classid, AccessShareLock);
-	ScanKeyInit(&key, is_trigger ? Anum_pg_trigger_oid : Anum_pg_policy_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(oid));
-	scan = systable_beginscan(rel, is_trigger ? TriggerOidIndexId : PolicyOidIndexId, true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple) && is_trigger)
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(classid, is_trigger ? TriggerOidIndexId : PolicyOidIndexId,
+													 is_trigger ? Anum_pg_trigger_oid : Anum_pg_policy_oid, oid))
 	{
-		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+		Form_pg_trigger trigger = (Form_pg_trigger) GETSTRUCT(row->tuple);
+		Form_pg_policy policy = (Form_pg_policy) GETSTRUCT(row->tuple);
 
+		if (!is_trigger)
+			note_drop_rule("POLICY", policy->polrelid, NameStr(policy->polname));
 		/* a partition's clone goes with the trigger that it is of */
-		if (!form->tgisinternal && !OidIsValid(form->tgparentid))
-			note_drop_rule("TRIGGER", form->tgrelid, NameStr(form->tgname));
+		else if (!trigger->tgisinternal && !OidIsValid(trigger->tgparentid))
+			note_drop_rule("TRIGGER", trigger->tgrelid, NameStr(trigger->tgname));
 	}
-	else if (HeapTupleIsValid(tuple))
-	{
-		Form_pg_policy form = (Form_pg_policy) GETSTRUCT(tuple);
-
-		note_drop_rule("POLICY", form->polrelid, NameStr(form->polname));
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
 }
 
 /* Whether the call's statement drops only what nothing depends on. */
@@ -201,13 +187,11 @@ static void
 relay_dropped_rules(UtilityCall *call, List *rules)
 {
 	bool		checked = false;
-	ListCell   *cell;
 
 	if (!enable_ddl_propagation || call->relayed || node_active_primaries_remote() == NIL)
 		return;
-	foreach(cell, rules)
+	foreach_ptr(DroppedRule, dropped, rules)
 	{
-		DroppedRule *dropped = lfirst(cell);
 		RunAs		caller;
 
 		if (metadata_find(dropped->relid) == NULL)
@@ -272,13 +256,12 @@ drop_shards(List *tables)
 {
 	LockNeed	need = {0};
 	ErrorContextCallback callback = {.previous = error_context_stack,.callback = add_lock_hint,.arg = &need};
-	ListCell   *cell;
 
-	foreach(cell, tables)
-		add_need(&need, ((DroppedTable *) lfirst(cell))->shards);
+	foreach_ptr(DroppedTable, dropped, tables)
+		add_need(&need, dropped->shards);
 	error_context_stack = &callback;
-	foreach(cell, tables)
-		drop_relations(((DroppedTable *) lfirst(cell))->shards);
+	foreach_ptr(DroppedTable, dropped, tables)
+		drop_relations(dropped->shards);
 	error_context_stack = callback.previous;
 }
 
@@ -289,7 +272,6 @@ drop_follow_up(UtilityCall *call)
 	List	   *rules = dropped_rules;
 	List	   *groups = NIL;
 	StringInfoData buf;
-	ListCell   *cell;
 
 	if (tables == NIL && rules == NIL)
 		return;
@@ -304,11 +286,9 @@ drop_follow_up(UtilityCall *call)
 
 	initStringInfo(&buf);
 	appendStringInfoString(&buf, "DROP TABLE IF EXISTS ");
-	foreach(cell, tables)
+	foreach_ptr(DroppedTable, dropped, tables)
 	{
-		DroppedTable *dropped = lfirst(cell);
-
-		appendStringInfo(&buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ", dropped->name);
+		appendStringInfo(&buf, "%s%s", foreach_current_index(dropped) == 0 ? "" : ", ", dropped->name);
 		groups = lappend_int(groups, metadata_delete_table(dropped->relid));
 	}
 	drop_shards(tables);
@@ -317,8 +297,8 @@ drop_follow_up(UtilityCall *call)
 		return;
 	if (enable_ddl_propagation)
 		utility_relay_text(call, buf.data);
-	foreach(cell, groups)
-		delete_empty_group(lfirst_int(cell), enable_ddl_propagation);
+	foreach_int(groupid, groups)
+		delete_empty_group(groupid, enable_ddl_propagation);
 }
 
 /*

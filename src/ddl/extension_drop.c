@@ -12,11 +12,10 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/table.h"
 #include "catalog/pg_namespace.h"
 #include "utils/lsyscache.h"
 
+#include "catalog/catalog_rows.h"
 #include "ddl/extension_drop.h"
 
 /* Rows that keep the extension from being dropped. */
@@ -33,19 +32,11 @@ static const struct
 	gettext_noop("Use citus_remove_node() on the coordinator first.")},
 };
 
-/* Errors if a relation has more rows than needed says. */
+/* Errors if a relation has more rows than extension_needs says. */
 static void
-check_needed_rows(Oid relid, int needed)
+check_needed_rows(int needed)
 {
-	Relation	rel = table_open(relid, AccessShareLock);
-	SysScanDesc scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
-	int			rows = 0;
-
-	while (rows <= extension_needs[needed].allowed && HeapTupleIsValid(systable_getnext(scan)))
-		rows++;
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	if (rows > extension_needs[needed].allowed)
+	if (list_length(catalog_rows(extension_needs[needed].relation, NULL, NULL)) > extension_needs[needed].allowed)
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("cannot drop extension \"citus\" because this database needs it"),
@@ -63,12 +54,7 @@ extension_check_drop(const DropStmt *stmt)
 		if (strcmp(strVal(lfirst(cell)), "citus") != 0)
 			continue;
 		for (int i = 0; i < lengthof(extension_needs); i++)
-		{
-			Oid			relid = get_relname_relid(extension_needs[i].relation, PG_CATALOG_NAMESPACE);
-
-			if (OidIsValid(relid))
-				check_needed_rows(relid, i);
-		}
+			check_needed_rows(i);
 	}
 }
 
@@ -80,6 +66,6 @@ extension_check_relation(Oid relid)
 	for (int i = 0; i < lengthof(extension_needs); i++)
 	{
 		if (strcmp(get_rel_name(relid), extension_needs[i].relation) == 0)
-			check_needed_rows(relid, i);
+			check_needed_rows(i);
 	}
 }

@@ -64,15 +64,14 @@ static Oid
 create_logical_index(UtilityCall *call, Oid relid)
 {
 	List	   *before = indexes_of_table(relid);
-	ListCell   *cell;
 
 	utility_run(call);
 	CommandCounterIncrement();
 	check_indexes(metadata_require(relid));
-	foreach(cell, indexes_of_table(relid))
+	foreach_oid(index, indexes_of_table(relid))
 	{
-		if (!list_member_oid(before, lfirst_oid(cell)))
-			return lfirst_oid(cell);
+		if (!list_member_oid(before, index))
+			return index;
 	}
 	return InvalidOid;
 }
@@ -128,11 +127,9 @@ static void
 reindex_partitions(const UtilityCall *call, Oid relid)
 {
 	ReindexStmt *stmt = castNode(ReindexStmt, call->pstmt->utilityStmt);
-	ListCell   *cell;
 
-	foreach(cell, find_all_inheritors(relid, NoLock, NULL))
+	foreach_oid(partition, find_all_inheritors(relid, NoLock, NULL))
 	{
-		Oid			partition = lfirst_oid(cell);
 		UtilityCall part = *call;
 
 		if (RELKIND_HAS_PARTITIONS(get_rel_relkind(partition)))

@@ -276,12 +276,11 @@ static void
 drop_remains(const DistTable *table)
 {
 	List	   *remains = NIL;
-	ListCell   *cell;
 	ListCell   *index;
 
-	foreach(cell, local_shard_relids(table))
+	foreach_oid(shard, local_shard_relids(table))
 	{
-		Relation	rel = table_open(lfirst_oid(cell), AccessShareLock);
+		Relation	rel = table_open(shard, AccessShareLock);
 
 		foreach(index, RelationGetIndexList(rel))
 		{

@@ -108,11 +108,9 @@ alter_policy_utility(UtilityCall *call)
 static void
 check_not_distributed_by(Oid typid)
 {
-	ListCell   *cell;
-
-	foreach(cell, metadata_tables(0))
+	foreach_oid(relid, metadata_tables(0))
 	{
-		const DistTable *table = metadata_require(lfirst_oid(cell));
+		const DistTable *table = metadata_require(relid);
 
 		if (table->kind == DIST_HASH && getBaseType(table->dist_type) == typid)
 			ereport(ERROR,

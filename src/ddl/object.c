@@ -363,11 +363,10 @@ relay_verifier(UtilityCall *call, const char *role, List *options)
 	HeapTuple	tuple;
 	Datum		datum;
 	bool		isnull;
-	ListCell   *cell;
 
-	foreach(cell, options)
+	foreach_node(DefElem, option, options)
 	{
-		if (strcmp(lfirst_node(DefElem, cell)->defname, "password") != 0 || lfirst_node(DefElem, cell)->arg == NULL)
+		if (strcmp(option->defname, "password") != 0 || option->arg == NULL)
 			continue;
 		tuple = SearchSysCache1(AUTHNAME, CStringGetDatum(role));
 		if (!HeapTupleIsValid(tuple))
@@ -384,15 +383,9 @@ relay_verifier(UtilityCall *call, const char *role, List *options)
 static Oid
 changed_relation(List *objects, char relkind)
 {
-	ListCell   *cell;
-
-	foreach(cell, objects)
-	{
-		const ObjectAddress *object = lfirst(cell);
-
+	foreach_ptr(const ObjectAddress, object, objects)
 		if (object->classId == RelationRelationId && get_rel_relkind(object->objectId) == relkind)
 			return object->objectId;
-	}
 	return InvalidOid;
 }
 

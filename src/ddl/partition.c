@@ -96,15 +96,14 @@ rename_checks_of_shards(const DistTable *table, const DistTable *parent)
 {
 	Relation	rel = relation_open(table->relid, NoLock);
 	TupleConstr *constr = RelationGetDescr(rel)->constr;
-	ListCell   *cell;
 
 	for (int i = 0; constr != NULL && i < constr->num_check; i++)
 	{
 		char	   *name = constr->check[i].ccname;
 
-		foreach(cell, local_shard_indexes(table))
+		foreach_int(index, local_shard_indexes(table))
 		{
-			const ShardInfo *shard = &table->shards[lfirst_int(cell)];
+			const ShardInfo *shard = &table->shards[index];
 			Oid			shard_relid = shard_local_relid(table->relid, shard->shardid);
 			char	   *wanted = shard_constraint_name(table, name, shard->range);
 

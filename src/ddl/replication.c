@@ -15,8 +15,6 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
@@ -25,11 +23,10 @@
 #include "catalog/pg_subscription_rel.h"
 #include "commands/defrem.h"
 #include "commands/subscriptioncmds.h"
-#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 
+#include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
 #include "ddl/handlers.h"
 #include "objects/object_scope.h"
@@ -41,24 +38,15 @@
 static Oid
 subscribed_table(Oid subscription)
 {
-	Relation	rel = table_open(SubscriptionRelRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	Oid			result = InvalidOid;
-
-	ScanKeyInit(&key, Anum_pg_subscription_rel_srsubid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(subscription));
-	scan = systable_beginscan(rel, InvalidOid, false, NULL, 1, &key);
-	while (!OidIsValid(result) && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(SubscriptionRelRelationId, InvalidOid,
+													 Anum_pg_subscription_rel_srsubid, subscription))
 	{
-		Oid			relid = ((Form_pg_subscription_rel) GETSTRUCT(tuple))->srrelid;
+		Oid			relid = ((Form_pg_subscription_rel) GETSTRUCT(row->tuple))->srrelid;
 
 		if (metadata_lookup(relid) != NULL)
-			result = relid;
+			return relid;
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return result;
+	return InvalidOid;
 }
 
 static void
@@ -76,16 +64,10 @@ refuse_subscription(Oid relid)
 static bool
 makes_slot(List *options)
 {
-	ListCell   *cell;
-
-	foreach(cell, options)
-	{
-		DefElem    *option = lfirst_node(DefElem, cell);
-
+	foreach_node(DefElem, option, options)
 		if ((strcmp(option->defname, "create_slot") == 0 || strcmp(option->defname, "connect") == 0) &&
 			!defGetBoolean(option))
 			return false;
-	}
 	return true;
 }
 
@@ -133,13 +115,10 @@ alter_subscription_utility(UtilityCall *call)
 static void
 warn_of_shards(List *objects)
 {
-	ListCell   *cell;
-
 	if (strcmp(GetConfigOption("citus.enable_change_data_capture", false, false), "on") == 0)
 		return;
-	foreach(cell, objects)
+	foreach_node(PublicationObjSpec, object, objects)
 	{
-		PublicationObjSpec *object = lfirst_node(PublicationObjSpec, cell);
 		Oid			relid;
 		const DistTable *table;
 

@@ -68,7 +68,6 @@ create_statistics_utility(UtilityCall *call)
 	CreateStatsStmt *stmt = castNode(CreateStatsStmt, call->pstmt->utilityStmt);
 	const DistTable *table = NULL;
 	List	   *before;
-	ListCell   *cell;
 
 	if (list_length(stmt->relations) == 1 && IsA(linitial(stmt->relations), RangeVar))
 		table = utility_table(call, linitial(stmt->relations), ShareUpdateExclusiveLock, ShareUpdateExclusiveLock);
@@ -77,13 +76,13 @@ create_statistics_utility(UtilityCall *call)
 	before = statistics_of_table(table->relid);
 	utility_run(call);
 	CommandCounterIncrement();
-	foreach(cell, statistics_of_table(table->relid))
+	foreach_oid(statistics, statistics_of_table(table->relid))
 	{
 		char	   *definition;
 
-		if (list_member_oid(before, lfirst_oid(cell)))
+		if (list_member_oid(before, statistics))
 			continue;
-		definition = statistics_definition(lfirst_oid(cell));
+		definition = statistics_definition(statistics);
 		utility_relay_text(call, definition);
 		run_commands_on_local_shards(metadata_require(table->relid), list_make1(definition));
 	}

@@ -36,10 +36,9 @@ truncated_tables(List *relations, bool cascade)
 {
 	List	   *relids = NIL;
 	List	   *more;
-	ListCell   *cell;
 
-	foreach(cell, relations)
-		relids = list_append_unique_oid(relids, RangeVarGetRelid(lfirst_node(RangeVar, cell), NoLock, true));
+	foreach_node(RangeVar, relation, relations)
+		relids = list_append_unique_oid(relids, RangeVarGetRelid(relation, NoLock, true));
 	relids = list_delete_oid(relids, InvalidOid);
 	while (cascade && (more = heap_truncate_find_FKs(relids)) != NIL)
 		relids = list_concat_unique_oid(relids, more);
@@ -50,11 +49,10 @@ bool
 have_truncate_triggers(List *relids)
 {
 	bool		found = false;
-	ListCell   *cell;
 
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		Relation	rel = table_open(lfirst_oid(cell), AccessShareLock);
+		Relation	rel = table_open(relid, AccessShareLock);
 
 		found = found || (rel->trigdesc != NULL &&
 						  (rel->trigdesc->trig_truncate_before_statement ||
@@ -76,11 +74,11 @@ fire_truncate_triggers(List *relids, TriggerFunction function)
 	EState	   *estate = CreateExecutorState();
 	ListCell   *cell;
 
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
 		ResultRelInfo *info = makeNode(ResultRelInfo);
 
-		InitResultRelInfo(info, table_open(lfirst_oid(cell), AccessExclusiveLock), 0, NULL, 0);
+		InitResultRelInfo(info, table_open(relid, AccessExclusiveLock), 0, NULL, 0);
 		estate->es_opened_result_relations = lappend(estate->es_opened_result_relations, info);
 	}
 	AfterTriggerBeginQuery();
@@ -136,10 +134,8 @@ hide_in_entry(Relation rel)
 static void
 renew_entries(List *relids)
 {
-	ListCell   *cell;
-
-	foreach(cell, relids)
-		CacheInvalidateRelcacheByRelid(lfirst_oid(cell));
+	foreach_oid(relid, relids)
+		CacheInvalidateRelcacheByRelid(relid);
 	(void) GetCurrentCommandId(true);
 	CommandCounterIncrement();
 }
@@ -147,10 +143,8 @@ renew_entries(List *relids)
 void
 truncate_triggers_hide(List *relids)
 {
-	ListCell   *cell;
-
-	foreach(cell, relids)
-		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
+	foreach_oid(relid, relids)
+		LockRelationOid(relid, AccessExclusiveLock);
 	renew_entries(relids);
 	hiding_triggers = relids;
 }

@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
+#include "compat/foreach.h"
 
 /*
  * Oids of the tables that TRUNCATE names, and of those that CASCADE adds if

@@ -158,8 +158,7 @@ run_handler(UtilityHandler handler, UtilityCall *call)
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
-		shard_names_rethrow();
+		shard_names_rethrow(context);
 	}
 	PG_END_TRY();
 	return handled;

@@ -49,14 +49,10 @@
 static void
 append_vacuum_options(StringInfo buf, const VacuumStmt *stmt)
 {
-	ListCell   *cell;
-
 	appendStringInfoString(buf, stmt->is_vacuumcmd ? "VACUUM" : "ANALYZE");
-	foreach(cell, stmt->options)
+	foreach_node(DefElem, option, stmt->options)
 	{
-		DefElem    *option = lfirst_node(DefElem, cell);
-
-		appendStringInfo(buf, "%s%s", foreach_current_index(cell) == 0 ? " (" : ", ",
+		appendStringInfo(buf, "%s%s", foreach_current_index(option) == 0 ? " (" : ", ",
 						 quote_identifier(option->defname));
 		if (option->arg != NULL && IsA(option->arg, Integer))
 			appendStringInfo(buf, " %d", intVal(option->arg));
@@ -112,11 +108,9 @@ take_shared_relations(VacuumStmt *stmt, bool relayed)
 {
 	List	   *ours = NIL;
 	List	   *others = NIL;
-	ListCell   *cell;
 
-	foreach(cell, stmt->rels)
+	foreach_node(VacuumRelation, relation, stmt->rels)
 	{
-		VacuumRelation *relation = lfirst_node(VacuumRelation, cell);
 		Oid			relid = relation->oid;
 
 		if (!OidIsValid(relid))
@@ -136,15 +130,12 @@ relayed_text(const VacuumStmt *stmt, List *tables)
 {
 	StringInfoData buf;
 	bool		first = true;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
 	appendStringInfoString(&buf, TASK_TAG_DDL);
 	append_vacuum_options(&buf, stmt);
-	foreach(cell, tables)
+	foreach_node(VacuumRelation, relation, tables)
 	{
-		VacuumRelation *relation = lfirst_node(VacuumRelation, cell);
-
 		if (get_rel_name(relation->oid) == NULL)
 			continue;
 		appendStringInfoString(&buf, first ? "" : ",");
@@ -159,12 +150,10 @@ static List *
 with_shards(List *tables)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 	ListCell   *shard;
 
-	foreach(cell, tables)
+	foreach_node(VacuumRelation, relation, tables)
 	{
-		VacuumRelation *relation = lfirst_node(VacuumRelation, cell);
 		const DistTable *table = metadata_lookup(relation->oid);
 
 		if (table == NULL || table->kind == DIST_REFERENCE)
@@ -182,15 +171,9 @@ with_shards(List *tables)
 static bool
 computes_statistics(const VacuumStmt *stmt)
 {
-	ListCell   *cell;
-
-	foreach(cell, stmt->options)
-	{
-		DefElem    *option = lfirst_node(DefElem, cell);
-
+	foreach_node(DefElem, option, stmt->options)
 		if (strcmp(option->defname, "analyze") == 0)
 			return defGetBoolean(option);
-	}
 	return !stmt->is_vacuumcmd;
 }
 
@@ -283,19 +266,18 @@ vacuum_tables(UtilityCall *call, List *tables, bool analyze)
 {
 	VacuumStmt *stmt = castNode(VacuumStmt, call->pstmt->utilityStmt);
 	char	   *text = call->relayed ? NULL : relayed_text(stmt, tables);
-	ListCell   *cell;
 
 	if (text != NULL)
 	{
-		foreach(cell, node_active_primaries_remote())
-			remote_exec_alone(((const ClusterNode *) lfirst(cell))->groupid, text);
+		foreach_ptr(const ClusterNode, node, node_active_primaries_remote())
+			remote_exec_alone(node->groupid, text);
 	}
 	run_on(call, list_concat_copy(stmt->rels, with_shards(tables)), false);
 	if (call->relayed || !analyze)
 		return;
-	foreach(cell, tables)
+	foreach_node(VacuumRelation, relation, tables)
 	{
-		Oid			relid = lfirst_node(VacuumRelation, cell)->oid;
+		Oid			relid = relation->oid;
 
 		if (!lock_for_statistics(relid))
 			continue;
@@ -311,7 +293,6 @@ vacuum_utility(UtilityCall *call)
 	VacuumStmt *stmt = castNode(VacuumStmt, call->pstmt->utilityStmt);
 	bool		own_transactions;
 	List	   *tables;
-	ListCell   *cell;
 
 	if (stmt->rels == NIL && !call->relayed && metadata_tables(0) != NIL)
 		stmt->rels = every_relation();
@@ -326,11 +307,11 @@ vacuum_utility(UtilityCall *call)
 	}
 	own_transactions = !call->relayed && !IsInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL);
 	run_on(call, stmt->rels, false);
-	foreach(cell, tables)
+	foreach_node(VacuumRelation, relation, tables)
 	{
-		if (own_transactions && (stmt->rels != NIL || foreach_current_index(cell) > 0))
+		if (own_transactions && (stmt->rels != NIL || foreach_current_index(relation) > 0))
 			run_commands_next_transaction();
-		analyze_relation(call, lfirst_node(VacuumRelation, cell));
+		analyze_relation(call, relation);
 	}
 	return true;
 }

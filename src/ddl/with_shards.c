@@ -44,11 +44,9 @@
 static List *
 append_shards(List *relations, const DistTable *table)
 {
-	ListCell   *cell;
-
-	foreach(cell, local_shard_relids(table))
+	foreach_oid(shard, local_shard_relids(table))
 	{
-		char	   *name = get_rel_name(lfirst_oid(cell));
+		char	   *name = get_rel_name(shard);
 
 		if (name != NULL)
 			relations = lappend(relations, makeRangeVar(pstrdup(SHARD_SCHEMA), name, -1));
@@ -64,12 +62,10 @@ static char *
 list_dist_tables(List *relations)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
-	foreach(cell, relations)
+	foreach_node(RangeVar, relation, relations)
 	{
-		RangeVar   *relation = lfirst_node(RangeVar, cell);
 		const DistTable *table = metadata_lookup(RangeVarGetRelid(relation, NoLock, true));
 
 		if (table == NULL)
@@ -88,7 +84,6 @@ static void
 run_everywhere(UtilityCall *call, const char *text)
 {
 	int			level;
-	ListCell   *cell;
 
 	if (!call->relayed)
 		lock_node_set();
@@ -104,13 +99,9 @@ run_everywhere(UtilityCall *call, const char *text)
 	AtEOXact_GUC(true, level);
 	utility_run(call);
 	level = quiet_begin(WARNING);
-	foreach(cell, node_active_primaries_remote())
-	{
-		const ClusterNode *node = lfirst(cell);
-
+	foreach_ptr(const ClusterNode, node, node_active_primaries_remote())
 		if (node->groupid != COORDINATOR_GROUP)
 			remote_exec(node->groupid, text);
-	}
 	AtEOXact_GUC(true, level);
 }
 
@@ -122,12 +113,10 @@ run_everywhere(UtilityCall *call, const char *text)
 static bool
 list_tables_to_lock(List *relations, List **relids)
 {
-	ListCell   *cell;
-
 	*relids = NIL;
-	foreach(cell, relations)
+	foreach_node(RangeVar, relation, relations)
 	{
-		Oid			relid = RangeVarGetRelid(lfirst_node(RangeVar, cell), NoLock, true);
+		Oid			relid = RangeVarGetRelid(relation, NoLock, true);
 
 		if (metadata_lookup(relid) != NULL)
 			lock_node_set();
@@ -149,7 +138,6 @@ static void
 lock_if_allowed(UtilityCall *call, List *relations, LOCKMODE mode)
 {
 	List	   *relids;
-	ListCell   *cell;
 
 	if (call->relayed)
 		return;
@@ -158,9 +146,9 @@ lock_if_allowed(UtilityCall *call, List *relations, LOCKMODE mode)
 		if (!list_tables_to_lock(relations, &relids))
 			return;
 	} while (!lock_everywhere(relids, mode));
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		const DistTable *table = metadata_lookup(lfirst_oid(cell));
+		const DistTable *table = metadata_lookup(relid);
 
 		if (table != NULL)
 			shards_check_active(table);
@@ -171,11 +159,9 @@ lock_if_allowed(UtilityCall *call, List *relations, LOCKMODE mode)
 static bool
 may_truncate(List *relids)
 {
-	ListCell   *cell;
-
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		if (pg_class_aclcheck(lfirst_oid(cell), GetUserId(), ACL_TRUNCATE) != ACLCHECK_OK)
+		if (pg_class_aclcheck(relid, GetUserId(), ACL_TRUNCATE) != ACLCHECK_OK)
 			return false;
 	}
 	return true;
@@ -190,15 +176,14 @@ static List *
 truncated_shards(List *relids)
 {
 	List	   *shards = NIL;
-	ListCell   *cell;
 
 	if (!may_truncate(relids))
 		return NIL;
-	foreach(cell, relids)
-		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
+		LockRelationOid(relid, AccessExclusiveLock);
+	foreach_oid(relid, relids)
 	{
-		const DistTable *table = metadata_lookup(lfirst_oid(cell));
+		const DistTable *table = metadata_lookup(relid);
 
 		if (table != NULL)
 			shards = append_shards(shards, table);
@@ -243,7 +228,6 @@ truncate_utility(UtilityCall *call)
 	List	   *relids;
 	char	   *names;
 	char	   *text;
-	ListCell   *cell;
 
 	lock_if_allowed(call, stmt->relations, AccessExclusiveLock);
 	names = list_dist_tables(stmt->relations);
@@ -259,8 +243,8 @@ truncate_utility(UtilityCall *call)
 		run_everywhere(call, text);
 	if (stmt->restart_seqs)
 	{
-		foreach(cell, relids)
-			sequences_changed(lfirst_oid(cell));
+		foreach_oid(relid, relids)
+			sequences_changed(relid);
 	}
 	return true;
 }
@@ -300,11 +284,10 @@ static List *
 granted_tables(const GrantStmt *stmt)
 {
 	List	   *relids = NIL;
-	ListCell   *cell;
 
-	foreach(cell, stmt->objects)
+	foreach_node(RangeVar, relation, stmt->objects)
 	{
-		Oid			relid = RangeVarGetRelid(lfirst_node(RangeVar, cell), NoLock, true);
+		Oid			relid = RangeVarGetRelid(relation, NoLock, true);
 		Oid			owner = owner_of_sequence(relid);
 
 		if (OidIsValid(relid) && may_grant(relid))
@@ -318,15 +301,14 @@ static List *
 schema_tables(const List *schemas)
 {
 	List	   *relids = NIL;
-	ListCell   *cell;
 	ListCell   *schema;
 
-	foreach(cell, metadata_tables(0))
+	foreach_oid(relid, metadata_tables(0))
 	{
 		foreach(schema, schemas)
 		{
-			if (get_rel_namespace(lfirst_oid(cell)) == get_namespace_oid(strVal(lfirst(schema)), true))
-				relids = list_append_unique_oid(relids, lfirst_oid(cell));
+			if (get_rel_namespace(relid) == get_namespace_oid(strVal(lfirst(schema)), true))
+				relids = list_append_unique_oid(relids, relid);
 		}
 	}
 	return relids;
@@ -340,15 +322,12 @@ static void
 tables_to_grant_on(const GrantStmt *stmt, List **distributed, List **local)
 {
 	List	   *relids = stmt->targtype == ACL_TARGET_OBJECT ? granted_tables(stmt) : schema_tables(stmt->objects);
-	ListCell   *cell;
 
 	*distributed = NIL;
 	*local = NIL;
 	list_sort(relids, list_oid_cmp);
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		Oid			relid = lfirst_oid(cell);
-
 		if (metadata_lookup(relid) != NULL)
 			*distributed = lappend_oid(*distributed, relid);
 		else if (relid >= FirstNormalObjectId && get_rel_relkind(relid) == RELKIND_RELATION)
@@ -371,7 +350,6 @@ lock_to_grant(UtilityCall *call, const GrantStmt *stmt)
 	List	   *distributed_now;
 	List	   *local_now;
 	bool		locked = true;
-	ListCell   *cell;
 
 	do
 	{
@@ -381,8 +359,8 @@ lock_to_grant(UtilityCall *call, const GrantStmt *stmt)
 		if (!call->relayed)
 			locked = lock_everywhere(distributed, ShareUpdateExclusiveLock) && lock_everywhere(local, AccessShareLock);
 		else
-			foreach(cell, distributed)
-				LockRelationOid(lfirst_oid(cell), ShareUpdateExclusiveLock);
+			foreach_oid(relid, distributed)
+				LockRelationOid(relid, ShareUpdateExclusiveLock);
 		tables_to_grant_on(stmt, &distributed_now, &local_now);
 	} while (!locked || !equal(distributed, distributed_now) || !equal(local, local_now));
 }
@@ -397,12 +375,10 @@ grant_shards(GrantStmt *stmt, char **names)
 {
 	StringInfoData buf;
 	List	   *shards = NIL;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
-	foreach(cell, stmt->objects)
+	foreach_node(RangeVar, relation, stmt->objects)
 	{
-		RangeVar   *relation = lfirst_node(RangeVar, cell);
 		Oid			relid = RangeVarGetRelid(relation, NoLock, true);
 		const DistTable *table = metadata_lookup(relid);
 
@@ -420,16 +396,13 @@ grant_shards(GrantStmt *stmt, char **names)
 static void
 append_privileges(StringInfo buf, List *privileges)
 {
-	ListCell   *cell;
 	ListCell   *column;
 
 	if (privileges == NIL)
 		appendStringInfoString(buf, "ALL PRIVILEGES");
-	foreach(cell, privileges)
+	foreach_node(AccessPriv, privilege, privileges)
 	{
-		AccessPriv *privilege = lfirst_node(AccessPriv, cell);
-
-		appendStringInfo(buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ",
+		appendStringInfo(buf, "%s%s", foreach_current_index(privilege) == 0 ? "" : ", ",
 						 privilege->priv_name ? privilege->priv_name : "ALL PRIVILEGES");
 		foreach(column, privilege->cols)
 			appendStringInfo(buf, "%s%s", foreach_current_index(column) == 0 ? " (" : ", ",
@@ -478,11 +451,10 @@ grant_schema_shards(GrantStmt *stmt, bool *found)
 {
 	List	   *relids = schema_tables(stmt->objects);
 	List	   *shards = NIL;
-	ListCell   *cell;
 
 	*found = (relids != NIL);
-	foreach(cell, relids)
-		shards = append_shards(shards, metadata_require(lfirst_oid(cell)));
+	foreach_oid(relid, relids)
+		shards = append_shards(shards, metadata_require(relid));
 	return shards;
 }
 

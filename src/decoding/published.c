@@ -57,18 +57,6 @@ published_reset(void)
 	published_stale = false;
 }
 
-/* The first row that has a value in the first column of an index, or NULL. */
-static CatalogRow *
-find_catalog_row(const char *table, const char *index, AttrNumber attno, RegProcedure equals, Datum value)
-{
-	ScanKeyData key;
-	List	   *rows;
-
-	ScanKeyInit(&key, attno, BTEqualStrategyNumber, equals, value);
-	rows = catalog_rows(table, index, &key);
-	return rows == NIL ? NULL : linitial(rows);
-}
-
 /* The id in the name of a shard; 0 if there is none. */
 static int64
 shardid_in_name(const char *name)
@@ -90,8 +78,8 @@ is_coordinator(void)
 static PublishedKind
 kind_of_table(Oid relid)
 {
-	CatalogRow *row = find_catalog_row("pg_dist_partition", "pg_dist_partition_logical_relid_index",
-									   Anum_partition_logicalrelid, F_OIDEQ, ObjectIdGetDatum(relid));
+	CatalogRow *row = catalog_row("pg_dist_partition", "pg_dist_partition_logical_relid_index",
+								  Anum_partition_logicalrelid, F_OIDEQ, ObjectIdGetDatum(relid));
 
 	if (row == NULL)
 		return PUBLISHED_ITSELF;
@@ -105,8 +93,8 @@ static void
 read_table_of_shard(Relation shard, Published *published)
 {
 	int64		shardid = shardid_in_name(RelationGetRelationName(shard));
-	CatalogRow *row = find_catalog_row("pg_dist_shard", "pg_dist_shard_shardid_index",
-									   Anum_shard_shardid, F_INT8EQ, Int64GetDatum(shardid));
+	CatalogRow *row = catalog_row("pg_dist_shard", "pg_dist_shard_shardid_index",
+								  Anum_shard_shardid, F_INT8EQ, Int64GetDatum(shardid));
 	Relation	table;
 	MemoryContext old_context;
 

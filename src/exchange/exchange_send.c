@@ -28,6 +28,7 @@
 #include "exchange/exchange_row.h"
 #include "exchange/exchange_store.h"
 #include "remote/connection.h"
+#include "sharding/hash.h"
 
 /* Arguments of the aggregate in front of the columns, without its state. */
 #define FIRST_COLUMN 3
@@ -200,21 +201,11 @@ exchange_send_create(FunctionCallInfo fcinfo)
 static ExchangeTarget *
 target_of_hash(const ExchangeSend *send, bool isnull, int32 hash)
 {
-	int			low = 0;
-	int			high = send->nranges - 1;
-
 	if (isnull)
 		return send->targets != NIL ? linitial(send->targets) : NULL;
-	while (low < high)
-	{
-		int			middle = (low + high + 1) / 2;
-
-		if (send->ranges[middle].min <= hash)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return send->nranges > 0 ? send->ranges[low].target : NULL;
+	if (send->nranges == 0)
+		return NULL;
+	return send->ranges[hash_position(&send->ranges[0].min, sizeof(ExchangeRange), send->nranges, hash)].target;
 }
 
 /*

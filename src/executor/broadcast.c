@@ -34,15 +34,9 @@ broadcast_begin(DistScanState *state, EState *estate, int eflags)
 void
 broadcast_rescan(DistScanState *state)
 {
-	ListCell   *cell;
-
-	foreach(cell, state->css.custom_ps)
-	{
-		PlanState  *child = lfirst(cell);
-
+	foreach_ptr(PlanState, child, state->css.custom_ps)
 		if (state->css.ss.ps.chgParam != NULL)
 			UpdateChangedParamSet(child, state->css.ss.ps.chgParam);
-	}
 }
 
 void
@@ -118,12 +112,8 @@ collect_columns(PlanState *child, ParamExternData *params)
 void
 broadcast_collect(DistScanState *state, ParamListInfo params, int first)
 {
-	ListCell   *cell;
-
-	foreach(cell, state->css.custom_ps)
+	foreach_ptr(PlanState, child, state->css.custom_ps)
 	{
-		PlanState  *child = lfirst(cell);
-
 		if (repartition_child(child) != NULL)
 		{
 			repartition_announce(repartition_child(child), params->params + first);

@@ -25,7 +25,7 @@
 #include "executor/row_codec.h"
 #include "executor/scan_tasks.h"
 #include "lib/run_as.h"
-#include "lib/spi_texts.h"
+#include "lib/spi_query.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
 
@@ -165,14 +165,11 @@ explain_task_mask(int instrument)
 {
 	static int	scan_number = 0;
 	int			mask = TASK_EXPLAIN_ON | TASK_EXPLAIN_COSTS;
-	ListCell   *cell;
 
 	if (instrument == 0 || current_statement == NULL)
 		return 0;
-	foreach(cell, current_statement->options)
+	foreach_ptr(DefElem, option, current_statement->options)
 	{
-		DefElem    *option = lfirst(cell);
-
 		if (strcmp(option->defname, "costs") == 0 && !defGetBoolean(option))
 			mask &= ~TASK_EXPLAIN_COSTS;
 		else

@@ -181,7 +181,6 @@ init_run(TriggerRun *run, Oid relid, ResultRelInfo *root, List *columns)
 {
 	TupleConstr *constr;
 	Bitmapset  *updated = NULL;
-	ListCell   *cell;
 
 	run->columns = columns;
 	run->rel = table_open(relid, RowExclusiveLock);
@@ -191,8 +190,8 @@ init_run(TriggerRun *run, Oid relid, ResultRelInfo *root, List *columns)
 	constr = RelationGetDescr(run->rel)->constr;
 	run->computes_columns = constr != NULL && constr->has_generated_stored;
 
-	foreach(cell, columns)
-		updated = bms_add_member(updated, lfirst_int(cell) - FirstLowInvalidHeapAttributeNumber);
+	foreach_int(column, columns)
+		updated = bms_add_member(updated, column - FirstLowInvalidHeapAttributeNumber);
 	run->estate = CreateExecutorState();
 	compat_set_target(run->estate, relid, updated);
 	run->slot = ExecInitExtraTupleSlot(run->estate, RelationGetDescr(run->rel), &TTSOpsHeapTuple);
@@ -574,11 +573,9 @@ triggers_after_move(TriggerRun *from, HeapTuple old, TriggerRun *to, Datum *valu
 void
 triggers_refuse_delete(QueryDesc *query_desc)
 {
-	ListCell   *cell;
-
-	foreach(cell, query_desc->estate->es_opened_result_relations)
+	foreach_ptr(ResultRelInfo, info, query_desc->estate->es_opened_result_relations)
 	{
-		TriggerDesc *desc = ((ResultRelInfo *) lfirst(cell))->ri_TrigDesc;
+		TriggerDesc *desc = info->ri_TrigDesc;
 
 		for (int i = 0; desc != NULL && i < desc->numtriggers; i++)
 		{
@@ -594,15 +591,9 @@ triggers_refuse_delete(QueryDesc *query_desc)
 void
 triggers_suppress(QueryDesc *query_desc)
 {
-	ListCell   *cell;
-
-	foreach(cell, query_desc->estate->es_opened_result_relations)
-	{
-		ResultRelInfo *info = lfirst(cell);
-
+	foreach_ptr(ResultRelInfo, info, query_desc->estate->es_opened_result_relations)
 		if (info->ri_TrigDesc != NULL)
 			keep_triggers(info->ri_TrigDesc, true);
-	}
 }
 
 TriggerDesc *

@@ -101,8 +101,7 @@ local_task_start(const char *text, ParamListInfo params, Oid analyst, bool write
 	PG_CATCH();
 	{
 		task_tag_end_own(outer);
-		MemoryContextSwitchTo(context);
-		shard_names_rethrow();
+		shard_names_rethrow(context);
 	}
 	PG_END_TRY();
 	task_tag_end_own(outer);
@@ -145,8 +144,7 @@ local_task_next(LocalTask *task)
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(old_context);
-		shard_names_rethrow();
+		shard_names_rethrow(old_context);
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(old_context);
@@ -190,8 +188,7 @@ local_task_end(LocalTask *task)
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
-		shard_names_rethrow();
+		shard_names_rethrow(context);
 	}
 	PG_END_TRY();
 	MemoryContextDelete(task->context);

@@ -61,30 +61,6 @@ typedef struct DistLockState
 	TupleTableSlot *row_slot;	/* for MinimalTuples */
 } DistLockState;
 
-static Node *lock_create(CustomScan *node);
-static void lock_begin(CustomScanState *node, EState *estate, int eflags);
-static TupleTableSlot *lock_exec(CustomScanState *node);
-static void lock_end(CustomScanState *node);
-static void lock_rescan(CustomScanState *node);
-
-static const CustomExecMethods lock_exec_methods = {
-	.CustomName = "DistributedLock",
-	.BeginCustomScan = lock_begin,
-	.ExecCustomScan = lock_exec,
-	.EndCustomScan = lock_end,
-	.ReScanCustomScan = lock_rescan,
-};
-
-static Node *
-lock_create(CustomScan *node)
-{
-	DistLockState *state = (DistLockState *) newNode(sizeof(DistLockState), T_CustomScanState);
-
-	state->css.methods = &lock_exec_methods;
-	lock_plan_unpack(node, &state->plan);
-	return (Node *) state;
-}
-
 static PlanState *
 lock_child(DistLockState *state)
 {
@@ -329,6 +305,24 @@ lock_rescan(CustomScanState *node)
 	state->child_done = false;
 	state->nrows = state->next_row = 0;
 	ExecScanReScan(&node->ss);
+}
+
+static const CustomExecMethods lock_exec_methods = {
+	.CustomName = "DistributedLock",
+	.BeginCustomScan = lock_begin,
+	.ExecCustomScan = lock_exec,
+	.EndCustomScan = lock_end,
+	.ReScanCustomScan = lock_rescan,
+};
+
+static Node *
+lock_create(CustomScan *node)
+{
+	DistLockState *state = (DistLockState *) newNode(sizeof(DistLockState), T_CustomScanState);
+
+	state->css.methods = &lock_exec_methods;
+	lock_plan_unpack(node, &state->plan);
+	return (Node *) state;
 }
 
 void

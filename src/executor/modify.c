@@ -45,32 +45,6 @@
 #include "planner/foreign_key.h"
 #include "sharding/hash.h"
 
-static void modify_begin(CustomScanState *node, EState *estate, int eflags);
-static TupleTableSlot *modify_exec(CustomScanState *node);
-static void modify_end(CustomScanState *node);
-static void modify_rescan(CustomScanState *node);
-static void modify_explain(CustomScanState *node, List *ancestors, ExplainState *es);
-
-static const CustomExecMethods modify_exec_methods = {
-	.CustomName = "DistributedModify",
-	.BeginCustomScan = modify_begin,
-	.ExecCustomScan = modify_exec,
-	.EndCustomScan = modify_end,
-	.ReScanCustomScan = modify_rescan,
-	.ExplainCustomScan = modify_explain,
-};
-
-static Node *
-modify_create(CustomScan *node)
-{
-	DistModifyState *state = (DistModifyState *) newNode(sizeof(DistModifyState),
-														 T_CustomScanState);
-
-	state->css.methods = &modify_exec_methods;
-	modify_plan_unpack(node, &state->plan);
-	return (Node *) state;
-}
-
 /*
  * The descriptor of changes: fixed columns, and those that RETURNING takes
  * from the child.
@@ -423,6 +397,26 @@ modify_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	ExplainPropertyText("Operation",
 						state->plan.command <= CMD_MERGE ? names[state->plan.command] : names[0], es);
 	ExplainPropertyText("Target", get_rel_name(state->plan.relid), es);
+}
+
+static const CustomExecMethods modify_exec_methods = {
+	.CustomName = "DistributedModify",
+	.BeginCustomScan = modify_begin,
+	.ExecCustomScan = modify_exec,
+	.EndCustomScan = modify_end,
+	.ReScanCustomScan = modify_rescan,
+	.ExplainCustomScan = modify_explain,
+};
+
+static Node *
+modify_create(CustomScan *node)
+{
+	DistModifyState *state = (DistModifyState *) newNode(sizeof(DistModifyState),
+														 T_CustomScanState);
+
+	state->css.methods = &modify_exec_methods;
+	modify_plan_unpack(node, &state->plan);
+	return (Node *) state;
 }
 
 void

@@ -324,12 +324,10 @@ find_change(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTabl
 Batch *
 modify_round_batch(Round *round, Task *task)
 {
-	ListCell   *cell;
-
-	foreach(cell, round->batches)
+	foreach_ptr(Batch, batch, round->batches)
 	{
-		if (((Batch *) lfirst(cell))->task == task)
-			return lfirst(cell);
+		if (batch->task == task)
+			return batch;
 	}
 	elog(ERROR, "a task returned a row that was not asked for");
 }
@@ -385,12 +383,8 @@ run_change_tasks(DistModifyState *state, TaskSetSpec *spec)
 static void
 check_untouched(DistModifyState *state, ChangeList *changes, List *batches)
 {
-	ListCell   *cell;
-
-	foreach(cell, batches)
+	foreach_ptr(Batch, batch, batches)
 	{
-		Batch	   *batch = lfirst(cell);
-
 		if (batch->task->processed < batch->nchanges)
 			ereport(ERROR,
 					(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
@@ -449,15 +443,9 @@ complain_of_missing_row(DistModifyState *state)
 static void
 check_policies(DistModifyState *state, List *batches)
 {
-	ListCell   *cell;
-
-	foreach(cell, batches)
-	{
-		Batch	   *batch = lfirst(cell);
-
+	foreach_ptr(Batch, batch, batches)
 		if (batch->task->processed < batch->nchanges && has_policies(state))
 			complain_of_policy(state);
-	}
 }
 
 /*
@@ -467,12 +455,8 @@ check_policies(DistModifyState *state, List *batches)
 static void
 count_round(DistModifyState *state, ChangeList *changes, List *tasks, List *batches)
 {
-	ListCell   *cell;
-
-	foreach(cell, tasks)
+	foreach_ptr(Task, task, tasks)
 	{
-		Task	   *task = lfirst(cell);
-
 		if (state->table->kind == DIST_REFERENCE && changes->has_ordinal &&
 			task->processed < ((Batch *) linitial(batches))->nchanges)
 			complain_of_missing_row(state);
@@ -485,12 +469,10 @@ count_round(DistModifyState *state, ChangeList *changes, List *tasks, List *batc
 static Task *
 own_task(List *tasks)
 {
-	ListCell   *cell;
-
-	foreach(cell, tasks)
+	foreach_ptr(Task, task, tasks)
 	{
-		if (((Task *) lfirst(cell))->keep_rows)
-			return lfirst(cell);
+		if (task->keep_rows)
+			return task;
 	}
 	return linitial(tasks);
 }
@@ -518,11 +500,9 @@ add_tasks(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTableS
 static bool
 text_returns_columns(DistModifyState *state)
 {
-	ListCell   *cell;
-
-	foreach(cell, state->css.ss.ps.plan->targetlist)
+	foreach_ptr(TargetEntry, entry, state->css.ss.ps.plan->targetlist)
 	{
-		if (!IsA(((TargetEntry *) lfirst(cell))->expr, Var))
+		if (!IsA(entry->expr, Var))
 			return false;
 	}
 	return state->plan.checks == NIL;
@@ -610,12 +590,11 @@ static void
 announce_upserts(DistModifyState *state, ChangeList *changes)
 {
 	List	   *groups = NIL;
-	ListCell   *cell;
 
 	if (state->table->kind == DIST_REFERENCE)
 	{
-		foreach(cell, node_active_primaries())
-			groups = lappend_int(groups, ((ClusterNode *) lfirst(cell))->groupid);
+		foreach_ptr(ClusterNode, node, node_active_primaries())
+			groups = lappend_int(groups, node->groupid);
 	}
 	else
 	{
@@ -624,12 +603,12 @@ announce_upserts(DistModifyState *state, ChangeList *changes)
 				groups = list_append_unique_int(groups, state->table->shards[shard].groupid);
 	}
 	list_sort(groups, list_int_cmp);
-	foreach(cell, groups)
+	foreach_int(groupid, groups)
 	{
-		if (lfirst_int(cell) == metadata_local_group())
+		if (groupid == metadata_local_group())
 			upsert_rows_begin();
 		else
-			remote_exec(lfirst_int(cell), "SELECT citus_internal.upsert_begin()");
+			remote_exec(groupid, "SELECT citus_internal.upsert_begin()");
 	}
 }
 

@@ -346,19 +346,14 @@ collect_update(DistModifyState *state, TupleTableSlot *child, Datum *values, boo
 	Datum		ctid;
 	HeapTuple	old;
 	int			resno = 0;
-	ListCell   *cell;
 
 	if (!locate_row(state, child, &shard, &ctid) ||
 		!modify_first_change(state, shard, (ItemPointer) DatumGetPointer(ctid)))
 		return;
 	deform_old_row(state, child, values, nulls);
 	old = modify_old_tuple(state, values, nulls);
-	foreach(cell, state->plan.update_colnos)
-	{
-		AttrNumber	attno = lfirst_int(cell);
-
+	foreach_int(attno, state->plan.update_colnos)
 		values[attno - 1] = slot_getattr(child, ++resno, &nulls[attno - 1]);
-	}
 	(void) modify_add_update(state, child, shard, child_identity(state, child, ctid), old, values, nulls);
 }
 
@@ -378,11 +373,9 @@ modify_evaluate_action(DistModifyState *state, ModifyAction *action, ExprContext
 					   Datum *values, bool *nulls)
 {
 	int			position = action->first_target;
-	ListCell   *cell;
 
-	foreach(cell, action->colnos)
+	foreach_int(attno, action->colnos)
 	{
-		AttrNumber	attno = lfirst_int(cell);
 		bool		isnull;
 		Datum		value = ExecEvalExpr((ExprState *) list_nth(state->expr_states, position++), econtext, &isnull);
 
@@ -445,7 +438,6 @@ collect_merge(DistModifyState *state, TupleTableSlot *child, Datum *values, bool
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 	TupleTableSlot *scan_slot = state->css.ss.ss_ScanTupleSlot;
 	bool		not_matched;
-	ListCell   *cell;
 
 	/* expressions are compiled for the node's own, virtual, scan slot */
 	slot_getallattrs(child);
@@ -456,10 +448,8 @@ collect_merge(DistModifyState *state, TupleTableSlot *child, Datum *values, bool
 	econtext->ecxt_scantuple = scan_slot;
 
 	(void) slot_getattr(child, state->plan.ctid_resno, &not_matched);
-	foreach(cell, state->actions)
+	foreach_ptr(ModifyAction, action, state->actions)
 	{
-		ModifyAction *action = lfirst(cell);
-
 		if (action->matched == not_matched)
 			continue;
 		if (action->qual >= 0 && !modify_is_true(state, action->qual, econtext))

@@ -110,7 +110,6 @@ insert_waiting_rows(DistModifyState *state, UpsertSlots *slots)
 {
 	List	   *results = NIL;
 	Round		round;
-	ListCell   *cell;
 
 	modify_round_begin(state, &state->upserts, slots->change, &round);
 	slots->row = MakeSingleTupleTableSlot(round.spec.columns, &TTSOpsVirtual);
@@ -118,9 +117,9 @@ insert_waiting_rows(DistModifyState *state, UpsertSlots *slots)
 		results = run_tasks(state, &round, slots, results);
 	else
 	{
-		foreach(cell, round.batches)
+		foreach_ptr(Batch, batch, round.batches)
 		{
-			round.spec.tasks = list_make1(((Batch *) lfirst(cell))->task);
+			round.spec.tasks = list_make1(batch->task);
 			results = run_tasks(state, &round, slots, results);
 		}
 	}

@@ -265,8 +265,7 @@ run_executor(QueryDesc *query_desc, ScanDirection direction, uint64 count EXECUT
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
-		shard_names_rethrow();
+		shard_names_rethrow(context);
 	}
 	PG_END_TRY();
 }
@@ -297,8 +296,7 @@ finish_executor(QueryDesc *query_desc)
 	}
 	PG_CATCH();
 	{
-		MemoryContextSwitchTo(context);
-		shard_names_rethrow();
+		shard_names_rethrow(context);
 	}
 	PG_END_TRY();
 }
@@ -340,8 +338,7 @@ start_on_own_shard(QueryDesc *query_desc, int eflags, ExecutorStart_hook_type st
 	PG_CATCH();
 	{
 		ReleaseCachedPlan(plan, NULL);
-		MemoryContextSwitchTo(context);
-		shard_names_rethrow();
+		shard_names_rethrow(context);
 	}
 	PG_END_TRY();
 	return true;

@@ -78,10 +78,8 @@ partition_triggers_begin(TriggerRun *root, Relation rel, List *columns)
 void
 partition_triggers_end(PartitionTriggers *partitions)
 {
-	ListCell   *cell;
-
-	foreach(cell, partitions->partitions)
-		triggers_end(((TriggerPartition *) lfirst(cell))->run);
+	foreach_ptr(TriggerPartition, partition, partitions->partitions)
+		triggers_end(partition->run);
 	ExecDropSingleTupleTableSlot(partitions->slot);
 	ExecCleanupTupleRouting(partitions->state, partitions->routing);
 	ExecResetTupleTable(partitions->estate->es_tupleTable, false);
@@ -95,10 +93,9 @@ static List *
 columns_of_partition(const PartitionTriggers *partitions, Oid relid)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, partitions->columns)
-		result = lappend_int(result, get_attnum(relid, get_attname(RelationGetRelid(partitions->rel), lfirst_int(cell), false)));
+	foreach_int(column, partitions->columns)
+		result = lappend_int(result, get_attnum(relid, get_attname(RelationGetRelid(partitions->rel), column, false)));
 	return result;
 }
 

@@ -11,9 +11,9 @@
 #include "postgres.h"
 
 #include "access/htup.h"
-#include "nodes/pg_list.h"
 #include "utils/rel.h"
 
+#include "compat/foreach.h"
 #include "executor/trigger_run.h"
 
 typedef struct PartitionTriggers PartitionTriggers;

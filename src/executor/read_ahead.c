@@ -144,7 +144,8 @@ read_now(DistScanState *state)
 	PopActiveSnapshot();
 }
 
-void
+/* read_ahead_all without the scans of the writing statement. */
+static void
 read_ahead_others(EState *writer)
 {
 	for (DistScanState *state = linked_scans; state != NULL; state = state->next)
@@ -171,11 +172,9 @@ read_ahead_all(EState *writer)
 static bool
 scan_reads_any(const DistScanState *state, List *relids)
 {
-	ListCell   *cell;
-
-	foreach(cell, state->plan.relids)
+	foreach_oid(relid, state->plan.relids)
 	{
-		if (list_member_oid(relids, lfirst_oid(cell)))
+		if (list_member_oid(relids, relid))
 			return true;
 	}
 	return list_member_oid(relids, state->plan.relid);
@@ -201,12 +200,10 @@ read_ahead_walker(PlanState *node, void *context)
 void
 read_ahead_subqueries(PlanState *node, List *relids)
 {
-	ListCell   *cell;
-
-	foreach(cell, node->initPlan)
-		(void) read_ahead_walker(lfirst_node(SubPlanState, cell)->planstate, relids);
-	foreach(cell, node->subPlan)
-		(void) read_ahead_walker(lfirst_node(SubPlanState, cell)->planstate, relids);
+	foreach_node(SubPlanState, subplan, node->initPlan)
+		(void) read_ahead_walker(subplan->planstate, relids);
+	foreach_node(SubPlanState, subplan, node->subPlan)
+		(void) read_ahead_walker(subplan->planstate, relids);
 }
 
 bool

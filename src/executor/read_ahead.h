@@ -23,9 +23,6 @@ extern void read_ahead_unlink(DistScanState *state);
  */
 extern void read_ahead_all(EState *writer);
 
-/* The same, without the scans of the writing statement. */
-extern void read_ahead_others(EState *writer);
-
 /*
  * Has the scans of some tables (Oids) in a node's subqueries read the rows of
  * all their runs to come, because the node is about to write those tables.  If

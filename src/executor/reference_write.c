@@ -55,10 +55,9 @@ static List *
 all_groups(void)
 {
 	List	   *groups = list_make1_int(metadata_local_group());
-	ListCell   *cell;
 
-	foreach(cell, node_active_primaries())
-		groups = list_append_unique_int(groups, ((ClusterNode *) lfirst(cell))->groupid);
+	foreach_ptr(ClusterNode, node, node_active_primaries())
+		groups = list_append_unique_int(groups, node->groupid);
 	list_sort(groups, list_int_cmp);
 	return groups;
 }
@@ -67,14 +66,13 @@ List *
 reference_tasks(const DistTable *table, const char *text, ParamListInfo params)
 {
 	List	   *tasks = NIL;
-	ListCell   *cell;
 
-	foreach(cell, all_groups())
+	foreach_int(groupid, all_groups())
 	{
 		Task	   *task = palloc0(sizeof(Task));
 
 		task->shard_index = -1;
-		task->groupid = lfirst_int(cell);
+		task->groupid = groupid;
 		task->text = text;
 		task->params = params;
 		task->keep_rows = task->groupid == metadata_local_group();
@@ -120,13 +118,12 @@ reference_task_starts(QueryDesc *query_desc, int eflags)
 {
 	const PlannedStmt *statement = query_desc->plannedstmt;
 	bool		locked = false;
-	ListCell   *cell;
 
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0)
 		return;
-	foreach(cell, statement->resultRelations)
+	foreach_int(varno, statement->resultRelations)
 	{
-		Oid			relid = rt_fetch(lfirst_int(cell), statement->rtable)->relid;
+		Oid			relid = rt_fetch(varno, statement->rtable)->relid;
 		const DistTable *table = metadata_lookup(relid);
 
 		if (table == NULL || table->kind != DIST_REFERENCE)

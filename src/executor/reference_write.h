@@ -9,10 +9,10 @@
 #define CITUS_EXECUTOR_REFERENCE_WRITE_H
 
 #include "executor/execdesc.h"
-#include "nodes/pg_list.h"
 #include "nodes/params.h"
 
 #include "catalog/dist_table.h"
+#include "compat/foreach.h"
 
 /*
  * The tasks for all nodes of a write to a reference table; lowest group first.

@@ -71,12 +71,9 @@ static Bitmapset *
 task_groups(const DistScanState *state)
 {
 	Bitmapset  *groups = NULL;
-	ListCell   *cell;
 
-	foreach(cell, state->spec.tasks)
+	foreach_ptr(const Task, task, state->spec.tasks)
 	{
-		const Task *task = lfirst(cell);
-
 		if (bms_is_member(task->groupid, groups))
 			task_report_moved();
 		groups = bms_add_member(groups, task->groupid);
@@ -140,13 +137,11 @@ static int *
 shard_groups(const DistScanState *state, const DistTable *table)
 {
 	int		   *groups = palloc(sizeof(int) * table->nshards);
-	ListCell   *cell;
 
 	for (int i = 0; i < table->nshards; i++)
 		groups[i] = -1;
-	foreach(cell, state->spec.tasks)
+	foreach_ptr(const Task, task, state->spec.tasks)
 	{
-		const Task *task = lfirst(cell);
 		int			shard = -1;
 
 		groups[task->shard_index] = task->groupid;
@@ -246,19 +241,18 @@ static void
 drop_exchange(DistScanState *child)
 {
 	char	   *command = psprintf("SELECT citus_internal.exchange_drop('%s')", child->exchange);
-	ListCell   *cell;
 
 	exchange_store_drop(child->exchange);
-	foreach(cell, child->exchange_conns)
+	foreach_ptr(RemoteConn, conn, child->exchange_conns)
 	{
-		if (((RemoteConn *) lfirst(cell))->state == REMOTE_IDLE)
-			remote_send(lfirst(cell), command, NULL, false, false, false);
+		if (conn->state == REMOTE_IDLE)
+			remote_send(conn, command, NULL, false, false, false);
 	}
-	foreach(cell, child->exchange_conns)
+	foreach_ptr(RemoteConn, conn, child->exchange_conns)
 	{
-		if (((RemoteConn *) lfirst(cell))->state == REMOTE_BUSY)
-			remote_finish(lfirst(cell));
-		remote_end_own(lfirst(cell), &exchange_owner);
+		if (conn->state == REMOTE_BUSY)
+			remote_finish(conn);
+		remote_end_own(conn, &exchange_owner);
 	}
 	child->exchange_conns = NIL;
 	child->exchange = NULL;

@@ -34,28 +34,6 @@ typedef struct ShardAppendState
 	PlanState  *chosen;			/* NULL: no child has the value's rows */
 } ShardAppendState;
 
-static void shard_append_begin(CustomScanState *node, EState *estate, int eflags);
-static TupleTableSlot *shard_append_exec(CustomScanState *node);
-static void shard_append_end(CustomScanState *node);
-static void shard_append_rescan(CustomScanState *node);
-
-static const CustomExecMethods shard_append_exec_methods = {
-	.CustomName = "ShardAppend",
-	.BeginCustomScan = shard_append_begin,
-	.ExecCustomScan = shard_append_exec,
-	.EndCustomScan = shard_append_end,
-	.ReScanCustomScan = shard_append_rescan,
-};
-
-static Node *
-shard_append_create(CustomScan *node)
-{
-	ShardAppendState *state = (ShardAppendState *) newNode(sizeof(ShardAppendState), T_CustomScanState);
-
-	state->css.methods = &shard_append_exec_methods;
-	return (Node *) state;
-}
-
 static void
 shard_append_begin(CustomScanState *node, EState *estate, int eflags)
 {
@@ -141,6 +119,23 @@ static void
 shard_append_rescan(CustomScanState *node)
 {
 	((ShardAppendState *) node)->has_chosen = false;
+}
+
+static const CustomExecMethods shard_append_exec_methods = {
+	.CustomName = "ShardAppend",
+	.BeginCustomScan = shard_append_begin,
+	.ExecCustomScan = shard_append_exec,
+	.EndCustomScan = shard_append_end,
+	.ReScanCustomScan = shard_append_rescan,
+};
+
+static Node *
+shard_append_create(CustomScan *node)
+{
+	ShardAppendState *state = (ShardAppendState *) newNode(sizeof(ShardAppendState), T_CustomScanState);
+
+	state->css.methods = &shard_append_exec_methods;
+	return (Node *) state;
 }
 
 void

@@ -45,12 +45,8 @@ task_make_as_of(const DistTable *table, int shard_index, const char *text, Param
 List *
 task_add_to_node(List *tasks, Task *added)
 {
-	ListCell   *cell;
-
-	foreach(cell, tasks)
+	foreach_ptr(Task, task, tasks)
 	{
-		Task	   *task = lfirst(cell);
-
 		if (task->groupid != added->groupid || task->former != added->former)
 			continue;
 		if (task->shards == NULL)

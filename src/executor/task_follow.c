@@ -92,7 +92,6 @@ task_followers(const TaskSetSpec *spec, const DistTable *now, const Task *refuse
 	List	   *tasks = NIL;
 	List	   *followers = NIL;
 	int			shard = -1;
-	ListCell   *cell;
 
 	if (spec->stays)
 		task_report_moved();
@@ -100,10 +99,8 @@ task_followers(const TaskSetSpec *spec, const DistTable *now, const Task *refuse
 		return add_followers(spec, now, refused, refused->shard_index, NIL);
 	while ((shard = bms_next_member(refused->shards, shard)) >= 0)
 		followers = add_followers(spec, now, refused, shard, followers);
-	foreach(cell, followers)
+	foreach_ptr(Task, task, followers)
 	{
-		Task	   *task = lfirst(cell);
-
 		/* a set's shards are all of its node, so it has all that was merged */
 		task->part = NULL;
 		tasks = task_add_to_node(tasks, task);

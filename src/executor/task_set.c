@@ -740,7 +740,7 @@ task_set_wait(TaskSet *set)
 	}
 	if (nconns > 0)
 		(void) remote_wait(conns, nconns,
-						   task_set_has_pending(set) && !task_set_needs_primary(set) ? citus_slow_start_interval : -1, NULL);
+						   task_set_has_pending(set) && !task_set_needs_primary(set) ? citus_slow_start_interval : -1);
 }
 
 /* The next row from a connection, or from a task of this node. */
@@ -907,7 +907,7 @@ task_set_yield(RemoteOwner *owner, RemoteConn *conn)
 		if (poll_worker(set, &set->workers[index], slot))
 			task_set_spill(set, slot, task);
 		else if (set->workers[index].task != NULL)
-			(void) remote_wait(&conn, 1, -1, NULL);
+			(void) remote_wait(&conn, 1, -1);
 	}
 	remove_worker(set, queue_of_group(set, conn->groupid), index);
 	if (slot != NULL)

@@ -14,7 +14,8 @@
 #include "postgres.h"
 
 #include "access/htup.h"
-#include "nodes/pg_list.h"
+
+#include "compat/foreach.h"
 
 typedef struct TriggerRun TriggerRun;
 

@@ -26,6 +26,7 @@
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
+#include "compat/foreach.h"
 #include "compat/proc.h"
 #include "compat/sql_function.h"
 #include "executor/upsert_rows.h"
@@ -136,13 +137,11 @@ citus_internal_upsert_conflicts(PG_FUNCTION_ARGS)
 {
 	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 0);
 	ReturnSetInfo *result;
-	ListCell   *cell;
 
 	InitMaterializedSRF(fcinfo, 0);
 	result = (ReturnSetInfo *) fcinfo->resultinfo;
-	foreach(cell, noted_conflicts)
+	foreach_ptr(Conflict, conflict, noted_conflicts)
 	{
-		Conflict   *conflict = lfirst(cell);
 		Datum		values[3] = {Int64GetDatum(conflict->ordinal), PointerGetDatum(&conflict->id), conflict->existing};
 		bool		nulls[3] = {false};
 

@@ -112,17 +112,6 @@ client_drop_statements(Client *client)
 	client->statements = NULL;
 }
 
-static void
-put_length(Stream *stream, char type, uint32 len)
-{
-	char		header[5];
-	uint32		length = pg_hton32(len);
-
-	header[0] = type;
-	memcpy(header + 1, &length, 4);
-	stream_put(stream, header, sizeof(header));
-}
-
 void
 send_parse(Backend *backend, const PreparedText *text)
 {
@@ -131,7 +120,7 @@ send_parse(Backend *backend, const PreparedText *text)
 	size_t		parse_len = text->len - text->body_parse;
 
 	prepared_text_name(text, name);
-	put_length(&backend->stream, 'P', 4 + strlen(name) + 1 + parse_len);
+	stream_put_head(&backend->stream, 'P', 4 + strlen(name) + 1 + parse_len);
 	stream_put(&backend->stream, name, strlen(name) + 1);
 	stream_put(&backend->stream, parse, parse_len);
 }
@@ -169,7 +158,7 @@ ensure_text(Backend *backend, PreparedText *text)
 static void
 begin_passing(Client *client, char type, uint32 len)
 {
-	put_length(&client->backend->stream, type, len);
+	stream_put_head(&client->backend->stream, type, len);
 	stream_skip(&client->stream, 5);
 	client->pass_left = len - 4;
 }
@@ -313,7 +302,7 @@ forward_bind(Client *client, uint32 len)
 	}
 	expect_push(backend, EXPECT_BIND, READER_CLIENT);
 	prepared_text_name(text, name);
-	put_length(&backend->stream, 'B', len - names_len + (statement - portal) + strlen(name) + 1);
+	stream_put_head(&backend->stream, 'B', len - names_len + (statement - portal) + strlen(name) + 1);
 	stream_put(&backend->stream, portal, statement - portal);
 	stream_put(&backend->stream, name, strlen(name) + 1);
 	stream_skip(&client->stream, 5 + names_len);

@@ -46,12 +46,6 @@ static const struct config_enum_entry pool_modes[] = {
 	{NULL, 0, false}
 };
 
-static Size
-gateway_shared_size(void)
-{
-	return sizeof(GatewayShared);
-}
-
 static void
 make_gateway_key(void)
 {
@@ -138,7 +132,7 @@ gateway_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_gateway",
-		.size = gateway_shared_size,
+		.fixed = sizeof(GatewayShared),
 		.memory = (SharedHeader **) &gateway_shared,
 		.fill = make_gateway_key,
 	};

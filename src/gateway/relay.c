@@ -32,6 +32,7 @@
 #include "utils/varlena.h"
 
 #include "compat/client_protocol.h"
+#include "compat/foreach.h"
 #include "gateway/gateway_stats.h"
 #include "gateway/relay.h"
 
@@ -289,10 +290,8 @@ relay_connect(const ServerAddress *server)
 static void
 relay_tick(void)
 {
-	ListCell   *cell;
-
-	foreach(cell, relay_listeners)
-		stream_pause(&((Listener *) lfirst(cell))->stream, false);
+	foreach_ptr(Listener, listener, relay_listeners)
+		stream_pause(&listener->stream, false);
 	if (load_again)
 	{
 		load_again = false;

@@ -32,6 +32,7 @@
 
 #include "gateway/gateway_stats.h"
 #include "gateway/relay.h"
+#include "sharding/hash.h"
 
 #define MAX_SEGMENT (64 * 1024)
 
@@ -341,19 +342,9 @@ hash_of_value(Oid type, const char *value, int len, bool binary, int32 *hash)
 static const ServerAddress *
 server_of_hash(const Route *route, int32 hash)
 {
-	int			low = 0;
-	int			high = route->nshards - 1;
+	int			shard = hash_position(&route->shards[0].first_hash, sizeof(route->shards[0]), route->nshards, hash);
 
-	while (low < high)
-	{
-		int			middle = (low + high + 1) / 2;
-
-		if (route->shards[middle].first_hash <= hash)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return &route->nodes[route->shards[low].node];
+	return &route->nodes[route->shards[shard].node];
 }
 
 /*

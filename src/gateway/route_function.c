@@ -86,10 +86,8 @@ has_builtin_types(const CachedPlanSource *source)
 static bool
 returns_builtin_types(List *targets)
 {
-	ListCell   *cell;
-
-	foreach(cell, targets)
-		if (exprType((Node *) ((TargetEntry *) lfirst(cell))->expr) >= FirstNormalObjectId)
+	foreach_ptr(TargetEntry, entry, targets)
+		if (exprType((Node *) entry->expr) >= FirstNormalObjectId)
 			return false;
 	return true;
 }

@@ -32,24 +32,19 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/namespace.h"
-#include "catalog/pg_depend.h"
 #include "catalog/pg_namespace.h"
 #include "commands/prepare.h"
 #include "miscadmin.h"
 #include "tcop/utility.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
 
+#include "catalog/catalog_rows.h"
 #include "compat/guc.h"
 #include "compat/proc.h"
 #include "ddl/utility_hook.h"
@@ -181,25 +176,12 @@ temporary_schema_used(void)
 {
 	Oid			schema;
 	Oid			toast_schema;
-	ScanKeyData keys[2];
-	Relation	depend;
-	SysScanDesc scan;
-	bool		used;
 
 	GetTempNamespaceState(&schema, &toast_schema);
 	if (!OidIsValid(schema))
 		return false;
 	CommandCounterIncrement();
-	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(NamespaceRelationId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(schema));
-	depend = table_open(DependRelationId, AccessShareLock);
-	scan = systable_beginscan(depend, DependReferenceIndexId, true, NULL, lengthof(keys), keys);
-	used = HeapTupleIsValid(systable_getnext(scan));
-	systable_endscan(scan);
-	table_close(depend, AccessShareLock);
-	return used;
+	return catalog_dependents(NamespaceRelationId, schema) != NIL;
 }
 
 static void

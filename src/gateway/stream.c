@@ -234,14 +234,20 @@ stream_put(Stream *stream, const void *data, size_t len)
 }
 
 void
-stream_put_message(Stream *stream, char type, const void *data, size_t len)
+stream_put_head(Stream *stream, char type, uint32 len)
 {
 	char		header[5];
-	uint32		length = pg_hton32((uint32) len + 4);
+	uint32		length = pg_hton32(len);
 
 	header[0] = type;
 	memcpy(header + 1, &length, 4);
 	stream_put(stream, header, sizeof(header));
+}
+
+void
+stream_put_message(Stream *stream, char type, const void *data, size_t len)
+{
+	stream_put_head(stream, type, (uint32) len + 4);
 	stream_put(stream, data, len);
 }
 

@@ -100,6 +100,9 @@ extern void stream_pause(Stream *stream, bool paused);
 extern void stream_put(Stream *stream, const void *data, size_t len);
 extern void stream_put_message(Stream *stream, char type, const void *data, size_t len);
 
+/* Begins a message; its length counts the four bytes that tell it. */
+extern void stream_put_head(Stream *stream, char type, uint32 len);
+
 /* Sends what can be sent now. */
 extern void stream_flush(Stream *stream);
 

@@ -75,13 +75,12 @@ static Datum
 node_array(List *nodes)
 {
 	Datum	   *elements = palloc(list_length(nodes) * sizeof(Datum));
-	ListCell   *cell;
 	int			n = 0;
 
 	if (nodes == NIL)
 		return (Datum) 0;
-	foreach(cell, nodes)
-		elements[n++] = Int32GetDatum(lfirst_int(cell));
+	foreach_int(node, nodes)
+		elements[n++] = Int32GetDatum(node);
 	return PointerGetDatum(construct_array(elements, n, INT4OID, sizeof(int32), true, TYPALIGN_INT));
 }
 

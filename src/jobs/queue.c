@@ -67,12 +67,6 @@ static QueueShared *queue_shared = NULL;
 static List *started_tasks = NIL;
 static uint64 changes_seen = 0;
 
-static Size
-queue_shared_size(void)
-{
-	return sizeof(QueueShared);
-}
-
 static void
 queue_shared_fill(void)
 {
@@ -146,11 +140,9 @@ forget_ended(void)
 static bool
 is_started(int64 task_id)
 {
-	ListCell   *cell;
-
-	foreach(cell, started_tasks)
+	foreach_ptr(StartedTask, task, started_tasks)
 	{
-		if (((StartedTask *) lfirst(cell))->task_id == task_id)
+		if (task->task_id == task_id)
 			return true;
 	}
 	return false;
@@ -265,10 +257,8 @@ jobs_run_queue(void)
 void
 jobs_stop(void)
 {
-	ListCell   *cell;
-
-	foreach(cell, started_tasks)
-		TerminateBackgroundWorker(((StartedTask *) lfirst(cell))->handle);
+	foreach_ptr(StartedTask, task, started_tasks)
+		TerminateBackgroundWorker(task->handle);
 }
 
 void
@@ -276,7 +266,7 @@ jobs_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_background_tasks",
-		.size = queue_shared_size,
+		.fixed = sizeof(QueueShared),
 		.memory = (SharedHeader **) &queue_shared,
 		.fill = queue_shared_fill,
 	};

@@ -13,6 +13,7 @@
 
 #include "executor/executor.h"
 
+#include "compat/foreach.h"
 #include "lib/expr_values.h"
 
 static bool
@@ -53,18 +54,13 @@ ExprValues *
 expr_values_init(List *exprs, PlanState *parent)
 {
 	ExprValues *values = palloc(sizeof(ExprValues));
-	ListCell   *cell;
 
 	values->exprs = exprs;
 	values->states = palloc0(sizeof(ExprState *) * Max(list_length(exprs), 1));
 	values->parent = parent;
-	foreach(cell, exprs)
-	{
-		Expr	   *expr = lfirst(cell);
-
+	foreach_ptr(Expr, expr, exprs)
 		if (!IsA(expr, Const) && !is_extern_param(expr))
-			values->states[foreach_current_index(cell)] = ExecInitExpr(expr, parent);
-	}
+			values->states[foreach_current_index(expr)] = ExecInitExpr(expr, parent);
 	return values;
 }
 

@@ -11,7 +11,7 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
+#include "compat/foreach.h"
 
 typedef enum PlanFieldKind
 {

@@ -20,6 +20,14 @@ static SharedArea *shared_areas = NULL;
 static shmem_request_hook_type previous_request = NULL;
 static shmem_startup_hook_type previous_startup = NULL;
 
+/* Bytes; once all settings are known. */
+static Size
+area_size(const SharedArea *area)
+{
+	return add_size(add_size(area->fixed, mul_size(MaxBackends, area->per_backend)),
+					area->more == NULL ? 0 : area->more());
+}
+
 static void
 request_areas(void)
 {
@@ -27,7 +35,7 @@ request_areas(void)
 		previous_request();
 	for (SharedArea *area = shared_areas; area != NULL; area = area->next)
 	{
-		RequestAddinShmemSpace(area->size());
+		RequestAddinShmemSpace(area_size(area));
 		RequestNamedLWLockTranche(area->name, 1);
 	}
 }
@@ -37,10 +45,10 @@ create_area(SharedArea *area)
 {
 	bool		found;
 
-	*area->memory = ShmemInitStruct(area->name, area->size(), &found);
+	*area->memory = ShmemInitStruct(area->name, area_size(area), &found);
 	if (found)
 		return;
-	memset(*area->memory, 0, area->size());
+	memset(*area->memory, 0, area_size(area));
 	(*area->memory)->lock = &GetNamedLWLockTranche(area->name)->lock;
 	if (area->fill != NULL)
 		area->fill();

@@ -22,7 +22,10 @@ typedef struct SharedArea
 {
 	const char *name;			/* of the memory, and of the lock in
 								 * pg_stat_activity */
-	Size		(*size) (void); /* bytes; called once all settings are known */
+	Size		fixed;			/* bytes: these, .. */
+	Size		per_backend;	/* these for each of MaxBackends, .. */
+	Size		(*more) (void); /* and what depends on other settings; may be
+								 * NULL */
 	SharedHeader **memory;		/* is set when the server, or a process,
 								 * starts */
 	void		(*fill) (void); /* completes what is zero but for the lock,

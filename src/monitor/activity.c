@@ -114,15 +114,9 @@ citus_internal_process_gpid(PG_FUNCTION_ARGS)
 static int32
 group_of_nodeid(int64 nodeid, int64 gpid)
 {
-	ListCell   *lc;
-
-	foreach(lc, node_active_primaries())
-	{
-		ClusterNode *node = lfirst(lc);
-
+	foreach_ptr(ClusterNode, node, node_active_primaries())
 		if (node->nodeid == nodeid)
 			return node->groupid;
-	}
 	if (nodeid == 0)
 		return metadata_local_group();
 	ereport(ERROR,
@@ -139,7 +133,7 @@ group_of_nodeid(int64 nodeid, int64 gpid)
 static bool
 ask_node(int32 groupid, const char *sql)
 {
-	return remote_is_true(remote_read(groupid, sql, NULL));
+	return remote_is_true(remote_read(groupid, sql));
 }
 
 /* pg_cancel_backend(global_pid) */

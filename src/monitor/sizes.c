@@ -66,10 +66,9 @@ static List *
 groups_with_shards(void)
 {
 	List	   *groups = NIL;
-	ListCell   *lc;
 
-	foreach(lc, node_active_primaries())
-		groups = lappend_int(groups, ((ClusterNode *) lfirst(lc))->groupid);
+	foreach_ptr(ClusterNode, node, node_active_primaries())
+		groups = lappend_int(groups, node->groupid);
 	return groups != NIL ? groups : list_make1_int(metadata_local_group());
 }
 
@@ -84,20 +83,19 @@ distributed_size(Oid relid, const char *function)
 	const DistTable *table = metadata_require(is_index ? IndexGetRelation(relid, false) : relid);
 	char	   *name = get_rel_name(relid);
 	int64		size = 0;
-	ListCell   *lc;
 
-	foreach(lc, groups_with_shards())
+	foreach_int(groupid, groups_with_shards())
 	{
 		char	   *names;
 
 		if (table->kind == DIST_REFERENCE)
 			names = quote_literal_cstr(quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name));
 		else
-			names = names_of_shards(table, name, lfirst_int(lc));
+			names = names_of_shards(table, name, groupid);
 		if (names[0] == '\0')
 			continue;
 
-		node_query(lfirst_int(lc),
+		node_query(groupid,
 				   psprintf("SELECT pg_catalog.sum(pg_catalog.%s(pg_catalog.to_regclass(name)))::pg_catalog.int8 "
 							"FROM pg_catalog.unnest(ARRAY[%s]::pg_catalog.text[]) name", function, names),
 				   sum_sizes, &size);

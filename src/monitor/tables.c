@@ -81,10 +81,9 @@ get_colocated_table_array(PG_FUNCTION_ARGS)
 	List	   *tables = table->colocation_id == 0 ? list_make1_oid(table->relid) :
 		metadata_tables(table->colocation_id);
 	Datum	   *values = palloc(list_length(tables) * sizeof(Datum));
-	ListCell   *lc;
 
-	foreach(lc, tables)
-		values[foreach_current_index(lc)] = ObjectIdGetDatum(lfirst_oid(lc));
+	foreach_oid(relid, tables)
+		values[foreach_current_index(relid)] = ObjectIdGetDatum(relid);
 	PG_RETURN_ARRAYTYPE_P(construct_array(values, list_length(tables), REGCLASSOID, sizeof(Oid), true,
 										  TYPALIGN_INT));
 }

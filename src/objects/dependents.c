@@ -16,11 +16,9 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_cast.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
@@ -37,13 +35,13 @@
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
+#include "catalog/catalog_rows.h"
 #include "objects/dependents.h"
 #include "objects/object_scope.h"
 #include "objects/publication.h"
@@ -314,18 +312,10 @@ sort_dependent(ObjectAddress *object)
 static void
 find_dependents(const ObjectAddress *object, List **found, ObjectAddresses *seen)
 {
-	Relation	rel = table_open(DependRelationId, AccessShareLock);
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
 	check_stack_depth();
-	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(object->classId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(object->objectId));
-	scan = systable_beginscan(rel, DependReferenceIndexId, true, NULL, 2, keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(CatalogRow, row, catalog_dependents(object->classId, object->objectId))
 	{
-		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(row->tuple);
 		ObjectAddress *dependent = palloc(sizeof(ObjectAddress));
 		DependentKind kind;
 
@@ -338,8 +328,6 @@ find_dependents(const ObjectAddress *object, List **found, ObjectAddresses *seen
 			*found = lappend(*found, dependent);
 		find_dependents(dependent, found, seen);
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
 }
 
 /*
@@ -382,13 +370,12 @@ dependents_of_tables(List *relids)
 {
 	ObjectAddresses *seen = new_object_addresses();
 	List	   *found = NIL;
-	ListCell   *cell;
 
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
 		ObjectAddress table;
 
-		ObjectAddressSet(table, RelationRelationId, lfirst_oid(cell));
+		ObjectAddressSet(table, RelationRelationId, relid);
 		find_dependents(&table, &found, seen);
 	}
 	free_object_addresses(seen);
@@ -410,16 +397,11 @@ List *
 table_dependent_views(List *relids)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, dependents_of_tables(relids))
-	{
-		const ObjectAddress *object = lfirst(cell);
-
+	foreach_ptr(const ObjectAddress, object, dependents_of_tables(relids))
 		if (object->classId == RelationRelationId && get_rel_relkind(object->objectId) == RELKIND_MATVIEW &&
 			may_act_for_owner(object))
 			result = lappend_oid(result, object->objectId);
-	}
 	return result;
 }
 
@@ -427,15 +409,10 @@ List *
 table_dependents_drop_commands(List *relids)
 {
 	List	   *commands = NIL;
-	ListCell   *cell;
 
-	foreach(cell, dependents_of_tables(relids))
-	{
-		ObjectAddress *object = lfirst(cell);
-
+	foreach_ptr(ObjectAddress, object, dependents_of_tables(relids))
 		if (object->classId == TypeRelationId)
 			commands = lappend(commands, psprintf("DROP TYPE IF EXISTS %s CASCADE",
 												  format_type_be_qualified(object->objectId)));
-	}
 	return commands;
 }

@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
+#include "compat/foreach.h"
 
 /*
  * Commands (List of char *, for search_path = pg_catalog) that make on another

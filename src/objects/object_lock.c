@@ -48,14 +48,9 @@ static List *
 keys_of_names(List *names)
 {
 	List	   *keys = NIL;
-	ListCell   *cell;
 
-	foreach(cell, names)
-	{
-		const char *name = lfirst(cell);
-
+	foreach_ptr(const char, name, names)
 		keys = list_append_unique_oid(keys, hash_bytes((const unsigned char *) name, strlen(name)));
-	}
 	list_sort(keys, list_oid_cmp);
 	return keys;
 }
@@ -65,12 +60,11 @@ static char *
 lock_call(List *keys)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
 	appendStringInfoString(&buf, "SELECT citus_internal.lock_object_names(ARRAY[");
-	foreach(cell, keys)
-		appendStringInfo(&buf, "%s%u", foreach_current_index(cell) == 0 ? "" : ", ", lfirst_oid(cell));
+	foreach_oid(key, keys)
+		appendStringInfo(&buf, "%s%u", foreach_current_index(key) == 0 ? "" : ", ", key);
 	appendStringInfoString(&buf, "]::pg_catalog.oid[])");
 	return buf.data;
 }
@@ -79,14 +73,13 @@ void
 object_lock_names(List *names)
 {
 	List	   *keys = keys_of_names(names);
-	ListCell   *cell;
 
 	if (keys == NIL)
 		return;
 	if (metadata_local_group() != 0)
 		remote_exec(0, lock_call(keys));
-	foreach(cell, keys)
-		lock_key(lfirst_oid(cell));
+	foreach_oid(key, keys)
+		lock_key(key);
 	remote_exec_on_all(lock_call(keys));
 }
 

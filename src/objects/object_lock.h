@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
+#include "compat/foreach.h"
 
 /*
  * Locks names (List of char *) until the end of the transaction, on all nodes,

@@ -18,12 +18,9 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/table.h"
 #include "access/transam.h"
 #include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
@@ -41,11 +38,10 @@
 #include "commands/extension.h"
 #include "miscadmin.h"
 #include "rewrite/rewriteSupport.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
 #include "objects/object_scope.h"
 
@@ -123,51 +119,28 @@ static bool walk_scope(const ObjectAddress *object, ScopeWalk *walk);
 static bool
 walk_needs(const ObjectAddress *object, ScopeWalk *walk)
 {
-	Relation	rel = table_open(DependRelationId, AccessShareLock);
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		result = false;
-
-	ScanKeyInit(&keys[0], Anum_pg_depend_classid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(object->classId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_objid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(object->objectId));
-	scan = systable_beginscan(rel, DependDependerIndexId, true, NULL, 2, keys);
-	while (!result && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(CatalogRow, row, catalog_needs(object->classId, object->objectId))
 	{
-		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(row->tuple);
 		ObjectAddress needed = {depend->refclassid, depend->refobjid, 0};
 
-		result = walk_scope(&needed, walk);
+		if (walk_scope(&needed, walk))
+			return true;
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return result;
+	return false;
 }
 
 /* Whether a publication names a table of that scope. */
 static bool
 publication_names_scope(Oid publication, ObjectScope wanted)
 {
-	Relation	rel = table_open(PublicationRelRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		result = false;
-
-	ScanKeyInit(&key, Anum_pg_publication_rel_prpubid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(publication));
-	scan = systable_beginscan(rel, PublicationRelPrpubidIndexId, true, NULL, 1, &key);
-	while (!result && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(PublicationRelRelationId, PublicationRelPrpubidIndexId,
+													 Anum_pg_publication_rel_prpubid, publication))
 	{
-		Form_pg_publication_rel form = (Form_pg_publication_rel) GETSTRUCT(tuple);
-
-		result = scope_of_relation(form->prrelid) == wanted;
+		if (scope_of_relation(((Form_pg_publication_rel) GETSTRUCT(row->tuple))->prrelid) == wanted)
+			return true;
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-	return result;
+	return false;
 }
 
 /* The same for parts of the object, from which pg_depend leads to it. */

@@ -24,16 +24,15 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "catalog/catalog_rows.h"
 #include "objects/publication.h"
 
 Oid
 publication_of_member(Oid member)
 {
-	HeapTuple	tuple = SearchSysCache1(PUBLICATIONREL, ObjectIdGetDatum(member));
+	HeapTuple	tuple = catalog_tuple(PUBLICATIONREL, member, "publication table");
 	Oid			result;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for publication table %u", member);
 	result = ((Form_pg_publication_rel) GETSTRUCT(tuple))->prpubid;
 	ReleaseSysCache(tuple);
 	return result;
@@ -89,29 +88,26 @@ published_actions(Form_pg_publication form)
 void
 definition_publication(Definition *def, Oid publication)
 {
-	HeapTuple	tuple = SearchSysCache1(PUBLICATIONOID, ObjectIdGetDatum(publication));
+	HeapTuple	tuple = catalog_tuple(PUBLICATIONOID, publication, "publication");
 	Form_pg_publication form;
 	const char *name;
 	char	   *comment = GetComment(publication, PublicationRelationId, 0);
 	const char *separator = " FOR ";
 	StringInfoData buf;
-	ListCell   *cell;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for publication %u", publication);
 	form = (Form_pg_publication) GETSTRUCT(tuple);
 	name = quote_identifier(NameStr(form->pubname));
 	initStringInfo(&buf);
 	appendStringInfo(&buf, "CREATE PUBLICATION %s", name);
-	foreach(cell, GetPublicationRelations(publication, PUBLICATION_PART_ROOT))
+	foreach_oid(relid, GetPublicationRelations(publication, PUBLICATION_PART_ROOT))
 	{
 		appendStringInfoString(&buf, separator);
-		append_published_table(&buf, publication, lfirst_oid(cell));
+		append_published_table(&buf, publication, relid);
 		separator = ", ";
 	}
-	foreach(cell, GetPublicationSchemas(publication))
+	foreach_oid(schema, GetPublicationSchemas(publication))
 	{
-		appendStringInfo(&buf, "%sTABLES IN SCHEMA %s", separator, quote_identifier(get_namespace_name(lfirst_oid(cell))));
+		appendStringInfo(&buf, "%sTABLES IN SCHEMA %s", separator, quote_identifier(get_namespace_name(schema)));
 		separator = ", ";
 	}
 	appendStringInfo(&buf, " WITH (publish = %s, publish_via_partition_root = %s)",

@@ -274,10 +274,8 @@ give_up_values(Oid seqid)
 static void
 give_up_changed(void)
 {
-	ListCell   *cell;
-
-	foreach(cell, changed_sequences)
-		give_up_values(lfirst_oid(cell));
+	foreach_oid(sequence, changed_sequences)
+		give_up_values(sequence);
 	list_free(changed_sequences);
 	changed_sequences = NIL;
 }
@@ -318,7 +316,7 @@ ask_for_block(const char *command)
 	node_session_asks = true;
 	PG_TRY();
 	{
-		result = remote_read(COORDINATOR_GROUP, command, NULL);
+		result = remote_read(COORDINATOR_GROUP, command);
 	}
 	PG_FINALLY();
 	{
@@ -458,7 +456,6 @@ citus_internal_setval(PG_FUNCTION_ARGS)
 	int64		value = PG_GETARG_INT64(1);
 	bool		is_called = PG_NARGS() < 3 || PG_GETARG_BOOL(2);
 	SequenceUse *use = sequence_use(seqid);
-	ListCell   *cell;
 
 	if (!use->everywhere)
 	{
@@ -472,13 +469,9 @@ citus_internal_setval(PG_FUNCTION_ARGS)
 		set_here(seqid, value, is_called);
 	else
 		remote_exec(COORDINATOR_GROUP, adopt_call(seqid, value, is_called));
-	foreach(cell, node_active_primaries_remote())
-	{
-		const ClusterNode *node = lfirst(cell);
-
+	foreach_ptr(const ClusterNode, node, node_active_primaries_remote())
 		if (node->groupid != COORDINATOR_GROUP)
 			remote_exec(node->groupid, adopt_call(seqid, value, is_called));
-	}
 	give_up_values(seqid);
 	use = sequence_use(seqid);
 	if (is_called)
@@ -544,10 +537,8 @@ sequence_changed(Oid seqid)
 void
 sequences_changed(Oid relid)
 {
-	ListCell   *cell;
-
-	foreach(cell, getOwnedSequences(relid))
-		sequence_changed(lfirst_oid(cell));
+	foreach_oid(sequence, getOwnedSequences(relid))
+		sequence_changed(sequence);
 }
 
 void
@@ -567,10 +558,8 @@ sequence_reopen(Oid seqid)
 void
 sequences_reopen(Oid relid)
 {
-	ListCell   *cell;
-
-	foreach(cell, getOwnedSequences(relid))
-		sequence_reopen(lfirst_oid(cell));
+	foreach_oid(sequence, getOwnedSequences(relid))
+		sequence_reopen(sequence);
 }
 
 /*
@@ -591,18 +580,12 @@ citus_internal_adopt_sequence(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-static Size
-sequence_store_size(void)
-{
-	return sizeof(SequenceStore);
-}
-
 void
 sequence_values_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_sequences",
-		.size = sequence_store_size,
+		.fixed = sizeof(SequenceStore),
 		.memory = (SharedHeader **) &sequence_store,
 	};
 

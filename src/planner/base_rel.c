@@ -40,11 +40,9 @@ needs_more_than_columns(const RelOptInfo *rel)
 static bool
 is_written(PlannerInfo *root, Index varno)
 {
-	ListCell   *cell;
-
-	foreach(cell, root->rowMarks)
+	foreach_ptr(PlanRowMark, mark, root->rowMarks)
 	{
-		if (((PlanRowMark *) lfirst(cell))->rti == varno)
+		if (mark->rti == varno)
 			return true;
 	}
 	return bms_is_member(varno, root->all_result_relids);
@@ -54,11 +52,9 @@ is_written(PlannerInfo *root, Index varno)
 static bool
 any_pseudoconstant(List *clauses)
 {
-	ListCell   *cell;
-
-	foreach(cell, clauses)
+	foreach_ptr(RestrictInfo, clause, clauses)
 	{
-		if (((RestrictInfo *) lfirst(cell))->pseudoconstant)
+		if (clause->pseudoconstant)
 			return true;
 	}
 	return false;
@@ -249,12 +245,11 @@ add_member_subquery(DistRel *dist, RelOptInfo *member, Bitmapset **columns)
 {
 	DistQuery  *part = member->subroot != NULL ? dist_query_whole(member->subroot) : NULL;
 	Bitmapset  *own = NULL;
-	ListCell   *cell;
 
 	if (part == NULL || part->rel->broadcasts != NIL)
 		return false;
-	foreach(cell, dist_query_dist_columns(member->subroot, part, member->relid))
-		own = bms_add_member(own, lfirst_node(Var, cell)->varattno);
+	foreach_node(Var, var, dist_query_dist_columns(member->subroot, part, member->relid))
+		own = bms_add_member(own, var->varattno);
 	keep_common_columns(columns, own, dist->table == NULL);
 	if (dist->table == NULL)
 	{
@@ -275,11 +270,9 @@ add_members(PlannerInfo *root, DistRel *dist, Index varno)
 {
 	Bitmapset  *columns = NULL;
 	int			column = -1;
-	ListCell   *cell;
 
-	foreach(cell, root->append_rel_list)
+	foreach_ptr(const AppendRelInfo, append, root->append_rel_list)
 	{
-		const AppendRelInfo *append = lfirst(cell);
 		RelOptInfo *member;
 
 		if (append->parent_relid != varno)
@@ -331,11 +324,9 @@ static Query *
 make_members_query(PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *rte, List **hidden)
 {
 	List	   *members = NIL;
-	ListCell   *cell;
 
-	foreach(cell, root->append_rel_list)
+	foreach_ptr(const AppendRelInfo, append, root->append_rel_list)
 	{
-		const AppendRelInfo *append = lfirst(cell);
 		RelOptInfo *member;
 		Query	   *query;
 

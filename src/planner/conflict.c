@@ -29,15 +29,10 @@ static List *
 conflict_columns(OnConflictExpr *clause)
 {
 	List	   *colnos = NIL;
-	ListCell   *cell;
 
-	foreach(cell, clause->onConflictSet)
-	{
-		TargetEntry *entry = lfirst(cell);
-
+	foreach_ptr(TargetEntry, entry, clause->onConflictSet)
 		if (!entry->resjunk)
 			colnos = lappend_int(colnos, entry->resno);
-	}
 	return colnos;
 }
 
@@ -73,11 +68,9 @@ add_conflict_columns(ModifyPlan *plan, OnConflictExpr *clause, Index varno, List
 {
 	List	   *vars = list_concat(pull_var_clause((Node *) clause->onConflictSet, PVC_RECURSE_PLACEHOLDERS),
 								   pull_var_clause(clause->onConflictWhere, PVC_RECURSE_PLACEHOLDERS));
-	ListCell   *cell;
 
-	foreach(cell, vars)
+	foreach_ptr(Var, var, vars)
 	{
-		Var		   *var = lfirst(cell);
 		bool		of_target = var->varno == varno;
 
 		if (of_target && var->varattno < 0 && var->varattno != SelfItemPointerAttributeNumber &&
@@ -110,7 +103,6 @@ List *
 conflict_add_action(ModifyPlan *plan, OnConflictExpr *clause, List *exprs)
 {
 	ModifyAction action = {true, CMD_UPDATE, -1, 0, NIL};
-	ListCell   *cell;
 
 	if (clause->action != ONCONFLICT_UPDATE)
 		return exprs;
@@ -124,10 +116,8 @@ conflict_add_action(ModifyPlan *plan, OnConflictExpr *clause, List *exprs)
 	action.first_target = list_length(exprs);
 	for (int junk = 1; junk >= 0; junk--)
 	{
-		foreach(cell, clause->onConflictSet)
+		foreach_ptr(TargetEntry, entry, clause->onConflictSet)
 		{
-			TargetEntry *entry = lfirst(cell);
-
 			if (entry->resjunk != (junk == 1))
 				continue;
 			action.colnos = lappend_int(action.colnos, junk ? InvalidAttrNumber : entry->resno);

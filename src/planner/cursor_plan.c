@@ -76,13 +76,11 @@ bool
 cursor_plan_prepare(Query *query, int cursor_options)
 {
 	bool		any = false;
-	ListCell   *cell;
 
 	if (query->commandType != CMD_SELECT || (cursor_options & CURSOR_OPT_FAST_PLAN) == 0)
 		return false;
-	foreach(cell, query->rowMarks)
+	foreach_ptr(RowMarkClause, mark, query->rowMarks)
 	{
-		RowMarkClause *mark = lfirst(cell);
 		const DistTable *table = marked_table(query, mark);
 
 		if (table == NULL)
@@ -100,13 +98,11 @@ cursor_plan_prepare(Query *query, int cursor_options)
 bool
 cursor_plan_stays_here(Query *query, int cursor_options)
 {
-	ListCell   *cell;
-
 	if ((cursor_options & CURSOR_OPT_FAST_PLAN) == 0)
 		return false;
-	foreach(cell, query->rowMarks)
+	foreach_ptr(RowMarkClause, mark, query->rowMarks)
 	{
-		const RangeTblEntry *rte = rt_fetch(((RowMarkClause *) lfirst(cell))->rti, query->rtable);
+		const RangeTblEntry *rte = rt_fetch(mark->rti, query->rtable);
 		const DistTable *table = rte->rtekind == RTE_RELATION ? metadata_lookup(rte->relid) : NULL;
 
 		if (table != NULL && table->kind == DIST_REFERENCE)
@@ -144,11 +140,9 @@ void
 cursor_plan_wrap(PlannedStmt *plan, Query *query)
 {
 	CustomScan *scan = makeNode(CustomScan);
-	ListCell   *cell;
 
-	foreach(cell, plan->planTree->targetlist)
+	foreach_ptr(TargetEntry, entry, plan->planTree->targetlist)
 	{
-		TargetEntry *entry = lfirst(cell);
 		Node	   *expr = (Node *) entry->expr;
 		TargetEntry *copy = flatCopyTargetEntry(entry);
 
@@ -161,9 +155,8 @@ cursor_plan_wrap(PlannedStmt *plan, Query *query)
 									  exprCollation(expr), 0);
 		scan->scan.plan.targetlist = lappend(scan->scan.plan.targetlist, copy);
 	}
-	foreach(cell, query->rowMarks)
+	foreach_ptr(RowMarkClause, mark, query->rowMarks)
 	{
-		RowMarkClause *mark = lfirst(cell);
 		List	   *columns = scan->scan.plan.targetlist;
 		int			ctid = hide_column(columns, CTID_COLUMN, mark->rti);
 

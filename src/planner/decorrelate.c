@@ -214,15 +214,10 @@ static List *
 items_of(Query *query, const Bitmapset *varnos)
 {
 	List	   *items = NIL;
-	ListCell   *cell;
 
-	foreach(cell, query->jointree->fromlist)
-	{
-		RangeTblRef *ref = lfirst(cell);
-
+	foreach_ptr(RangeTblRef, ref, query->jointree->fromlist)
 		if (IsA(ref, RangeTblRef) && bms_is_member(ref->rtindex, varnos))
 			items = lappend(items, copyObject(ref));
-	}
 	return list_length(items) == bms_num_members(varnos) ? items : NIL;
 }
 
@@ -247,24 +242,18 @@ ask_for_groups(Query *query, Query *sub, List *correlations, const Node *turned)
 	Query	   *keys = makeNode(Query);
 	SubLink    *link = makeNode(SubLink);
 	List	   *quals = NIL;
-	ListCell   *cell;
 
-	foreach(cell, correlations)
-		varnos = bms_add_members(varnos, pull_varnos(NULL, ((Correlation *) lfirst(cell))->outer));
-	foreach(cell, make_ands_implicit((Expr *) query->jointree->quals))
-	{
-		Node	   *clause = lfirst(cell);
-
+	foreach_ptr(Correlation, correlation, correlations)
+		varnos = bms_add_members(varnos, pull_varnos(NULL, correlation->outer));
+	foreach_ptr(Node, clause, make_ands_implicit((Expr *) query->jointree->quals))
 		if (clause != turned && !contain_vars_of_level(clause, 1) && !contain_volatile_functions(clause) &&
 			bms_is_subset(pull_varnos(NULL, clause), varnos))
 			quals = lappend(quals, copyObject(clause));
-	}
 	keys->jointree = makeFromExpr(items_of(query, varnos), NULL);
 	if (quals == NIL || keys->jointree->fromlist == NIL)
 		return;
-	foreach(cell, correlations)
+	foreach_ptr(Correlation, correlation, correlations)
 	{
-		Correlation *correlation = lfirst(cell);
 		OpExpr	   *clause = copyObject(correlation->clause);
 		Node	   *inner = copyObject(correlation->inner);
 		Node	   *outer = copyObject(correlation->outer);
@@ -513,13 +502,11 @@ static Node *
 turn_clause(Query *query, Node *clause, bool few, List **quals)
 {
 	OpExpr	   *op = (OpExpr *) clause;
-	ListCell   *cell;
 
 	if (!IsA(clause, OpExpr) || list_length(op->args) != 2 || !op_strict(op->opno))
 		return clause;
-	foreach(cell, op->args)
+	foreach_ptr(SubLink, link, op->args)
 	{
-		SubLink    *link = lfirst(cell);
 		Node	   *value;
 
 		if (!IsA(link, SubLink) || link->subLinkType != EXPR_SUBLINK)
@@ -528,7 +515,7 @@ turn_clause(Query *query, Node *clause, bool few, List **quals)
 		if (value == NULL)
 			continue;
 		op = copyObject(op);
-		lfirst(list_nth_cell(op->args, foreach_current_index(cell))) = value;
+		lfirst(list_nth_cell(op->args, foreach_current_index(link))) = value;
 		return (Node *) op;
 	}
 	return clause;

@@ -59,11 +59,9 @@ is_bare(const Query *query)
 static bool
 has_columns_only(const List *targetlist)
 {
-	ListCell   *cell;
-
-	foreach(cell, targetlist)
+	foreach_node(TargetEntry, entry, targetlist)
 	{
-		if (!IsA(lfirst_node(TargetEntry, cell)->expr, Var))
+		if (!IsA(entry->expr, Var))
 			return false;
 	}
 	return true;
@@ -284,11 +282,9 @@ delegated_call_plan(PlannedStmt *local, PlannedStmt *there)
 {
 	CustomScan *scan = makeNode(CustomScan);
 	Plan	   *child = local->planTree;
-	ListCell   *cell;
 
-	foreach(cell, child->targetlist)
+	foreach_ptr(TargetEntry, entry, child->targetlist)
 	{
-		TargetEntry *entry = lfirst(cell);
 		const Node *expr = (Node *) entry->expr;
 		TargetEntry *copy = flatCopyTargetEntry(entry);
 

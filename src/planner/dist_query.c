@@ -50,7 +50,6 @@ dist_query_path(PlannerInfo *root, RelOptInfo *parent, DistQuery *query, PathTar
 	CustomPath *path = makeNode(CustomPath);
 	const DistTable *table = query->rel->table;
 	int			nnodes = dist_rel_count_nodes(table);
-	ListCell   *cell;
 
 	query->magic = DIST_QUERY_MAGIC;
 	work += query->rel->rows * group_subquery_cost(list_make2(query->grouped ? query->columns : target->exprs,
@@ -65,8 +64,8 @@ dist_query_path(PlannerInfo *root, RelOptInfo *parent, DistQuery *query, PathTar
 		path->path.rows * (cpu_tuple_cost + dist_tuple_cost);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_private = list_make1(query);
-	foreach(cell, query->rel->broadcasts)
-		path->custom_paths = lappend(path->custom_paths, ((Broadcast *) lfirst(cell))->path);
+	foreach_ptr(Broadcast, broadcast, query->rel->broadcasts)
+		path->custom_paths = lappend(path->custom_paths, broadcast->path);
 	path->methods = &query_path_methods;
 	return (Path *) path;
 }
@@ -107,9 +106,8 @@ query_rtable(PlannerInfo *root, const DistRel *rel)
 		}
 		rtable = lappend(rtable, entry);
 	}
-	foreach(cell, rel->broadcasts)
+	foreach_ptr(const Broadcast, broadcast, rel->broadcasts)
 	{
-		const Broadcast *broadcast = lfirst(cell);
 		int			varno = -1;
 
 		if (!bms_is_subset(broadcast->relids, rel->relids))
@@ -204,12 +202,9 @@ static void
 add_clause_item(Query *task, const SortGroupClause *clause, List *tlist)
 {
 	TargetEntry *item = get_sortgroupclause_tle(unconstify(SortGroupClause *, clause), tlist);
-	ListCell   *cell;
 
-	foreach(cell, task->targetList)
+	foreach_ptr(TargetEntry, entry, task->targetList)
 	{
-		TargetEntry *entry = lfirst(cell);
-
 		if (entry->ressortgroupref == clause->tleSortGroupRef)
 			return;
 		if (entry->ressortgroupref == 0 && equal(entry->expr, item->expr))
@@ -241,13 +236,13 @@ build_query(PlannerInfo *root, const DistQuery *query, List *columns)
 		add_clause_item(task, lfirst(cell), query->tlist);
 	foreach(cell, query->sort_clause)
 		add_clause_item(task, lfirst(cell), query->tlist);
-	foreach(cell, query->window_clause)
+	foreach_node(WindowClause, window, query->window_clause)
 	{
 		ListCell   *item;
 
-		foreach(item, lfirst_node(WindowClause, cell)->partitionClause)
+		foreach(item, window->partitionClause)
 			add_clause_item(task, lfirst(item), query->tlist);
-		foreach(item, lfirst_node(WindowClause, cell)->orderClause)
+		foreach(item, window->orderClause)
 			add_clause_item(task, lfirst(item), query->tlist);
 	}
 	task->windowClause = copyObject(query->window_clause);
@@ -327,22 +322,16 @@ static int
 array_position(const List *broadcasts, const Var *var, Index *varno, AttrNumber *attno)
 {
 	int			before = 0;
-	ListCell   *cell;
 
-	foreach(cell, broadcasts)
+	foreach_ptr(const Broadcast, broadcast, broadcasts)
 	{
-		const Broadcast *broadcast = lfirst(cell);
-		ListCell   *column;
-
-		foreach(column, broadcast->columns)
+		foreach_ptr(const Var, other, broadcast->columns)
 		{
-			const Var  *other = lfirst(column);
-
 			if (other->varno == var->varno && other->varattno == var->varattno)
 			{
 				*varno = broadcast->varno;
-				*attno = foreach_current_index(column) + 1;
-				return before + foreach_current_index(column);
+				*attno = foreach_current_index(other) + 1;
+				return before + foreach_current_index(other);
 			}
 		}
 		before += broadcast_nparams(broadcast);
@@ -355,12 +344,9 @@ static int
 arrays_before(const List *broadcasts, Index varno)
 {
 	int			before = 0;
-	ListCell   *cell;
 
-	foreach(cell, broadcasts)
+	foreach_ptr(const Broadcast, broadcast, broadcasts)
 	{
-		const Broadcast *broadcast = lfirst(cell);
-
 		if (broadcast->varno == varno)
 			break;
 		before += broadcast_nparams(broadcast);
@@ -511,15 +497,10 @@ List *
 dist_query_dist_columns(PlannerInfo *subroot, const DistQuery *query, Index varno)
 {
 	List	   *vars = NIL;
-	ListCell   *cell;
 
-	foreach(cell, query->columns)
-	{
-		Node	   *expr = lfirst(cell);
-
+	foreach_ptr(Node, expr, query->columns)
 		if (dist_rel_is_dist_expr(subroot, query->rel, expr))
-			vars = lappend(vars, makeVar(varno, foreach_current_index(cell) + 1, exprType(expr), exprTypmod(expr),
+			vars = lappend(vars, makeVar(varno, foreach_current_index(expr) + 1, exprType(expr), exprTypmod(expr),
 										 exprCollation(expr), 0));
-	}
 	return vars;
 }

@@ -147,7 +147,7 @@ extern void set_op_paths_add(PlannerInfo *root, RelOptInfo *rel);
 extern RelOptInfo *set_op_result(PlannerInfo *root);
 
 /* set_op_path.c: as dist_query_path, of such a result. */
-extern Path *set_op_query_path(PlannerInfo *root, RelOptInfo *rel, DistQuery *query, double rows, double work);
+extern Path *set_op_query_path(PlannerInfo *root, RelOptInfo *rel, DistQuery *query, double rows);
 
 /*
  * pushed_write.c: notes (PlanningContext.write_source) that a write's rows

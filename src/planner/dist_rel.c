@@ -162,18 +162,13 @@ const char *
 dist_rel_refusal(PlannerInfo *root, Relids relids)
 {
 	const Refusal *nearest = NULL;
-	ListCell   *cell;
 
 	if (planning_context == NULL || !query_computes(root))
 		return NULL;
-	foreach(cell, planning_context->refusals)
-	{
-		const Refusal *refusal = lfirst(cell);
-
+	foreach_ptr(const Refusal, refusal, planning_context->refusals)
 		if (refusal_explains(refusal, root, relids) &&
 			(nearest == NULL || bms_num_members(refusal->relids) < bms_num_members(nearest->relids)))
 			nearest = refusal;
-	}
 	return nearest != NULL ? nearest->text : NULL;
 }
 
@@ -252,13 +247,10 @@ without_row_identity(PlannerInfo *root, RelOptInfo *rel, Path *path)
 bool
 dist_rel_can_travel(const List *exprs)
 {
-	ListCell   *cell;
-
 	if (exprs == NIL)
 		return false;
-	foreach(cell, exprs)
+	foreach_ptr(Var, var, exprs)
 	{
-		Var		   *var = lfirst(cell);
 		Oid			array_type = IsA(var, Var) ? get_array_type(var->vartype) : InvalidOid;
 
 		/* types of users have other oids elsewhere */

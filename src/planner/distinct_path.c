@@ -109,11 +109,9 @@ add_distinct_column(PathTarget *target, Expr *expr)
 static bool
 evaluates_safely(const Aggref *aggref)
 {
-	ListCell   *cell;
-
-	foreach(cell, aggref->args)
+	foreach_node(TargetEntry, entry, aggref->args)
 	{
-		Expr	   *arg = lfirst_node(TargetEntry, cell)->expr;
+		Expr	   *arg = entry->expr;
 
 		if ((aggref->aggfilter != NULL && !IsA(arg, Var) && !IsA(arg, Const)) ||
 			get_typtype(exprType((Node *) arg)) == TYPTYPE_PSEUDO)
@@ -135,7 +133,6 @@ distinct_input(PlannerInfo *root, const DistRel *rel, const PathTarget *input, c
 	PathTarget *target = create_empty_pathtarget();
 	List	   *exprs = lappend(list_copy(output->exprs), root->parse->havingQual);
 	ListCell   *cell;
-	ListCell   *arg;
 
 	foreach(cell, input->exprs)
 	{
@@ -155,8 +152,8 @@ distinct_input(PlannerInfo *root, const DistRel *rel, const PathTarget *input, c
 			continue;
 		if (!evaluates_safely(aggref))
 			return NULL;
-		foreach(arg, aggref->args)
-			add_distinct_column(target, lfirst_node(TargetEntry, arg)->expr);
+		foreach_node(TargetEntry, entry, aggref->args)
+			add_distinct_column(target, entry->expr);
 		add_distinct_column(target, aggref->aggfilter);
 	}
 	if (target->exprs == NIL || !dist_rel_can_evaluate(root, rel, target->exprs))
@@ -253,13 +250,9 @@ window_paths_add(PlannerInfo *root, RelOptInfo *window_rel)
 		}
 	}
 	query->columns = NIL;
-	foreach(cell, target->exprs)
-	{
-		Node	   *expr = lfirst(cell);
-
+	foreach_ptr(Node, expr, target->exprs)
 		if (contain_var_clause(expr) || contain_agg_clause(expr) || contain_window_function(expr))
 			query->columns = lappend(query->columns, expr);
-	}
 	if (!dist_rel_can_evaluate(root, query->rel, query->columns))
 		return;
 	query->grouped = true;

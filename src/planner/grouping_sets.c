@@ -54,10 +54,9 @@ static List *
 set_clause(PlannerInfo *root, const List *set)
 {
 	List	   *clause = NIL;
-	ListCell   *cell;
 
-	foreach(cell, set)
-		clause = lappend(clause, get_sortgroupref_clause(lfirst_int(cell), compat_group_clause(root)));
+	foreach_int(ref, set)
+		clause = lappend(clause, get_sortgroupref_clause(ref, compat_group_clause(root)));
 	return clause;
 }
 
@@ -132,8 +131,8 @@ add_set_number(PlannerInfo *root, List **columns, PathTarget *partial)
 							   copyObject(get_sortgroupclause_expr(lfirst(cell), root->processed_tlist)));
 		number->refs = lappend_int(number->refs, lfirst_node(SortGroupClause, cell)->tleSortGroupRef);
 	}
-	foreach(cell, root->processed_tlist)
-		ref = Max(ref, lfirst_node(TargetEntry, cell)->ressortgroupref);
+	foreach_node(TargetEntry, entry, root->processed_tlist)
+		ref = Max(ref, entry->ressortgroupref);
 	clause->tleSortGroupRef = ref + 1;
 	get_sort_group_operators(INT4OID, true, true, false, &clause->sortop, &clause->eqop, NULL, &clause->hashable);
 	*columns = lappend(*columns, number);

@@ -70,14 +70,11 @@ static bool
 hide_in_query(Node *node, void *shard_schema)
 {
 	int			varno = 0;
-	ListCell   *cell;
 
 	if (node == NULL || !IsA(node, Query))
 		return node != NULL && expression_tree_walker(node, hide_in_query, shard_schema);
-	foreach(cell, ((Query *) node)->rtable)
+	foreach_ptr(RangeTblEntry, rte, ((Query *) node)->rtable)
 	{
-		RangeTblEntry *rte = lfirst(cell);
-
 		varno++;
 		for (int i = 0; i < lengthof(hidden_in) && rte->rtekind == RTE_RELATION; i++)
 			if (rte->relid == hidden_in[i].relid)

@@ -187,12 +187,9 @@ static bool
 returns_columns(PlannerInfo *root, const RelOptInfo *joinrel, const DistRel *hidden)
 {
 	bool		writes = dist_rel_finds_writes(root);
-	ListCell   *cell;
 
-	foreach(cell, joinrel->reltarget->exprs)
+	foreach_ptr(const Var, var, joinrel->reltarget->exprs)
 	{
-		const Var  *var = lfirst(cell);
-
 		if (!IsA(var, Var))
 		{
 			if (!writes)
@@ -211,11 +208,9 @@ returns_columns(PlannerInfo *root, const RelOptInfo *joinrel, const DistRel *hid
 static bool
 split_join_clauses(const RelOptInfo *joinrel, JoinType type, List *restrictlist, List **clauses, List **filters)
 {
-	ListCell   *cell;
-
-	foreach(cell, restrictlist)
+	foreach_ptr(RestrictInfo, clause, restrictlist)
 	{
-		if (((RestrictInfo *) lfirst(cell))->pseudoconstant)
+		if (clause->pseudoconstant)
 			return false;
 	}
 	if (type == JOIN_INNER || type == JOIN_SEMI)
@@ -493,18 +488,13 @@ static void
 correct_anti_join(RelOptInfo *joinrel, const RelOptInfo *outer)
 {
 	double		least = clamp_row_est(outer->rows / 100);
-	ListCell   *cell;
 
 	if (joinrel->rows >= least)
 		return;
 	joinrel->rows = least;
-	foreach(cell, joinrel->pathlist)
-	{
-		Path	   *path = lfirst(cell);
-
+	foreach_ptr(Path, path, joinrel->pathlist)
 		if (path->param_info == NULL)
 			path->rows = least;
-	}
 }
 
 static void

@@ -83,10 +83,8 @@ add_action_columns(Query *query)
 	List	   *seen = NIL;
 	ListCell   *cell;
 
-	foreach(cell, query->mergeActionList)
+	foreach_ptr(MergeAction, action, query->mergeActionList)
 	{
-		MergeAction *action = lfirst(cell);
-
 		vars = list_concat(vars, pull_vars_of_level(action->qual, 0));
 		vars = list_concat(vars, pull_vars_of_level((Node *) action->targetList, 0));
 	}
@@ -112,15 +110,10 @@ static Bitmapset *
 listed_columns(List *target_list)
 {
 	Bitmapset  *columns = NULL;
-	ListCell   *cell;
 
-	foreach(cell, target_list)
-	{
-		TargetEntry *entry = lfirst(cell);
-
+	foreach_ptr(TargetEntry, entry, target_list)
 		if (!entry->resjunk)
 			columns = bms_add_member(columns, entry->resno);
-	}
 	return columns;
 }
 
@@ -156,15 +149,13 @@ needs_old_row(Query *query, const DistTable *table)
 {
 	Bitmapset  *columns = NULL;
 	int			attno = -1;
-	ListCell   *cell;
 
 	if (table->kind == DIST_REFERENCE || (table->row_triggers & write_commands(query)))
 		return true;
 	if (query->commandType == CMD_UPDATE)
 		columns = listed_columns(query->targetList);
-	foreach(cell, query->mergeActionList)
+	foreach_ptr(MergeAction, action, query->mergeActionList)
 	{
-		MergeAction *action = lfirst(cell);
 		Bitmapset  *own = action->commandType == CMD_UPDATE ? listed_columns(action->targetList) : NULL;
 
 		if (own != NULL && columns != NULL && !bms_equal(own, columns))
@@ -186,15 +177,9 @@ needs_old_row(Query *query, const DistTable *table)
 static bool
 has_foreign_check(Query *query)
 {
-	ListCell   *cell;
-
-	foreach(cell, query->withCheckOptions)
-	{
-		WithCheckOption *option = lfirst(cell);
-
+	foreach_ptr(WithCheckOption, option, query->withCheckOptions)
 		if (option->kind != WCO_VIEW_CHECK && count_distributed_tables(option->qual) > 0)
 			return true;
-	}
 	return false;
 }
 
@@ -315,12 +300,9 @@ strip_row_marks(PlannerInfo *root, LockRowsPath *path)
 	bool		locks = false;
 	bool		skips = false;	/* has rows of a distributed table locked
 								 * here */
-	ListCell   *cell;
 
-	foreach(cell, path->rowMarks)
+	foreach_ptr(PlanRowMark, mark, path->rowMarks)
 	{
-		PlanRowMark *mark = lfirst(cell);
-
 		skips = skips || lock_path_is_due(root, mark->rti);
 		if (is_distributed_mark(root, mark))
 			continue;
@@ -383,12 +365,8 @@ adjust_final_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 static int
 junk_resno(List *child_tlist, const char *name, int varno)
 {
-	ListCell   *cell;
-
-	foreach(cell, child_tlist)
+	foreach_ptr(TargetEntry, entry, child_tlist)
 	{
-		TargetEntry *entry = lfirst(cell);
-
 		if (entry->resjunk && entry->resname && strcmp(entry->resname, name) == 0 &&
 			IsA(entry->expr, Var) &&
 			(((Var *) entry->expr)->varno == varno || ((Var *) entry->expr)->varno == ROWID_VAR))
@@ -429,11 +407,9 @@ make_returning_columns(ModifyPlan *plan, List *returning, Index varno, List *chi
 {
 	List	   *scan_tlist = NIL;
 	List	   *vars = pull_var_clause((Node *) returning, PVC_RECURSE_PLACEHOLDERS);
-	ListCell   *cell;
 
-	foreach(cell, vars)
+	foreach_ptr(Var, var, vars)
 	{
-		Var		   *var = lfirst(cell);
 		bool		of_target = var->varno == varno;
 
 		if (tlist_member((Expr *) var, scan_tlist) != NULL)
@@ -480,13 +456,10 @@ static List *
 make_actions(ModifyPlan *plan, List *actions)
 {
 	List	   *exprs = NIL;
-	ListCell   *cell;
 
-	foreach(cell, actions)
+	foreach_ptr(MergeAction, source, actions)
 	{
-		MergeAction *source = lfirst(cell);
 		ModifyAction action = {merge_action_kind(source) == MERGE_WHEN_MATCHED, source->commandType, -1, 0, NIL};
-		ListCell   *target;
 
 		if (source->qual != NULL)
 		{
@@ -494,10 +467,8 @@ make_actions(ModifyPlan *plan, List *actions)
 			exprs = lappend(exprs, make_ands_explicit((List *) source->qual));
 		}
 		action.first_target = list_length(exprs);
-		foreach(target, source->targetList)
+		foreach_ptr(TargetEntry, entry, source->targetList)
 		{
-			TargetEntry *entry = lfirst(target);
-
 			if (entry->resjunk)
 				continue;
 			action.colnos = lappend_int(action.colnos,
@@ -521,12 +492,9 @@ static List *
 make_checks(ModifyPlan *plan, List *options)
 {
 	List	   *checks = NIL;
-	ListCell   *cell;
 
-	foreach(cell, options)
+	foreach_ptr(WithCheckOption, option, options)
 	{
-		WithCheckOption *option = lfirst(cell);
-
 		if (option->kind != WCO_VIEW_CHECK && (plan->rights & TASK_UNCHECKED) == 0)
 			continue;
 		checks = lappend(checks, make_ands_explicit((List *) option->qual));
@@ -572,10 +540,9 @@ references_itself(Oid relid)
 {
 	Relation	relation = table_open(relid, NoLock);
 	bool		result = false;
-	ListCell   *cell;
 
-	foreach(cell, RelationGetFKeyList(relation))
-		result = result || ((ForeignKeyCacheInfo *) lfirst(cell))->confrelid == relid;
+	foreach_ptr(ForeignKeyCacheInfo, key, RelationGetFKeyList(relation))
+		result = result || key->confrelid == relid;
 	table_close(relation, NoLock);
 	return result;
 }
@@ -660,11 +627,9 @@ written_columns(const ModifyPlan *plan, const DistTable *table)
 static void
 note_moves(ModifyPlan *plan, const DistTable *table)
 {
-	ListCell   *cell;
-
-	foreach(cell, plan->assigned)
+	foreach_int(attno, plan->assigned)
 	{
-		if (write_is_identity_column(table->relid, lfirst_int(cell)))
+		if (write_is_identity_column(table->relid, attno))
 			plan->replaces_rows = true;
 	}
 	plan->moves_rows = plan->replaces_rows ||
@@ -706,15 +671,10 @@ static List *
 make_merge_columns(PlannerInfo *root, List *child_tlist)
 {
 	List	   *columns = (List *) without_nulling(root, (Node *) child_tlist);
-	ListCell   *cell;
 
-	foreach(cell, columns)
-	{
-		TargetEntry *entry = lfirst(cell);
-
+	foreach_ptr(TargetEntry, entry, columns)
 		if (IsA(entry->expr, Var) && ((Var *) entry->expr)->varno == ROWID_VAR)
 			entry->expr = (Expr *) makeNullConst(exprType((Node *) entry->expr), -1, InvalidOid);
-	}
 	return columns;
 }
 

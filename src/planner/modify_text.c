@@ -198,11 +198,10 @@ static Node *
 pop_returning(Query *query)
 {
 	TargetEntry *first = linitial(query->returningList);
-	ListCell   *cell;
 
 	query->returningList = list_delete_first(query->returningList);
-	foreach(cell, query->returningList)
-		((TargetEntry *) lfirst(cell))->resno--;
+	foreach_ptr(TargetEntry, entry, query->returningList)
+		entry->resno--;
 	return (Node *) first->expr;
 }
 
@@ -276,12 +275,9 @@ static void
 replace_update(OnConflictExpr *clause, Node *condition, Index target)
 {
 	List	   *assignments = NIL;
-	ListCell   *cell;
 
-	foreach(cell, clause->onConflictSet)
+	foreach_ptr(TargetEntry, entry, clause->onConflictSet)
 	{
-		TargetEntry *entry = lfirst(cell);
-
 		if (entry->resjunk)
 			continue;
 		entry->expr = (Expr *) makeVar(target, entry->resno, exprType((Node *) entry->expr),
@@ -371,14 +367,11 @@ modify_update_text(const DistTable *table, List *colnos, List *attnos)
 {
 	StringInfoData text;
 	const char *separator = "";
-	ListCell   *cell;
 
 	initStringInfo(&text);
 	appendStringInfo(&text, "UPDATE %s AS t SET ", table_name(table));
-	foreach(cell, colnos)
+	foreach_int(attno, colnos)
 	{
-		AttrNumber	attno = lfirst_int(cell);
-
 		appendStringInfo(&text, "%s%s = r.\"citus n%d\"", separator,
 						 quote_identifier(get_attname(table->relid, attno, false)), attno);
 		separator = ", ";

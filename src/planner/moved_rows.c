@@ -38,19 +38,16 @@ make_read_function(const Broadcast *broadcast)
 	static const Oid args[] = {TEXTOID, TEXTARRAYOID, INT8OID};
 	RangeTblFunction *function = makeNode(RangeTblFunction);
 	List	   *params = NIL;
-	ListCell   *cell;
 
 	for (int i = 0; i < lengthof(args); i++)
 		params = lappend(params, moved_rows_param(broadcast->varno, i + 1, args[i]));
 	function->funcexpr = (Node *) makeFuncExpr(moved_rows_function("exchange_read", lengthof(args), args), RECORDOID,
 											   params, InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL);
 	((FuncExpr *) function->funcexpr)->funcretset = true;
-	foreach(cell, broadcast->columns)
+	foreach_ptr(const Var, var, broadcast->columns)
 	{
-		const Var  *var = lfirst(cell);
-
 		function->funccolnames = lappend(function->funccolnames,
-										 makeString(psprintf("c%d", foreach_current_index(cell) + 1)));
+										 makeString(psprintf("c%d", foreach_current_index(var) + 1)));
 		function->funccoltypes = lappend_oid(function->funccoltypes, var->vartype);
 		function->funccoltypmods = lappend_int(function->funccoltypmods, var->vartypmod);
 		function->funccolcollations = lappend_oid(function->funccolcollations, var->varcollid);
@@ -77,25 +74,23 @@ RangeTblEntry *
 moved_rows_entry(const Broadcast *broadcast)
 {
 	RangeTblEntry *entry = makeNode(RangeTblEntry);
-	ListCell   *cell;
 
 	entry->rtekind = RTE_FUNCTION;
 	entry->inFromCl = true;
 	entry->alias = makeAlias(psprintf("broadcast_%u", broadcast->varno), NIL);
 	if (broadcast->repartition)
 		entry->functions = list_make1(make_read_function(broadcast));
-	foreach(cell, broadcast->columns)
+	foreach_ptr(const Var, var, broadcast->columns)
 	{
-		const Var  *var = lfirst(cell);
 		RangeTblFunction *function;
 		Param	   *param;
 
 		entry->alias->colnames = lappend(entry->alias->colnames,
-										 makeString(psprintf("c%d", foreach_current_index(cell) + 1)));
+										 makeString(psprintf("c%d", foreach_current_index(var) + 1)));
 		if (broadcast->repartition)
 			continue;
 		function = makeNode(RangeTblFunction);
-		param = moved_rows_param(broadcast->varno, foreach_current_index(cell) + 1, get_array_type(var->vartype));
+		param = moved_rows_param(broadcast->varno, foreach_current_index(var) + 1, get_array_type(var->vartype));
 		param->paramcollid = var->varcollid;
 		function->funcexpr = (Node *) makeFuncExpr(F_UNNEST_ANYARRAY, var->vartype, list_make1(param), var->varcollid,
 												   var->varcollid, COERCE_EXPLICIT_CALL);

@@ -27,6 +27,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "compat/foreach.h"
 #include "planner/named_objects.h"
 
 /*
@@ -87,10 +88,8 @@ named_walker(Node *node, void *context)
 			return query_tree_walker((Query *) node, named_walker, context, 0);
 		case T_RangeTblFunction:
 			{
-				ListCell   *cell;
-
-				foreach(cell, ((RangeTblFunction *) node)->funccoltypes)
-					add_type(plan, lfirst_oid(cell));
+				foreach_oid(funccoltype, ((RangeTblFunction *) node)->funccoltypes)
+					add_type(plan, funccoltype);
 				break;
 			}
 		case T_Var:

@@ -18,6 +18,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/planner.h"
 
+#include "compat/foreach.h"
 #include "planner/partial_plan.h"
 
 /*
@@ -43,11 +44,9 @@ drop_final_step(Aggref *aggref)
 static void
 pass_types(Plan *node, const Plan *child)
 {
-	ListCell   *cell;
-
-	foreach(cell, node->targetlist)
+	foreach_ptr(TargetEntry, entry, node->targetlist)
 	{
-		Var		   *var = (Var *) ((TargetEntry *) lfirst(cell))->expr;
+		Var		   *var = (Var *) entry->expr;
 
 		if (IsA(var, Var) && var->varno == OUTER_VAR)
 			var->vartype = exprType((Node *) list_nth_node(TargetEntry, child->targetlist, var->varattno - 1)->expr);
@@ -61,8 +60,6 @@ pass_types(Plan *node, const Plan *child)
 static void
 turn_aggregate(Plan *node)
 {
-	ListCell   *cell;
-
 	if (node == NULL)
 		return;
 	if (!IsA(node, Agg))
@@ -72,9 +69,9 @@ turn_aggregate(Plan *node)
 			pass_types(node, outerPlan(node));
 		return;
 	}
-	foreach(cell, node->targetlist)
+	foreach_ptr(TargetEntry, entry, node->targetlist)
 	{
-		Expr	   *expr = ((TargetEntry *) lfirst(cell))->expr;
+		Expr	   *expr = entry->expr;
 
 		if (IsA(expr, Aggref))
 			drop_final_step((Aggref *) expr);

@@ -9,7 +9,8 @@
 #define CITUS_PLANNER_PLANNING_CONTEXT_H
 
 #include "nodes/parsenodes.h"
-#include "nodes/pg_list.h"
+
+#include "compat/foreach.h"
 
 /*
  * What is known while standard_planner works on one of our statements; a

@@ -48,13 +48,11 @@ update_assignments(PlannerInfo *root)
 {
 	Oid			relid = planner_rt_fetch(root->parse->resultRelation, root)->relid;
 	List	   *entries = NIL;
-	ListCell   *cell;
 
 	if (root->parse->commandType != CMD_UPDATE)
 		return NIL;
-	foreach(cell, root->processed_tlist)
+	foreach_ptr(TargetEntry, entry, root->processed_tlist)
 	{
-		TargetEntry *entry = lfirst(cell);
 		AttrNumber	attno;
 
 		if (entry->resjunk)
@@ -89,11 +87,9 @@ returned_columns(PlannerInfo *root)
 static bool
 uses_columns_only(List *exprs)
 {
-	ListCell   *cell;
-
-	foreach(cell, pull_vars_of_level((Node *) exprs, 0))
+	foreach_node(Var, var, pull_vars_of_level((Node *) exprs, 0))
 	{
-		if (lfirst_node(Var, cell)->varattno <= 0)
+		if (var->varattno <= 0)
 			return false;
 	}
 	return true;
@@ -144,7 +140,6 @@ pushed_join_path_add(PlannerInfo *root, RelOptInfo *final_rel, const DistTable *
 {
 	CustomPath *path = makeNode(CustomPath);
 	const char *reason = reason_to_write_here(root, target, rel);
-	ListCell   *cell;
 
 	if (reason != NULL)
 	{
@@ -160,8 +155,8 @@ pushed_join_path_add(PlannerInfo *root, RelOptInfo *final_rel, const DistTable *
 	path->path.total_cost = path->path.startup_cost + rel->work / dist_rel_count_nodes(target);
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_private = list_make1(unconstify(DistRel *, rel));
-	foreach(cell, rel->broadcasts)
-		path->custom_paths = lappend(path->custom_paths, ((Broadcast *) lfirst(cell))->path);
+	foreach_ptr(Broadcast, broadcast, rel->broadcasts)
+		path->custom_paths = lappend(path->custom_paths, broadcast->path);
 	path->methods = &pushed_join_path_methods;
 	add_path(final_rel, (Path *) path);
 }

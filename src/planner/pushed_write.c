@@ -43,14 +43,11 @@ rows_stay(PlannerInfo *root, const DistRel *rel, const DistTable *target)
 {
 	List	   *exprs = NIL;
 	bool		stays = target->kind == DIST_SINGLE;
-	ListCell   *cell;
 
 	if (target->kind == DIST_REFERENCE || target->colocation_id != rel->table->colocation_id)
 		return false;
-	foreach(cell, root->processed_tlist)
+	foreach_ptr(TargetEntry, entry, root->processed_tlist)
 	{
-		TargetEntry *entry = lfirst(cell);
-
 		exprs = lappend(exprs, entry->expr);
 		if (target->kind == DIST_HASH && entry->resno == target->dist_attno)
 			stays = dist_rel_is_dist_expr(root, rel, (Node *) entry->expr);
@@ -65,15 +62,10 @@ static bool
 values_are_shippable(PlannerInfo *root, const DistRel *rel)
 {
 	List	   *exprs = NIL;
-	ListCell   *cell;
 
-	foreach(cell, root->processed_tlist)
-	{
-		TargetEntry *entry = lfirst(cell);
-
+	foreach_ptr(TargetEntry, entry, root->processed_tlist)
 		if (!entry->resjunk)
 			exprs = lappend(exprs, entry->expr);
-	}
 	return dist_rel_can_evaluate(root, rel, exprs);
 }
 
@@ -130,7 +122,6 @@ arrange_select(Query *task, RangeTblEntry *source, Index varno)
 	Query	   *select = makeNode(Query);
 	RangeTblRef *ref = makeNode(RangeTblRef);
 	RangeTblEntry *inner = copyObject(source);
-	ListCell   *cell;
 
 	ref->rtindex = 1;
 	inner->inFromCl = true;
@@ -139,11 +130,10 @@ arrange_select(Query *task, RangeTblEntry *source, Index varno)
 	select->rtable = list_make1(inner);
 	select->jointree = makeFromExpr(list_make1(ref), NULL);
 	source->eref->colnames = NIL;
-	foreach(cell, task->targetList)
+	foreach_ptr(TargetEntry, entry, task->targetList)
 	{
-		TargetEntry *entry = lfirst(cell);
 		Node	   *value = strip_implicit_coercions((Node *) entry->expr);
-		int			number = foreach_current_index(cell) + 1;
+		int			number = foreach_current_index(entry) + 1;
 		char	   *name = psprintf("c%d", number);
 
 		ChangeVarNodes(value, varno, 1, 0);

@@ -69,12 +69,8 @@ static void
 split_clauses_of_join(const RelOptInfo *joinrel, const RelOptInfo *outer, const RelOptInfo *inner, JoinType type,
 					  List *restrictlist, List **meeting, List **hashed)
 {
-	ListCell   *cell;
-
-	foreach(cell, restrictlist)
+	foreach_ptr(RestrictInfo, info, restrictlist)
 	{
-		RestrictInfo *info = lfirst(cell);
-
 		if (IS_OUTER_JOIN(type) && RINFO_IS_PUSHED_DOWN(info, joinrel->relids))
 			continue;
 		*meeting = lappend(*meeting, info);

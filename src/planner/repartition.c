@@ -126,7 +126,6 @@ static Path *
 make_repartition_path(RelOptInfo *rel, Repartition *repartition, double cost)
 {
 	CustomPath *path = makeNode(CustomPath);
-	ListCell   *cell;
 
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
@@ -135,8 +134,8 @@ make_repartition_path(RelOptInfo *rel, Repartition *repartition, double cost)
 	path->path.startup_cost = path->path.total_cost = cost;
 	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	path->custom_private = list_make1(repartition);
-	foreach(cell, repartition->source->broadcasts)
-		path->custom_paths = lappend(path->custom_paths, ((Broadcast *) lfirst(cell))->path);
+	foreach_ptr(Broadcast, broadcast, repartition->source->broadcasts)
+		path->custom_paths = lappend(path->custom_paths, broadcast->path);
 	path->methods = &repartition_path_methods;
 	return (Path *) path;
 }
@@ -200,11 +199,9 @@ hashed_expression(Node *hash_of)
 static bool
 are_binary(const List *columns)
 {
-	ListCell   *cell;
-
-	foreach(cell, columns)
+	foreach_node(Var, var, columns)
 	{
-		if (!wire_type(lfirst_node(Var, cell)->vartype).binary)
+		if (!wire_type(var->vartype).binary)
 			return false;
 	}
 	return true;

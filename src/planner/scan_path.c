@@ -91,11 +91,9 @@ split_clauses(List *clauses, Index varno, List **remote, List **local)
 {
 	Index		local_level = UINT_MAX;
 	int			nparams = 0;
-	ListCell   *cell;
 
-	foreach(cell, clauses)
+	foreach_node(RestrictInfo, member, clauses)
 	{
-		RestrictInfo *member = lfirst_node(RestrictInfo, cell);
 		Node	   *clause = (Node *) member->clause;
 		List	   *exprs = NIL;
 
@@ -126,12 +124,11 @@ static int
 count_policies(PlannerInfo *root, List *clauses)
 {
 	int			count = 0;
-	ListCell   *cell;
 
-	foreach(cell, clauses)
+	foreach_node(RestrictInfo, clause, clauses)
 	{
-		if (lfirst_node(RestrictInfo, cell)->security_level < root->qual_security_level)
-			count = foreach_current_index(cell) + 1;
+		if (clause->security_level < root->qual_security_level)
+			count = foreach_current_index(clause) + 1;
 	}
 	return count;
 }
@@ -257,16 +254,14 @@ add_lookup_paths(PlannerInfo *root, RelOptInfo *rel, const DistTable *table)
 {
 	List	   *clauses = list_copy(rel->joininfo);
 	List	   *seen = NIL;
-	ListCell   *cell;
 
 	if (rel->has_eclass_joins)
 		clauses = list_concat(clauses,
 							  generate_implied_equalities_for_column(root, rel, is_dist_column_var,
 																	 (void *) table,
 																	 rel->lateral_referencers));
-	foreach(cell, clauses)
+	foreach_ptr(RestrictInfo, clause, clauses)
 	{
-		RestrictInfo *clause = lfirst(cell);
 		Relids		required_outer;
 
 		if (!join_clause_is_movable_to(clause, rel) ||
@@ -453,11 +448,9 @@ add_listed_columns(Query *task, DistPlan *plan, Relation relation, Index varno, 
 	List	   *scan_tlist = NIL;
 	List	   *vars = pull_var_clause((Node *) exprs, PVC_RECURSE_AGGREGATES |
 									   PVC_RECURSE_WINDOWFUNCS | PVC_RECURSE_PLACEHOLDERS);
-	ListCell   *cell;
 
-	foreach(cell, vars)
+	foreach_ptr(Var, var, vars)
 	{
-		Var		   *var = lfirst(cell);
 		AttrNumber	position = list_length(scan_tlist);
 
 		if (var->varno != varno || tlist_member((Expr *) var, scan_tlist) != NULL)
@@ -515,7 +508,6 @@ static RowMarkClause *
 make_row_mark(PlannerInfo *root, Index varno)
 {
 	RowMarkClause *mark = makeNode(RowMarkClause);
-	ListCell   *cell;
 
 	mark->rti = 1;
 	mark->waitPolicy = LockWaitBlock;
@@ -526,10 +518,8 @@ make_row_mark(PlannerInfo *root, Index varno)
 		mark->strength = LCS_FORNOKEYUPDATE;
 		return mark;
 	}
-	foreach(cell, root->rowMarks)
+	foreach_ptr(PlanRowMark, plan_mark, root->rowMarks)
 	{
-		PlanRowMark *plan_mark = lfirst(cell);
-
 		if (plan_mark->rti == varno && plan_mark->strength != LCS_NONE && !lock_path_is_due(root, varno))
 		{
 			mark->strength = plan_mark->strength;
@@ -599,11 +589,9 @@ filters_of_kept(PlannerInfo *root, Index varno, List *remote)
 {
 	List	   *here = NIL;
 	bool		any = false;
-	ListCell   *cell;
 
-	foreach(cell, remote)
+	foreach_ptr(Node, clause, remote)
 	{
-		Node	   *clause = lfirst(cell);
 		bool		varies = filter_changes(root, varno, clause);
 
 		any = any || varies;

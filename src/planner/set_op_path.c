@@ -78,15 +78,9 @@ parent_operation(SetOperationStmt *tree, Index leaf)
 static bool
 is_group_column(const DistRel *operand, AttrNumber attno, Oid type)
 {
-	ListCell   *cell;
-
-	foreach(cell, operand->dist_exprs)
-	{
-		const Var  *var = lfirst(cell);
-
+	foreach_ptr(const Var, var, operand->dist_exprs)
 		if (var->varattno == attno && var->vartype == type)
 			return true;
-	}
 	return false;
 }
 
@@ -221,7 +215,7 @@ take_tree(PlannerInfo *root, SetOperationStmt *tree)
 }
 
 Path *
-set_op_query_path(PlannerInfo *root, RelOptInfo *rel, DistQuery *query, double rows, double work)
+set_op_query_path(PlannerInfo *root, RelOptInfo *rel, DistQuery *query, double rows)
 {
 	const SetOperationStmt *tree = find_operation(root->parse->setOperations, rel->relids);
 	Index		varno = bms_singleton_member(query->rel->relids);
@@ -245,7 +239,7 @@ set_op_query_path(PlannerInfo *root, RelOptInfo *rel, DistQuery *query, double r
 			add_column_to_pathtarget(target, (Expr *) makeNullConst(exprType(lfirst(cell)), -1, InvalidOid), 0);
 	}
 	target->width = rel->reltarget->width;
-	path = dist_query_path(root, rel, query, target, rows, work);
+	path = dist_query_path(root, rel, query, target, rows, 0);
 
 	/*
 	 * an Append with one child, which is left out when the plan is finished,
@@ -271,7 +265,7 @@ add_tree_path(PlannerInfo *root, RelOptInfo *rel)
 	rel->fdw_private = dist;
 	query = palloc0(sizeof(DistQuery));
 	query->rel = dist;
-	path = set_op_query_path(root, rel, query, other->rows, 0);
+	path = set_op_query_path(root, rel, query, other->rows);
 	if (!equal(other->pathtarget->exprs, rel->reltarget->exprs))
 		path = apply_projection_to_path(root, rel, path, other->pathtarget);
 	add_path(rel, path);

@@ -97,11 +97,8 @@ shard_of_relid(const DistTable *table, Oid relid)
 static bool
 set_ranges(PlannerInfo *root, const DistTable *table, List *scans, ShardAppendPlan *plan)
 {
-	ListCell   *cell;
-
-	foreach(cell, scans)
+	foreach_ptr(const Path, scan, scans)
 	{
-		const Path *scan = lfirst(cell);
 		const RangeTblEntry *rte;
 		const ShardInfo *shard;
 
@@ -167,7 +164,6 @@ make_shard_append(PlannerInfo *root, const DistTable *table, const Path *append,
 	CustomPath *path;
 	Cost		startup = 0;
 	Cost		total = 0;
-	ListCell   *cell;
 
 	if (hash == NULL)
 		return NULL;
@@ -175,10 +171,10 @@ make_shard_append(PlannerInfo *root, const DistTable *table, const Path *append,
 	private->hash = hash;
 	if (!set_ranges(root, table, children, &private->plan))
 		return NULL;
-	foreach(cell, children)
+	foreach_ptr(Path, subpath, children)
 	{
-		startup += ((Path *) lfirst(cell))->startup_cost;
-		total += ((Path *) lfirst(cell))->total_cost;
+		startup += subpath->startup_cost;
+		total += subpath->total_cost;
 	}
 	path = makeNode(CustomPath);
 	path->path = *append;
@@ -203,14 +199,14 @@ shard_append_add_paths(PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *
 	if (rte->rtekind != RTE_SUBQUERY || !rte->inh || !OidIsValid(rte->relid) || !enable_partition_pruning ||
 		(table = metadata_lookup(rte->relid)) == NULL || table->kind != DIST_HASH)
 		return;
-	foreach(cell, rel->pathlist)
+	foreach_ptr(const Path, append, rel->pathlist)
 	{
-		List	   *children = children_of(lfirst(cell));
+		List	   *children = children_of(append);
 		Path	   *path;
 
 		if (list_length(children) < 2)
 			continue;
-		path = make_shard_append(root, table, lfirst(cell), children);
+		path = make_shard_append(root, table, append, children);
 		if (path != NULL)
 			paths = lappend(paths, path);
 	}

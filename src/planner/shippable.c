@@ -112,13 +112,11 @@ table_uses_type(Oid relid, Oid type)
 static bool
 type_is_everywhere(Oid type)
 {
-	ListCell   *cell;
-
 	if (type < FirstNormalObjectId)
 		return true;
-	foreach(cell, metadata_tables(0))
+	foreach_oid(relid, metadata_tables(0))
 	{
-		if (table_uses_type(lfirst_oid(cell), type))
+		if (table_uses_type(relid, type))
 			return true;
 	}
 	return false;
@@ -175,11 +173,9 @@ assigns_one_part(Node *expr)
 const char *
 shippable_assignments(List *target_list)
 {
-	ListCell   *cell;
-
-	foreach(cell, target_list)
+	foreach_ptr(TargetEntry, entry, target_list)
 	{
-		if (!assigns_one_part((Node *) ((TargetEntry *) lfirst(cell))->expr))
+		if (!assigns_one_part((Node *) entry->expr))
 			return "it assigns several parts of one column";
 	}
 	return NULL;
@@ -317,16 +313,10 @@ shippable_query(Query *query)
 const char *
 shippable_columns(List *target_list)
 {
-	ListCell   *cell;
-
-	foreach(cell, target_list)
-	{
-		TargetEntry *entry = lfirst(cell);
-
+	foreach_ptr(TargetEntry, entry, target_list)
 		if (!entry->resjunk && get_typtype(exprType((Node *) entry->expr)) == TYPTYPE_PSEUDO &&
 			exprType((Node *) entry->expr) != VOIDOID)
 			return "a result column is an anonymous record";
-	}
 	return NULL;
 }
 
@@ -358,18 +348,14 @@ distributed_walker(Node *node, void *context)
 bool
 query_has_distributed_table(Query *query)
 {
-	ListCell   *cell;
-
 	/*
 	 * most queries of plain tables are settled here, without a walk over their
 	 * expressions
 	 */
 	if (query->hasSubLinks || query->cteList != NIL)
 		return distributed_walker((Node *) query, NULL);
-	foreach(cell, query->rtable)
+	foreach_ptr(RangeTblEntry, rte, query->rtable)
 	{
-		RangeTblEntry *rte = lfirst(cell);
-
 		if (rte->rtekind == RTE_SUBQUERY)
 			return distributed_walker((Node *) query, NULL);
 		if (is_distributed_entry(rte))

@@ -99,12 +99,10 @@ static List *
 make_columns(List *result, Index varno, DistPlan *plan, List **scan_tlist, List **names)
 {
 	List	   *targetlist = NIL;
-	ListCell   *cell;
 	AttrNumber	attno = 0;
 
-	foreach(cell, result)
+	foreach_ptr(TargetEntry, entry, result)
 	{
-		TargetEntry *entry = lfirst(cell);
 		Node	   *expr = (Node *) entry->expr;
 		TargetEntry *copy;
 

@@ -477,7 +477,7 @@ add_limit_path(PlannerInfo *root, RelOptInfo *final_rel, const FinalPathExtraDat
 	query->limit = limit;
 	rows = extra->limit_tuples > 0 ? extra->limit_tuples : 1000;
 	rows *= dist_rel_count_nodes(query->rel->table);
-	path = root->parse->setOperations != NULL ? set_op_query_path(root, set_op_result(root), query, rows, 0) :
+	path = root->parse->setOperations != NULL ? set_op_query_path(root, set_op_result(root), query, rows) :
 		dist_query_path(root, final_rel, query, root->upper_targets[UPPERREL_FINAL], rows, 0);
 	if (query->sort_clause != NIL)
 		path = (Path *) create_sort_path(root, final_rel, path, root->sort_pathkeys, extra->limit_tuples);
@@ -500,20 +500,15 @@ static void
 note_whole(PlannerInfo *root, RelOptInfo *final_rel)
 {
 	DistQuery  *query;
-	ListCell   *cell;
 
 	if (root->parent_root == NULL || has_other_steps(root->parse) || root->parse->limitCount != NULL ||
 		root->parse->limitOffset != NULL || root->init_plans != NIL ||
 		(query = dist_query_before_limit(root)) == NULL)
 		return;
 	query->columns = NIL;
-	foreach(cell, root->parse->setOperations != NULL ? root->parse->targetList : root->processed_tlist)
-	{
-		TargetEntry *entry = lfirst(cell);
-
+	foreach_ptr(TargetEntry, entry, root->parse->setOperations != NULL ? root->parse->targetList : root->processed_tlist)
 		if (!entry->resjunk)
 			query->columns = lappend(query->columns, entry->expr);
-	}
 	if (query->grouped && query->window_clause == NIL && !is_aggregation(query))
 		return;					/* the outer query needs no aggregate's
 								 * value */

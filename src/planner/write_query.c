@@ -22,15 +22,9 @@
 static bool
 assigns_dist_column(List *target_list, const DistTable *table)
 {
-	ListCell   *cell;
-
-	foreach(cell, target_list)
-	{
-		TargetEntry *entry = lfirst(cell);
-
+	foreach_ptr(TargetEntry, entry, target_list)
 		if (!entry->resjunk && entry->resno == table->dist_attno)
 			return true;
-	}
 	return false;
 }
 
@@ -38,12 +32,11 @@ int
 write_commands(Query *query)
 {
 	int			commands = COMMAND_BIT(query->commandType);
-	ListCell   *cell;
 
 	if (query->onConflict != NULL && query->onConflict->action == ONCONFLICT_UPDATE)
 		commands |= COMMAND_BIT(CMD_UPDATE);
-	foreach(cell, query->mergeActionList)
-		commands |= COMMAND_BIT(((MergeAction *) lfirst(cell))->commandType);
+	foreach_ptr(MergeAction, action, query->mergeActionList)
+		commands |= COMMAND_BIT(action->commandType);
 	return commands;
 }
 
@@ -56,17 +49,11 @@ write_commands(Query *query)
 static bool
 has_barrier(Query *query)
 {
-	ListCell   *cell;
-
 	if (likely(rt_fetch(query->resultRelation, query->rtable)->securityQuals == NIL))
 		return false;
-	foreach(cell, query->rtable)
-	{
-		RangeTblEntry *rte = lfirst(cell);
-
+	foreach_ptr(RangeTblEntry, rte, query->rtable)
 		if (rte->rtekind == RTE_RELATION && rte->relkind == RELKIND_VIEW)
 			return true;
-	}
 	return false;
 }
 
@@ -90,25 +77,19 @@ write_assigns_parts(Node *target_list)
 const char *
 write_stays_in_shard(Query *query, const DistTable *table)
 {
-	ListCell   *cell;
-
 	if (table->triggers & write_commands(query))
 		return "it fires triggers";
 	if (has_barrier(query))
 		return "it writes through a view with security_barrier";
-	foreach(cell, query->withCheckOptions)
+	foreach_ptr(WithCheckOption, option, query->withCheckOptions)
 	{
-		if (((WithCheckOption *) lfirst(cell))->kind == WCO_VIEW_CHECK)
+		if (option->kind == WCO_VIEW_CHECK)
 			return "it writes through a view with check option";
 	}
-	foreach(cell, query->targetList)
-	{
-		TargetEntry *entry = lfirst(cell);
-
+	foreach_ptr(TargetEntry, entry, query->targetList)
 		if (query->commandType == CMD_UPDATE && !entry->resjunk &&
 			write_is_identity_column(table->relid, entry->resno))
 			return "it assigns an identity column";
-	}
 	if (table->kind != DIST_HASH)
 		return NULL;
 	if (query->commandType == CMD_UPDATE && assigns_dist_column(query->targetList, table))

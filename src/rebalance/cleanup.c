@@ -37,7 +37,6 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
 #include "replication/slot.h"
 #include "storage/lmgr.h"
@@ -54,6 +53,7 @@
 #include "compat/sql_function.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
+#include "lib/spi_query.h"
 #include "lib/subtransaction.h"
 #include "rebalance/drive.h"
 #include "rebalance/move.h"
@@ -112,25 +112,10 @@ cleanup_end(int64 operation)
 	(void) LockRelease(&tag, ExclusiveLock, true);
 }
 
-/* Runs a statement here; the number of rows that it returned or changed. */
-static uint64
-clean_up_here(const char *sql)
-{
-	uint64		processed;
-
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute(sql, false, 0) < 0)
-		elog(ERROR, "query failed: %s", sql);
-	processed = SPI_processed;
-	SPI_finish();
-	return processed;
-}
-
 void
 cleanup_note(int64 operation, CleanupKind kind, const char *name, int32 groupid, CleanupPolicy policy)
 {
-	(void) clean_up_here(psprintf("INSERT INTO pg_catalog.pg_dist_cleanup (operation_id, object_type, object_name, "
+	(void) spi_exec(psprintf("INSERT INTO pg_catalog.pg_dist_cleanup (operation_id, object_type, object_name, "
 							 "node_group_id, policy_type) VALUES (" INT64_FORMAT ", %d, %s, %d, %d)",
 							 operation, kind, quote_literal_cstr(name), groupid, policy));
 }
@@ -138,15 +123,15 @@ cleanup_note(int64 operation, CleanupKind kind, const char *name, int32 groupid,
 void
 cleanup_forget(int64 operation, CleanupPolicy policy)
 {
-	(void) clean_up_here(psprintf("DELETE FROM pg_catalog.pg_dist_cleanup WHERE operation_id = " INT64_FORMAT
+	(void) spi_exec(psprintf("DELETE FROM pg_catalog.pg_dist_cleanup WHERE operation_id = " INT64_FORMAT
 							 " AND policy_type = %d", operation, policy));
 }
 
 bool
 cleanup_is_noted(CleanupKind kind, const char *name, int32 groupid)
 {
-	return clean_up_here(psprintf("SELECT FROM pg_catalog.pg_dist_cleanup WHERE object_type = %d AND object_name = %s AND "
-								  "node_group_id = %d", kind, quote_literal_cstr(name), groupid)) > 0;
+	return spi_exec(psprintf("SELECT FROM pg_catalog.pg_dist_cleanup WHERE object_type = %d AND object_name = %s AND "
+							 "node_group_id = %d", kind, quote_literal_cstr(name), groupid)) > 0;
 }
 
 /*
@@ -156,39 +141,32 @@ cleanup_is_noted(CleanupKind kind, const char *name, int32 groupid)
 static List *
 read_records(void)
 {
-	MemoryContext context = CurrentMemoryContext;
 	List	   *records = NIL;
+	int			ncolumns;
+	char	   *query;
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute(psprintf("SELECT * FROM (SELECT record_id, operation_id, object_type, object_name, node_group_id, policy_type "
-							 "FROM pg_catalog.pg_dist_cleanup UNION ALL "
-							 "SELECT record_id, operation_id, %d, object_name, node_group_id, policy_type "
-							 "FROM pg_catalog.pg_dist_cleanup WHERE object_type = %d AND policy_type = %d UNION ALL "
-							 "SELECT 0, pg_catalog.substring(slot_name, '[0-9]+$')::bigint, %d, slot_name, 0, %d "
-							 "FROM pg_catalog.pg_replication_slots WHERE database = pg_catalog.current_database() "
-							 "AND slot_name ~ '^" MOVE_SLOT_PREFIX "[0-9]+_[0-9]+_[0-9]+$') r "
-							 "ORDER BY object_type <> %d, object_type <> %d, object_type, record_id",
-							 CLEANUP_ARRIVAL, CLEANUP_SHARD, CLEANUP_ON_FAILURE, CLEANUP_SLOT, CLEANUP_ALWAYS,
-							 CLEANUP_ARRIVAL, CLEANUP_SUBSCRIPTION), false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read pg_dist_cleanup");
-	for (uint64 row = 0; row < SPI_processed; row++)
+	query = psprintf("SELECT * FROM (SELECT record_id, operation_id, object_type, object_name, node_group_id, policy_type "
+					 "FROM pg_catalog.pg_dist_cleanup UNION ALL "
+					 "SELECT record_id, operation_id, %d, object_name, node_group_id, policy_type "
+					 "FROM pg_catalog.pg_dist_cleanup WHERE object_type = %d AND policy_type = %d UNION ALL "
+					 "SELECT 0, pg_catalog.substring(slot_name, '[0-9]+$')::bigint, %d, slot_name, 0, %d "
+					 "FROM pg_catalog.pg_replication_slots WHERE database = pg_catalog.current_database() "
+					 "AND slot_name ~ '^" MOVE_SLOT_PREFIX "[0-9]+_[0-9]+_[0-9]+$') r "
+					 "ORDER BY object_type <> %d, object_type <> %d, object_type, record_id",
+					 CLEANUP_ARRIVAL, CLEANUP_SHARD, CLEANUP_ON_FAILURE, CLEANUP_SLOT, CLEANUP_ALWAYS,
+					 CLEANUP_ARRIVAL, CLEANUP_SUBSCRIPTION);
+	foreach_ptr(SpiText, values, spi_rows(query, &ncolumns))
 	{
-		HeapTuple	tuple = SPI_tuptable->vals[row];
-		TupleDesc	desc = SPI_tuptable->tupdesc;
-		CleanupRecord *record = MemoryContextAlloc(context, sizeof(CleanupRecord));
-		bool		isnull;
+		CleanupRecord *record = palloc(sizeof(CleanupRecord));
 
-		record->id = DatumGetInt64(SPI_getbinval(tuple, desc, 1, &isnull));
-		record->operation = DatumGetInt64(SPI_getbinval(tuple, desc, 2, &isnull));
-		record->kind = DatumGetInt32(SPI_getbinval(tuple, desc, 3, &isnull));
-		record->name = MemoryContextStrdup(context, SPI_getvalue(tuple, desc, 4));
-		record->groupid = DatumGetInt32(SPI_getbinval(tuple, desc, 5, &isnull));
-		record->policy = DatumGetInt32(SPI_getbinval(tuple, desc, 6, &isnull));
-		MemoryContextSwitchTo(context);
+		record->id = strtoll(values[0], NULL, 10);
+		record->operation = strtoll(values[1], NULL, 10);
+		record->kind = atoi(values[2]);
+		record->name = values[3];
+		record->groupid = atoi(values[4]);
+		record->policy = atoi(values[5]);
 		records = lappend(records, record);
 	}
-	SPI_finish();
 	return records;
 }
 
@@ -248,7 +226,7 @@ drop_slot(const CleanupRecord *record)
 	if (slot == NULL)
 		return;
 	if (slot->active_pid != 0)
-		(void) clean_up_here(psprintf("SELECT pg_catalog.pg_terminate_backend(%d)", slot->active_pid));
+		(void) spi_exec(psprintf("SELECT pg_catalog.pg_terminate_backend(%d)", slot->active_pid));
 	ReplicationSlotDrop(record->name, false);
 }
 
@@ -274,22 +252,15 @@ static void
 lock_placements_of(const CleanupRecord *record)
 {
 	int			level = NewGUCNestLevel();
+	char	   *colocation_id;
 
 	lock_attempt_limit(LOCK_WAIT_MS);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute(psprintf("SELECT t.colocationid FROM pg_catalog.pg_dist_shard s "
-							 "JOIN pg_catalog.pg_dist_partition t ON t.logicalrelid = s.logicalrelid "
-							 "WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s",
-							 quote_literal_cstr(record->name)), true, 1) != SPI_OK_SELECT)
-		elog(ERROR, "could not read pg_dist_shard");
-	if (SPI_processed > 0)
-	{
-		bool		isnull;
-
-		move_lock_placements(DatumGetInt32(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull)));
-	}
-	SPI_finish();
+	colocation_id = spi_value(psprintf("SELECT t.colocationid FROM pg_catalog.pg_dist_shard s "
+									   "JOIN pg_catalog.pg_dist_partition t ON t.logicalrelid = s.logicalrelid "
+									   "WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s",
+									   quote_literal_cstr(record->name)));
+	if (colocation_id != NULL)
+		move_lock_placements(atoi(colocation_id));
 	AtEOXact_GUC(true, level);
 }
 
@@ -331,9 +302,9 @@ cleanup_lock_arrivals(List *shardids)
 	initStringInfo(&ids);
 	foreach(cell, shardids)
 		appendStringInfo(&ids, "%s" INT64_FORMAT, ids.len == 0 ? "" : ", ", *(int64 *) lfirst(cell));
-	if (clean_up_here(psprintf("SELECT FROM pg_catalog.pg_dist_placement p WHERE p.shardid IN (%s) AND p.shardstate = %d AND "
-							   "p.groupid = (SELECT groupid FROM pg_catalog.pg_dist_local_group) FOR KEY SHARE",
-							   ids.data, PLACEMENT_ARRIVING)) < list_length(shardids))
+	if (spi_exec(psprintf("SELECT FROM pg_catalog.pg_dist_placement p WHERE p.shardid IN (%s) AND p.shardstate = %d AND "
+						  "p.groupid = (SELECT groupid FROM pg_catalog.pg_dist_local_group) FOR KEY SHARE",
+						  ids.data, PLACEMENT_ARRIVING)) < list_length(shardids))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("the move or split that makes these shards is over, and being cleaned up")));
@@ -354,21 +325,10 @@ find_relation(const char *name)
 static TransactionId
 when_left(const CleanupRecord *record)
 {
-	TransactionId xid = InvalidTransactionId;
+	char	   *xid = spi_value(psprintf("SELECT p.xmin FROM pg_catalog.pg_dist_placement p WHERE %s",
+										 placement_condition(record, PLACEMENT_LEFT)));
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute(psprintf("SELECT p.xmin FROM pg_catalog.pg_dist_placement p WHERE %s",
-							 placement_condition(record, PLACEMENT_LEFT)), false, 1) != SPI_OK_SELECT)
-		elog(ERROR, "could not read pg_dist_placement");
-	if (SPI_processed > 0)
-	{
-		bool		isnull;
-
-		xid = DatumGetTransactionId(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
-	}
-	SPI_finish();
-	return xid;
+	return xid == NULL ? InvalidTransactionId : strtoul(xid, NULL, 10);
 }
 
 /*
@@ -440,19 +400,12 @@ drop_former(const CleanupRecord *record)
 static char
 identity_of_table(const CleanupRecord *record)
 {
-	char		identity = REPLICA_IDENTITY_DEFAULT;
+	char	   *identity = spi_value(psprintf("SELECT c.relreplident FROM pg_catalog.pg_dist_shard s "
+											  "JOIN pg_catalog.pg_class c ON c.oid = s.logicalrelid "
+											  "WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s",
+											  quote_literal_cstr(record->name)));
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute(psprintf("SELECT c.relreplident FROM pg_catalog.pg_dist_shard s "
-							 "JOIN pg_catalog.pg_class c ON c.oid = s.logicalrelid "
-							 "WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s",
-							 quote_literal_cstr(record->name)), false, 1) != SPI_OK_SELECT)
-		elog(ERROR, "could not read pg_dist_shard");
-	if (SPI_processed > 0)
-		identity = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1)[0];
-	SPI_finish();
-	return identity;
+	return identity == NULL ? REPLICA_IDENTITY_DEFAULT : identity[0];
 }
 
 /* A shard's changes are logged again as its table's are. */
@@ -507,7 +460,7 @@ clean_record(const CleanupRecord *record)
 static bool
 record_exists(int64 id, const char *locking)
 {
-	return clean_up_here(psprintf("SELECT FROM pg_catalog.pg_dist_cleanup WHERE record_id = " INT64_FORMAT "%s", id, locking)) > 0;
+	return spi_exec(psprintf("SELECT FROM pg_catalog.pg_dist_cleanup WHERE record_id = " INT64_FORMAT "%s", id, locking)) > 0;
 }
 
 /*
@@ -527,7 +480,7 @@ clean_with_record(void *arg)
 	if (!clean_record(record))
 		return false;
 	if (record->kind != CLEANUP_ARRIVAL)
-		(void) clean_up_here(psprintf("DELETE FROM pg_catalog.pg_dist_cleanup WHERE record_id = " INT64_FORMAT, record->id));
+		(void) spi_exec(psprintf("DELETE FROM pg_catalog.pg_dist_cleanup WHERE record_id = " INT64_FORMAT, record->id));
 	return true;
 }
 
@@ -572,13 +525,10 @@ clean_up(void)
 	List	   *records = read_records();
 	List	   *arriving = NIL; /* marks that are still there */
 	int			left = 0;
-	ListCell   *cell;
 
 	DEBUG_POINT("cleanup-records-read");
-	foreach(cell, records)
+	foreach_ptr(CleanupRecord, record, records)
 	{
-		CleanupRecord *record = lfirst(cell);
-
 		CHECK_FOR_INTERRUPTS();
 		if (is_over(record->operation) && !may_come(record, arriving) && try_record(record))
 			continue;
@@ -613,7 +563,7 @@ citus_internal_drop_shard_copy(PG_FUNCTION_ARGS)
 	Oid			relid = find_relation(name);
 
 	if (OidIsValid(relid) && get_rel_namespace(relid) == get_namespace_oid(SHARD_SCHEMA, false) &&
-		clean_up_here(psprintf("SELECT FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p USING (shardid) "
+		spi_exec(psprintf("SELECT FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p USING (shardid) "
 						  "JOIN pg_catalog.pg_dist_local_group g USING (groupid) WHERE p.shardstate <> %d AND "
 						  "pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s",
 						  PLACEMENT_ARRIVING, quote_literal_cstr(name))) == 0)

@@ -251,12 +251,11 @@ void
 drive_check_owner(const DistTable *table)
 {
 	List	   *tables = table->colocation_id == 0 ? list_make1_oid(table->relid) : metadata_tables(table->colocation_id);
-	ListCell   *cell;
 
-	foreach(cell, tables)
+	foreach_oid(relid, tables)
 	{
-		if (!object_ownercheck(RelationRelationId, lfirst_oid(cell), GetUserId()))
-			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(lfirst_oid(cell)));
+		if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
+			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	}
 }
 

@@ -334,10 +334,7 @@ move_run(int64 shardid, const ClusterNode *source, const ClusterNode *target, co
 	const ShardInfo *shard;
 
 	drive_check_caller("move a shard");
-	drive.relid = metadata_shard_relid(shardid);
-	if (!OidIsValid(drive.relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("shard " INT64_FORMAT " does not exist", shardid)));
+	drive.relid = metadata_require_shard(shardid);
 	drive_check_owner(metadata_require(drive.relid));
 	drive.source = drive_require_node(source, "move shards from");
 	drive.target = drive_require_node(target, "move shards to");

@@ -10,13 +10,12 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
-
 #include "storage/lock.h"
 #include "utils/timestamp.h"
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "compat/foreach.h"
 
 /* Most bytes of a name for what replicates a shard; longer than any. */
 #define MOVE_NAME_SIZE NAMEDATALEN
@@ -129,18 +128,6 @@ extern char *move_shard_name(Oid relid, int64 shardid);
 
 /* The lock on a shard group, by which it has one operation at a time. */
 extern void move_group_locktag(LOCKTAG *tag, int colocation_id, HashRange range);
-
-/*
- * Whether shards of the tables are to be replicated logically; errors if they
- * can't be, but must.
- */
-extern bool move_choose_logical(const char *mode, List *tables);
-
-/*
- * Waits until all that was written before now has been applied by the
- * receivers of channels (MoveChannel *); false if that takes too long.
- */
-extern bool move_await_target(List *channels, TimestampTz deadline);
 
 /*
  * Calls a function that switches in a subtransaction: what it has locked and

@@ -10,9 +10,8 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
-
 #include "catalog/node.h"
+#include "compat/foreach.h"
 
 typedef struct PlanNode
 {

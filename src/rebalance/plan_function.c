@@ -77,12 +77,10 @@ get_rebalance_table_shards_plan(PG_FUNCTION_ARGS)
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	PlanRequest request = plan_request_of(fcinfo);
 	RebalancePlan *plan = plan_of_cluster(&request);
-	ListCell   *cell;
 
 	InitMaterializedSRF(fcinfo, 0);
-	foreach(cell, plan->moves)
+	foreach_ptr(const PlanMove, move, plan->moves)
 	{
-		const PlanMove *move = lfirst(cell);
 		Datum		values[7];
 		bool		nulls[7] = {false};
 

@@ -118,14 +118,13 @@ static void
 set_shards(RebalancePlan *plan, Oid relid)
 {
 	List	   *tables = tables_of_plan(relid);
-	ListCell   *cell;
 	int			total = 0;
 
-	foreach(cell, tables)
-		total += metadata_require(lfirst_oid(cell))->nshards;
+	foreach_oid(table, tables)
+		total += metadata_require(table)->nshards;
 	plan->shards = palloc0(Max(total, 1) * sizeof(PlanShard));
-	foreach(cell, tables)
-		add_planned_shards(plan, metadata_require(lfirst_oid(cell)), plan->ncolocations++);
+	foreach_oid(table, tables)
+		add_planned_shards(plan, metadata_require(table), plan->ncolocations++);
 }
 
 /* Takes from the plan the shard group that a shard belongs to. */

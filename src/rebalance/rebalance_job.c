@@ -154,20 +154,18 @@ rebalance_job_create(const PlanRequest *request, const RebalanceJob *how)
 	RebalancePlan *plan;
 	List	   *moves = NIL;
 	List	   *tasks = NIL;
-	ListCell   *cell;
 	int64		job_id;
 
 	check_no_other_job();
 	plan = plan_of_cluster(request);
 	if (plan->moves == NIL && how->leaving == NULL)
 		return 0;
-	foreach(cell, plan->moves)
-		drive_check_owner(metadata_require(((const PlanMove *) lfirst(cell))->shard->relid));
+	foreach_ptr(const PlanMove, move, plan->moves)
+		drive_check_owner(metadata_require(move->shard->relid));
 
 	job_id = job_create(JOB_TYPE, job_description(request, how));
-	foreach(cell, plan->moves)
+	foreach_ptr(const PlanMove, move, plan->moves)
 	{
-		const PlanMove *move = lfirst(cell);
 		NewTask    *task = palloc0(sizeof(NewTask));
 
 		task->owner = GetUserId();

@@ -121,13 +121,12 @@ old_shard(Oid relid, const HashRange *range)
 static void
 check_old_shards(void)
 {
-	ListCell   *cell;
 	ListCell   *old;
 
-	foreach(cell, current_reshape->tables)
+	foreach_oid(relid, current_reshape->tables)
 	{
 		foreach(old, current_reshape->old)
-			(void) old_shard(lfirst_oid(cell), lfirst(old));
+			(void) old_shard(relid, lfirst(old));
 	}
 }
 
@@ -224,12 +223,9 @@ name_new_shards(void)
 {
 	int			ntables = list_length(current_reshape->tables);
 	int64	   *ids = next_ids(PG_DIST_SHARDID_SEQ, ntables * list_length(current_reshape->new));
-	ListCell   *cell;
 
-	foreach(cell, current_reshape->new)
+	foreach_ptr(NewGroup, group, current_reshape->new)
 	{
-		NewGroup   *group = lfirst(cell);
-
 		for (int i = 0; i < ntables; i++)
 		{
 			group->shardids = lappend(group->shardids, ids);
@@ -257,14 +253,11 @@ announce_new_shards(void)
 	int64	   *ids = next_ids(PG_DIST_PLACEMENTID_SEQ, ntables * list_length(current_reshape->new));
 	StringInfoData shards;
 	StringInfoData placements;
-	ListCell   *cell;
 
 	initStringInfo(&shards);
 	initStringInfo(&placements);
-	foreach(cell, current_reshape->new)
+	foreach_ptr(const NewGroup, group, current_reshape->new)
 	{
-		const NewGroup *group = lfirst(cell);
-
 		for (int i = 0; i < ntables; i++)
 		{
 			const char *comma = shards.len == 0 ? "" : ", ";
@@ -346,11 +339,9 @@ static List *
 copy_old_shard(List *copies, const DistTable *table, int number, HashRange *old)
 {
 	Oid			relid = shard_local_relid(table->relid, old_shard(table->relid, old)->shardid);
-	ListCell   *cell;
 
-	foreach(cell, current_reshape->new)
+	foreach_ptr(const NewGroup, group, current_reshape->new)
 	{
-		const NewGroup *group = lfirst(cell);
 		HashRange	common = group->range;
 		char	   *name = shard_relation_name(get_rel_name(table->relid), new_shardid(group, number));
 
@@ -365,15 +356,14 @@ static void
 fill_new_shards(void)
 {
 	List	   *copies = NIL;
-	ListCell   *cell;
 	ListCell   *old;
 
 	run_for_new_groups("make_shard_copies");
 	drive_pace_begin();
-	foreach(cell, current_reshape->tables)
+	foreach_oid(relid, current_reshape->tables)
 	{
 		foreach(old, current_reshape->old)
-			copies = copy_old_shard(copies, metadata_require(lfirst_oid(cell)), foreach_current_index(cell), lfirst(old));
+			copies = copy_old_shard(copies, metadata_require(relid), foreach_current_index(relid), lfirst(old));
 	}
 	current_reshape->copies = copies;
 	run_for_new_groups("index_shard_copies");
@@ -402,13 +392,12 @@ end_copies(void)
 static void
 lock_old_shards(void)
 {
-	ListCell   *cell;
 	ListCell   *old;
 
-	foreach(cell, current_reshape->tables)
+	foreach_oid(relid, current_reshape->tables)
 	{
 		foreach(old, current_reshape->old)
-			LockRelationOid(shard_local_relid(lfirst_oid(cell), old_shard(lfirst_oid(cell), lfirst(old))->shardid),
+			LockRelationOid(shard_local_relid(relid, old_shard(relid, lfirst(old))->shardid),
 							ExclusiveLock);
 	}
 }
@@ -424,14 +413,13 @@ static char *
 old_shardids(void)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 	ListCell   *old;
 
 	initStringInfo(&buf);
-	foreach(cell, current_reshape->tables)
+	foreach_oid(relid, current_reshape->tables)
 	{
 		foreach(old, current_reshape->old)
-			append_id(&buf, old_shard(lfirst_oid(cell), lfirst(old))->shardid);
+			append_id(&buf, old_shard(relid, lfirst(old))->shardid);
 	}
 	return buf.data;
 }
@@ -440,13 +428,12 @@ static char *
 new_shardids(void)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 	ListCell   *id;
 
 	initStringInfo(&buf);
-	foreach(cell, current_reshape->new)
+	foreach_ptr(NewGroup, group, current_reshape->new)
 	{
-		foreach(id, ((NewGroup *) lfirst(cell))->shardids)
+		foreach(id, group->shardids)
 			append_id(&buf, *(int64 *) lfirst(id));
 	}
 	return buf.data;
@@ -456,15 +443,14 @@ new_shardids(void)
 static void
 note_replaced_shards(void)
 {
-	ListCell   *cell;
 	ListCell   *old;
 
 	cleanup_forget(current_reshape->operation, CLEANUP_ON_FAILURE);
-	foreach(cell, current_reshape->tables)
+	foreach_oid(relid, current_reshape->tables)
 	{
 		foreach(old, current_reshape->old)
 			cleanup_note(current_reshape->operation, CLEANUP_SHARD,
-						 move_shard_name(lfirst_oid(cell), old_shard(lfirst_oid(cell), lfirst(old))->shardid),
+						 move_shard_name(relid, old_shard(relid, lfirst(old))->shardid),
 						 metadata_local_group(), CLEANUP_LATER);
 	}
 }
@@ -473,15 +459,9 @@ note_replaced_shards(void)
 static int32
 last_node(void)
 {
-	ListCell   *cell;
-
-	foreach(cell, current_reshape->new)
-	{
-		const NewGroup *group = lfirst(cell);
-
+	foreach_ptr(const NewGroup, group, current_reshape->new)
 		if (group->groupid != metadata_local_group())
 			return group->groupid;
-	}
 	return metadata_local_group();
 }
 

@@ -48,19 +48,7 @@ typedef struct Layout
 static int
 layout_index(const Layout *layout, int32 hash)
 {
-	int			low = 0;
-	int			high = layout->count - 1;
-
-	while (low < high)
-	{
-		int			middle = (low + high + 1) / 2;
-
-		if (layout->ranges[middle].min <= hash)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return low;
+	return hash_position(&layout->ranges[0].min, sizeof(HashRange), layout->count, hash);
 }
 
 /* How many of a range's hash values a node has now. */

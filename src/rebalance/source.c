@@ -39,6 +39,7 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "catalog/catalog_rows.h"
 #include "catalog/metadata_rows.h"
 #include "catalog/node.h"
 #include "catalog/node_session.h"
@@ -166,13 +167,11 @@ char *
 move_definition(int colocation_id)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 	ListCell   *command;
 
 	initStringInfo(&buf);
-	foreach(cell, move_tables(colocation_id))
+	foreach_oid(relid, move_tables(colocation_id))
 	{
-		Oid			relid = lfirst_oid(cell);
 		List	   *commands = list_concat(table_shard_commands(relid), table_foreign_key_commands(relid));
 
 		appendStringInfo(&buf, "%u\n", relid);
@@ -207,12 +206,11 @@ static char *
 write_columns(void)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
-	foreach(cell, current_move->tables)
+	foreach_oid(relid, current_move->tables)
 	{
-		Relation	rel = relation_open(shard_local_relid(lfirst_oid(cell), moved_shard(lfirst_oid(cell))->shardid),
+		Relation	rel = relation_open(shard_local_relid(relid, moved_shard(relid)->shardid),
 										AccessShareLock);
 
 		for (int i = 0; i < RelationGetNumberOfAttributes(rel); i++)
@@ -250,11 +248,9 @@ require_move(FunctionCallInfo fcinfo)
 static void
 check_shards(void)
 {
-	ListCell   *cell;
-
-	foreach(cell, current_move->tables)
+	foreach_oid(relid, current_move->tables)
 	{
-		const ShardInfo *shard = moved_shard(lfirst_oid(cell));
+		const ShardInfo *shard = moved_shard(relid);
 
 		if (shard->groupid != metadata_local_group())
 			ereport(ERROR,
@@ -279,18 +275,20 @@ is_logged(Oid relid)
 static bool
 all_logged(List *tables)
 {
-	ListCell   *cell;
-
-	foreach(cell, tables)
+	foreach_oid(relid, tables)
 	{
-		if (!is_logged(lfirst_oid(cell)))
+		if (!is_logged(relid))
 			return false;
 	}
 	return true;
 }
 
-bool
-move_choose_logical(const char *mode, List *tables)
+/*
+ * Whether shards of the tables are to be replicated logically; errors if they
+ * can't be, but must.
+ */
+static bool
+choose_logical(const char *mode, List *tables)
 {
 	bool		possible = wal_level >= WAL_LEVEL_LOGICAL && all_logged(tables);
 
@@ -334,11 +332,9 @@ channel_of_owner(Oid owner)
 static Oid
 owner_of(Oid relid)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	HeapTuple	tuple = catalog_tuple(RELOID, relid, "relation");
 	Oid			owner;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", relid);
 	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
 	ReleaseSysCache(tuple);
 	return owner;
@@ -348,11 +344,8 @@ owner_of(Oid relid)
 static void
 make_channels(void)
 {
-	ListCell   *cell;
-
-	foreach(cell, current_move->tables)
+	foreach_oid(relid, current_move->tables)
 	{
-		Oid			relid = lfirst_oid(cell);
 		MoveChannel *channel;
 
 		if (get_rel_relkind(relid) != RELKIND_RELATION)
@@ -370,12 +363,11 @@ static void
 note_objects(void)
 {
 	int32		here = metadata_local_group();
-	ListCell   *cell;
 
-	foreach(cell, current_move->tables)
+	foreach_oid(relid, current_move->tables)
 	{
-		int64		shardid = moved_shard(lfirst_oid(cell))->shardid;
-		char	   *name = move_shard_name(lfirst_oid(cell), shardid);
+		int64		shardid = moved_shard(relid)->shardid;
+		char	   *name = move_shard_name(relid, shardid);
 
 		if (cleanup_is_noted(CLEANUP_SHARD, name, current_move->target))
 			ereport(ERROR,
@@ -385,10 +377,8 @@ note_objects(void)
 					 errhint("Try again, or call citus_cleanup_orphaned_resources().")));
 		cleanup_note(current_move->operation, CLEANUP_SHARD, name, current_move->target, CLEANUP_ON_FAILURE);
 	}
-	foreach(cell, current_move->channels)
+	foreach_ptr(MoveChannel, channel, current_move->channels)
 	{
-		MoveChannel *channel = lfirst(cell);
-
 		cleanup_note(current_move->operation, CLEANUP_SUBSCRIPTION, channel->subscription, current_move->target, CLEANUP_ALWAYS);
 		cleanup_note(current_move->operation, CLEANUP_ROLE, channel->role, current_move->target, CLEANUP_ALWAYS);
 		cleanup_note(current_move->operation, CLEANUP_PUBLICATION, channel->publication, here, CLEANUP_ALWAYS);
@@ -400,11 +390,10 @@ static char *
 shardid_list(void)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
-	foreach(cell, current_move->tables)
-		appendStringInfo(&buf, "%s" INT64_FORMAT, buf.len == 0 ? "" : ", ", moved_shard(lfirst_oid(cell))->shardid);
+	foreach_oid(relid, current_move->tables)
+		appendStringInfo(&buf, "%s" INT64_FORMAT, buf.len == 0 ? "" : ", ", moved_shard(relid)->shardid);
 	return buf.data;
 }
 
@@ -417,12 +406,11 @@ place_on_target(int state)
 {
 	int64	   *ids = next_ids(PG_DIST_PLACEMENTID_SEQ, list_length(current_move->tables));
 	StringInfoData buf;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
-	foreach(cell, current_move->tables)
+	foreach_oid(relid, current_move->tables)
 		appendStringInfo(&buf, "%s(" INT64_FORMAT ", " INT64_FORMAT ", %d, 0, %d)", buf.len == 0 ? "" : ", ",
-						 ids[foreach_current_index(cell)], moved_shard(lfirst_oid(cell))->shardid, state, current_move->target);
+						 ids[foreach_current_index(relid)], moved_shard(relid)->shardid, state, current_move->target);
 	members_exec(psprintf("INSERT INTO pg_catalog.pg_dist_placement (placementid, shardid, shardstate, shardlength, groupid) "
 						  "VALUES %s ON CONFLICT (shardid, groupid) DO UPDATE SET shardstate = excluded.shardstate",
 						  buf.data), NIL);
@@ -466,7 +454,7 @@ citus_internal_move_begin(PG_FUNCTION_ARGS)
 	current_move->tables = move_tables(current_move->colocation_id);
 	check_shards();
 	current_move->operation = cleanup_begin();
-	current_move->logical = move_choose_logical(text_to_cstring(PG_GETARG_TEXT_PP(2)), current_move->tables);
+	current_move->logical = choose_logical(text_to_cstring(PG_GETARG_TEXT_PP(2)), current_move->tables);
 	if (current_move->logical)
 		make_channels();
 	current_move->definition = move_definition(current_move->colocation_id);
@@ -511,12 +499,11 @@ static char *
 join_shard_names(const MoveChannel *channel)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
-	foreach(cell, channel->relids)
+	foreach_oid(relid, channel->relids)
 		appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ",
-						 move_shard_name(lfirst_oid(cell), moved_shard(lfirst_oid(cell))->shardid));
+						 move_shard_name(relid, moved_shard(relid)->shardid));
 	return buf.data;
 }
 
@@ -529,15 +516,13 @@ citus_internal_move_publish(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	List	   *commands = NIL;
-	ListCell   *cell;
 
 	require_move(fcinfo);
 	InitMaterializedSRF(fcinfo, 0);
-	foreach(cell, current_move->tables)
-		log_whole_rows(lfirst_oid(cell), moved_shard(lfirst_oid(cell))->shardid);
-	foreach(cell, current_move->channels)
+	foreach_oid(relid, current_move->tables)
+		log_whole_rows(relid, moved_shard(relid)->shardid);
+	foreach_ptr(MoveChannel, channel, current_move->channels)
 	{
-		MoveChannel *channel = lfirst(cell);
 		Datum		values[] = {
 			CStringGetTextDatum(channel->slot), CStringGetTextDatum(channel->publication),
 			CStringGetTextDatum(channel->subscription), CStringGetTextDatum(GetUserNameFromId(channel->owner, false)),
@@ -577,21 +562,15 @@ Datum
 citus_internal_move_copy(PG_FUNCTION_ARGS)
 {
 	const char *slot = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	ListCell   *cell;
-	ListCell   *table;
 
 	require_move(fcinfo);
 	check_same(current_move->columns, write_columns()); /* until it ends, the
 												 * transaction has locks by
 												 * which they stay so */
 	drive_pace_begin();
-	foreach(cell, current_move->channels)
-	{
-		const MoveChannel *channel = lfirst(cell);
-
-		foreach(table, strcmp(channel->slot, slot) == 0 ? channel->relids : NIL)
-			copy_shard(lfirst_oid(table), GetTransactionSnapshot(), drive_pace);
-	}
+	foreach_ptr(const MoveChannel, channel, current_move->channels)
+		foreach_oid(relid, strcmp(channel->slot, slot) == 0 ? channel->relids : NIL)
+			copy_shard(relid, GetTransactionSnapshot(), drive_pace);
 	PG_RETURN_VOID();
 }
 
@@ -630,16 +609,17 @@ applied_by_receiver(const char *slot)
 	return applied;
 }
 
-bool
-move_await_target(List *channels, TimestampTz deadline)
+/*
+ * Waits until all that was written before now has been applied by the
+ * receivers of channels (MoveChannel *); false if that takes too long.
+ */
+static bool
+await_subscribers(List *channels, TimestampTz deadline)
 {
 	XLogRecPtr	now = compat_log_mark();
-	ListCell   *cell;
 
-	foreach(cell, channels)
+	foreach_ptr(const MoveChannel, channel, channels)
 	{
-		const MoveChannel *channel = lfirst(cell);
-
 		while (applied_by_receiver(channel->slot) < now)
 		{
 			if (GetCurrentTimestamp() >= deadline)
@@ -656,10 +636,8 @@ move_await_target(List *channels, TimestampTz deadline)
 static void
 lock_shards(void)
 {
-	ListCell   *cell;
-
-	foreach(cell, current_move->tables)
-		LockRelationOid(shard_local_relid(lfirst_oid(cell), moved_shard(lfirst_oid(cell))->shardid), ExclusiveLock);
+	foreach_oid(relid, current_move->tables)
+		LockRelationOid(shard_local_relid(relid, moved_shard(relid)->shardid), ExclusiveLock);
 }
 
 /* The call of a function on the target about the moved shards. */
@@ -675,10 +653,9 @@ static void
 copy_shards(void)
 {
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	ListCell   *cell;
 
-	foreach(cell, current_move->tables)
-		copy_shard(lfirst_oid(cell), snapshot, NULL);
+	foreach_oid(relid, current_move->tables)
+		copy_shard(relid, snapshot, NULL);
 	UnregisterSnapshot(snapshot);
 }
 
@@ -686,12 +663,10 @@ copy_shards(void)
 static void
 note_old_shards(void)
 {
-	ListCell   *cell;
-
 	cleanup_forget(current_move->operation, CLEANUP_ON_FAILURE);
-	foreach(cell, current_move->tables)
+	foreach_oid(relid, current_move->tables)
 		cleanup_note(current_move->operation, CLEANUP_SHARD,
-					 move_shard_name(lfirst_oid(cell), moved_shard(lfirst_oid(cell))->shardid),
+					 move_shard_name(relid, moved_shard(relid)->shardid),
 					 metadata_local_group(), CLEANUP_LATER);
 }
 
@@ -716,7 +691,7 @@ try_switch(void *arg)
 	DEBUG_POINT("move-shards-locked");
 	if (current_move->logical)
 	{
-		if (!move_await_target(current_move->channels, deadline))
+		if (!await_subscribers(current_move->channels, deadline))
 			return false;
 	}
 	else

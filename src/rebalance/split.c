@@ -117,10 +117,7 @@ begin_plan(ReshapePlan *plan, int64 shardid, const char *what)
 
 	drive_check_caller(what);
 	memset(plan, 0, sizeof(ReshapePlan));
-	plan->relid = metadata_shard_relid(shardid);
-	if (!OidIsValid(plan->relid))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("shard " INT64_FORMAT " does not exist", shardid)));
+	plan->relid = metadata_require_shard(shardid);
 	table = metadata_require(plan->relid);
 	shard = drive_require_shard(table, shardid);
 	if (table->kind != DIST_HASH)
@@ -158,14 +155,11 @@ static void
 check_points(const ShardInfo *shard, List *points)
 {
 	int64		last = (int64) shard->range.min - 1;
-	ListCell   *cell;
 
 	if (points == NIL)
 		ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("no split points are given")));
-	foreach(cell, points)
+	foreach_int(point, points)
 	{
-		int32		point = lfirst_int(cell);
-
 		if (point < shard->range.min || point >= shard->range.max)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -49,16 +49,10 @@ read_strategy(const CatalogRow *row)
 RebalanceStrategy *
 strategy_find(const char *name)
 {
-	ListCell   *cell;
-
-	foreach(cell, catalog_rows("pg_dist_rebalance_strategy", NULL, NULL))
-	{
-		const CatalogRow *row = lfirst(cell);
-
+	foreach_ptr(const CatalogRow, row, catalog_rows("pg_dist_rebalance_strategy", NULL, NULL))
 		if (name == NULL ? DatumGetBool(row->values[Anum_strategy_default_strategy - 1]) :
 			strcmp(name, NameStr(*DatumGetName(row->values[Anum_strategy_name - 1]))) == 0)
 			return read_strategy(row);
-	}
 	if (name == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),

@@ -63,11 +63,10 @@ static void
 for_each_shard(FunctionCallInfo fcinfo, List *tables, void (*what) (const DistTable *table, const ShardInfo *shard))
 {
 	HashRange	range = {PG_GETARG_INT32(1), PG_GETARG_INT32(2)};
-	ListCell   *cell;
 
-	foreach(cell, tables)
+	foreach_oid(relid, tables)
 	{
-		const DistTable *table = metadata_require(lfirst_oid(cell));
+		const DistTable *table = metadata_require(relid);
 		const ShardInfo *shard = shard_of_range(table, range);
 
 		if (shard == NULL)
@@ -138,7 +137,6 @@ Datum
 citus_internal_index_shard_copies(PG_FUNCTION_ARGS)
 {
 	List	   *tables = move_tables(PG_GETARG_INT32(0));
-	ListCell   *cell;
 
 	node_function_check_superuser(fcinfo);
 	if (copied_definition == NULL)
@@ -147,8 +145,8 @@ citus_internal_index_shard_copies(PG_FUNCTION_ARGS)
 				 errmsg("this session has not made copies of shards")));
 	move_check_definition(PG_GETARG_INT32(0), copied_definition);
 	for_each_shard(fcinfo, reversed_list(tables), shard_index_copy);
-	foreach(cell, tables)
-		name_indexes_of_partitions(lfirst_oid(cell));
+	foreach_oid(relid, tables)
+		name_indexes_of_partitions(relid);
 	PG_RETURN_VOID();
 }
 

@@ -40,12 +40,10 @@ auth_info_lookup(const char *role, int32 nodeid)
 	char	   *info = NULL;
 	int			best = 0;
 	ScanKeyData key;
-	ListCell   *cell;
 
 	ScanKeyInit(&key, Anum_authinfo_rolename, BTEqualStrategyNumber, F_NAMEEQ, CStringGetDatum(role));
-	foreach(cell, catalog_rows("pg_dist_authinfo", "pg_dist_authinfo_identification_index", &key))
+	foreach_ptr(CatalogRow, row, catalog_rows("pg_dist_authinfo", "pg_dist_authinfo_identification_index", &key))
 	{
-		CatalogRow *row = lfirst(cell);
 		int			fits = auth_row_fitness(DatumGetInt32(row->values[Anum_authinfo_nodeid - 1]), nodeid);
 
 		if (fits > best)

@@ -70,7 +70,7 @@ run_lists(RemoteConn **conns, int nconns, List *commands)
 		}
 		if (nwaiting == 0)
 			break;
-		remote_wait(waiting, nwaiting, -1, NULL);
+		remote_wait(waiting, nwaiting, -1);
 	}
 	pfree(position);
 	pfree(waiting);
@@ -191,7 +191,7 @@ next_until(RemoteConn *conn, TimestampTz deadline)
 					(errcode(ERRCODE_CONNECTION_FAILURE),
 					 errmsg("node %s:%d did not answer in time", conn->nodename, conn->nodeport)));
 		}
-		remote_wait(&conn, 1, remaining, NULL);
+		remote_wait(&conn, 1, remaining);
 	}
 }
 
@@ -221,9 +221,9 @@ remote_query(int32 groupid, const char *sql, const RemoteParams *params)
 }
 
 RemoteResult *
-remote_read(int32 groupid, const char *sql, const RemoteParams *params)
+remote_read(int32 groupid, const char *sql)
 {
-	return remote_read_within(groupid, sql, params, -1);
+	return remote_read_within(groupid, sql, NULL, -1);
 }
 
 RemoteResult *

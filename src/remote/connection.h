@@ -27,8 +27,7 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
-
+#include "compat/foreach.h"
 #include "remote/result.h"
 
 struct RemoteOwner;
@@ -215,10 +214,10 @@ extern RemotePoll remote_poll(RemoteConn *conn);
 
 /*
  * Waits until one of the connections is readable (or, when output is pending,
- * writable), or timeout_ms (-1 is forever) passes.  Interruptible.  Sets
- * ready[i] where not NULL.  Returns how many are ready.
+ * writable), or timeout_ms (-1 is forever) passes.  Interruptible.  Returns
+ * how many are ready.
  */
-extern int	remote_wait(RemoteConn **conns, int nconns, long timeout_ms, bool *ready);
+extern int	remote_wait(RemoteConn **conns, int nconns, long timeout_ms);
 
 /* remote_poll that waits: whether there is one more row, in conn->row. */
 extern bool remote_next(RemoteConn *conn);
@@ -262,7 +261,7 @@ extern RemoteResult *remote_query(int32 groupid, const char *sql, const RemotePa
  * As remote_query, for what only reads: the node needn't take part in the
  * commit.
  */
-extern RemoteResult *remote_read(int32 groupid, const char *sql, const RemoteParams *params);
+extern RemoteResult *remote_read(int32 groupid, const char *sql);
 
 /*
  * The same with a limit to how long the node may say nothing, after which it

@@ -460,7 +460,7 @@ remote_next(RemoteConn *conn)
 		found = remote_poll(conn);
 		if (found != REMOTE_NOT_YET)
 			return found == REMOTE_ROW;
-		remote_wait(&conn, 1, -1, NULL);
+		remote_wait(&conn, 1, -1);
 	}
 }
 

@@ -33,14 +33,10 @@ const char *const pool_info_keywords[] = {"host", "port", "dbname", NULL};
 char *
 pool_info_lookup(int32 nodeid)
 {
-	ScanKeyData key;
-	List	   *rows;
+	CatalogRow *row = catalog_row("pg_dist_poolinfo", "pg_dist_poolinfo_pkey", Anum_poolinfo_nodeid, F_INT4EQ,
+								  Int32GetDatum(nodeid));
 
-	ScanKeyInit(&key, Anum_poolinfo_nodeid, BTEqualStrategyNumber, F_INT4EQ, Int32GetDatum(nodeid));
-	rows = catalog_rows("pg_dist_poolinfo", "pg_dist_poolinfo_pkey", &key);
-	if (rows == NIL)
-		return NULL;
-	return TextDatumGetCString(((CatalogRow *) linitial(rows))->values[Anum_poolinfo_poolinfo - 1]);
+	return row == NULL ? NULL : TextDatumGetCString(row->values[Anum_poolinfo_poolinfo - 1]);
 }
 
 /* Whether a connection parameter may be set. */

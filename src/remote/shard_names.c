@@ -14,29 +14,14 @@
 #include "access/xact.h"
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
-#include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
+#include "catalog/metadata_rows.h"
 #include "catalog/relations.h"
 #include "remote/shard_names.h"
 
 #define MIN_SHARD_DIGITS 6		/* ids begin at 102008 */
-
-/* The table that a shard belongs to, or InvalidOid. */
-static Oid
-table_of_shard(int64 shardid)
-{
-	ScanKeyData key;
-	List	   *rows;
-
-	ScanKeyInit(&key, Anum_shard_shardid, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(shardid));
-	rows = catalog_rows("pg_dist_shard", "pg_dist_shard_shardid_index", &key);
-	if (rows == NIL)
-		return InvalidOid;
-	return DatumGetObjectId(((CatalogRow *) linitial(rows))->values[Anum_shard_logicalrelid - 1]);
-}
 
 static bool
 is_word_char(char c)
@@ -60,7 +45,7 @@ split_shard_name(const char *word, int len, int *name_len, int64 *shardid, Oid *
 
 	*name_len = len - digits - 1;
 	*shardid = strtoll(word + len - digits, NULL, 10);
-	*relid = table_of_shard(*shardid);
+	*relid = metadata_shard_relid(*shardid);
 	return OidIsValid(*relid);
 }
 
@@ -185,10 +170,12 @@ logical_field(const char *field)
 }
 
 void
-shard_names_rethrow(void)
+shard_names_rethrow(MemoryContext context)
 {
-	ErrorData  *error = CopyErrorData();
+	ErrorData  *error;
 
+	MemoryContextSwitchTo(context);
+	error = CopyErrorData();
 	FlushErrorState();
 	shard_names_fix_schema(error->schema_name, error->table_name, &error->schema_name);
 	error->message = logical_field(error->message);

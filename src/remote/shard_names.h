@@ -28,10 +28,9 @@ extern Oid	shard_name_table(const char *shard);
 extern void shard_names_fix_schema(const char *shard_schema, const char *shard_table, char **schema);
 
 /*
- * To be called in a PG_CATCH block that saw an error of a shard of this
- * node, after switching to a context other than ErrorContext: raises the error
- * again with logical names.
+ * To be called in a PG_CATCH block that saw an error of a shard of this node:
+ * switches to the context, and raises the error again with logical names.
  */
-pg_noreturn extern void shard_names_rethrow(void);
+pg_noreturn extern void shard_names_rethrow(MemoryContext context);
 
 #endif							/* CITUS_REMOTE_SHARD_NAMES_H */

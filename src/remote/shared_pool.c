@@ -95,18 +95,13 @@ typedef struct SharedPool
 static int	max_shared_pool_size = 0;
 static SharedPool *pool_shared = NULL;
 
-static Size
-shared_pool_size(void)
-{
-	return add_size(offsetof(SharedPool, sessions), mul_size(MaxBackends, sizeof(PoolSession)));
-}
-
 void
 shared_pool_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_shared_pool",
-		.size = shared_pool_size,
+		.fixed = offsetof(SharedPool, sessions),
+		.per_backend = sizeof(PoolSession),
 		.memory = (SharedHeader **) &pool_shared,
 	};
 

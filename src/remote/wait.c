@@ -226,29 +226,23 @@ prepare_many(RemoteConn **conns, int nconns)
  * Connections that can't be waited for: their end is known already.
  */
 static int
-count_ended(RemoteConn **conns, int nconns, bool *ready)
+count_ended(RemoteConn **conns, int nconns)
 {
 	int			ended = 0;
 
 	for (int i = 0; i < nconns; i++)
-	{
-		bool		is_ended = conns[i]->state == REMOTE_DEAD || channel_socket(&conns[i]->priv->channel) < 0;
-
-		if (ready != NULL)
-			ready[i] = is_ended;
-		if (is_ended)
+		if (conns[i]->state == REMOTE_DEAD || channel_socket(&conns[i]->priv->channel) < 0)
 			ended++;
-	}
 	return ended;
 }
 
 int
-remote_wait(RemoteConn **conns, int nconns, long timeout_ms, bool *ready)
+remote_wait(RemoteConn **conns, int nconns, long timeout_ms)
 {
 	TimestampTz deadline = timeout_ms < 0 ? 0 :
 		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
 	bool		connecting = false;
-	int			nready = count_ended(conns, nconns, ready);
+	int			nready = count_ended(conns, nconns);
 
 	if (nready > 0)
 		return nready;
@@ -257,13 +251,7 @@ remote_wait(RemoteConn **conns, int nconns, long timeout_ms, bool *ready)
 		connecting |= conns[i]->state == REMOTE_CONNECTING;
 
 	if (nconns == 1)
-	{
-		if (!wait_for_conn(conns[0], deadline))
-			return 0;
-		if (ready != NULL)
-			ready[0] = true;
-		return 1;
-	}
+		return wait_for_conn(conns[0], deadline) ? 1 : 0;
 
 	if (connecting)
 		forget_many();			/* sockets change while connecting */
@@ -282,11 +270,7 @@ remote_wait(RemoteConn **conns, int nconns, long timeout_ms, bool *ready)
 			if (event->events & WL_LATCH_SET)
 				latch_set = true;
 			else if (event->pos >= SOCKET_POS)
-			{
 				nready++;
-				if (ready != NULL)
-					ready[event->pos - SOCKET_POS] = true;
-			}
 		}
 		if (latch_set)
 		{

@@ -35,7 +35,6 @@ default_action_fill(Query *query)
 	Oid			shard = rt_fetch(query->resultRelation, query->rtable)->relid;
 	Oid			relid;
 	Relation	rel;
-	ListCell   *cell;
 
 	if (get_rel_namespace(shard) != get_namespace_oid(SHARD_SCHEMA, true))
 		return;
@@ -43,9 +42,8 @@ default_action_fill(Query *query)
 	if (!OidIsValid(relid))
 		return;
 	rel = table_open(relid, AccessShareLock);
-	foreach(cell, query->targetList)
+	foreach_node(TargetEntry, entry, query->targetList)
 	{
-		TargetEntry *entry = lfirst_node(TargetEntry, cell);
 		Node	   *value = IsA(entry->expr, SetToDefault) ? build_column_default(rel, entry->resno) : NULL;
 
 		if (value != NULL)
@@ -57,8 +55,6 @@ default_action_fill(Query *query)
 void
 default_action_forget(List *shard_relids)
 {
-	ListCell   *cell;
-
-	foreach(cell, shard_relids)
-		CacheInvalidateRelcacheByRelid(lfirst_oid(cell));
+	foreach_oid(relid, shard_relids)
+		CacheInvalidateRelcacheByRelid(relid);
 }

@@ -142,13 +142,9 @@ manual_change_check_utility(Node *stmt)
 
 	if (enable_manual_changes || superuser())
 		return;
-	foreach(cell, changed_relations(stmt))
-	{
-		Node	   *relation = lfirst(cell);
-
+	foreach_ptr(Node, relation, changed_relations(stmt))
 		if (relation != NULL && IsA(relation, RangeVar))
 			check_relation(RangeVarGetRelid((RangeVar *) relation, NoLock, true));
-	}
 	if (IsA(stmt, DropStmt))
 	{
 		foreach(cell, ((DropStmt *) stmt)->objects)

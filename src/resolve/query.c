@@ -225,12 +225,10 @@ lock_tagged(Oid relid, const TaskTag *tag, LOCKMODE mode)
 
 	do
 	{
-		ListCell   *cell;
-
 		generation = metadata_generation();
 		parts = tagged_parts(metadata_require(relid), tag);
-		foreach(cell, parts)
-			LockRelationOid(((ShardPart *) lfirst(cell))->relid, mode);
+		foreach_ptr(ShardPart, part, parts)
+			LockRelationOid(part->relid, mode);
 	} while (generation != metadata_generation());
 	return parts;
 }

@@ -118,10 +118,8 @@ rename_relation(ShardNaming *naming, RangeVar *relation)
 static void
 rename_relations(ShardNaming *naming, List *relations)
 {
-	ListCell   *cell;
-
-	foreach(cell, relations)
-		rename_relation(naming, lfirst_node(RangeVar, cell));
+	foreach_node(RangeVar, relation, relations)
+		rename_relation(naming, relation);
 }
 
 /* A qualified name of a shard's object as list of names. */
@@ -259,11 +257,9 @@ rename_constraint(ShardNaming *naming, Constraint *constraint)
 static void
 rename_column(ShardNaming *naming, ColumnDef *column)
 {
-	ListCell   *cell;
-
 	rename_references(column->raw_default, naming);
-	foreach(cell, column->constraints)
-		rename_references(lfirst_node(Constraint, cell)->raw_expr, naming);
+	foreach_node(Constraint, constraint, column->constraints)
+		rename_references(constraint->raw_expr, naming);
 }
 
 static void
@@ -340,12 +336,11 @@ static void
 rename_alter_table(ShardNaming *naming, Node *node)
 {
 	AlterTableStmt *stmt = (AlterTableStmt *) node;
-	ListCell   *cell;
 
 	if (!rename_relation(naming, stmt->relation))
 		return;
-	foreach(cell, stmt->cmds)
-		rename_subcommand(naming, lfirst_node(AlterTableCmd, cell));
+	foreach_node(AlterTableCmd, cmd, stmt->cmds)
+		rename_subcommand(naming, cmd);
 }
 
 static void
@@ -381,11 +376,10 @@ static void
 rename_create_statistics(ShardNaming *naming, Node *node)
 {
 	CreateStatsStmt *stmt = (CreateStatsStmt *) node;
-	ListCell   *cell;
 
 	rename_relations(naming, stmt->relations);
-	foreach(cell, stmt->exprs)
-		rename_references(lfirst_node(StatsElem, cell)->expr, naming);
+	foreach_node(StatsElem, elem, stmt->exprs)
+		rename_references(elem->expr, naming);
 	stmt->defnames = shard_name_list(naming, strVal(llast(stmt->defnames)));
 }
 
@@ -441,10 +435,8 @@ rename_lock(ShardNaming *naming, Node *node)
 static void
 rename_vacuum(ShardNaming *naming, Node *node)
 {
-	ListCell   *cell;
-
-	foreach(cell, ((VacuumStmt *) node)->rels)
-		rename_relation(naming, lfirst_node(VacuumRelation, cell)->relation);
+	foreach_node(VacuumRelation, relation, ((VacuumStmt *) node)->rels)
+		rename_relation(naming, relation->relation);
 }
 
 static void

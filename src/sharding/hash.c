@@ -55,19 +55,7 @@ shard_value(const DistTable *table, Datum value, Oid type)
 int
 shard_index_of_hash(const DistTable *table, int32 hash)
 {
-	int			low = 0;
-	int			high = table->nshards - 1;
-
-	while (low < high)
-	{
-		int			middle = (low + high + 1) / 2;
-
-		if (table->shards[middle].range.min <= hash)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return low;
+	return hash_position(&table->shards[0].range.min, sizeof(ShardInfo), table->nshards, hash);
 }
 
 int

@@ -24,6 +24,28 @@ extern void shard_hash_range(int count, int index, int32 *min_hash, int32 *max_h
  */
 extern Datum shard_value(const DistTable *table, Datum value, Oid type);
 
+/*
+ * Position of what has a hash value, among n elements of that size in the
+ * order of their least hash values; least is that of the first.
+ */
+static inline int
+hash_position(const int32 *least, size_t size, int n, int32 hash)
+{
+	int			low = 0;
+	int			high = n - 1;
+
+	while (low < high)
+	{
+		int			middle = (low + high + 1) / 2;
+
+		if (*(const int32 *) ((const char *) least + middle * size) <= hash)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
 /* Position in table->shards of the shard that holds a hash value. */
 extern int	shard_index_of_hash(const DistTable *table, int32 hash);
 

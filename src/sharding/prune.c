@@ -219,14 +219,11 @@ prune_from_quals(const DistTable *table, Index varno, List *quals)
 {
 	PruneContext context = {table, varno};
 	List	   *disjunctions = NIL;
-	ListCell   *cell;
 
 	if (table->kind != DIST_HASH)
 		return NIL;
-	foreach(cell, quals)
+	foreach_ptr(Node, qual, quals)
 	{
-		Node	   *qual = lfirst(cell);
-
 		if (IsA(qual, List))
 			disjunctions = list_concat(disjunctions, prune_from_quals(table, varno, (List *) qual));
 		else
@@ -238,15 +235,9 @@ prune_from_quals(const DistTable *table, Index varno, List *quals)
 PruneTerm *
 prune_single_value(List *disjunctions)
 {
-	ListCell   *cell;
-
-	foreach(cell, disjunctions)
-	{
-		List	   *terms = lfirst(cell);
-
+	foreach_ptr(List, terms, disjunctions)
 		if (list_length(terms) == 1 && !((PruneTerm *) linitial(terms))->is_array)
 			return linitial(terms);
-	}
 	return NULL;
 }
 
@@ -259,12 +250,9 @@ prune_pack(List *disjunctions, List **expressions)
 	foreach(cell, disjunctions)
 	{
 		List	   *triples = NIL;
-		ListCell   *term_cell;
 
-		foreach(term_cell, (List *) lfirst(cell))
+		foreach_ptr(PruneTerm, term, (List *) lfirst(cell))
 		{
-			PruneTerm  *term = lfirst(term_cell);
-
 			triples = lappend_int(triples, list_length(*expressions));
 			triples = lappend_int(triples, term->is_array);
 			triples = lappend_int(triples, (int) term->type);

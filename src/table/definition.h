@@ -14,9 +14,10 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
 #include "utils/acl.h"
 #include "utils/rel.h"
+
+#include "compat/foreach.h"
 
 typedef struct Definition
 {

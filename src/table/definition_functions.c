@@ -12,11 +12,8 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/table.h"
 #include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_attrdef.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
@@ -27,11 +24,11 @@
 #include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_trigger.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 
+#include "catalog/catalog_rows.h"
 #include "table/definition.h"
 
 /*
@@ -69,9 +66,7 @@ definition_function(Definition *def, Oid funcid)
 	def->functions_done = lappend_oid(def->functions_done, funcid);
 	if (!definition_is_needed(ProcedureRelationId, funcid))
 		return;
-	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for function %u", funcid);
+	tuple = catalog_tuple(PROCOID, funcid, "function");
 	form = (Form_pg_proc) GETSTRUCT(tuple);
 	if (form->prokind != PROKIND_AGGREGATE && !is_of_row_type(def, form))
 	{
@@ -88,36 +83,19 @@ definition_function(Definition *def, Oid funcid)
 	ReleaseSysCache(tuple);
 }
 
-/* Scans the dependencies of an object on others, or of others on it. */
-static SysScanDesc
-begin_depend_scan(Relation depend, Oid classid, Oid objid, bool of_others)
-{
-	ScanKeyData keys[2];
-
-	ScanKeyInit(&keys[0], of_others ? Anum_pg_depend_refclassid : Anum_pg_depend_classid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(classid));
-	ScanKeyInit(&keys[1], of_others ? Anum_pg_depend_refobjid : Anum_pg_depend_objid, BTEqualStrategyNumber,
-				F_OIDEQ, ObjectIdGetDatum(objid));
-	return systable_beginscan(depend, of_others ? DependReferenceIndexId : DependDependerIndexId, true, NULL, 2, keys);
-}
-
 /* The functions that an object calls, itself or by operators. */
 static void
-functions_of_object(Definition *def, Relation depend, Oid classid, Oid objid)
+functions_of_object(Definition *def, Oid classid, Oid objid)
 {
-	SysScanDesc scan = begin_depend_scan(depend, classid, objid, false);
-	HeapTuple	tuple;
-
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(CatalogRow, row, catalog_needs(classid, objid))
 	{
-		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(row->tuple);
 
 		if (form->refclassid == ProcedureRelationId)
 			definition_function(def, form->refobjid);
 		else if (form->refclassid == OperatorRelationId)
 			definition_function(def, get_opcode(form->refobjid));
 	}
-	systable_endscan(scan);
 }
 
 /* Whether objects of a catalog that depend on a table are made with it. */
@@ -137,18 +115,13 @@ void
 definition_functions(Definition *def)
 {
 	Oid			relid = RelationGetRelid(def->rel);
-	Relation	depend = table_open(DependRelationId, AccessShareLock);
-	SysScanDesc scan = begin_depend_scan(depend, RelationRelationId, relid, true);
-	HeapTuple	tuple;
 
-	functions_of_object(def, depend, RelationRelationId, relid);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	functions_of_object(def, RelationRelationId, relid);
+	foreach_ptr(CatalogRow, row, catalog_dependents(RelationRelationId, relid))
 	{
-		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(tuple);
+		Form_pg_depend form = (Form_pg_depend) GETSTRUCT(row->tuple);
 
 		if (is_part_of_tables(form->classid, form->objid))
-			functions_of_object(def, depend, form->classid, form->objid);
+			functions_of_object(def, form->classid, form->objid);
 	}
-	systable_endscan(scan);
-	table_close(depend, AccessShareLock);
 }

@@ -11,13 +11,10 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/table.h"
 #include "access/transam.h"
 #include "catalog/dependency.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_attrdef.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
@@ -29,13 +26,13 @@
 #include "catalog/pg_sequence.h"
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/formatting.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "catalog/catalog_rows.h"
 #include "compat/collation.h"
 #include "compat/identity_sequence.h"
 #include "table/definition.h"
@@ -99,9 +96,7 @@ definition_schema(Definition *def, Oid schema)
 	if (!definition_is_needed(NamespaceRelationId, schema))
 		return;
 
-	tuple = SearchSysCache1(NAMESPACEOID, ObjectIdGetDatum(schema));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for schema %u", schema);
+	tuple = catalog_tuple(NAMESPACEOID, schema, "schema");
 	name = quote_identifier(NameStr(((Form_pg_namespace) GETSTRUCT(tuple))->nspname));
 	acl = SysCacheGetAttr(NAMESPACEOID, tuple, Anum_pg_namespace_nspacl, &isnull);
 	definition_add_object(def, "SCHEMA", name, list_make1(psprintf("CREATE SCHEMA %s", name)), acl, isnull,
@@ -153,9 +148,7 @@ definition_collation(Definition *def, Oid collation)
 	if (!definition_is_needed(CollationRelationId, collation))
 		return;
 
-	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for collation %u", collation);
+	tuple = catalog_tuple(COLLOID, collation, "collation");
 	form = (Form_pg_collation) GETSTRUCT(tuple);
 	definition_schema(def, form->collnamespace);
 	name = generate_collation_name(collation);
@@ -169,25 +162,14 @@ definition_collation(Definition *def, Oid collation)
 static char *
 enum_command(Oid typid, const char *name)
 {
-	Relation	rel = table_open(EnumRelationId, AccessShareLock);
 	StringInfoData buf;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		first = true;
 
 	initStringInfo(&buf);
 	appendStringInfo(&buf, "CREATE TYPE %s AS ENUM (", name);
-	ScanKeyInit(&key, Anum_pg_enum_enumtypid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(typid));
-	scan = systable_beginscan(rel, EnumTypIdSortOrderIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		appendStringInfo(&buf, "%s%s", first ? "" : ", ",
-						 quote_literal_cstr(NameStr(((Form_pg_enum) GETSTRUCT(tuple))->enumlabel)));
-		first = false;
-	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(EnumRelationId, EnumTypIdSortOrderIndexId,
+													 Anum_pg_enum_enumtypid, typid))
+		appendStringInfo(&buf, "%s%s", foreach_current_index(row) == 0 ? "" : ", ",
+						 quote_literal_cstr(NameStr(((Form_pg_enum) GETSTRUCT(row->tuple))->enumlabel)));
 	appendStringInfoChar(&buf, ')');
 	return buf.data;
 }
@@ -208,10 +190,6 @@ domain_commands(Definition *def, HeapTuple type_tuple, const char *name)
 	Form_pg_type form = (Form_pg_type) GETSTRUCT(type_tuple);
 	StringInfoData buf;
 	List	   *constraints = NIL;
-	Relation	rel;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
 	Datum		datum;
 	bool		isnull;
 
@@ -230,18 +208,14 @@ domain_commands(Definition *def, HeapTuple type_tuple, const char *name)
 	if (form->typnotnull)
 		appendStringInfoString(&buf, " NOT NULL");
 
-	rel = table_open(ConstraintRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_constraint_contypid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(form->oid));
-	scan = systable_beginscan(rel, ConstraintTypidIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(ConstraintRelationId, ConstraintTypidIndexId,
+													 Anum_pg_constraint_contypid, form->oid))
 	{
-		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
+		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(row->tuple);
 
 		if (con->contype == CONSTRAINT_CHECK)
 			constraints = lappend(constraints, pg_get_constraintdef_command(con->oid));
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
 	list_sort(constraints, compare_texts);
 	return lcons(buf.data, constraints);
 }
@@ -280,12 +254,10 @@ composite_command(Definition *def, Oid relid, const char *name)
 static char *
 range_command(Definition *def, Oid typid, const char *name)
 {
-	HeapTuple	tuple = SearchSysCache1(RANGETYPE, ObjectIdGetDatum(typid));
+	HeapTuple	tuple = catalog_tuple(RANGETYPE, typid, "range type");
 	Form_pg_range form;
 	StringInfoData buf;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for range type %u", typid);
 	form = (Form_pg_range) GETSTRUCT(tuple);
 	definition_type(def, form->rngsubtype);
 	definition_collation(def, form->rngcollation);
@@ -329,9 +301,7 @@ definition_type(Definition *def, Oid typid)
 	if (!definition_is_needed(TypeRelationId, typid))
 		return;
 
-	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(typid));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for type %u", typid);
+	tuple = catalog_tuple(TYPEOID, typid, "type");
 	form = (Form_pg_type) GETSTRUCT(tuple);
 	definition_schema(def, form->typnamespace);
 	name = quote_qualified_identifier(get_namespace_name(form->typnamespace), NameStr(form->typname));
@@ -362,12 +332,10 @@ definition_type(Definition *def, Oid typid)
 char *
 sequence_options_text(Oid seqid)
 {
-	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(seqid));
+	HeapTuple	tuple = catalog_tuple(SEQRELID, seqid, "sequence");
 	Form_pg_sequence form;
 	char	   *result;
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for sequence %u", seqid);
 	form = (Form_pg_sequence) GETSTRUCT(tuple);
 	result = psprintf(" INCREMENT BY " INT64_FORMAT " MINVALUE " INT64_FORMAT " MAXVALUE " INT64_FORMAT
 					  " START WITH " INT64_FORMAT " CACHE " INT64_FORMAT " %sCYCLE",
@@ -421,27 +389,16 @@ static void
 definition_default_sequences(Definition *def, AttrNumber attno)
 {
 	Oid			attrdef = GetAttrDefaultOid(RelationGetRelid(def->rel), attno);
-	Relation	rel;
-	ScanKeyData keys[2];
-	SysScanDesc scan;
-	HeapTuple	tuple;
 
 	if (!OidIsValid(attrdef))
 		return;
-	rel = table_open(DependRelationId, AccessShareLock);
-	ScanKeyInit(&keys[0], Anum_pg_depend_classid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(AttrDefaultRelationId));
-	ScanKeyInit(&keys[1], Anum_pg_depend_objid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(attrdef));
-	scan = systable_beginscan(rel, DependDependerIndexId, true, NULL, 2, keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(CatalogRow, row, catalog_needs(AttrDefaultRelationId, attrdef))
 	{
-		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(row->tuple);
 
 		if (depend->refclassid == RelationRelationId && get_rel_relkind(depend->refobjid) == RELKIND_SEQUENCE)
 			definition_sequence(def, depend->refobjid);
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
 }
 
 /* Sequences that the table owns (serial), and others in its defaults. */
@@ -449,15 +406,14 @@ void
 definition_sequences(Definition *def)
 {
 	TupleDesc	desc = RelationGetDescr(def->rel);
-	ListCell   *cell;
 
-	foreach(cell, getOwnedSequences(RelationGetRelid(def->rel)))
+	foreach_oid(sequence, getOwnedSequences(RelationGetRelid(def->rel)))
 	{
 		Oid			table;
 		int32		column;
 
-		if (sequenceIsOwned(lfirst_oid(cell), DEPENDENCY_AUTO, &table, &column))
-			definition_sequence(def, lfirst_oid(cell));
+		if (sequenceIsOwned(sequence, DEPENDENCY_AUTO, &table, &column))
+			definition_sequence(def, sequence);
 	}
 	for (int i = 0; i < desc->natts; i++)
 	{
@@ -474,16 +430,15 @@ void
 definition_sequence_owners(Definition *def)
 {
 	TupleDesc	desc = RelationGetDescr(def->rel);
-	ListCell   *cell;
 
-	foreach(cell, def->sequences_done)
+	foreach_oid(sequence, def->sequences_done)
 	{
 		Oid			table;
 		int32		column;
 
-		if (sequenceIsOwned(lfirst_oid(cell), DEPENDENCY_AUTO, &table, &column) &&
+		if (sequenceIsOwned(sequence, DEPENDENCY_AUTO, &table, &column) &&
 			table == RelationGetRelid(def->rel))
-			definition_add(def, "ALTER SEQUENCE %s OWNED BY %s.%s", relation_qualified_name(lfirst_oid(cell)),
+			definition_add(def, "ALTER SEQUENCE %s OWNED BY %s.%s", relation_qualified_name(sequence),
 						   def->name, quote_identifier(get_attname(table, column, false)));
 	}
 	for (int i = 0; i < desc->natts; i++)

@@ -10,8 +10,6 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/table.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_index.h"
@@ -22,12 +20,12 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/relcache.h"
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
+#include "catalog/catalog_rows.h"
 #include "compat/stats_target.h"
 #include "table/definition.h"
 #include "table/table_definition.h"
@@ -41,23 +39,9 @@ typedef void (*ConstraintFunction) (Definition *def, Form_pg_constraint con);
 static void
 for_each_constraint(Definition *def, ConstraintFunction function)
 {
-	Relation	rel = table_open(ConstraintRelationId, AccessShareLock);
-	List	   *tuples = NIL;
-	ListCell   *cell;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(RelationGetRelid(def->rel)));
-	scan = systable_beginscan(rel, ConstraintRelidTypidNameIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-		tuples = lappend(tuples, heap_copytuple(tuple));
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
-
-	foreach(cell, tuples)
-		function(def, (Form_pg_constraint) GETSTRUCT((HeapTuple) lfirst(cell)));
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(ConstraintRelationId, ConstraintRelidTypidNameIndexId,
+													 Anum_pg_constraint_conrelid, RelationGetRelid(def->rel)))
+		function(def, (Form_pg_constraint) GETSTRUCT(row->tuple));
 }
 
 static void
@@ -130,16 +114,11 @@ index_statistics_targets(Definition *def, Oid indexid, int natts)
 void
 definition_indexes(Definition *def)
 {
-	ListCell   *cell;
-
-	foreach(cell, RelationGetIndexList(def->rel))
+	foreach_oid(indexid, RelationGetIndexList(def->rel))
 	{
-		Oid			indexid = lfirst_oid(cell);
-		HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(indexid));
+		HeapTuple	tuple = catalog_tuple(INDEXRELID, indexid, "index");
 		Form_pg_index form;
 
-		if (!HeapTupleIsValid(tuple))
-			elog(ERROR, "cache lookup failed for index %u", indexid);
 		form = (Form_pg_index) GETSTRUCT(tuple);
 		if (form->indisvalid)
 		{
@@ -183,18 +162,14 @@ definition_replica_identity(Definition *def)
 void
 definition_statistics(Definition *def)
 {
-	ListCell   *cell;
-
-	foreach(cell, RelationGetStatExtList(def->rel))
+	foreach_oid(statistics, RelationGetStatExtList(def->rel))
 	{
-		HeapTuple	tuple = SearchSysCache1(STATEXTOID, ObjectIdGetDatum(lfirst_oid(cell)));
+		HeapTuple	tuple = catalog_tuple(STATEXTOID, statistics, "statistics object");
 		Form_pg_statistic_ext form;
 		const char *name;
 		Datum		target;
 		bool		isnull;
 
-		if (!HeapTupleIsValid(tuple))
-			elog(ERROR, "cache lookup failed for statistics object %u", lfirst_oid(cell));
 		form = (Form_pg_statistic_ext) GETSTRUCT(tuple);
 		name = quote_qualified_identifier(get_namespace_name(form->stxnamespace), NameStr(form->stxname));
 		if (!def->for_shard)
@@ -228,23 +203,20 @@ append_policy_roles(StringInfo buf, Datum roles)
 
 /* Appends USING or WITH CHECK of a policy, unless it is null. */
 static void
-append_policy_qual(StringInfo buf, Definition *def, Relation policies, HeapTuple tuple, AttrNumber attno,
-				   const char *clause)
+append_policy_qual(StringInfo buf, Definition *def, const CatalogRow *row, AttrNumber attno, const char *clause)
 {
-	bool		isnull;
-	Datum		datum = heap_getattr(tuple, attno, RelationGetDescr(policies), &isnull);
 	List	   *context;
 
-	if (isnull)
+	if (row->nulls[attno - 1])
 		return;
 	context = deparse_context_for(RelationGetRelationName(def->rel), RelationGetRelid(def->rel));
 	appendStringInfo(buf, " %s (%s)", clause,
-					 deparse_expression(stringToNode(TextDatumGetCString(datum)), context, false, false));
+					 deparse_expression(stringToNode(TextDatumGetCString(row->values[attno - 1])), context, false, false));
 }
 
 /* CREATE POLICY. */
 static char *
-policy_command(Definition *def, Relation policies, HeapTuple tuple)
+policy_command(Definition *def, const CatalogRow *row)
 {
 	static const struct
 	{
@@ -256,10 +228,9 @@ policy_command(Definition *def, Relation policies, HeapTuple tuple)
 		{ACL_UPDATE_CHR, "UPDATE"},
 		{ACL_DELETE_CHR, "DELETE"},
 	};
-	Form_pg_policy form = (Form_pg_policy) GETSTRUCT(tuple);
+	Form_pg_policy form = (Form_pg_policy) GETSTRUCT(row->tuple);
 	const char *command = "ALL";
 	StringInfoData buf;
-	bool		isnull;
 
 	for (int i = 0; i < lengthof(commands); i++)
 	{
@@ -270,9 +241,9 @@ policy_command(Definition *def, Relation policies, HeapTuple tuple)
 	appendStringInfo(&buf, "CREATE POLICY %s ON %s AS %s FOR %s TO ",
 					 quote_identifier(NameStr(form->polname)), def->name,
 					 form->polpermissive ? "PERMISSIVE" : "RESTRICTIVE", command);
-	append_policy_roles(&buf, heap_getattr(tuple, Anum_pg_policy_polroles, RelationGetDescr(policies), &isnull));
-	append_policy_qual(&buf, def, policies, tuple, Anum_pg_policy_polqual, "USING");
-	append_policy_qual(&buf, def, policies, tuple, Anum_pg_policy_polwithcheck, "WITH CHECK");
+	append_policy_roles(&buf, row->values[Anum_pg_policy_polroles - 1]);
+	append_policy_qual(&buf, def, row, Anum_pg_policy_polqual, "USING");
+	append_policy_qual(&buf, def, row, Anum_pg_policy_polwithcheck, "WITH CHECK");
 	return buf.data;
 }
 
@@ -284,26 +255,15 @@ policy_command(Definition *def, Relation policies, HeapTuple tuple)
 void
 definition_row_security(Definition *def)
 {
-	Relation	policies;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
 	if (def->rel->rd_rel->relrowsecurity)
 		definition_add(def, "ALTER TABLE %s ENABLE ROW LEVEL SECURITY", def->name);
 	if (def->for_shard)
 		return;
 	if (def->rel->rd_rel->relforcerowsecurity)
 		definition_add(def, "ALTER TABLE %s FORCE ROW LEVEL SECURITY", def->name);
-
-	policies = table_open(PolicyRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_policy_polrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(RelationGetRelid(def->rel)));
-	scan = systable_beginscan(policies, PolicyPolrelidPolnameIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-		definition_add(def, "%s", policy_command(def, policies, tuple));
-	systable_endscan(scan);
-	table_close(policies, AccessShareLock);
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(PolicyRelationId, PolicyPolrelidPolnameIndexId,
+													 Anum_pg_policy_polrelid, RelationGetRelid(def->rel)))
+		definition_add(def, "%s", policy_command(def, row));
 }
 
 /* COMMENT ON kind name, if the object has a comment. */
@@ -332,7 +292,6 @@ void
 definition_comments(Definition *def)
 {
 	TupleDesc	desc = RelationGetDescr(def->rel);
-	ListCell   *cell;
 
 	add_comment(def, RelationGetRelid(def->rel), RelationRelationId, 0, "TABLE", def->name);
 	for (int i = 0; i < desc->natts; i++)
@@ -344,7 +303,7 @@ definition_comments(Definition *def)
 						psprintf("%s.%s", def->name, quote_identifier(NameStr(att->attname))));
 	}
 	for_each_constraint(def, constraint_comment);
-	foreach(cell, RelationGetIndexList(def->rel))
-		add_comment(def, lfirst_oid(cell), RelationRelationId, 0, "INDEX",
-					relation_qualified_name(lfirst_oid(cell)));
+	foreach_oid(index, RelationGetIndexList(def->rel))
+		add_comment(def, index, RelationRelationId, 0, "INDEX",
+					relation_qualified_name(index));
 }

@@ -110,13 +110,12 @@ char *
 lock_table_text(List *relids, LOCKMODE mode)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		if (metadata_find(lfirst_oid(cell)) != NULL)
-			appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ", relation_qualified_name(lfirst_oid(cell)));
+		if (metadata_find(relid) != NULL)
+			appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ", relation_qualified_name(relid));
 	}
 	return buf.len == 0 ? NULL : psprintf("%sLOCK TABLE %s IN %s MODE", TASK_TAG_DDL, buf.data, mode_names[mode]);
 }
@@ -128,15 +127,14 @@ static char *
 describe_tables(List *relids)
 {
 	StringInfoData buf;
-	ListCell   *cell;
 
 	initStringInfo(&buf);
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		if (get_rel_name(lfirst_oid(cell)) == NULL)
+		if (get_rel_name(relid) == NULL)
 			return NULL;
-		appendStringInfo(&buf, "%s %d,", relation_qualified_name(lfirst_oid(cell)),
-						 metadata_find(lfirst_oid(cell)) != NULL);
+		appendStringInfo(&buf, "%s %d,", relation_qualified_name(relid),
+						 metadata_find(relid) != NULL);
 	}
 	return buf.data;
 }
@@ -166,18 +164,16 @@ is_going(const LockRequest *request)
 static void
 take_locks_on(int32 group, const LockRequest *request)
 {
-	ListCell   *cell;
-
 	if (group != metadata_local_group())
 	{
 		remote_exec(group, request->text);
 		return;
 	}
-	foreach(cell, request->relids)
+	foreach_oid(relid, request->relids)
 	{
-		LockRelationOid(lfirst_oid(cell), request->mode);
-		if (get_rel_relkind(lfirst_oid(cell)) == RELKIND_PARTITIONED_TABLE)
-			(void) find_all_inheritors(lfirst_oid(cell), request->mode, NULL);
+		LockRelationOid(relid, request->mode);
+		if (get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+			(void) find_all_inheritors(relid, request->mode, NULL);
 	}
 }
 
@@ -213,8 +209,6 @@ take_locks_together(const LockRequest *request, int timeout)
 static void
 take_locks_in_turn(const LockRequest *request, int timeout)
 {
-	ListCell   *cell;
-
 	take_locks_on(0, request);
 	if (metadata_local_group() == 0 && !are_unchanged(request))
 		return;
@@ -224,13 +218,9 @@ take_locks_in_turn(const LockRequest *request, int timeout)
 		return;
 	}
 	lock_attempt_limit(timeout);
-	foreach(cell, node_active_primaries())
-	{
-		const ClusterNode *node = lfirst(cell);
-
+	foreach_ptr(const ClusterNode, node, node_active_primaries())
 		if (node->groupid != 0)
 			take_locks_on(node->groupid, request);
-	}
 }
 
 /*
@@ -274,12 +264,11 @@ void
 lock_others_everywhere(List *relids, LOCKMODE mode)
 {
 	List	   *allowed = NIL;
-	ListCell   *cell;
 
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
-		if (pg_class_aclcheck(lfirst_oid(cell), GetUserId(), ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE) == ACLCHECK_OK)
-			allowed = lappend_oid(allowed, lfirst_oid(cell));
+		if (pg_class_aclcheck(relid, GetUserId(), ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE) == ACLCHECK_OK)
+			allowed = lappend_oid(allowed, relid);
 	}
 	(void) lock_everywhere(allowed, mode);
 }

@@ -10,8 +10,9 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
 #include "storage/lockdefs.h"
+
+#include "compat/foreach.h"
 
 /*
  * Before DDL, first on the coordinator, then here: keeps the set of nodes as

@@ -44,8 +44,7 @@ next_ids(DistRelation sequence, int count)
 	result = remote_read(COORDINATOR_GROUP,
 						 psprintf("SELECT citus_internal.next_id('pg_catalog.%s'::pg_catalog.regclass) "
 								  "FROM pg_catalog.generate_series(1, %d)",
-								  get_rel_name(dist_relid(sequence)), count),
-						 NULL);
+								  get_rel_name(dist_relid(sequence)), count));
 	if (result->nrows != count)
 		elog(ERROR, "expected %d ids, got %d", count, result->nrows);
 	for (int i = 0; i < count; i++)

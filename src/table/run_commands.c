@@ -13,7 +13,6 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "executor/spi.h"
 #include "nodes/makefuncs.h"
 #include "parser/parser.h"
 #include "tcop/utility.h"
@@ -24,6 +23,7 @@
 
 #include "catalog/node_session.h"
 #include "compat/sql_function.h"
+#include "lib/spi_query.h"
 #include "remote/connection.h"
 #include "table/run_commands.h"
 
@@ -70,19 +70,13 @@ run_commands(List *commands)
 
 	(void) set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
 	running_statement.own_depth = before.depth;
 	PG_TRY();
 	{
 		foreach(cell, commands)
 		{
-			int			result;
-
 			node_call = (NodeCall) {lfirst(cell), NULL};
-			result = SPI_execute(lfirst(cell), false, 0);
-			if (result < 0)
-				elog(ERROR, "SPI_execute failed: %s", SPI_result_code_string(result));
+			(void) spi_exec(lfirst(cell));
 		}
 	}
 	PG_FINALLY();
@@ -91,7 +85,6 @@ run_commands(List *commands)
 		node_call = call_before;
 	}
 	PG_END_TRY();
-	SPI_finish();
 	AtEOXact_GUC(true, level);
 }
 
@@ -120,27 +113,34 @@ parse_utility(const char *text)
 	return linitial_node(RawStmt, stmts)->stmt;
 }
 
-void
-run_utility(Node *stmt, const char *query)
+/* ProcessUtility for a statement of our own. */
+static void
+process_own_utility(Node *stmt, const char *query, ProcessUtilityContext context)
 {
 	OwnStatement before = running_statement;
 	PlannedStmt *pstmt = makeNode(PlannedStmt);
-	int			level;
 
 	pstmt->commandType = CMD_UTILITY;
 	pstmt->utilityStmt = stmt;
 	pstmt->stmt_location = -1;
-	level = quiet_begin(WARNING);
 	running_statement.own_depth = before.depth;
 	PG_TRY();
 	{
-		ProcessUtility(pstmt, query, false, PROCESS_UTILITY_SUBCOMMAND, NULL, NULL, None_Receiver, NULL);
+		ProcessUtility(pstmt, query, false, context, NULL, NULL, None_Receiver, NULL);
 	}
 	PG_FINALLY();
 	{
 		running_statement = before;
 	}
 	PG_END_TRY();
+}
+
+void
+run_utility(Node *stmt, const char *query)
+{
+	int			level = quiet_begin(WARNING);
+
+	process_own_utility(stmt, query, PROCESS_UTILITY_SUBCOMMAND);
 	AtEOXact_GUC(true, level);
 	CommandCounterIncrement();
 }
@@ -149,24 +149,10 @@ void
 run_utility_alone(Node *stmt, const char *query)
 {
 	MemoryContext context = CurrentMemoryContext;
-	OwnStatement before = running_statement;
-	PlannedStmt *pstmt = makeNode(PlannedStmt);
 
-	pstmt->commandType = CMD_UTILITY;
-	pstmt->utilityStmt = stmt;
-	pstmt->stmt_location = -1;
 	if (!ActiveSnapshotSet())
 		PushActiveSnapshot(GetTransactionSnapshot());
-	running_statement.own_depth = before.depth;
-	PG_TRY();
-	{
-		ProcessUtility(pstmt, query, false, PROCESS_UTILITY_TOPLEVEL, NULL, NULL, None_Receiver, NULL);
-	}
-	PG_FINALLY();
-	{
-		running_statement = before;
-	}
-	PG_END_TRY();
+	process_own_utility(stmt, query, PROCESS_UTILITY_TOPLEVEL);
 	MemoryContextSwitchTo(context);
 }
 

@@ -10,10 +10,11 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
 #include "nodes/plannodes.h"
 #include "tcop/utility.h"
 #include "utils/array.h"
+
+#include "compat/foreach.h"
 
 /*
  * Which utility statement runs.  The utility hook keeps it: enter at the start

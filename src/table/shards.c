@@ -62,11 +62,10 @@ List *
 local_shard_relids(const DistTable *table)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, local_shard_indexes(table))
+	foreach_int(index, local_shard_indexes(table))
 	{
-		Oid			relid = shard_local_relid(table->relid, table->shards[lfirst_int(cell)].shardid);
+		Oid			relid = shard_local_relid(table->relid, table->shards[index].shardid);
 
 		if (OidIsValid(relid))
 			result = lappend_oid(result, relid);
@@ -94,11 +93,10 @@ List *
 local_relids_to_drop(const DistTable *table)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, table->kind == DIST_REFERENCE ? NIL : local_shards_with_former(table))
+	foreach_ptr(ShardInfo, shard, table->kind == DIST_REFERENCE ? NIL : local_shards_with_former(table))
 	{
-		Oid			relid = shard_local_relid(table->relid, ((ShardInfo *) lfirst(cell))->shardid);
+		Oid			relid = shard_local_relid(table->relid, shard->shardid);
 
 		if (OidIsValid(relid))
 			result = lappend_oid(result, relid);
@@ -110,13 +108,12 @@ List *
 resolve_for_local_shards(const DistTable *table, Node *stmt)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
-	foreach(cell, local_shard_indexes(table))
+	foreach_int(index, local_shard_indexes(table))
 	{
 		Node	   *copy = copyObject(stmt);
 
-		resolve_utility(copy, table->colocation_id, table->shards[lfirst_int(cell)].range, true);
+		resolve_utility(copy, table->colocation_id, table->shards[index].range, true);
 		result = lappend(result, copy);
 	}
 	return result;
@@ -233,9 +230,9 @@ create_local_shards(Oid relid)
 		commands = list_concat(table_shard_commands(relid), table_foreign_key_commands(relid));
 	foreach(cell, commands)
 		trees = lappend(trees, parse_utility(lfirst(cell)));
-	foreach(cell, indexes)
+	foreach_int(index, indexes)
 	{
-		const ShardInfo *shard = &table->shards[lfirst_int(cell)];
+		const ShardInfo *shard = &table->shards[index];
 		Oid			shard_relid = shard_local_relid(relid, shard->shardid);
 
 		if (OidIsValid(shard_relid))
@@ -333,13 +330,11 @@ shard_set_replica_identity(Oid shard_relid, char identity)
 static void
 name_index_of_shard(Oid shard_relid, Oid parent_index, const char *wanted)
 {
-	ListCell   *cell;
-
-	foreach(cell, OidIsValid(parent_index) ? find_inheritance_children(parent_index, NoLock) : NIL)
+	foreach_oid(index, OidIsValid(parent_index) ? find_inheritance_children(parent_index, NoLock) : NIL)
 	{
-		char	   *name = get_rel_name(lfirst_oid(cell));
+		char	   *name = get_rel_name(index);
 
-		if (IndexGetRelation(lfirst_oid(cell), true) == shard_relid && strcmp(name, wanted) != 0)
+		if (IndexGetRelation(index, true) == shard_relid && strcmp(name, wanted) != 0)
 			run_commands(list_make1(psprintf("ALTER INDEX %s RENAME TO %s",
 											 quote_qualified_identifier(SHARD_SCHEMA, name), quote_identifier(wanted))));
 	}
@@ -351,16 +346,11 @@ name_index_of_partition(const DistTable *table, Oid index)
 {
 	Oid			parent_index = get_partition_parent(index, false);
 	const DistTable *parent = metadata_require(IndexGetRelation(parent_index, false));
-	ListCell   *cell;
 
-	foreach(cell, local_shard_indexes(table))
-	{
-		int			i = lfirst_int(cell);
-
+	foreach_int(i, local_shard_indexes(table))
 		name_index_of_shard(shard_local_relid(table->relid, table->shards[i].shardid),
 							shard_local_relid(parent_index, parent->shards[shard_index_of_range(parent, table->shards[i].range)].shardid),
 							shard_relation_name(get_rel_name(index), table->shards[i].shardid));
-	}
 }
 
 void
@@ -392,15 +382,14 @@ void
 drop_relations(List *relids)
 {
 	ObjectAddresses *objects = new_object_addresses();
-	ListCell   *cell;
 
-	foreach(cell, relids)
+	foreach_oid(relid, relids)
 	{
 		ObjectAddress address;
 
-		LockRelationOid(lfirst_oid(cell), AccessExclusiveLock);
-		ObjectAddressSet(address, RelationRelationId, lfirst_oid(cell));
-		if (get_rel_relkind(lfirst_oid(cell)) != '\0')
+		LockRelationOid(relid, AccessExclusiveLock);
+		ObjectAddressSet(address, RelationRelationId, relid);
+		if (get_rel_relkind(relid) != '\0')
 			add_exact_object_address(&address, objects);
 	}
 	performMultipleDeletions(objects, DROP_CASCADE, PERFORM_DELETION_INTERNAL | PERFORM_DELETION_QUIETLY);

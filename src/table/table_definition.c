@@ -40,6 +40,7 @@
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
+#include "catalog/catalog_rows.h"
 #include "compat/identity_sequence.h"
 #include "compat/sql_function.h"
 #include "compat/stats_target.h"
@@ -179,12 +180,8 @@ append_column(StringInfo buf, Definition *def, Form_pg_attribute att)
 static bool
 append_options(StringInfo buf, Datum reloptions, const char *prefix, bool first)
 {
-	ListCell   *cell;
-
-	foreach(cell, untransformRelOptions(reloptions))
+	foreach_ptr(DefElem, option, untransformRelOptions(reloptions))
 	{
-		DefElem    *option = lfirst(cell);
-
 		if (strncmp(option->defname, "pg_", 3) == 0)
 			continue;
 		appendStringInfo(buf, "%s%s%s = %s", first ? "" : ", ", prefix, quote_identifier(option->defname),
@@ -345,9 +342,7 @@ definition_attach(Definition *def)
 
 	if (!def->rel->rd_rel->relispartition)
 		return;
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", relid);
+	tuple = catalog_tuple(RELOID, relid, "relation");
 	bound = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relpartbound, &isnull);
 	definition_add(def, "ALTER TABLE %s ATTACH PARTITION %s %s",
 				   relation_qualified_name(get_partition_parent(relid, false)), def->name,
@@ -363,9 +358,7 @@ definition_privileges(Definition *def)
 	Datum		acl;
 	bool		isnull;
 
-	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(RelationGetRelid(def->rel)));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", RelationGetRelid(def->rel));
+	tuple = catalog_tuple(RELOID, RelationGetRelid(def->rel), "relation");
 	acl = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_relacl, &isnull);
 	def->commands = acl_commands(def->commands, "TABLE", def->name, acl, isnull, def->rel->rd_rel->relowner);
 	ReleaseSysCache(tuple);
@@ -500,10 +493,9 @@ List *
 table_needs_commands(Oid relid)
 {
 	Definition *def = definition_begin(relid, false);
-	ListCell   *cell;
 
-	foreach(cell, getOwnedSequences(relid))
-		def->sequences_done = lappend_oid(def->sequences_done, lfirst_oid(cell));
+	foreach_oid(sequence, getOwnedSequences(relid))
+		def->sequences_done = lappend_oid(def->sequences_done, sequence);
 	definition_needs(def);
 	return definition_end(def);
 }

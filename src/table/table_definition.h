@@ -11,7 +11,8 @@
 #include "postgres.h"
 
 #include "access/attnum.h"
-#include "nodes/pg_list.h"
+
+#include "compat/foreach.h"
 
 /*
  * Commands (List of char *, qualified names, to be run in order with

@@ -7,21 +7,17 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/table.h"
-#include "catalog/indexing.h"
 #include "catalog/pg_trigger.h"
 #include "commands/comment.h"
 #include "commands/trigger.h"
 #include "parser/parse_func.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/regproc.h"
 #include "utils/varlena.h"
 
+#include "catalog/catalog_rows.h"
 #include "catalog/node_session.h"
 #include "compat/sql_function.h"
 #include "table/definition.h"
@@ -83,20 +79,14 @@ List *
 table_trigger_commands(Oid relid)
 {
 	Definition *def = definition_begin(relid, false);
-	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
 
-	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
-	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(TriggerRelationId, TriggerRelidNameIndexId,
+													 Anum_pg_trigger_tgrelid, relid))
 	{
-		if (!((Form_pg_trigger) GETSTRUCT(tuple))->tgisinternal &&
-			!OidIsValid(((Form_pg_trigger) GETSTRUCT(tuple))->tgparentid))
-			add_trigger(def, (Form_pg_trigger) GETSTRUCT(tuple));
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(row->tuple);
+
+		if (!form->tgisinternal && !OidIsValid(form->tgparentid))
+			add_trigger(def, form);
 	}
-	systable_endscan(scan);
-	table_close(rel, AccessShareLock);
 	return definition_end(def);
 }

@@ -234,16 +234,15 @@ void
 tenant_limit_check(const TenantLimit *limit)
 {
 	List	   *tables = metadata_tables(limit->key.colocation_id);
-	ListCell   *cell;
 
 	if (tables == NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("colocation group %d has no tables", limit->key.colocation_id)));
-	foreach(cell, tables)
+	foreach_oid(relid, tables)
 	{
-		if (!object_ownercheck(RelationRelationId, lfirst_oid(cell), GetUserId()))
-			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(lfirst_oid(cell)));
+		if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
+			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
 	}
 	if (limit->max_concurrent < 0 || limit->max_concurrent > TENANT_MAX_CONCURRENT)
 		ereport(ERROR,

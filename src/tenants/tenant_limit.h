@@ -8,8 +8,7 @@
 #ifndef CITUS_TENANTS_TENANT_LIMIT_H
 #define CITUS_TENANTS_TENANT_LIMIT_H
 
-#include "nodes/pg_list.h"
-
+#include "compat/foreach.h"
 #include "tenants/tenant_key.h"
 
 /* Most statements at a time that a limit may say. */

@@ -363,7 +363,7 @@ tenant_stats_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_tenants",
-		.size = tenant_shared_size,
+		.more = tenant_shared_size,
 		.memory = (SharedHeader **) &tenant_shared,
 		.fill = empty_buckets,
 	};

@@ -50,12 +50,6 @@ typedef struct ActiveShared
 static ActiveShared *active_shared = NULL;
 static bool has_slot = false;
 
-static Size
-active_shared_size(void)
-{
-	return add_size(offsetof(ActiveShared, slots), mul_size(MaxBackends, sizeof(ActiveSlot)));
-}
-
 static void
 fill_active_shared(void)
 {
@@ -67,7 +61,8 @@ active_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_active_transactions",
-		.size = active_shared_size,
+		.fixed = offsetof(ActiveShared, slots),
+		.per_backend = sizeof(ActiveSlot),
 		.memory = (SharedHeader **) &active_shared,
 		.fill = fill_active_shared,
 	};

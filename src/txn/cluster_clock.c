@@ -116,15 +116,14 @@ static CommitStamp
 advance_participants(CommitStamp stamp)
 {
 	List	   *groups = NIL;
-	ListCell   *cell;
 
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
 		if (conn->primary && conn->xact_depth > 0)
 			groups = lappend_int(groups, conn->groupid);
-	foreach(cell, groups)
+	foreach_int(groupid, groups)
 	{
 		char	   *command = psprintf("SELECT citus_internal.advance_clock(" UINT64_FORMAT ")", stamp);
-		RemoteResult *result = remote_read(lfirst_int(cell), command, NULL);
+		RemoteResult *result = remote_read(groupid, command);
 
 		stamp = strtou64(result->values[0], NULL, 10);
 	}

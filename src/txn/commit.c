@@ -505,16 +505,14 @@ commit_note_finished(RemoteAnswer *answers, int n, const char *tag)
 void
 commit_tell_sessions(void)
 {
-	ListCell   *cell;
-
-	foreach(cell, last_relids)
+	foreach_oid(relid, last_relids)
 	{
 		SharedInvalidationMessage message;
 
 		memset(&message, 0, sizeof(message));
 		message.rc.id = SHAREDINVALRELCACHE_ID;
 		message.rc.dbId = MyDatabaseId;
-		message.rc.relId = lfirst_oid(cell);
+		message.rc.relId = relid;
 		SendSharedInvalidMessages(&message, 1);
 	}
 }

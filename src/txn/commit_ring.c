@@ -366,7 +366,7 @@ commit_ring_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_commit_ring",
-		.size = commit_ring_shared_size,
+		.more = commit_ring_shared_size,
 		.memory = (SharedHeader **) &commit_ring,
 		.fill = fill_commit_ring,
 	};

@@ -54,27 +54,22 @@ void
 txn_set_constraints(const char *sql)
 {
 	List	   *groups = NIL;
-	ListCell   *cell;
 
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
 	{
 		if (conn->primary && conn->xact_depth > 0)
 			groups = list_append_unique_int(groups, conn->groupid);
 	}
-	foreach(cell, groups)
-		(void) remote_read(lfirst_int(cell), sql, NULL);
+	foreach_int(groupid, groups)
+		(void) remote_read(groupid, sql);
 	keep_mode(sql);
 }
 
 void
 constraint_modes_queue(RemoteConn *conn, int level)
 {
-	ListCell   *cell;
-
-	foreach(cell, xact_constraint_modes)
+	foreach_ptr(const ConstraintMode, mode, xact_constraint_modes)
 	{
-		const ConstraintMode *mode = lfirst(cell);
-
 		if (mode->level == level)
 		{
 			/* it is tagged, so the node must know first that we are one */
@@ -94,13 +89,9 @@ constraint_modes_end_level(int level, bool commit)
 	int			outer = 1;
 	ListCell   *cell;
 
-	foreach(cell, xact_constraint_modes)
-	{
-		const ConstraintMode *mode = lfirst(cell);
-
+	foreach_ptr(const ConstraintMode, mode, xact_constraint_modes)
 		if (mode->level < level)
 			outer = Max(outer, mode->level);
-	}
 	foreach(cell, xact_constraint_modes)
 	{
 		ConstraintMode *mode = lfirst(cell);

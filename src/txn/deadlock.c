@@ -152,15 +152,9 @@ choose_victim(const WaitGraph *graph, const int *cycle, int length)
 static int32
 nodeid_of(int32 groupid)
 {
-	ListCell   *lc;
-
-	foreach(lc, node_active_primaries())
-	{
-		ClusterNode *node = lfirst(lc);
-
+	foreach_ptr(ClusterNode, node, node_active_primaries())
 		if (node->groupid == groupid)
 			return node->nodeid;
-	}
 	return 0;
 }
 
@@ -331,7 +325,7 @@ cancel_session(const WaitProc *proc, const char *detail)
 		return deadlock_victim_cancel(proc->pid, proc->lxid, detail);
 	return remote_is_true(remote_read(proc->groupid,
 									  psprintf("SELECT citus_internal.cancel_deadlock_victim(%d, %u, %s)",
-											   proc->pid, proc->lxid, quote_literal_cstr(detail)), NULL));
+											   proc->pid, proc->lxid, quote_literal_cstr(detail))));
 }
 
 /* Breaks a cycle by cancelling a session. */

@@ -57,18 +57,12 @@ typedef struct VictimShared
 
 static VictimShared *victims_shared = NULL;
 
-static Size
-victims_shared_size(void)
-{
-	return sizeof(VictimShared);
-}
-
 void
 deadlock_victim_init(void)
 {
 	static SharedArea area = {
 		.name = "citus_deadlock_victims",
-		.size = victims_shared_size,
+		.fixed = sizeof(VictimShared),
 		.memory = (SharedHeader **) &victims_shared,
 	};
 

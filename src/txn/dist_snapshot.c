@@ -112,17 +112,17 @@ read_stamp(RemoteConn *conn)
 }
 
 /*
- * Sends a statement to all; reads their answers, and returns the latest stamp
- * of them.
+ * Sends BEGIN_COMMAND to all; reads their answers, and returns the latest
+ * stamp of them.
  */
 static CommitStamp
-ask_for_stamps(List *conns, const char *sql)
+ask_for_stamps(List *conns)
 {
 	CommitStamp latest = 0;
 	ListCell   *cell;
 
 	foreach(cell, conns)
-		remote_send_task(lfirst(cell), "", sql, NULL, InvalidOid, false, true, false);
+		remote_send_task(lfirst(cell), "", BEGIN_COMMAND, NULL, InvalidOid, false, true, false);
 	foreach(cell, conns)
 	{
 		CommitStamp stamp = read_stamp(lfirst(cell));
@@ -170,7 +170,7 @@ ask_groups(Bitmapset *groups, List **conns)
 
 	while ((groupid = bms_next_member(groups, groupid)) >= 0)
 		acquire_for_snapshot(groupid, conns);
-	return ask_for_stamps(*conns, BEGIN_COMMAND);
+	return ask_for_stamps(*conns);
 }
 
 /*
@@ -286,7 +286,7 @@ choose_snapshot(DistSnapshot *snapshot, Snapshot like, bool late)
 			snapshot_refuse(reason);
 		late = true;
 		stamp = commit_ring_clock();
-		theirs = ask_for_stamps(conns, BEGIN_COMMAND);
+		theirs = ask_for_stamps(conns);
 	}
 	release_snapshots(conns);
 }
@@ -520,7 +520,7 @@ begin_transaction(bool fresh)
 	List	   *conns = acquire_all();
 	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
 	CommitStamp stamp = commit_ring_clock();
-	CommitStamp theirs = ask_for_stamps(conns, BEGIN_COMMAND);
+	CommitStamp theirs = ask_for_stamps(conns);
 	ListCell   *cell;
 	char		command[100];
 

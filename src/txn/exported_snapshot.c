@@ -71,7 +71,7 @@ write_failed(void)
 static void
 export_on_node(FILE *file, int32 groupid)
 {
-	char	   *id = remote_only_value(remote_read(groupid, EXPORT_COMMAND, NULL));
+	char	   *id = remote_only_value(remote_read(groupid, EXPORT_COMMAND));
 
 	if (fprintf(file, "%d %s\n", groupid, id) <= 0)
 		write_failed();
@@ -151,15 +151,9 @@ exported_snapshot_take(const char *id)
 const char *
 exported_snapshot_of_group(int32 groupid)
 {
-	ListCell   *cell;
-
-	foreach(cell, taken_exports)
-	{
-		NodeExport *node = lfirst(cell);
-
+	foreach_ptr(NodeExport, node, taken_exports)
 		if (node->groupid == groupid)
 			return node->id;
-	}
 	return NULL;
 }
 

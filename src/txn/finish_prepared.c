@@ -127,11 +127,9 @@ finish_children(List *children, bool commit, CommitStamp stamp)
 	const char *tag = commit ? "COMMIT PREPARED" : "ROLLBACK PREPARED";
 	RemoteAnswer *answers = palloc0(sizeof(RemoteAnswer) * list_length(children));
 	int			n = 0;
-	ListCell   *lc;
 
-	foreach(lc, children)
+	foreach_ptr(PreparedChild, child, children)
 	{
-		PreparedChild *child = lfirst(lc);
 		RemoteConn *conn = connect_child(child);
 
 		if (conn == NULL)

@@ -30,7 +30,6 @@
 #include "access/transam.h"
 #include "access/twophase.h"
 #include "access/xact.h"
-#include "executor/spi.h"
 #include "libpq/pqformat.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -41,6 +40,7 @@
 #include "utils/guc.h"
 #include "utils/snapmgr.h"
 
+#include "lib/spi_query.h"
 #include "txn/commit_ring.h"
 #include "txn/commit_ring_shared.h"
 #include "txn/private.h"
@@ -304,29 +304,20 @@ prepared_ring_after(void)
 static void
 load_prepared(void)
 {
-	if (SPI_connect() != SPI_OK_CONNECT ||
-		SPI_execute("SELECT transaction, dbid, gid, " PREPARED_FOR_NODE " FROM pg_catalog.pg_prepared_xact() x",
-					false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read the prepared transactions");
+	int			ncolumns;
+	List	   *rows = spi_rows("SELECT transaction, dbid, gid, " PREPARED_FOR_NODE " FROM pg_catalog.pg_prepared_xact() x",
+								&ncolumns);
 
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
-	for (uint64 i = 0; i < SPI_processed && !commit_ring->loaded; i++)
+	foreach_ptr(SpiText, values, commit_ring->loaded ? NIL : rows)
 	{
-		HeapTuple	tuple = SPI_tuptable->vals[i];
-		TupleDesc	desc = SPI_tuptable->tupdesc;
-		bool		isnull;
-		TransactionId xid = DatumGetTransactionId(SPI_getbinval(tuple, desc, 1, &isnull));
-		Oid			database = DatumGetObjectId(SPI_getbinval(tuple, desc, 2, &isnull));
-		char	   *gid = SPI_getvalue(tuple, desc, 3);
-		bool		distributed = DatumGetBool(SPI_getbinval(tuple, desc, 4, &isnull));
-
-		if (find_slot(gid) == NULL)
-			(void) make_slot(xid, database, gid, distributed, true, 0);
+		if (find_slot(values[2]) == NULL)
+			(void) make_slot(strtoul(values[0], NULL, 10), strtoul(values[1], NULL, 10), values[2],
+							 values[3][0] == 't', true, 0);
 	}
 	(void) commit_ring_next(0);
 	commit_ring->loaded = true;
 	LWLockRelease(commit_ring->header.lock);
-	SPI_finish();
 }
 
 void
@@ -442,12 +433,9 @@ prepared_ring_await(CommitStamp stamp)
 {
 	bool		waited = false;
 	List	   *found = find_awaited(stamp);
-	ListCell   *cell;
 
-	foreach(cell, found)
+	foreach_ptr(Awaited, awaited, found)
 	{
-		Awaited    *awaited = lfirst(cell);
-
 		if (TransactionIdIsInProgress(awaited->xid))
 		{
 			wait_for(awaited);

@@ -12,10 +12,10 @@
 
 #include "access/transam.h"
 #include "access/xact.h"
-#include "nodes/pg_list.h"
 #include "utils/hsearch.h"
 #include "utils/timestamp.h"
 
+#include "compat/foreach.h"
 #include "remote/connection.h"
 
 /*

@@ -173,7 +173,6 @@ recover_node(RemoteConn *conn, int32 group, int32 node_group)
 	HASH_SEQ_STATUS status;
 	CommitRecord *record;
 	int			count = 0;
-	ListCell   *lc;
 
 	if (!list_prepared(conn, group, &before))
 		return 0;
@@ -184,10 +183,8 @@ recover_node(RemoteConn *conn, int32 group, int32 node_group)
 	before_set = make_set(before);
 	after_set = make_set(after);
 
-	foreach(lc, before)
+	foreach_ptr(char, gid, before)
 	{
-		char	   *gid = lfirst(lc);
-
 		if (!in_set(after_set, gid) || in_set(active, gid))
 			continue;
 		record = hash_search(records, gid, HASH_FIND, NULL);
@@ -227,14 +224,12 @@ txn_recover(void)
 	Oid			table = get_relname_relid("pg_dist_transaction", PG_CATALOG_NAMESPACE);
 	int32		group = metadata_local_group();
 	int			count = 0;
-	ListCell   *lc;
 
 	if (OidIsValid(table))
 		LockRelationOid(table, ShareUpdateExclusiveLock);
 
-	foreach(lc, OidIsValid(table) ? node_active_primaries_remote() : NIL)
+	foreach_ptr(const ClusterNode, node, OidIsValid(table) ? node_active_primaries_remote() : NIL)
 	{
-		const ClusterNode *node = lfirst(lc);
 		char	   *error = NULL;
 		RemoteConn *conn = remote_plain_open(node->host, node->port, &error);
 

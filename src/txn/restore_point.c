@@ -65,12 +65,9 @@ lock_all(void)
 	Oid			table = get_relname_relid("pg_dist_transaction", PG_CATALOG_NAMESPACE);
 	int32		here = metadata_local_group();
 	bool		locked_here = false;
-	ListCell   *lc;
 
-	foreach(lc, node_active_primaries_remote())
+	foreach_ptr(const ClusterNode, node, node_active_primaries_remote())
 	{
-		const ClusterNode *node = lfirst(lc);
-
 		if (!locked_here && node->groupid > here)
 		{
 			LockRelationOid(table, ExclusiveLock);

@@ -31,7 +31,6 @@
  */
 #include "postgres.h"
 
-#include "executor/spi.h"
 #include "lib/stringinfo.h"
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -39,6 +38,7 @@
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "lib/spi_query.h"
 #include "remote/connection.h"
 #include "txn/private.h"
 #include "txn/wait_graph.h"
@@ -87,23 +87,10 @@ add_graph_row(List **rows, int32 groupid, char **values)
 static void
 collect_here(List **rows)
 {
-	MemoryContext context = CurrentMemoryContext;
+	int			ncolumns;
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute(wait_query, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read the wait edges of this node");
-	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		MemoryContext spi_context = MemoryContextSwitchTo(context);
-		char	   *values[QUERY_COLUMNS];
-
-		for (int column = 0; column < QUERY_COLUMNS; column++)
-			values[column] = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, column + 1);
+	foreach_ptr(SpiText, values, spi_rows(wait_query, &ncolumns))
 		add_graph_row(rows, metadata_local_group(), values);
-		MemoryContextSwitchTo(spi_context);
-	}
-	SPI_finish();
 }
 
 /* Waits for more of a node's answer, up to a deadline. */
@@ -112,7 +99,7 @@ await_more(RemoteConn *conn, TimestampTz deadline)
 {
 	long		remaining = TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
 
-	if (remaining <= 0 || remote_wait(&conn, 1, remaining, NULL) == 0)
+	if (remaining <= 0 || remote_wait(&conn, 1, remaining) == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
 				 errmsg("node %s:%d does not tell who waits for whom", conn->nodename, conn->nodeport)));
@@ -155,11 +142,9 @@ collect_graph(List *skipped_groups, long timeout_ms, int32 *failed_group)
 	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
 	List	   *rows = NIL;
 	List	   *conns = NIL;
-	ListCell   *lc;
 
-	foreach(lc, node_active_primaries_remote())
+	foreach_ptr(ClusterNode, node, node_active_primaries_remote())
 	{
-		ClusterNode *node = lfirst(lc);
 		RemoteConn *conn;
 
 		if (list_member_int(skipped_groups, node->groupid))
@@ -171,10 +156,8 @@ collect_graph(List *skipped_groups, long timeout_ms, int32 *failed_group)
 	}
 	*failed_group = -1;
 	collect_here(&rows);
-	foreach(lc, conns)
+	foreach_ptr(RemoteConn, conn, conns)
 	{
-		RemoteConn *conn = lfirst(lc);
-
 		*failed_group = conn->groupid;
 		collect_there(conn, deadline, &rows);
 		remote_release(conn, &collect_owner);
@@ -207,12 +190,9 @@ find_proc(const WaitGraph *graph, int32 groupid, int32 pid)
 static void
 add_procs(WaitGraph *graph, List *rows)
 {
-	ListCell   *lc;
-
 	graph->procs = palloc(sizeof(WaitProc) * Max(list_length(rows), 1));
-	foreach(lc, rows)
+	foreach_ptr(WaitRow, row, rows)
 	{
-		WaitRow    *row = lfirst(lc);
 		WaitProc   *proc = &graph->procs[graph->nprocs];
 
 		if (row->values[0] != 'p')
@@ -320,14 +300,11 @@ wait_graph_collect(List *skipped_groups, long timeout_ms, int32 *failed_group)
 {
 	List	   *rows = collect_graph(skipped_groups, timeout_ms, failed_group);
 	WaitGraph  *graph = palloc0(sizeof(WaitGraph));
-	ListCell   *lc;
 
 	add_procs(graph, rows);
 	graph->edges = palloc(sizeof(WaitEdge) * Max(list_length(rows), 1));
-	foreach(lc, rows)
+	foreach_ptr(WaitRow, row, rows)
 	{
-		WaitRow    *row = lfirst(lc);
-
 		if (row->values[0] == 'l' || row->values[0] == 'x')
 			add_lock_edge(graph, row);
 		else if (row->values[0] == 'c')

@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-#include "nodes/pg_list.h"
+#include "compat/foreach.h"
 
 /* What a process does, as far as it matters to those who wait for it. */
 #define WAIT_STATE_READS 'r'	/* waits for its client's next message */

@@ -1,0 +1,39 @@
+/*-------------------------------------------------------------------------
+ *
+ * spi_query.h
+ *	  Statements by SPI, and their answers as text.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_LIB_SPI_QUERY_H
+#define CITUS_LIB_SPI_QUERY_H
+
+#include "postgres.h"
+
+#include "compat/foreach.h"
+
+/*
+ * Runs a statement by SPI, from SPI_connect to SPI_finish; returns the number
+ * of rows that it returned or changed.
+ */
+extern uint64 spi_exec(const char *sql);
+
+/* A column's value; NULL for NULL. */
+typedef char *SpiText;
+
+/*
+ * The same for the rows themselves: of each (SpiText *) the values of its
+ * columns.  In CurrentMemoryContext.
+ */
+extern List *spi_rows(const char *sql, int *ncolumns);
+
+/* The first column of the first row; NULL if there is no row. */
+extern char *spi_value(const char *sql);
+
+/*
+ * The first column of each row of SPI's last result (char *), in a context
+ * that outlives SPI_finish; it has no NULLs.
+ */
+extern List *spi_texts(MemoryContext context);
+
+#endif							/* CITUS_LIB_SPI_QUERY_H */
