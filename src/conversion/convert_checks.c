@@ -16,6 +16,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "catalog/catalog.h"
+#include "catalog/dependency.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
@@ -26,6 +27,7 @@
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_subscription_rel.h"
 #include "catalog/pg_trigger.h"
+#include "commands/extension.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -44,6 +46,7 @@
 #include "compat/acl.h"
 #include "compat/noreturn.h"
 #include "conversion/convert_checks.h"
+#include "table/table_definition.h"
 
 /* Errors unless the relation is a plain table that stays. */
 static void
@@ -250,6 +253,18 @@ check_convertible(Relation rel, bool as_partition)
 	check_rules(rel);
 	check_triggers(relid);
 	check_not_subscribed(rel);
+}
+
+void
+check_no_extension(Oid relid)
+{
+	if (table_of_extension(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot distribute relation \"%s\"", get_rel_name(relid)),
+				 errdetail("It belongs to extension \"%s\".",
+						   get_extension_name(getExtensionOfObject(RelationRelationId, relid))),
+				 errhint("Use create_reference_table() to have the same rows on all nodes.")));
 }
 
 AttrNumber

@@ -18,6 +18,9 @@
  */
 extern void check_convertible(Relation rel, bool as_partition);
 
+/* Errors if the table is an extension's, which can't have shards. */
+extern void check_no_extension(Oid relid);
+
 /*
  * Number of the column to distribute by; errors if there is none of that name,
  * or it can't be hashed.

@@ -49,12 +49,14 @@
 #include "table/lock_everywhere.h"
 #include "table/run_commands.h"
 #include "table/shards.h"
+#include "table/table_definition.h"
 
 typedef struct DroppedTable
 {
 	Oid			relid;
 	char	   *name;			/* qualified and quoted */
 	List	   *shards;			/* Oids of its shards on this node */
+	bool		of_extension;	/* goes with it on all nodes */
 } DroppedTable;
 
 /* A trigger or policy. */
@@ -124,6 +126,7 @@ drop_note_table(Oid relid)
 	dropped->relid = relid;
 	dropped->name = relation_qualified_name(relid);
 	dropped->shards = local_relids_to_drop(table);
+	dropped->of_extension = table_of_extension(relid);
 	dropped_tables = lappend(dropped_tables, dropped);
 	MemoryContextSwitchTo(old);
 }
@@ -303,20 +306,19 @@ drop_follow_up(UtilityCall *call)
 		utility_check_initiator(call);
 
 	initStringInfo(&buf);
-	appendStringInfoString(&buf, "DROP TABLE IF EXISTS ");
 	foreach(cell, tables)
 	{
 		DroppedTable *dropped = lfirst(cell);
 
-		appendStringInfo(&buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ", dropped->name);
+		if (!dropped->of_extension)
+			appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ", dropped->name);
 		groups = lappend_int(groups, metadata_delete_table(dropped->relid));
 	}
 	drop_shards(tables);
-	appendStringInfoString(&buf, drop_is_restricted(call) ? "" : " CASCADE");
 	if (call->relayed)
 		return;
-	if (enable_ddl_propagation)
-		utility_relay_text(call, buf.data);
+	if (enable_ddl_propagation && buf.len > 0)
+		utility_relay_text(call, psprintf("DROP TABLE IF EXISTS %s%s", buf.data, drop_is_restricted(call) ? "" : " CASCADE"));
 	foreach(cell, groups)
 		delete_empty_group(lfirst_int(cell), enable_ddl_propagation);
 }

@@ -92,7 +92,7 @@ table_trigger_commands(Oid relid)
 	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		if (!((Form_pg_trigger) GETSTRUCT(tuple))->tgisinternal &&
+		if (!((Form_pg_trigger) GETSTRUCT(tuple))->tgisinternal && !table_of_extension(relid) &&
 			!OidIsValid(((Form_pg_trigger) GETSTRUCT(tuple))->tgparentid))
 			add_trigger(def, (Form_pg_trigger) GETSTRUCT(tuple));
 	}
