@@ -155,9 +155,9 @@ decoder_stream_change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, Relati
 }
 
 /*
- * Adds a relation that was truncated, or its table if it is a shard, to what is
- * handed on, unless it is there: it has several shards here.  Returns how many
- * there are then.
+ * Adds a relation that was truncated, or its table if it is a shard, to what
+ * is handed on, unless it is there: it has several shards here.  Returns how
+ * many there are then.
  */
 static int
 add_truncated(Relation *kept, int nkept, Relation rel, const ReorderBufferChange *change)
