@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
@@ -267,6 +268,32 @@ check_no_extension(Oid relid)
 				 errhint("Use create_reference_table() to have the same rows on all nodes.")));
 }
 
+void
+check_no_typed_tables(Oid typerel)
+{
+	Oid			type = OidIsValid(typerel) ? get_rel_type_id(typerel) : InvalidOid;
+	Relation	rel = table_open(RelationRelationId, AccessShareLock);
+	ScanKeyData key;
+	TableScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_class_reloftype, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(type));
+	scan = table_beginscan_catalog(rel, 1, &key);
+	while (OidIsValid(type) && (tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+
+		if (metadata_lookup(form->oid) != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot alter type \"%s\" with the typed tables that are distributed", get_rel_name(typerel)),
+					 errdetail("\"%s\" is a distributed or reference table.", NameStr(form->relname)),
+					 errhint("Use ALTER TABLE .. NOT OF, and alter the table and the type.")));
+	}
+	table_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
 AttrNumber
 check_distribution_column(Relation rel, const char *name)
 {
@@ -396,7 +423,8 @@ check_colocated_key(HeapTuple tuple, const DistTable *from, const DistTable *to)
 
 	if (from->colocation_id != to->colocation_id)
 		foreign_key_error(con, "Foreign keys between distributed tables need tables of the same colocation group.",
-						  "Distribute the tables with the colocate_with option.");
+						  psprintf("Distribute the tables with the colocate_with option, or make \"%s\" a reference table.",
+								   get_rel_name(to->relid)));
 	if (from->kind == DIST_SINGLE)
 		return;
 	count = foreign_key_columns(tuple, conkey, confkey);
@@ -405,7 +433,11 @@ check_colocated_key(HeapTuple tuple, const DistTable *from, const DistTable *to)
 		if (conkey[i] == from->dist_attno && confkey[i] == to->dist_attno)
 			return;
 	}
-	foreign_key_error(con, "The distribution columns of both tables must be matched by the key.", NULL);
+	foreign_key_error(con, "The distribution columns of both tables must be matched by the key.",
+					  psprintf("Have columns \"%s\" of \"%s\" and \"%s\" of \"%s\" in the key, and in the unique constraint that it references; or make \"%s\" a reference table.",
+							   get_attname(from->relid, from->dist_attno, false), get_rel_name(from->relid),
+							   get_attname(to->relid, to->dist_attno, false), get_rel_name(to->relid),
+							   get_rel_name(to->relid)));
 }
 
 static bool
@@ -464,7 +496,9 @@ check_foreign_key(HeapTuple tuple)
 											get_rel_name(con->conrelid)),
 							  "Distribute both tables, colocated, and add it then.");
 		if (from->kind == DIST_REFERENCE)
-			foreign_key_error(con, "A reference table cannot reference a distributed table.", NULL);
+			foreign_key_error(con, "A reference table cannot reference a distributed table.",
+							  psprintf("Make \"%s\" a reference table, too, or distribute both tables, colocated.",
+									   get_rel_name(to->relid)));
 		check_colocated_key(tuple, from, to);
 	}
 	if (from != NULL && from->kind != DIST_REFERENCE)

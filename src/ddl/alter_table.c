@@ -619,7 +619,23 @@ alter_local_table(UtilityCall *call, Oid relid)
 	return true;
 }
 
-/* Errors if the statement would make the copies of a reference table differ. */
+/* Whether ALTER TYPE says CASCADE. */
+static bool
+alters_typed_tables(const AlterTableStmt *stmt)
+{
+	ListCell   *cell;
+
+	foreach(cell, stmt->cmds)
+	{
+		if (lfirst_node(AlterTableCmd, cell)->behavior == DROP_CASCADE)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Errors if the statement would make the copies of a reference table differ.
+ */
 static void
 check_transforms(const AlterTableCall *alter)
 {
@@ -677,6 +693,8 @@ alter_table_utility(UtilityCall *call)
 	Oid			relid;
 	ListCell   *cell;
 
+	if (stmt->objtype == OBJECT_TYPE && alters_typed_tables(stmt))
+		check_no_typed_tables(RangeVarGetRelid(stmt->relation, NoLock, true));
 	if (stmt->objtype != OBJECT_TABLE && stmt->objtype != OBJECT_INDEX)
 		return false;
 	detach_at_once(call);

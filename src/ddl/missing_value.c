@@ -5,9 +5,9 @@
  *
  * ADD COLUMN with a default that isn't volatile doesn't rewrite the table: it
  * stores the default's value in pg_attribute.  Each node and each shard
- * would evaluate now() for itself; the initiator's value is set instead.  Where
- * the server writes the rows anew, with the values in them, the initiator does
- * so once more, or the statement is refused.
+ * would evaluate now() for itself; the initiator's value is set instead.
+ * Where the server writes the rows anew, with the values in them, the
+ * initiator does so once more, or the statement is refused.
  *
  *-------------------------------------------------------------------------
  */
