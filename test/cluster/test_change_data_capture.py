@@ -231,3 +231,51 @@ def test_no_replica_identity(published):
         connection.execute("ALTER TABLE keyless_1 REPLICA IDENTITY FULL")
         connection.execute("EXECUTE by_tenant(1)")
         connection.execute("DELETE FROM keyless")
+
+
+def test_conversions_between_writes(published, subscriber):
+    """In one transaction: what they copy is left out, and nothing else."""
+    nodes = published.nodes
+    with connect_to(published.coordinator) as connection:
+        connection.execute("SELECT create_distributed_table('events', 'tenant', shard_count => 4)")
+        notices = []
+        connection.add_notice_handler(lambda notice: notices.append(notice.message_primary))
+        connection.execute("CREATE PUBLICATION mixed FOR TABLE events, kinds")
+        connection.execute("CREATE PUBLICATION of_events FOR TABLE events")
+        assert notices == ['publication "mixed" is not on the other nodes']
+        subscribe(subscriber, nodes, "of_events")
+        connection.execute("INSERT INTO kinds VALUES (1, 'local'); INSERT INTO places VALUES (1, 'local')")
+        insert = "INSERT INTO events SELECT g, NULL, {0} + g, 'x' FROM generate_series(1, 20) g"
+        with connection.transaction():
+            connection.execute(insert.format(0))
+            connection.execute("SELECT create_reference_table('kinds')")
+            connection.execute("INSERT INTO kinds VALUES (2, 'copied')")
+            connection.execute("SELECT create_distributed_table('places', 'place', shard_count => 3)")
+            connection.execute(insert.format(100))
+            connection.execute("INSERT INTO places SELECT g, 'new' FROM generate_series(2, 10) g")
+            connection.execute("SELECT alter_distributed_table('events', shard_count => 6)")
+            connection.execute(insert.format(200))
+            connection.execute("SELECT undistribute_table('places')")
+        expected = rows(connection, "SELECT tenant, id FROM events ORDER BY 1, 2")
+    wait_until(lambda: rows(subscriber, "SELECT tenant, id FROM events ORDER BY 1, 2") == expected, "the rows of events")
+
+
+def test_wal2json(published):
+    """It tells of shards by the table's name; the server may have to be told that it may be used."""
+    with connect_to(published.coordinator) as connection, connect_to(published.workers[0]) as worker:
+        distribute(connection)
+        connection.execute("SELECT citus_drain_node('127.0.0.1', %s)", [published.workers[1].port])
+        if rows(worker, "SELECT FROM pg_settings WHERE name = 'output_plugin_libraries'"):
+            worker.execute("SET output_plugin_libraries = 'wal2json'")
+        try:
+            worker.execute("SELECT pg_create_logical_replication_slot('json', 'wal2json')")
+        except psycopg.errors.UndefinedFile:
+            pytest.skip("wal2json is not installed in this server (Debian's postgresql-15-wal2json)")
+        for statement in ("INSERT INTO events VALUES (1, 'x', 2, 'y')", "UPDATE events SET extra = NULL", "DELETE FROM events",
+                          "INSERT INTO kinds VALUES (1, 'a')", "INSERT INTO places VALUES (1, 'b')", "TRUNCATE places, events, kinds"):
+            connection.execute(statement)
+        changes = rows(worker, "SELECT c->>'action', c->>'schema', c->>'table' FROM pg_logical_slot_get_changes('json', NULL, NULL, "
+                               "'format-version', '2', 'include-transaction', 'false') x, LATERAL (SELECT x.data::json AS c) y")
+        worker.execute("SELECT pg_drop_replication_slot('json')")
+    assert changes[:4] == [(action, "public", table) for action, table in zip("IUDI", ["events"] * 3 + ["places"])]
+    assert sorted(changes[4:]) == [("T", "public", "events"), ("T", "public", "places")]
