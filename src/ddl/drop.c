@@ -444,7 +444,7 @@ drop_utility(UtilityCall *call)
 	LockNeed	need = {0};
 	ErrorContextCallback callback = {.previous = error_context_stack,.callback = add_lock_hint,.arg = &need};
 
-	extension_check_drop(stmt);
+	extension_prepare_drop(stmt, call->context == PROCESS_UTILITY_TOPLEVEL);
 	for (int i = 0; i < lengthof(kinds); i++)
 	{
 		if (kinds[i].type == stmt->removeType)
