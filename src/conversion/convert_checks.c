@@ -81,7 +81,7 @@ check_kind(Relation rel, bool as_partition)
 				 errmsg("cannot distribute relation \"%s\"", name),
 				 errdetail("Tables of schema \"%s\" belong to the system.",
 						   get_namespace_name(RelationGetNamespace(rel)))));
-	if ((relkind != RELKIND_PARTITIONED_TABLE && has_subclass(RelationGetRelid(rel))) ||
+	if ((relkind != RELKIND_PARTITIONED_TABLE && find_inheritance_children(RelationGetRelid(rel), NoLock) != NIL) ||
 		(!as_partition && has_superclass(RelationGetRelid(rel))))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
