@@ -220,6 +220,16 @@ CREATE TABLE citus.pg_dist_cleanup (
 	policy_type integer NOT NULL
 );
 
+-- A publication FOR ALL TABLES has these tables, too; the server lets no table of it be updated that has neither a primary key
+-- nor this. (Rows of pg_dist_transaction are deleted by functions that don't ask.)
+
+ALTER TABLE citus.pg_dist_partition REPLICA IDENTITY USING INDEX pg_dist_partition_logical_relid_index;
+ALTER TABLE citus.pg_dist_shard REPLICA IDENTITY USING INDEX pg_dist_shard_shardid_index;
+ALTER TABLE citus.pg_dist_placement REPLICA IDENTITY USING INDEX pg_dist_placement_placementid_index;
+ALTER TABLE citus.pg_dist_authinfo REPLICA IDENTITY USING INDEX pg_dist_authinfo_identification_index;
+ALTER TABLE citus.pg_dist_node_metadata REPLICA IDENTITY FULL;
+ALTER TABLE citus.pg_dist_node_secret REPLICA IDENTITY FULL;
+
 -- Into pg_catalog, readable by all
 
 CREATE TABLE citus.pg_dist_tenant_limit (

@@ -10,7 +10,9 @@ DECLARE
 BEGIN
 	LOCK TABLE pg_catalog.pg_dist_node IN EXCLUSIVE MODE;
 	SELECT string_agg(c.oid::regclass::text, ', ') INTO tables
-	FROM pg_catalog.pg_dist_partition p JOIN pg_catalog.pg_class c ON c.oid = p.logicalrelid;
+	FROM pg_catalog.pg_dist_partition p JOIN pg_catalog.pg_class c ON c.oid = p.logicalrelid
+	WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_depend		-- which keep their rows
+		WHERE classid = 'pg_catalog.pg_class'::regclass AND objid = c.oid AND deptype = 'e');
 
 	DELETE FROM pg_catalog.pg_dist_placement;
 	DELETE FROM pg_catalog.pg_dist_shard;

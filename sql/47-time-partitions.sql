@@ -19,7 +19,7 @@ CREATE VIEW citus.time_partitions AS
 	JOIN pg_catalog.pg_attribute a ON a.attrelid = i.inhparent AND a.attnum = p.partattrs[0]
 	LEFT JOIN pg_catalog.pg_am am ON am.oid = c.relam
 	CROSS JOIN LATERAL pg_catalog.time_partition_range(c.oid) r
-	WHERE c.relispartition AND p.partstrat = 'r' AND p.partnatts = 1
+	WHERE c.relispartition AND c.relnamespace <> 'citus_data'::regnamespace AND p.partstrat = 'r' AND p.partnatts = 1
 		AND a.atttypid IN ('date'::regtype, 'timestamp'::regtype, 'timestamptz'::regtype)
 		AND r.lower_bound IS NOT NULL
 	ORDER BY i.inhparent::regclass::text, r.lower_bound;

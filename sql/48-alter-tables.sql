@@ -10,6 +10,25 @@ AS $$
 $$;
 COMMENT ON FUNCTION citus_internal.foreign_keys_of(regclass[]) IS 'the foreign keys from and to tables';
 
+CREATE FUNCTION citus_internal.dissolve_cluster()
+	RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog
+AS $$
+DECLARE
+	distributed regclass;
+BEGIN
+	LOOP
+		SELECT p.logicalrelid INTO distributed FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
+			WHERE NOT c.relispartition LIMIT 1;
+		EXIT WHEN distributed IS NULL;
+		PERFORM undistribute_table(distributed, cascade_via_foreign_keys => true);
+	END LOOP;
+	PERFORM citus_remove_node(nodename, nodeport) FROM pg_dist_node WHERE groupid <> 0;
+END;
+$$;
+COMMENT ON FUNCTION citus_internal.dissolve_cluster() IS
+	'makes all distributed and reference tables local tables of the coordinator, and removes all other nodes: for DROP EXTENSION .. CASCADE';
+REVOKE ALL ON FUNCTION citus_internal.dissolve_cluster() FROM public;
+
 CREATE FUNCTION citus_internal.distribute_again(tables regclass[], distribution_column text, shard_count integer,
 	colocate_with text)
 	RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog

@@ -90,11 +90,25 @@ INSERT INTO pg_catalog.pg_dist_rebalance_strategy VALUES
 	('by_load', false, 'pg_catalog.citus_shard_cost_by_load', 'pg_catalog.citus_node_capacity_1',
 	 'pg_catalog.citus_shard_allowed_on_node_true', 0.3, 0.05, 0.5);
 
+CREATE FUNCTION citus_internal.require_coordinator()
+	RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+	IF NOT citus_is_coordinator() THEN
+		RAISE feature_not_supported USING
+			MESSAGE = 'operation is not allowed on this node',
+			HINT = 'Connect to the coordinator and run it again.';
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION citus_internal.require_coordinator() IS 'an error on other nodes than the coordinator';
+
 CREATE FUNCTION pg_catalog.citus_add_rebalance_strategy(name name, shard_cost_function regproc,
 	node_capacity_function regproc, shard_allowed_on_node_function regproc, default_threshold float4,
 	minimum_threshold float4 DEFAULT 0, improvement_threshold float4 DEFAULT 0)
 	RETURNS void LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$
+	SELECT citus_internal.require_coordinator();
 	INSERT INTO pg_dist_rebalance_strategy VALUES (name, false, shard_cost_function, node_capacity_function,
 		shard_allowed_on_node_function, default_threshold, minimum_threshold, improvement_threshold)
 $$;
@@ -105,6 +119,7 @@ CREATE FUNCTION pg_catalog.citus_set_default_rebalance_strategy(name text)
 	RETURNS void LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
+	PERFORM citus_internal.require_coordinator();
 	IF NOT EXISTS (SELECT FROM pg_dist_rebalance_strategy s WHERE s.name = $1) THEN
 		RAISE undefined_object USING MESSAGE = format('strategy with specified name does not exist: "%s"', $1);
 	END IF;
@@ -280,6 +295,11 @@ CREATE FUNCTION pg_catalog.rebalance_table_shards(relation regclass DEFAULT NULL
 AS $$
 BEGIN
 	PERFORM citus_internal.refuse_transaction_block('rebalance_table_shards');
+	IF NOT citus_is_coordinator() THEN
+		PERFORM citus_internal.run_apart(format('SELECT rebalance_table_shards(%L, %L, %L, %L, %L, %L, %L, %L)', relation::text, threshold,
+			max_shard_moves, excluded_shard_list, shard_transfer_mode, drain_only, rebalance_strategy, improvement_threshold));
+		RETURN;
+	END IF;
 	-- what is wrong with the arguments is an error of this session
 	PERFORM FROM get_rebalance_table_shards_plan(relation, threshold, max_shard_moves, excluded_shard_list, drain_only,
 		rebalance_strategy, improvement_threshold);
@@ -299,6 +319,11 @@ CREATE FUNCTION pg_catalog.citus_drain_node(nodename text, nodeport integer,
 AS $$
 BEGIN
 	PERFORM citus_internal.refuse_transaction_block('citus_drain_node');
+	IF NOT citus_is_coordinator() THEN
+		PERFORM citus_internal.run_apart(format('SELECT citus_drain_node(%L, %s, %L, %L)', nodename, nodeport, shard_transfer_mode,
+			rebalance_strategy));
+		RETURN;
+	END IF;
 	PERFORM citus_internal.run_apart(format('SELECT citus_set_node_property(%L, %s, %L, false)', nodename, nodeport,
 		'shouldhaveshards'));
 	PERFORM citus_internal.run_job(format('SELECT citus_internal.rebalance_job(NULL, NULL, NULL, NULL, true, %L, NULL, %L)',

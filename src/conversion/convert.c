@@ -315,6 +315,7 @@ insert_metadata(Oid relid, Distribution *wanted, const DistTable *beside)
 	int32		colocation_id;
 	int32	   *groups;
 
+	check_no_extension(relid);
 	if (beside == NULL)
 		beside = choose_colocated_table(wanted, &empty_group);
 	if (beside != NULL && !wanted->online)

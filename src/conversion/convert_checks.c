@@ -11,11 +11,13 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "catalog/catalog.h"
+#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/partition.h"
 #include "catalog/pg_am.h"
@@ -25,12 +27,14 @@
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_subscription_rel.h"
 #include "catalog/pg_trigger.h"
+#include "commands/extension.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/acl.h"
 #include "utils/array.h"
+#include "utils/fmgroids.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/partcache.h"
@@ -43,6 +47,7 @@
 #include "compat/acl.h"
 #include "compat/noreturn.h"
 #include "conversion/convert_checks.h"
+#include "table/table_definition.h"
 
 /* Errors unless the relation is a plain table that stays. */
 static void
@@ -76,7 +81,7 @@ check_kind(Relation rel, bool as_partition)
 				 errmsg("cannot distribute relation \"%s\"", name),
 				 errdetail("Tables of schema \"%s\" belong to the system.",
 						   get_namespace_name(RelationGetNamespace(rel)))));
-	if ((relkind != RELKIND_PARTITIONED_TABLE && has_subclass(RelationGetRelid(rel))) ||
+	if ((relkind != RELKIND_PARTITIONED_TABLE && find_inheritance_children(RelationGetRelid(rel), NoLock) != NIL) ||
 		(!as_partition && has_superclass(RelationGetRelid(rel))))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -262,6 +267,44 @@ check_convertible(Relation rel, bool as_partition)
 	check_not_subscribed(rel);
 }
 
+void
+check_no_extension(Oid relid)
+{
+	if (table_of_extension(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot distribute relation \"%s\"", get_rel_name(relid)),
+				 errdetail("It belongs to extension \"%s\".",
+						   get_extension_name(getExtensionOfObject(RelationRelationId, relid))),
+				 errhint("Use create_reference_table() to have the same rows on all nodes.")));
+}
+
+void
+check_no_typed_tables(Oid typerel)
+{
+	Oid			type = OidIsValid(typerel) ? get_rel_type_id(typerel) : InvalidOid;
+	Relation	rel = table_open(RelationRelationId, AccessShareLock);
+	ScanKeyData key;
+	TableScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_class_reloftype, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(type));
+	scan = table_beginscan_catalog(rel, 1, &key);
+	while (OidIsValid(type) && (tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		Form_pg_class form = (Form_pg_class) GETSTRUCT(tuple);
+
+		if (metadata_lookup(form->oid) != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot alter type \"%s\" with the typed tables that are distributed", get_rel_name(typerel)),
+					 errdetail("\"%s\" is a distributed or reference table.", NameStr(form->relname)),
+					 errhint("Use ALTER TABLE .. NOT OF, and alter the table and the type.")));
+	}
+	table_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
 AttrNumber
 check_distribution_column(Relation rel, const char *name)
 {
@@ -391,7 +434,8 @@ check_colocated_key(HeapTuple tuple, const DistTable *from, const DistTable *to)
 
 	if (from->colocation_id != to->colocation_id)
 		foreign_key_error(con, "Foreign keys between distributed tables need tables of the same colocation group.",
-						  "Distribute the tables with the colocate_with option.");
+						  psprintf("Distribute the tables with the colocate_with option, or make \"%s\" a reference table.",
+								   get_rel_name(to->relid)));
 	if (from->kind == DIST_SINGLE)
 		return;
 	count = foreign_key_columns(tuple, conkey, confkey);
@@ -400,7 +444,11 @@ check_colocated_key(HeapTuple tuple, const DistTable *from, const DistTable *to)
 		if (conkey[i] == from->dist_attno && confkey[i] == to->dist_attno)
 			return;
 	}
-	foreign_key_error(con, "The distribution columns of both tables must be matched by the key.", NULL);
+	foreign_key_error(con, "The distribution columns of both tables must be matched by the key.",
+					  psprintf("Have columns \"%s\" of \"%s\" and \"%s\" of \"%s\" in the key, and in the unique constraint that it references; or make \"%s\" a reference table.",
+							   get_attname(from->relid, from->dist_attno, false), get_rel_name(from->relid),
+							   get_attname(to->relid, to->dist_attno, false), get_rel_name(to->relid),
+							   get_rel_name(to->relid)));
 }
 
 static bool
@@ -459,7 +507,9 @@ check_foreign_key(HeapTuple tuple)
 											get_rel_name(con->conrelid)),
 							  "Distribute both tables, colocated, and add it then.");
 		if (from->kind == DIST_REFERENCE)
-			foreign_key_error(con, "A reference table cannot reference a distributed table.", NULL);
+			foreign_key_error(con, "A reference table cannot reference a distributed table.",
+							  psprintf("Make \"%s\" a reference table, too, or distribute both tables, colocated.",
+									   get_rel_name(to->relid)));
 		check_colocated_key(tuple, from, to);
 	}
 	if (from != NULL && from->kind != DIST_REFERENCE)

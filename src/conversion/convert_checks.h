@@ -19,6 +19,15 @@
 extern void check_convertible(Relation rel, bool as_partition);
 
 /*
+ * Errors if the relation of a composite type that is altered, with the tables
+ * of that type, has distributed ones: their shards are of no type.
+ */
+extern void check_no_typed_tables(Oid typerel);
+
+/* Errors if the table is an extension's, which can't have shards. */
+extern void check_no_extension(Oid relid);
+
+/*
  * Number of the column to distribute by; errors if there is none of that name,
  * or it can't be hashed.
  */

@@ -50,6 +50,7 @@
 #include "resolve/analysis.h"
 #include "resolve/tag.h"
 #include "table/definition.h"
+#include "table/table_definition.h"
 #include "table/lock_everywhere.h"
 #include "table/next_id.h"
 #include "table/run_commands.h"
@@ -302,6 +303,18 @@ check_no_partition(Relation rel)
 				 errhint("Undistribute the partitioned table, or detach the partition first.")));
 }
 
+/* Errors if the other nodes' tables can't be dropped. */
+static void
+check_leaves_other_nodes(Relation rel)
+{
+	if (table_of_extension(RelationGetRelid(rel)))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot undistribute table \"%s\" of an extension", RelationGetRelationName(rel)),
+				 errdetail("The extension has the table on all nodes, each with the same rows."),
+				 errhint("It goes with DROP EXTENSION.")));
+}
+
 void
 undistribute_tables(List *roots)
 {
@@ -344,6 +357,7 @@ undistribute_table(PG_FUNCTION_ARGS)
 	Relation	rel = open_distributed(relid);
 
 	check_no_partition(rel);
+	check_leaves_other_nodes(rel);
 	if (!PG_GETARG_BOOL(1))
 		check_no_foreign_keys(rel);
 	table_close(rel, NoLock);

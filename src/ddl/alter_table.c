@@ -474,9 +474,10 @@ check_altered_table(const AlterTableCall *alter)
 }
 
 /*
- * Gives the rows that there are their values of a new column that draws from a
- * sequence, as the initiator draws them: what other nodes draw has to be
- * committed.  No user's trigger hears of it.
+ * Gives the rows that there are their values of a new column as the initiator
+ * computes them: of a default that draws from a sequence, as what other nodes
+ * draw has to be committed, or of one that differs between nodes.  No user's
+ * trigger hears of it.
  */
 static void
 fill_column(const AlterTableCall *alter, const char *column)
@@ -499,16 +500,18 @@ fill_column(const AlterTableCall *alter, const char *column)
 static void
 fill_columns(const AlterTableCall *alter)
 {
-	if (alter->call->relayed || alter->table->kind == DIST_REFERENCE)
+	if (alter->call->relayed)
 		return;
 	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
 	{
+		Oid			relid = alter->table->relid;
 		const char *column;
 
 		if (cmd->subtype != AT_AddColumn)
 			continue;
 		column = castNode(ColumnDef, cmd->def)->colname;
-		if (draws_from_sequence(alter->table->relid, get_attnum(alter->table->relid, column)))
+		if ((alter->table->kind != DIST_REFERENCE && draws_from_sequence(relid, get_attnum(relid, column))) ||
+			default_differs(relid, get_attnum(relid, column)))
 			fill_column(alter, column);
 	}
 }
@@ -580,6 +583,39 @@ alter_local_table(UtilityCall *call, Oid relid)
 	return true;
 }
 
+/* Whether ALTER TYPE says CASCADE. */
+static bool
+alters_typed_tables(const AlterTableStmt *stmt)
+{
+	ListCell   *cell;
+
+	foreach(cell, stmt->cmds)
+	{
+		if (lfirst_node(AlterTableCmd, cell)->behavior == DROP_CASCADE)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Errors if the statement would make the copies of a reference table differ.
+ */
+static void
+check_transforms(const AlterTableCall *alter)
+{
+	ListCell   *cell;
+
+	if (alter->call->relayed || alter->table->kind != DIST_REFERENCE)
+		return;
+	foreach(cell, alter->stmt->cmds)
+	{
+		AlterTableCmd *cmd = lfirst_node(AlterTableCmd, cell);
+
+		if (cmd->subtype == AT_AlterColumnType && castNode(ColumnDef, cmd->def)->raw_default != NULL)
+			check_new_values(alter->table->relid, cmd->name, castNode(ColumnDef, cmd->def)->raw_default);
+	}
+}
+
 /*
  * Locks on all nodes the tables that foreign keys reference which the
  * statement adds or drops.
@@ -618,6 +654,8 @@ alter_table_utility(UtilityCall *call)
 	LOCKMODE	mode;
 	Oid			relid;
 
+	if (stmt->objtype == OBJECT_TYPE && alters_typed_tables(stmt))
+		check_no_typed_tables(RangeVarGetRelid(stmt->relation, NoLock, true));
 	if (stmt->objtype != OBJECT_TABLE && stmt->objtype != OBJECT_INDEX)
 		return false;
 	detach_at_once(call);
@@ -637,6 +675,7 @@ alter_table_utility(UtilityCall *call)
 		(void) subcommand_scope(&alter, cmd);
 	if (stmt->objtype == OBJECT_TABLE && OidIsValid(partition_of_command(linitial(stmt->cmds))))
 		return alter_partition(call, alter.table, partition_of_command(linitial(stmt->cmds)));
+	check_transforms(&alter);
 	if (!call->relayed)
 		lock_referenced_tables(&alter);
 	(void) constraints_of_table(alter.table->relid, &alter.constraints_before);

@@ -48,12 +48,14 @@
 #include "table/lock_everywhere.h"
 #include "table/run_commands.h"
 #include "table/shards.h"
+#include "table/table_definition.h"
 
 typedef struct DroppedTable
 {
 	Oid			relid;
 	char	   *name;			/* qualified and quoted */
 	List	   *shards;			/* Oids of its shards on this node */
+	bool		of_extension;	/* goes with it on all nodes */
 } DroppedTable;
 
 /* A trigger or policy. */
@@ -123,6 +125,7 @@ drop_note_table(Oid relid)
 	dropped->relid = relid;
 	dropped->name = relation_qualified_name(relid);
 	dropped->shards = local_relids_to_drop(table);
+	dropped->of_extension = table_of_extension(relid);
 	dropped_tables = lappend(dropped_tables, dropped);
 	MemoryContextSwitchTo(old);
 }
@@ -285,18 +288,17 @@ drop_follow_up(UtilityCall *call)
 		utility_check_initiator(call);
 
 	initStringInfo(&buf);
-	appendStringInfoString(&buf, "DROP TABLE IF EXISTS ");
 	foreach_ptr(DroppedTable, dropped, tables)
 	{
-		appendStringInfo(&buf, "%s%s", foreach_current_index(dropped) == 0 ? "" : ", ", dropped->name);
+		if (!dropped->of_extension)
+			appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ", dropped->name);
 		groups = lappend_int(groups, metadata_delete_table(dropped->relid));
 	}
 	drop_shards(tables);
-	appendStringInfoString(&buf, drop_is_restricted(call) ? "" : " CASCADE");
 	if (call->relayed)
 		return;
-	if (enable_ddl_propagation)
-		utility_relay_text(call, buf.data);
+	if (enable_ddl_propagation && buf.len > 0)
+		utility_relay_text(call, psprintf("DROP TABLE IF EXISTS %s%s", buf.data, drop_is_restricted(call) ? "" : " CASCADE"));
 	foreach_int(groupid, groups)
 		delete_empty_group(groupid, enable_ddl_propagation);
 }
@@ -422,7 +424,7 @@ drop_utility(UtilityCall *call)
 	LockNeed	need = {0};
 	ErrorContextCallback callback = {.previous = error_context_stack,.callback = add_lock_hint,.arg = &need};
 
-	extension_check_drop(stmt);
+	extension_prepare_drop(stmt, call->context == PROCESS_UTILITY_TOPLEVEL);
 	for (int i = 0; i < lengthof(kinds); i++)
 	{
 		if (kinds[i].type == stmt->removeType)

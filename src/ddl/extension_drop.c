@@ -8,14 +8,22 @@
  * list the shards, and say how to drop them.  The catalogs are looked at again
  * when they are dropped: then the server has locked them against writers.
  *
+ * With CASCADE, on the coordinator, what they are needed for is undone before:
+ * all rows come back to this server, and the other nodes leave the cluster.
+ * That is committed then, whether the extension can be dropped or not.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "catalog/pg_namespace.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
 #include "utils/lsyscache.h"
 
 #include "catalog/catalog_rows.h"
+#include "catalog/metadata.h"
 #include "ddl/extension_drop.h"
 
 /* Rows that keep the extension from being dropped. */
@@ -27,16 +35,22 @@ static const struct
 	const char *hint;
 }			extension_needs[] = {
 	{"pg_dist_partition", 0, gettext_noop("There are distributed or reference tables."),
-	gettext_noop("Drop them, or make them local tables with undistribute_table(), first.")},
+	gettext_noop("Drop them, or make them local tables with undistribute_table(), first; CASCADE does so on the coordinator.")},
 	{"pg_dist_node", 1, gettext_noop("The server is a node of a cluster."),
 	gettext_noop("Use citus_remove_node() on the coordinator first.")},
 };
 
-/* Errors if a relation has more rows than extension_needs says. */
+/* Whether a relation has more rows than extension_needs says. */
+static bool
+has_needed_rows(int needed)
+{
+	return list_length(catalog_rows(extension_needs[needed].relation, NULL, NULL)) > extension_needs[needed].allowed;
+}
+
 static void
 check_needed_rows(int needed)
 {
-	if (list_length(catalog_rows(extension_needs[needed].relation, NULL, NULL)) > extension_needs[needed].allowed)
+	if (has_needed_rows(needed))
 		ereport(ERROR,
 				(errcode(ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST),
 				 errmsg("cannot drop extension \"citus\" because this database needs it"),
@@ -44,8 +58,31 @@ check_needed_rows(int needed)
 				 errhint("%s", _(extension_needs[needed].hint))));
 }
 
+/*
+ * Makes this server a cluster's only one, with local tables alone.  In a
+ * transaction before the one that drops: to commit on several nodes takes the
+ * extension's catalogs.
+ */
+static void
+dissolve_cluster(bool top_level)
+{
+	bool		needed = false;
+
+	if (!superuser() || !metadata_available() || metadata_local_group() != COORDINATOR_GROUP)
+		return;
+	for (int i = 0; i < lengthof(extension_needs); i++)
+		needed |= has_needed_rows(i);
+	if (!needed)
+		return;
+	PreventInTransactionBlock(top_level, "DROP EXTENSION citus CASCADE");
+	if (SPI_connect() != SPI_OK_CONNECT ||
+		SPI_execute("SELECT citus_internal.run_apart('SELECT citus_internal.dissolve_cluster()')", false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not dissolve the cluster");
+	SPI_finish();
+}
+
 void
-extension_check_drop(const DropStmt *stmt)
+extension_prepare_drop(const DropStmt *stmt, bool top_level)
 {
 	ListCell   *cell;
 
@@ -53,6 +90,8 @@ extension_check_drop(const DropStmt *stmt)
 	{
 		if (strcmp(strVal(lfirst(cell)), "citus") != 0)
 			continue;
+		if (stmt->behavior == DROP_CASCADE)
+			dissolve_cluster(top_level);
 		for (int i = 0; i < lengthof(extension_needs); i++)
 			check_needed_rows(i);
 	}

@@ -13,10 +13,11 @@
 #include "nodes/parsenodes.h"
 
 /*
- * Errors with ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST if a DROP is of the
- * extension, and that is needed.
+ * Before a DROP: errors with ERRCODE_DEPENDENT_OBJECTS_STILL_EXIST if it is of
+ * the extension, and that is needed.  With CASCADE, on the coordinator, it is
+ * not needed any more then: no cluster is left, and no distributed table.
  */
-extern void extension_check_drop(const DropStmt *stmt);
+extern void extension_prepare_drop(const DropStmt *stmt, bool top_level);
 
 /*
  * The same for a relation that is about to be dropped, by whatever statement:

@@ -89,13 +89,18 @@ set_valid_command(const char *index, bool valid)
 	return psprintf("SELECT citus_internal.set_index_valid(%s, %s)", quote_literal_cstr(index), valid ? "true" : "false");
 }
 
-/* Error context: what is there after an error, and how to remove it. */
+/*
+ * Error context: what is there after an error, and how to remove it.  What the
+ * server leaves out as it can't be done concurrently is a warning of that
+ * SQLSTATE; an error would have come before any index is made.
+ */
 static void
 add_invalid_hint(void *index)
 {
 	int			category = ERRCODE_TO_CATEGORY(geterrcode());
 
-	if (category == ERRCODE_SUCCESSFUL_COMPLETION || category == ERRCODE_WARNING)
+	if (category == ERRCODE_SUCCESSFUL_COMPLETION || category == ERRCODE_WARNING ||
+		category == ERRCODE_TO_CATEGORY(ERRCODE_FEATURE_NOT_SUPPORTED))
 		return;
 	if (index == NULL)
 		errhint("The indexes can be used as before. What is left of new ones goes when the statement is repeated.");

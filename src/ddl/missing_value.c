@@ -6,6 +6,8 @@
  * ADD COLUMN with a default that isn't volatile doesn't rewrite the table: it
  * stores the default's value in pg_attribute.  Each node and each shard
  * would evaluate now() for itself; the initiator's value is set instead.
+ * Where the server writes the rows anew, with the values in them, the
+ * initiator does so once more, or the statement is refused.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,8 +18,12 @@
 #include "access/xact.h"
 #include "catalog/heap.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "parser/parse_expr.h"
+#include "parser/parse_relation.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -29,6 +35,8 @@
 #include "catalog/node_session.h"
 #include "compat/acl.h"
 #include "compat/sql_function.h"
+#include "conversion/convert_checks.h"
+#include "ddl/create_table.h"
 #include "ddl/missing_value.h"
 #include "table/shards.h"
 
@@ -69,6 +77,52 @@ missing_value_text(Oid relid, AttrNumber attno)
 		result = OidOutputFunctionCall(F_ARRAY_OUT, datum);
 	ReleaseSysCache(tuple);
 	return result;
+}
+
+bool
+default_differs(Oid relid, AttrNumber attno)
+{
+	return default_is_mutable(relid, attno) && !column_default_is_volatile(relid, attno) &&
+		missing_value_text(relid, attno) == NULL;
+}
+
+/* check_function_callback: whether a function differs between nodes. */
+static bool
+function_differs(Oid funcid, void *context)
+{
+	return funcid == F_NOW || funcid == F_TRANSACTION_TIMESTAMP || funcid == F_STATEMENT_TIMESTAMP ||
+		func_volatile(funcid) == PROVOLATILE_VOLATILE;
+}
+
+/* Whether an expression may have another value on another node. */
+static bool
+expression_differs(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, NextValueExpr) || check_functions_in_node(node, function_differs, context) ||
+		(IsA(node, SQLValueFunction) && ((SQLValueFunction *) node)->op <= SVFOP_LOCALTIMESTAMP_N))
+		return true;
+	return expression_tree_walker(node, expression_differs, context);
+}
+
+void
+check_new_values(Oid relid, const char *column, Node *expr)
+{
+	Relation	rel = table_open(relid, NoLock);
+	ParseState *pstate = make_parsestate(NULL);
+
+	addNSItemToQuery(pstate, addRangeTableEntryForRelation(pstate, rel, NoLock, NULL, false, true), false, true, true);
+	if (expression_differs(transformExpr(pstate, copyObject(expr), EXPR_KIND_ALTER_COL_TRANSFORM), NULL) &&
+		!relation_is_empty(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot compute column \"%s\" of reference table \"%s\" by a volatile expression, or from the time",
+						column, get_rel_name(relid)),
+				 errdetail("Each node would compute other values."),
+				 errhint("Change the type without that, and UPDATE the rows.")));
+	free_parsestate(pstate);
+	table_close(rel, NoLock);
 }
 
 void

@@ -19,6 +19,19 @@
 extern char *missing_value_text(Oid relid, AttrNumber attno);
 
 /*
+ * Whether nodes that computed the column's default, for rows that there were
+ * before it, have other values than this one: of a stable default, where the
+ * server wrote the rows anew.
+ */
+extern bool default_differs(Oid relid, AttrNumber attno);
+
+/*
+ * Errors if an expression (of ALTER TYPE .. USING, not analyzed yet) gives the
+ * rows of a reference table other values on other nodes.
+ */
+extern void check_new_values(Oid relid, const char *column, Node *expr);
+
+/*
  * Sets it in a table's shards on this node; of a reference table, in the
  * table.
  */

@@ -16,6 +16,7 @@
 #include "catalog/namespace.h"
 #include "utils/lsyscache.h"
 
+#include "conversion/convert_checks.h"
 #include "conversion/distribute_schema.h"
 #include "ddl/create_table.h"
 #include "ddl/handlers.h"
@@ -48,6 +49,8 @@ rename_utility(UtilityCall *call)
 	List	   *for_shards = NIL;
 	ListCell   *cell;
 
+	if (stmt->renameType == OBJECT_ATTRIBUTE && stmt->behavior == DROP_CASCADE)
+		check_no_typed_tables(RangeVarGetRelid(stmt->relation, NoLock, true));
 	if (stmt->renameType == OBJECT_STATISTIC_EXT)
 		table = utility_table_of_statistics(call, castNode(List, stmt->object), ShareUpdateExclusiveLock);
 	else if (stmt->relation != NULL)

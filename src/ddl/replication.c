@@ -28,6 +28,7 @@
 
 #include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
+#include "catalog/node.h"
 #include "ddl/handlers.h"
 #include "objects/object_scope.h"
 
@@ -111,11 +112,18 @@ alter_subscription_utility(UtilityCall *call)
 	return true;
 }
 
+/* Whether src/decoding publishes changes of shards. */
+static bool
+captures_changes(void)
+{
+	return strcmp(GetConfigOption("citus.enable_change_data_capture", false, false), "on") == 0;
+}
+
 /* Tells of the distributed tables in a publication's list. */
 static void
 warn_of_shards(List *objects)
 {
-	if (strcmp(GetConfigOption("citus.enable_change_data_capture", false, false), "on") == 0)
+	if (captures_changes())
 		return;
 	foreach_node(PublicationObjSpec, object, objects)
 	{
@@ -135,11 +143,48 @@ warn_of_shards(List *objects)
 	}
 }
 
+/*
+ * Tells that a publication is on this node only, because of a local table,
+ * which has distributed ones as well.
+ */
+static void
+warn_of_local_table(const char *publication, List *objects)
+{
+	const char *local = NULL;
+	bool		distributed = false;
+	ListCell   *cell;
+
+	if (!captures_changes() || node_active_primaries_remote() == NIL)
+		return;
+	foreach(cell, objects)
+	{
+		PublicationObjSpec *object = lfirst_node(PublicationObjSpec, cell);
+		Oid			relid = InvalidOid;
+
+		if (object->pubobjtype == PUBLICATIONOBJ_TABLE)
+			relid = RangeVarGetRelid(object->pubtable->relation, NoLock, true);
+		if (OidIsValid(relid) && metadata_lookup(relid) == NULL)
+			local = get_rel_name(relid);
+		distributed |= OidIsValid(relid) && metadata_lookup(relid) != NULL;
+	}
+	if (local != NULL && distributed)
+		ereport(WARNING,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("publication \"%s\" is not on the other nodes", publication),
+				 errdetail("It has a local table, \"%s\"; what the other nodes store of its distributed tables is not published.", local),
+				 errhint("Publish local tables by a publication of their own.")));
+}
+
 bool
 create_publication_utility(UtilityCall *call)
 {
+	CreatePublicationStmt *stmt = castNode(CreatePublicationStmt, call->pstmt->utilityStmt);
+
 	if (!call->relayed)
-		warn_of_shards(castNode(CreatePublicationStmt, call->pstmt->utilityStmt)->pubobjects);
+	{
+		warn_of_shards(stmt->pubobjects);
+		warn_of_local_table(stmt->pubname, stmt->pubobjects);
+	}
 	return false;
 }
 

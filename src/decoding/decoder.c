@@ -15,9 +15,8 @@
  * which the server is to search before its own one; which of them is asked for
  * is said by the slot.
  *
- * TRUNCATE of a distributed table is left out: each node would tell it for
- * itself, and one that is late would have the subscriber remove rows that
- * others have sent since.
+ * Each node publishes TRUNCATE for the shards that it has, once: after its own
+ * changes of them, and in no order with those of other nodes.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,6 +29,7 @@
 #include "replication/origin.h"
 #include "replication/output_plugin.h"
 #include "replication/slot.h"
+#include "replication/walsender.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
@@ -38,6 +38,7 @@
 #include "compat/decoded_tuple.h"
 #include "decoding/decoder.h"
 #include "decoding/published.h"
+#include "planner/hide_shards.h"
 #include "rebalance/move.h"
 
 /* Where build.mk installs the library under the names of plugins. */
@@ -153,7 +154,34 @@ decoder_stream_change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, Relati
 	decode_change(wrapped_plugin.stream_change_cb, ctx, txn, rel, change);
 }
 
-/* Hands TRUNCATE on, of the tables that have no shards. */
+/*
+ * Adds a relation that was truncated, or its table if it is a shard, to what
+ * is handed on, unless it is there: it has several shards here.  Returns how
+ * many there are then.
+ */
+static int
+add_truncated(Relation *kept, int nkept, Relation rel, const ReorderBufferChange *change)
+{
+	const Published *published = published_as(rel);
+	Oid			relid = published->kind == PUBLISHED_AS_TABLE ? published->table : RelationGetRelid(rel);
+	Relation	table;
+
+	if (published->kind == PUBLISHED_ELSEWHERE ||
+		(published->kind == PUBLISHED_AS_TABLE && is_moved_change(change)))
+		return nkept;
+	for (int i = 0; i < nkept; i++)
+	{
+		if (RelationGetRelid(kept[i]) == relid)
+			return nkept;
+	}
+	table = RelationIdGetRelation(relid);
+	if (!RelationIsValid(table))
+		return nkept;
+	kept[nkept] = table;
+	return nkept + 1;
+}
+
+/* Hands TRUNCATE on. */
 static void
 decode_truncate(LogicalDecodeTruncateCB function, LogicalDecodingContext *ctx, ReorderBufferTXN *txn, int nrelations,
 				Relation relations[], ReorderBufferChange *change)
@@ -163,13 +191,12 @@ decode_truncate(LogicalDecodeTruncateCB function, LogicalDecodingContext *ctx, R
 	int			nkept = 0;
 
 	for (int i = 0; i < nrelations; i++)
-	{
-		if (published_as(relations[i])->kind == PUBLISHED_ITSELF)
-			kept[nkept++] = relations[i];
-	}
+		nkept = add_truncated(kept, nkept, relations[i], change);
 	MemoryContextSwitchTo(old_context);
 	if (nkept > 0)
 		function(ctx, txn, nkept, kept, change);
+	for (int i = 0; i < nkept; i++)
+		RelationClose(kept[i]);
 	MemoryContextReset(decoded_context);
 }
 
@@ -242,6 +269,14 @@ _PG_output_plugin_init(OutputPluginCallbacks *callbacks)
 		callbacks->stream_truncate_cb = decoder_stream_truncate;
 }
 
+/* Whether this session serves a subscriber other than that of a move. */
+static bool
+serves_subscriber(void)
+{
+	return am_walsender &&
+		(application_name == NULL || strncmp(application_name, MOVE_SUBSCRIPTION_PREFIX, strlen(MOVE_SUBSCRIPTION_PREFIX)) != 0);
+}
+
 void
 decoder_init(void)
 {
@@ -249,7 +284,9 @@ decoder_init(void)
 							 "Has output plugins publish changes of shards as changes of their tables.",
 							 NULL,
 							 &enable_change_data_capture, false, PGC_POSTMASTER, 0, NULL, NULL, NULL);
-	if (enable_change_data_capture)
-		SetConfigOption("dynamic_library_path", psprintf(DECODERS ":%s", Dynamic_library_path), PGC_POSTMASTER,
-						PGC_S_OVERRIDE);
+	if (!enable_change_data_capture)
+		return;
+	hide_shards_from_subscriber = serves_subscriber;
+	SetConfigOption("dynamic_library_path", psprintf(DECODERS ":%s", Dynamic_library_path), PGC_POSTMASTER,
+					PGC_S_OVERRIDE);
 }

@@ -17,6 +17,7 @@
 #include "access/stratnum.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
 #include "utils/fmgroids.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
@@ -74,15 +75,18 @@ is_coordinator(void)
 	return rows == NIL || DatumGetInt32(((CatalogRow *) linitial(rows))->values[0]) == COORDINATOR_GROUP;
 }
 
-/* Of a relation outside the schema of the shards. */
+/*
+ * Of a relation outside the schema of the shards.  Those of extensions in
+ * pg_catalog are no tables of users; ours are different on each node.
+ */
 static PublishedKind
-kind_of_table(Oid relid)
+kind_of_table(Oid relid, Oid schema)
 {
 	CatalogRow *row = catalog_row("pg_dist_partition", "pg_dist_partition_logical_relid_index",
 								  Anum_partition_logicalrelid, F_OIDEQ, ObjectIdGetDatum(relid));
 
 	if (row == NULL)
-		return PUBLISHED_ITSELF;
+		return schema == PG_CATALOG_NAMESPACE ? PUBLISHED_ELSEWHERE : PUBLISHED_ITSELF;
 	if (DatumGetChar(row->values[Anum_partition_repmodel - 1]) != REPMODEL_REFERENCE)
 		return PUBLISHED_ELSEWHERE;
 	return is_coordinator() ? PUBLISHED_ITSELF : PUBLISHED_ELSEWHERE;
@@ -127,7 +131,7 @@ published_as(Relation rel)
 	if (RelationGetNamespace(rel) == get_namespace_oid(SHARD_SCHEMA, true))
 		read_table_of_shard(rel, &made);
 	else
-		made.kind = kind_of_table(relid);
+		made.kind = kind_of_table(relid, RelationGetNamespace(rel));
 	published = hash_search(published_relations, &relid, HASH_ENTER, NULL);
 	*published = made;
 	return published;

@@ -19,7 +19,8 @@ typedef enum PublishedKind
 								 * coordinator */
 	PUBLISHED_AS_TABLE,			/* a shard */
 	PUBLISHED_ELSEWHERE,		/* a reference table of another node; the
-								 * table itself of shards */
+								 * table itself of shards; what is in
+								 * pg_catalog */
 } PublishedKind;
 
 typedef struct Published

@@ -25,6 +25,7 @@
 #include "utils/syscache.h"
 
 #include "catalog/catalog_rows.h"
+#include "compat/published_generated.h"
 #include "objects/publication.h"
 
 Oid
@@ -110,8 +111,9 @@ definition_publication(Definition *def, Oid publication)
 		appendStringInfo(&buf, "%sTABLES IN SCHEMA %s", separator, quote_identifier(get_namespace_name(schema)));
 		separator = ", ";
 	}
-	appendStringInfo(&buf, " WITH (publish = %s, publish_via_partition_root = %s)",
-					 quote_literal_cstr(published_actions(form)), form->pubviaroot ? "true" : "false");
+	appendStringInfo(&buf, " WITH (publish = %s, publish_via_partition_root = %s%s)",
+					 quote_literal_cstr(published_actions(form)), form->pubviaroot ? "true" : "false",
+					 compat_published_generated(form));
 	definition_add(def, "DROP PUBLICATION IF EXISTS %s", name);
 	definition_add(def, "%s", buf.data);
 	definition_add(def, "%s", owner_command("PUBLICATION", name, form->pubowner));

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * hide_shards.c
- *	  Hides shards from pg_dump.
+ *	  Hides shards from pg_dump and from subscribers.
  *
  * A dump has the logical tables, whose rows come from all nodes; the shards of
  * the node that is dumped would come on top, and could not be restored.
@@ -11,12 +11,18 @@
  * in sessions whose application_name starts with pg_dump.  pg_upgrade is to
  * see all, and does.
  *
+ * The same goes for a subscriber, which asks what a publication FOR ALL TABLES
+ * has, and wants a table of its own for each.  It is not to find our own
+ * tables in pg_catalog either, as it doesn't find those of the server.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -27,6 +33,14 @@
 
 #include "catalog/metadata.h"
 #include "planner/hide_shards.h"
+
+typedef struct Hiding
+{
+	Oid			shard_schema;
+	bool		own_tables;		/* hide the extension's, too */
+} Hiding;
+
+bool		(*hide_shards_from_subscriber) (void) = NULL;
 
 static bool override_table_visibility = true;
 
@@ -48,51 +62,59 @@ void
 hide_shards_init(void)
 {
 	DefineCustomBoolVariable("citus.override_table_visibility",
-							 "Hides shards from pg_dump.",
+							 "Hides shards from pg_dump and from subscribers.",
 							 NULL, &override_table_visibility, true, PGC_USERSET, 0, NULL, NULL, NULL);
 }
 
-/*
- * The condition that a schema, a column of the catalog that is the varno'th in
- * its query, isn't that of the shards.
- */
-static Node *
-not_in_shard_schema(int varno, AttrNumber attno, Oid shard_schema)
+/* The comparison of an oid, a column of the varno'th relation in its query. */
+static Expr *
+compare_oid(int varno, AttrNumber attno, const char *operator, Oid value)
 {
 	Var		   *var = makeVar(varno, attno, OIDOID, -1, InvalidOid, 0);
-	Const	   *schema = makeConst(OIDOID, -1, InvalidOid, sizeof(Oid), ObjectIdGetDatum(shard_schema), false, true);
-	Oid			operator = OpernameGetOprid(list_make2(makeString("pg_catalog"), makeString("<>")), OIDOID, OIDOID);
+	Const	   *constant = makeConst(OIDOID, -1, InvalidOid, sizeof(Oid), ObjectIdGetDatum(value), false, true);
+	Oid			opno = OpernameGetOprid(list_make2(makeString("pg_catalog"), makeString(pstrdup(operator))), OIDOID, OIDOID);
 
-	return (Node *) make_opclause(operator, BOOLOID, false, (Expr *) var, (Expr *) schema, InvalidOid, InvalidOid);
+	return make_opclause(opno, BOOLOID, false, (Expr *) var, (Expr *) constant, InvalidOid, InvalidOid);
+}
+
+/* Has a query not find what is hidden in one of the catalogs. */
+static void
+hide_in_relation(RangeTblEntry *rte, int varno, AttrNumber schema, const Hiding *hiding)
+{
+	rte->securityQuals = lappend(rte->securityQuals, compare_oid(varno, schema, "<>", hiding->shard_schema));
+	if (hiding->own_tables && rte->relid == RelationRelationId)
+		rte->securityQuals = lappend(rte->securityQuals,
+									 makeBoolExpr(OR_EXPR,
+												  list_make2(compare_oid(varno, schema, "<>", PG_CATALOG_NAMESPACE),
+															 compare_oid(varno, Anum_pg_class_oid, "<", FirstNormalObjectId)), -1));
 }
 
 static bool
-hide_in_query(Node *node, void *shard_schema)
+hide_in_query(Node *node, void *hiding)
 {
 	int			varno = 0;
 
 	if (node == NULL || !IsA(node, Query))
-		return node != NULL && expression_tree_walker(node, hide_in_query, shard_schema);
+		return node != NULL && expression_tree_walker(node, hide_in_query, hiding);
 	foreach_ptr(RangeTblEntry, rte, ((Query *) node)->rtable)
 	{
 		varno++;
 		for (int i = 0; i < lengthof(hidden_in) && rte->rtekind == RTE_RELATION; i++)
 			if (rte->relid == hidden_in[i].relid)
-				rte->securityQuals = lappend(rte->securityQuals,
-											 not_in_shard_schema(varno, hidden_in[i].schema, *(Oid *) shard_schema));
+				hide_in_relation(rte, varno, hidden_in[i].schema, hiding);
 	}
-	return query_tree_walker((Query *) node, hide_in_query, shard_schema, 0);
+	return query_tree_walker((Query *) node, hide_in_query, hiding, 0);
 }
 
 void
 hide_shards(Query *query)
 {
-	Oid			shard_schema;
+	Hiding		hiding = {.own_tables = hide_shards_from_subscriber != NULL && hide_shards_from_subscriber()};
 
-	if (likely(application_name == NULL || strncmp(application_name, "pg_dump", 7) != 0) ||
+	if (likely(!hiding.own_tables && (application_name == NULL || strncmp(application_name, "pg_dump", 7) != 0)) ||
 		!override_table_visibility || IsBinaryUpgrade)
 		return;
-	shard_schema = get_namespace_oid(SHARD_SCHEMA, true);
-	if (OidIsValid(shard_schema))
-		(void) hide_in_query((Node *) query, &shard_schema);
+	hiding.shard_schema = get_namespace_oid(SHARD_SCHEMA, true);
+	if (OidIsValid(hiding.shard_schema))
+		(void) hide_in_query((Node *) query, &hiding);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * hide_shards.h
- *	  Hides shards from pg_dump.
+ *	  Hides shards from pg_dump and from subscribers.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,11 +12,14 @@
 
 #include "nodes/parsenodes.h"
 
+/* Whether this session serves a subscriber; set by src/decoding. */
+extern bool (*hide_shards_from_subscriber) (void);
+
 extern void hide_shards_init(void);
 
 /*
  * Has a query that is about to be planned not find shards in the catalogs, if
- * it is pg_dump's.
+ * it is pg_dump's or a subscriber's.
  */
 extern void hide_shards(Query *query);
 

@@ -29,6 +29,7 @@
 #include "planner/named_objects.h"
 #include "planner/partial_plan.h"
 #include "planner/planner.h"
+#include "planner/replica_identity.h"
 #include "planner/sequence_calls.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
@@ -308,8 +309,10 @@ static PlannedStmt *
 plan_distributed(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
 	bool		tracks_rows = cursor_plan_prepare(query, cursor_options);
-	PlannedStmt *plan = climb_ladder(query, query_string, cursor_options, params);
+	PlannedStmt *plan;
 
+	replica_identity_check(query);
+	plan = climb_ladder(query, query_string, cursor_options, params);
 	if (!tracks_rows)
 		return make_scrollable(plan, cursor_options);
 	cursor_plan_wrap(plan, query);

@@ -5,17 +5,24 @@
  *
  * A word that ends in an underscore and the id of a shard names the shard, or
  * an index, constraint or trigger of it.  Ids begin far above the numbers that
- * people put into names, and a word is changed only if the shard exists.
+ * people put into names, and a word is changed only if the shard exists.  A
+ * name that was cut to make place for the id is looked for among those of the
+ * table, its indexes and its constraints.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/xact.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_index.h"
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+#include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
 #include "catalog/metadata_rows.h"
 #include "catalog/relations.h"
@@ -79,6 +86,42 @@ words_before(const char *text, const char *start, const char *end, const char *n
 	return before;
 }
 
+/* Names of a table, its indexes and its constraints. */
+static List *
+names_of_table(Oid relid)
+{
+	List	   *names = list_make1(get_rel_name(relid));
+	ScanKeyData key;
+	ListCell   *cell;
+
+	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	foreach(cell, catalog_rows("pg_index", "pg_index_indrelid_index", &key))
+		names = lappend(names,
+						get_rel_name(DatumGetObjectId(((CatalogRow *) lfirst(cell))->values[Anum_pg_index_indexrelid - 1])));
+	ScanKeyInit(&key, Anum_pg_constraint_conrelid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
+	foreach(cell, catalog_rows("pg_constraint", "pg_constraint_conrelid_contypid_conname_index", &key))
+		names = lappend(names, NameStr(*DatumGetName(((CatalogRow *) lfirst(cell))->values[Anum_pg_constraint_conname - 1])));
+	return names;
+}
+
+/*
+ * The name that the word between start and end ends with a shard's id, as
+ * words_before() finds it, which sets *before; NULL if there is none.
+ */
+static char *
+find_name(Oid relid, const char *text, const char *start, const char *end, int64 shardid, int *before)
+{
+	ListCell   *cell;
+
+	foreach(cell, names_of_table(relid))
+	{
+		*before = words_before(text, start, end, lfirst(cell), shardid);
+		if (*before >= 0)
+			return lfirst(cell);
+	}
+	return NULL;
+}
+
 /* Whether names can be looked up now. */
 static bool
 can_look_up(void)
@@ -123,8 +166,8 @@ shard_names_to_logical(const char *text)
 		}
 		if (split_shard_name(start, p - start, &name_len, &shardid, &relid))
 		{
-			char	   *name = get_rel_name(relid);
-			int			before = words_before(text, start, p, name, shardid);
+			int			before = -1;
+			char	   *name = find_name(relid, text, start, p, shardid, &before);
 
 			/* all of it must be in out as it was */
 			if (before > out.len || (before > 0 && memcmp(out.data + out.len - before, start - before, before) != 0))

@@ -83,7 +83,8 @@ table_foreign_key_commands(Oid relid)
 {
 	Definition *def = definition_begin(relid, false);
 
-	for_each_constraint(def, add_foreign_key);
+	if (!table_of_extension(relid))
+		for_each_constraint(def, add_foreign_key);
 	return definition_end(def);
 }
 

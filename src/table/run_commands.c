@@ -70,6 +70,9 @@ run_commands(List *commands)
 
 	(void) set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
+	/* which have been checked, with their own search_path */
+	(void) set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
 	running_statement.own_depth = before.depth;
 	PG_TRY();
 	{

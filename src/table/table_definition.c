@@ -421,11 +421,23 @@ definition_table(Definition *def, bool indexes)
 	definition_attach(def);
 }
 
+bool
+table_of_extension(Oid relid)
+{
+	return OidIsValid(getExtensionOfObject(RelationRelationId, relid));
+}
+
 List *
 table_definition_commands(Oid relid)
 {
 	Definition *def = definition_begin(relid, false);
 
+	if (table_of_extension(relid))
+	{
+		definition_add(def, "DELETE FROM ONLY %s", def->name);
+		definition_privileges(def);
+		return definition_end(def);
+	}
 	definition_needs(def);
 	definition_table(def, true);
 	return definition_end(def);

@@ -24,6 +24,13 @@
  */
 extern List *table_definition_commands(Oid relid);
 
+/*
+ * Whether the table is an extension's.  CREATE EXTENSION makes it on each
+ * node, with rows of its own: table_definition_commands() removes them and
+ * sets privileges; its foreign keys and triggers are there.
+ */
+extern bool table_of_extension(Oid relid);
+
 /* Foreign keys of the table, to be run when all tables exist. */
 extern List *table_foreign_key_commands(Oid relid);
 

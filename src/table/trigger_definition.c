@@ -85,7 +85,7 @@ table_trigger_commands(Oid relid)
 	{
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(row->tuple);
 
-		if (!form->tgisinternal && !OidIsValid(form->tgparentid))
+		if (!form->tgisinternal && !table_of_extension(relid) && !OidIsValid(form->tgparentid))
 			add_trigger(def, form);
 	}
 	return definition_end(def);

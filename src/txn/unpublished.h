@@ -22,7 +22,12 @@ extern bool unpublished(void);
 extern RepOriginId unpublished_begin(void);
 extern void unpublished_end(RepOriginId before);
 
-/* What this transaction writes from now on is not published. */
+/*
+ * Nothing that this transaction writes on this node is published: its commit
+ * is marked, too.  So for transactions that only copy: moves, splits,
+ * create_distributed_table_concurrently() and the filling of a new node, of
+ * which none runs in a transaction block of a client that has written here.
+ */
 extern void unpublished_transaction(void);
 
 #endif							/* CITUS_TXN_UNPUBLISHED_H */

@@ -295,6 +295,21 @@ def test_nodes_changed_from_a_worker(bare, connect):
     assert value(connect(bare.coordinator), "SELECT count(*) FROM pg_dist_node") == 2
 
 
+def test_shards_moved_off_a_node_from_a_worker(bare, connect):
+    """Those who wait for it may be on any node; what makes jobs, and their settings, are the coordinator's."""
+    worker = connect(bare.workers[0])
+    call(worker, "citus_add_node", bare.workers[1])
+    placed = "SELECT count(*) FROM citus_shards WHERE nodeport = %s AND citus_table_type <> 'reference'"
+    call(worker, "citus_drain_node", bare.workers[0])
+    assert value(worker, placed, [bare.workers[0].port]) == 0
+    call(worker, "citus_set_node_property", bare.workers[0], "shouldhaveshards", True)
+    worker.execute("SELECT rebalance_table_shards('t')")
+    assert value(worker, placed, [bare.workers[0].port]) > 0
+    for refused in ("citus_rebalance_start()", "citus_set_default_rebalance_strategy('by_shard_count')"):
+        with pytest.raises(psycopg.Error, match="not allowed on this node"):
+            worker.execute(f"SELECT {refused}")
+
+
 def test_nodes_added_from_two_nodes_at_once(bare, connect):
     """One waits for the other, on the coordinator."""
     waits = [Statement(connect(bare.nodes[number]), f"SELECT citus_add_node('127.0.0.1', {bare.workers[number + 1].port})")

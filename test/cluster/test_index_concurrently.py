@@ -110,6 +110,17 @@ def test_node_fails_meanwhile(own_cluster, connect, statement, left):
     assert indexes(own_cluster, name) == (0, 0, 0, 0)
 
 
+def test_what_the_server_leaves_out(coordinator, schema):
+    """Indexes of exclusion constraints are not rebuilt concurrently: no reason to say what a failure leaves."""
+    hints = []
+    coordinator.execute(f"CREATE TABLE {schema}.t (id int, EXCLUDE USING btree (id WITH =))")
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.t', 'id', shard_count => 2)")
+    coordinator.add_notice_handler(lambda notice: hints.append((notice.message_primary.split()[:2], notice.message_hint)))
+    coordinator.execute(f"REINDEX TABLE CONCURRENTLY {schema}.t")
+    assert (["cannot", "reindex"], None) in hints
+    assert {hint for _, hint in hints} == {None}
+
+
 def test_reference_table(cluster, connect, schema, coordinator):
     coordinator.execute(f"CREATE TABLE {schema}.r (id int, v int); INSERT INTO {schema}.r SELECT i, i FROM generate_series(1, 9) i")
     coordinator.execute(f"SELECT create_reference_table('{schema}.r')")

@@ -43,8 +43,6 @@ def test_drop_and_create_again(make_cluster, connect):
     connection.execute("SET deadlock_timeout = '10min'")
     with pytest.raises(psycopg.errors.DependentObjectsStillExist, match="undistribute_table"):
         connection.execute("DROP EXTENSION citus")
-    with pytest.raises(psycopg.errors.DependentObjectsStillExist, match="undistribute_table"):
-        connection.execute("DROP EXTENSION citus CASCADE")
     assert value(connection, "SELECT id FROM t") == 1
     connection.execute("SELECT undistribute_table('t')")
     connection.execute("DROP EXTENSION citus")
@@ -52,6 +50,40 @@ def test_drop_and_create_again(make_cluster, connect):
     assert value(connection, "SELECT id FROM t") == 1
     connection.execute("CREATE EXTENSION citus")
     assert value(connection, "SELECT count(*) FROM pg_dist_partition") == 0
+    connection.execute("SELECT create_distributed_table('t', 'id')")
+    connection.execute("DROP EXTENSION citus CASCADE")
+    assert value(connection, "SELECT id FROM t") == 1
+
+
+def test_drop_cascade(make_cluster, connect):
+    """On the coordinator it undoes the cluster: all rows are in local tables then, with their keys and views."""
+    nodes = make_cluster()
+    connection, workers = connect(nodes.coordinator), [connect(node) for node in nodes.workers]
+    connection.execute("SET citus.enable_schema_based_sharding = on; CREATE SCHEMA tenant; RESET citus.enable_schema_based_sharding")
+    for statement in ("CREATE TABLE kinds (kind int PRIMARY KEY)", "SELECT create_reference_table('kinds')",
+                      "CREATE TABLE users (id int PRIMARY KEY, kind int REFERENCES kinds)", "SELECT create_distributed_table('users', 'id')",
+                      "CREATE TABLE events (id int REFERENCES users, at int) PARTITION BY RANGE (at)",
+                      "CREATE TABLE events_1 PARTITION OF events FOR VALUES FROM (0) TO (9)", "SELECT create_distributed_table('events', 'id')",
+                      "CREATE TABLE tenant.t AS SELECT 1 AS a", "CREATE VIEW both_of AS SELECT * FROM users JOIN events USING (id)",
+                      "INSERT INTO kinds VALUES (1)", "INSERT INTO users SELECT g, 1 FROM generate_series(1, 10) g",
+                      "INSERT INTO events SELECT g, 5 FROM generate_series(1, 10) g"):
+        connection.execute(statement)
+    workers[0].execute("CREATE TABLE far (id int); SELECT citus_add_local_table_to_metadata('far'); INSERT INTO far VALUES (7)")
+    with pytest.raises(psycopg.errors.DependentObjectsStillExist, match="undistribute_table"):
+        workers[0].execute("DROP EXTENSION citus CASCADE")
+    with pytest.raises(psycopg.errors.ActiveSqlTransaction):
+        connection.execute("BEGIN; DROP EXTENSION citus CASCADE")
+    connection.execute("ROLLBACK")
+    assert value(workers[1], "SELECT count(*) FROM both_of") == 10
+    connection.execute("DROP EXTENSION citus CASCADE")
+    assert value(connection, "SELECT count(*) FROM pg_class WHERE relname LIKE 'pg_dist%' OR relnamespace::regnamespace::text = 'citus_data'") == 0
+    assert [value(connection, f"SELECT count(*) FROM {name}") for name in ("kinds", "both_of", "tenant.t", "far")] == [1, 10, 1, 1]
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):
+        connection.execute("INSERT INTO events VALUES (11, 5)")
+    for worker in workers:
+        assert value(worker, "SELECT count(*) FROM pg_dist_node") == 0
+        assert value(worker, "SELECT count(*) FROM pg_class WHERE relname IN ('kinds', 'users', 'events', 't', 'far', 'both_of')") == 0
+        worker.execute("DROP EXTENSION citus")
 
 
 def test_other_databases_are_untouched(make_cluster, connect):

@@ -158,6 +158,20 @@ def test_dependents_follow_their_table(made, coordinator):
     assert common_schema(made.nodes) == first
 
 
+def test_function_that_needs_its_search_path(made, connect):
+    """Its body is not checked again on other nodes, where a table's names are resolved without a search_path."""
+    connection = connect(made.workers[1])
+    connection.execute("SET search_path = obj; CREATE TABLE found (id int PRIMARY KEY)")
+    connection.execute("CREATE FUNCTION all_found() RETURNS SETOF found LANGUAGE sql AS 'SELECT * FROM found'")
+    connection.execute("CREATE VIEW of_found AS SELECT * FROM all_found()")
+    connection.execute("SELECT create_distributed_table('found', 'id', shard_count => 4); INSERT INTO found VALUES (1), (2)")
+    with connect(made.coordinator) as other:
+        other.execute("SET search_path = obj")
+        assert value(other, "SELECT count(*) FROM of_found") == 2
+    connection.execute("DROP TABLE found CASCADE")
+    common_schema(made.nodes)
+
+
 @pytest.mark.parametrize("initiator", [0, 2], ids=["coordinator", "worker"])
 def test_rows_of_materialized_views(made, connect, initiator):
     """The rows are computed once, by whichever node, and all nodes have them as of the same commit."""

@@ -19,6 +19,20 @@ def test_message_names_the_table(cluster, coordinator, schema, name):
         assert caught.value.diag.schema_name == schema
 
 
+@pytest.mark.parametrize("name", ["only_one", "x" * 63, "a constraint of many words that goes on and on until it is cut o"[:63]])
+def test_constraint_has_its_whole_name(coordinator, schema, name):
+    coordinator.execute(sql.SQL("CREATE TABLE {}.t (id int CONSTRAINT {} UNIQUE, v int)").format(sql.Identifier(schema), sql.Identifier(name)))
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.t', 'id')")
+    coordinator.execute(f"INSERT INTO {schema}.t SELECT generate_series(1, 10)")
+    coordinator.execute(sql.SQL("ALTER TABLE {}.t ADD CONSTRAINT {} CHECK (v > 0)").format(sql.Identifier(schema), sql.Identifier("c" + name[:-1])))
+    for key in range(1, 11):
+        for value, wanted in ((1, name), (-1, "c" + name[:-1])):
+            with pytest.raises(psycopg.errors.IntegrityError) as caught:
+                coordinator.execute(f"INSERT INTO {schema}.t VALUES ({key}, {value})")
+            assert f'constraint "{wanted}"' in caught.value.diag.message_primary
+            assert caught.value.diag.constraint_name == wanted
+
+
 @pytest.mark.parametrize("commit", ["COMMIT", "PREPARE TRANSACTION 'shard_names'"])
 def test_deferred_constraint_names_the_table(cluster, coordinator, schema, commit):
     """Also where the shard is the initiator's own; and the transaction is over."""

@@ -87,6 +87,8 @@ CREATE TYPE counts AS (k int, i int);
 ALTER TABLE counted OF counts;
 SELECT DISTINCT result FROM run_command_on_all_nodes($$
   SELECT reloftype::regtype FROM pg_class WHERE oid = 'alter_table.counted'::regclass $$);
+ALTER TYPE counts ADD ATTRIBUTE n int CASCADE;
+ALTER TYPE counts RENAME ATTRIBUTE i TO n CASCADE;
 ALTER TABLE counted NOT OF;
 SELECT DISTINCT result FROM run_command_on_all_nodes($$
   SELECT reloftype FROM pg_class WHERE oid = 'alter_table.counted'::regclass $$);

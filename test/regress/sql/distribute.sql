@@ -74,5 +74,13 @@ SELECT undistribute_table('plain');
 SELECT count(*), min(v) FROM plain;
 SELECT count(*) FROM citus_tables WHERE table_name = 'plain'::regclass;
 
+-- A table that others inherit from, and then don't any more.
+CREATE TABLE inherited (id int);
+CREATE TABLE heir () INHERITS (inherited);
+SELECT create_reference_table('inherited');
+SELECT create_reference_table('heir');
+ALTER TABLE heir NO INHERIT inherited;
+SELECT create_distributed_table('inherited', 'id');
+
 SET client_min_messages = warning;
 DROP SCHEMA distribute CASCADE;

@@ -132,6 +132,7 @@ SELECT create_time_partitions('d', '1 month', '2020-03-05', '2020-01-10');
 SELECT create_time_partitions('d', '1 month', '2020-04-05', '2020-01-10');
 INSERT INTO d SELECT i, '2020-01-01'::date + i FROM generate_series(0, 100) i;
 SELECT partition, from_value, to_value, access_method, partition_column FROM time_partitions WHERE parent_table = 'd'::regclass;
+SELECT DISTINCT result FROM run_command_on_all_nodes($$ SELECT count(*) FROM time_partitions WHERE partition::text ~ 'd_p2020_' $$);
 SELECT create_time_partitions('d', '1 week', '2020-05-05', '2020-01-10');
 SELECT create_time_partitions('d', '1 hour', '2020-05-05', '2020-01-10');
 SELECT create_time_partitions('d', '1 month', '2020-01-05', '2020-01-10');

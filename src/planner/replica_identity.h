@@ -1,0 +1,21 @@
+/*-------------------------------------------------------------------------
+ *
+ * replica_identity.h
+ *	  Whether published tables have what UPDATE and DELETE need.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_PLANNER_REPLICA_IDENTITY_H
+#define CITUS_PLANNER_REPLICA_IDENTITY_H
+
+#include "postgres.h"
+
+#include "nodes/parsenodes.h"
+
+/*
+ * Errors if a query, before it is planned, may update or delete rows
+ * of a distributed table that is published without a replica identity.
+ */
+extern void replica_identity_check(Query *query);
+
+#endif							/* CITUS_PLANNER_REPLICA_IDENTITY_H */
