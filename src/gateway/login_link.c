@@ -165,8 +165,8 @@ start_login(Client *client)
 }
 
 /*
- * Whether one more login may begin now.  Clients that don't answer have a part of
- * the server's connections at most, and keep others from logging in for a
+ * Whether one more login may begin now.  Clients that don't answer have a part
+ * of the server's connections at most, and keep others from logging in for a
  * moment only.
  */
 static bool

@@ -5,7 +5,6 @@ import signal
 import socket
 import struct
 import threading
-import time
 from contextlib import ExitStack
 
 import psycopg
@@ -488,23 +487,6 @@ def test_passwords(gateway, rules, stored, method):
         server.execute("ALTER ROLE carol NOLOGIN")
         if (stored, method) != ("md5", "scram-sha-256"):
             assert "not permitted to log in" in refused(gateway, "carol", password="secret")
-
-
-def test_clients_that_stop_while_they_log_in(gateway, rules):
-    """More of them than the server has connections for logins keep others waiting for moments only."""
-    rules("host all alice 127.0.0.1/32 scram-sha-256")
-    with ExitStack() as stack:
-        with servers.connect(gateway.node) as server:
-            connections = int(value(server, "SHOW max_connections"))
-        silent = [stack.enter_context(gateway.socket()) for _ in range(connections // 4 + 20)]
-        for sock in silent:
-            sock.sendall(packet(196608, "user", "alice", "database", "postgres"))
-        begun = time.monotonic()
-        with gateway.connect() as client, servers.connect(gateway.node) as server:
-            assert value(client, "SELECT 1") == 1
-            assert value(server, "SELECT count(*) FROM pg_stat_activity") < connections // 2
-        assert time.monotonic() - begun < 20
-        assert any(b"canceling authentication due to timeout" in sock.recv(10000) for sock in silent)
 
 
 def test_rejected_by_rules(gateway, rules):

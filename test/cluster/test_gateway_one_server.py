@@ -5,6 +5,7 @@ import socket
 import ssl
 import threading
 import time
+from contextlib import ExitStack
 
 import psycopg
 import pytest
@@ -93,6 +94,23 @@ def test_rules_for_encrypted_connections(gateway, rules):
     assert "no encryption" in refused(gateway, "bob", sslmode="disable")
     with connect(gateway, "bob") as bob:
         assert value(bob, "SELECT session_user") == "bob"
+
+
+def test_clients_that_stop_while_they_log_in(gateway, rules):
+    """More of them than the server has connections for logins keep others waiting for moments only."""
+    rules("host all alice 127.0.0.1/32 scram-sha-256")
+    with ExitStack() as stack:
+        with servers.connect(gateway.node) as server:
+            connections = int(value(server, "SHOW max_connections"))
+        silent = [stack.enter_context(gateway.socket()) for _ in range(connections // 4 + 20)]
+        for sock in silent:
+            sock.sendall(packet(196608, "user", "alice", "database", "postgres"))
+        begun = time.monotonic()
+        with gateway.connect() as client, servers.connect(gateway.node) as server:
+            assert value(client, "SELECT 1") == 1
+            assert value(server, "SELECT count(*) FROM pg_stat_activity") < connections // 2
+        assert time.monotonic() - begun < 20
+        assert any(b"canceling authentication due to timeout" in sock.recv(10000) for sock in silent)
 
 
 def test_passwords_bound_to_the_certificate(gateway, rules):
