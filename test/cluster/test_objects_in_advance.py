@@ -130,6 +130,8 @@ NEEDED = {
     "check": (POSITIVE, DROP_POSITIVE, "CREATE TABLE victim (id int, x int CHECK (public.positive(x)))"),
     "default": (POSITIVE, DROP_POSITIVE, "CREATE TABLE victim (id int, x bool DEFAULT public.positive(1))"),
     "index": (POSITIVE, DROP_POSITIVE, "CREATE TABLE victim (id int, x int); CREATE INDEX ON victim (public.positive(x))"),
+    "operator": ("CREATE OPERATOR public.=== (FUNCTION = pg_catalog.int4eq, LEFTARG = int, RIGHTARG = int)", "DROP OPERATOR public.===(int, int)",
+                 "CREATE TABLE victim (id int, x int CHECK (x OPERATOR(public.===) x))"),
     "policy": (POSITIVE, DROP_POSITIVE, "CREATE TABLE victim (id int, x int); CREATE POLICY p ON victim USING (public.positive(x))"),
     "trigger": ("CREATE FUNCTION public.fired() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'", "DROP FUNCTION public.fired()",
                 "CREATE TABLE victim (id int, x int); CREATE TRIGGER t BEFORE INSERT ON victim FOR EACH ROW EXECUTE FUNCTION public.fired()"),
@@ -144,6 +146,7 @@ OTHER = {
     "collation": "CREATE COLLATION public.thing (locale = 'POSIX')",
     "sequence": "CREATE SEQUENCE public.thing AS int",
     "check": POSITIVE.replace(">", "<"),
+    "operator": "CREATE OPERATOR public.=== (FUNCTION = pg_catalog.int4ne, LEFTARG = int, RIGHTARG = int)",
 }
 
 
