@@ -1,6 +1,7 @@
 """What of a gateway needs no cluster: clients that come by TLS, and are authenticated as by the server; sizes of pools."""
 
 import os
+import signal
 import socket
 import ssl
 import threading
@@ -9,13 +10,14 @@ from contextlib import ExitStack
 
 import psycopg
 import pytest
+from psycopg import pq
 
 from harness import servers
 from harness.certificates import Authority
 from harness.gateways import Gateway
 from harness.protocol_fuzz import fuzz
 from harness.raw_client import packet
-from harness.servers import rows, value, wait_until
+from harness.servers import kill_process, rows, value, wait_until
 
 SSL_REQUEST = 80877103
 PID = "SELECT pg_backend_pid()"
@@ -84,6 +86,24 @@ def test_cancel(gateway):
         client.cancel_safe()
         thread.join(servers.PATIENCE)
         assert errors == ["canceled"]
+
+
+def test_cancel_that_comes_late(gateway):
+    """A request that the server takes when its statement is over doesn't hit the client's next one."""
+    with connect(gateway, sslmode="disable") as client:
+        client.pgconn.send_query(b"SELECT pg_sleep(0.5)")
+        kill_process(gateway.node.pid(), signal.SIGSTOP)
+        try:
+            client.cancel()
+            assert client.pgconn.get_result().status == pq.ExecStatus.TUPLES_OK
+            assert client.pgconn.get_result() is None
+            client.pgconn.send_query(b"SELECT pg_sleep(0.5)")
+            client.pgconn.flush()
+            time.sleep(0.1)
+        finally:
+            kill_process(gateway.node.pid(), signal.SIGCONT)
+        assert client.pgconn.get_result().status == pq.ExecStatus.TUPLES_OK
+        assert client.pgconn.get_result() is None
 
 
 def test_rules_for_encrypted_connections(gateway, rules):
