@@ -106,6 +106,15 @@ def test_cancel_that_comes_late(gateway):
         assert client.pgconn.get_result() is None
 
 
+def test_the_key_of_a_gateway(gateway):
+    """The server itself takes no client for a gateway process that doesn't have its key."""
+    for request in ("0" * 64 + " session", "0" * 64 + " login 0200 0200", "", "z" * 70):
+        with socket.create_connection(("127.0.0.1", gateway.node.port)) as sock:
+            sock.sendall(packet(196608, "user", "postgres", "citus.gateway_process", request))
+            answer = sock.recv(10000)
+            assert answer[:1] == b"E" and b"28000" in answer, request
+
+
 def test_rules_for_encrypted_connections(gateway, rules):
     rules("hostssl all alice 127.0.0.1/32 reject\nhostnossl all bob 127.0.0.1/32 reject")
     assert "pg_hba.conf rejects connection" in refused(gateway, "alice")
