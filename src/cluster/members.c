@@ -14,12 +14,14 @@
 #include "access/xact.h"
 #include "executor/spi.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/snapmgr.h"
 
 #include "catalog/metadata.h"
 #include "catalog/relations.h"
 #include "cluster/candidate.h"
 #include "cluster/members.h"
+#include "lib/exact_text.h"
 #include "remote/connection.h"
 #include "storage/lmgr.h"
 
@@ -74,11 +76,13 @@ void
 members_exec(const char *sql, List *left_out)
 {
 	List	   *groups = members_other_groups(left_out);
+	int			nest = exact_names_begin();
 	ListCell   *lc;
 
 	exec_here(sql);
 	foreach(lc, groups)
 		remote_exec(lfirst_int(lc), sql);
+	AtEOXact_GUC(true, nest);
 }
 
 List *

@@ -54,6 +54,7 @@
 #include "compat/sql_function.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
+#include "lib/exact_text.h"
 #include "lib/subtransaction.h"
 #include "rebalance/drive.h"
 #include "rebalance/move.h"
@@ -112,18 +113,38 @@ cleanup_end(int64 operation)
 	(void) LockRelease(&tag, ExclusiveLock, true);
 }
 
+/*
+ * Begins queries of this node's catalogs by SPI, until end_query.  Who calls
+ * is often a superuser.
+ */
+static int
+begin_query(void)
+{
+	int			nest = exact_names_begin();
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	return nest;
+}
+
+static void
+end_query(int nest)
+{
+	SPI_finish();
+	AtEOXact_GUC(true, nest);
+}
+
 /* Runs a statement here; the number of rows that it returned or changed. */
 static uint64
 clean_up_here(const char *sql)
 {
 	uint64		processed;
+	int			nest = begin_query();
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
 	if (SPI_execute(sql, false, 0) < 0)
 		elog(ERROR, "query failed: %s", sql);
 	processed = SPI_processed;
-	SPI_finish();
+	end_query(nest);
 	return processed;
 }
 
@@ -158,9 +179,8 @@ read_records(void)
 {
 	MemoryContext context = CurrentMemoryContext;
 	List	   *records = NIL;
+	int			nest = begin_query();
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
 	if (SPI_execute(psprintf("SELECT * FROM (SELECT record_id, operation_id, object_type, object_name, node_group_id, policy_type "
 							 "FROM pg_catalog.pg_dist_cleanup UNION ALL "
 							 "SELECT record_id, operation_id, %d, object_name, node_group_id, policy_type "
@@ -188,7 +208,7 @@ read_records(void)
 		MemoryContextSwitchTo(context);
 		records = lappend(records, record);
 	}
-	SPI_finish();
+	end_query(nest);
 	return records;
 }
 
@@ -209,7 +229,7 @@ run_on_group(int32 groupid, const char *sql)
 	const ClusterNode *node = node_of_group(groupid);
 	RemoteConn *conn = remote_plain_open(node->host, node->port, NULL);
 
-	(void) remote_plain_exec(conn, "SET citus.enable_ddl_propagation TO off", ERROR);
+	(void) remote_plain_exec(conn, "SET search_path TO pg_catalog; SET citus.enable_ddl_propagation TO off", ERROR);
 	(void) remote_plain_exec(conn, sql, ERROR);
 	remote_plain_close(conn);
 }
@@ -274,10 +294,10 @@ static void
 lock_placements_of(const CleanupRecord *record)
 {
 	int			level = NewGUCNestLevel();
+	int			nest;
 
 	lock_attempt_limit(LOCK_WAIT_MS);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	nest = begin_query();
 	if (SPI_execute(psprintf("SELECT t.colocationid FROM pg_catalog.pg_dist_shard s "
 							 "JOIN pg_catalog.pg_dist_partition t ON t.logicalrelid = s.logicalrelid "
 							 "WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s",
@@ -289,7 +309,7 @@ lock_placements_of(const CleanupRecord *record)
 
 		move_lock_placements(DatumGetInt32(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull)));
 	}
-	SPI_finish();
+	end_query(nest);
 	AtEOXact_GUC(true, level);
 }
 
@@ -355,9 +375,8 @@ static TransactionId
 when_left(const CleanupRecord *record)
 {
 	TransactionId xid = InvalidTransactionId;
+	int			nest = begin_query();
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
 	if (SPI_execute(psprintf("SELECT p.xmin FROM pg_catalog.pg_dist_placement p WHERE %s",
 							 placement_condition(record, PLACEMENT_LEFT)), false, 1) != SPI_OK_SELECT)
 		elog(ERROR, "could not read pg_dist_placement");
@@ -367,7 +386,7 @@ when_left(const CleanupRecord *record)
 
 		xid = DatumGetTransactionId(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
 	}
-	SPI_finish();
+	end_query(nest);
 	return xid;
 }
 
@@ -441,9 +460,8 @@ static char
 identity_of_table(const CleanupRecord *record)
 {
 	char		identity = REPLICA_IDENTITY_DEFAULT;
+	int			nest = begin_query();
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
 	if (SPI_execute(psprintf("SELECT c.relreplident FROM pg_catalog.pg_dist_shard s "
 							 "JOIN pg_catalog.pg_class c ON c.oid = s.logicalrelid "
 							 "WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s",
@@ -451,7 +469,7 @@ identity_of_table(const CleanupRecord *record)
 		elog(ERROR, "could not read pg_dist_shard");
 	if (SPI_processed > 0)
 		identity = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1)[0];
-	SPI_finish();
+	end_query(nest);
 	return identity;
 }
 

@@ -202,3 +202,63 @@ def test_the_same_objects_are_taken(made, connect, distribute, kind):
     other.execute("SET citus.enable_ddl_propagation = off")
     other.execute(NEEDED[kind][0])
     distribute(kind)
+
+
+OPERATORS = ["=", "<>", "<", ">", "<=", ">=", "~", "~~", "->>", "||", "+", "-"]
+
+OPERANDS = ["name", "integer", "bigint", "oid", "regclass", '"char"', "text", "numeric", "jsonb", "noderole", "pg_lsn", "citus_job_status"]
+
+# An operator for each pair of types for which the server has none of its own: it fits better than the server's.
+BETTER_OPERATORS = f"""
+    SET citus.enable_ddl_propagation = off;
+    SET search_path = pg_catalog;
+    SET client_min_messages = error;
+    DO $do$
+    DECLARE
+        l text; r text; o text; f text;
+    BEGIN
+        FOREACH l IN ARRAY ARRAY['{"','".join(OPERANDS)}'] LOOP FOREACH r IN ARRAY ARRAY['{"','".join(OPERANDS)}'] LOOP
+            f := format('public.%I', format('trap %s %s', replace(l, '"', ''), replace(r, '"', '')));
+            EXECUTE format($f$CREATE FUNCTION %s(%s, %s) RETURNS boolean LANGUAGE plpgsql SET search_path = pg_catalog AS $b$
+                BEGIN
+                    IF (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
+                        RAISE LOG 'trapped with %% and %%: %%', '%s', '%s', current_query();
+                    END IF;
+                    RETURN true;
+                END $b$ $f$, f, l, r, l, r);
+            FOREACH o IN ARRAY ARRAY['{"','".join(OPERATORS)}'] LOOP
+                IF NOT EXISTS (SELECT FROM pg_operator WHERE oprname = o AND oprleft = l::regtype AND oprright = r::regtype) THEN
+                    EXECUTE format('CREATE OPERATOR public.%s (FUNCTION = %s, LEFTARG = %s, RIGHTARG = %s)', o, f, l, r);
+                END IF;
+            END LOOP;
+        END LOOP; END LOOP;
+    END $do$"""
+
+WORK_OF_SUPERUSERS = """
+    CALL citus_cleanup_orphaned_resources();
+    CREATE TABLE ref (id int PRIMARY KEY); SELECT create_reference_table('ref');
+    CREATE TABLE victim (id int PRIMARY KEY, x int); SELECT create_distributed_table('victim', 'id', shard_count => 2);
+    SELECT citus_check_reference_table('ref'); SELECT recover_prepared_transactions(); SELECT citus_check_cluster_node_health();
+    SELECT count(*) FROM citus_tables; SELECT count(*) FROM citus_shards; SELECT count(*) FROM citus_stat_activity; SELECT count(*) FROM citus_lock_waits;
+    SELECT citus_move_shard_placement(min(shardid), 2, 3, 'force_logical') FROM citus_shards WHERE table_name OPERATOR(pg_catalog.=) 'victim'::regclass AND nodeport = {first};
+    SELECT citus_rebalance_start(); SELECT citus_rebalance_status(); SELECT citus_rebalance_wait(); SELECT count(*) FROM citus_rebalance_progress;
+    SELECT citus_update_node(3, 'localhost', {second}, true, 100);
+    SELECT citus_update_node(3, '127.0.0.1', {second}, true, 100);
+    SELECT citus_drain_node('127.0.0.1', {second}); SELECT citus_disable_node('127.0.0.1', {second}); SELECT citus_activate_node('127.0.0.1', {second});
+    SELECT citus_remove_node('127.0.0.1', {second}); SELECT citus_add_node('127.0.0.1', {second});
+    ANALYZE victim; DROP TABLE victim, ref"""
+
+
+def test_better_operators(own_cluster, connect):
+    """Whatever superusers and the daemon run of ours, they don't run the operators of a role that fit better than the server's."""
+    marks = {}
+    for node in own_cluster.nodes:
+        node.sql(f"SET citus.enable_ddl_propagation = off; CREATE ROLE {MALLORY} LOGIN; GRANT CREATE ON SCHEMA public TO {MALLORY}")
+        servers.connect(node, user=MALLORY).execute(BETTER_OPERATORS)
+        marks[node] = node.log_mark()
+    admin = connect(own_cluster.coordinator)
+    for statement in WORK_OF_SUPERUSERS.format(first=own_cluster.workers[0].port, second=own_cluster.workers[1].port).split(";"):
+        admin.execute(statement)
+    for node, mark in marks.items():
+        trapped = [line for line in node.log_since(mark).splitlines() if "trapped with" in line]
+        assert not trapped, trapped[:5]
