@@ -262,3 +262,29 @@ def test_better_operators(own_cluster, connect):
     for node, mark in marks.items():
         trapped = [line for line in node.log_since(mark).splitlines() if "trapped with" in line]
         assert not trapped, trapped[:5]
+
+
+def test_better_operators_than_those_of_views(made, mallory, admin, connect):
+    """A view's operators are those that it was made with, also where its shards are, whoever uses it with whatever search path."""
+    admin.execute("CREATE TABLE listed (id int PRIMARY KEY, a int[]); SELECT create_distributed_table('listed', 'id', shard_count => 4);"
+                  "INSERT INTO listed SELECT g, ARRAY[g] FROM generate_series(1, 20) g;"
+                  "CREATE VIEW third AS SELECT id, array_length(a, 1) AS n FROM listed WHERE a = '{3}'")
+    create = """SET citus.enable_ddl_propagation = off; SET check_function_bodies = off;
+        CREATE FUNCTION public.array_length(int[], int) RETURNS int LANGUAGE sql AS 'SELECT -1';
+        CREATE FUNCTION public.never(int[], int[]) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+        CREATE OPERATOR public.= (FUNCTION = public.never, LEFTARG = int[], RIGHTARG = int[])"""
+    drop = """SET citus.enable_ddl_propagation = off; DROP FUNCTION public.array_length(int[], int);
+        DROP FUNCTION public.never(int[], int[]) CASCADE"""
+    sessions = [mallory, *(connect(node, user=MALLORY) for node in (made.coordinator, made.workers[1]))]
+    for session in sessions:
+        session.execute(create)
+    try:
+        user = connect(made.coordinator)
+        assert rows(user, "SELECT * FROM third") == [(3, 1)]
+        assert rows(user, "SELECT * FROM third WHERE id = 3") == [(3, 1)]
+        assert user.execute("UPDATE third SET id = id WHERE false").rowcount == 0
+        assert value(user, "SELECT sum(n) FROM third") == 1
+    finally:
+        for session in sessions:
+            session.execute(drop)
+        admin.execute("DROP TABLE listed CASCADE")
