@@ -57,7 +57,7 @@ blind_walker(Node *node, void *context)
 
 /* For check_functions_in_node. */
 static bool
-is_users_function(Oid function, void *context)
+is_function_of_user(Oid function, void *context)
 {
 	return function >= FirstNormalObjectId;
 }
@@ -68,7 +68,7 @@ calls_users_functions(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
-	if (check_functions_in_node(node, is_users_function, NULL))
+	if (check_functions_in_node(node, is_function_of_user, NULL))
 		return true;
 	if (IsA(node, Query))
 		return query_tree_walker((Query *) node, calls_users_functions, context, 0);
