@@ -110,7 +110,9 @@ analyse_task(ParseState *pstate, Query *query)
 
 	if (!task_tag_parse(pstate->p_sourcetext, &tag))
 		return;
-	if (tag.kind == TAG_SHARD && calls_users_functions((Node *) query, NULL))
+	/* without a view's owner, a text for the node may be a superuser's own */
+	if ((tag.kind == TAG_SHARD || (tag.kind == TAG_NODE && tag.as[0] != '\0')) &&
+		calls_users_functions((Node *) query, NULL))
 		analyse_exactly(pstate, query);
 	if (tag.as[0] != '\0')
 		setRuleCheckAsUser((Node *) query, get_role_oid(tag.as, false));

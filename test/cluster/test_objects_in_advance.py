@@ -268,7 +268,9 @@ def test_better_operators_than_those_of_views(made, mallory, admin, connect):
     """A view's operators are those that it was made with, also where its shards are, whoever uses it with whatever search path."""
     admin.execute("CREATE TABLE listed (id int PRIMARY KEY, a int[]); SELECT create_distributed_table('listed', 'id', shard_count => 4);"
                   "INSERT INTO listed SELECT g, ARRAY[g] FROM generate_series(1, 20) g;"
-                  "CREATE VIEW third AS SELECT id, array_length(a, 1) AS n FROM listed WHERE a = '{3}'")
+                  "CREATE VIEW third AS SELECT id, array_length(a, 1) AS n FROM listed WHERE a = '{3}';"
+                  "CREATE TABLE known (a int[]); SELECT create_reference_table('known'); INSERT INTO known VALUES ('{3}'), ('{5}');"
+                  "CREATE VIEW common AS SELECT * FROM known WHERE a = '{3}'")
     create = """SET citus.enable_ddl_propagation = off; SET check_function_bodies = off;
         CREATE FUNCTION public.array_length(int[], int) RETURNS int LANGUAGE sql AS 'SELECT -1';
         CREATE FUNCTION public.never(int[], int[]) RETURNS boolean LANGUAGE sql AS 'SELECT false';
@@ -284,7 +286,8 @@ def test_better_operators_than_those_of_views(made, mallory, admin, connect):
         assert rows(user, "SELECT * FROM third WHERE id = 3") == [(3, 1)]
         assert user.execute("UPDATE third SET id = id WHERE false").rowcount == 0
         assert value(user, "SELECT sum(n) FROM third") == 1
+        assert user.execute("UPDATE common SET a = '{4}'").rowcount == 1
     finally:
         for session in sessions:
             session.execute(drop)
-        admin.execute("DROP TABLE listed CASCADE")
+        admin.execute("DROP TABLE listed, known CASCADE")
