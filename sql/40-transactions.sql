@@ -51,7 +51,8 @@ BEGIN
 	FOR answer IN
 		SELECT n.nodename, n.nodeport, r.success, r.result
 		FROM run_command_on_all_nodes(format(
-			'SELECT count(*) || '' '' || md5(coalesce(string_agg(t::text, '','' ORDER BY t::text COLLATE "C"), '''')) FROM %s t',
+			'SELECT pg_catalog.format(''%%s %%s'', pg_catalog.count(*), pg_catalog.md5(coalesce(pg_catalog.string_agg(
+				t::text, '','' ORDER BY t::text COLLATE "C"), ''''))) FROM %s t',
 			table_text)) r
 		JOIN pg_dist_node n USING (nodeid) ORDER BY n.groupid
 	LOOP

@@ -446,7 +446,8 @@ AS $$
 	),
 	nodes AS MATERIALIZED (
 		SELECT c.nodeid, c.result::jsonb AS copies FROM run_command_on_all_nodes(
-			'SELECT jsonb_build_object(''lsn'', pg_current_wal_lsn(), ''shards'', jsonb_object_agg(shardid, to_jsonb(c)))
+			'SELECT pg_catalog.jsonb_build_object(''lsn'', pg_catalog.pg_current_wal_lsn(), ''shards'',
+			 	pg_catalog.jsonb_object_agg(c.shardid, pg_catalog.to_jsonb(c)))
 			 FROM citus_internal.local_shard_copies() c',
 			give_warning_for_connection_errors => true) c
 		WHERE c.success AND EXISTS (SELECT FROM moves)

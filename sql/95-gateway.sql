@@ -22,6 +22,11 @@ CREATE FUNCTION citus_internal.gateway_cancel(pid int, key int) RETURNS boolean
 COMMENT ON FUNCTION citus_internal.gateway_cancel(int, int) IS
 	'passes a cancel request that has come to another node on to this node''s gateway, which may have the client';
 
+CREATE FUNCTION citus_internal.gateway_pass_cancels() RETURNS void
+	LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_gateway_pass_cancels';
+COMMENT ON FUNCTION citus_internal.gateway_pass_cancels() IS
+	'passes cancel requests on that have come to this node''s gateway for clients that it does not have';
+
 CREATE VIEW citus.citus_stat_gateway AS SELECT * FROM citus_internal.gateway_processes();
 COMMENT ON VIEW citus.citus_stat_gateway IS
 	'processes of this node''s gateway: their clients and sessions, and since their start, logins, transactions, routed statements';

@@ -21,6 +21,7 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
@@ -46,15 +47,15 @@ typedef enum ServerFact
 } ServerFact;
 
 static const char facts_query[] =
-"SELECT (SELECT metadata ->> 'server_id' FROM pg_catalog.pg_dist_node_metadata), "
-"(SELECT metadata ->> 'cluster_id' FROM pg_catalog.pg_dist_node_metadata), "
+"SELECT (SELECT metadata OPERATOR(pg_catalog.->>) 'server_id' FROM pg_catalog.pg_dist_node_metadata), "
+"(SELECT metadata OPERATOR(pg_catalog.->>) 'cluster_id' FROM pg_catalog.pg_dist_node_metadata), "
 "(SELECT groupid FROM pg_catalog.pg_dist_local_group), "
 "(SELECT pg_catalog.count(*) FROM pg_catalog.pg_dist_node WHERE groupid <> 0 OR nodename <> 'localhost'), "
 "(SELECT pg_catalog.count(*) FROM pg_catalog.pg_dist_partition), "
 "pg_catalog.current_setting('max_prepared_transactions'), "
 "pg_catalog.host(pg_catalog.inet_client_addr()), "
 "EXISTS (SELECT FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid "
-"WHERE l.relation = 'pg_catalog.pg_dist_node'::pg_catalog.regclass AND l.mode = 'ExclusiveLock' AND l.granted "
+"WHERE l.relation OPERATOR(pg_catalog.=) 'pg_catalog.pg_dist_node'::pg_catalog.regclass AND l.mode = 'ExclusiveLock' AND l.granted "
 "AND a.application_name = pg_catalog.current_setting('application_name'))";
 
 /* First column of the only row; NULL if there is no row, or a null. */
@@ -294,5 +295,5 @@ server_id_at(const char *host, int32 port)
 {
 	char	   *error;
 
-	return ask_at(host, port, "SELECT metadata ->> 'server_id' FROM pg_catalog.pg_dist_node_metadata", &error);
+	return ask_at(host, port, "SELECT metadata OPERATOR(pg_catalog.->>) 'server_id' FROM pg_catalog.pg_dist_node_metadata", &error);
 }

@@ -22,6 +22,7 @@
 #include "compat/sql_function.h"
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "lib/exact_text.h"
 #include "remote/connection.h"
 #include "cluster/candidate.h"
 #include "cluster/member_sync.h"
@@ -60,6 +61,7 @@ static void
 send_node_rows(int32 groupid)
 {
 	List	   *commands = NIL;
+	int			nest;
 
 	commands = lappend(commands, "LOCK TABLE pg_catalog.pg_dist_node IN EXCLUSIVE MODE");
 	commands = lappend(commands, "DELETE FROM pg_catalog.pg_dist_node");
@@ -68,7 +70,9 @@ send_node_rows(int32 groupid)
 	commands = lappend(commands, "DELETE FROM pg_catalog.pg_dist_placement WHERE groupid NOT IN "
 					   "(SELECT groupid FROM pg_catalog.pg_dist_node WHERE isactive AND noderole = 'primary') "
 					   "AND " PLACEMENT_OF_REFERENCE);
+	nest = exact_names_begin();
 	remote_exec_list(groupid, commands);
+	AtEOXact_GUC(true, nest);
 }
 
 void

@@ -13,12 +13,14 @@
 
 #include "access/xact.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/snapmgr.h"
 
 #include "catalog/metadata.h"
 #include "catalog/relations.h"
 #include "cluster/candidate.h"
 #include "cluster/members.h"
+#include "lib/exact_text.h"
 #include "lib/spi_query.h"
 #include "remote/connection.h"
 #include "storage/lmgr.h"
@@ -55,10 +57,12 @@ void
 members_exec(const char *sql, List *left_out)
 {
 	List	   *groups = members_other_groups(left_out);
+	int			nest = exact_names_begin();
 
 	members_exec_here(sql);
 	foreach_int(groupid, groups)
 		remote_exec(groupid, sql);
+	AtEOXact_GUC(true, nest);
 }
 
 List *

@@ -16,6 +16,7 @@
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "lib/catch_error.h"
+#include "lib/exact_text.h"
 #include "lib/spi_query.h"
 #include "lib/subtransaction.h"
 #include "remote/connection.h"
@@ -44,10 +45,13 @@ query_there(int32 groupid, const char *sql, long timeout, NodeRowCallback callba
 void
 node_query(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
 {
+	int			nest = exact_names_begin();
+
 	if (groupid == metadata_local_group())
 		query_here(groupid, sql, callback, arg);
 	else
 		query_there(groupid, sql, -1, callback, arg);
+	AtEOXact_GUC(true, nest);
 }
 
 /* What query_there is called with. */
@@ -100,7 +104,7 @@ node_query_all(const char *sql, NodeRowCallback callback, void *arg)
 	List	   *nodes = node_active_primaries_remote();
 	int			timeout = remote_connection_timeout();
 	int			part = Max(timeout / Max(list_length(nodes), 1), Min(timeout, LEAST_PART_MS));
-	int			level = NewGUCNestLevel();
+	int			level = exact_names_begin();
 	bool		complete = true;
 
 	query_here(metadata_local_group(), sql, callback, arg);

@@ -181,6 +181,7 @@ citus_autoanalyze_main(Datum arg)
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(arg), InvalidOid, 0);
 	SetConfigOption("application_name", "citus autoanalyze", PGC_USERSET, PGC_S_SESSION);
+	SetConfigOption("search_path", "", PGC_SUSET, PGC_S_OVERRIDE);
 	daemon_in_transaction(find_stale_tables, "looking for tables to analyze");
 	foreach_oid(relid, stale_tables)
 	{

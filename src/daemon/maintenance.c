@@ -287,6 +287,7 @@ citus_maintenance_main(Datum arg)
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnectionByOid(database, InvalidOid, 0);
 	SetConfigOption("application_name", "citus maintenance", PGC_USERSET, PGC_S_SESSION);
+	SetConfigOption("search_path", "", PGC_SUSET, PGC_S_OVERRIDE);
 
 	/* jobs wait for rows, and then read what the others have made of them */
 	SetConfigOption("default_transaction_isolation", "read committed", PGC_USERSET, PGC_S_SESSION);

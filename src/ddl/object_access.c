@@ -6,7 +6,8 @@
  * What the server is about to drop is noted while it can still be looked up,
  * whichever statement drops it (drop.c).  Objects that a statement has made or
  * changed are noted for the other nodes (object.c).  The same hook keeps users
- * out of the schema of the shards (shard_schema.c).
+ * out of the schema of the shards (shard_schema.c), and shards from being tied
+ * to users' relations (manual_change.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +15,8 @@
 
 #include "catalog/objectaccess.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_constraint.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_policy.h"
 #include "catalog/pg_proc.h"
@@ -29,6 +32,7 @@
 #include "ddl/object.h"
 #include "ddl/object_access.h"
 #include "ddl/truncate_triggers.h"
+#include "resolve/manual_change.h"
 #include "table/run_commands.h"
 #include "table/shard_schema.h"
 
@@ -63,6 +67,10 @@ object_access(ObjectAccessType access, Oid classid, Oid objid, int subid, void *
 			shard_schema_check_created(classid, objid);
 		else if (access == OAT_POST_ALTER && !((ObjectAccessPostAlter *) arg)->is_internal)
 			shard_schema_check_altered(classid, objid);
+		if (access == OAT_POST_ALTER && classid == InheritsRelationId)
+			manual_change_check_inheritance(objid, ((ObjectAccessPostAlter *) arg)->auxiliary_id);
+		else if (access == OAT_POST_CREATE && classid == ConstraintRelationId)
+			manual_change_check_constraint(objid);
 	}
 	if (access == OAT_POST_CREATE || access == OAT_POST_ALTER)
 		object_changed(classid, objid);

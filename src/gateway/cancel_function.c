@@ -1,41 +1,117 @@
 /*-------------------------------------------------------------------------
  *
  * cancel_function.c
- *	  Takes cancel requests that clients have sent to another node's gateway.
+ *	  Cancel requests that clients have sent to another node's gateway.
  *
- * Who calls the function knows the client's secret number, as a client that
- * sends a request.  The request lies on the board, a slot each, until the
- * process that may have the client takes it, at most a tick of its loop later.
+ * A gateway process leaves a request whose client it doesn't have on the
+ * board, and has a session of the server, of whatever role, pass on what lies
+ * there (gateway_pass_cancels).  That asks the other nodes to leave the
+ * request on their boards (gateway_cancel), a slot each, until the process
+ * that may have the client takes it, at most a tick of its loop later.
+ *
+ * The request has the client's secret number.  So it is in no text, where
+ * other clients with the session's role would see it.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "fmgr.h"
+#include "utils/guc.h"
 
+#include "catalog/node.h"
+#include "catalog/node_session.h"
 #include "compat/sql_function.h"
 #include "gateway/gateway.h"
 #include "gateway/gateway_stats.h"
+#include "lib/subtransaction.h"
+#include "remote/connection.h"
 
 SQL_FUNCTION(citus_internal_gateway_cancel);
+SQL_FUNCTION(citus_internal_gateway_pass_cancels);
+
+/* How long a node may take to connect, and to answer. */
+#define PASS_TIMEOUT 2000
+
+/* A request for another node. */
+typedef struct PassedCancel
+{
+	int32		groupid;
+	uint64		request;		/* process id and key */
+} PassedCancel;
+
+/* Leaves a request to the process of this server that may have its client. */
+static bool
+take_cancel(uint64 request)
+{
+	int32		pid = (int32) (request >> 32);
+	int			number = CANCEL_PID_PROCESS(pid);
+
+	return gateway_board != NULL && number >= 0 && number < Min(gateway_processes, MAX_GATEWAY_PROCESSES) &&
+		gateway_put_cancel(gateway_board->cancels[number], pid, (int32) request);
+}
 
 /* gateway_cancel(pid, key): false if there is no such process, or no room. */
 Datum
 citus_internal_gateway_cancel(PG_FUNCTION_ARGS)
 {
-	int32		pid = PG_GETARG_INT32(0);
-	int32		key = PG_GETARG_INT32(1);
-	int			number = CANCEL_PID_PROCESS(pid);
-	uint64		request = (uint64) (uint32) pid << 32 | (uint32) key;
+	node_function_check(fcinfo);
+	PG_RETURN_BOOL(take_cancel((uint64) (uint32) PG_GETARG_INT32(0) << 32 | (uint32) PG_GETARG_INT32(1)));
+}
 
-	if (gateway_board == NULL || number < 0 || number >= Min(gateway_processes, MAX_GATEWAY_PROCESSES))
-		PG_RETURN_BOOL(false);
-	for (int i = 0; i < MAX_BOARD_CANCELS; i++)
+/* For subtransaction_run. */
+static bool
+pass_to_node(void *arg)
+{
+	const PassedCancel *passed = arg;
+	char	   *values[] = {psprintf("%d", (int32) (passed->request >> 32)), psprintf("%d", (int32) passed->request)};
+	Oid			types[] = {INT4OID, INT4OID};
+	int			lengths[] = {0, 0};
+	int			formats[] = {0, 0};
+	RemoteParams params = {lengthof(values), types, values, lengths, formats};
+
+	(void) remote_read_within(passed->groupid, "SELECT citus_internal.gateway_cancel($1, $2)", &params, PASS_TIMEOUT);
+	return true;
+}
+
+/* Gives a request to all nodes; those that can't be reached are left out. */
+static void
+pass_on(uint64 request)
+{
+	List	   *nodes = node_active_primaries_remote();
+	ListCell   *cell;
+
+	(void) take_cancel(request);
+	foreach(cell, nodes)
 	{
-		uint64		empty = 0;
+		PassedCancel passed = {((ClusterNode *) lfirst(cell))->groupid, request};
+		ErrorData  *error;
 
-		if (pg_atomic_compare_exchange_u64(&gateway_board->cancels[number][i], &empty, request))
-			PG_RETURN_BOOL(true);
+		if (!subtransaction_run(pass_to_node, &passed, &error))
+			FreeErrorData(error);
 	}
-	PG_RETURN_BOOL(false);
+}
+
+Datum
+citus_internal_gateway_pass_cancels(PG_FUNCTION_ARGS)
+{
+	int			level = NewGUCNestLevel();
+
+	if (gateway_board == NULL)
+		PG_RETURN_VOID();
+	(void) set_config_option("citus.node_connection_timeout", psprintf("%dms", PASS_TIMEOUT), PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	for (int number = 0; number < MAX_GATEWAY_PROCESSES; number++)
+	{
+		for (int i = 0; i < MAX_BOARD_CANCELS; i++)
+		{
+			uint64		request = pg_atomic_read_u64(&gateway_board->strays[number][i]);
+
+			if (request != 0 && pg_atomic_compare_exchange_u64(&gateway_board->strays[number][i], &request, 0))
+				pass_on(request);
+		}
+	}
+	AtEOXact_GUC(true, level);
+	PG_RETURN_VOID();
 }

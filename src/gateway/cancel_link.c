@@ -163,9 +163,8 @@ cancel_pass_on(Pool *pool)
 		return;
 	last_passed = stream_now;
 	stray = take_stray();
-	backend_ask(dlist_head_element(Backend, idle_link, &pool->idle),
-				psprintf("SELECT pg_catalog.run_command_on_all_nodes('SELECT citus_internal.gateway_cancel(%d, %d)')",
-						 stray.pid, stray.key));
+	if (gateway_put_cancel(gateway_board->strays[relay_start->number], stray.pid, stray.key))
+		backend_ask(dlist_head_element(Backend, idle_link, &pool->idle), "SELECT citus_internal.gateway_pass_cancels()");
 }
 
 void

@@ -323,6 +323,16 @@ process_login(Client *client, char type, uint32 len)
 	login_answer(client->login, type, payload, len - 4);
 }
 
+/*
+ * Whether the client has had its answer, but the server may still interrupt
+ * its session: that must not hit the client's next statement.
+ */
+static bool
+waits_for_cancel(const Client *client)
+{
+	return client->backend->cancels > 0 && !client->routed && expect_head(client->backend) == NULL;
+}
+
 static void
 process_messages(Client *client)
 {
@@ -373,7 +383,7 @@ process_messages(Client *client)
 				pool_request(client, client->pool);
 			continue;
 		}
-		if (client->routed_sent)
+		if (client->routed_sent || waits_for_cancel(client))
 			break;
 		if (client->backend->state != BACKEND_LENT || !client_forward(client, type, len))
 			break;
@@ -381,7 +391,7 @@ process_messages(Client *client)
 	if (client->state != CLIENT_CLOSED)
 		stream_pause(&client->stream, queue_length(&client->stream.in) >= STREAM_HIGH_WATER &&
 					 (client->backend == NULL || client->backend->state != BACKEND_LENT || client->routed_sent ||
-					  stream_is_full(&client->backend->stream)));
+					  waits_for_cancel(client) || stream_is_full(&client->backend->stream)));
 }
 
 void

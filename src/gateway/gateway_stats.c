@@ -48,7 +48,25 @@ gateway_board_create(void)
 	pg_atomic_init_u64(&gateway_board->defaults, 0);
 	for (int i = 0; i < MAX_GATEWAY_PROCESSES; i++)
 		for (int slot = 0; slot < MAX_BOARD_CANCELS; slot++)
+		{
 			pg_atomic_init_u64(&gateway_board->cancels[i][slot], 0);
+			pg_atomic_init_u64(&gateway_board->strays[i][slot], 0);
+		}
+}
+
+bool
+gateway_put_cancel(pg_atomic_uint64 *slots, int32 pid, int32 key)
+{
+	uint64		request = (uint64) (uint32) pid << 32 | (uint32) key;
+
+	for (int i = 0; i < MAX_BOARD_CANCELS; i++)
+	{
+		uint64		empty = 0;
+
+		if (pg_atomic_compare_exchange_u64(&slots[i], &empty, request))
+			return true;
+	}
+	return false;
 }
 
 Datum

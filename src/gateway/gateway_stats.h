@@ -53,11 +53,17 @@ typedef struct GatewayBoard
 	 * of clients, sent to other nodes' gateways (cancel_function.c); 0: none
 	 */
 	pg_atomic_uint64 cancels[MAX_GATEWAY_PROCESSES][MAX_BOARD_CANCELS];
+
+	/* that have come to us, and are to be sent to the other nodes */
+	pg_atomic_uint64 strays[MAX_GATEWAY_PROCESSES][MAX_BOARD_CANCELS];
 	GatewayStats processes[MAX_GATEWAY_PROCESSES];
 } GatewayBoard;
 
 /* NULL in a server without a gateway. */
 extern GatewayBoard *gateway_board;
+
+/* Leaves a request in one of a process' slots; false if none is free. */
+extern bool gateway_put_cancel(pg_atomic_uint64 *slots, int32 pid, int32 key);
 
 /* This process's. */
 extern GatewayStats *gateway_stats;

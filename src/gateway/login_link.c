@@ -17,6 +17,8 @@
 #include "postgres.h"
 
 #include "libpq/pqcomm.h"
+#include "miscadmin.h"
+
 #include "gateway/relay.h"
 
 struct LoginLink
@@ -25,17 +27,32 @@ struct LoginLink
 	Client	   *client;
 	bool		started;		/* the startup packet has been sent */
 	bool		begun;			/* the backend asks the client now */
+	bool		silent;			/* in silent_logins: the client has been asked,
+								 * and has not answered */
+	int64		asked_at;		/* stream_now then */
+	dlist_node	silent_link;
 	ScramLogin *scram;			/* of the gateway's own failure */
 	char	   *client_first;
 	char	   *server_first;
 	char	   *client_final;
 };
 
-/* How many backends authenticate clients at the same time. */
+/*
+ * How many backends authenticate clients at the same time, without those that
+ * wait for their client.
+ */
 #define MAX_LOGINS 16
 
+/*
+ * How long a client may take to answer if others want to log in and there are
+ * as many backends for logins as there may be, in microseconds.
+ */
+#define SILENCE 2000000
+
 static dlist_head waiting_logins = DLIST_STATIC_INIT(waiting_logins);
+static dlist_head silent_logins = DLIST_STATIC_INIT(silent_logins);	/* oldest first */
 static int	nopen_logins = 0;
+static int	nsilent_logins = 0;
 
 static void login_arrived(Stream *stream);
 static void login_failed(Stream *stream, const ErrorData *error);
@@ -89,9 +106,25 @@ send_startup(LoginLink *login)
 	login->started = true;
 }
 
+/* The client has been asked for something, or has answered. */
+static void
+set_silent(LoginLink *login, bool silent)
+{
+	if (silent == login->silent)
+		return;
+	login->silent = silent;
+	login->asked_at = stream_now;
+	if (silent)
+		dlist_push_tail(&silent_logins, &login->silent_link);
+	else
+		dlist_delete(&login->silent_link);
+	nsilent_logins += silent ? 1 : -1;
+}
+
 static void
 login_free(LoginLink *login)
 {
+	set_silent(login, false);
 	nopen_logins--;
 	login->client = NULL;
 	scram_login_free(login->scram);
@@ -131,10 +164,31 @@ start_login(Client *client)
 	stream_open(&login->stream, fd, &login_handler, true);
 }
 
+/*
+ * Whether one more login may begin now.  Clients that don't answer have a part
+ * of the server's connections at most, and keep others from logging in for a
+ * moment only.
+ */
+static bool
+make_room_for_login(void)
+{
+	LoginLink  *oldest;
+
+	if (nopen_logins - nsilent_logins >= MAX_LOGINS)
+		return false;
+	if (nopen_logins < Max(MAX_LOGINS, MaxConnections / 4 / gateway_processes))
+		return true;
+	oldest = dlist_container(LoginLink, silent_link, dlist_head_node(&silent_logins));
+	if (oldest->asked_at + SILENCE > stream_now)
+		return false;
+	client_fail_text(oldest->client, ERRCODE_QUERY_CANCELED, "canceling authentication due to timeout");
+	return true;
+}
+
 void
 login_tick(void)
 {
-	while (nopen_logins < MAX_LOGINS && !dlist_is_empty(&waiting_logins))
+	while (!dlist_is_empty(&waiting_logins) && make_room_for_login())
 		start_login(dlist_container(Client, queue_link, dlist_pop_head_node(&waiting_logins)));
 }
 
@@ -197,6 +251,7 @@ pass_request(LoginLink *login, uint32 request, const char *payload, size_t len)
 	if (request == AUTH_REQ_SASL_CONT && login->server_first == NULL)
 		login->server_first = gateway_strdup(payload + 4);
 	stream_put_message(&login->client->stream, 'R', payload, len);
+	set_silent(login, request != AUTH_REQ_SASL_FIN);
 }
 
 void
@@ -206,6 +261,7 @@ login_answer(LoginLink *login, char type, const char *payload, size_t len)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROTOCOL_VIOLATION),
 				 errmsg("expected password response, got message type %d", type)));
+	set_silent(login, false);
 	if (login->client_first == NULL)
 	{
 		/* behind the mechanism's name and the length */

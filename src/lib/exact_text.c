@@ -46,6 +46,16 @@ exact_text_begin(void)
 }
 
 int
+exact_names_begin(void)
+{
+	int			nest = NewGUCNestLevel();
+
+	if (strcmp(namespace_search_path, "pg_catalog") != 0)
+		set_until_end("search_path", "pg_catalog");
+	return nest;
+}
+
+int
 exact_text_read_begin(void)
 {
 	int			nest;

@@ -9,12 +9,14 @@
 
 #include "executor/spi.h"
 
+#include "lib/exact_text.h"
 #include "lib/spi_query.h"
 
-/* Runs a statement; the caller calls SPI_finish. */
-static void
+/* Runs a statement; the caller calls spi_end(result). */
+static int
 spi_begin(const char *sql)
 {
+	int			nest = exact_names_begin();
 	int			result;
 
 	if (SPI_connect() != SPI_OK_CONNECT)
@@ -22,16 +24,23 @@ spi_begin(const char *sql)
 	result = SPI_execute(sql, false, 0);
 	if (result < 0)
 		elog(ERROR, "SPI_execute failed: %s: %s", SPI_result_code_string(result), sql);
+	return nest;
+}
+
+static void
+spi_end(int nest)
+{
+	SPI_finish();
+	AtEOXact_GUC(true, nest);
 }
 
 uint64
 spi_exec(const char *sql)
 {
-	uint64		processed;
+	int			nest = spi_begin(sql);
+	uint64		processed = SPI_processed;
 
-	spi_begin(sql);
-	processed = SPI_processed;
-	SPI_finish();
+	spi_end(nest);
 	return processed;
 }
 
@@ -41,8 +50,8 @@ spi_rows(const char *sql, int *ncolumns)
 	MemoryContext context = CurrentMemoryContext;
 	MemoryContext spi_context;
 	List	   *rows = NIL;
+	int			nest = spi_begin(sql);
 
-	spi_begin(sql);
 	*ncolumns = SPI_tuptable == NULL ? 0 : SPI_tuptable->tupdesc->natts;
 	spi_context = MemoryContextSwitchTo(context);
 	for (uint64 i = 0; i < SPI_processed && *ncolumns > 0; i++)
@@ -54,7 +63,7 @@ spi_rows(const char *sql, int *ncolumns)
 		rows = lappend(rows, values);
 	}
 	MemoryContextSwitchTo(spi_context);
-	SPI_finish();
+	spi_end(nest);
 	return rows;
 }
 

@@ -13,8 +13,9 @@
 #include "compat/foreach.h"
 
 /*
- * Runs a statement by SPI, from SPI_connect to SPI_finish; returns the number
- * of rows that it returned or changed.
+ * Runs a statement of ours by SPI, from SPI_connect to SPI_finish, with names
+ * that mean what is in pg_catalog; returns the number of rows that it returned
+ * or changed.
  */
 extern uint64 spi_exec(const char *sql);
 

@@ -344,9 +344,9 @@ citus_planner(Query *query, const char *query_string, int cursor_options, ParamL
 			identity_settle();
 			return plan_task(&tag, query, query_string, cursor_options, params);
 		}
+		manual_change_check_query(query);
 		if (query->commandType != CMD_UTILITY && query_has_distributed_table(query))
 			return plan_distributed(query, query_string, cursor_options, params);
-		manual_change_check_query(query);
 		if (planning_context == NULL && (there = delegated_call_of_query(query, query_string, cursor_options)) != NULL)
 			return delegated_call_plan(plan_onwards(query, query_string, cursor_options, params), there);
 	}

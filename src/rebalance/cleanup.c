@@ -187,7 +187,7 @@ run_on_group(int32 groupid, const char *sql)
 	const ClusterNode *node = node_of_group(groupid);
 	RemoteConn *conn = remote_plain_open(node->host, node->port, NULL);
 
-	(void) remote_plain_exec(conn, "SET citus.enable_ddl_propagation TO off", ERROR);
+	(void) remote_plain_exec(conn, "SET search_path TO pg_catalog; SET citus.enable_ddl_propagation TO off", ERROR);
 	(void) remote_plain_exec(conn, sql, ERROR);
 	remote_plain_close(conn);
 }

@@ -133,7 +133,7 @@ drive_open(const ClusterNode *node)
 	RemoteConn *conn = remote_plain_open(node->host, node->port, NULL);
 
 	run_as_end(caller);
-	(void) remote_plain_exec(conn, "SET citus.enable_ddl_propagation TO off; SET statement_timeout TO 0; "
+	(void) remote_plain_exec(conn, "SET search_path TO pg_catalog; SET citus.enable_ddl_propagation TO off; SET statement_timeout TO 0; "
 							 "SET idle_session_timeout TO 0; SET default_transaction_isolation TO 'read committed'; "
 							 "SET default_transaction_read_only TO off", ERROR);
 	return conn;

@@ -16,15 +16,19 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/analyze.h"
 #include "parser/parsetree.h"
 #include "rewrite/rewriteDefine.h"
+#include "tcop/tcopprot.h"
 #include "utils/acl.h"
+#include "utils/guc.h"
 
 #include "catalog/metadata.h"
 #include "compat/permissions.h"
+#include "lib/exact_text.h"
 #include "remote/identity.h"
 #include "resolve/default_action.h"
 #include "resolve/analysis.h"
@@ -51,13 +55,65 @@ blind_walker(Node *node, void *context)
 	return query_tree_walker(query, blind_walker, context, 0);
 }
 
+/* For check_functions_in_node. */
+static bool
+is_function_of_user(Oid function, void *context)
+{
+	return function >= FirstNormalObjectId;
+}
+
+/* Whether a query calls functions of users, itself or by operators. */
+static bool
+calls_users_functions(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (check_functions_in_node(node, is_function_of_user, NULL))
+		return true;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, calls_users_functions, context, 0);
+	return expression_tree_walker(node, calls_users_functions, context);
+}
+
+/*
+ * Analyses a task anew, with names looked up in pg_catalog only, as the
+ * initiator has written it.  A user's function or operator of the very types
+ * of its arguments, in a schema of the search path, is taken before a
+ * polymorphic one of the server, which the initiator means.
+ */
 static void
-analyse_task(Query *query, const char *text)
+analyse_exactly(ParseState *pstate, Query *query)
+{
+	List	   *parsed = pg_parse_query(pstate->p_sourcetext);
+	RawStmt    *raw = list_length(parsed) == 1 ? linitial_node(RawStmt, parsed) : NULL;
+	ParseState *again;
+	int			nest;
+
+	if (raw == NULL || !(IsA(raw->stmt, SelectStmt) || IsA(raw->stmt, InsertStmt) || IsA(raw->stmt, UpdateStmt) ||
+						 IsA(raw->stmt, DeleteStmt) || IsA(raw->stmt, MergeStmt)))
+		return;
+	nest = exact_names_begin();
+	again = make_parsestate(NULL);
+	again->p_sourcetext = pstate->p_sourcetext;
+	again->p_paramref_hook = pstate->p_paramref_hook;
+	again->p_coerce_param_hook = pstate->p_coerce_param_hook;
+	again->p_ref_hook_state = pstate->p_ref_hook_state;
+	*query = *transformTopLevelStmt(again, raw);
+	free_parsestate(again);
+	AtEOXact_GUC(true, nest);
+}
+
+static void
+analyse_task(ParseState *pstate, Query *query)
 {
 	TaskTag		tag;
 
-	if (!task_tag_parse(text, &tag))
+	if (!task_tag_parse(pstate->p_sourcetext, &tag))
 		return;
+	/* without a view's owner, a text for the node may be a superuser's own */
+	if ((tag.kind == TAG_SHARD || (tag.kind == TAG_NODE && tag.as[0] != '\0')) &&
+		calls_users_functions((Node *) query, NULL))
+		analyse_exactly(pstate, query);
 	if (tag.as[0] != '\0')
 		setRuleCheckAsUser((Node *) query, get_role_oid(tag.as, false));
 	if (tag.rights & TASK_BLIND)
@@ -74,7 +130,7 @@ after_analysis(ParseState *pstate, Query *query, JumbleState *jstate)
 		setRuleCheckAsUser((Node *) query, right_of_text);
 	if (unlikely(pstate->p_sourcetext != NULL && pstate->p_sourcetext[0] == '/') &&
 		query->commandType != CMD_UTILITY && metadata_available())
-		analyse_task(query, pstate->p_sourcetext);
+		analyse_task(pstate, query);
 	if (unlikely(InNoForceRLSOperation()) && query->commandType == CMD_UPDATE && metadata_available())
 		default_action_fill(query);
 }

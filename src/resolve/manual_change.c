@@ -11,13 +11,19 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_constraint.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 
 #include "catalog/metadata.h"
 #include "resolve/manual_change.h"
@@ -133,6 +139,41 @@ changed_relations(Node *stmt)
 		default:
 			return NIL;
 	}
+}
+
+void
+manual_change_check_inheritance(Oid child, Oid parent)
+{
+	if (enable_manual_changes || superuser())
+		return;
+	check_relation(child);
+	check_relation(parent);
+}
+
+void
+manual_change_check_constraint(Oid constraint)
+{
+	Oid			relids[] = {InvalidOid, InvalidOid};
+	Relation	rel;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (enable_manual_changes || superuser())
+		return;
+	rel = table_open(ConstraintRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_constraint_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(constraint));
+	scan = systable_beginscan(rel, ConstraintOidIndexId, true, SnapshotSelf, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		relids[0] = ((Form_pg_constraint) GETSTRUCT(tuple))->conrelid;
+		relids[1] = ((Form_pg_constraint) GETSTRUCT(tuple))->confrelid;
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	check_relation(relids[0]);
+	check_relation(relids[1]);
 }
 
 void

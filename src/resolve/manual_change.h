@@ -20,4 +20,13 @@ extern void manual_change_init(void);
 extern void manual_change_check_query(Query *query);
 extern void manual_change_check_utility(Node *stmt);
 
+/*
+ * The same for what ties a shard to another relation, whichever statement does
+ * it: a relation begins or ceases to inherit from another one (as a partition
+ * does, whose rows can be written by its parent's name), or gets a constraint.
+ * The constraint need not be visible yet.
+ */
+extern void manual_change_check_inheritance(Oid child, Oid parent);
+extern void manual_change_check_constraint(Oid constraint);
+
 #endif							/* CITUS_RESOLVE_MANUAL_CHANGE_H */

@@ -30,6 +30,7 @@ typedef struct Definition
 	List	   *schemas_done;	/* Oids of schemas written */
 	List	   *functions_done; /* Oids of functions written, or found
 								 * needless */
+	List	   *operators_done; /* likewise */
 	const char *last_identity;	/* of the last object written by
 								 * definition_add_if_missing */
 	int			guc_level;		/* of the search_path that we set */
@@ -61,8 +62,12 @@ extern List *acl_commands(List *commands, const char *kind, const char *name, Da
 extern char *owner_command(const char *kind, const char *name, Oid owner);
 extern void definition_column_privileges(Definition *def);
 
-/* definition_functions.c: one function; those that the table calls. */
+/*
+ * definition_functions.c: one function; one operator, with its function; those
+ * that the table calls.
+ */
 extern void definition_function(Definition *def, Oid funcid);
+extern void definition_operator(Definition *def, Oid opid);
 extern void definition_functions(Definition *def);
 
 /*

@@ -83,6 +83,78 @@ definition_function(Definition *def, Oid funcid)
 	ReleaseSysCache(tuple);
 }
 
+/* A function's name as CREATE OPERATOR takes it. */
+static char *
+function_name(Oid funcid)
+{
+	return quote_qualified_identifier(get_namespace_name(get_func_namespace(funcid)), get_func_name(funcid));
+}
+
+/* Appends ", OPTION = VALUE". */
+static void
+append_operator_option(StringInfo buf, const char *option, const char *value)
+{
+	appendStringInfo(buf, ", %s = %s", option, value);
+}
+
+/*
+ * CREATE OPERATOR, without the commutator and negator, which only help the
+ * planner.
+ */
+static char *
+operator_command(Form_pg_operator form)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "CREATE OPERATOR %s.%s (FUNCTION = %s",
+					 quote_identifier(get_namespace_name(form->oprnamespace)), NameStr(form->oprname),
+					 function_name(form->oprcode));
+	if (OidIsValid(form->oprleft))
+		append_operator_option(&buf, "LEFTARG", format_type_be_qualified(form->oprleft));
+	append_operator_option(&buf, "RIGHTARG", format_type_be_qualified(form->oprright));
+	if (OidIsValid(form->oprrest))
+		append_operator_option(&buf, "RESTRICT", function_name(form->oprrest));
+	if (OidIsValid(form->oprjoin))
+		append_operator_option(&buf, "JOIN", function_name(form->oprjoin));
+	appendStringInfo(&buf, "%s%s)", form->oprcanhash ? ", HASHES" : "", form->oprcanmerge ? ", MERGES" : "");
+	return buf.data;
+}
+
+/*
+ * Its function decides what an operator does, and its name which operator is
+ * meant; so both are compared.  One of the table's rows follows the table,
+ * like the function.
+ */
+void
+definition_operator(Definition *def, Oid opid)
+{
+	HeapTuple	tuple;
+	Form_pg_operator form;
+	Oid			row_type = def->rel == NULL ? InvalidOid : def->rel->rd_rel->reltype;
+
+	if (list_member_oid(def->operators_done, opid))
+		return;
+	def->operators_done = lappend_oid(def->operators_done, opid);
+	definition_function(def, get_opcode(opid));
+	if (!definition_is_needed(OperatorRelationId, opid))
+		return;
+	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(opid));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for operator %u", opid);
+	form = (Form_pg_operator) GETSTRUCT(tuple);
+	if (OidIsValid(form->oprcode) &&
+		!(OidIsValid(row_type) && (form->oprleft == row_type || form->oprright == row_type)))
+	{
+		definition_schema(def, form->oprnamespace);
+		definition_type(def, form->oprleft);
+		definition_type(def, form->oprright);
+		definition_add_object(def, "OPERATOR", format_operator_qualified(opid), list_make1(operator_command(form)),
+							  (Datum) 0, true, form->oprowner);
+	}
+	ReleaseSysCache(tuple);
+}
+
 /* The functions that an object calls, itself or by operators. */
 static void
 functions_of_object(Definition *def, Oid classid, Oid objid)
@@ -94,7 +166,7 @@ functions_of_object(Definition *def, Oid classid, Oid objid)
 		if (form->refclassid == ProcedureRelationId)
 			definition_function(def, form->refobjid);
 		else if (form->refclassid == OperatorRelationId)
-			definition_function(def, get_opcode(form->refobjid));
+			definition_operator(def, form->refobjid);
 	}
 }
 

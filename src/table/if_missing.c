@@ -41,6 +41,7 @@ static const struct
 	{"type", to_regtype, definition_type},
 	{"collation", to_regcollation, definition_collation},
 	{"function", to_regprocedure, definition_function},
+	{"operator", to_regoperator, definition_operator},
 	{"sequence", to_regclass, definition_sequence},
 };
 

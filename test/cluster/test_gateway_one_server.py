@@ -1,20 +1,23 @@
 """What of a gateway needs no cluster: clients that come by TLS, and are authenticated as by the server; sizes of pools."""
 
 import os
+import signal
 import socket
 import ssl
 import threading
 import time
+from contextlib import ExitStack
 
 import psycopg
 import pytest
+from psycopg import pq
 
 from harness import servers
 from harness.certificates import Authority
 from harness.gateways import Gateway
 from harness.protocol_fuzz import fuzz
 from harness.raw_client import packet
-from harness.servers import rows, value, wait_until
+from harness.servers import kill_process, rows, value, wait_until
 
 SSL_REQUEST = 80877103
 PID = "SELECT pg_backend_pid()"
@@ -85,6 +88,33 @@ def test_cancel(gateway):
         assert errors == ["canceled"]
 
 
+def test_cancel_that_comes_late(gateway):
+    """A request that the server takes when its statement is over doesn't hit the client's next one."""
+    with connect(gateway, sslmode="disable") as client:
+        client.pgconn.send_query(b"SELECT pg_sleep(0.5)")
+        kill_process(gateway.node.pid(), signal.SIGSTOP)
+        try:
+            client.cancel()
+            assert client.pgconn.get_result().status == pq.ExecStatus.TUPLES_OK
+            assert client.pgconn.get_result() is None
+            client.pgconn.send_query(b"SELECT pg_sleep(0.5)")
+            client.pgconn.flush()
+            time.sleep(0.1)
+        finally:
+            kill_process(gateway.node.pid(), signal.SIGCONT)
+        assert client.pgconn.get_result().status == pq.ExecStatus.TUPLES_OK
+        assert client.pgconn.get_result() is None
+
+
+def test_the_key_of_a_gateway(gateway):
+    """The server itself takes no client for a gateway process that doesn't have its key."""
+    for request in ("0" * 64 + " session", "0" * 64 + " login 0200 0200", "", "z" * 70):
+        with socket.create_connection(("127.0.0.1", gateway.node.port)) as sock:
+            sock.sendall(packet(196608, "user", "postgres", "citus.gateway_process", request))
+            answer = sock.recv(10000)
+            assert answer[:1] == b"E" and b"28000" in answer, request
+
+
 def test_rules_for_encrypted_connections(gateway, rules):
     rules("hostssl all alice 127.0.0.1/32 reject\nhostnossl all bob 127.0.0.1/32 reject")
     assert "pg_hba.conf rejects connection" in refused(gateway, "alice")
@@ -93,6 +123,23 @@ def test_rules_for_encrypted_connections(gateway, rules):
     assert "no encryption" in refused(gateway, "bob", sslmode="disable")
     with connect(gateway, "bob") as bob:
         assert value(bob, "SELECT session_user") == "bob"
+
+
+def test_clients_that_stop_while_they_log_in(gateway, rules):
+    """More of them than the server has connections for logins keep others waiting for moments only."""
+    rules("host all alice 127.0.0.1/32 scram-sha-256")
+    with ExitStack() as stack:
+        with servers.connect(gateway.node) as server:
+            connections = int(value(server, "SHOW max_connections"))
+        silent = [stack.enter_context(gateway.socket()) for _ in range(connections // 4 + 20)]
+        for sock in silent:
+            sock.sendall(packet(196608, "user", "alice", "database", "postgres"))
+        begun = time.monotonic()
+        with gateway.connect() as client, servers.connect(gateway.node) as server:
+            assert value(client, "SELECT 1") == 1
+            assert value(server, "SELECT count(*) FROM pg_stat_activity") < connections // 2
+        assert time.monotonic() - begun < 20
+        assert any(b"canceling authentication due to timeout" in sock.recv(10000) for sock in silent)
 
 
 def test_passwords_bound_to_the_certificate(gateway, rules):

@@ -130,6 +130,8 @@ NEEDED = {
     "check": (POSITIVE, DROP_POSITIVE, "CREATE TABLE victim (id int, x int CHECK (public.positive(x)))"),
     "default": (POSITIVE, DROP_POSITIVE, "CREATE TABLE victim (id int, x bool DEFAULT public.positive(1))"),
     "index": (POSITIVE, DROP_POSITIVE, "CREATE TABLE victim (id int, x int); CREATE INDEX ON victim (public.positive(x))"),
+    "operator": ("CREATE OPERATOR public.=== (FUNCTION = pg_catalog.int4eq, LEFTARG = int, RIGHTARG = int)", "DROP OPERATOR public.===(int, int)",
+                 "CREATE TABLE victim (id int, x int CHECK (x OPERATOR(public.===) x))"),
     "policy": (POSITIVE, DROP_POSITIVE, "CREATE TABLE victim (id int, x int); CREATE POLICY p ON victim USING (public.positive(x))"),
     "trigger": ("CREATE FUNCTION public.fired() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'", "DROP FUNCTION public.fired()",
                 "CREATE TABLE victim (id int, x int); CREATE TRIGGER t BEFORE INSERT ON victim FOR EACH ROW EXECUTE FUNCTION public.fired()"),
@@ -144,6 +146,7 @@ OTHER = {
     "collation": "CREATE COLLATION public.thing (locale = 'POSIX')",
     "sequence": "CREATE SEQUENCE public.thing AS int",
     "check": POSITIVE.replace(">", "<"),
+    "operator": "CREATE OPERATOR public.=== (FUNCTION = pg_catalog.int4ne, LEFTARG = int, RIGHTARG = int)",
 }
 
 
@@ -199,3 +202,92 @@ def test_the_same_objects_are_taken(made, connect, distribute, kind):
     other.execute("SET citus.enable_ddl_propagation = off")
     other.execute(NEEDED[kind][0])
     distribute(kind)
+
+
+OPERATORS = ["=", "<>", "<", ">", "<=", ">=", "~", "~~", "->>", "||", "+", "-"]
+
+OPERANDS = ["name", "integer", "bigint", "oid", "regclass", '"char"', "text", "numeric", "jsonb", "noderole", "pg_lsn", "citus_job_status"]
+
+# An operator for each pair of types for which the server has none of its own: it fits better than the server's.
+BETTER_OPERATORS = f"""
+    SET citus.enable_ddl_propagation = off;
+    SET search_path = pg_catalog;
+    SET client_min_messages = error;
+    DO $do$
+    DECLARE
+        l text; r text; o text; f text;
+    BEGIN
+        FOREACH l IN ARRAY ARRAY['{"','".join(OPERANDS)}'] LOOP FOREACH r IN ARRAY ARRAY['{"','".join(OPERANDS)}'] LOOP
+            f := format('public.%I', format('trap %s %s', replace(l, '"', ''), replace(r, '"', '')));
+            EXECUTE format($f$CREATE FUNCTION %s(%s, %s) RETURNS boolean LANGUAGE plpgsql SET search_path = pg_catalog AS $b$
+                BEGIN
+                    IF (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN
+                        RAISE LOG 'trapped with %% and %%: %%', '%s', '%s', current_query();
+                    END IF;
+                    RETURN true;
+                END $b$ $f$, f, l, r, l, r);
+            FOREACH o IN ARRAY ARRAY['{"','".join(OPERATORS)}'] LOOP
+                IF NOT EXISTS (SELECT FROM pg_operator WHERE oprname = o AND oprleft = l::regtype AND oprright = r::regtype) THEN
+                    EXECUTE format('CREATE OPERATOR public.%s (FUNCTION = %s, LEFTARG = %s, RIGHTARG = %s)', o, f, l, r);
+                END IF;
+            END LOOP;
+        END LOOP; END LOOP;
+    END $do$"""
+
+WORK_OF_SUPERUSERS = """
+    CALL citus_cleanup_orphaned_resources();
+    CREATE TABLE ref (id int PRIMARY KEY); SELECT create_reference_table('ref');
+    CREATE TABLE victim (id int PRIMARY KEY, x int); SELECT create_distributed_table('victim', 'id', shard_count => 2);
+    SELECT citus_check_reference_table('ref'); SELECT recover_prepared_transactions(); SELECT citus_check_cluster_node_health();
+    SELECT count(*) FROM citus_tables; SELECT count(*) FROM citus_shards; SELECT count(*) FROM citus_stat_activity; SELECT count(*) FROM citus_lock_waits;
+    SELECT citus_move_shard_placement(min(shardid), 2, 3, 'force_logical') FROM citus_shards WHERE table_name OPERATOR(pg_catalog.=) 'victim'::regclass AND nodeport = {first};
+    SELECT citus_rebalance_start(); SELECT citus_rebalance_status(); SELECT citus_rebalance_wait(); SELECT count(*) FROM citus_rebalance_progress;
+    SELECT citus_update_node(3, 'localhost', {second}, true, 100);
+    SELECT citus_update_node(3, '127.0.0.1', {second}, true, 100);
+    SELECT citus_drain_node('127.0.0.1', {second}); SELECT citus_disable_node('127.0.0.1', {second}); SELECT citus_activate_node('127.0.0.1', {second});
+    SELECT citus_remove_node('127.0.0.1', {second}); SELECT citus_add_node('127.0.0.1', {second});
+    ANALYZE victim; DROP TABLE victim, ref"""
+
+
+def test_better_operators(own_cluster, connect):
+    """Whatever superusers and the daemon run of ours, they don't run the operators of a role that fit better than the server's."""
+    marks = {}
+    for node in own_cluster.nodes:
+        node.sql(f"SET citus.enable_ddl_propagation = off; CREATE ROLE {MALLORY} LOGIN; GRANT CREATE ON SCHEMA public TO {MALLORY}")
+        servers.connect(node, user=MALLORY).execute(BETTER_OPERATORS)
+        marks[node] = node.log_mark()
+    admin = connect(own_cluster.coordinator)
+    for statement in WORK_OF_SUPERUSERS.format(first=own_cluster.workers[0].port, second=own_cluster.workers[1].port).split(";"):
+        admin.execute(statement)
+    for node, mark in marks.items():
+        trapped = [line for line in node.log_since(mark).splitlines() if "trapped with" in line]
+        assert not trapped, trapped[:5]
+
+
+def test_better_operators_than_those_of_views(made, mallory, admin, connect):
+    """A view's operators are those that it was made with, also where its shards are, whoever uses it with whatever search path."""
+    admin.execute("CREATE TABLE listed (id int PRIMARY KEY, a int[]); SELECT create_distributed_table('listed', 'id', shard_count => 4);"
+                  "INSERT INTO listed SELECT g, ARRAY[g] FROM generate_series(1, 20) g;"
+                  "CREATE VIEW third AS SELECT id, array_length(a, 1) AS n FROM listed WHERE a = '{3}';"
+                  "CREATE TABLE known (a int[]); SELECT create_reference_table('known'); INSERT INTO known VALUES ('{3}'), ('{5}');"
+                  "CREATE VIEW common AS SELECT * FROM known WHERE a = '{3}'")
+    create = """SET citus.enable_ddl_propagation = off; SET check_function_bodies = off;
+        CREATE FUNCTION public.array_length(int[], int) RETURNS int LANGUAGE sql AS 'SELECT -1';
+        CREATE FUNCTION public.never(int[], int[]) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+        CREATE OPERATOR public.= (FUNCTION = public.never, LEFTARG = int[], RIGHTARG = int[])"""
+    drop = """SET citus.enable_ddl_propagation = off; DROP FUNCTION public.array_length(int[], int);
+        DROP FUNCTION public.never(int[], int[]) CASCADE"""
+    sessions = [mallory, *(connect(node, user=MALLORY) for node in (made.coordinator, made.workers[1]))]
+    for session in sessions:
+        session.execute(create)
+    try:
+        user = connect(made.coordinator)
+        assert rows(user, "SELECT * FROM third") == [(3, 1)]
+        assert rows(user, "SELECT * FROM third WHERE id = 3") == [(3, 1)]
+        assert user.execute("UPDATE third SET id = id WHERE false").rowcount == 0
+        assert value(user, "SELECT sum(n) FROM third") == 1
+        assert user.execute("UPDATE common SET a = '{4}'").rowcount == 1
+    finally:
+        for session in sessions:
+            session.execute(drop)
+        admin.execute("DROP TABLE listed, known CASCADE")

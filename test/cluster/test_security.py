@@ -131,9 +131,9 @@ FUNCTIONS_FOR_NODES = """
 """
 
 # Harmless to all but the session that calls them, views of what everybody may see, or done with the caller's rights alone.
-# Those of sequences ask for the server's rights (test_sequences.py); gateway_cancel for the number that every cancel request has.
+# Those of sequences ask for the server's rights (test_sequences.py); gateway_pass_cancels sends what lies on the board.
 FOR_EVERYBODY = {"analyzed_shards", "await_state", "change_shard_count", "check_node", "check_strategy_function", "currval",
-                 "distribute_again", "exchange_read", "exchange_send", "foreign_keys_of", "gateway_cancel", "gateway_processes", "gateway_query_route", "gateway_route", "lastval",
+                 "distribute_again", "exchange_read", "exchange_send", "foreign_keys_of", "gateway_pass_cancels", "gateway_processes", "gateway_query_route", "gateway_route", "lastval",
                  "local_shard_copies", "local_shard_sizes", "lock_row", "nextval", "process_gpid", "rebalance_job",
                  "refuse_transaction_block", "rows_of_all_nodes", "run_apart", "run_job", "running_rebalance", "setval",
                  "shard_relation", "shard_sizes", "table_type", "task_error_is_transient", "task_plan", "tenant_lock_number",
@@ -192,7 +192,11 @@ MANUAL_CHANGES = ["INSERT INTO {t} VALUES (-1, 'x', 1)", "UPDATE {t} SET id = -i
                   "ALTER TABLE {t} DISABLE ROW LEVEL SECURITY", "ALTER TABLE {t} ADD COLUMN more int", "CREATE INDEX ON {t} (v)",
                   "DROP TABLE {t}", "GRANT ALL ON {t} TO PUBLIC", "DO $$ BEGIN DELETE FROM {t}; END $$",
                   "CREATE RULE r AS ON INSERT TO {t} DO INSTEAD NOTHING", "ALTER TABLE {t} RENAME id TO key",
-                  "CREATE POLICY p ON {t} USING (true)", "MERGE INTO {t} d USING (SELECT 1) s ON false WHEN NOT MATCHED THEN INSERT (id) VALUES (-1)"]
+                  "CREATE POLICY p ON {t} USING (true)", "MERGE INTO {t} d USING (SELECT 1) s ON false WHEN NOT MATCHED THEN INSERT (id) VALUES (-1)",
+                  "INSERT INTO {t} SELECT -id, v, r FROM {s}.d", "UPDATE {t} t SET id = -d.id FROM {s}.d WHERE d.id = t.id",
+                  "WITH w AS (DELETE FROM {t} RETURNING id) SELECT count(*) FROM w JOIN {s}.d USING (id)",
+                  "CREATE TABLE {s}.child () INHERITS ({t})", "CREATE TABLE {s}.refers (id int REFERENCES {t})",
+                  "CREATE TABLE {s}.parent (LIKE {t}) PARTITION BY RANGE (id); ALTER TABLE {s}.parent ATTACH PARTITION {t} DEFAULT"]
 
 
 def test_shards_are_not_changed_by_name(cluster, coordinator, tables, roles, connect):
@@ -204,7 +208,7 @@ def test_shards_are_not_changed_by_name(cluster, coordinator, tables, roles, con
         count = value(owner, f"SELECT count(*) FROM {shard}")
         for statement in MANUAL_CHANGES:
             with pytest.raises(psycopg.errors.InsufficientPrivilege) as caught:
-                owner.execute(statement.format(t=shard))
+                owner.execute(statement.format(t=shard, s=tables))
             assert "citus_data" in str(caught.value) or "to change shard" in str(caught.value)
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             owner.execute("SET citus.enable_manual_changes_to_shards = on")
