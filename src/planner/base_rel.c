@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_proc.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -15,6 +16,8 @@
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 
 #include "compat/permissions.h"
 #include "planner/base_rel.h"
@@ -116,18 +119,44 @@ is_computed(const RangeTblEntry *rte)
 }
 
 /*
+ * Whether functions in FROM give the same rows on all nodes.  A stable one may
+ * tell of its node (pg_stat_get_activity), but for those whose rows depend on
+ * how the types of their columns are read.
+ */
+static bool
+are_node_independent(List *functions)
+{
+	static const Oid known[] = {F_JSON_TO_RECORD, F_JSON_TO_RECORDSET, F_JSONB_TO_RECORD, F_JSONB_TO_RECORDSET,
+		F_JSON_POPULATE_RECORD, F_JSON_POPULATE_RECORDSET, F_JSONB_POPULATE_RECORD, F_JSONB_POPULATE_RECORDSET,
+	F_GENERATE_SERIES_TIMESTAMPTZ_TIMESTAMPTZ_INTERVAL};
+	ListCell   *cell;
+
+	foreach(cell, functions)
+	{
+		const FuncExpr *call = (const FuncExpr *) lfirst_node(RangeTblFunction, cell)->funcexpr;
+		bool		independent = IsA(call, FuncExpr) && func_volatile(call->funcid) == PROVOLATILE_IMMUTABLE;
+
+		for (int i = 0; i < lengthof(known) && IsA(call, FuncExpr); i++)
+			independent = independent || known[i] == call->funcid;
+		if (!independent && !group_subqueries_stand_in(list_make1(unconstify(FuncExpr *, call)), NULL))
+			return false;
+	}
+	return true;
+}
+
+/*
  * Takes functions in FROM, or VALUES, that give the same rows on all nodes;
- * NULL, or why they don't.  A stable function that depends on no row may tell
- * of its node (pg_stat_get_activity).
+ * NULL, or why they don't.
  */
 static const char *
 take_computed(PlannerInfo *root, DistRel *dist, RelOptInfo *rel, RangeTblEntry *rte)
 {
 	List	   *exprs = list_make3(rte->functions, rte->values_lists, rte->tablefunc);
 
-	if (!rte->lateral && (rte->rtekind == RTE_VALUES || contain_mutable_functions((Node *) exprs)))
+	if ((!rte->lateral && (rte->rtekind == RTE_VALUES || contain_mutable_functions((Node *) exprs))) ||
+		!are_node_independent(rte->functions))
 		return "it is computed here";
-	dist->reads_nothing = true;
+	dist->reads_nothing = !group_subqueries_stand_in(exprs, &dist->check_as);
 	dist->lateral = rel->lateral_relids;
 	dist->computed = exprs;
 	dist->work = group_subquery_cost(exprs);
@@ -191,7 +220,8 @@ base_rel_add_path(PlannerInfo *root, RelOptInfo *rel)
 	DistRel    *dist = dist_rel_of(rel);
 	DistQuery  *query;
 
-	if (dist == NULL || dist->table == NULL || group_subquery_cost(dist->quals) == 0 || dist_rel_finds_writes(root))
+	if (dist == NULL || dist->table == NULL || group_subquery_cost(dist->quals) == 0 || dist_rel_finds_writes(root) ||
+		!dist_rel_can_evaluate(root, dist, rel->reltarget->exprs))
 		return;
 	query = palloc0(sizeof(DistQuery));
 	query->rel = dist;

@@ -262,9 +262,9 @@ build_query(PlannerInfo *root, const DistQuery *query, List *columns)
  * columns are projected later.
  */
 static List *
-columns_of_path(const CustomPath *path, List *tlist)
+columns_of_path(PlannerInfo *root, const DistRel *dist, const CustomPath *path, List *tlist)
 {
-	return group_subquery_columns(list_concat_copy(tlist, path->path.pathtarget->exprs));
+	return group_subquery_columns(root, dist, list_concat_copy(tlist, path->path.pathtarget->exprs));
 }
 
 List *
@@ -376,7 +376,10 @@ redirect_walker(Node *node, void *context)
 	return expression_tree_walker(node, redirect_walker, context);
 }
 
-/* Makes the arrays the task's parameters behind the others; in place. */
+/*
+ * Makes the arrays the task's parameters behind the others; in place.  What
+ * stands for the columns of a subquery in IN (..) is no parameter in the text.
+ */
 static bool
 number_arrays_walker(Node *node, void *context)
 {
@@ -445,7 +448,7 @@ static Plan *
 plan_query(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist, List *clauses, List *custom_plans)
 {
 	const DistQuery *query = linitial(best_path->custom_private);
-	List	   *columns = query->grouped ? query->columns : columns_of_path(best_path, tlist);
+	List	   *columns = query->grouped ? query->columns : columns_of_path(root, query->rel, best_path, tlist);
 	DistPlan	plan = {.kind = DIST_PLAN_SCAN,.dist_param = -1,.tableoid_position = -1,.command = CMD_SELECT,
 	.by_node = true,.partial = query->partial};
 	CustomScan *scan = makeNode(CustomScan);

@@ -202,10 +202,24 @@ extern List *group_subqueries_hide(List *exprs);
 extern double group_subquery_cost(List *exprs);
 
 /*
- * group_subquery.c: the columns of this query level that expressions use, and
- * the subqueries in them, each once.
+ * group_subquery.c: the columns of this query level that expressions of a
+ * relation use, each once, and the subqueries in them that its nodes can run;
+ * of others, the columns that they use.
  */
-extern List *group_subquery_columns(List *exprs);
+extern List *group_subquery_columns(PlannerInfo *root, const DistRel *dist, List *exprs);
+
+/*
+ * group_subquery.c: whether groups' expressions have subqueries that use, of
+ * the outer row, more than columns: in a text they don't know the items of
+ * GROUP BY.
+ */
+extern bool group_subqueries_need_items(List *exprs);
+
+/*
+ * group_subquery.c: whether expressions have subqueries; sets whose rights one
+ * of them reads with (as DistRel.check_as).
+ */
+extern bool group_subqueries_stand_in(List *exprs, Oid *check_as);
 
 /*
  * group_subquery.c: puts the subqueries back into a query for nodes; returns a

@@ -83,13 +83,27 @@ plan_with_context(PlanningContext *context, Query *query, const char *query_stri
 
 /*
  * The expressions of a task for several shards are compiled once for each of
- * them, so it has to cost that many times what is worth it otherwise.
+ * them, so it has to cost that many times what is worth it otherwise.  So with
+ * partitions, and members of UNION ALL.
  */
 static void
 limit_compilation(PlannedStmt *plan)
 {
-	double		cost = plan->planTree->total_cost / Max(list_length(plan->appendRelations), 1);
+	double		cost = plan->planTree->total_cost;
+	Index		parent = 0;
+	int			count = 0;
+	int			most = 1;
+	ListCell   *cell;
 
+	foreach(cell, plan->appendRelations)
+	{
+		const AppendRelInfo *append = lfirst(cell);
+
+		count = append->parent_relid == parent ? count + 1 : 1;
+		parent = append->parent_relid;
+		most = Max(most, count);
+	}
+	cost /= most;
 	if (cost <= jit_above_cost)
 		plan->jitFlags = PGJIT_NONE;
 	if (cost <= jit_optimize_above_cost)

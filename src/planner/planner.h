@@ -28,9 +28,9 @@ extern PlannedStmt *fast_path_plan(Query *query, const char **reason);
 extern Query *decorrelate(Query *query, bool few);
 
 /*
- * group_subquery.c: the query, a copy, with calls of a function that stand for
- * correlated subqueries that shard groups can answer for their own rows.
- * context gets what these stand for; NULL if there are none.
+ * group_subquery_mark.c: the query, a copy, with calls of a function that
+ * stand for correlated subqueries that shard groups can answer for their own
+ * rows.  context gets what these stand for; NULL if there are none.
  */
 extern Query *group_subqueries_mark(Query *query, PlanningContext *context);
 

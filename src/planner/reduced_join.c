@@ -109,7 +109,7 @@ make_reduced_path(PlannerInfo *root, RelOptInfo *inner, const DistRel *reduced, 
 	double		work = 0;
 
 	query->rel = reduced;
-	if (distinct && columns != NIL)
+	if (distinct && columns != NIL && dist_rel_can_evaluate(root, reduced, columns))
 	{
 		double		ngroups = estimate_num_groups(root, columns, rows, NULL, NULL) * dist_rel_count_nodes(reduced->table);
 

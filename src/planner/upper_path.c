@@ -151,6 +151,7 @@ dist_query_group(PlannerInfo *root, const DistRel *rel, List *clause, List *colu
 	if (!partial)
 		query->having = (List *) root->parse->havingQual;
 	if ((query->group_clause == NIL && clause != NIL) || !is_aggregation(query) ||
+		group_subqueries_need_items(query->columns) || group_subqueries_need_items(query->having) ||
 		!dist_rel_can_evaluate(root, rel, query->columns))
 		return NULL;
 	if (query->group_clause != NIL && !group_by_bare_columns(query))

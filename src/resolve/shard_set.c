@@ -169,6 +169,81 @@ shard_set_union_all(List *members, List *columns, Alias *names)
 	return all;
 }
 
+/* Whose whole-row Vars row_tests_walker looks for. */
+typedef struct RowTests
+{
+	Index		varno;
+	Index		level;			/* queries around which it stands */
+	List	   *columns;		/* as make_shard_columns returns them */
+} RowTests;
+
+/* A row's columns, without those that were dropped. */
+static Expr *
+make_live_row(const Var *row, List *columns)
+{
+	RowExpr    *live = makeNode(RowExpr);
+	ListCell   *cell;
+
+	foreach(cell, columns)
+	{
+		const Var  *column = (const Var *) lfirst_node(TargetEntry, cell)->expr;
+
+		if (IsA(column, Var))
+			live->args = lappend(live->args, makeVar(row->varno, column->varattno, column->vartype, column->vartypmod,
+													 column->varcollid, row->varlevelsup));
+	}
+	live->row_typeid = RECORDOID;
+	live->row_format = COERCE_IMPLICIT_CAST;
+	live->location = -1;
+	return (Expr *) live;
+}
+
+/*
+ * Has a table's row IS [NOT] NULL be about the columns that it has: the
+ * planner makes a row of all of a subquery's columns.  In place.
+ */
+static bool
+row_tests_walker(Node *node, void *context)
+{
+	RowTests   *tests = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, NullTest) && IsA(((NullTest *) node)->arg, Var))
+	{
+		NullTest   *test = (NullTest *) node;
+		const Var  *var = (const Var *) test->arg;
+
+		if (var->varno == (int) tests->varno && var->varattno == InvalidAttrNumber && var->varlevelsup == tests->level)
+			test->arg = make_live_row(var, tests->columns);
+		return false;
+	}
+	if (IsA(node, Query))
+	{
+		bool		stop;
+
+		tests->level++;
+		stop = query_tree_walker((Query *) node, row_tests_walker, context, 0);
+		tests->level--;
+		return stop;
+	}
+	return expression_tree_walker(node, row_tests_walker, context);
+}
+
+/* Whether a table has dropped columns. */
+static bool
+any_is_dropped(List *columns)
+{
+	ListCell   *cell;
+
+	foreach(cell, columns)
+	{
+		if (!IsA(lfirst_node(TargetEntry, cell)->expr, Var))
+			return true;
+	}
+	return false;
+}
+
 void
 shard_set_expand(Query *query, RangeTblEntry *rte, List *parts)
 {
@@ -177,6 +252,17 @@ shard_set_expand(Query *query, RangeTblEntry *rte, List *parts)
 	ListCell   *cell;
 
 	check_expandable(query, rte);
+	if (any_is_dropped(columns))
+	{
+		RowTests	tests = {.columns = columns};
+
+		foreach(cell, query->rtable)
+		{
+			if (lfirst(cell) == rte)
+				tests.varno = foreach_current_index(cell) + 1;
+		}
+		(void) query_tree_walker(query, row_tests_walker, &tests, 0);
+	}
 	foreach(cell, parts)
 		members = lappend(members, make_shard_query(query, rte, lfirst(cell), columns));
 	rte->rtekind = RTE_SUBQUERY;

@@ -94,3 +94,18 @@ UPDATE sums SET total = total + a::int FROM doc, jsonb_array_elements(data -> 'a
 DELETE FROM sums USING doc, unnest(tags) t WHERE doc.id = sums.id AND t = 't2';
 UPDATE sums SET n = g FROM generate_series(100, 140) g WHERE sums.id = g - 99;
 SELECT * FROM sums;
+-- functions that tell of their node
+SELECT count(*) > 0 FROM doc, LATERAL pg_stat_get_activity(pg_backend_pid() + x * 0) p WHERE x = 1;
+-- rows of a table with a dropped column
+-- distribute: dropped(id) with none
+CREATE TABLE dropped (id int, gone int, n int);
+ALTER TABLE dropped DROP COLUMN gone;
+INSERT INTO dropped SELECT g, nullif(g % 3, 0) FROM generate_series(1, 12) g;
+INSERT INTO dropped VALUES (NULL, NULL);
+SELECT count(*) FROM dropped d WHERE d IS NOT NULL;
+SELECT count(*) FROM dropped d WHERE d IS NULL;
+SELECT count(*) FROM dropped d WHERE NOT d IS NULL;
+SELECT id, d IS NOT NULL, d IS NULL, d = d, d FROM dropped d;
+SELECT count(*) FROM dropped d LEFT JOIN dropped e ON e.n = d.id WHERE e IS NULL;
+SELECT count(*) FROM doc WHERE EXISTS (SELECT FROM dropped d WHERE d IS NOT NULL AND d.id = doc.id AND doc IS NOT NULL);
+SELECT count(*) FROM dropped d WHERE id = 4 AND d IS NOT NULL;

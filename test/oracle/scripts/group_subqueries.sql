@@ -197,3 +197,25 @@ WITH w AS (SELECT id, x FROM a WHERE id < 9) SELECT id, (SELECT count(*) FROM fa
 SELECT id, (SELECT count(*) FROM far WHERE far.n = a.x) FROM a UNION ALL SELECT x, (SELECT max(id) FROM far WHERE far.n = ref.x) FROM ref;
 INSERT INTO sums SELECT id + 200, (SELECT count(*) FROM far WHERE far.n = a.x), (SELECT s FROM a a2 WHERE a2.id = a.x), 1 FROM a;
 SELECT * FROM sums WHERE id > 200;
+-- some rows only, where the subquery is not tied to the distribution column
+SELECT id, (SELECT count(*) FROM b WHERE b.id = a.x) FROM a ORDER BY id LIMIT 100;
+SELECT id FROM a WHERE x IN (SELECT n FROM b WHERE b.id = a.x) ORDER BY id LIMIT 20;
+SELECT id, x IN (SELECT n FROM b WHERE b.id = a.x) FROM a ORDER BY id LIMIT 20 OFFSET 3;
+SELECT c.id, c.w, (SELECT count(*) FROM b WHERE b.id = a.x) FROM c JOIN a USING (id) ORDER BY c.id, c.w LIMIT 30;
+SELECT a.id, (SELECT max(n) FROM b WHERE b.id = far.n) FROM a JOIN far ON far.id = a.id ORDER BY 1 LIMIT 1000;
+SELECT sum(k) FROM (SELECT id, (SELECT count(*) FROM b WHERE b.id = a.x) AS k FROM a ORDER BY id LIMIT 30) q;
+INSERT INTO c SELECT id, (SELECT count(*) FROM b WHERE b.id = a.x), 1000 FROM a ORDER BY id LIMIT 30;
+SELECT * FROM c WHERE w = 1000;
+DELETE FROM c WHERE w = 1000;
+SELECT c.id, c.w, q.k FROM c LEFT JOIN (SELECT id, (SELECT count(*) FROM b WHERE b.id = a.x) AS k FROM a WHERE (SELECT count(*) FROM b WHERE b.id = a.id) > 0) q ON c.id = q.id;
+SELECT ref.x, q.k FROM ref LEFT JOIN (SELECT id, (SELECT count(*) FROM b WHERE b.id = a.x) AS k FROM a WHERE (SELECT count(*) FROM b WHERE b.id = a.id) > 0) q ON ref.x = q.id;
+SELECT ref.x, q.k FROM ref LEFT JOIN (SELECT id, (SELECT count(*) FROM b WHERE b.id = a.id) AS k FROM a WHERE (SELECT count(*) FROM b WHERE b.id = a.id) > 0) q ON ref.x = q.id;
+-- groups by an expression that the subquery uses
+SELECT m, (SELECT name FROM ref WHERE ref.x = q.m), count(*) FROM (SELECT x % 3 AS m FROM a) q GROUP BY q.m;
+SELECT k, m, (SELECT count(*) + q.m FROM notes WHERE notes.k = q.k) FROM (SELECT k, x % 3 AS m FROM texts) q GROUP BY k, m;
+SELECT k, m, (SELECT count(*) FROM notes WHERE notes.k = q.k) + m FROM (SELECT k, x % 3 AS m FROM texts) q GROUP BY ROLLUP (k, m);
+-- what the subquery's values are compared with
+CREATE FUNCTION same(i int) RETURNS int LANGUAGE plpgsql VOLATILE AS $$ BEGIN RETURN i; END $$;
+SELECT id, same(x) IN (SELECT n FROM b WHERE b.id = a.id) FROM a;
+SELECT id, plus_one(x) > ALL (SELECT n FROM b WHERE b.id = a.id) FROM a;
+SELECT id, (x + 1)::text IN (SELECT n::text FROM b WHERE b.id = a.id) FROM a;

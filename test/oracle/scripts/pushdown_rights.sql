@@ -79,6 +79,7 @@ SELECT count(l.s) FROM acts, LATERAL (SELECT secret AS s FROM parts WHERE parts.
 SELECT count(*) FROM totals WHERE total > 3 AND (total = 9 OR (SELECT count(*) FROM acts WHERE acts.id = totals.id) = 1);
 SELECT sum(u), count(*) FROM acts, generate_series(1, v) u;
 SELECT sum(u), count(*) FROM totals, generate_series(1, total) u;
+SELECT g, l.name, totals.id FROM generate_series(1, 2) g CROSS JOIN LATERAL (SELECT name FROM ref WHERE ref.v = g ORDER BY name LIMIT 1) l, totals WHERE totals.id = g;
 -- rows that nodes send to each other
 SET citus.exchange_cost = 0;
 SET citus.value_cost = 0;
