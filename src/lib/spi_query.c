@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "executor/spi.h"
+#include "utils/guc.h"
 
 #include "lib/exact_text.h"
 #include "lib/spi_query.h"
