@@ -195,7 +195,8 @@ returns_columns(PlannerInfo *root, const RelOptInfo *joinrel, const DistRel *hid
 			if (!writes)
 				return false;
 		}
-		else if (hidden != NULL && bms_is_member(var->varno, hidden->relids) && (var->varattno > 0 || !writes))
+		else if (hidden != NULL && !IS_SPECIAL_VARNO(var->varno) && bms_is_member(var->varno, hidden->relids) &&
+				 (var->varattno > 0 || !writes))
 			return false;
 	}
 	return true;
