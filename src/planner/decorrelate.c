@@ -134,6 +134,17 @@ groups_alike(const OpExpr *clause, Node *inner)
 		(!OidIsValid(exprCollation(inner)) || get_collation_isdeterministic(exprCollation(inner)));
 }
 
+/* Finds a column of a query around the outer one. */
+static bool
+farther_column_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varlevelsup > 1;
+	return expression_tree_walker(node, farther_column_walker, context);
+}
+
 /*
  * Whether a clause of the subquery's WHERE ties its rows to the outer row, and
  * how.
@@ -155,6 +166,7 @@ is_correlation(Node *clause, Correlation *correlation)
 	correlation->outer = copyObject(correlation->inner_first ? right : left);
 	if (!contain_vars_of_level(correlation->inner, 0) || contain_vars_of_level(correlation->inner, 1) ||
 		contain_vars_of_level(correlation->outer, 0) || !contain_vars_of_level(correlation->outer, 1) ||
+		farther_column_walker(correlation->outer, NULL) ||
 		!groups_alike(op, correlation->inner))
 		return false;
 	IncrementVarSublevelsUp(correlation->outer, -1, 1);
@@ -248,7 +260,12 @@ ask_for_groups(Query *query, Query *sub, List *correlations, const Node *turned)
 	foreach_ptr(Node, clause, make_ands_implicit((Expr *) query->jointree->quals))
 		if (clause != turned && !contain_vars_of_level(clause, 1) && !contain_volatile_functions(clause) &&
 			bms_is_subset(pull_varnos(NULL, clause), varnos))
-			quals = lappend(quals, copyObject(clause));
+		{
+			clause = copyObject(clause);
+			/* what is farther up is two more levels away */
+			IncrementVarSublevelsUp(clause, 2, 1);
+			quals = lappend(quals, clause);
+		}
 	keys->jointree = makeFromExpr(items_of(query, varnos), NULL);
 	if (quals == NIL || keys->jointree->fromlist == NIL)
 		return;

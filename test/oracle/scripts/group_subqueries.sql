@@ -219,3 +219,7 @@ CREATE FUNCTION same(i int) RETURNS int LANGUAGE plpgsql VOLATILE AS $$ BEGIN RE
 SELECT id, same(x) IN (SELECT n FROM b WHERE b.id = a.id) FROM a;
 SELECT id, plus_one(x) > ALL (SELECT n FROM b WHERE b.id = a.id) FROM a;
 SELECT id, (x + 1)::text IN (SELECT n::text FROM b WHERE b.id = a.id) FROM a;
+-- two levels of queries around
+SELECT id, (SELECT sum(q.k) FROM (SELECT (SELECT count(*) FROM far WHERE far.n = c.n + a.x) AS k FROM c WHERE c.n < a.x) q) FROM a;
+SELECT id, (SELECT sum(q.k) FROM (SELECT (SELECT count(*) FROM far WHERE far.n = c.n) AS k FROM c WHERE c.n < a.x AND c.w > 5) q) FROM a;
+SELECT id, (SELECT sum(q.w) FROM (SELECT w FROM c WHERE c.n < a.x AND c.w > (SELECT avg(far.id) FROM far WHERE far.n = c.n)) q) FROM a;
