@@ -89,6 +89,8 @@ analyse_exactly(ParseState *pstate, Query *query)
 	ParseState *again;
 	int			nest;
 
+	if (raw != NULL && IsA(raw->stmt, ExplainStmt))
+		raw->stmt = ((ExplainStmt *) raw->stmt)->query;
 	if (raw == NULL || !(IsA(raw->stmt, SelectStmt) || IsA(raw->stmt, InsertStmt) || IsA(raw->stmt, UpdateStmt) ||
 						 IsA(raw->stmt, DeleteStmt) || IsA(raw->stmt, MergeStmt)))
 		return;
@@ -110,6 +112,8 @@ analyse_task(ParseState *pstate, Query *query)
 
 	if (!task_tag_parse(pstate->p_sourcetext, &tag))
 		return;
+	if (query->commandType == CMD_UTILITY && IsA(query->utilityStmt, ExplainStmt))
+		query = castNode(Query, ((ExplainStmt *) query->utilityStmt)->query);
 	/* without a view's owner, a text for the node may be a superuser's own */
 	if ((tag.kind == TAG_SHARD || (tag.kind == TAG_NODE && tag.as[0] != '\0')) &&
 		calls_users_functions((Node *) query, NULL))

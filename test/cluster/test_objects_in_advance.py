@@ -286,6 +286,7 @@ def test_better_operators_than_those_of_views(made, mallory, admin, connect):
         assert rows(user, "SELECT * FROM third WHERE id = 3") == [(3, 1)]
         assert user.execute("UPDATE third SET id = id WHERE false").rowcount == 0
         assert value(user, "SELECT sum(n) FROM third") == 1
+        assert "OPERATOR(pg_catalog.=)" in str(rows(user, "EXPLAIN (VERBOSE, COSTS OFF) SELECT * FROM third"))
         assert user.execute("UPDATE common SET a = '{4}'").rowcount == 1
     finally:
         for session in sessions:
