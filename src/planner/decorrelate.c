@@ -397,6 +397,24 @@ add_left_join(Query *query, Index varno, List *quals)
 }
 
 /*
+ * Whether a subquery is tied by a column of an index, and by what the index
+ * takes for equality: it may tell apart what other operators call equal.
+ */
+static bool
+is_tied_by(List *correlations, Relation index, int column)
+{
+	foreach_ptr(Correlation, correlation, correlations)
+	{
+		const Var  *inner = (const Var *) correlation->inner;
+
+		if (IsA(inner, Var) && inner->varattno == index->rd_index->indkey.values[column] && inner->varattno > 0 &&
+			op_in_opfamily(correlation->clause->opno, index->rd_opfamily[column]))
+			return true;
+	}
+	return false;
+}
+
+/*
  * Whether a subquery is a column of a table of which an index allows no two
  * rows with the same values of what it is tied by.
  */
@@ -404,31 +422,22 @@ static bool
 finds_one_row(const Query *sub, List *correlations)
 {
 	const RangeTblEntry *rte = list_length(sub->rtable) == 1 ? linitial(sub->rtable) : NULL;
-	Bitmapset  *attnos = NULL;
 	Relation	relation;
 	bool		unique = false;
-	ListCell   *cell;
 
 	if (rte == NULL || rte->rtekind != RTE_RELATION || rte->tablesample != NULL || list_length(sub->targetList) != 1 ||
 		!IsA(value_of(sub), Var))
 		return false;
-	foreach(cell, correlations)
-	{
-		const Var  *inner = (const Var *) ((Correlation *) lfirst(cell))->inner;
-
-		if (IsA(inner, Var) && inner->varattno > 0)
-			attnos = bms_add_member(attnos, inner->varattno);
-	}
 	relation = table_open(rte->relid, NoLock);
-	foreach(cell, RelationGetIndexList(relation))
+	foreach_oid(relid, RelationGetIndexList(relation))
 	{
-		Relation	index = index_open(lfirst_oid(cell), AccessShareLock);
+		Relation	index = index_open(relid, AccessShareLock);
 		const FormData_pg_index *form = index->rd_index;
 		bool		known = form->indisunique && form->indimmediate && form->indisvalid &&
 			RelationGetIndexPredicate(index) == NIL;
 
 		for (int i = 0; i < form->indnkeyatts; i++)
-			known = known && bms_is_member(form->indkey.values[i], attnos);
+			known = known && is_tied_by(correlations, index, i);
 		unique = unique || known;
 		index_close(index, AccessShareLock);
 	}

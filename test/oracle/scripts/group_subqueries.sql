@@ -223,3 +223,14 @@ SELECT id, (x + 1)::text IN (SELECT n::text FROM b WHERE b.id = a.id) FROM a;
 SELECT id, (SELECT sum(q.k) FROM (SELECT (SELECT count(*) FROM far WHERE far.n = c.n + a.x) AS k FROM c WHERE c.n < a.x) q) FROM a;
 SELECT id, (SELECT sum(q.k) FROM (SELECT (SELECT count(*) FROM far WHERE far.n = c.n) AS k FROM c WHERE c.n < a.x AND c.w > 5) q) FROM a;
 SELECT id, (SELECT sum(q.w) FROM (SELECT w FROM c WHERE c.n < a.x AND c.w > (SELECT avg(far.id) FROM far WHERE far.n = c.n)) q) FROM a;
+-- an index that tells apart what the condition calls equal
+-- distribute: pairs(id) with none, holders(id) with none
+CREATE TYPE pair AS (x numeric, y int);
+CREATE TABLE pairs (id int, p pair, v int);
+CREATE TABLE holders (id int, n int, p pair);
+CREATE UNIQUE INDEX ON pairs (id, p record_image_ops);
+INSERT INTO pairs VALUES (1, ROW (1.0, 1), 10), (1, ROW (1.00, 1), 20), (2, ROW (2, 2), 30);
+INSERT INTO holders SELECT g, g % 3, ROW (g % 3, g % 3)::pair FROM generate_series(1, 60) g;
+ANALYZE pairs, holders;
+SELECT id, (SELECT v FROM pairs WHERE pairs.id = holders.n AND pairs.p = holders.p) FROM holders;
+SELECT id, (SELECT v FROM pairs WHERE pairs.id = holders.n AND pairs.p = holders.p) FROM holders WHERE n <> 1;
