@@ -220,7 +220,7 @@ base_rel_add_path(PlannerInfo *root, RelOptInfo *rel)
 	DistRel    *dist = dist_rel_of(rel);
 	DistQuery  *query;
 
-	if (dist == NULL || dist->table == NULL || group_subquery_cost(dist->quals) == 0 || dist_rel_finds_writes(root) ||
+	if (dist == NULL || dist->table == NULL || !group_subqueries_stand_in(dist->quals, NULL) || dist_rel_finds_writes(root) ||
 		!dist_rel_can_evaluate(root, dist, rel->reltarget->exprs))
 		return;
 	query = palloc0(sizeof(DistQuery));

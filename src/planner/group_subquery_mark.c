@@ -521,7 +521,7 @@ mark_condition(Node *clause, List **subqueries)
 		return mark_mutator(clause, subqueries);
 	link = copyObject(link);
 	link->subselect = mark_mutator(link->subselect, subqueries);
-	return (Node *) link == clause || !is_notclause(clause) ? (Node *) link : (Node *) make_notclause((Expr *) link);
+	return is_notclause(clause) ? (Node *) make_notclause((Expr *) link) : (Node *) link;
 }
 
 /* Conditions of WHERE or ON; NULL if there are none. */

@@ -444,7 +444,7 @@ add_whole_path(PlannerInfo *root, RelOptInfo *final_rel, DistQuery *query)
 	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
 	Path	   *path;
 
-	if (target == NULL || group_subquery_cost(target->exprs) == 0 || !dist_rel_can_evaluate(root, query->rel, target->exprs))
+	if (target == NULL || !group_subqueries_stand_in(target->exprs, NULL) || !dist_rel_can_evaluate(root, query->rel, target->exprs))
 		return;
 	path = dist_query_path(root, final_rel, query, target, query->rel->rows, 0);
 	if (root->sort_pathkeys != NIL)
