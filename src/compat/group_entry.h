@@ -21,4 +21,20 @@
 #define query_has_group_entry(query) false
 #endif
 
+/* What that entry stands for. */
+static inline List *
+query_group_exprs(const Query *query)
+{
+#if PG_VERSION_NUM >= 180000
+	ListCell   *cell;
+
+	foreach(cell, query->rtable)
+	{
+		if (lfirst_node(RangeTblEntry, cell)->rtekind == RTE_GROUP)
+			return lfirst_node(RangeTblEntry, cell)->groupexprs;
+	}
+#endif
+	return NIL;
+}
+
 #endif							/* CITUS_COMPAT_GROUP_ENTRY_H */

@@ -19,6 +19,7 @@
 
 #include "compat/executor_run.h"
 #include "executor/local_task.h"
+#include "executor/task_follow.h"
 #include "lib/exact_text.h"
 #include "lib/run_as.h"
 #include "remote/shard_names.h"
@@ -82,6 +83,22 @@ start_task(LocalTask *task, const char *text, ParamListInfo params, Oid analyst,
 		PopActiveSnapshot();	/* the query descriptor holds it */
 }
 
+/*
+ * Raises the error that a shard isn't here any more in the words that clients
+ * know.  The initiator has looked, and locked it; so what is missing is a
+ * former placement that the transaction should have kept.
+ */
+static void
+report_gone(MemoryContext context)
+{
+	ErrorData  *error;
+
+	MemoryContextSwitchTo(context);
+	error = CopyErrorData();
+	FlushErrorState();
+	task_report_moved(error->message);
+}
+
 LocalTask *
 local_task_start(const char *text, ParamListInfo params, Oid analyst, bool write, bool latest)
 {
@@ -101,6 +118,8 @@ local_task_start(const char *text, ParamListInfo params, Oid analyst, bool write
 	PG_CATCH();
 	{
 		task_tag_end_own(outer);
+		if (geterrcode() == ERRCODE_SHARD_NOT_HERE)
+			report_gone(context);
 		shard_names_rethrow(context);
 	}
 	PG_END_TRY();

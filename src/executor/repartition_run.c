@@ -75,7 +75,7 @@ task_groups(const DistScanState *state)
 	foreach_ptr(const Task, task, state->spec.tasks)
 	{
 		if (bms_is_member(task->groupid, groups))
-			task_report_moved();
+			task_report_moved(NULL);
 		groups = bms_add_member(groups, task->groupid);
 	}
 	return groups;

@@ -125,12 +125,16 @@ void
 dist_rel_refuse(PlannerInfo *root, Relids relids, const char *what, const char *reason)
 {
 	Refusal    *refusal;
+	MemoryContext old_context;
 
 	if (planning_context == NULL || list_length(planning_context->refusals) >= MAX_REFUSALS)
 		return;
+	/* GEQO frees what is allocated for the joins that it tries */
+	old_context = MemoryContextSwitchTo(root->planner_cxt);
 	refusal = palloc(sizeof(Refusal));
-	*refusal = (Refusal) {root, relids, psprintf("%s (%s)", what, reason)};
+	*refusal = (Refusal) {root, bms_copy(relids), psprintf("%s (%s)", what, reason)};
 	planning_context->refusals = lappend(planning_context->refusals, refusal);
+	MemoryContextSwitchTo(old_context);
 }
 
 /*
@@ -285,9 +289,8 @@ dist_rel_can_prepare(PlannerInfo *root, const RelOptInfo *rel)
 }
 
 DistRel *
-dist_rel_broadcast(PlannerInfo *root, RelOptInfo *rel, const DistTable *table)
+dist_rel_broadcast(PlannerInfo *root, RelOptInfo *rel, Path *path, const DistTable *table)
 {
-	Path	   *path = rel->cheapest_total_path;
 	int			ntasks = dist_rel_count_nodes(table);
 	Broadcast  *broadcast;
 	DistRel    *dist;

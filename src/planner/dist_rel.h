@@ -73,10 +73,10 @@ typedef struct Broadcast
 extern double dist_rel_cost(const DistRel *dist);
 
 /*
- * The relation as one that nodes get from here; NULL if it is too large for
- * that.
+ * The relation as one that nodes get from here, where path computes it; NULL
+ * if it is too large for that, or path is.
  */
-extern DistRel *dist_rel_broadcast(PlannerInfo *root, RelOptInfo *rel, const DistTable *table);
+extern DistRel *dist_rel_broadcast(PlannerInfo *root, RelOptInfo *rel, Path *path, const DistTable *table);
 
 /*
  * Columns of a relation that nodes compute, moved to where the rows of a table
@@ -177,6 +177,13 @@ extern int	dist_rel_count_nodes(const DistTable *table);
  */
 extern DistRel *dist_rel_join(PlannerInfo *root, const RelOptInfo *joinrel, const DistRel *left, const DistRel *right,
 							  JoinType type, List *restrictlist, double rows);
+
+/*
+ * join_rows.c: raises the rows that are expected of a join, if they are far
+ * too few.  For set_join_pathlist_hook.
+ */
+extern void join_rows_correct(PlannerInfo *root, RelOptInfo *joinrel, const RelOptInfo *outer,
+							  const RelOptInfo *inner, JoinType type, JoinPathExtraData *extra);
 
 /*
  * reduced_join.c: paths of a join here, for which the nodes return what meets

@@ -480,24 +480,6 @@ try_repartitions(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 	}
 }
 
-/*
- * PostgreSQL often expects one row of an anti join with more conditions than
- * an equality, and runs what is above in nested loops, which are dear here: it
- * has to expect one row in a hundred at least.
- */
-static void
-correct_anti_join(RelOptInfo *joinrel, const RelOptInfo *outer)
-{
-	double		least = clamp_row_est(outer->rows / 100);
-
-	if (joinrel->rows >= least)
-		return;
-	joinrel->rows = least;
-	foreach_ptr(Path, path, joinrel->pathlist)
-		if (path->param_info == NULL)
-			path->rows = least;
-}
-
 static void
 add_join_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner, JoinType type,
 			  JoinPathExtraData *extra)
@@ -508,8 +490,8 @@ add_join_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptI
 
 	if (prev_set_join_pathlist)
 		prev_set_join_pathlist(root, joinrel, outer, inner, type, extra);
-	if (type == JOIN_ANTI && planning_context != NULL)
-		correct_anti_join(joinrel, outer);
+	if (planning_context != NULL)
+		join_rows_correct(root, joinrel, outer, inner, type, extra);
 	left = dist_rel_of(outer);
 	if (type > JOIN_ANTI || type == JOIN_RIGHT || joinrel->reloptkind != RELOPT_JOINREL ||
 		joinrel->fdwroutine != NULL || (joinrel->fdw_private != NULL && dist_rel_of(joinrel) == NULL) ||
@@ -520,7 +502,9 @@ add_join_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptI
 		return;
 	reason = try_join(root, joinrel, left, dist_rel_of(inner), type, extra->restrictlist);
 	if (left->table != NULL && type != JOIN_FULL)
-		other = try_join(root, joinrel, left, dist_rel_broadcast(root, inner, left->table), type, extra->restrictlist);
+		other = try_join(root, joinrel, left,
+						 dist_rel_broadcast(root, inner, inner->cheapest_total_path, left->table), type,
+						 extra->restrictlist);
 	try_repartitions(root, joinrel, outer, inner, type, extra->restrictlist);
 	if (reason == NULL)
 		reason = other;

@@ -595,12 +595,11 @@ task_rights(const ModifyPlan *plan, Query *query)
 	if (planning_context && list_member_oid(planning_context->checked_here, plan->relid))
 	{
 		if (plan->command == CMD_MERGE || plan->do_update)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot evaluate the policies of table \"%s\" for %s", get_rel_name(plan->relid),
-							plan->command == CMD_MERGE ? "MERGE" : "INSERT with ON CONFLICT DO UPDATE"),
-					 errdetail("A policy reads a distributed table."),
-					 errhint("Use separate INSERT, UPDATE and DELETE statements.")));
+		{
+			planning_context->unwritable =
+				plan->command == CMD_MERGE ? "MERGE" : "INSERT with ON CONFLICT DO UPDATE";
+			planning_context->unwritable_table = plan->relid;
+		}
 		rights |= TASK_UNCHECKED;
 	}
 	if (plan->command == CMD_UPDATE && plan->moves_rows)

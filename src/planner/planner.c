@@ -18,6 +18,7 @@
 #include "optimizer/planmain.h"
 #include "optimizer/planner.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
 
 #include "catalog/cache_limit.h"
 #include "catalog/metadata.h"
@@ -222,17 +223,20 @@ plan_group_subqueries(PlanningContext *context, Query *query, const char *query_
 
 /*
  * PostgreSQL's plan with our paths: of the query, or, where that costs less,
- * of the query with its subqueries as joins.
+ * of the query with its subqueries as joins, or with its aggregates below an
+ * outer join.
  */
 static PlannedStmt *
 plan_cheaper(PlanningContext *context, Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
-	Query	   *turned[] = {NULL, NULL};
+	Query	   *turned[] = {NULL, NULL, NULL};
 	const PlanningContext start = *context;
 	PlannedStmt *plan = NULL;
 
 	if (query->hasSubLinks && citus_enable_query_pushdown && (turned[0] = decorrelate(query, false)) != NULL)
 		turned[1] = decorrelate(query, true);
+	if (citus_enable_query_pushdown && query->commandType == CMD_SELECT && !query->hasModifyingCTE)
+		turned[2] = eager_group(query);
 	if (citus_enable_query_pushdown)
 		plan = plan_group_subqueries(context, query, query_string, cursor_options, params);
 	if (plan == NULL)
@@ -243,7 +247,7 @@ plan_cheaper(PlanningContext *context, Query *query, const char *query_string, i
 		PlannedStmt *other;
 
 		if (turned[i] == NULL)
-			break;
+			continue;
 		other = plan_with_context(&other_context, turned[i], query_string, cursor_options, params);
 		if (other->planTree->total_cost >= plan->planTree->total_cost)
 			continue;
@@ -273,7 +277,6 @@ climb_ladder(Query *query, const char *query_string, int cursor_options, ParamLi
 	PlanningContext context = {0};
 	Query	   *original;
 	PlannedStmt *plan;
-	PlannedStmt *routed;
 	const char *reason;
 
 	if (enable_fast_path)
@@ -304,18 +307,26 @@ climb_ladder(Query *query, const char *query_string, int cursor_options, ParamLi
 		if (context.group_subqueries != NIL)
 			plan = plan_again(&context, original, query_string, cursor_options, params);
 	}
-	named_objects_note(plan, original);
-	if (!enable_router || (context.scans == NIL && !context.modifies) ||
-		cursor_plan_stays_here(original, cursor_options))
-		return plan;
-
-	routed = router_plan(original, &context, &reason);
-	if (routed != NULL)
+	if (enable_router && (context.scans != NIL || context.modifies) &&
+		!cursor_plan_stays_here(original, cursor_options))
 	{
-		named_objects_note(routed, original);
-		return routed;
+		PlannedStmt *routed = router_plan(original, &context, &reason);
+
+		if (routed != NULL)
+		{
+			named_objects_note(routed, original);
+			return routed;
+		}
+		elog(DEBUG2, "not routed: %s", reason);
 	}
-	elog(DEBUG2, "not routed: %s", reason);
+	if (context.unwritable != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot evaluate the policies of table \"%s\" for %s",
+						get_rel_name(context.unwritable_table), context.unwritable),
+				 errdetail("A policy reads a distributed table."),
+				 errhint("Use separate INSERT, UPDATE and DELETE statements.")));
+	named_objects_note(plan, original);
 	return plan;
 }
 

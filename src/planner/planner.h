@@ -28,6 +28,12 @@ extern PlannedStmt *fast_path_plan(Query *query, const char **reason);
 extern Query *decorrelate(Query *query, bool few);
 
 /*
+ * eager_group.c: the query with aggregates of outer joins' inner sides in
+ * front of the joins, a copy; NULL if there are none.
+ */
+extern Query *eager_group(Query *query);
+
+/*
  * group_subquery_mark.c: the query, a copy, with calls of a function that
  * stand for correlated subqueries that shard groups can answer for their own
  * rows.  context gets what these stand for; NULL if there are none.

@@ -28,6 +28,10 @@ typedef struct PlanningContext
 	bool		node_task;		/* TAG_NODE: this node's own copy is meant */
 	List	   *checked_here;	/* of Oid: tables whose policies for new rows
 								 * are not for their nodes */
+	const char *unwritable;		/* a write that can't be done from here, since
+								 * such policies are also for others of its
+								 * rows; NULL: there is none */
+	Oid			unwritable_table;
 	bool		runs_code;		/* an INSERT's functions may read tables, the
 								 * target too */
 	const struct DistRel *write_source; /* what a write's rows come from, if

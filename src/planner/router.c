@@ -115,14 +115,36 @@ common_pin(List *scans, Pin *pin)
 	return true;
 }
 
+/* What the writes of a statement ask for. */
+typedef struct Writes
+{
+	const char *reason;			/* why they can't be routed; NULL: they can */
+	int32		colocation_id;	/* the group of single-shard tables that they
+								 * insert into; 0: they don't */
+} Writes;
+
 /*
- * For all writes in the statement: NULL if their rows stay in the pinned shard
- * group, else the reason.
+ * Notes an INSERT of one row or a MERGE.  Rows that are computed are known to
+ * stay in the pinned shard group only if the target has no other one.  (An
+ * INSERT of more rows is for pushed_write.c.)
  */
+static const char *
+note_insert(Query *query, const DistTable *table, Writes *writes)
+{
+	if (table == NULL || table->kind != DIST_SINGLE ||
+		(query->commandType == CMD_INSERT && query->jointree->fromlist != NIL))
+		return "it inserts rows that are computed";
+	if (writes->colocation_id != 0 && writes->colocation_id != table->colocation_id)
+		return "it writes tables of several nodes";
+	writes->colocation_id = table->colocation_id;
+	return write_stays_in_shard(query, table);
+}
+
+/* For all writes in the statement; context is Writes. */
 static bool
 write_walker(Node *node, void *context)
 {
-	const char **reason = context;
+	Writes	   *writes = context;
 
 	if (node == NULL)
 		return false;
@@ -130,19 +152,19 @@ write_walker(Node *node, void *context)
 	{
 		Query	   *query = (Query *) node;
 
-		if (query->commandType == CMD_INSERT || query->commandType == CMD_MERGE)
-			*reason = "it inserts rows that are computed";
-		else if (query->resultRelation != 0)
+		if (query->resultRelation != 0)
 		{
 			RangeTblEntry *target = rt_fetch(query->resultRelation, query->rtable);
 			const DistTable *table = metadata_lookup(target->relid);
 
-			if (table == NULL || table->kind == DIST_REFERENCE)
-				*reason = "it writes a table that is not distributed";
+			if (query->commandType == CMD_INSERT || query->commandType == CMD_MERGE)
+				writes->reason = note_insert(query, table, writes);
+			else if (table == NULL || table->kind == DIST_REFERENCE)
+				writes->reason = "it writes a table that is not distributed";
 			else
-				*reason = write_stays_in_shard(query, table);
+				writes->reason = write_stays_in_shard(query, table);
 		}
-		if (*reason != NULL)
+		if (writes->reason != NULL)
 			return true;
 		return query_tree_walker(query, write_walker, context, 0);
 	}
@@ -168,10 +190,11 @@ router_plan(Query *original, PlanningContext *context, const char **reason)
 {
 	DistPlan	plan = {.kind = DIST_PLAN_ROUTER,.dist_param = -1,.tableoid_position = -1};
 	List	   *exprs = NIL;
+	Writes		writes = {NULL};
 	Pin			pin;
 
-	*reason = NULL;
-	write_walker((Node *) original, reason);
+	(void) write_walker((Node *) original, &writes);
+	*reason = writes.reason;
 	if (*reason != NULL ||
 		(*reason = shippable_columns(original->commandType == CMD_SELECT ?
 									 original->targetList : original->returningList)) != NULL)
@@ -180,7 +203,8 @@ router_plan(Query *original, PlanningContext *context, const char **reason)
 	if (!query_check_as(original, &plan.check_as_user))
 		return NULL;
 	*reason = "its tables are not all pinned to one shard group";
-	if (!common_pin(context->scans, &pin))
+	if (!common_pin(context->scans, &pin) ||
+		(writes.colocation_id != 0 && writes.colocation_id != pin.table->colocation_id))
 		return NULL;
 
 	plan.relid = pin.table->relid;

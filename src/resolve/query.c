@@ -86,10 +86,11 @@ range_width(HashRange range)
 
 /*
  * What is here of a range's rows as they were before shards were moved away,
- * split or merged.
+ * split or merged.  Some of the range's shards may have stayed as they were,
+ * if the initiator didn't know yet that others had not.
  */
 static List *
-former_parts(const DistTable *table, HashRange wanted)
+former_parts(const DistTable *table, HashRange wanted, bool some_stayed)
 {
 	int32		here = metadata_local_group();
 	int64		missing = range_width(wanted);
@@ -100,7 +101,8 @@ former_parts(const DistTable *table, HashRange wanted)
 		const ShardInfo *shard = i < table->nshards ? &table->shards[i] : &table->idle[i - table->nshards];
 		HashRange	common = wanted;
 
-		if (shard->former_group != here || shard->reshaped || !hash_range_intersect(&common, shard->range))
+		if (shard->reshaped || !hash_range_intersect(&common, shard->range) ||
+			(shard->former_group != here && !(some_stayed && shard_is_here(shard))))
 			continue;
 		parts = lappend(parts, make_part(table, shard, wanted));
 		missing -= range_width(common);
@@ -147,7 +149,7 @@ run_parts(const DistTable *table, const ShardRun *run, const TaskTag *tag)
 	List	   *parts = tag->former || !is_named ? NIL : present_parts(table, run);
 
 	if (parts == NIL && (tag->former || tag->late))
-		return former_parts(table, run->range);
+		return former_parts(table, run->range, !tag->former);
 	if (parts == NIL)
 		shard_not_here(table, &run->range);
 	return parts;

@@ -53,6 +53,67 @@ def test_subqueries_run_with_their_rows(table, plan, query, waves):
     assert sum("DistributedScan" in line for line in lines) == waves, lines
 
 
+def test_small_side_of_reduced_joins_is_computed_once(coordinator, schema, table, plan):
+    """The nodes get it for each join, and each join here reads it: as many as there are joins of joins."""
+    coordinator.execute("SET citus.value_cost = 0")
+    coordinator.execute("SET citus.tuple_transfer_cost = 1000")
+    coordinator.execute(f"CREATE TABLE {schema}.small AS SELECT g AS id, g % 7 AS k FROM generate_series(1, 30) g")
+    coordinator.execute(f"ANALYZE {schema}.small")
+    query = (f"SELECT id FROM {schema}.small s WHERE EXISTS (SELECT FROM {table} a WHERE a.payload = s.k AND a.id <> s.id)"
+             f" AND NOT EXISTS (SELECT FROM {table} b WHERE b.payload = s.id AND b.id > 90 + s.k)")
+    lines = plan(query)
+    assert sum("(SharedRows)" in line for line in lines) == 4, lines
+    assert sum("Seq Scan on small" in line for line in lines) == 1, lines
+    assert sum("DistributedScan" in line for line in lines) == 2, lines
+    assert len(rows(coordinator, query)) == int(lines[0].split("rows=")[1].split()[0])
+
+
+def test_reduced_side_has_no_more_values_than_rows_that_meet_them(coordinator, schema):
+    """However many rows are expected to meet them: so nodes return each value once."""
+    coordinator.execute("SET citus.tuple_transfer_cost = 10")
+    coordinator.execute(f"CREATE TABLE {schema}.few (k int)")
+    coordinator.execute(f"CREATE TABLE {schema}.many (id int, k int)")
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.many', 'id')")
+    coordinator.execute(f"INSERT INTO {schema}.few SELECT generate_series(1, 20)")
+    coordinator.execute(f"INSERT INTO {schema}.many SELECT g, g % 1000 FROM generate_series(1, 4000) g")
+    coordinator.execute(f"ANALYZE {schema}.few, {schema}.many")
+    query = f"SELECT k FROM {schema}.few WHERE NOT EXISTS (SELECT FROM {schema}.many WHERE many.k = few.k)"
+    lines = [line for line, in rows(coordinator, f"EXPLAIN (VERBOSE, COSTS OFF) {query}")]
+    assert any("GROUP BY many.k" in line for line in lines), lines
+
+
+@pytest.mark.parametrize("unique", ["PRIMARY KEY (a, b)", "CHECK (a > 0)"])
+def test_join_on_several_columns_expects_references_to_a_key(coordinator, schema, unique):
+    """Columns of a key aren't independent of each other: PostgreSQL alone expects five rows."""
+    coordinator.execute(f"CREATE TABLE {schema}.keys (a int, b int, {unique})")
+    coordinator.execute(f"CREATE TABLE {schema}.refs (id int, a int, b int)")
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.keys', 'a')")
+    coordinator.execute(f"SELECT create_distributed_table('{schema}.refs', 'a', colocate_with => '{schema}.keys')")
+    coordinator.execute(f"INSERT INTO {schema}.keys SELECT g, g * 7 % 1000 FROM generate_series(1, 1000) g")
+    coordinator.execute(f"INSERT INTO {schema}.refs SELECT g, a, b FROM {schema}.keys, generate_series(1, 5) g")
+    coordinator.execute(f"ANALYZE {schema}.keys, {schema}.refs")
+    query = f"SELECT * FROM {schema}.refs JOIN {schema}.keys USING (a, b)"
+    assert value(coordinator, f"EXPLAIN (FORMAT JSON) {query}")[0]["Plan"]["Plan Rows"] > 2500
+    assert value(coordinator, f"EXPLAIN (FORMAT JSON) {query} WHERE id = 3")[0]["Plan"]["Plan Rows"] in range(500, 2000)
+
+
+@pytest.mark.parametrize("values, grouped", [
+    ("count(*), count(f.payload), sum(f.payload), min(f.payload)", True),
+    ("count(f.payload), sum(r.id)", False),
+    ("count(DISTINCT f.payload)", False),
+])
+def test_inner_side_of_an_outer_join_is_grouped_by_nodes(coordinator, schema, table, values, grouped):
+    """Where nodes can't compute the join, since all of them have the outer side."""
+    coordinator.execute("SET citus.tuple_transfer_cost = 100")
+    coordinator.execute(f"CREATE TABLE {schema}.everywhere (id int, k int)")
+    coordinator.execute(f"SELECT create_reference_table('{schema}.everywhere')")
+    coordinator.execute(f"INSERT INTO {schema}.everywhere SELECT g, g % 7 FROM generate_series(1, 10) g")
+    coordinator.execute(f"ANALYZE {schema}.everywhere")
+    query = f"SELECT r.id, {values} FROM {schema}.everywhere r LEFT JOIN {table} f ON f.payload = r.k GROUP BY r.id"
+    lines = [line.strip() for line, in rows(coordinator, f"EXPLAIN (VERBOSE, COSTS OFF) {query}")]
+    assert ("GROUP BY payload" in lines) == grouped, lines
+
+
 def test_long_list_of_parameters_is_one_array(coordinator, table):
     """A task reads one parameter, however many the statement has, and its text is the same for other numbers of them."""
     coordinator.execute("SET plan_cache_mode = force_generic_plan")

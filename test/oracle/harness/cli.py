@@ -35,12 +35,12 @@ RUNS = [
     Run("worker", "simple"),
     Run("coordinator", "prepared"),
     Run("worker", "prepared"),
-    Run("coordinator", "simple", {rung: "off" for rung in RUNGS} | {"citus.insert_stream_threshold": "0"}),
+    Run("coordinator", "simple", {rung: "off" for rung in RUNGS} | {"citus.insert_stream_threshold": "0", "geqo_threshold": "2"}),
     Run("worker", "simple", {rung: "off" for rung in RUNGS + NODES} | {"citus.insert_stream_threshold": "0"}),
     Run("coordinator", "prepared", disturb="settings"),
     Run("worker", "prepared", disturb="role"),
 ]
-SAMPLE = 4
+SAMPLE = 3
 
 
 def main(argv=None):

@@ -7,13 +7,16 @@ __all__ = ["KINDS", "set_up"]
 # what tables become -> how
 KINDS = {
     "hash": "create_distributed_table(made.objid, key::text)",
-    "single": "create_distributed_table(made.objid, NULL, colocate_with => 'none')",
+    "mixed": "CASE WHEN made.relname = ANY ('{referenced}') THEN create_reference_table(made.objid) "
+             "ELSE create_distributed_table(made.objid, key::text) END",
+    "single": "create_distributed_table(made.objid, NULL, colocate_with => other)",
     "reference": "create_reference_table(made.objid)",
 }
 
 # What distributed tables don't have: a table that is to have it stays local.
 LOCAL = [re.compile(pattern, re.IGNORECASE) for pattern in (
-    r"\bINHERITS\s*\(([^()]*)\)", r"\bINHERIT\s+([\w.]+)", r"\bATTACH\s+PARTITION\s+([\w.]+)",
+    r"\bINHERITS\s*\(([^()]*)\)", r"\bINHERIT\s+([\w.]+)", r"\bALTER\s+TABLE\s+(\w+)\s+INHERIT\b",
+    r"\bATTACH\s+PARTITION\s+([\w.]+)",
     r"\bRULE\s[^;]*?\bTO\s+([\w.]+)")]
 
 TRIGGER = """
@@ -24,8 +27,9 @@ SET search_path = pg_catalog AS $$
 DECLARE
     made record;
     key name;
+    other text;
 BEGIN
-    FOR made IN SELECT t.objid::regclass, t.object_identity FROM pg_event_trigger_ddl_commands() t
+    FOR made IN SELECT t.objid::regclass, t.object_identity, c.relname FROM pg_event_trigger_ddl_commands() t
         JOIN pg_class c ON c.oid = t.objid
         WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND NOT c.relispartition
         AND t.command_tag IN ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO')
@@ -37,6 +41,8 @@ BEGIN
             WHERE a.attrelid = made.objid AND a.attnum > 0 AND NOT a.attisdropped
             ORDER BY coalesce((SELECT array_position(k.conkey, a.attnum) IS NULL FROM pg_constraint k
                 WHERE k.conrelid = made.objid AND k.contype IN ('p', 'u') LIMIT 1), true), a.attnum LIMIT 1;
+        -- single-shard tables are together, as in a schema of a tenant
+        SELECT coalesce(min(logicalrelid::regclass::text), 'none') INTO other FROM pg_dist_partition WHERE partmethod = 'n';
         BEGIN
             PERFORM {how};
         EXCEPTION WHEN OTHERS THEN
@@ -47,6 +53,10 @@ END $$;
 CREATE EVENT TRIGGER regression_trigger ON ddl_command_end
     WHEN tag IN ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO') EXECUTE FUNCTION regression_trigger.distribute();
 """
+
+
+# What foreign keys lead to: in a mix, the tables that all nodes have.
+REFERENCED = [re.compile(r"\bREFERENCES\s+([\w.]+)", re.IGNORECASE)]
 
 
 def set_up(cluster, initiator, database, tables, scripts):
@@ -64,16 +74,22 @@ def set_up(cluster, initiator, database, tables, scripts):
     first.sql(f"SELECT citus_set_coordinator_host('127.0.0.1', {first.port})", dbname=database)
     for node in others:
         first.sql(f"SELECT citus_add_node('127.0.0.1', {node.port})", dbname=database)
-    local = "{" + ",".join(sorted(local_names(scripts))) + "}"
-    initiator.sql("SET citus.enable_ddl_propagation = off;" + TRIGGER.format(local=local, how=KINDS[tables]), dbname=database)
+    how = KINDS[tables].format(referenced=array(named_tables(scripts, REFERENCED)))
+    initiator.sql("SET citus.enable_ddl_propagation = off;" + TRIGGER.format(local=array(named_tables(scripts, LOCAL)), how=how),
+                  dbname=database)
 
 
-def local_names(scripts):
-    """Names of tables that some test has inherited from, attached to another, or given rules."""
+def array(names):
+    """A set of names as PostgreSQL writes an array."""
+    return "{" + ",".join(sorted(names)) + "}"
+
+
+def named_tables(scripts, patterns):
+    """Names of tables that a pattern finds in some script."""
     names = set()
     for script in scripts.glob("*.sql"):
         text = script.read_text(errors="replace")
-        for pattern in LOCAL:
+        for pattern in patterns:
             for match in pattern.finditer(text):
                 names.update(name.strip().split(".")[-1].lower() for name in match.group(1).split(","))
     return {name for name in names if re.fullmatch(r"\w+", name)}
