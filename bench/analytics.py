@@ -1,7 +1,8 @@
 """TPC-H's 22 queries on a plain server and on a cluster, in three layouts of the tables.
 
-Data and queries are the demo's.  Plain PostgreSQL runs without parallel query
-(`--parallel`: with it); answers are compared, times are medians of the rounds.
+Data and queries are the demo's.  Servers run without parallel query, since all
+share one machine: with `--parallel all` they use it, with `--parallel nodes`
+only the cluster's; answers are compared, times are medians of the rounds.
 """
 
 import argparse
@@ -61,15 +62,21 @@ def load(side, folder, layout):
             connection.execute(f"VACUUM ANALYZE {table}")
 
 
-def open_sides(plain, cluster, layouts, parallel, limit):
+def forbid_parallel(side):
+    """Keep a side's servers from using more processes for a query than one each."""
+    for dsn in (side.dsn, *side.others):
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET max_parallel_workers_per_gather = 0")
+            connection.execute("SELECT pg_reload_conf()")
+
+
+def open_sides(plain, cluster, layouts, limit):
     """A connection for each name: plain, and each layout."""
     connections = {}
     for name, side in [("plain", plain), *((layout, cluster) for layout in layouts)]:
         connection = side.connect()
         connection.execute(f'SET search_path = "{name}"')
         connection.execute(f"SET statement_timeout = '{limit}s'")
-        if name == "plain" and not parallel:
-            connection.execute("SET max_parallel_workers_per_gather = 0")
         connections[name] = connection
     return connections
 
@@ -123,7 +130,8 @@ def main():
     parser.add_argument("--query", action="append", type=int, help="only these; may be repeated")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--limit", type=int, default=120, help="seconds for a query (120)")
-    parser.add_argument("--parallel", action="store_true", help="plain PostgreSQL may use parallel query")
+    parser.add_argument("--parallel", choices=["none", "nodes", "all"], default="none",
+                        help="which servers may use parallel query: none (default), the cluster's, all")
     parser.add_argument("--base-port", type=int, default=servers.BASE_PORT)
     args = parser.parse_args()
     layouts = args.layout or list(LAYOUTS)
@@ -134,7 +142,9 @@ def main():
         load(plain, folder, None)
         for layout in layouts:
             load(cluster, folder, layout)
-        connections = open_sides(plain, cluster, layouts, args.parallel, args.limit)
+        for side in {"none": [plain, cluster], "nodes": [plain], "all": []}[args.parallel]:
+            forbid_parallel(side)
+        connections = open_sides(plain, cluster, layouts, args.limit)
         print("query plain  " + "  ".join(layouts))
         queries = {int(query.name[1:]): query.text for query in tpch.load_queries(args.scale)}
         for number in args.query or sorted(queries):

@@ -8,6 +8,7 @@ import insert_select
 import keyed
 import realtime
 import tpcc
+import transport
 import two_keys
 import ycsb
 
@@ -25,6 +26,7 @@ CASES = {
     "realtime": (realtime.realtime, "cluster"),
     "held": (held.held, "cluster"),
     "gateway": (keyed.gateway, "gateway"),
+    "transport": (transport.transport, "transport"),
 }
 
 

@@ -34,6 +34,8 @@ MANY_CLIENTS = {
     "select": Workload(("select",), clients=(8, 64, 250), quick=(("prepared", 8), ("prepared", 64))),
     "update": Workload(("update",), clients=(16,), quick=(("prepared", 16),)),
     "insert": Workload(("insert",), clients=(16,), quick=(("prepared", 16),)),
+    "tenant": Workload(("tenant",), clients=(8, 64), quick=(("prepared", 8),)),
+    "tpcb": Workload(("tpcb",), clients=(8, 64)),
 }
 OWNED = {
     "select": Workload(("select",), quick=(("prepared", 8), ("simple", 8))),
@@ -65,7 +67,8 @@ def gateway(sides, plan, say):
     for side in sides[:2]:
         say(f"  loading {plan.rows:,} accounts on {side.name}")
         tables.create_accounts(side, plan.rows)
-    yield from run(sides, plan, "gateway", MANY_CLIENTS, ("coordinator",), {"rows": plan.rows})
+    yield from run(sides, plan, "gateway", MANY_CLIENTS, ("coordinator",),
+                   {"rows": plan.rows, "branches": tables.branches_of(plan.rows)})
 
 
 def owned(sides, plan, say):

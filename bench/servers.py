@@ -29,6 +29,7 @@ KINDS = {
     "extension": ("extension", 0, "bare"),
     "cluster": ("cluster", WORKERS, "cluster"),
     "gateway": ("cluster", WORKERS, "cluster"),
+    "transport": ("direct", WORKERS, "cluster"),
 }
 BASELINES = ("fdw", "hop")
 
@@ -38,6 +39,17 @@ def through(side, name, port, pooler=0):
     front = copy.copy(side)
     front.name, front.dsn, front.pooler = name, f"postgresql://postgres@127.0.0.1:{port}/postgres", pooler
     return front
+
+
+def transports(direct, made):
+    """The side, and the same with citus.transport = multiplexed."""
+    ports = {node.port: node.start_gateway() for node in made.nodes}
+    direct.gateways = {}
+    direct.__post_init__()
+    linked = copy.copy(direct)
+    linked.name, linked.dsn = "multiplexed", f"{direct.dsn}?options=-c%20citus.transport%3Dmultiplexed"
+    linked.gateways = {node.port: ports[node.port] for node in made.workers}
+    return [direct, linked]
 
 
 @contextmanager
@@ -66,11 +78,13 @@ def start(kind, base_port, baselines=()):
             sides.append(through(sides[1], "gateway", port))
             if pgbouncer.PROGRAM is not None:
                 sides += poolers((sides[0], alone, "pgb-plain"), (sides[1], ours.coordinator, "pgbouncer"))
-        if "fdw" in baselines and workers:
+        if kind == "transport":
+            sides = [*transports(sides[1], ours), sides[0]]
+        elif "fdw" in baselines and workers:
             entry, *others = [up(f"fdw{number}", kind="plain").coordinator.dsn for number in range(WORKERS + 1)]
             sides.append(Side("fdw", entry, others, "fdw"))
             fdw.set_up(sides[-1])
-        if "hop" in baselines and workers:
+        if kind == "transport" or ("hop" in baselines and workers):
             asking = up("hop", kind="plain")
             sides.append(Side("hop", asking.coordinator.dsn, [plain], "hop"))
             hop.set_up(sides[-1], asking.folder)

@@ -26,6 +26,7 @@ class Side:
     others: list = field(default_factory=list)  # connection strings of the side's other servers
     form: str = "plain"  # a key of ROLES: how it gets distributed tables
     postmasters: list = field(default_factory=list)  # process ids, the entry server's first
+    gateways: dict = None  # port of a server -> of its gateway, through which the entry server is to reach it
     pooler: int = 0  # process id of what stands in front of the entry server; keeps no prepared statements
 
     def __post_init__(self):

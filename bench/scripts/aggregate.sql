@@ -1,0 +1,1 @@
+SELECT count(*), sum(abalance), max(aid) FROM bench_accounts;
