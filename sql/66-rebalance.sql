@@ -404,24 +404,37 @@ $$;
 COMMENT ON FUNCTION citus_internal.split_large_shard(bigint) IS 'splits a shard into two with about as many rows each, where it is';
 REVOKE ALL ON FUNCTION citus_internal.split_large_shard(bigint) FROM public;
 
-CREATE FUNCTION citus_internal.local_shard_copies(OUT shardid bigint, OUT size bigint, OUT phase "char", OUT lsn pg_lsn)
+CREATE FUNCTION citus_internal.local_shard_copies(OUT shardid bigint, OUT size bigint, OUT phase "char", OUT lsn pg_lsn,
+		OUT since timestamptz)
 	RETURNS SETOF record LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$
-	SELECT c.shardid, pg_total_relation_size(c.relation), r.srsubstate, w.latest_end_lsn
+	SELECT c.shardid, pg_total_relation_size(c.relation), r.srsubstate, w.latest_end_lsn, o.since
 	FROM (
-		SELECT s.shardid, to_regclass(shard_name(s.logicalrelid, s.shardid)) AS relation FROM pg_dist_shard s
+		SELECT s.shardid, shard_name(s.logicalrelid, s.shardid) AS name,
+			to_regclass(shard_name(s.logicalrelid, s.shardid)) AS relation
+		FROM pg_dist_shard s
 	) c
+	-- the session that moves it has a lock, and was opened for that
+	LEFT JOIN (
+		SELECT k.object_name, min(a.backend_start) AS since
+		FROM pg_dist_cleanup k
+		JOIN pg_locks l ON l.locktype = 'object' AND l.classid = 'pg_dist_cleanup'::regclass
+			AND l.objid::bigint = k.operation_id AND l.granted
+			AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+		JOIN pg_stat_activity a ON a.pid = l.pid
+		GROUP BY 1
+	) o ON o.object_name = c.name
 	LEFT JOIN pg_subscription_rel r ON r.srrelid = c.relation
 	LEFT JOIN pg_stat_subscription w ON w.subid = r.srsubid AND w.relid IS NULL
 	WHERE c.relation IS NOT NULL
 $$;
 COMMENT ON FUNCTION citus_internal.local_shard_copies() IS
-	'shards that are on this node, with a placement or without: sizes, and how far logical replication has come';
+	'shards that are on this node, with a placement or without: sizes, how far logical replication has come, since when they move';
 
-CREATE FUNCTION pg_catalog.get_rebalance_progress()
+CREATE FUNCTION citus_internal.shard_moves()
 	RETURNS TABLE (sessionid integer, table_name regclass, shardid bigint, shard_size bigint, sourcename text,
 		sourceport integer, targetname text, targetport integer, progress bigint, source_shard_size bigint,
-		target_shard_size bigint, operation_type text, source_lsn pg_lsn, target_lsn pg_lsn, status text)
+		target_shard_size bigint, operation_type text, source_lsn pg_lsn, target_lsn pg_lsn, status text, since timestamptz)
 	LANGUAGE sql SET search_path = pg_catalog, pg_temp
 AS $$
 	WITH tasks AS MATERIALIZED (
@@ -458,7 +471,8 @@ AS $$
 			(n.copies->'shards'->s.shardid::text->>'size')::bigint AS target_size,
 			(o.copies->>'lsn')::pg_lsn AS source_lsn,
 			(n.copies->'shards'->s.shardid::text->>'lsn')::pg_lsn AS target_lsn,
-			n.copies->'shards'->s.shardid::text->>'phase' AS phase
+			n.copies->'shards'->s.shardid::text->>'phase' AS phase,
+			(o.copies->'shards'->s.shardid::text->>'since')::timestamptz AS since
 		FROM moves m
 		JOIN pg_dist_shard s ON s.shardid = ANY (get_colocated_shard_array(m.shardid))
 		LEFT JOIN nodes o ON o.nodeid = m.source_nodeid
@@ -478,14 +492,49 @@ AS $$
 			WHEN c.phase IS NOT NULL THEN 'Catching Up'
 			WHEN c.target_size IS NOT NULL THEN 'Copying Data'
 			ELSE 'Setting Up'
-		END
+		END,
+		c.since
 	FROM copies c
 	LEFT JOIN pg_dist_node d ON d.nodeid = c.source_nodeid
 	LEFT JOIN pg_dist_node t ON t.nodeid = c.target_nodeid
 	ORDER BY c.task_id, c.copied
 $$;
+COMMENT ON FUNCTION citus_internal.shard_moves() IS 'what get_rebalance_progress() tells, and since when a shard moves';
+
+CREATE FUNCTION pg_catalog.get_rebalance_progress()
+	RETURNS TABLE (sessionid integer, table_name regclass, shardid bigint, shard_size bigint, sourcename text,
+		sourceport integer, targetname text, targetport integer, progress bigint, source_shard_size bigint,
+		target_shard_size bigint, operation_type text, source_lsn pg_lsn, target_lsn pg_lsn, status text)
+	LANGUAGE sql SET search_path = pg_catalog, pg_temp
+AS $$
+	SELECT sessionid, table_name, shardid, shard_size, sourcename, sourceport, targetname, targetport, progress,
+		source_shard_size, target_shard_size, operation_type, source_lsn, target_lsn, status
+	FROM citus_internal.shard_moves()
+$$;
 COMMENT ON FUNCTION pg_catalog.get_rebalance_progress() IS
 	'the shards that the running rebalance moves, and others that are being moved (sessionid 0): how much of them has arrived';
+
+-- The copy of a shard group is taken to go on as fast as until now.
+CREATE VIEW citus.citus_move_progress AS
+	SELECT shardid, tables, source, target, status, pg_catalog.pg_size_pretty(bytes) AS size,
+		pg_catalog.pg_size_pretty(moved) AS moved, pg_catalog.round(100 * moved / nullif(bytes, 0))::integer AS percent,
+		pg_catalog.pg_size_pretty(behind) AS behind, pg_catalog.date_trunc('second', elapsed) AS elapsed,
+		CASE WHEN moved > 0 THEN pg_catalog.date_trunc('second', elapsed * ((bytes - moved) / moved)::float8) END AS time_left
+	FROM (
+		SELECT pg_catalog.min(shardid) AS shardid, pg_catalog.string_agg(table_name::text, ', ' ORDER BY shardid) AS tables,
+			sourcename || ':' || sourceport AS source, targetname || ':' || targetport AS target,
+			pg_catalog.min(status) AS status, pg_catalog.sum(shard_size) AS bytes,
+			pg_catalog.sum(least(target_shard_size, shard_size)) AS moved,
+			pg_catalog.max(pg_catalog.pg_wal_lsn_diff(source_lsn, target_lsn)) AS behind,
+			pg_catalog.clock_timestamp() - pg_catalog.min(since) AS elapsed
+		FROM citus_internal.shard_moves()
+		WHERE progress = 1 AND operation_type = 'move'
+		GROUP BY since, sourcename, sourceport, targetname, targetport
+	) move;
+COMMENT ON VIEW citus.citus_move_progress IS
+	'the shard groups that are being moved: how much has arrived, how far changes are behind, and how long the rest may take';
+ALTER VIEW citus.citus_move_progress SET SCHEMA pg_catalog;
+GRANT SELECT ON pg_catalog.citus_move_progress TO public;
 
 -- A shard that is being moved counts as far as its copy has grown; the rest is taken to go on as fast as what is done.
 CREATE VIEW citus.citus_rebalance_progress AS

@@ -10,9 +10,16 @@ CREATE FUNCTION citus_internal.gateway_query_route(statement text) RETURNS text 
 COMMENT ON FUNCTION citus_internal.gateway_query_route(text) IS
 	'the same of a text without parameters: where the literal stands that decides';
 
+CREATE FUNCTION citus_internal.gateway_block_conflict() RETURNS void
+	LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_gateway_block_conflict';
+COMMENT ON FUNCTION citus_internal.gateway_block_conflict() IS
+	'fails, since rows have changed while the gateway moved a transaction block from one node to another';
+
 CREATE FUNCTION citus_internal.gateway_processes(OUT pid int, OUT paused boolean, OUT clients bigint, OUT waiting bigint,
 		OUT active bigint, OUT pools bigint, OUT sessions bigint, OUT node_sessions bigint, OUT logins bigint,
-		OUT transactions bigint, OUT routed bigint, OUT pipelined bigint, OUT resent bigint, OUT restores bigint,
+		OUT transactions bigint, OUT routed bigint, OUT pipelined bigint, OUT resent bigint,
+		OUT node_blocks bigint, OUT moved_blocks bigint, OUT unrouted bigint,
+		OUT restores bigint, OUT received bigint, OUT sent bigint, OUT median_wait_ms float8, OUT p99_wait_ms float8,
 		OUT max_wait_ms float8)
 	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_gateway_processes';
 COMMENT ON FUNCTION citus_internal.gateway_processes() IS 'what the processes of this node''s gateway do';
@@ -27,9 +34,21 @@ CREATE FUNCTION citus_internal.gateway_pass_cancels() RETURNS void
 COMMENT ON FUNCTION citus_internal.gateway_pass_cancels() IS
 	'passes cancel requests on that have come to this node''s gateway for clients that it does not have';
 
+CREATE FUNCTION citus_internal.gateway_unrouted(OUT pid int, OUT reason text, OUT statements bigint)
+	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_gateway_unrouted';
+COMMENT ON FUNCTION citus_internal.gateway_unrouted() IS
+	'why statements, and transaction blocks, of the gateway''s clients ran in sessions of this node';
+
+CREATE VIEW citus.citus_stat_gateway_unrouted AS
+	SELECT reason, sum(statements)::bigint AS statements FROM citus_internal.gateway_unrouted() GROUP BY reason;
+COMMENT ON VIEW citus.citus_stat_gateway_unrouted IS
+	'why statements, and transaction blocks, of this node''s gateway did not go straight to the node that has their rows';
+ALTER VIEW citus.citus_stat_gateway_unrouted SET SCHEMA pg_catalog;
+GRANT SELECT ON pg_catalog.citus_stat_gateway_unrouted TO public;
+
 CREATE VIEW citus.citus_stat_gateway AS SELECT * FROM citus_internal.gateway_processes();
 COMMENT ON VIEW citus.citus_stat_gateway IS
-	'processes of this node''s gateway: their clients and sessions, and since their start, logins, transactions, routed statements';
+	'processes of this node''s gateway: clients and sessions, and since their start, statements, bytes and waits for a session';
 ALTER VIEW citus.citus_stat_gateway SET SCHEMA pg_catalog;
 GRANT SELECT ON pg_catalog.citus_stat_gateway TO public;
 

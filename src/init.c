@@ -37,6 +37,7 @@
 #include "gateway/gateway.h"
 #include "executor/scan.h"
 #include "executor/shard_append_run.h"
+#include "executor/shared_rows_run.h"
 #include "jobs/job.h"
 #include "lib/debug_point.h"
 #include "lib/statement_cache.h"
@@ -132,6 +133,7 @@ _PG_init(void)
 	lock_rows_init();
 	delegated_call_init();
 	shard_append_init();
+	shared_rows_init();
 	executor_start_init();
 	modify_init();
 	explain_init();

@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/index.h"
@@ -26,6 +27,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "conversion/convert_checks.h"
 #include "ddl/handlers.h"
@@ -57,12 +59,31 @@ check_indexes(const DistTable *table)
 }
 
 /*
+ * Whether this transaction made the relation, or changed it.  Others make
+ * indexes of a table at the same time, since their locks don't conflict; those
+ * of CREATE INDEX CONCURRENTLY, which ends the transaction, do.
+ */
+static bool
+is_of_this_transaction(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
  * Makes an index on this node's logical table: its Oid, or InvalidOid if there
  * is one of its name.
  */
 static Oid
 create_logical_index(UtilityCall *call, Oid relid)
 {
+	bool		concurrent = castNode(IndexStmt, call->pstmt->utilityStmt)->concurrent;
 	List	   *before = indexes_of_table(relid);
 
 	utility_run(call);
@@ -70,7 +91,7 @@ create_logical_index(UtilityCall *call, Oid relid)
 	check_indexes(metadata_require(relid));
 	foreach_oid(index, indexes_of_table(relid))
 	{
-		if (!list_member_oid(before, index))
+		if (!list_member_oid(before, index) && (concurrent || is_of_this_transaction(index)))
 			return index;
 	}
 	return InvalidOid;

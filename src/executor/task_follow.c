@@ -20,11 +20,12 @@
 #include "sharding/hash.h"
 
 void
-task_report_moved(void)
+task_report_moved(const char *detail)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 			 errmsg("could not serialize access due to a concurrent move of a shard"),
+			 detail == NULL ? 0 : errdetail_internal("%s", detail),
 			 errhint("The transaction might succeed if retried.")));
 }
 
@@ -33,7 +34,7 @@ task_place_checked(const TaskSetSpec *spec, Task *task)
 {
 	task_place(task, spec->write && IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : spec->as_of);
 	if (spec->write && task->former)
-		task_report_moved();
+		task_report_moved(NULL);
 }
 
 /*
@@ -64,7 +65,7 @@ add_followers(const TaskSetSpec *spec, const DistTable *now, const Task *refused
 	if (index >= 0)
 		return lappend(tasks, make_again(spec, now, index, refused));
 	if (spec->find_shards == NULL)
-		task_report_moved();
+		task_report_moved(NULL);
 	found = spec->find_shards(spec->find_arg, now);
 	index = -1;
 	while ((index = bms_next_member(found, index)) >= 0)
@@ -94,7 +95,7 @@ task_followers(const TaskSetSpec *spec, const DistTable *now, const Task *refuse
 	int			shard = -1;
 
 	if (spec->stays)
-		task_report_moved();
+		task_report_moved(NULL);
 	if (refused->shards == NULL)
 		return add_followers(spec, now, refused, refused->shard_index, NIL);
 	while ((shard = bms_next_member(refused->shards, shard)) >= 0)

@@ -8,13 +8,14 @@
 #ifndef CITUS_EXECUTOR_TASK_FOLLOW_H
 #define CITUS_EXECUTOR_TASK_FOLLOW_H
 
+#include "compat/noreturn.h"
 #include "executor/task.h"
 
 /*
  * Errors, in the words that clients know: a shard was moved, and a task can't
- * be sent after it.
+ * be sent after it.  detail: what its node said, or NULL.
  */
-extern void task_report_moved(void);
+pg_noreturn extern void task_report_moved(const char *detail);
 
 /*
  * Sets where a task for one shard goes.  Errors if that is a write of what an

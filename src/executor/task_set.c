@@ -33,6 +33,7 @@
 #include "executor/task_set.h"
 #include "executor/task_set_private.h"
 #include "lib/catch_error.h"
+#include "lib/debug_point.h"
 #include "resolve/tag.h"
 #include "sharding/hash.h"
 #include "txn/transaction.h"
@@ -432,12 +433,10 @@ poll_first(TaskSet *set, Worker *worker)
 		worker->refused = is_refused(set, worker, error);
 		if (!worker->refused && !may_send_again(set, worker, error))
 		{
-			if (error->sqlerrcode != ERRCODE_SHARD_NOT_HERE || worker->conn->state == REMOTE_DEAD ||
-				worker->task->retries >= STALE_RETRIES)
+			if (error->sqlerrcode != ERRCODE_SHARD_NOT_HERE || worker->conn->state == REMOTE_DEAD)
 				PG_RE_THROW();
 			catch_end(&point);
-			FreeErrorData(error);
-			task_report_moved();
+			task_report_moved(error->message);
 		}
 		catch_end(&point);
 		remote_release_failed_write();
@@ -448,7 +447,7 @@ poll_first(TaskSet *set, Worker *worker)
 			enqueue_task(set, worker->task);
 		}
 		else if (!requeue_task(set, worker->task))
-			catch_rethrow(error);
+			task_report_moved(error->message);
 		FreeErrorData(error);
 		worker->task = NULL;
 	}
@@ -595,6 +594,7 @@ start_local(TaskSet *set, Task *task)
 	LocalTask  *local;
 	char	   *tag = write_tag(set, task, false);
 
+	DEBUG_POINT("local-task-locked");
 	if (snapshot != NULL && set->spec->as_of == NULL)
 	{
 		PushCopiedSnapshot(snapshot);

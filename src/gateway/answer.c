@@ -115,7 +115,7 @@ expect_settle(Backend *backend)
 			pop_expect(backend);
 		else if (expect->reader == READER_LOCAL)
 		{
-			if (backend->client != NULL)
+			if (backend->client != NULL && block_tells(backend->client))
 				stream_put_message(&backend->client->stream, expect->kind == EXPECT_PARSE ? '1' : '3', NULL, 0);
 			backend->turn_bytes++;
 			pop_expect(backend);
@@ -131,7 +131,7 @@ undo_expect(Backend *backend, Expect *expect)
 {
 	Client	   *client = backend->client;
 
-	if (expect->kind == EXPECT_PARSE)
+	if (expect->kind == EXPECT_PARSE && expect->text != NULL)
 	{
 		if (expect->reader != READER_LOCAL)
 			backend_remove_text(backend, expect->text);
@@ -172,6 +172,15 @@ is_fatal(const char *payload, size_t len)
 	return severity != NULL && strcmp(severity, "ERROR") != 0;
 }
 
+/* Passes a message on, unless the client has had it already. */
+static void
+tell_client(Client *client, char type, const char *payload, size_t len)
+{
+	(void) block_note(client, type, payload, len);
+	if (block_tells(client))
+		stream_put_message(&client->stream, type, payload, len);
+}
+
 static void
 error_answered(Backend *backend, const char *payload, size_t len)
 {
@@ -187,7 +196,7 @@ error_answered(Backend *backend, const char *payload, size_t len)
 		StringInfo	error = error_payload_text("ERROR", ERRCODE_DUPLICATE_PSTATEMENT,
 											   psprintf("prepared statement \"%s\" already exists", expect->name));
 
-		stream_put_message(&client->stream, 'E', error->data, error->len);
+		tell_client(client, 'E', error->data, error->len);
 	}
 	else if (client != NULL && expect != NULL && (expect->reader == READER_RESTORE || expect->reader == READER_SETTING))
 	{
@@ -199,7 +208,7 @@ error_answered(Backend *backend, const char *payload, size_t len)
 	else if (expect != NULL && expect->reader == READER_QUIET)
 		backend->not_prepared = expect->text->id;
 	else if (client != NULL)
-		stream_put_message(&client->stream, 'E', payload, len);
+		tell_client(client, 'E', payload, len);
 
 	if (client != NULL)
 		client->in_copy = false;
@@ -289,7 +298,7 @@ parameter_reported(Backend *backend, const char *payload, size_t len)
 	if (name_len < len && strcmp(payload, GATEWAY_STATE_SETTING) == 0)
 		answer_state(backend, payload + name_len);
 	else if (backend->state == BACKEND_LENT && backend->client != NULL)
-		stream_put_message(&backend->client->stream, 'S', payload, len);
+		tell_client(backend->client, 'S', payload, len);
 }
 
 static void
@@ -319,21 +328,23 @@ ready_for_query(Backend *backend, const char *payload)
 		backend_route_told(backend, NULL);
 	if (client != NULL)
 	{
-		stream_put_message(&client->stream, 'Z', payload, 1);
+		tell_client(client, 'Z', payload, 1);
 		client->in_copy = false;
 	}
 	pop_expect(backend);
 	if (backend->pool->address.len > 0)
 	{
-		turn_end(backend);
+		if (client == NULL || client->block == NULL || block_answered(backend))
+			turn_end(backend);
 		return;
 	}
-	if (client != NULL)
+	if (client != NULL && block_tells(client))
 		client->cancelled = false;
 	expect_settle(backend);
 	if (expect_head(backend) == NULL)
 		backend->unsynced = false;
-	backend_give_back(backend);
+	if (client == NULL || client->block == NULL || block_answered(backend))
+		backend_give_back(backend);
 }
 
 /* A message that ends what the backend was asked at the head of the ring. */
@@ -381,7 +392,7 @@ whole_answer(Backend *backend, char type, const char *payload, size_t len)
 		case 'N':
 		case 'A':
 			if (client != NULL && backend->state == BACKEND_LENT)
-				stream_put_message(&client->stream, type, payload, len);
+				tell_client(client, type, payload, len);
 			backend->turn_bytes++;
 			break;
 		default:
@@ -418,6 +429,8 @@ pass_answer(Backend *backend)
 
 	if (len > 0)
 	{
+		if (backend->pass_noted && backend->client != NULL)
+			(void) block_note(backend->client, '\0', in->data + in->start, len);
 		if (backend->pass_on && backend->client != NULL)
 			stream_put(&backend->client->stream, in->data + in->start, len);
 		stream_skip(&backend->stream, len);
@@ -428,12 +441,52 @@ pass_answer(Backend *backend)
 		Expect	   *expect = expect_head(backend);
 
 		backend->pass_ends = false;
-		if (expect->kind == EXPECT_PARSE)
+		if (expect->kind == EXPECT_PARSE && expect->text != NULL)
 			backend_text_prepared(backend, expect->text);
 		pop_expect(backend);
 		expect_settle(backend);
 	}
 	return backend->pass_left == 0;
+}
+
+/* Whether the end of a command says that it has dropped all statements. */
+static bool
+drops_statements(const char *payload, size_t len)
+{
+	static const char *const tags[] = {"DEALLOCATE ALL", "DISCARD ALL"};
+
+	for (int i = 0; i < lengthof(tags); i++)
+		if (len == strlen(tags[i]) + 1 && memcmp(payload, tags[i], len) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * The client's statements are gone, but for those that it has sent since; as
+ * the session will tell, too, at its transaction's end.
+ */
+static void
+statements_dropped(Backend *backend)
+{
+	const ExpectRing *ring = &backend->expected;
+	Client	   *client = backend->client;
+
+	backend->generation++;
+	backend_forget_texts(backend);
+	if (client != NULL)
+		client_drop_statements(client);
+	for (uint32 i = ring->head; i != ring->tail; i++)
+	{
+		const Expect *expect = &ring->entries[i & (ring->size - 1)];
+
+		if (expect->kind != EXPECT_PARSE || expect->text == NULL)
+			continue;
+		backend_add_text(backend, expect->text);
+		if (client == NULL || expect->name == NULL)
+			continue;
+		prepared_text_hold(expect->text);
+		client_set_statement(client, expect->name, expect->text);
+	}
 }
 
 /* Takes one message, or its head; false if more must come first. */
@@ -469,10 +522,21 @@ take_answer(Backend *backend)
 		return true;
 	}
 
+	if (type == 'C' && len <= 4 + sizeof("DEALLOCATE ALL"))
+	{
+		if (queue_length(in) < (size_t) len + 1)
+			return false;
+		if (drops_statements(data + 5, len - 4))
+			statements_dropped(backend);
+	}
 	backend->pass_on = begin_answer(backend, type);
-	backend->turn_bytes += len;
+	backend->pass_noted = backend->pass_on && block_note(backend->client, type, NULL, 0);
+	backend->pass_on = backend->pass_on && block_tells(backend->client);
 	if (backend->pass_on)
+	{
+		backend->turn_bytes += len;
 		stream_put(&backend->client->stream, data, 5);
+	}
 	stream_skip(&backend->stream, 5);
 	backend->pass_left = len - 4;
 	backend->pass_ends = expect != NULL && is_answer(type, expect->kind);

@@ -377,8 +377,7 @@ backend_lend(Backend *backend, Client *client)
 	dlist_delete(&backend->idle_link);
 	backend->client = client;
 	client->backend = backend;
-	if (client->state == CLIENT_WAITING)
-		gateway_stats->max_wait = Max(gateway_stats->max_wait, stream_now - client->since);
+	gateway_stats_waited(client->state == CLIENT_WAITING ? stream_now - client->since : 0);
 	client->state = CLIENT_ACTIVE;
 	client->since = stream_now;
 	backend->turn_bytes = 0;
@@ -443,9 +442,8 @@ send_session_startup(Backend *backend)
 	backend->state = BACKEND_LOGIN;
 }
 
-/* The server wants to know who we are. */
-static void
-answer_authentication(Backend *backend, const char *payload)
+void
+session_authenticate(Stream *stream, ScramLogin **scram, const ScramKey *key, const char *user, const char *payload)
 {
 	StringInfoData answer;
 	uint32		request;
@@ -455,22 +453,22 @@ answer_authentication(Backend *backend, const char *payload)
 	initStringInfo(&answer);
 	if (request == AUTH_REQ_OK)
 		return;
-	if (request == AUTH_REQ_SASL_FIN && backend->scram != NULL)
+	if (request == AUTH_REQ_SASL_FIN && *scram != NULL)
 	{
-		scram_login_check(backend->scram, payload + 4);
+		scram_login_check(*scram, payload + 4);
 		return;
 	}
-	if (request == AUTH_REQ_SASL && backend->pool->key.known && backend->scram == NULL)
-		backend->scram = scram_login_begin(&backend->pool->key, &answer);
-	else if (request == AUTH_REQ_SASL_CONT && backend->scram != NULL)
-		scram_login_next(backend->scram, payload + 4, &answer);
+	if (request == AUTH_REQ_SASL && key->known && *scram == NULL)
+		*scram = scram_login_begin(key, &answer);
+	else if (request == AUTH_REQ_SASL_CONT && *scram != NULL)
+		scram_login_next(*scram, payload + 4, &answer);
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION),
-				 errmsg("the gateway could not log in to the server as user \"%s\"", backend->pool->user),
+				 errmsg("the gateway could not log in to the server as user \"%s\"", user),
 				 errdetail("The server asks for a password that the client has not proven to know."),
 				 errhint("Use scram-sha-256 for the gateway's clients, or trust for its own connections, in pg_hba.conf.")));
-	stream_put_message(&backend->stream, 'p', answer.data, answer.len);
+	stream_put_message(stream, 'p', answer.data, answer.len);
 }
 
 /* The session is there. */
@@ -517,7 +515,7 @@ login_message(Backend *backend, char type, const char *payload, size_t len)
 	{
 		case 'R':
 			if (len >= 4)
-				answer_authentication(backend, payload);
+				session_authenticate(&backend->stream, &backend->scram, &pool->key, pool->user, payload);
 			break;
 		case 'S':
 			if (strcmp(payload, GATEWAY_STATE_SETTING) != 0)

@@ -43,6 +43,8 @@ typedef struct CancelLink
 	Stream		stream;			/* first */
 	dlist_node	link;
 	Backend    *backend;		/* NULL: closed meanwhile */
+	void		(*done) (void *arg);	/* of cancel_session, or NULL */
+	void	   *arg;
 	int32		pid;			/* as the server has sent them */
 	int32		key;
 	bool		sent;
@@ -57,6 +59,8 @@ end_cancel(CancelLink *cancel)
 
 	dlist_delete(&cancel->link);
 	stream_close(&cancel->stream, cancel);
+	if (cancel->done != NULL)
+		cancel->done(cancel->arg);
 	if (backend == NULL)
 		return;
 	backend->cancels--;
@@ -93,21 +97,46 @@ static const StreamHandler cancel_handler = {
 	.failed = cancel_failed,
 };
 
+/* NULL: the server can't be reached. */
+static CancelLink *
+start_cancel(const ServerAddress *address, int32 pid, int32 key)
+{
+	CancelLink *cancel;
+	int			fd = relay_connect(address);
+
+	if (fd < 0)
+		return NULL;
+	cancel = gateway_alloc(sizeof(CancelLink));
+	stream_open(&cancel->stream, fd, &cancel_handler, true);
+	cancel->pid = pid;
+	cancel->key = key;
+	dlist_push_tail(&cancel_links, &cancel->link);
+	return cancel;
+}
+
 void
 cancel_send(Backend *backend)
 {
-	CancelLink *cancel;
-	int			fd = relay_connect(&backend->pool->address);
+	CancelLink *cancel = start_cancel(&backend->pool->address, backend->pid, backend->key);
 
-	if (fd < 0)
+	if (cancel == NULL)
 		return;
-	cancel = gateway_alloc(sizeof(CancelLink));
-	stream_open(&cancel->stream, fd, &cancel_handler, true);
 	cancel->backend = backend;
-	cancel->pid = backend->pid;
-	cancel->key = backend->key;
-	dlist_push_tail(&cancel_links, &cancel->link);
 	backend->cancels++;
+}
+
+void
+cancel_session(int32 pid, int32 key, void (*done) (void *arg), void *arg)
+{
+	CancelLink *cancel = start_cancel(&relay_own_server, pid, key);
+
+	if (cancel == NULL)
+	{
+		done(arg);
+		return;
+	}
+	cancel->done = done;
+	cancel->arg = arg;
 }
 
 void

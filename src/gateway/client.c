@@ -86,13 +86,15 @@ watch_client(int fd)
 			(void) setsockopt(fd, IPPROTO_TCP, options[i].option, &options[i].value, sizeof(int));
 }
 
-void
+Client *
 client_accept(int fd, const SockAddr *address)
 {
 	Client	   *client = gateway_alloc(sizeof(Client));
 
 	watch_client(fd);
 	stream_open(&client->stream, fd, &client_handler, false);
+	client->stream.received = &gateway_stats->received;
+	client->stream.sent = &gateway_stats->sent;
 	client->address = *address;
 	client->state = CLIENT_STARTING;
 	client->since = stream_now;
@@ -104,6 +106,7 @@ client_accept(int fd, const SockAddr *address)
 		client_fail_text(client, ERRCODE_INTERNAL_ERROR, "could not generate random cancel key");
 	else if (ngateway_clients > gateway_max_clients)
 		client_fail_text(client, ERRCODE_TOO_MANY_CONNECTIONS, "sorry, too many clients already");
+	return client;
 }
 
 static void
@@ -128,10 +131,11 @@ client_close(Client *client)
 	if (client->backend != NULL)
 		backend_abandon(client->backend, client);
 	turn_forget(client);
+	block_forget(client);
+	tunnel_forget_client(client);
 	if (client->pool != NULL)
 		pool_leave(client->pool);
-	if (client->shape != NULL)
-		prepared_text_release(client->shape);
+	route_forget_shape(client);
 	client_drop_statements(client);
 	dlist_delete(&client->link);
 	ngateway_clients--;
@@ -179,6 +183,11 @@ void
 client_authenticated(Client *client)
 {
 	gateway_stats->logins++;
+	if (client->tunnel != NULL)
+	{
+		tunnel_authenticated(client);
+		return;
+	}
 	client->state = CLIENT_GREETING;
 	client->since = stream_now;
 	pool_request_greeting(client);
@@ -307,7 +316,7 @@ take_without_backend(Client *client, char type, uint32 len)
 		return false;
 	stream_skip(&client->stream, len + 1);
 	if (type == 'S')
-		stream_put_message(&client->stream, 'Z', "I", 1);
+		stream_put_message(&client->stream, 'Z', client->block != NULL ? "T" : "I", 1);
 	return true;
 }
 
@@ -330,12 +339,14 @@ process_login(Client *client, char type, uint32 len)
 static bool
 waits_for_cancel(const Client *client)
 {
-	return client->backend->cancels > 0 && !client->routed && expect_head(client->backend) == NULL;
+	return client->backend->cancels > 0 && (!client->routed || client->block != NULL) &&
+		expect_head(client->backend) == NULL;
 }
 
 static void
 process_messages(Client *client)
 {
+	RouteVerdict verdict;
 	char		type;
 	uint32		len;
 
@@ -375,8 +386,7 @@ process_messages(Client *client)
 			continue;
 		if (client->backend == NULL)
 		{
-			RouteVerdict verdict = route_statement(client);
-
+			verdict = block_route(client);
 			if (verdict == ROUTE_INCOMPLETE || ((type == 'S' || type == 'H') && verdict == ROUTE_NONE))
 				break;
 			if (verdict == ROUTE_NONE)
@@ -385,13 +395,19 @@ process_messages(Client *client)
 		}
 		if (client->routed_sent || waits_for_cancel(client))
 			break;
-		if (client->backend->state != BACKEND_LENT || !client_forward(client, type, len))
+		if (client->backend->state != BACKEND_LENT)
 			break;
+		verdict = block_next(client, type);
+		if (verdict == ROUTE_TAKEN)
+			continue;
+		if (verdict == ROUTE_INCOMPLETE || !client_forward(client, type, len))
+			break;
+		block_passed(client, type);
 	}
 	if (client->state != CLIENT_CLOSED)
 		stream_pause(&client->stream, queue_length(&client->stream.in) >= STREAM_HIGH_WATER &&
 					 (client->backend == NULL || client->backend->state != BACKEND_LENT || client->routed_sent ||
-					  waits_for_cancel(client) || stream_is_full(&client->backend->stream)));
+					  waits_for_cancel(client) || block_waits(client) || stream_is_full(&client->backend->stream)));
 }
 
 void
@@ -449,7 +465,7 @@ client_cancel(int32 pid, int32 key)
 			continue;
 		if (client->routed)
 			turn_cancel(client);
-		else if (client->backend != NULL && client->backend->state == BACKEND_LENT)
+		else if (client->backend != NULL && client->backend->state == BACKEND_LENT && block_tells(client))
 			cancel_send(client->backend);
 		else
 			client->cancelled = client->state == CLIENT_WAITING || client->backend != NULL;

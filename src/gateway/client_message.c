@@ -214,8 +214,15 @@ text_of_parse(Client *client, const char *parse, size_t len)
 	static uint64 last_private = 0;
 	Backend    *backend = client->backend;
 
-	if (client->routed || (backend->transaction == 'I' && expect_head(backend) == NULL))
-		return prepared_text_get(client, 0, parse, len);
+	if (client->routed || block_is_clean(client) || (backend->transaction == 'I' && expect_head(backend) == NULL))
+	{
+		PreparedText *text = prepared_text_get(client, 0, parse, len);
+
+		/* a Parse that has not been answered may be skipped */
+		if (client->routed || backend_text_state(backend, text) != TEXT_SENT)
+			return text;
+		prepared_text_release(text);
+	}
 	return prepared_text_get(client, ++last_private, parse, len);
 }
 
@@ -284,6 +291,7 @@ forward_bind(Client *client, uint32 len)
 	text = client_statement(client, statement);
 	if (text == NULL)
 	{
+		block_begin(client);
 		expect_push(backend, EXPECT_BIND, READER_CLIENT);
 		begin_passing(client, 'B', len);
 		return true;
@@ -293,6 +301,7 @@ forward_bind(Client *client, uint32 len)
 		backend_prepare(backend, text);
 		return false;
 	}
+	block_begin(client);
 	ensure_text(backend, text);
 	if (backend->asking == NULL && backend->pool->address.len == 0 && route_is_wanted(text))
 	{
@@ -330,6 +339,7 @@ forward_named(Client *client, char type, uint32 len)
 		backend_prepare(backend, text);
 		return false;
 	}
+	block_begin(client);
 	stream_skip(&client->stream, len + 1);
 	if (text != NULL && type == EXPECT_CLOSE)
 	{
@@ -368,6 +378,8 @@ client_forward(Client *client, char type, uint32 len)
 		stream_skip(&client->stream, len + 1);
 		return true;
 	}
+	if (strchr("BDC", type) == NULL)
+		block_begin(client);
 	switch (type)
 	{
 		case 'P':

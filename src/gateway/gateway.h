@@ -52,6 +52,7 @@ extern char *gateway_listen_addresses;
 extern int	gateway_processes;
 extern int	gateway_pool_size;
 extern int	gateway_node_pool_size;
+extern int	gateway_clean_blocks;
 extern int	gateway_max_clients;
 extern int	gateway_queue_timeout;
 extern int	gateway_idle_timeout;

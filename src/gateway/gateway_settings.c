@@ -17,6 +17,7 @@
 #include "gateway/gateway_stats.h"
 #include "gateway/tls.h"
 #include "lib/shared_area.h"
+#include "remote/transport.h"
 
 typedef struct GatewayShared
 {
@@ -30,6 +31,7 @@ char	   *gateway_listen_addresses = NULL;
 int			gateway_processes = 1;
 int			gateway_pool_size = 20;
 int			gateway_node_pool_size = 8;
+int			gateway_clean_blocks = 100;
 int			gateway_max_clients = 10000;
 int			gateway_queue_timeout = 0;
 int			gateway_idle_timeout = 600;
@@ -97,6 +99,10 @@ define_pooling(void)
 							"Sets how many sessions a process of the gateway opens on another node per database and user.",
 							"Statements of one shard go to its node directly.",
 							&gateway_node_pool_size, 8, 0, 10000, PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("citus.gateway_clean_blocks",
+							"Sets after how many transaction blocks the gateway begins such a block on another node.",
+							"So many that began with the same statement must in a row have needed no session of this node. -1 begins all here.",
+							&gateway_clean_blocks, 100, -1, INT_MAX, PGC_POSTMASTER, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("citus.gateway_min_pool_size",
 							"Sets how many sessions the gateway keeps per database and user that has clients.",
 							NULL,
@@ -148,5 +154,6 @@ gateway_init(void)
 		gateway_board_create();
 		tls_init();
 		supervisor_init();
+		transport_set_gateways(gateway_processes);
 	}
 }

@@ -26,6 +26,7 @@
 #include "gateway/gateway_stats.h"
 
 SQL_FUNCTION(citus_internal_gateway_processes);
+SQL_FUNCTION(citus_internal_gateway_unrouted);
 SQL_FUNCTION(citus_gateway_pause);
 SQL_FUNCTION(citus_gateway_resume);
 
@@ -69,6 +70,77 @@ gateway_put_cancel(pg_atomic_uint64 *slots, int32 pid, int32 key)
 	return false;
 }
 
+void
+gateway_stats_waited(int64 microseconds)
+{
+	int			bucket = microseconds <= 0 ? 0 : pg_leftmost_one_pos64(microseconds) + 1;
+
+	gateway_stats->waits[Min(bucket, WAIT_BUCKETS - 1)]++;
+	gateway_stats->max_wait = Max(gateway_stats->max_wait, microseconds);
+}
+
+/*
+ * The wait, in milliseconds, that is not exceeded by a share of them: at most
+ * twice as long as it really is.
+ */
+static double
+wait_of_share(const GatewayStats *stats, double share)
+{
+	int64		all = 0;
+	int64		count = 0;
+	int			bucket = 0;
+
+	for (int i = 0; i < WAIT_BUCKETS; i++)
+		all += stats->waits[i];
+	while (bucket < WAIT_BUCKETS - 1 && (count += stats->waits[bucket]) < share * all)
+		bucket++;
+	return bucket == 0 ? 0 : Min((INT64CONST(1) << bucket) - 1, stats->max_wait) / 1000.0;
+}
+
+static int64
+all_unrouted(const GatewayStats *stats)
+{
+	int64		all = 0;
+
+	for (int i = 0; i < UNROUTED_REASONS; i++)
+		all += stats->unrouted[i];
+	return all;
+}
+
+/* gateway_unrouted(): a row for each process and reason */
+Datum
+citus_internal_gateway_unrouted(PG_FUNCTION_ARGS)
+{
+	static const char *const reasons[UNROUTED_REASONS] = {
+		"nothing is known of it yet",
+		"no parameter or literal decides on one shard",
+		"the value that decides is null, or only the server can read it",
+		"it is not sent in one piece, or its text can't be told from others",
+		"its rows are on this node",
+		"its node can't be reached",
+		"a transaction block that may need this node",
+	};
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; gateway_board != NULL && i < gateway_processes; i++)
+	{
+		const GatewayStats *stats = &gateway_board->processes[i];
+
+		for (int reason = 0; stats->pid != 0 && reason < UNROUTED_REASONS; reason++)
+		{
+			Datum		values[] = {
+				Int32GetDatum((int32) stats->pid), CStringGetTextDatum(reasons[reason]),
+				Int64GetDatum(stats->unrouted[reason]),
+			};
+			bool		nulls[lengthof(values)] = {false};
+
+			tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+		}
+	}
+	return (Datum) 0;
+}
+
 Datum
 citus_internal_gateway_processes(PG_FUNCTION_ARGS)
 {
@@ -84,7 +156,11 @@ citus_internal_gateway_processes(PG_FUNCTION_ARGS)
 			Int64GetDatum(stats.pools), Int64GetDatum(stats.sessions), Int64GetDatum(stats.node_sessions),
 			Int64GetDatum(stats.logins), Int64GetDatum(stats.transactions), Int64GetDatum(stats.routed),
 			Int64GetDatum(stats.pipelined), Int64GetDatum(stats.resent),
-			Int64GetDatum(stats.restores), Float8GetDatum(stats.max_wait / 1000.0),
+			Int64GetDatum(stats.node_blocks), Int64GetDatum(stats.moved_blocks),
+			Int64GetDatum(all_unrouted(&stats)), Int64GetDatum(stats.restores),
+			Int64GetDatum(stats.received), Int64GetDatum(stats.sent),
+			Float8GetDatum(wait_of_share(&stats, 0.5)), Float8GetDatum(wait_of_share(&stats, 0.99)),
+			Float8GetDatum(stats.max_wait / 1000.0),
 		};
 		bool		nulls[lengthof(values)] = {false};
 

@@ -17,6 +17,23 @@
 /* How many cancel requests may wait for each process. */
 #define MAX_BOARD_CANCELS 8
 
+/* Why a statement took the ordinary way, over a session of this node. */
+typedef enum UnroutedReason
+{
+	UNROUTED_NEW,
+	UNROUTED_WITHOUT_ROUTE,
+	UNROUTED_VALUE,
+	UNROUTED_FORM,
+	UNROUTED_HERE,
+	UNROUTED_UNREACHABLE,
+	UNROUTED_BLOCK,
+} UnroutedReason;
+
+#define UNROUTED_REASONS (UNROUTED_BLOCK + 1)
+
+/* Waits of less than 1, 2, 4 ... microseconds are counted. */
+#define WAIT_BUCKETS 40
+
 /* Written by one process only. */
 typedef struct GatewayStats
 {
@@ -34,9 +51,16 @@ typedef struct GatewayStats
 								 * run */
 	int64		pipelined;		/* of these, behind another client's */
 	int64		resent;			/* of these, sent once more */
+	int64		node_blocks;	/* transaction blocks that have ended on
+								 * them */
+	int64		moved_blocks;	/* and that were moved to this node's */
 	int64		restores;		/* sessions that were given other settings */
-	int64		max_wait;		/* microseconds that a client has waited for a
-								 * session, at most */
+	int64		unrouted[UNROUTED_REASONS]; /* statements, and blocks */
+	int64		received;		/* bytes, from clients */
+	int64		sent;			/* to them */
+	int64		waits[WAIT_BUCKETS];	/* how long clients waited for a
+										 * session */
+	int64		max_wait;		/* microseconds, at most */
 } GatewayStats;
 
 /*
@@ -67,6 +91,9 @@ extern bool gateway_put_cancel(pg_atomic_uint64 *slots, int32 pid, int32 key);
 
 /* This process's. */
 extern GatewayStats *gateway_stats;
+
+/* A client has a session, for which it has waited for so long. */
+extern void gateway_stats_waited(int64 microseconds);
 
 /* While the server starts, before it has any other process. */
 extern void gateway_board_create(void);

@@ -93,15 +93,16 @@ static void
 send_startup(LoginLink *login)
 {
 	const Client *client = login->client;
+	const Stream *transport = tunnel_transport(client);
 	StringInfoData request;
 
 	initStringInfo(&request);
 	appendStringInfoString(&request, "login ");
 	packet_hex(&request, &client->address.addr, client->address.salen);
 	appendStringInfoChar(&request, ' ');
-	append_own_address(&request, client->stream.fd);
-	if (client->stream.tls != NULL)
-		append_peer(&request, client->stream.tls);
+	append_own_address(&request, transport->fd);
+	if (transport->tls != NULL)
+		append_peer(&request, transport->tls);
 	send_startup_packet(&login->stream, client->user, client->database, request.data, NULL, 0);
 	login->started = true;
 }
@@ -242,6 +243,25 @@ fail_own_login(LoginLink *login, uint32 request, const char *data)
 	stream_put_message(&login->stream, 'p', answer.data, answer.len);
 }
 
+/*
+ * Offers a client that comes through a tunnel, with no encryption of its own
+ * that a proof could be bound to, what is left of the server's offer.
+ */
+static void
+pass_unbound_offer(LoginLink *login, const char *payload, size_t len)
+{
+	StringInfoData offer;
+	const char *end = payload + len;
+
+	initStringInfo(&offer);
+	appendBinaryStringInfo(&offer, payload, 4);
+	for (const char *name = payload + 4; name < end && *name != '\0'; name += strnlen(name, end - name) + 1)
+		if (strcmp(name, "SCRAM-SHA-256-PLUS") != 0)
+			packet_string(&offer, name);
+	appendStringInfoChar(&offer, '\0');
+	stream_put_message(&login->client->stream, 'R', offer.data, offer.len);
+}
+
 /* The server asks the client. */
 static void
 pass_request(LoginLink *login, uint32 request, const char *payload, size_t len)
@@ -250,7 +270,10 @@ pass_request(LoginLink *login, uint32 request, const char *payload, size_t len)
 		return;
 	if (request == AUTH_REQ_SASL_CONT && login->server_first == NULL)
 		login->server_first = gateway_strdup(payload + 4);
-	stream_put_message(&login->client->stream, 'R', payload, len);
+	if (request == AUTH_REQ_SASL && login->client->tunnel != NULL)
+		pass_unbound_offer(login, payload, len);
+	else
+		stream_put_message(&login->client->stream, 'R', payload, len);
 	set_silent(login, request != AUTH_REQ_SASL_FIN);
 }
 

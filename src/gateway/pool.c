@@ -172,7 +172,7 @@ open_for_queue(Pool *pool)
 		if (++waiting > pool->nopening)
 			break;
 	if (waiting > pool->nopening &&
-		pool->nbackends < (pool->address.len > 0 ? gateway_node_pool_size : gateway_pool_size))
+		pool->nbackends < (pool->address.len > 0 ? gateway_node_pool_size + block_count(pool, false) : gateway_pool_size))
 		backend_open(pool);
 }
 
@@ -299,7 +299,8 @@ kept_sessions(const Pool *pool)
 static void
 end_idle(Pool *pool)
 {
-	dlist_mutable_iter iter;
+	Backend    *oldest = NULL;
+	dlist_iter	iter;
 
 	while (gateway_idle_timeout > 0 && !dlist_is_empty(&pool->idle))
 	{
@@ -309,13 +310,15 @@ end_idle(Pool *pool)
 			break;
 		backend_close(backend);
 	}
-	dlist_foreach_modify(iter, &pool->idle)
+	dlist_foreach(iter, &pool->idle)
 	{
 		Backend    *backend = dlist_container(Backend, idle_link, iter.cur);
 
-		if (pool_renews(pool, backend))
-			backend_close(backend);
+		if (oldest == NULL || backend->opened < oldest->opened)
+			oldest = backend;
 	}
+	if (oldest != NULL && pool_renews(pool, oldest))
+		backend_close(oldest);
 	if (pool->nbackends < kept_sessions(pool) && pool->nopening == 0)
 		backend_open(pool);
 	if (pool->nclients > 0 || pool->nbackends > 0 || !dlist_is_empty(&pool->queue))

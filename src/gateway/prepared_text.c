@@ -20,6 +20,13 @@
 #include "gateway/gateway_stats.h"
 #include "gateway/relay.h"
 
+/*
+ * Texts that are remembered, as what is known of them, even if no client has
+ * them; of two with the same hash, the last one.
+ */
+#define MAX_KEPT 2048
+#define MAX_KEPT_LENGTH 8192
+
 typedef struct TextEntry
 {
 	PreparedText *text;
@@ -46,9 +53,23 @@ texts_are_equal(const PreparedText *left, const PreparedText *right)
 
 static texttable_hash *known_texts = NULL;
 static uint64 last_text_id = 0;
+static PreparedText *kept_texts[MAX_KEPT];
 
 /* So that nobody can make texts that collide. */
 static uint64 text_seed;
+
+static void
+keep_text(PreparedText *text)
+{
+	PreparedText **slot = &kept_texts[text->hash % MAX_KEPT];
+
+	if (*slot == text)
+		return;
+	if (*slot != NULL)
+		prepared_text_release(*slot);
+	prepared_text_hold(text);
+	*slot = text;
+}
 
 PreparedText *
 prepared_text_get(const Client *client, uint64 private, const char *parse, size_t len)
@@ -86,7 +107,10 @@ prepared_text_get(const Client *client, uint64 private, const char *parse, size_
 	*text = wanted;
 	text->id = ++last_text_id;
 	text->refs = 1;
+	text->control = text_control(parse, len);
 	texttable_insert(known_texts, text, &found);
+	if (len <= MAX_KEPT_LENGTH && (private == 0 || private == SHAPE_NUMBER))
+		keep_text(text);
 	return text;
 }
 

@@ -21,14 +21,6 @@
 
 #include "gateway/relay.h"
 
-/* Shapes that are remembered; of two with the same hash, the last one. */
-#define MAX_SHAPES 2048
-
-/* In the place of a prepared text's number. */
-#define SHAPE_NUMBER PG_UINT64_MAX
-
-static PreparedText *known_shapes[MAX_SHAPES];
-
 static bool
 is_name_char(char c)
 {
@@ -106,21 +98,9 @@ scan_query(QueryShape *shape, const char *text)
 PreparedText *
 query_shape_get(const Client *client, const char *text, QueryShape *shape)
 {
-	PreparedText *known;
-	PreparedText **slot;
-
 	if (!scan_query(shape, text))
 		return NULL;
-	known = prepared_text_get(client, SHAPE_NUMBER, shape->text.data, shape->text.len);
-	slot = &known_shapes[known->hash % MAX_SHAPES];
-	if (*slot != known)
-	{
-		if (*slot != NULL)
-			prepared_text_release(*slot);
-		prepared_text_hold(known);
-		*slot = known;
-	}
-	return known;
+	return prepared_text_get(client, SHAPE_NUMBER, shape->text.data, shape->text.len);
 }
 
 int

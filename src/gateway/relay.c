@@ -84,7 +84,7 @@ accept_clients(Stream *stream)
 		int			fd = accept(stream->fd, (struct sockaddr *) &address.addr, &address.salen);
 
 		if (fd >= 0)
-			client_accept(fd, &address);
+			(void) client_accept(fd, &address);
 		else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 		{
 			/* go on when something may have been closed: relay_tick */
@@ -144,8 +144,8 @@ relay_cancel(int32 pid, int32 key)
 
 static List *relay_listeners = NIL;
 
-static void
-open_listener(int fd, const StreamHandler *handler)
+void
+relay_listen(int fd, const StreamHandler *handler)
 {
 	Listener   *listener = gateway_alloc(sizeof(Listener));
 
@@ -175,7 +175,7 @@ listen_on(const struct addrinfo *address)
 		errno = save_errno;
 		return false;
 	}
-	open_listener(fd, &accept_handler);
+	relay_listen(fd, &accept_handler);
 	return true;
 }
 
@@ -218,7 +218,7 @@ open_listeners(void)
 		ereport(FATAL,
 				(errcode(ERRCODE_CONFIG_FILE_ERROR),
 				 errmsg("the gateway could not listen on any address")));
-	open_listener(relay_start->mailboxes[relay_start->number][0], &mailbox_handler);
+	relay_listen(relay_start->mailboxes[relay_start->number][0], &mailbox_handler);
 }
 
 /*
@@ -300,6 +300,7 @@ relay_tick(void)
 	cancel_take_passed();
 	login_tick();
 	pool_tick();
+	tunnel_tick();
 }
 
 /* As many sockets as the system lets us have. */
@@ -359,7 +360,9 @@ relay_main(const GatewayStart *start)
 	/* who computes hashes notes them there */
 	CurrentResourceOwner = ResourceOwnerCreate(NULL, "citus gateway");
 	open_listeners();
+	tunnel_init();
 	stream_loop(&stop_relay, TICK_MS, relay_tick);
 	say_farewell();
+	tunnel_end();
 	_exit(0);
 }

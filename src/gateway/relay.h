@@ -15,6 +15,7 @@
 
 #include "compat/noreturn.h"
 #include "gateway/gateway.h"
+#include "gateway/gateway_stats.h"
 #include "gateway/scram_key.h"
 #include "gateway/stream.h"
 
@@ -33,6 +34,16 @@ typedef struct Backend Backend;
 typedef struct Pool Pool;
 typedef struct PreparedText PreparedText;
 typedef struct LoginLink LoginLink;
+typedef struct Block Block;
+
+/* Commands of transaction blocks, which the gateway knows by their texts. */
+typedef enum TextControl
+{
+	CONTROL_NONE,
+	CONTROL_BEGIN,
+	CONTROL_INSIDE,				/* SAVEPOINT, RELEASE, ROLLBACK TO */
+	CONTROL_END,				/* COMMIT, ROLLBACK */
+} TextControl;
 
 /*
  * A statement that clients have prepared, shared by all that have the same
@@ -57,6 +68,12 @@ struct PreparedText
 	uint64		route_ddl;		/* gateway_board->ddl before it was asked */
 	int64		route_since;	/* when the route was learnt; 0: never */
 	struct Route *route;		/* NULL: it has none, as far as is known */
+	bool		anywhere;		/* told with it: the same on every node */
+	int			clean_blocks;	/* that began with it, in a row; see block.c */
+	int64		leaves_for;		/* microseconds */
+	int64		leaves_until;	/* before then, blocks that begin with it are
+								 * thought to need this node */
+	TextControl control;
 };
 
 /* Where a session is opened. */
@@ -155,6 +172,7 @@ struct Client
 	Oid			role;			/* as whom it has been authenticated */
 	Oid			database_id;
 	LoginLink  *login;
+	struct Tunnel *tunnel;		/* it comes through (tunnel.c), or NULL */
 	Pool	   *pool;
 	Backend    *backend;
 	char	   *settings;		/* command that makes a fresh session this
@@ -171,6 +189,8 @@ struct Client
 								 * client's */
 	bool		cancelled;		/* a statement, routed or waiting for a
 								 * session, is to be cancelled */
+	Block	   *block;			/* the transaction block that it is in, if the
+								 * gateway follows it; or NULL (block.c) */
 	PreparedText *routed_text;	/* what it executes; a reference */
 	PreparedText *shape;		/* of its query, whose route is to be asked
 								 * for; a reference, or NULL */
@@ -222,6 +242,7 @@ struct Backend
 	uint64		pass_left;		/* bytes of the message that is being passed
 								 * on */
 	bool		pass_on;		/* they are for the client */
+	bool		pass_noted;		/* they are of an answer that a block notes */
 	bool		pass_ends;		/* with them, the head of the ring is
 								 * answered */
 	bool		skipping;		/* the server skips what it is asked up to the
@@ -288,12 +309,14 @@ pg_noreturn extern void relay_main(const GatewayStart *start);
 extern int	relay_connect(const ServerAddress *address);
 /* This node's own. */
 extern const ServerAddress relay_own_server;
+/* Takes over a socket that listens, of which the handler accepts. */
+extern void relay_listen(int fd, const StreamHandler *handler);
 /* Gives a cancel request to the process that has the client. */
 extern void relay_cancel(int32 pid, int32 key);
 
 /* client.c */
 extern dlist_head relay_clients;
-extern void client_accept(int fd, const SockAddr *address);
+extern Client *client_accept(int fd, const SockAddr *address);
 /* Goes on with what the client has sent. */
 extern void client_process(Client *client);
 /* Tells a client why, and closes it. */
@@ -318,6 +341,20 @@ extern PreparedText *client_statement(Client *client, const char *name);
 /* Takes over the reference to text; NULL drops the name. */
 extern void client_set_statement(Client *client, const char *name, PreparedText *text);
 extern void client_drop_statements(Client *client);
+
+/* tunnel.c: a session's connection to another node, through two gateways */
+extern void tunnel_init(void);
+extern void tunnel_tick(void);
+extern void tunnel_end(void);
+/* What the client has come by. */
+extern const Stream *tunnel_transport(const Client *client);
+/*
+ * The client, which comes through a tunnel, has been authenticated: gives it a
+ * session of its own, and closes it, since nobody needs to look at what it
+ * sends any more.
+ */
+extern void tunnel_authenticated(Client *client);
+extern void tunnel_forget_client(Client *client);
 
 /* startup.c */
 extern void startup_arrived(Client *client);
@@ -356,6 +393,9 @@ extern void backend_lose(Backend *backend, const ErrorData *error);
 extern void backend_route_told(Backend *backend, const char *described);
 /* Its session is its client's now. */
 extern void backend_restored(Backend *backend);
+/* Answers a server that wants to know who we are: Authentication's payload. */
+extern void session_authenticate(Stream *stream, ScramLogin **scram, const ScramKey *key, const char *user,
+								 const char *payload);
 typedef enum TextState
 {
 	TEXT_UNKNOWN,
@@ -379,6 +419,10 @@ extern void cancel_stray(int32 pid, int32 key);
  * if there are both.
  */
 extern void cancel_pass_on(Pool *pool);
+/*
+ * Another session of this server's; calls done when the server has taken it.
+ */
+extern void cancel_session(int32 pid, int32 key, void (*done) (void *arg), void *arg);
 /* Whether a stray request waits for a session. */
 extern bool cancel_waits(void);
 /* Takes the requests that other nodes have passed on to us. */
@@ -464,8 +508,64 @@ extern void turn_again(Client *client);
  */
 extern void turn_tick(Pool *pool);
 
+/* block.c: transaction blocks on another node's session */
+extern TextControl text_control(const char *text, size_t len);
+/*
+ * What the client, which has no backend, has sent starts a block or goes on
+ * with one: as route_statement, which it calls for all else.
+ */
+typedef enum RouteVerdict
+{
+	ROUTE_NONE,					/* the ordinary way */
+	ROUTE_INCOMPLETE,			/* what decides has not come yet */
+	ROUTE_TAKEN,				/* it has been taken care of, or a backend has
+								 * been requested */
+} RouteVerdict;
+
+extern RouteVerdict block_route(Client *client);
+/*
+ * The client has a backend, and its next message has begun: incomplete if that
+ * must wait, taken if the client's state has changed, else it is to be passed
+ * on.
+ */
+extern RouteVerdict block_next(Client *client, char type);
+/* Whether nothing of the client's is passed on before it has been answered. */
+extern bool block_waits(const Client *client);
+/* That message has been passed on. */
+extern void block_passed(Client *client, char type);
+/* Sends the BEGIN that the gateway has answered, if it has not been sent. */
+extern void block_begin(Client *client);
+/* Whether all that the block has done so far means the same on every node. */
+extern bool block_is_clean(const Client *client);
+/* Whether the client is to get what its backend answers now. */
+extern bool block_tells(const Client *client);
+/*
+ * Notes an answer, or its head, from the type; or more of it.  Returns whether
+ * more is to be noted.
+ */
+extern bool block_note(Client *client, char type, const void *data, size_t len);
+/*
+ * A unit has been answered; false if the client goes on in its block, or has
+ * been closed.
+ */
+extern bool block_answered(Backend *backend);
+/*
+ * The node does not know what the client's statement is about; whether the
+ * block will move.
+ */
+extern bool block_refused(Client *client);
+/* A cancel request; whether there is a statement that it is for. */
+extern bool block_may_cancel(const Client *client);
+extern void block_forget(Client *client);
+/* How many of a node's sessions are in blocks, or waited for by such. */
+extern int	block_count(const Pool *pool, bool waiting);
+
 /* prepared_text.c */
-/* A reference to the text; private: 0, or a number that no other text has. */
+/*
+ * A reference to the text; private: 0, or a number that no other text has, or
+ * that of all shapes of queries.
+ */
+#define SHAPE_NUMBER PG_UINT64_MAX
 extern PreparedText *prepared_text_get(const Client *client, uint64 private, const char *parse, size_t len);
 extern void prepared_text_hold(PreparedText *text);
 extern void prepared_text_release(PreparedText *text);
@@ -495,18 +595,40 @@ extern PreparedText *query_shape_get(const Client *client, const char *text, Que
 extern int	query_literal_number(const char *text, int offset);
 
 /* route.c */
-typedef enum RouteVerdict
+/* What a client sends up to a Sync, or a query of the simple protocol. */
+typedef struct Unit
 {
-	ROUTE_NONE,					/* the ordinary way */
-	ROUTE_INCOMPLETE,			/* what decides has not come yet */
-	ROUTE_TAKEN,				/* a backend has been requested */
-} RouteVerdict;
+	size_t		len;			/* bytes; 0: it isn't all there */
+	bool		anywhere;		/* all of it means the same on every node */
+	bool		begins;			/* a transaction block */
+	bool		ends;			/* one */
+	bool		may_end;		/* one that has failed, perhaps */
+	bool		only_parses;	/* a text that is known */
+	const char *begin;			/* the text of that, if the unit is nothing
+								 * else; or NULL */
+	PreparedText *decider;		/* whose route decides, a reference; or NULL */
+	const ServerAddress *server;	/* where it leads; NULL: to this node */
+	UnroutedReason why;			/* there is no decider */
+} Unit;
 
+/*
+ * Looks at the unit that has begun; false if more of it must come and will.
+ * unit_free is to be called in any case.
+ */
+extern bool unit_scan(Client *client, Unit *unit);
+extern void unit_free(Unit *unit);
+/* Calls report for each message of some units, with its payload and end. */
+extern void unit_walk(const char *data, size_t len, void (*report) (Client *, char, const char *, const char *),
+					  Client *client);
 /*
  * The client, which has no backend, has sent the start of a statement: sends
  * it to the node that has its rows, if known.
  */
 extern RouteVerdict route_statement(Client *client);
+/* The ordinary way; counts why. */
+extern RouteVerdict route_none(UnroutedReason why);
+/* Its query's route is not to be asked for. */
+extern void route_forget_shape(Client *client);
 /*
  * The client's query goes to its own session, which may be asked for a route.
  */

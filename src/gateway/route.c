@@ -13,6 +13,8 @@
  * The same holds for a query of the simple protocol, one of whose literals
  * decides (query_shape.c).
  *
+ * Transaction blocks (block.c) go from unit to unit: messages up to a Sync.
+ *
  * A route is asked for when a text is used for the second time, by a session
  * that has it, between two clients, and again when it is old or DDL has
  * committed on this server: a wrong one costs time, never an answer.  Where a
@@ -22,6 +24,7 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
 #include <netdb.h>
 
 #include "catalog/pg_type_d.h"
@@ -90,9 +93,13 @@ route_is_wanted(const PreparedText *text)
 void
 route_asks(PreparedText *text)
 {
+	uint64		ddl = pg_atomic_read_u64(&gateway_board->ddl);
+
 	route_free(text);
 	text->asked = true;
-	text->route_ddl = pg_atomic_read_u64(&gateway_board->ddl);
+	if (text->route_ddl != ddl)
+		text->route_since = 0;
+	text->route_ddl = ddl;
 }
 
 void
@@ -140,12 +147,14 @@ route_refused(PreparedText *text)
 {
 	route_free(text);
 	text->route_since = stream_now;
+	text->anywhere = false;
 }
 
 void
 route_learn(PreparedText *text, const char *described, const char *query)
 {
 	Route	   *route;
+	int			anywhere;
 	int			param;
 	Oid			type;
 	int			nshards;
@@ -153,8 +162,11 @@ route_learn(PreparedText *text, const char *described, const char *query)
 
 	route_free(text);
 	text->route_since = stream_now;
-	if (described == NULL || sscanf(described, "%d %u %d%n", &param, &type, &nshards, &end) != 3 ||
-		param < 1 || nshards < 1 || nshards > 1000000)
+	text->anywhere = false;
+	if (described == NULL || sscanf(described, "%d %d %u %d%n", &anywhere, &param, &type, &nshards, &end) != 4)
+		return;
+	text->anywhere = anywhere;
+	if (param < 1 || nshards < 1 || nshards > 1000000)
 		return;
 	route = gateway_alloc(offsetof(Route, shards) + sizeof(RouteShard) * nshards);
 	route->param = param - 1;
@@ -347,21 +359,49 @@ server_of_hash(const Route *route, int32 hash)
 	return &route->nodes[route->shards[shard].node];
 }
 
+/* Whether a text has a route; else, why not.  Counts as a use of the text. */
+static bool
+has_route(PreparedText *text, UnroutedReason *why)
+{
+	text->uses++;
+	*why = text->route_since == 0 || !route_is_current(text) ? UNROUTED_NEW : UNROUTED_WITHOUT_ROUTE;
+	return text->route != NULL && route_is_current(text);
+}
+
+/*
+ * The server for a Bind, which counts as a use of its text; its length is 0 if
+ * that is our own.  NULL if it isn't known.  rest: what follows the names.
+ */
+static const ServerAddress *
+server_of_values(PreparedText *text, const char *rest, const char *end, UnroutedReason *why)
+{
+	const char *value;
+	bool		binary;
+	int32		hash;
+	int			len;
+
+	if (!has_route(text, why))
+		return NULL;
+	*why = UNROUTED_VALUE;
+	if (!bound_value(rest, end, text->route->param, &binary, &value, &len) ||
+		!hash_of_value(text->route->type, value, len, binary, &hash))
+		return NULL;
+	*why = UNROUTED_HERE;
+	return server_of_hash(text->route, hash);
+}
+
 /*
  * The server for a Bind of the unnamed portal; NULL if it isn't known, or is
  * our own.
  */
 static const ServerAddress *
-server_of_bind(Client *client, const Message *bind, const char *parsed_name, PreparedText *parsed, PreparedText **found)
+server_of_bind(Client *client, const Message *bind, const char *parsed_name, PreparedText *parsed,
+			   PreparedText **found, UnroutedReason *why)
 {
 	const char *statement = behind_string(bind->payload, bind->end);
 	const char *rest = statement ? behind_string(statement, bind->end) : NULL;
 	const ServerAddress *server;
 	PreparedText *text;
-	const char *value;
-	bool		binary;
-	int32		hash;
-	int			len;
 
 	if (rest == NULL || bind->payload[0] != '\0')
 		return NULL;
@@ -371,14 +411,9 @@ server_of_bind(Client *client, const Message *bind, const char *parsed_name, Pre
 		text = client_statement(client, statement);
 	if (text == NULL)
 		return NULL;
-	text->uses++;
-	if (text->route == NULL || !route_is_current(text) ||
-		!bound_value(rest, bind->end, text->route->param, &binary, &value, &len) ||
-		!hash_of_value(text->route->type, value, len, binary, &hash))
-		return NULL;
-	server = server_of_hash(text->route, hash);
+	server = server_of_values(text, rest, bind->end, why);
 	*found = text;
-	return server->len > 0 ? server : NULL;
+	return server != NULL && server->len > 0 ? server : NULL;
 }
 
 /*
@@ -435,11 +470,31 @@ is_one_statement(Segment *segment, bool *incomplete)
 }
 
 void
+route_forget_shape(Client *client)
+{
+	if (client->shape != NULL)
+		prepared_text_release(client->shape);
+	client->shape = NULL;
+}
+
+void
 route_ask_by_query(Client *client)
 {
 	Backend    *backend = client->backend;
 	const ByteQueue *in = &client->stream.in;
 
+	QueryShape	shape;
+	PreparedText *text;
+
+	if (client->shape == NULL)
+		return;
+
+	/* another query may have come in between */
+	text = query_shape_get(client, in->data + in->start + 5, &shape);
+	if (text != client->shape)
+		route_forget_shape(client);
+	if (text != NULL)
+		prepared_text_release(text);
 	if (client->shape == NULL)
 		return;
 	if (backend->asking != NULL || client->shape->asked || backend->pool->address.len > 0)
@@ -453,22 +508,30 @@ route_ask_by_query(Client *client)
 	client->shape = NULL;
 }
 
-/* The server for a query; NULL if it isn't known, or is our own. */
+/* The server for a query, as server_of_values. */
 static const ServerAddress *
-server_of_query(Client *client, PreparedText *text, const QueryShape *shape)
+server_of_query(PreparedText *text, const QueryShape *shape, UnroutedReason *why)
 {
-	const ServerAddress *server;
 	const QueryLiteral *literal;
 	int32		hash;
 
-	text->uses++;
-	if (text->route == NULL || !route_is_current(text))
+	if (!has_route(text, why))
+		return NULL;
+	*why = UNROUTED_VALUE;
+	if (text->route->param >= shape->nliterals)
 		return NULL;
 	literal = &shape->literals[text->route->param];
 	if (!hash_of_value(text->route->type, literal->value, literal->len, false, &hash))
 		return NULL;
-	server = server_of_hash(text->route, hash);
-	return server->len > 0 ? server : NULL;
+	*why = UNROUTED_HERE;
+	return server_of_hash(text->route, hash);
+}
+
+RouteVerdict
+route_none(UnroutedReason why)
+{
+	gateway_stats->unrouted[why]++;
+	return ROUTE_NONE;
 }
 
 static void
@@ -481,6 +544,17 @@ take_route(Client *client, PreparedText *text, Pool *pool)
 	pool_request(client, pool);
 }
 
+/* Takes over the reference to the shape of a query that has no route. */
+static void
+keep_shape(Client *client, PreparedText *text)
+{
+	route_forget_shape(client);
+	if (route_is_wanted(text))
+		client->shape = text;
+	else
+		prepared_text_release(text);
+}
+
 /* The same for a query of the simple protocol. */
 static RouteVerdict
 route_query(Client *client)
@@ -490,33 +564,28 @@ route_query(Client *client)
 	uint32		len = get_number(segment.next + 1, 4);
 	const ServerAddress *server;
 	QueryShape	shape;
+	UnroutedReason why;
 	PreparedText *text;
 	Message		query;
 	Pool	   *pool;
 
 	if (len >= MAX_SHARED)
-		return ROUTE_NONE;
+		return route_none(UNROUTED_FORM);
 	if (!read_message(&segment, &query))
 		return ROUTE_INCOMPLETE;
 	if (behind_string(query.payload, query.end) != query.end ||
 		(text = query_shape_get(client, query.payload, &shape)) == NULL)
-		return ROUTE_NONE;
-	server = server_of_query(client, text, &shape);
-	if (server != NULL && pool_works(pool = pool_find_node(client->pool, server)))
+		return route_none(UNROUTED_FORM);
+	server = server_of_query(text, &shape, &why);
+	if (server != NULL && server->len > 0 && pool_works(pool = pool_find_node(client->pool, server)))
 	{
 		client->routed_len = segment.next - (in->data + in->start);
 		take_route(client, text, pool);
 		prepared_text_release(text);
 		return ROUTE_TAKEN;
 	}
-	if (client->shape != NULL)
-		prepared_text_release(client->shape);
-	client->shape = NULL;
-	if (route_is_wanted(text))
-		client->shape = text;
-	else
-		prepared_text_release(text);
-	return ROUTE_NONE;
+	keep_shape(client, text);
+	return route_none(server != NULL && server->len > 0 ? UNROUTED_UNREACHABLE : why);
 }
 
 RouteVerdict
@@ -529,6 +598,7 @@ route_statement(Client *client)
 	const ServerAddress *server = NULL;
 	RouteVerdict verdict = ROUTE_NONE;
 	PreparedText *text = NULL;
+	UnroutedReason why = UNROUTED_FORM;
 	bool		incomplete = false;
 	Message		message;
 	Pool	   *pool;
@@ -537,10 +607,8 @@ route_statement(Client *client)
 		return ROUTE_NONE;
 	if (segment.next[0] == 'Q')
 		return route_query(client);
-	if (segment.next[0] != 'P' && segment.next[0] != 'B')
-		return ROUTE_NONE;
-	if (!read_message(&segment, &message))
-		return ROUTE_NONE;
+	if ((segment.next[0] != 'P' && segment.next[0] != 'B') || !read_message(&segment, &message))
+		return route_none(UNROUTED_FORM);
 	if (message.type == 'P')
 	{
 		parsed = parsed_text(client, &message);
@@ -549,9 +617,10 @@ route_statement(Client *client)
 			message.type = 0;
 	}
 	if (message.type == 'B')
-		server = server_of_bind(client, &message, parsed_name, parsed, &text);
+		server = server_of_bind(client, &message, parsed_name, parsed, &text, &why);
 	if (server != NULL)
 	{
+		why = UNROUTED_FORM;
 		if (!is_one_statement(&segment, &incomplete))
 			verdict = incomplete && queue_length(in) < MAX_SEGMENT ? ROUTE_INCOMPLETE : ROUTE_NONE;
 		else if (pool_works(pool = pool_find_node(client->pool, server)))
@@ -560,8 +629,275 @@ route_statement(Client *client)
 			take_route(client, text, pool);
 			verdict = ROUTE_TAKEN;
 		}
+		else
+			why = UNROUTED_UNREACHABLE;
 	}
 	if (parsed != NULL)
 		prepared_text_release(parsed);
-	return verdict;
+	return verdict == ROUTE_NONE ? route_none(why) : verdict;
+}
+
+/* Statements of a unit that is looked at. */
+#define MAX_UNIT_TEXTS 16
+
+typedef struct UnitScan
+{
+	Client	   *client;
+	Unit	   *unit;
+	char		types[8];		/* of its first messages */
+	int			nmessages;
+	bool		odd;			/* with portals that have names, or of a
+								 * statement's description */
+	bool		flushed;		/* the client waits for an answer */
+	int			nstatements;
+	int			nexecuted;
+	bool		ended;			/* the block, by one of them */
+	int			ntexts;			/* that it parses */
+	const char *names[MAX_UNIT_TEXTS];
+	PreparedText *texts[MAX_UNIT_TEXTS];	/* references */
+} UnitScan;
+
+/*
+ * Whether a text means the same on every node, under the client's settings and
+ * after the DDL that there was.
+ */
+static bool
+text_is_anywhere(UnitScan *scan, const PreparedText *text)
+{
+	return text->anywhere && text->route_since != 0 && text->route_ddl == pg_atomic_read_u64(&gateway_board->ddl) &&
+		strcmp(text->body, scan->client->settings) == 0;
+}
+
+/* A statement of the unit, with its text if it isn't a query by itself. */
+static void
+scan_statement(UnitScan *scan, TextControl control, const char *sql, const PreparedText *text)
+{
+	Unit	   *unit = scan->unit;
+
+	scan->nstatements++;
+	if (scan->ended)
+		unit->anywhere = false;
+	unit->begin = NULL;
+
+	/* BEGIN may not have been executed yet */
+	if (scan->nstatements == 2 && scan->nexecuted == 0)
+		unit->begins = false;
+	unit->may_end |= !isalpha((unsigned char) sql[0]) || strchr("aceprACEPR", sql[0]) != NULL;
+	switch (control)
+	{
+		case CONTROL_NONE:
+			unit->anywhere &= text != NULL && text_is_anywhere(scan, text);
+			break;
+		case CONTROL_BEGIN:
+			if (scan->nstatements == 1 && scan->client->block == NULL)
+			{
+				unit->begins = true;
+				unit->begin = pstrdup(sql);
+			}
+			else
+				unit->anywhere = false;
+			break;
+		case CONTROL_END:
+			scan->ended = true;
+			break;
+		case CONTROL_INSIDE:
+			break;
+	}
+}
+
+/* The first statement with a route decides. */
+static void
+scan_server(Unit *unit, PreparedText *text, const ServerAddress *server)
+{
+	if (server == NULL || unit->decider != NULL)
+		return;
+	prepared_text_hold(text);
+	unit->decider = text;
+	unit->server = server->len > 0 ? server : NULL;
+}
+
+static void
+scan_query_unit(UnitScan *scan, const Message *query)
+{
+	TextControl control = text_control(query->payload, query->end - query->payload);
+	PreparedText *text = NULL;
+	QueryShape	shape;
+
+	if (behind_string(query->payload, query->end) != query->end)
+	{
+		scan->unit->anywhere = false;
+		return;
+	}
+	if (control == CONTROL_NONE && query->end - query->payload < MAX_SHARED)
+		text = query_shape_get(scan->client, query->payload, &shape);
+	scan_statement(scan, control, query->payload, text);
+	if (text == NULL)
+		return;
+	scan_server(scan->unit, text, server_of_query(text, &shape, &scan->unit->why));
+	keep_shape(scan->client, text);
+}
+
+/* What a name stands for there; or NULL. */
+static PreparedText *
+scanned_text(UnitScan *scan, const char *name)
+{
+	for (int i = 0; i < scan->ntexts; i++)
+		if (strcmp(scan->names[i], name) == 0)
+			return scan->texts[i];
+	return client_statement(scan->client, name);
+}
+
+/* Describe, or Close. */
+static void
+scan_named(UnitScan *scan, const Message *message)
+{
+	const PreparedText *text;
+
+	scan->odd |= message->end - message->payload != 2 || message->payload[0] != 'P';
+	if (behind_string(message->payload, message->end) != message->end)
+		scan->unit->anywhere = false;
+	else if (message->type == 'D' && message->payload[0] == 'S')
+	{
+		text = scanned_text(scan, message->payload + 1);
+		scan->unit->anywhere &= text != NULL && (text->control != CONTROL_NONE || text_is_anywhere(scan, text));
+	}
+}
+
+static void
+scan_bind(UnitScan *scan, const Message *bind)
+{
+	const char *statement = behind_string(bind->payload, bind->end);
+	const char *rest = statement ? behind_string(statement, bind->end) : NULL;
+	PreparedText *text = rest ? scanned_text(scan, statement) : NULL;
+
+	scan->odd |= bind->payload[0] != '\0';
+	if (text == NULL)
+	{
+		scan->unit->anywhere = false;
+		return;
+	}
+	scan_statement(scan, text->control, text->body + text->body_parse, text);
+	if (text->control == CONTROL_NONE)
+		scan_server(scan->unit, text, server_of_values(text, rest, bind->end, &scan->unit->why));
+}
+
+static void
+scan_parse(UnitScan *scan, const Message *parse)
+{
+	PreparedText *text = scan->ntexts < MAX_UNIT_TEXTS ? parsed_text(scan->client, parse) : NULL;
+
+	if (text == NULL)
+	{
+		scan->unit->anywhere = false;
+		return;
+	}
+	scan->names[scan->ntexts] = parse->payload;
+	scan->texts[scan->ntexts++] = text;
+	scan->unit->anywhere &= text->control != CONTROL_NONE || text_is_anywhere(scan, text);
+}
+
+static void
+scan_message(UnitScan *scan, const Message *message)
+{
+	if (scan->nmessages < lengthof(scan->types) - 1)
+		scan->types[scan->nmessages] = message->type;
+	scan->nmessages++;
+	switch (message->type)
+	{
+		case 'Q':
+			/* behind an error it is skipped, and ends nothing */
+			scan->unit->anywhere &= scan->nmessages == 1;
+			scan_query_unit(scan, message);
+			break;
+		case 'P':
+			scan_parse(scan, message);
+			break;
+		case 'B':
+			scan_bind(scan, message);
+			break;
+		case 'H':
+			scan->flushed = true;
+			break;
+		case 'D':
+		case 'C':
+			scan_named(scan, message);
+			break;
+		case 'E':
+			scan->odd |= message->payload == message->end || message->payload[0] != '\0';
+			scan->nexecuted++;
+			break;
+		case 'S':
+			break;
+		default:
+			scan->unit->anywhere = false;
+			break;
+	}
+}
+
+/*
+ * Whether the unit, all of which is there, consists of messages of these types
+ * (in a text with a space behind each), none of them odd.
+ */
+static bool
+unit_is(const UnitScan *scan, const char *types)
+{
+	char		word[sizeof(scan->types) + 2];
+
+	snprintf(word, sizeof(word), " %s ", scan->types);
+	return scan->unit->len > 0 && scan->unit->anywhere && !scan->odd && scan->nmessages < lengthof(scan->types) &&
+		strstr(types, word) != NULL;
+}
+
+static bool
+ends_unit(char type)
+{
+	return type != '\0' && strchr("QSFXdcf", type) != NULL;
+}
+
+bool
+unit_scan(Client *client, Unit *unit)
+{
+	const ByteQueue *in = &client->stream.in;
+	Segment		segment = {in->data + in->start, in->data + in->end};
+	UnitScan	scan = {.client = client,.unit = unit};
+	Message		message = {0};
+
+	memset(unit, 0, sizeof(*unit));
+	unit->anywhere = true;
+	unit->why = UNROUTED_FORM;
+	while (!ends_unit(message.type) && read_message(&segment, &message))
+		scan_message(&scan, &message);
+	if (ends_unit(message.type))
+		unit->len = segment.next - (in->data + in->start);
+	else
+		unit->anywhere = false;
+	unit->ends = scan.ended;
+
+	/* an end that a later unit executes would not be known as one */
+	if (scan.ended && scan.types[0] != 'Q' && (scan.odd || scan.nexecuted < scan.nstatements))
+		unit->anywhere = false;
+	if (!unit_is(&scan, " Q PBES PBDES BES BDES "))
+		unit->begin = NULL;
+	unit->only_parses = unit_is(&scan, " PS ");
+	for (int i = 0; i < scan.ntexts; i++)
+		prepared_text_release(scan.texts[i]);
+	return unit->len > 0 || scan.flushed || queue_length(in) >= MAX_SEGMENT;
+}
+
+void
+unit_free(Unit *unit)
+{
+	if (unit->decider != NULL)
+		prepared_text_release(unit->decider);
+	unit->decider = NULL;
+}
+
+void
+unit_walk(const char *data, size_t len, void (*report) (Client *, char, const char *, const char *), Client *client)
+{
+	Segment		segment = {data, data + len};
+	Message		message;
+
+	while (read_message(&segment, &message))
+		report(client, message.type, message.payload, message.end);
 }

@@ -40,8 +40,12 @@
 #include "compat/sql_function.h"
 #include "planner/dist_plan.h"
 
+/* What is told of a query that has no route, but may run on every node. */
+#define ANYWHERE "1 0 0 0"
+
 SQL_FUNCTION(citus_internal_gateway_route);
 SQL_FUNCTION(citus_internal_gateway_query_route);
+SQL_FUNCTION(citus_internal_gateway_block_conflict);
 
 /*
  * Whether a query reads what only this node has; a tree walker, context is
@@ -69,6 +73,48 @@ is_about_all_nodes(Query *query)
 {
 	return query->commandType != CMD_UTILITY && !contain_volatile_functions((Node *) query) &&
 		!needs_this_node((Node *) query, NULL);
+}
+
+/* Whether a function may do what depends on the node that calls it. */
+static bool
+is_foreign_function(Oid funcid, void *context)
+{
+	return funcid >= FirstNormalObjectId;
+}
+
+/*
+ * Whether a query of tables that all nodes know calls a function that may look
+ * at this node's own; a tree walker, context is a flag that is set if there is
+ * a table.
+ */
+static bool
+looks_around(Node *node, void *context)
+{
+	bool	   *has_table = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, looks_around, context, QTW_EXAMINE_RTES_BEFORE);
+	if (IsA(node, RangeTblEntry))
+	{
+		*has_table |= ((RangeTblEntry *) node)->rtekind == RTE_RELATION;
+		return false;
+	}
+	return check_functions_in_node(node, is_foreign_function, NULL) ||
+		expression_tree_walker(node, looks_around, context);
+}
+
+/*
+ * Whether a query that has the same effect on all nodes may run on another one
+ * as a part of a block there.
+ */
+static bool
+may_run_anywhere(Query *query)
+{
+	bool		has_table = false;
+
+	return !looks_around((Node *) query, &has_table) && (has_table || !contain_mutable_functions((Node *) query));
 }
 
 static bool
@@ -160,11 +206,11 @@ append_address(StringInfo route, int32 groupid)
 }
 
 /*
- * The route of a plan as text, or NULL: parameter, its type, and the first
- * hash value and node of each shard.
+ * The route of a plan as text, or NULL: whether it may run anywhere (0 or 1),
+ * parameter, its type, and the first hash value and node of each shard.
  */
 static char *
-route_of_plan(const PlannedStmt *plan, bool literal)
+route_of_plan(const PlannedStmt *plan, bool anywhere, bool literal)
 {
 	CustomScan *scan = (CustomScan *) plan->planTree;
 	DistPlan	dist_plan;
@@ -183,7 +229,7 @@ route_of_plan(const PlannedStmt *plan, bool literal)
 	if (param == 0)
 		return NULL;
 	initStringInfo(&route);
-	appendStringInfo(&route, "%d %u %d", param, type, table->nshards);
+	appendStringInfo(&route, "%d %d %u %d", anywhere, param, type, table->nshards);
 	for (int i = 0; i < table->nshards; i++)
 	{
 		appendStringInfo(&route, " %d", table->shards[i].range.min);
@@ -199,16 +245,23 @@ citus_internal_gateway_route(PG_FUNCTION_ARGS)
 	PreparedStatement *prepared = FetchPreparedStatement(text_to_cstring(PG_GETARG_TEXT_PP(0)), false);
 	CachedPlanSource *source = prepared ? prepared->plansource : NULL;
 	CachedPlan *plan;
+	Query	   *query;
+	bool		anywhere;
 	char	   *route = NULL;
 
-	if (source == NULL || !metadata_available() || !has_builtin_types(source) ||
-		list_length(source->query_list) != 1 || !is_about_all_nodes(linitial_node(Query, source->query_list)))
+	if (source == NULL || !metadata_available() || !has_builtin_types(source) || list_length(source->query_list) != 1)
 		PG_RETURN_NULL();
+	query = linitial_node(Query, source->query_list);
+	if (!is_about_all_nodes(query))
+		PG_RETURN_NULL();
+	anywhere = may_run_anywhere(query);
 
 	plan = GetCachedPlan(source, NULL, CurrentResourceOwner, NULL);
 	if (list_length(plan->stmt_list) == 1)
-		route = route_of_plan(linitial_node(PlannedStmt, plan->stmt_list), false);
+		route = route_of_plan(linitial_node(PlannedStmt, plan->stmt_list), anywhere, false);
 	ReleaseCachedPlan(plan, CurrentResourceOwner);
+	if (route == NULL && anywhere)
+		route = ANYWHERE;
 	if (route == NULL)
 		PG_RETURN_NULL();
 	PG_RETURN_TEXT_P(cstring_to_text(route));
@@ -233,13 +286,29 @@ citus_internal_gateway_query_route(PG_FUNCTION_ARGS)
 {
 	char	   *statement = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	Query	   *query = metadata_available() ? single_query(statement) : NULL;
+	bool		anywhere;
 	char	   *route;
 
 	if (query == NULL || !is_about_all_nodes(query) || !returns_builtin_types(query->targetList) ||
 		!returns_builtin_types(query->returningList))
 		PG_RETURN_NULL();
-	route = route_of_plan(pg_plan_query(query, statement, 0, NULL), true);
+	anywhere = may_run_anywhere(query);
+	route = route_of_plan(pg_plan_query(query, statement, 0, NULL), anywhere, true);
+	if (route == NULL && anywhere)
+		route = ANYWHERE;
 	if (route == NULL)
 		PG_RETURN_NULL();
 	PG_RETURN_TEXT_P(cstring_to_text(route));
+}
+
+/* gateway_block_conflict(): ends the transaction of a block that can't move */
+Datum
+citus_internal_gateway_block_conflict(PG_FUNCTION_ARGS)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access due to concurrent update"),
+			 errdetail("The gateway has moved the transaction from another node to this one, and rows that it had read or "
+					   "written have changed in between."),
+			 errhint("The transaction might succeed if retried. With citus.gateway_clean_blocks = -1 none is moved.")));
 }

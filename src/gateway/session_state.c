@@ -97,6 +97,14 @@ remember_name(List **names, const char *name)
 	MemoryContextSwitchTo(old);
 }
 
+/* Has the state be told before the next ReadyForQuery. */
+static void
+tell_state(void)
+{
+	/* this source makes it a change that no rollback undoes */
+	SetConfigOption(GATEWAY_STATE_SETTING, (state_counter & 1) ? "0" : "1", PGC_INTERNAL, PGC_S_DYNAMIC_DEFAULT);
+}
+
 /* A utility statement has been run. */
 static void
 watch_statement(const Node *statement)
@@ -107,6 +115,16 @@ watch_statement(const Node *statement)
 		return;
 	switch (nodeTag(statement))
 	{
+		case T_TransactionStmt:
+
+			/*
+			 * a block that has failed was aborted before its end, where
+			 * nothing is told
+			 */
+			if (((const TransactionStmt *) statement)->kind == TRANS_STMT_ROLLBACK ||
+				((const TransactionStmt *) statement)->kind == TRANS_STMT_COMMIT)
+				tell_state();
+			break;
 		case T_ListenStmt:
 			has_listened = true;
 			break;
@@ -209,10 +227,7 @@ transaction_event(XactEvent event, void *arg)
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
-
-			/* this source makes it a change that no rollback undoes */
-			SetConfigOption(GATEWAY_STATE_SETTING, (state_counter & 1) ? "0" : "1",
-							PGC_INTERNAL, PGC_S_DYNAMIC_DEFAULT);
+			tell_state();
 			break;
 		default:
 			break;

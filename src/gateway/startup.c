@@ -14,6 +14,7 @@
 #include "nodes/pg_list.h"
 #include "utils/builtins.h"
 
+#include "gateway/link.h"
 #include "gateway/relay.h"
 
 /* As the server. */
@@ -169,6 +170,21 @@ negotiate_encryption(Client *client, uint32 code, uint32 len)
 	stream_encrypt(&client->stream, tls_accept(client->stream.fd));
 }
 
+/* The client is another node's gateway. */
+static void
+become_link(Client *client, const char *packet, uint32 len)
+{
+	if (len != 12 || client->tunnel != NULL)
+		startup_error("invalid request of a gateway");
+	if (read_uint32(packet + 8) != LINK_VERSION)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("unsupported version of the frames between gateways")));
+	stream_skip(&client->stream, len);
+	link_accept(&client->stream, client, &client->address);
+	client_close(client);
+}
+
 void
 startup_arrived(Client *client)
 {
@@ -192,6 +208,11 @@ startup_arrived(Client *client)
 			if (len == 16)
 				relay_cancel(read_uint32(data + 8), read_uint32(data + 12));
 			client_close(client);
+			return;
+		}
+		else if (code == LINK_REQUEST_CODE)
+		{
+			become_link(client, data, len);
 			return;
 		}
 		else

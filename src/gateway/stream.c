@@ -34,6 +34,7 @@
 #include "lib/catch_error.h"
 
 #define READ_SIZE (64 * 1024)
+#define BULK_SIZE 4096
 #define EVENTS_PER_TURN 256
 
 MemoryContext gateway_context = NULL;
@@ -133,21 +134,30 @@ stream_unread(Stream *stream, const void *data, size_t len)
 	memcpy(in->data + in->start, data, len);
 }
 
-/* Tells epoll what the stream waits for now. */
+/*
+ * Tells epoll what the stream waits for now.  One that has ended waits for
+ * nothing, but epoll would report it again and again.
+ */
 static void
 watch_stream(Stream *stream)
 {
 	struct epoll_event event = {.data.ptr = stream};
 
-	if (stream->fd < 0)
+	if (stream->fd < 0 || stream->unwatched)
 		return;
+	if (stream->ended)
+	{
+		(void) epoll_ctl(epoll_fd, EPOLL_CTL_DEL, stream->fd, NULL);
+		stream->unwatched = true;
+		return;
+	}
 	if (stream->connecting)
 		event.events = EPOLLOUT;
 	else
 	{
-		if (!stream->paused && !stream->ended)
+		if (!stream->paused)
 			event.events |= EPOLLIN;
-		if (queue_length(&stream->out) > 0 && !stream->ended)
+		if (queue_length(&stream->out) > 0 && (!stream->send_waits || stream->paused))
 			event.events |= EPOLLOUT;
 	}
 	if (event.events == stream->watched)
@@ -180,10 +190,36 @@ stream_open(Stream *stream, int fd, const StreamHandler *handler, bool connectin
 }
 
 void
+stream_free_later(void *memory)
+{
+	MemoryContext old = MemoryContextSwitchTo(gateway_context);
+
+	closed_holders = lappend(closed_holders, memory);
+	MemoryContextSwitchTo(old);
+}
+
+void
+stream_move(Stream *to, Stream *from, void *holder, const StreamHandler *handler)
+{
+	struct epoll_event event = {.events = from->watched,.data.ptr = to};
+
+	*to = *from;
+	to->handler = handler;
+	to->dirty = false;
+	from->fd = -1;
+	from->tls = NULL;
+	memset(&from->in, 0, sizeof(from->in));
+	memset(&from->out, 0, sizeof(from->out));
+	stream_free_later(holder);
+	if (!to->unwatched && epoll_ctl(epoll_fd, EPOLL_CTL_MOD, to->fd, &event) != 0)
+		ereport(ERROR,
+				(errcode_for_socket_access(),
+				 errmsg("%s() failed: %m", "epoll_ctl")));
+}
+
+void
 stream_close(Stream *stream, void *holder)
 {
-	MemoryContext old;
-
 	if (stream->fd < 0)
 		return;
 	stream_flush(stream);
@@ -194,9 +230,7 @@ stream_close(Stream *stream, void *holder)
 	stream->fd = -1;
 	queue_free(&stream->in);
 	queue_free(&stream->out);
-	old = MemoryContextSwitchTo(gateway_context);
-	closed_holders = lappend(closed_holders, holder);
-	MemoryContextSwitchTo(old);
+	stream_free_later(holder);
 }
 
 void
@@ -268,6 +302,19 @@ receive_some(Stream *stream, void *buffer, size_t len)
 }
 
 void
+stream_put_now(Stream *stream, const void *data, size_t len)
+{
+	ssize_t		sent = 0;
+
+	if (stream->fd >= 0 && !stream->ended && !stream->connecting && queue_length(&stream->out) == 0)
+		sent = send_some(stream, data, len);
+
+	/* an error comes again */
+	sent = Max(sent, 0);
+	stream_put(stream, (const char *) data + sent, len - sent);
+}
+
+void
 stream_flush(Stream *stream)
 {
 	ByteQueue  *out = &stream->out;
@@ -277,9 +324,16 @@ stream_flush(Stream *stream)
 		ssize_t		sent = send_some(stream, out->data + out->start, queue_length(out));
 
 		if (sent >= 0)
+		{
 			queue_skip(out, sent);
+			if (stream->sent != NULL)
+				*stream->sent += sent;
+		}
 		else if (errno == EAGAIN || errno == EWOULDBLOCK)
+		{
+			stream->send_waits = stream->tls != NULL && tls_waits_for_input(stream->tls);
 			break;
+		}
 		else if (errno != EINTR)
 		{
 			/* the owner hears of it by the end of the input */
@@ -300,23 +354,51 @@ stream_is_full(const Stream *stream)
 }
 
 /*
- * Reads what is there, up to the high water mark.  The buffer holds a TLS
- * record, so none is left where epoll doesn't see it.
+ * Takes what a socket has into stream->in; the result is that of recv.  Where
+ * little is expected, no room is made for much.
+ */
+static ssize_t
+receive_into_queue(Stream *stream)
+{
+	static char buffer[READ_SIZE];
+	ByteQueue  *in = &stream->in;
+	ssize_t		got;
+
+	if (stream->bulk)
+	{
+		queue_reserve(in, READ_SIZE);
+		got = receive_some(stream, in->data + in->end, READ_SIZE);
+		in->end += Max(got, 0);
+	}
+	else
+	{
+		got = receive_some(stream, buffer, sizeof(buffer));
+		if (got > 0)
+			queue_put(in, buffer, got);
+	}
+	if (got > 0)
+		stream->bulk = got >= BULK_SIZE;
+	return got;
+}
+
+/*
+ * Reads what is there, up to the high water mark.  What is read at once holds
+ * a TLS record, so none is left where epoll doesn't see it.
  */
 static void
 fill_stream(Stream *stream)
 {
-	static char buffer[READ_SIZE];
 	ByteQueue  *in = &stream->in;
 
 	for (;;)
 	{
-		ssize_t		got = receive_some(stream, buffer, sizeof(buffer));
+		ssize_t		got = receive_into_queue(stream);
 
 		if (got > 0)
 		{
-			queue_put(in, buffer, got);
-			if ((got == sizeof(buffer) || stream->tls != NULL) && queue_length(in) < STREAM_HIGH_WATER)
+			if (stream->received != NULL)
+				*stream->received += got;
+			if ((got == READ_SIZE || stream->tls != NULL) && queue_length(in) < STREAM_HIGH_WATER)
 				continue;
 		}
 		else if (got == 0)
@@ -360,10 +442,18 @@ serve_stream(Stream *stream, uint32 events)
 	}
 	if (stream->fd >= 0 && ((events & EPOLLIN) || ((events & (EPOLLERR | EPOLLHUP)) && !stream->ended)))
 	{
-		if (!stream->listening && !stream->paused)
+		/*
+		 * when nobody is at the other end, only what is there is left to come
+		 */
+		if (!stream->listening && (!stream->paused || (events & (EPOLLERR | EPOLLHUP))))
 			fill_stream(stream);
 		else if (events & (EPOLLERR | EPOLLHUP))
 			stream->ended = true;
+		if (stream->send_waits)
+		{
+			stream->send_waits = false;
+			stream_flush(stream);
+		}
 		if (stream->ended)
 			watch_stream(stream);
 		stream->handler->arrived(stream);

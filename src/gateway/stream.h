@@ -61,9 +61,14 @@ struct Stream
 								 * failed */
 	bool		full;			/* out has passed the high water mark since it
 								 * was empty */
+	bool		bulk;			/* much came when it was read last */
 	bool		dirty;			/* in the list of streams to be flushed */
+	bool		unwatched;		/* has ended, and is not the loop's any more */
 	const StreamHandler *handler;
+	int64	   *received;		/* count its bytes, if not NULL */
+	int64	   *sent;
 	TlsLink    *tls;			/* NULL: what is sent is not encrypted */
+	bool		send_waits;		/* TLS has to receive something first */
 	ByteQueue	in;
 	ByteQueue	out;
 	slist_node	link;			/* of streams to be flushed, or to be freed */
@@ -87,6 +92,15 @@ extern void stream_open(Stream *stream, int fd, const StreamHandler *handler, bo
  */
 extern void stream_close(Stream *stream, void *holder);
 
+/* Has memory freed after the turn of the loop, by pfree. */
+extern void stream_free_later(void *memory);
+
+/*
+ * Hands the socket, with what has been read and is to be sent, over to another
+ * stream; from's holder is freed as by stream_close.
+ */
+extern void stream_move(Stream *to, Stream *from, void *holder, const StreamHandler *handler);
+
 /*
  * From now on the stream is encrypted: takes over a connection that has been
  * made over its socket, once what is to be sent before has been sent.
@@ -99,6 +113,9 @@ extern void stream_pause(Stream *stream, bool paused);
 /* Appends to what is to be sent, at the end of the turn. */
 extern void stream_put(Stream *stream, const void *data, size_t len);
 extern void stream_put_message(Stream *stream, char type, const void *data, size_t len);
+
+/* The same, but sends at once what the socket takes now. */
+extern void stream_put_now(Stream *stream, const void *data, size_t len);
 
 /* Begins a message; its length counts the four bytes that tell it. */
 extern void stream_put_head(Stream *stream, char type, uint32 len);

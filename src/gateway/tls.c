@@ -135,6 +135,47 @@ tls_connect(int fd)
 	return tls;
 }
 
+/* A context for connections to another node; NULL if it can't be made. */
+static SSL_CTX *
+client_context(const char *rootcert)
+{
+	SSL_CTX    *context = SSL_CTX_new(TLS_client_method());
+
+	/* as libpq */
+	if (context != NULL)
+		(void) SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+	if (context == NULL || rootcert == NULL)
+		return context;
+	SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+	if (SSL_CTX_load_verify_locations(context, rootcert, NULL) == 1)
+		return context;
+	SSL_CTX_free(context);
+	ereport(ERROR,
+			(errcode(ERRCODE_CONFIG_FILE_ERROR),
+			 errmsg("could not read root certificate file \"%s\"", rootcert)));
+}
+
+TlsLink *
+tls_connect_verified(int fd, const char *host, const char *rootcert, bool names)
+{
+	SSL_CTX    *context = client_context(rootcert);
+	TlsLink    *tls;
+
+	if (context == NULL)
+		return NULL;
+	tls = tls_open(context, fd);
+
+	/* the connection holds a reference */
+	SSL_CTX_free(context);
+	if (tls == NULL)
+		return NULL;
+	if (names && X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(tls), host) != 1)
+		(void) SSL_set1_host(tls, host);
+	SSL_set_connect_state(tls);
+	(void) SSL_do_handshake(tls);
+	return tls;
+}
+
 /* The result of reading or writing, as of recv and send. */
 static ssize_t
 tls_result(TlsLink *tls, int result)
@@ -179,6 +220,12 @@ tls_write(TlsLink *tls, const void *data, size_t len)
 	ERR_clear_error();
 	errno = 0;
 	return tls_result(tls, SSL_write(tls, data, (int) Min(len, INT_MAX)));
+}
+
+bool
+tls_waits_for_input(TlsLink *tls)
+{
+	return SSL_want_read(tls);
 }
 
 void
@@ -278,6 +325,12 @@ tls_connect(int fd)
 	return NULL;
 }
 
+TlsLink *
+tls_connect_verified(int fd, const char *host, const char *rootcert, bool names)
+{
+	return NULL;
+}
+
 ssize_t
 tls_read(TlsLink *tls, void *buffer, size_t len)
 {
@@ -290,6 +343,12 @@ tls_write(TlsLink *tls, const void *data, size_t len)
 {
 	errno = EBADF;
 	return -1;
+}
+
+bool
+tls_waits_for_input(TlsLink *tls)
+{
+	return false;
 }
 
 void

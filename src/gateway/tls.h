@@ -34,11 +34,19 @@ extern bool tls_is_offered(void);
 extern TlsLink *tls_accept(int fd);
 extern TlsLink *tls_connect(int fd);
 
+/*
+ * To another node's gateway.  If rootcert is given, its certificate must be of
+ * an authority in that file; if names as well, be of that host.
+ */
+extern TlsLink *tls_connect_verified(int fd, const char *host, const char *rootcert, bool names);
+
 /* As recv and send: with EAGAIN, the socket is to be waited for. */
 extern ssize_t tls_read(TlsLink *tls, void *buffer, size_t len);
 extern ssize_t tls_write(TlsLink *tls, const void *data, size_t len);
 
 /* Tells the other side that this was all, and frees the connection. */
+/* Whether what was done last, without success, has to receive something. */
+extern bool tls_waits_for_input(TlsLink *tls);
 extern void tls_end(TlsLink *tls);
 
 /*

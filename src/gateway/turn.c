@@ -97,8 +97,7 @@ turn_join(Backend *backend, Client *client)
 {
 	backend->line[backend->nline++] = client;
 	client->backend = backend;
-	if (client->state == CLIENT_WAITING)
-		gateway_stats->max_wait = Max(gateway_stats->max_wait, stream_now - client->since);
+	gateway_stats_waited(client->state == CLIENT_WAITING ? stream_now - client->since : 0);
 	client->state = CLIENT_ACTIVE;
 	client->since = stream_now;
 	gateway_stats->pipelined++;
@@ -109,7 +108,7 @@ turn_prepare(Client *client)
 {
 	const ByteQueue *in = &client->stream.in;
 
-	if (!client->routed)
+	if (!client->routed || client->block != NULL)
 		return;
 	client->routed_copy = MemoryContextAlloc(gateway_context, client->routed_len);
 	memcpy(client->routed_copy, in->data + in->start, client->routed_len);
@@ -176,6 +175,8 @@ turn_again(Client *client)
 void
 turn_cancel(Client *client)
 {
+	if (!block_may_cancel(client))
+		return;
 	client->cancelled = true;
 	if (client->routed_sent && client == client->backend->client)
 		cancel_turn(client->backend);
@@ -214,14 +215,23 @@ turn_end(Backend *backend)
 	gateway_stats->routed++;
 	if (client != NULL)
 	{
-		note_turn(backend);
+		if (client->routed_copy != NULL)
+			note_turn(backend);
 		turn_forget(client);
 		client->backend = NULL;
 		client->state = CLIENT_IDLE;
 		client->since = stream_now;
 	}
 	backend->client = NULL;
-	if (backend->nline == 0)
+	if (backend->transaction != 'I')
+	{
+		Pool	   *pool = backend->pool;
+
+		/* a cancel request has hit the ROLLBACK of a block that has moved */
+		backend_close(backend);
+		pool_serve(pool);
+	}
+	else if (backend->nline == 0)
 		backend_give_back(backend);
 	else
 	{
@@ -272,7 +282,7 @@ turn_may_answer(Backend *backend)
 	Client	   *client = backend->client;
 	bool		cancelled;
 
-	if (!backend->cancelling || backend->turn_bytes > 0 || client == NULL || !client->routed_sent)
+	if (!backend->cancelling || backend->turn_bytes > 0 || client == NULL || !client->routed_sent || client->block != NULL)
 		return true;
 	if (!answer_is_whole(in, &cancelled))
 		return queue_length(in) >= STREAM_HIGH_WATER || backend->stream.ended;
@@ -297,6 +307,8 @@ turn_refused(Backend *backend, const char *payload, size_t len)
 	{
 		if (strncmp(code, classes[i], 2) != 0)
 			continue;
+		if (client->block != NULL)
+			return block_refused(client);
 		route_refused(client->routed_text);
 		backend->client = NULL;
 		turn_again(client);
@@ -342,7 +354,8 @@ cancel_at_last(Backend *backend)
 {
 	Client	   *client = backend->client;
 
-	if (client == NULL || !client->cancelled || backend->state != BACKEND_LENT || expect_head(backend) == NULL)
+	if (client == NULL || !client->cancelled || backend->state != BACKEND_LENT || expect_head(backend) == NULL ||
+		!block_tells(client))
 		return;
 	client->cancelled = false;
 	cancel_send(backend);

@@ -178,6 +178,12 @@ channel_sync(Channel *channel)
 }
 
 bool
+channel_ask_for_answers(Channel *channel)
+{
+	return PQsendFlushRequest(channel->pg) == 1;
+}
+
+bool
 channel_flush(Channel *channel)
 {
 	int			rc = PQflush(channel->pg);

@@ -101,6 +101,12 @@ extern bool channel_send_prepared(Channel *channel, const char *name, const Remo
 								  bool binary_result);
 extern bool channel_send_script(Channel *channel, const char *sql); /* outside pipeline mode */
 extern bool channel_sync(Channel *channel);
+
+/*
+ * Has the node send at once what it says to the commands before; else it may
+ * wait until the Sync.
+ */
+extern bool channel_ask_for_answers(Channel *channel);
 extern bool channel_flush(Channel *channel);
 extern void channel_read(Channel *channel);
 extern ChannelEvent channel_next(Channel *channel);

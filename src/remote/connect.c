@@ -35,6 +35,7 @@
 #include "remote/pool_info.h"
 #include "remote/prepared.h"
 #include "remote/private.h"
+#include "remote/transport.h"
 
 dlist_head	remote_conns = DLIST_STATIC_INIT(remote_conns);
 int			node_connection_timeout = 30000;
@@ -216,6 +217,24 @@ connect_params(ConnectParams *params, const char *host, int port, const ClusterN
 	params->values[params->count] = NULL;
 }
 
+/* Has a connection to a node's gateway go through our own, if it is to. */
+static void
+route_params(ConnectParams *params)
+{
+	char	   *host;
+	char	   *port;
+	char	   *options;
+
+	if (!transport_route(params->keywords, params->values, &host, &port, &options))
+		return;
+	add_param(params, "host", host);
+	add_param(params, "port", port);
+	add_param(params, "options", options);
+	add_param(params, "hostaddr", "");
+	params->keywords[params->count] = NULL;
+	params->values[params->count] = NULL;
+}
+
 /* A value as libpq's connection strings quote it. */
 static char *
 conninfo_value(const char *value)
@@ -277,6 +296,8 @@ connect_start(const char *host, int port, Oid login_role, bool pass_pooler, Conn
 
 	check_destination(host, port);
 	connect_params(&params, host, port, node, login_role, poolinfo, kind);
+	if (poolinfo != NULL)
+		route_params(&params);
 
 	if (!AcquireExternalFD())
 		ereport(ERROR,

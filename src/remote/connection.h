@@ -188,6 +188,12 @@ extern void remote_send(RemoteConn *conn, const char *sql, const RemoteParams *p
 extern void remote_queue_command(RemoteConn *conn, const char *sql);
 
 /*
+ * What is queued so far must not be hit by a request to cancel the statement
+ * behind it: the request waits for its answers.
+ */
+extern void remote_queue_barrier(RemoteConn *conn);
+
+/*
  * As remote_send, for a text (in two parts) that is likely to come again: the
  * node prepares it when it does.  A node can answer that it has lost the
  * statement, with ERRCODE_UNDEFINED_PSTATEMENT, before it does anything.

@@ -166,8 +166,12 @@ drain_conn(RemoteConn *conn, TimestampTz deadline)
 void
 remote_settle(RemoteConn *conn, long timeout_ms)
 {
+	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
+
+	if (!pipeline_past_barrier(conn, deadline))
+		conn->state = REMOTE_DEAD;
 	stop_statement(conn);
-	drain_conn(conn, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms));
+	drain_conn(conn, deadline);
 	if (conn->state == REMOTE_DEAD)
 		connect_hide(conn);
 }
@@ -182,6 +186,10 @@ remote_plain_stop(RemoteConn *conn, long timeout_ms)
 	conn->state = REMOTE_DEAD;
 }
 
+/*
+ * Barriers don't count: all transactions end now, whatever a request hits, and
+ * no node's request is to wait for another node.
+ */
 void
 remote_settle_all(long timeout_ms)
 {

@@ -57,7 +57,7 @@ static void
 reserve_items(RemoteConnPrivate *priv, int n)
 {
 	if (priv->items_head == priv->items_tail)
-		priv->items_head = priv->items_tail = 0;
+		priv->items_head = priv->items_tail = priv->items_safe = 0;
 	if (priv->items_tail + n <= priv->items_size)
 		return;
 
@@ -94,7 +94,7 @@ pipeline_lost(RemoteConn *conn)
 
 	conn->state = REMOTE_DEAD;
 	connect_hide(conn);
-	priv->items_head = priv->items_tail = 0;
+	priv->items_head = priv->items_tail = priv->items_safe = 0;
 	if (priv->error == NULL)
 		priv->error = channel_take_error(&priv->channel);
 }
@@ -130,6 +130,17 @@ void
 remote_queue_command(RemoteConn *conn, const char *sql)
 {
 	pipeline_queue(conn, sql, NULL);
+}
+
+void
+remote_queue_barrier(RemoteConn *conn)
+{
+	conn->priv->items_safe = conn->priv->items_tail;
+	if (!channel_ask_for_answers(&conn->priv->channel))
+	{
+		pipeline_lost(conn);
+		raise_kept(conn);
+	}
 }
 
 /* Ends the segment and sends it off; false if the connection is lost. */
@@ -294,8 +305,10 @@ remote_prepared_lost(RemoteConn *conn, const ErrorData *error)
 void
 remote_send_silent(RemoteConn *conn, const char *sql)
 {
-	if (conn->state != REMOTE_DEAD)
-		pipeline_send_alone(conn, sql, ITEM_IGNORED);
+	if (conn->state == REMOTE_DEAD)
+		return;
+	pipeline_send_alone(conn, sql, ITEM_IGNORED);
+	conn->priv->items_safe = conn->priv->items_tail;
 }
 
 /* Keeps the first error; a later one only follows from it. */
@@ -505,6 +518,21 @@ pipeline_ignore_outstanding(RemoteConn *conn)
 		remote_error_free(priv->error);
 		priv->error = NULL;
 	}
+}
+
+/*
+ * Waits until a request to cancel can hit nothing but the statement, whose
+ * rows and errors nobody wants any more; false if the deadline passed first.
+ */
+bool
+pipeline_past_barrier(RemoteConn *conn, TimestampTz deadline)
+{
+	if (conn->state == REMOTE_BUSY && conn->priv->items_head < conn->priv->items_safe)
+		pipeline_ignore_outstanding(conn);
+	while (conn->state == REMOTE_BUSY && conn->priv->items_head < conn->priv->items_safe)
+		if (pipeline_next(conn) == REMOTE_NOT_YET && !wait_for_conn(conn, deadline))
+			return false;
+	return true;
 }
 
 /*

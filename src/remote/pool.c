@@ -32,6 +32,7 @@
 #include "lib/debug_point.h"
 #include "remote/prepared.h"
 #include "remote/private.h"
+#include "remote/transport.h"
 
 /* Microseconds for which a connection is taken to work as it did. */
 #define JUST_USED USECS_PER_SEC
@@ -72,6 +73,7 @@ void
 remote_init(void)
 {
 	connect_init();
+	transport_init();
 	pool_init();
 	backends_init();
 	shared_pool_init();

@@ -83,6 +83,8 @@ typedef struct RemoteConnPrivate
 	int			items_head;
 	int			items_tail;
 	int			items_size;
+	int			items_safe;		/* no request to cancel may be sent before
+								 * those in front of this one are answered */
 	bool		commits;		/* the statement outstanding commits by
 								 * itself */
 	bool		ending;			/* the end of its transaction is outstanding,
@@ -157,6 +159,7 @@ extern void pipeline_lost(RemoteConn *conn);
 extern void pipeline_send_alone(RemoteConn *conn, const char *sql, char item);
 extern void pipeline_ignore_outstanding(RemoteConn *conn);
 extern bool pipeline_drain(RemoteConn *conn, TimestampTz deadline);
+extern bool pipeline_past_barrier(RemoteConn *conn, TimestampTz deadline);
 extern void pipeline_leave(RemoteConn *conn);
 extern void pipeline_enter(RemoteConn *conn);
 extern void pipeline_begin(RemoteConn *conn, bool in_xact);

@@ -115,8 +115,12 @@ wait_for_conn(RemoteConn *conn, TimestampTz deadline)
 				pipeline_lost(conn);
 				return false;
 			}
-			/* a request that comes before the statement has no effect */
-			finish_ask_again(conn);
+			/*
+			 * a request that comes before the statement has no effect, or
+			 * hits what must not be hit
+			 */
+			if (priv->items_head >= priv->items_safe)
+				finish_ask_again(conn);
 			timeout = CANCEL_REPEAT_MS;
 		}
 

@@ -430,6 +430,10 @@ dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn)
 	snprintf(command, sizeof(command), "SET citus.snapshot TO '" UINT64_FORMAT " " UINT64_FORMAT "'",
 			 snapshot->stamp, Min(snapshot->stamp, oldest_live()));
 	remote_queue_command(conn, command);
+	/*
+	 * without a barrier, which would cost each node another packet: all that
+	 * can be lost is a read
+	 */
 	if (conn->xact_lone)
 		remote_queue_command(conn, "SAVEPOINT citus_task");
 	conn->snapshot_stamp = snapshot->stamp;

@@ -8,7 +8,10 @@
  * level n.  A savepoint is named after its level.  It is set when the first
  * statement of its level goes out on the connection (txn_begin_remote),
  * released with the next statement after the level ended (xact_release), and
- * rolled back at once, without waiting for the answer.
+ * rolled back at once, without waiting for the answer.  A request to cancel
+ * that hit one of these commands instead of the statement behind it would
+ * leave us with another nesting than the node has: so it waits for their
+ * answers (remote_queue_barrier).
  *
  * The server calls xact_callback and subxact_callback.  Those that run before
  * the decision may raise errors; the others never do: whatever goes wrong in
@@ -104,6 +107,7 @@ void
 txn_begin_remote(RemoteConn *conn)
 {
 	int			level = GetCurrentTransactionNestLevel();
+	bool		savepoints = conn->xact_release > 0 || (level > 1 && conn->xact_depth < level);
 	char		command[128];
 
 	if (conn->xact_depth == 0)
@@ -131,6 +135,8 @@ txn_begin_remote(RemoteConn *conn)
 		conn->xact_depth++;
 		constraint_modes_queue(conn, conn->xact_depth);
 	}
+	if (savepoints)
+		remote_queue_barrier(conn);
 	if (XactReadOnly && conn->xact_read_only == 0)
 	{
 		remote_queue_command(conn, "SET TRANSACTION READ ONLY");
@@ -188,6 +194,7 @@ txn_guard(RemoteConn *conn)
 	if (conn->xact_guarded)
 		remote_queue_command(conn, "RELEASE SAVEPOINT citus_guard");
 	remote_queue_command(conn, "SAVEPOINT citus_guard");
+	remote_queue_barrier(conn);
 	conn->xact_guarded = true;
 }
 
@@ -371,6 +378,8 @@ subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId pa
 {
 	int			level = GetCurrentTransactionNestLevel();
 
+	if (event == SUBXACT_EVENT_PRE_COMMIT_SUB)
+		DEBUG_POINT("subxact-before-commit");
 	if (event == SUBXACT_EVENT_START_SUB)
 		deadlock_victim_prepare();
 	if (event == SUBXACT_EVENT_START_SUB && level == 2)

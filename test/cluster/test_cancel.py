@@ -1,13 +1,15 @@
 """Cancelling: whoever gives up on a statement, its parts on all nodes end."""
 
+import re
+import signal
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 
 import psycopg
 import pytest
 
 from harness import servers
-from harness.servers import (SLOW, fill, pid_of, rows, value, wait_until, wait_until_quiet,
+from harness.servers import (SLOW, fill, kill_process, pid_of, rows, value, wait_until, wait_until_quiet,
                              wait_until_slow)
 from harness.statement import Statement
 
@@ -322,3 +324,80 @@ def test_cancel_while_a_cursor_is_read_ahead(cluster, coordinator, table, connec
     assert time.monotonic() - began < 3
     connection.execute("ROLLBACK")
     check_interruptible(connection)
+
+
+def has_pending(pid, number):
+    """Whether a process is yet to take a signal."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        masks = [int(line.split()[1], 16) for line in status if line.startswith(("SigPnd", "ShdPnd"))]
+    return any(mask >> number - 1 & 1 for mask in masks)
+
+
+def finish_stopped(statement, pid):
+    """Lets a process that stops again and again go on until the statement has its end."""
+    def ended():
+        kill_process(pid, signal.SIGCONT)
+        return not statement.running
+
+    wait_until(ended, "the statement's end")
+    return statement.finish()
+
+
+def is_over(pid):
+    """Lets a stopped process go on; whether it has ended."""
+    with suppress(ProcessLookupError):
+        kill_process(pid, signal.SIGCONT)
+        return False
+    return True
+
+
+def test_cancel_spares_savepoints(cluster, coordinator, schema, table, connect):
+    """A request to cancel never hits the savepoint that goes before a statement: else nobody knew where the node is."""
+    worker, role = cluster.workers[0], f"{schema}_stops"
+    update = f"UPDATE {table} SET payload = payload + {{}} WHERE id = {key_on(coordinator, table, worker)}"
+    coordinator.execute(f"CREATE ROLE {role} SUPERUSER LOGIN")
+    worker.sql(f"SET citus.enable_ddl_propagation = off; ALTER ROLE {role} SET citus.debug_points = 'subxact-before-commit=stop'")
+    mark = worker.log_mark()
+    client = connect(cluster.coordinator, user=role)
+    client.execute(f"BEGIN; SAVEPOINT a; {update.format(1)}; RELEASE a; SAVEPOINT b")
+    late = Statement(client, update.format(10))
+    found = wait_until(lambda: re.search(r"process (\d+) stopped at subxact-before-commit", worker.log_since(mark)),
+                       "the node to stop where it releases the savepoint")
+    pid = int(found.group(1))
+    client.cancel()
+    with pytest.raises(AssertionError):
+        wait_until(lambda: has_pending(pid, signal.SIGINT), "a request that must not come", timeout=1)
+    assert isinstance(finish_stopped(late, pid), psycopg.errors.QueryCanceled)
+    for statement in ["ROLLBACK TO b", update.format(100), "COMMIT"]:
+        assert finish_stopped(Statement(client, statement), pid) is None
+    assert value(coordinator, f"SELECT sum(payload) FROM {table}") == 101
+    client.close()
+    coordinator.execute(f"DROP ROLE {role}")
+
+
+@pytest.mark.parametrize("end", ["ROLLBACK TO b", "ROLLBACK"])
+def test_cancel_behind_a_savepoint_that_hangs(cluster, coordinator, schema, table, connect, end):
+    """Nobody waits for ever for a node that doesn't say that the savepoint is set; the connection is given up."""
+    worker, role = cluster.workers[0], f"{schema}_stops"
+    update = f"UPDATE {table} SET payload = payload + 1 WHERE id = {key_on(coordinator, table, worker)}"
+    coordinator.execute(f"CREATE ROLE {role} SUPERUSER LOGIN")
+    worker.sql(f"SET citus.enable_ddl_propagation = off; ALTER ROLE {role} SET citus.debug_points = 'subxact-before-commit=stop'")
+    mark = worker.log_mark()
+    client = connect(cluster.coordinator, user=role)
+    client.execute(f"SET citus.node_connection_timeout = '2s'; BEGIN; SAVEPOINT a; {update}; RELEASE a; SAVEPOINT b")
+    late = Statement(client, update)
+    found = wait_until(lambda: re.search(r"process (\d+) stopped at subxact-before-commit", worker.log_since(mark)),
+                       "the node to stop where it releases the savepoint")
+    pid = int(found.group(1))
+    try:
+        client.cancel()
+        assert isinstance(late.finish(), psycopg.errors.QueryCanceled)
+        client.execute(end)
+        if end != "ROLLBACK":
+            with pytest.raises(psycopg.errors.ConnectionFailure):
+                client.execute(update)
+    finally:
+        client.close()
+        wait_until(lambda: is_over(pid), "the node's session to end")
+    assert value(coordinator, f"SELECT sum(payload) FROM {table}") == 0
+    coordinator.execute(f"DROP ROLE {role}")

@@ -305,3 +305,27 @@ def test_colocation_group_twice(cluster, connect, end):
         assert value(first, "SELECT count(*) FROM pg_dist_colocation WHERE colocationid = 2000000000") == 1
     finally:
         first.execute("SELECT citus_internal.delete_colocation_metadata(2000000000)")
+
+
+def test_two_indexes_at_once(cluster, coordinator, connect, schema):
+    """CREATE INDEX doesn't lock out another one of the same table; each tells other nodes of its own."""
+    coordinator.execute(f"CREATE TABLE {schema}.t (a int, b int); SELECT create_distributed_table('{schema}.t', 'a')")
+    cluster.coordinator.sql(f"""SET citus.enable_ddl_propagation = off;
+        CREATE FUNCTION {schema}.hold() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF current_setting('application_name') = '{schema}' THEN PERFORM pg_advisory_xact_lock(7); END IF; END $$;
+        CREATE EVENT TRIGGER {schema}_hold ON ddl_command_start EXECUTE FUNCTION {schema}.hold()""")
+    try:
+        held = connect(cluster.coordinator)
+        held.execute(f"SET application_name = '{schema}'")
+        coordinator.execute("SELECT pg_advisory_lock(7)")
+        creating = Statement(held, f"CREATE INDEX first ON {schema}.t (a)")
+        wait_until(lambda: value(coordinator, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"),
+                   "the first index to be begun here")
+        connect(cluster.coordinator).execute(f"CREATE INDEX second ON {schema}.t (b)")
+        coordinator.execute("SELECT pg_advisory_unlock(7)")
+        assert creating.finish() is None
+    finally:
+        cluster.coordinator.sql(f"SET citus.enable_ddl_propagation = off; DROP EVENT TRIGGER {schema}_hold; DROP FUNCTION {schema}.hold")
+    found = on_every_node(cluster, f"""
+        SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = '{schema}.t'::regclass ORDER BY 1""")
+    assert all(definitions == found["coordinator"] and len(definitions) == 2 for definitions in found.values()), found

@@ -338,9 +338,12 @@ def test_progress_of_one_move(moving, connect):
         seen = rows(watcher, "SELECT sessionid, shardid, sourceport, targetport, progress, operation_type, status, "
                     "target_shard_size > 0 FROM get_rebalance_progress()")
     assert seen == [(0, shardid, *ports, 1, "move", "Catching Up", True) for shardid in sorted(shards)]
+    moves = rows(connection, "SELECT shardid, source, target, status, percent > 0, behind IS NOT NULL, "
+                 "elapsed BETWEEN '0' AND '5 minutes', time_left >= '0' FROM citus_move_progress")
+    assert moves == [(min(shards), f"127.0.0.1:{ports[0]}", f"127.0.0.1:{ports[1]}", "Catching Up", True, True, True, True)]
     assert rows(connection, "SELECT * FROM citus_rebalance_progress") == []
     assert moved.go_on() is None
-    assert rows(connection, "SELECT * FROM get_rebalance_progress()") == []
+    assert rows(connection, "SELECT * FROM get_rebalance_progress()") == rows(connection, "SELECT * FROM citus_move_progress") == []
 
 
 def test_without_being_asked(moving):

@@ -133,10 +133,11 @@ FUNCTIONS_FOR_NODES = """
 # Harmless to all but the session that calls them, views of what everybody may see, or done with the caller's rights alone.
 # Those of sequences ask for the server's rights (test_sequences.py); gateway_pass_cancels sends what lies on the board.
 FOR_EVERYBODY = {"analyzed_shards", "await_state", "change_shard_count", "check_node", "check_strategy_function", "currval",
-                 "distribute_again", "exchange_read", "exchange_send", "foreign_keys_of", "gateway_pass_cancels", "gateway_processes", "gateway_query_route", "gateway_route", "group_subquery", "lastval",
+                 "distribute_again", "exchange_read", "exchange_send", "foreign_keys_of", "gateway_pass_cancels", "gateway_processes", "gateway_query_route", "gateway_route",
+                 "gateway_block_conflict", "gateway_unrouted", "group_subquery", "lastval",
                  "local_shard_copies", "local_shard_sizes", "lock_row", "nextval", "process_gpid", "rebalance_job",
                  "refuse_transaction_block", "require_coordinator", "rows_of_all_nodes", "run_apart", "run_job", "running_rebalance", "setval",
-                 "shard_relation", "shard_sizes", "table_type", "task_error_is_transient", "task_plan", "tenant_lock_number",
+                 "shard_moves", "shard_relation", "shard_sizes", "table_type", "task_error_is_transient", "task_plan", "tenant_lock_number",
                  "time_partition_column", "upsert_begin", "upsert_conflict", "upsert_conflicts", "upsert_once",
                  "upsert_ordinal", "upsert_row"}
 

@@ -110,8 +110,7 @@ def test_transfers(accounts):
         load.add(node, check_repeatable, f"repeatable {node.name}")
     load.add(accounts.nodes[0], note, "ledger")
     load.add(accounts.nodes[1], lambda connection: done.append(change_one(choice, connection)), "changer")
-    load.finish(seconds=8)
-    assert len(done) > 2, done
+    load.finish(seconds=8, enough=lambda: len(done) > 2)
     with servers.connect(accounts.nodes[2]) as connection:
         assert total(connection) == (ACCOUNTS * BALANCE, ACCOUNTS)
         assert sorted(number for number, in rows(connection, "SELECT number FROM ledger")) == sorted(acknowledged)
@@ -458,3 +457,30 @@ def test_refused(accounts, statement, error):
                 connection.execute(part)
         connection.execute("ROLLBACK; RESET ROLE")
         assert shards(connection) == before
+
+
+@pytest.mark.parametrize("change", ["split", "move", "merge"])
+@pytest.mark.parametrize("level", ["READ COMMITTED", "REPEATABLE READ"])
+def test_own_neighbours(accounts, change, level):
+    """A node reads neighbours of its own; one of them changes when it has looked where they are, and the others stay."""
+    with servers.connect(accounts.coordinator) as changer:
+        shard = shards(changer)[0]
+        split(changer, shard, [shard[3]] * 3)
+        left, right = neighbours(changer, "account")[0]
+        nodes = dict(rows(changer, "SELECT nodeid, nodeport FROM pg_dist_node"))
+        other = next(nodeid for nodeid in nodes if nodeid != left[3])
+        home = next(node for node in accounts.nodes if node.port == nodes[left[3]])
+        with servers.connect(home) as reader:
+            reader.execute(f"SET default_transaction_isolation = '{level}'; SET citus.debug_points = 'local-task-locked=stop'")
+            reading = Statement(reader, "SELECT sum(balance), count(*) FROM account")
+            pid = reader.info.backend_pid
+            wait_until(lambda: is_stopped(pid), "the reader to stop")
+            if change == "split":
+                split(changer, right, [other, right[3]])
+            elif change == "move":
+                changer.execute("SELECT citus_move_shard_placement(%s, %s, %s, 'block_writes')", [right[0], right[3], other])
+            else:
+                changer.execute("SELECT citus_merge_shards(%s, %s)", [left[0], right[0]])
+            wait_until(lambda: kill_process(pid, signal.SIGCONT) or not reading.running, "the statement's end")
+            assert reading.finish() is None
+            assert reading.cursor.fetchall() == [(ACCOUNTS * BALANCE, ACCOUNTS)]

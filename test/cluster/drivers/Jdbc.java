@@ -65,6 +65,31 @@ public class Jdbc {
         connection.setAutoCommit(true);
     }
 
+    /** Transactions about one key; nothing is changed in the end. */
+    static void transactions(Connection connection) throws Exception {
+        connection.setAutoCommit(false);
+        PreparedStatement read = connection.prepareStatement("SELECT amount FROM keyed WHERE id = ? FOR UPDATE");
+        PreparedStatement write = connection.prepareStatement("UPDATE keyed SET amount = amount + ? WHERE id = ?");
+        for (int key = 1; key <= KEYS; key++) {
+            read.setInt(1, key);
+            int amount;
+            try (ResultSet found = read.executeQuery()) {
+                check(found.next(), "no row");
+                amount = found.getInt(1);
+            }
+            for (int change = 1; change >= -1; change -= 2) {
+                write.setInt(1, change);
+                write.setInt(2, key);
+                check(write.executeUpdate() == 1, "not updated");
+                try (ResultSet found = read.executeQuery()) {
+                    check(found.next() && found.getInt(1) == amount + (change + 1) / 2, "wrong amount");
+                }
+            }
+            if (key % 3 == 0) connection.rollback(); else connection.commit();
+        }
+        connection.setAutoCommit(true);
+    }
+
     static void others(Connection connection, int number) throws Exception {
         Statement slow = connection.createStatement();
         slow.setQueryTimeout(1);        // the driver sends a cancel request
@@ -83,6 +108,7 @@ public class Jdbc {
         try (Connection connection = DriverManager.getConnection(url)) {
             statements(connection);
             batches(connection, number);
+            transactions(connection);
             others(connection, number);
         } catch (Throwable failure) {
             failures.add(failure);

@@ -23,7 +23,19 @@ async def work(connection, number):
             pass
         cursor = connection.cursor("SELECT id FROM keyed WHERE id <= 100 ORDER BY id", prefetch=7)
         assert [row["id"] async for row in cursor] == list(range(1, 101))
+    await transactions(connection)
     await connection.executemany("UPDATE keyed SET amount = amount + $2 WHERE id = $1", [(key, 1) for key in KEYS])
+
+
+async def transactions(connection):
+    """Transactions about one key; nothing is changed in the end."""
+    for key in KEYS:
+        async with connection.transaction():
+            amount = await connection.fetchval("SELECT amount FROM keyed WHERE id = $1 FOR UPDATE", key)
+            for change in (1, -1):
+                await connection.execute("UPDATE keyed SET amount = amount + $2 WHERE id = $1", key, change)
+                assert await connection.fetchval("SELECT amount FROM keyed WHERE id = $1 FOR UPDATE", key) == \
+                    amount + (change + 1) // 2
 
 
 async def notifications(listener, speaker):

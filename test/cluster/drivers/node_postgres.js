@@ -29,6 +29,20 @@ async function blocks(client) {
   assert.equal(two[1].rows[0].a, 2);
 }
 
+// Transactions about one key; nothing is changed in the end.
+async function transactions(client) {
+  for (let key = 1; key <= KEYS; key++) {
+    await client.query('BEGIN');
+    const { rows } = await client.query('SELECT amount FROM keyed WHERE id = $1 FOR UPDATE', [key]);
+    for (const change of [1, -1]) {
+      await client.query('UPDATE keyed SET amount = amount + $2 WHERE id = $1', [key, change]);
+      const now = await client.query('SELECT amount FROM keyed WHERE id = $1 FOR UPDATE', [key]);
+      assert.equal(now.rows[0].amount, rows[0].amount + (change + 1) / 2);
+    }
+    await client.query('COMMIT');
+  }
+}
+
 async function notifications() {
   const client = new Client(where);
   await client.connect();
@@ -44,6 +58,7 @@ async function main() {
   await Promise.all(Array.from({ length: 12 }, () => work(pool)));
   const client = await pool.connect();
   await blocks(client);
+  await transactions(client);
   client.release();
   await pool.end();
   await notifications();

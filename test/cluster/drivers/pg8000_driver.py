@@ -18,6 +18,19 @@ def options():
     return {"host": "127.0.0.1", "port": int(sys.argv[1]), "database": "postgres", "ssl_context": context}
 
 
+def transactions(connection):
+    """Transactions about one key; nothing is changed in the end."""
+    cursor = connection.cursor()
+    for key in KEYS:
+        cursor.execute("SELECT amount FROM keyed WHERE id = %s FOR UPDATE", (key,))
+        amount, = cursor.fetchone()
+        for change in (1, -1):
+            cursor.execute("UPDATE keyed SET amount = amount + %s WHERE id = %s", (change, key))
+            cursor.execute("SELECT amount FROM keyed WHERE id = %s FOR UPDATE", (key,))
+            assert cursor.fetchone() == [amount + (change + 1) // 2]
+        connection.commit()
+
+
 def main():
     connections = [pg8000.native.Connection("postgres", **options()) for _ in range(8)]
     prepared = [connection.prepare("UPDATE keyed SET amount = amount + 1 WHERE id = :id") for connection in connections]
@@ -40,6 +53,7 @@ def main():
     one.run("COPY keyed FROM STDIN", stream=io.StringIO("2000\tcopied\t0\n"))
     assert other.run("SELECT name FROM keyed WHERE id = 2000") == [["copied"]]
     by_dbapi = pg8000.dbapi.connect("postgres", **options())
+    transactions(by_dbapi)
     cursor = by_dbapi.cursor()
     cursor.execute("UPDATE keyed SET amount = 5 WHERE id = %s", (7,))
     by_dbapi.rollback()

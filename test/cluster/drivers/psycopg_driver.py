@@ -40,6 +40,17 @@ def blocks(connection):
     connection.rollback()
 
 
+def transactions(connection):
+    """Transactions about one key; nothing is changed in the end."""
+    for key in KEYS:
+        amount, = connection.execute("SELECT amount FROM keyed WHERE id = %s FOR UPDATE", [key]).fetchone()
+        for change in (1, -1):
+            connection.execute("UPDATE keyed SET amount = amount + %s WHERE id = %s", [change, key])
+            assert connection.execute("SELECT amount FROM keyed WHERE id = %s FOR UPDATE", [key]).fetchone() == \
+                (amount + (change + 1) // 2,)
+        connection.commit()
+
+
 def main():
     failures = []
     threads = [threading.Thread(target=reader, args=[number, failures]) for number in range(8)]
@@ -51,6 +62,7 @@ def main():
     with ExitStack() as stack:
         connection, other = (stack.enter_context(connect()) for _ in range(2))
         blocks(connection)
+        transactions(connection)
         assert other.execute("SELECT sum(amount) FROM keyed").fetchone() == (len(KEYS) * (len(threads) + 1),)
         with connection.cursor().copy("COPY keyed FROM STDIN (FORMAT binary)") as copy:
             copy.set_types(["int4", "text", "int4"])

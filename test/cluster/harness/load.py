@@ -6,7 +6,7 @@ import threading
 import psycopg
 
 from . import servers
-from .servers import rows, value
+from .servers import rows, value, wait_until
 
 ACCOUNTS = 60
 BALANCE = 1000
@@ -71,11 +71,16 @@ class Load:
         self.run(work)
         assert not self.errors, self.errors
 
-    def finish(self, seconds=SECONDS):
-        """Runs all threads for so long; checks that nothing failed, and that each did something."""
-        self.meanwhile(lambda: self.stop.wait(seconds))
-        idle = [thread.name for thread in self.threads if not self.counts.get(thread.name)]
-        assert not idle, idle
+    def finish(self, seconds=SECONDS, enough=lambda: True):
+        """Runs all threads for so long, and on until each did something and enough() holds; checks that nothing failed."""
+        def idle():
+            return [thread.name for thread in self.threads if not self.counts.get(thread.name)]
+
+        def work():
+            self.stop.wait(seconds)
+            wait_until(lambda: self.stop.is_set() or (not idle() and enough()), "threads to do something: all, and enough")
+
+        self.meanwhile(work)
 
     def add_transfers(self, cluster_, clients=4):
         for number in range(clients):

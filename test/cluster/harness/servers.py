@@ -18,6 +18,7 @@ from pomelo_check.sample import PART
 FIRST_PORT = int(os.environ.get("POMELO_TEST_PORT", "20500")) + 200 * (PART - 1)     # others may not take what a test stops
 PATIENCE = 90       # seconds that an awaited event may take
 THROUGH_GATEWAY = "POMELO_GATEWAY" in os.environ
+MULTIPLEXED = "POMELO_MULTIPLEXED" in os.environ
 gateway_ports = {}  # by the port of their server, where tests connect through them
 
 
@@ -26,7 +27,10 @@ def cluster(purpose="check-cluster", workers=2, kind="cluster", settings=None):
     """A cluster of its own for the duration of the `with`."""
     with Cluster.temporary(purpose, FIRST_PORT, workers=workers, kind=kind,
                            settings={**FAST, **(settings or {})}) as made:
-        if THROUGH_GATEWAY and kind == "cluster":
+        if MULTIPLEXED and kind == "cluster":
+            from harness import links   # pylint: disable=import-outside-toplevel,cyclic-import
+            links.give_gateways(made)
+        elif THROUGH_GATEWAY and kind == "cluster":
             gateway_ports[made.coordinator.port] = made.coordinator.start_gateway()
         yield made
 

@@ -1,0 +1,749 @@
+/*-------------------------------------------------------------------------
+ *
+ * block.c
+ *	  Transaction blocks on another node's session.
+ *
+ * A client's BEGIN is answered by the gateway, and sent with the first
+ * statement behind it: if that has a route (route.c), the block begins on a
+ * session of the node that has its rows, and needs no other one.  Since every
+ * node runs every statement, it may go on there with all that means the same
+ * on every node, as a session of this server has told of the texts.
+ *
+ * When it comes to another statement, one of a local table, say, it moves: the
+ * node's session rolls back, and a session of this server is sent what the
+ * client has sent so far.  Its answers are compared with those that the client
+ * has had, by a hash value.  If they are the same, this is the transaction
+ * that the client has seen, and the client notices nothing; else somebody has
+ * changed the rows in between, and its statement fails by 40001.  So blocks
+ * begin on a node only if those before that began with the same statement
+ * could have been there to their end, and for a while not after one had to
+ * move.
+ *
+ * A client's block goes from unit to unit: messages up to a Sync, or a query.
+ * On another node the next unit is sent when the last one has been answered.
+ *
+ * On a session of this server, the gateway follows a block as long as it has
+ * done nothing that could change what texts mean (block_is_clean): then what
+ * the client prepares is shared with others, and can be asked about.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <ctype.h>
+
+#include "utils/memutils.h"
+
+#include "gateway/gateway_stats.h"
+#include "gateway/relay.h"
+
+/* A block that has sent more can't move. */
+#define MAX_JOURNAL (256 * 1024)
+
+/*
+ * How long blocks start here after one had to move, for each that is needed to
+ * trust them; and twice as long each time.
+ */
+#define LEAVING_TIME INT64CONST(10000)
+#define MAX_LEAVING_TIME INT64CONST(3600000000)
+
+#define CONFLICT_QUERY "SELECT citus_internal.gateway_block_conflict()"
+
+/* More words has no command of blocks. */
+#define MAX_WORDS 8
+
+/* In small letters, cut off. */
+typedef char Word[16];
+
+/* Hash value of answers.  The order of an answer's rows does not count. */
+typedef struct AnswersHash
+{
+	uint64		units;			/* that have been answered */
+	uint64		total;			/* of the messages before the last one */
+	uint64		last;
+} AnswersHash;
+
+/*
+ * A name of a prepared statement as it was before the block gave or freed it.
+ */
+typedef struct FormerName
+{
+	slist_node	link;
+	PreparedText *text;			/* a reference, or NULL */
+	char		name[FLEXIBLE_ARRAY_MEMBER];
+} FormerName;
+
+struct Block
+{
+	char	   *begin;			/* its BEGIN, which is to be sent; or NULL */
+	char	   *held;			/* the same, as long as the block lasts; NULL:
+								 * it is a part of the first unit */
+	bool		unit_open;		/* a unit is being passed on */
+	bool		unit_anywhere;
+	bool		clean;
+	int			begins;			/* executions to come that don't count for
+								 * that */
+	bool		ends;			/* the last unit ends the block */
+	bool		refused;		/* the node does not know what the last unit
+								 * is about */
+	int			units;			/* that have been sent to a node */
+	ByteQueue	journal;		/* their messages */
+	size_t		last_unit;		/* where the last of them begins there */
+	bool		too_long;		/* for the journal */
+	AnswersHash answers;		/* what the client has had */
+	AnswersHash answers_before; /* the last unit */
+	slist_head	former_names;	/* of units that have been sent to a node */
+	PreparedText *decider;		/* a reference, or NULL */
+	int			resending;		/* units that are to be passed on once more */
+	int			replaying;		/* and to be answered */
+	AnswersHash replayed;		/* these answers */
+};
+
+/* Hash value of no bytes, and the factor, of the 64-bit FNV-1a hash. */
+#define FNV_BASIS UINT64CONST(0xcbf29ce484222325)
+#define FNV_PRIME UINT64CONST(0x100000001b3)
+
+/*
+ * Splits a text that consists of words, and a semicolon perhaps; the number of
+ * words, or 0.
+ */
+static int
+split_words(const char *text, size_t len, Word *words)
+{
+	const char *p = text;
+	int			nwords = 0;
+
+	if (memchr(text, '\0', len) == NULL)
+		return 0;
+	for (;;)
+	{
+		int			length = 0;
+
+		while (isspace((unsigned char) *p))
+			p++;
+		if (*p == '\0')
+			return nwords;
+		if (*p == ';')
+		{
+			p++;
+			p += strspn(p, " \t\r\n");
+			return *p == '\0' ? nwords : 0;
+		}
+		if (nwords == MAX_WORDS)
+			return 0;
+		for (; isalnum((unsigned char) *p) || *p == '_' || *p == '"' || IS_HIGHBIT_SET(*p); p++, length++)
+			if (length < 15)
+				words[nwords][length] = pg_ascii_tolower((unsigned char) *p);
+		if (length == 0)
+			return 0;
+		words[nwords++][Min(length, 15)] = '\0';
+	}
+}
+
+static bool
+is_word(const char *word, const char *one, const char *other)
+{
+	return strcmp(word, one) == 0 || strcmp(word, other) == 0;
+}
+
+/* The modes of a BEGIN, of which most are rare. */
+static bool
+are_modes(int nwords, Word *words)
+{
+	if (nwords == 0)
+		return true;
+	if (nwords == 2)
+		return strcmp(words[0], "read") == 0 && is_word(words[1], "only", "write");
+	if (nwords < 3 || strcmp(words[0], "isolation") != 0 || strcmp(words[1], "level") != 0)
+		return false;
+	if (strcmp(words[2], "serializable") == 0)
+		return are_modes(nwords - 3, words + 3);
+	return nwords >= 4 &&
+		(strcmp(words[2], "read") == 0 ? is_word(words[3], "committed", "uncommitted") :
+		 strcmp(words[2], "repeatable") == 0 && strcmp(words[3], "read") == 0) &&
+		are_modes(nwords - 4, words + 4);
+}
+
+TextControl
+text_control(const char *text, size_t len)
+{
+	Word		words[MAX_WORDS];
+	int			nwords;
+	int			next = 1;
+
+	while (len > 0 && isspace((unsigned char) *text))
+		text++, len--;
+	if (len == 0 || strchr("abcersABCERS", *text) == NULL || (nwords = split_words(text, len, words)) == 0)
+		return CONTROL_NONE;
+	if (is_word(words[0], "savepoint", "release"))
+	{
+		if (words[0][0] == 'r' && nwords == 3 && strcmp(words[1], "savepoint") == 0)
+			next++;
+		return nwords == next + 1 ? CONTROL_INSIDE : CONTROL_NONE;
+	}
+	if (strcmp(words[0], "start") == 0)
+		return nwords > 1 && strcmp(words[1], "transaction") == 0 && are_modes(nwords - 2, words + 2) ?
+			CONTROL_BEGIN : CONTROL_NONE;
+	if (nwords > 1 && is_word(words[1], "work", "transaction"))
+		next++;
+	if (strcmp(words[0], "begin") == 0)
+		return are_modes(nwords - next, words + next) ? CONTROL_BEGIN : CONTROL_NONE;
+	if (is_word(words[0], "commit", "end") || is_word(words[0], "rollback", "abort"))
+	{
+		if (nwords == next)
+			return CONTROL_END;
+		if (strcmp(words[0], "rollback") != 0 || strcmp(words[next], "to") != 0)
+			return CONTROL_NONE;
+		next++;
+		if (nwords == next + 2 && strcmp(words[next], "savepoint") == 0)
+			next++;
+		return nwords == next + 1 ? CONTROL_INSIDE : CONTROL_NONE;
+	}
+	return CONTROL_NONE;
+}
+
+static void
+forget_former_names(Block *block)
+{
+	while (!slist_is_empty(&block->former_names))
+	{
+		FormerName *former = slist_container(FormerName, link, slist_pop_head_node(&block->former_names));
+
+		if (former->text != NULL)
+			prepared_text_release(former->text);
+		pfree(former);
+	}
+}
+
+void
+block_forget(Client *client)
+{
+	Block	   *block = client->block;
+
+	if (block == NULL)
+		return;
+	client->block = NULL;
+	if (block->held != NULL)
+		pfree(block->held);
+	if (block->decider != NULL)
+		prepared_text_release(block->decider);
+	queue_free(&block->journal);
+	forget_former_names(block);
+	pfree(block);
+}
+
+int
+block_count(const Pool *pool, bool waiting)
+{
+	int			count = 0;
+	dlist_iter	iter;
+
+	dlist_foreach(iter, (dlist_head *) &pool->backends)
+	{
+		const Backend *backend = dlist_container(Backend, link, iter.cur);
+
+		count += backend->client != NULL && backend->client->block != NULL;
+	}
+	if (waiting)
+		dlist_foreach(iter, (dlist_head *) &pool->queue)
+			count += dlist_container(Client, queue_link, iter.cur)->block != NULL;
+	return count;
+}
+
+/* Answers a message of a unit that is a BEGIN, or prepares what is known. */
+static void
+answer_message(Client *client, char type, const char *payload, const char *end)
+{
+	const char *tag = pg_tolower((unsigned char) client->block->held[strspn(client->block->held, " \t\r\n\f\v")]) == 's' ?
+		"START TRANSACTION" : "BEGIN";
+	const char *sql;
+
+	switch (type)
+	{
+		case 'P':
+			sql = payload + strlen(payload) + 1;
+			client_set_statement(client, payload, prepared_text_get(client, 0, sql, end - sql));
+			stream_put_message(&client->stream, '1', NULL, 0);
+			break;
+		case 'B':
+			stream_put_message(&client->stream, '2', NULL, 0);
+			break;
+		case 'D':
+			stream_put_message(&client->stream, 'n', NULL, 0);
+			break;
+		case 'E':
+			stream_put_message(&client->stream, 'C', tag, strlen(tag) + 1);
+			break;
+		case 'Q':
+			stream_put_message(&client->stream, 'C', tag, strlen(tag) + 1);
+			stream_put_message(&client->stream, 'Z', "T", 1);
+			break;
+		case 'S':
+			stream_put_message(&client->stream, 'Z', "T", 1);
+			break;
+	}
+}
+
+static void
+answer_unit(Client *client, const Unit *unit)
+{
+	unit_walk(client->stream.in.data + client->stream.in.start, unit->len, answer_message, client);
+	stream_skip(&client->stream, unit->len);
+}
+
+/* Whether the client's next message may be the start of a BEGIN. */
+static bool
+may_begin(Client *client)
+{
+	const ByteQueue *in = &client->stream.in;
+	const char *payload = in->data + in->start + 5;
+	size_t		there = queue_length(in) - 5;
+	const char *name_end = there > 0 ? memchr(payload, '\0', there) : NULL;
+	const PreparedText *text;
+
+	if (name_end == NULL)
+		return false;
+	switch (payload[-5])
+	{
+		case 'Q':
+			return text_control(payload, there) == CONTROL_BEGIN;
+		case 'P':
+			return text_control(name_end + 1, payload + there - (name_end + 1)) == CONTROL_BEGIN;
+		case 'B':
+			if (memchr(name_end + 1, '\0', payload + there - (name_end + 1)) == NULL)
+				return false;
+			text = client_statement(client, name_end + 1);
+			return text != NULL && text->control == CONTROL_BEGIN;
+		default:
+			return false;
+	}
+}
+
+/* Remembers what a name stood for that a message of the block changes. */
+static void
+remember_former_name(Client *client, char type, const char *payload, const char *end)
+{
+	Block	   *block = client->block;
+	const char *name = type == 'C' ? payload + 1 : payload;
+	FormerName *former;
+	slist_iter	iter;
+
+	if (type != 'P' && (type != 'C' || payload[0] != 'S'))
+		return;
+	slist_foreach(iter, &block->former_names)
+		if (strcmp(slist_container(FormerName, link, iter.cur)->name, name) == 0)
+			return;
+	former = gateway_alloc(offsetof(FormerName, name) + strlen(name) + 1);
+	strcpy(former->name, name);
+	former->text = client_statement(client, name);
+	if (former->text != NULL)
+		prepared_text_hold(former->text);
+	slist_push_head(&block->former_names, &former->link);
+}
+
+/* Gives the client's names the meanings that they had before the block. */
+static void
+restore_names(Client *client)
+{
+	slist_iter	iter;
+
+	slist_foreach(iter, &client->block->former_names)
+	{
+		FormerName *former = slist_container(FormerName, link, iter.cur);
+
+		client_set_statement(client, former->name, former->text);
+		former->text = NULL;
+	}
+	forget_former_names(client->block);
+}
+
+/* A unit goes to a node. */
+static void
+add_unit(Client *client, const Unit *unit)
+{
+	size_t		len = unit->len;
+	Block	   *block = client->block;
+	const ByteQueue *in = &client->stream.in;
+
+	block->units++;
+	block->ends = unit->ends;
+	block->answers_before = block->answers;
+	block->last_unit = queue_length(&block->journal);
+	if (block->last_unit + len > MAX_JOURNAL)
+	{
+		block->too_long = true;
+		queue_free(&block->journal);
+	}
+	if (!block->too_long)
+		queue_put(&block->journal, in->data + in->start, len);
+	unit_walk(in->data + in->start, len, remember_former_name, client);
+	route_forget_shape(client);
+}
+
+/* Where the block's first unit goes. */
+static RouteVerdict
+place_block(Client *client, const Unit *unit)
+{
+	Block	   *block = client->block;
+	Pool	   *pool;
+
+	block->unit_open = true;
+	block->unit_anywhere = unit->anywhere;
+	if (unit->decider == NULL)
+		return route_none(unit->why);
+	block->decider = unit->decider;
+	prepared_text_hold(block->decider);
+	if (unit->server == NULL)
+		return route_none(UNROUTED_HERE);
+	if (!unit->anywhere || gateway_clean_blocks < 0 ||
+		block->decider->clean_blocks < gateway_clean_blocks || block->decider->leaves_until > stream_now)
+		return route_none(UNROUTED_BLOCK);
+	pool = pool_find_node(client->pool, unit->server);
+	if (!pool_works(pool) || block_count(pool, true) >= gateway_pool_size)
+		return route_none(UNROUTED_UNREACHABLE);
+	client->routed = true;
+	client->routed_text = unit->decider;
+	prepared_text_hold(client->routed_text);
+	client->routed_len = unit->len;
+	client->alone = true;
+	add_unit(client, unit);
+	pool_request(client, pool);
+	return ROUTE_TAKEN;
+}
+
+/* The client begins a block, or so it seems. */
+static RouteVerdict
+open_block(Client *client, const Unit *unit)
+{
+	Block	   *block;
+
+	if (!unit->begins)
+		return route_statement(client);
+	block = gateway_alloc(sizeof(Block));
+	block->clean = true;
+	client->block = block;
+	if (unit->begin == NULL)
+	{
+		block->begins = 1;
+		return place_block(client, unit);
+	}
+	block->begin = block->held = gateway_strdup(unit->begin);
+	answer_unit(client, unit);
+	return ROUTE_TAKEN;
+}
+
+/* A node's session could not be opened: as if it had not been tried. */
+static void
+reset_block(Block *block)
+{
+	block->units = 0;
+	queue_free(&block->journal);
+	forget_former_names(block);
+	block->too_long = false;
+	if (block->decider != NULL)
+		prepared_text_release(block->decider);
+	block->decider = NULL;
+}
+
+RouteVerdict
+block_route(Client *client)
+{
+	RouteVerdict verdict = ROUTE_INCOMPLETE;
+	Unit		unit;
+
+	if (gateway_node_pool_size == 0 || (client->block == NULL && !may_begin(client)))
+		return route_statement(client);
+	if (client->block != NULL)
+		reset_block(client->block);
+	if (unit_scan(client, &unit))
+	{
+		if (client->block == NULL)
+			verdict = open_block(client, &unit);
+		else if (client->block->begin != NULL && unit.only_parses)
+		{
+			/* what follows it decides where the block begins */
+			answer_unit(client, &unit);
+			verdict = ROUTE_TAKEN;
+		}
+		else
+			verdict = place_block(client, &unit);
+	}
+	unit_free(&unit);
+	return verdict;
+}
+
+/*
+ * Goes on with the block, all of whose units have been answered, on a session
+ * of this server.
+ */
+static void
+move_block(Client *client)
+{
+	Block	   *block = client->block;
+	Backend    *backend = client->backend;
+
+	block->decider->clean_blocks = 0;
+	block->decider->leaves_for = Min(Max(block->decider->leaves_for * 2, LEAVING_TIME * gateway_clean_blocks),
+									 MAX_LEAVING_TIME);
+	block->decider->leaves_until = stream_now + block->decider->leaves_for;
+	if (block->too_long)
+	{
+		client_fail_text(client, ERRCODE_T_R_SERIALIZATION_FAILURE,
+						 "the gateway can't move a long transaction block from one node to another");
+		return;
+	}
+	client->backend = NULL;
+	backend->client = NULL;
+	expect_push(backend, EXPECT_QUERY, READER_NOBODY);
+	stream_put_message(&backend->stream, 'Q', "ROLLBACK", sizeof("ROLLBACK"));
+
+	restore_names(client);
+	route_forget_shape(client);
+	if (block->refused)
+	{
+		/* that one has not been answered */
+		stream_unread(&client->stream, block->journal.data + block->last_unit,
+					  queue_length(&block->journal) - block->last_unit);
+		block->journal.end = block->last_unit;
+		block->units--;
+		block->answers = block->answers_before;
+	}
+	stream_unread(&client->stream, block->journal.data + block->journal.start, queue_length(&block->journal));
+	queue_free(&block->journal);
+	block->begin = block->held;
+	block->refused = false;
+	block->unit_open = false;
+	block->resending = block->replaying = block->units;
+	gateway_stats->moved_blocks++;
+	turn_forget(client);
+	client->state = CLIENT_IDLE;
+	client->since = stream_now;
+	pool_request(client, client->pool);
+}
+
+/* Looks at the next unit of a block. */
+static RouteVerdict
+begin_unit(Client *client)
+{
+	Block	   *block = client->block;
+	RouteVerdict verdict = ROUTE_INCOMPLETE;
+	Unit		unit;
+
+	if (unit_scan(client, &unit))
+	{
+		verdict = ROUTE_NONE;
+		block->unit_open = true;
+		block->unit_anywhere = unit.anywhere;
+		if (client->routed && (unit.anywhere || (client->backend->transaction == 'E' && !unit.may_end)))
+			add_unit(client, &unit);
+		else if (client->routed)
+		{
+			move_block(client);
+			verdict = ROUTE_TAKEN;
+		}
+	}
+	unit_free(&unit);
+	return verdict;
+}
+
+/* The BEGIN that the client has been told of; an error ends the client. */
+static void
+send_begin(Client *client)
+{
+	Block	   *block = client->block;
+	Stream	   *stream = &client->backend->stream;
+	size_t		len = strlen(block->begin) + 1;
+
+	expect_push(client->backend, EXPECT_PARSE, READER_SETTING);
+	stream_put_head(stream, 'P', 4 + 1 + len + 2);
+	stream_put(stream, "", 1);
+	stream_put(stream, block->begin, len);
+	stream_put(stream, "\0", 2);
+	expect_push(client->backend, EXPECT_BIND, READER_SETTING);
+	stream_put_message(stream, 'B', "\0\0\0\0\0\0\0", 8);
+	expect_push(client->backend, EXPECT_EXECUTE, READER_SETTING);
+	stream_put_message(stream, 'E', "\0\0\0\0", 5);
+	block->begin = NULL;
+}
+
+void
+block_begin(Client *client)
+{
+	if (client->block != NULL && client->block->begin != NULL)
+		send_begin(client);
+}
+
+RouteVerdict
+block_next(Client *client, char type)
+{
+	Block	   *block = client->block;
+
+	if (block == NULL || block->unit_open)
+		return ROUTE_NONE;
+	if (type == 'H' && client->routed)
+	{
+		/* all has been answered */
+		stream_skip(&client->stream, 5);
+		return ROUTE_TAKEN;
+	}
+	if (block->resending > 0)
+	{
+		block->resending--;
+		block->unit_open = true;
+		block->unit_anywhere = true;
+		return ROUTE_NONE;
+	}
+	if (block->replaying > 0)
+		return ROUTE_INCOMPLETE;
+	return client->in_copy ? ROUTE_NONE : begin_unit(client);
+}
+
+void
+block_passed(Client *client, char type)
+{
+	Block	   *block = client->block;
+
+	if (block == NULL)
+		return;
+	if (type == 'E' && block->begins > 0)
+		block->begins--;
+	else if (!block->unit_anywhere && strchr("QEF", type) != NULL)
+		block->clean = false;
+	if (strchr("QSF", type) != NULL)
+		block->unit_open = false;
+}
+
+bool
+block_waits(const Client *client)
+{
+	const Block *block = client->block;
+
+	return block != NULL && block->replaying > 0 && block->resending == 0 && !block->unit_open;
+}
+
+bool
+block_is_clean(const Client *client)
+{
+	return client->block != NULL && client->block->clean;
+}
+
+bool
+block_tells(const Client *client)
+{
+	return client->block == NULL || (!client->block->refused && client->block->replaying == 0);
+}
+
+static void
+hash_more(uint64 *hash, const char *data, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		*hash = (*hash ^ (unsigned char) data[i]) * FNV_PRIME;
+}
+
+bool
+block_note(Client *client, char type, const void *data, size_t len)
+{
+	Block	   *block = client->block;
+	AnswersHash *hash;
+
+	if (block == NULL || (!client->routed && block->replaying == 0) || (type != '\0' && strchr("DCIsEZ", type) == NULL))
+		return false;
+	hash = client->routed ? &block->answers : &block->replayed;
+	if (type != '\0')
+	{
+		hash->total += hash->last;
+		hash->last = FNV_BASIS;
+		hash_more(&hash->last, (const char *) &hash->units, sizeof(hash->units));
+		hash_more(&hash->last, &type, 1);
+	}
+	/* an error's texts may name its node */
+	if (type != 'E')
+		hash_more(&hash->last, data, len);
+	if (type == 'Z')
+		hash->units++;
+	return true;
+}
+
+/* A unit that was sent to a node has been answered. */
+static bool
+answered_by_node(Backend *backend)
+{
+	Client	   *client = backend->client;
+	Block	   *block = client->block;
+
+	client->routed_sent = false;
+	client->cancelled = false;
+	backend->cancelling = false;
+	backend->turn_bytes = 0;
+	if (block->refused)
+		move_block(client);
+	else if (backend->transaction == 'I')
+	{
+		gateway_stats->node_blocks++;
+		block_forget(client);
+		return true;
+	}
+	else
+		gateway_stats->routed++;
+	client_process(client);
+	return false;
+}
+
+/*
+ * The client's next unit, for which the block has moved, is answered by an
+ * error; false if the client has been closed.
+ */
+static bool
+block_conflicts(Client *client)
+{
+	Unit		unit;
+
+	(void) unit_scan(client, &unit);
+	unit_free(&unit);
+	route_forget_shape(client);
+	if (unit.len == 0 || client->backend->transaction == 'I')
+	{
+		client_fail_text(client, ERRCODE_T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update");
+		return false;
+	}
+	stream_skip(&client->stream, unit.len);
+	client->block->clean = false;
+	expect_push(client->backend, EXPECT_QUERY, READER_CLIENT);
+	stream_put_message(&client->backend->stream, 'Q', CONFLICT_QUERY, sizeof(CONFLICT_QUERY));
+	return true;
+}
+
+bool
+block_answered(Backend *backend)
+{
+	Client	   *client = backend->client;
+	Block	   *block = client->block;
+
+	if (expect_head(backend) == NULL)
+		backend->unsynced = false;
+	if (client->routed)
+		return answered_by_node(backend);
+	if (block->replaying > 0 && --block->replaying == 0 &&
+		block->replayed.total + block->replayed.last != block->answers.total + block->answers.last)
+		return block_conflicts(client);
+	if (backend->transaction == 'I' && expect_head(backend) == NULL && block->replaying == 0)
+	{
+		if (block->decider != NULL)
+			block->decider->clean_blocks = block->clean ? block->decider->clean_blocks + 1 : 0;
+		block_forget(client);
+	}
+	return true;
+}
+
+bool
+block_refused(Client *client)
+{
+	client->block->refused = !client->block->ends;
+	return client->block->refused;
+}
+
+bool
+block_may_cancel(const Client *client)
+{
+	return client->block == NULL || client->block->unit_open || client->routed_sent;
+}

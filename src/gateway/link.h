@@ -1,0 +1,116 @@
+/*-------------------------------------------------------------------------
+ *
+ * link.h
+ *	  One connection between the gateways of two nodes, for many sessions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_GATEWAY_LINK_H
+#define CITUS_GATEWAY_LINK_H
+
+#include "postgres.h"
+
+#include "lib/ilist.h"
+#include "libpq/pqcomm.h"
+
+#include "gateway/stream.h"
+
+/*
+ * The code of the first packet of a link, in the place of the protocol's
+ * version, as of SSLRequest; a version of the frames follows.
+ */
+#define LINK_REQUEST_CODE PG_PROTOCOL(1234, 5702)
+#define LINK_VERSION 1
+
+typedef enum FrameKind
+{
+	FRAME_OPEN = 1,				/* a new channel, by the side that has made
+								 * the link */
+	FRAME_DATA,					/* bytes of the channel's connection */
+	FRAME_WINDOW,				/* so many bytes more may be sent: uint32 */
+	FRAME_CLOSE,				/* the connection has ended */
+	FRAME_KEY,					/* what cancel requests name its session by:
+								 * process id and key */
+	FRAME_CANCEL,				/* cancel what its session runs; a number */
+	FRAME_CANCELED,				/* the server has taken the request of that
+								 * number */
+} FrameKind;
+
+typedef struct Link Link;
+
+/* One channel of a link; a part of a Tunnel (tunnel.c). */
+typedef struct LinkChannel
+{
+	Link	   *link;			/* NULL: closed */
+	uint32		id;
+	uint32		may_send;		/* bytes that the other side has room for */
+	uint32		may_receive;	/* bytes that we have told the other side to
+								 * have room for */
+	bool		ready;			/* in a list of those that have something to
+								 * send */
+	dlist_node	link_node;		/* of link->channels */
+	dlist_node	ready_node;
+} LinkChannel;
+
+/* What a tunnel does when something has come for its channel. */
+typedef struct ChannelHandler
+{
+	/* A new channel, which the other side has opened. */
+	void		(*opened) (Link *link, uint32 id);
+	void		(*data) (LinkChannel *channel, const char *data, size_t len);
+	void		(*key) (LinkChannel *channel, int32 pid, int32 key);
+	void		(*cancel) (LinkChannel *channel, uint32 number);
+	void		(*canceled) (LinkChannel *channel, uint32 number);
+
+	/*
+	 * The channel is not the link's any more: the other side has closed it
+	 * (error is NULL), or the link has ended.
+	 */
+	void		(*closed) (LinkChannel *channel, const ErrorData *error);
+	/*
+	 * The stream whose input the channel is to send; NULL: nothing now.
+	 */
+	Stream	   *(*source) (LinkChannel *channel);
+	/* Some of it has been sent. */
+	void		(*sent) (LinkChannel *channel);
+} ChannelHandler;
+
+extern void link_init(const ChannelHandler *handler);
+
+/*
+ * The link to where a request of src/remote/transport.c leads; a new one if
+ * there is none.  NULL if the request is none.
+ */
+extern Link *link_find(const char *request);
+
+/*
+ * Takes over the connection of a client that has sent LINK_REQUEST_CODE;
+ * holder, which has the stream, is freed.
+ */
+extern void link_accept(Stream *stream, void *holder, const SockAddr *address);
+
+/* For the client's authentication: where the link comes from, and by what. */
+extern const SockAddr *link_address(const Link *link);
+extern const Stream *link_stream(const Link *link);
+
+/* A channel of the link: a new one, or one that the other side has opened. */
+extern void link_add_channel(Link *link, LinkChannel *channel);
+extern void link_add_opened(Link *link, LinkChannel *channel, uint32 id);
+extern void link_refuse_channel(Link *link, uint32 id);
+
+/* Tells the other side, and forgets the channel. */
+extern void link_close_channel(LinkChannel *channel);
+
+/* The channel's source has something to send, or more than before. */
+extern void link_send(LinkChannel *channel);
+
+/* Sends a few bytes that are in no source, if there is room for them. */
+extern void link_send_bytes(LinkChannel *channel, const void *data, size_t len);
+
+/* Lets the other side send as much as there may be. */
+extern void link_grant(LinkChannel *channel);
+extern void link_send_key(LinkChannel *channel, int32 pid, int32 key);
+extern void link_send_number(LinkChannel *channel, FrameKind kind, uint32 number);
+extern void link_tick(void);
+
+#endif							/* CITUS_GATEWAY_LINK_H */
