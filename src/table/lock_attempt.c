@@ -22,9 +22,11 @@
 #include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "pgstat.h"
+#include "port/pg_bitutils.h"
 #include "storage/latch.h"
 #include "storage/proc.h"
 #include "utils/guc.h"
+#include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
 #include "lib/catch_error.h"
@@ -33,8 +35,8 @@
 #include "txn/deadlock.h"
 
 /*
- * Timeouts of the attempts, in ms: doubled each time, and less than what the
- * search for deadlocks waits.
+ * Timeouts of the attempts, in ms: the first times the next of Luby's numbers,
+ * and less than what the search for deadlocks waits.
  */
 #define FIRST_TIMEOUT 100
 #define LAST_TIMEOUT 5000
@@ -44,7 +46,7 @@
  * minute.
  */
 #define ATTEMPTS_IN_BLOCK 2
-#define ATTEMPTS_IN_BLOCK_ALONE 11
+#define ATTEMPTS_IN_BLOCK_ALONE 96
 
 typedef enum Attempt
 {
@@ -111,6 +113,22 @@ longest_timeout(void)
 	return grace == 0 ? LAST_TIMEOUT : Min(LAST_TIMEOUT, Max(grace / 2, 1));
 }
 
+/*
+ * The number-th of 1, 1, 2, 1, 1, 2, 4, 1, ...: how much time the attempt gets
+ * (Luby, Sinclair, Zuckerman, "Optimal speedup of Las Vegas algorithms", 1993).
+ * Writers of short statements let an attempt through at once, or, by bad luck,
+ * not at all: many short ones get by soonest.  Who holds a lock for longer
+ * needs a long one.
+ */
+static int
+luby_number(int number)
+{
+	int			block = pg_nextpower2_32(number + 1);
+
+	/* at the end of 2^k - 1 numbers stands 2^(k - 1), before it twice the same */
+	return number == block - 1 ? block / 2 : luby_number(number - (block / 2 - 1));
+}
+
 void
 lock_attempt_limit(int timeout)
 {
@@ -123,14 +141,21 @@ bool
 lock_in_attempts(const LockTaker *taker)
 {
 	bool		in_block = IsTransactionBlock() && taker->clear_way == NULL;
-	int			timeout = Min(FIRST_TIMEOUT, longest_timeout());
+	TimestampTz begun = GetCurrentTimestamp();
 
 	for (int number = 1;; number++)
 	{
-		bool		last = taker->here_only || (LockTimeout > 0 && LockTimeout <= timeout);
+		int			timeout = Min(FIRST_TIMEOUT * luby_number(number), longest_timeout());
+		int			left = LockTimeout - (int) TimestampDifferenceMilliseconds(begun, GetCurrentTimestamp());
+		bool		last = taker->here_only;
 		Attempt		result;
 
-		if (in_block && deadlock_interval() > 0 && number > ATTEMPTS_IN_BLOCK)
+		if (LockTimeout > 0 && left <= timeout)
+		{
+			last = true;
+			timeout = Max(left, 1);
+		}
+		else if (in_block && deadlock_interval() > 0 && number > ATTEMPTS_IN_BLOCK)
 		{
 			last = true;
 			timeout = 0;
@@ -142,7 +167,6 @@ lock_in_attempts(const LockTaker *taker)
 			return result == ATTEMPT_DONE;
 		if (taker->clear_way != NULL)
 			taker->clear_way(taker->arg);
-		timeout = Min(timeout * 2, longest_timeout());
 		pause_briefly();
 	}
 }

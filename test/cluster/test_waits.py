@@ -11,7 +11,7 @@ from harness.proxy import Proxy
 from harness.servers import fill, on_every_node, value, wait_until
 from harness.statement import Statement
 
-LIMIT = 15          # seconds for what has to wait for other sessions' statements only
+LIMIT = 40          # seconds for what has to wait for other sessions' statements only
 CLIENTS = 3         # on each node
 
 
