@@ -270,7 +270,17 @@ BEGIN
 				MESSAGE = 'canceled while the background job was being made',
 				HINT = 'If SELECT * FROM citus_rebalance_status() shows that it runs, stop it by citus_rebalance_stop().';
 		ELSE
-			PERFORM citus_internal.run_apart(format('SELECT citus_job_cancel(%s)', job));
+			-- the server sends the signal of a cancel request twice, and the second may come late
+			FOR attempt IN 1..3 LOOP
+				BEGIN
+					PERFORM citus_internal.run_apart(format('SELECT citus_job_cancel(%s)', job));
+					EXIT;
+				EXCEPTION WHEN query_canceled THEN
+					IF attempt = 3 THEN
+						RAISE;
+					END IF;
+				END;
+			END LOOP;
 		END IF;
 		RAISE;
 	END;
