@@ -1,6 +1,7 @@
 """Transaction blocks through the gateway that run on the node of their first statement, and move when they need this one."""
 
 import random
+import socket
 import threading
 
 import psycopg
@@ -394,3 +395,16 @@ def test_what_a_failed_block_leaves(gateway):
             with gateway.connect() as other:
                 assert value(other, "SELECT pg_backend_pid()") != mine
         pinned.execute("SELECT pg_advisory_unlock(16)")
+
+
+def test_whose_a_session_is(gateway):
+    """A session that clients have by turns says each one's address, where it would say its own connection's."""
+    with servers.connect(gateway.node) as observer:
+        for client in [gateway.connect() for _ in range(8)] * 2:
+            own = socket.fromfd(client.fileno(), socket.AF_INET, socket.SOCK_STREAM).getsockname()
+            with client.transaction():
+                found = client.execute("SELECT host(inet_client_addr()), inet_client_port(), pg_backend_pid(), count(*) FROM here "
+                                       "GROUP BY 1, 2, 3").fetchone()
+                assert found[:2] == own
+                assert rows(observer, "SELECT host(client_addr), client_port FROM pg_stat_activity WHERE pid = %s", [found[2]]) == [own]
+        assert value(observer, "SELECT sum(sessions) FROM citus_stat_gateway") < 8

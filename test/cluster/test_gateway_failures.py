@@ -16,7 +16,7 @@ from pomelo_check.sample import SEED
 
 from harness import servers
 from harness.gateways import Gateway
-from harness.servers import kill_process, rows, value
+from harness.servers import kill_one_of, kill_process, rows, value
 from harness.stopped import is_stopped
 
 SECONDS = float(os.environ.get("POMELO_RANDOM_SECONDS", "4"))
@@ -80,8 +80,7 @@ def kill_one(kind, made, gateway, chosen):
     with servers.connect(node) as connection:
         pids = [pid for pid, in rows(connection, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' "
                                                  "AND pid <> pg_backend_pid() ORDER BY pid")]
-    if pids:
-        kill_process(chosen.choice(pids))
+    kill_one_of(pids, chosen)
 
 
 @pytest.fixture(scope="module")

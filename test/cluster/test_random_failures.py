@@ -18,7 +18,7 @@ import test_splits
 from pomelo_check.sample import SEED
 
 from harness import bank, servers
-from harness.servers import kill_process, rows, value, wait_until
+from harness.servers import kill_one_of, rows, value, wait_until
 
 SECONDS = float(os.environ.get("POMELO_RANDOM_SECONDS", "20"))
 CLIENTS = 8
@@ -265,8 +265,8 @@ def kill_something(made, chosen):
                 SELECT pid FROM pg_stat_activity
                 WHERE backend_type NOT IN ('checkpointer', 'background writer', 'walwriter', 'logger', 'startup')
                   AND pid <> pg_backend_pid()""")]
-            if pids and how == "session":
-                kill_process(chosen.choice(pids))
+            if how == "session":
+                kill_one_of(pids, chosen)
             elif pids:
                 connection.execute("SELECT pg_terminate_backend(%s)", [chosen.choice(pids)])
 

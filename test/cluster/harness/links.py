@@ -10,7 +10,7 @@ from harness.gateways import Gateway
 OPEN, DATA, WINDOW, CLOSE, KEY, CANCEL, CANCELED = range(1, 8)
 REQUEST = struct.pack("!III", 12, 1234 << 16 | 5702, 1)
 ROOM = 1024 * 1024
-SIZE = 16 * 1024
+SIZE = 64 * 1024
 
 
 def give_gateways(made, settings=None):

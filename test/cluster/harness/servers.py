@@ -83,6 +83,18 @@ def kill_process(pid, how=signal.SIGKILL):
     os.kill(pid, how)
 
 
+def kill_one_of(pids, chosen):
+    """Kills one of the processes, which may end by themselves meanwhile; chosen, a random.Random, says which."""
+    pids = list(pids)
+    chosen.shuffle(pids)
+    for pid in pids:
+        try:
+            kill_process(pid)
+            return
+        except ProcessLookupError:
+            continue
+
+
 def transactions(node, exclude=()):
     """Open transactions of clients and other nodes on a node: (pid, state, application, query)."""
     with connect(node) as connection:

@@ -73,7 +73,7 @@ class Generator:
         self.random = random.Random(seed)
         self.count = 0          # of aliases in the statement
         self.ctes = []          # (name, columns) that its queries may read
-        self.parameters = False     # whether constants may be parameters, written $::type at first
+        self.parameters = None      # types of the constants that are parameters, written $number::type; None: none may be
 
     def statements(self, count):
         """Yields the statements, with their semicolons."""
@@ -90,12 +90,12 @@ class Generator:
 
     def _read(self):
         """Yields a query, sometimes behind the values of its parameters for several executions."""
-        self.parameters = self.chance(WITH_PARAMETERS)
+        self.parameters = [] if self.chance(WITH_PARAMETERS) else None
         query = self.query()
-        self.parameters = False
-        kinds = re.findall(r"\$::(\w+)", query)
-        for number in range(len(kinds)):
-            query = query.replace("$::", f"${number + 1}::", 1)
+        used = sorted({int(number) for number in re.findall(r"\$(\d+)::", query)})
+        query = re.sub(r"\$(\d+)::", lambda found: f"${used.index(int(found[1])) + 1}::", query)
+        kinds = [self.parameters[number - 1] for number in used]
+        self.parameters = None
         for _ in range(3 if kinds else 0):
             values = [self.pick([self.constant(kind).removeprefix("date ")] * 4 + ["NULL"]) for kind in kinds]
             yield f"-- params: {', '.join(values)}"
@@ -124,8 +124,9 @@ class Generator:
         return [f"{alias}.{name}" for alias, columns in scope for name, kind in columns.items() if kind in types]
 
     def constant(self, kind):
-        if self.parameters and self.chance(0.3):
-            return f"$::{kind}"
+        if self.parameters is not None and self.chance(0.3):
+            self.parameters.append(kind)
+            return f"${len(self.parameters)}::{kind}"
         return {"int": str(self.number(-1, 9)), "text": f"'t{self.number(0, 6)}'",
                 "date": f"date '2024-01-{self.number(1, 12):02}'", "bool": self.pick(["true", "false"])}[kind]
 
