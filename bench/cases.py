@@ -6,6 +6,7 @@ import copying
 import held
 import insert_select
 import keyed
+import pool_sizes
 import realtime
 import tpcc
 import transport
@@ -25,6 +26,7 @@ CASES = {
     "insert_select": (insert_select.insert_select, "cluster"),
     "realtime": (realtime.realtime, "cluster"),
     "held": (held.held, "cluster"),
+    "pool_sizes": (pool_sizes.pool_sizes, "cluster"),
     "gateway": (keyed.gateway, "gateway"),
     "transport": (transport.transport, "transport"),
 }

@@ -218,6 +218,7 @@ backend_close(Backend *backend)
 	if (state == BACKEND_CONNECTING || state == BACKEND_LOGIN)
 		backend->pool->nopening--;
 	cancel_forget(backend);
+	board_session_drop(backend->board);
 	if (backend->asking != NULL)
 		end_asking(backend, NULL);
 	expect_free(backend);
@@ -377,6 +378,7 @@ backend_lend(Backend *backend, Client *client)
 	dlist_delete(&backend->idle_link);
 	backend->client = client;
 	client->backend = backend;
+	board_session_lend(backend->board, &client->address);
 	gateway_stats_waited(client->state == CLIENT_WAITING ? stream_now - client->since : 0);
 	client->state = CLIENT_ACTIVE;
 	client->since = stream_now;
@@ -531,6 +533,8 @@ login_message(Backend *backend, char type, const char *payload, size_t len)
 				break;
 			memcpy(&backend->pid, payload, 4);
 			memcpy(&backend->key, payload + 4, 4);
+			if (pool->address.len == 0)
+				backend->board = board_session_take(relay_start->number, (int32) pg_ntoh32(backend->pid));
 			break;
 		case 'Z':
 			backend_opened(backend);

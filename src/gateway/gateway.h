@@ -70,6 +70,9 @@ extern void login_hook_init(void);
 extern void session_state_init(void);
 extern void session_state_begin(void);
 
+/* session_client.c: and is to say the address of the client that has it. */
+extern void session_client_begin(void);
+
 /* supervisor.c */
 extern void supervisor_init(void);
 

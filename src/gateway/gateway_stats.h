@@ -10,6 +10,7 @@
 
 #include "postgres.h"
 
+#include "libpq/pqcomm.h"
 #include "port/atomics.h"
 
 #define MAX_GATEWAY_PROCESSES 64
@@ -33,6 +34,19 @@ typedef enum UnroutedReason
 
 /* Waits of less than 1, 2, 4 ... microseconds are counted. */
 #define WAIT_BUCKETS 40
+
+/*
+ * Sessions of all processes whose clients are noted; others say the gateway's
+ * address.
+ */
+#define MAX_BOARD_SESSIONS 4096
+
+/* Which client has a session of this server. */
+typedef struct BoardSession
+{
+	volatile uint32 changes;	/* odd while it is being written */
+	SockAddr	address;		/* salen 0: none yet */
+} BoardSession;
 
 /* Written by one process only. */
 typedef struct GatewayStats
@@ -81,6 +95,10 @@ typedef struct GatewayBoard
 	/* that have come to us, and are to be sent to the other nodes */
 	pg_atomic_uint64 strays[MAX_GATEWAY_PROCESSES][MAX_BOARD_CANCELS];
 	GatewayStats processes[MAX_GATEWAY_PROCESSES];
+
+	/* each process has a share of these; pid 0: free */
+	volatile int32 session_pids[MAX_BOARD_SESSIONS];
+	BoardSession sessions[MAX_BOARD_SESSIONS];
 } GatewayBoard;
 
 /* NULL in a server without a gateway. */
@@ -94,6 +112,17 @@ extern GatewayStats *gateway_stats;
 
 /* A client has a session, for which it has waited for so long. */
 extern void gateway_stats_waited(int64 microseconds);
+
+/*
+ * session_client.c: an entry for a session of this process with that pid, NULL
+ * if none is free; the client that it is lent to; its end.  NULL is ignored.
+ */
+extern BoardSession *board_session_take(int process, int32 pid);
+extern void board_session_lend(BoardSession *session, const SockAddr *address);
+extern void board_session_drop(BoardSession *session);
+
+/* The process begins: what an earlier one has left is nobody's. */
+extern void board_sessions_clear(int process);
 
 /* While the server starts, before it has any other process. */
 extern void gateway_board_create(void);

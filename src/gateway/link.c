@@ -46,8 +46,11 @@
 /* Room is told of when there is so much of it. */
 #define WINDOW_STEP (WINDOW / 4)
 
-#define MAX_FRAME (16 * 1024)
+#define MAX_FRAME (64 * 1024)
 #define HEADER_SIZE 8
+
+/* A frame with so much is sent at once, from where its bytes are. */
+#define LARGE_FRAME (8 * 1024)
 
 /*
  * Who has no more to say than this goes first; but so many times in a row
@@ -109,6 +112,8 @@ struct Link
 	const char *addresses;		/* of the request, that are left to be tried */
 	SockAddr	address;		/* of the other side */
 	uint32		last_channel;
+	uint32		data_channel;	/* that the frame is for which is coming */
+	uint32		data_rest;		/* how much of it has not come */
 	dlist_head	channels;
 	channeltab_hash *by_id;		/* the same */
 	dlist_head	short_ready;	/* channels that have little to send */
@@ -251,18 +256,23 @@ refuse_frame(const char *what)
  */
 
 static void
-put_head(Link *link, uint32 id, FrameKind kind, size_t len)
+put_frame_of(Link *link, uint32 id, FrameKind kind, const void *data, size_t len)
 {
 	uint32		words[2] = {pg_hton32(id), pg_hton32((uint32) kind << 24 | (uint32) len)};
 
-	stream_put(&link->stream, words, sizeof(words));
+	if (len >= LARGE_FRAME)
+		stream_put_now(&link->stream, words, sizeof(words), data, len);
+	else
+	{
+		stream_put(&link->stream, words, sizeof(words));
+		stream_put(&link->stream, data, len);
+	}
 }
 
 static void
 put_frame(LinkChannel *channel, FrameKind kind, const void *data, size_t len)
 {
-	put_head(channel->link, channel->id, kind, len);
-	stream_put(&channel->link->stream, data, len);
+	put_frame_of(channel->link, channel->id, kind, data, len);
 }
 
 void
@@ -402,7 +412,7 @@ link_add_opened(Link *link, LinkChannel *channel, uint32 id)
 void
 link_refuse_channel(Link *link, uint32 id)
 {
-	put_head(link, id, FRAME_CLOSE, 0);
+	put_frame_of(link, id, FRAME_CLOSE, NULL, 0);
 }
 
 void
@@ -448,12 +458,31 @@ take_open(Link *link, uint32 id, size_t len)
 }
 
 static void
-take_data(LinkChannel *channel, const char *data, size_t len)
+expect_data(Link *link, LinkChannel *channel, uint32 id, size_t len)
 {
-	if (len > channel->may_receive)
-		refuse_frame("it is longer than what there is room for");
-	channel->may_receive -= len;
-	channel_handler->data(channel, data, len);
+	if (channel != NULL)
+	{
+		if (len > channel->may_receive)
+			refuse_frame("it is longer than what there is room for");
+		channel->may_receive -= len;
+	}
+	link->data_channel = id;
+	link->data_rest = len;
+}
+
+/* Passes on what has come of a frame. */
+static void
+take_data(Link *link)
+{
+	ByteQueue  *in = &link->stream.in;
+	size_t		len = Min(link->data_rest, queue_length(in));
+	LinkChannel *channel = find_channel(link, link->data_channel);
+
+	link->data_rest -= len;
+	if (channel != NULL)
+		channel_handler->data(channel, in->data + in->start, len);
+	if (link->state == LINK_OPEN)
+		stream_skip(&link->stream, len);
 }
 
 static void
@@ -485,6 +514,7 @@ take_key(LinkChannel *channel, const char *data, size_t len)
 	channel_handler->key(channel, words[0], words[1]);
 }
 
+/* A frame that has come as a whole, or the head of one with data. */
 static void
 take_frame(Link *link, uint32 id, int kind, const char *data, size_t len)
 {
@@ -499,13 +529,16 @@ take_frame(Link *link, uint32 id, int kind, const char *data, size_t len)
 		refuse_frame("its kind is unknown");
 	if (id > link->last_channel)
 		refuse_frame("its channel has not been opened");
-	if ((channel = find_channel(link, id)) == NULL)
+	channel = find_channel(link, id);
+	if (kind == FRAME_DATA)
+	{
+		expect_data(link, channel, id, len);
+		return;
+	}
+	if (channel == NULL)
 		return;					/* closed meanwhile */
 	switch ((FrameKind) kind)
 	{
-		case FRAME_DATA:
-			take_data(channel, data, len);
-			break;
 		case FRAME_WINDOW:
 			take_window(channel, data, len);
 			break;
@@ -522,29 +555,48 @@ take_frame(Link *link, uint32 id, int kind, const char *data, size_t len)
 			channel_handler->canceled(channel, frame_number(data, len));
 			break;
 		case FRAME_OPEN:
+		case FRAME_DATA:
 			break;
 	}
 }
 
+/*
+ * Takes what has come.  Data is passed on as it comes, so that the end of a
+ * long frame needs not be waited for.
+ */
 static void
 take_frames(Link *link)
 {
 	ByteQueue  *in = &link->stream.in;
 
-	while (link->state == LINK_OPEN && queue_length(in) >= HEADER_SIZE)
+	while (link->state == LINK_OPEN)
 	{
 		uint32		words[2];
 		size_t		len;
+		int			kind;
+		size_t		needed = HEADER_SIZE;
 
+		if (link->data_rest > 0)
+		{
+			if (queue_length(in) == 0)
+				break;
+			take_data(link);
+			continue;
+		}
+		if (queue_length(in) < HEADER_SIZE)
+			break;
 		memcpy(words, in->data + in->start, sizeof(words));
 		len = pg_ntoh32(words[1]) & 0xFFFFFF;
+		kind = pg_ntoh32(words[1]) >> 24;
 		if (len > MAX_FRAME)
 			refuse_frame("it is too long");
-		if (queue_length(in) < HEADER_SIZE + len)
+		if (kind != FRAME_DATA)
+			needed += len;
+		if (queue_length(in) < needed)
 			break;
-		take_frame(link, pg_ntoh32(words[0]), pg_ntoh32(words[1]) >> 24, in->data + in->start + HEADER_SIZE, len);
+		take_frame(link, pg_ntoh32(words[0]), kind, in->data + in->start + HEADER_SIZE, len);
 		if (link->state == LINK_OPEN)
-			stream_skip(&link->stream, HEADER_SIZE + len);
+			stream_skip(&link->stream, needed);
 	}
 }
 

@@ -349,6 +349,7 @@ relay_main(const GatewayStart *start)
 	relay_start = start;
 	gateway_stats = &gateway_board->processes[start->number];
 	memset(gateway_stats, 0, sizeof(*gateway_stats));
+	board_sessions_clear(start->number);
 	gateway_stats->pid = getpid();
 	PG_exception_stack = NULL;
 	error_context_stack = NULL;

@@ -229,6 +229,8 @@ struct Backend
 	Client	   *line[MAX_LINE]; /* whose statements have been sent behind, in
 								 * order; NULL as above */
 	int			nline;
+	BoardSession *board;		/* says whose it is, to a session of this
+								 * server; or NULL */
 	bool		shared;			/* statements may be sent behind the last
 								 * one */
 	bool		cancelling;		/* it may be hit by a cancel request, not only

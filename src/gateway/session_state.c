@@ -327,6 +327,7 @@ void
 session_state_begin(void)
 {
 	gateway_session = true;
+	session_client_begin();
 
 	/* other sessions' clients need not hear of it */
 	guc_find(GATEWAY_STATE_SETTING)->flags |= GUC_REPORT;

@@ -24,6 +24,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "nodes/pg_list.h"
@@ -302,16 +303,22 @@ receive_some(Stream *stream, void *buffer, size_t len)
 }
 
 void
-stream_put_now(Stream *stream, const void *data, size_t len)
+stream_put_now(Stream *stream, const void *head, size_t head_len, const void *data, size_t len)
 {
+	struct iovec parts[2] = {{(void *) head, head_len}, {(void *) data, len}};
+	struct msghdr message = {.msg_iov = parts,.msg_iovlen = lengthof(parts)};
 	ssize_t		sent = 0;
 
-	if (stream->fd >= 0 && !stream->ended && !stream->connecting && queue_length(&stream->out) == 0)
-		sent = send_some(stream, data, len);
+	if (stream->tls == NULL && stream->fd >= 0 && !stream->ended && !stream->connecting && queue_length(&stream->out) == 0)
+		sent = sendmsg(stream->fd, &message, MSG_NOSIGNAL);
+	sent = Max(sent, 0);		/* an error comes again */
+	for (int i = 0; i < lengthof(parts); i++)
+	{
+		size_t		done = Min((size_t) sent, parts[i].iov_len);
 
-	/* an error comes again */
-	sent = Max(sent, 0);
-	stream_put(stream, (const char *) data + sent, len - sent);
+		stream_put(stream, (char *) parts[i].iov_base + done, parts[i].iov_len - done);
+		sent -= done;
+	}
 }
 
 void

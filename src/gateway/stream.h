@@ -114,8 +114,11 @@ extern void stream_pause(Stream *stream, bool paused);
 extern void stream_put(Stream *stream, const void *data, size_t len);
 extern void stream_put_message(Stream *stream, char type, const void *data, size_t len);
 
-/* The same, but sends at once what the socket takes now. */
-extern void stream_put_now(Stream *stream, const void *data, size_t len);
+/*
+ * The same for two pieces, the first of which may be empty; but sends at once
+ * what the socket takes now, which is not copied, unless it is encrypted.
+ */
+extern void stream_put_now(Stream *stream, const void *head, size_t head_len, const void *data, size_t len);
 
 /* Begins a message; its length counts the four bytes that tell it. */
 extern void stream_put_head(Stream *stream, char type, uint32 len);

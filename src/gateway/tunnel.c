@@ -639,7 +639,7 @@ channel_data(LinkChannel *channel, const char *data, size_t len)
 		return;
 	}
 	tunnel->answered = true;
-	stream_put_now(&tunnel->end->stream, data, len);
+	stream_put_now(&tunnel->end->stream, NULL, 0, data, len);
 	if (!stream_is_full(&tunnel->end->stream))
 		link_grant(channel);
 }

@@ -1,0 +1,169 @@
+/*-------------------------------------------------------------------------
+ *
+ * session_client.c
+ *	  Whose a session of the gateway is: the client's address.
+ *
+ * The gateway's process notes on the board (gateway_stats.c) the address of
+ * the client that a session of its server is lent to.  The session looks there
+ * when a statement begins, and then says the client's address where it would
+ * say that of its own connection: in pg_stat_activity, inet_client_addr() and
+ * the log.  Neither waits for the other: an entry is written by one process,
+ * which counts before and after, so the session sees whether it has read half
+ * of two.
+ *
+ * Sessions on other nodes run statements of many clients by turns, and say the
+ * gateway's address.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <netdb.h>
+
+#include "common/ip.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "tcop/utility.h"
+#include "utils/backend_status.h"
+
+#include "compat/client_protocol.h"
+#include "gateway/gateway.h"
+#include "gateway/gateway_stats.h"
+
+/*
+ * The gateway
+ */
+
+BoardSession *
+board_session_take(int process, int32 pid)
+{
+	int			share = MAX_BOARD_SESSIONS / gateway_processes;
+	BoardSession *sessions = &gateway_board->sessions[process * share];
+
+	for (int i = 0; i < share; i++)
+	{
+		if (gateway_board->session_pids[process * share + i] != 0)
+			continue;
+		sessions[i].address.salen = 0;
+		pg_write_barrier();
+		gateway_board->session_pids[process * share + i] = pid;
+		return &sessions[i];
+	}
+	return NULL;
+}
+
+void
+board_session_drop(BoardSession *session)
+{
+	if (session != NULL)
+		gateway_board->session_pids[session - gateway_board->sessions] = 0;
+}
+
+void
+board_session_lend(BoardSession *session, const SockAddr *address)
+{
+	if (session == NULL)
+		return;
+	session->changes++;
+	pg_write_barrier();
+	session->address = *address;
+	pg_write_barrier();
+	session->changes++;
+}
+
+void
+board_sessions_clear(int process)
+{
+	int			share = MAX_BOARD_SESSIONS / gateway_processes;
+
+	memset((void *) &gateway_board->session_pids[process * share], 0, share * sizeof(int32));
+}
+
+/*
+ * The session
+ */
+
+static ExecutorStart_hook_type start_next = NULL;
+static ProcessUtility_hook_type utility_next = NULL;
+
+static const BoardSession *
+find_own_session(void)
+{
+	for (int i = 0; i < MAX_BOARD_SESSIONS; i++)
+		if (gateway_board->session_pids[i] == MyProcPid)
+			return &gateway_board->sessions[i];
+	return NULL;
+}
+
+/* Says the address where the server says that of its client. */
+static void
+set_client_address(const SockAddr *address)
+{
+	static char host[NI_MAXHOST];
+	static char port[NI_MAXSERV];
+
+	if (pg_getnameinfo_all(&address->addr, address->salen, host, sizeof(host), port, sizeof(port),
+						   NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		return;
+	MyProcPort->raddr = *address;
+	MyProcPort->remote_host = host;
+	MyProcPort->remote_port = port;
+	if (MyBEEntry == NULL)
+		return;
+	PGSTAT_BEGIN_WRITE_ACTIVITY(MyBEEntry);
+	MyBEEntry->st_clientaddr = *address;
+	PGSTAT_END_WRITE_ACTIVITY(MyBEEntry);
+}
+
+/* Looks whether another client has the session now. */
+static void
+look_for_client(void)
+{
+	static const BoardSession *own = NULL;
+	static bool looked = false;
+	static uint32 seen = 0;
+	uint32		changes;
+	SockAddr	address;
+
+	if (!looked)
+		own = find_own_session();
+	looked = true;
+	if (own == NULL || own->changes == seen)
+		return;
+	changes = own->changes;
+	pg_read_barrier();
+	address = own->address;
+	pg_read_barrier();
+
+	/* half of two: the next statement looks again */
+	if ((changes & 1) != 0 || own->changes != changes)
+		return;
+	seen = changes;
+	if (address.salen > 0)
+		set_client_address(&address);
+}
+
+static void
+start_for_client(QueryDesc *query_desc, int eflags)
+{
+	look_for_client();
+	start_next(query_desc, eflags);
+}
+
+static void
+run_utility_for_client(PlannedStmt *pstmt, const char *query, bool read_only_tree, ProcessUtilityContext context,
+					   ParamListInfo params, QueryEnvironment *env, DestReceiver *dest, QueryCompletion *qc)
+{
+	look_for_client();
+	utility_next(pstmt, query, read_only_tree, context, params, env, dest, qc);
+}
+
+void
+session_client_begin(void)
+{
+	start_next = ExecutorStart_hook;
+	ExecutorStart_hook = start_for_client;
+	utility_next = ProcessUtility_hook;
+	ProcessUtility_hook = run_utility_for_client;
+}
