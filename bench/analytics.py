@@ -62,6 +62,17 @@ def load(side, folder, layout):
             connection.execute(f"VACUUM ANALYZE {table}")
 
 
+def add_parallel(parser):
+    parser.add_argument("--parallel", choices=["none", "nodes", "all"], default="none",
+                        help="which servers may use parallel query: none (default), the cluster's, all")
+
+
+def limit_parallel(allowed, plain, cluster):
+    """Has the servers that `--parallel` doesn't name do without parallel query."""
+    for side in {"none": [plain, cluster], "nodes": [plain], "all": []}[allowed]:
+        forbid_parallel(side)
+
+
 def forbid_parallel(side):
     """Keep a side's servers from using more processes for a query than one each."""
     for dsn in (side.dsn, *side.others):
@@ -130,8 +141,7 @@ def main():
     parser.add_argument("--query", action="append", type=int, help="only these; may be repeated")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--limit", type=int, default=120, help="seconds for a query (120)")
-    parser.add_argument("--parallel", choices=["none", "nodes", "all"], default="none",
-                        help="which servers may use parallel query: none (default), the cluster's, all")
+    add_parallel(parser)
     parser.add_argument("--base-port", type=int, default=servers.BASE_PORT)
     args = parser.parse_args()
     layouts = args.layout or list(LAYOUTS)
@@ -142,8 +152,7 @@ def main():
         load(plain, folder, None)
         for layout in layouts:
             load(cluster, folder, layout)
-        for side in {"none": [plain, cluster], "nodes": [plain], "all": []}[args.parallel]:
-            forbid_parallel(side)
+        limit_parallel(args.parallel, plain, cluster)
         connections = open_sides(plain, cluster, layouts, args.limit)
         print("query plain  " + "  ".join(layouts))
         queries = {int(query.name[1:]): query.text for query in tpch.load_queries(args.scale)}

@@ -94,9 +94,9 @@ def run_case(name, sides, plan, results, failed):
                 figures = ", ".join(f"{what} {value:,}" for what, value in result.values.items())
                 say(f"  {result.config}: {figures} {result.unit}")
                 continue
-            for side in sides[1:]:
-                if side.name in result.samples:
-                    say(line(result, sides[0].name, side.name))
+            for side in result.samples:
+                if side != result.baseline:
+                    say(line(result, result.baseline, side))
     except Exception as error:  # pylint: disable=broad-except
         failed.append((name, str(error).strip()))
         say(f"  failed: {failed[-1][1]}")

@@ -1,9 +1,9 @@
 """TPC-DS's 99 queries on a plain server and on a cluster, sales and returns distributed by item.
 
 Data and queries are those of DuckDB's generator, two packages of the Python
-Package Index.  Plain PostgreSQL runs without parallel query (`--parallel`: with
-it); answers are compared, times are medians of the rounds.  Queries that
-take plain PostgreSQL longer than the limit are left out of the sum.
+Package Index.  Servers run without parallel query, but for those that
+`--parallel` names; answers are compared, times are medians of the rounds.
+Queries that take plain PostgreSQL longer than the limit are left out of the sum.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def main():
     parser.add_argument("--query", action="append", type=int, help="only these; may be repeated")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--limit", type=int, default=60, help="seconds for a query (60)")
-    parser.add_argument("--parallel", action="store_true", help="plain PostgreSQL may use parallel query")
+    analytics.add_parallel(parser)
     parser.add_argument("--base-port", type=int, default=servers.BASE_PORT)
     args = parser.parse_args()
     generator = open_generator()
@@ -86,7 +86,8 @@ def main():
         tables = generate(generator, args.scale, Path(name))
         load(plain, tables, Path(name), "plain")
         load(cluster, tables, Path(name), LAYOUT)
-        connections = analytics.open_sides(plain, cluster, [LAYOUT], args.parallel, args.limit)
+        analytics.limit_parallel(args.parallel, plain, cluster)
+        connections = analytics.open_sides(plain, cluster, [LAYOUT], args.limit)
         print(f"query plain  {LAYOUT}")
         for number, text in generator.execute("SELECT query_nr, query FROM tpcds_queries()").fetchall():
             if args.query and number not in args.query:
