@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import copying
+import fanout
 import held
 import insert_select
 import keyed
@@ -25,6 +26,7 @@ CASES = {
     "copy": (copying.copy, "cluster"),
     "insert_select": (insert_select.insert_select, "cluster"),
     "realtime": (realtime.realtime, "cluster"),
+    "fanout": (fanout.fanout, "cluster"),
     "held": (held.held, "cluster"),
     "pool_sizes": (pool_sizes.pool_sizes, "cluster"),
     "gateway": (keyed.gateway, "gateway"),
