@@ -84,8 +84,8 @@ board_sessions_clear(int process)
  * The session
  */
 
-static ExecutorStart_hook_type start_next = NULL;
-static ProcessUtility_hook_type utility_next = NULL;
+static ExecutorStart_hook_type executor_start_next = NULL;
+static ProcessUtility_hook_type utility_next_in_session = NULL;
 
 static const BoardSession *
 find_own_session(void)
@@ -148,7 +148,7 @@ static void
 start_for_client(QueryDesc *query_desc, int eflags)
 {
 	look_for_client();
-	start_next(query_desc, eflags);
+	executor_start_next(query_desc, eflags);
 }
 
 static void
@@ -156,14 +156,14 @@ run_utility_for_client(PlannedStmt *pstmt, const char *query, bool read_only_tre
 					   ParamListInfo params, QueryEnvironment *env, DestReceiver *dest, QueryCompletion *qc)
 {
 	look_for_client();
-	utility_next(pstmt, query, read_only_tree, context, params, env, dest, qc);
+	utility_next_in_session(pstmt, query, read_only_tree, context, params, env, dest, qc);
 }
 
 void
 session_client_begin(void)
 {
-	start_next = ExecutorStart_hook;
+	executor_start_next = ExecutorStart_hook;
 	ExecutorStart_hook = start_for_client;
-	utility_next = ProcessUtility_hook;
+	utility_next_in_session = ProcessUtility_hook;
 	ProcessUtility_hook = run_utility_for_client;
 }

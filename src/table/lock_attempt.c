@@ -115,17 +115,19 @@ longest_timeout(void)
 
 /*
  * The number-th of 1, 1, 2, 1, 1, 2, 4, 1, ...: how much time the attempt gets
- * (Luby, Sinclair, Zuckerman, "Optimal speedup of Las Vegas algorithms", 1993).
- * Writers of short statements let an attempt through at once, or, by bad luck,
- * not at all: many short ones get by soonest.  Who holds a lock for longer
- * needs a long one.
+ * (Luby, Sinclair, Zuckerman, "Optimal speedup of Las Vegas algorithms",
+ * 1993).  Writers of short statements let an attempt through at once, or, by
+ * bad luck, not at all: many short ones get by soonest.  Who holds a lock for
+ * longer needs a long one.
  */
 static int
 luby_number(int number)
 {
 	int			block = pg_nextpower2_32(number + 1);
 
-	/* at the end of 2^k - 1 numbers stands 2^(k - 1), before it twice the same */
+	/*
+	 * at the end of 2^k - 1 numbers stands 2^(k - 1), before it twice the same
+	 */
 	return number == block - 1 ? block / 2 : luby_number(number - (block / 2 - 1));
 }
 
