@@ -6,7 +6,7 @@
  * The defaults were measured on loopback, where a lookup of one row takes
  * about 0.25 ms, each shard that a task covers 10 to 20 us, a row of a few
  * columns 1 to 2 us, and an exchange, which opens connections, 5 ms.  A slower
- * network has dearer round trips and rows.
+ * network has dearer round trips and rows: bench/calibrate measures them.
  *
  *-------------------------------------------------------------------------
  */
