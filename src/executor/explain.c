@@ -202,6 +202,8 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 		ExplainPropertyText("Computed Here", state->plan.refusal, es);
 	if (state->kept != NULL || (state->runs > 0 && state->same_rows && state->prefetched))
 		ExplainPropertyBool("Rows Kept", true, es);
+	if (es->analyze && state->explain != 0)
+		ExplainPropertyUInteger("Tuple data received from nodes", "bytes", state->received, es);
 	if (!params_known || (state->set == NULL && state->plan.current_of > 0))
 	{
 		ExplainPropertyText("Task Query", state->plan.text, es);

@@ -58,6 +58,7 @@ typedef struct DistScanState
 	SubTransactionId subid;		/* where the scan began */
 	ResourceOwner resowner;		/* what it uses belongs to */
 	int			explain;		/* for the tasks' tags, see tag.h */
+	uint64		received;		/* bytes of rows, if that is not 0 */
 
 	/* of a scan that sends its rows to the nodes of its parent's tasks */
 	const char *exchange;		/* its name */

@@ -259,6 +259,7 @@ prepare_run(DistScanState *state, bool to_keep)
 	if (state->snapshot != NULL || IsolationUsesXactSnapshot())
 		spec->as_of = state->css.ss.ps.state->es_snapshot;
 	spec->explain = state->explain;
+	spec->received = state->explain != 0 ? &state->received : NULL;
 	if (!spec->write)
 		spec->find_shards = to_keep ? find_kept_again : find_shards_again;
 	spec->find_arg = state;

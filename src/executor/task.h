@@ -78,6 +78,8 @@ typedef struct TaskSetSpec
 								 * to their nodes */
 	bool		whole;			/* its one task is the whole statement */
 	bool		first_alone;	/* the first task ends before others begin */
+	uint64	   *received;		/* counts the bytes of rows from other nodes;
+								 * NULL: nobody asks */
 	int			explain;		/* for the tasks' tags; one connection per node
 								 * then */
 } TaskSetSpec;

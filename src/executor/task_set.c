@@ -479,6 +479,13 @@ task_set_poll(TaskSet *set, Worker *worker)
 	return found;
 }
 
+static void
+count_received(uint64 *received, const RemoteRow *row)
+{
+	for (int i = 0; i < row->ncolumns; i++)
+		*received += row->values[i].len;
+}
+
 /*
  * Reads what a worker's connection has now.  True if it was a row of the
  * kept kind, then stored in slot.
@@ -493,6 +500,8 @@ poll_worker(TaskSet *set, Worker *worker, TupleTableSlot *slot)
 		if (set->codec != NULL && worker->task->keep_rows)
 		{
 			row_codec_store(set->codec, &worker->conn->row, slot, set->row_context);
+			if (set->spec->received != NULL)
+				count_received(set->spec->received, &worker->conn->row);
 			return true;
 		}
 	}

@@ -19,7 +19,7 @@ BEGIN
 		line := regexp_replace(line, '_10\d{4}', '_N', 'g');
 		line := regexp_replace(line, 'shard \d+\.\d+', 'shard N.N', 'g');
 		line := regexp_replace(line, '(Time|time)([=:]) ?[\d.]+( ms)?(\.\.[\d.]+)?', '\1\2 N', 'g');
-		line := regexp_replace(line, '(Memory( Usage)?|Data|data).*: \d+', '\1: N', 'g');
+		line := regexp_replace(line, '(Memory( Usage)?).*: \d+', '\1: N', 'g');
 		RETURN NEXT line;
 	END LOOP;
 END $$;
