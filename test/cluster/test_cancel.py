@@ -152,6 +152,18 @@ def test_lock_timeout(cluster, coordinator, table, connect):
     waiter.execute(f"UPDATE {table} SET payload = 2 WHERE id = 5")
 
 
+def test_lock_timeout_of_ddl(cluster, table, connect):
+    """It counts for all attempts to get the table's locks on all nodes together."""
+    holder = connect(cluster.coordinator, autocommit=False)
+    holder.execute(f"UPDATE {table} SET payload = 1 WHERE id = 5")
+    waiter = connect(cluster.workers[0])
+    waiter.execute("SET lock_timeout = '2s'; SET statement_timeout = '30s'")
+    with pytest.raises(psycopg.errors.LockNotAvailable):
+        waiter.execute(f"ALTER TABLE {table} ADD COLUMN more int")
+    holder.commit()
+    waiter.execute(f"ALTER TABLE {table} ADD COLUMN more int")
+
+
 def key_on(connection, table, node):
     """A key of the table that is on a node."""
     return value(connection, """
