@@ -13,7 +13,8 @@ LOOKUPS = [Workload((script,), clients=(1, 8), quick=(("prepared", 1), ("prepare
 STATEMENTS = {
     "aggregate": ["SELECT count(*), sum(amount), avg(amount) FROM fanout"],
     "group": ["SELECT kind, count(*), sum(amount), avg(amount) FROM fanout GROUP BY kind"],
-    "top 10": ["SELECT * FROM fanout ORDER BY amount DESC, id LIMIT 10"],
+    "top 10": ["SELECT * FROM fanout ORDER BY kind DESC, id LIMIT 10"],
+    "top 10 by an index": ["SELECT * FROM fanout ORDER BY amount DESC, id LIMIT 10"],
     "self-join": ["SELECT count(*), sum(a.amount + b.amount) FROM fanout a JOIN fanout b USING (id)"],
     "distinct": ["SELECT count(DISTINCT kind) FROM fanout"],
     "limit 10": ["SELECT * FROM fanout LIMIT 10"],
