@@ -168,7 +168,7 @@ def test_extra_connections_are_given_up(small, connect):
     reader, other = connect(small.coordinator), connect(small.coordinator)
     reader.execute("SET citus.executor_slow_start_interval = 0")
     reader.execute("SET citus.enable_node_tasks = off")
-    statement = Statement(reader, "SELECT count(*) FROM t WHERE pg_sleep(0.5 + 0 * payload) IS NOT NULL")
+    statement = Statement(reader, "SELECT count(*) FROM t WHERE pg_sleep(0.3 + 0 * payload) IS NOT NULL")
     wait_until(lambda: backends(small.workers[0]) == LIMIT, "an extra connection")
     assert value(other, "SELECT payload IS NOT NULL FROM t WHERE id = 1")
     assert statement.running
