@@ -512,7 +512,7 @@ bool
 remote_give_up_extra(RemoteConn *conn)
 {
 	if (!conn->priv->extra || !shared_pool_crowded() || conn->state != REMOTE_IDLE || conn->primary ||
-		conn->xact_depth > 0 || conn->snapshot_held)
+		(conn->xact_depth > 0 && !conn->xact_lone) || conn->snapshot_held)
 		return false;
 	connect_close(conn);
 	return true;
