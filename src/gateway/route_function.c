@@ -37,6 +37,7 @@
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "compat/permissions.h"
 #include "compat/sql_function.h"
 #include "planner/dist_plan.h"
 
@@ -267,33 +268,34 @@ citus_internal_gateway_route(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(route));
 }
 
-/* The query of a text that is one statement without parameters; or NULL. */
-static Query *
-single_query(const char *text)
-{
-	List	   *parsed = pg_parse_query(text);
-	List	   *queries;
-
-	if (list_length(parsed) != 1)
-		return NULL;
-	queries = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, parsed), text, NULL, 0, NULL);
-	return list_length(queries) == 1 ? linitial_node(Query, queries) : NULL;
-}
-
-/* gateway_query_route(statement): the same by the place of a literal */
+/*
+ * gateway_query_route(statement): the same by the place of a literal.  Errors
+ * if the current user may not run the statement, whose locks it takes.
+ */
 Datum
 citus_internal_gateway_query_route(PG_FUNCTION_ARGS)
 {
 	char	   *statement = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	Query	   *query = metadata_available() ? single_query(statement) : NULL;
+	List	   *queries = pg_parse_query(statement);
+	Query	   *query;
+	bool		known;
 	bool		anywhere;
-	char	   *route;
+	List	   *plans;
+	char	   *route = NULL;
 
-	if (query == NULL || !is_about_all_nodes(query) || !returns_builtin_types(query->targetList) ||
-		!returns_builtin_types(query->returningList))
+	if (!metadata_available() || list_length(queries) != 1)
 		PG_RETURN_NULL();
-	anywhere = may_run_anywhere(query);
-	route = route_of_plan(pg_plan_query(query, statement, 0, NULL), anywhere, true);
+	queries = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, queries), statement, NULL, 0, NULL);
+	query = list_length(queries) == 1 ? linitial_node(Query, queries) : NULL;
+	known = query != NULL && is_about_all_nodes(query) && returns_builtin_types(query->targetList) &&
+		returns_builtin_types(query->returningList);
+	anywhere = known && may_run_anywhere(query);
+
+	plans = pg_plan_queries(queries, statement, 0, NULL);
+	foreach_node(PlannedStmt, plan, plans)
+		compat_check_statement(plan);
+	if (known)
+		route = route_of_plan(linitial_node(PlannedStmt, plans), anywhere, true);
 	if (route == NULL && anywhere)
 		route = ANYWHERE;
 	if (route == NULL)

@@ -25,7 +25,8 @@
  *   (SHARE_MS), and an idle one is woken up to do so.  Both orders of events
  *   are covered: either the idle session finds that another one waits, or the
  *   one that waits finds it idle;
- * - extra connections are given up after a task;
+ * - extra connections are given up after a task, when the session next looks
+ *   at them: it may be busy with rows of others until then;
  * - the rest are transactions that take their time:
  *   citus.node_connection_timeout.
  *

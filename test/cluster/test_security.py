@@ -188,6 +188,20 @@ def test_functions_for_nodes_refuse_clients(cluster, coordinator, tables, roles,
     assert value(coordinator, f"SELECT count(*) FROM {tables}.d") == 100
 
 
+@pytest.mark.parametrize("statement", ["INSERT INTO {s}.r VALUES (77, 'x')", "SELECT * FROM {s}.d WHERE id = 7 FOR UPDATE",
+                                       "UPDATE {s}.d SET v = 'x' WHERE id = 7", "DELETE FROM {s}.local", "INSERT INTO {s}.ruled VALUES (1)"])
+def test_routes_are_told_to_who_may_run_the_statement(coordinator, cluster, tables, roles, connect, statement):
+    """Finding a route takes the statement's locks, which others don't get."""
+    coordinator.execute(f"""
+        CREATE TABLE {tables}.local (id int);
+        CREATE TABLE {tables}.ruled (id int);
+        CREATE RULE also AS ON INSERT TO {tables}.ruled DO ALSO DELETE FROM {tables}.local""")
+    call = f"SELECT citus_internal.gateway_query_route($q${statement.format(s=tables)}$q$)"
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connect(cluster.coordinator, user=roles[1]).execute(call)
+    coordinator.execute(call)
+
+
 MANUAL_CHANGES = ["INSERT INTO {t} VALUES (-1, 'x', 1)", "UPDATE {t} SET id = -id", "DELETE FROM {t}", "TRUNCATE {t}",
                   "WITH w AS (DELETE FROM {t} RETURNING id) SELECT count(*) FROM w", "COPY {t} FROM STDIN",
                   "ALTER TABLE {t} DISABLE ROW LEVEL SECURITY", "ALTER TABLE {t} ADD COLUMN more int", "CREATE INDEX ON {t} (v)",
