@@ -31,6 +31,9 @@
 
 #define GATEWAY_KEY_SIZE 32
 
+/* What a gateway process sets for its sessions on other nodes. */
+#define ANSWERS_TOGETHER_SETTING "citus.answers_together"
+
 /*
  * The process id that a client is given for cancel requests has the number of
  * the gateway's process, from 1, in its high bits.
@@ -69,6 +72,9 @@ extern void login_hook_init(void);
 /* session_state.c: this session's client is a gateway process. */
 extern void session_state_init(void);
 extern void session_state_begin(void);
+
+/* session_answers.c */
+extern void session_answers_init(void);
 
 /* session_client.c: and is to say the address of the client that has it. */
 extern void session_client_begin(void);

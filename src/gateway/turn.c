@@ -195,7 +195,11 @@ next_turn(Backend *backend)
 		cancel_turn(backend);
 }
 
-/* What the execution tells of its text. */
+/*
+ * What the execution tells of its text.  Of answers that have come together
+ * (session_answers.c), the first seems to have taken all of the time, and the
+ * others none.
+ */
 static void
 note_turn(Backend *backend)
 {
