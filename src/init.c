@@ -43,6 +43,7 @@
 #include "lib/statement_cache.h"
 #include "objects/sequence_values.h"
 #include "planner/planner.h"
+#include "planner/shippable_function.h"
 #include "rebalance/automatic.h"
 #include "rebalance/drive.h"
 #include "rebalance/move.h"
@@ -127,6 +128,7 @@ _PG_init(void)
 	shard_set_init();
 	manual_change_init();
 	planner_init();
+	shippable_function_init();
 	scan_init();
 	read_ahead_init();
 	cursor_init();

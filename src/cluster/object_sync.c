@@ -39,6 +39,7 @@
 
 #include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
+#include "catalog/object_scope.h"
 #include "cluster/object_sync.h"
 #include "cluster/schema_dump.h"
 #include "conversion/distribute_function.h"
@@ -46,7 +47,6 @@
 #include "copy/view_rows.h"
 #include "ddl/object_statements.h"
 #include "lib/spi_query.h"
-#include "objects/object_scope.h"
 #include "remote/connection.h"
 #include "table/run_commands.h"
 

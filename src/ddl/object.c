@@ -44,12 +44,12 @@
 
 #include "catalog/node.h"
 #include "catalog/node_session.h"
+#include "catalog/object_scope.h"
 #include "copy/view_rows.h"
 #include "ddl/drop.h"
 #include "ddl/object.h"
 #include "ddl/object_statements.h"
 #include "objects/object_lock.h"
-#include "objects/object_scope.h"
 #include "objects/sequence_values.h"
 #include "resolve/tag.h"
 #include "resolve/utility.h"

@@ -29,8 +29,8 @@
 #include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "catalog/object_scope.h"
 #include "ddl/handlers.h"
-#include "objects/object_scope.h"
 
 /*
  * The first distributed or reference table that a subscription writes, or

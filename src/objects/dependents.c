@@ -42,8 +42,8 @@
 #include "utils/syscache.h"
 
 #include "catalog/catalog_rows.h"
+#include "catalog/object_scope.h"
 #include "objects/dependents.h"
-#include "objects/object_scope.h"
 #include "objects/publication.h"
 #include "table/definition.h"
 #include "table/table_definition.h"

@@ -5,10 +5,10 @@
  *
  * The server's own plans know objects by their ids, and a plan that is kept
  * for a prepared statement outlives a change of their names.  Texts don't: so
- * our plans say that they depend on all types that the statement uses, and are
- * made anew when one of them changes.  (Tables are known to them already,
- * functions in texts are the server's own.)  Changes of operators and schemas
- * make the server discard all plans anyway.
+ * our plans say that they depend on all types and functions that the statement
+ * uses, and are made anew when one of them changes.  (Tables are known to them
+ * already.)  Changes of operators and schemas make the server discard all plans
+ * anyway.
  *
  * The server's plan cache doesn't look at labels of enums and at collations.
  * So when one changes, it is told of a change of a type with a hash of ours,
@@ -37,11 +37,11 @@
 #define LABELS_HASH 0x6c61626c
 
 /*
- * Has the plan made anew when a type's row in pg_type changes, found by its
- * hash.
+ * Has the plan made anew when a row in pg_type or pg_proc changes, found by
+ * its hash.
  */
 static void
-add_item(PlannedStmt *plan, uint32 hash)
+add_item(PlannedStmt *plan, int cache, uint32 hash)
 {
 	PlanInvalItem *item;
 	ListCell   *cell;
@@ -49,11 +49,11 @@ add_item(PlannedStmt *plan, uint32 hash)
 	foreach(cell, plan->invalItems)
 	{
 		item = lfirst(cell);
-		if (item->cacheId == TYPEOID && item->hashValue == hash)
+		if (item->cacheId == cache && item->hashValue == hash)
 			return;
 	}
 	item = makeNode(PlanInvalItem);
-	item->cacheId = TYPEOID;
+	item->cacheId = cache;
 	item->hashValue = hash;
 	plan->invalItems = lappend(plan->invalItems, item);
 }
@@ -65,14 +65,23 @@ add_type(PlannedStmt *plan, Oid type)
 
 	if (type < FirstNormalObjectId)
 		return;
-	add_item(plan, GetSysCacheHashValue1(TYPEOID, ObjectIdGetDatum(type)));
+	add_item(plan, TYPEOID, GetSysCacheHashValue1(TYPEOID, ObjectIdGetDatum(type)));
 	if (OidIsValid(get_element_type(type)))
 		add_type(plan, get_element_type(type));
 	if (get_typtype(type) == TYPTYPE_ENUM)
-		add_item(plan, LABELS_HASH);
+		add_item(plan, TYPEOID, LABELS_HASH);
 	relid = get_typ_typrelid(type);
 	if (OidIsValid(relid))
 		plan->relationOids = list_append_unique_oid(plan->relationOids, relid);	/* its fields */
+}
+
+/* For check_functions_in_node. */
+static bool
+add_function(Oid function, void *context)
+{
+	if (function >= FirstNormalObjectId)
+		add_item(context, PROCOID, GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(function)));
+	return false;
 }
 
 static bool
@@ -107,11 +116,12 @@ named_walker(Node *node, void *context)
 			add_type(plan, exprType(node));
 			break;
 		case T_CollateExpr:
-			add_item(plan, LABELS_HASH);
+			add_item(plan, TYPEOID, LABELS_HASH);
 			break;
 		default:
 			break;
 	}
+	(void) check_functions_in_node(node, add_function, plan);
 	return expression_tree_walker(node, named_walker, context);
 }
 

@@ -28,6 +28,7 @@
 #include "catalog/metadata.h"
 #include "compat/permissions.h"
 #include "planner/shippable.h"
+#include "planner/shippable_function.h"
 #include "remote/wire_type.h"
 
 typedef struct ShippableContext
@@ -48,13 +49,9 @@ not_shippable(ShippableContext *context, const char *reason)
 static bool
 function_must_stay(Oid funcid, void *context)
 {
-	ShippableContext *ship = context;
+	const char *reason = shippable_function(funcid);
 
-	if (funcid >= FirstNormalObjectId)
-		return not_shippable(ship, "it calls a function that is not the server's own");
-	if (func_volatile(funcid) == PROVOLATILE_VOLATILE)
-		return not_shippable(ship, "it calls a volatile function");
-	return false;
+	return reason != NULL && not_shippable(context, reason);
 }
 
 static bool
@@ -74,52 +71,6 @@ relation_walker(RangeTblEntry *rte, ShippableContext *context)
 		default:
 			return false;
 	}
-}
-
-/*
- * Whether a table has a column of the type, an array of it, or a type made of
- * it.
- */
-static bool
-table_uses_type(Oid relid, Oid type)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	AttrNumber	natts;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	natts = ((Form_pg_class) GETSTRUCT(tuple))->relnatts;
-	ReleaseSysCache(tuple);
-
-	if (get_typ_typrelid(type) == relid)
-		return true;
-	for (AttrNumber attno = 1; attno <= natts; attno++)
-	{
-		Oid			column_type = get_atttype(relid, attno);
-
-		if (column_type == type || get_element_type(column_type) == type ||
-			get_array_type(column_type) == type ||
-			(OidIsValid(column_type) && getBaseType(column_type) == type))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Whether other nodes have a type: one of the server's own, or of a column of
- * a table that they have.
- */
-static bool
-type_is_everywhere(Oid type)
-{
-	if (type < FirstNormalObjectId)
-		return true;
-	foreach_oid(relid, metadata_tables(0))
-	{
-		if (table_uses_type(relid, type))
-			return true;
-	}
-	return false;
 }
 
 /* Finds an assignment to a part of a column: SET a[1] = .., SET c.x = .. */
@@ -243,7 +194,7 @@ type_walker(Node *node, ShippableContext *context)
 		default:
 			return false;
 	}
-	if (!type_is_everywhere(exprType(node)))
+	if (!shippable_type(exprType(node)))
 		return not_shippable(context, "it uses a type that other nodes need not have");
 	return false;
 }

@@ -80,9 +80,12 @@ calls_users_functions(Node *node, void *context)
  * initiator has written it.  A user's function or operator of the very types
  * of its arguments, in a schema of the search path, is taken before a
  * polymorphic one of the server, which the initiator means.
+ *
+ * explained: the query is that of EXPLAIN, which calls the hook for it once
+ * more when it runs; what has been analysed before is left as it is then.
  */
 static void
-analyse_exactly(ParseState *pstate, Query *query)
+analyse_exactly(ParseState *pstate, Query *query, bool explained)
 {
 	List	   *parsed = pg_parse_query(pstate->p_sourcetext);
 	RawStmt    *raw = list_length(parsed) == 1 ? linitial_node(RawStmt, parsed) : NULL;
@@ -90,7 +93,11 @@ analyse_exactly(ParseState *pstate, Query *query)
 	int			nest;
 
 	if (raw != NULL && IsA(raw->stmt, ExplainStmt))
+	{
+		if (!explained)
+			return;
 		raw->stmt = ((ExplainStmt *) raw->stmt)->query;
+	}
 	if (raw == NULL || !(IsA(raw->stmt, SelectStmt) || IsA(raw->stmt, InsertStmt) || IsA(raw->stmt, UpdateStmt) ||
 						 IsA(raw->stmt, DeleteStmt) || IsA(raw->stmt, MergeStmt)))
 		return;
@@ -109,15 +116,16 @@ static void
 analyse_task(ParseState *pstate, Query *query)
 {
 	TaskTag		tag;
+	bool		explained = query->commandType == CMD_UTILITY;
 
 	if (!task_tag_parse(pstate->p_sourcetext, &tag))
 		return;
-	if (query->commandType == CMD_UTILITY && IsA(query->utilityStmt, ExplainStmt))
+	if (explained)
 		query = castNode(Query, ((ExplainStmt *) query->utilityStmt)->query);
 	/* without a view's owner, a text for the node may be a superuser's own */
 	if ((tag.kind == TAG_SHARD || (tag.kind == TAG_NODE && tag.as[0] != '\0')) &&
 		calls_users_functions((Node *) query, NULL))
-		analyse_exactly(pstate, query);
+		analyse_exactly(pstate, query, explained);
 	if (tag.as[0] != '\0')
 		setRuleCheckAsUser((Node *) query, get_role_oid(tag.as, false));
 	if (tag.rights & TASK_BLIND)
@@ -133,7 +141,7 @@ after_analysis(ParseState *pstate, Query *query, JumbleState *jstate)
 	if (unlikely(text_by_right != NULL) && pstate->p_sourcetext == text_by_right)
 		setRuleCheckAsUser((Node *) query, right_of_text);
 	if (unlikely(pstate->p_sourcetext != NULL && pstate->p_sourcetext[0] == '/') &&
-		query->commandType != CMD_UTILITY && metadata_available())
+		(query->commandType != CMD_UTILITY || IsA(query->utilityStmt, ExplainStmt)) && metadata_available())
 		analyse_task(pstate, query);
 	if (unlikely(InNoForceRLSOperation()) && query->commandType == CMD_UPDATE && metadata_available())
 		default_action_fill(query);

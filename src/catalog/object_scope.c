@@ -43,7 +43,7 @@
 
 #include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
-#include "objects/object_scope.h"
+#include "catalog/object_scope.h"
 
 /* What the rule says of an object by itself. */
 typedef enum ObjectScope

@@ -5,8 +5,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef CITUS_OBJECTS_OBJECT_SCOPE_H
-#define CITUS_OBJECTS_OBJECT_SCOPE_H
+#ifndef CITUS_CATALOG_OBJECT_SCOPE_H
+#define CITUS_CATALOG_OBJECT_SCOPE_H
 
 #include "postgres.h"
 
@@ -31,4 +31,4 @@ extern bool object_needs_distributed(const ObjectAddress *object);
  */
 extern bool object_needs(const ObjectAddress *object, const ObjectAddress *other);
 
-#endif							/* CITUS_OBJECTS_OBJECT_SCOPE_H */
+#endif							/* CITUS_CATALOG_OBJECT_SCOPE_H */
