@@ -286,6 +286,9 @@ finish_join(PlannerInfo *root, DistRel *dist, const RelOptInfo *joinrel, const D
 		return "the join returns expressions";
 	if (!split_join_clauses(joinrel, type, restrictlist, &clauses, &filters))
 		return "it has a filter that is the same for all rows";
+	/* an outer join that became an anti-join: they are null there */
+	if (hides && bms_overlap(pull_varnos(root, (Node *) filters), right->relids))
+		return "a filter uses columns of rows that aren't there";
 	if (type == JOIN_FULL && (left->quals != NIL || right->quals != NIL))
 		return "FULL JOIN of filtered tables";
 	if (!is_computable(root, type, left, right, clauses))

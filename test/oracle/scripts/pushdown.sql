@@ -19,6 +19,12 @@ INSERT INTO docs SELECT g, json_build_object('n', g) FROM generate_series(1, 100
 ANALYZE p, q, words, r, l, docs;
 -- setup ends
 
+-- an outer join that becomes an anti-join, with a filter about the side without a match
+SELECT count(*), min(p.id) FROM p LEFT JOIN r ON r.v = p.v JOIN q ON q.id = p.id AND q.k = coalesce(length(r.name), 3) WHERE r.v IS NULL;
+SELECT count(*), min(p.id) FROM p LEFT JOIN r ON r.v = p.v JOIN q ON q.id = p.id WHERE r.v IS NULL AND coalesce(q.k, 1) = coalesce(length(r.name), 3);
+SELECT count(*), min(p.id) FROM (p JOIN q USING (id)) LEFT JOIN r ON r.v = p.v WHERE r.v IS NULL AND coalesce(length(r.name), 3) = q.k;
+SELECT p.id, r.name FROM (p JOIN q USING (id)) LEFT JOIN r ON r.v = p.v WHERE r.v IS NULL AND coalesce(length(r.name), 3) = q.k ORDER BY 1 LIMIT 3;
+
 -- equal values that are not the same
 SELECT count(DISTINCT x), count(DISTINCT x::text), count(DISTINCT f), count(DISTINCT f::text) FROM p;
 SELECT v, count(DISTINCT x::text), min(x::text), max(x::text), min(f::text) FROM p GROUP BY v ORDER BY v;
