@@ -44,8 +44,8 @@ SQL_FUNCTION(citus_internal_local_shard_sizes);
 SQL_FUNCTION(citus_internal_set_relation_sizes);
 
 /*
- * Pages and rows of a relation, as pg_class has them; 0 if nobody has counted
- * the rows.
+ * Pages and rows of a relation, as pg_class has them; 0 if the number of rows
+ * isn't known.
  */
 static void
 read_sizes(Oid relid, int64 *pages, double *tuples)

@@ -5,9 +5,9 @@
  *
  * Each backend has a slot.  It says for which client's backend it works, which
  * the node that opens a session tells in its application_name, once and for
- * all: the session may change that setting later.  And it lists the other ends
- * of the connections that this backend has opened, by which the search for
- * deadlocks knows who waits for whom over the network.
+ * all: the session may change that setting later.  The slot also lists the
+ * other ends of the connections that this backend has opened, from which the
+ * deadlock detector derives waits over the network.
  *
  * A slot is made when a session runs its first statement, and counts as long
  * as it has the process id of the server's own PGPROC.  So nothing needs to be

@@ -13,9 +13,9 @@
  * transaction, so the memory of an entry that was taken out becomes the
  * transaction's (metadata_let_go).
  *
- * Races: an invalidation that arrives while an entry is being read leaves the
- * entry to its reader, who is as current as his lock on the relation makes
- * him, but not to the next one.
+ * Races: if an invalidation arrives while an entry is being read, the reader
+ * may use the entry, since its lock on the relation protects what the entry
+ * says, but later lookups read a new one.
  *
  *-------------------------------------------------------------------------
  */

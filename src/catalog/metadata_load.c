@@ -204,8 +204,8 @@ compare_shards(const void *a, const void *b)
 }
 
 /*
- * Takes those shards out of a table's that nobody is sent to: a split or merge
- * is making them, or has replaced them.
+ * Removes the shards to which no task is sent from a table's shards: a split
+ * or merge is making them, or has replaced them.
  */
 static void
 set_idle_aside(DistTable *table)

@@ -4,8 +4,8 @@
  *	  Writes this node's pg_dist_* rows of tables.
  *
  * Rows are written as PostgreSQL writes its catalogs, without a query: the
- * tables have no constraints but unique indexes and NOT NULL, and whoever
- * may distribute a table need not have rights on the catalogs.
+ * tables have no constraints but unique indexes and NOT NULL, and a user who
+ * may distribute a table needs no rights on the catalogs.
  *
  * Locking: RowExclusiveLock on the catalog, kept to the end of the
  * transaction.  What keeps two transactions from changing the rows of one

@@ -8,8 +8,8 @@
  * (node_invalidate, or the trigger on the table for plain SQL).  Lists are
  * handed out to callers and stay valid until the end of the transaction.
  *
- * Locking: whoever relies on the set of nodes, or on a node's address, until
- * the end of its transaction calls node_lock_set, node_lock_replicas or
+ * Locking: a session that relies on the set of nodes, or on a node's address,
+ * until the end of its transaction calls node_lock_set, node_lock_replicas or
  * node_lock_write first.  What changes of nodes take is in
  * cluster/node_locks.c.
  *
@@ -345,7 +345,7 @@ node_lock_write(int32 groupid)
 {
 	LOCKTAG		tag = node_tag(groupid);
 
-	/* who has waited learns what was changed meanwhile */
+	/* after a wait, read what was changed meanwhile */
 	if (LockAcquire(&tag, RowExclusiveLock, false, false) == LOCKACQUIRE_OK)
 		AcceptInvalidationMessages();
 }

@@ -104,7 +104,10 @@ extern void node_lock_replicas(void);
  */
 extern void node_lock_write(int32 groupid);
 
-/* Keeps off those who have called that, until the end of the transaction. */
+/*
+ * Waits for sessions that hold that lock, and blocks others, until the end of
+ * the transaction.
+ */
 extern void node_lock_address(int32 groupid);
 
 /* Waits for a change of the address of a group's node, if one is under way. */

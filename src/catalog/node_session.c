@@ -8,10 +8,9 @@
  * they are for sessions that have proven to be a node's.  The cluster has a
  * secret (pg_dist_node_secret, which only superusers may read); a node that
  * opens a session sends a keyed hash of it with its settings
- * (remote/settings.c), as citus.node_proof.  Nobody can read that setting, it
- * isn't in the text of any statement, and it is worth nothing to another login
- * role.  It is verified once per session, so a statement pays for a
- * comparison.
+ * (remote/settings.c), as citus.node_proof.  The setting can't be read, isn't
+ * part of a statement's text, and isn't valid for another login role.  It is
+ * verified once per session, so a statement pays for a comparison.
  *
  * The proof names the process id that the client knows.  If that is the
  * backend's own, the backend serves this client as long as it lives, so it

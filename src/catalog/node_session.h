@@ -19,8 +19,8 @@
 #define NODE_PROOF_SETTING "citus.node_proof"
 
 /*
- * What lets functions for nodes be called now.  Who runs a command that this
- * library has composed, and that may call one, sets it for that time
+ * Allows functions for nodes to be called.  Code that runs a command composed
+ * by this library, which may call such a function, sets it for that time
  * (table/run_commands.c).
  */
 typedef struct NodeCall
@@ -46,9 +46,9 @@ extern void node_proof_write(Oid login_role, int pid, char *proof);
 extern char *node_secret_text(void);
 
 /*
- * Whether another node has opened this session.  Its client then is that
- * node, and sends no statements of anybody else.  Reads a catalog when it is
- * called for the first time in a session; false outside a transaction then.
+ * Whether another node has opened this session.  Then that node is its client,
+ * and no other client can send statements.  Reads a catalog when it is called
+ * for the first time in a session; false outside a transaction then.
  */
 extern bool node_session(void);
 

@@ -10,7 +10,7 @@
  * - writers of reference tables, which rely on the set of nodes: EXCLUSIVE on
  *   pg_dist_node, which conflicts with node_lock_replicas.  A writer has
  *   locked its table on its own node before it gets to pg_dist_node there, so
- *   whoever locks the tables too, there and on the coordinator, does that
+ *   code that locks the tables too, there and on the coordinator, does that
  *   after the other nodes' pg_dist_node, and before this node's.
  * - writers to a node, which rely on its address: a lock on the node itself,
  *   which conflicts with node_lock_write.

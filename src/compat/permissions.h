@@ -180,7 +180,7 @@ compat_copy_entry(Query *query, RangeTblEntry *rte)
  * for that to certain ones, and not for the right to read what it writes or
  * locks.  The executor needs to know which columns an UPDATE writes, so the
  * right to write them is asked for by an entry of its own.  Errors show the
- * columns that an INSERT gives values for even to those who may not read them;
+ * columns that an INSERT gives values for even to users who may not read them;
  * here these are more than the user's statement has.
  */
 static inline void

@@ -208,8 +208,8 @@ take_group_lock(void *arg, int number, int timeout)
  * is the group if it exists, else 0.  Two transactions that drop the last two
  * tables of a group at once each take it for used, and leave it without any.
  *
- * Nothing waits for a table of the group with pg_dist_colocation locked, and
- * who drops the last table of a group doesn't wait for that lock
+ * Nothing waits for a table of the group with pg_dist_colocation locked, and a
+ * session that drops the last table of a group doesn't wait for that lock
  * (delete_empty_group).
  */
 static const DistTable *

@@ -12,12 +12,12 @@
  * that snapshot and a new one: it deletes the former by their primary keys,
  * and adds the latter.  Comparisons go on until they find little.
  *
- * For the last comparison and the switch the lock becomes
- * AccessExclusiveLock.  Attempts to get it are short, since everybody else
- * waits behind them.  A transaction that has written the table and then wants
- * a lock on it that conflicts with ours waits for us as we wait for it: some
- * attempts are long enough for the server to look for such a deadlock, and to
- * end the one or the other.
+ * For the last comparison and the switch the lock becomes AccessExclusiveLock.
+ * Attempts to get it are short, since all other sessions wait behind them.  A
+ * transaction that has written the table and then wants a lock on it that
+ * conflicts with ours waits for us as we wait for it: some attempts are long
+ * enough for the server to look for such a deadlock, and to end the one or the
+ * other.
  *
  *-------------------------------------------------------------------------
  */

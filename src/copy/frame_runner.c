@@ -196,7 +196,7 @@ next_frame_row(FrameRunner *runner)
 	}
 	runner->cstate->cur_lineno = line;
 	/*
-	 * CopyFrom's callback would tell of a COPY that nobody has written;
+	 * CopyFrom's callback would describe a COPY that no user has written;
 	 * CopyFrom puts back what was before it itself
 	 */
 	if (line == 0)

@@ -13,10 +13,9 @@
  * Memory: a buffer is flushed when it has the size of a frame; when all
  * together exceed citus.copy_buffer_size, the largest ones are flushed first.
  *
- * A stream owns its node's connection.  When somebody else needs it (a query
- * in a trigger or in a default expression), the stream sends what it has
- * for the node, ends its COPY statement, and begins another with its next
- * frame.
+ * A stream owns its node's connection.  When another owner needs it (a query
+ * in a trigger or in a default expression), the stream sends what it has for
+ * the node, ends its COPY statement, and begins another with its next frame.
  *
  *-------------------------------------------------------------------------
  */
@@ -101,9 +100,8 @@ shard_sink_init(void)
 }
 
 /*
- * The statement that a node's stream runs, by the right of who is the current
- * user now; also the source of the local
- * runner's columns and options.
+ * The statement that a node's stream runs, with the rights of the current
+ * user; also the source of the local runner's columns and options.
  */
 static char *
 build_command(Relation rel, List *attnums, const char *options)

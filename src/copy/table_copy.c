@@ -142,7 +142,10 @@ send_rows(RemoteConn *conn, const TableCopy *copy, TupleTableSlot *slot, TableSc
 	MemoryContextDelete(row_context);
 }
 
-/* The COPY holds its connection to its end: nobody else runs meanwhile. */
+/*
+ * The COPY holds its connection to its end: no other owner can use the
+ * connection meanwhile.
+ */
 static void
 refuse_yield(RemoteOwner *owner, RemoteConn *conn)
 {

@@ -27,7 +27,7 @@ typedef struct TableCopy
 	RowFilter	filter;			/* NULL: all rows are wanted */
 	void	   *filter_arg;
 	void		(*sent) (size_t bytes); /* called after some have been sent;
-										 * NULL: nobody counts */
+										 * NULL: not counted */
 	Snapshot	snapshot;		/* what was copied; registered */
 } TableCopy;
 

@@ -11,7 +11,7 @@
  *
  * Readers of the view are kept off only for the replacement, also where the
  * initiator doesn't refresh CONCURRENTLY: the lock is raised from
- * ExclusiveLock, which only those conflict with who would change the view.
+ * ExclusiveLock, which conflicts only with commands that change the view.
  *
  *-------------------------------------------------------------------------
  */

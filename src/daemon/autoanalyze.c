@@ -11,8 +11,8 @@
  * take long.  Settings of autovacuum, also a table's own, thereby hold for the
  * logical table, too.
  *
- * It waits for no lock: a table that somebody else alters or analyzes has its
- * turn the next time.
+ * It waits for no lock: a table that another session alters or analyzes is
+ * left to the next run.
  *
  *-------------------------------------------------------------------------
  */
@@ -166,7 +166,7 @@ find_stale_tables(void)
 	}
 }
 
-/* Analyzes current_table, if nobody is in the way. */
+/* Analyzes current_table, if its lock is available. */
 static void
 analyze_current_table(void)
 {

@@ -9,7 +9,7 @@
  * a session that uses other nodes asks for a worker, if its database has none:
  * a look at shared memory, once per transaction.
  *
- * A worker that fails, or leaves since somebody wants to drop or copy its
+ * A worker that fails, or exits because another session drops or copies its
  * database, is started again after a while.  One lightweight lock covers the
  * list of databases; nothing else is locked under it.
  *

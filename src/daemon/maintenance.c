@@ -137,9 +137,9 @@ run_in_transaction(void (*what) (void), const char *name)
 
 /*
  * Locks the extension against DROP EXTENSION until the end of the transaction.
- * False if it is gone, or somebody holds or waits for a lock to drop it:
- * whoever drops the extension locks it first, and then its tables one by one,
- * which would make a deadlock with our locks on these.
+ * False if it is gone, or if a session holds or waits for a lock to drop it:
+ * DROP EXTENSION locks the extension first, and then its tables one by one,
+ * which could deadlock with our locks on these.
  */
 static bool
 lock_extension(void)
@@ -175,7 +175,7 @@ daemon_in_transaction(void (*what) (void), const char *name)
 static bool must_end;
 
 /*
- * Whether nobody holds, or waits for, a lock on our database that keeps
+ * Whether no session holds, or waits for, a lock on our database that keeps
  * sessions out; takes one that does so.
  */
 static bool

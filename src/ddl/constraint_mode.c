@@ -8,8 +8,8 @@
  * shards too.
  *
  * Deferred constraints of shards are checked at the end of the transaction,
- * where nobody could tell their errors from those of tables; so COMMIT of a
- * block has them checked a moment earlier.
+ * where their errors can't be told from those of tables; so COMMIT of a block
+ * has them checked a moment earlier.
  *
  *-------------------------------------------------------------------------
  */

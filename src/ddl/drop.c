@@ -183,8 +183,9 @@ drop_is_restricted(const UtilityCall *call)
 
 /*
  * Has the other nodes drop triggers and policies, but not those of tables that
- * were dropped with them.  Who may drop an object may drop what depends on it,
- * so there it is done with the rights of the table's owner.
+ * were dropped with them.  A user who may drop an object may drop everything
+ * that depends on it, so there the triggers and policies are dropped with the
+ * rights of the table's owner.
  */
 static void
 relay_dropped_rules(UtilityCall *call, List *rules)

@@ -5,7 +5,7 @@
  *
  * The server's logical replication knows relations, not shards.  What a
  * subscription wrote to a distributed table would be rows of the logical
- * table, which nobody reads, or of one copy of a reference table: so it is
+ * table, which no query reads, or of one copy of a reference table: so it is
  * refused.  Publications are on all nodes.  Without
  * citus.enable_change_data_capture (src/decoding) what one would send of a
  * distributed table is nothing; it may be there for its other tables, and the

@@ -11,8 +11,8 @@
  * server has checked the table, which it does right before it opens it
  * (object_access_hook), and again if the entry is made anew before the server
  * copies them.  The transaction has the table locked and has sent itself an
- * invalidation of the entry beforehand, so nobody sees the flags, and nothing
- * is left of them after an error.
+ * invalidation of the entry beforehand, so no other session sees the flags,
+ * and an error discards them.
  *
  *-------------------------------------------------------------------------
  */

@@ -62,8 +62,8 @@ extern void utility_check_initiator(const UtilityCall *call);
 
 /*
  * Before a statement that its initiator runs: takes the table's lock, on all
- * nodes if it is distributed (lock_everywhere), else here, so that nobody
- * distributes it before the statement is through.  False if the table is not
+ * nodes if it is distributed (lock_everywhere), else here, so that no other
+ * session distributes it before the statement ends.  False if the table is not
  * what it was before the wait: look it up again.  Nothing is locked if the
  * call was relayed, or if the user does not own the table, which the server
  * will say.

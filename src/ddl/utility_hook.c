@@ -164,7 +164,7 @@ run_handler(UtilityHandler handler, UtilityCall *call)
 	return handled;
 }
 
-/* Delegates a statement; false if nobody wants it. */
+/* Passes a statement to its handler; false if no handler takes it. */
 static bool
 utility_dispatch(UtilityCall *call, const TaskTag *tag)
 {

@@ -336,7 +336,7 @@ tables_to_grant_on(const GrantStmt *stmt, List **distributed, List **local)
 }
 
 /*
- * Locks the tables of a GRANT, so that nobody else changes their rows of
+ * Locks the tables of a GRANT, so that no other session changes their rows of
  * pg_class, here or on shards, at the same time; and looks again what they
  * are.  The server takes no locks: so local tables get one that only keeps
  * them from being distributed meanwhile.  Other nodes wait for nothing but

@@ -11,8 +11,8 @@
  * temporary files.  Sources don't make directories, so that what comes too
  * late is refused.
  *
- * Nodes alone may fill an exchange, and who knows its name may read it: the
- * name is random.
+ * Only nodes may fill an exchange, and any session that knows its name may
+ * read it: the name is random.
  *
  *-------------------------------------------------------------------------
  */

@@ -20,7 +20,7 @@
  */
 #define EXCHANGE_BATCH_SIZE (256 * 1024)
 
-/* A new name, which nobody can guess. */
+/* A new name, which can't be guessed. */
 extern void exchange_name(char *id);
 
 /*

@@ -204,9 +204,9 @@ lock_latest(Relation shard, Snapshot snapshot, ItemPointer ctid, bool exclusive,
 
 /*
  * citus_internal.lock_row(relation, shard, ctid, xmin, exclusive): where the
- * row's latest version is; null if it has gone.  Clients may call it, too:
- * who may write the table may lock all of it (LOCK TABLE), rows that policies
- * hide included.
+ * row's latest version is; null if it has gone.  Clients may call it, too: a
+ * user who may write the table may lock all of it (LOCK TABLE), including rows
+ * that policies hide.
  */
 SQL_FUNCTION(citus_internal_lock_row);
 Datum

@@ -16,11 +16,11 @@
  * what was queued.
  *
  * Deferrable triggers may fire long after, at the end of the transaction, when
- * nothing in memory is left.  A table that has any lends its own storage,
- * which is empty otherwise: rows for AFTER ROW triggers are inserted there and
- * deleted at once, so nobody sees them, and the server fetches them when it
- * fires.  So SET CONSTRAINTS, subtransactions and the order of events are the
- * server's own.
+ * nothing in memory is left.  For a table with such triggers, the rows for
+ * AFTER ROW triggers are inserted into its own storage, which is empty
+ * otherwise, and deleted at once.  So no session sees them, and the server
+ * fetches them when it fires.  So SET CONSTRAINTS, subtransactions and the
+ * order of events are the server's own.
  *
  * A trigger whose function runs statements must see the rows before its own
  * written.  So a statement that starts in a BEFORE ROW trigger has the changes

@@ -57,7 +57,7 @@ extern void triggers_refuse_delete(QueryDesc *query_desc);
 
 /*
  * Has a statement that the server's own executor has started on this node's
- * copy of tables fire no triggers of users: they are fired by whoever sent it.
+ * copy of tables fire no triggers of users: the node that sent it fires them.
  */
 extern void triggers_suppress(QueryDesc *query_desc);
 

@@ -147,10 +147,10 @@ lock_at(int32 groupid, Oid relid, const char *name, bool exclusive, bool wait)
 }
 
 /*
- * Who has to wait has ROW EXCLUSIVE on the table here, and will need it on all
- * nodes: DDL that gets in between on one of them would wait for it, and make
- * it wait.  So it takes it on all nodes first, and DDL comes after those that
- * are waiting.
+ * A writer that has to wait holds ROW EXCLUSIVE on the table here, and will
+ * need it on all nodes: DDL that gets in between on one of them would wait for
+ * it, and make it wait.  So it takes it on all nodes first, and DDL comes
+ * after those that are waiting.
  */
 void
 reference_lock(Oid relid, bool exclusive)

@@ -32,10 +32,7 @@ extern bool scan_next_row(DistScanState *state, TaskSet *set, TupleTableSlot *sl
  */
 extern void scan_read_rest(DistScanState *state);
 
-/*
- * An error came while rows were read ahead: whoever asks for a row gets
- * another one.
- */
+/* Reading ahead has failed: later requests for rows raise another error. */
 extern void scan_fail(DistScanState *state);
 
 /*

@@ -79,7 +79,7 @@ typedef struct TaskSetSpec
 	bool		whole;			/* its one task is the whole statement */
 	bool		first_alone;	/* the first task ends before others begin */
 	uint64	   *received;		/* counts the bytes of rows from other nodes;
-								 * NULL: nobody asks */
+								 * NULL: not requested */
 	int			explain;		/* for the tasks' tags; one connection per node
 								 * then */
 } TaskSetSpec;

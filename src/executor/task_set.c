@@ -557,7 +557,7 @@ lock_own_shards(TaskSet *set, const Task *task, int shard)
 
 /*
  * Whether this node still has what a task of its own is for.  Locks it, as the
- * task will: who waits for that may find that it was moved away.
+ * task will: after a wait for the lock, the shard may have moved.
  */
 static bool
 is_still_here(TaskSet *set, const Task *task)

@@ -47,7 +47,7 @@ extern bool task_set_offer(TaskSet *set, bool *sent);
  */
 extern bool task_set_prefetch(TaskSet *set, int most);
 
-/* The statement has failed: nobody will ask for its rows any more. */
+/* The statement has failed: its rows won't be requested any more. */
 extern void task_set_abandon(TaskSet *set);
 
 /*

@@ -67,8 +67,8 @@ struct TaskSet
 	TupleTableSlot *spill_slot;
 	List	   *spilled_tasks;	/* task of each spilled row, in order */
 	int			spilled_read;	/* rows read back */
-	ResourceOwner resowner;		/* of their file; NULL when nobody will read
-								 * them */
+	ResourceOwner resowner;		/* of their file; NULL when they won't be
+								 * read */
 
 	Task	   *alone;			/* runs before any other; NULL when done */
 
@@ -108,7 +108,7 @@ extern bool task_set_next_own(struct TaskSet *set, TupleTableSlot *slot, Task **
 /* Makes the place for rows that are put aside, and a slot for one of them. */
 extern TupleTableSlot *task_set_begin_spilling(struct TaskSet *set);
 
-/* Puts a row aside, if anybody will ever ask for it. */
+/* Stores a row for later, unless the set's rows are no longer wanted. */
 extern void task_set_spill(struct TaskSet *set, TupleTableSlot *slot, Task *task);
 
 #endif							/* CITUS_EXECUTOR_TASK_SET_PRIVATE_H */

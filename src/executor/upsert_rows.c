@@ -6,8 +6,8 @@
  *
  * The server inserts a batch row by row: the next row is read when the one
  * before is done with.  So the row that was read last is the one that is
- * inserted, or conflicts.  Whoever asks for DO UPDATE's condition has the
- * existing row locked already, in its latest version.
+ * inserted, or conflicts.  When DO UPDATE's condition is evaluated, the latest
+ * version of the existing row is already locked.
  *
  * All is forgotten when the next batch begins.
  *

@@ -575,7 +575,10 @@ backend_arrived(Stream *stream)
 	if (backend->state != BACKEND_CONNECTING && backend->state != BACKEND_LOGIN)
 		answer_arrived(backend);
 
-	/* what says that it ends may take a while, and nobody may get it */
+	/*
+	 * the message that it ends may take a while, and until then no client may
+	 * get it
+	 */
 	ended |= backend->dying && backend->state == BACKEND_IDLE;
 	if (ended && backend->state != BACKEND_CLOSED &&
 		(backend->client == NULL || !stream_is_full(&backend->client->stream)))

@@ -13,11 +13,11 @@
  * node's session rolls back, and a session of this server is sent what the
  * client has sent so far.  Its answers are compared with those that the client
  * has had, by a hash value.  If they are the same, this is the transaction
- * that the client has seen, and the client notices nothing; else somebody has
- * changed the rows in between, and its statement fails by 40001.  So blocks
- * begin on a node only if those before that began with the same statement
- * could have been there to their end, and for a while not after one had to
- * move.
+ * that the client has seen, and the client notices nothing; otherwise another
+ * session has changed the rows in between, and the client's statement fails
+ * with 40001.  So blocks begin on a node only if those before that began with
+ * the same statement could have been there to their end, and for a while not
+ * after one had to move.
  *
  * A client's block goes from unit to unit: messages up to a Sync, or a query.
  * On another node the next unit is sent when the last one has been answered.

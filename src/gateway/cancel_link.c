@@ -5,13 +5,14 @@
  *
  * Each goes to the server on a connection of its own.  The server closes that
  * once it has signalled the backend; until then, the backend stays with its
- * client (backend_give_back), so that the signal hits nobody else's statement.
+ * client (backend_give_back), so that the signal can't hit another client's
+ * statement.
  *
  * A client's request may come to the gateway of another node than the client
  * itself, if something in front distributes connections.  A request whose
  * client isn't there is passed on to all nodes by a session of any pool; there
  * a function leaves it on the board of the server's gateway
- * (cancel_function.c), whose processes look there.  Since anybody can send
+ * (cancel_function.c), whose processes look there.  Since any client can send
  * such requests, few are kept, and few passed on at a time.
  *
  *-------------------------------------------------------------------------

@@ -241,7 +241,7 @@ client_greet(Client *client)
 
 /*
  * The server fails on a Flush that is not empty, and skips what follows: since
- * it has no answer to a Flush, nobody would know whose error that is.
+ * a Flush has no answer, that error could not be attributed.
  */
 static uint32
 max_length(char type)

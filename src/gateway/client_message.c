@@ -205,8 +205,8 @@ refuse_name(Client *client, const char *name)
 
 /*
  * The text of a Parse.  What the client has sent before and the server has not
- * finished may change what it means, without our knowing: then the text is
- * nobody else's.
+ * finished may change what it means, without our knowing: then the text isn't
+ * shared with other clients.
  */
 static PreparedText *
 text_of_parse(Client *client, const char *parse, size_t len)

@@ -121,7 +121,7 @@ extern BoardSession *board_session_take(int process, int32 pid);
 extern void board_session_lend(BoardSession *session, const SockAddr *address);
 extern void board_session_drop(BoardSession *session);
 
-/* The process begins: what an earlier one has left is nobody's. */
+/* Called at the start of a process: resets what an earlier one has left. */
 extern void board_sessions_clear(int process);
 
 /* While the server starts, before it has any other process. */

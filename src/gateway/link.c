@@ -15,15 +15,16 @@
  * from a wrong one, which ends the link.
  *
  * Each direction of a channel has a window: its sender sends no more than the
- * receiver has said to have room for.  So a session that doesn't read holds up
- * nobody else, and takes no more memory than the window.  What there is to
+ * receiver has said to have room for.  So a session that doesn't read doesn't
+ * delay others, and takes no more memory than the window.  What there is to
  * send waits in the channel's source, not in the link: when the link's socket
  * has taken what it was given, channels send in turn, those with little to say
  * first, in frames that are short.  What a turn of the loop has put into a
  * link goes out in one write.
  *
- * A link comes from a gateway or from somebody else: nobody asks.  Each of its
- * channels is a client that is authenticated as any other (tunnel.c).
+ * A link may come from a gateway or from any other program: that isn't
+ * checked.  Each of its channels is a client that is authenticated as any
+ * other (tunnel.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -53,8 +54,8 @@
 #define LARGE_FRAME (8 * 1024)
 
 /*
- * Who has no more to say than this goes first; but so many times in a row
- * only.
+ * Channels with no more data than this are served first; but so many times in
+ * a row only.
  */
 #define SHORT_MESSAGE 4096
 #define MAX_SHORT_IN_A_ROW 32
@@ -797,7 +798,7 @@ link_accept(Stream *stream, void *holder, const SockAddr *address)
 {
 	Link	   *link;
 
-	/* nobody has asked yet who they are */
+	/* they have not been authenticated */
 	if (naccepted_links >= gateway_max_clients)
 		ereport(ERROR,
 				(errcode(ERRCODE_TOO_MANY_CONNECTIONS),
@@ -811,7 +812,7 @@ link_accept(Stream *stream, void *holder, const SockAddr *address)
 	stream_put(&link->stream, "L", 1);
 }
 
-/* Ends links that can't be made, or that nobody needs. */
+/* Ends links that can't be established, or that have no channels. */
 void
 link_tick(void)
 {

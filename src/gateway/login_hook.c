@@ -278,8 +278,8 @@ check_database(const Port *port, Oid role)
 }
 
 /*
- * Reports who the client is that has been let in, with what its SCRAM proof is
- * to be read with.
+ * Reports the role of the authenticated client, and the verifier for its SCRAM
+ * proof.
  */
 static void
 report_success(Port *port, Oid role, Oid database)

@@ -3,14 +3,14 @@
  * login_link.c
  *	  A client's authentication by a backend, and what is learnt from it.
  *
- * The connection to the backend is authenticated twice (login_hook.c): as the
- * gateway's, which may fail and asks for a password that nobody has, and, from
- * where the backend reports "begin", as the client's.  From there on, messages
- * go between the backend and the client as they are; those of a SCRAM exchange
- * are kept until it ends, for scram_key_derive.  If the client has come by
- * TLS, so do we, before "begin": then rules for such connections apply, and
- * the backend can check that the password's proof is bound to the certificate
- * that the client has seen.
+ * The connection to the backend is authenticated twice (login_hook.c): first
+ * as the gateway's, which may fail and may ask for a password that doesn't
+ * exist, and, after the backend reports "begin", as the client's.  From there
+ * on, messages go between the backend and the client as they are; those of a
+ * SCRAM exchange are kept until it ends, for scram_key_derive.  If the client
+ * has come by TLS, so do we, before "begin": then rules for such connections
+ * apply, and the backend can check that the password's proof is bound to the
+ * certificate that the client has seen.
  *
  *-------------------------------------------------------------------------
  */

@@ -265,7 +265,7 @@ pool_open_failed(Pool *pool, const char *payload, size_t len)
 		return;
 	}
 
-	/* who waits may get another session, if there are any */
+	/* clients that wait may get another session, if there are any */
 	while (pool->nbackends == 0 && !dlist_is_empty(&pool->queue))
 		client_fail_message(dlist_head_element(Client, queue_link, &pool->queue), payload, len);
 }
@@ -285,7 +285,7 @@ end_waiting(Pool *pool)
 	}
 }
 
-/* How many sessions are to be there even if nobody needs them. */
+/* How many sessions to keep even if no client needs them. */
 static int
 kept_sessions(const Pool *pool)
 {
@@ -293,7 +293,7 @@ kept_sessions(const Pool *pool)
 }
 
 /*
- * Ends sessions that nobody has used for a while, or that are too old; the
+ * Ends sessions that have not been used for a while, or that are too old; the
  * pool itself if it has no client.  Opens those that are to be there.
  */
 static void

@@ -55,7 +55,7 @@ static texttable_hash *known_texts = NULL;
 static uint64 last_text_id = 0;
 static PreparedText *kept_texts[MAX_KEPT];
 
-/* So that nobody can make texts that collide. */
+/* A random seed, so that clients can't make texts that collide. */
 static uint64 text_seed;
 
 static void

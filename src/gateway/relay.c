@@ -358,7 +358,7 @@ relay_main(const GatewayStart *start)
 	tls_load();
 	MemoryContextSwitchTo(gateway_context);
 
-	/* who computes hashes notes them there */
+	/* hashes that are computed are stored there */
 	CurrentResourceOwner = ResourceOwnerCreate(NULL, "citus gateway");
 	open_listeners();
 	tunnel_init();

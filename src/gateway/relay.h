@@ -351,9 +351,9 @@ extern void tunnel_end(void);
 /* What the client has come by. */
 extern const Stream *tunnel_transport(const Client *client);
 /*
- * The client, which comes through a tunnel, has been authenticated: gives it a
- * session of its own, and closes it, since nobody needs to look at what it
- * sends any more.
+ * The client, which comes through a tunnel, has been authenticated: gives the
+ * tunnel a session of its own, and closes the client, since its messages
+ * needn't be parsed any more.
  */
 extern void tunnel_authenticated(Client *client);
 extern void tunnel_forget_client(Client *client);
@@ -379,9 +379,7 @@ extern void backend_lend(Backend *backend, Client *client);
  * prepared under; calls client_process then.
  */
 extern void backend_prepare(Backend *backend, PreparedText *text);
-/*
- * Has a session that is lent to nobody run a query, whose answer is no matter.
- */
+/* Has an idle session run a query, whose answer is ignored. */
 extern void backend_ask(Backend *backend, const char *query);
 /* The backend has nothing more to do for its client. */
 extern void backend_give_back(Backend *backend);
@@ -455,7 +453,7 @@ extern void pool_request(Client *client, Pool *pool);
 extern void pool_request_greeting(Client *client);
 /* Whether a backend that is idle is to be closed for its age. */
 extern bool pool_renews(Pool *pool, const Backend *backend);
-/* A backend is idle: lends it to whoever waits. */
+/* A backend is idle: lends it to a client that waits. */
 extern void pool_serve(Pool *pool);
 /* A backend could not be opened: payload of the ErrorResponse. */
 extern void pool_open_failed(Pool *pool, const char *payload, size_t len);

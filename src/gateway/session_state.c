@@ -26,7 +26,7 @@
  * The text is made while the server reports settings, just before
  * ReadyForQuery: only then are the transaction's locks gone, and its settings
  * final.  To have it made, the end of each transaction sets the setting, whose
- * value is nobody's matter, in a way that isn't undone.
+ * value doesn't matter, in a way that isn't undone.
  *
  *-------------------------------------------------------------------------
  */

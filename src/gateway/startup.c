@@ -158,7 +158,7 @@ negotiate_encryption(Client *client, uint32 code, uint32 len)
 {
 	bool		agreed = code == NEGOTIATE_SSL_CODE && tls_is_offered();
 
-	/* what a client sends behind its request was sent by somebody else */
+	/* data behind the request, before TLS, may come from an attacker */
 	if (queue_length(&client->stream.in) > len)
 		startup_error("received unencrypted data after SSL request");
 	stream_put(&client->stream, agreed ? "S" : "N", 1);

@@ -450,7 +450,7 @@ serve_stream(Stream *stream, uint32 events)
 	if (stream->fd >= 0 && ((events & EPOLLIN) || ((events & (EPOLLERR | EPOLLHUP)) && !stream->ended)))
 	{
 		/*
-		 * when nobody is at the other end, only what is there is left to come
+		 * when the other end has closed, only data that have arrived are left
 		 */
 		if (!stream->listening && (!stream->paused || (events & (EPOLLERR | EPOLLHUP))))
 			fill_stream(stream);

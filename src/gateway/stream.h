@@ -17,7 +17,7 @@
 
 #include "gateway/tls.h"
 
-/* What a stream may hold before whoever fills it is made to wait. */
+/* How much a stream may hold before its writer has to wait. */
 #define STREAM_HIGH_WATER (128 * 1024)
 
 /* Bytes in order: taken off at start, put at end. */
@@ -126,7 +126,7 @@ extern void stream_put_head(Stream *stream, char type, uint32 len);
 /* Sends what can be sent now. */
 extern void stream_flush(Stream *stream);
 
-/* Whether whoever fills the stream should wait for drained. */
+/* Whether the writer of the stream should wait for drained. */
 extern bool stream_is_full(const Stream *stream);
 
 /* Takes bytes off stream->in, or puts them back. */

@@ -5,7 +5,7 @@
  *
  * A background worker has shared memory, so the server restarts all its
  * sessions when one is killed.  A process that talks to ten thousand clients
- * should not be able to do that.  So the worker serves nobody; it forks
+ * should not be able to do that.  So the worker serves no clients; it forks
  * processes that let go of shared memory first of all, and never have an entry
  * in the server's lists.  When one dies, however it does, its clients lose
  * their connections, and the worker starts another; the server doesn't notice.

@@ -7,11 +7,12 @@
  *
  * With citus.transport = multiplexed, a session of this server connects to a
  * Unix-domain socket of a gateway process of its own node, one in the data
- * directory, where nobody else comes.  Its startup packet says to which
- * gateway it wants to get (src/remote/transport.c); that is taken out, and the
- * rest, and all that follows, goes there as it is, as a channel of the link
- * (link.c) that our process has to that gateway.  Clients have no way to such
- * a socket, so the gateway leads nobody but its own server's sessions on.
+ * directory, which only the server's user can reach.  Its startup packet says
+ * to which gateway it wants to get (src/remote/transport.c); that is taken
+ * out, and the rest, and all that follows, goes there as it is, as a channel
+ * of the link (link.c) that our process has to that gateway.  Clients have no
+ * way to such a socket, so the gateway opens tunnels only for sessions of its
+ * own server.
  *
  * The process at the other end takes a channel for a client, with the link's
  * address: at first it leads to one end of a socket pair, whose other end is a
@@ -205,7 +206,7 @@ close_tunnel_softly(Tunnel *tunnel)
 		set_tunnel_state(tunnel, TUNNEL_CLOSING);
 		tunnel->since = stream_now;
 
-		/* nobody would hear what it says */
+		/* no one would receive its messages */
 		stream_pause(&tunnel->end->stream, true);
 	}
 }
@@ -289,7 +290,9 @@ pass_cancel(Tunnel *tunnel, const char *packet)
 	{
 		Tunnel	   *other = dlist_container(Tunnel, node, iter.cur);
 
-		/* not of a session that is still logging in: nobody has its key */
+		/*
+		 * not of a session that is still logging in: its key isn't known yet
+		 */
 		if (!other->entrance || other->state != TUNNEL_PASSING || other->pid == 0 || other->pid != words[0] || other->key != words[1])
 			continue;
 		tunnel->state = TUNNEL_CANCELING;

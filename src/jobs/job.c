@@ -3,8 +3,8 @@
  * job.c
  *	  Rows of background jobs and tasks.
  *
- * The catalogs belong to the superuser, and jobs to those who make them: so
- * C code writes the rows as the superuser, after it has checked the user's
+ * The catalogs belong to the superuser, and jobs to the users who create them:
+ * so C code writes the rows as the superuser, after it has checked the user's
  * rights.  How states follow from each other is written down in SQL
  * (sql/65-jobs.sql).
  *

@@ -36,10 +36,10 @@ extern int64 job_create(const char *type, const char *description);
 extern void job_add_task(int64 job_id, NewTask *task);
 
 /*
- * Runs a statement as the superuser, whoever the user is, in the transaction;
- * names in it are looked up in pg_catalog first.  Returns the only row's
- * only value, or NULL.  Types and values are those of the parameters; a value
- * of 0 of a type by reference is null.
+ * Runs a statement as the superuser, whatever the current user, in the
+ * transaction; names in it are looked up in pg_catalog first.  Returns the
+ * only row's only value, or NULL.  Types and values are those of the
+ * parameters; a value of 0 of a type by reference is null.
  */
 extern char *jobs_call(const char *sql, int nargs, Oid *types, Datum *values);
 

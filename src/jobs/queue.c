@@ -9,9 +9,9 @@
  * grows).
  *
  * All that must survive this process is in the catalog: a task is running if
- * it says so and the lock of its process is held.  If nobody holds it, the
- * process is gone without a word, for instance with the server, and the task
- * has failed in a way that another try can mend.
+ * it says so and the lock of its process is held.  If the lock isn't held, the
+ * process has died, for instance with the server, and the task has failed in a
+ * way that a retry can cure.
  *
  *-------------------------------------------------------------------------
  */
@@ -226,7 +226,7 @@ start_next(void)
 		return false;			/* its last process is still about to end */
 	if (strcmp(jobs_call("SELECT citus_internal.task_start($1)", 1, (Oid[]) {INT8OID},
 						 (Datum[]) {Int64GetDatum(task_id)}), "t") != 0)
-		return true;			/* somebody has cancelled it */
+		return true;			/* it was cancelled */
 	if (!can_login)
 		task_failed(task_id, NO_LOGIN_SQLSTATE, NO_LOGIN_MESSAGE);
 	else if (!start_process(task_id, owner))

@@ -57,7 +57,7 @@ put_row(int32 groupid, int ncolumns, char **values, void *arg)
  * citus_internal.rows_of_all_nodes(query): a node that can't be reached is
  * left out with a warning.
  *
- * Everybody may call it, and the other nodes take the text for this node's:
+ * All roles may call it, and the other nodes take the text for this node's:
  * the space in front of it keeps it from being a task, or a call of a function
  * for nodes (catalog/node_session.c).
  */

@@ -147,7 +147,7 @@ define_function(Definition *def, const ObjectAddress *object)
 	bool		isnull;
 	Datum		acl = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_proacl, &isnull);
 
-	/* one that is there may be anybody's */
+	/* an existing one may belong to any role */
 	memset(replace, ' ', strlen("OR REPLACE"));
 	definition_add(def, "%s", command);
 	def->commands = privilege_commands(def->commands, kind, name, acl, isnull, form->proowner);

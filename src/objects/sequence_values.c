@@ -16,9 +16,9 @@
  * gives as well.
  *
  * setval() sets the coordinator's sequence.  As after ALTER SEQUENCE and
- * TRUNCATE ..  RESTART IDENTITY, all nodes then give up what they have in
- * store: those who change a sequence call sequence_changed() on each node.  A
- * block that is on its way meanwhile is given up as well: its taker sees that
+ * TRUNCATE ..  RESTART IDENTITY, all nodes then discard their stored values:
+ * code that changes a sequence calls sequence_changed() on each node.  A block
+ * that is on its way meanwhile is given up as well: its taker sees that
  * SequenceStore.changes is not what it was.  One that is taken between a
  * change and its COMMIT goes with the COMMIT.
  *

@@ -13,9 +13,9 @@
  *
  * PostgreSQL's planner gets a call in the subquery's place:
  * citus_internal.group_subquery(number, columns of the outer row ..).  What is
- * sent to the nodes has the subquery again.  Nobody can run the call, so its
- * cost here is prohibitive; if one is left in the finished plan all the same,
- * the statement is planned as it was.
+ * sent to the nodes has the subquery again.  The call can't be executed, so
+ * its cost on the initiator is prohibitive; if one is left in the finished
+ * plan all the same, the statement is planned as it was.
  *
  * So with subqueries in FROM that are LATERAL, which become functions in FROM.
  *

@@ -75,7 +75,7 @@ skipping_mark(Query *query, const DistTable **table)
 	return mark;
 }
 
-/* A column that the query returns to nobody. */
+/* A junk column of the query. */
 static void
 add_lock_column(Query *query, Var *var, const char *name)
 {

@@ -16,8 +16,8 @@
  * finds no marks.
  *
  * - always: what only serves the operation.  Replication slots are found by
- *   their names instead of by what is noted: whoever drives a move has another
- *   session make them, which may do so when the operation is over;
+ *   their names instead of by records: the session that drives a move has
+ *   another session create them, which may do so after the operation is over;
  * - on failure: what the operation forgets when it succeeds, because then it
  *   is of use;
  * - later: former placements of shards.  A transaction whose snapshot is older
@@ -170,7 +170,7 @@ read_records(void)
 	return records;
 }
 
-/* Whether nobody works on the operation any more. */
+/* Whether no session works on the operation any more. */
 static bool
 is_over(int64 operation)
 {
@@ -320,7 +320,7 @@ find_relation(const char *name)
 
 /*
  * The transaction that has moved the record's shard away; invalid if the shard
- * is nobody's any more.
+ * doesn't exist any more.
  */
 static TransactionId
 when_left(const CleanupRecord *record)

@@ -73,8 +73,8 @@ extern const ShardInfo *drive_find_shard(const DistTable *table, int64 shardid);
 extern const ShardInfo *drive_require_shard(const DistTable *table, int64 shardid);
 
 /*
- * Waits until nobody reads what the shard was before its last move, split or
- * merge.
+ * Waits until no transaction can read the relations that the shard had before
+ * its last move, split or merge.
  */
 extern void drive_await_former(Oid relid, int64 shardid);
 
@@ -94,8 +94,8 @@ extern const ClusterNode *drive_require_node(const ClusterNode *node, const char
 extern void drive_locktag(LOCKTAG *tag);
 
 /*
- * Errors in a transaction block, in which nobody can do what.  Takes that
- * lock.
+ * Errors in a transaction block, where the operation ("what") can't run.
+ * Takes that lock.
  */
 extern void drive_check_caller(const char *what);
 

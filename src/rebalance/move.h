@@ -65,7 +65,7 @@ typedef enum CleanupPolicy
 {
 	CLEANUP_ALWAYS = 0,
 	CLEANUP_ON_FAILURE = 1,
-	CLEANUP_LATER = 2,			/* when nobody can need it any more */
+	CLEANUP_LATER = 2,			/* when no transaction can need it any more */
 } CleanupPolicy;
 
 /*

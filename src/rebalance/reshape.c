@@ -215,8 +215,8 @@ new_shardid(const NewGroup *group, int table)
 }
 
 /*
- * Gives the new shards their ids, and notes them so that they will go if
- * nobody of this operation is left.
+ * Gives the new shards their ids, and records them, so that they are removed
+ * even if all sessions of this operation die.
  */
 static void
 name_new_shards(void)
@@ -439,7 +439,10 @@ new_shardids(void)
 	return buf.data;
 }
 
-/* The old shards' relations are dropped when nobody can need them any more. */
+/*
+ * The old shards' relations are dropped when no transaction can need them any
+ * more.
+ */
 static void
 note_replaced_shards(void)
 {

@@ -191,7 +191,7 @@ change_groups(const Layout *layout, int32 (*change) (const Layout *layout, const
 /*
  * citus_internal.change_shard_count(relation regclass, shard_count integer):
  * false, and nothing is changed, where that can't be done while others write:
- * for users who may not, and after the transaction has done something.
+ * for users without the rights, and after the transaction has done something.
  */
 Datum
 citus_internal_change_shard_count(PG_FUNCTION_ARGS)

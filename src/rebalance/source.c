@@ -356,8 +356,8 @@ make_channels(void)
 }
 
 /*
- * Notes all that will be made, so that it will go even if nobody of this move
- * is left.
+ * Records all objects that will be created, so that they are removed even if
+ * all sessions of this move die.
  */
 static void
 note_objects(void)
@@ -467,8 +467,8 @@ citus_internal_move_begin(PG_FUNCTION_ARGS)
 
 /*
  * Has changes of a shard be logged with all of the old row if it has no key to
- * tell rows by.  Who writes it meanwhile would not know, so writers are kept
- * off for that moment.
+ * tell rows by.  A concurrent writer would not notice the change, so writers
+ * are blocked for that moment.
  */
 static void
 log_whole_rows(Oid relid, int64 shardid)
@@ -659,7 +659,10 @@ copy_shards(void)
 	UnregisterSnapshot(snapshot);
 }
 
-/* The shards' old relations are dropped when nobody can need them any more. */
+/*
+ * The shards' old relations are dropped when no transaction can need them any
+ * more.
+ */
 static void
 note_old_shards(void)
 {

@@ -89,7 +89,7 @@ add_arriving(const DistTable *table, const ShardInfo *shard)
 	arriving_shards = lappend(arriving_shards, shardid);
 }
 
-/* Nobody cleans up after the operation until the transaction ends. */
+/* Blocks clean-up after the operation until the transaction ends. */
 static void
 lock_arriving(FunctionCallInfo fcinfo, List *tables)
 {

@@ -3,7 +3,8 @@
  * auth_info.c
  *	  Secrets for connections to nodes: rows of pg_dist_authinfo.
  *
- * Only superusers may read or write the table; everybody's connections use it.
+ * Only superusers may read or write the table; the connections of all roles
+ * use it.
  *
  *-------------------------------------------------------------------------
  */

@@ -122,7 +122,7 @@ cancel_finish(int fd, TimestampTz deadline)
 			ResetLatch(MyLatch);
 		if ((occurred & WL_TIMEOUT) || (InterruptPending && InterruptHoldoffCount == 0))
 		{
-			SetLatch(MyLatch);	/* whoever handles the interrupt may wait
+			SetLatch(MyLatch);	/* the code that handles the interrupt may wait
 								 * first */
 			break;
 		}

@@ -49,7 +49,10 @@ int			node_connection_timeout = 30000;
 static char *node_conninfo = NULL;
 static uint64 last_serial = 0;
 
-/* What citus.node_conninfo may set: nothing that says who connects to what. */
+/*
+ * What citus.node_conninfo may set: nothing that determines the user or the
+ * destination.
+ */
 static const char *const conninfo_keywords[] = {
 	"connect_timeout", "gssencmode", "gsslib", "hostaddr", "keepalives", "keepalives_count",
 	"keepalives_idle", "keepalives_interval", "krbsrvname", "sslcert", "sslcompression",

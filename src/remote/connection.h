@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * connection.h
- *	  Connections to other nodes: the pool of a backend, and who uses one.
+ *	  Connections to other nodes: the pool of a backend, and owners.
  *
  * A connection leads to a node, as the client's login role.  Each backend
  * keeps a pool; a connection that is idle at the end of a transaction stays
@@ -13,10 +13,10 @@
  * writes, and all reads after a write, use it.  "Extra" connections serve
  * reads only, and only while this transaction has not written on the node.
  *
- * A connection serves one *owner* at a time (a scan, a COPY, a command).
- * Whoever needs a connection that another owner holds calls that owner's
- * yield function, which must leave the connection idle: read the rest of its
- * result into a tuplestore, or end its COPY.
+ * A connection serves one *owner* at a time (a scan, a COPY, a command).  Code
+ * that needs a connection that another owner holds calls that owner's yield
+ * function, which must leave the connection idle: read the rest of its result
+ * into a tuplestore, or end its COPY.
  *
  * libpq's types and functions are for src/remote only.
  *
@@ -70,7 +70,7 @@ struct RemoteConn
 	int32		nodeport;
 	Oid			login_role;
 	RemoteState state;
-	RemoteOwner *owner;			/* NULL if nobody's */
+	RemoteOwner *owner;			/* NULL if there is none */
 	bool		primary;		/* this transaction's one for writes */
 
 	/* owned by src/txn: */
@@ -300,7 +300,7 @@ extern void remote_exec_alone_on_all(const char *sql);	/* every other active pri
 extern RemoteConn *remote_acquire_alone(int32 groupid, RemoteOwner *owner);
 
 /*
- * The same, and nobody else gets the connection until remote_end_own; if an
+ * The same, and no other owner gets the connection until remote_end_own; if an
  * error comes first, it is closed with the transaction.  So what its session
  * on the node holds goes then.
  */
@@ -426,8 +426,8 @@ extern void remote_send_silent(RemoteConn *conn, const char *sql);
 extern void remote_send_rollback(RemoteConn *conn);
 
 /*
- * Ends a transaction with xact_lone, if nobody has the connection; the answer
- * is read with its next use.
+ * Ends a transaction with xact_lone, if the connection has no owner; the
+ * answer is read with its next use.
  */
 extern void remote_end_lone(RemoteConn *conn);
 

@@ -7,9 +7,9 @@
  * and SET ROLE travel as settings (settings.c).  They are no limit on what
  * code may do: both can be undone, on this node as on the other.  Where the
  * server runs code with the rights of another role (a SECURITY DEFINER
- * function, ANALYZE or REFRESH of somebody's table), it sets the current user
- * and a security context in which that can't be undone.  A task that is sent
- * meanwhile runs under the same user and context:
+ * function, ANALYZE or REFRESH of another role's table), it sets the current
+ * user and a security context in which that can't be undone.  A task that is
+ * sent meanwhile runs under the same user and context:
  *
  *	  BEGIN, settings			as the session user
  *	  task_user(..)				sets user and context

@@ -322,10 +322,9 @@ keep_error(RemoteConn *conn, RemoteError *error)
 }
 
 /*
- * A segment is answered, also one that nobody is interested in any more:
- * settings that went with it are in effect, or not; behind a pooler they are
- * over.  A statement that was to be prepared belongs to the last segment that
- * was sent.
+ * A segment is answered, also one whose answer isn't needed any more: settings
+ * that went with it are in effect, or not; behind a pooler they are over.  A
+ * statement that was to be prepared belongs to the last segment that was sent.
  */
 static void
 end_segment(RemoteConn *conn)
@@ -503,7 +502,7 @@ remote_send_rollback(RemoteConn *conn)
 	remote_send_silent(conn, "ROLLBACK");
 }
 
-/* Nobody is interested in what is outstanding any more. */
+/* The outstanding answers aren't needed any more. */
 void
 pipeline_ignore_outstanding(RemoteConn *conn)
 {
@@ -522,7 +521,7 @@ pipeline_ignore_outstanding(RemoteConn *conn)
 
 /*
  * Waits until a request to cancel can hit nothing but the statement, whose
- * rows and errors nobody wants any more; false if the deadline passed first.
+ * rows and errors aren't needed any more; false if the deadline passed first.
  */
 bool
 pipeline_past_barrier(RemoteConn *conn, TimestampTz deadline)

@@ -5,13 +5,13 @@
  *
  * remote_conns holds all connections of the backend, of which there are few,
  * so that they are searched one by one.  Between transactions each is idle,
- * nobody's, and not primary.  remote_end_transaction re-establishes that, also
- * after an error, when owners have vanished with their memory; nothing here
- * calls an owner then.
+ * without owner, and not primary.  remote_end_transaction re-establishes that,
+ * also after an error, when owners have vanished with their memory; nothing
+ * here calls an owner then.
  *
  * The login role is the user as whom the client has logged in, whom nothing
- * changes: so a node is written over one connection whoever's rights the
- * statements have.  The session's user and SET ROLE travel as settings.
+ * changes: so a node is written over one connection, whatever role the
+ * statements run as.  The session's user and SET ROLE travel as settings.
  *
  *-------------------------------------------------------------------------
  */
@@ -214,7 +214,7 @@ still_good(RemoteConn *conn, const ClusterNode *node, bool hopeful)
 	return false;
 }
 
-/* An idle connection that nobody has and that is not primary, or NULL. */
+/* An idle connection without owner that is not primary, or NULL. */
 static RemoteConn *
 find_idle(const ClusterNode *node, bool hopeful)
 {
@@ -451,7 +451,7 @@ pool_open_plain(const char *host, int port, ConnectKind kind, RemoteOwner *owner
 	return conn;
 }
 
-/* How many connections to a node somebody has. */
+/* How many connections to a node have an owner. */
 static int
 count_claimed(int32 groupid)
 {
@@ -537,9 +537,9 @@ remote_yield_all(void)
 }
 
 /*
- * A read outside a transaction that nobody wants any more is cancelled, if it
- * isn't over.  Inside one, that would break the transaction, so the rest of
- * the rows is read.
+ * A read outside a transaction whose rows aren't needed any more is cancelled,
+ * if it isn't over.  Inside one, that would break the transaction, so the rest
+ * of the rows is read.
  */
 void
 remote_release(RemoteConn *conn, RemoteOwner *owner)

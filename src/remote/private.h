@@ -136,8 +136,8 @@ extern char *connect_failure(RemoteConn *conn);
 pg_noreturn extern void connect_report(RemoteConn *conn);
 
 /*
- * Takes a connection off this backend's list of peers: nobody here waits for
- * the other end any more, which may hang in a lock for a while yet.
+ * Takes a connection off this backend's list of peers: this backend doesn't
+ * wait for the other end any more, which may wait for a lock for a while yet.
  */
 extern void connect_hide(RemoteConn *conn);
 

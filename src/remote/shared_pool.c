@@ -60,7 +60,7 @@
  */
 #define SHARE_MS 100
 
-/* How often who waits looks for an idle session. */
+/* How often a waiting session looks for an idle session. */
 #define LOOK_MS 50
 
 /* A node to which some session has extra connections. */
@@ -162,7 +162,7 @@ make_member(PoolSession *session)
 	pool_shared->members++;
 }
 
-/* Gives what is free to those who have waited longest. */
+/* Gives free slots to the sessions that have waited longest. */
 static void
 hand_out(void)
 {
@@ -191,8 +191,8 @@ is_due(const PoolSession *session, TimestampTz now)
 
 /*
  * Wakes up the session that has been idle longest.  It runs an empty
- * transaction, as to read invalidation messages, and at its end finds that
- * somebody waits (expiry.c).
+ * transaction, as to read invalidation messages, and at its end notices the
+ * waiting session (expiry.c).
  */
 static void
 ask_idle_session(void)

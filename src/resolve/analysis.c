@@ -9,8 +9,8 @@
  * task's tables looked up for that role; all else in the task is its user's.
  *
  * A task that applies rows finds them by ctid, which is to read them.  If its
- * statement doesn't, the policies for SELECT, which the rewriter looks up for
- * who needs that right, have no say.
+ * statement doesn't, the policies for SELECT, which the rewriter adds for a
+ * user who needs that right, don't apply.
  *
  *-------------------------------------------------------------------------
  */

@@ -216,8 +216,8 @@ ask_any_column(Query *query)
 }
 
 /*
- * The same, locked.  Who waits for the lock may find that the shard was moved
- * away meanwhile.
+ * The same, locked.  While waiting for the lock, the shard may have moved to
+ * another node.
  */
 static List *
 lock_tagged(Oid relid, const TaskTag *tag, LOCKMODE mode)

@@ -4,9 +4,9 @@
  *	  Writes the functions that a table calls before it can be made: in
  *	  constraints, defaults, indexes, policies, triggers and statistics.
  *
- * On another node the texts of all these name functions.  So a function that
- * somebody has made there under such a name is taken only if it is the same,
- * as all that a table needs (if_missing.c).
+ * On another node the texts of all these name functions.  So an existing
+ * function of that name is used only if it is the same, like everything that a
+ * table needs (if_missing.c).
  *
  *-------------------------------------------------------------------------
  */

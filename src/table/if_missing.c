@@ -7,9 +7,9 @@
  * An object is taken for the one that is meant only if it is the same: its
  * *identity* is a text of its owner and its definition, which the sending node
  * writes, and the receiving node compares with what it writes of its own
- * object of that name.  Otherwise whoever may create in the schema could have
- * put another domain there in advance, say, and others would run its
- * functions.
+ * object of that name.  Otherwise a user with CREATE on the schema could have
+ * created another domain there in advance, for instance, and other users would
+ * run its functions.
  *
  *-------------------------------------------------------------------------
  */

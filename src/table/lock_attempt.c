@@ -4,10 +4,10 @@
  *	  Locks on several nodes, taken all together or given back.
  *
  * Writers start on any node, and hold locks there while they wait for those on
- * other nodes.  Whoever locks something on all nodes meets them in some order,
- * and no order prevents that both wait for ever.  So the locks are taken in a
- * subtransaction with a short timeout: when that passes, all are given back,
- * which lets such a writer go on, and taken again a moment later.
+ * other nodes.  A session that locks something on all nodes meets these
+ * writers in some order, and no order prevents deadlocks.  So the locks are
+ * taken in a subtransaction with a short timeout: when that passes, all are
+ * given back, which lets such a writer go on, and taken again a moment later.
  *
  * Locks that the transaction had before stay.  If they are what others wait
  * for, giving way doesn't help; so in a transaction block the attempts soon
@@ -42,7 +42,7 @@
 #define LAST_TIMEOUT 5000
 
 /*
- * In a transaction block; and if nobody looks for deadlocks, about half a
+ * In a transaction block; and if deadlocks aren't detected, about half a
  * minute.
  */
 #define ATTEMPTS_IN_BLOCK 2
@@ -117,8 +117,8 @@ longest_timeout(void)
  * The number-th of 1, 1, 2, 1, 1, 2, 4, 1, ...: how much time the attempt gets
  * (Luby, Sinclair, Zuckerman, "Optimal speedup of Las Vegas algorithms",
  * 1993).  Writers of short statements let an attempt through at once, or, by
- * bad luck, not at all: many short ones get by soonest.  Who holds a lock for
- * longer needs a long one.
+ * bad luck, not at all: many short attempts succeed soonest.  If a lock is
+ * held for longer, a long attempt is needed.
  */
 static int
 luby_number(int number)

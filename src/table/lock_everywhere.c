@@ -12,7 +12,7 @@
  * in the way.  Or the coordinator first, for as long as that takes: so
  * sessions that use the table for long are waited for as on one server.
  *
- * Who has waited may find that the table has gone, or has another name, or is
+ * After a wait, the table may have gone, or has another name, or is
  * distributed now, or no longer: then what it has found out before the wait
  * means something else, and it has to look the name up again.
  *

@@ -23,7 +23,7 @@ extern void lock_node_set(void);
 /*
  * Before a table is placed beside those of a colocation group: none of its
  * shards is moved, split or merged until the transaction ends.  Metadata that
- * were read before may be out of date.  Who changes shards calls
+ * were read before may be out of date.  Code that changes shards calls
  * citus_internal.lock_group_placements on all nodes.
  */
 extern void lock_group_placements(int32 colocation_id);

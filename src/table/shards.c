@@ -4,9 +4,9 @@
  *	  Makes and drops the shards that are on this node, and runs utility
  *	  statements on them.
  *
- * Everything here acts on this node only, with the rights of the current
- * user, who has CREATE on schema citus_data as everybody has; only this
- * library's own commands can use it (shard_schema.c).
+ * Everything here acts on this node only, with the rights of the current user,
+ * who has CREATE on schema citus_data like all roles; only this library's own
+ * commands can use it (shard_schema.c).
  *
  *-------------------------------------------------------------------------
  */

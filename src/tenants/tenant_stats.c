@@ -67,8 +67,8 @@ typedef struct TenantEntry
 } TenantEntry;
 
 /*
- * The lightweight lock protects entries, their keys and buckets: whoever adds
- * or removes one holds it exclusively.
+ * The lightweight lock protects entries, their keys and buckets: adding or
+ * removing an entry requires it exclusively.
  */
 typedef struct TenantShared
 {

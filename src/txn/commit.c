@@ -120,8 +120,8 @@ count_connections(void)
 }
 
 /*
- * Brings a connection to rest before its transaction ends: reads what nobody
- * has read.  Raises what went wrong on it.
+ * Brings a connection to rest before its transaction ends: reads all
+ * outstanding answers.  Raises what went wrong on it.
  */
 static void
 finish_reading(RemoteConn *conn)
@@ -199,9 +199,9 @@ note_ended(RemoteAnswer *answers, int n)
 
 /*
  * How long nodes may take to commit or prepare.  The server stops the clock of
- * statement_timeout before it commits, but whoever has set it doesn't want to
- * wait for ever for a node that is silent.  patience is less than which no
- * node is given up.
+ * statement_timeout before it commits, but a client that has set it doesn't
+ * want to wait forever for a node that doesn't answer.  patience is less than
+ * which no node is given up.
  */
 static long
 commit_timeout(int patience)

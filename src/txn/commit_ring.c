@@ -4,10 +4,10 @@
  *	  The node's clock, and the stamps of the transactions that committed last.
  *
  * A reader that is to see the transactions stamped up to ts, and no others,
- * sets the clock to ts at least, so that whoever commits from then on gets a
- * later stamp; waits for those that have an earlier one and are not done;
- * takes a snapshot; and hides the transactions in it that the ring says are
- * later.
+ * sets the clock to ts at least, so that transactions that commit from then on
+ * get a later stamp; waits for those that have an earlier one and are not
+ * done; takes a snapshot; and hides the transactions in it that the ring says
+ * are later.
  *
  * A backend gets its stamp at the end of the pre-commit callbacks, and
  * enters itself in the ring and in its slot in one step; the slot is
@@ -52,7 +52,9 @@
  */
 #define MAX_AHEAD (UINT64CONST(3600) * 1000000)
 
-/* A waiter looks again after so many milliseconds even if nobody woke it. */
+/*
+ * A waiter checks again after this many milliseconds even if it wasn't woken.
+ */
 #define LOOK_AGAIN_MS 1000
 
 CommitRing *commit_ring = NULL;
@@ -214,8 +216,8 @@ commit_ring_decide(CommitStamp later_than)
 }
 
 /*
- * Snapshots don't count VACUUM's transaction among those that run, so nobody
- * looks for its commit.
+ * Snapshots don't count VACUUM's transaction among those that run, so no
+ * reader looks for its commit.
  */
 static bool
 snapshots_ignore_me(void)

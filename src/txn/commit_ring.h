@@ -33,8 +33,8 @@ extern CommitStamp commit_ring_clock(void);
 extern CommitStamp commit_ring_now(void);
 
 /*
- * A stamp that is given to nobody else, later than the given one and than all
- * that the node has given or heard of.
+ * A new stamp, later than the given one and than all that the node has given
+ * or received.
  */
 extern CommitStamp commit_ring_advance(CommitStamp later_than);
 

@@ -46,7 +46,7 @@ typedef struct PreparedSlot
 	Oid			database;
 	bool		has_children;
 	bool		distributed;	/* on more nodes than this one */
-	bool		parked;			/* a client decides, who knows when */
+	bool		parked;			/* a client decides, at an unknown time */
 	CommitStamp after;			/* its stamp is later than this */
 	CommitStamp stamp;			/* 0: not decided, as far as we know */
 	char		gid[GIDSIZE];

@@ -7,8 +7,8 @@
  * undone with a subtransaction.  So a command goes at once to the nodes that
  * take part in the transaction, whose constraints may fail by it, and is kept
  * for those that come later.  These get it at the same level of nesting as it
- * was given at: after BEGIN, or after the level's savepoint.  So whoever has
- * savepoints up to a level has all commands up to that level.
+ * was given at: after BEGIN, or after the level's savepoint.  So a node that
+ * has savepoints up to a level has all commands up to that level.
  *
  *-------------------------------------------------------------------------
  */

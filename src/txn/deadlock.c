@@ -3,7 +3,7 @@
  * deadlock.c
  *	  Deadlocks that span nodes.
  *
- * Every node on which somebody waits for a lock for long looks for cycles over
+ * Every node on which a backend waits long for a lock looks for cycles over
  * all nodes.  All of them would find the same cycle, so the one with the
  * lowest group among those whose locks are in it breaks it: it cancels the
  * youngest of the sessions in the cycle, on whichever node that is.
@@ -168,8 +168,8 @@ gpid_of(const WaitGraph *graph, int proc)
 }
 
 /*
- * Adds a line: who waits for which lock, as PostgreSQL words it, or for the
- * other end of a connection.
+ * Adds a line: which process waits for which lock, as PostgreSQL words it, or
+ * for the other end of a connection.
  */
 static void
 describe_edge(const WaitGraph *graph, const WaitEdge *edge, StringInfo text)

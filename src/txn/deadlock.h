@@ -22,7 +22,7 @@ extern int	deadlock_interval(void);
 extern int	deadlock_grace(void);
 
 /*
- * Searches, if somebody on this node has waited for that long; a job of the
+ * Searches, if a backend on this node has waited for that long; a job of the
  * daemon.
  */
 extern void deadlock_job(void);

@@ -6,9 +6,9 @@
  * The victim gets the signal of an ordinary cancel request.  Wherever it
  * waits, for a lock or for another node, the server then raises its error
  * "canceling statement due to user request".  A callback at the bottom of the
- * stack of error contexts sees it before anybody catches it, and makes it the
- * error that PostgreSQL raises for a deadlock, if shared memory has a sentence
- * for this very transaction.
+ * stack of error contexts sees it before it is caught, and makes it the error
+ * that PostgreSQL raises for a deadlock, if shared memory has a sentence for
+ * this very transaction.
  *
  * The callback stays where it is put: the stack is emptied after an error
  * only.  What follows an error may run without any other code of ours: a
@@ -108,7 +108,7 @@ take_sentence(int pid, uint32 lxid, char *detail)
 }
 
 /*
- * Whoever waits for a lock stays in its queue while the lock manager's
+ * A process that waits for a lock stays in its queue while the lock manager's
  * partitions are locked, so that the signal can't reach a later transaction.
  */
 bool

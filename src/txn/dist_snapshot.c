@@ -5,9 +5,9 @@
  *
  * A point in time is chosen by asking: each node that is to be read opens a
  * transaction, holds a snapshot, and answers how late it is by its clock (a
- * commit stamp); the latest answer is the point.  A commit that somebody was
- * told of before he asked us has set the clock of each node that it wrote on,
- * so it is not later.
+ * commit stamp); the latest answer is the point.  A commit that was
+ * acknowledged before the statement began has advanced the clock of each node
+ * that it wrote on, so its stamp is not later than the point.
  *
  * READ COMMITTED: per statement, and only nodes that the statement reads.
  * Outside a transaction block the node's transaction is for this statement

@@ -7,8 +7,8 @@
  * exporting transaction fixes its point in time on all nodes first, and has
  * each other node export the snapshot that its part of the transaction has
  * there.  Their ids are written to a file beside the server's own file of the
- * exported snapshot; who takes that one with SET TRANSACTION SNAPSHOT takes
- * the others, too.
+ * exported snapshot; a transaction that imports that snapshot with SET
+ * TRANSACTION SNAPSHOT imports the others, too.
  *
  * The file is named for the exporting transaction, as the server's ids begin
  * with it, since all that it exports is of the same time.  It goes when the

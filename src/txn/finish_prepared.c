@@ -7,9 +7,9 @@
  * A transaction that has written on other nodes may be prepared itself: by its
  * client, or, if it runs inside another node's task, by that node.  Before
  * that it prepares its own participants (prepare_remote), with commit records
- * that become visible when it is committed.  Who ends it, in any backend, ends
- * them at once; what fails is left to recovery, which asks whether the parent
- * is still prepared, and then for the records.
+ * that become visible when it is committed.  The backend that ends it, which
+ * may be any one, ends them at once; what fails is left to recovery, which
+ * asks whether the parent is still prepared, and then for the records.
  *
  * The records of a parent are found by its transaction id while it is
  * prepared.  Looking for them costs a query, so shared memory says whether

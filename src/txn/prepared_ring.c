@@ -5,21 +5,21 @@
  *
  * A distributed transaction that is prepared here gets its stamp from its
  * initiator, later than our clock stood at PREPARE, which we report with the
- * answer.  Until COMMIT PREPARED brings the stamp, whoever reads as of a later
- * time than PREPARE must wait.
+ * answer.  Until COMMIT PREPARED brings the stamp, a reader as of a later time
+ * than PREPARE must wait.
  *
  * If a client prepares a transaction that has written on several nodes, it may
- * stay so for long, and nobody waits for it (it is *parked*).  When it is
- * committed, it gets a stamp of this node that is later than all earlier
+ * stay so for long, and readers don't wait for it (it is *parked*).  When it
+ * is committed, it gets a stamp of this node that is later than all earlier
  * reads, since those haven't seen it here.
  *
  * COMMIT PREPARED without a stamp comes from recovery.  Others may have
- * committed the transaction earlier; so who reads as of a time after PREPARE,
- * and before now, can't know, and is refused.
+ * committed the transaction earlier; so a reader as of a time after PREPARE,
+ * and before now, is refused.
  *
  * Each prepared transaction has a slot in shared memory, which it gets before
- * it is prepared.  After a restart, the slots are filled when somebody needs
- * them first.  Half of the slots are kept for commits on several nodes:
+ * it is prepared.  After a restart, the slots are filled when they are first
+ * needed.  Half of the slots are kept for commits on several nodes:
  * transactions that clients prepare, here or with this node as a participant,
  * can't use them up.
  *

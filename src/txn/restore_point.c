@@ -5,12 +5,12 @@
  *	  together.
  *
  * A restore point is consistent if no transaction in two phases is decided
- * before it on one node and after it on another.  Whoever decides holds a lock
- * on pg_dist_transaction of its node until the participants have been told, so
- * we lock that table on all nodes, which waits for decisions under way and
- * holds off new ones, and then create the points.  What is prepared everywhere
- * and not decided, or decided and not told everywhere, is finished by recovery
- * after the restore.
+ * before it on one node and after it on another.  An initiator that decides
+ * holds a lock on pg_dist_transaction of its node until the participants have
+ * committed.  So locking that table on all nodes waits for decisions under way
+ * and blocks new ones; then the points are created.  What is prepared
+ * everywhere and not decided, or decided and not told everywhere, is finished
+ * by recovery after the restore.
  *
  * Transactions that write on one node only go on meanwhile.
  *

@@ -64,8 +64,8 @@ static CommitStamp moved_snapshot_stamp = 0;	/* the stamp of the
 												 * transaction's snapshot */
 
 /*
- * The setting: "<stamp of the statement> <stamp of the oldest statement that
- * goes on>", and " offered" if nobody has asked this node for its clock.
+ * The setting: "<stamp of the statement> <stamp of the oldest running
+ * statement>", and " offered" if this node was not asked for its clock.
  */
 static char *snapshot_setting = NULL;
 
@@ -131,8 +131,8 @@ add_running(Snapshot edited, const LaterCommit *later)
 }
 
 /*
- * As snapshot_try_as_of; offered: nobody has asked for our clock, so nothing
- * later than the stamp may be committed so far.
+ * As snapshot_try_as_of; offered: this node was not asked for its clock, so
+ * nothing later than the stamp may be committed so far.
  */
 static Snapshot
 try_as_of(CommitStamp stamp, Snapshot like, bool offered, const char **reason)
@@ -202,9 +202,9 @@ keep_xids(const TransactionId *xids, int count)
 }
 
 /*
- * The transaction's snapshot is copied by whoever uses it, so changing it has
- * an effect on later statements.  Its xmin stays: it is in a heap that is
- * ordered by that, and an older one does no harm.
+ * Each user of the transaction's snapshot copies it, so a change affects later
+ * statements only.  Its xmin stays: it is in a heap that is ordered by that,
+ * and an older one does no harm.
  */
 void
 snapshot_move_transaction(CommitStamp stamp)

@@ -76,8 +76,8 @@ typedef struct DistSnapshot
 	dlist_node	link;			/* in the list of those that go on */
 	CommitStamp stamp;
 	Bitmapset  *groups;			/* other nodes that were asked */
-	Snapshot	snapshot;		/* this node's; registered by whoever runs the
-								 * statement */
+	Snapshot	snapshot;		/* this node's; registered by the executor of
+								 * the statement */
 	bool		offered;		/* the other nodes have not accepted it yet */
 	struct QueryDesc *statement;	/* for its executor */
 	MemoryContextCallback callback;

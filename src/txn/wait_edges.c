@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * wait_edges.c
- *	  Who waits for whom on this node: citus_internal.local_wait_graph().
+ *	  The wait edges of this node: citus_internal.local_wait_graph().
  *
  * Four kinds of rows come out:
  *
@@ -13,7 +13,7 @@
  *
  * The edges of one waiter are read under all locks of the lock manager's
  * partitions (GetBlockerStatusData), those of different waiters are not of the
- * same moment.  Whoever looks for cycles reads everything twice.
+ * same moment.  The search for cycles therefore reads everything twice.
  *
  * Waits that can't be part of a deadlock are left out: for the extension of a
  * relation, for pages and speculative insertions, which end by themselves, and
@@ -180,8 +180,7 @@ prepared_xid(const LockInstanceData *instance)
 }
 
 /*
- * The wait of one process, and what is known of all who have to do with the
- * lock.
+ * The wait of one process, and the other processes that hold or want the lock.
  */
 typedef struct LockWait
 {

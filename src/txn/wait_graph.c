@@ -11,8 +11,8 @@
  *	  it does anything else, and the opener isn't waiting for its own client
  *			the opener waits for it
  *
- * Who waits for a prepared transaction waits for the process that is to end
- * it, if that one is still at work on it.
+ * A process that waits for a prepared transaction waits for the process that
+ * is to end it, if that process still exists.
  *
  * A session that waits for its opener to take its answer waits for it only if
  * that one waits for a lock: otherwise the opener is reading.
