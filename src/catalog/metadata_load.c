@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * metadata_load.c
- *	  Reads the pg_dist_* rows of a table, and which commands fire its triggers.
+ *	  Reads the pg_dist_* rows of a table, and which commands fire its
+ *	  triggers.
  *
  * All rows are read under one catalog snapshot, newer than the lock on
  * pg_dist_partition: a change that another transaction commits meanwhile is

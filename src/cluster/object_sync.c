@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * object_sync.c
- *	  Gives a node the roles, and all objects other than tables, that every node has.
+ *	  Gives a node the roles, and all objects other than tables, that every
+ *	  node has.
  *
  * The objects' statements are those of a dump of this node (schema_dump.c),
  * less local objects (objects/object_scope.c) and less what belongs to

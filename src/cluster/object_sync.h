@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * object_sync.h
- *	  Gives a node the roles, and all objects other than tables, that every node has.
+ *	  Gives a node the roles, and all objects other than tables, that every
+ *	  node has.
  *
  *-------------------------------------------------------------------------
  */

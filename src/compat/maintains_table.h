@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * maintains_table.h
- *	  Whether a user may refresh a materialized view: a callback for name lookup.  Version 17 renamed it, with the privilege MAINTAIN.
+ *	  Whether a user may refresh a materialized view: a callback for name
+ *	  lookup.  Version 17 renamed it, with the privilege MAINTAIN.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * utility_call.c
- *	  What the handlers of utility statements share: running, locking, relaying.
+ *	  What the handlers of utility statements share: running, locking,
+ *	  relaying.
  *
  * A handler gets its own copy of the parse tree.  It runs the statement on
  * this node's logical table, then has the other nodes do the same by relaying

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * gateway_stats.c
- *	  What the gateway's processes do, for the server to show, and what it asks of them.
+ *	  What the gateway's processes do, for the server to show, and what it
+ *	  asks of them.
  *
  * Gateway processes leave the server's shared memory, so they have a board of
  * their own: memory that the server maps before it has any child, and that no

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * gateway_stats.h
- *	  What the gateway's processes do, for the server to show, and what it asks of them.
+ *	  What the gateway's processes do, for the server to show, and what it
+ *	  asks of them.
  *
  *-------------------------------------------------------------------------
  */

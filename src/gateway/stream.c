@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * stream.c
- *	  A gateway process's sockets, their buffers, and the loop that serves them.
+ *	  A gateway process's sockets, their buffers, and the loop that serves
+ *	  them.
  *
  * The loop waits with epoll, since a WaitEventSet can't forget a socket before
  * version 17 and is made for a few.  In each turn all streams that have input

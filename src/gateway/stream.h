@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * stream.h
- *	  A gateway process's sockets, their buffers, and the loop that serves them.
+ *	  A gateway process's sockets, their buffers, and the loop that serves
+ *	  them.
  *
  *-------------------------------------------------------------------------
  */

@@ -146,7 +146,7 @@ farther_column_walker(Node *node, void *context)
 
 /*
  * Whether a clause of the subquery's WHERE equates one of its expressions with
- * one of the outer row; sets *correlation.
+ * one of the outer row, and which ones.
  */
 static bool
 is_correlation(Node *clause, Correlation *correlation)

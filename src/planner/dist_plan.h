@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * dist_plan.h
- *	  The contents of a DistributedScan plan node: a text, its parameters, and the condition for its shards.
+ *	  The contents of a DistributedScan plan node: a text, its parameters, and
+ *	  the condition for its shards.
  *
  * One node type serves all rungs.  The node's custom_exprs are the
  * expressions that execution evaluates: first the task's parameters, then

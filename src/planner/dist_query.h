@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * dist_query.h
- *	  A query that the nodes run on a DistRel (dist_rel.h): columns, whole or partial aggregates, the first rows in an order.
+ *	  A query that the nodes run on a DistRel (dist_rel.h): columns, whole or
+ *	  partial aggregates, the first rows in an order.
  *
  *-------------------------------------------------------------------------
  */

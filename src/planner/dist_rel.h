@@ -1,7 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * dist_rel.h
- *	  A DistRel describes a base relation or join whose rows the nodes can compute independently.  RelOptInfo.fdw_private points to it, as in foreign data wrappers.  The rows are the union, over all shard groups, of the rows that the same query returns on the tables of one group; or, if it reads reference tables only, each node has all of them.
+ *	  A DistRel describes a base relation or join whose rows the nodes can
+ *	  compute independently.  RelOptInfo.fdw_private points to it, as in
+ *	  foreign data wrappers.  The rows are the union, over all shard groups,
+ *	  of the rows that the same query returns on the tables of one group; or,
+ *	  if it reads reference tables only, each node has all of them.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * analysis.c
- *	  post_parse_analyze_hook: whose rights to tables count in a task, and which;
- *	  what a foreign key's action writes (default_action.c).
+ *	  post_parse_analyze_hook: whose rights to tables count in a task, and
+ *	  which; what a foreign key's action writes (default_action.c).
  *
  * A tag may name a view's owner (resolve/tag.h).  As the rewriter does for the
  * tables of a view, this has permissions and row-security policies of the
