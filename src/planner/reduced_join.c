@@ -95,8 +95,8 @@ split_clauses_of_join(const RelOptInfo *joinrel, const RelOptInfo *outer, const 
 }
 
 /*
- * How many rows of the inner side match one of the outer side.  Copies of the
- * RestrictInfos are needed, since these cache the selectivity of the opposite
+ * How many rows of the inner side match one of the outer side.  Uses bare
+ * clauses, since RestrictInfos cache the selectivity of the opposite
  * direction.
  */
 static double
