@@ -3,8 +3,8 @@
  * explain_task.c
  *	  The measured plans of tasks, kept for their initiator.
  *
- * A task whose tag asks for it runs with instruments; when it ends, its plan
- * is written to a string that the initiator fetches over the same connection
+ * If its tag says so, a task runs with instruments, and when it ends, its plan
+ * is written to a string, which the initiator fetches over the same connection
  * (citus_internal.task_plan).  Plans are kept until the transaction ends.
  *
  *-------------------------------------------------------------------------
