@@ -23,10 +23,7 @@ enum pg_dist_authinfo_columns
 	Anum_authinfo_authinfo,
 };
 
-/*
- * How well a row for nodeid `found` suits the node that is wanted; 0: not at
- * all.
- */
+/* How well a row for nodeid `found` matches the wanted node; 0: not at all. */
 static int
 auth_row_fitness(int32 found, int32 wanted)
 {

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * private.h
- *	  What the files of src/remote share: the inside of a connection.
+ *	  Declarations shared by the files of src/remote: the private part of a
+ *	  connection.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,13 +21,14 @@
 #include "remote/connection.h"
 
 /*
- * What has been sent and not been answered, in order, one character each.
+ * The commands that were sent and not answered yet, in order, one character
+ * each.
  */
 #define ITEM_STATEMENT	't'		/* the statement whose results the owner
 								 * gets */
 #define ITEM_SILENT		'p'		/* goes with it; errors are raised */
 #define ITEM_SETTINGS	's'		/* as before; settings.c reads the result */
-#define ITEM_IGNORED	'd'		/* results and errors are thrown away */
+#define ITEM_IGNORED	'd'		/* results and errors are discarded */
 #define ITEM_SYNC		'S'		/* end of a pipeline segment */
 
 /*

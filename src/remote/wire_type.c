@@ -8,7 +8,7 @@
  * same everywhere, others are not.  The receiver of such a value knows its
  * type, and can replace the oids by those of this node; the sender doesn't
  * know the other node's oids.  Values of reg* types are oids themselves, and
- * travel as names.
+ * are sent as names.
  *
  *-------------------------------------------------------------------------
  */
@@ -199,7 +199,7 @@ typedef struct WireValue
 	int			len;
 } WireValue;
 
-/* Takes so many bytes off the front. */
+/* Takes count bytes off the front. */
 static char *
 take_bytes(WireValue *value, int count)
 {
@@ -223,7 +223,7 @@ take_int32(WireValue *value)
 	return (int32) pg_ntoh32((uint32) number);
 }
 
-/* Puts a type's oid in the place of the next one. */
+/* Replaces the next oid by a type's. */
 static void
 replace_oid(WireValue *value, Oid type)
 {
