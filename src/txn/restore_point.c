@@ -8,9 +8,9 @@
  * before it on one node and after it on another.  An initiator that decides
  * holds a lock on pg_dist_transaction of its node until the participants have
  * committed.  So locking that table on all nodes waits for decisions under way
- * and blocks new ones; then the points are created.  What is prepared
- * everywhere and not decided, or decided and not told everywhere, is finished
- * by recovery after the restore.
+ * and blocks new ones; then the points are created.  After a restore, recovery
+ * finishes transactions that were prepared everywhere and not decided, or
+ * decided and not committed everywhere.
  *
  * Transactions that write on one node only go on meanwhile.
  *
@@ -43,9 +43,7 @@ SQL_FUNCTION(citus_create_restore_point);
 /* Milliseconds that a decision under way may take to end on one node. */
 #define LOCK_TIMEOUT 60000
 
-/*
- * Holds off decisions on a node to the end of a transaction on the connection.
- */
+/* Blocks decisions on a node until the end of the connection's transaction. */
 static RemoteConn *
 lock_there(const ClusterNode *node)
 {

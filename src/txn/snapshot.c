@@ -3,29 +3,30 @@
  * snapshot.c
  *	  Snapshots of one node as of a commit stamp.
  *
- * The server judges a row by whether the snapshot has its transaction among
- * those that were still running.  So a snapshot taken now becomes one of an
+ * The visibility of a row depends on whether its transaction is in the
+ * snapshot's list of running ones.  So a snapshot taken now becomes one of an
  * earlier moment if the transactions that committed since (commit_ring.c) are
- * added to that list.  What is needed besides:
+ * added to that list.  Besides:
  *
  * - Their old row versions must still be there.  The initiator asks each node
  *   for its clock first.  The backend that answers holds a snapshot (held),
- *   taken before it looks at the clock.  All that is stamped later was running
- *   then, so it is protected by the held snapshot's xmin until the edited one
- *   takes its place.  A backend that joins later borrows the xmin of another
- *   one.
+ *   taken before it looks at the clock.  All transactions with later stamps
+ *   were running then, so the held snapshot's xmin protects the rows that they
+ *   replace, until the edited snapshot takes its place.  A backend that joins
+ *   later borrows the xmin of another one.
  *
- * - The new snapshot must show all that was stamped up to the stamp.  So it is
- *   taken after waiting for those that are about to commit with such a stamp.
+ * - The new snapshot must show all transactions stamped up to the stamp.  So
+ *   it is taken after waiting for those that are about to commit with such a
+ *   stamp.
  *
- * At READ COMMITTED a statement on another node names its stamp with a
- * setting, citus.snapshot, in front of its tasks, whose tags say that they
- * want that snapshot: so tasks of different statements can take turns on a
- * connection, and other tasks are not concerned.  At REPEATABLE READ the
- * transaction's own snapshot is edited, once.
+ * At READ COMMITTED a statement on another node sends its stamp as a setting,
+ * citus.snapshot, before its tasks, whose tags request that snapshot.  So
+ * tasks of different statements can alternate on a connection, and other tasks
+ * aren't affected.  At REPEATABLE READ the transaction's own snapshot is
+ * edited, once.
  *
- * Snapshots here belong to the transaction (TopTransactionResourceOwner), and
- * are given up before it commits.
+ * Snapshots belong to the transaction (TopTransactionResourceOwner), and are
+ * released before it commits.
  *
  *-------------------------------------------------------------------------
  */
@@ -80,7 +81,7 @@ snapshot_refuse(const char *detail)
 }
 
 /*
- * Has this backend advertise an older xmin, which another backend of the
+ * Makes this backend advertise an older xmin, which another backend of the
  * database advertises too.  False if there is none.
  */
 static bool
@@ -100,7 +101,7 @@ borrow_xmin(TransactionId xmin)
 	return false;
 }
 
-/* Room for the transactions of a snapshot and so many more. */
+/* A copy of a snapshot's running transactions, with room for more. */
 static void
 copy_running(Snapshot edited, Snapshot now, int more)
 {
@@ -256,7 +257,7 @@ give_up_held(void)
 	held_snapshot = NULL;
 }
 
-/* Gives up the snapshots of statements before the oldest that goes on. */
+/* Releases the snapshots of statements before the oldest running one. */
 static void
 give_up_kept(CommitStamp oldest)
 {
@@ -275,8 +276,8 @@ give_up_kept(CommitStamp oldest)
 }
 
 /*
- * The snapshot that the present statement of the initiator asked for; NULL,
- * and why, if it can't be had.
+ * The snapshot that the current statement of the initiator requested; NULL,
+ * and why, if it can't be taken.
  */
 static Snapshot
 keep_snapshot(const char **reason)

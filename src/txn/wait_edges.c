@@ -12,8 +12,8 @@
  *	  c	 a process has opened a connection to a process of another node
  *
  * The edges of one waiter are read under all locks of the lock manager's
- * partitions (GetBlockerStatusData), those of different waiters are not of the
- * same moment.  The search for cycles therefore reads everything twice.
+ * partitions (GetBlockerStatusData), those of different waiters may be of
+ * different moments.  The search for cycles therefore reads everything twice.
  *
  * Waits that can't be part of a deadlock are left out: for the extension of a
  * relation, for pages and speculative insertions, which end by themselves, and
@@ -70,7 +70,7 @@ in_transaction(PGPROC *proc)
 		LocalTransactionIdIsValid(PROC_LXID(proc)) && !(proc->statusFlags & PROC_IS_AUTOVACUUM);
 }
 
-/* Which a process is of those that may be cancelled. */
+/* The kind of victim that a process is (WAIT_VICTIM_*). */
 static char
 victim_of(PGPROC *proc, int procno, int pid)
 {
@@ -192,8 +192,8 @@ typedef struct LockWait
 } LockWait;
 
 /*
- * Reads what a process waits for; false if it has just begun, doesn't wait any
- * more, or no deadlock can come of it.
+ * Reads what a process waits for; false if the wait has just begun or has
+ * ended, or if it can't be part of a deadlock.
  */
 static bool
 read_wait(PGPROC *proc, int pid, LockWait *result)

@@ -18,7 +18,7 @@
 #define WAIT_STATE_LOCK 'l'		/* waits for a lock */
 #define WAIT_STATE_BUSY 'b'		/* anything else */
 
-/* What a process is that may give way. */
+/* The kinds of processes that may be cancelled. */
 #define WAIT_VICTIM_SESSION 's' /* a client's session */
 #define WAIT_VICTIM_WORKER 'w'	/* a background worker that other nodes work
 								 * for, such as that of a background task */
