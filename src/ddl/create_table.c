@@ -127,8 +127,8 @@ create_schema_utility(UtilityCall *call)
 }
 
 /*
- * CREATE TABLE.  A foreign key to a distributed table is let pass: the table
- * is going to be distributed as well, which looks at its keys.
+ * CREATE TABLE.  A foreign key to a distributed table is accepted: its keys
+ * are checked when the table is distributed as well.
  */
 bool
 create_table_utility(UtilityCall *call)
