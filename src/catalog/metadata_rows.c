@@ -143,7 +143,7 @@ metadata_insert_colocation(int32 colocation_id, int shard_count, int replication
 	CommandCounterIncrement();
 }
 
-/* Whether a table is in the group, be it one that is just being dropped. */
+/* Whether a table is in the group, including one that is being dropped. */
 static bool
 colocation_is_used(int32 colocation_id)
 {
