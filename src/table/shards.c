@@ -160,8 +160,8 @@ create_shard(const DistTable *table, HashRange range, List *trees, List *command
 }
 
 /*
- * Errors unless a relation that is there already can be the table's shard:
- * only our own commands make any, as the owner.
+ * Errors unless an existing relation can be the table's shard: it must have
+ * the table's owner.
  */
 static void
 check_shard_is_ours(const DistTable *table, Oid shard_relid)
@@ -211,11 +211,10 @@ shards_check_active(const DistTable *table)
 
 /*
  * Creates the relations of those shards of a table that are placed on this
- * node and missing, with indexes, constraints and foreign keys.  Those that
- * are there must be the table's, and get the foreign keys that they lack,
- * because a reference table was made anew.  The metadata must be there, and
- * the shards of tables that foreign keys
- * reference.  Takes AccessShareLock on the table.
+ * node and missing, with indexes, constraints and foreign keys.  Existing ones
+ * must be the table's, and get missing foreign keys, since a reference table
+ * may have been recreated.  The metadata must exist, and the shards of tables
+ * that foreign keys reference.  Takes AccessShareLock on the table.
  */
 void
 create_local_shards(Oid relid)
