@@ -202,7 +202,7 @@ run_command_on_shards(PG_FUNCTION_ARGS)
 	return return_results(fcinfo, commands, 0);
 }
 
-/* Both tables, or an error if their shards don't lie side by side. */
+/* Both tables, or an error if they aren't colocated. */
 static void
 require_colocated(const DistTable *table, const DistTable *other)
 {
