@@ -3,9 +3,9 @@
  * analyze.c
  *	  Statistics of logical tables, which the planner of every node reads.
  *
- * The logical table is empty; what ANALYZE would find there says nothing.
- * Pages and rows are the sums over the shards of all nodes; what the columns
- * hold comes from a sample (column_statistics.c).
+ * The logical table is empty, so ANALYZE of it would be useless.  Pages and
+ * rows are the sums over the shards of all nodes; column statistics come from
+ * a sample (column_statistics.c).
  *
  *-------------------------------------------------------------------------
  */

@@ -5,8 +5,7 @@
  *
  * The catalogs belong to the superuser, and jobs to the users who create them:
  * so C code writes the rows as the superuser, after it has checked the user's
- * rights.  How states follow from each other is written down in SQL
- * (sql/65-jobs.sql).
+ * rights.  The transitions of states are in sql/65-jobs.sql.
  *
  *-------------------------------------------------------------------------
  */
@@ -67,10 +66,7 @@ job_create(const char *type, const char *description)
 								   "VALUES ($1, $2) RETURNING job_id", 2, types, values));
 }
 
-/*
- * An array of numbers as a Datum; 0 for an empty list of nodes, which a task
- * then doesn't say.
- */
+/* An array of numbers as a Datum; 0 (null) for an empty list. */
 static Datum
 node_array(List *nodes)
 {

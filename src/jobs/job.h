@@ -17,8 +17,8 @@ typedef struct NewTask
 {
 	Oid			owner;			/* the command runs as this role */
 	const char *command;
-	List	   *nodes;			/* IntList: ids of the nodes that it keeps
-								 * busy */
+	List	   *nodes;			/* IntList: ids of the nodes that it
+								 * involves */
 	List	   *depends_on;		/* of NewTask *: tasks added before, which must
 								 * have succeeded */
 	int64		task_id;		/* is set by job_add_task */
@@ -65,7 +65,8 @@ extern void jobs_run_queue(void);
 extern bool jobs_queue_changed(void);
 
 /*
- * Ends all processes that this one has started: the maintenance worker leaves.
+ * Ends all processes that this one has started, when the maintenance worker
+ * exits.
  */
 extern void jobs_stop(void);
 

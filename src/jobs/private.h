@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * private.h
- *	  What the files of src/jobs share.
+ *	  Declarations shared by the files of src/jobs.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,7 +16,7 @@
  */
 #define TASK_PROCESS_TYPE "citus background task"
 
-/* What the process of a task is started with. */
+/* The arguments of a task's process. */
 typedef struct TaskProcess
 {
 	Oid			database;

@@ -3,9 +3,8 @@
  * activity.c
  *	  Sessions of all nodes: rows about them, and signals to them.
  *
- * The views over all nodes are SQL (sql/85-activity.sql); here is what sends
- * their question to each node, and what finds the process of a global process
- * id.
+ * The views over all nodes are SQL (sql/85-activity.sql); these functions send
+ * their query to each node, and find the process of a global process id.
  *
  *-------------------------------------------------------------------------
  */

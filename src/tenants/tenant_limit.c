@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tenant_limit.c
- *	  Tenants that may use only so much of a node.
+ *	  Limits of tenants.
  *
  * A tenant with at most n transactions at a time has n places on each node,
  * which are heavyweight locks: a transaction takes one with its first
@@ -222,7 +222,7 @@ wait_for_time(const TenantLimit *limit)
 void
 tenant_limit_wait(const TenantLimit *limit)
 {
-	TenantLimit copy = *limit;	/* the wait may load the rows anew */
+	TenantLimit copy = *limit;	/* the wait may reload the rows */
 
 	if (copy.max_concurrent > 0 && !has_place(&copy) && !take_free_place(&copy))
 		wait_for_place(&copy);
