@@ -50,11 +50,6 @@ CREATE FUNCTION citus_internal.create_local_shards(relation regclass)
 COMMENT ON FUNCTION citus_internal.create_local_shards(regclass) IS
 	'creates the shards of a table that are placed on this node and missing';
 
-CREATE FUNCTION citus_internal.drop_local_shards(relation regclass)
-	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_drop_local_shards';
-COMMENT ON FUNCTION citus_internal.drop_local_shards(regclass) IS
-	'drops the shards of a table that are on this node';
-
 CREATE FUNCTION citus_internal.require_trigger_function(name text)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_require_trigger_function';
 COMMENT ON FUNCTION citus_internal.require_trigger_function(text) IS

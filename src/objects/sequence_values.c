@@ -189,7 +189,7 @@ check_sequence_rights(Oid seqid, AclMode mode)
 }
 
 /*
- * The place of a sequence in the locked store; NULL if it has none and create
+ * The place of a sequence in the locked store; NULL if it has none and make
  * is false.
  */
 static StoredBlock *

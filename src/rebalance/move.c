@@ -47,7 +47,6 @@ enum
 	CHANNEL_SUBSCRIPTION_NAME,
 	CHANNEL_OWNER_NAME,
 	CHANNEL_ROLE_NAME,
-	CHANNEL_COLUMNS,
 };
 
 /* A column of the row that describes a new slot. */

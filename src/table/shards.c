@@ -41,7 +41,6 @@
 #include "table/table_definition.h"
 
 SQL_FUNCTION(citus_internal_create_local_shards);
-SQL_FUNCTION(citus_internal_drop_local_shards);
 
 List *
 local_shard_indexes(const DistTable *table)
@@ -396,30 +395,15 @@ drop_relations(List *relids)
 	CommandCounterIncrement();
 }
 
-/* Errors unless the current user owns the table. */
-static void
-check_owner(Oid relid)
-{
-	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
-}
-
 /* citus_internal.create_local_shards(relation regclass) */
 Datum
 citus_internal_create_local_shards(PG_FUNCTION_ARGS)
 {
-	node_function_check(fcinfo);
-	check_owner(PG_GETARG_OID(0));
-	create_local_shards(PG_GETARG_OID(0));
-	PG_RETURN_VOID();
-}
+	Oid			relid = PG_GETARG_OID(0);
 
-/* citus_internal.drop_local_shards(relation regclass) */
-Datum
-citus_internal_drop_local_shards(PG_FUNCTION_ARGS)
-{
 	node_function_check(fcinfo);
-	check_owner(PG_GETARG_OID(0));
-	drop_relations(local_relids_to_drop(metadata_require(PG_GETARG_OID(0))));
+	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	create_local_shards(relid);
 	PG_RETURN_VOID();
 }
