@@ -24,7 +24,6 @@
 #include "compat/sql_function.h"
 #include "catalog/metadata.h"
 #include "catalog/node.h"
-#include "remote/connection.h"
 #include "resolve/tag.h"
 #include "cluster/run_command.h"
 

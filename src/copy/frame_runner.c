@@ -33,7 +33,6 @@
 #include "executor/fire_triggers.h"
 #include "executor/reference_write.h"
 #include "remote/shard_names.h"
-#include "resolve/tag.h"
 #include "sharding/hash.h"
 
 /*

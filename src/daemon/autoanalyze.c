@@ -33,7 +33,6 @@
 
 #include "analyze/analyze.h"
 #include "catalog/metadata.h"
-#include "catalog/node.h"
 #include "cluster/node_query.h"
 #include "daemon/private.h"
 

@@ -23,7 +23,6 @@
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 
-#include "catalog/metadata.h"
 #include "conversion/convert_checks.h"
 #include "conversion/distribute_schema.h"
 #include "ddl/create_table.h"

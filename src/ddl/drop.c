@@ -46,7 +46,6 @@
 #include "resolve/utility.h"
 #include "table/definition.h"
 #include "table/lock_everywhere.h"
-#include "table/run_commands.h"
 #include "table/shards.h"
 #include "table/table_definition.h"
 

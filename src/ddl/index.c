@@ -32,7 +32,6 @@
 #include "ddl/handlers.h"
 #include "ddl/index_concurrently.h"
 #include "table/definition.h"
-#include "table/run_commands.h"
 #include "table/shards.h"
 #include "table/table_definition.h"
 

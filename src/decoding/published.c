@@ -24,7 +24,6 @@
 
 #include "catalog/catalog_rows.h"
 #include "catalog/metadata_rows.h"
-#include "catalog/node.h"
 #include "catalog/relations.h"
 #include "decoding/published.h"
 

@@ -25,7 +25,6 @@
 #include "utils/tuplestore.h"
 
 #include "executor/lock_rows.h"
-#include "executor/scan.h"
 #include "executor/scan_tasks.h"
 #include "executor/task_set.h"
 #include "lib/expr_values.h"

@@ -42,7 +42,6 @@
 #include "lib/plan_fields.h"
 #include "lib/run_as.h"
 #include "planner/foreign_key.h"
-#include "sharding/hash.h"
 
 /*
  * The descriptor of changes: fixed columns, and those that RETURNING takes

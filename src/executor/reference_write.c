@@ -39,7 +39,6 @@
 #include "executor/statement_snapshot.h"
 #include "executor/task_set.h"
 #include "remote/connection.h"
-#include "resolve/tag.h"
 
 /* Distinguishes our lock from the server's on the same relation. */
 #define REFERENCE_LOCK_SUBID 1

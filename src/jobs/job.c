@@ -24,7 +24,6 @@
 #include "cluster/members.h"
 #include "compat/sql_function.h"
 #include "jobs/job.h"
-#include "jobs/private.h"
 #include "lib/run_as.h"
 
 SQL_FUNCTION(citus_job_cancel);

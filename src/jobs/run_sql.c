@@ -24,7 +24,6 @@
 #include "utils/snapmgr.h"
 
 #include "compat/portal_run.h"
-#include "jobs/job.h"
 #include "jobs/private.h"
 
 /* The plans of a statement. */

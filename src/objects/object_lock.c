@@ -28,7 +28,6 @@
 #include "utils/array.h"
 
 #include "catalog/metadata.h"
-#include "catalog/node.h"
 #include "catalog/node_session.h"
 #include "catalog/relations.h"
 #include "compat/sql_function.h"

@@ -30,7 +30,6 @@
 #include "catalog/node_session.h"
 #include "catalog/stat_counters.h"
 #include "lib/debug_point.h"
-#include "remote/prepared.h"
 #include "remote/private.h"
 #include "remote/transport.h"
 

@@ -25,7 +25,6 @@
 #include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
 #include "catalog/metadata_rows.h"
-#include "catalog/relations.h"
 #include "remote/shard_names.h"
 
 #define MIN_SHARD_DIGITS 6		/* ids begin at 102008 */

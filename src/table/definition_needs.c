@@ -37,7 +37,6 @@
 #include "compat/identity_sequence.h"
 #include "table/definition.h"
 #include "table/sequence.h"
-#include "table/table_definition.h"
 
 /* Quoted, schema-qualified name of a relation. */
 char *

@@ -32,7 +32,6 @@
 #include "compat/proc.h"
 #include "compat/sql_function.h"
 #include "txn/exported_snapshot.h"
-#include "txn/private.h"
 #include "txn/snapshot.h"
 
 SQL_FUNCTION(citus_internal_snapshot_export);

@@ -46,7 +46,6 @@
 
 #include "catalog/node_session.h"
 #include "compat/sql_function.h"
-#include "txn/private.h"
 #include "txn/snapshot.h"
 
 bool		distributed_snapshots = true;
