@@ -8,8 +8,8 @@
  * may distribute a table needs no rights on the catalogs.
  *
  * Locking: RowExclusiveLock on the catalog, kept to the end of the
- * transaction.  What keeps two transactions from changing the rows of one
- * table at once is the caller's lock on that table.
+ * transaction.  The caller's lock on the table keeps two transactions from
+ * changing its rows at the same time.
  *
  *-------------------------------------------------------------------------
  */

@@ -54,7 +54,7 @@ node_query(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
 	AtEOXact_GUC(true, nest);
 }
 
-/* What query_there is called with. */
+/* Arguments of query_there. */
 typedef struct NodeQuery
 {
 	int32		groupid;

@@ -39,8 +39,8 @@ struct SchemaDump
 };
 
 /*
- * The kinds of entries whose names are more than one word, with which a line
- * of the list goes on after the OIDs.
+ * The kinds of entries whose names have several words; the kind follows the
+ * OIDs in a line of the list.
  */
 static const char *const long_kinds[] = {
 	"ACCESS METHOD", "CHECK CONSTRAINT", "DEFAULT ACL", "EVENT TRIGGER", "FK CONSTRAINT", "FOREIGN DATA WRAPPER",

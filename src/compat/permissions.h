@@ -27,8 +27,8 @@ typedef RangeTblEntry CompatPermissions;
 #endif
 
 /*
- * Whose rights it takes to use an entry of the query's range table; InvalidOid
- * is the current user's.
+ * The role whose rights are checked for an entry of the query's range table;
+ * InvalidOid: the current user.
  */
 static inline Oid
 compat_check_as_user(const Query *query, const RangeTblEntry *rte)
@@ -144,7 +144,7 @@ compat_note_insert(ParseNamespaceItem *nsitem, List *attnums)
 }
 
 /*
- * What rights it takes to use an entry of the query's range table that has
+ * The rights required for an entry of the query's range table that has
  * permissions.
  */
 static inline CompatPermissions *

@@ -334,7 +334,7 @@ check_still_beside(List *relids)
 				 errhint("Try again.")));
 }
 
-/* What the attempts to lock the tables are called with. */
+/* Arguments of the attempts to lock the tables. */
 typedef struct OnlineLock
 {
 	List	   *relids;

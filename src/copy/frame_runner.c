@@ -36,7 +36,7 @@
 #include "sharding/hash.h"
 
 /*
- * What opens a binary COPY file: signature, flags, length of the header
+ * The header of a binary COPY file: signature, flags, length of the header
  * extension.
  */
 static const char frame_binary_header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
@@ -280,7 +280,7 @@ open_frame_shard(FrameRunner *runner, HashRange range)
 	return table_open(shard, NoLock);
 }
 
-/* What pg_stat_progress_copy shows. */
+/* The data of pg_stat_progress_copy. */
 typedef struct Progress
 {
 	ProgressCommandType command;

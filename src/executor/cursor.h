@@ -14,7 +14,7 @@
 
 #include "catalog/metadata.h"
 
-/* What identifies a version of a row. */
+/* The identity of a row version. */
 typedef struct CursorRow
 {
 	int			shard;			/* index */

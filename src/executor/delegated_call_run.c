@@ -107,7 +107,7 @@ is_elsewhere(const PlannedStmt *there, ParamListInfo params)
 	return elsewhere;
 }
 
-/* What is known of a call's refusals. */
+/* The entry for a call's refusals. */
 static RefusedCall *
 refusals_of(const PlannedStmt *there, HASHACTION action)
 {

@@ -86,7 +86,7 @@ end_executor(QueryDesc *query_desc)
 		standard_ExecutorEnd(query_desc);
 }
 
-/* Notes that the plan is to be kept when the task has run. */
+/* Notes that the plan must be kept after the task. */
 static void
 note_task(QueryDesc *query_desc, const TaskTag *tag)
 {

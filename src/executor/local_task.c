@@ -62,7 +62,7 @@ plan_text(const char *text, ParamListInfo params, Oid analyst)
 	return pg_plan_query(linitial(queries), text, CURSOR_OPT_PARALLEL_OK, params);
 }
 
-/* What local_task_start does, in the task's own context. */
+/* The work of local_task_start, in the task's own context. */
 static void
 start_task(LocalTask *task, const char *text, ParamListInfo params, Oid analyst, bool latest)
 {

@@ -50,7 +50,7 @@
 /* The least share of a round, since each statement has a cost. */
 #define MIN_BATCH_BYTES (64 * 1024)
 
-/* What a tuplestore needs in any case. */
+/* The minimal memory of a tuplestore. */
 #define MIN_STORE_KILOBYTES 32
 
 /*

@@ -20,7 +20,7 @@ extern DistScanState *repartition_child(PlanState *child);
 /*
  * Names the exchange of such a child: sets the parameters
  * (EXCHANGE_READ_PARAMS of them) by which the tasks of the scan find its rows.
- * What they hold is known after repartition_run.
+ * Their values are known after repartition_run.
  */
 extern void repartition_announce(DistScanState *child, ParamExternData *params);
 

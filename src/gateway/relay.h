@@ -189,8 +189,8 @@ struct Client
 	Block	   *block;			/* the transaction block that it is in, if the
 								 * gateway follows it; or NULL (block.c) */
 	PreparedText *routed_text;	/* what it executes; a reference */
-	PreparedText *shape;		/* of its query, whose route is to be asked
-								 * for; a reference, or NULL */
+	PreparedText *shape;		/* of its query, whose route must be requested;
+								 * a reference, or NULL */
 	size_t		routed_len;		/* bytes of its messages */
 	char	   *routed_copy;	/* they, in case they must be sent again; or
 								 * NULL */
@@ -520,9 +520,9 @@ typedef enum RouteVerdict
 
 extern RouteVerdict block_route(Client *client);
 /*
- * The client has a backend, and its next message has begun: incomplete if that
- * must wait, taken if the client's state has changed, else it is to be passed
- * on.
+ * The client has a backend, and its next message has begun: ROUTE_INCOMPLETE
+ * if it must wait, ROUTE_TAKEN if the client's state has changed, else it must
+ * be passed on.
  */
 extern RouteVerdict block_next(Client *client, char type);
 /* Whether nothing of the client's is passed on before it has been answered. */
@@ -634,7 +634,7 @@ extern void route_forget_shape(Client *client);
  * The client's query goes to its own session, which may be asked for a route.
  */
 extern void route_ask_by_query(Client *client);
-/* Whether a session is to be asked for the text's route. */
+/* Whether the text's route must be requested. */
 extern bool route_is_wanted(const PreparedText *text);
 /* A session is about to be asked for it. */
 extern void route_asks(PreparedText *text);

@@ -103,8 +103,8 @@ extern void stream_free_later(void *memory);
 extern void stream_move(Stream *to, Stream *from, void *holder, const StreamHandler *handler);
 
 /*
- * From now on the stream is encrypted: takes over a connection that has been
- * made over its socket, once what is to be sent before has been sent.
+ * From now on the stream is encrypted: takes over a TLS connection over its
+ * socket, after all earlier output was sent.
  */
 extern void stream_encrypt(Stream *stream, TlsLink *tls);
 

@@ -11,8 +11,8 @@
 #include "postgres.h"
 
 /*
- * What pg_stat_activity shows as the backend type of a process that runs a
- * task; job_cancel in SQL looks for it.
+ * The backend type of a process that runs a task in pg_stat_activity;
+ * job_cancel in SQL looks for it.
  */
 #define TASK_PROCESS_TYPE "citus background task"
 

@@ -56,7 +56,7 @@ run_top_statement(RawStmt *statement, const char *sql, QueryCompletion *completi
 	PortalDrop(portal, false);
 }
 
-/* What a client would be told of a statement that has run: "SELECT 1". */
+/* The command tag of a statement that has run: "SELECT 1". */
 static char *
 completion_tag(const QueryCompletion *completion)
 {

@@ -74,7 +74,7 @@ append_published_table(StringInfo buf, Oid publication, Oid relid)
 	ReleaseSysCache(member);
 }
 
-/* What is published, of changes. */
+/* The published kinds of changes. */
 static char *
 published_actions(Form_pg_publication form)
 {

@@ -116,8 +116,8 @@ static SequenceStore *sequence_store = NULL;
 static HTAB *sequence_uses = NULL;
 
 /*
- * What lastval() is about: InvalidOid if the server's own nextval() was called
- * last.
+ * The sequence of lastval(): InvalidOid if the server's own nextval() was
+ * called last.
  */
 static Oid	last_sequence = InvalidOid;
 

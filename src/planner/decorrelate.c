@@ -103,7 +103,7 @@ is_simple(Query *sub)
 		sub->rowMarks == NIL && query_has_distributed_table(sub) && !contain_volatile_functions((Node *) sub);
 }
 
-/* What a subquery of one column returns. */
+/* The expression that a subquery of one column returns. */
 static Node *
 value_of(const Query *sub)
 {

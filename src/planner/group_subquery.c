@@ -15,8 +15,8 @@
  * For planning, the subquery is replaced by a *call*:
  * citus_internal.group_subquery(number, columns of the outer row ..).  The
  * text for the nodes contains the subquery again.  The call can't be executed,
- * so its cost on the initiator is prohibitive; if one is left in the finished
- * plan all the same, the statement is planned as it was.
+ * so its cost on the initiator is prohibitive; if a finished plan still
+ * contains one, the original statement is planned.
  *
  * LATERAL subqueries are handled in the same way, as functions in FROM.
  *

@@ -69,8 +69,8 @@ static const char *const traveling_superuser[] = {
 
 /*
  * Keeps the proof of a node's session (catalog/node_session.h) from messages
- * to the client: a role could have its sessions log parse trees.  The settings
- * that follow set client_min_messages to what it is to be.
+ * to the client: a role could have its sessions log parse trees.  The
+ * following settings set client_min_messages to the session's value.
  */
 #define HIDE_COMMAND "SELECT pg_catalog.set_config('client_min_messages', 'error', true)"
 

@@ -80,8 +80,8 @@ manual_change_check_query(Query *query)
 }
 
 /*
- * What DROP, COMMENT and the like name: a relation, or something that belongs
- * to one.
+ * Checks an object of DROP, COMMENT and the like: a relation, or a part of
+ * one.
  */
 static void
 check_object(ObjectType type, Node *object)

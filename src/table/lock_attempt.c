@@ -54,7 +54,7 @@ typedef enum Attempt
 	ATTEMPT_CHANGED,			/* the object to be locked has changed */
 } Attempt;
 
-/* What an attempt is called with. */
+/* Arguments of an attempt. */
 typedef struct AttemptArgs
 {
 	const LockTaker *taker;

@@ -363,8 +363,8 @@ definition_privileges(Definition *def)
 }
 
 /*
- * What must be there before the table: types, collations, sequences,
- * functions.
+ * Writes the objects that must exist before the table: types, collations,
+ * sequences, functions.
  */
 static void
 definition_needs(Definition *def)

@@ -11,7 +11,7 @@
 #include "compat/foreach.h"
 #include "tenants/tenant_key.h"
 
-/* Most statements at a time that a limit may say. */
+/* The largest max_concurrent. */
 #define TENANT_MAX_CONCURRENT 1000
 
 typedef struct TenantLimit

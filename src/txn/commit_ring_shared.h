@@ -31,7 +31,7 @@ typedef struct RingEntry
 								 * the ring */
 } RingEntry;
 
-/* What a backend is committing. */
+/* The transaction that a backend is committing. */
 typedef struct CommittingSlot
 {
 	TransactionId xid;			/* InvalidTransactionId: nothing */
@@ -73,7 +73,7 @@ typedef struct CommitRing
 
 extern CommitRing *commit_ring;
 
-/* Setting citus.snapshot_timeout: milliseconds, 0 is for ever. */
+/* Setting citus.snapshot_timeout: milliseconds, 0: no limit. */
 extern int	snapshot_timeout;
 
 /*

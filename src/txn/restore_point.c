@@ -12,7 +12,7 @@
  * finishes transactions that were prepared everywhere and not decided, or
  * decided and not committed everywhere.
  *
- * Transactions that write on one node only go on meanwhile.
+ * Transactions that write on one node only aren't blocked.
  *
  * The locks are taken by group, so that two of us don't wait for each other,
  * and with a time limit.

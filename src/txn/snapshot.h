@@ -70,7 +70,7 @@ extern CommitStamp snapshot_moved_to(void);
  * The initiator's part (dist_snapshot.c).
  */
 
-/* What a statement reads as of one point in time. */
+/* A statement's snapshot over all nodes. */
 typedef struct DistSnapshot
 {
 	dlist_node	link;			/* in the list of live snapshots */

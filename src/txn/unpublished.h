@@ -16,7 +16,7 @@
 extern bool unpublished(void);
 
 /*
- * What is written between the two is not published.  The second is called with
+ * Writes between the two calls are not published.  The second is called with
  * the first one's result, also after an error.
  */
 extern RepOriginId unpublished_begin(void);

@@ -47,7 +47,7 @@ SQL_FUNCTION(citus_internal_local_wait_graph);
 
 #define ROW_COLUMNS 9
 
-/* What a process does now. */
+/* The present state of a process. */
 static char
 state_of(PGPROC *proc)
 {

@@ -12,7 +12,7 @@
 
 #include "compat/foreach.h"
 
-/* What a process does, as far as it matters to processes that wait for it. */
+/* The states of a process that are relevant to processes that wait for it. */
 #define WAIT_STATE_READS 'r'	/* waits for its client's next message */
 #define WAIT_STATE_WRITES 'w'	/* waits for its client to take what it sent */
 #define WAIT_STATE_LOCK 'l'		/* waits for a lock */
