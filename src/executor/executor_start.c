@@ -11,8 +11,12 @@
  */
 #include "postgres.h"
 
+#include "commands/prepare.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "tcop/pquery.h"
+#include "utils/plancache.h"
+#include "utils/portal.h"
 
 #include "catalog/metadata.h"
 #include "catalog/node_session.h"
@@ -28,6 +32,12 @@
 #include "resolve/tag.h"
 #include "tenants/tenant.h"
 #include "txn/unpublished.h"
+
+/* A plan of so many relations takes long to make: 64 take about 10 ms. */
+#define MANY_RELATIONS 64
+
+/* After how many custom plans the server considers a generic one. */
+#define CUSTOM_PLANS 5
 
 static ExecutorStart_hook_type prev_start = NULL;
 
@@ -72,6 +82,33 @@ tenant_task_starts(const QueryDesc *query_desc, const TaskTag *tag)
 									   &params->params[tag->tenant - 1]);
 }
 
+/*
+ * A prepared task of very many shards takes longer to plan than to run, if it
+ * looks up a few rows in each.  Has the server compare a generic plan with the
+ * custom one by their costs, as it does after CUSTOM_PLANS, at the task's next
+ * execution.
+ */
+static void
+consider_generic_plan(const QueryDesc *query_desc)
+{
+	const Portal portal = ActivePortal;
+	PreparedStatement *prepared;
+	CachedPlanSource *source;
+
+	if (list_length(query_desc->plannedstmt->relationOids) < MANY_RELATIONS ||
+		portal == NULL || portal->prepStmtName == NULL || portal->sourceText != query_desc->sourceText)
+		return;
+	prepared = FetchPreparedStatement(portal->prepStmtName, false);
+	if (prepared == NULL)
+		return;
+	source = prepared->plansource;
+	if (source->num_custom_plans > 0 && source->num_custom_plans < CUSTOM_PLANS)
+	{
+		source->total_custom_cost *= (double) CUSTOM_PLANS / source->num_custom_plans;
+		source->num_custom_plans = CUSTOM_PLANS;
+	}
+}
+
 static void
 start_executor(QueryDesc *query_desc, int eflags)
 {
@@ -93,6 +130,8 @@ start_executor(QueryDesc *query_desc, int eflags)
 	}
 	if (tag.tenant != 0 && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 		tenant_task_starts(query_desc, &tag);
+	if (tag.kind == TAG_SHARD)
+		consider_generic_plan(query_desc);
 	if (tag.kind == TAG_NODE)
 		reference_task_starts(query_desc, eflags);
 	else

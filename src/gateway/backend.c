@@ -432,9 +432,17 @@ static void
 send_session_startup(Backend *backend)
 {
 	const Pool *pool = backend->pool;
+	StringInfoData parameters;
 
+	initStringInfo(&parameters);
+	appendBinaryStringInfo(&parameters, pool->parameters, pool->parameters_len);
+	if (pool->address.len > 0)
+	{
+		packet_string(&parameters, ANSWERS_TOGETHER_SETTING);
+		packet_string(&parameters, "on");
+	}
 	send_startup_packet(&backend->stream, pool->user, pool->database, pool->address.len == 0 ? "session" : NULL,
-						pool->parameters, pool->parameters_len);
+						parameters.data, parameters.len);
 	backend->state = BACKEND_LOGIN;
 }
 

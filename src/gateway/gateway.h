@@ -32,6 +32,9 @@
 
 #define GATEWAY_KEY_SIZE 32
 
+/* What a gateway process sets for its sessions on other nodes. */
+#define ANSWERS_TOGETHER_SETTING "citus.answers_together"
+
 /*
  * The process id that a client gets for cancel requests has the number of the
  * gateway process, from 1, in its high bits.
@@ -70,6 +73,9 @@ extern void login_hook_init(void);
 /* session_state.c: called if this session's client is a gateway process. */
 extern void session_state_init(void);
 extern void session_state_begin(void);
+
+/* session_answers.c */
+extern void session_answers_init(void);
 
 /*
  * session_client.c: makes the session report the address of the client that

@@ -149,6 +149,7 @@ gateway_init(void)
 	shared_area_add(&area);
 	login_hook_init();
 	session_state_init();
+	session_answers_init();
 	if (gateway_port != 0)
 	{
 		gateway_board_create();

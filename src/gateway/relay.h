@@ -212,7 +212,7 @@ typedef enum SessionState
 struct BackendTexts;
 
 /* How many clients' statements are sent behind one that runs. */
-#define MAX_LINE 7
+#define MAX_LINE 31
 
 struct Backend
 {

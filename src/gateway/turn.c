@@ -194,7 +194,11 @@ next_turn(Backend *backend)
 		cancel_turn(backend);
 }
 
-/* Updates the cost of a text after an execution. */
+/*
+ * Updates the cost of a text after an execution.  Of answers that arrive
+ * together (session_answers.c), the first seems to have taken all of the time,
+ * and the others none.
+ */
 static void
 note_turn(Backend *backend)
 {

@@ -431,7 +431,7 @@ dist_query_finish(DistPlan *plan, Query *task, const DistRel *rel)
 	(void) drop_aliases_walker((Node *) task, NULL);
 	task = group_subqueries_restore(task);
 	(void) relation_oids_walker((Node *) task, &plan->relids);
-	task = (Query *) task_params_extract((Node *) task, 0, false, &exprs);
+	task = task_query_extract(task, &exprs);
 	plan->check_as_user = rel->check_as;
 	plan->narrays = arrays_before(rel->broadcasts, 0);
 	plan->nparams = list_length(exprs) + plan->narrays;

@@ -558,7 +558,7 @@ make_scan_query(PlannerInfo *root, Index varno, List *remote, List **exprs)
 	task->rtable = list_make1(rte);
 	if (remote != NIL)
 	{
-		quals = task_params_extract(current_of_replace(quals, NULL), varno, false, exprs);
+		quals = task_filter_extract(current_of_replace(quals, NULL), varno, exprs);
 		ChangeVarNodes(quals, varno, 1, 0);
 	}
 	else

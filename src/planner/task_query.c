@@ -431,6 +431,20 @@ task_params_extract(Node *node, Index own_varno, bool volatile_too, List **exprs
 	return extract_mutator(node, &context);
 }
 
+Node *
+task_filter_extract(Node *filter, Index own_varno, List **exprs)
+{
+	ParamIndex	index = {NULL, 0};
+	ExtractContext context = {
+		.own_varno = own_varno,
+		.constants = CONSTANTS_COMPARED,
+		.exprs = exprs,
+		.index = &index,
+	};
+
+	return extract_mutator(filter, &context);
+}
+
 List *
 task_values_extract(List *values, List **exprs)
 {

@@ -26,14 +26,20 @@
 extern Node *task_params_extract(Node *node, Index own_varno, bool volatile_too, List **exprs);
 
 /*
+ * The same for a condition by which a scan filters: constants that are
+ * compared, too, so that the text is the same for other values.
+ */
+extern Node *task_filter_extract(Node *filter, Index own_varno, List **exprs);
+
+/*
  * The same for the values that an INSERT stores: volatile functions too, and
  * constants, so that the text is the same for other values.
  */
 extern List *task_values_extract(List *values, List **exprs);
 
 /*
- * The same for a SELECT, UPDATE or DELETE that goes to one shard: constants
- * that are compared or assigned become parameters, as above.
+ * The same for a SELECT, UPDATE or DELETE: constants that are compared or
+ * assigned become parameters, as above.
  */
 extern Query *task_query_extract(Query *query, List **exprs);
 

@@ -161,3 +161,21 @@ def test_most_parameters(cluster, connect, schema, table, coordinator, text, ans
     connection.execute("SET statement_timeout = '60s'")
     query = text.format(t=table, r=f"{schema}.r", list=LIST, rows=ROWS, most=MOST)
     assert connection.execute(query, list(range(1, MOST + 1))).fetchall() == [answer]
+
+
+@pytest.mark.parametrize("shards, custom", [(256, 1), (8, 5)])
+def test_generic_plans_of_tasks(coordinator, schema, shards, custom):
+    """A prepared task of very many shards has a generic plan from its second execution on, others as on one server."""
+    coordinator.execute(f"SET citus.shard_count = {shards}")
+    fill(coordinator, f"{schema}.wide", 1000)
+    coordinator.execute(f"UPDATE {schema}.wide SET payload = id")
+    coordinator.execute(f"CREATE INDEX ON {schema}.wide (payload)")
+    coordinator.execute(f"ANALYZE {schema}.wide")
+    # said to be immutable, it runs where its rows are; tells of the plans of its task
+    coordinator.execute(f"""
+        CREATE FUNCTION {schema}.plans(id bigint) RETURNS text IMMUTABLE LANGUAGE sql AS
+            $$ SELECT custom_plans || ' ' || generic_plans FROM pg_prepared_statements
+               WHERE statement LIKE '%%plans(%%' AND statement LIKE '%%{schema}.wide%%' $$""")
+    query = f"SELECT max({schema}.plans(id)) FROM {schema}.wide WHERE payload = %s"
+    found = [coordinator.execute(query, [payload], prepare=True).fetchone()[0] for payload in range(1, 14)]
+    assert found[-1].split()[0] == str(custom), found

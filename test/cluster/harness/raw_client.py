@@ -13,12 +13,13 @@ def packet(code, *texts):
 class RawClient:
     """A client that sends messages as a test writes them, and waits for no answer longer than PATIENCE."""
 
-    def __init__(self, gateway, user="postgres"):
+    def __init__(self, gateway, user="postgres", settings=()):
+        """settings: names and values in turn, as the startup packet has them."""
         self.socket = gateway.socket()
         self.input = self.socket.makefile("rb")
         self.row = None
         self.key = None  # for cancel requests
-        self.socket.sendall(packet(196608, "user", user, "database", "postgres"))
+        self.socket.sendall(packet(196608, "user", user, "database", "postgres", *settings))
         assert self.answers_until(b"Z").endswith(b"KZ")
 
     def ask(self, *messages, until=b"Z"):
