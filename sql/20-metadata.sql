@@ -4,7 +4,7 @@
 CREATE FUNCTION citus_internal.invalidate_metadata() RETURNS trigger
 	LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_invalidate_metadata';
 COMMENT ON FUNCTION citus_internal.invalidate_metadata() IS
-	'makes all sessions forget what they know of a catalog''s changed row';
+	'invalidates the metadata caches of all sessions for a changed row of a catalog';
 
 CREATE TRIGGER invalidate AFTER INSERT OR UPDATE OR DELETE ON pg_catalog.pg_dist_partition
 	FOR EACH ROW EXECUTE FUNCTION citus_internal.invalidate_metadata();

@@ -73,7 +73,7 @@ REVOKE ALL ON FUNCTION citus_internal.role_commands(text[]) FROM public;
 CREATE FUNCTION citus_internal.lock_node_address(groupid integer)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_node_address';
 COMMENT ON FUNCTION citus_internal.lock_node_address(integer) IS
-	'keeps off writers to a node whose address changes, until the end of the transaction';
+	'blocks writers to a node whose address changes, until the end of the transaction';
 REVOKE ALL ON FUNCTION citus_internal.lock_node_address(integer) FROM public;
 
 CREATE FUNCTION pg_catalog.citus_set_coordinator_host(host text,
@@ -147,7 +147,7 @@ REVOKE ALL ON FUNCTION pg_catalog.citus_set_node_property(text, integer, text, b
 CREATE FUNCTION pg_catalog.start_metadata_sync_to_all_nodes()
 	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'start_metadata_sync_to_all_nodes';
 COMMENT ON FUNCTION pg_catalog.start_metadata_sync_to_all_nodes() IS
-	'tell nodes that were down of the changes of nodes that they have missed';
+	'send nodes that were down the changes of nodes that they have missed';
 REVOKE ALL ON FUNCTION pg_catalog.start_metadata_sync_to_all_nodes() FROM public;
 
 -- Facts

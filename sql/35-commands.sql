@@ -50,4 +50,4 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION pg_catalog.citus_run_local_command(text) IS
-	'run a command in this session, and throw away what it returns';
+	'run a command in this session, and discard its result';

@@ -17,7 +17,7 @@ COMMENT ON FUNCTION citus_internal.create_if_missing(text, text, text, text[]) I
 CREATE FUNCTION citus_internal.set_index_valid(index regclass, valid boolean)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_set_index_valid';
 COMMENT ON FUNCTION citus_internal.set_index_valid(regclass, boolean) IS
-	'marks an index of a table with shards as one that is, or is not, there in all shards';
+	'marks an index of a table with shards as valid or invalid';
 
 CREATE FUNCTION citus_internal.next_id(sequence regclass)
 	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_next_id';
@@ -32,7 +32,7 @@ COMMENT ON FUNCTION citus_internal.lock_colocation() IS
 CREATE FUNCTION citus_internal.try_lock_colocation()
 	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_try_lock_colocation';
 COMMENT ON FUNCTION citus_internal.try_lock_colocation() IS
-	'keeps other sessions from choosing colocation groups, unless one is just doing so';
+	'keeps other sessions from choosing colocation groups; false if one is doing so';
 
 CREATE FUNCTION citus_internal.lock_node_set(groupid integer)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_node_set';
@@ -42,18 +42,13 @@ COMMENT ON FUNCTION citus_internal.lock_node_set(integer) IS
 CREATE FUNCTION citus_internal.lock_group_placements(colocation_id integer)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_group_placements';
 COMMENT ON FUNCTION citus_internal.lock_group_placements(integer) IS
-	'on this node, keeps tables from being placed beside those of a colocation group while its shards change';
+	'on this node, keeps tables from joining a colocation group while its shards change';
 REVOKE ALL ON FUNCTION citus_internal.lock_group_placements(integer) FROM public;
 
 CREATE FUNCTION citus_internal.create_local_shards(relation regclass)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_create_local_shards';
 COMMENT ON FUNCTION citus_internal.create_local_shards(regclass) IS
 	'creates the shards of a table that are placed on this node and missing';
-
-CREATE FUNCTION citus_internal.drop_local_shards(relation regclass)
-	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_drop_local_shards';
-COMMENT ON FUNCTION citus_internal.drop_local_shards(regclass) IS
-	'drops the shards of a table that are on this node';
 
 CREATE FUNCTION citus_internal.require_trigger_function(name text)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_require_trigger_function';
@@ -109,7 +104,7 @@ COMMENT ON FUNCTION citus_internal.analyzed_shards() IS
 CREATE FUNCTION citus_internal.set_missing_value(relation regclass, column_name text, value text)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_set_missing_value';
 COMMENT ON FUNCTION citus_internal.set_missing_value(regclass, text, text) IS
-	'sets what existing rows have in a column that has just been added with a stable default';
+	'sets the value of existing rows in a column that was added with a stable default';
 
 CREATE FUNCTION pg_catalog.undistribute_table(table_name regclass, cascade_via_foreign_keys boolean DEFAULT false)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'undistribute_table';
@@ -120,7 +115,7 @@ CREATE FUNCTION pg_catalog.citus_add_local_table_to_metadata(table_name regclass
 	cascade_via_foreign_keys boolean DEFAULT false)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_add_local_table_to_metadata';
 COMMENT ON FUNCTION pg_catalog.citus_add_local_table_to_metadata(regclass, boolean) IS
-	'has all nodes know a table whose rows stay on this node';
+	'adds a local table to the metadata of all nodes; its rows stay on this node';
 
 CREATE FUNCTION pg_catalog.remove_local_tables_from_metadata()
 	RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog

@@ -17,7 +17,7 @@ REVOKE ALL ON FUNCTION citus_internal.local_wait_graph() FROM public;
 CREATE FUNCTION pg_catalog.check_distributed_deadlocks()
 	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'check_distributed_deadlocks';
 COMMENT ON FUNCTION pg_catalog.check_distributed_deadlocks() IS
-	'looks for deadlocks across nodes, and breaks those that it is for this node to break; whether there were any';
+	'searches for deadlocks across nodes, and breaks those that this node is responsible for; whether there were any';
 REVOKE ALL ON FUNCTION pg_catalog.check_distributed_deadlocks() FROM public;
 
 CREATE FUNCTION citus_internal.cancel_deadlock_victim(pid integer, lxid bigint, detail text)
@@ -31,7 +31,7 @@ REVOKE ALL ON FUNCTION citus_internal.cancel_deadlock_victim(integer, bigint, te
 CREATE FUNCTION pg_catalog.citus_create_restore_point(name text) RETURNS pg_lsn
 	LANGUAGE c STRICT AS 'MODULE_PATHNAME';
 COMMENT ON FUNCTION pg_catalog.citus_create_restore_point(text) IS
-	'creates a restore point on all nodes, between transactions in two phases';
+	'creates a consistent restore point on all nodes';
 REVOKE ALL ON FUNCTION pg_catalog.citus_create_restore_point(text) FROM public;
 
 CREATE FUNCTION pg_catalog.citus_check_reference_table(table_name regclass,

@@ -33,7 +33,7 @@ COMMENT ON FUNCTION citus_internal.take_sequence_values(regclass, integer) IS
 CREATE FUNCTION citus_internal.adopt_sequence(sequence regclass, value bigint, is_called boolean)
 	RETURNS void LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_adopt_sequence';
 COMMENT ON FUNCTION citus_internal.adopt_sequence(regclass, bigint, boolean) IS
-	'for nodes: has a sequence go on after a value that another node has given or set';
+	'for nodes: continues a sequence after a value that another node has drawn or set';
 
 CREATE FUNCTION pg_catalog.create_distributed_function(function_name regprocedure, distribution_arg_name text DEFAULT NULL,
 	colocate_with text DEFAULT 'default', force_delegation boolean DEFAULT NULL)
@@ -87,7 +87,7 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION pg_catalog.start_metadata_sync_to_node(text, integer) IS
-	'tells nodes that were down of what they missed; every node has the metadata otherwise';
+	'sends nodes that were down the changes that they missed; other nodes have all metadata';
 REVOKE ALL ON FUNCTION pg_catalog.start_metadata_sync_to_node(text, integer) FROM public;
 
 CREATE FUNCTION pg_catalog.stop_metadata_sync_to_node(nodename text, nodeport integer, clear_metadata boolean DEFAULT true)

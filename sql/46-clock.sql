@@ -87,7 +87,7 @@ COMMENT ON FUNCTION pg_catalog.citus_get_node_clock() IS
 CREATE FUNCTION pg_catalog.citus_get_transaction_clock()
 	RETURNS cluster_clock LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_get_transaction_clock';
 COMMENT ON FUNCTION pg_catalog.citus_get_transaction_clock() IS
-	'a clock later than those of all nodes that take part in the transaction, which they know from then on';
+	'a clock later than those of all nodes in the transaction, to which it is sent';
 
 CREATE FUNCTION citus_internal.advance_clock(stamp bigint)
 	RETURNS bigint LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_advance_clock';

@@ -66,12 +66,12 @@ BEGIN
 END;
 $$;
 COMMENT ON FUNCTION citus_internal.distribute_again(regclass[], text, integer, text) IS
-	'distributes tables in another way, the first as it is said and the others beside it, with their foreign keys';
+	'distributes tables again, the first by the arguments and the others colocated with it, with their foreign keys';
 
 CREATE FUNCTION citus_internal.change_shard_count(relation regclass, shard_count integer)
 	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_change_shard_count';
 COMMENT ON FUNCTION citus_internal.change_shard_count(regclass, integer) IS
-	'splits, moves and merges the shards of a colocation group until there are so many; false if that is not possible online';
+	'splits, moves and merges the shards of a colocation group to a number of shards; false if that is not possible online';
 
 CREATE FUNCTION pg_catalog.alter_distributed_table(table_name regclass, distribution_column text DEFAULT NULL,
 	shard_count integer DEFAULT NULL, colocate_with text DEFAULT NULL, cascade_to_colocated boolean DEFAULT NULL)

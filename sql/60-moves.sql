@@ -22,7 +22,7 @@ CREATE FUNCTION citus_internal.move_publish(OUT slot text, OUT publication text,
 	OUT role text)
 	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_move_publish';
 COMMENT ON FUNCTION citus_internal.move_publish() IS
-	'publishes the shards that this session moves; returns the names of what replicates them, for each owner';
+	'publishes the shards that this session moves; returns the names of the replication objects, for each owner';
 REVOKE ALL ON FUNCTION citus_internal.move_publish() FROM public;
 
 CREATE FUNCTION citus_internal.move_copy(slot text)
@@ -34,7 +34,7 @@ REVOKE ALL ON FUNCTION citus_internal.move_copy(text) FROM public;
 CREATE FUNCTION citus_internal.move_switch()
 	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_move_switch';
 COMMENT ON FUNCTION citus_internal.move_switch() IS
-	'has the other node serve the shards that this session moves; false if that isn''t possible now';
+	'switches the shards that this session moves to the other node; false if that isn''t possible now';
 REVOKE ALL ON FUNCTION citus_internal.move_switch() FROM public;
 
 CREATE FUNCTION citus_internal.move_end()
@@ -52,13 +52,13 @@ REVOKE ALL ON FUNCTION citus_internal.make_shard_copies(integer, integer, intege
 CREATE FUNCTION citus_internal.index_shard_copies(colocation_id integer, min_hash integer, max_hash integer)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_index_shard_copies';
 COMMENT ON FUNCTION citus_internal.index_shard_copies(integer, integer, integer) IS
-	'gives the shards of a group that this session has made their indexes, when they have their rows';
+	'creates the indexes of the shards of a group that this session has made, after these got their rows';
 REVOKE ALL ON FUNCTION citus_internal.index_shard_copies(integer, integer, integer) FROM public;
 
 CREATE FUNCTION citus_internal.complete_shard_copies(colocation_id integer, min_hash integer, max_hash integer)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_complete_shard_copies';
 COMMENT ON FUNCTION citus_internal.complete_shard_copies(integer, integer, integer) IS
-	'gives the shards of a group that was moved here what they could not have before: foreign keys';
+	'adds the foreign keys of the shards of a group that was moved here';
 REVOKE ALL ON FUNCTION citus_internal.complete_shard_copies(integer, integer, integer) FROM public;
 
 CREATE FUNCTION citus_internal.move_subscribe(colocation_id integer, min_hash integer, max_hash integer, subscription text,

@@ -28,7 +28,7 @@ REVOKE ALL ON FUNCTION citus_internal.reshape_begin(bigint, integer, integer, in
 CREATE FUNCTION citus_internal.reshape_switch()
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_reshape_switch';
 COMMENT ON FUNCTION citus_internal.reshape_switch() IS
-	'fills the new shards that this session makes, and has them serve';
+	'fills the new shards of this session, and switches to them';
 REVOKE ALL ON FUNCTION citus_internal.reshape_switch() FROM public;
 
 CREATE FUNCTION citus_internal.reshape_end()

@@ -50,7 +50,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION citus_internal.job_settle(bigint) IS
-	'derives from the states of a job''s tasks which others may run, and the state of the job';
+	'sets which tasks of a job may run, and the state of the job, by the states of its tasks';
 
 CREATE FUNCTION citus_internal.task_lock(task bigint)
 	RETURNS bigint LANGUAGE sql SET search_path = pg_catalog, pg_temp
@@ -81,7 +81,7 @@ AS $$
 	LIMIT 1
 $$;
 COMMENT ON FUNCTION citus_internal.next_task(integer, integer) IS
-	'a task that may run now: so many may run at once, and so many that involve the same node';
+	'a task that may run now, within limits for all tasks and for tasks that involve the same node';
 
 CREATE FUNCTION citus_internal.task_start(task bigint)
 	RETURNS boolean LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
@@ -113,7 +113,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION citus_internal.task_claim(bigint) IS
-	'notes that this process runs a task; its command, null if it is not to be run any more';
+	'records that this process runs a task; its command, null if it must not run any more';
 
 -- An error is transient if the same command can succeed later without anybody's help: connections that fail (08),
 -- transactions that others have rolled back (40), resources that are short (53), cancelled or ended by a server that shuts down
@@ -159,7 +159,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION citus_internal.task_finish(bigint, text, text) IS
-	'notes how the command of a task has ended (sqlstate null: well), and what follows from it';
+	'records the result of a task''s command (sqlstate null: success), and its consequences';
 
 CREATE FUNCTION citus_internal.settle_jobs()
 	RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp

@@ -113,7 +113,7 @@ AS $$
 		shard_allowed_on_node_function, default_threshold, minimum_threshold, improvement_threshold)
 $$;
 COMMENT ON FUNCTION pg_catalog.citus_add_rebalance_strategy(name, regproc, regproc, regproc, float4, float4, float4) IS
-	'add a way to weigh shards and nodes';
+	'add a rebalance strategy';
 
 CREATE FUNCTION pg_catalog.citus_set_default_rebalance_strategy(name text)
 	RETURNS void LANGUAGE plpgsql STRICT SET search_path = pg_catalog, pg_temp
@@ -605,7 +605,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pg_catalog.replicate_reference_tables(citus.shard_transfer_mode) IS
-	'checks that reference tables are on all nodes, which are given them when they are added';
+	'checks that reference tables are on all nodes; citus_add_node creates them';
 
 CREATE FUNCTION pg_catalog.replicate_table_shards(relation regclass,
 	shard_replication_factor integer DEFAULT current_setting('citus.shard_replication_factor')::integer,

@@ -17,12 +17,12 @@ COMMENT ON FUNCTION citus_internal.task_plan(integer, integer, integer, integer)
 CREATE FUNCTION citus_internal.lock_reference_table(relation regclass, exclusive boolean, wait boolean)
 	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_reference_table';
 COMMENT ON FUNCTION citus_internal.lock_reference_table(regclass, boolean, boolean) IS
-	'orders writers of a reference table, until the end of the transaction; false if that takes waiting';
+	'orders writers of a reference table, until the end of the transaction; false if that requires a wait';
 
 CREATE FUNCTION citus_internal.keep_reference_table(relation regclass)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_keep_reference_table';
 COMMENT ON FUNCTION citus_internal.keep_reference_table(regclass) IS
-	'keeps DDL off a reference table that this transaction will write, until its end';
+	'blocks DDL on a reference table that this transaction will write, until its end';
 
 -- An INSERT .. ON CONFLICT whose initiator fires triggers (src/executor/upsert_rows.c).
 CREATE FUNCTION citus_internal.upsert_row(ordinal bigint)
@@ -67,7 +67,7 @@ COMMENT ON FUNCTION citus_internal.shard_relation(bigint) IS
 CREATE FUNCTION citus_internal.lock_row(relation regclass, shardid bigint, place tid, version xid, exclusive boolean)
 	RETURNS tid LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_row';
 COMMENT ON FUNCTION citus_internal.lock_row(regclass, bigint, tid, xid, boolean) IS
-	'where the latest version of a row of a shard is, which is locked; null if the row has gone';
+	'locks the latest version of a row of a shard; its ctid, or null if the row was deleted';
 
 -- Correlated subqueries that nodes compute (src/planner/group_subquery.c).
 CREATE FUNCTION citus_internal.group_subquery_support(internal)
@@ -79,7 +79,7 @@ CREATE FUNCTION citus_internal.group_subquery(number integer, VARIADIC columns "
 	RETURNS record LANGUAGE C STABLE AS 'MODULE_PATHNAME', 'citus_internal_group_subquery'
 	SUPPORT citus_internal.group_subquery_support;
 COMMENT ON FUNCTION citus_internal.group_subquery(integer, "any") IS
-	'stands for a subquery while a statement is planned';
+	'placeholder for a subquery while a statement is planned';
 
 -- Rows that travel between nodes for a statement (src/exchange).
 CREATE FUNCTION citus_internal.exchange_create(id text)

@@ -9,17 +9,17 @@ CREATE FUNCTION citus_internal.process_gpid(pid integer, OUT global_pid bigint, 
 	OUT is_worker_query boolean, OUT transaction_number bigint)
 	RETURNS record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_process_gpid';
 COMMENT ON FUNCTION citus_internal.process_gpid(integer) IS
-	'for which session a process of this node works, this node, whether another node has opened it, and else the number of its transaction';
+	'the session that a process of this node works for, this node, whether another node has opened the process''s session, and otherwise the number of its transaction';
 
 CREATE FUNCTION pg_catalog.pg_cancel_backend(global_pid bigint)
 	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_cancel_backend';
 COMMENT ON FUNCTION pg_catalog.pg_cancel_backend(bigint) IS
-	'cancels the query of a session on whichever node, by its global process id';
+	'cancels the query of a session on any node, by its global process id';
 
 CREATE FUNCTION pg_catalog.pg_terminate_backend(global_pid bigint, timeout bigint DEFAULT 0)
 	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_terminate_backend';
 COMMENT ON FUNCTION pg_catalog.pg_terminate_backend(bigint, bigint) IS
-	'terminates a session on whichever node, by its global process id';
+	'terminates a session on any node, by its global process id';
 
 -- A process id that a driver sends as smallint would fit two functions equally well.
 CREATE FUNCTION pg_catalog.pg_cancel_backend(pid smallint)
@@ -114,7 +114,7 @@ COMMENT ON FUNCTION pg_catalog.citus_stat_counters(oid) IS
 CREATE FUNCTION pg_catalog.citus_stat_counters_reset(database_oid oid DEFAULT 0)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_stat_counters_reset';
 COMMENT ON FUNCTION pg_catalog.citus_stat_counters_reset(oid) IS
-	'begins to count anew, for this or another database';
+	'resets the counters, of this or another database';
 REVOKE ALL ON FUNCTION pg_catalog.citus_stat_counters_reset(oid) FROM public;
 
 CREATE VIEW citus.citus_stat_counters AS

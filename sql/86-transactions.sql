@@ -85,7 +85,7 @@ AS $$
 	LEFT JOIN prepared x ON e.kind = 'x' AND x.transaction::text = e.other_lxid::text
 $$;
 COMMENT ON FUNCTION pg_catalog.dump_local_wait_edges() IS
-	'who waits for whom for a lock on this node; whoever has prepared a transaction that blocks has no process id here';
+	'waits for locks on this node; a prepared transaction that blocks has no process id here';
 
 CREATE FUNCTION pg_catalog.dump_global_wait_edges(OUT waiting_gpid bigint, OUT waiting_pid integer,
 	OUT waiting_node_id integer, OUT waiting_transaction_num bigint, OUT waiting_transaction_stamp timestamptz,
@@ -116,7 +116,7 @@ AS $$
 	LEFT JOIN initiator b ON b.global_pid = e.blocking_gpid
 $$;
 COMMENT ON FUNCTION pg_catalog.dump_global_wait_edges() IS
-	'who waits for whom for a lock, on all nodes; the processes are those on the node where the lock is';
+	'waits for locks on all nodes; the processes are those on the node with the lock';
 
 REVOKE ALL ON FUNCTION pg_catalog.dump_local_wait_edges(), pg_catalog.dump_global_wait_edges() FROM public;
 GRANT EXECUTE ON FUNCTION pg_catalog.dump_local_wait_edges(), pg_catalog.dump_global_wait_edges(),

@@ -85,7 +85,7 @@ CREATE FUNCTION pg_catalog.citus_set_tenant_limits(table_name regclass, tenant "
 	max_cpu_share double precision DEFAULT NULL)
 	RETURNS void LANGUAGE C AS 'MODULE_PATHNAME', 'citus_set_tenant_limits';
 COMMENT ON FUNCTION pg_catalog.citus_set_tenant_limits(regclass, "any", integer, double precision) IS
-	'let a tenant wait when it uses more of a node: transactions at a time, share of CPU time; NULL: no such limit';
+	'set the limits of a tenant on each node: concurrent transactions, share of CPU time; NULL: no limit';
 
 CREATE VIEW citus.citus_tenant_limits AS
 	SELECT l.colocationid AS colocation_id,

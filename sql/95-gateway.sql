@@ -3,12 +3,12 @@
 CREATE FUNCTION citus_internal.gateway_route(name text) RETURNS text STRICT
 	LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_gateway_route';
 COMMENT ON FUNCTION citus_internal.gateway_route(text) IS
-	'which parameter of a statement that this session has prepared decides which node has its rows, and the nodes; NULL: none';
+	'the route of a statement that this session has prepared: the deciding parameter, and the node of each hash value; NULL: none';
 
 CREATE FUNCTION citus_internal.gateway_query_route(statement text) RETURNS text STRICT
 	LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_gateway_query_route';
 COMMENT ON FUNCTION citus_internal.gateway_query_route(text) IS
-	'the same of a text without parameters: where the literal stands that decides';
+	'the route of a text without parameters: the position of the deciding literal, and the node of each hash value';
 
 CREATE FUNCTION citus_internal.gateway_block_conflict() RETURNS void
 	LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_gateway_block_conflict';

@@ -7,7 +7,7 @@
  * the value is not the default.  All other names with the prefix citus are
  * errors, as unknown names without a prefix are in the server.
  *
- * A setting that comes to have an effect moves from here to its module.
+ * A module that implements a setting removes it from here.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,9 +3,9 @@
  * analyze.c
  *	  Statistics of logical tables, which the planner of every node reads.
  *
- * The logical table is empty; what ANALYZE would find there says nothing.
- * Pages and rows are the sums over the shards of all nodes; what the columns
- * hold comes from a sample (column_statistics.c).
+ * The logical table is empty, so ANALYZE of it would be useless.  Pages and
+ * rows are the sums over the shards of all nodes; column statistics come from
+ * a sample (column_statistics.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -44,8 +44,8 @@ SQL_FUNCTION(citus_internal_local_shard_sizes);
 SQL_FUNCTION(citus_internal_set_relation_sizes);
 
 /*
- * Pages and rows of a relation, as pg_class has them; 0 if nobody has counted
- * the rows.
+ * Pages and rows of a relation, as pg_class has them; 0 if the number of rows
+ * isn't known.
  */
 static void
 read_sizes(Oid relid, int64 *pages, double *tuples)

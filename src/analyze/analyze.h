@@ -11,9 +11,9 @@
 #include "postgres.h"
 
 /*
- * Locks a table against others who write its statistics: on the coordinator
- * first, where sessions of all nodes meet, then here.  False if it is no
- * (longer a) distributed or reference table, or not the user's, of which
+ * Locks a table against other sessions that write its statistics: on the
+ * coordinator first, where sessions of all nodes meet, then here.  False if it
+ * is no (longer a) distributed or reference table, or not the user's, of which
  * ANALYZE has warned.
  */
 extern bool lock_for_statistics(Oid relid);

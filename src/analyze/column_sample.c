@@ -3,13 +3,11 @@
  * column_sample.c
  *	  Computes statistics of the columns of a distributed table.
  *
- * The rows come from the shards, by a query; what is computed from them is the
- * server's business: its own functions for each type, which get a sample and
- * the size of the whole, are called as ANALYZE calls them.
- *
- * A sample has as many rows as ANALYZE takes.  As there, no more pages are
- * read than rows are wanted: of a larger table, random pages are
- * taken, and of their rows those whose place has a small hash.
+ * The rows come from the shards, by a query.  The server's own functions for
+ * each type, which get a sample and the size of the whole table, compute the
+ * statistics, called as in ANALYZE.  A sample has as many rows as ANALYZE's,
+ * and reads at most as many pages as rows: of a larger table, random pages are
+ * read, and those of their rows whose ctid has a small hash.
  *
  *-------------------------------------------------------------------------
  */

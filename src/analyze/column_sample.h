@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * column_sample.h
- *	  What ANALYZE knows of the columns of a distributed table.
+ *	  Computes statistics of the columns of a distributed table.
  *
  *-------------------------------------------------------------------------
  */

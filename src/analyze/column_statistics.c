@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * column_statistics.c
- *	  Rows of pg_statistic for a logical table, taken from a sample.
+ *	  Rows of pg_statistic for a logical table, computed from a sample.
  *
- * What is computed from a sample of the shards' rows (column_sample.c) travels
- * to all nodes as calls of citus_internal.set_column_statistics.  Types and
- * operators of the values don't travel: the receiver knows which ones each
- * kind of statistics has, so that a table's owner can't store statistics that
- * the planner would misread.  Kinds of extensions are left out.
+ * The statistics of a sample of the shards' rows (column_sample.c) are sent to
+ * all nodes as calls of citus_internal.set_column_statistics.  Types and
+ * operators of the values aren't sent: the receiver derives them from the kind
+ * of statistics, so that a table's owner can't store statistics that the
+ * planner would misread.  Kinds of extensions are left out.
  *
  *-------------------------------------------------------------------------
  */
@@ -145,7 +145,7 @@ array_from_text(const char *text, Oid element, bool *isnull)
 	return array;
 }
 
-/* What the statistics of a column are about. */
+/* Type, operator and collation of a column's statistics. */
 typedef struct StatisticsSlot
 {
 	Oid			type;			/* of the values */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * column_statistics.h
- *	  Rows of pg_statistic for a logical table, taken from a sample.
+ *	  Rows of pg_statistic for a logical table, computed from a sample.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,17 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * backends.c
- *	  What this server's backends say of themselves, in shared memory.
+ *	  In shared memory: the client session that each backend of this server
+ *	  serves, and the other ends of its connections.
  *
- * Each backend has a slot.  It says for which client's backend it works, which
- * the node that opens a session tells in its application_name, once and for
- * all: the session may change that setting later.  And it lists the other ends
- * of the connections that this backend has opened, by which the search for
- * deadlocks knows who waits for whom over the network.
+ * Each backend has a slot with the global process id of the client's backend
+ * that it works for.  A node that opens a session sends that id in
+ * application_name; it is read once, since the session may change the setting
+ * later.  The slot also lists the other ends of the connections that this
+ * backend has opened, from which the deadlock detector derives waits over the
+ * network.
  *
- * A slot is made when a session runs its first statement, and counts as long
- * as it has the process id of the server's own PGPROC.  So nothing needs to be
- * done when a process ends.
+ * A slot is filled when a session runs its first statement, and is valid while
+ * its process id is that of the PGPROC.  So nothing needs to be done when a
+ * process ends.
  *
  * One lightweight lock covers all slots.  It is taken exclusively when a
  * connection is opened or closed, and no other lock is taken while it is held.
@@ -49,8 +51,8 @@ typedef struct BackendsShared
 static BackendsShared *backends_shared = NULL;
 
 /*
- * The global process id that this session's opener has given it; 0 if it is a
- * client's own.  It stands in the value that application_name began with.
+ * The global process id that the opener of this session has sent in the
+ * initial value of application_name; 0 if the session is a client's own.
  */
 static uint64
 given_gpid(void)
@@ -63,7 +65,7 @@ given_gpid(void)
 	return strtoull(name + strlen(GPID_PREFIX), NULL, 10);
 }
 
-/* This process's slot, made anew if it was another's. */
+/* This process's slot, initialized if it was another's. */
 static BackendSlot *
 my_backend_slot(void)
 {
@@ -85,8 +87,8 @@ my_backend_slot(void)
 void
 backend_show(void)
 {
-	static int	shown = 0;		/* by the process with that id, which this may
-								 * have been forked from */
+	static int	shown = 0;		/* by the process with that id, which may be
+								 * the parent of this one */
 
 	if (shown != MyProcPid)
 		(void) my_backend_slot();

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * backends.h
- *	  What this server's backends say of themselves: whom they serve, and
- *	  which backends of other nodes serve them.
+ *	  In shared memory: the client session that each backend of this server
+ *	  serves, and the other ends of its connections.
  *
  *-------------------------------------------------------------------------
  */

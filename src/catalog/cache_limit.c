@@ -3,13 +3,12 @@
  * cache_limit.c
  *	  A bound for the memory of a session's caches.
  *
- * The server keeps what a session has looked up of relations for as long as
- * the session lasts.  One server has few relations for each table; a node has
- * many shards, each with its indexes, and each session that other nodes keep
- * open comes across most of them in time.  So from a certain size on all
- * caches are let go, as the server does itself when its queue of invalidation
- * messages overflows: relations that are in use stay, everything else is read
- * again when it is needed, and kept plans are made anew.
+ * The server caches the metadata of all relations that a session uses until
+ * the session ends.  A node has many shards with indexes, and each session
+ * that other nodes keep open uses most of them in time.  So from a certain
+ * size on, all caches are reset, as the server does when its queue of
+ * invalidation messages overflows: relations in use stay, other entries are
+ * read again when needed, and cached plans are rebuilt.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,8 +23,8 @@
 #include "catalog/cache_limit.h"
 
 /*
- * Statements after which the memory is added up, which takes a moment for each
- * relation.
+ * The number of statements between two measurements of the memory, which take
+ * some time for each relation.
  */
 #define CHECK_INTERVAL 256
 

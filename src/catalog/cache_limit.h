@@ -11,9 +11,9 @@
 extern void cache_limit_init(void);
 
 /*
- * For the start of a statement's planning, in a transaction: lets the
- * session's caches go if they have outgrown citus.max_session_cache_size.
- * Costs a count, but for one statement of many.
+ * For the start of a statement's planning, in a transaction: resets the
+ * session's caches if they exceed citus.max_session_cache_size.  For most
+ * statements, only increments a counter.
  */
 extern void cache_limit_check(void);
 

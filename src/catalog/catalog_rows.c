@@ -3,10 +3,10 @@
  * catalog_rows.c
  *	  Reading a few rows of a catalog: the server's or the extension's.
  *
- * For what is read now and then, by DDL, when a connection is opened or an
- * error is raised, so that rows aren't cached.  All rows are copied before the
- * first is handed out: the caller may run anything in its loop over them, and
- * end the loop early.
+ * For rows that are read rarely (by DDL, when a connection is opened or an
+ * error is raised), and so aren't cached.  All rows are copied before the
+ * first is returned: the caller may run any code in its loop over them, and
+ * leave the loop early.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * dist_table.h
- *	  What is known of a distributed or reference table.
+ *	  DistTable: the cached metadata of a distributed or reference table.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,9 +28,9 @@ typedef enum DistTableKind
 
 /*
  * The hash values of a shard's rows, both bounds included; 0 and 0 unless
- * DIST_HASH.  With the colocation group it is the name of a shard group
- * between nodes: a shard's position in its table changes when one before it is
- * split, but a range never means other rows.
+ * DIST_HASH.  Between nodes, colocation group and range name a shard group: a
+ * shard's position in its table changes when an earlier one is split, but a
+ * range never means other rows.
  */
 typedef struct HashRange
 {
@@ -51,12 +51,11 @@ typedef struct ShardInfo
 								 * placements */
 	bool		leaving;		/* it is being moved, or was and its former
 								 * placement is still there */
-	int32		former_group;	/* that had it before it was moved, and has not
-								 * dropped it yet; -1: none */
-	TransactionId moved;		/* this node's transaction that made groupid
-								 * the one */
-	bool		reshaped;		/* it was made of others (DistTable.idle), and
-								 * former_group still has those */
+	int32		former_group;	/* the group that had it before it was moved,
+								 * and has not dropped it yet; -1: none */
+	TransactionId moved;		/* this node's transaction that set groupid */
+	bool		reshaped;		/* it was made from others (DistTable.idle),
+								 * which former_group still has */
 } ShardInfo;
 
 /*
@@ -90,8 +89,8 @@ typedef struct DistTable
 								 * replaced (former_group >= 0) */
 	int			triggers;		/* COMMAND_BITs of the commands that fire
 								 * triggers of users */
-	int			row_triggers;	/* of these, those whose triggers are given
-								 * rows */
+	int			row_triggers;	/* of these, those with row triggers or
+								 * transition tables */
 	const char *damage;			/* what is wrong with its metadata; NULL if
 								 * nothing */
 } DistTable;

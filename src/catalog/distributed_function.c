@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * distributed_function.c
- *	  The rows of pg_dist_object that tell what functions work on.
+ *	  The rows of pg_dist_object that create_distributed_function() writes.
  *
- * They are few, and read only where a statement is nothing but a call, so
- * they are not cached.
+ * They are few, and read only for statements that consist of a call, so they
+ * are not cached.
  *
  *-------------------------------------------------------------------------
  */

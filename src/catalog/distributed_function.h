@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * distributed_function.h
- *	  The rows of pg_dist_object that tell what functions work on.
+ *	  The rows of pg_dist_object that create_distributed_function() writes.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,7 +14,7 @@
 #include "access/skey.h"
 #include "utils/rel.h"
 
-/* What create_distributed_function() has recorded of a function. */
+/* The record of a function. */
 typedef struct DistributedFunction
 {
 	Oid			function;
@@ -32,7 +32,7 @@ typedef struct DistributedFunction
  */
 extern SysScanDesc distributed_function_scan(Relation catalog, Oid function, ScanKeyData *keys);
 
-/* What a row of that scan says. */
+/* Reads a row of that scan. */
 extern void distributed_function_read(Relation catalog, HeapTuple tuple, DistributedFunction *record);
 
 /* The record of a function; false if it has none. */

@@ -3,19 +3,19 @@
  * metadata.c
  *	  The per-backend cache of pg_dist_* rows.
  *
- * A hash table by relid holds an entry for each relation that was asked for,
- * also for those that are not distributed; in front of it, an array knows most
- * of those.  The relcache callback takes the entry of an invalidated relation
- * out of the table; the next lookup reads it anew.
+ * A hash table by relid has an entry for each relation that was looked up,
+ * also for those that are not distributed; an array before it has most of the
+ * latter.  The relcache callback removes the entry of an invalidated relation
+ * from the table; the next lookup reads it again.
  *
  * Memory: what an entry points to lies in its own context below
  * CacheMemoryContext.  Callers may hold pointers until the end of the
- * transaction, so the memory of an entry that was taken out becomes the
- * transaction's (metadata_let_go).
+ * transaction, so the memory of a removed entry is kept until then
+ * (metadata_let_go).
  *
- * Races: an invalidation that arrives while an entry is being read leaves the
- * entry to its reader, who is as current as his lock on the relation makes
- * him, but not to the next one.
+ * Races: if an invalidation arrives while an entry is being read, the reader
+ * may use the entry, since its lock on the relation protects what the entry
+ * says, but later lookups read a new one.
  *
  *-------------------------------------------------------------------------
  */
@@ -79,7 +79,7 @@ metadata_let_go(MemoryContext context)
 }
 
 /*
- * Takes an entry out of the cache; its memory lives on until the transaction
+ * Removes an entry from the cache; its memory is kept until the transaction
  * ends.
  */
 static void
@@ -223,7 +223,7 @@ metadata_find(Oid relid)
 	CacheEntry *entry;
 	Oid			catalog;
 
-	/* what initdb made is never distributed */
+	/* relations made by initdb are never distributed */
 	if (relid < FirstNormalObjectId || !metadata_available())
 		return NULL;
 
@@ -249,7 +249,8 @@ metadata_find(Oid relid)
 		return NULL;
 	}
 	if (entry != NULL)
-		return NULL;			/* asked for by what its own reading calls */
+		return NULL;			/* looked up recursively, while it is being
+								 * read */
 	return load_entry(relid);
 }
 

@@ -32,13 +32,13 @@ extern bool metadata_available(void);
 
 /*
  * The entry of a relation, or NULL if it is not distributed.  Cheap; needs a
- * transaction.  Errors with ERRCODE_DATA_CORRUPTED if its rows can't be right.
+ * transaction.  Errors with ERRCODE_DATA_CORRUPTED if its rows are invalid.
  */
 extern const DistTable *metadata_lookup(Oid relid);
 
 /*
- * As above, but also with rows that can't be right (damage): for what repairs
- * or drops the table.
+ * As above, but also with invalid rows (damage): for code that repairs or
+ * drops the table.
  */
 extern const DistTable *metadata_find(Oid relid);
 
@@ -61,8 +61,8 @@ extern List *metadata_tables(int colocation_id);
 extern void metadata_invalidate(Oid relid);
 
 /*
- * Changes whenever a distributed or reference table, or what we know of it,
- * may have changed.
+ * Changes whenever a distributed or reference table, or its metadata, may have
+ * changed.
  */
 extern uint64 metadata_generation(void);
 
@@ -74,14 +74,14 @@ extern uint64 metadata_generation(void);
 extern char *shard_relation_name(const char *name, int64 shardid);
 
 /*
- * Whether a shard has a placement on this node that tasks may use; one that it
- * had may wait to be dropped.
+ * Whether a shard has a placement on this node that tasks may use; a former
+ * one may still exist.
  */
 extern bool shard_is_here(const ShardInfo *shard);
 
 /*
- * Whether a shard's rows as of a snapshot are those of former_group, as the
- * shard was moved there, or made of others, later than that.  NULL is now.
+ * Whether a shard's rows as of a snapshot are in former_group, because the
+ * shard was moved, or made from others, later.  NULL: now.
  */
 extern bool shard_is_former_as_of(const ShardInfo *shard, Snapshot snapshot);
 

@@ -64,7 +64,7 @@ check_not_null(FunctionCallInfo fcinfo, int argument, const char *name)
 				 errmsg("%s cannot be NULL", name)));
 }
 
-/* Errors unless a number that the metadata is to hold can be right. */
+/* Errors unless a number for the metadata is in range. */
 static void
 check_range(const char *name, int64 number, int64 least, int64 most)
 {
@@ -148,8 +148,8 @@ citus_internal_add_placement_metadata(PG_FUNCTION_ARGS)
 }
 
 /*
- * Tables that are seen in the group are being dropped, elsewhere already gone;
- * those of other users are not trusted to be.
+ * Tables that are still visible in the group are being dropped, and already
+ * are on other nodes; this is not assumed for tables of other users.
  */
 Datum
 citus_internal_delete_colocation_metadata(PG_FUNCTION_ARGS)

@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * metadata_load.c
- *	  Reads the pg_dist_* rows of a table, and which commands fire its triggers.
+ *	  Reads the pg_dist_* rows of a table, and which commands fire its
+ *	  triggers.
  *
  * All rows are read under one catalog snapshot, newer than the lock on
  * pg_dist_partition: a change that another transaction commits meanwhile is
  * seen wholly or not at all, and the transaction's own changes are seen from
- * the next command on.  The snapshot is never the query's, because metadata,
- * as PostgreSQL's catalogs, is what is true now.
+ * the next command on.  The snapshot is never the query's, because metadata
+ * must be current, like PostgreSQL's catalogs.
  *
  *-------------------------------------------------------------------------
  */
@@ -60,7 +61,7 @@ read_partkey(const char *partkey)
 
 /*
  * The server's reader of node strings trusts its input, and its format has
- * changed between versions; all that is wanted is one number.
+ * changed between versions; only one number is needed.
  */
 AttrNumber
 metadata_parse_partkey(const char *partkey)
@@ -90,8 +91,7 @@ typedef struct Placement
 {
 	int64		id;
 	int32		groupid;
-	TransactionId made;			/* by which transaction it was made what it
-								 * is */
+	TransactionId made;			/* the transaction that set its state */
 } Placement;
 
 static int
@@ -104,7 +104,7 @@ compare_placements(const ListCell *a, const ListCell *b)
 }
 
 /*
- * Takes a row of pg_dist_placement in: an active placement is added to the
+ * Processes a row of pg_dist_placement: an active placement is added to the
  * list.
  */
 static List *
@@ -139,8 +139,8 @@ add_placement(HeapTuple tuple, TupleDesc desc, ShardInfo *shard, List *placement
 }
 
 /*
- * Sets where a shard's placements are: the oldest active one is its group, or
- * -1 if there is none.
+ * Sets a shard's placements: its group is that of the oldest active one, or -1
+ * if there is none.
  */
 static void
 load_placements(MetadataReader *reader, ShardInfo *shard)
@@ -204,8 +204,8 @@ compare_shards(const void *a, const void *b)
 }
 
 /*
- * Takes those shards out of a table's that nobody is sent to: a split or merge
- * is making them, or has replaced them.
+ * Removes the shards to which no task is sent from a table's shards: a split
+ * or merge is making them, or has replaced them.
  */
 static void
 set_idle_aside(DistTable *table)
@@ -229,7 +229,7 @@ set_idle_aside(DistTable *table)
 	table->nshards = nshards;
 }
 
-/* Notes at the other shards what idle ones mean for them. */
+/* Sets the fields of other shards that depend on idle ones. */
 static void
 mark_reshaped(DistTable *table)
 {
@@ -303,7 +303,7 @@ load_shards(MetadataReader *reader, DistTable *table)
 	}
 }
 
-/* Each hash value must be one shard's. */
+/* Checks that each hash value belongs to exactly one shard. */
 static void
 check_bounds(DistTable *table)
 {

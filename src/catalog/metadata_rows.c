@@ -4,12 +4,12 @@
  *	  Writes this node's pg_dist_* rows of tables.
  *
  * Rows are written as PostgreSQL writes its catalogs, without a query: the
- * tables have no constraints but unique indexes and NOT NULL, and whoever
- * may distribute a table need not have rights on the catalogs.
+ * tables have no constraints but unique indexes and NOT NULL, and a user who
+ * may distribute a table needs no rights on the catalogs.
  *
  * Locking: RowExclusiveLock on the catalog, kept to the end of the
- * transaction.  What keeps two transactions from changing the rows of one
- * table at once is the caller's lock on that table.
+ * transaction.  The caller's lock on the table keeps two transactions from
+ * changing its rows at the same time.
  *
  *-------------------------------------------------------------------------
  */
@@ -143,7 +143,7 @@ metadata_insert_colocation(int32 colocation_id, int shard_count, int replication
 	CommandCounterIncrement();
 }
 
-/* Whether a table is in the group, be it one that is just being dropped. */
+/* Whether a table is in the group, including one that is being dropped. */
 static bool
 colocation_is_used(int32 colocation_id)
 {

@@ -22,9 +22,8 @@
 #define SHARD_STORAGE_TABLE 't'
 
 /*
- * The colocation group that tables without a wish join: the oldest one with
- * this configuration, or 0 if there is none.  type InvalidOid: no distribution
- * column.
+ * The default colocation group: the oldest one with this configuration, or 0
+ * if there is none.  type InvalidOid: no distribution column.
  */
 extern int32 metadata_default_colocation(int shard_count, int replication_factor, Oid type, Oid collation);
 

@@ -3,14 +3,14 @@
  * node.c
  *	  Nodes and groups: cached rows of pg_dist_node, and this node's group.
  *
- * The whole of pg_dist_node is read at once and kept until the relation is
- * invalidated, which everything that changes rows brings about
- * (node_invalidate, or the trigger on the table for plain SQL).  Lists are
- * handed out to callers and stay valid until the end of the transaction.
+ * All of pg_dist_node is read at once and cached until the relation is
+ * invalidated, which all changes of rows do (by C code, or by the trigger on
+ * the table for plain SQL).  Lists that are returned to callers stay valid
+ * until the end of the transaction.
  *
- * Locking: whoever relies on the set of nodes, or on a node's address, until
- * the end of its transaction calls node_lock_set, node_lock_replicas or
- * node_lock_write first.  What changes of nodes take is in
+ * Locking: a session that relies on the set of nodes, or on a node's address,
+ * until the end of its transaction calls node_lock_set, node_lock_replicas or
+ * node_lock_write first.  The locks for changes of nodes are in
  * cluster/node_locks.c.
  *
  *-------------------------------------------------------------------------
@@ -44,7 +44,7 @@
 #define DEFAULT_CLUSTER "default"
 #define GROUP_UNKNOWN (-1)
 
-/* All that is known of pg_dist_node; lies in its own context. */
+/* The contents of pg_dist_node, in its own memory context. */
 typedef struct NodeSet
 {
 	MemoryContext context;
@@ -214,7 +214,7 @@ current_nodes(void)
 		CreateCacheMemoryContext();
 	MemoryContextSetParent(set->context, CacheMemoryContext);
 	if (nodes_stale)
-		metadata_let_go(set->context);	/* good for this caller only */
+		metadata_let_go(set->context);	/* valid for this caller only */
 	else
 		node_set = set;
 	return set;
@@ -325,11 +325,10 @@ node_lock_replicas(void)
 }
 
 /*
- * Each transaction that writes to a node locks it, so that has to be cheap.
- * Only weak locks on relations are: a backend holds them in slots of its own,
- * not in the table of locks that all share (storage/lmgr/README, fast path
- * locking).  So this is one on a relation, of a number that oids reach last of
- * all.
+ * Each transaction that writes to a node locks it, so that must be cheap.
+ * Only weak relation locks are: a backend stores them in its own slots instead
+ * of the shared lock table (storage/lmgr/README, fast path locking).  So this
+ * is a lock on a relation, whose number is the last that Oids could reach.
  */
 static LOCKTAG
 node_tag(int32 groupid)
@@ -345,7 +344,7 @@ node_lock_write(int32 groupid)
 {
 	LOCKTAG		tag = node_tag(groupid);
 
-	/* who has waited learns what was changed meanwhile */
+	/* after a wait, read what was changed meanwhile */
 	if (LockAcquire(&tag, RowExclusiveLock, false, false) == LOCKACQUIRE_OK)
 		AcceptInvalidationMessages();
 }
@@ -382,8 +381,9 @@ register_local_server(void)
 	HeapTuple	tuple;
 
 	/*
-	 * One of two that get here at once waits, and then finds the other's row.
-	 * Not for a lock on pg_dist_node: both may have called node_lock_set.
+	 * Of two concurrent sessions, one waits, and then finds the other's row.
+	 * This can't be a lock on pg_dist_node, since both may have called
+	 * node_lock_set.
 	 */
 	LockRelationOid(dist_relid(PG_DIST_LOCAL_GROUP), ExclusiveLock);
 	relation = table_open(dist_relid(PG_DIST_NODE), RowExclusiveLock);

@@ -79,22 +79,21 @@ extern ClusterNode *node_require_id(int32 nodeid);
 extern bool node_is_known(const char *host, int32 port);
 
 /*
- * Keeps the set of nodes from changing until the end of the transaction, and
- * new nodes from being given tables (ROW EXCLUSIVE on pg_dist_node; cheap).
- * To be called before the nodes are looked at by DDL and the creation of
- * tables.
+ * Keeps the set of nodes, and the tables of new nodes, from changing until the
+ * end of the transaction (ROW EXCLUSIVE on pg_dist_node; cheap).  To be called
+ * before the nodes are looked at by DDL and the creation of tables.
  */
 extern void node_lock_set(void);
 
 /*
- * As above for writes to reference tables, which new nodes are given last: ROW
- * SHARE, with which a new node may be given definitions meanwhile.
+ * As above for writes to reference tables, whose rows new nodes get last: ROW
+ * SHARE, which allows that a new node gets definitions meanwhile.
  */
 extern void node_lock_replicas(void);
 
 /*
- * The relation, of which there is none, whose lock stands for a node in the
- * locks that follow.
+ * The number of a non-existent relation whose lock represents a node in the
+ * following locks.
  */
 #define NODE_LOCK_RELATION(groupid) (PG_UINT32_MAX - (Oid) (groupid))
 
@@ -104,7 +103,10 @@ extern void node_lock_replicas(void);
  */
 extern void node_lock_write(int32 groupid);
 
-/* Keeps off those who have called that, until the end of the transaction. */
+/*
+ * Waits for sessions that hold that lock, and blocks others, until the end of
+ * the transaction.
+ */
 extern void node_lock_address(int32 groupid);
 
 /* Waits for a change of the address of a group's node, if one is under way. */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * node_cache.h
- *	  What the metadata cache's callbacks tell the node cache.
+ *	  Calls of the metadata cache's callbacks to the node cache.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,8 +17,8 @@
 extern void node_cache_invalidated(Oid relid, DistRelation catalog);
 
 /*
- * Makes memory of a cache the running transaction's, as its callers may still
- * hold pointers into it.  Raises no error.
+ * Keeps memory of a cache until the end of the transaction, since callers may
+ * still hold pointers into it.  Raises no error.
  */
 extern void metadata_let_go(MemoryContext context);
 

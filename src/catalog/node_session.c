@@ -1,35 +1,34 @@
 /*-------------------------------------------------------------------------
  *
  * node_session.c
- *	  Whether this session is another node's, and what only nodes may do.
+ *	  Whether this session is another node's, and checks of functions for
+ *	  nodes.
  *
  * Nodes tag the texts of tasks, and call functions that keep their metadata
- * the same.  Both would let a client pass by the rules of its own node, so
- * they are for sessions that have proven to be a node's.  The cluster has a
- * secret (pg_dist_node_secret, which only superusers may read); a node that
+ * the same.  Both would let a client bypass the checks of its own node, so
+ * they are only for sessions that have proven to be a node's.  The cluster has
+ * a secret (pg_dist_node_secret, which only superusers may read); a node that
  * opens a session sends a keyed hash of it with its settings
- * (remote/settings.c), as citus.node_proof.  Nobody can read that setting, it
- * isn't in the text of any statement, and it is worth nothing to another login
- * role.  It is verified once per session, so a statement pays for a
- * comparison.
+ * (remote/settings.c), as citus.node_proof.  The setting can't be read, isn't
+ * part of a statement's text, and isn't valid for another login role.  It is
+ * verified once per session; later statements only compare it.
  *
- * The proof names the process id that the client knows.  If that is the
- * backend's own, the backend serves this client as long as it lives, so it
- * remembers that it is a node's, also when the setting is rolled back.  Else a
- * pooler stands between, whose next transaction may be another client's: then
- * the session is a node's as long as the setting is there, which the node sets
- * for each transaction.
+ * The proof contains the process id that the client knows.  If that is the
+ * backend's own, the backend serves this client until it ends, so it stays a
+ * node's session, also when the setting is rolled back.  Otherwise there is a
+ * pooler in between, whose next transaction may be another client's: then the
+ * session is a node's as long as the setting exists, which the node sets for
+ * each transaction.
  *
  * A session of a superuser need not know the secret: a superuser may read it.
  * So a node can join before it has the cluster's secret.
  *
  * The client of a node's session runs no statements of users; but user-defined
- * functions may run in it, in a CHECK constraint, say.  So what a node says
- * counts only in the text that the client has sent (is_client_text), and
- * functions for nodes work only if that text is a call of one: the first that
- * is called, before any code of users that it may come to run.  The same holds
- * for commands that this library composes and runs here: users' code may run
- * in those, too.
+ * functions may run in it, in a CHECK constraint for instance.  So tags count
+ * only in the text that the client has sent (is_client_text), and functions
+ * for nodes work only if that text calls them: the first one called, before
+ * any user code that it may execute.  The same holds for commands that this
+ * library composes and runs here, since these may execute user code, too.
  *
  *-------------------------------------------------------------------------
  */
@@ -55,7 +54,7 @@
 
 #define NONCE_SIZE 16
 
-/* How texts begin that only call a function for nodes. */
+/* The start of texts that only call a function for nodes. */
 #define NODE_CALL "SELECT citus_internal."
 
 /* The tag of a call that uses this node alone (resolve/tag.h). */
@@ -156,7 +155,7 @@ node_secret_text(void)
 	return DatumGetCString(DirectFunctionCall1(byteaout, PointerGetDatum(secret)));
 }
 
-/* Compares in a time that doesn't tell where two hashes differ. */
+/* Compares two hashes in constant time. */
 static bool
 same_hash(const char *left, const char *right)
 {
@@ -235,7 +234,7 @@ node_call_forget(const char *text)
 		node_call.function = NULL;
 }
 
-/* Whether the call is the first one, or it again for another row. */
+/* Whether the call is the first one, or the same for another row. */
 static bool
 is_first_call(FunctionCallInfo fcinfo)
 {
@@ -268,7 +267,7 @@ node_function_check_superuser(FunctionCallInfo fcinfo)
 
 bool		node_session_asks = false;
 
-/* When the message began in which a call was refused. */
+/* The start of the message in which a call was refused. */
 static TimestampTz call_refused_at = 0;
 
 bool

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * node_session.h
- *	  Whether this session is another node's, and what only nodes may do.
+ *	  Whether this session is another node's, and checks of functions for
+ *	  nodes.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,12 +16,12 @@
 /* Bytes of a proof as text, with the terminating zero. */
 #define NODE_PROOF_SIZE (32 + 1 + 11 + 1 + 64 + 1)
 
-/* The setting that a node proves itself with. */
+/* The setting that contains a node's proof. */
 #define NODE_PROOF_SETTING "citus.node_proof"
 
 /*
- * What lets functions for nodes be called now.  Who runs a command that this
- * library has composed, and that may call one, sets it for that time
+ * Allows functions for nodes to be called.  Code that runs a command composed
+ * by this library, which may call such a function, sets it for that time
  * (table/run_commands.c).
  */
 typedef struct NodeCall
@@ -38,7 +39,7 @@ extern void node_call_forget(const char *text);
 /*
  * Writes a proof that a session of the login role, in a database with the name
  * of this one, is opened by a node of this cluster.  pid is the process id
- * that the other server has told.  Reads a catalog.
+ * that the other server has reported.  Reads a catalog.
  */
 extern void node_proof_write(Oid login_role, int pid, char *proof);
 
@@ -46,9 +47,9 @@ extern void node_proof_write(Oid login_role, int pid, char *proof);
 extern char *node_secret_text(void);
 
 /*
- * Whether another node has opened this session.  Its client then is that
- * node, and sends no statements of anybody else.  Reads a catalog when it is
- * called for the first time in a session; false outside a transaction then.
+ * Whether another node has opened this session.  Then that node is its client,
+ * and no other client can send statements.  Reads a catalog when it is called
+ * for the first time in a session; false outside a transaction then.
  */
 extern bool node_session(void);
 
@@ -69,13 +70,10 @@ extern void node_function_check(FunctionCallInfo fcinfo);
 /* The same for a function that only superusers' sessions call: a move's. */
 extern void node_function_check_superuser(FunctionCallInfo fcinfo);
 
-/*
- * SQLSTATE of a call that a node was asked to run without other nodes, and
- * that can't.
- */
+/* SQLSTATE of a delegated call that needs other nodes. */
 #define ERRCODE_CALL_NEEDS_NODES MAKE_SQLSTATE('C','T','0','0','2')
 
-/* Set while the library asks another node something by itself. */
+/* Set while the library itself queries another node. */
 extern bool node_session_asks;
 
 /* Whether this session runs such a call. */

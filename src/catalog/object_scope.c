@@ -4,15 +4,16 @@
  *	  Which objects are on this node only, and which on all nodes.
  *
  * The answer is a rule on the catalogs, not a record: an object is on every
- * node unless it depends, directly or not, on a table that is not.  So nothing
- * has to be kept in step with the catalogs, and what a table's distribution
- * changes for a view on the table follows from pg_dist_partition.
+ * node unless it depends, directly or not, on a table that is not.  So there
+ * is nothing to keep consistent with the catalogs: when a table is
+ * distributed, the scope of a view on the table follows from
+ * pg_dist_partition.
  *
- * pg_depend leads from an object to what it needs, so a walk along it answers
- * a question about all that.  Three kinds of objects are
- * needed by their own parts, which the walk goes down to first: a view
- * (materialized or not) by its _RETURN rule, a composite type by its relation,
- * a publication by its members.
+ * pg_depend leads from an object to the objects that it needs, which a walk
+ * visits.  Three kinds of objects don't depend on what their parts need, so
+ * the walk first visits their parts: a view (materialized or not) by its
+ * _RETURN rule, a composite type by its relation, a publication by its
+ * members.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,7 +46,7 @@
 #include "catalog/metadata.h"
 #include "catalog/object_scope.h"
 
-/* What the rule says of an object by itself. */
+/* The scope of an object, without those that it needs. */
 typedef enum ObjectScope
 {
 	SCOPE_LOCAL,

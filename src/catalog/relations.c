@@ -11,8 +11,8 @@
  * relcache invalidation may mean that it was created, so the first catalog's
  * name is looked up again: one probe of a negative syscache entry.
  *
- * No lock protects the Oids: who opens one of the relations finds out whether
- * it still exists.
+ * No lock protects the Oids: opening one of the relations shows whether it
+ * still exists.
  *
  *-------------------------------------------------------------------------
  */

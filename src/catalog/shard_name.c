@@ -3,11 +3,11 @@
  * shard_name.c
  *	  Names of shards' relations.
  *
- * A shard, its indexes and its constraints are called after those of the
- * table, with the shard's id behind.  A name that gets too long is cut, and
- * a hash of the whole put in, so that two long names that begin alike stay
- * apart.  Nodes derive the names each for itself: the rule must never depend
- * on anything but the name, the id and the database's encoding.
+ * A shard, its indexes and its constraints have the names of those of the
+ * table, followed by the shard's id.  A name that would be too long is
+ * truncated, and a hash of the whole name inserted, so that long names with
+ * the same beginning differ.  Each node derives the names: the rule must
+ * depend only on the name, the id and the database's encoding.
  *
  *-------------------------------------------------------------------------
  */

@@ -4,9 +4,9 @@
  *	  How often connections were made and statements ran, by database.
  *
  * Shared memory has the counters of each database in which something was
- * counted, up to MAX_DATABASES.  An entry is made under the area's lock, and
- * never goes; a backend looks its own up once.  Counters are added to without
- * a lock.  They begin anew when the server starts.
+ * counted, up to MAX_DATABASES.  An entry is created under the area's lock,
+ * and never removed; a backend looks up its own once.  Counters are
+ * incremented without a lock.  They are zero when the server starts.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * candidate.c
- *	  Checks of a server that is to join the cluster.
+ *	  Checks a server that will join the cluster.
  *
- * All checks come before the first change, over a plain connection, so that
- * what is wrong with a server is said clearly and nothing needs undoing.
- * Facts about the server are fetched with one query and judged here.  A
- * connection that an error leaves open is closed with the transaction.
+ * All checks are made before the first change, over a plain connection, so
+ * that errors are clear and nothing has to be undone.  Facts about the server
+ * are fetched by one query and checked here.  A connection that an error
+ * leaves open is closed at the end of the transaction.
  *
  * Membership: pg_dist_node_metadata holds an id of the server, made with the
  * extension, and, once it has joined a cluster, the id of that cluster, which
@@ -105,7 +105,7 @@ host_is_loopback(const char *host)
 	return pg_strcasecmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
 }
 
-/* Same major version and encoding as this server. */
+/* Checks that major version and encoding are those of this server. */
 static void
 check_server(RemoteConn *conn, const char *host, int32 port)
 {
@@ -128,7 +128,7 @@ check_server(RemoteConn *conn, const char *host, int32 port)
 				 errhint("Create the databases of all nodes with the same encoding.")));
 }
 
-/* The extension is there, in our version. */
+/* Checks that the extension exists, in our version. */
 static void
 check_extension(RemoteConn *conn, const char *host, int32 port)
 {
@@ -149,8 +149,8 @@ check_extension(RemoteConn *conn, const char *host, int32 port)
 }
 
 /*
- * The server is in no cluster, or was in ours in a group that has no other
- * server now.
+ * Checks that the server is in no cluster, or was in ours, in a group without
+ * another server now.
  */
 static void
 check_membership(char **facts, const char *host, int32 port, int32 groupid)

@@ -1,16 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * member_sync.c
- *	  Tells nodes of changes that they have missed.
+ *	  Sends nodes the membership changes that they have missed.
  *
- * Removing, disabling and moving nodes must be possible while others are
- * down.  Those are noted in pg_dist_node (metadatasynced), and get all rows of
- * it when they are back: the maintenance daemon of the coordinator looks after
- * that, or start_metadata_sync_to_all_nodes().
+ * Removing, disabling and moving nodes must be possible while other nodes are
+ * down.  These are marked in pg_dist_node (metadatasynced), and get all its
+ * rows when they are back, from the coordinator's maintenance daemon or
+ * start_metadata_sync_to_all_nodes().
  *
  * Tables can't have changed meanwhile, since that needs all active nodes; the
- * only rows that go with nodes are the placements of reference tables, which
- * no absent or inactive node has.  Those of shards stay with a disabled node.
+ * only dependent rows are placements of reference tables, which removed and
+ * inactive nodes don't have.  Those of shards stay with a disabled node.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * member_sync.h
- *	  Tells nodes of changes that they have missed.
+ *	  Sends nodes the membership changes that they have missed.
  *
  *-------------------------------------------------------------------------
  */

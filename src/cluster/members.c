@@ -17,7 +17,6 @@
 #include "utils/snapmgr.h"
 
 #include "catalog/metadata.h"
-#include "catalog/relations.h"
 #include "cluster/candidate.h"
 #include "cluster/members.h"
 #include "lib/exact_text.h"

@@ -28,18 +28,18 @@ typedef struct NewNode
 extern void require_coordinator(void);
 
 /*
- * In what follows, left_out is a List of groups whose active nodes are not
- * told; NIL for none.
+ * In the following functions, left_out is a List of groups whose active nodes
+ * are skipped; NIL for none.
  */
 
 /*
- * Adds to left_out the groups of the other active nodes that can't be changed
- * now (with a warning for each), so that the rest can go on without them.
+ * Adds to left_out the groups of other active nodes that can't be changed now,
+ * with a warning for each.
  */
 extern List *members_leave_out_unreachable(List *left_out);
 
 /*
- * Notes that the nodes of those groups have missed a change;
+ * Marks the nodes of those groups as having missed a change;
  * node_locks_changes must have been called.
  */
 extern void members_mark_unsynced(List *groups, List *left_out);
@@ -49,7 +49,7 @@ extern List *members_other_groups(List *left_out);
 
 /*
  * Runs a statement here and on all other active nodes, in the distributed
- * transaction.  The active nodes are those before the statement.
+ * transaction.  The active nodes are those from before the statement.
  */
 extern void members_exec(const char *sql, List *left_out);
 

@@ -109,7 +109,7 @@ set_coordinator_address(const char *host, int32 port, const char *role, const ch
 	NewNode		node = {.groupid = COORDINATOR_GROUP, .host = host, .port = port, .role = role,
 	.cluster = cluster, .active = true};
 
-	/* a server that only listens elsewhere for now is no mistake */
+	/* the server may listen on another address for now */
 	if (id != NULL && strcmp(id, cluster_id()) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -135,8 +135,8 @@ set_coordinator_address(const char *host, int32 port, const char *role, const ch
 }
 
 /*
- * Makes sure that a node to be added at `host` can know the coordinator by an
- * address; own_address is ours as that node sees it.
+ * Ensures that the coordinator has an address that a new node at `host` can
+ * use; own_address is ours as that node sees it.
  */
 static void
 ensure_coordinator_address(const char *host, int32 port, const char *own_address)
@@ -203,7 +203,7 @@ activate_node(ClusterNode *node)
 	node_sync(node_of_group(node->groupid));
 }
 
-/* Adds a node, or activates one that is there; returns its id. */
+/* Adds a node, or activates an existing one; returns its id. */
 static int32
 add_node(const char *host, int32 port, int32 groupid, const char *role, const char *cluster, bool active)
 {
@@ -292,7 +292,7 @@ citus_activate_node(PG_FUNCTION_ARGS)
 	PG_RETURN_INT32(node->nodeid);
 }
 
-/* Errors for this node itself, which could not tell the others any more. */
+/* Errors for this node itself. */
 static void
 check_other(const ClusterNode *node, const char *verb)
 {
@@ -316,9 +316,9 @@ own_group(const ClusterNode *node)
 /*
  * citus_disable_node(nodename, nodeport, synchronous, force)
  *
- * force: the node keeps the shards of distributed tables that it has, which
- * are of no use until it is activated again: meanwhile nothing but DROP TABLE
- * changes those tables.
+ * force: the node may have shards of distributed tables, which are unavailable
+ * until it is activated again; meanwhile, DROP TABLE is the only DDL allowed
+ * on these tables.
  */
 Datum
 citus_disable_node(PG_FUNCTION_ARGS)
@@ -367,7 +367,8 @@ check_coordinator_removable(ClusterNode *coordinator)
 }
 
 /*
- * Lets a node that is being removed forget the cluster, if it can be reached.
+ * Removes the cluster's metadata from a node that is being removed, if it can
+ * be reached.
  */
 static void
 dismiss_node(ClusterNode *node)
@@ -416,11 +417,12 @@ citus_remove_node(PG_FUNCTION_ARGS)
  * citus_update_node(node_id, new_node_name, new_node_port, force,
  * lock_cooldown)
  *
- * Neither the node itself, at the old or the new address, nor the others need
- * be up.  Those that aren't are told later (member_sync.c).  Until commit,
- * writes to the node wait on all nodes that were told, and so do reads that
- * can't reach it; then they go to the new address.  force ends those that have
- * written there and are not over after lock_cooldown ms.
+ * Neither the node itself, at the old or the new address, nor other nodes need
+ * to be up; those that aren't get the change later (member_sync.c).  Until
+ * commit, writes to the node wait on all nodes that have the change, and so do
+ * reads that can't reach it; then they use the new address.  force terminates
+ * transactions that have written there and are still running after
+ * lock_cooldown ms.
  */
 Datum
 citus_update_node(PG_FUNCTION_ARGS)
@@ -451,7 +453,7 @@ citus_update_node(PG_FUNCTION_ARGS)
 		node_locks_changes(left_out);
 	members_set(nodeid, assignments, left_out);
 
-	/* the node itself is told at its new address */
+	/* the node itself gets the change at its new address */
 	if (list_member_int(left_out, node->groupid) && node->is_active &&
 		node->groupid != metadata_local_group() && server_writable(host, port, &error))
 	{

@@ -148,8 +148,8 @@ citus_check_connection_to_node(PG_FUNCTION_ARGS)
 }
 
 /*
- * Appends what a node says of its connection to another one; NULL if it says
- * nothing.
+ * Appends a node's report about its connection to another one; NULL if there
+ * is none.
  */
 static void
 put_health(ReturnSetInfo *result, ClusterNode *from, ClusterNode *to, RemoteConn *conn)
@@ -181,8 +181,8 @@ put_health(ReturnSetInfo *result, ClusterNode *from, ClusterNode *to, RemoteConn
 }
 
 /*
- * A node that reaches another one is to say so in half the time that it is
- * given to say anything.
+ * A node's check of another one gets half the time that the node has to
+ * answer.
  */
 static void
 limit_checks(RemoteConn *conn)

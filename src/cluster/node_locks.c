@@ -1,21 +1,21 @@
 /*-------------------------------------------------------------------------
  *
  * node_locks.c
- *	  Locks that changes of nodes take on all of them.
+ *	  The locks for changes of nodes, on all nodes.
  *
- * Three things are kept off, each on all active nodes, until commit:
+ * Three things are blocked, each on all active nodes, until commit:
  *
  * - other changes of nodes, and DDL: SHARE ROW EXCLUSIVE on pg_dist_node, in
  *   the order of the groups.  It conflicts with node_lock_set.
  * - writers of reference tables, which rely on the set of nodes: EXCLUSIVE on
  *   pg_dist_node, which conflicts with node_lock_replicas.  A writer has
  *   locked its table on its own node before it gets to pg_dist_node there, so
- *   whoever locks the tables too, there and on the coordinator, does that
+ *   code that locks the tables too, there and on the coordinator, does that
  *   after the other nodes' pg_dist_node, and before this node's.
  * - writers to a node, which rely on its address: a lock on the node itself,
  *   which conflicts with node_lock_write.
  *
- * Sessions may hold any of these, from former statements of their
+ * Sessions may hold one of these locks from earlier statements of their
  * transactions, and wait for another.  So the latter two are taken in attempts
  * (table/lock_attempt.h).
  *
@@ -41,8 +41,9 @@ typedef struct NodeLocks
 {
 	List	   *left_out;
 	List	   *tables;			/* reference tables to lock */
-	int32		groupid;		/* whose writers are kept off */
-	TimestampTz patience_ends;	/* when others that are in the way are ended */
+	int32		groupid;		/* whose writers are blocked */
+	TimestampTz patience_ends;	/* when sessions that block us are
+								 * terminated */
 } NodeLocks;
 
 /* Runs a command on the other nodes. */
@@ -54,8 +55,8 @@ on_others(List *left_out, const char *sql)
 }
 
 /*
- * The nodes in the order of their groups, so that sessions of several nodes
- * wait for each other in no circle.
+ * Locks the nodes in the order of their groups, so that sessions of several
+ * nodes don't deadlock.
  */
 void
 node_locks_changes(List *left_out)
@@ -79,7 +80,7 @@ node_locks_changes(List *left_out)
 }
 
 /*
- * Keeps writers off reference tables: on the coordinator, whose copies all of
+ * Blocks writers of reference tables: on the coordinator, whose copies all of
  * them write first, and here.
  */
 static void
@@ -133,8 +134,7 @@ take_address_locks(void *arg, int number, int timeout)
 }
 
 /*
- * LockTaker's clear_way: ends the sessions that hold what node_locks_address
- * takes.
+ * LockTaker's clear_way: terminates the sessions that hold conflicting locks.
  */
 static void
 end_others(void *arg)

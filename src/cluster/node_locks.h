@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * node_locks.h
- *	  Locks that changes of nodes take on all of them.
+ *	  The locks for changes of nodes, on all nodes.
  *
- * left_out is a List of groups whose nodes are left alone.
+ * left_out is a List of groups whose nodes are skipped.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,25 +12,25 @@
 
 #include "compat/foreach.h"
 
-/* Without a limit to how long others are waited for. */
+/* No limit for the wait. */
 #define NO_COOLDOWN (-1)
 
 /*
- * Keeps off all other changes of nodes and DDL, on all active nodes, until the
+ * Blocks all other changes of nodes and DDL, on all active nodes, until the
  * end of the transaction.  Errors unless this node is active, if the
  * coordinator can be asked.
  */
 extern void node_locks_changes(List *left_out);
 
 /*
- * Keeps off writers of reference tables as well.  tables: Oids of reference
+ * Blocks writers of reference tables as well.  tables: Oids of reference
  * tables that are locked with it, in the order of their Oids.
  */
 extern void node_locks_replicas(List *left_out, List *tables);
 
 /*
- * node_locks_changes, and keeps off writers to a node.  Sessions that are in
- * the way after cooldown ms are ended.
+ * node_locks_changes, and blocks writers to a node.  Sessions that hold
+ * conflicting locks after cooldown ms are terminated.
  */
 extern void node_locks_address(int32 groupid, List *left_out, int cooldown);
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * node_query.c
- *	  The same read-only question to several nodes.
+ *	  The same read-only query on several nodes.
  *
  * Answers come as text, whether from SPI or from a connection, so that a
  * caller has one way to read them.
@@ -54,7 +54,7 @@ node_query(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
 	AtEOXact_GUC(true, nest);
 }
 
-/* What query_there is called with. */
+/* Arguments of query_there. */
 typedef struct NodeQuery
 {
 	int32		groupid;
@@ -74,8 +74,8 @@ run_node_query(void *arg)
 }
 
 /*
- * The connection's failure is caught in a subtransaction, so that the rest of
- * the transaction can go on.
+ * Catches the connection's failure in a subtransaction, so that the
+ * transaction can continue.
  */
 static bool
 query_if_reachable(NodeQuery *query)

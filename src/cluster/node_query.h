@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * node_query.h
- *	  The same read-only question to several nodes.
+ *	  The same read-only query on several nodes.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,9 +22,9 @@ typedef void (*NodeRowCallback) (int32 groupid, int ncolumns, char **values, voi
 extern void node_query(int32 groupid, const char *sql, NodeRowCallback callback, void *arg);
 
 /*
- * As above, on all active nodes.  Those that can't be reached, or say nothing,
- * are left out with a warning, all of them within about
- * citus.node_connection_timeout; whether there are none.
+ * As above, on all active nodes.  Nodes that can't be reached, or don't
+ * answer, are skipped with a warning, all within about
+ * citus.node_connection_timeout; returns whether there were none.
  */
 extern bool node_query_all(const char *sql, NodeRowCallback callback, void *arg);
 

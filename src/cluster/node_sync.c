@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * node_sync.c
- *	  Gives a node all that every node has.
+ *	  Creates on a node everything that all nodes have.
  *
- * Everything runs in the distributed transaction, so that a failure leaves
- * the node as it was.  First the node forgets what it had from a former
- * membership; then it gets the rows of pg_dist_node, the objects and the
+ * Everything runs in the distributed transaction, so that a failure leaves the
+ * node unchanged.  First, objects and metadata from a former membership are
+ * dropped; then the node gets the rows of pg_dist_node, the objects and the
  * tables.
  *
  *-------------------------------------------------------------------------
@@ -23,7 +23,7 @@
 #include "cluster/node_sync.h"
 #include "cluster/object_sync.h"
 
-/* The commands that replace the node's idea of the cluster. */
+/* The commands that replace the node's rows about the cluster. */
 static List *
 membership_commands(const ClusterNode *node)
 {
@@ -42,8 +42,8 @@ membership_commands(const ClusterNode *node)
 }
 
 /*
- * Gives the node the cluster's secret: as a parameter, which no view of
- * activity shows.
+ * Sends the cluster's secret to the node, as a parameter, which
+ * pg_stat_activity doesn't show.
  */
 static void
 send_secret(const ClusterNode *node)

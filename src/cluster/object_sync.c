@@ -1,18 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * object_sync.c
- *	  Gives a node the roles, and all objects other than tables, that every node has.
+ *	  Gives a node the roles, and all objects other than tables, that every
+ *	  node has.
  *
- * The objects' statements are those of a dump of this node (schema_dump.c),
- * less local objects (objects/object_scope.c) and less what belongs to
- * distributed tables, which table_sync.c makes.  Statements that the node's
- * own dump has as well are left out: it may have been in the cluster before.
- * That dump is made before the node's tables are dropped, since pg_dump would
- * wait for that.  An object of that name with another definition is an error.
+ * The statements are those of a dump of this node (schema_dump.c), without
+ * local objects (objects/object_scope.c) and parts of distributed tables,
+ * which table_sync.c creates.  Statements that are also in the node's own dump
+ * are left out: it may have been in the cluster before.  That dump is made
+ * before the node's tables are dropped, since pg_dump would wait for that.  An
+ * object of the same name with another definition is an error.
  *
- * Tables may need objects, and objects tables.  So the objects come in two
- * parts, before and after the tables.  Event triggers come with the second
- * part, after all others.
+ * Tables may need objects, and objects tables.  So the objects are created in
+ * two parts, before and after the tables.  Event triggers are the last of the
+ * second part.
  *
  *-------------------------------------------------------------------------
  */
@@ -148,8 +149,8 @@ is_event_trigger(const char *kind)
 }
 
 /*
- * DumpFilter: what needs no distributed table, and what has no OID of its own;
- * is_for_step looks at comments and the like.
+ * DumpFilter: objects that need no distributed table, and entries without an
+ * OID of their own; is_for_step handles comments and the like.
  */
 static bool
 wanted_before_tables(const char *kind, const ObjectAddress *object)
@@ -163,7 +164,7 @@ wanted_before_tables(const char *kind, const ObjectAddress *object)
 	return !is_event_trigger(kind) && !object_is_local(object) && !object_needs_distributed(object);
 }
 
-/* DumpFilter: what needs a distributed table; event triggers. */
+/* DumpFilter: objects that need a distributed table; event triggers. */
 static bool
 wanted_after_tables(const char *kind, const ObjectAddress *object)
 {
@@ -217,7 +218,7 @@ has_statement(List *texts, const char *text)
 }
 
 /*
- * Whether what a statement of the second step makes is not dropped with the
+ * Whether the object of a statement of the second step isn't dropped with the
  * node's tables.
  */
 static bool
@@ -234,9 +235,9 @@ sequence_name(const CreateSeqStmt *stmt)
 }
 
 /*
- * Of the dump's statements, those for the step that the node's own dump lacks.
- * What needs a distributed table, the node has lost with the table when it
- * left its former cluster.
+ * The dump's statements for the step that the node's own dump lacks.  Objects
+ * that need a distributed table were dropped with the table when the node left
+ * its former cluster.
  */
 static List *
 missing_statements(ObjectSync *sync, bool after_tables)
@@ -260,8 +261,8 @@ missing_statements(ObjectSync *sync, bool after_tables)
 }
 
 /*
- * Runs commands on the node, which takes bodies of functions as they are: what
- * they use may come later.
+ * Runs commands on the node without checking bodies of functions, since the
+ * objects that these use may be created later.
  */
 static void
 run_unchecked(const ClusterNode *node, List *commands)

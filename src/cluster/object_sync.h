@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * object_sync.h
- *	  Gives a node the roles, and all objects other than tables, that every node has.
+ *	  Gives a node the roles, and all objects other than tables, that every
+ *	  node has.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,19 +16,19 @@
 typedef struct ObjectSync ObjectSync;
 
 /*
- * Looks what there is here and on the node.  Nothing may have been changed on
- * the node in this transaction.
+ * Makes dumps of this node and of the new one.  Nothing may have been changed
+ * on the node in this transaction.
  */
 extern ObjectSync *object_sync_prepare(const ClusterNode *node);
 
 /*
- * Gives the node roles, and the objects that need no distributed table; then,
- * when it has the tables, the others.
+ * Creates roles and the objects that need no distributed table on the node;
+ * then, after the tables, the others.
  */
 extern void object_sync_before_tables(ObjectSync *sync);
 extern void object_sync_after_tables(ObjectSync *sync);
 
-/* Gives the node the rows of materialized views that it has by then. */
+/* Sends the rows of the materialized views that the node has. */
 extern void object_sync_rows(const ClusterNode *node);
 
 #endif							/* CITUS_CLUSTER_OBJECT_SYNC_H */

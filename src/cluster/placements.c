@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * placements.c
- *	  What a node holds, when it leaves.
+ *	  The placements of a node that leaves.
  *
  * The shards of distributed tables have one placement each, so that a node
  * can only leave once it has none; reference tables are on the other nodes

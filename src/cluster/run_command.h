@@ -12,7 +12,7 @@
 
 #include "compat/foreach.h"
 
-/* A command for one node, and what came of it. */
+/* A command for one node, and its result. */
 typedef struct NodeCommand
 {
 	const char *host;
@@ -26,8 +26,8 @@ typedef struct NodeCommand
 
 /*
  * Runs the commands (List of NodeCommand *), each in a transaction of its own;
- * those for one node in their order, over one connection.  Fills in the
- * results and raises no error for what goes wrong on a node.
+ * those for one node in their order, over one connection.  Sets the results;
+ * doesn't raise errors of nodes.
  */
 extern void run_node_commands(List *commands, bool parallel);
 

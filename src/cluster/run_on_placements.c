@@ -24,7 +24,6 @@
 #include "compat/sql_function.h"
 #include "catalog/metadata.h"
 #include "catalog/node.h"
-#include "remote/connection.h"
 #include "resolve/tag.h"
 #include "cluster/run_command.h"
 
@@ -202,7 +201,7 @@ run_command_on_shards(PG_FUNCTION_ARGS)
 	return return_results(fcinfo, commands, 0);
 }
 
-/* Both tables, or an error if their shards don't lie side by side. */
+/* Both tables, or an error if they aren't colocated. */
 static void
 require_colocated(const DistTable *table, const DistTable *other)
 {

@@ -5,9 +5,9 @@
  *
  * The server can write the definitions of few kinds of objects itself; pg_dump
  * knows all, and their order.  It writes an archive, whose list of contents
- * names each entry's catalog and OID: so entries are chosen by what they are,
- * not by what their text looks like.  pg_restore then writes the chosen ones
- * as a script, which the server's own parser cuts into statements.
+ * names each entry's catalog and OID: so entries are chosen by their objects,
+ * not by their text.  pg_restore then writes the chosen ones as a script,
+ * which the server's own parser cuts into statements.
  *
  * pg_dump is a session of its own: it sees what is committed.  It waits for
  * locks no longer than LOCK_TIMEOUT, since this transaction may hold them; it
@@ -39,8 +39,8 @@ struct SchemaDump
 };
 
 /*
- * The kinds of entries whose names are more than one word, with which a line
- * of the list goes on after the OIDs.
+ * The kinds of entries whose names have several words; the kind follows the
+ * OIDs in a line of the list.
  */
 static const char *const long_kinds[] = {
 	"ACCESS METHOD", "CHECK CONSTRAINT", "DEFAULT ACL", "EVENT TRIGGER", "FK CONSTRAINT", "FOREIGN DATA WRAPPER",
@@ -83,7 +83,7 @@ program_path(const char *name)
 	return psprintf("%s/%s", path, name);
 }
 
-/* All that can be read from a stream. */
+/* Reads a stream to its end. */
 static char *
 read_stream(FILE *stream)
 {

@@ -3,10 +3,11 @@
  * table_sync.c
  *	  Gives a node all distributed and reference tables.
  *
- * DDL is kept off.  Reference tables are written until the node has all
- * definitions and a copy of their rows; then their writers are kept off until
+ * DDL is blocked.  Reference tables are writable until the node has all
+ * definitions and a copy of their rows; then their writers are blocked until
  * commit, by locks on the set of nodes and, in ShareLock, on this node's
- * copies, which all writers write first, and the node gets what has changed.
+ * copies, which all writers write first, and the node gets the changes since
+ * the copy.
  *
  *-------------------------------------------------------------------------
  */
@@ -70,7 +71,7 @@ lock_tables(void)
 		LockRelationOid(relid, AccessShareLock);
 		dist_table = metadata_lookup(relid);
 		if (dist_table == NULL)
-			continue;			/* dropped before the lock was had */
+			continue;			/* dropped before the lock was granted */
 
 		table = palloc0(sizeof(SyncedTable));
 		table->relid = relid;
@@ -85,7 +86,7 @@ lock_tables(void)
 	return tables;
 }
 
-/* Keeps writers of reference tables off, if there are any. */
+/* Blocks writers of reference tables, if there are any. */
 static void
 lock_reference_tables(List *tables, const ClusterNode *node)
 {
@@ -100,8 +101,7 @@ lock_reference_tables(List *tables, const ClusterNode *node)
 }
 
 /*
- * Notes on all nodes, but not yet on the new one, that it holds a reference
- * table.
+ * Adds the placement of a reference table on the new node, on all other nodes.
  */
 static void
 add_reference_placement(const SyncedTable *table, int32 groupid)
@@ -123,8 +123,8 @@ run_on_node(const ClusterNode *node, List *commands)
 }
 
 /*
- * The command that makes what the node lacks of its shards: it may have been
- * without metadata for a while.
+ * The command that creates the node's missing shards: it may have been without
+ * metadata for a while.
  */
 static char *
 shards_command(Oid relid)

@@ -1,8 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * group_clause.h
- *	  GROUP BY and DISTINCT of a query that is being planned.  Version 16 keeps the items
- *	  that are left when redundant ones are removed in PlannerInfo.
+ *	  GROUP BY and DISTINCT of a query that is being planned.  Version 16
+ *	  keeps the items that are left when redundant ones are removed in
+ *	  PlannerInfo.
  *
  *-------------------------------------------------------------------------
  */

@@ -21,7 +21,7 @@
 #define query_has_group_entry(query) false
 #endif
 
-/* What that entry stands for. */
+/* The expressions of that entry. */
 static inline List *
 query_group_exprs(const Query *query)
 {

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * maintains_table.h
- *	  Who may refresh a materialized view, as a callback of the lookup of its
- *	  name.  Version 17 renamed it, with the privilege MAINTAIN.
+ *	  Whether a user may refresh a materialized view: a callback for name
+ *	  lookup.  Version 17 renamed it, with the privilege MAINTAIN.
  *
  *-------------------------------------------------------------------------
  */

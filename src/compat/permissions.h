@@ -27,8 +27,8 @@ typedef RangeTblEntry CompatPermissions;
 #endif
 
 /*
- * Whose rights it takes to use an entry of the query's range table; InvalidOid
- * is the current user's.
+ * The role whose rights are checked for an entry of the query's range table;
+ * InvalidOid: the current user.
  */
 static inline Oid
 compat_check_as_user(const Query *query, const RangeTblEntry *rte)
@@ -144,7 +144,7 @@ compat_note_insert(ParseNamespaceItem *nsitem, List *attnums)
 }
 
 /*
- * What rights it takes to use an entry of the query's range table that has
+ * The rights required for an entry of the query's range table that has
  * permissions.
  */
 static inline CompatPermissions *
@@ -180,7 +180,7 @@ compat_copy_entry(Query *query, RangeTblEntry *rte)
  * for that to certain ones, and not for the right to read what it writes or
  * locks.  The executor needs to know which columns an UPDATE writes, so the
  * right to write them is asked for by an entry of its own.  Errors show the
- * columns that an INSERT gives values for even to those who may not read them;
+ * columns that an INSERT gives values for even to users who may not read them;
  * here these are more than the user's statement has.
  */
 static inline void

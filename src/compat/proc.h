@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * proc.h
- *	  Local transaction ids of other backends, and what they are; no backend's number.
+ *	  Local transaction ids of other backends, and what they are; no backend's
+ *	  number.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * convert.c
- *	  create_distributed_table(), create_reference_table(): from a local to a
- *	  distributed or reference table.
+ *	  create_distributed_table(), create_reference_table(): converts local
+ *	  tables.
  *
- * All is one distributed transaction: metadata on this node; on the others
- * the table's definition, then metadata; the shards where they are placed;
- * then the rows leave the local table for the shards.
+ * A conversion is one distributed transaction: it writes metadata on this
+ * node; on the others the table's definition, then metadata; creates the
+ * shards on their nodes; and moves the rows from the local table to the
+ * shards.
  *
  * Locks, in this order: AccessExclusiveLock on the table, or at first only
- * ShareUpdateExclusiveLock (online_rows.c); ShareLock on
- * pg_dist_node, so that no node comes or goes; AccessShareLock on the table
- * whose shards ours are put beside, which keeps that colocation group alive,
- * or pg_dist_colocation (colocation_lock) to make a new group, so that two
- * sessions don't both make the default one.
+ * ShareUpdateExclusiveLock (online_rows.c); ShareLock on pg_dist_node, so that
+ * no node comes or goes; AccessShareLock on a table of the colocation group to
+ * join, which keeps that group alive, or pg_dist_colocation (colocation_lock)
+ * to make a new group, so that two sessions don't both make the default one.
  *
  *-------------------------------------------------------------------------
  */
@@ -104,9 +104,9 @@ convert_init(void)
 }
 
 /*
- * Sessions of all nodes meet on the coordinator.  A transaction that has made
- * or dropped a group, and whose commit has yet to come here, keeps its lock on
- * pg_dist_colocation until then.
+ * Sessions of all nodes take the lock on the coordinator first.  A transaction
+ * that has made or dropped a group, and isn't committed here yet, keeps its
+ * lock on pg_dist_colocation here until then.
  */
 void
 colocation_lock(void)
@@ -169,7 +169,7 @@ colocated_table_by_name(const char *name, const Distribution *wanted)
 	return table;
 }
 
-/* What is looked for in the locked pg_dist_colocation. */
+/* The result of a search in the locked pg_dist_colocation. */
 typedef struct DefaultGroup
 {
 	const Distribution *wanted;
@@ -205,11 +205,12 @@ take_group_lock(void *arg, int number, int timeout)
 /*
  * A table of the default colocation group, locked so that the group stays, or
  * NULL if there is none: pg_dist_colocation is locked then, and *empty_group
- * is the group if it exists, else 0.  Two transactions that drop the last two
- * tables of a group at once each take it for used, and leave it without any.
+ * is the group if it exists, else 0.  If two transactions drop the last two
+ * tables of a group at the same time, each regards it as used, so it stays
+ * without tables.
  *
- * Nothing waits for a table of the group with pg_dist_colocation locked, and
- * who drops the last table of a group doesn't wait for that lock
+ * Nothing waits for a table of the group with pg_dist_colocation locked, and a
+ * session that drops the last table of a group doesn't wait for that lock
  * (delete_empty_group).
  */
 static const DistTable *
@@ -240,8 +241,8 @@ default_colocated_table(const Distribution *wanted, int32 *empty_group)
 }
 
 /*
- * The table whose shards ours go beside; NULL: make a new group, or use
- * *empty_group if that is not 0.
+ * The table to colocate with; NULL: make a new group, or use *empty_group if
+ * that is not 0.
  */
 static const DistTable *
 choose_colocated_table(const Distribution *wanted, int32 *empty_group)
@@ -265,7 +266,7 @@ choose_colocated_table(const Distribution *wanted, int32 *empty_group)
 	return colocated_table_by_name(wanted->colocate_with, wanted);
 }
 
-/* The hash values of a new table's shard: those of the shard it is beside. */
+/* The hash values of a new table's shard: those of the colocated shard. */
 static HashRange
 new_shard_range(const Distribution *wanted, const DistTable *beside, int index)
 {
@@ -363,7 +364,8 @@ insert_reference_metadata(Relation rel)
 	int64	   *placementids;
 	int32		colocation_id;
 
-	(void) node_shard_targets();	/* registers a server that is alone */
+	(void) node_shard_targets();	/* registers this server if there is no
+									 * node */
 	colocation_lock();
 	colocation_id = metadata_default_colocation(1, REFERENCE_REPLICATION_FACTOR, InvalidOid, InvalidOid);
 	if (colocation_id == 0)
@@ -380,8 +382,8 @@ insert_reference_metadata(Relation rel)
 }
 
 /*
- * Makes the table on the other nodes, and its shards on all. definition was
- * written before there was metadata.
+ * Creates the table on the other nodes, and its shards on all.  definition was
+ * generated before the metadata was written.
  */
 static void
 create_everywhere(Oid relid, List *definition)
@@ -418,9 +420,9 @@ move_rows(Relation rel, int router_flags)
 }
 
 /*
- * Gives the other nodes what depends on tables, with the rows of materialized
- * views, and the tables their triggers there, which rows that are only moved
- * must not fire.
+ * Creates dependent objects of tables on the other nodes, with the rows of
+ * materialized views, and then the tables' triggers, which must not fire for
+ * moved rows.
  */
 static void
 create_rest_everywhere(List *relids)
@@ -539,8 +541,8 @@ distribution_of_partition(Relation rel, const Distribution *wanted, const char *
 
 /*
  * Distributes tables, which are locked: a table, and its partitions after
- * their partitioned tables.  Their shards go beside those of a table, or of
- * the first one if that is NULL.
+ * their partitioned tables.  They are colocated with a table, or with the
+ * first one if that is NULL.
  */
 static void
 distribute_tables(List *relids, Distribution *wanted, const DistTable *beside, const char *column)

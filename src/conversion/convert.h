@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * convert.h
- *	  From local to distributed tables and back.
+ *	  Converting tables from local to distributed and back.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,8 +27,8 @@ extern List *table_metadata_commands(Oid relid);
 
 /*
  * Removes a colocation group (0: none) that has lost its last table, on all
- * nodes or only here.  It stays, empty, if a session is just looking for a
- * group: that one may wait for what the caller has locked.
+ * nodes or only here.  It stays, empty, if a session is currently choosing a
+ * group, since that one may wait for a lock of the caller.
  */
 extern void delete_empty_group(int32 colocation_id, bool everywhere);
 

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * convert_checks.c
- *	  What a distributed or reference table must and must not have.
+ *	  Checks that a table can be a distributed or reference table.
  *
  * The checks of indexes and foreign keys are also made after ALTER TABLE and
- * CREATE INDEX: they look at the catalogs, not at the statement.
+ * CREATE INDEX: they read the catalogs, not the statement.
  *
  *-------------------------------------------------------------------------
  */
@@ -144,8 +144,8 @@ foreign_keys_to(Oid relid)
 }
 
 /*
- * The COMMAND_BITs of what foreign keys may do by themselves to rows of the
- * table: their actions run on the shards, or on each copy, and fire nothing.
+ * The COMMAND_BITs of the actions of foreign keys on rows of the table: they
+ * run on the shards, or on each copy, and fire no triggers.
  */
 static int
 foreign_key_actions(Oid relid)
@@ -171,9 +171,7 @@ check_trigger(Relation rel, const Trigger *trigger, int actions)
 {
 	const char *name = RelationGetRelationName(rel);
 
-	/*
-	 * whether a write fires triggers is looked up for the table that it names
-	 */
+	/* a write fires the triggers of the table that it names */
 	if (rel->rd_rel->relispartition && !trigger->tgisclone)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -345,8 +343,8 @@ check_distribution_column(Relation rel, const char *name)
 }
 
 /*
- * Whether a unique or exclusion index tells rows apart by the distribution
- * column, too.
+ * Whether a unique or exclusion index includes the distribution column, with
+ * an equality operator.
  */
 static bool
 index_has_column(Relation index, AttrNumber dist_attno)

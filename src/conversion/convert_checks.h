@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * convert_checks.h
- *	  What a distributed or reference table must and must not have.
+ *	  Checks that a table can be a distributed or reference table.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,8 +19,8 @@
 extern void check_convertible(Relation rel, bool as_partition);
 
 /*
- * Errors if the relation of a composite type that is altered, with the tables
- * of that type, has distributed ones: their shards are of no type.
+ * Errors if an altered composite type has distributed typed tables, since
+ * their shards aren't typed tables.
  */
 extern void check_no_typed_tables(Oid typerel);
 
@@ -34,8 +34,8 @@ extern void check_no_extension(Oid relid);
 extern AttrNumber check_distribution_column(Relation rel, const char *name);
 
 /*
- * Errors if uniqueness of an index could not be ensured by the shards. Nothing
- * to do without a distribution column.
+ * Errors if shards can't enforce a unique index.  Nothing to do without a
+ * distribution column.
  */
 extern void check_unique_indexes(Relation rel, AttrNumber dist_attno);
 
@@ -46,14 +46,14 @@ extern void check_unique_indexes(Relation rel, AttrNumber dist_attno);
 extern void check_no_tableoid(Relation rel);
 
 /*
- * Errors if a foreign key from or to the table can't be ensured by the shards;
+ * Errors if shards can't enforce a foreign key from or to the table; its
  * metadata must be written.
  */
 extern void check_foreign_keys(Oid relid);
 
 /*
- * Tells of local tables whose rows reference a table that gets shards now:
- * nothing ensures these keys for a while.
+ * Sends notices about local tables whose rows reference a table that gets
+ * shards now: these keys aren't enforced for a while.
  */
 extern void notice_local_foreign_keys(Oid relid);
 
@@ -84,8 +84,8 @@ extern List *referenced_tables(Oid relid, const char *constraint, AttrNumber att
 extern List *tables_connected_by_keys(Oid relid);
 
 /*
- * The tables (Oids), each after those that it references, but for circles; the
- * list given is used up.
+ * The tables (Oids), each after those that it references, except for cycles;
+ * modifies the given list.
  */
 extern List *order_by_keys(List *tables);
 

@@ -4,7 +4,7 @@
  *	  Empties a table's storage, as TRUNCATE does, without its checks.
  *
  * TRUNCATE refuses a table that others reference by a foreign key.  The local
- * table of a distributed one may be emptied all the same: its rows are in the
+ * table of a distributed one may still be emptied, since its rows are in the
  * shards.
  *
  *-------------------------------------------------------------------------

@@ -3,9 +3,9 @@
  * distribute_function.c
  *	  create_distributed_function(): records a function as distributed.
  *
- * Every function is on all nodes.  The record in pg_dist_object tells besides
- * which argument is the distribution column's value of the tables that the
- * function works on, and these tables' colocation group.
+ * Every function is on all nodes.  The record in pg_dist_object has the number
+ * of the argument that is the distribution value of the tables that the
+ * function works on, and the colocation group of these tables.
  *
  *-------------------------------------------------------------------------
  */
@@ -63,7 +63,7 @@ distributed_function_forget(Oid function)
 	table_close(catalog, NoLock);
 }
 
-/* Has all sessions plan calls of the function again. */
+/* Invalidates plans with calls of the function, in all sessions. */
 static void
 plan_calls_again(Oid function)
 {

@@ -4,10 +4,10 @@
  *	  Distributed schemas, all of whose tables are on one node.
  *
  * A row of pg_dist_schema gives a schema the number of a colocation group,
- * which the first of its tables makes and the last one takes away again.  Each
- * table that is made in the schema, or moved into it, becomes one with a
- * single shard in that group (ddl/create_table.c).  The group's
- * replicationfactor, SCHEMA_REPLICATION_FACTOR, keeps other tables out of it.
+ * which is created with its first table and removed with the last.  Each table
+ * that is made in the schema, or moved into it, becomes one with a single
+ * shard in that group (ddl/create_table.c).  The group's replicationfactor,
+ * SCHEMA_REPLICATION_FACTOR, keeps other tables out of it.
  *
  *-------------------------------------------------------------------------
  */
@@ -197,7 +197,8 @@ schema_distribute(Oid schema)
 				 errmsg("schema %s cannot be distributed", get_namespace_name(schema)),
 				 errdetail("It belongs to the system, or has distributed or reference tables."),
 				 errhint("Use undistribute_table(), or move the tables to another schema.")));
-	(void) node_shard_targets();	/* registers a server that is alone */
+	(void) node_shard_targets();	/* registers this server if there is no
+									 * node */
 	record_schema_everywhere(schema, (int32) next_id(PG_DIST_COLOCATIONID_SEQ));
 	distribute_into_group(order_by_keys(tables_of_schema(schema, false)), schema_colocation(schema));
 }

@@ -3,21 +3,20 @@
  * online_rows.c
  *	  Copies the rows of local tables into shards while others write them.
  *
- * The conversion is one distributed transaction, as without writers: other
- * sessions take the table for a local one until it commits.  It holds
- * ShareUpdateExclusiveLock on the local table, which keeps DDL off, and
- * copies what a snapshot shows.  The registered snapshot keeps the row
- * versions that it shows from being removed.  A comparison reads all versions
- * once more, and applies to the shards those that are visible in only one of
- * that snapshot and a new one: it deletes the former by their primary keys,
- * and adds the latter.  Comparisons go on until they find little.
+ * The conversion is one distributed transaction, as without writers: for other
+ * sessions the table is a local one until it commits.  It holds
+ * ShareUpdateExclusiveLock on the local table, which blocks DDL, and copies
+ * the rows of a registered snapshot.  A comparison then reads all row
+ * versions, and compares that snapshot with a new one: it deletes from the
+ * shards the rows that only the old one shows, by their primary keys, and adds
+ * those that only the new one shows.  Comparisons are repeated until they find
+ * few changes.
  *
- * For the last comparison and the switch the lock becomes
- * AccessExclusiveLock.  Attempts to get it are short, since everybody else
- * waits behind them.  A transaction that has written the table and then wants
- * a lock on it that conflicts with ours waits for us as we wait for it: some
- * attempts are long enough for the server to look for such a deadlock, and to
- * end the one or the other.
+ * For the last comparison and the switch the lock becomes AccessExclusiveLock.
+ * Attempts to get it are short, since all other sessions wait behind them.  A
+ * transaction that has written the table and then requests a conflicting lock
+ * on it deadlocks with us: some attempts are long enough for the server to
+ * detect that, and to cancel one of the two.
  *
  *-------------------------------------------------------------------------
  */
@@ -58,9 +57,9 @@
 #define FEW_DIFFERENCES 1000
 
 /*
- * How long an attempt to get the lock may keep others waiting, and for how
- * long they are left alone after it; in ms.  Every so many attempts one goes
- * on until the server has looked for a deadlock.
+ * How long an attempt to get the lock may block others, and the pause after
+ * it; in ms.  One in this many attempts lasts until the server has checked for
+ * a deadlock.
  */
 #define ATTEMPT_LIMIT 200
 #define ATTEMPT_PAUSE 300
@@ -111,7 +110,7 @@ online_rows_check(List *relids)
 	}
 }
 
-/* Notes that a row is gone from its shard. */
+/* Adds a row to those to be deleted from its shard. */
 static void
 note_gone(const OnlineTable *online, RowKeys **keys, TupleTableSlot *slot)
 {
@@ -135,9 +134,9 @@ note_gone(const OnlineTable *online, RowKeys **keys, TupleTableSlot *slot)
 }
 
 /*
- * Deletes from the shards what the table's snapshot shows and the new one
- * doesn't, and puts into rows what only the new one shows; returns the number
- * of both.
+ * Deletes from the shards the rows that only the table's old snapshot shows,
+ * and adds those that only the new one shows to rows; returns the number of
+ * both.
  */
 static uint64
 delete_gone(const OnlineTable *online, Snapshot now, Tuplestorestate *rows)
@@ -175,9 +174,9 @@ delete_gone(const OnlineTable *online, Snapshot now, Tuplestorestate *rows)
 }
 
 /*
- * By the caller's right, which the router has from its begin on, but as the
- * table's owner: users' code in indexes and constraints may be a stranger's to
- * the caller.
+ * Requires the caller's rights, which the router has checked, but runs as the
+ * table's owner, since indexes and constraints may call functions of the
+ * owner.
  */
 static bool
 send_rows_to_shards(Relation rel, Snapshot snapshot, int router_flags)
@@ -249,8 +248,8 @@ route_rows(const OnlineTable *online, Tuplestorestate *rows)
 }
 
 /*
- * Brings the shards of a table to what is committed now; returns the number of
- * differences.
+ * Updates the shards of a table to the currently committed rows; returns the
+ * number of differences.
  */
 static uint64
 follow_table(OnlineTable *online)
@@ -286,7 +285,10 @@ follow_tables(List *tables)
 	return count;
 }
 
-/* Follows the tables for as long as that leaves notably less to be done. */
+/*
+ * Repeats follow_table for the tables while that substantially reduces the
+ * differences.
+ */
 static void
 catch_up(List *tables)
 {
@@ -332,7 +334,7 @@ check_still_beside(List *relids)
 				 errhint("Try again.")));
 }
 
-/* What the attempts to lock the tables are called with. */
+/* Arguments of the attempts to lock the tables. */
 typedef struct OnlineLock
 {
 	List	   *relids;
@@ -351,7 +353,7 @@ take_exclusive_locks(void *arg, int number, int timeout)
 	return true;
 }
 
-/* LockTaker's clear_way: lets others go on for a while. */
+/* LockTaker's clear_way: pauses, so that other sessions can proceed. */
 static void
 leave_alone(void *arg)
 {
@@ -363,7 +365,7 @@ leave_alone(void *arg)
 	catch_up(lock->tables);
 }
 
-/* Begins with what is committed now. */
+/* Copies the currently committed rows. */
 static OnlineTable *
 copy_table(Oid relid)
 {

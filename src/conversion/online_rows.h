@@ -16,14 +16,14 @@
 #include "compat/foreach.h"
 
 /*
- * Copies the rows of a local table that a snapshot shows to where the metadata
- * says, with the flags of a row router; true if there were any.
+ * Copies the rows of a local table that a snapshot shows to their shards, with
+ * the flags of a row router; true if there were any.
  */
 extern bool rows_to_shards(Relation rel, Snapshot snapshot, int router_flags);
 
 /*
- * Errors unless the rows of the tables (Oids), which are locked in
- * ShareUpdateExclusiveLock, can be followed.
+ * Errors unless changes of the tables (Oids), which are locked in
+ * ShareUpdateExclusiveLock, can be tracked.
  */
 extern void online_rows_check(List *relids);
 

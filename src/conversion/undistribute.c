@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * undistribute.c
- *	  undistribute_table(): from a distributed or reference table back to a
- *	  local one on this node; and what else is done to converted tables.
+ *	  undistribute_table(): converts distributed and reference tables back to
+ *	  local ones on this node; other changes to converted tables.
  *
- * The rows are read as any query reads them, and kept in a tuplestore until
- * the table is local, then inserted.  Tables of the other nodes are
- * dropped, with what depends on them, which becomes local to this node; their
- * hooks see to shards and metadata there.
+ * The rows are read by a query into a tuplestore, and inserted when the table
+ * is local.  The tables on the other nodes are dropped, with their dependent
+ * objects, which become local to this node; the hooks on those nodes remove
+ * shards and metadata.
  *
  *-------------------------------------------------------------------------
  */
@@ -134,9 +134,9 @@ stored_columns(Relation rel)
 }
 
 /*
- * Reads all rows of a distributed table, by the caller's right but as its
- * owner, as insert_rows does: the planner may call functions of indexes.  SPI
- * is connected; store and descriptor outlive the query, not SPI.
+ * Reads all rows of a distributed table, with the caller's rights checked, but
+ * as its owner, like insert_rows: the planner may call functions of indexes.
+ * SPI is connected; store and descriptor outlive the query, not SPI.
  */
 static Tuplestorestate *
 read_rows(Oid relid, const char *columns, TupleDesc *desc)
@@ -184,9 +184,9 @@ execute_unpublished(const char *command)
 }
 
 /*
- * Inserts the rows into what is a local table now, by the caller's right but
- * as its owner: users' code in indexes and constraints may be a stranger's to
- * the caller.  The tag keeps triggers from firing.
+ * Inserts the rows into the table, which is local now, with the caller's
+ * rights checked, but as its owner, since indexes and constraints may call
+ * functions of the owner.  The tag prevents triggers from firing.
  */
 static void
 insert_rows(Oid relid, const char *columns, Tuplestorestate *store, TupleDesc desc)
@@ -216,8 +216,8 @@ insert_rows(Oid relid, const char *columns, Tuplestorestate *store, TupleDesc de
 }
 
 /*
- * The rows of a table that is going to be local; store is NULL if there are
- * none to be moved.
+ * The rows of a table that becomes local; store is NULL if there are none to
+ * be moved.
  */
 typedef struct MovedRows
 {
@@ -331,8 +331,8 @@ undistribute_tables(List *roots)
 		return;
 
 	/*
-	 * The rows must be all rows, whatever policies say; their foreign keys
-	 * have been checked.
+	 * All rows must be read and inserted, whatever the policies; their foreign
+	 * keys have been checked.
 	 */
 	(void) set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	(void) set_config_option("session_replication_role", "replica", PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,

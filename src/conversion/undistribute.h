@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * undistribute.h
- *	  From distributed and reference tables back to local ones.
+ *	  Converting distributed and reference tables back to local ones.
  *
  *-------------------------------------------------------------------------
  */

@@ -18,12 +18,12 @@ extern void copy_init(void);
 
 /*
  * Runs a COPY statement that concerns a distributed or reference table, or
- * that is tagged TAG_FRAMES, and sets qc.  Returns false, having done nothing,
- * if the server's own ProcessUtility shall run the statement: one that is no
- * COPY, COPY of local tables, COPY (query) TO, reference tables' COPY TO, and
- * what is tagged TAG_SHARD or TAG_NODE (whose names, if need be, have been
- * resolved before).  What is tagged TAG_DDL gives a materialized view its
- * rows.
+ * that is tagged TAG_FRAMES, and sets qc.  Returns false, without effect, if
+ * the server's own ProcessUtility must run the statement: statements other
+ * than COPY, COPY of local tables, COPY (query) TO, COPY TO of reference
+ * tables, and statements tagged TAG_SHARD or TAG_NODE (whose names were
+ * resolved before, if necessary).  COPY tagged TAG_DDL fills a materialized
+ * view.
  */
 extern bool copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *query_env,
 						 QueryCompletion *qc);

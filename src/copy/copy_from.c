@@ -1,20 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * copy_from.c
- *	  COPY FROM into a distributed or reference table, at its initiator.
+ *	  COPY FROM into a distributed or reference table, on its initiator.
  *
  * The server's own parser reads the input, so all formats, options, sources
- * and messages are PostgreSQL's.  Two ways lead from there to the shards:
+ * and messages are PostgreSQL's.  There are two ways to the shards:
  *
  * - *Rows*: NextCopyFrom() makes values, the WHERE clause and the defaults of
  *   missing columns are evaluated here, and a row router sends the rows.
- * - *Lines*: when nothing but the distribution value has to be known, the line
- *   goes to the shard as it came, and the node that stores it parses it.
- *   The distribution value is parsed here too; so its type must be one whose
- *   text means the same under any settings.
+ * - *Lines*: if only the distribution value is needed, the line is sent
+ *   unchanged, and the node that stores it parses it.  The distribution value
+ *   is parsed here too; so the text of its type must mean the same under all
+ *   settings.
  *
- * If the table has triggers that are given rows, they are called on rows here
- * (src/executor/fire_triggers.c), and all columns travel.
+ * If the table has row triggers or transition tables, triggers are called here
+ * (src/executor/fire_triggers.c), and all columns are sent.
  *
  * The context of an error names the line: the server's own callback is in
  * place while a line is read and routed, and not while earlier ones are sent
@@ -65,7 +65,7 @@ typedef struct CopyJob
 	const DistTable *table;
 	CopyFromState cstate;
 	ShardSink  *sink;
-	RowRouter  *router;			/* NULL: lines are passed on as they came */
+	RowRouter  *router;			/* NULL: lines are passed on unchanged */
 	int			header_lines;	/* 1 if the input has a header, else 0 */
 	int			dist_field;		/* lines: position of the distribution column
 								 * in a line, or -1 */
@@ -105,7 +105,7 @@ copy_check_insert(ParseState *pstate, Relation rel, List *attlist)
 }
 
 /*
- * Errors when the expression uses a generated column, which is not known yet
+ * Errors if the expression uses a generated column, which is not computed yet
  * when it is evaluated.
  */
 static void
@@ -146,7 +146,7 @@ transform_where(ParseState *pstate, ParseNamespaceItem *nsitem, Node *where, Rel
 	return make_ands_implicit((Expr *) qual);
 }
 
-/* Refuses a file or program to whom may not use it, as the server does. */
+/* Checks the right to use a file or program, as the server does. */
 static void
 check_source_privilege(CopyStmt *stmt)
 {
@@ -165,8 +165,8 @@ check_source_privilege(CopyStmt *stmt)
 }
 
 /*
- * The columns (integer List) that travel: those that are read, and those with
- * a default that has to be computed here.
+ * The columns (integer List) that are sent: those that are read, and those
+ * with a default that must be computed here.
  */
 static List *
 traveling_columns(CopyFromState cstate)
@@ -248,8 +248,8 @@ all_text_is_stable(CopyFromState cstate)
 
 /*
  * Options under which lines can be passed on, setting job->dist_field; NULL if
- * rows have to be made here.  All copies of a reference table must get the
- * same values.
+ * lines must be parsed into rows here.  All copies of a reference table must
+ * get the same values.
  */
 static const char *
 line_mode_options(CopyJob *job, CopyStmt *stmt, List *traveling)
@@ -322,7 +322,7 @@ check_field_count(CopyJob *job, char **fields, int nfields)
 				 errmsg("extra data after last expected column")));
 	if (nfields >= expected)
 		return;
-	/* errors in the fields that are there come first */
+	/* errors in existing fields come first */
 	for (int i = 0; i < nfields; i++)
 		(void) convert_field(job, list_nth_int(attnums, i), fields[i], &isnull);
 	ereport(ERROR,
@@ -345,7 +345,7 @@ shard_of_fields(CopyJob *job, char **fields)
 	return shard_index_of_stored(job->table, value, isnull);
 }
 
-/* Reads a line and adds it to the sink as it is. */
+/* Reads a line and adds it to the sink unchanged. */
 static LineResult
 route_line(CopyJob *job, int *shard_index)
 {
@@ -389,7 +389,8 @@ route_slot(CopyJob *job, int *shard_index)
 }
 
 /*
- * Reads a row and adds it to the sink if the WHERE clause and triggers let it.
+ * Reads a row and adds it to the sink, unless the WHERE clause or a trigger
+ * excludes it.
  */
 static LineResult
 route_row(CopyJob *job, int *shard_index)
@@ -465,7 +466,10 @@ fill_buffer(void *arg)
 	return false;
 }
 
-/* TriggerApply: stores what is in the sink, as if no line were being read. */
+/*
+ * TriggerApply: stores the rows in the sink, outside the error context of the
+ * current line.
+ */
 static bool
 store_waiting(void *arg)
 {
@@ -500,8 +504,8 @@ route_all(CopyJob *job)
 }
 
 /*
- * The same, with the table's triggers around it; they are a statement's of
- * their own.
+ * The same, with the table's triggers, which fire as those of a separate
+ * statement.
  */
 static uint64
 route_with_triggers(CopyJob *job)
@@ -539,8 +543,8 @@ copy_from_initiator(ParseState *pstate, CopyStmt *stmt, Relation rel, const Dist
 	nsitem = copy_check_insert(pstate, rel, stmt->attlist);
 
 	/*
-	 * rows of one COPY are under way to all nodes at once, so another writer
-	 * would meet them in any order
+	 * rows of one COPY are sent to all nodes at once, so another writer would
+	 * meet them in any order
 	 */
 	if (table->kind == DIST_REFERENCE)
 		reference_lock(table->relid, true);

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * copy_from.h
- *	  COPY FROM into a distributed or reference table, at its initiator and
- *	  at the nodes that receive frames.
+ *	  COPY FROM into a distributed or reference table, on its initiator and on
+ *	  the nodes that receive frames.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,9 +34,9 @@ extern uint64 copy_from_frames(ParseState *pstate, CopyStmt *stmt, Relation rel,
 extern ParseNamespaceItem *copy_check_insert(ParseState *pstate, Relation rel, List *attlist);
 
 /*
- * The options (what stands in WITH (...)) under which another node reads this
- * statement's lines as they are, without header and in the database's
- * encoding; NULL if the options don't allow that.
+ * The options, for WITH (...), under which another node reads this statement's
+ * lines unchanged, without header and in the database's encoding; NULL if the
+ * options don't allow that.
  */
 extern const char *copy_line_options(List *options);
 

@@ -3,9 +3,9 @@
  * copy_options.c
  *	  The options of a COPY statement, as another node needs them.
  *
- * Lines that are passed on as they came have to be read under the options that
- * describe them.  Those that concern the file as a whole (its header and
- * encoding) or the way of loading have been dealt with by the initiator.
+ * Lines that are passed on unchanged must be read under the options that
+ * describe them.  The initiator has already handled the options about the file
+ * as a whole (its header and encoding) and about the way of loading.
  *
  *-------------------------------------------------------------------------
  */

@@ -91,8 +91,8 @@ lock_named_table(const CopyStmt *stmt)
 
 /*
  * The table that another node sends frames for, locked.  If it isn't here, the
- * transaction that makes or distributes it has committed there and is about to
- * commit here.
+ * transaction that creates or distributes it has committed there and will
+ * commit here soon.
  */
 static const DistTable *
 lock_table_of_frames(const CopyStmt *stmt)

@@ -3,10 +3,10 @@
  * frame.c
  *	  The unit that COPY sends between nodes: some rows of one shard.
  *
- * A frame is built in one piece of memory and sent with one call: the header
- * has its place in front, and the directory, kept aside while rows arrive, is
- * appended at the end.  The receiver needs no knowledge of the rows' format to
- * tell them apart.
+ * A frame is built in one piece of memory and sent with one call: room for the
+ * header is reserved at its start, and the directory, built separately while
+ * rows arrive, is appended.  The receiver can separate the rows without
+ * knowing their format.
  *
  *-------------------------------------------------------------------------
  */

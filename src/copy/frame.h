@@ -63,7 +63,7 @@ extern char *frame_finish(FrameBuffer *buffer, HashRange range, int *len);
  */
 extern void frame_reset(FrameBuffer *buffer, bool keep_memory);
 
-/* A frame being read: points into the memory of whoever has its bytes. */
+/* A frame being read: points into the caller's buffer. */
 typedef struct Frame
 {
 	HashRange	range;			/* of the shard */

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * frame_receiver.c
- *	  COPY FROM at the nodes that receive frames.
+ *	  COPY FROM on the nodes that receive frames.
  *
- * The statement is an ordinary COPY .. FROM STDIN for the protocol; what its
- * messages carry is not a file but frames.  A frame usually fills one message
- * and is read in place; otherwise it is put together.  Frames of the same
+ * For the protocol, the statement is an ordinary COPY .. FROM STDIN; its
+ * messages contain frames instead of a file.  A frame usually fills one
+ * message and is read in place; otherwise it is assembled.  Frames of the same
  * shard that follow each other go through one run of the server's COPY, so
  * that with a single-shard or reference table statement triggers fire once and
  * references are checked at the end.

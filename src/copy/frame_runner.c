@@ -3,11 +3,11 @@
  * frame_runner.c
  *	  Stores frames in this node's shards with the server's own COPY.
  *
- * CopyFrom() pulls its input through a callback.  Ours hands out one row at a
- * time: the parser asks for more exactly when it starts a row, just after it
- * counted a line, and so the callback can put the row's own line number there.
- * What the server then keeps for its error messages, and in its multi-insert
- * buffers, are the numbers of the original input.
+ * CopyFrom() pulls its input through a callback.  Ours returns one row at a
+ * time: the parser requests more data exactly when it starts a row, just after
+ * it has counted a line, so the callback can set the row's own line number.
+ * So the server's error messages and multi-insert buffers have the line
+ * numbers of the original input.
  *
  * The callback has no argument, hence the static variable; it is saved and
  * restored around each run, because a trigger or a default expression may run
@@ -33,18 +33,17 @@
 #include "executor/fire_triggers.h"
 #include "executor/reference_write.h"
 #include "remote/shard_names.h"
-#include "resolve/tag.h"
 #include "sharding/hash.h"
 
 /*
- * What opens a binary COPY file: signature, flags, length of the header
+ * The header of a binary COPY file: signature, flags, length of the header
  * extension.
  */
 static const char frame_binary_header[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
 
 #define BINARY_HEADER_SIZE 19
 
-#define ROW_MIN_LENGTH 512		/* what short rows count for, see
+#define ROW_MIN_LENGTH 512		/* the size assumed for short rows, see
 								 * bound_multi_insert */
 
 /*
@@ -125,8 +124,8 @@ local_defaults(Relation rel, List *columns)
 }
 
 /*
- * Locks the shards that may be moved away, so that they stay as long as the
- * COPY.
+ * Locks the shards that may be moved away, so that they stay until the end of
+ * the COPY.
  */
 static void
 hold_shards(const DistTable *table)
@@ -159,7 +158,7 @@ frame_runner_create(Relation rel, const DistTable *table, List *columns, List *o
 	return runner;
 }
 
-/* Calls refill as if from outside CopyFrom. */
+/* Calls refill in the state outside CopyFrom. */
 static bool
 refill_frame(FrameRunner *runner)
 {
@@ -196,7 +195,7 @@ next_frame_row(FrameRunner *runner)
 	}
 	runner->cstate->cur_lineno = line;
 	/*
-	 * CopyFrom's callback would tell of a COPY that nobody has written;
+	 * CopyFrom's callback would describe a COPY that no user has written;
 	 * CopyFrom puts back what was before it itself
 	 */
 	if (line == 0)
@@ -281,7 +280,7 @@ open_frame_shard(FrameRunner *runner, HashRange range)
 	return table_open(shard, NoLock);
 }
 
-/* What pg_stat_progress_copy shows. */
+/* The data of pg_stat_progress_copy. */
 typedef struct Progress
 {
 	ProgressCommandType command;
@@ -300,7 +299,7 @@ save_progress(Progress *progress)
 	memcpy(progress->params, MyBEEntry->st_progress_param, sizeof(progress->params));
 }
 
-/* Lets the view tell of the statement again that the frame interrupted. */
+/* Restores the view's data of the statement that the frame interrupted. */
 static void
 restore_progress(const Progress *progress)
 {
@@ -379,8 +378,8 @@ copy_into(FrameRunner *runner, Relation shard)
 		compat_set_copy_default(runner->cstate, item->attno, item->expr);
 	bound_multi_insert(runner);
 	/*
-	 * it notes which triggers there are before it reads anything; shards have
-	 * none of users
+	 * it reads the list of triggers before it reads data; shards have no user
+	 * triggers
 	 */
 	runner->shard = shard;
 	if (runner->table->kind == DIST_REFERENCE)

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * row_encoder.c
- *	  From a row's values to the bytes that travel.
+ *	  Encodes a row's values for COPY.
  *
- * Rows travel in the binary COPY format.  Some types forbid that: those
+ * Rows are sent in the binary COPY format.  Some types don't allow that: those
  * without send or receive functions, those whose binary form carries oids that
  * differ between nodes (arrays and composites of types that a user made, the
  * reg* types), and any text when the session's client encoding is not the

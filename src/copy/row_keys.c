@@ -3,8 +3,8 @@
  * row_keys.c
  *	  Deletes rows of a relation on some node by their primary keys.
  *
- * Keys travel as text, an array per column, to a DELETE that joins the
- * relation with them.
+ * Keys are sent as text, an array per column, as parameters of a DELETE that
+ * joins the relation with them.
  *
  *-------------------------------------------------------------------------
  */

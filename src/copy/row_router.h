@@ -47,8 +47,7 @@ typedef struct RowRouter RowRouter;
 extern RowRouter *row_router_begin(Relation rel, List *attnums, int flags);
 
 /*
- * Takes a row (in the attribute numbers of rel); copies what it needs.  Errors
- * with ERRCODE_NOT_NULL_VIOLATION when the distribution column is null.  May
+ * Takes a row (in the attribute numbers of rel); copies what it needs.  May
  * flush, and so report an error about an earlier row.
  */
 extern void row_router_put(RowRouter *router, TupleTableSlot *slot);

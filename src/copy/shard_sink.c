@@ -3,20 +3,19 @@
  * shard_sink.c
  *	  Collects encoded rows per shard and sends them to the nodes.
  *
- * Each shard has a FrameBuffer.  A buffer that is full leaves as a frame: on
- * the stream of the shard's node (one COPY statement on the node's primary
+ * Each shard has a FrameBuffer.  A full buffer is sent as a frame: on the
+ * stream of the shard's node (one COPY statement on the node's primary
  * connection, begun with its first frame), or, if the shard is on this node,
- * into the server's own COPY (frame_runner.c).  Rows of a reference table
- * leave on all streams.  The nodes work in parallel, since sending only waits
+ * into the server's own COPY (frame_runner.c).  Rows of a reference table are
+ * sent on all streams.  The nodes work in parallel, since sending only waits
  * when a socket's buffers are full.
  *
  * Memory: a buffer is flushed when it has the size of a frame; when all
  * together exceed citus.copy_buffer_size, the largest ones are flushed first.
  *
- * A stream owns its node's connection.  When somebody else needs it (a query
- * in a trigger or in a default expression), the stream sends what it has
- * for the node, ends its COPY statement, and begins another with its next
- * frame.
+ * A stream owns its node's connection.  When another owner needs it (a query
+ * in a trigger or in a default expression), the stream sends what it has for
+ * the node, ends its COPY statement, and begins another with its next frame.
  *
  *-------------------------------------------------------------------------
  */
@@ -101,9 +100,8 @@ shard_sink_init(void)
 }
 
 /*
- * The statement that a node's stream runs, by the right of who is the current
- * user now; also the source of the local
- * runner's columns and options.
+ * The statement that a node's stream runs, with the rights of the current
+ * user; also the source of the local runner's columns and options.
  */
 static char *
 build_command(Relation rel, List *attnums, const char *options)
@@ -254,7 +252,7 @@ shard_sink_is_full(const ShardSink *sink, int shard_index)
 {
 	const FrameBuffer *buffer = &sink->buffers[shard_index];
 
-	/* leave room for one more row, lest the buffer grow for it */
+	/* leave room for one more row, so that the buffer doesn't grow for it */
 	return buffer->data.len + buffer->directory.len >= sink->frame_size - sink->frame_size / 8;
 }
 
@@ -293,7 +291,7 @@ reset_buffer(ShardSink *sink, FrameBuffer *buffer)
 	sink->memory -= memory - frame_buffer_memory(buffer);
 }
 
-/* Sends a frame where it belongs, other than to this node. */
+/* Sends a frame to the other nodes of its shard. */
 static void
 send_frame(ShardSink *sink, int shard_index, const char *bytes, int len)
 {

@@ -30,7 +30,7 @@ extern ShardSink *shard_sink_begin(Relation rel, const DistTable *table, List *a
 								   bool remote_only);
 
 /*
- * Has a sink that is empty take so much memory (bytes), instead of
+ * Sets the memory (bytes) of an empty sink, in the place of
  * citus.copy_buffer_size.
  */
 extern void shard_sink_set_memory(ShardSink *sink, Size memory);
@@ -43,15 +43,14 @@ extern StringInfo shard_sink_begin_row(ShardSink *sink, int shard_index);
 extern void shard_sink_end_row(ShardSink *sink, int shard_index, uint64 line);
 
 /*
- * To be called after a row of the shard: sends or stores what must go for the
- * sink to stay within its memory.
+ * To be called after a row of the shard: sends or stores buffers so that the
+ * sink stays within its memory.
  */
 extern void shard_sink_flush_full(ShardSink *sink, int shard_index);
 
 /*
- * Sends or stores all that is in the sink; false if there was nothing.  What
- * is on its way to a node arrives before anything else that uses the node's
- * connection.
+ * Sends or stores all that is in the sink; false if there was nothing.  Data
+ * that were sent arrive before any other command on the node's connection.
  */
 extern bool shard_sink_flush_all(ShardSink *sink);
 

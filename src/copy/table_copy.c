@@ -3,14 +3,14 @@
  * table_copy.c
  *	  Copies the rows of a table of this node to the same table of another one.
  *
- * They travel in COPY's format, and are stored in the distributed transaction.
+ * They are sent in COPY's format, and stored in the distributed transaction.
  *
- * Writers need to be kept off for a moment only.  table_copy_begin sends what
- * a snapshot shows, which it keeps, so that no row version that was visible
- * then is removed.  table_copy_complete, with writers kept off, reads the
- * table once more, with all versions of its rows, and sends those that are
- * visible in only one of that snapshot and a new one: the former to be
- * deleted, by the key of their table (row_keys.c), the latter to be added.
+ * Writers are blocked for a moment only.  table_copy_begin sends the rows of a
+ * snapshot, which it keeps registered, so that no row version that was visible
+ * then is removed.  table_copy_complete, with writers blocked, reads all row
+ * versions of the table, and compares that snapshot with a new one: versions
+ * visible only in the old one are deleted, by the primary key (row_keys.c),
+ * and versions visible only in the new one are added.
  *
  *-------------------------------------------------------------------------
  */
@@ -64,7 +64,7 @@ target_name(Relation rel, const TableCopy *copy)
 
 /*
  * The COPY statement that receives the table's rows: the node stores them, or
- * has them replace those of a materialized view (view_rows.c).
+ * replaces those of a materialized view by them (view_rows.c).
  */
 static char *
 copy_command(Relation rel, const TableCopy *copy, List *attnums, const char *options)
@@ -82,7 +82,7 @@ copy_command(Relation rel, const TableCopy *copy, List *attnums, const char *opt
 	return buf.data;
 }
 
-/* Whether a copy is to have a row; resets the memory for that. */
+/* Whether a row belongs to a copy; resets the memory for that. */
 static bool
 is_wanted(const TableCopy *copy, TupleTableSlot *slot, MemoryContext context)
 {
@@ -142,7 +142,10 @@ send_rows(RemoteConn *conn, const TableCopy *copy, TupleTableSlot *slot, TableSc
 	MemoryContextDelete(row_context);
 }
 
-/* The COPY holds its connection to its end: nobody else runs meanwhile. */
+/*
+ * The COPY holds its connection to its end: no other owner can use the
+ * connection meanwhile.
+ */
 static void
 refuse_yield(RemoteOwner *owner, RemoteConn *conn)
 {
@@ -165,7 +168,7 @@ copy_rows(Relation rel, const TableCopy *copy, TupleTableSlot *slot, TableScanDe
 	remote_release(conn, &owner);
 }
 
-/* Copies what a snapshot shows. */
+/* Copies the rows of a snapshot. */
 static void
 copy_all(Relation rel, const TableCopy *copy, Snapshot snapshot)
 {
@@ -215,9 +218,9 @@ table_copy_compare(const TableCopy *copy, Relation rel, TupleTableSlot *slot, Sn
 }
 
 /*
- * Deletes on the node what was visible before and is not now, and puts into
- * rows what is visible now and was not; false if a row is gone that no key
- * tells from others.
+ * Deletes on the node rows that were visible before and aren't now, and adds
+ * rows that are visible now and were not to rows; false if a row has been
+ * deleted and there is no primary key.
  */
 static bool
 find_differences(Relation rel, const TableCopy *copy, Snapshot now, Tuplestorestate *rows)
@@ -252,7 +255,7 @@ find_differences(Relation rel, const TableCopy *copy, Snapshot now, Tuplestorest
 	return complete;
 }
 
-/* Copies to the node what is visible now and not yet there. */
+/* Copies the changes since the last copy to the node. */
 static void
 copy_differences(Relation rel, const TableCopy *copy, Snapshot now)
 {

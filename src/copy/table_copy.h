@@ -27,7 +27,7 @@ typedef struct TableCopy
 	RowFilter	filter;			/* NULL: all rows are wanted */
 	void	   *filter_arg;
 	void		(*sent) (size_t bytes); /* called after some have been sent;
-										 * NULL: nobody counts */
+										 * NULL: not counted */
 	Snapshot	snapshot;		/* what was copied; registered */
 } TableCopy;
 
@@ -38,21 +38,21 @@ typedef struct TableCopy
 extern void table_copy_snapshot(const TableCopy *copy, Snapshot snapshot);
 
 /*
- * The same in two steps, for the relation of the table's own name, while
- * others write the table: table_copy_begin copies all rows that are committed
- * now, those of a materialized view in the place of the ones there, and
- * table_copy_complete, for which the caller has locked the table
- * against writers, what has changed since, unless the table has no primary key
- * and has lost rows: then it copies all of them again.
+ * The same in two steps, for the relation of the table's own name, while other
+ * sessions write the table.  table_copy_begin copies all rows that are
+ * committed now; for a materialized view, they replace those on the node.
+ * table_copy_complete, for which the caller has locked the table against
+ * writers, copies the changes since; if the table has no primary key and has
+ * lost rows, it copies all rows again.
  */
 extern TableCopy *table_copy_begin(Oid relid, int32 groupid);
 extern void table_copy_complete(TableCopy *copy);
 
 /*
  * The same for some rows of the table and a relation of another name: copy has
- * all but the snapshot.  table_copy_follow copies what has changed since,
- * again and again, and table_copy_finish the rest, in a subtransaction that
- * may fail and be tried again; table_copy_end must be called in the end.
+ * all but the snapshot.  table_copy_follow, which may be repeated, copies the
+ * changes since, and table_copy_finish the rest, in a subtransaction that may
+ * fail and be repeated; table_copy_end must be called at the end.
  */
 extern void table_copy_start(TableCopy *copy);
 extern void table_copy_follow(TableCopy *copy);

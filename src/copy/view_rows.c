@@ -5,13 +5,12 @@
  *
  * A view's rows are computed once, by the server's own CREATE or REFRESH
  * MATERIALIZED VIEW on the initiator, and then copied to the other nodes in
- * the same transaction (table_copy.c).  A node that gets them does with them
- * what REFRESH does with the rows of the view's query: they fill a new heap,
- * which replaces the view's.
- *
- * Readers of the view are kept off only for the replacement, also where the
- * initiator doesn't refresh CONCURRENTLY: the lock is raised from
- * ExclusiveLock, which only those conflict with who would change the view.
+ * the same transaction (table_copy.c).  A node that gets them does what
+ * REFRESH does with the rows of the view's query: they fill a new heap, which
+ * replaces the view's.  Readers of the view are blocked only during the
+ * replacement, even if the initiator doesn't refresh CONCURRENTLY: the lock is
+ * raised from ExclusiveLock, which conflicts only with commands that change
+ * the view.
  *
  *-------------------------------------------------------------------------
  */

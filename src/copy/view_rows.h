@@ -14,10 +14,10 @@
 #include "parser/parse_node.h"
 
 /*
- * Gives the rows that a materialized view has on this node to the same view of
- * another node, instead of the ones there, in the distributed transaction.
- * Does nothing if the view is not populated.  Locks it against changes, whose
- * commands in this transaction must be visible.
+ * Replaces the rows of a materialized view on another node by those on this
+ * node, in the distributed transaction.  Does nothing if the view is not
+ * populated.  Locks it against changes, whose commands in this transaction
+ * must be visible.
  */
 extern void view_rows_send(Oid relid, int32 groupid);
 extern void view_rows_send_to_all(Oid relid);	/* the other active nodes */

@@ -4,15 +4,15 @@
  *	  Statistics of logical tables follow those of their shards.
  *
  * Autovacuum analyzes shards like any table, when enough of their rows have
- * changed; the logical table doesn't change.  So every so often the
- * maintenance worker of the coordinator starts another one, which asks all
- * nodes what their shards' statistics say, computes those of tables that have
- * fallen behind, and ends.  It is a process of its own because a sample can
- * take long.  Settings of autovacuum, also a table's own, thereby hold for the
- * logical table, too.
+ * changed; the logical table doesn't change.  So the maintenance worker of the
+ * coordinator regularly starts another one, which asks all nodes about the
+ * statistics of their shards, computes those of tables that have fallen
+ * behind, and exits.  It is a separate process because a sample can take long.
+ * So settings of autovacuum, also of single tables, apply to the logical
+ * table, too.
  *
- * It waits for no lock: a table that somebody else alters or analyzes has its
- * turn the next time.
+ * It waits for no lock: a table that another session alters or analyzes is
+ * left to the next run.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,7 +33,6 @@
 
 #include "analyze/analyze.h"
 #include "catalog/metadata.h"
-#include "catalog/node.h"
 #include "cluster/node_query.h"
 #include "daemon/private.h"
 
@@ -46,8 +45,8 @@ extern PGDLLEXPORT void citus_autoanalyze_main(Datum arg);
 #define NEW_SHARE 0.5
 
 /*
- * ... or its shards have more, or fewer, rows than its statistics say, by this
- * part and by so many; also if that is because the server has vacuumed the
+ * ... or the number of rows in its shards differs from its statistics by this
+ * part and by this number; also if that is because the server has vacuumed the
  * empty logical table, against wraparound.
  */
 #define GROWTH_SHARE 0.1
@@ -55,7 +54,7 @@ extern PGDLLEXPORT void citus_autoanalyze_main(Datum arg);
 
 #define SHARDS_QUERY "SELECT first_shardid, rows, new_rows FROM citus_internal.analyzed_shards()"
 
-/* What all nodes' shards of a table say together. */
+/* Sums over a table's shards on all nodes. */
 typedef struct TableRows
 {
 	uint64		first_shardid;	/* hash key: all nodes know it */
@@ -101,8 +100,8 @@ collect_analyzed(void)
 }
 
 /*
- * Whether a table whose statistics say that it has so many rows (-1: they say
- * nothing) has fallen behind.
+ * Whether a table with this number of rows by its statistics (-1: unknown) has
+ * fallen behind.
  */
 static bool
 is_stale(double known_rows, const TableRows *now)
@@ -166,7 +165,7 @@ find_stale_tables(void)
 	}
 }
 
-/* Analyzes current_table, if nobody is in the way. */
+/* Analyzes current_table, if its lock is available. */
 static void
 analyze_current_table(void)
 {

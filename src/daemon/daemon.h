@@ -13,8 +13,9 @@
 extern void daemon_init(void);
 
 /*
- * A job that the maintenance worker does every so often, in a transaction of
- * its own, as the bootstrap superuser.  It may raise errors; they are logged.
+ * A job that the maintenance worker runs periodically, in a separate
+ * transaction, as the bootstrap superuser.  It may raise errors; they are
+ * logged.
  */
 typedef struct DaemonJob
 {

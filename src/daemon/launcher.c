@@ -5,11 +5,11 @@
  *
  * One background worker, started with the server, stays connected to no
  * database.  It can't see whether a database has the extension, so at first it
- * starts a worker in each one, which ends at once where there is none.  Later,
- * a session that uses other nodes asks for a worker, if its database has none:
- * a look at shared memory, once per transaction.
+ * starts a worker in each one, which exits at once if the extension is
+ * missing.  Later, a session that uses other nodes requests a worker, if its
+ * database has none, which it checks in shared memory once per transaction.
  *
- * A worker that fails, or leaves since somebody wants to drop or copy its
+ * A worker that fails, or exits because another session drops or copies its
  * database, is started again after a while.  One lightweight lock covers the
  * list of databases; nothing else is locked under it.
  *
@@ -268,7 +268,7 @@ forget_database(Oid database)
 	LWLockRelease(launcher_shared->header.lock);
 }
 
-/* Says that there are too few background workers, but not again and again. */
+/* Reports that there are too few background workers, but not repeatedly. */
 static void
 report_no_worker(void)
 {

@@ -1,16 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * maintenance.c
- *	  The maintenance worker of a database: does jobs every so often.
+ *	  The maintenance worker of a database: runs jobs periodically.
  *
- * It connects as the bootstrap superuser, does each job in a transaction of
- * its own, and survives the job's errors.  It must not be in the way:
+ * It connects as the bootstrap superuser, runs each job in a separate
+ * transaction, and survives the job's errors.  It must not block other
+ * commands:
  *
  * - it ends when the extension is dropped;
  * - it ends when a session waits to drop, rename or copy the database, which
- *   the server does only when no other session is connected.  That shows by a
- *   lock on the database, which the worker tries every second; the server
- *   tries for five seconds.
+ *   the server does only when no other session is connected.  The worker
+ *   detects that by a lock on the database, which it tries to take every
+ *   second; the server tries for five seconds.
  *
  * The launcher then starts it again, if the database is still there.
  *
@@ -137,9 +138,9 @@ run_in_transaction(void (*what) (void), const char *name)
 
 /*
  * Locks the extension against DROP EXTENSION until the end of the transaction.
- * False if it is gone, or somebody holds or waits for a lock to drop it:
- * whoever drops the extension locks it first, and then its tables one by one,
- * which would make a deadlock with our locks on these.
+ * False if it is gone, or if a session holds or waits for a lock to drop it:
+ * DROP EXTENSION locks the extension first, and then its tables one by one,
+ * which could deadlock with our locks on these.
  */
 static bool
 lock_extension(void)
@@ -175,7 +176,7 @@ daemon_in_transaction(void (*what) (void), const char *name)
 static bool must_end;
 
 /*
- * Whether nobody holds, or waits for, a lock on our database that keeps
+ * Whether no session holds, or waits for, a lock on our database that keeps
  * sessions out; takes one that does so.
  */
 static bool
@@ -197,9 +198,7 @@ check_reasons_to_end(void)
 		must_end = ends_for_good = true;
 }
 
-/*
- * Ends the process if there is a reason, which is looked for once in a cycle.
- */
+/* Ends the process if there is a reason, which is checked once in a cycle. */
 static void
 check_now_and_then(void)
 {
@@ -289,7 +288,7 @@ citus_maintenance_main(Datum arg)
 	SetConfigOption("application_name", "citus maintenance", PGC_USERSET, PGC_S_SESSION);
 	SetConfigOption("search_path", "", PGC_SUSET, PGC_S_OVERRIDE);
 
-	/* jobs wait for rows, and then read what the others have made of them */
+	/* jobs wait for row locks, and then need the latest versions */
 	SetConfigOption("default_transaction_isolation", "read committed", PGC_USERSET, PGC_S_SESSION);
 
 	/*

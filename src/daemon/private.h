@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * private.h
- *	  What the files of src/daemon share.
+ *	  Declarations shared by the files of src/daemon.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,8 +22,8 @@ extern void daemon_in_transaction(void (*what) (void), const char *name);
 extern void autoanalyze_init(void);
 
 /*
- * Ends the process that analyzes tables, if there is one: the maintenance
- * worker leaves.
+ * Ends the process that analyzes tables, if there is one, when the maintenance
+ * worker exits.
  */
 extern void autoanalyze_stop(void);
 

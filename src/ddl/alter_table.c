@@ -5,16 +5,17 @@
  *
  * The statement runs on the logical table, on every node.  Shards get a copy
  * of it with their own names, with two exceptions:
- * - Constraints: the logical table picks their names, and columns may bring
- *   some along.  So they are taken out of the shards' copy, and those that the
- *   logical table has got are made from their definition afterwards.
- * - What only the logical table has: defaults, identity, forced row security,
- *   triggers (those of foreign keys, that ALL includes, shards have as well).
- *   A new column has a default in the shard while it is being added, so that
- *   old rows get their values, and loses it then.
+ * - Constraints: the server chooses their names on the logical table, and
+ *   column definitions may contain some.  So they are removed from the shards'
+ *   copy, and the new constraints of the logical table are created from their
+ *   definitions afterwards.
+ * - Properties that only the logical table has: defaults, identity, forced row
+ *   security, triggers (shards have those of foreign keys, which ALL
+ *   includes).  While a new column is being added, the shard has its default,
+ *   so that old rows get their values; the default is dropped afterwards.
  *
- * Every subcommand has a row in a table that says which of these it is; what
- * has none is refused.
+ * Every supported subcommand has a row in a table with its scope; others are
+ * refused.
  *
  *-------------------------------------------------------------------------
  */
@@ -119,7 +120,7 @@ static const struct
 	{AT_DetachPartition, SCOPE_SHARDS},
 };
 
-/* Why some of the others can't be. */
+/* Why some subcommands are refused. */
 static const struct
 {
 	AlterTableType type;
@@ -136,7 +137,7 @@ static const struct
 	{AT_DetachPartitionFinalize, "Partitions are detached at once, also CONCURRENTLY: there is nothing to finish.", NULL},
 };
 
-/* What an ALTER TABLE is about, and what was there before it. */
+/* The state of an ALTER TABLE: its table, and the constraints before it. */
 typedef struct AlterTableCall
 {
 	UtilityCall *call;
@@ -270,9 +271,9 @@ make_constraint(ConstrType type, Node *expression)
 }
 
 /*
- * The column that a shard gets: type, default and NOT NULL as the logical
- * table has them by now (serial is resolved), generation as written, no other
- * constraints.  One that draws from a sequence is filled afterwards
+ * The column definition for a shard: type, default and NOT NULL as the logical
+ * table has them now (serial is resolved), generation as written, no other
+ * constraints.  A column that uses a sequence is filled afterwards
  * (fill_column).
  */
 static ColumnDef *
@@ -306,7 +307,7 @@ shard_column(const AlterTableCall *alter, const ColumnDef *column)
 	return result;
 }
 
-/* Whether a column comes with a default that fills the rows there are. */
+/* Whether a column definition has a default that fills existing rows. */
 static bool
 has_default(const ColumnDef *column)
 {
@@ -318,7 +319,7 @@ has_default(const ColumnDef *column)
 	return false;
 }
 
-/* The subcommand that takes away a shard column's default. */
+/* The subcommand that drops a shard column's default. */
 static AlterTableCmd *
 drop_default(const char *column)
 {
@@ -331,8 +332,8 @@ drop_default(const char *column)
 }
 
 /*
- * The statements for the shards: first what was written, as far as it concerns
- * them, then the removal of new columns' defaults.
+ * The statements for the shards: first the subcommands that apply to shards,
+ * then the removal of new columns' defaults.
  */
 static List *
 shard_statements(const AlterTableCall *alter)
@@ -382,8 +383,8 @@ uses_index(const AlterTableCall *alter)
 
 /*
  * Whether a constraint was made by this statement: there was none of its name,
- * or the statement drops that.  (One of an altered column is made anew by the
- * server, in the shards as well.)
+ * or the statement drops that.  (The server itself recreates constraints of an
+ * altered column, in the shards as well.)
  */
 static bool
 constraint_is_new(const AlterTableCall *alter, const char *name)
@@ -399,7 +400,7 @@ constraint_is_new(const AlterTableCall *alter, const char *name)
 	return !existed;
 }
 
-/* With ONLY, the partitions get theirs by statements of their own. */
+/* Adds with ONLY: partitions get theirs by separate statements. */
 static void
 add_shard_constraint(const AlterTableCall *alter, const DistTable *table, const char *definition)
 {
@@ -409,7 +410,7 @@ add_shard_constraint(const AlterTableCall *alter, const DistTable *table, const 
 	run_on_local_shards(table, (Node *) stmt, definition);
 }
 
-/* Does to this node's shards what has been done to the logical table. */
+/* Applies the statement to this node's shards. */
 static void
 alter_shards(const AlterTableCall *alter)
 {
@@ -435,8 +436,8 @@ alter_shards(const AlterTableCall *alter)
 }
 
 /*
- * A reference table gets the values of a new column on each node by itself:
- * they must not differ.
+ * Errors if the nodes would compute different values for a new column of a
+ * reference table.
  */
 static void
 check_new_column(const AlterTableCall *alter, const char *column)
@@ -455,7 +456,8 @@ check_new_column(const AlterTableCall *alter, const char *column)
 }
 
 /*
- * Errors when the logical table, as it is now, could not be ensured by shards.
+ * Errors if shards can't enforce the constraints that the logical table now
+ * has.
  */
 static void
 check_altered_table(const AlterTableCall *alter)
@@ -474,10 +476,9 @@ check_altered_table(const AlterTableCall *alter)
 }
 
 /*
- * Gives the rows that there are their values of a new column as the initiator
- * computes them: of a default that draws from a sequence, as what other nodes
- * draw has to be committed, or of one that differs between nodes.  No user's
- * trigger hears of it.
+ * Fills a new column of existing rows with values that the initiator computes:
+ * for a default that uses a sequence, since other nodes can't draw values
+ * before commit, or one that differs between nodes.  Fires no user triggers.
  */
 static void
 fill_column(const AlterTableCall *alter, const char *column)
@@ -517,8 +518,8 @@ fill_columns(const AlterTableCall *alter)
 }
 
 /*
- * A stable default, such as now(), gives existing rows the same value
- * everywhere: what the initiator's logical table has got.
+ * Gives existing rows the same value of a stable default, such as now(),
+ * everywhere: the value in the initiator's logical table.
  */
 static void
 spread_missing_values(const AlterTableCall *alter)
@@ -583,7 +584,7 @@ alter_local_table(UtilityCall *call, Oid relid)
 	return true;
 }
 
-/* Whether ALTER TYPE says CASCADE. */
+/* Whether ALTER TYPE has CASCADE. */
 static bool
 alters_typed_tables(const AlterTableStmt *stmt)
 {

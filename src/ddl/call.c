@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * call.c
- *	  CALL of a procedure that the node of its rows may run.
+ *	  CALL of a procedure that may be delegated to the node of its rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,7 +20,7 @@
 #include "executor/delegated_call_run.h"
 #include "planner/delegated_call.h"
 
-/* Returns the row that the procedure has made. */
+/* Returns the procedure's result row. */
 static void
 return_row(DestReceiver *dest, TupleDesc columns, Tuplestorestate *rows)
 {

@@ -3,13 +3,13 @@
  * constraint_mode.c
  *	  SET CONSTRAINTS: on this node's shards, and on other nodes.
  *
- * Each node does it for its logical tables and for its shards, whose
- * constraints have the shard's number in their names.  ALL means those of
- * shards too.
+ * Each node runs it for its logical tables and for its shards, whose
+ * constraints have the shard's number in their names.  ALL includes those of
+ * shards.
  *
  * Deferred constraints of shards are checked at the end of the transaction,
- * where nobody could tell their errors from those of tables; so COMMIT of a
- * block has them checked a moment earlier.
+ * where their errors can't be told from those of tables; so COMMIT of a block
+ * checks them before that.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,8 +35,8 @@
 
 /*
  * The tables, as List of Oid, that have a constraint of that name in a schema.
- * Those of constraint triggers are not among them: triggers are a matter of
- * this node alone.  *found says whether there is any.
+ * Those of constraint triggers are not among them: these exist on this node
+ * only.  *found: whether there is any.
  */
 static List *
 tables_with_constraint(Oid namespace, const char *name, bool *found)

@@ -23,7 +23,6 @@
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 
-#include "catalog/metadata.h"
 #include "conversion/convert_checks.h"
 #include "conversion/distribute_schema.h"
 #include "ddl/create_table.h"
@@ -127,8 +126,8 @@ create_schema_utility(UtilityCall *call)
 }
 
 /*
- * CREATE TABLE.  A foreign key to a distributed table is let pass: the table
- * is going to be distributed as well, which looks at its keys.
+ * CREATE TABLE.  A foreign key to a distributed table is accepted: its keys
+ * are checked when the table is distributed as well.
  */
 bool
 create_table_utility(UtilityCall *call)

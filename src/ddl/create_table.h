@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * create_table.h
- *	  What ALTER TABLE checks as CREATE TABLE does.
+ *	  Checks that ALTER TABLE shares with CREATE TABLE.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,15 +15,12 @@
  */
 extern void check_not_inherited(const RangeVar *parent);
 
-/*
- * Whether a column's default gives another value each time; so does an
- * identity column.
- */
+/* Whether a column's default is volatile, or it is an identity column. */
 extern bool column_default_is_volatile(Oid relid, AttrNumber attno);
 
 /*
- * Has the other nodes make the schemas, types and sequences that a table has
- * come to need.
+ * Makes the other nodes create the schemas, types and sequences that a table
+ * now needs.
  */
 extern void relay_needs(UtilityCall *call, Oid relid);
 

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * drop.c
- *	  DROP of distributed and reference tables, and of what hangs on them.
+ *	  DROP of distributed and reference tables, and of their dependent objects.
  *
- * A table can vanish in many ways: DROP TABLE, DROP SCHEMA CASCADE, DROP
- * OWNED, ...  So the object access hook (object_access.c) has each distributed
- * table that is about to be dropped noted here, with its shards, while it can
- * still be looked up; and when the utility statement is through, metadata and
- * shards follow, and the other nodes are told to drop the table.
+ * A table can be dropped in many ways: DROP TABLE, DROP SCHEMA CASCADE, DROP
+ * OWNED, ...  So the object access hook (object_access.c) records each
+ * distributed table that is about to be dropped, with its shards, while it can
+ * still be looked up.  At the end of the utility statement, metadata and
+ * shards are dropped, and the other nodes drop the table.
  *
  *-------------------------------------------------------------------------
  */
@@ -46,7 +46,6 @@
 #include "resolve/utility.h"
 #include "table/definition.h"
 #include "table/lock_everywhere.h"
-#include "table/run_commands.h"
 #include "table/shards.h"
 #include "table/table_definition.h"
 
@@ -91,10 +90,7 @@ forget_on_subabort(SubXactEvent event, SubTransactionId subid, SubTransactionId 
 		forget_drops();
 }
 
-/*
- * Has the list forgotten if its transaction, or any subtransaction, is not to
- * last.
- */
+/* Discards the list if its transaction, or a subtransaction, aborts. */
 static void
 forget_with_transaction(void)
 {
@@ -167,7 +163,7 @@ drop_note_rule(Oid classid, Oid oid)
 
 		if (!is_trigger)
 			note_drop_rule("POLICY", policy->polrelid, NameStr(policy->polname));
-		/* a partition's clone goes with the trigger that it is of */
+		/* a partition's clone is dropped with its trigger */
 		else if (!trigger->tgisinternal && !OidIsValid(trigger->tgparentid))
 			note_drop_rule("TRIGGER", trigger->tgrelid, NameStr(trigger->tgname));
 	}
@@ -182,9 +178,10 @@ drop_is_restricted(const UtilityCall *call)
 }
 
 /*
- * Has the other nodes drop triggers and policies, but not those of tables that
- * were dropped with them.  Who may drop an object may drop what depends on it,
- * so there it is done with the rights of the table's owner.
+ * Makes the other nodes drop triggers and policies, except those of tables
+ * that were dropped with them.  A user who may drop an object may drop
+ * everything that depends on it, so there the triggers and policies are
+ * dropped with the rights of the table's owner.
  */
 static void
 relay_dropped_rules(UtilityCall *call, List *rules)
@@ -208,7 +205,7 @@ relay_dropped_rules(UtilityCall *call, List *rules)
 	}
 }
 
-/* What a DROP is about to lock on this node. */
+/* The locks that a DROP will take on this node. */
 typedef struct LockNeed
 {
 	int			ntables;
@@ -217,9 +214,9 @@ typedef struct LockNeed
 } LockNeed;
 
 /*
- * Adds a table's shards: of each, the row type and its array type are locked,
+ * Adds a table's shards: for each, the row type and its array type are locked,
  * too, and its indexes, their constraints and its TOAST table.  Shards that
- * are gone already count for little.
+ * are already dropped are counted as well.
  */
 static void
 add_need(LockNeed *need, List *shards)
@@ -238,8 +235,8 @@ add_need(LockNeed *need, List *shards)
 }
 
 /*
- * Error context: says what to set where shards are too many for the lock
- * table.
+ * Error context: a hint which setting to raise if there are too many shards
+ * for the lock table.
  */
 static void
 add_lock_hint(void *arg)
@@ -304,8 +301,8 @@ drop_follow_up(UtilityCall *call)
 }
 
 /*
- * DROP TABLE of a partition locks its partitioned table first: so does this,
- * on all nodes.
+ * DROP TABLE of a partition locks its partitioned table first; this does so on
+ * all nodes.
  */
 static void
 lock_partitioned_table(UtilityCall *call, Node *object)
@@ -450,9 +447,9 @@ drop_utility(UtilityCall *call)
 		}
 
 		/*
-		 * Shards of one table may depend on another table of the statement, on
-		 * its row type say; those of a lone table follow it, so that the
-		 * server tells of the table alone what depends on it.
+		 * Shards of one table may depend on another table of the statement,
+		 * for instance on its row type.  Shards of a single table are dropped
+		 * after it, so that the server reports only what depends on the table.
 		 */
 		if (stmt->removeType != OBJECT_TABLE || list_length(stmt->objects) > 1)
 			shards = list_concat(shards, shard_objects(table, stmt->removeType, lfirst(cell)));

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * drop.h
- *	  Follows up what happens to distributed tables through other objects.
+ *	  Removes metadata and shards of dropped tables.
  *
  *-------------------------------------------------------------------------
  */

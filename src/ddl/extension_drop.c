@@ -3,14 +3,14 @@
  * extension_drop.c
  *	  Whether the extension may be dropped.
  *
- * Without its catalogs, what is in shards would be lost.  DROP EXTENSION is
- * refused before the server looks for what depends on the extension: it would
- * list the shards, and say how to drop them.  The catalogs are looked at again
- * when they are dropped: then the server has locked them against writers.
+ * Without its catalogs, the rows in shards would be lost.  DROP EXTENSION is
+ * refused before the server looks for dependent objects, since it would list
+ * the shards, with a hint to drop them.  The catalogs are checked again when
+ * they are dropped, after the server has locked them against writers.
  *
- * With CASCADE, on the coordinator, what they are needed for is undone before:
- * all rows come back to this server, and the other nodes leave the cluster.
- * That is committed then, whether the extension can be dropped or not.
+ * With CASCADE, on the coordinator, all rows are first moved back to this
+ * server, and the other nodes leave the cluster.  That is committed, whether
+ * the extension can then be dropped or not.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,7 +40,7 @@ static const struct
 	gettext_noop("Use citus_remove_node() on the coordinator first.")},
 };
 
-/* Whether a relation has more rows than extension_needs says. */
+/* Whether a relation has more rows than extension_needs allows. */
 static bool
 has_needed_rows(int needed)
 {
@@ -59,8 +59,8 @@ check_needed_rows(int needed)
 }
 
 /*
- * Makes this server a cluster's only one, with local tables alone.  In a
- * transaction before the one that drops: to commit on several nodes takes the
+ * Makes this server the only node, with local tables only.  Runs in a separate
+ * transaction before the drop, since a commit on several nodes needs the
  * extension's catalogs.
  */
 static void

@@ -16,7 +16,7 @@ extern bool alter_table_utility(UtilityCall *call);
 /* call.c: a CALL; not in the table of handlers, as it changes no object */
 extern bool call_utility(UtilityCall *call);
 
-/* call.c: a CALL that another node has this one run by itself. */
+/* call.c: a CALL that another node has delegated to this one. */
 extern void call_run_for_node(UtilityCall *call);
 
 /* create_table.c */
@@ -63,9 +63,9 @@ extern bool set_constraints_utility(UtilityCall *call);
 extern bool commits_block(Node *stmt);
 
 /*
- * Right after such a statement, and before the server does it: fires deferred
- * triggers, among them those that check the constraints of shards, whose
- * errors get the names of their tables.
+ * Called for such a statement, before the server runs it: fires deferred
+ * triggers, including those that check constraints of shards, whose errors get
+ * the names of their tables.
  */
 extern void check_deferred_constraints(void);
 

@@ -3,10 +3,9 @@
  * index.c
  *	  CREATE INDEX, REINDEX and CLUSTER of distributed and reference tables.
  *
- * The logical table picks the index's name and settles its definition; other
- * nodes and shards get that definition.
- *
- * What is done concurrently is in index_concurrently.c.
+ * The server chooses the index's name and definition on the logical table;
+ * other nodes and shards get that definition.  index_concurrently.c has
+ * CONCURRENTLY.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,7 +32,6 @@
 #include "ddl/handlers.h"
 #include "ddl/index_concurrently.h"
 #include "table/definition.h"
-#include "table/run_commands.h"
 #include "table/shards.h"
 #include "table/table_definition.h"
 
@@ -48,7 +46,7 @@ indexes_of_table(Oid relid)
 	return result;
 }
 
-/* Errors when the table's unique indexes could not be ensured by shards. */
+/* Errors if shards can't enforce the table's unique indexes. */
 static void
 check_indexes(const DistTable *table)
 {
@@ -59,9 +57,9 @@ check_indexes(const DistTable *table)
 }
 
 /*
- * Whether this transaction made the relation, or changed it.  Others make
- * indexes of a table at the same time, since their locks don't conflict; those
- * of CREATE INDEX CONCURRENTLY, which ends the transaction, do.
+ * Whether this transaction created or changed the relation.  Other
+ * transactions may create indexes of the table at the same time, since their
+ * locks don't conflict.
  */
 static bool
 is_of_this_transaction(Oid relid)
@@ -77,8 +75,8 @@ is_of_this_transaction(Oid relid)
 }
 
 /*
- * Makes an index on this node's logical table: its Oid, or InvalidOid if there
- * is one of its name.
+ * Creates an index on this node's logical table; returns its Oid, or
+ * InvalidOid if there is one of that name.
  */
 static Oid
 create_logical_index(UtilityCall *call, Oid relid)
@@ -124,7 +122,7 @@ create_index_utility(UtilityCall *call)
 	return true;
 }
 
-/* The statement that does to a relation what stmt does, but for VERBOSE. */
+/* The statement that applies stmt to a relation, without VERBOSE. */
 static char *
 reindex_text(const ReindexStmt *stmt, Oid relid)
 {
@@ -169,10 +167,11 @@ reindex_partitions(const UtilityCall *call, Oid relid)
  * REINDEX of one table or index.  REINDEX SCHEMA and DATABASE reach the shards
  * of this node as tables.
  *
- * The server's lock lets others read the table, but they need its indexes,
- * which are locked exclusively one after the other: on several nodes, only the
- * table's lock gives way to readers that hold one node's and wait for
- * another's.
+ * The server's table lock allows reads, but readers need the table's indexes,
+ * which are locked exclusively one after another.  On several nodes, this
+ * could deadlock with readers that hold locks on one node and wait for
+ * another; so the table is locked in AccessExclusiveLock, in attempts that let
+ * readers finish (lock_everywhere.c).
  */
 bool
 reindex_utility(UtilityCall *call)
@@ -191,8 +190,9 @@ reindex_utility(UtilityCall *call)
 		const char *option = lfirst_node(DefElem, cell)->defname;
 
 		concurrent |= (strcmp(option, "concurrently") == 0);
-		if (strcmp(option, "verbose") == 0) /* the table's indexes are told,
-											 * once, not those of shards */
+		if (strcmp(option, "verbose") == 0) /* VERBOSE reports the table's
+											 * indexes once, not those of
+											 * shards */
 			for_shards->params = foreach_delete_current(for_shards->params, cell);
 	}
 	table = utility_table(call, stmt->relation, concurrent ? ShareUpdateExclusiveLock : AccessExclusiveLock,

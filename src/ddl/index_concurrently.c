@@ -4,17 +4,16 @@
  *	  CREATE INDEX, DROP INDEX and REINDEX CONCURRENTLY of distributed and
  *	  reference tables.
  *
- * The shards' indexes are made by the server's own CREATE INDEX CONCURRENTLY,
- * which is no part of any other transaction: on all nodes at once, one shard
- * after the other on each.  The logical index comes first, in a distributed
- * transaction of its own, and is invalid on all nodes until all shards have
- * theirs.  So what an error leaves behind is what it leaves on one server: an
- * invalid index, which DROP INDEX removes with those shards' indexes that
- * there are.  DROP INDEX CONCURRENTLY goes the same way back; REINDEX changes
- * nothing but shards.
+ * The server's own CREATE INDEX CONCURRENTLY creates the shards' indexes,
+ * outside any other transaction: on all nodes in parallel, one shard after
+ * another on each.  The logical index is created first, in a separate
+ * distributed transaction, and is invalid on all nodes until all shards have
+ * theirs.  So an error leaves an invalid index, as on a single server, which
+ * DROP INDEX removes together with the existing indexes of shards.  DROP INDEX
+ * CONCURRENTLY takes the steps in reverse order; REINDEX changes shards only.
  *
- * Locks: the logical tables are empty, and locked for a moment only, giving
- * way to writers that run for long (lock_everywhere.c).
+ * Locks: the logical tables are empty, and locked for a moment only, without
+ * blocking writers behind long transactions (lock_everywhere.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -53,7 +52,7 @@
 
 SQL_FUNCTION(citus_internal_set_index_valid);
 
-/* Marks an index of this node as one that queries may, or may not, use. */
+/* Marks an index of this node as valid or invalid. */
 static void
 set_index_valid(Oid index, bool valid)
 {
@@ -90,9 +89,9 @@ set_valid_command(const char *index, bool valid)
 }
 
 /*
- * Error context: what is there after an error, and how to remove it.  What the
- * server leaves out as it can't be done concurrently is a warning of that
- * SQLSTATE; an error would have come before any index is made.
+ * Error context: a hint about the invalid index that an error leaves, and how
+ * to remove it.  Not for warnings, nor for errors that are raised before any
+ * index is created.
  */
 static void
 add_invalid_hint(void *index)
@@ -109,8 +108,8 @@ add_invalid_hint(void *index)
 }
 
 /*
- * Whether a statement drops what isn't there: CREATE INDEX had not come to
- * that shard.
+ * Whether a statement drops a missing index: CREATE INDEX had not reached that
+ * shard.
  */
 static bool
 is_gone(Node *stmt)
@@ -120,8 +119,8 @@ is_gone(Node *stmt)
 }
 
 /*
- * Runs the statement on this node's shards, each in transactions of its own;
- * on the table itself if that has none.
+ * Runs the statement on this node's shards, each in separate transactions; on
+ * the table itself if it has no shards.
  */
 static void
 run_on_shards_alone(UtilityCall *call, const DistTable *table)
@@ -161,7 +160,7 @@ run_everywhere_alone(UtilityCall *call, const char *text, char *index, Oid relid
 	error_context_stack = callback.previous;
 }
 
-/* The last step's lock on a table that is not locked since the first one. */
+/* Locks the table for the last step; it was not locked since the first one. */
 static void
 lock_again(Oid relid, LOCKMODE mode)
 {
@@ -172,7 +171,10 @@ lock_again(Oid relid, LOCKMODE mode)
 		PushActiveSnapshot(GetTransactionSnapshot());
 }
 
-/* CREATE INDEX CONCURRENTLY from the text without that word. */
+/*
+ * The text for shards: CREATE INDEX CONCURRENTLY, from the text without
+ * CONCURRENTLY.
+ */
 static char *
 concurrent_text(const char *definition)
 {

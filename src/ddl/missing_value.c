@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * missing_value.c
- *	  What rows have in a column that was added after them.
+ *	  The value of existing rows in a new column.
  *
- * ADD COLUMN with a default that isn't volatile doesn't rewrite the table: it
- * stores the default's value in pg_attribute.  Each node and each shard
- * would evaluate now() for itself; the initiator's value is set instead.
- * Where the server writes the rows anew, with the values in them, the
- * initiator does so once more, or the statement is refused.
+ * ADD COLUMN with a non-volatile default doesn't rewrite the table: it stores
+ * the default's value in pg_attribute.  Each node and each shard would
+ * evaluate now() separately, so the initiator's value is set instead.  If the
+ * server rewrites the rows, the initiator updates them with its values, or the
+ * statement is refused.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,7 +42,7 @@
 
 SQL_FUNCTION(citus_internal_set_missing_value);
 
-/* Whether a column's default may have another value elsewhere. */
+/* Whether a column's default may have another value on another node. */
 static bool
 default_is_mutable(Oid relid, AttrNumber attno)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * missing_value.h
- *	  What rows have in a column that was added after them.
+ *	  The value of existing rows in a new column.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,9 +19,8 @@
 extern char *missing_value_text(Oid relid, AttrNumber attno);
 
 /*
- * Whether nodes that computed the column's default, for rows that there were
- * before it, have other values than this one: of a stable default, where the
- * server wrote the rows anew.
+ * Whether other nodes have computed other values than this one for existing
+ * rows: for a stable default, if the server has rewritten the rows.
  */
 extern bool default_differs(Oid relid, AttrNumber attno);
 
@@ -32,8 +31,8 @@ extern bool default_differs(Oid relid, AttrNumber attno);
 extern void check_new_values(Oid relid, const char *column, Node *expr);
 
 /*
- * Sets it in a table's shards on this node; of a reference table, in the
- * table.
+ * Sets that value in a table's shards on this node; for a reference table, in
+ * the table.
  */
 extern void set_missing_value(Oid relid, const char *column, const char *value);
 

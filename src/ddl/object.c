@@ -16,14 +16,14 @@
  *
  * On the other nodes, object_utility calls run_relayed.
  *
- * What DROP, GRANT, COMMENT and SECURITY LABEL are about, the hook does not
- * tell, or too late; their objects are looked up before.  DROP and GRANT may
- * name local objects together with others, so each node leaves out what is
- * local or missing there.
+ * For DROP, GRANT, COMMENT and SECURITY LABEL, the hook reports the objects
+ * too late or not at all, so they are looked up before.  DROP and GRANT may
+ * name local objects together with others, so each node ignores objects that
+ * are local or missing there.
  *
  * Statements of an extension's script are part of CREATE EXTENSION, and those
- * of functions that a relayed statement calls (of event triggers) run on each
- * node by themselves; neither are relayed.
+ * of functions that a relayed statement calls (event triggers) run on each
+ * node; neither are relayed.
  *
  *-------------------------------------------------------------------------
  */
@@ -58,7 +58,7 @@
 #include "table/run_commands.h"
 #include "table/table_definition.h"
 
-/* What a statement has made or changed so far. */
+/* The objects that a statement has created or changed so far. */
 typedef struct ChangedObjects
 {
 	int			depth;			/* of the statement (run_commands_depth) */
@@ -95,8 +95,8 @@ object_changed(Oid classid, Oid objid)
 }
 
 /*
- * Whether this session runs a statement that another node has relayed, or what
- * that calls.
+ * Whether this session runs a relayed statement, or a statement that such a
+ * one executes.
  */
 static bool
 in_relayed_statement(void)
@@ -146,7 +146,10 @@ drops_shared(Node *stmt)
 	return false;
 }
 
-/* Whether a statement rewrites a relation, or an index, as it is. */
+/*
+ * Whether a statement rewrites a relation or index without changing its
+ * definition.
+ */
 static bool
 rewrites_relation(const Node *stmt)
 {
@@ -154,9 +157,8 @@ rewrites_relation(const Node *stmt)
 }
 
 /*
- * Whether a statement changes a relation, or something of it, that is local,
- * or a distributed table's handler's matter.  Each node rewrites its catalogs
- * by itself.
+ * Whether a statement changes a relation, or a part of one, that is local, or
+ * for which there is another handler.  Each node rewrites its own catalogs.
  */
 static bool
 is_about_table(Node *stmt)
@@ -205,8 +207,8 @@ lists_only_local(Node *stmt, bool only_relations)
 }
 
 /*
- * Leaves out of a relayed DROP's or GRANT's list what is missing here, or
- * local.
+ * Removes objects that are missing here, or local, from the list of a relayed
+ * DROP or GRANT.
  */
 static void
 keep_what_is_everywhere(Node *stmt)
@@ -226,7 +228,10 @@ keep_what_is_everywhere(Node *stmt)
 	}
 }
 
-/* Runs a statement on this node, and has its sequence's values follow it. */
+/*
+ * Runs a statement on this node, and adjusts the stored values of its
+ * sequence.
+ */
 static void
 run_here(UtilityCall *call)
 {
@@ -244,7 +249,7 @@ run_here(UtilityCall *call)
 		sequence_changed(relid);
 }
 
-/* Whether an option of REINDEX is on; it is not there any more afterwards. */
+/* Removes an option of REINDEX; returns whether it was on. */
 static bool
 take_reindex_option(ReindexStmt *stmt, const char *name)
 {
@@ -264,10 +269,9 @@ take_reindex_option(ReindexStmt *stmt, const char *name)
 }
 
 /*
- * Whether a statement about indexes is to be done concurrently; it is not any
- * more afterwards.  The steps of that are not for several nodes at once: an
- * index of a materialized view, whose readers need not wait for it, is made,
- * rebuilt and dropped at once.
+ * Removes CONCURRENTLY from a statement about indexes; returns whether it was
+ * there.  The steps of CONCURRENTLY can't run on several nodes at once, so
+ * indexes of a materialized view are created, rebuilt and dropped without it.
  */
 static bool
 take_concurrently(Node *stmt)
@@ -290,8 +294,8 @@ take_concurrently(Node *stmt)
 }
 
 /*
- * Runs a statement that another node has relayed; the other node has run it,
- * so it is right.
+ * Runs a statement that another node has relayed, after running it
+ * successfully.
  */
 static bool
 run_relayed(UtilityCall *call)
@@ -335,8 +339,8 @@ run_relayed(UtilityCall *call)
 }
 
 /*
- * Errors if CREATE SCHEMA makes more than tables: other objects would have to
- * be made elsewhere, without a text of their own.
+ * Errors if CREATE SCHEMA has elements other than tables and indexes: they
+ * would have to be created on other nodes, without a text for each.
  */
 static void
 check_schema_elements(const CreateSchemaStmt *stmt)
@@ -354,8 +358,8 @@ check_schema_elements(const CreateSchemaStmt *stmt)
 }
 
 /*
- * Gives a role the same password verifier on the other nodes, which have made
- * their own of the password.
+ * Sets the same password verifier of a role on the other nodes, which have
+ * computed their own from the password.
  */
 static void
 relay_verifier(UtilityCall *call, const char *role, List *options)
@@ -390,9 +394,9 @@ changed_relation(List *objects, char relkind)
 }
 
 /*
- * Has the other nodes run the statement, and gives them what they need besides
- * the text, or in its place: this node settles an index's name and a
- * materialized view's rows.
+ * Relays the statement to the other nodes, with additions or replacements:
+ * this node determines the name of an index and the rows of a materialized
+ * view.
  */
 static void
 relay_changes(UtilityCall *call, List *changed)
@@ -425,8 +429,8 @@ relay_changes(UtilityCall *call, List *changed)
 }
 
 /*
- * Runs the statement on this node; returns what it has made and changed
- * (ObjectAddress *).
+ * Runs the statement on this node; returns the objects that it has created and
+ * changed (ObjectAddress *).
  */
 static List *
 run_and_note(UtilityCall *call)
@@ -448,9 +452,9 @@ run_and_note(UtilityCall *call)
 }
 
 /*
- * Whether what the statement makes or changes on a node doesn't tell whether
- * the others run it, too: it is about all that a role has, on each node, or
- * about a view that was looked at before, and may make tables that are gone.
+ * Whether all nodes run the statement, whatever it creates or changes on this
+ * node: it is about all objects of a role on each node, or about a view that
+ * was already checked.
  */
 static bool
 is_for_all_nodes(const Node *stmt)
@@ -460,8 +464,8 @@ is_for_all_nodes(const Node *stmt)
 }
 
 /*
- * A sequence that all nodes have had, and that a local table owns now, stays
- * here, and goes on where it was.
+ * A sequence that was on all nodes, and that a local table now owns, stays
+ * here, with its last value.
  */
 static void
 sequence_becomes_local(UtilityCall *call, const RangeVar *sequence)

@@ -11,14 +11,13 @@
 #include "ddl/utility_call.h"
 
 /*
- * The last handler of a statement: runs it on all nodes, if it is about
- * objects that are on all nodes.  False, having done nothing, if it is about
- * something else.
+ * The last handler for a statement: runs it on all nodes, if it is about
+ * objects that are on all nodes.  False, without effect, otherwise.
  */
 extern bool object_utility(UtilityCall *call);
 
 /*
- * For the object access hook: the statement that runs has made or changed an
+ * For the object access hook: the running statement has created or changed an
  * object.
  */
 extern void object_changed(Oid classid, Oid objid);

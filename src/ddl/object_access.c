@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * object_access.c
- *	  The only owner of object_access_hook: what is made, changed or dropped.
+ *	  The only owner of object_access_hook, which is called for objects that
+ *	  are created, changed or dropped.
  *
- * What the server is about to drop is noted while it can still be looked up,
- * whichever statement drops it (drop.c).  Objects that a statement has made or
- * changed are noted for the other nodes (object.c).  The same hook keeps users
- * out of the schema of the shards (shard_schema.c), and shards from being tied
- * to users' relations (manual_change.c).
+ * Objects that are about to be dropped are recorded while they can still be
+ * looked up, whatever statement drops them (drop.c).  Objects that a statement
+ * has created or changed are recorded for the other nodes (object.c).  The
+ * same hook keeps users' objects out of the schema of shards (shard_schema.c),
+ * and prevents links between shards and users' relations (manual_change.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -39,8 +40,8 @@
 static object_access_hook_type next_object_access = NULL;
 
 /*
- * A type's DROP .. CASCADE, for one, drops columns: errors when that would
- * leave a table without its distribution column.
+ * DROP .. CASCADE of a type, for instance, drops columns: errors if that would
+ * drop a table's distribution column.
  */
 static void
 check_column_drop(Oid relid, AttrNumber attnum)

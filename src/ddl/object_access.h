@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * object_access.h
- *	  The only owner of object_access_hook: what is made, changed or dropped.
+ *	  The only owner of object_access_hook.
  *
  *-------------------------------------------------------------------------
  */

@@ -17,21 +17,21 @@
 extern bool object_statement_is_known(const Node *stmt);
 
 /*
- * The names, without schemas, of the objects that a statement is about, as far
- * as it tells (List of char *).
+ * The names, without schemas, of the objects that a statement names (List of
+ * char *).
  */
 extern List *object_statement_names(const Node *stmt);
 
 /*
- * The relation that a statement changes, or an object of which it changes;
- * NULL if it is about something else.
+ * The relation that a statement changes, as a whole or in part; NULL if it is
+ * about something else.
  */
 extern const RangeVar *object_statement_relation(const Node *stmt);
 
 /*
- * The list of objects in DROP and GRANT (List of Node *), and what kind they
- * are of; NULL if the statement has none.  COMMENT and SECURITY LABEL have a
- * list of one, a copy.
+ * The list of objects in DROP and GRANT (List of Node *), and their kind; NULL
+ * if the statement has none.  For COMMENT and SECURITY LABEL, a new list with
+ * their object.
  */
 extern List **object_statement_list(Node *stmt, ObjectType *type);
 

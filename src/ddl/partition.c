@@ -1,13 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * partition.c
- *	  Partitions of distributed tables that are made, attached and detached.
+ *	  Creating, attaching and detaching partitions of distributed tables.
  *
- * A partition is a distributed table like others, with shards beside those of
- * its partitioned table, to which they are attached in the same way as the
- * logical tables are to each other.  A new partition, and a local table that
- * becomes one, is distributed as soon as the server has attached the logical
- * table.
+ * A partition is a distributed table, colocated with its partitioned table;
+ * its shards are attached to the shards of the latter as the logical tables
+ * are.  A new partition, and a local table that becomes one, is distributed
+ * after the server has attached the logical table.
  *
  * Locks: those that the server takes for the statement, on all nodes, on both
  * tables.
@@ -53,7 +52,7 @@ create_partition(UtilityCall *call, CreateStmt *stmt)
 
 /*
  * Errors unless a distributed table can become, or is, a partition of another
- * whose shards lie beside its own.
+ * that is colocated with it.
  */
 static void
 check_colocated_partition(const DistTable *parent, const DistTable *partition)
@@ -73,10 +72,7 @@ check_colocated_partition(const DistTable *parent, const DistTable *partition)
 						 get_rel_name(partition->relid))));
 }
 
-/*
- * Gives a check constraint of a shard the name that it has to have, if it has
- * one of others.
- */
+/* Gives a check constraint of a shard the required name, if it has another. */
 static void
 rename_check(Oid shard_relid, const char *wanted, const char *other)
 {
@@ -88,8 +84,8 @@ rename_check(Oid shard_relid, const char *wanted, const char *other)
 
 /*
  * Gives check constraints of this node's shards, and of those of its
- * partitions, the names that they have to have now that the table has become,
- * or is about to become, a partition of another one, or is none any more.
+ * partitions, the names that they need after (or before) the table becomes a
+ * partition, or ceases to be one.
  */
 static void
 rename_checks_of_shards(const DistTable *table, const DistTable *parent)
@@ -114,7 +110,7 @@ rename_checks_of_shards(const DistTable *table, const DistTable *parent)
 	relation_close(rel, NoLock);
 }
 
-/* A partition that is there already, with its shards. */
+/* Attaches or detaches a partition that is already distributed. */
 static void
 alter_distributed_partition(UtilityCall *call, const DistTable *parent, const DistTable *partition, bool attach)
 {

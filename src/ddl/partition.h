@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * partition.h
- *	  Partitions of distributed tables that are made, attached and detached.
+ *	  Creating, attaching and detaching partitions of distributed tables.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,14 +11,15 @@
 #include "ddl/utility_call.h"
 
 /*
- * CREATE TABLE .. PARTITION OF; false, having done nothing, if that is not a
- * distributed table.
+ * CREATE TABLE .. PARTITION OF; false, without effect, if that table isn't
+ * distributed.
  */
 extern bool create_partition(UtilityCall *call, CreateStmt *stmt);
 
 /*
- * Changes DETACH PARTITION CONCURRENTLY of a distributed table, whose two
- * transactions are not for several nodes, to DETACH PARTITION, and says so.
+ * Changes DETACH PARTITION CONCURRENTLY of a distributed table to DETACH
+ * PARTITION, with a notice, since its two transactions can't span several
+ * nodes.
  */
 extern void detach_at_once(UtilityCall *call);
 

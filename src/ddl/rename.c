@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * rename.c
- *	  RENAME and SET SCHEMA of distributed and reference tables, and of what
- *	  hangs on them.
+ *	  RENAME and SET SCHEMA of distributed and reference tables, and of their
+ *	  dependent objects.
  *
  * A shard's name comes from its table's, so shards are renamed with it; the
  * statements for shards are made before the logical names are gone.  Shards
@@ -27,7 +27,7 @@
 
 /*
  * Whether a RENAME is ALTER INDEX of an index (the server takes tables as
- * well): it needn't keep others out.
+ * well): it needs no lock that excludes other sessions.
  */
 static bool
 renames_index(const RenameStmt *stmt)

@@ -3,13 +3,12 @@
  * replication.c
  *	  Publications and subscriptions that name distributed tables.
  *
- * The server's logical replication knows relations, not shards.  What a
- * subscription wrote to a distributed table would be rows of the logical
- * table, which nobody reads, or of one copy of a reference table: so it is
- * refused.  Publications are on all nodes.  Without
- * citus.enable_change_data_capture (src/decoding) what one would send of a
- * distributed table is nothing; it may be there for its other tables, and the
- * user is told.
+ * The server's logical replication knows relations, not shards.  A
+ * subscription would write to the logical table of a distributed table, which
+ * no query reads, or to one copy of a reference table: so it is refused.
+ * Publications are on all nodes.  Without citus.enable_change_data_capture
+ * (src/decoding), a publication sends nothing of a distributed table; since it
+ * may exist for its other tables, that is a warning.
  *
  *-------------------------------------------------------------------------
  */
@@ -73,9 +72,9 @@ makes_slot(List *options)
 }
 
 /*
- * CREATE SUBSCRIPTION.  Only the server's own code asks the publisher for the
- * tables; if there is one of ours, the replication slot that the statement has
- * made there is dropped again.
+ * CREATE SUBSCRIPTION.  The server's own code asks the publisher for the
+ * tables; if one is distributed here, the replication slot that the statement
+ * has created is dropped again.
  */
 bool
 create_subscription_utility(UtilityCall *call)
@@ -119,7 +118,7 @@ captures_changes(void)
 	return strcmp(GetConfigOption("citus.enable_change_data_capture", false, false), "on") == 0;
 }
 
-/* Tells of the distributed tables in a publication's list. */
+/* Warns about the distributed tables in a publication's list. */
 static void
 warn_of_shards(List *objects)
 {
@@ -144,8 +143,8 @@ warn_of_shards(List *objects)
 }
 
 /*
- * Tells that a publication is on this node only, because of a local table,
- * which has distributed ones as well.
+ * Warns about a publication with distributed tables that is on this node only,
+ * because of a local table.
  */
 static void
 warn_of_local_table(const char *publication, List *objects)
@@ -188,7 +187,10 @@ create_publication_utility(UtilityCall *call)
 	return false;
 }
 
-/* A publication of local tables is here only, also when it loses one. */
+/*
+ * ALTER PUBLICATION: a publication of local tables is on this node only, also
+ * if it loses one.
+ */
 bool
 alter_publication_utility(UtilityCall *call)
 {

@@ -101,7 +101,7 @@ alter_statistics_utility(UtilityCall *call)
 	return true;
 }
 
-/* Has the other nodes make a schema that they lack. */
+/* Makes the other nodes create a schema that they lack. */
 static void
 relay_schema(UtilityCall *call, Oid relid, Oid schema)
 {
@@ -122,7 +122,7 @@ move_statistics_utility(UtilityCall *call)
 
 	if (table == NULL)
 		return false;
-	/* those of shards stay where shards are */
+	/* those of shards stay in the schema of shards */
 	utility_run(call);
 	if (!call->relayed)
 		relay_schema(call, table->relid, get_namespace_oid(stmt->newschema, false));

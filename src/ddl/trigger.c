@@ -3,7 +3,7 @@
  * trigger.c
  *	  Triggers of distributed and reference tables.
  *
- * A trigger belongs to the logical table, on every node, and to no shard: the
+ * A trigger exists for the logical table, on every node, and for no shard: the
  * initiator of a statement fires it (src/executor/fire_triggers.c).  So its
  * function must exist on every node.
  *

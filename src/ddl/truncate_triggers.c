@@ -3,16 +3,14 @@
  * truncate_triggers.c
  *	  Statement-level triggers of TRUNCATE.
  *
- * They fire on the initiator, around the statement on all nodes; the server's
- * own TRUNCATE of the logical tables, on every node, is kept from firing them:
- * it does not see that there are any.
- *
- * Two flags in a table's relcache entry say so.  They are cleared when the
- * server has checked the table, which it does right before it opens it
- * (object_access_hook), and again if the entry is made anew before the server
- * copies them.  The transaction has the table locked and has sent itself an
- * invalidation of the entry beforehand, so nobody sees the flags, and nothing
- * is left of them after an error.
+ * They fire on the initiator, before and after the statement on all nodes.
+ * The server's own TRUNCATE of the logical tables must not fire them, on any
+ * node.  So two flags in a table's relcache entry, by which the server knows
+ * of such triggers, are cleared after the server has checked the table, right
+ * before it opens it (object_access_hook), and again if the entry is rebuilt
+ * before the server copies them.  The transaction has the table locked and has
+ * sent itself an invalidation of the entry beforehand, so no other session
+ * sees the flags, and an error discards them.
  *
  *-------------------------------------------------------------------------
  */
@@ -65,8 +63,8 @@ have_truncate_triggers(List *relids)
 typedef void (*TriggerFunction) (EState *estate, ResultRelInfo *info);
 
 /*
- * Calls the function for each table; what it queues is fired at the end.  No
- * table stays open: none may be when it is truncated.
+ * Calls the function for each table; queued triggers are fired at the end.
+ * All tables are closed again, since an open table can't be truncated.
  */
 static void
 fire_truncate_triggers(List *relids, TriggerFunction function)
@@ -103,8 +101,7 @@ truncate_triggers_after(List *relids)
 }
 
 /*
- * Tables whose triggers the server is not to see; NIL unless it truncates
- * them.
+ * Tables whose triggers the server must not see; NIL unless it truncates them.
  */
 static List *hiding_triggers = NIL;
 
@@ -114,10 +111,7 @@ static List *hiding_triggers = NIL;
  */
 static List *rels_without_triggers = NIL;
 
-/*
- * The server looks at these flags, in a copy that it makes when all tables are
- * open.
- */
+/* Clears the flags that the server copies when all tables are open. */
 static void
 hide_in_entry(Relation rel)
 {
@@ -128,8 +122,8 @@ hide_in_entry(Relation rel)
 }
 
 /*
- * Has the tables' relcache entries made anew, now, and should what follows be
- * rolled back, then.
+ * Rebuilds the tables' relcache entries now, and again if the following
+ * commands are rolled back.
  */
 static void
 renew_entries(List *relids)
@@ -176,9 +170,9 @@ truncate_triggers_checked(Oid relid)
 }
 
 /*
- * A relcache callback.  Only this transaction can change tables that it has
- * locked: then the server has made its copies.  Otherwise all entries have
- * been made anew.
+ * A relcache callback.  An invalidation of one table comes from this
+ * transaction, which has it locked, after the server has copied the flags.
+ * Otherwise all entries were rebuilt.
  */
 static void
 entry_renewed(Datum arg, Oid relid)

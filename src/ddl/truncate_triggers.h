@@ -12,10 +12,7 @@
 
 #include "compat/foreach.h"
 
-/*
- * Oids of the tables that TRUNCATE names, and of those that CASCADE adds if
- * asked for.
- */
+/* Oids of the tables that TRUNCATE names, and of those that CASCADE adds. */
 extern List *truncated_tables(List *relations, bool cascade);
 
 /* Whether any of the tables has triggers for TRUNCATE. */
@@ -26,15 +23,14 @@ extern void truncate_triggers_before(List *relids);
 extern void truncate_triggers_after(List *relids);
 
 /*
- * Has the server's TRUNCATE of these tables, which are locked, not see them on
- * this node.  After it, or after an error, one of the other functions is to be
- * called.
+ * Hides them from the server's TRUNCATE of these locked tables on this node.
+ * After it, or after an error, one of the other functions must be called.
  */
 extern void truncate_triggers_hide(List *relids);
 extern void truncate_triggers_show(List *relids);
 extern void truncate_triggers_forget(void);
 
-/* TRUNCATE has checked a table and is going to open it (OAT_TRUNCATE). */
+/* TRUNCATE has checked a table and will open it next (OAT_TRUNCATE). */
 extern void truncate_triggers_checked(Oid relid);
 
 extern void truncate_triggers_init(void);

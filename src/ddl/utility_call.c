@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * utility_call.c
- *	  What the handlers of utility statements share: running, locking, relaying.
+ *	  Functions for the handlers of utility statements: running, locking,
+ *	  relaying.
  *
  * A handler gets its own copy of the parse tree.  It runs the statement on
- * this node's logical table, then has the other nodes do the same by relaying
- * the original text with TASK_TAG_DDL, then applies it to this node's shards;
- * each node looks after its own shards in the same way.
+ * this node's logical table, relays the original text with TASK_TAG_DDL to the
+ * other nodes, and applies the statement to this node's shards; each node
+ * handles its own shards in the same way.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,10 +35,11 @@ bool		enable_ddl_propagation = true;
 ProcessUtility_hook_type utility_next_hook = NULL;
 
 /*
- * The context in which the server runs a statement: event triggers fire where
- * the user's statement runs, not for what follows from it on other nodes and
- * on shards.  The server fires none for subcommands.  What other nodes run
- * outside of transaction blocks, such as VACUUM, fires none in any case.
+ * The context in which the server runs a statement: event triggers fire on the
+ * node of the user's statement, not for the resulting statements on other
+ * nodes and on shards.  The server fires none for subcommands.  Statements
+ * that other nodes run outside of transaction blocks, such as VACUUM, never
+ * fire any.
  */
 static ProcessUtilityContext
 context_of_run(const UtilityCall *call)
@@ -80,8 +82,8 @@ utility_check_initiator(const UtilityCall *call)
 }
 
 /*
- * What may leave out nodes that are not active: the shards that they keep are
- * of no use any more.
+ * Whether the statement may skip inactive nodes, since the shards that they
+ * keep are no longer needed.
  */
 static bool
 is_drop_table(Node *stmt)
@@ -116,8 +118,8 @@ utility_table(const UtilityCall *call, const RangeVar *relation, LOCKMODE mode, 
 	Oid			locked;
 
 	/*
-	 * what is named may be an index, which can have another name by the time
-	 * that its table is locked
+	 * the name may be an index's, which may be renamed before its table is
+	 * locked
 	 */
 	do
 	{
@@ -126,7 +128,7 @@ utility_table(const UtilityCall *call, const RangeVar *relation, LOCKMODE mode, 
 		locked = utility_lock(call, relid, mode, local_mode) ? relid : InvalidOid;
 		relid = table_of_relation(RangeVarGetRelid(relation, NoLock, true));
 	} while (relid != locked);
-	/* what is damaged can be dropped */
+	/* tables with damaged metadata can be dropped */
 	return IsA(call->pstmt->utilityStmt, DropStmt) ? metadata_find(relid) : metadata_lookup(relid);
 }
 

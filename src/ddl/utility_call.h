@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * utility_call.h
- *	  One utility statement, and what its handlers share.
+ *	  One utility statement, and functions for its handlers.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,47 +26,45 @@ typedef struct UtilityCall
 	QueryEnvironment *env;
 	DestReceiver *dest;
 	QueryCompletion *qc;
-	bool		relayed;		/* came from its initiator: relay no further */
-	bool		follows;		/* from a statement of the user, which runs
-								 * elsewhere, or is run around this one */
+	bool		relayed;		/* was relayed by its initiator: don't relay */
+	bool		follows;		/* results from a statement of the user, which
+								 * runs on another node, or has started this
+								 * one */
 } UtilityCall;
 
 /*
  * A handler of a kind of statements.  Returns true if it has run the
- * statement, in whatever way; false, having done nothing, if it
- * concerns no distributed or reference table.
+ * statement; false, without effect, if it concerns no distributed or reference
+ * table.
  */
 typedef bool (*UtilityHandler) (UtilityCall *call);
 
 /* citus.enable_ddl_propagation */
 extern bool enable_ddl_propagation;
 
-/*
- * The hook that was there before ours, and what it, or the server, does with
- * the statement.
- */
+/* Passes the statement to the previous hook, or the server. */
 extern ProcessUtility_hook_type utility_next_hook;
 extern void utility_run_next(UtilityCall *call, bool read_only_tree);
 
 /*
- * Runs the statement, as it now is, the server's way, on this node's own
- * objects.
+ * Runs the statement, in its present form, by the server's code on this node's
+ * own objects.
  */
 extern void utility_run(UtilityCall *call);
 
 /* The text of the call's statement alone; palloc'd. */
 extern char *utility_text(const UtilityCall *call);
 
-/* Before DDL that other nodes must follow: keeps the set of nodes as it is. */
+/* Called before DDL that is relayed: locks the set of nodes. */
 extern void utility_check_initiator(const UtilityCall *call);
 
 /*
- * Before a statement that its initiator runs: takes the table's lock, on all
- * nodes if it is distributed (lock_everywhere), else here, so that nobody
- * distributes it before the statement is through.  False if the table is not
- * what it was before the wait: look it up again.  Nothing is locked if the
- * call was relayed, or if the user does not own the table, which the server
- * will say.
+ * Called on the initiator before a statement runs: takes the table's lock, on
+ * all nodes if it is distributed (lock_everywhere), else here, so that no
+ * other session distributes it before the statement ends.  False if the table
+ * has changed during the wait and must be looked up again.  Locks nothing if
+ * the call was relayed, or if the user doesn't own the table, for which the
+ * server will raise the error.
  */
 extern bool utility_lock(const UtilityCall *call, Oid relid, LOCKMODE mode, LOCKMODE local_mode);
 
@@ -79,15 +77,14 @@ extern const DistTable *utility_table(const UtilityCall *call, const RangeVar *r
 									  LOCKMODE local_mode);
 
 /*
- * Has the other nodes run the statement, or another text (with qualified
- * names), on their own table and shards; nothing if the call came from its
- * initiator.
+ * Makes the other nodes run the statement, or another text (with qualified
+ * names), on their own table and shards; does nothing if the call was relayed.
  */
 extern void utility_relay(UtilityCall *call);
 extern void utility_relay_text(UtilityCall *call, const char *text);
 
 /*
- * The same for a SELECT that calls a function for nodes, which has to come
+ * The same for a SELECT that calls a function for nodes, which must be sent
  * without a tag.
  */
 extern void utility_relay_call(UtilityCall *call, const char *text);

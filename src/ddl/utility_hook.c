@@ -1,18 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * utility_hook.c
- *	  The only owner of ProcessUtility_hook: decides what is ours, delegates.
+ *	  The only owner of ProcessUtility_hook: passes statements to their
+ *	  handlers.
  *
  * A statement is, in this order:
  * - run by this library itself, tagged TAG_NODE, or about transactions: passed
- *   on, but for the end of a prepared transaction (src/txn);
+ *   on, except the end of a prepared transaction (src/txn);
  * - COPY, or tagged TAG_FRAMES: offered to src/copy;
- * - tagged TAG_SHARD: its names are turned to a shard, then passed on;
+ * - tagged TAG_SHARD: passed on after its names were replaced by the shard's;
  * - of a kind that has a row in handlers[]: offered to that function, which
- *   looks whether it names distributed or reference tables;
- * - about objects other than tables: run on all nodes (object.c).
- * What is not taken goes to the next hook, or the server.  Afterwards, what
- * the statement has dropped is followed up (drop.c).
+ *   checks whether it names distributed or reference tables;
+ * - about objects other than tables: run on all nodes (object.c).  Statements
+ *   that no handler takes are passed to the next hook, or the server.
+ *   Afterwards, metadata and shards of dropped tables are removed (drop.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -28,7 +29,6 @@
 #include "utils/lsyscache.h"
 
 #include "catalog/node.h"
-#include "conversion/convert.h"
 #include "copy/copy.h"
 #include "ddl/drop.h"
 #include "ddl/handlers.h"
@@ -39,12 +39,10 @@
 #include "executor/explain.h"
 #include "executor/fire_triggers.h"
 #include "executor/statement_snapshot.h"
-#include "remote/connection.h"
 #include "remote/shard_names.h"
 #include "resolve/manual_change.h"
 #include "resolve/tag.h"
 #include "resolve/utility.h"
-#include "table/lock_everywhere.h"
 #include "table/run_commands.h"
 #include "txn/commit_ring.h"
 #include "txn/transaction.h"
@@ -53,8 +51,8 @@
 void		(*utility_watch) (const Node *statement) = NULL;
 
 /*
- * Errors if EXPLAIN ANALYZE would make a materialized view, which no other
- * node would get.
+ * Errors if EXPLAIN ANALYZE would create a materialized view, since other
+ * nodes would not get it.
  */
 static void
 check_explained(const ExplainStmt *stmt)
@@ -144,7 +142,8 @@ find_handler(NodeTag tag)
 }
 
 /*
- * Has a statement handled; errors about shards get the names of their tables.
+ * Calls the handler for a statement; errors about shards get the names of
+ * their tables.
  */
 static bool
 run_handler(UtilityHandler handler, UtilityCall *call)
@@ -164,7 +163,7 @@ run_handler(UtilityHandler handler, UtilityCall *call)
 	return handled;
 }
 
-/* Delegates a statement; false if nobody wants it. */
+/* Passes a statement to its handler; false if no handler takes it. */
 static bool
 utility_dispatch(UtilityCall *call, const TaskTag *tag)
 {
@@ -222,7 +221,7 @@ imported_snapshot(Node *stmt)
 	return strVal(&linitial_node(A_Const, set->args)->val);
 }
 
-/* What follows when a statement has been run. */
+/* Called after a statement has run. */
 static void
 follow_statement(UtilityCall *call, bool commits)
 {
@@ -237,7 +236,7 @@ follow_statement(UtilityCall *call, bool commits)
 		utility_watch(stmt);
 }
 
-/* The statement itself, in whatever way. */
+/* Runs the statement. */
 static void
 run_statement(UtilityCall *call, const TaskTag *tag, bool read_only_tree)
 {
@@ -292,8 +291,8 @@ run_hooked(UtilityCall call, bool read_only_tree)
 		run_statement(&call, &tag, read_only_tree);
 
 	/*
-	 * a COMMIT in a procedure has freed the tree; and what these run, is
-	 * followed
+	 * a COMMIT in a procedure has freed the tree; and the statements that
+	 * these run are handled themselves
 	 */
 	if (!runs_others)
 		follow_statement(&call, commits);

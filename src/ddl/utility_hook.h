@@ -15,8 +15,8 @@
 extern void utility_hook_init(void);
 
 /*
- * Called after each utility statement that has run without an error; NULL:
- * nobody wants to know.
+ * Called after each utility statement that has run without an error; NULL: not
+ * reported.
  */
 extern void (*utility_watch) (const Node *statement);
 

@@ -5,14 +5,17 @@
  *	  materialized views that all nodes have.
  *
  * Each node runs the statement on its shards, or on its copy.  VACUUM can't
- * run in a transaction block, so that it goes to other nodes outside the
- * distributed transaction, one node after the other.  ANALYZE is a transaction
+ * run in a transaction block, so it runs on other nodes outside the
+ * distributed transaction, one node after another.  ANALYZE uses a transaction
  * for each table, unless it runs in a block: the table is locked on the
- * coordinator, then all nodes analyze their shards at once, and get the sums.
+ * coordinator, then all nodes analyze their shards in parallel, and get the
+ * sums.
  *
- * Without a list of tables both mean every table of this node; those that
- * only another node has are its own matter.  A table that is dropped after the
- * statement has begun is left out, as the server does: so tables go by Oid.
+ * Without a list of tables, both process every table of this node, not those
+ * that only other nodes have.
+ *
+ * A table that is dropped after the statement has begun is skipped, as by the
+ * server: so tables are identified by Oid.
  *
  *-------------------------------------------------------------------------
  */
@@ -88,8 +91,8 @@ is_shared_matview(Oid relid)
 }
 
 /*
- * Whether a relation is one that all nodes have.  It is not ours if the user
- * may not vacuum it: the server then says so, once.
+ * Whether a relation is one that all nodes have.  False if the user may not
+ * vacuum it, so that the server warns about it once.
  */
 static bool
 is_ours(Oid relid)
@@ -99,9 +102,9 @@ is_ours(Oid relid)
 }
 
 /*
- * Takes what all nodes have out of the statement's list, with their Oids.
- * What another node has named and this one doesn't have is left out: it was
- * dropped meanwhile.
+ * Removes the relations that all nodes have from the statement's list, and
+ * returns them with their Oids.  Relations in a relayed list that don't exist
+ * here are skipped: they were dropped meanwhile.
  */
 static List *
 take_shared_relations(VacuumStmt *stmt, bool relayed)
@@ -124,7 +127,9 @@ take_shared_relations(VacuumStmt *stmt, bool relayed)
 	return ours;
 }
 
-/* What the other nodes run for these tables; NULL if all are gone. */
+/*
+ * The statement for these tables on the other nodes; NULL if all were dropped.
+ */
 static char *
 relayed_text(const VacuumStmt *stmt, List *tables)
 {
@@ -178,8 +183,8 @@ computes_statistics(const VacuumStmt *stmt)
 }
 
 /*
- * What a statement without a list means, as a list; shards are left out, since
- * their tables stand for them.  Permissions are for the server to check.
+ * The list of all relations, for a statement without a list; shards are left
+ * out, since their tables represent them.  The server checks permissions.
  */
 static List *
 every_relation(void)
@@ -205,8 +210,8 @@ every_relation(void)
 }
 
 /*
- * Runs the statement the server's way on these relations; in this transaction
- * if it is ANALYZE and so wanted.
+ * Runs the statement by the server's code on these relations; in this
+ * transaction if it is ANALYZE and the caller requests that.
  */
 static void
 run_on(UtilityCall *call, List *rels, bool in_transaction)
@@ -223,8 +228,8 @@ run_on(UtilityCall *call, List *rels, bool in_transaction)
 }
 
 /*
- * Locks what is to be analyzed on all nodes, against others that do the same;
- * false if it is not ours any more.
+ * Locks a relation on all nodes against concurrent ANALYZE; false if it isn't
+ * on all nodes any more.
  */
 static bool
 lock_to_analyze(Oid relid)

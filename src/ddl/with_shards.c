@@ -3,10 +3,9 @@
  * with_shards.c
  *	  TRUNCATE, LOCK and GRANT: statements that take a list of tables.
  *
- * Each node runs them once, on the logical tables and all its shards of
- * them.  TRUNCATE and LOCK may start on any node.  Sessions that do so at the
- * same time meet on the coordinator first, so that they queue there instead
- * of locking each other out.
+ * Each node runs them once, on the logical tables and all its shards.
+ * TRUNCATE and LOCK may start on any node.  Concurrent sessions take the locks
+ * on the coordinator first, so that they queue there instead of deadlocking.
  *
  *-------------------------------------------------------------------------
  */
@@ -130,9 +129,9 @@ list_tables_to_lock(List *relations, List **relids)
 }
 
 /*
- * Before the statement's tables are looked at: takes their locks, so that they
- * stay what they are, unless the user may not take one of them: the server
- * then says so.
+ * Takes the locks of the statement's tables before their metadata are read, so
+ * that these don't change; does nothing if the user may not take one of them,
+ * for which the server will raise the error.
  */
 static void
 lock_if_allowed(UtilityCall *call, List *relations, LOCKMODE mode)
@@ -155,7 +154,10 @@ lock_if_allowed(UtilityCall *call, List *relations, LOCKMODE mode)
 	}
 }
 
-/* Whether the user may truncate all tables; the server says so if not. */
+/*
+ * Whether the user may truncate all tables; if not, the server will raise the
+ * error.
+ */
 static bool
 may_truncate(List *relids)
 {
@@ -168,9 +170,9 @@ may_truncate(List *relids)
 }
 
 /*
- * The shards on this node of tables that are truncated, none of them by a
- * cascade of its own, which would be told to the client.  Locks the tables;
- * the server says so if the user may not truncate one.
+ * The shards on this node of truncated tables, including those of CASCADE, so
+ * that the server's cascade sends no notices about shards.  Locks the tables;
+ * if the user may not truncate one, the server will raise the error.
  */
 static List *
 truncated_shards(List *relids)
@@ -192,8 +194,8 @@ truncated_shards(List *relids)
 }
 
 /*
- * Truncates tables that have triggers for it: the initiator fires them.  As
- * the server truncates, on any node, it must not.
+ * Truncates tables with triggers for it: the initiator fires them; the
+ * server's TRUNCATE must not, on any node.
  */
 static void
 truncate_with_triggers(UtilityCall *call, const char *text, List *relids)
@@ -277,8 +279,8 @@ may_grant(Oid relid)
 }
 
 /*
- * The tables that a GRANT names, itself or by their sequences, and that the
- * user may have a say in: their Oids.
+ * Oids of the tables that a GRANT names, directly or by their sequences, and
+ * on which the user may grant something.
  */
 static List *
 granted_tables(const GrantStmt *stmt)
@@ -315,8 +317,8 @@ schema_tables(const List *schemas)
 }
 
 /*
- * What a GRANT on tables or sequences locks, in an order that is the same for
- * all: distributed tables, and local ones that can be distributed.
+ * The tables that a GRANT on tables or sequences locks, in a fixed order:
+ * distributed tables, and local ones that can be distributed.
  */
 static void
 tables_to_grant_on(const GrantStmt *stmt, List **distributed, List **local)
@@ -336,11 +338,11 @@ tables_to_grant_on(const GrantStmt *stmt, List **distributed, List **local)
 }
 
 /*
- * Locks the tables of a GRANT, so that nobody else changes their rows of
- * pg_class, here or on shards, at the same time; and looks again what they
- * are.  The server takes no locks: so local tables get one that only keeps
- * them from being distributed meanwhile.  Other nodes wait for nothing but
- * commits that are just coming to them.
+ * Locks the tables of a GRANT, so that no other session changes their rows of
+ * pg_class, here or on shards, at the same time; and reads their metadata
+ * again.  The server takes no locks: so local tables get a lock that only
+ * prevents that they are distributed meanwhile.  On other nodes, this waits
+ * only for commits that are just arriving there.
  */
 static void
 lock_to_grant(UtilityCall *call, const GrantStmt *stmt)
@@ -444,7 +446,7 @@ grant_text(const GrantStmt *stmt, const char *names)
 
 /*
  * Shards of all distributed tables in the schemas that the statement names;
- * *found is whether there are such tables.
+ * *found: whether there are such tables.
  */
 static List *
 grant_schema_shards(GrantStmt *stmt, bool *found)

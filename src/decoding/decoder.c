@@ -3,17 +3,17 @@
  * decoder.c
  *	  Logical decoding of shards under the names of their tables.
  *
- * The server's output plugins know relations, not shards.  Here is one that
- * wraps another: it hands each change of a shard on as one of the table.  Left
- * out is what is no change of the table: rows that moves, splits and
- * conversions copy (txn/unpublished.h) and those that a move's subscription
- * applies; and the changes of reference tables are published by the
+ * The server's output plugins know relations, not shards.  This plugin wraps
+ * another one, and passes each change of a shard to it as a change of the
+ * table.  It ignores writes that don't change the table: rows that moves,
+ * splits and conversions copy (txn/unpublished.h) and those that a move's
+ * subscription applies; changes of reference tables are published by the
  * coordinator only.
  *
- * Subscribers ask for pgoutput by that name.  So the library is installed
- * under the names of the plugins that can be wrapped, in a folder of its own,
- * which the server is to search before its own one; which of them is asked for
- * is said by the slot.
+ * Subscribers request the plugin pgoutput by name.  So the library is
+ * installed under the names of the wrapped plugins, in a separate folder,
+ * which the server searches before its own; the slot gives the name of the
+ * requested one.
  *
  * Each node publishes TRUNCATE for the shards that it has, once: after its own
  * changes of them, and in no order with those of other nodes.
@@ -67,8 +67,8 @@ is_move_origin(RepOriginId origin)
 }
 
 /*
- * The same, for a change; ids are used again, so what was found holds for the
- * transaction only.
+ * The same, for a change; origin ids are reused, so the result is cached for
+ * the transaction only.
  */
 static bool
 is_moved_change(const ReorderBufferChange *change)
@@ -110,7 +110,7 @@ change_of_table(const ReorderBufferChange *change, const Published *published)
 	return result;
 }
 
-/* Hands a change on; function is the plugin's for it. */
+/* Passes a change on; function is the plugin's for it. */
 static void
 decode_change(LogicalDecodeChangeCB function, LogicalDecodingContext *ctx, ReorderBufferTXN *txn, Relation rel,
 			  ReorderBufferChange *change)
@@ -155,9 +155,9 @@ decoder_stream_change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn, Relati
 }
 
 /*
- * Adds a relation that was truncated, or its table if it is a shard, to what
- * is handed on, unless it is there: it has several shards here.  Returns how
- * many there are then.
+ * Adds a truncated relation, or its table if it is a shard, to the list to be
+ * passed on, unless it is there (a table may have several shards here).
+ * Returns the length of the list.
  */
 static int
 add_truncated(Relation *kept, int nkept, Relation rel, const ReorderBufferChange *change)
@@ -181,7 +181,7 @@ add_truncated(Relation *kept, int nkept, Relation rel, const ReorderBufferChange
 	return nkept + 1;
 }
 
-/* Hands TRUNCATE on. */
+/* Passes TRUNCATE on. */
 static void
 decode_truncate(LogicalDecodeTruncateCB function, LogicalDecodingContext *ctx, ReorderBufferTXN *txn, int nrelations,
 				Relation relations[], ReorderBufferChange *change)
@@ -242,7 +242,10 @@ load_wrapped_plugin(void)
 			 errhint("Use pgoutput or wal2json, with citus.enable_change_data_capture.")));
 }
 
-/* Whether the slot of this process is that of a move, which wants shards. */
+/*
+ * Whether the slot of this process is that of a move, which needs the changes
+ * of shards.
+ */
 static bool
 is_move_slot(void)
 {

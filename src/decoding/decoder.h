@@ -9,8 +9,8 @@
 #define CITUS_DECODING_DECODER_H
 
 /*
- * Defines citus.enable_change_data_capture.  Has the server look for output
- * plugins here first, if that is on.
+ * Defines citus.enable_change_data_capture.  If it is on, makes the server
+ * look for output plugins here first.
  */
 extern void decoder_init(void);
 

@@ -1,14 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * published.c
- *	  As which relation the changes of a relation are published.
+ *	  The relation under whose name the changes of a relation are published.
  *
- * Logical decoding reads catalogs as they were when a change was made.  That
- * goes for pg_dist_partition, pg_dist_shard and pg_dist_local_group, too,
- * which the server keeps for it (user_catalog_table); so they are read here as
- * such, and not by the cache of metadata, which holds the present.
- *
- * What was found is kept until any relation changes.
+ * Logical decoding reads catalogs as of the time of a change.  That includes
+ * pg_dist_partition, pg_dist_shard and pg_dist_local_group, which are user
+ * catalog tables; so they are read directly, not by the metadata cache, which
+ * has the present state.  Results are cached until any relation changes.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,7 +24,6 @@
 
 #include "catalog/catalog_rows.h"
 #include "catalog/metadata_rows.h"
-#include "catalog/node.h"
 #include "catalog/relations.h"
 #include "decoding/published.h"
 
@@ -76,8 +73,8 @@ is_coordinator(void)
 }
 
 /*
- * Of a relation outside the schema of the shards.  Those of extensions in
- * pg_catalog are no tables of users; ours are different on each node.
+ * Of a relation outside the schema of the shards.  Tables of extensions in
+ * pg_catalog aren't users' tables; ours differ between nodes.
  */
 static PublishedKind
 kind_of_table(Oid relid, Oid schema)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * published.h
- *	  As which relation the changes of a relation are published.
+ *	  The relation under whose name the changes of a relation are published.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,8 +33,8 @@ typedef struct Published
 } Published;
 
 /*
- * What there is to know of a relation, as of the catalogs that the snapshot of
- * logical decoding shows.  Valid until the next call.
+ * How a relation is published, by the catalogs as of logical decoding's
+ * snapshot.  Valid until the next call.
  */
 extern const Published *published_as(Relation rel);
 

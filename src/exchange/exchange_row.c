@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * exchange_row.c
- *	  The form in which rows lie in an exchange: of each column its length, -1
- *	  for null, and its value in binary form.
+ *	  The format of rows in an exchange: for each column its length, -1 for
+ *	  null, and its value in binary form.
  *
  * Strings are copied, as all nodes' databases have the same encoding, and
  * checked when they are read, as their session could have added any bytes.

@@ -5,15 +5,15 @@
  *
  * A task of the form SELECT exchange_send(id, map, hash, columns ..) FROM ..
  * runs where the rows are.  Each row goes into the batch of the node that the
- * map gives for its hash value; a full batch leaves for its node, over a
- * connection of this session's own, outside of any transaction, and is stored
- * there (exchange_store.c).  The node is at work on at most one batch of this
- * task while the next one is filled, which bounds memory; since it only stores
- * rows, and waits for nothing, no two nodes can wait for each other.
+ * map gives for its hash value; a full batch is sent to its node, over a
+ * connection of this session, outside of any transaction, and stored there
+ * (exchange_store.c).  The node processes at most one batch of this task while
+ * the next one is filled, which bounds memory; since it only stores rows and
+ * never waits, nodes can't deadlock.
  *
- * The result is a name and the number of rows.  Readers take the rows of those
- * names only that their initiator has got: what a task has sent that was lost
- * with its connection, and was sent again, counts once.
+ * The result is a name and the number of rows.  Readers read only the rows of
+ * names that their initiator has received, so the rows of a task that was
+ * repeated after a lost connection are read once.
  *
  *-------------------------------------------------------------------------
  */
@@ -107,7 +107,7 @@ flush_target(ExchangeTarget *target)
 	resetStringInfo(&target->batch);
 }
 
-/* Waits until a target has stored all, and gives its connection back. */
+/* Waits until a target has stored all rows, and releases its connection. */
 static void
 finish_target(ExchangeTarget *target)
 {
@@ -195,8 +195,9 @@ exchange_send_create(FunctionCallInfo fcinfo)
 }
 
 /*
- * Where a row with a hash value goes: to the last range that begins not after
- * it.  One without meets no other row, and goes to the first target.
+ * The target of a hash value: that of the last range that begins not after it.
+ * A row without a hash value matches no other row; it is sent to the first
+ * target.
  */
 static ExchangeTarget *
 target_of_hash(const ExchangeSend *send, bool isnull, int32 hash)

@@ -5,14 +5,13 @@
  *
  * An exchange is a directory among the server's temporary files, with one file
  * for each source.  It belongs to the session that the statement's initiator
- * has here for it alone, and is removed at the end of that session, if not
- * before; on the initiator's own node, at the end of the transaction.  Should
- * the server crash, it is removed when the server starts again, as all
- * temporary files.  Sources don't make directories, so that what comes too
- * late is refused.
+ * has opened here for it only, and is removed at the latest at the end of that
+ * session; on the initiator's own node, at the end of the transaction.  After
+ * a crash, it is removed with all temporary files when the server starts.
+ * Sources don't create directories, so rows that arrive too late are refused.
  *
- * Nodes alone may fill an exchange, and who knows its name may read it: the
- * name is random.
+ * Only nodes may fill an exchange, and any session that knows its name may
+ * read it: the name is random.
  *
  *-------------------------------------------------------------------------
  */

@@ -20,12 +20,12 @@
  */
 #define EXCHANGE_BATCH_SIZE (256 * 1024)
 
-/* A new name, which nobody can guess. */
+/* A new name, which can't be guessed. */
 extern void exchange_name(char *id);
 
 /*
- * Opens an exchange on this node; it ends with exchange_store_drop, or with
- * this session or its transaction, and all of its rows go.
+ * Opens an exchange on this node; it is removed by exchange_store_drop, or at
+ * the end of this session or transaction.
  */
 extern void exchange_store_create(const char *id, bool outlives_transaction);
 extern void exchange_store_drop(const char *id);

@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * broadcast.c
- *	  Rows computed here that a scan sends along to all nodes that it asks.
+ *	  Broadcasts: rows that the initiator computes, and sends with a scan's
+ *	  tasks.
  *
- * A join's side that is not where the other side's shards are may be small.
- * Its plan runs here, as a child of the scan, and its columns travel as
- * arrays, parameters that the text joins with by unnest().  They are held in
- * memory, in the run's context: citus.max_intermediate_result_size bounds it.
+ * A small side of a join that isn't colocated with the other side is a child
+ * plan of the scan, run on the initiator.  Its columns are sent as array
+ * parameters, which the text reads by unnest().  The arrays are in the run's
+ * memory context; citus.max_intermediate_result_size limits their size.
  *
  *-------------------------------------------------------------------------
  */
@@ -49,7 +50,7 @@ broadcast_end(DistScanState *state)
 	state->css.custom_ps = NIL;
 }
 
-/* The next row of a child, which uses memory of its own. */
+/* The next row of a child, in the child's own memory context. */
 static TupleTableSlot *
 next_broadcast_row(PlanState *child)
 {

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * broadcast.h
- *	  Rows computed here that a scan sends along to all nodes that it asks.
+ *	  Broadcasts: rows that the initiator computes, and sends with a scan's
+ *	  tasks.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,7 +12,7 @@
 #include "executor/scan_state.h"
 
 /*
- * Prepares, rescans and ends the plans whose rows are sent: the scan's
+ * Begins, rescans and ends the plans whose rows are broadcast: the scan's
  * custom_plans.
  */
 extern void broadcast_begin(DistScanState *state, EState *estate, int eflags);

@@ -1,16 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * current_row.c
- *	  The row that WHERE CURRENT OF means.
+ *	  The row of WHERE CURRENT OF.
  *
  * As on a single server it is the latest version of the row that the cursor
  * has returned last: the transaction itself may have updated it since, and
- * others too, if the cursor has it locked FOR KEY SHARE.  The shard's node
- * finds that version, and locks it; then it has a ctid by which the statement,
- * under a later snapshot, finds it.
- *
- * A place that has been used again since then holds a version with another
- * xmin; that is an error.
+ * other transactions too, if the cursor has locked it FOR KEY SHARE.  The
+ * shard's node finds and locks that version, and returns its ctid, by which
+ * the statement finds the row under a later snapshot.  If the ctid has been
+ * reused, the row has another xmin; that is an error.
  *
  *-------------------------------------------------------------------------
  */
@@ -156,7 +154,7 @@ open_shard(Oid relid, int64 shardid)
 
 /*
  * Sets ctid to the latest version of a row that the snapshot sees; false if
- * the version it names is not there any more.
+ * the version at ctid doesn't exist any more.
  */
 static bool
 find_latest(Relation shard, Snapshot snapshot, ItemPointer ctid, TransactionId xmin, TupleTableSlot *slot)
@@ -204,9 +202,9 @@ lock_latest(Relation shard, Snapshot snapshot, ItemPointer ctid, bool exclusive,
 
 /*
  * citus_internal.lock_row(relation, shard, ctid, xmin, exclusive): where the
- * row's latest version is; null if it has gone.  Clients may call it, too:
- * who may write the table may lock all of it (LOCK TABLE), rows that policies
- * hide included.
+ * row's latest version is; null if it has gone.  Clients may call it, too: a
+ * user who may write the table may lock all of it (LOCK TABLE), including rows
+ * that policies hide.
  */
 SQL_FUNCTION(citus_internal_lock_row);
 Datum

@@ -1,17 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * cursor.c
- *	  The executor node of a DistributedCursor: keeps where its cursor stands.
+ *	  The executor node of a DistributedCursor, which keeps the current row of
+ *	  its cursor.
  *
- * It hands on the rows of the plan below it, and remembers what identifies the
- * last one in each table that it locks.
+ * It returns the rows of the plan below it, and stores the identity of the
+ * last row in each table that it locks.  The locks keep other sessions from
+ * removing that row, and from moving it to another place (VACUUM FULL).  The
+ * rollback of a savepoint releases locks taken since; a cursor that was read
+ * after the savepoint was set has no current row from then on.
  *
- * The locks keep others from removing that row, and from moving it to another
- * place (VACUUM FULL).  But a savepoint that is rolled back releases those
- * taken since; so a cursor that was read after the savepoint was set knows
- * nothing from then on.
- *
- * Running cursors are in a list; they leave it with their memory.
+ * Running cursors are in a list, from which a memory context callback removes
+ * them.
  *
  *-------------------------------------------------------------------------
  */
@@ -97,7 +97,7 @@ cursor_begin(CustomScanState *node, EState *estate, int eflags)
 	MemoryContextRegisterResetCallback(estate->es_query_cxt, callback);
 }
 
-/* Remembers what identifies a row in one of the tables. */
+/* Stores the identity of a row in one of the tables. */
 static void
 note_row(TupleTableSlot *slot, List *columns, CursorRow *row)
 {

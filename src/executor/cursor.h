@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * cursor.h
- *	  Where a cursor stands, and WHERE CURRENT OF.
+ *	  The current row of a cursor, and WHERE CURRENT OF.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,7 +14,7 @@
 
 #include "catalog/metadata.h"
 
-/* What identifies a version of a row. */
+/* The identity of a row version. */
 typedef struct CursorRow
 {
 	int			shard;			/* index */
@@ -25,15 +25,15 @@ typedef struct CursorRow
 extern void cursor_init(void);
 
 /*
- * Sets where a cursor's query stands in a table; false if the cursor doesn't
- * lock its rows in a way that we could follow.  Errors if what is known of
- * them can't be relied on any more.
+ * Sets the current row of a cursor in a table; false if the cursor's plan has
+ * no DistributedCursor for the table.  Errors if the row's lock may have been
+ * released.
  */
 extern bool cursor_row(Portal portal, const DistTable *table, CursorRow *row);
 
 /*
- * A row of a table is deleted and inserted elsewhere, where no cursor that
- * stands on it can find it.
+ * Notes that a row of a table is deleted and inserted in another shard, where
+ * no cursor can find it.
  */
 extern void cursor_row_moves(Oid relid);
 
@@ -44,10 +44,10 @@ extern void cursor_row_moves(Oid relid);
 extern bool cursor_rows_moved(Portal portal, Oid relid);
 
 /*
- * current_row.c: finds the row of the table that a cursor stands on, waits for
- * other transactions that change it, and locks its latest version, with the
- * present user's rights: its shard, and ctid.  False if it has gone.  Errors
- * as the server does if the cursor has no such row.
+ * current_row.c: finds a cursor's current row in the table, waits for other
+ * transactions that change it, and locks its latest version, with the present
+ * user's rights: its shard, and ctid.  False if it has gone.  Errors as the
+ * server does if the cursor has no such row.
  */
 extern bool current_row_lock(const char *cursor, const DistTable *table, bool exclusive, int *shard, ItemPointer ctid);
 

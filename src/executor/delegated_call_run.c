@@ -4,10 +4,10 @@
  *	  Runs calls on the node of a shard group, or here.
  *
  * The call runs in a subtransaction, so that it can be undone if the other
- * node refuses it, which says so by an SQLSTATE: its statements need other
- * nodes, or lack something that this session may have.  Then the call is run
- * here.  If it is the client's whole transaction, and the other node commits
- * it with its answer, a refusal leaves nothing there.
+ * node refuses it with SQLSTATE CT002, because its statements need other nodes
+ * or state of this session.  Then the call runs here.  If the call is the
+ * client's whole transaction, the other node commits it before it answers, and
+ * a refusal leaves nothing to undo.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,7 +40,7 @@
 #include "sharding/hash.h"
 #include "txn/transaction.h"
 
-/* Most calls that are not delegated after a refusal. */
+/* The most calls of a text that are not delegated after a refusal. */
 #define MAX_WITHOUT_TRY 1023
 
 /* The text of a call that was refused. */
@@ -107,7 +107,7 @@ is_elsewhere(const PlannedStmt *there, ParamListInfo params)
 	return elsewhere;
 }
 
-/* What is known of a call's refusals. */
+/* The entry for a call's refusals. */
 static RefusedCall *
 refusals_of(const PlannedStmt *there, HASHACTION action)
 {
@@ -130,7 +130,10 @@ refusals_of(const PlannedStmt *there, HASHACTION action)
 	return refused;
 }
 
-/* Whether the call has been refused so lately that it is not tried. */
+/*
+ * Whether the call has been refused so recently that it should not be
+ * delegated.
+ */
 static bool
 is_likely_refused(const PlannedStmt *there)
 {
@@ -168,7 +171,7 @@ run_there(void *arg)
 	QueryDesc  *query_desc;
 	DistPlan	plan;
 
-	/* the client's text would count as a node's word here */
+	/* the client's text would be taken for a node's here */
 	dist_plan_unpack(call_scan(run->there), &plan);
 	SetTuplestoreDestReceiverParams(dest, run->rows, run->context, false, NULL, NULL);
 	query_desc = CreateQueryDesc(run->there, plan.text, GetActiveSnapshot(), InvalidSnapshot, dest, run->params, NULL, 0);
@@ -319,8 +322,8 @@ static const CustomExecMethods delegated_exec_methods = {
 };
 
 /*
- * ExecutorRun_hook on a node that is asked to run a call: an error of a lack
- * is a refusal, and so is one that users' code has caught.
+ * ExecutorRun_hook on a node that runs a delegated call: reports errors about
+ * missing state, and refusals that users' code has caught, as refusals.
  */
 static void
 run_call_here(QueryDesc *query_desc, ScanDirection direction, uint64 count EXECUTE_ONCE_PARAMETER)

@@ -13,10 +13,9 @@
 #include "utils/tuplestore.h"
 
 /*
- * Runs a statement of delegated_call.c, which there is, for the client's
- * statement; the rows of these columns are put into the store.  False, and
- * nothing done, if this node has the shard, or if the other one refuses the
- * call.
+ * Runs a statement of delegated_call.c (not NULL) for the client's statement;
+ * stores the rows, which have these columns.  Returns false without effect if
+ * this node has the shard, or if the other one refuses the call.
  */
 extern bool delegated_call_run(PlannedStmt *there, const PlannedStmt *statement, ParamListInfo params,
 							   TupleDesc columns, Tuplestorestate *rows);
@@ -26,7 +25,7 @@ extern bool delegated_call_run(PlannedStmt *there, const PlannedStmt *statement,
  */
 extern bool delegated_call_commits(void);
 
-/* This node is asked to run a call by itself. */
+/* Called when this node starts to run a delegated call. */
 extern void delegated_call_starts(void);
 
 extern void delegated_call_init(void);

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * executor_start.c
- *	  ExecutorStart_hook: what is decided when the executor starts a statement.
+ *	  ExecutorStart_hook: decisions when the executor starts a statement.
  *
- * It is the only hook of the executor that each session has.  Those for the
+ * It is the only hook of the executor that every session has.  The hooks for
  * later steps are installed by the first statement that needs them, so that
- * sessions with ordinary tables alone don't pass through them.
+ * sessions with ordinary tables don't call them.
  *
  *-------------------------------------------------------------------------
  */
@@ -52,11 +52,12 @@ start_executor_next(QueryDesc *query_desc, int eflags)
 }
 
 /*
- * The server runs foreign keys' statements in a security context of their own,
- * which makes the planner plan them for this node alone.  They have been
- * planned; users' functions that they call (BEFORE triggers, defaults, checks)
- * must not be mistaken for them.  The server restores the context at the end
- * of the statement.
+ * The server runs statements of foreign keys in a special security context, by
+ * which our planner recognizes them and plans them for this node only.  When
+ * they start, they have been planned, and statements of users' functions that
+ * they call (BEFORE triggers, defaults, checks) must be planned as usual, so
+ * this resets the context.  The server restores the context at the end of the
+ * statement.
  */
 static void
 leave_foreign_key_context(void)
@@ -68,7 +69,7 @@ leave_foreign_key_context(void)
 	SetUserIdAndSecContext(user, context & ~SECURITY_NOFORCE_RLS);
 }
 
-/* A task that is about one tenant starts. */
+/* Called when a task of a single tenant starts. */
 static void
 tenant_task_starts(const QueryDesc *query_desc, const TaskTag *tag)
 {

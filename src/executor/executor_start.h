@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * executor_start.h
- *	  What is decided when the executor starts a statement.
+ *	  Decisions when the executor starts a statement.
  *
  *-------------------------------------------------------------------------
  */

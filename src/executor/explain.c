@@ -3,11 +3,11 @@
  * explain.c
  *	  EXPLAIN of distributed plan nodes.
  *
- * Shows the rung that planned, the number of tasks, and for one task (or
- * all, citus.explain_all_tasks) its node and that node's own plan, which is
- * asked for with the same options.  EXPLAIN ANALYZE runs the tasks with a tag
- * that makes their nodes keep the measured plan (explain_task.c), and fetches
- * it from there.
+ * Shows the rung, the number of tasks, and for one task (or all,
+ * citus.explain_all_tasks) its node and that node's plan, which is requested
+ * with the same options.  EXPLAIN ANALYZE runs the tasks with a tag that makes
+ * their nodes keep the measured plan (explain_task.c), and fetches it from
+ * there.
  *
  *-------------------------------------------------------------------------
  */

@@ -20,8 +20,8 @@ extern void explain_init(void);
 extern void explain_note_statement(const ExplainStmt *statement);
 
 /*
- * What the tag of a task says (TaskTag.explain) in a plan that is executed
- * with these instruments; 0 if not by EXPLAIN.
+ * TaskTag.explain for the tasks of a plan that is executed with these
+ * instruments; 0 if not by EXPLAIN.
  */
 extern int	explain_task_mask(int instrument);
 

@@ -3,8 +3,8 @@
  * explain_task.c
  *	  The measured plans of tasks, kept for their initiator.
  *
- * A task whose tag asks for it runs with instruments; when it ends, its plan
- * is written to a string that the initiator fetches over the same connection
+ * If its tag says so, a task runs with instruments, and when it ends, its plan
+ * is written to a string, which the initiator fetches over the same connection
  * (citus_internal.task_plan).  Plans are kept until the transaction ends.
  *
  *-------------------------------------------------------------------------
@@ -86,7 +86,7 @@ end_executor(QueryDesc *query_desc)
 		standard_ExecutorEnd(query_desc);
 }
 
-/* Notes that the plan is to be kept when the task has run. */
+/* Notes that the plan must be kept after the task. */
 static void
 note_task(QueryDesc *query_desc, const TaskTag *tag)
 {

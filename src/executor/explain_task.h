@@ -13,8 +13,8 @@
 #include "resolve/tag.h"
 
 /*
- * A task is about to start whose plan is asked for: has it measured as its tag
- * says, and kept.
+ * Called before a task starts whose tag requests its plan: sets the
+ * instruments, and keeps the plan.
  */
 extern void explain_task_start(QueryDesc *query_desc, const TaskTag *tag);
 

@@ -3,37 +3,34 @@
  * fire_triggers.c
  *	  The triggers of a distributed or reference table, for one statement.
  *
- * Triggers fire at the initiator of the statement, against the logical table,
- * like those of any table on a single server: once, in the server's order, in
- * the client's session and transaction.  Shards have no triggers of users, and
- * a task fires none.
+ * Triggers fire on the initiator, for the logical table, as on a single
+ * server: once, in the server's order, in the client's session and
+ * transaction.  Shards have no triggers of users, and a task fires none.
  *
- * The server's own functions call them.  They want a ResultRelInfo, and rows
- * either in the table or, for foreign tables, in memory.  Ours are in memory,
- * so the relation that they see is one of our own, with the logical table's
- * definition, that says it is a foreign table.  What they keep (queued events,
- * transition tables) belongs to the statement that is running, whose end fires
- * what was queued.
+ * The server's own functions fire them.  These take a ResultRelInfo, and rows
+ * that are either in the table or, for foreign tables, in memory.  Our rows
+ * are in memory, so these functions get a copy of the logical table's relcache
+ * entry that is marked as a foreign table.  Queued events and transition
+ * tables belong to the running statement, whose end fires the queued triggers.
  *
- * Deferrable triggers may fire long after, at the end of the transaction, when
- * nothing in memory is left.  A table that has any lends its own storage,
- * which is empty otherwise: rows for AFTER ROW triggers are inserted there and
- * deleted at once, so nobody sees them, and the server fetches them when it
- * fires.  So SET CONSTRAINTS, subtransactions and the order of events are the
- * server's own.
+ * Deferrable triggers may fire at the end of the transaction, when the rows in
+ * memory have been freed.  For a table with such triggers, the rows for AFTER
+ * ROW triggers are inserted into its own storage, which is empty otherwise,
+ * and deleted at once.  So no session sees them, and the server fetches them
+ * when it fires.  So SET CONSTRAINTS, subtransactions and the order of events
+ * are the server's own.
  *
- * A trigger whose function runs statements must see the rows before its own
- * written.  So a statement that starts in a BEFORE ROW trigger has the changes
- * that wait applied first, and from then on they are applied before each call.
- * (In a subtransaction of the trigger's they can't be, as they would vanish
- * with it.)
+ * Statements in a trigger function must see the effects of earlier rows.  So
+ * when a BEFORE ROW trigger starts a statement, pending changes are applied
+ * first, and from then on before each call.  (In a subtransaction of the
+ * trigger that isn't possible, since its rollback would undo them.)
  *
  * A partitioned table's rows fire the triggers of their partition, most of
- * them clones of its own.  Each partition has a run of its own, and
- * partition_triggers.c picks it.
+ * them clones of its own.  Each partition has its own TriggerRun, which
+ * partition_triggers.c chooses.
  *
- * Triggers that are the server's own (foreign keys, deferred uniqueness) are
- * left out: each shard or copy of a table has its own.
+ * Internal triggers (foreign keys, deferred uniqueness) are left out: each
+ * shard or copy of a table has its own.
  *
  *-------------------------------------------------------------------------
  */
@@ -115,10 +112,10 @@ has_deferrable(TriggerDesc *triggers)
 }
 
 /*
- * Sets the relation that triggers see, of the same definition as the table, as
- * if it were foreign.  The relation cache may rebuild the table's entry under
- * us: what the entry caches isn't taken along, and must be NULL, not stale.
- * Its tuple descriptor lives to the end of the transaction at least.
+ * Sets the copy of the table's relcache entry, marked as a foreign table, that
+ * triggers get.  The relcache may rebuild the table's entry meanwhile, so
+ * cached fields must be NULL in the copy, not stale.  The tuple descriptor
+ * lives at least until the end of the transaction.
  */
 static void
 init_foreign(TriggerRun *run)
@@ -159,8 +156,8 @@ init_info(TriggerRun *run, ResultRelInfo *root, int instrument)
 }
 
 /*
- * Here the end of the statement looks for the relations of queued events, of
- * partitions for such as have no partitioned table.
+ * The end of the statement looks here for the relations of queued events; for
+ * partitions, it needs entries without a partitioned table.
  */
 static ResultRelInfo *
 info_without_root(const ResultRelInfo *info)
@@ -308,7 +305,7 @@ store_trigger_row(TriggerRun *run, TupleTableSlot *slot, Datum *values, bool *nu
 	ExecMaterializeSlot(slot);
 }
 
-/* Takes the new row from where BEFORE ROW triggers have left it. */
+/* Copies the new row from the slot that BEFORE ROW triggers have changed. */
 static void
 fetch_row(TriggerRun *run, Datum *values, bool *nulls)
 {
@@ -321,8 +318,8 @@ fetch_row(TriggerRun *run, Datum *values, bool *nulls)
 
 /*
  * Prepares a call of BEFORE ROW triggers, if there are any.  Frees the memory
- * of the last row's; but a statement that one of them runs may have us handle
- * rows before its own.
+ * of the last row's call.  A statement of a trigger may recursively fire
+ * triggers for earlier rows.
  */
 static bool
 begin_trigger_row(TriggerRun *run, bool has_triggers)
@@ -433,7 +430,7 @@ triggers_are_called(void)
 }
 
 /*
- * Puts a row into the table's own storage, as a deleted one, if triggers are
+ * Inserts a row into the table's own storage and deletes it, if triggers are
  * to find it there.
  */
 static ItemPointerData

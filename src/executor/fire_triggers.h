@@ -14,7 +14,7 @@
 #include "catalog/metadata.h"
 #include "executor/trigger_run.h"
 
-/* Writes the statement's changes that wait; false if there are none. */
+/* Applies the pending changes of the statement; false if there are none. */
 typedef bool (*TriggerApply) (void *arg);
 
 /*
@@ -49,22 +49,20 @@ extern void triggers_statement_starts(Snapshot snapshot);
 extern void triggers_compute_columns(TriggerRun *run, Datum *values, bool *nulls);
 
 /*
- * Has foreign keys refuse that rows are deleted by a statement that the
- * server's own executor has started, whatever they would do otherwise: the
- * rows move.
+ * Makes all foreign keys refuse that a statement of the server's own executor
+ * deletes rows, whatever their actions: the rows are moved.
  */
 extern void triggers_refuse_delete(QueryDesc *query_desc);
 
 /*
- * Has a statement that the server's own executor has started on this node's
- * copy of tables fire no triggers of users: they are fired by whoever sent it.
+ * Makes a statement of the server's own executor on this node's copy of a
+ * table fire no triggers of users: the node that sent it fires them.
  */
 extern void triggers_suppress(QueryDesc *query_desc);
 
 /*
- * Hides the triggers of users from code that opens the table's triggers
- * between the two calls, and does nothing else.  The latter takes what the
- * former returns.
+ * Hides the triggers of users from code that reads the table's triggers
+ * between the two calls.  The second takes the result of the first.
  */
 extern TriggerDesc *triggers_hide(Relation rel);
 extern void triggers_show(Relation rel, TriggerDesc *all);

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * local_plan.c
- *	  Plans that are kept for tasks on this node's own shards.
+ *	  Cached plans for tasks on this node's own shards.
  *
- * What named prepared statements are for other nodes, saved members of the
- * server's plan cache are here: a text on a shard that comes a second time is
- * analysed once, and planned as often as the server finds useful.  The plan
- * cache sees to invalidation; plans are looked up and let go as prepared
- * statements are (lib/statement_cache.c).
+ * These correspond to named prepared statements on other nodes: a text that is
+ * used a second time on a shard becomes a saved entry of the server's plan
+ * cache, so it is analysed once, and planned when the plan cache decides so.
+ * The plan cache handles invalidation; lib/statement_cache.c handles lookup
+ * and eviction, as for prepared statements.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,7 +38,7 @@ typedef struct PlanPlace
 static StatementCache *local_plans = NULL;
 
 /*
- * A member of the plan cache for a tagged text, whose columns may get other
+ * A CachedPlanSource for a tagged text, whose result columns may change their
  * types; not saved yet.
  */
 static CachedPlanSource *

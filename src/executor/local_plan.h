@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * local_plan.h
- *	  Plans that are kept for tasks on this node's own shards.
+ *	  Cached plans for tasks on this node's own shards.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,10 +13,9 @@
 #include "catalog/metadata.h"
 
 /*
- * A saved member of the server's plan cache for a task on one of this node's
- * shards, valid until the next call.  NULL for a text that comes the first
- * time in this session.  text is without tag, types are those of its
- * parameters.
+ * A saved CachedPlanSource for a task on one of this node's shards, valid
+ * until the next call.  NULL for a text that is used the first time in this
+ * session.  text is without tag, types are those of its parameters.
  */
 extern CachedPlanSource *local_plan_source(const DistTable *table, int shard_index, const char *text,
 										   const Oid *types, int ntypes);

@@ -3,9 +3,9 @@
  * local_task.c
  *	  A task for the node's own shards, run inside this backend.
  *
- * The text goes the same way as on another node: parser, rewriter, and our
- * planner_hook, which resolves its tag.  The executor is then pulled row by
- * row, so nothing is copied or collected.
+ * The text is processed as on another node: parser, rewriter, and our
+ * planner_hook, which resolves its tag.  Rows are then fetched from the
+ * executor one by one, without being copied or collected.
  *
  *-------------------------------------------------------------------------
  */
@@ -62,7 +62,7 @@ plan_text(const char *text, ParamListInfo params, Oid analyst)
 	return pg_plan_query(linitial(queries), text, CURSOR_OPT_PARALLEL_OK, params);
 }
 
-/* What local_task_start does, in the task's own context. */
+/* The work of local_task_start, in the task's own context. */
 static void
 start_task(LocalTask *task, const char *text, ParamListInfo params, Oid analyst, bool latest)
 {
@@ -84,9 +84,10 @@ start_task(LocalTask *task, const char *text, ParamListInfo params, Oid analyst,
 }
 
 /*
- * Raises the error that a shard isn't here any more in the words that clients
- * know.  The initiator has looked, and locked it; so what is missing is a
- * former placement that the transaction should have kept.
+ * Raises the error that a shard isn't here any more, in terms that clients
+ * know.  The initiator has looked up and locked the shard, so it is a former
+ * placement that is missing, which the transaction's snapshot should have
+ * kept.
  */
 static void
 report_gone(MemoryContext context)

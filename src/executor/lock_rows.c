@@ -1,15 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * lock_rows.c
- *	  The executor node of a DistributedLock: locks rows as they are asked for.
+ *	  The executor node of a DistributedLock: locks rows when they are
+ *	  requested.
  *
- * It takes as many rows of the plan below as the Limit above still wants,
- * locks them by one task for each shard, and hands on those that it has got,
- * in their order.  It goes on until there are enough, or no more rows.  So it
- * never locks more rows than the statement returns.
+ * It reads as many rows of the plan below as the Limit above still needs,
+ * locks them by one task for each shard, and returns the rows that it could
+ * lock, in order.  It repeats that until there are enough, or no more rows, so
+ * it never locks more rows than the statement returns.
  *
- * A row is the one that was read if it has the same ctid and xmin: the place
- * alone may have been used again.
+ * A row is still the one that was read if ctid and xmin are the same: the ctid
+ * alone may have been reused.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,7 +25,6 @@
 #include "utils/tuplestore.h"
 
 #include "executor/lock_rows.h"
-#include "executor/scan.h"
 #include "executor/scan_tasks.h"
 #include "executor/task_set.h"
 #include "lib/expr_values.h"
@@ -32,7 +32,7 @@
 #include "planner/lock_path.h"
 #include "sharding/hash.h"
 
-/* Rows that are locked at a time where nothing bounds them. */
+/* Rows that are locked at a time if there is no LIMIT. */
 #define LOCK_BATCH 100
 
 /* A row of the plan below that is to be locked. */
@@ -81,7 +81,7 @@ lock_begin(CustomScanState *node, EState *estate, int eflags)
 	state->row_slot = ExecInitExtraTupleSlot(estate, ExecGetResultType(lock_child(state)), &TTSOpsMinimalTuple);
 }
 
-/* How many rows the Limit above takes at most. */
+/* The most rows that the Limit above takes. */
 static int64
 count_wanted(DistLockState *state)
 {

@@ -3,19 +3,18 @@
  * modify.c
  *	  The executor node of a DistributedModify.
  *
- * The first call reads the child to its end, so that no row that the
- * statement writes can be seen by it, and turns each row into changes of rows
- * of shards (modify_collect.c).  Then they are applied (modify_apply.c),
- * deletes first; an UPDATE that moves a row is a DELETE and an INSERT.
+ * The first call reads the child to its end, so that the child can't see rows
+ * that the statement writes, and converts each row into changes of rows of
+ * shards (modify_collect.c).  Then the changes are applied (modify_apply.c),
+ * deletes first; an UPDATE that moves a row is a DELETE and an INSERT.  The
+ * child's scan has locked the rows to be updated or deleted, so they haven't
+ * changed since.
  *
- * The rows to be updated or deleted were locked when the child's scan read
- * them, so they are as the child saw them.
+ * If the table has triggers, or the initiator resolves conflicts, the child's
+ * rows are stored until all are read, since the child must not see effects of
+ * triggers and earlier rounds either.
  *
- * If the table has triggers, or conflicts are resolved here, the child's rows
- * are kept until all are read, since what a trigger or a round does must not
- * be seen by the child either.
- *
- * The rows of a large INSERT are not collected but sent on as they come
+ * The rows of a large INSERT are sent as the child returns them
  * (modify_stream.c).
  *
  *-------------------------------------------------------------------------
@@ -43,7 +42,6 @@
 #include "lib/plan_fields.h"
 #include "lib/run_as.h"
 #include "planner/foreign_key.h"
-#include "sharding/hash.h"
 
 /*
  * The descriptor of changes: fixed columns, and those that RETURNING takes
@@ -64,7 +62,7 @@ make_change_desc(DistModifyState *state, TupleDesc child_desc)
 	{
 		int			resno = list_nth_int(resnos, i);
 
-		/* columns that do not come from the child take a place all the same */
+		/* columns that do not come from the child have a position, too */
 		TupleDescInitEntry(desc, CHANGE_OTHERS + i + 1, NULL,
 						   resno > 0 ? TupleDescAttr(child_desc, resno - 1)->atttypid : INT4OID, -1, 0);
 	}
@@ -143,7 +141,7 @@ modify_begin(CustomScanState *node, EState *estate, int eflags)
 		estate->es_auxmodifytables = lcons(node, estate->es_auxmodifytables);
 }
 
-/* Sorts RETURNING's rows as the child's rows came. */
+/* Sorts RETURNING's rows in the order of the child's rows. */
 static void
 begin_output(DistModifyState *state)
 {
@@ -171,8 +169,8 @@ apply_waiting(void *arg)
 }
 
 /*
- * What subqueries of our expressions read is read before something is written
- * that they must not see.
+ * Makes scans in subqueries of our expressions read their rows before
+ * something is written that they must not see.
  */
 static void
 read_subqueries(DistModifyState *state)
@@ -184,9 +182,9 @@ read_subqueries(DistModifyState *state)
 }
 
 /*
- * As a single server does it: BEFORE STATEMENT triggers, then row by row the
+ * As a single server does it: BEFORE STATEMENT triggers, then for each row
  * BEFORE ROW triggers and the write, and AFTER triggers at the end of the
- * statement.  What the child reads is as of the statement's start.
+ * statement.  The child reads as of the statement's start.
  */
 static void
 run_with_triggers(DistModifyState *state)
@@ -284,7 +282,7 @@ run_modify(DistModifyState *state)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* Says that a row does not satisfy a condition (ModifyPlan.checks). */
+/* Reports that a row violates a condition (ModifyPlan.checks). */
 static void
 complain_of_row(List *check)
 {

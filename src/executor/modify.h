@@ -61,8 +61,8 @@ typedef struct DistModifyState
 	ChangeList	inserts;
 	ChangeList	updates;
 	ChangeList	deletes;
-	ChangeList	upserts;		/* rows to insert, if conflicts are resolved
-								 * here */
+	ChangeList	upserts;		/* rows to insert, if the initiator resolves
+								 * conflicts */
 	bool		resolving;		/* those that don't wait any more are being
 								 * resolved */
 	int64		sequence;
@@ -90,8 +90,8 @@ typedef struct DistModifyState
 } DistModifyState;
 
 /*
- * Before a statement starts that writes a reference table: orders it after
- * other writers, and has it see what they have committed.
+ * Called before a statement that writes a reference table starts: orders it
+ * after other writers, and takes a snapshot that sees their commits.
  */
 extern void modify_lock_references(QueryDesc *query_desc, int eflags);
 
@@ -111,8 +111,8 @@ extern Size modify_buffer_bytes(void);
 extern Size modify_round_bytes(void);
 
 /*
- * modify_apply.c: runs all changes that wait on the shards, and collects what
- * they return.
+ * modify_apply.c: applies all pending changes to the shards, and collects the
+ * returned rows.
  */
 extern void modify_apply_all(DistModifyState *state);
 extern void modify_end_stores(DistModifyState *state, ChangeList *changes);
@@ -150,12 +150,12 @@ extern Batch *modify_round_batch(Round *round, Task *task);
 extern void modify_add_output(DistModifyState *state, ChangeList *changes, MinimalTuple change, int64 sequence,
 							  TupleTableSlot *row, TupleTableSlot *change_slot);
 
-/* Where a node returns a column of the target, in plan.attnos. */
+/* The position in plan.attnos of a column of the target that nodes return. */
 extern int	modify_returned_position(DistModifyState *state, AttrNumber attno);
 
 /*
- * What stores many rows of a table, with so much memory: src/copy, which
- * stands above this folder, sets it.
+ * Functions that send many rows of a table, with limited memory; set by
+ * src/copy, a later folder.
  */
 typedef struct InsertStreamMethods
 {
@@ -167,8 +167,8 @@ typedef struct InsertStreamMethods
 extern const InsertStreamMethods *insert_stream_methods;
 
 /*
- * modify_stream.c: begins a stream if so many rows of an INSERT wait that it
- * pays; those that wait are its first.
+ * modify_stream.c: begins a stream if enough rows of an INSERT are pending;
+ * these are its first rows.
  */
 extern void modify_stream_consider(DistModifyState *state);
 extern void modify_stream_put(DistModifyState *state, TupleTableSlot *row);
@@ -176,19 +176,20 @@ extern void modify_stream_end(DistModifyState *state);
 extern void modify_stream_init(void);
 
 /*
- * modify_upsert.c: inserts the rows that wait, and resolves their conflicts;
- * what this changes waits to be applied.
+ * modify_upsert.c: inserts the pending rows, and resolves their conflicts; the
+ * resulting UPDATEs become pending changes.
  */
 extern void modify_apply_upserts(DistModifyState *state);
 
 /*
- * Adds a row that is to be inserted unless it conflicts; may apply what waits.
+ * Adds a row that is to be inserted unless it conflicts; may apply pending
+ * changes.
  */
 extern void modify_add_upsert(DistModifyState *state, TupleTableSlot *child, int shard, Datum *values, bool *nulls);
 
 /*
- * modify_collect.c: reads the child to its end, and notes the changes that its
- * rows mean.
+ * modify_collect.c: reads the child to its end, and stores the resulting
+ * changes.
  */
 extern void modify_collect_begin(DistModifyState *state);
 extern void modify_collect(DistModifyState *state);
@@ -197,9 +198,9 @@ extern void modify_collect(DistModifyState *state);
 extern void modify_read_input(DistModifyState *state);
 
 /*
- * Parts of it: a change that waits (values and nulls are of the new row; NULL
- * for a DELETE), a row's columns, a tuple for triggers, an action's values,
- * and an UPDATE with its triggers (false if they have the row skipped).
+ * Parts of it: a pending change (values and nulls of the new row; NULL for a
+ * DELETE), a row's columns, a tuple for triggers, an action's values, and an
+ * UPDATE with its triggers (false if they skip the row).
  */
 extern void modify_add_change(DistModifyState *state, ChangeList *changes, int shard, Datum identity,
 							  bool has_identity, Datum *values, bool *nulls, TupleTableSlot *child);
@@ -211,14 +212,14 @@ extern bool modify_add_update(DistModifyState *state, TupleTableSlot *child, int
 							  HeapTuple old, Datum *values, bool *nulls);
 
 /*
- * How the row's node finds a row: by ctid, or, in a reference table, by the
+ * The identity of a row on its node: the ctid or, in a reference table, the
  * row as text.
  */
 extern Datum modify_row_identity(DistModifyState *state, Datum row, Datum ctid);
 
 /*
- * Rows of the target that the statement has written: notes one, or asks.  The
- * former is false if it was noted before.
+ * Rows of the target that the statement has written: records one (false if it
+ * was recorded before), or checks for one.
  */
 extern bool modify_first_change(DistModifyState *state, int shard, ItemPointer ctid);
 extern bool modify_has_changed(DistModifyState *state, int shard, ItemPointer ctid);

@@ -3,19 +3,18 @@
  * modify_apply.c
  *	  Applying the collected changes of a DistributedModify.
  *
- * Changes go out in rounds: a batch for each of some or all shards, in
+ * Changes are sent in rounds: a batch for each of some or all shards, in
  * parallel.  A batch is one statement with arrays of rows as parameters.
  *
  * Memory: citus.write_buffer_size is for all of it, whatever the number of
- * shards.  Half is for changes that wait, in a tuplestore per kind and shard,
- * and a quarter for those of a round, which exist as tuples and as arrays;
- * what is being sent is a batch per connection.  A tuplestore has some memory,
- * and a batch one row, at least.
+ * shards.  Half is for pending changes, in a tuplestore per kind and shard,
+ * and a quarter for those of a round, which exist as tuples and as arrays; a
+ * batch per connection is being sent.  A tuplestore has a minimum of memory,
+ * and a batch has at least one row.
  *
  * ON CONFLICT DO UPDATE must not write a row twice.  Within a batch the server
- * sees to that.  If there are several rounds, the nodes are told that the
- * statement begins, and its text has them refuse rows written since
- * (upsert_rows.c).
+ * checks that.  If there are several rounds, the nodes are told that the
+ * statement begins, and refuse rows written since (upsert_rows.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -43,14 +42,15 @@
 #include "txn/transaction.h"
 
 /*
- * A batch ends with so many rows, if not with its share of the round's memory.
+ * A batch ends with this many rows, if not with its share of the round's
+ * memory.
  */
 #define BATCH_ROWS 5000
 
-/* A share of a round is not smaller: each statement has its cost. */
+/* The least share of a round, since each statement has a cost. */
 #define MIN_BATCH_BYTES (64 * 1024)
 
-/* What a tuplestore needs in any case. */
+/* The minimal memory of a tuplestore. */
 #define MIN_STORE_KILOBYTES 32
 
 /*
@@ -205,8 +205,8 @@ change_params(DistModifyState *state, Batch *batch, bool with_rows, TupleTableSl
 }
 
 /*
- * Columns that the text returns: the ordinal where there is one, what an
- * upsert text says of conflicts, and the target's.
+ * Columns that the text returns: an ordinal if there is one, an upsert text's
+ * columns about conflicts, and the target's.
  */
 static TupleDesc
 result_columns(DistModifyState *state, ChangeList *changes)
@@ -366,7 +366,7 @@ read_results(DistModifyState *state, ChangeList *changes, Round *round, TupleTab
 	task_set_end(set);
 }
 
-/* Without RETURNING there is nothing to read but the end. */
+/* Without RETURNING the tasks return no rows. */
 static void
 run_change_tasks(DistModifyState *state, TaskSetSpec *spec)
 {
@@ -403,8 +403,8 @@ has_policies(DistModifyState *state)
 }
 
 /*
- * Errors as a policy kept a row, which the statement's child has returned,
- * from being written.
+ * Errors because a policy has prevented the write of a row that the
+ * statement's child has returned.
  */
 static void
 complain_of_policy(DistModifyState *state)
@@ -418,8 +418,8 @@ complain_of_policy(DistModifyState *state)
 }
 
 /*
- * Errors as a row of a reference table was not written: it has changed
- * meanwhile, or MERGE may not do so.
+ * Errors because a row of a reference table was not written: it has changed
+ * meanwhile, or a policy forbids MERGE to write it.
  */
 static void
 complain_of_missing_row(DistModifyState *state)
@@ -436,9 +436,8 @@ complain_of_missing_row(DistModifyState *state)
 }
 
 /*
- * Complains if a row was not written, although it is locked, and policies are
- * what may be in the way: those that the child's rows have not passed, for
- * MERGE's actions and for ON CONFLICT.
+ * Errors if a locked row was not written and policies may be the reason: those
+ * for MERGE's actions and for ON CONFLICT, which the child doesn't check.
  */
 static void
 check_policies(DistModifyState *state, List *batches)
@@ -496,7 +495,7 @@ add_tasks(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTableS
 	spec->tasks = lappend(spec->tasks, batch->task);
 }
 
-/* Whether RETURNING is a list of columns, which nothing can go wrong with. */
+/* Whether RETURNING is a list of columns, whose evaluation can't fail. */
 static bool
 text_returns_columns(DistModifyState *state)
 {
@@ -508,7 +507,7 @@ text_returns_columns(DistModifyState *state)
 	return state->plan.checks == NIL;
 }
 
-/* Whether a round of one batch is all that its client's transaction does. */
+/* Whether a round of one batch is its client's whole transaction. */
 static bool
 modify_commits_by_itself(DistModifyState *state, ChangeList *changes, List *batches)
 {

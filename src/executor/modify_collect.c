@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * modify_collect.c
- *	  From the rows of a DistributedModify's child to changes of rows.
+ *	  Converts the rows of a DistributedModify's child into changes of rows.
  *
  * Each row becomes an INSERT, UPDATE or DELETE of a row of a shard.  Changes
  * wait in tuplestores, one per kind and shard, until they are applied.
  *
- * BEFORE ROW triggers are called here, for the final row decides the shard.
+ * BEFORE ROW triggers are called here, since the row that they leave
+ * determines the shard.
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -96,8 +97,7 @@ modify_add_change(DistModifyState *state, ChangeList *changes, int shard, Datum 
 }
 
 /*
- * The byte with a row's bit, which is *mask; NULL if there is none and it
- * isn't to be made.
+ * The byte with a row's bit, *mask; NULL if there is none and make is false.
  */
 static uint8 *
 find_row_bit(DistModifyState *state, int shard, ItemPointer ctid, bool make, uint8 *mask)
@@ -205,8 +205,8 @@ stored_shard(DistModifyState *state, Datum *values, bool *nulls)
 
 /*
  * Errors if a row of the table can't be moved by deleting and inserting it:
- * foreign keys act on what MERGE deletes, and would on what it moves.  In
- * other statements all rows that are deleted move (TASK_MOVES).
+ * foreign keys act on rows that MERGE deletes, and would act on rows that it
+ * moves.  In other statements all rows that are deleted move (TASK_MOVES).
  */
 static void
 check_may_move(DistModifyState *state)
@@ -227,8 +227,8 @@ check_may_move(DistModifyState *state)
 }
 
 /*
- * An updated row goes to its shard, or moves to another.  old is its old
- * version, if there are triggers.
+ * Adds an UPDATE in the row's shard, or moves the row to another shard.  old
+ * is its old version, if there are triggers.
  */
 bool
 modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datum identity, HeapTuple old,
@@ -254,7 +254,7 @@ modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datu
 	return true;
 }
 
-/* A row that is to be deleted.  values and nulls are work space. */
+/* Adds a DELETE.  values and nulls are work space. */
 static void
 add_delete(DistModifyState *state, TupleTableSlot *child, int shard, Datum ctid, Datum *values, bool *nulls)
 {
@@ -273,8 +273,8 @@ add_delete(DistModifyState *state, TupleTableSlot *child, int shard, Datum ctid,
 }
 
 /*
- * Where the child's row stands: shard and ctid of the target's row, and the
- * partition's shard.  False if there is none.
+ * Sets the shard and ctid of the target's row, and the partition's shard, from
+ * the child's row.  False if there is no target row.
  */
 static bool
 locate_row(DistModifyState *state, TupleTableSlot *child, int *shard, Datum *ctid)
@@ -298,7 +298,7 @@ locate_row(DistModifyState *state, TupleTableSlot *child, int *shard, Datum *cti
 	return true;
 }
 
-/* A new row goes to its shard. */
+/* Adds an INSERT into the shard of a new row. */
 static void
 add_insert(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *nulls)
 {
@@ -387,7 +387,7 @@ modify_evaluate_action(DistModifyState *state, ModifyAction *action, ExprContext
 	}
 }
 
-/* Does what a MERGE action says about the child's row. */
+/* Executes a MERGE action for the child's row. */
 static void
 run_action(DistModifyState *state, ModifyAction *action, TupleTableSlot *child,
 		   ExprContext *econtext, Datum *values, bool *nulls)

@@ -1,20 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * modify_stream.c
- *	  INSERTs of many rows, which go to the nodes by the machinery of COPY.
+ *	  INSERTs of many rows, which are sent like those of COPY.
  *
- * DistributedModify applies changes with statements whose parameters are
- * arrays of rows.  That suits any change, and few rows.  An INSERT without
- * RETURNING, ON CONFLICT, triggers and policies only has its rows stored.
- * When more of them wait than citus.insert_stream_threshold, the node begins
- * a stream (src/copy/row_router.c), whose first rows are those that wait, and
- * puts the rows of its child into it as they come: they are sent while the
- * child runs, and nothing is collected.
+ * DistributedModify applies changes by statements whose parameters are arrays
+ * of rows, which works for any change, but is slow for many rows.  For an
+ * INSERT without RETURNING, ON CONFLICT, triggers and policies, rows only have
+ * to be stored.  If more rows are pending than citus.insert_stream_threshold,
+ * the node begins a stream (src/copy/row_router.c), sends the pending rows
+ * first, and then the child's rows as they come, without collecting them.
  *
- * What the child reads must not show rows that are stored already.  The
- * server's own scans have the statement's snapshot.  Scans of distributed
- * tables, and functions that may run queries, do not (ModifyPlan.reads_first):
- * then the child is read to its end before the stream begins.
+ * The child must not see rows that are already stored.  The server's own scans
+ * use the statement's snapshot.  If there are scans of distributed tables, or
+ * functions that may run queries (ModifyPlan.reads_first), the child is read
+ * to its end before the stream begins.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,9 +47,9 @@ modify_stream_init(void)
 }
 
 /*
- * Whether the table's nodes let COPY store the rows: it knows no policies, nor
- * a view's owner, and asks for the right to insert into all columns, also
- * those that get a default.
+ * Whether the table's nodes accept the rows by COPY: COPY supports no policies
+ * and no view owners, and requires the right to insert into all columns,
+ * including those with defaults.
  */
 static bool
 copy_may_store(const DistModifyState *state)
@@ -62,7 +61,7 @@ copy_may_store(const DistModifyState *state)
 		check_enable_rls(state->plan.relid, InvalidOid, true) != RLS_ENABLED;
 }
 
-/* Puts the rows that wait into the stream. */
+/* Puts the pending rows into the stream. */
 static void
 put_waiting(DistModifyState *state)
 {

@@ -3,21 +3,22 @@
  * modify_upsert.c
  *	  INSERT .. ON CONFLICT whose conflicts the initiator resolves.
  *
- * It does so if triggers are to be given rows, or if DO UPDATE can't be left
- * to the shard's node.  As on a single server, BEFORE INSERT triggers fire for
- * each row, and then the row conflicts or not.  Which, only its shard knows:
- * the upsert text (modify_upsert_text) inserts the rows that don't conflict,
- * and locks those that others conflict with, by means of the server's own ON
- * CONFLICT.  So rows of other sessions are waited for, and found in their
- * latest version, as ever.  A locked row stays as it is until this statement
- * writes it: DO UPDATE's expressions are evaluated here, over it and the row
- * that was not inserted, BEFORE UPDATE triggers fire, and the UPDATE goes the
- * way of all others.
+ * It does so if there are row triggers, or if the shard's node can't evaluate
+ * DO UPDATE.
  *
- * Rows are sent in batches.  But if there are BEFORE UPDATE triggers, which
- * must not see later rows of the statement, each row is done with before the
- * next.  (To look rows up first, lock those that are there and insert the
- * others later would take locks in another order than on a single server, and
+ * As on a single server, BEFORE INSERT triggers fire for each row before the
+ * row is checked for conflicts.  The upsert text (modify_upsert_text) uses the
+ * server's own ON CONFLICT on the shard: it inserts the rows that don't
+ * conflict, and locks the rows that others conflict with.  So it waits for
+ * rows of other sessions, and finds their latest version.  A locked row
+ * doesn't change until this statement writes it: the initiator evaluates DO
+ * UPDATE's expressions over it and the excluded row, fires BEFORE UPDATE
+ * triggers, and adds an ordinary UPDATE.
+ *
+ * Rows are sent in batches.  If there are BEFORE UPDATE triggers, which must
+ * not see later rows of the statement, each row is completed before the next.
+ * (Looking up and locking existing rows first, and inserting others later,
+ * would take locks in another order than on a single server, and could
  * deadlock.)
  *
  *-------------------------------------------------------------------------
@@ -33,10 +34,10 @@
 
 #include "executor/modify.h"
 
-/* Rows are inserted when so many wait, or modify_round_bytes(). */
+/* Rows are inserted when this many are pending, or modify_round_bytes(). */
 #define UPSERT_ROWS 5000
 
-/* What became of a row. */
+/* The result for a row. */
 typedef struct UpsertResult
 {
 	int64		sequence;
@@ -155,8 +156,8 @@ row_column(DistModifyState *state, AttrNumber attno, Datum *values, bool *nulls,
 }
 
 /*
- * Puts the old row, in values and nulls, and the excluded one where DO
- * UPDATE's expressions look for them.
+ * Stores the old row, in values and nulls, and the excluded one in the slot
+ * that DO UPDATE's expressions use.
  */
 static void
 store_scan_row(DistModifyState *state, UpsertSlots *slots, Datum ctid)
@@ -185,7 +186,7 @@ store_scan_row(DistModifyState *state, UpsertSlots *slots, Datum ctid)
 	state->css.ss.ps.ps_ExprContext->ecxt_scantuple = slot;
 }
 
-/* A row conflicts with one that is locked now: does what DO UPDATE says. */
+/* A row conflicts with one that is now locked: executes DO UPDATE. */
 static void
 resolve_conflict(DistModifyState *state, UpsertResult *result, UpsertSlots *slots)
 {

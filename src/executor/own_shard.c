@@ -3,14 +3,14 @@
  * own_shard.c
  *	  Statements of one shard that is on this node.
  *
- * When such a statement starts, its plan (a DistributedScan) is exchanged for
- * that of its shard, and the server executes it like any other: nothing of
- * ours is in its way but for the names of shards in its errors.  This is only
- * done where the value that decides is a parameter or a constant; everything
- * else goes through the DistributedScan, with the same result.
+ * When such a statement starts, its plan (a DistributedScan) is replaced by
+ * the plan of its shard, which the server executes as usual; only the names of
+ * shards in errors need our attention.  This requires that the distribution
+ * value is a parameter or a constant; otherwise the DistributedScan runs, with
+ * the same result.
  *
- * Executions that were exchanged are in a list, for as long as their memory
- * lives.
+ * Executions with replaced plans are in a list, as long as their memory
+ * contexts live.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,7 +34,7 @@
 #include "sharding/prune.h"
 #include "tenants/tenant.h"
 
-/* Statements with more parameters take the longer way. */
+/* Statements with more parameters use the DistributedScan. */
 #define MAX_PARAMS 64
 
 typedef struct OwnRun
@@ -51,8 +51,8 @@ static ExecutorRun_hook_type prev_run = NULL;
 static ExecutorFinish_hook_type prev_finish = NULL;
 
 /*
- * The one shard of a plan, by a value that is known; -1 if there may be
- * something else to it.
+ * The single shard of a plan, by a known value; -1 if it can't be determined
+ * simply.
  */
 static int
 known_shard(const DistTable *table, const DistPlan *plan, List *exprs, ParamListInfo params)
@@ -81,8 +81,8 @@ known_shard(const DistTable *table, const DistPlan *plan, List *exprs, ParamList
 }
 
 /*
- * The task's parameters, evaluated in CurrentMemoryContext.  *ran says whether
- * that ran functions, which can do anything.
+ * The task's parameters, evaluated in CurrentMemoryContext.  *ran: whether
+ * that executed functions, which may have side effects.
  */
 static ParamListInfo
 task_params(const Oid *types, int nparams, List *exprs, ParamListInfo outer, bool *ran)
@@ -110,8 +110,7 @@ task_params(const Oid *types, int nparams, List *exprs, ParamListInfo outer, boo
 }
 
 /*
- * Whether an expression may be evaluated once more, should it turn out that
- * there is no plan.
+ * Whether an expression may be evaluated again, if there is no plan after all.
  */
 static bool
 may_repeat(Expr *expr)
@@ -120,7 +119,8 @@ may_repeat(Expr *expr)
 }
 
 /*
- * The statement's tenant may have to wait; whether that may have taken time.
+ * Waits for the limits of the statement's tenant; returns whether there may
+ * have been a wait.
  */
 static bool
 tenant_starts(const QueryDesc *query_desc, const DistTable *table, int shard, int tenant, ParamListInfo params)
@@ -196,7 +196,7 @@ forget_run(void *arg)
 	ReleaseCachedPlan(run->plan, NULL);
 }
 
-/* Has the statement execute another plan. */
+/* Replaces the plan of a statement. */
 static void
 exchange_plan(QueryDesc *query_desc, CachedPlan *plan, ParamListInfo params)
 {
@@ -212,7 +212,7 @@ exchange_plan(QueryDesc *query_desc, CachedPlan *plan, ParamListInfo params)
 	query_desc->params = params;
 }
 
-/* Puts an execution into the list, which from now on sees to its plan. */
+/* Adds an execution to the list, which releases its plan later. */
 static void
 note_run(QueryDesc *query_desc, CachedPlan *plan)
 {
@@ -301,7 +301,7 @@ finish_executor(QueryDesc *query_desc)
 	PG_END_TRY();
 }
 
-/* Has the hooks called from now on: there are executions of ours. */
+/* Installs the hooks for executions with replaced plans. */
 static void
 install_hooks(void)
 {

@@ -3,9 +3,9 @@
  * partition_triggers.c
  *	  The triggers of a partitioned table's partitions, for one statement.
  *
- * Triggers for each row are those of the row's partition.  A new row's
- * partition is found by the server's own tuple routing, an old row's is named
- * by the scan that has found it.  Rows change to the partition's type, whose
+ * Triggers for each row are those of the row's partition.  The server's tuple
+ * routing finds a new row's partition; the scan that has found an old row
+ * returns its partition.  Rows are converted to the partition's type, whose
  * columns may have another order, and back.  A row that an UPDATE moves to
  * another partition fires what the server fires: BEFORE UPDATE triggers of the
  * old partition, then those of a DELETE there and of an INSERT in the new one.
@@ -144,8 +144,8 @@ partition_of_row(PartitionTriggers *partitions, Datum *values, bool *nulls)
 }
 
 /*
- * Copies a row's values to where they live until the next call of BEFORE ROW
- * triggers for the partitioned table.
+ * Copies a row's values into memory that lives until the next call of BEFORE
+ * ROW triggers for the partitioned table.
  */
 static void
 keep_values(PartitionTriggers *partitions, Datum *values, const bool *nulls)
@@ -183,7 +183,7 @@ to_partition(TriggerPartition *partition, Datum **values, bool **nulls)
 	*nulls = partition->nulls;
 }
 
-/* Takes over a row of the partition, as triggers have left it. */
+/* Converts a row of the partition, which triggers may have changed, back. */
 static void
 from_partition(TriggerPartition *partition, Datum *values, bool *nulls)
 {

@@ -26,8 +26,8 @@ extern PartitionTriggers *partition_triggers_begin(TriggerRun *root, Relation re
 extern void partition_triggers_end(PartitionTriggers *partitions);
 
 /*
- * What the functions of fire_triggers.h do, for rows of the partitioned table:
- * all are rows of its type, also the old ones.
+ * As the functions of trigger_run.h, for rows of the partitioned table: all
+ * rows, also old ones, are of its type.
  */
 extern bool partition_before_insert(PartitionTriggers *partitions, Datum *values, bool *nulls);
 extern bool partition_before_update(PartitionTriggers *partitions, HeapTuple old, Datum *values, bool *nulls);

@@ -4,17 +4,16 @@
  *	  Scans read their rows before something happens that they must not see.
  *
  * A statement sees the database as of its start, whatever its own transaction
- * writes meanwhile: by a CTE, in a function, or while a cursor is open.  But
- * its tasks share connections with those writes, and the ones that begin later
- * would see them.  So all scans under way read the rest of their rows before
- * anything is written.
+ * writes meanwhile (a CTE, a function, an open cursor).  But its tasks share
+ * connections with those writes, so tasks that begin later would see them.
+ * Therefore all running scans read their remaining rows before anything is
+ * written.
  *
- * What is under way on a connection does not outlive the rollback of the
- * subtransaction in which it was sent, while a cursor from outside does.  So a
- * scan that is read in another subtransaction than it began in reads all its
- * rows then.
+ * The rollback of a subtransaction aborts commands that were sent in it, but
+ * not cursors from outside.  So a scan that is read in another subtransaction
+ * than it began in then reads all its rows.
  *
- * A scan that may run several times reads the rows of all possible runs, and
+ * A scan that may be rescanned reads the rows for all possible rescans, and
  * keeps them.
  *
  * Scans of running statements are linked in a list.  They leave it when they
@@ -72,8 +71,8 @@ read_ahead_link(DistScanState *state)
 }
 
 /*
- * What the scans of a failed statement use is released, long before their
- * memory if it was a cursor.
+ * Called when the resources of a failed statement's scans are released, which
+ * for a cursor is long before its memory is.
  */
 static void
 resources_released(ResourceReleasePhase phase, bool is_commit, bool is_top_level, void *arg)
@@ -116,7 +115,7 @@ must_keep(DistScanState *state)
 		!state->busy && !state->failed && !state->prefetched && state->kept == NULL;
 }
 
-/* As if the scan's own statement went on. */
+/* Reads a scan's rows in the state of its own statement. */
 static void
 read_now(DistScanState *state)
 {

@@ -12,21 +12,24 @@
 
 extern void read_ahead_init(void);
 
-/* A scan begins; it is forgotten with its statement's memory at the latest. */
+/*
+ * Adds a scan that begins to the list; it leaves the list with its statement's
+ * memory at the latest.
+ */
 extern void read_ahead_link(DistScanState *state);
 extern void read_ahead_unlink(DistScanState *state);
 
 /*
- * Has all scans that are under way read their rows to the end, because
- * something is about to be written.  Those of the writing statement do so only
- * if it writes in a CTE.  writer: its state, NULL if it has none.
+ * Makes all running scans read their rows to the end, because something is
+ * about to be written.  Those of the writing statement do so only if it writes
+ * in a CTE.  writer: its state, NULL if it has none.
  */
 extern void read_ahead_all(EState *writer);
 
 /*
- * Has the scans of some tables (Oids) in a node's subqueries read the rows of
- * all their runs to come, because the node is about to write those tables.  If
- * it can't be, a run that begins later is an error.
+ * Makes the scans of some tables (Oids) in a node's subqueries read the rows
+ * for all later rescans, because the node is about to write those tables.  If
+ * a scan can't, later rescans of it raise an error.
  */
 extern void read_ahead_subqueries(PlanState *node, List *relids);
 

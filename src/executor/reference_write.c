@@ -3,21 +3,19 @@
  * reference_write.c
  *	  Writing a reference table on every node.
  *
- * The node with the lowest group id comes first, alone: row locks and unique
- * keys there put concurrent writers in one order.  Besides, each writer takes
- * a lock for the table on that node, to the end of its transaction: INSERTs,
- * which commute, in a mode that they share, all others exclusively.  It is a
- * lock on an object, not one of the table's own modes: every writer already
- * holds ROW EXCLUSIVE on the table when it gets here, and could deadlock with
- * another in the same place.
+ * The node with the lowest group id is written first, alone: row locks and
+ * unique keys there order concurrent writers.  Besides, each writer takes a
+ * lock for the table on that node until the end of its transaction: INSERTs,
+ * which commute, in a shared mode, all others exclusively.  It is an object
+ * lock, not a stronger mode of the table's lock: every writer already holds
+ * ROW EXCLUSIVE on the table at this point, so two writers could deadlock.
  *
  * The order must be the same on all nodes, but a transaction becomes visible
- * on one after the other, and the next writer may have begun its statement
+ * on one node after another, and the next writer's statement may have begun
  * before.  So the task on each node takes the same lock there, which its
- * predecessor holds until it has ended on that very node, and takes its
- * snapshot after that.  It reads no other table, whose copies need not be the
- * same at that time: a write that does is computed by its initiator
- * (write_is_same_everywhere).
+ * predecessor holds until its end on that node, and then takes its snapshot.
+ * It reads no other table, whose copies may differ at that time: a write that
+ * does is computed by its initiator (write_is_same_everywhere).
  *
  *-------------------------------------------------------------------------
  */
@@ -41,9 +39,8 @@
 #include "executor/statement_snapshot.h"
 #include "executor/task_set.h"
 #include "remote/connection.h"
-#include "resolve/tag.h"
 
-/* Tells our lock from those of the server on the same relation. */
+/* Distinguishes our lock from the server's on the same relation. */
 #define REFERENCE_LOCK_SUBID 1
 
 /* Its modes: INSERTs share it. */
@@ -82,8 +79,8 @@ reference_tasks(const DistTable *table, const char *text, ParamListInfo params)
 }
 
 /*
- * The lock itself, on this node, to the end of the transaction; false if it is
- * not to be had without waiting.
+ * Takes the lock on this node until the end of the transaction; false if that
+ * would require a wait and wait is false.
  */
 static bool
 lock_here(Oid relid, LOCKMODE mode, bool wait)
@@ -147,10 +144,10 @@ lock_at(int32 groupid, Oid relid, const char *name, bool exclusive, bool wait)
 }
 
 /*
- * Who has to wait has ROW EXCLUSIVE on the table here, and will need it on all
- * nodes: DDL that gets in between on one of them would wait for it, and make
- * it wait.  So it takes it on all nodes first, and DDL comes after those that
- * are waiting.
+ * A writer that has to wait holds ROW EXCLUSIVE on the table here, and will
+ * need it on all nodes: DDL that locks the table on one of them in between
+ * would wait for the writer, and block it.  So the writer takes ROW EXCLUSIVE
+ * on all nodes first, and DDL queues behind the waiting writers.
  */
 void
 reference_lock(Oid relid, bool exclusive)

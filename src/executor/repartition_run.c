@@ -1,15 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * repartition_run.c
- *	  Rows that nodes send to each other before a scan asks for its own.
+ *	  Repartitioning: nodes send rows to each other before the tasks of a scan
+ *	  start.
  *
- * A side of a join that is moved (planner/repartition.c) is a child of the
- * scan, itself a scan, whose tasks send their rows away and return only what
- * they are found by.  Once the tasks of the scan are made, an exchange is
- * opened on each of their nodes, over a connection that is kept for it, the
- * child learns which node has which hash values, and runs to its end.  Each
- * node reads all that was sent to it, so it must have one task, and that must
- * stay there.
+ * The moved side of a join (planner/repartition.c) is a child of the scan,
+ * itself a scan, whose tasks send their rows to an exchange and return only
+ * the names of the sources.  After the tasks of the scan are made, an exchange
+ * is opened on each of their nodes, over a connection that is kept for it. The
+ * child gets the map from hash values to nodes, and runs to its end.
+ *
+ * A node's task reads all rows that were sent to the node, so a node must have
+ * one task, which can't follow its shards elsewhere.
  *
  *-------------------------------------------------------------------------
  */
@@ -82,10 +84,10 @@ task_groups(const DistScanState *state)
 }
 
 /*
- * The memory of the scan's run goes: with an error, if repartition_end hasn't
- * come before.
- * The end of the transaction closes what is left; that of a subtransaction
- * doesn't, and there may be many.
+ * Called when the memory of the scan's run is released, after an error if
+ * repartition_end wasn't called before.  The end of the transaction closes
+ * remaining exchanges; the end of a subtransaction doesn't, and there may be
+ * many.
  */
 static void
 lose_exchange(void *arg)
@@ -132,7 +134,10 @@ open_exchange(DistScanState *child, const Bitmapset *groups)
 	pfree(command);
 }
 
-/* Where the rows of each shard go: -1, nowhere, without a task for it. */
+/*
+ * The target node for the rows of each shard; -1: none, since there is no task
+ * for it.
+ */
 static int *
 shard_groups(const DistScanState *state, const DistTable *table)
 {
@@ -151,7 +156,7 @@ shard_groups(const DistScanState *state, const DistTable *table)
 	return groups;
 }
 
-/* Pairs of a hash value and the node that has the rows from there on. */
+/* Pairs of a hash value and the node that gets the rows from this value on. */
 static ArrayType *
 make_exchange_map(const DistScanState *state)
 {
@@ -172,7 +177,7 @@ make_exchange_map(const DistScanState *state)
 }
 
 /*
- * Runs a child; sets by which names its rows are found, and how many each node
+ * Runs a child; sets the names of its sources, and how many rows each node
  * gets.
  */
 static void
@@ -236,7 +241,7 @@ repartition_run(DistScanState *state)
 	}
 }
 
-/* Has the nodes that hold a child's exchange drop it. */
+/* Drops a child's exchange on its nodes. */
 static void
 drop_exchange(DistScanState *child)
 {

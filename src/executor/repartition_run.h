@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * repartition_run.h
- *	  Rows that nodes send to each other before a scan asks for its own.
+ *	  Repartitioning: nodes send rows to each other before the tasks of a scan
+ *	  start.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,20 +20,20 @@ extern DistScanState *repartition_child(PlanState *child);
 /*
  * Names the exchange of such a child: sets the parameters
  * (EXCHANGE_READ_PARAMS of them) by which the tasks of the scan find its rows.
- * What they hold is known after repartition_run.
+ * Their values are known after repartition_run.
  */
 extern void repartition_announce(DistScanState *child, ParamExternData *params);
 
 /*
- * Has the children of a scan send their rows to the nodes of the scan's tasks
- * (spec.tasks).  Memory comes from CurrentMemoryContext.
+ * Runs the children of a scan, which send their rows to the nodes of the
+ * scan's tasks (spec.tasks).  Memory comes from CurrentMemoryContext.
  */
 extern void repartition_run(DistScanState *state);
 
-/* Sets the last two parameters of a scan that sends rows: where to. */
+/* Sets the last two parameters of a scan that sends rows: the destination. */
 extern void repartition_set_params(const DistScanState *state, ParamExternData *params);
 
-/* The scan needs no rows that were sent to it any more. */
+/* Drops the exchanges of a scan. */
 extern void repartition_end(DistScanState *state);
 
 #endif							/* CITUS_EXECUTOR_REPARTITION_RUN_H */

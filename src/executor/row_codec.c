@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * row_codec.c
- *	  Rows and parameters between the wire and slots.
+ *	  Converts rows and parameters between wire format and slots.
  *
  * Values are received with the types' own functions: binary if every column's
  * type allows it (WireType.localizable), else text, since a statement's result
@@ -127,7 +127,7 @@ row_codec_spill_desc(RowCodec *codec)
 	return codec->columns;
 }
 
-/* All columns that no value comes for are null. */
+/* Sets all columns without value to null. */
 static void
 begin_row(TupleTableSlot *slot)
 {
@@ -149,8 +149,8 @@ put_value(ColumnCodec *column, TupleTableSlot *slot, Datum value, bool isnull)
 }
 
 /*
- * A null is taken as it is: an outer join gives some to domains, too, whose
- * input functions don't accept them.
+ * A null isn't passed to the input function: outer joins also make columns of
+ * domain types null, whose input functions might reject that.
  */
 static Datum
 receive_value(RowCodec *codec, ColumnCodec *column, const RemoteValue *value)

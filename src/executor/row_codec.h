@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * row_codec.h
- *	  Rows and parameters between the wire and slots.
+ *	  Converts rows and parameters between wire format and slots.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,7 +42,9 @@ extern void row_codec_copy(RowCodec *codec, TupleTableSlot *row, TupleTableSlot 
  */
 extern TupleDesc row_codec_slot_desc(RowCodec *codec);
 
-/* Rows set aside in a tuplestore: the columns in their order, and back. */
+/*
+ * Rows in a tuplestore: their descriptor, and conversions in both directions.
+ */
 extern TupleDesc row_codec_spill_desc(RowCodec *codec);
 extern void row_codec_spill(RowCodec *codec, TupleTableSlot *slot, Tuplestorestate *store);
 extern void row_codec_restore(RowCodec *codec, TupleTableSlot *spilled, TupleTableSlot *slot);

@@ -4,17 +4,17 @@
  *	  The executor node of a DistributedScan.
  *
  * Begin prepares expressions; the first call for a row evaluates parameters,
- * prunes, and starts the tasks.  A rescan starts them anew.  A write without
+ * prunes, and starts the tasks.  A rescan starts them again.  A write without
  * RETURNING runs to its end in the first call.
  *
- * A scan inside a correlated subquery may run once for each row of a query.
- * How often isn't known beforehand, nor for sure how large the table is.  So
- * after a few runs it spends as much again on reading the rows of all runs
- * (without the filters that change), and keeps them if they are not so many
- * that another run would be cheaper than filtering them here.  So it never
- * costs more than twice what the better way would.  If all runs return the
- * same rows, those of the second are kept, and its children don't run a third
- * time.
+ * A scan in a correlated subquery may run once for each row of a query.  The
+ * number of rescans isn't known in advance, nor the exact size of the table.
+ * So after a few runs, the scan spends the same effort again on reading the
+ * rows for all rescans (without the filters that change).  It keeps these
+ * rows, unless there are so many that another run is cheaper than filtering
+ * them.  So the cost is at most twice that of the better strategy.  If all
+ * runs return the same rows, those of the second are kept, and its children
+ * don't run a third time.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,8 +41,8 @@
 #include "planner/dist_cost.h"
 
 /*
- * Rows are kept after so many runs: to fetch as many as a run may filter costs
- * about eight times as much as a run.
+ * Rows are kept after this many runs: fetching as many rows as a run may
+ * filter costs about eight times as much as a run.
  */
 #define KEEP_AFTER_RUNS 8
 
@@ -72,8 +72,8 @@ scan_create(CustomScan *node)
 }
 
 /*
- * Opens the tables that the scan reads, so that what must not happen to a
- * table in use doesn't, as TRUNCATE while a cursor is open.
+ * Opens the tables that the scan reads, so that CheckTableNotInUse() prevents
+ * TRUNCATE, for example, while a cursor is open.
  */
 static List *
 open_tables(const DistScanState *state, EState *estate)
@@ -179,7 +179,7 @@ count_processed(DistScanState *state)
 	}
 }
 
-/* Starts a run: its own tasks, unless rows are kept or now worth to be. */
+/* Starts a run: its own tasks, unless rows are kept, or should be kept now. */
 static void
 begin_run(DistScanState *state)
 {

@@ -30,7 +30,7 @@ typedef struct DistScanState
 	bool		row_security;	/* and the setting of that name */
 	DistSnapshot *snapshot;		/* of the statement; NULL if it needs none */
 	TaskSetSpec spec;
-	TaskSet    *set;			/* NULL before the first row is asked for */
+	TaskSet    *set;			/* NULL before the first row is requested */
 	bool		finished;
 	bool		same_rows;		/* all runs return the same rows */
 	bool		broadcast;		/* the child plans have run */
@@ -42,7 +42,7 @@ typedef struct DistScanState
 	int			runs;			/* that have ended */
 	TaskSet    *kept;			/* the rows of every run; NULL if they are not
 								 * kept */
-	bool		from_kept;		/* this run takes them */
+	bool		from_kept;		/* this run uses them */
 	bool		too_many;		/* to be kept */
 	TaskSetSpec keep_spec;
 	MemoryContext keep_context;
@@ -50,9 +50,10 @@ typedef struct DistScanState
 	ExprState  *keep_quals;		/* which of those that are kept belong to a
 								 * run */
 	bool		busy;			/* a row is being fetched */
-	bool		too_late;		/* to begin a run: it would see what its
+	bool		too_late;		/* to begin a run, which would see what its
 								 * statement has written */
-	bool		failed;			/* to read ahead: its rows are lost */
+	bool		failed;			/* reading ahead has failed: its rows are
+								 * lost */
 	struct DistScanState *next; /* in the list of all scans, see
 								 * read_ahead.c */
 	SubTransactionId subid;		/* where the scan began */
@@ -65,7 +66,7 @@ typedef struct DistScanState
 	ArrayType  *exchange_map;	/* which node gets which hash values */
 	List	   *exchange_conns; /* RemoteConn of each node that holds it */
 	MemoryContextCallback exchange_end; /* if the scan isn't ended itself */
-	ParamExternData *exchange_params;	/* by which the parent's tasks find
+	ParamExternData *exchange_params;	/* with which the parent's tasks find
 										 * the rows */
 	bool		exchange_sent;	/* it has run */
 	bool		many_shards;	/* the present run asks several */

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * scan_tasks.c
- *	  What a DistributedScan asks of which nodes, and the rows that come.
+ *	  The tasks of a DistributedScan, and the rows that they return.
  *
- * A run evaluates the parameters, prunes, and starts a task for each node or
- * shard that is left.  The tasks run as the user, and with the setting of
- * row_security, that the scan began with.  Rows that are kept for later runs
- * come from tasks of their own, whose text leaves out the filters that change.
+ * A run evaluates the parameters, prunes, and starts a task for each remaining
+ * node or shard.  The tasks run as the user, and with the setting of
+ * row_security, with which the scan began.  Rows that are kept for rescans
+ * come from separate tasks, whose text lacks the filters that change.
  *
  *-------------------------------------------------------------------------
  */
@@ -49,8 +49,8 @@ scan_columns(List *types, List *typmods)
 }
 
 /*
- * A task's parameters, evaluated: so many expressions from the first on, and
- * then as many arrays of rows from here.
+ * A task's parameters, evaluated: nparams expressions from first on, and the
+ * arrays of broadcasts.
  */
 static ParamListInfo
 evaluate_params(DistScanState *state, int first, int nparams, int narrays)
@@ -94,7 +94,7 @@ dist_value(DistScanState *state, ParamListInfo params, bool *isnull)
 	return expr_value(state->exprs, position, state->css.ss.ps.ps_ExprContext, isnull);
 }
 
-/* Evaluates which shards the tasks go to. */
+/* Finds the shards that the tasks are for. */
 static Bitmapset *
 find_shards(DistScanState *state, const DistTable *table, List *prune, ParamListInfo params)
 {
@@ -120,8 +120,8 @@ find_shards(DistScanState *state, const DistTable *table, List *prune, ParamList
 }
 
 /*
- * From now on acts as the statement started: a cursor may have been opened by
- * another role, or without row_security.
+ * Switches to the user and row_security with which the statement started,
+ * since a cursor may have been opened under others.
  */
 static RunAs
 as_started_begin(const DistScanState *state)
@@ -138,8 +138,8 @@ as_started_begin(const DistScanState *state)
 }
 
 /*
- * The shard of the row that WHERE CURRENT OF means, now locked, and its ctid
- * as the task's parameter; none if it has gone.
+ * Finds and locks the row of WHERE CURRENT OF: sets its shard, and its ctid as
+ * the task's parameter; no shard if it has gone.
  */
 static Bitmapset *
 find_current_row(DistScanState *state, const DistTable *table, ParamListInfo params)
@@ -182,8 +182,8 @@ commits_by_itself(DistScanState *state)
 }
 
 /*
- * What is known now of the scan's table: in a transaction block nothing else
- * may have heard that a shard was moved.
+ * The current metadata of the scan's table: in a transaction block, nothing
+ * else may have processed the invalidation for a moved shard.
  */
 static const DistTable *
 present_table(const DistScanState *state)
@@ -192,7 +192,7 @@ present_table(const DistScanState *state)
 	return metadata_require(state->plan.relid);
 }
 
-/* Whose statement it is, as tags say it. */
+/* The tenant of the statement, for tags. */
 static int
 statement_tenant(const DistScanState *state, const DistTable *table, ParamListInfo params)
 {
@@ -201,7 +201,7 @@ statement_tenant(const DistScanState *state, const DistTable *table, ParamListIn
 	return table->kind == DIST_SINGLE ? TENANT_IS_GROUP : 0;
 }
 
-/* FindShards of a run, and of the one whose rows are kept. */
+/* FindShards for a run, and for the run whose rows are kept. */
 static Bitmapset *
 find_shards_again(void *state, const DistTable *table)
 {
@@ -214,7 +214,7 @@ find_kept_again(void *state, const DistTable *table)
 	return find_shards(state, table, ((DistScanState *) state)->plan.keep_prune, NULL);
 }
 
-/* Whether nodes send rows to those of the scan's tasks. */
+/* Whether the scan has repartitioned sides. */
 static bool
 gets_rows(const DistScanState *state)
 {
@@ -228,7 +228,7 @@ gets_rows(const DistScanState *state)
 	return false;
 }
 
-/* Sets the spec of a run, or of the one whose rows are kept. */
+/* Sets the spec of a run, or of the run whose rows are kept. */
 static void
 prepare_run(DistScanState *state, bool to_keep)
 {
@@ -320,8 +320,9 @@ scan_rights(const DistScanState *state)
 }
 
 /*
- * Starts the tasks, and has the nodes accept the statement's snapshot with
- * them.  If they don't, they are asked for another, and nothing has started.
+ * Starts the tasks together with the offer of the statement's snapshot.  If a
+ * node refuses it, nothing has started, and the nodes are asked for another
+ * snapshot.
  */
 static bool
 offer_snapshot(DistScanState *state)
@@ -365,7 +366,7 @@ scan_start_tasks(DistScanState *state)
 		run_as_end(caller);
 	}
 	state->busy = true;			/* child plans may run functions that write,
-								 * and so have scans read ahead */
+								 * which makes scans read ahead */
 	scan_prepare(state);
 	state->busy = false;
 	stat_counter_add(state->many_shards ? STAT_MULTI_SHARD : STAT_SINGLE_SHARD);

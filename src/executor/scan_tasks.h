@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * scan_tasks.h
- *	  What a DistributedScan asks of which nodes, and the rows that come.
+ *	  The tasks of a DistributedScan, and the rows that they return.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,26 +21,20 @@ extern void scan_start_tasks(DistScanState *state);
 extern void scan_stop_tasks(DistScanState *state);
 
 /*
- * The next row of a set of the scan, or with a slot of NULL the rest, at most
- * so many.
+ * Returns the next row of a set of the scan or, if slot is NULL, prefetches
+ * the remaining rows, up to a limit.
  */
 extern bool scan_next_row(DistScanState *state, TaskSet *set, TupleTableSlot *slot, int most);
 
-/*
- * Reads all rows that are still to come; starts the tasks if need be.  See
- * read_ahead.c for when.
- */
+/* Reads all remaining rows; starts the tasks if needed.  See read_ahead.c. */
 extern void scan_read_rest(DistScanState *state);
 
-/*
- * An error came while rows were read ahead: whoever asks for a row gets
- * another one.
- */
+/* Reading ahead has failed: later requests for rows raise another error. */
 extern void scan_fail(DistScanState *state);
 
 /*
- * Has later runs take rows that are read now, at most so many; whether there
- * were no more.
+ * Reads the rows for all rescans, up to a limit; returns whether these were
+ * all.
  */
 extern bool scan_keep_rows(DistScanState *state, int most);
 
@@ -50,7 +44,7 @@ extern bool scan_keep_rows(DistScanState *state, int most);
  */
 extern void scan_prepare(DistScanState *state);
 
-/* Whose rights to tables count. */
+/* The role whose rights to tables are checked. */
 extern Oid	scan_rights(const DistScanState *state);
 
 /* A tuple descriptor from lists of types and typmods. */

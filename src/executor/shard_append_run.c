@@ -4,9 +4,9 @@
  *	  The executor node of a ShardAppend: runs the child whose range a hash
  *	  value is in.
  *
- * The hash value is computed anew for each scan (planner/shard_append.c).
- * Children that it doesn't choose aren't touched: a child is told of changed
- * parameters when its turn comes, and then of all.
+ * Each rescan computes the hash value again (planner/shard_append.c).
+ * Children that aren't chosen aren't rescanned: a child gets all changed
+ * parameters when it is chosen next.
  *
  *-------------------------------------------------------------------------
  */
@@ -81,7 +81,7 @@ choose_child(ShardAppendState *state)
 	return NULL;
 }
 
-/* Has a child begin again, with the parameters as they are. */
+/* Rescans a child, with the current parameters. */
 static void
 restart_child(ShardAppendState *state, PlanState *child)
 {

@@ -4,10 +4,10 @@
  *	  The executor node of SharedRows, of which a plan has two with the same
  *	  rows.
  *
- * The node that begins first has the child and a tuplestore, as nodeCtescan.c
- * does it; the other one, whose child never begins, finds it by a parameter
- * of the executor.  Each of them reads the tuplestore at its own place, and
- * asks the child for a row where the tuplestore has no more.  The child's
+ * As in nodeCtescan.c, the node that begins first owns the child and a
+ * tuplestore; the other one, whose own child is never initialized, finds it by
+ * a parameter of the executor.  Each node has its own read pointer, and
+ * requests a row from the child at the end of the tuplestore.  The child's
  * rows never change (planner/shared_rows.h), so a rescan reads them again.
  *
  *-------------------------------------------------------------------------
@@ -34,7 +34,7 @@ typedef struct SharedRowsState
 	bool		complete;		/* the child has no more rows */
 } SharedRowsState;
 
-/* Has the node that begins first own the rows. */
+/* Makes the node that begins first the owner of the rows. */
 static void
 find_owner(SharedRowsState *state, EState *estate)
 {
@@ -76,7 +76,7 @@ shared_rows_begin(CustomScanState *node, EState *estate, int eflags)
 												  eflags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
 }
 
-/* Takes one more row of the child, behind all others; false if it has none. */
+/* Appends the child's next row to the tuplestore; false if there is none. */
 static bool
 take_shared_row(SharedRowsState *state)
 {
@@ -90,9 +90,7 @@ take_shared_row(SharedRowsState *state)
 	owner->complete = TupIsNull(row);
 	if (owner->complete)
 		return false;
-	/*
-	 * the child may have moved the place: it can read other shared rows only
-	 */
+	/* the child may have selected another read pointer */
 	tuplestore_select_read_pointer(owner->rows, state->place);
 	tuplestore_puttupleslot(owner->rows, row);
 	ExecCopySlot(state->slot, row);

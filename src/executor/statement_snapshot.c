@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * statement_snapshot.c
- *	  Which point in time a statement reads as of.
+ *	  Chooses the point in time that a statement reads as of.
  *
  * When a statement starts:
  *
@@ -12,11 +12,10 @@
  * - at REPEATABLE READ, the first statement that uses distributed tables
  *   fixes the transaction's.
  *
- * In each case the statement's snapshot on this node is exchanged for one as
- * of that time, so that local tables and this node's shards are read alike.
- *
- * A statement that is planned as a whole for one shard takes none of this at
- * READ COMMITTED.
+ * In each case the statement's snapshot on this node is replaced by one as of
+ * that time, so that local tables and this node's shards are read as of the
+ * same time.  At READ COMMITTED, a statement that is sent to one shard as a
+ * whole needs no point in time.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,20 +40,21 @@
 #include "txn/transaction.h"
 
 /*
- * A scan up to this cost, in the planner's units, is short enough for its rows
- * to wait until all nodes have answered.
+ * A scan up to this cost, in the planner's units, is so short that its rows
+ * can wait until all nodes have answered.
  */
 #define OFFERED_COST 10000.0
 
-/* What a plan does with distributed tables. */
+/* How a plan uses distributed tables. */
 typedef struct PlanUse
 {
 	bool		any;			/* uses them */
 	bool		exports;		/* is a call of pg_export_snapshot() alone */
-	bool		whole;			/* is, as a whole, for one shard */
+	bool		whole;			/* the whole statement is sent to one shard */
 	Bitmapset  *groups;			/* nodes of the shards that it scans */
 	int			nshards;		/* how many those are */
-	uint64		generation;		/* of the metadata that say so */
+	uint64		generation;		/* of the metadata that groups and nshards are
+								 * from */
 	ParamListInfo params;		/* of the execution */
 } PlanUse;
 
@@ -72,8 +72,7 @@ static bool end_is_hooked = false;	/* from the first statement with a snapshot
 static bool has_read = false;
 
 /*
- * Whether this transaction has another session's snapshot, and of this node
- * alone.
+ * Whether this transaction has imported a snapshot that is of this node only.
  */
 static bool snapshot_imported = false;
 
@@ -189,7 +188,7 @@ plan_list_use(List *plans, PlanUse *use)
 		plan_use(lfirst(cell), use);
 }
 
-/* The same for a statement; all that use says but params is found anew. */
+/* The same for a statement; sets all fields of use except params. */
 static void
 statement_use(PlannedStmt *statement, PlanUse *use)
 {
@@ -200,7 +199,7 @@ statement_use(PlannedStmt *statement, PlanUse *use)
 		use->groups = bms_del_member(use->groups, metadata_local_group());
 }
 
-/* Exchanges the statement's snapshot. */
+/* Replaces the statement's snapshot. */
 static void
 exchange_snapshot(QueryDesc *query_desc, Snapshot other)
 {
@@ -229,7 +228,7 @@ is_lone_statement(QueryDesc *query_desc)
 		ActivePortal->sourceText == query_desc->sourceText;
 }
 
-/* Whether a snapshot goes with the statement. */
+/* Whether the statement owns a snapshot. */
 static bool
 has_own_snapshot(QueryDesc *query_desc)
 {
@@ -252,7 +251,7 @@ end_snapshot_use(QueryDesc *query_desc)
 		dist_snapshot_end();
 }
 
-/* The memory of a statement's snapshot goes. */
+/* Called when the memory of a statement's snapshot is released. */
 static void
 snapshot_gone(void *snapshot)
 {
@@ -278,9 +277,9 @@ note_snapshot(DistSnapshot *snapshot)
 }
 
 /*
- * The only scan of a plan that sends its tasks as soon as it runs: all above
- * it have one child, and it has no rows to send along, which are computed
- * first.  Else NULL.  A cursor runs when its client likes.
+ * The only scan of a plan, if it sends its tasks as soon as the plan runs: all
+ * nodes above have one child, and it has no child plans, which would run
+ * first.  Else NULL.  A cursor may be run much later.
  */
 static CustomScan *
 scan_that_starts_at_once(PlannedStmt *stmt)
@@ -301,10 +300,11 @@ scan_that_starts_at_once(PlannedStmt *stmt)
 
 /*
  * Whether a point in time may be offered to the nodes with the statement's
- * tasks, instead of asking the nodes before.  If one refuses, all is done
- * again, so nothing that has an effect or a result may come before, and rows
- * have to wait for the slowest node's first.  Nodes forget the snapshot with
- * the task, so nothing else may ever need it, such as a user's function.
+ * tasks, instead of asking the nodes before.  If a node refuses, the statement
+ * starts again, so it must not have had an effect or returned rows, and all
+ * rows wait for the first row of the slowest node.  Nodes drop the snapshot at
+ * the end of the task, so nothing else, a user's function for instance, may
+ * need it.
  */
 static bool
 may_be_offered(QueryDesc *query_desc, CustomScan *scan)
@@ -317,9 +317,10 @@ may_be_offered(QueryDesc *query_desc, CustomScan *scan)
 }
 
 /*
- * A shard may be moved, while a point in time is chosen, to a node that wasn't
- * asked: as soon as our snapshot is as late as that, our metadata tell of it.
- * Whether no such node is used; if one is, use tells whom to ask.
+ * While a point in time is chosen, a shard may be moved to a node that wasn't
+ * asked.  If our snapshot is later than the move, our metadata show it.
+ * Returns whether all needed nodes were asked; if not, use has the nodes to
+ * ask.
  */
 static bool
 all_were_asked(QueryDesc *query_desc, PlanUse *use)
@@ -354,9 +355,9 @@ take_snapshot(QueryDesc *query_desc, PlanUse *use)
 }
 
 /*
- * A point in time for a statement at READ COMMITTED.  Whether it is its own:
- * one that is run under the snapshot of another statement, as part of that,
- * shares it.
+ * Chooses a point in time for a statement at READ COMMITTED.  Returns whether
+ * it is its own: a statement that runs as part of another one, under that
+ * one's snapshot, shares it.
  */
 static bool
 start_statement(QueryDesc *query_desc, PlanUse *use)
@@ -413,8 +414,8 @@ statement_snapshot_imported(const char *id)
 }
 
 /*
- * Such a snapshot says what is visible on this node, and nothing of the
- * others.
+ * An imported snapshot of this node only doesn't determine what is visible on
+ * other nodes.
  */
 static void
 check_not_imported(const PlanUse *use)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * statement_snapshot.h
- *	  Which point in time a statement reads as of.
+ *	  Chooses the point in time that a statement reads as of.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,34 +15,34 @@
 #include "txn/snapshot.h"
 
 /*
- * Puts the right snapshot into the description of a statement that is about to
- * start; given says that it is a task with its initiator's.  Whether the
- * statement then has one of its own.
+ * Sets the snapshot of a statement that is about to start; given: it is a task
+ * that has its initiator's.  Returns whether the statement has a snapshot of
+ * its own.
  */
 extern bool statement_snapshot_choose(QueryDesc *query_desc, int eflags, bool given);
 
 /*
- * At READ COMMITTED, has a statement that has waited for a lock see what was
- * committed meanwhile.
+ * At READ COMMITTED, renews the snapshot of a statement that has waited for a
+ * lock.
  */
 extern void statement_snapshot_renew(QueryDesc *query_desc);
 
 /*
- * The statement has started: the snapshot of its own goes with it.  outer was
- * the current one before it was chosen.
+ * Called when the statement has started: it becomes the owner of its snapshot.
+ * outer was the current one before it was chosen.
  */
 extern void statement_snapshot_started(QueryDesc *query_desc, bool own, DistSnapshot *outer);
 
 /*
- * Has the nodes asked for the point in time of a snapshot that they were only
- * offered, and the statement run as of that.  Nothing of it may have run, or
- * had an effect.  refused: the offer was made.
+ * Asks the nodes for a point in time, in the place of the one that was only
+ * offered, and makes the statement run as of it.  No part of the statement may
+ * have run.  refused: the offer was made.
  */
 extern void statement_snapshot_settle(DistSnapshot *snapshot, bool refused);
 
 /*
- * This transaction has taken the snapshot of that id from another session.  If
- * that is one of this node alone, it can't use distributed tables.
+ * Called when this transaction has imported the snapshot with that id.  If it
+ * is of this node only, the transaction can't use distributed tables.
  */
 extern void statement_snapshot_imported(const char *id);
 

@@ -19,8 +19,8 @@
 
 typedef struct Task
 {
-	const DistTable *table;		/* that the indexes are for: the spec's, or
-								 * what has become of it; NULL: the spec's */
+	const DistTable *table;		/* that the indexes refer to: a newer version
+								 * of the spec's; NULL: the spec's */
 	int			shard_index;	/* -1: the whole node (reference table); the
 								 * lowest of a set */
 	Bitmapset  *shards;			/* indexes of a set of several, all on one
@@ -28,19 +28,18 @@ typedef struct Task
 	const HashRange *part;		/* the only rows of its one shard that it
 								 * reads; NULL: all */
 	int32		groupid;
-	bool		former;			/* reads what was moved away, or replaced,
-								 * since its snapshot was taken */
+	bool		former;			/* reads a placement that was moved away, or
+								 * replaced, since its snapshot was taken */
 	const char *text;			/* without tag */
 	ParamListInfo params;		/* types as they are here; may be NULL */
-	int			retries;		/* because the shard was not where we
-								 * thought */
+	int			retries;		/* because the node didn't have the shard */
 	uint64		processed;		/* rows written, or returned, once it ended */
 	bool		keep_rows;		/* false: its rows are thrown away */
 } Task;
 
 /*
- * Where the tasks of a read belong when shards have been split or merged since
- * they were made: indexes in the table as it is now.
+ * Finds the shards of a read again, if shards have been split or merged since
+ * its tasks were made: indexes in the current metadata.
  */
 typedef Bitmapset *(*FindShards) (void *arg, const DistTable *table);
 
@@ -61,25 +60,26 @@ typedef struct TaskSetSpec
 								 * like) */
 	int			npolicies;
 	int			tenant;			/* for the tasks' tags */
-	bool		latest;			/* own tasks write under a snapshot of now, as
-								 * those of other nodes do: rows may have been
-								 * locked since the statement began */
+	bool		latest;			/* local tasks write under a new snapshot, like
+								 * those of other nodes, since rows may have
+								 * been locked after the statement began */
 	bool		commits;		/* its one task is the whole transaction, and
 								 * commits by itself */
 	DistSnapshot *snapshot;		/* point in time to read as of; NULL: now */
 	Snapshot	as_of;			/* this node's, of that time or of the
 								 * transaction; NULL: now */
-	Oid			check_as;		/* whose rights to tables count (a view's
-								 * owner); InvalidOid: the current user's */
+	Oid			check_as;		/* the role whose rights to tables are checked
+								 * (a view's owner); InvalidOid: the current
+								 * user */
 	FindShards	find_shards;	/* NULL: tasks can't follow splits and merges,
 								 * which wait for the statement */
 	void	   *find_arg;
-	bool		stays;			/* tasks can't follow anything: rows were sent
-								 * to their nodes */
+	bool		stays;			/* tasks can't follow moved shards: rows were
+								 * sent to their nodes */
 	bool		whole;			/* its one task is the whole statement */
 	bool		first_alone;	/* the first task ends before others begin */
 	uint64	   *received;		/* counts the bytes of rows from other nodes;
-								 * NULL: nobody asks */
+								 * NULL: not requested */
 	int			explain;		/* for the tasks' tags; one connection per node
 								 * then */
 } TaskSetSpec;
@@ -87,10 +87,10 @@ typedef struct TaskSetSpec
 /* A task on one shard of the table, params shared. */
 extern Task *task_make(const DistTable *table, int shard_index, const char *text, ParamListInfo params);
 
-/* Sets where a task for one shard goes, as of a snapshot (NULL: is now). */
+/* Sets the node of a task for one shard, as of a snapshot (NULL: now). */
 extern void task_place(Task *task, Snapshot as_of);
 
-/* A task's tag, but for snapshot and rights. */
+/* A task's tag, except snapshot and rights. */
 extern TaskTag task_tag(const TaskSetSpec *spec, const Task *task);
 
 /*
@@ -99,7 +99,7 @@ extern TaskTag task_tag(const TaskSetSpec *spec, const Task *task);
  */
 extern List *task_add_to_node(List *tasks, Task *added);
 
-/* The same, where the shard was as of a snapshot (NULL: is now). */
+/* A task for one shard, placed as of a snapshot (NULL: now). */
 extern Task *task_make_as_of(const DistTable *table, int shard_index, const char *text, ParamListInfo params,
 							 Snapshot as_of);
 

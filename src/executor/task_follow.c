@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * task_follow.c
- *	  What becomes of a task whose shards were moved, split or merged.
+ *	  Replaces tasks whose shards were moved, split or merged.
  *
- * A task whose node doesn't have its shard (any more) is sent after it.  A
- * read that is itself the whole statement belongs to the shard that its
- * conditions give now; any other read is of rows, and goes to all shards that
- * have some of those that its own shard had, and reads no others.  Writes
- * don't get here when shards are split or merged: that waits for them.
+ * A task whose node doesn't have its shard is sent to the node that has it
+ * now.  If a read is the whole statement, its conditions are evaluated again.
+ * Any other read goes to all shards that have some of the old shard's hash
+ * values, restricted to these.  Writes aren't affected by splits and merges,
+ * which wait for them.
  *
  *-------------------------------------------------------------------------
  */
@@ -52,8 +52,8 @@ make_again(const TaskSetSpec *spec, const DistTable *now, int index, const Task 
 }
 
 /*
- * Adds what a shard of a refused task is now: itself, or those that a split or
- * merge has made of it.
+ * Adds the present shards for a shard of a refused task: itself, or those that
+ * a split or merge has made of it.
  */
 static List *
 add_followers(const TaskSetSpec *spec, const DistTable *now, const Task *refused, int shard, List *tasks)

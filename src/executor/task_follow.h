@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * task_follow.h
- *	  What becomes of a task whose shards were moved, split or merged.
+ *	  Replaces tasks whose shards were moved, split or merged.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,20 +12,20 @@
 #include "executor/task.h"
 
 /*
- * Errors, in the words that clients know: a shard was moved, and a task can't
- * be sent after it.  detail: what its node said, or NULL.
+ * Errors, in terms that clients know: a shard was moved, and a task can't
+ * follow it.  detail: its node's message, or NULL.
  */
 pg_noreturn extern void task_report_moved(const char *detail);
 
 /*
- * Sets where a task for one shard goes.  Errors if that is a write of what an
- * older snapshot can't see, since a move has brought it where it is.
+ * Sets the node of a task for one shard.  Errors if the task writes and its
+ * snapshot is older than the move that has brought the shard to its node.
  */
 extern void task_place_checked(const TaskSetSpec *spec, Task *task);
 
 /*
- * The tasks (List) that do what a refused one was to do, by what is known now;
- * in CurrentMemoryContext.
+ * The tasks (List) that replace a refused one, by the present metadata; in
+ * CurrentMemoryContext.
  */
 extern List *task_followers(const TaskSetSpec *spec, const DistTable *now, const Task *refused);
 

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * task_offer.c
- *	  Starts a task set whose snapshot the nodes have not been asked for.
+ *	  Starts a task set whose snapshot is offered to the nodes.
  *
  * Each node gets its only task together with the point in time that the
- * initiator would like to read as of, and accepts that by its first answer
- * (src/txn/SNAPSHOTS.md).  Until all have done so, no row may be used: the
- * whole set may have to be run again, as of another time.
+ * initiator has chosen, and accepts it by its first answer
+ * (src/txn/SNAPSHOTS.md).  Until all nodes have accepted, no row may be used:
+ * the whole set may have to run again, as of another time.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +15,7 @@
 #include "executor/task_set.h"
 #include "executor/task_set_private.h"
 
-/* Has this node's tasks run up to a row, while other nodes are at work. */
+/* Runs this node's tasks up to their first row, while other nodes work. */
 static void
 start_local_tasks(TaskSet *set)
 {

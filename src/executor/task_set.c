@@ -3,16 +3,15 @@
  * task_set.c
  *	  The adaptive executor: runs a set of tasks and streams the rows back.
  *
- * Each node has a queue of tasks.  One connection per node starts at once;
- * while a queue is not empty, one more may open every slow-start interval if
- * the transaction's state allows it (remote_acquire_extra decides).  A
- * connection takes the next task of its node when it has finished one.  Tasks
- * for this node run in this backend, one after the other, whenever no remote
- * row is waiting.
+ * Each node has a queue of tasks.  Each node starts with one connection; while
+ * its queue is not empty, one more may open every slow-start interval if the
+ * transaction's state allows it (remote_acquire_extra).  When a connection has
+ * finished a task, it takes the next one of its node.  Tasks for this node run
+ * in this backend, one after another, whenever no remote row is available.
  *
- * Rows are decoded straight from the wire into the caller's slot; nothing is
- * collected, so back-pressure is the socket's.  Only when another owner needs
- * one of our connections the rest of its task's rows goes to a tuplestore.
+ * Rows are decoded from the wire into the caller's slot; nothing is collected,
+ * so the socket provides back-pressure.  Only when another owner needs one of
+ * our connections are the remaining rows of its task stored in a tuplestore.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,9 +38,10 @@
 #include "txn/transaction.h"
 
 /*
- * How often, and how long, a task waits for news of its shard: two seconds,
- * then half a minute less eagerly.  News come late when a node was down as the
- * switch of a move or split was committed: from recovery, on a busy machine.
+ * How often, and how long, a task is retried while the metadata of its shard
+ * are outdated: frequently for two seconds, then less often for half a minute.
+ * Metadata are late if a node was down when the switch of a move or split was
+ * committed, and recovery has to commit it on a busy machine.
  */
 #define STALE_RETRIES 500
 #define STALE_RETRY_MS 10
@@ -59,7 +59,7 @@ write_tag(TaskSet *set, Task *task, bool remote)
 	TaskTag		tag = task_tag(set->spec, task);
 
 	tag.snapshot = remote && set->spec->snapshot != NULL;
-	/* a move may end now, which is later than any time that we read as of */
+	/* a move may end now, later than the time that we read as of */
 	tag.late = !tag.former && !remote && !set->spec->write;
 	tag.explain = set->spec->explain;
 	task_tag_set_as(&tag, set->spec->check_as);
@@ -273,8 +273,8 @@ task_set_assign(TaskSet *set)
 		queue = queue_of_group(set, worker->conn->groupid);
 
 		/*
-		 * An extra connection that could not be made, or comes too late, is no
-		 * error; nor is one that was lost before it answered.
+		 * It is not an error if an extra connection can't be opened, is too
+		 * late, or is lost before it has answered.
 		 */
 		if ((worker->conn->state == REMOTE_DEAD && (queue->nworkers > 1 || worker->lost)) ||
 			(worker->refused && queue->nworkers > 1))
@@ -321,7 +321,7 @@ follow_task(TaskSet *set, const DistTable *now, Task *task)
 	{
 		const Task *again = linitial(tasks);
 
-		/* rows that come are known by their task */
+		/* rows are identified by their task */
 		task->table = again->table;
 		task->shard_index = again->shard_index;
 		task->part = again->part;
@@ -335,10 +335,9 @@ follow_task(TaskSet *set, const DistTable *now, Task *task)
 }
 
 /*
- * The shard of a task was not on the node that got it: queues it again by what
- * is known now, and then a moment later, as its node, or this one, may not
- * have heard yet that the shard was moved.  False if that has not helped often
- * enough.
+ * The shard of a task was not on its node: queues the task again, placed by
+ * the present metadata, at first at once and then with a delay, since a node
+ * may not have learned of the move yet.  False if there were too many retries.
  */
 static bool
 requeue_task(TaskSet *set, Task *task)
@@ -367,7 +366,7 @@ requeue_task(TaskSet *set, Task *task)
  * Whether an error came before the task did anything: its node doesn't have
  * the shard, or has lost the prepared statement, or the connection was lost
  * while a read by itself was on it.  Then it can be sent again, unless the
- * error has spoilt earlier work in the node's transaction.
+ * error has aborted earlier work in the node's transaction.
  */
 static bool
 may_send_again(TaskSet *set, Worker *worker, const ErrorData *error)
@@ -395,9 +394,9 @@ is_refused(TaskSet *set, Worker *worker, const ErrorData *error)
 }
 
 /*
- * Whether an error, instead of a task's first answer, only means that a
- * snapshot can't be offered now: its node's clock is later, or lacks the shard
- * or the prepared statement, or the connection was lost.
+ * Whether an error in the place of a task's first answer only means that a
+ * snapshot can't be offered: the node's clock is later, the node lacks the
+ * shard or the prepared statement, or the connection was lost.
  */
 static bool
 refuses_offer(Worker *worker, const ErrorData *error)
@@ -461,7 +460,10 @@ task_set_poll(TaskSet *set, Worker *worker)
 {
 	RemotePoll	found;
 
-	/* data that are here already keep us from waiting */
+	/*
+	 * if data have already arrived, there is no wait that checks for
+	 * interrupts
+	 */
 	CHECK_FOR_INTERRUPTS();
 	if (worker->row_waits)
 	{
@@ -538,7 +540,7 @@ poll_workers(TaskSet *set, TupleTableSlot *slot, Task **task)
 	return false;
 }
 
-/* Whether this node has a shard, by what is known now; locks it. */
+/* Whether this node has a shard, by the present metadata; locks it. */
 static bool
 lock_own_shards(TaskSet *set, const Task *task, int shard)
 {
@@ -556,8 +558,8 @@ lock_own_shards(TaskSet *set, const Task *task, int shard)
 }
 
 /*
- * Whether this node still has what a task of its own is for.  Locks it, as the
- * task will: who waits for that may find that it was moved away.
+ * Whether this node still has the shard of a local task.  Locks it, as the
+ * task will: after a wait for the lock, the shard may have moved.
  */
 static bool
 is_still_here(TaskSet *set, const Task *task)
@@ -578,9 +580,9 @@ is_still_here(TaskSet *set, const Task *task)
 
 /*
  * The snapshot that a task of this node runs under, other than the active one;
- * NULL: the active one.  In a REPEATABLE READ transaction that is what it has
- * read local and reference tables with, and writes to these must be, while
- * what is read and written in shards is as of the time that all nodes share.
+ * NULL: the active one.  In a REPEATABLE READ transaction, the active snapshot
+ * is for local and reference tables, and the returned one, as of the time that
+ * all nodes share, for shards.
  */
 static Snapshot
 local_snapshot(TaskSet *set, const Task *task)
@@ -592,7 +594,7 @@ local_snapshot(TaskSet *set, const Task *task)
 	if (!may_be_refused(set, task))
 		return NULL;
 
-	/* its shard may have come here since the statement began */
+	/* its shard may have arrived here since the statement began */
 	return IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : GetLatestSnapshot();
 }
 
@@ -662,7 +664,7 @@ task_set_next_own(TaskSet *set, TupleTableSlot *slot, Task **task)
 	return found;
 }
 
-/* A row that another owner's need had us put aside. */
+/* The next row that was stored because another owner needed the connection. */
 static bool
 next_spilled(TaskSet *set, TupleTableSlot *slot, Task **task)
 {
@@ -763,7 +765,7 @@ next_fresh(TaskSet *set, TupleTableSlot *slot, Task **task)
 	{
 		if (has_remote_work(set))
 		{
-			/* finished workers take their next task before we look for rows */
+			/* finished workers get their next task before we look for rows */
 			task_set_grow(set);
 			task_set_assign(set);
 			if (poll_workers(set, slot, task))
@@ -791,7 +793,7 @@ task_set_next(TaskSet *set, TupleTableSlot *slot, Task **task)
 	if (next_spilled(set, slot, task) || next_fresh(set, slot, task))
 		return true;
 
-	/* while we waited, another owner may have had us put rows aside */
+	/* while we waited, another owner may have made us store rows */
 	return next_spilled(set, slot, task);
 }
 

@@ -32,22 +32,22 @@ extern TaskSet *task_set_start(const TaskSetSpec *spec);
 extern bool task_set_next(TaskSet *set, TupleTableSlot *slot, Task **task);
 
 /*
- * Starts the tasks of a set whose snapshot is offered: each node has one, and
- * accepts the snapshot by its first answer, for which this waits.  False if
- * one has refused, or another reason not to go on has come up that is none
- * when all is done again; then, or if it can't be done in this way at all
- * (*sent is false), only task_set_end may be called.
+ * Starts the tasks of a set whose snapshot is offered, and waits until each
+ * node has accepted it by its first answer.  False if a node has refused, or
+ * if another failure occurs that a restart of the statement avoids.  Then, or
+ * if a snapshot can't be offered (*sent is false), only task_set_end may be
+ * called.
  */
 extern bool task_set_offer(TaskSet *set, bool *sent);
 
 /*
- * Reads all rows that are still to come, so that what is written from now on
- * has no effect on them; task_set_next returns them later.  Stops when it
- * holds so many rows; whether it came to the end.
+ * Reads all remaining rows, so that later writes don't affect them;
+ * task_set_next returns them later.  Stops at a maximum number of rows;
+ * returns whether it reached the end.
  */
 extern bool task_set_prefetch(TaskSet *set, int most);
 
-/* The statement has failed: nobody will ask for its rows any more. */
+/* The statement has failed: its rows won't be requested any more. */
 extern void task_set_abandon(TaskSet *set);
 
 /*
@@ -56,7 +56,7 @@ extern void task_set_abandon(TaskSet *set);
  */
 extern void task_set_rewind(TaskSet *set);
 
-/* Reads to the end, throwing rows away; the sum of processed. */
+/* Reads to the end, discarding rows; returns the sum of processed. */
 extern uint64 task_set_finish(TaskSet *set);
 
 /*
@@ -65,7 +65,7 @@ extern uint64 task_set_finish(TaskSet *set);
  */
 extern void task_set_lose_connections(TaskSet *set);
 
-/* Gives connections back; outstanding tasks are cancelled. */
+/* Releases the connections; outstanding tasks are cancelled. */
 extern void task_set_end(TaskSet *set);
 
 #endif							/* CITUS_EXECUTOR_TASK_SET_H */

@@ -25,9 +25,9 @@ typedef struct Worker
 {
 	RemoteConn *conn;
 	Task	   *task;			/* in progress; NULL when idle */
-	bool		lost;			/* the connection, and the task is in the queue
-								 * again */
-	bool		just_sent;		/* no answer can be here yet */
+	bool		lost;			/* the connection was lost, and the task is in
+								 * the queue again */
+	bool		just_sent;		/* no answer can have arrived yet */
 	bool		answered;		/* the task has returned something */
 	bool		guarded;		/* a savepoint is in front of the task */
 	bool		refused;		/* can't read as of the statement's snapshot */
@@ -67,8 +67,8 @@ struct TaskSet
 	TupleTableSlot *spill_slot;
 	List	   *spilled_tasks;	/* task of each spilled row, in order */
 	int			spilled_read;	/* rows read back */
-	ResourceOwner resowner;		/* of their file; NULL when nobody will read
-								 * them */
+	ResourceOwner resowner;		/* of their file; NULL when they won't be
+								 * read */
 
 	Task	   *alone;			/* runs before any other; NULL when done */
 
@@ -93,7 +93,7 @@ extern bool task_worker_expects(const Worker *worker);
  */
 extern void task_set_grow(struct TaskSet *set);
 
-/* Gives idle workers a task, or their connection back. */
+/* Gives idle workers a task, or releases their connection. */
 extern void task_set_assign(struct TaskSet *set);
 
 /* remote_poll for whatever a worker's connection is doing. */
@@ -105,10 +105,10 @@ extern void task_set_wait(struct TaskSet *set);
 /* The next row of this node's own tasks; false if there is none. */
 extern bool task_set_next_own(struct TaskSet *set, TupleTableSlot *slot, Task **task);
 
-/* Makes the place for rows that are put aside, and a slot for one of them. */
+/* Creates the tuplestore for stored rows, and a slot for one of them. */
 extern TupleTableSlot *task_set_begin_spilling(struct TaskSet *set);
 
-/* Puts a row aside, if anybody will ever ask for it. */
+/* Stores a row for later, unless the set's rows are no longer wanted. */
 extern void task_set_spill(struct TaskSet *set, TupleTableSlot *slot, Task *task);
 
 #endif							/* CITUS_EXECUTOR_TASK_SET_PRIVATE_H */

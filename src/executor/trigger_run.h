@@ -3,8 +3,8 @@
  * trigger_run.h
  *	  The triggers that a statement's rows fire.
  *
- * fire_triggers.c has them all; for those of a partitioned table it calls
- * partition_triggers.c, which calls it for the partition.
+ * fire_triggers.c implements them; for a partitioned table it calls
+ * partition_triggers.c, which calls it again for the partition.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,9 +29,9 @@ extern void triggers_after_move(TriggerRun *from, HeapTuple old, TriggerRun *to,
 extern void triggers_end(TriggerRun *run);
 
 /*
- * BEFORE ROW triggers, which may change the new row in values and nulls: what
- * these point to then lives until the next call.  False: the row is skipped.
- * The old row's t_tableOid is its table or partition.
+ * BEFORE ROW triggers, which may change the new row in values and nulls; the
+ * data that these point to then live until the next call.  False: the row is
+ * skipped.  The old row's t_tableOid is its table or partition.
  */
 extern bool triggers_before_insert(TriggerRun *run, Datum *values, bool *nulls);
 extern bool triggers_before_update(TriggerRun *run, HeapTuple old, Datum *values, bool *nulls);

@@ -1,19 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * upsert_rows.c
- *	  What an upsert text (modify_upsert_text) notes while it runs on the
- *	  node of a shard.
+ *	  State of an upsert text (modify_upsert_text) while it runs on the node
+ *	  of a shard.
  *
- * The server inserts a batch row by row: the next row is read when the one
- * before is done with.  So the row that was read last is the one that is
- * inserted, or conflicts.  Whoever asks for DO UPDATE's condition has the
- * existing row locked already, in its latest version.
+ * The server inserts the rows of a batch one by one, and reads a row after it
+ * has processed the one before.  So the row that was read last is the one that
+ * is inserted, or conflicts.  When DO UPDATE's condition is evaluated, the
+ * latest version of the existing row is already locked.  The state is reset
+ * when the next batch begins.
  *
- * All is forgotten when the next batch begins.
- *
- * A statement of several batches (again_text) must not write a row twice, nor
- * one that it has inserted.  What it has written here is what this transaction
- * has written since the statement began, as command ids tell.
+ * A statement of several batches (again_text) must not update a row twice, nor
+ * one that it has inserted.  These are the rows that this transaction has
+ * written since the statement began, which command ids show.
  *
  *-------------------------------------------------------------------------
  */
@@ -83,7 +82,7 @@ citus_internal_upsert_once(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(true);
 }
 
-/* citus_internal.upsert_row(ordinal): the batch goes on with this row. */
+/* citus_internal.upsert_row(ordinal): notes that this row is processed now. */
 SQL_FUNCTION(citus_internal_upsert_row);
 Datum
 citus_internal_upsert_row(PG_FUNCTION_ARGS)
@@ -130,7 +129,10 @@ citus_internal_upsert_conflict(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(false);
 }
 
-/* citus_internal.upsert_conflicts(type): what has been noted; forgets it. */
+/*
+ * citus_internal.upsert_conflicts(type): returns the noted conflicts, and
+ * resets them.
+ */
 SQL_FUNCTION(citus_internal_upsert_conflicts);
 Datum
 citus_internal_upsert_conflicts(PG_FUNCTION_ARGS)

@@ -9,8 +9,8 @@
 #define CITUS_EXECUTOR_UPSERT_ROWS_H
 
 /*
- * A statement begins: citus_internal.upsert_once refuses what is written from
- * now on.
+ * A statement begins: citus_internal.upsert_once refuses rows that are written
+ * from now on.
  */
 extern void upsert_rows_begin(void);
 

@@ -1,17 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * answer.c
- *	  What backends say: to whom it goes, and what it tells about the backend.
+ *	  The messages of backends: their receiver, and what they show about the
+ *	  backend's state.
  *
- * A backend answers in the order in which it was asked, so a ring of what it
- * has been asked says whose each message is.  In the extended protocol an
- * error has the server skip everything up to the next Sync; so do we, and undo
- * what we had assumed of the statements that were skipped.
+ * A backend answers in the order of its messages, so a ring of expected
+ * answers gives the receiver of each message.  In the extended protocol, the
+ * server skips everything after an error up to the next Sync.  We drop the
+ * same entries from the ring, and undo what we had assumed about skipped
+ * statements.
  *
- * COPY FROM makes the server skip Syncs that come while it takes rows.  libpq
- * sends one before it knows that its statement is a COPY, so those are taken
- * out of the ring when the server begins to take rows; CopyDone leaves a mark
- * there, for what was sent behind it.
+ * During COPY FROM, the server ignores Syncs.  libpq sends one before it knows
+ * that its statement is a COPY, so Syncs are removed from the ring when the
+ * COPY begins; CopyDone leaves a mark there, for the messages that were sent
+ * after it.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +24,7 @@
 #include "gateway/relay.h"
 
 /*
- * Messages that are looked at as a whole; others are passed on as they arrive.
+ * Messages that are handled as a whole; others are passed on as they arrive.
  */
 #define WHOLE_MESSAGES "SENZAKRv"
 
@@ -40,8 +42,8 @@ expect_head(Backend *backend)
 }
 
 /*
- * A query doesn't make up for a Sync: behind an error the server skips it,
- * too.  If it does not, the answer to it says so (ready_for_query).
+ * A query doesn't replace a Sync, since the server skips it after an error,
+ * too.  If the server doesn't skip it, ready_for_query notices that.
  */
 static void
 note_asked(Backend *backend, ExpectKind kind)
@@ -125,7 +127,9 @@ expect_settle(Backend *backend)
 	}
 }
 
-/* The server has skipped what it was asked: as if the client had not asked. */
+/*
+ * The server has skipped a message: undoes its effects on the client's state.
+ */
 static void
 undo_expect(Backend *backend, Expect *expect)
 {
@@ -147,8 +151,8 @@ undo_expect(Backend *backend, Expect *expect)
 }
 
 /*
- * After an error in the extended protocol: the server skips what it was, and
- * is going to be, asked before a Sync.
+ * After an error in the extended protocol: the server skips all messages
+ * before the next Sync.
  */
 static void
 skip_to_sync(Backend *backend)
@@ -172,7 +176,7 @@ is_fatal(const char *payload, size_t len)
 	return severity != NULL && strcmp(severity, "ERROR") != 0;
 }
 
-/* Passes a message on, unless the client has had it already. */
+/* Passes a message on, unless the client has already received it. */
 static void
 tell_client(Client *client, char type, const char *payload, size_t len)
 {
@@ -218,8 +222,8 @@ error_answered(Backend *backend, const char *payload, size_t len)
 }
 
 /*
- * The server takes rows now, so it skips the Syncs that were sent before their
- * end.
+ * The server begins to take rows, so it skips the Syncs that were sent before
+ * the end of the rows.
  */
 static void
 copy_begins(Backend *backend)
@@ -253,7 +257,7 @@ copy_begins(Backend *backend)
 		note_asked(backend, ring->entries[from & (ring->size - 1)].kind);
 }
 
-/* What the backend tells about its state (session_state.c). */
+/* Processes the backend's report of its state (session_state.c). */
 void
 answer_state(Backend *backend, const char *value)
 {
@@ -347,7 +351,7 @@ ready_for_query(Backend *backend, const char *payload)
 		backend_give_back(backend);
 }
 
-/* A message that ends what the backend was asked at the head of the ring. */
+/* A message that ends the answer at the head of the ring. */
 static bool
 is_answer(char type, ExpectKind kind)
 {
@@ -368,7 +372,7 @@ is_answer(char type, ExpectKind kind)
 	}
 }
 
-/* A message that is looked at as a whole. */
+/* A message that is handled as a whole. */
 static void
 whole_answer(Backend *backend, char type, const char *payload, size_t len)
 {
@@ -418,8 +422,8 @@ begin_answer(Backend *backend, char type)
 }
 
 /*
- * Passes on what there is of the message under way; false if it is not
- * through.
+ * Passes on the available part of the current message; false if it isn't
+ * complete.
  */
 static bool
 pass_answer(Backend *backend)
@@ -449,7 +453,10 @@ pass_answer(Backend *backend)
 	return backend->pass_left == 0;
 }
 
-/* Whether the end of a command says that it has dropped all statements. */
+/*
+ * Whether a command tag shows that the command has dropped all prepared
+ * statements.
+ */
 static bool
 drops_statements(const char *payload, size_t len)
 {
@@ -462,8 +469,8 @@ drops_statements(const char *payload, size_t len)
 }
 
 /*
- * The client's statements are gone, but for those that it has sent since; as
- * the session will tell, too, at its transaction's end.
+ * Drops the client's prepared statements, except those that it has sent since.
+ * The session will report this, too, at the end of its transaction.
  */
 static void
 statements_dropped(Backend *backend)
@@ -489,7 +496,7 @@ statements_dropped(Backend *backend)
 	}
 }
 
-/* Takes one message, or its head; false if more must come first. */
+/* Handles one message, or its head; false if it isn't complete. */
 static bool
 take_answer(Backend *backend)
 {

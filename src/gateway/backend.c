@@ -3,15 +3,12 @@
  * backend.c
  *	  Sessions that a gateway process has opened, and lends to its clients.
  *
- * A backend is logged in as its clients' user, with a key that one of them has
- * proven to have (scram_key.c), so whatever a client does there, it has no
- * other rights than in a session of its own.
- *
- * Between two clients with different settings the gateway makes the session
- * a fresh one and then the next client's, and sends nothing of that
- * client before the server has said that this worked: a role that could not be
- * set again must not have the client's statements run with the rights of
- * another.
+ * A backend logs in as its clients' user, with the key that one of them has
+ * proven to have (scram_key.c), so a client has the same rights there as in a
+ * session of its own.  Between two clients with different settings, the
+ * gateway resets the session and restores the next client's settings.  It
+ * sends no message of that client before the server has confirmed this, so
+ * that a statement never runs with a wrong role.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,8 +24,8 @@
 #include "lib/catch_error.h"
 
 /*
- * A session that has prepared more texts than this is closed when it is given
- * back.
+ * A session that has prepared more texts than this is closed when it is
+ * returned to the pool.
  */
 #define MAX_TEXTS 2000
 
@@ -145,10 +142,7 @@ backend_open(Pool *pool)
 	count_sessions(pool, 1);
 }
 
-/*
- * What has been told of the route that the backend was, or was to be, asked
- * for.
- */
+/* Ends the request for a route, whether the backend was asked or not. */
 static void
 end_asking(Backend *backend, const char *described)
 {
@@ -180,7 +174,7 @@ backend_ask(Backend *backend, const char *query)
 	stream_put_message(&backend->stream, 'Q', query, strlen(query) + 1);
 }
 
-/* Asks for the route of a text that the last client has used. */
+/* Requests the route of a text that the last client has used. */
 static void
 ask_route(Backend *backend)
 {
@@ -253,7 +247,7 @@ backend_lose(Backend *backend, const ErrorData *error)
 		if (line[i] == NULL)
 			continue;
 
-		/* a session that says that it ends has not begun what is behind */
+		/* a session that ends has not started the following statements */
 		if (backend->dying)
 			turn_again(line[i]);
 		else
@@ -418,8 +412,8 @@ backend_restored(Backend *backend)
 	backend->state = BACKEND_LENT;
 
 	/*
-	 * in the server's own words, so that they compare equal from now on; other
-	 * nodes tell none
+	 * as the server reports them, so that they compare equal from now on;
+	 * sessions on other nodes report none
 	 */
 	if (backend->pool->address.len == 0)
 	{
@@ -502,7 +496,7 @@ backend_opened(Backend *backend)
 	pool_serve(pool);
 }
 
-/* Keeps a ParameterStatus for clients. */
+/* Stores a ParameterStatus for clients. */
 static void
 put_greeting(Backend *backend, const char *payload, size_t len)
 {
@@ -583,7 +577,10 @@ backend_arrived(Stream *stream)
 	if (backend->state != BACKEND_CONNECTING && backend->state != BACKEND_LOGIN)
 		answer_arrived(backend);
 
-	/* what says that it ends may take a while, and nobody may get it */
+	/*
+	 * the message that it ends may take a while, and until then no client may
+	 * get it
+	 */
 	ended |= backend->dying && backend->state == BACKEND_IDLE;
 	if (ended && backend->state != BACKEND_CLOSED &&
 		(backend->client == NULL || !stream_is_full(&backend->client->stream)))
@@ -593,7 +590,10 @@ backend_arrived(Stream *stream)
 				 errdetail("The session of this client has ended.")));
 }
 
-/* The backend has taken what its client had sent: more may come. */
+/*
+ * The backend has taken all data of its client: resumes reading from the
+ * client.
+ */
 static void
 backend_drained(Stream *stream)
 {

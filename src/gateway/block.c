@@ -3,28 +3,28 @@
  * block.c
  *	  Transaction blocks on another node's session.
  *
- * A client's BEGIN is answered by the gateway, and sent with the first
- * statement behind it: if that has a route (route.c), the block begins on a
- * session of the node that has its rows, and needs no other one.  Since every
- * node runs every statement, it may go on there with all that means the same
- * on every node, as a session of this server has told of the texts.
+ * The gateway answers a client's BEGIN itself, and sends it with the next
+ * statement.  If that has a route (route.c), the block begins on a session of
+ * the node that has its rows.  Since every node runs every statement, the
+ * block can continue there with all texts that mean the same on every node, as
+ * reported by a session of this server.
  *
- * When it comes to another statement, one of a local table, say, it moves: the
- * node's session rolls back, and a session of this server is sent what the
- * client has sent so far.  Its answers are compared with those that the client
- * has had, by a hash value.  If they are the same, this is the transaction
- * that the client has seen, and the client notices nothing; else somebody has
- * changed the rows in between, and its statement fails by 40001.  So blocks
- * begin on a node only if those before that began with the same statement
- * could have been there to their end, and for a while not after one had to
- * move.
+ * If another statement follows, one that reads a local table for instance, the
+ * block moves: the node's session rolls back, and the client's messages are
+ * replayed on a session of this server.  The answers are compared with those
+ * that the client has received, by a hash value.  If they are equal, the new
+ * transaction is equivalent to the one that the client has seen, and the block
+ * continues; otherwise another session has changed the rows in between, and
+ * the client's statement fails with 40001.  So a block begins on a node only
+ * if earlier blocks that began with the same statement could have run there to
+ * their end, and not for a while after one had to move.
  *
- * A client's block goes from unit to unit: messages up to a Sync, or a query.
- * On another node the next unit is sent when the last one has been answered.
- *
- * On a session of this server, the gateway follows a block as long as it has
- * done nothing that could change what texts mean (block_is_clean): then what
- * the client prepares is shared with others, and can be asked about.
+ * A block is processed by *units*: messages up to a Sync, or a query.  On
+ * another node, the next unit is sent when the last one has been answered.  On
+ * a session of this server, the gateway follows a block as long as it has done
+ * nothing that could change what texts mean (block_is_clean): until then,
+ * texts that the client prepares are shared with others, and their routes can
+ * be requested.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,21 +41,21 @@
 #define MAX_JOURNAL (256 * 1024)
 
 /*
- * How long blocks start here after one had to move, for each that is needed to
- * trust them; and twice as long each time.
+ * How long blocks start on this server after one had to move, for each of
+ * citus.gateway_clean_blocks; doubled each time.
  */
 #define LEAVING_TIME INT64CONST(10000)
 #define MAX_LEAVING_TIME INT64CONST(3600000000)
 
 #define CONFLICT_QUERY "SELECT citus_internal.gateway_block_conflict()"
 
-/* More words has no command of blocks. */
+/* No command of blocks has more words. */
 #define MAX_WORDS 8
 
 /* In small letters, cut off. */
 typedef char Word[16];
 
-/* Hash value of answers.  The order of an answer's rows does not count. */
+/* Hash value of answers, independent of the order of rows. */
 typedef struct AnswersHash
 {
 	uint64		units;			/* that have been answered */
@@ -63,9 +63,7 @@ typedef struct AnswersHash
 	uint64		last;
 } AnswersHash;
 
-/*
- * A name of a prepared statement as it was before the block gave or freed it.
- */
+/* The meaning of a prepared statement's name before the block changed it. */
 typedef struct FormerName
 {
 	slist_node	link;
@@ -84,18 +82,18 @@ struct Block
 	int			begins;			/* executions to come that don't count for
 								 * that */
 	bool		ends;			/* the last unit ends the block */
-	bool		refused;		/* the node does not know what the last unit
-								 * is about */
+	bool		refused;		/* the node doesn't know a table of the last
+								 * unit */
 	int			units;			/* that have been sent to a node */
 	ByteQueue	journal;		/* their messages */
 	size_t		last_unit;		/* where the last of them begins there */
 	bool		too_long;		/* for the journal */
-	AnswersHash answers;		/* what the client has had */
+	AnswersHash answers;		/* answers that the client has received */
 	AnswersHash answers_before; /* the last unit */
 	slist_head	former_names;	/* of units that have been sent to a node */
 	PreparedText *decider;		/* a reference, or NULL */
-	int			resending;		/* units that are to be passed on once more */
-	int			replaying;		/* and to be answered */
+	int			resending;		/* units that are to be sent again */
+	int			replaying;		/* and whose answers are compared */
 	AnswersHash replayed;		/* these answers */
 };
 
@@ -146,7 +144,7 @@ is_word(const char *word, const char *one, const char *other)
 	return strcmp(word, one) == 0 || strcmp(word, other) == 0;
 }
 
-/* The modes of a BEGIN, of which most are rare. */
+/* Whether the words are modes of a BEGIN. */
 static bool
 are_modes(int nwords, Word *words)
 {
@@ -250,7 +248,9 @@ block_count(const Pool *pool, bool waiting)
 	return count;
 }
 
-/* Answers a message of a unit that is a BEGIN, or prepares what is known. */
+/*
+ * Answers a message of a unit that is a BEGIN, or that prepares a known text.
+ */
 static void
 answer_message(Client *client, char type, const char *payload, const char *end)
 {
@@ -319,7 +319,7 @@ may_begin(Client *client)
 	}
 }
 
-/* Remembers what a name stood for that a message of the block changes. */
+/* Stores the meaning of a name that a message of the block changes. */
 static void
 remember_former_name(Client *client, char type, const char *payload, const char *end)
 {
@@ -357,7 +357,7 @@ restore_names(Client *client)
 	forget_former_names(client->block);
 }
 
-/* A unit goes to a node. */
+/* Adds a unit that is sent to a node to the journal. */
 static void
 add_unit(Client *client, const Unit *unit)
 {
@@ -380,7 +380,7 @@ add_unit(Client *client, const Unit *unit)
 	route_forget_shape(client);
 }
 
-/* Where the block's first unit goes. */
+/* Chooses the session for the block's first unit. */
 static RouteVerdict
 place_block(Client *client, const Unit *unit)
 {
@@ -411,7 +411,7 @@ place_block(Client *client, const Unit *unit)
 	return ROUTE_TAKEN;
 }
 
-/* The client begins a block, or so it seems. */
+/* Called when the client begins a block, or seems to. */
 static RouteVerdict
 open_block(Client *client, const Unit *unit)
 {
@@ -432,7 +432,7 @@ open_block(Client *client, const Unit *unit)
 	return ROUTE_TAKEN;
 }
 
-/* A node's session could not be opened: as if it had not been tried. */
+/* A node's session could not be opened: resets the block to its beginning. */
 static void
 reset_block(Block *block)
 {
@@ -461,7 +461,7 @@ block_route(Client *client)
 			verdict = open_block(client, &unit);
 		else if (client->block->begin != NULL && unit.only_parses)
 		{
-			/* what follows it decides where the block begins */
+			/* the next message decides where the block begins */
 			answer_unit(client, &unit);
 			verdict = ROUTE_TAKEN;
 		}
@@ -473,8 +473,8 @@ block_route(Client *client)
 }
 
 /*
- * Goes on with the block, all of whose units have been answered, on a session
- * of this server.
+ * Moves the block, all of whose units have been answered, to a session of this
+ * server.
  */
 static void
 move_block(Client *client)
@@ -521,7 +521,7 @@ move_block(Client *client)
 	pool_request(client, client->pool);
 }
 
-/* Looks at the next unit of a block. */
+/* Inspects the next unit of a block. */
 static RouteVerdict
 begin_unit(Client *client)
 {
@@ -546,7 +546,7 @@ begin_unit(Client *client)
 	return verdict;
 }
 
-/* The BEGIN that the client has been told of; an error ends the client. */
+/* Sends the BEGIN that was already answered; an error closes the client. */
 static void
 send_begin(Client *client)
 {

@@ -3,14 +3,14 @@
  * cancel_function.c
  *	  Cancel requests that clients have sent to another node's gateway.
  *
- * A gateway process leaves a request whose client it doesn't have on the
- * board, and has a session of the server, of whatever role, pass on what lies
- * there (gateway_pass_cancels).  That asks the other nodes to leave the
- * request on their boards (gateway_cancel), a slot each, until the process
- * that may have the client takes it, at most a tick of its loop later.
+ * A gateway process stores a request for a client that it doesn't have on the
+ * board, and has any session of the server call gateway_pass_cancels, which
+ * sends the requests on the board to the other nodes.  These store them on
+ * their boards (gateway_cancel), until the process that may have the client
+ * takes it, at most a tick of its loop later.
  *
- * The request has the client's secret number.  So it is in no text, where
- * other clients with the session's role would see it.
+ * The request contains the client's secret key.  So it is never part of a
+ * text, which other clients with the session's role could see.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,7 +41,7 @@ typedef struct PassedCancel
 	uint64		request;		/* process id and key */
 } PassedCancel;
 
-/* Leaves a request to the process of this server that may have its client. */
+/* Stores a request for the process of this server that may have its client. */
 static bool
 take_cancel(uint64 request)
 {

@@ -1,18 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * cancel_link.c
- *	  Requests to cancel what a client's backend runs.
+ *	  Requests to cancel a client's statement.
  *
- * Each goes to the server on a connection of its own.  The server closes that
+ * Each is sent to the server on a separate connection.  The server closes that
  * once it has signalled the backend; until then, the backend stays with its
- * client (backend_give_back), so that the signal hits nobody else's statement.
+ * client (backend_give_back), so that the signal can't hit another client's
+ * statement.
  *
- * A client's request may come to the gateway of another node than the client
- * itself, if something in front distributes connections.  A request whose
- * client isn't there is passed on to all nodes by a session of any pool; there
- * a function leaves it on the board of the server's gateway
- * (cancel_function.c), whose processes look there.  Since anybody can send
- * such requests, few are kept, and few passed on at a time.
+ * A client's request may arrive at the gateway of another node than the
+ * client's, if a load balancer distributes connections.  A session of any pool
+ * sends a request for an unknown client to all nodes; there a function stores
+ * it on the board of the server's gateway (cancel_function.c), which its
+ * processes read.  Since any client can send such requests, few are kept, and
+ * few passed on at a time.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +23,8 @@
 #include "gateway/relay.h"
 
 /*
- * Requests that wait to be passed on; how long; after what time the next is.
+ * Limits of requests to be sent to other nodes: their number, how long they
+ * wait, the interval between two.
  */
 #define MAX_STRAYS 16
 #define STRAY_TIME INT64CONST(10000000)

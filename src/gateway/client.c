@@ -3,10 +3,10 @@
  * client.c
  *	  Clients of a gateway process: from their login to their end.
  *
- * A client has a backend only while it is in a transaction, or sends or waits
- * for something, or while the backend is pinned to it.  What it sends is taken
- * message by message (client_process); the rest waits in its stream, which is
- * read no further than the high water mark.
+ * A client has a backend only while it is in a transaction, sends or waits for
+ * something, or while the backend is pinned to it.  Its data are processed
+ * message by message (client_process); the rest stays in its stream, which is
+ * read up to the high water mark.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +23,7 @@
 #include "gateway/relay.h"
 #include "lib/catch_error.h"
 
-/* As the server: of messages that carry no data. */
+/* As in the server: the maximal length of messages without data. */
 #define SMALL_MESSAGE 10000
 
 dlist_head	relay_clients = DLIST_STATIC_INIT(relay_clients);
@@ -64,7 +64,7 @@ new_cancel_pid(void)
 	return (int32) ((relay_start->number + 1) << CANCEL_PID_BITS | last);
 }
 
-/* As the server does, so that clients whose machine has gone are noticed. */
+/* Sets TCP keepalives as the server does, so that dead clients are noticed. */
 static void
 watch_client(int fd)
 {
@@ -194,8 +194,8 @@ client_authenticated(Client *client)
 }
 
 /*
- * What the pool's sessions report at their start, with the client's own
- * application_name.
+ * Sends the ParameterStatus messages of the pool's sessions, with the client's
+ * own application_name.
  */
 static void
 put_parameters(Client *client)
@@ -241,7 +241,7 @@ client_greet(Client *client)
 
 /*
  * The server fails on a Flush that is not empty, and skips what follows: since
- * it has no answer to a Flush, nobody would know whose error that is.
+ * a Flush has no answer, that error could not be attributed.
  */
 static uint32
 max_length(char type)
@@ -262,7 +262,7 @@ max_length(char type)
 	}
 }
 
-/* Looks at the head of the next message; false if it isn't all there. */
+/* Reads the header of the next message; false if it isn't complete. */
 static bool
 next_message(Client *client, char *type, uint32 *len)
 {
@@ -285,8 +285,8 @@ next_message(Client *client, char *type, uint32 *len)
 }
 
 /*
- * Passes on what there is of the message under way; false if it is not
- * through.
+ * Passes on the available part of the current message; false if it isn't
+ * complete.
  */
 static bool
 pass_rest(Client *client)
@@ -305,7 +305,7 @@ pass_rest(Client *client)
 	return client->pass_left == 0;
 }
 
-/* Takes what needs no backend; whether it was such a message. */
+/* Handles a message that needs no backend; returns whether it was one. */
 static bool
 take_without_backend(Client *client, char type, uint32 len)
 {
@@ -333,8 +333,8 @@ process_login(Client *client, char type, uint32 len)
 }
 
 /*
- * Whether the client has had its answer, but the server may still interrupt
- * its session: that must not hit the client's next statement.
+ * Whether the client has received its answer, but a cancel request may still
+ * interrupt the session: it must not hit the client's next statement.
  */
 static bool
 waits_for_cancel(const Client *client)
@@ -439,7 +439,10 @@ client_arrived(Stream *stream)
 		client_close(client);
 }
 
-/* The client has taken what its backend had to say: more may come. */
+/*
+ * The client has taken all data of its backend: resumes reading from the
+ * backend.
+ */
 static void
 client_drained(Stream *stream)
 {

@@ -3,14 +3,12 @@
  * client_message.c
  *	  Passing a client's messages on to its backend.
  *
- * Messages go on as they are, and as they arrive, but for the names of
- * prepared statements: a client's name stands for a text (prepared_text.c),
- * and what the backend sees is our name of that text, which the gateway
- * prepares there if the backend does not have it yet.  A text that the backend
- * has is not parsed again.
- *
- * A name that the client has not given is passed on as it is: it may be one of
- * PREPARE, and if it is none, the server says so.
+ * Messages are passed on unchanged, as they arrive, except for names of
+ * prepared statements.  A client's name denotes a text (prepared_text.c); the
+ * backend gets our name of that text, which the gateway prepares there if
+ * necessary.  A text that the backend has is not parsed again.  A name that
+ * the client has not defined is passed on unchanged: it may come from PREPARE;
+ * otherwise the server raises the error.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +19,7 @@
 
 #include "gateway/relay.h"
 
-/* Names are no longer than this, together. */
+/* The maximal length of the names of a message together. */
 #define MAX_NAMES (64 * 1024)
 
 /* No statement has this name. */
@@ -126,8 +124,8 @@ send_parse(Backend *backend, const PreparedText *text)
 }
 
 /*
- * Whether the backend must be given other settings to prepare a text, and can
- * be.  In a transaction it is prepared under those of that moment.
+ * Whether the backend must and can get other settings to prepare a text.  In a
+ * transaction, a text is prepared under the current settings.
  */
 static bool
 needs_own_settings(Backend *backend, const PreparedText *text)
@@ -136,7 +134,7 @@ needs_own_settings(Backend *backend, const PreparedText *text)
 		backend->not_prepared != text->id && strcmp(text->body, backend->client->settings) != 0;
 }
 
-/* Has the backend know the text under our name of it. */
+/* Prepares the text under our name on the backend, if necessary. */
 static void
 ensure_text(Backend *backend, PreparedText *text)
 {
@@ -151,10 +149,7 @@ ensure_text(Backend *backend, PreparedText *text)
 	send_parse(backend, text);
 }
 
-/*
- * Starts passing a message on, from its header, which is changed for another
- * length.
- */
+/* Starts passing a message on; its header gets the new length. */
 static void
 begin_passing(Client *client, char type, uint32 len)
 {
@@ -164,8 +159,8 @@ begin_passing(Client *client, char type, uint32 len)
 }
 
 /*
- * The payload of a message, with a zero byte behind it; NULL if it isn't all
- * there.  It stays in the stream.
+ * The payload of a message, followed by a zero byte; NULL if it isn't
+ * complete.  It stays in the stream.
  */
 static char *
 whole_payload(Client *client, uint32 len)
@@ -191,8 +186,8 @@ message_error(void)
 }
 
 /*
- * The name is taken: has the server raise an error, in the place of which the
- * client gets another.
+ * The name is in use: makes the server raise an error, which is replaced by
+ * the right one for the client.
  */
 static void
 refuse_name(Client *client, const char *name)
@@ -204,9 +199,9 @@ refuse_name(Client *client, const char *name)
 }
 
 /*
- * The text of a Parse.  What the client has sent before and the server has not
- * finished may change what it means, without our knowing: then the text is
- * nobody else's.
+ * The text of a Parse.  Unfinished earlier messages of the client may change
+ * what it means without our knowledge: then the text isn't shared with other
+ * clients.
  */
 static PreparedText *
 text_of_parse(Client *client, const char *parse, size_t len)
@@ -417,7 +412,7 @@ client_forward(Client *client, char type, uint32 len)
 			begin_passing(client, type, len);
 			break;
 		case 'X':
-			/* what came before it is done first */
+			/* earlier messages are processed first */
 			expect_push(client->backend, EXPECT_TERMINATE, READER_CLIENT);
 			begin_passing(client, type, len);
 			break;

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * gateway.h
- *	  What the gateway's parts in the server and in its own processes share.
+ *	  Declarations for the gateway's parts in the server and in its own
+ *	  processes.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,8 +24,8 @@
 #define GATEWAY_PARAMETER "citus.gateway_process"
 
 /*
- * What the server tells a gateway process, as reported settings that no client
- * sees.
+ * Settings by which the server reports to a gateway process; no client sees
+ * them.
  */
 #define GATEWAY_LOGIN_REPORT "citus.gateway_login"
 #define GATEWAY_STATE_SETTING "citus.gateway_state"
@@ -35,8 +36,8 @@
 #define ANSWERS_TOGETHER_SETTING "citus.answers_together"
 
 /*
- * The process id that a client is given for cancel requests has the number of
- * the gateway's process, from 1, in its high bits.
+ * The process id that a client gets for cancel requests has the number of the
+ * gateway process, from 1, in its high bits.
  */
 #define CANCEL_PID_BITS 24
 #define CANCEL_PID_PROCESS(pid) ((int) ((uint32) (pid) >> CANCEL_PID_BITS) - 1)
@@ -69,14 +70,17 @@ extern void gateway_key_copy(uint8 *key);
 /* login_hook.c */
 extern void login_hook_init(void);
 
-/* session_state.c: this session's client is a gateway process. */
+/* session_state.c: called if this session's client is a gateway process. */
 extern void session_state_init(void);
 extern void session_state_begin(void);
 
 /* session_answers.c */
 extern void session_answers_init(void);
 
-/* session_client.c: and is to say the address of the client that has it. */
+/*
+ * session_client.c: makes the session report the address of the client that
+ * has it.
+ */
 extern void session_client_begin(void);
 
 /* supervisor.c */

@@ -3,9 +3,9 @@
  * gateway_settings.c
  *	  The gateway's settings, its key, and its init.
  *
- * The key is a random number that is new whenever the server starts.  It lies
- * in shared memory, where the server's own processes find it; gateway
- * processes, which have no shared memory, inherit it.
+ * The key is a random number, generated when the server starts.  It is in
+ * shared memory for the server's processes; gateway processes, which have no
+ * shared memory, inherit it.
  *
  *-------------------------------------------------------------------------
  */

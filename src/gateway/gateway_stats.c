@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * gateway_stats.c
- *	  What the gateway's processes do, for the server to show, and what it asks of them.
+ *	  The *board*: memory that the server and the gateway's processes share,
+ *	  for counters and requests.
  *
- * Gateway processes leave the server's shared memory, so they have a board of
- * their own: memory that the server maps before it has any child, and that no
- * process of it ever unmaps.  Each gateway process writes its own counters,
- * and reads whether it is to pause, and how often DDL has changed what texts
- * may mean; there is no lock, and a reader may see counters of different
- * moments.
+ * Gateway processes detach from the server's shared memory, so the postmaster
+ * maps the board before it forks, and it is never unmapped.  Each gateway
+ * process writes its own counters, and reads whether it must pause, and how
+ * often DDL has committed.  There is no lock; a reader may see counters of
+ * different moments.
  *
  *-------------------------------------------------------------------------
  */
@@ -79,10 +79,7 @@ gateway_stats_waited(int64 microseconds)
 	gateway_stats->max_wait = Max(gateway_stats->max_wait, microseconds);
 }
 
-/*
- * The wait, in milliseconds, that is not exceeded by a share of them: at most
- * twice as long as it really is.
- */
+/* A percentile of the waits, in milliseconds; at most twice the real value. */
 static double
 wait_of_share(const GatewayStats *stats, double share)
 {
@@ -182,8 +179,8 @@ set_paused(bool paused)
 }
 
 /*
- * citus_gateway_pause(): no client is lent a session from now on; those that
- * have one keep it to the end of their transaction.
+ * citus_gateway_pause(): no client gets a session from now on; clients that
+ * have one keep it until the end of their transaction.
  */
 Datum
 citus_gateway_pause(PG_FUNCTION_ARGS)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * gateway_stats.h
- *	  What the gateway's processes do, for the server to show, and what it asks of them.
+ *	  The board: memory that the server and the gateway's processes share.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,7 +18,7 @@
 /* How many cancel requests may wait for each process. */
 #define MAX_BOARD_CANCELS 8
 
-/* Why a statement took the ordinary way, over a session of this node. */
+/* Why a statement was not routed, but run by a session of this node. */
 typedef enum UnroutedReason
 {
 	UNROUTED_NEW,
@@ -32,12 +32,12 @@ typedef enum UnroutedReason
 
 #define UNROUTED_REASONS (UNROUTED_BLOCK + 1)
 
-/* Waits of less than 1, 2, 4 ... microseconds are counted. */
+/* Buckets for waits of less than 1, 2, 4 ... microseconds. */
 #define WAIT_BUCKETS 40
 
 /*
- * Sessions of all processes whose clients are noted; others say the gateway's
- * address.
+ * The most sessions of all processes whose clients are on the board; others
+ * report the gateway's address.
  */
 #define MAX_BOARD_SESSIONS 4096
 
@@ -88,7 +88,8 @@ typedef struct GatewayBoard
 	pg_atomic_uint64 defaults;	/* grows when roles' or databases' settings
 								 * change */
 	/*
-	 * of clients, sent to other nodes' gateways (cancel_function.c); 0: none
+	 * cancel requests from clients, for other nodes' gateways
+	 * (cancel_function.c); 0: none
 	 */
 	pg_atomic_uint64 cancels[MAX_GATEWAY_PROCESSES][MAX_BOARD_CANCELS];
 
@@ -104,13 +105,13 @@ typedef struct GatewayBoard
 /* NULL in a server without a gateway. */
 extern GatewayBoard *gateway_board;
 
-/* Leaves a request in one of a process' slots; false if none is free. */
+/* Stores a request in one of a process's slots; false if none is free. */
 extern bool gateway_put_cancel(pg_atomic_uint64 *slots, int32 pid, int32 key);
 
 /* This process's. */
 extern GatewayStats *gateway_stats;
 
-/* A client has a session, for which it has waited for so long. */
+/* Counts the time that a client has waited for a session. */
 extern void gateway_stats_waited(int64 microseconds);
 
 /*
@@ -121,10 +122,10 @@ extern BoardSession *board_session_take(int process, int32 pid);
 extern void board_session_lend(BoardSession *session, const SockAddr *address);
 extern void board_session_drop(BoardSession *session);
 
-/* The process begins: what an earlier one has left is nobody's. */
+/* Called at the start of a process: resets what an earlier one has left. */
 extern void board_sessions_clear(int process);
 
-/* While the server starts, before it has any other process. */
+/* Called while the server starts, before it forks. */
 extern void gateway_board_create(void);
 
 #endif							/* CITUS_GATEWAY_GATEWAY_STATS_H */

@@ -3,27 +3,26 @@
  * link.c
  *	  One connection between the gateways of two nodes, for many sessions.
  *
- * A process of the gateway makes a link to another node's gateway when a
- * session of its own server wants a connection there (tunnel.c), and keeps it
- * until it has had no channel for a while.  A channel is a connection of the
- * PostgreSQL protocol, whose bytes travel in frames:
+ * A gateway process makes a link to another node's gateway when a session of
+ * its own server needs a connection there (tunnel.c), and keeps it until it
+ * has had no channel for a while.  A channel is a connection of the PostgreSQL
+ * protocol, whose bytes are sent in frames:
  *
  *	  uint32 channel, uint8 kind, uint24 length, then that many bytes
  *
- * Only the side that has made the link opens channels, with numbers that grow,
- * so that a frame for a channel that has been closed meanwhile can be told
- * from a wrong one, which ends the link.
+ * Only the side that has made the link opens channels, with increasing
+ * numbers, so that a frame for a channel that has been closed meanwhile can be
+ * distinguished from an invalid one, which ends the link.  Each direction of a
+ * channel has a window: its sender sends no more than the receiver has
+ * announced room for.  So a session that doesn't read doesn't delay others,
+ * and takes no more memory than the window.  Data to be sent are buffered in
+ * the channel's source, not in the link: when the link's socket can take more,
+ * channels send in turn, those with few data first, in short frames.  All
+ * frames of an iteration of the loop are sent by one write.
  *
- * Each direction of a channel has a window: its sender sends no more than the
- * receiver has said to have room for.  So a session that doesn't read holds up
- * nobody else, and takes no more memory than the window.  What there is to
- * send waits in the channel's source, not in the link: when the link's socket
- * has taken what it was given, channels send in turn, those with little to say
- * first, in frames that are short.  What a turn of the loop has put into a
- * link goes out in one write.
- *
- * A link comes from a gateway or from somebody else: nobody asks.  Each of its
- * channels is a client that is authenticated as any other (tunnel.c).
+ * A link may come from a gateway or from any other program: that isn't
+ * checked.  Each of its channels is a client that is authenticated like any
+ * other (tunnel.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -40,34 +39,34 @@
 #include "gateway/link.h"
 #include "gateway/relay.h"
 
-/* What a receiver has room for, of each channel. */
+/* The window of each channel. */
 #define WINDOW (1024 * 1024)
 
-/* Room is told of when there is so much of it. */
+/* The window is extended by at least this much. */
 #define WINDOW_STEP (WINDOW / 4)
 
 #define MAX_FRAME (64 * 1024)
 #define HEADER_SIZE 8
 
-/* A frame with so much is sent at once, from where its bytes are. */
+/* A frame of this size is sent at once, without copying. */
 #define LARGE_FRAME (8 * 1024)
 
 /*
- * Who has no more to say than this goes first; but so many times in a row
- * only.
+ * Channels with no more data than this are served first, at most
+ * MAX_SHORT_IN_A_ROW times in a row.
  */
 #define SHORT_MESSAGE 4096
 #define MAX_SHORT_IN_A_ROW 32
 
 /*
- * What is to be sent never exceeds this, unless the other side makes us answer
- * and doesn't read.
+ * The output never exceeds this, unless the other side makes us answer without
+ * reading.
  */
 #define MAX_UNREAD (32 * STREAM_HIGH_WATER)
 
 /*
- * Microseconds.  The side that has made an idle link ends it, and the other
- * one does later, if it was made by something else than a gateway.
+ * Microseconds.  The side that has made an idle link ends it; the other side
+ * does so later, in case the link was not made by a gateway.
  */
 #define CONNECT_TIME INT64CONST(15000000)
 #define IDLE_TIME INT64CONST(60000000)
@@ -109,11 +108,11 @@ struct Link
 	char	   *port;
 	char	   *sslmode;
 	char	   *sslrootcert;
-	const char *addresses;		/* of the request, that are left to be tried */
+	const char *addresses;		/* of the request, not tried yet */
 	SockAddr	address;		/* of the other side */
 	uint32		last_channel;
-	uint32		data_channel;	/* that the frame is for which is coming */
-	uint32		data_rest;		/* how much of it has not come */
+	uint32		data_channel;	/* of the frame that is being received */
+	uint32		data_rest;		/* how much of it is missing */
 	dlist_head	channels;
 	channeltab_hash *by_id;		/* the same */
 	dlist_head	short_ready;	/* channels that have little to send */
@@ -156,7 +155,7 @@ link_stream(const Link *link)
 	return &link->stream;
 }
 
-/* A machine that has gone is noticed within a minute. */
+/* Sets keepalives, so that a dead peer is noticed within a minute. */
 static void
 watch_link(int fd)
 {
@@ -304,7 +303,7 @@ link_grant(LinkChannel *channel)
 	link_send_number(channel, FRAME_WINDOW, more);
 }
 
-/* Takes the channel whose turn it is off its list. */
+/* Removes the next channel from the ready lists. */
 static LinkChannel *
 next_ready(Link *link)
 {
@@ -321,7 +320,7 @@ next_ready(Link *link)
 	return channel;
 }
 
-/* Puts the channel behind others of its kind, if it can send something. */
+/* Appends the channel to its ready list, if it can send something. */
 static void
 set_ready(LinkChannel *channel)
 {
@@ -335,7 +334,7 @@ set_ready(LinkChannel *channel)
 	dlist_push_tail(len <= SHORT_MESSAGE ? &link->short_ready : &link->bulk_ready, &channel->ready_node);
 }
 
-/* Sends of the channels that are ready as much as the link takes now. */
+/* Sends as much data of the ready channels as the link takes now. */
 static void
 pump_link(Link *link)
 {
@@ -470,7 +469,7 @@ expect_data(Link *link, LinkChannel *channel, uint32 id, size_t len)
 	link->data_rest = len;
 }
 
-/* Passes on what has come of a frame. */
+/* Passes on the received part of a frame. */
 static void
 take_data(Link *link)
 {
@@ -514,7 +513,7 @@ take_key(LinkChannel *channel, const char *data, size_t len)
 	channel_handler->key(channel, words[0], words[1]);
 }
 
-/* A frame that has come as a whole, or the head of one with data. */
+/* Handles a complete frame, or the head of one with data. */
 static void
 take_frame(Link *link, uint32 id, int kind, const char *data, size_t len)
 {
@@ -561,8 +560,8 @@ take_frame(Link *link, uint32 id, int kind, const char *data, size_t len)
 }
 
 /*
- * Takes what has come.  Data is passed on as it comes, so that the end of a
- * long frame needs not be waited for.
+ * Handles received frames.  Data are passed on as they arrive, without waiting
+ * for the end of a long frame.
  */
 static void
 take_frames(Link *link)
@@ -605,8 +604,8 @@ take_frames(Link *link)
  */
 
 /*
- * A socket that is being connected to the next of the request's addresses for
- * which that is possible; -1 if there is none.
+ * Starts connecting to the next address of the request that is possible;
+ * returns the socket, or -1 if there is none.
  */
 static int
 next_socket(Link *link)
@@ -634,7 +633,7 @@ connect_link(Link *link, int fd)
 	stream_open(&link->stream, fd, &link_handler, true);
 }
 
-/* Splits the names in a request, which are ended by a newline each. */
+/* Splits the names in a request, each of which ends with a newline. */
 static bool
 read_request(Link *link, const char *request)
 {
@@ -748,7 +747,7 @@ take_tls_answer(Link *link, char answer)
 	ask_for_link(link);
 }
 
-/* The other side agrees: opens the channels that wait for that. */
+/* The other side agrees: opens the waiting channels. */
 static void
 open_link(Link *link, char answer)
 {
@@ -797,7 +796,7 @@ link_accept(Stream *stream, void *holder, const SockAddr *address)
 {
 	Link	   *link;
 
-	/* nobody has asked yet who they are */
+	/* they have not been authenticated */
 	if (naccepted_links >= gateway_max_clients)
 		ereport(ERROR,
 				(errcode(ERRCODE_TOO_MANY_CONNECTIONS),
@@ -811,7 +810,7 @@ link_accept(Stream *stream, void *holder, const SockAddr *address)
 	stream_put(&link->stream, "L", 1);
 }
 
-/* Ends links that can't be made, or that nobody needs. */
+/* Ends links that can't be established, or that have no channels. */
 void
 link_tick(void)
 {

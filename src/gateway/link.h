@@ -27,10 +27,10 @@ typedef enum FrameKind
 	FRAME_OPEN = 1,				/* a new channel, by the side that has made
 								 * the link */
 	FRAME_DATA,					/* bytes of the channel's connection */
-	FRAME_WINDOW,				/* so many bytes more may be sent: uint32 */
+	FRAME_WINDOW,				/* how many more bytes may be sent: uint32 */
 	FRAME_CLOSE,				/* the connection has ended */
-	FRAME_KEY,					/* what cancel requests name its session by:
-								 * process id and key */
+	FRAME_KEY,					/* the process id and key for cancel requests
+								 * to its session */
 	FRAME_CANCEL,				/* cancel what its session runs; a number */
 	FRAME_CANCELED,				/* the server has taken the request of that
 								 * number */
@@ -52,7 +52,7 @@ typedef struct LinkChannel
 	dlist_node	ready_node;
 } LinkChannel;
 
-/* What a tunnel does when something has come for its channel. */
+/* A tunnel's callbacks for events of its channel. */
 typedef struct ChannelHandler
 {
 	/* A new channel, which the other side has opened. */
@@ -63,8 +63,8 @@ typedef struct ChannelHandler
 	void		(*canceled) (LinkChannel *channel, uint32 number);
 
 	/*
-	 * The channel is not the link's any more: the other side has closed it
-	 * (error is NULL), or the link has ended.
+	 * The channel has ended: the other side has closed it (error is NULL), or
+	 * the link has ended.
 	 */
 	void		(*closed) (LinkChannel *channel, const ErrorData *error);
 	/*
@@ -78,8 +78,8 @@ typedef struct ChannelHandler
 extern void link_init(const ChannelHandler *handler);
 
 /*
- * The link to where a request of src/remote/transport.c leads; a new one if
- * there is none.  NULL if the request is none.
+ * The link to the destination of a request of src/remote/transport.c; a new
+ * one if there is none.  NULL if the request is invalid.
  */
 extern Link *link_find(const char *request);
 
@@ -89,7 +89,7 @@ extern Link *link_find(const char *request);
  */
 extern void link_accept(Stream *stream, void *holder, const SockAddr *address);
 
-/* For the client's authentication: where the link comes from, and by what. */
+/* For the client's authentication: the link's address and TLS state. */
 extern const SockAddr *link_address(const Link *link);
 extern const Stream *link_stream(const Link *link);
 
@@ -98,16 +98,16 @@ extern void link_add_channel(Link *link, LinkChannel *channel);
 extern void link_add_opened(Link *link, LinkChannel *channel, uint32 id);
 extern void link_refuse_channel(Link *link, uint32 id);
 
-/* Tells the other side, and forgets the channel. */
+/* Closes the channel, and tells the other side. */
 extern void link_close_channel(LinkChannel *channel);
 
-/* The channel's source has something to send, or more than before. */
+/* Called when the channel's source has more to send. */
 extern void link_send(LinkChannel *channel);
 
-/* Sends a few bytes that are in no source, if there is room for them. */
+/* Sends a few bytes that aren't from the source, if there is room. */
 extern void link_send_bytes(LinkChannel *channel, const void *data, size_t len);
 
-/* Lets the other side send as much as there may be. */
+/* Extends the other side's window to its maximum. */
 extern void link_grant(LinkChannel *channel);
 extern void link_send_key(LinkChannel *channel, int32 pid, int32 key);
 extern void link_send_number(LinkChannel *channel, FrameKind kind, uint32 number);

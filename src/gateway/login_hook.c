@@ -3,30 +3,28 @@
  * login_hook.c
  *	  Authentication of a gateway's clients by the server itself.
  *
- * A gateway process holds a client's socket but none of the server's rules.
- * For each login it opens a connection to its own server, whose startup packet
- * has the client's user, database and address, and the gateway's key.  When
- * the server is done with authenticating that connection, with whatever
- * result, it calls ClientAuthentication_hook; there we give the connection the
- * client's address, and call ClientAuthentication once more.  So the server's
- * own code finds the client's line in pg_hba.conf, and asks the client, whose
- * messages the gateway process passes on as they are.  Every method works that
- * needs only messages.
+ * For each login, a gateway process opens a connection to its own server,
+ * whose startup packet has the client's user, database and address, and the
+ * gateway's key.  When the server has authenticated that connection, with any
+ * result, it calls ClientAuthentication_hook.  The hook gives the connection
+ * the client's address, and calls ClientAuthentication again.  So the server's
+ * own code finds the client's line in pg_hba.conf, and authenticates the
+ * client, whose messages the gateway process passes on unchanged.  All methods
+ * that need only messages work.
  *
  * If the client has come by TLS, the backend and the gateway process speak TLS
- * as well, by the server's own code and certificate, and the backend is told
- * what the client's certificate said: so rules about certificates, and SCRAM's
- * channel binding, work as on a connection of the client itself.
+ * as well, by the server's own code and certificate, and the backend gets the
+ * names in the client's certificate.  So rules about certificates, and SCRAM's
+ * channel binding, work as on a direct connection.
  *
- * Such a backend tells the outcome and ends; it never becomes a session.  What
- * an attacker gains by a stolen key is a choice of the address that
- * pg_hba.conf is asked for.
+ * Such a backend reports the result and exits; it never becomes a session.
+ * With a stolen key, an attacker could only choose the address that is looked
+ * up in pg_hba.conf.
  *
- * If the client has proven to know a password by SCRAM, the backend tells the
- * stored verifier's parts, from which, and from the client's proof, the
- * gateway process derives the key to log in as that role, and as no other one.
- * Where the client was trusted, it has nothing to log in with, so the server
- * must trust its connections as well.
+ * If the client has used SCRAM, the backend reports the parts of the stored
+ * verifier.  From these and the client's proof, the gateway process derives
+ * the key to log in as that role only.  If the client was trusted, there is no
+ * key, so the server must trust the gateway's connections as well.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,8 +52,8 @@
 static ClientAuthentication_hook_type previous_authentication = NULL;
 
 /*
- * Takes the gateway's parameter out of the startup packet's settings; NULL if
- * there is none.
+ * Removes the gateway's parameter from the startup packet's settings, and
+ * returns it; NULL if there is none.
  */
 static char *
 take_parameter(Port *port)
@@ -151,10 +149,7 @@ read_peer_name(const char **text)
 	return name;
 }
 
-/*
- * Encrypts the connection, and has it look as if the client itself had done
- * so.
- */
+/* Encrypts the connection, and gives it the TLS state of the client's. */
 static void
 encrypt_as_client(Port *port, const char *names)
 {
@@ -170,7 +165,7 @@ encrypt_as_client(Port *port, const char *names)
 #endif
 }
 
-/* Has the connection look as if the client itself had made it. */
+/* Gives the connection the address and TLS state of the client's. */
 static void
 become_client(Port *port, const char *addresses)
 {
@@ -201,8 +196,8 @@ become_client(Port *port, const char *addresses)
 }
 
 /*
- * The role of the login, which must be allowed to log in.  A session that is
- * there already would not be asked again.
+ * Checks that the role may log in, since an existing session of the pool
+ * doesn't check that again.
  */
 static Oid
 check_login_role(const Port *port)
@@ -239,16 +234,17 @@ may_connect(Relation rel, HeapTuple tuple, Oid role)
 	if (isnull)
 		acl = acldefault(OBJECT_DATABASE, form->datdba);
 	else if (VARATT_IS_EXTERNAL(DatumGetPointer(datum)))
-		return true;			/* can't be read here; a session will ask */
+		return true;			/* can't be read here; the session will check
+								 * it */
 	else
 		acl = DatumGetAclP(datum);
 	return aclmask(acl, role, form->datdba, ACL_CONNECT, ACLMASK_ANY) != 0;
 }
 
 /*
- * The database of the login, to which the role must be allowed to connect.  No
- * database has been selected yet, so indexes of shared catalogs can be used
- * only where the server's file of them was there.
+ * Checks that the role may connect to the database.  No database has been
+ * selected yet, so indexes of shared catalogs can be used only if the server
+ * has loaded its relcache init file.
  */
 static Oid
 check_database(const Port *port, Oid role)
@@ -278,8 +274,8 @@ check_database(const Port *port, Oid role)
 }
 
 /*
- * Reports who the client is that has been let in, with what its SCRAM proof is
- * to be read with.
+ * Reports the role of the authenticated client, and the verifier for its SCRAM
+ * proof.
  */
 static void
 report_success(Port *port, Oid role, Oid database)

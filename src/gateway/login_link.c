@@ -1,16 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * login_link.c
- *	  A client's authentication by a backend, and what is learnt from it.
+ *	  A client's authentication by a backend, and its result.
  *
- * The connection to the backend is authenticated twice (login_hook.c): as the
- * gateway's, which may fail and asks for a password that nobody has, and, from
- * where the backend reports "begin", as the client's.  From there on, messages
- * go between the backend and the client as they are; those of a SCRAM exchange
- * are kept until it ends, for scram_key_derive.  If the client has come by
- * TLS, so do we, before "begin": then rules for such connections apply, and
- * the backend can check that the password's proof is bound to the certificate
- * that the client has seen.
+ * The connection to the backend is authenticated twice (login_hook.c): first
+ * as the gateway's, which may fail and may ask for a password that doesn't
+ * exist, and, after the backend reports "begin", as the client's.  From then
+ * on, messages are passed between the backend and the client unchanged; those
+ * of a SCRAM exchange are kept until its end, for scram_key_derive.  If the
+ * client uses TLS, so does our connection, before "begin": then rules for such
+ * connections apply, and the backend can check the channel binding to the
+ * certificate that the client has seen.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,7 +26,7 @@ struct LoginLink
 	Stream		stream;			/* first */
 	Client	   *client;
 	bool		started;		/* the startup packet has been sent */
-	bool		begun;			/* the backend asks the client now */
+	bool		begun;			/* the backend is authenticating the client */
 	bool		silent;			/* in silent_logins: the client has been asked,
 								 * and has not answered */
 	int64		asked_at;		/* stream_now then */
@@ -38,14 +38,14 @@ struct LoginLink
 };
 
 /*
- * How many backends authenticate clients at the same time, without those that
- * wait for their client.
+ * How many backends authenticate clients at the same time, not counting those
+ * that wait for their client.
  */
 #define MAX_LOGINS 16
 
 /*
- * How long a client may take to answer if others want to log in and there are
- * as many backends for logins as there may be, in microseconds.
+ * How long a client may take to answer, in microseconds, if others wait to log
+ * in and the maximal number of backends for logins is reached.
  */
 #define SILENCE 2000000
 
@@ -73,7 +73,7 @@ append_own_address(StringInfo packet, int fd)
 	packet_hex(packet, &address, len);
 }
 
-/* That the client has come by TLS, and the names in its certificate. */
+/* Appends that the client uses TLS, and the names in its certificate. */
 static void
 append_peer(StringInfo packet, TlsLink *tls)
 {
@@ -166,9 +166,9 @@ start_login(Client *client)
 }
 
 /*
- * Whether one more login may begin now.  Clients that don't answer have a part
- * of the server's connections at most, and keep others from logging in for a
- * moment only.
+ * Whether one more login may begin now.  Clients that don't answer use a part
+ * of the server's connections at most, and delay other logins only for a
+ * moment.
  */
 static bool
 make_room_for_login(void)
@@ -210,7 +210,7 @@ login_failed(Stream *stream, const ErrorData *error)
 	client_fail(client, error);
 }
 
-/* The server wants a password of the gateway, which has none. */
+/* The server requests a password from the gateway, which has none. */
 static void
 fail_own_login(LoginLink *login, uint32 request, const char *data)
 {
@@ -244,8 +244,8 @@ fail_own_login(LoginLink *login, uint32 request, const char *data)
 }
 
 /*
- * Offers a client that comes through a tunnel, with no encryption of its own
- * that a proof could be bound to, what is left of the server's offer.
+ * Offers a client that comes through a tunnel, without TLS for channel
+ * binding, the server's mechanisms without channel binding.
  */
 static void
 pass_unbound_offer(LoginLink *login, const char *payload, size_t len)
@@ -262,7 +262,7 @@ pass_unbound_offer(LoginLink *login, const char *payload, size_t len)
 	stream_put_message(&login->client->stream, 'R', offer.data, offer.len);
 }
 
-/* The server asks the client. */
+/* Passes a request of the server to the client. */
 static void
 pass_request(LoginLink *login, uint32 request, const char *payload, size_t len)
 {

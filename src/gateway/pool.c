@@ -3,15 +3,16 @@
  * pool.c
  *	  Pools of sessions, and the clients that wait for one.
  *
- * A pool belongs to a database, a user and the parameters that a session
- * begins with; only clients of that user get its sessions.  Users and
- * databases can be renamed, so they count by their Oids as well: as a client's
- * login has found them, and as the pool's sessions tell them.  A client that
- * comes after the settings of roles or databases have changed gets a session
- * that has begun with the new ones, so a pool of its own.  Clients are served
- * in the order in which they came.  An idle session that has the client's
- * settings is taken first; among those, the one that was used last, whose
- * caches are warm, so that sessions that are not needed grow old and are
+ * A pool belongs to a database, a user and the startup parameters of its
+ * sessions; only clients of that user get its sessions.  Users and databases
+ * can be renamed, so their Oids are part of the key, as the client's login and
+ * the pool's sessions report them.  A client that logs in after the settings
+ * of roles or databases have changed needs sessions that began later, so it
+ * gets another pool.
+ *
+ * Clients are served in the order of their requests.  An idle session with the
+ * client's settings is preferred, and among these the one that was used last,
+ * whose caches are warm; sessions that aren't needed stay unused and are
  * closed.
  *
  *-------------------------------------------------------------------------
@@ -24,7 +25,7 @@
 #include "gateway/gateway_stats.h"
 #include "gateway/relay.h"
 
-/* How many idle sessions are looked at for one with the client's settings. */
+/* How many idle sessions are examined for one with the client's settings. */
 #define LOOK_AT 64
 
 #define SECOND INT64CONST(1000000)
@@ -48,7 +49,7 @@ is_pool_of(const Pool *pool, const Pool *wanted)
 		memcmp(&pool->address.addr, &wanted->address.addr, pool->address.len) == 0;
 }
 
-/* The pool that is like wanted in what identifies one. */
+/* The pool with the same key as wanted. */
 static Pool *
 get_pool(const Pool *wanted)
 {
@@ -124,8 +125,8 @@ pool_leave(Pool *pool)
 }
 
 /*
- * An idle session, if possible with the client's settings; else one that takes
- * its statement behind others; NULL if there is none.
+ * An idle session, if possible with the client's settings; else one that can
+ * queue its statement; NULL if there is none.
  */
 static Backend *
 choose_backend(Pool *pool, const Client *client)
@@ -161,7 +162,7 @@ lend_backend(Backend *backend, Client *client)
 		turn_join(backend, client);
 }
 
-/* Opens sessions for those that wait, if there is room. */
+/* Opens sessions for waiting clients, if there is room. */
 static void
 open_for_queue(Pool *pool)
 {
@@ -233,7 +234,7 @@ pool_serve(Pool *pool)
 	open_for_queue(pool);
 }
 
-/* One a second, lest all are opened anew at the same time. */
+/* At most one per second, so that not all are replaced at the same time. */
 bool
 pool_renews(Pool *pool, const Backend *backend)
 {
@@ -250,7 +251,7 @@ pool_open_failed(Pool *pool, const char *payload, size_t len)
 	while (!dlist_is_empty(&pool->greeted))
 		client_fail_message(dlist_head_element(Client, queue_link, &pool->greeted), payload, len);
 
-	/* statements take the ordinary way instead */
+	/* statements run on this server instead */
 	if (pool->address.len > 0)
 	{
 		pool->failed = stream_now;
@@ -265,12 +266,12 @@ pool_open_failed(Pool *pool, const char *payload, size_t len)
 		return;
 	}
 
-	/* who waits may get another session, if there are any */
+	/* clients that wait may get another session, if there are any */
 	while (pool->nbackends == 0 && !dlist_is_empty(&pool->queue))
 		client_fail_message(dlist_head_element(Client, queue_link, &pool->queue), payload, len);
 }
 
-/* Clients that have waited for too long. */
+/* Fails clients that have waited too long. */
 static void
 end_waiting(Pool *pool)
 {
@@ -285,7 +286,7 @@ end_waiting(Pool *pool)
 	}
 }
 
-/* How many sessions are to be there even if nobody needs them. */
+/* How many sessions to keep even if no client needs them. */
 static int
 kept_sessions(const Pool *pool)
 {
@@ -293,8 +294,8 @@ kept_sessions(const Pool *pool)
 }
 
 /*
- * Ends sessions that nobody has used for a while, or that are too old; the
- * pool itself if it has no client.  Opens those that are to be there.
+ * Ends sessions that have not been used for a while, or that are too old; the
+ * pool itself if it has no client.  Opens sessions up to the minimum.
  */
 static void
 end_idle(Pool *pool)
@@ -332,7 +333,7 @@ end_idle(Pool *pool)
 	pfree(pool);
 }
 
-/* Clients that don't come to the end of their login. */
+/* Fails clients whose login takes too long. */
 static void
 end_slow_logins(void)
 {
@@ -347,7 +348,10 @@ end_slow_logins(void)
 	}
 }
 
-/* If all sessions of an own pool are busy, it may have one more for this. */
+/*
+ * If all sessions of this server's pools are busy, one more may be opened for
+ * this.
+ */
 static void
 serve_stray_cancel(Pool *pool)
 {
@@ -357,7 +361,7 @@ serve_stray_cancel(Pool *pool)
 		backend_open(pool);
 }
 
-/* Counts what the loop doesn't count as it goes. */
+/* Computes the counters that aren't kept continuously. */
 static void
 count_clients(void)
 {

@@ -4,12 +4,12 @@
  *	  Statements that clients have prepared, each kept once.
  *
  * A client's prepared statement is a name for a text; the text is prepared
- * under a name of ours on whatever backend the client is lent when it uses it.
- * Clients of a pool with the same text share it, on backends too, if their
- * settings are the same, and no DDL has committed on this server in between,
- * since these decide what a text means, as the role and the database do.  What
- * it means stays as it was when it was prepared, so another backend that is to
- * prepare it is given those settings for that.
+ * under our name on each backend that the client uses it on.  Clients of a
+ * pool share a text, also on backends, if their settings are the same and no
+ * DDL has committed on this server in between, since these influence what a
+ * text means, like the role and the database.  The meaning is fixed when a
+ * text is first prepared, so another backend gets the same settings before it
+ * prepares the text.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,8 +21,8 @@
 #include "gateway/relay.h"
 
 /*
- * Texts that are remembered, as what is known of them, even if no client has
- * them; of two with the same hash, the last one.
+ * Texts that are cached with their routes even if no client uses them; of two
+ * with the same hash slot, the last one.
  */
 #define MAX_KEPT 2048
 #define MAX_KEPT_LENGTH 8192
@@ -55,7 +55,7 @@ static texttable_hash *known_texts = NULL;
 static uint64 last_text_id = 0;
 static PreparedText *kept_texts[MAX_KEPT];
 
-/* So that nobody can make texts that collide. */
+/* A random seed, so that clients can't make texts that collide. */
 static uint64 text_seed;
 
 static void

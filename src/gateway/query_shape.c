@@ -3,13 +3,13 @@
  * query_shape.c
  *	  Texts of the simple protocol that differ in their literals only.
  *
- * A text's shape is the text with a mark in the place of each whole number
- * and each string.  Texts with the same shape have the same route: the value
- * of one of the literals decides (route.c).  As with parameters, the text
- * itself goes to the node unchanged, and a wrong route costs time, never an
- * answer.  So the scanner need not know SQL well; it gives up on whatever
- * could make it mistake something else for a literal: comments, escapes,
- * dollar quotes, several statements.
+ * A text's shape is the text with a placeholder for each integer and each
+ * string.  Texts with the same shape have the same route: the value of one of
+ * the literals determines the node (route.c).  As with parameters, the text
+ * itself is sent unchanged, and a wrong route costs time but doesn't change
+ * the answer.  So the scanner needs no full knowledge of SQL.  It gives up on
+ * everything that could be mistaken for a literal: comments, escapes, dollar
+ * quotes, several statements.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,7 +36,7 @@ is_all_digits(const char *text, size_t len)
 	return true;
 }
 
-/* A name, a keyword, or a number; returns what is behind it. */
+/* Scans a name, a keyword, or a number; returns its end. */
 static const char *
 scan_word(QueryShape *shape, const char *text, const char *p)
 {
@@ -55,7 +55,7 @@ scan_word(QueryShape *shape, const char *text, const char *p)
 	return p + len;
 }
 
-/* A string; NULL if it isn't a plain one. */
+/* Scans a string; NULL if it isn't a plain one. */
 static const char *
 scan_string(QueryShape *shape, const char *text, const char *p)
 {

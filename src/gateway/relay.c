@@ -3,10 +3,10 @@
  * relay.c
  *	  A gateway process: its start, its sockets, its end.
  *
- * The process has left the server (supervisor.c): it has no shared memory, no
- * latch, no transactions and no catalogs, and must call nothing of the server
- * that uses them.  What it uses are memory contexts, errors, and settings as
- * they were when it was started.
+ * The process has detached from the server (supervisor.c): it has no shared
+ * memory, latch, transactions or catalogs, and must not call server functions
+ * that use them.  It uses memory contexts, errors, and settings as of its
+ * start.
  *
  *-------------------------------------------------------------------------
  */
@@ -303,7 +303,7 @@ relay_tick(void)
 	tunnel_tick();
 }
 
-/* As many sockets as the system lets us have. */
+/* Raises the limit of open files to the maximum. */
 static void
 raise_file_limit(void)
 {
@@ -358,7 +358,7 @@ relay_main(const GatewayStart *start)
 	tls_load();
 	MemoryContextSwitchTo(gateway_context);
 
-	/* who computes hashes notes them there */
+	/* hashes that are computed are stored there */
 	CurrentResourceOwner = ResourceOwnerCreate(NULL, "citus gateway");
 	open_listeners();
 	tunnel_init();

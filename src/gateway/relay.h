@@ -19,7 +19,7 @@
 #include "gateway/scram_key.h"
 #include "gateway/stream.h"
 
-/* What the supervisor gives to a process. */
+/* The supervisor's arguments for a process. */
 typedef struct GatewayStart
 {
 	uint8		key[GATEWAY_KEY_SIZE];
@@ -62,28 +62,29 @@ struct PreparedText
 	uint32		uses;
 	int64		cost;			/* microseconds that one execution on another
 								 * node takes, lately */
-	int64		alone_until;	/* before then, its executions share no
+	int64		alone_until;	/* until then, its executions share no
 								 * session */
 	bool		asked;			/* a session is being asked for the route */
 	uint64		route_ddl;		/* gateway_board->ddl before it was asked */
 	int64		route_since;	/* when the route was learnt; 0: never */
 	struct Route *route;		/* NULL: it has none, as far as is known */
-	bool		anywhere;		/* told with it: the same on every node */
+	bool		anywhere;		/* learnt with the route: means the same on
+								 * every node */
 	int			clean_blocks;	/* that began with it, in a row; see block.c */
 	int64		leaves_for;		/* microseconds */
-	int64		leaves_until;	/* before then, blocks that begin with it are
-								 * thought to need this node */
+	int64		leaves_until;	/* until then, blocks that begin with it start
+								 * on this node */
 	TextControl control;
 };
 
-/* Where a session is opened. */
+/* The address of a server. */
 typedef struct ServerAddress
 {
 	struct sockaddr_storage addr;
 	socklen_t	len;			/* 0: this node's own server */
 } ServerAddress;
 
-/* What a backend is to answer, in the order in which it was asked. */
+/* The expected answers of a backend, in order. */
 typedef enum ExpectKind
 {
 	EXPECT_QUERY = 'Q',			/* Query, FunctionCall: all up to
@@ -99,24 +100,20 @@ typedef enum ExpectKind
 	EXPECT_TERMINATE = 'X',		/* the end of the session */
 } ExpectKind;
 
-/* To whom the answer goes. */
+/* The receiver of the answer. */
 typedef enum ExpectReader
 {
 	READER_CLIENT,
-	READER_NOBODY,				/* the gateway has asked; errors go to the
-								 * client */
-	READER_RESTORE,				/* as before, errors end the client; then the
-								 * session is the client's */
-	READER_SETTING,				/* as before, but something else is to be done
-								 * first */
-	READER_QUIET,				/* the gateway has asked, and an error is no
-								 * matter */
-	READER_ROUTE,				/* the gateway has asked for the route of
-								 * backend->asking */
-	READER_LOCAL,				/* nothing was asked: the gateway answers, in
-								 * turn */
-	READER_DUPLICATE,			/* the error that comes stands for a name that
-								 * is taken */
+	READER_NOBODY,				/* the gateway; errors go to the client */
+	READER_RESTORE,				/* the gateway; errors close the client;
+								 * afterwards the session is the client's */
+	READER_SETTING,				/* as before, but other commands follow */
+	READER_QUIET,				/* the gateway, which ignores errors */
+	READER_ROUTE,				/* the gateway: the route of backend->asking */
+	READER_LOCAL,				/* nothing was sent: the gateway itself
+								 * answers, in order */
+	READER_DUPLICATE,			/* the client, as an error that its name is in
+								 * use */
 } ExpectReader;
 
 typedef struct Expect
@@ -192,8 +189,8 @@ struct Client
 	Block	   *block;			/* the transaction block that it is in, if the
 								 * gateway follows it; or NULL (block.c) */
 	PreparedText *routed_text;	/* what it executes; a reference */
-	PreparedText *shape;		/* of its query, whose route is to be asked
-								 * for; a reference, or NULL */
+	PreparedText *shape;		/* of its query, whose route must be requested;
+								 * a reference, or NULL */
 	size_t		routed_len;		/* bytes of its messages */
 	char	   *routed_copy;	/* they, in case they must be sent again; or
 								 * NULL */
@@ -247,26 +244,26 @@ struct Backend
 	bool		pass_noted;		/* they are of an answer that a block notes */
 	bool		pass_ends;		/* with them, the head of the ring is
 								 * answered */
-	bool		skipping;		/* the server skips what it is asked up to the
-								 * next Sync */
-	bool		unsynced;		/* what it was asked needs a Sync: until then
-								 * it may be in a transaction or skip what it
-								 * is asked, whatever the last ReadyForQuery
-								 * says */
+	bool		skipping;		/* the server skips messages up to the next
+								 * Sync */
+	bool		unsynced;		/* its last messages need a Sync: until then,
+								 * it may be in a transaction or skip messages,
+								 * whatever the last ReadyForQuery says */
 	char		transaction;	/* as the last ReadyForQuery says */
 	bool		known;			/* has reported its state */
-	bool		pinned;			/* has what can't be carried */
+	bool		pinned;			/* has state that can't be carried to another
+								 * session */
 	bool		retired;		/* to be closed when it is given back */
 	int			cancels;		/* cancel requests under way */
 	uint32		generation;		/* of its prepared statements */
 	struct BackendTexts *texts; /* that it has prepared */
 	uint64		not_prepared;	/* id of a text that could not be prepared
 								 * under its own settings */
-	PreparedText *asking;		/* whose route is to be asked for when it is
-								 * given back; a reference */
+	PreparedText *asking;		/* whose route is requested when the backend is
+								 * returned; a reference */
 	char	   *asking_query;	/* if that is a shape: a query of it */
 	char	   *settings;		/* as a client's */
-	ByteQueue	greeting;		/* what it reports at its start */
+	ByteQueue	greeting;		/* the messages that it reports at its start */
 	bool		dying;			/* has said that it ends */
 	int64		since;			/* when it was given back */
 	int64		opened;
@@ -278,9 +275,9 @@ struct Backend
 struct Pool
 {
 	dlist_node	link;			/* of all pools */
-	uint64		number;			/* no other has had it */
-	Oid			role;			/* what the names meant when the first client
-								 * came */
+	uint64		number;			/* never reused */
+	Oid			role;			/* the Oids of the names when the first client
+								 * logged in */
 	Oid			database_id;
 	uint64		defaults;		/* gateway_board->defaults when they came */
 	ServerAddress address;
@@ -319,9 +316,9 @@ extern void relay_cancel(int32 pid, int32 key);
 /* client.c */
 extern dlist_head relay_clients;
 extern Client *client_accept(int fd, const SockAddr *address);
-/* Goes on with what the client has sent. */
+/* Processes the client's input. */
 extern void client_process(Client *client);
-/* Tells a client why, and closes it. */
+/* Sends an error to a client, and closes it. */
 extern void client_fail(Client *client, const ErrorData *error);
 extern void client_fail_text(Client *client, int sqlstate, const char *message);
 /* Passes a server's ErrorResponse on, and closes the client. */
@@ -335,8 +332,7 @@ extern bool client_cancel(int32 pid, int32 key);
 /* client_message.c: Parse, under our name */
 extern void send_parse(Backend *backend, const PreparedText *text);
 /*
- * Passes one message on to the client's backend; false if more of it must come
- * first.
+ * Passes one message on to the client's backend; false if it isn't complete.
  */
 extern bool client_forward(Client *client, char type, uint32 len);
 extern PreparedText *client_statement(Client *client, const char *name);
@@ -348,12 +344,12 @@ extern void client_drop_statements(Client *client);
 extern void tunnel_init(void);
 extern void tunnel_tick(void);
 extern void tunnel_end(void);
-/* What the client has come by. */
+/* The transport of the client: address and TLS. */
 extern const Stream *tunnel_transport(const Client *client);
 /*
- * The client, which comes through a tunnel, has been authenticated: gives it a
- * session of its own, and closes it, since nobody needs to look at what it
- * sends any more.
+ * The client, which comes through a tunnel, has been authenticated: gives the
+ * tunnel a session of its own, and closes the client, since its messages
+ * needn't be parsed any more.
  */
 extern void tunnel_authenticated(Client *client);
 extern void tunnel_forget_client(Client *client);
@@ -363,7 +359,7 @@ extern void startup_arrived(Client *client);
 
 /* login_link.c */
 extern void login_begin(Client *client);
-/* Passes what the client answers to the server's question on. */
+/* Passes the client's answer on to the server. */
 extern void login_answer(LoginLink *login, char type, const char *payload, size_t len);
 extern void login_abandon(LoginLink *login);
 /* Begins the logins that there is room for. */
@@ -375,13 +371,11 @@ extern void backend_close(Backend *backend);
 /* Makes the backend's session its client's, then calls client_process. */
 extern void backend_lend(Backend *backend, Client *client);
 /*
- * Has the idle session prepare a text under the settings that it was first
- * prepared under; calls client_process then.
+ * Prepares a text on the idle session, under the settings that it was first
+ * prepared under; then calls client_process.
  */
 extern void backend_prepare(Backend *backend, PreparedText *text);
-/*
- * Has a session that is lent to nobody run a query, whose answer is no matter.
- */
+/* Has an idle session run a query, whose answer is ignored. */
 extern void backend_ask(Backend *backend, const char *query);
 /* The backend has nothing more to do for its client. */
 extern void backend_give_back(Backend *backend);
@@ -389,13 +383,13 @@ extern void backend_give_back(Backend *backend);
 extern void backend_abandon(Backend *backend, Client *client);
 /* Goes on with what the backend has answered. */
 extern void backend_continue(Backend *backend);
-/* The session has ended, or said what it should not. */
+/* The session has ended, or violated the protocol. */
 extern void backend_lose(Backend *backend, const ErrorData *error);
 /* The route of backend->asking; NULL: it has none. */
 extern void backend_route_told(Backend *backend, const char *described);
 /* Its session is its client's now. */
 extern void backend_restored(Backend *backend);
-/* Answers a server that wants to know who we are: Authentication's payload. */
+/* Answers a server's Authentication message, given its payload. */
 extern void session_authenticate(Stream *stream, ScramLogin **scram, const ScramKey *key, const char *user,
 								 const char *payload);
 typedef enum TextState
@@ -411,14 +405,14 @@ extern void backend_add_text(Backend *backend, const PreparedText *text);
 extern void backend_remove_text(Backend *backend, const PreparedText *text);
 extern void backend_forget_texts(Backend *backend);
 
-/* cancel_link.c: has the server cancel what runs in the backend */
+/* cancel_link.c: makes the server cancel the backend's statement */
 extern void cancel_send(Backend *backend);
 extern void cancel_forget(Backend *backend);
 /* A request for a client that may be another node's. */
 extern void cancel_stray(int32 pid, int32 key);
 /*
- * Has the own pool's idle session pass a stray request on to the other nodes,
- * if there are both.
+ * Makes an idle session of a pool of this server pass a stray request on to
+ * the other nodes, if there is one.
  */
 extern void cancel_pass_on(Pool *pool);
 /*
@@ -430,12 +424,12 @@ extern bool cancel_waits(void);
 /* Takes the requests that other nodes have passed on to us. */
 extern void cancel_take_passed(void);
 
-/* answer.c: what backends say; value is that of GATEWAY_STATE_SETTING */
+/* answer.c: messages of backends; value is that of GATEWAY_STATE_SETTING */
 extern void answer_state(Backend *backend, const char *value);
 extern void answer_arrived(Backend *backend);
 extern Expect *expect_push(Backend *backend, ExpectKind kind, ExpectReader reader);
 extern Expect *expect_head(Backend *backend);
-/* Gives the answers that are the gateway's, as far as it is their turn. */
+/* Sends the gateway's own answers at the head of the ring. */
 extern void expect_settle(Backend *backend);
 extern void expect_free(Backend *backend);
 
@@ -455,7 +449,7 @@ extern void pool_request(Client *client, Pool *pool);
 extern void pool_request_greeting(Client *client);
 /* Whether a backend that is idle is to be closed for its age. */
 extern bool pool_renews(Pool *pool, const Backend *backend);
-/* A backend is idle: lends it to whoever waits. */
+/* A backend is idle: lends it to a client that waits. */
 extern void pool_serve(Pool *pool);
 /* A backend could not be opened: payload of the ErrorResponse. */
 extern void pool_open_failed(Pool *pool, const char *payload, size_t len);
@@ -471,8 +465,8 @@ extern void pool_tick(void);
 #define LONG_WAIT INT64CONST(5000)
 
 /*
- * A session that takes the client's statement behind others, which take no
- * longer than limit; or NULL.
+ * A session that can queue the client's statement, behind statements that cost
+ * no more than limit; or NULL.
  */
 extern Backend *turn_find(Pool *pool, const Client *client, int64 limit);
 /*
@@ -484,51 +478,51 @@ extern void turn_join(Backend *backend, Client *client);
 /* The client's statement has been sent. */
 extern void turn_sent(Client *client);
 /*
- * Whether the next part of the answer may be looked at now.  If it is the
- * error of another client's cancel request, the client is not answered.
+ * Whether the next part of the answer may be processed now.  If it is the
+ * error of another client's cancel request, the client gets no answer.
  */
 extern bool turn_may_answer(Backend *backend);
 /*
- * Whether an error says that this node does not know what the statement is
- * about; then the client is not answered, and the statement takes the ordinary
- * way.
+ * Whether an error means that the other node doesn't know a table of the
+ * statement; then the client gets no answer, and the statement runs on this
+ * server.
  */
 extern bool turn_refused(Backend *backend, const char *payload, size_t len);
 /* The statement of backend->client has been answered. */
 extern void turn_end(Backend *backend);
 /* The client has gone; false if the backend does nothing for others. */
 extern bool turn_leave(Backend *backend, Client *client);
-/* Has its routed statement cancelled, now or when it runs, and no other. */
+/* Cancels its routed statement, now or when it runs, and no other. */
 extern void turn_cancel(Client *client);
-/* Forgets the client's statement, which the backend need not answer. */
+/* Drops the client's statement, which the backend need not answer. */
 extern void turn_forget(Client *client);
-/* Sends the client's statement, which has had no effect, once more. */
+/* Sends the client's statement, which has had no effect, again. */
 extern void turn_again(Client *client);
 /*
- * Helps clients that wait behind a statement that takes long, and sends cancel
- * requests that had to wait.
+ * Cancels long statements that delay other clients, and sends delayed cancel
+ * requests.
  */
 extern void turn_tick(Pool *pool);
 
 /* block.c: transaction blocks on another node's session */
 extern TextControl text_control(const char *text, size_t len);
 /*
- * What the client, which has no backend, has sent starts a block or goes on
- * with one: as route_statement, which it calls for all else.
+ * Routes the start or the next unit of a block, for a client without a
+ * backend; calls route_statement for everything else.
  */
 typedef enum RouteVerdict
 {
 	ROUTE_NONE,					/* the ordinary way */
-	ROUTE_INCOMPLETE,			/* what decides has not come yet */
+	ROUTE_INCOMPLETE,			/* the deciding message has not arrived yet */
 	ROUTE_TAKEN,				/* it has been taken care of, or a backend has
 								 * been requested */
 } RouteVerdict;
 
 extern RouteVerdict block_route(Client *client);
 /*
- * The client has a backend, and its next message has begun: incomplete if that
- * must wait, taken if the client's state has changed, else it is to be passed
- * on.
+ * The client has a backend, and its next message has begun: ROUTE_INCOMPLETE
+ * if it must wait, ROUTE_TAKEN if the client's state has changed, else it must
+ * be passed on.
  */
 extern RouteVerdict block_next(Client *client, char type);
 /* Whether nothing of the client's is passed on before it has been answered. */
@@ -542,8 +536,8 @@ extern bool block_is_clean(const Client *client);
 /* Whether the client is to get what its backend answers now. */
 extern bool block_tells(const Client *client);
 /*
- * Notes an answer, or its head, from the type; or more of it.  Returns whether
- * more is to be noted.
+ * Adds an answer, or its head, beginning with the type, or a further part of
+ * it, to the hash.  Returns whether the rest must be added.
  */
 extern bool block_note(Client *client, char type, const void *data, size_t len);
 /*
@@ -552,7 +546,7 @@ extern bool block_note(Client *client, char type, const void *data, size_t len);
  */
 extern bool block_answered(Backend *backend);
 /*
- * The node does not know what the client's statement is about; whether the
+ * The node doesn't know a table of the client's statement; returns whether the
  * block will move.
  */
 extern bool block_refused(Client *client);
@@ -591,7 +585,10 @@ typedef struct QueryShape
 	QueryLiteral literals[MAX_LITERALS];
 } QueryShape;
 
-/* A reference to what stands for all queries of its shape; NULL: none does. */
+/*
+ * A reference to the text for all queries of a query's shape; NULL: it has no
+ * shape.
+ */
 extern PreparedText *query_shape_get(const Client *client, const char *text, QueryShape *shape);
 /* The number of the literal at an offset; -1: there is none. */
 extern int	query_literal_number(const char *text, int offset);
@@ -601,21 +598,23 @@ extern int	query_literal_number(const char *text, int offset);
 typedef struct Unit
 {
 	size_t		len;			/* bytes; 0: it isn't all there */
-	bool		anywhere;		/* all of it means the same on every node */
+	bool		anywhere;		/* everything in it means the same on every
+								 * node */
 	bool		begins;			/* a transaction block */
 	bool		ends;			/* one */
 	bool		may_end;		/* one that has failed, perhaps */
 	bool		only_parses;	/* a text that is known */
-	const char *begin;			/* the text of that, if the unit is nothing
-								 * else; or NULL */
+	const char *begin;			/* its text, if the unit is nothing else; or
+								 * NULL */
 	PreparedText *decider;		/* whose route decides, a reference; or NULL */
-	const ServerAddress *server;	/* where it leads; NULL: to this node */
+	const ServerAddress *server;	/* the server of its route; NULL: this
+									 * node */
 	UnroutedReason why;			/* there is no decider */
 } Unit;
 
 /*
- * Looks at the unit that has begun; false if more of it must come and will.
- * unit_free is to be called in any case.
+ * Inspects the unit that has begun; false if it isn't complete and more will
+ * come. unit_free is to be called in any case.
  */
 extern bool unit_scan(Client *client, Unit *unit);
 extern void unit_free(Unit *unit);
@@ -623,11 +622,11 @@ extern void unit_free(Unit *unit);
 extern void unit_walk(const char *data, size_t len, void (*report) (Client *, char, const char *, const char *),
 					  Client *client);
 /*
- * The client, which has no backend, has sent the start of a statement: sends
- * it to the node that has its rows, if known.
+ * The client, without a backend, has sent the start of a statement: requests a
+ * session of the node that has its rows, if known.
  */
 extern RouteVerdict route_statement(Client *client);
-/* The ordinary way; counts why. */
+/* The statement isn't routed; counts why. */
 extern RouteVerdict route_none(UnroutedReason why);
 /* Its query's route is not to be asked for. */
 extern void route_forget_shape(Client *client);
@@ -635,13 +634,13 @@ extern void route_forget_shape(Client *client);
  * The client's query goes to its own session, which may be asked for a route.
  */
 extern void route_ask_by_query(Client *client);
-/* Whether a session is to be asked for the text's route. */
+/* Whether the text's route must be requested. */
 extern bool route_is_wanted(const PreparedText *text);
 /* A session is about to be asked for it. */
 extern void route_asks(PreparedText *text);
 /*
- * What a session has told; NULL: there is none.  Of a shape, it was asked by
- * the query.
+ * Stores a session's answer; NULL: there is no route.  query: of a shape, the
+ * query by which it was requested.
  */
 extern void route_learn(PreparedText *text, const char *described, const char *query);
 extern void route_free(PreparedText *text);
@@ -661,15 +660,15 @@ extern void packet_hex(StringInfo packet, const void *data, size_t len);
 extern void send_startup_packet(Stream *stream, const char *user, const char *database, const char *request,
 								const char *parameters, size_t parameters_len);
 /*
- * Takes the next message of a server that logs us in off the stream; NULL if
- * it isn't all there.  The payload, palloc'd, has a zero byte behind it.
+ * Takes the next message of a server during login from the stream; NULL if it
+ * isn't complete.  The payload, palloc'd, is followed by a zero byte.
  */
 extern char *take_login_message(Stream *stream, char *type, size_t *len);
 /* A field of an ErrorResponse; NULL if it has none of this code. */
 extern const char *error_field(const char *payload, size_t len, char code);
 /* ErrorResponse's payload, palloc'd. */
 extern StringInfo error_payload(const char *severity, const ErrorData *error);
-/* That of a server, with the severity of what ends a session. */
+/* The ErrorResponse of a server, with severity FATAL. */
 extern StringInfo error_payload_fatal(const char *payload, size_t len);
 extern StringInfo error_payload_text(const char *severity, int sqlstate, const char *message);
 

@@ -1,24 +1,23 @@
 /*-------------------------------------------------------------------------
  *
  * route.c
- *	  Statements that go straight to the node that has their rows.
+ *	  Routing: statements are sent directly to the node that has their rows.
  *
- * A client that has no backend sends Bind, Execute and Sync (with Parse and
- * Describe, as drivers do) of a text whose route is known: one of its
- * parameters decides which shard it is about (route_function.c).  Its hash
- * value is computed as the server does, and the client is lent a session of
- * that shard's node until the statement's end, which is the transaction's.
- * The messages are passed on as to any other session.
+ * When a client without a backend sends Bind, Execute and Sync (with Parse and
+ * Describe, as drivers do) of a text whose route is known, one of the
+ * parameters determines the shard (route_function.c).  Its hash value is
+ * computed as in the server, and the client gets a session of that shard's
+ * node until the end of the statement, which is a transaction.  The messages
+ * are passed on as to any other session.  The same holds for a query of the
+ * simple protocol with a deciding literal (query_shape.c).
  *
- * The same holds for a query of the simple protocol, one of whose literals
- * decides (query_shape.c).
+ * Transaction blocks (block.c) are processed by units: messages up to a Sync.
  *
- * Transaction blocks (block.c) go from unit to unit: messages up to a Sync.
- *
- * A route is asked for when a text is used for the second time, by a session
- * that has it, between two clients, and again when it is old or DDL has
- * committed on this server: a wrong one costs time, never an answer.  Where a
- * node can't be reached, statements take the ordinary way.
+ * A route is requested when a text is used for the second time, from a session
+ * that has the text, between two clients; and again when the route is old or
+ * DDL has committed on this server.  A wrong route costs time but doesn't
+ * change the answer.  If a node can't be reached, statements run on this
+ * server.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,7 +38,7 @@
 
 #define MAX_SEGMENT (64 * 1024)
 
-/* A longer statement has a session of its own. */
+/* A longer statement doesn't share a session. */
 #define MAX_SHARED 8192
 #define ROUTE_LIFETIME INT64CONST(10000000)
 
@@ -59,7 +58,7 @@ typedef struct Route
 	RouteShard	shards[FLEXIBLE_ARRAY_MEMBER];
 } Route;
 
-/* The client's messages up to a Sync, as far as they have been looked at. */
+/* The client's messages up to a Sync, as far as they have been read. */
 typedef struct Segment
 {
 	const char *next;
@@ -74,8 +73,8 @@ typedef struct Message
 } Message;
 
 /*
- * Whether what has been learnt about a text's route still holds.  DDL may
- * have put a local table in the way of the one that the text was about.
+ * Whether a text's route is still valid.  After DDL, its names may mean a
+ * local table.
  */
 static bool
 route_is_current(const PreparedText *text)
@@ -204,7 +203,7 @@ get_number(const char *data, int size)
 	return pg_ntoh32(four);
 }
 
-/* The next message, if it is there as a whole. */
+/* The next message, if it is complete. */
 static bool
 read_message(Segment *segment, Message *message)
 {
@@ -222,7 +221,7 @@ read_message(Segment *segment, Message *message)
 	return true;
 }
 
-/* Goes behind a string of a message; NULL if it has no end there. */
+/* Skips a string of a message; NULL if it has no end there. */
 static const char *
 behind_string(const char *string, const char *end)
 {
@@ -232,8 +231,8 @@ behind_string(const char *string, const char *end)
 }
 
 /*
- * Finds a parameter's value in Bind, behind the names; false if it is null, or
- * the message is damaged.
+ * Finds a parameter's value in Bind, after the names; false if it is null, or
+ * the message is invalid.
  */
 static bool
 bound_value(const char *p, const char *end, int wanted, bool *binary, const char **value, int *len)
@@ -272,8 +271,7 @@ bound_value(const char *p, const char *end, int wanted, bool *binary, const char
 }
 
 /*
- * Reads an integer of the type's size; false if it is written in a way that
- * only the server reads.
+ * Reads an integer of the type's size; false if only the server can parse it.
  */
 static bool
 read_integer(const char *value, int len, bool binary, int size, int64 *number)
@@ -312,7 +310,7 @@ is_plain_text(const char *value, int len)
 	return true;
 }
 
-/* The hash value of a parameter, as the server's hash functions have it. */
+/* The hash value of a parameter, by the server's hash functions. */
 static bool
 hash_of_value(Oid type, const char *value, int len, bool binary, int32 *hash)
 {
@@ -370,7 +368,8 @@ has_route(PreparedText *text, UnroutedReason *why)
 
 /*
  * The server for a Bind, which counts as a use of its text; its length is 0 if
- * that is our own.  NULL if it isn't known.  rest: what follows the names.
+ * that is our own.  NULL if it isn't known.  rest: the message after the
+ * names.
  */
 static const ServerAddress *
 server_of_values(PreparedText *text, const char *rest, const char *end, UnroutedReason *why)
@@ -417,8 +416,8 @@ server_of_bind(Client *client, const Message *bind, const char *parsed_name, Pre
 }
 
 /*
- * The text of a Parse, as a reference; NULL if it is for the server to say
- * what is wrong.
+ * The text of a Parse, as a reference; NULL if it is invalid, so that the
+ * server raises the error.
  */
 static PreparedText *
 parsed_text(Client *client, const Message *parse)
@@ -431,8 +430,8 @@ parsed_text(Client *client, const Message *parse)
 }
 
 /*
- * Whether the messages after Bind are those of one statement; incomplete: they
- * have not all come, and the client does not wait for an answer before.
+ * Whether the messages after Bind are those of one statement; incomplete: some
+ * are missing, and the client doesn't wait for an answer before it sends them.
  */
 static bool
 is_one_statement(Segment *segment, bool *incomplete)
@@ -489,7 +488,7 @@ route_ask_by_query(Client *client)
 	if (client->shape == NULL)
 		return;
 
-	/* another query may have come in between */
+	/* another query may have replaced it in between */
 	text = query_shape_get(client, in->data + in->start + 5, &shape);
 	if (text != client->shape)
 		route_forget_shape(client);
@@ -637,7 +636,7 @@ route_statement(Client *client)
 	return verdict == ROUTE_NONE ? route_none(why) : verdict;
 }
 
-/* Statements of a unit that is looked at. */
+/* The statements of a unit that is inspected. */
 #define MAX_UNIT_TEXTS 16
 
 typedef struct UnitScan
@@ -652,7 +651,7 @@ typedef struct UnitScan
 	int			nstatements;
 	int			nexecuted;
 	bool		ended;			/* the block, by one of them */
-	int			ntexts;			/* that it parses */
+	int			ntexts;			/* in its Parse messages */
 	const char *names[MAX_UNIT_TEXTS];
 	PreparedText *texts[MAX_UNIT_TEXTS];	/* references */
 } UnitScan;
@@ -737,7 +736,7 @@ scan_query_unit(UnitScan *scan, const Message *query)
 	keep_shape(scan->client, text);
 }
 
-/* What a name stands for there; or NULL. */
+/* The text that a name denotes there; or NULL. */
 static PreparedText *
 scanned_text(UnitScan *scan, const char *name)
 {
@@ -805,7 +804,7 @@ scan_message(UnitScan *scan, const Message *message)
 	switch (message->type)
 	{
 		case 'Q':
-			/* behind an error it is skipped, and ends nothing */
+			/* after an error it is skipped, and ends nothing */
 			scan->unit->anywhere &= scan->nmessages == 1;
 			scan_query_unit(scan, message);
 			break;
@@ -835,8 +834,8 @@ scan_message(UnitScan *scan, const Message *message)
 }
 
 /*
- * Whether the unit, all of which is there, consists of messages of these types
- * (in a text with a space behind each), none of them odd.
+ * Whether the complete unit consists of messages of these types (given as a
+ * string with a space after each), without unusual ones.
  */
 static bool
 unit_is(const UnitScan *scan, const char *types)
@@ -873,7 +872,7 @@ unit_scan(Client *client, Unit *unit)
 		unit->anywhere = false;
 	unit->ends = scan.ended;
 
-	/* an end that a later unit executes would not be known as one */
+	/* a COMMIT that a later unit executes would not be recognized */
 	if (scan.ended && scan.types[0] != 'Q' && (scan.odd || scan.nexecuted < scan.nstatements))
 		unit->anywhere = false;
 	if (!unit_is(&scan, " Q PBES PBDES BES BDES "))

@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * route_function.c
- *	  Tells the gateway on which node a prepared statement finds its rows.
+ *	  Functions by which the gateway learns on which node a statement's rows
+ *	  are.
  *
- * Any node runs any statement, so where it runs is a matter of speed only: a
- * statement of one shard runs without another node's help where that shard
- * is.  The gateway is told which parameter decides, and which node has the
- * shard of each hash value; it sends the statement as it is to a session of
- * its client's user there.  What it has been told may be outdated: then the
- * statement takes a longer way, with the same answer.
+ * Any node can run any statement, so the choice of the node influences the
+ * speed only: a statement of one shard needs no other node if it runs on the
+ * shard's node.  The gateway gets the number of the deciding parameter, and
+ * the node of each hash value; it sends the statement unchanged to a session
+ * of its client's user there.  If this information is outdated, the statement
+ * takes longer, with the same answer.  So a routed statement gets no
+ * additional rights, and nothing has to be invalidated.
  *
- * So no statement gets rights by being routed, and nothing has to be
- * invalidated.  What a node answers must be the same for all nodes, though:
- * statements with volatile functions, or with types that have other Oids on
- * other nodes, stay where they are.
+ * The answer must be the same on all nodes, so statements with volatile
+ * functions, or with types that have other Oids on other nodes, aren't routed.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,7 +41,7 @@
 #include "compat/sql_function.h"
 #include "planner/dist_plan.h"
 
-/* What is told of a query that has no route, but may run on every node. */
+/* The result for a query that has no route, but may run on every node. */
 #define ANYWHERE "1 0 0 0"
 
 SQL_FUNCTION(citus_internal_gateway_route);
@@ -49,8 +49,8 @@ SQL_FUNCTION(citus_internal_gateway_query_route);
 SQL_FUNCTION(citus_internal_gateway_block_conflict);
 
 /*
- * Whether a query reads what only this node has; a tree walker, context is
- * NULL.
+ * Whether a query reads something that only this node has; a tree walker,
+ * context is NULL.
  */
 static bool
 needs_this_node(Node *node, void *context)
@@ -76,7 +76,7 @@ is_about_all_nodes(Query *query)
 		!needs_this_node((Node *) query, NULL);
 }
 
-/* Whether a function may do what depends on the node that calls it. */
+/* Whether a function's effect may depend on the node that calls it. */
 static bool
 is_foreign_function(Oid funcid, void *context)
 {
@@ -84,9 +84,9 @@ is_foreign_function(Oid funcid, void *context)
 }
 
 /*
- * Whether a query of tables that all nodes know calls a function that may look
- * at this node's own; a tree walker, context is a flag that is set if there is
- * a table.
+ * Whether a query of tables that all nodes know calls a function that may read
+ * this node's own tables; a tree walker, context is a flag that is set if
+ * there is a table.
  */
 static bool
 looks_around(Node *node, void *context)

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * scram_key.c
- *	  Logging in by SCRAM with what a client has proven to know.
+ *	  Logging in by SCRAM with the key of a client that has been authenticated.
  *
- * SCRAM's proof is the client's key, hidden by a signature that only a holder
- * of the stored verifier can compute.  So a process that has both the messages
- * of a successful exchange and the verifier knows the client's key, with which
- * it can log in at every server that has the same verifier, and nowhere else,
- * without ever having seen the password.  CREATE ROLE stores one verifier on
- * all nodes.
+ * SCRAM's proof is the client's key XOR a signature, which a holder of the
+ * stored verifier can compute.  So a process that has the messages of a
+ * successful exchange and the verifier can compute the client's key, without
+ * the password.  With the key, it can log in on every server that has the same
+ * verifier, and on no other.  CREATE ROLE stores the same verifier on all
+ * nodes.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,7 +32,7 @@ struct ScramLogin
 	ScramKey	key;
 	char		nonce[NONCE_BYTES * 2];
 	char	   *auth_message;	/* NULL until the server's challenge has
-								 * come */
+								 * arrived */
 };
 
 pg_noreturn static void
@@ -179,7 +179,7 @@ scram_login_begin(const ScramKey *key, StringInfo answer)
 	return login;
 }
 
-/* Whether the challenge is of a server that has the verifier of our key. */
+/* Whether the challenge is from a server that has the verifier of our key. */
 static bool
 challenge_fits(const ScramLogin *login, const char *challenge)
 {

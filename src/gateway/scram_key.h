@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * scram_key.h
- *	  Logging in by SCRAM with what a client has proven to know.
+ *	  Logging in by SCRAM with the key of a client that has been authenticated.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +15,7 @@
 
 #define SCRAM_KEY_BYTES PG_SHA256_DIGEST_LENGTH
 
-/* Stands for a role's password, wherever the same verifier of it is stored. */
+/* Replaces a role's password on every server that has the same verifier. */
 typedef struct ScramKey
 {
 	bool		known;
@@ -37,10 +37,9 @@ extern void scram_key_derive(ScramKey *key, const char *verifier, const char *cl
 /*
  * Logs in.  The messages are payloads of Authentication and Password messages.
  * scram_login_begin returns the first answer (SASLInitialResponse),
- * scram_login_next the next (len is what it writes), NULL if there is nothing
- * to be said.  Both raise an error if the server is not one that has this
- * verifier.  key may be unknown: then any server's question is answered,
- * wrongly.
+ * scram_login_next the next (len is what it writes), NULL if there is no
+ * answer.  Both raise an error if the server doesn't have this verifier.  If
+ * key is unknown, every challenge is answered, wrongly.
  */
 extern ScramLogin *scram_login_begin(const ScramKey *key, StringInfo answer);
 extern void scram_login_next(ScramLogin *login, const char *challenge, StringInfo answer);

@@ -1,18 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * session_client.c
- *	  Whose a session of the gateway is: the client's address.
+ *	  The address of the client that a session of the gateway serves.
  *
- * The gateway's process notes on the board (gateway_stats.c) the address of
- * the client that a session of its server is lent to.  The session looks there
- * when a statement begins, and then says the client's address where it would
- * say that of its own connection: in pg_stat_activity, inet_client_addr() and
- * the log.  Neither waits for the other: an entry is written by one process,
- * which counts before and after, so the session sees whether it has read half
- * of two.
- *
- * Sessions on other nodes run statements of many clients by turns, and say the
- * gateway's address.
+ * The gateway process writes the address of a session's client to the board
+ * (gateway_stats.c).  The session reads it when a statement begins, and
+ * reports it in the place of its own connection's: in pg_stat_activity,
+ * inet_client_addr() and the log.  There is no lock: the writer increments a
+ * counter before and after each change, so the session detects a concurrent
+ * change.  Sessions on other nodes run statements of many clients alternately,
+ * and report the gateway's address.
  *
  *-------------------------------------------------------------------------
  */
@@ -96,7 +93,7 @@ find_own_session(void)
 	return NULL;
 }
 
-/* Says the address where the server says that of its client. */
+/* Sets the address that the server reports for this session. */
 static void
 set_client_address(const SockAddr *address)
 {
@@ -116,7 +113,7 @@ set_client_address(const SockAddr *address)
 	PGSTAT_END_WRITE_ACTIVITY(MyBEEntry);
 }
 
-/* Looks whether another client has the session now. */
+/* Checks whether another client has the session now. */
 static void
 look_for_client(void)
 {
@@ -136,7 +133,7 @@ look_for_client(void)
 	address = own->address;
 	pg_read_barrier();
 
-	/* half of two: the next statement looks again */
+	/* a concurrent change: the next statement reads it again */
 	if ((changes & 1) != 0 || own->changes != changes)
 		return;
 	seen = changes;

@@ -1,32 +1,30 @@
 /*-------------------------------------------------------------------------
  *
  * session_state.c
- *	  What a gateway's session tells about its state when a transaction ends.
+ *	  The state that a gateway's session reports when a transaction ends.
  *
- * A backend that a gateway process has opened serves one client after another.
- * So at the end of each transaction it tells what the next client must not
- * inherit, and what this one must find again, as the value of
- * citus.gateway_state, which the server reports to its client like any setting
- * that is reported.  The value is
+ * A session of the gateway serves one client after another.  So at the end of
+ * each transaction it reports state that the next client must not inherit, and
+ * that this client must find again, as the value of citus.gateway_state, a
+ * setting that the server reports to its client (GUC_REPORT).  The value is
  *
  *	  PINS GENERATION ROLE DATABASE SQL
  *
  * PINS is a letter for each thing that can't be carried to another backend,
  * and for citus.gateway_pool_mode = session (there the client stays while it
- * has such a thing; "-" if there is none),
- * GENERATION counts how often all prepared statements were dropped, ROLE and
- * DATABASE are the Oids of what the session was opened for, whose names others
- * may have by now, and SQL is a command that makes a fresh session what this
- * one is: its settings, role included.
+ * has such a thing; "-" if there is none), GENERATION counts how often all
+ * prepared statements were dropped, ROLE and DATABASE are the Oids of what the
+ * session was opened for, whose names may have been reused, and SQL is a
+ * command that recreates the settings, including the role, in a new session.
  *
- * Nothing of it is guessed from texts.  Statements that run are seen by the
- * utility hook, in whatever function they stand; whether something
- * still exists is looked up where the server keeps it.
+ * No texts are parsed for this.  The utility hook sees all executed
+ * statements, also those in functions; whether an object still exists is
+ * looked up in the server's own structures.
  *
  * The text is made while the server reports settings, just before
- * ReadyForQuery: only then are the transaction's locks gone, and its settings
- * final.  To have it made, the end of each transaction sets the setting, whose
- * value is nobody's matter, in a way that isn't undone.
+ * ReadyForQuery: only then are the transaction's locks released, and its
+ * settings final.  To trigger this, the end of each transaction sets the
+ * setting, whose value doesn't matter, in a way that isn't undone.
  *
  *-------------------------------------------------------------------------
  */
@@ -97,7 +95,7 @@ remember_name(List **names, const char *name)
 	MemoryContextSwitchTo(old);
 }
 
-/* Has the state be told before the next ReadyForQuery. */
+/* Makes the server report the state before the next ReadyForQuery. */
 static void
 tell_state(void)
 {
@@ -118,8 +116,8 @@ watch_statement(const Node *statement)
 		case T_TransactionStmt:
 
 			/*
-			 * a block that has failed was aborted before its end, where
-			 * nothing is told
+			 * a failed block was aborted before its end, where nothing is
+			 * reported
 			 */
 			if (((const TransactionStmt *) statement)->kind == TRANS_STMT_ROLLBACK ||
 				((const TransactionStmt *) statement)->kind == TRANS_STMT_COMMIT)
@@ -172,7 +170,10 @@ statement_exists(const char *name)
 	return FetchPreparedStatement(name, false) != NULL;
 }
 
-/* Drops what is gone from a list of names; whether anything is left. */
+/*
+ * Removes names that don't exist any more from a list; returns whether any is
+ * left.
+ */
 static bool
 any_exists(List **names, bool (*exists) (const char *name))
 {
@@ -258,7 +259,7 @@ append_setting(StringInfo sql, struct config_generic *setting)
 }
 
 /*
- * The command that gives a fresh session our settings, in the present context.
+ * The command that gives a new session our settings, in the current context.
  */
 static char *
 state_command(void)
@@ -273,7 +274,9 @@ state_command(void)
 			strcmp(all[i]->name, "session_authorization") != 0)
 			append_setting(&sql, all[i]);
 
-	/* last, since another role may not be allowed to set the rest */
+	/*
+	 * last, since another role may not be allowed to change the other settings
+	 */
 	if (setting_is_carried(guc_find("session_authorization")))
 		append_setting(&sql, guc_find("session_authorization"));
 	if (setting_is_carried(guc_find("role")))
@@ -329,7 +332,7 @@ session_state_begin(void)
 	gateway_session = true;
 	session_client_begin();
 
-	/* other sessions' clients need not hear of it */
+	/* only sessions of the gateway need to report it */
 	guc_find(GATEWAY_STATE_SETTING)->flags |= GUC_REPORT;
 }
 

@@ -3,9 +3,9 @@
  * startup.c
  *	  A client's first packets: requests for encryption, to cancel, to start.
  *
- * What the packet says of the session goes to the sessions of the client's
- * pool as it is, all but application_name, which is carried as a setting of
- * the client, lest each application had a pool of its own.
+ * The parameters of the startup packet are used for the sessions of the
+ * client's pool, except application_name, which is a setting of the client;
+ * otherwise each application would have its own pool.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,8 +38,7 @@ startup_error(const char *message)
 }
 
 /*
- * Older and newer minor versions are spoken as 3.0, and options of theirs are
- * none of ours.
+ * Negotiates protocol 3.0 for other minor versions, and rejects their options.
  */
 static void
 negotiate_version(Client *client, uint32 version, List *unknown)
@@ -87,7 +86,7 @@ set_parameter(Client *client, StringInfo parameters, const char *name, const cha
 	}
 }
 
-/* Has the client start with its application's name as if it had set it. */
+/* Sets the client's application_name as if it had executed SET. */
 static void
 set_application_name(Client *client)
 {
@@ -158,7 +157,7 @@ negotiate_encryption(Client *client, uint32 code, uint32 len)
 {
 	bool		agreed = code == NEGOTIATE_SSL_CODE && tls_is_offered();
 
-	/* what a client sends behind its request was sent by somebody else */
+	/* data behind the request, before TLS, may come from an attacker */
 	if (queue_length(&client->stream.in) > len)
 		startup_error("received unencrypted data after SSL request");
 	stream_put(&client->stream, agreed ? "S" : "N", 1);

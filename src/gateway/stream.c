@@ -1,18 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * stream.c
- *	  A gateway process's sockets, their buffers, and the loop that serves them.
+ *	  A gateway process's sockets, their buffers, and the loop that serves
+ *	  them.
  *
- * The loop waits with epoll, since a WaitEventSet can't forget a socket before
- * version 17 and is made for a few.  In each turn all streams that have input
- * hand it to their owners; what these want to send is collected, and sent at
- * the end of the turn, so that many short messages are one system call.
+ * The loop waits with epoll, since a WaitEventSet is made for a few sockets,
+ * and can't remove one.  In each iteration, all streams pass their input to
+ * their owners; the output is collected, and sent at the end of the iteration,
+ * so that many short messages need only one system call.
  *
  * An idle stream has no buffers.  Input is read only while stream->in is below
  * the high water mark; code that fills another stream's out asks
  * stream_is_full, and pauses its own input until drained is called.
  *
- * An error in a handler is the end of its stream, never of the process.
+ * An error in a handler closes its stream, not the process.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,7 +46,7 @@ static MemoryContext turn_context = NULL;
 static int	epoll_fd = -1;
 static slist_head dirty_streams = SLIST_STATIC_INIT(dirty_streams);
 
-/* What is to be freed after the turn. */
+/* Memory to be freed after the iteration. */
 static List *closed_holders = NIL;
 
 void *
@@ -136,8 +137,8 @@ stream_unread(Stream *stream, const void *data, size_t len)
 }
 
 /*
- * Tells epoll what the stream waits for now.  One that has ended waits for
- * nothing, but epoll would report it again and again.
+ * Tells epoll the events that the stream waits for.  One that has ended is
+ * removed, since epoll would report it repeatedly.
  */
 static void
 watch_stream(Stream *stream)
@@ -311,7 +312,7 @@ stream_put_now(Stream *stream, const void *head, size_t head_len, const void *da
 
 	if (stream->tls == NULL && stream->fd >= 0 && !stream->ended && !stream->connecting && queue_length(&stream->out) == 0)
 		sent = sendmsg(stream->fd, &message, MSG_NOSIGNAL);
-	sent = Max(sent, 0);		/* an error comes again */
+	sent = Max(sent, 0);		/* an error will be reported again */
 	for (int i = 0; i < lengthof(parts); i++)
 	{
 		size_t		done = Min((size_t) sent, parts[i].iov_len);
@@ -343,7 +344,7 @@ stream_flush(Stream *stream)
 		}
 		else if (errno != EINTR)
 		{
-			/* the owner hears of it by the end of the input */
+			/* the owner is notified by the end of the input */
 			queue_free(out);
 			(void) shutdown(stream->fd, SHUT_RDWR);
 			stream->paused = false;
@@ -361,8 +362,8 @@ stream_is_full(const Stream *stream)
 }
 
 /*
- * Takes what a socket has into stream->in; the result is that of recv.  Where
- * little is expected, no room is made for much.
+ * Receives data into stream->in; the result is that of recv.  The buffer is
+ * small if few data are expected.
  */
 static ssize_t
 receive_into_queue(Stream *stream)
@@ -389,8 +390,9 @@ receive_into_queue(Stream *stream)
 }
 
 /*
- * Reads what is there, up to the high water mark.  What is read at once holds
- * a TLS record, so none is left where epoll doesn't see it.
+ * Reads the available data, up to the high water mark.  One read is large
+ * enough for a TLS record, so no data remain in OpenSSL's buffer, where epoll
+ * doesn't see them.
  */
 static void
 fill_stream(Stream *stream)
@@ -418,7 +420,7 @@ fill_stream(Stream *stream)
 	}
 }
 
-/* An event's work, which may raise errors. */
+/* Handles an event; may raise errors. */
 static void
 serve_stream(Stream *stream, uint32 events)
 {
@@ -450,7 +452,7 @@ serve_stream(Stream *stream, uint32 events)
 	if (stream->fd >= 0 && ((events & EPOLLIN) || ((events & (EPOLLERR | EPOLLHUP)) && !stream->ended)))
 	{
 		/*
-		 * when nobody is at the other end, only what is there is left to come
+		 * when the other end has closed, only data that have arrived are left
 		 */
 		if (!stream->listening && (!stream->paused || (events & (EPOLLERR | EPOLLHUP))))
 			fill_stream(stream);
@@ -490,7 +492,7 @@ serve_stream_safely(Stream *stream, uint32 events)
 	PG_END_TRY();
 }
 
-/* Sends what the turn has produced. */
+/* Sends the output of the iteration. */
 static void
 flush_dirty(void)
 {

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * stream.h
- *	  A gateway process's sockets, their buffers, and the loop that serves them.
+ *	  A gateway process's sockets, their buffers, and the loop that serves
+ *	  them.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +18,7 @@
 
 #include "gateway/tls.h"
 
-/* What a stream may hold before whoever fills it is made to wait. */
+/* How much a stream may hold before its writer has to wait. */
 #define STREAM_HIGH_WATER (128 * 1024)
 
 /* Bytes in order: taken off at start, put at end. */
@@ -37,7 +38,7 @@ queue_length(const ByteQueue *queue)
 
 typedef struct Stream Stream;
 
-/* What the owner of a stream does when something has happened to it. */
+/* The owner's callbacks for events of a stream. */
 typedef struct StreamHandler
 {
 	/* Bytes have arrived in stream->in, or stream->ended has been set. */
@@ -61,9 +62,9 @@ struct Stream
 								 * failed */
 	bool		full;			/* out has passed the high water mark since it
 								 * was empty */
-	bool		bulk;			/* much came when it was read last */
+	bool		bulk;			/* the last read returned many data */
 	bool		dirty;			/* in the list of streams to be flushed */
-	bool		unwatched;		/* has ended, and is not the loop's any more */
+	bool		unwatched;		/* has ended, and was removed from epoll */
 	const StreamHandler *handler;
 	int64	   *received;		/* count its bytes, if not NULL */
 	int64	   *sent;
@@ -75,8 +76,8 @@ struct Stream
 };
 
 /*
- * Memory of what lives longer than a turn of the loop, which is what the
- * current context is for.
+ * Memory that lives longer than an iteration of the loop; the current context
+ * is reset after each.
  */
 extern MemoryContext gateway_context;
 
@@ -87,36 +88,36 @@ extern char *gateway_strdup(const char *text);
 extern void stream_open(Stream *stream, int fd, const StreamHandler *handler, bool connecting);
 
 /*
- * Closes the socket; whatever holds the stream is given to pfree after the
- * turn of the loop, since events of the turn may still mean it.
+ * Closes the socket; the struct that contains the stream is freed after the
+ * iteration of the loop, since pending events may refer to it.
  */
 extern void stream_close(Stream *stream, void *holder);
 
-/* Has memory freed after the turn of the loop, by pfree. */
+/* Frees memory after the iteration of the loop, by pfree. */
 extern void stream_free_later(void *memory);
 
 /*
- * Hands the socket, with what has been read and is to be sent, over to another
- * stream; from's holder is freed as by stream_close.
+ * Moves the socket, with its buffered input and output, to another stream; the
+ * struct of from is freed as by stream_close.
  */
 extern void stream_move(Stream *to, Stream *from, void *holder, const StreamHandler *handler);
 
 /*
- * From now on the stream is encrypted: takes over a connection that has been
- * made over its socket, once what is to be sent before has been sent.
+ * From now on the stream is encrypted: takes over a TLS connection over its
+ * socket, after all earlier output was sent.
  */
 extern void stream_encrypt(Stream *stream, TlsLink *tls);
 
-/* Stops or goes on reading. */
+/* Stops or resumes reading. */
 extern void stream_pause(Stream *stream, bool paused);
 
-/* Appends to what is to be sent, at the end of the turn. */
+/* Appends to the output, which is sent at the end of the iteration. */
 extern void stream_put(Stream *stream, const void *data, size_t len);
 extern void stream_put_message(Stream *stream, char type, const void *data, size_t len);
 
 /*
- * The same for two pieces, the first of which may be empty; but sends at once
- * what the socket takes now, which is not copied, unless it is encrypted.
+ * The same for two pieces, the first of which may be empty.  Sends at once,
+ * without copying, as much as the socket takes, unless it is encrypted.
  */
 extern void stream_put_now(Stream *stream, const void *head, size_t head_len, const void *data, size_t len);
 
@@ -126,7 +127,7 @@ extern void stream_put_head(Stream *stream, char type, uint32 len);
 /* Sends what can be sent now. */
 extern void stream_flush(Stream *stream);
 
-/* Whether whoever fills the stream should wait for drained. */
+/* Whether the writer of the stream should wait for drained. */
 extern bool stream_is_full(const Stream *stream);
 
 /* Takes bytes off stream->in, or puts them back. */
@@ -141,7 +142,7 @@ extern void stream_loop_init(void);
 /* Serves streams until *stop, and calls tick about once every tick_ms. */
 extern void stream_loop(volatile sig_atomic_t *stop, int tick_ms, void (*tick) (void));
 
-/* The loop's clock, in microseconds, as of the start of this turn. */
+/* The loop's clock, in microseconds, as of the start of this iteration. */
 extern int64 stream_now;
 
 #endif							/* CITUS_GATEWAY_STREAM_H */

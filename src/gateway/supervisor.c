@@ -5,14 +5,14 @@
  *
  * A background worker has shared memory, so the server restarts all its
  * sessions when one is killed.  A process that talks to ten thousand clients
- * should not be able to do that.  So the worker serves nobody; it forks
- * processes that let go of shared memory first of all, and never have an entry
- * in the server's lists.  When one dies, however it does, its clients lose
- * their connections, and the worker starts another; the server doesn't notice.
+ * should not be able to do that.  So the worker serves no clients; it forks
+ * processes that first detach from shared memory, and never have an entry in
+ * the server's process lists.  When one dies, its clients lose their
+ * connections, and the worker starts another; the server isn't affected.
  *
- * The processes know nothing of each other but a mailbox each, a pair of
- * datagram sockets that outlives them, through which cancel requests get to
- * the process that has the client.
+ * Each process has a mailbox, a pair of datagram sockets that outlives it, by
+ * which the other processes send cancel requests to the process that has the
+ * client.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,7 +45,7 @@
 /* A process that failed is not started again before this time has passed. */
 #define RESTART_MS 1000
 
-/* How long the processes may take to say farewell to their clients. */
+/* How long the processes may take to close their clients' connections. */
 #define FAREWELL_MS 3000
 
 extern PGDLLEXPORT void citus_gateway_main(Datum arg);
@@ -68,7 +68,7 @@ note_child(SIGNAL_ARGS)
 	errno = save_errno;
 }
 
-/* In the new process: becomes one that the server knows nothing of. */
+/* In the new process: detaches from the server. */
 static void
 leave_server(pid_t parent)
 {

@@ -3,17 +3,16 @@
  * tls.c
  *	  TLS on a gateway process's sockets.
  *
- * The server's own code makes an OpenSSL context of the server's settings
- * (secure_initialize), and shows it to a hook; the gateway's connections are
- * made of that context, so they have the server's certificate, key, protocols,
- * ciphers and authorities.  A gateway process has the server's code make
- * another one when it starts, and whenever the server's settings are loaded
- * again; if that fails, as it does with a key whose passphrase can't be asked
- * for again, the last one that worked stays in use, as in the server.
+ * The server's own code creates an OpenSSL context from the server's settings
+ * (secure_initialize), and passes it to a hook.  The gateway's connections use
+ * that context, so they have the server's certificate, key, protocols, ciphers
+ * and authorities.  A gateway process has the server's code create a new
+ * context when it starts, and whenever the server's settings are reloaded; if
+ * that fails, for instance because the key's passphrase can't be requested
+ * again, the last valid one stays in use, as in the server.
  *
- * The server's own functions that read and write would do for connections that
- * exist, but its handshake waits for the client, which would hold up all
- * others.
+ * The server's own TLS functions can't be used, since its handshake waits for
+ * the client, which would block all others.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,10 +28,10 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
-/* What the hook has been shown last, which need not have worked. */
+/* The last context that was passed to the hook, which may be incomplete. */
 static SSL_CTX *shown_context = NULL;
 
-/* What works; we hold a reference. */
+/* The last valid context; we hold a reference. */
 static SSL_CTX *tls_context = NULL;
 
 static openssl_tls_init_hook_typ previous_tls_init = NULL;
@@ -77,8 +76,8 @@ tls_is_offered(void)
 }
 
 /*
- * In place of the server's, which from version 16 on looks for what only the
- * server's handshake provides.
+ * Replaces the server's callback, which from version 16 on needs data of the
+ * server's handshake.
  */
 static int
 verify_peer(int ok, X509_STORE_CTX *context)
@@ -237,10 +236,7 @@ tls_end(TlsLink *tls)
 	SSL_free(tls);
 }
 
-/*
- * A copy of a name.  One that has a zero byte in it would be taken for another
- * (CVE-2009-4034).
- */
+/* A copy of a name; refuses one that contains a zero byte (CVE-2009-4034). */
 static char *
 copy_peer_name(const char *name, size_t len)
 {

@@ -15,12 +15,12 @@
  */
 typedef struct ssl_st TlsLink;
 
-/* In the server: has it tell what it has made of its settings. */
+/* In the server: installs the hook that gets its OpenSSL context. */
 extern void tls_init(void);
 
 /*
  * In a gateway process: reads the server's certificate, key and so on, again
- * if that has been done before.  What can't be read leaves things as they are.
+ * if that has been done before.  Files that can't be read change nothing.
  */
 extern void tls_load(void);
 
@@ -44,7 +44,7 @@ extern TlsLink *tls_connect_verified(int fd, const char *host, const char *rootc
 extern ssize_t tls_read(TlsLink *tls, void *buffer, size_t len);
 extern ssize_t tls_write(TlsLink *tls, const void *data, size_t len);
 
-/* Tells the other side that this was all, and frees the connection. */
+/* Sends close_notify, and frees the connection. */
 /* Whether what was done last, without success, has to receive something. */
 extern bool tls_waits_for_input(TlsLink *tls);
 extern void tls_end(TlsLink *tls);

@@ -7,24 +7,25 @@
  *
  * With citus.transport = multiplexed, a session of this server connects to a
  * Unix-domain socket of a gateway process of its own node, one in the data
- * directory, where nobody else comes.  Its startup packet says to which
- * gateway it wants to get (src/remote/transport.c); that is taken out, and the
- * rest, and all that follows, goes there as it is, as a channel of the link
- * (link.c) that our process has to that gateway.  Clients have no way to such
- * a socket, so the gateway leads nobody but its own server's sessions on.
+ * directory, which only the server's user can reach.  Its startup packet names
+ * the gateway to connect to (src/remote/transport.c).  That option is removed,
+ * and the rest, with all following data, is sent there unchanged, as a channel
+ * of the link (link.c) that our process has to that gateway.  Clients can't
+ * reach such a socket, so the gateway opens tunnels only for sessions of its
+ * own server.
  *
- * The process at the other end takes a channel for a client, with the link's
- * address: at first it leads to one end of a socket pair, whose other end is a
- * client as any other.  When that has been authenticated, its part is over:
- * the tunnel gets a session of its own on its server, logged in as sessions of
- * pools are, and from then on passes bytes.  So sessions have, for what they
- * are to each other, a connection as without gateways: nothing has to be
- * parsed, prepared statements and settings stay, and the process ids that
- * deadlock detection needs are the right ones.
+ * The process at the other end treats a channel as a client with the link's
+ * address: at first, it connects it to one end of a socket pair, whose other
+ * end is an ordinary client.  When that client has been authenticated, it is
+ * closed: the tunnel gets its own session on its server, logged in like
+ * sessions of pools, and from then on passes bytes.  So the sessions have a
+ * connection as without gateways: nothing has to be parsed, prepared
+ * statements and settings persist, and the process ids are right for deadlock
+ * detection.
  *
- * A cancel request comes to the same socket, on a connection of its own, which
- * stays open until the other node's server has taken the request: libpq's
- * promise is that it hits no later statement.
+ * A cancel request arrives at the same socket, on a separate connection, which
+ * stays open until the other node's server has processed the request, since
+ * libpq guarantees that it hits no later statement.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,14 +46,14 @@
 /* As the server. */
 #define MAX_STARTUP_PACKET 10000
 
-/* How long what was said last may take to be read, in microseconds. */
+/* How long the last messages may take to be read, in microseconds. */
 #define LINGER_TIME INT64CONST(30000000)
 
 #define ACCEPTS_PER_TURN 64
 
 typedef struct Tunnel Tunnel;
 
-/* A socket that a tunnel leads to; another one when a session begins. */
+/* The socket of a tunnel; replaced when a session begins. */
 typedef struct TunnelEnd
 {
 	Stream		stream;			/* first */
@@ -61,19 +62,19 @@ typedef struct TunnelEnd
 
 typedef enum TunnelState
 {
-	TUNNEL_ENTERING,			/* our server's session has not said where it
-								 * wants to get */
+	TUNNEL_ENTERING,			/* our server's session has not sent its
+								 * startup packet */
 	TUNNEL_CANCELING,			/* has asked to cancel; has no channel */
 	TUNNEL_LOGIN,				/* leads to a client */
 	TUNNEL_CONNECTING,			/* to the server, for a session */
 	TUNNEL_SESSION,				/* which logs in */
 	TUNNEL_PASSING,
-	TUNNEL_CLOSING,				/* has no channel any more; the end reads what
-								 * is left */
+	TUNNEL_CLOSING,				/* has no channel any more; the socket reads
+								 * the remaining data */
 	TUNNEL_CLOSED,
 } TunnelState;
 
-/* As whom, and how, a tunnel's session is to log in. */
+/* Role and key with which a tunnel's session logs in. */
 typedef struct SessionWish
 {
 	char	   *user;
@@ -95,7 +96,7 @@ struct Tunnel
 	Client	   *client;			/* while TUNNEL_LOGIN; NULL if it has gone */
 	SessionWish *wish;
 	ScramLogin *scram;
-	ByteQueue	greeting;		/* what the session says while it logs in */
+	ByteQueue	greeting;		/* the session's messages during login */
 	int32		pid;			/* for cancel requests, as the server has sent
 								 * them */
 	int32		key;
@@ -179,7 +180,7 @@ close_tunnel(Tunnel *tunnel)
 	stream_close(&tunnel->end->stream, tunnel->end);
 	stream_free_later(tunnel);
 
-	/* their request has nothing to hit any more */
+	/* their request has no target any more */
 	dlist_foreach_modify(iter, &gateway_tunnels)
 	{
 		Tunnel	   *other = dlist_container(Tunnel, node, iter.cur);
@@ -193,7 +194,7 @@ close_tunnel(Tunnel *tunnel)
 	}
 }
 
-/* Closes it when its end has read what there is to be read. */
+/* Closes it when its socket has read the remaining data. */
 static void
 close_tunnel_softly(Tunnel *tunnel)
 {
@@ -205,14 +206,14 @@ close_tunnel_softly(Tunnel *tunnel)
 		set_tunnel_state(tunnel, TUNNEL_CLOSING);
 		tunnel->since = stream_now;
 
-		/* nobody would hear what it says */
+		/* no one would receive its messages */
 		stream_pause(&tunnel->end->stream, true);
 	}
 }
 
 /*
- * Tells the session at one end, if it still waits to be connected, why that
- * can't be.
+ * Sends an error to the session at the entrance, if it still waits to be
+ * connected.
  */
 static void
 tell_failure(Tunnel *tunnel, const ErrorData *error)
@@ -289,7 +290,9 @@ pass_cancel(Tunnel *tunnel, const char *packet)
 	{
 		Tunnel	   *other = dlist_container(Tunnel, node, iter.cur);
 
-		/* not of a session that is still logging in: nobody has its key */
+		/*
+		 * not of a session that is still logging in: its key isn't known yet
+		 */
 		if (!other->entrance || other->state != TUNNEL_PASSING || other->pid == 0 || other->pid != words[0] || other->key != words[1])
 			continue;
 		tunnel->state = TUNNEL_CANCELING;
@@ -388,8 +391,8 @@ entrance_address(struct sockaddr_un *address)
 static struct stat own_entrance;
 
 /*
- * Takes the entrance away, unless a process that a restarted server has
- * started meanwhile has put its own there.
+ * Removes the entrance, unless a process of a restarted server has replaced it
+ * meanwhile.
  */
 void
 tunnel_end(void)
@@ -435,7 +438,7 @@ tunnel_opened(Link *link, uint32 id)
 	int			fds[2];
 	Tunnel	   *tunnel;
 
-	/* those whose client has gone, but whose link isn't read, count too */
+	/* tunnels whose client has gone, but whose link isn't read, count too */
 	if (nlogin_tunnels >= gateway_max_clients || socketpair(AF_UNIX, SOCK_STREAM, 0, fds) != 0)
 	{
 		link_refuse_channel(link, id);
@@ -491,7 +494,7 @@ tunnel_authenticated(Client *client)
 	client_close(client);
 }
 
-/* The client has said all that it had to say: goes on with a session. */
+/* The client is complete: continues with a session. */
 static void
 begin_session(Tunnel *tunnel)
 {
@@ -524,7 +527,8 @@ keep_greeting(Tunnel *tunnel, char type, const char *payload, size_t len)
 }
 
 /*
- * Takes one message of the server; whether it is the last before bytes pass.
+ * Handles one message of the server; returns whether it is the last before
+ * bytes are passed on.
  */
 static bool
 take_session_message(Tunnel *tunnel, char type, const char *payload, size_t len)
@@ -574,8 +578,8 @@ log_session_in(Tunnel *tunnel)
  */
 
 /*
- * After what has been read, or sent: reads on if there is room, and goes to
- * the next state at the end.
+ * Called after data were read or sent: continues reading if there is room, and
+ * changes the state at the end.
  */
 static void
 tunnel_settle(Tunnel *tunnel)
@@ -634,7 +638,7 @@ channel_data(LinkChannel *channel, const char *data, size_t len)
 	if (tunnel->state == TUNNEL_CONNECTING || tunnel->state == TUNNEL_SESSION || tunnel->wish != NULL ||
 		(tunnel->state == TUNNEL_LOGIN && stream_is_full(&tunnel->end->stream)))
 	{
-		/* clients wait until they have been asked, and greeted */
+		/* clients need an answer before they send data */
 		close_tunnel(tunnel);
 		return;
 	}
@@ -655,7 +659,7 @@ channel_key(LinkChannel *channel, int32 pid, int32 key)
 	tunnel->key = key;
 }
 
-/* Which request the server has taken. */
+/* The request that the server has processed. */
 typedef struct CancelAnswer
 {
 	uint64		serial;

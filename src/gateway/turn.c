@@ -3,23 +3,22 @@
  * turn.c
  *	  Statements of several clients on one session, one after another.
  *
- * A routed statement is its client's whole transaction, so a session of the
- * owner's can be sent the statements of other clients before it has answered
- * the first, each with a Sync of its own.  This saves most of the system calls
- * and process switches of a short statement.  None of the statements holds a
- * lock when the next begins, so no client waits for one that is behind it.
- * backend->client is the client that is answered now, backend->line has the
- * clients behind it.
+ * A routed statement is its client's whole transaction, so statements of other
+ * clients can be sent to the same session before it has answered the first,
+ * each with its own Sync.  This saves most of the system calls and process
+ * switches of a short statement.  No statement holds a lock when the next
+ * begins, so no client waits for one behind it.  backend->client is the client
+ * that is answered now, backend->line has the clients behind it.
  *
  * A client must not wait for another client's long statement.  Texts whose
- * executions take long, or whose answers are large, have a session of their
- * own.  Whether a statement is going to wait for a lock can't be known, so
- * one that has others behind it is cancelled after a moment, and sent once
- * more to a session of its own.  A cancel request may come too late and hit
- * the next statement: while it may (backend->cancelling), each answer is
- * looked at as a whole, and a statement that failed by a request that was not
- * its client's is sent once more, too.  An error has undone it, and nothing of
- * its answer has been passed on.
+ * executions take long, or whose answers are large, don't share a session.
+ * Whether a statement will wait for a lock isn't known, so a statement that
+ * delays others is cancelled after a moment, and sent again to a session of
+ * its own.  A cancel request may arrive late and hit the next statement.
+ * While that is possible (backend->cancelling), each answer is examined as a
+ * whole, and a statement that failed by another client's request is sent
+ * again, too.  An error has undone it, and nothing of its answer has been
+ * passed on.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,13 +27,13 @@
 #include "gateway/gateway_stats.h"
 #include "gateway/relay.h"
 
-/* After which time a statement that others wait for is taken out. */
+/* After this time, a statement that delays others is cancelled. */
 #define MAX_TURN INT64CONST(100000)
 
-/* How long a text that has held up others shares no session. */
+/* How long a text that has delayed others shares no session. */
 #define ALONE_TIME INT64CONST(10000000)
 
-/* The server holds back no more of an answer than this. */
+/* The server buffers no more of an answer than this. */
 #define SMALL_ANSWER 8192
 
 static int64
@@ -43,7 +42,7 @@ turn_cost(const Client *client)
 	return client != NULL ? client->routed_text->cost : 0;
 }
 
-/* What a client would wait for, or -1 if it can't be served there. */
+/* How long a client would wait, or -1 if it can't be served there. */
 static int64
 wait_in_line(Backend *backend, const Client *client)
 {
@@ -114,7 +113,7 @@ turn_prepare(Client *client)
 	memcpy(client->routed_copy, in->data + in->start, client->routed_len);
 }
 
-/* The statement that has its turn is cancelled. */
+/* Cancels the statement that runs now. */
 static void
 cancel_turn(Backend *backend)
 {
@@ -182,7 +181,7 @@ turn_cancel(Client *client)
 		cancel_turn(client->backend);
 }
 
-/* The next client's statement has its turn. */
+/* The next client's statement runs now. */
 static void
 next_turn(Backend *backend)
 {
@@ -196,9 +195,9 @@ next_turn(Backend *backend)
 }
 
 /*
- * What the execution tells of its text.  Of answers that have come together
- * (session_answers.c), the first seems to have taken all of the time, and the
- * others none.
+ * Updates the cost of a text after an execution.  Of answers that arrive
+ * together (session_answers.c), the first seems to have taken all of the time,
+ * and the others none.
  */
 static void
 note_turn(Backend *backend)
@@ -247,7 +246,7 @@ turn_end(Backend *backend)
 }
 
 /*
- * Whether a complete answer has come, and whether it is that of a cancelled
+ * Whether a complete answer has arrived, and whether it is that of a cancelled
  * statement.
  */
 static bool
@@ -350,8 +349,8 @@ turn_leave(Backend *backend, Client *client)
 }
 
 /*
- * The request came when the client waited for a session of this server, which
- * it has now.
+ * Sends the cancel request that arrived while the client waited for a session
+ * of this server.
  */
 static void
 cancel_at_last(Backend *backend)
@@ -388,7 +387,8 @@ turn_tick(Pool *pool)
 			client->routed_text->alone_until = stream_now + ALONE_TIME;
 
 		/*
-		 * once more after that time: a request may come before its statement
+		 * again after that time, since a request may arrive before its
+		 * statement
 		 */
 		backend->turn_since = stream_now;
 		cancel_turn(backend);

@@ -3,15 +3,15 @@
  * executor.c
  *	  The process that runs one task of a background job.
  *
- * It connects as the task's owner, so that the command has the owner's rights
- * and no way to others'.  Afterwards it notes how the command has ended, as
- * the superuser: by then nothing of the command is left but what it has set in
- * the session, and settings are reset first.
+ * It connects as the task's owner, so that the command has only the owner's
+ * rights.  Afterwards it records the result, as the superuser: all state of
+ * the command but the session's settings is gone by then, and settings are
+ * reset first.
  *
  * As long as it lives, the process holds a lock on its task
- * (task_process_lock), by which the queue knows that it does.  The queue holds
- * the same lock in the transaction in which it starts the process, so that the
- * process sees what that has written.
+ * (task_process_lock), by which the queue knows that it is alive.  The queue
+ * holds the same lock in the transaction that starts the process, so that the
+ * process sees that transaction's changes.
  *
  *-------------------------------------------------------------------------
  */
@@ -69,8 +69,8 @@ end_bookkeeping(void)
 }
 
 /*
- * Locks the task for the session, and takes its command; NULL if it is not to
- * be run any more.
+ * Locks the task for the session, and takes its command; NULL if it must not
+ * run any more.
  */
 static char *
 claim_task(int64 task_id)
@@ -138,8 +138,8 @@ run_command_of_task(const char *command, char **sqlstate)
 }
 
 /*
- * Notes how the command has ended.  What cancels the task waits for that, or
- * has been waited for: it can't interrupt us any more.
+ * Records the command's result.  A concurrent cancellation waits for that, or
+ * has completed: it can't interrupt us any more.
  */
 static void
 note_task_end(int64 task_id, const char *sqlstate, const char *message)

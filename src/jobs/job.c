@@ -3,10 +3,9 @@
  * job.c
  *	  Rows of background jobs and tasks.
  *
- * The catalogs belong to the superuser, and jobs to those who make them: so
- * C code writes the rows as the superuser, after it has checked the user's
- * rights.  How states follow from each other is written down in SQL
- * (sql/65-jobs.sql).
+ * The catalogs belong to the superuser, and jobs to the users who create them:
+ * so C code writes the rows as the superuser, after it has checked the user's
+ * rights.  The transitions of states are in sql/65-jobs.sql.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,7 +24,6 @@
 #include "cluster/members.h"
 #include "compat/sql_function.h"
 #include "jobs/job.h"
-#include "jobs/private.h"
 #include "lib/run_as.h"
 
 SQL_FUNCTION(citus_job_cancel);
@@ -67,10 +65,7 @@ job_create(const char *type, const char *description)
 								   "VALUES ($1, $2) RETURNING job_id", 2, types, values));
 }
 
-/*
- * An array of numbers as a Datum; 0 for an empty list of nodes, which a task
- * then doesn't say.
- */
+/* An array of numbers as a Datum; 0 (null) for an empty list. */
 static Datum
 node_array(List *nodes)
 {

@@ -17,8 +17,8 @@ typedef struct NewTask
 {
 	Oid			owner;			/* the command runs as this role */
 	const char *command;
-	List	   *nodes;			/* IntList: ids of the nodes that it keeps
-								 * busy */
+	List	   *nodes;			/* IntList: ids of the nodes that it
+								 * involves */
 	List	   *depends_on;		/* of NewTask *: tasks added before, which must
 								 * have succeeded */
 	int64		task_id;		/* is set by job_add_task */
@@ -36,10 +36,10 @@ extern int64 job_create(const char *type, const char *description);
 extern void job_add_task(int64 job_id, NewTask *task);
 
 /*
- * Runs a statement as the superuser, whoever the user is, in the transaction;
- * names in it are looked up in pg_catalog first.  Returns the only row's
- * only value, or NULL.  Types and values are those of the parameters; a value
- * of 0 of a type by reference is null.
+ * Runs a statement as the superuser, whatever the current user, in the
+ * transaction; names in it are looked up in pg_catalog first.  Returns the
+ * only row's only value, or NULL.  Types and values are those of the
+ * parameters; a value of 0 of a type by reference is null.
  */
 extern char *jobs_call(const char *sql, int nargs, Oid *types, Datum *values);
 
@@ -65,7 +65,8 @@ extern void jobs_run_queue(void);
 extern bool jobs_queue_changed(void);
 
 /*
- * Ends all processes that this one has started: the maintenance worker leaves.
+ * Ends all processes that this one has started, when the maintenance worker
+ * exits.
  */
 extern void jobs_stop(void);
 

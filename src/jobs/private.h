@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * private.h
- *	  What the files of src/jobs share.
+ *	  Declarations shared by the files of src/jobs.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,12 +11,12 @@
 #include "postgres.h"
 
 /*
- * What pg_stat_activity shows as the backend type of a process that runs a
- * task; job_cancel in SQL looks for it.
+ * The backend type of a process that runs a task in pg_stat_activity;
+ * job_cancel in SQL looks for it.
  */
 #define TASK_PROCESS_TYPE "citus background task"
 
-/* What the process of a task is started with. */
+/* The arguments of a task's process. */
 typedef struct TaskProcess
 {
 	Oid			database;

@@ -8,10 +8,10 @@
  * has ended or a session has made a job (a counter in shared memory that only
  * grows).
  *
- * All that must survive this process is in the catalog: a task is running if
- * it says so and the lock of its process is held.  If nobody holds it, the
- * process is gone without a word, for instance with the server, and the task
- * has failed in a way that another try can mend.
+ * All state that must survive this process is in the catalog: a task is
+ * running if its row says so and the lock of its process is held.  If the lock
+ * isn't held, the process has died, for instance with the server, and the task
+ * has failed in a way that a retry can cure.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,8 +37,8 @@
 SQL_FUNCTION(citus_internal_tasks_changed);
 
 /*
- * What a task is told that ran in a process that is gone (its SQLSTATE: the
- * server shuts down, or crashed).
+ * The message of a task whose process has died (SQLSTATE: the server shuts
+ * down, or crashed).
  */
 #define LOST_SQLSTATE "57P02"
 #define LOST_MESSAGE "The process that ran the task has ended."
@@ -80,8 +80,8 @@ count_change(void)
 }
 
 /*
- * Trigger on pg_dist_background_task: has the queue looked at once this
- * transaction is over.
+ * Trigger on pg_dist_background_task: has the queue checked at the end of this
+ * transaction.
  */
 Datum
 citus_internal_tasks_changed(PG_FUNCTION_ARGS)
@@ -223,10 +223,10 @@ start_next(void)
 	if (found == NULL || sscanf(found, INT64_FORMAT " %u %d", &task_id, &owner, &can_login) != 3)
 		return false;
 	if (!task_process_lock(task_id, false, false))
-		return false;			/* its last process is still about to end */
+		return false;			/* its last process is still ending */
 	if (strcmp(jobs_call("SELECT citus_internal.task_start($1)", 1, (Oid[]) {INT8OID},
 						 (Datum[]) {Int64GetDatum(task_id)}), "t") != 0)
-		return true;			/* somebody has cancelled it */
+		return true;			/* it was cancelled */
 	if (!can_login)
 		task_failed(task_id, NO_LOGIN_SQLSTATE, NO_LOGIN_MESSAGE);
 	else if (!start_process(task_id, owner))

@@ -24,7 +24,6 @@
 #include "utils/snapmgr.h"
 
 #include "compat/portal_run.h"
-#include "jobs/job.h"
 #include "jobs/private.h"
 
 /* The plans of a statement. */
@@ -57,7 +56,7 @@ run_top_statement(RawStmt *statement, const char *sql, QueryCompletion *completi
 	PortalDrop(portal, false);
 }
 
-/* What a client would be told of a statement that has run: "SELECT 1". */
+/* The command tag of a statement that has run: "SELECT 1". */
 static char *
 completion_tag(const QueryCompletion *completion)
 {

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * catch_error.h
- *	  Catching an error and going on.
+ *	  Catching an error and continuing.
  *
  * The server ends all sections that hold interrupts when an error is raised
  * (errfinish), since most handlers pass the error on to the end of the
- * transaction.  A handler that goes on may itself stand inside of such a
- * section, for instance in a transaction callback.  It has to restore the
- * counters: the section's end would decrement a counter that is 0 already, and
- * the session would never process interrupts again.
+ * transaction.  A handler that continues may itself be inside such a section,
+ * for instance in a transaction callback.  It has to restore the counters: the
+ * section's end would decrement a counter that is 0 already, and the session
+ * would never process interrupts again.
  *
  *	  const CatchPoint point = catch_point();
  *
@@ -39,7 +39,9 @@
 
 #include "compat/noreturn.h"
 
-/* What an error changes and a handler that goes on has to restore. */
+/*
+ * The state that an error changes and a handler that continues has to restore.
+ */
 typedef struct CatchPoint
 {
 	MemoryContext context;
@@ -66,7 +68,7 @@ catch_copy(const CatchPoint *point)
 	return CopyErrorData();
 }
 
-/* In PG_CATCH: the error is over, and everything is as it was at the point. */
+/* In PG_CATCH: ends the error, and restores the state of the point. */
 static inline void
 catch_end(const CatchPoint *point)
 {

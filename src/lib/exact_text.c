@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * exact_text.c
- *	  Values as text that any session reads back alike.
+ *	  Values as text that doesn't depend on settings.
  *
- * The session's own styles are for its client: some lose digits, write a time
- * zone by a name that means another one elsewhere, or leave open which number
- * is the month.
+ * The session's own styles are for its client: some lose digits, use time zone
+ * abbreviations that are ambiguous, or have an ambiguous order of day and
+ * month.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * exact_text.h
- *	  Values as text that any session reads back alike.
+ *	  Values as text that doesn't depend on settings.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,16 +17,17 @@
 extern int	exact_text_begin(void);
 
 /*
- * Until AtEOXact_GUC(true, result), names in our own statements mean what is
- * in pg_catalog, here and on other nodes.  A user's operator of the very types
- * of its operands, in a schema of the search path, would be taken before the
- * server's, and be run with the rights of the caller, often a superuser.
+ * Until AtEOXact_GUC(true, result), names in our own statements are looked up
+ * in pg_catalog only, here and on other nodes.  Otherwise a user's operator
+ * with exactly matching operand types, in a schema of the search path, would
+ * be preferred to the server's, and run with the rights of the caller, often a
+ * superuser.
  */
 extern int	exact_names_begin(void);
 
 /*
- * Until exact_text_read_end(result), constants in texts written so are read as
- * they are elsewhere.
+ * Until exact_text_read_end(result), constants in such texts are read
+ * independently of this session's settings.
  */
 extern int	exact_text_read_begin(void);
 extern void exact_text_read_end(int nest);

@@ -3,9 +3,8 @@
  * expr_values.c
  *	  Values of the expressions of a plan node.
  *
- * Most are constants and parameters of the client's statement. Their values
- * are taken from where they are, which costs less than making something that
- * can be evaluated.
+ * Most are constants and parameters of the client's statement.  Their values
+ * are read directly, which costs less than initializing an expression.
  *
  *-------------------------------------------------------------------------
  */
@@ -75,8 +74,8 @@ expr_value(const ExprValues *values, int position, ExprContext *econtext, bool *
 	{
 		if (expr_known_value(expr, econtext->ecxt_param_list_info, &value, isnull))
 			return value;
-		state = ExecInitExpr(expr, values->parent);	/* to complain of the
-													 * parameter */
+		state = ExecInitExpr(expr, values->parent);	/* to raise the error about
+													 * the parameter */
 	}
 	return ExecEvalExpr(state, econtext, isnull);
 }

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * plan_fields.c
- *	  A struct in a plan node: its bytes, and what its pointers point to.
+ *	  Packs a struct into a plan node: its bytes, and what its pointers point
+ *	  to.
  *
  * A plan is unpacked several times in each execution, so fields that are not
  * pointers are copied together, as the bytes of a Const.  The strings and

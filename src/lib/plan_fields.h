@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * plan_fields.h
- *	  A struct in a plan node, which must be copyable: packed to a list, by a
- *	  table of its pointers that serves both directions.
+ *	  Packs a struct into a plan node, which must be copyable: as a list, by a
+ *	  table of its pointers for both directions.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,10 +36,10 @@ extern char *plan_string_unpack(const Node *node);
 /* A struct of that size as a list of nodes; strings are copied. */
 extern List *plan_fields_pack(const PlanField *fields, int nfields, const void *plan, Size size);
 
-/* The struct in what was packed, with NULL for its pointers. */
+/* The packed struct, with NULL for its pointers. */
 extern const void *plan_fields_peek(const List *packed);
 
-/* Sets the struct again; lists and strings belong to what was packed. */
+/* Unpacks the struct; lists and strings are shared with the packed list. */
 extern void plan_fields_unpack(const PlanField *fields, int nfields, const List *packed, void *plan, Size size);
 
 #endif							/* CITUS_LIB_PLAN_FIELDS_H */

@@ -3,8 +3,8 @@
  * run_as.h
  *	  Acting with the rights of another role for a while.
  *
- * An error in between needs no care: ending the (sub)transaction restores the
- * role.
+ * An error in between needs no handling: ending the (sub)transaction restores
+ * the role.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,10 +26,7 @@ typedef struct RunAs
 	int			nest;			/* of settings; 0: they stay */
 } RunAs;
 
-/*
- * From now on acts as user; InvalidOid: as before.  Returns what run_as_end
- * needs.
- */
+/* Switches to user; InvalidOid: no change.  The result is for run_as_end. */
 static inline RunAs
 run_as_begin(Oid user)
 {
@@ -42,9 +39,9 @@ run_as_begin(Oid user)
 }
 
 /*
- * The same where functions that a table's owner has brought along may run: as
- * in the server's own ANALYZE they have no more rights than the owner, and
- * leave nothing behind in the session.
+ * The same for code that may call functions of a table's owner: as in the
+ * server's ANALYZE, these have only the owner's rights, and can't change the
+ * session's settings.
  */
 static inline RunAs
 run_as_owner_begin(Oid relid)

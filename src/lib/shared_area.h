@@ -12,7 +12,7 @@
 
 #include "storage/lwlock.h"
 
-/* How every such structure begins. */
+/* The first field of every such structure. */
 typedef struct SharedHeader
 {
 	LWLock	   *lock;
@@ -28,14 +28,15 @@ typedef struct SharedArea
 								 * NULL */
 	SharedHeader **memory;		/* is set when the server, or a process,
 								 * starts */
-	void		(*fill) (void); /* completes what is zero but for the lock,
-								 * when the server starts; may be NULL */
+	void		(*fill) (void); /* initializes the structure, which is zero
+								 * except the lock, when the server starts; may
+								 * be NULL */
 	struct SharedArea *next;
 } SharedArea;
 
 /*
- * Asks for an area, which must live on; while shared_preload_libraries are
- * loaded.
+ * Requests an area, whose struct must stay allocated; called while
+ * shared_preload_libraries are loaded.
  */
 extern void shared_area_add(SharedArea *area);
 

@@ -14,8 +14,8 @@
 
 /*
  * Runs a statement of ours by SPI, from SPI_connect to SPI_finish, with names
- * that mean what is in pg_catalog; returns the number of rows that it returned
- * or changed.
+ * looked up in pg_catalog only; returns the number of rows that it returned or
+ * changed.
  */
 extern uint64 spi_exec(const char *sql);
 

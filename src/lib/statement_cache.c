@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * statement_cache.c
- *	  Statements that are kept ready, found by their text.
+ *	  A cache of prepared statements, by text.
  *
- * Each connection to another node has such a cache, of what is prepared there
- * (remote/prepared.c), and this backend has one for its own shards, of plans
- * (executor/local_plan.c).  A statement is kept when it comes a second time;
- * citus.max_prepared_tasks_per_connection says how many are, of which the
- * least recently used one makes room for another.
+ * Each connection to another node has such a cache, for statements prepared
+ * there (remote/prepared.c), and this backend has one for plans of its own
+ * shards (executor/local_plan.c).  A statement is added when it is used a
+ * second time.  citus.max_prepared_tasks_per_connection limits the number; the
+ * least recently used one is evicted.
  *
  *-------------------------------------------------------------------------
  */
@@ -46,7 +46,7 @@ statement_cache_create(MemoryContext parent, const char *name, Size entry_size)
 	return cache;
 }
 
-/* Whether the hash was seen before; if not, it is from now on. */
+/* Whether the hash was seen before; adds it if not. */
 static bool
 statement_seen(StatementCache *cache, uint64 hash)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * statement_cache.h
- *	  Statements that are kept ready, found by their text.
+ *	  A cache of prepared statements, by text.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,7 +39,7 @@ typedef struct StatementCache
 	MemoryContext context;
 	HTAB	   *statements;
 	dlist_head	uses;
-	uint64		seen[256];		/* hashes of statements that have come once */
+	uint64		seen[256];		/* hashes of statements that were used once */
 } StatementCache;
 
 extern void statement_cache_init(void);
@@ -48,13 +48,13 @@ extern void statement_cache_init(void);
 extern StatementCache *statement_cache_create(MemoryContext parent, const char *name, Size entry_size);
 
 /*
- * The statement, from now on the one that was used last; NULL if it isn't
- * kept.  Then *hash is set to what statement_cache_add takes, or to 0 if the
- * statement isn't worth to be kept: it comes for the first time.
+ * Finds the statement, and marks it as most recently used; NULL if it isn't
+ * cached.  Then *hash is set to the argument for statement_cache_add, or to 0
+ * if the statement shouldn't be cached, since it is used for the first time.
  */
 extern void *statement_cache_find(StatementCache *cache, const StatementKey *key, uint64 *hash);
 
-/* Keeps it; the caller sets what its entries have besides. */
+/* Adds it; the caller sets the other fields of the entry. */
 extern void *statement_cache_add(StatementCache *cache, const StatementKey *key, uint64 hash);
 
 /* The statement to be removed before another one is added, or NULL. */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * transaction_end.c
- *	  What is to be forgotten when the transaction is over.
+ *	  Functions to be called at the end of the transaction.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * transaction_end.h
- *	  What is to be forgotten when the transaction is over.
+ *	  Functions to be called at the end of the transaction.
  *
- * Unlike a transaction callback, which each transaction of each session calls,
- * it costs nothing where there is nothing to forget.
+ * Unlike a transaction callback, which every transaction calls, this costs
+ * nothing in other transactions.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,9 +21,10 @@ typedef struct TransactionEnd
 } TransactionEnd;
 
 /*
- * Has end->run called, once, when the memory of the running transaction goes:
- * after COMMIT, ROLLBACK or PREPARE TRANSACTION, for a failed block with its
- * ROLLBACK.  At once if there is no transaction.  end must live on.
+ * Calls end->run, once, when the memory of the current transaction is
+ * released: after COMMIT, ROLLBACK or PREPARE TRANSACTION, for a failed block
+ * at its ROLLBACK.  At once if there is no transaction.  end must stay
+ * allocated.
  */
 extern void at_transaction_end(TransactionEnd *end);
 

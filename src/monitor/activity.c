@@ -3,9 +3,8 @@
  * activity.c
  *	  Sessions of all nodes: rows about them, and signals to them.
  *
- * The views over all nodes are SQL (sql/85-activity.sql); here is what sends
- * their question to each node, and what finds the process of a global process
- * id.
+ * The views over all nodes are SQL (sql/85-activity.sql); these functions send
+ * their query to each node, and find the process of a global process id.
  *
  *-------------------------------------------------------------------------
  */
@@ -57,7 +56,7 @@ put_row(int32 groupid, int ncolumns, char **values, void *arg)
  * citus_internal.rows_of_all_nodes(query): a node that can't be reached is
  * left out with a warning.
  *
- * Everybody may call it, and the other nodes take the text for this node's:
+ * All roles may call it, and the other nodes take the text for this node's:
  * the space in front of it keeps it from being a task, or a call of a function
  * for nodes (catalog/node_session.c).
  */

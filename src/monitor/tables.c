@@ -73,7 +73,7 @@ worker_hash(PG_FUNCTION_ARGS)
 													PG_GETARG_DATUM(0))));
 }
 
-/* Tables whose shards lie beside those of the table, itself included. */
+/* Tables that are colocated with the table, including itself. */
 Datum
 get_colocated_table_array(PG_FUNCTION_ARGS)
 {
@@ -88,7 +88,7 @@ get_colocated_table_array(PG_FUNCTION_ARGS)
 										  TYPALIGN_INT));
 }
 
-/* Shards that lie beside a shard, itself included. */
+/* Shards that are colocated with a shard, including itself. */
 Datum
 get_colocated_shard_array(PG_FUNCTION_ARGS)
 {

@@ -1,16 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * dependents.c
- *	  Objects that a table's distribution brings to all nodes.
+ *	  Creates dependent objects of a table on all nodes when the table is
+ *	  distributed.
  *
  * A view on a local table, or a function with the table's row type, is on the
  * table's node only (object_scope.c).  When the table is distributed, the
- * other nodes get it too, from its definition in the catalogs: its statement
- * is long gone.  definers[] has the kinds for which that is possible; a
- * warning tells of the others.
+ * object is created on the other nodes too, from its definition in the
+ * catalogs.  definers[] has the kinds for which that is possible; others cause
+ * a warning.
  *
  * Commands run with the rights of the user, here as elsewhere; so objects of
- * owners whom the user can't act for are left out, likewise with a warning.
+ * owners for whom the user can't act are left out, also with a warning.
  *
  *-------------------------------------------------------------------------
  */
@@ -147,7 +148,7 @@ define_function(Definition *def, const ObjectAddress *object)
 	bool		isnull;
 	Datum		acl = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_proacl, &isnull);
 
-	/* one that is there may be anybody's */
+	/* an existing one may belong to any role */
 	memset(replace, ' ', strlen("OR REPLACE"));
 	definition_add(def, "%s", command);
 	def->commands = privilege_commands(def->commands, kind, name, acl, isnull, form->proowner);
@@ -236,11 +237,11 @@ may_act_for_owner(const ObjectAddress *object)
 	return has_privs_of_role(GetUserId(), owner);
 }
 
-/* How a search for dependents goes on from an object. */
+/* How a search for dependents continues from an object. */
 typedef enum DependentKind
 {
 	DEPENDENT_OBJECT,			/* it is one, and others may depend on it */
-	DEPENDENT_PASSED,			/* it follows another by itself, but others may
+	DEPENDENT_PASSED,			/* it is created with another, but others may
 								 * depend on it */
 	DEPENDENT_PART,				/* a part of a table, or of another object */
 } DependentKind;
@@ -272,7 +273,7 @@ kind_of_type(Oid typid)
 
 /*
  * Sorts a dependent in; a rule, the relation of a composite type, or a table
- * in a publication, is changed to what it stands for.
+ * in a publication, is replaced by the object that it belongs to.
  */
 static DependentKind
 sort_dependent(ObjectAddress *object)

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * dependents.h
- *	  Objects that a table's distribution brings to all nodes.
+ *	  Creates dependent objects of a table on all nodes when the table is
+ *	  distributed.
  *
  *-------------------------------------------------------------------------
  */

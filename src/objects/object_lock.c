@@ -6,14 +6,14 @@
  * A statement about an object runs on its initiator, then on the other nodes.
  * If two nodes start such statements about the same object at once, each holds
  * the object on its own node and waits for the other.  So the initiator first
- * locks the object's name on the coordinator, and the second one waits there,
- * holding nothing.  The name stands for the object because the object may not
- * exist yet; the schema is left out of it, since search_path may stand for
- * that.  Two objects of the same name only wait for each other.
+ * locks the object's name on the coordinator, and the second one waits there
+ * before it holds a lock.  The lock is on the name because the object may not
+ * exist yet; the name has no schema, since that may come from search_path.
+ * Two objects of the same name only wait for each other.
  *
  * Then the name is locked on all other nodes: a transaction that has committed
- * on the coordinator may still be committing there, and the lock is what says
- * that it is through, with its cache invalidations sent.
+ * on the coordinator may still be committing there, and the lock shows that it
+ * has ended, with its cache invalidations sent.
  *
  * Names are hashed to lock tags, and taken in the order of their hashes.
  *
@@ -28,7 +28,6 @@
 #include "utils/array.h"
 
 #include "catalog/metadata.h"
-#include "catalog/node.h"
 #include "catalog/node_session.h"
 #include "catalog/relations.h"
 #include "compat/sql_function.h"

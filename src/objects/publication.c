@@ -4,8 +4,8 @@
  *	  The definition of a publication.
  *
  * When the last local table of a publication is distributed, the other nodes
- * get the publication (dependents.c).  They may have it from before: a table
- * that was made local has left it there, and not here.
+ * get the publication (dependents.c).  They may already have it: if a table
+ * was made local before, the publication stayed there.
  *
  *-------------------------------------------------------------------------
  */
@@ -74,7 +74,7 @@ append_published_table(StringInfo buf, Oid publication, Oid relid)
 	ReleaseSysCache(member);
 }
 
-/* What is published, of changes. */
+/* The published kinds of changes. */
 static char *
 published_actions(Form_pg_publication form)
 {

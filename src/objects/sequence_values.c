@@ -4,27 +4,27 @@
  *	  Values of a sequence that all nodes have, drawn on any of them.
  *
  * Such a sequence has the same definition on every node, and the coordinator's
- * is the one that counts.  Another node takes blocks of values from there,
- * which all its sessions share.  What is left of a block when the server
- * stops, or when another sequence needs its place, is never used: sequences
- * have gaps.  A sequence's blocks get longer with each one, up to a small part
- * of its range.
+ * is authoritative.  Another node takes blocks of values from there, which all
+ * its sessions share.  The rest of a block is lost when the server stops, or
+ * when another sequence needs its place in the store: sequences may have gaps.
+ * Each block is longer than the last one, up to a small part of the sequence's
+ * range.
  *
- * The node's own sequence is closed: it stands at its end, so that a call that
- * gets past the planner (planner/sequence_calls.c), which turns nextval() into
- * citus_internal.nextval(), fails instead of giving a value that another node
- * gives as well.
+ * The node's own sequence is closed: it is at its end, so that a call that the
+ * planner hasn't replaced by citus_internal.nextval()
+ * (planner/sequence_calls.c) fails instead of returning a value that another
+ * node may return as well.
  *
  * setval() sets the coordinator's sequence.  As after ALTER SEQUENCE and
- * TRUNCATE ..  RESTART IDENTITY, all nodes then give up what they have in
- * store: those who change a sequence call sequence_changed() on each node.  A
- * block that is on its way meanwhile is given up as well: its taker sees that
- * SequenceStore.changes is not what it was.  One that is taken between a
- * change and its COMMIT goes with the COMMIT.
+ * TRUNCATE ..  RESTART IDENTITY, all nodes then discard their stored values:
+ * code that changes a sequence calls sequence_changed() on each node.  A block
+ * that is requested at that time is discarded as well, since
+ * SequenceStore.changes has changed.  One that is taken between a change and
+ * its COMMIT is discarded at the COMMIT.
  *
- * Locks: the store's lightweight lock is held for a moment only.  One session
- * of a node asks for a block of a sequence at a time (a lock on an object of
- * its own).
+ * Locks: the store's lightweight lock is held for a moment only.  Only one
+ * session of a node requests a block of a sequence at a time (by an object
+ * lock).
  *
  *-------------------------------------------------------------------------
  */
@@ -77,13 +77,13 @@ SQL_FUNCTION(citus_internal_adopt_sequence);
 #define STORE_WAYS 4
 
 /*
- * Lengths of blocks; and no more than this part of a sequence's range at once.
+ * The longest block; and the largest part of a sequence's range in one block.
  */
 #define FIRST_BLOCK 16
 #define LONGEST_BLOCK 1024
 #define RANGE_PART 1024
 
-/* What this node has of a sequence. */
+/* The values of a sequence that this node has. */
 typedef struct StoredBlock
 {
 	Oid			database;		/* InvalidOid: the place is free */
@@ -102,7 +102,7 @@ typedef struct SequenceStore
 	StoredBlock blocks[STORE_SETS][STORE_WAYS];
 } SequenceStore;
 
-/* What this session knows of a sequence. */
+/* This session's state of a sequence. */
 typedef struct SequenceUse
 {
 	Oid			seqid;			/* key */
@@ -116,8 +116,8 @@ static SequenceStore *sequence_store = NULL;
 static HTAB *sequence_uses = NULL;
 
 /*
- * What lastval() is about: InvalidOid if the server's own nextval() was called
- * last.
+ * The sequence of lastval(): InvalidOid if the server's own nextval() was
+ * called last.
  */
 static Oid	last_sequence = InvalidOid;
 
@@ -189,8 +189,8 @@ check_sequence_rights(Oid seqid, AclMode mode)
 }
 
 /*
- * The place of a sequence in the store, which is locked: NULL if it has none,
- * unless one is to be made.
+ * The place of a sequence in the locked store; NULL if it has none and make
+ * is false.
  */
 static StoredBlock *
 stored_block(Oid seqid, bool make)
@@ -364,8 +364,8 @@ draw_value(Oid seqid)
 }
 
 /*
- * Whether a call stands for a column's identity, for which the server asks for
- * no rights: no user can write it so.
+ * Whether a call is for an identity column, for which the server checks no
+ * rights; users can't write such a call.
  */
 static bool
 call_is_identity(FunctionCallInfo fcinfo)
@@ -484,9 +484,9 @@ citus_internal_setval(PG_FUNCTION_ARGS)
  * citus_internal.take_sequence_values(sequence regclass, count integer)
  *
  * Draws up to that many values on the coordinator for another node, which has
- * checked its user's rights; the first and the last one.  A value that doesn't
- * follow the one before, as other sessions draw as well, is the end, and is
- * not used.
+ * checked its user's rights; the first and the last one.  Stops at a value
+ * that doesn't follow the one before, since other sessions draw as well, and
+ * doesn't use it.
  */
 Datum
 citus_internal_take_sequence_values(PG_FUNCTION_ARGS)
@@ -566,7 +566,7 @@ sequences_reopen(Oid relid)
  * citus_internal.adopt_sequence(sequence regclass, value bigint, is_called
  * boolean)
  *
- * For nodes: a sequence goes on after a value that another node has given or
+ * For nodes: continues a sequence after a value that another node has drawn or
  * set, unless that is NULL.
  */
 Datum

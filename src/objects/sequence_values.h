@@ -13,9 +13,9 @@
 extern void sequence_values_init(void);
 
 /*
- * After a sequence was made, changed or restarted on this node, or has come to
- * all nodes: gives up the values that this node has in store, now and once
- * more when the transaction is over.  Needs UPDATE on the sequence.  Does
+ * Called after a sequence was created, changed or restarted on this node, or
+ * was created on all nodes: discards the stored values of this node, now and
+ * again at the end of the transaction.  Needs UPDATE on the sequence.  Does
  * nothing for sequences of this node only.
  */
 extern void sequence_changed(Oid seqid);
@@ -24,8 +24,8 @@ extern void sequence_changed(Oid seqid);
 extern void sequences_changed(Oid relid);
 
 /*
- * Lets a sequence go on here, which is on this node only from now on, where
- * the coordinator's is.
+ * Continues a sequence that is now on this node only after the coordinator's
+ * value.
  */
 extern void sequence_reopen(Oid seqid);
 extern void sequences_reopen(Oid relid);	/* those that a table owns */

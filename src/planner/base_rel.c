@@ -64,8 +64,8 @@ any_pseudoconstant(List *clauses)
 }
 
 /*
- * A subquery that the nodes can compute: its entry, and which of its columns
- * say to which shard group a row belongs.
+ * A subquery that the nodes can compute: its entry, and the columns that
+ * determine the shard group of a row.
  */
 static bool
 take_subquery(DistRel *dist, RelOptInfo *rel, RangeTblEntry *rte)
@@ -111,7 +111,10 @@ take_table(PlannerInfo *root, DistRel *dist, RelOptInfo *rel, RangeTblEntry *rte
 	return true;
 }
 
-/* What is computed for each row that it depends on: functions, or VALUES. */
+/*
+ * Whether a relation is computed from other relations' rows, without a table:
+ * functions, or VALUES.
+ */
 static bool
 is_computed(const RangeTblEntry *rte)
 {
@@ -119,9 +122,9 @@ is_computed(const RangeTblEntry *rte)
 }
 
 /*
- * Whether functions in FROM give the same rows on all nodes.  A stable one may
- * tell of its node (pg_stat_get_activity), but for those whose rows depend on
- * how the types of their columns are read.
+ * Whether functions in FROM give the same rows on all nodes.  Of the stable
+ * ones, which may report about their node (pg_stat_get_activity), only those
+ * whose result depends just on how types are read.
  */
 static bool
 are_node_independent(List *functions)
@@ -166,7 +169,7 @@ take_computed(PlannerInfo *root, DistRel *dist, RelOptInfo *rel, RangeTblEntry *
 }
 
 /*
- * Why the rows of a relation have to come here one by one, whatever its
+ * Why the rows of a relation must be sent to the initiator, whatever its
  * filter; NULL if they needn't.
  */
 static const char *
@@ -229,8 +232,8 @@ base_rel_add_path(PlannerInfo *root, RelOptInfo *rel)
 }
 
 /*
- * Takes the columns that say to which shard group a row belongs for those that
- * do in a member of a UNION ALL as well.
+ * Keeps only the columns that determine the shard group of a row in a member
+ * of a UNION ALL as well.
  */
 static void
 keep_common_columns(Bitmapset **columns, const Bitmapset *members, bool first)
@@ -240,7 +243,7 @@ keep_common_columns(Bitmapset **columns, const Bitmapset *members, bool first)
 
 /*
  * Adds a member that is a table to a UNION ALL; false if the nodes can't read
- * it without each other.
+ * it independently.
  */
 static bool
 add_member_table(PlannerInfo *root, DistRel *dist, RelOptInfo *member, const AppendRelInfo *append, Bitmapset **columns)
@@ -292,8 +295,8 @@ add_member_subquery(DistRel *dist, RelOptInfo *member, Bitmapset **columns)
 }
 
 /*
- * Adds all members of a UNION ALL, and notes its columns that say to which
- * shard group a row belongs.
+ * Adds all members of a UNION ALL, and notes its columns that determine the
+ * shard group of a row.
  */
 static bool
 add_members(PlannerInfo *root, DistRel *dist, Index varno)
@@ -347,8 +350,9 @@ make_table_member(PlannerInfo *root, RelOptInfo *member, const AppendRelInfo *ap
 
 /*
  * UNION ALL of members that are known to be computable, for a statement that
- * is one: the planner has given it the leftmost member's entry, and taken its
- * members apart.  NULL if they are filtered.  Adds their subqueries to hidden.
+ * consists of it: the planner has given it the leftmost member's entry, and
+ * made the members separate relations.  NULL if they are filtered.  Adds their
+ * subqueries to hidden.
  */
 static Query *
 make_members_query(PlannerInfo *root, RelOptInfo *rel, const RangeTblEntry *rte, List **hidden)

@@ -13,9 +13,9 @@
 #include "planner/dist_rel.h"
 
 /*
- * Notes what is known of a base relation (dist_rel_of) whose filters are
- * known.  table is NULL for what is none.  Nothing is noted if the nodes can't
- * read it so.
+ * Makes the DistRel (dist_rel_of) of a base relation whose filters are known,
+ * if the nodes can compute it.  table is NULL if the relation isn't a
+ * distributed table.
  */
 extern void base_rel_note(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const DistTable *table);
 

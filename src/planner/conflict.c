@@ -3,12 +3,11 @@
  * conflict.c
  *	  ON CONFLICT of a DistributedModify.
  *
- * If nodes can do what the clause says, it is part of the text that inserts
- * (modify_text.c).  But if triggers fire, a row may move to another shard, or
- * an expression can only be evaluated here, then the initiator resolves
- * conflicts: the node says which rows conflict with which, and DO UPDATE is an
- * action like those of MERGE, over the old row and the one that was not
- * inserted.
+ * If the nodes can execute the clause, it is part of the text that inserts
+ * (modify_text.c).  Otherwise (triggers fire, a row may move to another shard,
+ * or only the initiator can evaluate an expression), the initiator resolves
+ * conflicts: the node reports which rows conflict, and DO UPDATE is an action
+ * like those of MERGE, on the old row and the excluded one.
  *
  *-------------------------------------------------------------------------
  */
@@ -112,7 +111,7 @@ conflict_add_action(ModifyPlan *plan, OnConflictExpr *clause, List *exprs)
 		exprs = lappend(exprs, make_ands_explicit((List *) clause->onConflictWhere));
 	}
 
-	/* SET (a, b) = (SELECT ..) is computed before a and b are looked at */
+	/* SET (a, b) = (SELECT ..) is computed before a and b are assigned */
 	action.first_target = list_length(exprs);
 	for (int junk = 1; junk >= 0; junk--)
 	{

@@ -3,13 +3,11 @@
  * cursor_plan.c
  *	  Cursors that lock rows, and UPDATE and DELETE .. WHERE CURRENT OF.
  *
- * A cursor FOR UPDATE (or SHARE) over distributed tables returns, in columns
- * that its client doesn't see, what identifies each table's row: ctid, xmin
- * and distribution column.  A node on top of its plan, whatever that is, keeps
- * those of the row that it returned last.
- *
- * WHERE CURRENT OF is planned as ctid = parameter, on one shard; which, and
- * what the parameter's value is, is found out when the statement runs
+ * A cursor FOR UPDATE (or SHARE) over distributed tables returns hidden
+ * columns that identify each table's row: ctid, xmin and distribution column.
+ * A DistributedCursor on top of its plan keeps these values of the row that it
+ * returned last.  WHERE CURRENT OF is planned as ctid = parameter, on one
+ * shard; the executor finds the shard and the parameter's value
  * (executor/current_row.c).
  *
  *-------------------------------------------------------------------------
@@ -42,8 +40,8 @@ CustomScanMethods dist_cursor_methods = {
 };
 
 /*
- * The distributed table that a row mark is for; NULL if it isn't, or the user
- * must not read columns that were not asked for.
+ * The distributed table of a row mark; NULL if there is none, or if the user
+ * may not read the columns that would be added.
  */
 static const DistTable *
 marked_table(Query *query, RowMarkClause *mark)
@@ -120,9 +118,7 @@ hide_column(List *target_list, const char *name, Index rti)
 {
 	char	   *full_name = psprintf("%s_%d", name, (int) rti);
 
-	/*
-	 * ours are behind all columns that the client may have given such a name
-	 */
+	/* ours come after columns of the client that have such a name */
 	for (int i = list_length(target_list) - 1; i >= 0; i--)
 	{
 		TargetEntry *entry = list_nth(target_list, i);

@@ -33,14 +33,14 @@ enum
 extern CustomScanMethods dist_cursor_methods;
 
 /*
- * If the query is a cursor's that locks rows of distributed tables: has it
- * return what identifies them; whether it is.
+ * If the query is a cursor's that locks rows of distributed tables, adds the
+ * columns that identify them, and returns true.
  */
 extern bool cursor_plan_prepare(Query *query, int cursor_options);
 
 /*
- * Whether it is a cursor's that locks rows of reference tables, which the
- * server can only follow on this node.
+ * Whether the query is a cursor's that locks rows of reference tables; the
+ * server can position such a cursor only on this node's copy.
  */
 extern bool cursor_plan_stays_here(Query *query, int cursor_options);
 
@@ -59,8 +59,8 @@ extern CurrentOfExpr *current_of_find(Node *quals);
 extern Node *current_of_replace(Node *quals, void *unused);
 
 /*
- * Sets in plan which parameter that is, and whose cursor's row it is about, if
- * it is in exprs.
+ * If exprs have that parameter, sets in plan its number and the name of the
+ * cursor.
  */
 extern void current_of_set(DistPlan *plan, const CurrentOfExpr *current_of, List **exprs);
 

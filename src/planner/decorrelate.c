@@ -9,17 +9,16 @@
  *
  * PostgreSQL runs such a subquery for each row of a, which takes a round trip
  * each where b is distributed; nodes aggregate all groups at once.  Both are
- * the same where the comparison is strict and the aggregate of no rows is
- * null: a row of a without rows of b is left out either way.
- *
- * A subquery whose value is returned, or used otherwise, takes part in the
- * same way, by a LEFT JOIN; so do EXISTS (..) and, where an index says that
- * there is one row at most, a subquery that returns a column:
+ * equivalent if the comparison is strict and the aggregate of no rows is null:
+ * a row of a without rows of b is left out either way.  A subquery whose value
+ * is returned, or used otherwise, becomes a LEFT JOIN in the same way; so do
+ * EXISTS (..) and, where an index says that there is one row at most, a
+ * subquery that returns a column:
  *	  SELECT (SELECT b.y FROM b WHERE b.k = a.x) FROM a
  * becomes
  *	  SELECT s.y FROM a LEFT JOIN (SELECT b.k, b.y FROM b) s ON s.k = a.x
  *
- * Where few groups are asked for, the grouped subquery better reads only their
+ * If the query needs few groups, the grouped subquery should read only their
  * rows: it gets WHERE EXISTS (SELECT 1 FROM a WHERE <filters of a> AND b.k =
  * a.k).
  *
@@ -104,7 +103,7 @@ is_simple(Query *sub)
 		sub->rowMarks == NIL && query_has_distributed_table(sub) && !contain_volatile_functions((Node *) sub);
 }
 
-/* What a subquery of one column returns. */
+/* The expression that a subquery of one column returns. */
 static Node *
 value_of(const Query *sub)
 {
@@ -134,7 +133,7 @@ groups_alike(const OpExpr *clause, Node *inner)
 		(!OidIsValid(exprCollation(inner)) || get_collation_isdeterministic(exprCollation(inner)));
 }
 
-/* Finds a column of a query around the outer one. */
+/* Finds a column of a query level above the outer query. */
 static bool
 farther_column_walker(Node *node, void *context)
 {
@@ -146,8 +145,8 @@ farther_column_walker(Node *node, void *context)
 }
 
 /*
- * Whether a clause of the subquery's WHERE ties its rows to the outer row, and
- * how.
+ * Whether a clause of the subquery's WHERE equates one of its expressions with
+ * one of the outer row, and which ones.
  */
 static bool
 is_correlation(Node *clause, Correlation *correlation)
@@ -246,7 +245,7 @@ cte_walker(Node *node, void *context)
 	return expression_tree_walker(node, cte_walker, context);
 }
 
-/* Has the subquery read only rows whose groups the query asks for. */
+/* Restricts the subquery to rows whose groups the query needs. */
 static void
 ask_for_groups(Query *query, Query *sub, List *correlations, const Node *turned)
 {
@@ -262,7 +261,7 @@ ask_for_groups(Query *query, Query *sub, List *correlations, const Node *turned)
 			bms_is_subset(pull_varnos(NULL, clause), varnos))
 		{
 			clause = copyObject(clause);
-			/* what is farther up is two more levels away */
+			/* columns of levels above are two more levels away */
 			IncrementVarSublevelsUp(clause, 2, 1);
 			quals = lappend(quals, clause);
 		}
@@ -294,8 +293,8 @@ ask_for_groups(Query *query, Query *sub, List *correlations, const Node *turned)
 }
 
 /*
- * Takes what ties a subquery to the outer row out of its WHERE; NIL if there
- * is nothing, or not all of it can be.
+ * Removes the correlations with the outer row from the subquery's WHERE, and
+ * returns them; NIL if there are none, or others remain.
  */
 static List *
 take_correlations(Query *sub)
@@ -318,8 +317,8 @@ take_correlations(Query *sub)
 }
 
 /*
- * Has the subquery, behind its other columns, return what it is tied by, and
- * adds it to the query's range table; returns the conditions of their join.
+ * Adds the subquery's sides of the correlations to its columns, and the
+ * subquery to the query's range table; returns the join conditions.
  */
 static List *
 join_conditions(Query *query, Query *sub, List *correlations, bool grouped, Index *varno)
@@ -353,8 +352,8 @@ join_conditions(Query *query, Query *sub, List *correlations, bool grouped, Inde
 }
 
 /*
- * Turns a subquery that stands in the query's WHERE; returns what stands for
- * its value, and adds to quals; NULL if it can't be.
+ * Converts a subquery in the query's WHERE to a join; returns the expression
+ * that replaces its value, and adds to quals; NULL if impossible.
  */
 static Node *
 turn_subquery(Query *query, Query *sub, bool few, const Node *turned, List **quals)
@@ -397,8 +396,9 @@ add_left_join(Query *query, Index varno, List *quals)
 }
 
 /*
- * Whether a subquery is tied by a column of an index, and by what the index
- * takes for equality: it may tell apart what other operators call equal.
+ * Whether a correlation is on a column of an index, and uses the index's own
+ * equality: values that another operator calls equal may be different for the
+ * index.
  */
 static bool
 is_tied_by(List *correlations, Relation index, int column)
@@ -415,8 +415,8 @@ is_tied_by(List *correlations, Relation index, int column)
 }
 
 /*
- * Whether a subquery is a column of a table of which an index allows no two
- * rows with the same values of what it is tied by.
+ * Whether a subquery returns a column of a table with a unique index on its
+ * correlation columns.
  */
 static bool
 finds_one_row(const Query *sub, List *correlations)
@@ -446,8 +446,8 @@ finds_one_row(const Query *sub, List *correlations)
 }
 
 /*
- * Turns a subquery whose value the query uses for each row of FROM; returns
- * what stands for the value, or NULL if it can't be.
+ * Converts a subquery whose value the query uses for each row of FROM to a
+ * join; returns the expression that replaces the value, or NULL if impossible.
  */
 static Node *
 join_value(Query *query, const SubLink *link, bool few)
@@ -523,7 +523,9 @@ join_values_mutator(Node *node, void *context)
 	return expression_tree_mutator(node, join_values_mutator, context);
 }
 
-/* Turns a clause of the query's WHERE if it compares with such a subquery. */
+/*
+ * Converts a clause of the query's WHERE if it compares with such a subquery.
+ */
 static Node *
 turn_clause(Query *query, Node *clause, bool few, List **quals)
 {
@@ -547,7 +549,10 @@ turn_clause(Query *query, Node *clause, bool few, List **quals)
 	return clause;
 }
 
-/* Turns what can be in one query level; whether anything was. */
+/*
+ * Converts all possible subqueries of one query level; returns whether there
+ * was one.
+ */
 static bool
 turn_level(Query *query, bool few)
 {

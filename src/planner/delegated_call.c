@@ -3,12 +3,12 @@
  * delegated_call.c
  *	  Plans of calls that the node of a shard group runs.
  *
- * A function or procedure that create_distributed_function() has recorded
- * with a distribution argument works on the rows of that value.  A SELECT
- * that is nothing but its call, and a CALL, go to the node of these rows as
- * one task.  All arguments are evaluated here.  That node runs the call by
- * itself: where a statement of it would need another node, the call is
- * refused and undone there, and run here (executor/delegated_call_run.c).
+ * A function or procedure that create_distributed_function() has recorded with
+ * a distribution argument works on the rows of that value.  A SELECT that
+ * consists only of its call, and a CALL, are sent to the node of these rows as
+ * one task.  The initiator evaluates all arguments.  If a statement of the
+ * function would need another node, that node refuses and undoes the call, and
+ * the initiator runs it (executor/delegated_call_run.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -89,7 +89,7 @@ only_expression(const Query *query)
 
 /*
  * The value of the call's distribution argument, as the distribution column
- * has it; NULL if it can't be told by itself.
+ * has it; NULL if it can't be evaluated alone.
  */
 static Node *
 distribution_value(const DistributedFunction *function, List *args, const DistTable *table)
@@ -122,8 +122,8 @@ handles_cursors(Oid function, const List *args)
 }
 
 /*
- * What a call's DistPlan says but for its text, with the expressions to be
- * evaluated; false if the function is not to be delegated.
+ * Fills a call's DistPlan except its text, and the expressions to be
+ * evaluated; false if the function can't be delegated.
  */
 static bool
 begin_call_plan(Oid function, List *args, DistPlan *plan, List **exprs)
@@ -176,8 +176,8 @@ all_arguments(FuncExpr *call)
 }
 
 /*
- * Whether PL/pgSQL may evaluate the query as an expression, whose plan it
- * takes apart: a SELECT without FROM that its client hasn't sent.
+ * Whether PL/pgSQL may evaluate the query as an expression, for which it
+ * inspects the plan: a SELECT without FROM that no client has sent.
  */
 static bool
 may_be_expression(const Query *query, const char *query_string)

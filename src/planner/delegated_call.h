@@ -19,9 +19,9 @@ extern bool citus_enable_delegation;
 extern CustomScanMethods delegated_call_methods;
 
 /*
- * The statement that has the node of the rows run the procedure, which is a
- * distributed one; NULL if it isn't, or can't be run there.  columns: of the
- * row that it returns, or NULL if it returns none.
+ * The statement by which the node of the rows runs a distributed procedure;
+ * NULL if the procedure isn't distributed, or can't run there.  columns: of
+ * the row that it returns, or NULL if it returns none.
  */
 extern PlannedStmt *delegated_call_of_procedure(const CallStmt *call, TupleDesc columns);
 

@@ -19,12 +19,12 @@ extern double dist_value_cost;	/* of sending a value along to a node, and of
 extern double dist_tuple_cost;	/* of moving a row */
 extern double dist_exchange_cost;	/* of connecting nodes that send rows to
 									 * each other */
-extern double dist_lock_cost;	/* of locking a row before it is known whether
-								 * it is written: others wait in vain */
+extern double dist_lock_cost;	/* of locking a row that may not be written:
+								 * other sessions may wait needlessly */
 
 /*
- * How many rows it costs as much to filter here as a run of a scan with so
- * many tasks does.
+ * The number of rows whose filtering on the initiator costs as much as one run
+ * of a scan with this many tasks.
  */
 extern double dist_cost_rows_of_run(int ntasks);
 

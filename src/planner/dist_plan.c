@@ -57,8 +57,8 @@ is_constant(const ParamExternData *param, const Const *constant)
 }
 
 /*
- * The one value of the distribution column that a plan is about, without
- * coercions; NULL if there is none.
+ * The single distribution value of a plan, without coercions; NULL if there is
+ * none.
  */
 static const Node *
 tenant_value(const DistPlan *plan, const List *exprs, int *position)

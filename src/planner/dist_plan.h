@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * dist_plan.h
- *	  What a DistributedScan plan node holds: a text, its parameters, and
- *	  which shards it runs on.
+ *	  The contents of a DistributedScan plan node: a text, its parameters, and
+ *	  the condition for its shards.
  *
  * One node type serves all rungs.  The node's custom_exprs are the
  * expressions that execution evaluates: first the task's parameters, then
@@ -49,23 +49,22 @@ typedef struct DistPlan
 	bool		partial;		/* its aggregates return transition states */
 	bool		by_node;		/* its text may read all shards of a node as if
 								 * they were one */
-	bool		sends;			/* returns nothing but where it has sent its
-								 * rows to (exchange/exchange_send.c) */
-	bool		call;			/* its text calls a function or procedure,
-								 * which the node runs if it needs no other
-								 * node */
-	const char *refusal;		/* why the nodes do no more than this; NULL:
-								 * nothing was refused */
+	bool		sends;			/* sends its rows to an exchange, and returns
+								 * only where to (exchange/exchange_send.c) */
+	bool		call;			/* its text is the call of a distributed
+								 * function or procedure */
+	const char *refusal;		/* why the nodes don't compute more; NULL: no
+								 * reason */
 	bool		can_set_tag;	/* rows written count as the statement's */
-	Oid			check_as_user;	/* whose rights the text needs (a view's
-								 * owner); InvalidOid: the current user's */
-	List	   *relids;			/* OidList: tables that the text of a scan of
-								 * several names; NIL: relid */
+	Oid			check_as_user;	/* the role whose rights are checked (a view's
+								 * owner); InvalidOid: the current user */
+	List	   *relids;			/* OidList: tables in the text, if there are
+								 * several; NIL: relid */
 	int			nparams;		/* parameters of the text */
-	int			narrays;		/* of these, the last ones: what the child
-								 * plans' rows are found by, columns as arrays
-								 * or an exchange; and if it sends, two for
-								 * where to */
+	int			narrays;		/* the number of last parameters that carry the
+								 * child plans' rows (columns as arrays, or an
+								 * exchange) and, if it sends, the two for the
+								 * destination */
 	int			dist_param;		/* expression that is an INSERT's distribution
 								 * value, from 0; -1 if none */
 	List	   *prune;			/* packed disjunctions (prune_pack) */
@@ -82,10 +81,10 @@ typedef struct DistPlan
 	int			current_row;
 
 	/*
-	 * A scan that runs often may read its rows once and keep them
-	 * (executor/scan.c): with a text of its own without the filters whose
-	 * values change from run to run, which are evaluated here then.  NULL: it
-	 * may not.
+	 * A scan that is rescanned often may read its rows once and keep them
+	 * (executor/scan.c).  That uses a text without the filters whose values
+	 * change between rescans, which the initiator then evaluates.  NULL: not
+	 * allowed.
 	 */
 	const char *keep_text;
 	int			keep_first;		/* expressions: its parameters from here on, */
@@ -110,22 +109,22 @@ typedef struct DistPlan
 /* Its CreateCustomScanState is set by the executor. */
 extern CustomScanMethods dist_scan_methods;
 
-/* Packs it, with what the node's custom_exprs say of it. */
+/* Packs a DistPlan; exprs are the node's custom_exprs. */
 extern List *dist_plan_pack(DistPlan *plan, const List *exprs);
 extern void dist_plan_unpack(const CustomScan *node, DistPlan *plan);
 
-/* What is no pointer of it, without unpacking it; the pointers are NULL. */
+/* Unpacks the fields that aren't pointers only; the pointers are NULL. */
 extern const DistPlan *dist_plan_peek(const CustomScan *node);
 
 /*
- * Whether what its tasks read is as of one point in time: rows of several
- * shards are read, not only to be changed.
+ * Whether its tasks must read as of one point in time: they read rows of
+ * several shards, not only to change them.
  */
 extern bool dist_plan_reads_as_of(const DistPlan *plan);
 
 /*
- * The parameter of its text, from 1, that is the one value of the distribution
- * columns that it is about; 0 if there is none.  params: the evaluated ones.
+ * The number, from 1, of the parameter that is the single distribution value
+ * of the plan; 0 if there is none.  params: the evaluated ones.
  */
 extern int	dist_plan_tenant(const DistPlan *plan, const List *exprs, ParamListInfo params);
 

@@ -4,8 +4,8 @@
  *	  A query that the nodes run on a relation: its path, and its text.
  *
  * The query keeps the range table indexes of the statement's own level, so
- * clauses and expressions of the planner are its WHERE and SELECT as they are.
- * Entries of relations that it doesn't read are there, but stand for nothing.
+ * clauses and expressions of the planner can be used unchanged in its WHERE
+ * and SELECT.  Relations that it doesn't read have unused entries.
  *
  *-------------------------------------------------------------------------
  */
@@ -70,7 +70,7 @@ dist_query_path(PlannerInfo *root, RelOptInfo *parent, DistQuery *query, PathTar
 	return (Path *) path;
 }
 
-/* An entry that stands for nothing. */
+/* An unused entry. */
 static RangeTblEntry *
 make_unused_entry(void)
 {
@@ -82,8 +82,8 @@ make_unused_entry(void)
 }
 
 /*
- * Copies of the entries of a relation at their places, with others that stand
- * for nothing in between.
+ * Copies of the entries of a relation at their places, with unused ones in
+ * between.
  */
 static List *
 query_rtable(PlannerInfo *root, const DistRel *rel)
@@ -355,9 +355,9 @@ arrays_before(const List *broadcasts, Index varno)
 }
 
 /*
- * Has Vars of relations that the nodes get be those of the entries that stand
- * for them; in place.  EXISTS (..) has the range table indexes of the query
- * around it, subqueries in FROM have their own.
+ * Redirects Vars of broadcast and repartitioned relations to the entries that
+ * replace these; in place.  EXISTS (..) has the range table indexes of the
+ * query around it, subqueries in FROM have their own.
  */
 static bool
 redirect_walker(Node *node, void *context)
@@ -377,8 +377,8 @@ redirect_walker(Node *node, void *context)
 }
 
 /*
- * Makes the arrays the task's parameters behind the others; in place.  What
- * stands for the columns of a subquery in IN (..) is no parameter in the text.
+ * Numbers the arrays as the task's parameters after the others; in place.  A
+ * PARAM_SUBLINK of IN (..) isn't a parameter of the text.
  */
 static bool
 number_arrays_walker(Node *node, void *context)
@@ -402,8 +402,8 @@ number_arrays_walker(Node *node, void *context)
 }
 
 /*
- * Has each Var be printed as the column that it is, not as that of a join's
- * alias; in place.
+ * Makes the deparser print each Var as the column itself, not as a join alias;
+ * in place.
  */
 static bool
 drop_aliases_walker(Node *node, void *context)

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * dist_query.h
- *	  A query that the nodes run on a relation (dist_rel.h): its columns,
- *	  aggregates or partial aggregates of it, its first rows in an order.
+ *	  A query that the nodes run on a DistRel (dist_rel.h): columns, whole or
+ *	  partial aggregates, the first rows in an order.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,23 +34,20 @@ typedef struct DistQuery
 } DistQuery;
 
 /*
- * A path that has the nodes run the query, with the target's expressions
- * computed here from its columns.  rows are those that it returns in all, work
- * is what it adds to the relation's.
+ * A path by which the nodes run the query, and the initiator computes the
+ * target's expressions from its columns.  rows: the total that it returns;
+ * work: added to the relation's.
  */
 extern Path *dist_query_path(PlannerInfo *root, RelOptInfo *parent, DistQuery *query, PathTarget *target, double rows,
 							 double work);
 
 /*
- * Has a path's query be what a subquery's planner, whose last step is
- * final_rel, comes to.
+ * Notes a path's query as the whole query of a subquery, whose last planner
+ * step is final_rel.
  */
 extern void dist_query_set_whole(RelOptInfo *final_rel, DistQuery *query);
 
-/*
- * The whole query of a subquery's planner if the nodes can compute it without
- * each other; else NULL.
- */
+/* That whole query, if the nodes can compute it independently; else NULL. */
 extern DistQuery *dist_query_whole(PlannerInfo *subroot);
 
 /*
@@ -59,10 +56,7 @@ extern DistQuery *dist_query_whole(PlannerInfo *subroot);
  */
 extern Query *dist_query_build_subquery(PlannerInfo *subroot, const DistQuery *query, List *names);
 
-/*
- * Which of its columns say to which shard group a row belongs, as Vars of
- * varno.
- */
+/* The columns that determine the shard group of its rows, as Vars of varno. */
 extern List *dist_query_dist_columns(PlannerInfo *subroot, const DistQuery *query, Index varno);
 
 /*
@@ -70,12 +64,15 @@ extern List *dist_query_dist_columns(PlannerInfo *subroot, const DistQuery *quer
  */
 extern Query *dist_query_make(PlannerInfo *root, const DistRel *rel, List *fromlist, List *quals);
 
-/* Describes columns (Exprs) in a plan; returns what they are here. */
+/*
+ * Adds columns (Exprs) to the result description of a plan; returns their Vars
+ * on the initiator.
+ */
 extern List *dist_query_describe(DistPlan *plan, List *columns);
 
 /*
- * Completes a plan by a text, which is changed in place: of a query, or a
- * write, on the relation.  Returns the plan's expressions.
+ * Completes a plan with the text of a query or write on the relation, which is
+ * changed in place.  Returns the plan's expressions.
  */
 extern List *dist_query_finish(DistPlan *plan, Query *task, const DistRel *rel);
 
@@ -114,7 +111,7 @@ extern void grouping_sets_paths_add(PlannerInfo *root, RelOptInfo *input_rel, Re
 
 /*
  * upper_path.c: the query up to its windows, and up to its order and limit, if
- * the nodes can compute it without each other; a copy, or NULL.
+ * the nodes can compute it independently; a copy, or NULL.
  */
 extern DistQuery *dist_query_before_windows(PlannerInfo *root);
 extern DistQuery *dist_query_before_limit(PlannerInfo *root);

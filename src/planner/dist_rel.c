@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * dist_rel.c
- *	  Relations whose rows the nodes can compute without each other.
+ *	  Relations whose rows the nodes can compute independently.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,14 +43,14 @@ int			citus_max_broadcast_size = 1024 * 1024;
 #define BROADCAST_SAFETY 16
 
 /*
- * What a row takes besides its columns' data: of each column, a Datum and a
- * null flag.
+ * The size of a row besides its columns' data: a Datum and a null flag for
+ * each column.
  */
 #define BROADCAST_COLUMN_BYTES (sizeof(Datum) + sizeof(bool))
 
 /*
- * How often rows that are broadcast are held at the most: while they are
- * collected, as arrays, and in the messages to the nodes; what was measured
+ * The number of copies of broadcast rows that are in memory at most: while
+ * they are collected, as arrays, and in the messages to the nodes.  Measured
  * for 1,500,000 rows of one and two columns.
  */
 #define BROADCAST_COPIES 4
@@ -64,7 +64,7 @@ dist_rel_of(const RelOptInfo *rel)
 }
 
 /*
- * Whether a query is run for rows of an outer one, and may get values of them.
+ * Whether a query is run for rows of an outer query, and may use their values.
  */
 static bool
 depends_on_outer_row(PlannerInfo *root)
@@ -110,7 +110,7 @@ dist_rel_can_evaluate(PlannerInfo *root, const DistRel *dist, List *exprs)
 	return dist_rel_keeps_here(root, dist, exprs) == NULL;
 }
 
-/* Something that nodes don't compute. */
+/* Something that the nodes don't compute. */
 typedef struct Refusal
 {
 	PlannerInfo *root;
@@ -118,7 +118,7 @@ typedef struct Refusal
 	const char *text;			/* what, and why */
 } Refusal;
 
-/* No more of them are noted for a statement. */
+/* The most refusals that are noted for a statement. */
 #define MAX_REFUSALS 200
 
 void
@@ -138,8 +138,8 @@ dist_rel_refuse(PlannerInfo *root, Relids relids, const char *what, const char *
 }
 
 /*
- * Whether a refusal says why a relation isn't part of something larger, and
- * nothing else has made that larger thing possible.
+ * Whether a refusal says why a relation isn't part of a larger one, and that
+ * larger one isn't computed by the nodes in another way.
  */
 static bool
 refusal_explains(const Refusal *refusal, PlannerInfo *root, Relids relids)
@@ -177,8 +177,8 @@ dist_rel_refusal(PlannerInfo *root, Relids relids)
 }
 
 /*
- * Whether values that were different still are: COLLATE may name a collation
- * to which they are equal.
+ * Whether an expression maps different values to different values: COLLATE may
+ * name a collation in which they are equal.
  */
 static bool
 keeps_values_apart(const RelabelType *relabel)
@@ -231,8 +231,8 @@ dist_rel_finds_writes(PlannerInfo *root)
 }
 
 /*
- * A path without the columns that only a write's own plan has: what identifies
- * the rows of others than the target.
+ * A path without the row identity columns of other relations than the target,
+ * which only the plan of a write has.
  */
 static Path *
 without_row_identity(PlannerInfo *root, RelOptInfo *rel, Path *path)
@@ -280,8 +280,9 @@ bool
 dist_rel_can_prepare(PlannerInfo *root, const RelOptInfo *rel)
 {
 	/*
-	 * a write in a CTE has all scans of its statement read their rows before
-	 * it, while they may wait for its own; not so the write, if it is alone
+	 * before a write in a CTE, all scans of its statement read their rows,
+	 * while these may wait for the write's own rows; a single write has no
+	 * such problem
 	 */
 	return !depends_on_outer_row(root) &&
 		(!planning_context->modifying_cte || (dist_rel_finds_writes(root) && planning_context->writes == 1)) &&

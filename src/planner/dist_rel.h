@@ -1,13 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * dist_rel.h
- *	  What the planner knows of a relation whose rows the nodes can compute
- *	  without each other: of a base relation, or of a join.
- *
- * It hangs on RelOptInfo.fdw_private, as in foreign data wrappers.  Its rows
- * are the union, over all shard groups, of the rows that the same query gives
- * on the tables of one group; or, if it reads reference tables only, each
- * node has all of them.
+ *	  A DistRel describes a base relation or join whose rows the nodes can
+ *	  compute independently.  RelOptInfo.fdw_private points to it, as in
+ *	  foreign data wrappers.  The rows are the union, over all shard groups,
+ *	  of the rows that the same query returns on the tables of one group; or,
+ *	  if it reads reference tables only, each node has all of them.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,37 +18,38 @@
 
 typedef struct DistRel
 {
-	uint32		magic;			/* tells it from what an extension or a wrapper
-								 * keeps in fdw_private */
+	uint32		magic;			/* distinguishes it from another extension's
+								 * fdw_private */
 	const DistTable *table;		/* one of its distributed tables; NULL: every
 								 * node has all rows */
 	Relids		relids;
 	List	   *entries;		/* range table entries that replace the
 								 * query's: subqueries */
 	List	   *entry_numbers;	/* IntList: their places in the range table */
-	List	   *hidden;			/* the subqueries (Query) as they were: no part
-								 * of the plan, but what the plan depends on */
-	List	   *dist_exprs;		/* Exprs, each of which alone says to which
-								 * shard group a row belongs */
+	List	   *hidden;			/* the original subqueries (Query): not part of
+								 * the plan, but the plan depends on them */
+	List	   *dist_exprs;		/* Exprs, each of which alone determines the
+								 * shard group of a row */
 	List	   *fromlist;		/* FROM, with the range table indexes of the
 								 * query */
 	List	   *quals;			/* WHERE, implicitly ANDed */
-	List	   *disjunctions;	/* what shards can have rows
+	List	   *disjunctions;	/* which shards can have rows
 								 * (sharding/prune.h) */
 	Oid			check_as;		/* whose rights its tables are read with;
 								 * InvalidOid: the current user's */
-	List	   *broadcasts;		/* of Broadcast: what the nodes get from
-								 * here */
-	Relids		lateral;		/* whose rows it depends on: it can only be the
-								 * inner side of a join with them */
-	bool		reads_nothing;	/* made of functions alone: no rights are asked
-								 * for, check_as means nothing */
+	List	   *broadcasts;		/* of Broadcast: relations whose rows are moved
+								 * to the nodes */
+	Relids		lateral;		/* relations on whose rows it depends: it
+								 * can only be the inner side of a join with
+								 * them */
+	bool		reads_nothing;	/* made of functions only: no rights are
+								 * checked, check_as is unused */
 	List	   *computed;		/* the expressions that rows are computed from,
 								 * if no table is read */
 	double		rows;
 	double		work;			/* cost of computing it, summed over all
 								 * nodes; for each row of what it depends on */
-	double		preparation;	/* cost of what happens here before */
+	double		preparation;	/* cost of preparation on the initiator */
 } DistRel;
 
 /*
@@ -61,8 +60,7 @@ typedef struct DistRel
 typedef struct Broadcast
 {
 	Relids		relids;
-	Index		varno;			/* which of them stands for it in the nodes'
-								 * query */
+	Index		varno;			/* its entry in the nodes' query */
 	bool		repartition;
 	List	   *columns;		/* Vars */
 	Path	   *path;			/* returns them, or of a repartition what
@@ -73,16 +71,16 @@ typedef struct Broadcast
 extern double dist_rel_cost(const DistRel *dist);
 
 /*
- * The relation as one that nodes get from here, where path computes it; NULL
- * if it is too large for that, or path is.
+ * The relation as a broadcast, whose rows path computes on the initiator; NULL
+ * if it is too large.
  */
 extern DistRel *dist_rel_broadcast(PlannerInfo *root, RelOptInfo *rel, Path *path, const DistTable *table);
 
 /*
- * Columns of a relation that nodes compute, moved to where the rows of a table
- * with the same hash value of an expression are; expr is that expression,
- * which operator compares with the table's distribution column, or with what
- * could be there.  NULL if it can't be.
+ * Columns of a relation that nodes compute, whose rows are moved to the shard
+ * of the table that has the hash value of expr.  operator compares expr with
+ * the table's distribution column, or with an expression of the same type.
+ * NULL if impossible.
  */
 extern DistRel *dist_rel_repartition(PlannerInfo *root, RelOptInfo *rel, List *columns, const DistTable *table,
 									 Node *expr, const OpExpr *operator);
@@ -126,15 +124,14 @@ extern int	citus_max_broadcast_size;
 extern void dist_rel_init(void);
 
 /*
- * What is known of a relation; NULL if the nodes can't compute it without each
- * other.
+ * The DistRel of a relation; NULL if the nodes can't compute it independently.
  */
 extern DistRel *dist_rel_of(const RelOptInfo *rel);
 
-/* One of those relations, of which only this is known. */
+/* A DistRel that has only these fields. */
 extern DistRel *dist_rel_make(Relids relids, double rows);
 
-/* Whether an expression says to which shard group a row belongs. */
+/* Whether an expression determines the shard group of a row. */
 extern bool dist_rel_is_dist_expr(PlannerInfo *root, const DistRel *dist, Node *expr);
 
 /*
@@ -144,7 +141,7 @@ extern bool dist_rel_is_dist_expr(PlannerInfo *root, const DistRel *dist, Node *
  */
 extern bool dist_rel_can_evaluate(PlannerInfo *root, const DistRel *dist, List *exprs);
 
-/* The same: NULL, or why they can't. */
+/* As dist_rel_can_evaluate, but returns NULL, or the reason why not. */
 extern const char *dist_rel_keeps_here(PlannerInfo *root, const DistRel *dist, List *exprs);
 
 /*
@@ -154,16 +151,15 @@ extern const char *dist_rel_keeps_here(PlannerInfo *root, const DistRel *dist, L
 extern void dist_rel_refuse(PlannerInfo *root, Relids relids, const char *what, const char *reason);
 
 /*
- * What is computed here of a relation's rows, and why, if nodes couldn't do
- * it; else NULL.
+ * What the initiator computes from a relation's rows because the nodes
+ * couldn't, and why; else NULL.
  */
 extern const char *dist_rel_refusal(PlannerInfo *root, Relids relids);
 
 /*
- * Whether a query is an UPDATE or DELETE.  Its relations are
- * noted as DistRels to find out whether each shard group can run it, and get
- * no paths of them: those would not lock the target's rows, nor return what
- * identifies the rows of others.
+ * Whether a query is an UPDATE or DELETE.  Its relations get DistRels, to find
+ * out whether each shard group can run it, but no paths: these would not lock
+ * the target's rows, nor return the row identity of other relations.
  */
 extern bool dist_rel_finds_writes(PlannerInfo *root);
 
@@ -171,23 +167,23 @@ extern bool dist_rel_finds_writes(PlannerInfo *root);
 extern int	dist_rel_count_nodes(const DistTable *table);
 
 /*
- * join_path.c: the join of two relations, which is estimated at so many rows;
- * NULL if the nodes can't compute it without each other.  It may return the
- * columns of joinrel, which may be one of the two.
+ * join_path.c: the join of two relations, with the estimated number of rows;
+ * NULL if the nodes can't compute it independently.  It may return the columns
+ * of joinrel, which may be one of the two.
  */
 extern DistRel *dist_rel_join(PlannerInfo *root, const RelOptInfo *joinrel, const DistRel *left, const DistRel *right,
 							  JoinType type, List *restrictlist, double rows);
 
 /*
- * join_rows.c: raises the rows that are expected of a join, if they are far
- * too few.  For set_join_pathlist_hook.
+ * join_rows.c: raises the estimated number of rows of a join, if it is far too
+ * low.  For set_join_pathlist_hook.
  */
 extern void join_rows_correct(PlannerInfo *root, RelOptInfo *joinrel, const RelOptInfo *outer,
 							  const RelOptInfo *inner, JoinType type, JoinPathExtraData *extra);
 
 /*
- * reduced_join.c: paths of a join here, for which the nodes return what meets
- * rows of its outer side.
+ * reduced_join.c: paths of a join on the initiator, for which the nodes return
+ * only inner rows that match outer ones.
  */
 extern void reduced_join_paths_add(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,
 								   JoinType type, JoinPathExtraData *extra);
@@ -200,12 +196,15 @@ extern void reduced_join_paths_add(PlannerInfo *root, RelOptInfo *joinrel, RelOp
 extern const char *group_subquery_refusal(PlannerInfo *root, const DistRel *dist, List *exprs);
 
 /*
- * group_subquery.c: a copy of expressions with something in the subqueries'
- * places that other nodes can evaluate if they can evaluate the arguments.
+ * group_subquery.c: a copy of expressions, with subqueries replaced by
+ * something that other nodes can evaluate if they can evaluate the arguments.
  */
 extern List *group_subqueries_hide(List *exprs);
 
-/* group_subquery.c: what those in expressions cost a node for one row. */
+/*
+ * group_subquery.c: the cost, on a node and for one row, of the subqueries in
+ * expressions.
+ */
 extern double group_subquery_cost(List *exprs);
 
 /*

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * distinct_path.c
- *	  DISTINCT, aggregates of distinct values, and window functions on the nodes.
+ *	  DISTINCT, aggregates of distinct values, and window functions on the
+ *	  nodes.
  *
- * Nodes remove duplicates before they return rows: of SELECT DISTINCT, and of
- * the rows that go into aggregates to which duplicates make no difference.
- * Window functions are computed by the nodes if the rows of each partition are
- * in one shard group.
+ * Nodes remove duplicates before they return rows: for SELECT DISTINCT, and
+ * for aggregates that ignore duplicates.  Window functions are computed by the
+ * nodes if the rows of each partition are in one shard group.
  *
  *-------------------------------------------------------------------------
  */
@@ -58,10 +58,7 @@ distinct_paths_add(PlannerInfo *root, RelOptInfo *distinct_rel)
 	add_path(distinct_rel, path);
 }
 
-/*
- * Whether it makes no difference to an aggregate how often it gets the same
- * row.
- */
+/* Whether an aggregate ignores duplicate rows. */
 static bool
 ignores_duplicates(const Aggref *aggref)
 {
@@ -104,7 +101,7 @@ add_distinct_column(PathTarget *target, Expr *expr)
 
 /*
  * Whether the nodes may evaluate an aggregate's arguments for all rows, and
- * return them: an error in one that FILTER leaves out isn't due.
+ * return them: for a row that FILTER excludes, they must not raise an error.
  */
 static bool
 evaluates_safely(const Aggref *aggref)
@@ -121,11 +118,10 @@ evaluates_safely(const Aggref *aggref)
 }
 
 /*
- * What the aggregates of a query are computed from, apart from duplicates:
- * GROUP BY items, arguments and filters of the aggregates, columns outside of
- * these.  Not the columns that the arguments are made of, since equal ones may
- * give different arguments (1.0 and 1.00 as text).  NULL if the nodes can't
- * compute it.
+ * The distinct input of a query's aggregates: GROUP BY items, arguments and
+ * filters of the aggregates, other columns.  It has whole arguments instead of
+ * their columns, since equal columns may give different arguments (1.0 and
+ * 1.00 as text).  NULL if the nodes can't compute it.
  */
 static PathTarget *
 distinct_input(PlannerInfo *root, const DistRel *rel, const PathTarget *input, const PathTarget *output)

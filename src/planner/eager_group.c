@@ -1,18 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * eager_group.c
- *	  Aggregates of the inner side of an outer join, in front of the join.
+ *	  Computes aggregates of an outer join's inner side before the join.
  *
  *	  SELECT a.x, count(b.y) FROM a LEFT JOIN b ON b.k = a.k AND b.z > 3 GROUP BY a.x
  * becomes
  *	  SELECT a.x, sum(coalesce(s.v, 0)) FROM a LEFT JOIN
  *	  (SELECT b.k, count(b.y) AS v FROM b WHERE b.z > 3 GROUP BY b.k) s ON s.k = a.k GROUP BY a.x
  *
- * Nodes can't compute the join where a is not distributed, or otherwise than
- * b, so that all rows of b would come here; of the groups, only one row of
- * each node does.  Both are the same: a row of a meets all rows of b with its
- * value, which are one group, or none.  All aggregates must be of b's columns,
- * and such that an aggregate of their values is that of all rows.
+ * If a isn't distributed, or is distributed otherwise than b, nodes can't
+ * compute the join, and all rows of b would be sent to the initiator.  With
+ * groups, only one row per group and node is sent.  Both are equivalent: a row
+ * of a joins all rows of b with its value, which are one group, or none.  All
+ * aggregates must be of b's columns, and combinable from those of groups.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,13 +43,12 @@ typedef struct Combination
 	Oid			aggregate;
 	Oid			combines;
 	Oid			type;			/* that it returns */
-	int			none;			/* what stands for the value of no rows; -1:
-								 * null */
+	int			none;			/* the value for no rows; -1: null */
 } Combination;
 
 static const Combination eager_combinations[] = {
-	{F_COUNT_, F_SUM_INT8, NUMERICOID, 1},	/* the row of an outer join that
-											 * met none */
+	{F_COUNT_, F_SUM_INT8, NUMERICOID, 1},	/* a null-extended row of an outer
+											 * join */
 	{F_COUNT_ANY, F_SUM_INT8, NUMERICOID, 0},
 	{F_SUM_INT2, F_SUM_INT8, NUMERICOID, -1},
 	{F_SUM_INT4, F_SUM_INT8, NUMERICOID, -1},
@@ -57,7 +56,7 @@ static const Combination eager_combinations[] = {
 	{F_SUM_NUMERIC, F_SUM_NUMERIC, NUMERICOID, -1},
 };
 
-/* A query level that is being turned. */
+/* A query level that is being converted. */
 typedef struct EagerGroup
 {
 	Query	   *query;
@@ -68,7 +67,7 @@ typedef struct EagerGroup
 	bool		refused;		/* something can't be */
 } EagerGroup;
 
-/* Finds a Var of a query around this one. */
+/* Finds a Var of an outer query. */
 static bool
 farther_var_walker(Node *node, void *context)
 {
@@ -108,7 +107,7 @@ column_of_groups(const EagerGroup *eager, const TargetEntry *entry)
 	return makeVar(eager->varno, entry->resno, exprType(expr), exprTypmod(expr), exprCollation(expr), 0);
 }
 
-/* The same column of the only table that the groups are made of. */
+/* The same column of the table that is grouped. */
 static Var *
 column_of_table(const Var *var)
 {
@@ -184,7 +183,10 @@ make_combining(const Aggref *aggref, const Combination *combination, Node *value
 	return all;
 }
 
-/* What stands for an aggregate above the join; NULL if nothing does. */
+/*
+ * The expression that replaces an aggregate above the join; NULL if there is
+ * none.
+ */
 static Node *
 combine_aggregate(EagerGroup *eager, const Aggref *aggref)
 {
@@ -243,7 +245,7 @@ combine_mutator(Node *node, void *context)
 	return expression_tree_mutator(node, combine_mutator, context);
 }
 
-/* Whether an expression has something of the inner side or the join. */
+/* Whether an expression uses the inner side or the join's own columns. */
 static bool
 uses_inner_side(const EagerGroup *eager, Node *expr)
 {
@@ -266,7 +268,10 @@ is_group_equality(const OpExpr *op, const Var *column)
 		(!OidIsValid(column->varcollid) || get_collation_isdeterministic(column->varcollid));
 }
 
-/* Has the rows be grouped by a column, and the join compare that of groups. */
+/*
+ * Groups the rows by a column, and makes the join compare the column of the
+ * groups.
+ */
 static void
 group_by_column(EagerGroup *eager, OpExpr *op, int side)
 {
@@ -281,7 +286,7 @@ group_by_column(EagerGroup *eager, OpExpr *op, int side)
 	lfirst(list_nth_cell(op->args, side)) = column_of_groups(eager, entry);
 }
 
-/* Turns an equality of the join; false if it is none of both sides. */
+/* Converts an equality of the join; false if it doesn't compare both sides. */
 static bool
 turn_equality(EagerGroup *eager, OpExpr *op)
 {
@@ -301,7 +306,7 @@ turn_equality(EagerGroup *eager, OpExpr *op)
 
 /*
  * Splits the join's condition, a copy: equalities stay, filters of the inner
- * side go below the groups.  False if there is something else.
+ * side go below the groups.  False for any other condition.
  */
 static bool
 turn_condition(EagerGroup *eager, JoinExpr *join)
@@ -388,7 +393,9 @@ grouped_join(const Query *query)
 	return join;
 }
 
-/* Turns one query level, in place; false if it can't be, or needn't. */
+/*
+ * Converts one query level, in place; false if that is impossible or needless.
+ */
 static bool
 turn_grouped_join(Query *query)
 {
@@ -419,7 +426,7 @@ turn_grouped_join(Query *query)
 	return true;
 }
 
-/* Finds a query level that may be turned. */
+/* Finds a query level that may be converted. */
 static bool
 grouped_join_walker(Node *node, void *context)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * fast_path.c
- *	  Statements that go to shards as they are, without standard_planner.
+ *	  Statements that are sent to shards unchanged, without standard_planner.
  *
  * A SELECT of one table whose filter pins the distribution column; an INSERT
  * of one row, or of VALUES lists into a table with one shard or a reference
@@ -30,8 +30,8 @@
 #include "sharding/prune.h"
 
 /*
- * Most values that an INSERT has evaluated here; rows of more travel as
- * arrays.
+ * The most values of an INSERT that are evaluated here; rows with more are
+ * sent as arrays.
  */
 #define MAX_INSERT_VALUES 10000
 
@@ -65,8 +65,8 @@ set_text(DistPlan *plan, Query *query, List **exprs)
 }
 
 /*
- * Whether a term compares with a column of another relation, which is no value
- * to prune by here.
+ * Whether a term compares with a column of another relation, by which the
+ * initiator can't prune.
  */
 static bool
 compares_columns(List *terms)
@@ -179,7 +179,7 @@ plan_update_delete(Query *query, Oid check_as, const char **reason)
 	return make_dist_statement(query, &plan, exprs);
 }
 
-/* Replaces a task's parameters by the expressions here that they stand for. */
+/* Replaces a task's parameters by the initiator's expressions for them. */
 static Node *
 task_params_undo(Node *node, List *exprs)
 {
@@ -262,8 +262,8 @@ arrange_lists(Query *task, RangeTblEntry *values, Index varno)
 }
 
 /*
- * Evaluates here what must be, in the values of an INSERT; the copied query is
- * the task's.
+ * Extracts, from the values of an INSERT, what the initiator must evaluate;
+ * the copied query is the task's.
  */
 static Query *
 extract_insert_values(Query *query, List **exprs)

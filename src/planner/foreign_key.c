@@ -1,27 +1,33 @@
 /*-------------------------------------------------------------------------
  *
  * foreign_key.c
- *	  The statements by which the server checks foreign keys, and what their actions write.
+ *	  The statements by which the server checks foreign keys, and the tables
+ *	  that their actions write.
  *
- * They are about this node's own tables: shards have the keys of their table,
- * and reference tables are whole.  Two such statements read a logical table
- * that has shards, and so find nothing:
- * - A row of a reference table goes, and the server asks whether the logical
- *   table still references it.  That is right: its shards are asked as well.
- * - A row goes into a local table that references the distributed one, as it
- *   does between its CREATE TABLE and its own distribution.  The server would
- *   say that the referenced row doesn't exist, which may be wrong.
- * They look alike, and are told apart by the columns that they ask for; if
- * these do both, the statement is let pass.
+ * They read this node's own tables: shards have the keys of their table, and
+ * reference tables are complete on each node.  Two kinds of such statements
+ * read a logical table that has shards, and so find no rows:
  *
- * The server's statements are known by InNoForceRLSOperation().  It stays true
- * while they run, also for users' functions that they call, unless the
- * executor's start ends it (executor/executor_start.c).
+ * - When a row of a reference table is deleted, the server checks whether the
+ *   logical table references it.  No rows is the right answer: the shards have
+ *   the same key.
  *
- * A new key is validated by a query of both tables, which would be one over
- * all shards.  The server asks first whether it may read them.  It is told
- * that it may not: then it looks at the logical table's rows one by one, of
- * which there are none.  Each shard validates the key of its own.
+ * - When a row is inserted into a local table that references a distributed
+ *   one (after its CREATE TABLE and before its own distribution), the server
+ *   would report that the referenced row doesn't exist, which may be wrong.
+ *   This is refused.
+ *
+ * The statements are distinguished by the columns that they read; if both
+ * kinds are possible, the statement is accepted.
+ *
+ * The server's statements are known by InNoForceRLSOperation().  That stays
+ * true while they run, also in users' functions that they call, unless
+ * executor_start.c resets it.
+ *
+ * The server validates a new key by a query of both tables, which would read
+ * all shards, if the user may read them.  The ExecutorCheckPerms_hook denies
+ * that.  Then the server checks the logical table's rows one by one, of which
+ * there are none.  Each shard validates its own key.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * foreign_key.h
- *	  The statements by which the server checks foreign keys, and what their actions write.
+ *	  The statements by which the server checks foreign keys.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,8 +19,8 @@ extern void foreign_key_init(void);
 extern void check_foreign_key_query(Query *query);
 
 /*
- * A table with a foreign key to the given one that doesn't just refuse that
- * rows are deleted; InvalidOid if there is none.
+ * A table with a foreign key to the given one that has an action ON DELETE
+ * (other than to refuse); InvalidOid if there is none.
  */
 extern Oid	foreign_key_acts_on_delete(Oid relid);
 

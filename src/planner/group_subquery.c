@@ -1,23 +1,24 @@
 /*-------------------------------------------------------------------------
  *
  * group_subquery.c
- *	  Correlated subqueries that each shard group answers for its own rows.
+ *	  Correlated subqueries that each shard group evaluates for its own rows.
  *
  *	  SELECT a.id, (SELECT b.y FROM b WHERE b.id = a.id ORDER BY b.y LIMIT 1) FROM a
  *
- * PostgreSQL plans such a subquery by itself, and runs it for each row of a,
- * which takes a round trip each where b is distributed.  If each distributed
- * table of the subquery is tied to a distribution column of the outer row,
- * all that it reads is in the outer row's shard group, so that the node that
- * computes the outer row can compute the subquery, whatever it does.
+ * PostgreSQL plans such a subquery separately, and runs it for each row of a,
+ * which takes a round trip each if b is distributed.  If the distribution
+ * column of each distributed table in the subquery is equal to one of the
+ * outer row, the subquery reads only rows in the outer row's shard group.  So
+ * the node that computes the outer row can compute the subquery, whatever it
+ * does.
  *
- * PostgreSQL's planner gets a call in the subquery's place:
- * citus_internal.group_subquery(number, columns of the outer row ..).  What is
- * sent to the nodes has the subquery again.  Nobody can run the call, so its
- * cost here is prohibitive; if one is left in the finished plan all the same,
- * the statement is planned as it was.
+ * For planning, the subquery is replaced by a *call*:
+ * citus_internal.group_subquery(number, columns of the outer row ..).  The
+ * text for the nodes contains the subquery again.  The call can't be executed,
+ * so its cost on the initiator is prohibitive; if a finished plan still
+ * contains one, the original statement is planned.
  *
- * So with subqueries in FROM that are LATERAL, which become functions in FROM.
+ * LATERAL subqueries are handled in the same way, as functions in FROM.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,12 +36,10 @@
 #include "planner/group_subquery.h"
 #include "planner/planner.h"
 
-/*
- * What the planner takes it to cost to run a call here, which can't be done.
- */
+/* The cost of executing a call on the initiator, which is impossible. */
 #define COST_OF_CALL_HERE 1e12
 
-/* What a node is the call for; NULL if it is none. */
+/* The subquery that a node is the call for; NULL if it isn't a call. */
 static GroupSubquery *
 marked_subquery(const Node *node)
 {
@@ -55,9 +54,9 @@ marked_subquery(const Node *node)
 }
 
 /*
- * The calls in the descriptions of what nodes return don't count.  There is no
- * walker for the expressions of plan nodes, but all can be written out; so are
- * texts of writes, which have the call's name.
+ * Calls in the descriptions of the nodes' result columns don't count.  There
+ * is no walker for the expressions of plan nodes, but all can be written out;
+ * so are texts of writes, which have the call's name.
  */
 bool
 group_subqueries_are_gone(PlannedStmt *plan, const PlanningContext *context)
@@ -375,8 +374,8 @@ citus_internal_group_subquery_support(PG_FUNCTION_ARGS)
 SQL_FUNCTION(citus_internal_group_subquery);
 
 /*
- * Stands for a subquery while a statement is planned: of constants, when the
- * planner estimates, it is null.
+ * The placeholder of a subquery during planning.  When the planner estimates
+ * with constants, it returns null.
  */
 Datum
 citus_internal_group_subquery(PG_FUNCTION_ARGS)

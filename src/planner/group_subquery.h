@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * group_subquery.h
- *	  What stands for a subquery that shard groups answer for their own rows;
- *	  for group_subquery_mark.c and group_subquery.c.
+ *	  Calls that replace subqueries during planning; for group_subquery_mark.c
+ *	  and group_subquery.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,16 +13,16 @@
 
 #include "catalog/metadata.h"
 
-/* What a call stands for. */
+/* The subquery that a call replaces. */
 typedef struct GroupSubquery
 {
 	SubLink    *link;			/* NULL: a subquery in FROM */
 	Query	   *query;
-	List	   *vars;			/* columns of the outer row, as they are in
-								 * the subquery's own text: arguments of the
-								 * call, behind its number */
-	Bitmapset  *pins;			/* which of vars, alone, tells the shard group
-								 * that is read */
+	List	   *vars;			/* columns of the outer row, as in the
+								 * subquery: the arguments of the call, after
+								 * its number */
+	Bitmapset  *pins;			/* the members of vars that determine, each
+								 * alone, the shard group that is read */
 	const DistTable *table;		/* one of its distributed tables; NULL: none */
 	Oid			check_as;		/* as in DistRel */
 	double		cost;			/* on a node, of one row */

@@ -1,14 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * group_subquery_mark.c
- *	  Finds the subqueries of a query that shard groups can answer for their
- *	  own rows, before it is planned, and puts calls in their places.
- *
- * Nothing of the planner's is known yet, so equalities are followed by hand:
- * a table is tied to a column of the outer row if WHERE, or the ON of a join
- * that needs both sides, equates its distribution column with it.  Which
- * columns of the outer row tell a shard group is found out later
- * (group_subquery.c).
+ *	  Finds the subqueries of a query that shard groups can evaluate for their
+ *	  own rows, and replaces them by calls, before the query is planned.
+ *	  There are no equivalence classes yet, so this file follows equalities
+ *	  itself: a table is tied to a column of the outer row if WHERE, or the ON
+ *	  of an inner join, equates its distribution column with it.  Later,
+ *	  group_subquery.c checks whether the columns of the outer row determine a
+ *	  shard group.
  *
  *-------------------------------------------------------------------------
  */
@@ -156,8 +155,8 @@ spread_equalities(const DistTable *table, Node *quals, const Bitmapset *varnos, 
 }
 
 /*
- * The same by an item of FROM: the condition of an outer join ties rows of its
- * nullable side only.  Returns the item's relations.
+ * The same for an item of FROM: the condition of an outer join holds for rows
+ * of its nullable side only.  Returns the item's relations.
  */
 static Bitmapset *
 spread_from(const DistTable *table, Node *item, List **known)
@@ -187,7 +186,7 @@ spread_from(const DistTable *table, Node *item, List **known)
 	return varnos;
 }
 
-/* What tables_are_pinned looks for in a query's expressions. */
+/* Context for unpinned_walker. */
 typedef struct PinSearch
 {
 	const DistTable *table;
@@ -289,8 +288,8 @@ find_pins(GroupSubquery *subquery)
 }
 
 /*
- * The columns of a query's relation that its WHERE equates with what is the
- * same for all of its rows.
+ * The columns of a query's relation that its WHERE equates with a value that
+ * is the same for all rows.
  */
 static Bitmapset *
 equated_columns(const Query *query, Index varno)
@@ -318,8 +317,8 @@ equated_columns(const Query *query, Index varno)
 }
 
 /*
- * What it costs a node to find a row's part of a relation of the subquery, in
- * one shard of it: by an index, or by reading all.
+ * The cost, on a node, of finding the rows of a subquery's relation for one
+ * outer row in one shard: by an index, or by a scan.
  */
 static double
 find_cost(const Query *query, Index varno, const DistTable *table)
@@ -342,7 +341,7 @@ find_cost(const Query *query, Index varno, const DistTable *table)
 	return cost;
 }
 
-/* What it costs a node to run a subquery for a row. */
+/* The cost, on a node, of running a subquery for one row. */
 static double
 run_cost(const Query *query)
 {
@@ -383,8 +382,7 @@ is_runnable_elsewhere(Query *query)
 }
 
 /*
- * What a subquery is, if the nodes can run it for rows of their own; else
- * NULL.
+ * Describes a subquery, if the nodes can run it for their own rows; else NULL.
  */
 static GroupSubquery *
 make_group_subquery(SubLink *link, Query *query)
@@ -414,7 +412,7 @@ make_group_subquery(SubLink *link, Query *query)
 	return outer.others ? NULL : subquery;
 }
 
-/* The call that stands for the last subquery of the list. */
+/* The call for the last subquery of the list. */
 static FuncExpr *
 make_mark(const List *subqueries, Oid type, Oid collation)
 {
@@ -425,10 +423,7 @@ make_mark(const List *subqueries, Oid type, Oid collation)
 						COERCE_EXPLICIT_CALL);
 }
 
-/*
- * Whether PostgreSQL's planner makes a join of EXISTS (query) where it stands
- * in WHERE.
- */
+/* Whether PostgreSQL's planner converts EXISTS (query) in WHERE to a join. */
 static bool
 becomes_join(const SubLink *link)
 {
@@ -441,7 +436,10 @@ becomes_join(const SubLink *link)
 
 static Node *mark_mutator(Node *node, void *context);
 
-/* The call for a subquery in an expression; NULL if it needs more nodes. */
+/*
+ * The call for a subquery in an expression; NULL if it needs several shard
+ * groups.
+ */
 static Node *
 mark_sublink(SubLink *link, List **subqueries)
 {
@@ -461,10 +459,7 @@ mark_sublink(SubLink *link, List **subqueries)
 							COERCE_IMPLICIT_CAST, -1, false);
 }
 
-/*
- * Whether PostgreSQL's planner makes a part of the outer query of a subquery
- * in FROM.
- */
+/* Whether PostgreSQL's planner pulls up a subquery in FROM. */
 static bool
 is_pulled_up(const Query *query)
 {
@@ -509,8 +504,8 @@ mark_lateral(RangeTblEntry *rte, List **subqueries)
 }
 
 /*
- * A condition of WHERE or ON: of what PostgreSQL makes a join of, only what is
- * in it.
+ * A condition of WHERE or ON.  A sublink that PostgreSQL converts to a join
+ * stays; only subqueries inside it are replaced.
  */
 static Node *
 mark_condition(Node *clause, List **subqueries)
@@ -539,8 +534,8 @@ mark_conditions(Node *quals, List **subqueries)
 }
 
 /*
- * One query level.  Policies stay: their conditions come with the table.  Of a
- * write, only what its rows are found by, and its new values, can be sent.
+ * One query level.  Policies stay: their conditions come with the table.  In a
+ * write, only the conditions and new values can be sent.
  */
 static Query *
 mark_query(Query *query, List **subqueries)
@@ -631,8 +626,8 @@ may_have_subqueries(const Query *query)
 }
 
 /*
- * Whether a query is about one value of a distribution column: the router
- * sends it as a whole.
+ * Whether a query reads only one value of a distribution column, so that the
+ * router sends it as a whole.
  */
 static bool
 is_about_one_value(const Query *query)

@@ -3,12 +3,12 @@
  * grouping_sets.c
  *	  GROUPING SETS, CUBE and ROLLUP on the nodes.
  *
- * Where each set has a column that says to which shard group a row belongs,
- * the nodes compute all of it.  Otherwise each node returns transition states
- * for the groups of each set, with the number that GROUPING(..) of all items
- * gives, which tells the sets apart.  An ordinary Finalize Aggregate here
- * groups by the items and that number.  The results of GROUPING() in the
- * statement are columns that the nodes return.
+ * If each set has a column that determines the shard group of a row, the nodes
+ * compute everything.  Otherwise each node returns transition states for the
+ * groups of each set, with the value of GROUPING(..) of all items, which
+ * identifies the set.  An ordinary Finalize Aggregate on the initiator groups
+ * by the items and that number.  The results of GROUPING() in the statement
+ * are columns that the nodes return.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,7 +31,8 @@
 #define MAX_GROUPING_ITEMS 31
 
 /*
- * The planner has made each set an IntList of sortgrouprefs: as SQL says it.
+ * Converts the sets back from the planner's IntLists of sortgrouprefs to the
+ * form of a parsed query.
  */
 static List *
 sets_as_written(const List *sets)
@@ -75,8 +76,8 @@ sets_are_whole(PlannerInfo *root, const DistRel *rel)
 }
 
 /*
- * Whether each set stands there once: the groups of equal ones would become
- * one here.
+ * Whether all sets are different: Finalize Aggregate would merge the groups of
+ * equal ones.
  */
 static bool
 sets_differ(const List *sets)
@@ -113,8 +114,8 @@ may_miss_total(PlannerInfo *root, const DistRel *rel)
 }
 
 /*
- * Adds the number that tells the sets apart to the columns; returns what an
- * aggregation groups by then.
+ * Adds the number that identifies the sets to the columns; returns the GROUP
+ * BY clause with it.
  */
 static List *
 add_set_number(PlannerInfo *root, List **columns, PathTarget *partial)
@@ -140,7 +141,7 @@ add_set_number(PlannerInfo *root, List **columns, PathTarget *partial)
 	return lappend(list_copy(compat_group_clause(root)), clause);
 }
 
-/* Why groups can't be combined here from parts; NULL if they can. */
+/* Why the initiator can't combine groups from partial ones; NULL if it can. */
 static const char *
 reason_for_parts(PlannerInfo *root, const DistRel *rel)
 {
@@ -155,9 +156,9 @@ reason_for_parts(PlannerInfo *root, const DistRel *rel)
 }
 
 /*
- * The query that computes the columns; NULL if the nodes can't.  What is the
- * same for all rows, or may stand alone because a key determines it, is not
- * for GROUPING SETS.
+ * The query that computes the columns; NULL if the nodes can't.  Columns that
+ * are the same for all rows, or that a key determines, are not supported with
+ * GROUPING SETS.
  */
 static DistQuery *
 make_sets_query(PlannerInfo *root, const DistRel *rel, List *columns, bool partial)

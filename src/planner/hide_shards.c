@@ -3,17 +3,17 @@
  * hide_shards.c
  *	  Hides shards from pg_dump and from subscribers.
  *
- * A dump has the logical tables, whose rows come from all nodes; the shards of
- * the node that is dumped would come on top, and could not be restored.
- * pg_dump has no rule by which a table of ours could be left out entirely: of
- * members of an extension it still dumps privileges and row security.  So the
- * catalogs that it reads get one more condition, as row security would add it,
- * in sessions whose application_name starts with pg_dump.  pg_upgrade is to
- * see all, and does.
+ * A dump contains the logical tables, with rows from all nodes.  Shards would
+ * be dumped in addition, and could not be restored.  pg_dump has no way to
+ * exclude a table completely: even for members of an extension, it dumps
+ * privileges and row security.  So in sessions whose application_name starts
+ * with pg_dump, queries on catalogs get one more condition, in the way of row
+ * security.  pg_upgrade must see all tables, and does.
  *
- * The same goes for a subscriber, which asks what a publication FOR ALL TABLES
- * has, and wants a table of its own for each.  It is not to find our own
- * tables in pg_catalog either, as it doesn't find those of the server.
+ * The same holds for a subscriber, which lists the tables of a publication FOR
+ * ALL TABLES, and needs a local table for each.  For subscribers, the
+ * extension's own tables in pg_catalog are hidden too, like those of the
+ * server.
  *
  *-------------------------------------------------------------------------
  */
@@ -77,7 +77,7 @@ compare_oid(int varno, AttrNumber attno, const char *operator, Oid value)
 	return make_opclause(opno, BOOLOID, false, (Expr *) var, (Expr *) constant, InvalidOid, InvalidOid);
 }
 
-/* Has a query not find what is hidden in one of the catalogs. */
+/* Adds to a query the condition that hides rows of one of the catalogs. */
 static void
 hide_in_relation(RangeTblEntry *rte, int varno, AttrNumber schema, const Hiding *hiding)
 {

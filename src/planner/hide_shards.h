@@ -18,8 +18,8 @@ extern bool (*hide_shards_from_subscriber) (void);
 extern void hide_shards_init(void);
 
 /*
- * Has a query that is about to be planned not find shards in the catalogs, if
- * it is pg_dump's or a subscriber's.
+ * Hides shards in the catalogs from a query that is about to be planned, in
+ * sessions of pg_dump and subscribers.
  */
 extern void hide_shards(Query *query);
 

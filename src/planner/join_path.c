@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * join_path.c
- *	  Joins that the nodes compute without each other: of tables that are
- *	  joined on their distribution columns, and of these with reference tables.
+ *	  Joins that the nodes compute independently: of tables that are joined on
+ *	  their distribution columns, and of these with reference tables.
  *
- * set_join_pathlist_hook sees each pair of relations that PostgreSQL's join
- * search considers.  Where a row of one shard group can only meet rows of its
- * own group, the join of the groups' tables is the group's part of the join.
- * A row that appears only because it met none (an outer join's, an anti
- * join's) must come from a distributed table, or each node would return it.
+ * set_join_pathlist_hook is called for each pair of relations that
+ * PostgreSQL's join search considers.  If a row can only match rows of its own
+ * shard group, each node can compute the join for its shard groups.  Rows that
+ * are returned because they match no other (in outer and anti joins) must come
+ * from a distributed table, since otherwise each node would return them.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,10 +30,7 @@
 
 static set_join_pathlist_hook_type prev_set_join_pathlist = NULL;
 
-/*
- * Whether a clause says that rows of the two relations belong to the same
- * shard group.
- */
+/* Whether a clause implies that joined rows belong to the same shard group. */
 static bool
 equates_groups(PlannerInfo *root, const DistRel *a, const DistRel *b, Node *clause)
 {
@@ -47,7 +44,8 @@ equates_groups(PlannerInfo *root, const DistRel *a, const DistRel *b, Node *clau
 }
 
 /*
- * Whether rows that meet under the clauses are always of the same shard group.
+ * Whether rows that match under the clauses are always of the same shard
+ * group.
  */
 static bool
 are_colocated(PlannerInfo *root, const DistRel *a, const DistRel *b, List *clauses)
@@ -71,7 +69,7 @@ are_colocated(PlannerInfo *root, const DistRel *a, const DistRel *b, List *claus
 	return false;
 }
 
-/* Whether each row of the join comes from one node, and all from some. */
+/* Whether each row of the join is returned by exactly one node. */
 static bool
 is_computable(PlannerInfo *root, JoinType type, const DistRel *left, const DistRel *right, List *clauses)
 {
@@ -113,7 +111,7 @@ one_item(List *fromlist)
 	return item;
 }
 
-/* Has columns of some relations be those of the query around. */
+/* Changes columns of some relations to columns of the outer query. */
 static Node *
 raise_columns(Node *node, void *context)
 {
@@ -179,9 +177,9 @@ add_right_side(PlannerInfo *root, DistRel *dist, JoinType type, const DistRel *r
 }
 
 /*
- * Whether the join returns nothing but columns, and none of a side that it
- * only looks into.  A write's join may also return what identifies rows, which
- * no text needs.
+ * Whether the join returns only columns, and none of the inner side of a semi
+ * or anti join.  The join of a write may also return row identity columns,
+ * which no text needs.
  */
 static bool
 returns_columns(PlannerInfo *root, const RelOptInfo *joinrel, const DistRel *hidden)
@@ -203,8 +201,8 @@ returns_columns(PlannerInfo *root, const RelOptInfo *joinrel, const DistRel *hid
 }
 
 /*
- * Splits a join's clauses into those that decide which rows meet, and filters
- * of the result; false if one is for no row.
+ * Splits a join's clauses into join conditions, and filters of the result;
+ * false if one is a pseudoconstant.
  */
 static bool
 split_join_clauses(const RelOptInfo *joinrel, JoinType type, List *restrictlist, List **clauses, List **filters)
@@ -222,8 +220,8 @@ split_join_clauses(const RelOptInfo *joinrel, JoinType type, List *restrictlist,
 }
 
 /*
- * The cost of finding the pairs: by a hash table, or by an index, as the
- * node's planner will find out.
+ * The cost of finding the pairs, by a hash table or by an index, whichever the
+ * node's planner will prefer.
  */
 static double
 join_work(const DistRel *left, const DistRel *right)
@@ -270,7 +268,7 @@ reason_for_join(const DistRel *left, const DistRel *right)
 
 /*
  * Makes a join of two relations from what start_join returned; NULL, or why
- * the nodes can't compute it without each other.
+ * the nodes can't compute it independently.
  */
 static const char *
 finish_join(PlannerInfo *root, DistRel *dist, const RelOptInfo *joinrel, const DistRel *left, const DistRel *right,
@@ -293,7 +291,10 @@ finish_join(PlannerInfo *root, DistRel *dist, const RelOptInfo *joinrel, const D
 		return "FULL JOIN of filtered tables";
 	if (!is_computable(root, type, left, right, clauses))
 		return reason_for_join(left, right);
-	/* rows that meet are of one group, which those of both sides tell */
+	/*
+	 * matching rows are in one group, which the expressions of both sides
+	 * determine
+	 */
 	dist->dist_exprs = list_concat_copy(left->dist_exprs, right->dist_exprs);
 	if ((reason = dist_rel_keeps_here(root, dist, clauses)) != NULL ||
 		(reason = group_subquery_refusal(root, left, right->computed)) != NULL)
@@ -342,8 +343,8 @@ dist_rel_join(PlannerInfo *root, const RelOptInfo *joinrel, const DistRel *left,
 }
 
 /*
- * Whether a join is better than what is known of it.  A write that needs no
- * rows from here can be sent as it is.
+ * Whether a join is better than the DistRel that joinrel has.  A write that
+ * needs no rows from the initiator can be sent unchanged.
  */
 static bool
 is_better_join(PlannerInfo *root, const DistRel *dist, const DistRel *right, const DistRel *known)
@@ -356,9 +357,9 @@ is_better_join(PlannerInfo *root, const DistRel *dist, const DistRel *right, con
 }
 
 /*
- * Takes a join of two relations for what is known of it, and adds its path, if
- * that costs less than what is known so far.  Returns why the nodes can't
- * compute it, or NULL.
+ * Makes a join of two relations the DistRel of joinrel, and adds its path, if
+ * it costs less than the present one.  Returns why the nodes can't compute it,
+ * or NULL.
  */
 static const char *
 try_join(PlannerInfo *root, RelOptInfo *joinrel, const DistRel *left, const DistRel *right, JoinType type,
@@ -417,8 +418,8 @@ split_equality(Node *clause, const RelOptInfo *outer, const RelOptInfo *inner, J
 }
 
 /*
- * Has rights be asked for the tables that are left in the text: a relation
- * that was moved has none.
+ * Sets the role whose rights are checked for the tables in the text: a
+ * relation that was moved has none there.
  */
 static DistRel *
 with_rights_of(DistRel *moved, const DistRel *other)

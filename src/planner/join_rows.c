@@ -1,21 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * join_rows.c
- *	  How many rows a join has, where PostgreSQL expects far too few of them.
+ *	  Estimates the rows of joins that PostgreSQL far underestimates.
  *
- * A wrong guess is dearer here than on one server: rows that were not
- * expected are fetched from nodes one by one, and held here.
+ * A wrong estimate costs more here than on a single server: unexpected rows
+ * are fetched from nodes one by one, and kept on the initiator.  For an anti
+ * join with more conditions than an equality, PostgreSQL often estimates one
+ * row, and puts the result in nested loops.  It assumes that equalities of
+ * several columns are independent, although together they usually compare the
+ * key of one side with references to it: for 800,000 pairs of part and
+ * supplier it estimates that one in 2,500 is found in a table of six million
+ * references.
  *
- * Of an anti join with more conditions than an equality PostgreSQL often
- * expects one row, and runs what is above in nested loops.
- *
- * Of equalities of several columns it takes each for independent of the
- * others, though together they mostly compare the key of one side with
- * references to it: of 800,000 pairs of part and supplier it expects to find
- * one in 2,500 in a table of six million references.  Here the pairs of one
- * side are taken for some of the other's, as PostgreSQL does with the values
- * of one column.  How many pairs a table has is limited as PostgreSQL does it
- * where it groups by them.
+ * This file assumes that the combinations of values of one side are a subset
+ * of the other's, as PostgreSQL does for single columns.  The number of
+ * combinations of a table is limited as in PostgreSQL's estimate for GROUP BY.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,7 +29,10 @@
 
 #include "planner/dist_rel.h"
 
-/* An anti join has one row in so many of its outer side at least. */
+/*
+ * An anti join is assumed to return at least one in this many rows of its
+ * outer side.
+ */
 #define ANTI_JOIN_PART 100
 
 /* No table has more groups of several columns than this part of its rows. */
@@ -179,8 +181,8 @@ split_equalities(const RelOptInfo *outer, const RelOptInfo *inner, List *restric
 }
 
 /*
- * How many rows an inner join has at least if its equalities of several
- * columns compare references with a key; 0 if that isn't known.
+ * The least number of rows of an inner join whose equalities of several
+ * columns compare references with a key; 0 if unknown.
  */
 static double
 joined_references(PlannerInfo *root, const RelOptInfo *outer, const RelOptInfo *inner, JoinPathExtraData *extra)

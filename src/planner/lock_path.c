@@ -1,17 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * lock_path.c
- *	  Rows that are locked one after the other, as a LIMIT asks for them.
+ *	  SELECT .. LIMIT .. FOR UPDATE SKIP LOCKED: locks rows one by one, as the
+ *	  Limit requests them.
  *
- * Other scans of tables whose rows are to be locked lock all that their filter
- * leaves.  Workers that take rows of a queue, by SELECT .. LIMIT .. FOR UPDATE
- * SKIP LOCKED, would then find nothing where one of them has been before.  So
- * here the rows are read without locks, sorted, and locked in that order,
- * below the Limit, where PostgreSQL has its LockRows.
- *
- * A row that has been changed since it was read is skipped like a locked one,
- * so nothing has to be looked at again; that is why this is for SKIP LOCKED
- * alone.
+ * Other scans that lock rows lock all rows that pass their filter.  With
+ * these, one worker that takes rows of a queue would lock the whole queue, and
+ * other workers would get no rows.  So for SKIP LOCKED, rows are read without
+ * locks, sorted, and locked in that order below the Limit, where PostgreSQL
+ * has its LockRows.  A row that has changed since it was read is skipped like
+ * a locked one, so no conditions have to be rechecked; therefore this is for
+ * SKIP LOCKED only.
  *
  *-------------------------------------------------------------------------
  */
@@ -55,10 +54,7 @@ lock_plan_unpack(const CustomScan *node, LockPlan *plan)
 	plan_fields_unpack(lock_plan_fields, lengthof(lock_plan_fields), node->custom_private, plan, sizeof(LockPlan));
 }
 
-/*
- * The row mark of a query that is to be planned so, and its table; NULL if it
- * isn't.
- */
+/* The row mark of such a query, and its table; NULL for other queries. */
 static RowMarkClause *
 skipping_mark(Query *query, const DistTable **table)
 {
@@ -75,7 +71,7 @@ skipping_mark(Query *query, const DistTable **table)
 	return mark;
 }
 
-/* A column that the query returns to nobody. */
+/* A junk column of the query. */
 static void
 add_lock_column(Query *query, Var *var, const char *name)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * lock_path.h
- *	  Rows that are locked one after the other, as a LIMIT asks for them.
+ *	  Rows that are locked one by one, as a Limit requests them.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,8 +12,8 @@
 #include "nodes/pathnodes.h"
 
 /*
- * What a DistributedLock holds; its custom_exprs are LIMIT and OFFSET, if
- * their sum bounds the rows.
+ * The contents of a DistributedLock plan node; its custom_exprs are LIMIT and
+ * OFFSET, if their sum bounds the rows.
  */
 typedef struct LockPlan
 {
@@ -24,8 +24,8 @@ typedef struct LockPlan
 								 * row, from 1 */
 	int			xmin_resno;
 	int			dist_resno;		/* 0: the table has one shard */
-	const char *text;			/* locks rows: their ctids are its parameter;
-								 * returns ctid and xmin of those it has got */
+	const char *text;			/* locks the rows of an array of ctids; returns
+								 * ctid and xmin of the locked ones */
 } LockPlan;
 
 /* Its CreateCustomScanState is set by the executor. */
@@ -33,10 +33,7 @@ extern CustomScanMethods dist_lock_methods;
 
 extern void lock_plan_unpack(const CustomScan *node, LockPlan *plan);
 
-/*
- * Has a query that will be planned so return what identifies the rows; in
- * place.
- */
+/* Adds columns that identify the rows to such a query; in place. */
 extern void lock_path_prepare(Query *query);
 
 /*

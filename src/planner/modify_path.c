@@ -3,10 +3,10 @@
  * modify_path.c
  *	  DistributedModify in the place of ModifyTable.
  *
- * PostgreSQL plans a write of a logical table as it does any other, and puts
- * a ModifyTable path on top; create_upper_paths_hook swaps it for ours, with
- * the same child.  So a write is planned the same way at the top of a
- * statement and in a CTE, and expressions in RETURNING may be anything.
+ * PostgreSQL plans a write of a logical table as usual, with a ModifyTable
+ * path on top; create_upper_paths_hook replaces it by ours, with the same
+ * child.  So writes in CTEs need no special handling, and RETURNING may
+ * contain any expression.
  *
  *-------------------------------------------------------------------------
  */
@@ -103,7 +103,7 @@ add_action_columns(Query *query)
 }
 
 /*
- * Columns that the target list of an UPDATE, or of such a clause of MERGE,
+ * Columns that the target list of an UPDATE, or of an UPDATE clause of MERGE,
  * assigns.
  */
 static Bitmapset *
@@ -118,7 +118,7 @@ listed_columns(List *target_list)
 }
 
 /*
- * Whether a column that is not assigned must be in the new row all the same: a
+ * Whether a column that is not assigned must still be in the new row, since a
  * null in its place would be checked against its domain.
  */
 static bool
@@ -140,9 +140,9 @@ leaves_domain(Oid relid, Bitmapset *assigned)
 }
 
 /*
- * Whether the old row is needed as a whole: to identify it, to move it, to
- * complete a new one (all clauses of MERGE share a text, which assigns what
- * any of them assigns), for triggers.
+ * Whether the whole old row is needed: to identify it, to move it, to complete
+ * a new one (all clauses of MERGE share a text, which assigns the columns of
+ * all), for triggers.
  */
 static bool
 needs_old_row(Query *query, const DistTable *table)
@@ -171,8 +171,8 @@ needs_old_row(Query *query, const DistTable *table)
 }
 
 /*
- * Whether a policy for what a query writes can't be left to the table's nodes,
- * as it reads distributed tables.
+ * Whether a policy for new rows of a query reads distributed tables, so that
+ * the table's nodes can't evaluate it.
  */
 static bool
 has_foreign_check(Query *query)
@@ -191,7 +191,7 @@ is_users_function(Oid funcid, void *context)
 		!sequence_call_is_nextval(funcid);
 }
 
-/* Whether a query runs code of users, be it in a domain's constraint. */
+/* Whether a query runs code of users, also in a domain's constraint. */
 static bool
 users_code_walker(Node *node, void *context)
 {
@@ -204,7 +204,7 @@ users_code_walker(Node *node, void *context)
 	return expression_tree_walker(node, users_code_walker, context);
 }
 
-/* Adds to one query what identifies its rows to DistributedModify. */
+/* Adds the columns that identify rows for DistributedModify to one query. */
 static void
 prepare_query(Query *query, PlanningContext *context)
 {
@@ -317,7 +317,7 @@ strip_row_marks(PlannerInfo *root, LockRowsPath *path)
 	return (Path *) path;
 }
 
-/* Swaps LockRows below a Limit or at the top. */
+/* Replaces LockRows below a Limit or at the top. */
 static Path *
 adjust_path(PlannerInfo *root, Path *path)
 {
@@ -360,7 +360,7 @@ adjust_final_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 
 /*
  * Position in the child's result of a junk column by name; 0 if it isn't
- * there.  What identifies a row of a partition is a ROWID_VAR.
+ * there.  The row identity of a partition's row is a ROWID_VAR.
  */
 static int
 junk_resno(List *child_tlist, const char *name, int varno)
@@ -430,7 +430,7 @@ make_returning_columns(ModifyPlan *plan, List *returning, Index varno, List *chi
 	return scan_tlist;
 }
 
-/* Refuses what MERGE has learnt since version 17. */
+/* Refuses features of MERGE that are new in version 17. */
 static void
 check_merge(List *actions, List *returning)
 {
@@ -484,9 +484,8 @@ make_actions(ModifyPlan *plan, List *actions)
 }
 
 /*
- * Conditions over the rows that nodes return: of views with check option;
- * those of row security are the nodes' own unless they can't evaluate them.
- * Sets what to say if they aren't met.
+ * Conditions over the rows that nodes return: check options of views, and
+ * policies that the nodes can't evaluate.  Sets the error messages.
  */
 static List *
 make_checks(ModifyPlan *plan, List *options)
@@ -548,9 +547,10 @@ references_itself(Oid relid)
 }
 
 /*
- * Whether the rows of an INSERT have only to be stored, so that they can go
- * the way of COPY's.  A reference table's don't: COPY keeps other writers off
- * it.  Nor do rows that refer to each other: COPY checks that for each frame.
+ * Whether the rows of an INSERT can be sent by COPY, since they only have to
+ * be stored.  Not for a reference table, where COPY blocks other writers, and
+ * not for rows that may refer to each other, since COPY checks foreign keys
+ * for each frame.
  */
 static bool
 only_stores(const ModifyPlan *plan, const DistTable *table, const OnConflictExpr *conflict)
@@ -580,9 +580,9 @@ updatable_columns(Oid relid)
 }
 
 /*
- * What the initiator sees to of the rights and policies of what it writes, for
- * the tasks' tags: the child's scan has found the rows that UPDATE and DELETE
- * may change, and a row that moves is no row that is inserted.
+ * Which rights and policies the initiator has checked, for the tasks' tags:
+ * the child's scan has found the rows that UPDATE and DELETE may change, and
+ * policies for INSERT don't apply to a row that moves.
  */
 static int
 task_rights(const ModifyPlan *plan, Query *query)
@@ -608,8 +608,8 @@ task_rights(const ModifyPlan *plan, Query *query)
 }
 
 /*
- * Columns that the text of an UPDATE assigns: of those, too, that triggers may
- * have changed.
+ * Columns that the text of an UPDATE assigns, including those that triggers
+ * may change.
  */
 static List *
 written_columns(const ModifyPlan *plan, const DistTable *table)
@@ -620,8 +620,8 @@ written_columns(const ModifyPlan *plan, const DistTable *table)
 }
 
 /*
- * Notes whether an UPDATE, or such a clause, may have rows move to other
- * shards.
+ * Notes whether an UPDATE, or an UPDATE clause of MERGE, may move rows to
+ * other shards.
  */
 static void
 note_moves(ModifyPlan *plan, const DistTable *table)
@@ -662,8 +662,8 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 }
 
 /*
- * The child's columns as scan tuple of MERGE's expressions.  These use none of
- * the columns that identify rows of partitions, which setrefs.c would not take
+ * The child's columns as scan tuple of MERGE's expressions.  They don't use
+ * the columns that identify rows of partitions, which setrefs.c would reject
  * here.
  */
 static List *
@@ -678,8 +678,8 @@ make_merge_columns(PlannerInfo *root, List *child_tlist)
 }
 
 /*
- * Refuses to resolve conflicts with rows of partitions, which have no identity
- * in what nodes return of them.
+ * Refuses to resolve conflicts with rows of partitions, since the nodes don't
+ * return the partition of a row.
  */
 static void
 check_partitioned_conflict(const ModifyPlan *plan)
@@ -734,8 +734,8 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	{
 		check_merge(root->parse->mergeActionList, returning);
 		/*
-		 * the actions name the target's columns as they are before the join
-		 * with the source
+		 * the actions use the target's columns from before the join with the
+		 * source
 		 */
 		exprs = (List *) without_nulling(root, (Node *) make_actions(&plan, root->parse->mergeActionList));
 		scan->custom_scan_tlist = make_merge_columns(root, child_tlist);

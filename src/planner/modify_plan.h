@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * modify_plan.h
- *	  What a DistributedModify plan node holds.
+ *	  The contents of a DistributedModify plan node.
  *
- * The node stands where ModifyTable would stand.  Its child computes the rows
- * to write, with PostgreSQL's executor; the node groups them by shard and
- * applies them with texts that take arrays of rows:
+ * The node takes the place of ModifyTable.  Its child, executed by PostgreSQL,
+ * computes the rows to write; the node groups them by shard and applies them
+ * by texts whose parameters are arrays of rows:
  *
  *	  INSERT .. SELECT .. FROM unnest($1::t[])  [ON CONFLICT ..]
  *	  UPDATE .. FROM unnest(ctids, new rows) WHERE t.ctid = ..
@@ -14,12 +14,11 @@
  * Rows of a partitioned table, whose partitions the child scans one by one,
  * are identified by the partition's shard as well.
  *
- * If an INSERT with ON CONFLICT fires triggers for rows, or what it does isn't
- * for nodes, its text inserts what does not conflict, locks what does, and
- * returns both (modify_upsert_text).
- *
- * For a reference table, whose rows have other ctids on other nodes, the
- * old row as text takes the place of ctid.
+ * If an INSERT with ON CONFLICT fires row triggers, or the nodes can't execute
+ * the clause, its text inserts rows that don't conflict, locks the rows that
+ * others conflict with, and returns both (modify_upsert_text).  Rows of a
+ * reference table, whose ctids differ between nodes, are identified by the old
+ * row as text.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,7 +34,10 @@
 #define JUNK_DIST_COLUMN "citus_dist"
 #define JUNK_OLD_ROW "citus_row"
 
-/* In place of a position in the child's result. */
+/*
+ * In the place of a position in the child's result: a column of the excluded
+ * row.
+ */
 #define COLUMN_EXCLUDED (-1)
 
 /* One WHEN clause of MERGE. */
@@ -51,8 +53,8 @@ typedef struct ModifyAction
 typedef struct ModifyPlan
 {
 	Oid			relid;
-	Oid			check_as_user;	/* whose rights the texts need (a view's
-								 * owner); InvalidOid: the current user's */
+	Oid			check_as_user;	/* the role whose rights are checked (a view's
+								 * owner); InvalidOid: the current user */
 	CmdType		command;
 	int			rights;			/* for the tasks' tags (TASK_FILTERED and the
 								 * like) */
@@ -66,15 +68,15 @@ typedef struct ModifyPlan
 	bool		may_skip;		/* ON CONFLICT can leave input rows without
 								 * result */
 	bool		do_update;		/* ON CONFLICT DO UPDATE */
-	bool		resolves;		/* what happens ON CONFLICT is decided here: it
-								 * fires triggers, or isn't for nodes */
-	bool		streams;		/* an INSERT of which many rows go the way of
-								 * COPY's (executor/modify_stream.c) */
-	bool		reads_first;	/* what the child reads might show rows that
-								 * are stored meanwhile */
+	bool		resolves;		/* the initiator resolves ON CONFLICT: it fires
+								 * triggers, or the nodes can't */
+	bool		streams;		/* an INSERT whose rows are sent by COPY if
+								 * they are many (executor/modify_stream.c) */
+	bool		reads_first;	/* the child must be read first, since it might
+								 * see rows that are stored meanwhile */
 	bool		row_by_row;		/* each row is written before the next one's
 								 * triggers fire */
-	int			triggers;		/* COMMAND_BITs of what it does that fires
+	int			triggers;		/* COMMAND_BITs of its commands that fire
 								 * triggers */
 	List	   *assigned;		/* IntList: columns that any of its clauses
 								 * assigns */
@@ -99,8 +101,8 @@ typedef struct ModifyPlan
 								 * that resolves conflicts, DO UPDATE */
 	char	   *upsert_text;	/* if it resolves conflicts */
 	char	   *insert_text;
-	char	   *again_text;		/* if it does ON CONFLICT DO UPDATE: the same,
-								 * once the statement has written other rows */
+	char	   *again_text;		/* for ON CONFLICT DO UPDATE: the text after
+								 * the statement has written other rows */
 	char	   *update_text;
 	char	   *delete_text;
 } ModifyPlan;
@@ -137,8 +139,8 @@ extern char *modify_update_text(const DistTable *table, List *colnos, List *attn
 extern char *modify_delete_text(const DistTable *table, List *attnos);
 
 /*
- * conflict.c: whether the node of a shard can do what a clause says: a text
- * can say it, the node can evaluate it, and the row stays in the shard.
+ * conflict.c: whether the node of a shard can execute a clause: a text can
+ * express it, the node can evaluate it, and the row stays in the shard.
  */
 extern bool conflict_is_shippable(OnConflictExpr *clause, const DistTable *table);
 

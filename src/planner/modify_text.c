@@ -3,13 +3,14 @@
  * modify_text.c
  *	  The texts with which DistributedModify applies rows to shards.
  *
- * They hold no expression of the statement, only names, except for ON
- * CONFLICT, which the shard's node must decide.  That text is made by
- * grafting the statement's ON CONFLICT clause onto the analysed plain text.
- * UPDATE and DELETE return the row's ordinal in the batch first.
+ * They contain only names, no expressions of the statement, except for ON
+ * CONFLICT, which the shard's node executes: its text is made by adding the
+ * statement's ON CONFLICT clause to the analysed plain text.  UPDATE and
+ * DELETE return the row's ordinal in the batch first.
  *
- * If the initiator is to resolve conflicts, DO UPDATE's WHERE clause is ours:
- * it notes the row that it is asked about, which is locked then, and is false.
+ * If the initiator resolves conflicts, DO UPDATE has a WHERE clause of ours: a
+ * function that notes the existing row, which is locked then, and returns
+ * false.
  *
  *-------------------------------------------------------------------------
  */
@@ -128,8 +129,8 @@ append_insert(StringInfo text, const DistTable *table)
 
 /*
  * Analyses a text of ours whose only parameter is an array of the table's
- * rows.  It is not rewritten: row security's conditions are no part of it, and
- * would add parameters in front of that one.
+ * rows.  The result isn't rewritten, since policies must not be part of it,
+ * and would add parameters before that one.
  */
 static Query *
 analyse_insert(const char *text, Oid rows_type)
@@ -138,8 +139,8 @@ analyse_insert(const char *text, Oid rows_type)
 }
 
 /*
- * Puts in what SET (a, b) = (SELECT ..) assigns: results of a subquery that
- * was made an initplan.
+ * Replaces parameters by the assignments SET (a, b) = (SELECT ..), whose
+ * subquery was made an initplan.
  */
 static Node *
 multiexpr_mutator(Node *node, void *context)
@@ -185,7 +186,7 @@ graft_conflict_clause(Query *query, OnConflictExpr *clause, PlannerInfo *root, L
 		query->rtable = lappend(query->rtable, copyObject(rt_fetch(excluded, root->parse->rtable)));
 	/*
 	 * in this order: the first relation is never the excluded one, but the
-	 * target may have the number that is new for it
+	 * target may have the excluded one's new number
 	 */
 	ChangeVarNodes((Node *) clause, root->parse->resultRelation, 1, 0);
 	ChangeVarNodes((Node *) clause, excluded, list_length(query->rtable), 0);
@@ -205,7 +206,7 @@ pop_returning(Query *query)
 	return (Node *) first->expr;
 }
 
-/* In front of DO UPDATE's own condition. */
+/* A condition to precede DO UPDATE's own. */
 #define UPSERT_CHECK "citus_internal.upsert_once(t.xmin, t.cmin)"
 
 char *
@@ -267,10 +268,7 @@ plain_upsert(const DistTable *table, List *attnos)
 	return text.data;
 }
 
-/*
- * Has DO UPDATE assign each of its columns to itself, where a condition says
- * so.
- */
+/* Makes DO UPDATE assign each of its columns to itself, under a condition. */
 static void
 replace_update(OnConflictExpr *clause, Node *condition, Index target)
 {

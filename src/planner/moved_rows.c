@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * moved_rows.c
- *	  What stands, in the nodes' query, for rows that are moved to the nodes.
+ *	  The form, in the nodes' query, of rows that are moved to the nodes.
  *
- * Rows that are computed here and sent to all nodes are arrays of their
- * columns, which the text joins with by unnest().  Rows that nodes send to
- * each other lie in an exchange, which it reads by exchange_read().
+ * Broadcast rows are arrays of their columns, which the text reads by
+ * unnest().  Repartitioned rows are in an exchange, which it reads by
+ * exchange_read().
  *
  *-------------------------------------------------------------------------
  */
@@ -31,7 +31,7 @@ moved_rows_function(const char *name, int nargs, const Oid *args)
 	return LookupFuncName(list_make2(makeString("citus_internal"), makeString(pstrdup(name))), nargs, args, false);
 }
 
-/* exchange_read(..): what a node has got of a relation. */
+/* exchange_read(..): the rows of a relation that a node has received. */
 static RangeTblFunction *
 make_read_function(const Broadcast *broadcast)
 {
@@ -61,8 +61,8 @@ moved_rows_param(Index varno, int number, Oid type)
 {
 	Param	   *param = makeNode(Param);
 
-	param->paramkind = PARAM_SUBLINK;	/* for now: the task gives it no value
-										 * of its own */
+	param->paramkind = PARAM_SUBLINK;	/* for now; it isn't a parameter of the
+										 * task yet */
 	param->paramid = number;
 	param->paramtype = type;
 	param->paramtypmod = -1;

@@ -1,20 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * named_objects.c
- *	  Objects whose names stand in the texts of a plan's tasks.
+ *	  Objects whose names are in the texts of a plan's tasks.
  *
- * The server's own plans know objects by their ids, and a plan that is kept
- * for a prepared statement outlives a change of their names.  Texts don't: so
- * our plans say that they depend on all types and functions that the statement
- * uses, and are made anew when one of them changes.  (Tables are known to them
- * already.)  Changes of operators and schemas make the server discard all plans
- * anyway.
+ * PostgreSQL's plans refer to objects by Oid, so a cached plan stays valid if
+ * an object is renamed.  Texts don't.  So our plans depend on all types and
+ * functions that the statement uses, and are rebuilt when one of them changes.
+ * (Plans already depend on tables.)  Changes of operators and schemas
+ * invalidate all plans anyway.
  *
- * The server's plan cache doesn't look at labels of enums and at collations.
- * So when one changes, it is told of a change of a type with a hash of ours,
- * that all plans have which use enums or collations.  Only plans are discarded
- * so: the statement isn't parsed again, as its constants may name what was
- * renamed.
+ * The plan cache doesn't watch enum labels and collations.  So a change of one
+ * is reported to it as the change of a type with a special hash value, on
+ * which all plans that use enums or collations depend.  This discards only the
+ * plan: the statement isn't parsed again, since its constants may use the old
+ * name.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,15 +30,12 @@
 #include "planner/named_objects.h"
 
 /*
- * Stands for the names of all enums' labels and all collations; that it is
- * some type's hash too does no harm.
+ * Represents the names of all enum labels and collations; it does no harm that
+ * a type may have this hash value, too.
  */
 #define LABELS_HASH 0x6c61626c
 
-/*
- * Has the plan made anew when a row in pg_type or pg_proc changes, found by
- * its hash.
- */
+/* Makes the plan depend on a row in pg_type or pg_proc, by its hash value. */
 static void
 add_item(PlannedStmt *plan, int cache, uint32 hash)
 {

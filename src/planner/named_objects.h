@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * named_objects.h
- *	  Objects whose names stand in the texts of a plan's tasks.
+ *	  Objects whose names are in the texts of a plan's tasks.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,10 +12,7 @@
 
 extern void named_objects_init(void);
 
-/*
- * Has a plan of the query made anew when a type that the query uses is
- * changed.
- */
+/* Makes a plan depend on the types that its query uses. */
 extern void named_objects_note(PlannedStmt *plan, Query *query);
 
 #endif							/* CITUS_PLANNER_NAMED_OBJECTS_H */

@@ -3,12 +3,12 @@
  * partial_plan.c
  *	  Aggregates without their final step.
  *
- * A task's tag says that its aggregates are to be partial, which no SQL can
- * say: the server's planner plans the text as it is, and the topmost Agg node
- * of the plan loses its final step.  The initiator's plan has a Finalize
- * Aggregate.  The same phases are PostgreSQL's own for parallel queries; if
- * this node's plan is parallel, its Agg combines the workers' states and
- * passes the result on.
+ * A task's tag requests partial aggregation, for which SQL has no syntax: the
+ * server's planner plans the text, and the final step is removed from the
+ * topmost Agg node of the plan.  The initiator's plan has a Finalize
+ * Aggregate.  PostgreSQL uses the same phases for parallel queries; if this
+ * node's plan is parallel, its Agg combines the workers' states and returns
+ * the combined state.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,10 +37,7 @@ drop_final_step(Aggref *aggref)
 	aggref->aggtype = aggref->aggtranstype == INTERNALOID ? BYTEAOID : aggref->aggtranstype;
 }
 
-/*
- * Has the columns that a node passes on have the types that its child gives
- * them.
- */
+/* Gives the columns that a node passes on the types that its child returns. */
 static void
 pass_types(Plan *node, const Plan *child)
 {
@@ -54,8 +51,8 @@ pass_types(Plan *node, const Plan *child)
 }
 
 /*
- * Turns the topmost Agg at or below a node; a plan without one (min, max by an
- * index) has no final step either.
+ * Changes the topmost Agg at or below a node; a plan without one (min, max by
+ * an index) has no final step either.
  */
 static void
 turn_aggregate(Plan *node)

@@ -11,9 +11,9 @@
 #include "nodes/plannodes.h"
 
 /*
- * Has a planned SELECT whose columns are GROUP BY items and aggregates, each
- * of which PostgreSQL can compute in parts, return the aggregates' transition
- * states: serialized, if they are of type internal.  In place.
+ * Changes the plan of a SELECT, whose columns are GROUP BY items and
+ * aggregates that support partial aggregation, to return the transition
+ * states, serialized if they are of type internal.  In place.
  */
 extern void partial_plan_make(PlannedStmt *statement);
 

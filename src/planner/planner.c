@@ -83,9 +83,9 @@ plan_with_context(PlanningContext *context, Query *query, const char *query_stri
 }
 
 /*
- * The expressions of a task for several shards are compiled once for each of
- * them, so it has to cost that many times what is worth it otherwise.  So with
- * partitions, and members of UNION ALL.
+ * JIT compiles the expressions of a task for several shards once for each
+ * shard, so the cost threshold is multiplied by their number.  The same holds
+ * for partitions, and members of UNION ALL.
  */
 static void
 limit_compilation(PlannedStmt *plan)
@@ -131,10 +131,7 @@ plan_task(const TaskTag *tag, Query *query, const char *query_string, int cursor
 	return plan;
 }
 
-/*
- * Keeps a finished scan's rows, as they are asked for, so that they can be
- * read backward.
- */
+/* Materializes a scan, so that its rows can be read backward. */
 static Plan *
 materialize_scan(Plan *scan)
 {
@@ -201,8 +198,9 @@ make_scrollable(PlannedStmt *plan, int cursor_options)
 }
 
 /*
- * PostgreSQL's plan of the query with subqueries that are left to shard
- * groups; NULL, the context unchanged, if the nodes can't run all of them.
+ * PostgreSQL's plan of the query whose correlated subqueries are calls for
+ * shard groups; NULL, with the context unchanged, if the nodes can't run all
+ * of them.
  */
 static PlannedStmt *
 plan_group_subqueries(PlanningContext *context, Query *query, const char *query_string, int cursor_options,
@@ -222,9 +220,8 @@ plan_group_subqueries(PlanningContext *context, Query *query, const char *query_
 }
 
 /*
- * PostgreSQL's plan with our paths: of the query, or, where that costs less,
- * of the query with its subqueries as joins, or with its aggregates below an
- * outer join.
+ * PostgreSQL's plan with our paths: of the query or, if cheaper, of the query
+ * with its subqueries as joins, or with aggregates below an outer join.
  */
 static PlannedStmt *
 plan_cheaper(PlanningContext *context, Query *query, const char *query_string, int cursor_options, ParamListInfo params)
@@ -257,7 +254,10 @@ plan_cheaper(PlanningContext *context, Query *query, const char *query_string, i
 	return plan;
 }
 
-/* The same without them, for a write that turned out to be computed here. */
+/*
+ * The same without calls for shard groups, for a write that the initiator
+ * computes after all.
+ */
 static PlannedStmt *
 plan_again(PlanningContext *context, Query *original, const char *query_string, int cursor_options,
 		   ParamListInfo params)
@@ -270,7 +270,7 @@ plan_again(PlanningContext *context, Query *original, const char *query_string, 
 	return plan_with_context(context, query, query_string, cursor_options, params);
 }
 
-/* The rungs, one after the other. */
+/* Tries the rungs in order. */
 static PlannedStmt *
 climb_ladder(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
@@ -357,7 +357,7 @@ citus_planner(Query *query, const char *query_string, int cursor_options, ParamL
 		query = sequence_calls_turn(query);
 		hide_shards(query);
 
-		/* a foreign key's own statement: each node looks after its rows */
+		/* a statement of a foreign key: each node checks its own rows */
 		if (InNoForceRLSOperation())
 		{
 			check_foreign_key_query(query);

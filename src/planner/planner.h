@@ -21,34 +21,34 @@ extern void planner_init(void);
 extern PlannedStmt *fast_path_plan(Query *query, const char **reason);
 
 /*
- * decorrelate.c: the query with scalar subqueries as joins, a copy, which
- * compute only groups that are asked for if these are few; NULL if there are
- * none to turn.
+ * decorrelate.c: a copy of the query with scalar subqueries as joins, which
+ * compute only the needed groups if these are few; NULL if there are none to
+ * convert.
  */
 extern Query *decorrelate(Query *query, bool few);
 
 /*
- * eager_group.c: the query with aggregates of outer joins' inner sides in
- * front of the joins, a copy; NULL if there are none.
+ * eager_group.c: a copy of the query with aggregates of outer joins' inner
+ * sides computed before the joins; NULL if there are none.
  */
 extern Query *eager_group(Query *query);
 
 /*
- * group_subquery_mark.c: the query, a copy, with calls of a function that
- * stand for correlated subqueries that shard groups can answer for their own
- * rows.  context gets what these stand for; NULL if there are none.
+ * group_subquery_mark.c: a copy of the query, with calls in the place of
+ * correlated subqueries that shard groups can evaluate for their own rows.
+ * Stores the subqueries in context; NULL if there are none.
  */
 extern Query *group_subqueries_mark(Query *query, PlanningContext *context);
 
 /*
- * group_subquery.c: whether a plan of that query has all of them run by nodes,
- * so that it can be executed.
+ * group_subquery.c: whether nodes run all of these subqueries in a plan, so
+ * that it can be executed.
  */
 extern bool group_subqueries_are_gone(PlannedStmt *plan, const PlanningContext *context);
 
 /*
- * router.c: one task for the whole statement, judged by the plan of it; NULL
- * with *reason set.
+ * router.c: one task for the whole statement, if its plan shows that this is
+ * possible; NULL with *reason set.
  */
 extern PlannedStmt *router_plan(Query *original, PlanningContext *context, const char **reason);
 
@@ -59,8 +59,8 @@ extern PlannedStmt *router_plan(Query *original, PlanningContext *context, const
 extern PlannedStmt *pushed_write_plan(Query *original, const PlanningContext *context, const char **reason);
 
 /*
- * statement.c: has a statement depend on, lock and ask for the rights to the
- * relations of queries that its plan doesn't show.
+ * statement.c: adds the relations of queries that aren't part of the plan to a
+ * statement's dependencies, locks and permission checks.
  */
 extern void statement_add_relations(PlannedStmt *statement, List *queries);
 
@@ -71,15 +71,15 @@ extern void statement_add_relations(PlannedStmt *statement, List *queries);
 extern PlannedStmt *make_dist_statement(Query *query, DistPlan *plan, List *exprs);
 
 /*
- * delegated_call.c: the statement that has the node of the rows run a SELECT
- * that is nothing but the call of a distributed function; NULL if it isn't, or
- * can't be run there.
+ * delegated_call.c: the statement by which the node of the rows runs a SELECT
+ * that consists only of the call of a distributed function; NULL for other
+ * statements, or if it can't run there.
  */
 extern PlannedStmt *delegated_call_of_query(Query *query, const char *query_string, int cursor_options);
 
 /*
- * delegated_call.c: the plan that runs such a SELECT there, or, if that node
- * would need others, here, by the local plan, which becomes a part of it.
+ * delegated_call.c: the plan that runs such a SELECT there or, if that node
+ * would need others, here by the local plan, which becomes a part of it.
  */
 extern PlannedStmt *delegated_call_plan(PlannedStmt *local, PlannedStmt *there);
 
@@ -90,9 +90,8 @@ extern void scan_path_init(void);
 extern void modify_path_init(void);
 
 /*
- * modify_path.c: adds to every UPDATE, DELETE and MERGE what identifies a row;
- * in place.  Notes in the context what of its writes a plan doesn't show:
- * checked_here, runs_code.
+ * modify_path.c: adds row identity columns to every UPDATE, DELETE and MERGE;
+ * in place.  Sets checked_here and runs_code in the context.
  */
 extern void modify_prepare(Query *query, PlanningContext *context);
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * planning_context.h
- *	  What is known while one of our statements is planned.
+ *	  State while a statement with distributed tables is planned.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,8 +13,8 @@
 #include "compat/foreach.h"
 
 /*
- * What is known while standard_planner works on one of our statements; a
- * stack, since planning can run a function that plans.
+ * State while standard_planner works on one of our statements.  A stack, since
+ * planning can run a function that plans.
  */
 typedef struct PlanningContext
 {
@@ -25,29 +25,30 @@ typedef struct PlanningContext
 	bool		modifies;		/* a DistributedModify was made */
 	bool		modifying_cte;	/* the statement writes in a CTE */
 	int			writes;			/* how many of the statement's queries write */
-	bool		node_task;		/* TAG_NODE: this node's own copy is meant */
+	bool		node_task;		/* TAG_NODE: the task reads this node's own
+								 * copy */
 	List	   *checked_here;	/* of Oid: tables whose policies for new rows
-								 * are not for their nodes */
-	const char *unwritable;		/* a write that can't be done from here, since
-								 * such policies are also for others of its
-								 * rows; NULL: there is none */
+								 * the initiator must check */
+	const char *unwritable;		/* the command of a write that the initiator
+								 * can't do, since such policies also apply to
+								 * other rows of it; NULL: none */
 	Oid			unwritable_table;
 	bool		runs_code;		/* an INSERT's functions may read tables, the
 								 * target too */
-	const struct DistRel *write_source; /* what a write's rows come from, if
+	const struct DistRel *write_source; /* the source of a write's rows, if
 										 * each stays in its shard group */
 	List	   *refusals;		/* what nodes don't compute, and why
 								 * (dist_rel_refuse) */
 	List	   *group_subqueries;	/* what calls in the query stand for
 									 * (group_subquery.h) */
 	Oid			group_subquery_function;
-	bool		guesses;		/* the size of a table was never measured */
+	bool		guesses;		/* a table was never analyzed */
 	struct PlanningContext *outer;
 } PlanningContext;
 
 /*
- * The innermost; NULL when standard_planner runs for a statement that shows no
- * distributed table.
+ * The innermost context; NULL while standard_planner runs for a statement
+ * without distributed tables.
  */
 extern PlanningContext *planning_context;
 

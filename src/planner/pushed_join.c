@@ -1,18 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * pushed_join.c
- *	  An UPDATE or DELETE that the shard groups run on rows from here.
+ *	  An UPDATE or DELETE that each shard group runs, with broadcast sides.
  *
- * The relation that finds the rows to write may have sides that are elsewhere,
- * or local, and small (Broadcast).  They are computed here and sent along, as
- * in a query.  So each shard's node joins first, and locks what matches; the
- * floor would lock all rows of the target that its own filter leaves.
+ * The join that finds the rows to write may have small sides that aren't
+ * colocated, or are local.  The initiator computes and broadcasts them, as in
+ * a query.  So each shard's node joins first, and locks only matching rows;
+ * the floor would lock all rows of the target that pass its own filter.
  *
- * Other than a write that is sent as it is (pushed_write.c), this one is a
- * path, since what is sent along is a plan below it.  So it can be that of a
- * CTE, too, if nothing else in the statement writes: parts of a statement
- * don't see each other's changes, while each text sees those of the texts
- * before.
+ * Other than pushed_write.c, this is a path, since the broadcast is a plan
+ * below it.  So it is also possible in a CTE, if nothing else in the statement
+ * writes: parts of a statement must not see each other's changes, but each
+ * text sees those of earlier texts.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,7 +41,10 @@ static const CustomPathMethods pushed_join_path_methods = {
 	.PlanCustomPath = plan_pushed_join,
 };
 
-/* What an UPDATE assigns, as entries of a query that is not planned yet. */
+/*
+ * The assignments of an UPDATE, in the form of a query that is not planned
+ * yet.
+ */
 static List *
 update_assignments(PlannerInfo *root)
 {
@@ -96,8 +98,7 @@ uses_columns_only(List *exprs)
 }
 
 /*
- * Whether the target stands in FROM by itself, not in a join, nor in what the
- * nodes get from here.
+ * Whether the target is an item of FROM itself, not in a join or a broadcast.
  */
 static bool
 target_stands_alone(PlannerInfo *root, const DistRel *rel)

@@ -4,17 +4,14 @@
  *	  A write whose rows stay in the shard group that they are computed from:
  *	  each group runs the statement.
  *
- * As with the router, the judgement is made on what PostgreSQL's planner came
- * to.  If the relation below the write is a DistRel, the rows are the union of
- * those that the same query gives on the tables of each shard group.
- *
- * An UPDATE or DELETE has its target in that relation, so the rows that it
- * changes are those of the group.  Each shard's node joins first, and locks
- * what matches.
- *
- * For an INSERT .. SELECT, the target must be in the same colocation group,
- * and an expression that says to which shard group a row belongs
- * (DistRel.dist_exprs) be what the distribution column gets.
+ * As for the router, the decision is based on the result of PostgreSQL's
+ * planner.  If the relation below the write is a DistRel, its rows are the
+ * union of those that the same query returns on the tables of each shard
+ * group.  The target of an UPDATE or DELETE is part of that relation, so a
+ * group changes only its own rows.  Each shard's node joins first, and locks
+ * the matching rows.  For an INSERT .. SELECT, the target must be in the same
+ * colocation group, and its distribution column must get an expression that
+ * determines the shard group of a row (DistRel.dist_exprs).
  *
  *-------------------------------------------------------------------------
  */
@@ -70,8 +67,8 @@ values_are_shippable(PlannerInfo *root, const DistRel *rel)
 }
 
 /*
- * What an UPDATE or DELETE finds its rows by, if that is the same on each
- * shard group; one group is for the router.
+ * The relation by which an UPDATE or DELETE finds its rows, if each shard
+ * group can compute it; the router handles a single group.
  */
 static const DistRel *
 joined_source(PlannerInfo *root, const DistTable *target)
@@ -112,9 +109,9 @@ pushed_write_note(PlannerInfo *root, RelOptInfo *final_rel)
 /*
  * The deparser prints the SELECT as it is, under the columns of the target
  * list.  So another one is put around it, which has these columns in their
- * order, with the defaults that only the target list has.  Their coercion to
- * the column's type is left to the INSERT: a SELECT would say it as a cast,
- * and a cast to varchar(n) cuts values off.
+ * order, with the defaults that only the target list has.  The INSERT coerces
+ * them to the column's type: in the SELECT, this would be a cast, and a cast
+ * to varchar(n) truncates values.
  */
 static void
 arrange_select(Query *task, RangeTblEntry *source, Index varno)

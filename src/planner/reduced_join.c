@@ -1,22 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * reduced_join.c
- *	  Joins computed here, for which the nodes return only what can meet a row
- *	  of the small side.
+ *	  Joins on the initiator, for which the nodes return only rows that can
+ *	  match a row of the small side.
  *
- * The nodes can't compute an outer, semi or anti join whose outer side is here
- * or on all nodes: each would return the rows that meet none of its own.  But
- * if the outer side is small and the inner one large, most of what the nodes
- * would return of the inner side is in vain.  So the outer side's rows are
- * sent to them (dist_rel_broadcast), unless all nodes have them, and what they
- * return of the inner side is its semi join with these.  Semi and anti joins
- * make no difference between equal rows of the inner side, so each node
- * returns one of them, if the join can't tell them apart.
+ * The nodes can't compute an outer, semi or anti join whose outer side is on
+ * the initiator or on all nodes: each would return the rows that match none of
+ * its own.  But if the outer side is small and the inner one large, most rows
+ * of the inner side would be sent needlessly.  So the outer side's rows are
+ * broadcast (dist_rel_broadcast), unless all nodes have them, and the nodes
+ * return the semi join of the inner side with them.  Semi and anti joins
+ * ignore duplicates of the inner side, so each node returns one of equal rows,
+ * if the join can't distinguish them.
  *
- * The outer side is read twice, for the nodes and for the join here, and must
- * give the same rows.  If it is sent, it is computed once (shared_rows.c): it
- * can't depend on an outer query's row (dist_rel_can_prepare), and other
- * values of subqueries stay the same.
+ * The outer side is read twice, for the nodes and for the join, and must
+ * return the same rows.  If it is broadcast, it is computed once
+ * (shared_rows.c): it can't depend on an outer query's row
+ * (dist_rel_can_prepare), and values of other subqueries stay the same.
  *
  *-------------------------------------------------------------------------
  */
@@ -72,8 +72,8 @@ is_repeatable(PlannerInfo *root, const RelOptInfo *rel)
 }
 
 /*
- * Of a join's clauses, those that decide which rows meet, and those of them
- * that a hash join can use.
+ * The join conditions among a join's clauses, and those of them that a hash
+ * join can use.
  */
 static void
 split_clauses_of_join(const RelOptInfo *joinrel, const RelOptInfo *outer, const RelOptInfo *inner, JoinType type,
@@ -95,8 +95,9 @@ split_clauses_of_join(const RelOptInfo *joinrel, const RelOptInfo *outer, const 
 }
 
 /*
- * How many rows of the inner side meet one of the outer side.  RestrictInfos
- * remember how selective they are in the opposite direction.
+ * How many rows of the inner side match one of the outer side.  Uses bare
+ * clauses, since RestrictInfos cache the selectivity of the opposite
+ * direction.
  */
 static double
 reduced_rows(PlannerInfo *root, const RelOptInfo *outer, const RelOptInfo *inner, List *meeting)
@@ -111,7 +112,7 @@ reduced_rows(PlannerInfo *root, const RelOptInfo *outer, const RelOptInfo *inner
 
 /*
  * Whether all columns of the inner side are compared with values of the outer
- * one: then there are no more different rows of them than rows of that.
+ * side: then it has at most as many different rows as the outer side.
  */
 static bool
 are_all_compared(const RelOptInfo *inner, List *hashed)
@@ -124,8 +125,8 @@ are_all_compared(const RelOptInfo *inner, List *hashed)
 }
 
 /*
- * Whether nothing can tell values of a column's type apart that are equal, as
- * 1.0 and 1.00 are.
+ * Whether equal values of a column's type are always indistinguishable, unlike
+ * numeric 1.0 and 1.00.
  */
 static bool
 equal_values_are_same(const TypeCacheEntry *type, Oid collation)
@@ -148,8 +149,8 @@ is_plain_comparison(const RestrictInfo *info, const Expr *column, const TypeCach
 }
 
 /*
- * Whether rows of the inner side whose columns are equal meet the same rows of
- * the outer side.
+ * Whether rows of the inner side whose columns are equal match the same rows
+ * of the outer side.
  */
 static bool
 do_equal_rows_meet_same(const RelOptInfo *inner, List *meeting, List *hashed)
@@ -170,9 +171,8 @@ do_equal_rows_meet_same(const RelOptInfo *inner, List *meeting, List *hashed)
 }
 
 /*
- * The scan of what the inner side was reduced to.  If distinct, of equal rows
- * of a node one is enough; limit is how many different ones there are at the
- * most.
+ * The scan of the reduced inner side.  If distinct, a node returns one of
+ * equal rows; limit is the maximal number of different ones.
  */
 static Path *
 make_reduced_path(PlannerInfo *root, RelOptInfo *inner, const DistRel *reduced, bool distinct, double limit)

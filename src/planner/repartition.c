@@ -3,18 +3,17 @@
  * repartition.c
  *	  Relations whose rows nodes send to each other for a join or groups.
  *
- * Where one side of a join isn't joined on its distribution column, the nodes
+ * If one side of a join isn't joined on its distribution column, the nodes
  * that compute it can send each of its rows to the node that has the other
- * side's rows with the same value (exchange/).  To what is above, the moved
- * relation then is distributed as the other side is.  If neither side is
- * joined on its distribution column, both are moved, to where one side's table
- * would have rows of those values.  So are rows that are grouped by a value,
- * if it costs less than to combine here what nodes make of their parts of
- * groups (upper_path.c).
+ * side's rows with the same value (exchange/).  The moved relation is then
+ * distributed like the other side.  If neither side is joined on its
+ * distribution column, both are moved to the nodes of one side's shards.  Rows
+ * that are grouped by a value can be moved in the same way, if it costs less
+ * than combining partial groups on the initiator (upper_path.c).
  *
- * The nodes' part is a plan of its own below the scan, which runs first:
- * SELECT exchange_send(name, map, hash, columns ..) FROM ..; in the text of
- * the scan exchange_read(..) stands for the relation.
+ * The sending part is a separate plan below the scan, which runs first: SELECT
+ * exchange_send(name, map, hash, columns ..) FROM ..; the text of the scan
+ * reads the rows by exchange_read(..).
  *
  *-------------------------------------------------------------------------
  */
@@ -47,15 +46,18 @@ static const CustomPathMethods repartition_path_methods = {
 };
 
 /*
- * How many times as much it costs to open an exchange where the size of a
- * table is a guess: it may turn out to be small.
+ * The factor for the cost of opening an exchange if the size of a table is a
+ * guess, since the table may be small.
  */
 #define GUESS_CAUTION 100
 
-/* Columns that an aggregate's call can have behind the three others. */
+/*
+ * The most columns that exchange_send can take after its three other
+ * arguments.
+ */
 #define MAX_SENT_COLUMNS (FUNC_MAX_ARGS - 1 - 3)
 
-/* What is to be sent; a path's custom_private. */
+/* Describes the rows to be sent; a path's custom_private. */
 typedef struct Repartition
 {
 	const DistRel *source;
@@ -119,8 +121,8 @@ plan_repartition(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 }
 
 /*
- * The path of the plan that sends a relation's rows.  It returns none of their
- * columns, but what exchange_send does.
+ * The path of the plan that sends a relation's rows.  It returns the result of
+ * exchange_send, none of their columns.
  */
 static Path *
 make_repartition_path(RelOptInfo *rel, Repartition *repartition, double cost)
@@ -177,8 +179,8 @@ make_hash(PlannerInfo *root, const DistTable *table, Node *expr, Node *hash_of, 
 }
 
 /*
- * An expression that has one hash value for all values that are equal to each
- * other.  COLLATE may tell values apart that are equal without.
+ * An expression that has one hash value for all equal values.  COLLATE may
+ * distinguish values that are equal otherwise.
  */
 static Node *
 hashed_expression(Node *hash_of)

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * replica_identity.c
- *	  Whether published tables have what UPDATE and DELETE need.
+ *	  Refuses UPDATE and DELETE of published tables without a replica identity.
  *
- * The server refuses to update a table that is published and has no replica
- * identity, as its executor starts: a subscriber could not find the row, and
- * its replication would stop there.  The executor sees shards, of which
- * publications know nothing.  So it is asked here, of the table, when the
- * statement is planned; a new publication has it planned anew.
+ * The server's executor refuses them at its start, since a subscriber could
+ * not find the row, and replication would stop.  Here the executor sees
+ * shards, which aren't part of publications.  So the check is made for the
+ * logical table when the statement is planned; a new publication invalidates
+ * the plan.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,7 +32,7 @@ is_published(Relation rel, CmdType command)
 	return command == CMD_UPDATE ? published.pubactions.pubupdate : published.pubactions.pubdelete;
 }
 
-/* Of a table, or the partitions of one that is published. */
+/* Checks a table, or the partitions of a published one. */
 static void
 check_replica_identity(Oid relid, CmdType command)
 {
@@ -54,7 +54,7 @@ check_replica_identity(Oid relid, CmdType command)
 	table_close(rel, NoLock);
 }
 
-/* Whether a query may do so to rows that its result relation has. */
+/* Whether a query may update or delete rows of its result relation. */
 static bool
 query_may_change(const Query *query, CmdType command)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * replica_identity.h
- *	  Whether published tables have what UPDATE and DELETE need.
+ *	  Refuses UPDATE and DELETE of published tables without a replica identity.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,12 +3,12 @@
  * router.c
  *	  The whole statement as one task of one shard group.
  *
- * The judgement is made on a finished plan.  If in a correct plan of the
+ * The decision is based on a finished plan.  If in a correct plan of the
  * statement every scan of a distributed table is pruned to the shards of one
  * and the same value, then that plan's answer is a function of that shard
  * group's rows (and of tables that are the same everywhere), so the statement
  * run on a database that holds just those rows has the same answer.
- * Equalities, outer joins, views and subqueries need no reasoning of our own.
+ * Equalities, outer joins, views and subqueries need no rules of our own.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,7 +25,7 @@
 #include "planner/write_query.h"
 #include "sharding/hash.h"
 
-/* What pins the statement to a shard group. */
+/* The table and value that pin the statement to a shard group. */
 typedef struct Pin
 {
 	const DistTable *table;		/* of the first scan */
@@ -115,7 +115,7 @@ common_pin(List *scans, Pin *pin)
 	return true;
 }
 
-/* What the writes of a statement ask for. */
+/* Requirements of the writes of a statement. */
 typedef struct Writes
 {
 	const char *reason;			/* why they can't be routed; NULL: they can */

@@ -4,10 +4,10 @@
  *	  The floor of the ladder: a path that scans a distributed table.
  *
  * set_rel_pathlist_hook replaces all paths of a distributed table by one
- * DistributedScan, whose text fetches the needed columns of the rows that
- * pass those filters that other nodes can evaluate.  The remaining filters,
- * and everything above, are PostgreSQL's.  This holds wherever the planner
- * meets a distributed table, also in inlined functions and CTEs.
+ * DistributedScan, whose text fetches the needed columns of the rows that pass
+ * those filters that other nodes can evaluate.  The remaining filters, and
+ * everything above, are PostgreSQL's.  This works wherever the planner
+ * encounters a distributed table, also in inlined functions and CTEs.
  *
  * Sizes come from pg_class of the logical table, which ANALYZE fills.
  *
@@ -80,11 +80,12 @@ scanned_table(RangeTblEntry *rte)
 }
 
 /*
- * Splits filters (RestrictInfos) into those for the nodes and those for here.
- * A filter may become shippable by evaluating parts of it here; these are the
- * task's parameters, of which there can't be any number.  Pseudoconstants are
- * left out.  What may tell of a row comes after the policies (security_level),
- * so if one of these is for here, it is as well.
+ * Splits filters (RestrictInfos) into those for the nodes and those for the
+ * initiator.  A filter may become shippable by evaluating parts of it here;
+ * these become parameters of the task, whose number is limited.
+ * Pseudoconstants are left out.  A filter that isn't leakproof comes after the
+ * policies (security_level), so if the initiator evaluates one of these, it
+ * also evaluates the filter.
  */
 static void
 split_clauses(List *clauses, Index varno, List **remote, List **local)
@@ -117,8 +118,8 @@ split_clauses(List *clauses, Index varno, List **remote, List **local)
 }
 
 /*
- * How many of a scan's filters, from the first on, are policies, or stand
- * before one.
+ * How many of a scan's filters, from the first on, are policies or precede
+ * one.
  */
 static int
 count_policies(PlannerInfo *root, List *clauses)
@@ -152,10 +153,10 @@ may_use_index(RelOptInfo *rel, List *clauses)
 }
 
 /*
- * What the nodes do for each row of the table, which they share.  A scan in a
- * correlated subquery, which the server may take to run once or twice
- * although it is going to run often, is only as cheap as others if an index
- * spares it most rows.
+ * The cost for each row of the table, divided among the nodes.  The server may
+ * expect that a scan in a correlated subquery runs only once or twice,
+ * although it will run often.  So such a scan gets the same low cost only if
+ * an index finds its rows.
  */
 static double
 tuple_cost(RelOptInfo *rel, const DistTable *table, List *remote)
@@ -246,7 +247,7 @@ has_relids(List *seen, Relids relids)
 }
 
 /*
- * Scans that take the distribution value from another relation's row: a
+ * Adds scans whose distribution value comes from another relation's row: a
  * lookup in one shard for each outer row.
  */
 static void
@@ -276,7 +277,7 @@ add_lookup_paths(PlannerInfo *root, RelOptInfo *rel, const DistTable *table)
 	}
 }
 
-/* Notes what the nodes can compute of a relation. */
+/* Makes the DistRel of a relation, if the nodes can compute it. */
 static void
 note_rel(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 {
@@ -293,7 +294,7 @@ note_rel(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
 		base_rel_note(root, rel, rte, table);
 }
 
-/* Finds tableoid, or what identifies a row that is to be written. */
+/* Finds tableoid, or the row identity columns of a write. */
 static bool
 partition_walker(Node *node, void *context)
 {
@@ -308,8 +309,8 @@ partition_walker(Node *node, void *context)
 }
 
 /*
- * Whether the statement asks in which partition a row stands, so that each is
- * scanned by itself.
+ * Whether the statement needs the partition of a row, so that each partition
+ * is scanned separately.
  */
 static bool
 asks_for_partitions(RelOptInfo *rel, RangeTblEntry *rte)
@@ -321,7 +322,7 @@ asks_for_partitions(RelOptInfo *rel, RangeTblEntry *rte)
 		 partition_walker((Node *) rel->baserestrictinfo, &varno));
 }
 
-/* Has a distributed table be scanned by its nodes, and by nothing else. */
+/* Replaces the paths of a distributed table by scans on its nodes. */
 static void
 replace_paths(PlannerInfo *root, RelOptInfo *rel, const DistTable *table)
 {
@@ -580,9 +581,9 @@ filter_changes(PlannerInfo *root, Index varno, Node *clause)
 }
 
 /*
- * Which of the nodes' filters are applied here to rows that are kept for all
- * runs: those that change from run to run, and with them those that may raise
- * an error for, or tell of, a row that the others would have left out.
+ * The nodes' filters that the initiator applies to rows that are kept for all
+ * rescans: those that change between rescans, and those that may raise an
+ * error for, or leak, a row that the former would have removed.
  */
 static List *
 filters_of_kept(PlannerInfo *root, Index varno, List *remote)
@@ -601,7 +602,10 @@ filters_of_kept(PlannerInfo *root, Index varno, List *remote)
 	return any ? here : NIL;
 }
 
-/* Adds to the plan, and to exprs, how the rows of all runs are read. */
+/*
+ * Adds to the plan, and to exprs, the text that reads the rows for all
+ * rescans.
+ */
 static void
 add_keep_text(PlannerInfo *root, Index varno, const DistTable *table, Relation relation, Query *task,
 			  Bitmapset *columns, List *remote, DistPlan *plan, List **exprs)

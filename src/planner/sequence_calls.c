@@ -1,13 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * sequence_calls.c
- *	  Calls of nextval() and the like, turned to those that know other nodes.
+ *	  Replaces calls of nextval() and similar functions by functions for all
+ *	  nodes.
  *
- * The server's sequence functions know one node's sequence only.  Those of
- * citus_internal (objects/sequence_values.c) take their place in every query
- * that is planned on another node than the coordinator; on the coordinator,
- * whose sequences count, only setval()'s, which other nodes must hear of.
- * Which sequence a call is about is known when it runs.
+ * The server's sequence functions use this node's sequence only.  On nodes
+ * other than the coordinator, functions of citus_internal
+ * (objects/sequence_values.c) replace them in every planned query.  On the
+ * coordinator, which has the authoritative sequences, only setval() is
+ * replaced, since other nodes must discard their stored values.  Which
+ * sequence a call is about is known when it runs.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * sequence_calls.h
- *	  Calls of nextval() and the like, turned to those that know other nodes.
+ *	  Replaces calls of nextval() and similar functions by functions for all
+ *	  nodes.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +22,7 @@ extern Query *sequence_calls_turn(Query *query);
 /* The same for an expression by itself. */
 extern Node *sequence_calls_turn_expression(Node *expr);
 
-/* Whether a function is nextval(), or what stands for it. */
+/* Whether a function is nextval(), or its replacement. */
 extern bool sequence_call_is_nextval(Oid funcid);
 
 #endif							/* CITUS_PLANNER_SEQUENCE_CALLS_H */

@@ -3,16 +3,15 @@
  * set_op_path.c
  *	  UNION, INTERSECT and EXCEPT on the nodes.
  *
- * Equal rows of two queries that are aligned, which have a column in common
- * that says to which shard group a row belongs, are in the same group.  So the
- * operation on the parts of each group is the group's part of the result;
- * UNION ALL needs no such column.  The result is a DistRel whose only entry is
- * a subquery: it stands for the leftmost leaf of the tree, as the columns of
- * the query that contains the operation do.
+ * If two queries have a common column that determines the shard group of a row
+ * (they are *aligned*), their equal rows are in the same group.  So each group
+ * can compute its part of the result; UNION ALL needs no such column.  The
+ * result is a DistRel whose only entry is a subquery.  The entry replaces the
+ * leftmost leaf of the tree, to which the columns of the containing query
+ * refer.
  *
- * Where the leaves are not aligned, they are computed by the nodes one by one,
- * and PostgreSQL combines them.  If duplicates make no difference, nodes
- * remove theirs first.
+ * If the leaves aren't aligned, the nodes compute each of them, and PostgreSQL
+ * combines them.  If duplicates make no difference, nodes first remove theirs.
  *
  *-------------------------------------------------------------------------
  */
@@ -72,8 +71,8 @@ parent_operation(SetOperationStmt *tree, Index leaf)
 }
 
 /*
- * Whether a column of an operand says to which shard group a row belongs, and
- * the operation compares it as it is.
+ * Whether a column of an operand determines the shard group of a row, and the
+ * operation compares it unchanged.
  */
 static bool
 is_group_column(const DistRel *operand, AttrNumber attno, Oid type)
@@ -104,8 +103,8 @@ common_group_columns(const SetOperationStmt *operation, const DistRel *left, con
 }
 
 /*
- * What is known of the result of a tree, without the query that computes it;
- * NULL if the nodes can't do that without each other.
+ * The DistRel of a tree's result, without the query that computes it; NULL if
+ * the nodes can't compute it independently.
  */
 static const DistRel *
 judge_tree(PlannerInfo *root, Node *tree)
@@ -186,8 +185,8 @@ make_tree_query(PlannerInfo *root, SetOperationStmt *tree, List *names)
 }
 
 /*
- * The result of a tree as a relation; NULL if the nodes can't compute it
- * without each other.
+ * The result of a tree as a DistRel; NULL if the nodes can't compute it
+ * independently.
  */
 static DistRel *
 take_tree(PlannerInfo *root, SetOperationStmt *tree)
@@ -228,8 +227,8 @@ set_op_query_path(PlannerInfo *root, RelOptInfo *rel, DistQuery *query, double r
 		int			i = foreach_current_index(cell);
 
 		/*
-		 * what follows the columns says, to a SetOp node, which operand's row
-		 * it is
+		 * the column after the others tells a SetOp node which operand a row
+		 * is from
 		 */
 		if (i < list_length(tree->colTypes))
 			add_column_to_pathtarget(target, (Expr *) makeVar(varno, i + 1, list_nth_oid(tree->colTypes, i),

@@ -1,16 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * shard_append.c
- *	  In a task for several shards: a scan of the one that a value is in.
+ *	  In a task for several shards: a scan of only the shard of a value.
  *
  * A task that reads all shards of a node has an append relation in the place
- * of each table (resolve/shard_set.c).  Where such a relation is the inner
- * side of a nested loop, or stands in a correlated subquery, and its
- * distribution column must equal a value that is known whenever the scan
- * begins, only the shard with the value's hash can have rows.  A ShardAppend
- * is an Append that runs this child alone: what PostgreSQL's run-time pruning
- * does for partitioned tables.  So a lookup by a join's value costs the same,
- * however many shards the node has.  enable_partition_pruning switches it off.
+ * of each table (resolve/shard_set.c).  If such a relation is the inner side
+ * of a nested loop, or is in a correlated subquery, and its distribution
+ * column must equal a value that is known when the scan begins, only the shard
+ * with the value's hash can have rows.  A ShardAppend is an Append that runs
+ * this child alone: what PostgreSQL's run-time pruning does for partitioned
+ * tables.  So a lookup by a join's value costs the same, however many shards
+ * the node has.  enable_partition_pruning switches it off.
  *
  *-------------------------------------------------------------------------
  */
@@ -116,8 +116,8 @@ set_ranges(PlannerInfo *root, const DistTable *table, List *scans, ShardAppendPl
 
 /*
  * The hash value that rows of a shard's scan must have, known when it begins;
- * NULL if there is none.  What is a constant has been the initiator's to use.
- * A shard has the attribute numbers of its table.
+ * NULL if there is none.  The initiator has already pruned by constants.  A
+ * shard has the attribute numbers of its table.
  */
 static Expr *
 hash_of_path(const DistTable *table, const Path *path)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shard_append.h
- *	  In a task for several shards: a scan of the one that a value is in.
+ *	  In a task for several shards: a scan of only the shard of a value.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,7 +12,7 @@
 #include "nodes/pathnodes.h"
 
 /*
- * What a ShardAppend holds beside its children: the ranges of their hash
+ * The contents of a ShardAppend besides its children: the ranges of their hash
  * values (IntLists), in the children's order.  Its one expression is a hash
  * value, null if no row can match.
  */

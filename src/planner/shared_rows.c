@@ -2,10 +2,8 @@
  *
  * shared_rows.c
  *	  Paths and plans of two nodes that return the same rows, which are
- *	  computed once: what a CTE is that two scans read.
- *
- * A reduced join reads its outer side twice, and reduced joins stand in each
- * other's outer sides.
+ *	  computed once, like a CTE that two scans read.  A reduced join reads its
+ *	  outer side twice, and may itself be in the outer side of another one.
  *
  *-------------------------------------------------------------------------
  */

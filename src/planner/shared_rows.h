@@ -15,9 +15,9 @@
 extern CustomScanMethods shared_rows_methods;
 
 /*
- * Two paths that return what another one does, but only the one whose rows are
- * asked for first runs it.  That must not depend on a row of another relation,
- * nor on one of an outer query.
+ * Makes two paths that return the rows of another path, which is run once, by
+ * the path whose rows are requested first.  It must not depend on a row of
+ * another relation or an outer query.
  */
 extern void shared_rows_paths(PlannerInfo *root, Path *path, Path **first, Path **second);
 

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * shippable.c
- *	  What means the same on every node.
+ *	  Which expressions and queries mean the same on every node.
  *
- * The server's own functions, operators and aggregates are the same
- * everywhere; those of users need not exist on another node, or could read
- * its local tables.  Volatile functions stay with the initiator, where a
- * single server would have run them.  Object identifiers differ between nodes,
- * so what turns names into them (regclass and its like, tableoid) stays too.
+ * Built-in functions, operators and aggregates are the same everywhere; those
+ * of users might read local tables of another node.  The initiator evaluates
+ * volatile functions.  Oids differ between nodes, so the initiator also
+ * evaluates everything that converts names to Oids (regclass and similar
+ * types, tableoid).
  *
  *-------------------------------------------------------------------------
  */
@@ -85,9 +85,9 @@ part_walker(Node *node, void *context)
 }
 
 /*
- * Whether the deparser shows all of an assignment: it looks for parts in one
- * place only, below coercions to domains, and of several that have been merged
- * into one expression it shows one.
+ * Whether the deparser prints an assignment completely: it finds parts only
+ * below coercions to domains, and prints only one of several that have been
+ * merged into one expression.
  */
 static bool
 assigns_one_part(Node *expr)
@@ -271,7 +271,7 @@ shippable_columns(List *target_list)
 	return NULL;
 }
 
-/* Whether an entry of a range table is what our planner must see. */
+/* Whether our planner must handle an entry of a range table. */
 static bool
 is_distributed_entry(const RangeTblEntry *rte)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shippable.h
- *	  What means the same on every node.
+ *	  Which expressions and queries mean the same on every node.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,8 +24,8 @@ extern const char *shippable_expression(Node *node);
 extern const char *shippable_query(Query *query);
 
 /*
- * NULL if a text can say all that an UPDATE's, or DO UPDATE's, target list
- * assigns; else the reason.
+ * NULL if a text can express all assignments of an UPDATE's or DO UPDATE's
+ * target list; else the reason.
  */
 extern const char *shippable_assignments(List *target_list);
 

@@ -3,12 +3,11 @@
  * task_query.c
  *	  From a query tree to the text and the parameters of a task.
  *
- * The text comes from the server's own deparser, under search_path =
- * pg_catalog and with constants in forms that any session reads alike, since
- * a plan may outlive the settings under which it was made.
- *
- * Types made by users have other oids on other nodes; a parameter of such a
- * type is declared without type and cast to it by name in the text.
+ * The server's deparser makes the text, under search_path = pg_catalog, and
+ * with constants in forms that don't depend on settings, since a plan may be
+ * used under other settings than it was made.  User-defined types have other
+ * Oids on other nodes; a parameter of such a type is declared without type and
+ * cast by name in the text.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,19 +37,16 @@
 #include "remote/wire_type.h"
 
 /*
- * A list that is longer than this stays in the text if its members are
- * constants, and is one parameter, an array, otherwise: a node would read the
- * parameters one by one, and again for each of its shards.
+ * A list that is longer than this stays in the text if its elements are
+ * constants; otherwise it becomes one array parameter, since a node would
+ * process single parameters one by one, for each of its shards.
  */
 #define MAX_LISTED_CONSTANTS 20
 
 /* No more constants than this become parameters of one task. */
 #define MAX_CONSTANT_PARAMS 64
 
-/*
- * An expression is looked for in a list of more parameters than this by its
- * hash.
- */
+/* Lists of more parameters than this are searched by hash. */
 #define MAX_SEARCHED_PARAMS 32
 
 /* Where an expression is in a list of parameters. */
@@ -83,9 +79,9 @@ typedef struct ParamIndex
 } ParamIndex;
 
 /*
- * Which constants become parameters.  Those that a text is likely to come
- * again with other values of: what is stored, and what is compared.  Others
- * may be part of what an index is made of (data ->> 'name').
+ * Which constants become parameters: those that probably differ when the
+ * statement is repeated, because they are stored or compared.  Others may be
+ * part of an index expression (data ->> 'name').
  */
 typedef enum ConstantMode
 {
@@ -106,7 +102,7 @@ typedef struct ExtractContext
 	ParamIndex *index;			/* of *exprs */
 } ExtractContext;
 
-/* Finds what keeps an expression from being evaluated before the task runs. */
+/* Finds a part that can't be evaluated before the task runs. */
 static bool
 depends_on_row_walker(Node *node, void *context)
 {
@@ -150,7 +146,7 @@ must_evaluate(Node *node, ExtractContext *context)
 	return contain_mutable_functions(node) || shippable_expression(node) != NULL;
 }
 
-/* Whether an expression is a list that is worth to be a single parameter. */
+/* Whether an expression is a list that should be a single parameter. */
 static bool
 is_long_list(Node *node)
 {
@@ -202,8 +198,8 @@ find_param(Expr *expr, ExtractContext *extract)
 }
 
 /*
- * An expression with a COLLATE clause, unless the node that reads the text
- * finds the collation by itself: a parameter has that of its type there.
+ * Adds a COLLATE clause to an expression, unless the node derives the same
+ * collation from the text: there, a parameter has the collation of its type.
  */
 static Node *
 show_collation(Node *expr, Oid collation)
@@ -239,9 +235,9 @@ show_relabel_collation(RelabelType *relabel)
 }
 
 /*
- * Arguments that have a COLLATE clause all have that by which their function
- * compares: explicit collations may not differ, while a parameter's may stand
- * for one that was implicit.
+ * Gives all arguments that have a COLLATE clause the collation by which their
+ * function compares: explicit collations must not differ, while that of a
+ * parameter may come from an implicit one.
  */
 static void
 agree_on_collation(List *args, Oid collation)
@@ -401,7 +397,9 @@ extract_mutator(Node *node, void *context)
 			break;
 	}
 
-	/* a length that is no constant would not be deparsed as that of a cast */
+	/*
+	 * a length that isn't a constant would not be deparsed as part of a cast
+	 */
 	if (IsA(node, FuncExpr) && exprIsLengthCoercion(node, NULL))
 	{
 		FuncExpr   *cast = copyObject((FuncExpr *) node);
@@ -462,8 +460,8 @@ task_values_extract(List *values, List **exprs)
 }
 
 /*
- * Whether a constant that stands in two places may have to be seen to be the
- * same: SELECT a + 1 .. GROUP BY a + 1.
+ * Whether the parser may have to recognize equal expressions in two places:
+ * SELECT a + 1 .. GROUP BY a + 1.
  */
 static bool
 repeats_expressions(Query *query)
@@ -541,8 +539,8 @@ compare_results(const ListCell *a, const ListCell *b)
 }
 
 /*
- * The deparser expects what SET (b, a) = (SELECT ..) assigns in that order,
- * while the rewriter has put the columns into the table's.
+ * The deparser expects the assignments of SET (b, a) = (SELECT ..) in that
+ * order, while the rewriter has sorted them by the table's columns.
  */
 static List *
 order_assignments(List *assignments)
@@ -563,9 +561,9 @@ order_assignments(List *assignments)
 }
 
 /*
- * The target of a write through a view stands in FROM as well, where the
- * rewriter left it; it must not be printed twice.  A view whose rule has made
- * the write is there as a subquery that has never been in a FROM clause.
+ * The rewriter leaves the target of a write through a view in FROM as well; it
+ * must not be printed twice.  A view whose rule has made the write is there as
+ * a subquery that was never in a FROM clause.
  */
 static void
 mark_from_clause(Query *query)
@@ -586,7 +584,7 @@ mark_from_clause(Query *query)
 	rt_fetch(query->resultRelation, query->rtable)->inFromCl = false;
 }
 
-/* Has the query, and those in it, as the deparser wants it. */
+/* Prepares the query, and those in it, for the deparser. */
 static bool
 prepare_deparse_walker(Node *node, void *context)
 {
@@ -610,8 +608,8 @@ prepare_deparse_walker(Node *node, void *context)
 }
 
 /*
- * Writes the string literals of a deparsed text, which has backslashes, as
- * E'..', which reads alike whatever standard_conforming_strings is.
+ * Rewrites string literals with backslashes in a deparsed text as E'..', which
+ * doesn't depend on standard_conforming_strings.
  */
 static char *
 escape_literals(const char *text)

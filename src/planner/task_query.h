@@ -50,7 +50,7 @@ extern Query *task_query_extract(Query *query, List **exprs);
 extern char *task_query_deparse(Query *query);
 
 /*
- * The same for a query whose shape is likely to come again: texts are kept
+ * The same for a query whose shape is likely to be repeated: texts are cached
  * (text_cache.c).  NULL, with *reason set, if shippable_query says so.
  */
 extern const char *task_query_text(Query *query, const char **reason);

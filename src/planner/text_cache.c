@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * text_cache.c
- *	  Texts of tasks that were deparsed before.
+ *	  A cache of the texts of tasks.
  *
- * Statements that applications send with literals differ in their constants,
- * which task_query_extract has replaced by parameters; what is left is one of
- * a few shapes.  The cache finds the text of a shape by a hash of the query
- * tree, and by comparing the trees.  Deparsing takes ten times as long.
+ * Statements with literals differ in their constants, which task_query_extract
+ * has replaced by parameters; the remaining trees have a few shapes only.  The
+ * cache finds the text of a shape by a hash of the query tree, and by
+ * comparing the trees.  Deparsing takes ten times as long.
  *
  * Names of distributed tables and their columns change with
  * metadata_generation(), those of functions, types (also labels of enums and
@@ -30,8 +30,8 @@
 #include "planner/task_query.h"
 
 /*
- * The cache's size, as bytes that entries have allocated; one that is large
- * alone isn't worth it.
+ * The maximal size of the cache, in bytes that entries have allocated, and of
+ * one entry.
  */
 #define MAX_BYTES (8 * 1024 * 1024)
 #define MAX_ENTRY_BYTES (MAX_BYTES / 16)
@@ -58,7 +58,7 @@ add_hash(uint32 *hash, uint32 value)
 	*hash = hash_combine(*hash, murmurhash32(value));
 }
 
-/* Adds what tells shapes apart. */
+/* Adds to the hash the parts of the tree that distinguish shapes. */
 static bool
 hash_walker(Node *node, void *context)
 {
@@ -156,8 +156,7 @@ check_texts(void)
 }
 
 /*
- * Remembers a text; the query is not the one that was deparsed, but what it
- * was before.
+ * Adds a text; the query is the tree from before deparsing, which changes it.
  */
 static void
 add_text(uint32 hash, Query *query, MemoryContext context, const char *text)

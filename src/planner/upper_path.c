@@ -3,13 +3,12 @@
  * upper_path.c
  *	  Aggregates and limits that the nodes compute.
  *
- * Groups that each have their rows in one shard group are aggregated by the
- * nodes to the end.  Of other groups the nodes return transition states, and
- * PostgreSQL's own Finalize Aggregate combines them here; or they send the
- * rows to each other first, so that each group is on one node
- * (repartition.c), which costs less where there are many groups.  Of a query
- * with a LIMIT each node returns that many rows, its first in the query's
- * order.
+ * If all rows of each group are in one shard group, the nodes aggregate
+ * completely.  Otherwise the nodes return transition states, and PostgreSQL's
+ * Finalize Aggregate combines them on the initiator; or the nodes first send
+ * the rows to each other, so that each group is on one node (repartition.c),
+ * which costs less if there are many groups.  For a query with LIMIT, each
+ * node returns that many rows, the first in the query's order.
  *
  *-------------------------------------------------------------------------
  */
@@ -90,10 +89,10 @@ dist_query_bare_columns(List *exprs, List *items)
 }
 
 /*
- * A column may stand alone if GROUP BY has a key of its table; PostgreSQL's
- * planner even removes it from GROUP BY then.  The nodes' query names all,
- * since it may read rows of the table that come without their key.  False if
- * one's type has no equality.
+ * A column needn't be in GROUP BY if GROUP BY has a key of its table;
+ * PostgreSQL's planner even removes it.  The nodes' query groups by all such
+ * columns, since it may read rows from a subquery without a key.  False if a
+ * type has no equality.
  */
 static bool
 group_by_bare_columns(DistQuery *query)
@@ -124,9 +123,9 @@ group_by_bare_columns(DistQuery *query)
 }
 
 /*
- * The groups of a relation, to be aggregated to columns.  What is the same for
- * all rows is computed here, and plays no part in GROUP BY; NULL if nothing
- * else does, or if the nodes can't evaluate a column.
+ * The groups of a relation, to be aggregated to columns.  The initiator
+ * computes expressions that are the same for all rows, which are left out of
+ * GROUP BY.  NULL if no item remains, or if the nodes can't evaluate a column.
  */
 DistQuery *
 dist_query_group(PlannerInfo *root, const DistRel *rel, List *clause, List *columns, bool partial)
@@ -237,9 +236,9 @@ add_finalize_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_
 }
 
 /*
- * The expression of GROUP BY that tells the most groups apart, of those that
- * are hashed as the table's distribution column is; NULL if there is none.
- * Sets how many groups, and by which operator it is compared with itself.
+ * The expression of GROUP BY with the most values among those that have the
+ * hash function of the table's distribution column; NULL if there is none.
+ * Sets the number of its values, and its equality operator.
  */
 static Node *
 most_distinct_key(PlannerInfo *root, const DistTable *table, double nrows, double *ngroups, OpExpr **operator)
@@ -398,7 +397,7 @@ dist_query_before_limit(PlannerInfo *root)
 }
 
 /*
- * LIMIT + OFFSET, which each node returns at most; NULL if it isn't known
+ * LIMIT + OFFSET, the most rows that each node returns; NULL if it isn't known
  * before the statement starts.
  */
 static Node *

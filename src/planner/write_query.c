@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * write_query.c
- *	  What must hold for a write to be sent to shards as it is.
+ *	  Checks whether a write can be sent to shards unchanged.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,10 +41,10 @@ write_commands(Query *query)
 }
 
 /*
- * Whether rows are kept from the write by a view with security_barrier, whose
- * condition the rewriter has made one of the target's.  A text would lose it:
- * row security's conditions, which stand in the same place, are added anew
- * where the text is analysed.
+ * Whether the write goes through a view with security_barrier, whose condition
+ * the rewriter has added to the target's security quals.  A text would lose
+ * it: it is printed without security quals, since the node adds policies
+ * again.
  */
 static bool
 has_barrier(Query *query)

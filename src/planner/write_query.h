@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * write_query.h
- *	  What must hold for a write to be sent to shards as it is.
+ *	  Checks whether a write can be sent to shards unchanged.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,14 +19,14 @@
 extern const char *write_stays_in_shard(Query *query, const DistTable *table);
 
 /*
- * NULL unless the query writes a reference table and reads what may be another
- * on each node at the time; else the reason.
+ * NULL unless the query writes a reference table and reads something that may
+ * differ between nodes at that time; else the reason.
  */
 extern const char *write_is_same_everywhere(Query *query, const DistTable *table);
 
 /*
- * NULL if the rows that the query reads besides its target are the same
- * wherever it runs; else (a LIMIT in a subquery) the reason.
+ * NULL if the query reads the same rows of other tables on every node; else (a
+ * LIMIT in a subquery) the reason.
  */
 extern const char *write_depends_on_order(Query *query);
 
@@ -43,8 +43,9 @@ extern bool write_is_identity_column(Oid relid, AttrNumber attno);
 extern bool write_assigns_parts(Node *target_list);
 
 /*
- * Has the task of an INSERT give values for identity columns: the initiator
- * has drawn them, also where the statement says OVERRIDING USER VALUE.
+ * Makes the task of an INSERT provide values for identity columns: the
+ * initiator has computed them, also if the statement says OVERRIDING USER
+ * VALUE.
  */
 extern void write_override_identity(Query *task, Oid relid);
 

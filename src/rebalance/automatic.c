@@ -1,19 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * automatic.c
- *	  Rebalances that no user asks for.
+ *	  Automatic rebalancing.
  *
- * The maintenance worker of the coordinator makes a plan every so often, by
- * the default strategy.  There is something to move when a node has joined,
- * when one should have no shards any more, and when loads differ by more than
- * the strategy's threshold.  The job that follows brings them within half of
- * it, so that a little growth doesn't start the next one.  Where there is
- * nothing to move, shards that have grown beyond citus.split_shard_size are
- * split.
+ * The maintenance worker of the coordinator regularly makes a plan, by the
+ * default strategy.  The plan has moves when a node has joined, when a node
+ * should have no shards any more, and when loads differ by more than the
+ * strategy's threshold.  The job brings loads within half of the threshold, so
+ * that a little growth doesn't start the next one.  If the plan has no moves,
+ * shards larger than citus.split_shard_size are split.
  *
- * Jobs only start within a window of the day; one that has started goes on.
- * After a job that has failed, or that a user has cancelled, the worker leaves
- * the cluster alone for a while.
+ * Jobs only start within a window of the day; a running job continues after
+ * it.  After a job that has failed, or that a user has cancelled, the worker
+ * waits before it starts another.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,8 +39,8 @@ static int	split_shard_size = 0;	/* kB */
 static char *rebalance_window = "";
 
 /*
- * Minutes of the day at which a window begins and ends; false if it is not
- * one.
+ * Parses the minutes of the day at which a window begins and ends; false if
+ * the text is invalid.
  */
 static bool
 parse_window(const char *window, int *begins, int *ends)
@@ -91,10 +90,7 @@ in_window(void)
 	return minute >= begins || minute < ends;
 }
 
-/*
- * Whether the last rebalance has not ended, or has ended badly a short while
- * ago.
- */
+/* Whether the last rebalance is still running, or has failed recently. */
 static bool
 must_wait(void)
 {

@@ -1,32 +1,32 @@
 /*-------------------------------------------------------------------------
  *
  * cleanup.c
- *	  What operations on shards leave behind: pg_dist_cleanup.
+ *	  Clean-up after operations on shards: pg_dist_cleanup.
  *
- * Whatever an operation makes is noted here before it exists, on the node that
- * runs the operation.  An operation is alive for as long as the session that
- * began it holds a lock on its number.  What is noted of others is removed by
- * the daemon of this node, also on other nodes, and tried again until it
- * works:
+ * Each object that an operation creates is recorded before it exists, on the
+ * node that runs the operation.  An operation is alive while the session that
+ * began it holds a lock on its number.  The daemon of this node removes the
+ * recorded objects of other operations, also on other nodes, and retries until
+ * it succeeds:
  *
- * The new node's session may still be at work when the operation is over.  It
- * makes nothing without locking the marks that the shards are coming (rows of
- * pg_dist_placement), and these are deleted before anything else: so either
- * the session has committed by then, and what it has made is found, or it
- * finds no marks.
+ * The new node's session may still be working when the operation is over.  It
+ * creates nothing without locking the marks of arriving shards (rows of
+ * pg_dist_placement), and these are deleted first: so either the session has
+ * committed by then, and its objects are found, or it finds no marks.
  *
- * - always: what only serves the operation.  Replication slots are found by
- *   their names instead of by what is noted: whoever drives a move has another
- *   session make them, which may do so when the operation is over;
- * - on failure: what the operation forgets when it succeeds, because then it
- *   is of use;
+ * - always: objects that only serve the operation.  Replication slots are
+ *   found by
+ *   their names instead of by records: the session that drives a move has
+ *   another session create them, which may do so after the operation is over;
+ * - on failure: objects that are kept if the operation succeeds, which then
+ *   deletes their records;
  * - later: former placements of shards.  A transaction whose snapshot is older
  *   than the move still reads them; it has asked this node for a snapshot
  *   then, which this node holds.  So a placement can go when no snapshot of
- *   this node is older than the move, and no session has it locked.  The
- *   sessions that drive operations don't count: they read no shards, and one
- *   that drives several after each other waits for what the first one has
- *   replaced.
+ *   this node is older than the move, and no session has it locked.  Snapshots
+ *   of sessions that drive operations don't count: they read no shards, and a
+ *   session that drives several operations waits for the removal of what the
+ *   first one has replaced.
  *
  *-------------------------------------------------------------------------
  */
@@ -67,7 +67,8 @@ SQL_FUNCTION(citus_internal_cleanup);
 SQL_FUNCTION(citus_internal_drop_shard_copy);
 
 /*
- * How long a former placement is waited for, and another node's answer; in ms.
+ * How long to wait for a former placement, and for another node's answer; in
+ * ms.
  */
 #define LOCK_WAIT_MS 1000
 
@@ -135,8 +136,8 @@ cleanup_is_noted(CleanupKind kind, const char *name, int32 groupid)
 }
 
 /*
- * What is noted here, the marks that belong to it, and slots, in the order in
- * which they are to be removed.
+ * Reads the records of this node, the corresponding marks, and slots, in the
+ * order of their removal.
  */
 static List *
 read_records(void)
@@ -170,7 +171,7 @@ read_records(void)
 	return records;
 }
 
-/* Whether nobody works on the operation any more. */
+/* Whether no session works on the operation any more. */
 static bool
 is_over(int64 operation)
 {
@@ -203,7 +204,7 @@ exists_on_group(int32 groupid, const char *sql)
 	return exists;
 }
 
-/* Its slot is removed by itself. */
+/* Its slot is removed separately. */
 static void
 drop_subscription(const CleanupRecord *record)
 {
@@ -231,8 +232,8 @@ drop_slot(const CleanupRecord *record)
 }
 
 /*
- * The condition by which rows of pg_dist_placement are those of the record's
- * shard in a state.
+ * The condition for rows of pg_dist_placement of the record's shard in a
+ * state.
  */
 static char *
 placement_condition(const CleanupRecord *record, int state)
@@ -244,9 +245,9 @@ placement_condition(const CleanupRecord *record, int state)
 
 /*
  * Waits, for a while, until no transaction changes placements of the record's
- * group on any node: one that made the placement, or changed its state, is
- * committed here, but may still be prepared elsewhere, where its rows can't be
- * seen yet.
+ * group on any node: one that created the placement, or changed its state, may
+ * be committed here but still be prepared on another node, where its rows
+ * aren't visible yet.
  */
 static void
 lock_placements_of(const CleanupRecord *record)
@@ -265,9 +266,9 @@ lock_placements_of(const CleanupRecord *record)
 }
 
 /*
- * Deletes the record's placement, if it is in that state, on all nodes; and,
- * as a shard is never without placements, also the shard if that was the last
- * one: a split or merge was making it, or has replaced it.
+ * Deletes the record's placement, if it is in that state, on all nodes; and
+ * also the shard, if that was its last placement: a split or merge was
+ * creating it, or has replaced it.
  */
 static void
 forget_placement(const CleanupRecord *record, int state)
@@ -280,8 +281,8 @@ forget_placement(const CleanupRecord *record, int state)
 }
 
 /*
- * The mark that a shard is coming, which the session that makes it may have
- * locked.
+ * Deletes the mark of an arriving shard, which the session that creates the
+ * shard may have locked.
  */
 static void
 drop_arrival(const CleanupRecord *record)
@@ -320,7 +321,7 @@ find_relation(const char *name)
 
 /*
  * The transaction that has moved the record's shard away; invalid if the shard
- * is nobody's any more.
+ * doesn't exist any more.
  */
 static TransactionId
 when_left(const CleanupRecord *record)
@@ -372,7 +373,9 @@ record_may_be_needed(Oid relid, TransactionId xid)
 	return needed;
 }
 
-/* A shard's former placement on this node; false if it is to stay for now. */
+/*
+ * Drops a shard's former placement on this node; false if it is still needed.
+ */
 static bool
 drop_former(const CleanupRecord *record)
 {
@@ -393,10 +396,7 @@ drop_former(const CleanupRecord *record)
 	return true;
 }
 
-/*
- * What tells rows of a shard's table in logical replication, which the shard
- * follows.
- */
+/* The replica identity of a shard's table, which the shard's follows. */
 static char
 identity_of_table(const CleanupRecord *record)
 {
@@ -408,7 +408,7 @@ identity_of_table(const CleanupRecord *record)
 	return identity == NULL ? REPLICA_IDENTITY_DEFAULT : identity[0];
 }
 
-/* A shard's changes are logged again as its table's are. */
+/* Resets a shard's replica identity to its table's. */
 static void
 reset_identity(const CleanupRecord *record)
 {
@@ -464,9 +464,9 @@ record_exists(int64 id, const char *locking)
 }
 
 /*
- * As above, with the record, which a slot has none of.  Another session may
- * have cleaned it up since it was read, and an object of that name may be a
- * new operation's by now.
+ * As above, with the record (slots have none).  Another session may have
+ * cleaned up since the record was read, and an object of that name may now
+ * belong to a new operation.
  */
 static bool
 clean_with_record(void *arg)
@@ -484,7 +484,7 @@ clean_with_record(void *arg)
 	return true;
 }
 
-/* The same in a subtransaction, so that the rest can go on after an error. */
+/* The same in a subtransaction, so that clean-up continues after an error. */
 static bool
 try_record(CleanupRecord *record)
 {
@@ -502,7 +502,9 @@ try_record(CleanupRecord *record)
 	return false;
 }
 
-/* Whether a session of the record's node may be making what it names. */
+/*
+ * Whether a session on the record's node may be creating the recorded object.
+ */
 static bool
 may_come(const CleanupRecord *record, List *arriving)
 {
@@ -518,12 +520,12 @@ may_come(const CleanupRecord *record, List *arriving)
 	return false;
 }
 
-/* Cleans up what can be; how much is left. */
+/* Cleans up as much as possible; returns the number of remaining records. */
 static int
 clean_up(void)
 {
 	List	   *records = read_records();
-	List	   *arriving = NIL; /* marks that are still there */
+	List	   *arriving = NIL; /* marks that still exist */
 	int			left = 0;
 
 	DEBUG_POINT("cleanup-records-read");

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * drive.c
- *	  What a session needs that drives an operation on shards from outside.
+ *	  Functions for a session that drives an operation on shards.
  *
- * The driver has other sessions do the work, by statements that commit by
- * themselves, and may die at any time.
+ * The driver sends statements, which commit by themselves, to other sessions
+ * that do the work, and may die at any time.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,14 +30,14 @@
 #include "lib/run_as.h"
 #include "rebalance/drive.h"
 
-/* How often the time between attempts to switch is doubled. */
+/* How many times the time between attempts to switch is doubled. */
 #define MAX_DOUBLINGS 4
 
 int			drive_pause_limit = 1000;
 int			drive_switch_timeout = 300000;
 int			drive_rate_limit = 0;
 
-/* The copy that is paced. */
+/* The copy whose rate is limited. */
 static TimestampTz pace_began;
 static double pace_bytes;
 
@@ -177,8 +177,8 @@ drive_require_shard(const DistTable *table, int64 shardid)
 }
 
 /*
- * The group that has not dropped what the shard was before; -1 if there is
- * none.
+ * The group that has not dropped a former relation of the shard yet; -1 if
+ * there is none.
  */
 static int32
 former_group(Oid relid, int64 shardid)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * drive.h
- *	  What a session needs that drives an operation on shards from outside.
+ *	  Functions for a session that drives an operation on shards.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,15 +17,15 @@
 #include "remote/connection.h"
 
 /*
- * How often the driver looks how far the others are; for how long it leaves
- * the shards alone after its first attempt to switch.
+ * How often the driver checks the progress; how long it waits after its first
+ * attempt to switch.
  */
 #define DRIVE_POLL_MS 50
 #define DRIVE_BETWEEN_MS 300
 
 /*
- * How long writers may be kept waiting by one attempt to switch, and how long
- * attempts go on; in ms.
+ * How long one attempt to switch may block writers, and how long attempts are
+ * repeated; in ms.
  */
 extern int	drive_pause_limit;
 extern int	drive_switch_timeout;
@@ -38,23 +38,24 @@ extern void drive_init(void);
 extern void drive_pause(long ms);
 
 /*
- * Leaves the shards alone after a failed attempt to switch, the first of which
- * is number 0: the longer the more have failed, so that a transaction that
- * goes on for long doesn't keep other writers waiting for most of its time.
+ * Waits after a failed attempt to switch, the first of which is number 0: the
+ * more have failed, the longer, so that attempts during a long transaction
+ * don't block other writers most of the time.
  */
 extern void drive_back_off(int attempt);
 
 /*
- * Keeps a copy of rows within citus.move_rate_limit: begin, and after each
- * part of it the other, which sleeps as long as that was too fast.
+ * Limits the rate of a copy of rows to citus.move_rate_limit: drive_pace_begin
+ * is called at the beginning, the other after each part; it sleeps if the copy
+ * was too fast.
  */
 extern void drive_pace_begin(void);
 extern void drive_pace(size_t bytes);
 
 /*
- * A session whose statements commit by themselves; one for commands of the
- * replication protocol.  Both are superusers', so the caller has checked what
- * its user may do.
+ * A session whose statements commit by themselves; a session for commands of
+ * the replication protocol.  Both are superusers' sessions, so the caller must
+ * have checked the rights of its user.
  */
 extern RemoteConn *drive_open(const ClusterNode *node);
 extern RemoteConn *drive_open_replication(const ClusterNode *node);
@@ -67,39 +68,43 @@ extern bool drive_is_true(RemoteConn *conn, const char *sql);
 extern const ShardInfo *drive_find_shard(const DistTable *table, int64 shardid);
 
 /*
- * The same, but errors if it isn't one, and says why.  A shard that was split
- * or merged is in pg_dist_shard for as long as older snapshots may need it.
+ * The same, but errors, with the reason, if it isn't one.  A shard that was
+ * split or merged stays in pg_dist_shard as long as older snapshots may need
+ * it.
  */
 extern const ShardInfo *drive_require_shard(const DistTable *table, int64 shardid);
 
 /*
- * Waits until nobody reads what the shard was before its last move, split or
- * merge.
+ * Waits until no transaction can read the relations that the shard had before
+ * its last move, split or merge.
  */
 extern void drive_await_former(Oid relid, int64 shardid);
 
 /*
- * Calls a function that switches until it says that it could; false if it
- * couldn't within citus.move_switch_timeout.
+ * Calls a function that switches until it succeeds; false if it doesn't within
+ * citus.move_switch_timeout.
  */
 extern bool drive_switch(RemoteConn *conn, const char *call);
 
-/* The node, if it can have shards; what is "move shards to", say. */
+/*
+ * The node; errors if it can't have shards.  what: the action for the message,
+ * such as "move shards to".
+ */
 extern const ClusterNode *drive_require_node(const ClusterNode *node, const char *what);
 
 /*
- * The lock that a session has, until its transaction ends, that drives
- * operations: what they replace doesn't stay for its snapshots.
+ * The lock that a session that drives operations holds until its transaction
+ * ends: former placements aren't kept for its snapshots.
  */
 extern void drive_locktag(LOCKTAG *tag);
 
 /*
- * Errors in a transaction block, in which nobody can do what.  Takes that
- * lock.
+ * Errors in a transaction block, where the operation ("what") can't run.
+ * Takes that lock.
  */
 extern void drive_check_caller(const char *what);
 
-/* Errors unless the user owns all tables whose shards go along. */
+/* Errors unless the user owns all tables that are colocated with this one. */
 extern void drive_check_owner(const DistTable *table);
 
 #endif							/* CITUS_REBALANCE_DRIVE_H */

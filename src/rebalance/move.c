@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * move.c
- *	  citus_move_shard_placement(): a shard group goes to another node.
+ *	  citus_move_shard_placement(): moves a shard group to another node.
  *
- * The session that was asked to move drives two others, on the node that has
- * the group (source.c) and on the one that will have it (target.c), by
- * statements that commit by themselves.  It may be on any node, and die at any
- * time: what is left is noted (cleanup.c).
+ * The caller's session sends statements that commit by themselves to two other
+ * sessions, on the node that has the group (source.c) and on the node that
+ * will have it (target.c).  It may be on any node, and may die at any time:
+ * created objects are recorded (cleanup.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -36,7 +36,7 @@
 SQL_FUNCTION(citus_move_shard_placement);
 SQL_FUNCTION(citus_move_shard_placement_with_nodeid);
 
-/* Errors of the target's workers after which a move is given up. */
+/* The number of errors of the target's workers after which a move fails. */
 #define MAX_WORKER_ERRORS 3
 
 /* Columns of a row that citus_internal.move_publish returns. */
@@ -47,13 +47,12 @@ enum
 	CHANNEL_SUBSCRIPTION_NAME,
 	CHANNEL_OWNER_NAME,
 	CHANNEL_ROLE_NAME,
-	CHANNEL_COLUMNS,
 };
 
 /* A column of the row that describes a new slot. */
 #define SLOT_SNAPSHOT 2
 
-/* The move that is driven. */
+/* The move that this session drives. */
 typedef struct Drive
 {
 	int64		shardid;
@@ -110,9 +109,9 @@ close_slot_conn(Drive *drive)
 }
 
 /*
- * Makes a slot; returns the name of the snapshot that it begins with, which
- * slot_conn keeps.  The server waits for all transactions that have written on
- * the node to end.
+ * Creates a slot; returns the name of its exported snapshot, which slot_conn
+ * holds.  The server waits until all transactions that have written on the
+ * node have ended.
  */
 static const char *
 make_move_slot(Drive *drive, const char *slot)
@@ -137,7 +136,7 @@ make_move_slot(Drive *drive, const char *slot)
 	return remote_value(result, 0, SLOT_SNAPSHOT);
 }
 
-/* Has the source copy what a slot's snapshot shows. */
+/* Makes the source copy the rows of a slot's snapshot. */
 static void
 copy_rows_of_slot(Drive *drive, const char *slot)
 {
@@ -161,7 +160,7 @@ group_arguments(const Drive *drive)
 	return psprintf("%d, %d, %d", table->colocation_id, shard->range.min, shard->range.max);
 }
 
-/* Makes the copies on the target, with rows and indexes. */
+/* Creates the copies on the target, with rows and indexes. */
 static void
 make_copies(Drive *drive)
 {
@@ -178,7 +177,7 @@ make_copies(Drive *drive)
 	(void) drive_ask(drive->target_conn, psprintf("SELECT citus_internal.index_shard_copies(%s)", group));
 }
 
-/* Has the copies follow what is written. */
+/* Makes the copies follow later changes. */
 static void
 start_replication(const Drive *drive)
 {
@@ -198,7 +197,7 @@ start_replication(const Drive *drive)
 	DEBUG_POINT("move-subscribed");
 }
 
-/* Errors if the target's workers fail again and again. */
+/* Errors if the target's workers fail repeatedly. */
 static void
 check_workers(const Drive *drive)
 {
@@ -217,7 +216,7 @@ check_workers(const Drive *drive)
 	}
 }
 
-/* Whether the target follows closely what is written. */
+/* Whether the target has nearly caught up. */
 static bool
 has_caught_up(const Drive *drive)
 {
@@ -249,7 +248,7 @@ await_target(const Drive *drive)
 	}
 }
 
-/* Has the group served by the target from now on. */
+/* Switches the group to the target. */
 static void
 switch_over(const Drive *drive)
 {
@@ -257,13 +256,13 @@ switch_over(const Drive *drive)
 		report_users(drive);
 }
 
-/* All of it, on sessions that are open. */
+/* Drives the move, on open sessions. */
 static void
 drive_move(Drive *drive)
 {
 	bool		online;
 
-	/* what a move has left that died */
+	/* left by a move that died */
 	if (drive_require_shard(metadata_require(drive->relid), drive->shardid)->leaving)
 		(void) drive_ask(drive->source_conn, "SELECT citus_internal.cleanup()");
 	online = drive_is_true(drive->source_conn,
@@ -279,14 +278,14 @@ drive_move(Drive *drive)
 		await_target(drive);
 	}
 	else
-		drive_pause(DRIVE_BETWEEN_MS);	/* statements that don't know yet that
-										 * the shards may go */
+		drive_pause(DRIVE_BETWEEN_MS);	/* for statements that don't know yet
+										 * that the shards may move */
 	DEBUG_POINT("move-before-switch");
 	switch_over(drive);
 	DEBUG_POINT("move-switched");
 }
 
-/* Has the source clean up; what can't be now, its daemon will. */
+/* Makes the source clean up; its daemon will remove the rest. */
 static void
 end_move(Drive *drive)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * move.h
- *	  What the files about moving shards share.
+ *	  Declarations shared by the files about moving shards.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +17,7 @@
 #include "catalog/node.h"
 #include "compat/foreach.h"
 
-/* Most bytes of a name for what replicates a shard; longer than any. */
+/* The maximal length of names of replication objects. */
 #define MOVE_NAME_SIZE NAMEDATALEN
 
 /* What slots' names begin with. */
@@ -25,7 +25,7 @@
 #define MOVE_SUBSCRIPTION_PREFIX "citus_shard_move_subscription_"
 
 /*
- * The objects that replicate the shards of one owner, which are named alike on
+ * The objects that replicate the shards of one owner, with the same names on
  * all servers.
  */
 typedef struct MoveChannel
@@ -52,50 +52,53 @@ typedef enum CleanupKind
 {
 	CLEANUP_SHARD = 1,
 	CLEANUP_SUBSCRIPTION = 2,
-	CLEANUP_SLOT = 3,			/* is not noted, but has its operation in its
-								 * name, at the end */
+	CLEANUP_SLOT = 3,			/* is not recorded; its name ends with its
+								 * operation */
 	CLEANUP_PUBLICATION = 4,
 	CLEANUP_ROLE = 5,
 	CLEANUP_IDENTITY = 7,		/* a shard's REPLICA IDENTITY FULL */
-	CLEANUP_ARRIVAL = 8,		/* is not noted: the mark that a noted shard is
-								 * coming */
+	CLEANUP_ARRIVAL = 8,		/* is not recorded: the mark of a recorded,
+								 * arriving shard */
 } CleanupKind;
 
 typedef enum CleanupPolicy
 {
 	CLEANUP_ALWAYS = 0,
 	CLEANUP_ON_FAILURE = 1,
-	CLEANUP_LATER = 2,			/* when nobody can need it any more */
+	CLEANUP_LATER = 2,			/* when no transaction can need it any more */
 } CleanupPolicy;
 
 /*
- * A new operation, whose objects are left alone for as long as this session
+ * Begins a new operation, whose objects are kept as long as this session
  * lives; see cleanup_end.
  */
 extern int64 cleanup_begin(void);
 
-/* The operation is over: whatever its records name may be cleaned up. */
+/* The operation is over: its recorded objects may be cleaned up. */
 extern void cleanup_end(int64 operation);
 
 /*
- * Notes that an object will exist; in this transaction, which must commit
- * before it does.
+ * Records an object in this transaction, which must commit before the object
+ * is created.
  */
 extern void cleanup_note(int64 operation, CleanupKind kind, const char *name, int32 groupid, CleanupPolicy policy);
 
-/* Whether an operation has noted an object that it may have made. */
+/* Whether an operation has recorded an object that it may have created. */
 extern bool cleanup_is_noted(CleanupKind kind, const char *name, int32 groupid);
 
 /*
- * On the node that gets shards, before something is made for them: keeps off
- * clean-up until the end of the transaction; errors if it has been here.
+ * On the node that gets shards, before an object is created for them: blocks
+ * clean-up until the end of the transaction; errors if clean-up has already
+ * run.
  */
 extern void cleanup_lock_arrivals(List *shardids);
 
-/* Forgets what was noted with a policy. */
+/* Deletes the records with a policy. */
 extern void cleanup_forget(int64 operation, CleanupPolicy policy);
 
-/* The daemon's job on each node: cleans up what this node has noted. */
+/*
+ * The daemon's job on each node: cleans up the recorded objects of this node.
+ */
 extern void cleanup_job(void);
 
 /*
@@ -110,16 +113,16 @@ extern int	cleanup_interval;
 extern List *move_tables(int colocation_id);
 
 /*
- * The definitions of all tables of a colocation group, as a text that changes
- * with them; errors if they aren't those of a text any more.
+ * The definitions of all tables of a colocation group, as a text for
+ * comparison; errors if they differ from a given text.
  */
 extern char *move_definition(int colocation_id);
 extern void move_check_definition(int colocation_id, const char *definition);
 
 /*
- * Before the shards of a group change: on all nodes, no table is placed beside
- * them, and clean-up changes none of their placements, until the transaction
- * ends, also where it is prepared.
+ * Called before the shards of a group change: locks that keep all nodes from
+ * creating tables in the group, and clean-up from changing its placements,
+ * until the transaction ends, also where it is prepared.
  */
 extern void move_lock_placements(int colocation_id);
 
@@ -130,9 +133,9 @@ extern char *move_shard_name(Oid relid, int64 shardid);
 extern void move_group_locktag(LOCKTAG *tag, int colocation_id, HashRange range);
 
 /*
- * Calls a function that switches in a subtransaction: what it has locked and
- * done is given back if it returns false, or if not all could be locked in
- * time.  Whether it has switched.
+ * Calls a function that switches in a subtransaction, which is rolled back if
+ * the function returns false, or if a lock isn't granted in time.  Returns
+ * whether it has switched.
  */
 extern bool move_attempt(bool (*try_it) (void *arg));
 

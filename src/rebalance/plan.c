@@ -1,22 +1,23 @@
 /*-------------------------------------------------------------------------
  *
  * plan.c
- *	  Which shard groups to move where, so that nodes are equally loaded.
+ *	  Computes which shard groups to move where, so that nodes are equally
+ *	  loaded.
  *
- * A computation on arrays, without catalogs.  First it moves what must leave
- * its node, the costly shard groups first, each to the node that is then
- * loaded least.
+ * The computation uses arrays, no catalogs.  First it moves shard groups that
+ * must leave their node, the most costly first, each to the node with the
+ * least load at that point.
  *
- * Then it balances.  A node is out of balance by that part of its load that
- * lies outside of the band of threshold around the average load of nodes of
- * its capacity.  Each move takes away some of the imbalance of all nodes
- * together; the plan takes the move that takes away most for each unit of
- * cost, until no move helps.  A unit of cost can at best take 1 from a node
- * that has too much and give 1 to a node that has too little, and the moves of
- * this best kind come first: so about as little is moved as the imbalance
- * demands.  Of moves that are equally good it takes the larger one, since a
- * few large moves are made sooner than many small ones, and then the one that
- * spreads the tables of a colocation group better over the nodes.
+ * Then it balances.  The imbalance of a node is the part of its load outside
+ * the band of threshold around the average load of nodes of its capacity.
+ * Each move reduces the total imbalance of all nodes; the plan repeatedly
+ * takes the move with the greatest reduction per unit of cost, until no move
+ * helps.  A unit of cost can at best take 1 from a node that has too much and
+ * give 1 to a node that has too little, and such moves come first, so little
+ * more is moved than necessary.  Of equally good moves, the plan prefers the
+ * larger one, since a few large moves take less time than many small ones, and
+ * then the one that spreads the tables of a colocation group better over the
+ * nodes.
  *
  * All colocation groups are in one plan.  A move takes O(nodes * nodes +
  * shards) steps.
@@ -31,7 +32,7 @@
 
 #include "rebalance/plan.h"
 
-/* Differences of this size are those of rounding. */
+/* Differences up to this size are rounding errors. */
 #define ROUNDING 1e-9
 
 /*
@@ -104,9 +105,7 @@ load_band(const RebalancePlan *plan)
 	return band;
 }
 
-/*
- * The part of a node's load, if it has that, which lies outside of the band.
- */
+/* The part of a given load of a node that is outside the band. */
 static double
 imbalance_of_node(const PlanNode *node, double load, const LoadBand *band)
 {
@@ -184,7 +183,7 @@ compare_cost_descending(const void *a, const void *b, void *arg)
 	return left->shardid < right->shardid ? -1 : left->shardid > right->shardid;
 }
 
-/* Moves what must not stay where it is. */
+/* Moves shard groups that must leave their node. */
 static void
 move_away(RebalancePlan *plan)
 {
@@ -229,8 +228,8 @@ is_better(const MoveCandidate *a, const MoveCandidate *b, const PlanShard *shard
 }
 
 /*
- * Sets what a move of a shard to a node is worth; false if nothing, or less
- * than a move has to be.  Doesn't ask whether it is allowed.
+ * Rates a move of a shard to a node; false if it doesn't help, or too little.
+ * Doesn't check whether it is allowed.
  */
 static bool
 rate_move(const RebalancePlan *plan, int index, int to, const LoadBand *band, MoveCandidate *candidate)
@@ -280,9 +279,9 @@ consider_shard(RebalancePlan *plan, int index, const LoadBand *band, MoveCandida
 }
 
 /*
- * Makes moves, the best one first.  What a move is worth depends on its two
- * nodes alone: so the best moves between all pairs of nodes are kept, and
- * looked for again where the last move has changed a node.
+ * Makes moves, the best one first.  The rating of a move depends only on its
+ * two nodes: so the best move of each pair of nodes is kept, and computed
+ * again if the last move has changed one of the nodes.
  */
 static void
 balance_load(RebalancePlan *plan)

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * plan.h
- *	  Which shard groups to move where, so that nodes are equally loaded.
+ *	  Computes which shard groups to move where, so that nodes are equally
+ *	  loaded.
  *
  *-------------------------------------------------------------------------
  */
@@ -49,7 +50,7 @@ typedef struct PlanMove
 	const PlanNode *from;
 	const PlanNode *to;
 	MoveReason	reason;
-	double		from_load;		/* before the move, as a part of the average
+	double		from_load;		/* before the move, relative to the average
 								 * load of nodes of their capacity */
 	double		to_load;
 } PlanMove;
@@ -63,13 +64,12 @@ typedef struct RebalancePlan
 	int			ncolocations;
 
 	/*
-	 * nodes with that part more or less than the average are as good as
-	 * balanced
+	 * nodes that differ from the average by up to this fraction are balanced
 	 */
 	double		threshold;
 
 	/*
-	 * a move must lower the load of the fuller node by that part of the
+	 * a move must reduce the load of the fuller node by this fraction of the
 	 * shard's cost
 	 */
 	double		improvement_threshold;

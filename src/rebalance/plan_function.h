@@ -15,8 +15,8 @@
 #include "rebalance/plan_input.h"
 
 /*
- * The plan that a function's first arguments ask for, which are those of
- * get_rebalance_table_shards_plan.  Errors for values that make no sense.
+ * The plan described by a function's first arguments, which are those of
+ * get_rebalance_table_shards_plan.  Errors for invalid values.
  */
 extern PlanRequest plan_request_of(FunctionCallInfo fcinfo);
 

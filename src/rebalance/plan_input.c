@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * plan_input.c
- *	  A rebalance plan of this cluster: nodes, shard groups, and what the
- *	  strategy says of them.
+ *	  The input of a rebalance plan of this cluster: nodes, shard groups, and
+ *	  their costs and capacities by the strategy.
  *
- * Placements are those of the metadata at this moment; nothing is locked.
- * What changes before a move is made, the move finds out.
+ * Placements are those of the current metadata; nothing is locked.  A later
+ * move checks whether it is still possible.
  *
  *-------------------------------------------------------------------------
  */
@@ -127,7 +127,7 @@ set_shards(RebalancePlan *plan, Oid relid)
 		add_planned_shards(plan, metadata_require(table), plan->ncolocations++);
 }
 
-/* Takes from the plan the shard group that a shard belongs to. */
+/* Removes the shard group of a shard from the plan. */
 static void
 exclude_shard(RebalancePlan *plan, int64 shardid)
 {
@@ -144,7 +144,8 @@ exclude_shard(RebalancePlan *plan, int64 shardid)
 }
 
 /*
- * The threshold of a plan: the user's, if the strategy lets it be that small.
+ * The threshold of a plan: the user's, or the strategy's minimum if that is
+ * larger.
  */
 static double
 threshold_of(const PlanRequest *request, const RebalanceStrategy *strategy)

@@ -12,7 +12,7 @@
 
 #include "rebalance/plan.h"
 
-/* What a user may say of a plan. */
+/* The options of a plan. */
 typedef struct PlanRequest
 {
 	Oid			relid;			/* only its colocation group; InvalidOid:

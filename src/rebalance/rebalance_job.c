@@ -3,15 +3,15 @@
  * rebalance_job.c
  *	  Making a background job of a rebalance plan.
  *
- * Each move is a task, which keeps the two nodes busy: so moves between
- * different nodes are made at the same time, and those that have a node in
- * common as citus.max_background_task_executors_per_node says.  A move depends
- * on those before it that make room on its target, and on no others, so that
- * one that fails, since its table was dropped for instance, stops no others.
+ * Each move is a task that involves two nodes: so moves between different
+ * nodes run in parallel, and moves with a common node as
+ * citus.max_background_task_executors_per_node allows.  A move depends only on
+ * earlier moves that make room on its target, so a failed move, whose table
+ * was dropped for instance, doesn't stop others.
  *
- * What the job does and why is noted in pg_dist_rebalance_history, and told to
- * the server's log if no user has asked for it.  A lock on the catalog keeps
- * two sessions from making jobs at the same time.
+ * pg_dist_rebalance_history records the moves of the job and their reasons;
+ * those of automatic jobs are also logged.  A lock on the catalog keeps two
+ * sessions from making jobs at the same time.
  *
  *-------------------------------------------------------------------------
  */
@@ -62,8 +62,8 @@ check_no_other_job(void)
 }
 
 /*
- * Tasks (NewTask) of those earlier moves that make room for a move; moves and
- * tasks correspond.
+ * Tasks (NewTask) of the earlier moves that make room for a move; moves and
+ * tasks are parallel lists.
  */
 static List *
 dependencies_of(const PlanMove *move, List *moves, List *tasks)
@@ -80,7 +80,7 @@ dependencies_of(const PlanMove *move, List *moves, List *tasks)
 	return depends_on;
 }
 
-/* Notes a move of a job, and why it is made. */
+/* Records a move of a job, and its reason. */
 static void
 note_move(int64 job_id, const NewTask *task, const PlanMove *move, bool automatic)
 {
@@ -104,7 +104,7 @@ note_move(int64 job_id, const NewTask *task, const PlanMove *move, bool automati
 				 errdetail_internal("%s", reason)));
 }
 
-/* Notes the removal of a node. */
+/* Records the removal of a node. */
 static void
 note_removal(int64 job_id, const NewTask *task, const ClusterNode *node)
 {
@@ -137,7 +137,7 @@ add_removal(int64 job_id, const ClusterNode *node, List *moves, List *tasks)
 	note_removal(job_id, task, node);
 }
 
-/* What a job is called. */
+/* The description of a job. */
 static char *
 job_description(const PlanRequest *request, const RebalanceJob *how)
 {
@@ -194,7 +194,7 @@ can_be_split(const PlanShard *planned)
 	return planned->movable && table->kind == DIST_HASH && shard != NULL && shard->range.min < shard->range.max;
 }
 
-/* Notes a split of a job, and tells the server's log. */
+/* Records a split of a job, and logs it. */
 static void
 note_split(int64 job_id, const NewTask *task, const PlanShard *shard, const ClusterNode *node)
 {
@@ -243,8 +243,8 @@ rebalance_job_split(const RebalancePlan *plan, int64 limit)
 
 /*
  * citus_internal.rebalance_job(.., shard_transfer_mode): makes a job of the
- * plan that the first arguments ask for; NULL, with a notice, if there is
- * nothing to move.
+ * plan described by the first arguments; NULL, with a notice, if it has no
+ * moves.
  */
 Datum
 citus_internal_rebalance_job(PG_FUNCTION_ARGS)
@@ -285,8 +285,7 @@ citus_internal_retire_job(PG_FUNCTION_ARGS)
 }
 
 /*
- * Refuses a function, which waits for what other transactions do, inside a
- * transaction block.
+ * Refuses a function that waits for other transactions in a transaction block.
  */
 Datum
 citus_internal_refuse_transaction_block(PG_FUNCTION_ARGS)

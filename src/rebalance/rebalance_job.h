@@ -29,8 +29,8 @@ typedef struct RebalanceJob
 extern int64 rebalance_job_create(const PlanRequest *request, const RebalanceJob *how);
 
 /*
- * Makes a job that splits the shard groups of a plan that have more bytes than
- * that, without being asked; none if there are none.
+ * Makes an automatic job that splits the shard groups of a plan that have more
+ * bytes than that; none if there are none.
  */
 extern void rebalance_job_split(const RebalancePlan *plan, int64 limit);
 

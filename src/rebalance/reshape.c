@@ -1,17 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * reshape.c
- *	  What the node does whose shard groups are split or merged.
+ *	  Splits and merges: the part of the node that has the shard groups.
  *
- * Neighbouring shard groups of this node, the old ones, are replaced by new
- * ones that have the same hash values together: by several if one is split, by
- * one if they are merged.  One session of the node takes part from begin to
- * switch, as in a move (source.c).
+ * Neighbouring old shard groups of this node are replaced by new ones that
+ * together have the same hash values: by several for a split, by one for a
+ * merge.  One session of the node takes part from begin to switch, as in a
+ * move (source.c).
  *
- * A task that is on its way at the switch names a shard group that is no more.
- * Reads find out what has become of it (task_set.c).  Writes can't, as they
- * were computed for one shard; so the switch locks the logical tables against
- * writers on all nodes, which hold that lock until their transaction ends.
+ * A task that arrives after the switch names a shard group that doesn't exist
+ * any more.  Reads are sent to the new groups (task_follow.c).  Writes can't
+ * be, since they were computed for one shard; so the switch locks the logical
+ * tables against writers on all nodes, which hold that lock until their
+ * transaction ends.
  *
  *-------------------------------------------------------------------------
  */
@@ -59,7 +60,7 @@ typedef struct NewGroup
 	List	   *shardids;		/* of each table (int64 *) */
 } NewGroup;
 
-/* The operation that this session takes part in, in memory of its own. */
+/* The operation that this session takes part in, in its own memory context. */
 typedef struct Reshape
 {
 	MemoryContext context;
@@ -130,7 +131,7 @@ check_old_shards(void)
 	}
 }
 
-/* Finds the old groups, and has each of them take part in nothing else. */
+/* Finds the old groups, and locks each against other operations. */
 static void
 lock_old_groups(const DistTable *table)
 {
@@ -215,8 +216,8 @@ new_shardid(const NewGroup *group, int table)
 }
 
 /*
- * Gives the new shards their ids, and notes them so that they will go if
- * nobody of this operation is left.
+ * Gives the new shards their ids, and records them, so that they are removed
+ * even if all sessions of this operation die.
  */
 static void
 name_new_shards(void)
@@ -245,7 +246,7 @@ relation_constant(Oid relid)
 																  get_rel_name(relid))));
 }
 
-/* Writes, on all nodes, that the new shards are on their way. */
+/* Marks the new shards as arriving, on all nodes. */
 static void
 announce_new_shards(void)
 {
@@ -312,7 +313,7 @@ citus_internal_reshape_begin(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Has a node do something for a new group, in this transaction. */
+/* Runs a function on a node for a new group, in this transaction. */
 static void
 run_for_group(const NewGroup *group, const char *function)
 {
@@ -351,7 +352,7 @@ copy_old_shard(List *copies, const DistTable *table, int number, HashRange *old)
 	return copies;
 }
 
-/* Makes the new shards, copies all rows into them, and indexes them. */
+/* Creates the new shards, copies all rows into them, and indexes them. */
 static void
 fill_new_shards(void)
 {
@@ -369,7 +370,7 @@ fill_new_shards(void)
 	run_for_new_groups("index_shard_copies");
 }
 
-/* Copies what has changed since. */
+/* Copies the changes since the last copy. */
 static void
 follow_old_shards(bool last)
 {
@@ -439,7 +440,10 @@ new_shardids(void)
 	return buf.data;
 }
 
-/* The old shards' relations are dropped when nobody can need them any more. */
+/*
+ * The old shards' relations are dropped when no transaction can need them any
+ * more.
+ */
 static void
 note_replaced_shards(void)
 {
@@ -455,7 +459,7 @@ note_replaced_shards(void)
 	}
 }
 
-/* The node that is told last; this one, if it has all new shards. */
+/* The node that commits last; this one, if it has all new shards. */
 static int32
 last_node(void)
 {
@@ -512,7 +516,7 @@ report_writers(void)
 
 /*
  * citus_internal.reshape_switch(): fills the new shards while the old ones are
- * written, and has the new ones serve.
+ * written, and switches to them.
  */
 Datum
 citus_internal_reshape_switch(PG_FUNCTION_ARGS)
@@ -538,8 +542,8 @@ citus_internal_reshape_switch(PG_FUNCTION_ARGS)
 }
 
 /*
- * citus_internal.reshape_end(): the session has nothing to do with it any
- * more; what is left may be cleaned up.
+ * citus_internal.reshape_end(): ends the session's part; remaining objects may
+ * be cleaned up.
  */
 Datum
 citus_internal_reshape_end(PG_FUNCTION_ARGS)

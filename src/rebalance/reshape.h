@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * reshape.h
- *	  What the files about splits and merges share.
+ *	  Declarations shared by the files about splits and merges.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,7 +11,7 @@
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 
-/* Neighbouring shard groups of a node, and what is to replace them. */
+/* Neighbouring shard groups of a node, and their replacements. */
 typedef struct ReshapePlan
 {
 	Oid			relid;			/* one of the tables */
@@ -26,7 +26,7 @@ typedef struct ReshapePlan
 /* Replaces the shard groups by means of other sessions, or cleans up. */
 extern void reshape_run(const ReshapePlan *plan);
 
-/* A copy of some of a shard's rows, to be followed up. */
+/* A copy of some of a shard's rows, to which later changes are applied. */
 typedef struct ReshapeCopy ReshapeCopy;
 
 /*
@@ -38,8 +38,8 @@ extern ReshapeCopy *reshape_copy_begin(const DistTable *table, Oid relid, const 
 									   HashRange range);
 
 /*
- * Copies what has changed since.  The last time, with writers locked out, it
- * may be in a subtransaction that fails, and be tried again.
+ * Copies the changes since the last copy.  The last call, with writers locked
+ * out, may be in a subtransaction that fails, and is then repeated.
  */
 extern void reshape_copy_follow(ReshapeCopy *copy, bool last);
 

@@ -3,9 +3,9 @@
  * reshape_copy.c
  *	  Copies some of a shard's rows into another shard.
  *
- * A new shard on this node gets the rows as they are stored: they have met all
- * constraints, and generated columns are part of them.  What owners have put
- * into indexes runs with the owner's rights.
+ * A new shard on this node gets the rows as they are stored, including
+ * generated columns, without checking constraints again.  Functions in indexes
+ * run with the owner's rights.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,8 +38,7 @@ struct ReshapeCopy
 {
 	TableCopy	copy;
 	const DistTable *table;
-	HashRange	range;			/* of hash values of the rows that are
-								 * wanted */
+	HashRange	range;			/* hash values of the rows to be copied */
 };
 
 /* RowFilter */
@@ -133,7 +132,7 @@ delete_all_rows(CopyTarget *target)
 	UnregisterSnapshot(snapshot);
 }
 
-/* How much a row takes, with what is stored elsewhere. */
+/* The size of a row, including TOAST data. */
 static size_t
 row_bytes(TupleTableSlot *slot)
 {
@@ -151,7 +150,7 @@ row_bytes(TupleTableSlot *slot)
 	return bytes;
 }
 
-/* Stores the rows that are wanted of those that a snapshot shows. */
+/* Stores the rows to be copied that a snapshot shows. */
 static void
 store_visible(ReshapeCopy *copy, Relation rel, Snapshot snapshot, CopyTarget *target, bool paced)
 {
@@ -172,9 +171,9 @@ store_visible(ReshapeCopy *copy, Relation rel, Snapshot snapshot, CopyTarget *ta
 }
 
 /*
- * Deletes what was visible before and is not now, and puts into rows what is
- * visible now and was not; false if a row is gone that no key tells from
- * others.
+ * Deletes rows that were visible before and aren't now, and adds rows that are
+ * visible now and were not to rows; false if a row has been deleted and there
+ * is no primary key.
  */
 static bool
 compare_versions(ReshapeCopy *copy, Relation rel, Snapshot now, CopyTarget *target, Tuplestorestate *rows)
@@ -204,7 +203,7 @@ compare_versions(ReshapeCopy *copy, Relation rel, Snapshot now, CopyTarget *targ
 	return complete;
 }
 
-/* Brings the relation from the copy's snapshot to another one. */
+/* Updates the relation from the copy's snapshot to another one. */
 static void
 store_changes(ReshapeCopy *copy, Relation rel, Snapshot now, CopyTarget *target)
 {

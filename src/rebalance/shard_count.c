@@ -3,15 +3,15 @@
  * shard_count.c
  *	  Changes the number of shards of a colocation group while it is written.
  *
- * The operations that there are do it one after the other: the old shard
- * groups are split where the new ones begin, and their parts made on the nodes
- * that are to have them (reshape.c), or moved there whole (move.c); then the
- * parts of each new shard group are merged.  Where the new number is a
- * multiple of the old one, nothing is left to be merged, and no row leaves its
- * node unless the nodes would have unequal numbers of shards.
+ * This is a sequence of existing operations: the old shard groups are split at
+ * the boundaries of the new ones, with the parts created on their final nodes
+ * (reshape.c), or moved there as a whole (move.c); then the parts of each new
+ * shard group are merged.  If the new number is a multiple of the old one,
+ * there is nothing to merge, and rows leave their node only if the nodes would
+ * have unequal numbers of shards.
  *
- * Each operation commits by itself.  If one fails, the tables have more or
- * larger shards here and there, and the same call goes on from there.
+ * Each operation commits by itself.  If one fails, some shards are smaller or
+ * larger than others, and the same call continues from there.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,7 +35,7 @@
 
 SQL_FUNCTION(citus_internal_change_shard_count);
 
-/* The shard groups that a table and those colocated with it are to have. */
+/* The new shard groups of a table and those colocated with it. */
 typedef struct Layout
 {
 	Oid			relid;
@@ -68,8 +68,8 @@ layout_overlap(const DistTable *table, HashRange range, int32 groupid)
 }
 
 /*
- * Chooses the nodes: each gets about the same number of new shard groups, and
- * if it can those that it has most of.
+ * Chooses the nodes: each gets about the same number of new shard groups,
+ * preferably those of which it has the largest part.
  */
 static void
 choose_layout_nodes(Layout *layout)
@@ -190,8 +190,8 @@ change_groups(const Layout *layout, int32 (*change) (const Layout *layout, const
 
 /*
  * citus_internal.change_shard_count(relation regclass, shard_count integer):
- * false, and nothing is changed, where that can't be done while others write:
- * for users who may not, and after the transaction has done something.
+ * false, without effect, if it can't be done online: for users without the
+ * rights, and in a transaction that has already done something.
  */
 Datum
 citus_internal_change_shard_count(PG_FUNCTION_ARGS)

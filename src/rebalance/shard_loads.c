@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * shard_loads.c
- *	  What shard groups cost the nodes in CPU time.
+ *	  The CPU time that shard groups use.
  *
  * The load of a shard group is that of its busiest tenants in the last period
- * and this one (src/tenants): statements about many values load all shards
- * alike.
+ * and the current one (src/tenants): statements about many values load all
+ * shards equally.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,8 +26,8 @@
 SQL_FUNCTION(citus_shard_cost_by_load);
 
 /*
- * So that shard groups without load are spread too; in s.  Far less than a hot
- * one, or these would be moved in its place.
+ * A base load, so that shard groups without load are spread too; in s.  Far
+ * less than a hot one's, so that they aren't moved in its place.
  */
 #define BASE_COST 0.0001
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shard_loads.h
- *	  What shard groups cost the nodes in CPU time.
+ *	  The CPU time that shard groups use.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,8 +9,8 @@
 #define CITUS_REBALANCE_SHARD_LOADS_H
 
 /*
- * Between these two calls citus_shard_cost_by_load asks the nodes once, and
- * not at all if it isn't called.
+ * Between these two calls, citus_shard_cost_by_load asks the nodes only once,
+ * when it is first called.
  */
 extern void shard_loads_begin(void);
 extern void shard_loads_end(void);

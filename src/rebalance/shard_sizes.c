@@ -3,9 +3,8 @@
  * shard_sizes.c
  *	  Disk space of shards, of all nodes at once.
  *
- * While a plan is made, the sizes are in memory, so that a strategy's function
- * for the cost of a shard, which may be citus_shard_cost_by_disk_size or call
- * it, asks no node.
+ * While a plan is made, the sizes are in memory, so that a strategy's cost
+ * function that is or calls citus_shard_cost_by_disk_size asks no node.
  *
  *-------------------------------------------------------------------------
  */

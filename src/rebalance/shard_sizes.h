@@ -14,9 +14,8 @@
 extern void shard_sizes_init(void);
 
 /*
- * Asks all nodes, once, for the sizes of their shards; shard_group_size
- * answers from that until shard_sizes_forget.  Errors if a node doesn't
- * answer.
+ * Asks all nodes, once, for the sizes of their shards; shard_group_size uses
+ * these until shard_sizes_forget.  Errors if a node doesn't answer.
  */
 extern void shard_sizes_fetch(void);
 extern void shard_sizes_forget(void);

@@ -1,16 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * source.c
- *	  What the node does that gives a shard group away.
+ *	  A move: the source node's part.
  *
  * One session of that node takes part in a move from its begin to its switch;
- * it holds the locks by which the group has one operation at a time, and by
- * which others know that the operation is alive.  Each function here is called
- * in a transaction of its own.
+ * it holds the locks that limit the group to one operation at a time, and that
+ * show that the operation is alive.  Each function is called in a separate
+ * transaction.
  *
- * The switch is one distributed transaction that this node decides, so it is
- * the first to know: a task that comes later is sent on to the new node, which
- * is the last to know, and so serves no task before.
+ * The switch is one distributed transaction that this node decides, so this
+ * node commits first: tasks that arrive later are sent to the new node.  The
+ * new node commits last, and executes no task before.
  *
  *-------------------------------------------------------------------------
  */
@@ -71,16 +71,16 @@ SQL_FUNCTION(citus_internal_move_switch);
 SQL_FUNCTION(citus_internal_move_end);
 
 /*
- * Tells the lock on a shard group from others on objects of
- * pg_dist_colocation; the group's first hash value is in it, too.
+ * Distinguishes the lock on a shard group from others on objects of
+ * pg_dist_colocation; the group's first hash value is part of the tag.
  */
 #define GROUP_LOCK_BIT 0x8000
 
 #define POLL_MS 1
 
 /*
- * The move that this session takes part in; NULL if there is none.  In memory
- * of its own.
+ * The move that this session takes part in; NULL if there is none.  In its own
+ * memory context.
  */
 typedef struct Move
 {
@@ -150,8 +150,8 @@ moved_shard(Oid relid)
 }
 
 /*
- * In the same order wherever it is called: the coordinator first.  Operations
- * on shards of one colocation group run on several nodes at a time.
+ * In a fixed order, the coordinator first, since operations on shards of one
+ * colocation group run on several nodes at a time.
  */
 void
 move_lock_placements(int colocation_id)
@@ -198,9 +198,9 @@ move_check_definition(int colocation_id, const char *definition)
 }
 
 /*
- * The columns of all shards, as a text that changes with them.  It is read
- * from the relations themselves: a definition can't be, in a transaction whose
- * snapshot may be older than part of it.
+ * The columns of all shards, as a text for comparison.  It is read from the
+ * relations themselves, since the transaction's snapshot may be older than the
+ * definition in the catalogs.
  */
 static char *
 write_columns(void)
@@ -244,7 +244,10 @@ require_move(FunctionCallInfo fcinfo)
 				 errmsg("this session has not begun to move a shard")));
 }
 
-/* Errors unless the move's shards are here, and go nowhere else. */
+/*
+ * Errors unless the move's shards are here, and aren't part of another
+ * operation.
+ */
 static void
 check_shards(void)
 {
@@ -340,7 +343,7 @@ owner_of(Oid relid)
 	return owner;
 }
 
-/* Decides what will replicate which shards. */
+/* Chooses the channels that replicate the shards. */
 static void
 make_channels(void)
 {
@@ -356,8 +359,8 @@ make_channels(void)
 }
 
 /*
- * Notes all that will be made, so that it will go even if nobody of this move
- * is left.
+ * Records all objects that will be created, so that they are removed even if
+ * all sessions of this move die.
  */
 static void
 note_objects(void)
@@ -398,8 +401,8 @@ shardid_list(void)
 }
 
 /*
- * Writes, on all nodes, a placement of each shard on the target: one that will
- * come, or that has come.
+ * Writes, on all nodes, a placement of each shard on the target: an arriving
+ * or an active one.
  */
 static void
 place_on_target(int state)
@@ -466,9 +469,8 @@ citus_internal_move_begin(PG_FUNCTION_ARGS)
 }
 
 /*
- * Has changes of a shard be logged with all of the old row if it has no key to
- * tell rows by.  Who writes it meanwhile would not know, so writers are kept
- * off for that moment.
+ * Sets REPLICA IDENTITY FULL for a shard without a key.  A concurrent writer
+ * would not notice the change, so writers are blocked for that moment.
  */
 static void
 log_whole_rows(Oid relid, int64 shardid)
@@ -540,8 +542,7 @@ citus_internal_move_publish(PG_FUNCTION_ARGS)
 
 /*
  * Copies the rows of a table's shard, which is locked, that the snapshot
- * shows.  What the owner has put into constraints runs with the owner's
- * rights.
+ * shows.  Functions in constraints run with the owner's rights.
  */
 static void
 copy_shard(Oid relid, Snapshot snapshot, void (*sent) (size_t bytes))
@@ -564,9 +565,7 @@ citus_internal_move_copy(PG_FUNCTION_ARGS)
 	const char *slot = text_to_cstring(PG_GETARG_TEXT_PP(0));
 
 	require_move(fcinfo);
-	check_same(current_move->columns, write_columns()); /* until it ends, the
-												 * transaction has locks by
-												 * which they stay so */
+	check_same(current_move->columns, write_columns()); /* the transaction's locks keep them so until it ends */
 	drive_pace_begin();
 	foreach_ptr(const MoveChannel, channel, current_move->channels)
 		foreach_oid(relid, strcmp(channel->slot, slot) == 0 ? channel->relids : NIL)
@@ -574,7 +573,7 @@ citus_internal_move_copy(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* The process that sends what a slot has; 0 if there is none. */
+/* The walsender of a slot; 0 if there is none. */
 static int
 sender_of_slot(const char *name)
 {
@@ -590,7 +589,7 @@ sender_of_slot(const char *name)
 	return pid;
 }
 
-/* How far the receiver of a slot has applied what was sent. */
+/* How far the receiver of a slot has applied changes. */
 static XLogRecPtr
 applied_by_receiver(const char *slot)
 {
@@ -610,8 +609,8 @@ applied_by_receiver(const char *slot)
 }
 
 /*
- * Waits until all that was written before now has been applied by the
- * receivers of channels (MoveChannel *); false if that takes too long.
+ * Waits until the receivers of channels (MoveChannel *) have applied all
+ * changes written before now; false if that takes too long.
  */
 static bool
 await_subscribers(List *channels, TimestampTz deadline)
@@ -632,7 +631,7 @@ await_subscribers(List *channels, TimestampTz deadline)
 	return true;
 }
 
-/* Keeps writers off the shards, as far as that can be had in time. */
+/* Locks the shards against writers; errors if a lock isn't granted in time. */
 static void
 lock_shards(void)
 {
@@ -640,7 +639,7 @@ lock_shards(void)
 		LockRelationOid(shard_local_relid(relid, moved_shard(relid)->shardid), ExclusiveLock);
 }
 
-/* The call of a function on the target about the moved shards. */
+/* The call of a function on the target for the moved shards. */
 static char *
 target_call(const char *function)
 {
@@ -659,7 +658,10 @@ copy_shards(void)
 	UnregisterSnapshot(snapshot);
 }
 
-/* The shards' old relations are dropped when nobody can need them any more. */
+/*
+ * The shards' old relations are dropped when no transaction can need them any
+ * more.
+ */
 static void
 note_old_shards(void)
 {
@@ -726,7 +728,7 @@ move_attempt(bool (*try_it) (void *arg))
 
 /*
  * citus_internal.move_switch(): whether the target has the shards now; if not,
- * it is to be called again.
+ * it must be called again.
  */
 Datum
 citus_internal_move_switch(PG_FUNCTION_ARGS)
@@ -736,8 +738,8 @@ citus_internal_move_switch(PG_FUNCTION_ARGS)
 }
 
 /*
- * citus_internal.move_end(): the session has nothing to do with the move any
- * more; what is left may be cleaned up.
+ * citus_internal.move_end(): ends the session's part in the move; remaining
+ * objects may be cleaned up.
  */
 Datum
 citus_internal_move_end(PG_FUNCTION_ARGS)

@@ -3,9 +3,9 @@
  * split.c
  *	  Splits a shard group, gives a tenant one of its own, merges neighbours.
  *
- * The session that was asked drives one on the node that has the groups
- * (reshape.c), as a move does.  There is one way to do so, whatever the shard
- * transfer mode: writers go on while the rows are copied.
+ * The caller's session drives one on the node that has the groups (reshape.c),
+ * as for a move.  The shard transfer mode makes no difference: writers always
+ * continue while the rows are copied.
  *
  *-------------------------------------------------------------------------
  */
@@ -59,13 +59,13 @@ drive_plan(const ReshapePlan *plan, RemoteConn *conn)
 	(void) remote_plain_exec(conn, psprintf("SET citus.move_pause_limit TO %d; SET citus.move_switch_timeout TO %d; "
 											 "SET citus.move_rate_limit TO %d",
 											 drive_pause_limit, drive_switch_timeout, drive_rate_limit), ERROR);
-	drive_pause(DRIVE_BETWEEN_MS);	/* statements that don't know yet that the
-									 * shards may go */
+	drive_pause(DRIVE_BETWEEN_MS);	/* for statements that don't know yet that
+									 * the shards may move */
 	(void) drive_ask(conn, "SELECT citus_internal.reshape_switch()");
 	DEBUG_POINT("reshape-switched");
 }
 
-/* Has the node clean up; what can't be now, its daemon will. */
+/* Makes the node clean up; its daemon will remove the rest. */
 static void
 end_plan(RemoteConn *conn)
 {
@@ -203,8 +203,8 @@ citus_split_shard_by_split_points(PG_FUNCTION_ARGS)
 }
 
 /*
- * Errors if other tables would be split as well, and the caller doesn't say
- * so.
+ * Errors if other tables would be split as well, unless the caller requests
+ * CASCADE.
  */
 static void
 check_cascade(const DistTable *table, const char *option)

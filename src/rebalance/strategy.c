@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * strategy.c
- *	  Rebalance strategies: how shards and nodes are weighed.
+ *	  Rebalance strategies: costs of shards and capacities of nodes.
  *
  * A strategy is a row of pg_dist_rebalance_strategy, whose trigger checks the
  * signatures of its functions (sql/66-rebalance.sql).  They run with the

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * strategy.h
- *	  Rebalance strategies: how shards and nodes are weighed.
+ *	  Rebalance strategies: costs of shards and capacities of nodes.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,7 +31,7 @@ typedef struct RebalanceStrategy
  */
 extern RebalanceStrategy *strategy_find(const char *name);
 
-/* What the functions say; each errors if that makes no sense. */
+/* The results of the functions; each errors if its result is invalid. */
 extern double strategy_shard_cost(RebalanceStrategy *strategy, int64 shardid);
 extern double strategy_node_capacity(RebalanceStrategy *strategy, int32 nodeid);
 extern bool strategy_shard_allowed(RebalanceStrategy *strategy, int64 shardid, int32 nodeid);

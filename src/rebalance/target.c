@@ -1,16 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * target.c
- *	  What the node does that a shard group is moved to.
+ *	  A move: the target node's part.
  *
- * The old node copies the rows that a slot's snapshot shows.  Once they have
- * indexes, what has changed since comes by the server's logical replication,
- * from that slot.  A worker that applies
- * changes runs as the subscription's owner, and so does what users have put
- * into index expressions and constraints.  The server lets superusers own
- * subscriptions only; here it is a role that has the rights of the tables'
- * owner and no others.  (The owner may not be allowed to log in, as workers
- * must be.)
+ * The old node copies the rows of a slot's snapshot.  After these have been
+ * indexed, the server's logical replication applies later changes, from that
+ * slot.
+ *
+ * An apply worker runs as the subscription's owner, and so do functions in
+ * index expressions and constraints.  The server allows only superusers to own
+ * subscriptions; here the owner is a role that has the rights of the tables'
+ * owner and no others.  (The tables' owner itself may lack the LOGIN right
+ * that workers need.)
  *
  *-------------------------------------------------------------------------
  */
@@ -56,8 +57,8 @@ SQL_FUNCTION(citus_internal_move_launch);
 static char *copied_definition = NULL;
 
 /*
- * Calls what for each table (Oid) of a colocation group with its shard of that
- * range.
+ * Calls a function for each table (Oid) of a colocation group with its shard
+ * of that range.
  */
 static void
 for_each_shard(FunctionCallInfo fcinfo, List *tables, void (*what) (const DistTable *table, const ShardInfo *shard))
@@ -89,7 +90,7 @@ add_arriving(const DistTable *table, const ShardInfo *shard)
 	arriving_shards = lappend(arriving_shards, shardid);
 }
 
-/* Nobody cleans up after the operation until the transaction ends. */
+/* Blocks clean-up after the operation until the transaction ends. */
 static void
 lock_arriving(FunctionCallInfo fcinfo, List *tables)
 {
@@ -131,7 +132,7 @@ reversed_list(const List *list)
  * citus_internal.index_shard_copies(colocation_id integer, min_hash integer,
  * max_hash integer)
  *
- * The session has made the copies, which have their rows now.
+ * Called in the session that has made the copies, after these got their rows.
  */
 Datum
 citus_internal_index_shard_copies(PG_FUNCTION_ARGS)
@@ -191,10 +192,10 @@ target_conninfo(int32 groupid)
 }
 
 /*
- * Runs the commands that make a subscription.  Their errors come without a
- * context, which would quote the connection string with its password.  The
- * server calls it an internal error when the publisher is lost after the
- * connection to it is made; a job would not try that again.
+ * Runs the commands that create a subscription.  Removes the context of their
+ * errors, which would contain the connection string with its password.
+ * Changes the SQLSTATE if the publisher is lost after the connection was made,
+ * which the server reports as an internal error, so that a job retries.
  */
 static void
 run_subscribing(List *commands)

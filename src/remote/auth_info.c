@@ -3,7 +3,8 @@
  * auth_info.c
  *	  Secrets for connections to nodes: rows of pg_dist_authinfo.
  *
- * Only superusers may read or write the table; everybody's connections use it.
+ * Only superusers may read or write the table; the connections of all roles
+ * use it.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,10 +23,7 @@ enum pg_dist_authinfo_columns
 	Anum_authinfo_authinfo,
 };
 
-/*
- * How well a row for nodeid `found` suits the node that is wanted; 0: not at
- * all.
- */
+/* How well a row for nodeid `found` matches the wanted node; 0: not at all. */
 static int
 auth_row_fitness(int32 found, int32 wanted)
 {

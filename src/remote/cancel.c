@@ -3,16 +3,14 @@
  * cancel.c
  *	  Cancel requests that can't hang.
  *
- * libpq's PQcancel blocks until the node's postmaster has answered, which a
- * node that is stopped, or cut off, never does; and before version 17 libpq
- * has no other way.  So it runs in a thread of its own, which does nothing
- * else: it calls PQcancel, which uses no state of the connection and is safe
- * in threads, writes the outcome into a pipe, and ends.  All signals are
- * blocked in it, so that the server's handlers run in the main thread only.
- * We wait for the pipe as long as we like; a thread that is given up ends when
- * its socket does, or with the process.
- *
- * Requests to several nodes are under way at the same time.
+ * libpq's PQcancel blocks until the node's postmaster has answered, which may
+ * be never if the node is stopped or unreachable; before version 17, libpq has
+ * no alternative.  So PQcancel, which uses no state of the connection and is
+ * thread-safe, runs in a separate thread, which writes the result into a pipe
+ * and ends.  All signals are blocked in the thread, so that the server's
+ * handlers run in the main thread only.  The main thread waits for the pipe
+ * with a time limit; an abandoned thread ends when its socket does, or with
+ * the process.  Requests to several nodes run in parallel.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,7 +33,7 @@
 typedef struct CancelJob
 {
 	PGcancel   *cancel;
-	int			fd;				/* where the outcome goes */
+	int			fd;				/* for the result */
 } CancelJob;
 
 static void *
@@ -122,7 +120,7 @@ cancel_finish(int fd, TimestampTz deadline)
 			ResetLatch(MyLatch);
 		if ((occurred & WL_TIMEOUT) || (InterruptPending && InterruptHoldoffCount == 0))
 		{
-			SetLatch(MyLatch);	/* whoever handles the interrupt may wait
+			SetLatch(MyLatch);	/* the code that handles the interrupt may wait
 								 * first */
 			break;
 		}

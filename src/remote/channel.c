@@ -3,12 +3,12 @@
  * channel.c
  *	  The channel over libpq.
  *
- * libpq answers in order, row by row (single-row mode), which has to be asked
- * for anew for each command, when libpq comes to it and has read nothing of
- * its answer: after sending, after the NULL that ends the results of the one
- * before, and after a Sync.  Sending never blocks: output that the socket
- * doesn't take stays in libpq's buffer, and `unflushed` makes the next wait
- * (wait.c) send it on.
+ * libpq returns results in order, row by row (single-row mode).  That mode
+ * must be requested for each command before libpq has read any of its answer:
+ * after sending, after the NULL that ends the results of the previous command,
+ * and after a Sync.  Sending never blocks: output that the socket doesn't take
+ * stays in libpq's buffer, and `unflushed` makes the next wait (wait.c) send
+ * it.
  *
  *-------------------------------------------------------------------------
  */
@@ -84,7 +84,7 @@ channel_ok(const Channel *channel)
 }
 
 /*
- * What a server says while its client is idle is mostly good-bye.
+ * A message of the server to an idle client is usually the end of the session.
  */
 bool
 channel_alive(Channel *channel)
@@ -127,7 +127,7 @@ channel_events(const Channel *channel)
 	return WL_SOCKET_READABLE | (channel->unflushed ? WL_SOCKET_WRITEABLE : 0);
 }
 
-/* What libpq said when it was given something to send. */
+/* Handles the result of a libpq function that sends. */
 static bool
 note_sent(Channel *channel, int ok)
 {
@@ -191,7 +191,8 @@ channel_flush(Channel *channel)
 	channel->unflushed = rc > 0;
 
 	/*
-	 * what the node said before it closed the connection is still to be read
+	 * messages that the node sent before it closed the connection can still be
+	 * read
 	 */
 	return rc >= 0 || channel_ok(channel);
 }
@@ -294,8 +295,8 @@ channel_next(Channel *channel)
 	channel->current = NULL;
 
 	/*
-	 * a NULL only ends a command's results, but a second one says that libpq
-	 * is out of step
+	 * a NULL ends a command's results; a second one means that libpq is out of
+	 * sync
 	 */
 	for (int i = 0; i < 2; i++)
 	{

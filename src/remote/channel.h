@@ -3,11 +3,11 @@
  * channel.h
  *	  Commands to a node's session and its messages back, over one connection.
  *
- * A channel carries commands in order, and hands out what the node says to
- * each, in the same order.  It knows nothing of transactions, settings, roles
- * or owners: those are the session's (pipeline.c and what calls it).  Nothing
- * here waits, reads the catalogs, or raises an error, but for
- * lack of memory in channel_next; wait.c waits for the socket.
+ * A channel sends commands in order, and returns the node's answers in the
+ * same order.  Transactions, settings, roles and owners belong to the session
+ * (pipeline.c and its callers).  No function here waits, reads the catalogs,
+ * or raises an error, except for lack of memory in channel_next; wait.c waits
+ * for the socket.
  *
  *	  channel_open, channel_connect		until CHANNEL_END, or CHANNEL_LOST
  *	  channel_send_*, channel_sync		take commands; false: the channel is lost
@@ -33,8 +33,7 @@
 
 typedef enum ChannelEvent
 {
-	CHANNEL_NOTHING,			/* what has been taken in has no whole
-								 * message */
+	CHANNEL_NOTHING,			/* no complete message was read */
 	CHANNEL_ROW,				/* channel->row */
 	CHANNEL_COMPLETE,			/* end of a command: channel->tag, processed */
 	CHANNEL_FAILED,				/* channel_take_error */
@@ -67,8 +66,8 @@ typedef struct Channel
 } Channel;
 
 /*
- * notices hears what the node says besides answers, also while it is idle; it
- * raises nothing.
+ * notices is called for messages that aren't answers, also while the channel
+ * is idle; it must not raise errors.
  */
 extern bool channel_open(Channel *channel, const char *const *keywords, const char *const *values,
 						 void (*notices) (void *arg, const RemoteError *notice), void *arg);
@@ -76,14 +75,16 @@ extern ChannelEvent channel_connect(Channel *channel);
 extern bool channel_set_pipeline(Channel *channel, bool pipelined);
 extern void channel_close(Channel *channel);
 
-/* Whether it is of use, as far as that has been noticed. */
+/* Whether it is usable, as far as is known. */
 extern bool channel_ok(const Channel *channel);
 
-/* Whether an idle one is of use: takes in what the node said meanwhile. */
+/*
+ * Whether an idle one is usable: reads messages that have arrived meanwhile.
+ */
 extern bool channel_alive(Channel *channel);
 
 /*
- * Why it is of no use; valid until it is used or closed, "" if that isn't
+ * Why it is unusable; valid until it is used or closed, "" if that isn't
  * known.
  */
 extern const char *channel_failure(const Channel *channel);
@@ -103,8 +104,8 @@ extern bool channel_send_script(Channel *channel, const char *sql); /* outside p
 extern bool channel_sync(Channel *channel);
 
 /*
- * Has the node send at once what it says to the commands before; else it may
- * wait until the Sync.
+ * Makes the node send its answers to the commands so far; otherwise it may
+ * buffer them until the Sync.
  */
 extern bool channel_ask_for_answers(Channel *channel);
 extern bool channel_flush(Channel *channel);
@@ -128,7 +129,7 @@ extern bool channel_copy_end(Channel *channel, const char *reason);
 /* How many bytes have arrived; 0 if that isn't known. */
 extern uint64 channel_bytes_received(const Channel *channel);
 
-/* What the node's session has told about itself. */
+/* What the node's session has reported about itself. */
 extern int	channel_peer_pid(const Channel *channel);
 extern bool channel_in_xact(const Channel *channel);
 extern bool channel_xact_failed(const Channel *channel);

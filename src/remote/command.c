@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * command.c
- *	  Commands that are waited for: on the primary connections, in the
- *	  distributed transaction, or on a plain connection outside it.
+ *	  Synchronous commands: on the primary connections, in the distributed
+ *	  transaction, or on a plain connection outside it.
  *
- * A plain connection is made for its caller alone, is not in pipeline mode,
- * and commits each command by itself.  One that an error leaves open is closed
- * with the transaction.
+ * A plain connection serves only its caller, is not in pipeline mode, and
+ * commits each command separately.  One that an error leaves open is closed at
+ * the end of the transaction.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,8 +38,8 @@ acquire_for_command(int32 groupid)
 }
 
 /*
- * Runs list[i] on conns[i], all in parallel, and the next of each list when
- * the one before is done there.
+ * Runs the commands of list[i] one after another on conns[i], all connections
+ * in parallel.
  */
 static void
 run_lists(RemoteConn **conns, int nconns, List *commands)
@@ -168,8 +168,8 @@ add_row(RemoteResult *result, const RemoteRow *row)
 }
 
 /*
- * As remote_next; a node that says nothing until the deadline (0: none) is
- * taken for lost.
+ * As remote_next; a node that doesn't answer until the deadline (0: none)
+ * counts as lost.
  */
 static bool
 next_until(RemoteConn *conn, TimestampTz deadline)
@@ -243,8 +243,8 @@ remote_read_within(int32 groupid, const char *sql, const RemoteParams *params, l
 }
 
 /*
- * Settings go first, in a segment of their own, as a command of this kind must
- * be alone in its segment.
+ * Settings are sent first, in a separate segment, since such a command must be
+ * alone in its segment.
  */
 RemoteConn *
 remote_acquire_alone(int32 groupid, RemoteOwner *owner)

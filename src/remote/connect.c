@@ -3,11 +3,11 @@
  * connect.c
  *	  Opening and closing connections.
  *
- * A connection is opened without blocking, but for the look-up of the host's
- * name, and is in pipeline mode from then on.  Limits on how long the network
- * may be silent are set so that a node that vanishes is noticed: by libpq's
- * settings for TCP while connected, by citus.node_connection_timeout while
- * connecting.  citus.node_conninfo overrides all of them.
+ * A connection is opened without blocking, except for the lookup of the host
+ * name, and is in pipeline mode from then on.  Time limits make a node that
+ * vanishes noticed: libpq's TCP settings while connected,
+ * citus.node_connection_timeout while connecting.  citus.node_conninfo
+ * overrides all of them.
  *
  * Structs live in TopMemoryContext until connect_close.
  *
@@ -41,15 +41,18 @@ dlist_head	remote_conns = DLIST_STATIC_INIT(remote_conns);
 int			node_connection_timeout = 30000;
 
 /*
- * A connection that is not needed any more is made nevertheless, if that takes
- * no longer: the node would note a broken one in its log.
+ * How long to wait for a connection that isn't needed any more, since the node
+ * would log a broken one.
  */
 #define POLITE_MS 100
 
 static char *node_conninfo = NULL;
 static uint64 last_serial = 0;
 
-/* What citus.node_conninfo may set: nothing that says who connects to what. */
+/*
+ * What citus.node_conninfo may set: nothing that determines the user or the
+ * destination.
+ */
 static const char *const conninfo_keywords[] = {
 	"connect_timeout", "gssencmode", "gsslib", "hostaddr", "keepalives", "keepalives_count",
 	"keepalives_idle", "keepalives_interval", "krbsrvname", "sslcert", "sslcompression",
@@ -58,7 +61,7 @@ static const char *const conninfo_keywords[] = {
 	"tcp_user_timeout", "channel_binding", "passfile", NULL
 };
 
-/* What pg_dist_authinfo may set besides. */
+/* What pg_dist_authinfo may set in addition. */
 static const char *const secret_keywords[] = {"password", "require_auth", NULL};
 
 static bool
@@ -119,8 +122,8 @@ remote_connection_timeout(void)
 }
 
 /*
- * Connections send the role's stored secret, so an ordinary role doesn't say
- * where they go: only a superuser connects to what is not a node, or not yet.
+ * Connections send the role's stored password, so only a superuser may connect
+ * to a server that isn't a node (yet).
  */
 static void
 check_destination(const char *host, int port)
@@ -159,7 +162,7 @@ add_param(ConnectParams *params, const char *keyword, const char *value)
 	params->count++;
 }
 
-/* Adds what a connection string sets, as far as it is in one of two lists. */
+/* Adds the parameters of a connection string that are in one of two lists. */
 static void
 add_conninfo(ConnectParams *params, const char *conninfo, const char *const *allowed, const char *const *more)
 {
@@ -217,7 +220,7 @@ connect_params(ConnectParams *params, const char *host, int port, const ClusterN
 	params->values[params->count] = NULL;
 }
 
-/* Has a connection to a node's gateway go through our own, if it is to. */
+/* Routes a connection to a node's gateway through our own, if possible. */
 static void
 route_params(ConnectParams *params)
 {
@@ -281,8 +284,8 @@ connect_failed(RemoteConn *conn)
 }
 
 /*
- * Starts connecting.  The struct is in remote_conns before anything can go
- * wrong, so that nothing is leaked; a failure shows in connect_poll.
+ * Starts connecting.  The struct is added to remote_conns before anything can
+ * fail, so nothing is leaked; connect_poll reports failures.
  */
 RemoteConn *
 connect_start(const char *host, int port, Oid login_role, bool pass_pooler, ConnectKind kind)
@@ -382,7 +385,7 @@ connect_poll(RemoteConn *conn)
 	return false;
 }
 
-/* Goes on connecting until that has an end, or the deadline has passed. */
+/* Continues connecting until that ends, or the deadline has passed. */
 static void
 connect_until(RemoteConn *conn, TimestampTz deadline)
 {

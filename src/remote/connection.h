@@ -1,22 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * connection.h
- *	  Connections to other nodes: the pool of a backend, and who uses one.
+ *	  Connections to other nodes: the pool of a backend, and owners.
  *
  * A connection leads to a node, as the client's login role.  Each backend
  * keeps a pool; a connection that is idle at the end of a transaction stays
  * cached (one per node by default, citus.max_cached_conns_per_worker), the
  * rest are closed.  Shared memory counts the connections of all backends per
- * node, and they wait where those are too many (citus.max_shared_pool_size).
+ * node; backends wait if there are too many (citus.max_shared_pool_size).
  *
  * Within a transaction block a node has one *primary* connection: all its
  * writes, and all reads after a write, use it.  "Extra" connections serve
  * reads only, and only while this transaction has not written on the node.
  *
- * A connection serves one *owner* at a time (a scan, a COPY, a command).
- * Whoever needs a connection that another owner holds calls that owner's
- * yield function, which must leave the connection idle: read the rest of its
- * result into a tuplestore, or end its COPY.
+ * A connection serves one *owner* at a time (a scan, a COPY, a command).  Code
+ * that needs a connection that another owner holds calls that owner's yield
+ * function, which must leave the connection idle: read the rest of its result
+ * into a tuplestore, or end its COPY.
  *
  * libpq's types and functions are for src/remote only.
  *
@@ -41,7 +41,7 @@ typedef struct RemoteOwner
 	void		(*yield) (struct RemoteOwner *owner, RemoteConn *conn);
 
 	/*
-	 * Sends a read again should its connection turn out to be broken, so that
+	 * The owner repeats a read if its connection is broken, so the connection
 	 * need not be tested.
 	 */
 	bool		resends;
@@ -70,7 +70,7 @@ struct RemoteConn
 	int32		nodeport;
 	Oid			login_role;
 	RemoteState state;
-	RemoteOwner *owner;			/* NULL if nobody's */
+	RemoteOwner *owner;			/* NULL if there is none */
 	bool		primary;		/* this transaction's one for writes */
 
 	/* owned by src/txn: */
@@ -90,8 +90,8 @@ struct RemoteConn
 								 * have */
 	char		xact_gid[REMOTE_GID_SIZE];	/* its global identifier, "" if
 											 * none */
-	bool		xact_lone;		/* opened for one statement that reads, outside
-								 * any block: nothing is lost if it fails */
+	bool		xact_lone;		/* opened for one read outside a transaction
+								 * block: nothing is lost if it fails */
 	uint64		snapshot_stamp; /* point in time that its next tasks read as
 								 * of */
 	bool		snapshot_held;	/* was asked for its clock in this
@@ -103,14 +103,12 @@ struct RemoteConn
 
 extern void remote_init(void);
 
-/*
- * What src/txn, which stands above this module, adds to it.
- */
+/* Functions that src/txn, a later folder, sets. */
 typedef struct RemoteTxnHooks
 {
 	/*
-	 * Queues (remote_queue_command) what opens the remote transaction, and the
-	 * missing savepoints.
+	 * Queues (remote_queue_command) the commands that open the remote
+	 * transaction, and the missing savepoints.
 	 */
 	void		(*begin) (RemoteConn *conn);
 	/* Whether reads must use the primary connection and its transaction. */
@@ -138,37 +136,37 @@ extern RemoteConn *remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 
 /*
  * One more connection to a node for reading in parallel, or NULL when that is
- * not allowed now (written in this transaction, REPEATABLE READ block, pool
- * or shared limit reached).  May be REMOTE_CONNECTING: remote_poll goes on,
- * and says REMOTE_DONE once the connection is REMOTE_IDLE, or REMOTE_DEAD
- * because it failed, which is no error for an extra connection: release it.
- * open: how many the caller has to this node already.
+ * not allowed now (written in this transaction, REPEATABLE READ block, pool or
+ * shared limit reached).  May be REMOTE_CONNECTING: remote_poll continues, and
+ * returns REMOTE_DONE once the connection is REMOTE_IDLE, or REMOTE_DEAD if it
+ * has failed, which is no error for an extra connection: release it. open: how
+ * many the caller has to this node already.
  */
 extern RemoteConn *remote_acquire_extra(int32 groupid, RemoteOwner *owner, int open);
 
 /*
- * Closes an extra connection that has done its task, if other sessions wait
- * for one and this transaction can do without it; whether it did.
+ * Closes an extra connection after its task, if other sessions wait for one
+ * and this transaction doesn't need it; returns whether it did.
  */
 extern bool remote_give_up_extra(RemoteConn *conn);
 
 /*
- * The owner no longer needs the connection; what is outstanding is read and
- * thrown away, or cancelled.  A failure of what is thrown away is raised only
- * if it broke the distributed transaction.
+ * The owner no longer needs the connection; outstanding answers are read and
+ * discarded, or cancelled.  An error among these is raised only if it has
+ * aborted the distributed transaction.
  */
 extern void remote_release(RemoteConn *conn, RemoteOwner *owner);
 
 /*
- * All owners leave their connections idle, and lose them: nothing outstanding
- * may cross the start of a savepoint.
+ * All owners leave their connections idle, and lose them: no command may be
+ * outstanding when a savepoint starts.
  */
 extern void remote_yield_all(void);
 
 /*
- * Sends one statement (extended protocol, pipelined) without waiting: with
- * what must go before it (BEGIN with the transaction's characteristics if
- * in_xact, savepoints, settings that differ) in the same flush.  The
+ * Sends one statement (extended protocol, pipelined) without waiting: with the
+ * commands that must precede it (BEGIN with the transaction's characteristics
+ * if in_xact, savepoints, settings that differ) in the same flush.  The
  * connection must be claimed and idle.  Rows come one at a time (single-row
  * mode), binary if binary_result.  in_xact false is for a lone read outside a
  * transaction block.  write marks the connection as having written.
@@ -182,39 +180,38 @@ extern void remote_send(RemoteConn *conn, const char *sql, const RemoteParams *p
 						bool in_xact, bool write);
 
 /*
- * Queues a command that goes out with, and in front of, the next statement;
- * its result is read silently, its error raised as that statement's.
+ * Queues a command that is sent before the next statement, in the same flush;
+ * its result is ignored, its error raised as that statement's.
  */
 extern void remote_queue_command(RemoteConn *conn, const char *sql);
 
 /*
- * What is queued so far must not be hit by a request to cancel the statement
- * behind it: the request waits for its answers.
+ * A request to cancel the next statement must not hit the commands queued so
+ * far: it waits for their answers.
  */
 extern void remote_queue_barrier(RemoteConn *conn);
 
 /*
- * As remote_send, for a text (in two parts) that is likely to come again: the
- * node prepares it when it does.  A node can answer that it has lost the
- * statement, with ERRCODE_UNDEFINED_PSTATEMENT, before it does anything.
- * analyst, if valid, is the role with whose rights names in the text are
- * looked up.
+ * As remote_send, for a text (in two parts) that is likely to be repeated: the
+ * node prepares it then.  If the node has lost the statement, it raises
+ * ERRCODE_UNDEFINED_PSTATEMENT before any effect. analyst, if valid, is the
+ * role with whose rights names in the text are looked up.
  */
 extern void remote_send_task(RemoteConn *conn, const char *tag, const char *text, const RemoteParams *params,
 							 Oid analyst, bool binary_result, bool in_xact, bool write);
 
 /*
- * Whether an error means that what the node had prepared is of no use; it is
- * forgotten then.
+ * Whether an error means that the node has lost a prepared statement; if so,
+ * forgets the connection's prepared statements.
  */
 extern bool remote_prepared_lost(RemoteConn *conn, const ErrorData *error);
 
 /*
- * Reads on in the answer to the statement that was sent, without blocking.
- * After REMOTE_ROW, conn->row is its next row; after REMOTE_DONE the
- * connection is idle, conn->processed is set, and conn->row.ncolumns says how
- * many columns the rows have (-1: the statement returns none).  The node's
- * errors are raised here as local ones.
+ * Reads more of the answer to the statement, without blocking.  After
+ * REMOTE_ROW, conn->row is its next row; after REMOTE_DONE the connection is
+ * idle, conn->processed is set, and conn->row.ncolumns says how many columns
+ * the rows have (-1: the statement returns none).  The node's errors are
+ * raised here as local ones.
  */
 extern RemotePoll remote_poll(RemoteConn *conn);
 
@@ -228,11 +225,11 @@ extern int	remote_wait(RemoteConn **conns, int nconns, long timeout_ms);
 /* remote_poll that waits: whether there is one more row, in conn->row. */
 extern bool remote_next(RemoteConn *conn);
 
-/* Waits for the end of the statement, and throws its rows away. */
+/* Waits for the end of the statement, and discards its rows. */
 extern void remote_finish(RemoteConn *conn);
 
 /*
- * Whether the node is in a transaction, after what it has answered so far;
+ * Whether the node is in a transaction, according to its answers so far;
  * whether that has failed.
  */
 extern bool remote_in_xact(const RemoteConn *conn);
@@ -263,16 +260,13 @@ extern const char *remote_error_message(RemoteConn *conn, const RemoteError *err
 extern void remote_exec(int32 groupid, const char *sql);	/* result thrown away */
 extern RemoteResult *remote_query(int32 groupid, const char *sql, const RemoteParams *params);
 
-/*
- * As remote_query, for what only reads: the node needn't take part in the
- * commit.
- */
+/* As remote_query, for reads: the node needn't take part in the commit. */
 extern RemoteResult *remote_read(int32 groupid, const char *sql);
 
 /*
- * The same with a limit to how long the node may say nothing, after which it
- * is taken for lost (ERRCODE_CONNECTION_FAILURE), unless this transaction has
- * written there.
+ * The same with a time limit for each answer, after which the node counts as
+ * lost (ERRCODE_CONNECTION_FAILURE), unless this transaction has written
+ * there.
  */
 extern RemoteResult *remote_read_within(int32 groupid, const char *sql, const RemoteParams *params,
 										long timeout_ms);
@@ -286,7 +280,7 @@ extern void remote_exec_list(int32 groupid, List *commands);	/* List of char *, 
 
 /*
  * One statement that can't run in a transaction block (VACUUM, CREATE INDEX
- * CONCURRENTLY), committed by itself, with the settings that travel.
+ * CONCURRENTLY), committed by itself, with the session's settings.
  */
 extern void remote_exec_alone(int32 groupid, const char *sql);
 extern void remote_exec_alone_on_all(const char *sql);	/* every other active primary, in parallel */
@@ -300,14 +294,14 @@ extern void remote_exec_alone_on_all(const char *sql);	/* every other active pri
 extern RemoteConn *remote_acquire_alone(int32 groupid, RemoteOwner *owner);
 
 /*
- * The same, and nobody else gets the connection until remote_end_own; if an
- * error comes first, it is closed with the transaction.  So what its session
- * on the node holds goes then.
+ * The same, and no other owner gets the connection until remote_end_own; if an
+ * error comes first, it is closed with the transaction.  So everything that
+ * its session on the node holds is released then.
  */
 extern RemoteConn *remote_acquire_own(int32 groupid, RemoteOwner *owner);
 extern void remote_end_own(RemoteConn *conn, RemoteOwner *owner);
 
-/* Closes such a connection; for what is undone with a subtransaction. */
+/* Closes such a connection, also when a subtransaction aborts. */
 extern void remote_close_own(RemoteConn *conn);
 
 /*
@@ -337,8 +331,8 @@ extern RemoteResult *remote_plain_exec(RemoteConn *conn, const char *sql, int el
 extern char *remote_conninfo(const char *host, int port, char **password);
 
 /*
- * Each later command may take that long; then the connection is of no use any
- * more, and the result an error.
+ * Sets the time limit of later commands; after it, the connection is unusable,
+ * and the result an error.
  */
 extern void remote_plain_limit(RemoteConn *conn, int timeout_ms);
 
@@ -351,7 +345,7 @@ extern RemoteResult *remote_plain_result(RemoteConn *conn, char **error);
 extern void remote_plain_close(RemoteConn *conn);
 
 /*
- * Asks the node to cancel what runs on the connection, which is of no use
+ * Asks the node to cancel the connection's command; the connection is unusable
  * then.
  */
 extern void remote_plain_stop(RemoteConn *conn, long timeout_ms);
@@ -391,49 +385,49 @@ typedef struct RemoteAnswer
 } RemoteAnswer;
 
 /*
- * timeout_ms -1 is forever; interruptible if interrupts aren't held.  What
- * doesn't answer in time is REMOTE_DEAD.  between: a debug point after each
- * command that was sent but the last, or NULL.
+ * timeout_ms -1 is forever; interruptible if interrupts aren't held.
+ * Connections that don't answer in time become REMOTE_DEAD.  between: a debug
+ * point after each sent command but the last, or NULL.
  */
 extern void remote_broadcast(RemoteAnswer *answers, int n, long timeout_ms, const char *between);
 
 /*
  * After an error in remote_broadcast, such as an interrupt: asks the nodes to
- * stop, and reads the answers that are outstanding.  What doesn't answer in
- * time is REMOTE_DEAD.
+ * stop, and reads the outstanding answers.  Connections that don't answer in
+ * time become REMOTE_DEAD.
  */
 extern void remote_stop_broadcast(RemoteAnswer *answers, int n, long timeout_ms);
 
 /*
- * Stops what runs on the connection: cancels it, ends its COPY, reads what
- * is outstanding.  It is then REMOTE_IDLE, or REMOTE_DEAD if that took more
- * than timeout_ms.  Raises no remote error.
+ * Stops the connection's command: cancels it, ends its COPY, reads outstanding
+ * answers.  It is then REMOTE_IDLE, or REMOTE_DEAD if that took more than
+ * timeout_ms.  Raises no remote error.
  */
 extern void remote_settle(RemoteConn *conn, long timeout_ms);
 extern void remote_settle_all(long timeout_ms); /* all connections, in
 												 * parallel */
 
 /*
- * Queues a command without waiting; errors of it and of what is outstanding
- * are ignored.
+ * Queues a command without waiting; its errors and those of outstanding
+ * commands are ignored.
  */
 extern void remote_send_silent(RemoteConn *conn, const char *sql);
 
 /*
- * Queues ROLLBACK without waiting.  The settings that the transaction brought
- * are known to be gone at once.
+ * Queues ROLLBACK without waiting.  The settings that were sent in the
+ * transaction count as undone at once.
  */
 extern void remote_send_rollback(RemoteConn *conn);
 
 /*
- * Ends a transaction with xact_lone, if nobody has the connection; the answer
- * is read with its next use.
+ * Ends a transaction with xact_lone, if the connection has no owner; the
+ * answer is read with its next use.
  */
 extern void remote_end_lone(RemoteConn *conn);
 
 /*
- * What is known of the node's settings no longer holds (a transaction that
- * changed them was rolled back).
+ * Forgets the node's settings (a transaction that changed them was rolled
+ * back).
  */
 extern void remote_settings_rolled_back(RemoteConn *conn);
 
@@ -444,9 +438,9 @@ extern void remote_settings_rolled_back(RemoteConn *conn);
 extern bool remote_settings_known(const RemoteConn *conn);
 
 /*
- * Whether the node's session behind a connection is the same in each
- * transaction.  If not, the settings that went with the first statement, role
- * among them, end with the transaction.
+ * Whether a connection has the same session of the node in each transaction.
+ * If not, the settings that were sent with the first statement, including the
+ * role, end with the transaction.
  */
 extern bool remote_is_direct(const RemoteConn *conn);
 
@@ -457,8 +451,8 @@ extern bool remote_is_direct(const RemoteConn *conn);
 extern void remote_queue_settings(RemoteConn *conn);
 
 /*
- * Queues what proves to the node that we are one, where savepoints may have
- * undone it: where a pooler stands between, or nothing was sent since.
+ * Queues the proof that we are a node again, if a savepoint may have undone
+ * it: with a pooler in between, or if no statement was sent since.
  */
 extern void remote_prove_again(RemoteConn *conn);
 
@@ -488,15 +482,12 @@ extern void remote_hold_interrupts(void);
 extern void remote_release_interrupts(bool commit);
 
 /*
- * After an error was caught: if it was that of such a write, which will be
- * sent again, interrupts aren't held any more.
+ * After an error was caught: if it was the error of such a write, which will
+ * be sent again, releases interrupts.
  */
 extern void remote_release_failed_write(void);
 
-/*
- * What the node's clock stood at when it prepared a transaction; 0 if it
- * didn't say.
- */
+/* The node's clock when it prepared a transaction; 0 if it wasn't reported. */
 extern uint64 remote_reported_clock(RemoteConn *conn);
 
 /*

@@ -3,17 +3,18 @@
  * copy_in.c
  *	  COPY .. FROM STDIN on a connection.
  *
- * libpq has no COPY in pipeline mode, so the mode is left, once the
- * transaction is open and the settings are sent, and taken up again at the
- * end.  libpq's output buffer would grow without bound if the node didn't keep
- * up; remote_copy_put waits as soon as the socket takes no more, and so holds
- * little more than the caller's last piece.
+ * libpq has no COPY in pipeline mode, so pipeline mode is left after the
+ * transaction is open and the settings are sent, and entered again at the end.
  *
- * The node may fail at any time, but libpq doesn't look at errors before the
- * data end.  All that a node sends during COPY are notices, of which we hear,
- * and that error: so when bytes have arrived without a notice, we end the COPY
- * as failed and get to know the reason.  Where the system doesn't tell how
- * many bytes have arrived, the error shows at the end of the data.
+ * libpq's output buffer would grow without bound if the node is slow; so
+ * remote_copy_put waits when the socket takes no more, and little more than
+ * the caller's last piece is buffered.
+ *
+ * The node may fail at any time, but libpq doesn't process errors before the
+ * end of the data.  During COPY, a node sends only notices, which are reported
+ * to us, and that error.  So if bytes have arrived without a notice, we end
+ * the COPY as failed and get the error.  If the system doesn't report how many
+ * bytes have arrived, the error is raised at the end of the data.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,10 +36,7 @@ copy_note_notice(RemoteConn *conn)
 		conn->priv->copy_received = channel_bytes_received(&conn->priv->channel);
 }
 
-/*
- * Sends output on until the socket has taken all of it; a failure shows when
- * the answer is read.
- */
+/* Sends all buffered output; a failure is reported when the answer is read. */
 static void
 flush_output(RemoteConn *conn)
 {
@@ -108,7 +106,7 @@ raise_copy_error(RemoteConn *conn)
 	remote_raise(ERROR, conn, error);
 }
 
-/* The node has failed, as it seems: ends the COPY and raises the reason. */
+/* The node seems to have failed: ends the COPY and raises the node's error. */
 static void
 fail_copy(RemoteConn *conn)
 {

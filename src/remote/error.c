@@ -3,11 +3,10 @@
  * error.c
  *	  Errors and notices of other nodes become this session's own.
  *
- * A user knows logical tables only, so names of shards, of their indexes and
+ * Users know logical tables only, so names of shards, of their indexes and
  * constraints are replaced by those of the logical objects (shard_names.c).
- *
- * Many shards may say the same thing about one statement; the same notice from
- * another task of the same local statement is shown once.
+ * Many shards may send the same notice for one statement; it is shown once for
+ * each local statement.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,7 +27,7 @@
 typedef struct SeenNotice
 {
 	uint32		hash;
-	uint64		statement;		/* the remote statement that said it first */
+	uint64		statement;		/* the remote statement that sent it first */
 } SeenNotice;
 
 int			worker_min_messages = NOTICE;
@@ -138,7 +137,7 @@ optional_field(int code, const char *value)
 	return value != NULL ? err_generic_string(code, value) : 0;
 }
 
-/* Whether the node's session ended, for whatever reason it gave. */
+/* Whether an error means that the node's session has ended. */
 static bool
 session_ended(RemoteConn *conn, const RemoteMessage *message)
 {
@@ -192,7 +191,8 @@ remote_raise(int elevel, RemoteConn *conn, RemoteError *error)
 }
 
 /*
- * Whether another remote statement has said the same for this local statement.
+ * Whether another remote statement has sent the same notice for this local
+ * statement.
  */
 static bool
 seen_before(RemoteConn *conn, const RemoteError *error)
@@ -251,7 +251,7 @@ notice_receiver(void *arg, const RemoteError *notice)
 
 	copy_note_notice(conn);
 
-	/* what an idle connection says is why it ends */
+	/* the notice of an idle connection is the reason why it ends */
 	if (conn->state == REMOTE_IDLE || conn->state == REMOTE_DEAD || level == 0 ||
 		seen_before(conn, notice))
 		return;

@@ -4,12 +4,11 @@
  *	  Wakes up an idle session whose cached connections have become too old.
  *
  * Connections are closed at the end of transactions only, and an idle session
- * has none.  So a timeout stands for the moment at which the oldest cached
- * connection expires.  It must not close anything itself, being a signal
- * handler; instead it pretends that other sessions wait for this one to read
- * its invalidation messages.  The server then wakes up an idle session in an
- * orderly way and has it run an empty transaction, at whose end the pool is
- * looked after like after any other.
+ * runs none.  So a timeout is set to the time when the oldest cached
+ * connection expires.  Its signal handler can't close connections; instead, it
+ * requests a catchup interrupt, as if other sessions waited for this one to
+ * read its invalidation messages.  The server then has the idle session run an
+ * empty transaction, at whose end old connections are closed as usual.
  *
  * The timeout is set in signal-safe variables only: it may fire at any time.
  *

@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * finish.c
- *	  Stopping what runs, and the commands that end transactions.
+ *	  Stopping statements, and the commands that end transactions.
  *
- * What is here is called while a transaction commits or aborts, so it raises
- * no error of a node, allocates from libpq's memory only, and waits for a
- * bounded time.  A connection that can't be brought to rest is REMOTE_DEAD,
- * and closed with the transaction; the node then rolls back what isn't
- * prepared.
+ * These functions are called while a transaction commits or aborts, so they
+ * raise no errors of nodes, allocate only libpq's memory, and wait for a
+ * bounded time.  A connection whose outstanding answers can't be read in time
+ * becomes REMOTE_DEAD, and is closed at the end of the transaction; the node
+ * then rolls back what isn't prepared.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,7 +32,7 @@
 /* How long a backend that ends waits for nodes to take its cancel requests. */
 #define EXIT_TIMEOUT_MS 5000
 
-/* Asks the node to stop what runs on the connection, without waiting. */
+/* Asks the node to cancel the connection's statement, without waiting. */
 static void
 ask_to_cancel(RemoteConn *conn)
 {
@@ -47,7 +47,8 @@ ask_to_cancel(RemoteConn *conn)
 
 /*
  * Waits until the request, if there is one, has had its effect: it must not
- * hit a later statement.  What can't be cancelled can't be used any more.
+ * hit a later statement.  If it can't be completed, the connection is
+ * unusable.
  */
 static void
 finish_cancelling(RemoteConn *conn, TimestampTz deadline)
@@ -72,9 +73,9 @@ finish_ask_again(RemoteConn *conn)
 }
 
 /*
- * Takes in some of what has arrived, without waiting; whether nothing is
- * outstanding then.  A node can send faster than we throw away, so there's a
- * limit.
+ * Reads some of the data that have arrived, without waiting; returns whether
+ * nothing is outstanding then.  There is a limit, since a node may send faster
+ * than we discard.
  */
 static bool
 at_rest(RemoteConn *conn)
@@ -86,7 +87,9 @@ at_rest(RemoteConn *conn)
 	return found == REMOTE_DONE;
 }
 
-/* Reads what is outstanding until the deadline, cancelling again and again. */
+/*
+ * Reads outstanding answers until the deadline, repeating the cancel request.
+ */
 static void
 drain_cancelled(RemoteConn *conn, TimestampTz deadline)
 {
@@ -119,7 +122,7 @@ drain_copy(RemoteConn *conn, TimestampTz deadline)
 	pipeline_enter(conn);
 }
 
-/* Tells the node to stop; what it then says is read by drain_conn. */
+/* Tells the node to stop; drain_conn reads its further messages. */
 static void
 stop_statement(RemoteConn *conn)
 {
@@ -202,8 +205,7 @@ remote_settle_all(long timeout_ms)
 }
 
 /*
- * Closes all connections as the backend ends; what still runs on them is
- * cancelled.
+ * Closes all connections when the backend ends, and cancels their statements.
  */
 void
 finish_at_exit(void)
@@ -240,8 +242,8 @@ broadcast_send(RemoteAnswer *answer)
 }
 
 /*
- * Reads the answer to a command of a broadcast; what isn't here by then won't
- * be used.
+ * Reads the answer to a command of a broadcast; connections without an answer
+ * at the deadline become unusable.
  */
 static void
 broadcast_receive(RemoteAnswer *answer, TimestampTz deadline)

@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * identity.c
- *	  As whom a task runs on another node.
+ *	  The role and security context in which a task runs on another node.
  *
- * A session's connections log in as its client did.  SET SESSION AUTHORIZATION
- * and SET ROLE travel as settings (settings.c).  They are no limit on what
- * code may do: both can be undone, on this node as on the other.  Where the
- * server runs code with the rights of another role (a SECURITY DEFINER
- * function, ANALYZE or REFRESH of somebody's table), it sets the current user
- * and a security context in which that can't be undone.  A task that is sent
- * meanwhile runs under the same user and context:
+ * A session's connections log in with the client's login role.  SET SESSION
+ * AUTHORIZATION and SET ROLE are sent as settings (settings.c).  They don't
+ * restrict code, since code can undo both, on this node as on the other.
+ * Where the server runs code with the rights of another role (a SECURITY
+ * DEFINER function, ANALYZE or REFRESH of another role's table), it sets the
+ * current user and a security context in which code can't undo that.  A task
+ * that is sent meanwhile runs under the same user and context:
  *
  *	  BEGIN, settings			as the session user
  *	  task_user(..)				sets user and context
@@ -19,11 +19,11 @@
  * An error in the task undoes it with the (sub)transaction, which began
  * before; where the task is a transaction of its own, its end does.
  *
- * A task may need the rights of a view's owner to the view's tables (its tag
- * says so, resolve/tag.h), and be the current user's in all else.  Names are
- * looked up with the rights of the view's owner as well, as the view did when
- * it was made: such a task is *analysed* as that role.  identity_settle makes
- * the current user its user before it is planned.
+ * A task may need the rights of a view's owner to the view's tables (see
+ * resolve/tag.h), but otherwise run as the current user.  Names are then
+ * looked up with the rights of the view's owner, too: such a task is
+ * *analysed* as that role.  Before it is planned, identity_settle switches to
+ * its user.
  *
  *-------------------------------------------------------------------------
  */

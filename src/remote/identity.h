@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * identity.h
- *	  As whom a task runs on another node.
+ *	  The role and security context in which a task runs on another node.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,9 +13,9 @@
 #include "remote/connection.h"
 
 /*
- * Queues what makes the next statement on a connection run as the current user
- * in the current security context, and, if analyst is valid, be analysed as
- * that role.  False if nothing is needed for that; if true,
+ * Queues a command that makes the next statement on a connection run as the
+ * current user in the current security context, and, if analyst is valid, be
+ * analysed as that role.  False if nothing is needed for that; if true,
  * identity_end_remote is to be called once the statement is queued.
  */
 extern bool identity_begin_remote(RemoteConn *conn, Oid analyst);
@@ -28,8 +28,8 @@ extern void identity_end_remote(RemoteConn *conn);
 extern void identity_end_remote_silently(RemoteConn *conn);
 
 /*
- * On the node of a task, after its analysis or before its execution: from its
- * analyst to its user.
+ * On the node of a task, after its analysis or before its execution: switches
+ * from its analyst to its user.
  */
 extern void identity_settle(void);
 

@@ -3,12 +3,13 @@
  * lone_write.c
  *	  Writes that commit by themselves on their node.
  *
- * The answer to such a write says whether it was committed, so nothing may
- * interrupt us between the two: we would report as failed what was done.
- * Interrupts are held from the moment it is sent to the end of the local
- * transaction, which has nothing more to do.  A request to cancel or to end is
+ * The answer to such a write shows whether it was committed.  If we were
+ * interrupted before, we would report a committed write as failed.  So
+ * interrupts are held from sending the write until the end of the local
+ * transaction, which has no other work.  A request to cancel or terminate is
  * passed on to the node, and obeyed when the node reports that it has stopped.
- * A node that doesn't report within citus.node_connection_timeout is given up.
+ * If the node doesn't answer within citus.node_connection_timeout, the
+ * connection is given up.
  *
  * An error releases interrupts, as all errors do.  A handler that has the
  * write sent again calls remote_release_failed_write.
@@ -41,7 +42,7 @@ lone_write_begin(RemoteConn *conn)
 	remote_hold_interrupts();
 }
 
-/* Whether the statement is to be cancelled at its node. */
+/* Whether the statement should be cancelled on its node. */
 bool
 lone_write_unwanted(RemoteConn *conn)
 {
@@ -53,8 +54,8 @@ lone_write_unwanted(RemoteConn *conn)
 }
 
 /*
- * Whether the node has had its time to obey: it is silent then, and the
- * outcome unknown.
+ * Whether the node has not answered the cancel request in time: then the
+ * outcome is unknown.
  */
 bool
 lone_write_given_up(void)
@@ -63,8 +64,8 @@ lone_write_given_up(void)
 }
 
 /*
- * A write that commits by itself has failed: raises what only it can mean;
- * else returns, and its error, which the caller raises, is like any other's.
+ * A write that commits by itself has failed: raises the error if the outcome
+ * is unknown; otherwise returns, and the caller raises the error as usual.
  */
 void
 lone_write_failed(RemoteConn *conn, RemoteError *error)
@@ -107,7 +108,7 @@ remote_release_interrupts(bool commit)
 	if (!commit)
 		return;
 
-	/* it came too late to stop the statement, which is done */
+	/* the request was too late: the statement is complete */
 	QueryCancelPending = false;
 	RESUME_INTERRUPTS();
 }

@@ -3,16 +3,16 @@
  * pipeline.c
  *	  Statements and their results on one connection.
  *
- * A channel is in pipeline mode nearly always.  A statement leaves
- * with all that must go before it (BEGIN, savepoints, settings) and one Sync
- * behind it, in one flush: a *segment*.  When anything in a segment fails, the
- * node skips the rest of it, so that a statement never runs without its
- * settings or outside its transaction.
+ * A channel is in pipeline mode nearly always.  A statement is sent with all
+ * commands that must precede it (BEGIN, savepoints, settings) and one Sync
+ * after it, in one flush: a *segment*.  If a command of a segment fails, the
+ * node skips the rest of it, so a statement never runs without its settings or
+ * outside its transaction.
  *
- * The channel answers in order, but leaves it to us to know what an answer
- * belongs to.  So each command is noted in priv->items when it is sent, and
- * taken off when it is answered.  The first error is kept in priv->error
- * until the Sync is answered; the connection is then idle again, and usable.
+ * The channel returns answers in order, without the commands that they belong
+ * to.  So each command is added to priv->items when it is sent, and removed
+ * when it is answered.  The first error is kept in priv->error until the Sync
+ * is answered; the connection is then idle again, and usable.
  *
  *-------------------------------------------------------------------------
  */
@@ -49,10 +49,7 @@ pipeline_next_statement(void)
 	return ++last_statement;
 }
 
-/*
- * Makes room to note n more items; before anything is sent that could not be
- * noted.
- */
+/* Makes room for n more items, before the commands are sent. */
 static void
 reserve_items(RemoteConnPrivate *priv, int n)
 {
@@ -83,10 +80,7 @@ pipeline_sent(RemoteConn *conn, char item)
 	priv->items[priv->items_tail++] = item;
 }
 
-/*
- * The connection is of no use any more, for the reason that is kept, or that
- * its channel tells.
- */
+/* The connection is lost, for the reason in priv->error or of its channel. */
 void
 pipeline_lost(RemoteConn *conn)
 {
@@ -143,7 +137,7 @@ remote_queue_barrier(RemoteConn *conn)
 	}
 }
 
-/* Ends the segment and sends it off; false if the connection is lost. */
+/* Ends the segment and sends it; false if the connection is lost. */
 static bool
 send_sync(RemoteConn *conn)
 {
@@ -178,7 +172,7 @@ pipeline_send_alone(RemoteConn *conn, const char *sql, char item)
 	(void) send_sync(conn);
 }
 
-/* Queues what must go before a statement. */
+/* Queues the commands that must precede a statement. */
 void
 pipeline_begin(RemoteConn *conn, bool in_xact)
 {
@@ -217,7 +211,7 @@ send_prepared(RemoteConn *conn, const PreparedUse *use, const RemoteParams *para
 	return channel_send_prepared(channel, use->name, params, binary_result);
 }
 
-/* What comes before a statement. */
+/* The part of a segment before the statement. */
 static void
 begin_statement(RemoteConn *conn, bool in_xact, bool write)
 {
@@ -236,8 +230,8 @@ begin_statement(RemoteConn *conn, bool in_xact, bool write)
 }
 
 /*
- * What comes behind it; sent is whether the channel has taken it, identity
- * whether it runs as another user.
+ * The part after the statement; sent: whether the channel has accepted the
+ * statement; identity: whether it runs as another user.
  */
 static void
 end_statement(RemoteConn *conn, bool sent, bool identity)
@@ -322,10 +316,9 @@ keep_error(RemoteConn *conn, RemoteError *error)
 }
 
 /*
- * A segment is answered, also one that nobody is interested in any more:
- * settings that went with it are in effect, or not; behind a pooler they are
- * over.  A statement that was to be prepared belongs to the last segment that
- * was sent.
+ * A segment is answered, also one whose answer isn't needed any more: settings
+ * in it are now in effect, or not; with a pooler they have ended.  A statement
+ * that was to be prepared belongs to the last segment that was sent.
  */
 static void
 end_segment(RemoteConn *conn)
@@ -351,7 +344,7 @@ end_segment(RemoteConn *conn)
 }
 
 /*
- * Takes one message of the channel.  True if conn->row is now a row for the
+ * Handles one message of the channel.  True if conn->row is now a row for the
  * owner of the connection.
  */
 static bool
@@ -413,8 +406,8 @@ take_message(RemoteConn *conn, ChannelEvent event)
 
 /*
  * As remote_poll, but raises no error of the node: after REMOTE_DONE,
- * priv->error may hold one.  Reads once from the socket at most, so that it
- * has an end however fast the node sends.
+ * priv->error may hold one.  Reads at most once from the socket, so that it
+ * returns even if the node sends continuously.
  */
 RemotePoll
 pipeline_next(RemoteConn *conn)
@@ -503,7 +496,7 @@ remote_send_rollback(RemoteConn *conn)
 	remote_send_silent(conn, "ROLLBACK");
 }
 
-/* Nobody is interested in what is outstanding any more. */
+/* The outstanding answers aren't needed any more. */
 void
 pipeline_ignore_outstanding(RemoteConn *conn)
 {
@@ -522,7 +515,7 @@ pipeline_ignore_outstanding(RemoteConn *conn)
 
 /*
  * Waits until a request to cancel can hit nothing but the statement, whose
- * rows and errors nobody wants any more; false if the deadline passed first.
+ * rows and errors aren't needed any more; false if the deadline passed first.
  */
 bool
 pipeline_past_barrier(RemoteConn *conn, TimestampTz deadline)
@@ -536,7 +529,7 @@ pipeline_past_barrier(RemoteConn *conn, TimestampTz deadline)
 }
 
 /*
- * Reads all that is outstanding and throws rows away; an error stays in
+ * Reads all outstanding answers and discards rows; an error stays in
  * priv->error.  False if the deadline (0: none) passed first.
  */
 bool
@@ -561,8 +554,8 @@ pipeline_drain(RemoteConn *conn, TimestampTz deadline)
 }
 
 /*
- * Out of pipeline mode, for COPY; waits for what is outstanding, and raises
- * its errors.
+ * Leaves pipeline mode, for COPY; waits for outstanding answers, and raises
+ * their errors.
  */
 void
 pipeline_leave(RemoteConn *conn)
@@ -576,7 +569,7 @@ pipeline_leave(RemoteConn *conn)
 	}
 }
 
-/* Back into pipeline mode; raises nothing. */
+/* Enters pipeline mode again; raises no error. */
 void
 pipeline_enter(RemoteConn *conn)
 {

@@ -1,17 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * pool.c
- *	  Which connection serves whom: the pool of this backend.
+ *	  The connection pool of this backend.
  *
  * remote_conns holds all connections of the backend, of which there are few,
  * so that they are searched one by one.  Between transactions each is idle,
- * nobody's, and not primary.  remote_end_transaction re-establishes that, also
- * after an error, when owners have vanished with their memory; nothing here
- * calls an owner then.
+ * without owner, and not primary.  remote_end_transaction re-establishes that,
+ * also after an error, when owners have vanished with their memory; nothing
+ * here calls an owner then.
  *
- * The login role is the user as whom the client has logged in, whom nothing
- * changes: so a node is written over one connection whoever's rights the
- * statements have.  The session's user and SET ROLE travel as settings.
+ * The login role is the client's, which never changes: so a node is written
+ * over one connection, whatever role the statements run as.  The session's
+ * user and SET ROLE are sent as settings.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,11 +30,10 @@
 #include "catalog/node_session.h"
 #include "catalog/stat_counters.h"
 #include "lib/debug_point.h"
-#include "remote/prepared.h"
 #include "remote/private.h"
 #include "remote/transport.h"
 
-/* Microseconds for which a connection is taken to work as it did. */
+/* Microseconds for which a connection isn't tested again. */
 #define JUST_USED USECS_PER_SEC
 
 static int	max_cached_conns_per_worker = 1;
@@ -168,7 +167,7 @@ take_over(RemoteConn *conn, RemoteOwner *owner)
 
 /*
  * Whether a connection was in use a moment ago, and none to its node has been
- * lost in this transaction.  It is likely to work.
+ * lost in this transaction, so that it probably works.
  */
 static bool
 just_used(RemoteConn *conn)
@@ -182,8 +181,8 @@ just_used(RemoteConn *conn)
 }
 
 /*
- * Reads what is left of a transaction that remote_end_lone ended; false if the
- * connection is found to be lost, and closed.
+ * Reads the outstanding answers of a transaction that remote_end_lone ended;
+ * false if the connection was lost, and is closed now.
  */
 static bool
 finish_ending(RemoteConn *conn)
@@ -200,9 +199,9 @@ finish_ending(RemoteConn *conn)
 
 /*
  * Whether an idle connection that is not used in this transaction yet may be
- * used now.  Closes it if it is broken, or leads to where the node no longer
- * is.  If hopeful, one that was just used isn't tested: the caller can do with
- * its being broken.
+ * used now.  Closes it if it is broken, or leads to a former address of the
+ * node.  If hopeful, one that was just used isn't tested: the caller can
+ * handle a broken one.
  */
 static bool
 still_good(RemoteConn *conn, const ClusterNode *node, bool hopeful)
@@ -214,7 +213,7 @@ still_good(RemoteConn *conn, const ClusterNode *node, bool hopeful)
 	return false;
 }
 
-/* An idle connection that nobody has and that is not primary, or NULL. */
+/* An idle connection without owner that is not primary, or NULL. */
 static RemoteConn *
 find_idle(const ClusterNode *node, bool hopeful)
 {
@@ -231,9 +230,7 @@ find_idle(const ClusterNode *node, bool hopeful)
 	return NULL;
 }
 
-/*
- * Whether this session has the connection to a node that its slot is good for.
- */
+/* Whether this session has the connection to a node that its slot allows. */
 static bool
 has_slot_at(const ClusterNode *node)
 {
@@ -311,8 +308,8 @@ find_claimed(int32 groupid, RemoteOwner *owner)
 }
 
 /*
- * Whether the node at which a connection could not be made is elsewhere now,
- * or soon.
+ * Whether the address of a node that could not be reached has changed, or is
+ * changing.
  */
 static bool
 has_moved(RemoteConn *conn)
@@ -326,7 +323,7 @@ has_moved(RemoteConn *conn)
 
 /*
  * A new connection, connected; pass_pooler: one to the node itself.  If
- * optional, NULL if it can't be had; else that is an error.
+ * optional, NULL on failure; else failure is an error.
  */
 static RemoteConn *
 connect_new(const ClusterNode *node, RemoteOwner *owner, bool optional, bool pass_pooler)
@@ -352,8 +349,8 @@ connect_new(const ClusterNode *node, RemoteOwner *owner, bool optional, bool pas
 }
 
 /*
- * An idle or new connection, or one that another owner can do without,
- * connected; not a new one if enough.
+ * An idle connection, a new one (unless enough), or one that its owner yields;
+ * connected.
  */
 static RemoteConn *
 acquire_for_reading(int32 groupid, RemoteOwner *owner, bool hopeful, bool enough)
@@ -387,7 +384,10 @@ find_primary(int32 groupid)
 	return NULL;
 }
 
-/* The primary connection died in this transaction: what it did is lost. */
+/*
+ * Errors if the primary connection was lost in this transaction, and its work
+ * with it.
+ */
 static void
 check_not_lost(RemoteConn *conn)
 {
@@ -451,7 +451,7 @@ pool_open_plain(const char *host, int port, ConnectKind kind, RemoteOwner *owner
 	return conn;
 }
 
-/* How many connections to a node somebody has. */
+/* How many connections to a node have an owner. */
 static int
 count_claimed(int32 groupid)
 {
@@ -537,9 +537,9 @@ remote_yield_all(void)
 }
 
 /*
- * A read outside a transaction that nobody wants any more is cancelled, if it
- * isn't over.  Inside one, that would break the transaction, so the rest of
- * the rows is read.
+ * A read outside a transaction whose rows aren't needed any more is cancelled,
+ * if it isn't over.  Inside one, that would break the transaction, so the rest
+ * of the rows is read.
  */
 void
 remote_release(RemoteConn *conn, RemoteOwner *owner)
@@ -615,8 +615,8 @@ count_before(RemoteConn *conn)
 }
 
 /*
- * Closes what may not be kept, which is everything if other sessions wait for
- * it, and sees to it that what is kept is closed in time.
+ * Closes the connections that may not be cached (all, if other sessions wait
+ * for one), and sets the timeout for the others.
  */
 static void
 close_surplus(void)
@@ -682,9 +682,9 @@ remote_end_unused_transaction(void)
 }
 
 /*
- * Owners of a subtransaction pass to its parent, or vanish.  What a vanished
- * one left running is stopped; src/txn has done so already on the connections
- * that are in a remote transaction.
+ * Owners of a subtransaction are inherited by its parent, or vanish.  The
+ * statements of vanished owners are stopped; on connections in a remote
+ * transaction, src/txn has already done so.
  */
 void
 remote_end_subtransaction(bool commit, SubTransactionId subid, SubTransactionId parent)

@@ -3,10 +3,10 @@
  * pool_info.c
  *	  Connection poolers in front of nodes: rows of pg_dist_poolinfo.
  *
- * A row says where the sessions of this node find a node's pooler: its host,
- * port and name of the database.  Rows are of this node alone, since poolers
- * often stand beside the node that uses them.  The table's check constraint
- * calls poolinfo_valid.
+ * A row has the address of a node's pooler for the sessions of this node:
+ * host, port and database name.  Rows aren't replicated, since poolers often
+ * run beside the node that uses them.  The table's check constraint calls
+ * poolinfo_valid.
  *
  *-------------------------------------------------------------------------
  */

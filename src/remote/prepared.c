@@ -3,18 +3,16 @@
  * prepared.c
  *	  Statements that a connection's node has prepared for us.
  *
- * A text (which names its shard in its tag) that comes a second time on a
- * connection is prepared there, so that the node parses and plans it no more
- * (lib/statement_cache.c).
- *
- * Names are never used twice, by any session: so whether the node still has
- * a statement that we have forgotten does not matter, and no session executes
- * what another has prepared.  Statements are forgotten when a distributed
- * table changes, since the node would refuse to execute one whose columns have
- * other types now.  A node that has lost them says so before anything happens,
- * and the executor sends the task again.  Where a pooler stands between, and
- * another session of the node may get the next transaction, nothing is
- * prepared.
+ * A text (which names its shard in its tag) that is sent a second time on a
+ * connection is prepared there, so that the node needn't parse and plan it
+ * again (lib/statement_cache.c).  Names are unique over all sessions: so it
+ * does no harm if the node still has a statement that we have forgotten, and
+ * no session executes a statement that another one has prepared.  Statements
+ * are forgotten when a distributed table changes, since the node would refuse
+ * to execute one whose columns have other types now.  A node that has lost
+ * them raises an error before any effect, and the executor sends the task
+ * again.  With a pooler in between, where each transaction may run in another
+ * session of the node, nothing is prepared.
  *
  *-------------------------------------------------------------------------
  */
@@ -57,7 +55,7 @@ create_prepared(void)
 	return cache;
 }
 
-/* The connection's cache, without what is out of date. */
+/* The connection's cache, without outdated entries. */
 static PreparedCache *
 current_cache(RemoteConn *conn)
 {

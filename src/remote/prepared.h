@@ -18,14 +18,14 @@ typedef struct PreparedUse
 	bool		first;			/* it must be prepared before it is executed */
 	const char *name;
 	const char *sql;			/* the whole text */
-	char		evicted[PREPARED_NAME_SIZE];	/* if not empty, a statement
-												 * that the node may forget */
+	char		evicted[PREPARED_NAME_SIZE];	/* if not empty, a statement to
+												 * be deallocated */
 } PreparedUse;
 
 /*
  * Notes a use of a text, tag and text one after the other, with its
- * parameters' types on a connection.  True: it is to be sent by name, as *use
- * says, whose strings are valid until the next call; false: as it is.
+ * parameters' types on a connection.  True: it is sent by name, as described
+ * by *use, whose strings are valid until the next call; false: as text.
  */
 extern bool prepared_use(RemoteConn *conn, const char *tag, const char *text, const RemoteParams *params,
 						 PreparedUse *use);
@@ -39,7 +39,7 @@ extern void prepared_succeeded(RemoteConn *conn);
 /* The node has lost its statements, or they are out of date. */
 extern void prepared_forget(RemoteConn *conn);
 
-/* Frees what is kept for a connection. */
+/* Frees the cache of a connection. */
 extern void prepared_free(RemoteConn *conn);
 
 #endif							/* CITUS_REMOTE_PREPARED_H */

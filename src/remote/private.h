@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * private.h
- *	  What the files of src/remote share: the inside of a connection.
+ *	  Declarations shared by the files of src/remote: the private part of a
+ *	  connection.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,13 +21,14 @@
 #include "remote/connection.h"
 
 /*
- * What has been sent and not been answered, in order, one character each.
+ * The commands that were sent and not answered yet, in order, one character
+ * each.
  */
 #define ITEM_STATEMENT	't'		/* the statement whose results the owner
 								 * gets */
 #define ITEM_SILENT		'p'		/* goes with it; errors are raised */
 #define ITEM_SETTINGS	's'		/* as before; settings.c reads the result */
-#define ITEM_IGNORED	'd'		/* results and errors are thrown away */
+#define ITEM_IGNORED	'd'		/* results and errors are discarded */
 #define ITEM_SYNC		'S'		/* end of a pipeline segment */
 
 /*
@@ -136,8 +138,8 @@ extern char *connect_failure(RemoteConn *conn);
 pg_noreturn extern void connect_report(RemoteConn *conn);
 
 /*
- * Takes a connection off this backend's list of peers: nobody here waits for
- * the other end any more, which may hang in a lock for a while yet.
+ * Takes a connection off this backend's list of peers: this backend doesn't
+ * wait for the other end any more, which may wait for a lock for a while yet.
  */
 extern void connect_hide(RemoteConn *conn);
 

@@ -16,10 +16,10 @@
  *
  * Where a pooler stands between, each transaction may find another session of
  * the node, and other nodes' sessions find this one later.  So there the
- * values hold for the transaction only, and are sent with each.  Nobody has to
- * tell: a pooler has to answer to cancel requests itself, and so to give its
- * clients process ids of its own; the node compares the one that we know with
- * its own.
+ * values hold for the transaction only, and are sent with each.  That needs no
+ * configuration: a pooler has to answer to cancel requests itself, and so to
+ * give its clients process ids of its own; the node compares the one that we
+ * know with its own.
  *
  *-------------------------------------------------------------------------
  */
@@ -69,8 +69,8 @@ static const char *const traveling_superuser[] = {
 
 /*
  * Keeps the proof of a node's session (catalog/node_session.h) from messages
- * to the client: a role could have its sessions log parse trees.  The settings
- * that follow set client_min_messages to what it is to be.
+ * to the client: a role could have its sessions log parse trees.  The
+ * following settings set client_min_messages to the session's value.
  */
 #define HIDE_COMMAND "SELECT pg_catalog.set_config('client_min_messages', 'error', true)"
 
@@ -332,7 +332,7 @@ entry_differs(const RemoteConn *conn, int i)
 	return i < first_superuser_entry || !is_default(setting_entries[i].setting);
 }
 
-/* Who the session's user is on the node, when its settings are known. */
+/* The session's user on the node, when its settings are known. */
 static Oid
 known_session_user(const RemoteConn *conn)
 {

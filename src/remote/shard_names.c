@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * shard_names.c
- *	  From names of shards to those of logical tables, in messages.
+ *	  Replaces names of shards in messages by those of logical tables.
  *
  * A word that ends in an underscore and the id of a shard names the shard, or
- * an index, constraint or trigger of it.  Ids begin far above the numbers that
- * people put into names, and a word is changed only if the shard exists.  A
- * name that was cut to make place for the id is looked for among those of the
+ * an index, constraint or trigger of it.  Ids begin far above numbers that are
+ * common in names, and a word is changed only if the shard exists.  A name
+ * that was truncated to make room for the id is searched among those of the
  * table, its indexes and its constraints.
  *
  *-------------------------------------------------------------------------
@@ -25,7 +25,6 @@
 #include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
 #include "catalog/metadata_rows.h"
-#include "catalog/relations.h"
 #include "remote/shard_names.h"
 
 #define MIN_SHARD_DIGITS 6		/* ids begin at 102008 */

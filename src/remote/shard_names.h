@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shard_names.h
- *	  From names of shards to those of logical tables, in messages.
+ *	  Replaces names of shards in messages by those of logical tables.
  *
  *-------------------------------------------------------------------------
  */

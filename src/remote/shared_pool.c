@@ -5,29 +5,28 @@
  *	  citus.max_shared_pool_size.
  *
  * A session that opens its first connection to any node takes a slot, which
- * is good for one connection to each node, and keeps it until its last
- * connection is closed.  What it has to one node beyond the first is extra,
- * and optional wherever it can go on without.  Slots and extra connections to
- * one node together are at most as many as the setting says.
+ * allows one connection to each node, and keeps it until its last connection
+ * is closed.  Further connections to a node are extra, and optional if the
+ * session can continue without them.  The setting limits the sum of slots and
+ * extra connections to one node.  A session without a slot waits for one, in
+ * the order of requests; the session that frees a slot passes it on.  Why no
+ * session waits forever:
  *
- * A session without a slot waits for one, and is given it in its turn by the
- * session that frees one.  Why no session waits for ever:
- *
- * - a session that has a slot waits for nothing here, whatever nodes it comes
- *   to;
- * - a session that waits for a slot has no connection, so that what others may
- *   need of it are locks on this node.  If another session waits for one, it
- *   is let through above the limit (RemoteTxnHooks.awaited);
- * - a session that another node has opened is let through, since its client's
- *   session may have locks on all nodes.  So are the server's own processes;
- * - cached connections don't count for long.  A session gives them up at the
- *   end of a transaction if others wait and it has had its slot for a while
- *   (SHARE_MS), and an idle one is woken up to do so.  Both orders of events
- *   are covered: either the idle session finds that another one waits, or the
- *   one that waits finds it idle;
- * - extra connections are given up after a task, when the session next looks
- *   at them: it may be busy with rows of others until then;
- * - the rest are transactions that take their time:
+ * - a session that has a slot never waits here, whatever nodes it connects to;
+ * - a session that waits for a slot has no connection, so other sessions can
+ *   wait for it only by locks on this node.  If one does, the session gets a
+ *   slot above the limit (RemoteTxnHooks.awaited);
+ * - a session that another node has opened never waits, since its client's
+ *   session may have locks on all nodes.  The same holds for background
+ *   processes;
+ * - cached connections don't block others for long.  A session closes them at
+ *   the end of a transaction if others wait and it has had its slot for a
+ *   while (SHARE_MS), and an idle one is woken up to do so.  In any order of
+ *   events, either the idle session notices the waiting one, or the waiting
+ *   one finds it idle;
+ * - extra connections are closed after a task, when the session next handles
+ *   them: until then it may be busy with rows of others;
+ * - for long transactions, the wait is limited by
  *   citus.node_connection_timeout.
  *
  * Everything is under one lightweight lock, which is taken when a session's
@@ -60,7 +59,7 @@
  */
 #define SHARE_MS 100
 
-/* How often who waits looks for an idle session. */
+/* How often a waiting session looks for an idle session. */
 #define LOOK_MS 50
 
 /* A node to which some session has extra connections. */
@@ -75,7 +74,7 @@ typedef struct PoolNode
 typedef struct PoolSession
 {
 	bool		member;			/* has a slot */
-	bool		asked;			/* has been woken up to give its slot up */
+	bool		asked;			/* has been woken up to free its slot */
 	uint64		turn;			/* waits since; a smaller one goes first; 0:
 								 * does not */
 	TimestampTz joined;			/* when it got its slot */
@@ -162,7 +161,7 @@ make_member(PoolSession *session)
 	pool_shared->members++;
 }
 
-/* Gives what is free to those who have waited longest. */
+/* Gives free slots to the sessions that have waited longest. */
 static void
 hand_out(void)
 {
@@ -182,7 +181,7 @@ hand_out(void)
 	}
 }
 
-/* Whether others wait, and a slot has been had for long enough. */
+/* Whether others wait, and this session has had its slot for long enough. */
 static bool
 is_due(const PoolSession *session, TimestampTz now)
 {
@@ -191,8 +190,8 @@ is_due(const PoolSession *session, TimestampTz now)
 
 /*
  * Wakes up the session that has been idle longest.  It runs an empty
- * transaction, as to read invalidation messages, and at its end finds that
- * somebody waits (expiry.c).
+ * transaction, as to read invalidation messages, and at its end notices the
+ * waiting session (expiry.c).
  */
 static void
 ask_idle_session(void)

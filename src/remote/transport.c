@@ -4,15 +4,15 @@
  *	  Connections to other nodes through this node's gateway.
  *
  * With citus.transport = multiplexed, a connection to a node for which
- * pg_dist_poolinfo names a gateway goes by a Unix-domain socket to a gateway
+ * pg_dist_poolinfo names a gateway leads to a Unix-domain socket of a gateway
  * process of this node, and from there, together with those of other sessions,
- * over one TCP connection to that gateway (gateway/tunnel.c).  What says where
- * it is to lead is an option in the startup packet.  The name is looked up
- * here, since the gateway can't wait for that.
+ * over one TCP connection to that gateway (gateway/tunnel.c).  An option in
+ * the startup packet has the destination.  The host name is looked up here,
+ * since the gateway can't wait for that.
  *
- * The gateway, not libpq, encrypts then; so what citus.node_conninfo asks for
- * is told to it.  A connection that asks for more than it knows of (a client's
- * certificate, say) takes the direct way.
+ * The gateway encrypts, not libpq; so the option contains the TLS settings of
+ * citus.node_conninfo.  A connection that needs features that the gateway
+ * lacks (a client certificate, for instance) is made directly.
  *
  *-------------------------------------------------------------------------
  */
@@ -52,13 +52,16 @@ static const struct config_enum_entry transport_kinds[] = {
 	{NULL, 0, false}
 };
 
-/* What a connection through the gateway doesn't do. */
+/* Parameters that a connection through the gateway doesn't support. */
 static const char *const direct_keywords[] = {
 	"gsslib", "krbsrvname", "replication", "require_auth", "sslcert", "sslcompression", "sslcrl", "sslcrldir", "sslkey",
 	"sslkeylogfile", "ssl_max_protocol_version", "ssl_min_protocol_version", "sslnegotiation", NULL
 };
 
-/* Where libpq finds such wishes besides, and what else is not told to it. */
+/*
+ * Environment variables by which libpq gets such parameters, and others that
+ * aren't passed to the gateway.
+ */
 static const char *const direct_variables[] = {
 	"PGCHANNELBINDING", "PGREQUIREAUTH", "PGSSLCERT", "PGSSLCRL", "PGSSLCRLDIR", "PGSSLKEY", "PGSSLMAXPROTOCOLVERSION",
 	"PGSSLMINPROTOCOLVERSION", "PGSSLMODE", "PGSSLROOTCERT", NULL
@@ -91,8 +94,8 @@ param_value(const char *const *keywords, const char *const *values, const char *
 }
 
 /*
- * Whether the server's user has certificates of authorities, by which libpq
- * verifies servers without being asked to.
+ * Whether the server's user has a root certificate file, by which libpq
+ * verifies servers by default.
  */
 static bool
 has_root_certificate(void)
@@ -106,7 +109,7 @@ has_root_certificate(void)
 	return access(path, F_OK) == 0;
 }
 
-/* Whether it asks for something that only a connection of its own has. */
+/* Whether it needs something that only a direct connection supports. */
 static bool
 needs_own_connection(const char *const *keywords, const char *const *values)
 {

@@ -28,13 +28,15 @@
 
 extern void transport_init(void);
 
-/* While the server starts: that it has a gateway of so many processes. */
+/*
+ * Called while the server starts: sets the number of the gateway's processes.
+ */
 extern void transport_set_gateways(int processes);
 
 /*
- * Parameters of a connection that has these otherwise (ended by a NULL
- * keyword), to have it go through the gateway: host, port, options.  False if
- * it is not to go there, or can't.  palloc'd.
+ * Sets the parameters (host, port, options) by which a connection with the
+ * given ones (ended by a NULL keyword) goes through the gateway; palloc'd.
+ * False if it should not, or can't.
  */
 extern bool transport_route(const char *const *keywords, const char *const *values, char **host, char **port,
 							char **options);

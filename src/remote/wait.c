@@ -3,12 +3,12 @@
  * wait.c
  *	  Waiting for sockets.
  *
- * Making a wait event set costs half a dozen system calls, so that each
- * connection keeps its own for as long as it lives, and remote_wait keeps the
- * set of the last connections it was called with.  All waits process
- * interrupts, end when the postmaster dies, and flush pending output while
- * they wait for input, so that large parameters in one direction and rows in
- * the other can't block each other.
+ * Creating a wait event set costs half a dozen system calls, so each
+ * connection keeps its own set, and remote_wait keeps the set for the
+ * connections of its last call.  All waits process interrupts, end when the
+ * postmaster dies, and flush pending output while they wait for input, so that
+ * large parameters in one direction and rows in the other can't block each
+ * other.
  *
  * When the postmaster dies, the process exits; but not while interrupts are
  * held off, which includes the time after a decision to commit, when an exit
@@ -116,8 +116,8 @@ wait_for_conn(RemoteConn *conn, TimestampTz deadline)
 				return false;
 			}
 			/*
-			 * a request that comes before the statement has no effect, or
-			 * hits what must not be hit
+			 * a request that arrives before the statement has no effect, or
+			 * hits a command that must not be hit
 			 */
 			if (priv->items_head >= priv->items_safe)
 				finish_ask_again(conn);

@@ -5,9 +5,10 @@
  *
  * The binary form of an array names its element type by oid, and that of a
  * composite the types of its columns; oids of the server's own types are the
- * same everywhere, others are not.  Who receives such a value knows its type,
- * and can put in the oids of this node; who sends one doesn't know the other
- * node's.  Values of reg* types are oids themselves, and travel as names.
+ * same everywhere, others are not.  The receiver of such a value knows its
+ * type, and can replace the oids by those of this node; the sender doesn't
+ * know the other node's oids.  Values of reg* types are oids themselves, and
+ * are sent as names.
  *
  *-------------------------------------------------------------------------
  */
@@ -198,7 +199,7 @@ typedef struct WireValue
 	int			len;
 } WireValue;
 
-/* Takes so many bytes off the front. */
+/* Takes count bytes off the front. */
 static char *
 take_bytes(WireValue *value, int count)
 {
@@ -222,7 +223,7 @@ take_int32(WireValue *value)
 	return (int32) pg_ntoh32((uint32) number);
 }
 
-/* Puts a type's oid in the place of the next one. */
+/* Replaces the next oid by a type's. */
 static void
 replace_oid(WireValue *value, Oid type)
 {

@@ -40,8 +40,8 @@ extern WireType wire_type(Oid type);
 extern void wire_type_localize(Oid type, char *data, int len);
 
 /*
- * Whether values of a type are object identifiers that travel as names
- * (regclass and the like).
+ * Whether values of a type are object identifiers that are sent as names
+ * (regclass and similar types).
  */
 extern bool wire_type_is_oid_alias(Oid type);
 
@@ -53,8 +53,9 @@ extern Oid	wire_type_oid(Oid type);
 
 /*
  * Between nodes text is in the database's encoding.  Send and receive
- * functions, which convert to and from the client's, leave it so from begin to
- * end, which takes what begin returned.  To be ended after an error, too.
+ * functions, which convert to and from the client's, don't convert between
+ * begin and end.  end takes the result of begin, and must be called after an
+ * error, too.
  */
 extern int	wire_encoding_begin(void);
 extern void wire_encoding_end(int client_encoding);

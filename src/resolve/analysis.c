@@ -1,16 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * analysis.c
- *	  post_parse_analyze_hook: whose rights to tables count in a task, and which;
- *	  what a foreign key's action writes (default_action.c).
+ *	  post_parse_analyze_hook: the role and the rights that are checked for a
+ *	  task's tables; defaults for foreign keys' actions (default_action.c).
  *
  * A tag may name a view's owner (resolve/tag.h).  As the rewriter does for the
- * tables of a view, this has permissions and row-security policies of the
- * task's tables looked up for that role; all else in the task is its user's.
+ * tables of a view, this makes permissions and row-security policies of the
+ * task's tables those of that role; everything else in the task is checked for
+ * its user.
  *
- * A task that applies rows finds them by ctid, which is to read them.  If its
- * statement doesn't, the policies for SELECT, which the rewriter looks up for
- * who needs that right, have no say.
+ * A task that applies rows finds them by ctid, which counts as reading.  If
+ * its statement doesn't, the policies for SELECT, which the rewriter adds for
+ * a user who needs that right, don't apply.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,11 +37,11 @@
 
 static post_parse_analyze_hook_type prev_post_parse_analyze = NULL;
 
-/* A text to analyse by a role's right (analysis_prepare_by_right). */
+/* A text to analyse with a role's rights (analysis_prepare_by_right). */
 static const char *text_by_right = NULL;
 static Oid	right_of_text;
 
-/* Takes the right to read from the targets of writes. */
+/* Removes the required right to read from the targets of writes. */
 static bool
 blind_walker(Node *node, void *context)
 {
@@ -76,13 +77,13 @@ calls_users_functions(Node *node, void *context)
 }
 
 /*
- * Analyses a task anew, with names looked up in pg_catalog only, as the
- * initiator has written it.  A user's function or operator of the very types
- * of its arguments, in a schema of the search path, is taken before a
- * polymorphic one of the server, which the initiator means.
+ * Analyses a task again, with names looked up in pg_catalog only, as the
+ * initiator has written it.  Otherwise, a user's function or operator in the
+ * search path with exactly matching argument types would be preferred to the
+ * server's polymorphic one that the initiator means.
  *
- * explained: the query is that of EXPLAIN, which calls the hook for it once
- * more when it runs; what has been analysed before is left as it is then.
+ * explained: the query belongs to EXPLAIN, which calls the hook for it once
+ * more when it runs; the second call leaves it as it is.
  */
 static void
 analyse_exactly(ParseState *pstate, Query *query, bool explained)

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * analysis.h
- *	  post_parse_analyze_hook: whose rights to tables count in a task.
+ *	  post_parse_analyze_hook: the role whose rights are checked for a task's
+ *	  tables.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,8 +12,8 @@
 #include "executor/spi.h"
 
 /*
- * SPI_prepare of a text without parameters: a role's rights to its tables
- * count, as a view's owner's do to those of the view.
+ * SPI_prepare of a text without parameters, whose tables are accessed with a
+ * role's rights, like those of a view with the owner's.
  */
 extern SPIPlanPtr analysis_prepare_by_right(const char *text, Oid role);
 

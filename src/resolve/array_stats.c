@@ -3,11 +3,11 @@
  * array_stats.c
  *	  Statistics of the columns of unnest(), from the arrays themselves.
  *
- * A task may join with rows that its initiator has sent along as arrays.
- * PostgreSQL knows how long a constant array is, but takes each column of
- * unnest() for one with 200 values, so that a filter on a column of few values
- * seems to leave almost nothing, and nested loops cheap.  Here a sample of the
- * array is counted: number of values, the commonest ones, nulls.
+ * A task may join with broadcast rows, which are arrays.  PostgreSQL knows the
+ * length of a constant array, but assumes 200 values for each column of
+ * unnest(), so it underestimates the rows that pass a filter on a column with
+ * few values, and prefers nested loops.  Here statistics are computed from a
+ * sample of the array: number of values, the commonest ones, nulls.
  *
  *-------------------------------------------------------------------------
  */
@@ -139,7 +139,10 @@ estimate_distinct(const ArraySample *sample, const ValueCount *counts, int ncoun
 		once += counts[i].count == 1;
 	if (sample->nelements == sample->total || once == 0)
 		return ncounts;
-	/* values that come once in a sample stand for as many others that don't */
+	/*
+	 * values that occur once in a sample represent as many others that don't
+	 * occur
+	 */
 	return -(float4) Min(1.0, (double) (ncounts - once + (double) once * sample->total / sample->nelements) / sample->total);
 }
 

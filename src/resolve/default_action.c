@@ -3,15 +3,13 @@
  * default_action.c
  *	  Foreign keys of shards that set columns to their defaults.
  *
- * A foreign key with ON DELETE or ON UPDATE SET DEFAULT updates the shard by
- * a statement of the server's own, SET column = DEFAULT.  Columns of shards
- * have no defaults, the logical table's have.  So each DEFAULT in that
- * statement is replaced with the logical table's expression before the
- * rewriter looks for the shard's.
- *
- * The server keeps the statement's plan for the session, and plans anew when
- * the shard changes.  ALTER TABLE tells it so where only the logical table
- * changes.
+ * A foreign key with ON DELETE or ON UPDATE SET DEFAULT updates the shard by a
+ * statement of the server's own, SET column = DEFAULT.  Columns of shards have
+ * no defaults, only the logical table's have.  So each DEFAULT in that
+ * statement is replaced by the logical table's expression before the rewriter
+ * looks for the shard's.  The server caches the statement's plan in the
+ * session, and replans when the shard changes.  If only the logical table's
+ * default changes, ALTER TABLE invalidates the shards.
  *
  *-------------------------------------------------------------------------
  */

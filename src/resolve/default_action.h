@@ -19,8 +19,8 @@
 extern void default_action_fill(Query *query);
 
 /*
- * Has the sessions of this node plan such statements of the shards anew: the
- * defaults of their table have changed.
+ * Invalidates such plans in the sessions of this node, since the table's
+ * defaults have changed.
  */
 extern void default_action_forget(List *shard_relids);
 

@@ -3,9 +3,10 @@
  * manual_change.c
  *	  Clients' own statements that change a shard by its name.
  *
- * A shard is an ordinary table that its owner could write: rows that belong to
- * another shard, rows that break foreign keys and unique constraints of the
- * logical table, another definition than the table's.  Reading is free.
+ * A shard is an ordinary table, in which its owner could store rows that
+ * belong to another shard, or that violate foreign keys and unique constraints
+ * of the logical table, or whose definition the owner could change.  Reading
+ * is allowed.
  *
  *-------------------------------------------------------------------------
  */
@@ -79,8 +80,8 @@ manual_change_check_query(Query *query)
 }
 
 /*
- * What DROP, COMMENT and the like name: a relation, or something that belongs
- * to one.
+ * Checks an object of DROP, COMMENT and the like: a relation, or a part of
+ * one.
  */
 static void
 check_object(ObjectType type, Node *object)

@@ -21,10 +21,10 @@ extern void manual_change_check_query(Query *query);
 extern void manual_change_check_utility(Node *stmt);
 
 /*
- * The same for what ties a shard to another relation, whichever statement does
- * it: a relation begins or ceases to inherit from another one (as a partition
- * does, whose rows can be written by its parent's name), or gets a constraint.
- * The constraint need not be visible yet.
+ * The same for links between a shard and another relation, by any statement: a
+ * relation begins or ceases to inherit from another one (as a partition does,
+ * whose rows can be written by its parent's name), or gets a constraint.  The
+ * constraint need not be visible yet.
  */
 extern void manual_change_check_inheritance(Oid child, Oid parent);
 extern void manual_change_check_constraint(Oid constraint);

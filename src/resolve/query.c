@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * query.c
- *	  A tagged query's logical tables become this node's shards.
+ *	  Replaces a tagged query's logical tables by this node's shards.
  *
  * The query has been analysed and rewritten against the logical tables, so
  * views, defaults and row-security policies are theirs.  A shard has the
@@ -9,9 +9,9 @@
  * and that of the constraint in ON CONFLICT ON CONSTRAINT.
  *
  * A task that is a part of a statement may need other policies than its text
- * shows: the initiator reads the target of a write by a SELECT, for instance,
- * and policies may read what is on other nodes.  So the tag says which
- * policies are part of the text, and which were seen to (tag.h).
+ * implies: for instance, the initiator reads the target of a write by a
+ * SELECT, and policies may read tables on other nodes.  So the tag says which
+ * policies are part of the text, and which the initiator checks (tag.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -85,9 +85,9 @@ range_width(HashRange range)
 }
 
 /*
- * What is here of a range's rows as they were before shards were moved away,
- * split or merged.  Some of the range's shards may have stayed as they were,
- * if the initiator didn't know yet that others had not.
+ * The relations on this node with a range's rows from before shards were moved
+ * away, split or merged.  Some shards of the range may be unchanged, if the
+ * initiator didn't know yet that others had changed.
  */
 static List *
 former_parts(const DistTable *table, HashRange wanted, bool some_stayed)
@@ -113,9 +113,9 @@ former_parts(const DistTable *table, HashRange wanted, bool some_stayed)
 }
 
 /*
- * What is here of the rows of neighbouring shards; NIL if they are not here,
- * or may be others than the initiator means: made of those later than it
- * reads.
+ * The relations on this node with the rows of neighbouring shards; NIL if they
+ * are not here, or may be newer than the initiator's snapshot: made from
+ * others later.
  */
 static List *
 present_parts(const DistTable *table, const ShardRun *run)
@@ -196,10 +196,10 @@ resolve_constraint(Oid constraint, Oid relid, const TaskTag *tag)
 
 /*
  * The initiator has checked the rights to the columns that the user names.  A
- * task may name others: those that tell which row to write, and an INSERT's
- * defaults and what a trigger assigns, which come from the initiator.  Nor
- * does a write that reads no column take the right to read, which its task
- * needs to find the rows.
+ * task may use others: those that identify a row, and those with an INSERT's
+ * defaults or a trigger's assignments, which come from the initiator.  And a
+ * write that reads no column doesn't require the right to read, although its
+ * task reads columns to find the rows.
  */
 static void
 ask_any_column(Query *query)
@@ -216,8 +216,8 @@ ask_any_column(Query *query)
 }
 
 /*
- * The same, locked.  Who waits for the lock may find that the shard was moved
- * away meanwhile.
+ * The same, locked.  While waiting for the lock, the shard may have moved to
+ * another node.
  */
 static List *
 lock_tagged(Oid relid, const TaskTag *tag, LOCKMODE mode)
@@ -249,7 +249,7 @@ entry_number(const Query *query, const RangeTblEntry *rte)
 }
 
 /*
- * Has an entry of the query's range table be for the shard, or for all shards,
+ * Changes an entry of the query's range table to the shard, or all shards,
  * that the tag means.
  */
 static void
@@ -316,9 +316,9 @@ resolve_walker(Node *node, void *context)
 }
 
 /*
- * Has the rows that a query reads locked for a DELETE or MERGE, whose rights
- * the initiator has checked: neither to read nor to update is among those of a
- * DELETE.
+ * Makes a query lock the rows that it reads for a DELETE or MERGE, whose
+ * rights the initiator has checked: DELETE requires neither the right to read
+ * nor to update.
  */
 static void
 lock_rows(Query *query)
@@ -339,10 +339,9 @@ lock_rows(Query *query)
 }
 
 /*
- * The first conditions are the policies of what a query reads, which is one
- * table, or of what it changes, and have to be met before what may tell of a
- * row is evaluated; the policies that the rewriter has found are not to be
- * added.
+ * The first conditions are the policies of the table that a query reads or
+ * changes, and must be evaluated before conditions that aren't leakproof; the
+ * policies that the rewriter has found must not be added.
  */
 static void
 take_policies(Query *query, int npolicies)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shard_set.c
- *	  A task for several shards of a node, which it reads as if they were one.
+ *	  A task for several shards of a node, which it reads as one relation.
  *
  * The entry of the logical table becomes a subquery, SELECT .. FROM shard1
  * UNION ALL SELECT .. FROM shard2 .., which the server's planner flattens into
@@ -199,8 +199,8 @@ make_live_row(const Var *row, List *columns)
 }
 
 /*
- * Has a table's row IS [NOT] NULL be about the columns that it has: the
- * planner makes a row of all of a subquery's columns.  In place.
+ * Restricts IS [NOT] NULL of a table's row to its live columns, since the
+ * planner expands it to all columns of a subquery.  In place.
  */
 static bool
 row_tests_walker(Node *node, void *context)
@@ -272,8 +272,8 @@ shard_set_expand(Query *query, RangeTblEntry *rte, List *parts)
 }
 
 /*
- * get_relation_stats_hook: what is known of a logical table's column, for all
- * of its shards here.
+ * get_relation_stats_hook: the statistics of a logical table's column, for the
+ * set of its shards here.
  */
 static bool
 get_shard_set_stats(PlannerInfo *root, RangeTblEntry *rte, AttrNumber attnum, VariableStatData *vardata)

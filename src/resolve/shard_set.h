@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shard_set.h
- *	  A task for several shards of a node, which it reads as if they were one.
+ *	  A task for several shards of a node, which it reads as one relation.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,7 +12,7 @@
 
 #include "catalog/metadata.h"
 
-/* A relation of this node whose rows are some of a task's. */
+/* A relation of this node that has some of a task's rows. */
 typedef struct ShardPart
 {
 	Oid			relid;

@@ -102,7 +102,7 @@ read_explain(const char **cursor, TaskTag *tag)
 	return !skip_word(cursor, " explain ") || read_int(cursor, &tag->explain);
 }
 
-/* Whether a character of a role's name stands for itself. */
+/* Whether a character of a role's name needs no escape. */
 static bool
 is_plain(char c)
 {
@@ -174,7 +174,7 @@ read_ranges(const char **cursor, TaskTag *tag)
 	return true;
 }
 
-/* Reads what it says of rights; false if it is damaged. */
+/* Reads the words about rights; false if it is damaged. */
 static bool
 read_rights(const char **cursor, TaskTag *tag)
 {
@@ -238,7 +238,7 @@ read_tag(const char *cursor, TaskTag *tag)
 
 /*
  * Errors unless the tag is a node's.  A parallel worker runs its leader's
- * statement, which has been looked at there.
+ * statement, which was checked there.
  */
 static void
 check_sender(const char *source)

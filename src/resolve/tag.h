@@ -115,8 +115,8 @@ typedef struct TaskTag
 								 * TENANT_IS_GROUP */
 	int			rights;			/* TASK_FILTERED and the like */
 	int			npolicies;		/* if TASK_FILTERED */
-	char		as[NAMEDATALEN];	/* role whose rights to tables count; "":
-									 * the current user's */
+	char		as[NAMEDATALEN];	/* the role whose rights to tables are
+									 * checked; "": the current user */
 	int			explain;		/* not 0: keep the plan for the initiator's
 								 * EXPLAIN ANALYZE (TASK_EXPLAIN_*) */
 } TaskTag;
@@ -125,7 +125,7 @@ typedef struct TaskTag
 #define TENANT_IS_GROUP (-1)
 
 /*
- * Bits of TaskTag.rights: what of rights and policies the initiator sees to;
+ * Bits of TaskTag.rights: the rights and policies that the initiator checks;
  * TAG_SHARD and TAG_NODE only.
  */
 #define TASK_FILTERED 1			/* its text holds the policies of the table
@@ -136,9 +136,9 @@ typedef struct TaskTag
 								 * that it writes */
 #define TASK_UNCHECKED 8		/* what is written is checked by the
 								 * initiator */
-#define TASK_MOVES 16			/* the rows that it deletes come back in
+#define TASK_MOVES 16			/* the rows that it deletes are inserted into
 								 * other shards */
-#define TASK_UNPUBLISHED 32		/* what it writes is no change of the table
+#define TASK_UNPUBLISHED 32		/* logical decoding ignores what it writes
 								 * (txn/unpublished.h); also TAG_FRAMES */
 
 /*
@@ -155,7 +155,8 @@ typedef struct TaskTag
 #define TASK_EXPLAIN_TIMING 16
 #define TASK_EXPLAIN_WAL 32
 #define TASK_EXPLAIN_FORMAT_SHIFT 8	/* two bits */
-#define TASK_EXPLAIN_SCAN_SHIFT 10	/* tells the scans of a statement apart */
+#define TASK_EXPLAIN_SCAN_SHIFT 10	/* distinguishes the scans of a
+									 * statement */
 
 /*
  * Reads the tag in front of a source text; false (kind TAG_NONE) if there is

@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * utility.c
- *	  From the logical names in a utility statement to those of a shard.
+ *	  Replaces the logical names in a utility statement by those of a shard.
  *
- * A utility statement names relations, so it is turned to a shard on its
- * parse tree, before analysis.  This one mechanism makes shards, gives them
- * constraints and indexes, and applies to them whatever is done to the table.
+ * A utility statement names relations, so its parse tree is changed before
+ * analysis.  This mechanism is used to create shards, their constraints and
+ * indexes, and to apply all later changes of the table to them.
  *
- * Every kind of statement has a row in a table: how to find its names.
- * "To a shard" means: of the colocation group and the range in the
- * ShardNaming, for whichever of the group's tables is named.
+ * Every kind of statement has a row in a table: how to find its names.  The
+ * shards are those of the colocation group and the range in the ShardNaming,
+ * for each of the group's tables that is named.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,8 +38,8 @@ typedef struct ShardNaming
 	HashRange	range;
 	bool		must_exist;		/* the shard has to be on this node */
 	Oid			relid;			/* the table named last */
-	int64		shardid;		/* of that table: the suffix of what the
-								 * statement names in it; 0 is none */
+	int64		shardid;		/* of that table: the suffix of names of its
+								 * objects; 0 is none */
 } ShardNaming;
 
 typedef void (*RenameFunction) (ShardNaming *naming, Node *stmt);
@@ -226,10 +226,7 @@ shard_constraint_name(const DistTable *table, const char *name, HashRange range)
 	return shard_relation_name(name, shard_of_range(origin, range)->shardid);
 }
 
-/*
- * Like rename_part, for a constraint of the table that is there, or is going
- * to be.
- */
+/* Like rename_part, for an existing or new constraint of the table. */
 static void
 rename_constraint_name(ShardNaming *naming, char **name)
 {
@@ -252,7 +249,7 @@ rename_constraint(ShardNaming *naming, Constraint *constraint)
 }
 
 /*
- * What a column's definition refers to; for ALTER COLUMN TYPE that is USING.
+ * The references in a column's definition, such as USING of ALTER COLUMN TYPE.
  */
 static void
 rename_column(ShardNaming *naming, ColumnDef *column)
@@ -299,7 +296,7 @@ rename_partition(ShardNaming *naming, PartitionCmd *cmd)
 	*naming = table;
 }
 
-/* What an ALTER TABLE subcommand names in the table. */
+/* The names in an ALTER TABLE subcommand. */
 static void
 rename_subcommand(ShardNaming *naming, AlterTableCmd *cmd)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * utility.h
- *	  From the logical names in a utility statement to those of a shard.
+ *	  Replaces the logical names in a utility statement by those of a shard.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,8 +45,8 @@ extern const DistTable *dist_table_of_relation(Oid relid);
 
 /*
  * Name of a table's constraint in the shard of a range.  A check constraint
- * that a partition has from its partitioned table has the same name in both's
- * shards, as PostgreSQL wants it.
+ * that a partition has from its partitioned table has the same name in the
+ * shards of both, as PostgreSQL requires.
  */
 extern char *shard_constraint_name(const DistTable *table, const char *name, HashRange range);
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * hash.c
- *	  From a distribution value to its shard.
+ *	  Finds the shard of a distribution value.
  *
  * The int4 range is cut into equal slices; the last one takes the remainder.
  *
@@ -106,8 +106,8 @@ hash_range_intersect(HashRange *range, HashRange other)
 }
 
 /*
- * The hash value of an enum: of its label.  What the server hashes is the
- * label's OID, which is another one on each node.
+ * The hash value of an enum: of its label.  The server would hash the label's
+ * OID, which differs between nodes.
  */
 int32
 hash_enum_value(Datum value)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * hash.h
- *	  From a distribution value to its shard.
+ *	  Finds the shard of a distribution value.
  *
  *-------------------------------------------------------------------------
  */
@@ -66,8 +66,8 @@ extern int32 hash_enum_value(Datum value);
 extern const ShardInfo *shard_of_range(const DistTable *table, HashRange range);
 
 /*
- * A checksum of the hash values at which neighbouring shards, from the first
- * to the last position, are cut; 0 for one shard, and for no others.
+ * A checksum of the boundaries between neighbouring shards, from the first to
+ * the last position; 0 for one shard only.
  */
 extern int	shard_cuts(const DistTable *table, int first, int last);
 
@@ -86,8 +86,8 @@ extern int32 shard_hash_of_value(const DistTable *table, Datum value);
 extern int	shard_index_of_value(const DistTable *table, Datum value);
 
 /*
- * Index of the shard that has the rows without a value: those of hash value 0
- * are in it as well.
+ * Index of the shard that has the rows whose distribution column is NULL: the
+ * one with hash value 0.
  */
 extern int	shard_index_of_null(const DistTable *table);
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * hash_condition.c
- *	  A value's hash value, and a condition on a row's, as expressions.
+ *	  Expressions for a value's hash value, and for a condition on a row's.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,8 +17,8 @@
 #include "sharding/hash_condition.h"
 
 /*
- * worker_hash(anyelement), for what the server doesn't hash alike on all
- * nodes.
+ * worker_hash(anyelement), for types whose hash values by the server differ
+ * between nodes.
  */
 static Oid
 own_hash_function(void)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * hash_condition.h
- *	  A value's hash value, and a condition on a row's, as expressions.
+ *	  Expressions for a value's hash value, and for a condition on a row's.
  *
  *-------------------------------------------------------------------------
  */

@@ -136,7 +136,8 @@ prune_comparison(PruneContext *context, Oid opno, Oid collation, Node *left, Nod
 }
 
 /*
- * OR: the union of one disjunction of each arm; NIL if an arm tells nothing.
+ * OR: the union of one disjunction of each arm; NIL if nothing is known for an
+ * arm.
  */
 static List *
 prune_or(PruneContext *context, List *arms)
@@ -155,7 +156,7 @@ prune_or(PruneContext *context, List *arms)
 	return list_make1(terms);
 }
 
-/* What a boolean distribution column alone, or negated, says. */
+/* The disjunctions for a boolean distribution column alone, or negated. */
 static List *
 prune_boolean(PruneContext *context, Node *column, bool value)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * definition.h
- *	  What the files that write a table's definition share.
+ *	  Declarations shared by the files that write a table's definition.
  *
  * A Definition is the list of commands written so far.  All names in them
  * are qualified: the caller of these functions has set search_path to
@@ -44,9 +44,9 @@ extern void definition_add(Definition *def, const char *format,...) pg_attribute
 
 /*
  * if_missing.c: appends a call that runs commands where an object (kind
- * 'schema', 'type', 'sequence', ...) is missing.  Where there is one of that
- * name, it must have the same identity: the text of all that the node relies
- * on, as the kind's function here writes it of an object.
+ * 'schema', 'type', 'sequence', ...) is missing.  An existing object of that
+ * name must have the same identity: a text of its owner and definition,
+ * written by the function for its kind.
  */
 extern void definition_add_if_missing(Definition *def, const char *kind, const char *name, const char *identity,
 									  List *commands);
@@ -71,9 +71,9 @@ extern void definition_operator(Definition *def, Oid opid);
 extern void definition_functions(Definition *def);
 
 /*
- * definition_needs.c.  Whether a table's definition has to make an object: no
- * extension does.  Writes an object: the commands that create it, and then its
- * owner and privileges.
+ * definition_needs.c.  Whether a table's definition has to create an object,
+ * since it isn't part of an extension.  Writes an object: the commands that
+ * create it, and then its owner and privileges.
  */
 extern bool definition_is_needed(Oid classid, Oid objid);
 extern void definition_add_object(Definition *def, const char *kind, const char *name, List *commands, Datum acl,

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * definition_functions.c
- *	  Writes the functions that a table calls before it can be made: in
- *	  constraints, defaults, indexes, policies, triggers and statistics.
+ *	  Writes the functions that a table calls: in constraints, defaults,
+ *	  indexes, policies, triggers and statistics.
  *
- * On another node the texts of all these name functions.  So a function that
- * somebody has made there under such a name is taken only if it is the same,
- * as all that a table needs (if_missing.c).
+ * On another node, the texts of these refer to functions by name.  So an
+ * existing function of that name is used only if it is the same, like
+ * everything that a table needs (if_missing.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -49,9 +49,9 @@ is_of_row_type(const Definition *def, Form_pg_proc form)
 }
 
 /*
- * Writes a function.  One of the table's rows can't be there before the table
- * is: it follows it (objects/dependents.c).  Of an aggregate, which only a
- * policy's subquery may use, there is no definition to be had.
+ * Writes a function.  A function with the table's row type can only be created
+ * after the table (objects/dependents.c).  The server can't deparse
+ * aggregates, which only a policy's subquery may use.
  */
 void
 definition_function(Definition *def, Oid funcid)
@@ -122,9 +122,8 @@ operator_command(Form_pg_operator form)
 }
 
 /*
- * Its function decides what an operator does, and its name which operator is
- * meant; so both are compared.  One of the table's rows follows the table,
- * like the function.
+ * Both the function and the name of an operator are compared.  An operator on
+ * the table's row type is created after the table, like the function.
  */
 void
 definition_operator(Definition *def, Oid opid)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * definition_needs.c
- *	  Writes what a table needs before it can be made: schemas, types,
+ *	  Writes the objects that must exist before a table: schemas, types,
  *	  collations, sequences.
  *
  * Each is created only where it is missing (if_missing.c).  Members of an
@@ -37,7 +37,6 @@
 #include "compat/identity_sequence.h"
 #include "table/definition.h"
 #include "table/sequence.h"
-#include "table/table_definition.h"
 
 /* Quoted, schema-qualified name of a relation. */
 char *
@@ -115,7 +114,7 @@ append_collation_option(StringInfo buf, HeapTuple tuple, AttrNumber attno, const
 		appendStringInfo(buf, ", %s = %s", name, quote_literal_cstr(TextDatumGetCString(datum)));
 }
 
-/* What stands in the parentheses of CREATE COLLATION; palloc'd. */
+/* The options of CREATE COLLATION; palloc'd. */
 static char *
 collation_options(HeapTuple tuple)
 {
@@ -278,7 +277,7 @@ range_command(Definition *def, Oid typid, const char *name)
 	return buf.data;
 }
 
-/* A type and, before it, what it is made of. */
+/* Writes the types that a type consists of, and then the type. */
 void
 definition_type(Definition *def, Oid typid)
 {
@@ -346,7 +345,7 @@ sequence_options_text(Oid seqid)
 }
 
 /*
- * Writes one sequence, which goes on after this node's values
+ * Writes one sequence, which continues after this node's values
  * (../objects/sequence_values.c).
  */
 void
@@ -423,8 +422,8 @@ definition_sequences(Definition *def)
 }
 
 /*
- * After the table has its owner: whose the sequences are, and where those of
- * identity columns go on.
+ * Called after the table has its owner: writes the ownership of sequences, and
+ * the next values of those of identity columns.
  */
 void
 definition_sequence_owners(Definition *def)

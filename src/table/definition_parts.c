@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * definition_parts.c
- *	  Writes what hangs on a table: constraints, indexes, replica identity,
+ *	  Writes the parts of a table: constraints, indexes, replica identity,
  *	  statistics objects, row security, comments.
  *
  *-------------------------------------------------------------------------
@@ -249,9 +249,9 @@ policy_command(Definition *def, const CatalogRow *row)
 }
 
 /*
- * Row level security.  Queries get the logical table's policies before they
- * are turned to a shard, so that a shard has none: row security is enabled
- * there to keep others than the owner from reading it directly.
+ * Row level security.  Queries get the logical table's policies before its
+ * shards replace it, so a shard has none: row security is enabled there so
+ * that only the owner can read it directly.
  */
 void
 definition_row_security(Definition *def)

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * definition_privileges.c
- *	  Writes owner and privileges of tables, columns, sequences, types, schemas, functions.
+ *	  Writes owner and privileges of tables, columns, sequences, types,
+ *	  schemas, functions.
  *
  * The grantor is not kept: privileges on the other node come from the owner.
  * Roles are taken to exist there; a missing one is an error of that node.

@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * if_missing.c
- *	  Objects that a table needs on another node, where they may exist already:
- *	  another table, or the user, may have made them there.
+ *	  Objects that a table needs on another node, where they may already
+ *	  exist: for another table, or created by the user.
  *
- * An object is taken for the one that is meant only if it is the same: its
+ * An existing object is used only if it is the same: its
  * *identity* is a text of its owner and its definition, which the sending node
  * writes, and the receiving node compares with what it writes of its own
- * object of that name.  Otherwise whoever may create in the schema could have
- * put another domain there in advance, say, and others would run its
- * functions.
+ * object of that name.  Otherwise a user with CREATE on the schema could have
+ * created another domain there in advance, for instance, and other users would
+ * run its functions.
  *
  *-------------------------------------------------------------------------
  */
@@ -90,7 +90,10 @@ find_object(PGFunction lookup, text *name)
 	return fcinfo->isnull ? InvalidOid : DatumGetObjectId(found);
 }
 
-/* Errors unless an object of this node is the one that another node means. */
+/*
+ * Errors unless an object of this node has the identity that another node has
+ * sent.
+ */
 static void
 check_identity(const char *kind, const char *name, const char *identity,
 			   void (*define) (Definition *def, Oid objid), Oid objid)

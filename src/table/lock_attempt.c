@@ -1,18 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * lock_attempt.c
- *	  Locks on several nodes, taken all together or given back.
+ *	  Locks on several nodes: takes all of them or none.
  *
  * Writers start on any node, and hold locks there while they wait for those on
- * other nodes.  Whoever locks something on all nodes meets them in some order,
- * and no order prevents that both wait for ever.  So the locks are taken in a
- * subtransaction with a short timeout: when that passes, all are given back,
- * which lets such a writer go on, and taken again a moment later.
+ * other nodes.  A session that locks something on all nodes meets these
+ * writers in some order, and no order prevents deadlocks.  So the locks are
+ * taken in a subtransaction with a short timeout: after it, all are released,
+ * so that the writer can proceed, and taken again a moment later.
  *
- * Locks that the transaction had before stay.  If they are what others wait
- * for, giving way doesn't help; so in a transaction block the attempts soon
- * end, and it is left to the search for deadlocks across nodes
- * (txn/deadlock.c) to end the wait.
+ * Locks that the transaction had before are kept.  If the writer waits for
+ * these, releasing the others doesn't help; so in a transaction block, the
+ * attempts soon end, and the deadlock detector (txn/deadlock.c) ends the wait.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,14 +34,14 @@
 #include "txn/deadlock.h"
 
 /*
- * Timeouts of the attempts, in ms: the first times the next of Luby's numbers,
- * and less than what the search for deadlocks waits.
+ * Timeouts of the attempts, in ms: the first one times the next of Luby's
+ * numbers, and less than the deadlock detector's.
  */
 #define FIRST_TIMEOUT 100
 #define LAST_TIMEOUT 5000
 
 /*
- * In a transaction block; and if nobody looks for deadlocks, about half a
+ * In a transaction block; and if deadlocks aren't detected, about half a
  * minute.
  */
 #define ATTEMPTS_IN_BLOCK 2
@@ -51,11 +50,11 @@
 typedef enum Attempt
 {
 	ATTEMPT_DONE,
-	ATTEMPT_BUSY,				/* a lock was not to be had in time */
-	ATTEMPT_CHANGED,			/* what is to be locked is not what it was */
+	ATTEMPT_BUSY,				/* a lock was not granted in time */
+	ATTEMPT_CHANGED,			/* the object to be locked has changed */
 } Attempt;
 
-/* What an attempt is called with. */
+/* Arguments of an attempt. */
 typedef struct AttemptArgs
 {
 	const LockTaker *taker;
@@ -102,8 +101,8 @@ pause_briefly(void)
 }
 
 /*
- * The longest timeout of an attempt: one that gives way is not to be taken for
- * a deadlock before it does.
+ * The longest timeout of an attempt: it must end before the deadlock detector
+ * could find it.
  */
 static int
 longest_timeout(void)
@@ -114,11 +113,11 @@ longest_timeout(void)
 }
 
 /*
- * The number-th of 1, 1, 2, 1, 1, 2, 4, 1, ...: how much time the attempt gets
- * (Luby, Sinclair, Zuckerman, "Optimal speedup of Las Vegas algorithms",
- * 1993).  Writers of short statements let an attempt through at once, or, by
- * bad luck, not at all: many short ones get by soonest.  Who holds a lock for
- * longer needs a long one.
+ * The number-th of 1, 1, 2, 1, 1, 2, 4, 1, ...: the relative timeout of the
+ * attempt (Luby, Sinclair, Zuckerman, "Optimal speedup of Las Vegas
+ * algorithms", 1993).  Writers of short statements let an attempt through at
+ * once, or, by bad luck, not at all: many short attempts succeed soonest.  If
+ * a lock is held for longer, a long attempt is needed.
  */
 static int
 luby_number(int number)

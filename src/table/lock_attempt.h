@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * lock_attempt.h
- *	  Locks on several nodes, taken all together or given back.
+ *	  Locks on several nodes: takes all of them or none.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,7 +10,7 @@
 
 #include "postgres.h"
 
-/* What is to be locked; arg is passed to each function. */
+/* Callbacks of the caller; arg is passed to each function. */
 typedef struct LockTaker
 {
 	/*
@@ -24,12 +24,12 @@ typedef struct LockTaker
 	bool		(*has_changed) (void *arg, int sqlstate);
 
 	/*
-	 * Called after an attempt in which a lock was not to be had in time.  May
-	 * be NULL; if not, attempts go on for ever in a transaction block, too.
+	 * Called after an attempt in which a lock was not granted in time.  May be
+	 * NULL; if not, attempts go on forever in a transaction block, too.
 	 */
 	void		(*clear_way) (void *arg);
 
-	bool		here_only;		/* one attempt will do: all waits are on this
+	bool		here_only;		/* one attempt suffices: all waits are on this
 								 * node */
 	void	   *arg;
 } LockTaker;

@@ -3,18 +3,19 @@
  * lock_everywhere.c
  *	  Locks a table on all nodes before DDL changes it there.
  *
- * A write that starts on node A locks the logical table on A, then on the
- * node B where its shard is.  DDL that has the table on B and waits on A gives
- * way to it (lock_attempt.c).
+ * A write that starts on node A locks the logical table on A, then on the node
+ * B where its shard is.  DDL that has the table on B and waits on A releases
+ * its lock (lock_attempt.c).
  *
- * Attempts go in two ways by turns.  All nodes at once: new sessions queue up
- * on each node holding nothing yet, and only those between their two locks are
- * in the way.  Or the coordinator first, for as long as that takes: so
- * sessions that use the table for long are waited for as on one server.
+ * There are two kinds of attempts, which alternate.  All nodes at once: new
+ * sessions queue on each node before they hold a lock, so only sessions
+ * between their two locks can block the attempt.  Or the coordinator first,
+ * without a time limit: so long users of the table are waited for as on a
+ * single server.
  *
- * Who has waited may find that the table has gone, or has another name, or is
- * distributed now, or no longer: then what it has found out before the wait
- * means something else, and it has to look the name up again.
+ * After a wait, the table may have gone, or has another name, or is
+ * distributed now, or no longer: then the caller has to look up the name
+ * again.
  *
  *-------------------------------------------------------------------------
  */
@@ -149,8 +150,8 @@ are_unchanged(const LockRequest *request)
 }
 
 /*
- * Whether a table that another node doesn't have is also not here any more,
- * once what is committing has committed.
+ * Whether a table that another node doesn't have is also dropped here, after
+ * pending commits.
  */
 static bool
 is_going(const LockRequest *request)
@@ -185,8 +186,8 @@ take_locks_here(void *arg)
 }
 
 /*
- * All nodes at once; before, sessions that lock the table in such a way queue
- * up on the coordinator.
+ * All nodes at once; before that, sessions that lock the table in this way
+ * queue on the coordinator.
  */
 static void
 take_locks_together(const LockRequest *request, int timeout)
@@ -203,8 +204,9 @@ take_locks_together(const LockRequest *request, int timeout)
 }
 
 /*
- * The coordinator, where sessions that want the same queue up holding nothing
- * yet; then the other nodes.  Modes that let others write meet there alone.
+ * The coordinator, where sessions that lock the same table queue before they
+ * hold a lock; then the other nodes.  For modes that don't block writes, only
+ * the coordinator's lock is needed.
  */
 static void
 take_locks_in_turn(const LockRequest *request, int timeout)

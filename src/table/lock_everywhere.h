@@ -21,29 +21,28 @@
 extern void lock_node_set(void);
 
 /*
- * Before a table is placed beside those of a colocation group: none of its
- * shards is moved, split or merged until the transaction ends.  Metadata that
- * were read before may be out of date.  Who changes shards calls
+ * Called before a table joins a colocation group: keeps its shards from being
+ * moved, split or merged until the transaction ends.  Metadata that were read
+ * before may be out of date.  Code that changes shards calls
  * citus_internal.lock_group_placements on all nodes.
  */
 extern void lock_group_placements(int32 colocation_id);
 
 /*
  * Locks tables (Oids) until the transaction ends: distributed and reference
- * tables on all nodes, giving way to sessions that hold a lock on one node and
- * wait for ours on another; local ones here.  In modes that let others write,
- * tables are locked on the coordinator and here only.
+ * tables on all nodes, without deadlocking with sessions that hold a lock on
+ * one node and wait for ours on another; local ones here.  In modes that let
+ * others write, tables are locked on the coordinator and here only.
  *
  * False, and nothing is locked, if another session has meanwhile dropped,
- * renamed, distributed or undistributed one of them: the caller looks up again
- * what it was asked for.
+ * renamed, distributed or undistributed one of them: the caller must look up
+ * the name again.
  */
 extern bool lock_everywhere(List *relids, LOCKMODE mode);
 
 /*
- * Locks other tables (Oids) that a statement is going to lock on each node,
- * those of them that the user may lock: else sessions of two nodes could wait
- * for each other.
+ * Locks other tables (Oids) that a statement will lock on each node, if the
+ * user may lock them: otherwise sessions of two nodes could deadlock.
  */
 extern void lock_others_everywhere(List *relids, LOCKMODE mode);
 

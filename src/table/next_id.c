@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * next_id.c
- *	  Ids of shards, nodes and the like that no other node hands out.
+ *	  Cluster-wide unique ids of shards, nodes and the like.
  *
  * All ids come from the sequences of the coordinator, whichever node asks.
  * Users need no rights on the sequences: any user may distribute a table.

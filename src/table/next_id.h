@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * next_id.h
- *	  Ids of shards, nodes and the like that no other node hands out.
+ *	  Cluster-wide unique ids of shards, nodes and the like.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +15,7 @@
 /* The next id of one of the sequences (PG_DIST_*_SEQ). */
 extern int64 next_id(DistRelation sequence);
 
-/* As many of them, palloc'd, at the price of one. */
+/* Several of them, palloc'd, by one query. */
 extern int64 *next_ids(DistRelation sequence, int count);
 
 #endif							/* CITUS_TABLE_NEXT_ID_H */

@@ -5,8 +5,8 @@
  *
  * The definition of a table travels as one call of
  * citus_internal.run_commands(text[]): one round trip, and search_path is set
- * where the commands run.  They run with the rights of the caller, who could
- * as well send them one by one.
+ * where the commands run.  They run with the rights of the caller, so the
+ * function gives no right that sending them one by one doesn't.
  *
  *-------------------------------------------------------------------------
  */

@@ -19,7 +19,7 @@
 /*
  * Which utility statement runs.  The utility hook keeps it: enter at the start
  * of a statement with its context, leave with what that returned at its end;
- * where an error skips the end, run_commands and run_utility set things right
+ * if an error skips the end, run_commands and run_utility restore the state
  * for their caller.
  */
 typedef struct OwnStatement
@@ -54,9 +54,9 @@ extern List *run_commands_of_array(ArrayType *array);
 extern void run_commands(List *commands);
 
 /*
- * Keeps messages below this level (WARNING, ERROR) about shards, and of other
- * nodes, from the client until the returned level is given to AtEOXact_GUC:
- * the logical table has said them.
+ * Hides messages below this level (WARNING, ERROR), about shards and of other
+ * nodes, from the client until the returned level is passed to AtEOXact_GUC,
+ * since the server has already sent those about the logical table.
  */
 extern int	quiet_begin(int least);
 

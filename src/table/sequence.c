@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sequence.c
- *	  Sequences of tables: whose they are, and where they go on elsewhere.
+ *	  Sequences of tables: their owners, and their next values on other nodes.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sequence.h
- *	  Sequences of tables: whose they are, and where they go on elsewhere.
+ *	  Sequences of tables: their owners, and their next values on other nodes.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,8 +11,8 @@
 #include "postgres.h"
 
 /*
- * The command that has a sequence, which has been made on another node, go on
- * after this node's values.
+ * The command that makes a sequence on another node continue after this node's
+ * values.
  */
 extern char *sequence_adopt_command(Oid seqid);
 

@@ -1,16 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * shard_schema.c
- *	  Keeps what isn't a shard out of the schema of the shards.
+ *	  Keeps other objects out of the schema of shards.
  *
- * Shards are made with the rights of the table's owner, for which the server
- * asks for CREATE on the schema at each of many commands; so PUBLIC has it.
- * But names of future shards can be guessed, and what has such a name is taken
- * for the shard.  So the object access hook (ddl/drop.c) calls here for all
- * that is created, moved or renamed by any command that this library hasn't
- * written, also one that is run by a function in the middle of ours: nothing
- * but our own commands puts an object of any kind into the schema, takes one
- * out, or gives one another name.
+ * Shards are created with the rights of the table's owner, and the server
+ * requires CREATE on the schema for many commands; so PUBLIC has it.  But
+ * names of future shards can be guessed, and a relation of such a name would
+ * be taken for the shard.  So the object access hook (ddl/drop.c) calls here
+ * for all that is created, moved or renamed by any command that this library
+ * hasn't written, also one that is run by a function in the middle of ours:
+ * only our own commands can create or rename an object in the schema, or move
+ * one into or out of it.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,7 +32,7 @@
 #include "catalog/metadata.h"
 #include "table/shard_schema.h"
 
-/* Where an object is, and what it is called there. */
+/* The schema and name of an object. */
 typedef struct ObjectPlace
 {
 	Oid			schema;			/* InvalidOid: there is no such object */

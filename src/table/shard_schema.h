@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shard_schema.h
- *	  Keeps what isn't a shard out of the schema of the shards.
+ *	  Keeps other objects out of the schema of shards.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,8 +18,8 @@ extern void shard_schema_check_created(Oid classid, Oid objid);
 
 /*
  * To be called after a user's command has altered an object, before that can
- * be seen: errors if the object has come into the schema, or left it, or has
- * another name in it now.
+ * be seen: errors if the object was moved into or out of the schema, or
+ * renamed in it.
  */
 extern void shard_schema_check_altered(Oid classid, Oid objid);
 

@@ -4,9 +4,9 @@
  *	  Makes and drops the shards that are on this node, and runs utility
  *	  statements on them.
  *
- * Everything here acts on this node only, with the rights of the current
- * user, who has CREATE on schema citus_data as everybody has; only this
- * library's own commands can use it (shard_schema.c).
+ * Everything here acts on this node only, with the rights of the current user,
+ * who has CREATE on schema citus_data like all roles; only this library's own
+ * commands can use it (shard_schema.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -41,7 +41,6 @@
 #include "table/table_definition.h"
 
 SQL_FUNCTION(citus_internal_create_local_shards);
-SQL_FUNCTION(citus_internal_drop_local_shards);
 
 List *
 local_shard_indexes(const DistTable *table)
@@ -160,8 +159,8 @@ create_shard(const DistTable *table, HashRange range, List *trees, List *command
 }
 
 /*
- * Errors unless a relation that is there already can be the table's shard:
- * only our own commands make any, as the owner.
+ * Errors unless an existing relation can be the table's shard: it must have
+ * the table's owner.
  */
 static void
 check_shard_is_ours(const DistTable *table, Oid shard_relid)
@@ -211,11 +210,10 @@ shards_check_active(const DistTable *table)
 
 /*
  * Creates the relations of those shards of a table that are placed on this
- * node and missing, with indexes, constraints and foreign keys.  Those that
- * are there must be the table's, and get the foreign keys that they lack,
- * because a reference table was made anew.  The metadata must be there, and
- * the shards of tables that foreign keys
- * reference.  Takes AccessShareLock on the table.
+ * node and missing, with indexes, constraints and foreign keys.  Existing ones
+ * must be the table's, and get missing foreign keys, since a reference table
+ * may have been recreated.  The metadata must exist, and the shards of tables
+ * that foreign keys reference.  Takes AccessShareLock on the table.
  */
 void
 create_local_shards(Oid relid)
@@ -397,30 +395,15 @@ drop_relations(List *relids)
 	CommandCounterIncrement();
 }
 
-/* Errors unless the current user owns the table. */
-static void
-check_owner(Oid relid)
-{
-	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
-}
-
 /* citus_internal.create_local_shards(relation regclass) */
 Datum
 citus_internal_create_local_shards(PG_FUNCTION_ARGS)
 {
-	node_function_check(fcinfo);
-	check_owner(PG_GETARG_OID(0));
-	create_local_shards(PG_GETARG_OID(0));
-	PG_RETURN_VOID();
-}
+	Oid			relid = PG_GETARG_OID(0);
 
-/* citus_internal.drop_local_shards(relation regclass) */
-Datum
-citus_internal_drop_local_shards(PG_FUNCTION_ARGS)
-{
 	node_function_check(fcinfo);
-	check_owner(PG_GETARG_OID(0));
-	drop_relations(local_relids_to_drop(metadata_require(PG_GETARG_OID(0))));
+	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
+	create_local_shards(relid);
 	PG_RETURN_VOID();
 }

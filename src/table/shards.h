@@ -22,7 +22,7 @@ extern List *local_shard_relids(const DistTable *table);
 
 /*
  * Shards (ShardInfo *) of a table that are placed on this node, or were and
- * are kept for older snapshots: all that goes with the table.
+ * are kept for older snapshots: all that are dropped with the table.
  */
 extern List *local_shards_with_former(const DistTable *table);
 
@@ -47,15 +47,15 @@ extern void shard_create_copy(const DistTable *table, const ShardInfo *shard);
 extern void shard_index_copy(const DistTable *table, const ShardInfo *shard);
 
 /*
- * Gives a shard its foreign keys without looking at its rows, which come from
- * where the keys were enforced; those of a partitioned table, which the server
- * can't add so, are checked.
+ * Adds a shard's foreign keys without checking its rows, which are copies of
+ * checked ones; the server can't do so for a partitioned table, whose keys are
+ * checked.
  */
 extern void shard_add_known_foreign_keys(const DistTable *table, const ShardInfo *shard);
 
 /*
- * Sets what tells rows in logical replication (REPLICA_IDENTITY_*), without
- * the lock of ALTER TABLE: the caller has locked writers out.
+ * Sets the replica identity (REPLICA_IDENTITY_*) without the lock of ALTER
+ * TABLE: the caller has locked out writers.
  */
 extern void shard_set_replica_identity(Oid shard_relid, char identity);
 
@@ -66,14 +66,14 @@ extern void shard_set_replica_identity(Oid shard_relid, char identity);
 extern void shards_check_active(const DistTable *table);
 
 /*
- * Runs a raw statement that names the table, or what hangs on it, on each of
- * the table's shards on this node.
+ * Runs a raw statement that names the table, or its dependent objects, on each
+ * of the table's shards on this node.
  */
 extern void run_on_local_shards(const DistTable *table, Node *stmt, const char *query);
 
 /*
- * A copy of stmt for each of them: for statements after which the names would
- * not be found any more.
+ * A copy of stmt for each of them: for statements after which the names can't
+ * be looked up any more.
  */
 extern List *resolve_for_local_shards(const DistTable *table, Node *stmt);
 
@@ -84,9 +84,8 @@ extern List *resolve_for_local_shards(const DistTable *table, Node *stmt);
 extern void run_commands_on_local_shards(const DistTable *table, List *commands);
 
 /*
- * The server has picked names for the indexes that shards of partitions have
- * got with those of a partitioned table: on this node, gives them the names
- * that follow from those of the logical indexes.
+ * Renames the indexes of partitions' shards on this node, whose names the
+ * server has chosen, to the names derived from the logical indexes.
  */
 extern void name_indexes_of_partitions(Oid relid);
 

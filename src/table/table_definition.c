@@ -12,8 +12,9 @@
  * Attribute numbers of the copy equal those of the original: a dropped column
  * is created, and dropped again, in its place.
  *
- * definition_needs.c writes what a table needs (schemas, types, sequences),
- * definition_parts.c what hangs on it (constraints, indexes, comments, ...).
+ * definition_needs.c writes the objects that a table needs (schemas, types,
+ * sequences), definition_parts.c its parts (constraints, indexes, comments,
+ * ...).
  *
  *-------------------------------------------------------------------------
  */
@@ -174,8 +175,7 @@ append_column(StringInfo buf, Definition *def, Form_pg_attribute att)
 
 /*
  * Appends "name = value" for each element of a text[] of options.  Options
- * that the server keeps there for itself (pg_...) are its own affair on each
- * node.
+ * that the server stores there for itself (pg_...) are left out.
  */
 static bool
 append_options(StringInfo buf, Datum reloptions, const char *prefix, bool first)
@@ -219,9 +219,9 @@ definition_append_options(StringInfo buf, Relation rel)
 }
 
 /*
- * CREATE TABLE with all columns that the table ever had.  Its owner comes
- * next: what runs code of users, as CREATE INDEX may, then runs it as the
- * owner.
+ * CREATE TABLE with all columns that the table ever had.  Its owner is set
+ * next, so that commands that execute user code, such as CREATE INDEX, run it
+ * as the owner.
  */
 static void
 definition_create_table(Definition *def)
@@ -328,10 +328,7 @@ definition_column_settings(Definition *def)
 	}
 }
 
-/*
- * What makes the table the partition that it is, of a table that has been
- * made.
- */
+/* ATTACH PARTITION, to a table that was created before. */
 static void
 definition_attach(Definition *def)
 {
@@ -366,8 +363,8 @@ definition_privileges(Definition *def)
 }
 
 /*
- * What must be there before the table: types, collations, sequences,
- * functions.
+ * Writes the objects that must exist before the table: types, collations,
+ * sequences, functions.
  */
 static void
 definition_needs(Definition *def)
@@ -390,7 +387,7 @@ definition_needs(Definition *def)
 	definition_sequences(def);
 }
 
-/* All that needs the table's rows to be read once. */
+/* All parts that require a scan of the table's rows. */
 static void
 definition_all_indexes(Definition *def)
 {
@@ -400,8 +397,8 @@ definition_all_indexes(Definition *def)
 }
 
 /*
- * The table itself and all that hangs on it, except foreign keys; indexes if
- * they are wanted.
+ * The table itself and all its parts, except foreign keys; indexes if
+ * requested.
  */
 static void
 definition_table(Definition *def, bool indexes)

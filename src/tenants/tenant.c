@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * tenant.c
- *	  From the start of a statement to its count.
+ *	  Counts statements of tenants, and applies their limits.
  *
- * A task's tag says which parameter is the tenant (resolve/tag.h); where a
- * statement runs on its initiator's own shard, the initiator knows.  One
- * statement of a session counts at a time, the outermost: what its functions
- * run is part of it.
+ * A task's tag gives the number of the parameter that is the tenant's value
+ * (resolve/tag.h); for a statement on the initiator's own shard, the plan
+ * gives it.  Only the outermost statement of a session is counted: statements
+ * of its functions are part of it.
  *
  *-------------------------------------------------------------------------
  */
@@ -86,7 +86,7 @@ tenant_statement_starts(const QueryDesc *query_desc, int32 colocation_id, int32 
 	return limit != NULL;
 }
 
-/* Counts the statement; called when its memory goes. */
+/* Counts the statement; called when its memory is released. */
 static void
 statement_ends(void *arg)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tenant_key.h
- *	  What tells tenants apart.
+ *	  The key that identifies a tenant.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,7 +10,10 @@
 
 #include "postgres.h"
 
-/* Longest text of a value that is told apart, with its end. */
+/*
+ * Size of a value's text, with the terminating zero; longer ones are
+ * truncated.
+ */
 #define TENANT_ATTRIBUTE_SIZE 100
 
 /* Without padding, since it is compared and hashed as bytes. */

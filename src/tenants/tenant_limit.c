@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * tenant_limit.c
- *	  Tenants that may use only so much of a node.
+ *	  Limits of tenants.
  *
  * A tenant with at most n transactions at a time has n places on each node,
  * which are heavyweight locks: a transaction takes one with its first
- * statement for the tenant, and keeps it.  So both deadlock detectors see who
- * waits for whom, waits are interruptible and heed lock_timeout, and pg_locks
- * shows them.  Who finds no place free waits at the gate, another lock;
- * whoever is first there waits for one of the places, each time the next one,
- * since that was probably taken first.
+ * statement for the tenant, and keeps it.  So both deadlock detectors see
+ * these waits, they are interruptible and heed lock_timeout, and pg_locks
+ * shows them.  A transaction that finds no free place waits for the *gate*,
+ * another lock.  The one that holds the gate waits for one of the places, each
+ * time the next one, since that was probably taken first.
  *
  *-------------------------------------------------------------------------
  */
@@ -63,7 +63,7 @@ SQL_FUNCTION(citus_internal_tenant_lock_number);
 #define GATE_OF_PLACES 0xFFFF
 #define GATE_OF_TIME 0xFFFE
 
-/* How long somebody sleeps at most before he looks again; in s. */
+/* How long a waiter sleeps at most before it checks again; in s. */
 #define LONGEST_SLEEP 1.0
 
 /* The rows of pg_dist_tenant_limit; NULL if there are none. */
@@ -222,7 +222,7 @@ wait_for_time(const TenantLimit *limit)
 void
 tenant_limit_wait(const TenantLimit *limit)
 {
-	TenantLimit copy = *limit;	/* the wait may load the rows anew */
+	TenantLimit copy = *limit;	/* the wait may reload the rows */
 
 	if (copy.max_concurrent > 0 && !has_place(&copy) && !take_free_place(&copy))
 		wait_for_place(&copy);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tenant_limit.h
- *	  What tenants may use at most: rows of pg_dist_tenant_limit, and the wait.
+ *	  Limits of tenants: rows of pg_dist_tenant_limit, and waiting.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,7 +11,7 @@
 #include "compat/foreach.h"
 #include "tenants/tenant_key.h"
 
-/* Most statements at a time that a limit may say. */
+/* The largest max_concurrent. */
 #define TENANT_MAX_CONCURRENT 1000
 
 typedef struct TenantLimit
@@ -29,9 +29,9 @@ extern const TenantLimit *tenant_limit_find(const TenantKey *key);
 extern bool tenant_limits_exist(void);
 
 /*
- * Waits until the tenant may start a statement: takes a place among its
- * transactions, which the transaction keeps until its end, and lets the
- * time go that it has used too much.  Errors if cancelled.
+ * Waits until the tenant may start a statement: takes a place, which the
+ * transaction keeps until its end, and waits until the tenant has no debt of
+ * CPU time.  Errors if cancelled.
  */
 extern void tenant_limit_wait(const TenantLimit *limit);
 

@@ -4,12 +4,12 @@
  *	  Counts of each tenant's statements and CPU time.
  *
  * There is room for a few times citus.stat_tenants_limit tenants.  Each has a
- * score, to which a statement adds, and of which half is lost with each
- * period; when the room is used up, those with the lowest scores go.  So a
- * tenant that does much is known, however many do little.
+ * score, to which each statement adds, and which is halved after each period.
+ * When the array is full, tenants with the lowest scores are removed, so busy
+ * tenants stay in it, however many others there are.
  *
- * What a tenant with a share of CPU time has used too much is a debt, which
- * time pays off at the tenant's rate.
+ * CPU time that a tenant has used beyond its share is a debt, which decreases
+ * with time at the tenant's rate.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,7 +35,9 @@ SQL_FUNCTION(citus_stat_tenants_local_reset);
 
 #define STATEMENT_SCORE INT64CONST(1000000000)
 
-/* Tenants that are known, for each that is shown; half of them may go. */
+/*
+ * Entries for each tenant that is shown; half of them may be removed at once.
+ */
 #define ROOM_FACTOR 3
 #define KEPT_FACTOR 2
 
@@ -60,15 +62,16 @@ typedef struct TenantEntry
 	int			next;			/* in its bucket; -1: the last one */
 	slock_t		mutex;			/* protects what follows */
 	int64		period;			/* which one "this" is */
-	int32		hash;			/* in whose shard group it was seen last */
+	int32		hash;			/* of the shard group in which it was seen
+								 * last */
 	TenantCounts counts;
 	double		debt;			/* s of CPU time used too much, */
 	TimestampTz debt_since;		/* at this time */
 } TenantEntry;
 
 /*
- * The lightweight lock protects entries, their keys and buckets: whoever adds
- * or removes one holds it exclusively.
+ * The lightweight lock protects entries, their keys and buckets: adding or
+ * removing an entry requires it exclusively.
  */
 typedef struct TenantShared
 {
@@ -122,7 +125,7 @@ find_tenant(const TenantKey *key)
 	return NULL;
 }
 
-/* Has it found; the caller holds the lock exclusively. */
+/* Adds an entry to its bucket; the caller holds the lock exclusively. */
 static void
 link_entry(TenantEntry *entry)
 {
@@ -153,7 +156,7 @@ counts_in(TenantCounts counts, int64 passed)
 	return counts;
 }
 
-/* Orders by what is to be kept: debtors, and then by score. */
+/* Orders by priority for keeping: tenants with debts, and then by score. */
 static int
 compare_worth(const void *a, const void *b)
 {

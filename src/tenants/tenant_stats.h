@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * tenant_stats.h
- *	  What this node has done for which tenant, in shared memory.
+ *	  Counts of each tenant's statements and CPU time, in shared memory.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,8 +22,8 @@ extern bool tenant_stats_on(void);
 extern void tenant_stats_add(const TenantKey *key, int32 hash, bool read, double cpu, bool limited);
 
 /*
- * Seconds until what a tenant has used is within its rate of cpu seconds a
- * second; 0 if it is.
+ * Seconds until a tenant's debt is paid off at its rate of cpu seconds per
+ * second; 0 if there is none.
  */
 extern double tenant_stats_delay(const TenantKey *key, double rate);
 

@@ -3,15 +3,14 @@
  * active.c
  *	  The transactions of this node that are committing in two phases.
  *
- * Recovery must leave a prepared transaction alone as long as its initiator is
- * still at work on it.  So each backend has a slot in shared memory, which
- * holds its transaction's number from before the first PREPARE until after the
- * last COMMIT PREPARED or ROLLBACK PREPARED was tried.  A backend that ends
- * clears its slot as it aborts; one that crashes takes the shared memory with
- * it.
+ * Recovery must ignore a prepared transaction while its initiator is still
+ * working on it.  So each backend has a slot in shared memory, which holds its
+ * transaction's number from before the first PREPARE until after the last
+ * COMMIT PREPARED or ROLLBACK PREPARED was tried.  A backend that ends clears
+ * its slot as it aborts; one that crashes takes the shared memory with it.
  *
- * A number is the time, in microseconds, or more if that was used, so that
- * none is used again after a restart, or by a standby that was promoted.
+ * A number is the time in microseconds, or the next unused one, so that none
+ * is reused after a restart, or by a promoted standby.
  *
  * One lightweight lock covers all slots.
  *
@@ -42,8 +41,9 @@ typedef struct ActiveShared
 								 * recovery */
 	int			parents;		/* prepared here since the start, with others
 								 * prepared elsewhere */
-	bool		old_parents;	/* there may be such ones from before */
-	TimestampTz looked;			/* when old_parents was looked into first */
+	bool		old_parents;	/* there may be such transactions from before
+								 * the start */
+	TimestampTz looked;			/* when old_parents was checked first */
 	ActiveSlot	slots[FLEXIBLE_ARRAY_MEMBER];	/* one per backend */
 } ActiveShared;
 

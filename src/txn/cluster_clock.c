@@ -132,8 +132,7 @@ advance_participants(CommitStamp stamp)
 
 /*
  * citus_get_transaction_clock(): later than the clocks of all nodes that take
- * part in the transaction, all of which have passed it by less than whatever
- * they give next.
+ * part in the transaction, and earlier than every later value of these clocks.
  */
 SQL_FUNCTION(citus_get_transaction_clock);
 Datum

@@ -3,15 +3,16 @@
  * commit.c
  *	  Commit and abort on all nodes.
  *
- * commit_remote runs in the pre-commit callback: whatever fails there aborts
- * the transaction everywhere.  With one writer, and nothing left to do here
- * that can fail (commit_can_fail_here), that node's COMMIT is the decision.
- * After it interrupts are held, so that nothing reports as failed what was
- * committed.  Otherwise the decision is our own commit, with the commit
- * records in it, and commit_prepared tells the nodes.  A node that doesn't
- * hear of it, because it, or we, failed, learns it from recovery.
+ * commit_remote runs in the pre-commit callback: any failure there aborts the
+ * transaction everywhere.
  *
- * What commit_prepared needs is allocated before the decision.
+ * With one writer, and no remaining local work that can fail
+ * (commit_can_fail_here), that node's COMMIT is the decision.  After it
+ * interrupts are held, so that a committed transaction isn't reported as
+ * failed.  Otherwise the decision is the local commit, which includes the
+ * commit records, and commit_prepared commits on the other nodes.  If it can't
+ * reach a node, or this server fails, recovery commits there.  The memory for
+ * commit_prepared is allocated before the decision.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,8 +39,8 @@
 #define COMMAND_SIZE 256
 
 /*
- * Milliseconds that other nodes may take to answer when this process is told
- * to end.
+ * Milliseconds that other nodes may take to answer when this process is
+ * terminated.
  */
 #define EXIT_TIMEOUT 5000
 
@@ -50,7 +51,7 @@
 #define PREPARE_PATIENCE 1000
 #define COMMIT_PATIENCE 5000
 
-/* What goes out after the decision; in TopTransactionContext. */
+/* The commands to send after the decision; in TopTransactionContext. */
 static RemoteAnswer *decided_answers = NULL;
 static int	ndecided_answers = 0;
 
@@ -82,10 +83,9 @@ has_notifications(void)
 }
 
 /*
- * What the server does after its pre-commit callbacks (CommitTransaction) for
- * a transaction without an id is to put notifications into their queue, and to
- * empty temporary tables.  That of a serializable transaction is done by
- * commit_one_phase.
+ * After its pre-commit callbacks (CommitTransaction), the server queues
+ * notifications and empties temporary tables, also for a transaction without
+ * an id.  commit_one_phase handles serializable transactions.
  */
 bool
 commit_can_fail_here(void)
@@ -120,8 +120,8 @@ count_connections(void)
 }
 
 /*
- * Brings a connection to rest before its transaction ends: reads what nobody
- * has read.  Raises what went wrong on it.
+ * Brings a connection to rest before its transaction ends: reads all
+ * outstanding answers.  Raises what went wrong on it.
  */
 static void
 finish_reading(RemoteConn *conn)
@@ -135,8 +135,8 @@ finish_reading(RemoteConn *conn)
 }
 
 /*
- * Raises what went wrong with one of the commands; tags[i] is what answers[i]
- * should have said.  Returns if all is well.  Clears all errors.
+ * Raises the error of one of the commands, if there is one; tags[i] is the
+ * expected command tag of answers[i].  Clears all errors.
  */
 static void
 check_answers(RemoteAnswer *answers, int n, const char *const *tags)
@@ -180,7 +180,7 @@ check_answers(RemoteAnswer *answers, int n, const char *const *tags)
 			 errmsg("transaction was rolled back on node %s:%d", conn->nodename, conn->nodeport)));
 }
 
-/* Notes which connections are out of their transactions now. */
+/* Marks the connections whose transactions have ended. */
 static void
 note_ended(RemoteAnswer *answers, int n)
 {
@@ -199,9 +199,9 @@ note_ended(RemoteAnswer *answers, int n)
 
 /*
  * How long nodes may take to commit or prepare.  The server stops the clock of
- * statement_timeout before it commits, but whoever has set it doesn't want to
- * wait for ever for a node that is silent.  patience is less than which no
- * node is given up.
+ * statement_timeout before it commits, but a client that has set it doesn't
+ * want to wait forever for a node that doesn't answer.  patience: the least
+ * time before a node is given up.
  */
 static long
 commit_timeout(int patience)
@@ -218,10 +218,9 @@ broadcast_and_check(RemoteAnswer *answers, int n, const char *const *tags, const
 }
 
 /*
- * COMMIT on the only writer, answers[n - 1], and on what only read.  A request
- * to cancel may come when the node has committed already: then it has no
- * effect.  Nor has the loss of a connection that only read, since then the
- * decision is taken.
+ * COMMIT on the only writer, answers[n - 1], and on readers.  A cancel request
+ * that arrives after the node's commit has no effect.  Nor has the loss of a
+ * reader's connection, since the decision has been made then.
  */
 static void
 commit_on_writer(RemoteAnswer *answers, int n, const char *const *tags)
@@ -293,9 +292,9 @@ commit_one_phase(RemoteConn **readers, int nreaders, RemoteConn *writer)
 }
 
 /*
- * Gives the transaction its stamp, later than all participants' clocks, which
- * COMMIT PREPARED brings to them.  If it will be prepared itself, its own
- * participant's clock follows theirs.
+ * Gives the transaction its stamp, later than all participants' clocks; COMMIT
+ * PREPARED sends it to them.  If it will be prepared itself, the clock that it
+ * reports is later than theirs.
  */
 static void
 decide_stamp(RemoteAnswer *answers, int nwriters)
@@ -333,8 +332,8 @@ commit_waits_for_standbys(void)
 }
 
 /*
- * Prepares all writers, and ends what only read.  parent: the own transaction
- * if it will be prepared too, else invalid.
+ * Prepares all writers, and commits on readers.  parent: this transaction if
+ * it will be prepared too, else invalid.
  */
 static void
 commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int nwriters,
@@ -392,8 +391,8 @@ txn_commit_last(int32 groupid, List *relids)
 }
 
 /*
- * The connections in a remote transaction, brought to rest, by what they did;
- * in CurrentMemoryContext.
+ * The connections in a remote transaction, without outstanding answers, as
+ * writers and readers; in CurrentMemoryContext.
  */
 typedef struct Participants
 {
@@ -473,8 +472,8 @@ commit_warn_unfinished(const char *gid, const char *reason)
 }
 
 /*
- * A prepared transaction that isn't there was never prepared, or was finished
- * by another session.
+ * If a prepared transaction doesn't exist, it was never prepared, or another
+ * session has finished it.
  */
 void
 commit_note_finished(RemoteAnswer *answers, int n, const char *tag)
@@ -498,8 +497,8 @@ commit_note_finished(RemoteAnswer *answers, int n, const char *tag)
 }
 
 /*
- * Has the other sessions of this server forget what they know of the tables of
- * txn_commit_last.  The server sends such messages of its own only when all
+ * Sends invalidation messages for the tables of txn_commit_last to other
+ * sessions of this server.  The server's own messages are sent only after all
  * nodes have answered.
  */
 void
@@ -535,8 +534,8 @@ commit_prepared(void)
 		return;
 
 	/*
-	 * when the server dies, it gives up waiting for a standby, which may not
-	 * have the decision
+	 * when the server dies, it stops waiting for a standby, which may not have
+	 * the decision
 	 */
 	if (ProcDiePending && !PostmasterIsAlive())
 		return;
@@ -549,8 +548,8 @@ commit_prepared(void)
 }
 
 /*
- * The commands that undo what was done on other nodes, after they were brought
- * to rest.
+ * The commands that undo the work on other nodes, after outstanding answers
+ * were read.
  */
 static int
 undo_commands(RemoteAnswer *answers, bool prepared)

@@ -4,15 +4,15 @@
  *	  Rows of pg_dist_transaction: the decision to commit in two phases.
  *
  * A row (group, gid) is written in the initiator's transaction for each
- * transaction that it prepares on another node.  So the row can be seen if,
- * and only if, the initiator has committed.  The writer's lock on the table is
+ * transaction that it prepares on another node.  So the row is visible if, and
+ * only if, the initiator has committed.  The writer's lock on the table is
  * held until after COMMIT PREPARED has been sent, since the server calls us
- * before it releases locks: whoever holds a lock that conflicts with it knows
- * that no decision is under way.  Recovery deletes rows that are needed no
- * more; it reads all, so an index would only cost every commit.
+ * before it releases locks: a session that holds a conflicting lock knows that
+ * no decision is under way.  Recovery deletes rows that are no longer needed.
+ * It reads all rows, so there is no index, which would make commits slower.
  *
  * If the initiator's transaction is to be prepared itself, outer_xid is its
- * id, and the lock is not kept: whoever ends it takes the lock anew
+ * id, and the lock is not kept: the session that ends it takes the lock again
  * (finish_prepared.c).
  *
  *-------------------------------------------------------------------------
@@ -96,8 +96,8 @@ commit_record_insert(RemoteConn *const *conns, int n, FullTransactionId parent)
 	pfree(nulls);
 
 	/*
-	 * who keeps decisions off must not wait for what a client has prepared,
-	 * which can take days
+	 * a session that blocks decisions must not wait for a transaction that a
+	 * client has prepared, which can take days
 	 */
 	table_close(table.rel, prepared ? RowExclusiveLock : NoLock);
 }
@@ -228,5 +228,5 @@ commit_record_delete(int32 groupid, List *gids)
 	systable_endscan(scan);
 	table_close(table.rel, NoLock);
 	UnregisterSnapshot(snapshot);
-	CommandCounterIncrement();	/* the same command may come here again */
+	CommandCounterIncrement();	/* the same command may delete again */
 }

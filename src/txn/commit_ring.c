@@ -3,22 +3,22 @@
  * commit_ring.c
  *	  The node's clock, and the stamps of the transactions that committed last.
  *
- * A reader that is to see the transactions stamped up to ts, and no others,
- * sets the clock to ts at least, so that whoever commits from then on gets a
- * later stamp; waits for those that have an earlier one and are not done;
- * takes a snapshot; and hides the transactions in it that the ring says are
- * later.
+ * A reader that must see the transactions stamped up to ts, and no others,
+ * sets the clock to at least ts, so that transactions that commit from then on
+ * get a later stamp; waits for those with an earlier stamp that are still
+ * committing; takes a snapshot; and hides the transactions in it that are
+ * later according to the ring.
  *
- * A backend gets its stamp at the end of the pre-commit callbacks, and
- * enters itself in the ring and in its slot in one step; the slot is
- * cleared when other backends see the commit, or when it failed after all.  So
- * whatever a snapshot shows was entered before the snapshot was taken.
+ * A backend gets its stamp at the end of the pre-commit callbacks, and enters
+ * itself in the ring and in its slot in one step; the slot is cleared when
+ * other backends see the commit, or when it failed after all.  So every
+ * transaction that a snapshot shows was entered before the snapshot was taken.
  *
  * The clock follows the time of day, and never goes back while the server
- * runs.  It needn't survive a restart: a reader learns our clock before it
- * has us take a snapshot, and does so anew after a restart.  A standby's clock
- * stands still until it is promoted; then it is set before anyone learns it,
- * since what was committed before is older.
+ * runs.  It needn't survive a restart: a reader asks for the clock before it
+ * has us take a snapshot, and does so again after a restart.  A standby's
+ * clock doesn't advance until it is promoted; then it is set to the time of
+ * day before another node can read it, so that earlier commits are older.
  *
  * One lightweight lock covers all; it is held for a moment.  A backend clears
  * its own slot without it.
@@ -42,17 +42,19 @@
 #include "txn/commit_ring_shared.h"
 
 /*
- * The stamp of a session that may not be a node's may be so much ahead, in
- * microseconds.
+ * How far the stamp of a session that may not be a node's may be ahead of our
+ * time, in microseconds.
  */
 #define MAX_AHEAD_OF_STRANGER ((int64) 10 * USECS_PER_SEC)
 
 /*
- * A node's stamp may be so much ahead of our time: an hour, in microseconds.
+ * How far a node's stamp may be ahead of our time: an hour, in microseconds.
  */
 #define MAX_AHEAD (UINT64CONST(3600) * 1000000)
 
-/* A waiter looks again after so many milliseconds even if nobody woke it. */
+/*
+ * A waiter checks again after this many milliseconds even if it wasn't woken.
+ */
 #define LOOK_AGAIN_MS 1000
 
 CommitRing *commit_ring = NULL;
@@ -82,9 +84,7 @@ commit_ring_shared_size(void)
 					mul_size(max_prepared_xacts, sizeof(PreparedSlot)));
 }
 
-/*
- * The time of day as a stamp; tests set a node's time apart from the others'.
- */
+/* The time of day as a stamp; tests can shift it. */
 static CommitStamp
 time_of_day(void)
 {
@@ -214,8 +214,8 @@ commit_ring_decide(CommitStamp later_than)
 }
 
 /*
- * Snapshots don't count VACUUM's transaction among those that run, so nobody
- * looks for its commit.
+ * Snapshots don't count VACUUM's transaction among those that run, so no
+ * reader looks for its commit.
  */
 static bool
 snapshots_ignore_me(void)

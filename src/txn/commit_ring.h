@@ -4,7 +4,7 @@
  *	  The node's clock, and the stamps of the transactions that committed last.
  *
  * A stamp is a time in microseconds, as TimestampTz has it, that only grows:
- * each commit gets one later than all that the node has given or heard of.
+ * each commit gets one later than all that the node has given or received.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,15 +26,18 @@ extern void commit_ring_init(void);
 extern void commit_ring_before_commit(void);
 extern void commit_ring_after_end(void);
 
-/* The latest stamp given or heard of. */
+/* The latest stamp given or received. */
 extern CommitStamp commit_ring_clock(void);
 
-/* The present, by the time of day and by all stamps given or heard of. */
+/*
+ * The present time: the time of day, or a later stamp that was given or
+ * received.
+ */
 extern CommitStamp commit_ring_now(void);
 
 /*
- * A stamp that is given to nobody else, later than the given one and than all
- * that the node has given or heard of.
+ * A new stamp, later than the given one and than all that the node has given
+ * or received.
  */
 extern CommitStamp commit_ring_advance(CommitStamp later_than);
 
@@ -45,14 +48,14 @@ extern CommitStamp commit_ring_advance(CommitStamp later_than);
 extern void commit_ring_check(CommitStamp stamp);
 
 /*
- * The same for a stamp that is not proven to be a node's, as COMMIT PREPARED
- * through a pooler: it may hardly be ahead of the time of day.
+ * The same for a stamp that may not be a node's (COMMIT PREPARED through a
+ * pooler): it may be ahead of the time of day only slightly.
  */
 extern void commit_ring_check_stranger(CommitStamp stamp);
 
 /*
- * Gives this transaction, which is about to commit, a stamp later than all
- * that its participants know.
+ * Gives this transaction, which is about to commit, a stamp later than its
+ * participants' clocks.
  */
 extern CommitStamp commit_ring_decide(CommitStamp later_than);
 
@@ -104,9 +107,9 @@ extern void prepared_ring_before(const TransactionStmt *stmt, const char *query)
 extern CommitStamp prepared_ring_after(void);
 
 /*
- * In front of COMMIT PREPARED: the transaction's stamp.  In front of PREPARE
- * TRANSACTION: a node asks for it, which will decide soon; or will when its
- * client does.
+ * The tag before COMMIT PREPARED: the transaction's stamp.  The tags before
+ * PREPARE TRANSACTION: a node requests it, which will decide soon; or whose
+ * client will decide.
  */
 #define NODE_TAG_START "/*citus:"
 #define STAMP_TAG NODE_TAG_START "stamp " UINT64_FORMAT "*/ "

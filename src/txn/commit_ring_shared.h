@@ -31,7 +31,7 @@ typedef struct RingEntry
 								 * the ring */
 } RingEntry;
 
-/* What a backend is committing. */
+/* The transaction that a backend is committing. */
 typedef struct CommittingSlot
 {
 	TransactionId xid;			/* InvalidTransactionId: nothing */
@@ -46,7 +46,7 @@ typedef struct PreparedSlot
 	Oid			database;
 	bool		has_children;
 	bool		distributed;	/* on more nodes than this one */
-	bool		parked;			/* a client decides, who knows when */
+	bool		parked;			/* a client decides, at an unknown time */
 	CommitStamp after;			/* its stamp is later than this */
 	CommitStamp stamp;			/* 0: not decided, as far as we know */
 	char		gid[GIDSIZE];
@@ -73,7 +73,7 @@ typedef struct CommitRing
 
 extern CommitRing *commit_ring;
 
-/* Setting citus.snapshot_timeout: milliseconds, 0 is for ever. */
+/* Setting citus.snapshot_timeout: milliseconds, 0: no limit. */
 extern int	snapshot_timeout;
 
 /*

@@ -3,12 +3,12 @@
  * constraint_modes.c
  *	  SET CONSTRAINTS on other nodes.
  *
- * Which constraints are checked at the end belongs to a transaction, and is
- * undone with a subtransaction.  So a command goes at once to the nodes that
- * take part in the transaction, whose constraints may fail by it, and is kept
- * for those that come later.  These get it at the same level of nesting as it
- * was given at: after BEGIN, or after the level's savepoint.  So whoever has
- * savepoints up to a level has all commands up to that level.
+ * The set of deferred constraints belongs to a transaction, and is restored
+ * when a subtransaction aborts.  So a command is sent at once to the nodes in
+ * the transaction, whose constraints may fail by it, and stored for nodes that
+ * join later.  These get it at the nesting level at which it was given: after
+ * BEGIN, or after the level's savepoint.  So a node that has savepoints up to
+ * a level has all commands up to that level.
  *
  *-------------------------------------------------------------------------
  */
@@ -72,7 +72,7 @@ constraint_modes_queue(RemoteConn *conn, int level)
 	{
 		if (mode->level == level)
 		{
-			/* it is tagged, so the node must know first that we are one */
+			/* it is tagged, so the proof that we are a node must precede it */
 			remote_queue_settings(conn);
 			remote_queue_command(conn, mode->sql);
 		}
@@ -80,8 +80,8 @@ constraint_modes_queue(RemoteConn *conn, int level)
 }
 
 /*
- * As in the server, what a subtransaction has set can be undone later only by
- * the nearest one around it that has set something too.
+ * As in the server, settings of a subtransaction that has ended can later be
+ * undone only by the nearest enclosing one that has also set something.
  */
 void
 constraint_modes_end_level(int level, bool commit)

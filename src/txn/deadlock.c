@@ -3,23 +3,21 @@
  * deadlock.c
  *	  Deadlocks that span nodes.
  *
- * Every node on which somebody waits for a lock for long looks for cycles over
+ * Every node on which a backend waits long for a lock looks for cycles over
  * all nodes.  All of them would find the same cycle, so the one with the
  * lowest group among those whose locks are in it breaks it: it cancels the
  * youngest of the sessions in the cycle, on whichever node that is.
  *
  * With T the product of citus.distributed_deadlock_detection_factor and
- * deadlock_timeout, a node looks every 0.4 T, and a cycle counts when its
+ * deadlock_timeout, a node searches every 0.4 T, and a cycle counts when its
  * youngest wait for a lock is 0.5 T old, so that it is broken within 0.9 T,
- * and whatever PostgreSQL itself finds after deadlock_timeout is over by then.
- * Cycles without the network in them are left to PostgreSQL.
+ * after PostgreSQL has resolved local deadlocks (deadlock_timeout).  Cycles
+ * without an edge over the network are left to PostgreSQL.
  *
  * It takes a moment until a cancelled session no longer waits.  So the daemon
- * remembers the waits that it has broken: the same one is not broken again,
- * when the session may be doing something else already.
- *
- * A node that can't be asked is left out for a while: the others' deadlocks
- * are found.
+ * stores the waits that it has broken, and doesn't cancel a session again for
+ * the same one.  A node that can't be asked is left out for a while, so that
+ * deadlocks between the others are found.
  *
  *-------------------------------------------------------------------------
  */
@@ -56,7 +54,7 @@ SQL_FUNCTION(citus_internal_cancel_deadlock_victim);
 /* A node has T, and at least this time, to answer. */
 #define MIN_TIMEOUT_MS 1000
 
-/* Waits that are remembered as broken, and for how long. */
+/* How many broken waits are stored, and for how long. */
 #define MAX_BROKEN 64
 #define BROKEN_MS 10000
 
@@ -107,7 +105,7 @@ root_of(const WaitGraph *graph, int proc)
 	return proc;
 }
 
-/* Whether a is to be cancelled rather than b: a worker only if it must be. */
+/* Whether a is a better victim than b; workers come last. */
 static bool
 is_better_victim(const WaitProc *a, const WaitProc *b)
 {
@@ -122,7 +120,7 @@ is_better_victim(const WaitProc *a, const WaitProc *b)
 
 /*
  * Whether a cancel request to a session has an effect: it has none while the
- * client is being waited for.
+ * session waits for its client.
  */
 static bool
 can_be_cancelled(const WaitProc *proc)
@@ -168,8 +166,8 @@ gpid_of(const WaitGraph *graph, int proc)
 }
 
 /*
- * Adds a line: who waits for which lock, as PostgreSQL words it, or for the
- * other end of a connection.
+ * Adds a line: which process waits for which lock, as PostgreSQL words it, or
+ * for the other end of a connection.
  */
 static void
 describe_edge(const WaitGraph *graph, const WaitEdge *edge, StringInfo text)
@@ -205,7 +203,7 @@ describe_cycle(const WaitGraph *graph, const int *cycle, int length)
 	return text.data;
 }
 
-/* Logs what a search has to go by, if that is asked for. */
+/* Logs the wait graph of a search, if that is enabled. */
 static void
 log_graph(const WaitGraph *graph)
 {
@@ -221,7 +219,7 @@ log_graph(const WaitGraph *graph)
 			 graph->nedges > 0 ? errdetail_internal("%s", text.data) : 0));
 }
 
-/* Logs a deadlock, if that is asked for. */
+/* Logs a deadlock, if that is enabled. */
 static void
 log_cycle(const WaitGraph *graph, const int *cycle, int length, int victim, int32 breaker)
 {
@@ -242,7 +240,7 @@ spans_nodes(const WaitGraph *graph, const int *cycle, int length)
 	return false;
 }
 
-/* Takes a session, and all that works for it, out of the graph. */
+/* Removes a session, and all processes that work for it, from the graph. */
 static void
 remove_session(const WaitGraph *graph, int session, bool *removed)
 {
@@ -295,8 +293,8 @@ is_broken(const WaitProc *proc, const WaitEdge *edge)
 }
 
 /*
- * Notes the waits for locks by which a session is in a cycle; false if one was
- * broken lately.
+ * Stores the waits for locks by which a session is in a cycle; false if one
+ * was broken recently.
  */
 static bool
 note_broken(const WaitGraph *graph, const int *cycle, int length, int session)
@@ -343,7 +341,7 @@ break_cycle(const WaitGraph *graph, const int *cycle, int length, int session)
 }
 
 /*
- * Breaks all cycles that it is for this node to break; returns whether there
+ * Breaks all cycles that this node is responsible for; returns whether there
  * were any.
  */
 static bool
@@ -383,8 +381,8 @@ has_cycle(const WaitGraph *graph, int64 min_age_ms)
 }
 
 /*
- * Looks for deadlocks, and breaks them.  Nodes get little time for their
- * answers.
+ * Searches for deadlocks, and breaks them.  Nodes have a short time limit for
+ * their answers.
  */
 static bool
 search_deadlocks(List *skipped_groups, int32 *failed_group)

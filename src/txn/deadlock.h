@@ -16,13 +16,13 @@ extern void deadlock_init(void);
 extern int	deadlock_interval(void);
 
 /*
- * Milliseconds for which a wait for a lock is not taken for a part of a
- * deadlock; 0 if no wait ever is.
+ * Milliseconds before a wait for a lock counts as part of a deadlock; 0 if
+ * none ever does.
  */
 extern int	deadlock_grace(void);
 
 /*
- * Searches, if somebody on this node has waited for that long; a job of the
+ * Searches, if a backend on this node has waited for that long; a job of the
  * daemon.
  */
 extern void deadlock_job(void);

@@ -6,20 +6,21 @@
  * The victim gets the signal of an ordinary cancel request.  Wherever it
  * waits, for a lock or for another node, the server then raises its error
  * "canceling statement due to user request".  A callback at the bottom of the
- * stack of error contexts sees it before anybody catches it, and makes it the
- * error that PostgreSQL raises for a deadlock, if shared memory has a sentence
- * for this very transaction.
+ * stack of error contexts sees it before it is caught, and makes it the error
+ * that PostgreSQL raises for a deadlock, if shared memory has a sentence for
+ * this very transaction.
  *
  * The callback stays where it is put: the stack is emptied after an error
- * only.  What follows an error may run without any other code of ours: a
- * statement whose plan is kept, for this node's own shard.  So the callback is
- * put back when the failed transaction is cleaned up, which is after the last
- * error that its statements can raise, and when ROLLBACK TO begins its
- * subtransaction again.  The utility hook can't do so for them: the portal
- * that runs ROLLBACK restores the empty stack.
+ * only.  The statement after an error may run without other code of ours (a
+ * cached plan of this node's own shard).  So the callback is pushed again when
+ * the failed transaction is cleaned up, after the last error that its
+ * statements can raise, and when ROLLBACK TO restarts its subtransaction.  The
+ * utility hook can't do that, since the portal that runs ROLLBACK restores the
+ * empty stack.
  *
- * Sentences are kept in a few slots under a lightweight lock.  One that is not
- * collected is overwritten in time; it means nothing to a later transaction.
+ * Sentences are stored in a few slots under a lightweight lock.  One that
+ * isn't collected is overwritten later; it doesn't apply to a later
+ * transaction.
  *
  *-------------------------------------------------------------------------
  */
@@ -84,8 +85,8 @@ put_sentence(int pid, uint32 lxid, const char *detail)
 }
 
 /*
- * Takes the sentence for a process and transaction out; false if there is
- * none.
+ * Removes the sentence for a process and transaction, and returns it; false if
+ * there is none.
  */
 static bool
 take_sentence(int pid, uint32 lxid, char *detail)
@@ -108,7 +109,7 @@ take_sentence(int pid, uint32 lxid, char *detail)
 }
 
 /*
- * Whoever waits for a lock stays in its queue while the lock manager's
+ * A process that waits for a lock stays in its queue while the lock manager's
  * partitions are locked, so that the signal can't reach a later transaction.
  */
 bool

@@ -14,14 +14,14 @@ extern void deadlock_victim_init(void);
 
 /*
  * Cancels the transaction of a process of this node, whose error is then a
- * deadlock's with that detail.  False, and nothing done, if the process is not
- * in that transaction any more.
+ * deadlock's with that detail.  False, without effect, if the process is no
+ * longer in that transaction.
  */
 extern bool deadlock_victim_cancel(int pid, uint32 lxid, const char *detail);
 
 /*
- * Makes this session report such a cancellation rightly; cheap.  To be called
- * when statements and subtransactions begin.
+ * Makes this session report such a cancellation as a deadlock; cheap.  To be
+ * called when statements and subtransactions begin.
  */
 extern void deadlock_victim_prepare(void);
 

@@ -3,20 +3,20 @@
  * dist_snapshot.c
  *	  One snapshot over all nodes: the initiator's part.
  *
- * A point in time is chosen by asking: each node that is to be read opens a
- * transaction, holds a snapshot, and answers how late it is by its clock (a
- * commit stamp); the latest answer is the point.  A commit that somebody was
- * told of before he asked us has set the clock of each node that it wrote on,
- * so it is not later.
+ * A point in time is chosen by asking: each node that will be read opens a
+ * transaction, holds a snapshot, and returns its clock (a commit stamp); the
+ * latest answer is the point.  A commit that was acknowledged before the
+ * statement began has advanced the clock of each node that it wrote on, so its
+ * stamp is not later than the point.
  *
  * READ COMMITTED: per statement, and only nodes that the statement reads.
- * Outside a transaction block the node's transaction is for this statement
- * only (conn->xact_lone): it may be cancelled, and has a savepoint behind
- * which a task is tried again.  REPEATABLE READ: once per transaction, all
- * nodes, since any may be read later.
+ * Outside a transaction block, the node's transaction is for this statement
+ * only (conn->xact_lone): it may be cancelled, and has a savepoint from which
+ * a task is retried.  REPEATABLE READ: once per transaction, all nodes, since
+ * any may be read later.
  *
- * A connection that is opened later joins: it borrows from the one that was
- * asked.
+ * A connection that is opened later joins: it imports the xmin of the one that
+ * was asked.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,25 +39,25 @@
 #define TAKE_COMMAND "SELECT citus_internal.snapshot_take()"
 
 /*
- * How often a point in time is chosen anew because nodes could not read as of
+ * How often another point in time is chosen because nodes could not read as of
  * the last one.
  */
 #define MAX_CHOICES 10
 
 /*
- * When the nodes took longer than this to answer (ms), some may have forgotten
- * what they must know.
+ * If the nodes took longer than this to answer (ms), the rings of some may
+ * have overflowed.
  */
 #define LONG_ASKED_MS 100
 
 /*
- * After a refusal one statement is asked for, and about twice as many after
- * each further one in a row, up to so many.
+ * After a refusal, the next statement asks; after each further refusal in a
+ * row, about twice as many do, up to this number.
  */
 #define MAX_WITHOUT_OFFER 1023
 
 static int	without_offer = 0;	/* after the last refusal; 0: accepted */
-static int	offer_after = 0;	/* so many more statements */
+static int	offer_after = 0;	/* the number of further statements that ask */
 
 /* The point in time of this REPEATABLE READ transaction; 0: none yet. */
 static CommitStamp transaction_stamp = 0;
@@ -160,8 +160,8 @@ forget_snapshot(void *arg)
 }
 
 /*
- * Asks the nodes for their clocks; *conns holds the connections, which are the
- * asker's, also after an error.
+ * Asks the nodes for their clocks; *conns has the connections, owned by the
+ * asker, also after an error.
  */
 static CommitStamp
 ask_groups(Bitmapset *groups, List **conns)
@@ -174,8 +174,8 @@ ask_groups(Bitmapset *groups, List **conns)
 }
 
 /*
- * After an error: whether it is only that connections were lost that had
- * nothing to lose.  The others are brought to rest then, and all given back.
+ * After an error: whether only connections without earlier work were lost.  If
+ * so, outstanding answers of the others are read, and all are released.
  */
 static bool
 only_lost(List *conns)
@@ -197,8 +197,8 @@ only_lost(List *conns)
 }
 
 /*
- * As ask_groups; false, and nothing held, if it only found that connections
- * were lost.
+ * As ask_groups; false, without connections, if only connections without
+ * earlier work were lost.
  */
 static bool
 try_ask(Bitmapset *groups, bool last, List **asked, CommitStamp *latest)
@@ -224,9 +224,8 @@ try_ask(Bitmapset *groups, bool last, List **asked, CommitStamp *latest)
 }
 
 /*
- * As ask_groups; a connection may turn out to be broken only when it is used,
- * and then another one is.  This can happen with each node's connection, and
- * is seen of one at a time.
+ * As ask_groups, but retries if a cached connection is broken, which may be
+ * noticed only when it is used, and for one node at a time.
  */
 static CommitStamp
 ask_patiently(Bitmapset *groups, List **asked)
@@ -239,7 +238,7 @@ ask_patiently(Bitmapset *groups, List **asked)
 	return latest;
 }
 
-/* Has the nodes take their snapshots; false if one can't. */
+/* Makes the nodes take their snapshots; false if one can't. */
 static bool
 take_there(DistSnapshot *snapshot, List *conns)
 {
@@ -257,9 +256,8 @@ take_there(DistSnapshot *snapshot, List *conns)
 }
 
 /*
- * Chooses the point in time of a snapshot, and again if it proves to be too
- * long ago.  Nothing of the statement has run yet, so it doesn't matter which
- * one it is.
+ * Chooses the point in time of a snapshot, and a later one if a node can't
+ * read as of it.  No part of the statement has run yet, so any point is right.
  */
 static void
 choose_snapshot(DistSnapshot *snapshot, Snapshot like, bool late)
@@ -291,7 +289,7 @@ choose_snapshot(DistSnapshot *snapshot, Snapshot like, bool late)
 	release_snapshots(conns);
 }
 
-/* From now on it is one of those that go on, as long as the context lives. */
+/* Adds the snapshot to the list of live ones, as long as the context lives. */
 static void
 remember_snapshot(DistSnapshot *snapshot, MemoryContext context)
 {
@@ -375,7 +373,7 @@ dist_snapshot_find(Snapshot registered)
 	return NULL;
 }
 
-/* The stamp of the oldest statement that goes on. */
+/* The stamp of the oldest running statement. */
 static CommitStamp
 oldest_live(void)
 {
@@ -417,8 +415,8 @@ dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn)
 	if (conn->xact_depth > 0 && conn->snapshot_stamp == snapshot->stamp)
 	{
 		/*
-		 * what the statement ran before was cancelled, since it wanted no more
-		 * of it
+		 * an earlier task of the statement was cancelled, since its rows
+		 * weren't needed
 		 */
 		if (remote_xact_failed(conn))
 			(void) dist_snapshot_restart(conn);
@@ -431,8 +429,8 @@ dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn)
 			 snapshot->stamp, Min(snapshot->stamp, oldest_live()));
 	remote_queue_command(conn, command);
 	/*
-	 * without a barrier, which would cost each node another packet: all that
-	 * can be lost is a read
+	 * without a barrier, which would cost another packet per node: only a read
+	 * can be lost
 	 */
 	if (conn->xact_lone)
 		remote_queue_command(conn, "SAVEPOINT citus_task");
@@ -467,7 +465,7 @@ dist_snapshot_refused(RemoteConn *conn, const ErrorData *error)
 		error->sqlerrcode == ERRCODE_T_R_SERIALIZATION_FAILURE;
 }
 
-/* Gives back those of the asker's connections that are lost. */
+/* Releases the asker's lost connections. */
 static List *
 release_lost(List *conns)
 {

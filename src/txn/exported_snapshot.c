@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * exported_snapshot.c
- *	  Snapshots over all nodes that other sessions take.
+ *	  Snapshots over all nodes that other sessions import.
  *
- * What pg_export_snapshot() exports is a snapshot of one node.  So the
- * exporting transaction fixes its point in time on all nodes first, and has
- * each other node export the snapshot that its part of the transaction has
- * there.  Their ids are written to a file beside the server's own file of the
- * exported snapshot; who takes that one with SET TRANSACTION SNAPSHOT takes
+ * pg_export_snapshot() exports a snapshot of one node.  So the exporting
+ * transaction first fixes its point in time on all nodes, and has each other
+ * node export the snapshot of its part of the transaction.  Their ids are
+ * written to a file beside the server's own file of the exported snapshot; a
+ * transaction that imports that snapshot with SET TRANSACTION SNAPSHOT imports
  * the others, too.
  *
- * The file is named for the exporting transaction, as the server's ids begin
- * with it, since all that it exports is of the same time.  It goes when the
- * transaction ends, or as the server's own does, when a server starts after a
- * crash.
+ * The file is named after the exporting transaction, whose number the server's
+ * snapshot ids begin with, since all its exported snapshots are of the same
+ * time.  It is removed when the transaction ends or, like the server's own
+ * file, when a server starts after a crash.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,7 +32,6 @@
 #include "compat/proc.h"
 #include "compat/sql_function.h"
 #include "txn/exported_snapshot.h"
-#include "txn/private.h"
 #include "txn/snapshot.h"
 
 SQL_FUNCTION(citus_internal_snapshot_export);
@@ -66,7 +65,8 @@ write_failed(void)
 }
 
 /*
- * Has a node export the snapshot of our transaction there, and writes its id.
+ * Makes a node export the snapshot of our transaction there, and writes its
+ * id.
  */
 static void
 export_on_node(FILE *file, int32 groupid)
@@ -101,10 +101,7 @@ exported_snapshot_offer(void)
 	export_is_offered = true;
 }
 
-/*
- * Opens the file that goes with the server's id of a snapshot; NULL if there
- * is none.
- */
+/* Opens the file for the server's id of a snapshot; NULL if there is none. */
 static FILE *
 open_file_of(const char *id)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * exported_snapshot.h
- *	  Snapshots over all nodes that other sessions take.
+ *	  Snapshots over all nodes that other sessions import.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,19 +12,19 @@
 
 /*
  * This REPEATABLE READ transaction, whose point in time is fixed, is about to
- * export its snapshot: has the other nodes export theirs.
+ * export its snapshot: makes the other nodes export theirs.
  */
 extern void exported_snapshot_offer(void);
 
 /*
- * This transaction has just taken the snapshot of that id on this node: takes
- * those of the other nodes that belong to it.  False if there are none.
+ * This transaction has just imported the snapshot with that id on this node:
+ * imports the corresponding ones of the other nodes.  False if there are none.
  */
 extern bool exported_snapshot_take(const char *id);
 
 /*
- * The id of the snapshot that this transaction takes on a node; NULL: it has
- * none from another session.
+ * The id of the snapshot that this transaction imports on a node; NULL: it has
+ * imported none.
  */
 extern const char *exported_snapshot_of_group(int32 groupid);
 

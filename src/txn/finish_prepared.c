@@ -7,12 +7,12 @@
  * A transaction that has written on other nodes may be prepared itself: by its
  * client, or, if it runs inside another node's task, by that node.  Before
  * that it prepares its own participants (prepare_remote), with commit records
- * that become visible when it is committed.  Who ends it, in any backend, ends
- * them at once; what fails is left to recovery, which asks whether the parent
- * is still prepared, and then for the records.
+ * that become visible when it is committed.  The backend that ends it, which
+ * may be any one, ends them at once; failures are left to recovery, which
+ * first checks whether the parent is still prepared, and then the records.
  *
  * The records of a parent are found by its transaction id while it is
- * prepared.  Looking for them costs a query, so shared memory says whether
+ * prepared.  Searching for them costs a query, so shared memory shows whether
  * there can be any.
  *
  *-------------------------------------------------------------------------
@@ -70,8 +70,8 @@ xid_of_prepared(const char *gid)
 }
 
 /*
- * What a prepared transaction has prepared elsewhere.  If that is anything,
- * takes the lock that says that a decision is under way.
+ * The children that a prepared transaction has on other nodes.  If there are
+ * any, takes the lock that shows that a decision is under way.
  */
 static List *
 find_children(const char *gid)
@@ -118,8 +118,8 @@ connect_child(const PreparedChild *child)
 }
 
 /*
- * Ends them as their parent has been ended, with its stamp if that is known,
- * within a time limit; failures are warnings.
+ * Ends the children as their parent was ended, with its stamp if known, within
+ * a time limit; failures are warnings.
  */
 static void
 finish_children(List *children, bool commit, CommitStamp stamp)

@@ -5,16 +5,17 @@
  *
  *	  citus_<group of the initiator>_<process>_<number>_<connection>[_<parent>]
  *
- * The number alone is unique on the initiator for all time (active.c); process
- * and connection tell people where to look.  If the initiator's transaction is
- * prepared itself, its transaction id follows, since its end decides.
+ * The number alone is unique on the initiator, also over restarts (active.c);
+ * process and connection are for administrators.  If the initiator's
+ * transaction is itself prepared, its transaction id follows, since its end
+ * decides.
  *
- * A client may not take such a name.  Nobody goes by the name alone, though: a
- * client may have prepared a transaction while the server ran without this
- * library.  So a transaction that is prepared for a node holds a lock on an
- * object of its own, numbered by its transaction id, which its state file
- * keeps over restarts.  No statement of a client takes such a lock;
- * transactions without it are not ours, whatever their name.
+ * A client may not take such a name.  The name alone doesn't prove it, though:
+ * a client may have prepared a transaction while the server ran without this
+ * library.  So a transaction that is prepared for a node holds an object lock,
+ * numbered by its transaction id, which its state file preserves over
+ * restarts.  No statement of a client takes such a lock; transactions without
+ * it are not ours, whatever their name.
  *
  *-------------------------------------------------------------------------
  */

@@ -4,11 +4,11 @@
  *	  Transactions that consist of one statement.
  *
  * A write of one shard that is its client's whole transaction needs no
- * transaction around it on the node: the node commits it with its answer,
- * which saves the round trip of COMMIT.  That is only right if nothing can
- * come after it in this transaction, and nothing came before.  Sending the
- * answer is a part of the statement.  So are, at the end of its transaction,
- * notifications and cursors WITH HOLD that a function has left.
+ * transaction block on the node: the node commits it before it answers, which
+ * saves the round trip of COMMIT.  That requires that nothing came before it
+ * in this transaction and nothing can follow.  What follows includes sending
+ * the answer and, at the end of the transaction, notifications and cursors
+ * WITH HOLD of functions.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,8 +28,8 @@
 #include "txn/transaction.h"
 
 /*
- * Whether the client's next message, if it is here already, is Sync.  If it
- * isn't here, the client may go on in the same transaction.
+ * Whether the client's next message has arrived and is Sync.  Otherwise the
+ * client may continue the same transaction.
  */
 static bool
 sync_follows(void)
@@ -58,10 +58,9 @@ ends_transaction(Portal portal)
 }
 
 /*
- * Whether rows of these columns can be sent to the client for sure, so that
- * its statement can't fail after the node has committed.  The server's own
- * types can, as long as text isn't converted to an encoding that may lack a
- * character.
+ * Whether sending rows of these columns to the client can't fail, so that the
+ * statement can't fail after the node has committed.  That holds for built-in
+ * types, unless text is converted to an encoding that may lack a character.
  */
 static bool
 answer_is_sure(TupleDesc answer)

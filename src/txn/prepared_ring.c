@@ -1,27 +1,27 @@
 /*-------------------------------------------------------------------------
  *
  * prepared_ring.c
- *	  Prepared transactions, as far as reads as of a stamp are concerned.
+ *	  Prepared transactions, for reads as of a stamp.
  *
  * A distributed transaction that is prepared here gets its stamp from its
  * initiator, later than our clock stood at PREPARE, which we report with the
- * answer.  Until COMMIT PREPARED brings the stamp, whoever reads as of a later
- * time than PREPARE must wait.
+ * answer.  Until COMMIT PREPARED brings the stamp, a reader as of a later time
+ * than PREPARE must wait.
  *
  * If a client prepares a transaction that has written on several nodes, it may
- * stay so for long, and nobody waits for it (it is *parked*).  When it is
- * committed, it gets a stamp of this node that is later than all earlier
- * reads, since those haven't seen it here.
+ * stay so for long, and readers don't wait for it (it is *parked*).  When it
+ * is committed, it gets a stamp of this node that is later than all earlier
+ * reads, since these haven't seen it.
  *
- * COMMIT PREPARED without a stamp comes from recovery.  Others may have
- * committed the transaction earlier; so who reads as of a time after PREPARE,
- * and before now, can't know, and is refused.
+ * COMMIT PREPARED without a stamp is from recovery.  Others may have committed
+ * the transaction earlier; so a reader as of a time after PREPARE, and before
+ * now, is refused.
  *
  * Each prepared transaction has a slot in shared memory, which it gets before
- * it is prepared.  After a restart, the slots are filled when somebody needs
- * them first.  Half of the slots are kept for commits on several nodes:
+ * it is prepared.  After a restart, the slots are filled when they are first
+ * needed.  Half of the slots are reserved for commits on several nodes:
  * transactions that clients prepare, here or with this node as a participant,
- * can't use them up.
+ * can't use them.
  *
  *-------------------------------------------------------------------------
  */
@@ -165,7 +165,7 @@ prepared_ring_before_prepare(void)
 				 errhint("Increase max_prepared_transactions (currently %d).", max_prepared_xacts)));
 }
 
-/* Tells the initiator what the clock stood at (remote_reported_clock). */
+/* Reports the clock to the initiator (remote_reported_clock). */
 static void
 report_clock(CommitStamp stamp)
 {
@@ -409,7 +409,7 @@ wait_for(Awaited *awaited)
 }
 
 /*
- * Frees a slot that outlived its transaction, which can only be one that ended
+ * Frees a slot whose transaction has ended, which is possible only if it ended
  * while slots were being filled.
  */
 static void

@@ -19,14 +19,14 @@
 #include "remote/connection.h"
 
 /*
- * transaction.c: queues what opens the node's transaction, and the missing
- * savepoints.
+ * transaction.c: queues the commands that open the node's transaction, and the
+ * missing savepoints.
  */
 extern void txn_begin_remote(RemoteConn *conn);
 
 /*
- * constraint_modes.c: queues what was set at a level, and follows the end of
- * subtransactions.
+ * constraint_modes.c: queues the commands given at a level, and handles the
+ * end of subtransactions.
  */
 extern void constraint_modes_queue(RemoteConn *conn, int level);
 extern void constraint_modes_end_level(int level, bool commit);
@@ -42,23 +42,23 @@ extern void commit_forget_last(void);	/* the transaction is over */
 extern void abort_remote(void);
 
 /*
- * Has the end of this transaction wait for synchronous standbys, where there
- * are any, even if the client wouldn't: a standby that took over must not lose
- * a part of what was done on several nodes.
+ * Makes the end of this transaction wait for synchronous standbys, if there
+ * are any, whatever synchronous_commit is: a promoted standby must not lack a
+ * part of a transaction on several nodes.
  */
 extern void commit_waits_for_standbys(void);
 
 /*
- * After COMMIT PREPARED or ROLLBACK PREPARED (tag) on nodes: warns of what
- * recovery will have to do; clears the errors.  What is finished already is
- * well.
+ * After COMMIT PREPARED or ROLLBACK PREPARED (tag) on nodes: warns about
+ * transactions that are left to recovery; clears the errors.  It is no error
+ * if a transaction is already finished.
  */
 extern void commit_note_finished(RemoteAnswer *answers, int n, const char *tag);
 extern void commit_warn_unfinished(const char *gid, const char *reason);
 
 /*
- * commit.c: whether the server still has to do something here, before this
- * transaction is committed, that can fail.
+ * commit.c: whether the server still has local work for this transaction's
+ * commit that can fail.
  */
 extern bool commit_can_fail_here(void);
 
@@ -77,8 +77,8 @@ extern bool txn_in_use(void);
 extern void active_init(void);
 
 /*
- * Gives this backend's transaction a number that no other one of the node ever
- * had, and shows it to recovery.
+ * Gives this backend's transaction a new number, unique on the node, and shows
+ * it to recovery.
  */
 extern uint64 active_begin(void);
 extern void active_end(void);

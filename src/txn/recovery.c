@@ -76,7 +76,7 @@ in_set(HTAB *set, const char *gid)
 
 /*
  * The transactions of our group that are prepared on a node; false if the node
- * doesn't tell.
+ * can't be asked.
  */
 static bool
 list_prepared(RemoteConn *conn, int32 group, List **gids)

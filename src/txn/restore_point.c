@@ -5,14 +5,14 @@
  *	  together.
  *
  * A restore point is consistent if no transaction in two phases is decided
- * before it on one node and after it on another.  Whoever decides holds a lock
- * on pg_dist_transaction of its node until the participants have been told, so
- * we lock that table on all nodes, which waits for decisions under way and
- * holds off new ones, and then create the points.  What is prepared everywhere
- * and not decided, or decided and not told everywhere, is finished by recovery
- * after the restore.
+ * before it on one node and after it on another.  An initiator that decides
+ * holds a lock on pg_dist_transaction of its node until the participants have
+ * committed.  So locking that table on all nodes waits for decisions under way
+ * and blocks new ones; then the points are created.  After a restore, recovery
+ * finishes transactions that were prepared everywhere and not decided, or
+ * decided and not committed everywhere.
  *
- * Transactions that write on one node only go on meanwhile.
+ * Transactions that write on one node only aren't blocked.
  *
  * The locks are taken by group, so that two of us don't wait for each other,
  * and with a time limit.
@@ -43,9 +43,7 @@ SQL_FUNCTION(citus_create_restore_point);
 /* Milliseconds that a decision under way may take to end on one node. */
 #define LOCK_TIMEOUT 60000
 
-/*
- * Holds off decisions on a node to the end of a transaction on the connection.
- */
+/* Blocks decisions on a node until the end of the connection's transaction. */
 static RemoteConn *
 lock_there(const ClusterNode *node)
 {

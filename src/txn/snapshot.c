@@ -3,29 +3,30 @@
  * snapshot.c
  *	  Snapshots of one node as of a commit stamp.
  *
- * The server judges a row by whether the snapshot has its transaction among
- * those that were still running.  So a snapshot taken now becomes one of an
+ * The visibility of a row depends on whether its transaction is in the
+ * snapshot's list of running ones.  So a snapshot taken now becomes one of an
  * earlier moment if the transactions that committed since (commit_ring.c) are
- * added to that list.  What is needed besides:
+ * added to that list.  Besides:
  *
  * - Their old row versions must still be there.  The initiator asks each node
  *   for its clock first.  The backend that answers holds a snapshot (held),
- *   taken before it looks at the clock.  All that is stamped later was running
- *   then, so it is protected by the held snapshot's xmin until the edited one
- *   takes its place.  A backend that joins later borrows the xmin of another
- *   one.
+ *   taken before it looks at the clock.  All transactions with later stamps
+ *   were running then, so the held snapshot's xmin protects the rows that they
+ *   replace, until the edited snapshot takes its place.  A backend that joins
+ *   later borrows the xmin of another one.
  *
- * - The new snapshot must show all that was stamped up to the stamp.  So it is
- *   taken after waiting for those that are about to commit with such a stamp.
+ * - The new snapshot must show all transactions stamped up to the stamp.  So
+ *   it is taken after waiting for those that are about to commit with such a
+ *   stamp.
  *
- * At READ COMMITTED a statement on another node names its stamp with a
- * setting, citus.snapshot, in front of its tasks, whose tags say that they
- * want that snapshot: so tasks of different statements can take turns on a
- * connection, and other tasks are not concerned.  At REPEATABLE READ the
- * transaction's own snapshot is edited, once.
+ * At READ COMMITTED a statement on another node sends its stamp as a setting,
+ * citus.snapshot, before its tasks, whose tags request that snapshot.  So
+ * tasks of different statements can alternate on a connection, and other tasks
+ * aren't affected.  At REPEATABLE READ the transaction's own snapshot is
+ * edited, once.
  *
- * Snapshots here belong to the transaction (TopTransactionResourceOwner), and
- * are given up before it commits.
+ * Snapshots belong to the transaction (TopTransactionResourceOwner), and are
+ * released before it commits.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,7 +46,6 @@
 
 #include "catalog/node_session.h"
 #include "compat/sql_function.h"
-#include "txn/private.h"
 #include "txn/snapshot.h"
 
 bool		distributed_snapshots = true;
@@ -64,8 +64,8 @@ static CommitStamp moved_snapshot_stamp = 0;	/* the stamp of the
 												 * transaction's snapshot */
 
 /*
- * The setting: "<stamp of the statement> <stamp of the oldest statement that
- * goes on>", and " offered" if nobody has asked this node for its clock.
+ * The setting: "<stamp of the statement> <stamp of the oldest running
+ * statement>", and " offered" if this node was not asked for its clock.
  */
 static char *snapshot_setting = NULL;
 
@@ -80,7 +80,7 @@ snapshot_refuse(const char *detail)
 }
 
 /*
- * Has this backend advertise an older xmin, which another backend of the
+ * Makes this backend advertise an older xmin, which another backend of the
  * database advertises too.  False if there is none.
  */
 static bool
@@ -100,7 +100,7 @@ borrow_xmin(TransactionId xmin)
 	return false;
 }
 
-/* Room for the transactions of a snapshot and so many more. */
+/* A copy of a snapshot's running transactions, with room for more. */
 static void
 copy_running(Snapshot edited, Snapshot now, int more)
 {
@@ -131,8 +131,8 @@ add_running(Snapshot edited, const LaterCommit *later)
 }
 
 /*
- * As snapshot_try_as_of; offered: nobody has asked for our clock, so nothing
- * later than the stamp may be committed so far.
+ * As snapshot_try_as_of; offered: this node was not asked for its clock, so
+ * nothing later than the stamp may be committed so far.
  */
 static Snapshot
 try_as_of(CommitStamp stamp, Snapshot like, bool offered, const char **reason)
@@ -202,9 +202,9 @@ keep_xids(const TransactionId *xids, int count)
 }
 
 /*
- * The transaction's snapshot is copied by whoever uses it, so changing it has
- * an effect on later statements.  Its xmin stays: it is in a heap that is
- * ordered by that, and an older one does no harm.
+ * Each user of the transaction's snapshot copies it, so a change affects later
+ * statements only.  Its xmin stays: it is in a heap that is ordered by that,
+ * and an older one does no harm.
  */
 void
 snapshot_move_transaction(CommitStamp stamp)
@@ -256,7 +256,7 @@ give_up_held(void)
 	held_snapshot = NULL;
 }
 
-/* Gives up the snapshots of statements before the oldest that goes on. */
+/* Releases the snapshots of statements before the oldest running one. */
 static void
 give_up_kept(CommitStamp oldest)
 {
@@ -275,8 +275,8 @@ give_up_kept(CommitStamp oldest)
 }
 
 /*
- * The snapshot that the present statement of the initiator asked for; NULL,
- * and why, if it can't be had.
+ * The snapshot that the current statement of the initiator requested; NULL,
+ * and why, if it can't be taken.
  */
 static Snapshot
 keep_snapshot(const char **reason)

@@ -28,17 +28,17 @@ extern void snapshot_init(void);
  */
 
 /*
- * Takes a snapshot of what was stamped up to stamp.  From before the stamp was
- * chosen until now, this backend, or another one of the database, must have
- * held a snapshot that is older than the stamp, so that old versions of rows
- * are still there.  Returns it unregistered, in CurrentMemoryContext, valid as
- * a template for RegisterSnapshot or PushCopiedSnapshot; its command id is
- * that of like.  Errors with ERRCODE_T_R_SERIALIZATION_FAILURE if too much has
- * happened since the stamp.
+ * Takes a snapshot of the transactions stamped up to stamp.  From before the
+ * stamp was chosen until now, this backend, or another one of the database,
+ * must have held a snapshot that is older than the stamp, so that old versions
+ * of rows are still there.  Returns it unregistered, in CurrentMemoryContext,
+ * valid as a template for RegisterSnapshot or PushCopiedSnapshot; its command
+ * id is that of like.  Errors with ERRCODE_T_R_SERIALIZATION_FAILURE if the
+ * ring has overflowed since the stamp.
  */
 extern Snapshot snapshot_as_of(CommitStamp stamp, Snapshot like);
 
-/* The same, but NULL, and why, if too much has happened. */
+/* The same, but NULL, and why, if the ring has overflowed. */
 extern Snapshot snapshot_try_as_of(CommitStamp stamp, Snapshot like, const char **reason);
 
 /* Errors with ERRCODE_T_R_SERIALIZATION_FAILURE. */
@@ -52,14 +52,14 @@ extern void snapshot_move_transaction(CommitStamp stamp);
 
 /*
  * On a node that runs a task for a statement on another one: the snapshot that
- * the statement asked for, registered to the end of the transaction or until
- * no statement needs it.
+ * the statement requested, registered until the end of the transaction or
+ * until no statement needs it.
  */
 extern Snapshot snapshot_for_task(void);
 
 /*
- * Whether the initiator has chosen it without asking; then it fails if this
- * node may have committed something later already.
+ * Whether it was offered; then it fails if this node may already have
+ * committed a later transaction.
  */
 extern bool snapshot_is_offered(void);
 
@@ -70,14 +70,14 @@ extern CommitStamp snapshot_moved_to(void);
  * The initiator's part (dist_snapshot.c).
  */
 
-/* What a statement reads as of one point in time. */
+/* A statement's snapshot over all nodes. */
 typedef struct DistSnapshot
 {
-	dlist_node	link;			/* in the list of those that go on */
+	dlist_node	link;			/* in the list of live snapshots */
 	CommitStamp stamp;
 	Bitmapset  *groups;			/* other nodes that were asked */
-	Snapshot	snapshot;		/* this node's; registered by whoever runs the
-								 * statement */
+	Snapshot	snapshot;		/* this node's; registered by the executor of
+								 * the statement */
 	bool		offered;		/* the other nodes have not accepted it yet */
 	struct QueryDesc *statement;	/* for its executor */
 	MemoryContextCallback callback;
@@ -86,8 +86,8 @@ typedef struct DistSnapshot
 /*
  * Chooses a point in time, asking the other nodes with those group ids.  like
  * is the statement's own snapshot, registered.  late: tasks may be sent much
- * later, when nodes have forgotten what they must know, so have them take
- * their snapshots now.  The result lives in context, and goes with it.
+ * later, when rings may have overflowed, so the nodes take their snapshots
+ * now.  The result lives in context, and goes with it.
  */
 extern DistSnapshot *dist_snapshot_take(Bitmapset *groups, Snapshot like, bool late, MemoryContext context);
 
@@ -115,14 +115,14 @@ extern void dist_snapshot_settle(DistSnapshot *snapshot, Bitmapset *groups, Snap
 extern DistSnapshot *dist_snapshot_find(Snapshot registered);
 
 /*
- * A statement's snapshot is gone.  With the last one end the transactions that
- * were opened for such statements alone.
+ * A statement's snapshot is released.  With the last one, ends the
+ * transactions that were opened only for such statements.
  */
 extern void dist_snapshot_end(void);
 
 /*
- * Queues, in front of a task with a tag that says so, what makes the node run
- * it as of the snapshot.
+ * Queues, before a task with the corresponding tag, the commands that make the
+ * node run it as of the snapshot.
  */
 extern void dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn);
 
@@ -133,8 +133,8 @@ extern void dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn);
 extern void dist_snapshot_queue_offer(DistSnapshot *snapshot, RemoteConn *conn);
 
 /*
- * After a task's error: makes the connection ready for another one, if it may.
- * False, and nothing done, if not.
+ * After a task's error: makes the connection ready for another task, if
+ * possible; otherwise false, without effect.
  */
 extern bool dist_snapshot_restart(RemoteConn *conn);
 
@@ -147,7 +147,7 @@ extern bool dist_snapshot_refused(RemoteConn *conn, const ErrorData *error);
 /*
  * This node's snapshot for distributed statements of the present REPEATABLE
  * READ transaction.  The first call fixes its point in time, on all nodes.
- * fresh: nothing was read in the transaction so far.
+ * fresh: the transaction has read nothing before.
  */
 extern Snapshot dist_snapshot_of_transaction(bool fresh);
 
@@ -155,14 +155,14 @@ extern Snapshot dist_snapshot_of_transaction(bool fresh);
 extern CommitStamp dist_snapshot_fixed(const Bitmapset **groups);
 
 /*
- * This transaction has taken snapshots of another session, on this node and on
- * those in groups, which is in TopTransactionContext: has them take theirs.
+ * This transaction has imported snapshots of another session, on this node and
+ * on those in groups (in TopTransactionContext): makes these import theirs.
  */
 extern void dist_snapshot_adopt(CommitStamp stamp, Bitmapset *groups);
 
 /*
- * A transaction is being opened on a node: queues what makes it read as of the
- * point in time of ours, if there is one.
+ * A transaction is being opened on a node: queues the commands that make it
+ * read as of our transaction's point in time, if there is one.
  */
 extern void dist_snapshot_join(RemoteConn *conn);
 

@@ -3,20 +3,20 @@
  * transaction.c
  *	  Remote transactions follow the local one.
  *
- * conn->xact_depth says how far a connection's remote transaction follows the
- * local nesting: 0 is no transaction, 1 a transaction, n savepoints up to
- * level n.  A savepoint is named after its level.  It is set when the first
- * statement of its level goes out on the connection (txn_begin_remote),
- * released with the next statement after the level ended (xact_release), and
- * rolled back at once, without waiting for the answer.  A request to cancel
- * that hit one of these commands instead of the statement behind it would
- * leave us with another nesting than the node has: so it waits for their
- * answers (remote_queue_barrier).
+ * conn->xact_depth is the nesting level of a connection's remote transaction:
+ * 0 is no transaction, 1 a transaction, n savepoints up to level n.  A
+ * savepoint is named after its level.  It is set together with the first
+ * statement of its level on the connection (txn_begin_remote), released
+ * together with the next statement after the end of the level (xact_release),
+ * and rolled back at once, without waiting for the answer.  If a cancel
+ * request hit one of these commands instead of the following statement, the
+ * node's nesting would differ from ours: so it waits for their answers
+ * (remote_queue_barrier).
  *
  * The server calls xact_callback and subxact_callback.  Those that run before
- * the decision may raise errors; the others never do: whatever goes wrong in
- * them is a warning, since an error after the local commit would bring
- * down the server, and one during abort would repeat it.
+ * the decision may raise errors; the others never do: their failures are
+ * warnings, since an error after the local commit would be a PANIC, and one
+ * during abort would repeat it.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,8 +38,8 @@
 void		(*txn_use_hook) (void) = NULL;
 
 static bool in_use = false;		/* connections were used in this transaction */
-static bool top_read_only = false;	/* in a subtransaction: the transaction
-									 * around all is read-only */
+static bool top_read_only = false;	/* in a subtransaction: the top-level
+									 * transaction is read-only */
 static bool is_parent = false;	/* it is being prepared, and has prepared
 								 * others */
 
@@ -75,7 +75,7 @@ first_use(void)
 
 /*
  * The BEGIN that gives the remote transaction the local one's characteristics.
- * If only a subtransaction is read-only, that follows with its savepoint.
+ * If only a subtransaction is read-only, that is set after its savepoint.
  */
 static void
 begin_command(RemoteConn *conn, char *command, Size size)
@@ -228,7 +228,7 @@ debug_points_of(XactEvent event)
 		DEBUG_POINT("xact-after-prepare");
 }
 
-/* The transaction has ended here: so it does on other nodes. */
+/* The transaction has ended here: ends it on other nodes. */
 static void
 end_remote(XactEvent event)
 {
@@ -247,9 +247,8 @@ end_remote(XactEvent event)
 }
 
 /*
- * The one callback for all that has to do with the end of transactions; the
- * order matters.  A node's slot among those that commit is freed before other
- * nodes are waited for.
+ * The only callback for the end of transactions; the order matters.  The slot
+ * in the commit ring is freed before waiting for other nodes.
  */
 static void
 xact_callback(XactEvent event, void *arg)
@@ -302,8 +301,8 @@ xact_callback(XactEvent event, void *arg)
 }
 
 /*
- * The level ends well: its savepoints are released with the next statement,
- * and what it made read-only isn't any more.
+ * The level is released: its savepoints are released with the next statement,
+ * and its READ ONLY ends.
  */
 static void
 release_level(int level)
@@ -325,8 +324,8 @@ release_level(int level)
 /*
  * The level is rolled back.  A statement that still runs in it is cancelled;
  * the savepoint's rollback is sent without waiting for the answer, which is
- * read before the next one.  A connection that died having done nothing
- * outside the level is forgotten.
+ * read before the next one.  A lost connection without work outside the level
+ * is closed.
  */
 static void
 rollback_level(int level)
@@ -392,9 +391,7 @@ subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId pa
 	switch (event)
 	{
 		case SUBXACT_EVENT_START_SUB:
-			/*
-			 * rows still to come for an outer cursor must survive ROLLBACK TO
-			 */
+			/* outstanding rows of an outer cursor must survive ROLLBACK TO */
 			remote_yield_all();
 			break;
 		case SUBXACT_EVENT_PRE_COMMIT_SUB:

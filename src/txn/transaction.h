@@ -4,8 +4,8 @@
  *	  Distributed transactions: one remote transaction per node, ended with
  *	  the local one.
  *
- * Commit: with one writer node and no local write, its COMMIT goes out in
- * the pre-commit callback.  Otherwise two-phase commit: commit records into
+ * Commit: with one writer node and no local write, its COMMIT is sent in the
+ * pre-commit callback.  Otherwise two-phase commit: commit records into
  * pg_dist_transaction, PREPARE TRANSACTION on all writers in parallel, local
  * commit (the decision), COMMIT PREPARED.  After the decision nothing raises
  * an error.  Savepoints are sent lazily, with the next statement on a
@@ -26,7 +26,7 @@ extern void txn_init(void);
 
 /*
  * To be called when statements begin, distributed or not: makes this session
- * one that the search for deadlocks knows.
+ * known to the deadlock detector.
  */
 extern void txn_statement_begins(void);
 
@@ -38,39 +38,38 @@ extern void txn_statement_begins(void);
 extern bool txn_reads_in_xact(void);
 
 /*
- * Whether a statement, as the executor got it, is all that the running
- * transaction has done and will do: the client's own statement at the top
- * level, outside a transaction block, at READ COMMITTED, with nothing after it
- * but sending the answer's rows (NULL: it has none), which can't fail.
+ * Whether a statement, as the executor got it, is the whole transaction: the
+ * client's own statement at the top level, outside a transaction block, at
+ * READ COMMITTED, followed only by sending the answer's rows (NULL: it has
+ * none), which can't fail.
  */
 extern bool txn_is_one_statement(const PlannedStmt *statement, TupleDesc answer);
 
 /*
- * After a statement's error on an otherwise idle connection: makes it as if
- * nothing had been sent in this transaction.  False, and nothing done, if an
- * earlier statement has succeeded there.
+ * After a statement's error on an otherwise idle connection: resets it to the
+ * state before this transaction.  False, without effect, if an earlier
+ * statement has succeeded there.
  */
 extern bool txn_restart(RemoteConn *conn);
 
 /*
- * When this transaction has committed, the other sessions of this server hear
- * of changes to the tables (Oids), then the other nodes commit, and the node
- * of the group only after them.
+ * When this transaction has committed, first the other sessions of this server
+ * learn of changes to the tables (Oids), then the other nodes commit, and last
+ * the node of the group.
  */
 extern void txn_commit_last(int32 groupid, List *relids);
 
 /*
- * Sets a savepoint in front of the next statement, which the node may refuse
- * before it does anything.  After such an error txn_restart_guarded goes back
- * to it.
+ * Sets a savepoint before the next statement, which the node may refuse before
+ * any effect.  After such an error, txn_restart_guarded rolls back to it.
  */
 extern void txn_guard(RemoteConn *conn);
 extern bool txn_restart_guarded(RemoteConn *conn);
 
 /*
- * Has SET CONSTRAINTS, as text for other nodes, take effect in this
- * transaction on those that take part in it, now or later.  Raises what a
- * constraint that is checked by it says.
+ * Executes SET CONSTRAINTS, as text for other nodes, on the nodes that are in
+ * this transaction, now or later.  Raises the error of a constraint that it
+ * checks.
  */
 extern void txn_set_constraints(const char *sql);
 
@@ -81,9 +80,9 @@ extern void txn_set_constraints(const char *sql);
 extern void txn_finish_prepared(const TransactionStmt *stmt, void (*run) (void *arg), void *arg);
 
 /*
- * Resolves prepared transactions that this node began and that have no end,
- * on all other nodes; returns how many.  Needs a superuser.  A node that can't
- * be reached is skipped with a warning.
+ * Resolves unfinished prepared transactions that this node initiated, on all
+ * other nodes; returns how many.  Needs a superuser.  A node that can't be
+ * reached is skipped with a warning.
  */
 extern int	txn_recover(void);
 

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * unpublished.c
- *	  Writes that are no changes of a table, and so not published.
+ *	  Writes that logical decoding ignores.
  *
- * Rows that a move, split or conversion copies are those of the table before
- * and after it.  They are written to the WAL with an origin that says so, and
- * the decoder (decoding/decoder.c) leaves them out.  No other code of the
- * server, or of ours, takes this origin for a real one.
+ * Rows that a move, split or conversion copies don't change the table.  They
+ * are written to the WAL with a special replication origin, and the decoder
+ * (decoding/decoder.c) ignores them.  No other code of the server, or of ours,
+ * uses this origin.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * unpublished.h
- *	  Writes that are no changes of a table, and so not published.
+ *	  Writes that logical decoding ignores.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,7 +16,7 @@
 extern bool unpublished(void);
 
 /*
- * What is written between the two is not published.  The second is called with
+ * Writes between the two calls are not published.  The second is called with
  * the first one's result, also after an error.
  */
 extern RepOriginId unpublished_begin(void);
@@ -24,7 +24,7 @@ extern void unpublished_end(RepOriginId before);
 
 /*
  * Nothing that this transaction writes on this node is published: its commit
- * is marked, too.  So for transactions that only copy: moves, splits,
+ * is marked, too.  For transactions that only copy: moves, splits,
  * create_distributed_table_concurrently() and the filling of a new node, of
  * which none runs in a transaction block of a client that has written here.
  */

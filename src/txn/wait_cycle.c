@@ -46,8 +46,8 @@ index_edges(const WaitGraph *graph)
 }
 
 /*
- * Goes on from a process; whether the path then ends in a cycle, whose last
- * process is the end of its last edge.
+ * Continues the search from a process; returns whether the path then ends in a
+ * cycle, whose last process is the end of its last edge.
  */
 static bool
 search_from(Search *search, int proc)

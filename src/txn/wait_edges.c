@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * wait_edges.c
- *	  Who waits for whom on this node: citus_internal.local_wait_graph().
+ *	  The wait edges of this node: citus_internal.local_wait_graph().
  *
  * Four kinds of rows come out:
  *
@@ -12,8 +12,8 @@
  *	  c	 a process has opened a connection to a process of another node
  *
  * The edges of one waiter are read under all locks of the lock manager's
- * partitions (GetBlockerStatusData), those of different waiters are not of the
- * same moment.  Whoever looks for cycles reads everything twice.
+ * partitions (GetBlockerStatusData), those of different waiters may be of
+ * different moments.  The search for cycles therefore reads everything twice.
  *
  * Waits that can't be part of a deadlock are left out: for the extension of a
  * relation, for pages and speculative insertions, which end by themselves, and
@@ -47,7 +47,7 @@ SQL_FUNCTION(citus_internal_local_wait_graph);
 
 #define ROW_COLUMNS 9
 
-/* What a process does now. */
+/* The present state of a process. */
 static char
 state_of(PGPROC *proc)
 {
@@ -70,7 +70,7 @@ in_transaction(PGPROC *proc)
 		LocalTransactionIdIsValid(PROC_LXID(proc)) && !(proc->statusFlags & PROC_IS_AUTOVACUUM);
 }
 
-/* Which a process is of those that may be cancelled. */
+/* The kind of victim that a process is (WAIT_VICTIM_*). */
 static char
 victim_of(PGPROC *proc, int procno, int pid)
 {
@@ -180,8 +180,7 @@ prepared_xid(const LockInstanceData *instance)
 }
 
 /*
- * The wait of one process, and what is known of all who have to do with the
- * lock.
+ * The wait of one process, and the other processes that hold or want the lock.
  */
 typedef struct LockWait
 {
@@ -193,8 +192,8 @@ typedef struct LockWait
 } LockWait;
 
 /*
- * Reads what a process waits for; false if it has just begun, doesn't wait any
- * more, or no deadlock can come of it.
+ * Reads what a process waits for; false if the wait has just begun or has
+ * ended, or if it can't be part of a deadlock.
  */
 static bool
 read_wait(PGPROC *proc, int pid, LockWait *result)

@@ -3,24 +3,25 @@
  * wait_graph.c
  *	  The wait edges of all nodes, merged.
  *
- * To the edges for locks come those over the network, which follow from what
- * the two ends of a connection do:
+ * In addition to the edges for locks, there are edges over the network, which
+ * follow from the states of the two ends of a connection:
  *
  *	  the session that was opened waits for its client's next message
  *			it waits for its opener, since its transaction ends with that one's
  *	  it does anything else, and the opener isn't waiting for its own client
  *			the opener waits for it
  *
- * Who waits for a prepared transaction waits for the process that is to end
- * it, if that one is still at work on it.
+ * A process that waits for a prepared transaction waits for the process that
+ * is to end it, if that process still exists.
  *
  * A session that waits for its opener to take its answer waits for it only if
  * that one waits for a lock: otherwise the opener is reading.
  *
- * Whether a connection still belongs to its opener is what the opener says,
- * not the session: one that was given up may hang in a lock for a while.
+ * Whether a connection still belongs to its opener is decided by the opener's
+ * data, not the session's: an abandoned session may wait for a lock for a
+ * while.
  *
- * No moment is the same on all nodes, so a cycle in what was collected proves
+ * The nodes can't be read at one moment, so a cycle in one collection proves
  * nothing.  But an edge that is the same in two collections, of which one
  * ended before the other began, was there all the time between them: a wait
  * for a lock has the same start, a session is in the same transaction.  A
@@ -45,9 +46,7 @@
 
 #define QUERY_COLUMNS 11
 
-/*
- * Runs as a superuser: no name in it may be looked for outside of our schemas.
- */
+/* Runs as a superuser: all names must be qualified. */
 static const char wait_query[] =
 "SELECT g.kind, g.pid, g.lxid, g.other_group, g.other_pid, g.other_lxid, g.wait_start, g.age, g.what, "
 "(EXTRACT(epoch FROM a.xact_start) OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8, x.gid "
@@ -68,7 +67,7 @@ typedef struct WaitRow
 								 * for */
 } WaitRow;
 
-/* Reads a row's text; the columns "kind", "what" and "gid" apart. */
+/* Reads a row's text, except the columns "kind", "what" and "gid". */
 static void
 add_graph_row(List **rows, int32 groupid, char **values)
 {
@@ -222,8 +221,8 @@ add_edge(WaitGraph *graph, int from, int to)
 }
 
 /*
- * The process whose end a prepared transaction waits for, if it is still at
- * work on it; else -1.
+ * The process that will end a prepared transaction, if it is still working on
+ * it; else -1.
  */
 static int
 find_preparer(const WaitGraph *graph, const char *gid)
@@ -314,7 +313,7 @@ wait_graph_collect(List *skipped_groups, long timeout_ms, int32 *failed_group)
 	return graph;
 }
 
-/* What makes an edge the same one in two collections. */
+/* The identity of an edge in two collections. */
 typedef struct EdgeIdentity
 {
 	int32		from_group;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * wait_graph.h
- *	  Who waits for whom: processes of all nodes, and edges between them.
+ *	  The wait graph: processes of all nodes, and edges between them.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,13 +12,13 @@
 
 #include "compat/foreach.h"
 
-/* What a process does, as far as it matters to those who wait for it. */
+/* The states of a process that are relevant to processes that wait for it. */
 #define WAIT_STATE_READS 'r'	/* waits for its client's next message */
 #define WAIT_STATE_WRITES 'w'	/* waits for its client to take what it sent */
 #define WAIT_STATE_LOCK 'l'		/* waits for a lock */
 #define WAIT_STATE_BUSY 'b'		/* anything else */
 
-/* What a process is that may give way. */
+/* The kinds of processes that may be cancelled. */
 #define WAIT_VICTIM_SESSION 's' /* a client's session */
 #define WAIT_VICTIM_WORKER 'w'	/* a background worker that other nodes work
 								 * for, such as that of a background task */
