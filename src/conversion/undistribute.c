@@ -39,7 +39,7 @@
 #include "catalog/relations.h"
 #include "compat/acl.h"
 #include "compat/sql_function.h"
-#include "conversion/convert.h"
+#include "conversion/convert_metadata.h"
 #include "conversion/convert_checks.h"
 #include "conversion/discard_rows.h"
 #include "conversion/undistribute.h"

@@ -28,7 +28,6 @@
 #include "utils/lsyscache.h"
 
 #include "catalog/node.h"
-#include "conversion/convert.h"
 #include "copy/copy.h"
 #include "ddl/drop.h"
 #include "ddl/handlers.h"
