@@ -40,7 +40,7 @@ CREATE FUNCTION pg_catalog.run_command_on_colocated_placements(table_name1 regcl
 	OUT result text)
 	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'run_command_on_colocated_placements';
 COMMENT ON FUNCTION pg_catalog.run_command_on_colocated_placements(regclass, regclass, text, boolean) IS
-	'run a command on each pair of shards of two tables; %1$s and %2$s are their names';
+	'run a command on each pair of shards of two tables; %s and %s, or %1$s and %2$s, are their names';
 
 CREATE FUNCTION pg_catalog.citus_run_local_command(command text)
 	RETURNS void LANGUAGE plpgsql STRICT

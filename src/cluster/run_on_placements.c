@@ -3,13 +3,16 @@
  * run_on_placements.c
  *	  run_command_on_shards and its like: a command for each shard of a table.
  *
- * In the command's text, %s stands for the shard's name.  The node runs it as
+ * In the command's text, %s stands for the shard's name, as an argument of
+ * format().  The node runs it as
  * an ordinary statement on the shard's own relation; for a reference table,
  * which is the same relation on all nodes, a tag keeps it on the node's copy.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <ctype.h>
 
 #include "catalog/pg_class.h"
 #include "fmgr.h"
@@ -52,21 +55,47 @@ placement_name(const DistTable *table, const ShardInfo *shard)
 									  shard_relation_name(get_rel_name(table->relid), shard->shardid));
 }
 
-/* A text with every occurrence of `placeholder` replaced; palloc'd. */
+/*
+ * The command for shards with these names, which stand in it as arguments of
+ * format() would: %s, %1$s, %L, and %% for a percent sign.  The names are
+ * quoted already, so %I is %s; other percent signs stay as they are.
+ */
 static char *
-replace_all(const char *text, const char *placeholder, const char *replacement)
+command_for_shards(const char *text, const char *const *names, int nnames)
 {
 	StringInfoData buf;
-	const char *next;
+	int			next = 0;
 
 	initStringInfo(&buf);
-	while ((next = strstr(text, placeholder)) != NULL)
+	for (const char *at = text; *at != '\0'; at++)
 	{
-		appendBinaryStringInfo(&buf, text, next - text);
-		appendStringInfoString(&buf, replacement);
-		text = next + strlen(placeholder);
+		char	   *type = unconstify(char *, at + 1);
+		int			position = next;
+
+		if (*at == '%' && isdigit((unsigned char) at[1]))
+		{
+			position = (int) strtol(at + 1, &type, 10) - 1;
+			type = *type == '$' ? type + 1 : unconstify(char *, at);
+		}
+		if (*at != '%' || strchr("sLI%", *type) == NULL || *type == '\0' || type == at)
+		{
+			appendStringInfoChar(&buf, *at);
+			continue;
+		}
+		at = type;
+		if (*type == '%')
+		{
+			appendStringInfoChar(&buf, '%');
+			continue;
+		}
+		if (position < 0 || position >= nnames)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg_plural("the command has a placeholder for more than %d shard",
+								   "the command has a placeholder for more than %d shards", nnames, nnames)));
+		appendStringInfoString(&buf, *type == 'L' ? quote_literal_cstr(names[position]) : names[position]);
+		next = position + 1;
 	}
-	appendStringInfoString(&buf, text);
 	return buf.data;
 }
 
@@ -138,11 +167,12 @@ run_on_table(Oid relid, const char *sql, bool all_placements, bool parallel)
 	for (int i = 0; i < table->nshards; i++)
 	{
 		const ShardInfo *shard = &table->shards[i];
+		const char *name = placement_name(table, shard);
 		ListCell   *lc;
 
 		foreach(lc, placement_nodes(shard->groupid, all_placements))
 			commands = lappend(commands, make_placement_command(lfirst(lc), table, shard->shardid,
-																replace_all(sql, "%s", placement_name(table, shard))));
+																command_for_shards(sql, &name, 1)));
 	}
 	list_sort(commands, compare_commands);
 	run_node_commands(commands, parallel);
@@ -216,8 +246,6 @@ require_colocated(const DistTable *table, const DistTable *other)
 /*
  * run_command_on_colocated_placements(table_name1, table_name2, command,
  * parallel)
- *
- * %1$s and %2$s stand for the shards of the two tables.
  */
 Datum
 run_command_on_colocated_placements(PG_FUNCTION_ARGS)
@@ -230,12 +258,11 @@ run_command_on_colocated_placements(PG_FUNCTION_ARGS)
 	require_colocated(table, other);
 	for (int i = 0; i < table->nshards; i++)
 	{
-		char	   *text = replace_all(sql, "%1$s", placement_name(table, &table->shards[i]));
+		const char *names[] = {placement_name(table, &table->shards[i]), placement_name(other, &other->shards[i])};
 		PlacementCommand *command;
 
-		text = replace_all(text, "%2$s", placement_name(other, &other->shards[i]));
 		command = make_placement_command(linitial(placement_nodes(table->shards[i].groupid, false)), table,
-										 table->shards[i].shardid, text);
+										 table->shards[i].shardid, command_for_shards(sql, names, lengthof(names)));
 		command->other_shardid = other->shards[i].shardid;
 		commands = lappend(commands, command);
 	}

@@ -23,7 +23,7 @@
 #include "cluster/members.h"
 #include "cluster/node_locks.h"
 #include "cluster/node_sync.h"
-#include "conversion/convert.h"
+#include "conversion/convert_metadata.h"
 #include "copy/table_copy.h"
 #include "lib/debug_point.h"
 #include "remote/connection.h"

@@ -45,8 +45,10 @@
 #include "compat/sql_function.h"
 #include "conversion/convert.h"
 #include "conversion/convert_checks.h"
+#include "conversion/convert_metadata.h"
 #include "conversion/discard_rows.h"
 #include "conversion/online_rows.h"
+#include "conversion/undistribute.h"
 #include "copy/row_router.h"
 #include "copy/view_rows.h"
 #include "objects/dependents.h"
@@ -64,8 +66,6 @@ SQL_FUNCTION(create_distributed_table);
 SQL_FUNCTION(create_distributed_table_concurrently);
 SQL_FUNCTION(create_reference_table);
 SQL_FUNCTION(citus_add_local_table_to_metadata);
-SQL_FUNCTION(citus_internal_lock_colocation);
-SQL_FUNCTION(citus_internal_try_lock_colocation);
 
 /* Reference tables form a group that no other table can join. */
 #define REFERENCE_REPLICATION_FACTOR (-1)
@@ -101,45 +101,6 @@ convert_init(void)
 	DefineCustomIntVariable("citus.shard_count",
 							"Sets the number of shards for a new hash-distributed table.",
 							NULL, &shard_count_setting, 32, 1, MAX_SHARD_COUNT, PGC_USERSET, 0, NULL, NULL, NULL);
-}
-
-/*
- * Sessions of all nodes take the lock on the coordinator first.  A transaction
- * that has made or dropped a group, and isn't committed here yet, keeps its
- * lock on pg_dist_colocation here until then.
- */
-void
-colocation_lock(void)
-{
-	if (metadata_local_group() != COORDINATOR_GROUP)
-		remote_exec(COORDINATOR_GROUP, "SELECT citus_internal.lock_colocation()");
-	LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
-}
-
-bool
-colocation_try_lock(bool everywhere)
-{
-	if (everywhere && metadata_local_group() != COORDINATOR_GROUP &&
-		!remote_is_true(remote_query(COORDINATOR_GROUP, "SELECT citus_internal.try_lock_colocation()", NULL)))
-		return false;
-	return ConditionalLockRelationOid(dist_relid(PG_DIST_COLOCATION), RowExclusiveLock);
-}
-
-/* citus_internal.try_lock_colocation() */
-Datum
-citus_internal_try_lock_colocation(PG_FUNCTION_ARGS)
-{
-	node_function_check(fcinfo);
-	PG_RETURN_BOOL(colocation_try_lock(false));
-}
-
-/* citus_internal.lock_colocation() */
-Datum
-citus_internal_lock_colocation(PG_FUNCTION_ARGS)
-{
-	node_function_check(fcinfo);
-	LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
-	PG_RETURN_VOID();
 }
 
 /* The colocated table that the user named; errors if its shards don't fit. */
@@ -445,17 +406,6 @@ create_rest_everywhere(List *relids)
 		view_rows_send_to_all(view);
 }
 
-Relation
-open_table_by_oid(Oid relid, LOCKMODE mode)
-{
-	Relation	rel = try_relation_open(relid, mode);
-
-	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relid)));
-	return rel;
-}
-
 /*
  * Opens and locks the table to convert, after the checks that come before any
  * change.
@@ -598,6 +548,19 @@ distribute_partition(Oid relid)
 }
 
 /*
+ * Makes a table that citus_add_local_table_to_metadata() has added a local one
+ * again, which can be distributed.
+ */
+static void
+leave_metadata(Oid relid)
+{
+	const DistTable *table = metadata_lookup(relid);
+
+	if (table != NULL && group_stays_on_node(table->colocation_id))
+		undistribute_tables(list_make1_oid(relid));
+}
+
+/*
  * Distributes a table as the arguments of create_distributed_table say.
  * online: others write it until the switch.
  */
@@ -616,6 +579,8 @@ distribute_by_arguments(FunctionCallInfo fcinfo, bool online)
 	if (!PG_ARGISNULL(2))
 		check_distribution_type(PG_GETARG_OID(2));
 	relid = PG_GETARG_OID(0);
+	if (!online)
+		leave_metadata(relid);
 	rel = open_for_conversion(relid, mode);
 	read_distribution(fcinfo, rel, &wanted);
 	relation_close(rel, NoLock);
@@ -654,9 +619,12 @@ Datum
 create_reference_table(PG_FUNCTION_ARGS)
 {
 	Oid			relid = PG_GETARG_OID(0);
-	Relation	rel = open_for_conversion(relid, AccessExclusiveLock);
-	List	   *definition = table_definition_commands(relid);
+	Relation	rel;
+	List	   *definition;
 
+	leave_metadata(relid);
+	rel = open_for_conversion(relid, AccessExclusiveLock);
+	definition = table_definition_commands(relid);
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

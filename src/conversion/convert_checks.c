@@ -246,6 +246,17 @@ check_partition_key(Relation rel)
 	}
 }
 
+Relation
+open_table_by_oid(Oid relid, LOCKMODE mode)
+{
+	Relation	rel = try_relation_open(relid, mode);
+
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE), errmsg("relation with OID %u does not exist", relid)));
+	return rel;
+}
+
 void
 check_convertible(Relation rel, bool as_partition)
 {

@@ -100,4 +100,10 @@ extern void check_triggers(Oid relid);
  */
 extern bool relation_is_empty(Oid relid);
 
+/*
+ * Opens a relation that a function was given, and locks it; errors (42P01) if
+ * it is gone then.
+ */
+extern Relation open_table_by_oid(Oid relid, LOCKMODE mode);
+
 #endif							/* CITUS_CONVERSION_CONVERT_CHECKS_H */

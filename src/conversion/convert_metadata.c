@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * convert_metadata.c
- *	  The metadata of a table, as commands for another node.
+ *	  The metadata of a table, as commands for another node, and the locks of
+ *	  colocation groups.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,16 +10,24 @@
 
 #include "catalog/pg_collation.h"
 #include "executor/spi.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 
+#include "catalog/metadata.h"
 #include "catalog/metadata_rows.h"
 #include "catalog/node.h"
-#include "conversion/convert.h"
+#include "catalog/node_session.h"
+#include "catalog/relations.h"
+#include "compat/sql_function.h"
+#include "conversion/convert_metadata.h"
 #include "lib/spi_query.h"
 #include "remote/connection.h"
 #include "table/definition.h"
+
+SQL_FUNCTION(citus_internal_lock_colocation);
+SQL_FUNCTION(citus_internal_try_lock_colocation);
 
 /*
  * One query per command that table_metadata_commands gives; $1 is the table.
@@ -53,6 +62,45 @@ static const char *const metadata_queries[] = {
 	"FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p USING (shardid) "
 	"WHERE s.logicalrelid = $1 AND p.shardstate = 1 HAVING pg_catalog.count(*) > 0",
 };
+
+/*
+ * Sessions of all nodes meet on the coordinator.  A transaction that has made
+ * or dropped a group, and whose commit has yet to come here, keeps its lock on
+ * pg_dist_colocation until then.
+ */
+void
+colocation_lock(void)
+{
+	if (metadata_local_group() != COORDINATOR_GROUP)
+		remote_exec(COORDINATOR_GROUP, "SELECT citus_internal.lock_colocation()");
+	LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
+}
+
+bool
+colocation_try_lock(bool everywhere)
+{
+	if (everywhere && metadata_local_group() != COORDINATOR_GROUP &&
+		!remote_is_true(remote_query(COORDINATOR_GROUP, "SELECT citus_internal.try_lock_colocation()", NULL)))
+		return false;
+	return ConditionalLockRelationOid(dist_relid(PG_DIST_COLOCATION), RowExclusiveLock);
+}
+
+/* citus_internal.try_lock_colocation() */
+Datum
+citus_internal_try_lock_colocation(PG_FUNCTION_ARGS)
+{
+	node_function_check(fcinfo);
+	PG_RETURN_BOOL(colocation_try_lock(false));
+}
+
+/* citus_internal.lock_colocation() */
+Datum
+citus_internal_lock_colocation(PG_FUNCTION_ARGS)
+{
+	node_function_check(fcinfo);
+	LockRelationOid(dist_relid(PG_DIST_COLOCATION), ShareRowExclusiveLock);
+	PG_RETURN_VOID();
+}
 
 void
 delete_empty_group(int32 colocation_id, bool everywhere)

@@ -39,7 +39,7 @@
 #include "catalog/relations.h"
 #include "compat/acl.h"
 #include "compat/sql_function.h"
-#include "conversion/convert.h"
+#include "conversion/convert_metadata.h"
 #include "conversion/convert_checks.h"
 #include "conversion/discard_rows.h"
 #include "conversion/undistribute.h"
@@ -349,19 +349,24 @@ undistribute_tables(List *roots)
 	AtEOXact_GUC(true, level);
 }
 
-/* undistribute_table(table_name regclass, cascade_via_foreign_keys boolean) */
-Datum
-undistribute_table(PG_FUNCTION_ARGS)
+void
+undistribute_relation(Oid relid, bool cascade)
 {
-	Oid			relid = PG_GETARG_OID(0);
 	Relation	rel = open_distributed(relid);
 
 	check_no_partition(rel);
 	check_leaves_other_nodes(rel);
-	if (!PG_GETARG_BOOL(1))
+	if (!cascade)
 		check_no_foreign_keys(rel);
 	table_close(rel, NoLock);
-	undistribute_tables(PG_GETARG_BOOL(1) ? tables_connected_by_keys(relid) : list_make1_oid(relid));
+	undistribute_tables(cascade ? tables_connected_by_keys(relid) : list_make1_oid(relid));
+}
+
+/* undistribute_table(table_name regclass, cascade_via_foreign_keys boolean) */
+Datum
+undistribute_table(PG_FUNCTION_ARGS)
+{
+	undistribute_relation(PG_GETARG_OID(0), PG_GETARG_BOOL(1));
 	PG_RETURN_VOID();
 }
 

@@ -18,4 +18,10 @@
  */
 extern void undistribute_tables(List *roots);
 
+/*
+ * undistribute_table(); with cascade, the tables that foreign keys connect to
+ * it become local, too.
+ */
+extern void undistribute_relation(Oid relid, bool cascade);
+
 #endif							/* CITUS_CONVERSION_UNDISTRIBUTE_H */

@@ -61,6 +61,8 @@
 typedef enum SubcommandScope
 {
 	SCOPE_SHARDS,				/* shards as well */
+	SCOPE_LATE,					/* shards as well, once they have the
+								 * constraints that it may name */
 	SCOPE_LOGICAL,				/* the logical table only */
 	SCOPE_COLUMN,				/* a new column: see shard_column */
 	SCOPE_CONSTRAINT,			/* a new constraint: shards get its
@@ -84,12 +86,12 @@ static const struct
 	{AT_SetCompression, SCOPE_SHARDS},
 	{AT_DropColumn, SCOPE_SHARDS},
 	{AT_AddConstraint, SCOPE_CONSTRAINT},
-	{AT_AlterConstraint, SCOPE_SHARDS},
-	{AT_ValidateConstraint, SCOPE_SHARDS},
+	{AT_AlterConstraint, SCOPE_LATE},
+	{AT_ValidateConstraint, SCOPE_LATE},
 	{AT_DropConstraint, SCOPE_SHARDS},
 	{AT_AlterColumnType, SCOPE_SHARDS},
 	{AT_ChangeOwner, SCOPE_SHARDS},
-	{AT_ClusterOn, SCOPE_SHARDS},
+	{AT_ClusterOn, SCOPE_LATE},
 	{AT_DropCluster, SCOPE_SHARDS},
 	{AT_SetLogged, SCOPE_SHARDS},
 	{AT_SetUnLogged, SCOPE_SHARDS},
@@ -98,7 +100,7 @@ static const struct
 	{AT_SetTableSpace, SCOPE_SHARDS},
 	{AT_SetRelOptions, SCOPE_SHARDS},
 	{AT_ResetRelOptions, SCOPE_SHARDS},
-	{AT_ReplicaIdentity, SCOPE_SHARDS},
+	{AT_ReplicaIdentity, SCOPE_LATE},
 	{AT_EnableRowSecurity, SCOPE_SHARDS},
 	{AT_DisableRowSecurity, SCOPE_SHARDS},
 	{AT_ForceRowSecurity, SCOPE_LOGICAL},
@@ -331,6 +333,17 @@ drop_default(const char *column)
 	return cmd;
 }
 
+/* The name of the constraint that a subcommand makes of an index, or NULL. */
+static const char *
+constraint_of_index(const AlterTableCmd *cmd)
+{
+	const Constraint *constraint = (const Constraint *) cmd->def;
+
+	if (cmd->subtype != AT_AddConstraint || constraint->indexname == NULL)
+		return NULL;
+	return constraint->conname != NULL ? constraint->conname : constraint->indexname;
+}
+
 /*
  * The statements for the shards: first the subcommands that apply to shards,
  * then the removal of new columns' defaults.
@@ -351,12 +364,12 @@ shard_statements(const AlterTableCall *alter)
 		switch (subcommand_scope(alter, cmd))
 		{
 			case SCOPE_LOGICAL:
+			case SCOPE_LATE:
 				continue;
 			case SCOPE_CONSTRAINT:
-				if (castNode(Constraint, cmd->def)->indexname == NULL)
+				if (constraint_of_index(cmd) == NULL)
 					continue;
-				if (castNode(Constraint, cmd->def)->conname == NULL)
-					castNode(Constraint, cmd->def)->conname = castNode(Constraint, cmd->def)->indexname;
+				castNode(Constraint, cmd->def)->conname = pstrdup(constraint_of_index(cmd));
 				break;
 			case SCOPE_COLUMN:
 				cmd->def = (Node *) shard_column(alter, castNode(ColumnDef, cmd->def));
@@ -371,20 +384,24 @@ shard_statements(const AlterTableCall *alter)
 	return list_concat(first->cmds == NIL ? NIL : list_make1(first), second->cmds == NIL ? NIL : list_make1(second));
 }
 
-/* Whether a subcommand makes a constraint of an existing index. */
-static bool
-uses_index(const AlterTableCall *alter)
+/* The statement for the shards once they have new constraints, or NULL. */
+static Node *
+late_shard_statement(const AlterTableCall *alter)
 {
+	AlterTableStmt *late = copyObject(alter->stmt);
+
+	late->cmds = NIL;
 	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
-		if (cmd->subtype == AT_AddConstraint && castNode(Constraint, cmd->def)->indexname != NULL)
-			return true;
-	return false;
+		if (subcommand_scope(alter, cmd) == SCOPE_LATE)
+			late->cmds = lappend(late->cmds, copyObject(cmd));
+	return late->cmds == NIL ? NULL : (Node *) late;
 }
 
 /*
  * Whether a constraint was made by this statement: there was none of its name,
  * or the statement drops that.  (The server itself recreates constraints of an
- * altered column, in the shards as well.)
+ * altered column, in the shards as well, and the shards' own statement makes
+ * those of indexes.)
  */
 static bool
 constraint_is_new(const AlterTableCall *alter, const char *name)
@@ -397,6 +414,9 @@ constraint_is_new(const AlterTableCall *alter, const char *name)
 	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
 		if (cmd->subtype == AT_DropConstraint && strcmp(cmd->name, name) == 0)
 			existed = false;
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
+		if (constraint_of_index(cmd) != NULL && strcmp(constraint_of_index(cmd), name) == 0)
+			existed = true;
 	return !existed;
 }
 
@@ -410,29 +430,39 @@ add_shard_constraint(const AlterTableCall *alter, const DistTable *table, const 
 	run_on_local_shards(table, (Node *) stmt, definition);
 }
 
-/* Applies the statement to this node's shards. */
+/* Creates the constraints that the statement has made in this node's shards. */
 static void
-alter_shards(const AlterTableCall *alter)
+add_new_shard_constraints(const AlterTableCall *alter, const DistTable *table)
 {
-	const DistTable *table = metadata_require(alter->table->relid);
 	List	   *names;
 	List	   *constraints;
 	ListCell   *cell;
 	ListCell   *name;
 
-	if (local_shard_indexes(table) == NIL)
-		return;
-	foreach(cell, shard_statements(alter))
-		run_on_local_shards(table, lfirst(cell), alter->call->query);
-	default_action_forget(local_shard_relids(table));
-	if (uses_index(alter))
-		return;
 	constraints = constraints_of_table(table->relid, &names);
 	forboth(cell, constraints, name, names)
 	{
 		if (constraint_is_new(alter, lfirst(name)))
 			add_shard_constraint(alter, table, constraint_definition(lfirst_oid(cell)));
 	}
+}
+
+/* Does to this node's shards what has been done to the logical table. */
+static void
+alter_shards(const AlterTableCall *alter)
+{
+	const DistTable *table = metadata_require(alter->table->relid);
+	Node	   *late = late_shard_statement(alter);
+	ListCell   *cell;
+
+	if (local_shard_indexes(table) == NIL)
+		return;
+	foreach(cell, shard_statements(alter))
+		run_on_local_shards(table, lfirst(cell), alter->call->query);
+	default_action_forget(local_shard_relids(table));
+	add_new_shard_constraints(alter, table);
+	if (late != NULL)
+		run_on_local_shards(table, late, alter->call->query);
 }
 
 /*

@@ -34,7 +34,7 @@
 #include "catalog/catalog_rows.h"
 #include "catalog/metadata_rows.h"
 #include "catalog/node.h"
-#include "conversion/convert.h"
+#include "conversion/convert_metadata.h"
 #include "conversion/convert_checks.h"
 #include "ddl/drop.h"
 #include "ddl/extension_drop.h"

@@ -18,6 +18,7 @@
 
 #include "conversion/convert_checks.h"
 #include "conversion/distribute_schema.h"
+#include "conversion/undistribute.h"
 #include "ddl/create_table.h"
 #include "ddl/handlers.h"
 #include "ddl/statistics.h"
@@ -68,12 +69,28 @@ rename_utility(UtilityCall *call)
 	return true;
 }
 
+/*
+ * Makes a table that is moved out of a distributed schema a local one.  Errors
+ * if it can't be, or is distributed otherwise and moved into such a schema.
+ */
+static void
+leave_distributed_schema(Oid relid)
+{
+	if (schema_colocation(get_rel_namespace(relid)) == 0 || get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot move distributed table \"%s\" into or out of a distributed schema", get_rel_name(relid)),
+				 errhint("Use undistribute_table() first: a local table is distributed when it is moved into the schema.")));
+	undistribute_relation(relid, false);
+}
+
 /* ALTER TABLE .. SET SCHEMA */
 bool
 alter_schema_utility(UtilityCall *call)
 {
 	AlterObjectSchemaStmt *stmt = castNode(AlterObjectSchemaStmt, call->pstmt->utilityStmt);
 	const DistTable *table;
+	int32		colocation;
 	Oid			relid;
 
 	if (stmt->objectType == OBJECT_STATISTIC_EXT)
@@ -81,15 +98,16 @@ alter_schema_utility(UtilityCall *call)
 	if (stmt->objectType != OBJECT_TABLE || stmt->relation == NULL)
 		return false;
 	table = utility_table(call, stmt->relation, AccessExclusiveLock, AccessExclusiveLock);
-	if (table == NULL && schema_colocation(get_namespace_oid(stmt->newschema, true)) == 0)
+	colocation = schema_colocation(get_namespace_oid(stmt->newschema, true));
+	if (table == NULL && colocation == 0)
 		return false;
 	relid = table != NULL ? table->relid : RangeVarGetRelid(stmt->relation, NoLock, true);
-	if (table != NULL && !call->relayed && schema_colocation(get_rel_namespace(relid)) !=
-		schema_colocation(get_namespace_oid(stmt->newschema, true)))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot move distributed table \"%s\" into or out of a distributed schema", get_rel_name(relid)),
-				 errhint("Use undistribute_table() first: a local table is distributed when it is moved into the schema.")));
+	if (table != NULL && !call->relayed && schema_colocation(get_rel_namespace(relid)) != colocation &&
+		OidIsValid(get_namespace_oid(stmt->newschema, true)))
+	{
+		leave_distributed_schema(relid);
+		table = NULL;
+	}
 	utility_run(call);
 	CommandCounterIncrement();
 	if (table == NULL)

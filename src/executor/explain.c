@@ -73,28 +73,43 @@ remote_plan(int32 groupid, const char *command, ParamListInfo params)
 	return lines;
 }
 
+/*
+ * Lines of a task's plan: in a tree below the scan's line as text, else as a
+ * part of the document, which is in the same format.
+ */
+static void
+show_lines(char *lines, ExplainState *es)
+{
+	const char *start = es->format == EXPLAIN_FORMAT_TEXT ? "->  " : "";
+	const char *newline = es->format == EXPLAIN_FORMAT_JSON || es->format == EXPLAIN_FORMAT_YAML ? "\n" : "";
+
+	for (char *line = strtok(lines, "\n"); line != NULL; line = strtok(NULL, "\n"))
+	{
+		appendStringInfoString(es->str, newline);
+		appendStringInfoSpaces(es->str, es->indent * 2);
+		appendStringInfo(es->str, "%s%s%s", start, line, newline[0] == '\0' ? "\n" : "");
+		if (es->format == EXPLAIN_FORMAT_TEXT)
+			start = "    ";
+	}
+}
+
 /* Rows of a plan, each of one or more lines. */
 static void
 show_plan(List *rows, ExplainState *es)
 {
 	StringInfoData all;
-	const char *prefix = "->  ";
 	ListCell   *cell;
 
 	initStringInfo(&all);
 	foreach(cell, rows)
 		appendStringInfo(&all, "%s%s", all.len > 0 ? "\n" : "", (char *) lfirst(cell));
-	if (es->format != EXPLAIN_FORMAT_TEXT)
-	{
-		ExplainPropertyText("Remote Plan", all.data, es);
-		return;
-	}
-	for (char *line = strtok(all.data, "\n"); line != NULL; line = strtok(NULL, "\n"))
-	{
-		appendStringInfoSpaces(es->str, es->indent * 2);
-		appendStringInfo(es->str, "%s%s\n", prefix, line);
-		prefix = "    ";
-	}
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+		es->indent++;
+	ExplainOpenGroup("Remote Plan", "Remote Plan", false, es);
+	show_lines(all.data, es);
+	ExplainCloseGroup("Remote Plan", "Remote Plan", false, es);
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+		es->indent--;
 }
 
 /* A task's node, and its plan there if its parameters are known now. */
@@ -125,11 +140,9 @@ show_task(DistScanState *state, Task *task, bool params_known, ExplainState *es)
 		ParamListInfo params = measured ? NULL : task->params;
 		RunAs		caller = run_as_begin(scan_rights(state));
 
-		es->indent++;
 		show_plan(local ? local_plan(command, params) :
 				  remote_plan(task->groupid, command, params), es);
 		run_as_end(caller);
-		es->indent--;
 	}
 	ExplainCloseGroup("Task", NULL, true, es);
 }

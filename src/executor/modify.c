@@ -276,6 +276,8 @@ run_modify(DistModifyState *state)
 		modify_apply_all(state);
 		modify_stream_end(state);
 	}
+	if (state->deletes.counts && state->plan.can_set_tag)
+		state->css.ss.ps.state->es_processed -= state->nmoved;
 	if (state->output != NULL)
 		tuplesort_performsort(state->output);
 	state->done = true;

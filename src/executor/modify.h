@@ -56,6 +56,7 @@ typedef struct DistModifyState
 	List	   *expr_states;
 	List	   *actions;		/* of ModifyAction */
 	bool		may_move;		/* rows may be deleted and inserted */
+	uint64		nmoved;			/* rows that are: they count once */
 
 	TupleDesc	change_desc;
 	ChangeList	inserts;

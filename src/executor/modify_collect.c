@@ -246,6 +246,7 @@ modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datu
 	{
 		check_may_move(state);
 		cursor_row_moves(state->plan.relid);
+		state->nmoved++;
 		modify_add_change(state, &state->deletes, shard, identity, true, NULL, NULL, child);
 		modify_add_change(state, &state->inserts, new_shard, 0, false, values, nulls, child);
 	}

@@ -26,6 +26,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
+#include "compat/run_conditions.h"
 #include "planner/dist_cost.h"
 #include "planner/dist_plan.h"
 #include "planner/dist_query.h"
@@ -421,13 +422,72 @@ drop_aliases_walker(Node *node, void *context)
 	return expression_tree_walker(node, drop_aliases_walker, context);
 }
 
+/*
+ * A copy, with the columns of a subquery for the window functions that they
+ * are.
+ */
+static Node *
+window_column_mutator(Node *node, void *context)
+{
+	if (node == NULL)
+		return NULL;
+	if (!IsA(node, WindowFunc))
+		return expression_tree_mutator(node, window_column_mutator, context);
+	foreach_ptr(TargetEntry, entry, (List *) context)
+		if (equal(entry->expr, node))
+			return (Node *) makeVarFromTargetEntry(1, entry);
+	elog(ERROR, "a condition is on a window function that the query doesn't return");
+}
+
+/*
+ * Adds the conditions that the planner has moved to the query's windows to its
+ * text, in a query around it.
+ */
+static Query *
+with_run_conditions(Query *task)
+{
+	List	   *conditions = compat_run_conditions(task->windowClause, task->targetList);
+	RangeTblEntry *entry;
+	RangeTblRef *ref;
+	Query	   *outer;
+
+	if (conditions == NIL)
+		return task;
+	entry = makeNode(RangeTblEntry);
+	entry->rtekind = RTE_SUBQUERY;
+	entry->subquery = task;
+	entry->inFromCl = true;
+	entry->eref = makeAlias("windows", NIL);
+	outer = makeNode(Query);
+	foreach_ptr(TargetEntry, column, task->targetList)
+	{
+		if (column->resjunk)
+			break;
+		entry->eref->colnames = lappend(entry->eref->colnames, makeString(pstrdup(column->resname)));
+		outer->targetList = lappend(outer->targetList,
+									makeTargetEntry((Expr *) makeVarFromTargetEntry(1, column), column->resno,
+													pstrdup(column->resname), false));
+	}
+	entry->alias = copyObject(entry->eref);
+	ref = makeNode(RangeTblRef);
+	ref->rtindex = 1;
+	outer->commandType = CMD_SELECT;
+	outer->canSetTag = true;
+	outer->rtable = list_make1(entry);
+	outer->jointree = makeFromExpr(list_make1(ref),
+								   window_column_mutator((Node *) make_ands_explicit(conditions), task->targetList));
+	return outer;
+}
+
 List *
 dist_query_finish(DistPlan *plan, Query *task, const DistRel *rel)
 {
 	ArrayNumbers numbers = {.broadcasts = rel->broadcasts};
 	List	   *exprs = NIL;
+	Query	   *own_level = task;
 
-	(void) redirect_walker((Node *) task, rel->broadcasts);
+	task = with_run_conditions(task);
+	(void) redirect_walker((Node *) own_level, rel->broadcasts);
 	(void) drop_aliases_walker((Node *) task, NULL);
 	task = group_subqueries_restore(task);
 	(void) relation_oids_walker((Node *) task, &plan->relids);
@@ -487,7 +547,7 @@ dist_query_whole(PlannerInfo *subroot)
 Query *
 dist_query_build_subquery(PlannerInfo *subroot, const DistQuery *query, List *names)
 {
-	Query	   *subquery = build_query(subroot, query, query->columns);
+	Query	   *subquery = with_run_conditions(build_query(subroot, query, query->columns));
 	ListCell   *entry;
 	ListCell   *name;
 

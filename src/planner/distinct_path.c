@@ -26,6 +26,7 @@
 #include "utils/selfuncs.h"
 
 #include "compat/group_clause.h"
+#include "compat/run_conditions.h"
 #include "planner/dist_query.h"
 #include "planner/planner.h"
 
@@ -249,7 +250,8 @@ window_paths_add(PlannerInfo *root, RelOptInfo *window_rel)
 	foreach_ptr(Node, expr, target->exprs)
 		if (contain_var_clause(expr) || contain_agg_clause(expr) || contain_window_function(expr))
 			query->columns = lappend(query->columns, expr);
-	if (!dist_rel_can_evaluate(root, query->rel, query->columns))
+	if (!dist_rel_can_evaluate(root, query->rel, query->columns) ||
+		!dist_rel_can_evaluate(root, query->rel, compat_run_conditions(root->parse->windowClause, query->columns)))
 		return;
 	query->grouped = true;
 	query->window_clause = root->parse->windowClause;

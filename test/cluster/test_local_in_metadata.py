@@ -71,6 +71,25 @@ def test_back_to_local_tables(cluster, connect, schema, home):
     home.execute("DROP TABLE ref, a, b, alone CASCADE")
 
 
+@pytest.mark.parametrize("call, kind", [
+    ("create_distributed_table('a', 'id')", "distributed"), ("create_distributed_table('a', NULL)", "distributed"),
+    ("create_reference_table('a')", "reference")])
+def test_added_table_is_distributed(cluster, connect, schema, home, call, kind):
+    """Directly, with its rows and keys, from any node."""
+    home.execute("DROP TABLE b CASCADE; SELECT create_reference_table('ref'); SELECT citus_add_local_table_to_metadata('a')")
+    for node in cluster.nodes:
+        session = connect(node)
+        session.execute(f"SET search_path = {schema}")
+        with session.transaction(force_rollback=True):
+            session.execute(f"SELECT {call}")
+            assert kinds(session, schema) == {"ref": "reference", "a": kind}
+            assert rows(session, "SELECT count(*), sum(r) FROM a") == [(5, 15)]
+            with pytest.raises(psycopg.errors.ForeignKeyViolation), session.transaction():
+                session.execute("INSERT INTO a (r) VALUES (99)")
+        assert kinds(session, schema) == {"ref": "reference", "a": "local"}
+    home.execute("DROP TABLE a, ref")
+
+
 def test_undistribute_what_keys_connect(cluster, connect, schema, home):
     """The same of tables whose rows are on several nodes."""
     home.execute("ALTER TABLE a DROP CONSTRAINT a_pkey CASCADE; ALTER TABLE a ADD PRIMARY KEY (id)")

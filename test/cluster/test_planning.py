@@ -1,5 +1,7 @@
 """What plans cost: compilation, scans that run many times, and as many parameters as the protocol allows."""
 
+from xml.etree import ElementTree
+
 import psycopg
 import pytest
 
@@ -17,6 +19,21 @@ def test_guessed_cost_is_no_reason_to_compile(coordinator, table, plan):
     coordinator.execute("SET jit_above_cost = 1000")
     assert value(coordinator, "SHOW jit") == "on"
     assert "JIT:" not in plan(f"SELECT count(*) FROM {table} a JOIN {table} b USING (id) JOIN {table} c USING (id)")
+
+
+@pytest.mark.parametrize("options", ["", "ANALYZE, BUFFERS, ", "VERBOSE, "])
+def test_plans_of_tasks_are_part_of_the_document(coordinator, table, options):
+    """In JSON, XML and YAML tools find all nodes of the plan, those on other servers as well."""
+    coordinator.execute("SET citus.explain_all_tasks = on")
+    query = f"SELECT a.id, count(*) FROM {table} a JOIN {table} b USING (payload) WHERE b.id = 3 OR a.payload = 7 GROUP BY a.id"
+    document = str(value(coordinator, f"EXPLAIN ({options}FORMAT JSON) {query}"))
+    assert "'Remote Plan': [[{'Plan': {'Node Type': " in document and document.count("'Seq Scan'") > 1
+    tree = ElementTree.fromstring(value(coordinator, f"EXPLAIN ({options}FORMAT XML) {query}"))
+    name = "{http://www.postgresql.org/2009/explain}"
+    assert len(tree.findall(f".//{name}Remote-Plan/{name}explain/{name}Query/{name}Plan")) > 1
+    lines = value(coordinator, f"EXPLAIN ({options}FORMAT YAML) {query}").split("\n")
+    at = [line.strip() for line in lines].index("Remote Plan:")
+    assert lines[at + 1].startswith(" " * lines[at].index("R") + "  - Plan:")
 
 
 @pytest.mark.parametrize("correlation", ["b.payload >= a.id", "b.id = a.payload + 1", "a.id > 7"])

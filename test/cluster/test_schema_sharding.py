@@ -51,7 +51,34 @@ def test_tables_of_a_schema(cluster, connect, tenant):
     plan = "\n".join(row[0] for row in rows(sessions[0], "EXPLAIN SELECT count(*) FROM tenant.a JOIN tenant.c USING (v)"))
     assert "Task Count: 1" in plan
     with pytest.raises(psycopg.errors.FeatureNotSupported, match="out of a distributed schema"):
-        sessions[0].execute("ALTER TABLE tenant.c SET SCHEMA public")
+        sessions[0].execute("ALTER TABLE tenant.b SET SCHEMA public")
+
+
+def test_table_leaves_its_schema(connect, cluster, tenant, schema):
+    """To one that isn't distributed, and back, or to another distributed one."""
+    sessions = [connect(node) for node in cluster.nodes]
+    sessions[0].execute("SET citus.enable_schema_based_sharding = on; CREATE SCHEMA tenant_2")
+    try:
+        sessions[1].execute("CREATE TABLE tenant.a (id serial PRIMARY KEY, v int); CREATE VIEW tenant.view AS SELECT * FROM tenant.a")
+        sessions[1].execute("INSERT INTO tenant.a (v) SELECT generate_series(1, 10)")
+        sessions[2].execute("ALTER TABLE tenant.a SET SCHEMA tenant_2")
+        assert [tables(session)[0] for session in sessions] == [[]] * 3
+        assert [tables(session, "tenant_2")[0] for session in sessions] == [["a"]] * 3
+        assert [value(session, "SELECT count(*) FROM tenant.view") for session in sessions] == [10] * 3
+        with sessions[1].transaction(force_rollback=True):
+            sessions[1].execute(f"ALTER TABLE tenant_2.a SET SCHEMA {schema}")
+            assert value(sessions[1], f"SELECT count(*) FROM {schema}.a") == 10
+            assert tables(sessions[1], "tenant_2")[0] == []
+            sessions[1].execute(f"ALTER TABLE {schema}.a SET SCHEMA tenant")
+            assert tables(sessions[1])[0] == ["a"]
+        with pytest.raises(psycopg.errors.InvalidSchemaName):
+            sessions[1].execute("ALTER TABLE tenant_2.a SET SCHEMA missing")
+        sessions[1].execute("CREATE TABLE tenant_2.b (id int REFERENCES tenant_2.a)")
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="has a foreign key"):
+            sessions[1].execute("ALTER TABLE tenant_2.a SET SCHEMA tenant")
+        assert value(sessions[2], "SELECT count(*) FROM tenant_2.a") == 10
+    finally:
+        sessions[0].execute("DROP SCHEMA tenant_2 CASCADE")
 
 
 def test_other_tables_stay_out(coordinator, tenant):

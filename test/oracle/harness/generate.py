@@ -228,8 +228,24 @@ class Generator:
 
     # -- queries
 
+    def first_rows(self, depth):
+        """The first rows of partitions, by the value of a window function: a member of FROM."""
+        text, scope = self.from_list([], depth - 1, most=1)
+        keys = self.columns(scope, "int") or ["1"]
+        key = self.pick([column for column in keys if column.endswith(".k")] * 3 + keys)
+        order = self.expression(scope, "int", 1)
+        value = self.pick([f"{name} OVER (PARTITION BY {key} ORDER BY {order}{self.pick(['', ' DESC'])})"
+                           for name in ["rank()", "dense_rank()", "count(*)", f"count({self.expression(scope, 'int', 1)})"]])
+        where = f" WHERE {self.condition(scope, 0)}" if self.chance(0.3) else ""
+        first = f"{self.pick(['<=', '<=', '<', '='])} {self.number(1, 3)}"
+        alias, inner = self.alias("q"), self.alias("w")
+        return (f"(SELECT * FROM (SELECT {key}, {self.expression(scope, 'text')}, {value} FROM {text}{where}) {inner} (c0, c1, c2)"
+                f" WHERE c2 {first}) {alias} (c0, c1, c2)", (alias, {"c0": "int", "c1": "text", "c2": "int"}))
+
     def item(self, outer, depth):
         """A member of FROM: (text, (alias, columns))."""
+        if depth > 0 and self.chance(0.04):
+            return self.first_rows(depth)
         if depth > 0 and self.chance(0.22):
             kinds = [self.pick(["int", "int", "text"]) for _ in range(self.number(1, 3))]
             alias = self.alias("q")

@@ -62,3 +62,31 @@ SELECT id FROM staff WHERE rank() OVER (ORDER BY id) = 1;
 SELECT sum(salary) OVER w FROM staff;
 SELECT id, ntile(0) OVER (ORDER BY id) FROM staff;
 SELECT sum(1 / (salary - 1000)) OVER (ORDER BY id) FROM staff WHERE (1 / (id - 5)) IS NOT NULL;
+
+-- Filters that the planner moves to the windows as run conditions.
+SELECT * FROM (SELECT region_id, day, row_number() OVER (PARTITION BY region_id ORDER BY day DESC) AS n FROM sales) s WHERE n <= 2 ORDER BY 1, 2;
+SELECT * FROM (SELECT region_id, amount, dense_rank() OVER (PARTITION BY region_id ORDER BY amount) AS r FROM sales) s WHERE 3 > r AND region_id < 6 ORDER BY 1, 2;
+SELECT region_id, count(*), sum(n) FROM (SELECT *, rank() OVER (PARTITION BY region_id ORDER BY rep) AS n FROM sales) s WHERE n < 4 GROUP BY region_id ORDER BY 1;
+SELECT * FROM (SELECT region_id, day, count(*) OVER (PARTITION BY region_id ORDER BY day) AS c, row_number() OVER (PARTITION BY region_id ORDER BY amount, day) AS n, sum(amount) OVER (PARTITION BY region_id) FROM sales) s WHERE c <= 5 AND n <= 4 ORDER BY 1, 2;
+SELECT region_id, n FROM (SELECT region_id, rank() OVER w AS n, max(day) OVER w AS m FROM sales WINDOW w AS (PARTITION BY region_id ORDER BY rep)) s WHERE n <= 2 AND m > '2024-01-04' ORDER BY 1, 2;
+SELECT s.region_id, s.day, r.name FROM (SELECT region_id, day, row_number() OVER (PARTITION BY region_id ORDER BY day) AS n FROM sales) s LEFT JOIN regions r ON r.id = s.region_id WHERE n <= 1 ORDER BY 1;
+SELECT a.region_id, a.n, b.day FROM (SELECT region_id, day, row_number() OVER (PARTITION BY region_id ORDER BY amount, day) AS n FROM sales) a JOIN sales b ON b.region_id = a.region_id AND b.day = a.day AND b.amount > 50 WHERE a.n <= 6 ORDER BY 1, 2;
+SELECT DISTINCT n, k FROM (SELECT region_id % 2 AS k, row_number() OVER (PARTITION BY region_id ORDER BY day) AS n FROM sales) s WHERE n <= 2 ORDER BY 1, 2;
+SELECT * FROM (SELECT DISTINCT region_id, rank() OVER (PARTITION BY region_id ORDER BY amount) AS n FROM sales) s WHERE n <= 3 ORDER BY n, region_id LIMIT 9;
+SELECT region_id, s, r FROM (SELECT region_id, rep, sum(amount) AS s, rank() OVER (PARTITION BY region_id ORDER BY sum(amount) DESC, rep) AS r FROM sales GROUP BY region_id, rep) x WHERE r <= 2 ORDER BY 1, 3;
+SELECT id, n, v FROM (SELECT s.region_id AS id, m.v, row_number() OVER (PARTITION BY s.region_id ORDER BY m.v, s.day) AS n FROM sales s JOIN marks m ON m.id = s.region_id) x WHERE n <= 3 ORDER BY 1, 2;
+SELECT id, c FROM (SELECT s.region_id AS id, count(m.v) OVER (PARTITION BY s.region_id ORDER BY m.v, s.day ROWS UNBOUNDED PRECEDING) AS c FROM sales s JOIN marks m ON m.id = s.region_id) x WHERE c <= 3 ORDER BY 1, 2;
+SELECT * FROM (SELECT region_id AS id, row_number() OVER (PARTITION BY region_id ORDER BY day) AS n FROM sales UNION ALL SELECT id, row_number() OVER (PARTITION BY id ORDER BY salary) FROM staff) x WHERE n <= 1 ORDER BY 1;
+SELECT id, (SELECT count(*) FROM (SELECT row_number() OVER (PARTITION BY region_id ORDER BY day) AS n FROM sales s WHERE s.region_id = r.id) x WHERE n <= 4) FROM regions r ORDER BY 1;
+SELECT r.id, l.day FROM regions r LEFT JOIN LATERAL (SELECT day, row_number() OVER (PARTITION BY region_id ORDER BY day) AS n FROM sales s WHERE s.region_id = r.id) l ON l.n <= r.id % 3 ORDER BY 1, 2;
+SELECT * FROM (SELECT id, dept, row_number() OVER (PARTITION BY id ORDER BY hired) AS n FROM staff) x WHERE n <= (SELECT min(v) FROM extra WHERE v > 0) AND id < 5 ORDER BY id;
+WITH top AS MATERIALIZED (SELECT * FROM (SELECT region_id, day, row_number() OVER (PARTITION BY region_id ORDER BY day DESC) AS n FROM sales) s WHERE n <= 2) SELECT count(*), min(day) FROM top;
+-- params: 2
+-- params: 0
+-- params: NULL
+SELECT count(*), max(n) FROM (SELECT row_number() OVER (PARTITION BY region_id ORDER BY day) AS n FROM sales) s WHERE n <= $1;
+CREATE VIEW newest AS SELECT region_id, day, n FROM (SELECT region_id, day, row_number() OVER (PARTITION BY region_id ORDER BY day DESC) AS n FROM sales) s;
+SELECT n.*, s.amount FROM newest n JOIN sales s USING (region_id, day) WHERE n < 3 ORDER BY 1, 2;
+DELETE FROM sales s USING (SELECT region_id, day, row_number() OVER (PARTITION BY region_id ORDER BY day DESC) AS n FROM sales) x WHERE x.region_id = s.region_id AND x.day = s.day AND x.n <= 1 RETURNING s.region_id, s.day;
+INSERT INTO staff SELECT 100 + region_id, 'top', amount FROM (SELECT *, row_number() OVER (PARTITION BY region_id ORDER BY day) AS n FROM sales) x WHERE n <= 1 RETURNING id, salary;
+INSERT INTO sales SELECT region_id, day + 1000, amount FROM (SELECT *, row_number() OVER (PARTITION BY region_id ORDER BY day) AS n FROM sales) x WHERE n < 2 RETURNING region_id, day;

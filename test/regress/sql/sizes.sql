@@ -69,6 +69,11 @@ SELECT bool_and(success), count(*), sum(result::int) FROM run_command_on_placeme
 SELECT bool_and(success), count(*), sum(result::int) FROM run_command_on_shards('ref', 'SELECT count(*) FROM %s');
 SELECT bool_and(success), count(*), sum(result::int)
   FROM run_command_on_colocated_placements('dist', 'other', 'SELECT count(*) FROM %1$s d JOIN %2$s o USING (id)');
+SELECT bool_and(success), sum(result::int)
+  FROM run_command_on_colocated_placements('dist', 'other', 'SELECT count(*) FROM %s d JOIN %s o USING (id) WHERE ''%d%%'' <> %2$L');
+SELECT bool_and(success), count(DISTINCT result) = count(*) AS all FROM run_command_on_shards('other', $$SELECT '%1$s'::regclass$$);
+SELECT count(*) FROM run_command_on_shards('other', 'SELECT count(*) FROM %s JOIN %s USING (id)');
+SELECT bool_and(success), min(result), max(result) FROM run_command_on_shards('other', 'SELECT %L LIKE ''%other%%'' AND 5 % 3 = 2 FROM (SELECT 1) s (x)');
 SELECT DISTINCT success, result FROM run_command_on_placements('dist', 'SELECT 1 / 0 FROM %s');
 SELECT count(*) FROM run_command_on_colocated_placements('dist', 'ref', 'SELECT 1');
 SELECT count(*) FROM run_command_on_shards('plain', 'SELECT 1');
