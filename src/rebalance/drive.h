@@ -79,6 +79,13 @@ extern const ShardInfo *drive_require_shard(const DistTable *table, int64 shardi
 extern void drive_await_former(Oid relid, int64 shardid);
 
 /*
+ * Has the node of shard groups, those within a range of hash values, remove
+ * what an operation on them has left that died; as far as that is possible
+ * now.
+ */
+extern void drive_clear_remains(RemoteConn *conn, const DistTable *table, HashRange range);
+
+/*
  * Calls a function that switches until it says that it could; false if it
  * couldn't within citus.move_switch_timeout.
  */

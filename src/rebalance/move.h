@@ -110,6 +110,12 @@ extern int	cleanup_interval;
 extern List *move_tables(int colocation_id);
 
 /*
+ * Before an operation on shards (their ids, as "1, 2, 3") begins: errors if a
+ * move of them that is over has left marks that they are coming to a node.
+ */
+extern void move_check_remains(const char *shardids);
+
+/*
  * The definitions of all tables of a colocation group, as a text that changes
  * with them; errors if they aren't those of a text any more.
  */
