@@ -10,7 +10,8 @@
  *
  * Tables can't have changed meanwhile, since that needs all active nodes; the
  * only rows that go with nodes are the placements of reference tables, which
- * no absent or inactive node has.  Those of shards stay with a disabled node.
+ * no absent or inactive node has, and what shards were before on a node that
+ * was removed.  Those of shards stay with a disabled node.
  *
  *-------------------------------------------------------------------------
  */
@@ -70,6 +71,7 @@ send_node_rows(int32 groupid)
 	commands = lappend(commands, "DELETE FROM pg_catalog.pg_dist_placement WHERE groupid NOT IN "
 					   "(SELECT groupid FROM pg_catalog.pg_dist_node WHERE isactive AND noderole = 'primary') "
 					   "AND " PLACEMENT_OF_REFERENCE);
+	commands = lappend(commands, placements_forget_command("NOT IN (SELECT groupid FROM pg_catalog.pg_dist_node)"));
 	nest = exact_names_begin();
 	remote_exec_list(groupid, commands);
 	AtEOXact_GUC(true, nest);

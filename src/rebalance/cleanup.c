@@ -180,13 +180,29 @@ is_over(int64 operation)
 	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
+/*
+ * Opens a session on a node of the group for what this transaction is not part
+ * of; NULL if the node has been removed, and what it had is nobody's any more.
+ */
+static RemoteConn *
+open_on_group(int32 groupid)
+{
+	const ClusterNode *node;
+
+	if (node_primary_of(groupid) == NULL)
+		return NULL;
+	node = node_of_group(groupid);
+	return remote_plain_open(node->host, node->port, NULL);
+}
+
 /* Runs SQL on another node, or this one, outside this transaction. */
 static void
 run_on_group(int32 groupid, const char *sql)
 {
-	const ClusterNode *node = node_of_group(groupid);
-	RemoteConn *conn = remote_plain_open(node->host, node->port, NULL);
+	RemoteConn *conn = open_on_group(groupid);
 
+	if (conn == NULL)
+		return;
 	(void) remote_plain_exec(conn, "SET search_path TO pg_catalog; SET citus.enable_ddl_propagation TO off", ERROR);
 	(void) remote_plain_exec(conn, sql, ERROR);
 	remote_plain_close(conn);
@@ -195,10 +211,12 @@ run_on_group(int32 groupid, const char *sql)
 static bool
 exists_on_group(int32 groupid, const char *sql)
 {
-	const ClusterNode *node = node_of_group(groupid);
-	RemoteConn *conn = remote_plain_open(node->host, node->port, NULL);
-	bool		exists = remote_is_true(remote_plain_exec(conn, sql, ERROR));
+	RemoteConn *conn = open_on_group(groupid);
+	bool		exists;
 
+	if (conn == NULL)
+		return false;
+	exists = remote_is_true(remote_plain_exec(conn, sql, ERROR));
 	remote_plain_close(conn);
 	return exists;
 }
