@@ -502,9 +502,12 @@ clean_with_record(void *arg)
 	return true;
 }
 
-/* The same in a subtransaction, so that the rest can go on after an error. */
+/*
+ * The same in a subtransaction, so that the rest can go on after an error;
+ * unreachable is set if that was the loss of a node.
+ */
 static bool
-try_record(CleanupRecord *record)
+try_record(CleanupRecord *record, bool *unreachable)
 {
 	ErrorData  *error;
 	bool		done = subtransaction_run(clean_with_record, record, &error);
@@ -516,8 +519,18 @@ try_record(CleanupRecord *record)
 	ereport(LOG,
 			(errmsg("could not clean up \"%s\" after a move of a shard, will try again", record->name),
 			 errdetail_internal("%s", error->message)));
+	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_CONNECTION_EXCEPTION)
+		*unreachable = true;
 	FreeErrorData(error);
 	return false;
+}
+
+/* Whether cleaning up a record takes other nodes. */
+static bool
+needs_nodes(const CleanupRecord *record)
+{
+	return record->kind == CLEANUP_ARRIVAL || record->kind == CLEANUP_SUBSCRIPTION || record->kind == CLEANUP_ROLE ||
+		record->kind == CLEANUP_SHARD;
 }
 
 /* Whether a session of the record's node may be making what it names. */
@@ -526,7 +539,7 @@ may_come(const CleanupRecord *record, List *arriving)
 {
 	ListCell   *cell;
 
-	if (record->kind != CLEANUP_SUBSCRIPTION && record->kind != CLEANUP_ROLE && record->kind != CLEANUP_SHARD)
+	if (!needs_nodes(record) || record->kind == CLEANUP_ARRIVAL)
 		return false;
 	foreach(cell, arriving)
 	{
@@ -536,19 +549,25 @@ may_come(const CleanupRecord *record, List *arriving)
 	return false;
 }
 
-/* Cleans up what can be; how much is left. */
+/*
+ * Cleans up what can be; how much is left.  A node that can't be reached may
+ * take citus.node_connection_timeout, which isn't to be waited for with each
+ * record: the daemon has other things to do.
+ */
 static int
 clean_up(void)
 {
 	List	   *records = read_records();
 	List	   *arriving = NIL; /* marks that are still there */
+	bool		unreachable = false;
 	int			left = 0;
 
 	DEBUG_POINT("cleanup-records-read");
 	foreach_ptr(CleanupRecord, record, records)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (is_over(record->operation) && !may_come(record, arriving) && try_record(record))
+		if (is_over(record->operation) && !may_come(record, arriving) && !(unreachable && needs_nodes(record)) &&
+			try_record(record, &unreachable))
 			continue;
 		left++;
 		if (record->kind == CLEANUP_ARRIVAL)
