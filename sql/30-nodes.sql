@@ -14,6 +14,7 @@ BEGIN
 	WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_depend		-- which keep their rows
 		WHERE classid = 'pg_catalog.pg_class'::regclass AND objid = c.oid AND deptype = 'e');
 
+	DELETE FROM pg_catalog.pg_dist_cleanup WHERE object_type = 1;	-- shards' names, which may be others' here later
 	DELETE FROM pg_catalog.pg_dist_placement;
 	DELETE FROM pg_catalog.pg_dist_shard;
 	DELETE FROM pg_catalog.pg_dist_partition;

@@ -10,7 +10,8 @@
  *
  * Tables can't have changed meanwhile, since that needs all active nodes; the
  * only dependent rows are placements of reference tables, which removed and
- * inactive nodes don't have.  Those of shards stay with a disabled node.
+ * inactive nodes don't have, and former placements of shards on a node that
+ * was removed.  Those of shards stay with a disabled node.
  *
  *-------------------------------------------------------------------------
  */
@@ -70,6 +71,7 @@ send_node_rows(int32 groupid)
 	commands = lappend(commands, "DELETE FROM pg_catalog.pg_dist_placement WHERE groupid NOT IN "
 					   "(SELECT groupid FROM pg_catalog.pg_dist_node WHERE isactive AND noderole = 'primary') "
 					   "AND " PLACEMENT_OF_REFERENCE);
+	commands = lappend(commands, placements_forget_command("NOT IN (SELECT groupid FROM pg_catalog.pg_dist_node)"));
 	nest = exact_names_begin();
 	remote_exec_list(groupid, commands);
 	AtEOXact_GUC(true, nest);

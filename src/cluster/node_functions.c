@@ -391,6 +391,8 @@ citus_remove_node(PG_FUNCTION_ARGS)
 	ClusterNode *node;
 	List	   *left_out;
 	bool		worker;
+	bool		reachable;
+	char	   *error;
 
 	node = members_require(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1));
 	check_other(node, "remove");
@@ -399,12 +401,17 @@ citus_remove_node(PG_FUNCTION_ARGS)
 		check_coordinator_removable(node);
 
 	left_out = members_leave_out_unreachable(own_group(node));
+	reachable = worker && node->is_active && server_reachable(node->host, node->port, &error);
+	if (reachable)
+		placements_clear_former(node);
 	node_locks_changes(left_out);
 	node_locks_replicas(left_out, NIL);
 	if (worker)
 	{
 		placements_check_none(node, "remove");
-		placements_delete(node->groupid, left_out);
+		if (reachable)
+			placements_check_former(node);
+		members_exec(placements_forget_command(psprintf("= %d", node->groupid)), left_out);
 		if (node->is_active)
 			dismiss_node(node);
 	}

@@ -24,9 +24,25 @@
 extern void placements_check_none(const ClusterNode *node, const char *verb);
 
 /*
+ * Errors if shards were moved off a node, split or merged there, and what they
+ * were before is still on it for older transactions.
+ */
+extern void placements_check_former(const ClusterNode *node);
+
+/* Has the node remove of that what nobody needs any more. */
+extern void placements_clear_former(const ClusterNode *node);
+
+/*
  * Removes the placements of reference tables in a group, on all active nodes
  * but those of the groups left out.
  */
 extern void placements_delete(int32 groupid, List *left_out);
+
+/*
+ * The statement that removes all placements in groups of which a condition on
+ * the groupid is true, and the shards that have no others: those that a split
+ * or merge has replaced, or didn't finish.
+ */
+extern char *placements_forget_command(const char *condition);
 
 #endif							/* CITUS_CLUSTER_PLACEMENTS_H */

@@ -430,7 +430,7 @@ add_shard_constraint(const AlterTableCall *alter, const DistTable *table, const 
 	run_on_local_shards(table, (Node *) stmt, definition);
 }
 
-/* Creates the constraints that the statement has made in this node's shards. */
+/* Creates the new constraints of the table in the shards of this node. */
 static void
 add_new_shard_constraints(const AlterTableCall *alter, const DistTable *table)
 {

@@ -181,13 +181,29 @@ is_over(int64 operation)
 	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
+/*
+ * Opens a session on a node of the group for what this transaction is not part
+ * of; NULL if the node has been removed, and what it had is nobody's any more.
+ */
+static RemoteConn *
+open_on_group(int32 groupid)
+{
+	const ClusterNode *node;
+
+	if (node_primary_of(groupid) == NULL)
+		return NULL;
+	node = node_of_group(groupid);
+	return remote_plain_open(node->host, node->port, NULL);
+}
+
 /* Runs SQL on another node, or this one, outside this transaction. */
 static void
 run_on_group(int32 groupid, const char *sql)
 {
-	const ClusterNode *node = node_of_group(groupid);
-	RemoteConn *conn = remote_plain_open(node->host, node->port, NULL);
+	RemoteConn *conn = open_on_group(groupid);
 
+	if (conn == NULL)
+		return;
 	(void) remote_plain_exec(conn, "SET search_path TO pg_catalog; SET citus.enable_ddl_propagation TO off", ERROR);
 	(void) remote_plain_exec(conn, sql, ERROR);
 	remote_plain_close(conn);
@@ -196,10 +212,12 @@ run_on_group(int32 groupid, const char *sql)
 static bool
 exists_on_group(int32 groupid, const char *sql)
 {
-	const ClusterNode *node = node_of_group(groupid);
-	RemoteConn *conn = remote_plain_open(node->host, node->port, NULL);
-	bool		exists = remote_is_true(remote_plain_exec(conn, sql, ERROR));
+	RemoteConn *conn = open_on_group(groupid);
+	bool		exists;
 
+	if (conn == NULL)
+		return false;
+	exists = remote_is_true(remote_plain_exec(conn, sql, ERROR));
 	remote_plain_close(conn);
 	return exists;
 }
@@ -484,9 +502,12 @@ clean_with_record(void *arg)
 	return true;
 }
 
-/* The same in a subtransaction, so that clean-up continues after an error. */
+/*
+ * The same in a subtransaction, so that clean-up continues after an error;
+ * unreachable is set if that was the loss of a node.
+ */
 static bool
-try_record(CleanupRecord *record)
+try_record(CleanupRecord *record, bool *unreachable)
 {
 	ErrorData  *error;
 	bool		done = subtransaction_run(clean_with_record, record, &error);
@@ -498,8 +519,18 @@ try_record(CleanupRecord *record)
 	ereport(LOG,
 			(errmsg("could not clean up \"%s\" after a move of a shard, will try again", record->name),
 			 errdetail_internal("%s", error->message)));
+	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_CONNECTION_EXCEPTION)
+		*unreachable = true;
 	FreeErrorData(error);
 	return false;
+}
+
+/* Whether the clean-up of a record needs other nodes. */
+static bool
+needs_nodes(const CleanupRecord *record)
+{
+	return record->kind == CLEANUP_ARRIVAL || record->kind == CLEANUP_SUBSCRIPTION || record->kind == CLEANUP_ROLE ||
+		record->kind == CLEANUP_SHARD;
 }
 
 /*
@@ -510,7 +541,7 @@ may_come(const CleanupRecord *record, List *arriving)
 {
 	ListCell   *cell;
 
-	if (record->kind != CLEANUP_SUBSCRIPTION && record->kind != CLEANUP_ROLE && record->kind != CLEANUP_SHARD)
+	if (!needs_nodes(record) || record->kind == CLEANUP_ARRIVAL)
 		return false;
 	foreach(cell, arriving)
 	{
@@ -520,19 +551,25 @@ may_come(const CleanupRecord *record, List *arriving)
 	return false;
 }
 
-/* Cleans up as much as possible; returns the number of remaining records. */
+/*
+ * Cleans up as much as possible; returns the number of remaining records.  An
+ * unreachable node may take citus.node_connection_timeout, which the daemon
+ * doesn't wait for with each record.
+ */
 static int
 clean_up(void)
 {
 	List	   *records = read_records();
 	List	   *arriving = NIL; /* marks that still exist */
+	bool		unreachable = false;
 	int			left = 0;
 
 	DEBUG_POINT("cleanup-records-read");
 	foreach_ptr(CleanupRecord, record, records)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (is_over(record->operation) && !may_come(record, arriving) && try_record(record))
+		if (is_over(record->operation) && !may_come(record, arriving) && !(unreachable && needs_nodes(record)) &&
+			try_record(record, &unreachable))
 			continue;
 		left++;
 		if (record->kind == CLEANUP_ARRIVAL)

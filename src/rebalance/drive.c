@@ -29,6 +29,7 @@
 #include "compat/acl.h"
 #include "lib/run_as.h"
 #include "rebalance/drive.h"
+#include "sharding/hash.h"
 
 /* How many times the time between attempts to switch is doubled. */
 #define MAX_DOUBLINGS 4
@@ -211,6 +212,20 @@ drive_await_former(Oid relid, int64 shardid)
 		(void) remote_plain_exec(conn, "SELECT citus_internal.cleanup()", ERROR);
 		remote_plain_close(conn);
 		drive_pause(DRIVE_POLL_MS);
+	}
+}
+
+void
+drive_clear_remains(RemoteConn *conn, const DistTable *table, HashRange range)
+{
+	for (int i = 0; i < table->nshards; i++)
+	{
+		HashRange	common = range;
+
+		if (!table->shards[i].leaving || !hash_range_intersect(&common, table->shards[i].range))
+			continue;
+		(void) drive_ask(conn, "SELECT citus_internal.cleanup()");
+		return;
 	}
 }
 

@@ -81,6 +81,12 @@ extern const ShardInfo *drive_require_shard(const DistTable *table, int64 shardi
 extern void drive_await_former(Oid relid, int64 shardid);
 
 /*
+ * Has the node of the shard groups within a range of hash values remove what a
+ * dead operation on them has left, as far as that is possible now.
+ */
+extern void drive_clear_remains(RemoteConn *conn, const DistTable *table, HashRange range);
+
+/*
  * Calls a function that switches until it succeeds; false if it doesn't within
  * citus.move_switch_timeout.
  */

@@ -260,11 +260,10 @@ switch_over(const Drive *drive)
 static void
 drive_move(Drive *drive)
 {
+	const DistTable *table = metadata_require(drive->relid);
 	bool		online;
 
-	/* left by a move that died */
-	if (drive_require_shard(metadata_require(drive->relid), drive->shardid)->leaving)
-		(void) drive_ask(drive->source_conn, "SELECT citus_internal.cleanup()");
+	drive_clear_remains(drive->source_conn, table, drive_require_shard(table, drive->shardid)->range);
 	online = drive_is_true(drive->source_conn,
 					 psprintf("SET LOCAL lock_timeout TO %d; "
 							  "SELECT citus_internal.move_begin(" INT64_FORMAT ", %d, %s)", drive_switch_timeout, drive->shardid,

@@ -113,6 +113,12 @@ extern int	cleanup_interval;
 extern List *move_tables(int colocation_id);
 
 /*
+ * Before an operation on shards (their ids, as "1, 2, 3") begins: errors if a
+ * dead move has left marks that they arrive at a node.
+ */
+extern void move_check_remains(const char *shardids);
+
+/*
  * The definitions of all tables of a colocation group, as a text for
  * comparison; errors if they differ from a given text.
  */

@@ -131,6 +131,28 @@ check_old_shards(void)
 	}
 }
 
+static void
+append_id(StringInfo buf, int64 id)
+{
+	appendStringInfo(buf, "%s" INT64_FORMAT, buf->len == 0 ? "" : ", ", id);
+}
+
+/* The ids of all old shards, as "1, 2, 3". */
+static char *
+old_shardids(void)
+{
+	StringInfoData buf;
+	ListCell   *old;
+
+	initStringInfo(&buf);
+	foreach_oid(relid, current_reshape->tables)
+	{
+		foreach(old, current_reshape->old)
+			append_id(&buf, old_shard(relid, lfirst(old))->shardid);
+	}
+	return buf.data;
+}
+
 /* Finds the old groups, and locks each against other operations. */
 static void
 lock_old_groups(const DistTable *table)
@@ -304,6 +326,7 @@ citus_internal_reshape_begin(PG_FUNCTION_ARGS)
 	AcceptInvalidationMessages();
 	current_reshape->tables = move_tables(current_reshape->colocation_id);
 	check_old_shards();
+	move_check_remains(old_shardids());
 	plan_new_groups(PG_GETARG_ARRAYTYPE_P(3), PG_GETARG_ARRAYTYPE_P(4));
 	current_reshape->operation = cleanup_begin();
 	current_reshape->definition = move_definition(current_reshape->colocation_id);
@@ -403,28 +426,7 @@ lock_old_shards(void)
 	}
 }
 
-static void
-append_id(StringInfo buf, int64 id)
-{
-	appendStringInfo(buf, "%s" INT64_FORMAT, buf->len == 0 ? "" : ", ", id);
-}
-
-/* The ids of all old shards, as "1, 2, 3", and of all new ones. */
-static char *
-old_shardids(void)
-{
-	StringInfoData buf;
-	ListCell   *old;
-
-	initStringInfo(&buf);
-	foreach_oid(relid, current_reshape->tables)
-	{
-		foreach(old, current_reshape->old)
-			append_id(&buf, old_shard(relid, lfirst(old))->shardid);
-	}
-	return buf.data;
-}
-
+/* And of all new ones. */
 static char *
 new_shardids(void)
 {

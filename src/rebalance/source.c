@@ -51,6 +51,7 @@
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
 #include "lib/run_as.h"
+#include "lib/spi_query.h"
 #include "lib/subtransaction.h"
 #include "rebalance/drive.h"
 #include "rebalance/move.h"
@@ -268,6 +269,24 @@ check_shards(void)
 	}
 }
 
+/*
+ * Such a mark is noted on this node, and can't be told from those that other
+ * operations make: a split has all placements of the old shards be left, and
+ * once the shards are on another node, one may move them to where the mark is.
+ */
+void
+move_check_remains(const char *shardids)
+{
+	char	   *shardid = spi_value(psprintf("SELECT shardid FROM pg_catalog.pg_dist_placement WHERE shardid IN (%s) "
+											 "AND shardstate = %d LIMIT 1", shardids, PLACEMENT_ARRIVING));
+
+	if (shardid != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("what an earlier move of shard %s has left is being removed", shardid),
+				 errhint("Try again, or call citus_cleanup_orphaned_resources().")));
+}
+
 /* Whether rows of a shard can be replicated: an unlogged table's can't. */
 static bool
 is_logged(Oid relid)
@@ -456,6 +475,7 @@ citus_internal_move_begin(PG_FUNCTION_ARGS)
 	AcceptInvalidationMessages();
 	current_move->tables = move_tables(current_move->colocation_id);
 	check_shards();
+	move_check_remains(shardid_list());
 	current_move->operation = cleanup_begin();
 	current_move->logical = choose_logical(text_to_cstring(PG_GETARG_TEXT_PP(2)), current_move->tables);
 	if (current_move->logical)

@@ -50,6 +50,7 @@ integer_array(List *numbers)
 static void
 drive_plan(const ReshapePlan *plan, RemoteConn *conn)
 {
+	drive_clear_remains(conn, metadata_require(plan->relid), plan->range);
 	(void) drive_ask(conn, psprintf("SET LOCAL lock_timeout TO %d; "
 									"SELECT citus_internal.reshape_begin(" INT64_FORMAT ", %d, %d, %s, %s)",
 									drive_switch_timeout, plan->shardid, plan->range.min, plan->range.max, integer_array(plan->last),

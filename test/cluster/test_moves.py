@@ -342,6 +342,23 @@ def test_target_late(accounts, point):
     check_clean(accounts)
 
 
+def test_cleanup_with_a_node_down(make_cluster):
+    """A node that can't be reached is tried to be reached once, not for each thing that is to be removed; what is here goes."""
+    made = make_cluster(settings={"citus.defer_shard_delete_interval": "-1"})
+    node, down = made.coordinator, made.workers[0]
+    with servers.connect(node) as connection:
+        connection.execute("""
+            INSERT INTO pg_dist_cleanup (operation_id, object_type, object_name, node_group_id, policy_type)
+            SELECT 0, kind, 'citus_data.of_a_dead_move_' || g, groupid, 0
+            FROM pg_dist_node, generate_series(1, 3) g, unnest(ARRAY[2, 4, 5]) kind WHERE nodeport = %s""", [down.port])
+        down.kill()
+        mark = node.log_mark()
+        assert value(connection, "SELECT citus_internal.cleanup()") == 6
+        assert node.log_since(mark).count("could not clean up") == 1
+        down.start()
+        assert value(connection, "SELECT citus_internal.cleanup()") == 0
+
+
 def test_prepared_elsewhere(accounts):
     """Clean-up waits for the end of a transaction that is decided on the source, but only prepared on other nodes."""
     with servers.connect(accounts.coordinator) as connection:

@@ -260,6 +260,54 @@ def test_node_that_was_down_is_told_later(bare, connect):
     assert ("localhost", moved.port) in [row[:2] for row in known["worker1"]]
 
 
+@pytest.mark.parametrize("down", [False, True])
+def test_removed_after_moves(bare, connect, down):
+    """What shards were before they left a node goes before it is removed, or with it if it is down; they move on."""
+    def move(shard, source, target):
+        connection.execute("SELECT citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')",
+                           [shard, source.port, target.port])
+
+    def remove():
+        try:
+            call(connection, "citus_remove_node", node)
+        except psycopg.errors.ObjectInUse as error:
+            assert "transactions may still read there" in str(error)
+            return False
+        return True
+
+    made, connection = bare
+    stays, node = made.workers
+    call(connection, "citus_add_node", node)
+    connection.execute("CREATE TABLE t (a int); SELECT create_distributed_table('t', 'a', shard_count => 4)")
+    connection.execute("INSERT INTO t SELECT generate_series(1, 50)")
+    shards = [shard for shard, in rows(connection, "SELECT shardid FROM citus_shards WHERE table_name = 't'::regclass "
+                                      "AND nodeport = %s ORDER BY 1", [node.port])]
+    reader = connect(made.coordinator)
+    reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t")
+    for shard in shards:
+        move(shard, node, stays)
+    connection.execute("""
+        INSERT INTO pg_dist_cleanup (operation_id, object_type, object_name, node_group_id, policy_type)
+        SELECT 0, kind, 'citus_data.of_a_dead_move', groupid, 1 FROM pg_dist_node, unnest(ARRAY[1, 2, 5]) kind
+        WHERE nodeport = %s""", [node.port])
+    if down:
+        node.stop()
+    else:
+        assert not remove()
+        assert value(reader, "SELECT count(*) FROM t") == 50
+    reader.close()
+    wait_until(remove, "the node to be removed")
+    for other in (made.coordinator, stays):
+        assert rows(connect(other), "SELECT DISTINCT shardstate FROM pg_dist_placement") == [(1,)]
+    assert value(connection, "SELECT citus_internal.cleanup()") == 0
+    move(shards[0], stays, made.coordinator)
+    if down:
+        node.start()
+    call(connection, "citus_add_node", node)
+    move(shards[1], stays, node)
+    assert value(connection, "SELECT count(*) FROM t") == 50
+
+
 def test_two_nodes_that_are_down_are_removed(bare, connect):
     made, connection = bare
     call(connection, "citus_add_node", made.workers[1])

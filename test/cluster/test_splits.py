@@ -14,7 +14,7 @@ import pytest
 import test_moves
 from harness import servers
 from harness.load import ACCOUNTS, BALANCE, Load, account_tables, check_repeatable, check_total, total
-from harness.servers import kill_process, rows, value, wait_until
+from harness.servers import kill_process, pid_of, rows, value, wait_until
 from harness.statement import Statement
 from harness.stopped import Stopped, is_stopped
 from test_moves import MOVER, check_clean, is_up, shard_of
@@ -258,6 +258,30 @@ def test_again_before_cleanup(accounts):
         assert total(connection) == (ACCOUNTS * BALANCE, ACCOUNTS)
         assert [first for _, first, _, _ in shards(connection)][:2] == [shard[1], middle + 1]
         set_interval("RESET citus.defer_shard_delete_interval")
+
+
+def test_before_cleanup_of_move(accounts):
+    """While the marks of a failed move are still there, its shard is neither split nor moved; a split has them removed first."""
+    with servers.connect(accounts.coordinator) as mover:
+        shard = shards(mover)[0]
+        target, other = [nodeid for nodeid, in rows(mover, "SELECT nodeid FROM pg_dist_node ORDER BY 1") if nodeid != shard[3]]
+        port = value(mover, "SELECT nodeport FROM pg_dist_node WHERE nodeid = %s", [shard[3]])
+        pid = pid_of(mover)
+        mover.execute("SET citus.debug_points = 'move-before-switch=stop'")
+        moving = Statement(mover, f"SELECT citus_move_shard_placement({shard[0]}, {shard[3]}, {target}, 'block_writes')")
+        wait_until(lambda: is_stopped(pid), "the move to stand still")
+        with servers.connect(next(node for node in accounts.nodes if node.port == port)) as keeper:
+            keeper.execute("BEGIN; SELECT FROM pg_dist_cleanup FOR UPDATE")      # which clean-up passes over then
+            mover.cancel()
+            kill_process(pid, signal.SIGCONT)
+            assert isinstance(moving.finish(), psycopg.errors.QueryCanceled)
+            with pytest.raises(psycopg.errors.ObjectInUse, match="has left is being removed"):
+                split(mover, shard, [shard[3]] * 2)
+            with pytest.raises(psycopg.errors.ObjectInUse, match="has left is being removed"):
+                mover.execute("SELECT citus_move_shard_placement(%s, %s, %s)", [shard[0], shard[3], other])
+            keeper.execute("COMMIT")
+        split(mover, shard, [shard[3]] * 2)
+        assert total(mover) == (ACCOUNTS * BALANCE, ACCOUNTS)
 
 
 def test_two_at_once(accounts):
