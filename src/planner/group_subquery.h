@@ -13,6 +13,12 @@
 
 #include "catalog/metadata.h"
 
+/*
+ * The location of calls that stand for subqueries.  The parser gives none to a
+ * call that is in the statement's text, or in that of a view or function.
+ */
+#define GROUP_SUBQUERY_LOCATION (-2)
+
 /* What a call stands for. */
 typedef struct GroupSubquery
 {

@@ -536,3 +536,15 @@ def test_temporary_relations_stand_in_for_no_catalogs(cluster, coordinator, role
     mallory.execute("CREATE TEMP VIEW pg_dist_placement AS SELECT 1::bigint AS shardid, 0 AS groupid")
     mallory.execute("SELECT count(*) FROM citus_internal.local_shard_sizes()")
     assert {name for name, in rows(mallory, "SELECT name FROM callers")} <= {roles[1]}
+
+
+@pytest.mark.parametrize("number", ["0", "1000000", "-1000000", "id", "NULL"])
+def test_subqueries_are_not_named_by_clients(coordinator, tables, number):
+    """What stands for a subquery while a statement is planned is made by the planner alone."""
+    subquery = f"(SELECT v FROM {tables}.d e WHERE e.id = d.id ORDER BY v LIMIT 1)"
+    with pytest.raises(psycopg.errors.FeatureNotSupported):
+        coordinator.execute(f"SELECT {subquery}, citus_internal.group_subquery({number}, id) FROM {tables}.d")
+    coordinator.execute(f"CREATE FUNCTION {tables}.hidden(int) RETURNS record LANGUAGE sql AS 'SELECT citus_internal.group_subquery({number.replace('id', '$1')}, $1)'")
+    with pytest.raises(psycopg.errors.FeatureNotSupported):
+        coordinator.execute(f"SELECT {subquery}, {tables}.hidden(id) FROM {tables}.d")
+    assert value(coordinator, f"SELECT count(*) FROM (SELECT {subquery} FROM {tables}.d) q") == 100
