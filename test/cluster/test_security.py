@@ -548,3 +548,20 @@ def test_subqueries_are_not_named_by_clients(coordinator, tables, number):
     with pytest.raises(psycopg.errors.FeatureNotSupported):
         coordinator.execute(f"SELECT {subquery}, {tables}.hidden(id) FROM {tables}.d")
     assert value(coordinator, f"SELECT count(*) FROM (SELECT {subquery} FROM {tables}.d) q") == 100
+
+
+def test_noted_rows_are_of_their_type(coordinator, tables):
+    """Rows that a batch of upserts has met aren't returned as what their type has become since."""
+    note = "SELECT citus_internal.upsert_conflict('(0,1)', ROW(%s)::{}.noted)".format(tables)
+    read = f"SELECT existing FROM citus_internal.upsert_conflicts(NULL::{tables}.noted)"
+    coordinator.execute(f"CREATE TYPE {tables}.noted AS (a bigint)")
+    for noted_again in (False, True):
+        coordinator.execute("SELECT citus_internal.upsert_row(1)")
+        coordinator.execute(note % "4000")
+        coordinator.execute(f"ALTER TYPE {tables}.noted ALTER ATTRIBUTE a TYPE text")
+        with pytest.raises(psycopg.errors.DatatypeMismatch):
+            coordinator.execute(note % "'x'" if noted_again else read)
+        coordinator.execute(f"DROP TYPE {tables}.noted; CREATE TYPE {tables}.noted AS (a bigint)")
+    coordinator.execute("SELECT citus_internal.upsert_row(1)")
+    coordinator.execute(note % "7")
+    assert value(coordinator, read) == "(7)"
