@@ -17,6 +17,7 @@ class RawClient:
         self.socket = gateway.socket()
         self.input = self.socket.makefile("rb")
         self.row = None
+        self.error = None
         self.key = None  # for cancel requests
         self.socket.sendall(packet(196608, "user", user, "database", "postgres"))
         assert self.answers_until(b"Z").endswith(b"KZ")
@@ -39,6 +40,8 @@ class RawClient:
                 self.key = payload
             if head[:1] == b"D":
                 self.row = payload
+            if head[:1] == b"E":
+                self.error = payload
             if head[:1] == last:
                 return types
 
