@@ -245,15 +245,36 @@ setting_is_carried(const struct config_generic *setting)
 	return true;
 }
 
+/*
+ * Appends a literal that has the same value in a session with any settings,
+ * client_encoding among them.
+ */
+static void
+append_plain_literal(StringInfo sql, const char *value)
+{
+	appendStringInfoString(sql, "E'");
+	for (const char *c = value; *c != '\0'; c++)
+	{
+		if (IS_HIGHBIT_SET(*c))
+			appendStringInfo(sql, "\\x%02x", (unsigned char) *c);
+		else if (SQL_STR_DOUBLE(*c, true))
+			appendStringInfo(sql, "%c%c", *c, *c);
+		else
+			appendStringInfoChar(sql, *c);
+	}
+	appendStringInfoChar(sql, '\'');
+}
+
 static void
 append_setting(StringInfo sql, struct config_generic *setting)
 {
 	char	   *value = guc_text(setting);
-	char	   *literal = quote_literal_cstr(value);
 
-	appendStringInfo(sql, "%spg_catalog.set_config(%s, %s, false)", sql->len == 0 ? "SELECT " : ", ",
-					 quote_literal_cstr(setting->name), literal);
-	pfree(literal);
+	appendStringInfo(sql, "%spg_catalog.set_config(", sql->len == 0 ? "SELECT " : ", ");
+	append_plain_literal(sql, setting->name);
+	appendStringInfoString(sql, ", ");
+	append_plain_literal(sql, value);
+	appendStringInfoString(sql, ", false)");
 	pfree(value);
 }
 
