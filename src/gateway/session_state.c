@@ -58,6 +58,7 @@
 #define PIN_PREPARED 'p'
 #define PIN_LIBRARY 'b'
 #define PIN_MODE 's'
+#define PIN_SETTING 'r'
 
 static int	state_counter = 0;	/* citus.gateway_state */
 static bool gateway_session = false;
@@ -279,6 +280,22 @@ append_setting(StringInfo sql, struct config_generic *setting)
 }
 
 /*
+ * Whether a setting was made with rights that the session's user need not
+ * have, by a SECURITY DEFINER function perhaps: another session may refuse it.
+ */
+static bool
+has_borrowed_setting(void)
+{
+	int			n;
+	struct config_generic **all = guc_all(&n);
+
+	for (int i = 0; i < n; i++)
+		if (all[i]->context == PGC_SUSET && all[i]->srole != GetAuthenticatedUserId() && setting_is_carried(all[i]))
+			return true;
+	return false;
+}
+
+/*
  * The command that gives a fresh session our settings, in the present context.
  */
 static char *
@@ -328,6 +345,8 @@ show_state(void)
 		pins[n++] = PIN_LIBRARY;
 	if (!IsTransactionOrTransactionBlock() && proc_holds_locks(MyProc))
 		pins[n++] = PIN_LOCK;
+	if (has_borrowed_setting())
+		pins[n++] = PIN_SETTING;
 	if (gateway_pool_mode == POOL_SESSION)
 		pins[n++] = PIN_MODE;
 	if (n == 0)

@@ -276,19 +276,23 @@ def test_what_pins_a_client(gateway):
         ("BEGIN; DECLARE pin CURSOR WITH HOLD FOR SELECT 1; COMMIT", "SELECT count(*) FROM pg_cursors WHERE name = 'pin'",
          "CLOSE pin"),
         ("PREPARE pin AS SELECT 1", "SELECT count(*) FROM pg_prepared_statements WHERE from_sql", "DEALLOCATE pin"),
+        ("SELECT log_all()", "SHOW log_statement", "RESET ALL"),
     ]
+    gateway.node.sql("CREATE OR REPLACE FUNCTION log_all() RETURNS text LANGUAGE sql SECURITY DEFINER AS "
+                     "$$ SELECT set_config('log_statement', 'all', false) $$")
     for make, look, drop in cases:
-        with gateway.connect() as pinned:
+        user = "alice" if "log_all" in make else "postgres"
+        with gateway.connect(user) as pinned:
             pinned.execute(make)
             mine = backend(pinned)
             seen = value(pinned, look)
             for _ in range(3):
-                with gateway.connect() as other:
+                with gateway.connect(user) as other:
                     assert backend(other) != mine, make
                 assert value(pinned, look) == seen, make
                 assert backend(pinned) == mine, make
             pinned.execute(drop)
-            with gateway.connect(autocommit=False) as other:
+            with gateway.connect(user, autocommit=False) as other:
                 other.execute("SELECT 1")
                 pinned.execute("SELECT 1")
                 other.rollback()
