@@ -968,8 +968,10 @@ def test_queries_with_literals_go_to_their_node(gateway, keyed):
             return [tuple(result.get_value(row, column) for column in range(result.nfields)) for row in range(result.ntuples)]
 
         before = gateway_count(gateway, "routed")
+        table, = ask("SELECT 'keyed'::regclass::oid")
         for id_ in range(1, 101):
             name = b"n%d" % id_
+            assert ask(f"SELECT tableoid FROM keyed WHERE id = {id_} AND tableoid <> 1") == [table]
             assert ask(f"SELECT 7, name, 'it' FROM keyed WHERE id = {id_} LIMIT 1") == [(b"7", name, b"it")]
             assert ask(f"UPDATE keyed SET amount = amount + {id_} WHERE id = {id_};") == []
             assert ask(f"INSERT INTO keyed (name, amount, id) VALUES ('x{id_}', {id_}, {1000 + id_})") == []
