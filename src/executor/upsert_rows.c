@@ -24,6 +24,7 @@
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
+#include "utils/typcache.h"
 
 #include "compat/foreach.h"
 #include "compat/proc.h"
@@ -42,6 +43,7 @@ static int64 current_row = 0;
 
 static MemoryContext conflicts_context = NULL;
 static List *noted_conflicts = NIL;	/* of Conflict */
+static TupleDesc noted_columns = NULL;	/* of what they have noted */
 
 /* When the statement began, and in which transaction. */
 static CommandId first_command = FirstCommandId;
@@ -82,6 +84,15 @@ citus_internal_upsert_once(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(true);
 }
 
+static void
+forget_conflicts(void)
+{
+	if (conflicts_context != NULL)
+		MemoryContextReset(conflicts_context);
+	noted_conflicts = NIL;
+	noted_columns = NULL;
+}
+
 /* citus_internal.upsert_row(ordinal): notes that this row is processed now. */
 SQL_FUNCTION(citus_internal_upsert_row);
 Datum
@@ -92,8 +103,7 @@ citus_internal_upsert_row(PG_FUNCTION_ARGS)
 	{
 		if (conflicts_context == NULL)
 			conflicts_context = AllocSetContextCreate(TopMemoryContext, "citus conflicts", ALLOCSET_SMALL_SIZES);
-		MemoryContextReset(conflicts_context);
-		noted_conflicts = NIL;
+		forget_conflicts();
 	}
 	PG_RETURN_BOOL(true);
 }
@@ -107,6 +117,32 @@ citus_internal_upsert_ordinal(PG_FUNCTION_ARGS)
 }
 
 /*
+ * Errors unless rows of a type are what the rows are that have been noted,
+ * which set what that is if there are none: any statements of a client can
+ * have run in between.
+ */
+static void
+check_noted_columns(Oid type)
+{
+	TupleDesc	columns = lookup_rowtype_tupdesc(type, -1);
+	bool		same;
+
+	if (noted_columns == NULL)
+	{
+		MemoryContext old_context = MemoryContextSwitchTo(conflicts_context);
+
+		noted_columns = CreateTupleDescCopyConstr(columns);
+		MemoryContextSwitchTo(old_context);
+	}
+	same = noted_columns->tdtypeid == type && equalTupleDescs(columns, noted_columns);
+	ReleaseTupleDesc(columns);
+	if (!same)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("rows that were noted are not of type %s", format_type_be(type))));
+}
+
+/*
  * citus_internal.upsert_conflict(id, existing): notes what the row conflicts
  * with; false, so that nothing is updated.
  */
@@ -114,16 +150,18 @@ SQL_FUNCTION(citus_internal_upsert_conflict);
 Datum
 citus_internal_upsert_conflict(PG_FUNCTION_ARGS)
 {
+	HeapTupleHeader existing = PG_GETARG_HEAPTUPLEHEADER(1);
 	MemoryContext old_context;
 	Conflict   *conflict;
 
 	if (conflicts_context == NULL)
 		PG_RETURN_BOOL(false);
+	check_noted_columns(HeapTupleHeaderGetTypeId(existing));
 	old_context = MemoryContextSwitchTo(conflicts_context);
 	conflict = palloc0(sizeof(Conflict));
 	conflict->ordinal = current_row;
 	ItemPointerCopy((ItemPointer) PG_GETARG_POINTER(0), &conflict->id);
-	conflict->existing = datumCopy(PG_GETARG_DATUM(1), false, -1);
+	conflict->existing = datumCopy(HeapTupleHeaderGetDatum(existing), false, -1);
 	noted_conflicts = lappend(noted_conflicts, conflict);
 	MemoryContextSwitchTo(old_context);
 	PG_RETURN_BOOL(false);
@@ -142,19 +180,15 @@ citus_internal_upsert_conflicts(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	result = (ReturnSetInfo *) fcinfo->resultinfo;
+	if (noted_conflicts != NIL)
+		check_noted_columns(type);
 	foreach_ptr(Conflict, conflict, noted_conflicts)
 	{
 		Datum		values[3] = {Int64GetDatum(conflict->ordinal), PointerGetDatum(&conflict->id), conflict->existing};
 		bool		nulls[3] = {false};
 
-		if (HeapTupleHeaderGetTypeId(DatumGetHeapTupleHeader(conflict->existing)) != type)
-			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("rows that were noted are not of type %s", format_type_be(type))));
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 	}
-	noted_conflicts = NIL;
-	if (conflicts_context != NULL)
-		MemoryContextReset(conflicts_context);
+	forget_conflicts();
 	PG_RETURN_NULL();
 }

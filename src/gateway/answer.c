@@ -185,6 +185,26 @@ tell_client(Client *client, char type, const char *payload, size_t len)
 		stream_put_message(&client->stream, type, payload, len);
 }
 
+/* Whether an ErrorResponse says what one of a name that has none says. */
+static bool
+is_missing_statement(const char *payload, size_t len)
+{
+	const char *code = error_field(payload, len, 'C');
+
+	return code != NULL && strcmp(code, unpack_sql_state(ERRCODE_UNDEFINED_PSTATEMENT)) == 0;
+}
+
+/* What the client waited for has been told, or will not be. */
+static void
+end_checking(Backend *backend)
+{
+	if (!backend->checking)
+		return;
+	backend->checking = false;
+	if (backend->client != NULL)
+		client_process(backend->client);
+}
+
 static void
 error_answered(Backend *backend, const char *payload, size_t len)
 {
@@ -195,10 +215,17 @@ error_answered(Backend *backend, const char *payload, size_t len)
 		expect_settle(backend);
 	client = backend->client;
 	expect = expect_head(backend);
-	if (client != NULL && expect != NULL && expect->reader == READER_DUPLICATE)
+	if (client != NULL && expect != NULL && expect->reader == READER_DUPLICATE && is_missing_statement(payload, len))
 	{
 		StringInfo	error = error_payload_text("ERROR", ERRCODE_DUPLICATE_PSTATEMENT,
 											   psprintf("prepared statement \"%s\" already exists", expect->name));
+
+		tell_client(client, 'E', error->data, error->len);
+	}
+	else if (client != NULL && expect != NULL && expect->reader == READER_OUTDATED && is_missing_statement(payload, len))
+	{
+		StringInfo	error = error_payload_text("ERROR", ERRCODE_FEATURE_NOT_SUPPORTED,
+											   "cached plan must not change result type");
 
 		tell_client(client, 'E', error->data, error->len);
 	}
@@ -209,7 +236,7 @@ error_answered(Backend *backend, const char *payload, size_t len)
 		client_fail_message(client, fatal->data, fatal->len);
 		return;
 	}
-	else if (expect != NULL && expect->reader == READER_QUIET)
+	else if (expect != NULL && (expect->reader == READER_QUIET || backend->state == BACKEND_RESTORING))
 		backend->not_prepared = expect->text->id;
 	else if (client != NULL)
 		tell_client(client, 'E', payload, len);
@@ -219,6 +246,7 @@ error_answered(Backend *backend, const char *payload, size_t len)
 	backend->dying = is_fatal(payload, len);
 	if (expect != NULL && expect->kind != EXPECT_QUERY)
 		skip_to_sync(backend);
+	end_checking(backend);
 }
 
 /*
@@ -443,12 +471,16 @@ pass_answer(Backend *backend)
 	if (backend->pass_left == 0 && backend->pass_ends)
 	{
 		Expect	   *expect = expect_head(backend);
+		bool		checked;
 
 		backend->pass_ends = false;
 		if (expect->kind == EXPECT_PARSE && expect->text != NULL)
 			backend_text_prepared(backend, expect->text);
+		checked = expect->reader == READER_COLUMNS;
 		pop_expect(backend);
 		expect_settle(backend);
+		if (checked)
+			end_checking(backend);
 	}
 	return backend->pass_left == 0;
 }
@@ -535,6 +567,12 @@ take_answer(Backend *backend)
 			return false;
 		if (drops_statements(data + 5, len - 4))
 			statements_dropped(backend);
+	}
+	if ((type == 'T' || type == 'n') && expect != NULL && expect->kind == EXPECT_DESCRIBE && expect->text != NULL)
+	{
+		if (queue_length(in) < (size_t) len + 1)
+			return false;
+		prepared_text_described(expect->text, expect->reader == READER_COLUMNS, data + 5, len - 4);
 	}
 	backend->pass_on = begin_answer(backend, type);
 	backend->pass_noted = backend->pass_on && block_note(backend->client, type, NULL, 0);

@@ -216,6 +216,8 @@ backend_close(Backend *backend)
 	if (backend->asking != NULL)
 		end_asking(backend, NULL);
 	expect_free(backend);
+	if (backend->bound != NULL)
+		prepared_text_release(backend->bound);
 	scram_login_free(backend->scram);
 	queue_free(&backend->greeting);
 	pfree(backend->settings);
@@ -399,6 +401,8 @@ backend_prepare(Backend *backend, PreparedText *text)
 	prepared_text_hold(text);
 	backend_add_text(backend, text);
 	send_parse(backend, text);
+	if (text->columns != 0 && backend->pool->address.len == 0)
+		send_columns_question(backend, text);
 	expect_push(backend, EXPECT_SYNC, READER_SETTING);
 	stream_put_message(&backend->stream, 'S', NULL, 0);
 	send_settings(backend, backend->client->settings, READER_RESTORE);

@@ -395,7 +395,7 @@ process_messages(Client *client)
 		}
 		if (client->routed_sent || waits_for_cancel(client))
 			break;
-		if (client->backend->state != BACKEND_LENT)
+		if (client->backend->state != BACKEND_LENT || client->backend->checking)
 			break;
 		verdict = block_next(client, type);
 		if (verdict == ROUTE_TAKEN)
@@ -406,7 +406,8 @@ process_messages(Client *client)
 	}
 	if (client->state != CLIENT_CLOSED)
 		stream_pause(&client->stream, queue_length(&client->stream.in) >= STREAM_HIGH_WATER &&
-					 (client->backend == NULL || client->backend->state != BACKEND_LENT || client->routed_sent ||
+					 (client->backend == NULL || client->backend->state != BACKEND_LENT || client->backend->checking ||
+					  client->routed_sent ||
 					  waits_for_cancel(client) || block_waits(client) || stream_is_full(&client->backend->stream)));
 }
 

@@ -134,6 +134,17 @@ needs_own_settings(Backend *backend, const PreparedText *text)
 		backend->not_prepared != text->id && strcmp(text->body, backend->client->settings) != 0;
 }
 
+void
+send_columns_question(Backend *backend, PreparedText *text)
+{
+	char		named[PREPARED_NAME_SIZE + 1] = "S";
+
+	prepared_text_name(text, named + 1);
+	expect_push(backend, EXPECT_DESCRIBE, READER_COLUMNS)->text = text;
+	prepared_text_hold(text);
+	stream_put_message(&backend->stream, 'D', named, strlen(named) + 1);
+}
+
 /* Prepares the text under our name on the backend, if necessary. */
 static void
 ensure_text(Backend *backend, PreparedText *text)
@@ -186,16 +197,37 @@ message_error(void)
 }
 
 /*
- * The name is in use: makes the server raise an error, which is replaced by
- * the right one for the client.
+ * Makes the server raise an error, which is replaced by another one for the
+ * client, about a name.
  */
 static void
-refuse_name(Client *client, const char *name)
+refuse_name(Client *client, const char *name, ExpectReader reader)
 {
 	static const char bind[] = "\0" NO_STATEMENT "\0\0\0\0\0\0";
 
-	expect_push(client->backend, EXPECT_BIND, READER_DUPLICATE)->name = gateway_strdup(name);
+	expect_push(client->backend, EXPECT_BIND, reader)->name = gateway_strdup(name);
 	stream_put_message(&client->backend->stream, 'B', bind, sizeof(bind));
+}
+
+/*
+ * Has a session of this server that doesn't know a text prepare it and report
+ * its columns, if these may differ from the ones that clients know; then true,
+ * and the client's message must wait.
+ */
+static bool
+columns_are_asked(Client *client, PreparedText *text)
+{
+	Backend    *backend = client->backend;
+
+	if (text->columns == 0 || backend->pool->address.len > 0 || backend->skipping ||
+		backend_text_state(backend, text) != TEXT_UNKNOWN ||
+		!(prepared_text_is_old(text) || (backend->transaction != 'I' && !block_is_clean(client))))
+		return false;
+	ensure_text(backend, text);
+	send_columns_question(backend, text);
+	stream_put_message(&backend->stream, 'H', NULL, 0);
+	backend->checking = true;
+	return true;
 }
 
 /*
@@ -238,7 +270,7 @@ forward_parse(Client *client, uint32 len)
 	stream_skip(&client->stream, len + 1);
 	if (name[0] != '\0' && client_statement(client, name) != NULL)
 	{
-		refuse_name(client, name);
+		refuse_name(client, name, READER_DUPLICATE);
 		return true;
 	}
 	text = text_of_parse(client, name + name_len, len - 4 - name_len);
@@ -255,6 +287,24 @@ forward_parse(Client *client, uint32 len)
 	expect->text = text;
 	expect->name = gateway_strdup(name);
 	return true;
+}
+
+/* Whether a text can't be used any more; in a failed transaction, none can. */
+static bool
+is_outdated(const Backend *backend, const PreparedText *text)
+{
+	return text->outdated && backend->transaction != 'E';
+}
+
+/* Remembers what the portal without a name is of. */
+static void
+note_bound(Backend *backend, PreparedText *text)
+{
+	if (text != NULL)
+		prepared_text_hold(text);
+	if (backend->bound != NULL)
+		prepared_text_release(backend->bound);
+	backend->bound = text;
 }
 
 static bool
@@ -284,6 +334,8 @@ forward_bind(Client *client, uint32 len)
 	rest++;
 	names_len = rest - portal;
 	text = client_statement(client, statement);
+	if (portal[0] == '\0')
+		note_bound(backend, text);
 	if (text == NULL)
 	{
 		block_begin(client);
@@ -297,6 +349,18 @@ forward_bind(Client *client, uint32 len)
 		return false;
 	}
 	block_begin(client);
+	if (columns_are_asked(client, text))
+		return false;
+	if (is_outdated(backend, text))
+	{
+		char	   *payload = whole_payload(client, len);
+
+		if (payload == NULL)
+			return false;
+		stream_skip(&client->stream, len + 1);
+		refuse_name(client, payload + strlen(payload) + 1, READER_OUTDATED);
+		return true;
+	}
 	ensure_text(backend, text);
 	if (backend->asking == NULL && backend->pool->address.len == 0 && route_is_wanted(text))
 	{
@@ -335,7 +399,14 @@ forward_named(Client *client, char type, uint32 len)
 		return false;
 	}
 	block_begin(client);
+	if (text != NULL && type == EXPECT_DESCRIBE && columns_are_asked(client, text))
+		return false;
 	stream_skip(&client->stream, len + 1);
+	if (text != NULL && type == EXPECT_DESCRIBE && is_outdated(backend, text))
+	{
+		refuse_name(client, payload + 1, READER_OUTDATED);
+		return true;
+	}
 	if (text != NULL && type == EXPECT_CLOSE)
 	{
 		expect = expect_push(backend, EXPECT_CLOSE, READER_LOCAL);
@@ -351,11 +422,17 @@ forward_named(Client *client, char type, uint32 len)
 
 		ensure_text(backend, text);
 		prepared_text_name(text, named + 1);
-		expect_push(backend, EXPECT_DESCRIBE, READER_CLIENT);
+		expect_push(backend, EXPECT_DESCRIBE, READER_CLIENT)->text = text;
+		prepared_text_hold(text);
 		stream_put_message(&backend->stream, type, named, strlen(named) + 1);
 		return true;
 	}
-	expect_push(backend, type, READER_CLIENT);
+	expect = expect_push(backend, type, READER_CLIENT);
+	if (type == EXPECT_DESCRIBE && payload[0] == 'P' && payload[1] == '\0' && backend->bound != NULL)
+	{
+		expect->text = backend->bound;
+		prepared_text_hold(expect->text);
+	}
 	stream_put_message(&backend->stream, type, payload, len - 4);
 	return true;
 }

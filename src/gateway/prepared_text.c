@@ -15,6 +15,8 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "common/hashfn.h"
 
 #include "gateway/gateway_stats.h"
@@ -112,6 +114,86 @@ prepared_text_get(const Client *client, uint64 private, const char *parse, size_
 	if (len <= MAX_KEPT_LENGTH && (private == 0 || private == SHAPE_NUMBER))
 		keep_text(text);
 	return text;
+}
+
+bool
+prepared_text_is_old(const PreparedText *text)
+{
+	uint64		ddl;
+
+	memcpy(&ddl, text->body + text->body_parse - sizeof(ddl), sizeof(ddl));
+	return ddl != pg_atomic_read_u64(&gateway_board->ddl);
+}
+
+/*
+ * Hash value of a RowDescription's columns, or of NoData: names, types, sizes
+ * and modifiers.
+ */
+static uint64
+hash_of_columns(const char *payload, const char *end)
+{
+	uint64		hash = 0;
+	const char *name = payload + 2;
+
+	while (name < end)
+	{
+		const char *table = name + strnlen(name, end - name) + 1;
+		const char *type = table + 6;
+		const char *format = type + 10;
+
+		if (format + 2 > end)
+			break;
+		hash = hash_bytes_extended((const unsigned char *) name, table - name, hash);
+		hash = hash_bytes_extended((const unsigned char *) type, format - type, hash);
+		name = format + 2;
+	}
+	return Max(hash, 1);
+}
+
+/* Goes behind blanks and comments in front of a statement. */
+static const char *
+behind_comments(const char *sql)
+{
+	int			depth = 0;
+
+	for (; *sql != '\0'; sql++)
+	{
+		if (sql[0] == '/' && sql[1] == '*')
+			depth++, sql++;
+		else if (depth > 0 && sql[0] == '*' && sql[1] == '/')
+			depth--, sql++;
+		else if (depth == 0 && sql[0] == '-' && sql[1] == '-')
+			sql += strcspn(sql, "\n") - 1;
+		else if (depth == 0 && !isspace((unsigned char) *sql))
+			break;
+	}
+	return sql;
+}
+
+/*
+ * Whether the server fails if a text returns other columns than when it was
+ * prepared: those of FETCH, EXECUTE and CALL are what the cursor, statement or
+ * procedure has.
+ */
+static bool
+has_fixed_columns(const PreparedText *text)
+{
+	const char *sql = behind_comments(text->body + text->body_parse);
+
+	return *sql != '\0' && strchr("CEFcef", *sql) == NULL;
+}
+
+void
+prepared_text_described(PreparedText *text, bool checked, const char *payload, size_t len)
+{
+	uint64		hash = hash_of_columns(payload, payload + len);
+
+	if (!has_fixed_columns(text))
+		return;
+	if (text->columns == 0)
+		text->columns = hash;
+	else if (checked && text->columns != hash)
+		text->outdated = true;
 }
 
 void

@@ -59,6 +59,9 @@ struct PreparedText
 								 * pool's number and another one, then Parse's
 								 * text and types */
 	size_t		body_parse;		/* where the latter begin */
+	uint64		columns;		/* hash value of those that it has been said
+								 * to return; 0: none have been asked for */
+	bool		outdated;		/* it returns others by now */
 	uint32		uses;
 	int64		cost;			/* microseconds that one execution on another
 								 * node takes, lately */
@@ -114,14 +117,17 @@ typedef enum ExpectReader
 								 * answers, in order */
 	READER_DUPLICATE,			/* the client, as an error that its name is in
 								 * use */
+	READER_OUTDATED,			/* the client, as an error that the text is
+								 * outdated */
+	READER_COLUMNS,				/* the gateway: the columns of a text; errors
+								 * go to the client */
 } ExpectReader;
 
 typedef struct Expect
 {
 	ExpectKind	kind;
 	ExpectReader reader;
-	PreparedText *text;			/* of a Parse; a reference if its name is
-								 * given */
+	PreparedText *text;			/* of a Parse, or a Describe; a reference */
 	char	   *name;			/* the client's name for it, or NULL */
 } Expect;
 
@@ -259,6 +265,9 @@ struct Backend
 	struct BackendTexts *texts; /* that it has prepared */
 	uint64		not_prepared;	/* id of a text that could not be prepared
 								 * under its own settings */
+	PreparedText *bound;		/* last bound to the unnamed portal; a
+								 * reference, or NULL */
+	bool		checking;		/* the client waits for READER_COLUMNS */
 	PreparedText *asking;		/* whose route is requested when the backend is
 								 * returned; a reference */
 	char	   *asking_query;	/* if that is a shape: a query of it */
@@ -331,6 +340,8 @@ extern bool client_cancel(int32 pid, int32 key);
 
 /* client_message.c: Parse, under our name */
 extern void send_parse(Backend *backend, const PreparedText *text);
+/* Asks which columns the text, which has been sent, returns. */
+extern void send_columns_question(Backend *backend, PreparedText *text);
 /*
  * Passes one message on to the client's backend; false if it isn't complete.
  */
@@ -564,6 +575,13 @@ extern int	block_count(const Pool *pool, bool waiting);
 #define SHAPE_NUMBER PG_UINT64_MAX
 extern PreparedText *prepared_text_get(const Client *client, uint64 private, const char *parse, size_t len);
 extern void prepared_text_hold(PreparedText *text);
+/* Whether DDL has committed on this server since the text came up. */
+extern bool prepared_text_is_old(const PreparedText *text);
+/*
+ * A session has said which columns the text returns: a RowDescription, or
+ * NoData.  checked: it was asked whether they are still the same.
+ */
+extern void prepared_text_described(PreparedText *text, bool checked, const char *payload, size_t len);
 extern void prepared_text_release(PreparedText *text);
 #define PREPARED_NAME_SIZE 40
 extern void prepared_text_name(const PreparedText *text, char *name);

@@ -22,6 +22,7 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include "access/sysattr.h"
 #include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type_d.h"
@@ -59,6 +60,8 @@ needs_this_node(Node *node, void *context)
 		return false;
 	if (IsA(node, Query))
 		return query_tree_walker((Query *) node, needs_this_node, context, QTW_EXAMINE_RTES_BEFORE);
+	if (IsA(node, Var))
+		return ((Var *) node)->varattno == TableOidAttributeNumber;
 	if (IsA(node, RangeTblEntry))
 	{
 		RangeTblEntry *rte = (RangeTblEntry *) node;
@@ -118,23 +121,51 @@ may_run_anywhere(Query *query)
 	return !looks_around((Node *) query, &has_table) && (has_table || !contain_mutable_functions((Node *) query));
 }
 
+/*
+ * Whether a type, and its values, mean the same on all nodes: not if they are
+ * numbers of objects.
+ */
 static bool
-has_builtin_types(const CachedPlanSource *source)
+is_same_everywhere(Oid type)
+{
+	switch (type)
+	{
+		case OIDOID:
+		case OIDARRAYOID:
+		case REGCLASSOID:
+		case REGCOLLATIONOID:
+		case REGCONFIGOID:
+		case REGDICTIONARYOID:
+		case REGNAMESPACEOID:
+		case REGOPEROID:
+		case REGOPERATOROID:
+		case REGPROCOID:
+		case REGPROCEDUREOID:
+		case REGROLEOID:
+		case REGTYPEOID:
+			return false;
+		default:
+			return type < FirstNormalObjectId;
+	}
+}
+
+static bool
+has_types_of_all_nodes(const CachedPlanSource *source)
 {
 	for (int i = 0; i < source->num_params; i++)
-		if (source->param_types[i] >= FirstNormalObjectId)
+		if (!is_same_everywhere(source->param_types[i]))
 			return false;
 	for (int i = 0; source->resultDesc != NULL && i < source->resultDesc->natts; i++)
-		if (TupleDescAttr(source->resultDesc, i)->atttypid >= FirstNormalObjectId)
+		if (!is_same_everywhere(TupleDescAttr(source->resultDesc, i)->atttypid))
 			return false;
 	return true;
 }
 
 static bool
-returns_builtin_types(List *targets)
+returns_types_of_all_nodes(List *targets)
 {
 	foreach_ptr(TargetEntry, entry, targets)
-		if (exprType((Node *) entry->expr) >= FirstNormalObjectId)
+		if (!is_same_everywhere(exprType((Node *) entry->expr)))
 			return false;
 	return true;
 }
@@ -250,7 +281,7 @@ citus_internal_gateway_route(PG_FUNCTION_ARGS)
 	bool		anywhere;
 	char	   *route = NULL;
 
-	if (source == NULL || !metadata_available() || !has_builtin_types(source) || list_length(source->query_list) != 1)
+	if (source == NULL || !metadata_available() || !has_types_of_all_nodes(source) || list_length(source->query_list) != 1)
 		PG_RETURN_NULL();
 	query = linitial_node(Query, source->query_list);
 	if (!is_about_all_nodes(query))
@@ -287,8 +318,8 @@ citus_internal_gateway_query_route(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	queries = pg_analyze_and_rewrite_fixedparams(linitial_node(RawStmt, queries), statement, NULL, 0, NULL);
 	query = list_length(queries) == 1 ? linitial_node(Query, queries) : NULL;
-	known = query != NULL && is_about_all_nodes(query) && returns_builtin_types(query->targetList) &&
-		returns_builtin_types(query->returningList);
+	known = query != NULL && is_about_all_nodes(query) && returns_types_of_all_nodes(query->targetList) &&
+		returns_types_of_all_nodes(query->returningList);
 	anywhere = known && may_run_anywhere(query);
 
 	plans = pg_plan_queries(queries, statement, 0, NULL);

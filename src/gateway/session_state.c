@@ -56,6 +56,7 @@
 #define PIN_PREPARED 'p'
 #define PIN_LIBRARY 'b'
 #define PIN_MODE 's'
+#define PIN_SETTING 'r'
 
 static int	state_counter = 0;	/* citus.gateway_state */
 static bool gateway_session = false;
@@ -246,16 +247,53 @@ setting_is_carried(const struct config_generic *setting)
 	return true;
 }
 
+/*
+ * Appends a literal that has the same value in a session with any settings,
+ * client_encoding among them.
+ */
+static void
+append_plain_literal(StringInfo sql, const char *value)
+{
+	appendStringInfoString(sql, "E'");
+	for (const char *c = value; *c != '\0'; c++)
+	{
+		if (IS_HIGHBIT_SET(*c))
+			appendStringInfo(sql, "\\x%02x", (unsigned char) *c);
+		else if (SQL_STR_DOUBLE(*c, true))
+			appendStringInfo(sql, "%c%c", *c, *c);
+		else
+			appendStringInfoChar(sql, *c);
+	}
+	appendStringInfoChar(sql, '\'');
+}
+
 static void
 append_setting(StringInfo sql, struct config_generic *setting)
 {
 	char	   *value = guc_text(setting);
-	char	   *literal = quote_literal_cstr(value);
 
-	appendStringInfo(sql, "%spg_catalog.set_config(%s, %s, false)", sql->len == 0 ? "SELECT " : ", ",
-					 quote_literal_cstr(setting->name), literal);
-	pfree(literal);
+	appendStringInfo(sql, "%spg_catalog.set_config(", sql->len == 0 ? "SELECT " : ", ");
+	append_plain_literal(sql, setting->name);
+	appendStringInfoString(sql, ", ");
+	append_plain_literal(sql, value);
+	appendStringInfoString(sql, ", false)");
 	pfree(value);
+}
+
+/*
+ * Whether a setting was made with rights that the session's user need not
+ * have, perhaps by a SECURITY DEFINER function: another session may refuse it.
+ */
+static bool
+has_borrowed_setting(void)
+{
+	int			n;
+	struct config_generic **all = guc_all(&n);
+
+	for (int i = 0; i < n; i++)
+		if (all[i]->context == PGC_SUSET && all[i]->srole != GetAuthenticatedUserId() && setting_is_carried(all[i]))
+			return true;
+	return false;
 }
 
 /*
@@ -310,6 +348,8 @@ show_state(void)
 		pins[n++] = PIN_LIBRARY;
 	if (!IsTransactionOrTransactionBlock() && proc_holds_locks(MyProc))
 		pins[n++] = PIN_LOCK;
+	if (has_borrowed_setting())
+		pins[n++] = PIN_SETTING;
 	if (gateway_pool_mode == POOL_SESSION)
 		pins[n++] = PIN_MODE;
 	if (n == 0)

@@ -66,7 +66,14 @@ set_parameter(Client *client, StringInfo parameters, const char *name, const cha
 	else if (strcmp(name, "database") == 0)
 		client->database = gateway_strdup(value);
 	else if (strcmp(name, "application_name") == 0)
+	{
 		client->application_name = gateway_strdup(value);
+
+		/* as the server does */
+		for (char *c = client->application_name; *c != '\0'; c++)
+			if (*c < 32 || *c > 126)
+				*c = '?';
+	}
 	else if (strcmp(name, GATEWAY_PARAMETER) == 0)
 		startup_error("a client can't be a gateway process");
 	else if (strcmp(name, "replication") == 0)

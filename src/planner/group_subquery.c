@@ -47,7 +47,7 @@ marked_subquery(const Node *node)
 	const Const *number;
 
 	if (planning_context == NULL || planning_context->group_subqueries == NIL || node == NULL || !IsA(node, FuncExpr) ||
-		call->funcid != planning_context->group_subquery_function)
+		call->funcid != planning_context->group_subquery_function || call->location != GROUP_SUBQUERY_LOCATION)
 		return NULL;
 	number = linitial(call->args);
 	return list_nth(planning_context->group_subqueries, DatumGetInt32(number->constvalue));

@@ -13,6 +13,12 @@
 
 #include "catalog/metadata.h"
 
+/*
+ * The location of calls that replace subqueries.  The parser gives it to no
+ * call in the text of a statement, view or function.
+ */
+#define GROUP_SUBQUERY_LOCATION (-2)
+
 /* The subquery that a call replaces. */
 typedef struct GroupSubquery
 {

@@ -418,9 +418,11 @@ make_mark(const List *subqueries, Oid type, Oid collation)
 {
 	const GroupSubquery *subquery = llast(subqueries);
 	Const	   *number = makeConst(INT4OID, -1, InvalidOid, 4, Int32GetDatum(list_length(subqueries) - 1), false, true);
+	FuncExpr   *call = makeFuncExpr(mark_function(), type, lcons(number, copyObject(subquery->vars)), collation,
+									InvalidOid, COERCE_EXPLICIT_CALL);
 
-	return makeFuncExpr(mark_function(), type, lcons(number, copyObject(subquery->vars)), collation, InvalidOid,
-						COERCE_EXPLICIT_CALL);
+	call->location = GROUP_SUBQUERY_LOCATION;
+	return call;
 }
 
 /* Whether PostgreSQL's planner converts EXISTS (query) in WHERE to a join. */

@@ -276,19 +276,23 @@ def test_what_pins_a_client(gateway):
         ("BEGIN; DECLARE pin CURSOR WITH HOLD FOR SELECT 1; COMMIT", "SELECT count(*) FROM pg_cursors WHERE name = 'pin'",
          "CLOSE pin"),
         ("PREPARE pin AS SELECT 1", "SELECT count(*) FROM pg_prepared_statements WHERE from_sql", "DEALLOCATE pin"),
+        ("SELECT log_all()", "SHOW log_statement", "RESET ALL"),
     ]
+    gateway.node.sql("CREATE OR REPLACE FUNCTION log_all() RETURNS text LANGUAGE sql SECURITY DEFINER AS "
+                     "$$ SELECT set_config('log_statement', 'all', false) $$")
     for make, look, drop in cases:
-        with gateway.connect() as pinned:
+        user = "alice" if "log_all" in make else "postgres"
+        with gateway.connect(user) as pinned:
             pinned.execute(make)
             mine = backend(pinned)
             seen = value(pinned, look)
             for _ in range(3):
-                with gateway.connect() as other:
+                with gateway.connect(user) as other:
                     assert backend(other) != mine, make
                 assert value(pinned, look) == seen, make
                 assert backend(pinned) == mine, make
             pinned.execute(drop)
-            with gateway.connect(autocommit=False) as other:
+            with gateway.connect(user, autocommit=False) as other:
                 other.execute("SELECT 1")
                 pinned.execute("SELECT 1")
                 other.rollback()
@@ -964,8 +968,10 @@ def test_queries_with_literals_go_to_their_node(gateway, keyed):
             return [tuple(result.get_value(row, column) for column in range(result.nfields)) for row in range(result.ntuples)]
 
         before = gateway_count(gateway, "routed")
+        table, = ask("SELECT 'keyed'::regclass::oid")
         for id_ in range(1, 101):
             name = b"n%d" % id_
+            assert ask(f"SELECT tableoid FROM keyed WHERE id = {id_} AND tableoid <> 1") == [table]
             assert ask(f"SELECT 7, name, 'it' FROM keyed WHERE id = {id_} LIMIT 1") == [(b"7", name, b"it")]
             assert ask(f"UPDATE keyed SET amount = amount + {id_} WHERE id = {id_};") == []
             assert ask(f"INSERT INTO keyed (name, amount, id) VALUES ('x{id_}', {id_}, {1000 + id_})") == []

@@ -273,3 +273,81 @@ def test_an_end_that_is_executed_later(gateway, raw, elsewhere):
     assert count(gateway, "moved_blocks") == moved + 1
     assert raw.ask(execute(b"end"), SYNC) == b"CZ"
     assert int(raw.value(f"SELECT amount FROM account WHERE id = {elsewhere[0]}")) == before + 1
+
+
+def hold_session(gateway, pid):
+    """Clients in transactions, one of them on the session of that process."""
+    holders = []
+    while not holders or holders[-1].value("SELECT pg_backend_pid()") != pid:
+        holders.append(RawClient(gateway))
+        holders[-1].ask(query(BEGIN))
+    return holders
+
+
+@pytest.fixture
+def strange_session(gateway, raw):
+    """A client that has prepared statements of tables that were altered since, and gets a session that doesn't know them."""
+    raw.ask(query(b"CREATE TABLE altered AS SELECT 1 AS id, 42::bigint AS v; CREATE TABLE indexed AS SELECT 1 AS id"))
+    for name in (b"altered", b"indexed"):
+        assert raw.ask(parse(name, b"SELECT * FROM " + name + b" WHERE id = $1::int"), bind(name, b"1"), message(b"D", b"P\0"), execute(),
+                       SYNC) == b"12TDCZ"
+    holders = hold_session(gateway, raw.value("SELECT pg_backend_pid()"))
+    yield RawClient(gateway), raw
+    for holder in holders:
+        holder.close()
+    with gateway.connect() as server:
+        server.execute("DROP TABLE altered, indexed")
+
+
+@pytest.mark.parametrize("messages, answer, code", [
+    ([bind(b"altered", b"1"), execute(), SYNC], b"EZ", b"0A000"),
+    ([message(b"D", b"Saltered\0"), SYNC], b"EZ", b"0A000"),
+    ([parse(b"", BEGIN), bind(b""), execute(), bind(b"altered", b"1"), execute(), SYNC, query(b"ROLLBACK")], b"12CEZ", b"0A000"),
+    ([bind(b"indexed", b"1"), execute(), bind(b"altered", b"1"), execute(), SYNC], b"2DCEZ", b"0A000"),
+    ([parse(b"", b"SELECT 1/0"), bind(b""), execute(), bind(b"altered", b"1"), execute(), SYNC], b"1EZ", b"22012"),
+    ([parse(b"new", b"SELECT * FROM altered WHERE id = $1::int"), bind(b"new", b"1"), execute(), SYNC], b"12DCZ", None),
+])
+def test_statements_whose_columns_have_changed(strange_session, messages, answer, code):
+    """A client that knows the former ones, and how to read them, hears of it as of a cached plan, on whatever session."""
+    other, client = strange_session
+    other.ask(query(b"ALTER TABLE altered ALTER v TYPE float8; ALTER TABLE indexed ADD UNIQUE (id)"))
+    other.close()
+    assert client.ask(*messages) == answer
+    if code is not None:
+        assert b"\0C" + code + b"\0" in client.error
+    if BEGIN in messages[0]:
+        assert client.answers_until(b"Z") == b"CZ"
+    for _ in range(2):
+        assert client.ask(bind(b"altered", b"1"), execute(), SYNC) == b"EZ"
+        assert b"\0C0A000\0" in client.error and b"cached plan must not change result type" in client.error
+        assert client.ask(bind(b"indexed", b"1"), execute(), SYNC) == b"2DCZ"
+    assert client.ask(parse(b"again", b"SELECT * FROM altered WHERE id = $1::int"), bind(b"again", b"1"), execute(), SYNC) == b"12DCZ"
+    client.ask(query(b"DEALLOCATE ALL"))
+
+
+def test_columns_that_change_in_the_transaction(strange_session):
+    other, client = strange_session
+    other.close()
+    client.ask(query(BEGIN))
+    client.ask(query(b"ALTER TABLE altered ADD COLUMN w int"))
+    assert client.ask(bind(b"indexed", b"1"), execute(), SYNC) == b"2DCZ"
+    assert client.ask(bind(b"altered", b"1"), execute(), SYNC) == b"EZ"
+    assert b"\0C0A000\0" in client.error
+    assert client.ask(bind(b"altered", b"1"), execute(), SYNC) == b"EZ"
+    assert b"\0C25P02\0" in client.error
+    client.ask(query(b"ROLLBACK"))
+
+
+def test_columns_of_cursors(gateway, raw):
+    """FETCH returns what its cursor does, whatever one of that name has returned before."""
+    fetch = bind(b"fetch"), message(b"D", b"P\0"), execute(), SYNC
+    raw.ask(query(b"BEGIN; DECLARE c CURSOR FOR SELECT 1"))
+    assert raw.ask(parse(b"fetch", b"/* */ FETCH 1 FROM c"), *fetch) == b"12TDCZ"
+    pid = raw.value("SELECT pg_backend_pid()")
+    raw.ask(query(b"COMMIT"))
+    holders = hold_session(gateway, pid)
+    raw.ask(query(b"BEGIN; CREATE TABLE fetched (); DECLARE c CURSOR FOR SELECT 1, 2"))
+    assert raw.ask(*fetch) == b"2TDCZ"
+    raw.ask(query(b"ROLLBACK"))
+    for holder in holders:
+        holder.close()

@@ -70,6 +70,24 @@ def test_all_that_goes_without_encryption(gateway):
         assert value(other, "SELECT 1") == 1
 
 
+@pytest.mark.parametrize("encoding", ["latin1", "sjis", "utf8"])
+def test_settings_in_any_encoding(gateway, encoding):
+    """They are the same on a session whose last client has had another encoding."""
+    text = "\u8868\\'" if encoding == "sjis" else "h\u00e9\\'"
+    with connect(gateway) as client:
+        client.execute(f"SET client_encoding = {encoding}")
+        client.execute("SELECT set_config('my.own', %s, false)", [text])
+        own = value(client, PID)
+        with ExitStack() as stack:
+            for holder in (stack.enter_context(connect(gateway, autocommit=False)) for _ in range(3)):
+                if value(holder, PID) == own:
+                    break
+            assert value(client, PID) != own
+            assert rows(client, "SELECT current_setting('my.own'), current_setting('client_encoding')") == [(text, encoding.upper())]
+    with connect(gateway, application_name="h\u00e9") as client:
+        assert value(client, "SHOW application_name") == "h??"
+
+
 def test_cancel(gateway):
     with connect(gateway) as client, connect(gateway) as observer:
         errors = []

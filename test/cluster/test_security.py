@@ -536,3 +536,32 @@ def test_temporary_relations_stand_in_for_no_catalogs(cluster, coordinator, role
     mallory.execute("CREATE TEMP VIEW pg_dist_placement AS SELECT 1::bigint AS shardid, 0 AS groupid")
     mallory.execute("SELECT count(*) FROM citus_internal.local_shard_sizes()")
     assert {name for name, in rows(mallory, "SELECT name FROM callers")} <= {roles[1]}
+
+
+@pytest.mark.parametrize("number", ["0", "1000000", "-1000000", "id", "NULL"])
+def test_subqueries_are_not_named_by_clients(coordinator, tables, number):
+    """What stands for a subquery while a statement is planned is made by the planner alone."""
+    subquery = f"(SELECT v FROM {tables}.d e WHERE e.id = d.id ORDER BY v LIMIT 1)"
+    with pytest.raises(psycopg.errors.FeatureNotSupported):
+        coordinator.execute(f"SELECT {subquery}, citus_internal.group_subquery({number}, id) FROM {tables}.d")
+    coordinator.execute(f"CREATE FUNCTION {tables}.hidden(int) RETURNS record LANGUAGE sql AS 'SELECT citus_internal.group_subquery({number.replace('id', '$1')}, $1)'")
+    with pytest.raises(psycopg.errors.FeatureNotSupported):
+        coordinator.execute(f"SELECT {subquery}, {tables}.hidden(id) FROM {tables}.d")
+    assert value(coordinator, f"SELECT count(*) FROM (SELECT {subquery} FROM {tables}.d) q") == 100
+
+
+def test_noted_rows_are_of_their_type(coordinator, tables):
+    """Rows that a batch of upserts has met aren't returned as what their type has become since."""
+    note = "SELECT citus_internal.upsert_conflict('(0,1)', ROW(%s)::{}.noted)".format(tables)
+    read = f"SELECT existing FROM citus_internal.upsert_conflicts(NULL::{tables}.noted)"
+    coordinator.execute(f"CREATE TYPE {tables}.noted AS (a bigint)")
+    for noted_again in (False, True):
+        coordinator.execute("SELECT citus_internal.upsert_row(1)")
+        coordinator.execute(note % "4000")
+        coordinator.execute(f"ALTER TYPE {tables}.noted ALTER ATTRIBUTE a TYPE text")
+        with pytest.raises(psycopg.errors.DatatypeMismatch):
+            coordinator.execute(note % "'x'" if noted_again else read)
+        coordinator.execute(f"DROP TYPE {tables}.noted; CREATE TYPE {tables}.noted AS (a bigint)")
+    coordinator.execute("SELECT citus_internal.upsert_row(1)")
+    coordinator.execute(note % "7")
+    assert value(coordinator, read) == "(7)"

@@ -18,6 +18,7 @@ class RawClient:
         self.socket = gateway.socket()
         self.input = self.socket.makefile("rb")
         self.row = None
+        self.error = None
         self.key = None  # for cancel requests
         self.socket.sendall(packet(196608, "user", user, "database", "postgres", *settings))
         assert self.answers_until(b"Z").endswith(b"KZ")
@@ -40,6 +41,8 @@ class RawClient:
                 self.key = payload
             if head[:1] == b"D":
                 self.row = payload
+            if head[:1] == b"E":
+                self.error = payload
             if head[:1] == last:
                 return types
 
