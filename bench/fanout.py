@@ -15,6 +15,8 @@ STATEMENTS = {
     "group": ["SELECT kind, count(*), sum(amount), avg(amount) FROM fanout GROUP BY kind"],
     "top 10": ["SELECT * FROM fanout ORDER BY kind DESC, id LIMIT 10"],
     "top 10 by an index": ["SELECT * FROM fanout ORDER BY amount DESC, id LIMIT 10"],
+    "nearest 10": ["SELECT id FROM fanout_words ORDER BY word <-> 'c4ca4238a0b923820dcc509a6f75849b' LIMIT 10"],
+    "citext": ["SELECT id FROM fanout_words WHERE nick = 'C4CA4238A0B923820DCC509A6F75849B'"],
     "self-join": ["SELECT count(*), sum(a.amount + b.amount) FROM fanout a JOIN fanout b USING (id)"],
     "distinct": ["SELECT count(DISTINCT kind) FROM fanout"],
     "limit 10": ["SELECT * FROM fanout LIMIT 10"],
@@ -64,6 +66,22 @@ def load(side, rows):
                 connection.execute(f"INSERT INTO {table.name} SELECT g, g % 1000, g FROM generate_series(1, {rows}) g")
                 connection.execute(f"CREATE INDEX ON {table.name} (amount)")
             connection.execute(f"ANALYZE {table.name}")
+    load_words(side, rows // 20)
+
+
+def load_words(side, rows):
+    """Columns with operators of extensions: the distance of pg_trgm by an index, and citext."""
+    with side.connect() as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
+        connection.execute("CREATE EXTENSION IF NOT EXISTS citext")
+        connection.execute("DROP TABLE IF EXISTS fanout_words")
+        connection.execute("CREATE TABLE fanout_words (id bigint, word text, nick citext)")
+        if side.form == "cluster":
+            connection.execute("SELECT create_distributed_table('fanout_words', 'id', shard_count => 32)")
+        connection.execute(f"INSERT INTO fanout_words SELECT g, md5(g::text), md5(g::text) FROM generate_series(1, {rows}) g")
+        connection.execute("CREATE INDEX ON fanout_words USING gist (word gist_trgm_ops)")
+        connection.execute("CREATE INDEX ON fanout_words (nick)")
+        connection.execute("ANALYZE fanout_words")
 
 
 def once(side, statements):
