@@ -146,28 +146,53 @@ foreign_keys_to(Oid relid)
 /*
  * The COMMAND_BITs of the actions of foreign keys on rows of the table: they
  * run on the shards, or on each copy, and fire no triggers.
+ * *updated gets the columns that they may change.
  */
 static int
-foreign_key_actions(Oid relid)
+foreign_key_actions(Oid relid, Bitmapset **updated)
 {
 	int			commands = 0;
 
 	foreach_ptr(HeapTupleData, tuple, foreign_keys_from(relid))
 	{
 		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(tuple);
+		bool		updates = con->confupdtype == FKCONSTR_ACTION_CASCADE ||
+			con->confupdtype == FKCONSTR_ACTION_SETNULL || con->confupdtype == FKCONSTR_ACTION_SETDEFAULT;
+		AttrNumber	columns[INDEX_MAX_KEYS];
+		AttrNumber	others[INDEX_MAX_KEYS];
+		AttrNumber	set_on_delete[INDEX_MAX_KEYS];
+		int			ncolumns;
+		int			nset;
 
 		if (con->confdeltype == FKCONSTR_ACTION_CASCADE)
 			commands |= COMMAND_BIT(CMD_DELETE);
-		if (con->confdeltype == FKCONSTR_ACTION_SETNULL || con->confdeltype == FKCONSTR_ACTION_SETDEFAULT ||
-			con->confupdtype == FKCONSTR_ACTION_CASCADE || con->confupdtype == FKCONSTR_ACTION_SETNULL ||
-			con->confupdtype == FKCONSTR_ACTION_SETDEFAULT)
-			commands |= COMMAND_BIT(CMD_UPDATE);
+		if (!updates && con->confdeltype != FKCONSTR_ACTION_SETNULL && con->confdeltype != FKCONSTR_ACTION_SETDEFAULT)
+			continue;
+		commands |= COMMAND_BIT(CMD_UPDATE);
+		DeconstructFkConstraintRow(tuple, &ncolumns, columns, others, NULL, NULL, NULL, &nset, set_on_delete);
+		for (int k = 0; k < (updates || nset == 0 ? ncolumns : nset); k++)
+			*updated = bms_add_member(*updated, updates || nset == 0 ? columns[k] : set_on_delete[k]);
 	}
 	return commands;
 }
 
+/* Whether an UPDATE of these columns fires a trigger. */
+static bool
+fires_for_columns(Relation rel, const Trigger *trigger, const Bitmapset *updated)
+{
+	if (!TRIGGER_FOR_UPDATE(trigger->tgtype))
+		return false;
+	for (int k = 0; k < trigger->tgnattr; k++)
+	{
+		if (bms_is_member(trigger->tgattr[k], updated) ||
+			TupleDescAttr(RelationGetDescr(rel), trigger->tgattr[k] - 1)->attgenerated != '\0')
+			return true;
+	}
+	return trigger->tgnattr == 0;
+}
+
 static void
-check_trigger(Relation rel, const Trigger *trigger, int actions)
+check_trigger(Relation rel, const Trigger *trigger, int actions, const Bitmapset *updated)
 {
 	const char *name = RelationGetRelationName(rel);
 
@@ -179,27 +204,29 @@ check_trigger(Relation rel, const Trigger *trigger, int actions)
 				 errdetail("It has trigger \"%s\", which its partitioned table does not have.", trigger->tgname),
 				 errhint("Create the trigger on the partitioned table, with a condition (WHEN) if need be.")));
 	if (((actions & COMMAND_BIT(CMD_DELETE)) && TRIGGER_FOR_DELETE(trigger->tgtype)) ||
-		((actions & COMMAND_BIT(CMD_UPDATE)) && TRIGGER_FOR_UPDATE(trigger->tgtype)))
+		((actions & COMMAND_BIT(CMD_UPDATE)) && fires_for_columns(rel, trigger, updated)))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("distributed or reference table \"%s\" cannot have both trigger \"%s\" and a foreign key with such an action",
+				 errmsg("distributed or reference table \"%s\" cannot have both trigger \"%s\" and a foreign key whose action would fire it",
 						name, trigger->tgname),
-				 errdetail("Rows that a foreign key deletes or updates by itself would not fire the trigger.")));
+				 errdetail("Rows that a foreign key deletes or updates by itself do not fire triggers."),
+				 errhint("Have the trigger fire for UPDATE OF other columns, or the foreign key take no action.")));
 }
 
 void
 check_triggers(Oid relid)
 {
 	Relation	rel = table_open(relid, NoLock);
+	Bitmapset  *updated = NULL;
 	int			actions = 0;
 
 	if (rel->trigdesc != NULL)
-		actions = foreign_key_actions(relid);
+		actions = foreign_key_actions(relid, &updated);
 	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
 	{
 		if (rel->trigdesc->triggers[i].tgisinternal)
 			continue;
-		check_trigger(rel, &rel->trigdesc->triggers[i], actions);
+		check_trigger(rel, &rel->trigdesc->triggers[i], actions, updated);
 	}
 	table_close(rel, NoLock);
 }
