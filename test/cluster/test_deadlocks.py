@@ -12,7 +12,7 @@ from harness.statement import Statement
 from test_jobs import make_job
 
 LIMIT = 2.0     # citus.distributed_deadlock_detection_factor * deadlock_timeout, in seconds
-GRACE = 3.0     # what a loaded machine may add
+GRACE = 15.0    # what a loaded machine may add
 
 
 def waiting(cluster):

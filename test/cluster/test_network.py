@@ -18,7 +18,7 @@ from harness.statement import Statement
 
 TIMEOUT = 0.3       # seconds: citus.node_connection_timeout
 STATEMENT_TIMEOUT = 0.5
-LIMIT = STATEMENT_TIMEOUT + 6 * TIMEOUT + 3    # what all of a transaction may take with the worst of faults
+LIMIT = STATEMENT_TIMEOUT + 6 * TIMEOUT + 15   # what all of a transaction may take with the worst of faults
 
 # What is on the wire at a step, between the initiator and a worker.
 STATEMENT, PREPARE, FINISH = b"UPDATE", b"PREPARE TRANSACTION", b"COMMIT PREPARED"

@@ -260,7 +260,7 @@ def run_sequence(plain, node, generator):
     """Runs the same statements on both; the first difference is the failure."""
     done = []
     with servers.connect(plain) as one, servers.connect(node) as two:
-        two.execute("SET lock_timeout = '10s'")
+        two.execute("SET lock_timeout = '60s'")
         begin = generator.beginning()
         one.execute(begin)
         two.execute(begin)
