@@ -35,6 +35,7 @@
 #include "utils/memutils.h"
 
 #include "compat/proc.h"
+#include "lib/debug_point.h"
 #include "lib/shared_area.h"
 #include "txn/deadlock_victim.h"
 
@@ -108,8 +109,10 @@ take_sentence(int pid, uint32 lxid, char *detail)
 }
 
 /*
- * Whoever waits for a lock stays in its queue while the lock manager's
- * partitions are locked, so that the signal can't reach a later transaction.
+ * A transaction gives its locks back, among them those that are noted in its
+ * process, before the next one begins.  So while that is locked, the signal
+ * can't reach a later transaction; a session that has ended this one ignores
+ * it.
  */
 bool
 deadlock_victim_cancel(int pid, uint32 lxid, const char *detail)
@@ -121,11 +124,14 @@ deadlock_victim_cancel(int pid, uint32 lxid, const char *detail)
 	if (proc == NULL)
 		return false;
 	put_sentence(pid, lxid, detail);
-	for (int i = 0; i < NUM_LOCK_PARTITIONS; i++)
-		LWLockAcquire(LockHashPartitionLockByIndex(i), LW_SHARED);
-	done = proc->pid == pid && PROC_LXID(proc) == lxid && kill(pid, SIGINT) == 0;
-	for (int i = NUM_LOCK_PARTITIONS - 1; i >= 0; i--)
-		LWLockRelease(LockHashPartitionLockByIndex(i));
+	LWLockAcquire(&proc->fpInfoLock, LW_SHARED);
+	done = proc->pid == pid && PROC_LXID(proc) == lxid;
+	if (done)
+	{
+		DEBUG_POINT("deadlock-victim-found");
+		done = kill(pid, SIGINT) == 0;
+	}
+	LWLockRelease(&proc->fpInfoLock);
 	if (!done)
 		(void) take_sentence(pid, lxid, unused);
 	return done;
