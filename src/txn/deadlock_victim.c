@@ -36,6 +36,7 @@
 #include "utils/memutils.h"
 
 #include "compat/proc.h"
+#include "lib/debug_point.h"
 #include "lib/shared_area.h"
 #include "txn/deadlock_victim.h"
 
@@ -109,8 +110,10 @@ take_sentence(int pid, uint32 lxid, char *detail)
 }
 
 /*
- * A process that waits for a lock stays in its queue while the lock manager's
- * partitions are locked, so that the signal can't reach a later transaction.
+ * A transaction releases its locks, among them the fast-path locks of its
+ * process, before the next one begins.  So while the process's fpInfoLock is
+ * held, the signal can't reach a later transaction, and a session that has
+ * ended this one ignores it.
  */
 bool
 deadlock_victim_cancel(int pid, uint32 lxid, const char *detail)
@@ -122,11 +125,14 @@ deadlock_victim_cancel(int pid, uint32 lxid, const char *detail)
 	if (proc == NULL)
 		return false;
 	put_sentence(pid, lxid, detail);
-	for (int i = 0; i < NUM_LOCK_PARTITIONS; i++)
-		LWLockAcquire(LockHashPartitionLockByIndex(i), LW_SHARED);
-	done = proc->pid == pid && PROC_LXID(proc) == lxid && kill(pid, SIGINT) == 0;
-	for (int i = NUM_LOCK_PARTITIONS - 1; i >= 0; i--)
-		LWLockRelease(LockHashPartitionLockByIndex(i));
+	LWLockAcquire(&proc->fpInfoLock, LW_SHARED);
+	done = proc->pid == pid && PROC_LXID(proc) == lxid;
+	if (done)
+	{
+		DEBUG_POINT("deadlock-victim-found");
+		done = kill(pid, SIGINT) == 0;
+	}
+	LWLockRelease(&proc->fpInfoLock);
 	if (!done)
 		(void) take_sentence(pid, lxid, unused);
 	return done;

@@ -1,6 +1,7 @@
 """Deadlocks that no single node can see: broken in time, the youngest gives way, and never a false alarm."""
 
 import signal
+import threading
 import time
 
 import psycopg
@@ -9,6 +10,7 @@ import pytest
 from harness import servers
 from harness.servers import fill, kill_process, on_every_node, rows, value, wait_until
 from harness.statement import Statement
+from harness.stopped import Stopped
 from test_jobs import make_job
 
 LIMIT = 2.0     # citus.distributed_deadlock_detection_factor * deadlock_timeout, in seconds
@@ -303,6 +305,30 @@ def test_given_up(cluster, table, keys, session):
     one.rollback()
     assert statements[0].finish() is None
     other.commit()
+
+
+def test_victim_that_goes_on(coordinator, connect, cluster):
+    """A session whose transaction ends while it is being cancelled is not cancelled in its next one."""
+    def work():
+        for seconds in (1, 3):
+            try:
+                session.execute(f"SELECT pg_sleep({seconds})")
+            except psycopg.Error as error:
+                errors.append(error)
+
+    session, errors = connect(cluster.coordinator), []
+    pid = servers.pid_of(session)
+    thread = threading.Thread(target=work)
+    thread.start()
+    lxid, begun = wait_until(lambda: rows(coordinator, """
+        SELECT split_part(virtualtransaction, '/', 2), query_start FROM pg_locks JOIN pg_stat_activity USING (pid)
+        WHERE pid = %s AND locktype = 'virtualxid' AND wait_event = 'PgSleep'""", [pid]), "the session to be at work")[0]
+    canceling = Stopped(cluster.coordinator, "deadlock-victim-found", f"SELECT citus_internal.cancel_deadlock_victim({pid}, {lxid}, 'x')")
+    wait_until(lambda: value(coordinator, "SELECT wait_event_type = 'LWLock' OR query_start > %s AND wait_event = 'PgSleep' "
+                             "FROM pg_stat_activity WHERE pid = %s", [begun, pid]), "the transaction to end")
+    assert canceling.go_on() is None
+    thread.join(servers.PATIENCE)
+    assert errors == []
 
 
 @pytest.mark.some(1)
