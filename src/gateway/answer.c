@@ -137,7 +137,7 @@ undo_expect(Backend *backend, Expect *expect)
 
 	if (expect->kind == EXPECT_PARSE && expect->text != NULL)
 	{
-		if (expect->reader != READER_LOCAL)
+		if (expect->reader != READER_LOCAL && backend_text_state(backend, expect->text) == TEXT_SENT)
 			backend_remove_text(backend, expect->text);
 		if (expect->name != NULL && client != NULL && client_statement(client, expect->name) == expect->text)
 			client_set_statement(client, expect->name, NULL);

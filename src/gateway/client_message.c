@@ -110,17 +110,25 @@ client_drop_statements(Client *client)
 	client->statements = NULL;
 }
 
+/* Sends Parse, under any name. */
+static void
+send_parse_as(Backend *backend, const char *name, const PreparedText *text)
+{
+	const char *parse = text->body + text->body_parse;
+	size_t		parse_len = text->len - text->body_parse;
+
+	stream_put_head(&backend->stream, 'P', 4 + strlen(name) + 1 + parse_len);
+	stream_put(&backend->stream, name, strlen(name) + 1);
+	stream_put(&backend->stream, parse, parse_len);
+}
+
 void
 send_parse(Backend *backend, const PreparedText *text)
 {
 	char		name[PREPARED_NAME_SIZE];
-	const char *parse = text->body + text->body_parse;
-	size_t		parse_len = text->len - text->body_parse;
 
 	prepared_text_name(text, name);
-	stream_put_head(&backend->stream, 'P', 4 + strlen(name) + 1 + parse_len);
-	stream_put(&backend->stream, name, strlen(name) + 1);
-	stream_put(&backend->stream, parse, parse_len);
+	send_parse_as(backend, name, text);
 }
 
 /*
@@ -276,8 +284,14 @@ forward_parse(Client *client, uint32 len)
 	text = text_of_parse(client, name + name_len, len - 4 - name_len);
 	client_set_statement(client, name, text);
 	prepared_text_hold(text);
-	if (backend_text_state(backend, text) != TEXT_UNKNOWN)
+	if (backend_text_state(backend, text) != TEXT_UNKNOWN && backend->transaction != 'E')
 		expect = expect_push(backend, EXPECT_PARSE, READER_LOCAL);
+	else if (backend_text_state(backend, text) != TEXT_UNKNOWN)
+	{
+		/* in a failed transaction, most can't be prepared: the server knows */
+		expect = expect_push(backend, EXPECT_PARSE, READER_CLIENT);
+		send_parse_as(backend, "", text);
+	}
 	else
 	{
 		expect = expect_push(backend, EXPECT_PARSE, READER_CLIENT);

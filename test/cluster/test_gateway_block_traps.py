@@ -351,3 +351,18 @@ def test_columns_of_cursors(gateway, raw):
     raw.ask(query(b"ROLLBACK"))
     for holder in holders:
         holder.close()
+
+
+def test_known_statements_in_a_failed_transaction(raw):
+    """They can't be prepared once more in it, and can afterwards."""
+    text, ends = b"SELECT 'known'", b"ROLLBACK AND CHAIN"
+    assert raw.ask(parse(b"a", text), parse(b"end", ends), SYNC) == b"11Z"
+    raw.ask(query(BEGIN))
+    raw.ask(query(b"SELECT 1 / 0"))
+    for _ in range(2):
+        assert raw.ask(parse(b"b", text), SYNC) == b"EZ" and b"\0C25P02\0" in raw.error
+    assert raw.ask(parse(b"other end", ends), bind(b"other end"), execute(), SYNC) == b"12CZ"
+    raw.ask(query(b"ROLLBACK"))
+    assert raw.ask(bind(b"b"), execute(), SYNC) == b"EZ" and b"\0C26000\0" in raw.error
+    for name in (b"a", b"b"):
+        assert raw.ask(*([parse(b"b", text)] if name == b"b" else []), bind(name), execute(), SYNC)[-4:] == b"2DCZ"
