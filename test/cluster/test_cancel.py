@@ -63,7 +63,7 @@ def test_cancel_of_a_join_that_sends_rows_along(cluster, coordinator, table, con
     coordinator.execute(f"ANALYZE {table}")
     connection = connect(cluster.coordinator)
     plan = "\n".join(line for line, in rows(connection, "EXPLAIN (VERBOSE) " + query.format(table=table)))
-    assert "unnest($1" in plan.lower(), plan
+    assert "unnest($" in plan.lower(), plan
     slow = Statement(connection, query.format(table=table))
     if side == "small":
         wait_until(lambda: rows(coordinator, "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' "
