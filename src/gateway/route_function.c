@@ -41,6 +41,7 @@
 #include "compat/permissions.h"
 #include "compat/sql_function.h"
 #include "planner/dist_plan.h"
+#include "remote/wire_type.h"
 
 /* The result for a query that has no route, but may run on every node. */
 #define ANYWHERE "1 0 0 0"
@@ -128,25 +129,7 @@ may_run_anywhere(Query *query)
 static bool
 is_same_everywhere(Oid type)
 {
-	switch (type)
-	{
-		case OIDOID:
-		case OIDARRAYOID:
-		case REGCLASSOID:
-		case REGCOLLATIONOID:
-		case REGCONFIGOID:
-		case REGDICTIONARYOID:
-		case REGNAMESPACEOID:
-		case REGOPEROID:
-		case REGOPERATOROID:
-		case REGPROCOID:
-		case REGPROCEDUREOID:
-		case REGROLEOID:
-		case REGTYPEOID:
-			return false;
-		default:
-			return type < FirstNormalObjectId;
-	}
+	return type < FirstNormalObjectId && type != OIDOID && type != OIDARRAYOID && !wire_type_is_oid_alias(type);
 }
 
 static bool
