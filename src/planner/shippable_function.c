@@ -62,6 +62,9 @@ static JudgedObjects judged_types = {judge_type};
 /* metadata_generation() of the answers. */
 static uint64 judged_generation = 0;
 
+/* How often answers were forgotten. */
+static uint64 judged_forgotten = 0;
+
 /* Why a function that is no aggregate must stay here. */
 static const char *
 judge_plain_function(const FormData_pg_proc *form)
@@ -142,6 +145,7 @@ forget_all_answers(Datum arg, int cache_id, uint32 hash_value)
 {
 	forget_answers(&judged_functions);
 	forget_answers(&judged_types);
+	judged_forgotten++;
 }
 
 /* The answer for an object that doesn't come with the server. */
@@ -150,6 +154,7 @@ judged_object(JudgedObjects *objects, Oid oid)
 {
 	JudgedObject *judged = NULL;
 	const char *refusal;
+	uint64		forgotten;
 	bool		found;
 
 	if (judged_generation != metadata_generation())
@@ -160,8 +165,11 @@ judged_object(JudgedObjects *objects, Oid oid)
 	if (judged != NULL)
 		return judged->refusal;
 
-	/* this may forget answers */
+	/* an answer that a change has made doubtful meanwhile isn't kept */
+	forgotten = judged_forgotten;
 	refusal = objects->judge(oid);
+	if (forgotten != judged_forgotten || judged_generation != metadata_generation())
+		return refusal;
 	if (objects->answers == NULL)
 	{
 		HASHCTL		control = {
