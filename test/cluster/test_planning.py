@@ -196,3 +196,12 @@ def test_generic_plans_of_tasks(coordinator, schema, shards, custom):
     query = f"SELECT count(*) FROM {schema}.wide WHERE payload = %s AND {schema}.plans(id) LIKE '%% 0'"
     found = [coordinator.execute(query, [payload], prepare=True).fetchone()[0] for payload in range(1, 12)]
     assert sum(found) == custom, found      # the first isn't prepared
+
+
+@pytest.mark.parametrize("options", ["COSTS OFF", "ANALYZE, COSTS OFF", "VERBOSE, FORMAT JSON"])
+@pytest.mark.parametrize("condition", ["payload = 3", "id = 3", "payload > 3 AND id < 90"])
+def test_explain_of_functions_of_users(coordinator, schema, table, options, condition):
+    """A node analyses such a task once more by exact names, also in EXPLAIN, where its constants are parameters."""
+    coordinator.execute(f"CREATE FUNCTION {schema}.half(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN $1 / 2; END $$")
+    lines = rows(coordinator, f"EXPLAIN ({options}) SELECT id FROM {table} WHERE {condition} AND {schema}.half(id) = 1")
+    assert "half(" in str(lines) and "Computed Here" not in str(lines), lines
