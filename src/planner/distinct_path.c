@@ -25,7 +25,6 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
-#include "compat/group_clause.h"
 #include "compat/run_conditions.h"
 #include "planner/dist_query.h"
 #include "planner/planner.h"
@@ -34,7 +33,7 @@ void
 distinct_paths_add(PlannerInfo *root, RelOptInfo *distinct_rel)
 {
 	Query	   *parse = root->parse;
-	List	   *clause = compat_distinct_clause(root);
+	List	   *clause = parse->distinctClause;
 	PathTarget *target = root->upper_targets[UPPERREL_DISTINCT];
 	Path	   *other = distinct_rel->pathlist != NIL ? linitial(distinct_rel->pathlist) : NULL;
 	const DistRel *rel = dist_query_input(root);
@@ -135,7 +134,7 @@ distinct_input(PlannerInfo *root, const DistRel *rel, const PathTarget *input, c
 	{
 		Index		ref = get_pathtarget_sortgroupref(input, foreach_current_index(cell));
 
-		if (ref != 0 && get_sortgroupref_clause_noerr(ref, compat_group_clause(root)) != NULL)
+		if (ref != 0 && get_sortgroupref_clause_noerr(ref, root->parse->groupClause) != NULL)
 			add_column_to_pathtarget(target, lfirst(cell), ref);
 	}
 	foreach(cell, dist_query_bare_columns(exprs, target->exprs))
@@ -186,7 +185,7 @@ distinct_aggregate_paths_add(PlannerInfo *root, RelOptInfo *input_rel, RelOptInf
 							 double ngroups)
 {
 	PathTarget *input;
-	List	   *clause = compat_group_clause(root);
+	List	   *clause = root->parse->groupClause;
 	AggClauseCosts costs = {0};
 	DistQuery  *query = palloc0(sizeof(DistQuery));
 	double		nrows;

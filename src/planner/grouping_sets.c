@@ -24,7 +24,6 @@
 #include "optimizer/tlist.h"
 #include "parser/parse_oper.h"
 
-#include "compat/group_clause.h"
 #include "planner/dist_query.h"
 
 /* Items that GROUPING() takes. */
@@ -57,7 +56,7 @@ set_clause(PlannerInfo *root, const List *set)
 	List	   *clause = NIL;
 
 	foreach_int(ref, set)
-		clause = lappend(clause, get_sortgroupref_clause(ref, compat_group_clause(root)));
+		clause = lappend(clause, get_sortgroupref_clause(ref, root->parse->groupClause));
 	return clause;
 }
 
@@ -126,7 +125,7 @@ add_set_number(PlannerInfo *root, List **columns, PathTarget *partial)
 	ListCell   *cell;
 
 	number->location = -1;
-	foreach(cell, compat_group_clause(root))
+	foreach(cell, root->parse->groupClause)
 	{
 		number->args = lappend(number->args,
 							   copyObject(get_sortgroupclause_expr(lfirst(cell), root->processed_tlist)));
@@ -138,14 +137,14 @@ add_set_number(PlannerInfo *root, List **columns, PathTarget *partial)
 	get_sort_group_operators(INT4OID, true, true, false, &clause->sortop, &clause->eqop, NULL, &clause->hashable);
 	*columns = lappend(*columns, number);
 	add_column_to_pathtarget(partial, (Expr *) number, clause->tleSortGroupRef);
-	return lappend(list_copy(compat_group_clause(root)), clause);
+	return lappend(list_copy(root->parse->groupClause), clause);
 }
 
 /* Why the initiator can't combine groups from partial ones; NULL if it can. */
 static const char *
 reason_for_parts(PlannerInfo *root, const DistRel *rel)
 {
-	const List *clause = compat_group_clause(root);
+	const List *clause = root->parse->groupClause;
 
 	if (root->hasNonPartialAggs || root->hasNonSerialAggs)
 		return "one can't be computed in parts, and rows of a group are on several nodes";
@@ -163,7 +162,7 @@ reason_for_parts(PlannerInfo *root, const DistRel *rel)
 static DistQuery *
 make_sets_query(PlannerInfo *root, const DistRel *rel, List *columns, bool partial)
 {
-	List	   *clause = compat_group_clause(root);
+	List	   *clause = root->parse->groupClause;
 	DistQuery  *query = dist_query_group(root, rel, clause, columns, partial);
 
 	if (query == NULL || !equal(query->group_clause, clause))

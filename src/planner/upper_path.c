@@ -29,7 +29,6 @@
 #include "utils/fmgroids.h"
 #include "utils/selfuncs.h"
 
-#include "compat/group_clause.h"
 #include "planner/dist_query.h"
 #include "planner/planning_context.h"
 #include "sharding/prune.h"
@@ -184,7 +183,7 @@ dist_query_partial_columns(PlannerInfo *root, const PathTarget *target, PathTarg
 	{
 		Index		ref = get_pathtarget_sortgroupref(target, foreach_current_index(cell));
 
-		if (ref != 0 && get_sortgroupref_clause_noerr(ref, compat_group_clause(root)) != NULL)
+		if (ref != 0 && get_sortgroupref_clause_noerr(ref, root->parse->groupClause) != NULL)
 			add_column_to_pathtarget(partial, lfirst(cell), ref);
 		else
 			others = lappend(others, lfirst(cell));
@@ -215,14 +214,15 @@ add_finalize_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_
 {
 	PathTarget *partial = create_empty_pathtarget();
 	List	   *columns = dist_query_partial_columns(root, grouped_rel->reltarget, partial);
-	List	   *group_clause = compat_group_clause(root);
-	AggStrategy strategy = group_clause == NIL ? AGG_PLAIN : (flags & GROUPING_CAN_USE_HASH) ? AGG_HASHED : AGG_SORTED;
+	List	   *group_clause = root->parse->groupClause;
+	bool		hashable = (flags & GROUPING_CAN_USE_HASH) != 0 && grouping_is_hashable(group_clause);
+	AggStrategy strategy = group_clause == NIL ? AGG_PLAIN : hashable ? AGG_HASHED : AGG_SORTED;
 	double		nstates = Min(ngroups * dist_rel_count_nodes(rel->table), input_rel->rows);
 	AggClauseCosts costs = {0};
 	DistQuery  *query;
 	Path	   *path;
 
-	query = dist_query_group(root, rel, compat_group_clause(root), columns, true);
+	query = dist_query_group(root, rel, group_clause, columns, true);
 	if (query == NULL || (strategy == AGG_SORTED && (flags & GROUPING_CAN_USE_SORT) == 0))
 		return;
 	path = dist_query_path(root, grouped_rel, query, partial, nstates,
@@ -247,7 +247,7 @@ most_distinct_key(PlannerInfo *root, const DistTable *table, double nrows, doubl
 	ListCell   *cell;
 
 	*ngroups = 0;
-	foreach(cell, compat_group_clause(root))
+	foreach(cell, root->parse->groupClause)
 	{
 		const SortGroupClause *clause = lfirst(cell);
 		Node	   *expr = get_sortgroupclause_expr(lfirst(cell), root->processed_tlist);
@@ -289,7 +289,7 @@ add_moved_group_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *group
 	moved = dist_rel_repartition(root, input_rel, columns, table, key, operator);
 	if (moved == NULL)
 		return;
-	query = dist_query_group(root, moved, compat_group_clause(root), grouped_rel->reltarget->exprs, false);
+	query = dist_query_group(root, moved, root->parse->groupClause, grouped_rel->reltarget->exprs, false);
 	if (query != NULL && dist_rel_can_evaluate(root, query->rel, query->having))
 		add_path(grouped_rel, dist_query_path(root, grouped_rel, query, grouped_rel->reltarget, nrows,
 											  input_rel->rows * cpu_operator_cost * 2));
@@ -309,7 +309,7 @@ add_group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_re
 		grouping_sets_paths_add(root, input_rel, grouped_rel, rel, other->rows);
 		return;
 	}
-	if (!dist_query_groups_are_whole(root, rel, compat_group_clause(root)))
+	if (!dist_query_groups_are_whole(root, rel, root->parse->groupClause))
 	{
 		if (extra->flags & GROUPING_CAN_PARTIAL_AGG)
 			add_finalize_path(root, input_rel, grouped_rel, rel, extra->flags, other->rows);
@@ -322,7 +322,7 @@ add_group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_re
 		add_moved_group_path(root, input_rel, grouped_rel, rel->table, other->rows);
 		return;
 	}
-	query = dist_query_group(root, rel, compat_group_clause(root), grouped_rel->reltarget->exprs, false);
+	query = dist_query_group(root, rel, root->parse->groupClause, grouped_rel->reltarget->exprs, false);
 	if (query == NULL || !dist_rel_can_evaluate(root, query->rel, query->having))
 		return;
 	add_path(grouped_rel, dist_query_path(root, grouped_rel, query, grouped_rel->reltarget, other->rows,
