@@ -78,6 +78,8 @@ scope_of_relation(Oid relid)
 {
 	switch (get_rel_relkind(relid))
 	{
+		case '\0':				/* dropped meanwhile */
+			return SCOPE_OF_NEEDS;
 		case RELKIND_RELATION:
 		case RELKIND_PARTITIONED_TABLE:
 			return metadata_find(relid) != NULL ? SCOPE_DISTRIBUTED : SCOPE_LOCAL;

@@ -669,12 +669,12 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 static List *
 make_merge_columns(PlannerInfo *root, List *child_tlist)
 {
-	List	   *columns = (List *) without_nulling(root, (Node *) child_tlist);
+	List	   *columns = copyObject(child_tlist);
 
 	foreach_ptr(TargetEntry, entry, columns)
 		if (IsA(entry->expr, Var) && ((Var *) entry->expr)->varno == ROWID_VAR)
 			entry->expr = (Expr *) makeNullConst(exprType((Node *) entry->expr), -1, InvalidOid);
-	return columns;
+	return (List *) without_nulling(root, (Node *) columns);
 }
 
 /*

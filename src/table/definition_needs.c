@@ -444,7 +444,7 @@ definition_sequence_owners(Definition *def)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
-		if (!att->attisdropped && att->attidentity)
+		if (has_own_identity(def->rel, att))
 			definition_add(def, "%s", sequence_adopt_command(getIdentitySequence(def->rel, att->attnum, false)));
 	}
 }

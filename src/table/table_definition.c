@@ -165,7 +165,7 @@ append_column(StringInfo buf, Definition *def, Form_pg_attribute att)
 	if (att->attgenerated)
 		appendStringInfo(buf, " GENERATED ALWAYS AS (%s) %s", expression,
 						 att->attgenerated == ATTRIBUTE_GENERATED_STORED ? "STORED" : "VIRTUAL");
-	else if (!def->for_shard && att->attidentity)
+	else if (!def->for_shard && has_own_identity(def->rel, att))
 		append_identity(buf, def->rel, att);
 	else if (!def->for_shard && expression != NULL)
 		appendStringInfo(buf, " DEFAULT %s", expression);
