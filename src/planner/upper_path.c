@@ -29,6 +29,7 @@
 #include "utils/fmgroids.h"
 #include "utils/selfuncs.h"
 
+#include "compat/query_rels.h"
 #include "planner/dist_query.h"
 #include "planner/planning_context.h"
 #include "sharding/prune.h"
@@ -352,7 +353,7 @@ dist_query_input(PlannerInfo *root)
 	else if (bms_membership(root->all_baserels) == BMS_SINGLETON)
 		rel = find_base_rel(root, bms_singleton_member(root->all_baserels));
 	else
-		rel = find_join_rel(root, root->all_baserels);
+		rel = find_join_rel(root, compat_query_rels(root));
 	dist = rel != NULL ? dist_rel_of(rel) : NULL;
 
 	return dist != NULL && dist->table != NULL ? dist : NULL;
