@@ -49,6 +49,7 @@
 #include "utils/rls.h"
 
 #include "compat/copy_defaults.h"
+#include "compat/copy_errors.h"
 #include "compat/permissions.h"
 #include "copy/copy_from.h"
 #include "copy/frame_runner.h"
@@ -84,7 +85,7 @@ typedef enum LineResult
 {
 	LINE_ROUTED,
 	LINE_EXCLUDED,				/* by the WHERE clause */
-	LINE_SKIPPED,				/* by a trigger */
+	LINE_SKIPPED,				/* by a trigger, or invalid */
 	LINE_END,					/* end of the input */
 } LineResult;
 
@@ -390,7 +391,7 @@ route_slot(CopyJob *job, int *shard_index)
 
 /*
  * Reads a row and adds it to the sink, unless the WHERE clause or a trigger
- * excludes it.
+ * excludes it, or it is invalid.
  */
 static LineResult
 route_row(CopyJob *job, int *shard_index)
@@ -407,6 +408,11 @@ route_row(CopyJob *job, int *shard_index)
 	{
 		MemoryContextSwitchTo(caller_context);
 		return LINE_END;
+	}
+	if (compat_copy_skips_row(job->cstate))
+	{
+		MemoryContextSwitchTo(caller_context);
+		return LINE_SKIPPED;
 	}
 	ExecStoreVirtualTuple(slot);
 	slot->tts_tableOid = RelationGetRelid(job->rel);
@@ -571,6 +577,7 @@ copy_from_initiator(ParseState *pstate, CopyStmt *stmt, Relation rel, const Dist
 	}
 
 	rows = table->triggers & COMMAND_BIT(CMD_INSERT) ? route_with_triggers(&job) : route_all(&job);
+	compat_copy_tell_skipped(job.cstate);
 
 	ExecDropSingleTupleTableSlot(job.slot);
 	FreeExecutorState(job.estate);
