@@ -33,12 +33,14 @@ RESET citus.enable_broadcast_joins;
 -- a small outer side is sent so that the nodes return what can meet it; not if it could be another when it runs again
 EXPLAIN (COSTS OFF) SELECT v FROM l WHERE NOT EXISTS (SELECT FROM p WHERE p.v = l.v AND p.t <> l.t);
 SELECT line FROM explained('COSTS OFF', 'SELECT p.id, l.t FROM l LEFT JOIN p ON p.v = l.v AND p.id < 10 AND l.t > p.t') line WHERE line ~ 'Join|Scan|EXISTS|UNNEST';
+SET enable_hashjoin = off;
 SELECT line FROM explained('COSTS OFF', 'SELECT v FROM l WHERE random() > 2 AND NOT EXISTS (SELECT FROM p WHERE p.v = l.v)') line WHERE line ~ 'Join|Scan|EXISTS|UNNEST';
+RESET enable_hashjoin;
 
 -- runs for each row of l, but asks the nodes and sends rows along once
 SELECT line FROM explained('ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF', 'SELECT count(*) FROM l WHERE NOT EXISTS (
 	SELECT sum(p.id) FROM p JOIN l m USING (v) HAVING sum(p.id) < 0 UNION ALL SELECT r FROM generate_series(1, l.v - 100) r)') line
- WHERE line ~ 'Seq Scan on l|SubPlan|Scan.*loops=';
+ WHERE line ~ 'Seq Scan on l|^ *SubPlan|Scan.*loops=';
 
 -- large sides: the nodes send rows to each other
 EXPLAIN (COSTS OFF) SELECT p.id, q.id FROM p JOIN q ON p.id = q.v WHERE p.t <> 't1';

@@ -31,7 +31,7 @@ SELECT computed('SELECT count(*) FROM p JOIN q USING (id) WHERE own(p.v) > q.v')
 SELECT computed('SELECT count(*) FROM r LEFT JOIN p USING (v)');
 SELECT computed('SELECT count(*) FROM p WHERE v > ALL (SELECT v FROM q)');
 SELECT computed('SELECT p.ctid FROM p JOIN q USING (id)');
-SELECT computed('SELECT array_agg(id) FROM p');
+SELECT computed('SELECT json_agg(id) FROM p');
 SELECT computed('SELECT id, array_agg(v) FROM p GROUP BY id');
 SELECT computed('SELECT v, count(*) FROM p GROUP BY ROLLUP (v)');
 SELECT computed('SELECT rank() OVER (ORDER BY v) FROM p');
