@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * apply_worker.h
- *	  Starts the worker of a subscription.
+ *	  The worker of a subscription.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,6 +13,16 @@
 #include "miscadmin.h"
 #include "replication/logicallauncher.h"
 #include "replication/worker_internal.h"
+
+/*
+ * Options of a subscription whose owner is no superuser, and as whom its worker
+ * runs.  Since version 16 they must be asked for.
+ */
+#if PG_VERSION_NUM >= 160000
+#define COMPAT_RUNS_AS_OWNER ", password_required = false, run_as_owner = true"
+#else
+#define COMPAT_RUNS_AS_OWNER ""
+#endif
 
 /*
  * Has the server start the worker that applies a subscription's changes,

@@ -237,7 +237,8 @@ citus_internal_move_subscribe(PG_FUNCTION_ARGS)
 	make_role = psprintf("CREATE ROLE %s LOGIN IN ROLE %s", quote_identifier(role),
 						 quote_identifier(NameStr(*PG_GETARG_NAME(7))));
 	subscribe = psprintf("CREATE SUBSCRIPTION %s CONNECTION %s PUBLICATION %s "
-						 "WITH (create_slot = false, slot_name = %s, copy_data = false, binary = false)",
+						 "WITH (create_slot = false, slot_name = %s, copy_data = false, binary = false"
+						 COMPAT_RUNS_AS_OWNER ")",
 						 quote_identifier(name), quote_literal_cstr(target_conninfo(PG_GETARG_INT32(4))),
 						 quote_identifier(text_to_cstring(PG_GETARG_TEXT_PP(5))),
 						 quote_literal_cstr(text_to_cstring(PG_GETARG_TEXT_PP(6))));
