@@ -15,8 +15,8 @@
 #include "replication/worker_internal.h"
 
 /*
- * Options of a subscription whose owner is no superuser, and as whom its worker
- * runs.  Since version 16 they must be asked for.
+ * Options of a subscription whose owner is no superuser, and as whom its
+ * worker runs.  Since version 16 they must be asked for.
  */
 #if PG_VERSION_NUM >= 160000
 #define COMPAT_RUNS_AS_OWNER ", password_required = false, run_as_owner = true"

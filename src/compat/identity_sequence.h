@@ -21,7 +21,9 @@
 	getIdentitySequence(RelationGetRelid(rel), attnum, missing_ok)
 #endif
 
-/* Whether a column is an identity column by itself, not by ATTACH PARTITION. */
+/*
+ * Whether a column is an identity column by itself, not by ATTACH PARTITION.
+ */
 static inline bool
 has_own_identity(Relation rel, const FormData_pg_attribute *att)
 {
