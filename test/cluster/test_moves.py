@@ -2,6 +2,7 @@
 
 import signal
 import time
+from contextlib import contextmanager
 
 import psycopg
 import pytest
@@ -281,6 +282,47 @@ def test_slow_cleanup(accounts):
         kill_process(pid, signal.SIGCONT)
         assert moving.finish() is None
         assert total(mover) == (ACCOUNTS * BALANCE, ACCOUNTS)
+
+
+@contextmanager
+def standing_at(node, point):
+    """The move that MOVER begins on a node, which has the shard, stands still at a point of its driver or of its source."""
+    node.sql(f"SET citus.enable_ddl_propagation = off; ALTER ROLE {MOVER} SET citus.debug_points = '{point}=stop'")
+    with servers.connect(node) as connection, servers.connect(node, user=MOVER) as mover:
+        def standing():
+            pids = rows(connection, f"SELECT pid FROM pg_stat_activity WHERE usename = '{MOVER}'")
+            return next((pid for pid, in pids if is_stopped(pid)), None)
+
+        try:
+            yield mover, lambda: wait_until(standing, "the move to stand still")
+        finally:
+            if standing():
+                kill_process(standing(), signal.SIGCONT)
+            node.sql(f"SET citus.enable_ddl_propagation = off; ALTER ROLE {MOVER} RESET citus.debug_points")
+
+
+def note(connection, kind, name, port):
+    """Records what a dead move has left on a node."""
+    connection.execute("""
+        INSERT INTO pg_dist_cleanup (operation_id, object_type, object_name, node_group_id, policy_type)
+        SELECT -1, %s, %s, groupid, 1 FROM pg_dist_node WHERE nodeport = %s""", [kind, f"citus_data.{name}", port])
+
+
+@pytest.mark.parametrize("point", ["move-copied", "move-before-switch"])
+def test_record_of_earlier_move(accounts, point):
+    """What a dead move has left is recorded on a third node: the copy that another move makes at the same place stays."""
+    with servers.connect(accounts.coordinator) as connection:
+        shard, port = shard_of(connection, "account", 1)
+        source, target, third = sorted(accounts.nodes, key=lambda node: node.port != port)
+        with standing_at(source, point) as (mover, standing):
+            moving = Statement(mover, f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {port}, '127.0.0.1', {target.port})")
+            pid = standing()
+            with servers.connect(third) as other:
+                note(other, 1, f"account_{shard}", target.port)
+                assert value(other, "SELECT citus_internal.cleanup()") == 0
+            kill_process(pid, signal.SIGCONT)
+            assert moving.finish() is None
+        assert total(connection) == (ACCOUNTS * BALANCE, ACCOUNTS)
 
 
 def test_slot_made_late(accounts):
