@@ -428,7 +428,10 @@ identity_of_table(const CleanupRecord *record)
 	return identity == NULL ? REPLICA_IDENTITY_DEFAULT : identity[0];
 }
 
-/* Resets a shard's replica identity to its table's. */
+/*
+ * Resets a shard's replica identity to its table's, unless a later move needs
+ * it, and has recorded it.
+ */
 static void
 reset_identity(const CleanupRecord *record)
 {
@@ -441,7 +444,10 @@ reset_identity(const CleanupRecord *record)
 	lock_attempt_limit(LOCK_WAIT_MS);
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	AtEOXact_GUC(true, level);
-	shard_set_replica_identity(relid, identity_of_table(record));
+	if (spi_exec(psprintf("SELECT FROM pg_catalog.pg_dist_cleanup WHERE object_type = %d AND object_name = %s AND "
+						  "operation_id > " INT64_FORMAT, CLEANUP_IDENTITY, quote_literal_cstr(record->name),
+						  record->operation)) == 0)
+		shard_set_replica_identity(relid, identity_of_table(record));
 }
 
 /*

@@ -325,6 +325,29 @@ def test_record_of_earlier_move(accounts, point):
         assert total(connection) == (ACCOUNTS * BALANCE, ACCOUNTS)
 
 
+def test_identity_of_earlier_move(accounts):
+    """The replica identity that a dead move has set, and a later one needs, stays until the later one is over."""
+    with servers.connect(accounts.coordinator) as connection:
+        connection.execute("CREATE TABLE keyless (n int, i int)")
+        connection.execute("SELECT create_distributed_table('keyless', 'n', shard_count => 4, colocate_with => 'none')")
+        connection.execute("INSERT INTO keyless SELECT g, 0 FROM generate_series(1, 50) g")
+        shard, port = shard_of(connection, "keyless", 1)
+        source, target, _ = sorted(accounts.nodes, key=lambda node: node.port != port)
+        with standing_at(source, "move-copied") as (mover, standing):
+            moving = Statement(mover, f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {port}, '127.0.0.1', {target.port})")
+            pid = standing()
+            with servers.connect(source) as other:
+                note(other, 7, f"keyless_{shard}", port)
+                # that of the move itself is left
+                wait_until(lambda: value(other, "SELECT citus_internal.cleanup()") >= 0 and value(
+                    other, "SELECT count(*) FROM pg_dist_cleanup WHERE operation_id = -1") == 0, "the record to be gone")
+            connection.execute("UPDATE keyless SET i = i + 1")
+            kill_process(pid, signal.SIGCONT)
+            assert moving.finish() is None
+        assert rows(connection, "SELECT DISTINCT i FROM keyless") == [(1,)]
+        connection.execute("DROP TABLE keyless")
+
+
 def test_slot_made_late(accounts):
     """A slot that is made when all else of the move is cleaned up already goes, too."""
     with servers.connect(accounts.coordinator) as connection:
