@@ -365,6 +365,30 @@ def test_slot_made_late(accounts):
     check_clean(accounts)
 
 
+@pytest.mark.parametrize("statement, at_last", [("DROP TABLE own, lot", "DROP TABLE own, lot"),
+                                                ("DROP INDEX own_i, lot_i", "DROP TABLE own, lot")])
+def test_drop_beside_cleanup(accounts, statement, at_last):
+    """Former placements that clean-up drops while a DROP of several objects waits for the last of them are not missed by it."""
+    with servers.connect(accounts.coordinator) as connection:
+        connection.execute("CREATE TABLE own (id int); CREATE TABLE lot (id int)")
+        connection.execute("SELECT create_distributed_table('own', 'id', shard_count => 4, colocate_with => 'none')")
+        connection.execute("SELECT create_distributed_table('lot', 'id', colocate_with => 'own')")
+        connection.execute("CREATE INDEX own_i ON own (id); CREATE INDEX lot_i ON lot (id)")
+        port = shard_of(connection, "own", 1)[1]
+        source = next(node for node in accounts.nodes if node.port == port)
+        with servers.connect(source) as reader, servers.connect(source) as holder, servers.connect(source) as dropper:
+            reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM account")
+            move_key(accounts, connection, "own", 1)
+            holder.execute("BEGIN; SELECT count(*) FROM lot")
+            dropping = Statement(dropper, statement)
+            wait_until(lambda: value(connection, "SELECT count(*) FROM citus_lock_waits") > 0, "the statement to wait")
+            reader.execute("COMMIT")
+            wait_until(lambda: value(holder, "SELECT citus_internal.cleanup()") == 0, "former placements to be gone")
+            holder.execute("COMMIT")
+            assert dropping.finish() is None
+            connection.execute(at_last.replace("DROP TABLE", "DROP TABLE IF EXISTS"))
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_offered_before_move(accounts, mode):
     """A read whose time was offered to the old node, and not to the new one, is answered."""
