@@ -264,31 +264,27 @@ placement_condition(const CleanupRecord *record, int state)
 }
 
 /*
- * Waits, for a while, until no transaction changes placements of the record's
- * group on any node: one that created the placement, or changed its state, may
- * be committed here but still be prepared on another node, where its rows
- * aren't visible yet.
+ * Waits until no transaction changes placements of the record's group on any
+ * node: one that created the placement, or changed its state, may be committed
+ * here but still be prepared on another node, where its rows aren't visible
+ * yet.
  */
 static void
 lock_placements_of(const CleanupRecord *record)
 {
-	int			level = NewGUCNestLevel();
-	char	   *colocation_id;
+	char	   *colocation_id = spi_value(psprintf("SELECT t.colocationid FROM pg_catalog.pg_dist_shard s "
+												   "JOIN pg_catalog.pg_dist_partition t ON t.logicalrelid = s.logicalrelid "
+												   "WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s",
+												   quote_literal_cstr(record->name)));
 
-	lock_attempt_limit(LOCK_WAIT_MS);
-	colocation_id = spi_value(psprintf("SELECT t.colocationid FROM pg_catalog.pg_dist_shard s "
-									   "JOIN pg_catalog.pg_dist_partition t ON t.logicalrelid = s.logicalrelid "
-									   "WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s",
-									   quote_literal_cstr(record->name)));
 	if (colocation_id != NULL)
 		move_lock_placements(atoi(colocation_id));
-	AtEOXact_GUC(true, level);
 }
 
 /*
  * Deletes the record's placement, if it is in that state, on all nodes; and
  * also the shard, if that was its last placement: a split or merge was
- * creating it, or has replaced it.
+ * creating it, or has replaced it.  The caller limits the waits for locks.
  */
 static void
 forget_placement(const CleanupRecord *record, int state)
@@ -400,19 +396,16 @@ static bool
 drop_former(const CleanupRecord *record)
 {
 	Oid			relid = find_relation(record->name, NoLock);
+	int			level;
 
+	if (OidIsValid(relid) && record_may_be_needed(relid, when_left(record)))
+		return false;
+	level = NewGUCNestLevel();
+	lock_attempt_limit(LOCK_WAIT_MS);
 	if (OidIsValid(relid))
-	{
-		int			level;
-
-		if (record_may_be_needed(relid, when_left(record)))
-			return false;
-		level = NewGUCNestLevel();
-		lock_attempt_limit(LOCK_WAIT_MS);
 		drop_relations(list_make1_oid(relid));
-		AtEOXact_GUC(true, level);
-	}
 	forget_placement(record, PLACEMENT_LEFT);
+	AtEOXact_GUC(true, level);
 	return true;
 }
 

@@ -431,6 +431,20 @@ def test_target_late(accounts, point):
     check_clean(accounts)
 
 
+def test_cleanup_waits_briefly(accounts):
+    """Clean-up of former placements gives way to a transaction that holds their rows on another node, such as a DROP's."""
+    with servers.connect(accounts.coordinator) as connection:
+        source, other, _ = sorted(accounts.nodes, key=lambda node: node.port != shard_of(connection, "account", 1)[1])
+        with servers.connect(source) as there, servers.connect(source) as reader, servers.connect(other) as holder:
+            reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM account")
+            move_key(accounts, connection, "account", 1)
+            holder.execute("BEGIN; SELECT FROM pg_dist_placement WHERE shardstate = 4 FOR UPDATE")
+            reader.execute("COMMIT")
+            there.execute("SET statement_timeout = '30s'")
+            assert value(there, "SELECT citus_internal.cleanup()") > 0
+            holder.execute("COMMIT")
+
+
 def test_cleanup_with_a_node_down(make_cluster):
     """A node that can't be reached is tried to be reached once, not for each thing that is to be removed; what is here goes."""
     made = make_cluster(settings={"citus.defer_shard_delete_interval": "-1"})
