@@ -35,6 +35,24 @@ COMMENT ON FUNCTION citus_internal.leave_cluster() IS
 	'makes this node forget the cluster that it is or was in, with its distributed and reference tables';
 REVOKE ALL ON FUNCTION citus_internal.leave_cluster() FROM public;
 
+CREATE FUNCTION citus_internal.lock_before_leaving() RETURNS void
+	LANGUAGE plpgsql
+	SET search_path = pg_catalog
+	SET citus.enable_ddl_propagation = off
+AS $$
+DECLARE
+	tables text := (SELECT string_agg(logicalrelid::text, ', ' ORDER BY logicalrelid) FROM pg_catalog.pg_dist_partition);
+BEGIN
+	IF tables IS NOT NULL THEN
+		EXECUTE 'LOCK TABLE ' || tables || ' IN ACCESS EXCLUSIVE MODE';
+	END IF;
+	LOCK TABLE pg_catalog.pg_dist_node IN EXCLUSIVE MODE;
+END;
+$$;
+COMMENT ON FUNCTION citus_internal.lock_before_leaving() IS
+	'locks what leave_cluster() changes on this node';
+REVOKE ALL ON FUNCTION citus_internal.lock_before_leaving() FROM public;
+
 CREATE FUNCTION citus_internal.role_commands(known text[]) RETURNS SETOF text
 	LANGUAGE sql
 	SET search_path = pg_catalog

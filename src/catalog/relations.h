@@ -117,7 +117,8 @@ enum pg_dist_object_columns
 
 /* pg_dist_placement.shardstate */
 #define PLACEMENT_ACTIVE 1
-#define PLACEMENT_ARRIVING 3	/* the shard is being moved there */
+#define PLACEMENT_ARRIVING 3	/* the shard is being moved there; shardlength
+								 * is the number of the operation */
 #define PLACEMENT_LEFT 4		/* it was moved away; read under older
 								 * snapshots only, and to be dropped */
 

@@ -30,6 +30,7 @@
 #include "cluster/members.h"
 #include "cluster/node_locks.h"
 #include "cluster/node_sync.h"
+#include "cluster/node_users.h"
 #include "cluster/placements.h"
 #include "table/next_id.h"
 
@@ -366,6 +367,15 @@ check_coordinator_removable(ClusterNode *coordinator)
 				 errmsg("the coordinator can't be removed while there are distributed or reference tables")));
 }
 
+/* Errors if shards of a worker are still needed. */
+static void
+check_worker_removable(const ClusterNode *node, bool reachable)
+{
+	placements_check_none(node, "remove");
+	if (reachable)
+		placements_check_former(node);
+}
+
 /*
  * Removes the cluster's metadata from a node that is being removed, if it can
  * be reached.
@@ -404,13 +414,14 @@ citus_remove_node(PG_FUNCTION_ARGS)
 	reachable = worker && node->is_active && server_reachable(node->host, node->port, &error);
 	if (reachable)
 		placements_clear_former(node);
+	if (worker)
+		check_worker_removable(node, reachable);
+	node_users_await(node, reachable, left_out);
 	node_locks_changes(left_out);
-	node_locks_replicas(left_out, NIL);
+	node_locks_leaving(left_out, reachable ? node->groupid : 0);
 	if (worker)
 	{
-		placements_check_none(node, "remove");
-		if (reachable)
-			placements_check_former(node);
+		check_worker_removable(node, reachable);
 		members_exec(placements_forget_command(psprintf("= %d", node->groupid)), left_out);
 		if (node->is_active)
 			dismiss_node(node);

@@ -41,6 +41,8 @@ typedef struct NodeLocks
 {
 	List	   *left_out;
 	List	   *tables;			/* reference tables to lock */
+	int32		leaving;		/* group of a node whose tables are locked; 0:
+								 * none */
 	int32		groupid;		/* whose writers are blocked */
 	TimestampTz patience_ends;	/* when sessions that block us are
 								 * terminated */
@@ -94,7 +96,7 @@ lock_replicas(List *relids)
 		LockRelationOid(relid, ShareLock);
 }
 
-/* LockTaker's take of node_locks_replicas. */
+/* LockTaker's take of node_locks_replicas and node_locks_leaving. */
 static bool
 take_replica_locks(void *arg, int number, int timeout)
 {
@@ -103,6 +105,8 @@ take_replica_locks(void *arg, int number, int timeout)
 
 	lock_attempt_limit(timeout);
 	on_others(locks->left_out, "LOCK TABLE pg_catalog.pg_dist_node IN EXCLUSIVE MODE");
+	if (locks->leaving != 0)
+		remote_exec(locks->leaving, "SELECT citus_internal.lock_before_leaving()");
 	lock_replicas(locks->tables);
 	LockRelationOid(dist_relid(PG_DIST_NODE), ExclusiveLock);
 	AtEOXact_GUC(true, level);
@@ -113,6 +117,15 @@ void
 node_locks_replicas(List *left_out, List *tables)
 {
 	NodeLocks	locks = {.left_out = left_out, .tables = tables};
+	LockTaker	taker = {.take = take_replica_locks, .arg = &locks};
+
+	(void) lock_in_attempts(&taker);
+}
+
+void
+node_locks_leaving(List *left_out, int32 leaving)
+{
+	NodeLocks	locks = {.left_out = left_out, .leaving = leaving};
 	LockTaker	taker = {.take = take_replica_locks, .arg = &locks};
 
 	(void) lock_in_attempts(&taker);

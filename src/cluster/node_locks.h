@@ -29,6 +29,12 @@ extern void node_locks_changes(List *left_out);
 extern void node_locks_replicas(List *left_out, List *tables);
 
 /*
+ * Blocks writers of reference tables, and all use of tables on the node of a
+ * group, which leaves (0: on none).
+ */
+extern void node_locks_leaving(List *left_out, int32 leaving);
+
+/*
  * node_locks_changes, and blocks writers to a node.  Sessions that hold
  * conflicting locks after cooldown ms are terminated.
  */

@@ -345,25 +345,47 @@ table_of_object(UtilityCall *call, Node *object)
 
 /*
  * Names of the shards' counterparts of an object of a table, as DROP lists
- * them: those on this node.
+ * them: those on this node.  Former placements are locked first, since
+ * clean-up may be dropping them.
  */
 static List *
 shard_objects(const DistTable *table, ObjectType type, List *names)
 {
 	List	   *result = NIL;
-	ListCell   *cell;
 
 	if (type != OBJECT_TABLE && type != OBJECT_INDEX && type != OBJECT_STATISTIC_EXT)
 		return NIL;
-	foreach(cell, table->kind == DIST_REFERENCE ? NIL : local_shards_with_former(table))
+	foreach_ptr(const ShardInfo, shard, table->kind == DIST_REFERENCE ? NIL : local_shards_with_former(table))
 	{
-		RangeVar   *shard = shard_rangevar(strVal(llast(names)), ((ShardInfo *) lfirst(cell))->shardid);
-		List	   *shard_names = list_make2(makeString(shard->schemaname), makeString(shard->relname));
+		RangeVar   *counterpart = shard_rangevar(strVal(llast(names)), shard->shardid);
+		List	   *shard_names = list_make2(makeString(counterpart->schemaname), makeString(counterpart->relname));
 
+		(void) RangeVarGetRelid(shard_rangevar(get_rel_name(table->relid), shard->shardid), AccessExclusiveLock, true);
 		if (type == OBJECT_STATISTIC_EXT ? OidIsValid(get_statistics_object_oid(shard_names, true)) :
-			OidIsValid(RangeVarGetRelid(shard, NoLock, true)))
+			OidIsValid(RangeVarGetRelid(counterpart, NoLock, true)))
 			result = lappend(result, shard_names);
 	}
+	return result;
+}
+
+/*
+ * Names of all such counterparts of the objects (ours) of a DROP; tables are
+ * the Oids of the tables that they belong to, all of which are locked.  Shards
+ * of one table may depend on another table of the statement, for instance on
+ * its row type.  Shards of a single table are dropped after it, so that the
+ * server reports only what depends on the table.
+ */
+static List *
+all_shard_objects(const DropStmt *stmt, List *ours, List *tables)
+{
+	List	   *result = NIL;
+	ListCell   *object;
+	ListCell   *table;
+
+	if (stmt->removeType == OBJECT_TABLE && list_length(stmt->objects) == 1)
+		return NIL;
+	forboth(object, ours, table, tables)
+		result = list_concat(result, shard_objects(metadata_find(lfirst_oid(table)), stmt->removeType, lfirst(object)));
 	return result;
 }
 
@@ -414,8 +436,7 @@ drop_utility(UtilityCall *call)
 {
 	DropStmt   *stmt = castNode(DropStmt, call->pstmt->utilityStmt);
 	List	   *ours = NIL;
-	List	   *shards = NIL;
-	const DistTable *dropped_from = NULL;
+	List	   *tables = NIL;
 	ListCell   *cell;
 	const char *keyword = NULL;
 	LockNeed	need = {0};
@@ -437,31 +458,23 @@ drop_utility(UtilityCall *call)
 
 		if (table == NULL)
 			continue;
-		dropped_from = table;
 		ours = lappend(ours, lfirst(cell));
+		tables = lappend_oid(tables, table->relid);
 		if (stmt->removeType == OBJECT_TABLE)
 		{
 			add_need(&need, local_relids_to_drop(table));
 			if (!call->relayed)
 				lock_others_everywhere(referenced_tables(table->relid, NULL, 0), AccessExclusiveLock);
 		}
-
-		/*
-		 * Shards of one table may depend on another table of the statement,
-		 * for instance on its row type.  Shards of a single table are dropped
-		 * after it, so that the server reports only what depends on the table.
-		 */
-		if (stmt->removeType != OBJECT_TABLE || list_length(stmt->objects) > 1)
-			shards = list_concat(shards, shard_objects(table, stmt->removeType, lfirst(cell)));
 	}
 	if (ours == NIL)
 		return false;
 	if (stmt->concurrent)
 	{
-		drop_index_concurrently(call, dropped_from);
+		drop_index_concurrently(call, metadata_find(linitial_oid(tables)));
 		return true;
 	}
-	stmt->objects = list_concat(stmt->objects, shards);
+	stmt->objects = list_concat(stmt->objects, all_shard_objects(stmt, ours, tables));
 	error_context_stack = &callback;
 	utility_run(call);
 	error_context_stack = callback.previous;

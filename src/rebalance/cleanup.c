@@ -53,6 +53,7 @@
 #include "compat/sql_function.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
+#include "lib/exact_text.h"
 #include "lib/spi_query.h"
 #include "lib/subtransaction.h"
 #include "rebalance/drive.h"
@@ -251,42 +252,39 @@ drop_slot(const CleanupRecord *record)
 
 /*
  * The condition for rows of pg_dist_placement of the record's shard in a
- * state.
+ * state; if it arrives, by the record's operation, and not by a later one.
  */
 static char *
 placement_condition(const CleanupRecord *record, int state)
 {
-	return psprintf("p.groupid = %d AND p.shardstate = %d AND p.shardid IN (SELECT s.shardid FROM pg_catalog.pg_dist_shard s "
+	return psprintf("p.groupid = %d AND p.shardstate = %d AND (p.shardstate <> %d OR p.shardlength = " INT64_FORMAT ") "
+					"AND p.shardid IN (SELECT s.shardid FROM pg_catalog.pg_dist_shard s "
 					"WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s)",
-					record->groupid, state, quote_literal_cstr(record->name));
+					record->groupid, state, PLACEMENT_ARRIVING, record->operation, quote_literal_cstr(record->name));
 }
 
 /*
- * Waits, for a while, until no transaction changes placements of the record's
- * group on any node: one that created the placement, or changed its state, may
- * be committed here but still be prepared on another node, where its rows
- * aren't visible yet.
+ * Waits until no transaction changes placements of the record's group on any
+ * node: one that created the placement, or changed its state, may be committed
+ * here but still be prepared on another node, where its rows aren't visible
+ * yet.
  */
 static void
 lock_placements_of(const CleanupRecord *record)
 {
-	int			level = NewGUCNestLevel();
-	char	   *colocation_id;
+	char	   *colocation_id = spi_value(psprintf("SELECT t.colocationid FROM pg_catalog.pg_dist_shard s "
+												   "JOIN pg_catalog.pg_dist_partition t ON t.logicalrelid = s.logicalrelid "
+												   "WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s",
+												   quote_literal_cstr(record->name)));
 
-	lock_attempt_limit(LOCK_WAIT_MS);
-	colocation_id = spi_value(psprintf("SELECT t.colocationid FROM pg_catalog.pg_dist_shard s "
-									   "JOIN pg_catalog.pg_dist_partition t ON t.logicalrelid = s.logicalrelid "
-									   "WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s",
-									   quote_literal_cstr(record->name)));
 	if (colocation_id != NULL)
 		move_lock_placements(atoi(colocation_id));
-	AtEOXact_GUC(true, level);
 }
 
 /*
  * Deletes the record's placement, if it is in that state, on all nodes; and
  * also the shard, if that was its last placement: a split or merge was
- * creating it, or has replaced it.
+ * creating it, or has replaced it.  The caller limits the waits for locks.
  */
 static void
 forget_placement(const CleanupRecord *record, int state)
@@ -330,11 +328,11 @@ cleanup_lock_arrivals(List *shardids)
 }
 
 static Oid
-find_relation(const char *name)
+find_relation(const char *name, LOCKMODE lockmode)
 {
 	List	   *names = textToQualifiedNameList(cstring_to_text(name));
 
-	return RangeVarGetRelid(makeRangeVarFromNameList(names), NoLock, true);
+	return RangeVarGetRelid(makeRangeVarFromNameList(names), lockmode, true);
 }
 
 /*
@@ -397,20 +395,17 @@ record_may_be_needed(Oid relid, TransactionId xid)
 static bool
 drop_former(const CleanupRecord *record)
 {
-	Oid			relid = find_relation(record->name);
+	Oid			relid = find_relation(record->name, NoLock);
+	int			level;
 
+	if (OidIsValid(relid) && record_may_be_needed(relid, when_left(record)))
+		return false;
+	level = NewGUCNestLevel();
+	lock_attempt_limit(LOCK_WAIT_MS);
 	if (OidIsValid(relid))
-	{
-		int			level;
-
-		if (record_may_be_needed(relid, when_left(record)))
-			return false;
-		level = NewGUCNestLevel();
-		lock_attempt_limit(LOCK_WAIT_MS);
 		drop_relations(list_make1_oid(relid));
-		AtEOXact_GUC(true, level);
-	}
 	forget_placement(record, PLACEMENT_LEFT);
+	AtEOXact_GUC(true, level);
 	return true;
 }
 
@@ -426,11 +421,14 @@ identity_of_table(const CleanupRecord *record)
 	return identity == NULL ? REPLICA_IDENTITY_DEFAULT : identity[0];
 }
 
-/* Resets a shard's replica identity to its table's. */
+/*
+ * Resets a shard's replica identity to its table's, unless a later move needs
+ * it, and has recorded it.
+ */
 static void
 reset_identity(const CleanupRecord *record)
 {
-	Oid			relid = find_relation(record->name);
+	Oid			relid = find_relation(record->name, NoLock);
 	int			level;
 
 	if (!OidIsValid(relid))
@@ -439,7 +437,28 @@ reset_identity(const CleanupRecord *record)
 	lock_attempt_limit(LOCK_WAIT_MS);
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	AtEOXact_GUC(true, level);
-	shard_set_replica_identity(relid, identity_of_table(record));
+	if (spi_exec(psprintf("SELECT FROM pg_catalog.pg_dist_cleanup WHERE object_type = %d AND object_name = %s AND "
+						  "operation_id > " INT64_FORMAT, CLEANUP_IDENTITY, quote_literal_cstr(record->name),
+						  record->operation)) == 0)
+		shard_set_replica_identity(relid, identity_of_table(record));
+}
+
+/*
+ * Drops a copy of a shard on the record's node, in this transaction: marks
+ * that it has deleted don't count any more.
+ */
+static void
+drop_copy(const CleanupRecord *record)
+{
+	char	   *call = psprintf("SELECT citus_internal.drop_shard_copy(%s)", quote_literal_cstr(record->name));
+	int			level = exact_names_begin();
+
+	lock_attempt_limit(LOCK_WAIT_MS);
+	if (record->groupid == metadata_local_group())
+		members_exec_here(call);
+	else if (node_primary_of(record->groupid) != NULL)
+		remote_exec(record->groupid, call);
+	AtEOXact_GUC(true, level);
 }
 
 /* Removes what a record names; whether it is gone. */
@@ -466,7 +485,7 @@ clean_record(const CleanupRecord *record)
 		case CLEANUP_SHARD:
 			if (record->policy == CLEANUP_LATER)
 				return drop_former(record);
-			run_on_group(record->groupid, psprintf("SELECT citus_internal.drop_shard_copy(%s)", quote_literal_cstr(record->name)));
+			drop_copy(record);
 			return true;
 		case CLEANUP_ARRIVAL:
 			drop_arrival(record);
@@ -591,21 +610,28 @@ citus_internal_cleanup(PG_FUNCTION_ARGS)
 	PG_RETURN_INT32(clean_up());
 }
 
+static bool
+shard_is_placed_here(const char *name)
+{
+	return spi_exec(psprintf("SELECT FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p USING (shardid) "
+							 "JOIN pg_catalog.pg_dist_local_group g USING (groupid) "
+							 "WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s", quote_literal_cstr(name))) > 0;
+}
+
 /*
  * citus_internal.drop_shard_copy(name text): a relation of the shards' schema,
- * unless it is a shard that tasks may use.
+ * unless the shard is placed on this node.  If it arrives here, that is a
+ * later operation's: the mark of the one that had the record is gone.  A later
+ * operation's mark is committed before it creates the relation.
  */
 Datum
 citus_internal_drop_shard_copy(PG_FUNCTION_ARGS)
 {
 	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	Oid			relid = find_relation(name);
+	Oid			relid = shard_is_placed_here(name) ? InvalidOid : find_relation(name, AccessExclusiveLock);
 
 	if (OidIsValid(relid) && get_rel_namespace(relid) == get_namespace_oid(SHARD_SCHEMA, false) &&
-		spi_exec(psprintf("SELECT FROM pg_catalog.pg_dist_shard s JOIN pg_catalog.pg_dist_placement p USING (shardid) "
-						  "JOIN pg_catalog.pg_dist_local_group g USING (groupid) WHERE p.shardstate <> %d AND "
-						  "pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s",
-						  PLACEMENT_ARRIVING, quote_literal_cstr(name))) == 0)
+		!shard_is_placed_here(name))
 		drop_relations(list_make1_oid(relid));
 	PG_RETURN_VOID();
 }

@@ -288,8 +288,8 @@ announce_new_shards(void)
 			appendStringInfo(&shards, "%s(%s, " INT64_FORMAT ", 't', '%d', '%d')", comma,
 							 relation_constant(list_nth_oid(current_reshape->tables, i)), new_shardid(group, i), group->range.min,
 							 group->range.max);
-			appendStringInfo(&placements, "%s(" INT64_FORMAT ", " INT64_FORMAT ", %d, 0, %d)", comma, *ids++,
-							 new_shardid(group, i), PLACEMENT_ARRIVING, group->groupid);
+			appendStringInfo(&placements, "%s(" INT64_FORMAT ", " INT64_FORMAT ", %d, " INT64_FORMAT ", %d)", comma, *ids++,
+							 new_shardid(group, i), PLACEMENT_ARRIVING, current_reshape->operation, group->groupid);
 		}
 	}
 	members_exec(psprintf("INSERT INTO pg_catalog.pg_dist_placement (placementid, shardid, shardstate, shardlength, groupid) "
@@ -478,8 +478,8 @@ replace_shards(void)
 	char	   *old = old_shardids();
 
 	note_replaced_shards();
-	members_exec(psprintf("UPDATE pg_catalog.pg_dist_placement SET shardstate = CASE WHEN shardid IN (%s) THEN %d ELSE %d END "
-						  "WHERE shardid IN (%s, %s)", old, PLACEMENT_LEFT, PLACEMENT_ACTIVE, old, new_shardids()), NIL);
+	members_exec(psprintf("UPDATE pg_catalog.pg_dist_placement SET shardstate = CASE WHEN shardid IN (%s) THEN %d ELSE %d END, "
+						  "shardlength = 0 WHERE shardid IN (%s, %s)", old, PLACEMENT_LEFT, PLACEMENT_ACTIVE, old, new_shardids()), NIL);
 }
 
 /*

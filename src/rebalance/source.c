@@ -421,21 +421,22 @@ shardid_list(void)
 
 /*
  * Writes, on all nodes, a placement of each shard on the target: an arriving
- * or an active one.
+ * one, which is this operation's, or an active one.
  */
 static void
 place_on_target(int state)
 {
 	int64	   *ids = next_ids(PG_DIST_PLACEMENTID_SEQ, list_length(current_move->tables));
+	int64		owner = state == PLACEMENT_ARRIVING ? current_move->operation : 0;
 	StringInfoData buf;
 
 	initStringInfo(&buf);
 	foreach_oid(relid, current_move->tables)
-		appendStringInfo(&buf, "%s(" INT64_FORMAT ", " INT64_FORMAT ", %d, 0, %d)", buf.len == 0 ? "" : ", ",
-						 ids[foreach_current_index(relid)], moved_shard(relid)->shardid, state, current_move->target);
+		appendStringInfo(&buf, "%s(" INT64_FORMAT ", " INT64_FORMAT ", %d, " INT64_FORMAT ", %d)", buf.len == 0 ? "" : ", ",
+						 ids[foreach_current_index(relid)], moved_shard(relid)->shardid, state, owner, current_move->target);
 	members_exec(psprintf("INSERT INTO pg_catalog.pg_dist_placement (placementid, shardid, shardstate, shardlength, groupid) "
-						  "VALUES %s ON CONFLICT (shardid, groupid) DO UPDATE SET shardstate = excluded.shardstate",
-						  buf.data), NIL);
+						  "VALUES %s ON CONFLICT (shardid, groupid) DO UPDATE "
+						  "SET shardstate = excluded.shardstate, shardlength = excluded.shardlength", buf.data), NIL);
 }
 
 /*

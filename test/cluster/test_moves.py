@@ -2,6 +2,7 @@
 
 import signal
 import time
+from contextlib import contextmanager
 
 import psycopg
 import pytest
@@ -283,6 +284,70 @@ def test_slow_cleanup(accounts):
         assert total(mover) == (ACCOUNTS * BALANCE, ACCOUNTS)
 
 
+@contextmanager
+def standing_at(node, point):
+    """The move that MOVER begins on a node, which has the shard, stands still at a point of its driver or of its source."""
+    node.sql(f"SET citus.enable_ddl_propagation = off; ALTER ROLE {MOVER} SET citus.debug_points = '{point}=stop'")
+    with servers.connect(node) as connection, servers.connect(node, user=MOVER) as mover:
+        def standing():
+            pids = rows(connection, f"SELECT pid FROM pg_stat_activity WHERE usename = '{MOVER}'")
+            return next((pid for pid, in pids if is_stopped(pid)), None)
+
+        try:
+            yield mover, lambda: wait_until(standing, "the move to stand still")
+        finally:
+            if standing():
+                kill_process(standing(), signal.SIGCONT)
+            node.sql(f"SET citus.enable_ddl_propagation = off; ALTER ROLE {MOVER} RESET citus.debug_points")
+
+
+def note(connection, kind, name, port):
+    """Records what a dead move has left on a node."""
+    connection.execute("""
+        INSERT INTO pg_dist_cleanup (operation_id, object_type, object_name, node_group_id, policy_type)
+        SELECT -1, %s, %s, groupid, 1 FROM pg_dist_node WHERE nodeport = %s""", [kind, f"citus_data.{name}", port])
+
+
+@pytest.mark.parametrize("point", ["move-copied", "move-before-switch"])
+def test_record_of_earlier_move(accounts, point):
+    """What a dead move has left is recorded on a third node: the copy that another move makes at the same place stays."""
+    with servers.connect(accounts.coordinator) as connection:
+        shard, port = shard_of(connection, "account", 1)
+        source, target, third = sorted(accounts.nodes, key=lambda node: node.port != port)
+        with standing_at(source, point) as (mover, standing):
+            moving = Statement(mover, f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {port}, '127.0.0.1', {target.port})")
+            pid = standing()
+            with servers.connect(third) as other:
+                note(other, 1, f"account_{shard}", target.port)
+                assert value(other, "SELECT citus_internal.cleanup()") == 0
+            kill_process(pid, signal.SIGCONT)
+            assert moving.finish() is None
+        assert total(connection) == (ACCOUNTS * BALANCE, ACCOUNTS)
+
+
+def test_identity_of_earlier_move(accounts):
+    """The replica identity that a dead move has set, and a later one needs, stays until the later one is over."""
+    with servers.connect(accounts.coordinator) as connection:
+        connection.execute("CREATE TABLE keyless (n int, i int)")
+        connection.execute("SELECT create_distributed_table('keyless', 'n', shard_count => 4, colocate_with => 'none')")
+        connection.execute("INSERT INTO keyless SELECT g, 0 FROM generate_series(1, 50) g")
+        shard, port = shard_of(connection, "keyless", 1)
+        source, target, _ = sorted(accounts.nodes, key=lambda node: node.port != port)
+        with standing_at(source, "move-copied") as (mover, standing):
+            moving = Statement(mover, f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {port}, '127.0.0.1', {target.port})")
+            pid = standing()
+            with servers.connect(source) as other:
+                note(other, 7, f"keyless_{shard}", port)
+                # that of the move itself is left
+                wait_until(lambda: value(other, "SELECT citus_internal.cleanup()") >= 0 and value(
+                    other, "SELECT count(*) FROM pg_dist_cleanup WHERE operation_id = -1") == 0, "the record to be gone")
+            connection.execute("UPDATE keyless SET i = i + 1")
+            kill_process(pid, signal.SIGCONT)
+            assert moving.finish() is None
+        assert rows(connection, "SELECT DISTINCT i FROM keyless") == [(1,)]
+        connection.execute("DROP TABLE keyless")
+
+
 def test_slot_made_late(accounts):
     """A slot that is made when all else of the move is cleaned up already goes, too."""
     with servers.connect(accounts.coordinator) as connection:
@@ -298,6 +363,30 @@ def test_slot_made_late(accounts):
         wait_until(lambda: value(other, "SELECT citus_internal.cleanup()") == 0, "the slot to be gone")
         assert rows(other, "SELECT slot_name FROM pg_replication_slots") == []
     check_clean(accounts)
+
+
+@pytest.mark.parametrize("statement, at_last", [("DROP TABLE own, lot", "DROP TABLE own, lot"),
+                                                ("DROP INDEX own_i, lot_i", "DROP TABLE own, lot")])
+def test_drop_beside_cleanup(accounts, statement, at_last):
+    """Former placements that clean-up drops while a DROP of several objects waits for the last of them are not missed by it."""
+    with servers.connect(accounts.coordinator) as connection:
+        connection.execute("CREATE TABLE own (id int); CREATE TABLE lot (id int)")
+        connection.execute("SELECT create_distributed_table('own', 'id', shard_count => 4, colocate_with => 'none')")
+        connection.execute("SELECT create_distributed_table('lot', 'id', colocate_with => 'own')")
+        connection.execute("CREATE INDEX own_i ON own (id); CREATE INDEX lot_i ON lot (id)")
+        port = shard_of(connection, "own", 1)[1]
+        source = next(node for node in accounts.nodes if node.port == port)
+        with servers.connect(source) as reader, servers.connect(source) as holder, servers.connect(source) as dropper:
+            reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM account")
+            move_key(accounts, connection, "own", 1)
+            holder.execute("BEGIN; SELECT count(*) FROM lot")
+            dropping = Statement(dropper, statement)
+            wait_until(lambda: value(connection, "SELECT count(*) FROM citus_lock_waits") > 0, "the statement to wait")
+            reader.execute("COMMIT")
+            wait_until(lambda: value(holder, "SELECT citus_internal.cleanup()") == 0, "former placements to be gone")
+            holder.execute("COMMIT")
+            assert dropping.finish() is None
+            connection.execute(at_last.replace("DROP TABLE", "DROP TABLE IF EXISTS"))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -340,6 +429,20 @@ def test_target_late(accounts, point):
         kill_process(late, signal.SIGCONT)
         assert left > 0
     check_clean(accounts)
+
+
+def test_cleanup_waits_briefly(accounts):
+    """Clean-up of former placements gives way to a transaction that holds their rows on another node, such as a DROP's."""
+    with servers.connect(accounts.coordinator) as connection:
+        source, other, _ = sorted(accounts.nodes, key=lambda node: node.port != shard_of(connection, "account", 1)[1])
+        with servers.connect(source) as there, servers.connect(source) as reader, servers.connect(other) as holder:
+            reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM account")
+            move_key(accounts, connection, "account", 1)
+            holder.execute("BEGIN; SELECT FROM pg_dist_placement WHERE shardstate = 4 FOR UPDATE")
+            reader.execute("COMMIT")
+            there.execute("SET statement_timeout = '30s'")
+            assert value(there, "SELECT citus_internal.cleanup()") > 0
+            holder.execute("COMMIT")
 
 
 def test_cleanup_with_a_node_down(make_cluster):

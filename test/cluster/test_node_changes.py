@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from harness.servers import PATIENCE, on_every_node, rows, value, wait_until
+from harness.statement import Statement
 from harness.stopped import Stopped
 
 pytestmark = pytest.mark.some(7)     # each makes clusters of its own
@@ -333,6 +334,41 @@ def test_views_with_a_node_down(bare, connect):
     assert value(connection, "SELECT count(*) FROM citus_shards WHERE shard_size IS NULL") > 1
     made.workers[0].start()
     assert value(connection, "SELECT count(*) FROM citus_shards WHERE shard_size IS NULL") == 0
+
+
+@pytest.mark.parametrize("where", [0, 1, 2])
+def test_removed_beside_transactions(bare, connect, where):
+    """A removal names the transactions that it waits for, within limits, and others go on meanwhile."""
+    made, connection = bare
+    stays, node = made.workers
+    call(connection, "citus_add_node", node)
+    connection.execute("CREATE TABLE t (a int); SELECT create_distributed_table('t', 'a', shard_count => 4)")
+    call(connection, "citus_drain_node", node)
+    connection.execute("CALL citus_cleanup_orphaned_resources()")
+    user, other = connect(made.nodes[where]), connect(stays)
+    user.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; " + (
+        "SELECT count(*) FROM t" if made.nodes[where] is node else "UPDATE ref SET v = 'three' WHERE k = 1"))
+    pid = str(value(user, "SELECT citus_backend_gpid()"))
+    notices = []
+    connection.add_notice_handler(lambda notice: notices.append((notice.message_primary, notice.message_detail)))
+
+    connection.execute("SET lock_timeout = '1500ms'")
+    with pytest.raises(psycopg.errors.LockNotAvailable) as caught:
+        call(connection, "citus_remove_node", node)
+    assert pid in caught.value.diag.message_detail
+    connection.execute("RESET lock_timeout")
+    notices.clear()
+    removing = Statement(connection, f"SELECT citus_remove_node('127.0.0.1', {node.port})")
+    wait_until(lambda: notices, "a notice")
+    assert "waiting for transactions on node" in notices[0][0] and pid in notices[0][1]
+    other.execute("SET lock_timeout = '5s'; CREATE TABLE u (a int); SELECT create_reference_table('u'); DROP TABLE u")
+    connection.cancel()
+    assert isinstance(removing.finish(), psycopg.errors.QueryCanceled)
+    removing = Statement(connection, f"SELECT citus_remove_node('127.0.0.1', {node.port})")
+    wait_until(lambda: len(notices) > 1, "a notice")
+    user.execute("COMMIT")
+    assert removing.finish() is None
+    assert value(other, "SELECT count(*) FROM pg_dist_node") == 2
 
 
 def test_removed_and_added_in_one_transaction(bare, connect):
