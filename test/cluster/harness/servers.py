@@ -38,6 +38,8 @@ def cluster(purpose="check-cluster", workers=2, kind="cluster", settings=None):
 def connect(node, user="postgres", dbname="postgres", autocommit=True, **options):
     """A psycopg connection; outside transaction blocks unless autocommit is False."""
     port = gateway_ports.get(node.port, node.port)
+    if port != node.port and node.pid():
+        node.wait_for_gateway(port)
     return psycopg.connect(node.dsn_for(user, dbname), port=port, autocommit=autocommit,
                            connect_timeout=PATIENCE, **options)
 
