@@ -572,7 +572,8 @@ take_answer(Backend *backend)
 	{
 		if (queue_length(in) < (size_t) len + 1)
 			return false;
-		prepared_text_described(expect->text, expect->reader == READER_COLUMNS, data + 5, len - 4);
+		if (!prepared_text_described(expect->text, data + 5, len - 4) && expect->reader == READER_COLUMNS)
+			backend->outdated = expect->text->id;
 	}
 	backend->pass_on = begin_answer(backend, type);
 	backend->pass_noted = backend->pass_on && block_note(backend->client, type, NULL, 0);

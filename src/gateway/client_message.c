@@ -303,11 +303,26 @@ forward_parse(Client *client, uint32 len)
 	return true;
 }
 
-/* Whether a text can't be used any more; in a failed transaction, none can. */
+/*
+ * Refuses a name, if the session has just reported that its text returns other
+ * columns than before; then true.  The session forgets the text: if these
+ * columns are those of DDL that is undone, the text is used again.
+ */
 static bool
-is_outdated(const Backend *backend, const PreparedText *text)
+is_outdated(Client *client, const PreparedText *text, const char *name)
 {
-	return text->outdated && backend->transaction != 'E';
+	Backend    *backend = client->backend;
+	char		named[PREPARED_NAME_SIZE + 1] = "S";
+
+	if (backend->outdated != text->id)
+		return false;
+	backend->outdated = 0;
+	prepared_text_name(text, named + 1);
+	expect_push(backend, EXPECT_CLOSE, READER_NOBODY);
+	stream_put_message(&backend->stream, 'C', named, strlen(named) + 1);
+	backend_remove_text(backend, text);
+	refuse_name(client, name, READER_OUTDATED);
+	return true;
 }
 
 /* Remembers what the portal without a name is of. */
@@ -365,15 +380,14 @@ forward_bind(Client *client, uint32 len)
 	block_begin(client);
 	if (columns_are_asked(client, text))
 		return false;
-	if (is_outdated(backend, text))
+	if (backend->outdated == text->id)
 	{
 		char	   *payload = whole_payload(client, len);
 
 		if (payload == NULL)
 			return false;
 		stream_skip(&client->stream, len + 1);
-		refuse_name(client, payload + strlen(payload) + 1, READER_OUTDATED);
-		return true;
+		return is_outdated(client, text, payload + strlen(payload) + 1);
 	}
 	ensure_text(backend, text);
 	if (backend->asking == NULL && backend->pool->address.len == 0 && route_is_wanted(text))
@@ -416,11 +430,8 @@ forward_named(Client *client, char type, uint32 len)
 	if (text != NULL && type == EXPECT_DESCRIBE && columns_are_asked(client, text))
 		return false;
 	stream_skip(&client->stream, len + 1);
-	if (text != NULL && type == EXPECT_DESCRIBE && is_outdated(backend, text))
-	{
-		refuse_name(client, payload + 1, READER_OUTDATED);
+	if (text != NULL && type == EXPECT_DESCRIBE && is_outdated(client, text, payload + 1))
 		return true;
-	}
 	if (text != NULL && type == EXPECT_CLOSE)
 	{
 		expect = expect_push(backend, EXPECT_CLOSE, READER_LOCAL);

@@ -183,17 +183,16 @@ has_fixed_columns(const PreparedText *text)
 	return *sql != '\0' && strchr("CEFcef", *sql) == NULL;
 }
 
-void
-prepared_text_described(PreparedText *text, bool checked, const char *payload, size_t len)
+bool
+prepared_text_described(PreparedText *text, const char *payload, size_t len)
 {
 	uint64		hash = hash_of_columns(payload, payload + len);
 
 	if (!has_fixed_columns(text))
-		return;
+		return true;
 	if (text->columns == 0)
 		text->columns = hash;
-	else if (checked && text->columns != hash)
-		text->outdated = true;
+	return text->columns == hash;
 }
 
 void

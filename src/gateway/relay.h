@@ -61,7 +61,6 @@ struct PreparedText
 	size_t		body_parse;		/* where the latter begin */
 	uint64		columns;		/* hash value of those that it has been said
 								 * to return; 0: none have been asked for */
-	bool		outdated;		/* it returns others by now */
 	uint32		uses;
 	int64		cost;			/* microseconds that one execution on another
 								 * node takes, lately */
@@ -265,6 +264,8 @@ struct Backend
 	struct BackendTexts *texts; /* that it has prepared */
 	uint64		not_prepared;	/* id of a text that could not be prepared
 								 * under its own settings */
+	uint64		outdated;		/* id of a text that it has prepared with
+								 * other columns than clients know; 0: none */
 	PreparedText *bound;		/* last bound to the unnamed portal; a
 								 * reference, or NULL */
 	bool		checking;		/* the client waits for READER_COLUMNS */
@@ -579,9 +580,9 @@ extern void prepared_text_hold(PreparedText *text);
 extern bool prepared_text_is_old(const PreparedText *text);
 /*
  * A session has said which columns the text returns: a RowDescription, or
- * NoData.  checked: it was asked whether they are still the same.
+ * NoData.  Returns whether clients know the same ones.
  */
-extern void prepared_text_described(PreparedText *text, bool checked, const char *payload, size_t len);
+extern bool prepared_text_described(PreparedText *text, const char *payload, size_t len);
 extern void prepared_text_release(PreparedText *text);
 #define PREPARED_NAME_SIZE 40
 extern void prepared_text_name(const PreparedText *text, char *name);

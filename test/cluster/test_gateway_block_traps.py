@@ -325,17 +325,28 @@ def test_statements_whose_columns_have_changed(strange_session, messages, answer
     client.ask(query(b"DEALLOCATE ALL"))
 
 
-def test_columns_that_change_in_the_transaction(strange_session):
+@pytest.mark.parametrize("pin", [b"", b"CREATE TEMP TABLE pin ()"])
+def test_columns_that_change_in_the_transaction(strange_session, pin):
+    """Once that is rolled back, or undone, the statement is what it was, on whatever session."""
     other, client = strange_session
-    other.close()
+    client.ask(query(pin))
     client.ask(query(BEGIN))
     client.ask(query(b"ALTER TABLE altered ADD COLUMN w int"))
     assert client.ask(bind(b"indexed", b"1"), execute(), SYNC) == b"2DCZ"
-    assert client.ask(bind(b"altered", b"1"), execute(), SYNC) == b"EZ"
-    assert b"\0C0A000\0" in client.error
-    assert client.ask(bind(b"altered", b"1"), execute(), SYNC) == b"EZ"
-    assert b"\0C25P02\0" in client.error
+    client.ask(query(b"SAVEPOINT s"))
+    for refused in [bind(b"altered", b"1"), message(b"D", b"Saltered\0")]:
+        assert client.ask(refused, SYNC) == b"EZ"
+        assert b"\0C0A000\0" in client.error
+        assert client.ask(refused, SYNC) == b"EZ"
+        assert b"\0C25P02\0" in client.error
+        client.ask(query(b"ROLLBACK TO s"))
     client.ask(query(b"ROLLBACK"))
+    assert client.ask(bind(b"altered", b"1"), execute(), SYNC) == b"2DCZ"
+    for change, answer in [(b"ADD COLUMN w int", b"EZ"), (b"DROP COLUMN w", b"2DCZ")]:
+        other.ask(query(b"ALTER TABLE altered " + change))
+        assert client.ask(bind(b"altered", b"1"), execute(), SYNC) == answer
+    other.close()
+    client.ask(query(b"DISCARD ALL"))
 
 
 def test_columns_of_cursors(gateway, raw):
