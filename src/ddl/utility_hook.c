@@ -232,6 +232,8 @@ follow_statement(UtilityCall *call, bool commits)
 		check_deferred_constraints();
 	if (imported_snapshot(stmt) != NULL)
 		statement_snapshot_imported(imported_snapshot(stmt));
+	if (IsA(stmt, DeclareCursorStmt))
+		txn_note_cursor();
 	if (utility_watch != NULL)
 		utility_watch(stmt);
 }
