@@ -127,7 +127,10 @@ typedef struct Expect
 	ExpectKind	kind;
 	ExpectReader reader;
 	PreparedText *text;			/* of a Parse, or a Describe; a reference */
-	char	   *name;			/* the client's name for it, or NULL */
+	char	   *name;			/* the client's name that it is about, or
+								 * NULL */
+	PreparedText *former;		/* what that meant before a Parse, Close or
+								 * Query; a reference, or NULL */
 } Expect;
 
 /* Entries are taken off at head, and put at tail; both only grow. */
@@ -268,13 +271,15 @@ struct Backend
 								 * other columns than clients know; 0: none */
 	PreparedText *bound;		/* last bound to the unnamed portal; a
 								 * reference, or NULL */
-	bool		checking;		/* the client waits for READER_COLUMNS */
+	bool		checking;		/* the client waits for READER_COLUMNS, or for
+								 * all answers */
 	PreparedText *asking;		/* whose route is requested when the backend is
 								 * returned; a reference */
 	char	   *asking_query;	/* if that is a shape: a query of it */
 	char	   *settings;		/* as a client's */
 	ByteQueue	greeting;		/* the messages that it reports at its start */
 	bool		dying;			/* has said that it ends */
+	bool		end_told;		/* to the client, too */
 	int64		since;			/* when it was given back */
 	int64		opened;
 };
@@ -351,6 +356,8 @@ extern PreparedText *client_statement(Client *client, const char *name);
 /* Takes over the reference to text; NULL drops the name. */
 extern void client_set_statement(Client *client, const char *name, PreparedText *text);
 extern void client_drop_statements(Client *client);
+/* Drops those that have a name, as DEALLOCATE ALL does. */
+extern void client_deallocate(Client *client);
 
 /* tunnel.c: a session's connection to another node, through two gateways */
 extern void tunnel_init(void);

@@ -101,7 +101,7 @@ def test_names_that_get_other_texts(gateway, raw, elsewhere):
 
     def block(name, last=None):
         raw.ask(parse(name, b"UPDATE account SET amount = amount + 1 WHERE id = $1"), SYNC)
-        raw.ask(query(BEGIN))
+        assert raw.ask(bind(b"begin"), execute(), SYNC) == b"2CZ"
         assert raw.ask(bind(name, str(one).encode()), execute(), SYNC) == b"2CZ"
         close = message(b"C", b"S" + name + b"\0")
         assert raw.ask(close, SYNC) == b"3Z"
@@ -112,6 +112,7 @@ def test_names_that_get_other_texts(gateway, raw, elsewhere):
         assert raw.ask(query(b"COMMIT")) == b"CZ"
         raw.ask(close, SYNC)
 
+    raw.ask(parse(b"begin", BEGIN), SYNC)
     for name in (b"", b"named"):
         learn_by(gateway, lambda: block(name))
         before, moved = amounts(), count(gateway, "moved_blocks")
@@ -347,6 +348,24 @@ def test_columns_that_change_in_the_transaction(strange_session, pin):
         assert client.ask(bind(b"altered", b"1"), execute(), SYNC) == answer
     other.close()
     client.ask(query(b"DISCARD ALL"))
+
+
+def test_statement_of_other_settings_in_a_pipeline(gateway, raw):
+    """It neither commits what came before it, nor ends the skipping after an error."""
+    raw.ask(query(b"SET work_mem = '1MB'"))
+    assert raw.ask(parse(b"other", b"SELECT 1"), SYNC) == b"1Z"
+    raw.ask(query(b"RESET ALL"))
+    holders = hold_session(gateway, raw.value("SELECT pg_backend_pid()"))
+    flush = message(b"H", b"")
+    assert raw.ask(execute(b"nothing"), flush, until=b"E") == b"E"
+    assert raw.ask(bind(b"other"), execute(), SYNC) == b"Z"
+    insert = parse(b"", b"INSERT INTO here VALUES (77, 'written')"), bind(b""), execute(), flush
+    assert raw.ask(*insert, until=b"C") == b"12C"
+    assert raw.ask(bind(b"other"), execute(), parse(b"", b"SELECT nothing"), SYNC) == b"2DCEZ"
+    assert raw.value("SELECT count(*) FROM here WHERE id = 77") == "0"
+    for holder in holders:
+        holder.close()
+    assert raw.ask(bind(b"other"), execute(), SYNC) == b"2DCZ"
 
 
 def test_columns_of_cursors(gateway, raw):
