@@ -474,6 +474,12 @@ extern void pool_serve(Pool *pool);
 extern void pool_open_failed(Pool *pool, const char *payload, size_t len);
 extern void pool_tick(void);
 
+/*
+ * database_release.c: a database whose idle sessions, if no client uses it,
+ * are to be closed; or InvalidOid.
+ */
+extern Oid	database_released(void);
+
 /* turn.c: statements of several clients on one session, one after another */
 /*
  * Microseconds that the statements in front of a client's may take together:

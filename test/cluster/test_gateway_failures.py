@@ -150,6 +150,22 @@ def test_no_write_is_lost_or_doubled(cluster):
         print(f"{len(found)} writes, {len(kinds)} killed")
 
 
+def test_database_without_clients(cluster):
+    """It can be dropped, renamed and copied, although the gateway has kept sessions; not while it has clients."""
+    with servers.connect(cluster.coordinator) as server:
+        for statement in ("CREATE DATABASE copied TEMPLATE kept", "ALTER DATABASE kept RENAME TO renamed", "DROP DATABASE kept"):
+            server.execute("CREATE DATABASE kept")
+            with cluster.gateway.connect(dbname="kept") as client:
+                client.execute("SELECT 1")
+                if statement.startswith("DROP"):
+                    with pytest.raises(psycopg.errors.ObjectInUse):
+                        server.execute(statement)
+            assert value(server, "SELECT count(*) FROM pg_stat_activity WHERE datname = 'kept'") > 0
+            server.execute(statement)
+            for name in ("kept", "copied", "renamed"):
+                server.execute(f"DROP DATABASE IF EXISTS {name}")
+
+
 def routed(made):
     """How many statements went straight to another node, and how many did not since it could not be reached."""
     with servers.connect(made.coordinator) as server:
