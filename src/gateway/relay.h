@@ -589,7 +589,11 @@ extern int	block_count(const Pool *pool, bool waiting);
 #define SHAPE_NUMBER PG_UINT64_MAX
 extern PreparedText *prepared_text_get(const Client *client, uint64 private, const char *parse, size_t len);
 extern void prepared_text_hold(PreparedText *text);
-/* Whether DDL has committed on this server since the text came up. */
+/*
+ * Whether the text may return other columns than when it came up: DDL has
+ * committed on this server since then, or it came up in a transaction, whose
+ * DDL may have been undone.
+ */
 extern bool prepared_text_is_old(const PreparedText *text);
 /*
  * A session has said which columns the text returns: a RowDescription, or

@@ -350,6 +350,22 @@ def test_columns_that_change_in_the_transaction(strange_session, pin):
     client.ask(query(b"DISCARD ALL"))
 
 
+def test_columns_of_ddl_that_is_undone(gateway, raw):
+    """What a statement has returned in a transaction with DDL, it returns on no session after its rollback."""
+    raw.ask(query(b"BEGIN; ALTER TABLE here ADD COLUMN gone int"))
+    for name in (b"all", b"one"):
+        text = b"SELECT %s FROM here WHERE id = 1" % (b"*" if name == b"all" else b"id")
+        assert raw.ask(parse(name, text), message(b"D", b"S" + name + b"\0"), SYNC) == b"1tTZ"
+    pid = raw.value("SELECT pg_backend_pid()")
+    raw.ask(query(b"ROLLBACK"))
+    for held in (True, False):
+        holders = hold_session(gateway, pid) if held else []
+        assert raw.ask(bind(b"all"), execute(), SYNC) == b"EZ" and b"\0C0A000\0" in raw.error
+        assert raw.ask(bind(b"one"), execute(), SYNC) == b"2DCZ"
+        for holder in holders:
+            holder.close()
+
+
 def test_statement_of_other_settings_in_a_pipeline(gateway, raw):
     """It neither commits what came before it, nor ends the skipping after an error."""
     raw.ask(query(b"SET work_mem = '1MB'"))
