@@ -20,6 +20,7 @@ from harness.raw_client import Direct, RawClient
 ROUNDS = int(os.environ.get("POMELO_SEQUENCES", "20"))
 BATCHES = 25        # of a round
 CLIENTS = 3
+HOLDERS = 3         # clients of the gateway that keep a session at times, so that others get another one
 KEYS = 20
 
 # {t} is the client's own table, {n} its number; with $1, the statement is sent by the extended protocol only.
@@ -161,7 +162,7 @@ def both():
                          f"GRANT ALL ON {name} TO alice")
             for name in [*names, "shared"] if distribute else []:
                 node.sql(f"SELECT create_distributed_table('{name}', 'id')")
-        yield Direct(plain.coordinator), Gateway(made.coordinator, {"gateway_clean_blocks": 1, "gateway_pool_size": CLIENTS + 2})
+        yield Direct(plain.coordinator), Gateway(made.coordinator, {"gateway_clean_blocks": 1, "gateway_pool_size": CLIENTS + HOLDERS + 1})
 
 
 def difference(both, chosen):
@@ -172,7 +173,10 @@ def difference(both, chosen):
         for client in clients[0]:
             for query in CONTENTS:
                 assert client.ask(message(b"Q", query.encode() + b"\0")).endswith(b"CZ")
+        holders = [stack.enter_context(closing(RawClient(both[1]))) for _ in range(HOLDERS)]
         for _ in range(BATCHES):
+            if chosen.random() < 0.5:
+                chosen.choice(holders).ask(message(b"Q", chosen.choice([b"BEGIN; SELECT 1\0", b"ROLLBACK\0"])))
             number = chosen.randrange(CLIENTS)
             batch = makers[number].batch()
             found = []
