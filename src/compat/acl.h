@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "utils/acl.h"
@@ -22,6 +23,8 @@ object_ownercheck(Oid classid, Oid objectid, Oid roleid)
 {
 	switch (classid)
 	{
+		case DatabaseRelationId:
+			return pg_database_ownercheck(objectid, roleid);
 		case NamespaceRelationId:
 			return pg_namespace_ownercheck(objectid, roleid);
 		case ProcedureRelationId:

@@ -48,6 +48,7 @@
 #include "txn/transaction.h"
 #include "txn/unpublished.h"
 
+void		(*utility_announce) (const Node *statement) = NULL;
 void		(*utility_watch) (const Node *statement) = NULL;
 
 /*
@@ -232,6 +233,8 @@ follow_statement(UtilityCall *call, bool commits)
 		check_deferred_constraints();
 	if (imported_snapshot(stmt) != NULL)
 		statement_snapshot_imported(imported_snapshot(stmt));
+	if (IsA(stmt, DeclareCursorStmt))
+		txn_note_cursor();
 	if (utility_watch != NULL)
 		utility_watch(stmt);
 }
@@ -282,6 +285,9 @@ run_hooked(UtilityCall call, bool read_only_tree)
 	call.follows = (tag.kind == TAG_DDL || run_commands_is_own());
 	if (IsA(pstmt->utilityStmt, TransactionStmt))
 		prepared_ring_before(castNode(TransactionStmt, pstmt->utilityStmt), query);
+
+	if (utility_announce != NULL)
+		utility_announce(pstmt->utilityStmt);
 
 	if (is_finish_prepared(pstmt->utilityStmt))
 		txn_finish_prepared(castNode(TransactionStmt, pstmt->utilityStmt), run_call, &call);

@@ -14,6 +14,9 @@
 
 extern void utility_hook_init(void);
 
+/* Called before each utility statement; NULL: not reported. */
+extern void (*utility_announce) (const Node *statement);
+
 /*
  * Called after each utility statement that has run without an error; NULL: not
  * reported.

@@ -31,7 +31,7 @@
 /* A client that does not read must not hold up others behind it. */
 #define SHARED_HIGH_WATER (16 * 1024 * 1024)
 
-static void skip_to_sync(Backend *backend);
+static void skip_to_sync(Backend *backend, bool failed);
 
 Expect *
 expect_head(Backend *backend)
@@ -83,6 +83,8 @@ free_expect(Expect *expect)
 {
 	if (expect->text != NULL)
 		prepared_text_release(expect->text);
+	if (expect->former != NULL)
+		prepared_text_release(expect->former);
 	if (expect->name != NULL)
 		pfree(expect->name);
 }
@@ -110,7 +112,7 @@ expect_settle(Backend *backend)
 	Expect	   *expect;
 
 	if (backend->skipping)
-		skip_to_sync(backend);
+		skip_to_sync(backend, false);
 	while ((expect = expect_head(backend)) != NULL)
 	{
 		if (expect->kind == EXPECT_COPY_END)
@@ -127,44 +129,81 @@ expect_settle(Backend *backend)
 	}
 }
 
+static bool
+changes_name(const Expect *expect)
+{
+	return expect->name != NULL && expect->kind != EXPECT_BIND;
+}
+
 /*
- * The server has skipped a message: undoes its effects on the client's state.
+ * A message has not changed what a name means: that is still former, whose
+ * reference is taken over.  later: where the messages begin that can change
+ * it again.
  */
 static void
-undo_expect(Backend *backend, Expect *expect)
+undo_name(Backend *backend, const Expect *expect, uint32 later, PreparedText *former)
 {
+	ExpectRing *ring = &backend->expected;
 	Client	   *client = backend->client;
 
-	if (expect->kind == EXPECT_PARSE && expect->text != NULL)
+	for (; later != ring->tail; later++)
 	{
-		if (expect->reader != READER_LOCAL && backend_text_state(backend, expect->text) == TEXT_SENT)
-			backend_remove_text(backend, expect->text);
-		if (expect->name != NULL && client != NULL && client_statement(client, expect->name) == expect->text)
-			client_set_statement(client, expect->name, NULL);
+		Expect	   *next = &ring->entries[later & (ring->size - 1)];
+
+		if (!changes_name(next) || strcmp(next->name, expect->name) != 0)
+			continue;
+		if (next->former != NULL)
+			prepared_text_release(next->former);
+		next->former = former;
+		return;
 	}
-	else if (expect->kind == EXPECT_CLOSE && expect->text != NULL && client != NULL &&
-			 client_statement(client, expect->name) == NULL)
-	{
-		prepared_text_hold(expect->text);
-		client_set_statement(client, expect->name, expect->text);
-	}
+	if (client != NULL && client_statement(client, expect->name) == expect->text)
+		client_set_statement(client, expect->name, former);
+	else if (former != NULL)
+		prepared_text_release(former);
+}
+
+/*
+ * The server has skipped a message, or answered it by an error: undoes its
+ * effects on the client's state.
+ */
+static void
+undo_expect(Backend *backend, Expect *expect, uint32 later, bool failed)
+{
+	PreparedText *former = expect->former;
+
+	if (expect->kind == EXPECT_PARSE && expect->text != NULL && expect->reader != READER_LOCAL &&
+		backend_text_state(backend, expect->text) == TEXT_SENT)
+		backend_remove_text(backend, expect->text);
+	if (!changes_name(expect))
+		return;
+
+	/* a Parse that fails has dropped the statement without a name */
+	if (failed && former != NULL)
+		prepared_text_release(former);
+	expect->former = NULL;
+	undo_name(backend, expect, later, failed ? NULL : former);
 }
 
 /*
  * After an error in the extended protocol: the server skips all messages
- * before the next Sync.
+ * before the next Sync.  failed: the first of them has raised the error.
  */
 static void
-skip_to_sync(Backend *backend)
+skip_to_sync(Backend *backend, bool failed)
 {
-	Expect	   *expect;
+	ExpectRing *ring = &backend->expected;
+	uint32		end = ring->head;
 
-	while ((expect = expect_head(backend)) != NULL && expect->kind != EXPECT_SYNC)
-	{
-		undo_expect(backend, expect);
+	while (end != ring->tail && ring->entries[end & (ring->size - 1)].kind != EXPECT_SYNC)
+		end++;
+	backend->skipping = end == ring->tail;
+
+	/* the last one first, since each is undone to what was before it */
+	for (uint32 i = end; i != ring->head; i--)
+		undo_expect(backend, &ring->entries[(i - 1) & (ring->size - 1)], end, failed && i - 1 == ring->head);
+	while (ring->head != end)
 		pop_expect(backend);
-	}
-	backend->skipping = expect == NULL;
 }
 
 /* Whether an ErrorResponse is the last of its session. */
@@ -239,13 +278,16 @@ error_answered(Backend *backend, const char *payload, size_t len)
 	else if (expect != NULL && (expect->reader == READER_QUIET || backend->state == BACKEND_RESTORING))
 		backend->not_prepared = expect->text->id;
 	else if (client != NULL)
+	{
 		tell_client(client, 'E', payload, len);
+		backend->end_told = is_fatal(payload, len) && block_tells(client);
+	}
 
 	if (client != NULL)
 		client->in_copy = false;
 	backend->dying = is_fatal(payload, len);
 	if (expect != NULL && expect->kind != EXPECT_QUERY)
-		skip_to_sync(backend);
+		skip_to_sync(backend, true);
 	end_checking(backend);
 }
 
@@ -262,6 +304,7 @@ copy_begins(Backend *backend)
 
 	if (backend->client != NULL)
 		backend->client->in_copy = true;
+	end_checking(backend);
 	for (from = to; from != ring->tail; from++)
 	{
 		Expect	   *expect = &ring->entries[from & (ring->size - 1)];
@@ -309,7 +352,7 @@ answer_state(Backend *backend, const char *value)
 		backend->generation = generation;
 		backend_forget_texts(backend);
 		if (backend->client != NULL && backend->state == BACKEND_LENT)
-			client_drop_statements(backend->client);
+			client_deallocate(backend->client);
 	}
 	if (strcmp(backend->settings, settings) == 0)
 		return;
@@ -364,6 +407,8 @@ ready_for_query(Backend *backend, const char *payload)
 		client->in_copy = false;
 	}
 	pop_expect(backend);
+	if (expect_head(backend) == NULL)
+		backend->checking = false;
 	if (backend->pool->address.len > 0)
 	{
 		if (client == NULL || client->block == NULL || block_answered(backend))
@@ -479,7 +524,7 @@ pass_answer(Backend *backend)
 		checked = expect->reader == READER_COLUMNS;
 		pop_expect(backend);
 		expect_settle(backend);
-		if (checked)
+		if (checked || expect_head(backend) == NULL)
 			end_checking(backend);
 	}
 	return backend->pass_left == 0;
@@ -513,17 +558,17 @@ statements_dropped(Backend *backend)
 	backend->generation++;
 	backend_forget_texts(backend);
 	if (client != NULL)
-		client_drop_statements(client);
+		client_deallocate(client);
 	for (uint32 i = ring->head; i != ring->tail; i++)
 	{
 		const Expect *expect = &ring->entries[i & (ring->size - 1)];
 
-		if (expect->kind != EXPECT_PARSE || expect->text == NULL)
+		if (expect->kind == EXPECT_PARSE && expect->text != NULL)
+			backend_add_text(backend, expect->text);
+		if (client == NULL || !changes_name(expect) || expect->name[0] == '\0')
 			continue;
-		backend_add_text(backend, expect->text);
-		if (client == NULL || expect->name == NULL)
-			continue;
-		prepared_text_hold(expect->text);
+		if (expect->text != NULL)
+			prepared_text_hold(expect->text);
 		client_set_statement(client, expect->name, expect->text);
 	}
 }
@@ -572,7 +617,8 @@ take_answer(Backend *backend)
 	{
 		if (queue_length(in) < (size_t) len + 1)
 			return false;
-		prepared_text_described(expect->text, expect->reader == READER_COLUMNS, data + 5, len - 4);
+		if (!prepared_text_described(expect->text, data + 5, len - 4) && expect->reader == READER_COLUMNS)
+			backend->outdated = expect->text->id;
 	}
 	backend->pass_on = begin_answer(backend, type);
 	backend->pass_noted = backend->pass_on && block_note(backend->client, type, NULL, 0);

@@ -234,6 +234,7 @@ backend_lose(Backend *backend, const ErrorData *error)
 	int			nline = backend->nline;
 	Pool	   *pool = backend->pool;
 	bool		opening = backend->state == BACKEND_CONNECTING || backend->state == BACKEND_LOGIN;
+	bool		told = backend->end_told;
 
 	if (error->sqlerrcode == ERRCODE_PROTOCOL_VIOLATION)
 		ereport(LOG,
@@ -242,7 +243,9 @@ backend_lose(Backend *backend, const ErrorData *error)
 				 error->detail != NULL ? errdetail_internal("%s", error->detail) : 0));
 	memcpy(line, backend->line, sizeof(line));
 	backend_close(backend);
-	if (client != NULL)
+	if (client != NULL && told)
+		client_close(client);
+	else if (client != NULL)
 		client_fail(client, error);
 	for (int i = 0; i < nline; i++)
 	{

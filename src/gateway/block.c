@@ -76,6 +76,7 @@ struct Block
 	char	   *begin;			/* its BEGIN, which is to be sent; or NULL */
 	char	   *held;			/* the same, as long as the block lasts; NULL:
 								 * it is a part of the first unit */
+	bool		by_query;		/* and leaves no portal */
 	bool		unit_open;		/* a unit is being passed on */
 	bool		unit_anywhere;
 	bool		clean;
@@ -275,6 +276,7 @@ answer_message(Client *client, char type, const char *payload, const char *end)
 			stream_put_message(&client->stream, 'C', tag, strlen(tag) + 1);
 			break;
 		case 'Q':
+			client_set_statement(client, "", NULL);
 			stream_put_message(&client->stream, 'C', tag, strlen(tag) + 1);
 			stream_put_message(&client->stream, 'Z', "T", 1);
 			break;
@@ -324,11 +326,11 @@ static void
 remember_former_name(Client *client, char type, const char *payload, const char *end)
 {
 	Block	   *block = client->block;
-	const char *name = type == 'C' ? payload + 1 : payload;
+	const char *name = type == 'Q' ? "" : type == 'C' ? payload + 1 : payload;
 	FormerName *former;
 	slist_iter	iter;
 
-	if (type != 'P' && (type != 'C' || payload[0] != 'S'))
+	if (type != 'P' && type != 'Q' && (type != 'C' || payload[0] != 'S'))
 		return;
 	slist_foreach(iter, &block->former_names)
 		if (strcmp(slist_container(FormerName, link, iter.cur)->name, name) == 0)
@@ -428,6 +430,7 @@ open_block(Client *client, const Unit *unit)
 		return place_block(client, unit);
 	}
 	block->begin = block->held = gateway_strdup(unit->begin);
+	block->by_query = client->stream.in.data[client->stream.in.start] == 'Q';
 	answer_unit(client, unit);
 	return ROUTE_TAKEN;
 }
@@ -563,6 +566,11 @@ send_begin(Client *client)
 	stream_put_message(stream, 'B', "\0\0\0\0\0\0\0", 8);
 	expect_push(client->backend, EXPECT_EXECUTE, READER_SETTING);
 	stream_put_message(stream, 'E', "\0\0\0\0", 5);
+	if (block->by_query)
+	{
+		expect_push(client->backend, EXPECT_CLOSE, READER_SETTING);
+		stream_put_message(stream, 'C', "P", 2);
+	}
 	block->begin = NULL;
 }
 

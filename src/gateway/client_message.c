@@ -110,13 +110,22 @@ client_drop_statements(Client *client)
 	client->statements = NULL;
 }
 
-/* Sends Parse, under any name. */
-static void
-send_parse_as(Backend *backend, const char *name, const PreparedText *text)
+void
+client_deallocate(Client *client)
 {
-	const char *parse = text->body + text->body_parse;
-	size_t		parse_len = text->len - text->body_parse;
+	PreparedText *unnamed = client_statement(client, "");
 
+	if (unnamed != NULL)
+		prepared_text_hold(unnamed);
+	client_drop_statements(client);
+	if (unnamed != NULL)
+		client_set_statement(client, "", unnamed);
+}
+
+/* Sends Parse's text and types, under any name. */
+static void
+send_parse_as(Backend *backend, const char *name, const char *parse, size_t parse_len)
+{
 	stream_put_head(&backend->stream, 'P', 4 + strlen(name) + 1 + parse_len);
 	stream_put(&backend->stream, name, strlen(name) + 1);
 	stream_put(&backend->stream, parse, parse_len);
@@ -128,18 +137,19 @@ send_parse(Backend *backend, const PreparedText *text)
 	char		name[PREPARED_NAME_SIZE];
 
 	prepared_text_name(text, name);
-	send_parse_as(backend, name, text);
+	send_parse_as(backend, name, text->body + text->body_parse, text->len - text->body_parse);
 }
 
 /*
  * Whether the backend must and can get other settings to prepare a text.  In a
- * transaction, a text is prepared under the current settings.
+ * transaction, which a pipeline is before its Sync, a text is prepared under
+ * the current settings.
  */
 static bool
 needs_own_settings(Backend *backend, const PreparedText *text)
 {
-	return backend_text_state(backend, text) == TEXT_UNKNOWN && backend->transaction == 'I' && expect_head(backend) == NULL &&
-		backend->not_prepared != text->id && strcmp(text->body, backend->client->settings) != 0;
+	return backend_text_state(backend, text) == TEXT_UNKNOWN && backend->transaction == 'I' && !backend->unsynced &&
+		expect_head(backend) == NULL && backend->not_prepared != text->id && strcmp(text->body, backend->client->settings) != 0;
 }
 
 void
@@ -268,6 +278,7 @@ forward_parse(Client *client, uint32 len)
 	char	   *name = whole_payload(client, len);
 	size_t		name_len;
 	PreparedText *text;
+	PreparedText *former;
 	Expect	   *expect;
 
 	if (name == NULL)
@@ -275,13 +286,26 @@ forward_parse(Client *client, uint32 len)
 	name_len = strlen(name) + 1;
 	if (name_len > len - 4)
 		message_error();
+	if (name[0] != '\0' && client_statement(client, name) != NULL && !client->in_copy && expect_head(backend) != NULL)
+	{
+		/* what has not been answered may drop the name, or be skipped */
+		stream_put_message(&backend->stream, 'H', NULL, 0);
+		backend->checking = true;
+		return false;
+	}
 	stream_skip(&client->stream, len + 1);
 	if (name[0] != '\0' && client_statement(client, name) != NULL)
 	{
+		/* errors of the text come first */
+		expect_push(backend, EXPECT_PARSE, READER_NOBODY);
+		send_parse_as(backend, "", name + name_len, len - 4 - name_len);
 		refuse_name(client, name, READER_DUPLICATE);
 		return true;
 	}
 	text = text_of_parse(client, name + name_len, len - 4 - name_len);
+	former = client_statement(client, name);
+	if (former != NULL)
+		prepared_text_hold(former);
 	client_set_statement(client, name, text);
 	prepared_text_hold(text);
 	if (backend_text_state(backend, text) != TEXT_UNKNOWN && backend->transaction != 'E')
@@ -290,7 +314,7 @@ forward_parse(Client *client, uint32 len)
 	{
 		/* in a failed transaction, most can't be prepared: the server knows */
 		expect = expect_push(backend, EXPECT_PARSE, READER_CLIENT);
-		send_parse_as(backend, "", text);
+		send_parse_as(backend, "", name + name_len, len - 4 - name_len);
 	}
 	else
 	{
@@ -300,14 +324,41 @@ forward_parse(Client *client, uint32 len)
 	}
 	expect->text = text;
 	expect->name = gateway_strdup(name);
+	expect->former = former;
 	return true;
 }
 
-/* Whether a text can't be used any more; in a failed transaction, none can. */
+/*
+ * Refuses a name, if the session has just reported that its text returns other
+ * columns than before; then true.  The session forgets the text: if these
+ * columns are those of DDL that is undone, the text is used again.
+ */
 static bool
-is_outdated(const Backend *backend, const PreparedText *text)
+is_outdated(Client *client, const PreparedText *text, const char *name)
 {
-	return text->outdated && backend->transaction != 'E';
+	Backend    *backend = client->backend;
+	char		named[PREPARED_NAME_SIZE + 1] = "S";
+
+	if (backend->outdated != text->id)
+		return false;
+	backend->outdated = 0;
+	prepared_text_name(text, named + 1);
+	expect_push(backend, EXPECT_CLOSE, READER_NOBODY);
+	stream_put_message(&backend->stream, 'C', named, strlen(named) + 1);
+	backend_remove_text(backend, text);
+	refuse_name(client, name, READER_OUTDATED);
+	return true;
+}
+
+/*
+ * The client has no statement without a name, so the session must not have one
+ * either, that of another client for instance.
+ */
+static void
+drop_unnamed(Backend *backend)
+{
+	expect_push(backend, EXPECT_CLOSE, READER_NOBODY);
+	stream_put_message(&backend->stream, 'C', "S", 2);
 }
 
 /* Remembers what the portal without a name is of. */
@@ -353,6 +404,8 @@ forward_bind(Client *client, uint32 len)
 	if (text == NULL)
 	{
 		block_begin(client);
+		if (statement[0] == '\0')
+			drop_unnamed(backend);
 		expect_push(backend, EXPECT_BIND, READER_CLIENT);
 		begin_passing(client, 'B', len);
 		return true;
@@ -365,15 +418,14 @@ forward_bind(Client *client, uint32 len)
 	block_begin(client);
 	if (columns_are_asked(client, text))
 		return false;
-	if (is_outdated(backend, text))
+	if (backend->outdated == text->id)
 	{
 		char	   *payload = whole_payload(client, len);
 
 		if (payload == NULL)
 			return false;
 		stream_skip(&client->stream, len + 1);
-		refuse_name(client, payload + strlen(payload) + 1, READER_OUTDATED);
-		return true;
+		return is_outdated(client, text, payload + strlen(payload) + 1);
 	}
 	ensure_text(backend, text);
 	if (backend->asking == NULL && backend->pool->address.len == 0 && route_is_wanted(text))
@@ -416,15 +468,12 @@ forward_named(Client *client, char type, uint32 len)
 	if (text != NULL && type == EXPECT_DESCRIBE && columns_are_asked(client, text))
 		return false;
 	stream_skip(&client->stream, len + 1);
-	if (text != NULL && type == EXPECT_DESCRIBE && is_outdated(backend, text))
-	{
-		refuse_name(client, payload + 1, READER_OUTDATED);
+	if (text != NULL && type == EXPECT_DESCRIBE && is_outdated(client, text, payload + 1))
 		return true;
-	}
 	if (text != NULL && type == EXPECT_CLOSE)
 	{
 		expect = expect_push(backend, EXPECT_CLOSE, READER_LOCAL);
-		expect->text = text;
+		expect->former = text;
 		expect->name = gateway_strdup(payload + 1);
 		prepared_text_hold(text);
 		client_set_statement(client, payload + 1, NULL);
@@ -441,6 +490,8 @@ forward_named(Client *client, char type, uint32 len)
 		stream_put_message(&backend->stream, type, named, strlen(named) + 1);
 		return true;
 	}
+	if (type == EXPECT_DESCRIBE && payload[0] == 'S' && payload[1] == '\0')
+		drop_unnamed(backend);
 	expect = expect_push(backend, type, READER_CLIENT);
 	if (type == EXPECT_DESCRIBE && payload[0] == 'P' && payload[1] == '\0' && backend->bound != NULL)
 	{
@@ -451,10 +502,23 @@ forward_named(Client *client, char type, uint32 len)
 	return true;
 }
 
+/* A query drops the statement without a name. */
+static void
+note_query(Client *client, Expect *expect)
+{
+	expect->name = gateway_strdup("");
+	expect->former = client_statement(client, "");
+	if (expect->former == NULL)
+		return;
+	prepared_text_hold(expect->former);
+	client_set_statement(client, "", NULL);
+}
+
 bool
 client_forward(Client *client, char type, uint32 len)
 {
 	bool		done = true;
+	Expect	   *expect;
 
 	/* the server skips these while it takes rows */
 	if (client->in_copy && (type == 'S' || type == 'H'))
@@ -485,7 +549,9 @@ client_forward(Client *client, char type, uint32 len)
 		case 'Q':
 		case 'F':
 			route_ask_by_query(client);
-			expect_push(client->backend, EXPECT_QUERY, READER_CLIENT);
+			expect = expect_push(client->backend, EXPECT_QUERY, READER_CLIENT);
+			if (type == 'Q')
+				note_query(client, expect);
 			begin_passing(client, type, len);
 			if (client->routed)
 				turn_sent(client);

@@ -74,6 +74,9 @@ extern void login_hook_init(void);
 extern void session_state_init(void);
 extern void session_state_begin(void);
 
+/* database_release.c */
+extern void database_release_init(void);
+
 /* session_answers.c */
 extern void session_answers_init(void);
 

@@ -150,6 +150,7 @@ gateway_init(void)
 	login_hook_init();
 	session_state_init();
 	session_answers_init();
+	database_release_init();
 	if (gateway_port != 0)
 	{
 		gateway_board_create();

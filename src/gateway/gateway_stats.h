@@ -87,6 +87,13 @@ typedef struct GatewayBoard
 	pg_atomic_uint64 ddl;		/* grows when DDL commits on this server */
 	pg_atomic_uint64 defaults;	/* grows when roles' or databases' settings
 								 * change */
+
+	/*
+	 * the Oid of a database that is to be free of sessions, below a number
+	 * that grows
+	 */
+	pg_atomic_uint64 released;
+
 	/*
 	 * cancel requests from clients, for other nodes' gateways
 	 * (cancel_function.c); 0: none

@@ -333,6 +333,25 @@ end_idle(Pool *pool)
 	pfree(pool);
 }
 
+/*
+ * Closes sessions that nobody uses, which keep a database from being dropped.
+ */
+static void
+release_database(Oid database)
+{
+	dlist_iter	iter;
+
+	if (!OidIsValid(database))
+		return;
+	dlist_foreach(iter, &gateway_pools)
+	{
+		Pool	   *pool = dlist_container(Pool, link, iter.cur);
+
+		while (pool->database_id == database && pool->nclients == 0 && pool->address.len == 0 && !dlist_is_empty(&pool->idle))
+			backend_close(dlist_head_element(Backend, idle_link, &pool->idle));
+	}
+}
+
 /* Fails clients whose login takes too long. */
 static void
 end_slow_logins(void)
@@ -405,6 +424,7 @@ pool_tick(void)
 		if (cancel_waits())
 			serve_stray_cancel(pool);
 	}
+	release_database(database_released());
 	if (stream_now - last_look < SECOND)
 		return;
 	last_look = stream_now;

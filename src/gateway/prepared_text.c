@@ -119,10 +119,10 @@ prepared_text_get(const Client *client, uint64 private, const char *parse, size_
 bool
 prepared_text_is_old(const PreparedText *text)
 {
-	uint64		ddl;
+	uint64		numbers[2];		/* the last of those in prepared_text_get */
 
-	memcpy(&ddl, text->body + text->body_parse - sizeof(ddl), sizeof(ddl));
-	return ddl != pg_atomic_read_u64(&gateway_board->ddl);
+	memcpy(numbers, text->body + text->body_parse - sizeof(numbers), sizeof(numbers));
+	return numbers[0] != 0 || numbers[1] != pg_atomic_read_u64(&gateway_board->ddl);
 }
 
 /*
@@ -183,17 +183,16 @@ has_fixed_columns(const PreparedText *text)
 	return *sql != '\0' && strchr("CEFcef", *sql) == NULL;
 }
 
-void
-prepared_text_described(PreparedText *text, bool checked, const char *payload, size_t len)
+bool
+prepared_text_described(PreparedText *text, const char *payload, size_t len)
 {
 	uint64		hash = hash_of_columns(payload, payload + len);
 
 	if (!has_fixed_columns(text))
-		return;
+		return true;
 	if (text->columns == 0)
 		text->columns = hash;
-	else if (checked && text->columns != hash)
-		text->outdated = true;
+	return text->columns == hash;
 }
 
 void

@@ -61,7 +61,6 @@ struct PreparedText
 	size_t		body_parse;		/* where the latter begin */
 	uint64		columns;		/* hash value of those that it has been said
 								 * to return; 0: none have been asked for */
-	bool		outdated;		/* it returns others by now */
 	uint32		uses;
 	int64		cost;			/* microseconds that one execution on another
 								 * node takes, lately */
@@ -128,7 +127,10 @@ typedef struct Expect
 	ExpectKind	kind;
 	ExpectReader reader;
 	PreparedText *text;			/* of a Parse, or a Describe; a reference */
-	char	   *name;			/* the client's name for it, or NULL */
+	char	   *name;			/* the client's name that it is about, or
+								 * NULL */
+	PreparedText *former;		/* what that meant before a Parse, Close or
+								 * Query; a reference, or NULL */
 } Expect;
 
 /* Entries are taken off at head, and put at tail; both only grow. */
@@ -265,15 +267,19 @@ struct Backend
 	struct BackendTexts *texts; /* that it has prepared */
 	uint64		not_prepared;	/* id of a text that could not be prepared
 								 * under its own settings */
+	uint64		outdated;		/* id of a text that it has prepared with
+								 * other columns than clients know; 0: none */
 	PreparedText *bound;		/* last bound to the unnamed portal; a
 								 * reference, or NULL */
-	bool		checking;		/* the client waits for READER_COLUMNS */
+	bool		checking;		/* the client waits for READER_COLUMNS, or for
+								 * all answers */
 	PreparedText *asking;		/* whose route is requested when the backend is
 								 * returned; a reference */
 	char	   *asking_query;	/* if that is a shape: a query of it */
 	char	   *settings;		/* as a client's */
 	ByteQueue	greeting;		/* the messages that it reports at its start */
 	bool		dying;			/* has said that it ends */
+	bool		end_told;		/* to the client, too */
 	int64		since;			/* when it was given back */
 	int64		opened;
 };
@@ -350,6 +356,8 @@ extern PreparedText *client_statement(Client *client, const char *name);
 /* Takes over the reference to text; NULL drops the name. */
 extern void client_set_statement(Client *client, const char *name, PreparedText *text);
 extern void client_drop_statements(Client *client);
+/* Drops those that have a name, as DEALLOCATE ALL does. */
+extern void client_deallocate(Client *client);
 
 /* tunnel.c: a session's connection to another node, through two gateways */
 extern void tunnel_init(void);
@@ -466,6 +474,12 @@ extern void pool_serve(Pool *pool);
 extern void pool_open_failed(Pool *pool, const char *payload, size_t len);
 extern void pool_tick(void);
 
+/*
+ * database_release.c: a database whose idle sessions, if no client uses it,
+ * are to be closed; or InvalidOid.
+ */
+extern Oid	database_released(void);
+
 /* turn.c: statements of several clients on one session, one after another */
 /*
  * Microseconds that the statements in front of a client's may take together:
@@ -575,13 +589,17 @@ extern int	block_count(const Pool *pool, bool waiting);
 #define SHAPE_NUMBER PG_UINT64_MAX
 extern PreparedText *prepared_text_get(const Client *client, uint64 private, const char *parse, size_t len);
 extern void prepared_text_hold(PreparedText *text);
-/* Whether DDL has committed on this server since the text came up. */
+/*
+ * Whether the text may return other columns than when it came up: DDL has
+ * committed on this server since then, or it came up in a transaction, whose
+ * DDL may have been undone.
+ */
 extern bool prepared_text_is_old(const PreparedText *text);
 /*
  * A session has said which columns the text returns: a RowDescription, or
- * NoData.  checked: it was asked whether they are still the same.
+ * NoData.  Returns whether clients know the same ones.
  */
-extern void prepared_text_described(PreparedText *text, bool checked, const char *payload, size_t len);
+extern bool prepared_text_described(PreparedText *text, const char *payload, size_t len);
 extern void prepared_text_release(PreparedText *text);
 #define PREPARED_NAME_SIZE 40
 extern void prepared_text_name(const PreparedText *text, char *name);

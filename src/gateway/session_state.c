@@ -35,6 +35,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_namespace.h"
 #include "commands/prepare.h"
+#include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "tcop/utility.h"
 #include "utils/builtins.h"
@@ -190,7 +191,11 @@ any_exists(List **names, bool (*exists) (const char *name))
 	return *names != NIL;
 }
 
-/* Whether the session's temporary schema holds anything. */
+/*
+ * Whether the session's temporary schema will hold anything after the commit
+ * that has begun.  The server is about to drop tables of ON COMMIT DROP; it is
+ * done here instead, since afterwards no catalog can be read.
+ */
 static bool
 temporary_schema_used(void)
 {
@@ -200,6 +205,7 @@ temporary_schema_used(void)
 	GetTempNamespaceState(&schema, &toast_schema);
 	if (!OidIsValid(schema))
 		return false;
+	PreCommit_on_commit_actions();
 	CommandCounterIncrement();
 	return catalog_dependents(NamespaceRelationId, schema) != NIL;
 }

@@ -21,11 +21,21 @@
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
 #include "utils/portal.h"
+#include "utils/timestamp.h"
 
 #include "compat/client_protocol.h"
 #include "remote/wire_type.h"
 #include "txn/private.h"
 #include "txn/transaction.h"
+
+/* Start of the last transaction that has declared a cursor. */
+static TimestampTz cursor_transaction = 0;
+
+void
+txn_note_cursor(void)
+{
+	cursor_transaction = GetCurrentTransactionStartTimestamp();
+}
 
 /*
  * Whether the client's next message has arrived and is Sync.  Otherwise the
@@ -91,5 +101,5 @@ txn_is_one_statement(const PlannedStmt *statement, TupleDesc answer)
 		(MyXactFlags & XACT_FLAGS_PIPELINING) == 0 &&
 		XactIsoLevel == XACT_READ_COMMITTED &&
 		!txn_in_use() && answer_is_sure(answer) && ends_transaction(portal) &&
-		!commit_can_fail_here() && ThereAreNoReadyPortals();
+		!commit_can_fail_here() && cursor_transaction != GetCurrentTransactionStartTimestamp();
 }

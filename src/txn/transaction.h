@@ -46,6 +46,12 @@ extern bool txn_reads_in_xact(void);
 extern bool txn_is_one_statement(const PlannedStmt *statement, TupleDesc answer);
 
 /*
+ * DECLARE CURSOR has run: if the cursor is WITH HOLD, computing its rows can
+ * make the commit fail.
+ */
+extern void txn_note_cursor(void);
+
+/*
  * After a statement's error on an otherwise idle connection: resets it to the
  * state before this transaction.  False, without effect, if an earlier
  * statement has succeeded there.

@@ -128,7 +128,7 @@ def functions(cluster, schema, coordinator):
             node.sql(f"SET citus.enable_ddl_propagation = off; CREATE SCHEMA IF NOT EXISTS {schema};" + text)
 
     yield make
-    servers.wait_until_quiet(cluster, exclude=[servers.pid_of(coordinator)])
+    servers.wait_until_quiet(cluster)
     coordinator.execute(f"DROP SCHEMA {schema} CASCADE")
     for node in cluster.workers:
         node.sql(f"SET citus.enable_ddl_propagation = off; DROP SCHEMA IF EXISTS {schema} CASCADE")

@@ -47,7 +47,7 @@ def test_client_killed_during_copy(cluster, coordinator, table, initiator):
         wait_until(lambda: rows(watcher, COPYING), "the COPY to be at work")
     process.kill()
     process.wait()
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
+    wait_until_quiet(cluster)
     assert value(coordinator, f"SELECT count(*) FROM {table}") == 100
     coordinator.execute(f"INSERT INTO {table} VALUES (1000, 2)")
 
@@ -63,7 +63,7 @@ def test_backend_terminated_during_copy(cluster, coordinator, table, initiator):
     process.stdin.close()
     assert "terminating connection" in process.stderr.read()
     assert process.wait() != 0
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
+    wait_until_quiet(cluster)
     assert value(coordinator, f"SELECT count(*) FROM {table}") == 100
 
 
@@ -77,7 +77,7 @@ def test_client_gives_up_in_a_transaction(cluster, coordinator, table, connect):
         pass
     process.kill()
     process.wait()
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
+    wait_until_quiet(cluster)
     assert value(coordinator, f"SELECT sum(payload) FROM {table}") == 0
 
 
@@ -93,7 +93,7 @@ def test_worker_backend_terminated_in_a_transaction(cluster, coordinator, table,
         writer.execute(f"SELECT count(*) FROM {table}")
         writer.commit()
     writer.rollback()
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator), pid_of(writer)])
+    wait_until_quiet(cluster)
     assert value(coordinator, f"SELECT sum(payload) FROM {table}") == 0
 
     # The session goes on.
@@ -108,7 +108,7 @@ def failed_copy(cluster, coordinator, table, data, error):
         with coordinator.cursor().copy(f"COPY {table} FROM STDIN") as copy:
             copy.write(data)
     assert value(coordinator, f"SELECT count(*) FROM {table}") == 100
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
+    wait_until_quiet(cluster)
     return caught.value.diag
 
 
@@ -131,7 +131,7 @@ def test_update_that_fails_on_one_shard(cluster, coordinator, table):
     with pytest.raises(psycopg.errors.DivisionByZero):
         coordinator.execute(f"UPDATE {table} SET payload = 1 / (id - 57)")
     assert value(coordinator, f"SELECT sum(payload) FROM {table}") == 0
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
+    wait_until_quiet(cluster)
 
 
 def test_deferred_constraint_fails_at_commit(cluster, coordinator, schema, connect):
@@ -145,7 +145,7 @@ def test_deferred_constraint_fails_at_commit(cluster, coordinator, schema, conne
     with pytest.raises(psycopg.errors.UniqueViolation):
         writer.commit()
     assert value(coordinator, f"SELECT count(*) FROM {schema}.d") == 0
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator), pid_of(writer)])
+    wait_until_quiet(cluster)
 
 
 def test_backend_killed_in_a_transaction(own_cluster, connect):
@@ -213,7 +213,7 @@ def test_worker_killed_during_writes(own_cluster, connect):
     own_cluster.workers[0].start()
     connection = connect(own_cluster.coordinator)
     connection.execute("SELECT recover_prepared_transactions()")
-    wait_until_quiet(own_cluster, exclude=[pid_of(connection)])
+    wait_until_quiet(own_cluster)
     values = rows(connection, "SELECT DISTINCT payload FROM t")
     assert len(values) == 1, "some nodes have the last transaction, others don't"
     assert len(done) <= values[0][0] <= len(done) + 1
@@ -231,7 +231,7 @@ def test_stopped_client_does_not_hold_servers(cluster, coordinator, table):
     process.kill()
     process.wait()
     process.stdout.close()
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
+    wait_until_quiet(cluster)
 
 
 def can_connect(node):

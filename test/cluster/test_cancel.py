@@ -38,7 +38,7 @@ def test_cancel_reaches_all_nodes(cluster, coordinator, table, connect, initiato
     error = slow.finish()
     assert isinstance(error, psycopg.errors.QueryCanceled), error
     assert "user request" in str(error)
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator), pid_of(connection)])
+    wait_until_quiet(cluster)
     assert value(connection, f"SELECT count(*) FROM {table}") == 100
 
 
@@ -50,7 +50,7 @@ def test_cancel_on_the_initiator(cluster, coordinator, table, connect):
                             "AND pid = %s", [pid_of(connection)]), "the statement to sleep")
     connection.cancel()
     assert isinstance(slow.finish(), psycopg.errors.QueryCanceled)
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator), pid_of(connection)])
+    wait_until_quiet(cluster)
 
 
 @pytest.mark.parametrize("side, query", [
@@ -72,7 +72,7 @@ def test_cancel_of_a_join_that_sends_rows_along(cluster, coordinator, table, con
         wait_until_slow(cluster)
     connection.cancel()
     assert isinstance(slow.finish(), psycopg.errors.QueryCanceled)
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator), pid_of(connection)])
+    wait_until_quiet(cluster)
     assert value(connection, f"SELECT count(*) FROM {table} JOIN (VALUES (1)) s(g) ON payload < g") == \
         value(connection, f"SELECT count(*) FROM {table} WHERE payload < 1")
 
@@ -83,7 +83,7 @@ def test_statement_timeout(cluster, coordinator, table, connect):
     with pytest.raises(psycopg.errors.QueryCanceled) as caught:
         connection.execute(COUNT.format(table=table))
     assert "statement timeout" in str(caught.value)
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator), pid_of(connection)])
+    wait_until_quiet(cluster)
     connection.execute("SET statement_timeout = 0")
     assert value(connection, f"SELECT count(*) FROM {table}") == 100
 
@@ -95,7 +95,7 @@ def test_client_interrupt(cluster, coordinator, table, connect):
     wait_until_slow(cluster)
     connection.cancel()
     assert isinstance(slow.finish(), psycopg.errors.QueryCanceled)
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator), pid_of(connection)])
+    wait_until_quiet(cluster)
 
 
 def test_terminated_backend(cluster, coordinator, table, connect):
@@ -104,7 +104,7 @@ def test_terminated_backend(cluster, coordinator, table, connect):
     wait_until_slow(cluster)
     coordinator.execute("SELECT pg_terminate_backend(%s)", [pid_of(connection)])
     assert isinstance(slow.finish(), psycopg.errors.AdminShutdown)
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
+    wait_until_quiet(cluster)
 
 
 def test_cancel_inside_a_transaction(cluster, coordinator, table, connect):
@@ -119,7 +119,7 @@ def test_cancel_inside_a_transaction(cluster, coordinator, table, connect):
     assert value(connection, f"SELECT sum(payload) FROM {table}") == 100
     connection.commit()
     assert value(coordinator, f"SELECT sum(payload) FROM {table}") == 100
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator), pid_of(connection)])
+    wait_until_quiet(cluster)
 
 
 def test_cancel_while_waiting_for_a_lock(cluster, coordinator, table, connect):
@@ -138,7 +138,7 @@ def test_cancel_while_waiting_for_a_lock(cluster, coordinator, table, connect):
     assert isinstance(slow.finish(), psycopg.errors.QueryCanceled)
     holder.commit()
     assert value(coordinator, f"SELECT payload FROM {table} WHERE id = 5") == 1
-    wait_until_quiet(cluster, exclude=[pid_of(c) for c in (coordinator, holder, waiter)])
+    wait_until_quiet(cluster)
 
 
 def test_lock_timeout(cluster, coordinator, table, connect):

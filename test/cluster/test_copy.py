@@ -43,8 +43,8 @@ def wait_until_all_receive(cluster):
                       and receivers(cluster), "COPY on every worker")
 
 
-def assert_nothing_left(cluster, connection, name, exclude=()):
-    wait_until_quiet(cluster, exclude=exclude)
+def assert_nothing_left(cluster, connection, name):
+    wait_until_quiet(cluster)
     assert value(connection, f"SELECT count(*) FROM {name}") == 0
 
 

@@ -7,18 +7,8 @@ from contextlib import closing
 import pytest
 
 from harness.protocol_fuzz import message
-from harness.raw_client import RawClient
+from harness.raw_client import Direct, RawClient
 from harness.servers import connect, value, wait_until
-
-
-class Direct:
-    """What a RawClient connects to: the server itself."""
-
-    def __init__(self, node):
-        self.node = node
-
-    def socket(self):
-        return socket.create_connection(("127.0.0.1", self.node.port), timeout=60)
 
 
 def query(text):

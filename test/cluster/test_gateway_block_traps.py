@@ -101,7 +101,7 @@ def test_names_that_get_other_texts(gateway, raw, elsewhere):
 
     def block(name, last=None):
         raw.ask(parse(name, b"UPDATE account SET amount = amount + 1 WHERE id = $1"), SYNC)
-        raw.ask(query(BEGIN))
+        assert raw.ask(bind(b"begin"), execute(), SYNC) == b"2CZ"
         assert raw.ask(bind(name, str(one).encode()), execute(), SYNC) == b"2CZ"
         close = message(b"C", b"S" + name + b"\0")
         assert raw.ask(close, SYNC) == b"3Z"
@@ -112,6 +112,7 @@ def test_names_that_get_other_texts(gateway, raw, elsewhere):
         assert raw.ask(query(b"COMMIT")) == b"CZ"
         raw.ask(close, SYNC)
 
+    raw.ask(parse(b"begin", BEGIN), SYNC)
     for name in (b"", b"named"):
         learn_by(gateway, lambda: block(name))
         before, moved = amounts(), count(gateway, "moved_blocks")
@@ -325,17 +326,62 @@ def test_statements_whose_columns_have_changed(strange_session, messages, answer
     client.ask(query(b"DEALLOCATE ALL"))
 
 
-def test_columns_that_change_in_the_transaction(strange_session):
+@pytest.mark.parametrize("pin", [b"", b"CREATE TEMP TABLE pin ()"])
+def test_columns_that_change_in_the_transaction(strange_session, pin):
+    """Once that is rolled back, or undone, the statement is what it was, on whatever session."""
     other, client = strange_session
-    other.close()
+    client.ask(query(pin))
     client.ask(query(BEGIN))
     client.ask(query(b"ALTER TABLE altered ADD COLUMN w int"))
     assert client.ask(bind(b"indexed", b"1"), execute(), SYNC) == b"2DCZ"
-    assert client.ask(bind(b"altered", b"1"), execute(), SYNC) == b"EZ"
-    assert b"\0C0A000\0" in client.error
-    assert client.ask(bind(b"altered", b"1"), execute(), SYNC) == b"EZ"
-    assert b"\0C25P02\0" in client.error
+    client.ask(query(b"SAVEPOINT s"))
+    for refused in [bind(b"altered", b"1"), message(b"D", b"Saltered\0")]:
+        assert client.ask(refused, SYNC) == b"EZ"
+        assert b"\0C0A000\0" in client.error
+        assert client.ask(refused, SYNC) == b"EZ"
+        assert b"\0C25P02\0" in client.error
+        client.ask(query(b"ROLLBACK TO s"))
     client.ask(query(b"ROLLBACK"))
+    assert client.ask(bind(b"altered", b"1"), execute(), SYNC) == b"2DCZ"
+    for change, answer in [(b"ADD COLUMN w int", b"EZ"), (b"DROP COLUMN w", b"2DCZ")]:
+        other.ask(query(b"ALTER TABLE altered " + change))
+        assert client.ask(bind(b"altered", b"1"), execute(), SYNC) == answer
+    other.close()
+    client.ask(query(b"DISCARD ALL"))
+
+
+def test_columns_of_ddl_that_is_undone(gateway, raw):
+    """What a statement has returned in a transaction with DDL, it returns on no session after its rollback."""
+    raw.ask(query(b"BEGIN; ALTER TABLE here ADD COLUMN gone int"))
+    for name in (b"all", b"one"):
+        text = b"SELECT %s FROM here WHERE id = 1" % (b"*" if name == b"all" else b"id")
+        assert raw.ask(parse(name, text), message(b"D", b"S" + name + b"\0"), SYNC) == b"1tTZ"
+    pid = raw.value("SELECT pg_backend_pid()")
+    raw.ask(query(b"ROLLBACK"))
+    for held in (True, False):
+        holders = hold_session(gateway, pid) if held else []
+        assert raw.ask(bind(b"all"), execute(), SYNC) == b"EZ" and b"\0C0A000\0" in raw.error
+        assert raw.ask(bind(b"one"), execute(), SYNC) == b"2DCZ"
+        for holder in holders:
+            holder.close()
+
+
+def test_statement_of_other_settings_in_a_pipeline(gateway, raw):
+    """It neither commits what came before it, nor ends the skipping after an error."""
+    raw.ask(query(b"SET work_mem = '1MB'"))
+    assert raw.ask(parse(b"other", b"SELECT 1"), SYNC) == b"1Z"
+    raw.ask(query(b"RESET ALL"))
+    holders = hold_session(gateway, raw.value("SELECT pg_backend_pid()"))
+    flush = message(b"H", b"")
+    assert raw.ask(execute(b"nothing"), flush, until=b"E") == b"E"
+    assert raw.ask(bind(b"other"), execute(), SYNC) == b"Z"
+    insert = parse(b"", b"INSERT INTO here VALUES (77, 'written')"), bind(b""), execute(), flush
+    assert raw.ask(*insert, until=b"C") == b"12C"
+    assert raw.ask(bind(b"other"), execute(), parse(b"", b"SELECT nothing"), SYNC) == b"2DCEZ"
+    assert raw.value("SELECT count(*) FROM here WHERE id = 77") == "0"
+    for holder in holders:
+        holder.close()
+    assert raw.ask(bind(b"other"), execute(), SYNC) == b"2DCZ"
 
 
 def test_columns_of_cursors(gateway, raw):

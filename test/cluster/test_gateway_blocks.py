@@ -251,6 +251,22 @@ def test_default_modes(gateway):
             assert cursor.fetchall() == [(3,)]
 
 
+def test_temporary_tables_of_a_block(gateway, client):
+    """Tables that the end of their block drops pin no client; others do."""
+    for _ in range(2):
+        for statement in ["BEGIN", "CREATE TEMP TABLE one (id serial PRIMARY KEY, text text) ON COMMIT DROP",
+                          "CREATE TEMP TABLE two ON COMMIT DROP AS SELECT 1", "INSERT INTO one (text) VALUES ('a')"]:
+            client.run(statement)
+        wait_until(lambda: count(gateway, "active") == 1, "the client to have a session")
+        client.run("COMMIT")
+        wait_until(lambda: count(gateway, "active") == 0, "the client to have none")
+    for statement in ["BEGIN", "CREATE TEMP TABLE one () ON COMMIT DROP", "CREATE TEMP TABLE two (id int) ON COMMIT DELETE ROWS",
+                      "INSERT INTO two VALUES (1)", "COMMIT"]:
+        client.run(statement)
+    wait_until(lambda: count(gateway, "active") == 1, "the client to keep its session")
+    assert client.run("SELECT count(*) FROM two") == [(0,)]
+
+
 def test_clients_that_vanish(gateway, elsewhere):
     """In the midst of a block on a node, which is undone."""
     first = Client(gateway, "extended")

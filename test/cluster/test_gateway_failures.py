@@ -8,6 +8,7 @@ import random
 import signal
 import threading
 import time
+from contextlib import nullcontext
 
 import psycopg
 import pytest
@@ -16,7 +17,8 @@ from pomelo_check.sample import SEED
 
 from harness import servers
 from harness.gateways import Gateway
-from harness.servers import kill_one_of, kill_process, rows, value
+from harness.proxy import Proxy
+from harness.servers import kill_one_of, kill_process, rows, value, wait_until
 from harness.stopped import is_stopped
 
 SECONDS = float(os.environ.get("POMELO_RANDOM_SECONDS", "4"))
@@ -105,7 +107,7 @@ def test_session_on_its_way_out(cluster):
             client.execute("SET citus.debug_points = 'remote-at-exit=stop'")
             pid = value(client, own_pid)
         server.execute("SELECT pg_terminate_backend(%s)", [pid])
-        servers.wait_until(lambda: is_stopped(pid), "the session to stop on its way out")
+        wait_until(lambda: is_stopped(pid), "the session to stop on its way out")
         try:
             assert value(other, own_pid) != pid
         finally:
@@ -124,7 +126,7 @@ def test_no_write_is_lost_or_doubled(cluster):
         kinds.append((["gateway", "session", "node"])[len(kinds) % 3])
         written = sum(len(teller.acknowledged) for teller in tellers)
         kill_one(kinds[-1], cluster, gateway, chosen)
-        servers.wait_until(lambda: sum(len(teller.acknowledged) for teller in tellers) > written + 50,
+        wait_until(lambda: sum(len(teller.acknowledged) for teller in tellers) > written + 50,
                            f"clients to write again after the end of a {kinds[-1]}")
     stop.set()
     for teller in tellers:
@@ -146,3 +148,79 @@ def test_no_write_is_lost_or_doubled(cluster):
                                 "(SELECT sum(delta) FROM history)")[0]
         assert len(set(sums)) == 1, sums
         print(f"{len(found)} writes, {len(kinds)} killed")
+
+
+def test_database_without_clients(cluster):
+    """It can be dropped, renamed and copied, although the gateway has kept sessions; not while it has clients."""
+    with servers.connect(cluster.coordinator) as server:
+        for statement in ("CREATE DATABASE copied TEMPLATE kept", "ALTER DATABASE kept RENAME TO renamed", "DROP DATABASE kept"):
+            server.execute("CREATE DATABASE kept")
+            with cluster.gateway.connect(dbname="kept") as client:
+                client.execute("SELECT 1")
+                if statement.startswith("DROP"):
+                    with pytest.raises(psycopg.errors.ObjectInUse):
+                        server.execute(statement)
+            assert value(server, "SELECT count(*) FROM pg_stat_activity WHERE datname = 'kept'") > 0
+            server.execute(statement)
+            for name in ("kept", "copied", "renamed"):
+                server.execute(f"DROP DATABASE IF EXISTS {name}")
+
+
+def routed(made):
+    """How many statements went straight to another node, and how many did not since it could not be reached."""
+    with servers.connect(made.coordinator) as server:
+        return (value(server, "SELECT sum(routed) FROM citus_stat_gateway"),
+                value(server, "SELECT sum(statements) FROM citus_stat_gateway_unrouted WHERE reason LIKE '%reached'"))
+
+
+@pytest.fixture
+def old_worker(make_cluster):
+    """A cluster whose worker is known by a proxy's address, and the keys that are there."""
+    made = make_cluster(workers=1)
+    made.proxy = Proxy(made.workers[0].port)
+    with servers.connect(made.coordinator) as server:
+        server.execute("SELECT citus_update_node(nodeid, '127.0.0.1', %s) FROM pg_dist_node WHERE nodeport = %s",
+                       [made.proxy.port, made.workers[0].port])
+        servers.fill(server, "t", 100)
+        made.keys = [key for key, in rows(server, """
+            SELECT id FROM t JOIN citus_shards ON shardid = get_shard_id_for_distribution_column('t', id) WHERE nodeport = %s""",
+                                          [made.proxy.port])]
+    made.gateway = Gateway(made.coordinator)
+    yield made
+    made.proxy.shut()
+
+
+def test_node_of_an_older_build(old_worker):
+    """A node that refuses a setting of the gateway gets statements from the server, and from the gateway once it knows the setting."""
+    made, written = old_worker, 0
+    made.proxy.unknown = b"citus.answers_together"
+    with made.gateway.connect(prepare_threshold=0) as client:
+        def write():
+            nonlocal written
+            for block in (False, True):
+                with client.transaction() if block else nullcontext():
+                    for key in made.keys[:10]:
+                        client.execute("UPDATE t SET payload = payload + 1 WHERE id = %s", [key])
+            written += 20
+            return routed(made)
+
+        wait_until(lambda: write()[1] > 20, "statements that could have been routed")
+        assert routed(made)[0] == 0
+        mark = made.workers[0].log_mark()
+        wait_until(lambda: write() and "citus.answers_togetheX" in made.workers[0].log_since(mark), "another attempt")
+        made.proxy.unknown = b""
+        wait_until(lambda: write()[0] > 20, "statements to be routed")
+        assert value(client, "SELECT sum(payload) FROM t") == written
+
+
+def test_functions_of_an_older_build(old_worker):
+    """Without the functions that tell the routes, all statements run on the gateway's own server."""
+    made = old_worker
+    for name in ("gateway_route", "gateway_query_route"):
+        made.coordinator.sql(f"ALTER FUNCTION citus_internal.{name}(text) RENAME TO {name}_hidden")
+    with made.gateway.connect(prepare_threshold=0) as client, made.gateway.connect(cursor_factory=psycopg.ClientCursor) as simple:
+        for key in made.keys * 4:
+            client.execute("UPDATE t SET payload = payload + 1 WHERE id = %s", [key])
+            simple.execute(f"UPDATE t SET payload = payload + 1 WHERE id = {key}")
+        assert value(client, "SELECT sum(payload) FROM t") == 8 * len(made.keys)
+        assert routed(made)[0] == 0

@@ -92,6 +92,26 @@ def test_row_that_the_client_cannot_be_told_is_not_written(cluster, connect, sch
     assert value(connection, f"SELECT count(*) FROM {schema}.sign") == 0
 
 
+def test_held_cursors(cluster, connect, schema, table, key):
+    """One of an earlier transaction is no matter. One that a write's function declares can make the commit fail, which undoes the write."""
+    connection = connect(cluster.coordinator)
+    notices = []
+    connection.add_notice_handler(lambda notice: notices.append(notice.message_primary))
+    connection.execute("DECLARE held CURSOR WITH HOLD FOR SELECT 1; SET citus.debug_points = 'commit-before-one-phase=error'")
+    update = f"UPDATE {table} SET payload = payload + 1 WHERE id = {key}"
+    assert connection.execute(update).statusmessage == "UPDATE 1"
+    connection.execute(f"""RESET citus.debug_points;
+        CREATE FUNCTION {schema}.hold() RETURNS bool LANGUAGE plpgsql AS $$
+        BEGIN
+            EXECUTE 'DECLARE wrong CURSOR WITH HOLD FOR SELECT 1 / (random() * 0)::int';
+            RETURN true;
+        END $$""")
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        connection.execute(f"{update} AND {schema}.hold()")
+    assert value(connection, f"SELECT payload FROM {table} WHERE id = {key}") == 1
+    assert notices == []
+
+
 class Waiting:
     """An UPDATE that waits for a lock at its node, in a thread of its own."""
 

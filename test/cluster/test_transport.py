@@ -469,8 +469,8 @@ def test_what_a_session_says_to_nobody_takes_no_memory(linked):
     before = memory_of(gateways[1])
     with closing(RawLink(gateways[1])) as link, servers.connect(gateways[1].node) as server:
         session_on(link, 1, "unheard")
-        link.send(frame(1, DATA, message(b"Q", b"SELECT pg_sleep(1); COPY (SELECT repeat('x', 10000) "
-                                               b"FROM generate_series(1, 100000000)) TO STDOUT\0")))
+        link.send(frame(1, DATA, message(b"Q", b"SELECT pg_sleep(1); COPY (SELECT repeat('x', 10000), "
+                                               b"generate_series(1, 100000000)) TO STDOUT\0")))
         for _ in range(50):
             link.send(frame(1, DATA, message(b"Q", b"SELECT 1" + b" " * (SIZE - 100) + b"\0")))
         link.send(frame(1, CLOSE))

@@ -113,7 +113,7 @@ def test_session_killed(cluster, logged, connect, coordinator):
     connection.execute(f"INSERT INTO {logged}.t SELECT g, 0 FROM generate_series(1, 20) g")
     assert counts(connection, logged) == (20, 20, 20)
     coordinator.execute("SELECT pg_terminate_backend(%s)", [pid_of(connection)])
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
+    wait_until_quiet(cluster)
     assert counts(coordinator, logged) == (0, 0, 0)
     assert not any(prepared_transactions(node) for node in cluster.nodes)
 
@@ -161,7 +161,7 @@ def test_deferred_prepared(cluster, deferred, coordinator):
     assert counts(coordinator, deferred) == (0, 0, 0)
     coordinator.execute("COMMIT PREPARED 'deferred'")
     assert counts(coordinator, deferred) == (20, 20, 20)
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
+    wait_until_quiet(cluster)
 
 
 def test_deferred_session_killed(cluster, deferred, connect, coordinator):
@@ -170,7 +170,7 @@ def test_deferred_session_killed(cluster, deferred, connect, coordinator):
     connection.execute("BEGIN")
     connection.execute(f"INSERT INTO {deferred}.t SELECT g, 0 FROM generate_series(1, 20) g")
     coordinator.execute("SELECT pg_terminate_backend(%s)", [pid_of(connection)])
-    wait_until_quiet(cluster, exclude=[pid_of(coordinator)])
+    wait_until_quiet(cluster)
     assert counts(coordinator, deferred) == (0, 0, 0)
     coordinator.execute(f"INSERT INTO {deferred}.t VALUES (1, 0)")
     coordinator.execute(f"VACUUM {deferred}.t")

@@ -152,12 +152,16 @@ class Node:
         values = {"gateway_port": port, "gateway_listen_addresses": "127.0.0.1", **(settings or {})}
         self.sql("".join(f"ALTER SYSTEM SET citus.{name} = '{value}';\n" for name, value in values.items()))
         self.restart()
+        self.wait_for_gateway(port, timeout)
+        return port
+
+    def wait_for_gateway(self, port, timeout=30):
+        """Waits until the gateway listens: after a start of the server, and after a crash, it does so a moment later."""
         deadline = time.monotonic() + timeout
         while not _accepts(port):
             if time.monotonic() > deadline:
                 raise ClusterError(f"{self.name}: its gateway does not listen on port {port}")
             time.sleep(0.05)
-        return port
 
     def reload(self):
         """Makes the server read its settings again."""

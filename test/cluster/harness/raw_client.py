@@ -1,13 +1,25 @@
 """A client of a gateway that speaks the protocol itself."""
 
+import socket
 import struct
 
+from harness import servers
 from harness.protocol_fuzz import message
 
 
 def packet(code, *texts):
     body = struct.pack("!i", code) + b"".join(text.encode() + b"\0" for text in texts) + (b"\0" if texts else b"")
     return struct.pack("!i", len(body) + 4) + body
+
+
+class Direct:
+    """What a RawClient connects to: the server itself."""
+
+    def __init__(self, node):
+        self.node = node
+
+    def socket(self):
+        return socket.create_connection(("127.0.0.1", self.node.port), timeout=20)
 
 
 class RawClient:

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import os
 import signal
+import socket
 import time
 from contextlib import contextmanager
 
@@ -17,6 +18,7 @@ from pomelo_check.sample import PART
 
 FIRST_PORT = int(os.environ.get("POMELO_TEST_PORT", "20500")) + 200 * (PART - 1)     # others may not take what a test stops
 PATIENCE = 90       # seconds that an awaited event may take
+LENDING = 2         # seconds after which a gateway's client has a session for its statement
 THROUGH_GATEWAY = "POMELO_GATEWAY" in os.environ
 MULTIPLEXED = "POMELO_MULTIPLEXED" in os.environ
 gateway_ports = {}  # by the port of their server, where tests connect through them
@@ -38,6 +40,8 @@ def cluster(purpose="check-cluster", workers=2, kind="cluster", settings=None):
 def connect(node, user="postgres", dbname="postgres", autocommit=True, **options):
     """A psycopg connection; outside transaction blocks unless autocommit is False."""
     port = gateway_ports.get(node.port, node.port)
+    if port != node.port and node.pid():
+        node.wait_for_gateway(port)
     return psycopg.connect(node.dsn_for(user, dbname), port=port, autocommit=autocommit,
                            connect_timeout=PATIENCE, **options)
 
@@ -72,10 +76,22 @@ def wait_until(condition, what, timeout=PATIENCE):
 
 
 def pid_of(connection):
-    """The process that serves a connection; a client of a gateway has none of its own, so its test is skipped."""
-    if connection.info.port in gateway_ports.values():
-        pytest.skip("is about one process")
-    return connection.info.backend_pid
+    """The process that serves a connection. That of a gateway's client is known while its statement runs: else the test is skipped."""
+    server = next((port for port, gateway in gateway_ports.items() if gateway == connection.info.port), None)
+    if server is None:
+        return connection.info.backend_pid
+    with socket.socket(fileno=os.dup(connection.fileno())) as opened:
+        address, port = opened.getsockname()
+    deadline = time.monotonic() + LENDING
+    with psycopg.connect(connection.info.dsn, user="postgres", port=server) as observer:
+        while time.monotonic() < deadline:
+            pid = value(observer, "SELECT pid FROM pg_stat_activity WHERE client_addr = %s AND client_port = %s AND state <> 'idle'",
+                        [address, port])
+            observer.rollback()
+            if pid is not None:
+                return pid
+            time.sleep(0.02)
+    return pytest.skip("is about one process")
 
 
 def kill_process(pid, how=signal.SIGKILL):
@@ -95,14 +111,13 @@ def kill_one_of(pids, chosen):
             continue
 
 
-def transactions(node, exclude=()):
+def transactions(node):
     """Open transactions of clients and other nodes on a node: (pid, state, application, query)."""
     with connect(node) as connection:
         return rows(connection, """
             SELECT pid, state, application_name, left(query, 100) FROM pg_stat_activity
             WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
-              AND pid <> ALL (%s) AND (xact_start IS NOT NULL OR state <> 'idle')""",
-                    [list(exclude)])
+              AND (xact_start IS NOT NULL OR state <> 'idle')""")
 
 
 def prepared_transactions(node):
@@ -110,14 +125,14 @@ def prepared_transactions(node):
         return [row[0] for row in rows(connection, "SELECT gid FROM pg_prepared_xacts")]
 
 
-def wait_until_quiet(cluster_, exclude=(), timeout=PATIENCE):
+def wait_until_quiet(cluster_, timeout=PATIENCE):
     """Waits until no node has an open transaction or a prepared one."""
     for node in cluster_.nodes:
         try:
-            wait_until(lambda: not transactions(node, exclude),
+            wait_until(lambda: not transactions(node),
                        f"no open transaction on {node.name}", timeout)
         except AssertionError as error:
-            raise AssertionError(f"{error}: {transactions(node, exclude)}") from None
+            raise AssertionError(f"{error}: {transactions(node)}") from None
         wait_until(lambda: not prepared_transactions(node),
                    f"no prepared transaction on {node.name}", timeout)
 
