@@ -295,7 +295,8 @@ take_concurrently(Node *stmt)
 
 /*
  * Runs a statement that another node has relayed, after running it
- * successfully.
+ * successfully.  A function's body, which may use that node's local tables, is
+ * not checked again.
  */
 static bool
 run_relayed(UtilityCall *call)
@@ -303,11 +304,16 @@ run_relayed(UtilityCall *call)
 	Node	   *stmt = call->pstmt->utilityStmt;
 	ObjectType	type;
 	List	  **objects;
+	int			nest = NewGUCNestLevel();
 
 	switch (nodeTag(stmt))
 	{
 		case T_ClusterStmt:
 			((ClusterStmt *) stmt)->params = NIL;	/* VERBOSE */
+			break;
+		case T_CreateFunctionStmt:
+			(void) set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+									 true, 0, false);
 			break;
 		case T_CreateSchemaStmt:
 			((CreateSchemaStmt *) stmt)->schemaElts = NIL;
@@ -335,6 +341,7 @@ run_relayed(UtilityCall *call)
 	objects = object_statement_list(stmt, &type);
 	if (objects == NULL || *objects != NIL)
 		run_here(call);
+	AtEOXact_GUC(true, nest);
 	return true;
 }
 
