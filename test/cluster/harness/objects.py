@@ -117,6 +117,8 @@ MATRIX = {
         ALTER INDEX obj.thing_n2 SET (fillfactor = 60); DROP INDEX CONCURRENTLY obj.thing_n2; ALTER MATERIALIZED VIEW obj.thing CLUSTER ON thing_a_idx;
         CREATE STATISTICS obj.thing_s ON a, n FROM obj.thing; ALTER MATERIALIZED VIEW obj.thing RENAME COLUMN n TO m;
         ALTER MATERIALIZED VIEW obj.thing ALTER m SET STATISTICS 7; ALTER MATERIALIZED VIEW obj.thing RESET (fillfactor);
+        CREATE ACCESS METHOD obj_heap TYPE TABLE HANDLER heap_tableam_handler; ALTER MATERIALIZED VIEW obj.thing SET ACCESS METHOD obj_heap;
+        ALTER MATERIALIZED VIEW obj.thing SET ACCESS METHOD heap; DROP ACCESS METHOD obj_heap;
         CREATE VIEW obj.over AS SELECT * FROM obj.thing; DROP VIEW obj.over; GRANT SELECT ON obj.thing TO obj_other;
         REVOKE ALL ON obj.thing FROM obj_other; COMMENT ON COLUMN obj.thing.a IS 'x';""" + moves("MATERIALIZED VIEW", "thing"),
     "rule": """CREATE RULE thing AS ON INSERT TO obj.base DO INSTEAD NOTHING; COMMENT ON RULE thing ON obj.base IS 'x';
