@@ -35,6 +35,7 @@
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
+#include "nodes/makefuncs.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -229,6 +230,23 @@ keep_what_is_everywhere(Node *stmt)
 }
 
 /*
+ * Makes ALTER SEQUENCE accept limits that exclude the value of a sequence that
+ * is closed here: only the coordinator's value counts.
+ */
+static void
+forget_closed_value(AlterSeqStmt *stmt)
+{
+	Oid			relid = RangeVarGetRelid(stmt->sequence, NoLock, true);
+
+	if (!OidIsValid(relid) || get_rel_relkind(relid) != RELKIND_SEQUENCE || !sequence_is_closed(relid))
+		return;
+	foreach_node(DefElem, option, stmt->options)
+		if (strcmp(option->defname, "restart") == 0)
+			return;
+	stmt->options = lappend(stmt->options, makeDefElem("restart", NULL, -1));
+}
+
+/*
  * Runs a statement on this node, and adjusts the stored values of its
  * sequence.
  */
@@ -240,6 +258,8 @@ run_here(UtilityCall *call)
 		IsA(stmt, AlterSeqStmt) ? ((AlterSeqStmt *) stmt)->sequence : NULL;
 	Oid			relid;
 
+	if (IsA(stmt, AlterSeqStmt))
+		forget_closed_value((AlterSeqStmt *) stmt);
 	utility_run(call);
 	if (sequence == NULL)
 		return;

@@ -105,7 +105,8 @@ MATRIX = {
         ALTER EXTENSION cube SET SCHEMA obj2; ALTER EXTENSION cube ADD FUNCTION obj.helper(int, int);
         ALTER EXTENSION cube DROP FUNCTION obj.helper(int, int); DROP EXTENSION cube CASCADE""",
     "extension update": "CREATE EXTENSION hstore SCHEMA obj VERSION '1.4'; ALTER EXTENSION hstore UPDATE; DROP EXTENSION hstore",
-    "sequence": """CREATE SEQUENCE obj.thing; ALTER SEQUENCE obj.thing INCREMENT BY 5 CACHE 3; GRANT USAGE ON SEQUENCE obj.thing TO obj_other;
+    "sequence": """CREATE SEQUENCE obj.thing; ALTER SEQUENCE obj.thing INCREMENT BY 5 CACHE 3; ALTER SEQUENCE obj.thing AS smallint;
+        ALTER SEQUENCE obj.thing MINVALUE -9 MAXVALUE 90; ALTER SEQUENCE obj.thing MINVALUE 1; GRANT USAGE ON SEQUENCE obj.thing TO obj_other;
         REVOKE USAGE ON SEQUENCE obj.thing FROM obj_other;""" + moves("SEQUENCE", "thing"),
     "view": """CREATE VIEW obj.thing AS SELECT * FROM obj.base; CREATE OR REPLACE VIEW obj.thing AS SELECT a + 1 AS a, b FROM obj.base;
         ALTER VIEW obj.thing ALTER COLUMN a SET DEFAULT 4; ALTER VIEW obj.thing SET (security_barrier); ALTER VIEW obj.thing RESET (security_barrier);
