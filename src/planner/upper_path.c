@@ -146,11 +146,14 @@ dist_query_group(PlannerInfo *root, const DistRel *rel, List *clause, List *colu
 	{
 		Node	   *item = get_sortgroupclause_expr(lfirst(cell), root->processed_tlist);
 
+		if (depends_on_rows(item))
+			query->group_clause = lappend(query->group_clause, lfirst(cell));
+		else if (expression_returns_set(item))
+			return NULL;
+
 		/* has another value for each row */
 		if (contain_volatile_functions(item))
 			return NULL;
-		if (depends_on_rows(item))
-			query->group_clause = lappend(query->group_clause, lfirst(cell));
 	}
 	if (!partial)
 		query->having = (List *) root->parse->havingQual;
