@@ -38,6 +38,7 @@
 #include "executor/scan.h"
 #include "executor/shard_append_run.h"
 #include "executor/shared_rows_run.h"
+#include "executor/task_settings.h"
 #include "jobs/job.h"
 #include "lib/debug_point.h"
 #include "lib/statement_cache.h"
@@ -137,6 +138,7 @@ _PG_init(void)
 	shard_append_init();
 	shared_rows_init();
 	executor_start_init();
+	task_settings_init();
 	modify_init();
 	explain_init();
 	copy_init();

@@ -35,6 +35,7 @@
 #include "catalog/pg_class.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
+#include "nodes/makefuncs.h"
 #include "tcop/tcopprot.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -229,6 +230,23 @@ keep_what_is_everywhere(Node *stmt)
 }
 
 /*
+ * Makes ALTER SEQUENCE accept limits that exclude the value of a sequence that
+ * is closed here: only the coordinator's value counts.
+ */
+static void
+forget_closed_value(AlterSeqStmt *stmt)
+{
+	Oid			relid = RangeVarGetRelid(stmt->sequence, NoLock, true);
+
+	if (!OidIsValid(relid) || get_rel_relkind(relid) != RELKIND_SEQUENCE || !sequence_is_closed(relid))
+		return;
+	foreach_node(DefElem, option, stmt->options)
+		if (strcmp(option->defname, "restart") == 0)
+			return;
+	stmt->options = lappend(stmt->options, makeDefElem("restart", NULL, -1));
+}
+
+/*
  * Runs a statement on this node, and adjusts the stored values of its
  * sequence.
  */
@@ -240,6 +258,8 @@ run_here(UtilityCall *call)
 		IsA(stmt, AlterSeqStmt) ? ((AlterSeqStmt *) stmt)->sequence : NULL;
 	Oid			relid;
 
+	if (IsA(stmt, AlterSeqStmt))
+		forget_closed_value((AlterSeqStmt *) stmt);
 	utility_run(call);
 	if (sequence == NULL)
 		return;
@@ -295,7 +315,8 @@ take_concurrently(Node *stmt)
 
 /*
  * Runs a statement that another node has relayed, after running it
- * successfully.
+ * successfully.  A function's body, which may use that node's local tables, is
+ * not checked again.
  */
 static bool
 run_relayed(UtilityCall *call)
@@ -303,11 +324,16 @@ run_relayed(UtilityCall *call)
 	Node	   *stmt = call->pstmt->utilityStmt;
 	ObjectType	type;
 	List	  **objects;
+	int			nest = NewGUCNestLevel();
 
 	switch (nodeTag(stmt))
 	{
 		case T_ClusterStmt:
 			((ClusterStmt *) stmt)->params = NIL;	/* VERBOSE */
+			break;
+		case T_CreateFunctionStmt:
+			(void) set_config_option("check_function_bodies", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
+									 true, 0, false);
 			break;
 		case T_CreateSchemaStmt:
 			((CreateSchemaStmt *) stmt)->schemaElts = NIL;
@@ -335,6 +361,7 @@ run_relayed(UtilityCall *call)
 	objects = object_statement_list(stmt, &type);
 	if (objects == NULL || *objects != NIL)
 		run_here(call);
+	AtEOXact_GUC(true, nest);
 	return true;
 }
 
@@ -476,14 +503,18 @@ sequence_becomes_local(UtilityCall *call, const RangeVar *sequence)
 	utility_relay_text(call, psprintf("DROP SEQUENCE IF EXISTS %s CASCADE", relation_qualified_name(seqid)));
 }
 
+/*
+ * Whether any of some objects is local, but for the heaps that a statement has
+ * created to rewrite a relation, and that are gone.
+ */
 static bool
 any_is_local(List *objects)
 {
-	ListCell   *cell;
-
-	foreach(cell, objects)
+	foreach_ptr(const ObjectAddress, object, objects)
 	{
-		if (object_is_local(lfirst(cell)))
+		if (object->classId == RelationRelationId && get_rel_relkind(object->objectId) == '\0')
+			continue;
+		if (object_is_local(object))
 			return true;
 	}
 	return false;

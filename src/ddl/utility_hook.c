@@ -164,6 +164,17 @@ run_handler(UtilityHandler handler, UtilityCall *call)
 	return handled;
 }
 
+/* COPY in a task, which leaves no settings (executor/task_settings.h). */
+static bool
+run_task_copy(UtilityCall *call)
+{
+	int			nest = NewGUCNestLevel();
+	bool		done = copy_utility(call->pstmt, call->query, call->env, call->qc);
+
+	AtEOXact_GUC(false, nest);
+	return done;
+}
+
 /* Passes a statement to its handler; false if no handler takes it. */
 static bool
 utility_dispatch(UtilityCall *call, const TaskTag *tag)
@@ -184,7 +195,7 @@ utility_dispatch(UtilityCall *call, const TaskTag *tag)
 		resolve_utility(call->pstmt->utilityStmt, tag->colocation_id, tag->range, true);
 	}
 	if (IsA(stmt, CopyStmt) || tag->kind == TAG_FRAMES)
-		return copy_utility(call->pstmt, call->query, call->env, call->qc);
+		return tag->kind == TAG_NONE ? copy_utility(call->pstmt, call->query, call->env, call->qc) : run_task_copy(call);
 	if (tag->kind == TAG_SHARD || call->context == PROCESS_UTILITY_SUBCOMMAND ||
 		(!enable_ddl_propagation && !call->relayed) ||
 		(handler == NULL && !object_statement_is_known(stmt)))

@@ -39,7 +39,6 @@
 #include "executor/read_ahead.h"
 #include "executor/reference_write.h"
 #include "executor/statement_snapshot.h"
-#include "lib/plan_fields.h"
 #include "lib/run_as.h"
 #include "planner/foreign_key.h"
 
@@ -134,6 +133,7 @@ modify_begin(CustomScanState *node, EState *estate, int eflags)
 	if (state->plan.moves_rows)
 		state->deletes.returns = false;
 	init_merge_actions(state);
+	modify_check_begin(state);
 	modify_collect_begin(state);
 
 	/* a write in a CTE runs to its end even if its rows are not read */
@@ -284,43 +284,6 @@ run_modify(DistModifyState *state)
 	MemoryContextSwitchTo(old_context);
 }
 
-/* Reports that a row violates a condition (ModifyPlan.checks). */
-static void
-complain_of_row(List *check)
-{
-	const char *name = strVal(lsecond(check));
-	const char *policy = plan_string_unpack(lthird(check));
-
-	if (intVal(linitial(check)) == WCO_VIEW_CHECK)
-		ereport(ERROR,
-				(errcode(ERRCODE_WITH_CHECK_OPTION_VIOLATION),
-				 errmsg("new row violates check option for view \"%s\"", name)));
-	ereport(ERROR,
-			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 policy != NULL ?
-			 errmsg("new row violates row-level security policy \"%s\" for table \"%s\"", policy, name) :
-			 errmsg("new row violates row-level security policy for table \"%s\"", name)));
-}
-
-/*
- * The written row, in the scan slot, must satisfy the check options of the
- * views it was written through, and policies.
- */
-static void
-check_row(DistModifyState *state)
-{
-	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
-	int			n = state->plan.nconflict_params;
-	ListCell   *cell;
-
-	econtext->ecxt_scantuple = state->css.ss.ss_ScanTupleSlot;
-	foreach(cell, state->plan.checks)
-	{
-		if (!modify_is_true(state, n++, econtext))
-			complain_of_row(lfirst(cell));
-	}
-}
-
 static TupleTableSlot *
 modify_next(ScanState *node)
 {
@@ -339,8 +302,7 @@ modify_next(ScanState *node)
 	memcpy(slot->tts_values, state->output_slot->tts_values, sizeof(Datum) * natts);
 	memcpy(slot->tts_isnull, state->output_slot->tts_isnull, sizeof(bool) * natts);
 	ExecStoreVirtualTuple(slot);
-	if (state->plan.checks != NIL)
-		check_row(state);
+	modify_check_stored_row(state);
 	return slot;
 }
 
@@ -365,6 +327,7 @@ modify_end(CustomScanState *node)
 	modify_end_stores(state, &state->updates);
 	modify_end_stores(state, &state->deletes);
 	modify_end_stores(state, &state->upserts);
+	modify_check_end(state);
 	if (state->triggers != NULL)
 		triggers_end(state->triggers);
 	if (state->input != NULL)

@@ -73,6 +73,11 @@ typedef struct DistModifyState
 									 * table isn't partitioned */
 	HTAB	   *seen;			/* rows already changed (RowGroup) */
 
+	bool		checks_new_rows;	/* the plan has conditions for new rows */
+	ResultRelInfo *generator;	/* computes generated columns for these; NULL:
+								 * there are none */
+	TupleTableSlot *generated;	/* a new row with them */
+
 	TriggerRun *triggers;		/* NULL if the statement fires none */
 	Tuplestorestate *input;		/* the child's rows, if all must be read before
 								 * one is written */
@@ -212,6 +217,9 @@ extern void modify_evaluate_action(DistModifyState *state, ModifyAction *action,
 extern bool modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datum identity,
 							  HeapTuple old, Datum *values, bool *nulls);
 
+/* A column of a row; the row itself for attribute number 0. */
+extern Datum modify_row_column(DistModifyState *state, AttrNumber attno, Datum *values, bool *nulls, bool *isnull);
+
 /*
  * The identity of a row on its node: the ctid or, in a reference table, the
  * row as text.
@@ -227,5 +235,15 @@ extern bool modify_has_changed(DistModifyState *state, int shard, ItemPointer ct
 
 /* Whether the n-th expression is true, not false or null. */
 extern bool modify_is_true(DistModifyState *state, int n, ExprContext *econtext);
+
+/*
+ * modify_check.c: errors if a row violates one of the conditions
+ * (ModifyPlan.checks): a row that is to be written, or the written row in the
+ * scan slot.
+ */
+extern void modify_check_begin(DistModifyState *state);
+extern void modify_check_new_row(DistModifyState *state, Datum *values, bool *nulls);
+extern void modify_check_stored_row(DistModifyState *state);
+extern void modify_check_end(DistModifyState *state);
 
 #endif							/* CITUS_EXECUTOR_MODIFY_H */

@@ -179,6 +179,16 @@ modify_deform_row(DistModifyState *state, Datum row, Datum *values, bool *nulls)
 	heap_deform_tuple(&tuple, state->row_desc, values, nulls);
 }
 
+Datum
+modify_row_column(DistModifyState *state, AttrNumber attno, Datum *values, bool *nulls, bool *isnull)
+{
+	*isnull = false;
+	if (attno == InvalidAttrNumber)
+		return heap_copy_tuple_as_datum(heap_form_tuple(state->row_desc, values, nulls), state->row_desc);
+	*isnull = nulls[attno - 1];
+	return values[attno - 1];
+}
+
 /* The old row's columns, all null if it isn't known. */
 static void
 deform_old_row(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *nulls)
@@ -238,6 +248,7 @@ modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datu
 
 	if (state->triggers != NULL && !triggers_before_update(state->triggers, old, values, nulls))
 		return false;
+	modify_check_new_row(state, values, nulls);
 	if (state->plan.moves_rows)
 		new_shard = stored_shard(state, values, nulls);
 	if (new_shard == shard && !state->plan.replaces_rows)
@@ -307,6 +318,7 @@ add_insert(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *n
 
 	if (state->triggers != NULL && !triggers_before_insert(state->triggers, values, nulls))
 		return;
+	modify_check_new_row(state, values, nulls);
 	shard = stored_shard(state, values, nulls);
 	if (state->plan.resolves)
 	{

@@ -144,17 +144,6 @@ finish_insert(DistModifyState *state, UpsertResult *result, UpsertSlots *slots)
 	modify_add_output(state, &state->upserts, result->change, result->sequence, slots->row, slots->change);
 }
 
-/* A column of a row; the row itself for attribute number 0. */
-static Datum
-row_column(DistModifyState *state, AttrNumber attno, Datum *values, bool *nulls, bool *isnull)
-{
-	*isnull = false;
-	if (attno == InvalidAttrNumber)
-		return heap_copy_tuple_as_datum(heap_form_tuple(state->row_desc, values, nulls), state->row_desc);
-	*isnull = nulls[attno - 1];
-	return values[attno - 1];
-}
-
 /*
  * Stores the old row, in values and nulls, and the excluded one in the slot
  * that DO UPDATE's expressions use.
@@ -172,9 +161,9 @@ store_scan_row(DistModifyState *state, UpsertSlots *slots, Datum ctid)
 
 		*isnull = false;
 		if (list_nth_int(state->plan.column_resnos, i) == COLUMN_EXCLUDED)
-			slot->tts_values[i] = row_column(state, attno, slots->excluded, slots->excluded_nulls, isnull);
+			slot->tts_values[i] = modify_row_column(state, attno, slots->excluded, slots->excluded_nulls, isnull);
 		else if (attno >= 0)
-			slot->tts_values[i] = row_column(state, attno, slots->values, slots->nulls, isnull);
+			slot->tts_values[i] = modify_row_column(state, attno, slots->values, slots->nulls, isnull);
 		else if (attno == SelfItemPointerAttributeNumber)
 			slot->tts_values[i] = ctid;
 		else if (attno == TableOidAttributeNumber)

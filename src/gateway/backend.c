@@ -29,8 +29,6 @@
  */
 #define MAX_TEXTS 2000
 
-#define FRESH_SESSION "RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; "
-
 typedef struct BackendText
 {
 	uint64		id;

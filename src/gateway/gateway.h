@@ -32,6 +32,12 @@
 
 #define GATEWAY_KEY_SIZE 32
 
+/*
+ * The start of the text with which a gateway process changes the settings of a
+ * session between two clients.
+ */
+#define FRESH_SESSION "RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; "
+
 /* What a gateway process sets for its sessions on other nodes. */
 #define ANSWERS_TOGETHER_SETTING "citus.answers_together"
 

@@ -27,7 +27,9 @@
 #include "storage/ipc.h"
 #include "utils/guc.h"
 
+#include "catalog/node_session.h"
 #include "compat/client_protocol.h"
+#include "executor/task_settings.h"
 #include "gateway/gateway.h"
 
 /* Microseconds after which no further answer is held. */
@@ -35,6 +37,7 @@
 
 static bool answers_together = false;
 
+static ExecutorRun_hook_type shared_run_next = NULL;
 static const PQcommMethods *answer_methods_next = NULL;
 static PQcommMethods answer_methods;
 
@@ -86,6 +89,20 @@ flush_last_answers(int code, Datum arg)
 		(void) answer_methods_next->flush();
 }
 
+/* ExecutorRun_hook: the next statement may be another client's. */
+static void
+run_shared(QueryDesc *query_desc, ScanDirection direction, uint64 count EXECUTE_ONCE_PARAMETER)
+{
+	bool		restores = strncmp(query_desc->sourceText, FRESH_SESSION, strlen(FRESH_SESSION)) == 0;
+
+	if (!restores && is_client_text(query_desc->sourceText))
+		task_settings_run(shared_run_next, query_desc, direction, count EXECUTE_ONCE_ARGUMENT);
+	else if (shared_run_next != NULL)
+		shared_run_next(query_desc, direction, count EXECUTE_ONCE_ARGUMENT);
+	else
+		standard_ExecutorRun(query_desc, direction, count EXECUTE_ONCE_ARGUMENT);
+}
+
 static void
 assign_answers_together(bool together, void *extra)
 {
@@ -96,6 +113,8 @@ assign_answers_together(bool together, void *extra)
 	answer_methods.flush = flush_answers;
 	answer_methods.putmessage = put_answer;
 	PqCommMethods = &answer_methods;
+	shared_run_next = ExecutorRun_hook;
+	ExecutorRun_hook = run_shared;
 	on_proc_exit(flush_last_answers, 0);
 }
 

@@ -514,6 +514,12 @@ citus_internal_take_sequence_values(PG_FUNCTION_ARGS)
 	PG_RETURN_ARRAYTYPE_P(construct_array(bounds, 2, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }
 
+bool
+sequence_is_closed(Oid seqid)
+{
+	return draws_from_coordinator(sequence_use(seqid));
+}
+
 void
 sequence_changed(Oid seqid)
 {

@@ -24,6 +24,12 @@ extern void sequence_changed(Oid seqid);
 extern void sequences_changed(Oid relid);
 
 /*
+ * Whether the coordinator gives the sequence's values to this node, whose own
+ * sequence is at its end.
+ */
+extern bool sequence_is_closed(Oid seqid);
+
+/*
  * Continues a sequence that is now on this node only after the coordinator's
  * value.
  */

@@ -295,12 +295,29 @@ add_member_subquery(DistRel *dist, RelOptInfo *member, Bitmapset **columns)
 }
 
 /*
+ * Whether two members of a UNION ALL have the same collations.  If not, one
+ * has its collation by a COLLATE clause, which texts don't keep.
+ */
+static bool
+same_collations(const AppendRelInfo *left, const AppendRelInfo *right)
+{
+	ListCell   *one;
+	ListCell   *other;
+
+	forboth(one, left->translated_vars, other, right->translated_vars)
+		if (lfirst(one) != NULL && lfirst(other) != NULL && exprCollation(lfirst(one)) != exprCollation(lfirst(other)))
+			return false;
+	return true;
+}
+
+/*
  * Adds all members of a UNION ALL, and notes its columns that determine the
  * shard group of a row.
  */
 static bool
 add_members(PlannerInfo *root, DistRel *dist, Index varno)
 {
+	const AppendRelInfo *first = NULL;
 	Bitmapset  *columns = NULL;
 	int			column = -1;
 
@@ -310,6 +327,9 @@ add_members(PlannerInfo *root, DistRel *dist, Index varno)
 
 		if (append->parent_relid != varno)
 			continue;
+		first = first == NULL ? append : first;
+		if (!same_collations(first, append))
+			return false;
 		member = find_base_rel(root, append->child_relid);
 		if (planner_rt_fetch(member->relid, root)->rtekind == RTE_SUBQUERY ?
 			!add_member_subquery(dist, member, &columns) :

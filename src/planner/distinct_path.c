@@ -191,7 +191,8 @@ distinct_aggregate_paths_add(PlannerInfo *root, RelOptInfo *input_rel, RelOptInf
 	double		nrows;
 	Path	   *path;
 
-	if (!root->parse->hasAggs || !all_ignore_duplicates(root, grouped_rel->reltarget) ||
+	if (!root->parse->hasAggs || contain_volatile_functions((Node *) grouped_rel->reltarget->exprs) ||
+		contain_volatile_functions(root->parse->havingQual) || !all_ignore_duplicates(root, grouped_rel->reltarget) ||
 		(clause != NIL && !grouping_is_sortable(clause)))
 		return;
 	input = distinct_input(root, rel, input_rel->reltarget, grouped_rel->reltarget);

@@ -140,9 +140,22 @@ leaves_domain(Oid relid, Bitmapset *assigned)
 }
 
 /*
+ * Whether a policy for new rows of a query reads distributed tables, so that
+ * the table's nodes can't evaluate it.
+ */
+static bool
+has_foreign_check(Query *query)
+{
+	foreach_ptr(WithCheckOption, option, query->withCheckOptions)
+		if (option->kind != WCO_VIEW_CHECK && count_distributed_tables(option->qual) > 0)
+			return true;
+	return false;
+}
+
+/*
  * Whether the whole old row is needed: to identify it, to move it, to complete
  * a new one (all clauses of MERGE share a text, which assigns the columns of
- * all), for triggers.
+ * all), for triggers, or to check the new row here.
  */
 static bool
 needs_old_row(Query *query, const DistTable *table)
@@ -150,7 +163,7 @@ needs_old_row(Query *query, const DistTable *table)
 	Bitmapset  *columns = NULL;
 	int			attno = -1;
 
-	if (table->kind == DIST_REFERENCE || (table->row_triggers & write_commands(query)))
+	if (table->kind == DIST_REFERENCE || (table->row_triggers & write_commands(query)) || has_foreign_check(query))
 		return true;
 	if (query->commandType == CMD_UPDATE)
 		columns = listed_columns(query->targetList);
@@ -168,19 +181,6 @@ needs_old_row(Query *query, const DistTable *table)
 			return true;
 	}
 	return columns != NULL && leaves_domain(table->relid, columns);
-}
-
-/*
- * Whether a policy for new rows of a query reads distributed tables, so that
- * the table's nodes can't evaluate it.
- */
-static bool
-has_foreign_check(Query *query)
-{
-	foreach_ptr(WithCheckOption, option, query->withCheckOptions)
-		if (option->kind != WCO_VIEW_CHECK && count_distributed_tables(option->qual) > 0)
-			return true;
-	return false;
 }
 
 /* For check_functions_in_node. */
@@ -484,8 +484,9 @@ make_actions(ModifyPlan *plan, List *actions)
 }
 
 /*
- * Conditions over the rows that nodes return: check options of views, and
- * policies that the nodes can't evaluate.  Sets the error messages.
+ * Conditions that the initiator evaluates: policies that the nodes can't
+ * evaluate, over new rows, and check options of views, over the rows that
+ * nodes return.  Sets the error messages.
  */
 static List *
 make_checks(ModifyPlan *plan, List *options)

@@ -120,6 +120,7 @@ plan_task(const TaskTag *tag, Query *query, const char *query_string, int cursor
 {
 	PlanningContext context = {0};
 	PlannedStmt *plan;
+	int			nest = NewGUCNestLevel();
 
 	if (tag->kind == TAG_SHARD || tag->kind == TAG_NODE)
 		resolve_query(query, tag);
@@ -128,6 +129,7 @@ plan_task(const TaskTag *tag, Query *query, const char *query_string, int cursor
 	if (tag->partial)
 		partial_plan_make(plan);
 	limit_compilation(plan);
+	AtEOXact_GUC(false, nest);	/* as task_settings_run does it */
 	return plan;
 }
 

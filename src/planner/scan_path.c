@@ -615,6 +615,10 @@ add_keep_text(PlannerInfo *root, Index varno, const DistTable *table, Relation r
 	List	   *own_exprs = NIL;
 	Bitmapset  *more = NULL;
 
+	pull_varattnos((Node *) here, varno, &more);
+	if (needs_rare_system_column(more))
+		return;
+	plan->by_node = plan->by_node && !needs_remote_system_column(more);
 	plan->keep_text = plan->text;
 	plan->keep_nparams = plan->nparams;
 	plan->keep_npolicies = list_length(list_difference_ptr(list_copy_head(remote, plan->npolicies), here));
@@ -623,7 +627,6 @@ add_keep_text(PlannerInfo *root, Index varno, const DistTable *table, Relation r
 		Query	   *query = make_scan_query(root, varno, kept, &own_exprs);
 
 		query->targetList = list_copy(task->targetList);
-		pull_varattnos((Node *) here, varno, &more);
 		add_table_columns(query, plan, relation, bms_difference(more, columns));
 		plan->keep_text = task_query_deparse(query);
 		plan->keep_first = list_length(*exprs);

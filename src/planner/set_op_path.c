@@ -103,6 +103,23 @@ common_group_columns(const SetOperationStmt *operation, const DistRel *left, con
 }
 
 /*
+ * Whether the columns of an operand of a tree have these collations.  If not,
+ * one operand has its collation by a COLLATE clause, which texts don't keep.
+ */
+static bool
+has_collations(PlannerInfo *root, Node *operand, const List *collations)
+{
+	int			n = 0;
+
+	if (IsA(operand, SetOperationStmt))
+		return equal(((SetOperationStmt *) operand)->colCollations, collations);
+	foreach_node(TargetEntry, entry, planner_rt_fetch(((RangeTblRef *) operand)->rtindex, root)->subquery->targetList)
+		if (!entry->resjunk && exprCollation((Node *) entry->expr) != list_nth_oid(collations, n++))
+			return false;
+	return true;
+}
+
+/*
  * The DistRel of a tree's result, without the query that computes it; NULL if
  * the nodes can't compute it independently.
  */
@@ -120,7 +137,9 @@ judge_tree(PlannerInfo *root, Node *tree)
 	left = judge_tree(root, operation->larg);
 	right = judge_tree(root, operation->rarg);
 	if (left == NULL || right == NULL || left->table->colocation_id != right->table->colocation_id ||
-		left->table->colocation_id == 0 || left->check_as != right->check_as)
+		left->table->colocation_id == 0 || left->check_as != right->check_as ||
+		!has_collations(root, operation->larg, operation->colCollations) ||
+		!has_collations(root, operation->rarg, operation->colCollations))
 		return NULL;
 	varno = bms_singleton_member(left->relids);
 	dist = dist_rel_make(left->relids, left->rows + right->rows);

@@ -144,8 +144,16 @@ dist_query_group(PlannerInfo *root, const DistRel *rel, List *clause, List *colu
 	}
 	foreach(cell, clause)
 	{
-		if (depends_on_rows(get_sortgroupclause_expr(lfirst(cell), root->processed_tlist)))
+		Node	   *item = get_sortgroupclause_expr(lfirst(cell), root->processed_tlist);
+
+		if (depends_on_rows(item))
 			query->group_clause = lappend(query->group_clause, lfirst(cell));
+		else if (expression_returns_set(item))
+			return NULL;
+
+		/* has another value for each row */
+		if (contain_volatile_functions(item))
+			return NULL;
 	}
 	if (!partial)
 		query->having = (List *) root->parse->havingQual;
@@ -453,12 +461,28 @@ add_whole_path(PlannerInfo *root, RelOptInfo *final_rel, DistQuery *query)
 }
 
 /*
+ * What is computed before rows are sorted for a LIMIT: volatile functions are
+ * called afterwards, in the order of the rows that are returned.  NULL if some
+ * of it can't be told from subqueries' values, which only nodes can compute.
+ */
+static PathTarget *
+target_before_limit(PlannerInfo *root, bool sorts)
+{
+	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
+
+	if (!sorts || target == NULL || !contain_volatile_functions((Node *) target->exprs))
+		return target;
+	return group_subqueries_stand_in(target->exprs, NULL) ? NULL : root->upper_targets[UPPERREL_DISTINCT];
+}
+
+/*
  * A path for a query with LIMIT, of which each node returns no more than
  * needed.
  */
 static void
 add_limit_path(PlannerInfo *root, RelOptInfo *final_rel, const FinalPathExtraData *extra)
 {
+	PathTarget *target;
 	DistQuery  *query;
 	Node	   *limit;
 	Path	   *path;
@@ -476,12 +500,19 @@ add_limit_path(PlannerInfo *root, RelOptInfo *final_rel, const FinalPathExtraDat
 	/* no path keys: all is sorted by constants */
 	query->sort_clause = root->sort_pathkeys != NIL ? root->parse->sortClause : NIL;
 	query->limit = limit;
+	target = target_before_limit(root, query->sort_clause != NIL);
+	if (target == NULL && root->parse->setOperations == NULL)
+		return;
 	rows = extra->limit_tuples > 0 ? extra->limit_tuples : 1000;
 	rows *= dist_rel_count_nodes(query->rel->table);
 	path = root->parse->setOperations != NULL ? set_op_query_path(root, set_op_result(root), query, rows) :
-		dist_query_path(root, final_rel, query, root->upper_targets[UPPERREL_FINAL], rows, 0);
+		dist_query_path(root, final_rel, query, target, rows, 0);
 	if (query->sort_clause != NIL)
+	{
 		path = (Path *) create_sort_path(root, final_rel, path, root->sort_pathkeys, extra->limit_tuples);
+		if (target != root->upper_targets[UPPERREL_FINAL])
+			path = apply_projection_to_path(root, final_rel, path, root->upper_targets[UPPERREL_FINAL]);
+	}
 	else if (!query->grouped && final_rel->pathlist != NIL)
 	{
 		/*

@@ -16,7 +16,6 @@
 #include "catalog/node_session.h"
 #include "resolve/tag.h"
 
-#define TAG_START "/*citus:"
 
 /*
  * Sizes of the longest tag as text, but for a set of shards, and of a member
@@ -249,7 +248,7 @@ check_sender(const char *source)
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			 errmsg("permission denied to tag a statement as a task"),
 			 errdetail("Comments that start with \"%s\" are reserved for statements that nodes of the cluster send.",
-					   TAG_START),
+					   TASK_TAG_START),
 			 errhint("Send the statement without the comment.")));
 }
 
@@ -259,7 +258,7 @@ task_tag_parse(const char *source, TaskTag *tag)
 	const char *cursor = source;
 
 	tag->kind = TAG_NONE;
-	if (likely(source == NULL || source[0] != '/' || !skip_word(&cursor, TAG_START)))
+	if (likely(source == NULL || source[0] != '/' || !skip_word(&cursor, TASK_TAG_START)))
 		return false;
 
 	check_sender(source);
@@ -385,7 +384,7 @@ char *
 task_tag_write(const TaskTag *tag)
 {
 	char	   *buffer = palloc(MAX_TAG_SIZE + MAX_RANGE_SIZE * list_length(tag->runs));
-	char	   *cursor = put_text(buffer, TAG_START);
+	char	   *cursor = put_text(buffer, TASK_TAG_START);
 
 	switch (tag->kind)
 	{

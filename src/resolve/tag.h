@@ -190,6 +190,8 @@ extern char *task_tag_write(const TaskTag *tag);
 /* The same for a shard. */
 extern char *task_tag_shard(int colocation_id, HashRange range);
 
+/* The start of all tags, and tags of utility statements and of nodes. */
+#define TASK_TAG_START "/*citus:"
 #define TASK_TAG_DDL "/*citus:ddl*/ "
 #define TASK_TAG_NODE "/*citus:node*/ "
 #define TASK_TAG_NODE_UNPUBLISHED "/*citus:node unpublished*/ "

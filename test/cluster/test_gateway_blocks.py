@@ -424,3 +424,21 @@ def test_whose_a_session_is(gateway):
                 assert found[:2] == own
                 assert rows(observer, "SELECT host(client_addr), client_port FROM pg_stat_activity WHERE pid = %s", [found[2]]) == [own]
         assert value(observer, "SELECT sum(sessions) FROM citus_stat_gateway") < 8
+
+
+def test_routed_statements_leave_no_settings(gateway):
+    """What a function sets in a client's statement doesn't reach other clients of the node's session."""
+    with servers.connect(gateway.node) as server:
+        server.execute("CREATE FUNCTION set_zone(text) RETURNS text LANGUAGE plpgsql STABLE "
+                       "AS $$ BEGIN RETURN set_config('TimeZone', $1, false); END $$")
+    try:
+        with gateway.connect(prepare_threshold=0) as one, gateway.connect(prepare_threshold=0) as other:
+            zone = value(other, "SHOW TimeZone")
+            before = count(gateway, "routed")
+            for id_ in range(1, 41):
+                assert value(one, "SELECT set_zone('Asia/Tokyo') FROM account WHERE id = %s", [id_]) == "Asia/Tokyo"
+                assert value(other, "SELECT current_setting('TimeZone') FROM account WHERE id = %s", [id_]) == zone
+            assert count(gateway, "routed") > before
+    finally:
+        with servers.connect(gateway.node) as server:
+            server.execute("DROP FUNCTION set_zone")

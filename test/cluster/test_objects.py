@@ -173,6 +173,20 @@ def test_function_that_needs_its_search_path(made, connect):
 
 
 @pytest.mark.parametrize("initiator", [0, 2], ids=["coordinator", "worker"])
+def test_functions_that_use_local_tables(made, connect, initiator):
+    connection = connect(made.nodes[initiator])
+    connection.execute("CREATE TEMP TABLE only_here AS SELECT 3 AS a")
+    connection.execute("CREATE FUNCTION obj.of_local() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM only_here'")
+    connection.execute("""CREATE FUNCTION obj.of_row() RETURNS int LANGUAGE plpgsql
+        AS 'DECLARE r only_here; BEGIN SELECT * INTO r FROM only_here; RETURN r.a; END'""")
+    assert rows(connection, "SELECT obj.of_local(), obj.of_row()") == [(1, 3)]
+    assert schema_of(made.nodes[0]) == schema_of(made.nodes[1])
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        connect(made.nodes[1]).execute("SELECT obj.of_local()")
+    connection.execute("DROP FUNCTION obj.of_local, obj.of_row")
+
+
+@pytest.mark.parametrize("initiator", [0, 2], ids=["coordinator", "worker"])
 def test_rows_of_materialized_views(made, connect, initiator):
     """The rows are computed once, by whichever node, and all nodes have them as of the same commit."""
     def same(expected=None):

@@ -78,6 +78,39 @@ def test_settings_that_change_answers(table, session, coordinator, schema):
     assert rows(session, query.format("1"))[0][1] == "2024-02-03"
 
 
+def test_settings_that_functions_change(coordinator, schema, session):
+    """What a function sets in a task ends with the task; what it sets in a delegated call stays in the client's session."""
+    coordinator.execute(f"""CREATE FUNCTION {schema}.changes(int, zone text) RETURNS int LANGUAGE plpgsql IMMUTABLE
+        AS $$ BEGIN PERFORM set_config('TimeZone', zone, false), set_config('my.own', zone, false); RETURN $1; END $$;
+        CREATE TABLE {schema}.s (id int, at timestamptz, CHECK ({schema}.changes(id, 'Asia/Tokyo') > 0));
+        SELECT create_distributed_table('{schema}.s', 'id');
+        CREATE FUNCTION {schema}.call(int, zone text) RETURNS int LANGUAGE plpgsql
+        AS $$ BEGIN PERFORM set_config('TimeZone', zone, false); RETURN $1; END $$;
+        SELECT create_distributed_function('{schema}.call(int, text)', '$1', '{schema}.s')""")
+    session.execute("SET TimeZone = 'UTC'")
+    for number in range(1, 9):
+        session.execute(f"INSERT INTO s VALUES ({number}, '2024-07-01 12:00+00')")
+    with session.cursor() as cursor, cursor.copy("COPY s FROM STDIN") as copy:
+        copy.write("".join(f"{number}\t2024-07-01 12:00+00\n" for number in range(9, 99)))
+    session.commit()
+    session.execute("SET TimeZone = 'UTC'")
+    for number in range(1, 9):
+        value(session, f"SELECT changes(id, 'Asia/Kolkata') FROM s WHERE id = {number}")
+    session.execute("SET TimeZone = 'UTC'")
+    value(session, "SELECT sum(changes(id, 'Asia/Tokyo')) FROM s")
+    session.execute("SET TimeZone = 'UTC'")
+    assert rows(session, "SELECT DISTINCT at::text FROM s WHERE length(at::text) > 0") == [("2024-07-01 12:00:00+00",)]
+    for number in range(1, 9):
+        assert value(session, f"SELECT at::text FROM s WHERE id = {number}") == "2024-07-01 12:00:00+00"
+    for number in range(1, 9):
+        session.execute("SET TimeZone = 'UTC'")
+        session.commit()
+        value(session, f"SELECT call({number}, 'Asia/Kolkata')")
+        assert value(session, "SHOW TimeZone") == "Asia/Kolkata"
+        assert value(session, f"SELECT at::text FROM s WHERE id = {number}") == "2024-07-01 17:30:00+05:30"
+        session.commit()
+
+
 def test_now_is_the_same_everywhere(table, session):
     """now() is the transaction's start on the initiator, in every row of every shard."""
     found = rows(session, "SELECT DISTINCT now(), now() = (SELECT now()) FROM t")

@@ -105,7 +105,8 @@ MATRIX = {
         ALTER EXTENSION cube SET SCHEMA obj2; ALTER EXTENSION cube ADD FUNCTION obj.helper(int, int);
         ALTER EXTENSION cube DROP FUNCTION obj.helper(int, int); DROP EXTENSION cube CASCADE""",
     "extension update": "CREATE EXTENSION hstore SCHEMA obj VERSION '1.4'; ALTER EXTENSION hstore UPDATE; DROP EXTENSION hstore",
-    "sequence": """CREATE SEQUENCE obj.thing; ALTER SEQUENCE obj.thing INCREMENT BY 5 CACHE 3; GRANT USAGE ON SEQUENCE obj.thing TO obj_other;
+    "sequence": """CREATE SEQUENCE obj.thing; ALTER SEQUENCE obj.thing INCREMENT BY 5 CACHE 3; ALTER SEQUENCE obj.thing AS smallint;
+        ALTER SEQUENCE obj.thing MINVALUE -9 MAXVALUE 90; ALTER SEQUENCE obj.thing MINVALUE 1; GRANT USAGE ON SEQUENCE obj.thing TO obj_other;
         REVOKE USAGE ON SEQUENCE obj.thing FROM obj_other;""" + moves("SEQUENCE", "thing"),
     "view": """CREATE VIEW obj.thing AS SELECT * FROM obj.base; CREATE OR REPLACE VIEW obj.thing AS SELECT a + 1 AS a, b FROM obj.base;
         ALTER VIEW obj.thing ALTER COLUMN a SET DEFAULT 4; ALTER VIEW obj.thing SET (security_barrier); ALTER VIEW obj.thing RESET (security_barrier);
@@ -117,6 +118,8 @@ MATRIX = {
         ALTER INDEX obj.thing_n2 SET (fillfactor = 60); DROP INDEX CONCURRENTLY obj.thing_n2; ALTER MATERIALIZED VIEW obj.thing CLUSTER ON thing_a_idx;
         CREATE STATISTICS obj.thing_s ON a, n FROM obj.thing; ALTER MATERIALIZED VIEW obj.thing RENAME COLUMN n TO m;
         ALTER MATERIALIZED VIEW obj.thing ALTER m SET STATISTICS 7; ALTER MATERIALIZED VIEW obj.thing RESET (fillfactor);
+        CREATE ACCESS METHOD obj_heap TYPE TABLE HANDLER heap_tableam_handler; ALTER MATERIALIZED VIEW obj.thing SET ACCESS METHOD obj_heap;
+        ALTER MATERIALIZED VIEW obj.thing SET ACCESS METHOD heap; DROP ACCESS METHOD obj_heap;
         CREATE VIEW obj.over AS SELECT * FROM obj.thing; DROP VIEW obj.over; GRANT SELECT ON obj.thing TO obj_other;
         REVOKE ALL ON obj.thing FROM obj_other; COMMENT ON COLUMN obj.thing.a IS 'x';""" + moves("MATERIALIZED VIEW", "thing"),
     "rule": """CREATE RULE thing AS ON INSERT TO obj.base DO INSTEAD NOTHING; COMMENT ON RULE thing ON obj.base IS 'x';

@@ -125,3 +125,10 @@ SELECT percentile_cont(2) WITHIN GROUP (ORDER BY v) FROM events;
 SELECT sum(v / (v - v)) FROM events;
 SELECT sum(2147483647::bigint * 2147483647 * (tenant + 1)) FROM events;
 SELECT json_object_agg(kind, v) FROM events;
+
+-- functions that return sets, in GROUP BY
+SELECT kind, generate_series(1, 2), count(*) FROM events GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT tenant, generate_series(1, 2), count(*) FROM events GROUP BY 1, 2 HAVING count(*) > 1 ORDER BY 1, 2;
+SELECT generate_series(1, 2), count(*) FROM events GROUP BY 1 ORDER BY 1;
+SELECT unnest(tags), count(*) FROM events GROUP BY 1 ORDER BY 1;
+SELECT kind, generate_series(1, 2), sum(v) FROM events GROUP BY GROUPING SETS ((1), (1, 2)) ORDER BY 1, 2, 3;

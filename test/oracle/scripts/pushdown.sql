@@ -17,6 +17,8 @@ INSERT INTO r SELECT g, 'r' || g FROM generate_series(0, 8) g;
 INSERT INTO l SELECT g % 13, 'l' || g FROM generate_series(0, 20) g;
 INSERT INTO docs SELECT g, json_build_object('n', g) FROM generate_series(1, 1000) g;
 ANALYZE p, q, words, r, l, docs;
+-- on all nodes
+CREATE FUNCTION count_call() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN set_config('o_pushdown.calls', (current_setting('o_pushdown.calls')::int + 1)::text, false); END $$;
 -- setup ends
 
 -- an outer join that becomes an anti-join, with a filter about the side without a match
@@ -237,3 +239,18 @@ INSERT INTO p (id, v) SELECT id + 100000, k FROM q WHERE k = 1 UNION ALL SELECT 
 INSERT INTO q (id, k) SELECT id, 50 FROM p WHERE id < 100000 UNION ALL SELECT id, 60 + k FROM q;
 SELECT (SELECT count(*) FROM p), (SELECT sum(k) FROM q);
 ROLLBACK;
+
+-- volatile functions are called for each row, after a LIMIT's sort
+SELECT set_config('o_pushdown.calls', '0', false);
+SELECT id, count_call() FROM p ORDER BY x, id LIMIT 3;
+SELECT id, count_call() FROM p ORDER BY f DESC, id LIMIT 2 OFFSET 2;
+SELECT v, count(*), count_call() FROM p GROUP BY v ORDER BY v LIMIT 3;
+SELECT DISTINCT v, id, row_number() OVER (PARTITION BY id), count_call() > 0 FROM p ORDER BY v, id LIMIT 3;
+SELECT id, (SELECT count(*) FROM q WHERE q.id = p.id), count_call() FROM p ORDER BY id LIMIT 3;
+SELECT current_setting('o_pushdown.calls')::int;
+SELECT count(*) FROM (SELECT DISTINCT v, random() FROM p) s;
+SELECT count(*) FROM (SELECT DISTINCT p.v, random() FROM p JOIN q USING (id)) s;
+SELECT count(*) FROM (SELECT v, random() FROM p GROUP BY 1, 2) s;
+SELECT count(*), sum(c) FROM (SELECT v, random(), count(*) AS c FROM p GROUP BY GROUPING SETS ((1, 2))) s;
+SELECT v, count(DISTINCT random()), count(DISTINCT n) FROM p GROUP BY v ORDER BY v;
+SELECT v, count(DISTINCT n) FROM p GROUP BY v HAVING count(DISTINCT random()) > 272 ORDER BY v;

@@ -35,6 +35,9 @@ SELECT t.k, l.* FROM t LEFT JOIN LATERAL (SELECT u.n, v.doc FROM u JOIN v ON v.z
 SELECT t.k, (SELECT u FROM u WHERE u.n = t.k) FROM t ORDER BY 1;
 SELECT t.k, (SELECT u.tableoid = 'u'::regclass FROM u WHERE u.n = t.k) FROM t ORDER BY 1;
 SELECT t.k, (SELECT count(*) FROM u WHERE u.n = t.k AND u.ctid IS NOT NULL AND u.xmin IS NOT NULL) FROM t ORDER BY 1;
+SELECT t.k, x.c >= 0 FROM t, LATERAL (SELECT count(*) AS c FROM u WHERE u.ctid = t.ctid) x ORDER BY 1;
+SELECT t.k, x.c >= 0 FROM t, LATERAL (SELECT count(*) AS c FROM u WHERE u.ctid = t.ctid AND u.xmin <> '0') x ORDER BY 1;
+SELECT t.k, x.c >= 0 FROM t, LATERAL (SELECT count(*) AS c FROM u WHERE u.ctid = t.ctid AND u.xmin::text <> t.k::text) x ORDER BY 1;
 SELECT t.k, (SELECT v.doc ->> 'n' FROM v WHERE v.id = t.k AND v.doc @> jsonb_build_object('n', t.k)) FROM t ORDER BY 1;
 
 -- a filter that would fail for rows that others leave out

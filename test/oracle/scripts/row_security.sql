@@ -1,6 +1,6 @@
 -- Row security policies on each type of table, seen by roles whom they concern in different ways.
 --
--- distribute: papers(id), notes(id) with papers, log(id), strict(id), forced(id), mixed(id), parent(id), child(parent_id) with parent, plain(id), members(k), rooms(id), seats(id), signs reference, levels reference, topics reference, tiny single
+-- distribute: papers(id), notes(id) with papers, log(id), strict(id), forced(id), mixed(id), parent(id), child(parent_id) with parent, plain(id), members(k), rooms(id), halls(id), yards reference, seats(id), signs reference, levels reference, topics reference, tiny single
 
 -- on all nodes
 DROP ROLE IF EXISTS o_rs_owner, o_rs_ann, o_rs_ben, o_rs_cyd, o_rs_team, o_rs_exempt, o_rs_view;
@@ -51,16 +51,27 @@ INSERT INTO plain SELECT i, i % 3 FROM generate_series(1, 12) i;
 INSERT INTO tiny VALUES (1, 'o_rs_ann', 1), (2, 'o_rs_ben', 2), (3, 'o_rs_cyd', 3);
 CREATE TABLE members (k int PRIMARY KEY, who name, room text);
 CREATE TABLE rooms (id int PRIMARY KEY, name text, note text);
+CREATE TABLE halls (id int PRIMARY KEY, size int CHECK (size < 100), name text, room text GENERATED ALWAYS AS (lower(name)) STORED);
+CREATE TABLE yards (id int PRIMARY KEY, size int CHECK (size < 100), name text, room text GENERATED ALWAYS AS (lower(name)) STORED);
 CREATE TABLE seats (id int PRIMARY KEY, v int);
 CREATE TABLE signs (id int PRIMARY KEY, v int);
 INSERT INTO members VALUES (1, 'o_rs_ann', 'red'), (2, 'o_rs_ann', 'blue'), (3, 'o_rs_ben', 'blue'), (4, 'o_rs_cyd', 'green'), (5, 'o_rs_ben', 'grey');
 INSERT INTO rooms SELECT i, (ARRAY['red', 'blue', 'green'])[1 + i % 3], CASE WHEN i % 3 = 2 THEN 'secret' ELSE 'room' END || i FROM generate_series(1, 18) i;
+INSERT INTO halls SELECT i, i, (ARRAY['red', 'blue', 'green'])[1 + i % 3] FROM generate_series(1, 6) i;
+INSERT INTO yards SELECT i, i, (ARRAY['red', 'blue', 'green'])[1 + i % 3] FROM generate_series(1, 6) i;
 INSERT INTO seats SELECT i, i FROM generate_series(1, 12) i;
 INSERT INTO signs SELECT i, i FROM generate_series(1, 12) i;
-GRANT ALL ON members, rooms, seats, signs TO o_rs_ann, o_rs_ben, o_rs_cyd;
+GRANT ALL ON members, rooms, halls, yards, seats, signs TO o_rs_ann, o_rs_ben, o_rs_cyd;
 ALTER TABLE rooms ENABLE ROW LEVEL SECURITY;
 CREATE POLICY mine ON rooms USING (name IN (SELECT m.room FROM members m WHERE m.who = current_user)) WITH CHECK (NOT EXISTS (SELECT FROM members m WHERE m.who <> current_user AND m.room = name));
 CREATE POLICY odd ON rooms AS RESTRICTIVE FOR UPDATE TO o_rs_ben USING (id % 2 = 1) WITH CHECK (id > 0);
+ALTER TABLE halls ENABLE ROW LEVEL SECURITY;
+CREATE POLICY mine ON halls USING (room IN (SELECT m.room FROM members m WHERE m.who = current_user)) WITH CHECK (NOT EXISTS (SELECT FROM members m WHERE m.who <> current_user AND m.room = halls.room));
+-- on all nodes
+CREATE FUNCTION trim_name() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.name := btrim(NEW.name); RETURN NEW; END $$;
+CREATE TRIGGER trims BEFORE INSERT OR UPDATE ON halls FOR EACH ROW EXECUTE FUNCTION trim_name();
+ALTER TABLE yards ENABLE ROW LEVEL SECURITY;
+CREATE POLICY mine ON yards USING (true) WITH CHECK (yards.tableoid <> 0 AND NOT EXISTS (SELECT FROM members m WHERE m.who <> current_user AND ROW(yards.*)::text LIKE '%,' || m.room || ')'));
 ALTER TABLE seats ENABLE ROW LEVEL SECURITY;
 CREATE POLICY sel ON seats FOR SELECT USING (v < 5);
 CREATE POLICY ins ON seats FOR INSERT WITH CHECK (v < 80);
@@ -570,6 +581,27 @@ UPDATE rooms SET note = 'x' WHERE leak(note) AND name = 'red';
 UPDATE rooms SET id = id + 100 WHERE name = 'red' AND id < 10 RETURNING id;
 UPDATE rooms SET id = id + 100, name = 'green' WHERE id = 12;
 SELECT id FROM rooms ORDER BY id FOR UPDATE;
+
+-- policies come before constraints and unique indexes
+INSERT INTO rooms VALUES (2, 'green', 'hidden'), (4, 'green', 'new');
+INSERT INTO rooms VALUES (2, 'green', 'hidden') ON CONFLICT DO NOTHING;
+INSERT INTO rooms VALUES (2, 'green', 'hidden') RETURNING id;
+UPDATE rooms SET id = 2, name = 'green' WHERE id = 12;
+INSERT INTO halls VALUES (2, 1, 'GREEN'), (11, 1, 'green');
+INSERT INTO halls VALUES (2, 1, ' Green '), (11, 1, 'green') ON CONFLICT DO NOTHING;
+INSERT INTO halls VALUES (2, 1, 'red'), (12, 1, 'red');
+INSERT INTO halls VALUES (12, 1, ' Red '), (13, 1, 'white') RETURNING id, name, room;
+INSERT INTO halls VALUES (14, 200, 'green'), (15, 1, 'red');
+INSERT INTO halls VALUES (14, 200, 'red'), (15, 1, 'red');
+UPDATE halls SET name = ' GREEN', size = 300 WHERE id < 20;
+UPDATE halls SET name = ' RED', size = size + 1 WHERE id < 20 AND room = 'red' RETURNING *;
+UPDATE halls SET id = 2, name = 'green ' WHERE id = 12;
+UPDATE halls SET id = 22, name = 'white' WHERE id = 12 RETURNING *;
+INSERT INTO yards VALUES (2, 300, 'Green'), (11, 1, 'green');
+INSERT INTO yards VALUES (11, 1, 'Green'), (12, 1, 'red') ON CONFLICT DO NOTHING;
+INSERT INTO yards VALUES (11, 1, 'Red'), (12, 1, 'red') RETURNING *;
+UPDATE yards SET id = 2, name = 'Green' WHERE id = 1;
+UPDATE yards SET id = id + 30, name = 'Red' WHERE id < 3 RETURNING *;
 SET ROLE o_rs_ben;
 UPDATE rooms SET note = 'ben' RETURNING id;
 UPDATE rooms SET note = 'ben', name = 'grey' WHERE name = 'blue' RETURNING id;

@@ -1,15 +1,17 @@
 -- UNION, INTERSECT, EXCEPT, with and without ALL, over all table types.
 --
--- distribute: a(id), b(id) with a, c(id) with none, r reference, s single, l local
+-- distribute: a(id), b(id) with a, posix(id) with a, c(id) with none, r reference, s single, l local
 
 CREATE TABLE a (id int PRIMARY KEY, grp int, name text);
 CREATE TABLE b (id int PRIMARY KEY, grp int, name text);
+CREATE TABLE posix (id int, name text COLLATE "POSIX");
 CREATE TABLE c (id text PRIMARY KEY, grp int);
 CREATE TABLE r (id int PRIMARY KEY, name text);
 CREATE TABLE s (id int, name text);
 CREATE TABLE l (id int, name text);
 INSERT INTO a SELECT i, i % 4, 'n' || i % 7 FROM generate_series(1, 25) i;
 INSERT INTO b SELECT i, i % 3, 'n' || i % 5 FROM generate_series(10, 40) i;
+INSERT INTO posix SELECT i, 'n' || i FROM generate_series(1, 12) i;
 INSERT INTO c SELECT i::text, i % 6 FROM generate_series(1, 12) i;
 INSERT INTO r SELECT i, 'n' || i FROM generate_series(1, 8) i;
 INSERT INTO s SELECT i % 5, 'n' || i % 3 FROM generate_series(1, 10) i;
@@ -67,3 +69,13 @@ SELECT id, grp FROM a EXCEPT SELECT id, grp FROM b WHERE grp = 1 ORDER BY id DES
 SELECT id FROM a UNION SELECT name FROM b;
 SELECT id FROM a UNION SELECT id, name FROM b;
 SELECT id FROM a UNION SELECT id FROM b ORDER BY name;
+
+-- a COLLATE clause decides between different collations
+SELECT id, name COLLATE "C" FROM a UNION SELECT id, name FROM posix ORDER BY 2, 1;
+SELECT id, name COLLATE "C" FROM a UNION ALL SELECT id, name FROM posix ORDER BY 2, 1 LIMIT 5;
+SELECT id, name COLLATE "C" FROM a INTERSECT SELECT id, name FROM posix ORDER BY 2, 1;
+SELECT name, count(*) FROM (SELECT id, name FROM posix EXCEPT SELECT id, name COLLATE "C" FROM a) x GROUP BY 1 ORDER BY 1;
+SELECT name, count(*) FROM (SELECT id, name COLLATE "C" FROM a UNION ALL SELECT id, name FROM posix) x GROUP BY 1 ORDER BY 1;
+SELECT name, count(*) FROM (SELECT id, name COLLATE "POSIX" FROM a UNION ALL SELECT id, name FROM posix) x GROUP BY 1 ORDER BY 1;
+SELECT id, name FROM a UNION SELECT id, name FROM posix;
+SELECT id, name COLLATE "C" FROM a UNION SELECT id, name COLLATE "POSIX" FROM posix;
