@@ -29,6 +29,7 @@
 #include "catalog/pg_attrdef.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
+#include "catalog/pg_depend.h"
 #include "commands/tablecmds.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -172,6 +173,26 @@ constraints_of_table(Oid relid, List **names)
 }
 
 /*
+ * Errors as a single server does if other objects depend on a column that is
+ * to be dropped.  A column without such objects is left alone; the deletion of
+ * another one doesn't come to its end.
+ */
+static void
+check_column_dependents(Oid relid, AttrNumber attno)
+{
+	ObjectAddress column;
+
+	ObjectAddressSubSet(column, RelationRelationId, relid, attno);
+	foreach_ptr(CatalogRow, row, catalog_dependents(RelationRelationId, relid))
+	{
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(row->tuple);
+
+		if (depend->refobjsubid == attno && depend->deptype == DEPENDENCY_NORMAL)
+			performDeletion(&column, DROP_RESTRICT, 0);
+	}
+}
+
+/*
  * Errors when a subcommand can't be done to a distributed or reference table.
  */
 static SubcommandScope
@@ -181,6 +202,9 @@ subcommand_scope(const AlterTableCall *alter, const AlterTableCmd *cmd)
 
 	if ((cmd->subtype == AT_DropColumn || cmd->subtype == AT_AlterColumnType) && alter->table->dist_attno != 0 &&
 		get_attnum(alter->table->relid, cmd->name) == alter->table->dist_attno)
+	{
+		if (cmd->subtype == AT_DropColumn && cmd->behavior == DROP_RESTRICT)
+			check_column_dependents(alter->table->relid, alter->table->dist_attno);
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 cmd->subtype == AT_DropColumn ?
@@ -189,6 +213,7 @@ subcommand_scope(const AlterTableCall *alter, const AlterTableCmd *cmd)
 						relname),
 				 errdetail("The rows are stored by the hash values of this column."),
 				 errhint("Use undistribute_table(), alter the table, and distribute it again.")));
+	}
 
 	for (int i = 0; i < lengthof(subcommands); i++)
 	{

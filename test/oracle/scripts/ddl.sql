@@ -205,6 +205,13 @@ INSERT INTO named (id, v, w) VALUES (6, 21, 1), (6, 21, 0);
 INSERT INTO named (id, v, w) VALUES (2, 21, 0);
 INSERT INTO named (id, v, w) VALUES (1000, 21, 1);
 DROP TABLE named;
+
+-- What depends on a column is reported first.
+CREATE VIEW of_made AS SELECT id FROM made;
+ALTER TABLE made DROP COLUMN v, DROP COLUMN id;
+ALTER TABLE made DROP COLUMN id;
+SELECT count(*) FROM of_made;
+DROP VIEW of_made;
 CREATE TABLE of_type (id int, m made, CHECK ((m).id > 0));
 CREATE VIEW on_of_type AS SELECT * FROM of_type;
 DROP TABLE of_type;
