@@ -304,7 +304,6 @@ copy_begins(Backend *backend)
 
 	if (backend->client != NULL)
 		backend->client->in_copy = true;
-	end_checking(backend);
 	for (from = to; from != ring->tail; from++)
 	{
 		Expect	   *expect = &ring->entries[from & (ring->size - 1)];
@@ -326,6 +325,7 @@ copy_begins(Backend *backend)
 	ring->tail = to;
 	for (from = ring->head; from != to; from++)
 		note_asked(backend, ring->entries[from & (ring->size - 1)].kind);
+	end_checking(backend);
 }
 
 /* Processes the backend's report of its state (session_state.c). */

@@ -14,6 +14,8 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
+
 #include "common/hashfn.h"
 #include "utils/memutils.h"
 
@@ -24,6 +26,12 @@
 
 /* No statement has this name. */
 #define NO_STATEMENT "citus_gateway_none"
+
+/* A statement of this name is prepared only to be dropped. */
+#define DROPPED_STATEMENT "citus_gateway_dropped"
+
+/* The maximal length of a query that is examined. */
+#define MAX_DEALLOCATE 256
 
 typedef struct StatementEntry
 {
@@ -514,6 +522,89 @@ note_query(Client *client, Expect *expect)
 	client_set_statement(client, "", NULL);
 }
 
+/* Reads a word of a name as the server does; NULL if it is none. */
+static const char *
+read_name(const char *text, char *name)
+{
+	bool		quoted = *text == '"';
+	int			len = 0;
+
+	if (!quoted && !isalpha((unsigned char) *text) && *text != '_')
+		return NULL;
+	for (text += quoted; *text != '\0'; text++)
+	{
+		if (quoted ? *text == '"' && *++text != '"' : !isalnum((unsigned char) *text) && *text != '_' && *text != '$')
+			break;
+		if (len == NAMEDATALEN - 1)
+			return NULL;
+		name[len++] = quoted ? *text : pg_tolower((unsigned char) *text);
+	}
+	name[len] = '\0';
+	return text;
+}
+
+static const char *
+skip_blanks(const char *text)
+{
+	return text + strspn(text, " \t\r\n\f");
+}
+
+/* Reads DEALLOCATE of one name; false if the text is something else. */
+static bool
+read_deallocate(const char *text, char *name)
+{
+	const char *rest = read_name(skip_blanks(text), name);
+	bool		quoted;
+
+	if (rest == NULL || strcmp(name, "deallocate") != 0)
+		return false;
+	rest = skip_blanks(rest);
+	quoted = *rest == '"';
+	rest = read_name(rest, name);
+	if (rest == NULL)
+		return false;
+	rest = skip_blanks(rest);
+	if (!quoted && strcmp(name, "prepare") == 0 && *rest != '\0' && *rest != ';')
+	{
+		quoted = *rest == '"';
+		rest = read_name(rest, name);
+		if (rest == NULL)
+			return false;
+		rest = skip_blanks(rest);
+	}
+	if (*rest == ';')
+		rest = skip_blanks(rest + 1);
+	return *rest == '\0' && (quoted || strcmp(name, "all") != 0);
+}
+
+/*
+ * A query by which drivers drop a statement that they have prepared by the
+ * protocol.  The session's is shared with other clients, so the query is sent
+ * with another name, of a statement that is prepared for this.
+ */
+static bool
+forward_deallocate(Client *client, uint32 len)
+{
+	static const char query[] = "DEALLOCATE " DROPPED_STATEMENT;
+	Backend    *backend = client->backend;
+	const ByteQueue *in = &client->stream.in;
+	const char *payload = in->data + in->start + 5;
+	char		name[NAMEDATALEN];
+
+	if (len > MAX_DEALLOCATE || len < 5 || payload[len - 5] != '\0' || !read_deallocate(payload, name) || client_statement(client, name) == NULL ||
+		client->in_copy || backend->transaction == 'E' || backend->unsynced || expect_head(backend) != NULL)
+		return false;
+	stream_skip(&client->stream, len + 1);
+	client_set_statement(client, name, NULL);
+	expect_push(backend, EXPECT_CLOSE, READER_NOBODY);
+	stream_put_message(&backend->stream, 'C', "S" DROPPED_STATEMENT, sizeof("S" DROPPED_STATEMENT));
+	expect_push(backend, EXPECT_PARSE, READER_NOBODY);
+	stream_put_message(&backend->stream, 'P', DROPPED_STATEMENT "\0\0\0", sizeof(DROPPED_STATEMENT "\0\0\0"));
+	note_query(client, expect_push(backend, EXPECT_QUERY, READER_CLIENT));
+	stream_put_message(&backend->stream, 'Q', query, sizeof(query));
+	return true;
+}
+
 bool
 client_forward(Client *client, char type, uint32 len)
 {
@@ -528,6 +619,8 @@ client_forward(Client *client, char type, uint32 len)
 		stream_skip(&client->stream, len + 1);
 		return true;
 	}
+	if (type == 'Q' && len <= MAX_DEALLOCATE && queue_length(&client->stream.in) < (size_t) len + 1)
+		return false;
 	if (strchr("BDC", type) == NULL)
 		block_begin(client);
 	switch (type)
@@ -547,6 +640,9 @@ client_forward(Client *client, char type, uint32 len)
 			begin_passing(client, type, len);
 			break;
 		case 'Q':
+			if (forward_deallocate(client, len))
+				break;
+			/* FALLTHROUGH */
 		case 'F':
 			route_ask_by_query(client);
 			expect = expect_push(client->backend, EXPECT_QUERY, READER_CLIENT);

@@ -219,6 +219,15 @@ WRONG = [parse(b"w", b"SELECT 1 / 0"), bind(b"w"), EXECUTE]
     [[parse(b"a", b"SELECT 1"), parse(b"a", b"SELECT 1; SELECT 2"), SYNC, parse(b"a", b"SELECT nothing"), SYNC, parse(b"a", b""), SYNC]],
     [[parse(b"b", b"SELECT 1"), parse(b"", b"DEALLOCATE ALL"), bind(b""), EXECUTE, parse(b"b", b"SELECT 2"), bind(b"b"), EXECUTE, SYNC]],
     [[*WRONG, parse(b"c", b"SELECT 1"), SYNC, parse(b"c", b"SELECT 2"), bind(b"c"), EXECUTE, SYNC]],
+    [[parse(b"f", b"COPY t0 FROM STDIN"), parse(b"g", b""), SYNC], [bind(b"f"), EXECUTE, parse(b"g", b"SELECT 1"), SYNC]],
+    # Drivers drop statements by queries.
+    [[parse(b"d", b"SELECT 1"), SYNC], [message(b"Q", b"DEALLOCATE D\0"), bind(b"d"), EXECUTE, SYNC], [parse(b"d", b"SELECT 2"), SYNC]],
+    [[parse(b'D "d', b"SELECT 1"), SYNC], [message(b"Q", b" deallocate prepare \"D \"\"d\" ; \0"), bind(b'D "d'), EXECUTE, SYNC]],
+    [[parse(b"d", b"SELECT 1"), parse(b"e", b"SELECT 1"), message(b"Q", b"BEGIN\0")], [message(b"Q", b"DEALLOCATE d\0")],
+     [message(b"Q", b"ROLLBACK\0"), bind(b"e"), EXECUTE, SYNC, bind(b"d"), EXECUTE, SYNC], [message(b"Q", b"DEALLOCATE d\0")]],
+    [[parse(b"d", b"SELECT 1"), message(b"Q", b"BEGIN; SELECT 1 / 0\0")], [message(b"Q", b"DEALLOCATE d\0")],
+     [message(b"Q", b"ROLLBACK\0"), bind(b"d"), EXECUTE, SYNC]],
+    [[parse(b"prepare", b"SELECT 1"), SYNC], [message(b"Q", b"DEALLOCATE prepare\0")], [message(b"Q", b"DEALLOCATE \"all\"\0")]],
     # BEGIN as a query leaves no portal; the end of a session is told once.
     [[message(b"Q", b"BEGIN\0"), EXECUTE, SYNC, message(b"Q", b"ROLLBACK\0")]],
     [[parse(b"", b"BEGIN"), bind(b""), EXECUTE, SYNC, EXECUTE, SYNC, message(b"Q", b"ROLLBACK\0")]],

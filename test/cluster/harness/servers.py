@@ -34,7 +34,11 @@ def cluster(purpose="check-cluster", workers=2, kind="cluster", settings=None):
             links.give_gateways(made)
         elif THROUGH_GATEWAY and kind == "cluster":
             gateway_ports[made.coordinator.port] = made.coordinator.start_gateway()
-        yield made
+        try:
+            yield made
+        finally:
+            for node in made.nodes:
+                gateway_ports.pop(node.port, None)
 
 
 def connect(node, user="postgres", dbname="postgres", autocommit=True, **options):
