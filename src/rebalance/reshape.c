@@ -58,6 +58,7 @@ typedef struct NewGroup
 	HashRange	range;
 	int32		groupid;		/* node that will have it */
 	List	   *shardids;		/* of each table (int64 *) */
+	List	   *placementids;	/* of each of these (int64 *) */
 } NewGroup;
 
 /* The operation that this session takes part in, in its own memory context. */
@@ -246,12 +247,14 @@ name_new_shards(void)
 {
 	int			ntables = list_length(current_reshape->tables);
 	int64	   *ids = next_ids(PG_DIST_SHARDID_SEQ, ntables * list_length(current_reshape->new));
+	int64	   *placement_ids = next_ids(PG_DIST_PLACEMENTID_SEQ, ntables * list_length(current_reshape->new));
 
 	foreach_ptr(NewGroup, group, current_reshape->new)
 	{
 		for (int i = 0; i < ntables; i++)
 		{
 			group->shardids = lappend(group->shardids, ids);
+			group->placementids = lappend(group->placementids, placement_ids++);
 			cleanup_note(current_reshape->operation, CLEANUP_SHARD, move_shard_name(list_nth_oid(current_reshape->tables, i), *ids),
 						 group->groupid, CLEANUP_ON_FAILURE);
 			ids++;
@@ -268,12 +271,15 @@ relation_constant(Oid relid)
 																  get_rel_name(relid))));
 }
 
-/* Marks the new shards as arriving, on all nodes. */
+/*
+ * Writes the rows of the new shards, as arriving or active, on all nodes that
+ * don't have them.
+ */
 static void
-announce_new_shards(void)
+announce_new_shards(int state)
 {
 	int			ntables = list_length(current_reshape->tables);
-	int64	   *ids = next_ids(PG_DIST_PLACEMENTID_SEQ, ntables * list_length(current_reshape->new));
+	int64		owner = state == PLACEMENT_ARRIVING ? current_reshape->operation : 0;
 	StringInfoData shards;
 	StringInfoData placements;
 
@@ -285,17 +291,18 @@ announce_new_shards(void)
 		{
 			const char *comma = shards.len == 0 ? "" : ", ";
 
-			appendStringInfo(&shards, "%s(%s, " INT64_FORMAT ", 't', '%d', '%d')", comma,
+			appendStringInfo(&shards, "%s(%s, " INT64_FORMAT ", 't'::\"char\", '%d', '%d')", comma,
 							 relation_constant(list_nth_oid(current_reshape->tables, i)), new_shardid(group, i), group->range.min,
 							 group->range.max);
-			appendStringInfo(&placements, "%s(" INT64_FORMAT ", " INT64_FORMAT ", %d, " INT64_FORMAT ", %d)", comma, *ids++,
-							 new_shardid(group, i), PLACEMENT_ARRIVING, current_reshape->operation, group->groupid);
+			appendStringInfo(&placements, "%s(" INT64_FORMAT ", " INT64_FORMAT ", %d, " INT64_FORMAT ", %d)", comma,
+							 *(int64 *) list_nth(group->placementids, i), new_shardid(group, i), state, owner, group->groupid);
 		}
 	}
 	members_exec(psprintf("INSERT INTO pg_catalog.pg_dist_placement (placementid, shardid, shardstate, shardlength, groupid) "
-						  "VALUES %s", placements.data), NIL);
+						  "VALUES %s ON CONFLICT DO NOTHING", placements.data), NIL);
 	members_exec(psprintf("INSERT INTO pg_catalog.pg_dist_shard (logicalrelid, shardid, shardstorage, shardminvalue, shardmaxvalue) "
-						  "VALUES %s", shards.data), NIL);
+						  "SELECT * FROM (VALUES %s) v (relation, id, storage, low, high) WHERE NOT EXISTS "
+						  "(SELECT FROM pg_catalog.pg_dist_shard s WHERE s.shardid = v.id)", shards.data), NIL);
 }
 
 /*
@@ -331,7 +338,7 @@ citus_internal_reshape_begin(PG_FUNCTION_ARGS)
 	current_reshape->operation = cleanup_begin();
 	current_reshape->definition = move_definition(current_reshape->colocation_id);
 	name_new_shards();
-	announce_new_shards();
+	announce_new_shards(PLACEMENT_ARRIVING);
 	MemoryContextSwitchTo(old_context);
 	PG_RETURN_VOID();
 }
@@ -471,7 +478,7 @@ last_node(void)
 	return metadata_local_group();
 }
 
-/* Changes the metadata on all nodes. */
+/* Changes the metadata on all nodes, also those that were added meanwhile. */
 static void
 replace_shards(void)
 {
@@ -480,6 +487,7 @@ replace_shards(void)
 	note_replaced_shards();
 	members_exec(psprintf("UPDATE pg_catalog.pg_dist_placement SET shardstate = CASE WHEN shardid IN (%s) THEN %d ELSE %d END, "
 						  "shardlength = 0 WHERE shardid IN (%s, %s)", old, PLACEMENT_LEFT, PLACEMENT_ACTIVE, old, new_shardids()), NIL);
+	announce_new_shards(PLACEMENT_ACTIVE);
 }
 
 /*

@@ -435,8 +435,8 @@ place_on_target(int state)
 		appendStringInfo(&buf, "%s(" INT64_FORMAT ", " INT64_FORMAT ", %d, " INT64_FORMAT ", %d)", buf.len == 0 ? "" : ", ",
 						 ids[foreach_current_index(relid)], moved_shard(relid)->shardid, state, owner, current_move->target);
 	members_exec(psprintf("INSERT INTO pg_catalog.pg_dist_placement (placementid, shardid, shardstate, shardlength, groupid) "
-						  "VALUES %s ON CONFLICT (shardid, groupid) DO UPDATE "
-						  "SET shardstate = excluded.shardstate, shardlength = excluded.shardlength", buf.data), NIL);
+						  "VALUES %s ON CONFLICT (shardid, groupid) DO UPDATE SET placementid = excluded.placementid, "
+						  "shardstate = excluded.shardstate, shardlength = excluded.shardlength", buf.data), NIL);
 }
 
 /*

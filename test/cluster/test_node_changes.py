@@ -336,6 +336,30 @@ def test_views_with_a_node_down(bare, connect):
     assert value(connection, "SELECT count(*) FROM citus_shards WHERE shard_size IS NULL") == 0
 
 
+@pytest.mark.parametrize("point, change", [
+    ("reshape-before-switch", "citus_split_shard_by_split_points({shard}, '{{{middle}}}', '{{{node},{other}}}')"),
+    ("move-before-switch", "citus_move_shard_placement({shard}, {node}, {other}, 'block_writes')")])
+def test_added_beside_change_of_shards(bare, connect, point, change):
+    """A node that is added while shards are split or moved gets what becomes of them."""
+    made, connection = bare
+    connection.execute("CREATE TABLE t (a int); SELECT create_distributed_table('t', 'a', shard_count => 4)")
+    connection.execute("INSERT INTO t SELECT generate_series(1, 50)")
+    shard, first, last, node = rows(connection, """
+        SELECT shardid, shardminvalue::int, shardmaxvalue::int, nodeid FROM pg_dist_shard
+        JOIN pg_dist_placement USING (shardid) JOIN pg_dist_node USING (groupid) WHERE logicalrelid = 't'::regclass ORDER BY 1""")[0]
+    other = value(connection, "SELECT min(nodeid) FROM pg_dist_node WHERE nodeid <> %s", [node])
+    changing = Stopped(made.coordinator, point, "SELECT " + change.format(shard=shard, node=node, other=other, middle=(first + last) // 2))
+    call(connection, "citus_add_node", made.workers[1])
+    assert changing.go_on() is None
+    wait_until(lambda: connection.execute("CALL citus_cleanup_orphaned_resources()") and value(
+        connection, "SELECT count(*) FROM pg_dist_placement WHERE shardstate <> 1") == 0, "former placements to be gone")
+    for catalog in ("pg_dist_placement", "pg_dist_shard"):
+        answers = on_every_node(made, f"SELECT {catalog}::text FROM {catalog} ORDER BY shardid, 1")
+        assert len(set(map(str, answers.values()))) == 1, answers
+    for each in made.nodes:
+        assert value(connect(each), "SELECT count(*) FROM t") == 50
+
+
 @pytest.mark.parametrize("where", [0, 1, 2])
 def test_removed_beside_transactions(bare, connect, where):
     """A removal names the transactions that it waits for, within limits, and others go on meanwhile."""
