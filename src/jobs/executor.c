@@ -36,6 +36,7 @@
 #include "jobs/private.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
+#include "txn/deadlock_victim.h"
 
 extern PGDLLEXPORT void citus_task_main(Datum arg);
 
@@ -171,6 +172,7 @@ citus_task_main(Datum arg)
 					PGC_S_SESSION);
 	MemoryContextSwitchTo(context);
 
+	deadlock_victim_prepare();
 	command = claim_task(process.task_id);
 	if (command == NULL)
 		return;

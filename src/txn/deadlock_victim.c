@@ -10,8 +10,10 @@
  * that PostgreSQL raises for a deadlock, if shared memory has a sentence for
  * this very transaction.
  *
- * The callback stays where it is put: the stack is emptied after an error
- * only.  The statement after an error may run without other code of ours (a
+ * The callback is there from the session's start, since the first query may
+ * wait for a lock before it is planned.  It stays where it is put: the stack
+ * is emptied after an error only, and at the end of a portal that found it
+ * empty.  The statement after an error may run without other code of ours (a
  * cached plan of this node's own shard).  So the callback is pushed again when
  * the failed transaction is cleaned up, after the last error that its
  * statements can raise, and when ROLLBACK TO restarts its subtransaction.  The
@@ -35,6 +37,7 @@
 #include "storage/procarray.h"
 #include "utils/memutils.h"
 
+#include "compat/client_protocol.h"
 #include "compat/proc.h"
 #include "lib/debug_point.h"
 #include "lib/shared_area.h"
@@ -59,6 +62,17 @@ typedef struct VictimShared
 
 static VictimShared *victims_shared = NULL;
 
+static ClientAuthentication_hook_type authentication_next = NULL;
+
+/* ClientAuthentication_hook: a client's session, or another node's, begins. */
+static void
+prepare_session(Port *port, int status)
+{
+	if (authentication_next != NULL)
+		authentication_next(port, status);
+	deadlock_victim_prepare();
+}
+
 void
 deadlock_victim_init(void)
 {
@@ -69,6 +83,8 @@ deadlock_victim_init(void)
 	};
 
 	shared_area_add(&area);
+	authentication_next = ClientAuthentication_hook;
+	ClientAuthentication_hook = prepare_session;
 }
 
 static void

@@ -170,6 +170,19 @@ def test_ddl_late_in_a_transaction(cluster, table, keys, session, nodes):
     close_circle(cluster, sessions[::-1], [update(table, keys[0]), f"ALTER TABLE {table} ADD COLUMN late int"])
 
 
+@pytest.mark.parametrize("nodes", [(0, 1), (1, 2)])
+def test_first_queries(cluster, schema, coordinator, connect, nodes):
+    """Sessions that have run commands only, and wait for a lock before their first query is planned."""
+    for name in "ab":
+        coordinator.execute(f"CREATE TABLE {schema}.{name} (id bigint)")
+        coordinator.execute(f"SELECT create_distributed_table('{schema}.{name}', 'id')")
+    sessions = [connect(cluster.nodes[node]) for node in nodes]
+    for session, name in zip(sessions, "ab"):
+        session.execute("BEGIN")
+        session.execute(f"LOCK TABLE {schema}.{name}")
+    close_circle(cluster, sessions, [f"SELECT FROM {schema}.{name} WHERE id = 1" for name in "ba"])
+
+
 def test_ddl_that_gives_way(cluster, connect, table, keys, session):
     """DDL outside a transaction block gives its locks back again and again; nobody is cancelled meanwhile."""
     holder = session(2)
