@@ -49,8 +49,8 @@ users_query(bool leaves, const char *transactions)
 					"FROM pg_catalog.pg_locks l LEFT JOIN LATERAL citus_internal.process_gpid(l.pid) g ON true "
 					"WHERE l.granted AND l.locktype = 'relation' AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d "
 					"WHERE d.datname = pg_catalog.current_database()) AND (l.mode <> 'AccessShareLock' "
-					"AND l.relation = 'pg_catalog.pg_dist_node'::pg_catalog.regclass%s)%s",
-					leaves ? " OR l.relation IN (SELECT p.logicalrelid FROM pg_catalog.pg_dist_partition p)" : "",
+					"AND l.relation = 'pg_catalog.pg_dist_node'::pg_catalog.regclass::pg_catalog.oid%s)%s",
+					leaves ? " OR l.relation IN (SELECT p.logicalrelid::pg_catalog.oid FROM pg_catalog.pg_dist_partition p)" : "",
 					transactions == NULL ? "" :
 					psprintf(" AND l.virtualtransaction = ANY (pg_catalog.string_to_array(%s, ','))",
 							 quote_literal_cstr(transactions)));
