@@ -23,6 +23,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "catalog/backends.h"
 #include "catalog/metadata.h"
 #include "cluster/node_users.h"
 #include "remote/connection.h"
@@ -40,6 +41,8 @@ enum
 /*
  * Selects the transactions of a node, and their global process ids, in two
  * texts; of those in a text that was read before, or all if that is NULL.
+ * Those of the client's own session are left out, which may be waiting for us:
+ * DROP EXTENSION removes nodes over another connection.
  */
 static char *
 users_query(bool leaves, const char *transactions)
@@ -48,8 +51,10 @@ users_query(bool leaves, const char *transactions)
 					"pg_catalog.string_agg(DISTINCT coalesce(g.global_pid, l.pid)::pg_catalog.text, ', ') "
 					"FROM pg_catalog.pg_locks l LEFT JOIN LATERAL citus_internal.process_gpid(l.pid) g ON true "
 					"WHERE l.granted AND l.locktype = 'relation' AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d "
-					"WHERE d.datname = pg_catalog.current_database()) AND (l.mode <> 'AccessShareLock' "
-					"AND l.relation = 'pg_catalog.pg_dist_node'::pg_catalog.regclass::pg_catalog.oid%s)%s",
+					"WHERE d.datname = pg_catalog.current_database()) "
+					"AND coalesce(g.global_pid, l.pid) IS DISTINCT FROM " UINT64_FORMAT "::pg_catalog.int8 "
+					"AND (l.mode <> 'AccessShareLock' AND l.relation = 'pg_catalog.pg_dist_node'::pg_catalog.regclass::pg_catalog.oid%s)%s",
+					backend_gpid(),
 					leaves ? " OR l.relation IN (SELECT p.logicalrelid::pg_catalog.oid FROM pg_catalog.pg_dist_partition p)" : "",
 					transactions == NULL ? "" :
 					psprintf(" AND l.virtualtransaction = ANY (pg_catalog.string_to_array(%s, ','))",
