@@ -46,8 +46,11 @@ RECOVERY = [("recovery-before-finish", "coordinator"), ("recovery-after-finish",
 
 @pytest.fixture(scope="module")
 def bank_cluster():
-    """1,000 accounts on all nodes, and a reference table."""
-    with servers.cluster(purpose="check-crash") as made:
+    """1,000 accounts on all nodes, and a reference table.
+
+    The daemons recover nothing, or they could be faster than the tests' clients.
+    """
+    with servers.cluster(purpose="check-crash", settings={"citus.recover_2pc_interval": "-1"}) as made:
         for node in made.nodes:
             node.sql(f"SET citus.enable_ddl_propagation = off; CREATE ROLE {USER} SUPERUSER LOGIN")
         bank.create(made)

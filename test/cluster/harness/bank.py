@@ -49,14 +49,19 @@ def recover(made):
             connection.execute("SELECT recover_prepared_transactions()")
 
 
+def nothing_is_left(nodes):
+    """Whether all transactions have ended, once each node has ended what it can."""
+    for node in nodes:
+        node.execute("SELECT recover_prepared_transactions()")
+    return not any(rows(node, LEFT) for node in nodes)
+
+
 def check(made):
     """No money lost, replicas equal, nothing prepared, nothing locked; all nodes must be up."""
     with ExitStack() as stack:
         nodes = [stack.enter_context(servers.connect(node)) for node in made.nodes]
-        for node in nodes:
-            node.execute("SELECT recover_prepared_transactions()")
         try:
-            wait_until(lambda: not any(rows(node, LEFT) for node in nodes), "nothing to be left")
+            wait_until(lambda: nothing_is_left(nodes), "nothing to be left")
         except AssertionError as error:
             sessions = "SELECT pid, backend_type, state, wait_event, left(query, 100) FROM pg_stat_activity WHERE datname IS NOT NULL"
             raise AssertionError([(rows(node, LEFT), rows(node, sessions)) for node in nodes]) from error
