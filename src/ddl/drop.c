@@ -474,8 +474,8 @@ drop_utility(UtilityCall *call)
 		drop_index_concurrently(call, metadata_find(linitial_oid(tables)));
 		return true;
 	}
-	stmt->objects = list_concat(stmt->objects, all_shard_objects(stmt, ours, tables));
 	error_context_stack = &callback;
+	stmt->objects = list_concat(stmt->objects, all_shard_objects(stmt, ours, tables));
 	utility_run(call);
 	error_context_stack = callback.previous;
 	if (stmt->removeType == OBJECT_TABLE)
