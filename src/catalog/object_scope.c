@@ -78,7 +78,7 @@ scope_of_relation(Oid relid)
 {
 	switch (get_rel_relkind(relid))
 	{
-		case '\0':				/* dropped meanwhile */
+		case '\0':				/* a heap of a rewrite, that is gone */
 			return SCOPE_OF_NEEDS;
 		case RELKIND_RELATION:
 		case RELKIND_PARTITIONED_TABLE:

@@ -503,17 +503,11 @@ sequence_becomes_local(UtilityCall *call, const RangeVar *sequence)
 	utility_relay_text(call, psprintf("DROP SEQUENCE IF EXISTS %s CASCADE", relation_qualified_name(seqid)));
 }
 
-/*
- * Whether any of some objects is local, but for the heaps that a statement has
- * created to rewrite a relation, and that are gone.
- */
 static bool
 any_is_local(List *objects)
 {
 	foreach_ptr(const ObjectAddress, object, objects)
 	{
-		if (object->classId == RelationRelationId && get_rel_relkind(object->objectId) == '\0')
-			continue;
 		if (object_is_local(object))
 			return true;
 	}
