@@ -16,7 +16,6 @@
 #include "catalog/node_session.h"
 #include "resolve/tag.h"
 
-
 /*
  * Sizes of the longest tag as text, but for a set of shards, and of a member
  * of that.
