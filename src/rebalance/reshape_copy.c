@@ -116,8 +116,12 @@ delete_copied_row(CopyTarget *target, TupleTableSlot *gone)
 	simple_table_tuple_delete(rel, &target->found->tts_tid, GetLatestSnapshot());
 }
 
+/*
+ * Deletes the rows that have been copied, and not those that a merge has from
+ * another shard.
+ */
 static void
-delete_all_rows(CopyTarget *target)
+delete_copied_rows(ReshapeCopy *copy, CopyTarget *target)
 {
 	Relation	rel = target->result->ri_RelationDesc;
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
@@ -126,7 +130,8 @@ delete_all_rows(CopyTarget *target)
 	while (table_scan_getnextslot(scan, ForwardScanDirection, target->found))
 	{
 		CHECK_FOR_INTERRUPTS();
-		simple_table_tuple_delete(rel, &target->found->tts_tid, snapshot);
+		if (is_in_range(copy, target->found))
+			simple_table_tuple_delete(rel, &target->found->tts_tid, snapshot);
 	}
 	table_endscan(scan);
 	UnregisterSnapshot(snapshot);
@@ -217,7 +222,7 @@ store_changes(ReshapeCopy *copy, Relation rel, Snapshot now, CopyTarget *target)
 	}
 	else
 	{
-		delete_all_rows(target);
+		delete_copied_rows(copy, target);
 		store_visible(copy, rel, now, target, false);
 	}
 	ExecDropSingleTupleTableSlot(slot);

@@ -327,20 +327,26 @@ WRITES = """
     INSERT INTO loose SELECT g, 2 FROM generate_series(1, 50) g"""
 
 
+@pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("loose", ["UPDATE loose SET n = n + 1 WHERE id < 20; DELETE FROM loose WHERE id = 9", "SELECT"])
-def test_written_meanwhile(accounts, loose):
-    """Writers don't wait while rows are copied, here and to another node; what they do is copied as well."""
+def test_written_meanwhile(accounts, loose, count):
+    """Writers don't wait while rows are copied, here and to another node; what they do is copied as well.
+
+    One shard is split into three, or two are merged.
+    """
     with servers.connect(accounts.coordinator) as connection, servers.connect(accounts.nodes[1], user=MOVER) as changer:
         connection.execute("CREATE TABLE keyed (id int, k int, t text, PRIMARY KEY (id, k)); CREATE TABLE loose (id int, n int)")
-        connection.execute("SELECT create_distributed_table('keyed', 'id', shard_count => 1, colocate_with => 'none')")
+        connection.execute("SELECT create_distributed_table('keyed', 'id', shard_count => %s, colocate_with => 'none')", [count])
         connection.execute("SELECT create_distributed_table('loose', 'id', colocate_with => 'keyed')")
         connection.execute("INSERT INTO keyed SELECT g, 1, 'x' FROM generate_series(1, 200) g; INSERT INTO loose SELECT id, k FROM keyed")
         nodes = [nodeid for nodeid, in rows(connection, "SELECT nodeid FROM pg_dist_node ORDER BY 1")]
-        shard, = shards(connection, "keyed")
+        shard, *others = shards(connection, "keyed")
+        for other in others:
+            connection.execute("SELECT citus_move_shard_placement(%s, %s, %s)", [other[0], other[3], shard[3]])
         source = next(n for n in accounts.nodes if n.port == shard_of(connection, "keyed", 1)[1])
         source.sql(f"SET citus.enable_ddl_propagation = off; ALTER ROLE {MOVER} SET citus.debug_points = 'reshape-filled=stop'")
-        changing = Statement(changer, "SELECT citus_split_shard_by_split_points("
-                             f"{shard[0]}, '{{-1000000000,1000000000}}', ARRAY{nodes})")
+        changing = Statement(changer, f"SELECT citus_merge_shards({shard[0]}, {others[0][0]})" if others else
+                             f"SELECT citus_split_shard_by_split_points({shard[0]}, '{{-1000000000,1000000000}}', ARRAY{nodes})")
         with servers.connect(source) as watcher:
             def stopped():
                 found = rows(watcher, "SELECT pid FROM pg_stat_activity WHERE query LIKE '%%internal.reshape_switch%%' "
@@ -356,7 +362,7 @@ def test_written_meanwhile(accounts, loose):
         kill_process(pid, signal.SIGCONT)
         assert changing.finish() is None
         source.sql(f"SET citus.enable_ddl_propagation = off; ALTER ROLE {MOVER} RESET citus.debug_points")
-        assert len(shards(connection, "keyed")) == 3
+        assert len(shards(connection, "keyed")) == (1 if others else 3)
         assert [rows(connection, f"SELECT t::text FROM {table} t ORDER BY 1") for table in ("keyed", "loose")] == before
         connection.execute("DROP TABLE keyed, loose")
 
