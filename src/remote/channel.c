@@ -293,6 +293,8 @@ channel_next(Channel *channel)
 {
 	PQclear(channel->current);
 	channel->current = NULL;
+	PQclear(channel->error);	/* of an earlier message, which nobody wanted */
+	channel->error = NULL;
 
 	/*
 	 * a NULL ends a command's results; a second one means that libpq is out of

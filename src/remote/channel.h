@@ -115,7 +115,10 @@ extern ChannelEvent channel_next(Channel *channel);
 /* Whether channel_next would return CHANNEL_NOTHING. */
 extern bool channel_is_busy(Channel *channel);
 
-/* The error of the last message, now the caller's. */
+/*
+ * The error of the last message, now the caller's; without a SQLSTATE if that
+ * wasn't one, and the channel is given up for another reason.
+ */
 extern RemoteError *channel_take_error(Channel *channel);
 
 /*

@@ -197,6 +197,24 @@ def test_killed_node_session_leaves_the_outcome_open(own_cluster, connect):
     assert error is not None and error.sqlstate == "08007", error
 
 
+def test_end_of_the_server_leaves_the_outcome_open(own_cluster, connect):
+    """The session can't wait for the answer any more, and doesn't take an earlier statement's error for it."""
+    setup = connect(own_cluster.coordinator)
+    fill(setup, "t", 100)
+    number = value(setup, """
+        SELECT id FROM t JOIN pg_dist_placement ON shardid = get_shard_id_for_distribution_column('t', id)
+        WHERE groupid = 1 ORDER BY id LIMIT 1""")
+    waiting = Waiting(own_cluster, connect, "t", number)
+    waiting.connection.execute("SET statement_timeout = '100ms'")
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        waiting.connection.execute("SELECT FROM t WHERE id = %s FOR UPDATE", [number])
+    waiting.connection.execute("SET statement_timeout = 0")
+    waiting.start(own_cluster)
+    servers.kill_process(own_cluster.coordinator.pid())
+    error = waiting.finish()
+    assert error is not None and error.sqlstate == "08007", error
+
+
 def test_cancel_that_comes_too_late_is_forgotten(cluster, connect, table, key):
     """A statement that is done says so; the next one isn't hit."""
     connection = connect(cluster.coordinator)
