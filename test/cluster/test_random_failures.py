@@ -53,6 +53,15 @@ def create_tables(made):
             connection.execute("SELECT create_distributed_table(%s, 'id', shard_count => 6, colocate_with => 'none')", [table])
 
 
+def check_events(written, found):
+    """Whether the rows found are those that have been written: by id, True, False or, if nobody knows, None."""
+    lost = {number for number, there in written.items() if there} - set(found)
+    undone = {number for number, there in written.items() if there is False} & set(found)
+    assert not lost and not undone and len(found) == len(set(found)) and set(found) <= set(written), {
+        "lost": sorted(lost), "undone": sorted(undone), "found": len(found), "different": len(set(found)),
+        "unknown": sorted(set(found) - set(written))}
+
+
 class Worker(threading.Thread):
     """A client that connects to any node, and again when that has died."""
 
@@ -165,11 +174,9 @@ class Worker(threading.Thread):
             raise
 
     def count_events(self, connection):
-        """Each row that this client was told of is there once."""
-        known = sum(1 for written in self.events.values() if written)
-        unknown = sum(1 for written in self.events.values() if written is None)
-        count, different = rows(connection, "SELECT count(*), count(DISTINCT id) FROM event WHERE id >> 32 = %s", [self.number])[0]
-        assert count == different and known <= count <= known + unknown, (count, different, known, unknown)
+        """Each row that this client was told of is there once, and none whose statement has failed."""
+        check_events(self.events, [number for number, in rows(
+            connection, "SELECT id FROM event WHERE id >> 32 = %s", [self.number])])
 
     def define(self, connection):
         """DDL on a table whose shards move, or a new table beside it.
@@ -289,10 +296,7 @@ def check_rows(made, workers):
         counted.update(worker.tallies)
     for node in made.nodes:
         with servers.connect(node) as connection:
-            found = [number for number, in rows(connection, "SELECT id FROM event")]
-            assert len(found) == len(set(found))
-            assert {number for number, there in written.items() if there} <= set(found)
-            assert set(found) <= {number for number, there in written.items() if there is not False}
+            check_events(written, [number for number, in rows(connection, "SELECT id FROM event")])
             tallies = dict(rows(connection, "SELECT id, n FROM tally"))
             for key, (least, most) in counted.items():
                 assert least <= tallies.get(key, 0) <= most, (key, least, tallies.get(key), most)
