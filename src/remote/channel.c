@@ -293,7 +293,8 @@ channel_next(Channel *channel)
 {
 	PQclear(channel->current);
 	channel->current = NULL;
-	PQclear(channel->error);	/* of an earlier message, which nobody wanted */
+	PQclear(channel->error);	/* of an earlier message, which nobody
+								 * wanted */
 	channel->error = NULL;
 
 	/*
