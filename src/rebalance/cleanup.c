@@ -251,6 +251,18 @@ drop_slot(const CleanupRecord *record)
 }
 
 /*
+ * The id of a shard by the name of its relation, which ends with it.  The
+ * table may have been renamed since.
+ */
+static int64
+shardid_of_name(const char *name)
+{
+	const char *digits = strrchr(name, '_');
+
+	return digits == NULL ? 0 : strtoll(digits + 1, NULL, 10);
+}
+
+/*
  * The condition for rows of pg_dist_placement of the record's shard in a
  * state; if it arrives, by the record's operation, and not by a later one.
  */
@@ -258,9 +270,8 @@ static char *
 placement_condition(const CleanupRecord *record, int state)
 {
 	return psprintf("p.groupid = %d AND p.shardstate = %d AND (p.shardstate <> %d OR p.shardlength = " INT64_FORMAT ") "
-					"AND p.shardid IN (SELECT s.shardid FROM pg_catalog.pg_dist_shard s "
-					"WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s)",
-					record->groupid, state, PLACEMENT_ARRIVING, record->operation, quote_literal_cstr(record->name));
+					"AND p.shardid = " INT64_FORMAT,
+					record->groupid, state, PLACEMENT_ARRIVING, record->operation, shardid_of_name(record->name));
 }
 
 /*
@@ -274,8 +285,7 @@ lock_placements_of(const CleanupRecord *record)
 {
 	char	   *colocation_id = spi_value(psprintf("SELECT t.colocationid FROM pg_catalog.pg_dist_shard s "
 												   "JOIN pg_catalog.pg_dist_partition t ON t.logicalrelid = s.logicalrelid "
-												   "WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s",
-												   quote_literal_cstr(record->name)));
+												   "WHERE s.shardid = " INT64_FORMAT, shardid_of_name(record->name)));
 
 	if (colocation_id != NULL)
 		move_lock_placements(atoi(colocation_id));
@@ -415,8 +425,7 @@ identity_of_table(const CleanupRecord *record)
 {
 	char	   *identity = spi_value(psprintf("SELECT c.relreplident FROM pg_catalog.pg_dist_shard s "
 											  "JOIN pg_catalog.pg_class c ON c.oid = s.logicalrelid "
-											  "WHERE pg_catalog.shard_name(s.logicalrelid, s.shardid) = %s",
-											  quote_literal_cstr(record->name)));
+											  "WHERE s.shardid = " INT64_FORMAT, shardid_of_name(record->name)));
 
 	return identity == NULL ? REPLICA_IDENTITY_DEFAULT : identity[0];
 }

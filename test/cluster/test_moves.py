@@ -2,7 +2,7 @@
 
 import signal
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import psycopg
 import pytest
@@ -164,6 +164,24 @@ def test_open_cursor(accounts):
             mover.execute("UPDATE account SET balance = balance + 1 WHERE id IN (1, 2)")
             assert sum(balance for balance, in first + rows(reader, "FETCH ALL FROM c")) == ACCOUNTS * BALANCE
         mover.execute("UPDATE account SET balance = balance - 1 WHERE id IN (1, 2)")
+
+
+def test_renamed_before_cleanup(accounts):
+    """A former placement of a table that has been renamed is removed as any other, and the shard can move again."""
+    with servers.connect(accounts.coordinator) as mover:
+        mover.execute("""CREATE TABLE "Old name" (id int PRIMARY KEY)""")
+        mover.execute("""SELECT create_distributed_table('"Old name"', 'id', colocate_with => 'none')""")
+        with ExitStack() as readers:
+            for node in accounts.nodes:
+                reader = readers.enter_context(servers.connect(node))
+                readers.enter_context(reader.transaction())
+                reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT 1")
+            move_key(accounts, mover, '"Old name"', 1)
+            mover.execute("""ALTER TABLE "Old name" RENAME TO new_name""")
+        check_clean(accounts)
+        move_key(accounts, mover, "new_name", 1)
+        mover.execute("DROP TABLE new_name")
+    check_clean(accounts)
 
 
 def test_transaction_goes_on(accounts):
