@@ -13,9 +13,9 @@ COMMENT ON FUNCTION pg_catalog.citus_move_shard_placement(bigint, integer, integ
 	'moves a shard, and those that are colocated with it, to another node';
 
 CREATE FUNCTION citus_internal.move_begin(shardid bigint, target_group integer, mode text)
-	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_move_begin';
+	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_move_begin';
 COMMENT ON FUNCTION citus_internal.move_begin(bigint, integer, text) IS
-	'begins to move a shard group of this node; returns whether it can be written meanwhile';
+	'begins to move a shard group of this node; returns the operation''s number if the group can be written meanwhile';
 REVOKE ALL ON FUNCTION citus_internal.move_begin(bigint, integer, text) FROM public;
 
 CREATE FUNCTION citus_internal.move_publish(OUT slot text, OUT publication text, OUT subscription text, OUT owner text,
@@ -43,30 +43,30 @@ COMMENT ON FUNCTION citus_internal.move_end() IS
 	'ends this session''s part in a move of shards';
 REVOKE ALL ON FUNCTION citus_internal.move_end() FROM public;
 
-CREATE FUNCTION citus_internal.make_shard_copies(colocation_id integer, min_hash integer, max_hash integer)
+CREATE FUNCTION citus_internal.make_shard_copies(colocation_id integer, min_hash integer, max_hash integer, operation bigint)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_make_shard_copies';
-COMMENT ON FUNCTION citus_internal.make_shard_copies(integer, integer, integer) IS
+COMMENT ON FUNCTION citus_internal.make_shard_copies(integer, integer, integer, bigint) IS
 	'makes the shards of a group that is to be moved here, without indexes';
-REVOKE ALL ON FUNCTION citus_internal.make_shard_copies(integer, integer, integer) FROM public;
+REVOKE ALL ON FUNCTION citus_internal.make_shard_copies(integer, integer, integer, bigint) FROM public;
 
-CREATE FUNCTION citus_internal.index_shard_copies(colocation_id integer, min_hash integer, max_hash integer)
+CREATE FUNCTION citus_internal.index_shard_copies(colocation_id integer, min_hash integer, max_hash integer, operation bigint)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_index_shard_copies';
-COMMENT ON FUNCTION citus_internal.index_shard_copies(integer, integer, integer) IS
+COMMENT ON FUNCTION citus_internal.index_shard_copies(integer, integer, integer, bigint) IS
 	'creates the indexes of the shards of a group that this session has made, after these got their rows';
-REVOKE ALL ON FUNCTION citus_internal.index_shard_copies(integer, integer, integer) FROM public;
+REVOKE ALL ON FUNCTION citus_internal.index_shard_copies(integer, integer, integer, bigint) FROM public;
 
-CREATE FUNCTION citus_internal.complete_shard_copies(colocation_id integer, min_hash integer, max_hash integer)
+CREATE FUNCTION citus_internal.complete_shard_copies(colocation_id integer, min_hash integer, max_hash integer, operation bigint)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_complete_shard_copies';
-COMMENT ON FUNCTION citus_internal.complete_shard_copies(integer, integer, integer) IS
+COMMENT ON FUNCTION citus_internal.complete_shard_copies(integer, integer, integer, bigint) IS
 	'adds the foreign keys of the shards of a group that was moved here';
-REVOKE ALL ON FUNCTION citus_internal.complete_shard_copies(integer, integer, integer) FROM public;
+REVOKE ALL ON FUNCTION citus_internal.complete_shard_copies(integer, integer, integer, bigint) FROM public;
 
-CREATE FUNCTION citus_internal.move_subscribe(colocation_id integer, min_hash integer, max_hash integer, subscription text,
-	source_group integer, publication text, slot text, owner name, role name)
+CREATE FUNCTION citus_internal.move_subscribe(colocation_id integer, min_hash integer, max_hash integer, operation bigint,
+	subscription text, source_group integer, publication text, slot text, owner name, role name)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_move_subscribe';
-COMMENT ON FUNCTION citus_internal.move_subscribe(integer, integer, integer, text, integer, text, text, name, name) IS
+COMMENT ON FUNCTION citus_internal.move_subscribe(integer, integer, integer, bigint, text, integer, text, text, name, name) IS
 	'subscribes to a publication of another node with the rights of the owner of its tables';
-REVOKE ALL ON FUNCTION citus_internal.move_subscribe(integer, integer, integer, text, integer, text, text, name, name) FROM public;
+REVOKE ALL ON FUNCTION citus_internal.move_subscribe(integer, integer, integer, bigint, text, integer, text, text, name, name) FROM public;
 
 CREATE FUNCTION citus_internal.move_launch(subscription text)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_move_launch';

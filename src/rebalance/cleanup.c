@@ -321,7 +321,7 @@ drop_arrival(const CleanupRecord *record)
 }
 
 void
-cleanup_lock_arrivals(List *shardids)
+cleanup_lock_arrivals(List *shardids, int64 operation)
 {
 	StringInfoData ids;
 	ListCell   *cell;
@@ -330,8 +330,9 @@ cleanup_lock_arrivals(List *shardids)
 	foreach(cell, shardids)
 		appendStringInfo(&ids, "%s" INT64_FORMAT, ids.len == 0 ? "" : ", ", *(int64 *) lfirst(cell));
 	if (spi_exec(psprintf("SELECT FROM pg_catalog.pg_dist_placement p WHERE p.shardid IN (%s) AND p.shardstate = %d AND "
+						  "p.shardlength = " INT64_FORMAT " AND "
 						  "p.groupid = (SELECT groupid FROM pg_catalog.pg_dist_local_group) FOR KEY SHARE",
-						  ids.data, PLACEMENT_ARRIVING)) < list_length(shardids))
+						  ids.data, PLACEMENT_ARRIVING, operation)) < list_length(shardids))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("the move or split that makes these shards is over, and being cleaned up")));

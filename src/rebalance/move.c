@@ -62,6 +62,7 @@ typedef struct Drive
 	const ClusterNode *target;
 	RemoteConn *source_conn;
 	RemoteConn *target_conn;
+	const char *operation;		/* its number, if it is online */
 	RemoteResult *channels;
 	RemoteConn *slot_conn;		/* that keeps a slot's snapshot; NULL: none */
 } Drive;
@@ -150,14 +151,14 @@ copy_rows_of_slot(Drive *drive, const char *slot)
 	close_slot_conn(drive);
 }
 
-/* The moved group as arguments of the target's functions. */
+/* The moved group and the operation as arguments of the target's functions. */
 static char *
 group_arguments(const Drive *drive)
 {
 	const DistTable *table = metadata_require(drive->relid);
 	const ShardInfo *shard = drive_require_shard(table, drive->shardid);
 
-	return psprintf("%d, %d, %d", table->colocation_id, shard->range.min, shard->range.max);
+	return psprintf("%d, %d, %d, %s", table->colocation_id, shard->range.min, shard->range.max, drive->operation);
 }
 
 /* Creates the copies on the target, with rows and indexes. */
@@ -261,15 +262,14 @@ static void
 drive_move(Drive *drive)
 {
 	const DistTable *table = metadata_require(drive->relid);
-	bool		online;
 
 	drive_clear_remains(drive->source_conn, table, drive_require_shard(table, drive->shardid)->range);
-	online = drive_is_true(drive->source_conn,
-					 psprintf("SET LOCAL lock_timeout TO %d; "
-							  "SELECT citus_internal.move_begin(" INT64_FORMAT ", %d, %s)", drive_switch_timeout, drive->shardid,
-							  drive->target->groupid, quote_literal_cstr(drive->mode)));
+	drive->operation = drive_ask(drive->source_conn,
+								 psprintf("SET LOCAL lock_timeout TO %d; SELECT citus_internal.move_begin(" INT64_FORMAT ", %d, %s)",
+										  drive_switch_timeout, drive->shardid, drive->target->groupid,
+										  quote_literal_cstr(drive->mode)));
 	DEBUG_POINT("move-begun");
-	if (online)
+	if (drive->operation != NULL)
 	{
 		drive->channels = remote_plain_exec(drive->source_conn, "SELECT * FROM citus_internal.move_publish()", ERROR);
 		make_copies(drive);

@@ -88,10 +88,10 @@ extern bool cleanup_is_noted(CleanupKind kind, const char *name, int32 groupid);
 
 /*
  * On the node that gets shards, before an object is created for them: blocks
- * clean-up until the end of the transaction; errors if clean-up has already
- * run.
+ * clean-up of the operation until the end of the transaction; errors if
+ * clean-up has already run.
  */
-extern void cleanup_lock_arrivals(List *shardids);
+extern void cleanup_lock_arrivals(List *shardids, int64 operation);
 
 /* Deletes the records with a policy. */
 extern void cleanup_forget(int64 operation, CleanupPolicy policy);

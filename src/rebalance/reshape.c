@@ -347,8 +347,8 @@ citus_internal_reshape_begin(PG_FUNCTION_ARGS)
 static void
 run_for_group(const NewGroup *group, const char *function)
 {
-	char	   *call = psprintf("SELECT citus_internal.%s(%d, %d, %d)", function, current_reshape->colocation_id, group->range.min,
-								group->range.max);
+	char	   *call = psprintf("SELECT citus_internal.%s(%d, %d, %d, " INT64_FORMAT ")", function,
+								current_reshape->colocation_id, group->range.min, group->range.max, current_reshape->operation);
 
 	if (group->groupid == metadata_local_group())
 		members_exec_here(call);

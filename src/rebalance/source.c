@@ -441,8 +441,8 @@ place_on_target(int state)
 
 /*
  * citus_internal.move_begin(shardid bigint, target_group integer, mode text):
- * whether it will be online.  All sessions learn that the group may go, and
- * set savepoints (txn_guard).
+ * the operation's number if it will be online, else NULL.  All sessions learn
+ * that the group may go, and set savepoints (txn_guard).
  */
 Datum
 citus_internal_move_begin(PG_FUNCTION_ARGS)
@@ -486,7 +486,9 @@ citus_internal_move_begin(PG_FUNCTION_ARGS)
 	note_objects();
 	place_on_target(PLACEMENT_ARRIVING);
 	MemoryContextSwitchTo(old_context);
-	PG_RETURN_BOOL(current_move->logical);
+	if (!current_move->logical)
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(current_move->operation);
 }
 
 /*
@@ -664,8 +666,8 @@ lock_shards(void)
 static char *
 target_call(const char *function)
 {
-	return psprintf("SELECT citus_internal.%s(%d, %d, %d)", function, current_move->colocation_id, current_move->range.min,
-					current_move->range.max);
+	return psprintf("SELECT citus_internal.%s(%d, %d, %d, " INT64_FORMAT ")", function, current_move->colocation_id,
+					current_move->range.min, current_move->range.max, current_move->operation);
 }
 
 /* Copies the shards' rows, in this transaction. */

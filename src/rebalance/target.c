@@ -90,18 +90,21 @@ add_arriving(const DistTable *table, const ShardInfo *shard)
 	arriving_shards = lappend(arriving_shards, shardid);
 }
 
-/* Blocks clean-up after the operation until the transaction ends. */
+/*
+ * Blocks clean-up after the operation until the transaction ends: a session
+ * that is late must not touch the copies of a later operation.
+ */
 static void
 lock_arriving(FunctionCallInfo fcinfo, List *tables)
 {
 	arriving_shards = NIL;
 	for_each_shard(fcinfo, tables, add_arriving);
-	cleanup_lock_arrivals(arriving_shards);
+	cleanup_lock_arrivals(arriving_shards, PG_GETARG_INT64(3));
 }
 
 /*
  * citus_internal.make_shard_copies(colocation_id integer, min_hash integer,
- * max_hash integer)
+ * max_hash integer, operation bigint)
  */
 Datum
 citus_internal_make_shard_copies(PG_FUNCTION_ARGS)
@@ -130,7 +133,7 @@ reversed_list(const List *list)
 
 /*
  * citus_internal.index_shard_copies(colocation_id integer, min_hash integer,
- * max_hash integer)
+ * max_hash integer, operation bigint)
  *
  * Called in the session that has made the copies, after these got their rows.
  */
@@ -144,6 +147,7 @@ citus_internal_index_shard_copies(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("this session has not made copies of shards")));
+	lock_arriving(fcinfo, tables);
 	move_check_definition(PG_GETARG_INT32(0), copied_definition);
 	for_each_shard(fcinfo, reversed_list(tables), shard_index_copy);
 	foreach_oid(relid, tables)
@@ -153,13 +157,16 @@ citus_internal_index_shard_copies(PG_FUNCTION_ARGS)
 
 /*
  * citus_internal.complete_shard_copies(colocation_id integer, min_hash
- * integer, max_hash integer)
+ * integer, max_hash integer, operation bigint)
  */
 Datum
 citus_internal_complete_shard_copies(PG_FUNCTION_ARGS)
 {
+	List	   *tables = move_tables(PG_GETARG_INT32(0));
+
 	node_function_check_superuser(fcinfo);
-	for_each_shard(fcinfo, move_tables(PG_GETARG_INT32(0)), shard_add_known_foreign_keys);
+	lock_arriving(fcinfo, tables);
+	for_each_shard(fcinfo, tables, shard_add_known_foreign_keys);
 	PG_RETURN_VOID();
 }
 
@@ -221,27 +228,28 @@ run_subscribing(List *commands)
 
 /*
  * citus_internal.move_subscribe(colocation_id integer, min_hash integer,
- *		max_hash integer, subscription text, source_group integer,
- *		publication text, slot text, owner name, role name)
+ *		max_hash integer, operation bigint, subscription text,
+ *		source_group integer, publication text, slot text, owner name,
+ *		role name)
  */
 Datum
 citus_internal_move_subscribe(PG_FUNCTION_ARGS)
 {
-	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(3));
-	const char *role = NameStr(*PG_GETARG_NAME(8));
+	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(4));
+	const char *role = NameStr(*PG_GETARG_NAME(9));
 	char	   *make_role;
 	char	   *subscribe;
 
 	node_function_check_superuser(fcinfo);
 	lock_arriving(fcinfo, move_tables(PG_GETARG_INT32(0)));
 	make_role = psprintf("CREATE ROLE %s LOGIN IN ROLE %s", quote_identifier(role),
-						 quote_identifier(NameStr(*PG_GETARG_NAME(7))));
+						 quote_identifier(NameStr(*PG_GETARG_NAME(8))));
 	subscribe = psprintf("CREATE SUBSCRIPTION %s CONNECTION %s PUBLICATION %s "
 						 "WITH (create_slot = false, slot_name = %s, copy_data = false, binary = false"
 						 COMPAT_RUNS_AS_OWNER ")",
-						 quote_identifier(name), quote_literal_cstr(target_conninfo(PG_GETARG_INT32(4))),
-						 quote_identifier(text_to_cstring(PG_GETARG_TEXT_PP(5))),
-						 quote_literal_cstr(text_to_cstring(PG_GETARG_TEXT_PP(6))));
+						 quote_identifier(name), quote_literal_cstr(target_conninfo(PG_GETARG_INT32(5))),
+						 quote_identifier(text_to_cstring(PG_GETARG_TEXT_PP(6))),
+						 quote_literal_cstr(text_to_cstring(PG_GETARG_TEXT_PP(7))));
 	run_subscribing(list_make2(make_role, subscribe));
 	give_subscription(name, get_role_oid(role, false));
 	DEBUG_POINT("target-subscribed");

@@ -449,6 +449,24 @@ def test_target_late(accounts, point):
     check_clean(accounts)
 
 
+def test_target_of_earlier_move(accounts):
+    """A session of a dead move that is so late that a later move of the shard has begun makes nothing for that one."""
+    with servers.connect(accounts.coordinator) as connection:
+        shard, port = shard_of(connection, "account", 1)
+        group, low, high = rows(connection, "SELECT colocationid, shardminvalue, shardmaxvalue FROM pg_dist_shard "
+                                "JOIN pg_dist_partition USING (logicalrelid) WHERE shardid = %s", [shard])[0]
+    source, target, _ = sorted(accounts.nodes, key=lambda node: node.port != port)
+    with standing_at(source, "move-begun") as (mover, standing), servers.connect(target) as late:
+        moving = Statement(mover, f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {port}, '127.0.0.1', {target.port}, "
+                           "'force_logical')")
+        pid = standing()
+        operation = value(late, "SELECT shardlength FROM pg_dist_placement WHERE shardid = %s AND shardstate <> 1", [shard])
+        with pytest.raises(psycopg.errors.ObjectInUse, match="is over"):
+            late.execute("SELECT citus_internal.make_shard_copies(%s, %s, %s, %s)", [group, low, high, operation - 1])
+        kill_process(pid, signal.SIGCONT)
+        assert moving.finish() is None
+
+
 def test_cleanup_waits_briefly(accounts):
     """Clean-up of former placements gives way to a transaction that holds their rows on another node, such as a DROP's."""
     with servers.connect(accounts.coordinator) as connection:
