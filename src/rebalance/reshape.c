@@ -314,7 +314,7 @@ announce_new_shards(int state)
 Datum
 citus_internal_reshape_begin(PG_FUNCTION_ARGS)
 {
-	const DistTable *table = metadata_require(metadata_shard_relid(PG_GETARG_INT64(0)));
+	const DistTable *table = metadata_require(metadata_require_shard(PG_GETARG_INT64(0)));
 	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "citus reshape", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old_context;
 

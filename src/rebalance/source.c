@@ -448,7 +448,7 @@ Datum
 citus_internal_move_begin(PG_FUNCTION_ARGS)
 {
 	int64		shardid = PG_GETARG_INT64(0);
-	const DistTable *table = metadata_require(metadata_shard_relid(shardid));
+	const DistTable *table = metadata_require(metadata_require_shard(shardid));
 	MemoryContext context = AllocSetContextCreate(TopMemoryContext, "citus move", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old_context;
 	LOCKTAG		tag;

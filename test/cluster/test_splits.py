@@ -475,6 +475,8 @@ def test_everything(split_cluster):
     ("SELECT isolate_tenant_to_new_shard('rate', 1)", psycopg.errors.WrongObjectType),
     ("SELECT isolate_tenant_to_new_shard('account', NULL::int)", psycopg.errors.NullValueNotAllowed),
     ("SET ROLE pg_monitor; SELECT isolate_tenant_to_new_shard('account', 1)", psycopg.errors.InsufficientPrivilege),
+    ("SELECT citus_internal.reshape_begin(1, 0, 0, '{0}', '{1}')", psycopg.errors.UndefinedObject),
+    ("SELECT citus_internal.move_begin(1, 1, 'auto')", psycopg.errors.UndefinedObject),
     ("SET ROLE pg_monitor; SELECT citus_internal.reshape_switch()", psycopg.errors.InsufficientPrivilege),
 ])
 def test_refused(accounts, statement, error):
