@@ -9,13 +9,17 @@ from harness import servers
 from harness.servers import fill, pid_of, rows, value, wait_until
 
 
-@pytest.fixture
-def key(table, coordinator):
+def key_of_worker(connection, table):
     """A key of the first worker."""
-    return value(coordinator, f"""
+    return value(connection, f"""
         SELECT id FROM {table} JOIN pg_dist_placement
             ON shardid = get_shard_id_for_distribution_column('{table}', id)
         WHERE groupid = 1 ORDER BY id LIMIT 1""")
+
+
+@pytest.fixture
+def key(table, coordinator):
+    return key_of_worker(coordinator, table)
 
 
 def other_sessions(cluster, condition):
@@ -119,6 +123,7 @@ class Waiting:
         self.holder = connect(cluster.coordinator, autocommit=False)
         self.holder.execute(f"SELECT * FROM {table} WHERE id = %s FOR UPDATE", [key])
         self.connection = connect(cluster.coordinator)
+        self.key = key
         self.error = None
         self.thread = threading.Thread(target=self.run, args=[f"UPDATE {table} SET payload = -1 WHERE id = {key}"])
 
@@ -183,35 +188,31 @@ def test_terminated_node_session(cluster, coordinator, connect, table, key, wait
     assert value(coordinator, f"SELECT payload FROM {table} WHERE id = {key}") == 0
 
 
-def test_killed_node_session_leaves_the_outcome_open(own_cluster, connect):
-    """The node vanishes without a word: whether it committed can't be known."""
+@pytest.fixture
+def waiting_alone(own_cluster, connect):
+    """The same in a cluster whose servers may be killed."""
     setup = connect(own_cluster.coordinator)
     fill(setup, "t", 100)
-    number = value(setup, """
-        SELECT id FROM t JOIN pg_dist_placement ON shardid = get_shard_id_for_distribution_column('t', id)
-        WHERE groupid = 1 ORDER BY id LIMIT 1""")
-    waiting = Waiting(own_cluster, connect, "t", number)
-    waiting.start(own_cluster)
+    return Waiting(own_cluster, connect, "t", key_of_worker(setup, "t"))
+
+
+def test_killed_node_session_leaves_the_outcome_open(own_cluster, waiting_alone):
+    """The node vanishes without a word: whether it committed can't be known."""
+    waiting_alone.start(own_cluster)
     own_cluster.workers[0].kill()
-    error = waiting.finish()
+    error = waiting_alone.finish()
     assert error is not None and error.sqlstate == "08007", error
 
 
-def test_end_of_the_server_leaves_the_outcome_open(own_cluster, connect):
+def test_end_of_the_server_leaves_the_outcome_open(own_cluster, waiting_alone):
     """The session can't wait for the answer any more, and doesn't take an earlier statement's error for it."""
-    setup = connect(own_cluster.coordinator)
-    fill(setup, "t", 100)
-    number = value(setup, """
-        SELECT id FROM t JOIN pg_dist_placement ON shardid = get_shard_id_for_distribution_column('t', id)
-        WHERE groupid = 1 ORDER BY id LIMIT 1""")
-    waiting = Waiting(own_cluster, connect, "t", number)
-    waiting.connection.execute("SET statement_timeout = '100ms'")
+    waiting_alone.connection.execute("SET statement_timeout = '100ms'")
     with pytest.raises(psycopg.errors.QueryCanceled):
-        waiting.connection.execute("SELECT FROM t WHERE id = %s FOR UPDATE", [number])
-    waiting.connection.execute("SET statement_timeout = 0")
-    waiting.start(own_cluster)
+        waiting_alone.connection.execute("SELECT FROM t WHERE id = %s FOR UPDATE", [waiting_alone.key])
+    waiting_alone.connection.execute("SET statement_timeout = 0")
+    waiting_alone.start(own_cluster)
     servers.kill_process(own_cluster.coordinator.pid())
-    error = waiting.finish()
+    error = waiting_alone.finish()
     assert error is not None and error.sqlstate == "08007", error
 
 
