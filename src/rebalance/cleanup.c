@@ -420,37 +420,58 @@ drop_former(const CleanupRecord *record)
 	return true;
 }
 
-/* The replica identity of a shard's table, which the shard's follows. */
-static char
-identity_of_table(const CleanupRecord *record)
+/*
+ * The table of a record's shard; invalid if the shard doesn't exist any more.
+ */
+static Oid
+table_of_record(const CleanupRecord *record)
 {
-	char	   *identity = spi_value(psprintf("SELECT c.relreplident FROM pg_catalog.pg_dist_shard s "
-											  "JOIN pg_catalog.pg_class c ON c.oid = s.logicalrelid "
-											  "WHERE s.shardid = " INT64_FORMAT, shardid_of_name(record->name)));
+	char	   *relid = spi_value(psprintf("SELECT logicalrelid::oid FROM pg_catalog.pg_dist_shard WHERE shardid = " INT64_FORMAT,
+										   shardid_of_name(record->name)));
+
+	return relid == NULL ? InvalidOid : atooid(relid);
+}
+
+/* The replica identity of a table, which its shards' follow. */
+static char
+identity_of_table(Oid relid)
+{
+	char	   *identity = spi_value(psprintf("SELECT relreplident FROM pg_catalog.pg_class WHERE oid = %u", relid));
 
 	return identity == NULL ? REPLICA_IDENTITY_DEFAULT : identity[0];
 }
 
+/* Whether a later operation has recorded the same for the record's shard. */
+static bool
+recorded_later(const CleanupRecord *record)
+{
+	return spi_exec(psprintf("SELECT FROM pg_catalog.pg_dist_cleanup WHERE object_type = %d AND "
+							 "object_name ~ '_" INT64_FORMAT "\"?$' AND operation_id > " INT64_FORMAT,
+							 record->kind, shardid_of_name(record->name), record->operation)) > 0;
+}
+
 /*
  * Resets a shard's replica identity to its table's, unless a later move needs
- * it, and has recorded it.
+ * it.
  */
 static void
 reset_identity(const CleanupRecord *record)
 {
-	Oid			relid = find_relation(record->name, NoLock);
+	Oid			table = table_of_record(record);
+	Oid			relid;
 	int			level;
 
+	if (!OidIsValid(table))
+		return;
+	relid = find_relation(move_shard_name(table, shardid_of_name(record->name)), NoLock);
 	if (!OidIsValid(relid))
 		return;
 	level = NewGUCNestLevel();
 	lock_attempt_limit(LOCK_WAIT_MS);
 	LockRelationOid(relid, ShareRowExclusiveLock);
 	AtEOXact_GUC(true, level);
-	if (spi_exec(psprintf("SELECT FROM pg_catalog.pg_dist_cleanup WHERE object_type = %d AND object_name = %s AND "
-						  "operation_id > " INT64_FORMAT, CLEANUP_IDENTITY, quote_literal_cstr(record->name),
-						  record->operation)) == 0)
-		shard_set_replica_identity(relid, identity_of_table(record));
+	if (!recorded_later(record))
+		shard_set_replica_identity(relid, identity_of_table(table));
 }
 
 /*
