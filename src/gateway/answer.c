@@ -339,7 +339,8 @@ answer_state(Backend *backend, const char *value)
 	int			end = 0;
 	const char *settings;
 
-	if (sscanf(value, "%15s %u %u %u%n", pins, &generation, &role, &database, &end) != 4 || value[end] != ' ' ||
+	if (sscanf(value, "%15s %u %u %u %d %d%n", pins, &generation, &role, &database, &backend->limits.session,
+			   &backend->limits.block, &end) != 6 || value[end] != ' ' ||
 		role != backend->pool->role || database != backend->pool->database_id)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION),
@@ -354,6 +355,8 @@ answer_state(Backend *backend, const char *value)
 		if (backend->client != NULL && backend->state == BACKEND_LENT)
 			client_deallocate(backend->client);
 	}
+	if (backend->client != NULL && backend->state == BACKEND_LENT)
+		backend->client->limits = backend->limits;
 	if (strcmp(backend->settings, settings) == 0)
 		return;
 	pfree(backend->settings);

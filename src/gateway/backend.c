@@ -424,6 +424,7 @@ backend_restored(Backend *backend)
 	{
 		pfree(client->settings);
 		client->settings = gateway_strdup(backend->settings);
+		client->limits = backend->limits;
 	}
 	else
 	{
@@ -497,6 +498,7 @@ backend_opened(Backend *backend)
 	queue_free(&pool->greeting);
 	pool->greeting = backend->greeting;
 	memset(&backend->greeting, 0, sizeof(backend->greeting));
+	pool->limits = backend->limits;
 	dlist_push_head(&pool->idle, &backend->idle_link);
 	pool_serve(pool);
 }

@@ -173,6 +173,20 @@ client_fail_text(Client *client, int sqlstate, const char *message)
 	client_fail_message(client, payload->data, payload->len);
 }
 
+void
+client_check_idle(Client *client)
+{
+	int			limit = client->block != NULL ? client->limits.block : client->limits.session;
+
+	if (client->state != CLIENT_IDLE || limit == 0 || stream_now - client->since < limit * INT64CONST(1000))
+		return;
+	if (client->block != NULL)
+		client_fail_text(client, ERRCODE_IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+						 "terminating connection due to idle-in-transaction timeout");
+	else
+		client_fail_text(client, ERRCODE_IDLE_SESSION_TIMEOUT, "terminating connection due to idle-session timeout");
+}
+
 static void
 client_failed(Stream *stream, const ErrorData *error)
 {
@@ -235,6 +249,7 @@ client_greet(Client *client)
 	put_parameters(client);
 	stream_put_message(&client->stream, 'K', key, sizeof(key));
 	stream_put_message(&client->stream, 'Z', "I", 1);
+	client->limits = client->pool->limits;
 	client->state = CLIENT_IDLE;
 	client->since = stream_now;
 }
@@ -436,6 +451,8 @@ client_arrived(Stream *stream)
 	Client	   *client = (Client *) stream;
 
 	client_process(client);
+	if (client->state == CLIENT_IDLE)
+		client->since = stream_now;
 	if (stream->ended && client->state != CLIENT_CLOSED)
 		client_close(client);
 }

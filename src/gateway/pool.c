@@ -352,9 +352,9 @@ release_database(Oid database)
 	}
 }
 
-/* Fails clients whose login takes too long. */
+/* Fails clients whose login takes too long, or that are idle for too long. */
 static void
-end_slow_logins(void)
+end_slow_clients(void)
 {
 	dlist_mutable_iter iter;
 
@@ -364,6 +364,8 @@ end_slow_logins(void)
 
 		if (client->state <= CLIENT_GREETING && stream_now - client->since > AuthenticationTimeout * SECOND)
 			client_fail_text(client, ERRCODE_QUERY_CANCELED, "canceling authentication due to timeout");
+		else
+			client_check_idle(client);
 	}
 }
 
@@ -429,7 +431,7 @@ pool_tick(void)
 		return;
 	last_look = stream_now;
 	count_clients();
-	end_slow_logins();
+	end_slow_clients();
 	dlist_foreach_modify(iter, &gateway_pools)
 		end_idle(dlist_container(Pool, link, iter.cur));
 }

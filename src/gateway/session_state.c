@@ -8,13 +8,14 @@
  * that this client must find again, as the value of citus.gateway_state, a
  * setting that the server reports to its client (GUC_REPORT).  The value is
  *
- *	  PINS GENERATION ROLE DATABASE SQL
+ *	  PINS GENERATION ROLE DATABASE IDLE IDLE_IN_BLOCK SQL
  *
  * PINS is a letter for each thing that can't be carried to another backend,
  * and for citus.gateway_pool_mode = session (there the client stays while it
  * has such a thing; "-" if there is none), GENERATION counts how often all
  * prepared statements were dropped, ROLE and DATABASE are the Oids of what the
- * session was opened for, whose names may have been reused, and SQL is a
+ * session was opened for, whose names may have been reused, IDLE and
+ * IDLE_IN_BLOCK are how long the client may be idle, and SQL is a
  * command that recreates the settings, including the role, in a new session.
  *
  * No texts are parsed for this.  The utility hook sees all executed
@@ -37,6 +38,7 @@
 #include "commands/prepare.h"
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
+#include "storage/proc.h"
 #include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -366,8 +368,8 @@ show_state(void)
 		context = AllocSetContextCreate(TopMemoryContext, "citus gateway state", ALLOCSET_SMALL_SIZES);
 	MemoryContextReset(context);
 	old = MemoryContextSwitchTo(context);
-	reported = psprintf("%s %u %u %u %s", pins, session_deallocations, GetAuthenticatedUserId(), MyDatabaseId,
-						state_command());
+	reported = psprintf("%s %u %u %u %d %d %s", pins, session_deallocations, GetAuthenticatedUserId(), MyDatabaseId,
+						IdleSessionTimeout, IdleInTransactionSessionTimeout, state_command());
 	MemoryContextSwitchTo(old);
 	return reported;
 }

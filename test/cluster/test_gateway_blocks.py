@@ -1,6 +1,7 @@
 """Transaction blocks through the gateway that run on the node of their first statement, and move when they need this one."""
 
 import random
+import select
 import socket
 import threading
 
@@ -442,3 +443,32 @@ def test_routed_statements_leave_no_settings(gateway):
     finally:
         with servers.connect(gateway.node) as server:
             server.execute("DROP FUNCTION set_zone")
+
+
+@pytest.fixture
+def idler(gateway):
+    with servers.connect(gateway.node) as server:
+        server.execute("CREATE ROLE idler LOGIN; GRANT SELECT ON account TO idler")
+        yield server
+        server.execute("DROP OWNED BY idler; DROP ROLE idler")
+
+
+@pytest.mark.parametrize("how", ["startup", "role", "statement"])
+@pytest.mark.parametrize("begun", [[], ["BEGIN"], ["BEGIN", "SELECT FROM account WHERE id = 7"]], ids=["no block", "empty", "routed"])
+def test_time_limits_of_idle_clients(gateway, idler, begun, how):
+    """They end a client as they end a session, and only the client that has them."""
+    setting = "idle_in_transaction_session_timeout" if begun else "idle_session_timeout"
+    error = psycopg.errors.IdleInTransactionSessionTimeout if begun else psycopg.errors.IdleSessionTimeout
+    with gateway.connect("idler") as other:
+        if how == "role":
+            idler.execute(f"ALTER ROLE idler SET {setting} = '300ms'")
+        ending = gateway.connect("idler", options=f"-c {setting}=300" if how == "startup" else "")
+        if how == "statement":
+            ending.execute(f"SET {setting} = 300")
+        for statement in begun:
+            other.execute(statement)
+            ending.execute(statement)
+        assert select.select([ending.pgconn.socket], [], [], servers.PATIENCE)[0], "the client was not ended"
+        with pytest.raises(error):
+            ending.execute("SELECT 1")
+        other.execute("SELECT 1")
