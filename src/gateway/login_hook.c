@@ -48,6 +48,7 @@
 
 #include "compat/client_protocol.h"
 #include "gateway/gateway.h"
+#include "lib/socket_buffer.h"
 
 static ClientAuthentication_hook_type previous_authentication = NULL;
 
@@ -311,7 +312,10 @@ gateway_authentication(Port *port, int status)
 	if (strcmp(parameter, "session") == 0)
 	{
 		if (status == STATUS_OK)
+		{
 			session_state_begin();
+			socket_buffer_enlarge(port->sock);
+		}
 		return;
 	}
 	if (strncmp(parameter, "login ", 6) != 0)

@@ -34,6 +34,7 @@
 
 #include "gateway/stream.h"
 #include "lib/catch_error.h"
+#include "lib/socket_buffer.h"
 
 #define READ_SIZE (64 * 1024)
 #define BULK_SIZE 4096
@@ -185,6 +186,7 @@ stream_open(Stream *stream, int fd, const StreamHandler *handler, bool connectin
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 	(void) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	socket_buffer_enlarge(fd);
 	if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
 		ereport(ERROR,
 				(errcode_for_socket_access(),

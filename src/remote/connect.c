@@ -31,6 +31,7 @@
 #include "catalog/node.h"
 #include "catalog/node_session.h"
 #include "catalog/stat_counters.h"
+#include "lib/socket_buffer.h"
 #include "remote/auth_info.h"
 #include "remote/pool_info.h"
 #include "remote/prepared.h"
@@ -355,6 +356,7 @@ connect_done(RemoteConn *conn)
 	priv->settings = settings_create();
 	conn->state = REMOTE_IDLE;
 	priv->peer_pid = channel_peer_pid(&priv->channel);
+	socket_buffer_enlarge(channel_socket(&priv->channel));
 	backend_add_peer(priv->peer_group, priv->peer_pid);
 }
 
