@@ -1,97 +1,146 @@
 """A shard that is moved while clients on all nodes read and write it: how long they wait, and how fast it moves.
 
-The load is YCSB's mix A (half reads, half updates of one row by key) with uniform keys; all rows are in one
-shard.  What the move is compared with is a plain `COPY .. TO | COPY .. FROM` of the same rows into a
+The load is YCSB's mix A (half reads, half updates of one row by key) with uniform keys, by pgbench; all rows are in
+one shard.  What the move is compared with is a plain `COPY .. TO | COPY .. FROM` of the same rows into a
 table with the same index, between the same servers, under the same load.
 """
 
 import argparse
-import random
 import statistics
+import subprocess
 import sys
-import threading
+import tempfile
 import time
+from pathlib import Path
 
 import psycopg
 
+import pgbench
 import servers
+import ycsb
 
-ROW_BYTES = 1000
-IDLE_SECONDS = 5
+ROW_BYTES = 1040
+WARM_UP = 3  # seconds
+IDLE_SECONDS = 10
+TABLE = "bench_usertable"
+KINDS = ("reads", "updates", "all")
 
 
 class Clients:
-    """Clients on all nodes; for each statement when it began, how long it took and whether it was an update."""
+    """Clients on all nodes: a pgbench for each node, whose log says of each statement when it ended, and how long it took."""
 
-    def __init__(self, dsns, count, rows):
-        self.done = []
-        self.errors = []
-        self.stop = threading.Event()
-        self.threads = [threading.Thread(target=self.run, args=(dsns[number % len(dsns)], rows))
-                        for number in range(count)]
-        for thread in self.threads:
-            thread.start()
+    def __init__(self, dsns, count, rows, zipfian):
+        self.folder = tempfile.TemporaryDirectory()
+        self.running = [
+            subprocess.Popen([pgbench.program(), "-n", "-M", "prepared", "-c", str((count + number) // len(dsns)), "-T", "100000",
+                              "-l", f"--log-prefix={self.folder.name}/{number}",
+                              *pgbench.script([name for name, _ in ycsb.MIXES["a"]], {"rows": rows, "zipfian": int(zipfian)}),
+                              dsn], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            for number, dsn in enumerate(dsns)]
 
-    def run(self, dsn, rows):
-        with psycopg.connect(dsn, autocommit=True, prepare_threshold=2) as connection:
-            while not self.stop.is_set():
-                key, update = random.randint(1, rows), random.random() < 0.5
-                began = time.monotonic()
-                try:
-                    if update:
-                        connection.execute("UPDATE moved SET field = %s WHERE id = %s", ["x" * ROW_BYTES, key])
-                    else:
-                        connection.execute("SELECT field FROM moved WHERE id = %s", [key]).fetchone()
-                except psycopg.Error as error:
-                    self.errors.append(error)
-                self.done.append((began, time.monotonic() - began, update))
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.running:
+            process.kill()
+            process.wait()
+        self.folder.cleanup()
 
     def finish(self):
-        self.stop.set()
-        for thread in self.threads:
-            thread.join()
-
-    def times(self, began, ended, update):
-        """Milliseconds of the reads, or updates, that ended in a span of time, sorted."""
-        return sorted(taken * 1000 for start, taken, is_update in list(self.done)
-                      if is_update == update and began <= start + taken and start <= ended)
+        """Stop; return the clients' errors, and (ended, milliseconds, is an update) of all statements."""
+        for process in self.running:
+            process.terminate()
+        errors = [line for process in self.running for line in process.communicate()[1].splitlines() if "error" in line]
+        done = []
+        for log in Path(self.folder.name).iterdir():
+            for line in log.read_text().splitlines():
+                fields = line.split()
+                if len(fields) == 6:  # the last line may be cut off
+                    done.append((float(f"{fields[4]}.{fields[5]:>06}"), int(fields[2]) / 1000, fields[3] == "1"))
+        return errors, done
 
 
 def percentile(times, share):
     return times[min(len(times) - 1, int(len(times) * share))] if times else float("nan")
 
 
-def show(label, clients, began, ended):
-    """A line: rate, and percentiles of reads and updates."""
-    reads, updates = (clients.times(began, ended, update) for update in (False, True))
-    rate = (len(reads) + len(updates)) / (ended - began)
-    print(f"{label:>8} {ended - began:7.1f} s {rate:8.0f}/s  " + "  ".join(
-        f"{name} p50 {percentile(times, 0.5):6.1f} p99 {percentile(times, 0.99):6.1f} max {percentile(times, 1):7.1f} ms"
-        for name, times in (("reads", reads), ("updates", updates))), flush=True)
-    return percentile(reads + updates, 1)
+def outside_pause(done):
+    """The statements without those that began while the longest one waited."""
+    ended, taken, _ = max(done, key=lambda each: each[1])
+    return [each for each in done if not ended - taken / 1000 <= each[0] - each[1] / 1000 <= ended]
+
+
+def times(done):
+    """Milliseconds, sorted: of reads, of updates, of all."""
+    return [sorted(taken for _, taken, is_update in done if is_update in kinds) for kinds in ((False,), (True,), (False, True))]
+
+
+def show(label, found, seconds):
+    """A line: the rate, and percentiles."""
+    print(f"{label:>5} {seconds:6.1f} s {len(found[-1]) / seconds:6.0f}/s  " + "  ".join(
+        f"{name} p50 {percentile(sample, 0.5):5.1f} p99 {percentile(sample, 0.99):5.1f} max {percentile(sample, 1):6.1f} ms"
+        for name, sample in zip(KINDS, found)), flush=True)
 
 
 def copy_between(source, target, table):
-    """Seconds of COPY .. TO | COPY .. FROM, binary, in one session each."""
+    """COPY .. TO | COPY .. FROM, binary, in one session each."""
     with psycopg.connect(source, autocommit=True) as reader, psycopg.connect(target, autocommit=True) as writer:
         writer.execute("SET citus.enable_ddl_propagation = off; DROP TABLE IF EXISTS plain_copy; "
-                       "CREATE TABLE plain_copy (id bigint PRIMARY KEY, field text)")
-        began = time.monotonic()
+                       f"CREATE TABLE plain_copy (ycsb_key bigint PRIMARY KEY{ycsb.FIELDS})")
         with reader.cursor().copy(f"COPY {table} TO STDOUT (FORMAT binary)") as rows, \
                 writer.cursor().copy("COPY plain_copy FROM STDIN (FORMAT binary)") as sink:
             for data in rows:
                 sink.write(data)
-        seconds = time.monotonic() - began
         writer.execute("SET citus.enable_ddl_propagation = off; DROP TABLE plain_copy")
-    return seconds
 
 
 def load(connection, rows):
-    connection.execute("CREATE TABLE moved (id bigint PRIMARY KEY, field text)")
-    connection.execute("SELECT create_distributed_table('moved', 'id', shard_count => 1)")
-    connection.execute("INSERT INTO moved SELECT g, repeat(md5(g::text), %s) FROM generate_series(1, %s) g",
-                       [ROW_BYTES // 32, rows])
-    connection.execute("VACUUM ANALYZE moved")
+    connection.execute(f"CREATE TABLE {TABLE} (ycsb_key bigint PRIMARY KEY{ycsb.FIELDS})")
+    connection.execute(f"SELECT create_distributed_table('{TABLE}', 'ycsb_key', shard_count => 1)")
+    values = ", ".join(f"repeat('{letter}', 100)" for letter in "abcdefghij")
+    connection.execute(f"INSERT INTO {TABLE} SELECT g, {values} FROM generate_series(1, %s) g", [rows])
+    connection.execute(f"VACUUM ANALYZE {TABLE}")
+
+
+def spans_of_round(connection, dsns, nodes, mode):
+    """Idle, then the plain COPY, then the move; return (label, began, ended) of each."""
+    spans = []
+
+    def span(label, action, *arguments):
+        began = time.time()
+        action(*arguments)
+        spans.append((label, began, time.time()))
+
+    shard, name, port = connection.execute(
+        "SELECT shardid, shard_name, nodeport FROM citus_shards WHERE table_name = %s::regclass", [TABLE]).fetchone()
+    other = next(each for each in nodes if each != port)
+    time.sleep(WARM_UP)
+    span("idle", time.sleep, IDLE_SECONDS)
+    span("copy", copy_between, dsns[str(port)], dsns[str(other)], name)
+    span("move", connection.execute, "SELECT citus_move_shard_placement(%s, %s, %s, %s::citus.shard_transfer_mode)",
+         [shard, nodes[port], nodes[other], mode])
+    connection.execute("CALL citus_cleanup_orphaned_resources()")
+    return spans
+
+
+def report(rounds, errors, done):
+    """Print a line for each span, and the medians of all rounds; return the exit status."""
+    ratios, pauses, slower = [], [], []
+    for spans in rounds:
+        seconds = {label: ended - began for label, began, ended in spans}
+        within = {label: [each for each in done if began <= each[0] <= ended] for label, began, ended in spans}
+        pauses.append(max(taken for _, taken, _ in within["move"]))
+        within["move"] = outside_pause(within["move"])
+        found = {label: times(within[label]) for label in within}
+        for label in found:
+            show(label, found[label], seconds[label])
+        ratios.append(seconds["copy"] / seconds["move"])
+        slower.append([percentile(moved, 0.99) / percentile(idle, 0.99) for moved, idle in zip(found["move"], found["idle"])])
+    print(f"move / copy: {statistics.median(ratios):.2f} of the rate; longest statement {max(pauses):.0f} ms; p99 / idle p99: "
+          + ", ".join(f"{kind} {statistics.median(each):.2f}" for kind, each in zip(KINDS, zip(*slower)))
+          + f"; {len(errors)} errors", *errors[:3], sep="\n")
+    return 1 if errors else 0
 
 
 def main():
@@ -99,38 +148,21 @@ def main():
     parser = argparse.ArgumentParser(prog="bench/moves", description=__doc__.splitlines()[0])
     parser.add_argument("--megabytes", type=int, default=1000, help="size of the shard (1000)")
     parser.add_argument("--clients", type=int, default=6)
+    parser.add_argument("--zipfian", action="store_true", help="some keys more often than others")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--mode", default="force_logical", choices=["force_logical", "block_writes"])
     parser.add_argument("--base-port", type=int, default=servers.BASE_PORT)
     args = parser.parse_args()
-    rows = args.megabytes * 1024 * 1024 // (ROW_BYTES + 40)
-    ratios, pauses = [], []
+    rows = args.megabytes * 1024 * 1024 // ROW_BYTES
     with servers.start("cluster", args.base_port) as (_, cluster), cluster.connect() as connection:
         load(connection, rows)
         nodes = dict(connection.execute("SELECT nodeport, nodeid FROM pg_dist_node WHERE groupid > 0").fetchall())
         dsns = {psycopg.conninfo.conninfo_to_dict(dsn)["port"]: dsn for dsn in cluster.others}
-        clients = Clients([cluster.dsn, *cluster.others], args.clients, rows)
-        for _ in range(args.rounds):
-            shard, name, port = connection.execute(
-                "SELECT shardid, shard_name, nodeport FROM citus_shards WHERE table_name = 'moved'::regclass").fetchone()
-            other = next(each for each in nodes if each != port)
-            began = time.monotonic()
-            time.sleep(IDLE_SECONDS)
-            show("idle", clients, began, time.monotonic())
-            began = time.monotonic()
-            copied = copy_between(dsns[str(port)], dsns[str(other)], name)
-            show("copy", clients, began, time.monotonic())
-            began = time.monotonic()
-            connection.execute("SELECT citus_move_shard_placement(%s, %s, %s, %s::citus.shard_transfer_mode)",
-                               [shard, nodes[port], nodes[other], args.mode])
-            ended = time.monotonic()
-            pauses.append(show("move", clients, began, ended))
-            ratios.append(copied / (ended - began))
-            connection.execute("CALL citus_cleanup_orphaned_resources()")
-        clients.finish()
-    print(f"move / copy: {statistics.median(ratios):.2f} of the rate; longest statement {max(pauses):.0f} ms; "
-          f"{len(clients.errors)} errors")
-    return 1 if clients.errors else 0
+        with Clients([cluster.dsn, *cluster.others], args.clients, rows, args.zipfian) as clients:
+            rounds = [spans_of_round(connection, dsns, nodes, args.mode) for _ in range(args.rounds)]
+            time.sleep(WARM_UP)
+            errors, done = clients.finish()
+    return report(rounds, errors, done)
 
 
 if __name__ == "__main__":
