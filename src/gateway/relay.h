@@ -209,7 +209,7 @@ struct Client
 	size_t		routed_len;		/* bytes of its messages */
 	char	   *routed_copy;	/* they, in case they must be sent again; or
 								 * NULL */
-	IdleLimits	limits;
+	IdleLimits	limits;			/* as its session reported them last */
 	int64		since;			/* when its state began, or while it is idle,
 								 * when its last message came */
 };
@@ -286,7 +286,7 @@ struct Backend
 								 * returned; a reference */
 	char	   *asking_query;	/* if that is a shape: a query of it */
 	char	   *settings;		/* as a client's */
-	IdleLimits	limits;			/* of its client */
+	IdleLimits	limits;			/* as it reports them */
 	ByteQueue	greeting;		/* the messages that it reports at its start */
 	bool		dying;			/* has said that it ends */
 	bool		end_told;		/* to the client, too */
@@ -315,7 +315,7 @@ struct Pool
 	ScramKey	key;			/* to log in with */
 	ByteQueue	greeting;		/* what a session reports at its start; empty:
 								 * not known yet */
-	IdleLimits	limits;			/* then, too */
+	IdleLimits	limits;			/* as it reports them then */
 	dlist_head	backends;
 	dlist_head	idle;			/* the one that was used last in front */
 	dlist_head	queue;			/* clients that wait for one */
@@ -346,10 +346,9 @@ extern Client *client_accept(int fd, const SockAddr *address);
 extern void client_process(Client *client);
 /* Sends an error to a client, and closes it. */
 extern void client_fail(Client *client, const ErrorData *error);
+extern void client_fail_text(Client *client, int sqlstate, const char *message);
 /* Ends the client if it has been idle for too long. */
 extern void client_check_idle(Client *client);
-
-extern void client_fail_text(Client *client, int sqlstate, const char *message);
 /* Passes a server's ErrorResponse on, and closes the client. */
 extern void client_fail_message(Client *client, const char *payload, size_t len);
 extern void client_close(Client *client);

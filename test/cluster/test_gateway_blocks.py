@@ -454,11 +454,14 @@ def idler(gateway):
 
 
 @pytest.mark.parametrize("how", ["startup", "role", "statement"])
-@pytest.mark.parametrize("begun", [[], ["BEGIN"], ["BEGIN", "SELECT FROM account WHERE id = 7"]], ids=["no block", "empty", "routed"])
+@pytest.mark.parametrize("begun", [[], ["CREATE TEMP TABLE own (id int)"], ["BEGIN"], ["BEGIN", "SELECT FROM account WHERE id = 7"],
+                                   ["BEGIN", "SELECT count(*) FROM account"]],
+                         ids=["no block", "own session", "empty", "routed", "here"])
 def test_time_limits_of_idle_clients(gateway, idler, begun, how):
     """They end a client as they end a session, and only the client that has them."""
-    setting = "idle_in_transaction_session_timeout" if begun else "idle_session_timeout"
-    error = psycopg.errors.IdleInTransactionSessionTimeout if begun else psycopg.errors.IdleSessionTimeout
+    block = "BEGIN" in begun
+    setting = "idle_in_transaction_session_timeout" if block else "idle_session_timeout"
+    error = psycopg.errors.IdleInTransactionSessionTimeout if block else psycopg.errors.IdleSessionTimeout
     with gateway.connect("idler") as other:
         if how == "role":
             idler.execute(f"ALTER ROLE idler SET {setting} = '300ms'")
