@@ -22,6 +22,7 @@ import ycsb
 ROW_BYTES = 1040
 WARM_UP = 3  # seconds
 IDLE_SECONDS = 10
+WORN_IN = 8  # GB
 TABLE = "bench_usertable"
 KINDS = ("reads", "updates", "all")
 
@@ -103,6 +104,16 @@ def load(connection, rows):
     connection.execute(f"VACUUM ANALYZE {TABLE}")
 
 
+def wear_in(dsn):
+    """Leave WAL files to be used again, as on a server that has run for a while: new ones are written twice."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f"ALTER SYSTEM SET min_wal_size = '{WORN_IN}GB'")
+        connection.execute("SELECT pg_reload_conf()")
+        for _ in range(WORN_IN):
+            connection.execute("SELECT count(pg_logical_emit_message(false, '', repeat('x', 1024 * 1024))) FROM generate_series(1, 1024)")
+        connection.execute("CHECKPOINT")
+
+
 def spans_of_round(connection, dsns, nodes, mode):
     """Idle, then the plain COPY, then the move; return (label, began, ended) of each."""
     spans = []
@@ -158,6 +169,8 @@ def main():
         load(connection, rows)
         nodes = dict(connection.execute("SELECT nodeport, nodeid FROM pg_dist_node WHERE groupid > 0").fetchall())
         dsns = {psycopg.conninfo.conninfo_to_dict(dsn)["port"]: dsn for dsn in cluster.others}
+        for dsn in cluster.others:
+            wear_in(dsn)
         with Clients([cluster.dsn, *cluster.others], args.clients, rows, args.zipfian) as clients:
             rounds = [spans_of_round(connection, dsns, nodes, args.mode) for _ in range(args.rounds)]
             time.sleep(WARM_UP)

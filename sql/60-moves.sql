@@ -74,6 +74,12 @@ COMMENT ON FUNCTION citus_internal.move_launch(text) IS
 	'starts the worker of a subscription';
 REVOKE ALL ON FUNCTION citus_internal.move_launch(text) FROM public;
 
+CREATE FUNCTION citus_internal.move_flush(subscription text)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_move_flush';
+COMMENT ON FUNCTION citus_internal.move_flush(text) IS
+	'makes the worker of a subscription tell soon how far it has applied changes';
+REVOKE ALL ON FUNCTION citus_internal.move_flush(text) FROM public;
+
 CREATE FUNCTION citus_internal.cleanup()
 	RETURNS integer LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_cleanup';
 COMMENT ON FUNCTION citus_internal.cleanup() IS

@@ -223,6 +223,9 @@ has_caught_up(const Drive *drive)
 {
 	for (int i = 0; i < drive->channels->nrows; i++)
 	{
+		(void) drive_ask(drive->target_conn,
+						 psprintf("SELECT citus_internal.move_flush(%s)",
+								  quote_literal_cstr(channel_name(drive, i, CHANNEL_SUBSCRIPTION_NAME))));
 		if (!drive_is_true(drive->source_conn,
 					 psprintf("SELECT pg_catalog.pg_current_wal_lsn() - confirmed_flush_lsn < 1024 * 1024 "
 							  "FROM pg_catalog.pg_replication_slots WHERE slot_name = %s",

@@ -80,6 +80,12 @@ SQL_FUNCTION(citus_internal_move_end);
 #define POLL_MS 1
 
 /*
+ * The target's kernel begins to write the rows soon, not many of them at once
+ * later, when transactions that commit would wait for that.
+ */
+#define SMOOTH_WRITES "SET LOCAL backend_flush_after TO '512kB'"
+
+/*
  * The move that this session takes part in; NULL if there is none.  In its own
  * memory context.
  */
@@ -589,6 +595,7 @@ citus_internal_move_copy(PG_FUNCTION_ARGS)
 
 	require_move(fcinfo);
 	check_same(current_move->columns, write_columns()); /* the transaction's locks keep them so until it ends */
+	remote_exec(current_move->target, SMOOTH_WRITES);
 	drive_pace_begin();
 	foreach_ptr(const MoveChannel, channel, current_move->channels)
 		foreach_oid(relid, strcmp(channel->slot, slot) == 0 ? channel->relids : NIL)
@@ -642,10 +649,13 @@ await_subscribers(List *channels, TimestampTz deadline)
 
 	foreach_ptr(const MoveChannel, channel, channels)
 	{
+		char	   *flush = psprintf("SELECT citus_internal.move_flush(%s)", quote_literal_cstr(channel->subscription));
+
 		while (applied_by_receiver(channel->slot) < now)
 		{
 			if (GetCurrentTimestamp() >= deadline)
 				return false;
+			remote_exec(current_move->target, flush);
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, POLL_MS, PG_WAIT_EXTENSION);
 			ResetLatch(MyLatch);
 			CHECK_FOR_INTERRUPTS();

@@ -35,6 +35,7 @@
 #include "catalog/node.h"
 #include "catalog/node_session.h"
 #include "compat/apply_worker.h"
+#include "compat/logical_message.h"
 #include "compat/sql_function.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
@@ -49,6 +50,7 @@ SQL_FUNCTION(citus_internal_index_shard_copies);
 SQL_FUNCTION(citus_internal_complete_shard_copies);
 SQL_FUNCTION(citus_internal_move_subscribe);
 SQL_FUNCTION(citus_internal_move_launch);
+SQL_FUNCTION(citus_internal_move_flush);
 
 /*
  * The definition of the tables whose shards this session has made copies of,
@@ -272,5 +274,22 @@ citus_internal_move_launch(PG_FUNCTION_ARGS)
 	compat_launch_apply_worker(((Form_pg_subscription) GETSTRUCT(tuple))->oid, name,
 							   ((Form_pg_subscription) GETSTRUCT(tuple))->subowner);
 	ReleaseSysCache(tuple);
+	PG_RETURN_VOID();
+}
+
+/*
+ * citus_internal.move_flush(subscription text): makes its worker report soon
+ * that it has applied all changes, if it has.  As long as a change that it has
+ * committed is not flushed, it reports only the last such change, and looks
+ * for that every wal_writer_delay.
+ */
+Datum
+citus_internal_move_flush(PG_FUNCTION_ARGS)
+{
+	Oid			subscription = get_subscription_oid(text_to_cstring(PG_GETARG_TEXT_PP(0)), false);
+
+	node_function_check_superuser(fcinfo);
+	(void) compat_log_mark();
+	logicalrep_worker_wakeup(subscription, InvalidOid);
 	PG_RETURN_VOID();
 }

@@ -650,6 +650,23 @@ def test_owner(bank_cluster):
     check_clean(bank_cluster)
 
 
+def test_slow_wal_writer(accounts):
+    """A move's end doesn't wait until the new node's WAL writer flushes the last changes, while their writers wait."""
+    with servers.connect(accounts.coordinator) as connection:
+        shard, port = shard_of(connection, "account", 1)
+        source, target, _ = sorted(accounts.nodes, key=lambda node: node.port != port)
+        target.sql("ALTER SYSTEM SET wal_writer_delay = '10s'")
+        target.sql("SELECT pg_reload_conf()")
+        connection.execute("SET citus.move_switch_timeout = '3s'")
+        load = Load()
+        load.add(source, lambda writer: writer.execute("UPDATE account SET balance = balance WHERE id = 1"), "writer")
+        try:
+            load.meanwhile(lambda: move(connection, shard, port, target.port, "force_logical"))
+        finally:
+            target.sql("ALTER SYSTEM RESET wal_writer_delay")
+            target.sql("SELECT pg_reload_conf()")
+
+
 def test_rate_limit(bank_cluster):
     """Rows are not copied faster than citus.move_rate_limit says, by moves and by splits, here and to other nodes."""
     with servers.connect(bank_cluster.coordinator) as connection:
