@@ -234,7 +234,6 @@ drive_switch(RemoteConn *conn, const char *call)
 {
 	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), drive_switch_timeout);
 
-	(void) remote_plain_exec(conn, psprintf("SET citus.move_pause_limit TO %d", drive_pause_limit), ERROR);
 	for (int attempt = 0; !drive_is_true(conn, call); attempt++)
 	{
 		if (GetCurrentTimestamp() >= deadline)

@@ -39,6 +39,17 @@ SQL_FUNCTION(citus_move_shard_placement_with_nodeid);
 /* The number of errors of the target's workers after which a move fails. */
 #define MAX_WORKER_ERRORS 3
 
+/* How many bytes of WAL the target may be behind when the switch is tried. */
+#define ENOUGH_LAG (1024 * 1024)
+
+/* For how many times citus.move_pause_limit a target may get no closer. */
+#define STALLED_PAUSES 10
+
+/* How much longer than the time between them pauses may be. */
+#define MOST_PAUSES 16
+
+#define SWITCH_CALL "SELECT citus_internal.move_switch()"
+
 /* Columns of a row that citus_internal.move_publish returns. */
 enum
 {
@@ -217,46 +228,92 @@ check_workers(const Drive *drive)
 	}
 }
 
-/* Whether the target has nearly caught up. */
-static bool
-has_caught_up(const Drive *drive)
+/*
+ * How many bytes of WAL are between what the source has written and what the
+ * target has applied.  (The slot's confirmed_flush_lsn stays behind while the
+ * target always has more to apply.)
+ */
+static int64
+lag_of_target(const Drive *drive)
 {
+	int64		lag = 0;
+
 	for (int i = 0; i < drive->channels->nrows; i++)
 	{
-		(void) drive_ask(drive->target_conn,
-						 psprintf("SELECT citus_internal.move_flush(%s)",
-								  quote_literal_cstr(channel_name(drive, i, CHANNEL_SUBSCRIPTION_NAME))));
-		if (!drive_is_true(drive->source_conn,
-					 psprintf("SELECT pg_catalog.pg_current_wal_lsn() - confirmed_flush_lsn < 1024 * 1024 "
-							  "FROM pg_catalog.pg_replication_slots WHERE slot_name = %s",
-							  quote_literal_cstr(channel_name(drive, i, CHANNEL_SLOT_NAME)))))
-			return false;
+		char	   *received = drive_ask(drive->target_conn,
+										 psprintf("SELECT max(received_lsn) FROM pg_catalog.pg_stat_subscription WHERE subname = %s",
+												  quote_literal_cstr(channel_name(drive, i, CHANNEL_SUBSCRIPTION_NAME))));
+		char	   *behind = received == NULL ? NULL :
+			drive_ask(drive->source_conn, psprintf("SELECT (pg_catalog.pg_current_wal_lsn() - pg_lsn %s)::bigint",
+												   quote_literal_cstr(received)));
+
+		lag = Max(lag, behind == NULL ? PG_INT64_MAX : strtoi64(behind, NULL, 10));
 	}
-	return true;
+	return lag;
 }
 
-static void
+/*
+ * Waits until the target has nearly caught up.  If it doesn't get closer,
+ * because changes are made faster than it applies them, their writers wait
+ * again and again, as in an attempt to switch, half of the time or as much of
+ * it as brings the target closer.  Whether such an attempt has succeeded.
+ */
+static bool
 await_target(const Drive *drive)
 {
 	TimestampTz deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), replication_timeout);
+	TimestampTz stalled = PG_INT64_MAX; /* when the target counts as stalled */
+	int64		patience = (int64) STALLED_PAUSES * drive_pause_limit;
+	int64		least = PG_INT64_MAX;
+	bool		paused = false;
+	int			gap = drive_pause_limit;	/* between pauses, ms */
+	int64		lag;
 
-	while (!has_caught_up(drive))
+	while ((lag = lag_of_target(drive)) >= ENOUGH_LAG)
 	{
-		if (GetCurrentTimestamp() >= deadline)
+		TimestampTz now = GetCurrentTimestamp();
+
+		if (now >= deadline)
 			ereport(ERROR,
 					(errcode(ERRCODE_QUERY_CANCELED),
 					 errmsg("moving shard " INT64_FORMAT " took longer than citus.logical_replication_timeout",
 							drive->shardid)));
 		check_workers(drive);
-		drive_pause(DRIVE_POLL_MS);
+		if (lag < least - least / 1000)
+		{
+			least = lag;
+			if (!paused)
+				stalled = TimestampTzPlusMilliseconds(now, patience);
+		}
+		else if (paused && gap > drive_pause_limit / MOST_PAUSES)
+		{
+			gap /= 2;
+			least = lag;
+		}
+		else if (paused)
+		{
+			paused = false;		/* it doesn't help */
+			patience *= 2;
+			stalled = TimestampTzPlusMilliseconds(now, patience);
+		}
+		else if (now >= stalled)
+		{
+			paused = true;
+			gap = drive_pause_limit;
+			least = lag;		/* which pauses should reduce */
+		}
+		if (paused && drive_is_true(drive->source_conn, SWITCH_CALL))
+			return true;
+		drive_pause(paused ? gap : DRIVE_POLL_MS);
 	}
+	return false;
 }
 
 /* Switches the group to the target. */
 static void
 switch_over(const Drive *drive)
 {
-	if (!drive_switch(drive->source_conn, "SELECT citus_internal.move_switch()"))
+	if (!drive_switch(drive->source_conn, SWITCH_CALL))
 		report_users(drive);
 }
 
@@ -265,7 +322,9 @@ static void
 drive_move(Drive *drive)
 {
 	const DistTable *table = metadata_require(drive->relid);
+	bool		switched = false;
 
+	(void) remote_plain_exec(drive->source_conn, psprintf("SET citus.move_pause_limit TO %d", drive_pause_limit), ERROR);
 	drive_clear_remains(drive->source_conn, table, drive_require_shard(table, drive->shardid)->range);
 	drive->operation = drive_ask(drive->source_conn,
 								 psprintf("SET LOCAL lock_timeout TO %d; SELECT citus_internal.move_begin(" INT64_FORMAT ", %d, %s)",
@@ -277,13 +336,14 @@ drive_move(Drive *drive)
 		drive->channels = remote_plain_exec(drive->source_conn, "SELECT * FROM citus_internal.move_publish()", ERROR);
 		make_copies(drive);
 		start_replication(drive);
-		await_target(drive);
+		switched = await_target(drive);
 	}
 	else
 		drive_pause(DRIVE_BETWEEN_MS);	/* for statements that don't know yet
 										 * that the shards may move */
 	DEBUG_POINT("move-before-switch");
-	switch_over(drive);
+	if (!switched)
+		switch_over(drive);
 	DEBUG_POINT("move-switched");
 }
 

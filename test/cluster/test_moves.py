@@ -667,6 +667,43 @@ def test_slow_wal_writer(accounts):
             target.sql("SELECT pg_reload_conf()")
 
 
+def test_slow_target(accounts):
+    """A move ends although its shard is written faster than the new node applies that: writers wait now and then."""
+    with servers.connect(accounts.coordinator) as connection:
+        connection.execute("DROP TABLE IF EXISTS slow; CREATE TABLE slow (id int PRIMARY KEY, load text, n int)")
+        connection.execute("ALTER TABLE slow ALTER load SET STORAGE EXTERNAL")
+        connection.execute("""
+            CREATE OR REPLACE FUNCTION slowly(n int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$
+            BEGIN
+                PERFORM pg_catalog.pg_sleep(CASE WHEN current_user LIKE 'citus_shard%' THEN 0.010 ELSE 0.006 END);
+                RETURN n;
+            END $$""")
+        connection.execute("SELECT create_distributed_table('slow', 'id', shard_count => 1, colocate_with => 'none')")
+        connection.execute("CREATE INDEX ON slow (slowly(n)); INSERT INTO slow VALUES (1, repeat('x', 30000), 0)")
+        shard, port = shard_of(connection, "slow", 1)
+        source, target, _ = sorted(accounts.nodes, key=lambda node: node.port != port)
+        written = []
+
+        def write(writer):
+            writer.execute("UPDATE slow SET n = n + 1, load = repeat('y', 30000) WHERE id = 1")
+            written.append(True)
+
+        def move_away():
+            with standing_at(source, "move-copied") as (mover, standing):
+                mover.execute("SET citus.logical_replication_timeout = '45s'; SET citus.move_pause_limit = '300ms'")
+                moving = Statement(mover, f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {port}, '127.0.0.1', {target.port})")
+                pid = standing()
+                wait_until(lambda: len(written) > 100, "writers to be ahead")
+                kill_process(pid, signal.SIGCONT)
+                assert moving.finish() is None
+
+        load = Load()
+        load.add(source, write, "writer")
+        load.meanwhile(move_away)
+        assert value(connection, "SELECT n FROM slow") == len(written)
+        connection.execute("DROP TABLE slow; DROP FUNCTION slowly")
+
+
 def test_rate_limit(bank_cluster):
     """Rows are not copied faster than citus.move_rate_limit says, by moves and by splits, here and to other nodes."""
     with servers.connect(bank_cluster.coordinator) as connection:
