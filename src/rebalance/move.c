@@ -230,7 +230,7 @@ check_workers(const Drive *drive)
 
 /*
  * How many bytes of WAL are between what the source has written and what the
- * target has applied.  (The slot's confirmed_flush_lsn stays behind while the
+ * target has applied; PG_INT64_MAX if no worker there knows yet.  (The slot's confirmed_flush_lsn stays behind while the
  * target always has more to apply.)
  */
 static int64
@@ -296,7 +296,7 @@ await_target(const Drive *drive)
 			patience *= 2;
 			stalled = TimestampTzPlusMilliseconds(now, patience);
 		}
-		else if (now >= stalled)
+		else if (now >= stalled && lag < PG_INT64_MAX)
 		{
 			paused = true;
 			gap = drive_pause_limit;

@@ -1,5 +1,6 @@
 """citus_move_shard_placement: under load, with every kind of table, killed at each step; nothing lost, nothing left."""
 
+import random
 import signal
 import time
 from contextlib import ExitStack, contextmanager
@@ -702,6 +703,35 @@ def test_slow_target(accounts):
         load.meanwhile(move_away)
         assert value(connection, "SELECT n FROM slow") == len(written)
         connection.execute("DROP TABLE slow; DROP FUNCTION slowly")
+
+
+def test_stopped_worker(accounts):
+    """While the new node applies nothing, a move makes writers wait a few times only, and ends when it goes on."""
+    with servers.connect(accounts.coordinator) as connection:
+        shard, port = shard_of(connection, "account", 1)
+        source, target, _ = sorted(accounts.nodes, key=lambda node: node.port != port)
+        with standing_at(source, "move-subscribed") as (mover, standing), servers.connect(target) as there:
+            mover.execute("SET citus.move_pause_limit = '100ms'")
+            source.sql(f"SET citus.enable_ddl_propagation = off; ALTER ROLE {MOVER} SET log_statement = 'all'")
+            mark = source.log_mark()
+            moving = Statement(mover, f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {port}, '127.0.0.1', {target.port})")
+            pid = standing()
+            worker = "SELECT pid FROM pg_stat_subscription WHERE received_lsn IS NOT NULL"
+            wait_until(lambda: rows(there, worker), "the worker to follow")
+            worker = value(there, worker)
+            kill_process(worker, signal.SIGSTOP)
+            try:
+                for _ in range(50):
+                    connection.execute("UPDATE account SET pad = %s WHERE id = 1", [random.randbytes(30000).hex()])
+                kill_process(pid, signal.SIGCONT)
+                wait_until(lambda: source.log_since(mark).count("statement: SELECT citus_internal.move_switch()") > 4, "pauses")
+                connection.execute("SET lock_timeout = '5s'; UPDATE account SET pad = 'end' WHERE id = 1")
+            finally:
+                kill_process(worker, signal.SIGCONT)
+            assert moving.finish() is None
+        source.sql(f"SET citus.enable_ddl_propagation = off; ALTER ROLE {MOVER} RESET log_statement")
+        assert value(connection, "SELECT pad FROM account WHERE id = 1") == "end"
+        assert total(connection) == (ACCOUNTS * BALANCE, ACCOUNTS)
 
 
 def test_rate_limit(bank_cluster):
