@@ -1,7 +1,7 @@
 """A shard that is moved while clients on all nodes read and write it: how long they wait, and how fast it moves.
 
-The load is YCSB's mix A (half reads, half updates of one row by key) with uniform keys, by pgbench; all rows are in
-one shard.  What the move is compared with is a plain `COPY .. TO | COPY .. FROM` of the same rows into a
+The load is YCSB's mix A (half reads, half updates of one row by key) with uniform or zipfian keys, by pgbench; all
+rows are in one shard.  What the move is compared with is a plain `COPY .. TO | COPY .. FROM` of the same rows into a
 table with the same index, between the same servers, under the same load.
 """
 

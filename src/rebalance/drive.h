@@ -88,7 +88,7 @@ extern void drive_clear_remains(RemoteConn *conn, const DistTable *table, HashRa
 
 /*
  * Calls a function that switches until it succeeds; false if it doesn't within
- * citus.move_switch_timeout.
+ * citus.move_switch_timeout.  citus.move_pause_limit is the session's.
  */
 extern bool drive_switch(RemoteConn *conn, const char *call);
 

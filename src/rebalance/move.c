@@ -230,8 +230,8 @@ check_workers(const Drive *drive)
 
 /*
  * How many bytes of WAL are between what the source has written and what the
- * target has applied; PG_INT64_MAX if no worker there knows yet.  (The slot's confirmed_flush_lsn stays behind while the
- * target always has more to apply.)
+ * target has applied; PG_INT64_MAX if no worker there knows yet.  (The slot's
+ * confirmed_flush_lsn stays behind while the target always has more to apply.)
  */
 static int64
 lag_of_target(const Drive *drive)
