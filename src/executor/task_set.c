@@ -93,10 +93,15 @@ queue_of_group(TaskSet *set, int32 groupid)
 	return queue;
 }
 
-/* Puts a task into the queue of its node. */
+/*
+ * Puts a task into the queue of its node.  All texts for nodes pass here,
+ * those for this node too: one that is missing is a bug of the planner's.
+ */
 static void
 enqueue_task(TaskSet *set, Task *task)
 {
+	if (task->text == NULL || task->text[0] == '\0')
+		elog(ERROR, "a task has no text");
 	if (task->groupid == metadata_local_group())
 		set->local_pending = lappend(set->local_pending, task);
 	else

@@ -161,26 +161,30 @@ static bool
 needs_old_row(Query *query, const DistTable *table)
 {
 	Bitmapset  *columns = NULL;
+	bool		updates = query->commandType == CMD_UPDATE;
 	int			attno = -1;
 
 	if (table->kind == DIST_REFERENCE || (table->row_triggers & write_commands(query)) || has_foreign_check(query))
 		return true;
-	if (query->commandType == CMD_UPDATE)
+	if (updates)
 		columns = listed_columns(query->targetList);
 	foreach_ptr(MergeAction, action, query->mergeActionList)
 	{
-		Bitmapset  *own = action->commandType == CMD_UPDATE ? listed_columns(action->targetList) : NULL;
+		Bitmapset  *own = listed_columns(action->targetList);
 
-		if (own != NULL && columns != NULL && !bms_equal(own, columns))
+		if (action->commandType != CMD_UPDATE)
+			continue;
+		if (updates && !bms_equal(own, columns))
 			return true;
-		columns = bms_union(columns, own);
+		columns = own;
+		updates = true;
 	}
 	while ((attno = bms_next_member(columns, attno)) >= 0)
 	{
 		if (attno == table->dist_attno || write_is_identity_column(table->relid, attno))
 			return true;
 	}
-	return columns != NULL && leaves_domain(table->relid, columns);
+	return updates && leaves_domain(table->relid, columns);
 }
 
 /* For check_functions_in_node. */
@@ -642,6 +646,7 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 {
 	List	   *written = written_columns(plan, table);
 	bool		merge = plan->command == CMD_MERGE;
+	bool		updates = (write_commands(root->parse) & COMMAND_BIT(CMD_UPDATE)) != 0;
 
 	note_moves(plan, table);
 	if (plan->resolves)
@@ -656,7 +661,7 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 
 		plan->again_text = modify_insert_text(table, plan->attnos, root, true, &same_exprs);
 	}
-	if (written != NIL)
+	if (updates && (plan->command != CMD_INSERT || plan->resolves))
 		plan->update_text = modify_update_text(table, written, plan->attnos);
 	if (plan->command == CMD_DELETE || plan->moves_rows || merge)
 		plan->delete_text = modify_delete_text(table, plan->moves_rows ? NIL : plan->attnos);

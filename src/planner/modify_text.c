@@ -374,6 +374,9 @@ modify_update_text(const DistTable *table, List *colnos, List *attnos)
 						 quote_identifier(get_attname(table->relid, attno, false)), attno);
 		separator = ", ";
 	}
+	if (colnos == NIL)
+		appendStringInfo(&text, "%s = DEFAULT",
+						 quote_identifier(get_attname(table->relid, task_generated_column(table->relid), false)));
 	appendStringInfoString(&text, " FROM ");
 	append_batch(&text, table, true);
 	append_identity_condition(&text, table);

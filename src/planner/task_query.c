@@ -15,6 +15,7 @@
 
 #include <ctype.h>
 
+#include "access/table.h"
 #include "access/transam.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
@@ -29,6 +30,7 @@
 #include "utils/float.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/ruleutils.h"
 
 #include "lib/exact_text.h"
@@ -584,6 +586,44 @@ mark_from_clause(Query *query)
 	rt_fetch(query->resultRelation, query->rtable)->inFromCl = false;
 }
 
+AttrNumber
+task_generated_column(Oid relid)
+{
+	Relation	relation = table_open(relid, NoLock);
+	TupleDesc	desc = RelationGetDescr(relation);
+	AttrNumber	attno = InvalidAttrNumber;
+
+	for (int i = 0; i < desc->natts && attno == InvalidAttrNumber; i++)
+	{
+		if (TupleDescAttr(desc, i)->attgenerated && !TupleDescAttr(desc, i)->attisdropped)
+			attno = i + 1;
+	}
+	table_close(relation, NoLock);
+	if (attno == InvalidAttrNumber)
+		elog(ERROR, "an UPDATE assigns no column");
+	return attno;
+}
+
+/*
+ * The rewriter drops assignments of DEFAULT to generated columns, and nothing
+ * may be left of the SET clause.  One of them is put back then.
+ */
+static List *
+keep_assignment(Query *query, List *assignments)
+{
+	Oid			relid = rt_fetch(query->resultRelation, query->rtable)->relid;
+	SetToDefault *value;
+	AttrNumber	attno;
+
+	if (assignments != NIL)
+		return assignments;
+	attno = task_generated_column(relid);
+	value = makeNode(SetToDefault);
+	value->location = -1;
+	get_atttypetypmodcoll(relid, attno, &value->typeId, &value->typeMod, &value->collation);
+	return list_make1(makeTargetEntry((Expr *) value, attno, get_attname(relid, attno, false), false));
+}
+
 /* Prepares the query, and those in it, for the deparser. */
 static bool
 prepare_deparse_walker(Node *node, void *context)
@@ -599,9 +639,10 @@ prepare_deparse_walker(Node *node, void *context)
 		if (query->commandType == CMD_UPDATE || query->commandType == CMD_DELETE)
 			mark_from_clause(query);
 		if (query->commandType == CMD_UPDATE)
-			query->targetList = order_assignments(query->targetList);
-		if (query->onConflict != NULL)
-			query->onConflict->onConflictSet = order_assignments(query->onConflict->onConflictSet);
+			query->targetList = keep_assignment(query, order_assignments(query->targetList));
+		if (query->onConflict != NULL && query->onConflict->action == ONCONFLICT_UPDATE)
+			query->onConflict->onConflictSet =
+				keep_assignment(query, order_assignments(query->onConflict->onConflictSet));
 		return query_tree_walker(query, prepare_deparse_walker, context, 0);
 	}
 	return expression_tree_walker(node, prepare_deparse_walker, context);

@@ -44,6 +44,12 @@ extern List *task_values_extract(List *values, List **exprs);
 extern Query *task_query_extract(Query *query, List **exprs);
 
 /*
+ * A generated column of a table that has one: SET column = DEFAULT is how a
+ * text says that an UPDATE assigns no other.
+ */
+extern AttrNumber task_generated_column(Oid relid);
+
+/*
  * The text of a query, all names qualified; palloc'd.  The query may be
  * scribbled on.
  */
