@@ -84,7 +84,7 @@ struct RemoteConn
 								 * read-only; 0: it is not */
 	bool		xact_fresh;		/* no statement of the remote transaction has
 								 * succeeded yet */
-	bool		xact_guarded;	/* has the savepoint of txn_guard */
+	bool		xact_guarded;	/* its innermost savepoint is txn_guard's */
 	bool		xact_wrote;		/* wrote (or locked) in this transaction */
 	bool		xact_prepared;	/* PREPARE TRANSACTION succeeded, or may
 								 * have */

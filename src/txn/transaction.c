@@ -13,6 +13,9 @@
  * node's nesting would differ from ours: so it waits for their answers
  * (remote_queue_barrier).
  *
+ * The savepoint of txn_guard, if conn->xact_guarded says that there is one, is
+ * always the node's innermost: it is released before another one is set.
+ *
  * The server calls xact_callback and subxact_callback.  Those that run before
  * the decision may raise errors; the others never do: their failures are
  * warnings, since an error after the local commit would be a PANIC, and one
@@ -99,6 +102,14 @@ begin_command(RemoteConn *conn, char *command, Size size)
 			 level, read_only ? "ONLY" : "WRITE", XactDeferrable ? "" : "NOT ");
 }
 
+static void
+release_guard(RemoteConn *conn)
+{
+	if (conn->xact_guarded)
+		remote_queue_command(conn, "RELEASE SAVEPOINT citus_guard");
+	conn->xact_guarded = false;
+}
+
 /*
  * Opens the remote transaction, and sets savepoints, as far as the local
  * nesting has them.
@@ -128,6 +139,8 @@ txn_begin_remote(RemoteConn *conn)
 		remote_queue_command(conn, command);
 		conn->xact_release = 0;
 	}
+	if (conn->xact_depth < level)
+		release_guard(conn);
 	while (conn->xact_depth < level)
 	{
 		snprintf(command, sizeof(command), "SAVEPOINT citus_%d", conn->xact_depth + 1);
@@ -191,8 +204,7 @@ void
 txn_guard(RemoteConn *conn)
 {
 	txn_begin_remote(conn);
-	if (conn->xact_guarded)
-		remote_queue_command(conn, "RELEASE SAVEPOINT citus_guard");
+	release_guard(conn);
 	remote_queue_command(conn, "SAVEPOINT citus_guard");
 	remote_queue_barrier(conn);
 	conn->xact_guarded = true;

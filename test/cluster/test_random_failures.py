@@ -45,12 +45,33 @@ POINTS = sorted({*test_moves.CALLER, *test_moves.SOURCE, *test_splits.POINTS})
 
 
 def create_tables(made):
-    """What clients write besides the bank's tables: rows that they keep a list of."""
+    """What clients write besides the bank's tables: rows that they keep a list of.
+
+    Of journal, a client's role sees the rows of its own number only; duty is a reference table without a key.
+    """
     with servers.connect(made.coordinator) as connection:
         connection.execute(f"""CREATE ROLE {CHANGER} SUPERUSER LOGIN;
             CREATE TABLE event (id bigint PRIMARY KEY, note text); CREATE TABLE tally (id int PRIMARY KEY, n int NOT NULL)""")
         for table in ("event", "tally"):
             connection.execute("SELECT create_distributed_table(%s, 'id', shard_count => 6, colocate_with => 'none')", [table])
+        connection.execute("""
+            CREATE TABLE journal (id bigint PRIMARY KEY, note text);
+            CREATE POLICY own ON journal USING (id >> 32 = substring(current_user FROM '\\d+$')::bigint);
+            ALTER TABLE journal ENABLE ROW LEVEL SECURITY;
+            GRANT ALL ON journal TO PUBLIC;
+            SELECT create_distributed_table('journal', 'id', shard_count => 6, colocate_with => 'none');
+            CREATE FUNCTION enter(key bigint, undone bool) RETURNS void LANGUAGE plpgsql AS $$
+            BEGIN
+                INSERT INTO journal VALUES (key, 'entered');
+                UPDATE journal SET note = 'undone' WHERE id = key - 1 AND undone;
+                IF undone THEN RAISE 'undone'; END IF;
+            EXCEPTION WHEN raise_exception THEN
+                UPDATE journal SET note = 'kept' WHERE id = key - 1;
+            END $$;
+            CREATE TABLE duty (client int, note text);
+            SELECT create_reference_table('duty')""")
+        for number in range(CLIENTS):
+            connection.execute(f"CREATE ROLE client_{number}")
 
 
 def check_events(written, found):
@@ -74,6 +95,8 @@ class Worker(threading.Thread):
         self.failure = None
         self.events = {}        # by id: whether the row must be there; None: nobody knows
         self.tallies = {}       # by id: the least and the most that may have been counted
+        self.entries = {}       # by id: as events, of journal
+        self.duties = (0, 0)    # the least and the most rows of duty that may be there
 
     def run(self):
         while not self.stop.is_set() and self.failure is None:
@@ -88,7 +111,8 @@ class Worker(threading.Thread):
 
     def work(self, connection):
         actions = [self.transfer] * 4 + [self.insert] * 2 + [self.contend, self.read, self.rate, self.repeatable_read,
-                                                             self.upsert, self.count_events, self.define]
+                                                             self.upsert, self.count_events, self.define,
+                                                             self.enter, self.enter, self.count_entries, self.duty]
         for _ in range(self.random.randrange(5, 60)):
             if self.stop.is_set():
                 return
@@ -178,6 +202,70 @@ class Worker(threading.Thread):
         check_events(self.events, [number for number, in rows(
             connection, "SELECT id FROM event WHERE id >> 32 = %s", [self.number])])
 
+    def nest(self, connection, ids):
+        """Rows of journal, in random savepoints and exception blocks; returns those that are not undone."""
+        kept = []
+        for key in ids:
+            how = self.random.choice(["plain", "function", "undone function", "released", "rolled back", "nested"])
+            if how == "nested":
+                connection.execute("SAVEPOINT outermost")
+            if how in ("released", "rolled back", "nested"):
+                connection.execute("SAVEPOINT s")
+            if how.endswith("function"):
+                connection.execute("SELECT enter(%s, %s)", [key, how.startswith("undone")])
+            else:
+                connection.execute("INSERT INTO journal VALUES (%s, 'x')", [key])
+            if how == "rolled back":
+                connection.execute("ROLLBACK TO s")
+            elif how in ("released", "nested"):
+                connection.execute("RELEASE s")
+            if how == "nested" and self.random.random() < 0.5:
+                connection.execute("ROLLBACK TO outermost")
+            elif how not in ("undone function", "rolled back"):
+                kept.append(key)
+        return kept
+
+    def enter(self, connection):
+        """One transaction with savepoints, by a role to which row-level security applies."""
+        first = (self.number << 32) + len(self.entries)
+        ids = list(range(first, first + self.random.randrange(2, 7)))
+        self.entries.update(dict.fromkeys(ids))
+        kept = None
+        try:
+            with connection.transaction():
+                connection.execute(f"SET LOCAL ROLE client_{self.number}")
+                kept = self.nest(connection, ids)
+            self.entries.update({key: key in kept for key in ids})
+        except psycopg.Error as error:
+            if kept is None or error.sqlstate in NOTHING_DONE:
+                self.entries.update(dict.fromkeys(ids, False))
+            raise
+
+    def count_entries(self, connection):
+        """The role sees all its rows and nobody else's."""
+        with connection.transaction():
+            connection.execute(f"SET LOCAL ROLE client_{self.number}")
+            check_events(self.entries, [number for number, in rows(connection, "SELECT id FROM journal")])
+
+    def duty(self, connection):
+        """Equal rows of a reference table without a key, some of them in a savepoint that is undone."""
+        count = self.random.randrange(1, 4)
+        least, most = self.duties
+        self.duties = least, most + count
+        try:
+            with connection.transaction():
+                connection.execute("INSERT INTO duty SELECT %s, 'x' FROM generate_series(1, %s)", [self.number, count])
+                connection.execute("SAVEPOINT s")
+                connection.execute("INSERT INTO duty VALUES (-1, 'undone')")
+                connection.execute("DELETE FROM duty WHERE client = %s", [self.number])
+                connection.execute("ROLLBACK TO s")
+                connection.execute("UPDATE duty SET note = note || 'x' WHERE client = %s AND note < 'xx'", [self.number])
+            self.duties = least + count, most + count
+        except psycopg.Error as error:
+            if error.sqlstate in NOTHING_DONE:
+                self.duties = least, most
+            raise
+
     def define(self, connection):
         """DDL on a table whose shards move, or a new table beside it.
 
@@ -227,7 +315,7 @@ class Changer(threading.Thread):
                 self.failure = error
 
     def change(self, connection):
-        table = self.random.choice(["account", "event", "tally"])
+        table = self.random.choice(["account", "event", "tally", "journal"])
         if self.random.random() < 0.1:
             connection.execute("SELECT alter_distributed_table(%s, shard_count => %s, cascade_to_colocated => true)",
                                [table, self.random.randrange(3, 7)])
@@ -290,13 +378,22 @@ def bank_cluster():
 def check_rows(made, workers):
     """All rows that clients have been told of are there once, on the word of each node, and no others."""
     written = {}
+    entered = {}
     counted = {}
     for worker in workers:
         written.update(worker.events)
+        entered.update(worker.entries)
         counted.update(worker.tallies)
     for node in made.nodes:
         with servers.connect(node) as connection:
             check_events(written, [number for number, in rows(connection, "SELECT id FROM event")])
+            check_events(entered, [number for number, in rows(connection, "SELECT id FROM journal")])
+            duties = dict(rows(connection, "SELECT client, count(*) FROM duty GROUP BY 1"))
+            for worker in workers:
+                assert worker.duties[0] <= duties.pop(worker.number, 0) <= worker.duties[1], (worker.number, worker.duties)
+            assert not duties
+            copies = rows(connection, "SELECT equal, nodeport, row_count FROM citus_check_reference_table('duty')")
+            assert len(copies) == len(made.nodes) and all(copy[0] for copy in copies), copies
             tallies = dict(rows(connection, "SELECT id, n FROM tally"))
             for key, (least, most) in counted.items():
                 assert least <= tallies.get(key, 0) <= most, (key, least, tallies.get(key), most)
@@ -329,7 +426,8 @@ def test_money_is_constant(bank_cluster):
     print(*failures, sep="\n")
     assert not failures
     assert not any(worker.is_alive() for worker in everybody), "a client hangs"
-    for action in ("transfer", "contend", "rate", "read", "repeatable_read", "insert", "upsert", "count_events", "define"):
+    for action in ("transfer", "contend", "rate", "read", "repeatable_read", "insert", "upsert", "count_events", "define",
+                   "enter", "count_entries", "duty"):
         count = sum(worker.done.get(action, 0) for worker in workers)
         print(action, count)
         assert count > 0, f"no {action} went through"
