@@ -57,6 +57,17 @@ CREATE FUNCTION citus_internal.upsert_once(version xid, command cid)
 COMMENT ON FUNCTION citus_internal.upsert_once(xid, cid) IS
 	'true; an error for a row that the statement of upsert_begin has written';
 
+-- UPDATE and DELETE of rows of a reference table (src/executor/row_image.c).
+CREATE FUNCTION citus_internal.row_image(of_row record)
+	RETURNS bytea LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'citus_internal_row_image';
+COMMENT ON FUNCTION citus_internal.row_image(record) IS
+	'a digest of a row, the same on all nodes and under all settings';
+
+CREATE FUNCTION citus_internal.row_places(type anyelement, images bytea[])
+	RETURNS SETOF tid LANGUAGE C VOLATILE AS 'MODULE_PATHNAME', 'citus_internal_row_places';
+COMMENT ON FUNCTION citus_internal.row_places(anyelement, bytea[]) IS
+	'where the rows of this node''s copy of a reference table are that have these images';
+
 -- UPDATE and DELETE of rows of a partitioned table (src/planner/modify_text.c).
 CREATE FUNCTION citus_internal.shard_relation(shardid bigint)
 	RETURNS oid LANGUAGE C STABLE STRICT AS 'MODULE_PATHNAME', 'citus_internal_shard_relation';

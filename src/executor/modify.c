@@ -43,18 +43,19 @@
 #include "planner/foreign_key.h"
 
 /*
- * The descriptor of changes: fixed columns, and those that RETURNING takes
- * from the child.
+ * The descriptor of changes: fixed columns, those that RETURNING takes from
+ * the child, and the key's.
  */
 static TupleDesc
 make_change_desc(DistModifyState *state, TupleDesc child_desc)
 {
 	List	   *resnos = state->plan.column_resnos;
-	TupleDesc	desc = CreateTemplateTupleDesc(CHANGE_OTHERS + list_length(resnos));
+	AttrNumber	next = CHANGE_OTHERS + list_length(resnos);
+	TupleDesc	desc = CreateTemplateTupleDesc(next + list_length(state->plan.key_attnos));
 
 	TupleDescInitEntry(desc, CHANGE_SEQUENCE + 1, "sequence", INT8OID, -1, 0);
 	TupleDescInitEntry(desc, CHANGE_IDENTITY + 1, "identity",
-					   state->table->kind == DIST_REFERENCE ? TEXTOID : TIDOID, -1, 0);
+					   state->table->kind == DIST_REFERENCE ? BYTEAOID : TIDOID, -1, 0);
 	TupleDescInitEntry(desc, CHANGE_NEW_ROW + 1, "new_row", state->row_type, -1, 0);
 	TupleDescInitEntry(desc, CHANGE_PARTITION + 1, "partition", INT8OID, -1, 0);
 	for (int i = 0; i < list_length(resnos); i++)
@@ -65,6 +66,8 @@ make_change_desc(DistModifyState *state, TupleDesc child_desc)
 		TupleDescInitEntry(desc, CHANGE_OTHERS + i + 1, NULL,
 						   resno > 0 ? TupleDescAttr(child_desc, resno - 1)->atttypid : INT4OID, -1, 0);
 	}
+	foreach_int(attno, state->plan.key_attnos)
+		TupleDescInitEntry(desc, ++next, NULL, TupleDescAttr(state->row_desc, attno - 1)->atttypid, -1, 0);
 	return desc;
 }
 
@@ -123,6 +126,12 @@ modify_begin(CustomScanState *node, EState *estate, int eflags)
 	state->expr_states = ExecInitExprList(plan_node->custom_exprs, &node->ss.ps);
 	state->change_desc = make_change_desc(state, ExecGetResultType(state->child));
 	state->output_desc = make_output_desc(node->ss.ss_ScanTupleSlot->tts_tupleDescriptor);
+	if (state->table->kind == DIST_REFERENCE)
+	{
+		state->image = row_image_begin(state->row_desc);
+		state->image_values = palloc(sizeof(Datum) * Max(state->row_desc->natts, 1));
+		state->image_nulls = palloc(sizeof(bool) * Max(state->row_desc->natts, 1));
+	}
 	init_changes(state, &state->inserts, state->plan.insert_text);
 	init_changes(state, &state->updates, state->plan.update_text);
 	init_changes(state, &state->deletes, state->plan.delete_text);

@@ -15,15 +15,19 @@
 
 #include "catalog/metadata.h"
 #include "executor/fire_triggers.h"
+#include "executor/row_image.h"
 #include "executor/task_set.h"
 #include "planner/modify_plan.h"
 
-/* Columns of a change (see ChangeList); columns of other tables follow. */
+/*
+ * Columns of a change (see ChangeList); columns of other tables follow, and
+ * then the old row's key columns (ModifyPlan.key_attnos).
+ */
 enum
 {
 	CHANGE_SEQUENCE,			/* int8: position in the child's output */
-	CHANGE_IDENTITY,			/* tid, or text for a reference table; null for
-								 * INSERT */
+	CHANGE_IDENTITY,			/* tid, or bytea (executor/row_image.h) for a
+								 * reference table; null for INSERT */
 	CHANGE_NEW_ROW,				/* the table's row type; null for DELETE */
 	CHANGE_PARTITION,			/* int8: the shard of the row's partition; null
 								 * if there are none */
@@ -45,6 +49,13 @@ typedef struct ChangeList
 	int			next_shard;		/* with which the next round begins */
 } ChangeList;
 
+/* What identifies an old row on its node. */
+typedef struct RowIdentity
+{
+	Datum		id;				/* CHANGE_IDENTITY */
+	Datum	   *keys;			/* of a reference table: the key's columns */
+} RowIdentity;
+
 typedef struct DistModifyState
 {
 	CustomScanState css;		/* must be first */
@@ -57,6 +68,10 @@ typedef struct DistModifyState
 	List	   *actions;		/* of ModifyAction */
 	bool		may_move;		/* rows may be deleted and inserted */
 	uint64		nmoved;			/* rows that are: they count once */
+
+	RowImage   *image;			/* of rows of a reference table */
+	Datum	   *image_values;	/* work space, of a row */
+	bool	   *image_nulls;
 
 	TupleDesc	change_desc;
 	ChangeList	inserts;
@@ -71,7 +86,8 @@ typedef struct DistModifyState
 								 * the table */
 	int64		partition_shard;	/* that the child's row stands in; 0: the
 									 * table isn't partitioned */
-	HTAB	   *seen;			/* rows already changed (RowGroup) */
+	HTAB	   *seen;			/* rows already changed (RowGroup); all writes
+								 * of a table in a statement share it */
 
 	bool		checks_new_rows;	/* the plan has conditions for new rows */
 	ResultRelInfo *generator;	/* computes generated columns for these; NULL:
@@ -204,27 +220,28 @@ extern void modify_collect(DistModifyState *state);
 extern void modify_read_input(DistModifyState *state);
 
 /*
- * Parts of it: a pending change (values and nulls of the new row; NULL for a
- * DELETE), a row's columns, a tuple for triggers, an action's values, and an
- * UPDATE with its triggers (false if they skip the row).
+ * Parts of it: a pending change (identity of the old row, NULL for an INSERT;
+ * values and nulls of the new row, NULL for a DELETE), a row's columns, a
+ * tuple for triggers, an action's values, and an UPDATE with its triggers
+ * (false if they skip the row).
  */
-extern void modify_add_change(DistModifyState *state, ChangeList *changes, int shard, Datum identity,
-							  bool has_identity, Datum *values, bool *nulls, TupleTableSlot *child);
+extern void modify_add_change(DistModifyState *state, ChangeList *changes, int shard, const RowIdentity *identity,
+							  Datum *values, bool *nulls, TupleTableSlot *child);
 extern void modify_deform_row(DistModifyState *state, Datum row, Datum *values, bool *nulls);
 extern HeapTuple modify_old_tuple(DistModifyState *state, Datum *values, bool *nulls);
 extern void modify_evaluate_action(DistModifyState *state, ModifyAction *action, ExprContext *econtext,
 								   Datum *values, bool *nulls);
-extern bool modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datum identity,
+extern bool modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, const RowIdentity *identity,
 							  HeapTuple old, Datum *values, bool *nulls);
 
 /* A column of a row; the row itself for attribute number 0. */
 extern Datum modify_row_column(DistModifyState *state, AttrNumber attno, Datum *values, bool *nulls, bool *isnull);
 
 /*
- * The identity of a row on its node: the ctid or, in a reference table, the
- * row as text.
+ * The identity of a row on its node: the ctid or, in a reference table, what
+ * the row holds.
  */
-extern Datum modify_row_identity(DistModifyState *state, Datum row, Datum ctid);
+extern RowIdentity modify_row_identity(DistModifyState *state, Datum row, Datum ctid);
 
 /*
  * Rows of the target that the statement has written: records one (false if it

@@ -188,19 +188,22 @@ insert_params(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTa
 
 /*
  * The parameters of an UPDATE or DELETE: identities, then new rows, then
- * partitions.
+ * partitions or keys.
  */
 static ParamListInfo
 change_params(DistModifyState *state, Batch *batch, bool with_rows, TupleTableSlot *slot)
 {
 	bool		with_partitions = state->plan.partition_resno > 0;
-	ParamListInfo params = makeParamList(1 + with_rows + with_partitions);
+	int			nkeys = list_length(state->plan.key_attnos);
+	ParamListInfo params = makeParamList(1 + with_rows + with_partitions + nkeys);
 
 	set_array_param(state, params, 0, batch, CHANGE_IDENTITY, slot);
 	if (with_rows)
 		set_array_param(state, params, 1, batch, CHANGE_NEW_ROW, slot);
 	if (with_partitions)
 		set_array_param(state, params, 1 + with_rows, batch, CHANGE_PARTITION, slot);
+	for (int i = 0; i < nkeys; i++)
+		set_array_param(state, params, 1 + with_rows + i, batch, state->change_desc->natts - nkeys + i, slot);
 	return params;
 }
 

@@ -47,21 +47,37 @@ typedef struct RowGroup
 	uint8		changed[ROWS_PER_GROUP / BITS_PER_BYTE];
 } RowGroup;
 
+/*
+ * What another write of the statement to the same table has changed, or NULL.
+ */
+static HTAB *
+shared_seen(DistModifyState *state)
+{
+	foreach_ptr(PlanState, other, state->css.ss.ps.state->es_auxmodifytables)
+		if (is_dist_modify(other->plan) && ((DistModifyState *) other)->plan.relid == state->plan.relid)
+			return ((DistModifyState *) other)->seen;
+	return NULL;
+}
+
 void
 modify_collect_begin(DistModifyState *state)
 {
 	HASHCTL		control = {.keysize = sizeof(RowGroupKey),.entrysize = sizeof(RowGroup)};
 
+	state->seen = shared_seen(state);
+	if (state->seen != NULL)
+		return;
 	control.hcxt = CurrentMemoryContext;
 	state->seen = hash_create("citus rows changed", 256, &control,
 							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
 void
-modify_add_change(DistModifyState *state, ChangeList *changes, int shard, Datum identity,
-		   bool has_identity, Datum *values, bool *nulls, TupleTableSlot *child)
+modify_add_change(DistModifyState *state, ChangeList *changes, int shard, const RowIdentity *identity,
+				  Datum *values, bool *nulls, TupleTableSlot *child)
 {
 	int			natts = state->change_desc->natts;
+	int			nkeys = list_length(state->plan.key_attnos);
 	Datum	   *change = palloc0(sizeof(Datum) * natts);
 	bool	   *change_nulls = palloc(sizeof(bool) * natts);
 	MemoryContext old_context;
@@ -69,8 +85,16 @@ modify_add_change(DistModifyState *state, ChangeList *changes, int shard, Datum 
 	memset(change_nulls, true, sizeof(bool) * natts);
 	change[CHANGE_SEQUENCE] = Int64GetDatum(state->sequence);
 	change_nulls[CHANGE_SEQUENCE] = false;
-	change[CHANGE_IDENTITY] = identity;
-	change_nulls[CHANGE_IDENTITY] = !has_identity;
+	if (identity != NULL)
+	{
+		change[CHANGE_IDENTITY] = identity->id;
+		change_nulls[CHANGE_IDENTITY] = false;
+		for (int i = 0; i < nkeys; i++)
+		{
+			change[natts - nkeys + i] = identity->keys[i];
+			change_nulls[natts - nkeys + i] = false;
+		}
+	}
 	change[CHANGE_PARTITION] = Int64GetDatum(state->partition_shard);
 	change_nulls[CHANGE_PARTITION] = state->partition_shard == 0;
 	if (values != NULL)
@@ -79,7 +103,7 @@ modify_add_change(DistModifyState *state, ChangeList *changes, int shard, Datum 
 														  state->row_desc);
 		change_nulls[CHANGE_NEW_ROW] = false;
 	}
-	for (int i = CHANGE_OTHERS; i < natts; i++)
+	for (int i = CHANGE_OTHERS; i < natts - nkeys; i++)
 	{
 		int			resno = list_nth_int(state->plan.column_resnos, i - CHANGE_OTHERS);
 
@@ -136,16 +160,24 @@ modify_has_changed(DistModifyState *state, int shard, ItemPointer ctid)
 	return byte != NULL && (*byte & mask) != 0;
 }
 
-Datum
+RowIdentity
 modify_row_identity(DistModifyState *state, Datum row, Datum ctid)
 {
+	RowIdentity identity = {.id = ctid};
+	int			position = 0;
+
 	if (state->table->kind != DIST_REFERENCE)
-		return ctid;
-	return CStringGetTextDatum(OidOutputFunctionCall(F_RECORD_OUT, row));
+		return identity;
+	modify_deform_row(state, row, state->image_values, state->image_nulls);
+	identity.id = row_image_make(state->image, state->image_values, state->image_nulls);
+	identity.keys = palloc(sizeof(Datum) * list_length(state->plan.key_attnos));
+	foreach_int(attno, state->plan.key_attnos)
+		identity.keys[position++] = state->image_values[attno - 1];
+	return identity;
 }
 
 /* The same for the child's row. */
-static Datum
+static RowIdentity
 child_identity(DistModifyState *state, TupleTableSlot *child, Datum ctid)
 {
 	bool		isnull;
@@ -241,8 +273,8 @@ check_may_move(DistModifyState *state)
  * is its old version, if there are triggers.
  */
 bool
-modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datum identity, HeapTuple old,
-				  Datum *values, bool *nulls)
+modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, const RowIdentity *identity,
+				  HeapTuple old, Datum *values, bool *nulls)
 {
 	int			new_shard = shard;
 
@@ -252,14 +284,14 @@ modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, Datu
 	if (state->plan.moves_rows)
 		new_shard = stored_shard(state, values, nulls);
 	if (new_shard == shard && !state->plan.replaces_rows)
-		modify_add_change(state, &state->updates, shard, identity, true, values, nulls, child);
+		modify_add_change(state, &state->updates, shard, identity, values, nulls, child);
 	else
 	{
 		check_may_move(state);
 		cursor_row_moves(state->plan.relid);
 		state->nmoved++;
-		modify_add_change(state, &state->deletes, shard, identity, true, NULL, NULL, child);
-		modify_add_change(state, &state->inserts, new_shard, 0, false, values, nulls, child);
+		modify_add_change(state, &state->deletes, shard, identity, NULL, NULL, child);
+		modify_add_change(state, &state->inserts, new_shard, NULL, values, nulls, child);
 	}
 	if (state->triggers != NULL)
 		triggers_after_update(state->triggers, old, values, nulls);
@@ -271,6 +303,7 @@ static void
 add_delete(DistModifyState *state, TupleTableSlot *child, int shard, Datum ctid, Datum *values, bool *nulls)
 {
 	HeapTuple	old = NULL;
+	RowIdentity identity;
 
 	if (state->triggers != NULL)
 	{
@@ -279,7 +312,8 @@ add_delete(DistModifyState *state, TupleTableSlot *child, int shard, Datum ctid,
 	}
 	if (state->triggers != NULL && !triggers_before_delete(state->triggers, old))
 		return;
-	modify_add_change(state, &state->deletes, shard, child_identity(state, child, ctid), true, NULL, NULL, child);
+	identity = child_identity(state, child, ctid);
+	modify_add_change(state, &state->deletes, shard, &identity, NULL, NULL, child);
 	if (state->triggers != NULL)
 		triggers_after_delete(state->triggers, old);
 }
@@ -325,7 +359,7 @@ add_insert(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *n
 		modify_add_upsert(state, child, shard, values, nulls);
 		return;
 	}
-	modify_add_change(state, &state->inserts, shard, 0, false, values, nulls, child);
+	modify_add_change(state, &state->inserts, shard, NULL, values, nulls, child);
 	if (state->triggers != NULL && !state->plan.may_skip)
 		triggers_after_insert(state->triggers, values, nulls);
 }
@@ -358,6 +392,7 @@ collect_update(DistModifyState *state, TupleTableSlot *child, Datum *values, boo
 	int			shard;
 	Datum		ctid;
 	HeapTuple	old;
+	RowIdentity identity;
 	int			resno = 0;
 
 	if (!locate_row(state, child, &shard, &ctid) ||
@@ -367,7 +402,8 @@ collect_update(DistModifyState *state, TupleTableSlot *child, Datum *values, boo
 	old = modify_old_tuple(state, values, nulls);
 	foreach_int(attno, state->plan.update_colnos)
 		values[attno - 1] = slot_getattr(child, ++resno, &nulls[attno - 1]);
-	(void) modify_add_update(state, child, shard, child_identity(state, child, ctid), old, values, nulls);
+	identity = child_identity(state, child, ctid);
+	(void) modify_add_update(state, child, shard, &identity, old, values, nulls);
 }
 
 static void
@@ -408,6 +444,7 @@ run_action(DistModifyState *state, ModifyAction *action, TupleTableSlot *child,
 	int			shard;
 	Datum		ctid;
 	HeapTuple	old;
+	RowIdentity identity;
 
 	if (action->command == CMD_NOTHING)
 		return;
@@ -433,7 +470,8 @@ run_action(DistModifyState *state, ModifyAction *action, TupleTableSlot *child,
 	deform_old_row(state, child, values, nulls);
 	old = modify_old_tuple(state, values, nulls);
 	modify_evaluate_action(state, action, econtext, values, nulls);
-	(void) modify_add_update(state, child, shard, child_identity(state, child, ctid), old, values, nulls);
+	identity = child_identity(state, child, ctid);
+	(void) modify_add_update(state, child, shard, &identity, old, values, nulls);
 }
 
 bool

@@ -60,7 +60,7 @@ typedef struct UpsertSlots
 void
 modify_add_upsert(DistModifyState *state, TupleTableSlot *child, int shard, Datum *values, bool *nulls)
 {
-	modify_add_change(state, &state->upserts, shard, 0, false, values, nulls, child);
+	modify_add_change(state, &state->upserts, shard, NULL, values, nulls, child);
 	if (state->plan.row_by_row || state->upserts.nchanges >= UPSERT_ROWS || state->upserts.bytes >= modify_round_bytes())
 		modify_apply_all(state);
 }
@@ -185,6 +185,7 @@ resolve_conflict(DistModifyState *state, UpsertResult *result, UpsertSlots *slot
 	Datum		row = slots->row->tts_values[2];
 	int64		sequence = state->sequence;
 	HeapTuple	old;
+	RowIdentity identity;
 
 	if (modify_has_changed(state, result->shard, (ItemPointer) DatumGetPointer(ctid)))
 		ereport(ERROR,
@@ -199,9 +200,9 @@ resolve_conflict(DistModifyState *state, UpsertResult *result, UpsertSlots *slot
 		return;
 	old = modify_old_tuple(state, slots->values, slots->nulls);
 	modify_evaluate_action(state, action, econtext, slots->values, slots->nulls);
+	identity = modify_row_identity(state, row, ctid);
 	state->sequence = result->sequence;
-	if (modify_add_update(state, slots->row, result->shard, modify_row_identity(state, row, ctid), old,
-						  slots->values, slots->nulls))
+	if (modify_add_update(state, slots->row, result->shard, &identity, old, slots->values, slots->nulls))
 		(void) modify_first_change(state, result->shard, (ItemPointer) DatumGetPointer(ctid));
 	state->sequence = sequence;
 }

@@ -36,6 +36,7 @@
 #include "catalog/node_session.h"
 #include "compat/sql_function.h"
 #include "executor/reference_write.h"
+#include "executor/row_image.h"
 #include "executor/statement_snapshot.h"
 #include "executor/task_set.h"
 #include "remote/connection.h"
@@ -126,6 +127,7 @@ reference_task_starts(QueryDesc *query_desc, int eflags)
 		if (table == NULL || table->kind != DIST_REFERENCE)
 			continue;
 		reference_lock_here(relid, is_exclusive(statement));
+		row_places_allow(relid);
 		locked = true;
 	}
 	if (locked)

@@ -22,6 +22,7 @@
 #include "planner/modify_plan.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
+#include "planner/write_query.h"
 
 /* Columns that ON CONFLICT DO UPDATE assigns. */
 static List *
@@ -37,21 +38,21 @@ conflict_columns(OnConflictExpr *clause)
 
 /*
  * Whether a task can have all the parameters that a clause needs, besides the
- * rows.
+ * rows, and does the same to each copy of the table.
  */
 static bool
-params_fit(OnConflictExpr *clause)
+task_can_resolve(OnConflictExpr *clause, const DistTable *table)
 {
 	List	   *exprs = NIL;
+	OnConflictExpr *task = (OnConflictExpr *) task_params_extract((Node *) clause, 0, false, &exprs);
 
-	(void) task_params_extract((Node *) clause, 0, false, &exprs);
-	return list_length(exprs) < TASK_MAX_PARAMS;
+	return list_length(exprs) < TASK_MAX_PARAMS && !write_conflict_differs(task, table);
 }
 
 bool
 conflict_is_shippable(OnConflictExpr *clause, const DistTable *table)
 {
-	return params_fit(clause) &&
+	return task_can_resolve(clause, table) &&
 		shippable_expression((Node *) clause->onConflictSet) == NULL &&
 		shippable_assignments(clause->onConflictSet) == NULL &&
 		shippable_expression(clause->onConflictWhere) == NULL &&

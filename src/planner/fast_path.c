@@ -49,15 +49,18 @@ is_single_relation(Query *query)
 }
 
 /*
- * Sets text and parameters from the query; returns NULL, or why it can't be
- * shipped.
+ * Sets text and parameters from the query, a write of a table or (NULL) a
+ * SELECT; returns NULL, or why it can't be shipped.
  */
 static const char *
-set_text(DistPlan *plan, Query *query, List **exprs)
+set_text(DistPlan *plan, Query *query, const DistTable *written, List **exprs)
 {
 	const char *reason;
+	Query	   *task = task_query_extract(query, exprs);
 
-	plan->text = task_query_text(task_query_extract(query, exprs), &reason);
+	if (written != NULL && (reason = write_is_same_everywhere(task, query, written)) != NULL)
+		return reason;
+	plan->text = task_query_text(task, &reason);
 	plan->nparams = list_length(*exprs);
 	if (plan->nparams > TASK_MAX_PARAMS)
 		return "it has too many parameters";
@@ -120,7 +123,7 @@ plan_select(Query *query, Oid check_as, const char **reason)
 			return NULL;
 	}
 	if ((*reason = shippable_columns(query->targetList)) != NULL ||
-		(*reason = set_text(&plan, query, &exprs)) != NULL)
+		(*reason = set_text(&plan, query, NULL, &exprs)) != NULL)
 		return NULL;
 
 	plan.relid = table->relid;
@@ -154,9 +157,8 @@ plan_update_delete(Query *query, Oid check_as, const char **reason)
 		query->jointree->quals = current_of_replace(query->jointree->quals, NULL);
 	}
 	if ((*reason = write_stays_in_shard(query, table)) != NULL ||
-		(*reason = write_is_same_everywhere(query, table)) != NULL ||
 		(*reason = shippable_columns(query->returningList)) != NULL ||
-		(*reason = set_text(&plan, query, &exprs)) != NULL)
+		(*reason = set_text(&plan, query, table, &exprs)) != NULL)
 		return NULL;
 	*reason = "it reads another distributed table";
 	if (count_distributed_tables((Node *) query) != (table->kind == DIST_REFERENCE ? 0 : 1))
@@ -334,11 +336,12 @@ plan_insert(Query *query, Oid check_as, const char **reason)
 	*reason = "it reads another distributed table";
 	if (query->hasSubLinks && count_distributed_tables((Node *) query) != (table->kind == DIST_REFERENCE ? 0 : 1))
 		return NULL;
-	if ((*reason = write_stays_in_shard(query, table)) != NULL ||
-		(*reason = write_is_same_everywhere(query, table)) != NULL)
+	if ((*reason = write_stays_in_shard(query, table)) != NULL)
 		return NULL;
 
 	task = extract_insert_values(query, &exprs);
+	if ((*reason = write_is_same_everywhere(task, query, table)) != NULL)
+		return NULL;
 	*reason = "it has too many values to evaluate here";
 	if (list_length(exprs) > MAX_INSERT_VALUES)
 		return NULL;

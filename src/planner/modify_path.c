@@ -662,9 +662,9 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 		plan->again_text = modify_insert_text(table, plan->attnos, root, true, &same_exprs);
 	}
 	if (updates && (plan->command != CMD_INSERT || plan->resolves))
-		plan->update_text = modify_update_text(table, written, plan->attnos);
+		plan->update_text = modify_update_text(table, written, plan->key_attnos, plan->attnos);
 	if (plan->command == CMD_DELETE || plan->moves_rows || merge)
-		plan->delete_text = modify_delete_text(table, plan->moves_rows ? NIL : plan->attnos);
+		plan->delete_text = modify_delete_text(table, plan->key_attnos, plan->moves_rows ? NIL : plan->attnos);
 }
 
 /*
@@ -721,6 +721,8 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	plan.command = modify->operation;
 	plan.can_set_tag = root->parse->canSetTag;
 	plan.triggers = table->triggers & write_commands(root->parse);
+	if (table->kind == DIST_REFERENCE)
+		plan.key_attnos = row_key_columns(table->relid);
 	plan.update_colnos = plan.command == CMD_UPDATE ? root->update_colnos : NIL;
 	plan.ctid_resno = junk_resno(child_tlist, "ctid", varno);
 	plan.dist_resno = junk_resno(child_tlist, JUNK_DIST_COLUMN, varno);

@@ -16,15 +16,19 @@
  *
  * If an INSERT with ON CONFLICT fires row triggers, or the nodes can't execute
  * the clause, its text inserts rows that don't conflict, locks the rows that
- * others conflict with, and returns both (modify_upsert_text).  Rows of a
- * reference table, whose ctids differ between nodes, are identified by the old
- * row as text.
+ * others conflict with, and returns both (modify_upsert_text).
+ *
+ * Rows of a reference table, whose ctids differ between nodes, are identified
+ * by their image (executor/row_image.h): they are looked up by a key, and
+ * compared by the image.  Without a key, a node finds as many rows with an
+ * image as there are changes for it (citus_internal.row_places).
  *
  *-------------------------------------------------------------------------
  */
 #ifndef CITUS_PLANNER_MODIFY_PLAN_H
 #define CITUS_PLANNER_MODIFY_PLAN_H
 
+#include "lib/stringinfo.h"
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 
@@ -87,6 +91,9 @@ typedef struct ModifyPlan
 	int			row_resno;
 	int			partition_resno;	/* of the partition's oid; 0: the table
 									 * isn't partitioned */
+	List	   *key_attnos;		/* IntList: the columns by which nodes look up
+								 * a reference table's rows; NIL: none are
+								 * unique */
 	int			nconflict_params;	/* leading expressions: parameters from $2
 									 * on */
 	List	   *checks;			/* for each expression that follows those: kind
@@ -135,8 +142,20 @@ extern char *modify_insert_text(const DistTable *table, List *attnos, PlannerInf
  */
 extern char *modify_upsert_text(const DistTable *table, List *attnos, PlannerInfo *root, List **exprs);
 #define UPSERT_FIXED_COLUMNS 3
-extern char *modify_update_text(const DistTable *table, List *colnos, List *attnos);
-extern char *modify_delete_text(const DistTable *table, List *attnos);
+extern char *modify_update_text(const DistTable *table, List *colnos, List *key_attnos, List *attnos);
+extern char *modify_delete_text(const DistTable *table, List *key_attnos, List *attnos);
+
+/*
+ * row_key.c: columns that no two rows of a table have in common at any time,
+ * and that are never null, to look rows up by; NIL if there are none.
+ */
+extern List *row_key_columns(Oid relid);
+
+/*
+ * Appends the condition that key columns of "t" are those of "r", where they
+ * are called "citus k1" and so on.
+ */
+extern void row_key_condition(StringInfo text, Oid relid, List *key_attnos);
 
 /*
  * conflict.c: whether the node of a shard can execute a clause: a text can

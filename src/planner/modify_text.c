@@ -326,42 +326,69 @@ modify_upsert_text(const DistTable *table, List *attnos, PlannerInfo *root, List
 	return text.data;
 }
 
+/* Appends ", unnest($n::type[])" for each column of a key, n from first on. */
+static void
+append_key_arrays(StringInfo text, Oid relid, List *key_attnos, int first)
+{
+	foreach_int(attno, key_attnos)
+	{
+		Oid			array = get_array_type(get_atttype(relid, attno));
+
+		appendStringInfo(text, ", pg_catalog.unnest($%d::%s)", first++,
+						 format_type_extended(array, -1, FORMAT_TYPE_FORCE_QUALIFY | FORMAT_TYPE_TYPEMOD_GIVEN));
+	}
+}
+
 /*
  * FROM clause that gives each row of a batch its ordinal, and its identity:
- * $1, and the partition's shard behind the other parameters.
+ * $1, and behind the new rows the partition's shard, or the key's columns.
  */
 static void
-append_batch(StringInfo text, const DistTable *table, bool with_new_rows)
+append_batch(StringInfo text, const DistTable *table, List *key_attnos, bool with_new_rows)
 {
-	const char *identity = table->kind == DIST_REFERENCE ? "text" : "tid";
+	int			others = with_new_rows ? 3 : 2;
 
-	appendStringInfo(text, "ROWS FROM (pg_catalog.unnest($1::%s[])", identity);
+	if (table->kind != DIST_REFERENCE)
+		appendStringInfoString(text, "ROWS FROM (pg_catalog.unnest($1::tid[])");
+	else if (key_attnos != NIL)
+		appendStringInfoString(text, "ROWS FROM (pg_catalog.unnest($1::bytea[])");
+	else
+		appendStringInfo(text, "ROWS FROM (citus_internal.row_places(NULL::%s, $1::bytea[])", table_name(table));
 	if (with_new_rows)
 		appendStringInfo(text, ", pg_catalog.unnest($2::%s[])", table_name(table));
 	if (is_partitioned(table))
-		appendStringInfo(text, ", pg_catalog.unnest($%d::bigint[])", with_new_rows ? 3 : 2);
+		appendStringInfo(text, ", pg_catalog.unnest($%d::bigint[])", others);
+	append_key_arrays(text, table->relid, key_attnos, others);
 	appendStringInfoString(text, ") WITH ORDINALITY AS r(\"citus id\", ");
 	if (with_new_rows)
 	{
 		append_columns(text, table->relid, false, true, "");
 		appendStringInfoString(text, ", ");
 	}
-	appendStringInfo(text, "%s\"citus ord\")", is_partitioned(table) ? "\"citus shard\", " : "");
+	if (is_partitioned(table))
+		appendStringInfoString(text, "\"citus shard\", ");
+	for (int i = 1; i <= list_length(key_attnos); i++)
+		appendStringInfo(text, "\"citus k%d\", ", i);
+	appendStringInfoString(text, "\"citus ord\") WHERE ");
 }
 
 static void
-append_identity_condition(StringInfo text, const DistTable *table)
+append_identity_condition(StringInfo text, const DistTable *table, List *key_attnos)
 {
-	appendStringInfoString(text, table->kind == DIST_REFERENCE ?
-						   " WHERE (t.*)::text OPERATOR(pg_catalog.=) r.\"citus id\"" :
-						   " WHERE t.ctid OPERATOR(pg_catalog.=) r.\"citus id\"");
+	if (key_attnos != NIL)
+	{
+		row_key_condition(text, table->relid, key_attnos);
+		appendStringInfoString(text, " AND citus_internal.row_image(t.*) OPERATOR(pg_catalog.=) r.\"citus id\"");
+		return;
+	}
+	appendStringInfoString(text, "t.ctid OPERATOR(pg_catalog.=) r.\"citus id\"");
 	if (is_partitioned(table))
 		appendStringInfoString(text, " AND t.tableoid OPERATOR(pg_catalog.=) "
 							   "citus_internal.shard_relation(r.\"citus shard\")");
 }
 
 char *
-modify_update_text(const DistTable *table, List *colnos, List *attnos)
+modify_update_text(const DistTable *table, List *colnos, List *key_attnos, List *attnos)
 {
 	StringInfoData text;
 	const char *separator = "";
@@ -378,21 +405,21 @@ modify_update_text(const DistTable *table, List *colnos, List *attnos)
 		appendStringInfo(&text, "%s = DEFAULT",
 						 quote_identifier(get_attname(table->relid, task_generated_column(table->relid), false)));
 	appendStringInfoString(&text, " FROM ");
-	append_batch(&text, table, true);
-	append_identity_condition(&text, table);
+	append_batch(&text, table, key_attnos, true);
+	append_identity_condition(&text, table, key_attnos);
 	append_returning(&text, table, "r.\"citus ord\"", attnos);
 	return text.data;
 }
 
 char *
-modify_delete_text(const DistTable *table, List *attnos)
+modify_delete_text(const DistTable *table, List *key_attnos, List *attnos)
 {
 	StringInfoData text;
 
 	initStringInfo(&text);
 	appendStringInfo(&text, "DELETE FROM %s AS t USING ", table_name(table));
-	append_batch(&text, table, false);
-	append_identity_condition(&text, table);
+	append_batch(&text, table, key_attnos, false);
+	append_identity_condition(&text, table, key_attnos);
 	append_returning(&text, table, "r.\"citus ord\"", attnos);
 	return text.data;
 }

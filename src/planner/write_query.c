@@ -7,13 +7,17 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_proc.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/relcache.h"
 #include "utils/syscache.h"
 
 #include "planner/write_query.h"
@@ -99,35 +103,143 @@ write_stays_in_shard(Query *query, const DistTable *table)
 	return NULL;
 }
 
-/* Finds a table other than the one that context names. */
+/* For check_functions_in_node. */
 static bool
-other_table_walker(Node *node, void *context)
+is_mutable_function(Oid funcid, void *context)
+{
+	return func_volatile(funcid) != PROVOLATILE_IMMUTABLE;
+}
+
+/*
+ * Finds anything that isn't known to make an expression a function of the
+ * row's own columns and of parameters.  The default is to stop: what isn't
+ * listed here (subqueries, system columns, whole rows, WHERE CURRENT OF, XML,
+ * ..) may differ between copies.
+ */
+static bool
+copy_differs_walker(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
-	if (IsA(node, RangeTblEntry))
+	switch (nodeTag(node))
 	{
-		const RangeTblEntry *rte = (RangeTblEntry *) node;
-
-		return rte->rtekind == RTE_RELATION && rte->relkind != RELKIND_VIEW &&
-			rte->relkind != RELKIND_COMPOSITE_TYPE && rte->relid != *(Oid *) context;
+		case T_Var:
+			return ((Var *) node)->varattno <= 0 || ((Var *) node)->varlevelsup != 0;
+		case T_Param:
+			return ((Param *) node)->paramkind != PARAM_EXTERN;
+		case T_FuncExpr:
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+		case T_ScalarArrayOpExpr:
+		case T_RowCompareExpr:
+		case T_MinMaxExpr:
+		case T_CoerceViaIO:
+			if (check_functions_in_node(node, is_mutable_function, NULL))
+				return true;
+			break;
+		case T_List:
+		case T_TargetEntry:
+		case T_InferenceElem:
+		case T_Const:
+		case T_CaseTestExpr:
+		case T_CoerceToDomainValue:
+		case T_SetToDefault:
+		case T_NamedArgExpr:
+		case T_BoolExpr:
+		case T_RelabelType:
+		case T_CollateExpr:
+		case T_ArrayCoerceExpr:
+		case T_ConvertRowtypeExpr:
+		case T_CoerceToDomain:
+		case T_CaseExpr:
+		case T_CaseWhen:
+		case T_ArrayExpr:
+		case T_RowExpr:
+		case T_CoalesceExpr:
+		case T_NullTest:
+		case T_BooleanTest:
+		case T_SubscriptingRef:
+		case T_FieldSelect:
+		case T_FieldStore:
+			break;
+		default:
+			return true;
 	}
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, other_table_walker, context, QTW_EXAMINE_RTES_BEFORE);
-	return expression_tree_walker(node, other_table_walker, context);
+	return expression_tree_walker(node, copy_differs_walker, context);
+}
+
+/*
+ * The same for policies, which each node adds to the text: the user is the
+ * same on all nodes.
+ */
+static bool
+policy_differs_walker(Node *node, void *context)
+{
+	if (node != NULL && IsA(node, SQLValueFunction))
+		return ((SQLValueFunction *) node)->op != SVFOP_CURRENT_USER &&
+			((SQLValueFunction *) node)->op != SVFOP_CURRENT_ROLE && ((SQLValueFunction *) node)->op != SVFOP_USER;
+	if (node != NULL && (IsA(node, RelabelType) || IsA(node, List) || IsA(node, BoolExpr) || IsA(node, OpExpr)))
+		return check_functions_in_node(node, is_mutable_function, NULL) ||
+			expression_tree_walker(node, policy_differs_walker, context);
+	return copy_differs_walker(node, context);
+}
+
+/* Whether unique indexes could be inferred of which a row violates several. */
+static bool
+has_several_arbiters(const OnConflictExpr *conflict, Oid relid)
+{
+	Relation	relation;
+	int			count = 0;
+
+	if (conflict->action != ONCONFLICT_UPDATE || OidIsValid(conflict->constraint))
+		return false;
+	relation = table_open(relid, NoLock);
+	foreach_oid(oid, RelationGetIndexList(relation))
+	{
+		Relation	index = index_open(oid, AccessShareLock);
+
+		if (index->rd_index->indisunique && index->rd_index->indnkeyatts == list_length(conflict->arbiterElems))
+			count++;
+		index_close(index, NoLock);
+	}
+	table_close(relation, NoLock);
+	return count > 1;
+}
+
+bool
+write_conflict_differs(const OnConflictExpr *conflict, const DistTable *table)
+{
+	/* its list of the excluded row's columns contains the whole row */
+	return table->kind == DIST_REFERENCE &&
+		(copy_differs_walker((Node *) conflict->arbiterElems, NULL) ||
+		 copy_differs_walker(conflict->arbiterWhere, NULL) ||
+		 copy_differs_walker((Node *) conflict->onConflictSet, NULL) ||
+		 copy_differs_walker(conflict->onConflictWhere, NULL) ||
+		 has_several_arbiters(conflict, table->relid));
 }
 
 const char *
-write_is_same_everywhere(Query *query, const DistTable *table)
+write_is_same_everywhere(Query *task, Query *query, const DistTable *table)
 {
-	Oid			target = table->relid;
+	const char *const reason = "it might not do the same to each copy of the table";
 
 	if (table->kind != DIST_REFERENCE)
 		return NULL;
-	/* INSERTs don't keep each other off the table */
-	if (query->commandType == CMD_INSERT ? query->hasSubLinks : other_table_walker((Node *) query, &target))
-		return "what it reads might not be the same on all nodes";
-	return NULL;
+	if (task->hasSubLinks || task->cteList != NIL ||
+		policy_differs_walker((Node *) rt_fetch(query->resultRelation, query->rtable)->securityQuals, NULL) ||
+		copy_differs_walker((Node *) task->targetList, NULL) || copy_differs_walker(task->jointree->quals, NULL))
+		return reason;
+	if (task->onConflict != NULL && write_conflict_differs(task->onConflict, table))
+		return reason;
+	foreach_ptr(RangeTblEntry, rte, task->rtable)
+	{
+		if (rte->rtekind == RTE_VALUES ? copy_differs_walker((Node *) rte->values_lists, NULL) :
+			rte->rtekind != RTE_RELATION ||
+			(rte->relid != table->relid && rte->relkind != RELKIND_VIEW && rte->relkind != RELKIND_COMPOSITE_TYPE))
+			return reason;
+	}
+	return list_length(task->jointree->fromlist) > 1 ? reason : NULL;
 }
 
 static bool

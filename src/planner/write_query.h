@@ -19,10 +19,21 @@
 extern const char *write_stays_in_shard(Query *query, const DistTable *table);
 
 /*
- * NULL unless the query writes a reference table and reads something that may
- * differ between nodes at that time; else the reason.
+ * Whether a write of a reference table may be sent to each copy as a
+ * statement: NULL if what the task does to a row is provably a function of the
+ * row's own columns and of parameters, which the initiator has evaluated;
+ * else the reason.  The copies have the same rows, but not in the same order,
+ * nor at the same ctids, and a node's copies of other tables may be of another
+ * time.  What RETURNING contains doesn't matter: one node's rows are used.
+ * query is what the task was made of.  NULL for other kinds of tables.
  */
-extern const char *write_is_same_everywhere(Query *query, const DistTable *table);
+extern const char *write_is_same_everywhere(Query *task, Query *query, const DistTable *table);
+
+/*
+ * Whether ON CONFLICT of a task might not do the same to each copy of a
+ * reference table; false for other kinds of tables.
+ */
+extern bool write_conflict_differs(const OnConflictExpr *conflict, const DistTable *table);
 
 /*
  * NULL if the query reads the same rows of other tables on every node; else (a
