@@ -74,6 +74,22 @@ CREATE FUNCTION citus_internal.shard_relation(shardid bigint)
 COMMENT ON FUNCTION citus_internal.shard_relation(bigint) IS
 	'the oid that a shard''s relation has on this node; null if it isn''t here';
 
+-- ctid of logical tables (src/sharding/logical_ctid.c).  Leakproof: an error tells at most how large a shard is.
+CREATE FUNCTION citus_internal.logical_ctid(ctid tid, shard oid)
+	RETURNS tid LANGUAGE C STABLE STRICT LEAKPROOF PARALLEL SAFE AS 'MODULE_PATHNAME', 'citus_internal_logical_ctid';
+COMMENT ON FUNCTION citus_internal.logical_ctid(tid, oid) IS
+	'the ctid that a row of a shard has as a row of its table';
+
+CREATE FUNCTION citus_internal.shard_ctid(ctid tid, shard oid)
+	RETURNS tid LANGUAGE C STABLE STRICT LEAKPROOF PARALLEL SAFE AS 'MODULE_PATHNAME', 'citus_internal_shard_ctid';
+COMMENT ON FUNCTION citus_internal.shard_ctid(tid, oid) IS
+	'where a shard''s row with a logical ctid must be, if the shard has it';
+
+CREATE FUNCTION citus_internal.shard_ctids(ctids tid[], shard oid)
+	RETURNS tid[] LANGUAGE C STABLE STRICT LEAKPROOF PARALLEL SAFE AS 'MODULE_PATHNAME', 'citus_internal_shard_ctids';
+COMMENT ON FUNCTION citus_internal.shard_ctids(tid[], oid) IS
+	'the same for each of several rows';
+
 -- WHERE CURRENT OF (src/executor/current_row.c).
 CREATE FUNCTION citus_internal.lock_row(relation regclass, shardid bigint, place tid, version xid, exclusive boolean)
 	RETURNS tid LANGUAGE C VOLATILE STRICT AS 'MODULE_PATHNAME', 'citus_internal_lock_row';

@@ -131,6 +131,7 @@ add_placement(HeapTuple tuple, TupleDesc desc, ShardInfo *shard, List *placement
 		case PLACEMENT_LEFT:
 			shard->leaving = true;
 			shard->former_group = groupid;
+			shard->former_placementid = DatumGetInt64(values[Anum_placement_placementid - 1]);
 			break;
 		default:
 			break;
@@ -153,6 +154,7 @@ load_placements(MetadataReader *reader, ShardInfo *shard)
 
 	shard->leaving = false;
 	shard->former_group = -1;
+	shard->former_placementid = 0;
 	ScanKeyInit(&key, Anum_placement_shardid, BTEqualStrategyNumber, F_INT8EQ, Int64GetDatum(shard->shardid));
 	scan = systable_beginscan(reader->placement, dist_relid(PG_DIST_PLACEMENT_SHARDID_INDEX), true,
 							  reader->snapshot, 1, &key);
@@ -162,6 +164,7 @@ load_placements(MetadataReader *reader, ShardInfo *shard)
 
 	list_sort(placements, compare_placements);
 	shard->groupid = placements == NIL ? -1 : ((Placement *) linitial(placements))->groupid;
+	shard->placementid = placements == NIL ? 0 : ((Placement *) linitial(placements))->id;
 	shard->moved = placements == NIL ? InvalidTransactionId : ((Placement *) linitial(placements))->made;
 	shard->others = NIL;
 	for_each_from(cell, placements, 1)

@@ -37,6 +37,7 @@
 #include "executor/scan_tasks.h"
 #include "executor/task_set.h"
 #include "resolve/tag.h"
+#include "sharding/logical_ctid.h"
 
 /* A cursor whose query can have a current row. */
 static Portal
@@ -217,11 +218,15 @@ citus_internal_lock_row(PG_FUNCTION_ARGS)
 	bool		found;
 
 	ItemPointerCopy((ItemPointer) PG_GETARG_POINTER(2), ctid);
-	if (!find_latest(shard, snapshot, ctid, PG_GETARG_TRANSACTIONID(3), slot))
+	if (!logical_ctid_to_row(RelationGetRelid(shard), ctid) ||
+		!find_latest(shard, snapshot, ctid, PG_GETARG_TRANSACTIONID(3), slot))
 		fail_to_serialize();
 	found = lock_latest(shard, snapshot, ctid, PG_GETARG_BOOL(4), slot);
 	if (found)
+	{
 		ItemPointerCopy(&slot->tts_tid, ctid);
+		logical_ctid_of_row(RelationGetRelid(shard), ctid);
+	}
 	ExecDropSingleTupleTableSlot(slot);
 	table_close(shard, NoLock);
 	if (!found)

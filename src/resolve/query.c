@@ -27,6 +27,7 @@
 #include "catalog/metadata.h"
 #include "compat/permissions.h"
 #include "lib/debug_point.h"
+#include "resolve/ctid.h"
 #include "resolve/query.h"
 #include "resolve/shard_set.h"
 #include "sharding/hash.h"
@@ -36,6 +37,8 @@ typedef struct ResolveContext
 {
 	const TaskTag *tag;
 	Query	   *query;			/* the level that the walk is at */
+	bool		uses_ctid;
+	List	  **entries;		/* ResolvedEntry *, of all levels */
 } ResolveContext;
 
 /*
@@ -253,21 +256,29 @@ entry_number(const Query *query, const RangeTblEntry *rte)
  * that the tag means.
  */
 static void
-resolve_entry(Query *query, RangeTblEntry *rte, const TaskTag *tag)
+resolve_entry(ResolveContext *context, RangeTblEntry *rte)
 {
+	Query	   *query = context->query;
+	const TaskTag *tag = context->tag;
 	const DistTable *table = tagged_table(rte->relid, tag);
+	ResolvedEntry *entry;
 	List	   *parts;
 	ShardPart  *first;
 
 	if (table == NULL)
 		return;
 	parts = lock_tagged(rte->relid, tag, rte->rellockmode);
+	first = linitial(parts);
+	entry = palloc0(sizeof(ResolvedEntry));
+	entry->rte = rte;
+	entry->shard_relid = first->relid;
+	*context->entries = lappend(*context->entries, entry);
 	if (list_length(parts) > 1)
 	{
-		shard_set_expand(query, rte, parts);
+		entry->set_columns = list_length(rte->eref->colnames);
+		shard_set_expand(query, rte, parts, context->uses_ctid);
 		return;
 	}
-	first = linitial(parts);
 	if (first->clipped)
 		rte->securityQuals = lappend(rte->securityQuals,
 									 hash_condition(metadata_require(rte->relid), entry_number(query, rte), first->range));
@@ -287,13 +298,13 @@ resolve_walker(Node *node, void *context)
 		RangeTblEntry *rte = (RangeTblEntry *) node;
 
 		if (rte->rtekind == RTE_RELATION)
-			resolve_entry(resolve->query, rte, resolve->tag);
+			resolve_entry(resolve, rte);
 		return false;
 	}
 	if (IsA(node, Query))
 	{
 		Query	   *query = (Query *) node;
-		ResolveContext level = {tag, query};
+		ResolveContext level = {tag, query, resolve->uses_ctid, resolve->entries};
 
 		ask_any_column(query);
 
@@ -375,7 +386,8 @@ check_target(Oid relid)
 void
 resolve_query(Query *query, const TaskTag *tag)
 {
-	ResolveContext context = {tag, query};
+	List	   *entries = NIL;
+	ResolveContext context = {tag, query, tag->kind == TAG_SHARD && ctid_is_used(query), &entries};
 
 	if ((tag->former || tag->late || tag->in_part) && (query->commandType != CMD_SELECT || query->rowMarks != NIL))
 		ereport(ERROR,
@@ -389,5 +401,7 @@ resolve_query(Query *query, const TaskTag *tag)
 	if (tag->rights & TASK_UNCHECKED)
 		query->withCheckOptions = NIL;
 	resolve_walker((Node *) query, &context);
+	if (context.uses_ctid && entries != NIL)
+		resolve_ctid(query, entries);
 	DEBUG_POINT("task-resolved");
 }

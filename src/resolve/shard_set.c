@@ -30,6 +30,7 @@
 
 #include "compat/permissions.h"
 #include "resolve/array_stats.h"
+#include "resolve/ctid.h"
 #include "resolve/shard_set.h"
 #include "sharding/hash_condition.h"
 
@@ -245,7 +246,7 @@ any_is_dropped(List *columns)
 }
 
 void
-shard_set_expand(Query *query, RangeTblEntry *rte, List *parts)
+shard_set_expand(Query *query, RangeTblEntry *rte, List *parts, bool with_ctid)
 {
 	List	   *columns = make_shard_columns(rte->relid, list_length(rte->eref->colnames));
 	List	   *members = NIL;
@@ -263,6 +264,8 @@ shard_set_expand(Query *query, RangeTblEntry *rte, List *parts)
 		}
 		(void) query_tree_walker(query, row_tests_walker, &tests, 0);
 	}
+	if (with_ctid)
+		columns = list_concat(columns, ctid_set_columns(rte));
 	foreach(cell, parts)
 		members = lappend(members, make_shard_query(query, rte, lfirst(cell), columns));
 	rte->rtekind = RTE_SUBQUERY;

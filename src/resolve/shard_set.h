@@ -28,7 +28,7 @@ extern void shard_set_init(void);
  * numbers; system columns are not available.  Errors for an entry that is
  * written, locked or sampled.
  */
-extern void shard_set_expand(Query *query, RangeTblEntry *rte, List *parts);
+extern void shard_set_expand(Query *query, RangeTblEntry *rte, List *parts, bool with_ctid);
 
 /*
  * UNION ALL of queries, which have these columns (TargetEntries), under these
