@@ -141,7 +141,10 @@ start_executor(QueryDesc *query_desc, int eflags)
 		start_executor_next(query_desc, eflags);
 	tenant_statement_started(query_desc);
 	if (tag.kind == TAG_NODE)
+	{
+		reference_task_started(query_desc);
 		triggers_suppress(query_desc);
+	}
 	if (unlikely((tag.rights & TASK_MOVES) != 0))
 		triggers_refuse_delete(query_desc);
 	if (unlikely((tag.rights & TASK_UNPUBLISHED) != 0))

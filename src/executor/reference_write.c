@@ -127,11 +127,19 @@ reference_task_starts(QueryDesc *query_desc, int eflags)
 		if (table == NULL || table->kind != DIST_REFERENCE)
 			continue;
 		reference_lock_here(relid, is_exclusive(statement));
-		row_places_allow(relid);
 		locked = true;
 	}
 	if (locked)
 		statement_snapshot_renew(query_desc);
+}
+
+void
+reference_task_started(QueryDesc *query_desc)
+{
+	const PlannedStmt *statement = query_desc->plannedstmt;
+
+	foreach_int(varno, statement->resultRelations)
+		row_places_allow(rt_fetch(varno, statement->rtable)->relid, query_desc->estate->es_query_cxt);
 }
 
 /* The lock on the lowest node. */

@@ -36,4 +36,7 @@ extern void reference_lock_here(Oid relid, bool exclusive);
  */
 extern void reference_task_starts(QueryDesc *query_desc, int eflags);
 
+/* The same, once the executor has started: it may look for rows. */
+extern void reference_task_started(QueryDesc *query_desc);
+
 #endif							/* CITUS_EXECUTOR_REFERENCE_WRITE_H */

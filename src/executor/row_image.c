@@ -65,7 +65,7 @@ struct RowImage
 	ImageColumn *columns;
 };
 
-/* The table that the last task of this kind has written. */
+/* The table that the running task writes. */
 static Oid	places_allowed = InvalidOid;
 
 static ImageForm
@@ -289,9 +289,19 @@ find_places(Relation relation, Datum *images, int count, ItemPointerData *places
 	hash_destroy(wanted);
 }
 
-void
-row_places_allow(Oid relid)
+static void
+row_places_forbid(void *unused)
 {
+	places_allowed = InvalidOid;
+}
+
+void
+row_places_allow(Oid relid, MemoryContext task)
+{
+	MemoryContextCallback *callback = MemoryContextAllocZero(task, sizeof(*callback));
+
+	callback->func = row_places_forbid;
+	MemoryContextRegisterResetCallback(task, callback);
 	places_allowed = relid;
 }
 
@@ -305,7 +315,6 @@ Datum
 citus_internal_row_places(PG_FUNCTION_ARGS)
 {
 	Oid			relid = get_typ_typrelid(get_fn_expr_argtype(fcinfo->flinfo, 0));
-	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(1);
 	ReturnSetInfo *result;
 	Relation	relation;
 	Datum	   *images;
@@ -316,7 +325,9 @@ citus_internal_row_places(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("only a task that writes a reference table may look for its rows")));
-	deconstruct_array(array, BYTEAOID, -1, false, TYPALIGN_INT, &images, NULL, &count);
+	if (PG_ARGISNULL(1))
+		ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("the images of rows must not be null")));
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), BYTEAOID, -1, false, TYPALIGN_INT, &images, NULL, &count);
 	places = palloc0(sizeof(ItemPointerData) * Max(count, 1));
 	relation = table_open(relid, AccessShareLock);
 	find_places(relation, images, count, places);

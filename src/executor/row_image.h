@@ -29,7 +29,7 @@ extern RowImage *row_image_begin(TupleDesc desc);
  */
 extern Datum row_image_make(RowImage *image, Datum *values, bool *nulls);
 
-/* A task that writes a reference table starts: row_places may read it. */
-extern void row_places_allow(Oid relid);
+/* Lets row_places read a table until the context is reset: a task's. */
+extern void row_places_allow(Oid relid, MemoryContext task);
 
 #endif							/* CITUS_EXECUTOR_ROW_IMAGE_H */

@@ -152,7 +152,7 @@ shardid_of_relation(Oid shard_relid)
 	char	   *last = name != NULL ? strrchr(name, '_') : NULL;
 
 	if (last == NULL)
-		elog(ERROR, "relation %u is not a shard", shard_relid);
+		ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE), errmsg("relation %u is not a shard", shard_relid)));
 	return strtoi64(last + 1, NULL, 10);
 }
 

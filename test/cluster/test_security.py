@@ -135,17 +135,21 @@ FUNCTIONS_FOR_NODES = """
 FOR_EVERYBODY = {"analyzed_shards", "await_state", "change_shard_count", "check_node", "check_strategy_function", "currval",
                  "distribute_again", "exchange_read", "exchange_send", "foreign_keys_of", "gateway_pass_cancels", "gateway_processes", "gateway_query_route", "gateway_route",
                  "gateway_block_conflict", "gateway_unrouted", "group_subquery", "lastval",
-                 "local_shard_copies", "local_shard_sizes", "lock_row", "nextval", "process_gpid", "rebalance_job",
-                 "refuse_transaction_block", "require_coordinator", "rows_of_all_nodes", "run_apart", "run_job", "running_rebalance", "setval",
-                 "shard_moves", "shard_relation", "shard_sizes", "table_type", "task_error_is_transient", "task_plan", "tenant_lock_number",
+                 "local_shard_copies", "local_shard_sizes", "lock_row", "logical_ctid", "nextval", "process_gpid", "rebalance_job",
+                 "refuse_transaction_block", "require_coordinator", "row_image", "rows_of_all_nodes", "run_apart", "run_job", "running_rebalance", "setval",
+                 "shard_ctid", "shard_ctids", "shard_moves", "shard_relation", "shard_sizes", "table_type", "task_error_is_transient", "task_plan", "tenant_lock_number",
                  "time_partition_column", "upsert_begin", "upsert_conflict", "upsert_conflicts", "upsert_once",
                  "upsert_ordinal", "upsert_row"}
+
+POLYMORPHIC = {"anyelement": "pg_catalog.pg_class"}
 
 
 def hostile(type_name):
     """Arguments of a type that would do harm where nothing checks them."""
     return {"integer": ["-5", "2147483647"], "bigint": ["-1", "9223372036854775807"], "text": ["'x'", "NULL"],
-            "regclass": ["'pg_class'::regclass", "0::regclass"], "boolean": ["true"],
+            "regclass": ["'pg_class'::regclass", "0::regclass"], "oid": ["'pg_class'::regclass", "0"], "boolean": ["true"],
+            "tid": ["'(4294967295,65535)'", "'(0,0)'"], "tid[]": ["ARRAY['(4294967295,65535)', NULL]"], "record": ["ROW(1, 'x', NULL)"],
+            "bytea[]": ["NULL", "ARRAY['x', NULL]"],
             "text[]": ["ARRAY['DROP TABLE pg_class', 'CREATE TABLE citus_data.trap ()']"]}.get(type_name, ["NULL"])
 
 
@@ -171,8 +175,8 @@ def test_functions_for_nodes_refuse_clients(cluster, coordinator, tables, roles,
             name = signature.split("(")[0].split(".")[1]
             choices = [hostile(type_name) for type_name in types]
             for turn in range(2):
-                arguments = ", ".join(f"{choice[turn % len(choice)]}::{type_name}" for choice, type_name in zip(choices, types)
-                                      if type_name != "anyelement")
+                arguments = ", ".join(f"{choice[turn % len(choice)]}::{POLYMORPHIC.get(type_name, type_name)}"
+                                      for choice, type_name in zip(choices, types))
                 call = f"SELECT citus_internal.{name}({arguments})"
                 if name in FOR_EVERYBODY:
                     survives(connection, call)
