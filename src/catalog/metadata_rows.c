@@ -245,30 +245,6 @@ metadata_require_shard(int64 shardid)
 	return relid;
 }
 
-int64 *
-metadata_colocated_shards(int64 shardid, int *n)
-{
-	const DistTable *table = metadata_require(metadata_require_shard(shardid));
-	List	   *tables;
-	int64	   *shardids;
-	int			index = 0;
-
-	while (index < table->nshards && table->shards[index].shardid != shardid)
-		index++;
-
-	tables = table->colocation_id == 0 ? list_make1_oid(table->relid) : metadata_tables(table->colocation_id);
-	shardids = palloc(list_length(tables) * sizeof(int64));
-	*n = 0;
-	foreach_oid(relid, tables)
-	{
-		const DistTable *other = metadata_require(relid);
-
-		if (index < other->nshards)
-			shardids[(*n)++] = other->shards[index].shardid;
-	}
-	return shardids;
-}
-
 void
 metadata_insert_placement(int64 shardid, int64 length, int32 groupid, int64 placementid)
 {

@@ -50,12 +50,6 @@ extern Oid	metadata_shard_relid(int64 shardid);
 extern Oid	metadata_require_shard(int64 shardid);
 
 /*
- * Ids of a shard and of those colocated with it (*n, palloc'd), each once;
- * errors if there is no such shard.
- */
-extern int64 *metadata_colocated_shards(int64 shardid, int *n);
-
-/*
  * Removes placements, shards and the row of a table; returns its colocation
  * group if it was the last one there, else 0.
  */

@@ -28,6 +28,7 @@
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "resolve/tag.h"
+#include "sharding/hash.h"
 #include "cluster/run_command.h"
 
 SQL_FUNCTION(run_command_on_placements);
@@ -258,12 +259,13 @@ run_command_on_colocated_placements(PG_FUNCTION_ARGS)
 	require_colocated(table, other);
 	for (int i = 0; i < table->nshards; i++)
 	{
-		const char *names[] = {placement_name(table, &table->shards[i]), placement_name(other, &other->shards[i])};
+		const ShardInfo *beside = shard_beside(table, other, &table->shards[i]);
+		const char *names[] = {placement_name(table, &table->shards[i]), placement_name(other, beside)};
 		PlacementCommand *command;
 
 		command = make_placement_command(linitial(placement_nodes(table->shards[i].groupid, false)), table,
 										 table->shards[i].shardid, command_for_shards(sql, names, lengthof(names)));
-		command->other_shardid = other->shards[i].shardid;
+		command->other_shardid = beside->shardid;
 		commands = lappend(commands, command);
 	}
 	list_sort(commands, compare_commands);

@@ -49,6 +49,7 @@
 #include "remote/connection.h"
 #include "resolve/analysis.h"
 #include "resolve/tag.h"
+#include "sharding/hash.h"
 #include "table/definition.h"
 #include "table/table_definition.h"
 #include "table/lock_everywhere.h"
@@ -397,7 +398,9 @@ check_same_shards(const DistTable *table, const DistTable *other)
 		detail = "The numbers of shards don't match.";
 	for (int i = 0; detail == NULL && i < table->nshards; i++)
 	{
-		if (table->shards[i].groupid != other->shards[i].groupid)
+		if (shard_index_of_range(other, table->shards[i].range) != i)
+			detail = "The shards have other ranges of hash values.";
+		else if (table->shards[i].groupid != other->shards[i].groupid)
 			detail = "The shards are placed on different nodes.";
 	}
 	if (detail != NULL)

@@ -104,7 +104,7 @@ rename_checks_of_shards(const DistTable *table, const DistTable *parent)
 			char	   *wanted = shard_constraint_name(table, name, shard->range);
 
 			rename_check(shard_relid, wanted, shard_relation_name(name, shard->shardid));
-			rename_check(shard_relid, wanted, shard_relation_name(name, parent->shards[shard_index_of_range(parent, shard->range)].shardid));
+			rename_check(shard_relid, wanted, shard_relation_name(name, shard_beside(table, parent, shard)->shardid));
 		}
 	}
 	relation_close(rel, NoLock);

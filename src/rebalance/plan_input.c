@@ -21,6 +21,7 @@
 #include "rebalance/shard_loads.h"
 #include "rebalance/shard_sizes.h"
 #include "rebalance/strategy.h"
+#include "sharding/hash.h"
 
 static bool
 allowed_by_strategy(RebalancePlan *plan, const PlanShard *shard, const PlanNode *node)
@@ -136,7 +137,7 @@ exclude_shard(RebalancePlan *plan, int64 shardid)
 
 	if (!OidIsValid(metadata_shard_relid(shardid)))
 		return;
-	colocated = metadata_colocated_shards(shardid, &n);
+	colocated = shards_beside(shardid, &n);
 	for (int i = 0; i < plan->nshards; i++)
 		for (int j = 0; j < n; j++)
 			if (plan->shards[i].shardid == colocated[j])

@@ -22,6 +22,7 @@
 #include "catalog/metadata_rows.h"
 #include "cluster/node_query.h"
 #include "rebalance/shard_sizes.h"
+#include "sharding/hash.h"
 
 SQL_FUNCTION(citus_shard_cost_by_disk_size);
 
@@ -78,7 +79,7 @@ int64
 shard_group_size(int64 shardid)
 {
 	int			n;
-	int64	   *shardids = metadata_colocated_shards(shardid, &n);
+	int64	   *shardids = shards_beside(shardid, &n);
 	int64		bytes = 0;
 
 	for (int i = 0; i < n; i++)

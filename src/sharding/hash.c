@@ -15,6 +15,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "catalog/metadata_rows.h"
 #include "sharding/hash.h"
 
 #define HASH_SPACE (UINT64CONST(1) << 32)
@@ -85,6 +86,46 @@ shard_of_range(const DistTable *table, HashRange range)
 			newest = idle;
 	}
 	return newest;
+}
+
+const ShardInfo *
+shard_beside(const DistTable *table, const DistTable *other, const ShardInfo *shard)
+{
+	int			index = shard_index_of_range(other, shard->range);
+
+	if (index < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("table \"%s\" has no shard beside shard " INT64_FORMAT " of table \"%s\"",
+						get_rel_name(other->relid), shard->shardid, get_rel_name(table->relid)),
+				 errdetail("Their shards have been split or merged meanwhile."),
+				 errhint("Try again.")));
+	return &other->shards[index];
+}
+
+int64 *
+shards_beside(int64 shardid, int *n)
+{
+	const DistTable *table = metadata_require(metadata_require_shard(shardid));
+	List	   *tables = table->colocation_id == 0 ? list_make1_oid(table->relid) : metadata_tables(table->colocation_id);
+	int64	   *shardids = palloc(list_length(tables) * sizeof(int64));
+	const ShardInfo *shard = NULL;
+
+	for (int i = 0; i < table->nshards; i++)
+		if (table->shards[i].shardid == shardid)
+			shard = &table->shards[i];
+	*n = 0;
+	foreach_oid(relid, tables)
+	{
+		const DistTable *other = metadata_require(relid);
+		int			index = shard == NULL ? -1 : shard_index_of_range(other, shard->range);
+
+		if (relid == table->relid)
+			shardids[(*n)++] = shardid;
+		else if (index >= 0)
+			shardids[(*n)++] = other->shards[index].shardid;
+	}
+	return shardids;
 }
 
 int

@@ -66,6 +66,18 @@ extern int32 hash_enum_value(Datum value);
 extern const ShardInfo *shard_of_range(const DistTable *table, HashRange range);
 
 /*
+ * The shard of another table of the colocation group beside a table's shard;
+ * errors if it has none any more.
+ */
+extern const ShardInfo *shard_beside(const DistTable *table, const DistTable *other, const ShardInfo *shard);
+
+/*
+ * Ids of a shard and of those colocated with it (*n, palloc'd), each once;
+ * errors if there is no such shard.
+ */
+extern int64 *shards_beside(int64 shardid, int *n);
+
+/*
  * A checksum of the boundaries between neighbouring shards, from the first to
  * the last position; 0 for one shard only.
  */

@@ -521,3 +521,45 @@ def test_own_neighbours(accounts, change, level):
             wait_until(lambda: kill_process(pid, signal.SIGCONT) or not reading.running, "the statement's end")
             assert reading.finish() is None
             assert reading.cursor.fetchall() == [(ACCOUNTS * BALANCE, ACCOUNTS)]
+
+
+def test_no_colocation_of_other_ranges(split_cluster):
+    """Tables whose shards have the same number and nodes, but other ranges of hash values, don't become colocated."""
+    with servers.connect(split_cluster.coordinator) as connection:
+        connection.execute("""SET citus.shard_count = 2; CREATE TABLE first_split (id int, v int); CREATE TABLE last_split (id int, v int);
+            SELECT create_distributed_table('first_split', 'id', colocate_with => 'none');
+            SELECT create_distributed_table('last_split', 'id', colocate_with => 'none')""")
+        node = value(connection, "SELECT min(nodeid) FROM pg_dist_node WHERE shouldhaveshards")
+        for table, which in (("first_split", 0), ("last_split", -1)):
+            for shardid, _, _, at in shards(connection, table):
+                if at != node:
+                    connection.execute("SELECT citus_move_shard_placement(%s, %s, %s, 'block_writes')", [shardid, at, node])
+            split(connection, shards(connection, table)[which], [node, node])
+        try:
+            with pytest.raises(psycopg.errors.InvalidTableDefinition) as refused:
+                connection.execute("SELECT update_distributed_table_colocation('first_split', 'last_split')")
+            assert "ranges" in refused.value.diag.message_detail
+        finally:
+            connection.execute("DROP TABLE first_split, last_split")
+
+
+def test_shards_beside_others_are_found_by_range(split_cluster):
+    """With metadata read before and after a merge, no shard is named beside one of another range."""
+    with servers.connect(split_cluster.coordinator) as connection:
+        connection.execute("""SET citus.shard_count = 4; CREATE TABLE wide (id int); CREATE TABLE narrow (id int);
+            SELECT create_distributed_table('wide', 'id', colocate_with => 'none');
+            SELECT create_distributed_table('narrow', 'id', colocate_with => 'wide')""")
+        before = {table: shards(connection, table) for table in ("wide", "narrow")}
+        connection.execute("BEGIN")
+        connection.execute("DELETE FROM pg_dist_placement WHERE shardid = %s", [before["narrow"][1][0]])
+        connection.execute("DELETE FROM pg_dist_shard WHERE shardid = %s", [before["narrow"][1][0]])
+        connection.execute("UPDATE pg_dist_shard SET shardmaxvalue = %s WHERE shardid = %s",
+                           [str(before["narrow"][1][2]), before["narrow"][0][0]])
+        beside = [value(connection, "SELECT get_colocated_shard_array(%s)", [shard[0]]) for shard in before["wide"]]
+        assert [sorted(found) for found in beside] == [
+            [before["wide"][0][0]], [before["wide"][1][0]],
+            sorted([before["wide"][2][0], before["narrow"][2][0]]), sorted([before["wide"][3][0], before["narrow"][3][0]])]
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="no shard beside"):
+            connection.execute("SELECT * FROM run_command_on_colocated_placements('wide', 'narrow', 'SELECT 1')")
+        connection.execute("ROLLBACK")
+        connection.execute("DROP TABLE wide, narrow")
