@@ -30,6 +30,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_depend.h"
+#include "catalog/pg_inherits.h"
 #include "commands/tablecmds.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -147,6 +148,8 @@ typedef struct AlterTableCall
 	AlterTableStmt *stmt;		/* as the user wrote it */
 	const DistTable *table;
 	List	   *constraints_before; /* their names (char *) */
+	List	   *unchecked;		/* names (char *) of those that VALIDATE
+								 * CONSTRAINT checks */
 } AlterTableCall;
 
 /*
@@ -235,6 +238,29 @@ subcommand_scope(const AlterTableCall *alter, const AlterTableCmd *cmd)
 			 errmsg("this form of ALTER TABLE is not supported for distributed or reference table \"%s\"", relname)));
 }
 
+/*
+ * Whether another subcommand gives a new column a default, or makes it an
+ * identity column: existing rows get the value of the column's own definition.
+ */
+static bool
+default_is_replaced(const AlterTableCall *alter, const char *column)
+{
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
+		if ((cmd->subtype == AT_ColumnDefault || cmd->subtype == AT_AddIdentity) && strcmp(cmd->name, column) == 0)
+			return true;
+	return false;
+}
+
+/* The default in a column's definition, as it was written, or NULL. */
+static Node *
+written_default(const ColumnDef *column)
+{
+	foreach_node(Constraint, constraint, column->constraints)
+		if (constraint->contype == CONSTR_DEFAULT)
+			return copyObject(constraint->raw_expr);
+	return NULL;
+}
+
 static bool
 calls_nextval(Node *node, void *context)
 {
@@ -246,18 +272,37 @@ calls_nextval(Node *node, void *context)
 }
 
 /*
- * Whether a new column's values come from a sequence: of a serial or identity
- * column, for instance.
+ * Whether the values of a new column in existing rows come from a sequence: of
+ * a serial or identity column, for instance.
  */
 static bool
-draws_from_sequence(Oid relid, AttrNumber attno)
+draws_from_sequence(const AlterTableCall *alter, const char *column)
 {
-	Relation	rel = table_open(relid, NoLock);
-	bool		result = calls_nextval(build_column_default(rel, attno), NULL) ||
-		TupleDescAttr(RelationGetDescr(rel), attno - 1)->attidentity != '\0';
+	Relation	rel;
+	AttrNumber	attno;
+	bool		result;
 
+	if (default_is_replaced(alter, column))
+		return false;
+	rel = table_open(alter->table->relid, NoLock);
+	attno = get_attnum(alter->table->relid, column);
+	result = calls_nextval(build_column_default(rel, attno), NULL) ||
+		TupleDescAttr(RelationGetDescr(rel), attno - 1)->attidentity != '\0';
 	table_close(rel, NoLock);
 	return result;
+}
+
+/*
+ * Whether existing rows get their values of a column that the statement adds
+ * after all nodes have it (fill_column).
+ */
+static bool
+is_filled_later(const AlterTableCall *alter, const char *column)
+{
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
+		if (cmd->subtype == AT_AddColumn && strcmp(castNode(ColumnDef, cmd->def)->colname, column) == 0)
+			return draws_from_sequence(alter, column);
+	return false;
 }
 
 /*
@@ -300,8 +345,8 @@ make_constraint(ConstrType type, Node *expression)
 /*
  * The column definition for a shard: type, default and NOT NULL as the logical
  * table has them now (serial is resolved), generation as written, no other
- * constraints.  A column that uses a sequence is filled afterwards
- * (fill_column).
+ * constraints.  The default is as written if the statement replaces it.  A
+ * column that uses a sequence is filled afterwards (fill_column).
  */
 static ColumnDef *
 shard_column(const AlterTableCall *alter, const ColumnDef *column)
@@ -311,7 +356,7 @@ shard_column(const AlterTableCall *alter, const ColumnDef *column)
 	ColumnDef  *result = copyObject((ColumnDef *) column);
 	List	   *constraints = NIL;
 	bool		generated = false;
-	bool		filled_later = draws_from_sequence(relid, attno);
+	bool		filled_later = draws_from_sequence(alter, column->colname);
 	Oid			type;
 	int32		typmod;
 	Oid			collation;
@@ -325,7 +370,10 @@ shard_column(const AlterTableCall *alter, const ColumnDef *column)
 	}
 	get_atttypetypmodcoll(relid, attno, &type, &typmod, &collation);
 	result->typeName = makeTypeNameFromOid(type, typmod);
-	value = generated || filled_later ? NULL : raw_default(relid, attno);
+	if (default_is_replaced(alter, column->colname))
+		value = written_default(column);
+	else
+		value = generated || filled_later ? NULL : raw_default(relid, attno);
 	if (value != NULL)
 		constraints = lappend(constraints, make_constraint(CONSTR_DEFAULT, value));
 	if (!filled_later && column_is_not_null(relid, attno))
@@ -402,6 +450,8 @@ shard_statements(const AlterTableCall *alter)
 					second->cmds = lappend(second->cmds, drop_default(castNode(ColumnDef, cmd->def)->colname));
 				break;
 			case SCOPE_SHARDS:
+				if (cmd->subtype == AT_SetNotNull && is_filled_later(alter, cmd->name))
+					continue;
 				break;
 		}
 		first->cmds = lappend(first->cmds, cmd);
@@ -472,6 +522,56 @@ add_new_shard_constraints(const AlterTableCall *alter, const DistTable *table)
 	}
 }
 
+/*
+ * The names (char *) of constraints that the server is about to check for
+ * VALIDATE CONSTRAINT.  For a relayed statement, all that it names: the
+ * initiator relays it only if it checks some.
+ */
+static List *
+unchecked_constraints(const AlterTableCall *alter)
+{
+	List	   *result = NIL;
+
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
+	{
+		Oid			constraint;
+
+		if (cmd->subtype != AT_ValidateConstraint)
+			continue;
+		constraint = get_relation_constraint_oid(alter->table->relid, cmd->name, true);
+		if (alter->call->relayed || (OidIsValid(constraint) && !constraint_is_valid(constraint)))
+			result = lappend(result, pstrdup(cmd->name));
+	}
+	return result;
+}
+
+/* Whether the statement only checks constraints that are valid already. */
+static bool
+checks_nothing(const AlterTableCall *alter)
+{
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
+		if (cmd->subtype != AT_ValidateConstraint)
+			return false;
+	return alter->unchecked == NIL;
+}
+
+/*
+ * Says that constraints are to be checked in shards as well: an application
+ * may have said so of the logical table, by an UPDATE of pg_constraint.
+ */
+static void
+uncheck_shard_constraints(const AlterTableCall *alter)
+{
+	ListCell   *cell;
+
+	foreach(cell, alter->unchecked)
+	{
+		foreach_oid(relid, find_all_inheritors(alter->table->relid, NoLock, NULL))
+			if (metadata_lookup(relid) != NULL)
+				shards_uncheck_constraint(metadata_lookup(relid), lfirst(cell));
+	}
+}
+
 /* Does to this node's shards what has been done to the logical table. */
 static void
 alter_shards(const AlterTableCall *alter)
@@ -486,8 +586,25 @@ alter_shards(const AlterTableCall *alter)
 		run_on_local_shards(table, lfirst(cell), alter->call->query);
 	default_action_forget(local_shard_relids(table));
 	add_new_shard_constraints(alter, table);
+	uncheck_shard_constraints(alter);
 	if (late != NULL)
 		run_on_local_shards(table, late, alter->call->query);
+}
+
+/*
+ * Errors unless each node can compute, by the column's own definition, the
+ * values of a new column whose default the statement replaces.
+ */
+static void
+check_replaced_default(const AlterTableCall *alter, const ColumnDef *definition)
+{
+	if (!definition_is_immutable(definition, get_atttype(alter->table->relid, get_attnum(alter->table->relid, definition->colname))))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot add column \"%s\" to distributed or reference table \"%s\" and replace its default in one statement",
+						definition->colname, get_rel_name(alter->table->relid)),
+				 errdetail("The first default is not immutable, and would give existing rows other values on each node."),
+				 errhint("Use two ALTER TABLE statements.")));
 }
 
 /*
@@ -495,12 +612,15 @@ alter_shards(const AlterTableCall *alter)
  * reference table.
  */
 static void
-check_new_column(const AlterTableCall *alter, const char *column)
+check_new_column(const AlterTableCall *alter, const ColumnDef *definition)
 {
 	Oid			relid = alter->table->relid;
+	const char *column = definition->colname;
 	AttrNumber	attno = get_attnum(relid, column);
 
-	if (alter->table->kind == DIST_REFERENCE && column_default_is_volatile(relid, attno) &&
+	if (default_is_replaced(alter, column))
+		check_replaced_default(alter, definition);
+	else if (alter->table->kind == DIST_REFERENCE && column_default_is_volatile(relid, attno) &&
 		!relation_is_empty(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -527,7 +647,7 @@ check_altered_table(const AlterTableCall *alter)
 	check_triggers(alter->table->relid);
 	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
 		if (cmd->subtype == AT_AddColumn)
-			check_new_column(alter, castNode(ColumnDef, cmd->def)->colname);
+			check_new_column(alter, castNode(ColumnDef, cmd->def));
 }
 
 /*
@@ -563,10 +683,10 @@ fill_columns(const AlterTableCall *alter)
 		Oid			relid = alter->table->relid;
 		const char *column;
 
-		if (cmd->subtype != AT_AddColumn)
+		if (cmd->subtype != AT_AddColumn || default_is_replaced(alter, castNode(ColumnDef, cmd->def)->colname))
 			continue;
 		column = castNode(ColumnDef, cmd->def)->colname;
-		if ((alter->table->kind != DIST_REFERENCE && draws_from_sequence(relid, get_attnum(relid, column))) ||
+		if ((alter->table->kind != DIST_REFERENCE && draws_from_sequence(alter, column)) ||
 			default_differs(relid, get_attnum(relid, column)))
 			fill_column(alter, column);
 	}
@@ -735,8 +855,11 @@ alter_table_utility(UtilityCall *call)
 	if (!call->relayed)
 		lock_referenced_tables(&alter);
 	(void) constraints_of_table(alter.table->relid, &alter.constraints_before);
+	alter.unchecked = unchecked_constraints(&alter);
 
 	utility_run(call);
+	if (checks_nothing(&alter))
+		return true;
 	CommandCounterIncrement();
 	check_altered_table(&alter);
 	relay_needs(call, alter.table->relid);

@@ -86,6 +86,41 @@ default_differs(Oid relid, AttrNumber attno)
 		missing_value_text(relid, attno) == NULL;
 }
 
+/* Whether a type's name as written is serial or one of its kind. */
+static bool
+type_is_serial(const TypeName *name)
+{
+	static const char *const kinds[] = {"serial", "serial4", "bigserial", "serial8", "smallserial", "serial2"};
+
+	for (int i = 0; i < lengthof(kinds); i++)
+		if (list_length(name->names) == 1 && !name->pct_type && strcmp(strVal(linitial(name->names)), kinds[i]) == 0)
+			return true;
+	return false;
+}
+
+bool
+definition_is_immutable(const ColumnDef *column, Oid type)
+{
+	ParseState *pstate = make_parsestate(NULL);
+	bool		written = false;
+	bool		result = true;
+
+	foreach_node(Constraint, constraint, column->constraints)
+	{
+		if (constraint->contype == CONSTR_IDENTITY)
+			result = false;
+		if (constraint->contype != CONSTR_DEFAULT)
+			continue;
+		written = true;
+		result = result && !contain_mutable_functions(transformExpr(pstate, copyObject(constraint->raw_expr),
+																	 EXPR_KIND_COLUMN_DEFAULT));
+	}
+	free_parsestate(pstate);
+	if (!written && OidIsValid(type))
+		result = result && !contain_mutable_functions(get_typdefault(type)) && !type_is_serial(column->typeName);
+	return result;
+}
+
 /* check_function_callback: whether a function differs between nodes. */
 static bool
 function_differs(Oid funcid, void *context)

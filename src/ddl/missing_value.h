@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "access/attnum.h"
+#include "nodes/parsenodes.h"
 
 /*
  * The value (as text of an array of one) if the column's default is stable but
@@ -23,6 +24,12 @@ extern char *missing_value_text(Oid relid, AttrNumber attno);
  * rows: for a stable default, if the server has rewritten the rows.
  */
 extern bool default_differs(Oid relid, AttrNumber attno);
+
+/*
+ * Whether a new column's own definition, as it was written, or else the
+ * default of its type, gives existing rows the same value on each node.
+ */
+extern bool definition_is_immutable(const ColumnDef *column, Oid type);
 
 /*
  * Errors if an expression (of ALTER TYPE .. USING, not analyzed yet) gives the

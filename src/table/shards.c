@@ -268,16 +268,29 @@ shard_index_copy(const DistTable *table, const ShardInfo *shard)
 	run_for_shard(table, shard, table_shard_index_commands(table->relid));
 }
 
-/* Says in the catalogs that a constraint holds for all rows. */
+bool
+constraint_is_valid(Oid constraint)
+{
+	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for constraint %u", constraint);
+	result = ((Form_pg_constraint) GETSTRUCT(tuple))->convalidated;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/* Says in the catalogs whether a constraint is known to hold for all rows. */
 static void
-mark_valid(Oid constraint)
+constraint_set_valid(Oid constraint, bool valid)
 {
 	Relation	rel = table_open(ConstraintRelationId, RowExclusiveLock);
 	HeapTuple	tuple = SearchSysCacheCopy1(CONSTROID, ObjectIdGetDatum(constraint));
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for constraint %u", constraint);
-	((Form_pg_constraint) GETSTRUCT(tuple))->convalidated = true;
+	((Form_pg_constraint) GETSTRUCT(tuple))->convalidated = valid;
 	CatalogTupleUpdate(rel, &tuple->t_self, tuple);
 	table_close(rel, NoLock);
 	CommandCounterIncrement();
@@ -303,7 +316,21 @@ shard_add_known_foreign_keys(const DistTable *table, const ShardInfo *shard)
 		constraint->initially_valid = partitioned;
 		run_utility(stmt, lfirst(cell));
 		if (valid)
-			mark_valid(get_relation_constraint_oid(shard_relid, constraint->conname, false));
+			constraint_set_valid(get_relation_constraint_oid(shard_relid, constraint->conname, false), true);
+	}
+}
+
+void
+shards_uncheck_constraint(const DistTable *table, const char *name)
+{
+	foreach_int(index, local_shard_indexes(table))
+	{
+		const ShardInfo *shard = &table->shards[index];
+		Oid			constraint = get_relation_constraint_oid(shard_local_relid(table->relid, shard->shardid),
+															 shard_constraint_name(table, name, shard->range), true);
+
+		if (OidIsValid(constraint) && constraint_is_valid(constraint))
+			constraint_set_valid(constraint, false);
 	}
 }
 
@@ -347,7 +374,7 @@ name_index_of_partition(const DistTable *table, Oid index)
 
 	foreach_int(i, local_shard_indexes(table))
 		name_index_of_shard(shard_local_relid(table->relid, table->shards[i].shardid),
-							shard_local_relid(parent_index, parent->shards[shard_index_of_range(parent, table->shards[i].range)].shardid),
+							shard_local_relid(parent_index, shard_beside(table, parent, &table->shards[i])->shardid),
 							shard_relation_name(get_rel_name(index), table->shards[i].shardid));
 }
 

@@ -53,6 +53,15 @@ extern void shard_index_copy(const DistTable *table, const ShardInfo *shard);
  */
 extern void shard_add_known_foreign_keys(const DistTable *table, const ShardInfo *shard);
 
+/* Whether a constraint is known to hold for all rows. */
+extern bool constraint_is_valid(Oid constraint);
+
+/*
+ * Says of a table's constraint, in its shards on this node, that existing rows
+ * have not been checked.
+ */
+extern void shards_uncheck_constraint(const DistTable *table, const char *name);
+
 /*
  * Sets the replica identity (REPLICA_IDENTITY_*) without the lock of ALTER
  * TABLE: the caller has locked out writers.
