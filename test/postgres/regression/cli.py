@@ -1,93 +1,112 @@
-"""The command line: two servers, one run of the tests on each, and what differs."""
+"""The command line: a plain server and a cluster, each script on both, and what differs from the committed list."""
 
 import argparse
-import shutil
 import sys
 from pathlib import Path
 
+from pomelo_check import unwind_when_terminated
+from pomelo_check.failures import Failure, crashes, print_failures
+from pomelo_check.sample import part_of, sample, told
 from pomelo_cluster import Cluster, ClusterError
-from pomelo_cluster.host import give, make_dir, run_server_program, state_dir
 
-from . import compare
-from .distribute import KINDS, set_up
+from .distribute import KINDS
+from .expected import Expected, script_of
+from .scripts import Runner
+from .source import SourceMissing, regression_folder, schedule
 
 BASE_PORT = 20900
-DATABASE = "regression"
+LIST = Path(__file__).parent.parent / "expected.txt"
+MODES = ["hash", "last", "reference"]
+FIRST = "test_setup"        # makes the tables that all others use
+SAMPLE = 20                 # other scripts that `make check` takes for each mode
 # A writer of a reference table waits for a prepared transaction that wrote it, which its own session would have to end.
-SETTINGS = {"fsync": "off", "max_prepared_transactions": "50", "citus.shard_count": "4", "lock_timeout": "10s"}
-
-# About the server's own insides, or roles and databases of the whole server: nothing is distributed there.
-LEFT_OUT = """tablespace publication subscription event_trigger opr_sanity misc_sanity type_sanity sanity_check rules
-    oidjoins largeobject database init_privs stats psql infinite_recurse guc sysviews""".split()
+SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_prepared_transactions": "50",
+            "citus.shard_count": "4", "lock_timeout": "10s", "statement_timeout": "60s", "citus.autoanalyze_naptime": "-1"}
 
 
 def main():
-    """Run; returns the exit status: 0, or 2 when something is missing. Differences are to be read, not counted."""
+    """Run; returns the exit status: 0 if all is as in the list, 1 if not, 2 when something is missing."""
     args = parser().parse_args()
+    unwind_when_terminated()
+    expected = Expected(LIST, MODES)
     try:
-        if args.initiator == "worker" and args.workers == 0:
-            raise ClusterError("--initiator worker needs --workers")
-        source = Path(args.source) / "src/test/regress"
-        built = Path(args.build or args.source) / "src/test/regress"
-        for path in (source / "sql", source / "parallel_schedule", built / "pg_regress", built / "regress.so"):
-            if not path.exists():
-                raise ClusterError(f"{path} is missing: give --source (and --build) of a PostgreSQL tree in which "
-                                   "`make -C src/test/regress` has run")
-        tests = args.tests or schedule(source)
-        with Cluster.temporary("regression-plain", args.base_port, 1, settings=SETTINGS, workers=0,
-                               kind="plain") as plain, \
-                Cluster.temporary("regression", args.base_port, settings=SETTINGS, workers=args.workers) as cluster:
-            expected = run_tests(plain, plain.coordinator, None, source, built, tests)
-            initiator = cluster.workers[0] if args.initiator == "worker" else cluster.coordinator
-            found = run_tests(cluster, initiator, args.tables, source, built, tests)
-            return compare.report(source / "sql", tests, expected, found, args.errors)
+        folder = regression_folder(args.source, expected.version)
+        passed, failures = 0, []
+        for mode in args.tables or sorted(part_of(dict.fromkeys(MODES, 1)), key=MODES.index):
+            good, bad = run_mode(mode, folder, tests_of(args, mode, folder), expected, args)
+            passed += good
+            failures += bad
+    except SourceMissing as missing:
+        print(f"postgres: {missing}\n0 passed, 0 failed, 1 skipped", file=sys.stdout)
+        return 0 if not args.tests else 2
     except ClusterError as error:
         print(f"postgres: {error}", file=sys.stderr)
         return 2
+    if args.update:
+        expected.write()
+    print_failures(failures)
+    print("counted: statements of PostgreSQL's regression suite whose answers are compared")
+    print(f"{passed} passed, {len(failures)} failed", flush=True)
+    return 1 if failures and not args.update else 0
 
 
 def parser():
     """The options."""
     top = argparse.ArgumentParser(
         prog="test/postgres/run",
-        description="Runs PostgreSQL's regression tests on a plain server and on a cluster whose tables are "
-                    "distributed as they are made, and shows statements that differ.")
-    top.add_argument("--source", required=True, metavar="DIR", help="PostgreSQL's source tree")
-    top.add_argument("--build", metavar="DIR", help="where it was built (the source tree)")
-    top.add_argument("--tables", choices=sorted(KINDS), default="hash", help="what tables become (%(default)s)")
-    top.add_argument("--workers", type=int, default=0, metavar="N",
-                     help="number of workers (%(default)s: the coordinator has all shards)")
+        description="Runs PostgreSQL's regression suite on a plain server and on a cluster whose tables are distributed "
+                    "as they are made, and compares what differs with expected.txt.")
+    top.add_argument("--source", metavar="DIR", help="PostgreSQL's source tree (that of Debian's source package, fetched once)")
+    top.add_argument("--tables", choices=sorted(KINDS), action="append", help=f"what tables become ({', '.join(MODES)})")
+    top.add_argument("--workers", type=int, default=1, metavar="N", help="number of workers (%(default)s)")
     top.add_argument("--initiator", choices=["coordinator", "worker"], default="coordinator",
                      help="the node that is asked (%(default)s)")
-    top.add_argument("--errors", action="store_true", help="also show where only one side failed, or otherwise")
+    top.add_argument("--show", action="store_true", help="show every difference, known or not")
+    top.add_argument("--all", action="store_true", help="run all scripts, as with POMELO_CHECK_ALL=1")
+    top.add_argument("--update", action="store_true", help="write what differs into expected.txt")
     top.add_argument("--base-port", type=int, default=BASE_PORT)
-    top.add_argument("tests", nargs="*", metavar="TEST", help="names, in order; most need test_setup (all)")
+    top.add_argument("tests", nargs="*", metavar="TEST", help=f"scripts, in order, after {FIRST} (a sample)")
     return top
 
 
-def schedule(source):
-    """Names of the tests, in PostgreSQL's order."""
-    lines = (source / "parallel_schedule").read_text().splitlines()
-    names = [name for line in lines if line.startswith("test:") for name in line.split()[1:]]
-    return [name for name in names if name not in LEFT_OUT]
+def tests_of(args, mode, folder):
+    """The scripts to run for a mode, in order."""
+    if args.tests:
+        return [FIRST, *(name for name in args.tests if name != FIRST)]
+    names = [name for name in schedule(folder) if name != FIRST]
+    chosen = names if args.all or args.update else sample(names, SAMPLE)
+    print(f"postgres: {mode}: " + told("scripts", len(chosen), len(names)), flush=True)
+    return [FIRST, *chosen]
 
 
-def run_tests(cluster, node, tables, source, built, tests):
-    """Run the tests on a node; returns the folder with their outputs (name.out). Tables stay local if None."""
-    folder = Path(state_dir()) / cluster.name / "tests"
-    make_dir(folder)
-    for part in ("sql", "expected", "data"):
-        shutil.copytree(source / part, folder / part)
-    for library in built.glob("*.so"):
-        shutil.copy(library, folder)
-    (folder / "schedule").write_text("".join(f"test: {name}\n" for name in tests))
-    for path in (folder, *folder.rglob("*")):
-        give(path)
-    set_up(cluster, node, DATABASE, tables, source / "sql")
-    print(f"postgres: {len(tests)} tests on {cluster.name}", flush=True)
-    run_server_program([str(built / "pg_regress"), f"--inputdir={folder}", f"--outputdir={folder}",
-                        f"--bindir={node.bindir}", f"--dlpath={folder}", "--host=127.0.0.1", f"--port={node.port}",
-                        "--user=postgres", "--use-existing", f"--dbname={DATABASE}",
-                        f"--schedule={folder / 'schedule'}"],
-                       check=False, capture_output=True)
-    return folder / "results"
+def run_mode(mode, folder, tests, expected, args):
+    """Runs the scripts with tables of one kind; returns the number of statements as expected, and the failures."""
+    with Cluster.temporary("regression-plain", args.base_port, 1, settings=SETTINGS, workers=0, kind="plain") as plain, \
+            Cluster.temporary("regression", args.base_port, settings=SETTINGS, workers=args.workers) as cluster:
+        initiator = cluster.workers[0] if args.initiator == "worker" and cluster.workers else cluster.coordinator
+        runner = Runner(folder, plain.coordinator, cluster, initiator, mode)
+        found, statements, failures = set(), 0, []
+        for test in tests:
+            result = runner.run(test)
+            statements += result.compared
+            for text, statement, what in result.differences:
+                found.add(text)
+                failure = difference_failure(mode, test, text, statement, what)
+                if text not in expected.entries[mode]:
+                    failures.append(failure)
+                if args.show:
+                    print("\n".join(failure.show(60)), flush=True)
+        failures += crashes(cluster)
+    for text in expected.vanished(mode, tests, found):
+        print(f"postgres: {mode}: no longer differs: {text}")
+    if args.update:
+        expected.update(mode, tests, found)
+    print(f"postgres: {mode}: {statements} statements in {len(tests)} scripts, {len(found)} kinds of differences", flush=True)
+    return statements - len(failures), failures
+
+
+def difference_failure(mode, test, text, statement, what):
+    """A difference as tools/check shows it."""
+    prefix = f"{mode}: {test}: {what.kind}"
+    return Failure(prefix, f"test/postgres/run --tables {mode} {script_of(text) or test}",
+                   [f"entry: {text}", *what.detail.splitlines(), *statement.text.strip().splitlines()])

@@ -2,28 +2,31 @@
 
 import re
 
-__all__ = ["KINDS", "set_up"]
+__all__ = ["KINDS", "set_up", "local_tables", "referenced_tables"]
 
-# what tables become -> how
+# What tables become -> (how, the order of the columns that are tried)
+HASH = "create_distributed_table(made.objid, key::text)"
+REFERENCED = "CASE WHEN made.relname = ANY (string_to_array(current_setting('regression.referenced'), ','))" \
+             f" THEN create_reference_table(made.objid) ELSE {HASH} END"
 KINDS = {
-    "hash": "create_distributed_table(made.objid, key::text)",
-    "mixed": "CASE WHEN made.relname = ANY ('{referenced}') THEN create_reference_table(made.objid) "
-             "ELSE create_distributed_table(made.objid, key::text) END",
-    "single": "create_distributed_table(made.objid, NULL, colocate_with => other)",
-    "reference": "create_reference_table(made.objid)",
+    "hash": (REFERENCED, "ASC"),        # by the first column that can be; what foreign keys lead to is a reference table
+    "last": (HASH, "DESC"),             # by the last column that can be
+    "single": ("create_distributed_table(made.objid, NULL, colocate_with => other)", "ASC"),   # colocated, as in a tenant's schema
+    "reference": ("create_reference_table(made.objid)", "ASC"),
 }
 
 # What distributed tables don't have: a table that is to have it stays local.
 LOCAL = [re.compile(pattern, re.IGNORECASE) for pattern in (
-    r"\bINHERITS\s*\(([^()]*)\)", r"\bINHERIT\s+([\w.]+)", r"\bALTER\s+TABLE\s+(\w+)\s+INHERIT\b",
-    r"\bATTACH\s+PARTITION\s+([\w.]+)",
-    r"\bRULE\s[^;]*?\bTO\s+([\w.]+)")]
+    r"\bINHERITS\s*\(([^()]*)\)", r"\bINHERIT\s+([\w.]+)", r"\bALTER\s+TABLE\s+(?:ONLY\s+)?([\w.]+)\s+INHERIT\b",
+    r"\bATTACH\s+PARTITION\s+([\w.]+)", r"^CREATE\s(?:OR REPLACE )?RULE\s.*?\bTO\s+([\w.]+)")]
+REFERENCES = [re.compile(r"\bREFERENCES\s+([\w.]+)", re.IGNORECASE)]
 
+# Columns are tried in turn: first those that are in every key, as a distributed table's keys need its distribution column.
 TRIGGER = """
 CREATE SCHEMA regression_trigger;
 CREATE TABLE regression_trigger.refused (relation text, state text, message text);
 CREATE FUNCTION regression_trigger.distribute() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog AS $$
+SET search_path = pg_catalog SET client_min_messages = warning AS $$
 DECLARE
     made record;
     key name;
@@ -31,23 +34,25 @@ DECLARE
 BEGIN
     FOR made IN SELECT t.objid::regclass, t.object_identity, c.relname FROM pg_event_trigger_ddl_commands() t
         JOIN pg_class c ON c.oid = t.objid
-        WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND NOT c.relispartition
+        WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't' AND NOT c.relispartition
         AND t.command_tag IN ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO')
-        AND c.relname <> ALL ('{local}')
+        AND c.relname <> ALL (string_to_array(current_setting('regression.local'), ','))
         AND NOT EXISTS (SELECT FROM pg_dist_partition WHERE logicalrelid = t.objid)
     LOOP
-        -- the first column of a key, if there is one, else the first
-        SELECT a.attname INTO key FROM pg_attribute a
-            WHERE a.attrelid = made.objid AND a.attnum > 0 AND NOT a.attisdropped
-            ORDER BY coalesce((SELECT array_position(k.conkey, a.attnum) IS NULL FROM pg_constraint k
-                WHERE k.conrelid = made.objid AND k.contype IN ('p', 'u') LIMIT 1), true), a.attnum LIMIT 1;
         -- single-shard tables are together, as in a schema of a tenant
         SELECT coalesce(min(logicalrelid::regclass::text), 'none') INTO other FROM pg_dist_partition WHERE partmethod = 'n';
-        BEGIN
-            PERFORM {how};
-        EXCEPTION WHEN OTHERS THEN
-            INSERT INTO regression_trigger.refused VALUES (made.object_identity, sqlstate, sqlerrm);
-        END;
+        FOR key IN SELECT a.attname FROM pg_attribute a
+            WHERE a.attrelid = made.objid AND a.attnum > 0 AND NOT a.attisdropped
+            ORDER BY EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = made.objid AND k.contype IN ('p', 'u')
+                AND a.attnum <> ALL (k.conkey)), a.attnum {order} LIMIT 6
+        LOOP
+            BEGIN
+                PERFORM {how};
+                EXIT;
+            EXCEPTION WHEN OTHERS THEN
+                INSERT INTO regression_trigger.refused VALUES (made.object_identity, sqlstate, sqlerrm);
+            END;
+        END LOOP;
     END LOOP;
 END $$;
 CREATE EVENT TRIGGER regression_trigger ON ddl_command_end
@@ -55,41 +60,34 @@ CREATE EVENT TRIGGER regression_trigger ON ddl_command_end
 """
 
 
-# What foreign keys lead to: in a mix, the tables that all nodes have.
-REFERENCED = [re.compile(r"\bREFERENCES\s+([\w.]+)", re.IGNORECASE)]
-
-
-def set_up(cluster, initiator, database, tables, scripts):
-    """Make the database on all nodes; tables: one of KINDS, or None for a plain server. scripts: folder of the tests.
-
-    The event trigger fires on the initiator alone.
-    """
+def set_up(cluster, initiator, database, kind):
+    """Make the database on all nodes; kind: one of KINDS. The event trigger fires on the initiator alone."""
     for node in cluster.nodes:
         node.sql(f"CREATE DATABASE {database} TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
-        if tables is not None:
-            node.sql("CREATE EXTENSION citus", dbname=database)
-    if tables is None:
-        return
+        node.sql("CREATE EXTENSION citus", dbname=database)
     first, *others = cluster.nodes
     first.sql(f"SELECT citus_set_coordinator_host('127.0.0.1', {first.port})", dbname=database)
     for node in others:
         first.sql(f"SELECT citus_add_node('127.0.0.1', {node.port})", dbname=database)
-    how = KINDS[tables].format(referenced=array(named_tables(scripts, REFERENCED)))
-    initiator.sql("SET citus.enable_ddl_propagation = off;" + TRIGGER.format(local=array(named_tables(scripts, LOCAL)), how=how),
-                  dbname=database)
+    how, order = KINDS[kind]
+    initiator.sql("SET citus.enable_ddl_propagation = off;" + TRIGGER.format(how=how, order=order), dbname=database)
 
 
-def array(names):
-    """A set of names as PostgreSQL writes an array."""
-    return "{" + ",".join(sorted(names)) + "}"
+def local_tables(statements):
+    """Names of tables that a script gives what distributed tables can't have."""
+    return named_tables(statements, LOCAL)
 
 
-def named_tables(scripts, patterns):
-    """Names of tables that a pattern finds in some script."""
+def referenced_tables(statements):
+    """Names of tables that a script's foreign keys lead to."""
+    return named_tables(statements, REFERENCES)
+
+
+def named_tables(statements, patterns):
+    """Names of tables that a pattern finds in some statement, sorted."""
     names = set()
-    for script in scripts.glob("*.sql"):
-        text = script.read_text(errors="replace")
+    for statement in statements:
         for pattern in patterns:
-            for match in pattern.finditer(text):
+            for match in pattern.finditer(statement.code):
                 names.update(name.strip().split(".")[-1].lower() for name in match.group(1).split(","))
-    return {name for name in names if re.fullmatch(r"\w+", name)}
+    return sorted(name for name in names if re.fullmatch(r"\w+", name))

@@ -1,0 +1,135 @@
+"""PostgreSQL's scripts and the library that they call, for the server that is tested."""
+
+import fcntl
+import re
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+from pomelo_cluster import ClusterError
+from pomelo_cluster.host import give, pg_config, state_dir
+
+__all__ = ["SourceMissing", "regression_folder", "schedule", "build_library"]
+
+# About the server's own insides, or of a server without tables: nothing is distributed there.
+LEFT_OUT = """subscription opr_sanity misc_sanity type_sanity sanity_check oidjoins database init_privs infinite_recurse
+    sysviews""".split()
+# What contrib/spi has for the scripts.
+CONTRIB = ["refint.so", "autoinc.so"]
+REGRESS = "src/test/regress"
+
+
+class SourceMissing(ClusterError):
+    """PostgreSQL's scripts can't be had here."""
+
+
+def config(option):
+    return subprocess.run([pg_config(), option], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def regression_folder(given, preferred):
+    """src/test/regress of a source tree: the one given, or that of Debian's source package, preferably of a version."""
+    if given:
+        folder = Path(given) / REGRESS
+        if not (folder / "parallel_schedule").exists():
+            raise ClusterError(f"{folder} has no parallel_schedule: give --source a source tree of the server's version")
+        return folder
+    place = Path(state_dir()) / "postgres-source"
+    place.mkdir(exist_ok=True)
+    with open(place / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return fetched(place, preferred)
+
+
+def fetched(place, preferred):
+    """The folder of Debian's source package of the server's major version, fetched once into a place."""
+    own = re.search(r"\d+\.\d+", config("--version"))
+    if not own:
+        raise SourceMissing(f"{config('--version')} is no release: give --source its source tree")
+    major = own[0].partition(".")[0]
+    wanted = [version for version in (preferred, own[0]) if version and version.partition(".")[0] == major]
+    for version in wanted:
+        if (unpacked := place / version / REGRESS).exists():
+            return unpacked
+    try:
+        options = apt_options(place / "apt")
+        apt("apt-get", "update", options, place)
+        return fetch(place, f"postgresql-{major}", wanted, options)
+    except (OSError, subprocess.CalledProcessError) as error:
+        detail = getattr(error, "stderr", "") or str(error)
+        raise SourceMissing("the server's source package can't be fetched with apt-get; give --source a source tree, which needn't be "
+                            f"configured. It said:\n{detail.strip()}") from None
+
+
+def apt_options(folder):
+    """Options of apt: the machine's package sources, read as sources of source packages; the machine's own lists stay."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "lists/partial").mkdir(parents=True)
+    (folder / "sources.list.d").mkdir()
+    for path in [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*")]:
+        if path.suffix in (".list", ".sources") and path.exists():
+            text = re.sub(r"(?m)^deb\b", "deb-src", path.read_text())
+            (folder / "sources.list.d" / path.name).write_text(re.sub(r"(?m)^Types:.*", "Types: deb-src", text))
+    return [f"-oDir::State::Lists={folder / 'lists'}", "-oDir::Etc::SourceList=/dev/null",
+            f"-oDir::Etc::SourceParts={folder / 'sources.list.d'}", "-oAPT::Sandbox::User=root"]
+
+
+def apt(program, command, options, folder, *arguments):
+    return subprocess.run([program, "-q", *options, command, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def fetch(place, package, wanted, options):
+    """Fetches a version that is wanted, the first first, or the newest that there is; a mirror may lack some that its lists have."""
+    listed = re.findall(r"(?m)^Version: (.*)$", apt("apt-cache", "showsrc", options, place, package))
+    order = [full for version in wanted for full in listed if full.startswith(f"{version}-")]
+    order += sorted(set(listed) - set(order), key=lambda full: int(re.search(r"\.(\d+)", full)[1]), reverse=True)
+    failure = OSError(f"the package sources have no source of {package}")
+    for full in order:
+        print(f"postgres: fetching the source of {package} {full}", flush=True)
+        try:
+            apt("apt-get", "source", options, place, "--download-only", "--only-source", f"{package}={full}")
+        except subprocess.CalledProcessError as error:
+            failure = error
+            continue
+        return unpack(place, next(place.glob(f"{package}_{full.partition('-')[0]}.orig.tar.*")), full.partition("-")[0])
+    raise failure
+
+
+def unpack(place, archive, version):
+    """Unpacks the scripts into the folder of their version; apt has checked the archive."""
+    target = place / version
+    with tarfile.open(archive) as tar:
+        for member in tar:
+            inner = member.name.partition("/")[2]
+            if member.isfile() and inner.startswith(f"{REGRESS}/"):
+                path = target / "new" / inner
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(tar.extractfile(member).read())
+    (target / REGRESS).parent.mkdir(parents=True)
+    (target / "new" / REGRESS).rename(target / REGRESS)
+    return target / REGRESS
+
+
+def schedule(folder):
+    """Names of the tests, in PostgreSQL's order."""
+    lines = (folder / "parallel_schedule").read_text().splitlines()
+    names = [name for line in lines if line.startswith("test:") for name in line.split()[1:]]
+    return [name for name in names if name not in LEFT_OUT]
+
+
+def build_library(folder, target):
+    """Compiles regress.c against the server's headers into a folder, with contrib's libraries beside it."""
+    library = Path(target) / "regress.so"
+    command = ["cc", "-O1", "-w", "-shared", "-fPIC", f"-I{folder}", f"-I{config('--includedir-server')}",
+               str(folder / "regress.c"), "-o", str(library)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ClusterError(f"{' '.join(command)} failed:\n{done.stderr}")
+    for name in CONTRIB:
+        installed = Path(config("--pkglibdir")) / name
+        if not installed.exists():
+            raise ClusterError(f"{installed} is missing: install PostgreSQL's contrib modules")
+        shutil.copy(installed, target)
+    for path in Path(target).glob("*.so"):
+        give(path)
