@@ -224,6 +224,18 @@ tell_client(Client *client, char type, const char *payload, size_t len)
 		stream_put_message(&client->stream, type, payload, len);
 }
 
+/* The same for an error or notice, in which our names may be. */
+static void
+tell_report(Client *client, const Expect *expect, char type, const char *payload, size_t len)
+{
+	StringInfo	own = client_own_names(client, expect != NULL && expect->unnamed, payload, len);
+
+	if (own != NULL)
+		tell_client(client, type, own->data, own->len);
+	else
+		tell_client(client, type, payload, len);
+}
+
 /* Whether an ErrorResponse says what one of a name that has none says. */
 static bool
 is_missing_statement(const char *payload, size_t len)
@@ -279,7 +291,7 @@ error_answered(Backend *backend, const char *payload, size_t len)
 		backend->not_prepared = expect->text->id;
 	else if (client != NULL)
 	{
-		tell_client(client, 'E', payload, len);
+		tell_report(client, expect, 'E', payload, len);
 		backend->end_told = is_fatal(payload, len) && block_tells(client);
 	}
 
@@ -471,7 +483,9 @@ whole_answer(Backend *backend, char type, const char *payload, size_t len)
 			break;
 		case 'N':
 		case 'A':
-			if (client != NULL && backend->state == BACKEND_LENT)
+			if (client != NULL && backend->state == BACKEND_LENT && type == 'N')
+				tell_report(client, expect_head(backend), type, payload, len);
+			else if (client != NULL && backend->state == BACKEND_LENT)
 				tell_client(client, type, payload, len);
 			backend->turn_bytes++;
 			break;
@@ -576,12 +590,32 @@ statements_dropped(Backend *backend)
 	}
 }
 
+/*
+ * Replaces the tables and columns in a RowDescription by none: as numbers of
+ * another node, they would be those of other tables here.
+ */
+static void
+hide_tables(char *payload, const char *end)
+{
+	char	   *name = payload + 2;
+
+	while (name < end)
+	{
+		char	   *table = name + strnlen(name, end - name) + 1;
+
+		if (table + 18 > end)
+			break;
+		memset(table, 0, 6);
+		name = table + 18;
+	}
+}
+
 /* Handles one message, or its head; false if it isn't complete. */
 static bool
 take_answer(Backend *backend)
 {
 	ByteQueue  *in = &backend->stream.in;
-	const char *data = in->data + in->start;
+	char	   *data = in->data + in->start;
 	char		type = data[0];
 	uint32		len;
 	Expect	   *expect;
@@ -615,6 +649,12 @@ take_answer(Backend *backend)
 			return false;
 		if (drops_statements(data + 5, len - 4))
 			statements_dropped(backend);
+	}
+	if (type == 'T' && backend->pool->address.len > 0)
+	{
+		if (queue_length(in) < (size_t) len + 1)
+			return false;
+		hide_tables(data + 5, data + len + 1);
 	}
 	if ((type == 'T' || type == 'n') && expect != NULL && expect->kind == EXPECT_DESCRIBE && expect->text != NULL)
 	{

@@ -375,7 +375,7 @@ backend_lend(Backend *backend, Client *client)
 	dlist_delete(&backend->idle_link);
 	backend->client = client;
 	client->backend = backend;
-	board_session_lend(backend->board, &client->address);
+	board_session_lend(backend->board, &client->address, &client->server_address);
 	gateway_stats_waited(client->state == CLIENT_WAITING ? stream_now - client->since : 0);
 	client->state = CLIENT_ACTIVE;
 	client->since = stream_now;

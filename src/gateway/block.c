@@ -582,13 +582,13 @@ block_begin(Client *client)
 }
 
 RouteVerdict
-block_next(Client *client, char type)
+block_next(Client *client, char type, uint32 len)
 {
 	Block	   *block = client->block;
 
 	if (block == NULL || block->unit_open)
 		return ROUTE_NONE;
-	if (type == 'H' && client->routed)
+	if (type == 'H' && len == 4 && client->routed)
 	{
 		/* all has been answered */
 		stream_skip(&client->stream, 5);

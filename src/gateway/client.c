@@ -96,6 +96,9 @@ client_accept(int fd, const SockAddr *address)
 	client->stream.received = &gateway_stats->received;
 	client->stream.sent = &gateway_stats->sent;
 	client->address = *address;
+	client->server_address.salen = sizeof(client->server_address.addr);
+	if (getsockname(fd, (struct sockaddr *) &client->server_address.addr, &client->server_address.salen) != 0)
+		client->server_address.salen = 0;
 	client->state = CLIENT_STARTING;
 	client->since = stream_now;
 	client->cancel_pid = new_cancel_pid();
@@ -254,10 +257,7 @@ client_greet(Client *client)
 	client->since = stream_now;
 }
 
-/*
- * The server fails on a Flush that is not empty, and skips what follows: since
- * a Flush has no answer, that error could not be attributed.
- */
+/* As in the server. */
 static uint32
 max_length(char type)
 {
@@ -269,15 +269,16 @@ max_length(char type)
 		case 'd':
 		case 'F':
 			return MaxAllocSize - 1;
-		case 'H':
-		case 'S':
-			return 4;
 		default:
 			return SMALL_MESSAGE;
 	}
 }
 
-/* Reads the header of the next message; false if it isn't complete. */
+/*
+ * Reads the header of the next message; false if it isn't complete.  A client
+ * whose messages can't be told apart is closed without an answer, as the
+ * server does it.
+ */
 static bool
 next_message(Client *client, char *type, uint32 *len)
 {
@@ -293,9 +294,13 @@ next_message(Client *client, char *type, uint32 *len)
 				(errcode(ERRCODE_PROTOCOL_VIOLATION),
 				 errmsg("invalid frontend message type %d", *type)));
 	if (*len < 4 || *len > max_length(*type))
-		ereport(ERROR,
+	{
+		ereport(COMMERROR,
 				(errcode(ERRCODE_PROTOCOL_VIOLATION),
 				 errmsg("invalid message length")));
+		client_close(client);
+		return false;
+	}
 	return true;
 }
 
@@ -324,10 +329,11 @@ pass_rest(Client *client)
 static bool
 take_without_backend(Client *client, char type, uint32 len)
 {
-	/* between transactions, these have no effect but an answer */
-	if (client->backend != NULL || (type != 'S' && type != 'H'))
-		return false;
-	if (queue_length(&client->stream.in) < len + 1)
+	/*
+	 * between transactions, these have no effect but an answer; the server
+	 * knows what is wrong with one that isn't empty
+	 */
+	if (client->backend != NULL || (type != 'S' && type != 'H') || len != 4)
 		return false;
 	stream_skip(&client->stream, len + 1);
 	if (type == 'S')
@@ -402,7 +408,7 @@ process_messages(Client *client)
 		if (client->backend == NULL)
 		{
 			verdict = block_route(client);
-			if (verdict == ROUTE_INCOMPLETE || ((type == 'S' || type == 'H') && verdict == ROUTE_NONE))
+			if (verdict == ROUTE_INCOMPLETE)
 				break;
 			if (verdict == ROUTE_NONE)
 				pool_request(client, client->pool);
@@ -412,7 +418,7 @@ process_messages(Client *client)
 			break;
 		if (client->backend->state != BACKEND_LENT || client->backend->checking)
 			break;
-		verdict = block_next(client, type);
+		verdict = block_next(client, type, len);
 		if (verdict == ROUTE_TAKEN)
 			continue;
 		if (verdict == ROUTE_INCOMPLETE || !client_forward(client, type, len))

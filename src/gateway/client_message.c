@@ -118,6 +118,45 @@ client_drop_statements(Client *client)
 	client->statements = NULL;
 }
 
+/* The client's name of a text by its id; "" if it has none. */
+static const char *
+name_of_text(const Client *client, uint64 id)
+{
+	statements_iterator iterator;
+	StatementEntry *entry;
+
+	if (client->statements == NULL)
+		return "";
+	statements_start_iterate(client->statements->table, &iterator);
+	while ((entry = statements_iterate(client->statements->table, &iterator)) != NULL)
+		if (entry->text->id == id && entry->name[0] != '\0')
+			return entry->name;
+	return "";
+}
+
+StringInfo
+client_own_names(const Client *client, bool unnamed, const char *payload, size_t len)
+{
+	const char *end = payload + len;
+	StringInfo	own = NULL;
+
+	for (const char *ours; (ours = memmem(payload, end - payload, PREPARED_NAME_PREFIX, strlen(PREPARED_NAME_PREFIX))) != NULL;)
+	{
+		char	   *behind;
+		uint64		id = strtou64(ours + strlen(PREPARED_NAME_PREFIX), &behind, 10);
+
+		if (own == NULL)
+			own = makeStringInfo();
+		appendBinaryStringInfo(own, payload, ours - payload);
+		if (!unnamed)
+			appendStringInfoString(own, name_of_text(client, id));
+		payload = behind;
+	}
+	if (own != NULL)
+		appendBinaryStringInfo(own, payload, end - payload);
+	return own;
+}
+
 void
 client_deallocate(Client *client)
 {
@@ -213,13 +252,14 @@ whole_payload(Client *client, uint32 len)
 	return payload;
 }
 
-pg_noreturn static void
-message_error(void)
+/* Passes a message on that the server will refuse, with its own error. */
+static bool
+forward_damaged(Client *client, char type, uint32 len)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_PROTOCOL_VIOLATION),
-			 errmsg("invalid message format")));
-	pg_unreachable();
+	block_begin(client);
+	expect_push(client->backend, type, READER_CLIENT);
+	begin_passing(client, type, len);
+	return true;
 }
 
 /*
@@ -293,7 +333,7 @@ forward_parse(Client *client, uint32 len)
 		return false;
 	name_len = strlen(name) + 1;
 	if (name_len > len - 4)
-		message_error();
+		return forward_damaged(client, EXPECT_PARSE, len);
 	if (name[0] != '\0' && client_statement(client, name) != NULL && !client->in_copy && expect_head(backend) != NULL)
 	{
 		/* what has not been answered may drop the name, or be skipped */
@@ -400,9 +440,14 @@ forward_bind(Client *client, uint32 len)
 	}
 	if (rest == NULL)
 	{
-		if (there == len - 4 || there > MAX_NAMES)
-			message_error();
-		return false;
+		if (there > MAX_NAMES)
+			ereport(ERROR,
+					(errcode(ERRCODE_PROTOCOL_VIOLATION),
+					 errmsg("the name of a portal or prepared statement is too long")));
+		if (there < len - 4)
+			return false;
+		note_bound(backend, NULL);
+		return forward_damaged(client, EXPECT_BIND, len);
 	}
 	rest++;
 	names_len = rest - portal;
@@ -442,7 +487,7 @@ forward_bind(Client *client, uint32 len)
 		prepared_text_hold(text);
 		backend->asking = text;
 	}
-	expect_push(backend, EXPECT_BIND, READER_CLIENT);
+	expect_push(backend, EXPECT_BIND, READER_CLIENT)->unnamed = statement[0] == '\0';
 	prepared_text_name(text, name);
 	stream_put_head(&backend->stream, 'B', len - names_len + (statement - portal) + strlen(name) + 1);
 	stream_put(&backend->stream, portal, statement - portal);
@@ -463,8 +508,8 @@ forward_named(Client *client, char type, uint32 len)
 
 	if (payload == NULL)
 		return false;
-	if (len < 6)
-		message_error();
+	if (len < 6 || memchr(payload + 1, '\0', len - 5) != payload + len - 5)
+		return forward_damaged(client, type, len);
 	if (payload[0] == 'S')
 		text = client_statement(client, payload + 1);
 	if (text != NULL && type == EXPECT_DESCRIBE && needs_own_settings(backend, text))
@@ -634,6 +679,12 @@ client_forward(Client *client, char type, uint32 len)
 		case 'D':
 		case 'C':
 			done = forward_named(client, type, len);
+			break;
+		case 'H':
+			/* the only answer is the error if it isn't empty */
+			if (len > 4)
+				expect_push(client->backend, EXPECT_EXECUTE, READER_CLIENT);
+			begin_passing(client, type, len);
 			break;
 		case 'E':
 			expect_push(client->backend, EXPECT_EXECUTE, READER_CLIENT);

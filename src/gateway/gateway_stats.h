@@ -46,6 +46,7 @@ typedef struct BoardSession
 {
 	volatile uint32 changes;	/* odd while it is being written */
 	SockAddr	address;		/* salen 0: none yet */
+	SockAddr	server_address; /* our end of its connection */
 } BoardSession;
 
 /* Written by one process only. */
@@ -126,7 +127,7 @@ extern void gateway_stats_waited(int64 microseconds);
  * if none is free; the client that it is lent to; its end.  NULL is ignored.
  */
 extern BoardSession *board_session_take(int process, int32 pid);
-extern void board_session_lend(BoardSession *session, const SockAddr *address);
+extern void board_session_lend(BoardSession *session, const SockAddr *address, const SockAddr *server_address);
 extern void board_session_drop(BoardSession *session);
 
 /* Called at the start of a process: resets what an earlier one has left. */

@@ -215,5 +215,5 @@ prepared_text_release(PreparedText *text)
 void
 prepared_text_name(const PreparedText *text, char *name)
 {
-	snprintf(name, PREPARED_NAME_SIZE, "citus_gateway_%llu", (unsigned long long) text->id);
+	snprintf(name, PREPARED_NAME_SIZE, PREPARED_NAME_PREFIX "%llu", (unsigned long long) text->id);
 }

@@ -129,6 +129,7 @@ typedef struct Expect
 	PreparedText *text;			/* of a Parse, or a Describe; a reference */
 	char	   *name;			/* the client's name that it is about, or
 								 * NULL */
+	bool		unnamed;		/* a Bind of the statement without a name */
 	PreparedText *former;		/* what that meant before a Parse, Close or
 								 * Query; a reference, or NULL */
 } Expect;
@@ -175,6 +176,8 @@ struct Client
 	int32		cancel_pid;
 	int32		cancel_key;
 	SockAddr	address;
+	SockAddr	server_address; /* our end of its connection */
+	uint32		protocol;		/* version that is spoken with it */
 	char	   *user;
 	char	   *database;
 	char	   *parameters;		/* of the startup packet, as
@@ -369,6 +372,12 @@ extern PreparedText *client_statement(Client *client, const char *name);
 /* Takes over the reference to text; NULL drops the name. */
 extern void client_set_statement(Client *client, const char *name, PreparedText *text);
 extern void client_drop_statements(Client *client);
+/*
+ * An error's or notice's payload with the client's names of statements instead
+ * of ours, palloc'd; NULL if it has none of ours.  unnamed: the message is
+ * about the statement without a name.
+ */
+extern StringInfo client_own_names(const Client *client, bool unnamed, const char *payload, size_t len);
 /* Drops those that have a name, as DEALLOCATE ALL does. */
 extern void client_deallocate(Client *client);
 
@@ -562,7 +571,7 @@ extern RouteVerdict block_route(Client *client);
  * if it must wait, ROUTE_TAKEN if the client's state has changed, else it must
  * be passed on.
  */
-extern RouteVerdict block_next(Client *client, char type);
+extern RouteVerdict block_next(Client *client, char type, uint32 len);
 /* Whether nothing of the client's is passed on before it has been answered. */
 extern bool block_waits(const Client *client);
 /* That message has been passed on. */
@@ -615,6 +624,7 @@ extern bool prepared_text_is_old(const PreparedText *text);
 extern bool prepared_text_described(PreparedText *text, const char *payload, size_t len);
 extern void prepared_text_release(PreparedText *text);
 #define PREPARED_NAME_SIZE 40
+#define PREPARED_NAME_PREFIX "citus_gateway_"
 extern void prepared_text_name(const PreparedText *text, char *name);
 
 /* query_shape.c */

@@ -459,7 +459,7 @@ is_one_statement(Segment *segment, bool *incomplete)
 				flushed = true;
 				break;
 			case 'S':
-				return executed;
+				return executed && message.end == message.payload;
 			default:
 				return false;
 		}
@@ -815,7 +815,9 @@ scan_message(UnitScan *scan, const Message *message)
 			scan_bind(scan, message);
 			break;
 		case 'H':
-			scan->flushed = true;
+		case 'S':
+			scan->flushed |= message->type == 'H';
+			scan->unit->anywhere &= message->end == message->payload;
 			break;
 		case 'D':
 		case 'C':
@@ -824,8 +826,6 @@ scan_message(UnitScan *scan, const Message *message)
 		case 'E':
 			scan->odd |= message->payload == message->end || message->payload[0] != '\0';
 			scan->nexecuted++;
-			break;
-		case 'S':
 			break;
 		default:
 			scan->unit->anywhere = false;

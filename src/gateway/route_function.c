@@ -32,6 +32,7 @@
 #include "optimizer/optimizer.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/plancache.h"
 #include "utils/resowner.h"
@@ -49,6 +50,27 @@
 SQL_FUNCTION(citus_internal_gateway_route);
 SQL_FUNCTION(citus_internal_gateway_query_route);
 SQL_FUNCTION(citus_internal_gateway_block_conflict);
+
+/* Whether a function tells about the session, or the client's connection. */
+static bool
+is_session_function(Oid funcid, void *context)
+{
+	switch (funcid)
+	{
+		case F_PG_BACKEND_PID:
+		case F_INET_CLIENT_ADDR:
+		case F_INET_CLIENT_PORT:
+		case F_INET_SERVER_ADDR:
+		case F_INET_SERVER_PORT:
+		case F_PG_POSTMASTER_START_TIME:
+		case F_PG_CONF_LOAD_TIME:
+		case F_PG_PREPARED_STATEMENT:
+		case F_PG_CURSOR:
+			return true;
+		default:
+			return false;
+	}
+}
 
 /*
  * Whether a query reads something that only this node has; a tree walker,
@@ -69,7 +91,8 @@ needs_this_node(Node *node, void *context)
 
 		return rte->rtekind == RTE_RELATION && rte->relkind != RELKIND_VIEW && metadata_lookup(rte->relid) == NULL;
 	}
-	return expression_tree_walker(node, needs_this_node, context);
+	return check_functions_in_node(node, is_session_function, NULL) ||
+		expression_tree_walker(node, needs_this_node, context);
 }
 
 /* Whether a query has the same effect on all nodes. */

@@ -6,10 +6,10 @@
  * The gateway process writes the address of a session's client to the board
  * (gateway_stats.c).  The session reads it when a statement begins, and
  * reports it in the place of its own connection's: in pg_stat_activity,
- * inet_client_addr() and the log.  There is no lock: the writer increments a
- * counter before and after each change, so the session detects a concurrent
- * change.  Sessions on other nodes run statements of many clients alternately,
- * and report the gateway's address.
+ * inet_client_addr(), inet_server_port() and the log.  There is no lock: the
+ * writer increments a counter before and after each change, so the session
+ * detects a concurrent change.  Sessions on other nodes run statements of many
+ * clients alternately, and report the gateway's address.
  *
  *-------------------------------------------------------------------------
  */
@@ -58,13 +58,14 @@ board_session_drop(BoardSession *session)
 }
 
 void
-board_session_lend(BoardSession *session, const SockAddr *address)
+board_session_lend(BoardSession *session, const SockAddr *address, const SockAddr *server_address)
 {
 	if (session == NULL)
 		return;
 	session->changes++;
 	pg_write_barrier();
 	session->address = *address;
+	session->server_address = *server_address;
 	pg_write_barrier();
 	session->changes++;
 }
@@ -122,6 +123,7 @@ look_for_client(void)
 	static uint32 seen = 0;
 	uint32		changes;
 	SockAddr	address;
+	SockAddr	server_address;
 
 	if (!looked)
 		own = find_own_session();
@@ -131,6 +133,7 @@ look_for_client(void)
 	changes = own->changes;
 	pg_read_barrier();
 	address = own->address;
+	server_address = own->server_address;
 	pg_read_barrier();
 
 	/* a concurrent change: the next statement reads it again */
@@ -139,6 +142,8 @@ look_for_client(void)
 	seen = changes;
 	if (address.salen > 0)
 		set_client_address(&address);
+	if (server_address.salen > 0)
+		MyProcPort->laddr = server_address;
 }
 
 static void

@@ -38,18 +38,34 @@ startup_error(const char *message)
 }
 
 /*
- * Negotiates protocol 3.0 for other minor versions, and rejects their options.
+ * Bytes before the startup packet that are no packet: the connection is closed
+ * without an answer, as the server does it.
+ */
+static void
+close_silently(Client *client, const char *message)
+{
+	ereport(COMMERROR,
+			(errcode(ERRCODE_PROTOCOL_VIOLATION),
+			 errmsg("%s", message)));
+	client_close(client);
+}
+
+/*
+ * Offers the newest version of the protocol that the server knows to a client
+ * that wants a newer one, and rejects options.
  */
 static void
 negotiate_version(Client *client, uint32 version, List *unknown)
 {
 	StringInfoData message;
-	uint32		number = pg_hton32(0);
+	uint32		number;
 	ListCell   *cell;
 
-	if (PG_PROTOCOL_MINOR(version) == 0 && unknown == NIL)
+	client->protocol = Min(version, PG_PROTOCOL_LATEST);
+	if (client->protocol == version && unknown == NIL)
 		return;
 	initStringInfo(&message);
+	number = pg_hton32(client->protocol);
 	appendBinaryStringInfo(&message, (char *) &number, 4);
 	number = pg_hton32(list_length(unknown));
 	appendBinaryStringInfo(&message, (char *) &number, 4);
@@ -122,8 +138,9 @@ start_client(Client *client, const char *packet, uint32 len)
 	if (PG_PROTOCOL_MAJOR(version) != 3)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("unsupported frontend protocol %u.%u: gateway supports 3.0",
-						PG_PROTOCOL_MAJOR(version), PG_PROTOCOL_MINOR(version))));
+				 errmsg("unsupported frontend protocol %u.%u: server supports 3.0 to %u.%u",
+						PG_PROTOCOL_MAJOR(version), PG_PROTOCOL_MINOR(version),
+						PG_PROTOCOL_MAJOR(PG_PROTOCOL_LATEST), PG_PROTOCOL_MINOR(PG_PROTOCOL_LATEST))));
 	initStringInfo(&parameters);
 	while (p < end && *p != '\0')
 	{
@@ -203,7 +220,10 @@ startup_arrived(Client *client)
 		uint32		code;
 
 		if (len < 8 || len > MAX_PACKET)
-			startup_error("invalid length of startup packet");
+		{
+			close_silently(client, "invalid length of startup packet");
+			return;
+		}
 		if (queue_length(in) < len)
 			return;
 		code = read_uint32(data + 4);

