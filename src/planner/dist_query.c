@@ -71,17 +71,6 @@ dist_query_path(PlannerInfo *root, RelOptInfo *parent, DistQuery *query, PathTar
 	return (Path *) path;
 }
 
-/* An unused entry. */
-static RangeTblEntry *
-make_unused_entry(void)
-{
-	RangeTblEntry *entry = makeNode(RangeTblEntry);
-
-	entry->rtekind = RTE_RESULT;
-	entry->eref = makeAlias("unused", NIL);
-	return entry;
-}
-
 /*
  * Copies of the entries of a relation at their places, with unused ones in
  * between.
@@ -95,7 +84,7 @@ query_rtable(PlannerInfo *root, const DistRel *rel)
 
 	foreach(cell, root->parse->rtable)
 	{
-		RangeTblEntry *entry = make_unused_entry();
+		RangeTblEntry *entry = task_query_unused_entry();
 
 		if (bms_is_member(foreach_current_index(cell) + 1, rel->relids))
 		{
@@ -115,7 +104,7 @@ query_rtable(PlannerInfo *root, const DistRel *rel)
 			continue;
 		while ((varno = bms_next_member(broadcast->relids, varno)) >= 0)
 			lfirst(list_nth_cell(rtable, varno - 1)) = varno == broadcast->varno ?
-				moved_rows_entry(broadcast) : make_unused_entry();
+				moved_rows_entry(broadcast) : task_query_unused_entry();
 	}
 	forboth(cell, rel->entries, number, rel->entry_numbers)
 	{

@@ -33,6 +33,7 @@
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
 
+#include "compat/foreach.h"
 #include "lib/exact_text.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
@@ -624,6 +625,45 @@ keep_assignment(Query *query, List *assignments)
 	return list_make1(makeTargetEntry((Expr *) value, attno, get_attname(relid, attno, false), false));
 }
 
+RangeTblEntry *
+task_query_unused_entry(void)
+{
+	RangeTblEntry *entry = makeNode(RangeTblEntry);
+
+	entry->rtekind = RTE_RESULT;
+	entry->eref = makeAlias("unused", NIL);
+	return entry;
+}
+
+/*
+ * Has the deparser write columns with their table's name, if one that the
+ * query is sorted by has the name of another output column: in ORDER BY and
+ * DISTINCT ON, a bare name means that one.  The deparser writes bare names
+ * only in queries with one range table entry.
+ */
+static void
+qualify_sort_columns(Query *query)
+{
+	if (list_length(query->rtable) != 1)
+		return;
+	foreach_node(TargetEntry, item, query->targetList)
+	{
+		const Var  *var = (Var *) strip_implicit_coercions((Node *) item->expr);
+		const char *name;
+
+		if (item->ressortgroupref == 0 || !IsA(var, Var) || var->varno != 1 || var->varlevelsup > 0)
+			continue;
+		name = get_rte_attribute_name(linitial(query->rtable), var->varattno);
+		foreach_node(TargetEntry, other, query->targetList)
+		{
+			if (other == item || other->resjunk || strcmp(other->resname, name) != 0 || equal(other->expr, item->expr))
+				continue;
+			query->rtable = lappend(query->rtable, task_query_unused_entry());
+			return;
+		}
+	}
+}
+
 /* Prepares the query, and those in it, for the deparser. */
 static bool
 prepare_deparse_walker(Node *node, void *context)
@@ -636,6 +676,7 @@ prepare_deparse_walker(Node *node, void *context)
 
 		query->isReturn = false;	/* RETURN (SELECT ..), the body of a
 									 * function, goes as a SELECT */
+		qualify_sort_columns(query);
 		if (query->commandType == CMD_UPDATE || query->commandType == CMD_DELETE)
 			mark_from_clause(query);
 		if (query->commandType == CMD_UPDATE)

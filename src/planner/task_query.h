@@ -49,6 +49,9 @@ extern Query *task_query_extract(Query *query, List **exprs);
  */
 extern AttrNumber task_generated_column(Oid relid);
 
+/* A range table entry that no one refers to. */
+extern RangeTblEntry *task_query_unused_entry(void);
+
 /*
  * The text of a query, all names qualified; palloc'd.  The query may be
  * scribbled on.
