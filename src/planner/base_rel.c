@@ -23,6 +23,7 @@
 #include "planner/base_rel.h"
 #include "planner/dist_query.h"
 #include "planner/planning_context.h"
+#include "planner/row_order.h"
 #include "planner/shippable.h"
 #include "resolve/shard_set.h"
 #include "sharding/prune.h"
@@ -65,16 +66,18 @@ any_pseudoconstant(List *clauses)
 
 /*
  * A subquery that the nodes can compute: its entry, and the columns that
- * determine the shard group of a row.
+ * determine the shard group of a row.  NULL, or why they can't.
  */
-static bool
-take_subquery(DistRel *dist, RelOptInfo *rel, RangeTblEntry *rte)
+static const char *
+take_subquery(PlannerInfo *root, DistRel *dist, RelOptInfo *rel, RangeTblEntry *rte)
 {
 	DistQuery  *subquery = dist_query_whole(rel->subroot);
 	RangeTblEntry *entry;
 
 	if (subquery == NULL || subquery->rel->broadcasts != NIL || rte->securityQuals != NIL)
-		return false;
+		return "it is more than the nodes compute of a subquery without each other";
+	if (row_order_is_needed(root, rel))
+		return "the order of its rows makes a difference";
 	dist->table = subquery->rel->table;
 	dist->check_as = subquery->rel->check_as;
 	dist->disjunctions = subquery->rel->disjunctions;
@@ -90,25 +93,25 @@ take_subquery(DistRel *dist, RelOptInfo *rel, RangeTblEntry *rte)
 	dist->entries = list_make1(entry);
 	dist->hidden = list_make1(rte->subquery);
 	dist->entry_numbers = list_make1_int(rel->relid);
-	return true;
+	return NULL;
 }
 
-/* A table. */
-static bool
+/* A table; NULL, or why the nodes can't compute it. */
+static const char *
 take_table(PlannerInfo *root, DistRel *dist, RelOptInfo *rel, RangeTblEntry *rte, const DistTable *table)
 {
 	if (rte->tablesample != NULL)
-		return false;
+		return "it takes a sample";
 	dist->check_as = compat_check_as_user(root->parse, rte);
 	dist->work = rel->pages * 0.1 + rel->tuples * cpu_tuple_cost;
 	if (table->kind == DIST_REFERENCE)
-		return true;
+		return NULL;
 	dist->table = table;
 	dist->disjunctions = prune_from_quals(table, rel->relid, dist->quals);
 	if (table->kind == DIST_HASH)
 		dist->dist_exprs = list_make1(makeVar(rel->relid, table->dist_attno, table->dist_type, table->dist_typmod,
 											  table->dist_collation, 0));
-	return true;
+	return NULL;
 }
 
 /*
@@ -200,8 +203,8 @@ base_rel_note(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte, const Dist
 	dist->quals = extract_actual_clauses(rel->baserestrictinfo, false);
 	if ((reason = reason_for_rows(root, rel, rte)) == NULL && is_computed(rte))
 		reason = take_computed(root, dist, rel, rte);
-	else if (reason == NULL && !(table != NULL ? take_table(root, dist, rel, rte, table) : take_subquery(dist, rel, rte)))
-		reason = table != NULL ? "it takes a sample" : "it is more than the nodes compute of a subquery without each other";
+	else if (reason == NULL)
+		reason = table != NULL ? take_table(root, dist, rel, rte, table) : take_subquery(root, dist, rel, rte);
 	if (reason == NULL)
 		reason = dist_rel_keeps_here(root, dist, dist->quals);
 	if (reason != NULL)
@@ -254,7 +257,7 @@ add_member_table(PlannerInfo *root, DistRel *dist, RelOptInfo *member, const App
 	Bitmapset  *own = NULL;
 	ListCell   *cell;
 
-	if (table == NULL || !dist_rel_can_evaluate(root, NULL, part.quals) || !take_table(root, &part, member, rte, table) ||
+	if (table == NULL || !dist_rel_can_evaluate(root, NULL, part.quals) || take_table(root, &part, member, rte, table) != NULL ||
 		part.table == NULL)
 		return false;
 	foreach(cell, append->translated_vars)
@@ -274,12 +277,12 @@ add_member_table(PlannerInfo *root, DistRel *dist, RelOptInfo *member, const App
 
 /* The same for a subquery. */
 static bool
-add_member_subquery(DistRel *dist, RelOptInfo *member, Bitmapset **columns)
+add_member_subquery(PlannerInfo *root, DistRel *dist, RelOptInfo *member, Bitmapset **columns)
 {
 	DistQuery  *part = member->subroot != NULL ? dist_query_whole(member->subroot) : NULL;
 	Bitmapset  *own = NULL;
 
-	if (part == NULL || part->rel->broadcasts != NIL)
+	if (part == NULL || part->rel->broadcasts != NIL || row_order_is_needed(root, member))
 		return false;
 	foreach_node(Var, var, dist_query_dist_columns(member->subroot, part, member->relid))
 		own = bms_add_member(own, var->varattno);
@@ -332,7 +335,7 @@ add_members(PlannerInfo *root, DistRel *dist, Index varno)
 			return false;
 		member = find_base_rel(root, append->child_relid);
 		if (planner_rt_fetch(member->relid, root)->rtekind == RTE_SUBQUERY ?
-			!add_member_subquery(dist, member, &columns) :
+			!add_member_subquery(root, dist, member, &columns) :
 			!add_member_table(root, dist, member, append, &columns))
 			return false;
 	}

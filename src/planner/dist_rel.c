@@ -25,6 +25,7 @@
 #include "planner/dist_plan.h"
 #include "planner/dist_rel.h"
 #include "planner/planning_context.h"
+#include "planner/row_order.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
 
@@ -306,7 +307,7 @@ dist_rel_broadcast(PlannerInfo *root, RelOptInfo *rel, Path *path, const DistTab
 		path = without_row_identity(root, rel, path);
 		ntasks = table->nshards;
 	}
-	if (!is_small(path) || !dist_rel_can_travel(path->pathtarget->exprs))
+	if (!is_small(path) || !dist_rel_can_travel(path->pathtarget->exprs) || row_order_decides(root, rel))
 		return NULL;
 	broadcast = palloc0(sizeof(Broadcast));
 	broadcast->relids = rel->relids;

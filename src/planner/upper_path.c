@@ -30,6 +30,7 @@
 #include "utils/selfuncs.h"
 
 #include "compat/query_rels.h"
+#include "compat/subquery_path.h"
 #include "planner/dist_query.h"
 #include "planner/planning_context.h"
 #include "sharding/prune.h"
@@ -476,17 +477,46 @@ target_before_limit(PlannerInfo *root, bool sorts)
 }
 
 /*
+ * A path that returns the first rows of a query, in its order, of which each
+ * node returns no more than limit says; the other rows may follow.  NULL if
+ * nodes can't sort, or can't compute the query's columns.  tuples: as many, or
+ * -1 if that isn't known.
+ */
+static Path *
+first_rows_path(PlannerInfo *root, RelOptInfo *final_rel, DistQuery *query, Node *limit, double tuples)
+{
+	double		rows = (tuples > 0 ? tuples : 1000) * dist_rel_count_nodes(query->rel->table);
+	PathTarget *target;
+	Path	   *path;
+
+	if (!can_sort(root, query))
+		return NULL;
+	/* no path keys: all is sorted by constants */
+	query->sort_clause = root->sort_pathkeys != NIL ? root->parse->sortClause : NIL;
+	query->limit = limit;
+	target = target_before_limit(root, query->sort_clause != NIL);
+	if (target == NULL && root->parse->setOperations == NULL)
+		return NULL;
+	path = root->parse->setOperations != NULL ? set_op_query_path(root, set_op_result(root), query, rows) :
+		dist_query_path(root, final_rel, query, target, rows, 0);
+	if (query->sort_clause == NIL)
+		return path;
+	path = (Path *) create_sort_path(root, final_rel, path, root->sort_pathkeys, tuples);
+	if (target != root->upper_targets[UPPERREL_FINAL])
+		path = apply_projection_to_path(root, final_rel, path, root->upper_targets[UPPERREL_FINAL]);
+	return path;
+}
+
+/*
  * A path for a query with LIMIT, of which each node returns no more than
  * needed.
  */
 static void
 add_limit_path(PlannerInfo *root, RelOptInfo *final_rel, const FinalPathExtraData *extra)
 {
-	PathTarget *target;
 	DistQuery  *query;
 	Node	   *limit;
 	Path	   *path;
-	double		rows;
 
 	if (has_other_steps(root->parse) || (query = dist_query_before_limit(root)) == NULL)
 		return;
@@ -495,25 +525,10 @@ add_limit_path(PlannerInfo *root, RelOptInfo *final_rel, const FinalPathExtraDat
 		add_whole_path(root, final_rel, query);
 		return;
 	}
-	if (!extra->limit_needed || (limit = rows_needed(root)) == NULL || !can_sort(root, query))
+	if (!extra->limit_needed || (limit = rows_needed(root)) == NULL ||
+		(path = first_rows_path(root, final_rel, query, limit, extra->limit_tuples)) == NULL)
 		return;
-	/* no path keys: all is sorted by constants */
-	query->sort_clause = root->sort_pathkeys != NIL ? root->parse->sortClause : NIL;
-	query->limit = limit;
-	target = target_before_limit(root, query->sort_clause != NIL);
-	if (target == NULL && root->parse->setOperations == NULL)
-		return;
-	rows = extra->limit_tuples > 0 ? extra->limit_tuples : 1000;
-	rows *= dist_rel_count_nodes(query->rel->table);
-	path = root->parse->setOperations != NULL ? set_op_query_path(root, set_op_result(root), query, rows) :
-		dist_query_path(root, final_rel, query, target, rows, 0);
-	if (query->sort_clause != NIL)
-	{
-		path = (Path *) create_sort_path(root, final_rel, path, root->sort_pathkeys, extra->limit_tuples);
-		if (target != root->upper_targets[UPPERREL_FINAL])
-			path = apply_projection_to_path(root, final_rel, path, root->upper_targets[UPPERREL_FINAL]);
-	}
-	else if (!query->grouped && final_rel->pathlist != NIL)
+	if (query->sort_clause == NIL && !query->grouped && final_rel->pathlist != NIL)
 	{
 		/*
 		 * nodes that stop by themselves cost no more than scans that have to
@@ -522,6 +537,59 @@ add_limit_path(PlannerInfo *root, RelOptInfo *final_rel, const FinalPathExtraDat
 		path->total_cost = Min(path->total_cost, ((Path *) linitial(final_rel->pathlist))->startup_cost);
 		path->startup_cost = Min(path->startup_cost, path->total_cost);
 	}
+	add_path(final_rel, (Path *) create_limit_path(root, final_rel, path, root->parse->limitOffset,
+												   root->parse->limitCount, root->parse->limitOption,
+												   extra->offset_est, extra->count_est));
+}
+
+/*
+ * The only member of FROM, if it is a subquery whose rows a query returns one
+ * by one, in their order; else NULL.
+ */
+static RelOptInfo *
+only_subquery(PlannerInfo *root)
+{
+	const Query *query = root->parse;
+	RelOptInfo *rel;
+
+	if (has_other_steps(query) || query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL ||
+		root->hasHavingQual || query->hasWindowFuncs || query->distinctClause != NIL || query->setOperations != NULL ||
+		bms_membership(root->all_baserels) != BMS_SINGLETON)
+		return NULL;
+	rel = find_base_rel(root, bms_singleton_member(root->all_baserels));
+	return rel->rtekind == RTE_SUBQUERY && rel->subroot != NULL && rel->baserestrictinfo == NIL &&
+		bms_is_empty(rel->lateral_relids) ? rel : NULL;
+}
+
+/*
+ * A path for a query that returns the first rows of a subquery with ORDER BY,
+ * whose order isn't to be changed: LIMIT applies to the subquery, too.
+ */
+static void
+add_sorted_subquery_path(PlannerInfo *root, RelOptInfo *final_rel, const FinalPathExtraData *extra)
+{
+	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
+	RelOptInfo *rel;
+	PlannerInfo *subroot;
+	DistQuery  *query;
+	Node	   *limit;
+	Path	   *path;
+	List	   *pathkeys;
+
+	if (!extra->limit_needed || target == NULL || (rel = only_subquery(root)) == NULL ||
+		(limit = rows_needed(root)) == NULL)
+		return;
+	subroot = rel->subroot;
+	if (subroot->sort_pathkeys == NIL || subroot->parse->limitCount != NULL || subroot->parse->limitOffset != NULL ||
+		has_other_steps(subroot->parse) || (query = dist_query_before_limit(subroot)) == NULL ||
+		(path = first_rows_path(subroot, fetch_upper_rel(subroot, UPPERREL_FINAL, NULL), query, limit,
+								extra->limit_tuples)) == NULL)
+		return;
+	pathkeys = convert_subquery_pathkeys(root, rel, path->pathkeys, make_tlist_from_pathtarget(path->pathtarget));
+	if (!pathkeys_contained_in(root->sort_pathkeys, pathkeys))
+		return;
+	path = compat_subqueryscan_path(root, rel, path, pathkeys);
+	path = (Path *) create_projection_path(root, final_rel, path, target);
 	add_path(final_rel, (Path *) create_limit_path(root, final_rel, path, root->parse->limitOffset,
 												   root->parse->limitCount, root->parse->limitOption,
 												   extra->offset_est, extra->count_est));
@@ -564,6 +632,7 @@ upper_paths_add(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_re
 	else if (stage == UPPERREL_FINAL)
 	{
 		add_limit_path(root, output_rel, extra);
+		add_sorted_subquery_path(root, output_rel, extra);
 		note_whole(root, output_rel);
 		pushed_write_note(root, output_rel);
 	}
