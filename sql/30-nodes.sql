@@ -35,6 +35,60 @@ COMMENT ON FUNCTION citus_internal.leave_cluster() IS
 	'makes this node forget the cluster that it is or was in, with its distributed and reference tables';
 REVOKE ALL ON FUNCTION citus_internal.leave_cluster() FROM public;
 
+CREATE FUNCTION citus_internal.server_instance()
+	RETURNS text LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_server_instance';
+COMMENT ON FUNCTION citus_internal.server_instance() IS
+	'a random number that this server has made when it started';
+
+CREATE FUNCTION citus_internal.is_copy()
+	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_is_copy';
+COMMENT ON FUNCTION citus_internal.is_copy() IS
+	'whether the address of this node in pg_dist_node is not known to lead to this server';
+REVOKE ALL ON FUNCTION citus_internal.is_copy() FROM public;
+
+CREATE FUNCTION citus_internal.become_copy(addresses jsonb, former text, cluster text, secret text) RETURNS void
+	LANGUAGE plpgsql
+	SET search_path = pg_catalog
+	SET citus.enable_ddl_propagation = off
+AS $$
+DECLARE
+	coordinator boolean := (SELECT groupid = 0 FROM pg_dist_local_group);
+	subscription name;
+BEGIN
+	LOCK TABLE pg_dist_node IN EXCLUSIVE MODE;
+	-- addresses of poolers are those of the original
+	DELETE FROM pg_dist_poolinfo;
+	DELETE FROM pg_dist_node WHERE NOT addresses ? nodeid::text;
+	UPDATE pg_dist_node SET nodename = 'copy ' || nodeid;		-- no address twice meanwhile
+	UPDATE pg_dist_node n SET nodename = a.value->>'host', nodeport = (a.value->>'port')::integer
+		FROM jsonb_each(addresses) a WHERE a.key = n.nodeid::text;
+	UPDATE pg_dist_node_metadata SET metadata = metadata - 'cluster_id' || CASE WHEN coordinator
+		THEN jsonb_build_object('server_id', cluster, 'copy_of', former)
+		ELSE jsonb_build_object('server_id', gen_random_uuid()::text, 'cluster_id', cluster, 'copy_of', former) END;
+	UPDATE pg_dist_node_secret SET secret = decode(become_copy.secret, 'hex');
+	UPDATE pg_dist_background_task SET status = 'cancelled', pid = NULL
+		WHERE status NOT IN ('done', 'error', 'unscheduled', 'cancelled');
+	UPDATE pg_dist_background_job SET state = 'cancelled', finished_at = now()
+		WHERE state NOT IN ('finished', 'failed', 'cancelled');
+	-- a move's, whose slot is the original's
+	FOR subscription IN SELECT subname FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid
+		WHERE d.datname = current_database() AND subname LIKE 'citus\_shard\_move\_subscription\_%' LOOP
+		EXECUTE format('ALTER SUBSCRIPTION %I DISABLE', subscription);
+		EXECUTE format('ALTER SUBSCRIPTION %I SET (slot_name = NONE)', subscription);
+		EXECUTE format('DROP SUBSCRIPTION %I', subscription);
+	END LOOP;
+END;
+$$;
+COMMENT ON FUNCTION citus_internal.become_copy(jsonb, text, text, text) IS
+	'gives this copy of a node the identity and the addresses of a new cluster';
+REVOKE ALL ON FUNCTION citus_internal.become_copy(jsonb, text, text, text) FROM public;
+
+CREATE FUNCTION pg_catalog.citus_separate_copy(addresses jsonb)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_separate_copy';
+COMMENT ON FUNCTION pg_catalog.citus_separate_copy(jsonb) IS
+	'make a copy of all nodes, such as restored backups, a cluster of its own: {"old host:port": "new host:port", ...}';
+REVOKE ALL ON FUNCTION pg_catalog.citus_separate_copy(jsonb) FROM public;
+
 CREATE FUNCTION citus_internal.lock_before_leaving() RETURNS void
 	LANGUAGE plpgsql
 	SET search_path = pg_catalog

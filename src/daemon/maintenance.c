@@ -43,6 +43,7 @@
 #include "jobs/job.h"
 #include "rebalance/automatic.h"
 #include "rebalance/move.h"
+#include "remote/own_address.h"
 #include "txn/deadlock.h"
 #include "txn/transaction.h"
 
@@ -51,6 +52,9 @@
 
 /* A job that is wanted runs, at most, this often. */
 #define SOON_MS 5000
+
+/* How often a server that is a copy of its node logs that. */
+#define COPY_LOG_MS 60000
 
 /* A job that is due runs, at most, this often. */
 #define DUE_MS 10
@@ -157,12 +161,34 @@ lock_extension(void)
 	return get_extension_oid("citus", true) == extension;
 }
 
+/*
+ * Whether this server is another one than its node, so that it may not work
+ * for it; logged once in a while.
+ */
+static bool
+is_copy_of_node(void)
+{
+	static TimestampTz logged_at = 0;
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (own_address_answer() != OWN_ADDRESS_ORIGINAL)
+		return false;
+	if (TimestampDifferenceExceeds(logged_at, now, COPY_LOG_MS))
+	{
+		logged_at = now;
+		ereport(LOG,
+				(errmsg("no maintenance is done, since the address of this node leads to another server with its data"),
+				 errhint("If this server has a copy of a node's data, run citus_separate_copy on the copied coordinator.")));
+	}
+	return true;
+}
+
 static void (*what_to_run) (void);
 
 static void
 run_unless_dropped(void)
 {
-	if (lock_extension())
+	if (lock_extension() && !is_copy_of_node())
 		what_to_run();
 }
 

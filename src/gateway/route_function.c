@@ -42,6 +42,7 @@
 #include "compat/permissions.h"
 #include "compat/sql_function.h"
 #include "planner/dist_plan.h"
+#include "remote/own_address.h"
 #include "remote/wire_type.h"
 
 /* The result for a query that has no route, but may run on every node. */
@@ -231,6 +232,8 @@ append_address(StringInfo route, int32 groupid)
 		appendStringInfoString(route, " - 0");
 		return true;
 	}
+	if (own_address_answer() == OWN_ADDRESS_ORIGINAL)
+		return false;			/* a session that connects there errors */
 	node = node_of_group(groupid);
 	snprintf(service, sizeof(service), "%d", node->port);
 	known = pg_getaddrinfo_all(node->host, service, &hint, &found) == 0 && found != NULL &&

@@ -322,19 +322,35 @@ remote_exec_alone_on_all(const char *sql)
 	}
 }
 
-RemoteConn *
-remote_plain_open(const char *host, int port, char **error)
+/* The connection, if it was made; else closes it, and *error is why. */
+static RemoteConn *
+plain_opened(RemoteConn *conn, char **error)
 {
-	RemoteConn *conn = pool_open_plain(host, port, CONNECT_PLAIN, &command_owner);
-
-	connect_finish(conn);
-	if (conn->state != REMOTE_DEAD)
+	if (conn->state == REMOTE_IDLE)
 		return conn;
 	if (error == NULL)
 		connect_report(conn);
 	*error = connect_failure(conn);
 	connect_close(conn);
 	return NULL;
+}
+
+RemoteConn *
+remote_plain_open(const char *host, int port, char **error)
+{
+	RemoteConn *conn = pool_open_plain(host, port, CONNECT_PLAIN, &command_owner);
+
+	connect_finish(conn);
+	return plain_opened(conn, error);
+}
+
+RemoteConn *
+remote_plain_open_unchecked(const char *host, int port, int limit_ms, char **error)
+{
+	RemoteConn *conn = pool_open_plain(host, port, CONNECT_UNCHECKED, &command_owner);
+
+	connect_finish_within(conn, limit_ms);
+	return plain_opened(conn, error);
 }
 
 RemoteConn *

@@ -33,6 +33,7 @@
 #include "catalog/stat_counters.h"
 #include "lib/socket_buffer.h"
 #include "remote/auth_info.h"
+#include "remote/own_address.h"
 #include "remote/pool_info.h"
 #include "remote/prepared.h"
 #include "remote/private.h"
@@ -40,12 +41,6 @@
 
 dlist_head	remote_conns = DLIST_STATIC_INIT(remote_conns);
 int			node_connection_timeout = 30000;
-
-/*
- * How long to wait for a connection that isn't needed any more, since the node
- * would log a broken one.
- */
-#define POLITE_MS 100
 
 static char *node_conninfo = NULL;
 static uint64 last_serial = 0;
@@ -264,6 +259,7 @@ remote_conninfo(const char *host, int port, char **password)
 	StringInfoData buf;
 
 	check_destination(host, port);
+	own_address_require();
 	connect_params(&params, host, port, node_at_address(host, port), GetSessionUserId(), NULL, CONNECT_POOLED);
 	initStringInfo(&buf);
 	*password = NULL;
@@ -299,6 +295,8 @@ connect_start(const char *host, int port, Oid login_role, bool pass_pooler, Conn
 	const char *poolinfo = node == NULL || pass_pooler || plain ? NULL : pool_info_lookup(node->nodeid);
 
 	check_destination(host, port);
+	if (kind != CONNECT_UNCHECKED)
+		own_address_require();
 	connect_params(&params, host, port, node, login_role, poolinfo, kind);
 	if (poolinfo != NULL)
 		route_params(&params);
@@ -408,9 +406,9 @@ connect_finish(RemoteConn *conn)
 }
 
 void
-connect_finish_soon(RemoteConn *conn)
+connect_finish_within(RemoteConn *conn, int limit_ms)
 {
-	connect_until(conn, TimestampTzPlusMilliseconds(conn->priv->started, POLITE_MS));
+	connect_until(conn, TimestampTzPlusMilliseconds(conn->priv->started, limit_ms));
 }
 
 char *

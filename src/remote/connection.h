@@ -313,6 +313,12 @@ extern void remote_close_own(RemoteConn *conn);
 extern RemoteConn *remote_plain_open(const char *host, int port, char **error);
 
 /*
+ * The same within limit_ms, and also if this server isn't its node
+ * (own_address.h).
+ */
+extern RemoteConn *remote_plain_open_unchecked(const char *host, int port, int limit_ms, char **error);
+
+/*
  * The same, always raising, for commands of the replication protocol; such a
  * connection is to a walsender.
  */

@@ -30,8 +30,15 @@
 #include "catalog/node_session.h"
 #include "catalog/stat_counters.h"
 #include "lib/debug_point.h"
+#include "remote/own_address.h"
 #include "remote/private.h"
 #include "remote/transport.h"
+
+/*
+ * How long to wait for a connection that isn't needed any more, since the node
+ * would log a broken one.
+ */
+#define POLITE_MS 100
 
 /* Microseconds for which a connection isn't tested again. */
 #define JUST_USED USECS_PER_SEC
@@ -76,6 +83,7 @@ remote_init(void)
 	pool_init();
 	backends_init();
 	shared_pool_init();
+	own_address_init();
 	error_init();
 }
 
@@ -112,9 +120,9 @@ in_pool(RemoteConn *conn, int32 groupid)
 	return !conn->priv->plain && !conn->priv->own && conn->groupid == groupid;
 }
 
-/* To be called before any connection is used. */
+/* To be called before a connection of that kind is used. */
 static void
-begin_use(void)
+begin_use(ConnectKind kind)
 {
 	if (IsParallelWorker())
 		ereport(ERROR,
@@ -127,6 +135,8 @@ begin_use(void)
 	}
 	if (!used_in_transaction)
 	{
+		if (kind != CONNECT_UNCHECKED)
+			own_address_require_again();
 		used_in_transaction = true;
 		shared_pool_note_use();
 		if (pipeline_txn_hooks()->first_use != NULL)
@@ -402,7 +412,7 @@ pool_acquire_primary(int32 groupid, RemoteOwner *owner)
 {
 	RemoteConn *conn;
 
-	begin_use();
+	begin_use(CONNECT_POOLED);
 	conn = find_primary(groupid);
 	if (conn == NULL)
 	{
@@ -427,7 +437,7 @@ pool_acquire_alone(int32 groupid, RemoteOwner *owner)
 	RemoteConn *conn;
 
 	node_session_check_call();
-	begin_use();
+	begin_use(CONNECT_POOLED);
 	node = node_of_group(groupid);
 	conn = find_idle(node, false);
 	if (conn == NULL || !conn->priv->direct || conn->xact_depth > 0)
@@ -445,7 +455,7 @@ pool_open_plain(const char *host, int port, ConnectKind kind, RemoteOwner *owner
 {
 	RemoteConn *conn;
 
-	begin_use();
+	begin_use(kind);
 	conn = connect_start(host, port, GetUserId(), true, kind);
 	claim_conn(conn, owner);
 	return conn;
@@ -469,7 +479,7 @@ remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 	RemoteConn *conn;
 
 	node_session_check_call();
-	begin_use();
+	begin_use(CONNECT_POOLED);
 	if (write)
 		node_lock_write(groupid);
 	conn = find_primary(groupid);
@@ -493,7 +503,7 @@ remote_acquire_extra(int32 groupid, RemoteOwner *owner, int open)
 		if (in_pool(conn, groupid) && conn->xact_wrote)
 			return NULL;
 
-	begin_use();
+	begin_use(CONNECT_POOLED);
 	node = node_of_group(groupid);
 	conn = find_idle(node, false);
 	if (conn == NULL)
@@ -655,7 +665,7 @@ remote_end_transaction(void)
 		RemoteConn *conn = &dlist_container(RemoteConnPrivate, link, iter.cur)->conn;
 
 		if (conn->state == REMOTE_CONNECTING)
-			connect_finish_soon(conn);
+			connect_finish_within(conn, POLITE_MS);
 		conn->owner = NULL;
 		conn->primary = false;
 		if (conn->priv->used)

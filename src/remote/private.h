@@ -119,7 +119,7 @@ extern int	node_connection_timeout;
  * in remote_conns, to the node's pooler if it has one, or with pass_pooler to
  * the node itself; connect_poll goes on and returns whether it has an end
  * (REMOTE_IDLE, or REMOTE_DEAD); connect_finish waits for that,
- * connect_finish_soon for a moment at most.
+ * connect_finish_within for limit_ms at most.
  * connect_failure is the reason, palloc'd.
  */
 typedef enum ConnectKind
@@ -128,12 +128,14 @@ typedef enum ConnectKind
 	CONNECT_PLAIN,				/* outside the pool */
 	CONNECT_REPLICATION,		/* the same; the server also takes commands of
 								 * the replication protocol */
+	CONNECT_UNCHECKED,			/* the same as CONNECT_PLAIN, also if this
+								 * server is a copy (own_address.h) */
 } ConnectKind;
 
 extern RemoteConn *connect_start(const char *host, int port, Oid login_role, bool pass_pooler, ConnectKind kind);
 extern bool connect_poll(RemoteConn *conn);
 extern void connect_finish(RemoteConn *conn);
-extern void connect_finish_soon(RemoteConn *conn);
+extern void connect_finish_within(RemoteConn *conn, int limit_ms);
 extern char *connect_failure(RemoteConn *conn);
 pg_noreturn extern void connect_report(RemoteConn *conn);
 

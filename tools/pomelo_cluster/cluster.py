@@ -154,14 +154,20 @@ class Cluster:
 
     def add_standby(self, node, port):
         """A streaming standby of a node; not in `nodes`, but gone with the cluster."""
-        folder = os.path.join(self.folder, f"{STANDBY}{len(self._standbys()) + 1}")
-        return node.make_standby(port, self._settings(), folder)
+        return node.make_standby(port, self._settings(), self._standby_folder())
+
+    def add_copy(self, node, port):
+        """A server with a copy of a stopped node's data, started; in its other ways like a standby."""
+        return node.make_copy(port, self._settings(), self._standby_folder())
 
     def replace(self, node, other):
         """Has another server, its promoted standby, take the place of a node in `nodes`."""
         self.nodes[self.nodes.index(node)] = other
 
     # -- internals
+
+    def _standby_folder(self):
+        return os.path.join(self.folder, f"{STANDBY}{len(self._standbys()) + 1}")
 
     def _standbys(self):
         """The standbys' servers, also those that another process has made."""

@@ -94,6 +94,17 @@ class Node:
         standby.start()
         return standby
 
+    def make_copy(self, port, settings, folder):
+        """A server with a copy of this one's data directory, which is stopped; started, in that folder."""
+        copy = Node(os.path.basename(folder), port, folder, self.bindir)
+        host.make_dir(folder)
+        done = host.run_server_program(["cp", "-a", self.data, copy.data], capture_output=True)
+        if done.returncode != 0:
+            raise ClusterError(f"{copy.name}: the data were not copied\n{done.stderr}")
+        copy.configure(settings)
+        copy.start()
+        return copy
+
     def promote(self, timeout=60):
         """Ends a standby's recovery; returns when it takes writes."""
         done = host.run_server_program(
