@@ -322,12 +322,17 @@ asks_for_partitions(RelOptInfo *rel, RangeTblEntry *rte)
 		 partition_walker((Node *) rel->baserestrictinfo, &varno));
 }
 
-/* Replaces the paths of a distributed table by scans on its nodes. */
+/*
+ * Replaces the paths of a distributed table by scans on its nodes.  For a
+ * partition with partitions, the server has noted parameterizations without
+ * clauses, since its Append leaves these to the partitions.
+ */
 static void
 replace_paths(PlannerInfo *root, RelOptInfo *rel, const DistTable *table)
 {
 	rel->pathlist = NIL;
 	rel->partial_pathlist = NIL;
+	rel->ppilist = NIL;
 	rel->consider_parallel = false;
 	add_path_for(root, rel, table, rel->lateral_relids,
 				 pins_shard(rel, table, rel->baserestrictinfo));
