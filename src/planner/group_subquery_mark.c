@@ -209,7 +209,9 @@ unpinned_walker(Node *node, void *context)
 
 /*
  * Whether all distributed tables of a query, at all levels, are read for one
- * value of their distribution column: that of columns known outside.
+ * value of their distribution column: that of columns known outside.  Samples
+ * are taken, and rows are locked, of each shard, and not of the shards of a
+ * node together.
  */
 static bool
 tables_are_pinned(Query *query, const PinSearch *outer)
@@ -218,6 +220,8 @@ tables_are_pinned(Query *query, const PinSearch *outer)
 	int			count = -1;
 	ListCell   *cell;
 
+	if (query->rowMarks != NIL)
+		return false;
 	search.known = copyObject(outer->known);
 	foreach(cell, search.known)
 		lfirst_node(Var, cell)->varlevelsup++;
@@ -234,7 +238,7 @@ tables_are_pinned(Query *query, const PinSearch *outer)
 
 		if (table == NULL || table->kind == DIST_REFERENCE)
 			continue;
-		if (table->colocation_id != search.table->colocation_id || table->colocation_id == 0)
+		if (table->colocation_id != search.table->colocation_id || table->colocation_id == 0 || rte->tablesample != NULL)
 			return false;
 		if (table->kind == DIST_SINGLE)
 			continue;
