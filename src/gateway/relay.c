@@ -33,6 +33,7 @@
 
 #include "compat/client_protocol.h"
 #include "compat/foreach.h"
+#include "gateway/gateway_port.h"
 #include "gateway/gateway_stats.h"
 #include "gateway/relay.h"
 
@@ -158,16 +159,11 @@ relay_listen(int fd, const StreamHandler *handler)
 static bool
 listen_on(const struct addrinfo *address)
 {
-	int			on = 1;
-	int			fd = socket(address->ai_family, SOCK_STREAM, 0);
+	int			fd = gateway_socket(address, true);
 
 	if (fd < 0)
 		return false;
-	(void) setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	(void) setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
-	if (address->ai_family == AF_INET6)
-		(void) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-	if (bind(fd, address->ai_addr, address->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0)
+	if (listen(fd, BACKLOG) != 0)
 	{
 		int			save_errno = errno;
 
@@ -180,40 +176,9 @@ listen_on(const struct addrinfo *address)
 }
 
 static void
-listen_on_name(const char *name)
-{
-	struct addrinfo hint = {.ai_flags = AI_PASSIVE,.ai_socktype = SOCK_STREAM};
-	struct addrinfo *addresses = NULL;
-	char		service[16];
-	int			rc;
-
-	snprintf(service, sizeof(service), "%d", gateway_port);
-	rc = pg_getaddrinfo_all(strcmp(name, "*") == 0 ? NULL : name, service, &hint, &addresses);
-	if (rc != 0)
-		ereport(LOG,
-				(errcode(ERRCODE_CONFIG_FILE_ERROR),
-				 errmsg("the gateway could not resolve \"%s\": %s", name, gai_strerror(rc))));
-	for (struct addrinfo *address = addresses; rc == 0 && address != NULL; address = address->ai_next)
-		if (!listen_on(address))
-			ereport(LOG,
-					(errcode_for_socket_access(),
-					 errmsg("the gateway could not listen on \"%s\", port %d: %m", name, gateway_port)));
-	if (addresses != NULL)
-		pg_freeaddrinfo_all(hint.ai_family, addresses);
-}
-
-static void
 open_listeners(void)
 {
-	List	   *names;
-	ListCell   *cell;
-
-	if (!SplitGUCList(pstrdup(gateway_listen_addresses), ',', &names))
-		ereport(FATAL,
-				(errcode(ERRCODE_CONFIG_FILE_ERROR),
-				 errmsg("invalid list syntax in parameter \"%s\"", "citus.gateway_listen_addresses")));
-	foreach(cell, names)
-		listen_on_name(lfirst(cell));
+	gateway_addresses_visit(listen_on);
 	if (relay_listeners == NIL)
 		ereport(FATAL,
 				(errcode(ERRCODE_CONFIG_FILE_ERROR),

@@ -40,6 +40,7 @@
 #include "utils/timestamp.h"
 
 #include "gateway/gateway.h"
+#include "gateway/gateway_port.h"
 #include "gateway/relay.h"
 
 /* A process that failed is not started again before this time has passed. */
@@ -172,6 +173,7 @@ citus_gateway_main(Datum arg)
 
 	MemoryContextSwitchTo(TopMemoryContext);
 	supervised_processes = palloc0(sizeof(GatewayProcess) * gateway_processes);
+	gateway_addresses_claim();
 	gateway_key_copy(supervisor_start_data.key);
 	make_mailboxes();
 	before_shmem_exit(end_processes, 0);

@@ -44,7 +44,7 @@ def parser():
     up.add_argument("--base-port", type=_port, default=DEFAULT_PORT, metavar="P",
                     help="the coordinator's port; workers follow (%(default)s)")
     up.add_argument("--set", type=_setting, action="append", default=[], metavar="KEY=VALUE",
-                    help="a setting for every node; may be repeated")
+                    help="a setting for every node (citus.gateway_port: the coordinator's; workers follow); may be repeated")
     kind = up.add_mutually_exclusive_group()
     kind.add_argument("--plain", dest="kind", action="store_const", const="plain",
                       help="one ordinary server, without the extension")

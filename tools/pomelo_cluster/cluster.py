@@ -20,6 +20,7 @@ from .node import BASE_SETTINGS, EXTENSION_SETTINGS, Node, port_is_free
 DEFAULT_NAME = "pomelo"
 DEFAULT_PORT = 9700
 DEFAULT_WORKERS = 2
+GATEWAY_PORT = "citus.gateway_port"
 STANDBY = "standby"         # names of standbys begin so
 CHECKOUT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
@@ -154,11 +155,11 @@ class Cluster:
 
     def add_standby(self, node, port):
         """A streaming standby of a node; not in `nodes`, but gone with the cluster."""
-        return node.make_standby(port, self._settings(), self._standby_folder())
+        return node.make_standby(port, self._settings(len(self.nodes) + len(self._standbys())), self._standby_folder())
 
     def add_copy(self, node, port):
         """A server with a copy of a stopped node's data, started; in its other ways like a standby."""
-        return node.make_copy(port, self._settings(), self._standby_folder())
+        return node.make_copy(port, self._settings(len(self.nodes) + len(self._standbys())), self._standby_folder())
 
     def replace(self, node, other):
         """Has another server, its promoted standby, take the place of a node in `nodes`."""
@@ -183,7 +184,7 @@ class Cluster:
         host.make_dir(self.folder)
         self._save()
         try:
-            _parallel(lambda node: node.create(self._settings()), self.nodes)
+            _parallel(lambda node: node.create(self._settings(self.nodes.index(node))), self.nodes)
             self.start()
             self._form()
         except BaseException:
@@ -227,15 +228,18 @@ class Cluster:
         self.spec["settings"] = settings
         self.down()
         for node in self.nodes:
-            node.configure(self._settings())
+            node.configure(self._settings(self.nodes.index(node)))
         self.start()
         self._save()
 
-    def _settings(self):
+    def _settings(self, number):
+        """The settings of a node. Each has a gateway port of its own: the one that is set, plus the node's number."""
         settings = dict(BASE_SETTINGS)
         if self.spec["kind"] != "plain":
             settings.update(EXTENSION_SETTINGS)
         settings.update(self.spec["settings"])
+        if int(settings.get(GATEWAY_PORT, 0)) != 0:
+            settings[GATEWAY_PORT] = int(settings[GATEWAY_PORT]) + number
         return settings
 
     def _save(self):
