@@ -521,8 +521,8 @@ route_with_triggers(CopyJob *job)
 
 	AfterTriggerBeginQuery();
 	caller_context = MemoryContextSwitchTo(job->estate->es_query_cxt);
-	job->triggers = triggers_begin(job->estate, job->table->relid, CMD_INSERT, COMMAND_BIT(CMD_INSERT), NIL,
-								   store_waiting, job);
+	job->triggers = triggers_begin(job->estate, job->table->relid, CMD_INSERT, COMMAND_BIT(CMD_INSERT),
+								   job->row_triggers, NIL, store_waiting, job);
 	MemoryContextSwitchTo(caller_context);
 	triggers_before_statement(job->triggers);
 	rows = route_all(job);

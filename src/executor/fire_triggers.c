@@ -213,7 +213,7 @@ init_run(TriggerRun *run, Oid relid, ResultRelInfo *root, List *columns)
 }
 
 TriggerRun *
-triggers_begin(EState *estate, Oid relid, CmdType command, int commands, List *columns, TriggerApply apply,
+triggers_begin(EState *estate, Oid relid, CmdType command, int commands, bool rows, List *columns, TriggerApply apply,
 			   void *apply_arg)
 {
 	TriggerRun *run = palloc0(sizeof(TriggerRun));
@@ -229,7 +229,7 @@ triggers_begin(EState *estate, Oid relid, CmdType command, int commands, List *c
 	run->capture = MakeTransitionCaptureState(run->info->ri_TrigDesc, relid, command);
 	if (command == CMD_INSERT && (commands & COMMAND_BIT(CMD_UPDATE)))
 		run->update_capture = MakeTransitionCaptureState(run->info->ri_TrigDesc, relid, CMD_UPDATE);
-	if (run->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+	if (rows && run->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		run->partitions = partition_triggers_begin(run, run->rel, columns);
 	return run;
 }

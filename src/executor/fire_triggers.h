@@ -20,12 +20,13 @@ typedef bool (*TriggerApply) (void *arg);
 /*
  * Prepares the triggers of a table for a statement that is being executed by
  * estate.  commands are the COMMAND_BITs that the statement may do, command is
- * its own kind, columns (IntList) those that its UPDATE assigns.  apply is
+ * its own kind, rows says that triggers are given whole rows, columns
+ * (IntList) are those that its UPDATE assigns.  apply is
  * called before a BEFORE ROW trigger's statement may see the table.  Lives in
  * CurrentMemoryContext, until triggers_end (trigger_run.h, which has the
  * functions for rows).
  */
-extern TriggerRun *triggers_begin(EState *estate, Oid relid, CmdType command, int commands, List *columns,
+extern TriggerRun *triggers_begin(EState *estate, Oid relid, CmdType command, int commands, bool rows, List *columns,
 								  TriggerApply apply, void *apply_arg);
 
 /*

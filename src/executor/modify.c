@@ -202,8 +202,8 @@ run_with_triggers(DistModifyState *state)
 	bool		reads_nothing = list_length(estate->es_plannedstmt->relationOids) == 1 &&
 		state->plan.command == CMD_INSERT;
 
-	state->triggers = triggers_begin(estate, state->plan.relid, state->plan.command, state->plan.triggers,
-									 state->plan.assigned, apply_waiting, state);
+	state->triggers = triggers_begin(estate, state->plan.relid, state->plan.command, state->plan.commands,
+									 (state->table->row_triggers & state->plan.triggers) != 0, state->plan.assigned, apply_waiting, state);
 	if (reads_nothing)
 		triggers_before_statement(state->triggers);
 	modify_read_input(state);

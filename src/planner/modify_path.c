@@ -164,7 +164,8 @@ needs_old_row(Query *query, const DistTable *table)
 	bool		updates = query->commandType == CMD_UPDATE;
 	int			attno = -1;
 
-	if (table->kind == DIST_REFERENCE || (table->row_triggers & write_commands(query)) || has_foreign_check(query))
+	if (table->kind == DIST_REFERENCE || (table->row_triggers & write_query_fires(query, table)) ||
+		has_foreign_check(query))
 		return true;
 	if (updates)
 		columns = listed_columns(query->targetList);
@@ -527,12 +528,18 @@ assigned_columns(ModifyPlan *plan)
 	return colnos;
 }
 
-/* Whether triggers may change the rows of an UPDATE. */
+/*
+ * Whether triggers of these commands may change the new rows of an UPDATE: of
+ * INSERT, if it moves them to another partition.
+ */
 static bool
-has_before_update(Oid relid)
+has_before_update(Oid relid, int triggers)
 {
 	Relation	relation = table_open(relid, NoLock);
-	bool		result = relation->trigdesc != NULL && relation->trigdesc->trig_update_before_row;
+	TriggerDesc *desc = relation->trigdesc;
+	bool		result = desc != NULL &&
+		(((triggers & COMMAND_BIT(CMD_UPDATE)) && desc->trig_update_before_row) ||
+		 ((triggers & COMMAND_BIT(CMD_INSERT)) && desc->trig_insert_before_row));
 
 	table_close(relation, NoLock);
 	return result;
@@ -619,7 +626,9 @@ task_rights(const ModifyPlan *plan, Query *query)
 static List *
 written_columns(const ModifyPlan *plan, const DistTable *table)
 {
-	if ((plan->triggers & COMMAND_BIT(CMD_UPDATE)) && has_before_update(table->relid))
+	int			triggers = plan->command == CMD_INSERT ? plan->triggers & COMMAND_BIT(CMD_UPDATE) : plan->triggers;
+
+	if (triggers != 0 && has_before_update(table->relid, triggers))
 		return list_concat_unique_int(list_copy(plan->assigned), updatable_columns(table->relid));
 	return plan->assigned;
 }
@@ -646,7 +655,7 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 {
 	List	   *written = written_columns(plan, table);
 	bool		merge = plan->command == CMD_MERGE;
-	bool		updates = (write_commands(root->parse) & COMMAND_BIT(CMD_UPDATE)) != 0;
+	bool		updates = (plan->commands & COMMAND_BIT(CMD_UPDATE)) != 0;
 
 	note_moves(plan, table);
 	if (plan->resolves)
@@ -720,7 +729,7 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	plan.check_as_user = compat_check_as_user(root->parse, planner_rt_fetch(varno, root));
 	plan.command = modify->operation;
 	plan.can_set_tag = root->parse->canSetTag;
-	plan.triggers = table->triggers & write_commands(root->parse);
+	plan.commands = write_commands(root->parse);
 	if (table->kind == DIST_REFERENCE)
 		plan.key_attnos = row_key_columns(table->relid);
 	plan.update_colnos = plan.command == CMD_UPDATE ? root->update_colnos : NIL;
@@ -731,10 +740,10 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	if (conflict != NULL)
 	{
 		plan.do_update = conflict->action == ONCONFLICT_UPDATE;
-		plan.resolves = (table->row_triggers & write_commands(root->parse)) != 0 ||
+		plan.resolves = (table->row_triggers & plan.commands) != 0 ||
 			!conflict_is_shippable(conflict, table);
 		plan.may_skip = !plan.resolves;
-		plan.row_by_row = plan.resolves && plan.do_update && has_before_update(table->relid);
+		plan.row_by_row = plan.resolves && plan.do_update && has_before_update(table->relid, COMMAND_BIT(CMD_UPDATE));
 		check_partitioned_conflict(&plan);
 	}
 
@@ -748,6 +757,7 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 		exprs = (List *) without_nulling(root, (Node *) make_actions(&plan, root->parse->mergeActionList));
 		scan->custom_scan_tlist = make_merge_columns(root, child_tlist);
 		plan.assigned = assigned_columns(&plan);
+		plan.triggers = write_fires(plan.commands, table, plan.assigned);
 		plan.rights = task_rights(&plan, root->parse);
 		make_texts(&plan, table, root, &exprs);
 	}
@@ -756,6 +766,7 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 		List	   *checks;
 
 		plan.assigned = assigned_columns(&plan);
+		plan.triggers = write_fires(plan.commands, table, plan.assigned);
 		note_moves(&plan, table);
 		plan.rights = task_rights(&plan, root->parse);
 		checks = make_checks(&plan, root->parse->withCheckOptions);

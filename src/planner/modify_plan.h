@@ -80,8 +80,9 @@ typedef struct ModifyPlan
 								 * see rows that are stored meanwhile */
 	bool		row_by_row;		/* each row is written before the next one's
 								 * triggers fire */
-	int			triggers;		/* COMMAND_BITs of its commands that fire
-								 * triggers */
+	int			commands;		/* COMMAND_BITs of what it may do */
+	int			triggers;		/* COMMAND_BITs of the triggers that it may
+								 * fire, see write_fires */
 	List	   *assigned;		/* IntList: columns that any of its clauses
 								 * assigns */
 	List	   *update_colnos;	/* IntList: attribute number of the child's

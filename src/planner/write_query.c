@@ -9,9 +9,12 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/sysattr.h"
 #include "access/table.h"
+#include "catalog/partition.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_proc.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
@@ -42,6 +45,66 @@ write_commands(Query *query)
 	foreach_ptr(MergeAction, action, query->mergeActionList)
 		commands |= COMMAND_BIT(action->commandType);
 	return commands;
+}
+
+/* Whether the partition key of a member of a tree has columns of its root. */
+static bool
+is_partitioned_by(Oid relid, Oid root, List *columns)
+{
+	Relation	rel;
+	bool		result = false;
+
+	if (get_rel_relkind(relid) != RELKIND_PARTITIONED_TABLE)
+		return false;
+	rel = table_open(relid, NoLock);
+	foreach_int(column, columns)
+	{
+		AttrNumber	attno = get_attnum(relid, get_attname(root, column, false));
+
+		result = result || has_partition_attrs(rel, bms_make_singleton(attno - FirstLowInvalidHeapAttributeNumber), NULL);
+	}
+	table_close(rel, NoLock);
+	return result;
+}
+
+int
+write_fires(int commands, const DistTable *table, List *assigned)
+{
+	const int	moves = COMMAND_BIT(CMD_INSERT) | COMMAND_BIT(CMD_DELETE);
+	bool		may_move = false;
+
+	if ((commands & COMMAND_BIT(CMD_UPDATE)) && (table->row_triggers & moves & ~commands) &&
+		get_rel_relkind(table->relid) == RELKIND_PARTITIONED_TABLE)
+	{
+		foreach_oid(member, find_all_inheritors(table->relid, AccessShareLock, NULL))
+			may_move = may_move || is_partitioned_by(member, table->relid, assigned);
+	}
+	return (table->triggers & commands) | (may_move ? table->row_triggers & moves : 0);
+}
+
+/* Columns that target lists assign, before they are planned. */
+static List *
+listed_targets(List *columns, List *target_list)
+{
+	foreach_ptr(TargetEntry, entry, target_list)
+		if (!entry->resjunk)
+			columns = lappend_int(columns, entry->resno);
+	return columns;
+}
+
+int
+write_query_fires(Query *query, const DistTable *table)
+{
+	List	   *assigned = NIL;
+
+	if (table->triggers == 0)
+		return 0;
+	if (query->commandType == CMD_UPDATE)
+		assigned = listed_targets(assigned, query->targetList);
+	foreach_ptr(MergeAction, action, query->mergeActionList)
+		if (action->commandType == CMD_UPDATE)
+			assigned = listed_targets(assigned, action->targetList);
+	return write_fires(write_commands(query), table, assigned);
 }
 
 /*
@@ -81,7 +144,7 @@ write_assigns_parts(Node *target_list)
 const char *
 write_stays_in_shard(Query *query, const DistTable *table)
 {
-	if (table->triggers & write_commands(query))
+	if (write_query_fires(query, table))
 		return "it fires triggers";
 	if (has_barrier(query))
 		return "it writes through a view with security_barrier";

@@ -63,4 +63,14 @@ extern void write_override_identity(Query *task, Oid relid);
 /* The COMMAND_BITs of what a write may do to its target. */
 extern int	write_commands(Query *query);
 
+/*
+ * The COMMAND_BITs of the triggers that a write with these commands may fire,
+ * if it assigns these columns: those of the commands, and row triggers for the
+ * INSERT and DELETE of a row that an UPDATE moves to another partition.
+ */
+extern int	write_fires(int commands, const DistTable *table, List *assigned);
+
+/* The same of a query that isn't planned yet. */
+extern int	write_query_fires(Query *query, const DistTable *table);
+
 #endif							/* CITUS_PLANNER_WRITE_QUERY_H */
