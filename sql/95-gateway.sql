@@ -34,6 +34,36 @@ CREATE FUNCTION citus_internal.gateway_pass_cancels() RETURNS void
 COMMENT ON FUNCTION citus_internal.gateway_pass_cancels() IS
 	'passes cancel requests on that have come to this node''s gateway for clients that it does not have';
 
+CREATE FUNCTION citus_internal.gateway_backend_pid() RETURNS int STABLE PARALLEL RESTRICTED
+	LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_gateway_backend_pid';
+COMMENT ON FUNCTION citus_internal.gateway_backend_pid() IS
+	'pg_backend_pid() for clients of this node''s gateway: the number that a client got as process id at its start';
+
+CREATE FUNCTION citus_internal.gateway_activity(pid int) RETURNS SETOF record STABLE PARALLEL RESTRICTED
+	LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_gateway_activity';
+COMMENT ON FUNCTION citus_internal.gateway_activity(int) IS
+	'pg_stat_get_activity() for clients of this node''s gateway: with the numbers of clients, also of those without a session';
+
+CREATE FUNCTION citus_internal.gateway_locks() RETURNS SETOF record
+	LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_gateway_locks';
+COMMENT ON FUNCTION citus_internal.gateway_locks() IS
+	'pg_lock_status() for clients of this node''s gateway: with the numbers of clients';
+
+CREATE FUNCTION citus_internal.gateway_blocking_pids(pid int) RETURNS int[] STRICT
+	LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_gateway_blocking_pids';
+COMMENT ON FUNCTION citus_internal.gateway_blocking_pids(int) IS
+	'pg_blocking_pids() for clients of this node''s gateway: with the numbers of clients';
+
+CREATE FUNCTION citus_internal.gateway_cancel_backend(pid int) RETURNS boolean STRICT
+	LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_gateway_cancel_backend';
+COMMENT ON FUNCTION citus_internal.gateway_cancel_backend(int) IS
+	'pg_cancel_backend() on a server with a gateway: also by the number of a client';
+
+CREATE FUNCTION citus_internal.gateway_terminate_backend(pid int, timeout bigint DEFAULT 0) RETURNS boolean STRICT
+	LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_gateway_terminate_backend';
+COMMENT ON FUNCTION citus_internal.gateway_terminate_backend(int, bigint) IS
+	'pg_terminate_backend() on a server with a gateway: also by the number of a client';
+
 CREATE FUNCTION citus_internal.gateway_unrouted(OUT pid int, OUT reason text, OUT statements bigint)
 	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_gateway_unrouted';
 COMMENT ON FUNCTION citus_internal.gateway_unrouted() IS

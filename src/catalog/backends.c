@@ -50,6 +50,8 @@ typedef struct BackendsShared
 
 static BackendsShared *backends_shared = NULL;
 
+int			(*backend_of_client) (int pid) = NULL;
+
 /*
  * The global process id that the opener of this session has sent in the
  * initial value of application_name; 0 if the session is a client's own.

@@ -47,6 +47,12 @@ extern uint64 backend_make_gpid(int pid);
  */
 extern uint64 backend_served_gpid(int pid);
 
+/*
+ * The process that works for a client now, if pid is a client's number in the
+ * gateway of this node; else pid itself.  NULL: there is no gateway.
+ */
+extern int	(*backend_of_client) (int pid);
+
 /* Shows, and hides, the other end of a connection. */
 extern void backend_add_peer(int32 groupid, int32 pid);
 extern void backend_remove_peer(int32 groupid, int32 pid);

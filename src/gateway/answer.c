@@ -388,7 +388,32 @@ parameter_reported(Backend *backend, const char *payload, size_t len)
 	if (name_len < len && strcmp(payload, GATEWAY_STATE_SETTING) == 0)
 		answer_state(backend, payload + name_len);
 	else if (backend->state == BACKEND_LENT && backend->client != NULL)
+	{
+		if (name_len < len && strcmp(payload, "application_name") == 0)
+			board_client_rename(backend->client->board, payload + name_len);
 		tell_client(backend->client, 'S', payload, len);
+	}
+}
+
+/*
+ * Passes a notification on with its sender's number instead of the process id
+ * of the session: its own, or that of the client that has had the session
+ * last.
+ */
+static void
+notification_arrived(Backend *backend, char *payload, size_t len)
+{
+	uint32		number = backend->client->number;
+
+	if (len >= 4 && memcmp(payload, &backend->pid, 4) != 0)
+	{
+		memcpy(&number, payload, 4);
+		number = (uint32) board_number_of_last_client((int) pg_ntoh32(number));
+	}
+	number = pg_hton32(number);
+	if (len >= 4 && number != 0)
+		memcpy(payload, &number, 4);
+	tell_client(backend->client, 'A', payload, len);
 }
 
 static void
@@ -462,7 +487,7 @@ is_answer(char type, ExpectKind kind)
 
 /* A message that is handled as a whole. */
 static void
-whole_answer(Backend *backend, char type, const char *payload, size_t len)
+whole_answer(Backend *backend, char type, char *payload, size_t len)
 {
 	Client	   *client = backend->client;
 
@@ -486,7 +511,7 @@ whole_answer(Backend *backend, char type, const char *payload, size_t len)
 			if (client != NULL && backend->state == BACKEND_LENT && type == 'N')
 				tell_report(client, expect_head(backend), type, payload, len);
 			else if (client != NULL && backend->state == BACKEND_LENT)
-				tell_client(client, type, payload, len);
+				notification_arrived(backend, payload, len);
 			backend->turn_bytes++;
 			break;
 		default:

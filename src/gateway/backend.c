@@ -338,6 +338,7 @@ backend_give_back(Backend *backend)
 		client->backend = NULL;
 		client->state = CLIENT_IDLE;
 		client->since = stream_now;
+		client_show_idle(client);
 	}
 	backend->retired |= pool_renews(backend->pool, backend);
 	if (backend->asking != NULL && !backend->retired)
@@ -375,7 +376,8 @@ backend_lend(Backend *backend, Client *client)
 	dlist_delete(&backend->idle_link);
 	backend->client = client;
 	client->backend = backend;
-	board_session_lend(backend->board, &client->address, &client->server_address);
+	board_session_lend(backend->board, client->board, &client->address, &client->server_address);
+	board_client_show(client->board, backend->board != NULL ? (int) pg_ntoh32(backend->pid) : 0, CLIENT_SHOWN_ACTIVE, stream_now);
 	gateway_stats_waited(client->state == CLIENT_WAITING ? stream_now - client->since : 0);
 	client->state = CLIENT_ACTIVE;
 	client->since = stream_now;

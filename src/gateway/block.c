@@ -289,6 +289,7 @@ answer_message(Client *client, char type, const char *payload, const char *end)
 static void
 answer_unit(Client *client, const Unit *unit)
 {
+	client_show_idle(client);
 	unit_walk(client->stream.in.data + client->stream.in.start, unit->len, answer_message, client);
 	stream_skip(&client->stream, unit->len);
 }
@@ -367,6 +368,7 @@ add_unit(Client *client, const Unit *unit)
 	Block	   *block = client->block;
 	const ByteQueue *in = &client->stream.in;
 
+	board_client_show(client->board, 0, CLIENT_SHOWN_ACTIVE, stream_now);
 	block->units++;
 	block->ends = unit->ends;
 	block->answers_before = block->answers;
@@ -681,6 +683,7 @@ answered_by_node(Backend *backend)
 
 	client->routed_sent = false;
 	client->cancelled = false;
+	client_show_idle(client);
 	backend->cancelling = false;
 	backend->turn_bytes = 0;
 	if (block->refused)

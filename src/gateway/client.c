@@ -45,7 +45,7 @@ static const StreamHandler client_handler = {
  * bits.
  */
 static int32
-new_cancel_pid(void)
+new_client_number(void)
 {
 	static uint32 last = 0;
 	bool		used = true;
@@ -59,7 +59,7 @@ new_cancel_pid(void)
 		if (ngateway_clients < (1 << (CANCEL_PID_BITS - 4)) && last != 0)
 			break;
 		dlist_foreach(iter, &relay_clients)
-			used |= (dlist_container(Client, link, iter.cur)->cancel_pid & ((1 << CANCEL_PID_BITS) - 1)) == last;
+			used |= (dlist_container(Client, link, iter.cur)->number & ((1 << CANCEL_PID_BITS) - 1)) == last;
 	}
 	return (int32) ((relay_start->number + 1) << CANCEL_PID_BITS | last);
 }
@@ -101,7 +101,7 @@ client_accept(int fd, const SockAddr *address)
 		client->server_address.salen = 0;
 	client->state = CLIENT_STARTING;
 	client->since = stream_now;
-	client->cancel_pid = new_cancel_pid();
+	client->number = new_client_number();
 	dlist_push_tail(&relay_clients, &client->link);
 	ngateway_clients++;
 	gateway_stats->clients = ngateway_clients;
@@ -127,6 +127,7 @@ client_close(Client *client)
 	if (state == CLIENT_CLOSED)
 		return;
 	client->state = CLIENT_CLOSED;
+	board_client_drop(client->board);
 	if (client->login != NULL)
 		login_abandon(client->login);
 	if (state == CLIENT_GREETING || state == CLIENT_WAITING || state == CLIENT_LOGIN_WAITING)
@@ -242,16 +243,36 @@ put_parameters(Client *client)
 	}
 }
 
+/* Enters the client, which has been let in, on the board. */
+static void
+show_client(Client *client)
+{
+	BoardClient shown = {
+		.number = client->number,
+		.state = CLIENT_SHOWN_IDLE,
+		.since = stream_now,
+		.connected = client->since,
+		.role = client->role,
+		.database = client->database_id,
+		.address = client->address,
+	};
+
+	if (client->application_name != NULL)
+		strlcpy(shown.application_name, client->application_name, sizeof(shown.application_name));
+	client->board = board_client_take(relay_start->number, &shown);
+}
+
 void
 client_greet(Client *client)
 {
 	uint32		number = pg_hton32(0);
-	uint32		key[2] = {pg_hton32(client->cancel_pid), pg_hton32(client->cancel_key)};
+	uint32		key[2] = {pg_hton32(client->number), pg_hton32(client->cancel_key)};
 
 	stream_put_message(&client->stream, 'R', &number, sizeof(number));
 	put_parameters(client);
 	stream_put_message(&client->stream, 'K', key, sizeof(key));
 	stream_put_message(&client->stream, 'Z', "I", 1);
+	show_client(client);
 	client->limits = client->pool->limits;
 	client->state = CLIENT_IDLE;
 	client->since = stream_now;
@@ -479,8 +500,21 @@ client_drained(Stream *stream)
 	}
 }
 
-bool
-client_cancel(int32 pid, int32 key)
+/* Cancels what the client does now, or waits to do. */
+static void
+cancel_client(Client *client)
+{
+	if (client->routed)
+		turn_cancel(client);
+	else if (client->backend != NULL && client->backend->state == BACKEND_LENT && block_tells(client))
+		cancel_send(client->backend);
+	else
+		client->cancelled = client->state == CLIENT_WAITING || client->backend != NULL;
+}
+
+/* The client with a number, or NULL. */
+static Client *
+find_client(int32 number)
 {
 	dlist_iter	iter;
 
@@ -488,15 +522,43 @@ client_cancel(int32 pid, int32 key)
 	{
 		Client	   *client = dlist_container(Client, link, iter.cur);
 
-		if (client->cancel_pid != pid || client->cancel_key != key)
-			continue;
-		if (client->routed)
-			turn_cancel(client);
-		else if (client->backend != NULL && client->backend->state == BACKEND_LENT && block_tells(client))
-			cancel_send(client->backend);
-		else
-			client->cancelled = client->state == CLIENT_WAITING || client->backend != NULL;
-		return true;
+		if (client->number == number)
+			return client;
 	}
-	return false;
+	return NULL;
+}
+
+bool
+client_cancel(int32 pid, int32 key)
+{
+	Client	   *client = find_client(pid);
+
+	if (client == NULL || client->cancel_key != key)
+		return false;
+	cancel_client(client);
+	return true;
+}
+
+void
+client_obey(int number, ClientOrder order)
+{
+	Client	   *client = find_client(number);
+
+	if (client == NULL)
+		return;
+	switch (order)
+	{
+		case ORDER_CANCEL:
+			cancel_client(client);
+			break;
+		case ORDER_TERMINATE:
+			client_fail_text(client, ERRCODE_ADMIN_SHUTDOWN, "terminating connection due to administrator command");
+			break;
+	}
+}
+
+void
+client_show_idle(Client *client)
+{
+	board_client_show(client->board, 0, client->block != NULL ? CLIENT_SHOWN_IN_BLOCK : CLIENT_SHOWN_IDLE, stream_now);
 }

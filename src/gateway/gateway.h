@@ -85,12 +85,21 @@ extern void database_release_init(void);
 
 /* session_answers.c */
 extern void session_answers_init(void);
+/* Whether this session runs statements of another node's gateway. */
+extern bool session_is_shared(void);
 
 /*
  * session_client.c: makes the session report the address of the client that
  * has it.
  */
 extern void session_client_begin(void);
+
+/*
+ * client_number.c: shows clients of the gateway, to this session's, by their
+ * numbers.
+ */
+extern void client_number_begin(void);
+extern void client_number_init(void);
 
 /* supervisor.c */
 extern void supervisor_init(void);

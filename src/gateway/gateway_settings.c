@@ -155,6 +155,7 @@ gateway_init(void)
 	{
 		gateway_board_create();
 		tls_init();
+		client_number_init();
 		supervisor_init();
 		transport_set_gateways(gateway_processes);
 	}

@@ -48,6 +48,7 @@ gateway_board_create(void)
 	pg_atomic_init_u64(&gateway_board->ddl, 0);
 	pg_atomic_init_u64(&gateway_board->defaults, 0);
 	pg_atomic_init_u64(&gateway_board->released, 0);
+	board_clients_create();
 	for (int i = 0; i < MAX_GATEWAY_PROCESSES; i++)
 		for (int slot = 0; slot < MAX_BOARD_CANCELS; slot++)
 		{

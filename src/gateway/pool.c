@@ -189,6 +189,7 @@ pool_request(Client *client, Pool *pool)
 	}
 	client->state = CLIENT_WAITING;
 	client->since = stream_now;
+	board_client_show(client->board, 0, CLIENT_SHOWN_ACTIVE, stream_now);
 	dlist_push_tail(&pool->queue, &client->queue_link);
 	open_for_queue(pool);
 }

@@ -252,6 +252,13 @@ relay_connect(const ServerAddress *server)
 	return fd;
 }
 
+/* Obeys what sessions have ordered, before messages of clients are read. */
+static void
+relay_begin(void)
+{
+	board_orders_take(relay_start->number, client_obey);
+}
+
 static void
 relay_tick(void)
 {
@@ -315,6 +322,7 @@ relay_main(const GatewayStart *start)
 	gateway_stats = &gateway_board->processes[start->number];
 	memset(gateway_stats, 0, sizeof(*gateway_stats));
 	board_sessions_clear(start->number);
+	board_clients_clear(start->number);
 	gateway_stats->pid = getpid();
 	PG_exception_stack = NULL;
 	error_context_stack = NULL;
@@ -327,7 +335,7 @@ relay_main(const GatewayStart *start)
 	CurrentResourceOwner = ResourceOwnerCreate(NULL, "citus gateway");
 	open_listeners();
 	tunnel_init();
-	stream_loop(&stop_relay, TICK_MS, relay_tick);
+	stream_loop(&stop_relay, TICK_MS, relay_begin, relay_tick);
 	say_farewell();
 	tunnel_end();
 	_exit(0);

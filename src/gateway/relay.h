@@ -173,8 +173,11 @@ struct Client
 	dlist_node	queue_link;		/* of pool->greeted or pool->queue, or of those
 								 * that wait to be authenticated */
 	ClientState state;
-	int32		cancel_pid;
+	int32		number;			/* its process id, as it knows it, for its
+								 * life */
 	int32		cancel_key;
+	BoardClient *board;			/* shows it to sessions of the server; or
+								 * NULL */
 	SockAddr	address;
 	SockAddr	server_address; /* our end of its connection */
 	uint32		protocol;		/* version that is spoken with it */
@@ -359,6 +362,10 @@ extern void client_authenticated(Client *client);
 extern void client_greet(Client *client);
 /* Whether there is such a client. */
 extern bool client_cancel(int32 pid, int32 key);
+/* A session of this server has ordered it. */
+extern void client_obey(int number, ClientOrder order);
+/* It has nothing to do, in a transaction block or not. */
+extern void client_show_idle(Client *client);
 
 /* client_message.c: Parse, under our name */
 extern void send_parse(Backend *backend, const PreparedText *text);

@@ -118,6 +118,12 @@ assign_answers_together(bool together, void *extra)
 	on_proc_exit(flush_last_answers, 0);
 }
 
+bool
+session_is_shared(void)
+{
+	return answers_together;
+}
+
 void
 session_answers_init(void)
 {

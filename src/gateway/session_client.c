@@ -43,6 +43,8 @@ board_session_take(int process, int32 pid)
 		if (gateway_board->session_pids[process * share + i] != 0)
 			continue;
 		sessions[i].address.salen = 0;
+		sessions[i].client = 0;
+		sessions[i].last_number = 0;
 		pg_write_barrier();
 		gateway_board->session_pids[process * share + i] = pid;
 		return &sessions[i];
@@ -58,10 +60,12 @@ board_session_drop(BoardSession *session)
 }
 
 void
-board_session_lend(BoardSession *session, const SockAddr *address, const SockAddr *server_address)
+board_session_lend(BoardSession *session, BoardClient *client, const SockAddr *address, const SockAddr *server_address)
 {
 	if (session == NULL)
 		return;
+	session->client = client == NULL ? 0 : client - board_clients + 1;
+	session->last_number = client == NULL ? 0 : client->number;
 	session->changes++;
 	pg_write_barrier();
 	session->address = *address;
@@ -164,6 +168,7 @@ run_utility_for_client(PlannedStmt *pstmt, const char *query, bool read_only_tre
 void
 session_client_begin(void)
 {
+	client_number_begin();
 	executor_start_next = ExecutorStart_hook;
 	ExecutorStart_hook = start_for_client;
 	utility_next_in_session = ProcessUtility_hook;

@@ -543,7 +543,7 @@ stream_loop_init(void)
 }
 
 void
-stream_loop(volatile sig_atomic_t *stop, int tick_ms, void (*tick) (void))
+stream_loop(volatile sig_atomic_t *stop, int tick_ms, void (*begin) (void), void (*tick) (void))
 {
 	struct epoll_event events[EVENTS_PER_TURN];
 	int64		next_tick = 0;
@@ -555,6 +555,7 @@ stream_loop(volatile sig_atomic_t *stop, int tick_ms, void (*tick) (void))
 
 		MemoryContextSwitchTo(turn_context);
 		stream_now = clock_now();
+		begin();
 		for (int i = 0; i < n; i++)
 		{
 			Stream	   *stream = events[i].data.ptr;

@@ -139,8 +139,11 @@ extern void queue_free(ByteQueue *queue);
 
 extern void stream_loop_init(void);
 
-/* Serves streams until *stop, and calls tick about once every tick_ms. */
-extern void stream_loop(volatile sig_atomic_t *stop, int tick_ms, void (*tick) (void));
+/*
+ * Serves streams until *stop; calls begin before each time that it does so,
+ * and tick about once every tick_ms.
+ */
+extern void stream_loop(volatile sig_atomic_t *stop, int tick_ms, void (*begin) (void), void (*tick) (void));
 
 /* The loop's clock, in microseconds, as of the start of this iteration. */
 extern int64 stream_now;

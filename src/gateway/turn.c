@@ -99,6 +99,7 @@ turn_join(Backend *backend, Client *client)
 	gateway_stats_waited(client->state == CLIENT_WAITING ? stream_now - client->since : 0);
 	client->state = CLIENT_ACTIVE;
 	client->since = stream_now;
+	board_client_show(client->board, 0, CLIENT_SHOWN_ACTIVE, stream_now);
 	gateway_stats->pipelined++;
 }
 
@@ -224,6 +225,7 @@ turn_end(Backend *backend)
 		client->backend = NULL;
 		client->state = CLIENT_IDLE;
 		client->since = stream_now;
+		client_show_idle(client);
 	}
 	backend->client = NULL;
 	if (backend->transaction != 'I')

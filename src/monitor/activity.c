@@ -86,7 +86,7 @@ citus_internal_rows_of_all_nodes(PG_FUNCTION_ARGS)
 Datum
 citus_internal_process_gpid(PG_FUNCTION_ARGS)
 {
-	int			pid = PG_GETARG_INT32(0);
+	int			pid = backend_of_client != NULL ? backend_of_client(PG_GETARG_INT32(0)) : PG_GETARG_INT32(0);
 	PGPROC	   *proc = BackendPidGetProc(pid);
 	uint64		served = backend_served_gpid(pid);
 	TupleDesc	desc;

@@ -12,7 +12,7 @@ import pytest
 from psycopg import pq
 
 from harness import servers
-from harness.gateways import Gateway
+from harness.gateways import SESSION, Gateway
 from harness.protocol_fuzz import fuzz, message
 from harness.raw_client import RawClient
 from harness.servers import rows, value, wait_until
@@ -51,7 +51,7 @@ def client(gateway):
 
 
 def backend(connection):
-    return value(connection, "SELECT pg_backend_pid()")
+    return value(connection, SESSION)
 
 
 def test_simple_and_extended(client):

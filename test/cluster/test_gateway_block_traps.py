@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from harness import servers
+from harness.gateways import SESSION
 from harness.protocol_fuzz import message
 from harness.raw_client import RawClient
 from harness.servers import rows, wait_until
@@ -280,7 +281,7 @@ def test_an_end_that_is_executed_later(gateway, raw, elsewhere):
 def hold_session(gateway, pid):
     """Clients in transactions, one of them on the session of that process."""
     holders = []
-    while not holders or holders[-1].value("SELECT pg_backend_pid()") != pid:
+    while not holders or holders[-1].value(SESSION) != pid:
         holders.append(RawClient(gateway))
         holders[-1].ask(query(BEGIN))
     return holders
@@ -293,7 +294,7 @@ def strange_session(gateway, raw):
     for name in (b"altered", b"indexed"):
         assert raw.ask(parse(name, b"SELECT * FROM " + name + b" WHERE id = $1::int"), bind(name, b"1"), message(b"D", b"P\0"), execute(),
                        SYNC) == b"12TDCZ"
-    holders = hold_session(gateway, raw.value("SELECT pg_backend_pid()"))
+    holders = hold_session(gateway, raw.value(SESSION))
     yield RawClient(gateway), raw
     for holder in holders:
         holder.close()
@@ -357,7 +358,7 @@ def test_columns_of_ddl_that_is_undone(gateway, raw):
     for name in (b"all", b"one"):
         text = b"SELECT %s FROM here WHERE id = 1" % (b"*" if name == b"all" else b"id")
         assert raw.ask(parse(name, text), message(b"D", b"S" + name + b"\0"), SYNC) == b"1tTZ"
-    pid = raw.value("SELECT pg_backend_pid()")
+    pid = raw.value(SESSION)
     raw.ask(query(b"ROLLBACK"))
     for held in (True, False):
         holders = hold_session(gateway, pid) if held else []
@@ -372,7 +373,7 @@ def test_statement_of_other_settings_in_a_pipeline(gateway, raw):
     raw.ask(query(b"SET work_mem = '1MB'"))
     assert raw.ask(parse(b"other", b"SELECT 1"), SYNC) == b"1Z"
     raw.ask(query(b"RESET ALL"))
-    holders = hold_session(gateway, raw.value("SELECT pg_backend_pid()"))
+    holders = hold_session(gateway, raw.value(SESSION))
     flush = message(b"H", b"")
     assert raw.ask(execute(b"nothing"), flush, until=b"E") == b"E"
     assert raw.ask(bind(b"other"), execute(), SYNC) == b"Z"
@@ -390,7 +391,7 @@ def test_columns_of_cursors(gateway, raw):
     fetch = bind(b"fetch"), message(b"D", b"P\0"), execute(), SYNC
     raw.ask(query(b"BEGIN; DECLARE c CURSOR FOR SELECT 1"))
     assert raw.ask(parse(b"fetch", b"/* */ FETCH 1 FROM c"), *fetch) == b"12TDCZ"
-    pid = raw.value("SELECT pg_backend_pid()")
+    pid = raw.value(SESSION)
     raw.ask(query(b"COMMIT"))
     holders = hold_session(gateway, pid)
     raw.ask(query(b"BEGIN; CREATE TABLE fetched (); DECLARE c CURSOR FOR SELECT 1, 2"))

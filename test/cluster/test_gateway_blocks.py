@@ -10,7 +10,7 @@ import pytest
 from psycopg import pq
 
 from harness import servers
-from harness.gateways import Gateway
+from harness.gateways import SESSION, Gateway
 from harness.load import Load
 from harness.servers import rows, value, wait_until
 
@@ -403,14 +403,14 @@ def test_what_a_failed_block_leaves(gateway):
     """It pins its client from the block's end on, although nothing is told within a failed one."""
     with gateway.connect() as pinned:
         pinned.execute("BEGIN")
-        mine = value(pinned, "SELECT pg_backend_pid()")
+        mine = value(pinned, SESSION)
         pinned.execute("SELECT pg_advisory_lock(16)")
         with pytest.raises(psycopg.errors.DivisionByZero):
             pinned.execute("SELECT 1 / 0")
         pinned.execute("ROLLBACK")
         for _ in range(3):
             with gateway.connect() as other:
-                assert value(other, "SELECT pg_backend_pid()") != mine
+                assert value(other, SESSION) != mine
         pinned.execute("SELECT pg_advisory_unlock(16)")
 
 
@@ -420,7 +420,7 @@ def test_whose_a_session_is(gateway):
         for client in [gateway.connect() for _ in range(8)] * 2:
             own = socket.fromfd(client.fileno(), socket.AF_INET, socket.SOCK_STREAM).getsockname()
             with client.transaction():
-                found = client.execute("SELECT host(inet_client_addr()), inet_client_port(), pg_backend_pid(), count(*) FROM here "
+                found = client.execute(f"SELECT host(inet_client_addr()), inet_client_port(), ({SESSION}), count(*) FROM here "
                                        "GROUP BY 1, 2, 3").fetchone()
                 assert found[:2] == own
                 assert rows(observer, "SELECT host(client_addr), client_port FROM pg_stat_activity WHERE pid = %s", [found[2]]) == [own]

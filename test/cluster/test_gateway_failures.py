@@ -16,7 +16,7 @@ import pytest
 from pomelo_check.sample import SEED
 
 from harness import servers
-from harness.gateways import Gateway
+from harness.gateways import SESSION, Gateway
 from harness.proxy import Proxy
 from harness.servers import kill_one_of, kill_process, rows, value, wait_until
 from harness.stopped import is_stopped
@@ -100,16 +100,15 @@ def cluster():
 
 def test_session_on_its_way_out(cluster):
     """Nobody gets a session that has said that it ends, however long that takes."""
-    own_pid = "SELECT pg_backend_pid()"
     with servers.connect(cluster.coordinator) as server, cluster.gateway.connect() as other:
         with cluster.gateway.connect() as client:
             client.execute("SELECT count(*) FROM accounts")
             client.execute("SET citus.debug_points = 'remote-at-exit=stop'")
-            pid = value(client, own_pid)
+            pid = value(client, SESSION)
         server.execute("SELECT pg_terminate_backend(%s)", [pid])
         wait_until(lambda: is_stopped(pid), "the session to stop on its way out")
         try:
-            assert value(other, own_pid) != pid
+            assert value(other, SESSION) != pid
         finally:
             os.kill(pid, signal.SIGCONT)
 

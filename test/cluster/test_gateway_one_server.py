@@ -14,13 +14,12 @@ from psycopg import pq
 
 from harness import servers
 from harness.certificates import Authority
-from harness.gateways import Gateway
+from harness.gateways import SESSION, Gateway
 from harness.protocol_fuzz import fuzz
 from harness.raw_client import packet
 from harness.servers import kill_process, rows, value, wait_until
 
 SSL_REQUEST = 80877103
-PID = "SELECT pg_backend_pid()"
 
 
 @pytest.fixture(scope="module")
@@ -77,12 +76,12 @@ def test_settings_in_any_encoding(gateway, encoding):
     with connect(gateway) as client:
         client.execute(f"SET client_encoding = {encoding}")
         client.execute("SELECT set_config('my.own', %s, false)", [text])
-        own = value(client, PID)
+        own = value(client, SESSION)
         with ExitStack() as stack:
             for holder in (stack.enter_context(connect(gateway, autocommit=False)) for _ in range(3)):
-                if value(holder, PID) == own:
+                if value(holder, SESSION) == own:
                     break
-            assert value(client, PID) != own
+            assert value(client, SESSION) != own
             assert rows(client, "SELECT current_setting('my.own'), current_setting('client_encoding')") == [(text, encoding.upper())]
     with connect(gateway, application_name="h\u00e9") as client:
         assert value(client, "SHOW application_name") == "h??"
@@ -269,11 +268,11 @@ def test_sessions_that_are_kept_and_renewed(gateway):
         def sessions():
             return {pid for pid, in rows(server, "SELECT pid FROM pg_stat_activity WHERE usename = 'alice'")}
 
-        held = value(holder, PID)
+        held = value(holder, SESSION)
         wait_until(lambda: len(sessions()) >= 2, "the minimum of sessions")
         first = sessions()
         wait_until(lambda: sessions() & first == {held} and len(sessions()) >= 2, "sessions to be renewed")
-        assert value(holder, PID) == held
+        assert value(holder, SESSION) == held
         holder.rollback()
         assert value(idle, "SELECT 1") == 1
         wait_until(lambda: held not in sessions(), "the last one to be renewed")
@@ -286,21 +285,21 @@ def test_clients_that_keep_their_session(gateway):
                      "GRANT USAGE ON SEQUENCE kept_values TO public")
     with gateway.connect("keeper") as one, gateway.connect("keeper") as two, gateway.connect("alice") as three:
         three.execute("SET citus.gateway_pool_mode = session")
-        mine = [value(client, PID) for client in (one, two, three)]
+        mine = [value(client, SESSION) for client in (one, two, three)]
         assert len(set(mine)) == 3
         for _ in range(2):
             for client in (one, two, three):
                 assert value(client, "SELECT nextval('kept_values')")
                 with gateway.connect("keeper") as other, gateway.connect("alice") as another:
-                    assert value(other, PID) not in mine and value(another, PID) not in mine
+                    assert value(other, SESSION) not in mine and value(another, SESSION) not in mine
         assert [value(client, "SELECT currval('kept_values')") for client in (one, two, three)] == [4, 5, 6]
-        assert [value(client, PID) for client in (one, two, three)] == mine
+        assert [value(client, SESSION) for client in (one, two, three)] == mine
         for client in (one, three):
             client.execute("SET citus.gateway_pool_mode = transaction")
         with gateway.connect("alice", autocommit=False) as holder:
-            taken = value(holder, PID)
+            taken = value(holder, SESSION)
             assert value(three, "SELECT 1") == 1
-            assert value(three, PID) != taken
+            assert value(three, SESSION) != taken
     with servers.connect(gateway.node) as server:
         wait_until(lambda: not rows(server, "SELECT 1 FROM pg_stat_activity WHERE pid = %s", mine[1:2]),
                    "the session that was kept to end with its client")

@@ -133,3 +133,101 @@ def test_address_of_the_server(gateway):
             assert client.value("SELECT inet_server_port()") == str(gateway.port)
             assert client.value("SELECT host(inet_server_addr())") == "127.0.0.1"
             assert client.value(f"SELECT inet_server_port() FROM keyed WHERE id = {number % KEYS + 1}") == str(gateway.port)
+
+
+def test_number_of_a_client(both):
+    """It is the client's process id from its start to its end, whatever session it has."""
+    _, gateway = both
+    with closing(RawClient(gateway)) as client, closing(RawClient(gateway)) as other, closing(RawClient(gateway)) as third:
+        for holder in (other, third):
+            holder.ask(query("BEGIN; SELECT 1"))
+            assert client.value("SELECT pg_backend_pid()") == str(client.pid)
+            assert client.value("SELECT * FROM pg_backend_pid()") == str(client.pid)
+            assert client.value(f"SELECT pg_backend_pid() FROM keyed WHERE id = {client.pid % KEYS + 1}") == str(client.pid)
+            assert client.value("SELECT pid FROM pg_stat_activity WHERE query LIKE '%myself%'") == str(client.pid)
+            assert client.value("SELECT pid FROM pg_stat_get_activity(pg_backend_pid())") == str(client.pid)
+            assert client.value("SELECT DISTINCT pid FROM pg_locks WHERE relation = 'pg_locks'::regclass") == str(client.pid)
+        assert third.value("SELECT pg_backend_pid()") == str(third.pid)
+        assert third.value(f"SELECT count(*) FROM pg_stat_activity WHERE pid IN ({client.pid}, {other.pid})") == "2"
+        assert third.value(f"SELECT state FROM pg_stat_activity WHERE pid = {client.pid}") == "idle"
+        assert third.value(f"SELECT state FROM pg_stat_get_activity({other.pid})") == "idle in transaction"
+        with servers.connect(gateway.node) as server:
+            assert int(servers.value(server, "SELECT max(pid) FROM pg_stat_activity")) < third.pid
+
+
+def test_who_blocks(gateway):
+    with closing(RawClient(gateway)) as holder, closing(RawClient(gateway)) as waiter, closing(RawClient(gateway)) as observer:
+        holder.ask(query("BEGIN; SELECT pg_advisory_xact_lock(29)"))
+        waiter.socket.sendall(query("SELECT pg_advisory_xact_lock(29)"))
+        servers.wait_until(lambda: observer.value(f"SELECT pg_blocking_pids({waiter.pid})") == f"{{{holder.pid}}}", "the lock to be waited for")
+        assert observer.value("SELECT pid FROM pg_locks WHERE NOT granted AND locktype = 'advisory'") == str(waiter.pid)
+        holder.ask(query("ROLLBACK"))
+        assert waiter.answers_until(b"Z") == b"TDCZ"
+
+
+def test_number_of_a_notifier(gateway):
+    with closing(RawClient(gateway)) as listener, closing(RawClient(gateway)) as speaker:
+        listener.ask(query("LISTEN news"))
+        listener.ask(query("NOTIFY news, 'own'"))
+        speaker.ask(query("NOTIFY news, 'hello'"))
+        servers.wait_until(lambda: listener.ask(query("SELECT 1")) and len(listener.notified) == 2, "the notifications")
+        assert listener.notified == [listener.pid, speaker.pid]
+
+
+@pytest.mark.parametrize("where", ["gateway", "server"])
+def test_clients_ended_by_their_number(both, where):
+    """Those that do nothing, those in a transaction, those that run or wait, and oneself; from any session of the server."""
+    direct, gateway = both
+    with closing(RawClient(gateway if where == "gateway" else direct)) as admin:
+        for begin, messages in [("SELECT 1", b""), ("BEGIN", b""), ("BEGIN; SELECT 1", b""), ("LISTEN news", b""),
+                                ("SELECT 1", query("SELECT pg_sleep(1000)"))]:
+            victim = RawClient(gateway)
+            victim.ask(query(begin))
+            victim.socket.sendall(messages)
+            assert admin.value(f"SELECT pg_terminate_backend({victim.pid})") == "t"
+            assert victim.answers_until(b"") == b"E"
+            assert error_fields(victim.error)["C"] == "57P01"
+            assert admin.ask(query(f"SELECT pg_terminate_backend({victim.pid})")) == b"TNDCZ"
+            victim.close()
+        victim = RawClient(gateway)
+        assert admin.value(f"SELECT pg_terminate_backend({victim.pid}, 10000)") == "t"
+        assert victim.answers_until(b"") == b"E"
+        victim.close()
+    itself = RawClient(gateway)
+    assert itself.ask(query("SELECT pg_terminate_backend(pg_backend_pid())"), until=b"").endswith(b"E")
+    assert error_fields(itself.error)["C"] == "57P01"
+    itself.close()
+
+
+@pytest.mark.parametrize("where", ["gateway", "server"])
+def test_statements_cancelled_by_their_clients_number(both, where):
+    direct, gateway = both
+    with closing(RawClient(gateway if where == "gateway" else direct)) as admin, closing(RawClient(gateway)) as victim:
+        assert admin.value(f"SELECT pg_cancel_backend({victim.pid})") == "t"
+        assert victim.value("SELECT 1") == "1"
+        victim.socket.sendall(query("SELECT pg_sleep(1000)"))
+        with servers.connect(gateway.node) as server:
+            servers.wait_until(lambda: servers.value(server, "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(1000)' "
+                                                             "AND state = 'active'"), "the statement to run")
+        assert admin.value(f"SELECT pg_cancel_backend({victim.pid})") == "t"
+        assert victim.answers_until(b"Z") == b"TEZ"
+        assert error_fields(victim.error)["C"] == "57014"
+        assert victim.ask(query("SELECT pg_cancel_backend(pg_backend_pid())"))[-2:] == b"EZ"
+
+
+def test_who_may_end_clients(gateway):
+    """Rights are those that the server asks for about sessions."""
+    with servers.connect(gateway.node) as server:
+        server.execute("CREATE ROLE ender LOGIN; CREATE ROLE other_ender LOGIN")
+        try:
+            with closing(RawClient(gateway, "ender")) as ender, closing(RawClient(gateway)) as super_client, \
+                    closing(RawClient(gateway, "ender")) as own, closing(RawClient(gateway, "other_ender")) as other:
+                for victim in (super_client, other):
+                    for order in ("cancel", "terminate"):
+                        assert ender.ask(query(f"SELECT pg_{order}_backend({victim.pid})")) == b"TEZ"
+                        assert error_fields(ender.error)["C"] == "42501"
+                    assert victim.value("SELECT 1") == "1"
+                    assert ender.value(f"SELECT state IS NULL FROM pg_stat_activity WHERE pid = {victim.pid}") == "t"
+                assert ender.value(f"SELECT pg_terminate_backend({own.pid}, 10000)") == "t"
+        finally:
+            server.execute("DROP ROLE ender, other_ender")

@@ -8,6 +8,9 @@ import psycopg
 
 from harness import servers
 
+# The process that serves a client of a gateway now; pg_backend_pid() is the client's own number.
+SESSION = "SELECT citus_pid_for_gpid(citus_backend_gpid())"
+
 
 class Gateway:
     """The gateway of a node, which is restarted to have one."""

@@ -1,0 +1,488 @@
+/*-------------------------------------------------------------------------
+ *
+ * client_number.c
+ *	  The server's functions about processes, for clients of the gateway.
+ *
+ * A client of the gateway knows itself by the number that it got as process id
+ * at its start, and has another session for each transaction.  So in sessions
+ * that a gateway lends, the planner hook replaces the server's functions that
+ * return or take process ids by ours: pg_backend_pid() is the client's number,
+ * pg_stat_activity and pg_locks show sessions by the numbers of the clients
+ * that have them, pg_stat_activity also shows clients without a session, and
+ * numbers can be given to pg_cancel_backend(), pg_terminate_backend() and
+ * pg_blocking_pids().  In all other sessions of the server, these show and
+ * take process ids, but numbers can be cancelled and terminated too.
+ *
+ * The hook sees the query after the rewriter, so this holds for views, and for
+ * functions of users except those in SQL that the planner inlines.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "common/ip.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/value.h"
+#include "optimizer/planner.h"
+#include "pgstat.h"
+#include "portability/instr_time.h"
+#include "storage/latch.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+#include "catalog/backends.h"
+#include "compat/sql_function.h"
+#include "gateway/gateway.h"
+#include "gateway/gateway_stats.h"
+
+SQL_FUNCTION(citus_internal_gateway_backend_pid);
+SQL_FUNCTION(citus_internal_gateway_activity);
+SQL_FUNCTION(citus_internal_gateway_locks);
+SQL_FUNCTION(citus_internal_gateway_blocking_pids);
+SQL_FUNCTION(citus_internal_gateway_cancel_backend);
+SQL_FUNCTION(citus_internal_gateway_terminate_backend);
+
+/* Milliseconds between two looks whether an order can be given, or is done. */
+#define ORDER_LOOK 10
+
+static const struct
+{
+	Oid			funcid;			/* of the server */
+	const char *name;			/* of ours */
+	int			nargs;
+	Oid			args[2];
+	bool		rows;			/* replaced in FROM only */
+	bool		everywhere;		/* also in sessions that no gateway lends */
+}			number_functions[] = {
+	{F_PG_BACKEND_PID, "gateway_backend_pid", 0, {0}, false, false},
+	{F_PG_STAT_GET_ACTIVITY, "gateway_activity", 1, {INT4OID}, true, false},
+	{F_PG_LOCK_STATUS, "gateway_locks", 0, {0}, true, false},
+	{F_PG_BLOCKING_PIDS, "gateway_blocking_pids", 1, {INT4OID}, false, false},
+	{F_PG_CANCEL_BACKEND, "gateway_cancel_backend", 1, {INT4OID}, false, true},
+	{F_PG_TERMINATE_BACKEND, "gateway_terminate_backend", 2, {INT4OID, INT8OID}, false, true},
+};
+
+static planner_hook_type number_planner_next = NULL;
+static bool numbers_are_shown = false;	/* a gateway lends this session */
+static bool asks_server = false;	/* one of our functions calls the
+									 * server's */
+
+/* The row of one of the server's functions that is replaced here, or -1. */
+static int
+find_number_function(Oid funcid)
+{
+	for (int i = 0; i < lengthof(number_functions); i++)
+		if (number_functions[i].funcid == funcid)
+			return numbers_are_shown || number_functions[i].everywhere ? i : -1;
+	return -1;
+}
+
+static bool
+has_number_function(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, FuncExpr) && find_number_function(((FuncExpr *) node)->funcid) >= 0)
+		return true;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, has_number_function, context, 0);
+	return expression_tree_walker(node, has_number_function, context);
+}
+
+/*
+ * Our function of a row; InvalidOid if the database has none.
+ */
+static Oid
+own_number_function(int row)
+{
+	oidvector  *args = buildoidvector(number_functions[row].args, number_functions[row].nargs);
+
+	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(number_functions[row].name),
+						   PointerGetDatum(args), ObjectIdGetDatum(get_namespace_oid("citus_internal", true)));
+}
+
+/* Replaces the function, if it is one that is replaced in such a place. */
+static bool
+replace_function(FuncExpr *call, bool rows)
+{
+	int			row = find_number_function(call->funcid);
+	Oid			own = row >= 0 && number_functions[row].rows == rows ? own_number_function(row) : InvalidOid;
+
+	if (!OidIsValid(own))
+		return false;
+	call->funcid = own;
+	return true;
+}
+
+/*
+ * Replaces a function in FROM: ours returns records of the columns that the
+ * server's has.
+ */
+static void
+replace_rows(RangeTblFunction *function)
+{
+	TupleDesc	desc;
+
+	if (function->funcexpr == NULL || !IsA(function->funcexpr, FuncExpr) || function->funccoltypes != NIL ||
+		get_expr_result_type(function->funcexpr, NULL, &desc) != TYPEFUNC_COMPOSITE ||
+		!replace_function((FuncExpr *) function->funcexpr, true))
+		return;
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(desc, i);
+
+		function->funccolnames = lappend(function->funccolnames, makeString(pstrdup(NameStr(column->attname))));
+		function->funccoltypes = lappend_oid(function->funccoltypes, column->atttypid);
+		function->funccoltypmods = lappend_int(function->funccoltypmods, column->atttypmod);
+		function->funccolcollations = lappend_oid(function->funccolcollations, column->attcollation);
+	}
+}
+
+static Node *
+replace_number_functions(Node *node, void *context)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Query))
+		return (Node *) query_tree_mutator((Query *) node, replace_number_functions, context, 0);
+	node = expression_tree_mutator(node, replace_number_functions, context);
+	if (IsA(node, RangeTblFunction))
+		replace_rows((RangeTblFunction *) node);
+	else if (IsA(node, FuncExpr))
+		(void) replace_function((FuncExpr *) node, false);
+	return node;
+}
+
+static PlannedStmt *
+plan_with_numbers(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	if (!asks_server && !session_is_shared() && query_tree_walker(query, has_number_function, NULL, 0))
+		query = query_tree_mutator(query, replace_number_functions, NULL, 0);
+	return number_planner_next(query, query_string, cursor_options, params);
+}
+
+/* The process that serves a client now, or the process id itself. */
+static int
+pid_of_number(int pid)
+{
+	BoardClient client;
+
+	return board_client_find(pid, &client) && client.session != 0 ? client.session : pid;
+}
+
+/* The number of the client that a process serves now, or its id. */
+static int
+number_of_pid(int pid)
+{
+	int			number = board_number_of_session(pid);
+
+	return number != 0 ? number : pid;
+}
+
+Datum
+citus_internal_gateway_backend_pid(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(number_of_pid(MyProcPid));
+}
+
+/* Replaces the process id in a column of a row, if there is such a column. */
+static HeapTuple
+with_number(HeapTuple row, TupleDesc desc, const char *name)
+{
+	int			column = SPI_fnumber(desc, name);
+	bool		null;
+	Datum		value;
+
+	if (column <= 0)
+		return row;
+	value = heap_getattr(row, column, desc, &null);
+	if (null || number_of_pid(DatumGetInt32(value)) == DatumGetInt32(value))
+		return row;
+	value = Int32GetDatum(number_of_pid(DatumGetInt32(value)));
+	return heap_modify_tuple_by_cols(row, desc, 1, &column, &value, &null);
+}
+
+static bool
+has_same_types(TupleDesc left, TupleDesc right)
+{
+	for (int i = 0; i < Min(left->natts, right->natts); i++)
+		if (TupleDescAttr(left, i)->atttypid != TupleDescAttr(right, i)->atttypid)
+			return false;
+	return left->natts == right->natts;
+}
+
+/*
+ * Puts the rows of a function of the server into our result, with numbers
+ * instead of process ids.  sql has its argument, if pid isn't NULL.
+ */
+static void
+put_rows_of_server(FunctionCallInfo fcinfo, const char *sql, const int *pid)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Oid			type = INT4OID;
+	Datum		value = pid == NULL ? (Datum) 0 : Int32GetDatum(*pid);
+	bool		outer = asks_server;
+	int			rc;
+
+	if (rsinfo == NULL || !IsA(rsinfo, ReturnSetInfo) || rsinfo->expectedDesc == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("function is for the gateway's sessions only")));
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	SPI_connect();
+	asks_server = true;
+	PG_TRY();
+	{
+		rc = SPI_execute_with_args(sql, pid != NULL ? 1 : 0, &type, &value, NULL, true, 0);
+	}
+	PG_FINALLY();
+	{
+		asks_server = outer;
+	}
+	PG_END_TRY();
+	if (rc != SPI_OK_SELECT)
+		elog(ERROR, "SPI failed: %s", SPI_result_code_string(rc));
+	if (!has_same_types(SPI_tuptable->tupdesc, rsinfo->setDesc))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("function is for the gateway's sessions only")));
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	row = SPI_tuptable->vals[i];
+
+		row = with_number(row, SPI_tuptable->tupdesc, "pid");
+		row = with_number(row, SPI_tuptable->tupdesc, "leader_pid");
+		tuplestore_puttuple(rsinfo->setResult, row);
+	}
+	SPI_finish();
+}
+
+/* gateway_locks(): pg_lock_status() with numbers */
+Datum
+citus_internal_gateway_locks(PG_FUNCTION_ARGS)
+{
+	put_rows_of_server(fcinfo, "SELECT * FROM pg_catalog.pg_lock_status()", NULL);
+	return (Datum) 0;
+}
+
+/* When something happened that the gateway's clock noted. */
+static TimestampTz
+time_of_gateway(int64 moment)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	return GetCurrentTimestamp() - ((int64) INSTR_TIME_GET_MICROSEC(now) - moment);
+}
+
+/* A column of pg_stat_get_activity for a client without a session. */
+static bool
+activity_of_client(const BoardClient *client, const char *column, bool visible, Datum *value)
+{
+	char		host[NI_MAXHOST];
+	char		port[NI_MAXSERV];
+	bool		has_address = client->address.addr.ss_family != AF_UNIX &&
+		pg_getnameinfo_all(&client->address.addr, client->address.salen, host, sizeof(host), port, sizeof(port),
+						   NI_NUMERICHOST | NI_NUMERICSERV) == 0;
+
+	if (strcmp(column, "datid") == 0)
+		*value = ObjectIdGetDatum(client->database);
+	else if (strcmp(column, "pid") == 0)
+		*value = Int32GetDatum(client->number);
+	else if (strcmp(column, "usesysid") == 0)
+		*value = ObjectIdGetDatum(client->role);
+	else if (strcmp(column, "application_name") == 0)
+		*value = CStringGetTextDatum(client->application_name);
+	else if (strcmp(column, "query") == 0)
+		*value = CStringGetTextDatum(visible ? "" : "<insufficient privilege>");
+	else if (!visible)
+		return false;
+	else if (strcmp(column, "state") == 0)
+		*value = CStringGetTextDatum(client->state == CLIENT_SHOWN_ACTIVE ? "active" :
+									 client->state == CLIENT_SHOWN_IN_BLOCK ? "idle in transaction" : "idle");
+	else if (strcmp(column, "backend_start") == 0)
+		*value = TimestampTzGetDatum(time_of_gateway(client->connected));
+	else if (strcmp(column, "state_change") == 0)
+		*value = TimestampTzGetDatum(time_of_gateway(client->since));
+	else if (strcmp(column, "client_addr") == 0 && has_address)
+	{
+		clean_ipv6_addr(client->address.addr.ss_family, host);
+		*value = DirectFunctionCall1(inet_in, CStringGetDatum(host));
+	}
+	else if (strcmp(column, "client_port") == 0 && has_address)
+		*value = Int32GetDatum(atoi(port));
+	else if (strcmp(column, "backend_type") == 0)
+		*value = CStringGetTextDatum("client backend");
+	else
+		return false;
+	return true;
+}
+
+static void
+put_client(ReturnSetInfo *rsinfo, const BoardClient *client)
+{
+	bool		visible = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) ||
+		has_privs_of_role(GetUserId(), client->role);
+	int			ncolumns = rsinfo->setDesc->natts;
+	Datum	   *values = palloc0(sizeof(Datum) * ncolumns);
+	bool	   *nulls = palloc(sizeof(bool) * ncolumns);
+
+	for (int i = 0; i < ncolumns; i++)
+	{
+		Form_pg_attribute column = TupleDescAttr(rsinfo->setDesc, i);
+
+		nulls[i] = !activity_of_client(client, NameStr(column->attname), visible, &values[i]) && column->atttypid != BOOLOID;
+	}
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/*
+ * gateway_activity(pid): pg_stat_get_activity() with numbers, and clients
+ * without a session
+ */
+Datum
+citus_internal_gateway_activity(PG_FUNCTION_ARGS)
+{
+	bool		all = PG_ARGISNULL(0);
+	int			number = all ? 0 : PG_GETARG_INT32(0);
+	int			pid = pid_of_number(number);
+
+	if (all)
+		put_rows_of_server(fcinfo, "SELECT * FROM pg_catalog.pg_stat_get_activity(NULL)", NULL);
+	else
+		put_rows_of_server(fcinfo, "SELECT * FROM pg_catalog.pg_stat_get_activity($1)", &pid);
+	for (int i = 0; gateway_board != NULL && i < board_clients_count(); i++)
+	{
+		BoardClient client;
+
+		if (board_client_read(i, &client) && client.session == 0 && (all || client.number == number))
+			put_client((ReturnSetInfo *) fcinfo->resultinfo, &client);
+	}
+	return (Datum) 0;
+}
+
+/* gateway_blocking_pids(pid): pg_blocking_pids() with numbers */
+Datum
+citus_internal_gateway_blocking_pids(PG_FUNCTION_ARGS)
+{
+	ArrayType  *pids = DatumGetArrayTypeP(DirectFunctionCall1(pg_blocking_pids,
+															  Int32GetDatum(pid_of_number(PG_GETARG_INT32(0)))));
+	int32	   *values = (int32 *) ARR_DATA_PTR(pids);
+
+	for (int i = 0; i < ArrayGetNItems(ARR_NDIM(pids), ARR_DIMS(pids)); i++)
+		values[i] = number_of_pid(values[i]);
+	PG_RETURN_ARRAYTYPE_P(pids);
+}
+
+/*
+ * As for sessions of the server: whether a client may be ended or cancelled.
+ */
+static void
+check_order(const BoardClient *client, ClientOrder order)
+{
+	if (superuser_arg(client->role) && !superuser())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 order == ORDER_CANCEL ? errmsg("must be a superuser to cancel superuser query") :
+				 errmsg("must be a superuser to terminate superuser process")));
+	if (!has_privs_of_role(GetUserId(), client->role) && !has_privs_of_role(GetUserId(), ROLE_PG_SIGNAL_BACKEND))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 order == ORDER_CANCEL ?
+				 errmsg("must be a member of the role whose query is being canceled or member of pg_signal_backend") :
+				 errmsg("must be a member of the role whose process is being terminated or member of pg_signal_backend")));
+}
+
+static void
+wait_for_gateway(void)
+{
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, ORDER_LOOK, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
+/*
+ * Gives the order, if a number is that of another client of the gateway; else
+ * false.
+ */
+static bool
+order_client(int number, ClientOrder order)
+{
+	BoardClient client;
+	bool		checked = false;
+
+	if (number == board_number_of_session(MyProcPid))
+		return false;
+	while (board_client_find(number, &client))
+	{
+		if (!checked)
+			check_order(&client, order);
+		checked = true;
+		if (board_order_give(number, order))
+			return true;
+		wait_for_gateway();
+	}
+	return checked;
+}
+
+Datum
+citus_internal_gateway_cancel_backend(PG_FUNCTION_ARGS)
+{
+	int			number = PG_GETARG_INT32(0);
+
+	if (order_client(number, ORDER_CANCEL))
+		PG_RETURN_BOOL(true);
+	return DirectFunctionCall1(pg_cancel_backend, Int32GetDatum(pid_of_number(number)));
+}
+
+Datum
+citus_internal_gateway_terminate_backend(PG_FUNCTION_ARGS)
+{
+	int			number = PG_GETARG_INT32(0);
+	int64		timeout = PG_GETARG_INT64(1);
+	BoardClient client;
+
+	if (timeout < 0 || !order_client(number, ORDER_TERMINATE))
+		return DirectFunctionCall2(pg_terminate_backend, Int32GetDatum(pid_of_number(number)), Int64GetDatum(timeout));
+	if (timeout == 0)
+		PG_RETURN_BOOL(true);
+	for (int64 waited = 0; waited < timeout; waited += ORDER_LOOK)
+	{
+		if (!board_client_find(number, &client))
+			PG_RETURN_BOOL(true);
+		wait_for_gateway();
+	}
+	ereport(WARNING,
+			(errmsg_plural("backend with PID %d did not terminate within %lld millisecond",
+						   "backend with PID %d did not terminate within %lld milliseconds",
+						   timeout, number, (long long) timeout)));
+	PG_RETURN_BOOL(false);
+}
+
+void
+client_number_begin(void)
+{
+	numbers_are_shown = true;
+}
+
+void
+client_number_init(void)
+{
+	number_planner_next = planner_hook != NULL ? planner_hook : standard_planner;
+	planner_hook = plan_with_numbers;
+	backend_of_client = pid_of_number;
+}
