@@ -123,7 +123,7 @@ plan_task(const TaskTag *tag, Query *query, const char *query_string, int cursor
 	int			nest = NewGUCNestLevel();
 
 	if (tag->kind == TAG_SHARD || tag->kind == TAG_NODE)
-		resolve_query(query, tag);
+		resolve_query(query, tag, params);
 	context.node_task = tag->kind == TAG_NODE;
 	plan = plan_with_context(&context, query, query_string, cursor_options, params);
 	if (tag->partial)

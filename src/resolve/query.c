@@ -29,6 +29,7 @@
 #include "lib/debug_point.h"
 #include "resolve/ctid.h"
 #include "resolve/query.h"
+#include "resolve/set_arms.h"
 #include "resolve/shard_set.h"
 #include "sharding/hash.h"
 #include "sharding/hash_condition.h"
@@ -39,6 +40,7 @@ typedef struct ResolveContext
 	Query	   *query;			/* the level that the walk is at */
 	bool		uses_ctid;
 	List	  **entries;		/* ResolvedEntry *, of all levels */
+	ParamListInfo params;		/* of the task; may be NULL */
 } ResolveContext;
 
 /*
@@ -276,7 +278,8 @@ resolve_entry(ResolveContext *context, RangeTblEntry *rte)
 	if (list_length(parts) > 1)
 	{
 		entry->set_columns = list_length(rte->eref->colnames);
-		shard_set_expand(query, rte, parts, context->uses_ctid);
+		shard_set_expand(query, rte, parts, context->uses_ctid,
+						 !context->uses_ctid && set_arms_assign(query, rte, parts, context->params));
 		return;
 	}
 	if (first->clipped)
@@ -304,7 +307,7 @@ resolve_walker(Node *node, void *context)
 	if (IsA(node, Query))
 	{
 		Query	   *query = (Query *) node;
-		ResolveContext level = {tag, query, resolve->uses_ctid, resolve->entries};
+		ResolveContext level = {tag, query, resolve->uses_ctid, resolve->entries, resolve->params};
 
 		ask_any_column(query);
 
@@ -384,10 +387,10 @@ check_target(Oid relid)
 }
 
 void
-resolve_query(Query *query, const TaskTag *tag)
+resolve_query(Query *query, const TaskTag *tag, ParamListInfo params)
 {
 	List	   *entries = NIL;
-	ResolveContext context = {tag, query, tag->kind == TAG_SHARD && ctid_is_used(query), &entries};
+	ResolveContext context = {tag, query, tag->kind == TAG_SHARD && ctid_is_used(query), &entries, params};
 
 	if ((tag->former || tag->late || tag->in_part) && (query->commandType != CMD_SELECT || query->rowMarks != NIL))
 		ereport(ERROR,

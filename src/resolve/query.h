@@ -8,6 +8,7 @@
 #ifndef CITUS_RESOLVE_QUERY_H
 #define CITUS_RESOLVE_QUERY_H
 
+#include "nodes/params.h"
 #include "nodes/parsenodes.h"
 #include "resolve/tag.h"
 
@@ -19,6 +20,6 @@
  * own copy, are checked for the right to any column; the initiator has checked
  * the user's columns.
  */
-extern void resolve_query(Query *query, const TaskTag *tag);
+extern void resolve_query(Query *query, const TaskTag *tag, ParamListInfo params);
 
 #endif							/* CITUS_RESOLVE_QUERY_H */

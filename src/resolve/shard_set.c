@@ -245,8 +245,19 @@ any_is_dropped(List *columns)
 	return false;
 }
 
+/* Adds the place of a member among all of them to its columns. */
+static Query *
+add_number(Query *member, int number)
+{
+	Const	   *value = makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(number), false, true);
+
+	member->targetList = lappend(member->targetList, makeTargetEntry((Expr *) value, list_length(member->targetList) + 1,
+																	 "citus_shard_number", false));
+	return member;
+}
+
 void
-shard_set_expand(Query *query, RangeTblEntry *rte, List *parts, bool with_ctid)
+shard_set_expand(Query *query, RangeTblEntry *rte, List *parts, bool with_ctid, bool numbered)
 {
 	List	   *columns = make_shard_columns(rte->relid, list_length(rte->eref->colnames));
 	List	   *members = NIL;
@@ -266,8 +277,16 @@ shard_set_expand(Query *query, RangeTblEntry *rte, List *parts, bool with_ctid)
 	}
 	if (with_ctid)
 		columns = list_concat(columns, ctid_set_columns(rte));
+	if (numbered)
+		rte->eref->colnames = lappend(rte->eref->colnames, makeString("citus_shard_number"));
 	foreach(cell, parts)
-		members = lappend(members, make_shard_query(query, rte, lfirst(cell), columns));
+	{
+		Query	   *member = make_shard_query(query, rte, lfirst(cell), columns);
+
+		members = lappend(members, numbered ? add_number(member, foreach_current_index(cell)) : member);
+	}
+	if (numbered)
+		columns = linitial_node(Query, members)->targetList;
 	rte->rtekind = RTE_SUBQUERY;
 	rte->subquery = shard_set_union_all(members, columns, rte->eref);
 	rte->relkind = 0;

@@ -26,9 +26,10 @@ extern void shard_set_init(void);
  * Turns an entry of the query's range table, a logical table that is only
  * read, into UNION ALL of shards (ShardPart *, locked).  Columns keep their
  * numbers; system columns are not available.  Errors for an entry that is
- * written, locked or sampled.
+ * written, locked or sampled.  numbered: the last column is the place of a
+ * row's shard in the list.
  */
-extern void shard_set_expand(Query *query, RangeTblEntry *rte, List *parts, bool with_ctid);
+extern void shard_set_expand(Query *query, RangeTblEntry *rte, List *parts, bool with_ctid, bool numbered);
 
 /*
  * UNION ALL of queries, which have these columns (TargetEntries), under these

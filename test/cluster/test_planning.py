@@ -206,3 +206,13 @@ def test_explain_of_functions_of_users(coordinator, schema, table, options, cond
     coordinator.execute(f"CREATE FUNCTION {schema}.half(bigint) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN $1 / 2; END $$")
     lines = rows(coordinator, f"EXPLAIN ({options}) SELECT id FROM {table} WHERE {condition} AND {schema}.half(id) = 1")
     assert "half(" in str(lines) and "Computed Here" not in str(lines), lines
+
+
+@pytest.mark.parametrize("condition", ["(id = {0} AND payload = {1})", "(id = {0} AND payload > {1})", "id = {0} AND payload IS NULL"])
+def test_long_conditions_are_divided_among_the_shards(coordinator, table, plan, condition):
+    """Each arm of an OR is planned for the shard that can have its rows, and not for all of them."""
+    coordinator.execute("SET citus.explain_all_tasks = on")
+    arms = [condition.format(i, i % 5) for i in range(60)]
+    lines = [line for line in plan(f"SELECT * FROM {table} WHERE {' OR '.join(arms)}") if "Filter:" in line or "Cond:" in line]
+    # once to find it in an index, once to check it again, once with the rest
+    assert {sum(f"id = {i})" in line for line in lines) for i in range(60)} <= {1, 2, 3}
