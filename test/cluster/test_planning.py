@@ -216,3 +216,13 @@ def test_long_conditions_are_divided_among_the_shards(coordinator, table, plan, 
     lines = [line for line in plan(f"SELECT * FROM {table} WHERE {' OR '.join(arms)}") if "Filter:" in line or "Cond:" in line]
     # once to find it in an index, once to check it again, once with the rest
     assert {sum(f"id = {i})" in line for line in lines) for i in range(60)} <= {1, 2, 3}
+
+
+def test_long_arrays_are_divided_among_the_shards(coordinator, table, plan):
+    """Neither elements of other shards nor, for another column, all elements are planned for each shard."""
+    coordinator.execute("SET citus.explain_all_tasks = on")
+    elements = ", ".join(map(str, range(1200)))
+    lines = [line for line in plan(f"SELECT * FROM {table} WHERE id IN ({elements})") if "ANY ('{" in line]
+    assert 1200 <= sum(line.count(",") + 1 for line in lines) <= 3 * 1200
+    lines = plan(f"SELECT * FROM {table} WHERE payload IN ({elements})")
+    assert [line for line in lines if "ANY ('{" in line] == [] and any("ProjectSet" in line for line in lines)
