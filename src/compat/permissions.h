@@ -17,6 +17,7 @@
 #include "parser/parse_node.h"
 #include "parser/parse_relation.h"
 #include "utils/acl.h"
+#include "utils/lsyscache.h"
 
 #if PG_VERSION_NUM >= 160000
 typedef RTEPermissionInfo CompatPermissions;
@@ -176,22 +177,29 @@ compat_copy_entry(Query *query, RangeTblEntry *rte)
 }
 
 /*
- * Has the query ask for the right to any column of a relation where it asks
- * for that to certain ones, and not for the right to read what it writes or
- * locks.  The executor needs to know which columns an UPDATE writes, so the
+ * Where a query asks for the right to certain columns of an entry's relation,
+ * has it ask for that to any column of a relation, the entry's or one that it
+ * is a partition of, and not for the right to read what it writes or locks.
+ * The executor needs to know which columns an UPDATE writes, so the
  * right to write them is asked for by an entry of its own.  Errors show the
  * columns that an INSERT gives values for even to users who may not read them;
  * here these are more than the user's statement has.
  */
 static inline void
-compat_ask_any_column(Query *query, RangeTblEntry *rte)
+compat_ask_any_column(Query *query, RangeTblEntry *rte, Oid relid)
 {
 	CompatPermissions *info = compat_permissions_of(query, rte);
 	CompatPermissions *asked = info;
 
-	if (!bms_is_empty(info->insertedCols) || !bms_is_empty(info->updatedCols))
+	if (relid != rte->relid || !bms_is_empty(info->insertedCols) || !bms_is_empty(info->updatedCols))
 	{
+		RangeTblEntry *copy;
+
 		asked = compat_copy_entry(query, rte);
+		copy = llast_node(RangeTblEntry, query->rtable);
+		copy->relid = relid;
+		copy->relkind = get_rel_relkind(relid);
+		asked->relid = relid;
 		asked->insertedCols = NULL;
 		asked->updatedCols = NULL;
 		info->requiredPerms = 0;

@@ -793,6 +793,21 @@ check_transforms(const AlterTableCall *alter)
 }
 
 /*
+ * Whether the server makes foreign keys of shards again, because columns of
+ * the table that they reference change their types.
+ */
+static bool
+rebuilds_keys_of_shards(const AlterTableCall *alter)
+{
+	if (alter->table->kind != DIST_REFERENCE)
+		return false;
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
+		if (cmd->subtype == AT_AlterColumnType)
+			return true;
+	return false;
+}
+
+/*
  * Locks on all nodes the tables that foreign keys reference which the
  * statement adds or drops.
  */
@@ -857,7 +872,9 @@ alter_table_utility(UtilityCall *call)
 	(void) constraints_of_table(alter.table->relid, &alter.constraints_before);
 	alter.unchecked = unchecked_constraints(&alter);
 
+	run_commands_set_rebuilds_keys(rebuilds_keys_of_shards(&alter));
 	utility_run(call);
+	run_commands_set_rebuilds_keys(false);
 	if (checks_nothing(&alter))
 		return true;
 	CommandCounterIncrement();

@@ -62,7 +62,7 @@ object_access(ObjectAccessType access, Oid classid, Oid objid, int subid, void *
 {
 	if (next_object_access)
 		next_object_access(access, classid, objid, subid, arg);
-	if (subid == 0 && !run_commands_is_own())
+	if (subid == 0 && !run_commands_is_own() && !(classid == ConstraintRelationId && run_commands_rebuilds_keys()))
 	{
 		if (access == OAT_POST_CREATE && !((ObjectAccessPostCreate *) arg)->is_internal)
 			shard_schema_check_created(classid, objid);

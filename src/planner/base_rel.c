@@ -96,13 +96,26 @@ take_subquery(PlannerInfo *root, DistRel *dist, RelOptInfo *rel, RangeTblEntry *
 	return NULL;
 }
 
+Oid
+base_rel_check_as(PlannerInfo *root, Index varno)
+{
+	RangeTblEntry *rte = planner_rt_fetch(varno, root);
+
+	while (!compat_has_permissions(rte) && root->append_rel_array != NULL && root->append_rel_array[varno] != NULL)
+	{
+		varno = root->append_rel_array[varno]->parent_relid;
+		rte = planner_rt_fetch(varno, root);
+	}
+	return compat_check_as_user(root->parse, rte);
+}
+
 /* A table; NULL, or why the nodes can't compute it. */
 static const char *
 take_table(PlannerInfo *root, DistRel *dist, RelOptInfo *rel, RangeTblEntry *rte, const DistTable *table)
 {
 	if (rte->tablesample != NULL)
 		return "it takes a sample";
-	dist->check_as = compat_check_as_user(root->parse, rte);
+	dist->check_as = base_rel_check_as(root, rel->relid);
 	dist->work = rel->pages * 0.1 + rel->tuples * cpu_tuple_cost;
 	if (table->kind == DIST_REFERENCE)
 		return NULL;

@@ -31,4 +31,11 @@ extern void base_rel_add_path(PlannerInfo *root, RelOptInfo *rel);
  */
 extern void base_rel_note_union(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte);
 
+/*
+ * The role whose rights are checked for an entry of the range table
+ * (InvalidOid: the current user); for a partition, those to the table that the
+ * query names.
+ */
+extern Oid	base_rel_check_as(PlannerInfo *root, Index varno);
+
 #endif							/* CITUS_PLANNER_BASE_REL_H */

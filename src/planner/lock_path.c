@@ -29,6 +29,7 @@
 #include "catalog/metadata.h"
 #include "compat/permissions.h"
 #include "lib/plan_fields.h"
+#include "planner/base_rel.h"
 #include "planner/dist_cost.h"
 #include "planner/lock_path.h"
 
@@ -167,7 +168,7 @@ plan_lock(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist
 	LockPlan	plan = {.relid = table->relid};
 	ListCell   *cell;
 
-	plan.check_as_user = compat_check_as_user(root->parse, planner_rt_fetch(mark->rti, root));
+	plan.check_as_user = base_rel_check_as(root, mark->rti);
 	plan.ctid_resno = lock_resno(child_tlist, makeVar(mark->rti, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0));
 	plan.xmin_resno = lock_resno(child_tlist, make_xmin(mark->rti));
 	if (table->kind == DIST_HASH)

@@ -34,6 +34,7 @@
 #include "compat/merge.h"
 #include "compat/nulling.h"
 #include "compat/permissions.h"
+#include "planner/base_rel.h"
 #include "planner/dist_query.h"
 #include "planner/dist_plan.h"
 #include "lib/plan_fields.h"
@@ -726,7 +727,7 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	apply_tlist_labeling(child->targetlist, child_tlist);
 
 	plan.relid = table->relid;
-	plan.check_as_user = compat_check_as_user(root->parse, planner_rt_fetch(varno, root));
+	plan.check_as_user = base_rel_check_as(root, varno);
 	plan.command = modify->operation;
 	plan.can_set_tag = root->parse->canSetTag;
 	plan.commands = write_commands(root->parse);

@@ -681,7 +681,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist
 	plan.npolicies = count_policies(root, filters);
 	plan.writes = (plan.rights & TASK_LOCKS) != 0 || task->rowMarks != NIL;
 	plan.by_node = !plan.writes && rte->tablesample == NULL && !needs_remote_system_column(columns);
-	plan.check_as_user = compat_check_as_user(root->parse, rte);
+	plan.check_as_user = base_rel_check_as(root, rel->relid);
 	plan.nparams = list_length(exprs);
 	plan.text = task_query_deparse(task);
 	plan.prune = prune_pack(prune_from_quals(table, rel->relid, extract_actual_clauses(clauses, false)), &exprs);

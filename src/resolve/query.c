@@ -17,11 +17,14 @@
  */
 #include "postgres.h"
 
+#include "catalog/partition.h"
 #include "catalog/pg_constraint.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
 #include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/lsyscache.h"
 
 #include "catalog/metadata.h"
@@ -199,6 +202,49 @@ resolve_constraint(Oid constraint, Oid relid, const TaskTag *tag)
 									   shard_relation_name(name, table->shards[index].shardid), false);
 }
 
+/* Whether a role has rights to a relation, each to any column at least. */
+static bool
+has_rights_to_any_column(Oid relid, Oid role, AclMode rights)
+{
+	static const AclMode of_columns[] = {ACL_SELECT, ACL_INSERT, ACL_UPDATE};
+	AclMode		missing = rights & ~pg_class_aclmask(relid, role, rights, ACLMASK_ALL);
+
+	for (int i = 0; i < lengthof(of_columns); i++)
+	{
+		if ((missing & of_columns[i]) != 0 &&
+			pg_attribute_aclcheck_all(relid, role, of_columns[i], ACLMASK_ANY) == ACLCHECK_OK)
+			missing &= ~of_columns[i];
+	}
+	return missing == 0;
+}
+
+/*
+ * The relation that the rights asked for an entry are to.  The initiator has
+ * checked those to the table that its statement names; a task may name a
+ * partition of it.  So, if the role has no right to the partition, this is an
+ * ancestor to which it has.
+ */
+static Oid
+relation_to_ask_for(Query *query, RangeTblEntry *rte)
+{
+	Oid			role = compat_check_as_user(query, rte);
+	AclMode		rights = compat_permissions_of(query, rte)->requiredPerms;
+
+	if (!get_rel_relispartition(rte->relid))
+		return rte->relid;
+	role = OidIsValid(role) ? role : GetUserId();
+	if ((rights & (ACL_INSERT | ACL_UPDATE | ACL_DELETE)) != 0)
+		rights &= ~ACL_SELECT;
+	if (has_rights_to_any_column(rte->relid, role, rights))
+		return rte->relid;
+	foreach_oid(ancestor, get_partition_ancestors(rte->relid))
+	{
+		if (has_rights_to_any_column(ancestor, role, rights))
+			return ancestor;
+	}
+	return rte->relid;
+}
+
 /*
  * The initiator has checked the rights to the columns that the user names.  A
  * task may use others: those that identify a row, and those with an INSERT's
@@ -216,7 +262,7 @@ ask_any_column(Query *query)
 		RangeTblEntry *rte = rt_fetch(i, query->rtable);
 
 		if (rte->rtekind == RTE_RELATION && compat_has_permissions(rte) && metadata_lookup(rte->relid) != NULL)
-			compat_ask_any_column(query, rte);
+			compat_ask_any_column(query, rte, relation_to_ask_for(query, rte));
 	}
 }
 

@@ -29,7 +29,7 @@
 
 SQL_FUNCTION(citus_internal_run_commands);
 
-static OwnStatement running_statement = {0, -1, false};
+static OwnStatement running_statement = {0, -1, false, false};
 
 OwnStatement
 run_commands_enter(ProcessUtilityContext context)
@@ -39,6 +39,7 @@ run_commands_enter(ProcessUtilityContext context)
 	running_statement.own = before.own_depth == before.depth ||
 		(context == PROCESS_UTILITY_SUBCOMMAND && before.own);
 	running_statement.depth++;
+	running_statement.rebuilds_keys = false;
 	return before;
 }
 
@@ -52,6 +53,18 @@ bool
 run_commands_is_own(void)
 {
 	return running_statement.own;
+}
+
+void
+run_commands_set_rebuilds_keys(bool rebuilds)
+{
+	running_statement.rebuilds_keys = rebuilds;
+}
+
+bool
+run_commands_rebuilds_keys(void)
+{
+	return running_statement.rebuilds_keys;
 }
 
 int

@@ -29,6 +29,10 @@ typedef struct OwnStatement
 								 * called at: those entered there are this
 								 * library's; -1: none */
 	bool		own;			/* the innermost statement is this library's */
+	bool		rebuilds_keys;	/* the innermost statement changes the type
+								 * of columns, for which the server makes
+								 * the foreign keys to them again, also of
+								 * shards */
 } OwnStatement;
 
 extern OwnStatement run_commands_enter(ProcessUtilityContext context);
@@ -40,6 +44,13 @@ extern void run_commands_leave(OwnStatement before);
  * untouched.
  */
 extern bool run_commands_is_own(void);
+
+/*
+ * Says of the innermost statement whether the server makes foreign keys of
+ * shards again; and whether it does, not a function in the middle of it.
+ */
+extern void run_commands_set_rebuilds_keys(bool rebuilds);
+extern bool run_commands_rebuilds_keys(void);
 
 /* How many utility statements run, each within the one before. */
 extern int	run_commands_depth(void);
