@@ -266,11 +266,126 @@ CREATE FUNCTION pg_catalog.citus_check_connection_to_node(nodename text, nodepor
 COMMENT ON FUNCTION pg_catalog.citus_check_connection_to_node(text, integer) IS
 	'whether this node can connect to another one';
 
+-- What a server's answers depend on, by name: the value that its files and the server itself give, and the one that is set for this database.
+-- Spellings that mean the same are made equal.
+CREATE FUNCTION citus_internal.answer_traits() RETURNS jsonb
+	LANGUAGE sql STABLE
+	SET search_path = pg_catalog
+AS $$
+	WITH own_database AS (
+		SELECT d.*, to_jsonb(d) AS attributes FROM pg_database d WHERE datname = current_database()
+	), settings AS (
+		SELECT s.name, s.vartype, of_database.setting AS for_database,
+			coalesce(CASE WHEN s.source IN ('command line', 'environment variable') THEN s.setting END, of_file.setting, s.boot_val) AS setting
+		FROM pg_settings s
+		LEFT JOIN LATERAL (SELECT f.setting FROM pg_file_settings f WHERE lower(f.name) = lower(s.name) AND f.applied
+			ORDER BY f.seqno DESC LIMIT 1) of_file ON true
+		LEFT JOIN LATERAL (SELECT substr(c, strpos(c, '=') + 1) AS setting FROM pg_db_role_setting r, unnest(r.setconfig) c
+			WHERE r.setrole = 0 AND r.setdatabase IN (0, (SELECT oid FROM own_database)) AND lower(split_part(c, '=', 1)) = lower(s.name)
+			ORDER BY r.setdatabase DESC LIMIT 1) of_database ON true
+		WHERE s.name IN ('TimeZone', 'timezone_abbreviations', 'DateStyle', 'IntervalStyle', 'extra_float_digits', 'bytea_output',
+			'xmlbinary', 'xmloption', 'lc_monetary', 'lc_numeric', 'lc_time', 'default_text_search_config', 'standard_conforming_strings',
+			'backslash_quote', 'transform_null_equals', 'array_nulls', 'quote_all_identifiers', 'search_path',
+			'default_transaction_isolation', 'gin_fuzzy_search_limit', 'max_identifier_length')
+	), traits (name, vartype, value, for_database) AS (
+		SELECT name, vartype, setting, for_database FROM settings
+		UNION ALL
+		SELECT t.name, 'locale', t.value, NULL FROM own_database d, LATERAL (VALUES
+			('LC_COLLATE', d.datcollate), ('LC_CTYPE', d.datctype),
+			('ICU locale', coalesce(attributes->>'daticulocale', attributes->>'datlocale'))) t (name, value)
+		UNION ALL
+		SELECT t.name, '', t.value, NULL FROM own_database d, LATERAL (VALUES
+			('encoding', pg_encoding_to_char(d.encoding)),
+			('locale provider', CASE attributes->>'datlocprovider' WHEN 'c' THEN 'libc' WHEN 'i' THEN 'icu' ELSE 'builtin' END),
+			('ICU rules', attributes->>'daticurules'),
+			('version of the default collation', pg_database_collation_actual_version(d.oid)),
+			('version of ICU', (SELECT pg_collation_actual_version(oid) FROM pg_collation
+				WHERE collname = 'und-x-icu' AND collnamespace = 'pg_catalog'::regnamespace)),
+			('version of the C library''s collations', (SELECT max(pg_collation_actual_version(oid)) FROM pg_collation
+				WHERE collprovider = 'c'))) t (name, value)
+	)
+	SELECT jsonb_object_agg(t.name, jsonb_build_object('value', plain.value, 'for_database', plain.for_database))
+	FROM traits t, LATERAL (SELECT max(same) FILTER (WHERE n = 1), max(same) FILTER (WHERE n = 2)
+		FROM unnest(ARRAY[t.value, t.for_database]) WITH ORDINALITY AS given (text, n), LATERAL (SELECT CASE WHEN text IS NULL THEN NULL
+			WHEN t.name = 'TimeZone' AND lower(text) IN ('utc', 'etc/utc', 'gmt', 'etc/gmt', 'uct', 'etc/uct', 'zulu', 'etc/zulu', 'universal',
+				'etc/universal', 'greenwich', 'etc/greenwich', 'gmt0', 'etc/gmt0') THEN 'UTC'
+			WHEN t.vartype = 'bool' THEN CASE WHEN lower(text) IN ('on', 'true', 'yes', 't', 'y', '1') THEN 'on' ELSE 'off' END
+			WHEN t.name IN ('DateStyle', 'search_path') THEN lower(replace(text, ' ', ''))
+			WHEN t.name IN ('lc_monetary', 'lc_numeric', 'lc_time') AND lower(replace(text, '-', '')) IN ('c.utf8', 'posix') THEN 'C'
+			WHEN t.vartype = 'locale' OR t.name LIKE 'lc\_%' THEN regexp_replace(text, '\.utf-?8', '.UTF-8', 'i')
+			ELSE text END) AS made (same)) plain (value, for_database);
+$$;
+COMMENT ON FUNCTION citus_internal.answer_traits() IS
+	'properties of this database and server, and settings, that change the answers to statements';
+REVOKE ALL ON FUNCTION citus_internal.answer_traits() FROM public;
+
+-- A server that joins gets what is set for the database. Versions of what one of the servers doesn't have need not be the same.
+CREATE FUNCTION citus_internal.trait_differences(here jsonb, there jsonb, joins boolean) RETURNS text
+	LANGUAGE sql IMMUTABLE STRICT
+	SET search_path = pg_catalog
+AS $$
+	SELECT string_agg(format('%s is %s there, and %s here', name, coalesce(quote_ident(value_there), 'missing'),
+		coalesce(quote_ident(value_here), 'missing')), '; ' ORDER BY name COLLATE "C")
+	FROM (SELECT key AS name, coalesce(value->>'for_database', value->>'value') AS value_here,
+			coalesce(there->key->>'for_database', CASE WHEN joins THEN value->>'for_database' END, there->key->>'value') AS value_there
+		FROM jsonb_each(here)) AS traits
+	WHERE value_here IS DISTINCT FROM value_there
+		AND NOT (name IN ('version of ICU', 'version of the C library''s collations') AND num_nulls(value_here, value_there) > 0);
+$$;
+COMMENT ON FUNCTION citus_internal.trait_differences(jsonb, jsonb, boolean) IS
+	'how the properties of two servers differ, by answer_traits(); null if they don''t';
+REVOKE ALL ON FUNCTION citus_internal.trait_differences(jsonb, jsonb, boolean) FROM public;
+
 CREATE FUNCTION pg_catalog.citus_check_cluster_node_health(OUT from_nodename text, OUT from_nodeport integer,
 	OUT to_nodename text, OUT to_nodeport integer, OUT result boolean)
 	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_check_cluster_node_health';
 COMMENT ON FUNCTION pg_catalog.citus_check_cluster_node_health() IS
-	'whether each node can connect to each other node; null where the first can''t be asked';
+	'whether each node can connect to each other node, as all roles, and gives the same answers; null where the first can''t be asked';
+
+CREATE FUNCTION citus_internal.connection_problems(host text, port integer, all_roles boolean, OUT role name, OUT problem text)
+	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_connection_problems';
+COMMENT ON FUNCTION citus_internal.connection_problems(text, integer, boolean) IS
+	'why this node can''t connect to a server: as the caller, or as all roles that need it';
+
+CREATE FUNCTION citus_internal.node_problems(OUT from_nodename text, OUT from_nodeport integer,
+	OUT to_nodename text, OUT to_nodeport integer, OUT role name, OUT problem text)
+	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_node_problems';
+COMMENT ON FUNCTION citus_internal.node_problems() IS
+	'what keeps nodes from connecting to each other, and in what their answers differ';
+REVOKE ALL ON FUNCTION citus_internal.node_problems() FROM public;
+
+CREATE FUNCTION citus_internal.put_node_password(role name, new_password text) RETURNS void
+	LANGUAGE plpgsql
+	SET search_path = pg_catalog
+AS $$
+DECLARE
+	present CONSTANT text := $re$(^|\s)password\s*=\s*('([^'\\]|\\.)*'|([^\s'\\]|\\.)([^\s\\]|\\.)*)$re$;
+	setting CONSTANT text := 'password=''' || replace(replace(new_password, chr(92), repeat(chr(92), 2)), '''', chr(92) || '''') || '''';
+BEGIN
+	UPDATE pg_dist_authinfo SET authinfo = concat_ws(' ', nullif(btrim(regexp_replace(authinfo, present, ' ', 'g')), ''), setting)
+		WHERE rolename = role;
+	DELETE FROM pg_dist_authinfo WHERE rolename = role AND authinfo = '';
+	IF setting IS NOT NULL THEN
+		INSERT INTO pg_dist_authinfo (nodeid, rolename, authinfo) VALUES (0, role, setting) ON CONFLICT DO NOTHING;
+	END IF;
+END;
+$$;
+COMMENT ON FUNCTION citus_internal.put_node_password(name, text) IS
+	'changes the password in the rows of a role in this node''s pg_dist_authinfo, or makes a row with it';
+REVOKE ALL ON FUNCTION citus_internal.put_node_password(name, text) FROM public;
+
+CREATE FUNCTION pg_catalog.citus_set_node_password(rolename name, password text)
+	RETURNS void LANGUAGE C AS 'MODULE_PATHNAME', 'citus_set_node_password';
+COMMENT ON FUNCTION pg_catalog.citus_set_node_password(name, text) IS
+	'set on all nodes the password with which they log in on each other as a role; null removes it';
+REVOKE ALL ON FUNCTION pg_catalog.citus_set_node_password(name, text) FROM public;
+
+CREATE VIEW citus.citus_node_problems AS
+	SELECT * FROM citus_internal.node_problems();
+COMMENT ON VIEW citus.citus_node_problems IS
+	'what keeps nodes from connecting to each other, and as which role; in what their answers differ';
+ALTER VIEW citus.citus_node_problems SET SCHEMA pg_catalog;
+REVOKE ALL ON pg_catalog.citus_node_problems FROM public;
 
 -- After ALTER EXTENSION citus UPDATE, on each node. There is nothing left to change then but to remember it.
 CREATE PROCEDURE pg_catalog.citus_finish_citus_upgrade()

@@ -99,6 +99,15 @@ cluster_id(void)
 	return own_id(metadata_local_group() == COORDINATOR_GROUP ? "server_id" : "cluster_id");
 }
 
+char *
+answer_differences(const char *here, const char *there, bool joins)
+{
+	if (here == NULL || there == NULL || strcmp(here, there) == 0)
+		return NULL;
+	return spi_value(psprintf("SELECT citus_internal.trait_differences(%s, %s, %s)", quote_literal_cstr(here),
+							  quote_literal_cstr(there), joins ? "true" : "false"));
+}
+
 bool
 host_is_loopback(const char *host)
 {
@@ -146,6 +155,25 @@ check_extension(RemoteConn *conn, const char *host, int32 port)
 				 errmsg("extension \"citus\" on node %s:%d has another version", host, port),
 				 errdetail("It has version %s, this node has version %s.", version, own_version),
 				 errhint("Install the same version of the extension on all nodes, and run ALTER EXTENSION citus UPDATE.")));
+}
+
+/*
+ * Checks that the server gives the answers that this one gives: that
+ * collations and settings on which these depend are the same.
+ */
+static void
+check_answer_traits(RemoteConn *conn, const char *host, int32 port)
+{
+	char	   *traits = ask_value(conn, ANSWER_TRAITS_QUERY);
+	char	   *differences = answer_differences(spi_value(ANSWER_TRAITS_QUERY), traits, true);
+
+	if (differences != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("node %s:%d would give other answers than this node", host, port),
+				 errdetail("On that node and this one: %s.", differences),
+				 errhint("Create the database there with the locale, provider and encoding of this one, install the same versions "
+						 "of ICU and the C library, and give these settings the same values in postgresql.conf.")));
 }
 
 /*
@@ -208,6 +236,7 @@ candidate_check(const char *host, int32 port, int32 groupid)
 
 	check_server(conn, host, port);
 	check_extension(conn, host, port);
+	check_answer_traits(conn, host, port);
 	facts = ask_facts(conn);
 	remote_plain_close(conn);
 
@@ -235,15 +264,17 @@ void
 candidate_check_reaches(const char *host, int32 port, const char *coordinator_host, int32 coordinator_port)
 {
 	RemoteConn *conn = connect_candidate(host, port);
-	char	   *answer = ask_value(conn, psprintf("SELECT pg_catalog.citus_check_connection_to_node(%s, %d)",
-												  quote_literal_cstr(coordinator_host), coordinator_port));
+	char	   *query = psprintf("SELECT problem FROM citus_internal.connection_problems(%s, %d, false)",
+								 quote_literal_cstr(coordinator_host), coordinator_port);
+	RemoteResult *problems = remote_plain_exec(conn, query, ERROR);
 
 	remote_plain_close(conn);
-	if (answer == NULL || strcmp(answer, "t") != 0)
+	if (problems->nrows > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
 				 errmsg("node %s:%d can't connect to the coordinator at %s:%d",
 						host, port, coordinator_host, coordinator_port),
+				 errdetail_internal("%s", remote_value(problems, 0, 0)),
 				 errhint("Set an address of the coordinator that all nodes can reach with citus_set_coordinator_host, "
 						 "and let its pg_hba.conf accept them.")));
 }

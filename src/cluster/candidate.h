@@ -34,6 +34,14 @@ extern bool server_reachable(const char *host, int32 port, char **error);
  */
 extern bool server_writable(const char *host, int32 port, char **error);
 
+/*
+ * What the answers of a server depend on, as JSON; superusers only.  And how
+ * two servers differ in it, in words; NULL if they don't, or if one is NULL.
+ * joins: the second one will get what is set for the database.
+ */
+#define ANSWER_TRAITS_QUERY "SELECT citus_internal.answer_traits()"
+extern char *answer_differences(const char *here, const char *there, bool joins);
+
 /* Id of the server at this address, or NULL if it can't be had. */
 extern char *server_id_at(const char *host, int32 port);
 

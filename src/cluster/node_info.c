@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * node_info.c
- *	  Facts about nodes, and whether they reach each other.
+ *	  Facts about nodes.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,7 +35,6 @@ SQL_FUNCTION(citus_nodeport_for_nodeid);
 SQL_FUNCTION(get_nodeid_for_groupid);
 SQL_FUNCTION(citus_get_active_worker_nodes);
 SQL_FUNCTION(citus_check_connection_to_node);
-SQL_FUNCTION(citus_check_cluster_node_health);
 
 Datum
 citus_version(PG_FUNCTION_ARGS)
@@ -145,79 +144,4 @@ citus_check_connection_to_node(PG_FUNCTION_ARGS)
 	char	   *error;
 
 	PG_RETURN_BOOL(server_reachable(text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_INT32(1), &error));
-}
-
-/*
- * Appends a node's report about its connection to another one; NULL if there
- * is none.
- */
-static void
-put_health(ReturnSetInfo *result, ClusterNode *from, ClusterNode *to, RemoteConn *conn)
-{
-	Datum		values[5];
-	bool		nulls[5] = {false};
-
-	values[0] = CStringGetTextDatum(from->host);
-	values[1] = Int32GetDatum(from->port);
-	values[2] = CStringGetTextDatum(to->host);
-	values[3] = Int32GetDatum(to->port);
-	nulls[4] = true;
-
-	if (conn != NULL)
-	{
-		char	   *error;
-		RemoteResult *answer;
-
-		remote_plain_send(conn, psprintf("SELECT pg_catalog.citus_check_connection_to_node(%s, %d)",
-										 quote_literal_cstr(to->host), to->port));
-		answer = remote_plain_result(conn, &error);
-		if (answer != NULL)
-		{
-			nulls[4] = false;
-			values[4] = BoolGetDatum(remote_is_true(answer));
-		}
-	}
-	tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
-}
-
-/*
- * A node's check of another one gets half the time that the node has to
- * answer.
- */
-static void
-limit_checks(RemoteConn *conn)
-{
-	int			timeout = remote_connection_timeout();
-	char	   *error;
-
-	remote_plain_limit(conn, timeout);
-	remote_plain_send(conn, psprintf("SET citus.node_connection_timeout = %d", Max(timeout / 2, 10)));
-	(void) remote_plain_result(conn, &error);
-}
-
-/*
- * One row for each pair of active nodes; result is NULL where the first one
- * could not be asked.
- */
-Datum
-citus_check_cluster_node_health(PG_FUNCTION_ARGS)
-{
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	List	   *nodes = node_active_primaries();
-	ListCell   *to;
-
-	InitMaterializedSRF(fcinfo, 0);
-	foreach_ptr(ClusterNode, node, nodes)
-	{
-		char	   *error = NULL;
-		RemoteConn *conn = remote_plain_open(node->host, node->port, &error);
-
-		if (conn != NULL)
-			limit_checks(conn);
-		foreach(to, nodes)
-			put_health(result, node, lfirst(to), conn);
-		if (conn != NULL)
-			remote_plain_close(conn);
-	}
-	return (Datum) 0;
 }

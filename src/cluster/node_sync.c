@@ -20,6 +20,7 @@
 #include "remote/connection.h"
 #include "cluster/candidate.h"
 #include "cluster/members.h"
+#include "cluster/node_password.h"
 #include "cluster/node_sync.h"
 #include "cluster/object_sync.h"
 
@@ -63,6 +64,7 @@ node_sync(const ClusterNode *node)
 
 	remote_exec_list(node->groupid, membership_commands(node));
 	send_secret(node);
+	node_passwords_send(node);
 	object_sync_before_tables(objects);
 	tables = table_sync_definitions(node);
 	object_sync_after_tables(objects);

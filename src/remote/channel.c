@@ -42,6 +42,11 @@ channel_open(Channel *channel, const char *const *keywords, const char *const *v
 ChannelEvent
 channel_connect(Channel *channel)
 {
+	ConnStatusType status = PQstatus(channel->pg);
+
+	if (status == CONNECTION_AWAITING_RESPONSE || status == CONNECTION_AUTH_OK || status == CONNECTION_SSL_STARTUP ||
+		status == CONNECTION_GSS_STARTUP)
+		channel->reached = true;
 	switch (PQconnectPoll(channel->pg))
 	{
 		case PGRES_POLLING_OK:
@@ -111,6 +116,16 @@ const char *
 channel_failure(const Channel *channel)
 {
 	return channel->pg == NULL ? "out of memory" : PQerrorMessage(channel->pg);
+}
+
+ChannelRefusal
+channel_refusal(const Channel *channel)
+{
+	if (!channel->reached || channel->pg == NULL || channel_ok(channel))
+		return CHANNEL_NOT_REACHED;
+	if (PQconnectionNeedsPassword(channel->pg))
+		return CHANNEL_NO_PASSWORD;
+	return PQconnectionUsedPassword(channel->pg) ? CHANNEL_PASSWORD_USED : CHANNEL_REFUSED;
 }
 
 int

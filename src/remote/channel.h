@@ -49,6 +49,7 @@ typedef struct Channel
 {
 	struct pg_conn *pg;
 	bool		connecting;
+	bool		reached;		/* a server has accepted the connection */
 	bool		pipelined;		/* in pipeline mode */
 	bool		unflushed;		/* output is pending */
 	bool		unreadable;		/* channel_read has failed; channel_next tells
@@ -88,6 +89,19 @@ extern bool channel_alive(Channel *channel);
  * known.
  */
 extern const char *channel_failure(const Channel *channel);
+
+/* Why a channel that was being connected is unusable. */
+typedef enum ChannelRefusal
+{
+	CHANNEL_NOT_REACHED,		/* no server has answered */
+	CHANNEL_NO_PASSWORD,		/* the server wants one, and none was known */
+	CHANNEL_PASSWORD_USED,		/* the server has refused the login, after it
+								 * had asked for the password */
+	CHANNEL_REFUSED,			/* the server has refused the login, for
+								 * another reason */
+} ChannelRefusal;
+
+extern ChannelRefusal channel_refusal(const Channel *channel);
 
 /*
  * For waiting: WL_SOCKET_* events.  The socket may be another one after each

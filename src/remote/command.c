@@ -322,6 +322,17 @@ remote_exec_alone_on_all(const char *sql)
 	}
 }
 
+/* Why a connection was not made, and what to do about it; closes it. */
+static char *
+explain_failure(RemoteConn *conn)
+{
+	char	   *failure = connect_failure(conn);
+	char	   *advice = connect_advice(conn);
+
+	connect_close(conn);
+	return advice == NULL ? failure : psprintf("%s\n%s", failure, advice);
+}
+
 /* The connection, if it was made; else closes it, and *error is why. */
 static RemoteConn *
 plain_opened(RemoteConn *conn, char **error)
@@ -330,15 +341,14 @@ plain_opened(RemoteConn *conn, char **error)
 		return conn;
 	if (error == NULL)
 		connect_report(conn);
-	*error = connect_failure(conn);
-	connect_close(conn);
+	*error = explain_failure(conn);
 	return NULL;
 }
 
 RemoteConn *
 remote_plain_open(const char *host, int port, char **error)
 {
-	RemoteConn *conn = pool_open_plain(host, port, CONNECT_PLAIN, &command_owner);
+	RemoteConn *conn = pool_open_plain(host, port, CONNECT_PLAIN, GetUserId(), &command_owner);
 
 	connect_finish(conn);
 	return plain_opened(conn, error);
@@ -347,16 +357,29 @@ remote_plain_open(const char *host, int port, char **error)
 RemoteConn *
 remote_plain_open_unchecked(const char *host, int port, int limit_ms, char **error)
 {
-	RemoteConn *conn = pool_open_plain(host, port, CONNECT_UNCHECKED, &command_owner);
+	RemoteConn *conn = pool_open_plain(host, port, CONNECT_UNCHECKED, GetUserId(), &command_owner);
 
 	connect_finish_within(conn, limit_ms);
 	return plain_opened(conn, error);
 }
 
+char *
+remote_login_problem(const char *host, int port, Oid role, bool *reached)
+{
+	RemoteConn *conn = pool_open_plain(host, port, CONNECT_PLAIN, role, &command_owner);
+
+	connect_finish(conn);
+	*reached = conn->state == REMOTE_IDLE || channel_refusal(&conn->priv->channel) != CHANNEL_NOT_REACHED;
+	if (conn->state != REMOTE_IDLE)
+		return explain_failure(conn);
+	connect_close(conn);
+	return NULL;
+}
+
 RemoteConn *
 remote_replication_open(const char *host, int port)
 {
-	RemoteConn *conn = pool_open_plain(host, port, CONNECT_REPLICATION, &command_owner);
+	RemoteConn *conn = pool_open_plain(host, port, CONNECT_REPLICATION, GetUserId(), &command_owner);
 
 	connect_finish(conn);
 	if (conn->state == REMOTE_DEAD)

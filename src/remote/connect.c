@@ -17,6 +17,7 @@
 
 #include <unistd.h>
 
+#include "access/xact.h"
 #include "commands/dbcommands.h"
 #include "libpq-fe.h"
 #include "mb/pg_wchar.h"
@@ -24,10 +25,12 @@
 #include "storage/fd.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "catalog/backends.h"
+#include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "catalog/node_session.h"
 #include "catalog/stat_counters.h"
@@ -41,6 +44,9 @@
 
 dlist_head	remote_conns = DLIST_STATIC_INIT(remote_conns);
 int			node_connection_timeout = 30000;
+
+/* How often a login is tried again whose password is refused. */
+#define MAX_LOGINS 10
 
 static char *node_conninfo = NULL;
 static uint64 last_serial = 0;
@@ -178,6 +184,24 @@ add_conninfo(ConnectParams *params, const char *conninfo, const char *const *all
 	PQconninfoFree(options);
 }
 
+/* Routes a connection to a node's gateway through our own, if possible. */
+static void
+route_params(ConnectParams *params)
+{
+	char	   *host;
+	char	   *port;
+	char	   *options;
+
+	if (!transport_route(params->keywords, params->values, &host, &port, &options))
+		return;
+	add_param(params, "host", host);
+	add_param(params, "port", port);
+	add_param(params, "options", options);
+	add_param(params, "hostaddr", "");
+	params->keywords[params->count] = NULL;
+	params->values[params->count] = NULL;
+}
+
 /*
  * Fills in all parameters of a connection, in CurrentMemoryContext.  poolinfo
  * is NULL without a pooler.
@@ -214,24 +238,8 @@ connect_params(ConnectParams *params, const char *host, int port, const ClusterN
 
 	params->keywords[params->count] = NULL;
 	params->values[params->count] = NULL;
-}
-
-/* Routes a connection to a node's gateway through our own, if possible. */
-static void
-route_params(ConnectParams *params)
-{
-	char	   *host;
-	char	   *port;
-	char	   *options;
-
-	if (!transport_route(params->keywords, params->values, &host, &port, &options))
-		return;
-	add_param(params, "host", host);
-	add_param(params, "port", port);
-	add_param(params, "options", options);
-	add_param(params, "hostaddr", "");
-	params->keywords[params->count] = NULL;
-	params->values[params->count] = NULL;
+	if (poolinfo != NULL)
+		route_params(params);
 }
 
 /* A value as libpq's connection strings quote it. */
@@ -280,6 +288,13 @@ connect_failed(RemoteConn *conn)
 	stat_counter_add(STAT_CONNECTION_FAILED);
 }
 
+/* The pooler by which a connection goes; NULL: none. */
+static const char *
+pooler_of(const ClusterNode *node, bool pass_pooler, ConnectKind kind)
+{
+	return node == NULL || pass_pooler || kind != CONNECT_POOLED ? NULL : pool_info_lookup(node->nodeid);
+}
+
 /*
  * Starts connecting.  The struct is added to remote_conns before anything can
  * fail, so nothing is leaked; connect_poll reports failures.
@@ -287,19 +302,16 @@ connect_failed(RemoteConn *conn)
 RemoteConn *
 connect_start(const char *host, int port, Oid login_role, bool pass_pooler, ConnectKind kind)
 {
-	bool		plain = kind != CONNECT_POOLED;
 	ConnectParams params;
 	RemoteConnPrivate *priv;
 	RemoteConn *conn;
 	const ClusterNode *node = node_at_address(host, port);
-	const char *poolinfo = node == NULL || pass_pooler || plain ? NULL : pool_info_lookup(node->nodeid);
+	const char *poolinfo = pooler_of(node, pass_pooler, kind);
 
 	check_destination(host, port);
 	if (kind != CONNECT_UNCHECKED)
 		own_address_require();
 	connect_params(&params, host, port, node, login_role, poolinfo, kind);
-	if (poolinfo != NULL)
-		route_params(&params);
 
 	if (!AcquireExternalFD())
 		ereport(ERROR,
@@ -327,7 +339,9 @@ connect_start(const char *host, int port, Oid login_role, bool pass_pooler, Conn
 	conn->state = REMOTE_CONNECTING;
 	priv->serial = ++last_serial;
 	priv->passes_pooler = pass_pooler && node != NULL && pool_info_lookup(node->nodeid) != NULL;
-	priv->plain = plain;
+	priv->plain = kind != CONNECT_POOLED;
+	priv->kind = kind;
+	priv->pass_pooler = pass_pooler;
 	priv->fresh = true;
 	priv->cancel_fd = -1;
 	priv->started = GetCurrentTimestamp();
@@ -358,6 +372,31 @@ connect_done(RemoteConn *conn)
 	backend_add_peer(priv->peer_group, priv->peer_pid);
 }
 
+/*
+ * Logs in again, at once, after the node has refused the password: it may be
+ * changing.  The transaction that changes it in pg_dist_authinfo and of the
+ * role commits at slightly different times on the nodes.  False if that was
+ * tried often enough.
+ */
+static bool
+log_in_again(RemoteConn *conn)
+{
+	RemoteConnPrivate *priv = conn->priv;
+	const ClusterNode *node;
+	ConnectParams params;
+
+	if (channel_refusal(&priv->channel) != CHANNEL_PASSWORD_USED || !IsTransactionState() || ++priv->logins > MAX_LOGINS)
+		return false;
+	AcceptInvalidationMessages();
+	node = node_at_address(conn->nodename, conn->nodeport);
+	connect_params(&params, conn->nodename, conn->nodeport, node, conn->login_role,
+				   pooler_of(node, priv->pass_pooler, priv->kind), priv->kind);
+	wait_forget(conn);
+	channel_close(&priv->channel);
+	memset(&priv->channel, 0, sizeof(Channel));
+	return channel_open(&priv->channel, params.keywords, params.values, notice_receiver, conn);
+}
+
 bool
 connect_poll(RemoteConn *conn)
 {
@@ -372,6 +411,8 @@ connect_poll(RemoteConn *conn)
 			connect_done(conn);
 			return true;
 		case CHANNEL_LOST:
+			if (log_in_again(conn))
+				break;
 			connect_failed(conn);
 			return true;
 		default:
@@ -380,6 +421,7 @@ connect_poll(RemoteConn *conn)
 	if (TimestampDifferenceExceeds(priv->started, GetCurrentTimestamp(), node_connection_timeout))
 	{
 		connect_failed(conn);
+		priv->timed_out = true;
 		return true;
 	}
 	return false;
@@ -402,7 +444,10 @@ connect_finish(RemoteConn *conn)
 {
 	connect_until(conn, TimestampTzPlusMilliseconds(conn->priv->started, node_connection_timeout));
 	if (conn->state == REMOTE_CONNECTING)
+	{
 		connect_failed(conn);
+		conn->priv->timed_out = true;
+	}
 }
 
 void
@@ -416,9 +461,33 @@ connect_failure(RemoteConn *conn)
 {
 	const char *message = channel_failure(&conn->priv->channel);
 
-	if (message[0] == '\0')
+	/* libpq's message may be no more than the address, then */
+	if (conn->state == REMOTE_CONNECTING)
+		return pstrdup("The node did not answer in time.");
+	if (conn->priv->timed_out || message[0] == '\0')
 		return psprintf("The node did not answer within %d ms.", node_connection_timeout);
 	return pchomp(message);
+}
+
+char *
+connect_advice(const RemoteConn *conn)
+{
+	const ClusterNode *node = node_at_address(conn->nodename, conn->nodeport);
+	const ClusterNode *own = node_primary_of(metadata_local_group());
+	const char *here = own == NULL ? "this node" : psprintf("node %s:%d", own->host, own->port);
+	char	   *role = GetUserNameFromId(conn->login_role, false);
+
+	switch (channel_refusal(&conn->priv->channel))
+	{
+		case CHANNEL_NO_PASSWORD:
+			return psprintf("In pg_dist_authinfo of %s there is no row with a password for rolename \"%s\" and nodeid %d or 0: "
+							"use citus_set_node_password.", here, role, node == NULL ? 0 : node->nodeid);
+		case CHANNEL_PASSWORD_USED:
+			return psprintf("If the password of role \"%s\" is not the one in pg_dist_authinfo of %s (nodeid %d or 0), "
+							"use citus_set_node_password.", role, here, node == NULL ? 0 : node->nodeid);
+		default:
+			return NULL;
+	}
 }
 
 /* Raises the failure of a connection that could not be made, and closes it. */
@@ -426,17 +495,19 @@ void
 connect_report(RemoteConn *conn)
 {
 	char	   *detail = connect_failure(conn);
+	char	   *advice = connect_advice(conn);
 	char	   *host = pstrdup(conn->nodename);
 	int			port = conn->nodeport;
-	bool		is_worker = conn->priv->peer_group > 0;
 
+	if (conn->priv->peer_group > 0 && channel_refusal(&conn->priv->channel) == CHANNEL_NOT_REACHED)
+		advice = "To go on without a node that stays down, use citus_disable_node; if another server has "
+			"its data, use citus_update_node.";
 	connect_close(conn);
 	ereport(ERROR,
 			(errcode(ERRCODE_CONNECTION_FAILURE),
 			 errmsg("could not connect to node %s:%d", host, port),
 			 errdetail_internal("%s", detail),
-			 is_worker ? errhint("To go on without a node that stays down, use citus_disable_node; if another server has "
-								 "its data, use citus_update_node.") : 0));
+			 advice != NULL ? errhint("%s", advice) : 0));
 }
 
 void

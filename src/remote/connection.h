@@ -319,6 +319,13 @@ extern RemoteConn *remote_plain_open(const char *host, int port, char **error);
 extern RemoteConn *remote_plain_open_unchecked(const char *host, int port, int limit_ms, char **error);
 
 /*
+ * Why this node can't log in at an address as a role: palloc'd, NULL if it
+ * can.  *reached: whether a server has answered.  The caller must be a
+ * superuser, or that role.
+ */
+extern char *remote_login_problem(const char *host, int port, Oid role, bool *reached);
+
+/*
  * The same, always raising, for commands of the replication protocol; such a
  * connection is to a walsender.
  */

@@ -451,12 +451,12 @@ pool_acquire_alone(int32 groupid, RemoteOwner *owner)
  * superusers only; may be still connecting.
  */
 RemoteConn *
-pool_open_plain(const char *host, int port, ConnectKind kind, RemoteOwner *owner)
+pool_open_plain(const char *host, int port, ConnectKind kind, Oid login_role, RemoteOwner *owner)
 {
 	RemoteConn *conn;
 
 	begin_use(kind);
-	conn = connect_start(host, port, GetUserId(), true, kind);
+	conn = connect_start(host, port, login_role, true, kind);
 	claim_conn(conn, owner);
 	return conn;
 }

@@ -41,6 +41,16 @@ struct RemoteSettings;
 
 typedef struct PreparedCache PreparedCache;
 
+typedef enum ConnectKind
+{
+	CONNECT_POOLED,
+	CONNECT_PLAIN,				/* outside the pool */
+	CONNECT_REPLICATION,		/* the same; the server also takes commands of
+								 * the replication protocol */
+	CONNECT_UNCHECKED,			/* the same as CONNECT_PLAIN, also if this
+								 * server is a copy (own_address.h) */
+} ConnectKind;
+
 typedef struct RemoteConnPrivate
 {
 	dlist_node	link;			/* in remote_conns */
@@ -69,6 +79,10 @@ typedef struct RemoteConnPrivate
 	SubTransactionId owner_subid;	/* in which owner claimed it */
 
 	/* connecting */
+	ConnectKind kind;
+	bool		pass_pooler;
+	int			logins;			/* how often it was tried again */
+	bool		timed_out;
 	TimestampTz started;
 	TimestampTz established;
 	TimestampTz last_used;		/* start of the last statement that used it */
@@ -120,23 +134,15 @@ extern int	node_connection_timeout;
  * the node itself; connect_poll goes on and returns whether it has an end
  * (REMOTE_IDLE, or REMOTE_DEAD); connect_finish waits for that,
  * connect_finish_within for limit_ms at most.
- * connect_failure is the reason, palloc'd.
+ * connect_failure is the reason, and connect_advice what to do about it if it
+ * is a missing or wrong password, else NULL; palloc'd.
  */
-typedef enum ConnectKind
-{
-	CONNECT_POOLED,
-	CONNECT_PLAIN,				/* outside the pool */
-	CONNECT_REPLICATION,		/* the same; the server also takes commands of
-								 * the replication protocol */
-	CONNECT_UNCHECKED,			/* the same as CONNECT_PLAIN, also if this
-								 * server is a copy (own_address.h) */
-} ConnectKind;
-
 extern RemoteConn *connect_start(const char *host, int port, Oid login_role, bool pass_pooler, ConnectKind kind);
 extern bool connect_poll(RemoteConn *conn);
 extern void connect_finish(RemoteConn *conn);
 extern void connect_finish_within(RemoteConn *conn, int limit_ms);
 extern char *connect_failure(RemoteConn *conn);
+extern char *connect_advice(const RemoteConn *conn);
 pg_noreturn extern void connect_report(RemoteConn *conn);
 
 /*
@@ -207,7 +213,7 @@ extern void settings_rolled_back(RemoteConn *conn);
 extern RemoteConn *pool_acquire_primary(int32 groupid, RemoteOwner *owner);
 extern void pool_yield_group(int32 groupid);
 extern RemoteConn *pool_acquire_alone(int32 groupid, RemoteOwner *owner);
-extern RemoteConn *pool_open_plain(const char *host, int port, ConnectKind kind, RemoteOwner *owner);
+extern RemoteConn *pool_open_plain(const char *host, int port, ConnectKind kind, Oid login_role, RemoteOwner *owner);
 
 /*
  * A connection that counted has been closed: gives the shared slot back if it

@@ -10,6 +10,7 @@ from harness.proxy import Proxy
 from harness.servers import rows, value, wait_until
 from pomelo_cluster import find_free_ports
 
+pytestmark = pytest.mark.some(8)     # most make clusters of their own
 ROWS = 100
 NO_MAINTENANCE = "no maintenance is done"
 NOT_KNOWN = "could not find out whether"
