@@ -34,10 +34,18 @@ typedef struct Definition
 	const char *last_identity;	/* of the last object written by
 								 * definition_add_if_missing */
 	int			guc_level;		/* of the search_path that we set */
+	List	   *names;			/* of the table and its columns, for
+								 * definition_expression; NIL: not yet made */
 } Definition;
 
 extern Definition *definition_begin(Oid relid, bool for_shard);
 extern List *definition_end(Definition *def);
+
+/*
+ * An expression of the table's columns (as nodeToString wrote it) as text.  To
+ * collect the columns' names takes long for a wide table, so they are kept.
+ */
+extern char *definition_expression(Definition *def, const char *expression);
 
 /* Appends a command. */
 extern void definition_add(Definition *def, const char *format,...) pg_attribute_printf(2, 3);

@@ -206,13 +206,9 @@ append_policy_roles(StringInfo buf, Datum roles)
 static void
 append_policy_qual(StringInfo buf, Definition *def, const CatalogRow *row, AttrNumber attno, const char *clause)
 {
-	List	   *context;
-
 	if (row->nulls[attno - 1])
 		return;
-	context = deparse_context_for(RelationGetRelationName(def->rel), RelationGetRelid(def->rel));
-	appendStringInfo(buf, " %s (%s)", clause,
-					 deparse_expression(stringToNode(TextDatumGetCString(row->values[attno - 1])), context, false, false));
+	appendStringInfo(buf, " %s (%s)", clause, definition_expression(def, TextDatumGetCString(row->values[attno - 1])));
 }
 
 /* CREATE POLICY. */

@@ -112,19 +112,24 @@ definition_add(Definition *def, const char *format,...)
 	def->commands = lappend(def->commands, buf.data);
 }
 
+char *
+definition_expression(Definition *def, const char *expression)
+{
+	if (def->names == NIL)
+		def->names = deparse_context_for(RelationGetRelationName(def->rel), RelationGetRelid(def->rel));
+	return deparse_expression(stringToNode(expression), def->names, false, false);
+}
+
 /* The default or generation expression of a column as text, or NULL. */
 static char *
-column_expression(Relation rel, AttrNumber attno)
+column_expression(Definition *def, AttrNumber attno)
 {
-	TupleConstr *constr = RelationGetDescr(rel)->constr;
-	List	   *context;
+	const TupleConstr *constr = RelationGetDescr(def->rel)->constr;
 
 	for (int i = 0; constr != NULL && i < constr->num_defval; i++)
 	{
-		if (constr->defval[i].adnum != attno)
-			continue;
-		context = deparse_context_for(RelationGetRelationName(rel), RelationGetRelid(rel));
-		return deparse_expression(stringToNode(constr->defval[i].adbin), context, false, false);
+		if (constr->defval[i].adnum == attno)
+			return definition_expression(def, constr->defval[i].adbin);
 	}
 	return NULL;
 }
@@ -161,7 +166,7 @@ append_column(StringInfo buf, Definition *def, Form_pg_attribute att)
 	if (OidIsValid(att->attcollation) && att->attcollation != get_typcollation(att->atttypid))
 		appendStringInfo(buf, " COLLATE %s", generate_collation_name(att->attcollation));
 
-	expression = column_expression(def->rel, att->attnum);
+	expression = def->for_shard && !att->attgenerated ? NULL : column_expression(def, att->attnum);
 	if (att->attgenerated)
 		appendStringInfo(buf, " GENERATED ALWAYS AS (%s) %s", expression,
 						 att->attgenerated == ATTRIBUTE_GENERATED_STORED ? "STORED" : "VIRTUAL");
@@ -513,7 +518,7 @@ char *
 column_default_definition(Oid relid, AttrNumber attno)
 {
 	Definition *def = definition_begin(relid, false);
-	char	   *result = column_expression(def->rel, attno);
+	char	   *result = column_expression(def, attno);
 
 	(void) definition_end(def);
 	return result;
