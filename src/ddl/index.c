@@ -17,7 +17,9 @@
 #include "catalog/index.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_inherits.h"
+#include "commands/cluster.h"
 #include "commands/defrem.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -28,6 +30,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "compat/acl.h"
 #include "conversion/convert_checks.h"
 #include "ddl/handlers.h"
 #include "ddl/index_concurrently.h"
@@ -218,6 +221,54 @@ reindex_utility(UtilityCall *call)
 	return true;
 }
 
+/*
+ * CLUSTER of a partitioned table: of its partitions, by their parts of the
+ * index, one after the other, as on one server, but all of them in this
+ * transaction; not of partitions that others own.  Errors as the server does
+ * if the index isn't fit for it.
+ */
+static void
+cluster_partitions(const UtilityCall *call, Oid relid)
+{
+	ClusterStmt *stmt = castNode(ClusterStmt, call->pstmt->utilityStmt);
+	Relation	rel = table_open(relid, NoLock);
+	Oid			index;
+
+	PreventInTransactionBlock(call->context == PROCESS_UTILITY_TOPLEVEL, "CLUSTER");
+	if (stmt->indexname == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("there is no previously clustered index for table \"%s\"", stmt->relation->relname)));
+	index = get_relname_relid(stmt->indexname, RelationGetNamespace(rel));
+	if (!OidIsValid(index))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("index \"%s\" for table \"%s\" does not exist", stmt->indexname, stmt->relation->relname)));
+	check_index_is_clusterable(rel, index, AccessShareLock);
+	table_close(rel, NoLock);
+
+	foreach_oid(part_index, find_all_inheritors(index, NoLock, NULL))
+	{
+		UtilityCall part = *call;
+		Oid			partition = IndexGetRelation(part_index, false);
+		ClusterStmt *part_stmt;
+
+		if (RELKIND_HAS_PARTITIONS(get_rel_relkind(part_index)) ||
+			(!object_ownercheck(RelationRelationId, partition, GetUserId()) &&
+			 !object_ownercheck(DatabaseRelationId, MyDatabaseId, GetUserId())))
+			continue;
+		part.query = psprintf("CLUSTER %s USING %s", relation_qualified_name(partition),
+							  quote_identifier(get_rel_name(part_index)));
+		part.pstmt = copyObject(call->pstmt);
+		part.pstmt->stmt_location = 0;
+		part.pstmt->stmt_len = 0;
+		part_stmt = (ClusterStmt *) part.pstmt->utilityStmt;
+		part_stmt->relation = makeRangeVar(get_namespace_name(get_rel_namespace(partition)), get_rel_name(partition), -1);
+		part_stmt->indexname = get_rel_name(part_index);
+		(void) cluster_utility(&part);
+	}
+}
+
 bool
 cluster_utility(UtilityCall *call)
 {
@@ -229,6 +280,11 @@ cluster_utility(UtilityCall *call)
 	table = utility_table(call, stmt->relation, AccessExclusiveLock, AccessExclusiveLock);
 	if (table == NULL)
 		return false;
+	if (get_rel_relkind(table->relid) == RELKIND_PARTITIONED_TABLE)
+	{
+		cluster_partitions(call, table->relid);
+		return true;
+	}
 	utility_run_with_shards(call, table);
 	return true;
 }

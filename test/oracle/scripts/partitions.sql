@@ -220,3 +220,23 @@ INSERT INTO idp (n) VALUES (1), (2), (3);
 SELECT count(*), count(DISTINCT id) FROM idp;
 DROP TABLE e;
 DROP TABLE h, l, s;
+
+-- CLUSTER of all partitions, at each level
+-- distribute: clustered(k)
+CREATE TABLE clustered (k int, v int) PARTITION BY RANGE (v);
+CREATE TABLE clustered_1 PARTITION OF clustered FOR VALUES FROM (0) TO (10);
+CREATE TABLE clustered_2 PARTITION OF clustered FOR VALUES FROM (10) TO (20) PARTITION BY LIST (v);
+CREATE TABLE clustered_2a PARTITION OF clustered_2 DEFAULT;
+INSERT INTO clustered SELECT i, i % 20 FROM generate_series(1, 60) i;
+CREATE INDEX clustered_v ON clustered (v);
+CREATE INDEX clustered_only ON ONLY clustered (k);
+CLUSTER clustered USING clustered_v;
+CLUSTER clustered;
+CLUSTER clustered USING clustered_only;
+CLUSTER clustered USING nothing;
+BEGIN;
+CLUSTER clustered USING clustered_v;
+ROLLBACK;
+SELECT indexrelid::regclass::text, indisclustered FROM pg_index WHERE indrelid::regclass::text LIKE 'clustered%' ORDER BY 1;
+CLUSTER clustered_1;
+SELECT count(*), sum(k * v) FROM clustered;
