@@ -154,20 +154,25 @@ typedef struct AlterTableCall
 
 /*
  * A table's constraints: their Oids; *names gets their names (char *) in the
- * same order.
+ * same order.  Without the entries that a foreign key to a partitioned table
+ * has for each of that table's partitions: the server makes them with it.
  */
 static List *
 constraints_of_table(Oid relid, List **names)
 {
+	List	   *rows = catalog_rows_by_oid(ConstraintRelationId, ConstraintRelidTypidNameIndexId,
+										   Anum_pg_constraint_conrelid, relid);
+	List	   *own = NIL;
 	List	   *result = NIL;
 
 	*names = NIL;
-	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(ConstraintRelationId, ConstraintRelidTypidNameIndexId,
-													 Anum_pg_constraint_conrelid, relid))
+	foreach_ptr(CatalogRow, row, rows)
+		own = lappend_oid(own, ((Form_pg_constraint) GETSTRUCT(row->tuple))->oid);
+	foreach_ptr(CatalogRow, row, rows)
 	{
 		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(row->tuple);
 
-		if (strchr("cfpux", form->contype) == NULL)
+		if (strchr("cfpux", form->contype) == NULL || list_member_oid(own, form->conparentid))
 			continue;
 		result = lappend_oid(result, form->oid);
 		*names = lappend(*names, pstrdup(NameStr(form->conname)));

@@ -240,3 +240,31 @@ ROLLBACK;
 SELECT indexrelid::regclass::text, indisclustered FROM pg_index WHERE indrelid::regclass::text LIKE 'clustered%' ORDER BY 1;
 CLUSTER clustered_1;
 SELECT count(*), sum(k * v) FROM clustered;
+
+-- a foreign key to a partitioned table, whose entries for each partition are no keys of their own
+-- distribute: referenced(k), referencing(k) with referenced
+CREATE TABLE referenced (k int, v int, PRIMARY KEY (k, v)) PARTITION BY RANGE (v);
+CREATE TABLE referenced_1 PARTITION OF referenced FOR VALUES FROM (0) TO (10) PARTITION BY RANGE (v);
+CREATE TABLE referenced_11 PARTITION OF referenced_1 FOR VALUES FROM (0) TO (5);
+CREATE TABLE referenced_12 PARTITION OF referenced_1 FOR VALUES FROM (5) TO (10);
+CREATE TABLE referenced_2 PARTITION OF referenced FOR VALUES FROM (10) TO (20);
+CREATE TABLE referencing (k int, v int) PARTITION BY RANGE (v);
+CREATE TABLE referencing_1 PARTITION OF referencing FOR VALUES FROM (0) TO (10);
+INSERT INTO referenced SELECT i, i FROM generate_series(0, 19) i;
+ALTER TABLE referencing ADD FOREIGN KEY (k, v) REFERENCES referenced;
+CREATE TABLE referencing_2 PARTITION OF referencing DEFAULT;
+INSERT INTO referencing SELECT i, i FROM generate_series(0, 19, 3) i;
+INSERT INTO referencing VALUES (3, 4);
+INSERT INTO referencing VALUES (30, 30);
+UPDATE referenced SET v = v + 1 WHERE k = 1;
+UPDATE referenced SET v = 15 WHERE k = 1;
+DELETE FROM referenced WHERE k = 2;
+DELETE FROM referenced WHERE k = 3;
+CREATE TABLE referenced_3 PARTITION OF referenced FOR VALUES FROM (20) TO (40);
+INSERT INTO referenced VALUES (30, 30);
+INSERT INTO referencing VALUES (30, 30), (12, 12);
+SELECT * FROM referencing ORDER BY k, v;
+SELECT conname, conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint
+	WHERE contype = 'f' AND conrelid::regclass::text LIKE 'referencing%' ORDER BY 1, 2, 3;
+ALTER TABLE referencing DROP CONSTRAINT referencing_k_v_fkey;
+INSERT INTO referencing VALUES (3, 4);
