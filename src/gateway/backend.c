@@ -232,7 +232,8 @@ backend_lose(Backend *backend, const ErrorData *error)
 	int			nline = backend->nline;
 	Pool	   *pool = backend->pool;
 	bool		opening = backend->state == BACKEND_CONNECTING || backend->state == BACKEND_LOGIN;
-	bool		told = backend->end_told;
+	const Expect *head = expect_head(backend);
+	bool		told = backend->end_told || (head != NULL && head->kind == EXPECT_TERMINATE);
 
 	if (error->sqlerrcode == ERRCODE_PROTOCOL_VIOLATION)
 		ereport(LOG,

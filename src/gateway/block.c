@@ -473,6 +473,12 @@ block_route(Client *client)
 		else
 			verdict = place_block(client, &unit);
 	}
+	else if (!client_holds(client))
+	{
+		/* it will be passed on as it comes */
+		unit_free(&unit);
+		verdict = client->block == NULL ? route_none(UNROUTED_FORM) : place_block(client, &unit);
+	}
 	unit_free(&unit);
 	return verdict;
 }
@@ -534,12 +540,12 @@ begin_unit(Client *client)
 	RouteVerdict verdict = ROUTE_INCOMPLETE;
 	Unit		unit;
 
-	if (unit_scan(client, &unit))
+	if (unit_scan(client, &unit) || (!client->routed && !block->clean) || !client_holds(client))
 	{
 		verdict = ROUTE_NONE;
 		block->unit_open = true;
 		block->unit_anywhere = unit.anywhere;
-		if (client->routed && (unit.anywhere || (client->backend->transaction == 'E' && !unit.may_end)))
+		if (client->routed && unit.len > 0 && (unit.anywhere || (client->backend->transaction == 'E' && !unit.may_end)))
 			add_unit(client, &unit);
 		else if (client->routed)
 		{

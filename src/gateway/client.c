@@ -26,7 +26,19 @@
 /* As in the server: the maximal length of messages without data. */
 #define SMALL_MESSAGE 10000
 
+/* How long a part of a unit is kept, in microseconds (client_holds). */
+#define HOLD_PART 5000
+
+/*
+ * How long the last messages of a client that has left may take, in
+ * microseconds.
+ */
+#define LAST_WORK INT64CONST(5000000)
+
 dlist_head	relay_clients = DLIST_STATIC_INIT(relay_clients);
+
+/* Those of whose units a part is kept, the longest one first. */
+static dlist_head held_clients = DLIST_STATIC_INIT(held_clients);
 
 static int	ngateway_clients = 0;
 
@@ -93,6 +105,7 @@ client_accept(int fd, const SockAddr *address)
 
 	watch_client(fd);
 	stream_open(&client->stream, fd, &client_handler, false);
+	client->stream.half_open = true;
 	client->stream.received = &gateway_stats->received;
 	client->stream.sent = &gateway_stats->sent;
 	client->address = *address;
@@ -119,6 +132,48 @@ free_text(char *text)
 		pfree(text);
 }
 
+bool
+client_holds(Client *client)
+{
+	if (client->left_at != 0)
+		return false;
+	if (client->held_since == 0)
+	{
+		client->held_since = stream_now;
+		dlist_push_tail(&held_clients, &client->held_link);
+		stream_wake(stream_now + HOLD_PART);
+	}
+	return stream_now - client->held_since < HOLD_PART;
+}
+
+static void
+release_held(Client *client)
+{
+	if (client->held_since == 0)
+		return;
+	client->held_since = 0;
+	dlist_delete(&client->held_link);
+}
+
+void
+client_release_held(void)
+{
+	while (!dlist_is_empty(&held_clients))
+	{
+		Client	   *client = dlist_head_element(Client, held_link, &held_clients);
+
+		if (stream_now - client->held_since < HOLD_PART)
+		{
+			stream_wake(client->held_since + HOLD_PART);
+			break;
+		}
+		client_process(client);
+
+		/* it waits for something else now */
+		release_held(client);
+	}
+}
+
 void
 client_close(Client *client)
 {
@@ -128,6 +183,7 @@ client_close(Client *client)
 		return;
 	client->state = CLIENT_CLOSED;
 	board_client_drop(client->board);
+	release_held(client);
 	if (client->login != NULL)
 		login_abandon(client->login);
 	if (state == CLIENT_GREETING || state == CLIENT_WAITING || state == CLIENT_LOGIN_WAITING)
@@ -182,6 +238,11 @@ client_check_idle(Client *client)
 {
 	int			limit = client->block != NULL ? client->limits.block : client->limits.session;
 
+	if (client->left_at != 0 && stream_now - client->left_at > LAST_WORK)
+	{
+		client_close(client);
+		return;
+	}
 	if (client->state != CLIENT_IDLE || limit == 0 || stream_now - client->since < limit * INT64CONST(1000))
 		return;
 	if (client->block != NULL)
@@ -431,6 +492,7 @@ process_messages(Client *client)
 			verdict = block_route(client);
 			if (verdict == ROUTE_INCOMPLETE)
 				break;
+			release_held(client);
 			if (verdict == ROUTE_NONE)
 				pool_request(client, client->pool);
 			continue;
@@ -441,8 +503,14 @@ process_messages(Client *client)
 			break;
 		verdict = block_next(client, type, len);
 		if (verdict == ROUTE_TAKEN)
+		{
+			release_held(client);
 			continue;
-		if (verdict == ROUTE_INCOMPLETE || !client_forward(client, type, len))
+		}
+		if (verdict == ROUTE_INCOMPLETE)
+			break;
+		release_held(client);
+		if (!client_forward(client, type, len))
 			break;
 		block_passed(client, type);
 	}
@@ -472,6 +540,37 @@ client_process(Client *client)
 	PG_END_TRY();
 }
 
+/*
+ * The client's connection has ended: what it has sent is worked off, as by a
+ * server, which learns of the end when it reads on.  So a Terminate replaces
+ * the rest of a message that will not be complete.
+ */
+static void
+leave_client(Client *client)
+{
+	ByteQueue  *in = &client->stream.in;
+	size_t		at = client->pass_left;
+	uint32		len;
+
+	if (client->state <= CLIENT_GREETING || at > queue_length(in))
+	{
+		client_close(client);
+		return;
+	}
+	client->left_at = stream_now;
+	while (queue_length(in) - at >= 5)
+	{
+		memcpy(&len, in->data + in->start + at + 1, 4);
+		len = pg_ntoh32(len);
+		if (len < 4 || (size_t) len + 1 > queue_length(in) - at)
+			break;
+		at += len + 1;
+	}
+	in->end = in->start + at;
+	queue_put(in, "X\0\0\0\4", 5);
+	client_process(client);
+}
+
 static void
 client_arrived(Stream *stream)
 {
@@ -480,8 +579,8 @@ client_arrived(Stream *stream)
 	client_process(client);
 	if (client->state == CLIENT_IDLE)
 		client->since = stream_now;
-	if (stream->ended && client->state != CLIENT_CLOSED)
-		client_close(client);
+	if (stream->ended && client->state != CLIENT_CLOSED && client->left_at == 0)
+		leave_client(client);
 }
 
 /*

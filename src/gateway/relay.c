@@ -257,6 +257,7 @@ static void
 relay_begin(void)
 {
 	board_orders_take(relay_start->number, client_obey);
+	client_release_held();
 }
 
 static void

@@ -199,6 +199,10 @@ struct Client
 											 * none */
 	uint64		pass_left;		/* bytes of the message that is being passed
 								 * on */
+	int64		held_since;		/* when a part of a unit came, which is kept
+								 * until the rest comes; 0: none */
+	dlist_node	held_link;		/* of the clients with such a part */
+	int64		left_at;		/* when its connection ended; 0: it has not */
 	bool		in_copy;		/* its backend takes rows */
 	bool		routed;			/* its backend is another node's, for one
 								 * statement (turn.c) */
@@ -350,10 +354,22 @@ extern dlist_head relay_clients;
 extern Client *client_accept(int fd, const SockAddr *address);
 /* Processes the client's input. */
 extern void client_process(Client *client);
+/*
+ * Whether what has arrived of a unit is kept until the rest comes, since it
+ * may be routed then.  The client may not be going to send it before it gets
+ * an answer, so that is for a moment only, after which client_process is
+ * called again.
+ */
+extern bool client_holds(Client *client);
+/* Calls it for the clients whose moment has passed. */
+extern void client_release_held(void);
 /* Sends an error to a client, and closes it. */
 extern void client_fail(Client *client, const ErrorData *error);
 extern void client_fail_text(Client *client, int sqlstate, const char *message);
-/* Ends the client if it has been idle for too long. */
+/*
+ * Ends the client if it has been idle for too long, or has left and its last
+ * messages take too long.
+ */
 extern void client_check_idle(Client *client);
 /* Passes a server's ErrorResponse on, and closes the client. */
 extern void client_fail_message(Client *client, const char *payload, size_t len);

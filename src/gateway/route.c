@@ -621,7 +621,7 @@ route_statement(Client *client)
 	{
 		why = UNROUTED_FORM;
 		if (!is_one_statement(&segment, &incomplete))
-			verdict = incomplete && queue_length(in) < MAX_SEGMENT ? ROUTE_INCOMPLETE : ROUTE_NONE;
+			verdict = incomplete && queue_length(in) < MAX_SEGMENT && client_holds(client) ? ROUTE_INCOMPLETE : ROUTE_NONE;
 		else if (pool_works(pool = pool_find_node(client->pool, server)))
 		{
 			client->routed_len = segment.next - (in->data + in->start);

@@ -137,9 +137,17 @@ stream_unread(Stream *stream, const void *data, size_t len)
 	memcpy(in->data + in->start, data, len);
 }
 
+/* Whether nothing can be sent any more. */
+static bool
+stream_is_gone(const Stream *stream)
+{
+	return stream->fd < 0 || (stream->ended && !stream->half_open);
+}
+
 /*
  * Tells epoll the events that the stream waits for.  One that has ended is
- * removed, since epoll would report it repeatedly.
+ * removed, since epoll would report it repeatedly, unless its output is still
+ * to be sent.
  */
 static void
 watch_stream(Stream *stream)
@@ -148,7 +156,7 @@ watch_stream(Stream *stream)
 
 	if (stream->fd < 0 || stream->unwatched)
 		return;
-	if (stream->ended)
+	if (stream_is_gone(stream))
 	{
 		(void) epoll_ctl(epoll_fd, EPOLL_CTL_DEL, stream->fd, NULL);
 		stream->unwatched = true;
@@ -158,7 +166,7 @@ watch_stream(Stream *stream)
 		event.events = EPOLLOUT;
 	else
 	{
-		if (!stream->paused)
+		if (!stream->paused && !stream->ended)
 			event.events |= EPOLLIN;
 		if (queue_length(&stream->out) > 0 && (!stream->send_waits || stream->paused))
 			event.events |= EPOLLOUT;
@@ -259,7 +267,7 @@ stream_pause(Stream *stream, bool paused)
 void
 stream_put(Stream *stream, const void *data, size_t len)
 {
-	if (stream->fd < 0 || stream->ended || len == 0)
+	if (stream_is_gone(stream) || len == 0)
 		return;
 	queue_put(&stream->out, data, len);
 	if (queue_length(&stream->out) > STREAM_HIGH_WATER)
@@ -312,7 +320,7 @@ stream_put_now(Stream *stream, const void *head, size_t head_len, const void *da
 	struct msghdr message = {.msg_iov = parts,.msg_iovlen = lengthof(parts)};
 	ssize_t		sent = 0;
 
-	if (stream->tls == NULL && stream->fd >= 0 && !stream->ended && !stream->connecting && queue_length(&stream->out) == 0)
+	if (stream->tls == NULL && !stream_is_gone(stream) && !stream->connecting && queue_length(&stream->out) == 0)
 		sent = sendmsg(stream->fd, &message, MSG_NOSIGNAL);
 	sent = Max(sent, 0);		/* an error will be reported again */
 	for (int i = 0; i < lengthof(parts); i++)
@@ -329,7 +337,7 @@ stream_flush(Stream *stream)
 {
 	ByteQueue  *out = &stream->out;
 
-	while (stream->fd >= 0 && !stream->connecting && !stream->ended && queue_length(out) > 0)
+	while (!stream_is_gone(stream) && !stream->connecting && queue_length(out) > 0)
 	{
 		ssize_t		sent = send_some(stream, out->data + out->start, queue_length(out));
 
@@ -360,7 +368,7 @@ stream_flush(Stream *stream)
 bool
 stream_is_full(const Stream *stream)
 {
-	return stream->fd >= 0 && !stream->ended && queue_length(&stream->out) > STREAM_HIGH_WATER;
+	return !stream_is_gone(stream) && queue_length(&stream->out) > STREAM_HIGH_WATER;
 }
 
 /*
@@ -439,6 +447,16 @@ serve_stream(Stream *stream, uint32 events)
 		}
 		watch_stream(stream);
 		stream->handler->arrived(stream);
+		return;
+	}
+	if (stream->ended && (events & (EPOLLERR | EPOLLHUP)))
+	{
+		stream->half_open = false;
+		queue_free(&stream->out);
+		watch_stream(stream);
+		if (stream->full && stream->handler->drained != NULL)
+			stream->handler->drained(stream);
+		stream->full = false;
 		return;
 	}
 	if (events & EPOLLOUT)
@@ -542,6 +560,16 @@ stream_loop_init(void)
 	stream_now = clock_now();
 }
 
+/* When the loop is to run, even if nothing happens; 0: at the next tick. */
+static int64 loop_wake = 0;
+
+void
+stream_wake(int64 time)
+{
+	if (loop_wake == 0 || time < loop_wake)
+		loop_wake = time;
+}
+
 void
 stream_loop(volatile sig_atomic_t *stop, int tick_ms, void (*begin) (void), void (*tick) (void))
 {
@@ -550,11 +578,13 @@ stream_loop(volatile sig_atomic_t *stop, int tick_ms, void (*begin) (void), void
 
 	while (!*stop)
 	{
-		int			timeout = (int) Min(Max((next_tick - clock_now()) / 1000 + 1, 0), tick_ms);
+		int64		next = loop_wake != 0 ? Min(next_tick, loop_wake) : next_tick;
+		int			timeout = (int) Min(Max((next - clock_now()) / 1000 + 1, 0), tick_ms);
 		int			n = epoll_wait(epoll_fd, events, EVENTS_PER_TURN, timeout);
 
 		MemoryContextSwitchTo(turn_context);
 		stream_now = clock_now();
+		loop_wake = 0;
 		begin();
 		for (int i = 0; i < n; i++)
 		{

@@ -65,6 +65,8 @@ struct Stream
 	bool		bulk;			/* the last read returned many data */
 	bool		dirty;			/* in the list of streams to be flushed */
 	bool		unwatched;		/* has ended, and was removed from epoll */
+	bool		half_open;		/* what is put is sent after the end of the
+								 * input, too, until that fails */
 	const StreamHandler *handler;
 	int64	   *received;		/* count its bytes, if not NULL */
 	int64	   *sent;
@@ -144,6 +146,9 @@ extern void stream_loop_init(void);
  * and tick about once every tick_ms.
  */
 extern void stream_loop(volatile sig_atomic_t *stop, int tick_ms, void (*begin) (void), void (*tick) (void));
+
+/* Has the loop run again at that time at the latest. */
+extern void stream_wake(int64 time);
 
 /* The loop's clock, in microseconds, as of the start of this iteration. */
 extern int64 stream_now;

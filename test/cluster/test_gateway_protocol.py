@@ -1,5 +1,6 @@
 """The gateway speaks the protocol as the server does: each client here sends its messages itself."""
 
+import socket
 import struct
 from contextlib import closing
 
@@ -8,7 +9,7 @@ import pytest
 from harness import servers
 from harness.gateways import Gateway
 from harness.protocol_fuzz import message
-from harness.raw_client import DESCRIBE, EXECUTE, SYNC, Direct, RawClient, bind, error_fields, packet, parse, query
+from harness.raw_client import DESCRIBE, EXECUTE, FLUSH, SYNC, TERMINATE, Direct, RawClient, bind, error_fields, packet, parse, query
 
 KEYS = 8
 
@@ -231,3 +232,102 @@ def test_who_may_end_clients(gateway):
                 assert ender.value(f"SELECT pg_terminate_backend({own.pid}, 10000)") == "t"
         finally:
             server.execute("DROP ROLE ender, other_ender")
+
+
+NO_SYNC = [
+    ([], [parse("SELECT 1/0"), bind(), DESCRIBE, EXECUTE]),
+    ([], [parse("selec")]),
+    ([], [parse("SELECT 1"), bind(), DESCRIBE, EXECUTE, parse("SELECT 1/0"), bind(), DESCRIBE, EXECUTE]),
+    ([], [parse("BEGIN"), bind(), EXECUTE, parse("SELECT 1/0"), bind(), DESCRIBE, EXECUTE]),
+    ([], [parse("INSERT INTO keyed VALUES ($1, $2)"), bind("1", "double"), EXECUTE]),
+    ([], [parse("SELECT v FROM keyed WHERE id = $1::int"), bind("x"), EXECUTE]),
+    (["BEGIN"], [parse("SELECT 1/0"), bind(), DESCRIBE, EXECUTE]),
+    (["BEGIN"], [parse("selec")]),
+    (["BEGIN"], [parse("SELECT 1"), bind(), DESCRIBE, EXECUTE, FLUSH]),
+    (["BEGIN"], [parse("INSERT INTO keyed VALUES ($1, $2)"), bind("1", "double"), EXECUTE]),
+    (["BEGIN"], [parse("SELECT 1/0"), bind(), DESCRIBE, EXECUTE, query("SELECT 1")]),
+    (["BEGIN", "SELECT 1"], [parse("SELECT 1/0"), bind(), DESCRIBE, EXECUTE]),
+    (["BEGIN", "SELECT v FROM keyed WHERE id = 7"], [parse("INSERT INTO keyed VALUES ($1, $2)"), bind("7", "double"), EXECUTE]),
+    (["BEGIN", "CREATE TEMP TABLE own (id int)"], [parse("SELECT 1/0"), bind(), DESCRIBE, EXECUTE]),
+    (["BEGIN", "SELECT 1/0"], [parse("SELECT 1"), bind(), EXECUTE]),
+]
+
+
+@pytest.mark.parametrize("before, messages", NO_SYNC, ids=str)
+def test_errors_without_sync(both, before, messages):
+    """An error comes when the server has it, not when the client asks for answers; and all answers with a Flush."""
+    found = []
+    for where in both:
+        for _ in range(3):
+            with closing(RawClient(where)) as client:
+                for text in before:
+                    client.ask(query(text))
+                answers = client.ask(*messages, until=b"C" if messages[-1] == FLUSH else b"E")
+                found.append((answers, client.error, client.ask(SYNC)))
+    assert [one[0] for one in found] == [found[0][0]] * 6
+    assert [one[1] and error_fields(one[1])["C"] for one in found] == [found[0][1] and error_fields(found[0][1])["C"]] * 6
+    assert [one[2] for one in found] == [found[0][2]] * 6
+
+
+@pytest.fixture
+def ended(gateway):
+    with servers.connect(gateway.node) as server:
+        server.execute("CREATE TABLE ended (id int)")
+        yield server
+        server.execute("DROP TABLE ended")
+
+
+INSERT = [parse("INSERT INTO ended VALUES (1)"), bind(), EXECUTE]
+BEGIN = [parse("BEGIN"), bind(), EXECUTE]
+COMMIT = [parse("COMMIT"), bind(), EXECUTE]
+
+
+@pytest.mark.parametrize("end", ["terminate", "shutdown", "close"])
+@pytest.mark.parametrize("before, messages, kept", [
+    (["BEGIN", "SELECT 1"], [*INSERT, *COMMIT], 1),
+    (["BEGIN"], [*INSERT, *COMMIT], 1),
+    ([], [*BEGIN, *INSERT, *COMMIT], 1),
+    ([], [*BEGIN, SYNC, *INSERT, SYNC, *COMMIT, SYNC], 1),
+    (["BEGIN", "INSERT INTO ended VALUES (1)"], [query("COMMIT")], 1),
+    ([], [query("INSERT INTO ended VALUES (1)")], 1),
+    ([], [*INSERT, SYNC, parse("SELECT 1")[:-3]], 1),
+    ([], INSERT, 0),
+    (["BEGIN"], [*INSERT, SYNC], 0),
+    (["BEGIN", "SELECT v FROM keyed WHERE id = 7"], [*INSERT, query("COMMIT")], 1),
+], ids=str)
+def test_work_before_the_end(gateway, ended, end, before, messages, kept):
+    """What a client has sent before it ends is done, as far as it has committed."""
+    client = RawClient(gateway)
+    for text in before:
+        client.ask(query(text))
+    client.socket.sendall(b"".join([*messages, *([TERMINATE] if end == "terminate" else [])]))
+    if end == "shutdown":
+        client.socket.shutdown(socket.SHUT_WR)
+        client.answers_until(b"")
+    client.close()
+    if kept:
+        servers.wait_until(lambda: servers.value(ended, "SELECT count(*) FROM ended") == 1, "the row")
+    servers.wait_until(lambda: servers.value(ended, "SELECT sum(clients) FROM citus_stat_gateway") == 0, "the client to be gone")
+    assert servers.value(ended, "SELECT count(*) FROM ended") == kept
+
+
+def test_answers_after_the_end_of_the_input(gateway):
+    """A client that has shut down its sending side only gets all of its answers."""
+    client = RawClient(gateway)
+    client.socket.sendall(query("SELECT repeat('x', 1000) FROM generate_series(1, 2000)"))
+    client.socket.shutdown(socket.SHUT_WR)
+    assert client.answers_until(b"") == b"T" + b"D" * 2000 + b"CZ"
+    client.close()
+
+
+def test_work_without_sync_begins(gateway):
+    """It is done when it arrives; a client that has sent it doesn't idle."""
+    with closing(RawClient(gateway)) as client, servers.connect(gateway.node) as server:
+        client.ask(query("BEGIN"))
+        client.ask(query("SET idle_in_transaction_session_timeout = '300ms'"))
+        client.socket.sendall(parse("SELECT pg_advisory_lock(29)") + bind() + EXECUTE)
+        servers.wait_until(lambda: servers.value(server, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 29"),
+                           "the lock to be taken")
+        assert servers.value(server, "SELECT pg_sleep(0.6)::text") == ""
+        assert client.ask(SYNC) == b"12DCZ"
+        assert client.ask(query("ROLLBACK"))[-1:] == b"Z"
