@@ -616,22 +616,24 @@ def test_only_who_was_asked_tells_that_a_request_is_taken(linked):
         assert cancel.recv(1) == b""
 
 
-def test_a_gateway_that_ends_after_its_successor_has_begun(linked):
-    """If the server restarts without waiting for it, the successor's socket stays."""
+def test_a_gateway_that_ends_after_its_server_has_restarted(linked):
+    """If the server restarts without waiting for it, the successor begins when it has ended, and its socket stays."""
     made, gateways = linked
     entrance = os.path.join(gateways[2].node.data, "pg_stat_tmp", ".s.PGSQL.1")
     old, = gateways[2].processes()
+    mark = gateways[2].node.log_mark()
     before = os.stat(entrance).st_ino
     with open(f"/proc/{old}/stat", encoding="ascii") as file:
         supervisor = int(file.read().rpartition(")")[2].split()[1])
     os.kill(old, signal.SIGSTOP)
     try:
         os.kill(supervisor, signal.SIGKILL)
-        wait_until(lambda: os.path.exists(entrance) and os.stat(entrance).st_ino != before, "a new socket")
+        wait_until(lambda: "ready to accept connections" in gateways[2].node.log_since(mark), "the server to restart")
+        assert gateways[2].processes() == [old]
     finally:
         os.kill(old, signal.SIGCONT)
     wait_until(lambda: not os.path.exists(f"/proc/{old}"), "the old process to end")
-    assert os.path.exists(entrance)
+    wait_until(lambda: os.path.exists(entrance) and os.stat(entrance).st_ino != before, "a new socket")
     wait_until(lambda: connect_works(made), "the nodes to be reached")
 
 
