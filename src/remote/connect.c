@@ -24,6 +24,7 @@
 #include "miscadmin.h"
 #include "storage/fd.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
@@ -490,6 +491,24 @@ connect_advice(const RemoteConn *conn)
 	}
 }
 
+/*
+ * How to go on without a node that no server has answered for; NULL if that is
+ * not known.
+ */
+static char *
+unreached_advice(const RemoteConn *conn)
+{
+	if (channel_refusal(&conn->priv->channel) != CHANNEL_NOT_REACHED)
+		return NULL;
+	if (conn->priv->peer_group == COORDINATOR_GROUP)
+		return "Start its server. The coordinator can't be disabled; if another server has its data, use citus_update_node.";
+	if (conn->priv->peer_group < 0)
+		return NULL;
+	return psprintf("Start its server, or go on without the node: SELECT citus_disable_node(%s, %d, force => true) makes its shards "
+					"unavailable until citus_activate_node. If another server has its data, use citus_update_node.",
+					quote_literal_cstr(conn->nodename), conn->nodeport);
+}
+
 /* Raises the failure of a connection that could not be made, and closes it. */
 void
 connect_report(RemoteConn *conn)
@@ -499,9 +518,8 @@ connect_report(RemoteConn *conn)
 	char	   *host = pstrdup(conn->nodename);
 	int			port = conn->nodeport;
 
-	if (conn->priv->peer_group > 0 && channel_refusal(&conn->priv->channel) == CHANNEL_NOT_REACHED)
-		advice = "To go on without a node that stays down, use citus_disable_node; if another server has "
-			"its data, use citus_update_node.";
+	if (advice == NULL)
+		advice = unreached_advice(conn);
 	connect_close(conn);
 	ereport(ERROR,
 			(errcode(ERRCODE_CONNECTION_FAILURE),

@@ -48,6 +48,58 @@ def test_error_names_the_node(broken, connect):
     assert "citus_disable_node" in caught.value.diag.message_hint
 
 
+@pytest.mark.parametrize("statement", ["CREATE VIEW v AS SELECT * FROM t", "CREATE ROLE nobody_else", "INSERT INTO r VALUES (2, 'two')"])
+def test_hint_is_a_command(make_cluster, connect, statement):
+    """What needs all nodes says how to go on without one; doing so, it works."""
+    made = make_cluster()
+    connection = connect(made.coordinator)
+    fill(connection, "t", 10)
+    connection.execute("CREATE TABLE r (id int PRIMARY KEY, v text); SELECT create_reference_table('r')")
+    made.workers[0].kill()
+    with pytest.raises(psycopg.errors.ConnectionFailure) as caught:
+        connection.execute(statement)
+    command = caught.value.diag.message_hint.split("the node: ")[1].split(" makes its shards")[0]
+    assert command == f"SELECT citus_disable_node('127.0.0.1', {made.workers[0].port}, force => true)"
+    connection.execute(command)
+    connection.execute(statement)
+
+
+def test_hint_for_the_coordinator(make_cluster, connect):
+    """It can't be disabled."""
+    made = make_cluster(workers=1)
+    made.coordinator.kill()
+    with pytest.raises(psycopg.errors.ConnectionFailure) as caught:
+        connect(made.workers[0]).execute("CREATE ROLE nobody_else")
+    assert "citus_update_node" in caught.value.diag.message_hint and "citus_disable_node" not in caught.value.diag.message_hint
+
+
+def test_hint_for_a_refused_login(cluster, coordinator, connect, schema, table):
+    """The node is up: that it could be disabled is no help."""
+    coordinator.execute(f"CREATE ROLE shut_out LOGIN; GRANT USAGE ON SCHEMA {schema} TO shut_out; GRANT SELECT ON {table} TO shut_out")
+    for node in cluster.workers:
+        node.sql("SET citus.enable_ddl_propagation = off; ALTER ROLE shut_out NOLOGIN")
+    with pytest.raises(psycopg.errors.ConnectionFailure) as caught:
+        connect(cluster.coordinator, user="shut_out").execute(f"SELECT count(*) FROM {table}")
+    assert "not permitted to log in" in caught.value.diag.message_detail
+    assert caught.value.diag.message_hint is None
+    coordinator.execute("DROP OWNED BY shut_out; DROP ROLE shut_out")
+
+
+def test_detail_of_a_silent_node(own_cluster, connect):
+    """A node that accepts connections, and no more: the detail says that, and for how long."""
+    connection = connect(own_cluster.coordinator)
+    connection.execute("SET citus.node_connection_timeout = '500ms'")
+    stopped = own_cluster.workers[0].pid()
+    kill_process(stopped, signal.SIGSTOP)
+    try:
+        with pytest.raises(psycopg.errors.ConnectionFailure) as caught:
+            connection.execute("CREATE ROLE nobody_else")
+    finally:
+        kill_process(stopped, signal.SIGCONT)
+    assert caught.value.diag.message_detail == "The node did not answer within 500 ms."
+    assert "citus_disable_node" in caught.value.diag.message_hint
+
+
 def test_other_shards_are_served(broken, connect):
     connection = connect(broken.coordinator)
     for number in ids_on(connection, broken.workers[1].port, 5):
