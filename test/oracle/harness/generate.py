@@ -2,7 +2,8 @@
 
 Statements are valid for PostgreSQL, but for a few that the server refuses for reasons which the grammar
 doesn't know, and determined: exact arithmetic, aggregates that don't depend on the order of rows,
-and LIMIT only behind an ORDER BY of all columns. The same seed gives the same script.
+and LIMIT only behind an ORDER BY of all columns, or around a subquery that has one. There are partitions of several levels, equal
+rows, generated columns, a domain, and conditions on ctid. The same seed gives the same script.
 """
 
 import random
@@ -13,12 +14,21 @@ DEFAULT_COUNT = 300
 
 HEADER = """-- Random statements, seed {seed}.
 --
--- distribute: a(k), b(k) with a, c(id) with none, o(label) with none, r reference, one single, l local
+-- distribute: a(k), b(k) with a, c(id) with none, o(label) with none, p(k) with a, d(k) with a, e reference, r reference
+-- distribute: one single, l local
 
+CREATE DOMAIN small AS int CHECK (VALUE < 1000000);
 CREATE TABLE a (k int PRIMARY KEY, g int, x int, t text, n numeric, d date, f bool);
 CREATE TABLE b (k int, i int, y int, u text, e date, PRIMARY KEY (k, i));
 CREATE TABLE c (id bigint PRIMARY KEY, k int, z int, v text, m numeric);
 CREATE TABLE o (label text, k int, w int);
+CREATE TABLE p (k int, v int, kind text, day date) PARTITION BY LIST (kind);
+CREATE TABLE p_one PARTITION OF p FOR VALUES IN ('t1', 't2') PARTITION BY RANGE (v);
+CREATE TABLE p_one_low PARTITION OF p_one FOR VALUES FROM (MINVALUE) TO (3);
+CREATE TABLE p_one_high PARTITION OF p_one DEFAULT;
+CREATE TABLE p_rest PARTITION OF p DEFAULT;
+CREATE TABLE d (k int, x small, t text, y int GENERATED ALWAYS AS (k * 2 + 1) STORED);
+CREATE TABLE e (x small, t text, y int GENERATED ALWAYS AS (x % 3) STORED);
 CREATE TABLE r (id int PRIMARY KEY, label text, w int, q bool);
 CREATE TABLE one (k int, h int, s text);
 CREATE TABLE l (k int, y int, u text);
@@ -30,6 +40,9 @@ INSERT INTO b SELECT n % 25, n, nullif(n % 6, 5), nullif('t' || n % 7, 't5'), da
     FROM generate_series(1, 50) n;
 INSERT INTO c SELECT n * 3, nullif(n % 20, 0), n % 8, 't' || n % 5, (n % 4) / 2.0 FROM generate_series(1, 45) n;
 INSERT INTO o SELECT 't' || n % 6, n % 30, nullif(n % 4, 1) FROM generate_series(1, 35) n;
+INSERT INTO p SELECT n % 25, nullif(n % 7, 5), nullif('t' || n % 5, 't4'), date '2024-01-01' + n % 11 FROM generate_series(1, 40) n;
+INSERT INTO d SELECT n % 6, nullif(n % 3, 2), nullif('t' || n % 2, 't1') FROM generate_series(1, 30) n;
+INSERT INTO e SELECT nullif(n % 3, 2), 't' || n % 2 FROM generate_series(1, 15) n;
 INSERT INTO r SELECT n, 't' || n, nullif(n % 4, 2), n % 2 = 0 FROM generate_series(0, 9) n;
 INSERT INTO one SELECT n % 9, n % 4, 't' || n % 3 FROM generate_series(1, 20) n;
 INSERT INTO l SELECT n % 15, n % 5, 't' || n % 4 FROM generate_series(1, 25) n;
@@ -39,18 +52,25 @@ TABLES = {
     "b": {"k": "int", "i": "int", "y": "int", "u": "text", "e": "date"},
     "c": {"id": "bigint", "k": "int", "z": "int", "v": "text", "m": "numeric"},
     "o": {"label": "text", "k": "int", "w": "int"},
+    "p": {"k": "int", "v": "int", "kind": "text", "day": "date"},
+    "d": {"k": "int", "x": "int", "t": "text", "y": "int"},
+    "e": {"x": "int", "t": "text", "y": "int"},
     "r": {"id": "int", "label": "text", "w": "int", "q": "bool"},
     "one": {"k": "int", "h": "int", "s": "text"},
     "l": {"k": "int", "y": "int", "u": "text"},
 }
 UNIQUE = {"a": ["k"], "b": ["k", "i"], "c": ["id"], "r": ["id"]}
-DISTRIBUTED_BY = {"a": "k", "b": "k", "c": "id", "o": "label"}
-WRITABLE = ["a", "b", "c", "o", "r", "one"]
-READ_OFTEN = ["a", "a", "a", "b", "b", "c", "c", "o", "r", "r", "one", "l"]
+DISTRIBUTED_BY = {"a": "k", "b": "k", "c": "id", "o": "label", "p": "k", "d": "k"}
+GENERATED = {"d": ["y"], "e": ["y"]}
+WRITABLE = ["a", "b", "c", "o", "p", "d", "e", "r", "one"]
+READ_OFTEN = ["a", "a", "a", "b", "b", "c", "c", "o", "p", "p", "d", "e", "r", "r", "one", "l"]
+WITH_CTID = ["a", "b", "c", "d"]        # of a partitioned table, one server's isn't unique
 JOINS = ["JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]
 SET_OPERATIONS = ["UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"]
 VALUES = "(VALUES (1, 't1'), (2, 't2'), (3, NULL), (NULL, 't3'))"
 WRITES = 0.15           # of all statements
+BY_CTID = 0.15          # of all writes
+SORTED = 0.12           # of all queries: the first rows, or aggregates, of a subquery with ORDER BY
 KEPT_WRITES = 0.2       # of all writes; the others are rolled back
 WITH_PARAMETERS = 0.3   # of all queries
 LIMITED = " ORDER BY q LIMIT 20"
@@ -84,6 +104,9 @@ class Generator:
                 continue
             table = self.pick(WRITABLE)
             block = [self.write(table), f"SELECT * FROM {table}"]
+            if self.chance(BY_CTID):
+                table = self.pick(WITH_CTID)
+                block = [self.write_by_ctid(table), f"SELECT * FROM {table}", self.read_by_ctid(table)]
             if not self.chance(KEPT_WRITES) or grows(block[0]):
                 block = ["BEGIN", *block, self.query(), "ROLLBACK"]
             yield "\n".join(f"{statement};" for statement in block)
@@ -91,7 +114,7 @@ class Generator:
     def _read(self):
         """Yields a query, sometimes behind the values of its parameters for several executions."""
         self.parameters = [] if self.chance(WITH_PARAMETERS) else None
-        query = self.query()
+        ordered, query = self.first_of_sorted() if self.chance(SORTED) else (False, self.query())
         used = sorted({int(number) for number in re.findall(r"\$(\d+)::", query)})
         query = re.sub(r"\$(\d+)::", lambda found: f"${used.index(int(found[1])) + 1}::", query)
         kinds = [self.parameters[number - 1] for number in used]
@@ -99,6 +122,8 @@ class Generator:
         for _ in range(3 if kinds else 0):
             values = [self.pick([self.constant(kind).removeprefix("date ")] * 4 + ["NULL"]) for kind in kinds]
             yield f"-- params: {', '.join(values)}"
+        if ordered:
+            yield "-- ordered"
         yield f"{query};"
 
     # -- choices
@@ -380,13 +405,77 @@ class Generator:
         query = self.select([], kinds, self.pick([1, 2, 2, 3]), top=True)
         return f"WITH {', '.join(parts)} {query}" if parts else query
 
+    # -- the order of subqueries
+
+    def sorted_member(self):
+        """A query with ORDER BY all its columns, the first one ascending, and the types of its columns c0, c1, .."""
+        kinds = [self.pick(["int", "int", "text"]) for _ in range(self.number(1, 3))]
+        columns = {f"c{i}": kind for i, kind in enumerate(kinds)}
+        order = ", ".join(f"{i + 1}{self.pick(['', '', ' DESC', ' NULLS FIRST']) if i else ''}" for i in range(len(kinds)))
+        if self.chance(0.5):
+            return f"SELECT * FROM ({self.select([], kinds, 1)}) {self.alias('i')} ({', '.join(columns)}) ORDER BY {order}", columns
+        text, scope = self.from_list([], 0, most=1)
+        shown = [f"{self.expression(scope, kind)} AS c{i}" for i, kind in enumerate(kinds)]
+        where = f" WHERE {self.condition(scope, 1)}" if self.chance(0.5) else ""
+        return f"SELECT {', '.join(shown)} FROM {text}{where} ORDER BY {order}", columns
+
+    def first_of_sorted(self):
+        """(whether its rows have an order, a query whose answer depends on the order of a subquery's rows)."""
+        query, columns = self.sorted_member()
+        alias = self.alias("s")
+        scope = [(alias, columns)]
+        names = ", ".join(columns)
+        source = f"({query}) {alias} ({names})"
+        # without subqueries: joins with those may take the rows in any order
+        where = f" WHERE {self._comparison(scope)}" if self.chance(0.3) else ""
+        limit = self.pick([f" LIMIT {self.number(1, 9)}", f" OFFSET {self.number(1, 9)}", f" LIMIT {self.number(1, 9)} OFFSET {self.number(1, 9)}"])
+        shown = ", ".join(self.expression(scope, self.pick(["int", "text"]), 1) for _ in range(self.number(1, 3)))
+        last = list(columns)[-1]
+        return self.pick([
+            (True, f"SELECT {shown} FROM {source}{where}{limit}"),
+            (True, f"SELECT * FROM {source}{where}{limit}"),
+            (True, f"SELECT c0 FROM {source}{where} ORDER BY c0{limit}"),
+            (True, f"WITH {alias} ({names}) AS {self.pick(['', 'MATERIALIZED '])}({query}) SELECT * FROM {alias}{where}{limit}"),
+            (True, f"SELECT *, row_number() OVER (), first_value({last}) OVER () FROM {source}{where}{self.pick(['', limit])}"),
+            (True, f"SELECT DISTINCT ON (c0) * FROM {source}{where}{self.pick(['', ' ORDER BY c0', ' ORDER BY c0' + limit])}"),
+            (True, f"({query}) UNION ALL ({query}){limit}"),
+            (False, f"SELECT array_agg({last}), string_agg({last}::text, ','), json_agg(c0) FROM {source}{where}"),
+            (False, f"SELECT {last}, array_agg(c0) FROM {source}{where} GROUP BY {last}"),
+            (False, f"SELECT ARRAY(SELECT {last} FROM {source}{where}{limit})"),
+            (False, f"SELECT count(*), min({last}), max(c0) FROM (SELECT * FROM {source}{where}{limit}) {self.alias('z')}"),
+            (False, f"SELECT count(*), min({last}) FROM {source}{where}"),
+            (False, f"SELECT * FROM {self.pick(['a', 'b', 'p'])} WHERE k IN (SELECT length(c0::text) FROM {source}{where}{limit})")])
+
     # -- writes
+
+    def chosen_by_ctid(self, table):
+        """A condition that some rows satisfy, the first ones by all columns, so that equal rows can stand for each other."""
+        alias = self.alias("t")
+        scope = [(alias, TABLES[table])]
+        order = ", ".join(f"{alias}.{name}" for name in TABLES[table])
+        chosen = f"SELECT {alias}.ctid FROM {table} {alias} WHERE {self.condition(scope, 1)} ORDER BY {order} LIMIT {self.number(1, 6)}"
+        return self.pick([f"{table}.ctid IN ({chosen})", f"{table}.ctid = ANY (ARRAY({chosen}))"])
+
+    def write_by_ctid(self, table):
+        """A write of as many rows as its LIMIT says, even if there are equal ones."""
+        change = self.pick([name for name, kind in TABLES[table].items() if kind == "text"])
+        what = self.pick([f"DELETE FROM {table}", f"UPDATE {table} SET {change} = {self.expression([(table, TABLES[table])], 'text', 1)}"])
+        return f"{what} WHERE {self.chosen_by_ctid(table)}"
+
+    def read_by_ctid(self, table):
+        """A query that joins a table with itself by ctid, or looks for rows by it."""
+        one, two = self.alias("t"), self.alias("t")
+        return self.pick([
+            f"SELECT count(*), count(DISTINCT {one}.ctid) FROM {table} {one} JOIN {table} {two} ON {two}.ctid = {one}.ctid",
+            f"SELECT {one}.* FROM {table} {one} WHERE EXISTS (SELECT FROM {table} {two} WHERE {two}.ctid = {one}.ctid "
+            f"AND {self.condition([(two, TABLES[table])], 0)})", f"SELECT * FROM {table} WHERE {self.chosen_by_ctid(table)}"])
 
     def write(self, table):
         """A write whose outcome doesn't depend on the order of rows."""
         columns = TABLES[table]
         scope = [(table, columns)]
-        free = [name for name in columns if name not in UNIQUE.get(table, []) and name != DISTRIBUTED_BY.get(table)]
+        free = [name for name in columns if name not in UNIQUE.get(table, []) + GENERATED.get(table, []) and
+                name != DISTRIBUTED_BY.get(table)]
         returning = f" RETURNING {', '.join(f'{table}.{name}' for name in columns)}" if self.chance(0.5) else ""
         kind = self.pick([self._update, self._update, self._update_from, self._delete, self._insert])
         return kind(table, scope, free) + returning
@@ -418,11 +507,13 @@ class Generator:
 
     def _insert(self, table, _scope, _free):
         """Columns of a key are numbered anew; a distribution column can't be null."""
-        kinds = [{"bigint": "int", "numeric": "int"}.get(kind, kind) for kind in TABLES[table].values()]
+        given = {name: kind for name, kind in TABLES[table].items() if name not in GENERATED.get(table, [])}
+        kinds = [{"bigint": "int", "numeric": "int"}.get(kind, kind) for kind in given.values()]
         values = [f"{self.number(1000, 90000)} + row_number() OVER (ORDER BY q)" if name in UNIQUE.get(table, [])
-                  else f"coalesce(q.c{i}, 't0')" if name == DISTRIBUTED_BY.get(table) else f"q.c{i}"
-                  for i, name in enumerate(TABLES[table])]
+                  else f"coalesce(q.c{i}, {self.constant(kinds[i])})" if name == DISTRIBUTED_BY.get(table) else f"q.c{i}"
+                  for i, name in enumerate(given)]
         names = ", ".join(f"c{i}" for i in range(len(kinds)))
         limit = LIMITED if self.chance(0.5) else ""
         conflict = " ON CONFLICT DO NOTHING" if self.chance(0.2) else ""
-        return f"INSERT INTO {table} SELECT {', '.join(values)} FROM ({self.select([], kinds, 1)}) q ({names}){limit}{conflict}"
+        return (f"INSERT INTO {table} ({', '.join(given)}) SELECT {', '.join(values)} "
+                f"FROM ({self.select([], kinds, 1)}) q ({names}){limit}{conflict}")
