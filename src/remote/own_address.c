@@ -18,7 +18,10 @@
  * to nodes, and its daemon does nothing.  A cluster in order must never be
  * refused, so everything else (nobody answers, the address leads to a standby,
  * to another node or to another kind of server) is logged, and passes: the
- * node may be about to get the address, or another one.
+ * node may be about to get the address, or another one.  Before that, another
+ * node is asked which address it knows for this one, which may have changed
+ * since the copy was made; if it is another address, the server there is
+ * asked.
  *
  * The answer is kept in shared memory, by database and address: for good if it
  * is this server, else for a while, since it may change.  That is a second, or
@@ -60,6 +63,12 @@
 #define USE_FACTOR 30
 #define USE_MS 1000
 
+/* How many other nodes are asked, one after another, until one answers. */
+#define MAX_OTHERS 3
+
+#define CLUSTER_OF_METADATA "coalesce(metadata OPERATOR(pg_catalog.->>) 'cluster_id', metadata OPERATOR(pg_catalog.->>) 'server_id')"
+#define OTHER_ADDRESS_QUERY "SELECT nodename, nodeport FROM pg_catalog.pg_dist_node, pg_catalog.pg_dist_node_metadata " \
+	"WHERE groupid = %d AND noderole = 'primary' AND " CLUSTER_OF_METADATA " = %s"
 #define ASK_QUERY "SELECT citus_internal.server_instance(), pg_catalog.pg_is_in_recovery(), pg_catalog.citus_server_id()"
 
 typedef struct AddressAnswer
@@ -227,19 +236,14 @@ judge_answer(const RemoteResult *row, const char **detail)
 }
 
 /*
- * Asks the server at the node's address which one it is, and keeps the answer.
- * One that is unknown is logged when it is new.  The client isn't told: it
- * can't change that.
+ * Asks the server at an address which one it is; *detail is why the answer is
+ * unknown.
  */
 static OwnAddressAnswer
-ask_own_address(const ClusterNode *node)
+ask_address(const char *host, int port, const char **detail)
 {
-	TimestampTz begun = GetCurrentTimestamp();
-	OwnAddressAnswer answer = OWN_ADDRESS_UNKNOWN;
-	OwnAddressAnswer former;
 	char	   *error = NULL;
-	const char *detail = NULL;
-	RemoteConn *conn = remote_plain_open_unchecked(node->host, node->port, ASK_MS, &error);
+	RemoteConn *conn = remote_plain_open_unchecked(host, port, ASK_MS, &error);
 	RemoteResult *row = NULL;
 
 	if (conn != NULL)
@@ -250,14 +254,72 @@ ask_own_address(const ClusterNode *node)
 		remote_plain_close(conn);
 	}
 	if (row != NULL)
-		answer = judge_answer(row, &detail);
+		return judge_answer(row, detail);
+	*detail = error;
+	return OWN_ADDRESS_UNKNOWN;
+}
+
+/*
+ * Asks another node which address it has for this one, and, if that isn't the
+ * one that is known here, the server there.  Only superusers may connect to an
+ * address that is no node's here, so others leave it to the daemon.
+ */
+static OwnAddressAnswer
+ask_other_node(const ClusterNode *own)
+{
+	int			tries = 0;
+	char	   *query = psprintf(OTHER_ADDRESS_QUERY, own->groupid,
+								 quote_literal_cstr(spi_value("SELECT " CLUSTER_OF_METADATA " FROM pg_catalog.pg_dist_node_metadata")));
+
+	if (!superuser())
+		return OWN_ADDRESS_UNKNOWN;
+	foreach_ptr(ClusterNode, node, node_active_primaries_remote())
+	{
+		char	   *error = NULL;
+		const char *detail;
+		RemoteConn *conn;
+		RemoteResult *row;
+
+		if (++tries > MAX_OTHERS)
+			break;
+		conn = remote_plain_open_unchecked(node->host, node->port, ASK_MS, &error);
+		if (conn == NULL)
+			continue;
+		remote_plain_limit(conn, ASK_MS);
+		remote_plain_send(conn, query);
+		row = remote_plain_result(conn, &error);
+		remote_plain_close(conn);
+		if (row == NULL || row->nrows != 1)
+			continue;
+		if (strcmp(remote_value(row, 0, 0), own->host) == 0 && atoi(remote_value(row, 0, 1)) == own->port)
+			return OWN_ADDRESS_UNKNOWN;
+		return ask_address(remote_value(row, 0, 0), atoi(remote_value(row, 0, 1)), &detail);
+	}
+	return OWN_ADDRESS_UNKNOWN;
+}
+
+/*
+ * Finds out whether the node's address is this server's, and keeps the answer.
+ * One that is unknown is logged when it is new.  The client isn't told: it
+ * can't change that.
+ */
+static OwnAddressAnswer
+ask_own_address(const ClusterNode *node)
+{
+	TimestampTz begun = GetCurrentTimestamp();
+	const char *detail = NULL;
+	OwnAddressAnswer answer = ask_address(node->host, node->port, &detail);
+	OwnAddressAnswer former;
+
+	if (answer == OWN_ADDRESS_UNKNOWN)
+		answer = ask_other_node(node);
 	former = keep_answer(node, answer, TimestampDifferenceMilliseconds(begun, GetCurrentTimestamp()));
 	if (answer == OWN_ADDRESS_UNKNOWN && former != answer)
 		ereport(MyProcPort == NULL ? WARNING : LOG_SERVER_ONLY,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
 				 errmsg("could not find out whether %s:%d, the address of this node in pg_dist_node, leads to this server",
 						node->host, node->port),
-				 errdetail_internal("%s", detail != NULL ? detail : error),
+				 errdetail_internal("%s", detail),
 				 errhint("If this server has a copy of a node's data, keep it away from the nodes of the original.")));
 	return answer;
 }
@@ -299,7 +361,7 @@ own_address_require(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("this server is not the node at %s:%d", node->host, node->port),
-			 errdetail("Another server that has this node's data answers there."),
+			 errdetail("Another server that has this node's data answers there, or where other nodes know this node to be."),
 			 errhint("If this server has a copy of a node's data, run citus_separate_copy on the copied coordinator.")));
 }
 

@@ -21,8 +21,8 @@ typedef enum OwnAddressAnswer
 /*
  * What is at the address that pg_dist_node has for this node.  The server
  * there is asked if no process of this server has asked it lately; that takes
- * two seconds at most.  OWN_ADDRESS_OURS if there is nothing to protect or to
- * check: pg_dist_node has no other node, or not this one; the server is in
+ * a few seconds at most.  OWN_ADDRESS_OURS if there is nothing to protect or
+ * to check: pg_dist_node has no other node, or not this one; the server is in
  * recovery; citus.check_own_address is off.
  */
 extern OwnAddressAnswer own_address_answer(void);

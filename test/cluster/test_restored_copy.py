@@ -167,6 +167,25 @@ def test_healthy_node_is_not_refused(behind_proxy, what):
     assert NOT_KNOWN in node.log_since(0)
 
 
+def test_original_has_moved(behind_proxy):
+    """Nobody is at the address that the copy knows; but the other nodes know where the node is now."""
+    node = behind_proxy.coordinator
+    node.stop()
+    copy = behind_proxy.add_copy(node, find_free_ports(1, servers.FIRST_PORT + 50))
+    node.start()
+    behind_proxy.proxy.shut()
+    behind_proxy.proxy = Proxy(node.port)
+    with servers.connect(node) as connection:
+        connection.execute("SELECT citus_set_coordinator_host('127.0.0.1', %s)", [behind_proxy.proxy.port])
+    copy.restart()
+    with servers.connect(copy) as connection:
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="this server is not the node at"):
+            connection.execute("INSERT INTO t SELECT generate_series(1, 10)")
+    with servers.connect(node) as connection:
+        connection.execute("INSERT INTO t SELECT generate_series(1, 10)")
+        assert value(connection, "SELECT count(*) FROM t") == 10
+
+
 def test_failover_behind_one_address(behind_proxy):
     """The promoted standby works before and after it gets the address of the dead node."""
     node = behind_proxy.coordinator
