@@ -48,7 +48,12 @@ REVOKE ALL ON FUNCTION citus_internal.lock_group_placements(integer) FROM public
 CREATE FUNCTION citus_internal.create_local_shards(relation regclass)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_create_local_shards';
 COMMENT ON FUNCTION citus_internal.create_local_shards(regclass) IS
-	'creates the shards of a table that are placed on this node and missing';
+	'creates the shards of a table that are placed on this node and missing, without foreign keys';
+
+CREATE FUNCTION citus_internal.create_local_shard_keys(relation regclass)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_create_local_shard_keys';
+COMMENT ON FUNCTION citus_internal.create_local_shard_keys(regclass) IS
+	'adds the foreign keys that shards of a table on this node lack';
 
 CREATE FUNCTION citus_internal.require_trigger_function(name text)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_require_trigger_function';

@@ -12,6 +12,19 @@ CREATE FUNCTION pg_catalog.citus_move_shard_placement(shard_id bigint, source_no
 COMMENT ON FUNCTION pg_catalog.citus_move_shard_placement(bigint, integer, integer, citus.shard_transfer_mode) IS
 	'moves a shard, and those that are colocated with it, to another node';
 
+-- The reference has two names for the mode, and named notation finds functions by them.
+CREATE FUNCTION pg_catalog.citus_move_shard_placement(shard_id bigint, source_node_name text, source_node_port integer,
+	target_node_name text, target_node_port integer, transfer_mode text)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_move_shard_placement';
+COMMENT ON FUNCTION pg_catalog.citus_move_shard_placement(bigint, text, integer, text, integer, text) IS
+	'moves a shard, and those that are colocated with it, to another node';
+
+CREATE FUNCTION pg_catalog.citus_move_shard_placement(shard_id bigint, source_node_id integer, target_node_id integer,
+	transfer_mode text)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_move_shard_placement_with_nodeid';
+COMMENT ON FUNCTION pg_catalog.citus_move_shard_placement(bigint, integer, integer, text) IS
+	'moves a shard, and those that are colocated with it, to another node';
+
 CREATE FUNCTION citus_internal.move_begin(shardid bigint, target_group integer, mode text)
 	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_move_begin';
 COMMENT ON FUNCTION citus_internal.move_begin(bigint, integer, text) IS

@@ -266,7 +266,7 @@ AS $$
 $$;
 COMMENT ON FUNCTION pg_catalog.citus_job_list() IS 'background jobs';
 
-CREATE FUNCTION pg_catalog.citus_job_status(jobid bigint, raw boolean DEFAULT false, OUT job_id bigint,
+CREATE FUNCTION pg_catalog.citus_job_status(job_id bigint, raw boolean DEFAULT false, OUT job_id bigint,
 	OUT state citus_job_status, OUT job_type name, OUT description text, OUT started_at timestamptz,
 	OUT finished_at timestamptz, OUT details jsonb)
 	RETURNS SETOF record LANGUAGE sql STABLE STRICT SET search_path = pg_catalog, pg_temp
@@ -274,16 +274,16 @@ AS $$
 	SELECT j.job_id, j.state, j.job_type, j.description, j.started_at, j.finished_at, jsonb_build_object(
 		'task_state_counts', (
 			SELECT coalesce(jsonb_object_agg(c.status, c.count), '{}') FROM (
-				SELECT t.status, count(*) FROM pg_dist_background_task t WHERE t.job_id = jobid GROUP BY t.status
+				SELECT t.status, count(*) FROM pg_dist_background_task t WHERE t.job_id = $1 GROUP BY t.status
 			) c),
 		'tasks', (
 			SELECT coalesce(jsonb_agg(jsonb_build_object('task_id', t.task_id, 'state', t.status, 'command', t.command,
 				'message', t.message, 'retried', coalesce(t.retry_count, 0), 'not_before', t.not_before,
 				'nodes_involved', t.nodes_involved) ORDER BY t.task_id), '[]')
 			FROM pg_dist_background_task t
-			WHERE t.job_id = jobid AND (raw OR t.status IN ('running', 'cancelling', 'error')
+			WHERE t.job_id = $1 AND (raw OR t.status IN ('running', 'cancelling', 'error')
 				OR t.status = 'runnable' AND t.retry_count > 0)))
-	FROM pg_dist_background_job j WHERE j.job_id = jobid
+	FROM pg_dist_background_job j WHERE j.job_id = $1
 $$;
 COMMENT ON FUNCTION pg_catalog.citus_job_status(bigint, boolean) IS
 	'a job, how many of its tasks are in which state, and those that run, failed or are tried again (raw: all)';

@@ -123,13 +123,13 @@ run_on_node(const ClusterNode *node, List *commands)
 }
 
 /*
- * The command that creates the node's missing shards: it may have been without
- * metadata for a while.
+ * A command that creates the node's missing shards, or their foreign keys: it
+ * may have been without metadata for a while.
  */
 static char *
-shards_command(Oid relid)
+shards_command(const char *function, Oid relid)
 {
-	return psprintf("SELECT citus_internal.create_local_shards(%s)",
+	return psprintf("SELECT citus_internal.%s(%s)", function,
 					quote_literal_cstr(quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
 																  get_rel_name(relid))));
 }
@@ -194,7 +194,14 @@ table_sync_rest(const ClusterNode *node, List *tables)
 		Oid			relid = table->relid;
 
 		if (has_shards(metadata_require(relid), node->groupid))
-			commands = lappend(commands, shards_command(relid));
+			commands = lappend(commands, shards_command("create_local_shards", relid));
+	}
+	foreach_ptr(SyncedTable, table, tables)
+	{
+		Oid			relid = table->relid;
+
+		if (has_shards(metadata_require(relid), node->groupid))
+			commands = lappend(commands, shards_command("create_local_shard_keys", relid));
 	}
 	run_on_node(node, list_concat(commands, tenant_limit_commands()));
 }

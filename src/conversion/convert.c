@@ -55,6 +55,7 @@
 #include "objects/sequence_values.h"
 #include "remote/connection.h"
 #include "sharding/hash.h"
+#include "table/definition.h"
 #include "table/lock_attempt.h"
 #include "table/lock_everywhere.h"
 #include "table/next_id.h"
@@ -342,28 +343,60 @@ insert_reference_metadata(Relation rel)
 								  placementids[foreach_current_index(node)]);
 }
 
+/* A call of a function of nodes whose only argument is a table. */
+static char *
+table_call(const char *function, Oid relid)
+{
+	return psprintf("SELECT citus_internal.%s(%s)", function, quote_literal_cstr(relation_qualified_name(relid)));
+}
+
 /*
- * Creates the table on the other nodes, and its shards on all.  definition was
- * generated before the metadata was written.
+ * Creates tables on the other nodes, and their shards on all, without the
+ * foreign keys of shards.  definitions (Lists of commands) were generated
+ * before the metadata was written.  Foreign keys come after all tables, since
+ * there may be cycles.
  */
 static void
-create_everywhere(Oid relid, List *definition)
+create_everywhere(List *relids, List *definitions)
 {
-	const DistTable *table = metadata_require(relid);
+	List	   *commands = NIL;
 
 	if (node_active_primaries_remote() != NIL)
 	{
-		List	   *commands;
-
-		commands = list_concat(definition, table_foreign_key_commands(relid));
-		commands = list_concat(commands, table_metadata_commands(relid));
-		if (table->kind != DIST_REFERENCE)
-			commands = lappend(commands, psprintf("SELECT citus_internal.create_local_shards(%s)",
-												  quote_literal_cstr(quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-																								get_rel_name(relid)))));
+		foreach_ptr(List, definition, definitions)
+			commands = list_concat(commands, definition);
+		foreach_oid(relid, relids)
+			commands = list_concat(commands, table_foreign_key_commands(relid));
+		foreach_oid(relid, relids)
+		{
+			commands = list_concat(commands, table_metadata_commands(relid));
+			if (metadata_require(relid)->kind != DIST_REFERENCE)
+				commands = lappend(commands, table_call("create_local_shards", relid));
+		}
 		remote_exec_on_all(run_commands_call(commands));
 	}
-	create_local_shards(relid);
+	foreach_oid(relid, relids)
+		create_local_shards(relid);
+}
+
+/*
+ * Adds the foreign keys of the tables' shards, which have their rows: the
+ * server checks all of them at once, and there may be cycles.
+ */
+static void
+create_keys_everywhere(List *relids)
+{
+	List	   *commands = NIL;
+
+	foreach_oid(relid, relids)
+		if (table_foreign_key_commands(relid) != NIL)
+			commands = lappend(commands, table_call("create_local_shard_keys", relid));
+	if (commands == NIL)
+		return;
+	if (node_active_primaries_remote() != NIL)
+		remote_exec_on_all(run_commands_call(commands));
+	foreach_oid(relid, relids)
+		create_local_shard_keys(relid);
 }
 
 /*
@@ -498,8 +531,6 @@ static void
 distribute_tables(List *relids, Distribution *wanted, const DistTable *beside, const char *column)
 {
 	List	   *definitions = NIL;
-	ListCell   *cell;
-	ListCell   *definition;
 
 	foreach_oid(relid, relids)
 		definitions = lappend(definitions, table_definition_commands(relid));
@@ -516,12 +547,12 @@ distribute_tables(List *relids, Distribution *wanted, const DistTable *beside, c
 		lock_others_everywhere(list_difference_oid(referenced_tables(relid, NULL, 0), relids), ShareRowExclusiveLock);
 		relation_close(rel, NoLock);
 	}
-	forboth(cell, relids, definition, definitions)
+	foreach_oid(relid, relids)
 	{
-		check_foreign_keys(lfirst_oid(cell));
-		notice_local_foreign_keys(lfirst_oid(cell));
-		create_everywhere(lfirst_oid(cell), lfirst(definition));
+		check_foreign_keys(relid);
+		notice_local_foreign_keys(relid);
 	}
+	create_everywhere(relids, definitions);
 	if (wanted->online)
 		online_rows_copy(relids);
 	foreach_oid(relid, relids)
@@ -533,6 +564,7 @@ distribute_tables(List *relids, Distribution *wanted, const DistTable *beside, c
 		sequences_changed(relid);
 		relation_close(rel, NoLock);
 	}
+	create_keys_everywhere(relids);
 	create_rest_everywhere(relids);
 }
 
@@ -633,7 +665,7 @@ create_reference_table(PG_FUNCTION_ARGS)
 	insert_reference_metadata(rel);
 	lock_others_everywhere(referenced_tables(relid, NULL, 0), ShareRowExclusiveLock);
 	check_foreign_keys(relid);
-	create_everywhere(relid, definition);
+	create_everywhere(list_make1_oid(relid), list_make1(definition));
 	if (node_active_primaries_remote() != NIL)
 		(void) move_rows(rel, ROW_ROUTER_REMOTE_ONLY);
 	create_rest_everywhere(list_make1_oid(relid));

@@ -164,6 +164,21 @@ tables_of_schema(Oid schema, bool distributed)
 }
 
 /*
+ * The tables of a schema that citus_add_local_table_to_metadata() has added,
+ * without partitions.
+ */
+static List *
+tables_that_stay(Oid schema)
+{
+	List	   *tables = NIL;
+
+	foreach_oid(relid, tables_of_schema(schema, true))
+		if (metadata_lookup(relid) != NULL && group_stays_on_node(metadata_lookup(relid)->colocation_id))
+			tables = lappend_oid(tables, relid);
+	return tables;
+}
+
+/*
  * Errors unless the current user owns the schema, which gets locked on all
  * nodes.
  */
@@ -191,12 +206,15 @@ schema_distribute(Oid schema)
 		return;
 	}
 	if (schema == PG_PUBLIC_NAMESPACE || IsCatalogNamespace(schema) || isAnyTempNamespace(schema) ||
-		schema == get_namespace_oid(SHARD_SCHEMA, true) || tables_of_schema(schema, true) != NIL)
+		schema == get_namespace_oid(SHARD_SCHEMA, true) ||
+		list_length(tables_of_schema(schema, true)) != list_length(tables_that_stay(schema)))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("schema %s cannot be distributed", get_namespace_name(schema)),
 				 errdetail("It belongs to the system, or has distributed or reference tables."),
 				 errhint("Use undistribute_table(), or move the tables to another schema.")));
+	if (tables_that_stay(schema) != NIL)
+		undistribute_tables(tables_that_stay(schema));
 	(void) node_shard_targets();	/* registers this server if there is no
 									 * node */
 	record_schema_everywhere(schema, (int32) next_id(PG_DIST_COLOCATIONID_SEQ));

@@ -15,11 +15,15 @@
 #include <limits.h>
 
 #include "access/xact.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #include "catalog/metadata.h"
@@ -418,28 +422,47 @@ move_run(int64 shardid, const ClusterNode *source, const ClusterNode *target, co
 }
 
 /*
+ * An argument that is a value of citus.shard_transfer_mode, or such a value as
+ * text; errors if there is no such value.
+ */
+static char *
+transfer_mode_argument(FunctionCallInfo fcinfo, int number)
+{
+	Oid		   *types;
+	int			count;
+	Oid			mode = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum("shard_transfer_mode"),
+									   ObjectIdGetDatum(get_namespace_oid("citus", false)));
+	Datum		value = PG_GETARG_DATUM(number);
+
+	(void) get_func_signature(fcinfo->flinfo->fn_oid, &types, &count);
+	if (types[number] == TEXTOID)
+		value = OidInputFunctionCall(F_ENUM_IN, TextDatumGetCString(value), mode, -1);
+	return OidOutputFunctionCall(F_ENUM_OUT, value);
+}
+
+/*
  * citus_move_shard_placement(shard_id bigint, source_node_name text,
- * source_node_port integer, target_node_name text,
- *		target_node_port integer, shard_transfer_mode citus.shard_transfer_mode)
+ * source_node_port integer, target_node_name text, target_node_port integer,
+ * shard_transfer_mode citus.shard_transfer_mode), or transfer_mode text
  */
 Datum
 citus_move_shard_placement(PG_FUNCTION_ARGS)
 {
 	move_run(PG_GETARG_INT64(0), members_require(text_to_cstring(PG_GETARG_TEXT_PP(1)), PG_GETARG_INT32(2)),
 			 members_require(text_to_cstring(PG_GETARG_TEXT_PP(3)), PG_GETARG_INT32(4)),
-			 DatumGetCString(DirectFunctionCall1(enum_out, PG_GETARG_DATUM(5))));
+			 transfer_mode_argument(fcinfo, 5));
 	PG_RETURN_VOID();
 }
 
 /*
  * citus_move_shard_placement(shard_id bigint, source_node_id integer,
- * target_node_id integer,
- *		shard_transfer_mode citus.shard_transfer_mode)
+ * target_node_id integer, shard_transfer_mode citus.shard_transfer_mode), or
+ * transfer_mode text
  */
 Datum
 citus_move_shard_placement_with_nodeid(PG_FUNCTION_ARGS)
 {
 	move_run(PG_GETARG_INT64(0), node_require_id(PG_GETARG_INT32(1)), node_require_id(PG_GETARG_INT32(2)),
-			 DatumGetCString(DirectFunctionCall1(enum_out, PG_GETARG_DATUM(3))));
+			 transfer_mode_argument(fcinfo, 3));
 	PG_RETURN_VOID();
 }

@@ -48,6 +48,7 @@ static const struct config_enum_entry message_level_options[] = {
 	{"notice", NOTICE, false},
 	{"warning", WARNING, false},
 	{"error", ERROR, false},
+	{"off", FATAL, false},
 	{NULL, 0, false}
 };
 

@@ -387,12 +387,15 @@ add_setting(SettingLists *lists, const char *name, const char *value)
 	append_element(&lists->values, value);
 }
 
+/*
+ * The level of messages that another node sends; an error it sends always.
+ */
 static const char *
 messages_text(void)
 {
 	struct config_generic *entry = guc_find("citus.worker_min_messages");
 
-	return config_enum_lookup_by_value((struct config_enum *) entry, worker_min_messages);
+	return config_enum_lookup_by_value((struct config_enum *) entry, Min(worker_min_messages, ERROR));
 }
 
 /*

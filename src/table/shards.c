@@ -34,6 +34,7 @@
 #include "catalog/node_session.h"
 #include "compat/acl.h"
 #include "compat/sql_function.h"
+#include "remote/shard_names.h"
 #include "resolve/utility.h"
 #include "sharding/hash.h"
 #include "table/run_commands.h"
@@ -41,6 +42,7 @@
 #include "table/table_definition.h"
 
 SQL_FUNCTION(citus_internal_create_local_shards);
+SQL_FUNCTION(citus_internal_create_local_shard_keys);
 
 List *
 local_shard_indexes(const DistTable *table)
@@ -183,11 +185,12 @@ check_shard_is_ours(const DistTable *table, Oid shard_relid)
 
 /* Adds those foreign keys that a shard lacks. */
 static void
-add_foreign_keys(const DistTable *table, int shard_index, Oid shard_relid)
+add_foreign_keys(const DistTable *table, int shard_index, List *commands)
 {
+	Oid			shard_relid = shard_local_relid(table->relid, table->shards[shard_index].shardid);
 	ListCell   *cell;
 
-	foreach(cell, table_foreign_key_commands(table->relid))
+	foreach(cell, commands)
 	{
 		Node	   *stmt = parse_utility(lfirst(cell));
 		AlterTableCmd *cmd;
@@ -200,6 +203,25 @@ add_foreign_keys(const DistTable *table, int shard_index, Oid shard_relid)
 }
 
 void
+create_local_shard_keys(Oid relid)
+{
+	const DistTable *table = metadata_require(relid);
+	List	   *commands = table_foreign_key_commands(relid);
+	MemoryContext context = CurrentMemoryContext;
+
+	PG_TRY();
+	{
+		foreach_int(index, local_shard_indexes(table))
+			add_foreign_keys(table, index, commands);
+	}
+	PG_CATCH();
+	{
+		shard_names_rethrow(context);
+	}
+	PG_END_TRY();
+}
+
+void
 shards_check_active(const DistTable *table)
 {
 	if (table->kind == DIST_REFERENCE)
@@ -208,13 +230,6 @@ shards_check_active(const DistTable *table)
 		(void) node_of_group(table->shards[i].groupid);
 }
 
-/*
- * Creates the relations of those shards of a table that are placed on this
- * node and missing, with indexes, constraints and foreign keys.  Existing ones
- * must be the table's, and get missing foreign keys, since a reference table
- * may have been recreated.  The metadata must exist, and the shards of tables
- * that foreign keys reference.  Takes AccessShareLock on the table.
- */
 void
 create_local_shards(Oid relid)
 {
@@ -225,7 +240,7 @@ create_local_shards(Oid relid)
 	ListCell   *cell;
 
 	if (indexes != NIL)
-		commands = list_concat(table_shard_commands(relid), table_foreign_key_commands(relid));
+		commands = table_shard_commands(relid);
 	foreach(cell, commands)
 		trees = lappend(trees, parse_utility(lfirst(cell)));
 	foreach_int(index, indexes)
@@ -236,7 +251,6 @@ create_local_shards(Oid relid)
 		if (OidIsValid(shard_relid))
 		{
 			check_shard_is_ours(table, shard_relid);
-			add_foreign_keys(table, shard->index, shard_relid);
 			continue;
 		}
 		CHECK_FOR_INTERRUPTS();
@@ -422,15 +436,33 @@ drop_relations(List *relids)
 	CommandCounterIncrement();
 }
 
-/* citus_internal.create_local_shards(relation regclass) */
-Datum
-citus_internal_create_local_shards(PG_FUNCTION_ARGS)
+/*
+ * Errors unless a node calls for the owner of a table, by a function whose
+ * argument is the table.
+ */
+static Oid
+table_of_node_call(FunctionCallInfo fcinfo)
 {
 	Oid			relid = PG_GETARG_OID(0);
 
 	node_function_check(fcinfo);
 	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(relid));
-	create_local_shards(relid);
+	return relid;
+}
+
+/* citus_internal.create_local_shards(relation regclass) */
+Datum
+citus_internal_create_local_shards(PG_FUNCTION_ARGS)
+{
+	create_local_shards(table_of_node_call(fcinfo));
+	PG_RETURN_VOID();
+}
+
+/* citus_internal.create_local_shard_keys(relation regclass) */
+Datum
+citus_internal_create_local_shard_keys(PG_FUNCTION_ARGS)
+{
+	create_local_shard_keys(table_of_node_call(fcinfo));
 	PG_RETURN_VOID();
 }

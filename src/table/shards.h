@@ -30,10 +30,19 @@ extern List *local_shards_with_former(const DistTable *table);
 extern List *local_relids_to_drop(const DistTable *table);
 
 /*
- * Creates the local relations of all shards of the table that are placed on
- * this node and missing.
+ * Creates the relations of those shards of a table that are placed on this
+ * node and missing, with indexes and constraints, but without foreign keys.
+ * Existing ones must be the table's.  The metadata must exist.  Takes
+ * AccessShareLock on the table.
  */
 extern void create_local_shards(Oid relid);
+
+/*
+ * Adds the foreign keys that the table's shards on this node lack: new ones,
+ * or existing ones after a reference table was recreated.  The server checks
+ * their rows.  The shards of tables that the keys reference must exist.
+ */
+extern void create_local_shard_keys(Oid relid);
 
 /*
  * Creates a shard that is to be placed here, with all but indexes and foreign

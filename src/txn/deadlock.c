@@ -14,6 +14,9 @@
  * after PostgreSQL has resolved local deadlocks (deadlock_timeout).  Cycles
  * without an edge over the network are left to PostgreSQL.
  *
+ * If a session waits for itself, by a command that it has sent outside of its
+ * transaction, only that command is cancelled (choose_own_command).
+ *
  * It takes a moment until a cancelled session no longer waits.  So the daemon
  * stores the waits that it has broken, and doesn't cancel a session again for
  * the same one.  A node that can't be asked is left out for a while, so that
@@ -129,13 +132,40 @@ can_be_cancelled(const WaitProc *proc)
 }
 
 /*
+ * If all processes of a cycle work for one session, that which waits for a
+ * lock, else -1.  The session has sent a command of its own transaction,
+ * outside of the transaction: run_command_on_workers, or SQL of a function
+ * that a task has called.  Only this command fails, and the session gets the
+ * error as its answer.
+ */
+static int
+choose_own_command(const WaitGraph *graph, const int *cycle, int length)
+{
+	int			session = root_of(graph, graph->edges[cycle[0]].from);
+	int			victim = -1;
+
+	for (int i = 0; i < length; i++)
+	{
+		const WaitEdge *edge = &graph->edges[cycle[i]];
+
+		if (root_of(graph, edge->from) != session)
+			return -1;
+		if (!edge->remote && edge->from != session)
+			victim = edge->from;
+	}
+	return victim;
+}
+
+/*
  * The youngest session of a cycle, else worker; -1 if none can be cancelled.
  */
 static int
 choose_victim(const WaitGraph *graph, const int *cycle, int length)
 {
-	int			victim = -1;
+	int			victim = choose_own_command(graph, cycle, length);
 
+	if (victim >= 0)
+		return victim;
 	for (int i = 0; i < length; i++)
 	{
 		int			root = root_of(graph, graph->edges[cycle[i]].from);
@@ -240,12 +270,19 @@ spans_nodes(const WaitGraph *graph, const int *cycle, int length)
 	return false;
 }
 
-/* Removes a session, and all processes that work for it, from the graph. */
+/* Whether a process is the victim, or works for it. */
+static bool
+belongs_to_victim(const WaitGraph *graph, int proc, int victim)
+{
+	return proc == victim || root_of(graph, proc) == victim;
+}
+
+/* Removes a victim, and all processes that work for it, from the graph. */
 static void
-remove_session(const WaitGraph *graph, int session, bool *removed)
+remove_victim(const WaitGraph *graph, int victim, bool *removed)
 {
 	for (int i = 0; i < graph->nprocs; i++)
-		if (root_of(graph, i) == session)
+		if (belongs_to_victim(graph, i, victim))
 			removed[i] = true;
 }
 
@@ -305,7 +342,7 @@ note_broken(const WaitGraph *graph, const int *cycle, int length, int session)
 		const WaitProc *proc = &graph->procs[edge->from];
 		BrokenWait	wait = {proc->groupid, proc->pid, edge->wait_start, GetCurrentTimestamp()};
 
-		if (edge->remote || root_of(graph, edge->from) != session)
+		if (edge->remote || !belongs_to_victim(graph, edge->from, session))
 			continue;
 		if (is_broken(proc, edge))
 			return false;
@@ -362,7 +399,7 @@ break_cycles(const WaitGraph *graph, int64 min_age_ms)
 			removed[graph->edges[cycle[0]].from] = true;
 			continue;
 		}
-		remove_session(graph, victim, removed);
+		remove_victim(graph, victim, removed);
 		log_cycle(graph, cycle, length, victim, breaker);
 		if (breaker == metadata_local_group() && break_cycle(graph, cycle, length, victim))
 			broken = true;

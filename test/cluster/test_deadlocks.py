@@ -240,12 +240,13 @@ def test_prepared_transaction(cluster, schema, coordinator, session):
 
 
 def test_alone(cluster, table, keys, session):
-    """A session waits for itself, by what another node does for it in a transaction of its own."""
+    """A session waits for itself, by what another node does for it in a transaction of its own: only that fails."""
     one = session(1)
     one.execute(update(table, keys[0]))
-    alone = Statement(one, f"SELECT run_command_on_coordinator('{update(table, keys[0])}')")
-    assert isinstance(alone.finish(), psycopg.errors.DeadlockDetected)
-    one.rollback()
+    assert rows(one, f"SELECT success, result FROM run_command_on_coordinator('{update(table, keys[0])}')") == [
+        (False, "ERROR: deadlock detected")]
+    one.commit()
+    assert rows(one, f"SELECT sum(payload) FROM {table}") == [(1,)]
 
 
 def test_write_that_commits_by_itself(cluster, connect, coordinator, table, keys, session):
@@ -424,3 +425,17 @@ def test_prepared_statements_after_an_error(cluster, coordinator, connect, table
     second.commit()
     assert waits[1].finish() is None
     first.commit()
+
+
+def test_command_that_waits_for_its_own_transaction(cluster, schema, connect):
+    """A command on single nodes that waits for its caller's transaction fails alone: the caller gets that as a row."""
+    for node in cluster.nodes:
+        caller = connect(node)
+        view = f"{schema}.seen_{node.port}"
+        with caller.transaction():
+            caller.execute(f"CREATE VIEW {view} AS SELECT 1 AS a")
+            found = rows(caller, "SELECT success, result FROM run_command_on_all_nodes(%s)", [f"CREATE VIEW {view} AS SELECT 2 AS a"])
+            assert found == [(False, "ERROR: deadlock detected")] * len(cluster.nodes)
+        assert list(on_every_node(cluster, f"SELECT a FROM {view}").values()) == [[(1,)]] * len(cluster.nodes)
+        assert all(not success for success, in rows(
+            caller, "SELECT success FROM run_command_on_all_nodes(%s)", [f"CREATE VIEW {view} AS SELECT 2 AS a"]))

@@ -110,3 +110,43 @@ def test_refused_without_cascade(schema, home):
         home.execute("SELECT citus_add_local_table_to_metadata('a')")
     assert kinds(home, schema) == {}
     home.execute("DROP TABLE ref, a, b CASCADE")
+
+
+CYCLE = """CREATE TABLE one (id int PRIMARY KEY, two int); CREATE TABLE two (id int PRIMARY KEY, one int REFERENCES one, three int);
+    ALTER TABLE one ADD FOREIGN KEY (two) REFERENCES two; CREATE TABLE three (id int PRIMARY KEY, one int REFERENCES one, self int REFERENCES three);
+    ALTER TABLE two ADD FOREIGN KEY (three) REFERENCES three NOT VALID;
+    INSERT INTO one VALUES (1); INSERT INTO two VALUES (1, 1); UPDATE one SET two = 1; INSERT INTO three VALUES (1, 1, 1)"""
+
+
+def check_cycle(cluster, connect, schema, kind):
+    """All nodes use the tables of a cycle of foreign keys, whose rows and keys are there."""
+    for node in cluster.nodes:
+        session = connect(node)
+        session.execute(f"SET search_path = {schema}")
+        assert kinds(session, schema) == {"one": kind, "two": kind, "three": kind}
+        assert rows(session, "SELECT one.*, two.*, three.* FROM one, two, three") == [(1, 1, 1, 1, None, 1, 1, 1)]
+        for statement in ("UPDATE one SET two = 9", "UPDATE two SET one = 9", "UPDATE two SET three = 9", "INSERT INTO three VALUES (2, 9)",
+                          "DELETE FROM one"):
+            with pytest.raises(psycopg.errors.ForeignKeyViolation):
+                session.execute(statement)
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_cycles_of_foreign_keys(cluster, connect, node):
+    """Tables that reference each other are added, distributed with their schema, and become local again."""
+    session = connect(cluster.nodes[node])
+    session.execute(f"DROP SCHEMA IF EXISTS cycle CASCADE; CREATE SCHEMA cycle; SET search_path = cycle; {CYCLE}")
+    try:
+        session.execute("SELECT citus_add_local_table_to_metadata('two', cascade_via_foreign_keys => true)")
+        check_cycle(cluster, connect, "cycle", "local")
+        session.execute("SELECT undistribute_table('one', cascade_via_foreign_keys => true)")
+        session.execute("SELECT citus_schema_distribute('cycle')")
+        check_cycle(cluster, connect, "cycle", "schema")
+        session.execute("SELECT citus_schema_undistribute('cycle')")
+        session.execute("SELECT citus_add_local_table_to_metadata('three', cascade_via_foreign_keys => true)")
+        session.execute("SELECT citus_schema_distribute('cycle')")
+        check_cycle(cluster, connect, "cycle", "schema")
+        assert rows(session, "SELECT conname, convalidated FROM pg_constraint WHERE contype = 'f' AND connamespace = 'cycle'::regnamespace "
+                             "AND NOT convalidated") == [("two_three_fkey", False)]
+    finally:
+        session.execute("DROP SCHEMA cycle CASCADE")

@@ -39,9 +39,11 @@ function	citus_is_coordinator	() -> boolean
 function	citus_is_primary_node	() -> boolean
 function	citus_job_cancel	(jobid bigint) -> void
 function	citus_job_list	(OUT job_id bigint, OUT state citus_job_status, OUT job_type name, OUT description text, OUT started_at timestamp with time zone, OUT finished_at timestamp with time zone) -> SETOF record
-function	citus_job_status	(jobid bigint, raw boolean DEFAULT false, OUT job_id bigint, OUT state citus_job_status, OUT job_type name, OUT description text, OUT started_at timestamp with time zone, OUT finished_at timestamp with time zone, OUT details jsonb) -> SETOF record
+function	citus_job_status	(job_id bigint, raw boolean DEFAULT false, OUT job_id bigint, OUT state citus_job_status, OUT job_type name, OUT description text, OUT started_at timestamp with time zone, OUT finished_at timestamp with time zone, OUT details jsonb) -> SETOF record
 function	citus_job_wait	(jobid bigint, desired_status citus_job_status DEFAULT NULL::citus_job_status) -> void
 function	citus_local_disk_space_stats	(OUT available_disk_size bigint, OUT total_disk_size bigint) -> record
+function	citus_move_shard_placement	(shard_id bigint, source_node_id integer, target_node_id integer, transfer_mode text) -> void
+function	citus_move_shard_placement	(shard_id bigint, source_node_name text, source_node_port integer, target_node_name text, target_node_port integer, transfer_mode text) -> void
 function	citus_move_shard_placement	(shard_id bigint, source_node_id integer, target_node_id integer, shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto'::citus.shard_transfer_mode) -> void
 function	citus_move_shard_placement	(shard_id bigint, source_node_name text, source_node_port integer, target_node_name text, target_node_port integer, shard_transfer_mode citus.shard_transfer_mode DEFAULT 'auto'::citus.shard_transfer_mode) -> void
 function	citus_node_capacity_1	(nodeid integer) -> real
@@ -474,3 +476,25 @@ CALL citus_finish_citus_upgrade();
 RESET client_min_messages;
 CALL citus_finish_citus_upgrade();
 DROP SCHEMA interface CASCADE;
+
+-- Named notation finds functions by the reference's names, and untyped arguments find one function.
+SELECT citus_move_shard_placement(shard_id => 1, source_node_id => -1, target_node_id => -1, shard_transfer_mode => 'auto');
+SELECT citus_move_shard_placement(shard_id => 1, source_node_id => -1, target_node_id => -1, transfer_mode => 'auto');
+SELECT citus_move_shard_placement(1, 'none', 1, 'none', 1, shard_transfer_mode => 'block_writes');
+SELECT citus_move_shard_placement(1, 'none', 1, 'none', 1, transfer_mode => 'block_writes');
+SELECT citus_move_shard_placement(1, -1, -1, 'auto'::citus.shard_transfer_mode);
+PREPARE move AS SELECT citus_move_shard_placement($1, $2, $3, $4, $5, $6);
+EXECUTE move (1, 'none', 1, 'none', 1, 'auto');
+PREPARE move_by_id AS SELECT citus_move_shard_placement($1, $2, $3, $4);
+EXECUTE move_by_id (1, -1, -1, 'auto');
+SELECT * FROM citus_job_status(job_id => -1);
+SELECT * FROM citus_job_status(job_id => -1, raw => true);
+SET citus.worker_min_messages = off;
+SHOW citus.worker_min_messages;
+CREATE SCHEMA quiet_nodes; SET search_path = quiet_nodes;
+CREATE TABLE quiet (id int);
+SELECT create_distributed_table('quiet', 'id');
+INSERT INTO quiet VALUES (1), (2);
+ALTER TABLE quiet ADD CHECK (id > 1);
+DROP SCHEMA quiet_nodes CASCADE;
+RESET citus.worker_min_messages;
