@@ -12,7 +12,9 @@
  * So after a few runs, the scan spends the same effort again on reading the
  * rows for all rescans (without the filters that change).  It keeps these
  * rows, unless there are so many that another run is cheaper than filtering
- * them.  So the cost is at most twice that of the better strategy.  If all
+ * them.  So the cost is at most twice that of the better strategy.  If a run
+ * finds its rows in a hash table (kept_rows.c), there may be more of them the
+ * more runs there were, up to the memory that a hash table may use.  If all
  * runs return the same rows, those of the second are kept, and its children
  * don't run a third time.
  *
@@ -23,6 +25,7 @@
 #include "access/table.h"
 #include "catalog/pg_class.h"
 #include "executor/executor.h"
+#include "executor/nodeHash.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
@@ -34,6 +37,7 @@
 
 #include "executor/broadcast.h"
 #include "executor/explain.h"
+#include "executor/kept_rows.h"
 #include "executor/read_ahead.h"
 #include "executor/scan.h"
 #include "executor/scan_tasks.h"
@@ -45,6 +49,15 @@
  * filter costs about eight times as much as a run.
  */
 #define KEEP_AFTER_RUNS 8
+
+/*
+ * A run takes as long as fetching this part of the rows that it may filter,
+ * many at a time.
+ */
+#define ROWS_OF_RUN_DIVISOR 4
+
+/* What a row in the hash table takes besides its data. */
+#define KEPT_ROW_BYTES 100
 
 static Node *scan_create(CustomScan *node);
 static void scan_begin(CustomScanState *node, EState *estate, int eflags);
@@ -135,6 +148,8 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 		state->keep_columns = scan_columns(state->plan.types, state->plan.typmods);
 		state->keep_quals = ExecInitQual(list_copy_tail(plan_node->custom_exprs, state->plan.keep_quals),
 										 &node->ss.ps);
+		state->keep_at = KEEP_AFTER_RUNS;
+		kept_rows_init(state, list_copy_tail(plan_node->custom_exprs, state->plan.keep_quals));
 	}
 	state->columns = scan_columns(list_copy_head(state->plan.types, state->plan.ncolumns),
 								  state->plan.typmods);
@@ -179,14 +194,31 @@ count_processed(DistScanState *state)
 	}
 }
 
+/*
+ * Tries to keep the rows for all further runs: as many as can be fetched with
+ * the effort of the runs before.  Sets when to try again.
+ */
+static void
+try_to_keep(DistScanState *state)
+{
+	double		most = dist_cost_rows_of_run(list_length(state->spec.tasks));
+	double		fit = get_hash_memory_limit() / (state->css.ss.ps.plan->plan_width + KEPT_ROW_BYTES);
+
+	if (state->index != NULL)
+		most = Max(most, Min(most / ROWS_OF_RUN_DIVISOR * state->runs, fit));
+	if (!scan_keep_rows(state, (int) Min(most, INT_MAX)))
+		state->keep_at = state->index != NULL && most < fit ? state->runs * 2 : 0;
+}
+
 /* Starts a run: its own tasks, unless rows are kept, or should be kept now. */
 static void
 begin_run(DistScanState *state)
 {
-	if (state->kept == NULL && state->plan.keep_text != NULL && state->runs >= KEEP_AFTER_RUNS &&
-		!state->too_many)
-		state->too_many = !scan_keep_rows(state, (int) Min(dist_cost_rows_of_run(list_length(state->spec.tasks)), INT_MAX));
+	if (state->kept == NULL && state->keep_at > 0 && state->runs >= state->keep_at)
+		try_to_keep(state);
 	state->from_kept = state->kept != NULL;
+	if (state->from_kept && state->index != NULL)
+		kept_rows_begin_run(state);
 	if (!state->from_kept && state->too_late)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -216,7 +248,8 @@ next_of_run(DistScanState *state, TupleTableSlot *slot)
 {
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 
-	while (scan_next_row(state, state->from_kept ? state->kept : state->set, slot, 0))
+	while (state->from_kept && state->index != NULL ? kept_rows_next(state, slot) :
+		   scan_next_row(state, state->from_kept ? state->kept : state->set, slot, 0))
 	{
 		if (!state->from_kept)
 			return true;

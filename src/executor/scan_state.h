@@ -43,7 +43,10 @@ typedef struct DistScanState
 	TaskSet    *kept;			/* the rows of every run; NULL if they are not
 								 * kept */
 	bool		from_kept;		/* this run uses them */
-	bool		too_many;		/* to be kept */
+	int			keep_at;		/* the number of runs after which they are to
+								 * be kept; 0: they are too many */
+	struct KeptIndex *index;	/* by which a run finds its rows among them
+								 * (kept_rows.h); NULL: by looking at all */
 	TaskSetSpec keep_spec;
 	MemoryContext keep_context;
 	TupleDesc	keep_columns;	/* that the text for them returns */

@@ -50,8 +50,20 @@ def test_scan_that_runs_often_keeps_its_rows(table, plan, correlation):
 def test_too_many_rows_are_not_kept(coordinator, schema, table, plan):
     coordinator.execute("SET citus.shard_count = 2")
     fill(coordinator, f"{schema}.large", 6000)
-    lines = plan(f"SELECT id, (SELECT count(*) FROM {schema}.large b WHERE b.id = a.id OFFSET 0) FROM {table} a")
+    lines = plan(f"SELECT id, (SELECT count(*) FROM {schema}.large b WHERE b.id BETWEEN a.id AND a.id OFFSET 0) FROM {table} a")
     assert "Rows Kept: true" not in lines
+
+
+def test_more_rows_are_kept_if_they_are_found_by_a_hash_table(coordinator, schema, table, plan):
+    """The newest row of each parent: not a query for each, but one for all if it takes no longer than those before."""
+    coordinator.execute("SET citus.shard_count = 2")
+    fill(coordinator, f"{schema}.large", 20000)
+    query = f"SELECT id, (SELECT b.id FROM {schema}.large b WHERE b.payload = a.id ORDER BY b.id DESC LIMIT 1) FROM {table} a"
+    assert "Rows Kept: true" in plan(query)
+    expected = {payload: newest for payload, newest in rows(coordinator, f"SELECT payload, max(id) FROM {schema}.large GROUP BY 1")}
+    assert all(newest == expected.get(number) for number, newest in rows(coordinator, query))
+    coordinator.execute("SET work_mem = '64kB'")
+    assert "Rows Kept: true" not in plan(query)
 
 
 @pytest.mark.parametrize("query, waves", [
