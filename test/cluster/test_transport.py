@@ -622,7 +622,6 @@ def test_a_gateway_that_ends_after_its_server_has_restarted(linked):
     entrance = os.path.join(gateways[2].node.data, "pg_stat_tmp", ".s.PGSQL.1")
     old, = gateways[2].processes()
     mark = gateways[2].node.log_mark()
-    before = os.stat(entrance).st_ino
     with open(f"/proc/{old}/stat", encoding="ascii") as file:
         supervisor = int(file.read().rpartition(")")[2].split()[1])
     os.kill(old, signal.SIGSTOP)
@@ -633,7 +632,7 @@ def test_a_gateway_that_ends_after_its_server_has_restarted(linked):
     finally:
         os.kill(old, signal.SIGCONT)
     wait_until(lambda: not os.path.exists(f"/proc/{old}"), "the old process to end")
-    wait_until(lambda: os.path.exists(entrance) and os.stat(entrance).st_ino != before, "a new socket")
+    wait_until(lambda: gateways[2].processes() not in ([], [old]) and os.path.exists(entrance), "its successor's socket")
     wait_until(lambda: connect_works(made), "the nodes to be reached")
 
 
