@@ -49,6 +49,11 @@ CREATE FUNCTION citus_internal.gateway_locks() RETURNS SETOF record
 COMMENT ON FUNCTION citus_internal.gateway_locks() IS
 	'pg_lock_status() for clients of this node''s gateway: with the numbers of clients';
 
+CREATE FUNCTION citus_internal.gateway_prepared_statements() RETURNS SETOF record STABLE PARALLEL RESTRICTED
+	LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_gateway_prepared_statements';
+COMMENT ON FUNCTION citus_internal.gateway_prepared_statements() IS
+	'pg_prepared_statement() for clients of this node''s gateway: their own statements';
+
 CREATE FUNCTION citus_internal.gateway_blocking_pids(pid int) RETURNS int[] STRICT
 	LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_gateway_blocking_pids';
 COMMENT ON FUNCTION citus_internal.gateway_blocking_pids(int) IS

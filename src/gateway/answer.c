@@ -288,7 +288,10 @@ error_answered(Backend *backend, const char *payload, size_t len)
 		return;
 	}
 	else if (expect != NULL && (expect->reader == READER_QUIET || backend->state == BACKEND_RESTORING))
-		backend->not_prepared = expect->text->id;
+	{
+		if (expect->text != NULL)
+			backend->not_prepared = expect->text->id;
+	}
 	else if (client != NULL)
 	{
 		tell_report(client, expect, 'E', payload, len);
@@ -387,6 +390,11 @@ parameter_reported(Backend *backend, const char *payload, size_t len)
 
 	if (name_len < len && strcmp(payload, GATEWAY_STATE_SETTING) == 0)
 		answer_state(backend, payload + name_len);
+	else if (name_len < len && strcmp(payload, GATEWAY_DEALLOCATED) == 0)
+	{
+		if (backend->client != NULL)
+			client_set_statement(backend->client, payload + name_len, NULL);
+	}
 	else if (backend->state == BACKEND_LENT && backend->client != NULL)
 	{
 		if (name_len < len && strcmp(payload, "application_name") == 0)
@@ -441,7 +449,7 @@ ready_for_query(Backend *backend, const char *payload)
 	}
 	if (expect->reader == READER_ROUTE)
 		backend_route_told(backend, NULL);
-	if (client != NULL)
+	if (client != NULL && expect->reader != READER_QUIET)
 	{
 		tell_client(client, 'Z', payload, 1);
 		client->in_copy = false;
@@ -459,9 +467,15 @@ ready_for_query(Backend *backend, const char *payload)
 		client->cancelled = false;
 	expect_settle(backend);
 	if (expect_head(backend) == NULL)
+	{
 		backend->unsynced = false;
+		backend->checking = false;
+	}
 	if (client == NULL || client->block == NULL || block_answered(backend))
+	{
+		statement_names_forget(backend);
 		backend_give_back(backend);
+	}
 }
 
 /* A message that ends the answer at the head of the ring. */

@@ -216,6 +216,7 @@ backend_close(Backend *backend)
 	expect_free(backend);
 	if (backend->bound != NULL)
 		prepared_text_release(backend->bound);
+	statement_names_free(backend);
 	scram_login_free(backend->scram);
 	queue_free(&backend->greeting);
 	pfree(backend->settings);
@@ -297,7 +298,7 @@ backend_abandon(Backend *backend, Client *client)
 {
 	Pool	   *pool = backend->pool;
 	bool		clean = backend->state == BACKEND_LENT && backend->transaction == 'I' && !backend->unsynced &&
-		!backend->pinned && expect_head(backend) == NULL && client->pass_left == 0;
+		!backend->pinned && backend->told_names == NIL && expect_head(backend) == NULL && client->pass_left == 0;
 
 	client->backend = NULL;
 	if (turn_leave(backend, client))

@@ -14,8 +14,6 @@
  */
 #include "postgres.h"
 
-#include <ctype.h>
-
 #include "common/hashfn.h"
 #include "utils/memutils.h"
 
@@ -27,16 +25,14 @@
 /* No statement has this name. */
 #define NO_STATEMENT "citus_gateway_none"
 
-/* A statement of this name is prepared only to be dropped. */
-#define DROPPED_STATEMENT "citus_gateway_dropped"
-
 /* The maximal length of a query that is examined. */
-#define MAX_DEALLOCATE 256
+#define MAX_EXAMINED 8192
 
 typedef struct StatementEntry
 {
 	char	   *name;
 	PreparedText *text;
+	uint64		order;			/* in which they were prepared */
 	char		status;
 } StatementEntry;
 
@@ -70,9 +66,11 @@ client_statement(Client *client, const char *name)
 void
 client_set_statement(Client *client, const char *name, PreparedText *text)
 {
+	static uint64 last_order = 0;
 	StatementEntry *entry;
 	bool		found;
 
+	client->names_version += name[0] != '\0';
 	if (client->statements == NULL)
 	{
 		if (text == NULL)
@@ -87,6 +85,7 @@ client_set_statement(Client *client, const char *name, PreparedText *text)
 
 		prepared_text_release(entry->text);
 		entry->text = text;
+		entry->order = ++last_order;
 		if (text != NULL)
 			return;
 		statements_delete(client->statements->table, old_name);
@@ -96,6 +95,7 @@ client_set_statement(Client *client, const char *name, PreparedText *text)
 	{
 		entry = statements_insert(client->statements->table, gateway_strdup(name), &found);
 		entry->text = text;
+		entry->order = ++last_order;
 	}
 }
 
@@ -105,6 +105,7 @@ client_drop_statements(Client *client)
 	statements_iterator iterator;
 	StatementEntry *entry;
 
+	client->names_version++;
 	if (client->statements == NULL)
 		return;
 	statements_start_iterate(client->statements->table, &iterator);
@@ -118,20 +119,34 @@ client_drop_statements(Client *client)
 	client->statements = NULL;
 }
 
-/* The client's name of a text by its id; "" if it has none. */
-static const char *
-name_of_text(const Client *client, uint64 id)
+void
+client_visit_statements(const Client *client, void (*visit) (const char *name, PreparedText *text, uint64 order, void *arg),
+						void *arg)
 {
 	statements_iterator iterator;
 	StatementEntry *entry;
 
 	if (client->statements == NULL)
-		return "";
+		return;
 	statements_start_iterate(client->statements->table, &iterator);
 	while ((entry = statements_iterate(client->statements->table, &iterator)) != NULL)
-		if (entry->text->id == id && entry->name[0] != '\0')
-			return entry->name;
-	return "";
+		visit(entry->name, entry->text, entry->order, arg);
+}
+
+typedef struct TextName
+{
+	uint64		id;
+	const char *name;			/* NULL: the text has none */
+} TextName;
+
+/* For client_visit_statements: finds a text's name by its id. */
+static void
+note_name_of_text(const char *name, PreparedText *text, uint64 order, void *arg)
+{
+	TextName   *wanted = arg;
+
+	if (text->id == wanted->id && name[0] != '\0')
+		wanted->name = name;
 }
 
 StringInfo
@@ -149,7 +164,13 @@ client_own_names(const Client *client, bool unnamed, const char *payload, size_t
 			own = makeStringInfo();
 		appendBinaryStringInfo(own, payload, ours - payload);
 		if (!unnamed)
-			appendStringInfoString(own, name_of_text(client, id));
+		{
+			TextName	wanted = {id, NULL};
+
+			/* without one, it is the client's own word */
+			client_visit_statements(client, note_name_of_text, &wanted);
+			appendStringInfoString(own, wanted.name != NULL ? wanted.name : pnstrdup(ours, behind - ours));
+		}
 		payload = behind;
 	}
 	if (own != NULL)
@@ -169,8 +190,7 @@ client_deallocate(Client *client)
 		client_set_statement(client, "", unnamed);
 }
 
-/* Sends Parse's text and types, under any name. */
-static void
+void
 send_parse_as(Backend *backend, const char *name, const char *parse, size_t parse_len)
 {
 	stream_put_head(&backend->stream, 'P', 4 + strlen(name) + 1 + parse_len);
@@ -302,11 +322,14 @@ columns_are_asked(Client *client, PreparedText *text)
  * clients.
  */
 static PreparedText *
-text_of_parse(Client *client, const char *parse, size_t len)
+text_of_parse(Client *client, const char *parse, size_t len, bool names_statements)
 {
 	static uint64 last_private = 0;
 	Backend    *backend = client->backend;
 
+	/* a client's names don't mean what another's do */
+	if (names_statements)
+		return prepared_text_get(client, ++last_private, parse, len);
 	if (client->routed || block_is_clean(client) || (backend->transaction == 'I' && expect_head(backend) == NULL))
 	{
 		PreparedText *text = prepared_text_get(client, 0, parse, len);
@@ -328,12 +351,16 @@ forward_parse(Client *client, uint32 len)
 	PreparedText *text;
 	PreparedText *former;
 	Expect	   *expect;
+	bool		names_statements;
 
 	if (name == NULL)
 		return false;
 	name_len = strlen(name) + 1;
 	if (name_len > len - 4)
 		return forward_damaged(client, EXPECT_PARSE, len);
+	names_statements = !client->routed && text_names_statements(name + name_len, strlen(name + name_len));
+	if (names_statements && !statement_names_tell(client, name + name_len, NULL))
+		return false;
 	if (name[0] != '\0' && client_statement(client, name) != NULL && !client->in_copy && expect_head(backend) != NULL)
 	{
 		/* what has not been answered may drop the name, or be skipped */
@@ -350,7 +377,7 @@ forward_parse(Client *client, uint32 len)
 		refuse_name(client, name, READER_DUPLICATE);
 		return true;
 	}
-	text = text_of_parse(client, name + name_len, len - 4 - name_len);
+	text = text_of_parse(client, name + name_len, len - 4 - name_len, names_statements);
 	former = client_statement(client, name);
 	if (former != NULL)
 		prepared_text_hold(former);
@@ -469,6 +496,8 @@ forward_bind(Client *client, uint32 len)
 		return false;
 	}
 	block_begin(client);
+	if (text->names_statements && !statement_names_tell(client, text->body + text->body_parse, text))
+		return false;
 	if (columns_are_asked(client, text))
 		return false;
 	if (backend->outdated == text->id)
@@ -518,6 +547,9 @@ forward_named(Client *client, char type, uint32 len)
 		return false;
 	}
 	block_begin(client);
+	if (text != NULL && type == EXPECT_DESCRIBE && text->names_statements &&
+		!statement_names_tell(client, text->body + text->body_parse, text))
+		return false;
 	if (text != NULL && type == EXPECT_DESCRIBE && columns_are_asked(client, text))
 		return false;
 	stream_skip(&client->stream, len + 1);
@@ -555,6 +587,36 @@ forward_named(Client *client, char type, uint32 len)
 	return true;
 }
 
+/*
+ * An Execute.  What is sent behind DEALLOCATE waits for its answer, since the
+ * meaning of the client's names depends on it.
+ */
+static bool
+forward_execute(Client *client, uint32 len)
+{
+	Backend    *backend = client->backend;
+	const ByteQueue *in = &client->stream.in;
+	const PreparedText *text = backend->bound;
+
+	if (text == NULL || !text->names_statements || backend->skipping || backend->pool->address.len > 0)
+	{
+		expect_push(backend, EXPECT_EXECUTE, READER_CLIENT);
+		begin_passing(client, 'E', len);
+		return true;
+	}
+	if (queue_length(in) < (size_t) len + 1)
+		return false;
+	expect_push(backend, EXPECT_EXECUTE, READER_CLIENT);
+	stream_put_message(&backend->stream, 'E', in->data + in->start + 5, len - 4);
+	stream_skip(&client->stream, len + 1);
+	if (text_drops_statements(text->body + text->body_parse, strlen(text->body + text->body_parse)))
+	{
+		stream_put_message(&backend->stream, 'H', NULL, 0);
+		backend->checking = true;
+	}
+	return true;
+}
+
 /* A query drops the statement without a name. */
 static void
 note_query(Client *client, Expect *expect)
@@ -567,87 +629,18 @@ note_query(Client *client, Expect *expect)
 	client_set_statement(client, "", NULL);
 }
 
-/* Reads a word of a name as the server does; NULL if it is none. */
-static const char *
-read_name(const char *text, char *name)
-{
-	bool		quoted = *text == '"';
-	int			len = 0;
-
-	if (!quoted && !isalpha((unsigned char) *text) && *text != '_')
-		return NULL;
-	for (text += quoted; *text != '\0'; text++)
-	{
-		if (quoted ? *text == '"' && *++text != '"' : !isalnum((unsigned char) *text) && *text != '_' && *text != '$')
-			break;
-		if (len == NAMEDATALEN - 1)
-			return NULL;
-		name[len++] = quoted ? *text : pg_tolower((unsigned char) *text);
-	}
-	name[len] = '\0';
-	return text;
-}
-
-static const char *
-skip_blanks(const char *text)
-{
-	return text + strspn(text, " \t\r\n\f");
-}
-
-/* Reads DEALLOCATE of one name; false if the text is something else. */
-static bool
-read_deallocate(const char *text, char *name)
-{
-	const char *rest = read_name(skip_blanks(text), name);
-	bool		quoted;
-
-	if (rest == NULL || strcmp(name, "deallocate") != 0)
-		return false;
-	rest = skip_blanks(rest);
-	quoted = *rest == '"';
-	rest = read_name(rest, name);
-	if (rest == NULL)
-		return false;
-	rest = skip_blanks(rest);
-	if (!quoted && strcmp(name, "prepare") == 0 && *rest != '\0' && *rest != ';')
-	{
-		quoted = *rest == '"';
-		rest = read_name(rest, name);
-		if (rest == NULL)
-			return false;
-		rest = skip_blanks(rest);
-	}
-	if (*rest == ';')
-		rest = skip_blanks(rest + 1);
-	return *rest == '\0' && (quoted || strcmp(name, "all") != 0);
-}
-
 /*
- * A query by which drivers drop a statement that they have prepared by the
- * protocol.  The session's is shared with other clients, so the query is sent
- * with another name, of a statement that is prepared for this.
+ * Whether a whole query, unless it is damaged, is passed on now: what names
+ * statements is told to the session first.
  */
 static bool
-forward_deallocate(Client *client, uint32 len)
+query_may_pass(Client *client, uint32 len)
 {
-	static const char query[] = "DEALLOCATE " DROPPED_STATEMENT;
-	Backend    *backend = client->backend;
 	const ByteQueue *in = &client->stream.in;
-	const char *payload = in->data + in->start + 5;
-	char		name[NAMEDATALEN];
+	const char *sql = in->data + in->start + 5;
 
-	if (len > MAX_DEALLOCATE || len < 5 || payload[len - 5] != '\0' || !read_deallocate(payload, name) || client_statement(client, name) == NULL ||
-		client->in_copy || backend->transaction == 'E' || backend->unsynced || expect_head(backend) != NULL)
-		return false;
-	stream_skip(&client->stream, len + 1);
-	client_set_statement(client, name, NULL);
-	expect_push(backend, EXPECT_CLOSE, READER_NOBODY);
-	stream_put_message(&backend->stream, 'C', "S" DROPPED_STATEMENT, sizeof("S" DROPPED_STATEMENT));
-	expect_push(backend, EXPECT_PARSE, READER_NOBODY);
-	stream_put_message(&backend->stream, 'P', DROPPED_STATEMENT "\0\0\0", sizeof(DROPPED_STATEMENT "\0\0\0"));
-	note_query(client, expect_push(backend, EXPECT_QUERY, READER_CLIENT));
-	stream_put_message(&backend->stream, 'Q', query, sizeof(query));
-	return true;
+	return len < 5 || sql[len - 5] != '\0' || !text_names_statements(sql, len - 5) ||
+		statement_names_tell(client, sql, NULL);
 }
 
 bool
@@ -664,10 +657,12 @@ client_forward(Client *client, char type, uint32 len)
 		stream_skip(&client->stream, len + 1);
 		return true;
 	}
-	if (type == 'Q' && len <= MAX_DEALLOCATE && queue_length(&client->stream.in) < (size_t) len + 1)
+	if (type == 'Q' && len <= MAX_EXAMINED && queue_length(&client->stream.in) < (size_t) len + 1)
 		return false;
 	if (strchr("BDC", type) == NULL)
 		block_begin(client);
+	if (type == 'Q' && !client->routed && len <= MAX_EXAMINED && !query_may_pass(client, len))
+		return false;
 	switch (type)
 	{
 		case 'P':
@@ -687,18 +682,18 @@ client_forward(Client *client, char type, uint32 len)
 			begin_passing(client, type, len);
 			break;
 		case 'E':
-			expect_push(client->backend, EXPECT_EXECUTE, READER_CLIENT);
-			begin_passing(client, type, len);
+			done = forward_execute(client, len);
 			break;
 		case 'Q':
-			if (forward_deallocate(client, len))
-				break;
-			/* FALLTHROUGH */
 		case 'F':
 			route_ask_by_query(client);
 			expect = expect_push(client->backend, EXPECT_QUERY, READER_CLIENT);
 			if (type == 'Q')
+			{
 				note_query(client, expect);
+				client->backend->checking = !client->routed && !client->backend->skipping && len <= MAX_EXAMINED && len > 4 &&
+					text_drops_statements(client->stream.in.data + client->stream.in.start + 5, len - 5);
+			}
 			begin_passing(client, type, len);
 			if (client->routed)
 				turn_sent(client);

@@ -52,6 +52,7 @@
 SQL_FUNCTION(citus_internal_gateway_backend_pid);
 SQL_FUNCTION(citus_internal_gateway_activity);
 SQL_FUNCTION(citus_internal_gateway_locks);
+SQL_FUNCTION(citus_internal_gateway_prepared_statements);
 SQL_FUNCTION(citus_internal_gateway_blocking_pids);
 SQL_FUNCTION(citus_internal_gateway_cancel_backend);
 SQL_FUNCTION(citus_internal_gateway_terminate_backend);
@@ -71,6 +72,7 @@ static const struct
 	{F_PG_BACKEND_PID, "gateway_backend_pid", 0, {0}, false, false},
 	{F_PG_STAT_GET_ACTIVITY, "gateway_activity", 1, {INT4OID}, true, false},
 	{F_PG_LOCK_STATUS, "gateway_locks", 0, {0}, true, false},
+	{F_PG_PREPARED_STATEMENT, "gateway_prepared_statements", 0, {0}, true, false},
 	{F_PG_BLOCKING_PIDS, "gateway_blocking_pids", 1, {INT4OID}, false, false},
 	{F_PG_CANCEL_BACKEND, "gateway_cancel_backend", 1, {INT4OID}, false, true},
 	{F_PG_TERMINATE_BACKEND, "gateway_terminate_backend", 2, {INT4OID, INT8OID}, false, true},
@@ -276,6 +278,18 @@ Datum
 citus_internal_gateway_locks(PG_FUNCTION_ARGS)
 {
 	put_rows_of_server(fcinfo, "SELECT * FROM pg_catalog.pg_lock_status()", NULL);
+	return (Datum) 0;
+}
+
+/*
+ * gateway_prepared_statements(): pg_prepared_statement() without our names
+ * (statement_names.c)
+ */
+Datum
+citus_internal_gateway_prepared_statements(PG_FUNCTION_ARGS)
+{
+	put_rows_of_server(fcinfo, "SELECT * FROM pg_catalog.pg_prepared_statement() "
+					   "WHERE NOT pg_catalog.starts_with(name, '" PREPARED_NAME_PREFIX "')", NULL);
 	return (Datum) 0;
 }
 

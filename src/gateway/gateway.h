@@ -32,6 +32,12 @@
 
 #define GATEWAY_KEY_SIZE 32
 
+/* In the same way, a name that DEALLOCATE has dropped. */
+#define GATEWAY_DEALLOCATED "citus.gateway_deallocated"
+
+/* The names of prepared statements in the gateway's sessions begin so. */
+#define PREPARED_NAME_PREFIX "citus_gateway_"
+
 /*
  * The start of the text with which a gateway process changes the settings of a
  * session between two clients.

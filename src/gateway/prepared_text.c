@@ -110,6 +110,7 @@ prepared_text_get(const Client *client, uint64 private, const char *parse, size_
 	text->id = ++last_text_id;
 	text->refs = 1;
 	text->control = text_control(parse, len);
+	text->names_statements = text_names_statements(parse, strnlen(parse, len));
 	texttable_insert(known_texts, text, &found);
 	if (len <= MAX_KEPT_LENGTH && (private == 0 || private == SHAPE_NUMBER))
 		keep_text(text);

@@ -12,6 +12,7 @@
 
 #include "lib/ilist.h"
 #include "libpq/pqcomm.h"
+#include "nodes/pg_list.h"
 
 #include "compat/noreturn.h"
 #include "gateway/gateway.h"
@@ -77,6 +78,8 @@ struct PreparedText
 	int64		leaves_until;	/* until then, blocks that begin with it start
 								 * on this node */
 	TextControl control;
+	bool		names_statements;	/* it may name prepared statements, or
+									 * list them */
 };
 
 /* The address of a server. */
@@ -197,6 +200,7 @@ struct Client
 								 * client's; "" if nothing */
 	struct ClientStatements *statements;	/* by name; NULL if there are
 											 * none */
+	uint32		names_version;	/* changes with them */
 	uint64		pass_left;		/* bytes of the message that is being passed
 								 * on */
 	int64		held_since;		/* when a part of a unit came, which is kept
@@ -288,6 +292,10 @@ struct Backend
 								 * under its own settings */
 	uint64		outdated;		/* id of a text that it has prepared with
 								 * other columns than clients know; 0: none */
+	List	   *told_names;		/* names of its client's statements that it
+								 * has prepared under these (char *) */
+	uint64		told_text;		/* id of the text for which; 0: of a query */
+	uint32		told_version;	/* the client's names_version then */
 	PreparedText *bound;		/* last bound to the unnamed portal; a
 								 * reference, or NULL */
 	bool		checking;		/* the client waits for READER_COLUMNS, or for
@@ -383,8 +391,9 @@ extern void client_obey(int number, ClientOrder order);
 /* It has nothing to do, in a transaction block or not. */
 extern void client_show_idle(Client *client);
 
-/* client_message.c: Parse, under our name */
+/* client_message.c: Parse, under our name, or any other */
 extern void send_parse(Backend *backend, const PreparedText *text);
+extern void send_parse_as(Backend *backend, const char *name, const char *parse, size_t parse_len);
 /* Asks which columns the text, which has been sent, returns. */
 extern void send_columns_question(Backend *backend, PreparedText *text);
 /*
@@ -395,6 +404,9 @@ extern PreparedText *client_statement(Client *client, const char *name);
 /* Takes over the reference to text; NULL drops the name. */
 extern void client_set_statement(Client *client, const char *name, PreparedText *text);
 extern void client_drop_statements(Client *client);
+/* order: grows with each statement that the client has prepared. */
+extern void client_visit_statements(const Client *client,
+									void (*visit) (const char *name, PreparedText *text, uint64 order, void *arg), void *arg);
 /*
  * An error's or notice's payload with the client's names of statements instead
  * of ours, palloc'd; NULL if it has none of ours.  unnamed: the message is
@@ -647,8 +659,22 @@ extern bool prepared_text_is_old(const PreparedText *text);
 extern bool prepared_text_described(PreparedText *text, const char *payload, size_t len);
 extern void prepared_text_release(PreparedText *text);
 #define PREPARED_NAME_SIZE 40
-#define PREPARED_NAME_PREFIX "citus_gateway_"
 extern void prepared_text_name(const PreparedText *text, char *name);
+
+/* statement_names.c */
+/* Whether a text may name prepared statements, or list them. */
+extern bool text_names_statements(const char *sql, size_t len);
+/* Whether it may drop some. */
+extern bool text_drops_statements(const char *sql, size_t len);
+/*
+ * Has the client's session prepare the statements that such a text may mean
+ * under the client's names; false if the text must wait for earlier answers.
+ * text: the text, if it is prepared itself.
+ */
+extern bool statement_names_tell(Client *client, const char *sql, const PreparedText *text);
+/* Has an idle session drop them; it is idle again after ReadyForQuery. */
+extern void statement_names_forget(Backend *backend);
+extern void statement_names_free(Backend *backend);
 
 /* query_shape.c */
 #define MAX_LITERALS 32

@@ -157,11 +157,25 @@ start_for_client(QueryDesc *query_desc, int eflags)
 	executor_start_next(query_desc, eflags);
 }
 
+/* A client doesn't know our names of prepared statements. */
+static void
+refuse_own_names(const Node *statement)
+{
+	const char *name = IsA(statement, ExecuteStmt) ? ((const ExecuteStmt *) statement)->name :
+		IsA(statement, DeallocateStmt) ? ((const DeallocateStmt *) statement)->name : NULL;
+
+	if (name != NULL && strncmp(name, PREPARED_NAME_PREFIX, strlen(PREPARED_NAME_PREFIX)) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_PSTATEMENT),
+				 errmsg("prepared statement \"%s\" does not exist", name)));
+}
+
 static void
 run_utility_for_client(PlannedStmt *pstmt, const char *query, bool read_only_tree, ProcessUtilityContext context,
 					   ParamListInfo params, QueryEnvironment *env, DestReceiver *dest, QueryCompletion *qc)
 {
 	look_for_client();
+	refuse_own_names(pstmt->utilityStmt);
 	utility_next_in_session(pstmt, query, read_only_tree, context, params, env, dest, qc);
 }
 

@@ -39,6 +39,7 @@
 #include "commands/tablecmds.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
+#include "tcop/tcopprot.h"
 #include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -46,6 +47,7 @@
 #include "utils/portal.h"
 
 #include "catalog/catalog_rows.h"
+#include "compat/client_protocol.h"
 #include "compat/guc.h"
 #include "compat/proc.h"
 #include "ddl/utility_hook.h"
@@ -107,6 +109,20 @@ tell_state(void)
 	SetConfigOption(GATEWAY_STATE_SETTING, (state_counter & 1) ? "0" : "1", PGC_INTERNAL, PGC_S_DYNAMIC_DEFAULT);
 }
 
+/* Reports at once that a prepared statement has been dropped. */
+static void
+report_deallocated(const char *name)
+{
+	StringInfoData report;
+
+	if (whereToSendOutput != DestRemote)
+		return;
+	pq_beginmessage(&report, 'S');
+	pq_sendstring(&report, GATEWAY_DEALLOCATED);
+	pq_sendstring(&report, name);
+	pq_endmessage(&report);
+}
+
 /* A utility statement has been run. */
 static void
 watch_statement(const Node *statement)
@@ -143,6 +159,8 @@ watch_statement(const Node *statement)
 		case T_DeallocateStmt:
 			if (((const DeallocateStmt *) statement)->name == NULL)
 				session_deallocations++;
+			else
+				report_deallocated(((const DeallocateStmt *) statement)->name);
 			break;
 		case T_DeclareCursorStmt:
 			if (((const DeclareCursorStmt *) statement)->options & CURSOR_OPT_HOLD)

@@ -9,7 +9,7 @@ import pytest
 from harness import servers
 from harness.gateways import Gateway
 from harness.protocol_fuzz import message
-from harness.raw_client import DESCRIBE, EXECUTE, FLUSH, SYNC, TERMINATE, Direct, RawClient, bind, error_fields, packet, parse, query
+from harness.raw_client import DESCRIBE, EXECUTE, FLUSH, SYNC, TERMINATE, Direct, RawClient, bind, described_columns, error_fields, packet, parse, query
 
 KEYS = 8
 
@@ -175,6 +175,12 @@ def test_number_of_a_notifier(gateway):
         assert listener.notified == [listener.pid, speaker.pid]
 
 
+def wait_for_sleep(gateway):
+    with servers.connect(gateway.node) as server:
+        servers.wait_until(lambda: servers.value(server, "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(1000)' "
+                                                         "AND state = 'active'"), "the statement to run")
+
+
 @pytest.mark.parametrize("where", ["gateway", "server"])
 def test_clients_ended_by_their_number(both, where):
     """Those that do nothing, those in a transaction, those that run or wait, and oneself; from any session of the server."""
@@ -185,6 +191,8 @@ def test_clients_ended_by_their_number(both, where):
             victim = RawClient(gateway)
             victim.ask(query(begin))
             victim.socket.sendall(messages)
+            if messages:
+                wait_for_sleep(gateway)
             assert admin.value(f"SELECT pg_terminate_backend({victim.pid})") == "t"
             assert victim.answers_until(b"") == b"E"
             assert error_fields(victim.error)["C"] == "57P01"
@@ -207,9 +215,7 @@ def test_statements_cancelled_by_their_clients_number(both, where):
         assert admin.value(f"SELECT pg_cancel_backend({victim.pid})") == "t"
         assert victim.value("SELECT 1") == "1"
         victim.socket.sendall(query("SELECT pg_sleep(1000)"))
-        with servers.connect(gateway.node) as server:
-            servers.wait_until(lambda: servers.value(server, "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(1000)' "
-                                                             "AND state = 'active'"), "the statement to run")
+        wait_for_sleep(gateway)
         assert admin.value(f"SELECT pg_cancel_backend({victim.pid})") == "t"
         assert victim.answers_until(b"Z") == b"TEZ"
         assert error_fields(victim.error)["C"] == "57014"
@@ -331,3 +337,91 @@ def test_work_without_sync_begins(gateway):
         assert servers.value(server, "SELECT pg_sleep(0.6)::text") == ""
         assert client.ask(SYNC) == b"12DCZ"
         assert client.ask(query("ROLLBACK"))[-1:] == b"Z"
+
+
+STATEMENTS = "SELECT name, statement, parameter_types, from_sql FROM pg_prepared_statements ORDER BY from_sql, prepare_time"
+LIST = query(STATEMENTS)
+MINE = [parse("SELECT $1::int8 + 1", "mine"), SYNC]
+OTHER = [parse("SELECT 'other'", 'Ot"her'), SYNC]
+
+
+def extended(text, *values):
+    return [parse(text), bind(*values), DESCRIBE, EXECUTE, SYNC]
+
+
+@pytest.mark.parametrize("messages", [
+    [LIST, *MINE, LIST, *OTHER, LIST, *MINE, LIST, message(b"C", b"Smine\0"), SYNC, LIST],
+    [*MINE, *extended("SELECT 2"), *extended(STATEMENTS), *extended("SELECT count(*) FROM pg_prepared_statements")],
+    [*MINE, query("EXECUTE mine(2)"), query("EXECUTE MINE (3)"), query("EXECUTE nobody"), query("EXPLAIN (COSTS OFF) EXECUTE mine(4)")],
+    [*MINE, *extended("EXECUTE mine(2)"), *extended("EXECUTE mine($1)", "2"), *extended("EXECUTE nobody")],
+    [*MINE, parse("EXECUTE mine(2)", "run"), SYNC, bind(name="run"), DESCRIBE, EXECUTE, SYNC, message(b"C", b"Smine\0"), SYNC,
+     bind(name="run"), DESCRIBE, EXECUTE, SYNC],
+    [*OTHER, query('EXECUTE "Ot""her"'), query('DEALLOCATE "Ot""her"'), LIST],
+    [*MINE, query("DEALLOCATE mine"), LIST, query("DEALLOCATE mine"), *MINE, query("DEALLOCATE PREPARE mine"), bind("1", name="mine"), SYNC],
+    [*MINE, *extended("DEALLOCATE mine"), LIST, bind("1", name="mine"), SYNC, *MINE, bind("1", name="mine"), EXECUTE, SYNC],
+    [*MINE, query("DO $$ BEGIN EXECUTE 'DEALLOCATE mine'; END $$"), LIST],
+    [*MINE, query("SELECT 1; DEALLOCATE mine; SELECT 2"), LIST],
+    [*MINE, query("PREPARE mine AS SELECT 3"), query("PREPARE sql AS SELECT 3"), LIST, query("EXECUTE sql"), query("DEALLOCATE sql"), LIST],
+    [*MINE, query("BEGIN"), query("EXECUTE mine(2)"), *OTHER, LIST, query("DEALLOCATE mine"), LIST, query("ROLLBACK"), LIST],
+    [*MINE, query("BEGIN"), *extended("EXECUTE mine(2)"), query("SELECT 1/0"), query("EXECUTE mine(2)"), LIST, query("ROLLBACK"), LIST],
+    [*MINE, parse("SELECT 1"), bind(), EXECUTE, parse("EXECUTE mine(5)"), bind(), EXECUTE, parse("DEALLOCATE mine"), bind(), EXECUTE,
+     parse("EXECUTE mine(5)"), bind(), EXECUTE, SYNC, LIST],
+    [*MINE, *OTHER, query("DEALLOCATE ALL"), LIST, *MINE, query("DISCARD ALL"), LIST],
+    [*MINE, bind("1", "2", name="mine"), SYNC, bind("x", name="mine"), EXECUTE, SYNC, query("DEALLOCATE nobody")],
+    [parse("SELECT 1; SELECT 2", "two"), SYNC, parse("SELECT 1", "mine"), parse("SELECT 2", "mine"), SYNC, message(b"D", b"Stwo\0"), SYNC],
+    [query("EXECUTE citus_gateway_1"), query("DEALLOCATE citus_gateway_1")],
+], ids=str)
+def test_prepared_statements_by_name(both, messages):
+    """A client sees its statements under its names, and runs and drops them by SQL, whatever session it has."""
+    found = []
+    with closing(RawClient(both[1])) as stranger, closing(RawClient(both[1])) as holder:
+        stranger.ask(parse("SELECT 'secret'", "theirs"), parse("SELECT 'secret too'", "mine"), SYNC)
+        for where in both:
+            with closing(RawClient(where)) as client:
+                found.append([])
+                for number, one in enumerate(messages):
+                    client.socket.sendall(one)
+                    if one[:1] not in b"QS":
+                        continue
+                    found[-1].append(told(client))
+                    holder.ask(query("ROLLBACK" if number % 2 else "BEGIN; SELECT 1"))
+    assert found[1] == found[0]
+
+
+def told(client):
+    """What comes up to the end of a statement."""
+    found = []
+    while not found or found[-1][0] != b"Z":
+        head = client.input.read(5)
+        payload = client.input.read(struct.unpack("!I", head[1:])[0] - 4)
+        found.append((head[:1], [error_fields(payload)[key] for key in "SCM"] if head[:1] in b"EN" else
+                      described_columns(payload) and b"" if head[:1] == b"T" else payload))
+    return found
+
+
+def test_names_of_others_stay_theirs(gateway):
+    """A session that had names for one client has none of them for the next, nor for functions that look."""
+    with servers.connect(gateway.node) as server:
+        server.execute("CREATE FUNCTION looked() RETURNS bigint LANGUAGE plpgsql AS "
+                       "$$ BEGIN RETURN (SELECT count(*) FROM pg_prepared_statements); END $$")
+        try:
+            with closing(RawClient(gateway)) as one, closing(RawClient(gateway)) as two:
+                for _ in range(3):
+                    one.ask(parse("SELECT 'secret'", "mine"), SYNC)
+                    assert one.value("EXECUTE mine") == "secret"
+                    assert two.value("SELECT looked()") == "0"
+                    assert two.ask(query("EXECUTE mine")) == b"EZ"
+                    one.ask(query("BEGIN"))
+                    assert one.value("EXECUTE mine") == "secret"
+                    one.ask(query("COMMIT"))
+                    assert two.value("SELECT looked()") == "0"
+                    assert one.ask(query("DEALLOCATE mine")) == b"CZ"
+                dropped = [parse("SELECT 1 FROM gone", "of_gone"), SYNC]
+                server.execute("CREATE TABLE gone (id int)")
+                one.ask(*dropped)
+                server.execute("DROP TABLE gone")
+                assert one.ask(query("EXECUTE of_gone")) == b"EZ"
+                assert one.ask(query("SELECT 1")) == b"TDCZ"
+                assert one.ask(query("DEALLOCATE of_gone")) == b"CZ"
+        finally:
+            server.execute("DROP FUNCTION looked; DROP TABLE IF EXISTS gone")

@@ -1,0 +1,209 @@
+/*-------------------------------------------------------------------------
+ *
+ * statement_names.c
+ *	  Texts that name a client's prepared statements, or list them.
+ *
+ * A session has the texts of several clients' prepared statements under our
+ * names, which no client sees.  EXECUTE, DEALLOCATE, PREPARE and
+ * pg_prepared_statements mean the client's own names.  So before such a text
+ * runs, the session prepares the statements that it may mean under these, and
+ * it drops them before the next client gets it.  The text is not parsed: it is
+ * such a text if it has one of a few words, and it may mean a name that occurs
+ * in it.  If it is none, that costs a little time.
+ *
+ * The session reports names that DEALLOCATE has dropped (session_state.c), and
+ * leaves ours out of pg_prepared_statements (client_number.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "gateway/relay.h"
+
+/* A name of the client that a text may mean. */
+typedef struct MeantName
+{
+	char	   *name;
+	PreparedText *text;
+	uint64		order;			/* in which the client has prepared them */
+} MeantName;
+
+typedef struct NameSearch
+{
+	const char *sql;			/* NULL: all names are meant */
+	List	   *found;			/* of MeantName */
+} NameSearch;
+
+/* Where a word, in small letters, is in a text; NULL: nowhere. */
+static const char *
+find_word(const char *sql, size_t len, const char *word)
+{
+	size_t		word_len = strlen(word);
+
+	for (const char *end = sql + len; sql + word_len <= end; sql++)
+		if (pg_tolower((unsigned char) *sql) == (unsigned char) word[0] && pg_strncasecmp(sql, word, word_len) == 0)
+			return sql;
+	return NULL;
+}
+
+bool
+text_names_statements(const char *sql, size_t len)
+{
+	static const char *const words[] = {"execute", "deallocate", "prepare", "discard"};
+
+	/* the letters with which these begin are tested at once */
+	for (const char *end = sql + len; sql < end; sql++)
+	{
+		switch (*sql | 0x20)
+		{
+			case 'e':
+			case 'd':
+			case 'p':
+				for (int i = 0; i < lengthof(words); i++)
+					if (end - sql >= strlen(words[i]) && pg_strncasecmp(sql, words[i], strlen(words[i])) == 0)
+						return true;
+				break;
+			default:
+				break;
+		}
+	}
+	return false;
+}
+
+bool
+text_drops_statements(const char *sql, size_t len)
+{
+	return find_word(sql, len, "deallocate") != NULL || find_word(sql, len, "discard") != NULL;
+}
+
+/* For client_visit_statements. */
+static void
+add_meant_name(const char *name, PreparedText *text, uint64 order, void *arg)
+{
+	NameSearch *search = arg;
+	MeantName  *meant;
+
+	if (name[0] == '\0' || (search->sql != NULL && strcasestr(search->sql, name) == NULL))
+		return;
+	meant = palloc(sizeof(MeantName));
+	*meant = (MeantName)
+	{
+		pstrdup(name), text, order
+	};
+	search->found = lappend(search->found, meant);
+}
+
+static int
+compare_meant_names(const ListCell *left, const ListCell *right)
+{
+	uint64		a = ((const MeantName *) lfirst(left))->order;
+	uint64		b = ((const MeantName *) lfirst(right))->order;
+
+	return a < b ? -1 : a > b;
+}
+
+/* The names that a text may mean, in the order of their statements. */
+static List *
+meant_names(const Client *client, const char *sql)
+{
+	NameSearch	search = {.sql = sql};
+
+	/*
+	 * quotes in names are doubled, and other letters may be written as numbers
+	 */
+	if (find_word(sql, strlen(sql), "prepared_statement") != NULL || strstr(sql, "\"\"") != NULL ||
+		find_word(sql, strlen(sql), "u&\"") != NULL)
+		search.sql = NULL;
+	client_visit_statements(client, add_meant_name, &search);
+	list_sort(search.found, compare_meant_names);
+	return search.found;
+}
+
+/* Sends that the session is to drop the names that it was told. */
+static void
+drop_told_names(Backend *backend)
+{
+	ListCell   *cell;
+
+	foreach(cell, backend->told_names)
+	{
+		char	   *named = psprintf("S%s", (char *) lfirst(cell));
+
+		expect_push(backend, EXPECT_CLOSE, READER_NOBODY);
+		stream_put_message(&backend->stream, 'C', named, strlen(named) + 1);
+	}
+	statement_names_free(backend);
+}
+
+void
+statement_names_free(Backend *backend)
+{
+	list_free_deep(backend->told_names);
+	backend->told_names = NIL;
+	backend->told_text = 0;
+}
+
+static void
+tell_name(Backend *backend, const MeantName *meant, bool only_dropped)
+{
+	const PreparedText *text = meant->text;
+	MemoryContext old = MemoryContextSwitchTo(gateway_context);
+
+	backend->told_names = lappend(backend->told_names, pstrdup(meant->name));
+	MemoryContextSwitchTo(old);
+	expect_push(backend, EXPECT_PARSE, READER_QUIET);
+	if (only_dropped)
+		send_parse_as(backend, meant->name, "\0\0", 3);
+	else
+		send_parse_as(backend, meant->name, text->body + text->body_parse, text->len - text->body_parse);
+}
+
+bool
+statement_names_tell(Client *client, const char *sql, const PreparedText *text)
+{
+	Backend    *backend = client->backend;
+	bool		fresh = !backend->unsynced;
+	bool		only_dropped;
+	List	   *meant;
+	ListCell   *cell;
+
+	if (backend->pool->address.len > 0 || client->in_copy || backend->skipping || backend->transaction == 'E' ||
+		(text != NULL && backend->told_text == text->id && backend->told_version == client->names_version))
+		return true;
+	meant = meant_names(client, sql);
+	if (meant == NIL && backend->told_names == NIL)
+		return true;
+	if (expect_head(backend) != NULL)
+	{
+		/* what has not been answered may change the names */
+		stream_put_message(&backend->stream, 'H', NULL, 0);
+		backend->checking = true;
+		return false;
+	}
+	drop_told_names(backend);
+	only_dropped = find_word(sql, strlen(sql), "execute") == NULL && find_word(sql, strlen(sql), "prepare") == NULL;
+	foreach(cell, meant)
+		tell_name(backend, lfirst(cell), only_dropped);
+	if (fresh)
+	{
+		/* if one of them can't be prepared, that is no error of the text */
+		expect_push(backend, EXPECT_SYNC, READER_SETTING);
+		stream_put_message(&backend->stream, 'S', NULL, 0);
+	}
+	if (text != NULL)
+	{
+		backend->told_text = text->id;
+		backend->told_version = client->names_version;
+	}
+	return true;
+}
+
+void
+statement_names_forget(Backend *backend)
+{
+	if (backend->told_names == NIL || backend->transaction != 'I' || expect_head(backend) != NULL)
+		return;
+	drop_told_names(backend);
+	expect_push(backend, EXPECT_SYNC, READER_QUIET);
+	stream_put_message(&backend->stream, 'S', NULL, 0);
+}
