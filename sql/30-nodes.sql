@@ -310,6 +310,7 @@ AS $$
 			WHEN t.name = 'TimeZone' AND lower(text) IN ('utc', 'etc/utc', 'gmt', 'etc/gmt', 'uct', 'etc/uct', 'zulu', 'etc/zulu', 'universal',
 				'etc/universal', 'greenwich', 'etc/greenwich', 'gmt0', 'etc/gmt0') THEN 'UTC'
 			WHEN t.vartype = 'bool' THEN CASE WHEN lower(text) IN ('on', 'true', 'yes', 't', 'y', '1') THEN 'on' ELSE 'off' END
+			WHEN t.name = 'default_text_search_config' THEN regexp_replace(text, '^pg_catalog\.', '')
 			WHEN t.name IN ('DateStyle', 'search_path') THEN lower(replace(text, ' ', ''))
 			WHEN t.name IN ('lc_monetary', 'lc_numeric', 'lc_time') AND lower(replace(text, '-', '')) IN ('c.utf8', 'posix') THEN 'C'
 			WHEN t.vartype = 'locale' OR t.name LIKE 'lc\_%' THEN regexp_replace(text, '\.utf-?8', '.UTF-8', 'i')

@@ -260,23 +260,59 @@ candidate_check(const char *host, int32 port, int32 groupid)
 	return facts[FACT_CLIENT_ADDRESS] == NULL ? "localhost" : facts[FACT_CLIENT_ADDRESS];
 }
 
-void
-candidate_check_reaches(const char *host, int32 port, const char *coordinator_host, int32 coordinator_port)
+/*
+ * Checks that a node can connect to a server, by the result of
+ * citus_internal.connection_problems there: as the caller, else errors, and
+ * as the role of its maintenance daemon, else warns.
+ */
+static void
+check_no_problems(int nproblems, char *const *problems, const char *from_host, int32 from_port, const char *to_host, int32 to_port)
 {
-	RemoteConn *conn = connect_candidate(host, port);
-	char	   *query = psprintf("SELECT problem FROM citus_internal.connection_problems(%s, %d, false)",
-								 quote_literal_cstr(coordinator_host), coordinator_port);
-	RemoteResult *problems = remote_plain_exec(conn, query, ERROR);
+	for (int i = 0; i < nproblems; i++)
+	{
+		char	   *role = problems[2 * i];
+		bool		is_caller = strcmp(role, GetUserNameFromId(GetUserId(), false)) == 0;
 
-	remote_plain_close(conn);
-	if (problems->nrows > 0)
-		ereport(ERROR,
+		ereport(is_caller ? ERROR : WARNING,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
-				 errmsg("node %s:%d can't connect to the coordinator at %s:%d",
-						host, port, coordinator_host, coordinator_port),
-				 errdetail_internal("%s", remote_value(problems, 0, 0)),
-				 errhint("Set an address of the coordinator that all nodes can reach with citus_set_coordinator_host, "
-						 "and let its pg_hba.conf accept them.")));
+				 errmsg("node %s:%d can't connect to node %s:%d as role \"%s\"", from_host, from_port, to_host, to_port, role),
+				 errdetail_internal("%s", problems[2 * i + 1]),
+				 errhint("All nodes must reach each other at the addresses in pg_dist_node (citus_set_coordinator_host sets the "
+						 "coordinator's), and accept each other in pg_hba.conf.%s",
+						 is_caller ? "" : " Maintenance, such as the detection of deadlocks, uses this role.")));
+	}
+}
+
+static char *
+problems_query(const char *host, int32 port)
+{
+	return psprintf("SELECT role, problem FROM citus_internal.connection_problems(%s, %d, false)", quote_literal_cstr(host), port);
+}
+
+void
+candidate_check_connections(const char *host, int32 port)
+{
+	RemoteConn *candidate = connect_candidate(host, port);
+	int			ncolumns;
+
+	foreach_ptr(ClusterNode, node, node_active_primaries())
+	{
+		RemoteResult *problems = remote_plain_exec(candidate, problems_query(node->host, node->port), ERROR);
+		RemoteConn *conn;
+
+		check_no_problems(problems->nrows, problems->values, host, port, node->host, node->port);
+		if (node->groupid == metadata_local_group())
+		{
+			foreach_ptr(SpiText, row, spi_rows(problems_query(host, port), &ncolumns))
+				check_no_problems(1, row, node->host, node->port, host, port);
+			continue;
+		}
+		conn = remote_plain_open(node->host, node->port, NULL);
+		problems = remote_plain_exec(conn, problems_query(host, port), ERROR);
+		remote_plain_close(conn);
+		check_no_problems(problems->nrows, problems->values, node->host, node->port, host, port);
+	}
+	remote_plain_close(candidate);
 }
 
 bool

@@ -18,9 +18,11 @@
  */
 extern const char *candidate_check(const char *host, int32 port, int32 groupid);
 
-/* Errors unless the server can connect to this address. */
-extern void candidate_check_reaches(const char *host, int32 port, const char *coordinator_host,
-									int32 coordinator_port);
+/*
+ * Errors unless the server and all nodes can connect to each other as the
+ * caller.  Warns if they can't as the role of their maintenance daemons.
+ */
+extern void candidate_check_connections(const char *host, int32 port);
 
 /*
  * Whether a connection to this address can be opened; if not, the reason in

@@ -137,7 +137,8 @@ set_coordinator_address(const char *host, int32 port, const char *role, const ch
 
 /*
  * Ensures that the coordinator has an address that a new node at `host` can
- * use; own_address is ours as that node sees it.
+ * use, and that they and all nodes can connect to each other; own_address is
+ * ours as that node sees it.
  */
 static void
 ensure_coordinator_address(const char *host, int32 port, const char *own_address)
@@ -149,7 +150,6 @@ ensure_coordinator_address(const char *host, int32 port, const char *own_address
 		const char *address = host_is_loopback(own_address) ? node_local_hostname : own_address;
 
 		set_coordinator_address(address, PostPortNumber, ROLE_PRIMARY, DEFAULT_CLUSTER);
-		coordinator = node_primary_of(COORDINATOR_GROUP);
 	}
 	else if (host_is_loopback(coordinator->host) && !host_is_loopback(host))
 		ereport(ERROR,
@@ -157,7 +157,7 @@ ensure_coordinator_address(const char *host, int32 port, const char *own_address
 				 errmsg("node %s:%d can't know the coordinator as \"%s\"", host, port, coordinator->host),
 				 errhint("Set an address of the coordinator that all nodes can reach with citus_set_coordinator_host.")));
 
-	candidate_check_reaches(host, port, coordinator->host, coordinator->port);
+	candidate_check_connections(host, port);
 }
 
 /*

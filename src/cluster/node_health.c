@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_authid.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -55,15 +56,17 @@ typedef struct NodeProblem
 	char	   *text;
 } NodeProblem;
 
-/* The roles whose connections are to be tested, from ROLES_QUERY or not. */
+/* The roles whose connections are to be tested; the caller's is the first. */
 static List *
 roles_to_test(bool all_roles)
 {
 	List	   *roles = NIL;
 	int			ncolumns;
 
-	if (!all_roles || !superuser())
+	if (!superuser() || (!all_roles && GetUserId() == BOOTSTRAP_SUPERUSERID))
 		return list_make1_oid(GetUserId());
+	if (!all_roles)
+		return list_make2_oid(GetUserId(), BOOTSTRAP_SUPERUSERID);
 	foreach_ptr(SpiText, row, spi_rows(ROLES_QUERY, &ncolumns))
 		roles = lappend_oid(roles, (Oid) strtoul(row[0], NULL, 10));
 	return roles;
@@ -72,8 +75,10 @@ roles_to_test(bool all_roles)
 /*
  * citus_internal.connection_problems(host text, port integer, all_roles
  * boolean): for each role that can't connect from here to there its name and
- * the reason.  Without all_roles, and for others than superusers, about the
- * caller only.  Ends at the first problem that isn't one of the login.
+ * the reason.  About all roles that need it, without all_roles about the
+ * caller and the maintenance daemon's role, and for others than superusers
+ * about the caller only.  Ends at the first problem that isn't one of the
+ * login.
  */
 Datum
 citus_internal_connection_problems(PG_FUNCTION_ARGS)

@@ -150,17 +150,49 @@ def test_only_superusers(alices):
 
 
 def test_registration_tells_the_reason(make_cluster):
-    """The new server can't log in on the coordinator: which row is missing there, or what else is wrong, is told."""
-    made = make_cluster(workers=1, kind="bare")
-    worker = made.workers[0]
+    """A server that can't log in on a node, or the node there: which row is missing where is told, and nothing is changed."""
+    made = make_cluster(workers=2, kind="bare")
+    first, second = made.workers
     for node in made.nodes:
         node.sql("CREATE ROLE boss SUPERUSER LOGIN PASSWORD 'secret'")
-    made.coordinator.sql(f"SELECT citus_set_coordinator_host('127.0.0.1', {made.coordinator.port})")
+    made.coordinator.sql(f"SELECT citus_set_coordinator_host('127.0.0.1', {made.coordinator.port}); "
+                         "SELECT citus_set_node_password('boss', 'secret')")
+
+    def refused(connection, from_node, to_node, added):
+        with pytest.raises(psycopg.errors.ConnectionFailure) as caught:
+            connection.execute("SELECT citus_add_node('127.0.0.1', %s)", [added.port])
+        assert caught.value.diag.message_primary == \
+            f"node 127.0.0.1:{from_node.port} can't connect to node 127.0.0.1:{to_node.port} as role \"boss\""
+        assert 'there is no row with a password for rolename "boss"' in caught.value.diag.message_detail
+        assert value(connection, "SELECT count(*) FROM pg_dist_node WHERE nodeport = %s", [added.port]) == 0
+
     want_password(made.coordinator, "boss")
     with servers.connect(made.coordinator, user="boss", password="secret") as connection:
-        with pytest.raises(psycopg.errors.ConnectionFailure, match="can't connect to the coordinator") as caught:
-            connection.execute("SELECT citus_add_node('127.0.0.1', %s)", [worker.port])
-        assert 'In pg_dist_authinfo of this node there is no row with a password for rolename "boss"' in caught.value.diag.message_detail
-        for node in made.nodes:
-            node.sql("SELECT citus_set_node_password('boss', 'secret')")
-        connection.execute("SELECT citus_add_node('127.0.0.1', %s)", [worker.port])
+        refused(connection, first, made.coordinator, first)
+        first.sql("SELECT citus_set_node_password('boss', 'secret')")
+        connection.execute("SELECT citus_add_node('127.0.0.1', %s)", [first.port])
+
+        first.sql("DELETE FROM pg_dist_authinfo")
+        second.sql("SELECT citus_set_node_password('boss', 'secret')")
+        want_password(second, "boss")
+        refused(connection, first, second, second)
+        connection.execute("SELECT citus_set_node_password('boss', 'secret')")
+        connection.execute("SELECT citus_add_node('127.0.0.1', %s)", [second.port])
+
+
+def test_registration_warns_of_the_daemon(make_cluster):
+    """The maintenance daemons' role can't log in on the new node, so that deadlocks would last: a warning says so."""
+    made = make_cluster(workers=1, kind="bare")
+    for node in made.nodes:
+        node.sql("CREATE ROLE boss SUPERUSER LOGIN")
+    made.coordinator.sql(f"SELECT citus_set_coordinator_host('127.0.0.1', {made.coordinator.port})")
+    with servers.connect(made.coordinator, user="boss") as connection:
+        made.coordinator.sql("ALTER ROLE postgres PASSWORD 'secret'")
+        want_password(made.coordinator, "postgres")
+        warned = []
+        connection.add_notice_handler(lambda notice: warned.append((notice.message_primary, notice.message_hint)))
+        connection.execute("SELECT citus_add_node('127.0.0.1', %s)", [made.workers[0].port])
+        (primary, hint), = warned
+        assert primary == f"node 127.0.0.1:{made.workers[0].port} can't connect to node 127.0.0.1:{made.coordinator.port} as role \"postgres\""
+        assert "deadlocks" in hint
+        assert (made.workers[0].port, "postgres") in rows(connection, "SELECT from_nodeport, role FROM citus_node_problems")
