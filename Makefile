@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 BUILD = $(MAKE) --no-print-directory $(if $(V),,-s) -f build.mk -j$(JOBS)
 
 # Every area has its own runner: test/<area>/run
-CHECK_AREAS = regress isolation cluster oracle
+CHECK_AREAS = regress isolation cluster oracle postgres
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:

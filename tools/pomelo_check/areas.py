@@ -17,7 +17,7 @@ from .failures import Failure, Reader, print_summary
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 CLOSING = re.compile(r"(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
 LANES = 2
-PARTS = {"cluster": 3}
+PARTS = {"cluster": 3, "postgres": 3}
 
 _printing = threading.Lock()
 _running = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from .script import MARKER, marked
 
-__all__ = ["Answer", "Difference", "REFUSAL", "run_psql", "difference", "plans"]
+__all__ = ["Answer", "Difference", "REFUSAL", "run_psql", "difference", "unshown"]
 
 SECONDS = 600
 REFUSAL = "0A000"           # the error by which the extension says that it can't do something
@@ -30,6 +30,11 @@ class Answer:
     @property
     def error(self):
         return next((ERROR.sub("", line) for line in self.lines if ERROR.match(line)), None)
+
+    @property
+    def told(self):
+        """The error with its SQLSTATE, without the names and numbers in it."""
+        return f"{self.state}: {nameless(self.error)}"
 
 
 @dataclass
@@ -61,15 +66,15 @@ def run_psql(args, env, statements, failing):
     return answers
 
 
-def difference(statement, plain, cluster, plan=False):
-    """The Difference of two answers, or None; of a plan, only whether there is one counts."""
+def difference(statement, plain, cluster, shown=True):
+    """The Difference of two answers, or None; if rows aren't shown, only of the SQLSTATEs."""
     if cluster is None:
         return Difference("unanswered", "the cluster ended the session, or took too long")
     if plain.state != cluster.state:
-        kind = "accepted" if not cluster.state else "refused" if not plain.state or cluster.state == REFUSAL else "error"
-        state, error = (cluster.state, cluster.error) if cluster.state else (plain.state, plain.error)
-        return Difference(kind, f"{state}: {nameless(error)}", state)
-    left, right = ([], []) if plan else (rows(plain), rows(cluster))
+        kind = "accepted" if not cluster.state else "error" if plain.state else "refused"
+        failed = cluster if cluster.state else plain
+        return Difference(kind, failed.told, failed.state)
+    left, right = (rows(plain), rows(cluster)) if shown else ([], [])
     if Counter(left) != Counter(right):
         lost, added = Counter(left) - Counter(right), Counter(right) - Counter(left)
         if not lost and all(MESSAGE.match(line) for line in added):
@@ -138,8 +143,9 @@ def nameless(message):
     return re.sub(r'"[^"]*"', '".."', re.sub(r"\d+", "N", message or ""))
 
 
-def plans(statements):
-    """Numbers of the statements that show plans: EXPLAIN, and calls of the scripts' functions that do, or are given one."""
+def unshown(statements):
+    """Numbers of the statements whose rows aren't compared: EXPLAIN, calls of the scripts' functions that show plans or are given
+    an EXPLAIN, \\gexec of some, and the list of the system's views, which has the extension's."""
     shows, calls = set(), re.compile(r"\('explain\b", re.IGNORECASE)
     for statement in statements:
         made = re.match(r"create (?:or replace )?(?:function|procedure) ([\w.]+)", statement.code, re.IGNORECASE)
@@ -147,4 +153,7 @@ def plans(statements):
             shows.add(made[1])
             calls = re.compile(r"\('explain\b|\b(" + "|".join(map(re.escape, sorted(shows))) + r")\s*\(", re.IGNORECASE)
     return {number for number, statement in enumerate(statements)
-            if re.match(r"explain\b", statement.code, re.IGNORECASE) or calls.search(statement.code)}
+            if re.match(r"explain\b|select viewname, definition from pg_views where schemaname = 'pg_catalog'", statement.code,
+                        re.IGNORECASE)
+            or calls.search(statement.code)
+            or statement.code == "\\gexec" and re.match(r"select 'explain\b", statements[number - 1].code)}

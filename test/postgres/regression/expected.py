@@ -3,13 +3,14 @@
     # PostgreSQL 15.18
     ## Reason, in one line
     hash last | 0A000: could not create rule ".."
+    last | 55000: a local table's foreign key to distributed table ".." cannot be checked
     all | + WARNING: changes of distributed table ".." are not published
     reference | copy2 | rows 2f1c09aa | SELECT * FROM x
     all | rules | error 42P01: relation ".." does not exist | SELECT * FROM y
 
-A refusal, and an additional warning or notice, is told by its message without names and numbers, in whatever script it comes. Every
-other difference is told by its script, its statement and its error, or a checksum of the lines that differ: a known difference that
-changes is a new one.
+A refusal (0A000, and what the list has without a script), and an additional warning or notice, is told by its message without names
+and numbers, in whatever script it comes. Every other difference is told by its script, its statement and its error, or a checksum of
+the lines that differ: a known difference that changes is a new one.
 """
 
 import re
@@ -19,19 +20,10 @@ from pathlib import Path
 
 from .answers import REFUSAL
 
-__all__ = ["Expected", "entry", "script_of"]
+__all__ = ["Expected", "script_of"]
 
 LONG = 110
 UNEXPLAINED = "TO BE EXPLAINED"
-
-
-def entry(test, statement, found):
-    """What the list says of a Difference."""
-    if found.kind == "messages" or found.state == REFUSAL and found.kind == "refused":
-        return found.detail
-    code = re.sub(r"\s+", " ", statement.code)[:LONG].replace("|", "!").strip()
-    what = found.detail if found.kind in ("refused", "error", "accepted") else checksum(found.detail)
-    return f"{test} | {found.kind} {what} | {code}"
 
 
 def checksum(text):
@@ -68,6 +60,18 @@ class Expected:
     def version(self):
         """The version of PostgreSQL whose scripts the list is about, or None."""
         return next((found[1] for line in self.head if (found := re.search(r"PostgreSQL (\d+\.\d+)", line))), None)
+
+    def refusal(self, mode, kind, state, text):
+        """Whether this kind of difference, with this error, is a refusal wherever it comes."""
+        return kind in ("refused", "error") and (state == REFUSAL or text in self.entries[mode])
+
+    def entry(self, mode, test, statement, found):
+        """What the list says, or would say, of a Difference."""
+        if found.kind == "messages" or self.refusal(mode, found.kind, found.state, found.detail):
+            return found.detail
+        code = re.sub(r"\s+", " ", statement.code)[:LONG].replace("|", "!").strip()
+        what = found.detail if found.kind in ("refused", "error", "accepted") else checksum(found.detail)
+        return f"{test} | {found.kind} {what} | {code}"
 
     def vanished(self, mode, tests, found):
         """Entries of these tests that a run didn't find."""

@@ -132,6 +132,8 @@ def marked(statements, failing):
     parts = []
     for number, statement in enumerate(statements):
         if number in failing:
+            if re.match(r"(commit|end)\b", statement.code, re.IGNORECASE):
+                parts.append("ROLLBACK;")
             parts.append(f"DO $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '{failing[number]}'; END $$;")
         else:
             parts.append(statement.text.lstrip() + (f"\n{statement.data}" if statement.data else ""))

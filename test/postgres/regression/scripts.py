@@ -13,9 +13,8 @@ from pathlib import Path
 
 from pomelo_cluster.host import bin_dir, clean_env, give, make_dir, pg_config, state_dir
 
-from .answers import REFUSAL, difference, plans, run_psql
+from .answers import difference, run_psql, unshown
 from .distribute import local_tables, referenced_tables, set_up
-from .expected import entry
 from .script import split
 from .source import build_library
 
@@ -37,8 +36,8 @@ class Result:
 class Runner:
     """Both servers' databases, with tables of one kind on the cluster."""
 
-    def __init__(self, source, plain, cluster, initiator, kind):
-        self.plain, self.initiator = plain, initiator
+    def __init__(self, source, plain, cluster, initiator, kind, expected):
+        self.plain, self.initiator, self.kind, self.expected = plain, initiator, kind, expected
         self.folder = Path(state_dir()) / cluster.name / "tests"
         make_dir(self.folder)
         for part in ("sql", "expected", "data"):
@@ -57,29 +56,43 @@ class Runner:
                  "regression.referenced": ",".join(referenced_tables(statements))}
         cluster = self._psql(self.initiator, statements, {}, local)
         self._copy(DATABASE, SAVED)
+        roles = self._roles()
         refused = {}
         for _ in range(ROUNDS):
             plain = self._psql(self.plain, statements, refused, local)
-            failed = {number: cluster[number].state for number, answer in sorted(plain.items())
-                      if number in cluster and cluster[number].state and not answer.state}
-            more = {number: state for number, state in failed.items() if state == REFUSAL} or dict(list(failed.items())[:1])
+            more = self._refused(plain, cluster)
             if not more:
                 break
             refused |= more
             self._copy(SAVED, DATABASE)
+            for role in self._roles() - roles:
+                self.plain.sql(f'DROP ROLE "{role}"')
         return self._result(test, statements, plain, cluster, refused)
 
+    def _refused(self, plain, cluster):
+        """Statements (number -> SQLSTATE) that failed on the cluster only: those that are plain refusals, or else the first one."""
+        failed = {number: cluster[number] for number, answer in sorted(plain.items())
+                  if number in cluster and cluster[number].state and not answer.state}
+        plainly = {number: answer for number, answer in failed.items()
+                   if self.expected.refusal(self.kind, "refused", answer.state, answer.told)}
+        return {number: answer.state for number, answer in (plainly or dict(list(failed.items())[:1])).items()}
+
     def _result(self, test, statements, plain, cluster, refused):
-        differences, showing = [], plans(statements)
+        differences, hidden = [], unshown(statements)
         for number, answer in sorted(plain.items()):
             if number in refused:
                 answer.state = None
-            found = difference(statements[number], answer, cluster.get(number), number in showing)
+            found = difference(statements[number], answer, cluster.get(number), number not in hidden)
             if found:
-                differences.append((entry(test, statements[number], found), statements[number], found))
+                text = self.expected.entry(self.kind, test, statements[number], found)
+                differences.append((text, statements[number], found))
             if number not in cluster:
                 break
         return Result(differences, len(set(plain) & set(cluster)))
+
+    def _roles(self):
+        """The plain server's roles, which a script may leave behind in no database."""
+        return set(self.plain.sql("SELECT rolname FROM pg_roles").splitlines())
 
     def _copy(self, source, target):
         """Makes one database of the plain server a copy of another."""

@@ -35,6 +35,8 @@ def regression_folder(given, preferred):
         if not (folder / "parallel_schedule").exists():
             raise ClusterError(f"{folder} has no parallel_schedule: give --source a source tree of the server's version")
         return folder
+    if preferred and config("--version").split()[1].partition(".")[0] != preferred.partition(".")[0]:
+        raise SourceMissing(f"expected.txt is about PostgreSQL {preferred}; give --source and --show for {config('--version')}")
     place = Path(state_dir()) / "postgres-source"
     place.mkdir(exist_ok=True)
     with open(place / "lock", "w") as lock:
