@@ -12,13 +12,12 @@ from pomelo_cluster import Cluster, ClusterError
 from .distribute import KINDS
 from .expected import Expected, script_of
 from .scripts import Runner
-from .source import SourceMissing, regression_folder, schedule
+from .source import SourceMissing, regression_folder, schedule, with_needed
 
 BASE_PORT = 20900
 LIST = Path(__file__).parent.parent / "expected.txt"
 MODES = ["hash", "last", "reference"]
-FIRST = "test_setup"        # makes the tables that all others use
-SAMPLE = 15                 # other scripts that `make check` takes for each mode
+SAMPLE = 15                 # scripts that `make check` takes for each mode
 # A writer of a reference table waits for a prepared transaction that wrote it, which its own session would have to end.
 SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_prepared_transactions": "50",
             "citus.shard_count": "4", "lock_timeout": "10s", "statement_timeout": "60s", "citus.autoanalyze_naptime": "-1"}
@@ -65,20 +64,23 @@ def parser():
     top.add_argument("--all", action="store_true", help="run all scripts, as with POMELO_CHECK_ALL=1")
     top.add_argument("--update", action="store_true", help="write what differs into expected.txt")
     top.add_argument("--base-port", type=int, default=BASE_PORT)
-    top.add_argument("tests", nargs="*", metavar="TEST", help=f"scripts, in order, after {FIRST} (a sample)")
+    top.add_argument("tests", nargs="*", metavar="TEST", help="scripts, with those that they depend on (a sample)")
     return top
 
 
 def tests_of(args, mode, folder):
     """The scripts to run for a mode, in order; each mode has a part of the sample."""
+    names = schedule(folder)
     if args.tests:
-        return [FIRST, *(name for name in args.tests if name != FIRST)]
-    names = [name for name in schedule(folder) if name != FIRST]
+        unknown = set(args.tests) - set(names)
+        if unknown:
+            raise ClusterError(f"no such script: {' '.join(sorted(unknown))}")
+        return with_needed(folder, args.tests)
     chosen = names if args.all or args.update else sample(names, SAMPLE * len(MODES))
     if len(chosen) < len(names):
         chosen = chosen[MODES.index(mode)::len(MODES)] if mode in MODES else chosen[::len(MODES)]
     print(f"postgres: {mode}: " + told("scripts", len(chosen), len(names)), flush=True)
-    return [FIRST, *chosen]
+    return with_needed(folder, chosen)
 
 
 def run_mode(mode, folder, tests, expected, args):

@@ -10,11 +10,13 @@ from pathlib import Path
 from pomelo_cluster import ClusterError
 from pomelo_cluster.host import give, pg_config, state_dir
 
-__all__ = ["SourceMissing", "regression_folder", "schedule", "build_library"]
+__all__ = ["SourceMissing", "regression_folder", "schedule", "with_needed", "build_library"]
 
 # About the server's own insides, or of a server without tables: nothing is distributed there.
 LEFT_OUT = """subscription opr_sanity misc_sanity type_sanity sanity_check oidjoins database init_privs infinite_recurse
     sysviews""".split()
+# They make the tables and indexes that all others use.
+FIRST = ["test_setup", "create_index"]
 # What contrib/spi has for the scripts.
 CONTRIB = ["refint.so", "autoinc.so"]
 REGRESS = "src/test/regress"
@@ -118,6 +120,16 @@ def schedule(folder):
     lines = (folder / "parallel_schedule").read_text().splitlines()
     names = [name for line in lines if line.startswith("test:") for name in line.split()[1:]]
     return [name for name in names if name not in LEFT_OUT]
+
+
+def with_needed(folder, chosen):
+    """The chosen tests and those that they depend on, as the schedule's comments say, in PostgreSQL's order."""
+    needs = dict(re.findall(r"(?m)^# (\w+) depends on (.+)$", (folder / "parallel_schedule").read_text()))
+    needed, found = set(FIRST), set(chosen) - set(FIRST)
+    while found:
+        needed |= found
+        found = {name for test in found for name in re.findall(r"\w+", needs.get(test, ""))} - needed
+    return [name for name in schedule(folder) if name in needed]
 
 
 def build_library(folder, target):
