@@ -18,6 +18,7 @@
 
 #if PG_VERSION_NUM < 160000
 #define RelationSetNewRelfilenumber RelationSetNewRelfilenode
+#define rd_newRelfilelocatorSubid rd_newRelfilenodeSubid
 #endif
 #if PG_VERSION_NUM < 170000
 #define reindex_relation(stmt, relid, flags, params) reindex_relation(relid, flags, params)

@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "commands/copy.h"
 #include "nodes/makefuncs.h"
@@ -22,6 +23,7 @@
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
+#include "compat/new_storage.h"
 #include "copy/copy.h"
 #include "copy/copy_from.h"
 #include "copy/row_router.h"
@@ -141,6 +143,29 @@ lock_table_of_client(const CopyStmt *stmt)
 	}
 }
 
+/*
+ * Errors as the server does if COPY FROM asks for frozen rows of a table that
+ * others may see as it was.  Shards get ordinary rows nevertheless, as some
+ * may be of a transaction that sees others' rows.
+ */
+static void
+check_freeze(ParseState *pstate, const CopyStmt *stmt, Relation rel)
+{
+	CopyFormatOptions options = {0};
+
+	ProcessCopyOptions(pstate, &options, true, stmt->options);
+	if (!options.freeze)
+		return;
+	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("cannot perform COPY FREEZE on a partitioned table")));
+	if (rel->rd_createSubid != GetCurrentSubTransactionId() &&
+		rel->rd_newRelfilelocatorSubid != GetCurrentSubTransactionId())
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot perform COPY FREEZE because the table was not created or truncated in the current subtransaction")));
+}
+
 bool
 copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *query_env, QueryCompletion *qc)
 {
@@ -185,6 +210,7 @@ copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *que
 		rows = copy_from_frames(pstate, stmt, rel, table);
 	else
 	{
+		check_freeze(pstate, stmt, rel);
 		read_ahead_all(NULL);
 		rows = copy_from_initiator(pstate, stmt, rel, table);
 	}

@@ -457,6 +457,8 @@ shard_statements(const AlterTableCall *alter)
 			case SCOPE_SHARDS:
 				if (cmd->subtype == AT_SetNotNull && is_filled_later(alter, cmd->name))
 					continue;
+				if (cmd->subtype == AT_AlterColumnType)
+					use_sequences_of_cluster(castNode(ColumnDef, cmd->def)->raw_default);
 				break;
 		}
 		first->cmds = lappend(first->cmds, cmd);

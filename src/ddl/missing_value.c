@@ -17,6 +17,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/heap.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_proc.h"
 #include "miscadmin.h"
@@ -158,6 +159,34 @@ check_new_values(Oid relid, const char *column, Node *expr)
 				 errhint("Change the type without that, and UPDATE the rows.")));
 	free_parsestate(pstate);
 	table_close(rel, NoLock);
+}
+
+/* raw_expression_tree_walker: names our functions instead of the server's. */
+static bool
+sequence_call_walker(Node *node, void *context)
+{
+	static const char *const functions[] = {"nextval", "currval", "lastval"};
+	FuncCall   *call = (FuncCall *) node;
+	char	   *schema;
+	char	   *name;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, FuncCall))
+	{
+		DeconstructQualifiedName(call->funcname, &schema, &name);
+		for (int i = 0; i < lengthof(functions); i++)
+			if (strcmp(name, functions[i]) == 0 && (schema == NULL || strcmp(schema, "pg_catalog") == 0))
+				call->funcname = list_make2(makeString("citus_internal"), makeString(unconstify(char *, functions[i])));
+	}
+	return raw_expression_tree_walker(node, sequence_call_walker, context);
+}
+
+void
+use_sequences_of_cluster(Node *expr)
+{
+	if (metadata_local_group() != COORDINATOR_GROUP)
+		(void) sequence_call_walker(expr, NULL);
 }
 
 void

@@ -38,6 +38,13 @@ extern bool definition_is_immutable(const ColumnDef *column, Oid type);
 extern void check_new_values(Oid relid, const char *column, Node *expr);
 
 /*
+ * Has a raw expression that is evaluated for shards, by the server's own code,
+ * draw values from sequences as a query on this node does
+ * (planner/sequence_calls.h).
+ */
+extern void use_sequences_of_cluster(Node *expr);
+
+/*
  * Sets that value in a table's shards on this node; for a reference table, in
  * the table.
  */

@@ -50,6 +50,7 @@
 #include "ddl/drop.h"
 #include "ddl/object.h"
 #include "ddl/object_statements.h"
+#include "ddl/percent_type.h"
 #include "objects/object_lock.h"
 #include "objects/sequence_values.h"
 #include "resolve/tag.h"
@@ -446,7 +447,7 @@ relay_changes(UtilityCall *call, List *changed)
 		default:
 			break;
 	}
-	utility_relay(call);
+	utility_relay_text(call, percent_types_replace(stmt, Max(call->pstmt->stmt_location, 0), utility_text(call)));
 	if (IsA(stmt, CreateRoleStmt))
 		relay_verifier(call, ((CreateRoleStmt *) stmt)->role, ((CreateRoleStmt *) stmt)->options);
 	else if (IsA(stmt, AlterRoleStmt))

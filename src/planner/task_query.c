@@ -664,6 +664,22 @@ qualify_sort_columns(Query *query)
 	}
 }
 
+/*
+ * The planner has added the default of a VARIADIC parameter, an array, to a
+ * call that has none: as VARIADIC, since elements would be meant otherwise.
+ */
+static void
+mark_variadic_default(FuncExpr *call)
+{
+	Oid			element;
+
+	if (call->funcvariadic || call->args == NIL || call->funcformat != COERCE_EXPLICIT_CALL)
+		return;
+	element = get_func_variadictype(call->funcid);
+	if (OidIsValid(element) && element != ANYOID && list_length(call->args) == get_func_nargs(call->funcid))
+		call->funcvariadic = true;
+}
+
 /* Prepares the query, and those in it, for the deparser. */
 static bool
 prepare_deparse_walker(Node *node, void *context)
@@ -686,6 +702,8 @@ prepare_deparse_walker(Node *node, void *context)
 				keep_assignment(query, order_assignments(query->onConflict->onConflictSet));
 		return query_tree_walker(query, prepare_deparse_walker, context, 0);
 	}
+	if (IsA(node, FuncExpr))
+		mark_variadic_default((FuncExpr *) node);
 	return expression_tree_walker(node, prepare_deparse_walker, context);
 }
 

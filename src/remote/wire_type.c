@@ -130,19 +130,25 @@ type_is_binary(Oid type, bool users)
 	}
 }
 
+/*
+ * A domain's values are received as those of its base type: the node that has
+ * them may have stored some before the domain got a constraint that is NOT
+ * VALID.
+ */
 static WireType
 look_up(Oid type)
 {
 	WireType	result = {.type = type};
+	Oid			base = getBaseType(type);
 	bool		varlena;
 
-	getTypeInputInfo(type, &result.input, &result.ioparam);
+	getTypeInputInfo(base, &result.input, &result.ioparam);
 	getTypeOutputInfo(type, &result.output, &varlena);
 	result.localizable = type_is_binary(type, true);
 	if (result.localizable)
 	{
 		result.binary = type_is_binary(type, false);
-		getTypeBinaryInputInfo(type, &result.receive, &result.ioparam);
+		getTypeBinaryInputInfo(base, &result.receive, &result.ioparam);
 		getTypeBinaryOutputInfo(type, &result.send, &varlena);
 	}
 	return result;

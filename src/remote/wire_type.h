@@ -23,7 +23,8 @@ typedef struct WireType
 	Oid			receive;		/* functions; those of the binary form only if
 								 * localizable */
 	Oid			send;
-	Oid			input;
+	Oid			input;			/* receive and input: of a domain's base
+								 * type */
 	Oid			output;
 	Oid			ioparam;		/* for receive and input */
 } WireType;

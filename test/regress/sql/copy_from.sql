@@ -94,7 +94,7 @@ RESET intervalstyle;
 RESET timezone;
 RESET extra_float_digits;
 
--- binary, and FREEZE, which has no effect
+-- binary, and FREEZE, which has no effect, but is for tables that the transaction has truncated
 \set file `mktemp -u /tmp/pomelo_copy_XXXXXX`
 DELETE FROM plain;
 INSERT INTO plain (k, i, t, f, n) SELECT s, s * 3, 'row ' || s, ARRAY[s / 7.0], s / 3.0 FROM generate_series(1, 100) s;
@@ -103,6 +103,10 @@ DELETE FROM dist;
 DELETE FROM ref;
 DELETE FROM single;
 COPY dist (k, i, t, f, n) FROM :'file' (FORMAT binary, FREEZE);
+BEGIN;
+TRUNCATE dist;
+COPY dist (k, i, t, f, n) FROM :'file' (FORMAT binary, FREEZE);
+COMMIT;
 COPY ref (k, i, t, f, n) FROM :'file' (FORMAT binary);
 COPY single (k, i, t, f, n) FROM :'file' (FORMAT binary);
 \setenv FILE :file
