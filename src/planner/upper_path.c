@@ -33,6 +33,7 @@
 #include "compat/subquery_path.h"
 #include "planner/dist_query.h"
 #include "planner/planning_context.h"
+#include "planner/row_order.h"
 #include "sharding/prune.h"
 
 /*
@@ -303,6 +304,36 @@ add_moved_group_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *group
 	if (query != NULL && dist_rel_can_evaluate(root, query->rel, query->having))
 		add_path(grouped_rel, dist_query_path(root, grouped_rel, query, grouped_rel->reltarget, nrows,
 											  input_rel->rows * cpu_operator_cost * 2));
+}
+
+/*
+ * Replaces paths that sort rows by GROUP BY, which changes their order within
+ * a group, by a hashed one, if that order decides about the aggregates'
+ * values.
+ */
+static void
+keep_order_in_groups(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel, const GroupPathExtraData *extra)
+{
+	const Query *parse = root->parse;
+	AggClauseCosts costs = {0};
+	List	   *kept = NIL;
+	double		ngroups;
+
+	if (!parse->hasAggs || parse->groupClause == NIL || parse->groupingSets != NIL ||
+		(extra->flags & GROUPING_CAN_USE_HASH) == 0 || grouped_rel->pathlist == NIL || grouped_rel->fdwroutine != NULL ||
+		!row_order_decides(root, input_rel))
+		return;
+	ngroups = ((Path *) linitial(grouped_rel->pathlist))->rows;
+	foreach_ptr(AggPath, path, grouped_rel->pathlist)
+		if (IsA(path, AggPath) && !IsA(path->subpath, SortPath) && !IsA(path->subpath, IncrementalSortPath))
+			kept = lappend(kept, path);
+	grouped_rel->pathlist = kept;
+	if (kept != NIL)
+		return;
+	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+	add_path(grouped_rel, (Path *) create_agg_path(root, grouped_rel, input_rel->cheapest_total_path,
+												   grouped_rel->reltarget, AGG_HASHED, AGGSPLIT_SIMPLE,
+												   parse->groupClause, (List *) parse->havingQual, &costs, ngroups));
 }
 
 static void
@@ -622,7 +653,10 @@ upper_paths_add(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_re
 	if (!citus_enable_query_pushdown || planning_context == NULL || planning_context->node_task || !metadata_available())
 		return;
 	if (stage == UPPERREL_GROUP_AGG)
+	{
+		keep_order_in_groups(root, input_rel, output_rel, extra);
 		add_group_paths(root, input_rel, output_rel, extra);
+	}
 	else if (stage == UPPERREL_WINDOW)
 		window_paths_add(root, output_rel);
 	else if (stage == UPPERREL_DISTINCT)

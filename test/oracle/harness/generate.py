@@ -440,7 +440,7 @@ class Generator:
             (True, f"SELECT DISTINCT ON (c0) * FROM {source}{where}{self.pick(['', ' ORDER BY c0', ' ORDER BY c0' + limit])}"),
             (True, f"({query}) UNION ALL ({query}){limit}"),
             (False, f"SELECT array_agg({last}), string_agg({last}::text, ','), json_agg(c0) FROM {source}{where}"),
-            (False, f"SELECT {last}, array_agg(c0) FROM {source}{where} GROUP BY {last}"),
+            (False, f"SELECT c0, array_agg({last}) FROM {source}{where} GROUP BY c0"),
             (False, f"SELECT ARRAY(SELECT {last} FROM {source}{where}{limit})"),
             (False, f"SELECT count(*), min({last}), max(c0) FROM (SELECT * FROM {source}{where}{limit}) {self.alias('z')}"),
             (False, f"SELECT count(*), min({last}) FROM {source}{where}"),

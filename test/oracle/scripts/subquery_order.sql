@@ -331,3 +331,8 @@ SELECT pk, c1 FROM sq WHERE pk > 1000;
 UPDATE sq SET c1 = x.w FROM (SELECT pk, w FROM child WHERE n = 2 ORDER BY w) x WHERE x.pk = sq.pk;
 SELECT sum(c1) FROM sq;
 ROLLBACK;
+
+-- a table that was never analyzed passes for a large one, whose groups would be sorted
+SELECT c1, array_agg(pk) FROM (SELECT s.pk, s.c1 FROM sq s LEFT JOIN (VALUES (1), (2)) f (x) ON f.x = s.pk WHERE s.pk < 150 ORDER BY pk DESC) x GROUP BY c1;
+SELECT left(v, 2) AS l, array_agg(pk), count(*) FROM (SELECT pk, v FROM sq ORDER BY pk DESC) x GROUP BY l ORDER BY l;
+SELECT c1, string_agg(v, ',') FROM (SELECT c1, v FROM sq ORDER BY c1, v DESC) x GROUP BY c1 ORDER BY c1;
