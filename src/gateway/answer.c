@@ -75,6 +75,8 @@ expect_push(Backend *backend, ExpectKind kind, ExpectReader reader)
 	expect->kind = kind;
 	expect->reader = reader;
 	note_asked(backend, kind);
+	if (kind == EXPECT_QUERY)
+		backend_note_unnamed(backend, NULL);
 	return expect;
 }
 
@@ -175,6 +177,8 @@ undo_expect(Backend *backend, Expect *expect, uint32 later, bool failed)
 	if (expect->kind == EXPECT_PARSE && expect->text != NULL && expect->reader != READER_LOCAL &&
 		backend_text_state(backend, expect->text) == TEXT_SENT)
 		backend_remove_text(backend, expect->text);
+	if (expect->text != NULL && expect->kind == EXPECT_PARSE && expect->text == backend->unnamed)
+		backend_note_unnamed(backend, NULL);
 	if (!changes_name(expect))
 		return;
 

@@ -101,6 +101,16 @@ backend_forget_texts(Backend *backend)
 	idset_reset(backend->texts->ids);
 }
 
+void
+backend_note_unnamed(Backend *backend, PreparedText *text)
+{
+	if (text != NULL)
+		prepared_text_hold(text);
+	if (backend->unnamed != NULL)
+		prepared_text_release(backend->unnamed);
+	backend->unnamed = text;
+}
+
 static void
 count_sessions(const Pool *pool, int change)
 {
@@ -216,6 +226,7 @@ backend_close(Backend *backend)
 	expect_free(backend);
 	if (backend->bound != NULL)
 		prepared_text_release(backend->bound);
+	backend_note_unnamed(backend, NULL);
 	statement_names_free(backend);
 	scram_login_free(backend->scram);
 	queue_free(&backend->greeting);

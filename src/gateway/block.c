@@ -565,6 +565,7 @@ send_begin(Client *client)
 	Stream	   *stream = &client->backend->stream;
 	size_t		len = strlen(block->begin) + 1;
 
+	backend_note_unnamed(client->backend, NULL);
 	expect_push(client->backend, EXPECT_PARSE, READER_SETTING);
 	stream_put_head(stream, 'P', 4 + 1 + len + 2);
 	stream_put(stream, "", 1);

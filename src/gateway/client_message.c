@@ -193,6 +193,8 @@ client_deallocate(Client *client)
 void
 send_parse_as(Backend *backend, const char *name, const char *parse, size_t parse_len)
 {
+	if (name[0] == '\0')
+		backend_note_unnamed(backend, NULL);
 	stream_put_head(&backend->stream, 'P', 4 + strlen(name) + 1 + parse_len);
 	stream_put(&backend->stream, name, strlen(name) + 1);
 	stream_put(&backend->stream, parse, parse_len);
@@ -319,18 +321,15 @@ columns_are_asked(Client *client, PreparedText *text)
 /*
  * The text of a Parse.  Unfinished earlier messages of the client may change
  * what it means without our knowledge: then the text isn't shared with other
- * clients.
+ * clients, nor if *private is set, as it is then.
  */
 static PreparedText *
-text_of_parse(Client *client, const char *parse, size_t len, bool names_statements)
+text_of_parse(Client *client, const char *parse, size_t len, bool *private)
 {
 	static uint64 last_private = 0;
 	Backend    *backend = client->backend;
 
-	/* a client's names don't mean what another's do */
-	if (names_statements)
-		return prepared_text_get(client, ++last_private, parse, len);
-	if (client->routed || block_is_clean(client) || (backend->transaction == 'I' && expect_head(backend) == NULL))
+	if (!*private && (client->routed || block_is_clean(client) || (backend->transaction == 'I' && expect_head(backend) == NULL)))
 	{
 		PreparedText *text = prepared_text_get(client, 0, parse, len);
 
@@ -339,6 +338,7 @@ text_of_parse(Client *client, const char *parse, size_t len, bool names_statemen
 			return text;
 		prepared_text_release(text);
 	}
+	*private = true;
 	return prepared_text_get(client, ++last_private, parse, len);
 }
 
@@ -351,15 +351,17 @@ forward_parse(Client *client, uint32 len)
 	PreparedText *text;
 	PreparedText *former;
 	Expect	   *expect;
-	bool		names_statements;
+	bool		private;
 
 	if (name == NULL)
 		return false;
 	name_len = strlen(name) + 1;
 	if (name_len > len - 4)
 		return forward_damaged(client, EXPECT_PARSE, len);
-	names_statements = !client->routed && text_names_statements(name + name_len, strlen(name + name_len));
-	if (names_statements && !statement_names_tell(client, name + name_len, NULL))
+
+	/* a client's names of statements don't mean what another's do */
+	private = !client->routed && text_names_statements(name + name_len, strlen(name + name_len));
+	if (private && !statement_names_tell(client, name + name_len, NULL))
 		return false;
 	if (name[0] != '\0' && client_statement(client, name) != NULL && !client->in_copy && expect_head(backend) != NULL)
 	{
@@ -377,13 +379,20 @@ forward_parse(Client *client, uint32 len)
 		refuse_name(client, name, READER_DUPLICATE);
 		return true;
 	}
-	text = text_of_parse(client, name + name_len, len - 4 - name_len, names_statements);
+	text = text_of_parse(client, name + name_len, len - 4 - name_len, &private);
 	former = client_statement(client, name);
 	if (former != NULL)
 		prepared_text_hold(former);
 	client_set_statement(client, name, text);
 	prepared_text_hold(text);
-	if (backend_text_state(backend, text) != TEXT_UNKNOWN && backend->transaction != 'E')
+	if (name[0] == '\0' && private)
+	{
+		/* nor is it worth a name: a pipeline may have many of them */
+		expect = expect_push(backend, EXPECT_PARSE, READER_CLIENT);
+		send_parse_as(backend, "", name + name_len, len - 4 - name_len);
+		backend_note_unnamed(backend, text);
+	}
+	else if (backend_text_state(backend, text) != TEXT_UNKNOWN && backend->transaction != 'E')
 		expect = expect_push(backend, EXPECT_PARSE, READER_LOCAL);
 	else if (backend_text_state(backend, text) != TEXT_UNKNOWN)
 	{
@@ -432,6 +441,7 @@ is_outdated(Client *client, const PreparedText *text, const char *name)
 static void
 drop_unnamed(Backend *backend)
 {
+	backend_note_unnamed(backend, NULL);
 	expect_push(backend, EXPECT_CLOSE, READER_NOBODY);
 	stream_put_message(&backend->stream, 'C', "S", 2);
 }
@@ -490,7 +500,7 @@ forward_bind(Client *client, uint32 len)
 		begin_passing(client, 'B', len);
 		return true;
 	}
-	if (needs_own_settings(backend, text))
+	if (text != backend->unnamed && needs_own_settings(backend, text))
 	{
 		backend_prepare(backend, text);
 		return false;
@@ -498,6 +508,12 @@ forward_bind(Client *client, uint32 len)
 	block_begin(client);
 	if (text->names_statements && !statement_names_tell(client, text->body + text->body_parse, text))
 		return false;
+	if (text == backend->unnamed)
+	{
+		expect_push(backend, EXPECT_BIND, READER_CLIENT);
+		begin_passing(client, 'B', len);
+		return true;
+	}
 	if (columns_are_asked(client, text))
 		return false;
 	if (backend->outdated == text->id)
@@ -541,7 +557,7 @@ forward_named(Client *client, char type, uint32 len)
 		return forward_damaged(client, type, len);
 	if (payload[0] == 'S')
 		text = client_statement(client, payload + 1);
-	if (text != NULL && type == EXPECT_DESCRIBE && needs_own_settings(backend, text))
+	if (text != NULL && type == EXPECT_DESCRIBE && text != backend->unnamed && needs_own_settings(backend, text))
 	{
 		backend_prepare(backend, text);
 		return false;
@@ -550,7 +566,7 @@ forward_named(Client *client, char type, uint32 len)
 	if (text != NULL && type == EXPECT_DESCRIBE && text->names_statements &&
 		!statement_names_tell(client, text->body + text->body_parse, text))
 		return false;
-	if (text != NULL && type == EXPECT_DESCRIBE && columns_are_asked(client, text))
+	if (text != NULL && type == EXPECT_DESCRIBE && text != backend->unnamed && columns_are_asked(client, text))
 		return false;
 	stream_skip(&client->stream, len + 1);
 	if (text != NULL && type == EXPECT_DESCRIBE && is_outdated(client, text, payload + 1))
@@ -568,8 +584,11 @@ forward_named(Client *client, char type, uint32 len)
 	{
 		char		named[PREPARED_NAME_SIZE + 1] = "S";
 
-		ensure_text(backend, text);
-		prepared_text_name(text, named + 1);
+		if (text != backend->unnamed)
+		{
+			ensure_text(backend, text);
+			prepared_text_name(text, named + 1);
+		}
 		expect_push(backend, EXPECT_DESCRIBE, READER_CLIENT)->text = text;
 		prepared_text_hold(text);
 		stream_put_message(&backend->stream, type, named, strlen(named) + 1);

@@ -66,16 +66,15 @@ static const struct
 	const char *name;			/* of ours */
 	int			nargs;
 	Oid			args[2];
-	bool		rows;			/* replaced in FROM only */
 	bool		everywhere;		/* also in sessions that no gateway lends */
 }			number_functions[] = {
-	{F_PG_BACKEND_PID, "gateway_backend_pid", 0, {0}, false, false},
-	{F_PG_STAT_GET_ACTIVITY, "gateway_activity", 1, {INT4OID}, true, false},
-	{F_PG_LOCK_STATUS, "gateway_locks", 0, {0}, true, false},
-	{F_PG_PREPARED_STATEMENT, "gateway_prepared_statements", 0, {0}, true, false},
-	{F_PG_BLOCKING_PIDS, "gateway_blocking_pids", 1, {INT4OID}, false, false},
-	{F_PG_CANCEL_BACKEND, "gateway_cancel_backend", 1, {INT4OID}, false, true},
-	{F_PG_TERMINATE_BACKEND, "gateway_terminate_backend", 2, {INT4OID, INT8OID}, false, true},
+	{F_PG_BACKEND_PID, "gateway_backend_pid", 0, {0}, false},
+	{F_PG_STAT_GET_ACTIVITY, "gateway_activity", 1, {INT4OID}, false},
+	{F_PG_LOCK_STATUS, "gateway_locks", 0, {0}, false},
+	{F_PG_PREPARED_STATEMENT, "gateway_prepared_statements", 0, {0}, false},
+	{F_PG_BLOCKING_PIDS, "gateway_blocking_pids", 1, {INT4OID}, false},
+	{F_PG_CANCEL_BACKEND, "gateway_cancel_backend", 1, {INT4OID}, true},
+	{F_PG_TERMINATE_BACKEND, "gateway_terminate_backend", 2, {INT4OID, INT8OID}, true},
 };
 
 static planner_hook_type number_planner_next = NULL;
@@ -117,31 +116,29 @@ own_number_function(int row)
 						   PointerGetDatum(args), ObjectIdGetDatum(get_namespace_oid("citus_internal", true)));
 }
 
-/* Replaces the function, if it is one that is replaced in such a place. */
-static bool
-replace_function(FuncExpr *call, bool rows)
+/* Replaces the function, if it is one that is replaced. */
+static void
+replace_function(FuncExpr *call)
 {
 	int			row = find_number_function(call->funcid);
-	Oid			own = row >= 0 && number_functions[row].rows == rows ? own_number_function(row) : InvalidOid;
+	Oid			own = row >= 0 ? own_number_function(row) : InvalidOid;
 
-	if (!OidIsValid(own))
-		return false;
-	call->funcid = own;
-	return true;
+	if (OidIsValid(own))
+		call->funcid = own;
 }
 
 /*
- * Replaces a function in FROM: ours returns records of the columns that the
- * server's has.
+ * A function in FROM, as it was: if it will be replaced, ours returns records
+ * of the same columns.
  */
 static void
-replace_rows(RangeTblFunction *function)
+name_columns(RangeTblFunction *function)
 {
 	TupleDesc	desc;
 
 	if (function->funcexpr == NULL || !IsA(function->funcexpr, FuncExpr) || function->funccoltypes != NIL ||
-		get_expr_result_type(function->funcexpr, NULL, &desc) != TYPEFUNC_COMPOSITE ||
-		!replace_function((FuncExpr *) function->funcexpr, true))
+		find_number_function(((FuncExpr *) function->funcexpr)->funcid) < 0 ||
+		get_expr_result_type(function->funcexpr, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		return;
 	for (int i = 0; i < desc->natts; i++)
 	{
@@ -161,11 +158,14 @@ replace_number_functions(Node *node, void *context)
 		return NULL;
 	if (IsA(node, Query))
 		return (Node *) query_tree_mutator((Query *) node, replace_number_functions, context, 0);
-	node = expression_tree_mutator(node, replace_number_functions, context);
 	if (IsA(node, RangeTblFunction))
-		replace_rows((RangeTblFunction *) node);
-	else if (IsA(node, FuncExpr))
-		(void) replace_function((FuncExpr *) node, false);
+	{
+		node = copyObject(node);
+		name_columns((RangeTblFunction *) node);
+	}
+	node = expression_tree_mutator(node, replace_number_functions, context);
+	if (IsA(node, FuncExpr))
+		replace_function((FuncExpr *) node);
 	return node;
 }
 
@@ -240,11 +240,6 @@ put_rows_of_server(FunctionCallInfo fcinfo, const char *sql, const int *pid)
 	bool		outer = asks_server;
 	int			rc;
 
-	if (rsinfo == NULL || !IsA(rsinfo, ReturnSetInfo) || rsinfo->expectedDesc == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("function is for the gateway's sessions only")));
-	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	SPI_connect();
 	asks_server = true;
 	PG_TRY();
@@ -258,6 +253,9 @@ put_rows_of_server(FunctionCallInfo fcinfo, const char *sql, const int *pid)
 	PG_END_TRY();
 	if (rc != SPI_OK_SELECT)
 		elog(ERROR, "SPI failed: %s", SPI_result_code_string(rc));
+	if (rsinfo != NULL && IsA(rsinfo, ReturnSetInfo) && rsinfo->expectedDesc == NULL)
+		rsinfo->expectedDesc = SPI_tuptable->tupdesc;
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC | MAT_SRF_BLESS);
 	if (!has_same_types(SPI_tuptable->tupdesc, rsinfo->setDesc))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -270,6 +268,7 @@ put_rows_of_server(FunctionCallInfo fcinfo, const char *sql, const int *pid)
 		row = with_number(row, SPI_tuptable->tupdesc, "leader_pid");
 		tuplestore_puttuple(rsinfo->setResult, row);
 	}
+	rsinfo->expectedDesc = rsinfo->setDesc;
 	SPI_finish();
 }
 

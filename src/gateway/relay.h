@@ -292,6 +292,9 @@ struct Backend
 								 * under its own settings */
 	uint64		outdated;		/* id of a text that it has prepared with
 								 * other columns than clients know; 0: none */
+	PreparedText *unnamed;		/* what it has prepared without a name, if that
+								 * is known and of one client; a reference, or
+								 * NULL */
 	List	   *told_names;		/* names of its client's statements that it
 								 * has prepared under these (char *) */
 	uint64		told_text;		/* id of the text for which; 0: of a query */
@@ -480,6 +483,11 @@ extern void backend_text_prepared(Backend *backend, const PreparedText *text);
 extern void backend_add_text(Backend *backend, const PreparedText *text);
 extern void backend_remove_text(Backend *backend, const PreparedText *text);
 extern void backend_forget_texts(Backend *backend);
+/*
+ * What it is sent replaces the statement without a name, by the text if that
+ * isn't NULL.
+ */
+extern void backend_note_unnamed(Backend *backend, PreparedText *text);
 
 /* cancel_link.c: makes the server cancel the backend's statement */
 extern void cancel_send(Backend *backend);

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from harness import servers
-from harness.gateways import Gateway
+from harness.gateways import SESSION, Gateway
 from harness.protocol_fuzz import message
 from harness.raw_client import DESCRIBE, EXECUTE, FLUSH, SYNC, TERMINATE, Direct, RawClient, bind, described_columns, error_fields, packet, parse, query
 
@@ -366,6 +366,7 @@ def extended(text, *values):
     [*MINE, query("BEGIN"), *extended("EXECUTE mine(2)"), query("SELECT 1/0"), query("EXECUTE mine(2)"), LIST, query("ROLLBACK"), LIST],
     [*MINE, parse("SELECT 1"), bind(), EXECUTE, parse("EXECUTE mine(5)"), bind(), EXECUTE, parse("DEALLOCATE mine"), bind(), EXECUTE,
      parse("EXECUTE mine(5)"), bind(), EXECUTE, SYNC, LIST],
+    [*MINE, query("SELECT (pg_prepared_statement()).name"), query("SELECT count(pg_prepared_statement())")],
     [*MINE, *OTHER, query("DEALLOCATE ALL"), LIST, *MINE, query("DISCARD ALL"), LIST],
     [*MINE, bind("1", "2", name="mine"), SYNC, bind("x", name="mine"), EXECUTE, SYNC, query("DEALLOCATE nobody")],
     [parse("SELECT 1; SELECT 2", "two"), SYNC, parse("SELECT 1", "mine"), parse("SELECT 2", "mine"), SYNC, message(b"D", b"Stwo\0"), SYNC],
@@ -425,3 +426,54 @@ def test_names_of_others_stay_theirs(gateway):
                 assert one.ask(query("DEALLOCATE of_gone")) == b"CZ"
         finally:
             server.execute("DROP FUNCTION looked; DROP TABLE IF EXISTS gone")
+
+
+def test_many_statements_before_a_sync(gateway):
+    """Statements without a name that are sent at once leave nothing in the session."""
+    count = 2500
+    with closing(RawClient(gateway)) as client:
+        one = parse("SELECT $1::int"), DESCRIBE, EXECUTE
+        for before in ([], [query("BEGIN"), query("CREATE TEMP TABLE own ()")]):
+            for message_before in before:
+                client.ask(message_before)
+            batch = b"".join(one[0] + bind(str(number)) + one[1] + one[2] for number in range(count))
+            assert client.ask(batch, SYNC) == b"12TDC" * count + b"Z"
+            assert client.row[6:] == str(count - 1).encode()
+            assert client.ask(bind("7"), EXECUTE, SYNC) == b"2DCZ"
+            assert client.ask(message(b"D", b"S\0"), SYNC) == b"tTZ"
+            assert int(client.value(SESSION)) in gateway.node.processes()
+        client.ask(query("ROLLBACK"))
+        assert client.ask(bind("7"), EXECUTE, SYNC) == b"EZ"
+    with servers.connect(gateway.node) as server:
+        assert servers.value(server, "SELECT sum(sessions) FROM citus_stat_gateway") > 0
+
+
+@pytest.mark.parametrize("before", [[], ["BEGIN"], ["BEGIN", "CREATE TEMP TABLE own ()"]], ids=str)
+@pytest.mark.parametrize("messages", [
+    [parse("SELECT 1"), parse("SELECT 2"), bind(), EXECUTE, SYNC, bind(), EXECUTE, SYNC],
+    [parse("SELECT 1"), parse("SELECT 2"), SYNC, message(b"C", b"S\0"), bind(), SYNC],
+    [parse("SELECT 1"), parse("SELECT 2"), message(b"D", b"S\0"), message(b"C", b"S\0"), message(b"D", b"S\0"), SYNC],
+    [parse("SELECT 1"), parse("SELECT 2"), parse("SELECT nothing"), SYNC, bind(), EXECUTE, SYNC],
+    [parse("SELECT 1"), parse("SELECT 2"), bind(), EXECUTE, parse("SELECT 1/0"), bind(), EXECUTE, parse("SELECT 3"), SYNC, bind(), SYNC],
+    [parse("SELECT 1"), parse("SELECT 2"), SYNC, query("SELECT 3"), bind(), SYNC],
+    [parse("SELECT 1"), parse("SELECT 2"), SYNC, parse("SELECT 4", "named"), bind(name="named"), EXECUTE, SYNC, bind(), EXECUTE, SYNC,
+     parse("SELECT 5", "named"), SYNC, bind(), EXECUTE, SYNC],
+    [parse("SELECT 1"), parse("SET search_path = pg_catalog"), bind(), EXECUTE, parse("SELECT relname FROM pg_class WHERE oid = 1259"),
+     SYNC, bind(), EXECUTE, SYNC],
+], ids=str)
+def test_statement_without_a_name(both, before, messages):
+    """The last one of a client, whatever session it has then."""
+    found = []
+    with closing(RawClient(both[1])) as holder, closing(RawClient(both[1])) as other:
+        for where in both:
+            with closing(RawClient(where)) as client:
+                for text in before:
+                    client.ask(query(text))
+                found.append([])
+                for number, one in enumerate(messages):
+                    client.socket.sendall(one)
+                    if one[:1] in b"QS":
+                        found[-1].append(told(client))
+                        other.ask(parse("SELECT 'other'"), parse("SELECT 'another'"), SYNC)
+                        holder.ask(query("ROLLBACK" if number % 2 else "BEGIN; SELECT 1"))
+    assert found[1] == found[0]
