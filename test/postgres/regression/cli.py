@@ -29,14 +29,14 @@ def main():
     unwind_when_terminated()
     expected = Expected(LIST, MODES)
     try:
-        folder = regression_folder(args.source, expected.version)
+        folder = regression_folder(args.source, None if args.update else expected.version)
         passed, failures = 0, []
         for mode in args.tables or sorted(part_of(dict.fromkeys(MODES, 1)), key=MODES.index):
             good, bad = run_mode(mode, folder, tests_of(args, mode, folder), expected, args)
             passed += good
             failures += bad
     except SourceMissing as missing:
-        print(f"postgres: {missing}\n0 passed, 0 failed, 1 skipped", file=sys.stdout)
+        print(f"postgres: {missing}\n0 passed, 0 failed, 1 skipped", flush=True)
         return 0 if not args.tests else 2
     except ClusterError as error:
         print(f"postgres: {error}", file=sys.stderr)

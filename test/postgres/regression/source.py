@@ -30,36 +30,31 @@ def config(option):
     return subprocess.run([pg_config(), option], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def regression_folder(given, preferred):
-    """src/test/regress of a source tree: the one given, or that of Debian's source package, preferably of a version."""
+def regression_folder(given, wanted):
+    """src/test/regress of a source tree: the one given, or that of Debian's source package; wanted: of this version only, or None."""
     if given:
         folder = Path(given) / REGRESS
         if not (folder / "parallel_schedule").exists():
             raise ClusterError(f"{folder} has no parallel_schedule: give --source a source tree of the server's version")
         return folder
-    if preferred and config("--version").split()[1].partition(".")[0] != preferred.partition(".")[0]:
-        raise SourceMissing(f"expected.txt is about PostgreSQL {preferred}; give --source and --show for {config('--version')}")
+    own = config("--version").split()[1]
+    if wanted and own.partition(".")[0] != wanted.partition(".")[0]:
+        raise SourceMissing(f"expected.txt is about PostgreSQL {wanted}, this is {own}; give --source to run its scripts")
     place = Path(state_dir()) / "postgres-source"
     place.mkdir(exist_ok=True)
     with open(place / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return fetched(place, preferred)
+        return fetched(place, own, wanted)
 
 
-def fetched(place, preferred):
+def fetched(place, own, wanted):
     """The folder of Debian's source package of the server's major version, fetched once into a place."""
-    own = re.search(r"\d+\.\d+", config("--version"))
-    if not own:
-        raise SourceMissing(f"{config('--version')} is no release: give --source its source tree")
-    major = own[0].partition(".")[0]
-    wanted = [version for version in (preferred, own[0]) if version and version.partition(".")[0] == major]
-    for version in wanted:
-        if (unpacked := place / version / REGRESS).exists():
-            return unpacked
+    if (unpacked := place / (wanted or own) / REGRESS).exists():
+        return unpacked
     try:
         options = apt_options(place / "apt")
         apt("apt-get", "update", options, place)
-        return fetch(place, f"postgresql-{major}", wanted, options)
+        return fetch(place, f"postgresql-{own.partition('.')[0]}", wanted, options)
     except (OSError, subprocess.CalledProcessError) as error:
         detail = getattr(error, "stderr", "") or str(error)
         raise SourceMissing("the server's source package can't be fetched with apt-get; give --source a source tree, which needn't be "
@@ -84,11 +79,12 @@ def apt(program, command, options, folder, *arguments):
 
 
 def fetch(place, package, wanted, options):
-    """Fetches a version that is wanted, the first first, or the newest that there is; a mirror may lack some that its lists have."""
-    listed = re.findall(r"(?m)^Version: (.*)$", apt("apt-cache", "showsrc", options, place, package))
-    order = [full for version in wanted for full in listed if full.startswith(f"{version}-")]
-    order += sorted(set(listed) - set(order), key=lambda full: int(re.search(r"\.(\d+)", full)[1]), reverse=True)
-    failure = OSError(f"the package sources have no source of {package}")
+    """Fetches the version that is wanted, or the newest that there is; a mirror may lack some that its lists have."""
+    listed = set(re.findall(r"(?m)^Version: (.*)$", apt("apt-cache", "showsrc", options, place, package)))
+    order = sorted(listed, key=lambda full: int(re.search(r"\.(\d+)", full)[1]), reverse=True)
+    if wanted:
+        order = [full for full in order if full.startswith(f"{wanted}-")]
+    failure = OSError(f"the package sources have no source of {package}" + (f" {wanted}" if wanted else ""))
     for full in order:
         print(f"postgres: fetching the source of {package} {full}", flush=True)
         try:
