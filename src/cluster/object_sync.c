@@ -156,11 +156,13 @@ static bool
 wanted_before_tables(const char *kind, const ObjectAddress *object)
 {
 	/*
-	 * partitions and their indexes are attached with their definitions
-	 * (table_sync.c)
+	 * tables get row security, and partitions and their indexes are attached,
+	 * with their definitions (table_sync.c); the entry has no class then
 	 */
+	if (strcmp(kind, "ROW SECURITY") == 0 || strcmp(kind, "TABLE ATTACH") == 0 || strcmp(kind, "INDEX ATTACH") == 0)
+		return false;
 	if (!OidIsValid(object->objectId))
-		return strcmp(kind, "TABLE ATTACH") != 0 && strcmp(kind, "INDEX ATTACH") != 0;
+		return true;
 	return !is_event_trigger(kind) && !object_is_local(object) && !object_needs_distributed(object);
 }
 
