@@ -101,6 +101,9 @@ class Node:
         done = host.run_server_program(["cp", "-a", self.data, copy.data], capture_output=True)
         if done.returncode != 0:
             raise ClusterError(f"{copy.name}: the data were not copied\n{done.stderr}")
+        with open(os.path.join(copy.data, "postgresql.auto.conf"), encoding="utf-8") as conf:
+            kept = [line for line in conf if not line.startswith("citus.gateway_port")]      # start_gateway's is the original's
+        copy._write("postgresql.auto.conf", "".join(kept))
         copy.configure(settings)
         copy.start()
         return copy
