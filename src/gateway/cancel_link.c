@@ -12,7 +12,8 @@
  * client's, if a load balancer distributes connections.  A session of any pool
  * sends a request for an unknown client to all nodes; there a function stores
  * it on the board of the server's gateway (cancel_function.c), which its
- * processes read.  Since any client can send such requests, few are kept, and
+ * processes read.  Of a longer key, the first four bytes are passed on.  Since
+ * any client can send such requests, few are kept, and
  * few passed on at a time.
  *
  *-------------------------------------------------------------------------
@@ -156,12 +157,15 @@ cancel_forget(Backend *backend)
 }
 
 void
-cancel_stray(int32 pid, int32 key)
+cancel_stray(int32 pid, const CancelKey *key)
 {
+	uint32		start;
+
+	memcpy(&start, key->bytes, SHORT_CANCEL_KEY);
 	if (nstray_cancels < MAX_STRAYS)
 		stray_cancels[nstray_cancels++] = (StrayCancel)
 	{
-		pid, key, stream_now
+		pid, (int32) pg_ntoh32(start), stream_now
 	};
 }
 
@@ -206,10 +210,13 @@ cancel_take_passed(void)
 	for (int i = 0; i < MAX_BOARD_CANCELS; i++)
 	{
 		uint64		passed = pg_atomic_read_u64(&cancels[i]);
+		uint32		start = pg_hton32((uint32) passed);
+		CancelKey	key = {.len = SHORT_CANCEL_KEY};
 
 		if (passed == 0)
 			continue;
 		pg_atomic_write_u64(&cancels[i], 0);
-		(void) client_cancel((int32) (passed >> 32), (int32) passed);
+		memcpy(key.bytes, &start, sizeof(start));
+		(void) client_cancel((int32) (passed >> 32), &key, true);
 	}
 }

@@ -118,7 +118,7 @@ client_accept(int fd, const SockAddr *address)
 	dlist_push_tail(&relay_clients, &client->link);
 	ngateway_clients++;
 	gateway_stats->clients = ngateway_clients;
-	if (!pg_strong_random(&client->cancel_key, sizeof(client->cancel_key)))
+	if (!pg_strong_random(client->cancel_key.bytes, sizeof(client->cancel_key.bytes)))
 		client_fail_text(client, ERRCODE_INTERNAL_ERROR, "could not generate random cancel key");
 	else if (ngateway_clients > gateway_max_clients)
 		client_fail_text(client, ERRCODE_TOO_MANY_CONNECTIONS, "sorry, too many clients already");
@@ -327,11 +327,14 @@ void
 client_greet(Client *client)
 {
 	uint32		number = pg_hton32(0);
-	uint32		key[2] = {pg_hton32(client->number), pg_hton32(client->cancel_key)};
+	uint32		pid = pg_hton32(client->number);
 
 	stream_put_message(&client->stream, 'R', &number, sizeof(number));
 	put_parameters(client);
-	stream_put_message(&client->stream, 'K', key, sizeof(key));
+	client->cancel_key.len = client->protocol >= PG_PROTOCOL(3, 2) ? LONG_CANCEL_KEY : SHORT_CANCEL_KEY;
+	stream_put_head(&client->stream, 'K', 4 + sizeof(pid) + client->cancel_key.len);
+	stream_put(&client->stream, &pid, sizeof(pid));
+	stream_put(&client->stream, client->cancel_key.bytes, client->cancel_key.len);
 	stream_put_message(&client->stream, 'Z', "I", 1);
 	show_client(client);
 	client->limits = client->pool->limits;
@@ -628,11 +631,12 @@ find_client(int32 number)
 }
 
 bool
-client_cancel(int32 pid, int32 key)
+client_cancel(int32 pid, const CancelKey *key, bool passed)
 {
 	Client	   *client = find_client(pid);
 
-	if (client == NULL || client->cancel_key != key)
+	if (client == NULL || (!passed && client->cancel_key.len != key->len) ||
+		timingsafe_bcmp(client->cancel_key.bytes, key->bytes, key->len) != 0)
 		return false;
 	cancel_client(client);
 	return true;

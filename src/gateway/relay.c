@@ -45,7 +45,7 @@
 typedef struct CancelLetter
 {
 	int32		pid;
-	int32		key;
+	CancelKey	key;
 } CancelLetter;
 
 typedef struct Listener
@@ -111,9 +111,9 @@ static const StreamHandler accept_handler = {
 };
 
 static void
-cancel_here(int32 pid, int32 key)
+cancel_here(int32 pid, const CancelKey *key)
 {
-	if (!client_cancel(pid, key))
+	if (!client_cancel(pid, key, false))
 		cancel_stray(pid, key);
 }
 
@@ -123,7 +123,7 @@ read_mailbox(Stream *stream)
 	CancelLetter letter;
 
 	while (recv(stream->fd, &letter, sizeof(letter), 0) == sizeof(letter))
-		cancel_here(letter.pid, letter.key);
+		cancel_here(letter.pid, &letter.key);
 }
 
 static const StreamHandler mailbox_handler = {
@@ -132,9 +132,9 @@ static const StreamHandler mailbox_handler = {
 };
 
 void
-relay_cancel(int32 pid, int32 key)
+relay_cancel(int32 pid, const CancelKey *key)
 {
-	CancelLetter letter = {pid, key};
+	CancelLetter letter = {pid, *key};
 	int			number = CANCEL_PID_PROCESS(pid);
 
 	if (number < 0 || number >= relay_start->processes || number == relay_start->number)

@@ -30,6 +30,19 @@ typedef struct GatewayStart
 									 * to */
 } GatewayStart;
 
+/*
+ * A secret by which a client cancels its statement, as it is sent; longer than
+ * four bytes since version 3.2 of the protocol.
+ */
+#define SHORT_CANCEL_KEY 4
+#define LONG_CANCEL_KEY 32
+
+typedef struct CancelKey
+{
+	int			len;
+	uint8		bytes[LONG_CANCEL_KEY];
+} CancelKey;
+
 typedef struct Client Client;
 typedef struct Backend Backend;
 typedef struct Pool Pool;
@@ -178,7 +191,7 @@ struct Client
 	ClientState state;
 	int32		number;			/* its process id, as it knows it, for its
 								 * life */
-	int32		cancel_key;
+	CancelKey	cancel_key;
 	BoardClient *board;			/* shows it to sessions of the server; or
 								 * NULL */
 	SockAddr	address;
@@ -358,7 +371,7 @@ extern const ServerAddress relay_own_server;
 /* Takes over a socket that listens, of which the handler accepts. */
 extern void relay_listen(int fd, const StreamHandler *handler);
 /* Gives a cancel request to the process that has the client. */
-extern void relay_cancel(int32 pid, int32 key);
+extern void relay_cancel(int32 pid, const CancelKey *key);
 
 /* client.c */
 extern dlist_head relay_clients;
@@ -387,8 +400,11 @@ extern void client_fail_message(Client *client, const char *payload, size_t len)
 extern void client_close(Client *client);
 extern void client_authenticated(Client *client);
 extern void client_greet(Client *client);
-/* Whether there is such a client. */
-extern bool client_cancel(int32 pid, int32 key);
+/*
+ * Whether there is such a client; passed: by another node, with the first four
+ * bytes of the key only.
+ */
+extern bool client_cancel(int32 pid, const CancelKey *key, bool passed);
 /* A session of this server has ordered it. */
 extern void client_obey(int number, ClientOrder order);
 /* It has nothing to do, in a transaction block or not. */
@@ -493,7 +509,7 @@ extern void backend_note_unnamed(Backend *backend, PreparedText *text);
 extern void cancel_send(Backend *backend);
 extern void cancel_forget(Backend *backend);
 /* A request for a client that may be another node's. */
-extern void cancel_stray(int32 pid, int32 key);
+extern void cancel_stray(int32 pid, const CancelKey *key);
 /*
  * Makes an idle session of a pool of this server pass a stray request on to
  * the other nodes, if there is one.

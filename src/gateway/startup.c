@@ -208,6 +208,18 @@ become_link(Client *client, const char *packet, uint32 len)
 	client_close(client);
 }
 
+/* A request to cancel: process id and key; ignored if it can't be right. */
+static void
+cancel_requested(const char *data, uint32 len)
+{
+	CancelKey	key = {.len = (int) len - 4};
+
+	if (key.len < SHORT_CANCEL_KEY || key.len > LONG_CANCEL_KEY)
+		return;
+	memcpy(key.bytes, data + 4, key.len);
+	relay_cancel(read_uint32(data), &key);
+}
+
 void
 startup_arrived(Client *client)
 {
@@ -231,8 +243,7 @@ startup_arrived(Client *client)
 			negotiate_encryption(client, code, len);
 		else if (code == CANCEL_REQUEST_CODE)
 		{
-			if (len == 16)
-				relay_cancel(read_uint32(data + 8), read_uint32(data + 12));
+			cancel_requested(data + 8, len - 8);
 			client_close(client);
 			return;
 		}
