@@ -61,16 +61,10 @@ CREATE VIEW citus.citus_schemas AS
 	ORDER BY s.schemaid::regnamespace::text;
 COMMENT ON VIEW citus.citus_schemas IS 'distributed schemas';
 
--- These two are found without a schema's name, in public where that exists.
-DO $$
-DECLARE
-	target text := CASE WHEN to_regnamespace('public') IS NULL THEN 'pg_catalog' ELSE 'public' END;
-BEGIN
-	EXECUTE format('ALTER VIEW citus.citus_tables SET SCHEMA %I', target);
-	EXECUTE format('ALTER VIEW citus.citus_schemas SET SCHEMA %I', target);
-	EXECUTE format('GRANT SELECT ON %I.citus_tables, %I.citus_schemas TO public', target, target);
-END;
-$$;
+-- In pg_catalog, as the other views: in public, tools that read a schema's tables would take them for a user's.
+ALTER VIEW citus.citus_tables SET SCHEMA pg_catalog;
+ALTER VIEW citus.citus_schemas SET SCHEMA pg_catalog;
+GRANT SELECT ON pg_catalog.citus_tables, pg_catalog.citus_schemas TO public;
 
 CREATE VIEW citus.citus_shards AS
 	SELECT

@@ -34,7 +34,7 @@ def session(request, cluster, connect, schema):
 
 
 def shape(session, table):
-    return rows(session, "SELECT distribution_column, shard_count FROM public.citus_tables WHERE table_name = %s::regclass", [table])[0]
+    return rows(session, "SELECT distribution_column, shard_count FROM citus_tables WHERE table_name = %s::regclass", [table])[0]
 
 
 def colocated(session):

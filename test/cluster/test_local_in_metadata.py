@@ -24,7 +24,7 @@ def home(request, cluster, connect, schema):
 
 
 def kinds(connection, schema):
-    return dict(rows(connection, "SELECT relname, citus_table_type FROM public.citus_tables JOIN pg_class ON oid = table_name "
+    return dict(rows(connection, "SELECT relname, citus_table_type FROM citus_tables JOIN pg_class ON oid = table_name "
                                  "WHERE relnamespace = %s::regnamespace", [schema]))
 
 

@@ -21,7 +21,7 @@ def tenant(cluster, coordinator):
 
 def tables(connection, schema="tenant"):
     """The schema's tables in the metadata: names, and the number of nodes that they are on."""
-    found = rows(connection, "SELECT relname, citus_table_type, nodeport FROM public.citus_tables JOIN pg_class ON oid = table_name "
+    found = rows(connection, "SELECT relname, citus_table_type, nodeport FROM citus_tables JOIN pg_class ON oid = table_name "
                              "JOIN citus_shards s USING (table_name, citus_table_type) WHERE relnamespace = %s::regnamespace ORDER BY 1", [schema])
     assert {row[1] for row in found} <= {"schema"}
     return [row[0] for row in found], len({row[2] for row in found})
