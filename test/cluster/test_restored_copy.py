@@ -6,6 +6,7 @@ import psycopg
 import pytest
 
 from harness import servers
+from harness.gateways import Gateway
 from harness.proxy import Proxy
 from harness.servers import rows, value, wait_until
 from pomelo_cluster import find_free_ports
@@ -71,6 +72,17 @@ def test_copy_is_kept_away(kept_away, statement):
 def kept_away():
     with servers.cluster(purpose="check-copy") as made:
         yield Copied(made, made.nodes[:1])
+
+
+def test_clients_of_the_copys_gateway(kept_away):
+    """Nor does what comes through a copied node's gateway, which else sends statements directly to the node of their rows."""
+    gateway = Gateway(kept_away.copies[0])
+    with gateway.connect() as connection:
+        for number in range(20):
+            with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="this server is not the node at"):
+                for again in range(20):     # some key is on another node
+                    connection.execute("INSERT INTO t VALUES (%s, 'copy')", [1000 + 20 * number + again])
+    kept_away.check_original()
 
 
 def test_copied_worker(own_cluster):
