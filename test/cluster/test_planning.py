@@ -238,3 +238,11 @@ def test_long_arrays_are_divided_among_the_shards(coordinator, table, plan):
     assert 1200 <= sum(line.count(",") + 1 for line in lines) <= 3 * 1200
     lines = plan(f"SELECT * FROM {table} WHERE payload IN ({elements})")
     assert [line for line in lines if "ANY ('{" in line] == [] and any("ProjectSet" in line for line in lines)
+
+
+def test_groups_see_the_order_of_a_sorted_subquery(coordinator, table, plan):
+    """A table that was never analyzed passes for a large one, whose rows would be sorted by group, each group in any order."""
+    query = f"SELECT id % 3, array_agg(id) FROM (SELECT * FROM {table} ORDER BY id DESC) x GROUP BY 1"
+    assert not any(line.startswith("Sort Key: ") and "%" in line for line in plan(query))
+    groups = [ids for _, ids in rows(coordinator, query)]
+    assert len(groups) == 3 and all(ids == sorted(ids, reverse=True) for ids in groups)
