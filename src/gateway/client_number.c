@@ -40,6 +40,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
+#include "utils/guc.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
@@ -82,13 +83,23 @@ static bool numbers_are_shown = false;	/* a gateway lends this session */
 static bool asks_server = false;	/* one of our functions calls the
 									 * server's */
 
+/*
+ * Whether the session is lent to a node: nodes compare process ids to find out
+ * that a pooler is between them (remote/settings.c).
+ */
+static bool
+serves_other_node(void)
+{
+	return application_name != NULL && strncmp(application_name, "citus_internal", strlen("citus_internal")) == 0;
+}
+
 /* The row of one of the server's functions that is replaced here, or -1. */
 static int
 find_number_function(Oid funcid)
 {
 	for (int i = 0; i < lengthof(number_functions); i++)
 		if (number_functions[i].funcid == funcid)
-			return numbers_are_shown || number_functions[i].everywhere ? i : -1;
+			return (numbers_are_shown && !serves_other_node()) || number_functions[i].everywhere ? i : -1;
 	return -1;
 }
 
