@@ -83,7 +83,8 @@ def test_another_row_in_its_place(cluster, coordinator, table, connect):
                               " AND nodeport = %s", [node.port])
     connection = connect(node)
     for shard, name in found:
-        for ctid, xmin in rows(connection, f"SELECT ctid::text, xmin::text FROM {name} LIMIT 1"):
+        for ctid, xmin in rows(connection, "SELECT citus_internal.logical_ctid(ctid, tableoid)::text, xmin::text"
+                                           f" FROM {name} LIMIT 1"):
             lock = f"SELECT citus_internal.lock_row('{table}', {shard}, '{ctid}', '%s'::xid, false)::text"
             assert value(connection, lock % xmin) == ctid
             with pytest.raises(psycopg.errors.SerializationFailure):
