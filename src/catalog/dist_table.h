@@ -41,9 +41,6 @@ typedef struct HashRange
 typedef struct ShardInfo
 {
 	int64		shardid;
-	int			index;			/* position in the table, from 0; in this
-								 * DistTable only, and the same in those of
-								 * its colocation group */
 	HashRange	range;
 	int32		groupid;		/* node group that tasks go to; -1 for a
 								 * reference table (every node) */

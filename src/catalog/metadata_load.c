@@ -223,11 +223,7 @@ set_idle_aside(DistTable *table)
 		if (shard->groupid < 0 && shard->leaving)
 			table->idle[table->nidle++] = *shard;
 		else
-		{
-			table->shards[nshards] = *shard;
-			table->shards[nshards].index = nshards;
-			nshards++;
-		}
+			table->shards[nshards++] = *shard;
 	}
 	table->nshards = nshards;
 }
@@ -294,7 +290,6 @@ load_shards(MetadataReader *reader, DistTable *table)
 	{
 		ShardInfo  *shard = &table->shards[i];
 
-		shard->index = i;
 		shard->groupid = -1;
 		if (table->kind != DIST_REFERENCE)
 			load_placements(reader, shard);

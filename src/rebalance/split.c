@@ -270,7 +270,8 @@ citus_merge_shards(PG_FUNCTION_ARGS)
 	const DistTable *table = metadata_require(plan.relid);
 	const ShardInfo *other = drive_find_shard(table, PG_GETARG_INT64(1));
 
-	if (other == NULL || abs(other->index - shard->index) != 1)
+	if (other == NULL ||
+		((int64) other->range.max + 1 != shard->range.min && (int64) shard->range.max + 1 != other->range.min))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("shard " INT64_FORMAT " is not a neighbour of shard " INT64_FORMAT, PG_GETARG_INT64(1), shard->shardid),
