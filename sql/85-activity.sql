@@ -11,30 +11,17 @@ CREATE FUNCTION citus_internal.process_gpid(pid integer, OUT global_pid bigint, 
 COMMENT ON FUNCTION citus_internal.process_gpid(integer) IS
 	'the session that a process of this node works for, this node, whether another node has opened the process''s session, and otherwise the number of its transaction';
 
-CREATE FUNCTION pg_catalog.pg_cancel_backend(global_pid bigint)
+-- double precision, which PostgreSQL prefers among types of numbers, leaves no call ambiguous
+-- (src/resolve/process_parameter.c).
+CREATE FUNCTION pg_catalog.pg_cancel_backend(global_pid double precision)
 	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_cancel_backend';
-COMMENT ON FUNCTION pg_catalog.pg_cancel_backend(bigint) IS
+COMMENT ON FUNCTION pg_catalog.pg_cancel_backend(double precision) IS
 	'cancels the query of a session on any node, by its global process id';
 
-CREATE FUNCTION pg_catalog.pg_terminate_backend(global_pid bigint, timeout bigint DEFAULT 0)
+CREATE FUNCTION pg_catalog.pg_terminate_backend(global_pid double precision, timeout bigint DEFAULT 0)
 	RETURNS boolean LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_terminate_backend';
-COMMENT ON FUNCTION pg_catalog.pg_terminate_backend(bigint, bigint) IS
+COMMENT ON FUNCTION pg_catalog.pg_terminate_backend(double precision, bigint) IS
 	'terminates a session on any node, by its global process id';
-
--- A process id that a driver sends as smallint would fit two functions equally well.
-CREATE FUNCTION pg_catalog.pg_cancel_backend(pid smallint)
-	RETURNS boolean LANGUAGE sql STRICT SET search_path = pg_catalog
-AS $$
-	SELECT pg_cancel_backend(pid::integer)
-$$;
-COMMENT ON FUNCTION pg_catalog.pg_cancel_backend(smallint) IS 'cancels the query of a process of this node';
-
-CREATE FUNCTION pg_catalog.pg_terminate_backend(pid smallint, timeout bigint DEFAULT 0)
-	RETURNS boolean LANGUAGE sql STRICT SET search_path = pg_catalog
-AS $$
-	SELECT pg_terminate_backend(pid::integer, timeout)
-$$;
-COMMENT ON FUNCTION pg_catalog.pg_terminate_backend(smallint, bigint) IS 'terminates a process of this node';
 
 CREATE VIEW citus.citus_stat_activity AS
 	SELECT *

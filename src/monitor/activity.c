@@ -10,6 +10,9 @@
  */
 #include "postgres.h"
 
+#include <float.h>
+#include <math.h>
+
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -24,6 +27,7 @@
 #include "compat/proc.h"
 #include "compat/sql_function.h"
 #include "cluster/node_query.h"
+#include "lib/spi_query.h"
 #include "remote/connection.h"
 
 SQL_FUNCTION(citus_internal_rows_of_all_nodes);
@@ -109,15 +113,13 @@ citus_internal_process_gpid(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
 
-/* The group of the node with an id; 0 stands for a server that has none. */
+/* The group of the node with an id. */
 static int32
 group_of_nodeid(int64 nodeid, int64 gpid)
 {
 	foreach_ptr(ClusterNode, node, node_active_primaries())
 		if (node->nodeid == nodeid)
 			return node->groupid;
-	if (nodeid == 0)
-		return metadata_local_group();
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("global process id %lld belongs to no active node", (long long) gpid),
@@ -126,41 +128,70 @@ group_of_nodeid(int64 nodeid, int64 gpid)
 }
 
 /*
+ * The argument of our pg_cancel_backend() and pg_terminate_backend(): a
+ * process id or a global one.  It is double precision so that calls aren't
+ * ambiguous (resolve/process_parameter.c); only integers that it can tell from
+ * their neighbours are ids.
+ */
+static int64
+get_process_argument(FunctionCallInfo fcinfo)
+{
+	float8		value = PG_GETARG_FLOAT8(0);
+
+	if (!(fabs(value) < (float8) (INT64CONST(1) << DBL_MANT_DIG)) || value != rint(value))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("%s is not a process id",
+						DatumGetCString(DirectFunctionCall1(float8out, Float8GetDatum(value))))));
+	return (int64) value;
+}
+
+/*
  * Calls a function that signals a process, given as SQL, on the node of the
- * process.
+ * process.  On this node, too, it is a statement, in which the gateway knows
+ * the numbers of its clients (gateway/client_number.c).
  */
 static bool
-ask_node(int32 groupid, const char *sql)
+signal_on_node(int32 groupid, const char *sql)
 {
-	return remote_is_true(remote_read(groupid, sql));
+	if (groupid != metadata_local_group())
+		return remote_is_true(remote_read(groupid, sql));
+	return strcmp(spi_value(sql), "t") == 0;
+}
+
+/*
+ * The group of a process, and its id there: an id below GPID_NODE_FACTOR is
+ * one of this node.
+ */
+static int32
+group_of_process(int64 id, int64 *pid)
+{
+	bool		global = id >= GPID_NODE_FACTOR;
+
+	*pid = global ? id % GPID_NODE_FACTOR : id;
+	return global ? group_of_nodeid(id / GPID_NODE_FACTOR, id) : metadata_local_group();
 }
 
 /* pg_cancel_backend(global_pid) */
 Datum
 citus_cancel_backend(PG_FUNCTION_ARGS)
 {
-	int64		gpid = PG_GETARG_INT64(0);
-	int32		groupid = group_of_nodeid(gpid / GPID_NODE_FACTOR, gpid);
-	int32		pid = gpid % GPID_NODE_FACTOR;
+	int64		pid;
+	int32		groupid = group_of_process(get_process_argument(fcinfo), &pid);
 
-	if (groupid == metadata_local_group())
-		return DirectFunctionCall1(pg_cancel_backend, Int32GetDatum(pid));
-	PG_RETURN_BOOL(ask_node(groupid, psprintf("SELECT pg_catalog.pg_cancel_backend(%d)", pid)));
+	PG_RETURN_BOOL(signal_on_node(groupid, psprintf("SELECT pg_catalog.pg_cancel_backend('" INT64_FORMAT "'::integer)",
+													pid)));
 }
 
 /* pg_terminate_backend(global_pid, timeout) */
 Datum
 citus_terminate_backend(PG_FUNCTION_ARGS)
 {
-	int64		gpid = PG_GETARG_INT64(0);
-	int64		timeout = PG_GETARG_INT64(1);
-	int32		groupid = group_of_nodeid(gpid / GPID_NODE_FACTOR, gpid);
-	int32		pid = gpid % GPID_NODE_FACTOR;
+	int64		pid;
+	int32		groupid = group_of_process(get_process_argument(fcinfo), &pid);
 
-	if (groupid == metadata_local_group())
-		return DirectFunctionCall2(pg_terminate_backend, Int32GetDatum(pid), Int64GetDatum(timeout));
-	PG_RETURN_BOOL(ask_node(groupid, psprintf("SELECT pg_catalog.pg_terminate_backend(%d, %lld)",
-											  pid, (long long) timeout)));
+	PG_RETURN_BOOL(signal_on_node(groupid, psprintf("SELECT pg_catalog.pg_terminate_backend('" INT64_FORMAT "'::integer, "
+													INT64_FORMAT ")", pid, PG_GETARG_INT64(1))));
 }
 
 /*

@@ -33,6 +33,7 @@
 #include "remote/identity.h"
 #include "resolve/default_action.h"
 #include "resolve/analysis.h"
+#include "resolve/process_parameter.h"
 #include "resolve/tag.h"
 
 static post_parse_analyze_hook_type prev_post_parse_analyze = NULL;
@@ -139,6 +140,7 @@ after_analysis(ParseState *pstate, Query *query, JumbleState *jstate)
 {
 	if (prev_post_parse_analyze)
 		prev_post_parse_analyze(pstate, query, jstate);
+	process_parameters_infer(pstate, query);
 	if (unlikely(text_by_right != NULL) && pstate->p_sourcetext == text_by_right)
 		setRuleCheckAsUser((Node *) query, right_of_text);
 	if (unlikely(pstate->p_sourcetext != NULL && pstate->p_sourcetext[0] == '/') &&

@@ -2,6 +2,7 @@
 
 import psycopg
 import pytest
+from psycopg import pq
 
 from harness import servers
 from harness.servers import (SLOW, fill, on_every_node, pid_of, rows, value, wait_until, wait_until_quiet,
@@ -105,6 +106,48 @@ def test_no_such_session(coordinator):
     assert value(coordinator, "SELECT pg_cancel_backend(%s::bigint)", [gpid // FACTOR * FACTOR + 2 ** 22 + 1]) is False
     with pytest.raises(psycopg.errors.InvalidParameterValue):
         coordinator.execute("SELECT pg_cancel_backend(%s::bigint)", [999 * FACTOR + 1])
+
+
+def test_calls_are_unambiguous(cluster, connect, coordinator, table):
+    """A process id, or a global one, of any type of number, or of none: its type is inferred as on one server."""
+    victim = connect(cluster.nodes[0])
+    pid, gpid = pid_of(victim), gpid_of(victim)
+    for function in "pg_cancel_backend", "pg_terminate_backend":
+        inferred = coordinator.pgconn.prepare(function.encode(), f"SELECT {function}($1)".encode())
+        assert inferred.status == pq.ExecStatus.COMMAND_OK, inferred.error_message
+        described = coordinator.pgconn.describe_prepared(function.encode())
+        assert (described.nparams, described.param_type(0)) == (1, coordinator.adapters.types["int4"].oid)
+        coordinator.execute(f"PREPARE {function}_sql AS SELECT {function}($1)")
+        assert value(coordinator, f"""SELECT parameter_types::text FROM pg_prepared_statements
+                                      WHERE name = '{function}_sql'""") == "{integer}"
+        for unknown in f"'{2 ** 22 + 1}'", f"{2 ** 22 + 1}::bigint", "7::smallint", f"{2 ** 22 + 1}.0":
+            assert value(coordinator, f"SELECT {function}({unknown})") is False
+        assert value(coordinator, f"SELECT {function}(NULL)") is None
+    assert value(coordinator, "SELECT pg_terminate_backend(%s, %s)", [str(2 ** 22 + 1), "0"]) is False
+    for id_of_victim in f"'{pid}'", f"'{gpid}'", pid, gpid, f"{pid}::bigint":
+        slow = Statement(victim, f"SELECT count(*) FROM {table} WHERE {SLOW}")
+        wait_until_slow(cluster)
+        assert value(coordinator, f"SELECT pg_cancel_backend({id_of_victim})")
+        assert isinstance(slow.finish(), psycopg.errors.QueryCanceled)
+    answer = coordinator.pgconn.exec_prepared(b"pg_terminate_backend", [str(pid).encode()])
+    assert answer.get_value(0, 0) == b"t"
+    wait_until(lambda: value(coordinator, "SELECT count(*) FROM pg_stat_activity WHERE pid = %s", [pid]) == 0,
+               "the session to end")
+
+
+def test_from_a_column(cluster, connect, coordinator, table):
+    slow = Statement(connect(cluster.nodes[2]), f"SELECT count(*) FROM {table} WHERE {SLOW}")
+    wait_until_slow(cluster)
+    assert rows(coordinator, "SELECT pg_cancel_backend(global_pid) FROM citus_dist_stat_activity "
+                "WHERE query = %s", [slow.query]) == [(True,)]
+    assert isinstance(slow.finish(), psycopg.errors.QueryCanceled)
+
+
+@pytest.mark.parametrize("wrong", ["1.5", "'NaN'", "'-Infinity'", "'1e300'", str(2 ** 53) + "::bigint"])
+def test_not_a_process_id(coordinator, wrong):
+    for function in "pg_cancel_backend", "pg_terminate_backend":
+        with pytest.raises(psycopg.errors.InvalidParameterValue):
+            coordinator.execute(f"SELECT {function}({wrong})")
 
 
 @pytest.fixture

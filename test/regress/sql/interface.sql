@@ -367,6 +367,7 @@ CREATE TEMP VIEW present AS
 	UNION ALL
 	SELECT 'type', oid::regtype::text, '-' FROM pg_type WHERE ('pg_type'::regclass, oid) IN (TABLE member);
 
+-- pg_cancel_backend and pg_terminate_backend take double precision, so that calls of the server's own are not ambiguous.
 SELECT kind, name, signature FROM reference WHERE kind <> 'setting' EXCEPT SELECT * FROM present ORDER BY 1, 2, 3;
 SELECT name FROM reference WHERE kind = 'setting' AND current_setting(name, true) IS NULL ORDER BY name;
 SELECT name FROM left_out WHERE name IN (SELECT name FROM present) OR reason IS NULL ORDER BY name;
