@@ -3,7 +3,10 @@
 # The build itself is in build.mk, which needs an installed PostgreSQL; the
 # targets here that promise to work on a bare machine install that first.
 
-PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
+# Found anew when it is used: `deps` may have installed it.
+ifeq ($(PG_CONFIG),)
+PG_CONFIG = $(shell tools/pg-config 2>/dev/null)
+endif
 export PG_CONFIG
 
 JOBS ?= $(shell nproc 2>/dev/null || echo 1)
@@ -39,6 +42,10 @@ check-all: deps install
 $(addprefix check-,$(CHECK_AREAS)): check-%: deps install
 	@tools/check $*
 
+# All tests on this machine's server and, in roots, on the other versions.
+check-versions: deps
+	@tools/check-versions
+
 # The versions of the server that are not installed.
 compile-versions: deps
 	@tools/compile-versions
@@ -57,11 +64,12 @@ help:
 	@echo 'make install    build and install it into the server of PG_CONFIG'
 	@echo 'make demo       a cluster with TPC-H data, compared with plain PostgreSQL'
 	@echo 'make check      the tests, of the largest a sample; make check-all: all of them; make check-<area> for one of: $(CHECK_AREAS)'
+	@echo 'make check-versions  the tests on all versions of the server, in Debian systems made for it'
 	@echo 'make style      the checks of our own rules'
 	@echo 'make compile-versions  compile against the versions of the server that are not installed'
 	@echo 'make bench      benchmarks, each with its baseline'
 	@echo 'make clean      remove what was built'
 	@echo 'PG_CONFIG       $(PG_CONFIG)'
 
-.PHONY: all install deps demo check check-all compile-versions style bench clean help \
+.PHONY: all install deps demo check check-all check-versions compile-versions style bench clean help \
 	$(addprefix check-,$(CHECK_AREAS))

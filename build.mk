@@ -7,8 +7,13 @@
 # Names of our own start with POMELO_: PGXS has taken many others (INSTALL_SCRIPT
 # is one), and a rule for such a name would act on the system's files.
 
-PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
+ifeq ($(PG_CONFIG),)
+PG_CONFIG := $(shell tools/pg-config)
+endif
 
+ifeq ($(PG_CONFIG),)
+$(error no PostgreSQL server found: run tools/install-deps, or set PG_CONFIG)
+endif
 ifeq ($(wildcard $(PG_CONFIG)),)
 $(error $(PG_CONFIG) is missing: run tools/install-deps, or set PG_CONFIG to the pg_config of your server)
 endif

@@ -17,6 +17,7 @@ import servers  # first: it makes tools/ importable
 import cases
 import keyed
 import pgbench
+from pomelo_cluster import host
 from rounds import Figures, spread
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -124,7 +125,7 @@ def machine():
     model = next((text.split(":", 1)[1].strip() for text in Path("/proc/cpuinfo").read_text().splitlines()
                   if text.startswith("model name")), platform.machine())
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    config = os.environ.get("PG_CONFIG", "/usr/lib/postgresql/15/bin/pg_config")
+    config = host.pg_config()
     version = subprocess.run([config, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     return f"{len(os.sched_getaffinity(0))} cores ({model}), {memory:.0f} GiB, {version}"
 

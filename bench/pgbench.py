@@ -7,6 +7,7 @@ import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pomelo_cluster import host
 from rounds import Sample
 
 ALL_CPUS = os.sched_getaffinity(0)
@@ -32,9 +33,7 @@ ENTRIES = {"coordinator": "by coordinator", "nodes": "by all nodes", "owner": "o
 
 def program():
     """pgbench of the server that PG_CONFIG names."""
-    config = os.environ.get("PG_CONFIG", "/usr/lib/postgresql/15/bin/pg_config")
-    bindir = subprocess.run([config, "--bindir"], capture_output=True, text=True, check=True).stdout.strip()
-    return str(Path(bindir) / "pgbench")
+    return str(Path(host.bin_dir(host.pg_config())) / "pgbench")
 
 
 def measure(side, arguments, load, seconds):

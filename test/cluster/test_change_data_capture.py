@@ -270,7 +270,7 @@ def test_wal2json(published):
         try:
             worker.execute("SELECT pg_create_logical_replication_slot('json', 'wal2json')")
         except psycopg.errors.UndefinedFile:
-            pytest.skip("wal2json is not installed in this server (Debian's postgresql-15-wal2json)")
+            pytest.skip("wal2json is not installed in this server (Debian's postgresql-VERSION-wal2json)")
         for statement in ("INSERT INTO events VALUES (1, 'x', 2, 'y')", "UPDATE events SET extra = NULL", "DELETE FROM events",
                           "INSERT INTO kinds VALUES (1, 'a')", "INSERT INTO places VALUES (1, 'b')", "TRUNCATE places, events, kinds"):
             connection.execute(statement)

@@ -67,7 +67,7 @@ SELECT partman.run_maintenance()
 def partman(cluster, coordinator):
     """A schema for the extension, on all nodes."""
     if value(coordinator, "SELECT count(*) FROM pg_available_extensions WHERE name = 'pg_partman'") == 0:
-        pytest.skip("pg_partman is not installed in this server (Debian's postgresql-15-partman)")
+        pytest.skip("pg_partman is not installed in this server (Debian's postgresql-VERSION-partman)")
     coordinator.execute("SET client_min_messages = warning; CREATE SCHEMA partman; CREATE EXTENSION pg_partman SCHEMA partman")
     yield coordinator
     coordinator.execute("RESET ROLE; DROP SCHEMA IF EXISTS partman CASCADE")

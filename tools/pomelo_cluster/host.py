@@ -5,11 +5,12 @@ only they) run as an ordinary user: $POMELO_USER, or `postgres`, which Debian's
 package creates. Data lies outside the checkout, in a folder that this user owns.
 """
 
-import glob
 import os
 import pwd
 import subprocess
 import tempfile
+
+PG_CONFIG_TOOL = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "pg-config")
 
 
 class ClusterError(Exception):
@@ -21,19 +22,14 @@ class PortInUse(ClusterError):
 
 
 def pg_config():
-    """Path of the pg_config whose server is used: $PG_CONFIG, or Debian's newest."""
-    path = os.environ.get("PG_CONFIG")
-    if path:
-        if not os.access(path, os.X_OK):
-            raise ClusterError(f"PG_CONFIG is {path}, which can't be run")
-        return path
-    path = "/usr/lib/postgresql/15/bin/pg_config"
-    if os.access(path, os.X_OK):
-        return path
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/pg_config"))
-    if found:
-        return found[-1]
-    raise ClusterError("no PostgreSQL server found: run tools/install-deps, or set PG_CONFIG")
+    """Path of the pg_config whose server is used: $PG_CONFIG, or that of the newest server here (tools/pg-config)."""
+    found = subprocess.run([PG_CONFIG_TOOL], capture_output=True, text=True)
+    path = found.stdout.strip()
+    if not path:
+        raise ClusterError(found.stderr.strip())
+    if not os.access(path, os.X_OK):
+        raise ClusterError(f"PG_CONFIG is {path}, which can't be run")
+    return path
 
 
 def bin_dir(config):

@@ -5,6 +5,8 @@ import os
 import re
 import subprocess
 
+from pomelo_cluster import host
+
 from .tree import Problem, ROOT
 
 MAX_FILE_LINES = 1000
@@ -235,8 +237,9 @@ def sql_symbols(files):
 
 
 def _server_include():
-    config = os.environ.get("PG_CONFIG", "/usr/lib/postgresql/15/bin/pg_config")
-    if not os.access(config, os.X_OK):
+    try:
+        config = host.pg_config()
+    except host.ClusterError:
         return None
     return subprocess.run([config, "--includedir-server"], check=True, capture_output=True,
                           text=True).stdout.strip()
