@@ -33,6 +33,7 @@
 #include "lib/run_as.h"
 #include "resolve/tag.h"
 #include "txn/commit_ring.h"
+#include "txn/serializable.h"
 
 void
 copy_init(void)
@@ -166,6 +167,16 @@ check_freeze(ParseState *pstate, const CopyStmt *stmt, Relation rel)
 				 errmsg("cannot perform COPY FREEZE because the table was not created or truncated in the current subtransaction")));
 }
 
+/* The server itself copies a table's rows, which are on this node. */
+static void
+note_own_copy(const CopyStmt *stmt)
+{
+	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+
+	if (OidIsValid(relid) && get_rel_persistence(relid) != RELPERSISTENCE_TEMP)
+		serializable_uses_node(metadata_local_group());
+}
+
 bool
 copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *query_env, QueryCompletion *qc)
 {
@@ -197,6 +208,7 @@ copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *que
 	if (table == NULL)
 	{
 		run_as_end(caller);
+		note_own_copy(stmt);
 		return false;
 	}
 

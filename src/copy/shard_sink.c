@@ -33,12 +33,14 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
+#include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "copy/frame.h"
 #include "copy/frame_runner.h"
 #include "copy/shard_sink.h"
 #include "remote/connection.h"
 #include "resolve/tag.h"
+#include "txn/serializable.h"
 #include "txn/unpublished.h"
 
 /*
@@ -262,8 +264,10 @@ stream_put(NodeStream *stream, const char *bytes, int len)
 {
 	if (stream->conn == NULL)
 	{
-		RemoteConn *conn = remote_acquire(stream->groupid, &stream->owner, true);
+		RemoteConn *conn;
 
+		serializable_uses_node(stream->groupid);
+		conn = remote_acquire(stream->groupid, &stream->owner, true);
 		remote_copy_begin(conn, stream->sink->command);
 		stream->conn = conn;
 	}
@@ -323,6 +327,7 @@ flush_shard(ShardSink *sink, int shard_index)
 	{
 		Frame		frame;
 
+		serializable_uses_node(metadata_local_group());
 		frame_open(&frame, bytes);
 		sink->local_rows += frame_runner_run(sink->runner, &frame);
 	}
@@ -425,6 +430,7 @@ shard_sink_pull(ShardSink *sink, ShardSinkPump pump, void *arg)
 {
 	sink->pump = pump;
 	sink->pump_arg = arg;
+	serializable_uses_node(metadata_local_group());
 	sink->local_rows += frame_runner_run_all(sink->runner, sink->table->shards[0].range);
 	sink->pump = NULL;
 	reset_buffer(sink, &sink->buffers[0]);

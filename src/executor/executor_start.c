@@ -31,6 +31,7 @@
 #include "remote/identity.h"
 #include "resolve/tag.h"
 #include "tenants/tenant.h"
+#include "txn/serializable.h"
 #include "txn/unpublished.h"
 
 /* A plan of so many relations takes long to make: one of 128 took 14 ms. */
@@ -139,6 +140,8 @@ start_executor(QueryDesc *query_desc, int eflags)
 	own_snapshot = statement_snapshot_choose(query_desc, eflags, tag.snapshot);
 	if (!own_shard_start(query_desc, eflags, start_executor_next))
 		start_executor_next(query_desc, eflags);
+	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+		serializable_runs_here(query_desc->estate);
 	tenant_statement_started(query_desc);
 	if (tag.kind == TAG_NODE)
 	{

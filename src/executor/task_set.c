@@ -35,6 +35,7 @@
 #include "lib/debug_point.h"
 #include "resolve/tag.h"
 #include "sharding/hash.h"
+#include "txn/serializable.h"
 #include "txn/transaction.h"
 
 /*
@@ -699,6 +700,20 @@ check_present(const TaskSetSpec *spec)
 	}
 }
 
+/* For the limits of SERIALIZABLE, which nodes the tasks use. */
+static void
+note_nodes(const List *tasks)
+{
+	Bitmapset  *groups = NULL;
+
+	if (!IsolationIsSerializable())
+		return;
+	foreach_ptr(const Task, task, tasks)
+		groups = bms_add_member(groups, task->groupid);
+	serializable_uses(groups);
+	bms_free(groups);
+}
+
 TaskSet *
 task_set_start(const TaskSetSpec *spec)
 {
@@ -709,6 +724,7 @@ task_set_start(const TaskSetSpec *spec)
 	ListCell   *cell;
 
 	check_present(spec);
+	note_nodes(spec->tasks);
 	set->owner.yield = task_set_yield;
 	set->owner.resends = true;
 	set->spec = spec;

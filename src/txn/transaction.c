@@ -35,6 +35,7 @@
 #include "txn/deadlock_victim.h"
 #include "txn/exported_snapshot.h"
 #include "txn/private.h"
+#include "txn/serializable.h"
 #include "txn/snapshot.h"
 #include "txn/transaction.h"
 
@@ -296,6 +297,7 @@ xact_callback(XactEvent event, void *arg)
 				remote_end_unused_transaction();
 			dist_snapshot_of_transaction_end();
 			exported_snapshot_end();
+			serializable_end();
 			snapshot_end();
 			if (event == XACT_EVENT_PREPARE)
 				prepared_ring_after_prepare();
@@ -435,6 +437,7 @@ txn_init(void)
 	deadlock_init();
 	commit_ring_init();
 	snapshot_init();
+	serializable_init();
 	remote_set_txn_hooks(&hooks);
 	RegisterXactCallback(xact_callback, NULL);
 	RegisterSubXactCallback(subxact_callback, NULL);

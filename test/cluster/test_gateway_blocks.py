@@ -147,6 +147,27 @@ def test_statements_of_other_nodes(gateway, client, elsewhere):
     assert count(gateway, "moved_blocks") == moved
 
 
+def test_serializable_on_one_node(gateway, client, elsewhere):
+    """The client's setting for SERIALIZABLE over nodes holds wherever its blocks run."""
+    with servers.connect(gateway.node) as server:
+        other = value(server, """SELECT min(id) FROM account, pg_dist_placement, pg_dist_local_group AS here
+            WHERE shardid = get_shard_id_for_distribution_column('account', id) AND pg_dist_placement.groupid <> here.groupid
+              AND id <> ALL (%s)""", [elsewhere])
+    client.run("SET citus.serializable_over_nodes = error")
+    before = count(gateway, "node_blocks")
+    for _ in range(8):
+        client.run("BEGIN ISOLATION LEVEL SERIALIZABLE")
+        client.run("SELECT amount FROM account WHERE id = %s", elsewhere[0])
+        assert client.run("UPDATE account SET amount = amount + 1 WHERE id = %s", elsewhere[1]) == 1
+        client.run("COMMIT")
+        client.run("BEGIN ISOLATION LEVEL SERIALIZABLE")
+        client.run("SELECT amount FROM account WHERE id = %s", elsewhere[0])
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="more than one node"):
+            client.run("SELECT amount FROM account WHERE id = %s", other)
+        client.run("ROLLBACK")
+    assert count(gateway, "node_blocks") > before
+
+
 @pytest.mark.some(3)
 @pytest.mark.parametrize("statement, answer", [
     (("SELECT what FROM here WHERE id = %s", 3), [("h3",)]),
