@@ -194,14 +194,10 @@ insert_rows(Oid relid, const char *columns, Tuplestorestate *store, TupleDesc de
 {
 	EphemeralNamedRelation enr = palloc0(sizeof(EphemeralNamedRelationData));
 	char	   *name = relation_qualified_name(relid);
-	TaskTag		tag = {.kind = TAG_NODE};
-	char	   *command;
-	RunAs		caller;
-
-	task_tag_set_as(&tag, GetUserId());
-	command = psprintf("%sINSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM " MOVED_ROWS,
-					   task_tag_write(&tag), name, columns, columns);
-	caller = run_as_owner_begin(relid);
+	TaskTag		tag = {.kind = TAG_NODE,.traits.check_as = GetUserId()};
+	char	   *command = psprintf("%sINSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM " MOVED_ROWS,
+								   task_tag_write(&tag), name, columns, columns);
+	RunAs		caller = run_as_owner_begin(relid);
 
 	enr->md.name = MOVED_ROWS;
 	enr->md.tupdesc = desc;

@@ -182,7 +182,7 @@ copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *que
 {
 	CopyStmt   *stmt = (CopyStmt *) pstmt->utilityStmt;
 	const DistTable *table;
-	TaskTag		tag;
+	TaskTag		tag = {TAG_NONE};
 	ParseState *pstate;
 	Relation	rel;
 	RunAs		caller;
@@ -203,7 +203,7 @@ copy_utility(PlannedStmt *pstmt, const char *query_string, QueryEnvironment *que
 		free_parsestate(pstate);
 		return true;
 	}
-	caller = run_as_begin(tag.kind == TAG_FRAMES ? get_role_oid(tag.as, false) : InvalidOid);
+	caller = run_as_begin(tag.traits.check_as);
 	table = tag.kind == TAG_FRAMES ? lock_table_of_frames(stmt) : lock_table_of_client(stmt);
 	if (table == NULL)
 	{

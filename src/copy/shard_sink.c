@@ -109,11 +109,8 @@ static char *
 build_command(Relation rel, List *attnums, const char *options)
 {
 	StringInfoData sql;
-	TaskTag		tag = {.kind = TAG_FRAMES};
+	TaskTag		tag = {.kind = TAG_FRAMES,.traits = {.flags = unpublished() ? TASK_UNPUBLISHED : 0,.check_as = GetUserId()}};
 
-	task_tag_set_as(&tag, GetUserId());
-	if (unpublished())
-		tag.rights |= TASK_UNPUBLISHED;
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "%sCOPY %s ", task_tag_write(&tag),
 					 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),

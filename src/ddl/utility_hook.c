@@ -182,7 +182,7 @@ utility_dispatch(UtilityCall *call, const TaskTag *tag)
 	Node	   *stmt = call->pstmt->utilityStmt;
 	UtilityHandler handler = find_handler(nodeTag(stmt));
 
-	if (IsA(stmt, CallStmt) && tag->kind == TAG_SHARD && tag->call)
+	if (IsA(stmt, CallStmt) && tag->kind == TAG_SHARD && (tag->traits.flags & TASK_CALL) != 0)
 	{
 		call_run_for_node(call);
 		return true;
@@ -302,7 +302,7 @@ run_hooked(UtilityCall call, bool read_only_tree)
 
 	if (is_finish_prepared(pstmt->utilityStmt))
 		txn_finish_prepared(castNode(TransactionStmt, pstmt->utilityStmt), run_call, &call);
-	else if (unlikely((tag.rights & TASK_UNPUBLISHED) != 0))
+	else if (unlikely((tag.traits.flags & TASK_UNPUBLISHED) != 0))
 		run_unpublished(&call, &tag, read_only_tree);
 	else
 		run_statement(&call, &tag, read_only_tree);

@@ -76,11 +76,11 @@ tenant_task_starts(const QueryDesc *query_desc, const TaskTag *tag)
 {
 	ParamListInfo params = query_desc->params;
 
-	if (tag->tenant == TENANT_IS_GROUP)
+	if (tag->traits.tenant == TENANT_IS_GROUP)
 		(void) tenant_statement_starts(query_desc, tag->colocation_id, tag->range.min, NULL);
-	else if (params != NULL && tag->tenant <= params->numParams)
+	else if (params != NULL && tag->traits.tenant <= params->numParams)
 		(void) tenant_statement_starts(query_desc, tag->colocation_id, tag->range.min,
-									   &params->params[tag->tenant - 1]);
+									   &params->params[tag->traits.tenant - 1]);
 }
 
 /*
@@ -124,12 +124,12 @@ start_executor(QueryDesc *query_desc, int eflags)
 	if (task_tag_parse(text, &tag))
 	{
 		identity_settle();
-		if (tag.call)
+		if ((tag.traits.flags & TASK_CALL) != 0)
 			delegated_call_starts();
-		if (tag.explain != 0)
+		if (tag.traits.explain != 0)
 			explain_task_start(query_desc, &tag);
 	}
-	if (tag.tenant != 0 && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+	if (tag.traits.tenant != 0 && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 		tenant_task_starts(query_desc, &tag);
 	if (tag.kind == TAG_SHARD)
 		consider_generic_plan(query_desc);
@@ -137,7 +137,7 @@ start_executor(QueryDesc *query_desc, int eflags)
 		reference_task_starts(query_desc, eflags);
 	else
 		modify_lock_references(query_desc, eflags);
-	own_snapshot = statement_snapshot_choose(query_desc, eflags, tag.snapshot);
+	own_snapshot = statement_snapshot_choose(query_desc, eflags, (tag.traits.flags & TASK_AS_OF) != 0);
 	if (!own_shard_start(query_desc, eflags, start_executor_next))
 		start_executor_next(query_desc, eflags);
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
@@ -148,9 +148,9 @@ start_executor(QueryDesc *query_desc, int eflags)
 		reference_task_started(query_desc);
 		triggers_suppress(query_desc);
 	}
-	if (unlikely((tag.rights & TASK_MOVES) != 0))
+	if (unlikely((tag.traits.flags & TASK_MOVES) != 0))
 		triggers_refuse_delete(query_desc);
-	if (unlikely((tag.rights & TASK_UNPUBLISHED) != 0))
+	if (unlikely((tag.traits.flags & TASK_UNPUBLISHED) != 0))
 		unpublished_transaction();
 	statement_snapshot_started(query_desc, own_snapshot, outer);
 	if (unlikely(InNoForceRLSOperation()) && metadata_available())

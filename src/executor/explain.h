@@ -20,7 +20,7 @@ extern void explain_init(void);
 extern void explain_note_statement(const ExplainStmt *statement);
 
 /*
- * TaskTag.explain for the tasks of a plan that is executed with these
+ * TaskTraits.explain for the tasks of a plan that is executed with these
  * instruments; 0 if not by EXPLAIN.
  */
 extern int	explain_task_mask(int instrument);

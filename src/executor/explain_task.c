@@ -95,7 +95,7 @@ note_task(QueryDesc *query_desc, const TaskTag *tag)
 
 	plan->colocation_id = tag->kind == TAG_SHARD ? tag->colocation_id : 0;
 	plan->range = tag->range;
-	plan->explain = tag->explain;
+	plan->explain = tag->traits.explain;
 	plan->query_desc = query_desc;
 	plan->next = kept_plans;
 	kept_plans = plan;
@@ -106,7 +106,7 @@ void
 explain_task_start(QueryDesc *query_desc, const TaskTag *tag)
 {
 	static bool hooked = false;
-	int			explain = tag->explain;
+	int			explain = tag->traits.explain;
 
 	note_task(query_desc, tag);
 

@@ -200,8 +200,7 @@ note_locked(DistLockState *state, int shard, ItemPointer ctid, TransactionId xmi
 static void
 lock_batch(DistLockState *state, const DistTable *table)
 {
-	TaskSetSpec spec = {.table = table,.write = true,.latest = true,.rights = TASK_FILTERED,
-	.check_as = state->plan.check_as_user};
+	TaskSetSpec spec = {.table = table,.write = true,.latest = true,.traits = {.flags = TASK_FILTERED,.check_as = state->plan.check_as_user}};
 	Bitmapset  *shards = NULL;
 	TupleTableSlot *slot;
 	TaskSet    *set;

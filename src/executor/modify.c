@@ -238,7 +238,7 @@ lock_reference(Plan *node)
 	if (metadata_require(plan.relid)->kind != DIST_REFERENCE)
 		return false;
 	exclusive = plan.command != CMD_INSERT || plan.do_update;
-	caller = run_as_begin(plan.check_as_user);
+	caller = run_as_begin(plan.traits.check_as);
 	reference_lock(plan.relid, exclusive);
 	run_as_end(caller);
 	reference_lock_here(plan.relid, exclusive);

@@ -402,7 +402,7 @@ check_untouched(DistModifyState *state, ChangeList *changes, List *batches)
 static bool
 has_policies(DistModifyState *state)
 {
-	return check_enable_rls(state->plan.relid, state->plan.check_as_user, true) == RLS_ENABLED;
+	return check_enable_rls(state->plan.relid, state->plan.traits.check_as, true) == RLS_ENABLED;
 }
 
 /*
@@ -535,13 +535,12 @@ modify_round_begin(DistModifyState *state, ChangeList *changes, TupleTableSlot *
 	memset(round, 0, sizeof(Round));
 	round->spec.table = state->table;
 	round->spec.write = true;
-	round->spec.check_as = state->plan.check_as_user;
 	round->spec.latest = true;
-	round->spec.rights = state->plan.rights;
+	round->spec.traits = state->plan.traits;
 	if (changes == &state->inserts || changes == &state->upserts)
-		round->spec.rights &= ~TASK_FILTERED;
+		round->spec.traits.flags &= ~TASK_FILTERED;
 	if (changes == &state->deletes && state->plan.moves_rows && state->plan.command != CMD_MERGE)
-		round->spec.rights |= TASK_MOVES;
+		round->spec.traits.flags |= TASK_MOVES;
 	for (int i = 0; i < nshards && (one_round || bytes < modify_round_bytes()); i++)
 	{
 		int			shard = changes->next_shard;

@@ -54,7 +54,7 @@ modify_stream_init(void)
 static bool
 copy_may_store(const DistModifyState *state)
 {
-	Oid			user = state->plan.check_as_user;
+	Oid			user = state->plan.traits.check_as;
 
 	return (!OidIsValid(user) || user == GetUserId()) &&
 		pg_class_aclcheck(state->plan.relid, GetUserId(), ACL_INSERT) == ACLCHECK_OK &&

@@ -148,7 +148,7 @@ own_plan(QueryDesc *query_desc, ParamListInfo *params)
 
 	dist_plan_unpack(scan, &plan);
 	if ((plan.kind != DIST_PLAN_FAST_PATH && plan.kind != DIST_PLAN_ROUTER) ||
-		OidIsValid(plan.check_as_user) || plan.nparams > MAX_PARAMS)
+		OidIsValid(plan.traits.check_as) || plan.nparams > MAX_PARAMS)
 		return NULL;
 	AcceptInvalidationMessages();
 	table = metadata_lookup(plan.relid);
@@ -349,5 +349,5 @@ own_shard_start(QueryDesc *query_desc, int eflags, ExecutorStart_hook_type start
 {
 	return eflags == 0 && query_desc->instrument_options == 0 &&
 		is_dist_scan(query_desc->plannedstmt->planTree) &&
-		!dist_plan_peek((CustomScan *) query_desc->plannedstmt->planTree)->call && start_on_own_shard(query_desc, eflags, start);
+		(dist_plan_peek((CustomScan *) query_desc->plannedstmt->planTree)->traits.flags & TASK_CALL) == 0 && start_on_own_shard(query_desc, eflags, start);
 }

@@ -173,7 +173,7 @@ commits_by_itself(DistScanState *state)
 {
 	const PlannedStmt *statement = state->css.ss.ps.state->es_plannedstmt;
 
-	if (state->plan.call)
+	if ((state->plan.traits.flags & TASK_CALL) != 0)
 		return delegated_call_commits();
 	return state->plan.writes && state->plan.command != CMD_SELECT && state->explain == 0 && state->snapshot == NULL &&
 		list_length(state->spec.tasks) == 1 &&
@@ -250,15 +250,13 @@ prepare_run(DistScanState *state, bool to_keep)
 		state->columns->natts > 0 || state->plan.command == CMD_SELECT ? state->columns : NULL;
 	spec->positions = state->positions;
 	spec->write = state->plan.writes;
-	spec->partial = state->plan.partial;
-	spec->call = state->plan.call;
-	spec->rights = state->plan.rights;
-	spec->npolicies = to_keep ? state->plan.keep_npolicies : state->plan.npolicies;
-	spec->check_as = state->plan.check_as_user;
+	spec->traits = state->plan.traits;
+	if (to_keep)
+		spec->traits.npolicies = state->plan.keep_npolicies;
 	spec->snapshot = state->snapshot;
 	if (state->snapshot != NULL || IsolationUsesXactSnapshot())
 		spec->as_of = state->css.ss.ps.state->es_snapshot;
-	spec->explain = state->explain;
+	spec->traits.explain = state->explain;
 	spec->received = state->explain != 0 ? &state->received : NULL;
 	if (!spec->write)
 		spec->find_shards = to_keep ? find_kept_again : find_shards_again;
@@ -266,7 +264,7 @@ prepare_run(DistScanState *state, bool to_keep)
 	spec->whole = state->plan.kind == DIST_PLAN_FAST_PATH || state->plan.kind == DIST_PLAN_ROUTER;
 	params = to_keep ? evaluate_params(state, state->plan.keep_first, state->plan.keep_nparams, 0) :
 		evaluate_params(state, 0, state->plan.nparams - state->plan.narrays, state->plan.narrays);
-	spec->tenant = to_keep ? 0 : statement_tenant(state, table, params);
+	spec->traits.tenant = to_keep ? 0 : statement_tenant(state, table, params);
 	if (state->plan.kind == DIST_PLAN_REFERENCE_WRITE)
 	{
 		spec->tasks = reference_tasks(table, text, params);
@@ -316,7 +314,7 @@ scan_next_row(DistScanState *state, TaskSet *set, TupleTableSlot *slot, int most
 Oid
 scan_rights(const DistScanState *state)
 {
-	return OidIsValid(state->plan.check_as_user) ? state->plan.check_as_user : state->user;
+	return OidIsValid(state->plan.traits.check_as) ? state->plan.traits.check_as : state->user;
 }
 
 /*

@@ -29,8 +29,8 @@ task_place(Task *task, Snapshot as_of)
 {
 	const ShardInfo *shard = &task->table->shards[task->shard_index];
 
-	task->former = shard_is_former_as_of(shard, as_of);
-	task->groupid = task->former ? shard->former_group : shard->groupid;
+	task->reads = shard_is_former_as_of(shard, as_of) ? TASK_READS_FORMER : TASK_READS_PRESENT;
+	task->groupid = task->reads == TASK_READS_FORMER ? shard->former_group : shard->groupid;
 }
 
 Task *
@@ -47,7 +47,7 @@ task_add_to_node(List *tasks, Task *added)
 {
 	foreach_ptr(Task, task, tasks)
 	{
-		if (task->groupid != added->groupid || task->former != added->former)
+		if (task->groupid != added->groupid || task->reads != added->reads)
 			continue;
 		if (task->shards == NULL)
 			task->shards = bms_make_singleton(task->shard_index);
@@ -99,12 +99,9 @@ task_tag(const TaskSetSpec *spec, const Task *task)
 	TaskTag		tag = {
 		.kind = task->shard_index < 0 ? TAG_NODE : TAG_SHARD,
 		.colocation_id = spec->table->colocation_id,
-		.former = task->former,
-		.partial = spec->partial,
-		.call = spec->call,
-		.rights = spec->rights,
-		.npolicies = spec->npolicies,
-		.tenant = spec->tenant,
+		.reads = task->reads,
+		.part = task->part,
+		.traits = spec->traits,
 	};
 
 	if (task->shards != NULL)
@@ -114,10 +111,5 @@ task_tag(const TaskSetSpec *spec, const Task *task)
 	}
 	else if (task->shard_index >= 0)
 		tag.range = task->table->shards[task->shard_index].range;
-	if (task->part != NULL)
-	{
-		tag.in_part = true;
-		tag.part = *task->part;
-	}
 	return tag;
 }

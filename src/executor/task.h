@@ -28,7 +28,7 @@ typedef struct Task
 	const HashRange *part;		/* the only rows of its one shard that it
 								 * reads; NULL: all */
 	int32		groupid;
-	bool		former;			/* reads a placement that was moved away, or
+	TaskReads	reads;			/* FORMER: a placement that was moved away, or
 								 * replaced, since its snapshot was taken */
 	const char *text;			/* without tag */
 	ParamListInfo params;		/* types as they are here; may be NULL */
@@ -53,13 +53,7 @@ typedef struct TaskSetSpec
 									 * goes to, or a system attribute number
 									 * (ctid only); NULL: one to one */
 	bool		write;			/* writes, or locks rows */
-	bool		partial;		/* returns transition states of aggregates, as
-								 * the tasks' tags say */
-	bool		call;			/* calls a function, as the task's tag says */
-	int			rights;			/* for the tasks' tags (TASK_LOCKS and the
-								 * like) */
-	int			npolicies;
-	int			tenant;			/* for the tasks' tags */
+	TaskTraits	traits;			/* explain: one connection per node */
 	bool		latest;			/* local tasks write under a new snapshot, like
 								 * those of other nodes, since rows may have
 								 * been locked after the statement began */
@@ -68,9 +62,6 @@ typedef struct TaskSetSpec
 	DistSnapshot *snapshot;		/* point in time to read as of; NULL: now */
 	Snapshot	as_of;			/* this node's, of that time or of the
 								 * transaction; NULL: now */
-	Oid			check_as;		/* the role whose rights to tables are checked
-								 * (a view's owner); InvalidOid: the current
-								 * user */
 	FindShards	find_shards;	/* NULL: tasks can't follow splits and merges,
 								 * which wait for the statement */
 	void	   *find_arg;
@@ -80,8 +71,6 @@ typedef struct TaskSetSpec
 	bool		first_alone;	/* the first task ends before others begin */
 	uint64	   *received;		/* counts the bytes of rows from other nodes;
 								 * NULL: not requested */
-	int			explain;		/* for the tasks' tags; one connection per node
-								 * then */
 } TaskSetSpec;
 
 /* A task on one shard of the table, params shared. */
@@ -90,7 +79,7 @@ extern Task *task_make(const DistTable *table, int shard_index, const char *text
 /* Sets the node of a task for one shard, as of a snapshot (NULL: now). */
 extern void task_place(Task *task, Snapshot as_of);
 
-/* A task's tag, except snapshot and rights. */
+/* A task's tag as another node gets it, but not yet TASK_AS_OF. */
 extern TaskTag task_tag(const TaskSetSpec *spec, const Task *task);
 
 /*

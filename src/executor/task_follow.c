@@ -33,7 +33,7 @@ void
 task_place_checked(const TaskSetSpec *spec, Task *task)
 {
 	task_place(task, spec->write && IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : spec->as_of);
-	if (spec->write && task->former)
+	if (spec->write && task->reads == TASK_READS_FORMER)
 		task_report_moved(NULL);
 }
 

@@ -59,18 +59,18 @@ write_tag(TaskSet *set, Task *task, bool remote)
 {
 	TaskTag		tag = task_tag(set->spec, task);
 
-	tag.snapshot = remote && set->spec->snapshot != NULL;
+	if (remote && set->spec->snapshot != NULL)
+		tag.traits.flags |= TASK_AS_OF;
 	/* a move may end now, later than the time that we read as of */
-	tag.late = !tag.former && !remote && !set->spec->write;
-	tag.explain = set->spec->explain;
-	task_tag_set_as(&tag, set->spec->check_as);
+	if (tag.reads == TASK_READS_PRESENT && !remote && !set->spec->write)
+		tag.reads = TASK_READS_LATE;
 	return task_tag_write(&tag);
 }
 
 bool
 task_set_needs_primary(TaskSet *set)
 {
-	return set->spec->write || set->spec->explain != 0;
+	return set->spec->write || set->spec->traits.explain != 0;
 }
 
 static NodeQueue *
@@ -154,7 +154,7 @@ dispatch_task(TaskSet *set, Worker *worker, Task *task)
 		dist_snapshot_queue_offer(set->spec->snapshot, worker->conn);
 	else if (set->spec->snapshot != NULL)
 		dist_snapshot_queue(set->spec->snapshot, worker->conn);
-	remote_send_task(worker->conn, write_tag(set, task, true), task->text, row_codec_params(task->params), set->spec->check_as,
+	remote_send_task(worker->conn, write_tag(set, task, true), task->text, row_codec_params(task->params), set->spec->traits.check_as,
 					 set->codec ? row_codec_is_binary(set->codec) : true, in_xact,
 					 set->spec->write);
 	MemoryContextSwitchTo(old_context);
@@ -332,7 +332,7 @@ follow_task(TaskSet *set, const DistTable *now, Task *task)
 		task->shard_index = again->shard_index;
 		task->part = again->part;
 		task->groupid = again->groupid;
-		task->former = again->former;
+		task->reads = again->reads;
 		enqueue_task(set, task);
 		return;
 	}
@@ -572,7 +572,7 @@ is_still_here(TaskSet *set, const Task *task)
 {
 	int			shard = -1;
 
-	if (task->shard_index < 0 || task->former)
+	if (task->shard_index < 0 || task->reads == TASK_READS_FORMER)
 		return true;
 	if (task->shards == NULL)
 		return lock_own_shards(set, task, task->shard_index);
@@ -619,7 +619,7 @@ start_local(TaskSet *set, Task *task)
 	}
 	else if (snapshot != NULL)
 		PushActiveSnapshot(snapshot);
-	local = local_task_start(psprintf("%s%s", tag, task->text), task->params, set->spec->check_as, set->spec->write,
+	local = local_task_start(psprintf("%s%s", tag, task->text), task->params, set->spec->traits.check_as, set->spec->write,
 							 set->spec->latest);
 	if (snapshot != NULL)
 		PopActiveSnapshot();

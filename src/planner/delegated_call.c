@@ -135,7 +135,7 @@ begin_call_plan(Oid function, List *args, DistPlan *plan, List **exprs)
 	if (!citus_enable_delegation || function < FirstNormalObjectId || handles_cursors(function, args) || !distributed_function_find(function, &record) ||
 		record.colocation_id == 0)
 		return false;
-	*plan = (DistPlan) {.kind = DIST_PLAN_ROUTER, .call = true, .tableoid_position = -1};
+	*plan = (DistPlan) {.kind = DIST_PLAN_ROUTER, .traits.flags = TASK_CALL, .tableoid_position = -1};
 	plan->writes = func_volatile(function) == PROVOLATILE_VOLATILE;
 	plan->relid = metadata_colocated_table(record.colocation_id);
 	table = OidIsValid(plan->relid) ? metadata_lookup(plan->relid) : NULL;

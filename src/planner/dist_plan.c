@@ -75,7 +75,7 @@ tenant_value(const DistPlan *plan, const List *exprs, int *position)
 	return strip_implicit_coercions(list_nth(exprs, *position));
 }
 
-/* DistPlan.tenant. */
+/* DistPlan.traits.tenant. */
 static int
 tenant_parameter(const DistPlan *plan, const List *exprs)
 {
@@ -98,8 +98,8 @@ dist_plan_tenant(const DistPlan *plan, const List *exprs, ParamListInfo params)
 	const Const *value;
 	int			position;
 
-	if (plan->tenant >= 0)
-		return plan->tenant;
+	if (plan->traits.tenant >= 0)
+		return plan->traits.tenant;
 	value = (const Const *) tenant_value(plan, exprs, &position);
 	for (int i = 0; i < plan->nparams - plan->narrays; i++)
 	{
@@ -112,7 +112,7 @@ dist_plan_tenant(const DistPlan *plan, const List *exprs, ParamListInfo params)
 List *
 dist_plan_pack(DistPlan *plan, const List *exprs)
 {
-	plan->tenant = tenant_parameter(plan, exprs);
+	plan->traits.tenant = tenant_parameter(plan, exprs);
 	return plan_fields_pack(dist_plan_fields, lengthof(dist_plan_fields), plan, sizeof(DistPlan));
 }
 

@@ -18,6 +18,8 @@
 #include "nodes/params.h"
 #include "nodes/plannodes.h"
 
+#include "resolve/tag.h"
+
 typedef enum DistPlanKind
 {
 	DIST_PLAN_FAST_PATH,		/* one table, one shard, without planning */
@@ -39,25 +41,19 @@ typedef struct DistPlan
 	bool		writes;			/* writes or locks rows */
 	bool		reads;			/* a write that reads rows of several shards,
 								 * not only to change them */
-	int			rights;			/* for the tasks' tags (TASK_LOCKS and the
-								 * like) */
-	int			npolicies;		/* conditions of the text that are policies of
-								 * the table */
-	int			keep_npolicies; /* and of keep_text */
+	TaskTraits	traits;			/* of its tasks; their tenant is set by
+								 * dist_plan_pack, -1: a constant, which may
+								 * be a parameter (dist_plan_tenant) */
+	int			keep_npolicies; /* traits.npolicies of keep_text */
 	bool		exclusive;		/* reference write that doesn't commute with
 								 * others */
-	bool		partial;		/* its aggregates return transition states */
 	bool		by_node;		/* its text may read all shards of a node as if
 								 * they were one */
 	bool		sends;			/* sends its rows to an exchange, and returns
 								 * only where to (exchange/exchange_send.c) */
-	bool		call;			/* its text is the call of a distributed
-								 * function or procedure */
 	const char *refusal;		/* why the nodes don't compute more; NULL: no
 								 * reason */
 	bool		can_set_tag;	/* rows written count as the statement's */
-	Oid			check_as_user;	/* the role whose rights are checked (a view's
-								 * owner); InvalidOid: the current user */
 	List	   *relids;			/* OidList: tables in the text, if there are
 								 * several; NIL: relid */
 	int			nparams;		/* parameters of the text */
@@ -68,10 +64,6 @@ typedef struct DistPlan
 	int			dist_param;		/* expression that is an INSERT's distribution
 								 * value, from 0; -1 if none */
 	List	   *prune;			/* packed disjunctions (prune_pack) */
-	int			tenant;			/* parameter that is the one value of the
-								 * distribution column, from 1; 0: none; -1: a
-								 * constant, which may be one; set by
-								 * dist_plan_pack */
 
 	/*
 	 * WHERE CURRENT OF: numbers, from 1, of the expression that names the

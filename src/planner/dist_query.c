@@ -267,7 +267,7 @@ dist_query_describe(DistPlan *plan, List *columns)
 	{
 		Expr	   *expr = copyObject(lfirst(cell));
 
-		if (plan->partial && IsA(expr, Aggref))
+		if ((plan->traits.flags & TASK_PARTIAL) != 0 && IsA(expr, Aggref))
 			mark_partial_aggref((Aggref *) expr, AGGSPLIT_INITIAL_SERIAL);
 		plan->positions = lappend_int(plan->positions, foreach_current_index(cell));
 		plan->types = lappend_int(plan->types, (int) exprType((Node *) expr));
@@ -481,7 +481,7 @@ dist_query_finish(DistPlan *plan, Query *task, const DistRel *rel)
 	task = group_subqueries_restore(task);
 	(void) relation_oids_walker((Node *) task, &plan->relids);
 	task = task_query_extract(task, &exprs);
-	plan->check_as_user = rel->check_as;
+	plan->traits.check_as = rel->check_as;
 	plan->narrays = arrays_before(rel->broadcasts, 0);
 	plan->nparams = list_length(exprs) + plan->narrays;
 	numbers.first = list_length(exprs);
@@ -499,7 +499,7 @@ plan_query(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlis
 	const DistQuery *query = linitial(best_path->custom_private);
 	List	   *columns = query->grouped ? query->columns : columns_of_path(root, query->rel, best_path, tlist);
 	DistPlan	plan = {.kind = DIST_PLAN_SCAN,.dist_param = -1,.tableoid_position = -1,.command = CMD_SELECT,
-	.by_node = true,.partial = query->partial};
+	.by_node = true,.traits.flags = query->partial ? TASK_PARTIAL : 0};
 	CustomScan *scan = makeNode(CustomScan);
 
 	plan.relid = query->rel->table->relid;

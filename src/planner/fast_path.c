@@ -104,7 +104,7 @@ query_disjunctions(const DistTable *table, Index varno, Query *query)
 static PlannedStmt *
 plan_select(Query *query, Oid check_as, const char **reason)
 {
-	DistPlan	plan = {.kind = DIST_PLAN_FAST_PATH,.dist_param = -1,.tableoid_position = -1,.check_as_user = check_as};
+	DistPlan	plan = {.kind = DIST_PLAN_FAST_PATH,.dist_param = -1,.tableoid_position = -1,.traits.check_as = check_as};
 	const DistTable *table;
 	List	   *disjunctions = NIL;
 	List	   *exprs = NIL;
@@ -135,7 +135,7 @@ plan_select(Query *query, Oid check_as, const char **reason)
 static PlannedStmt *
 plan_update_delete(Query *query, Oid check_as, const char **reason)
 {
-	DistPlan	plan = {.kind = DIST_PLAN_PUSHED_WRITE,.dist_param = -1,.tableoid_position = -1,.check_as_user = check_as,
+	DistPlan	plan = {.kind = DIST_PLAN_PUSHED_WRITE,.dist_param = -1,.tableoid_position = -1,.traits.check_as = check_as,
 	.writes = true};
 	RangeTblEntry *target = rt_fetch(query->resultRelation, query->rtable);
 	const DistTable *table = metadata_lookup(target->relid);
@@ -320,7 +320,7 @@ has_literal_rows(Query *query, bool one_row)
 static PlannedStmt *
 plan_insert(Query *query, Oid check_as, const char **reason)
 {
-	DistPlan	plan = {.kind = DIST_PLAN_FAST_PATH,.dist_param = -1,.tableoid_position = -1,.check_as_user = check_as,
+	DistPlan	plan = {.kind = DIST_PLAN_FAST_PATH,.dist_param = -1,.tableoid_position = -1,.traits.check_as = check_as,
 	.writes = true};
 	RangeTblEntry *target = rt_fetch(query->resultRelation, query->rtable);
 	const DistTable *table = metadata_lookup(target->relid);

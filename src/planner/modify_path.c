@@ -501,7 +501,7 @@ make_checks(ModifyPlan *plan, List *options)
 
 	foreach_ptr(WithCheckOption, option, options)
 	{
-		if (option->kind != WCO_VIEW_CHECK && (plan->rights & TASK_UNCHECKED) == 0)
+		if (option->kind != WCO_VIEW_CHECK && (plan->traits.flags & TASK_UNCHECKED) == 0)
 			continue;
 		checks = lappend(checks, make_ands_explicit((List *) option->qual));
 		plan->checks = lappend(plan->checks,
@@ -598,13 +598,13 @@ updatable_columns(Oid relid)
  * policies for INSERT don't apply to a row that moves.
  */
 static int
-task_rights(const ModifyPlan *plan, Query *query)
+task_flags(const ModifyPlan *plan, Query *query)
 {
 	bool		changes = plan->command == CMD_UPDATE || plan->command == CMD_DELETE;
-	int			rights = changes ? TASK_FILTERED : 0;
+	int			flags = changes ? TASK_FILTERED : 0;
 
 	if (!compat_asks_reading(query, rt_fetch(query->resultRelation, query->rtable)))
-		rights |= TASK_BLIND;
+		flags |= TASK_BLIND;
 	if (planning_context && list_member_oid(planning_context->checked_here, plan->relid))
 	{
 		if (plan->command == CMD_MERGE || plan->do_update)
@@ -613,11 +613,11 @@ task_rights(const ModifyPlan *plan, Query *query)
 				plan->command == CMD_MERGE ? "MERGE" : "INSERT with ON CONFLICT DO UPDATE";
 			planning_context->unwritable_table = plan->relid;
 		}
-		rights |= TASK_UNCHECKED;
+		flags |= TASK_UNCHECKED;
 	}
 	if (plan->command == CMD_UPDATE && plan->moves_rows)
-		rights |= TASK_UNCHECKED;
-	return rights;
+		flags |= TASK_UNCHECKED;
+	return flags;
 }
 
 /*
@@ -727,7 +727,7 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	apply_tlist_labeling(child->targetlist, child_tlist);
 
 	plan.relid = table->relid;
-	plan.check_as_user = base_rel_check_as(root, varno);
+	plan.traits.check_as = base_rel_check_as(root, varno);
 	plan.command = modify->operation;
 	plan.can_set_tag = root->parse->canSetTag;
 	plan.commands = write_commands(root->parse);
@@ -759,7 +759,7 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 		scan->custom_scan_tlist = make_merge_columns(root, child_tlist);
 		plan.assigned = assigned_columns(&plan);
 		plan.triggers = write_fires(plan.commands, table, plan.assigned);
-		plan.rights = task_rights(&plan, root->parse);
+		plan.traits.flags = task_flags(&plan, root->parse);
 		make_texts(&plan, table, root, &exprs);
 	}
 	else
@@ -769,7 +769,7 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 		plan.assigned = assigned_columns(&plan);
 		plan.triggers = write_fires(plan.commands, table, plan.assigned);
 		note_moves(&plan, table);
-		plan.rights = task_rights(&plan, root->parse);
+		plan.traits.flags = task_flags(&plan, root->parse);
 		checks = make_checks(&plan, root->parse->withCheckOptions);
 		plan.has_returning = returning != NIL || checks != NIL;
 		scan->custom_scan_tlist =

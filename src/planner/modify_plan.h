@@ -33,6 +33,7 @@
 #include "nodes/plannodes.h"
 
 #include "catalog/metadata.h"
+#include "resolve/tag.h"
 
 /* Names of the junk columns that modify_prepare adds to the child's result. */
 #define JUNK_DIST_COLUMN "citus_dist"
@@ -57,11 +58,8 @@ typedef struct ModifyAction
 typedef struct ModifyPlan
 {
 	Oid			relid;
-	Oid			check_as_user;	/* the role whose rights are checked (a view's
-								 * owner); InvalidOid: the current user */
+	TaskTraits	traits;			/* of its tasks */
 	CmdType		command;
-	int			rights;			/* for the tasks' tags (TASK_FILTERED and the
-								 * like) */
 	bool		can_set_tag;
 	bool		has_returning;
 	bool		moves_rows;		/* an UPDATE that assigns the distribution

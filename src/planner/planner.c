@@ -126,7 +126,7 @@ plan_task(const TaskTag *tag, Query *query, const char *query_string, int cursor
 		resolve_query(query, tag, params);
 	context.node_task = tag->kind == TAG_NODE;
 	plan = plan_with_context(&context, query, query_string, cursor_options, params);
-	if (tag->partial)
+	if ((tag->traits.flags & TASK_PARTIAL) != 0)
 		partial_plan_make(plan);
 	limit_compilation(plan);
 	AtEOXact_GUC(false, nest);	/* as task_settings_run does it */

@@ -196,7 +196,7 @@ pushed_write_plan(Query *original, const PlanningContext *context, const char **
 	if (context->checked_here != NIL)
 		return NULL;
 	*reason = "its tables are used with the rights of different users";
-	if (!query_check_as(original, &plan.check_as_user))
+	if (!query_check_as(original, &plan.traits.check_as))
 		return NULL;
 	if ((*reason = write_stays_in_shard(original, target)) != NULL ||
 		(*reason = write_depends_on_order(original)) != NULL ||

@@ -200,7 +200,7 @@ router_plan(Query *original, PlanningContext *context, const char **reason)
 									 original->targetList : original->returningList)) != NULL)
 		return NULL;
 	*reason = "its tables are read with the rights of different users";
-	if (!query_check_as(original, &plan.check_as_user))
+	if (!query_check_as(original, &plan.traits.check_as))
 		return NULL;
 	*reason = "its tables are not all pinned to one shard group";
 	if (!common_pin(context->scans, &pin) ||

@@ -626,7 +626,7 @@ add_keep_text(PlannerInfo *root, Index varno, const DistTable *table, Relation r
 	plan->by_node = plan->by_node && !needs_remote_system_column(more);
 	plan->keep_text = plan->text;
 	plan->keep_nparams = plan->nparams;
-	plan->keep_npolicies = list_length(list_difference_ptr(list_copy_head(remote, plan->npolicies), here));
+	plan->keep_npolicies = list_length(list_difference_ptr(list_copy_head(remote, plan->traits.npolicies), here));
 	if (here != NIL)
 	{
 		Query	   *query = make_scan_query(root, varno, kept, &own_exprs);
@@ -675,13 +675,13 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist
 	plan.relid = table->relid;
 	plan.refusal = dist_rel_refusal(root, rel->relids);
 	if (locks_target(root, rel->relid))
-		plan.rights |= TASK_LOCKS;
+		plan.traits.flags |= TASK_LOCKS;
 	if (relation->rd_rel->relrowsecurity || rte->securityQuals != NIL)
-		plan.rights |= TASK_FILTERED;
-	plan.npolicies = count_policies(root, filters);
-	plan.writes = (plan.rights & TASK_LOCKS) != 0 || task->rowMarks != NIL;
+		plan.traits.flags |= TASK_FILTERED;
+	plan.traits.npolicies = count_policies(root, filters);
+	plan.writes = (plan.traits.flags & TASK_LOCKS) != 0 || task->rowMarks != NIL;
 	plan.by_node = !plan.writes && rte->tablesample == NULL && !needs_remote_system_column(columns);
-	plan.check_as_user = base_rel_check_as(root, rel->relid);
+	plan.traits.check_as = base_rel_check_as(root, rel->relid);
 	plan.nparams = list_length(exprs);
 	plan.text = task_query_deparse(task);
 	plan.prune = prune_pack(prune_from_quals(table, rel->relid, extract_actual_clauses(clauses, false)), &exprs);

@@ -125,12 +125,12 @@ analyse_task(ParseState *pstate, Query *query)
 	if (explained)
 		query = castNode(Query, ((ExplainStmt *) query->utilityStmt)->query);
 	/* without a view's owner, a text for the node may be a superuser's own */
-	if ((tag.kind == TAG_SHARD || (tag.kind == TAG_NODE && tag.as[0] != '\0')) &&
+	if ((tag.kind == TAG_SHARD || (tag.kind == TAG_NODE && OidIsValid(tag.traits.check_as))) &&
 		calls_users_functions((Node *) query, NULL))
 		analyse_exactly(pstate, query, explained);
-	if (tag.as[0] != '\0')
-		setRuleCheckAsUser((Node *) query, get_role_oid(tag.as, false));
-	if (tag.rights & TASK_BLIND)
+	if (OidIsValid(tag.traits.check_as))
+		setRuleCheckAsUser((Node *) query, tag.traits.check_as);
+	if (tag.traits.flags & TASK_BLIND)
 		blind_walker((Node *) query, NULL);
 	identity_settle();
 }

@@ -154,10 +154,10 @@ static List *
 run_parts(const DistTable *table, const ShardRun *run, const TaskTag *tag)
 {
 	bool		is_named = tag->runs != NIL || shard_index_of_range(table, run->range) >= 0;
-	List	   *parts = tag->former || !is_named ? NIL : present_parts(table, run);
+	List	   *parts = tag->reads == TASK_READS_FORMER || !is_named ? NIL : present_parts(table, run);
 
-	if (parts == NIL && (tag->former || tag->late))
-		return former_parts(table, run->range, !tag->former);
+	if (parts == NIL && tag->reads != TASK_READS_PRESENT)
+		return former_parts(table, run->range, tag->reads == TASK_READS_LATE);
 	if (parts == NIL)
 		shard_not_here(table, &run->range);
 	return parts;
@@ -176,11 +176,11 @@ tagged_parts(const DistTable *table, const TaskTag *tag)
 	if (tag->runs != NIL)
 		return parts;
 	parts = run_parts(table, &only, tag);
-	foreach(cell, tag->in_part ? parts : NIL)
+	foreach(cell, tag->part != NULL ? parts : NIL)
 	{
 		ShardPart  *part = lfirst(cell);
 
-		if (!hash_range_intersect(&part->range, tag->part))
+		if (!hash_range_intersect(&part->range, *tag->part))
 			parts = foreach_delete_current(parts, cell);
 		else
 			part->clipped = true;
@@ -438,16 +438,16 @@ resolve_query(Query *query, const TaskTag *tag, ParamListInfo params)
 	List	   *entries = NIL;
 	ResolveContext context = {tag, query, tag->kind == TAG_SHARD && ctid_is_used(query), &entries, params};
 
-	if ((tag->former || tag->late || tag->in_part) && (query->commandType != CMD_SELECT || query->rowMarks != NIL))
+	if ((tag->reads != TASK_READS_PRESENT || tag->part != NULL) && (query->commandType != CMD_SELECT || query->rowMarks != NIL))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROTOCOL_VIOLATION), errmsg("a task to change shards that were moved away")));
 	if (tag->kind == TAG_SHARD && query->resultRelation != 0)
 		check_target(rt_fetch(query->resultRelation, query->rtable)->relid);
-	if (tag->rights & TASK_FILTERED)
-		take_policies(query, tag->npolicies);
-	if (tag->rights & TASK_LOCKS)
+	if (tag->traits.flags & TASK_FILTERED)
+		take_policies(query, tag->traits.npolicies);
+	if (tag->traits.flags & TASK_LOCKS)
 		lock_rows(query);
-	if (tag->rights & TASK_UNCHECKED)
+	if (tag->traits.flags & TASK_UNCHECKED)
 		query->withCheckOptions = NIL;
 	resolve_walker((Node *) query, &context);
 	if (context.uses_ctid && entries != NIL)

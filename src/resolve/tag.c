@@ -11,33 +11,69 @@
 #include "executor/spi.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 
 #include "catalog/node_session.h"
+#include "compat/sql_function.h"
 #include "resolve/tag.h"
 
 /*
  * Sizes of the longest tag as text, but for a set of shards, and of a member
  * of that.
  */
-#define MAX_TAG_SIZE (192 + 3 * NAMEDATALEN)
+#define MAX_TAG_SIZE (256 + 3 * NAMEDATALEN)
 #define MAX_RANGE_SIZE 36
 
 /* Digits of the longest int. */
 #define MAX_DIGITS 10
 
-/* Words for the bits of TaskTag.rights, in this order. */
-static const struct
+/* How a word stands in a TaskTag, and what follows it in the text. */
+typedef enum TagWordType
+{
+	WORD_FLAG,					/* a bit of traits.flags; an int, if the word
+								 * has a field */
+	WORD_READS,					/* the value of reads */
+	WORD_NUMBER,				/* an int, which is 0 without the word */
+	WORD_RANGE,					/* a pointer to a range, or NULL */
+	WORD_ROLE,					/* a role's Oid, its name in the text */
+} TagWordType;
+
+/*
+ * What may follow the start of a tag and its shards, in this order; read and
+ * written by the same table.
+ */
+static const struct TagWord
 {
 	const char *word;
-	int			bit;
-}			rights_words[] = {
-	{" policies ", TASK_FILTERED},	/* and their number */
-	{" lock", TASK_LOCKS},
-	{" blind", TASK_BLIND},
-	{" unchecked", TASK_UNCHECKED},
-	{" moves", TASK_MOVES},
-	{" unpublished", TASK_UNPUBLISHED},
+	bool		of_shards;		/* TAG_SHARD only */
+	TagWordType type;
+	int			value;			/* the bit, the value of reads, or the least
+								 * number */
+	Size		field;			/* offset in TaskTag of what follows the
+								 * word */
+}			tag_words[] = {
+	{" at", true, WORD_FLAG, TASK_AS_OF},
+	{" former", true, WORD_READS, TASK_READS_FORMER},
+	{" late", true, WORD_READS, TASK_READS_LATE},
+	{" part ", true, WORD_RANGE, 0, offsetof(TaskTag, part)},
+	{" partial", true, WORD_FLAG, TASK_PARTIAL},
+	{" tenant ", true, WORD_NUMBER, TENANT_IS_GROUP, offsetof(TaskTag, traits.tenant)},
+	{" policies ", false, WORD_FLAG, TASK_FILTERED, offsetof(TaskTag, traits.npolicies)},
+	{" lock", false, WORD_FLAG, TASK_LOCKS},
+	{" blind", false, WORD_FLAG, TASK_BLIND},
+	{" unchecked", false, WORD_FLAG, TASK_UNCHECKED},
+	{" moves", false, WORD_FLAG, TASK_MOVES},
+	{" unpublished", false, WORD_FLAG, TASK_UNPUBLISHED},
+	{" as ", false, WORD_ROLE, 0, offsetof(TaskTag, traits.check_as)},
+	{" explain ", false, WORD_NUMBER, 0, offsetof(TaskTag, traits.explain)},
+};
+
+/* Words for the other kinds of tags. */
+static const char *const tag_kinds[] = {
+	[TAG_DDL] = "ddl",
+	[TAG_NODE] = "node",
+	[TAG_FRAMES] = "frames",
 };
 
 /* A text of this node's own making that is being worked on, or NULL. */
@@ -93,13 +129,6 @@ read_hash(const char **cursor, int32 *value)
 	return read_number(cursor, PG_INT32_MIN, value);
 }
 
-/* Reads " explain N" where it stands; false if N is missing. */
-static bool
-read_explain(const char **cursor, TaskTag *tag)
-{
-	return !skip_word(cursor, " explain ") || read_int(cursor, &tag->explain);
-}
-
 /* Whether a character of a role's name needs no escape. */
 static bool
 is_plain(char c)
@@ -115,32 +144,34 @@ hex_value(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Reads " as ROLE" where it stands; false if it is damaged. */
+/* Reads a role's name; false if it is damaged. */
 static bool
-read_as(const char **cursor, TaskTag *tag)
+read_role(const char **cursor, Oid *role)
 {
+	char		name[NAMEDATALEN] = "";
 	int			len = 0;
 
-	if (!skip_word(cursor, " as "))
-		return true;
 	while (len < NAMEDATALEN - 1)
 	{
 		const char *c = *cursor;
 
 		if (is_plain(*c))
 		{
-			tag->as[len++] = *c;
+			name[len++] = *c;
 			*cursor += 1;
 		}
 		else if (*c == '%' && hex_value(c[1]) >= 0 && hex_value(c[2]) >= 0)
 		{
-			tag->as[len++] = (char) (hex_value(c[1]) << 4 | hex_value(c[2]));
+			name[len++] = (char) (hex_value(c[1]) << 4 | hex_value(c[2]));
 			*cursor += 3;
 		}
 		else
 			break;
 	}
-	return len > 0;
+	if (name[0] == '\0')
+		return false;
+	*role = get_role_oid(name, false);
+	return true;
 }
 
 /* Reads "-64:63"; false if it is damaged. */
@@ -172,66 +203,81 @@ read_ranges(const char **cursor, TaskTag *tag)
 	return true;
 }
 
-/* Reads the words about rights; false if it is damaged. */
+/* Reads what follows a word into the tag; false if it is damaged. */
 static bool
-read_rights(const char **cursor, TaskTag *tag)
+read_word(const char **cursor, const struct TagWord *word, TaskTag *tag)
 {
-	for (int i = 0; i < lengthof(rights_words); i++)
+	void	   *field = (char *) tag + word->field;
+
+	switch (word->type)
 	{
-		if (!skip_word(cursor, rights_words[i].word))
-			continue;
-		tag->rights |= rights_words[i].bit;
-		if (rights_words[i].bit == TASK_FILTERED && !read_int(cursor, &tag->npolicies))
-			return false;
+		case WORD_FLAG:
+			tag->traits.flags |= word->value;
+			return word->field == 0 || read_int(cursor, field);
+		case WORD_READS:
+			if (tag->reads != TASK_READS_PRESENT)
+				return false;
+			tag->reads = word->value;
+			return true;
+		case WORD_NUMBER:
+			return read_number(cursor, word->value, field);
+		case WORD_RANGE:
+			tag->part = palloc(sizeof(HashRange));
+			return read_range(cursor, unconstify(HashRange *, tag->part));
+		case WORD_ROLE:
+			return read_role(cursor, field);
 	}
-	return true;
+	return false;
 }
 
-/* Reads " tenant N" where it stands; false if N is missing. */
+/* Reads the shards that a tag is about; false if it is damaged. */
 static bool
-read_tenant(const char **cursor, TaskTag *tag)
+read_shards(const char **cursor, bool several, TaskTag *tag)
 {
-	if (!skip_word(cursor, " tenant "))
-		return true;
-	if (!read_int(cursor, &tag->tenant))
-		return false;
-	if (tag->tenant == 0)
-		tag->tenant = TENANT_IS_GROUP;
-	return true;
+	tag->kind = TAG_SHARD;
+	return read_int(cursor, &tag->colocation_id) && skip_word(cursor, ".") &&
+		(several ? read_ranges(cursor, tag) : read_range(cursor, &tag->range));
+}
+
+/* Reads the kind of a tag, and its shards; false if it is damaged. */
+static bool
+read_kind(const char **cursor, TaskTag *tag)
+{
+	if (skip_word(cursor, "shard "))
+		return read_shards(cursor, false, tag);
+	if (skip_word(cursor, "shards "))
+		return read_shards(cursor, true, tag);
+	if (skip_word(cursor, "call "))
+	{
+		tag->traits.flags |= TASK_CALL;
+		return read_shards(cursor, false, tag);
+	}
+	for (int i = 0; i < lengthof(tag_kinds); i++)
+	{
+		if (tag_kinds[i] != NULL && skip_word(cursor, tag_kinds[i]))
+		{
+			tag->kind = i;
+			return true;
+		}
+	}
+	return false;
 }
 
 /* Reads what follows the start of a tag; false if it is damaged. */
 static bool
 read_tag(const char *cursor, TaskTag *tag)
 {
-	tag->call = skip_word(&cursor, "call");
-	if (tag->call || skip_word(&cursor, "shard"))
-	{
-		bool		several = !tag->call && skip_word(&cursor, "s");
-
-		if (!skip_word(&cursor, " ") || !read_int(&cursor, &tag->colocation_id) || !skip_word(&cursor, ".") ||
-			!(several ? read_ranges(&cursor, tag) : read_range(&cursor, &tag->range)))
-			return false;
-		tag->snapshot = skip_word(&cursor, " at");
-		tag->former = skip_word(&cursor, " former");
-		tag->late = skip_word(&cursor, " late");
-		tag->in_part = skip_word(&cursor, " part ");
-		if (tag->in_part && !read_range(&cursor, &tag->part))
-			return false;
-		tag->partial = skip_word(&cursor, " partial");
-		if (!read_tenant(&cursor, tag))
-			return false;
-		tag->kind = TAG_SHARD;
-	}
-	else if (skip_word(&cursor, "ddl"))
-		tag->kind = TAG_DDL;
-	else if (skip_word(&cursor, "node"))
-		tag->kind = TAG_NODE;
-	else if (skip_word(&cursor, "frames"))
-		tag->kind = TAG_FRAMES;
-	else
+	if (!read_kind(&cursor, tag))
 		return false;
-	return read_rights(&cursor, tag) && read_as(&cursor, tag) && read_explain(&cursor, tag) && skip_word(&cursor, "*/");
+	for (int i = 0; i < lengthof(tag_words); i++)
+	{
+		const struct TagWord *word = &tag_words[i];
+
+		if ((tag->kind == TAG_SHARD || !word->of_shards) && skip_word(&cursor, word->word) &&
+			!read_word(&cursor, word, tag))
+			return false;
+	}
+	return skip_word(&cursor, "*/");
 }
 
 /*
@@ -251,8 +297,9 @@ check_sender(const char *source)
 			 errhint("Send the statement without the comment.")));
 }
 
-bool
-task_tag_parse(const char *source, TaskTag *tag)
+/* task_tag_parse; without a check of the sender if trusted. */
+static bool
+parse_tag(const char *source, bool trusted, TaskTag *tag)
 {
 	const char *cursor = source;
 
@@ -260,7 +307,8 @@ task_tag_parse(const char *source, TaskTag *tag)
 	if (likely(source == NULL || source[0] != '/' || !skip_word(&cursor, TASK_TAG_START)))
 		return false;
 
-	check_sender(source);
+	if (!trusted)
+		check_sender(source);
 	memset(tag, 0, sizeof(TaskTag));
 	if (!read_tag(cursor, tag))
 		ereport(ERROR,
@@ -268,6 +316,25 @@ task_tag_parse(const char *source, TaskTag *tag)
 				 errmsg("invalid tag in front of a task"),
 				 errdetail("The text starts with \"%.*s\".", (int) pg_mbcliplen(source, strlen(source), 60), source)));
 	return true;
+}
+
+bool
+task_tag_parse(const char *source, TaskTag *tag)
+{
+	return parse_tag(source, false, tag);
+}
+
+/* Reads a tag and writes it; declared by tests only. */
+SQL_FUNCTION(task_tag_again);
+
+Datum
+task_tag_again(PG_FUNCTION_ARGS)
+{
+	TaskTag		tag;
+
+	if (!parse_tag(text_to_cstring(PG_GETARG_TEXT_PP(0)), true, &tag))
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(task_tag_write(&tag)));
 }
 
 const char *
@@ -304,13 +371,6 @@ task_tag_execute_own(const char *command, ParamListInfo params)
 	return result;
 }
 
-void
-task_tag_set_as(TaskTag *tag, Oid role)
-{
-	if (OidIsValid(role))
-		strlcpy(tag->as, GetUserNameFromId(role, false), NAMEDATALEN);
-}
-
 /* Appends at cursor; returns the new end. */
 static char *
 put_text(char *cursor, const char *text)
@@ -325,20 +385,6 @@ static char *
 put_int(char *cursor, int number)
 {
 	return cursor + pg_ltoa(number, cursor);
-}
-
-static char *
-put_rights(char *cursor, const TaskTag *tag)
-{
-	for (int i = 0; i < lengthof(rights_words); i++)
-	{
-		if ((tag->rights & rights_words[i].bit) == 0)
-			continue;
-		cursor = put_text(cursor, rights_words[i].word);
-		if (rights_words[i].bit == TASK_FILTERED)
-			cursor = put_int(cursor, tag->npolicies);
-	}
-	return cursor;
 }
 
 /* A role's name, in which the end of a comment can't be hidden. */
@@ -379,50 +425,51 @@ put_runs(char *cursor, const List *runs)
 	return cursor;
 }
 
+/* Writes a word, and what follows it, if the tag has it. */
+static char *
+put_word(char *cursor, const struct TagWord *word, const TaskTag *tag)
+{
+	const void *field = (const char *) tag + word->field;
+
+	switch (word->type)
+	{
+		case WORD_FLAG:
+			if ((tag->traits.flags & word->value) == 0)
+				return cursor;
+			cursor = put_text(cursor, word->word);
+			return word->field == 0 ? cursor : put_int(cursor, *(const int *) field);
+		case WORD_READS:
+			return tag->reads == word->value ? put_text(cursor, word->word) : cursor;
+		case WORD_NUMBER:
+			return *(const int *) field == 0 ? cursor : put_int(put_text(cursor, word->word), *(const int *) field);
+		case WORD_RANGE:
+			return tag->part == NULL ? cursor : put_range(put_text(cursor, word->word), *tag->part);
+		case WORD_ROLE:
+			return !OidIsValid(*(const Oid *) field) ? cursor :
+				put_name(put_text(cursor, word->word), GetUserNameFromId(*(const Oid *) field, false));
+	}
+	return cursor;
+}
+
 char *
 task_tag_write(const TaskTag *tag)
 {
 	char	   *buffer = palloc(MAX_TAG_SIZE + MAX_RANGE_SIZE * list_length(tag->runs));
 	char	   *cursor = put_text(buffer, TASK_TAG_START);
 
-	switch (tag->kind)
+	if (tag->kind == TAG_SHARD)
 	{
-		case TAG_SHARD:
-			cursor = put_text(cursor, tag->call ? "call " : tag->runs ? "shards " : "shard ");
-			cursor = put_int(cursor, tag->colocation_id);
-			*cursor++ = '.';
-			cursor = tag->runs ? put_runs(cursor, tag->runs) : put_range(cursor, tag->range);
-			if (tag->snapshot)
-				cursor = put_text(cursor, " at");
-			if (tag->former)
-				cursor = put_text(cursor, " former");
-			if (tag->late)
-				cursor = put_text(cursor, " late");
-			if (tag->in_part)
-				cursor = put_range(put_text(cursor, " part "), tag->part);
-			if (tag->partial)
-				cursor = put_text(cursor, " partial");
-			if (tag->tenant != 0)
-				cursor = put_int(put_text(cursor, " tenant "), Max(tag->tenant, 0));
-			break;
-		case TAG_NODE:
-			cursor = put_text(cursor, "node");
-			break;
-		case TAG_DDL:
-			cursor = put_text(cursor, "ddl");
-			break;
-		case TAG_FRAMES:
-			cursor = put_text(cursor, "frames");
-			break;
-		case TAG_NONE:
-			*buffer = '\0';
-			return buffer;
+		cursor = put_text(cursor, tag->traits.flags & TASK_CALL ? "call " : tag->runs ? "shards " : "shard ");
+		cursor = put_text(put_int(cursor, tag->colocation_id), ".");
+		cursor = tag->runs ? put_runs(cursor, tag->runs) : put_range(cursor, tag->range);
 	}
-	cursor = put_rights(cursor, tag);
-	if (tag->as[0] != '\0')
-		cursor = put_name(put_text(cursor, " as "), tag->as);
-	if (tag->explain != 0)
-		cursor = put_int(put_text(cursor, " explain "), tag->explain);
+	else
+		cursor = put_text(cursor, tag_kinds[tag->kind]);
+	for (int i = 0; i < lengthof(tag_words); i++)
+	{
+		if (tag->kind == TAG_SHARD || !tag_words[i].of_shards)
+			cursor = put_word(cursor, &tag_words[i], tag);
+	}
 	strcpy(cursor, "*/ ");
 	return buffer;
 }

@@ -12,32 +12,6 @@
  *								(resolve/shard_set.h): here several neighbours,
  *								which are cut at hash values of which 77 is
  *								the checksum, and one more
- *	  / *citus:shard 3.-64:63 explain 5* /	as above, and its plan with what was
- *								measured is kept for the initiator
- *	  / *citus:shard 3.-64:63 at* /	as the first, as of the point in time that the
- *								initiator's statement reads as of (citus.snapshot)
- *	  / *citus:shard 3.-64:63 former* /	as the first, a read of shards that were moved away, or were
- *								made of others, later than its snapshot: of
- *								what is here of before
- *	  / *citus:shard 3.-64:63 late* /	as the first, a read that may come after that: the same if the
- *								shard is not here now
- *	  / *citus:shard 3.-64:63 part 0:63* /	as the first, a read of only those rows of the shard: its statement
- *								has read others before shards were merged
- *	  / *citus:shard 3.-64:63 policies 2* /	as the first; the first two conditions of the text are the
- *								policies that decide which rows it finds, see query.c
- *	  / *citus:shard 3.-64:63 partial* /	as the first, aggregates without their
- *								final step (planner/partial_plan.h)
- *	  / *citus:shard 3.-64:63 tenant 2* /	as the first; the second parameter is the value of the
- *								distribution columns that it is about (src/tenants); tenant 0: all of
- *								the colocation group is one tenant, a schema
- *	  / *citus:shard 3.-64:63 lock* /	as the first, a SELECT of one table whose rows are locked to be
- *								deleted: as FOR UPDATE does, but without the right to it
- *	  / *citus:shard 3.-64:63 blind* /	as the first, a write whose statement reads no column of
- *								what it writes: policies for SELECT don't concern it
- *	  / *citus:shard 3.-64:63 unchecked* /	as the first, a write whose new rows the initiator checks,
- *								not the policies here
- *	  / *citus:shard 3.-64:63 moves* /	as the first, a DELETE of rows that go on in other shards: no
- *								foreign key acts as if they were gone
  *	  / *citus:call 3.-64:63* /	a call of a function or procedure that works on these
  *								shards: it uses this node alone, or is refused
  *								(ERRCODE_CALL_NEEDS_NODES)
@@ -49,12 +23,10 @@
  *								plain objects): do not distribute it
  *	  / *citus:frames* /		COPY .. FROM STDIN whose data are frames, each
  *								for one shard (src/copy)
- *	  / *citus:frames unpublished* /	as this or the former; what it writes is not published
  *
- *	  / *citus:shard 3.-64:63 as alice* /	as the first; rights to the tables that it
- *								names are those of this role, a view's owner
- *
- *	  (written here with a blank inside the comment marks)
+ * Words in front of the end say more, TaskReads, TaskTraits and its flags say
+ * what (tag_words in tag.c): / *citus:shard 3.-64:63 policies 2 as alice* / .
+ * All is written here with a blank inside the comment marks.
  *
  * Only nodes may tag: a tag counts in a text that another node has sent
  * (catalog/node_session.h), or that this node has made itself.  The start of
@@ -89,44 +61,58 @@ typedef struct ShardRun
 	int			cuts;			/* shard_cuts; 0 for one shard */
 } ShardRun;
 
-typedef struct TaskTag
+/*
+ * Which of the rows a task reads that shards have had; not the present ones
+ * only in reads of TAG_SHARD.
+ */
+typedef enum TaskReads
 {
-	TaskTagKind kind;
-	int			colocation_id;	/* TAG_SHARD only */
-	HashRange	range;			/* TAG_SHARD only; the first of a set */
-	List	   *runs;			/* TAG_SHARD only: all of a set (ShardRun *);
-								 * NIL for one shard */
-	bool		call;			/* TAG_SHARD only: a call, whose statements
-								 * are all for this node */
-	bool		snapshot;		/* TAG_SHARD only: run as of the point in time
-								 * that citus.snapshot names */
-	bool		former;			/* TAG_SHARD only: what former_group has of
-								 * the shards */
-	bool		late;			/* TAG_SHARD only: the same, if these shards
-								 * are not here (any more) */
-	bool		in_part;		/* TAG_SHARD only: of one shard, only the rows
-								 * in part are read */
-	HashRange	part;
-	bool		partial;		/* TAG_SHARD only: aggregates return their
-								 * transition states */
+	TASK_READS_PRESENT,			/* of shards that are here */
+	TASK_READS_FORMER,			/* of shards that have been moved away or
+								 * replaced, what former_group has of them */
+	TASK_READS_LATE,			/* as PRESENT, or as FORMER if the shards are
+								 * not here (any more) */
+} TaskReads;
+
+/*
+ * What a plan says about all of its tasks, and their tags tell the nodes.
+ * Embedded by plans and specifications of tasks, which copy it as a whole.
+ */
+typedef struct TaskTraits
+{
+	int			flags;			/* TASK_FILTERED and the like */
+	int			npolicies;		/* if TASK_FILTERED: conditions of the text
+								 * that are policies of its table */
 	int			tenant;			/* TAG_SHARD only: the parameter that is the
 								 * value of the distribution columns that the
 								 * statement is about, from 1; 0 none, or
 								 * TENANT_IS_GROUP */
-	int			rights;			/* TASK_FILTERED and the like */
-	int			npolicies;		/* if TASK_FILTERED */
-	char		as[NAMEDATALEN];	/* the role whose rights to tables are
-									 * checked; "": the current user */
+	Oid			check_as;		/* the role whose rights to tables are checked
+								 * (a view's owner); InvalidOid: the current
+								 * user */
 	int			explain;		/* not 0: keep the plan for the initiator's
 								 * EXPLAIN ANALYZE (TASK_EXPLAIN_*) */
+} TaskTraits;
+
+typedef struct TaskTag
+{
+	TaskTagKind kind;
+	int			colocation_id;	/* TAG_SHARD only, as all up to traits */
+	HashRange	range;			/* the first of a set */
+	List	   *runs;			/* all of a set (ShardRun *); NIL for one
+								 * shard */
+	TaskReads	reads;
+	const HashRange *part;		/* of one shard, only these rows are read;
+								 * NULL: all */
+	TaskTraits	traits;
 } TaskTag;
 
 /* The statement's tenant is all of its colocation group: a schema. */
 #define TENANT_IS_GROUP (-1)
 
 /*
- * Bits of TaskTag.rights: the rights and policies that the initiator checks;
- * TAG_SHARD and TAG_NODE only.
+ * Bits of TaskTraits.flags.  First the rights and policies that the initiator
+ * checks, TAG_SHARD and TAG_NODE only.
  */
 #define TASK_FILTERED 1			/* its text holds the policies of the table
 								 * that it reads or changes */
@@ -140,6 +126,13 @@ typedef struct TaskTag
 								 * other shards */
 #define TASK_UNPUBLISHED 32		/* logical decoding ignores what it writes
 								 * (txn/unpublished.h); also TAG_FRAMES */
+
+/* And TAG_SHARD only. */
+#define TASK_CALL 64			/* a call, whose statements are all for this
+								 * node */
+#define TASK_AS_OF 128			/* run as of the point in time that
+								 * citus.snapshot names */
+#define TASK_PARTIAL 256		/* aggregates return their transition states */
 
 /*
  * SQLSTATE of a task for a shard that is not, or no longer, on the node that
@@ -161,7 +154,8 @@ typedef struct TaskTag
 /*
  * Reads the tag in front of a source text; false (kind TAG_NONE) if there is
  * none.  NULL is no text.  source must be the pointer that the server has
- * passed to a hook.  Errors if the tag is not from a node, or is damaged.
+ * passed to a hook.  Errors if the tag is not from a node, is damaged, or
+ * names a role that doesn't exist.
  */
 extern bool task_tag_parse(const char *source, TaskTag *tag);
 
@@ -179,12 +173,7 @@ extern void task_tag_end_own(const char *outer);
  */
 extern int	task_tag_execute_own(const char *command, ParamListInfo params);
 
-/*
- * Sets the role whose rights to tables count; InvalidOid: the current user's.
- */
-extern void task_tag_set_as(TaskTag *tag, Oid role);
-
-/* The tag as text, with one blank after it, palloc'd; empty for TAG_NONE. */
+/* The tag as text, with one blank after it, palloc'd.  Not for TAG_NONE. */
 extern char *task_tag_write(const TaskTag *tag);
 
 /* The same for a shard. */

@@ -217,7 +217,7 @@ def exported_symbols(files):
 
 
 def sql_symbols(files):
-    """Each C function that the install script names is in the library (src/), and the reverse."""
+    """Each C function that the install script names, or a test's script, is in the library (src/), and the reverse."""
     in_c = {}
     for file in files:
         if file.ext == ".c" and file.path.startswith("src/"):
@@ -230,6 +230,8 @@ def sql_symbols(files):
                                      r"FUNCTION\s+(?:[\w$]+\.)?(\w+)\s*\([^;]*?"
                                      r"'MODULE_PATHNAME'(?!\s*,)", file.text):
                 in_sql[found[1] or found[2]] = file.path
+        if file.path.startswith("test/") and file.ext == ".sql":
+            in_sql.update((name, file.path) for name in re.findall(r"'citus'\s*,\s*'(\w+)'", file.text))
     for name in sorted(in_sql.keys() - in_c.keys()):
         yield Problem(in_sql[name], 0, f"names the C function {name}, which does not exist")
     for name in sorted(in_c.keys() - in_sql.keys()):
