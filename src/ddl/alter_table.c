@@ -8,7 +8,8 @@
  * - Constraints: the server chooses their names on the logical table, and
  *   column definitions may contain some.  So they are removed from the shards'
  *   copy, and the new constraints of the logical table are created from their
- *   definitions afterwards.
+ *   definitions afterwards.  NOT NULL stays in the copy, and gets its name
+ *   afterwards (not_null.c).
  * - Properties that only the logical table has: defaults, identity, forced row
  *   security, triggers (shards have those of foreign keys, which ALL
  *   includes).  While a new column is being added, the shard has its default,
@@ -45,11 +46,13 @@
 #include "utils/rel.h"
 
 #include "catalog/catalog_rows.h"
+#include "compat/constraint.h"
 #include "compat/identity_sequence.h"
 #include "conversion/convert_checks.h"
 #include "ddl/create_table.h"
 #include "ddl/handlers.h"
 #include "ddl/missing_value.h"
+#include "ddl/not_null.h"
 #include "ddl/partition.h"
 #include "objects/sequence_values.h"
 #include "resolve/default_action.h"
@@ -336,17 +339,6 @@ column_is_not_null(Oid relid, AttrNumber attno)
 	return result;
 }
 
-static Constraint *
-make_constraint(ConstrType type, Node *expression)
-{
-	Constraint *constraint = makeNode(Constraint);
-
-	constraint->contype = type;
-	constraint->raw_expr = expression;
-	constraint->location = -1;
-	return constraint;
-}
-
 /*
  * The column definition for a shard: type, default and NOT NULL as the logical
  * table has them now (serial is resolved), generation as written, no other
@@ -380,9 +372,9 @@ shard_column(const AlterTableCall *alter, const ColumnDef *column)
 	else
 		value = generated || filled_later ? NULL : raw_default(relid, attno);
 	if (value != NULL)
-		constraints = lappend(constraints, make_constraint(CONSTR_DEFAULT, value));
+		constraints = lappend(constraints, make_column_constraint(CONSTR_DEFAULT, value));
 	if (!filled_later && column_is_not_null(relid, attno))
-		constraints = lappend(constraints, make_constraint(CONSTR_NOTNULL, NULL));
+		constraints = lappend(constraints, make_column_constraint(CONSTR_NOTNULL, NULL));
 	result->constraints = constraints;
 	return result;
 }
@@ -409,6 +401,17 @@ drop_default(const char *column)
 	cmd->name = pstrdup(column);
 	cmd->behavior = DROP_RESTRICT;
 	return cmd;
+}
+
+/* The column that a subcommand makes NOT NULL, or NULL. */
+static const char *
+not_null_column(const AlterTableCmd *cmd)
+{
+	if (cmd->subtype == AT_SetNotNull)
+		return cmd->name;
+	if (cmd->subtype == AT_AddConstraint && castNode(Constraint, cmd->def)->contype == CONSTR_NOTNULL)
+		return strVal(linitial(castNode(Constraint, cmd->def)->keys));
+	return NULL;
 }
 
 /* The name of the constraint that a subcommand makes of an index, or NULL. */
@@ -439,12 +442,16 @@ shard_statements(const AlterTableCall *alter)
 	{
 		AlterTableCmd *cmd = copyObject(lfirst_node(AlterTableCmd, cell));
 
+		if (not_null_column(cmd) != NULL && is_filled_later(alter, not_null_column(cmd)))
+			continue;
 		switch (subcommand_scope(alter, cmd))
 		{
 			case SCOPE_LOGICAL:
 			case SCOPE_LATE:
 				continue;
 			case SCOPE_CONSTRAINT:
+				if (not_null_column(cmd) != NULL)
+					break;
 				if (constraint_of_index(cmd) == NULL)
 					continue;
 				castNode(Constraint, cmd->def)->conname = pstrdup(constraint_of_index(cmd));
@@ -455,8 +462,6 @@ shard_statements(const AlterTableCall *alter)
 					second->cmds = lappend(second->cmds, drop_default(castNode(ColumnDef, cmd->def)->colname));
 				break;
 			case SCOPE_SHARDS:
-				if (cmd->subtype == AT_SetNotNull && is_filled_later(alter, cmd->name))
-					continue;
 				if (cmd->subtype == AT_AlterColumnType)
 					use_sequences_of_cluster(castNode(ColumnDef, cmd->def)->raw_default);
 				break;
@@ -579,6 +584,16 @@ uncheck_shard_constraints(const AlterTableCall *alter)
 	}
 }
 
+/* Whether the server may have chosen names of NOT NULL constraints. */
+static bool
+may_add_not_null(const AlterTableStmt *stmt)
+{
+	foreach_node(AlterTableCmd, cmd, stmt->cmds)
+		if (cmd->subtype == AT_AddColumn || cmd->subtype == AT_SetNotNull || cmd->subtype == AT_AddConstraint)
+			return true;
+	return false;
+}
+
 /* Does to this node's shards what has been done to the logical table. */
 static void
 alter_shards(const AlterTableCall *alter)
@@ -596,6 +611,8 @@ alter_shards(const AlterTableCall *alter)
 	uncheck_shard_constraints(alter);
 	if (late != NULL)
 		run_on_local_shards(table, late, alter->call->query);
+	if (may_add_not_null(alter->stmt))
+		name_not_null_of_shards(table->relid);
 }
 
 /*
@@ -678,6 +695,7 @@ fill_column(const AlterTableCall *alter, const char *column)
 		return;
 	utility_relay_text(alter->call, not_null);
 	run_commands_on_local_shards(metadata_require(relid), list_make1(not_null));
+	name_not_null_of_shards(relid);
 }
 
 static void

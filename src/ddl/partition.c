@@ -26,6 +26,7 @@
 
 #include "conversion/convert.h"
 #include "conversion/convert_checks.h"
+#include "ddl/not_null.h"
 #include "ddl/partition.h"
 #include "resolve/utility.h"
 #include "sharding/hash.h"
@@ -128,6 +129,7 @@ alter_distributed_partition(UtilityCall *call, const DistTable *parent, const Di
 	run_on_local_shards(parent, for_shards, call->query);
 	if (!attach)
 		rename_checks_of_shards(partition, parent);
+	name_not_null_of_shards(partition->relid);
 }
 
 void

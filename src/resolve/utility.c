@@ -28,6 +28,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "compat/constraint.h"
 #include "resolve/tag.h"
 #include "resolve/utility.h"
 #include "sharding/hash.h"
@@ -191,27 +192,39 @@ rename_references(Node *node, void *naming)
 }
 
 /*
- * The ancestor, or the table itself, from which the table has its check
- * constraint of that name.
+ * Whether a table has a check or NOT NULL constraint of that name from its
+ * parent.
+ */
+static bool
+constraint_is_inherited(Oid relid, const char *name)
+{
+	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(get_relation_constraint_oid(relid, name, true)));
+	Form_pg_constraint form;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_constraint) GETSTRUCT(tuple);
+	result = (form->contype == CONSTRAINT_CHECK || form->contype == CONSTRAINT_NOTNULL) && form->coninhcount > 0;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
+ * The ancestor, or the table itself, from which the table has its check or NOT
+ * NULL constraint of that name.  (NOT NULL of a table that was attached may
+ * have another name than its parent's.)
  */
 static Oid
-origin_of_check(Oid relid, const char *name)
+origin_of_constraint(Oid relid, const char *name)
 {
-	while (get_rel_relispartition(relid))
+	while (get_rel_relispartition(relid) && constraint_is_inherited(relid, name))
 	{
-		Oid			constraint = get_relation_constraint_oid(relid, name, true);
-		HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
-		bool		inherited = false;
+		Oid			parent = get_partition_parent(relid, false);
 
-		if (HeapTupleIsValid(tuple))
-		{
-			inherited = ((Form_pg_constraint) GETSTRUCT(tuple))->contype == CONSTRAINT_CHECK &&
-				((Form_pg_constraint) GETSTRUCT(tuple))->coninhcount > 0;
-			ReleaseSysCache(tuple);
-		}
-		if (!inherited)
+		if (!OidIsValid(get_relation_constraint_oid(parent, name, true)))
 			break;
-		relid = get_partition_parent(relid, false);
+		relid = parent;
 	}
 	return relid;
 }
@@ -219,7 +232,7 @@ origin_of_check(Oid relid, const char *name)
 char *
 shard_constraint_name(const DistTable *table, const char *name, HashRange range)
 {
-	const DistTable *origin = metadata_lookup(origin_of_check(table->relid, name));
+	const DistTable *origin = metadata_lookup(origin_of_constraint(table->relid, name));
 
 	if (origin == NULL || origin->colocation_id != table->colocation_id)
 		origin = table;
@@ -249,14 +262,18 @@ rename_constraint(ShardNaming *naming, Constraint *constraint)
 }
 
 /*
- * The references in a column's definition, such as USING of ALTER COLUMN TYPE.
+ * The references in a column's definition, such as USING of ALTER COLUMN TYPE,
+ * and the names of its constraints.
  */
 static void
 rename_column(ShardNaming *naming, ColumnDef *column)
 {
 	rename_references(column->raw_default, naming);
 	foreach_node(Constraint, constraint, column->constraints)
+	{
+		rename_constraint_name(naming, &constraint->conname);
 		rename_references(constraint->raw_expr, naming);
+	}
 }
 
 static void
@@ -307,8 +324,10 @@ rename_subcommand(ShardNaming *naming, AlterTableCmd *cmd)
 			rename_column(naming, castNode(ColumnDef, cmd->def));
 			break;
 		case AT_AddConstraint:
-		case AT_AlterConstraint:
 			rename_constraint(naming, castNode(Constraint, cmd->def));
+			break;
+		case AT_AlterConstraint:
+			rename_constraint_name(naming, altered_constraint_name(cmd));
 			break;
 		case AT_DropConstraint:
 		case AT_ValidateConstraint:

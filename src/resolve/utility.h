@@ -44,9 +44,9 @@ extern Oid	table_of_relation(Oid relid);
 extern const DistTable *dist_table_of_relation(Oid relid);
 
 /*
- * Name of a table's constraint in the shard of a range.  A check constraint
- * that a partition has from its partitioned table has the same name in the
- * shards of both, as PostgreSQL requires.
+ * Name of a table's constraint in the shard of a range.  A check or NOT NULL
+ * constraint that a partition has from its partitioned table has the same name
+ * in the shards of both, as PostgreSQL requires.
  */
 extern char *shard_constraint_name(const DistTable *table, const char *name, HashRange range);
 

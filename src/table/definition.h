@@ -38,6 +38,15 @@ typedef struct Definition
 								 * definition_expression; NIL: not yet made */
 } Definition;
 
+/* A column's NOT NULL, if it is a constraint with a name. */
+typedef struct NotNull
+{
+	Oid			constraint;		/* InvalidOid: the column has none */
+	char	   *name;
+	bool		valid;			/* is known to hold for all rows */
+	bool		no_inherit;
+} NotNull;
+
 extern Definition *definition_begin(Oid relid, bool for_shard);
 extern List *definition_end(Definition *def);
 
@@ -102,7 +111,11 @@ extern char *relation_qualified_name(Oid relid);
 extern void definition_append_options(StringInfo buf, Relation rel);
 extern void definition_column_settings(Definition *def);
 
-/* definition_parts.c */
+/*
+ * definition_parts.c.  A table's NOT NULL constraints by column, the first
+ * column's first.  Before version 18 of the server there are none with names.
+ */
+extern NotNull *not_null_constraints(Relation rel);
 extern void definition_checks(Definition *def);
 extern void definition_index_constraints(Definition *def);
 extern void definition_indexes(Definition *def);

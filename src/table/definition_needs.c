@@ -34,6 +34,7 @@
 
 #include "catalog/catalog_rows.h"
 #include "compat/collation.h"
+#include "compat/constraint.h"
 #include "compat/identity_sequence.h"
 #include "table/definition.h"
 #include "table/sequence.h"
@@ -189,6 +190,7 @@ domain_commands(Definition *def, HeapTuple type_tuple, const char *name)
 	Form_pg_type form = (Form_pg_type) GETSTRUCT(type_tuple);
 	StringInfoData buf;
 	List	   *constraints = NIL;
+	bool		named = false;	/* is NOT NULL one of them? */
 	Datum		datum;
 	bool		isnull;
 
@@ -204,17 +206,17 @@ domain_commands(Definition *def, HeapTuple type_tuple, const char *name)
 	if (!isnull)
 		appendStringInfo(&buf, " DEFAULT %s",
 						 deparse_expression(stringToNode(TextDatumGetCString(datum)), NIL, false, false));
-	if (form->typnotnull)
-		appendStringInfoString(&buf, " NOT NULL");
 
 	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(ConstraintRelationId, ConstraintTypidIndexId,
 													 Anum_pg_constraint_contypid, form->oid))
 	{
 		Form_pg_constraint con = (Form_pg_constraint) GETSTRUCT(row->tuple);
 
-		if (con->contype == CONSTRAINT_CHECK)
-			constraints = lappend(constraints, pg_get_constraintdef_command(con->oid));
+		named |= (con->contype == CONSTRAINT_NOTNULL);
+		constraints = lappend(constraints, pg_get_constraintdef_command(con->oid));
 	}
+	if (form->typnotnull && !named)
+		appendStringInfoString(&buf, " NOT NULL");
 	list_sort(constraints, compare_texts);
 	return lcons(buf.data, constraints);
 }

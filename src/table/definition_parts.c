@@ -20,12 +20,14 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/relcache.h"
 #include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
 #include "catalog/catalog_rows.h"
+#include "compat/constraint.h"
 #include "compat/stats_target.h"
 #include "table/definition.h"
 #include "table/table_definition.h"
@@ -44,10 +46,31 @@ for_each_constraint(Definition *def, ConstraintFunction function)
 		function(def, (Form_pg_constraint) GETSTRUCT(row->tuple));
 }
 
+NotNull *
+not_null_constraints(Relation rel)
+{
+	NotNull    *result = palloc0(sizeof(NotNull) * RelationGetNumberOfAttributes(rel));
+
+	if (!NOT_NULL_HAS_NAMES)
+		return result;
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(ConstraintRelationId, ConstraintRelidTypidNameIndexId,
+													 Anum_pg_constraint_conrelid, RelationGetRelid(rel)))
+	{
+		Form_pg_constraint form = (Form_pg_constraint) GETSTRUCT(row->tuple);
+		int16		attno;
+
+		if (form->contype != CONSTRAINT_NOTNULL)
+			continue;
+		attno = *(int16 *) ARR_DATA_PTR(DatumGetArrayTypeP(row->values[Anum_pg_constraint_conkey - 1]));
+		result[attno - 1] = (NotNull) {form->oid, pstrdup(NameStr(form->conname)), form->convalidated, form->connoinherit};
+	}
+	return result;
+}
+
 static void
 add_check(Definition *def, Form_pg_constraint con)
 {
-	if (con->contype == CONSTRAINT_CHECK)
+	if (con->contype == CONSTRAINT_CHECK || (con->contype == CONSTRAINT_NOTNULL && !con->convalidated))
 		definition_add(def, "%s", pg_get_constraintdef_command(con->oid));
 }
 

@@ -147,9 +147,12 @@ append_identity(StringInfo buf, Relation rel, Form_pg_attribute att)
 					 relation_qualified_name(seqid), sequence_options_text(seqid));
 }
 
-/* Appends one column as CREATE TABLE has it. */
+/*
+ * Appends one column as CREATE TABLE has it.  NOT NULL that isn't known to
+ * hold is among the checks.
+ */
 static void
-append_column(StringInfo buf, Definition *def, Form_pg_attribute att)
+append_column(StringInfo buf, Definition *def, Form_pg_attribute att, const NotNull *not_null)
 {
 	char	   *expression;
 
@@ -174,7 +177,10 @@ append_column(StringInfo buf, Definition *def, Form_pg_attribute att)
 		append_identity(buf, def->rel, att);
 	else if (!def->for_shard && expression != NULL)
 		appendStringInfo(buf, " DEFAULT %s", expression);
-	if (att->attnotnull)
+	if (OidIsValid(not_null->constraint) && not_null->valid)
+		appendStringInfo(buf, " CONSTRAINT %s NOT NULL%s", quote_identifier(not_null->name),
+						 not_null->no_inherit ? " NO INHERIT" : "");
+	else if (!OidIsValid(not_null->constraint) && att->attnotnull)
 		appendStringInfoString(buf, " NOT NULL");
 }
 
@@ -232,6 +238,7 @@ static void
 definition_create_table(Definition *def)
 {
 	TupleDesc	desc = RelationGetDescr(def->rel);
+	const NotNull *not_nulls = not_null_constraints(def->rel);
 	StringInfoData buf;
 
 	initStringInfo(&buf);
@@ -241,7 +248,7 @@ definition_create_table(Definition *def)
 	for (int i = 0; i < desc->natts; i++)
 	{
 		appendStringInfoString(&buf, i == 0 ? "" : ", ");
-		append_column(&buf, def, TupleDescAttr(desc, i));
+		append_column(&buf, def, TupleDescAttr(desc, i), &not_nulls[i]);
 	}
 	appendStringInfoChar(&buf, ')');
 	if (def->rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)

@@ -1,0 +1,60 @@
+/*-------------------------------------------------------------------------
+ *
+ * constraint.h
+ *	  Constraints in statements and in pg_constraint.
+ *
+ * Since version 18 a table's NOT NULL is a constraint with a row in
+ * pg_constraint, a constraint may be NOT ENFORCED, and what ALTER CONSTRAINT
+ * says is a node of its own; before, that is a Constraint.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_COMPAT_CONSTRAINT_H
+#define CITUS_COMPAT_CONSTRAINT_H
+
+#include "postgres.h"
+
+#include "catalog/pg_constraint.h"
+#include "nodes/makefuncs.h"
+#include "nodes/parsenodes.h"
+
+/* Before version 17 there are no such rows. */
+#ifndef CONSTRAINT_NOTNULL
+#define CONSTRAINT_NOTNULL 'n'
+#endif
+
+/* Whether NOT NULL of tables has names. */
+#if PG_VERSION_NUM >= 180000
+#define NOT_NULL_HAS_NAMES true
+#else
+#define NOT_NULL_HAS_NAMES false
+#endif
+
+/* A constraint of a column, as the grammar makes it. */
+static inline Constraint *
+make_column_constraint(ConstrType type, Node *expression)
+{
+	Constraint *constraint = makeNode(Constraint);
+
+	constraint->contype = type;
+	constraint->raw_expr = expression;
+	constraint->initially_valid = true;
+	constraint->location = -1;
+#if PG_VERSION_NUM >= 180000
+	constraint->is_enforced = true;
+#endif
+	return constraint;
+}
+
+/* Where ALTER CONSTRAINT (AT_AlterConstraint) has the constraint's name. */
+static inline char **
+altered_constraint_name(AlterTableCmd *cmd)
+{
+#if PG_VERSION_NUM >= 180000
+	return &castNode(ATAlterConstraint, cmd->def)->conname;
+#else
+	return &castNode(Constraint, cmd->def)->conname;
+#endif
+}
+
+#endif							/* CITUS_COMPAT_CONSTRAINT_H */
