@@ -271,15 +271,57 @@ compat_check_permissions(ParseState *pstate)
 
 /*
  * As the executor does it: errors unless the current user has what a planned
- * statement needs.
+ * statement needs.  Doesn't call ExecutorCheckPerms_hook, whose functions
+ * (pgaudit's) expect that the executor has started the statement.
  */
 static inline void
 compat_check_statement(const PlannedStmt *statement)
 {
+	ExecutorCheckPerms_hook_type hook = ExecutorCheckPerms_hook;
+
+	ExecutorCheckPerms_hook = NULL;
+	PG_TRY();
+	{
 #if PG_VERSION_NUM >= 160000
-	ExecCheckPermissions(statement->rtable, statement->permInfos, true);
+		ExecCheckPermissions(statement->rtable, statement->permInfos, true);
 #else
-	ExecCheckRTPerms(statement->rtable, true);
+		ExecCheckRTPerms(statement->rtable, true);
+#endif
+	}
+	PG_FINALLY();
+	{
+		ExecutorCheckPerms_hook = hook;
+	}
+	PG_END_TRY();
+}
+
+/*
+ * Has a statement also ask for the rights that another one needs, whose
+ * entries are appended to its range table.  Neither list is changed in place.
+ */
+static inline void
+compat_add_permissions(PlannedStmt *statement, const PlannedStmt *other)
+{
+#if PG_VERSION_NUM >= 160000
+	List	   *entries = NIL;
+	ListCell   *lc;
+
+	foreach(lc, other->rtable)
+	{
+		RangeTblEntry *rte = lfirst(lc);
+		RangeTblEntry *copy;
+
+		if (rte->perminfoindex == 0)
+			continue;
+		copy = makeNode(RangeTblEntry);
+		memcpy(copy, rte, sizeof(RangeTblEntry));
+		copy->perminfoindex += list_length(statement->permInfos);
+		entries = lappend(entries, copy);
+	}
+	statement->rtable = list_concat_copy(statement->rtable, entries);
+	statement->permInfos = list_concat_copy(statement->permInfos, other->permInfos);
+#else
+	statement->rtable = list_concat_copy(statement->rtable, other->rtable);
 #endif
 }
 

@@ -57,6 +57,7 @@
 #include "copy/shard_sink.h"
 #include "executor/fire_triggers.h"
 #include "executor/reference_write.h"
+#include "planner/foreign_key.h"
 #include "planner/sequence_calls.h"
 #include "sharding/hash.h"
 
@@ -95,7 +96,7 @@ copy_check_insert(ParseState *pstate, Relation rel, List *attlist)
 	ParseNamespaceItem *nsitem = addRangeTableEntryForRelation(pstate, rel, RowExclusiveLock, NULL, false, false);
 
 	compat_note_insert(nsitem, CopyGetAttnums(RelationGetDescr(rel), rel, attlist));
-	compat_check_permissions(pstate);
+	check_own_statement(pstate);
 	if (check_enable_rls(RelationGetRelid(rel), InvalidOid, false) == RLS_ENABLED)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

@@ -79,15 +79,17 @@ check_explained(const ExplainStmt *stmt)
 static bool
 explain_utility(UtilityCall *call)
 {
+	const ExplainStmt *outer;
+
 	check_explained(castNode(ExplainStmt, call->pstmt->utilityStmt));
-	explain_note_statement(castNode(ExplainStmt, call->pstmt->utilityStmt));
+	outer = explain_note_statement(castNode(ExplainStmt, call->pstmt->utilityStmt));
 	PG_TRY();
 	{
 		utility_run(call);
 	}
 	PG_FINALLY();
 	{
-		explain_note_statement(NULL);
+		explain_note_statement(outer);
 	}
 	PG_END_TRY();
 	return true;

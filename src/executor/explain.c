@@ -9,6 +9,10 @@
  * their nodes keep the measured plan (explain_task.c), and fetches it from
  * there.
  *
+ * Extensions print plans too: auto_explain does at the end of each statement,
+ * outside of any snapshot.  They get the tasks without plans of nodes: no
+ * statement may cost a round trip, or fail, because it is logged.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -19,6 +23,7 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/snapmgr.h"
 
 #include "catalog/node.h"
 #include "executor/explain.h"
@@ -112,14 +117,31 @@ show_plan(List *rows, ExplainState *es)
 		es->indent--;
 }
 
-/* A task's node, and its plan there if its parameters are known now. */
+/* The plan of a task, from its node. */
 static void
-show_task(DistScanState *state, Task *task, bool params_known, ExplainState *es)
+show_node_plan(DistScanState *state, Task *task, ExplainState *es)
 {
-	bool		local = task->groupid == metadata_local_group();
+	bool		measured = state->explain != 0 && state->set != NULL;
+	TaskTag		tag = task_tag(&state->spec, task);
+	char	   *command = measured ? psprintf("SELECT citus_internal.task_plan(%d, %d, %d, %d)",
+											   tag.kind == TAG_SHARD ? tag.colocation_id : 0, tag.range.min, tag.range.max,
+											   state->explain) :
+		explain_command(&state->spec, task, es);
+	ParamListInfo params = measured ? NULL : task->params;
+	RunAs		caller = run_as_begin(scan_rights(state));
+
+	show_plan(task->groupid == metadata_local_group() ? local_plan(command, params) :
+			  remote_plan(task->groupid, command, params), es);
+	run_as_end(caller);
+}
+
+/* A task's node, and its plan there if wanted. */
+static void
+show_task(DistScanState *state, Task *task, bool with_plan, ExplainState *es)
+{
 	char	   *node = "local";
 
-	if (!local)
+	if (task->groupid != metadata_local_group())
 	{
 		const ClusterNode *target = node_of_group(task->groupid);
 
@@ -127,30 +149,20 @@ show_task(DistScanState *state, Task *task, bool params_known, ExplainState *es)
 	}
 	ExplainOpenGroup("Task", NULL, true, es);
 	ExplainPropertyText("Node", node, es);
-	if (es->verbose || !params_known)
+	if (es->verbose || !with_plan)
 		ExplainPropertyText("Query", task->text, es);
-	if (params_known)
-	{
-		bool		measured = state->explain != 0 && state->set != NULL;
-		TaskTag		tag = task_tag(&state->spec, task);
-		char	   *command = measured ? psprintf("SELECT citus_internal.task_plan(%d, %d, %d, %d)",
-												   tag.kind == TAG_SHARD ? tag.colocation_id : 0, tag.range.min, tag.range.max,
-												   state->explain) :
-			explain_command(&state->spec, task, es);
-		ParamListInfo params = measured ? NULL : task->params;
-		RunAs		caller = run_as_begin(scan_rights(state));
-
-		show_plan(local ? local_plan(command, params) :
-				  remote_plan(task->groupid, command, params), es);
-		run_as_end(caller);
-	}
+	if (with_plan)
+		show_node_plan(state, task, es);
 	ExplainCloseGroup("Task", NULL, true, es);
 }
 
-void
+const ExplainStmt *
 explain_note_statement(const ExplainStmt *statement)
 {
+	const ExplainStmt *outer = current_statement;
+
 	current_statement = statement;
+	return outer;
 }
 
 /* Adds an option of the statement to the mask. */
@@ -185,6 +197,8 @@ explain_task_mask(int instrument)
 	{
 		if (strcmp(option->defname, "costs") == 0 && !defGetBoolean(option))
 			mask &= ~TASK_EXPLAIN_COSTS;
+		else if (strcmp(option->defname, "timing") == 0 && !defGetBoolean(option))
+			instrument &= ~INSTRUMENT_TIMER;
 		else
 			mask |= option_mask(option);
 	}
@@ -198,6 +212,23 @@ explain_task_mask(int instrument)
 	return mask | (scan_number << TASK_EXPLAIN_SCAN_SHIFT);
 }
 
+/*
+ * Whether this is the output of the EXPLAIN statement that runs now, not of an
+ * extension that logs plans.
+ */
+static bool
+is_for_statement(const ExplainState *es)
+{
+	int			mask = 0;
+
+	if (current_statement == NULL || !ActiveSnapshotSet())
+		return false;
+	foreach_ptr(DefElem, option, current_statement->options)
+		mask |= option_mask(option);
+	return (mask >> TASK_EXPLAIN_FORMAT_SHIFT) == (int) es->format &&
+		((mask & TASK_EXPLAIN_VERBOSE) != 0) == es->verbose;
+}
+
 void
 explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 {
@@ -205,6 +236,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 	List	   *exprs = ((CustomScan *) node->ss.ps.plan)->custom_exprs;
 	bool		params_known = !needs_exec_params((Node *) exprs, NULL) &&
 		((state->plan.narrays == 0 && !state->plan.sends) || state->set != NULL);
+	bool		with_plans = is_for_statement(es);
 	int			shown = 0;
 	ListCell   *cell;
 
@@ -217,7 +249,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 		ExplainPropertyBool("Rows Kept", true, es);
 	if (es->analyze && state->explain != 0)
 		ExplainPropertyUInteger("Tuple data received from nodes", "bytes", state->received, es);
-	if (!params_known || (state->set == NULL && state->plan.current_of > 0))
+	if (!params_known || (state->set == NULL && (state->plan.current_of > 0 || !with_plans)))
 	{
 		ExplainPropertyText("Task Query", state->plan.text, es);
 		return;
@@ -235,7 +267,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 	{
 		if (shown++ > 0 && !explain_all_tasks)
 			break;
-		show_task(state, lfirst(cell), params_known, es);
+		show_task(state, lfirst(cell), with_plans, es);
 	}
 	ExplainCloseGroup("Tasks", "Tasks", false, es);
 }

@@ -15,9 +15,10 @@ extern void explain_init(void);
 
 /*
  * Notes the options of an EXPLAIN statement that is about to run, for the
- * tasks that it starts; NULL when it has ended.
+ * tasks that it starts; returns those of the EXPLAIN that runs it, if any, to
+ * be noted again when it has ended.
  */
-extern void explain_note_statement(const ExplainStmt *statement);
+extern const ExplainStmt *explain_note_statement(const ExplainStmt *statement);
 
 /*
  * TaskTraits.explain for the tasks of a plan that is executed with these

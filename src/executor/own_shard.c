@@ -196,7 +196,10 @@ forget_run(void *arg)
 	ReleaseCachedPlan(run->plan, NULL);
 }
 
-/* Replaces the plan of a statement. */
+/*
+ * Replaces the plan of a statement.  The statement goes on to ask for rights
+ * to the logical tables, which libraries that log the use of tables see.
+ */
 static void
 exchange_plan(QueryDesc *query_desc, CachedPlan *plan, ParamListInfo params)
 {
@@ -208,6 +211,7 @@ exchange_plan(QueryDesc *query_desc, CachedPlan *plan, ParamListInfo params)
 	statement->canSetTag = old->canSetTag;
 	statement->stmt_location = old->stmt_location;
 	statement->stmt_len = old->stmt_len;
+	compat_add_permissions(statement, old);
 	query_desc->plannedstmt = statement;
 	query_desc->params = params;
 }

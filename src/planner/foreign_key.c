@@ -47,6 +47,7 @@
 #include "planner/foreign_key.h"
 
 static ExecutorCheckPerms_hook_type prev_check_perms = NULL;
+static bool checks_own_statement = false;
 
 /* A key's columns, as pull_varattnos() has them. */
 static Bitmapset *
@@ -177,7 +178,22 @@ COMPAT_CHECK_PERMS(check_validation)
 		if (table != NULL && table->kind != DIST_REFERENCE)
 			return false;
 	}
-	return prev_check_perms == NULL || compat_check_perms_next(prev_check_perms);
+	return prev_check_perms == NULL || checks_own_statement || compat_check_perms_next(prev_check_perms);
+}
+
+void
+check_own_statement(ParseState *pstate)
+{
+	checks_own_statement = true;
+	PG_TRY();
+	{
+		compat_check_permissions(pstate);
+	}
+	PG_FINALLY();
+	{
+		checks_own_statement = false;
+	}
+	PG_END_TRY();
 }
 
 void

@@ -9,8 +9,16 @@
 #define CITUS_PLANNER_FOREIGN_KEY_H
 
 #include "nodes/parsenodes.h"
+#include "parser/parse_node.h"
 
 extern void foreign_key_init(void);
+
+/*
+ * As compat_check_permissions(), for a statement that this library runs in
+ * place of the server: hooks of libraries loaded earlier, which haven't been
+ * told of the statement (pgaudit crashes then), aren't called.
+ */
+extern void check_own_statement(ParseState *pstate);
 
 /*
  * Errors if a foreign key's own statement looks for a row that a local table
