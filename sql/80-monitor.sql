@@ -29,6 +29,37 @@ CREATE FUNCTION citus_internal.shard_sizes(OUT groupid integer, OUT shardid bigi
 	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_shard_sizes';
 COMMENT ON FUNCTION citus_internal.shard_sizes() IS 'disk space of the shards on all nodes';
 
+CREATE FUNCTION citus_internal.local_shard_numbers(name_of_schema text, name_of_table text, OUT schema_name text,
+	OUT table_name text, OUT part text, OUT shards integer, OUT numbers bigint[])
+	RETURNS SETOF record LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_local_shard_numbers';
+COMMENT ON FUNCTION citus_internal.local_shard_numbers(text, text) IS
+	'disk space of the relations of a table, or of all, in shards on this node';
+
+CREATE FUNCTION citus_internal.pg_relation_size(relation regclass)
+	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_pg_relation_size';
+COMMENT ON FUNCTION citus_internal.pg_relation_size(regclass) IS
+	'stands for pg_relation_size() in queries: of a distributed table, the sum over its shards';
+
+CREATE FUNCTION citus_internal.pg_relation_size(relation regclass, fork text)
+	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_pg_relation_size';
+COMMENT ON FUNCTION citus_internal.pg_relation_size(regclass, text) IS
+	'stands for pg_relation_size() in queries: of a distributed table, the sum over its shards';
+
+CREATE FUNCTION citus_internal.pg_table_size(relation regclass)
+	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_pg_table_size';
+COMMENT ON FUNCTION citus_internal.pg_table_size(regclass) IS
+	'stands for pg_table_size() in queries: of a distributed table, the sum over its shards';
+
+CREATE FUNCTION citus_internal.pg_indexes_size(relation regclass)
+	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_pg_indexes_size';
+COMMENT ON FUNCTION citus_internal.pg_indexes_size(regclass) IS
+	'stands for pg_indexes_size() in queries: of a distributed table, the sum over its shards';
+
+CREATE FUNCTION citus_internal.pg_total_relation_size(relation regclass)
+	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_pg_total_relation_size';
+COMMENT ON FUNCTION citus_internal.pg_total_relation_size(regclass) IS
+	'stands for pg_total_relation_size() in queries: of a distributed table, the sum over its shards';
+
 CREATE FUNCTION pg_catalog.citus_shard_sizes(OUT shard_id integer, OUT size bigint)
 	RETURNS SETOF record LANGUAGE sql SET search_path = pg_catalog
 AS $$

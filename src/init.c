@@ -42,6 +42,7 @@
 #include "jobs/job.h"
 #include "lib/debug_point.h"
 #include "lib/statement_cache.h"
+#include "monitor/table_statistics.h"
 #include "objects/sequence_values.h"
 #include "planner/planner.h"
 #include "planner/shippable_function.h"
@@ -157,6 +158,7 @@ _PG_init(void)
 	automatic_rebalance_init();
 	decoder_init();
 	daemon_init();
+	table_statistics_init();
 	gateway_init();
 	inert_settings_init();
 }

@@ -24,6 +24,16 @@
 
 #define LEAST_PART_MS 1000
 
+List *
+node_groups(void)
+{
+	List	   *groups = NIL;
+
+	foreach_ptr(ClusterNode, node, node_active_primaries())
+		groups = lappend_int(groups, node->groupid);
+	return groups != NIL ? groups : list_make1_int(metadata_local_group());
+}
+
 static void
 query_here(int32 groupid, const char *sql, NodeRowCallback callback, void *arg)
 {
@@ -98,25 +108,36 @@ query_if_reachable(NodeQuery *query)
  * citus.node_connection_timeout, to connect and again to answer, but no less
  * than LEAST_PART_MS.
  */
+List *
+node_query_groups(List *groups, const char *sql, NodeRowCallback callback, void *arg)
+{
+	int			timeout = remote_connection_timeout();
+	int			nodes = list_length(groups) - list_member_int(groups, metadata_local_group());
+	int			part = Max(timeout / Max(nodes, 1), Min(timeout, LEAST_PART_MS));
+	int			level = exact_names_begin();
+	List	   *skipped = NIL;
+
+	if (list_member_int(groups, metadata_local_group()))
+		query_here(metadata_local_group(), sql, callback, arg);
+	(void) set_config_option("citus.node_connection_timeout", psprintf("%dms", part), PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	foreach_int(groupid, groups)
+	{
+		NodeQuery	query = {groupid, sql, part, callback, arg};
+
+		if (groupid != metadata_local_group() && !query_if_reachable(&query))
+			skipped = lappend_int(skipped, groupid);
+	}
+	AtEOXact_GUC(true, level);
+	return skipped;
+}
+
 bool
 node_query_all(const char *sql, NodeRowCallback callback, void *arg)
 {
-	List	   *nodes = node_active_primaries_remote();
-	int			timeout = remote_connection_timeout();
-	int			part = Max(timeout / Max(list_length(nodes), 1), Min(timeout, LEAST_PART_MS));
-	int			level = exact_names_begin();
-	bool		complete = true;
+	List	   *groups = list_make1_int(metadata_local_group());
 
-	query_here(metadata_local_group(), sql, callback, arg);
-	(void) set_config_option("citus.node_connection_timeout", psprintf("%dms", part), PGC_USERSET,
-							 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	foreach_ptr(ClusterNode, node, nodes)
-	{
-		NodeQuery	query = {node->groupid, sql, part, callback, arg};
-
-		if (!query_if_reachable(&query))
-			complete = false;
-	}
-	AtEOXact_GUC(true, level);
-	return complete;
+	foreach_ptr(ClusterNode, node, node_active_primaries_remote())
+		groups = lappend_int(groups, node->groupid);
+	return node_query_groups(groups, sql, callback, arg) == NIL;
 }

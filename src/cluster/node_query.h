@@ -12,6 +12,11 @@
 
 #include "compat/foreach.h"
 
+/*
+ * Groups (IntList) of the active nodes; this server's own if it is alone.
+ */
+extern List *node_groups(void);
+
 /* Called for each row of the answer; values are text or NULL. */
 typedef void (*NodeRowCallback) (int32 groupid, int ncolumns, char **values, void *arg);
 
@@ -27,5 +32,11 @@ extern void node_query(int32 groupid, const char *sql, NodeRowCallback callback,
  * citus.node_connection_timeout; returns whether there were none.
  */
 extern bool node_query_all(const char *sql, NodeRowCallback callback, void *arg);
+
+/*
+ * The same on the nodes of some groups (IntList), which may include this one;
+ * returns the groups of those that are skipped.
+ */
+extern List *node_query_groups(List *groups, const char *sql, NodeRowCallback callback, void *arg);
 
 #endif							/* CITUS_CLUSTER_NODE_QUERY_H */

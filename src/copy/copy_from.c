@@ -58,7 +58,7 @@
 #include "executor/fire_triggers.h"
 #include "executor/reference_write.h"
 #include "planner/foreign_key.h"
-#include "planner/sequence_calls.h"
+#include "planner/replaced_function.h"
 #include "sharding/hash.h"
 
 typedef struct CopyJob
@@ -193,7 +193,7 @@ turn_defaults(CopyFromState cstate)
 	{
 		AttrNumber	attno = cstate->defmap[i] + 1;
 		Node	   *expr = build_column_default(cstate->rel, attno);
-		Node	   *turned = sequence_calls_turn_expression(expr);
+		Node	   *turned = replaced_functions_turn_expression(expr);
 
 		if (turned != expr)
 			compat_set_copy_default(cstate, attno, expression_planner((Expr *) turned));

@@ -40,7 +40,7 @@ extern void check_new_values(Oid relid, const char *column, Node *expr);
 /*
  * Has a raw expression that is evaluated for shards, by the server's own code,
  * draw values from sequences as a query on this node does
- * (planner/sequence_calls.h).
+ * (planner/replaced_function.h).
  */
 extern void use_sequences_of_cluster(Node *expr);
 

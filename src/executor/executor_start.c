@@ -40,6 +40,8 @@
 /* After how many custom plans the server considers a generic one. */
 #define CUSTOM_PLANS 5
 
+uint64		executor_statements = 0;
+
 static ExecutorStart_hook_type prev_start = NULL;
 
 /* The next hook in the chain, or the server's own function. */
@@ -118,6 +120,7 @@ start_executor(QueryDesc *query_desc, int eflags)
 	TaskTag		tag = {TAG_NONE};
 	bool		own_snapshot;
 
+	executor_statements++;
 	node_call_forget(text);
 	if (unlikely(triggers_are_called()))
 		triggers_statement_starts(query_desc->snapshot);

@@ -5,33 +5,26 @@
  *
  * A client of the gateway knows itself by the number that it got as process id
  * at its start, and has another session for each transaction.  So in sessions
- * that a gateway lends, the planner hook replaces the server's functions that
- * return or take process ids by ours: pg_backend_pid() is the client's number,
- * pg_stat_activity and pg_locks show sessions by the numbers of the clients
- * that have them, pg_stat_activity also shows clients without a session, and
- * numbers can be given to pg_cancel_backend(), pg_terminate_backend() and
- * pg_blocking_pids().  In all other sessions of the server, these show and
- * take process ids, but numbers can be cancelled and terminated too.
- *
- * The hook sees the query after the rewriter, so this holds for views, and for
- * functions of users except those in SQL that the planner inlines.
+ * that a gateway lends, the server's functions that return or take process ids
+ * are replaced by ours (planner/replaced_function.c): pg_backend_pid() is the
+ * client's number, pg_stat_activity and pg_locks show sessions by the numbers
+ * of the clients that have them, pg_stat_activity also shows clients without a
+ * session, and numbers can be given to pg_cancel_backend(),
+ * pg_terminate_backend() and pg_blocking_pids().  In all other sessions of the
+ * server, these show and take process ids, but numbers can be cancelled and
+ * terminated too.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "catalog/namespace.h"
 #include "catalog/pg_authid.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "common/ip.h"
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
-#include "nodes/value.h"
-#include "optimizer/planner.h"
 #include "pgstat.h"
 #include "portability/instr_time.h"
 #include "storage/latch.h"
@@ -41,7 +34,6 @@
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/guc.h"
-#include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
@@ -49,6 +41,7 @@
 #include "compat/sql_function.h"
 #include "gateway/gateway.h"
 #include "gateway/gateway_stats.h"
+#include "planner/replaced_function.h"
 
 SQL_FUNCTION(citus_internal_gateway_backend_pid);
 SQL_FUNCTION(citus_internal_gateway_activity);
@@ -61,132 +54,39 @@ SQL_FUNCTION(citus_internal_gateway_terminate_backend);
 /* Milliseconds between two looks whether an order can be given, or is done. */
 #define ORDER_LOOK 10
 
-static const struct
-{
-	Oid			funcid;			/* of the server */
-	const char *name;			/* of ours */
-	int			nargs;
-	Oid			args[2];
-	bool		everywhere;		/* also in sessions that no gateway lends */
-}			number_functions[] = {
-	{F_PG_BACKEND_PID, "gateway_backend_pid", 0, {0}, false},
-	{F_PG_STAT_GET_ACTIVITY, "gateway_activity", 1, {INT4OID}, false},
-	{F_PG_LOCK_STATUS, "gateway_locks", 0, {0}, false},
-	{F_PG_PREPARED_STATEMENT, "gateway_prepared_statements", 0, {0}, false},
-	{F_PG_BLOCKING_PIDS, "gateway_blocking_pids", 1, {INT4OID}, false},
-	{F_PG_CANCEL_BACKEND, "gateway_cancel_backend", 1, {INT4OID}, true},
-	{F_PG_TERMINATE_BACKEND, "gateway_terminate_backend", 2, {INT4OID, INT8OID}, true},
-};
-
-static planner_hook_type number_planner_next = NULL;
 static bool numbers_are_shown = false;	/* a gateway lends this session */
 static bool asks_server = false;	/* one of our functions calls the
 									 * server's */
 
 /*
- * Whether the session is lent to a node: nodes compare process ids to find out
- * that a pooler is between them (remote/settings.c).
+ * Numbers of clients can be given to the server's functions in all sessions.
  */
 static bool
-serves_other_node(void)
+numbers_are_taken(void)
 {
-	return application_name != NULL && strncmp(application_name, "citus_internal", strlen("citus_internal")) == 0;
-}
-
-/* The row of one of the server's functions that is replaced here, or -1. */
-static int
-find_number_function(Oid funcid)
-{
-	for (int i = 0; i < lengthof(number_functions); i++)
-		if (number_functions[i].funcid == funcid)
-			return (numbers_are_shown && !serves_other_node()) || number_functions[i].everywhere ? i : -1;
-	return -1;
-}
-
-static bool
-has_number_function(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, FuncExpr) && find_number_function(((FuncExpr *) node)->funcid) >= 0)
-		return true;
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, has_number_function, context, 0);
-	return expression_tree_walker(node, has_number_function, context);
+	return !asks_server && !session_is_shared();
 }
 
 /*
- * Our function of a row; InvalidOid if the database has none.
+ * Sessions that are lent to a node aren't shown numbers: nodes compare process
+ * ids to find out that a pooler is between them (remote/settings.c).
  */
-static Oid
-own_number_function(int row)
+static bool
+numbers_are_answers(void)
 {
-	oidvector  *args = buildoidvector(number_functions[row].args, number_functions[row].nargs);
-
-	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(number_functions[row].name),
-						   PointerGetDatum(args), ObjectIdGetDatum(get_namespace_oid("citus_internal", true)));
+	return numbers_are_shown && numbers_are_taken() &&
+		(application_name == NULL || strncmp(application_name, "citus_internal", strlen("citus_internal")) != 0);
 }
 
-/* Replaces the function, if it is one that is replaced. */
-static void
-replace_function(FuncExpr *call)
-{
-	int			row = find_number_function(call->funcid);
-	Oid			own = row >= 0 ? own_number_function(row) : InvalidOid;
-
-	if (OidIsValid(own))
-		call->funcid = own;
-}
-
-/*
- * A function in FROM, as it was: if it will be replaced, ours returns records
- * of the same columns.
- */
-static void
-name_columns(RangeTblFunction *function)
-{
-	TupleDesc	desc;
-
-	if (function->funcexpr == NULL || !IsA(function->funcexpr, FuncExpr) || function->funccoltypes != NIL ||
-		find_number_function(((FuncExpr *) function->funcexpr)->funcid) < 0 ||
-		get_expr_result_type(function->funcexpr, NULL, &desc) != TYPEFUNC_COMPOSITE)
-		return;
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute column = TupleDescAttr(desc, i);
-
-		function->funccolnames = lappend(function->funccolnames, makeString(pstrdup(NameStr(column->attname))));
-		function->funccoltypes = lappend_oid(function->funccoltypes, column->atttypid);
-		function->funccoltypmods = lappend_int(function->funccoltypmods, column->atttypmod);
-		function->funccolcollations = lappend_oid(function->funccolcollations, column->attcollation);
-	}
-}
-
-static Node *
-replace_number_functions(Node *node, void *context)
-{
-	if (node == NULL)
-		return NULL;
-	if (IsA(node, Query))
-		return (Node *) query_tree_mutator((Query *) node, replace_number_functions, context, 0);
-	if (IsA(node, RangeTblFunction))
-	{
-		node = copyObject(node);
-		name_columns((RangeTblFunction *) node);
-	}
-	node = expression_tree_mutator(node, replace_number_functions, context);
-	if (IsA(node, FuncExpr))
-		replace_function((FuncExpr *) node);
-	return node;
-}
-
-static PlannedStmt *
-plan_with_numbers(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
-{
-	if (!asks_server && !session_is_shared() && query_tree_walker(query, has_number_function, NULL, 0))
-		query = query_tree_mutator(query, replace_number_functions, NULL, 0);
-	return number_planner_next(query, query_string, cursor_options, params);
-}
+static const ReplacedFunction number_functions[] = {
+	{F_PG_BACKEND_PID, "gateway_backend_pid", 0, {0}, numbers_are_answers},
+	{F_PG_STAT_GET_ACTIVITY, "gateway_activity", 1, {INT4OID}, numbers_are_answers},
+	{F_PG_LOCK_STATUS, "gateway_locks", 0, {0}, numbers_are_answers},
+	{F_PG_PREPARED_STATEMENT, "gateway_prepared_statements", 0, {0}, numbers_are_answers},
+	{F_PG_BLOCKING_PIDS, "gateway_blocking_pids", 1, {INT4OID}, numbers_are_answers},
+	{F_PG_CANCEL_BACKEND, "gateway_cancel_backend", 1, {INT4OID}, numbers_are_taken},
+	{F_PG_TERMINATE_BACKEND, "gateway_terminate_backend", 2, {INT4OID, INT8OID}, numbers_are_taken},
+};
 
 /* The process that serves a client now, or the process id itself. */
 static int
@@ -506,7 +406,6 @@ client_number_begin(void)
 void
 client_number_init(void)
 {
-	number_planner_next = planner_hook != NULL ? planner_hook : standard_planner;
-	planner_hook = plan_with_numbers;
+	replaced_functions_add(number_functions, lengthof(number_functions));
 	backend_of_client = pid_of_number;
 }

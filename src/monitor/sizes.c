@@ -25,7 +25,6 @@
 
 #include "compat/sql_function.h"
 #include "catalog/metadata.h"
-#include "catalog/node.h"
 #include "cluster/node_query.h"
 
 SQL_FUNCTION(citus_table_size);
@@ -61,17 +60,6 @@ sum_sizes(int32 groupid, int ncolumns, char **values, void *arg)
 		*(int64 *) arg += pg_strtoint64(values[0]);
 }
 
-/* All groups: the nodes', or this server's own if it is alone. */
-static List *
-groups_with_shards(void)
-{
-	List	   *groups = NIL;
-
-	foreach_ptr(ClusterNode, node, node_active_primaries())
-		groups = lappend_int(groups, node->groupid);
-	return groups != NIL ? groups : list_make1_int(metadata_local_group());
-}
-
 /*
  * Sum of what a size function says of the relation's parts: a table, or an
  * index of one.
@@ -84,7 +72,7 @@ distributed_size(Oid relid, const char *function)
 	char	   *name = get_rel_name(relid);
 	int64		size = 0;
 
-	foreach_int(groupid, groups_with_shards())
+	foreach_int(groupid, node_groups())
 	{
 		char	   *names;
 

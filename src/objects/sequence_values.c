@@ -12,8 +12,8 @@
  *
  * The node's own sequence is closed: it is at its end, so that a call that the
  * planner hasn't replaced by citus_internal.nextval()
- * (planner/sequence_calls.c) fails instead of returning a value that another
- * node may return as well.
+ * (planner/replaced_function.c) fails instead of returning a value that
+ * another node may return as well.
  *
  * setval() sets the coordinator's sequence.  As after ALTER SEQUENCE and
  * TRUNCATE ..  RESTART IDENTITY, all nodes then discard their stored values:
@@ -46,6 +46,7 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -60,6 +61,7 @@
 #include "lib/shared_area.h"
 #include "lib/transaction_end.h"
 #include "objects/sequence_values.h"
+#include "planner/replaced_function.h"
 #include "remote/connection.h"
 #include "table/definition.h"
 
@@ -586,6 +588,28 @@ citus_internal_adopt_sequence(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/* Other nodes discard the values that they have stored. */
+static bool
+other_nodes_draw(void)
+{
+	return metadata_local_group() != COORDINATOR_GROUP || node_active_primaries_remote() != NIL;
+}
+
+/* The coordinator's own sequences are the authoritative ones. */
+static bool
+coordinator_draws(void)
+{
+	return metadata_local_group() != COORDINATOR_GROUP;
+}
+
+static const ReplacedFunction sequence_functions[] = {
+	{F_NEXTVAL, "nextval", 1, {REGCLASSOID}, coordinator_draws},
+	{F_CURRVAL, "currval", 1, {REGCLASSOID}, coordinator_draws},
+	{F_LASTVAL, "lastval", 0, {0}, coordinator_draws},
+	{F_SETVAL_REGCLASS_INT8, "setval", 2, {REGCLASSOID, INT8OID}, other_nodes_draw},
+	{F_SETVAL_REGCLASS_INT8_BOOL, "setval", 3, {REGCLASSOID, INT8OID, BOOLOID}, other_nodes_draw},
+};
+
 void
 sequence_values_init(void)
 {
@@ -596,4 +620,5 @@ sequence_values_init(void)
 	};
 
 	shared_area_add(&area);
+	replaced_functions_add(sequence_functions, lengthof(sequence_functions));
 }

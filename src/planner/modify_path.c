@@ -27,6 +27,7 @@
 #include "optimizer/planner.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/typcache.h"
@@ -41,7 +42,7 @@
 #include "planner/lock_path.h"
 #include "planner/modify_plan.h"
 #include "planner/planner.h"
-#include "planner/sequence_calls.h"
+#include "planner/replaced_function.h"
 #include "planner/shippable.h"
 #include "planner/write_query.h"
 #include "resolve/tag.h"
@@ -194,7 +195,7 @@ static bool
 is_users_function(Oid funcid, void *context)
 {
 	return (funcid >= FirstNormalObjectId || func_volatile(funcid) == PROVOLATILE_VOLATILE) &&
-		!sequence_call_is_nextval(funcid);
+		!replaced_function_is(funcid, F_NEXTVAL);
 }
 
 /* Whether a query runs code of users, also in a domain's constraint. */

@@ -31,7 +31,7 @@
 #include "planner/partial_plan.h"
 #include "planner/planner.h"
 #include "planner/replica_identity.h"
-#include "planner/sequence_calls.h"
+#include "planner/replaced_function.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
 #include "remote/identity.h"
@@ -356,7 +356,7 @@ citus_planner(Query *query, const char *query_string, int cursor_options, ParamL
 	if (metadata_available())
 	{
 		cache_limit_check();
-		query = sequence_calls_turn(query);
+		query = replaced_functions_turn(query);
 		hide_shards(query);
 
 		/* a statement of a foreign key: each node checks its own rows */

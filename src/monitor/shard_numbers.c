@@ -1,0 +1,224 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard_numbers.c
+ *	  Sizes and statistics of the shards on a node, by logical relation.
+ *
+ * The node's side of table_statistics.c: a row for each relation of a table
+ * (the table itself, its TOAST table, that one's index, its indexes), with the
+ * sums over the table's shards on this node.  Other nodes know relations by
+ * their names, as Oids differ.
+ *
+ * As the server's functions, these ask for no right to the relations.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "catalog/index.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/tuplestore.h"
+
+#include "catalog/catalog_rows.h"
+#include "catalog/metadata.h"
+#include "compat/sql_function.h"
+#include "monitor/shard_numbers.h"
+
+SQL_FUNCTION(citus_internal_local_shard_numbers);
+
+/* A relation of a table. */
+typedef struct TablePart
+{
+	Oid			relid;			/* InvalidOid for a TOAST table or its index */
+	const char *name;
+	int64		numbers[NUMBERS_MAX];
+} TablePart;
+
+List *
+relation_indexes(Oid relid)
+{
+	List	   *indexes = NIL;
+
+	foreach_ptr(CatalogRow, row, catalog_rows_by_oid(IndexRelationId, IndexIndrelidIndexId, Anum_pg_index_indrelid, relid))
+		indexes = lappend_oid(indexes, ((Form_pg_index) GETSTRUCT(row->tuple))->indexrelid);
+	return indexes;
+}
+
+Oid
+relation_toast(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			toast = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		toast = ((Form_pg_class) GETSTRUCT(tuple))->reltoastrelid;
+		ReleaseSysCache(tuple);
+	}
+	return toast;
+}
+
+Oid
+relation_toast_index(Oid relid)
+{
+	Oid			toast = relation_toast(relid);
+	List	   *indexes = OidIsValid(toast) ? relation_indexes(toast) : NIL;
+
+	return indexes != NIL ? linitial_oid(indexes) : InvalidOid;
+}
+
+static TablePart *
+make_table_part(Oid relid, const char *name)
+{
+	TablePart  *part = palloc0(sizeof(TablePart));
+
+	part->relid = relid;
+	part->name = name;
+	return part;
+}
+
+/* The relations (TablePart) of a logical table. */
+static List *
+parts_of_table(Oid relid)
+{
+	List	   *parts = list_make1(make_table_part(relid, PART_TABLE));
+
+	foreach_oid(index, relation_indexes(relid))
+		parts = lappend(parts, make_table_part(index, psprintf(PART_INDEX_PREFIX "%s", get_rel_name(index))));
+	if (OidIsValid(relation_toast(relid)))
+	{
+		parts = lappend(parts, make_table_part(InvalidOid, PART_TOAST));
+		parts = lappend(parts, make_table_part(InvalidOid, PART_TOAST_INDEX));
+	}
+	return parts;
+}
+
+/* A part's relation in the shard, whose table has the Oid shard. */
+static Oid
+part_of_shard(const TablePart *part, Oid shard, int64 shardid)
+{
+	if (OidIsValid(part->relid))
+		return shard_local_relid(part->relid, shardid);
+	return strcmp(part->name, PART_TOAST) == 0 ? relation_toast(shard) : relation_toast_index(shard);
+}
+
+/*
+ * Adds the sizes of a relation, which is locked meanwhile.  False if it is
+ * locked by another session, and we aren't to wait.
+ */
+static bool
+add_sizes(TablePart *part, Oid relid, bool wait)
+{
+	if (!OidIsValid(relid))
+		return true;
+	if (wait)
+		LockRelationOid(relid, AccessShareLock);
+	else if (!ConditionalLockRelationOid(relid, AccessShareLock))
+		return false;
+	for (int fork = 0; fork <= MAX_FORKNUM; fork++)
+	{
+		LOCAL_FCINFO(call, 2);
+		Datum		size;
+
+		InitFunctionCallInfoData(*call, NULL, 2, InvalidOid, NULL, NULL);
+		call->args[0] = (NullableDatum) {ObjectIdGetDatum(relid), false};
+		call->args[1] = (NullableDatum) {CStringGetTextDatum(forkNames[fork]), false};
+		size = pg_relation_size(call);
+		if (!call->isnull)		/* it was dropped */
+			part->numbers[fork] += DatumGetInt64(size);
+	}
+	UnlockRelationOid(relid, AccessShareLock);
+	return true;
+}
+
+static void
+put_part(ReturnSetInfo *result, Oid relid, int nshards, const TablePart *part)
+{
+	Datum		numbers[NUMBERS_MAX];
+	Datum		row[5];
+	bool		nulls[5] = {false};
+
+	for (int i = 0; i < NUMBERS_MAX; i++)
+		numbers[i] = Int64GetDatum(part->numbers[i]);
+	row[0] = CStringGetTextDatum(get_namespace_name(get_rel_namespace(relid)));
+	row[1] = CStringGetTextDatum(get_rel_name(relid));
+	row[2] = CStringGetTextDatum(part->name);
+	row[3] = Int32GetDatum(nshards);
+	row[4] = PointerGetDatum(construct_array(numbers, NUMBERS_MAX, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	tuplestore_putvalues(result->setResult, result->setDesc, row, nulls);
+}
+
+/*
+ * Puts the rows of a table that has shards here; none if one of these is
+ * locked, and we aren't to wait.
+ */
+static void
+put_numbers_of_table(ReturnSetInfo *result, Oid relid, bool wait)
+{
+	const DistTable *table = OidIsValid(relid) ? metadata_find(relid) : NULL;
+	List	   *parts;
+	int			nshards = 0;
+
+	if (table == NULL || table->damage != NULL || table->kind == DIST_REFERENCE || get_rel_name(relid) == NULL)
+		return;
+	parts = parts_of_table(relid);
+	for (int i = 0; i < table->nshards; i++)
+	{
+		int64		shardid = table->shards[i].shardid;
+		Oid			shard;
+
+		if (table->shards[i].groupid != metadata_local_group())
+			continue;
+		shard = shard_local_relid(relid, shardid);
+		foreach_ptr(TablePart, part, parts)
+			if (!add_sizes(part, part_of_shard(part, shard, shardid), wait))
+				return;
+		nshards++;
+	}
+	if (nshards > 0)
+		foreach_ptr(TablePart, part, parts)
+			put_part(result, relid, nshards, part);
+}
+
+/*
+ * citus_internal.local_shard_numbers(schema_name text, table_name text, OUT
+ * schema_name text, OUT table_name text, OUT part text, OUT shards integer,
+ * OUT numbers bigint[])
+ *
+ * Of one table; if the arguments are NULL, of all tables, without those that
+ * another session has locked.
+ */
+Datum
+citus_internal_local_shard_numbers(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (!PG_ARGISNULL(0) && !PG_ARGISNULL(1))
+	{
+		char	   *schema = text_to_cstring(PG_GETARG_TEXT_PP(0));
+		char	   *table = text_to_cstring(PG_GETARG_TEXT_PP(1));
+		Oid			namespace = get_namespace_oid(schema, true);
+
+		put_numbers_of_table(result, OidIsValid(namespace) ? get_relname_relid(table, namespace) : InvalidOid, true);
+		return (Datum) 0;
+	}
+	foreach_oid(relid, metadata_tables(0))
+	{
+		CHECK_FOR_INTERRUPTS();
+		put_numbers_of_table(result, relid, false);
+	}
+	return (Datum) 0;
+}

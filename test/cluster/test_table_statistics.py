@@ -1,0 +1,98 @@
+"""Sizes and statistics of logical tables, from all nodes."""
+
+import psycopg
+import pytest
+
+from harness.servers import cluster, fill, rows, value, wait_until
+
+TABLES = [f"t{number}" for number in range(12)]
+
+
+@pytest.fixture(scope="module")
+def many():
+    """A cluster with a dozen tables of four shards each, as many as a statement asks for at once."""
+    from harness.servers import connect as open_connection
+
+    with cluster(purpose="check-statistics") as made:
+        with open_connection(made.coordinator) as connection:
+            connection.execute("SET citus.shard_count = 4")
+            for table in TABLES:
+                fill(connection, table, 200)
+            connection.execute("CREATE TABLE plain AS SELECT generate_series(1, 100)")
+        yield made
+
+
+def sizes(connection, tables):
+    return rows(connection, "SELECT relname, pg_total_relation_size(oid) FROM pg_class WHERE relname = ANY (%s) AND relkind = 'r' ORDER BY oid",
+                [tables])
+
+
+def test_every_node_tells_the_same(many, connect):
+    expected = [(table, value(connect(many.coordinator), "SELECT citus_total_relation_size(%s)", [table])) for table in TABLES]
+    assert all(size > 0 for _, size in expected)
+    for node in many.nodes:
+        assert sizes(connect(node), TABLES) == expected
+
+
+def test_waits_for_no_table_that_it_does_not_name(many, connect):
+    """A statement about many tables asks for all of them at once; one that is locked answers later."""
+    connection = connect(many.workers[0])
+    expected = sizes(connection, TABLES)
+    holder = connect(many.coordinator)
+    holder.execute(f"BEGIN; LOCK TABLE {TABLES[-1]} IN ACCESS EXCLUSIVE MODE; ALTER TABLE {TABLES[-1]} ADD COLUMN more int")
+    connection.execute("SET lock_timeout = '2s'")
+    assert sizes(connection, TABLES[:-1]) == expected[:-1]
+    with pytest.raises(psycopg.errors.LockNotAvailable):
+        sizes(connection, TABLES)
+    holder.execute("ROLLBACK")
+    assert sizes(connection, TABLES) == expected
+
+
+def test_during_changes_of_its_own(many, connect):
+    """In a transaction that has written, or has failed in a savepoint, the sizes are those that it sees."""
+    connection = connect(many.coordinator, autocommit=False)
+    before = value(connection, "SELECT pg_relation_size('t0')")
+    fill_more = "INSERT INTO t0 SELECT g, g FROM generate_series(1001, 4000) g"
+    connection.execute(fill_more)
+    connection.execute("ALTER TABLE t0 ADD COLUMN more text DEFAULT 'x'; CREATE INDEX again ON t0 (more)")
+    assert value(connection, "SELECT pg_relation_size('t0')") > before
+    assert value(connection, "SELECT pg_relation_size('again')") > 0
+    connection.execute("SAVEPOINT s")
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        connection.execute("SELECT pg_relation_size('t0') / (pg_relation_size('t0') * 0)")
+    connection.execute("ROLLBACK TO s")
+    assert value(connection, "SELECT pg_total_relation_size('t0')") > before
+    connection.rollback()
+
+
+@pytest.mark.parametrize("down", ["killed", "disabled"])
+def test_a_node_that_is_down(make_cluster, connect, down):
+    """NULL for tables with shards there, and one warning; other tables have their sizes."""
+    made = make_cluster()
+    connection = connect(made.coordinator)
+    connection.execute("SET citus.shard_count = 4")
+    for table in TABLES:
+        fill(connection, table, 20)
+    port = value(connection, "SELECT nodeport FROM citus_shards WHERE table_name = 't0'::regclass AND nodeport <> %s LIMIT 1",
+                 [made.coordinator.port])
+    lost = next(node for node in made.nodes if node.port == port)
+    connection.execute("CREATE TABLE plain AS SELECT generate_series(1, 100)")
+    connection.execute("CREATE TABLE single (id int); SELECT create_distributed_table('single', NULL)")
+    connection.execute("INSERT INTO single SELECT generate_series(1, 100)")
+    kept = next(node.port for node in made.nodes if node.port not in (lost.port, made.coordinator.port))
+    connection.execute("""
+        SELECT citus_move_shard_placement(shardid, nodename, nodeport, '127.0.0.1', %s, 'block_writes')
+        FROM citus_shards WHERE table_name = 'single'::regclass AND nodeport <> %s""", [kept, kept])
+    lost.kill()
+    if down == "disabled":
+        connection.execute("SELECT citus_disable_node('127.0.0.1', %s, force => true)", [port])
+    warnings = []
+    connection.add_notice_handler(lambda notice: warnings.append(notice.severity))
+    found = dict(sizes(connection, [*TABLES, "plain", "single"]))
+    assert {table: found[table] for table in TABLES} == dict.fromkeys(TABLES)
+    assert found["plain"] > 0 and found["single"] > 0
+    assert warnings == (["WARNING"] if down == "killed" else [])
+    lost.start()
+    if down == "disabled":
+        connection.execute("SELECT citus_activate_node('127.0.0.1', %s)", [port])
+    assert all(size > 0 for _, size in sizes(connection, TABLES))
