@@ -230,7 +230,7 @@ result_columns(DistModifyState *state, ChangeList *changes)
 		types = list_concat(types, list_make2_int(TIDOID, (int) state->row_type));
 		typmods = list_concat(typmods, list_make2_int(-1, -1));
 	}
-	foreach(cell, state->plan.attnos)
+	foreach(cell, list_concat_copy(state->plan.attnos, state->plan.old_attnos))
 	{
 		AttrNumber	attno = lfirst_int(cell);
 		const FormData_pg_attribute *attribute;
@@ -247,19 +247,32 @@ result_columns(DistModifyState *state, ChangeList *changes)
 	return scan_columns(types, typmods);
 }
 
-int
-modify_returned_position(DistModifyState *state, AttrNumber attno)
+/* The position of a number in a list that has it. */
+static int
+position_of_column(List *attnos, AttrNumber attno)
 {
 	int			position = 0;
-	ListCell   *cell;
 
-	foreach(cell, state->plan.attnos)
+	foreach_int(other, attnos)
 	{
-		if (lfirst_int(cell) == attno)
+		if (other == attno)
 			break;
 		position++;
 	}
 	return position;
+}
+
+int
+modify_returned_position(DistModifyState *state, AttrNumber attno)
+{
+	return position_of_column(state->plan.attnos, attno);
+}
+
+/* The same of a column of the row before ON CONFLICT DO UPDATE. */
+static int
+old_position(DistModifyState *state, AttrNumber attno)
+{
+	return list_length(state->plan.attnos) + position_of_column(state->plan.old_attnos, attno);
 }
 
 void
@@ -283,17 +296,20 @@ modify_add_output(DistModifyState *state, ChangeList *changes, MinimalTuple chan
 		else if (resno > 0)
 			output->tts_values[i] = slot_getattr(change_slot, CHANGE_OTHERS + i + 1,
 												 &output->tts_isnull[i]);
-		else if (attno == TableOidAttributeNumber)
+		else if (attno == TableOidAttributeNumber && resno != COLUMN_OLD)
 		{
 			output->tts_values[i] = ObjectIdGetDatum(state->plan.relid);
 			output->tts_isnull[i] = false;
 		}
 		else
 		{
-			int			position = changes->nfixed + modify_returned_position(state, attno);
+			int			position = changes->nfixed +
+				(resno == COLUMN_OLD ? old_position(state, attno) : modify_returned_position(state, attno));
 
 			output->tts_values[i] = row->tts_values[position];
 			output->tts_isnull[i] = row->tts_isnull[position];
+			if (attno == TableOidAttributeNumber)
+				output->tts_values[i] = ObjectIdGetDatum(state->plan.relid);
 		}
 	}
 	output->tts_values[natts - 1] = Int64GetDatum(sequence);

@@ -35,6 +35,7 @@
 #include "compat/merge.h"
 #include "compat/nulling.h"
 #include "compat/permissions.h"
+#include "compat/returning.h"
 #include "planner/base_rel.h"
 #include "planner/dist_query.h"
 #include "planner/dist_plan.h"
@@ -217,6 +218,7 @@ prepare_query(Query *query, PlanningContext *context)
 {
 	const DistTable *table = written_table(query);
 	RangeTblEntry *target;
+	List	   *old;
 
 	lock_path_prepare(query);
 	if (query->resultRelation != 0)
@@ -225,6 +227,7 @@ prepare_query(Query *query, PlanningContext *context)
 		return;
 	if (has_foreign_check(query))
 		context->checked_here = lappend_oid(context->checked_here, table->relid);
+	old = returning_wrap_old(query);
 	if (query->commandType == CMD_INSERT)
 	{
 		context->runs_code = context->runs_code || users_code_walker((Node *) query, NULL);
@@ -236,8 +239,32 @@ prepare_query(Query *query, PlanningContext *context)
 	if (table->kind == DIST_HASH)
 		add_junk(query, makeVar(query->resultRelation, table->dist_attno, table->dist_type,
 								table->dist_typmod, table->dist_collation, 0), JUNK_DIST_COLUMN);
+	foreach_node(Var, column, old)
+		add_junk(query, column, "citus_old");
 	if (query->commandType == CMD_MERGE)
 		add_action_columns(query);
+}
+
+static bool
+simplify_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		Query	   *query = (Query *) node;
+
+		if (query->returningList != NIL && written_table(query) != NULL)
+			returning_simplify(query);
+		return query_tree_walker(query, simplify_walker, context, 0);
+	}
+	return expression_tree_walker(node, simplify_walker, context);
+}
+
+void
+modify_simplify_returning(Query *query)
+{
+	simplify_walker((Node *) query, NULL);
 }
 
 static bool
@@ -406,6 +433,33 @@ check_returned_tableoid(const ModifyPlan *plan)
 }
 
 /*
+ * A column of OLD in RETURNING.  The child of an UPDATE has computed it; for
+ * ON CONFLICT DO UPDATE nodes return it.
+ */
+static void
+note_old_column(ModifyPlan *plan, const Var *column, List *child_tlist)
+{
+	if (plan->command == CMD_UPDATE)
+	{
+		plan->column_attnos = lappend_int(plan->column_attnos, 0);
+		plan->column_resnos = lappend_int(plan->column_resnos, child_resno(child_tlist, (Expr *) column));
+		return;
+	}
+	if (plan->resolves)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot return OLD of rows that ON CONFLICT DO UPDATE changes in table \"%s\"",
+						get_rel_name(plan->relid)),
+				 errdetail("The table has row triggers, or DO UPDATE can't be executed by the nodes with the rows."),
+				 errhint("Use separate UPDATE and INSERT statements.")));
+	if (column->varattno == TableOidAttributeNumber)
+		check_returned_tableoid(plan);
+	plan->column_attnos = lappend_int(plan->column_attnos, column->varattno);
+	plan->column_resnos = lappend_int(plan->column_resnos, COLUMN_OLD);
+	plan->old_attnos = list_append_unique_int(plan->old_attnos, column->varattno);
+}
+
+/*
  * The scan tuple for RETURNING: columns of the target that nodes return, and
  * columns of other tables that the child has computed.
  */
@@ -413,20 +467,25 @@ static List *
 make_returning_columns(ModifyPlan *plan, List *returning, Index varno, List *child_tlist)
 {
 	List	   *scan_tlist = NIL;
-	List	   *vars = pull_var_clause((Node *) returning, PVC_RECURSE_PLACEHOLDERS);
 
-	foreach_ptr(Var, var, vars)
+	foreach_ptr(Expr, column, returning_columns((Node *) returning))
 	{
-		bool		of_target = var->varno == varno;
+		const Var  *old = returning_old_column((Node *) column);
+		const Var  *var = (const Var *) column;
+		bool		of_target = old == NULL && var->varno == varno;
 
-		if (tlist_member((Expr *) var, scan_tlist) != NULL)
+		if (tlist_member(column, scan_tlist) != NULL)
 			continue;
 		scan_tlist = lappend(scan_tlist,
-							 makeTargetEntry((Expr *) copyObject(var),
-											 list_length(scan_tlist) + 1, NULL, false));
+							 makeTargetEntry(copyObject(column), list_length(scan_tlist) + 1, NULL, false));
+		if (old != NULL)
+		{
+			note_old_column(plan, old, child_tlist);
+			continue;
+		}
 		plan->column_attnos = lappend_int(plan->column_attnos, of_target ? var->varattno : 0);
 		plan->column_resnos = lappend_int(plan->column_resnos,
-										  of_target ? 0 : child_resno(child_tlist, (Expr *) var));
+										  of_target ? 0 : child_resno(child_tlist, column));
 		if (of_target && var->varattno == TableOidAttributeNumber)
 			check_returned_tableoid(plan);
 		else if (of_target)
@@ -663,14 +722,14 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 	if (plan->resolves)
 		plan->upsert_text = modify_upsert_text(table, plan->attnos, root, exprs);
 	if ((plan->command == CMD_INSERT && !plan->resolves) || plan->moves_rows || merge)
-		plan->insert_text = modify_insert_text(table, plan->attnos,
+		plan->insert_text = modify_insert_text(table, plan->attnos, plan->old_attnos,
 											   plan->command == CMD_INSERT && !plan->resolves ? root : NULL,
 											   false, exprs);
 	if (plan->do_update && !plan->resolves)
 	{
 		List	   *same_exprs = NIL;
 
-		plan->again_text = modify_insert_text(table, plan->attnos, root, true, &same_exprs);
+		plan->again_text = modify_insert_text(table, plan->attnos, plan->old_attnos, root, true, &same_exprs);
 	}
 	if (updates && (plan->command != CMD_INSERT || plan->resolves))
 		plan->update_text = modify_update_text(table, written, plan->key_attnos, plan->attnos);

@@ -22,6 +22,7 @@ static const PlanField modify_plan_fields[] = {
 	PLAN_FIELD(PLAN_STRING, ModifyPlan, again_text),
 	PLAN_FIELD(PLAN_LIST, ModifyPlan, update_colnos),
 	PLAN_FIELD(PLAN_LIST, ModifyPlan, attnos),
+	PLAN_FIELD(PLAN_LIST, ModifyPlan, old_attnos),
 	PLAN_FIELD(PLAN_LIST, ModifyPlan, column_attnos),
 	PLAN_FIELD(PLAN_LIST, ModifyPlan, column_resnos),
 	PLAN_FIELD(PLAN_LIST, ModifyPlan, assigned),

@@ -45,6 +45,12 @@
  */
 #define COLUMN_EXCLUDED (-1)
 
+/*
+ * The same: a column of the row that ON CONFLICT DO UPDATE has changed, as it
+ * was, which nodes return.
+ */
+#define COLUMN_OLD (-2)
+
 /* One WHEN clause of MERGE. */
 typedef struct ModifyAction
 {
@@ -99,6 +105,8 @@ typedef struct ModifyPlan
 								 * of WithCheckOption, and names of the view or
 								 * table and the policy */
 	List	   *attnos;			/* IntList: target columns that nodes return */
+	List	   *old_attnos;		/* IntList: columns of rows before DO UPDATE
+								 * that nodes return, after those */
 	List	   *column_attnos;	/* IntLists, parallel: columns of the scan
 								 * tuple */
 	List	   *column_resnos;	/* COLUMN_EXCLUDED: of the row that was not
@@ -131,7 +139,8 @@ extern void modify_action_unpack(const List *packed, ModifyAction *action);
  * whose ON CONFLICT belongs to its text, or NULL.  again: DO UPDATE errors for
  * a row that the statement has written before (citus_internal.upsert_once).
  */
-extern char *modify_insert_text(const DistTable *table, List *attnos, PlannerInfo *root, bool again, List **exprs);
+extern char *modify_insert_text(const DistTable *table, List *attnos, List *old_attnos, PlannerInfo *root, bool again,
+								List **exprs);
 
 /*
  * Inserts the rows that don't conflict, and locks those that others conflict

@@ -52,6 +52,15 @@ is_partitioned(const DistTable *table)
 	return get_rel_relkind(table->relid) == RELKIND_PARTITIONED_TABLE;
 }
 
+/* Appends a column, or a system column, of a relation that is the table. */
+static void
+append_column_of(StringInfo text, const DistTable *table, const char *relation, AttrNumber attno)
+{
+	appendStringInfo(text, "%s.%s", relation,
+					 attno < 0 ? NameStr(SystemAttributeDefinition(attno)->attname) :
+					 quote_identifier(get_attname(table->relid, attno, false)));
+}
+
 /*
  * Appends " RETURNING <first>, t.a, ..", nothing if there is nothing to
  * return.
@@ -71,16 +80,29 @@ append_returning(StringInfo text, const DistTable *table, const char *first, Lis
 	}
 	foreach(cell, attnos)
 	{
-		AttrNumber	attno = lfirst_int(cell);
-
 		appendStringInfoString(text, separator);
 		separator = ", ";
-		if (attno == InvalidAttrNumber)
+		if (lfirst_int(cell) == InvalidAttrNumber)
 			appendStringInfo(text, "ROW(t.*)::%s", table_name(table));
-		else if (attno < 0)
-			appendStringInfo(text, "t.%s", NameStr(SystemAttributeDefinition(attno)->attname));
 		else
-			appendStringInfo(text, "t.%s", quote_identifier(get_attname(table->relid, attno, false)));
+			append_column_of(text, table, "t", lfirst_int(cell));
+	}
+}
+
+/*
+ * Appends columns of OLD to RETURNING, which isn't empty.  The whole row is
+ * null if there is none.
+ */
+static void
+append_returned_old(StringInfo text, const DistTable *table, List *attnos)
+{
+	foreach_int(attno, attnos)
+	{
+		appendStringInfoString(text, ", ");
+		if (attno == InvalidAttrNumber)
+			appendStringInfo(text, "CASE WHEN old.ctid IS NOT NULL THEN ROW(old.*)::%s END", table_name(table));
+		else
+			append_column_of(text, table, "old", attno);
 	}
 }
 
@@ -210,7 +232,7 @@ pop_returning(Query *query)
 #define UPSERT_CHECK "citus_internal.upsert_once(t.xmin, t.cmin)"
 
 char *
-modify_insert_text(const DistTable *table, List *attnos, PlannerInfo *root, bool again, List **exprs)
+modify_insert_text(const DistTable *table, List *attnos, List *old_attnos, PlannerInfo *root, bool again, List **exprs)
 {
 	Query	   *conflict_query = root ? root->parse : NULL;
 	StringInfoData text;
@@ -228,6 +250,7 @@ modify_insert_text(const DistTable *table, List *attnos, PlannerInfo *root, bool
 	if (again && attnos == NIL)
 		appendStringInfoString(&text, " RETURNING " UPSERT_CHECK);
 	append_returning(&text, table, again ? UPSERT_CHECK : NULL, attnos);
+	append_returned_old(&text, table, old_attnos);
 	if (conflict_query == NULL || conflict_query->onConflict == NULL)
 		return text.data;
 

@@ -292,6 +292,7 @@ climb_ladder(Query *query, const char *query_string, int cursor_options, ParamLi
 		elog(DEBUG2, "no fast path: %s", reason);
 	}
 
+	modify_simplify_returning(query);
 	original = copyObject(query);
 	modify_prepare(query, &context);
 	context.modifying_cte = query->hasModifyingCTE;

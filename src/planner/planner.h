@@ -90,6 +90,12 @@ extern void scan_path_init(void);
 extern void modify_path_init(void);
 
 /*
+ * modify_path.c: simplifies OLD and NEW in RETURNING of all writes of
+ * distributed tables (compat/returning.h), in place.
+ */
+extern void modify_simplify_returning(Query *query);
+
+/*
  * modify_path.c: adds row identity columns to every UPDATE, DELETE and MERGE;
  * in place.  Sets checked_here and runs_code in the context.
  */

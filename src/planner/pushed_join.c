@@ -27,6 +27,7 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
+#include "compat/returning.h"
 #include "planner/dist_cost.h"
 #include "planner/dist_plan.h"
 #include "planner/dist_query.h"
@@ -113,6 +114,17 @@ target_stands_alone(PlannerInfo *root, const DistRel *rel)
 	return false;
 }
 
+static bool
+returns_old(List *returning)
+{
+	foreach_ptr(Node, column, returning_columns((Node *) returning))
+	{
+		if (returning_old_column(column) != NULL)
+			return true;
+	}
+	return false;
+}
+
 /* Why the nodes can't run the write; NULL if they can. */
 static const char *
 reason_to_write_here(PlannerInfo *root, const DistTable *target, const DistRel *rel)
@@ -125,6 +137,8 @@ reason_to_write_here(PlannerInfo *root, const DistTable *target, const DistRel *
 		return "a policy of its target reads distributed tables";
 	if (root->parse->hasRowSecurity)
 		return "policies would be conditions of the text, which makes it read what it only writes";
+	if (returns_old(root->parse->returningList))
+		return "RETURNING refers to OLD";
 	if (contain_subplans((Node *) root->parse->returningList))
 		return "a subquery in RETURNING must not see what it writes";
 	if (!target_stands_alone(root, rel))
