@@ -600,12 +600,29 @@ decorrelate_walker(Node *node, void *context)
 	return expression_tree_walker(node, decorrelate_walker, context);
 }
 
-Query *
-decorrelate(Query *query, bool few)
+bool
+decorrelate_applies(const Query *query)
 {
-	Query	   *turned = copyObject(query);
+	return query->hasSubLinks;
+}
+
+static Query *
+decorrelate_levels(Query *query, bool few)
+{
 	DecorrelateContext turn = {.few = few};
 
-	(void) decorrelate_walker((Node *) turned, &turn);
-	return turn.any ? turned : NULL;
+	(void) decorrelate_walker((Node *) query, &turn);
+	return turn.any ? query : NULL;
+}
+
+Query *
+decorrelate(Query *query, PlanningContext *context)
+{
+	return decorrelate_levels(query, false);
+}
+
+Query *
+decorrelate_few(Query *query, PlanningContext *context)
+{
+	return decorrelate_levels(query, true);
 }

@@ -454,15 +454,18 @@ eager_group_walker(Node *node, void *context)
 	return expression_tree_walker(node, eager_group_walker, context);
 }
 
-Query *
-eager_group(Query *query)
+bool
+eager_group_applies(const Query *query)
 {
-	Query	   *turned;
+	return query->commandType == CMD_SELECT && !query->hasModifyingCTE &&
+		grouped_join_walker((Node *) unconstify(Query *, query), NULL);
+}
+
+Query *
+eager_group(Query *query, PlanningContext *context)
+{
 	bool		any = false;
 
-	if (!grouped_join_walker((Node *) query, NULL))
-		return NULL;
-	turned = copyObject(query);
-	(void) eager_group_walker((Node *) turned, &any);
-	return any ? turned : NULL;
+	(void) eager_group_walker((Node *) query, &any);
+	return any ? query : NULL;
 }

@@ -608,9 +608,9 @@ mark_mutator(Node *node, void *context)
 	return mark != NULL ? mark : expression_tree_mutator(node, mark_mutator, context);
 }
 
-/* Whether a query may have correlated subqueries, at any level. */
-static bool
-may_have_subqueries(const Query *query)
+/* At any level. */
+bool
+group_subqueries_apply(const Query *query)
 {
 	ListCell   *cell;
 
@@ -620,34 +620,12 @@ may_have_subqueries(const Query *query)
 	{
 		const RangeTblEntry *rte = lfirst(cell);
 
-		if (rte->rtekind == RTE_SUBQUERY && (rte->lateral || may_have_subqueries(rte->subquery)))
+		if (rte->rtekind == RTE_SUBQUERY && (rte->lateral || group_subqueries_apply(rte->subquery)))
 			return true;
 	}
 	foreach(cell, query->cteList)
 	{
-		if (may_have_subqueries((Query *) lfirst_node(CommonTableExpr, cell)->ctequery))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Whether a query reads only one value of a distribution column, so that the
- * router sends it as a whole.
- */
-static bool
-is_about_one_value(const Query *query)
-{
-	ListCell   *cell;
-
-	foreach(cell, query->jointree->quals == NULL ? NIL : query->jointree->fromlist)
-	{
-		Index		varno = IsA(lfirst(cell), RangeTblRef) ? lfirst_node(RangeTblRef, cell)->rtindex : 0;
-		const RangeTblEntry *rte = varno != 0 ? rt_fetch(varno, query->rtable) : NULL;
-		const DistTable *table = rte != NULL && rte->rtekind == RTE_RELATION ? metadata_lookup(rte->relid) : NULL;
-
-		if (table != NULL && table->kind == DIST_HASH &&
-			prune_single_value(prune_from_quals(table, varno, make_ands_implicit((Expr *) query->jointree->quals))) != NULL)
+		if (group_subqueries_apply((Query *) lfirst_node(CommonTableExpr, cell)->ctequery))
 			return true;
 	}
 	return false;
@@ -656,12 +634,9 @@ is_about_one_value(const Query *query)
 Query *
 group_subqueries_mark(Query *query, PlanningContext *context)
 {
-	if (!may_have_subqueries(query) || is_about_one_value(query))
-		return NULL;
 	query = mark_query(query, &context->group_subqueries);
 	if (context->group_subqueries == NIL)
 		return NULL;
 	context->group_subquery_function = mark_function();
 	return copyObject(query);
 }
-

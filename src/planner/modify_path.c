@@ -283,6 +283,7 @@ prepare_walker(Node *node, void *context)
 void
 modify_prepare(Query *query, PlanningContext *context)
 {
+	context->modifying_cte = query->hasModifyingCTE;
 	prepare_walker((Node *) query, context);
 }
 

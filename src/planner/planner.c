@@ -56,14 +56,17 @@ plan_onwards(Query *query, const char *query_string, int cursor_options, ParamLi
 	return standard_planner(query, query_string, cursor_options, params);
 }
 
-/* As above, with a context that our paths report to. */
+/*
+ * As above, with a context that our paths report to.  The planner's hooks have
+ * no argument for it; planning can run a function that plans.
+ */
 static PlannedStmt *
 plan_with_context(PlanningContext *context, Query *query, const char *query_string,
 				  int cursor_options, ParamListInfo params)
 {
+	PlanningContext *outer = planning_context;
 	PlannedStmt *plan;
 
-	context->outer = planning_context;
 	planning_context = context;
 	PG_TRY();
 	{
@@ -71,7 +74,7 @@ plan_with_context(PlanningContext *context, Query *query, const char *query_stri
 	}
 	PG_FINALLY();
 	{
-		planning_context = context->outer;
+		planning_context = outer;
 	}
 	PG_END_TRY();
 	if (context->hidden != NIL)
@@ -200,136 +203,126 @@ make_scrollable(PlannedStmt *plan, int cursor_options)
 }
 
 /*
- * PostgreSQL's plan of the query whose correlated subqueries are calls for
- * shard groups; NULL, with the context unchanged, if the nodes can't run all
- * of them.
+ * A query with the same answer that PostgreSQL's planner may plan better with
+ * our paths.
+ */
+typedef struct Candidate
+{
+	bool		(*applies) (const Query *query);	/* whether it is worth a
+													 * copy of the statement */
+	Query	   *(*rewrite) (Query *query, PlanningContext *context);	/* may work in place; NULL: nothing changes */
+} Candidate;
+
+/* In the order in which they are planned. */
+static const Candidate ladder_candidates[] = {
+	{NULL, NULL},				/* the statement as it is */
+	{group_subqueries_apply, group_subqueries_mark},
+	{decorrelate_applies, decorrelate},
+	{decorrelate_applies, decorrelate_few},
+	{eager_group_applies, eager_group},
+};
+
+/*
+ * The statement as one that shard groups run as a whole, if its plan, which
+ * context describes, shows that they can; else NULL.
  */
 static PlannedStmt *
-plan_group_subqueries(PlanningContext *context, Query *query, const char *query_string, int cursor_options,
-					  ParamListInfo params)
+send_whole(Query *query, const PlanningContext *context, int cursor_options)
 {
-	PlanningContext other = *context;
-	Query	   *marked = group_subqueries_mark(query, &other);
 	PlannedStmt *plan;
+	const char *reason;
 
-	if (marked == NULL)
-		return NULL;
-	plan = plan_with_context(&other, marked, query_string, cursor_options, params);
-	if (other.write_source == NULL && !group_subqueries_are_gone(plan, &other))
-		return NULL;
-	*context = other;
-	return plan;
-}
-
-/*
- * PostgreSQL's plan with our paths: of the query or, if cheaper, of the query
- * with its subqueries as joins, or with aggregates below an outer join.
- */
-static PlannedStmt *
-plan_cheaper(PlanningContext *context, Query *query, const char *query_string, int cursor_options, ParamListInfo params)
-{
-	Query	   *turned[] = {NULL, NULL, NULL};
-	const PlanningContext start = *context;
-	PlannedStmt *plan = NULL;
-
-	if (query->hasSubLinks && citus_enable_query_pushdown && (turned[0] = decorrelate(query, false)) != NULL)
-		turned[1] = decorrelate(query, true);
-	if (citus_enable_query_pushdown && query->commandType == CMD_SELECT && !query->hasModifyingCTE)
-		turned[2] = eager_group(query);
-	if (citus_enable_query_pushdown)
-		plan = plan_group_subqueries(context, query, query_string, cursor_options, params);
-	if (plan == NULL)
-		plan = plan_with_context(context, query, query_string, cursor_options, params);
-	for (int i = 0; i < lengthof(turned); i++)
+	if (context->write_source != NULL)
 	{
-		PlanningContext other_context = start;
-		PlannedStmt *other;
-
-		if (turned[i] == NULL)
-			continue;
-		other = plan_with_context(&other_context, turned[i], query_string, cursor_options, params);
-		if (other->planTree->total_cost >= plan->planTree->total_cost)
-			continue;
-		*context = other_context;
-		plan = other;
+		if ((plan = pushed_write_plan(query, context, &reason)) != NULL)
+			return plan;
+		elog(DEBUG2, "write not pushed down: %s", reason);
 	}
-	return plan;
+	if (enable_router && (context->scans != NIL || context->modifies) && !cursor_plan_stays_here(query, cursor_options))
+	{
+		if ((plan = router_plan(query, context, &reason)) != NULL)
+			return plan;
+		elog(DEBUG2, "not routed: %s", reason);
+	}
+	return NULL;
 }
 
 /*
- * The same without calls for shard groups, for a write that the initiator
- * computes after all.
+ * Whether a candidate's plan is preferred to the best one so far.  Calls for
+ * shard groups are, if the nodes run all of them, and not for a write that the
+ * initiator computes.
+ */
+static bool
+candidate_is_better(PlannedStmt *plan, const PlanningContext *context, const PlannedStmt *best)
+{
+	if (context->group_subqueries != NIL)
+		return context->write_source == NULL && group_subqueries_are_gone(plan, context);
+	return best == NULL || plan->planTree->total_cost < best->planTree->total_cost;
+}
+
+/* Errors if the initiator can't evaluate the policies of a written table. */
+static void
+check_writable(const PlanningContext *context)
+{
+	if (context->unwritable != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot evaluate the policies of table \"%s\" for %s",
+						get_rel_name(context->unwritable_table), context->unwritable),
+				 errdetail("A policy reads a distributed table."),
+				 errhint("Use separate INSERT, UPDATE and DELETE statements.")));
+}
+
+/*
+ * Plans the candidates until one shows that the statement can be sent as a
+ * whole; if none does, the best of the plans.
  */
 static PlannedStmt *
-plan_again(PlanningContext *context, Query *original, const char *query_string, int cursor_options,
-		   ParamListInfo params)
+plan_candidates(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
-	Query	   *query = copyObject(original);
+	PlanningContext best_context = {0};
+	PlannedStmt *best = NULL;
 
-	*context = (PlanningContext) {0};
-	modify_prepare(query, context);
-	context->modifying_cte = query->hasModifyingCTE;
-	return plan_with_context(context, query, query_string, cursor_options, params);
+	modify_simplify_returning(query);
+	for (int i = 0; i < lengthof(ladder_candidates); i++)
+	{
+		const Candidate *candidate = &ladder_candidates[i];
+		PlanningContext context = {0};
+		PlannedStmt *plan;
+		PlannedStmt *whole;
+		Query	   *turned;
+
+		if (candidate->applies != NULL && (!citus_enable_query_pushdown || !candidate->applies(query)))
+			continue;
+		turned = copyObject(query);
+		modify_prepare(turned, &context);
+		if (candidate->rewrite != NULL && (turned = candidate->rewrite(turned, &context)) == NULL)
+			continue;
+		plan = plan_with_context(&context, turned, query_string, cursor_options, params);
+		if ((whole = send_whole(query, &context, cursor_options)) != NULL)
+			return whole;
+		if (candidate_is_better(plan, &context, best))
+		{
+			best = plan;
+			best_context = context;
+		}
+	}
+	check_writable(&best_context);
+	return best;
 }
 
 /* Tries the rungs in order. */
 static PlannedStmt *
 climb_ladder(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
-	PlanningContext context = {0};
-	Query	   *original;
-	PlannedStmt *plan;
+	PlannedStmt *plan = NULL;
 	const char *reason;
 
-	if (enable_fast_path)
-	{
-		plan = fast_path_plan(query, &reason);
-		if (plan != NULL)
-		{
-			named_objects_note(plan, query);
-			return plan;
-		}
+	if (enable_fast_path && (plan = fast_path_plan(query, &reason)) == NULL)
 		elog(DEBUG2, "no fast path: %s", reason);
-	}
-
-	modify_simplify_returning(query);
-	original = copyObject(query);
-	modify_prepare(query, &context);
-	context.modifying_cte = query->hasModifyingCTE;
-	plan = plan_cheaper(&context, query, query_string, cursor_options, params);
-	if (context.write_source != NULL)
-	{
-		PlannedStmt *pushed = pushed_write_plan(original, &context, &reason);
-
-		if (pushed != NULL)
-		{
-			named_objects_note(pushed, original);
-			return pushed;
-		}
-		elog(DEBUG2, "write not pushed down: %s", reason);
-		if (context.group_subqueries != NIL)
-			plan = plan_again(&context, original, query_string, cursor_options, params);
-	}
-	if (enable_router && (context.scans != NIL || context.modifies) &&
-		!cursor_plan_stays_here(original, cursor_options))
-	{
-		PlannedStmt *routed = router_plan(original, &context, &reason);
-
-		if (routed != NULL)
-		{
-			named_objects_note(routed, original);
-			return routed;
-		}
-		elog(DEBUG2, "not routed: %s", reason);
-	}
-	if (context.unwritable != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot evaluate the policies of table \"%s\" for %s",
-						get_rel_name(context.unwritable_table), context.unwritable),
-				 errdetail("A policy reads a distributed table."),
-				 errhint("Use separate INSERT, UPDATE and DELETE statements.")));
-	named_objects_note(plan, original);
+	if (plan == NULL)
+		plan = plan_candidates(query, query_string, cursor_options, params);
+	named_objects_note(plan, query);
 	return plan;
 }
 

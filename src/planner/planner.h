@@ -21,23 +21,28 @@ extern void planner_init(void);
 extern PlannedStmt *fast_path_plan(Query *query, const char **reason);
 
 /*
- * decorrelate.c: a copy of the query with scalar subqueries as joins, which
- * compute only the needed groups if these are few; NULL if there are none to
- * convert.
+ * Rewrites of a query: they change it in place or return another; NULL if
+ * there is nothing to change.  The functions beside them exclude most queries.
+ *
+ * decorrelate.c: scalar subqueries as joins, which compute all groups, or only
+ * the needed ones if these are few.
  */
-extern Query *decorrelate(Query *query, bool few);
+extern bool decorrelate_applies(const Query *query);
+extern Query *decorrelate(Query *query, PlanningContext *context);
+extern Query *decorrelate_few(Query *query, PlanningContext *context);
 
 /*
- * eager_group.c: a copy of the query with aggregates of outer joins' inner
- * sides computed before the joins; NULL if there are none.
+ * eager_group.c: aggregates of outer joins' inner sides before the joins.
  */
-extern Query *eager_group(Query *query);
+extern bool eager_group_applies(const Query *query);
+extern Query *eager_group(Query *query, PlanningContext *context);
 
 /*
- * group_subquery_mark.c: a copy of the query, with calls in the place of
- * correlated subqueries that shard groups can evaluate for their own rows.
- * Stores the subqueries in context; NULL if there are none.
+ * group_subquery_mark.c: calls in the place of correlated subqueries that
+ * shard groups can evaluate for their own rows.  Stores the subqueries in
+ * context.
  */
+extern bool group_subqueries_apply(const Query *query);
 extern Query *group_subqueries_mark(Query *query, PlanningContext *context);
 
 /*
@@ -50,7 +55,7 @@ extern bool group_subqueries_are_gone(PlannedStmt *plan, const PlanningContext *
  * router.c: one task for the whole statement, if its plan shows that this is
  * possible; NULL with *reason set.
  */
-extern PlannedStmt *router_plan(Query *original, PlanningContext *context, const char **reason);
+extern PlannedStmt *router_plan(Query *original, const PlanningContext *context, const char **reason);
 
 /*
  * pushed_write.c: each shard group runs the write (write_source); NULL with
@@ -97,7 +102,7 @@ extern void modify_simplify_returning(Query *query);
 
 /*
  * modify_path.c: adds row identity columns to every UPDATE, DELETE and MERGE;
- * in place.  Sets checked_here and runs_code in the context.
+ * in place.  Sets what the context says about writes.
  */
 extern void modify_prepare(Query *query, PlanningContext *context);
 

@@ -12,10 +12,7 @@
 
 #include "compat/foreach.h"
 
-/*
- * State while standard_planner works on one of our statements.  A stack, since
- * planning can run a function that plans.
- */
+/* What is known, and found out, while standard_planner works on a query. */
 typedef struct PlanningContext
 {
 	List	   *scans;			/* CustomScan nodes made for distributed
@@ -43,7 +40,6 @@ typedef struct PlanningContext
 									 * (group_subquery.h) */
 	Oid			group_subquery_function;
 	bool		guesses;		/* a table was never analyzed */
-	struct PlanningContext *outer;
 } PlanningContext;
 
 /*

@@ -186,7 +186,7 @@ row_mark_walker(Node *node, void *context)
 }
 
 PlannedStmt *
-router_plan(Query *original, PlanningContext *context, const char **reason)
+router_plan(Query *original, const PlanningContext *context, const char **reason)
 {
 	DistPlan	plan = {.kind = DIST_PLAN_ROUTER,.dist_param = -1,.tableoid_position = -1};
 	List	   *exprs = NIL;
