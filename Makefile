@@ -53,6 +53,10 @@ compile-versions: deps
 style:
 	@tools/style
 
+# The manual, as a web site.
+docs: install
+	@tools/docs
+
 bench: deps install
 	@bench/run
 
@@ -67,9 +71,10 @@ help:
 	@echo 'make check-versions  the tests on all versions of the server, in Debian systems made for it'
 	@echo 'make style      the checks of our own rules'
 	@echo 'make compile-versions  compile against the versions of the server that are not installed'
+	@echo 'make docs       the manual as a web site, build/docs/site'
 	@echo 'make bench      benchmarks, each with its baseline'
 	@echo 'make clean      remove what was built'
 	@echo 'PG_CONFIG       $(PG_CONFIG)'
 
-.PHONY: all install deps demo check check-all check-versions compile-versions style bench clean help \
+.PHONY: all install deps demo check check-all check-versions compile-versions style docs bench clean help \
 	$(addprefix check-,$(CHECK_AREAS))

@@ -184,6 +184,7 @@ CREATE TABLE citus.pg_dist_background_job (
 	started_at timestamptz,
 	finished_at timestamptz
 );
+COMMENT ON TABLE citus.pg_dist_background_job IS 'background jobs; on the coordinator';
 
 CREATE TABLE citus.pg_dist_background_task (
 	job_id bigint NOT NULL REFERENCES citus.pg_dist_background_job (job_id),
@@ -198,6 +199,7 @@ CREATE TABLE citus.pg_dist_background_task (
 	nodes_involved integer[],
 	UNIQUE (job_id, task_id)
 );
+COMMENT ON TABLE citus.pg_dist_background_task IS 'tasks of background jobs; on the coordinator';
 CREATE INDEX pg_dist_background_task_status_task_id_index ON citus.pg_dist_background_task (status, task_id);
 
 CREATE TABLE citus.pg_dist_background_task_depend (
@@ -208,6 +210,7 @@ CREATE TABLE citus.pg_dist_background_task_depend (
 	FOREIGN KEY (job_id, task_id) REFERENCES citus.pg_dist_background_task (job_id, task_id) ON DELETE CASCADE,
 	FOREIGN KEY (job_id, depends_on) REFERENCES citus.pg_dist_background_task (job_id, task_id) ON DELETE CASCADE
 );
+COMMENT ON TABLE citus.pg_dist_background_task_depend IS 'which task of a job waits for which other one; on the coordinator';
 CREATE INDEX pg_dist_background_task_depend_task_id ON citus.pg_dist_background_task_depend (job_id, task_id);
 CREATE INDEX pg_dist_background_task_depend_depends_on ON citus.pg_dist_background_task_depend (job_id, depends_on);
 
@@ -219,6 +222,7 @@ CREATE TABLE citus.pg_dist_cleanup (
 	node_group_id integer NOT NULL,
 	policy_type integer NOT NULL
 );
+COMMENT ON TABLE citus.pg_dist_cleanup IS 'what moves and splits of shards have still to remove';
 
 -- A publication FOR ALL TABLES has these tables, too; the server lets no table of it be updated that has neither a primary key
 -- nor this. (Rows of pg_dist_transaction are deleted by functions that don't ask.)

@@ -1,0 +1,119 @@
+"""What a page of the manual consists of.
+
+A block ```sql is run by the tests, in a psql of its own on the coordinator. A block ```text after it shows what it
+prints, or the end of that; a line ".." stands for any lines. Blocks of other languages are not run. A comment in
+front of a block, which readers don't see, changes that for the block:
+
+    <!-- run: on worker1 as alice -->     the node and the role
+    <!-- run: not -->                     an SQL block that only is to be read
+
+A comment `<!-- cluster: bare -->` has the page run on servers that are not nodes of each other yet.
+
+The addresses of the nodes are written 127.0.0.1:9700 (the coordinator), 9701 .., as `tools/cluster` makes them, or
+db0.example:5432, db1.example:5432 ..
+"""
+
+import os
+import re
+from dataclasses import dataclass
+
+DOCS = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", "docs"))
+FIRST_PORT = 9700
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+DIRECTIVE = re.compile(r"<!-- run: (.*?) -->\s*\Z")
+LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
+
+
+@dataclass
+class Block:
+    """SQL to run, and what it prints, if that is shown."""
+    page: str
+    line: int
+    sql: str
+    node: str = "coordinator"
+    role: str = "postgres"
+    output: str = None
+
+
+def names(folder=DOCS):
+    """The pages, as paths below the folder."""
+    found = []
+    for parent, _, files in os.walk(folder):
+        found += [os.path.relpath(os.path.join(parent, name), folder) for name in files if name.endswith(".md")]
+    return sorted(found)
+
+
+def text_of(page, folder=DOCS):
+    with open(os.path.join(folder, page), encoding="utf-8") as file:
+        return file.read()
+
+
+def blocks(page, text):
+    """The blocks to run, in order."""
+    found, sql = [], None
+    for fence in FENCED.finditer(text):
+        between = "" if sql is None else text[sql.end():fence.start()]
+        if fence[1] == "text" and sql is not None and between.strip() == "":
+            found[-1].output = fence[2]
+        sql = None
+        if fence[1] != "sql":
+            continue
+        directive = DIRECTIVE.search(text[:fence.start()])
+        words = directive[1].split() if directive else []
+        if words == ["not"]:
+            continue
+        options = dict(zip(words[::2], words[1::2]))
+        if set(options) - {"on", "as"} or len(words) % 2:
+            raise ValueError(f"{page}: what does {directive[0].strip()} mean?")
+        found.append(Block(page, text.count("\n", 0, fence.start()) + 1, fence[2], options.get("on", "coordinator"),
+                           options.get("as", "postgres")))
+        sql = fence
+    return found
+
+
+def kind_of_cluster(text):
+    """The kind of cluster that a page is about, as `Cluster.up` knows it."""
+    found = re.search(r"<!-- cluster: (\w+) -->", text)
+    return found[1] if found else "cluster"
+
+
+def with_ports(text, ports):
+    """A statement with the nodes' real ports."""
+    for number, port in enumerate(ports):
+        text = re.sub(rf"\bdb{number}\.example', 5432\b", f"127.0.0.1', {port}", text)
+        text = re.sub(rf"\bdb{number}\.example:5432\b", f"127.0.0.1:{port}", text)
+        text = re.sub(rf"\b{FIRST_PORT + number}\b", str(port), text)
+    return text
+
+
+def as_shown(text, ports):
+    """The lines of an output, in a form in which those of any cluster are the same: ports, and the widths of columns."""
+    for number, port in enumerate(ports):
+        text = re.sub(rf"\b{port}\b", str(FIRST_PORT + number), text)
+    lines = [re.sub(r"-{2,}", "-", re.sub(r"\s+", " ", line)).strip() for line in text.splitlines()]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def ends_with(lines, shown):
+    """Whether an output ends with the lines that a page shows, some of which may stand for any lines."""
+    pattern = "".join(r"(?:.*\n)*?" if line == ".." else re.escape(line) + r"\n" for line in shown)
+    return re.search(rf"^{pattern}\Z", "".join(line + "\n" for line in lines), re.M) is not None
+
+
+def is_inside(page, target):
+    """Whether a link of a page leads to a place within docs/."""
+    return not os.path.normpath(os.path.join(os.path.dirname(page), target)).startswith("..")
+
+
+def for_site(page, text):
+    """A page for the web site: links to files of the repository outside docs/ become their names."""
+    def link(found):
+        if "://" in found[3] or is_inside(page, found[3]):
+            return found[0]
+        path = os.path.normpath(os.path.join("docs", os.path.dirname(page), found[3].split("#")[0]))
+        return found[2] if found[2].strip("`").rstrip("/") == path.rstrip("/") else f"{found[2]} (`{path}`)"
+
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
+    return "".join(part if part.startswith("```") else LINK.sub(link, part) for part in parts)
