@@ -14,6 +14,8 @@ BUILD = $(MAKE) --no-print-directory $(if $(V),,-s) -f build.mk -j$(JOBS)
 
 # Every area has its own runner: test/<area>/run
 CHECK_AREAS = regress isolation cluster oracle postgres
+# Those that `make check` leaves out: they need a network, and time.
+OTHER_AREAS = drivers
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
@@ -39,7 +41,7 @@ check: deps install
 check-all: deps install
 	@POMELO_CHECK_ALL=1 tools/check $(CHECK_AREAS)
 
-$(addprefix check-,$(CHECK_AREAS)): check-%: deps install
+$(addprefix check-,$(CHECK_AREAS) $(OTHER_AREAS)): check-%: deps install
 	@tools/check $*
 
 # All tests on this machine's server and, in roots, on the other versions.
@@ -68,6 +70,7 @@ help:
 	@echo 'make install    build and install it into the server of PG_CONFIG'
 	@echo 'make demo       a cluster with TPC-H data, compared with plain PostgreSQL'
 	@echo 'make check      the tests, of the largest a sample; make check-all: all of them; make check-<area> for one of: $(CHECK_AREAS)'
+	@echo 'make check-drivers  test suites of drivers (fetched once) on a plain server, a coordinator and a gateway'
 	@echo 'make check-versions  the tests on all versions of the server, in Debian systems made for it'
 	@echo 'make style      the checks of our own rules'
 	@echo 'make compile-versions  compile against the versions of the server that are not installed'
@@ -77,4 +80,4 @@ help:
 	@echo 'PG_CONFIG       $(PG_CONFIG)'
 
 .PHONY: all install deps demo check check-all check-versions compile-versions style docs bench clean help \
-	$(addprefix check-,$(CHECK_AREAS))
+	$(addprefix check-,$(CHECK_AREAS) $(OTHER_AREAS))

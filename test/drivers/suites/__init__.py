@@ -1,0 +1,1 @@
+"""Runs the test suites that drivers publish on several kinds of servers; see ../README.md."""

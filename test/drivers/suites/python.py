@@ -1,0 +1,71 @@
+"""Suites of Python's drivers, which pytest runs: the tests of a source archive with the driver of the same version."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from .outcomes import FAILED, Outcome
+from .source import command, once, unpack
+
+__all__ = ["ASYNCPG", "PSYCOPG2"]
+
+PLUGIN = "tell_outcomes"        # a file in this folder
+PATIENCE = 60                   # seconds for a test
+RUN = 1800                      # seconds for a suite
+TOOLS = ["pytest==8.4.2", "pytest-timeout==2.4.0"]
+
+
+class PythonSuite:
+    """A driver's tests."""
+
+    def __init__(self, name, version, source, installed, files, variables=None):
+        self.name, self.version = name, version
+        self.source = source            # the distribution whose source archive has the tests
+        self.installed = installed      # what is installed to run them
+        self.files = files              # those of the archive that they need
+        self.variables = variables or {}
+        self.folder, self.setup = None, ""
+
+    def prepare(self, place):
+        """Fetches the tests and makes an environment for them, or raises SuiteMissing."""
+        self.folder = once(place / f"{self.name}-{self.version}", [*TOOLS, *self.installed], self.make)
+
+    def make(self, folder):
+        """Fills the folder."""
+        print(f"drivers: fetching {self.name} {self.version}", flush=True)
+        fetched = folder / "fetched"
+        command(f"{self.name}'s source", sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", self.source,
+                "--dest", str(fetched), f"{self.source}=={self.version}")
+        unpack(next(fetched.iterdir()), folder / "suite", self.files)
+        command("a Python environment", "/usr/bin/python3", "-m", "venv", str(folder / "venv"))
+        command("its packages", self.python(folder), "-m", "pip", "install", "--quiet", *TOOLS, *self.installed)
+
+    def python(self, folder):
+        return str(folder / "venv/bin/python")
+
+    def run(self, server, only=None):
+        """Runs the tests, or the named ones; returns their outcomes."""
+        told = self.folder / "outcomes"
+        told.unlink(missing_ok=True)
+        environment = {**server.environment(), **self.variables, "PYTHONPATH": str(Path(__file__).parent), "TELL_OUTCOMES_TO": str(told)}
+        output = ""
+        try:
+            done = subprocess.run([self.python(self.folder), "-B", "-m", "pytest", "-q", "-p", PLUGIN, "-p", "no:cacheprovider", "--continue-on-collection-errors",
+                                   f"--timeout={PATIENCE}", "--timeout-method=signal", *(only or [self.files[0]])],
+                                  cwd=self.folder / "suite", env=environment, timeout=RUN, capture_output=True, text=True,
+                                  stdin=subprocess.DEVNULL, errors="replace", check=False)
+            output = done.stdout + done.stderr
+        except subprocess.TimeoutExpired:
+            output = f"the suite did not end in {RUN} s"
+        if not told.exists():
+            return {"(all)": Outcome(FAILED, output)}
+        outcomes = {}
+        for line in told.read_text(encoding="utf-8").splitlines():
+            entry = json.loads(line)
+            outcomes[entry["test"]] = Outcome(entry["kind"], entry["detail"])
+        return outcomes
+
+
+ASYNCPG = PythonSuite("asyncpg", "0.32.0", "asyncpg", ["asyncpg==0.32.0", "distro==1.9.0"], ["tests", "pyproject.toml"])
+PSYCOPG2 = PythonSuite("psycopg2", "2.9.13", "psycopg2", ["psycopg2-binary==2.9.13"], ["tests"], {"PSYCOPG2_TESTDB": "postgres"})
