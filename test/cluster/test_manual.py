@@ -1,6 +1,7 @@
 """The manual: the SQL of its pages does what they show, and all that users can name is described."""
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -53,3 +54,49 @@ def test_everything_is_described(cluster):
         assert len(found) > 10
         assert [row["name"] for row in found if not row["description"]] == []
         assert [row["name"] for row in found if f"# {row['name']}\n" not in made] == []
+
+
+INERT = pages.text_of("../src/inert_settings.c")
+EXISTS = {
+    "function": "SELECT proname FROM pg_proc JOIN pg_namespace n ON n.oid = pronamespace WHERE nspname IN ('pg_catalog', 'citus')",
+    "relation": "SELECT relname FROM pg_class WHERE relnamespace = 'pg_catalog'::regnamespace",
+    "type": "SELECT t.oid::regtype FROM pg_type t",
+    "setting": "SELECT name FROM pg_settings",
+}
+SAID = """
+    SELECT p.proname AS name, string_agg(d.description, '; ') AS said
+    FROM pg_proc p JOIN pg_description d ON d.classoid = 'pg_proc'::regclass AND d.objoid = p.oid
+    WHERE p.pronamespace = 'pg_catalog'::regnamespace GROUP BY 1
+"""
+
+
+def status_of(entry, existing, said, inert):
+    """What the server shows of a name: it is missing, refused, without effect, or there."""
+    if entry.kind == "setting" and entry.name in inert:
+        return "without effect"
+    if entry.name not in existing[entry.kind]:
+        return "missing"
+    comment = said.get(entry.name, "") if entry.kind == "function" else ""
+    if comment.startswith("refused"):
+        return "refused"
+    return "without effect" if comment.startswith(("nothing", "has no effect")) else "there"
+
+
+def test_compatibility(cluster):
+    """Each name of the interface of Citus does what compatibility.md says of it."""
+    node = cluster.coordinator
+    existing = {kind: set(node.sql(query).split()) for kind, query in EXISTS.items()}
+    said = {row["name"]: row["said"] for row in reference.of(node, SAID)}
+    inert = {"citus." + name for name in re.findall(r"S\((\w+),", INERT)}
+    said["master_update_table_statistics"] = said["citus_update_table_statistics"]
+    entries = pages.compatibility()
+    assert len(entries) > 300
+    assert sorted(inert - {entry.name for entry in entries}) == []
+    wrong = {}
+    for entry in entries:
+        assert entry.status in ("same", "simpler", "without effect", "refused", "missing"), entry
+        assert entry.note or entry.status == "same", f"{entry}: why, or what instead"
+        status = status_of(entry, existing, said, inert)
+        if status != ("there" if entry.status in ("same", "simpler") else entry.status):
+            wrong[entry.name] = (entry.status, status)
+    assert wrong == {}

@@ -53,7 +53,8 @@ def prepare():
     for page in pages.names():
         write(page, pages.for_site(page, pages.text_of(page)))
     with Cluster.temporary("docs", FIRST_PORT, workers=0, settings={"fsync": "off"}) as cluster:
-        for page, text in reference.pages(cluster.coordinator).items():
+        inert = [entry.name for entry in pages.compatibility() if (entry.kind, entry.status) == ("setting", "without effect")]
+        for page, text in reference.pages(cluster.coordinator, inert).items():
             write(page, text)
 
 

@@ -117,3 +117,25 @@ def for_site(page, text):
 
     parts = re.split(r"(^```.*?^```$)", text, flags=re.M | re.S)
     return "".join(part if part.startswith("```") else LINK.sub(link, part) for part in parts)
+
+
+@dataclass
+class Name:
+    """A name of the interface of Citus, and what compatibility.md says that it does here."""
+    name: str
+    kind: str       # the heading above it
+    status: str
+    note: str
+
+
+def compatibility():
+    """The rows of the tables of compatibility.md."""
+    found, heading = [], None
+    for line in text_of("compatibility.md").splitlines():
+        row = re.match(r"\| `([^`]+)` \| ([a-z ]+) \| (.*?) ?\|$", line)
+        if line.startswith("## "):
+            heading = line[3:]
+        elif row:
+            kind = "function" if row[1].endswith("()") else {"Settings": "setting", "Types": "type"}.get(heading, "relation")
+            found.append(Name(row[1].removesuffix("()"), kind, row[2], row[3]))
+    return found

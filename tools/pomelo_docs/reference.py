@@ -109,12 +109,6 @@ def settings_page(node, inert):
     return "\n".join(parts)
 
 
-def inert_settings(node, names):
-    """Those of the names that are settings without an effect."""
-    described = json.loads(node.sql("SELECT json_object_agg(name, 1) FROM pg_settings WHERE name LIKE 'citus.%'"))
-    return [name for name in names if name not in described and node.sql(f"SELECT current_setting('{name}', true) IS NOT NULL") == "t"]
-
-
 def pages(node, inert=()):
     """The pages by their paths in docs/; `inert` names the settings without an effect."""
     return {
