@@ -57,4 +57,12 @@ altered_constraint_name(AlterTableCmd *cmd)
 #endif
 }
 
+/*
+ * ALTER COLUMN .. SET EXPRESSION, whose def is the raw expression (since
+ * version 17).
+ */
+#if PG_VERSION_NUM < 170000
+#define AT_SetExpression ((AlterTableType) -1)
+#endif
+
 #endif							/* CITUS_COMPAT_CONSTRAINT_H */

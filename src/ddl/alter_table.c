@@ -84,6 +84,7 @@ static const struct
 	{AT_DropNotNull, SCOPE_SHARDS},
 	{AT_SetNotNull, SCOPE_SHARDS},
 	{AT_DropExpression, SCOPE_SHARDS},
+	{AT_SetExpression, SCOPE_SHARDS},
 	{AT_SetStatistics, SCOPE_SHARDS},
 	{AT_SetOptions, SCOPE_SHARDS},
 	{AT_ResetOptions, SCOPE_SHARDS},

@@ -141,6 +141,9 @@ dist_query_group(PlannerInfo *root, const DistRel *rel, List *clause, List *colu
 	query->tlist = root->processed_tlist;
 	foreach(cell, columns)
 	{
+		/* min() of rows, for which only the values know their type */
+		if (exprType(lfirst(cell)) == RECORDOID)
+			return NULL;
 		if (depends_on_rows(lfirst(cell)))
 			query->columns = lappend(query->columns, lfirst(cell));
 	}

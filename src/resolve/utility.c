@@ -344,6 +344,8 @@ rename_subcommand(ShardNaming *naming, AlterTableCmd *cmd)
 			rename_part(naming, &castNode(ReplicaIdentityStmt, cmd->def)->name);
 			break;
 		default:
+			if (cmd->subtype == AT_SetExpression)
+				rename_references(cmd->def, naming);
 			break;
 	}
 }

@@ -27,7 +27,7 @@ CREATE VIEW in_shards AS SELECT DISTINCT regexp_replace(result, '_1\d{5,}', '_N'
   SELECT string_agg(DISTINCT concat_ws(' ', regexp_replace(relname, '_\d{6,}$', '_N'), pg_get_partkeydef(c.oid), pg_get_expr(relpartbound, c.oid),
       (SELECT string_agg(i.relname || CASE WHEN i.relispartition THEN ' attached' ELSE '' END, ',' ORDER BY i.relname COLLATE "C")
        FROM pg_index x JOIN pg_class i ON i.oid = indexrelid WHERE indrelid = c.oid),
-      (SELECT string_agg(conname || ' ' || coninhcount, ',' ORDER BY conname COLLATE "C") FROM pg_constraint WHERE conrelid = c.oid)), '; ')
+      (SELECT string_agg(conname || ' ' || coninhcount, ',' ORDER BY conname COLLATE "C") FROM pg_constraint WHERE conrelid = c.oid AND contype <> 'n')), '; ')
   FROM pg_class c JOIN pg_dist_shard s ON relname = (SELECT relname FROM pg_class WHERE oid = s.logicalrelid) || '_' || shardid
   WHERE relnamespace = 'citus_data'::regnamespace AND s.logicalrelid::regclass::text LIKE 'partitions.%' $$);
 SELECT * FROM on_nodes;

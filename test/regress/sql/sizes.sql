@@ -84,8 +84,10 @@ END $$;
 CREATE TABLE small (id int PRIMARY KEY);
 SELECT create_distributed_table('small', 'id');
 INSERT INTO small VALUES (1);
+\t on
 \dt+ small
 \di+ small_pkey
+\t off
 CREATE VIEW sized AS SELECT pg_size_pretty(pg_relation_size('sizes.dist')) AS size;
 SELECT pg_get_viewdef('sized');
 SELECT size <> '0 bytes' AS has_size FROM sized;
