@@ -2,38 +2,69 @@
 
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
 
+from harness.certificates import Authority
 from pomelo_cluster import host
 from pomelo_docs import pages, reference
 
 RUN = [page for page in pages.names() if pages.blocks(page, pages.text_of(page))]
 
 
-def run(cluster, block, ports):
+def run(node, block, ports):
     """What psql prints of a block: results, messages and errors."""
-    node = cluster.node(block.node)
-    done = subprocess.run(node.psql_args("-X", "-q", user=block.role), env={**host.clean_env(), "PGOPTIONS": "-c lc_messages=C"},
-                          input=pages.with_ports(block.sql, ports), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    environment = host.clean_env()
+    if block.password is not None:
+        environment["PGPASSWORD"] = block.password
+    done = subprocess.run(node.psql_args("-X", "-q", "-w", user=block.role), env=environment, text=True,
+                          input=pages.as_here(block.text, ports), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return done.stdout
+
+
+def set_file(node, block, ports):
+    """Writes a file of the server, and has it used."""
+    path = os.path.join(node.data, block.file)
+    with open(path, "w" if block.file == "pg_hba.conf" else "a", encoding="utf-8") as file:
+        file.write(pages.as_here(block.text, ports))
+    node.restart()
+
+
+def certificates(cluster):
+    """Gives each server a certificate that an authority has signed."""
+    for node in cluster.nodes[:1]:
+        authority = Authority(node.data)
+        authority.openssl("req", "-x509", "-nodes", "-days", "30", "-subj", "/CN=root", *authority.new_key("root"),
+                          "-out", authority.root)
+        authority.issue("server", "127.0.0.1")
+    for node in cluster.workers:
+        for name in ("root.crt", "server.crt", "server.key"):
+            path = shutil.copy2(os.path.join(cluster.coordinator.data, name), node.data)
+            host.give(path)
 
 
 @pytest.mark.parametrize("page", RUN)
 def test_sql(make_cluster, page):
     """Each block of a page runs, in order, and prints what the page shows; one that shows nothing raises no error."""
     text = pages.text_of(page)
-    cluster = make_cluster(kind=pages.kind_of_cluster(text))
+    cluster = make_cluster(kind=pages.about(text, "cluster") or "cluster")
     ports = [node.port for node in cluster.nodes]
+    if pages.about(text, "certificates") is not None:
+        certificates(cluster)
     for block in pages.blocks(page, text):
-        printed = run(cluster, block, ports)
-        where = f"docs/{page}:{block.line}"
-        if block.output is None:
-            assert "ERROR:" not in printed and "FATAL:" not in printed, f"{where}\n{block.sql}{printed}"
-        else:
-            lines, shown = pages.as_shown(printed, ports), pages.as_shown(block.output, ports)
-            assert pages.ends_with(lines, shown), f"{where}\n{block.sql}{printed}"
+        for node in cluster.nodes if block.file or block.node == "all" else [cluster.node(block.node)]:
+            if block.file:
+                set_file(node, block, ports)
+                continue
+            printed = run(node, block, ports)
+            where = f"docs/{page}:{block.line}"
+            if block.output is None:
+                assert not re.search("^(ERROR|FATAL|psql):", printed, re.M), f"{where}\n{block.text}{printed}"
+            else:
+                lines, shown = pages.as_shown(printed, ports), pages.as_shown(block.output, ports)
+                assert pages.ends_with(lines, shown), f"{where}\n{block.text}{printed}"
 
 
 def test_links():

@@ -1,16 +1,20 @@
 """What a page of the manual consists of.
 
 A block ```sql is run by the tests, in a psql of its own on the coordinator. A block ```text after it shows what it
-prints, or the end of that; a line ".." stands for any lines. Blocks of other languages are not run. A comment in
-front of a block, which readers don't see, changes that for the block:
+prints, or the end of that; a line ".." stands for any lines. Other blocks are not run. A comment in front of a block,
+which readers don't see, changes that:
 
-    <!-- run: on worker1 as alice -->     the node and the role
-    <!-- run: not -->                     an SQL block that only is to be read
+    <!-- run: on worker1 as app password secret -->     the node, or "all", the role, and its password
+    <!-- run: not -->                                   an SQL block that only is to be read
+    <!-- file: pg_hba.conf -->                          a file of each node, which then reads it
+    <!-- file: postgresql.conf -->                      what is added to that file of each node, which is then restarted
 
-A comment `<!-- cluster: bare -->` has the page run on servers that are not nodes of each other yet.
+Comments on the page as a whole: `<!-- cluster: bare -->` for servers that are not nodes of each other yet,
+`<!-- password: secret -->` of the superuser, `<!-- certificates -->` for root.crt, server.crt and server.key in the
+data directory of each server.
 
 The addresses of the nodes are written 127.0.0.1:9700 (the coordinator), 9701 .., as `tools/cluster` makes them, or
-db0.example:5432, db1.example:5432 ..
+db0.example:5432, db1.example:5432 ..; their network 10.0.0.0/24.
 """
 
 import os
@@ -20,18 +24,20 @@ from dataclasses import dataclass
 DOCS = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", "docs"))
 FIRST_PORT = 9700
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
-DIRECTIVE = re.compile(r"<!-- run: (.*?) -->\s*\Z")
+DIRECTIVE = re.compile(r"<!-- (run|file): (.*?) -->\s*\Z")
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 @dataclass
 class Block:
-    """SQL to run, and what it prints, if that is shown."""
+    """SQL to run, and what it prints, if that is shown; or the contents of a file."""
     page: str
     line: int
-    sql: str
+    text: str
     node: str = "coordinator"
     role: str = "postgres"
+    password: str = None
+    file: str = None
     output: str = None
 
 
@@ -48,42 +54,51 @@ def text_of(page, folder=DOCS):
         return file.read()
 
 
+def block_of(page, fence, text):
+    """The block that a fence makes with the comment in front of it, or None."""
+    directive = DIRECTIVE.search(text[:fence.start()])
+    made = Block(page, text.count("\n", 0, fence.start()) + 1, fence[2])
+    if directive and directive[1] == "file":
+        made.file = directive[2]
+        return made
+    if fence[1] != "sql" or (directive and directive[2] == "not"):
+        return None
+    words = directive[2].split() if directive else []
+    options = dict(zip(words[::2], words[1::2]))
+    made.node = options.pop("on", made.node)
+    made.role = options.pop("as", made.role)
+    made.password = options.pop("password", about(text, "password") if made.role == "postgres" else None)
+    if options or len(words) % 2:
+        raise ValueError(f"{page}: what does {directive[0].strip()} mean?")
+    return made
+
+
 def blocks(page, text):
     """The blocks to run, in order."""
-    found, sql = [], None
+    found, last, end = [], None, 0
     for fence in FENCED.finditer(text):
-        between = "" if sql is None else text[sql.end():fence.start()]
-        if fence[1] == "text" and sql is not None and between.strip() == "":
-            found[-1].output = fence[2]
-        sql = None
-        if fence[1] != "sql":
+        if fence[1] == "text" and last is not None and text[end:fence.start()].strip() == "":
+            last.output, last = fence[2], None
             continue
-        directive = DIRECTIVE.search(text[:fence.start()])
-        words = directive[1].split() if directive else []
-        if words == ["not"]:
-            continue
-        options = dict(zip(words[::2], words[1::2]))
-        if set(options) - {"on", "as"} or len(words) % 2:
-            raise ValueError(f"{page}: what does {directive[0].strip()} mean?")
-        found.append(Block(page, text.count("\n", 0, fence.start()) + 1, fence[2], options.get("on", "coordinator"),
-                           options.get("as", "postgres")))
-        sql = fence
+        last, end = block_of(page, fence, text), fence.end()
+        if last is not None:
+            found.append(last)
     return found
 
 
-def kind_of_cluster(text):
-    """The kind of cluster that a page is about, as `Cluster.up` knows it."""
-    found = re.search(r"<!-- cluster: (\w+) -->", text)
-    return found[1] if found else "cluster"
+def about(text, what):
+    """What a comment says of the page as a whole, or None; "" if it only is there."""
+    found = re.search(rf"<!-- {what}(?:: (\S+))? -->", text)
+    return found and (found[1] or "")
 
 
-def with_ports(text, ports):
-    """A statement with the nodes' real ports."""
+def as_here(text, ports):
+    """A text with the nodes' real addresses."""
     for number, port in enumerate(ports):
         text = re.sub(rf"\bdb{number}\.example', 5432\b", f"127.0.0.1', {port}", text)
         text = re.sub(rf"\bdb{number}\.example:5432\b", f"127.0.0.1:{port}", text)
         text = re.sub(rf"\b{FIRST_PORT + number}\b", str(port), text)
-    return text
+    return text.replace("10.0.0.0/24", "127.0.0.0/8")
 
 
 def as_shown(text, ports):
