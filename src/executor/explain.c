@@ -245,7 +245,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 		ExplainPropertyBool("Repartition", true, es);
 	if (state->plan.refusal != NULL)
 		ExplainPropertyText("Computed Here", state->plan.refusal, es);
-	if (state->kept != NULL || (state->runs > 0 && state->same_rows && state->prefetched))
+	if (state->kept.set != NULL || (state->runs > 0 && state->rerun == RERUN_STORED))
 		ExplainPropertyBool("Rows Kept", true, es);
 	if (es->analyze && state->explain != 0)
 		ExplainPropertyUInteger("Tuple data received from nodes", "bytes", state->received, es);

@@ -95,7 +95,7 @@ kept_rows_init(DistScanState *state, List *filters)
 		fmgr_info(column_is_left ? left : right, &index->hash_column);
 		fmgr_info(column_is_left ? right : left, &index->hash_value);
 		index->collation = op->inputcollid;
-		state->index = index;
+		state->kept.index = index;
 		return;
 	}
 }
@@ -150,15 +150,15 @@ hash_of(FmgrInfo *function, Oid collation, Datum value, ExprContext *econtext)
 static void
 build_kept_index(DistScanState *state)
 {
-	struct KeptIndex *index = state->index;
+	struct KeptIndex *index = state->kept.index;
 	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 	uint32		count = 0;
-	MemoryContext old_context = MemoryContextSwitchTo(state->keep_context);
+	MemoryContext old_context = MemoryContextSwitchTo(state->kept.context);
 
 	make_buckets(index);
-	task_set_rewind(state->kept);
-	while (scan_next_row(state, state->kept, slot, 0))
+	task_set_rewind(state->kept.set);
+	while (scan_next_row(state, state->kept.set, slot, 0))
 	{
 		bool		isnull;
 		Datum		value = slot_getattr(slot, index->attno, &isnull);
@@ -178,7 +178,7 @@ build_kept_index(DistScanState *state)
 void
 kept_rows_begin_run(DistScanState *state)
 {
-	struct KeptIndex *index = state->index;
+	struct KeptIndex *index = state->kept.index;
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 	Datum		value;
 	bool		isnull;
@@ -196,7 +196,7 @@ kept_rows_begin_run(DistScanState *state)
 bool
 kept_rows_next(DistScanState *state, TupleTableSlot *slot)
 {
-	struct KeptIndex *index = state->index;
+	struct KeptIndex *index = state->kept.index;
 
 	while (index->next != NULL && index->next->hash != index->hash)
 		index->next = index->next->next;

@@ -12,8 +12,8 @@
 #include "executor/scan_state.h"
 
 /*
- * Sets state->index if one of the filters that change from run to run compares
- * a column for equality; called when the scan begins.
+ * Sets state->kept.index if one of the filters that change from run to run
+ * compares a column for equality; called when the scan begins.
  */
 extern void kept_rows_init(DistScanState *state, List *filters);
 

@@ -88,8 +88,8 @@ resources_released(ResourceReleasePhase phase, bool is_commit, bool is_top_level
 			continue;
 		if (state->set != NULL)
 			task_set_abandon(state->set);
-		if (state->kept != NULL)
-			task_set_abandon(state->kept);
+		if (state->kept.set != NULL)
+			task_set_abandon(state->kept.set);
 		read_ahead_unlink(state);
 	}
 }
@@ -100,11 +100,12 @@ can_read(DistScanState *state)
 {
 	CustomScan *node = (CustomScan *) state->css.ss.ps.plan;
 
-	if (state->finished || state->rest_read || state->busy || state->failed)
+	if (state->busy)
 		return false;
-	if (state->set != NULL)
+	if (state->phase == SCAN_STREAMS)
 		return state->spec.columns != NULL;
-	return state->plan.command == CMD_SELECT && !needs_exec_params((Node *) node->custom_exprs, NULL);
+	return state->phase == SCAN_NEW && state->plan.command == CMD_SELECT &&
+		!needs_exec_params((Node *) node->custom_exprs, NULL);
 }
 
 /* Whether the scan may have later runs, whose rows have not been read. */
@@ -112,7 +113,7 @@ static bool
 must_keep(DistScanState *state)
 {
 	return (state->repeats || state->runs > 0) && state->plan.keep_text != NULL &&
-		!state->busy && !state->failed && !state->prefetched && state->kept == NULL;
+		!state->busy && state->phase != SCAN_FAILED && state->rerun != RERUN_STORED && state->kept.set == NULL;
 }
 
 /* Reads a scan's rows in the state of its own statement. */
@@ -190,7 +191,8 @@ read_ahead_walker(PlanState *node, void *context)
 		if (scan_reads_any(state, context))
 		{
 			read_now(state);
-			state->too_late = state->kept == NULL && !state->prefetched;
+			if (state->kept.set == NULL && state->rerun != RERUN_STORED)
+				state->rerun = RERUN_REFUSED;
 		}
 	}
 	return planstate_tree_walker(node, read_ahead_walker, context);

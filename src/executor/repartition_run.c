@@ -53,8 +53,8 @@ repartition_announce(DistScanState *child, ParamExternData *params)
 	char	   *id = palloc(EXCHANGE_ID_SIZE);
 
 	exchange_name(id);
-	child->exchange = id;
-	child->exchange_params = params;
+	child->exchange.name = id;
+	child->exchange.params = params;
 	for (int i = 0; i < EXCHANGE_READ_PARAMS; i++)
 		params[i] = (ParamExternData) {.isnull = true,.pflags = PARAM_FLAG_CONST,.ptype = types[i]};
 	params[0].value = CStringGetTextDatum(id);
@@ -64,8 +64,8 @@ repartition_announce(DistScanState *child, ParamExternData *params)
 void
 repartition_set_params(const DistScanState *state, ParamExternData *params)
 {
-	params[0] = (ParamExternData) {.value = CStringGetTextDatum(state->exchange),.pflags = PARAM_FLAG_CONST,.ptype = TEXTOID};
-	params[1] = (ParamExternData) {.value = PointerGetDatum(state->exchange_map),.pflags = PARAM_FLAG_CONST,.ptype = INT4ARRAYOID};
+	params[0] = (ParamExternData) {.value = CStringGetTextDatum(state->exchange.name),.pflags = PARAM_FLAG_CONST,.ptype = TEXTOID};
+	params[1] = (ParamExternData) {.value = PointerGetDatum(state->exchange.map),.pflags = PARAM_FLAG_CONST,.ptype = INT4ARRAYOID};
 }
 
 /* The nodes of the tasks; errors if one has several. */
@@ -95,11 +95,11 @@ lose_exchange(void *arg)
 	DistScanState *child = arg;
 	ListCell   *cell;
 
-	if (child->exchange == NULL || GetCurrentTransactionNestLevel() < 2)
+	if (child->exchange.name == NULL || GetCurrentTransactionNestLevel() < 2)
 		return;
-	foreach(cell, child->exchange_conns)
+	foreach(cell, child->exchange.conns)
 		remote_close_own(lfirst(cell));
-	exchange_store_drop(child->exchange);
+	exchange_store_drop(child->exchange.name);
 }
 
 /*
@@ -109,27 +109,27 @@ lose_exchange(void *arg)
 static void
 open_exchange(DistScanState *child, const Bitmapset *groups)
 {
-	char	   *command = psprintf("SELECT citus_internal.exchange_create('%s')", child->exchange);
+	char	   *command = psprintf("SELECT citus_internal.exchange_create('%s')", child->exchange.name);
 	int			group = -1;
 	ListCell   *cell;
 
-	child->exchange_end.func = lose_exchange;
-	child->exchange_end.arg = child;
-	MemoryContextRegisterResetCallback(CurrentMemoryContext, &child->exchange_end);
+	child->exchange.end.func = lose_exchange;
+	child->exchange.end.arg = child;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &child->exchange.end);
 	while ((group = bms_next_member(groups, group)) >= 0)
 	{
 		RemoteConn *conn;
 
 		if (group == metadata_local_group())
 		{
-			exchange_store_create(child->exchange, false);
+			exchange_store_create(child->exchange.name, false);
 			continue;
 		}
 		conn = remote_acquire_own(group, &exchange_owner);
 		remote_send(conn, command, NULL, false, false, false);
-		child->exchange_conns = lappend(child->exchange_conns, conn);
+		child->exchange.conns = lappend(child->exchange.conns, conn);
 	}
-	foreach(cell, child->exchange_conns)
+	foreach(cell, child->exchange.conns)
 		remote_finish(lfirst(cell));
 	pfree(command);
 }
@@ -212,10 +212,10 @@ run_sending_child(DistScanState *child, int ntargets)
 		*blank = '\0';
 		sources = accumArrayResult(sources, CStringGetTextDatum(answer), false, TEXTOID, context);
 	}
-	child->exchange_params[1].value = makeArrayResult(sources, context);
-	child->exchange_params[1].isnull = false;
-	child->exchange_params[2].value = Int64GetDatum(nrows / ntargets + 1);
-	child->exchange_params[2].isnull = false;
+	child->exchange.params[1].value = makeArrayResult(sources, context);
+	child->exchange.params[1].isnull = false;
+	child->exchange.params[2].value = Int64GetDatum(nrows / ntargets + 1);
+	child->exchange.params[2].isnull = false;
 }
 
 void
@@ -232,11 +232,10 @@ repartition_run(DistScanState *state)
 			continue;
 		if (groups == NULL)
 			groups = task_groups(state);
-		child->exchange_map = make_exchange_map(state);
+		child->exchange.map = make_exchange_map(state);
 		open_exchange(child, groups);
-		if (child->exchange_sent)
+		if (child->phase != SCAN_NEW)
 			ExecReScan(&child->css.ss.ps);
-		child->exchange_sent = true;
 		run_sending_child(child, bms_num_members(groups));
 	}
 }
@@ -245,22 +244,22 @@ repartition_run(DistScanState *state)
 static void
 drop_exchange(DistScanState *child)
 {
-	char	   *command = psprintf("SELECT citus_internal.exchange_drop('%s')", child->exchange);
+	char	   *command = psprintf("SELECT citus_internal.exchange_drop('%s')", child->exchange.name);
 
-	exchange_store_drop(child->exchange);
-	foreach_ptr(RemoteConn, conn, child->exchange_conns)
+	exchange_store_drop(child->exchange.name);
+	foreach_ptr(RemoteConn, conn, child->exchange.conns)
 	{
 		if (conn->state == REMOTE_IDLE)
 			remote_send(conn, command, NULL, false, false, false);
 	}
-	foreach_ptr(RemoteConn, conn, child->exchange_conns)
+	foreach_ptr(RemoteConn, conn, child->exchange.conns)
 	{
 		if (conn->state == REMOTE_BUSY)
 			remote_finish(conn);
 		remote_end_own(conn, &exchange_owner);
 	}
-	child->exchange_conns = NIL;
-	child->exchange = NULL;
+	child->exchange.conns = NIL;
+	child->exchange.name = NULL;
 	pfree(command);
 }
 
@@ -273,7 +272,7 @@ repartition_end(DistScanState *state)
 	{
 		DistScanState *child = repartition_child(lfirst(cell));
 
-		if (child != NULL && child->exchange != NULL)
+		if (child != NULL && child->exchange.name != NULL)
 			drop_exchange(child);
 	}
 }

@@ -145,10 +145,10 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	state->exprs = expr_values_init(plan_node->custom_exprs, &node->ss.ps);
 	if (state->plan.keep_text != NULL)
 	{
-		state->keep_columns = scan_columns(state->plan.types, state->plan.typmods);
-		state->keep_quals = ExecInitQual(list_copy_tail(plan_node->custom_exprs, state->plan.keep_quals),
+		state->kept.columns = scan_columns(state->plan.types, state->plan.typmods);
+		state->kept.quals = ExecInitQual(list_copy_tail(plan_node->custom_exprs, state->plan.keep_quals),
 										 &node->ss.ps);
-		state->keep_at = KEEP_AFTER_RUNS;
+		state->kept.after = KEEP_AFTER_RUNS;
 		kept_rows_init(state, list_copy_tail(plan_node->custom_exprs, state->plan.keep_quals));
 	}
 	state->columns = scan_columns(list_copy_head(state->plan.types, state->plan.ncolumns),
@@ -163,7 +163,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	if (dist_plan_reads_as_of(&state->plan))
 		state->snapshot = statement_snapshot_current();
 	state->repeats = (eflags & EXEC_FLAG_REWIND) != 0 || needs_exec_params((Node *) plan_node->custom_exprs, NULL);
-	state->same_rows = returns_same_rows(state, plan_node);
+	state->rerun = returns_same_rows(state, plan_node) ? RERUN_SAME : RERUN_TASKS;
 	state->explain = explain_task_mask(estate->es_instrument);
 	broadcast_begin(state, estate, eflags);
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
@@ -204,22 +204,26 @@ try_to_keep(DistScanState *state)
 	double		most = dist_cost_rows_of_run(list_length(state->spec.tasks));
 	double		fit = get_hash_memory_limit() / (state->css.ss.ps.plan->plan_width + KEPT_ROW_BYTES);
 
-	if (state->index != NULL)
+	if (state->kept.index != NULL)
 		most = Max(most, Min(most / ROWS_OF_RUN_DIVISOR * state->runs, fit));
 	if (!scan_keep_rows(state, (int) Min(most, INT_MAX)))
-		state->keep_at = state->index != NULL && most < fit ? state->runs * 2 : 0;
+		state->kept.after = state->kept.index != NULL && most < fit ? state->runs * 2 : 0;
 }
 
 /* Starts a run: its own tasks, unless rows are kept, or should be kept now. */
 static void
 begin_run(DistScanState *state)
 {
-	if (state->kept == NULL && state->keep_at > 0 && state->runs >= state->keep_at)
+	if (state->kept.set == NULL && state->kept.after > 0 && state->runs >= state->kept.after)
 		try_to_keep(state);
-	state->from_kept = state->kept != NULL;
-	if (state->from_kept && state->index != NULL)
-		kept_rows_begin_run(state);
-	if (!state->from_kept && state->too_late)
+	if (state->kept.set != NULL)
+	{
+		scan_enter(state, SCAN_KEPT);
+		if (state->kept.index != NULL)
+			kept_rows_begin_run(state);
+		return;
+	}
+	if (state->rerun == RERUN_REFUSED)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot read table \"%s\" in a correlated subquery after writing it",
@@ -228,9 +232,7 @@ begin_run(DistScanState *state)
 						   "before; but a sample, system columns and locked rows can only be read for one row after "
 						   "the other."),
 				 errhint("Use a separate statement for the subquery, or write one row at a time.")));
-	if (state->from_kept)
-		return;
-	if (state->runs > 0 && state->same_rows)
+	if (state->runs > 0 && state->rerun == RERUN_SAME)
 		scan_read_rest(state);	/* and has later runs read them again */
 	else
 	{
@@ -248,15 +250,14 @@ next_of_run(DistScanState *state, TupleTableSlot *slot)
 {
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 
-	while (state->from_kept && state->index != NULL ? kept_rows_next(state, slot) :
-		   scan_next_row(state, state->from_kept ? state->kept : state->set, slot, 0))
+	if (state->phase != SCAN_KEPT)
+		return scan_next_row(state, state->set, slot, 0);
+	while (state->kept.index != NULL ? kept_rows_next(state, slot) : scan_next_row(state, state->kept.set, slot, 0))
 	{
-		if (!state->from_kept)
-			return true;
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(econtext);
 		econtext->ecxt_scantuple = slot;
-		if (ExecQual(state->keep_quals, econtext))
+		if (ExecQual(state->kept.quals, econtext))
 			return true;
 	}
 	return false;
@@ -269,16 +270,16 @@ scan_next(ScanState *node)
 	DistScanState *state = (DistScanState *) node;
 	TupleTableSlot *slot = node->ss_ScanTupleSlot;
 
-	if (state->failed)
+	if (state->phase == SCAN_FAILED)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_CURSOR_STATE),
 				 errmsg("rows of table \"%s\" that were still to come are lost", get_rel_name(state->plan.relid)),
 				 errdetail("A write of the same transaction had to read them first, and failed.")));
-	if (state->finished)
+	if (state->phase == SCAN_ENDED)
 		return ExecClearTuple(slot);
-	if (state->set == NULL && !state->from_kept)
+	if (state->phase == SCAN_NEW)
 		begin_run(state);
-	if (!state->from_kept && read_ahead_due(state))
+	if (read_ahead_due(state))
 		scan_read_rest(state);
 
 	if (next_of_run(state, slot))
@@ -291,7 +292,7 @@ scan_next(ScanState *node)
 		}
 		return slot;
 	}
-	state->finished = true;
+	scan_enter(state, SCAN_ENDED);
 	count_processed(state);
 	return ExecClearTuple(slot);
 }
@@ -318,9 +319,9 @@ scan_end(CustomScanState *node)
 	read_ahead_unlink(state);
 	scan_stop_tasks(state);
 	broadcast_end(state);
-	if (state->kept != NULL)
-		task_set_end(state->kept);
-	state->kept = NULL;
+	if (state->kept.set != NULL)
+		task_set_end(state->kept.set);
+	state->kept.set = NULL;
 	foreach(cell, state->tables)
 		table_close(lfirst(cell), NoLock);
 	state->tables = NIL;
@@ -331,19 +332,18 @@ scan_rescan(CustomScanState *node)
 {
 	DistScanState *state = (DistScanState *) node;
 
-	if (state->prefetched)
+	if (state->rerun == RERUN_STORED && state->phase != SCAN_FAILED)
 	{
 		task_set_rewind(state->set);
-		state->finished = false;
+		scan_enter(state, SCAN_READ);
 	}
 	else
 	{
 		scan_stop_tasks(state);
 		broadcast_rescan(state);
 		state->runs++;
-		state->from_kept = false;
-		if (state->kept != NULL)
-			task_set_rewind(state->kept);
+		if (state->kept.set != NULL)
+			task_set_rewind(state->kept.set);
 	}
 	ExecScanReScan(&node->ss);
 }

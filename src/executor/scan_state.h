@@ -16,9 +16,64 @@
 #include "lib/expr_values.h"
 #include "planner/dist_plan.h"
 
+/* Where a run is; scan_enter changes it. */
+typedef enum ScanPhase
+{
+	SCAN_NEW,					/* no row has been requested */
+	SCAN_STREAMS,				/* its tasks run */
+	SCAN_READ,					/* all rows that are still to come have been
+								 * read */
+	SCAN_KEPT,					/* it returns rows that are kept for all
+								 * runs */
+	SCAN_ENDED,					/* it has returned its last row */
+	SCAN_FAILED,				/* reading ahead has failed: the rows of the
+								 * scan are lost, also for later runs */
+} ScanPhase;
+
+/* What a run will do after the first one, if no rows are kept. */
+typedef enum ScanRerun
+{
+	RERUN_TASKS,				/* run its own tasks */
+	RERUN_SAME,					/* return the same rows: the second run reads
+								 * them for all that follow */
+	RERUN_STORED,				/* return the rows of the set again */
+	RERUN_REFUSED,				/* error: it would see what its statement has
+								 * written */
+} ScanRerun;
+
+/* The rows for all runs, which they filter (scan.c). */
+typedef struct KeptRows
+{
+	TaskSet    *set;			/* NULL if they are not kept */
+	int			after;			/* the number of runs after which they are to
+								 * be kept; 0: they are too many */
+	struct KeptIndex *index;	/* by which a run finds its rows among them
+								 * (kept_rows.h); NULL: by looking at all */
+	TaskSetSpec spec;
+	MemoryContext context;
+	TupleDesc	columns;		/* that the text for them returns */
+	ExprState  *quals;			/* which of them belong to a run */
+} KeptRows;
+
+/*
+ * Of a scan that sends its rows to the nodes of its parent's tasks
+ * (repartition_run.c).
+ */
+typedef struct ScanExchange
+{
+	const char *name;			/* NULL when it is not open */
+	ArrayType  *map;			/* which node gets which hash values */
+	List	   *conns;			/* RemoteConn of each node that holds it */
+	MemoryContextCallback end;	/* if the scan isn't ended itself */
+	ParamExternData *params;	/* with which the parent's tasks find the
+								 * rows */
+} ScanExchange;
+
 typedef struct DistScanState
 {
 	CustomScanState css;		/* must be first */
+
+	/* set when the scan begins */
 	DistPlan	plan;
 	ExprValues *exprs;			/* custom_exprs */
 	List	   *tables;			/* Relation of each table that is read, kept
@@ -29,50 +84,27 @@ typedef struct DistScanState
 	Oid			user;			/* current user at its start, */
 	bool		row_security;	/* and the setting of that name */
 	DistSnapshot *snapshot;		/* of the statement; NULL if it needs none */
-	TaskSetSpec spec;
-	TaskSet    *set;			/* NULL before the first row is requested */
-	bool		finished;
-	bool		same_rows;		/* all runs return the same rows */
-	bool		broadcast;		/* the child plans have run */
-	bool		prefetched;		/* all rows were read before anything was
-								 * written */
-	bool		rest_read;		/* all rows that are still to come have been
-								 * read */
 	bool		repeats;		/* may have several runs */
-	int			runs;			/* that have ended */
-	TaskSet    *kept;			/* the rows of every run; NULL if they are not
-								 * kept */
-	bool		from_kept;		/* this run uses them */
-	int			keep_at;		/* the number of runs after which they are to
-								 * be kept; 0: they are too many */
-	struct KeptIndex *index;	/* by which a run finds its rows among them
-								 * (kept_rows.h); NULL: by looking at all */
-	TaskSetSpec keep_spec;
-	MemoryContext keep_context;
-	TupleDesc	keep_columns;	/* that the text for them returns */
-	ExprState  *keep_quals;		/* which of those that are kept belong to a
-								 * run */
-	bool		busy;			/* a row is being fetched */
-	bool		too_late;		/* to begin a run, which would see what its
-								 * statement has written */
-	bool		failed;			/* reading ahead has failed: its rows are
-								 * lost */
-	struct DistScanState *next; /* in the list of all scans, see
-								 * read_ahead.c */
-	SubTransactionId subid;		/* where the scan began */
-	ResourceOwner resowner;		/* what it uses belongs to */
 	int			explain;		/* for the tasks' tags, see tag.h */
 	uint64		received;		/* bytes of rows, if that is not 0 */
 
-	/* of a scan that sends its rows to the nodes of its parent's tasks */
-	const char *exchange;		/* its name */
-	ArrayType  *exchange_map;	/* which node gets which hash values */
-	List	   *exchange_conns; /* RemoteConn of each node that holds it */
-	MemoryContextCallback exchange_end; /* if the scan isn't ended itself */
-	ParamExternData *exchange_params;	/* with which the parent's tasks find
-										 * the rows */
-	bool		exchange_sent;	/* it has run */
-	bool		many_shards;	/* the present run asks several */
+	/* the present run */
+	ScanPhase	phase;
+	TaskSetSpec spec;
+	TaskSet    *set;			/* NULL before its tasks start */
+	bool		busy;			/* a row is being fetched */
+	bool		broadcast;		/* the child plans have run */
+	ScanExchange exchange;
+
+	/* all runs */
+	int			runs;			/* that have ended */
+	ScanRerun	rerun;
+	KeptRows	kept;
+
+	/* read_ahead.c */
+	struct DistScanState *next; /* in the list of all scans */
+	SubTransactionId subid;		/* where the scan began */
+	ResourceOwner resowner;		/* what it uses belongs to */
 } DistScanState;
 
 #endif							/* CITUS_EXECUTOR_SCAN_STATE_H */

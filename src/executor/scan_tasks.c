@@ -232,11 +232,11 @@ gets_rows(const DistScanState *state)
 static void
 prepare_run(DistScanState *state, bool to_keep)
 {
-	MemoryContext context = to_keep ? state->keep_context : state->run_context;
+	MemoryContext context = to_keep ? state->kept.context : state->run_context;
 	MemoryContext old_context;
 	const DistTable *table = present_table(state);
 	const char *text = to_keep ? state->plan.keep_text : state->plan.text;
-	TaskSetSpec *spec = to_keep ? &state->keep_spec : &state->spec;
+	TaskSetSpec *spec = to_keep ? &state->kept.spec : &state->spec;
 	ParamListInfo params;
 	int			shard = -1;
 	Bitmapset  *shards;
@@ -246,7 +246,7 @@ prepare_run(DistScanState *state, bool to_keep)
 
 	memset(spec, 0, sizeof(TaskSetSpec));
 	spec->table = table;
-	spec->columns = to_keep ? state->keep_columns :
+	spec->columns = to_keep ? state->kept.columns :
 		state->columns->natts > 0 || state->plan.command == CMD_SELECT ? state->columns : NULL;
 	spec->positions = state->positions;
 	spec->write = state->plan.writes;
@@ -275,7 +275,6 @@ prepare_run(DistScanState *state, bool to_keep)
 		spec->latest = state->plan.current_of > 0;
 		shards = spec->latest ? find_current_row(state, table, params) :
 			find_shards(state, table, to_keep ? state->plan.keep_prune : state->plan.prune, params);
-		state->many_shards = bms_membership(shards) == BMS_MULTIPLE;
 		spec->stays = gets_rows(state);
 		if (state->plan.by_node && (scan_by_node || spec->stays))
 			spec->tasks = tasks_make_by_node(table, shards, text, params, spec->as_of);
@@ -317,6 +316,35 @@ scan_rights(const DistScanState *state)
 	return OidIsValid(state->plan.traits.check_as) ? state->plan.traits.check_as : state->user;
 }
 
+/* The phases that may follow each one. */
+#define PHASE(phase) (1 << (phase))
+#define ENDS (PHASE(SCAN_NEW) | PHASE(SCAN_ENDED))
+static const int scan_transitions[] = {
+	[SCAN_NEW] = PHASE(SCAN_NEW) | PHASE(SCAN_STREAMS) | PHASE(SCAN_KEPT) | PHASE(SCAN_FAILED),
+	[SCAN_STREAMS] = PHASE(SCAN_READ) | ENDS | PHASE(SCAN_FAILED),
+	[SCAN_READ] = PHASE(SCAN_READ) | ENDS | PHASE(SCAN_FAILED),
+	[SCAN_KEPT] = ENDS,
+	[SCAN_ENDED] = PHASE(SCAN_NEW) | PHASE(SCAN_READ) | PHASE(SCAN_FAILED),
+	[SCAN_FAILED] = PHASE(SCAN_FAILED),
+};
+
+void
+scan_enter(DistScanState *state, ScanPhase phase)
+{
+	if ((scan_transitions[state->phase] & PHASE(phase)) == 0)
+		elog(ERROR, "a scan in phase %d can't enter phase %d", state->phase, phase);
+	state->phase = phase;
+}
+
+/* Whether a run's tasks are for several shards of one table. */
+static bool
+asks_several_shards(const TaskSetSpec *spec)
+{
+	const Task *first = spec->tasks == NIL ? NULL : linitial(spec->tasks);
+
+	return first != NULL && (first->shards != NULL || (first->shard_index >= 0 && list_length(spec->tasks) > 1));
+}
+
 /*
  * Starts the tasks together with the offer of the statement's snapshot.  If a
  * node refuses it, nothing has started, and the nodes are asked for another
@@ -340,6 +368,7 @@ offer_snapshot(DistScanState *state)
 	if (accepted)
 	{
 		state->set = set;
+		scan_enter(state, SCAN_STREAMS);
 		dist_snapshot_accepted(state->snapshot);
 		return true;
 	}
@@ -367,11 +396,12 @@ scan_start_tasks(DistScanState *state)
 								 * which makes scans read ahead */
 	scan_prepare(state);
 	state->busy = false;
-	stat_counter_add(state->many_shards ? STAT_MULTI_SHARD : STAT_SINGLE_SHARD);
+	stat_counter_add(asks_several_shards(&state->spec) ? STAT_MULTI_SHARD : STAT_SINGLE_SHARD);
 	if (state->snapshot != NULL && state->snapshot->offered && offer_snapshot(state))
 		return;
 	old_context = MemoryContextSwitchTo(state->run_context);
 	state->set = task_set_start(&state->spec);
+	scan_enter(state, SCAN_STREAMS);
 	MemoryContextSwitchTo(old_context);
 }
 
@@ -384,8 +414,7 @@ scan_stop_tasks(DistScanState *state)
 		repartition_end(state);
 	}
 	state->set = NULL;
-	state->finished = false;
-	state->rest_read = false;
+	scan_enter(state, state->phase == SCAN_FAILED ? SCAN_FAILED : SCAN_NEW);
 }
 
 bool
@@ -393,39 +422,40 @@ scan_keep_rows(DistScanState *state, int most)
 {
 	MemoryContext old_context;
 
-	if (state->keep_context == NULL)
-		state->keep_context = AllocSetContextCreate(state->css.ss.ps.state->es_query_cxt, "citus kept rows",
+	if (state->kept.context == NULL)
+		state->kept.context = AllocSetContextCreate(state->css.ss.ps.state->es_query_cxt, "citus kept rows",
 													ALLOCSET_DEFAULT_SIZES);
 	prepare_run(state, true);
-	old_context = MemoryContextSwitchTo(state->keep_context);
-	state->kept = task_set_start(&state->keep_spec);
+	old_context = MemoryContextSwitchTo(state->kept.context);
+	state->kept.set = task_set_start(&state->kept.spec);
 	MemoryContextSwitchTo(old_context);
-	if (scan_next_row(state, state->kept, NULL, most))
+	if (scan_next_row(state, state->kept.set, NULL, most))
 		return true;
-	task_set_end(state->kept);
-	state->kept = NULL;
+	task_set_end(state->kept.set);
+	state->kept.set = NULL;
 	return false;
 }
 
 void
 scan_fail(DistScanState *state)
 {
-	state->failed = true;
+	scan_enter(state, SCAN_FAILED);
 	state->busy = false;
 	if (state->set != NULL)
 		task_set_lose_connections(state->set);
-	if (state->kept != NULL)
-		task_set_lose_connections(state->kept);
+	if (state->kept.set != NULL)
+		task_set_lose_connections(state->kept.set);
 }
 
 void
 scan_read_rest(DistScanState *state)
 {
-	bool		unread = state->set == NULL;
+	bool		unread = state->phase == SCAN_NEW;
 
 	if (unread)
 		scan_start_tasks(state);
 	(void) scan_next_row(state, state->set, NULL, INT_MAX);
-	state->prefetched = state->prefetched || unread;
-	state->rest_read = true;
+	if (unread)
+		state->rerun = RERUN_STORED;
+	scan_enter(state, SCAN_READ);
 }

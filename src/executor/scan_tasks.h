@@ -16,6 +16,9 @@
  */
 extern bool scan_by_node;
 
+/* Changes the phase; errors if it can't follow the present one. */
+extern void scan_enter(DistScanState *state, ScanPhase phase);
+
 /* Starts the tasks of a run, and ends those of the present one. */
 extern void scan_start_tasks(DistScanState *state);
 extern void scan_stop_tasks(DistScanState *state);
