@@ -13,11 +13,9 @@
 
 #include "postgres.h"
 
-#include "nodes/primnodes.h"
-
-#if PG_VERSION_NUM < 170000
 #include "nodes/parsenodes.h"
 
+#if PG_VERSION_NUM < 170000
 typedef enum MergeMatchKind
 {
 	MERGE_WHEN_MATCHED,
@@ -35,6 +33,26 @@ merge_action_kind(const MergeAction *action)
 #else
 	return action->matched ? MERGE_WHEN_MATCHED : MERGE_WHEN_NOT_MATCHED_BY_TARGET;
 #endif
+}
+
+/*
+ * The condition that tells MATCHED and NOT MATCHED BY SOURCE apart, above the
+ * join of target and source; NULL if the statement has no clause for the
+ * latter.  Before planning, the condition of ON.
+ */
+static inline Node *
+merge_condition(const Query *query)
+{
+#if PG_VERSION_NUM >= 170000
+	ListCell   *cell;
+
+	foreach(cell, query->mergeActionList)
+	{
+		if (lfirst_node(MergeAction, cell)->matchKind == MERGE_WHEN_NOT_MATCHED_BY_SOURCE)
+			return query->mergeJoinCondition;
+	}
+#endif
+	return NULL;
 }
 
 #endif							/* CITUS_COMPAT_MERGE_H */

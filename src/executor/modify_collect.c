@@ -488,7 +488,8 @@ collect_merge(DistModifyState *state, TupleTableSlot *child, Datum *values, bool
 {
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 	TupleTableSlot *scan_slot = state->css.ss.ss_ScanTupleSlot;
-	bool		not_matched;
+	MergeMatchKind kind = MERGE_WHEN_MATCHED;
+	bool		isnull;
 
 	/* expressions are compiled for the node's own, virtual, scan slot */
 	slot_getallattrs(child);
@@ -498,10 +499,14 @@ collect_merge(DistModifyState *state, TupleTableSlot *child, Datum *values, bool
 	ExecStoreVirtualTuple(scan_slot);
 	econtext->ecxt_scantuple = scan_slot;
 
-	(void) slot_getattr(child, state->plan.ctid_resno, &not_matched);
+	(void) slot_getattr(child, state->plan.ctid_resno, &isnull);
+	if (isnull)
+		kind = MERGE_WHEN_NOT_MATCHED_BY_TARGET;
+	else if (state->plan.condition >= 0 && !modify_is_true(state, state->plan.condition, econtext))
+		kind = MERGE_WHEN_NOT_MATCHED_BY_SOURCE;
 	foreach_ptr(ModifyAction, action, state->actions)
 	{
-		if (action->matched == not_matched)
+		if (action->kind != kind)
 			continue;
 		if (action->qual >= 0 && !modify_is_true(state, action->qual, econtext))
 			continue;

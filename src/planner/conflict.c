@@ -102,7 +102,7 @@ conflict_prepare(ModifyPlan *plan, OnConflictExpr *clause, Index varno, List **s
 List *
 conflict_add_action(ModifyPlan *plan, OnConflictExpr *clause, List *exprs)
 {
-	ModifyAction action = {true, CMD_UPDATE, -1, 0, NIL};
+	ModifyAction action = {MERGE_WHEN_MATCHED, CMD_UPDATE, -1, 0, NIL};
 
 	if (clause->action != ONCONFLICT_UPDATE)
 		return exprs;

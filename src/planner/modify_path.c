@@ -76,13 +76,13 @@ add_junk(Query *query, Var *var, const char *name)
 }
 
 /*
- * MERGE's actions may use any column of the target: the child must return
- * them.
+ * MERGE's actions, and the condition for a match, may use any column of the
+ * target: the child must return them.
  */
 static void
 add_action_columns(Query *query)
 {
-	List	   *vars = NIL;
+	List	   *vars = pull_vars_of_level(merge_condition(query), 0);
 	List	   *seen = NIL;
 	ListCell   *cell;
 
@@ -497,20 +497,9 @@ make_returning_columns(ModifyPlan *plan, List *returning, Index varno, List *chi
 	return scan_tlist;
 }
 
-/* Refuses features of MERGE that are new in version 17. */
 static void
-check_merge(List *actions, List *returning)
+check_merge(List *returning)
 {
-	ListCell   *cell;
-
-	foreach(cell, actions)
-	{
-		if (merge_action_kind(lfirst(cell)) == MERGE_WHEN_NOT_MATCHED_BY_SOURCE)
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("MERGE with WHEN NOT MATCHED BY SOURCE is not supported for distributed tables"),
-					 errhint("Write the rows without a match by an UPDATE or DELETE with NOT EXISTS.")));
-	}
 	if (returning != NIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -526,7 +515,7 @@ make_actions(ModifyPlan *plan, List *actions)
 
 	foreach_ptr(MergeAction, source, actions)
 	{
-		ModifyAction action = {merge_action_kind(source) == MERGE_WHEN_MATCHED, source->commandType, -1, 0, NIL};
+		ModifyAction action = {merge_action_kind(source), source->commandType, -1, 0, NIL};
 
 		if (source->qual != NULL)
 		{
@@ -570,6 +559,17 @@ make_checks(ModifyPlan *plan, List *options)
 										  plan_string_pack(option->polname)));
 	}
 	return checks;
+}
+
+/* Appends the condition for a match to MERGE's expressions, if it has one. */
+static List *
+add_merge_condition(ModifyPlan *plan, List *exprs, Node *condition)
+{
+	plan->condition = -1;
+	if (condition == NULL)
+		return exprs;
+	plan->condition = list_length(exprs);
+	return lappend(exprs, make_ands_explicit((List *) condition));
 }
 
 /* Columns that any of an UPDATE's or MERGE's clauses assigns. */
@@ -811,12 +811,14 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 
 	if (plan.command == CMD_MERGE)
 	{
-		check_merge(root->parse->mergeActionList, returning);
+		check_merge(returning);
 		/*
 		 * the actions use the target's columns from before the join with the
 		 * source
 		 */
-		exprs = (List *) without_nulling(root, (Node *) make_actions(&plan, root->parse->mergeActionList));
+		exprs = make_actions(&plan, root->parse->mergeActionList);
+		exprs = add_merge_condition(&plan, exprs, merge_condition(root->parse));
+		exprs = (List *) without_nulling(root, (Node *) exprs);
 		scan->custom_scan_tlist = make_merge_columns(root, child_tlist);
 		plan.assigned = assigned_columns(&plan);
 		plan.triggers = write_fires(plan.commands, table, plan.assigned);

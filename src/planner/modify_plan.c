@@ -46,7 +46,7 @@ modify_plan_unpack(const CustomScan *node, ModifyPlan *plan)
 List *
 modify_action_pack(const ModifyAction *action)
 {
-	return list_concat(list_make4_int(action->matched, action->command, action->qual,
+	return list_concat(list_make4_int(action->kind, action->command, action->qual,
 									  action->first_target),
 					   list_copy(action->colnos));
 }
@@ -54,7 +54,7 @@ modify_action_pack(const ModifyAction *action)
 void
 modify_action_unpack(const List *packed, ModifyAction *action)
 {
-	action->matched = list_nth_int(packed, 0);
+	action->kind = list_nth_int(packed, 0);
 	action->command = list_nth_int(packed, 1);
 	action->qual = list_nth_int(packed, 2);
 	action->first_target = list_nth_int(packed, 3);

@@ -33,6 +33,7 @@
 #include "nodes/plannodes.h"
 
 #include "catalog/metadata.h"
+#include "compat/merge.h"
 #include "resolve/tag.h"
 
 /* Names of the junk columns that modify_prepare adds to the child's result. */
@@ -54,7 +55,7 @@
 /* One WHEN clause of MERGE. */
 typedef struct ModifyAction
 {
-	bool		matched;
+	MergeMatchKind kind;		/* which rows it is for */
 	CmdType		command;		/* CMD_NOTHING for DO NOTHING */
 	int			qual;			/* index into the expressions; -1 is none */
 	int			first_target;	/* index of the first value */
@@ -101,6 +102,10 @@ typedef struct ModifyPlan
 								 * unique */
 	int			nconflict_params;	/* leading expressions: parameters from $2
 									 * on */
+	int			condition;		/* of MERGE: index of the expression that tells
+								 * rows with a match from those without a
+								 * source; -1: there are no clauses for the
+								 * latter */
 	List	   *checks;			/* for each expression that follows those: kind
 								 * of WithCheckOption, and names of the view or
 								 * table and the policy */

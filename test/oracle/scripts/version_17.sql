@@ -58,8 +58,8 @@ MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v > 350 THEN DELETE WHEN 
 SELECT count(*), sum(v) FROM t;
 ROLLBACK;
 BEGIN;
--- cluster fails: 0A000
 MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED BY SOURCE THEN DELETE;
+SELECT count(*), sum(v) FROM t;
 ROLLBACK;
 BEGIN;
 -- cluster fails: 0A000
