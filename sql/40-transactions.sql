@@ -73,3 +73,13 @@ $$;
 COMMENT ON FUNCTION pg_catalog.citus_check_reference_table(regclass) IS
 	'compares a reference table''s rows on all nodes with those on the first one, while no one writes them';
 REVOKE ALL ON FUNCTION pg_catalog.citus_check_reference_table(regclass) FROM public;
+
+CREATE FUNCTION citus_internal.pg_notify(channel text, payload text)
+	RETURNS void LANGUAGE C PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'citus_internal_pg_notify';
+COMMENT ON FUNCTION citus_internal.pg_notify(text, text) IS
+	'stands for pg_notify() in queries: notifies the listeners of all nodes';
+
+CREATE FUNCTION citus_internal.notify(messages text[])
+	RETURNS void LANGUAGE C STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'citus_internal_notify';
+COMMENT ON FUNCTION citus_internal.notify(text[]) IS
+	'for nodes: notifies the listeners of this node; each notification is a channel and a payload';

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * acl.h
- *	  Ownership checks in the newest server's spelling.
+ *	  Checks of ownership and rights in the newest server's spelling.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,6 +17,14 @@
 #include "utils/acl.h"
 
 #if PG_VERSION_NUM < 160000
+/* Rights to the only kind of objects that is asked for here. */
+static inline AclResult
+object_aclcheck(Oid classid, Oid objectid, Oid roleid, AclMode mode)
+{
+	Assert(classid == ProcedureRelationId);
+	return pg_proc_aclcheck(objectid, roleid, mode);
+}
+
 /* Kinds of objects that are asked for here. */
 static inline bool
 object_ownercheck(Oid classid, Oid objectid, Oid roleid)

@@ -45,6 +45,7 @@
 #include "resolve/utility.h"
 #include "table/run_commands.h"
 #include "txn/commit_ring.h"
+#include "txn/notify.h"
 #include "txn/transaction.h"
 #include "txn/unpublished.h"
 
@@ -248,6 +249,8 @@ follow_statement(UtilityCall *call, bool commits)
 		statement_snapshot_imported(imported_snapshot(stmt));
 	if (IsA(stmt, DeclareCursorStmt))
 		txn_note_cursor();
+	if (IsA(stmt, NotifyStmt))
+		notify_note(castNode(NotifyStmt, stmt)->conditionname, castNode(NotifyStmt, stmt)->payload);
 	if (utility_watch != NULL)
 		utility_watch(stmt);
 }

@@ -395,6 +395,7 @@ planner_init(void)
 	named_objects_init();
 	foreign_key_init();
 	hide_shards_init();
+	replaced_functions_init();
 
 	DefineCustomBoolVariable("citus.enable_fast_path_router_planner",
 							 "Plans statements of one table without PostgreSQL's planner where possible.",

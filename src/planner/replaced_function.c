@@ -12,8 +12,10 @@
  * arguments; which relation a call is about is known when it runs.
  *
  * The hook sees the query after the rewriter, so this holds for views, and for
- * functions of users except those in SQL that the planner inlines.  What the
- * catalogs store has the names of the server's functions.
+ * functions of users.  Those in SQL would be inlined after that if they are
+ * simple: functions whose bodies contain such a call aren't (needs_fmgr_hook),
+ * so their queries are planned when they run.  What the catalogs store has the
+ * names of the server's functions.
  *
  *-------------------------------------------------------------------------
  */
@@ -21,6 +23,7 @@
 
 #include "access/transam.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "funcapi.h"
@@ -29,9 +32,15 @@
 #include "nodes/value.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/formatting.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/syscache.h"
 
 #include "planner/replaced_function.h"
+#include "txn/notify.h"
 
 /* By the Oid of the server's function; NULL for those that aren't replaced. */
 static const ReplacedFunction *replaced_by_oid[FirstGenbkiObjectId];
@@ -180,4 +189,115 @@ replaced_function_is(Oid funcid, Oid of_server)
 {
 	return funcid == of_server ||
 		(funcid >= FirstNormalObjectId && funcid == own_function(replaced_by_oid[of_server]));
+}
+
+/* Whether a SQL function is known to contain such a call. */
+typedef struct KnownBody
+{
+	Oid			funcid;			/* key */
+	bool		calls;
+} KnownBody;
+
+static HTAB *known_bodies = NULL;
+static needs_fmgr_hook_type prev_needs_hook = NULL;
+
+static void
+forget_bodies(Datum arg, int cache_id, uint32 hash)
+{
+	hash_destroy(known_bodies);
+	known_bodies = NULL;
+}
+
+static HTAB *
+create_known_bodies(void)
+{
+	static bool registered = false;
+	HASHCTL		control = {.keysize = sizeof(Oid),.entrysize = sizeof(KnownBody),.hcxt = CacheMemoryContext};
+
+	if (!registered)
+		CacheRegisterSyscacheCallback(PROCOID, forget_bodies, (Datum) 0);
+	registered = true;
+	return hash_create("citus SQL functions", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
+
+/*
+ * Whether a body has such a call: its text the function's name, or its stored
+ * form, if it is a standard one, the call itself.
+ */
+static bool
+body_contains_call(char *text, const char *stored)
+{
+	if (text != NULL)
+		text = asc_tolower(text, strlen(text));
+	for (Oid funcid = 1; funcid < FirstGenbkiObjectId; funcid++)
+	{
+		if (replaced_by_oid[funcid] != NULL &&
+			((text != NULL && strstr(text, get_func_name(funcid)) != NULL) ||
+			 (stored != NULL && strstr(stored, psprintf(":funcid %u ", funcid)) != NULL)))
+			return true;
+	}
+	return false;
+}
+
+/* A column of a function's row as text; palloc'd, or NULL. */
+static char *
+proc_text(HeapTuple proc, AttrNumber attno)
+{
+	bool		isnull;
+	Datum		value = SysCacheGetAttr(PROCOID, proc, attno, &isnull);
+
+	return isnull ? NULL : TextDatumGetCString(value);
+}
+
+static bool
+function_contains_call(Oid funcid)
+{
+	HeapTuple	proc = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	bool		contains = false;
+
+	if (!HeapTupleIsValid(proc))
+		return false;
+	if (((Form_pg_proc) GETSTRUCT(proc))->prolang == SQLlanguageId)
+		contains = body_contains_call(proc_text(proc, Anum_pg_proc_prosrc), proc_text(proc, Anum_pg_proc_prosqlbody));
+	ReleaseSysCache(proc);
+	return contains;
+}
+
+/* needs_fmgr_hook; called whenever a function is looked up. */
+static bool
+keeps_from_inlining(Oid funcid)
+{
+	KnownBody  *known;
+	bool		found;
+
+	if (prev_needs_hook != NULL && prev_needs_hook(funcid))
+		return true;
+	if (funcid < FirstNormalObjectId)
+		return false;
+	if (known_bodies == NULL)
+		known_bodies = create_known_bodies();
+	known = hash_search(known_bodies, &funcid, HASH_FIND, NULL);
+	if (known == NULL)
+	{
+		bool		calls = function_contains_call(funcid);
+
+		/* the look-up may have had the table forgotten */
+		if (known_bodies == NULL)
+			known_bodies = create_known_bodies();
+		known = hash_search(known_bodies, &funcid, HASH_ENTER, &found);
+		known->calls = calls;
+	}
+	return known->calls;
+}
+
+void
+replaced_functions_init(void)
+{
+	static const ReplacedFunction of_earlier_folders[] = {
+		{F_PG_NOTIFY, "pg_notify", 2, {TEXTOID, TEXTOID}, notify_concerns_others},
+	};
+
+	replaced_functions_add(of_earlier_folders, lengthof(of_earlier_folders));
+	prev_needs_hook = needs_fmgr_hook;
+	needs_fmgr_hook = keeps_from_inlining;
 }

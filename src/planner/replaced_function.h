@@ -40,4 +40,6 @@ extern Node *replaced_functions_turn_expression(Node *expr);
 /* Whether a function is the server's one, or the replacement of that. */
 extern bool replaced_function_is(Oid funcid, Oid of_server);
 
+extern void replaced_functions_init(void);
+
 #endif							/* CITUS_PLANNER_REPLACED_FUNCTION_H */

@@ -34,6 +34,7 @@
 #include "txn/deadlock.h"
 #include "txn/deadlock_victim.h"
 #include "txn/exported_snapshot.h"
+#include "txn/notify.h"
 #include "txn/private.h"
 #include "txn/serializable.h"
 #include "txn/snapshot.h"
@@ -251,7 +252,10 @@ end_remote(XactEvent event)
 	if (event == XACT_EVENT_ABORT)
 		run_safely(abort_remote);
 	else
+	{
 		run_safely(commit_prepared);
+		run_safely(notify_after_commit);
+	}
 	commit_forget_last();
 	remote_release_interrupts(event == XACT_EVENT_COMMIT);
 	run_safely(remote_end_transaction);
@@ -272,6 +276,7 @@ xact_callback(XactEvent event, void *arg)
 	{
 		case XACT_EVENT_PRE_COMMIT:
 			node_session_call_ends();
+			notify_before_commit();
 			if (in_use)
 				commit_remote();
 			dist_snapshot_before_end();
@@ -289,7 +294,10 @@ xact_callback(XactEvent event, void *arg)
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
 			if (event == XACT_EVENT_COMMIT)
+			{
 				commit_tell_sessions();
+				notify_unlock();
+			}
 			commit_ring_after_end();
 			if (in_use)
 				end_remote(event);
@@ -298,6 +306,7 @@ xact_callback(XactEvent event, void *arg)
 			dist_snapshot_of_transaction_end();
 			exported_snapshot_end();
 			serializable_end();
+			notify_end();
 			snapshot_end();
 			if (event == XACT_EVENT_PREPARE)
 				prepared_ring_after_prepare();
@@ -398,7 +407,10 @@ subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId pa
 	if (event == SUBXACT_EVENT_START_SUB && level == 2)
 		top_read_only = XactReadOnly;
 	else if (event == SUBXACT_EVENT_COMMIT_SUB || event == SUBXACT_EVENT_ABORT_SUB)
+	{
 		constraint_modes_end_level(level, event == SUBXACT_EVENT_COMMIT_SUB);
+		notify_end_level(level, event == SUBXACT_EVENT_COMMIT_SUB);
+	}
 	if (!in_use)
 		return;
 
@@ -438,6 +450,7 @@ txn_init(void)
 	commit_ring_init();
 	snapshot_init();
 	serializable_init();
+	notify_init();
 	remote_set_txn_hooks(&hooks);
 	RegisterXactCallback(xact_callback, NULL);
 	RegisterSubXactCallback(subxact_callback, NULL);

@@ -147,6 +147,24 @@ def test_statements_of_other_nodes(gateway, client, elsewhere):
     assert count(gateway, "moved_blocks") == moved
 
 
+def test_notifications_of_all_nodes(gateway, cluster_of_gateway, client, elsewhere):
+    """A client of a gateway hears sessions of other nodes, and is heard there, wherever its blocks run."""
+    with gateway.connect() as near, servers.connect(cluster_of_gateway.workers[0]) as there:
+        for listener in (near, there):
+            listener.execute("LISTEN news")
+        sent = []
+        for number in range(6):
+            client.run("BEGIN")
+            client.run("UPDATE account SET amount = amount + 1 WHERE id = %s", elsewhere[0])
+            client.run("SELECT pg_notify('news', %s)", f"{number}")
+            client.run(f"NOTIFY news, '{number}!'")
+            client.run("COMMIT")
+            there.execute("SELECT pg_notify('news', %s)", [f"there {number}"])
+            sent += [f"{number}", f"{number}!", f"there {number}"]
+        for listener in (near, there):
+            assert [notice.payload for notice in listener.notifies(timeout=servers.PATIENCE, stop_after=len(sent))] == sent
+
+
 def test_serializable_on_one_node(gateway, client, elsewhere):
     """The client's setting for SERIALIZABLE over nodes holds wherever its blocks run."""
     with servers.connect(gateway.node) as server:

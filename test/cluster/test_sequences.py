@@ -164,6 +164,21 @@ def test_what_the_planner_does_not_see(cluster, connect, table):
         worker.execute(f"EXECUTE given (nextval('{table}_id_seq'))")
 
 
+def test_inlined_functions(cluster, connect, schema, coordinator):
+    """A SQL function's body is put into a query after the query's own calls were replaced."""
+    coordinator.execute(f"""
+        CREATE SEQUENCE {schema}.s;
+        CREATE FUNCTION {schema}.next() RETURNS bigint LANGUAGE sql AS $$ SELECT NextVal('{schema}.s') $$;
+        CREATE FUNCTION {schema}.next_standard() RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT nextval('{schema}.s'); END;
+        CREATE FUNCTION {schema}.outer_one() RETURNS bigint LANGUAGE sql AS $$ SELECT {schema}.next() + 0 $$;
+        CREATE FUNCTION {schema}.both() RETURNS SETOF bigint LANGUAGE sql AS $$ SELECT nextval('{schema}.s') UNION ALL SELECT 0 $$""")
+    for node in cluster.nodes:
+        connection = connect(node)
+        drawn = [value(connection, f"SELECT {schema}.{call}") for call in ("next()", "next_standard()", "outer_one()")]
+        drawn += [value(connection, f"SELECT max(v) FROM {schema}.both() v"), value(connection, f"SELECT nextval('{schema}.s')")]
+        assert drawn == list(range(drawn[0], drawn[0] + 5))
+
+
 def test_restarted_node(own_cluster, connect):
     """A node's store goes with it: values are left out, and none is given twice."""
     connect(own_cluster.coordinator).execute("CREATE SEQUENCE s")
