@@ -90,7 +90,7 @@ COMMENT ON FUNCTION citus_internal.set_relation_sizes(regclass, bigint, double p
 	'stores the sums over a distributed table''s shards for the planner of this node';
 
 CREATE FUNCTION citus_internal.analyzed_shards(OUT first_shardid bigint, OUT rows double precision, OUT new_rows double precision)
-	RETURNS SETOF record LANGUAGE sql SET search_path = pg_catalog
+	RETURNS SETOF record LANGUAGE sql SET search_path = pg_catalog SET citus.sum_over_shards = off
 AS $$
 	SELECT t.first_shardid, sum(greatest(c.reltuples, 0)),
 		coalesce(sum(greatest(c.reltuples, 1)) FILTER (

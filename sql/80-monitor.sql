@@ -29,11 +29,11 @@ CREATE FUNCTION citus_internal.shard_sizes(OUT groupid integer, OUT shardid bigi
 	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_shard_sizes';
 COMMENT ON FUNCTION citus_internal.shard_sizes() IS 'disk space of the shards on all nodes';
 
-CREATE FUNCTION citus_internal.local_shard_numbers(name_of_schema text, name_of_table text, OUT schema_name text,
+CREATE FUNCTION citus_internal.local_shard_numbers(statistics boolean, name_of_schema text, name_of_table text, OUT schema_name text,
 	OUT table_name text, OUT part text, OUT shards integer, OUT numbers bigint[])
 	RETURNS SETOF record LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_local_shard_numbers';
-COMMENT ON FUNCTION citus_internal.local_shard_numbers(text, text) IS
-	'disk space of the relations of a table, or of all, in shards on this node';
+COMMENT ON FUNCTION citus_internal.local_shard_numbers(boolean, text, text) IS
+	'disk space, or statistics, of the relations of a table, or of all, in shards on this node';
 
 CREATE FUNCTION citus_internal.pg_relation_size(relation regclass)
 	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_pg_relation_size';
@@ -59,6 +59,32 @@ CREATE FUNCTION citus_internal.pg_total_relation_size(relation regclass)
 	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_pg_total_relation_size';
 COMMENT ON FUNCTION citus_internal.pg_total_relation_size(regclass) IS
 	'stands for pg_total_relation_size() in queries: of a distributed table, the sum over its shards';
+
+-- Those of the statistics of relations that this version of the server has.
+DO $do$
+DECLARE
+	statistic record;
+BEGIN
+	FOR statistic IN
+		SELECT proname, pg_catalog.format_type(prorettype, NULL) AS type FROM pg_catalog.pg_proc
+		WHERE pronamespace = 'pg_catalog'::regnamespace AND pronargs = 1 AND proargtypes[0] = 'oid'::regtype
+			AND proname IN ('pg_stat_get_numscans', 'pg_stat_get_tuples_returned', 'pg_stat_get_tuples_fetched',
+				'pg_stat_get_tuples_inserted', 'pg_stat_get_tuples_updated', 'pg_stat_get_tuples_deleted',
+				'pg_stat_get_tuples_hot_updated', 'pg_stat_get_tuples_newpage_updated', 'pg_stat_get_live_tuples',
+				'pg_stat_get_dead_tuples', 'pg_stat_get_mod_since_analyze', 'pg_stat_get_ins_since_vacuum',
+				'pg_stat_get_blocks_fetched', 'pg_stat_get_blocks_hit', 'pg_stat_get_lastscan',
+				'pg_stat_get_last_vacuum_time', 'pg_stat_get_last_autovacuum_time', 'pg_stat_get_last_analyze_time',
+				'pg_stat_get_last_autoanalyze_time', 'pg_stat_get_vacuum_count', 'pg_stat_get_autovacuum_count',
+				'pg_stat_get_analyze_count', 'pg_stat_get_autoanalyze_count')
+	LOOP
+		EXECUTE pg_catalog.format($$CREATE FUNCTION citus_internal.%I(relation oid)
+			RETURNS %s STABLE LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_relation_statistic'$$,
+			statistic.proname, statistic.type);
+		EXECUTE pg_catalog.format('COMMENT ON FUNCTION citus_internal.%I(oid) IS %L', statistic.proname,
+			'stands for ' || statistic.proname || '() in queries: of a distributed table, that of its shards');
+	END LOOP;
+END;
+$do$;
 
 CREATE FUNCTION pg_catalog.citus_shard_sizes(OUT shard_id integer, OUT size bigint)
 	RETURNS SETOF record LANGUAGE sql SET search_path = pg_catalog

@@ -38,6 +38,45 @@
 
 SQL_FUNCTION(citus_internal_local_shard_numbers);
 
+/*
+ * The shards are vacuumed and analyzed one by one, so the counts and times of
+ * that aren't summed.
+ */
+const TableStatistic table_statistics[STATISTICS_MAX] = {
+	{"pg_stat_get_numscans", false},
+	{"pg_stat_get_tuples_returned", false},
+	{"pg_stat_get_tuples_fetched", false},
+	{"pg_stat_get_tuples_inserted", false},
+	{"pg_stat_get_tuples_updated", false},
+	{"pg_stat_get_tuples_deleted", false},
+	{"pg_stat_get_tuples_hot_updated", false},
+	{"pg_stat_get_tuples_newpage_updated", false},
+	{"pg_stat_get_live_tuples", false},
+	{"pg_stat_get_dead_tuples", false},
+	{"pg_stat_get_mod_since_analyze", false},
+	{"pg_stat_get_ins_since_vacuum", false},
+	{"pg_stat_get_blocks_fetched", false},
+	{"pg_stat_get_blocks_hit", false},
+	{"pg_stat_get_lastscan", true},
+	{"pg_stat_get_last_vacuum_time", true},
+	{"pg_stat_get_last_autovacuum_time", true},
+	{"pg_stat_get_last_analyze_time", true},
+	{"pg_stat_get_last_autoanalyze_time", true},
+	{"pg_stat_get_vacuum_count", true},
+	{"pg_stat_get_autovacuum_count", true},
+	{"pg_stat_get_analyze_count", true},
+	{"pg_stat_get_autoanalyze_count", true},
+};
+
+/* What a call asks for. */
+typedef struct NumbersRequest
+{
+	NumbersKind kind;
+	bool		wait;			/* for locks of other sessions */
+	FmgrInfo	functions[STATISTICS_MAX];	/* fn_oid InvalidOid: the server
+											 * has none */
+} NumbersRequest;
+
 /* A relation of a table. */
 typedef struct TablePart
 {
@@ -79,28 +118,60 @@ relation_toast_index(Oid relid)
 	return indexes != NIL ? linitial_oid(indexes) : InvalidOid;
 }
 
+void
+numbers_clear(NumbersKind kind, int64 *numbers)
+{
+	for (int i = 0; i < NUMBERS_MAX; i++)
+		numbers[i] = kind == NUMBERS_STATISTICS && table_statistics[i].largest ? NO_NUMBER : 0;
+}
+
+void
+numbers_add(NumbersKind kind, int64 *numbers, const int64 *more)
+{
+	for (int i = 0; i < NUMBERS_MAX; i++)
+	{
+		if (kind == NUMBERS_STATISTICS && table_statistics[i].largest)
+			numbers[i] = Max(numbers[i], more[i]);
+		else if (more[i] != NO_NUMBER)
+			numbers[i] += more[i];
+	}
+}
+
+int64
+number_of_relation(FmgrInfo *function, Oid relid)
+{
+	LOCAL_FCINFO(call, 1);
+	Datum		number;
+
+	InitFunctionCallInfoData(*call, function, 1, InvalidOid, NULL, NULL);
+	call->args[0] = (NullableDatum) {ObjectIdGetDatum(relid), false};
+	number = FunctionCallInvoke(call);
+	return call->isnull ? NO_NUMBER : DatumGetInt64(number);
+}
+
 static TablePart *
-make_table_part(Oid relid, const char *name)
+make_table_part(NumbersKind kind, Oid relid, const char *name)
 {
 	TablePart  *part = palloc0(sizeof(TablePart));
 
 	part->relid = relid;
 	part->name = name;
+	numbers_clear(kind, part->numbers);
 	return part;
 }
 
 /* The relations (TablePart) of a logical table. */
 static List *
-parts_of_table(Oid relid)
+parts_of_table(NumbersKind kind, Oid relid)
 {
-	List	   *parts = list_make1(make_table_part(relid, PART_TABLE));
+	List	   *parts = list_make1(make_table_part(kind, relid, PART_TABLE));
 
 	foreach_oid(index, relation_indexes(relid))
-		parts = lappend(parts, make_table_part(index, psprintf(PART_INDEX_PREFIX "%s", get_rel_name(index))));
+		parts = lappend(parts, make_table_part(kind, index, psprintf(PART_INDEX_PREFIX "%s", get_rel_name(index))));
 	if (OidIsValid(relation_toast(relid)))
 	{
-		parts = lappend(parts, make_table_part(InvalidOid, PART_TOAST));
-		parts = lappend(parts, make_table_part(InvalidOid, PART_TOAST_INDEX));
+		parts = lappend(parts, make_table_part(kind, InvalidOid, PART_TOAST));
+		parts = lappend(parts, make_table_part(kind, InvalidOid, PART_TOAST_INDEX));
 	}
 	return parts;
 }
@@ -114,19 +185,10 @@ part_of_shard(const TablePart *part, Oid shard, int64 shardid)
 	return strcmp(part->name, PART_TOAST) == 0 ? relation_toast(shard) : relation_toast_index(shard);
 }
 
-/*
- * Adds the sizes of a relation, which is locked meanwhile.  False if it is
- * locked by another session, and we aren't to wait.
- */
-static bool
-add_sizes(TablePart *part, Oid relid, bool wait)
+/* Sizes of a relation's forks; of one that was dropped, 0. */
+static void
+read_fork_sizes(Oid relid, int64 *numbers)
 {
-	if (!OidIsValid(relid))
-		return true;
-	if (wait)
-		LockRelationOid(relid, AccessShareLock);
-	else if (!ConditionalLockRelationOid(relid, AccessShareLock))
-		return false;
 	for (int fork = 0; fork <= MAX_FORKNUM; fork++)
 	{
 		LOCAL_FCINFO(call, 2);
@@ -136,10 +198,36 @@ add_sizes(TablePart *part, Oid relid, bool wait)
 		call->args[0] = (NullableDatum) {ObjectIdGetDatum(relid), false};
 		call->args[1] = (NullableDatum) {CStringGetTextDatum(forkNames[fork]), false};
 		size = pg_relation_size(call);
-		if (!call->isnull)		/* it was dropped */
-			part->numbers[fork] += DatumGetInt64(size);
+		numbers[fork] = call->isnull ? 0 : DatumGetInt64(size);
 	}
-	UnlockRelationOid(relid, AccessShareLock);
+}
+
+/*
+ * Adds the numbers of a relation, which is locked meanwhile if the server's
+ * function locks it.  False if it is locked by another session, and we aren't
+ * to wait.
+ */
+static bool
+add_part(NumbersRequest *request, TablePart *part, Oid relid)
+{
+	int64		numbers[NUMBERS_MAX] = {0};
+
+	if (!OidIsValid(relid))
+		return true;
+	if (request->kind == NUMBERS_SIZES)
+	{
+		if (request->wait)
+			LockRelationOid(relid, AccessShareLock);
+		else if (!ConditionalLockRelationOid(relid, AccessShareLock))
+			return false;
+		read_fork_sizes(relid, numbers);
+		UnlockRelationOid(relid, AccessShareLock);
+	}
+	else
+		for (int i = 0; i < STATISTICS_MAX; i++)
+			numbers[i] = OidIsValid(request->functions[i].fn_oid) ?
+				number_of_relation(&request->functions[i], relid) : NO_NUMBER;
+	numbers_add(request->kind, part->numbers, numbers);
 	return true;
 }
 
@@ -165,7 +253,7 @@ put_part(ReturnSetInfo *result, Oid relid, int nshards, const TablePart *part)
  * locked, and we aren't to wait.
  */
 static void
-put_numbers_of_table(ReturnSetInfo *result, Oid relid, bool wait)
+put_numbers_of_table(ReturnSetInfo *result, NumbersRequest *request, Oid relid)
 {
 	const DistTable *table = OidIsValid(relid) ? metadata_find(relid) : NULL;
 	List	   *parts;
@@ -173,7 +261,7 @@ put_numbers_of_table(ReturnSetInfo *result, Oid relid, bool wait)
 
 	if (table == NULL || table->damage != NULL || table->kind == DIST_REFERENCE || get_rel_name(relid) == NULL)
 		return;
-	parts = parts_of_table(relid);
+	parts = parts_of_table(request->kind, relid);
 	for (int i = 0; i < table->nshards; i++)
 	{
 		int64		shardid = table->shards[i].shardid;
@@ -183,7 +271,7 @@ put_numbers_of_table(ReturnSetInfo *result, Oid relid, bool wait)
 			continue;
 		shard = shard_local_relid(relid, shardid);
 		foreach_ptr(TablePart, part, parts)
-			if (!add_sizes(part, part_of_shard(part, shard, shardid), wait))
+			if (!add_part(request, part, part_of_shard(part, shard, shardid)))
 				return;
 		nshards++;
 	}
@@ -193,32 +281,42 @@ put_numbers_of_table(ReturnSetInfo *result, Oid relid, bool wait)
 }
 
 /*
- * citus_internal.local_shard_numbers(schema_name text, table_name text, OUT
- * schema_name text, OUT table_name text, OUT part text, OUT shards integer,
- * OUT numbers bigint[])
+ * citus_internal.local_shard_numbers(statistics boolean, name_of_schema text,
+ * name_of_table text, OUT schema_name text, OUT table_name text, OUT part
+ * text, OUT shards integer, OUT numbers bigint[])
  *
- * Of one table; if the arguments are NULL, of all tables, without those that
- * another session has locked.
+ * Of one table; if the names are NULL, of all tables, without those of which
+ * other sessions have locked a relation whose size is asked for.
  */
 Datum
 citus_internal_local_shard_numbers(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	bool		one = !PG_ARGISNULL(1) && !PG_ARGISNULL(2);
+	NumbersRequest request = {.wait = one};
 
-	InitMaterializedSRF(fcinfo, 0);
-	if (!PG_ARGISNULL(0) && !PG_ARGISNULL(1))
+	request.kind = !PG_ARGISNULL(0) && PG_GETARG_BOOL(0) ? NUMBERS_STATISTICS : NUMBERS_SIZES;
+	for (int i = 0; i < STATISTICS_MAX; i++)
 	{
-		char	   *schema = text_to_cstring(PG_GETARG_TEXT_PP(0));
-		char	   *table = text_to_cstring(PG_GETARG_TEXT_PP(1));
+		Oid			function = fmgr_internal_function(table_statistics[i].function);
+
+		if (OidIsValid(function))
+			fmgr_info(function, &request.functions[i]);
+	}
+	InitMaterializedSRF(fcinfo, 0);
+	if (one)
+	{
+		char	   *schema = text_to_cstring(PG_GETARG_TEXT_PP(1));
+		char	   *table = text_to_cstring(PG_GETARG_TEXT_PP(2));
 		Oid			namespace = get_namespace_oid(schema, true);
 
-		put_numbers_of_table(result, OidIsValid(namespace) ? get_relname_relid(table, namespace) : InvalidOid, true);
+		put_numbers_of_table(result, &request, OidIsValid(namespace) ? get_relname_relid(table, namespace) : InvalidOid);
 		return (Datum) 0;
 	}
 	foreach_oid(relid, metadata_tables(0))
 	{
 		CHECK_FOR_INTERRUPTS();
-		put_numbers_of_table(result, relid, false);
+		put_numbers_of_table(result, &request, relid);
 	}
 	return (Datum) 0;
 }

@@ -11,11 +11,44 @@
 #include "postgres.h"
 
 #include "common/relpath.h"
+#include "fmgr.h"
 
 #include "compat/foreach.h"
 
-/* What is known of a relation: bytes of each fork. */
-#define NUMBERS_MAX (MAX_FORKNUM + 1)
+/* What is asked of a relation. */
+typedef enum NumbersKind
+{
+	NUMBERS_SIZES,				/* bytes of each fork */
+	NUMBERS_STATISTICS,			/* what table_statistics has */
+} NumbersKind;
+
+/* A statistic of a relation, and how the shards' are those of their table. */
+typedef struct TableStatistic
+{
+	const char *function;		/* of the server, which returns int8 or
+								 * timestamptz */
+	bool		largest;		/* the largest, not the sum */
+} TableStatistic;
+
+#define STATISTICS_MAX 23
+
+/*
+ * Those of all versions of the server; functions that it lacks aren't called.
+ */
+extern const TableStatistic table_statistics[STATISTICS_MAX];
+
+#define NUMBERS_MAX STATISTICS_MAX
+StaticAssertDecl(NUMBERS_MAX > MAX_FORKNUM, "numbers have room for the sizes of all forks");
+
+/* NULL, as a number. */
+#define NO_NUMBER PG_INT64_MIN
+
+/* Numbers of no relation, and with those of one more. */
+extern void numbers_clear(NumbersKind kind, int64 *numbers);
+extern void numbers_add(NumbersKind kind, int64 *numbers, const int64 *more);
+
+/* The number that a function of the server returns of a relation. */
+extern int64 number_of_relation(FmgrInfo *function, Oid relid);
 
 /* Which relation of a table numbers are about. */
 #define PART_TABLE "table"

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * table_statistics.c
- *	  The server's size functions, for logical tables.
+ *	  The server's functions for sizes and statistics, of logical tables.
  *
  * A logical table, its indexes and its TOAST table are empty: the rows are in
  * the shards.  So functions of ours stand for the server's in all statements
@@ -43,11 +43,13 @@
 #include "monitor/shard_numbers.h"
 #include "monitor/table_statistics.h"
 #include "planner/replaced_function.h"
+#include "remote/connection.h"
 
 SQL_FUNCTION(citus_internal_pg_relation_size);
 SQL_FUNCTION(citus_internal_pg_table_size);
 SQL_FUNCTION(citus_internal_pg_indexes_size);
 SQL_FUNCTION(citus_internal_pg_total_relation_size);
+SQL_FUNCTION(citus_internal_relation_statistic);
 
 /*
  * So many tables of a statement are asked for one by one, each in about a
@@ -61,7 +63,7 @@ typedef struct RelationNumbers
 	Oid			relid;			/* hash key */
 	Oid			table;			/* InvalidOid: the server's functions are
 								 * right */
-	int64		numbers[NUMBERS_MAX];
+	int64		numbers[NUMBERS_MAX];	/* of all of its shards */
 } RelationNumbers;
 
 typedef struct TableState
@@ -75,6 +77,7 @@ typedef struct TableState
 /* What the nodes have answered to the statement that runs. */
 typedef struct NumbersCache
 {
+	NumbersKind kind;
 	MemoryContext parent;		/* that of the statement */
 	MemoryContext context;		/* child of it */
 	MemoryContextCallback callback;
@@ -90,25 +93,29 @@ typedef struct NumbersCache
 	bool		asked_all;
 } NumbersCache;
 
-static NumbersCache *numbers_cache = NULL;
+/* By kind. */
+static NumbersCache *numbers_caches[] = {NULL, NULL};
+
 static bool sum_over_shards = true;
 
 /* A MemoryContextCallback. */
 static void
 forget_numbers(void *cache)
 {
-	if (numbers_cache == cache)
-		numbers_cache = NULL;
+	for (int kind = 0; kind < lengthof(numbers_caches); kind++)
+		if (numbers_caches[kind] == cache)
+			numbers_caches[kind] = NULL;
 }
 
 static NumbersCache *
-make_numbers_cache(MemoryContext parent)
+make_numbers_cache(NumbersKind kind, MemoryContext parent)
 {
 	MemoryContext context = AllocSetContextCreate(parent, "citus numbers of tables", ALLOCSET_DEFAULT_SIZES);
 	NumbersCache *cache = MemoryContextAllocZero(context, sizeof(NumbersCache));
 	HASHCTL		relations = {.keysize = sizeof(Oid), .entrysize = sizeof(RelationNumbers), .hcxt = context};
 	HASHCTL		tables = {.keysize = sizeof(Oid), .entrysize = sizeof(TableState), .hcxt = context};
 
+	cache->kind = kind;
 	cache->parent = parent;
 	cache->context = context;
 	cache->relations = hash_create("citus numbers of relations", 64, &relations, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
@@ -121,9 +128,9 @@ make_numbers_cache(MemoryContext parent)
 
 /* The cache of the statement with a function's call. */
 static NumbersCache *
-cache_of_call(FunctionCallInfo fcinfo)
+cache_of_call(NumbersKind kind, FunctionCallInfo fcinfo)
 {
-	NumbersCache *cache = numbers_cache;
+	NumbersCache *cache = numbers_caches[kind];
 
 	if (cache != NULL && cache->parent == fcinfo->flinfo->fn_mcxt)
 	{
@@ -131,8 +138,8 @@ cache_of_call(FunctionCallInfo fcinfo)
 			return cache;
 		MemoryContextDelete(cache->context);
 	}
-	numbers_cache = make_numbers_cache(fcinfo->flinfo->fn_mcxt);
-	return numbers_cache;
+	numbers_caches[kind] = make_numbers_cache(kind, fcinfo->flinfo->fn_mcxt);
+	return numbers_caches[kind];
 }
 
 /* The table of a TOAST table, or InvalidOid. */
@@ -181,7 +188,7 @@ enter_relation(NumbersCache *cache, Oid relid, Oid table)
 	if (!found)
 	{
 		entry->table = table;
-		memset(entry->numbers, 0, sizeof(entry->numbers));
+		numbers_clear(cache->kind, entry->numbers);
 	}
 	return entry;
 }
@@ -215,15 +222,15 @@ part_here(Oid table, const char *part)
 	return InvalidOid;
 }
 
-/* Adds numbers, an array of int8 as text. */
+/* Reads numbers, an array of int8 as text. */
 static void
-add_numbers(RelationNumbers *entry, const char *text)
+read_numbers(const char *text, int64 *numbers)
 {
 	for (int i = 0; i < NUMBERS_MAX && *text != '\0'; i++)
 	{
 		char	   *end;
 
-		entry->numbers[i] += strtoi64(text + 1, &end, 10);
+		numbers[i] = strtoi64(text + 1, &end, 10);
 		text = end;
 	}
 }
@@ -237,13 +244,15 @@ take_numbers(int32 groupid, int ncolumns, char **values, void *arg)
 	Oid			table = OidIsValid(namespace) ? get_relname_relid(values[1], namespace) : InvalidOid;
 	TableState *state = enter_table(cache, table);
 	Oid			relid = part_here(table, values[2]);
+	int64		numbers[NUMBERS_MAX] = {0};
 
 	if (state->known)
 		return;
 	if (relid == table)
 		state->shards += pg_strtoint32(values[3]);
+	read_numbers(values[4], numbers);
 	if (OidIsValid(relid))
-		add_numbers(enter_relation(cache, relid, table), values[4]);
+		numbers_add(cache->kind, enter_relation(cache, relid, table)->numbers, numbers);
 }
 
 /* Groups (IntList) with shards of a table. */
@@ -258,19 +267,37 @@ groups_of_table(const DistTable *table)
 }
 
 /*
- * Sends a question to the nodes of some groups, but those that didn't answer
- * the last one.
+ * Sessions report statistics when they are idle, but seldom.  Makes those that
+ * this one has on other nodes report before they answer.
  */
 static void
-ask_for_numbers(NumbersCache *cache, List *groups, const char *sql)
+report_statistics_of_nodes(void)
+{
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		if (conn->state == REMOTE_IDLE && conn->owner == NULL && conn->xact_depth == 0 && remote_is_direct(conn))
+			remote_send_silent(conn, "SELECT pg_catalog.pg_stat_force_next_flush()");
+}
+
+/*
+ * Asks the nodes of some groups, but those that didn't answer the last time.
+ * names: the arguments of the function, for a table or all.
+ */
+static void
+ask_for_numbers(NumbersCache *cache, List *groups, const char *names)
 {
 	MemoryContext context = MemoryContextSwitchTo(cache->context);
 	List	   *active = list_intersection_int(groups, node_groups());
+	List	   *lost;
 
 	cache->broken = true;
 	cache->lost_groups = list_concat_unique_int(cache->lost_groups, list_difference_int(groups, active));
-	cache->lost_groups = list_concat(cache->lost_groups,
-									 node_query_groups(list_difference_int(active, cache->lost_groups), sql, take_numbers, cache));
+	if (cache->kind == NUMBERS_STATISTICS)
+		report_statistics_of_nodes();
+	lost = node_query_groups(list_difference_int(active, cache->lost_groups),
+							 psprintf("SELECT * FROM citus_internal.local_shard_numbers(%s, %s)",
+									  cache->kind == NUMBERS_STATISTICS ? "true" : "false", names),
+							 take_numbers, cache);
+	cache->lost_groups = list_concat(cache->lost_groups, lost);
 	cache->broken = false;
 	cache->statements = executor_statements;
 	MemoryContextSwitchTo(context);
@@ -286,7 +313,7 @@ forget_part_of_table(NumbersCache *cache, TableState *state)
 	hash_seq_init(&status, cache->relations);
 	while ((entry = hash_seq_search(&status)) != NULL)
 		if (entry->table == state->relid)
-			memset(entry->numbers, 0, sizeof(entry->numbers));
+			numbers_clear(cache->kind, entry->numbers);
 	state->shards = 0;
 }
 
@@ -297,7 +324,7 @@ ask_for_all_tables(NumbersCache *cache)
 	HASH_SEQ_STATUS status;
 	TableState *state;
 
-	ask_for_numbers(cache, node_groups(), "SELECT * FROM citus_internal.local_shard_numbers(NULL, NULL)");
+	ask_for_numbers(cache, node_groups(), "NULL, NULL");
 	cache->asked_all = true;
 	hash_seq_init(&status, cache->tables);
 	while ((state = hash_seq_search(&status)) != NULL)
@@ -327,8 +354,7 @@ ask_for_table(NumbersCache *cache, Oid relid)
 	{
 		forget_part_of_table(cache, state);
 		ask_for_numbers(cache, groups,
-				  psprintf("SELECT * FROM citus_internal.local_shard_numbers(%s, %s)",
-						   quote_literal_cstr(get_namespace_name(get_rel_namespace(relid))),
+				  psprintf("%s, %s", quote_literal_cstr(get_namespace_name(get_rel_namespace(relid))),
 						   quote_literal_cstr(get_rel_name(relid))));
 		state->known = true;
 	}
@@ -384,13 +410,13 @@ relations_of_table(Oid relid)
  * so, sets *cache.
  */
 static bool
-is_of_shards(FunctionCallInfo fcinfo, NumbersCache **cache)
+is_of_shards(NumbersKind kind, FunctionCallInfo fcinfo, NumbersCache **cache)
 {
 	bool		lost = false;
 
 	if (!sum_over_shards || PG_GETARG_OID(0) < FirstNormalObjectId || fcinfo->flinfo == NULL)
 		return false;
-	*cache = cache_of_call(fcinfo);
+	*cache = cache_of_call(kind, fcinfo);
 	return numbers_of_relation(*cache, PG_GETARG_OID(0), &lost) != NULL;
 }
 
@@ -416,7 +442,7 @@ citus_internal_pg_relation_size(PG_FUNCTION_ARGS)
 	LOCAL_FCINFO(call, 2);
 	Datum		size;
 
-	if (is_of_shards(fcinfo, &cache))
+	if (is_of_shards(NUMBERS_SIZES, fcinfo, &cache))
 	{
 		const int64 *numbers = numbers_of_relation(cache, PG_GETARG_OID(0), &lost);
 
@@ -437,7 +463,7 @@ citus_internal_pg_table_size(PG_FUNCTION_ARGS)
 {
 	NumbersCache *cache;
 
-	if (!is_of_shards(fcinfo, &cache))
+	if (!is_of_shards(NUMBERS_SIZES, fcinfo, &cache))
 		return pg_table_size(fcinfo);
 	return return_size(fcinfo, cache, relations_of_table(PG_GETARG_OID(0)));
 }
@@ -447,7 +473,7 @@ citus_internal_pg_indexes_size(PG_FUNCTION_ARGS)
 {
 	NumbersCache *cache;
 
-	if (!is_of_shards(fcinfo, &cache))
+	if (!is_of_shards(NUMBERS_SIZES, fcinfo, &cache))
 		return pg_indexes_size(fcinfo);
 	return return_size(fcinfo, cache, relation_indexes(PG_GETARG_OID(0)));
 }
@@ -458,9 +484,63 @@ citus_internal_pg_total_relation_size(PG_FUNCTION_ARGS)
 	Oid			relid = PG_GETARG_OID(0);
 	NumbersCache *cache;
 
-	if (!is_of_shards(fcinfo, &cache))
+	if (!is_of_shards(NUMBERS_SIZES, fcinfo, &cache))
 		return pg_total_relation_size(fcinfo);
 	return return_size(fcinfo, cache, list_concat(relations_of_table(relid), relation_indexes(relid)));
+}
+
+/* Kept in a call's fn_extra. */
+typedef struct StatisticCall
+{
+	int			statistic;		/* in table_statistics */
+	FmgrInfo	server;			/* the server's function */
+} StatisticCall;
+
+/* Which statistic is asked for: ours have the names of the server's. */
+static StatisticCall *
+statistic_of_call(FunctionCallInfo fcinfo)
+{
+	StatisticCall *call = fcinfo->flinfo->fn_extra;
+	const char *name;
+
+	if (call != NULL)
+		return call;
+	name = get_func_name(fcinfo->flinfo->fn_oid);
+	for (int i = 0; name != NULL && i < STATISTICS_MAX; i++)
+	{
+		if (strcmp(table_statistics[i].function, name) != 0)
+			continue;
+		call = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(StatisticCall));
+		call->statistic = i;
+		fmgr_info_cxt(fmgr_internal_function(name), &call->server, fcinfo->flinfo->fn_mcxt);
+		fcinfo->flinfo->fn_extra = call;
+		return call;
+	}
+	elog(ERROR, "function %u returns no statistic", fcinfo->flinfo->fn_oid);
+}
+
+/*
+ * pg_stat_get_..(relation): the server's functions.  The logical table itself
+ * has times and counts of ANALYZE, too.
+ */
+Datum
+citus_internal_relation_statistic(PG_FUNCTION_ARGS)
+{
+	Oid			relid = PG_GETARG_OID(0);
+	StatisticCall *call = statistic_of_call(fcinfo);
+	int64		number = number_of_relation(&call->server, relid);
+	NumbersCache *cache;
+	bool		lost = false;
+
+	if (is_of_shards(NUMBERS_STATISTICS, fcinfo, &cache))
+	{
+		int64		of_shards = numbers_of_relation(cache, relid, &lost)[call->statistic];
+
+		number = lost ? NO_NUMBER : table_statistics[call->statistic].largest ? Max(number, of_shards) : of_shards;
+	}
+	if (number == NO_NUMBER)
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(number);
 }
 
 static const ReplacedFunction size_functions[] = {
@@ -474,6 +554,17 @@ static const ReplacedFunction size_functions[] = {
 void
 table_statistics_init(void)
 {
+	static ReplacedFunction statistic_functions[STATISTICS_MAX];
+	int			n = 0;
+
+	for (int i = 0; i < STATISTICS_MAX; i++)
+	{
+		const char *name = table_statistics[i].function;
+
+		if (OidIsValid(fmgr_internal_function(name)))
+			statistic_functions[n++] = (ReplacedFunction) {fmgr_internal_function(name), name, 1, {OIDOID}, NULL};
+	}
+	replaced_functions_add(statistic_functions, n);
 	replaced_functions_add(size_functions, lengthof(size_functions));
 	DefineCustomBoolVariable("citus.sum_over_shards",
 							 "Sizes and statistics of distributed tables are sums over their shards, not those of the empty table on this node.",

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * table_statistics.h
- *	  The server's size functions, for logical tables.
+ *	  The server's functions for sizes and statistics, of logical tables.
  *
  *-------------------------------------------------------------------------
  */

@@ -139,7 +139,12 @@ FOR_EVERYBODY = {"analyzed_shards", "await_state", "change_shard_count", "check_
                  "pg_indexes_size", "pg_relation_size", "pg_table_size", "pg_total_relation_size", "refuse_transaction_block", "require_coordinator", "row_image", "rows_of_all_nodes", "run_apart", "run_job", "running_rebalance", "setval",
                  "server_instance", "connection_problems", "shard_ctid", "shard_ctids", "shard_moves", "shard_relation", "shard_sizes", "table_type", "task_error_is_transient", "task_plan", "tenant_lock_number",
                  "time_partition_column", "upsert_begin", "upsert_conflict", "upsert_conflicts", "upsert_once",
-                 "upsert_ordinal", "upsert_row"}
+                 "upsert_ordinal", "upsert_row"} | {
+                 "pg_stat_get_" + name for name in (
+                     "numscans", "tuples_returned", "tuples_fetched", "tuples_inserted", "tuples_updated", "tuples_deleted", "tuples_hot_updated",
+                     "tuples_newpage_updated", "live_tuples", "dead_tuples", "mod_since_analyze", "ins_since_vacuum", "blocks_fetched", "blocks_hit",
+                     "lastscan", "last_vacuum_time", "last_autovacuum_time", "last_analyze_time", "last_autoanalyze_time", "vacuum_count",
+                     "autovacuum_count", "analyze_count", "autoanalyze_count")}
 
 POLYMORPHIC = {"anyelement": "pg_catalog.pg_class"}
 

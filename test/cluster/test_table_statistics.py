@@ -27,6 +27,46 @@ def sizes(connection, tables):
                 [tables])
 
 
+COUNTS = "n_tup_ins, n_tup_upd, n_tup_del, n_live_tup, idx_scan, analyze_count, vacuum_count, last_analyze IS NOT NULL, last_vacuum IS NOT NULL"
+
+
+def wait_for_counts(connection, expected):
+    """Sessions report them when they have been idle for some seconds, or for the next statement after one."""
+    seen = []
+
+    def arrived():
+        seen[:] = rows(connection, f"SELECT {COUNTS} FROM pg_stat_user_tables WHERE relname = 'counted'")
+        return seen == expected
+
+    wait_until(arrived, seen)
+
+
+def test_statistics(many, connect):
+    """What is done on one node is counted on all, once; nobody needs a right to the table."""
+    connection = connect(many.workers[0])
+    connection.execute("CREATE TABLE counted (id int PRIMARY KEY, v text) WITH (autovacuum_enabled = off)")
+    connection.execute("ALTER TABLE counted ALTER v SET STORAGE EXTERNAL; SELECT create_distributed_table('counted', 'id', shard_count := 4)")
+    connection.execute("VACUUM counted")
+    connection.execute("INSERT INTO counted SELECT g, repeat('x', CASE WHEN g < 20 THEN 3000 ELSE 20 END) FROM generate_series(1, 8000) g")
+    connection.execute("UPDATE counted SET v = 'y' WHERE id = 7")
+    connection.execute("DELETE FROM counted WHERE id = 8")
+    assert value(connection, "SELECT v FROM counted WHERE id = 7") == "y"
+    wait_for_counts(connection, [(8000, 1, 1, 7999, 3, 0, 1, False, True)])
+    connection.execute("ANALYZE counted; CREATE ROLE stranger")
+    for node in many.nodes:
+        stranger = connect(node)
+        stranger.execute("SET ROLE stranger")
+        wait_for_counts(stranger, [(8000, 1, 1, 7999, 3, 1, 1, True, True)])
+        assert value(stranger, "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'counted_pkey'") == 3
+        assert rows(stranger, """
+            SELECT heap_blks_hit + heap_blks_read > 0, idx_blks_hit + idx_blks_read > 0, toast_blks_hit + toast_blks_read > 0,
+                   tidx_blks_hit + tidx_blks_read > 0 FROM pg_statio_user_tables WHERE relname = 'counted'""") == [(True,) * 4]
+        assert value(stranger, "SELECT idx_blks_hit + idx_blks_read > 0 FROM pg_statio_user_indexes WHERE relname = 'counted'")
+        stranger.execute("RESET ROLE; SET citus.sum_over_shards = off")
+        assert rows(stranger, "SELECT n_tup_ins, idx_scan, analyze_count FROM pg_stat_user_tables WHERE relname = 'counted'") == [(0, 0, 1)]
+    connection.execute("DROP TABLE counted; DROP ROLE stranger")
+
+
 def test_every_node_tells_the_same(many, connect):
     expected = [(table, value(connect(many.coordinator), "SELECT citus_total_relation_size(%s)", [table])) for table in TABLES]
     assert all(size > 0 for _, size in expected)
@@ -92,6 +132,8 @@ def test_a_node_that_is_down(make_cluster, connect, down):
     assert {table: found[table] for table in TABLES} == dict.fromkeys(TABLES)
     assert found["plain"] > 0 and found["single"] > 0
     assert warnings == (["WARNING"] if down == "killed" else [])
+    assert rows(connection, "SELECT count(*), count(n_tup_ins) FROM pg_stat_user_tables WHERE relname = ANY (%s)", [TABLES]) == [(12, 0)]
+    assert value(connection, "SELECT count(n_tup_ins) FROM pg_stat_user_tables WHERE relname IN ('plain', 'single')") == 2
     lost.start()
     if down == "disabled":
         connection.execute("SELECT citus_activate_node('127.0.0.1', %s)", [port])
