@@ -228,6 +228,27 @@ gets_rows(const DistScanState *state)
 	return false;
 }
 
+/*
+ * Whether the tasks get ctids of rows that were read before: as parameters, or
+ * from child plans.
+ */
+static bool
+gets_ctids(const DistScanState *state, const ParamListInfo params)
+{
+	for (int i = 0; params != NULL && i < params->numParams; i++)
+		if (params->params[i].ptype == TIDOID || params->params[i].ptype == TIDARRAYOID)
+			return true;
+	foreach_ptr(PlanState, child, state->css.custom_ps)
+	{
+		TupleDesc	columns = ExecGetResultType(child);
+
+		for (int i = 0; i < columns->natts; i++)
+			if (TupleDescAttr(columns, i)->atttypid == TIDOID)
+				return true;
+	}
+	return false;
+}
+
 /* Sets the spec of a run, or of the run whose rows are kept. */
 static void
 prepare_run(DistScanState *state, bool to_keep)
@@ -265,6 +286,8 @@ prepare_run(DistScanState *state, bool to_keep)
 	params = to_keep ? evaluate_params(state, state->plan.keep_first, state->plan.keep_nparams, 0) :
 		evaluate_params(state, 0, state->plan.nparams - state->plan.narrays, state->plan.narrays);
 	spec->traits.tenant = to_keep ? 0 : statement_tenant(state, table, params);
+	if (spec->write && (state->plan.joins_ctid || gets_ctids(state, params)))
+		spec->ctids_of = state->css.ss.ps.state->es_snapshot;
 	if (state->plan.kind == DIST_PLAN_REFERENCE_WRITE)
 	{
 		spec->tasks = reference_tasks(table, text, params);

@@ -62,6 +62,9 @@ typedef struct TaskSetSpec
 	DistSnapshot *snapshot;		/* point in time to read as of; NULL: now */
 	Snapshot	as_of;			/* this node's, of that time or of the
 								 * transaction; NULL: now */
+	Snapshot	ctids_of;		/* the one under which ctids were read that a
+								 * write compares its rows' with; NULL: there
+								 * are none */
 	FindShards	find_shards;	/* NULL: tasks can't follow splits and merges,
 								 * which wait for the statement */
 	void	   *find_arg;

@@ -33,7 +33,8 @@ void
 task_place_checked(const TaskSetSpec *spec, Task *task)
 {
 	task_place(task, spec->write && IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : spec->as_of);
-	if (spec->write && task->reads == TASK_READS_FORMER)
+	if (spec->write && (task->reads == TASK_READS_FORMER ||
+						shard_is_former_as_of(&task->table->shards[task->shard_index], spec->ctids_of)))
 		task_report_moved(NULL);
 }
 

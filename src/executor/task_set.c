@@ -685,7 +685,10 @@ next_spilled(TaskSet *set, TupleTableSlot *slot, Task **task)
 	return true;
 }
 
-/* Errors if a write is for a shard that it can't see. */
+/*
+ * Errors if a write is for a shard that it can't see, or where rows that it
+ * found have other ctids now.
+ */
 static void
 check_present(const TaskSetSpec *spec)
 {

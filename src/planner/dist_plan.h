@@ -47,6 +47,8 @@ typedef struct DistPlan
 	int			keep_npolicies; /* traits.npolicies of keep_text */
 	bool		exclusive;		/* reference write that doesn't commute with
 								 * others */
+	bool		joins_ctid;		/* a scan that writes or locks rows, whose
+								 * ctids are compared with others */
 	bool		by_node;		/* its text may read all shards of a node as if
 								 * they were one */
 	bool		sends;			/* sends its rows to an exchange, and returns

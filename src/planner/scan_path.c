@@ -643,6 +643,17 @@ add_keep_text(PlannerInfo *root, Index varno, const DistTable *table, Relation r
 	*exprs = list_concat(*exprs, copyObject(here));
 }
 
+/* Whether a condition that isn't the relation's alone has its ctid. */
+static bool
+ctid_is_joined(const RelOptInfo *rel)
+{
+	Relids		needing = bms_del_member(bms_copy(rel->attr_needed[SelfItemPointerAttributeNumber - rel->min_attr]), 0);
+	bool		joined = !bms_is_empty(needing);
+
+	bms_free(needing);
+	return joined;
+}
+
 static Plan *
 plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist, List *clauses,
 		  List *custom_plans)
@@ -680,6 +691,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist
 		plan.traits.flags |= TASK_FILTERED;
 	plan.traits.npolicies = count_policies(root, filters);
 	plan.writes = (plan.traits.flags & TASK_LOCKS) != 0 || task->rowMarks != NIL;
+	plan.joins_ctid = plan.writes && ctid_is_joined(rel);
 	plan.by_node = !plan.writes && rte->tablesample == NULL && !needs_remote_system_column(columns);
 	plan.traits.check_as = base_rel_check_as(root, rel->relid);
 	plan.nparams = list_length(exprs);
