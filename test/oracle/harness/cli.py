@@ -173,12 +173,14 @@ def run_all(scripts, runs, servers, args):
         version = connection.info.server_version
     for run in runs:
         started = time.monotonic()
-        bad = good = 0
+        bad = good = moved = retried = 0
         left_out = [script for script in scripts if lacks(script, run, version)]
         for script in (script for script in scripts if script not in left_out):
             result = run_script(script, run, servers, args.limit)
             good += result.passed
             limits += result.limits
+            moved += result.moved
+            retried += result.retried
             seconds[script.name] += result.seconds
             bad += len(result.failures)
             report(result, failures, args)
@@ -188,7 +190,7 @@ def run_all(scripts, runs, servers, args):
             messages += result.messages
         passed += good
         print(f"{str(run):60} {good} passed, {bad} failed, "
-              f"{time.monotonic() - started:.1f} s"
+              f"{time.monotonic() - started:.1f} s" + (f", {moved} shards moved, {retried} statements failed for it" if moved else "")
               + "".join(f", {script.name} needs {' '.join(lacks(script, run, version))}" for script in left_out), flush=True)
     if args.messages:
         for failure in messages:

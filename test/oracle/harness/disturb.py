@@ -2,7 +2,7 @@
 
 None of it may change an answer: either both sides get the same (a role, settings), or it
 concerns only how a server does its work (DDL that leaves a table as it was, lost
-connections between nodes). What needs the session's transaction to be over waits for that.
+connections between nodes, shards that move). What needs the session's transaction to be over waits for that.
 """
 
 import os
@@ -11,10 +11,11 @@ from itertools import cycle
 
 from psycopg import pq
 
+from .moves import Mover
 from .session import Session, must_run
 
 # What happens, by the names that --disturb knows; "all" takes turns, with little of what is slow.
-KINDS = ("ddl", "role", "settings", "connections")
+KINDS = ("ddl", "role", "settings", "connections", "moves")
 TURNS = ("settings", "role", "connections", "settings", "role", "connections", "settings", "ddl")
 
 ROLE = "oracle_reader_and_writer"
@@ -36,6 +37,8 @@ TERMINATE = ("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client back
              "AND application_name LIKE 'citus_internal%' AND pg_terminate_backend(pid)")
 PATIENCE = 10
 REFUSED = ("25P02", "42501")
+# What a statement beside a move may end with: a serialization failure, a deadlock.
+RETRY = ("40001", "40P01")
 # Forms of DDL after which a table is as before.
 DDL = (
     "ALTER TABLE {table} ALTER COLUMN {column} SET STATISTICS {number}",
@@ -60,6 +63,10 @@ class Disturber:
         self.tables = cycle(self._tables() or [None])
         self.changed = set()
         self.count = 0
+        self.mover = None
+        if kind == "moves":
+            self.mover = Mover(servers.nodes[0], script.schema)
+            self.mover.start()
 
     def before(self, plain, cluster, statement):
         """Disturbs the two sessions before they execute the statement."""
@@ -67,13 +74,24 @@ class Disturber:
         getattr(self, "_" + next(self.turns))(plain, cluster, statement)
 
     def close(self):
-        """Removes what it made."""
+        """Ends what goes on, and removes what it made."""
+        if self.mover:
+            self.mover.stop()
         if ROLE in self.changed:
             for what in (f"DROP OWNED BY {ROLE}", f"DROP ROLE IF EXISTS {ROLE}"):
                 for dsn in self._all():
                     must_run(self.sides[dsn], what)
         for session in self.sides.values():
             session.close()
+
+    @property
+    def moved(self):
+        """How many shards were moved."""
+        return self.mover.moved if self.mover else 0
+
+    def disturbed(self, answer):
+        """Whether an answer is the error of what may be tried again since it was disturbed."""
+        return self.mover is not None and answer.kind == "error" and answer.sqlstate in RETRY
 
     # -- the kinds
 
@@ -114,6 +132,9 @@ class Disturber:
         deadline = time.monotonic() + PATIENCE
         while any(map(exists, pids)) and time.monotonic() < deadline:
             time.sleep(0.001)
+
+    def _moves(self, _plain, _cluster, _statement):
+        """Goes on all the time."""
 
     # -- means
 

@@ -3,7 +3,8 @@
 Statements are valid for PostgreSQL, but for a few that the server refuses for reasons which the grammar
 doesn't know, and determined: exact arithmetic, aggregates that don't depend on the order of rows,
 and LIMIT only behind an ORDER BY of all columns, or around a subquery that has one. There are partitions of several levels, equal
-rows, generated columns, a domain, and conditions on ctid. The same seed gives the same script.
+rows, generated columns, a domain, conditions on ctid, xmin and tableoid, savepoints and blocks of PL/pgSQL that catch errors. The same
+seed gives the same script.
 """
 
 import random
@@ -65,11 +66,14 @@ GENERATED = {"d": ["y"], "e": ["y"]}
 WRITABLE = ["a", "b", "c", "o", "p", "d", "e", "r", "one"]
 READ_OFTEN = ["a", "a", "a", "b", "b", "c", "c", "o", "p", "p", "d", "e", "r", "r", "one", "l"]
 WITH_CTID = ["a", "b", "c", "d"]        # of a partitioned table, one server's isn't unique
+TABLEOID = "tableoid::regclass::text"   # read like a column
 JOINS = ["JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]
 SET_OPERATIONS = ["UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"]
 VALUES = "(VALUES (1, 't1'), (2, 't2'), (3, NULL), (NULL, 't3'))"
 WRITES = 0.15           # of all statements
 BY_CTID = 0.15          # of all writes
+NESTED = 0.3            # of all writes: several in a transaction, with savepoints
+WITH_TABLEOID = 0.05    # of all tables that queries read
 SORTED = 0.12           # of all queries: the first rows, or aggregates, of a subquery with ORDER BY
 KEPT_WRITES = 0.2       # of all writes; the others are rolled back
 WITH_PARAMETERS = 0.3   # of all queries
@@ -107,7 +111,9 @@ class Generator:
             if self.chance(BY_CTID):
                 table = self.pick(WITH_CTID)
                 block = [self.write_by_ctid(table), f"SELECT * FROM {table}", self.read_by_ctid(table)]
-            if not self.chance(KEPT_WRITES) or grows(block[0]):
+            if self.chance(NESTED):
+                block = self.nested(table)
+            elif not self.chance(KEPT_WRITES) or grows(block[0]):
                 block = ["BEGIN", *block, self.query(), "ROLLBACK"]
             yield "\n".join(f"{statement};" for statement in block)
 
@@ -288,7 +294,7 @@ class Generator:
             name, columns = self.pick(self.ctes)
         else:
             name = self.pick(READ_OFTEN)
-            columns = TABLES[name]
+            columns = TABLES[name] | ({TABLEOID: "text"} if self.chance(WITH_TABLEOID) else {})
         alias = self.alias(name[0])
         return f"{name} {alias}", (alias, columns)
 
@@ -463,20 +469,43 @@ class Generator:
         return f"{what} WHERE {self.chosen_by_ctid(table)}"
 
     def read_by_ctid(self, table):
-        """A query that joins a table with itself by ctid, or looks for rows by it."""
+        """A query that joins a table with itself by ctid or xmin, or looks for rows by ctid."""
         one, two = self.alias("t"), self.alias("t")
+        key = " AND ".join(f"{two}.{name} = {one}.{name}" for name in UNIQUE.get(table, ["ctid"]))
         return self.pick([
+            f"SELECT count(*) FROM {table} {one} JOIN {table} {two} ON {key} AND {two}.xmin = {one}.xmin "
+            f"WHERE {self.condition([(one, TABLES[table])], 0)}",
             f"SELECT count(*), count(DISTINCT {one}.ctid) FROM {table} {one} JOIN {table} {two} ON {two}.ctid = {one}.ctid",
             f"SELECT {one}.* FROM {table} {one} WHERE EXISTS (SELECT FROM {table} {two} WHERE {two}.ctid = {one}.ctid "
             f"AND {self.condition([(two, TABLES[table])], 0)})", f"SELECT * FROM {table} WHERE {self.chosen_by_ctid(table)}"])
 
-    def write(self, table):
+    def nested(self, table):
+        """The statements of a transaction that writes a table in savepoints or blocks that catch errors, some of them undone."""
+        block = ["BEGIN"]
+        for _ in range(self.number(1, 3)):
+            write = self.write(self.pick([table, table, *WRITABLE]))
+            block += self.pick([
+                ["SAVEPOINT s", write, self.pick(["ROLLBACK TO s", "RELEASE s"])],
+                ["SAVEPOINT s", write, "SAVEPOINT s", self.write(table), "ROLLBACK TO s", f"SELECT * FROM {table}", "RELEASE s",
+                 self.pick(["ROLLBACK TO s", "RELEASE s"])],
+                [write, "SAVEPOINT s", "SELECT 1 / 0", "ROLLBACK TO s"],
+                [self.caught(table)]])
+            block.append(f"SELECT * FROM {table}")
+        return [*block, self.query(), "ROLLBACK"]
+
+    def caught(self, table):
+        """A DO block that writes, and writes again in a block of its own that an error undoes, or that ends well."""
+        first, second, third = (self.write(table, returning=False) for _ in range(3))
+        error = self.pick(["RAISE 'undone';", "PERFORM 1 / 0;", ""])
+        return f"DO $$ BEGIN {first}; BEGIN {second}; {error} EXCEPTION WHEN OTHERS THEN {third}; END; END $$"
+
+    def write(self, table, returning=True):
         """A write whose outcome doesn't depend on the order of rows."""
         columns = TABLES[table]
         scope = [(table, columns)]
         free = [name for name in columns if name not in UNIQUE.get(table, []) + GENERATED.get(table, []) and
                 name != DISTRIBUTED_BY.get(table)]
-        returning = f" RETURNING {', '.join(f'{table}.{name}' for name in columns)}" if self.chance(0.5) else ""
+        returning = f" RETURNING {', '.join(f'{table}.{name}' for name in columns)}" if returning and self.chance(0.5) else ""
         kind = self.pick([self._update, self._update, self._update_from, self._delete, self._insert])
         return kind(table, scope, free) + returning
 

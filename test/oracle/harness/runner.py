@@ -8,13 +8,14 @@ from pomelo_check import failures
 from pomelo_cluster import host
 
 from .compare import describe, difference, shorten
-from .disturb import Disturber
+from .disturb import Disturber, idle
 from .script import plain_name
 from .session import Session, must_run
 
 # Both protocols' plans are seen: five custom ones, then the generic one.
 PREPARED_ROUNDS = 7
 PREPARED_REPEATS = 2
+RETRIES = 10
 # What a CREATE answers when the object is there: of functions, tables, schemas, others.
 DUPLICATE = ("42723", "42P07", "42P06", "42710")
 
@@ -82,6 +83,8 @@ class Result:
     passed: int = 0
     limits: int = 0         # statements that the cluster refuses, as its script says
     seconds: float = 0.0
+    moved: int = 0          # shards that were moved meanwhile
+    retried: int = 0        # statements that such a move made fail
     failures: list = field(default_factory=list)
     messages: list = field(default_factory=list)    # same SQLSTATE, other wording
     errors: list = field(default_factory=list)      # both sides failed alike
@@ -159,6 +162,8 @@ class ScriptRun:
     def _clean_up(self):
         for session in self.sessions:
             session.close()
+        if self.disturber:
+            self._end_disturber()
         drop = f"DROP SCHEMA IF EXISTS {self.script.schema} CASCADE"
         begin = ["SET client_min_messages = warning"]
         for dsn in [self.servers.plain, self.servers.initiator(self.run.initiator)]:
@@ -169,8 +174,14 @@ class ScriptRun:
                     self.script.statements[-1], self.run, f"clean-up: {drop}",
                     [], describe(answer)))
             session.close()
-        if self.disturber:
+
+    def _end_disturber(self):
+        """Ends what disturbs; what went wrong there is a failure of the script."""
+        try:
             self.disturber.close()
+        except RuntimeError as error:
+            self.result.failures.append(Failure(self.script.statements[-1], self.run, str(error), [], []))
+        self.result.moved = self.disturber.moved
 
     # -- one statement
 
@@ -207,6 +218,10 @@ class ScriptRun:
             self.disturber.before(self.plain, self.cluster, statement)
         plain = self.plain.execute(statement.text, protocol, params, data)
         cluster = self.cluster.execute(statement.text, protocol, params, data)
+        if self.disturber and self.disturber.disturbed(cluster):
+            if plain.kind != "error" and not idle(self.cluster):
+                return self._give_up_transaction()
+            cluster = self._again(statement, protocol, params, data, cluster)
         if statement.everywhere and cluster.kind == "command":
             self._run_elsewhere(statement)
         if statement.also and cluster.kind != "error":
@@ -228,6 +243,22 @@ class ScriptRun:
             if plain.message != cluster.message:
                 self.result.messages.append(agreed)
         return True
+
+    def _again(self, statement, protocol, params, data, cluster):
+        """The answer to a statement that a disturbance has made fail, in the end."""
+        for _ in range(RETRIES):
+            if not self.disturber.disturbed(cluster):
+                break
+            self.result.retried += 1
+            cluster = self.cluster.execute(statement.text, protocol, params, data)
+        return cluster
+
+    def _give_up_transaction(self):
+        """Undoes, on both sides, a transaction that a disturbance has made fail; False: nothing is left to compare."""
+        self.result.retried += 1
+        for session in (self.plain, self.cluster):
+            must_run(session, "ROLLBACK")
+        return False
 
     def _run_elsewhere(self, statement):
         """Repeats a statement on the other nodes, unless it has come there by itself."""
