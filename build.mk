@@ -38,7 +38,7 @@ PG_CPPFLAGS = -Isrc -I$(shell $(PG_CONFIG) --includedir) -MMD -MP \
 	'-DPGDLLEXPORT=__attribute__((visibility("default")))'
 PG_CFLAGS = -std=gnu99 -Wall -Wextra -Werror -Wno-unused-parameter \
 	-Wno-missing-field-initializers -Wno-sign-compare -fvisibility=hidden -fno-plt
-SHLIB_LINK = $(libpq) $(filter -lssl -lcrypto,$(LIBS))
+SHLIB_LINK = $(libpq) $(filter -lssl -lcrypto,$(LIBS)) -lzstd -llz4
 
 EXTRA_CLEAN = build $(OBJS:.o=.d) $(OBJS:.o=.bc)
 

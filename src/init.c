@@ -18,6 +18,7 @@
 #include "catalog/relations.h"
 #include "catalog/stat_counters.h"
 #include "cluster/member_sync.h"
+#include "columnar/columnar.h"
 #include "conversion/convert.h"
 #include "conversion/distribute_schema.h"
 #include "copy/copy.h"
@@ -117,6 +118,7 @@ _PG_init(void)
 	debug_point_init();
 	wire_type_init();
 	statement_cache_init();
+	columnar_init();
 	relations_init();
 	metadata_init();
 	cache_limit_init();

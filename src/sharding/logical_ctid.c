@@ -10,6 +10,10 @@
  *	  block:   5 bits of the id, extra bits of the id, block number
  *	  offset:  7 bits of the id, offset		(5 if pages are large)
  *
+ * Another access method than heap may number rows by blocks from the middle of
+ * the space of block numbers on (src/columnar does).  Of the bits for the
+ * block number, the first one then says which half it is in.
+ *
  * A moved shard has a new placement, so that a ctid from before the move finds
  * no row, never another one.  There are extra bits only if ids of the table,
  * or of its tree of partitions, are the same without them.  All nodes have the
@@ -21,6 +25,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/partition.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
@@ -28,6 +33,7 @@
 #include "storage/lockdefs.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "catalog/metadata.h"
 #include "catalog/metadata_rows.h"
@@ -46,7 +52,11 @@ typedef struct CtidForm
 	uint64		generation;		/* of the metadata */
 	int			extra_bits;
 	uint32		id;				/* the bits of the placement's id */
+	bool		two_halves;		/* the shard may have rows in the upper half
+								 * of block numbers */
 } CtidForm;
+
+#define UPPER_HALF ((BlockNumber) 1 << 31)
 
 /* The last bits of a placement's id that a ctid has room for. */
 static uint32
@@ -178,6 +188,19 @@ placement_here(const DistTable *table, int64 shardid)
 			 errmsg("the shard of table \"%s\" whose ctid is used was moved", get_rel_name(table->relid))));
 }
 
+static bool
+relation_has_two_halves(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_class) GETSTRUCT(tuple))->relam != HEAP_TABLE_AM_OID;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
 static void
 set_ctid_form(CtidForm *form, Oid shard_relid)
 {
@@ -192,6 +215,7 @@ set_ctid_form(CtidForm *form, Oid shard_relid)
 	form->extra_bits = choose_extra_bits(relid);
 	form->id = ctid_id_bits(placement_here(metadata_require(relid), shardid), form->extra_bits);
 	form->generation = metadata_generation();
+	form->two_halves = relation_has_two_halves(shard_relid);
 	form->shard_relid = shard_relid;
 }
 
@@ -201,14 +225,18 @@ write_logical_ctid(const CtidForm *form, ItemPointer ctid)
 	int			block_bits = 32 - ID_BITS_IN_BLOCK - form->extra_bits;
 	BlockNumber block = ItemPointerGetBlockNumberNoCheck(ctid);
 	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(ctid);
+	int			number_bits = block_bits - (form->two_halves ? 1 : 0);
+	BlockNumber number = form->two_halves ? block & ~UPPER_HALF : block;
 
-	if ((block >> block_bits) != 0 || (offset >> OFFSET_BITS) != 0)
+	if ((number >> number_bits) != 0 || (offset >> OFFSET_BITS) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("ctid of a row of a distributed table has no room for block %u of its shard", block),
 				 errdetail("The shard is \"%s\".", get_rel_name(form->shard_relid)),
 				 errhint("Split the shard, or identify rows by a key.")));
-	ItemPointerSet(ctid, (form->id >> ID_BITS_IN_OFFSET) << block_bits | block,
+	if (number != block)
+		number |= (BlockNumber) 1 << number_bits;
+	ItemPointerSet(ctid, (form->id >> ID_BITS_IN_OFFSET) << block_bits | number,
 				   (form->id & ((1U << ID_BITS_IN_OFFSET) - 1)) << OFFSET_BITS | offset);
 }
 
@@ -220,7 +248,12 @@ read_logical_ctid(const CtidForm *form, ItemPointer ctid)
 	BlockNumber block = ItemPointerGetBlockNumberNoCheck(ctid);
 	OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(ctid);
 
-	ItemPointerSet(ctid, block & ((1U << block_bits) - 1), offset & ((1U << OFFSET_BITS) - 1));
+	BlockNumber number = block & ((1U << block_bits) - 1);
+	BlockNumber upper = (BlockNumber) 1 << (block_bits - 1);
+
+	if (form->two_halves && (number & upper) != 0)
+		number = UPPER_HALF | (number & ~upper);
+	ItemPointerSet(ctid, number, offset & ((1U << OFFSET_BITS) - 1));
 	return (block >> block_bits) << ID_BITS_IN_OFFSET | offset >> OFFSET_BITS;
 }
 

@@ -1,0 +1,595 @@
+/*-------------------------------------------------------------------------
+ *
+ * column_chunk.c
+ *	  Values of a column to bytes and back.
+ *
+ * Types that are passed by value are stored as integers: what each exceeds
+ * the least one by, in as few bytes as the range needs.  All others are stored
+ * as in a heap's tuple, with the alignment of their type and short headers, so
+ * that after expansion values are used where they are.  If a chunk has few
+ * different ones, each is stored once.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/tupmacs.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "lib/stringinfo.h"
+#include "port/pg_crc32c.h"
+#include "utils/datum.h"
+#include "utils/typcache.h"
+
+#include "columnar/column_chunk.h"
+
+/* A dictionary's codes are bytes. */
+#define MAX_DISTINCT 256
+#define DISTINCT_SLOTS 1024
+
+/* A longer value is no bound: it would make the footer long. */
+#define MAX_BOUND_BYTES 64
+
+struct ColumnBuffer
+{
+	Oid			type;
+	int16		attlen;
+	bool		attbyval;
+	char		attalign;
+	bool		dropped;
+	FmgrInfo   *compare;		/* NULL: the type isn't ordered */
+	Oid			collation;
+	bool		integer_order;
+	uint32		nrows;
+	uint32		nvalues;		/* that are not NULL */
+	uint32		capacity;
+	bool	   *nulls;
+	int64	   *integers;		/* attbyval */
+	uint32	   *starts;			/* otherwise: where each value is in bytes */
+	StringInfoData bytes;
+};
+
+/* The different values of a chunk, while there are few. */
+typedef struct DistinctValues
+{
+	int			count;
+	uint32		first[MAX_DISTINCT];	/* a value's number in the buffer */
+	int16		slots[DISTINCT_SLOTS];	/* -1: free */
+} DistinctValues;
+
+bool
+column_is_ordered_as_integer(Oid type)
+{
+	switch (type)
+	{
+		case BOOLOID:
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case DATEOID:
+		case TIMEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return true;
+		default:
+			return false;
+	}
+}
+
+ColumnBuffer *
+column_buffer_make(Form_pg_attribute att)
+{
+	ColumnBuffer *buffer = palloc0(sizeof(ColumnBuffer));
+
+	buffer->type = att->atttypid;
+	buffer->attlen = att->attlen;
+	buffer->attbyval = att->attbyval;
+	buffer->attalign = att->attalign;
+	buffer->dropped = att->attisdropped;
+	buffer->collation = att->attcollation;
+	buffer->capacity = 1024;
+	if (att->attisdropped)
+		return buffer;
+	buffer->integer_order = column_is_ordered_as_integer(att->atttypid);
+	if (!buffer->integer_order)
+	{
+		TypeCacheEntry *entry = lookup_type_cache(att->atttypid, TYPECACHE_CMP_PROC_FINFO);
+
+		if (OidIsValid(entry->cmp_proc_finfo.fn_oid))
+		{
+			buffer->compare = palloc(sizeof(FmgrInfo));
+			fmgr_info_copy(buffer->compare, &entry->cmp_proc_finfo, CurrentMemoryContext);
+		}
+	}
+	buffer->nulls = palloc(buffer->capacity * sizeof(bool));
+	if (att->attbyval)
+		buffer->integers = palloc(buffer->capacity * sizeof(int64));
+	else
+	{
+		buffer->starts = palloc(buffer->capacity * sizeof(uint32));
+		initStringInfo(&buffer->bytes);
+	}
+	return buffer;
+}
+
+static void
+grow_column_buffer(ColumnBuffer *buffer)
+{
+	buffer->capacity *= 2;
+	buffer->nulls = repalloc(buffer->nulls, buffer->capacity * sizeof(bool));
+	if (buffer->attbyval)
+		buffer->integers = repalloc(buffer->integers, buffer->capacity * sizeof(int64));
+	else
+		buffer->starts = repalloc(buffer->starts, buffer->capacity * sizeof(uint32));
+}
+
+static int64
+datum_to_integer(Datum value, int16 attlen)
+{
+	switch (attlen)
+	{
+		case 1:
+			return (int8) DatumGetChar(value);
+		case 2:
+			return DatumGetInt16(value);
+		case 4:
+			return DatumGetInt32(value);
+		default:
+			return DatumGetInt64(value);
+	}
+}
+
+static Datum
+integer_to_datum(int64 value, int16 attlen)
+{
+	switch (attlen)
+	{
+		case 1:
+			return CharGetDatum((char) value);
+		case 2:
+			return Int16GetDatum((int16) value);
+		case 4:
+			return Int32GetDatum((int32) value);
+		default:
+			return Int64GetDatum(value);
+	}
+}
+
+/*
+ * Appends a value that is passed by reference as a heap's tuple has it, and
+ * returns where it starts.
+ */
+static uint32
+append_datum(StringInfo bytes, int16 attlen, char attalign, Datum value)
+{
+	const char *pointer = DatumGetPointer(value);
+	uint32		start;
+
+	if (attlen == -1 && (VARATT_IS_SHORT(pointer) || VARATT_CAN_MAKE_SHORT(pointer)))
+	{
+		Size		len = VARSIZE_ANY_EXHDR(pointer);
+
+		start = bytes->len;
+		appendStringInfoChar(bytes, 0);
+		SET_VARSIZE_SHORT(bytes->data + start, len + VARHDRSZ_SHORT);
+		appendBinaryStringInfo(bytes, VARDATA_ANY(pointer), (int) len);
+		return start;
+	}
+	while (att_align_nominal(bytes->len, attalign) != bytes->len)
+		appendStringInfoChar(bytes, 0);
+	start = bytes->len;
+	appendBinaryStringInfo(bytes, pointer, (int) att_addlength_pointer(0, attlen, pointer));
+	return start;
+}
+
+Size
+column_buffer_add(ColumnBuffer *buffer, Datum value, bool isnull)
+{
+	Size		before;
+
+	if (buffer->dropped)
+		return 0;
+	if (buffer->nrows == buffer->capacity)
+		grow_column_buffer(buffer);
+	buffer->nulls[buffer->nrows++] = isnull;
+	if (isnull)
+		return 1;
+	if (buffer->attbyval)
+	{
+		buffer->integers[buffer->nvalues++] = datum_to_integer(value, buffer->attlen);
+		return sizeof(int64);
+	}
+	before = buffer->bytes.len;
+	buffer->starts[buffer->nvalues++] = append_datum(&buffer->bytes, buffer->attlen, buffer->attalign, value);
+	return buffer->bytes.len - before;
+}
+
+/* The bitmap of NULLs, if there are any, and padding. */
+static void
+append_null_bitmap(ColumnBuffer *buffer, StringInfo raw)
+{
+	int			len = (buffer->nrows + 7) / 8;
+
+	if (buffer->nvalues == buffer->nrows)
+		return;
+	enlargeStringInfo(raw, MAXALIGN(len));
+	memset(raw->data, 0, MAXALIGN(len));
+	raw->len = MAXALIGN(len);
+	for (uint32 i = 0; i < buffer->nrows; i++)
+	{
+		if (!buffer->nulls[i])
+			raw->data[i / 8] |= 1 << (i % 8);
+	}
+}
+
+/* How many bytes a number up to range needs. */
+static int
+integer_width(uint64 range)
+{
+	if (range == 0)
+		return 0;
+	if (range <= PG_UINT8_MAX)
+		return 1;
+	if (range <= PG_UINT16_MAX)
+		return 2;
+	return range <= PG_UINT32_MAX ? 4 : 8;
+}
+
+static void
+encode_integers(ColumnBuffer *buffer, StringInfo raw, EncodedChunk *chunk)
+{
+	const int64 *values = buffer->integers;
+	uint32		count = buffer->nvalues;
+	int64		min = count > 0 ? values[0] : 0;
+	int64		max = min;
+	int			width;
+	char	   *out;
+
+	for (uint32 i = 1; i < count; i++)
+	{
+		min = Min(min, values[i]);
+		max = Max(max, values[i]);
+	}
+	width = integer_width((uint64) max - (uint64) min);
+	chunk->meta.encoding = CHUNK_INTEGERS;
+	chunk->meta.base = min;
+	chunk->meta.width = width;
+	enlargeStringInfo(raw, (int) (count * width));
+	out = raw->data + raw->len;
+	for (uint32 i = 0; i < count; i++)
+	{
+		uint64		above = (uint64) values[i] - (uint64) min;
+
+		switch (width)
+		{
+			case 1:
+				((uint8 *) out)[i] = (uint8) above;
+				break;
+			case 2:
+				((uint16 *) out)[i] = (uint16) above;
+				break;
+			case 4:
+				((uint32 *) out)[i] = (uint32) above;
+				break;
+			case 8:
+				((uint64 *) out)[i] = above;
+				break;
+		}
+	}
+	raw->len += count * width;
+	if (buffer->integer_order && count > 0)
+	{
+		chunk->bounded = true;
+		chunk->min = integer_to_datum(min, buffer->attlen);
+		chunk->max = integer_to_datum(max, buffer->attlen);
+	}
+}
+
+static uint32
+value_length(const ColumnBuffer *buffer, uint32 number)
+{
+	const char *at = buffer->bytes.data + buffer->starts[number];
+
+	return (uint32) att_addlength_pointer(0, buffer->attlen, at);
+}
+
+/*
+ * The code of a value, which may be a new one; -1 if there is no room for
+ * one.
+ */
+static int
+distinct_value_code(const ColumnBuffer *buffer, DistinctValues *distinct, uint32 number)
+{
+	const char *at = buffer->bytes.data + buffer->starts[number];
+	uint32		len = value_length(buffer, number);
+	uint32		slot = hash_bytes((const unsigned char *) at, (int) len) % DISTINCT_SLOTS;
+
+	for (;;)
+	{
+		int16		code = distinct->slots[slot];
+
+		if (code < 0)
+			break;
+		if (value_length(buffer, distinct->first[code]) == len &&
+			memcmp(buffer->bytes.data + buffer->starts[distinct->first[code]], at, len) == 0)
+			return code;
+		slot = (slot + 1) % DISTINCT_SLOTS;
+	}
+	if (distinct->count == MAX_DISTINCT)
+		return -1;
+	distinct->slots[slot] = distinct->count;
+	distinct->first[distinct->count] = number;
+	return distinct->count++;
+}
+
+/* Codes of all values, or NULL if there are too many different ones. */
+static uint8 *
+find_distinct_values(const ColumnBuffer *buffer, DistinctValues *distinct)
+{
+	uint8	   *codes;
+
+	if (buffer->nvalues < 2)
+		return NULL;
+	codes = palloc(buffer->nvalues);
+	distinct->count = 0;
+	memset(distinct->slots, -1, sizeof(distinct->slots));
+	for (uint32 i = 0; i < buffer->nvalues; i++)
+	{
+		int			code = distinct_value_code(buffer, distinct, i);
+
+		if (code < 0 || (i > 1024 && distinct->count > i / 4))
+		{
+			pfree(codes);
+			return NULL;
+		}
+		codes[i] = (uint8) code;
+	}
+	return codes;
+}
+
+/*
+ * Finds the least and the greatest of the given values (numbers in the
+ * buffer; NULL: all), unless one of these is too long.
+ */
+static void
+find_bounds(ColumnBuffer *buffer, const uint32 *numbers, uint32 count, EncodedChunk *chunk)
+{
+	Datum		min = 0;
+	Datum		max = 0;
+
+	if (buffer->compare == NULL || count == 0)
+		return;
+	for (uint32 i = 0; i < count; i++)
+	{
+		uint32		number = numbers != NULL ? numbers[i] : i;
+		Datum		value = buffer->attbyval ? integer_to_datum(buffer->integers[number], buffer->attlen) :
+			PointerGetDatum(buffer->bytes.data + buffer->starts[number]);
+
+		if (i == 0 || DatumGetInt32(FunctionCall2Coll(buffer->compare, buffer->collation, value, min)) < 0)
+			min = value;
+		if (i == 0 || DatumGetInt32(FunctionCall2Coll(buffer->compare, buffer->collation, value, max)) > 0)
+			max = value;
+	}
+	if (!buffer->attbyval && (datumGetSize(min, false, buffer->attlen) > MAX_BOUND_BYTES ||
+							  datumGetSize(max, false, buffer->attlen) > MAX_BOUND_BYTES))
+		return;
+	chunk->bounded = true;
+	chunk->min = datumCopy(min, buffer->attbyval, buffer->attlen);
+	chunk->max = datumCopy(max, buffer->attbyval, buffer->attlen);
+}
+
+static void
+encode_datums(ColumnBuffer *buffer, StringInfo raw, EncodedChunk *chunk)
+{
+	DistinctValues *distinct = palloc(sizeof(DistinctValues));
+	uint8	   *codes = find_distinct_values(buffer, distinct);
+
+	if (codes == NULL)
+	{
+		chunk->meta.encoding = CHUNK_DATUMS;
+		appendBinaryStringInfo(raw, buffer->bytes.data, buffer->bytes.len);
+		find_bounds(buffer, NULL, buffer->nvalues, chunk);
+	}
+	else
+	{
+		StringInfoData values;
+
+		initStringInfo(&values);
+		for (int i = 0; i < distinct->count; i++)
+			append_datum(&values, buffer->attlen, buffer->attalign,
+						 PointerGetDatum(buffer->bytes.data + buffer->starts[distinct->first[i]]));
+		while (values.len % MAXIMUM_ALIGNOF != 0)
+			appendStringInfoChar(&values, 0);
+		chunk->meta.encoding = CHUNK_DICTIONARY;
+		chunk->meta.ndistinct = distinct->count;
+		appendBinaryStringInfo(raw, values.data, values.len);
+		appendBinaryStringInfo(raw, (char *) codes, (int) buffer->nvalues);
+		find_bounds(buffer, distinct->first, distinct->count, chunk);
+		pfree(values.data);
+		pfree(codes);
+	}
+	pfree(distinct);
+}
+
+void
+column_buffer_encode(ColumnBuffer *buffer, ColumnarCompression method, int level, EncodedChunk *chunk)
+{
+	StringInfoData raw;
+	char	   *compressed;
+	uint32		len;
+	pg_crc32c	crc;
+
+	memset(chunk, 0, sizeof(EncodedChunk));
+	if (buffer->dropped)
+		return;
+	initStringInfo(&raw);
+	append_null_bitmap(buffer, &raw);
+	if (buffer->attbyval)
+	{
+		encode_integers(buffer, &raw, chunk);
+		find_bounds(buffer, NULL, buffer->nvalues, chunk);
+	}
+	else
+		encode_datums(buffer, &raw, chunk);
+	chunk->meta.type = buffer->type;
+	chunk->meta.collation = buffer->collation;
+	chunk->meta.nnulls = buffer->nrows - buffer->nvalues;
+	chunk->meta.raw_len = raw.len;
+	compressed = columnar_compress(method, level, raw.data, raw.len, &len);
+	if (compressed != NULL)
+	{
+		chunk->meta.compression = method;
+		chunk->meta.len = len;
+		chunk->data = repalloc(compressed, len);
+		pfree(raw.data);
+	}
+	else
+	{
+		chunk->meta.compression = COLUMNAR_COMPRESSION_NONE;
+		chunk->meta.len = raw.len;
+		chunk->data = repalloc(raw.data, Max(raw.len, 1));
+	}
+	INIT_CRC32C(crc);
+	COMP_CRC32C(crc, chunk->data, chunk->meta.len);
+	FIN_CRC32C(crc);
+	chunk->meta.crc = crc;
+
+	buffer->nrows = 0;
+	buffer->nvalues = 0;
+	if (!buffer->attbyval)
+		resetStringInfo(&buffer->bytes);
+}
+
+/* Integers of one width to the count first values. */
+static void
+decode_integers(const ChunkMeta *meta, int16 attlen, const char *in, uint32 count, Datum *values)
+{
+	for (uint32 i = 0; i < count; i++)
+	{
+		uint64		above = 0;
+
+		switch (meta->width)
+		{
+			case 1:
+				above = ((const uint8 *) in)[i];
+				break;
+			case 2:
+				above = ((const uint16 *) in)[i];
+				break;
+			case 4:
+				above = ((const uint32 *) in)[i];
+				break;
+			case 8:
+				above = ((const uint64 *) in)[i];
+				break;
+		}
+		values[i] = integer_to_datum((int64) ((uint64) meta->base + above), attlen);
+	}
+}
+
+/*
+ * Finds count values in in; *end is behind the last one.  Returns false if
+ * they go beyond len bytes.
+ */
+static bool
+find_datums(Form_pg_attribute att, const char *in, uint32 len, uint32 count, Datum *values, uint32 *end)
+{
+	uint64		at = 0;
+
+	for (uint32 i = 0; i < count; i++)
+	{
+		if (at >= len)
+			return false;
+		at = att_align_pointer(at, att->attalign, att->attlen, in + at);
+		if (at >= len)
+			return false;
+		values[i] = PointerGetDatum(in + at);
+		at = att_addlength_pointer(at, att->attlen, in + at);
+	}
+	*end = (uint32) at;
+	return at <= len;
+}
+
+/* The values that are not NULL, as if no row were NULL. */
+static bool
+decode_values(const ChunkMeta *meta, Form_pg_attribute att, const char *in, uint32 len, uint32 count,
+			  Datum *values)
+{
+	Datum	   *distinct;
+	uint32		end;
+	bool		valid;
+
+	switch (meta->encoding)
+	{
+		case CHUNK_INTEGERS:
+			if (!att->attbyval || (uint64) count * meta->width != len)
+				return false;
+			decode_integers(meta, att->attlen, in, count, values);
+			return true;
+		case CHUNK_DATUMS:
+			return !att->attbyval && find_datums(att, in, len, count, values, &end);
+		case CHUNK_DICTIONARY:
+			distinct = palloc(Max(meta->ndistinct, 1) * sizeof(Datum));
+			valid = !att->attbyval && find_datums(att, in, len, meta->ndistinct, distinct, &end) &&
+				MAXALIGN((Size) end) + count == len;
+			for (uint32 i = 0; i < count && valid; i++)
+			{
+				uint8		code = ((const uint8 *) in)[MAXALIGN((Size) end) + i];
+
+				valid = code < meta->ndistinct;
+				if (valid)
+					values[i] = distinct[code];
+			}
+			pfree(distinct);
+			return valid;
+		default:
+			return false;
+	}
+}
+
+/* Moves the values to their rows, from the last one on. */
+static bool
+spread_values(const char *bitmap, uint32 nrows, uint32 count, Datum *values, bool *nulls)
+{
+	for (uint32 row = nrows; row-- > 0;)
+	{
+		nulls[row] = (bitmap[row / 8] & (1 << (row % 8))) == 0;
+		if (nulls[row])
+			values[row] = 0;
+		else if (count == 0)
+			return false;
+		else
+			values[row] = values[--count];
+	}
+	return count == 0;
+}
+
+const char *
+column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *stored, uint32 nrows, Datum *values,
+					bool *nulls)
+{
+	uint32		bitmap_len = meta->nnulls > 0 ? MAXALIGN((nrows + 7) / 8) : 0;
+	uint32		count = nrows - meta->nnulls;
+	char	   *raw;
+	pg_crc32c	crc;
+
+	INIT_CRC32C(crc);
+	COMP_CRC32C(crc, stored, meta->len);
+	FIN_CRC32C(crc);
+	if (crc != meta->crc)
+		return "its checksum is wrong";
+	if (meta->nnulls > nrows || bitmap_len > meta->raw_len)
+		return "its length is wrong";
+	raw = palloc(MAXALIGN((Size) meta->raw_len) + MAXIMUM_ALIGNOF);
+	if (!columnar_decompress(meta->compression, stored, meta->len, raw, meta->raw_len))
+		return "it cannot be expanded";
+	if (!decode_values(meta, att, raw + bitmap_len, meta->raw_len - bitmap_len, count, values))
+		return "its values are invalid";
+	if (meta->nnulls == 0)
+		memset(nulls, false, nrows * sizeof(bool));
+	else if (!spread_values(raw, nrows, count, values, nulls))
+		return "its values are invalid";
+	if (att->attbyval)
+		pfree(raw);
+	return NULL;
+}

@@ -1,0 +1,61 @@
+/*-------------------------------------------------------------------------
+ *
+ * column_chunk.h
+ *	  Values of a column to bytes and back.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_COLUMNAR_COLUMN_CHUNK_H
+#define CITUS_COLUMNAR_COLUMN_CHUNK_H
+
+#include "postgres.h"
+
+#include "access/tupdesc.h"
+#include "lib/stringinfo.h"
+
+#include "columnar/compression.h"
+#include "columnar/stripe_format.h"
+
+typedef struct ColumnBuffer ColumnBuffer;
+
+/* A chunk ready to be stored. */
+typedef struct EncodedChunk
+{
+	ChunkMeta	meta;			/* at, min_at and max_at are not set */
+	char	   *data;
+	bool		bounded;		/* min and max are known */
+	Datum		min;
+	Datum		max;
+} EncodedChunk;
+
+/*
+ * A buffer for the values of one column, in the current memory context, where
+ * it also keeps what it needs later.
+ */
+extern ColumnBuffer *column_buffer_make(Form_pg_attribute att);
+
+/*
+ * Adds a value, which is copied.  It must not be toasted.  Returns the bytes
+ * that it takes.
+ */
+extern Size column_buffer_add(ColumnBuffer *buffer, Datum value, bool isnull);
+
+/*
+ * The chunk of all values of the buffer, which is empty afterwards.  The
+ * result is palloc'd in the current memory context.
+ */
+extern void column_buffer_encode(ColumnBuffer *buffer, ColumnarCompression method, int level,
+								 EncodedChunk *chunk);
+
+/*
+ * Expands a chunk, checking it: raw is its stored bytes.  Values that are
+ * passed by reference point into memory that is palloc'd here.  Returns what
+ * is wrong with the chunk, or NULL.
+ */
+extern const char *column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *stored,
+									   uint32 nrows, Datum *values, bool *nulls);
+
+/* Whether a value of this type is ordered as the integer that it is. */
+extern bool column_is_ordered_as_integer(Oid type);
+
+#endif							/* CITUS_COLUMNAR_COLUMN_CHUNK_H */

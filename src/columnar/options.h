@@ -1,0 +1,32 @@
+/*-------------------------------------------------------------------------
+ *
+ * options.h
+ *	  How columnar tables are written: settings.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_COLUMNAR_OPTIONS_H
+#define CITUS_COLUMNAR_OPTIONS_H
+
+#include "postgres.h"
+
+#include "columnar/compression.h"
+
+typedef struct ColumnarOptions
+{
+	int			stripe_rows;
+	int			group_rows;
+	int			compression;	/* a ColumnarCompression */
+	int			level;
+} ColumnarOptions;
+
+/* columnar.enable_custom_scan, columnar.enable_qual_pushdown */
+extern bool columnar_enable_custom_scan;
+extern bool columnar_enable_qual_pushdown;
+
+/* The options of a table. */
+extern void columnar_options_of(Oid relid, ColumnarOptions *options);
+
+extern void columnar_options_init(void);
+
+#endif							/* CITUS_COLUMNAR_OPTIONS_H */

@@ -1,0 +1,290 @@
+/*-------------------------------------------------------------------------
+ *
+ * stripe_directory.c
+ *	  Which stripes a columnar table has.
+ *
+ * The directory consists of records in the table's store with an id that no
+ * toasted value has.  A stripe's record is numbered by the first block of its
+ * rows' ctids, so that an index scan finds the stripe of a ctid.  Its xmin is
+ * that of all rows of the stripe.
+ *
+ * One more record, the counter, says which ctids were given out.  It is
+ * visible to all, and changed in place: a ctid is never given out again, even
+ * if its transaction fails, since indexes may still have entries for it.
+ *
+ * Lock: COUNTER_LOCK, held while the counter is read and changed; nothing else
+ * is waited for meanwhile but locks of the heap's own.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "access/xloginsert.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "utils/snapmgr.h"
+
+#include "columnar/stripe_directory.h"
+
+/* Less than any id that the server gives to a toasted value. */
+#define DIRECTORY_ID ((Oid) 1)
+
+#define COUNTER_NUMBER (-1)
+
+/* The number of a block in the directory. */
+#define BLOCK_TO_NUMBER(block) ((int32) ((block) - STRIPE_FIRST_BLOCK))
+
+/* No snapshot is older than this number of transactions. */
+#define MAX_SNAPSHOT_AGE (PG_INT32_MAX / 2)
+
+typedef struct DirectoryCounter
+{
+	uint32		version;
+	uint32		next;			/* the first block not given out, as a
+								 * number */
+	uint64		rewritten_by;	/* the full id of the transaction that has
+								 * rewritten the table; 0: it never was */
+} DirectoryCounter;
+
+/* No tuple has this ctid. */
+static ItemPointerData
+counter_lock_ctid(void)
+{
+	ItemPointerData ctid;
+
+	ItemPointerSet(&ctid, MaxBlockNumber, 1);
+	return ctid;
+}
+
+static bool
+read_directory_counter(StripeStore *store, DirectoryCounter *counter, ItemPointer at)
+{
+	StoreScan  *scan = stripe_store_scan(store, DIRECTORY_ID, COUNTER_NUMBER, COUNTER_NUMBER, false, SnapshotAny);
+	StoredRecord record;
+	bool		found = stripe_store_scan_next(scan, &record);
+
+	if (found)
+	{
+		if (record.len != sizeof(DirectoryCounter))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("directory of columnar table \"%s\" is damaged", RelationGetRelationName(store->table))));
+		memcpy(counter, record.bytes, sizeof(DirectoryCounter));
+		*at = record.at;
+	}
+	stripe_store_scan_end(scan);
+	return found;
+}
+
+/*
+ * Gives the table's own storage a page, if it has none: ANALYZE reads no rows
+ * of a table without pages, and stripe_directory_read() finds nothing.
+ */
+static void
+ensure_first_page(Relation table)
+{
+	Buffer		buffer;
+
+	if (RelationGetNumberOfBlocks(table) > 0)
+		return;
+	LockRelationForExtension(table, ExclusiveLock);
+	if (RelationGetNumberOfBlocks(table) == 0)
+	{
+		buffer = ReadBufferExtended(table, MAIN_FORKNUM, P_NEW, RBM_ZERO_AND_LOCK, NULL);
+		START_CRIT_SECTION();
+		PageInit(BufferGetPage(buffer), BufferGetPageSize(buffer), 0);
+		MarkBufferDirty(buffer);
+		if (RelationNeedsWAL(table))
+			log_newpage_buffer(buffer, true);
+		END_CRIT_SECTION();
+		UnlockReleaseBuffer(buffer);
+	}
+	UnlockRelationForExtension(table, ExclusiveLock);
+}
+
+static void
+insert_directory_counter(StripeStore *store, DirectoryCounter *counter, ItemPointer at)
+{
+	memset(counter, 0, sizeof(DirectoryCounter));
+	counter->version = STRIPE_FORMAT_VERSION;
+	*at = stripe_store_insert(store, DIRECTORY_ID, COUNTER_NUMBER, counter, sizeof(DirectoryCounter),
+							  GetCurrentCommandId(true), STORED_FOR_ALL);
+}
+
+void
+stripe_directory_reserve(StripeStore *store, uint32 nblocks, CommandId cid, StripeInfo *stripe)
+{
+	ItemPointerData lock = counter_lock_ctid();
+	ItemPointerData at;
+	DirectoryCounter counter;
+
+	(void) GetCurrentTransactionId();
+	ensure_first_page(store->table);
+	LockTuple(store->toast, &lock, ExclusiveLock);
+	if (!read_directory_counter(store, &counter, &at))
+		insert_directory_counter(store, &counter, &at);
+	if (nblocks > STRIPE_MAX_BLOCKS - counter.next)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("columnar table \"%s\" has no more room for stripes", RelationGetRelationName(store->table)),
+				 errhint("VACUUM FULL makes room.")));
+	memset(stripe, 0, sizeof(StripeInfo));
+	stripe->first_block = STRIPE_FIRST_BLOCK + counter.next;
+	counter.next += nblocks;
+	stripe_store_overwrite(store, &at, &counter, sizeof(counter));
+	UnlockTuple(store->toast, &lock, ExclusiveLock);
+
+	stripe->record.version = STRIPE_FORMAT_VERSION;
+	stripe->record.state = STRIPE_RESERVED;
+	stripe->record.nblocks = nblocks;
+	stripe->at = stripe_store_insert(store, DIRECTORY_ID, BLOCK_TO_NUMBER(stripe->first_block), &stripe->record,
+									 sizeof(StripeRecord), cid, STORED_BY_TRANSACTION);
+}
+
+void
+stripe_directory_complete(StripeStore *store, StripeInfo *stripe)
+{
+	ItemPointerData lock = counter_lock_ctid();
+	ItemPointerData at;
+	DirectoryCounter counter;
+	uint32		needed = (stripe->record.nrows + STRIPE_BLOCK_ROWS - 1) / STRIPE_BLOCK_ROWS;
+	uint32		end = BLOCK_TO_NUMBER(stripe->first_block) + stripe->record.nblocks;
+
+	if (needed < stripe->record.nblocks)
+	{
+		LockTuple(store->toast, &lock, ExclusiveLock);
+		if (read_directory_counter(store, &counter, &at) && counter.next == end)
+		{
+			counter.next = BLOCK_TO_NUMBER(stripe->first_block) + needed;
+			stripe_store_overwrite(store, &at, &counter, sizeof(counter));
+		}
+		UnlockTuple(store->toast, &lock, ExclusiveLock);
+	}
+	stripe->record.nblocks = needed;
+	stripe->record.state = STRIPE_WRITTEN;
+	stripe_store_overwrite(store, &stripe->at, &stripe->record, sizeof(StripeRecord));
+}
+
+static void
+set_stripe_info(StripeStore *store, const StoredRecord *record, StripeInfo *stripe)
+{
+	stripe->first_block = STRIPE_FIRST_BLOCK + record->number;
+	stripe->at = record->at;
+	stripe->xmin = record->xmin;
+	stripe->cmin = record->cmin;
+	stripe->xmin_bits = record->xmin_bits;
+	if (record->len != sizeof(StripeRecord))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("directory of columnar table \"%s\" is damaged", RelationGetRelationName(store->table))));
+	memcpy(&stripe->record, record->bytes, sizeof(StripeRecord));
+	if (stripe->record.version != STRIPE_FORMAT_VERSION)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("columnar table \"%s\" has a stripe of an unknown format", RelationGetRelationName(store->table)),
+				 errdetail("The format is %u, and this library knows %u.", stripe->record.version,
+						   STRIPE_FORMAT_VERSION)));
+}
+
+/*
+ * The rewritten table has no rows that only older snapshots see, and rows
+ * that these don't see.
+ */
+static void
+check_not_rewritten_since(StripeStore *store, Snapshot snapshot)
+{
+	DirectoryCounter counter;
+	ItemPointerData at;
+	TransactionId xid;
+
+	if (!IsMVCCSnapshot(snapshot) || !read_directory_counter(store, &counter, &at) || counter.rewritten_by == 0 ||
+		U64FromFullTransactionId(ReadNextFullTransactionId()) - counter.rewritten_by > MAX_SNAPSHOT_AGE)
+		return;
+	xid = XidFromFullTransactionId(FullTransactionIdFromU64(counter.rewritten_by));
+	if (TransactionIdIsCurrentTransactionId(xid) || TransactionIdPrecedes(xid, snapshot->xmin) ||
+		!XidInMVCCSnapshot(xid, snapshot))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			 errmsg("could not serialize access because columnar table \"%s\" was rewritten",
+					RelationGetRelationName(store->table)),
+			 errdetail("VACUUM FULL has rewritten the table after this transaction's snapshot was taken."),
+			 errhint("The transaction might succeed if retried.")));
+}
+
+StripeInfo *
+stripe_directory_read(StripeStore *store, Snapshot snapshot, int *count)
+{
+	int			room = 16;
+	StripeInfo *stripes = palloc(room * sizeof(StripeInfo));
+	StoreScan  *scan;
+	StoredRecord record;
+
+	*count = 0;
+
+	/*
+	 * While TRUNCATE makes the indexes anew, the TOAST table may still have
+	 * stripes, or no index; but the table has no page.
+	 */
+	if (RelationGetNumberOfBlocks(store->table) == 0)
+		return stripes;
+	check_not_rewritten_since(store, snapshot);
+	scan = stripe_store_scan(store, DIRECTORY_ID, 0, PG_INT32_MAX, false, snapshot);
+	while (stripe_store_scan_next(scan, &record))
+	{
+		if (*count == room)
+		{
+			room *= 2;
+			stripes = repalloc_huge(stripes, room * sizeof(StripeInfo));
+		}
+		set_stripe_info(store, &record, &stripes[*count]);
+		if (stripes[*count].record.state == STRIPE_WRITTEN)
+			(*count)++;
+	}
+	stripe_store_scan_end(scan);
+	return stripes;
+}
+
+bool
+stripe_directory_find(StripeStore *store, ItemPointer ctid, Snapshot snapshot, StripeInfo *stripe)
+{
+	BlockNumber block = ItemPointerGetBlockNumberNoCheck(ctid);
+	StoreScan  *scan;
+	StoredRecord record;
+	bool		found;
+	bool		in_progress;
+
+	check_not_rewritten_since(store, snapshot);
+	scan = stripe_store_scan(store, DIRECTORY_ID, 0, BLOCK_TO_NUMBER(block), true, snapshot);
+	found = stripe_store_scan_next(scan, &record);
+	if (found)
+		set_stripe_info(store, &record, stripe);
+	stripe_store_scan_end(scan);
+	if (!found || block - stripe->first_block >= stripe->record.nblocks)
+		return false;
+
+	/* Of another transaction's stripe, only the number of ctids is certain. */
+	in_progress = snapshot->snapshot_type == SNAPSHOT_DIRTY && TransactionIdIsValid(snapshot->xmin);
+	if (in_progress || stripe->record.state == STRIPE_RESERVED)
+	{
+		stripe->record.state = STRIPE_RESERVED;
+		return true;
+	}
+	return stripe_row_of_ctid(stripe, ctid) < stripe->record.nrows;
+}
+
+void
+stripe_directory_set_rewritten(StripeStore *store)
+{
+	ItemPointerData at;
+	DirectoryCounter counter;
+
+	if (!read_directory_counter(store, &counter, &at))
+		insert_directory_counter(store, &counter, &at);
+	counter.rewritten_by = U64FromFullTransactionId(GetCurrentFullTransactionId());
+	stripe_store_overwrite(store, &at, &counter, sizeof(counter));
+}

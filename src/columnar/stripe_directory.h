@@ -1,0 +1,71 @@
+/*-------------------------------------------------------------------------
+ *
+ * stripe_directory.h
+ *	  Which stripes a columnar table has.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_COLUMNAR_STRIPE_DIRECTORY_H
+#define CITUS_COLUMNAR_STRIPE_DIRECTORY_H
+
+#include "postgres.h"
+
+#include "columnar/stripe_format.h"
+#include "columnar/stripe_store.h"
+
+/* A stripe as a snapshot sees it. */
+typedef struct StripeInfo
+{
+	BlockNumber first_block;	/* of its rows' ctids */
+	ItemPointerData at;			/* its record */
+	StripeRecord record;
+	TransactionId xmin;			/* who has written it: system columns of its
+								 * rows */
+	CommandId	cmin;
+	uint16		xmin_bits;
+} StripeInfo;
+
+/*
+ * Takes ctids for nblocks blocks of rows, and writes a record of the stripe to
+ * be, which conflicts with other sessions' unique keys as its rows will.
+ */
+extern void stripe_directory_reserve(StripeStore *store, uint32 nblocks, CommandId cid, StripeInfo *stripe);
+
+/*
+ * Replaces the record by what was written.  Gives the ctids back that the
+ * stripe does not need, unless others were taken since.
+ */
+extern void stripe_directory_complete(StripeStore *store, StripeInfo *stripe);
+
+/*
+ * The written stripes that a snapshot sees, in the order of their ctids;
+ * palloc'd.  Fails with 40001 if the table was rewritten after an MVCC
+ * snapshot was taken.
+ */
+extern StripeInfo *stripe_directory_read(StripeStore *store, Snapshot snapshot, int *count);
+
+/*
+ * Finds the stripe of a ctid, which the snapshot must see and which must have
+ * such a row.  If the snapshot is a dirty one and the stripe another
+ * transaction's in progress, snapshot->xmin is that.
+ */
+extern bool stripe_directory_find(StripeStore *store, ItemPointer ctid, Snapshot snapshot, StripeInfo *stripe);
+
+/* Notes that all rows were rewritten by this transaction. */
+extern void stripe_directory_set_rewritten(StripeStore *store);
+
+/* The number of a ctid's row in its stripe. */
+static inline uint32
+stripe_row_of_ctid(const StripeInfo *stripe, ItemPointer ctid)
+{
+	return (ItemPointerGetBlockNumberNoCheck(ctid) - stripe->first_block) * STRIPE_BLOCK_ROWS +
+		ItemPointerGetOffsetNumberNoCheck(ctid) - 1;
+}
+
+static inline void
+stripe_ctid_of_row(BlockNumber first_block, uint32 row, ItemPointer ctid)
+{
+	ItemPointerSet(ctid, first_block + row / STRIPE_BLOCK_ROWS, row % STRIPE_BLOCK_ROWS + 1);
+}
+
+#endif							/* CITUS_COLUMNAR_STRIPE_DIRECTORY_H */

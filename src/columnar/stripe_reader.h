@@ -1,0 +1,73 @@
+/*-------------------------------------------------------------------------
+ *
+ * stripe_reader.h
+ *	  Reading a stripe's footer and chunks.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_COLUMNAR_STRIPE_READER_H
+#define CITUS_COLUMNAR_STRIPE_READER_H
+
+#include "postgres.h"
+
+#include "executor/tuptable.h"
+#include "nodes/bitmapset.h"
+#include "utils/rel.h"
+
+#include "columnar/stripe_directory.h"
+
+/* A stripe, and the values of one of its chunk groups. */
+typedef struct StripeReader
+{
+	Relation	table;
+	TupleDesc	tupdesc;
+	StripeInfo	stripe;
+	StripeFooter footer;
+	int			group;			/* -1: none was read */
+	uint32		group_start;	/* the group's first row, in the stripe */
+	uint32		group_rows;
+	Datum	  **values;			/* by column; NULL: not asked for */
+	bool	  **nulls;
+	MemoryContext context;		/* of the reader */
+	MemoryContext group_context;	/* of the values */
+} StripeReader;
+
+/*
+ * Reads the footer of a written stripe.  The reader is made in the current
+ * memory context.  The columns are those of tupdesc, which stays: while ALTER
+ * TABLE rewrites a table, the relation has other ones already.
+ */
+extern StripeReader *stripe_reader_open(StripeStore *store, const StripeInfo *stripe, TupleDesc tupdesc);
+extern void stripe_reader_close(StripeReader *reader);
+
+/*
+ * Reads a chunk group: the columns in the set, as their numbers minus one, or
+ * all (NULL).  What was read of the group before is forgotten.
+ */
+extern void stripe_reader_load(StripeReader *reader, StripeStore *store, int group, const Bitmapset *columns);
+
+/* The chunk group of a row of the stripe. */
+extern int	stripe_reader_group_of(const StripeReader *reader, uint32 row);
+
+/*
+ * The least and greatest value of a column in a chunk group, if known; and
+ * whether it has values and NULLs.  Columns count from 0.
+ */
+typedef struct ChunkBounds
+{
+	bool		known;
+	Datum		min;
+	Datum		max;
+	bool		has_values;
+	bool		has_nulls;
+} ChunkBounds;
+
+extern void stripe_reader_bounds(const StripeReader *reader, int column, int group, ChunkBounds *bounds);
+
+/*
+ * Makes a row of the group, whose columns were all loaded, the slot's tuple:
+ * as a heap's, in the slot's memory.  The slot is for buffered heap tuples.
+ */
+extern void stripe_reader_store_tuple(const StripeReader *reader, uint32 row, TupleTableSlot *slot);
+
+#endif							/* CITUS_COLUMNAR_STRIPE_READER_H */

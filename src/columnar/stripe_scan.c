@@ -1,0 +1,169 @@
+/*-------------------------------------------------------------------------
+ *
+ * stripe_scan.c
+ *	  Scanning the stripes of a table.
+ *
+ * The directory is read once, when the scan begins; the chunk groups of all
+ * stripes are numbered in its order, which is the same for all processes of a
+ * parallel scan, since they have the same snapshot.  These take groups by
+ * number from a shared counter.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "columnar/stripe_scan.h"
+
+StripeScan *
+stripe_scan_begin(Relation table, TupleDesc tupdesc, Snapshot snapshot, const Bitmapset *columns,
+				  pg_atomic_uint64 *shared)
+{
+	StripeScan *scan = palloc0(sizeof(StripeScan));
+
+	scan->context = CurrentMemoryContext;
+	scan->snapshot = snapshot;
+	scan->tupdesc = tupdesc;
+	scan->columns = columns;
+	scan->shared = shared;
+	scan->stripe = -1;
+	scan->group = -1;
+	scan->has_store = stripe_store_open(&scan->store, table, AccessShareLock);
+	if (!scan->has_store)
+		return scan;
+	scan->stripes = stripe_directory_read(&scan->store, snapshot, &scan->nstripes);
+	scan->first_group = palloc((scan->nstripes + 1) * sizeof(int));
+	for (int i = 0; i < scan->nstripes; i++)
+	{
+		scan->first_group[i] = scan->ngroups;
+		scan->ngroups += scan->stripes[i].record.ngroups;
+	}
+	scan->first_group[scan->nstripes] = scan->ngroups;
+	return scan;
+}
+
+static void
+leave_stripe(StripeScan *scan)
+{
+	if (scan->reader != NULL)
+		stripe_reader_close(scan->reader);
+	if (scan->marks.bits != NULL)
+		pfree(scan->marks.bits);
+	scan->reader = NULL;
+	scan->marks.bits = NULL;
+	scan->stripe = -1;
+	scan->loaded = false;
+}
+
+/* Opens the stripe with a chunk group, if another one is open. */
+static void
+enter_stripe_of_group(StripeScan *scan, int group)
+{
+	MemoryContext old;
+	int			low = 0;
+	int			high = scan->nstripes - 1;
+
+	if (scan->stripe >= 0 && group >= scan->first_group[scan->stripe] && group < scan->first_group[scan->stripe + 1])
+		return;
+	leave_stripe(scan);
+	while (low < high)
+	{
+		int			middle = (low + high + 1) / 2;
+
+		if (scan->first_group[middle] <= group)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	old = MemoryContextSwitchTo(scan->context);
+	scan->reader = stripe_reader_open(&scan->store, &scan->stripes[low], scan->tupdesc);
+	row_marks_read(&scan->store, &scan->stripes[low], scan->snapshot, &scan->marks);
+	MemoryContextSwitchTo(old);
+	scan->stripe = low;
+}
+
+void
+stripe_scan_goto_group(StripeScan *scan, int group)
+{
+	enter_stripe_of_group(scan, group);
+	stripe_reader_load(scan->reader, &scan->store, group - scan->first_group[scan->stripe], scan->columns);
+	scan->group = group;
+	scan->loaded = true;
+	scan->row = (int64) scan->reader->group_start - 1;
+}
+
+/* Goes to the next group that may have rows; false if there is none. */
+static bool
+next_wanted_group(StripeScan *scan, bool backward)
+{
+	scan->loaded = false;
+	for (;;)
+	{
+		int64		next;
+
+		CHECK_FOR_INTERRUPTS();
+		if (scan->shared != NULL)
+			next = (int64) Min(pg_atomic_fetch_add_u64(scan->shared, 1), (uint64) scan->ngroups);
+		else
+			next = (int64) scan->group + (backward ? -1 : 1);
+		if (next < 0 || next >= scan->ngroups)
+		{
+			scan->group = next < 0 ? -1 : scan->ngroups;
+			return false;
+		}
+		enter_stripe_of_group(scan, (int) next);
+		scan->group = (int) next;
+		if (scan->test == NULL ||
+			scan->test(scan->test_arg, scan->reader, scan->group - scan->first_group[scan->stripe]))
+			break;
+		scan->groups_skipped++;
+	}
+	scan->groups_read++;
+	stripe_scan_goto_group(scan, scan->group);
+	if (backward)
+		scan->row += scan->reader->group_rows + 1;
+	return true;
+}
+
+bool
+stripe_scan_next(StripeScan *scan, ScanDirection direction)
+{
+	bool		backward = ScanDirectionIsBackward(direction);
+
+	for (;;)
+	{
+		while (scan->loaded)
+		{
+			scan->row += backward ? -1 : 1;
+			if (scan->row < scan->reader->group_start ||
+				scan->row >= (int64) scan->reader->group_start + scan->reader->group_rows)
+				break;
+			if (scan->marked_too || !row_is_marked(&scan->marks, (uint32) scan->row))
+				return true;
+		}
+		if (!next_wanted_group(scan, backward))
+			return false;
+	}
+}
+
+void
+stripe_scan_rewind(StripeScan *scan)
+{
+	scan->group = -1;
+	scan->loaded = false;
+}
+
+void
+stripe_scan_end(StripeScan *scan)
+{
+	leave_stripe(scan);
+	if (scan->has_store)
+		stripe_store_close(&scan->store);
+	if (scan->stripes != NULL)
+		pfree(scan->stripes);
+	if (scan->first_group != NULL)
+		pfree(scan->first_group);
+	pfree(scan);
+}

@@ -1,0 +1,73 @@
+/*-------------------------------------------------------------------------
+ *
+ * stripe_scan.h
+ *	  Scanning the stripes of a table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_COLUMNAR_STRIPE_SCAN_H
+#define CITUS_COLUMNAR_STRIPE_SCAN_H
+
+#include "postgres.h"
+
+#include "access/sdir.h"
+#include "nodes/bitmapset.h"
+#include "port/atomics.h"
+#include "utils/snapshot.h"
+
+#include "columnar/row_marks.h"
+#include "columnar/stripe_reader.h"
+
+/* Whether a chunk group may have rows that the scan wants. */
+typedef bool (*ChunkGroupTest) (void *arg, const StripeReader *reader, int group);
+
+typedef struct StripeScan
+{
+	StripeStore store;
+	bool		has_store;
+	Snapshot	snapshot;
+	TupleDesc	tupdesc;
+	MemoryContext context;
+	StripeInfo *stripes;
+	int			nstripes;
+	int		   *first_group;	/* of each stripe, all groups being numbered */
+	int			ngroups;
+	int			stripe;			/* of the reader */
+	StripeReader *reader;
+	RowMarks	marks;
+	bool		marked_too;		/* rows that are gone are returned as well */
+	int			group;			/* -1, ngroups: before the first, after the
+								 * last */
+	bool		loaded;
+	int64		row;			/* in the stripe */
+	const Bitmapset *columns;	/* to read, from 0; NULL: all */
+	ChunkGroupTest test;
+	void	   *test_arg;
+	pg_atomic_uint64 *shared;	/* the next group, of a parallel scan */
+	uint64		groups_read;
+	uint64		groups_skipped;
+} StripeScan;
+
+/*
+ * Begins a scan of what a snapshot sees, of the columns in tupdesc, in the
+ * current memory context, which lasts until stripe_scan_end().
+ */
+extern StripeScan *stripe_scan_begin(Relation table, TupleDesc tupdesc, Snapshot snapshot,
+									 const Bitmapset *columns, pg_atomic_uint64 *shared);
+
+/* Goes to the next row; false at the end.  It is in scan->reader then. */
+extern bool stripe_scan_next(StripeScan *scan, ScanDirection direction);
+
+/* Goes to a chunk group, all of whose columns are loaded; its rows follow. */
+extern void stripe_scan_goto_group(StripeScan *scan, int group);
+
+static inline bool
+stripe_scan_row_is_marked(const StripeScan *scan)
+{
+	return row_is_marked(&scan->marks, (uint32) scan->row);
+}
+
+extern void stripe_scan_rewind(StripeScan *scan);
+extern void stripe_scan_end(StripeScan *scan);
+
+#endif							/* CITUS_COLUMNAR_STRIPE_SCAN_H */

@@ -1,0 +1,230 @@
+/*-------------------------------------------------------------------------
+ *
+ * table_modify.c
+ *	  The access method's functions that write and lock rows.
+ *
+ * Rows of the row-wise part are the heap's; its functions do all the work for
+ * them.  A new version of a stripe's row is always a row of that part.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "pgstat.h"
+#include "storage/predicate.h"
+#include "utils/snapmgr.h"
+
+#include "columnar/row_marks.h"
+#include "columnar/stripe_fetch.h"
+#include "columnar/stripe_writer.h"
+#include "columnar/table_modify.h"
+
+/* A row of a stripe that is being locked or changed. */
+typedef struct StripeRow
+{
+	StripeStore store;
+	StripeInfo	stripe;
+	ItemPointerData ctid;
+	ItemPointerData head;		/* after it was locked */
+} StripeRow;
+
+/*
+ * Only a table that is made by this transaction, by CREATE TABLE AS or ALTER
+ * TABLE, gets stripes from the first row on.
+ */
+static bool
+is_new_table(Relation table)
+{
+	return OidIsValid(table->rd_rel->relrewrite) || table->rd_createSubid != InvalidSubTransactionId;
+}
+
+static void
+columnar_tuple_insert(Relation table, TupleTableSlot *slot, CommandId cid, int options,
+					  struct BulkInsertStateData *bulk)
+{
+	if (stripe_writer_wants(table, cid, bulk != NULL && is_new_table(table), 1) &&
+		stripe_writer_add(table, slot, cid))
+		return;
+	GetHeapamTableAmRoutine()->tuple_insert(table, slot, cid, options, bulk);
+}
+
+static void
+columnar_multi_insert(Relation table, TupleTableSlot **slots, int nslots, CommandId cid, int options,
+					  struct BulkInsertStateData *bulk)
+{
+	if (!stripe_writer_wants(table, cid, bulk != NULL && is_new_table(table), nslots))
+	{
+		GetHeapamTableAmRoutine()->multi_insert(table, slots, nslots, cid, options, bulk);
+		return;
+	}
+	for (int i = 0; i < nslots; i++)
+	{
+		if (!stripe_writer_add(table, slots[i], cid))
+			GetHeapamTableAmRoutine()->tuple_insert(table, slots[i], cid, options, bulk);
+	}
+}
+
+static void
+columnar_finish_bulk_insert(Relation table, int options)
+{
+	stripe_writer_flush(table);
+}
+
+/* Opens the stripe of a row that some snapshot has seen. */
+static void
+open_stripe_row(StripeRow *row, Relation table, ItemPointer ctid)
+{
+	row->ctid = *ctid;
+	stripe_writer_flush_row(table, ctid);
+	if (!stripe_store_open(&row->store, table, RowExclusiveLock) ||
+		!stripe_directory_find(&row->store, ctid, SnapshotAny, &row->stripe))
+		elog(ERROR, "columnar table \"%s\" has no row (%u,%u)", RelationGetRelationName(table),
+			 ItemPointerGetBlockNumberNoCheck(ctid), ItemPointerGetOffsetNumberNoCheck(ctid));
+}
+
+/*
+ * Locks a row.  The result is that of row_mark_lock(), but an error names the
+ * table.
+ */
+static TM_Result
+lock_stripe_row(StripeRow *row, CommandId cid, LockTupleMode mode, LockWaitPolicy policy, TM_FailureData *failure)
+{
+	TM_Result	result = row_mark_lock(&row->store, &row->stripe, &row->ctid, cid, mode,
+									   policy == LockWaitError ? LockWaitSkip : policy, &row->head, failure);
+
+	if (result == TM_WouldBlock && policy == LockWaitError)
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("could not obtain lock on row in relation \"%s\"",
+						RelationGetRelationName(row->store.table))));
+	return result;
+}
+
+/*
+ * Locks a row that is to be changed or deleted.  A crosscheck snapshot must
+ * see it as well.
+ */
+static TM_Result
+lock_for_change(StripeRow *row, CommandId cid, Snapshot crosscheck, bool wait, TM_FailureData *failure)
+{
+	Relation	table = row->store.table;
+	TM_Result	result;
+
+	if (columnar_is_published(table))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot change rows of stripes of columnar table \"%s\" while it is published",
+						RelationGetRelationName(table)),
+				 errdetail("Logical replication sends changes of rows only that were inserted one by one."),
+				 errhint("Drop the publication, or set the table's access method to heap.")));
+	result = lock_stripe_row(row, cid, LockTupleExclusive, wait ? LockWaitBlock : LockWaitSkip, failure);
+	if (result == TM_Ok && crosscheck != InvalidSnapshot && !stripe_row_is_visible(table, &row->ctid, crosscheck))
+	{
+		failure->ctid = row->ctid;
+		failure->xmax = InvalidTransactionId;
+		failure->cmax = InvalidCommandId;
+		result = TM_Updated;
+	}
+	if (result == TM_Ok)
+		CheckForSerializableConflictIn(table, &row->ctid, ItemPointerGetBlockNumberNoCheck(&row->ctid));
+	return result == TM_WouldBlock ? TM_BeingModified : result;
+}
+
+static TM_Result
+columnar_tuple_delete(Relation table, ItemPointer ctid, CommandId cid, Snapshot snapshot, Snapshot crosscheck,
+					  bool wait, TM_FailureData *failure, bool changing_partition)
+{
+	StripeRow	row;
+	ItemPointerData moved;
+	TM_Result	result;
+
+	if (!ctid_is_in_stripe(ctid))
+		return GetHeapamTableAmRoutine()->tuple_delete(table, ctid, cid, snapshot, crosscheck, wait, failure,
+													   changing_partition);
+	open_stripe_row(&row, table, ctid);
+	result = lock_for_change(&row, cid, crosscheck, wait, failure);
+	if (result == TM_Ok)
+	{
+		ItemPointerSetMovedPartitions(&moved);
+		row_mark_gone(&row.store, &row.stripe, stripe_row_of_ctid(&row.stripe, ctid), &row.head,
+					  changing_partition ? &moved : NULL, cid);
+		pgstat_count_heap_delete(table);
+	}
+	stripe_store_close(&row.store);
+	return result;
+}
+
+static TM_Result
+columnar_tuple_update(Relation table, ItemPointer ctid, TupleTableSlot *slot, CommandId cid, Snapshot snapshot,
+					  Snapshot crosscheck, bool wait, TM_FailureData *failure, LockTupleMode *lockmode,
+					  TU_UpdateIndexes *update_indexes)
+{
+	StripeRow	row;
+	TM_Result	result;
+
+	if (!ctid_is_in_stripe(ctid))
+		return GetHeapamTableAmRoutine()->tuple_update(table, ctid, slot, cid, snapshot, crosscheck, wait, failure,
+													   lockmode, update_indexes);
+	*lockmode = LockTupleExclusive;
+	*update_indexes = TU_None;
+	open_stripe_row(&row, table, ctid);
+	result = lock_for_change(&row, cid, crosscheck, wait, failure);
+	if (result == TM_Ok)
+	{
+		GetHeapamTableAmRoutine()->tuple_insert(table, slot, cid, 0, NULL);
+		row_mark_gone(&row.store, &row.stripe, stripe_row_of_ctid(&row.stripe, ctid), &row.head, &slot->tts_tid, cid);
+		pgstat_count_heap_delete(table);
+		*update_indexes = TU_All;
+	}
+	stripe_store_close(&row.store);
+	return result;
+}
+
+/* Locks the last version of a row that was updated. */
+static TM_Result
+lock_next_version(Relation table, ItemPointer ctid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
+				  LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *failure)
+{
+	TM_Result	result;
+
+	if (ItemPointerIndicatesMovedPartitions(&failure->ctid))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("tuple to be locked was already moved to another partition due to concurrent update")));
+	*ctid = failure->ctid;
+	result = GetHeapamTableAmRoutine()->tuple_lock(table, ctid, snapshot, slot, cid, mode, policy, flags, failure);
+	failure->traversed = true;
+	return result;
+}
+
+static TM_Result
+columnar_tuple_lock(Relation table, ItemPointer ctid, Snapshot snapshot, TupleTableSlot *slot, CommandId cid,
+					LockTupleMode mode, LockWaitPolicy policy, uint8 flags, TM_FailureData *failure)
+{
+	StripeRow	row;
+	TM_Result	result;
+
+	if (!ctid_is_in_stripe(ctid))
+		return GetHeapamTableAmRoutine()->tuple_lock(table, ctid, snapshot, slot, cid, mode, policy, flags, failure);
+	failure->traversed = false;
+	open_stripe_row(&row, table, ctid);
+	result = lock_stripe_row(&row, cid, mode, policy, failure);
+	if (result == TM_Ok)
+		stripe_fetch_row(&row.store, &row.stripe, ctid, slot);
+	stripe_store_close(&row.store);
+	if (result == TM_Updated && (flags & TUPLE_LOCK_FLAG_FIND_LAST_VERSION) != 0)
+		return lock_next_version(table, ctid, snapshot, slot, cid, mode, policy, flags, failure);
+	return result;
+}
+
+void
+table_modify_set(TableAmRoutine *routine)
+{
+	routine->tuple_insert = columnar_tuple_insert;
+	routine->multi_insert = columnar_multi_insert;
+	routine->finish_bulk_insert = columnar_finish_bulk_insert;
+	routine->tuple_delete = columnar_tuple_delete;
+	routine->tuple_update = columnar_tuple_update;
+	routine->tuple_lock = columnar_tuple_lock;
+}

@@ -1,0 +1,368 @@
+/*-------------------------------------------------------------------------
+ *
+ * table_scan.c
+ *	  The access method's scans.
+ *
+ * A scan returns the rows of the stripes, then those of the row-wise part,
+ * which a scan of the heap finds (backward, the other way round).  All columns
+ * are read: the server's own scan doesn't say which it needs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relscan.h"
+#include "common/pg_prng.h"
+#include "utils/snapmgr.h"
+
+#include "columnar/stripe_fetch.h"
+#include "columnar/stripe_scan.h"
+#include "columnar/stripe_writer.h"
+#include "columnar/table_scan.h"
+
+/* ANALYZE reads rows of at most so many chunk groups, and so many rows. */
+#define ANALYZE_GROUPS 48
+#define ANALYZE_ROWS 150000
+
+/* The shared state of a parallel scan. */
+typedef struct ColumnarParallelScan
+{
+	ParallelBlockTableScanDescData heap;	/* must be first */
+	pg_atomic_uint64 next_group;
+} ColumnarParallelScan;
+
+typedef enum ColumnarScanPart
+{
+	SCAN_STRIPES,
+	SCAN_ROW_WISE
+} ColumnarScanPart;
+
+/*
+ * What ANALYZE gets next.  With the first block it gets the rows of the
+ * stripes, too: BEGIN, FIRST_BLOCK, STRIPES, BETWEEN_BLOCKS; then OTHER_BLOCK
+ * and BETWEEN_BLOCKS in turn.
+ */
+typedef enum AnalyzePhase
+{
+	ANALYZE_BEGIN,
+	ANALYZE_FIRST_BLOCK,
+	ANALYZE_STRIPES,
+	ANALYZE_BETWEEN_BLOCKS,
+	ANALYZE_OTHER_BLOCK
+} AnalyzePhase;
+
+typedef struct ColumnarScan
+{
+	TableScanDescData base;		/* must be first */
+	TableScanDesc heap;			/* the scan of the row-wise part */
+	MemoryContext context;		/* the scan's own */
+	StripeScan *stripes;		/* NULL: not begun */
+	ColumnarScanPart part;
+
+	AnalyzePhase analyze_phase;
+	int			analyze_group;	/* the next one */
+	int			analyze_group_step;
+	uint32		analyze_row_step;
+	double		analyze_left;	/* rows not counted yet */
+} ColumnarScan;
+
+static TableScanDesc
+columnar_scan_begin(Relation table, Snapshot snapshot, int nkeys, struct ScanKeyData *key,
+					ParallelTableScanDesc parallel, uint32 flags)
+{
+	ColumnarScan *scan = palloc0(sizeof(ColumnarScan));
+
+	if (nkeys > 0)
+		elog(ERROR, "scan of columnar table \"%s\" has keys", RelationGetRelationName(table));
+	stripe_writer_flush(table);
+	scan->base.rs_rd = table;
+	scan->base.rs_snapshot = snapshot;
+	scan->base.rs_flags = flags;
+	scan->base.rs_parallel = parallel;
+	scan->context = CurrentMemoryContext;
+	scan->heap = GetHeapamTableAmRoutine()->scan_begin(table, snapshot, 0, NULL, parallel,
+													   flags & ~SO_TEMP_SNAPSHOT);
+	return &scan->base;
+}
+
+static void
+columnar_scan_end(TableScanDesc sscan)
+{
+	ColumnarScan *scan = (ColumnarScan *) sscan;
+
+	if (scan->stripes != NULL)
+		stripe_scan_end(scan->stripes);
+	GetHeapamTableAmRoutine()->scan_end(scan->heap);
+	if ((scan->base.rs_flags & SO_TEMP_SNAPSHOT) != 0)
+		UnregisterSnapshot(scan->base.rs_snapshot);
+	pfree(scan);
+}
+
+static void
+columnar_scan_rescan(TableScanDesc sscan, struct ScanKeyData *key, bool set_params, bool allow_strat, bool allow_sync,
+					 bool allow_pagemode)
+{
+	ColumnarScan *scan = (ColumnarScan *) sscan;
+
+	stripe_writer_flush(scan->base.rs_rd);
+	if (scan->stripes != NULL)
+		stripe_scan_rewind(scan->stripes);
+	scan->part = SCAN_STRIPES;
+	GetHeapamTableAmRoutine()->scan_rescan(scan->heap, NULL, set_params, allow_strat, allow_sync, allow_pagemode);
+}
+
+pg_atomic_uint64 *
+table_scan_shared_groups(TableScanDesc scan)
+{
+	ColumnarParallelScan *parallel = (ColumnarParallelScan *) scan->rs_parallel;
+
+	return parallel != NULL ? &parallel->next_group : NULL;
+}
+
+/* ANALYZE's scans have no snapshot. */
+static Snapshot
+snapshot_for_stripes(ColumnarScan *scan)
+{
+	if (scan->base.rs_snapshot != NULL)
+		return scan->base.rs_snapshot;
+	return ActiveSnapshotSet() ? GetActiveSnapshot() : SnapshotSelf;
+}
+
+static void
+begin_stripes(ColumnarScan *scan, TupleDesc tupdesc)
+{
+	MemoryContext old;
+
+	if (scan->stripes != NULL)
+		return;
+	old = MemoryContextSwitchTo(scan->context);
+	scan->stripes = stripe_scan_begin(scan->base.rs_rd, tupdesc, snapshot_for_stripes(scan), NULL,
+									  table_scan_shared_groups(&scan->base));
+	MemoryContextSwitchTo(old);
+}
+
+static bool
+next_stripe_row(ColumnarScan *scan, ScanDirection direction, TupleTableSlot *slot)
+{
+	if (!stripe_scan_next(scan->stripes, direction))
+		return false;
+	stripe_reader_store_tuple(scan->stripes->reader, (uint32) scan->stripes->row, slot);
+	return true;
+}
+
+static bool
+columnar_scan_getnextslot(TableScanDesc sscan, ScanDirection direction, TupleTableSlot *slot)
+{
+	ColumnarScan *scan = (ColumnarScan *) sscan;
+	const TableAmRoutine *heap = GetHeapamTableAmRoutine();
+
+	begin_stripes(scan, slot->tts_tupleDescriptor);
+	if (!ScanDirectionIsBackward(direction))
+	{
+		if (scan->part == SCAN_STRIPES)
+		{
+			if (next_stripe_row(scan, direction, slot))
+				return true;
+			scan->part = SCAN_ROW_WISE;
+		}
+		return heap->scan_getnextslot(scan->heap, direction, slot);
+	}
+
+	/* A backward scan that begins, begins at the end. */
+	if (scan->part == SCAN_STRIPES && scan->stripes->group < 0)
+	{
+		scan->part = SCAN_ROW_WISE;
+		scan->stripes->group = scan->stripes->ngroups;
+	}
+	if (scan->part == SCAN_ROW_WISE)
+	{
+		if (heap->scan_getnextslot(scan->heap, direction, slot))
+			return true;
+		scan->part = SCAN_STRIPES;
+	}
+	return next_stripe_row(scan, direction, slot);
+}
+
+static Size
+columnar_parallelscan_estimate(Relation table)
+{
+	return sizeof(ColumnarParallelScan);
+}
+
+static Size
+columnar_parallelscan_initialize(Relation table, ParallelTableScanDesc parallel)
+{
+	ColumnarParallelScan *shared = (ColumnarParallelScan *) parallel;
+
+	stripe_writer_flush(table);
+	table_block_parallelscan_initialize(table, parallel);
+	pg_atomic_init_u64(&shared->next_group, 0);
+	return sizeof(ColumnarParallelScan);
+}
+
+static void
+columnar_parallelscan_reinitialize(Relation table, ParallelTableScanDesc parallel)
+{
+	ColumnarParallelScan *shared = (ColumnarParallelScan *) parallel;
+
+	table_block_parallelscan_reinitialize(table, parallel);
+	pg_atomic_write_u64(&shared->next_group, 0);
+}
+
+static bool
+columnar_tuple_tid_valid(TableScanDesc sscan, ItemPointer ctid)
+{
+	ColumnarScan *scan = (ColumnarScan *) sscan;
+
+	return ctid_is_in_stripe(ctid) || GetHeapamTableAmRoutine()->tuple_tid_valid(scan->heap, ctid);
+}
+
+/*
+ * A row of a stripe has at most one next version, which is in the row-wise
+ * part.
+ */
+static void
+columnar_tuple_get_latest_tid(TableScanDesc sscan, ItemPointer ctid)
+{
+	Relation	table = sscan->rs_rd;
+	StripeStore store;
+	StripeInfo	stripe;
+	bool		updated = false;
+
+	if (ctid_is_in_stripe(ctid))
+	{
+		stripe_writer_flush_row(table, ctid);
+		if (!stripe_store_open(&store, table, AccessShareLock))
+			return;
+		if (stripe_directory_find(&store, ctid, sscan->rs_snapshot, &stripe))
+			updated = row_mark_next_version(&store, &stripe, stripe_row_of_ctid(&stripe, ctid),
+											sscan->rs_snapshot, ctid);
+		stripe_store_close(&store);
+		if (!updated || ItemPointerIndicatesMovedPartitions(ctid))
+			return;
+	}
+	heap_get_latest_tid(sscan, ctid);
+}
+
+/*
+ * Chooses the chunk groups of which ANALYZE gets rows: the first at random,
+ * the others at equal distances.
+ */
+static void
+choose_groups_to_analyze(ColumnarScan *scan)
+{
+	StripeScan *stripes;
+	double		rows = 0;
+
+	begin_stripes(scan, RelationGetDescr(scan->base.rs_rd));
+	stripes = scan->stripes;
+	for (int i = 0; i < stripes->nstripes; i++)
+		rows += (double) stripes->stripes[i].record.nrows;
+	scan->analyze_left = rows;
+	scan->analyze_group_step = Max(stripes->ngroups / ANALYZE_GROUPS, 1);
+	scan->analyze_group = (int) pg_prng_uint64_range(&pg_global_prng_state, 0, scan->analyze_group_step - 1);
+	scan->analyze_row_step = (uint32) Max(rows / scan->analyze_group_step / ANALYZE_ROWS, 1);
+}
+
+/*
+ * The next row of a chosen group.  All rows of the stripes are counted with
+ * the first one.
+ */
+static bool
+next_analyzed_row(ColumnarScan *scan, double *liverows, TupleTableSlot *slot)
+{
+	StripeScan *stripes = scan->stripes;
+
+	for (;;)
+	{
+		if (stripes->loaded)
+		{
+			int64		end = (int64) stripes->reader->group_start + stripes->reader->group_rows;
+
+			stripes->row += (int64) pg_prng_uint64_range(&pg_global_prng_state, 1, 2 * scan->analyze_row_step - 1);
+			if (stripes->row < end)
+			{
+				if (stripe_scan_row_is_marked(stripes))
+					continue;
+				stripe_reader_store_tuple(stripes->reader, (uint32) stripes->row, slot);
+				*liverows += scan->analyze_left;
+				scan->analyze_left = 0;
+				return true;
+			}
+		}
+		if (scan->analyze_group >= stripes->ngroups)
+			return false;
+		stripe_scan_goto_group(stripes, scan->analyze_group);
+		scan->analyze_group += scan->analyze_group_step;
+	}
+}
+
+static bool
+columnar_scan_analyze_next_block(TableScanDesc sscan, BlockNumber block, BufferAccessStrategy strategy)
+{
+	ColumnarScan *scan = (ColumnarScan *) sscan;
+
+	if (scan->analyze_phase == ANALYZE_BEGIN)
+	{
+		choose_groups_to_analyze(scan);
+		scan->analyze_phase = ANALYZE_FIRST_BLOCK;
+	}
+	else
+		scan->analyze_phase = ANALYZE_OTHER_BLOCK;
+	return GetHeapamTableAmRoutine()->scan_analyze_next_block(scan->heap, block, strategy);
+}
+
+static bool
+columnar_scan_analyze_next_tuple(TableScanDesc sscan, TransactionId oldest_xmin, double *liverows, double *deadrows,
+								 TupleTableSlot *slot)
+{
+	ColumnarScan *scan = (ColumnarScan *) sscan;
+
+	if (scan->analyze_phase == ANALYZE_FIRST_BLOCK || scan->analyze_phase == ANALYZE_OTHER_BLOCK)
+	{
+		if (GetHeapamTableAmRoutine()->scan_analyze_next_tuple(scan->heap, oldest_xmin, liverows, deadrows, slot))
+			return true;
+		scan->analyze_phase = scan->analyze_phase == ANALYZE_FIRST_BLOCK ? ANALYZE_STRIPES : ANALYZE_BETWEEN_BLOCKS;
+	}
+	if (scan->analyze_phase == ANALYZE_STRIPES)
+	{
+		if (next_analyzed_row(scan, liverows, slot))
+			return true;
+		scan->analyze_phase = ANALYZE_BETWEEN_BLOCKS;
+	}
+	return false;
+}
+
+/* TABLESAMPLE chooses by block, which rows of stripes are not in. */
+static bool
+columnar_scan_sample_next_block(TableScanDesc sscan, struct SampleScanState *state)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("TABLESAMPLE is not supported for columnar table \"%s\"", RelationGetRelationName(sscan->rs_rd)),
+			 errhint("Use WHERE random() < fraction.")));
+}
+
+static bool
+columnar_scan_sample_next_tuple(TableScanDesc sscan, struct SampleScanState *state, TupleTableSlot *slot)
+{
+	return false;
+}
+
+void
+table_scan_set(TableAmRoutine *routine)
+{
+	routine->scan_begin = columnar_scan_begin;
+	routine->scan_end = columnar_scan_end;
+	routine->scan_rescan = columnar_scan_rescan;
+	routine->scan_getnextslot = columnar_scan_getnextslot;
+	routine->parallelscan_estimate = columnar_parallelscan_estimate;
+	routine->parallelscan_initialize = columnar_parallelscan_initialize;
+	routine->parallelscan_reinitialize = columnar_parallelscan_reinitialize;
+	routine->tuple_tid_valid = columnar_tuple_tid_valid;
+	routine->tuple_get_latest_tid = columnar_tuple_get_latest_tid;
+	routine->scan_analyze_next_block = columnar_scan_analyze_next_block;
+	routine->scan_analyze_next_tuple = columnar_scan_analyze_next_tuple;
+	routine->scan_sample_next_block = columnar_scan_sample_next_block;
+	routine->scan_sample_next_tuple = columnar_scan_sample_next_tuple;
+}

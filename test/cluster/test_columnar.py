@@ -1,0 +1,215 @@
+"""Columnar tables: several sessions at the same rows, crashes, publications."""
+
+import random
+import threading
+import time
+
+import psycopg
+import pytest
+
+from harness import servers
+from harness.servers import value, wait_until
+from harness.statement import Statement
+from pomelo_check.sample import SEED
+
+ROWS = 3000         # enough for a stripe
+ROUNDS = 4
+BATCH = 2000
+COLUMNAR = "CREATE TABLE {s}.t (a int PRIMARY KEY, v int) USING columnar"
+
+
+@pytest.fixture
+def columnar(schema, coordinator):
+    """A local columnar table with keys 1 to ROWS, in stripes but for the first; its name."""
+    coordinator.execute(COLUMNAR.format(s=schema))
+    coordinator.execute(f"INSERT INTO {schema}.t SELECT i, 0 FROM generate_series(1, {ROWS}) i")
+    assert value(coordinator, f"SELECT count(*) FROM {schema}.t WHERE ctid > '(2147483648,0)'") > ROWS // 2
+    return f"{schema}.t"
+
+
+@pytest.fixture
+def sessions(cluster, connect):
+    """Two sessions with transactions of their own."""
+    return [connect(cluster.coordinator, autocommit=False) for _ in range(2)]
+
+
+def waits(connection, other):
+    """Whether the other session waits for a lock."""
+    return value(connection, "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = %s",
+                 [other.info.backend_pid])
+
+
+def start_waiting(coordinator, session, statement):
+    running = Statement(session, statement)
+    wait_until(lambda: waits(coordinator, session), "the statement waits")
+    return running
+
+
+def test_updates_of_a_row_add_up(columnar, sessions, coordinator):
+    first, second = sessions
+    first.execute(f"UPDATE {columnar} SET v = v + 1 WHERE a = 2000")
+    running = start_waiting(coordinator, second, f"UPDATE {columnar} SET v = v + 10 WHERE a = 2000")
+    first.commit()
+    assert running.finish() is None
+    second.commit()
+    assert value(coordinator, f"SELECT v FROM {columnar} WHERE a = 2000") == 11
+
+
+def test_update_of_a_deleted_row_does_nothing(columnar, sessions, coordinator):
+    first, second = sessions
+    first.execute(f"DELETE FROM {columnar} WHERE a = 2000")
+    running = start_waiting(coordinator, second, f"UPDATE {columnar} SET v = v + 10 WHERE a = 2000")
+    first.commit()
+    assert running.finish() is None and running.cursor.rowcount == 0
+
+
+def test_update_after_a_failed_one(columnar, sessions, coordinator):
+    first, second = sessions
+    first.execute(f"UPDATE {columnar} SET v = 5 WHERE a = 2000")
+    running = start_waiting(coordinator, second, f"UPDATE {columnar} SET v = v + 10 WHERE a = 2000")
+    first.rollback()
+    assert running.finish() is None
+    second.commit()
+    assert value(coordinator, f"SELECT v FROM {columnar} WHERE a = 2000") == 10
+
+
+def test_row_locks(columnar, sessions, coordinator):
+    first, second = sessions
+    for session, strength in ((first, "KEY SHARE"), (second, "SHARE")):
+        session.execute(f"SELECT FROM {columnar} WHERE a = 2000 FOR {strength}")
+    with pytest.raises(psycopg.errors.LockNotAvailable, match='in relation "t"'):
+        coordinator.execute(f"SELECT FROM {columnar} WHERE a = 2000 FOR UPDATE NOWAIT")
+    assert value(coordinator, f"SELECT a FROM {columnar} WHERE a IN (2000, 2001) FOR UPDATE SKIP LOCKED") == 2001
+
+
+def test_repeatable_read(columnar, sessions, coordinator):
+    first = sessions[0]
+    first.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    assert value(first, f"SELECT count(*) FROM {columnar}") == ROWS
+    coordinator.execute(f"DELETE FROM {columnar} WHERE a = 2000")
+    coordinator.execute(f"UPDATE {columnar} SET v = 1 WHERE a > 2500")
+    coordinator.execute(f"INSERT INTO {columnar} SELECT i, 0 FROM generate_series(10000, 12000) i")
+    assert value(first, f"SELECT count(*) FROM {columnar} WHERE v = 0") == ROWS
+    assert value(first, f"SELECT a FROM {columnar} WHERE a = 2000") == 2000
+    with pytest.raises(psycopg.errors.SerializationFailure):
+        first.execute(f"UPDATE {columnar} SET v = 1 WHERE a = 2000")
+
+
+def test_write_skew_is_found(columnar, sessions):
+    for session in sessions:
+        session.execute("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE")
+        session.execute(f"SELECT sum(v) FROM {columnar} WHERE a IN (2000, 2001)").fetchall()
+    for key, session in enumerate(sessions, 2000):
+        session.execute(f"UPDATE {columnar} SET v = 1 WHERE a = {key}")
+    with pytest.raises(psycopg.errors.SerializationFailure):
+        for session in sessions:
+            session.commit()
+
+
+def test_keys_of_stripes_in_progress_are_taken(columnar, sessions, coordinator):
+    """The first session's rows have entries in the index before they are stored."""
+    first, second = sessions
+    first.execute(f"INSERT INTO {columnar} SELECT i, 0 FROM generate_series(10001, 12000) i")
+    running = start_waiting(coordinator, second, f"INSERT INTO {columnar} VALUES (11900, 1)")
+    first.commit()
+    assert isinstance(running.finish(), psycopg.errors.UniqueViolation)
+    second.rollback()
+    first.execute(f"DELETE FROM {columnar} WHERE a = 11900")
+    running = start_waiting(coordinator, second, f"INSERT INTO {columnar} VALUES (11900, 1)")
+    first.commit()
+    assert running.finish() is None
+    second.commit()
+    assert value(coordinator, f"SELECT v FROM {columnar} WHERE a = 11900") == 1
+
+
+def test_foreign_key_keeps_a_row(columnar, schema, sessions, coordinator):
+    first, second = sessions
+    coordinator.execute(f"CREATE TABLE {schema}.child (a int REFERENCES {columnar})")
+    first.execute(f"INSERT INTO {schema}.child VALUES (2000)")
+    running = start_waiting(coordinator, second, f"DELETE FROM {columnar} WHERE a = 2000")
+    first.commit()
+    assert isinstance(running.finish(), psycopg.errors.ForeignKeyViolation)
+
+
+def test_snapshot_older_than_vacuum_full(columnar, sessions, coordinator):
+    first = sessions[0]
+    first.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    first.execute("SELECT 1 FROM pg_class LIMIT 1")
+    coordinator.execute(f"DELETE FROM {columnar} WHERE a = 2000")
+    coordinator.execute(f"VACUUM FULL {columnar}")
+    with pytest.raises(psycopg.errors.SerializationFailure, match="was rewritten"):
+        first.execute(f"SELECT count(*) FROM {columnar}")
+    first.rollback()
+    assert value(first, f"SELECT count(*) FROM {columnar}") == ROWS - 1
+
+
+def test_marks_outlive_vacuum(columnar, coordinator):
+    coordinator.execute(f"DELETE FROM {columnar} WHERE a > 2900")
+    coordinator.execute(f"UPDATE {columnar} SET v = 1 WHERE a > 2800")
+    for _ in range(3):
+        coordinator.execute(f"VACUUM (FREEZE) {columnar}")
+    assert value(coordinator, f"SELECT (count(*), sum(v))::text FROM {columnar}") == f"({ROWS - 100},100)"
+    assert value(coordinator, f"SELECT count(*) FROM {columnar} WHERE a = 2901") == 0
+
+
+def test_publication(columnar, schema, coordinator):
+    """Subscribers miss no row: what is inserted goes to the row-wise part, and rows of stripes can't change."""
+    coordinator.execute(f"CREATE PUBLICATION {schema} FOR TABLE {columnar}")
+    try:
+        coordinator.execute(f"INSERT INTO {columnar} SELECT i, 0 FROM generate_series(10000, 19999) i")
+        assert value(coordinator, f"SELECT count(*) FROM {columnar} WHERE a >= 10000 AND ctid < '(2147483648,0)'") == 10000
+        coordinator.execute(f"UPDATE {columnar} SET v = 1 WHERE a = 10000")
+        for statement in (f"UPDATE {columnar} SET v = 1 WHERE a = 2000", f"DELETE FROM {columnar} WHERE a = 2000"):
+            with pytest.raises(psycopg.errors.FeatureNotSupported, match="while it is published"):
+                coordinator.execute(statement)
+    finally:
+        coordinator.execute(f"DROP PUBLICATION {schema}")
+
+
+def write_batches(node, first_batch, committed):
+    """Transactions that insert a batch, update some of it and delete its first row, until the server is gone.
+
+    The batches that were committed are appended to a list.
+    """
+    try:
+        with servers.connect(node, autocommit=False) as connection:
+            for batch in range(first_batch, first_batch + 1000):
+                start = batch * BATCH
+                connection.execute("INSERT INTO s.t SELECT i, 0 FROM generate_series(%s::int, %s) i",
+                                   [start, start + BATCH - 1])
+                connection.execute("UPDATE s.t SET v = 1 WHERE a BETWEEN %s AND %s", [start, start + 9])
+                connection.execute("DELETE FROM s.t WHERE a = %s", [start])
+                connection.commit()
+                committed.append(batch)
+    except psycopg.OperationalError:
+        pass
+
+
+def test_kill(make_cluster):
+    """No committed batch is lost or halved by kill -9, at any moment; indexes agree with the table."""
+    node = make_cluster(kind="bare", workers=0).coordinator
+    chosen = random.Random(SEED)
+    node.sql("CREATE SCHEMA s;" + COLUMNAR.format(s="s"))
+    batches = 0
+    for _ in range(ROUNDS):
+        committed = []
+        writer = threading.Thread(target=write_batches, args=(node, batches, committed))
+        writer.start()
+        stop = chosen.randint(2, 8)
+        wait_until(lambda: len(committed) >= stop, "batches are written")
+        time.sleep(chosen.random() / 20)    # at any moment of a batch
+        node.kill()
+        writer.join()
+        node.start()
+        batches += len(committed)
+        with servers.connect(node) as connection:
+            # the last one may have been committed without the client's knowing
+            batches += value(connection, "SELECT count(*) FROM s.t WHERE a >= %s", [batches * BATCH]) > 0
+            found = value(connection, "SELECT (count(*), count(DISTINCT a), sum(v))::text FROM s.t")
+            assert found == f"({batches * (BATCH - 1)},{batches * (BATCH - 1)},{batches * 9})"
+            connection.execute("SET enable_seqscan = off")
+            assert value(connection, "SELECT count(*) FROM generate_series(0, %s, 97) i JOIN s.t ON a = i AND i %% 2000 > 0",
+                         [batches * BATCH - 1]) == sum(1 for i in range(0, batches * BATCH, 97) if i % BATCH)
+    with servers.connect(node) as connection:
+        connection.execute("VACUUM FULL s.t")
+        assert value(connection, "SELECT count(*) FROM s.t") == batches * (BATCH - 1)

@@ -1,0 +1,173 @@
+-- Columnar tables, local and distributed.
+CREATE SCHEMA columnar;
+SET search_path = columnar;
+SET client_min_messages = warning;
+
+CREATE TABLE t (a int, b text, c numeric, d date, e bool, f float8, g uuid) USING columnar;
+CREATE TABLE h (LIKE t);
+INSERT INTO h
+	SELECT i, nullif('row ' || i % 50, 'row 7'), i * 1.25, date '2020-01-01' + i % 1000, i % 3 = 0, i / 7.0, md5(i::text)::uuid
+	FROM generate_series(1, 25000) i;
+INSERT INTO t SELECT * FROM h;
+SELECT count(*), sum(a), sum(c), min(d), max(d), count(b), count(DISTINCT b), sum(f) FROM t;
+-- no row differs, and most are stored in stripes
+SELECT count(*) FROM (SELECT * FROM h EXCEPT ALL SELECT * FROM t) x;
+SELECT pg_relation_size('t') * 10 < pg_relation_size('h') AS row_wise_part_is_small, pg_table_size('t') * 3 < pg_table_size('h') AS smaller;
+SELECT amname FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE c.oid = 't'::regclass;
+
+-- system columns
+SELECT count(DISTINCT ctid) = 25000, count(DISTINCT xmin::text), min(tableoid::regclass::text) FROM t;
+SELECT a FROM t WHERE ctid = (SELECT ctid FROM t WHERE a = 20000);
+
+-- changes
+DELETE FROM t WHERE a % 100 = 1;
+
+UPDATE t SET b = 'changed', c = -c WHERE a % 100 = 2;
+UPDATE t SET b = 'twice' WHERE a = 102;
+SELECT count(*), sum(a), sum(c), count(*) FILTER (WHERE b = 'changed') FROM t;
+DELETE FROM h WHERE a % 100 = 1;
+UPDATE h SET b = 'changed', c = -c WHERE a % 100 = 2;
+UPDATE h SET b = 'twice' WHERE a = 102;
+SELECT count(*) FROM (SELECT * FROM h EXCEPT ALL SELECT * FROM t) x;
+MERGE INTO t USING (VALUES (3, 'merged'), (-3, 'new')) v (a, b) ON t.a = v.a
+	WHEN MATCHED THEN UPDATE SET b = v.b WHEN NOT MATCHED THEN INSERT (a, b) VALUES (v.a, v.b);
+SELECT a, b FROM t WHERE a IN (3, -3) ORDER BY a;
+
+-- transactions, savepoints; a command doesn't see its own rows
+BEGIN;
+DELETE FROM t WHERE a < 20000;
+SELECT count(*) FROM t;
+ROLLBACK;
+SELECT count(*) FROM t;
+BEGIN;
+INSERT INTO t SELECT a + 100000 FROM h;
+SAVEPOINT s;
+INSERT INTO t SELECT a + 200000 FROM h;
+DELETE FROM t WHERE a BETWEEN 100000 AND 110000;
+SELECT count(*), max(a) FROM t;
+ROLLBACK TO s;
+SELECT count(*), max(a) FROM t;
+INSERT INTO t SELECT a + 300000 FROM h LIMIT 5000;
+SAVEPOINT s2;
+SELECT count(*), max(a) > 300000 FROM t;		-- stores the rows in a subtransaction that fails
+ROLLBACK TO s2;
+COMMIT;
+SELECT count(*), max(a) > 300000 FROM t;
+INSERT INTO t SELECT * FROM t;
+SELECT count(*) FROM t;
+DELETE FROM t WHERE a > 100000;
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT a FROM t WHERE a BETWEEN 500 AND 503;
+INSERT INTO t (a) SELECT 501 FROM generate_series(1, 2000);
+FETCH ALL c;
+FETCH BACKWARD 3 c;
+ROLLBACK;
+
+-- indexes
+TRUNCATE t;
+SELECT count(*) FROM t;
+INSERT INTO t SELECT * FROM h;
+CREATE INDEX ON t USING hash (b);
+ALTER TABLE t ADD PRIMARY KEY (a);
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT b FROM t WHERE a = 5000;
+SELECT a, b, c FROM t WHERE a IN (2, 102, 5000, 20000, 101) ORDER BY a;
+SELECT count(*) FROM t WHERE b = 'row 9';
+RESET enable_seqscan;
+INSERT INTO t (a) VALUES (5000);
+INSERT INTO t (a) SELECT 30000 + i % 3000 FROM generate_series(1, 5000) i;
+INSERT INTO t (a) VALUES (5000) ON CONFLICT DO NOTHING;
+INSERT INTO t (a) VALUES (5000), (30001) ON CONFLICT (a) DO UPDATE SET b = 'upsert' RETURNING a, b, c;
+UPDATE t SET a = 5000 WHERE a = 6000;
+UPDATE t SET a = 60000 WHERE a = 6000;
+SELECT a FROM t WHERE a IN (6000, 60000);
+CREATE INDEX CONCURRENTLY ON t (c);
+DROP INDEX t_c_idx;
+CREATE INDEX ON t USING brin (a);
+CREATE INDEX ON t USING gin ((ARRAY[a]));
+SELECT count(*) FROM t TABLESAMPLE system (10);
+CLUSTER t USING t_pkey;
+
+-- foreign keys both ways, triggers
+CREATE TABLE child (a int REFERENCES t ON DELETE CASCADE, n int) USING columnar;
+INSERT INTO child SELECT a, a FROM t WHERE a < 3000;
+INSERT INTO child VALUES (1, 1);
+DELETE FROM t WHERE a BETWEEN 100 AND 110;
+SELECT count(*) FROM child WHERE a BETWEEN 100 AND 110;
+CREATE FUNCTION count_rows() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+	RAISE WARNING '% % %', TG_OP, OLD.n, NEW.n; RETURN NULL; END$$;
+CREATE TRIGGER child_changes AFTER INSERT OR UPDATE OR DELETE ON child FOR EACH ROW EXECUTE FUNCTION count_rows();
+UPDATE child SET n = -n WHERE a = 300;
+DELETE FROM child WHERE a IN (300, 400);
+DROP TABLE child;
+
+-- ALTER TABLE, VACUUM, ANALYZE
+ALTER TABLE t ADD COLUMN added int DEFAULT 7, ADD COLUMN nothing text;
+SELECT a, added, nothing FROM t WHERE a IN (5000, 5003);
+ALTER TABLE t DROP COLUMN d;
+SELECT a, c, e, added FROM t WHERE a = 5003;
+ALTER TABLE t ALTER COLUMN a TYPE bigint, ALTER COLUMN c TYPE text;
+SELECT a, c, e, added FROM t WHERE a = 5003;
+VACUUM t;
+VACUUM FULL t;
+SELECT count(*), sum(a), sum(added) FROM t;
+ANALYZE t;
+SELECT reltuples = (SELECT count(*) FROM t) FROM pg_class WHERE oid = 't'::regclass;
+SELECT n_distinct FROM pg_stats WHERE tablename = 't' AND schemaname = 'columnar' AND attname = 'e';
+CREATE TABLE ints (a int) WITH (fillfactor = 70);
+INSERT INTO ints SELECT generate_series(1, 5000);
+ALTER TABLE ints SET ACCESS METHOD columnar;
+SELECT count(*), sum(a), pg_relation_size('ints') FROM ints;
+ALTER TABLE ints SET ACCESS METHOD heap;
+SELECT count(*), sum(a) FROM ints;
+
+-- values of all sizes; compression methods; CREATE TABLE AS
+SET columnar.compression = pglz;
+CREATE TABLE sizes USING columnar AS
+	SELECT i, repeat(md5(i::text), i * i / 10) AS v, CASE WHEN i % 5 = 0 THEN ARRAY[i, NULL, 2] END AS a FROM generate_series(1, 300) i;
+SELECT sum(length(v)), count(a), md5(string_agg(v, '' ORDER BY i)) FROM sizes;
+SELECT sum(i * i / 10 * 32), md5(string_agg(repeat(md5(i::text), i * i / 10), '' ORDER BY i)) FROM generate_series(1, 300) i;
+SET columnar.compression = none;
+INSERT INTO sizes SELECT 1000, repeat('x', 9000000), NULL;
+INSERT INTO sizes SELECT i + 1000, v, a FROM sizes, generate_series(1, 3) WHERE i < 1000;
+SELECT sum(length(v)), count(*) FROM sizes;
+SET columnar.compression = lz4;
+CREATE UNLOGGED TABLE u USING columnar AS SELECT * FROM h;
+SET columnar.compression = lz4hc;
+CREATE TEMPORARY TABLE temporary_table USING columnar AS SELECT * FROM h;
+SELECT count(*), sum(a) FROM u;
+SELECT count(*), sum(a) FROM temporary_table;
+SET columnar.compression = brotli;
+RESET columnar.compression;
+DROP TABLE temporary_table;
+
+-- distributed, reference, partitioned
+CREATE TABLE d (id bigint PRIMARY KEY, k int, v text) USING columnar;
+INSERT INTO d SELECT i, i % 10, 'v' || i FROM generate_series(1, 5000) i;
+SELECT create_distributed_table('d', 'id', shard_count => 4);
+INSERT INTO d SELECT i, i % 10, 'v' || i FROM generate_series(5001, 20000) i;
+SELECT DISTINCT result FROM run_command_on_shards('d',
+	$$SELECT amname FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE c.oid = '%s'::regclass$$);
+SELECT k, count(*), max(id) FROM d GROUP BY k ORDER BY k;
+UPDATE d SET v = 'x' WHERE id = 77 RETURNING *;
+UPDATE d SET v = (SELECT max(v) FROM d) WHERE k = 3 AND id < 100;
+DELETE FROM d WHERE ctid = (SELECT ctid FROM d WHERE id = 300);
+INSERT INTO d VALUES (78), (20001) ON CONFLICT (id) DO UPDATE SET v = 'conflict' RETURNING *;
+SELECT count(*), sum(id), count(*) FILTER (WHERE v = 'v9999') FROM d;
+CREATE TABLE p (id int, day date) PARTITION BY RANGE (day);
+CREATE TABLE p1 PARTITION OF p FOR VALUES FROM ('2020-01-01') TO ('2020-02-01') USING columnar;
+CREATE TABLE p2 PARTITION OF p FOR VALUES FROM ('2020-02-01') TO ('2020-03-01');
+SELECT create_distributed_table('p', 'id', shard_count => 4);
+INSERT INTO p SELECT i, date '2020-01-15' + i % 31 FROM generate_series(1, 10000) i;
+UPDATE p SET day = '2020-02-02' WHERE day = '2020-01-15';
+SELECT count(*) FROM p1;
+SELECT alter_table_set_access_method('p2', 'columnar');
+SELECT count(*), sum(id) FROM p;
+CREATE TABLE r (a int PRIMARY KEY) USING columnar;
+SELECT create_reference_table('r');
+INSERT INTO r SELECT generate_series(1, 1000);
+SELECT count(*) FROM d JOIN r ON d.k = r.a;
+SELECT undistribute_table('d');
+SELECT count(*), sum(id) FROM d;
+
+DROP SCHEMA columnar CASCADE;
