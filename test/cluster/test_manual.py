@@ -58,6 +58,9 @@ def test_sql(make_cluster, page):
             if block.file:
                 set_file(node, block, ports)
                 continue
+            if block.action:
+                getattr(node, block.action)()
+                continue
             printed = run(node, block, ports)
             where = f"docs/{page}:{block.line}"
             if block.output is None:

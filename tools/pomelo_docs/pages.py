@@ -9,7 +9,7 @@ which readers don't see, changes that:
     <!-- file: pg_hba.conf -->                          a file of each node, which then reads it
     <!-- file: postgresql.conf -->                      what is added to that file of each node, which is then restarted
 
-Comments on the page as a whole: `<!-- cluster: bare -->` for servers that are not nodes of each other yet,
+A comment `<!-- do: stop worker1 -->` stops, kills or starts a server there, as the text says. Comments on the page as a whole: `<!-- cluster: bare -->` for servers that are not nodes of each other yet,
 `<!-- password: secret -->` of the superuser, `<!-- certificates -->` for root.crt, server.crt and server.key in the
 data directory of each server.
 
@@ -24,13 +24,14 @@ from dataclasses import dataclass
 DOCS = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", "docs"))
 FIRST_PORT = 9700
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+DO = re.compile(r"<!-- do: (stop|kill|start) (\w+) -->")
 DIRECTIVE = re.compile(r"<!-- (run|file): (.*?) -->\s*\Z")
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 @dataclass
 class Block:
-    """SQL to run, and what it prints, if that is shown; or the contents of a file."""
+    """SQL to run, and what it prints, if that is shown; or the contents of a file, or an action on a server."""
     page: str
     line: int
     text: str
@@ -38,6 +39,7 @@ class Block:
     role: str = "postgres"
     password: str = None
     file: str = None
+    action: str = None
     output: str = None
 
 
@@ -74,7 +76,7 @@ def block_of(page, fence, text):
 
 
 def blocks(page, text):
-    """The blocks to run, in order."""
+    """The blocks to run, in order, and actions as blocks without a text."""
     found, last, end = [], None, 0
     for fence in FENCED.finditer(text):
         if fence[1] == "text" and last is not None and text[end:fence.start()].strip() == "":
@@ -83,7 +85,9 @@ def blocks(page, text):
         last, end = block_of(page, fence, text), fence.end()
         if last is not None:
             found.append(last)
-    return found
+    for action in DO.finditer(text):
+        found.append(Block(page, text.count("\n", 0, action.start()) + 1, "", action[2], action=action[1]))
+    return sorted(found, key=lambda block: block.line)
 
 
 def about(text, what):
