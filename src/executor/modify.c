@@ -24,7 +24,6 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -41,58 +40,6 @@
 #include "executor/statement_snapshot.h"
 #include "lib/run_as.h"
 #include "planner/foreign_key.h"
-
-/*
- * The descriptor of changes: fixed columns, those that RETURNING takes from
- * the child, and the key's.
- */
-static TupleDesc
-make_change_desc(DistModifyState *state, TupleDesc child_desc)
-{
-	List	   *resnos = state->plan.column_resnos;
-	AttrNumber	next = CHANGE_OTHERS + list_length(resnos);
-	TupleDesc	desc = CreateTemplateTupleDesc(next + list_length(state->plan.key_attnos));
-
-	TupleDescInitEntry(desc, CHANGE_SEQUENCE + 1, "sequence", INT8OID, -1, 0);
-	TupleDescInitEntry(desc, CHANGE_IDENTITY + 1, "identity",
-					   state->table->kind == DIST_REFERENCE ? BYTEAOID : TIDOID, -1, 0);
-	TupleDescInitEntry(desc, CHANGE_NEW_ROW + 1, "new_row", state->row_type, -1, 0);
-	TupleDescInitEntry(desc, CHANGE_PARTITION + 1, "partition", INT8OID, -1, 0);
-	for (int i = 0; i < list_length(resnos); i++)
-	{
-		int			resno = list_nth_int(resnos, i);
-
-		/* columns that do not come from the child have a position, too */
-		TupleDescInitEntry(desc, CHANGE_OTHERS + i + 1, NULL,
-						   resno > 0 ? TupleDescAttr(child_desc, resno - 1)->atttypid : INT4OID, -1, 0);
-	}
-	foreach_int(attno, state->plan.key_attnos)
-		TupleDescInitEntry(desc, ++next, NULL, TupleDescAttr(state->row_desc, attno - 1)->atttypid, -1, 0);
-	return desc;
-}
-
-/* The scan tuple followed by the sequence number. */
-static TupleDesc
-make_output_desc(TupleDesc scan_desc)
-{
-	TupleDesc	desc = CreateTemplateTupleDesc(scan_desc->natts + 1);
-
-	for (int i = 0; i < scan_desc->natts; i++)
-		TupleDescCopyEntry(desc, i + 1, scan_desc, i + 1);
-	TupleDescInitEntry(desc, scan_desc->natts + 1, "sequence", INT8OID, -1, 0);
-	return desc;
-}
-
-static void
-init_changes(DistModifyState *state, ChangeList *changes, const char *text)
-{
-	changes->text = text;
-	changes->has_ordinal = true;
-	changes->nfixed = 1;
-	changes->returns = state->plan.has_returning || state->plan.resolves;
-	changes->counts = true;
-	changes->stores = palloc0(sizeof(Tuplestorestate *) * Max(state->table->nshards, 1));
-}
 
 static void
 init_merge_actions(DistModifyState *state)
@@ -121,48 +68,22 @@ modify_begin(CustomScanState *node, EState *estate, int eflags)
 	state->row_type = relation->rd_rel->reltype;
 	table_close(relation, NoLock);
 
-	state->child = ExecInitNode(linitial(plan_node->custom_plans), estate, eflags);
-	node->custom_ps = list_make1(state->child);
+	state->input.child = ExecInitNode(linitial(plan_node->custom_plans), estate, eflags);
+	node->custom_ps = list_make1(state->input.child);
 	state->expr_states = ExecInitExprList(plan_node->custom_exprs, &node->ss.ps);
-	state->change_desc = make_change_desc(state, ExecGetResultType(state->child));
-	state->output_desc = make_output_desc(node->ss.ss_ScanTupleSlot->tts_tupleDescriptor);
 	if (state->table->kind == DIST_REFERENCE)
 	{
 		state->image = row_image_begin(state->row_desc);
 		state->image_values = palloc(sizeof(Datum) * Max(state->row_desc->natts, 1));
 		state->image_nulls = palloc(sizeof(bool) * Max(state->row_desc->natts, 1));
 	}
-	init_changes(state, &state->inserts, state->plan.insert_text);
-	init_changes(state, &state->updates, state->plan.update_text);
-	init_changes(state, &state->deletes, state->plan.delete_text);
-	init_changes(state, &state->upserts, state->plan.upsert_text);
-	state->upserts.nfixed = UPSERT_FIXED_COLUMNS;
-	state->inserts.has_ordinal = false;
-	state->inserts.nfixed = 0;
-	if (state->plan.moves_rows)
-		state->deletes.returns = false;
 	init_merge_actions(state);
 	modify_check_begin(state);
-	modify_collect_begin(state);
+	modify_begin_pending(state);
 
 	/* a write in a CTE runs to its end even if its rows are not read */
 	if (!state->plan.can_set_tag && !(eflags & EXEC_FLAG_EXPLAIN_ONLY))
 		estate->es_auxmodifytables = lcons(node, estate->es_auxmodifytables);
-}
-
-/* Sorts RETURNING's rows in the order of the child's rows. */
-static void
-begin_output(DistModifyState *state)
-{
-	AttrNumber	column = state->output_desc->natts;
-	Oid			operator = Int8LessOperator;
-	Oid			collation = InvalidOid;
-	bool		nulls_first = false;
-
-	state->output = tuplesort_begin_heap(state->output_desc, 1, &column, &operator, &collation,
-										 &nulls_first, work_mem, NULL, TUPLESORT_NONE);
-	state->output_row = MakeSingleTupleTableSlot(state->output_desc, &TTSOpsVirtual);
-	state->output_slot = MakeSingleTupleTableSlot(state->output_desc, &TTSOpsMinimalTuple);
 }
 
 /* TriggerApply. */
@@ -171,7 +92,7 @@ apply_waiting(void *arg)
 {
 	DistModifyState *state = arg;
 
-	if (state->deletes.nchanges + state->updates.nchanges + state->inserts.nchanges + state->upserts.nchanges == 0)
+	if (state->pending.deletes.nchanges + state->pending.updates.nchanges + state->pending.inserts.nchanges + state->pending.upserts.nchanges == 0)
 		return false;
 	modify_apply_all(state);
 	return true;
@@ -212,7 +133,7 @@ run_with_triggers(DistModifyState *state)
 	 * one row's DO UPDATE is computed before anything is written, unless by a
 	 * trigger
 	 */
-	if (state->plan.has_returning || state->plan.triggers != 0 || tuplestore_tuple_count(state->input) > 1)
+	if (state->plan.has_returning || state->plan.triggers != 0 || tuplestore_tuple_count(state->input.rows) > 1)
 		read_subqueries(state);
 	if (!reads_nothing)
 		triggers_before_statement(state->triggers);
@@ -272,8 +193,8 @@ run_modify(DistModifyState *state)
 
 	stat_counter_add(STAT_MULTI_SHARD);
 	if (state->plan.has_returning)
-		begin_output(state);
-	state->deletes.counts = !state->plan.moves_rows || state->plan.command == CMD_MERGE;
+		modify_begin_output(state);
+	state->pending.deletes.counts = !state->plan.moves_rows || state->plan.command == CMD_MERGE;
 	if (state->plan.triggers != 0 || state->plan.resolves)
 		run_with_triggers(state);
 	else
@@ -285,10 +206,10 @@ run_modify(DistModifyState *state)
 		modify_apply_all(state);
 		modify_stream_end(state);
 	}
-	if (state->deletes.counts && state->plan.can_set_tag)
+	if (state->pending.deletes.counts && state->plan.can_set_tag)
 		state->css.ss.ps.state->es_processed -= state->nmoved;
-	if (state->output != NULL)
-		tuplesort_performsort(state->output);
+	if (state->output.sorted != NULL)
+		tuplesort_performsort(state->output.sorted);
 	state->done = true;
 	MemoryContextSwitchTo(old_context);
 }
@@ -298,20 +219,11 @@ modify_next(ScanState *node)
 {
 	DistModifyState *state = (DistModifyState *) node;
 	TupleTableSlot *slot = node->ss_ScanTupleSlot;
-	int			natts = slot->tts_tupleDescriptor->natts;
 
 	if (!state->done)
 		run_modify(state);
-	ExecClearTuple(slot);
-	if (state->output == NULL ||
-		!tuplesort_gettupleslot(state->output, true, false, state->output_slot, NULL))
-		return slot;
-
-	slot_getallattrs(state->output_slot);
-	memcpy(slot->tts_values, state->output_slot->tts_values, sizeof(Datum) * natts);
-	memcpy(slot->tts_isnull, state->output_slot->tts_isnull, sizeof(bool) * natts);
-	ExecStoreVirtualTuple(slot);
-	modify_check_stored_row(state);
+	if (modify_next_output(state, slot))
+		modify_check_stored_row(state);
 	return slot;
 }
 
@@ -332,25 +244,11 @@ modify_end(CustomScanState *node)
 {
 	DistModifyState *state = (DistModifyState *) node;
 
-	modify_end_stores(state, &state->inserts);
-	modify_end_stores(state, &state->updates);
-	modify_end_stores(state, &state->deletes);
-	modify_end_stores(state, &state->upserts);
+	modify_end_pending(state);
 	modify_check_end(state);
 	if (state->triggers != NULL)
 		triggers_end(state->triggers);
-	if (state->input != NULL)
-		tuplestore_end(state->input);
-	if (state->input_slot != NULL)
-		ExecDropSingleTupleTableSlot(state->input_slot);
-	if (state->output != NULL)
-		tuplesort_end(state->output);
-	if (state->output_slot != NULL)
-	{
-		ExecDropSingleTupleTableSlot(state->output_row);
-		ExecDropSingleTupleTableSlot(state->output_slot);
-	}
-	ExecEndNode(state->child);
+	modify_end_rows(state);
 }
 
 static void
@@ -394,7 +292,7 @@ modify_create(CustomScan *node)
 void
 modify_init(void)
 {
-	modify_apply_init();
+	modify_pending_init();
 	modify_stream_init();
 	dist_modify_methods.CreateCustomScanState = modify_create;
 	RegisterCustomScanMethods(&dist_modify_methods);

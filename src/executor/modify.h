@@ -56,6 +56,36 @@ typedef struct RowIdentity
 	Datum	   *keys;			/* of a reference table: the key's columns */
 } RowIdentity;
 
+/* The child's rows. */
+typedef struct ModifyInput
+{
+	PlanState  *child;
+	Tuplestorestate *rows;		/* if all must be read before one is written */
+	TupleTableSlot *slot;
+} ModifyInput;
+
+/* The changes that wait to be applied, and those that were made. */
+typedef struct PendingChanges
+{
+	TupleDesc	desc;			/* of a change */
+	ChangeList	inserts;
+	ChangeList	updates;
+	ChangeList	deletes;
+	ChangeList	upserts;		/* rows to insert, if the initiator resolves
+								 * conflicts */
+	HTAB	   *seen;			/* rows already changed (RowGroup); all writes
+								 * of a table in a statement share it */
+} PendingChanges;
+
+/* The rows for RETURNING. */
+typedef struct ModifyOutput
+{
+	TupleDesc	desc;			/* scan tuple, and its position */
+	Tuplesortstate *sorted;		/* NULL: there are none */
+	TupleTableSlot *row;		/* one that goes in */
+	TupleTableSlot *slot;		/* and one that comes out */
+} ModifyOutput;
+
 typedef struct DistModifyState
 {
 	CustomScanState css;		/* must be first */
@@ -63,7 +93,6 @@ typedef struct DistModifyState
 	const DistTable *table;
 	TupleDesc	row_desc;		/* of the table */
 	Oid			row_type;
-	PlanState  *child;
 	List	   *expr_states;
 	List	   *actions;		/* of ModifyAction */
 	bool		may_move;		/* rows may be deleted and inserted */
@@ -73,21 +102,16 @@ typedef struct DistModifyState
 	Datum	   *image_values;	/* work space, of a row */
 	bool	   *image_nulls;
 
-	TupleDesc	change_desc;
-	ChangeList	inserts;
-	ChangeList	updates;
-	ChangeList	deletes;
-	ChangeList	upserts;		/* rows to insert, if the initiator resolves
-								 * conflicts */
-	bool		resolving;		/* those that don't wait any more are being
-								 * resolved */
-	int64		sequence;
-	Oid			partition;		/* that the child's row stands in; InvalidOid:
-								 * the table */
-	int64		partition_shard;	/* that the child's row stands in; 0: the
-									 * table isn't partitioned */
-	HTAB	   *seen;			/* rows already changed (RowGroup); all writes
-								 * of a table in a statement share it */
+	ModifyInput input;
+	PendingChanges pending;
+	ModifyOutput output;
+	bool		resolving;		/* the upserts that don't wait any more are
+								 * being resolved */
+	int64		sequence;		/* of the child's row; and as long as that
+								 * lasts: */
+	Oid			partition;		/* that it stands in; InvalidOid: the table */
+	int64		partition_shard;	/* that it stands in; 0: the table isn't
+									 * partitioned */
 
 	bool		checks_new_rows;	/* the plan has conditions for new rows */
 	ResultRelInfo *generator;	/* computes generated columns for these; NULL:
@@ -95,85 +119,106 @@ typedef struct DistModifyState
 	TupleTableSlot *generated;	/* a new row with them */
 
 	TriggerRun *triggers;		/* NULL if the statement fires none */
-	Tuplestorestate *input;		/* the child's rows, if all must be read before
-								 * one is written */
-	TupleTableSlot *input_slot;
 
 	void	   *stream;			/* of an INSERT of many rows; NULL: they wait
 								 * in inserts */
 	Relation	stream_rel;		/* the table then */
 
-	TupleDesc	output_desc;	/* scan tuple, and its position */
-	Tuplesortstate *output;		/* rows for RETURNING */
-	TupleTableSlot *output_row; /* one that goes in */
-	TupleTableSlot *output_slot;	/* and one that comes out */
 	bool		done;
 	MemoryContext context;		/* lives as long as the node */
 } DistModifyState;
 
 /*
- * Called before a statement that writes a reference table starts: orders it
- * after other writers, and takes a snapshot that sees their commits.
+ * Below, a file's functions call only those of files before it.
+ *
+ * modify_rows.c: reads the child to its end, for modify_next_input to be
+ * called later; the next row of the child, or NULL.
  */
-extern void modify_lock_references(QueryDesc *query_desc, int eflags);
+extern void modify_read_input(DistModifyState *state);
+extern TupleTableSlot *modify_next_input(DistModifyState *state);
 
-extern void modify_init(void);
+/* A row's columns; one of them, or the row itself for attribute number 0. */
+extern void modify_deform_row(DistModifyState *state, Datum row, Datum *values, bool *nulls);
+extern Datum modify_row_column(DistModifyState *state, AttrNumber attno, Datum *values, bool *nulls, bool *isnull);
 
-/* modify_apply.c: the setting citus.write_buffer_size, and its parts. */
-extern void modify_apply_init(void);
+/* Whether the n-th expression is true, not false or null. */
+extern bool modify_is_true(DistModifyState *state, int n, ExprContext *econtext);
+
+/* Sets the values that an action assigns. */
+extern void modify_evaluate_action(DistModifyState *state, ModifyAction *action, ExprContext *econtext,
+								   Datum *values, bool *nulls);
 
 /*
- * Kilobytes that the changes of one kind and shard may take before they go to
- * disk.
+ * The output.  modify_add_output adds a row, if there is RETURNING: what the
+ * node returned, and the child's columns of the change.  modify_next_output
+ * clears the slot, and returns false, at the end.
  */
-extern int	modify_store_kilobytes(const DistModifyState *state);
+extern void modify_begin_output(DistModifyState *state);
+extern void modify_add_output(DistModifyState *state, ChangeList *changes, MinimalTuple change, int64 sequence,
+							  TupleTableSlot *row, TupleTableSlot *change_slot);
+extern bool modify_next_output(DistModifyState *state, TupleTableSlot *slot);
+
+/* The position in plan.attnos of a column of the target that nodes return. */
+extern int	modify_returned_position(DistModifyState *state, AttrNumber attno);
+
+/* Ends input and output. */
+extern void modify_end_rows(DistModifyState *state);
+
+/* modify_pending.c: the setting citus.write_buffer_size. */
+extern void modify_pending_init(void);
 
 /* Bytes of memory for all changes, and of those that are sent together. */
 extern Size modify_buffer_bytes(void);
 extern Size modify_round_bytes(void);
 
-/*
- * modify_apply.c: applies all pending changes to the shards, and collects the
- * returned rows.
- */
-extern void modify_apply_all(DistModifyState *state);
-extern void modify_end_stores(DistModifyState *state, ChangeList *changes);
-
-/* One batch: the changes of one statement on one shard. */
-typedef struct Batch
-{
-	MinimalTuple *changes;
-	int			nchanges;
-	int			returned;		/* rows that came back so far */
-	int			shard;
-	Task	   *task;			/* of a reference table: this node's */
-} Batch;
-
-/* One statement on each shard, with its batch. */
-typedef struct Round
-{
-	TaskSetSpec spec;
-	List	   *batches;		/* NIL: nothing is left */
-} Round;
+extern void modify_begin_pending(DistModifyState *state);
+extern void modify_end_pending(DistModifyState *state);
 
 /*
- * Reads the next batch of each shard that has changes left, and makes the
- * tasks.  change_slot is work space.
+ * Adds a change: identity of the old row, NULL for an INSERT; values and nulls
+ * of the new row, NULL for a DELETE.
  */
-extern void modify_round_begin(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_slot, Round *round);
+extern void modify_add_change(DistModifyState *state, ChangeList *changes, int shard, const RowIdentity *identity,
+							  Datum *values, bool *nulls, TupleTableSlot *child);
 
-/* The batch that a task belongs to. */
-extern Batch *modify_round_batch(Round *round, Task *task);
+/* Forgets the changes of one kind, which were applied. */
+extern void modify_end_changes(DistModifyState *state, ChangeList *changes);
 
 /*
- * Adds a row for RETURNING, if there is one: what the node returned, and the
- * child's columns of the change.
+ * Rows of the target that the statement has written: records one (false if it
+ * was recorded before), or checks for one.
  */
-extern void modify_add_output(DistModifyState *state, ChangeList *changes, MinimalTuple change, int64 sequence,
-							  TupleTableSlot *row, TupleTableSlot *change_slot);
+extern bool modify_first_change(DistModifyState *state, int shard, ItemPointer ctid);
+extern bool modify_has_changed(DistModifyState *state, int shard, ItemPointer ctid);
 
-/* The position in plan.attnos of a column of the target that nodes return. */
-extern int	modify_returned_position(DistModifyState *state, AttrNumber attno);
+/*
+ * modify_check.c: errors if a row violates one of the conditions
+ * (ModifyPlan.checks): a row that is to be written, or the written row in the
+ * scan slot.
+ */
+extern void modify_check_begin(DistModifyState *state);
+extern void modify_check_new_row(DistModifyState *state, Datum *values, bool *nulls);
+extern void modify_check_stored_row(DistModifyState *state);
+extern void modify_check_end(DistModifyState *state);
+
+/*
+ * modify_change.c: the identity of a row on its node: the ctid or, in a
+ * reference table, what the row holds.
+ */
+extern RowIdentity modify_row_identity(DistModifyState *state, Datum row, Datum ctid);
+
+/* A tuple for triggers; NULL if there are none. */
+extern HeapTuple modify_old_tuple(DistModifyState *state, Datum *values, bool *nulls);
+
+/* The shard that a new row goes to. */
+extern int	modify_stored_shard(DistModifyState *state, Datum *values, bool *nulls);
+
+/*
+ * Adds an UPDATE in the row's shard, or moves the row to another shard.  old
+ * is its old version, if there are triggers; false if they skip the row.
+ */
+extern bool modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, const RowIdentity *identity,
+							  HeapTuple old, Datum *values, bool *nulls);
 
 /*
  * Functions that send many rows of a table, with limited memory; set by
@@ -197,70 +242,54 @@ extern void modify_stream_put(DistModifyState *state, TupleTableSlot *row);
 extern void modify_stream_end(DistModifyState *state);
 extern void modify_stream_init(void);
 
-/*
- * modify_upsert.c: inserts the pending rows, and resolves their conflicts; the
- * resulting UPDATEs become pending changes.
- */
-extern void modify_apply_upserts(DistModifyState *state);
+/* One batch: the changes of one statement on one shard. */
+typedef struct Batch
+{
+	MinimalTuple *changes;
+	int			nchanges;
+	int			returned;		/* rows that came back so far */
+	int			shard;
+	Task	   *task;			/* of a reference table: this node's */
+} Batch;
+
+/* One statement on each shard, with its batch. */
+typedef struct Round
+{
+	TaskSetSpec spec;
+	List	   *batches;		/* NIL: nothing is left */
+} Round;
 
 /*
- * Adds a row that is to be inserted unless it conflicts; may apply pending
- * changes.
+ * modify_apply.c: reads the next batch of each shard that has changes left,
+ * and makes the tasks.  change_slot is work space.
  */
-extern void modify_add_upsert(DistModifyState *state, TupleTableSlot *child, int shard, Datum *values, bool *nulls);
+extern void modify_round_begin(DistModifyState *state, ChangeList *changes, TupleTableSlot *change_slot, Round *round);
+
+/* The batch that a task belongs to. */
+extern Batch *modify_round_batch(Round *round, Task *task);
+
+/* Applies the pending changes of one kind, and collects the returned rows. */
+extern void modify_apply_changes(DistModifyState *state, ChangeList *changes);
+
+/*
+ * modify_upsert.c: applies all pending changes to the shards; or only if there
+ * are enough rows that may conflict, so that these are resolved now.
+ */
+extern void modify_apply_all(DistModifyState *state);
+extern void modify_consider_upserts(DistModifyState *state);
 
 /*
  * modify_collect.c: reads the child to its end, and stores the resulting
  * changes.
  */
-extern void modify_collect_begin(DistModifyState *state);
 extern void modify_collect(DistModifyState *state);
 
-/* Reads the child to its end, for modify_collect to be called later. */
-extern void modify_read_input(DistModifyState *state);
-
 /*
- * Parts of it: a pending change (identity of the old row, NULL for an INSERT;
- * values and nulls of the new row, NULL for a DELETE), a row's columns, a
- * tuple for triggers, an action's values, and an UPDATE with its triggers
- * (false if they skip the row).
+ * modify.c: called before a statement that writes a reference table starts:
+ * orders it after other writers, and takes a snapshot that sees their commits.
  */
-extern void modify_add_change(DistModifyState *state, ChangeList *changes, int shard, const RowIdentity *identity,
-							  Datum *values, bool *nulls, TupleTableSlot *child);
-extern void modify_deform_row(DistModifyState *state, Datum row, Datum *values, bool *nulls);
-extern HeapTuple modify_old_tuple(DistModifyState *state, Datum *values, bool *nulls);
-extern void modify_evaluate_action(DistModifyState *state, ModifyAction *action, ExprContext *econtext,
-								   Datum *values, bool *nulls);
-extern bool modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, const RowIdentity *identity,
-							  HeapTuple old, Datum *values, bool *nulls);
+extern void modify_lock_references(QueryDesc *query_desc, int eflags);
 
-/* A column of a row; the row itself for attribute number 0. */
-extern Datum modify_row_column(DistModifyState *state, AttrNumber attno, Datum *values, bool *nulls, bool *isnull);
-
-/*
- * The identity of a row on its node: the ctid or, in a reference table, what
- * the row holds.
- */
-extern RowIdentity modify_row_identity(DistModifyState *state, Datum row, Datum ctid);
-
-/*
- * Rows of the target that the statement has written: records one (false if it
- * was recorded before), or checks for one.
- */
-extern bool modify_first_change(DistModifyState *state, int shard, ItemPointer ctid);
-extern bool modify_has_changed(DistModifyState *state, int shard, ItemPointer ctid);
-
-/* Whether the n-th expression is true, not false or null. */
-extern bool modify_is_true(DistModifyState *state, int n, ExprContext *econtext);
-
-/*
- * modify_check.c: errors if a row violates one of the conditions
- * (ModifyPlan.checks): a row that is to be written, or the written row in the
- * scan slot.
- */
-extern void modify_check_begin(DistModifyState *state);
-extern void modify_check_new_row(DistModifyState *state, Datum *values, bool *nulls);
-extern void modify_check_stored_row(DistModifyState *state);
-extern void modify_check_end(DistModifyState *state);
+extern void modify_init(void);
 
 #endif							/* CITUS_EXECUTOR_MODIFY_H */

@@ -50,42 +50,6 @@
 /* The least share of a round, since each statement has a cost. */
 #define MIN_BATCH_BYTES (64 * 1024)
 
-/* The minimal memory of a tuplestore. */
-#define MIN_STORE_KILOBYTES 32
-
-/*
- * citus.write_buffer_size, in kB; an array of rows can't have more than 1 GB
- */
-static int	write_buffer_size = 16 * 1024;
-
-void
-modify_apply_init(void)
-{
-	DefineCustomIntVariable("citus.write_buffer_size",
-							"Sets the memory that a write to a distributed table may use for rows under way.",
-							"For INSERT .. SELECT and other writes whose rows are computed before they are sent.",
-							&write_buffer_size, 16 * 1024, 256, 1024 * 1024, PGC_USERSET, GUC_UNIT_KB,
-							NULL, NULL, NULL);
-}
-
-int
-modify_store_kilobytes(const DistModifyState *state)
-{
-	return Max(write_buffer_size / 2 / Max(state->table->nshards, 1), MIN_STORE_KILOBYTES);
-}
-
-Size
-modify_buffer_bytes(void)
-{
-	return (Size) write_buffer_size * 1024;
-}
-
-Size
-modify_round_bytes(void)
-{
-	return modify_buffer_bytes() / 4;
-}
-
 /* Whether the changes of one kind go out in one round. */
 static bool
 is_one_round(DistModifyState *state, ChangeList *changes)
@@ -132,7 +96,7 @@ read_batch(Tuplestorestate *store, Size max_bytes, int max_rows, TupleTableSlot 
 static Datum
 batch_array(DistModifyState *state, Batch *batch, int column, TupleTableSlot *slot)
 {
-	Oid			type = TupleDescAttr(state->change_desc, column)->atttypid;
+	Oid			type = TupleDescAttr(state->pending.desc, column)->atttypid;
 	ArrayBuildState *array = initArrayResult(type, CurrentMemoryContext, true);
 
 	for (int i = 0; i < batch->nchanges; i++)
@@ -161,7 +125,7 @@ static void
 set_array_param(DistModifyState *state, ParamListInfo params, int index, Batch *batch, int column,
 				TupleTableSlot *slot)
 {
-	set_batch_param(params, index, get_array_type(TupleDescAttr(state->change_desc, column)->atttypid),
+	set_batch_param(params, index, get_array_type(TupleDescAttr(state->pending.desc, column)->atttypid),
 			  batch_array(state, batch, column, slot), false);
 }
 
@@ -170,7 +134,7 @@ static ParamListInfo
 insert_params(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTableSlot *slot)
 {
 	List	   *exprs = ((CustomScan *) state->css.ss.ps.plan)->custom_exprs;
-	bool		plain = state->plan.resolves && changes == &state->inserts;
+	bool		plain = state->plan.resolves && changes == &state->pending.inserts;
 	int			nconflict = plain ? 0 : state->plan.nconflict_params;
 	ParamListInfo params = makeParamList(1 + nconflict);
 
@@ -203,7 +167,7 @@ change_params(DistModifyState *state, Batch *batch, bool with_rows, TupleTableSl
 	if (with_partitions)
 		set_array_param(state, params, 1 + with_rows, batch, CHANGE_PARTITION, slot);
 	for (int i = 0; i < nkeys; i++)
-		set_array_param(state, params, 1 + with_rows + i, batch, state->change_desc->natts - nkeys + i, slot);
+		set_array_param(state, params, 1 + with_rows + i, batch, state->pending.desc->natts - nkeys + i, slot);
 	return params;
 }
 
@@ -225,7 +189,7 @@ result_columns(DistModifyState *state, ChangeList *changes)
 		types = lappend_int(types, INT8OID);
 		typmods = lappend_int(typmods, -1);
 	}
-	if (changes == &state->upserts)
+	if (changes == &state->pending.upserts)
 	{
 		types = list_concat(types, list_make2_int(TIDOID, (int) state->row_type));
 		typmods = list_concat(typmods, list_make2_int(-1, -1));
@@ -245,78 +209,6 @@ result_columns(DistModifyState *state, ChangeList *changes)
 		typmods = lappend_int(typmods, attribute ? attribute->atttypmod : -1);
 	}
 	return scan_columns(types, typmods);
-}
-
-/* The position of a number in a list that has it. */
-static int
-position_of_column(List *attnos, AttrNumber attno)
-{
-	int			position = 0;
-
-	foreach_int(other, attnos)
-	{
-		if (other == attno)
-			break;
-		position++;
-	}
-	return position;
-}
-
-int
-modify_returned_position(DistModifyState *state, AttrNumber attno)
-{
-	return position_of_column(state->plan.attnos, attno);
-}
-
-/* The same of a column of the row before ON CONFLICT DO UPDATE. */
-static int
-old_position(DistModifyState *state, AttrNumber attno)
-{
-	return list_length(state->plan.attnos) + position_of_column(state->plan.old_attnos, attno);
-}
-
-void
-modify_add_output(DistModifyState *state, ChangeList *changes, MinimalTuple change, int64 sequence,
-				  TupleTableSlot *row, TupleTableSlot *change_slot)
-{
-	TupleTableSlot *output = state->output_row;
-	int			natts = state->output_desc->natts;
-
-	if (state->output == NULL)
-		return;
-	ExecClearTuple(output);
-	ExecStoreMinimalTuple(change, change_slot, false);
-	for (int i = 0; i < natts - 1; i++)
-	{
-		AttrNumber	attno = list_nth_int(state->plan.column_attnos, i);
-		int			resno = list_nth_int(state->plan.column_resnos, i);
-
-		if (resno == COLUMN_EXCLUDED)
-			output->tts_isnull[i] = true;
-		else if (resno > 0)
-			output->tts_values[i] = slot_getattr(change_slot, CHANGE_OTHERS + i + 1,
-												 &output->tts_isnull[i]);
-		else if (attno == TableOidAttributeNumber && resno != COLUMN_OLD)
-		{
-			output->tts_values[i] = ObjectIdGetDatum(state->plan.relid);
-			output->tts_isnull[i] = false;
-		}
-		else
-		{
-			int			position = changes->nfixed +
-				(resno == COLUMN_OLD ? old_position(state, attno) : modify_returned_position(state, attno));
-
-			output->tts_values[i] = row->tts_values[position];
-			output->tts_isnull[i] = row->tts_isnull[position];
-			if (attno == TableOidAttributeNumber)
-				output->tts_values[i] = ObjectIdGetDatum(state->plan.relid);
-		}
-	}
-	output->tts_values[natts - 1] = Int64GetDatum(sequence);
-	output->tts_isnull[natts - 1] = false;
-	ExecStoreVirtualTuple(output);
-	tuplesort_puttupleslot(state->output, output);
-	ExecClearTuple(change_slot);
 }
 
 /*
@@ -499,9 +391,9 @@ own_task(List *tasks)
 static void
 add_tasks(DistModifyState *state, ChangeList *changes, Batch *batch, TupleTableSlot *change_slot, TaskSetSpec *spec)
 {
-	ParamListInfo params = changes == &state->inserts || changes == &state->upserts ?
+	ParamListInfo params = changes == &state->pending.inserts || changes == &state->pending.upserts ?
 		insert_params(state, changes, batch, change_slot) :
-		change_params(state, batch, changes == &state->updates, change_slot);
+		change_params(state, batch, changes == &state->pending.updates, change_slot);
 
 	if (state->table->kind == DIST_REFERENCE)
 	{
@@ -532,7 +424,7 @@ modify_commits_by_itself(DistModifyState *state, ChangeList *changes, List *batc
 {
 	const PlannedStmt *statement = state->css.ss.ps.state->es_plannedstmt;
 
-	return changes == &state->inserts && state->table->kind != DIST_REFERENCE &&
+	return changes == &state->pending.inserts && state->table->kind != DIST_REFERENCE &&
 		list_length(batches) == 1 && ((Batch *) linitial(batches))->nchanges == changes->nchanges &&
 		state->triggers == NULL && (!changes->returns || text_returns_columns(state)) &&
 		statement->planTree == state->css.ss.ps.plan && !statement->hasModifyingCTE &&
@@ -553,9 +445,9 @@ modify_round_begin(DistModifyState *state, ChangeList *changes, TupleTableSlot *
 	round->spec.write = true;
 	round->spec.latest = true;
 	round->spec.traits = state->plan.traits;
-	if (changes == &state->inserts || changes == &state->upserts)
+	if (changes == &state->pending.inserts || changes == &state->pending.upserts)
 		round->spec.traits.flags &= ~TASK_FILTERED;
-	if (changes == &state->deletes && state->plan.moves_rows && state->plan.command != CMD_MERGE)
+	if (changes == &state->pending.deletes && state->plan.moves_rows && state->plan.command != CMD_MERGE)
 		round->spec.traits.flags |= TASK_MOVES;
 	for (int i = 0; i < nshards && (one_round || bytes < modify_round_bytes()); i++)
 	{
@@ -629,9 +521,8 @@ announce_upserts(DistModifyState *state, ChangeList *changes)
 	}
 }
 
-/* Runs the changes of one kind. */
-static void
-apply_changes(DistModifyState *state, ChangeList *changes)
+void
+modify_apply_changes(DistModifyState *state, ChangeList *changes)
 {
 	MemoryContext context;
 	MemoryContext old_context;
@@ -640,13 +531,13 @@ apply_changes(DistModifyState *state, ChangeList *changes)
 
 	if (!more)
 		return;
-	if (changes == &state->inserts && state->plan.again_text != NULL && !is_one_round(state, changes))
+	if (changes == &state->pending.inserts && state->plan.again_text != NULL && !is_one_round(state, changes))
 	{
 		announce_upserts(state, changes);
 		changes->text = state->plan.again_text;
 	}
 	context = AllocSetContextCreate(state->context, "citus changes", ALLOCSET_DEFAULT_SIZES);
-	change_slot = MakeSingleTupleTableSlot(state->change_desc, &TTSOpsMinimalTuple);
+	change_slot = MakeSingleTupleTableSlot(state->pending.desc, &TTSOpsMinimalTuple);
 	while (more)
 	{
 		old_context = MemoryContextSwitchTo(context);
@@ -656,28 +547,6 @@ apply_changes(DistModifyState *state, ChangeList *changes)
 	}
 	ExecDropSingleTupleTableSlot(change_slot);
 	MemoryContextDelete(context);
-	modify_end_stores(state, changes);
+	modify_end_changes(state, changes);
 }
 
-void
-modify_apply_all(DistModifyState *state)
-{
-	modify_apply_upserts(state);
-	apply_changes(state, &state->deletes);
-	apply_changes(state, &state->updates);
-	apply_changes(state, &state->inserts);
-}
-
-void
-modify_end_stores(DistModifyState *state, ChangeList *changes)
-{
-	for (int i = 0; i < Max(state->table->nshards, 1); i++)
-	{
-		if (changes->stores[i] != NULL)
-			tuplestore_end(changes->stores[i]);
-		changes->stores[i] = NULL;
-	}
-	changes->nchanges = 0;
-	changes->bytes = 0;
-	changes->next_shard = 0;
-}

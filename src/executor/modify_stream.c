@@ -65,12 +65,12 @@ copy_may_store(const DistModifyState *state)
 static void
 put_waiting(DistModifyState *state)
 {
-	TupleTableSlot *change = MakeSingleTupleTableSlot(state->change_desc, &TTSOpsMinimalTuple);
+	TupleTableSlot *change = MakeSingleTupleTableSlot(state->pending.desc, &TTSOpsMinimalTuple);
 	TupleTableSlot *row = MakeSingleTupleTableSlot(state->row_desc, &TTSOpsVirtual);
 
 	for (int shard = 0; shard < state->table->nshards; shard++)
 	{
-		Tuplestorestate *store = state->inserts.stores[shard];
+		Tuplestorestate *store = state->pending.inserts.stores[shard];
 
 		while (store != NULL && tuplestore_gettupleslot(store, true, false, change))
 		{
@@ -85,7 +85,7 @@ put_waiting(DistModifyState *state)
 	}
 	ExecDropSingleTupleTableSlot(row);
 	ExecDropSingleTupleTableSlot(change);
-	modify_end_stores(state, &state->inserts);
+	modify_end_changes(state, &state->pending.inserts);
 }
 
 void
@@ -93,7 +93,7 @@ modify_stream_consider(DistModifyState *state)
 {
 	MemoryContext old_context;
 
-	if (insert_stream_threshold < 0 || state->inserts.bytes < (Size) insert_stream_threshold * 1024)
+	if (insert_stream_threshold < 0 || state->pending.inserts.bytes < (Size) insert_stream_threshold * 1024)
 		return;
 	if (!copy_may_store(state))
 	{

@@ -57,14 +57,6 @@ typedef struct UpsertSlots
 	bool	   *excluded_nulls;
 } UpsertSlots;
 
-void
-modify_add_upsert(DistModifyState *state, TupleTableSlot *child, int shard, Datum *values, bool *nulls)
-{
-	modify_add_change(state, &state->upserts, shard, NULL, values, nulls, child);
-	if (state->plan.row_by_row || state->upserts.nchanges >= UPSERT_ROWS || state->upserts.bytes >= modify_round_bytes())
-		modify_apply_all(state);
-}
-
 static int
 compare_upsert_results(const ListCell *a, const ListCell *b)
 {
@@ -112,7 +104,7 @@ insert_waiting_rows(DistModifyState *state, UpsertSlots *slots)
 	List	   *results = NIL;
 	Round		round;
 
-	modify_round_begin(state, &state->upserts, slots->change, &round);
+	modify_round_begin(state, &state->pending.upserts, slots->change, &round);
 	slots->row = MakeSingleTupleTableSlot(round.spec.columns, &TTSOpsVirtual);
 	if (state->table->kind == DIST_REFERENCE)
 		results = run_tasks(state, &round, slots, results);
@@ -141,7 +133,7 @@ finish_insert(DistModifyState *state, UpsertResult *result, UpsertSlots *slots)
 	triggers_after_insert(state->triggers, slots->excluded, slots->excluded_nulls);
 	if (state->plan.can_set_tag)
 		state->css.ss.ps.state->es_processed++;
-	modify_add_output(state, &state->upserts, result->change, result->sequence, slots->row, slots->change);
+	modify_add_output(state, &state->pending.upserts, result->change, result->sequence, slots->row, slots->change);
 }
 
 /*
@@ -224,8 +216,12 @@ finish_row(DistModifyState *state, UpsertResult *result, UpsertSlots *slots)
 		resolve_conflict(state, result, slots);
 }
 
-void
-modify_apply_upserts(DistModifyState *state)
+/*
+ * Inserts the pending rows, and resolves their conflicts; the resulting
+ * UPDATEs become pending changes.
+ */
+static void
+apply_upserts(DistModifyState *state)
 {
 	int			natts = Max(state->row_desc->natts, 1);
 	UpsertSlots slots;
@@ -235,20 +231,20 @@ modify_apply_upserts(DistModifyState *state)
 	ListCell   *cell;
 	List	   *results;
 
-	if (state->upserts.nchanges == 0 || state->resolving)
+	if (state->pending.upserts.nchanges == 0 || state->resolving)
 		return;
 	state->resolving = true;
 	context = AllocSetContextCreate(state->context, "citus upserts", ALLOCSET_DEFAULT_SIZES);
 	row_context = AllocSetContextCreate(context, "citus upsert row", ALLOCSET_DEFAULT_SIZES);
 	old_context = MemoryContextSwitchTo(context);
-	slots.change = MakeSingleTupleTableSlot(state->change_desc, &TTSOpsMinimalTuple);
+	slots.change = MakeSingleTupleTableSlot(state->pending.desc, &TTSOpsMinimalTuple);
 	slots.values = palloc0(sizeof(Datum) * natts);
 	slots.nulls = palloc0(sizeof(bool) * natts);
 	slots.excluded = palloc0(sizeof(Datum) * natts);
 	slots.excluded_nulls = palloc0(sizeof(bool) * natts);
 
 	results = insert_waiting_rows(state, &slots);
-	modify_end_stores(state, &state->upserts);
+	modify_end_changes(state, &state->pending.upserts);
 	MemoryContextSwitchTo(row_context);
 	foreach(cell, results)
 	{
@@ -260,4 +256,22 @@ modify_apply_upserts(DistModifyState *state)
 	MemoryContextSwitchTo(old_context);
 	MemoryContextDelete(context);
 	state->resolving = false;
+}
+
+void
+modify_apply_all(DistModifyState *state)
+{
+	apply_upserts(state);
+	modify_apply_changes(state, &state->pending.deletes);
+	modify_apply_changes(state, &state->pending.updates);
+	modify_apply_changes(state, &state->pending.inserts);
+}
+
+void
+modify_consider_upserts(DistModifyState *state)
+{
+	if (state->pending.upserts.nchanges == 0)
+		return;
+	if (state->plan.row_by_row || state->pending.upserts.nchanges >= UPSERT_ROWS || state->pending.upserts.bytes >= modify_round_bytes())
+		modify_apply_all(state);
 }

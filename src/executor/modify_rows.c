@@ -1,0 +1,227 @@
+/*-------------------------------------------------------------------------
+ *
+ * modify_rows.c
+ *	  The rows that a DistributedModify reads and returns.
+ *
+ * The input is the child's rows, read one by one or all in advance.  A row of
+ * the table is an array of values, computed from them by the plan's
+ * expressions.  The output is the rows for RETURNING, sorted in the order of
+ * the child's rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "catalog/pg_operator.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+
+#include "executor/modify.h"
+
+void
+modify_read_input(DistModifyState *state)
+{
+	state->input.rows = tuplestore_begin_heap(false, false, work_mem);
+	state->input.slot = MakeSingleTupleTableSlot(ExecGetResultType(state->input.child), &TTSOpsMinimalTuple);
+	for (;;)
+	{
+		TupleTableSlot *child = ExecProcNode(state->input.child);
+
+		if (TupIsNull(child))
+			break;
+		tuplestore_puttupleslot(state->input.rows, child);
+	}
+}
+
+TupleTableSlot *
+modify_next_input(DistModifyState *state)
+{
+	if (state->input.rows == NULL)
+		return ExecProcNode(state->input.child);
+	return tuplestore_gettupleslot(state->input.rows, true, false, state->input.slot) ? state->input.slot : NULL;
+}
+
+void
+modify_deform_row(DistModifyState *state, Datum row, Datum *values, bool *nulls)
+{
+	HeapTupleHeader header = DatumGetHeapTupleHeader(row);
+	HeapTupleData tuple;
+
+	tuple.t_len = HeapTupleHeaderGetDatumLength(header);
+	ItemPointerSetInvalid(&tuple.t_self);
+	tuple.t_tableOid = InvalidOid;
+	tuple.t_data = header;
+	heap_deform_tuple(&tuple, state->row_desc, values, nulls);
+}
+
+Datum
+modify_row_column(DistModifyState *state, AttrNumber attno, Datum *values, bool *nulls, bool *isnull)
+{
+	*isnull = false;
+	if (attno == InvalidAttrNumber)
+		return heap_copy_tuple_as_datum(heap_form_tuple(state->row_desc, values, nulls), state->row_desc);
+	*isnull = nulls[attno - 1];
+	return values[attno - 1];
+}
+
+bool
+modify_is_true(DistModifyState *state, int n, ExprContext *econtext)
+{
+	bool		isnull;
+	Datum		value = ExecEvalExpr((ExprState *) list_nth(state->expr_states, n), econtext, &isnull);
+
+	return !isnull && DatumGetBool(value);
+}
+
+void
+modify_evaluate_action(DistModifyState *state, ModifyAction *action, ExprContext *econtext,
+					   Datum *values, bool *nulls)
+{
+	int			position = action->first_target;
+
+	foreach_int(attno, action->colnos)
+	{
+		bool		isnull;
+		Datum		value = ExecEvalExpr((ExprState *) list_nth(state->expr_states, position++), econtext, &isnull);
+
+		/* there is no column for what only has a subquery computed */
+		if (attno == InvalidAttrNumber)
+			continue;
+		values[attno - 1] = value;
+		nulls[attno - 1] = isnull;
+	}
+}
+
+/* The scan tuple followed by the sequence number. */
+static TupleDesc
+make_output_desc(TupleDesc scan_desc)
+{
+	TupleDesc	desc = CreateTemplateTupleDesc(scan_desc->natts + 1);
+
+	for (int i = 0; i < scan_desc->natts; i++)
+		TupleDescCopyEntry(desc, i + 1, scan_desc, i + 1);
+	TupleDescInitEntry(desc, scan_desc->natts + 1, "sequence", INT8OID, -1, 0);
+	return desc;
+}
+
+void
+modify_begin_output(DistModifyState *state)
+{
+	AttrNumber	column = state->css.ss.ss_ScanTupleSlot->tts_tupleDescriptor->natts + 1;
+	Oid			operator = Int8LessOperator;
+	Oid			collation = InvalidOid;
+	bool		nulls_first = false;
+
+	state->output.desc = make_output_desc(state->css.ss.ss_ScanTupleSlot->tts_tupleDescriptor);
+	state->output.sorted = tuplesort_begin_heap(state->output.desc, 1, &column, &operator, &collation,
+										 &nulls_first, work_mem, NULL, TUPLESORT_NONE);
+	state->output.row = MakeSingleTupleTableSlot(state->output.desc, &TTSOpsVirtual);
+	state->output.slot = MakeSingleTupleTableSlot(state->output.desc, &TTSOpsMinimalTuple);
+}
+
+/* The position of a number in a list that has it. */
+static int
+position_of_column(List *attnos, AttrNumber attno)
+{
+	int			position = 0;
+
+	foreach_int(other, attnos)
+	{
+		if (other == attno)
+			break;
+		position++;
+	}
+	return position;
+}
+
+int
+modify_returned_position(DistModifyState *state, AttrNumber attno)
+{
+	return position_of_column(state->plan.attnos, attno);
+}
+
+/* The same of a column of the row before ON CONFLICT DO UPDATE. */
+static int
+old_position(DistModifyState *state, AttrNumber attno)
+{
+	return list_length(state->plan.attnos) + position_of_column(state->plan.old_attnos, attno);
+}
+
+void
+modify_add_output(DistModifyState *state, ChangeList *changes, MinimalTuple change, int64 sequence,
+				  TupleTableSlot *row, TupleTableSlot *change_slot)
+{
+	TupleTableSlot *output = state->output.row;
+	int			natts;
+
+	if (state->output.sorted == NULL)
+		return;
+	natts = output->tts_tupleDescriptor->natts;
+	ExecClearTuple(output);
+	ExecStoreMinimalTuple(change, change_slot, false);
+	for (int i = 0; i < natts - 1; i++)
+	{
+		AttrNumber	attno = list_nth_int(state->plan.column_attnos, i);
+		int			resno = list_nth_int(state->plan.column_resnos, i);
+
+		if (resno == COLUMN_EXCLUDED)
+			output->tts_isnull[i] = true;
+		else if (resno > 0)
+			output->tts_values[i] = slot_getattr(change_slot, CHANGE_OTHERS + i + 1,
+												 &output->tts_isnull[i]);
+		else if (attno == TableOidAttributeNumber && resno != COLUMN_OLD)
+		{
+			output->tts_values[i] = ObjectIdGetDatum(state->plan.relid);
+			output->tts_isnull[i] = false;
+		}
+		else
+		{
+			int			position = changes->nfixed +
+				(resno == COLUMN_OLD ? old_position(state, attno) : modify_returned_position(state, attno));
+
+			output->tts_values[i] = row->tts_values[position];
+			output->tts_isnull[i] = row->tts_isnull[position];
+			if (attno == TableOidAttributeNumber)
+				output->tts_values[i] = ObjectIdGetDatum(state->plan.relid);
+		}
+	}
+	output->tts_values[natts - 1] = Int64GetDatum(sequence);
+	output->tts_isnull[natts - 1] = false;
+	ExecStoreVirtualTuple(output);
+	tuplesort_puttupleslot(state->output.sorted, output);
+	ExecClearTuple(change_slot);
+}
+
+bool
+modify_next_output(DistModifyState *state, TupleTableSlot *slot)
+{
+	ModifyOutput *output = &state->output;
+	int			natts = slot->tts_tupleDescriptor->natts;
+
+	ExecClearTuple(slot);
+	if (output->sorted == NULL || !tuplesort_gettupleslot(output->sorted, true, false, output->slot, NULL))
+		return false;
+	slot_getallattrs(output->slot);
+	memcpy(slot->tts_values, output->slot->tts_values, sizeof(Datum) * natts);
+	memcpy(slot->tts_isnull, output->slot->tts_isnull, sizeof(bool) * natts);
+	ExecStoreVirtualTuple(slot);
+	return true;
+}
+
+void
+modify_end_rows(DistModifyState *state)
+{
+	if (state->input.rows != NULL)
+		tuplestore_end(state->input.rows);
+	if (state->input.slot != NULL)
+		ExecDropSingleTupleTableSlot(state->input.slot);
+	if (state->output.sorted != NULL)
+	{
+		tuplesort_end(state->output.sorted);
+		ExecDropSingleTupleTableSlot(state->output.row);
+		ExecDropSingleTupleTableSlot(state->output.slot);
+	}
+	ExecEndNode(state->input.child);
+}
