@@ -224,7 +224,9 @@ static const Candidate ladder_candidates[] = {
 
 /*
  * The statement as one that shard groups run as a whole, if its plan, which
- * context describes, shows that they can; else NULL.
+ * context describes, shows that they can; else NULL.  A plan with calls for
+ * shard groups doesn't tell the router: it lacks the scans of the subqueries
+ * that they stand for.
  */
 static PlannedStmt *
 send_whole(Query *query, const PlanningContext *context, int cursor_options)
@@ -238,7 +240,8 @@ send_whole(Query *query, const PlanningContext *context, int cursor_options)
 			return plan;
 		elog(DEBUG2, "write not pushed down: %s", reason);
 	}
-	if (enable_router && (context->scans != NIL || context->modifies) && !cursor_plan_stays_here(query, cursor_options))
+	if (enable_router && context->group_subqueries == NIL && (context->scans != NIL || context->modifies) &&
+		!cursor_plan_stays_here(query, cursor_options))
 	{
 		if ((plan = router_plan(query, context, &reason)) != NULL)
 			return plan;

@@ -234,3 +234,10 @@ INSERT INTO holders SELECT g, g % 3, ROW (g % 3, g % 3)::pair FROM generate_seri
 ANALYZE pairs, holders;
 SELECT id, (SELECT v FROM pairs WHERE pairs.id = holders.n AND pairs.p = holders.p) FROM holders;
 SELECT id, (SELECT v FROM pairs WHERE pairs.id = holders.n AND pairs.p = holders.p) FROM holders WHERE n <> 1;
+-- of a single-shard table's rows, elsewhere: the transaction's own writes are seen
+BEGIN;
+UPDATE b SET v = v + 1000 WHERE id < 20;
+SELECT id, (SELECT sum(v) FROM b WHERE b.id = one.id) FROM one;
+SELECT id, s.v FROM one, LATERAL (SELECT max(v) AS v FROM b WHERE b.id = one.id) s;
+SELECT n, (SELECT count(*) FROM b WHERE b.id = one.id AND v > 1000) FROM one WHERE n = 1;
+ROLLBACK;
