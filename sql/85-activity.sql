@@ -42,6 +42,10 @@ COMMENT ON VIEW citus.citus_stat_activity IS 'sessions on all nodes, also those 
 ALTER VIEW citus.citus_stat_activity SET SCHEMA pg_catalog;
 GRANT SELECT ON pg_catalog.citus_stat_activity TO public;
 
+CREATE FUNCTION pg_catalog.citus_stat_activity() RETURNS SETOF pg_catalog.citus_stat_activity
+	LANGUAGE sql STRICT AS 'SELECT * FROM pg_catalog.citus_stat_activity';
+COMMENT ON FUNCTION pg_catalog.citus_stat_activity() IS 'same as the view citus_stat_activity';
+
 CREATE VIEW citus.citus_dist_stat_activity AS
 	SELECT * FROM pg_catalog.citus_stat_activity WHERE NOT is_worker_query;
 COMMENT ON VIEW citus.citus_dist_stat_activity IS 'sessions of clients on all nodes';
@@ -67,6 +71,10 @@ CREATE VIEW citus.citus_locks AS
 COMMENT ON VIEW citus.citus_locks IS 'locks of sessions on all nodes';
 ALTER VIEW citus.citus_locks SET SCHEMA pg_catalog;
 GRANT SELECT ON pg_catalog.citus_locks TO public;
+
+CREATE FUNCTION pg_catalog.citus_locks() RETURNS SETOF pg_catalog.citus_locks
+	LANGUAGE sql STRICT AS 'SELECT * FROM pg_catalog.citus_locks';
+COMMENT ON FUNCTION pg_catalog.citus_locks() IS 'same as the view citus_locks';
 
 CREATE VIEW citus.citus_lock_waits AS
 	SELECT waits.waiting_gpid, waits.blocking_gpid, waiting.query AS blocked_statement,

@@ -108,6 +108,10 @@ COMMENT ON VIEW citus.citus_shards_on_worker IS 'shards on this node';
 ALTER VIEW citus.citus_shards_on_worker SET SCHEMA pg_catalog;
 GRANT SELECT ON pg_catalog.citus_shards_on_worker TO public;
 
+CREATE FUNCTION pg_catalog.citus_shards_on_worker() RETURNS SETOF pg_catalog.citus_shards_on_worker
+	LANGUAGE sql STRICT AS 'SELECT * FROM pg_catalog.citus_shards_on_worker';
+COMMENT ON FUNCTION pg_catalog.citus_shards_on_worker() IS 'same as the view citus_shards_on_worker';
+
 CREATE VIEW citus.citus_shard_indexes_on_worker AS
 	SELECT n.nspname AS "Schema", c.relname AS "Name", 'index'::text AS "Type",
 		pg_catalog.pg_get_userbyid(c.relowner) AS "Owner", t.relname AS "Table"
@@ -120,6 +124,10 @@ CREATE VIEW citus.citus_shard_indexes_on_worker AS
 COMMENT ON VIEW citus.citus_shard_indexes_on_worker IS 'indexes of the shards on this node';
 ALTER VIEW citus.citus_shard_indexes_on_worker SET SCHEMA pg_catalog;
 GRANT SELECT ON pg_catalog.citus_shard_indexes_on_worker TO public;
+
+CREATE FUNCTION pg_catalog.citus_shard_indexes_on_worker() RETURNS SETOF pg_catalog.citus_shard_indexes_on_worker
+	LANGUAGE sql STRICT AS 'SELECT * FROM pg_catalog.citus_shard_indexes_on_worker';
+COMMENT ON FUNCTION pg_catalog.citus_shard_indexes_on_worker() IS 'same as the view citus_shard_indexes_on_worker';
 
 CREATE VIEW citus.citus_stats AS
 	SELECT s.schemaname, s.tablename, s.attname, s.null_frac,

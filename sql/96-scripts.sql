@@ -155,6 +155,36 @@ END;
 $do$;
 
 -- What has to be repaired in other implementations is right here from the start.
+CREATE AGGREGATE pg_catalog.array_cat_agg(anycompatiblearray) (
+	SFUNC = array_cat, STYPE = anycompatiblearray, COMBINEFUNC = array_cat, PARALLEL = SAFE);
+COMMENT ON AGGREGATE pg_catalog.array_cat_agg(anycompatiblearray) IS 'concatenation of arrays';
+
+CREATE AGGREGATE pg_catalog.jsonb_cat_agg(jsonb) (
+	SFUNC = jsonb_concat, STYPE = jsonb, COMBINEFUNC = jsonb_concat, PARALLEL = SAFE);
+COMMENT ON AGGREGATE pg_catalog.jsonb_cat_agg(jsonb) IS 'concatenation of JSON values by ||, without nulls';
+
+CREATE FUNCTION citus_internal.any_value_transfn(anyelement, anyelement)
+	RETURNS anyelement LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'citus_internal_any_value_transfn';
+COMMENT ON FUNCTION citus_internal.any_value_transfn(anyelement, anyelement) IS 'aggregate transition function';
+
+-- The server has it from version 16 on, so pg_upgrade must not find it here (97-pg-upgrade.sql).
+CREATE FUNCTION citus_internal.create_any_value()
+	RETURNS boolean LANGUAGE plpgsql SET search_path = pg_catalog
+AS $$
+BEGIN
+	IF to_regprocedure('any_value(anyelement)') IS NOT NULL THEN
+		RETURN false;
+	END IF;
+	CREATE AGGREGATE pg_catalog.any_value(anyelement) (SFUNC = citus_internal.any_value_transfn, STYPE = anyelement,
+		COMBINEFUNC = citus_internal.any_value_transfn, PARALLEL = SAFE);
+	COMMENT ON AGGREGATE pg_catalog.any_value(anyelement) IS 'any of the values that are not null';
+	RETURN true;
+END;
+$$;
+COMMENT ON FUNCTION citus_internal.create_any_value() IS 'creates the aggregate any_value on servers without one; whether it did';
+REVOKE ALL ON FUNCTION citus_internal.create_any_value() FROM public;
+SELECT citus_internal.create_any_value();
+
 CREATE FUNCTION pg_catalog.worker_nextval(sequence regclass)
 	RETURNS integer LANGUAGE sql STRICT
 	RETURN pg_catalog.nextval((SELECT c.oid::regclass FROM pg_catalog.pg_class c WHERE c.oid = sequence))::integer;

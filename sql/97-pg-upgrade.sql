@@ -53,6 +53,10 @@ BEGIN
 		EXECUTE format('CREATE TABLE citus_upgrade.%s (%s) AS SELECT %s FROM pg_catalog.%1$s', catalog.relation,
 			array_to_string(catalog.names, ', '), array_to_string(catalog.save, ', '));
 	END LOOP;
+	IF EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND objid = to_regprocedure('any_value(anyelement)') AND deptype = 'e') THEN
+		ALTER EXTENSION citus DROP AGGREGATE any_value(anyelement);
+		DROP AGGREGATE any_value(anyelement);
+	END IF;
 END;
 $$;
 COMMENT ON FUNCTION pg_catalog.citus_prepare_pg_upgrade() IS
@@ -82,6 +86,9 @@ BEGIN
 		EXECUTE format('INSERT INTO pg_catalog.%s SELECT %s FROM citus_upgrade.%1$s', catalog.relation,
 			array_to_string(catalog.restore, ', '));
 	END LOOP;
+	IF citus_internal.create_any_value() THEN
+		ALTER EXTENSION citus ADD AGGREGATE any_value(anyelement);
+	END IF;
 	DROP SCHEMA citus_upgrade CASCADE;
 END;
 $$;

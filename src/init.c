@@ -18,6 +18,7 @@
 #include "catalog/relations.h"
 #include "catalog/stat_counters.h"
 #include "cluster/member_sync.h"
+#include "cluster/node_info.h"
 #include "columnar/columnar.h"
 #include "conversion/convert.h"
 #include "conversion/distribute_schema.h"
@@ -153,6 +154,7 @@ _PG_init(void)
 	object_init();
 	sequence_values_init();
 	member_sync_init();
+	node_info_init();
 	drive_init();
 	move_init();
 	jobs_init();

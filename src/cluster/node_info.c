@@ -14,6 +14,7 @@
 #include "postmaster/postmaster.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
+#include "utils/guc.h"
 #include "utils/tuplestore.h"
 #include "utils/uuid.h"
 
@@ -22,8 +23,11 @@
 #include "catalog/node.h"
 #include "remote/connection.h"
 #include "cluster/candidate.h"
+#include "cluster/node_info.h"
 
 #define CITUS_VERSION "13.2.0"	/* the interface that we are compatible with */
+
+static char *interface_version = NULL;
 
 SQL_FUNCTION(citus_version);
 SQL_FUNCTION(citus_server_id);
@@ -35,6 +39,14 @@ SQL_FUNCTION(citus_nodeport_for_nodeid);
 SQL_FUNCTION(get_nodeid_for_groupid);
 SQL_FUNCTION(citus_get_active_worker_nodes);
 SQL_FUNCTION(citus_check_connection_to_node);
+
+/* Defines citus.version, which can't be set. */
+void
+node_info_init(void)
+{
+	DefineCustomStringVariable("citus.version", "Shows the version of Citus whose SQL interface this is.", NULL,
+							   &interface_version, CITUS_VERSION, PGC_INTERNAL, 0, NULL, NULL, NULL);
+}
 
 Datum
 citus_version(PG_FUNCTION_ARGS)

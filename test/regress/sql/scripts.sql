@@ -33,6 +33,29 @@ COMMIT;
 SELECT * FROM read_intermediate_result('one') AS res (v text, n bigint);
 SELECT * FROM read_intermediate_results(ARRAY['one']) AS res (v text, n bigint);
 
+-- functions with the names of views
+SELECT count(*) FROM citus_stat_activity() WHERE global_pid = citus_backend_gpid() AND NOT is_worker_query;
+SELECT count(*) > 0 FROM citus_locks() WHERE global_pid = citus_backend_gpid() AND relation_name = 'pg_locks';
+SELECT run_command_on_workers($$SELECT count(*) > 0 FROM citus_shards_on_worker() WHERE "Name" LIKE 'r\_%'$$)::text ~ ',t,t\)$' AS found;
+SELECT run_command_on_workers($$SELECT count(*) > 0 FROM citus_shard_indexes_on_worker() WHERE "Name" LIKE 'ti\_%' AND "Table" LIKE 't\_%'$$)::text ~ ',t,t\)$' AS found;
+SHOW citus.version;
+SELECT citus_version() LIKE '%' || current_setting('citus.version') || '%' AS same;
+SET citus.version = '1';
+
+-- aggregates
+CREATE TABLE lists (k int, a int[], j jsonb);
+SELECT create_distributed_table('lists', 'k', colocate_with => 'none');
+INSERT INTO lists SELECT g, CASE WHEN g % 5 > 0 THEN ARRAY[g, -g] END, CASE WHEN g % 5 > 0 THEN jsonb_build_object(g % 3, 0) END
+	FROM generate_series(1, 20) g;
+SELECT (SELECT array_agg(e ORDER BY e) FROM unnest(array_cat_agg(a)) e) =
+	(SELECT array_agg(e ORDER BY e) FROM lists, unnest(a) e) AS same, jsonb_cat_agg(j) FROM lists;
+SELECT k, array_cat_agg(a), jsonb_cat_agg(j) FROM lists WHERE k IN (4, 5) GROUP BY k ORDER BY k;
+SELECT array_cat_agg(ARRAY[v, v || 'x'] ORDER BY k) FROM t WHERE k < 4;
+SELECT array_cat_agg(a), any_value(a), jsonb_cat_agg(j) FROM lists WHERE k < 0;
+SELECT any_value(k) BETWEEN 1 AND 20 AS one, any_value(a) IS NOT NULL AS no_null, any_value(CASE WHEN k = 7 THEN 'seven' END) AS seven FROM lists;
+SELECT v, any_value(v) FROM t GROUP BY v ORDER BY v;
+DROP TABLE lists;
+
 -- what is refused says what to do
 SELECT broadcast_intermediate_result('one', 'SELECT 1');
 SELECT fetch_intermediate_results(ARRAY['one'], 'localhost', 5432);
