@@ -111,6 +111,11 @@ CREATE FUNCTION citus_internal.set_missing_value(relation regclass, column_name 
 COMMENT ON FUNCTION citus_internal.set_missing_value(regclass, text, text) IS
 	'sets the value of existing rows in a column that was added with a stable default';
 
+CREATE FUNCTION citus_internal.add_shard_constraint(relation regclass, name text, inherited boolean)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_add_shard_constraint';
+COMMENT ON FUNCTION citus_internal.add_shard_constraint(regclass, text, boolean) IS
+	'for nodes: adds a constraint of a table to its shards on this node';
+
 CREATE FUNCTION pg_catalog.undistribute_table(table_name regclass, cascade_via_foreign_keys boolean DEFAULT false)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'undistribute_table';
 COMMENT ON FUNCTION pg_catalog.undistribute_table(regclass, boolean) IS

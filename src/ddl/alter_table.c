@@ -51,6 +51,7 @@
 #include "conversion/convert_checks.h"
 #include "ddl/create_table.h"
 #include "ddl/handlers.h"
+#include "ddl/late_constraint.h"
 #include "ddl/missing_value.h"
 #include "ddl/not_null.h"
 #include "ddl/partition.h"
@@ -508,31 +509,40 @@ constraint_is_new(const AlterTableCall *alter, const char *name)
 	return !existed;
 }
 
-/* Adds with ONLY: partitions get theirs by separate statements. */
-static void
-add_shard_constraint(const AlterTableCall *alter, const DistTable *table, const char *definition)
+/* Whether a constraint is about a column that is filled later. */
+static bool
+constraint_waits(const AlterTableCall *alter, Oid constraint)
 {
-	AlterTableStmt *stmt = castNode(AlterTableStmt, parse_utility(definition));
+	foreach_node(AlterTableCmd, cmd, alter->stmt->cmds)
+	{
+		const char *column = cmd->subtype == AT_AddColumn ? castNode(ColumnDef, cmd->def)->colname : NULL;
 
-	stmt->relation->inh = alter->stmt->relation->inh;
-	run_on_local_shards(table, (Node *) stmt, definition);
+		if (column != NULL && draws_from_sequence(alter, column) &&
+			constraint_has_column(constraint, get_attnum(alter->table->relid, column)))
+			return true;
+	}
+	return false;
 }
 
-/* Creates the new constraints of the table in the shards of this node. */
-static void
-add_new_shard_constraints(const AlterTableCall *alter, const DistTable *table)
+/*
+ * The new constraints (Oids) that the shards get before, or after, such
+ * columns are filled.
+ */
+static List *
+new_constraints(const AlterTableCall *alter, bool late)
 {
 	List	   *names;
-	List	   *constraints;
+	List	   *constraints = constraints_of_table(alter->table->relid, &names);
+	List	   *result = NIL;
 	ListCell   *cell;
 	ListCell   *name;
 
-	constraints = constraints_of_table(table->relid, &names);
 	forboth(cell, constraints, name, names)
 	{
-		if (constraint_is_new(alter, lfirst(name)))
-			add_shard_constraint(alter, table, constraint_definition(lfirst_oid(cell)));
+		if (constraint_is_new(alter, lfirst(name)) && constraint_waits(alter, lfirst_oid(cell)) == late)
+			result = lappend_oid(result, lfirst_oid(cell));
 	}
+	return result;
 }
 
 /*
@@ -608,7 +618,8 @@ alter_shards(const AlterTableCall *alter)
 	foreach(cell, shard_statements(alter))
 		run_on_local_shards(table, lfirst(cell), alter->call->query);
 	default_action_forget(local_shard_relids(table));
-	add_new_shard_constraints(alter, table);
+	foreach_oid(constraint, new_constraints(alter, false))
+		add_shard_constraint(table, constraint, alter->stmt->relation->inh);
 	uncheck_shard_constraints(alter);
 	if (late != NULL)
 		run_on_local_shards(table, late, alter->call->query);
@@ -716,6 +727,9 @@ fill_columns(const AlterTableCall *alter)
 			default_differs(relid, get_attnum(relid, column)))
 			fill_column(alter, column);
 	}
+	if (alter->table->kind != DIST_REFERENCE)
+		add_late_constraints(alter->call, metadata_require(alter->table->relid), new_constraints(alter, true),
+							 alter->stmt->relation->inh);
 }
 
 /*

@@ -63,6 +63,18 @@ ALTER TABLE t ADD COLUMN s3 serial CHECK (s3 > 0);
 ALTER TABLE t ADD COLUMN s4 serial CHECK (s4 > 5);
 ALTER TABLE t ADD COLUMN s5 int GENERATED ALWAYS AS IDENTITY, ADD COLUMN s6 int DEFAULT 4, ADD CHECK (s6 < 5);
 SELECT count(DISTINCT s1), count(DISTINCT s2), min(s2), max(s2), count(s3), sum(s6) FROM t;
+ALTER TABLE t ADD COLUMN s7 serial, ADD CONSTRAINT t_s7 UNIQUE NULLS NOT DISTINCT (k, s7), ADD CHECK (s7 IS NOT NULL);
+ALTER TABLE t ADD COLUMN s8 serial REFERENCES r;
+ALTER TABLE t ADD COLUMN s8 bigserial, ADD CONSTRAINT t_key PRIMARY KEY (k, s8), ADD COLUMN s9 int DEFAULT 3 CHECK (s9 = 3);
+ALTER TABLE p ADD COLUMN s8 serial, ADD PRIMARY KEY (k, v, s8);
+ALTER TABLE one ADD COLUMN s8 serial PRIMARY KEY;
+INSERT INTO t (k, v, s8) SELECT k, v, s8 FROM t WHERE k = 3;
+INSERT INTO one (k, s8) VALUES (7, 3);
+SELECT (SELECT count(DISTINCT s8) FROM t), (SELECT count(DISTINCT s8) FROM p), (SELECT max(s8) FROM one);
+SELECT conname, contype, conkey FROM pg_constraint WHERE conrelid IN ('t'::regclass, 'p'::regclass, 'p1'::regclass, 'one'::regclass) AND contype <> 'n' ORDER BY conrelid::regclass::text, 1;
+ALTER TABLE t DROP CONSTRAINT t_key, DROP COLUMN s7, DROP COLUMN s8;
+ALTER TABLE p DROP COLUMN s8;
+ALTER TABLE one DROP COLUMN s8;
 SELECT attname, attidentity, attnotnull FROM pg_attribute WHERE attrelid = 't'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY 1;
 
 -- Domains, checks, types.
