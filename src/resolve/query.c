@@ -449,6 +449,8 @@ resolve_query(Query *query, const TaskTag *tag, ParamListInfo params)
 		lock_rows(query);
 	if (tag->traits.flags & TASK_UNCHECKED)
 		query->withCheckOptions = NIL;
+	if ((tag->traits.flags & TASK_ALLOWED) && query->resultRelation != 0)
+		compat_ask_nothing(query, rt_fetch(query->resultRelation, query->rtable));
 	resolve_walker((Node *) query, &context);
 	if (context.uses_ctid && entries != NIL)
 		resolve_ctid(query, entries);

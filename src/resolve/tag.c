@@ -64,6 +64,7 @@ static const struct TagWord
 	{" blind", false, WORD_FLAG, TASK_BLIND},
 	{" unchecked", false, WORD_FLAG, TASK_UNCHECKED},
 	{" moves", false, WORD_FLAG, TASK_MOVES},
+	{" allowed", false, WORD_FLAG, TASK_ALLOWED},
 	{" unpublished", false, WORD_FLAG, TASK_UNPUBLISHED},
 	{" as ", false, WORD_ROLE, 0, offsetof(TaskTag, traits.check_as)},
 	{" explain ", false, WORD_NUMBER, 0, offsetof(TaskTag, traits.explain)},

@@ -124,6 +124,8 @@ typedef struct TaskTag
 								 * initiator */
 #define TASK_MOVES 16			/* the rows that it deletes are inserted into
 								 * other shards */
+#define TASK_ALLOWED 512		/* it may write: an UPDATE that moves rows
+								 * needs no right to delete and insert them */
 #define TASK_UNPUBLISHED 32		/* logical decoding ignores what it writes
 								 * (txn/unpublished.h); also TAG_FRAMES */
 
