@@ -26,6 +26,7 @@
 #include "utils/snapmgr.h"
 
 #include "catalog/node.h"
+#include "compat/explain.h"
 #include "executor/explain.h"
 #include "executor/row_codec.h"
 #include "executor/scan_tasks.h"
@@ -235,6 +236,7 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 	DistScanState *state = (DistScanState *) node;
 	List	   *exprs = ((CustomScan *) node->ss.ps.plan)->custom_exprs;
 	bool		params_known = !needs_exec_params((Node *) exprs, NULL) &&
+		!(exprs != NIL && explain_is_generic(node->ss.ps.state)) &&
 		((state->plan.narrays == 0 && !state->plan.sends) || state->set != NULL);
 	bool		with_plans = is_for_statement(es);
 	int			shown = 0;
