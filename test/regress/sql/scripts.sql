@@ -36,7 +36,7 @@ SELECT * FROM read_intermediate_results(ARRAY['one']) AS res (v text, n bigint);
 -- functions with the names of views
 SELECT count(*) FROM citus_stat_activity() WHERE global_pid = citus_backend_gpid() AND NOT is_worker_query;
 SELECT count(*) > 0 FROM citus_locks() WHERE global_pid = citus_backend_gpid() AND relation_name = 'pg_locks';
-SELECT run_command_on_workers($$SELECT count(*) > 0 FROM citus_shards_on_worker() WHERE "Name" LIKE 'r\_%'$$)::text ~ ',t,t\)$' AS found;
+SELECT run_command_on_workers($$SELECT count(*) > 0 FROM citus_shards_on_worker() WHERE "Name" LIKE 't\_%'$$)::text ~ ',t,t\)$' AS found;
 SELECT run_command_on_workers($$SELECT count(*) > 0 FROM citus_shard_indexes_on_worker() WHERE "Name" LIKE 'ti\_%' AND "Table" LIKE 't\_%'$$)::text ~ ',t,t\)$' AS found;
 SHOW citus.version;
 SELECT citus_version() LIKE '%' || current_setting('citus.version') || '%' AS same;
