@@ -63,6 +63,58 @@ channel_connect(Channel *channel)
 	}
 }
 
+/* No more parameters than libpq has. */
+#define MAX_PARAMS 100
+
+bool
+channel_open_probe(Channel *probe, const Channel *channel)
+{
+	PQconninfoOption *options = PQconninfo(channel->pg);
+	const char *address = PQhostaddr(channel->pg);
+	const char *keywords[MAX_PARAMS + 1];
+	const char *values[MAX_PARAMS + 1];
+	int			n = 0;
+
+	if (options == NULL)
+		return false;
+	for (PQconninfoOption *option = options; option->keyword != NULL && n < MAX_PARAMS; option++)
+	{
+		if (option->val == NULL || strcmp(option->keyword, "hostaddr") == 0 ||
+			strcmp(option->keyword, "application_name") == 0)
+			continue;
+		keywords[n] = option->keyword;
+		values[n++] = option->val;
+	}
+	if (address != NULL && address[0] != '\0')
+	{
+		keywords[n] = "hostaddr";
+		values[n++] = address;
+	}
+	keywords[n] = values[n] = NULL;
+	probe->pg = PQconnectStartParams(keywords, values, false);
+	PQconninfoFree(options);
+	probe->connecting = true;
+	probe->connect_events = WL_SOCKET_WRITEABLE;
+	return probe->pg != NULL && channel_ok(probe);
+}
+
+/* Goes on beyond the request for encryption, whose end a server would log. */
+ChannelEvent
+channel_probe(Channel *probe)
+{
+	ConnStatusType status = PQstatus(probe->pg);
+
+	if (status == CONNECTION_AWAITING_RESPONSE || status == CONNECTION_AUTH_OK)
+		return CHANNEL_END;
+	return channel_connect(probe);
+}
+
+void
+channel_shut(Channel *channel)
+{
+	shutdown(PQsocket(channel->pg), SHUT_RDWR);
+}
+
 bool
 channel_set_pipeline(Channel *channel, bool pipelined)
 {

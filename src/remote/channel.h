@@ -76,6 +76,18 @@ extern ChannelEvent channel_connect(Channel *channel);
 extern bool channel_set_pipeline(Channel *channel, bool pipelined);
 extern void channel_close(Channel *channel);
 
+/*
+ * channel_open_probe opens a channel to where another one leads, without
+ * looking up the host; false if there is no memory.  channel_probe goes on
+ * with that, instead of channel_connect: CHANNEL_END once a server has
+ * answered, CHANNEL_LOST if there is none, else CHANNEL_NOTHING.
+ */
+extern bool channel_open_probe(Channel *probe, const Channel *channel);
+extern ChannelEvent channel_probe(Channel *probe);
+
+/* Ends a channel: what is to be sent or read fails from now on. */
+extern void channel_shut(Channel *channel);
+
 /* Whether it is usable, as far as is known. */
 extern bool channel_ok(const Channel *channel);
 

@@ -49,6 +49,12 @@ int			node_connection_timeout = 30000;
 /* How often a login is tried again whose password is refused. */
 #define MAX_LOGINS 10
 
+/*
+ * How long a node may take to stop a statement and undo what it did, however
+ * long it may take otherwise: the user doesn't want it any more.
+ */
+#define UNDO_TIMEOUT_MS 5000
+
 static char *node_conninfo = NULL;
 static uint64 last_serial = 0;
 
@@ -122,6 +128,12 @@ int
 remote_connection_timeout(void)
 {
 	return node_connection_timeout;
+}
+
+int
+remote_undo_timeout(void)
+{
+	return Min(node_connection_timeout, UNDO_TIMEOUT_MS);
 }
 
 /*

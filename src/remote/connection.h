@@ -505,8 +505,9 @@ extern uint64 remote_reported_clock(RemoteConn *conn);
 
 /*
  * Milliseconds that a node may take to connect, or to answer when a
- * transaction ends.
+ * transaction ends; and to stop a statement and undo it.
  */
 extern int	remote_connection_timeout(void);
+extern int	remote_undo_timeout(void);
 
 #endif							/* CITUS_REMOTE_CONNECTION_H */

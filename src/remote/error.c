@@ -170,6 +170,10 @@ remote_raise(int elevel, RemoteConn *conn, RemoteError *error)
 	take_error_message(&message, conn, error);
 	if (session_ended(conn, &message))
 	{
+		char	   *silence = keepalive_failure(conn);
+
+		if (silence != NULL)
+			message.primary = silence;
 		ereport(elevel,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
 				 errmsg("connection to node %s:%d was lost", conn->nodename, conn->nodeport),

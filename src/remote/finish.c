@@ -26,9 +26,6 @@
  */
 #define MAX_RESULTS_AT_ONCE 100
 
-/* A node that hasn't taken a request by then is given up. */
-#define CANCEL_TIMEOUT_MS 5000
-
 /* How long a backend that ends waits for nodes to take its cancel requests. */
 #define EXIT_TIMEOUT_MS 5000
 
@@ -286,9 +283,9 @@ remote_stop_broadcast(RemoteAnswer *answers, int n, long timeout_ms)
 			ask_to_cancel(answers[i].conn);
 	for (int i = 0; i < n; i++)
 	{
+		finish_cancelling(answers[i].conn, deadline);
 		if (answers[i].tag[0] == '\0' && answers[i].error == NULL)
 			broadcast_receive(&answers[i], deadline);
-		finish_cancelling(answers[i].conn, deadline);
 	}
 	RESUME_INTERRUPTS();
 }

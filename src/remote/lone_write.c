@@ -8,8 +8,7 @@
  * interrupts are held from sending the write until the end of the local
  * transaction, which has no other work.  A request to cancel or terminate is
  * passed on to the node, and obeyed when the node reports that it has stopped.
- * If the node doesn't answer within citus.node_connection_timeout, the
- * connection is given up.
+ * If the node doesn't answer in time, the connection is given up.
  *
  * An error releases interrupts, as all errors do.  A handler that has the
  * write sent again calls remote_release_failed_write.
@@ -60,7 +59,7 @@ lone_write_unwanted(RemoteConn *conn)
 bool
 lone_write_given_up(void)
 {
-	return TimestampDifferenceExceeds(unwanted_since, GetCurrentTimestamp(), node_connection_timeout);
+	return TimestampDifferenceExceeds(unwanted_since, GetCurrentTimestamp(), remote_undo_timeout());
 }
 
 /*
@@ -86,7 +85,8 @@ lone_write_failed(RemoteConn *conn, RemoteError *error)
 		ereport(ERROR,
 				(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
 				 errmsg("connection to node %s:%d was lost while it committed", conn->nodename, conn->nodeport),
-				 errdetail("Whether the transaction was committed is not known.")));
+				 errdetail("Whether the transaction was committed is not known."),
+				 errhint("When the node answers again, look at the rows that the transaction would have changed.")));
 	}
 }
 

@@ -78,6 +78,7 @@ pipeline_sent(RemoteConn *conn, char item)
 
 	reserve_items(priv, 1);
 	priv->items[priv->items_tail++] = item;
+	priv->quiet_since = 0;
 }
 
 /* The connection is lost, for the reason in priv->error or of its channel. */

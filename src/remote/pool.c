@@ -85,6 +85,7 @@ remote_init(void)
 	shared_pool_init();
 	own_address_init();
 	error_init();
+	keepalive_init();
 }
 
 static void

@@ -90,6 +90,11 @@ typedef struct RemoteConnPrivate
 	/* waiting */
 	WaitEventSet *wait_set;		/* latch, postmaster, socket */
 	uint32		wait_events;	/* what it waits for on the socket */
+	TimestampTz quiet_since;	/* when a wait for it began, or its node was
+								 * last checked; 0: it has sent or was sent
+								 * something since */
+	int			checks;			/* of its node in this silence */
+	bool		silent;			/* given up by keepalive.c */
 	bool		identity_open;	/* a COPY runs as another user (identity.c) */
 
 	int			cancel_fd;		/* of a cancel request under way; -1: none */
@@ -186,7 +191,23 @@ extern bool wait_for_conn(RemoteConn *conn, TimestampTz deadline);
 extern void wait_forget(RemoteConn *conn);
 extern long wait_remaining(TimestampTz deadline);
 
+/*
+ * keepalive.c.  keepalive_due: when a connection that is waited for is to be
+ * checked (0: never).  keepalive_check does so, and shuts it down if its node
+ * doesn't answer; handles interrupts.  keepalive_failure: what errors say of
+ * that, palloc'd; NULL if it wasn't shut down.
+ */
+extern void keepalive_init(void);
+extern TimestampTz keepalive_due(RemoteConn *conn);
+extern void keepalive_check(RemoteConn *conn);
+extern char *keepalive_failure(const RemoteConn *conn);
+
 /* finish.c */
+/*
+ * A node that hasn't taken a request to cancel by then is given up.
+ */
+#define CANCEL_TIMEOUT_MS 3000
+
 /*
  * Asks the node to stop what runs on the connection; if it was asked before,
  * once more.

@@ -92,6 +92,25 @@ wait_remaining(TimestampTz deadline)
 	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), deadline);
 }
 
+/* The earlier one of two times, of which 0 is never. */
+static TimestampTz
+earlier_of(TimestampTz one, TimestampTz other)
+{
+	return one == 0 || (other != 0 && other < one) ? other : one;
+}
+
+/*
+ * When interrupts are held off while a transaction ends, a request to cancel
+ * or terminate shortens the wait.
+ */
+static TimestampTz
+hurried_deadline(const RemoteConn *conn, TimestampTz deadline)
+{
+	if (deadline == 0 || conn->priv->commits || InterruptHoldoffCount == 0 || (!QueryCancelPending && !ProcDiePending))
+		return deadline;
+	return earlier_of(deadline, TimestampTzPlusMilliseconds(GetCurrentTimestamp(), CANCEL_TIMEOUT_MS));
+}
+
 /*
  * While a connection is connecting, its socket may be another one each time,
  * so that no set is kept.
@@ -101,16 +120,18 @@ wait_for_conn(RemoteConn *conn, TimestampTz deadline)
 {
 	RemoteConnPrivate *priv = conn->priv;
 	uint32		events = channel_events(&priv->channel);
+	TimestampTz check = keepalive_due(conn);
 	WaitEvent	event;
 
+	deadline = hurried_deadline(conn, deadline);
 	for (;;)
 	{
-		long		timeout = wait_remaining(deadline);
+		long		timeout = wait_remaining(earlier_of(deadline, check));
 		uint32		occurred;
 
 		if (lone_write_unwanted(conn))
 		{
-			if (lone_write_given_up())
+			if (conn->state == REMOTE_DEAD || lone_write_given_up())
 			{
 				pipeline_lost(conn);
 				return false;
@@ -159,11 +180,20 @@ wait_for_conn(RemoteConn *conn, TimestampTz deadline)
 		{
 			ResetLatch(MyLatch);
 			CHECK_FOR_INTERRUPTS();
+			deadline = hurried_deadline(conn, deadline);
 		}
 		if (occurred & (WL_SOCKET_READABLE | WL_SOCKET_WRITEABLE))
+		{
+			priv->quiet_since = 0;
 			return true;
+		}
 		if (deadline != 0 && wait_remaining(deadline) <= 0)
 			return false;
+		if (check != 0 && wait_remaining(check) <= 0)
+		{
+			keepalive_check(conn);
+			check = keepalive_due(conn);
+		}
 	}
 }
 
@@ -240,6 +270,30 @@ count_ended(RemoteConn **conns, int nconns)
 	return ended;
 }
 
+/* When the first of the connections is to be checked; 0: never. */
+static TimestampTz
+first_due(RemoteConn **conns, int nconns)
+{
+	TimestampTz first = 0;
+
+	for (int i = 0; i < nconns; i++)
+		first = earlier_of(first, keepalive_due(conns[i]));
+	return first;
+}
+
+/* Checks those that are due. */
+static void
+check_due(RemoteConn **conns, int nconns)
+{
+	for (int i = 0; i < nconns; i++)
+	{
+		TimestampTz due = keepalive_due(conns[i]);
+
+		if (due != 0 && wait_remaining(due) <= 0)
+			keepalive_check(conns[i]);
+	}
+}
+
 int
 remote_wait(RemoteConn **conns, int nconns, long timeout_ms)
 {
@@ -263,7 +317,8 @@ remote_wait(RemoteConn **conns, int nconns, long timeout_ms)
 
 	for (;;)
 	{
-		long		remaining = wait_remaining(deadline);
+		TimestampTz check = first_due(conns, nconns);
+		long		remaining = wait_remaining(earlier_of(deadline, check));
 		int			n = WaitEventSetWait(many.set, remaining, many.occurred, nconns + 1, PG_WAIT_EXTENSION);
 		bool		latch_set = false;
 
@@ -274,7 +329,10 @@ remote_wait(RemoteConn **conns, int nconns, long timeout_ms)
 			if (event->events & WL_LATCH_SET)
 				latch_set = true;
 			else if (event->pos >= SOCKET_POS)
+			{
+				conns[event->pos - SOCKET_POS]->priv->quiet_since = 0;
 				nready++;
+			}
 		}
 		if (latch_set)
 		{
@@ -287,6 +345,8 @@ remote_wait(RemoteConn **conns, int nconns, long timeout_ms)
 			return nready;
 		if (n == 0 && deadline != 0 && wait_remaining(deadline) <= 0)
 			return 0;
+		if (check != 0 && wait_remaining(check) <= 0)
+			check_due(conns, nconns);
 		if (many.set == NULL)
 			prepare_many(conns, nconns);
 	}

@@ -167,7 +167,8 @@ check_answers(RemoteAnswer *answers, int n, const char *const *tags)
 		ereport(ERROR,
 				(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
 				 errmsg("connection to node %s:%d was lost while it committed", conn->nodename, conn->nodeport),
-				 errdetail("Whether the transaction was committed is not known.")));
+				 errdetail("Whether the transaction was committed is not known."),
+				 errhint("When the node answers again, look at the rows that the transaction would have changed.")));
 	}
 	if (answers[failed].error != NULL)
 		remote_raise(ERROR, conn, answers[failed].error);
@@ -209,6 +210,18 @@ commit_timeout(int patience)
 	return StatementTimeout > 0 ? Max(StatementTimeout, Min(remote_connection_timeout(), patience)) : -1;
 }
 
+/*
+ * How long nodes may take to commit what is prepared; recovery does it
+ * otherwise.
+ */
+static long
+decided_timeout(void)
+{
+	long		timeout = commit_timeout(PREPARE_PATIENCE);
+
+	return timeout < 0 ? remote_connection_timeout() : Min(timeout, remote_connection_timeout());
+}
+
 static void
 broadcast_and_check(RemoteAnswer *answers, int n, const char *const *tags, const char *between)
 {
@@ -236,7 +249,7 @@ commit_on_writer(RemoteAnswer *answers, int n, const char *const *tags)
 		ErrorData  *error = catch_copy(&point);
 
 		catch_end(&point);
-		remote_stop_broadcast(answers, n, remote_connection_timeout());
+		remote_stop_broadcast(answers, n, remote_undo_timeout());
 		if (answers[n - 1].error != NULL && answers[n - 1].conn->state != REMOTE_DEAD)
 		{
 			remote_error_free(answers[n - 1].error);
@@ -540,9 +553,9 @@ commit_prepared(void)
 	if (ProcDiePending && !PostmasterIsAlive())
 		return;
 	DEBUG_POINT("commit-after-decision");
-	remote_broadcast(decided_answers, first, remote_connection_timeout(), "commit-between-commits");
+	remote_broadcast(decided_answers, first, decided_timeout(), "commit-between-commits");
 	if (first < n)
-		remote_broadcast(decided_answers + first, n - first, remote_connection_timeout(), NULL);
+		remote_broadcast(decided_answers + first, n - first, decided_timeout(), NULL);
 	DEBUG_POINT("commit-after-second-phase");
 	commit_note_finished(decided_answers, n, "COMMIT PREPARED");
 }
@@ -575,7 +588,7 @@ undo_commands(RemoteAnswer *answers, bool prepared)
 void
 abort_remote(void)
 {
-	long		timeout = proc_exit_inprogress ? EXIT_TIMEOUT : remote_connection_timeout();
+	long		timeout = proc_exit_inprogress ? EXIT_TIMEOUT : remote_undo_timeout();
 	RemoteAnswer *answers;
 	int			n;
 

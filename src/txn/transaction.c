@@ -364,7 +364,7 @@ rollback_level(int level)
 		conn->xact_guarded = false;
 		if (conn->xact_read_only >= level)
 			conn->xact_read_only = 0;
-		remote_settle(conn, remote_connection_timeout());
+		remote_settle(conn, remote_undo_timeout());
 		remote_settings_rolled_back(conn);
 		if (conn->state == REMOTE_DEAD && conn->xact_began >= level)
 		{

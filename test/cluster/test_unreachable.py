@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import psycopg
 import pytest
@@ -12,16 +12,21 @@ from harness.servers import (PATIENCE, SLOW, cluster, connect as open_connection
                              wait_until_quiet, wait_until_slow)
 
 
+def make_tables(connection):
+    """Distributed table t, reference table r, local table l."""
+    fill(connection, "t", 200)
+    connection.execute("CREATE TABLE r (id int PRIMARY KEY, v text)")
+    connection.execute("SELECT create_reference_table('r')")
+    connection.execute("INSERT INTO r VALUES (1, 'one')")
+    connection.execute("CREATE TABLE l (id int)")
+
+
 @pytest.fixture(scope="module")
 def broken():
-    """A cluster whose first worker is down; distributed table t, reference table r, local table l."""
+    """A cluster whose first worker is down, with tables."""
     with cluster(purpose="check-down") as made:
         with open_connection(made.coordinator) as connection:
-            fill(connection, "t", 200)
-            connection.execute("CREATE TABLE r (id int PRIMARY KEY, v text)")
-            connection.execute("SELECT create_reference_table('r')")
-            connection.execute("INSERT INTO r VALUES (1, 'one')")
-            connection.execute("CREATE TABLE l (id int)")
+            make_tables(connection)
         made.workers[0].kill()
         yield made
 
@@ -190,20 +195,118 @@ def silent(make_cluster):
     """Stops all processes of a worker for the time of a `with`: its connections stay, and nothing is answered."""
     made = make_cluster()
 
-    @contextmanager
-    def silence():
-        node = made.workers[0]
-        pids = [node.pid(), *node.processes()]
+    made.silence = lambda: stopped(made.workers[0])
+    return made
+
+
+# What a client does before its node stops, and then; whether that may have been committed.
+PHASES = {
+    "connect": ([], "SELECT count(*) FROM t"),
+    "statement": (["SELECT count(*) FROM t"], "SELECT count(*) FROM t"),
+    "fetch": (["BEGIN", "DECLARE c CURSOR FOR SELECT * FROM t", "FETCH 1 FROM c"], "UPDATE t SET payload = 1"),
+    "lone write": (["UPDATE t SET payload = 0 WHERE id = {id}"], "UPDATE t SET payload = 1 WHERE id = {id}"),
+    "lock": (["BEGIN", "UPDATE t SET payload = 1 WHERE id = {id}"], "SELECT * FROM t WHERE id = {id} FOR UPDATE"),
+    "one-phase commit": (["BEGIN", "UPDATE t SET payload = 1 WHERE id = {id}"], "COMMIT"),
+    "prepare": (["BEGIN", "UPDATE t SET payload = 1"], "COMMIT"),
+    "commit of readers": (["BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT count(*) FROM t"], "COMMIT"),
+    "savepoint": (["BEGIN", "UPDATE t SET payload = 1", "SAVEPOINT a", "UPDATE t SET payload = 2"], "ROLLBACK TO a; COMMIT"),
+    "rollback": (["BEGIN", "UPDATE t SET payload = 1"], "ROLLBACK"),
+    "reference": ([], "UPDATE r SET v = 'new'"),
+    "ddl": (["SELECT count(*) FROM t"], "ALTER TABLE t ADD COLUMN c int"),
+    "copy": (["SELECT count(*) FROM t"], "COPY t (id, payload) FROM STDIN"),
+    "insert": (["SELECT count(*) FROM t"], "INSERT INTO t SELECT i, 1 FROM generate_series(1001, 50000) i"),
+    "sequence": (["SELECT count(*) FROM t"], "SELECT create_distributed_table('l', 'id')"),
+}
+ENDS = {
+    "keepalive": "SET citus.node_keepalive = '300ms'; SET citus.node_connection_timeout = '500ms'",
+    "timeout": "SET citus.node_keepalive = 0; SET statement_timeout = '1s'",
+    "cancel": "SET citus.node_keepalive = 0",
+}
+END_LIMIT = 10      # seconds: 1 for the statement, 3 to ask for its cancellation, 1 to prepare, and a loaded machine
+
+
+@pytest.fixture(scope="module")
+def stoppable():
+    """A cluster whose first worker can be stopped for the time of a `with`, with tables; id: of a row there."""
+    with cluster(purpose="check-stop") as made:
+        with open_connection(made.coordinator) as connection:
+            make_tables(connection)
+            made.id = ids_on(connection, made.workers[0].port, 1)[0]
+        yield made
+
+
+@contextmanager
+def stopped(node):
+    """All processes of a server stand still: its connections stay, new ones are accepted, and nothing is answered."""
+    pids = [node.pid()]
+    try:
+        kill_process(pids[0], signal.SIGSTOP)
+        for pid in node.processes():
+            with suppress(ProcessLookupError):
+                kill_process(pid, signal.SIGSTOP)
+                pids.append(pid)
+        yield
+    finally:
         for pid in pids:
-            kill_process(pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            for pid in pids:
+            with suppress(ProcessLookupError):
                 kill_process(pid, signal.SIGCONT)
 
-    made.silence = silence
-    return made
+
+def run_to_end(connection, statement):
+    """Runs it; returns the error."""
+    try:
+        if statement.startswith("COPY"):
+            with connection.cursor().copy(statement) as copy:
+                for number in range(1001, 20000):
+                    copy.write_row((number, 1))
+        else:
+            connection.execute(statement)
+    except psycopg.Error as error:
+        return error
+    return None
+
+
+def what_is_left(made):
+    with open_connection(made.coordinator) as connection:
+        return rows(connection, "SELECT max(payload), count(*), (SELECT v FROM r), (SELECT count(*) FROM pg_attribute"
+                                " WHERE attrelid = 't'::regclass AND attname = 'c'), (SELECT count(*) FROM citus_tables) FROM t")
+
+
+@pytest.mark.some(4)
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("end", ENDS)
+def test_stopped_node(stoppable, connect, end, phase):
+    """Whatever a session waits for, it ends: by a keepalive, a timeout or a request; and what it says is true."""
+    before, statement = [[text.format(id=stoppable.id) for text in part] if isinstance(part, list) else part.format(id=stoppable.id)
+                         for part in PHASES[phase]]
+    connection = connect(stoppable.coordinator)
+    connection.execute(ENDS[end])
+    left = what_is_left(stoppable)
+    for text in before:
+        connection.execute(text)
+    with stopped(stoppable.workers[0]):
+        begun = time.monotonic()
+        request = threading.Timer(1, connection.cancel)
+        if end == "cancel":
+            request.start()
+        error = run_to_end(connection, statement)
+        elapsed = time.monotonic() - begun
+        request.cancel()
+        print(f"{phase} by {end}: {elapsed:.1f} s, {error and error.sqlstate} {error}")
+        assert elapsed < END_LIMIT
+        assert value(connection, "SELECT 1") == 1 if connection.info.transaction_status == 0 else True
+    connection.close()
+    wait_until_quiet(stoppable)
+    if error is None:
+        assert phase in ("commit of readers", "rollback")
+    elif phase in ("one-phase commit", "lone write"):
+        assert error.sqlstate in ("08007", "57014")
+    else:
+        assert error.sqlstate in ("08006", "57014")
+    if error is None or error.sqlstate != "08007":
+        assert what_is_left(stoppable) == left
+    with open_connection(stoppable.coordinator) as later:
+        later.execute("UPDATE t SET payload = 0")
 
 
 def test_commit_with_a_silent_node(silent, connect):
