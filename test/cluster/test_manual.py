@@ -134,3 +134,17 @@ def test_compatibility(cluster):
         if status != ("there" if entry.status in ("same", "simpler") else entry.status):
             wrong[entry.name] = (entry.status, status)
     assert wrong == {}
+
+
+def test_statements_of_versions_have_tests():
+    """Each line of the tables of versions.md names a script of the oracle, or a test of regress."""
+    rows = [line for line in pages.text_of("versions.md").splitlines() if line.startswith("| ")]
+    rows = [row for row in rows if not row.startswith("| statement")]
+    assert len(rows) > 30
+    for row in rows:
+        names = re.findall(r"`([a-z0-9_/]+)`", row.split("|")[-2])
+        folder = "test/regress/sql" if "test/regress" in names else "test/oracle/scripts"
+        names = [name for name in names if name != "test/regress"]
+        assert names, row
+        for name in names:
+            assert os.path.exists(os.path.join(os.path.dirname(pages.DOCS), folder, f"{name}.sql")), row
