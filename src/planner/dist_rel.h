@@ -209,10 +209,14 @@ extern double group_subquery_cost(List *exprs);
 
 /*
  * group_subquery.c: the columns of this query level that expressions of a
- * relation use, each once, and the subqueries in them that its nodes can run;
- * of others, the columns that they use.
+ * relation use, each once, and what of them its nodes alone can tell:
+ * subqueries that they can run, and how columns are stored.  Of other
+ * subqueries, the columns that they use.
  */
 extern List *group_subquery_columns(PlannerInfo *root, const DistRel *dist, List *exprs);
+
+/* group_subquery.c: whether there are calls of the latter kind. */
+extern bool group_subquery_storage(PlannerInfo *root, const DistRel *dist, List *exprs);
 
 /*
  * group_subquery.c: whether groups' expressions have subqueries that use, of

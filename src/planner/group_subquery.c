@@ -30,6 +30,7 @@
 #include "nodes/supportnodes.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/rewriteManip.h"
+#include "utils/fmgroids.h"
 
 #include "compat/sql_function.h"
 #include "planner/dist_rel.h"
@@ -197,7 +198,20 @@ group_subquery_cost(List *exprs)
 	return cost;
 }
 
-/* For group_subquery_columns. */
+/*
+ * Whether a call tells how columns are stored.  Nodes send values that are
+ * neither compressed nor out of line.
+ */
+static bool
+is_storage_call(const Node *node)
+{
+	const FuncExpr *call = (const FuncExpr *) node;
+
+	return IsA(node, FuncExpr) && (call->funcid == F_PG_COLUMN_SIZE || call->funcid == F_PG_COLUMN_COMPRESSION) &&
+		contain_var_clause(unconstify(Node *, node));
+}
+
+/* For group_subquery_columns, and group_subquery_storage. */
 typedef struct ColumnSearch
 {
 	PlannerInfo *root;
@@ -213,7 +227,8 @@ columns_walker(Node *node, void *context)
 	if (node == NULL)
 		return false;
 	if (IsA(node, Var) ||
-		(marked_subquery(node) != NULL && dist_rel_can_evaluate(search->root, search->dist, list_make1(node))))
+		((marked_subquery(node) != NULL || is_storage_call(node)) &&
+		 dist_rel_can_evaluate(search->root, search->dist, list_make1(node))))
 	{
 		search->columns = list_append_unique(search->columns, node);
 		return false;
@@ -228,6 +243,25 @@ group_subquery_columns(PlannerInfo *root, const DistRel *dist, List *exprs)
 
 	(void) columns_walker((Node *) exprs, &search);
 	return search.columns;
+}
+
+static bool
+storage_walker(Node *node, void *context)
+{
+	const ColumnSearch *search = context;
+
+	if (node == NULL)
+		return false;
+	return (is_storage_call(node) && dist_rel_can_evaluate(search->root, search->dist, list_make1(node))) ||
+		expression_tree_walker(node, storage_walker, context);
+}
+
+bool
+group_subquery_storage(PlannerInfo *root, const DistRel *dist, List *exprs)
+{
+	ColumnSearch search = {.root = root,.dist = dist};
+
+	return storage_walker((Node *) exprs, &search);
 }
 
 /* Stops at a call outside of aggregates that has an argument to compute. */

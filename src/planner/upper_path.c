@@ -478,8 +478,21 @@ can_sort(PlannerInfo *root, const DistQuery *query)
 }
 
 /*
- * A path for a query without LIMIT that returns subqueries' values, which only
- * nodes can compute.
+ * Has a path be chosen whose nodes tell how columns are stored, whatever its
+ * cost.
+ */
+static void
+prefer_path_of_storage(PlannerInfo *root, RelOptInfo *final_rel, const DistQuery *query)
+{
+	const PathTarget *target = root->upper_targets[UPPERREL_FINAL];
+
+	if (!query->grouped && target != NULL && group_subquery_storage(root, query->rel, target->exprs))
+		final_rel->pathlist = NIL;
+}
+
+/*
+ * A path for a query without LIMIT that returns values that only nodes can
+ * compute: of subqueries, or how columns are stored.
  */
 static void
 add_whole_path(PlannerInfo *root, RelOptInfo *final_rel, DistQuery *query)
@@ -487,11 +500,14 @@ add_whole_path(PlannerInfo *root, RelOptInfo *final_rel, DistQuery *query)
 	PathTarget *target = root->upper_targets[UPPERREL_FINAL];
 	Path	   *path;
 
-	if (target == NULL || !group_subqueries_stand_in(target->exprs, NULL) || !dist_rel_can_evaluate(root, query->rel, target->exprs))
+	if (target == NULL ||
+		(group_subqueries_stand_in(target->exprs, NULL) ? !dist_rel_can_evaluate(root, query->rel, target->exprs) :
+		 contain_volatile_functions((Node *) target->exprs) || !group_subquery_storage(root, query->rel, target->exprs)))
 		return;
 	path = dist_query_path(root, final_rel, query, target, query->rel->rows, 0);
 	if (root->sort_pathkeys != NIL)
 		path = (Path *) create_sort_path(root, final_rel, path, root->sort_pathkeys, -1);
+	prefer_path_of_storage(root, final_rel, query);
 	add_path(final_rel, path);
 }
 
@@ -571,6 +587,7 @@ add_limit_path(PlannerInfo *root, RelOptInfo *final_rel, const FinalPathExtraDat
 		path->total_cost = Min(path->total_cost, ((Path *) linitial(final_rel->pathlist))->startup_cost);
 		path->startup_cost = Min(path->startup_cost, path->total_cost);
 	}
+	prefer_path_of_storage(root, final_rel, query);
 	add_path(final_rel, (Path *) create_limit_path(root, final_rel, path, root->parse->limitOffset,
 												   root->parse->limitCount, root->parse->limitOption,
 												   extra->offset_est, extra->count_est));
