@@ -36,6 +36,7 @@ struct ColumnBuffer
 	int16		attlen;
 	bool		attbyval;
 	char		attalign;
+	char		attstorage;
 	bool		dropped;
 	FmgrInfo   *compare;		/* NULL: the type isn't ordered */
 	Oid			collation;
@@ -85,6 +86,7 @@ column_buffer_make(Form_pg_attribute att)
 	buffer->attlen = att->attlen;
 	buffer->attbyval = att->attbyval;
 	buffer->attalign = att->attalign;
+	buffer->attstorage = att->attstorage;
 	buffer->dropped = att->attisdropped;
 	buffer->collation = att->attcollation;
 	buffer->capacity = 1024;
@@ -160,12 +162,13 @@ integer_to_datum(int64 value, int16 attlen)
  * returns where it starts.
  */
 static uint32
-append_datum(StringInfo bytes, int16 attlen, char attalign, Datum value)
+append_datum(StringInfo bytes, const ColumnBuffer *buffer, Datum value)
 {
 	const char *pointer = DatumGetPointer(value);
 	uint32		start;
 
-	if (attlen == -1 && (VARATT_IS_SHORT(pointer) || VARATT_CAN_MAKE_SHORT(pointer)))
+	if (buffer->attlen == -1 && buffer->attstorage != TYPSTORAGE_PLAIN &&
+		(VARATT_IS_SHORT(pointer) || VARATT_CAN_MAKE_SHORT(pointer)))
 	{
 		Size		len = VARSIZE_ANY_EXHDR(pointer);
 
@@ -175,10 +178,10 @@ append_datum(StringInfo bytes, int16 attlen, char attalign, Datum value)
 		appendBinaryStringInfo(bytes, VARDATA_ANY(pointer), (int) len);
 		return start;
 	}
-	while (att_align_nominal(bytes->len, attalign) != bytes->len)
+	while (att_align_nominal(bytes->len, buffer->attalign) != bytes->len)
 		appendStringInfoChar(bytes, 0);
 	start = bytes->len;
-	appendBinaryStringInfo(bytes, pointer, (int) att_addlength_pointer(0, attlen, pointer));
+	appendBinaryStringInfo(bytes, pointer, (int) att_addlength_pointer(0, buffer->attlen, pointer));
 	return start;
 }
 
@@ -200,7 +203,7 @@ column_buffer_add(ColumnBuffer *buffer, Datum value, bool isnull)
 		return sizeof(int64);
 	}
 	before = buffer->bytes.len;
-	buffer->starts[buffer->nvalues++] = append_datum(&buffer->bytes, buffer->attlen, buffer->attalign, value);
+	buffer->starts[buffer->nvalues++] = append_datum(&buffer->bytes, buffer, value);
 	return buffer->bytes.len - before;
 }
 
@@ -396,7 +399,7 @@ encode_datums(ColumnBuffer *buffer, StringInfo raw, EncodedChunk *chunk)
 
 		initStringInfo(&values);
 		for (int i = 0; i < distinct->count; i++)
-			append_datum(&values, buffer->attlen, buffer->attalign,
+			append_datum(&values, buffer,
 						 PointerGetDatum(buffer->bytes.data + buffer->starts[distinct->first[i]]));
 		while (values.len % MAXIMUM_ALIGNOF != 0)
 			appendStringInfoChar(&values, 0);

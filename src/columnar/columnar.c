@@ -14,6 +14,7 @@
 
 #include "columnar/columnar.h"
 #include "columnar/options.h"
+#include "columnar/scan_node.h"
 #include "columnar/stripe_fetch.h"
 #include "columnar/stripe_format.h"
 #include "columnar/stripe_writer.h"
@@ -146,4 +147,5 @@ columnar_init(void)
 	columnar_options_init();
 	stripe_writer_init();
 	stripe_fetch_init();
+	scan_node_init();
 }

@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include <limits.h>
+
 #include "utils/guc.h"
 
 #include "columnar/options.h"
@@ -20,6 +22,7 @@ static const struct config_enum_entry compression_names[] = {
 	{NULL, 0, false}
 };
 
+int			columnar_row_wise_limit = 500;
 bool		columnar_enable_custom_scan = true;
 bool		columnar_enable_qual_pushdown = true;
 
@@ -51,6 +54,10 @@ columnar_options_init(void)
 	DefineCustomIntVariable("columnar.chunk_group_row_limit", "Most rows of a chunk group of a new stripe.", NULL,
 							&columnar_defaults.group_rows, 10000, 1000, 100000, PGC_USERSET, 0,
 							NULL, NULL, NULL);
+	DefineCustomIntVariable("columnar.row_wise_limit",
+							"Rows that a command inserts row by row, before it writes stripes.",
+							"So small writes are cheap. With 0, each command writes a stripe.",
+							&columnar_row_wise_limit, 500, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("columnar.enable_custom_scan",
 							 "Scans of columnar tables read only the columns that the query needs.", NULL,
 							 &columnar_enable_custom_scan, true, PGC_USERSET, 0, NULL, NULL, NULL);

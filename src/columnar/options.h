@@ -20,6 +20,9 @@ typedef struct ColumnarOptions
 	int			level;
 } ColumnarOptions;
 
+/* columnar.row_wise_limit: a command with fewer rows inserts them row-wise. */
+extern int	columnar_row_wise_limit;
+
 /* columnar.enable_custom_scan, columnar.enable_qual_pushdown */
 extern bool columnar_enable_custom_scan;
 extern bool columnar_enable_qual_pushdown;

@@ -74,11 +74,11 @@ stripe_fetch_row(StripeStore *store, const StripeInfo *stripe, ItemPointer ctid,
 	uint32		row = stripe_row_of_ctid(stripe, ctid);
 	int			group = stripe_reader_group_of(reader, row);
 
-	if (reader->group != group || reader->values[0] == NULL)
+	if (reader->group != group)
 	{
 		/* An error while it is read leaves nothing that looks complete. */
 		reader->group = -1;
-		stripe_reader_load(reader, store, group, NULL);
+		stripe_reader_load(reader, store, group, stripe_reader_all_columns(slot->tts_tupleDescriptor));
 	}
 	stripe_reader_store_tuple(reader, row, slot);
 }

@@ -151,10 +151,16 @@ stripe_reader_load(StripeReader *reader, StripeStore *store, int group, const Bi
 	old = MemoryContextSwitchTo(reader->group_context);
 	for (int i = 0; i < natts; i++)
 	{
-		if (columns == NULL || bms_is_member(i, columns))
+		if (bms_is_member(i, columns))
 			load_column(reader, store, i);
 	}
 	MemoryContextSwitchTo(old);
+}
+
+Bitmapset *
+stripe_reader_all_columns(TupleDesc tupdesc)
+{
+	return bms_add_range(NULL, 0, tupdesc->natts - 1);
 }
 
 int

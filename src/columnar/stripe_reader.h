@@ -41,10 +41,13 @@ extern StripeReader *stripe_reader_open(StripeStore *store, const StripeInfo *st
 extern void stripe_reader_close(StripeReader *reader);
 
 /*
- * Reads a chunk group: the columns in the set, as their numbers minus one, or
- * all (NULL).  What was read of the group before is forgotten.
+ * Reads the columns in the set, which count from 0, of a chunk group.  What
+ * was read of the group before is forgotten.
  */
 extern void stripe_reader_load(StripeReader *reader, StripeStore *store, int group, const Bitmapset *columns);
+
+/* The set of all columns. */
+extern Bitmapset *stripe_reader_all_columns(TupleDesc tupdesc);
 
 /* The chunk group of a row of the stripe. */
 extern int	stripe_reader_group_of(const StripeReader *reader, uint32 row);

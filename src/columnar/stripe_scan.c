@@ -105,12 +105,12 @@ next_wanted_group(StripeScan *scan, bool backward)
 
 		CHECK_FOR_INTERRUPTS();
 		if (scan->shared != NULL)
-			next = (int64) Min(pg_atomic_fetch_add_u64(scan->shared, 1), (uint64) scan->ngroups);
+			next = (int64) pg_atomic_fetch_add_u64(scan->shared, 1);
 		else
 			next = (int64) scan->group + (backward ? -1 : 1);
 		if (next < 0 || next >= scan->ngroups)
 		{
-			scan->group = next < 0 ? -1 : scan->ngroups;
+			scan->group = next < 0 ? -1 : scan->ngroups;	/* not beyond it */
 			return false;
 		}
 		enter_stripe_of_group(scan, (int) next);

@@ -40,7 +40,7 @@ typedef struct StripeScan
 								 * last */
 	bool		loaded;
 	int64		row;			/* in the stripe */
-	const Bitmapset *columns;	/* to read, from 0; NULL: all */
+	const Bitmapset *columns;	/* to read, from 0 */
 	ChunkGroupTest test;
 	void	   *test_arg;
 	pg_atomic_uint64 *shared;	/* the next group, of a parallel scan */
@@ -49,8 +49,9 @@ typedef struct StripeScan
 } StripeScan;
 
 /*
- * Begins a scan of what a snapshot sees, of the columns in tupdesc, in the
- * current memory context, which lasts until stripe_scan_end().
+ * Begins a scan of what a snapshot sees, in the current memory context, which
+ * lasts until stripe_scan_end().  The table's columns are those of tupdesc;
+ * the set, whose members count from 0, says which of them are read.
  */
 extern StripeScan *stripe_scan_begin(Relation table, TupleDesc tupdesc, Snapshot snapshot,
 									 const Bitmapset *columns, pg_atomic_uint64 *shared);

@@ -40,9 +40,6 @@
 #include "compat/foreach.h"
 #include "compat/table_am.h"
 
-/* A command that inserts fewer rows than this inserts them row-wise. */
-#define MIN_STRIPE_ROWS 500
-
 /* A larger row is stored row-wise. */
 #define MAX_STRIPE_ROW_BYTES (8 * 1024 * 1024)
 
@@ -181,7 +178,7 @@ stripe_writer_wants(Relation table, CommandId cid, bool bulk, int nrows)
 	writer = require_table_writer(table, cid);
 	if (writer->stripe != NULL)
 		return true;
-	if (!writer->only_row_wise && (bulk || nrows >= MIN_STRIPE_ROWS || writer->row_wise >= MIN_STRIPE_ROWS) &&
+	if (!writer->only_row_wise && (bulk || nrows >= columnar_row_wise_limit || writer->row_wise >= columnar_row_wise_limit) &&
 		!columnar_is_published(table))
 		return true;
 	writer->row_wise += nrows;

@@ -54,9 +54,9 @@ heap_view_free(Relation view)
 	pfree(view);
 }
 
-/* The columns that an index reads, from 0; NULL: all. */
+/* The columns that an index reads, from 0. */
 static Bitmapset *
-columns_of_index(IndexInfo *info)
+columns_of_index(Relation table, IndexInfo *info)
 {
 	Bitmapset  *attnos = NULL;
 	Bitmapset  *columns = NULL;
@@ -72,7 +72,7 @@ columns_of_index(IndexInfo *info)
 	while ((attno = bms_next_member(attnos, attno)) >= 0)
 	{
 		if (attno + FirstLowInvalidHeapAttributeNumber <= 0)
-			return NULL;
+			return stripe_reader_all_columns(RelationGetDescr(table));
 		columns = bms_add_member(columns, attno + FirstLowInvalidHeapAttributeNumber - 1);
 	}
 	return columns;
@@ -110,7 +110,8 @@ index_stripes(Relation table, Relation index, IndexInfo *info, pg_atomic_uint64 
 	ExprContext *econtext = GetPerTupleExprContext(estate);
 	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(table), &TTSOpsVirtual);
 	ExprState  *predicate = ExecPrepareQual(info->ii_Predicate, estate);
-	StripeScan *scan = stripe_scan_begin(table, RelationGetDescr(table), SnapshotSelf, columns_of_index(info), shared);
+	StripeScan *scan = stripe_scan_begin(table, RelationGetDescr(table), SnapshotSelf, columns_of_index(table, info),
+										 shared);
 	Datum		values[INDEX_MAX_KEYS];
 	bool		nulls[INDEX_MAX_KEYS];
 	double		rows = 0;

@@ -58,6 +58,9 @@ typedef struct ColumnarScan
 	MemoryContext context;		/* the scan's own */
 	StripeScan *stripes;		/* NULL: not begun */
 	ColumnarScanPart part;
+	const ColumnarProjection *projection;	/* NULL: all columns */
+	TupleTableSlot *heap_slot;	/* with a projection: a row of the heap */
+	AttrNumber	last_column;	/* the last one of the projection, from 1 */
 
 	AnalyzePhase analyze_phase;
 	int			analyze_group;	/* the next one */
@@ -92,6 +95,8 @@ columnar_scan_end(TableScanDesc sscan)
 
 	if (scan->stripes != NULL)
 		stripe_scan_end(scan->stripes);
+	if (scan->heap_slot != NULL)
+		ExecDropSingleTupleTableSlot(scan->heap_slot);
 	GetHeapamTableAmRoutine()->scan_end(scan->heap);
 	if ((scan->base.rs_flags & SO_TEMP_SNAPSHOT) != 0)
 		UnregisterSnapshot(scan->base.rs_snapshot);
@@ -136,8 +141,15 @@ begin_stripes(ColumnarScan *scan, TupleDesc tupdesc)
 	if (scan->stripes != NULL)
 		return;
 	old = MemoryContextSwitchTo(scan->context);
-	scan->stripes = stripe_scan_begin(scan->base.rs_rd, tupdesc, snapshot_for_stripes(scan), NULL,
+	scan->stripes = stripe_scan_begin(scan->base.rs_rd, tupdesc, snapshot_for_stripes(scan),
+									  scan->projection != NULL ? scan->projection->columns :
+									  stripe_reader_all_columns(tupdesc),
 									  table_scan_shared_groups(&scan->base));
+	if (scan->projection != NULL)
+	{
+		scan->stripes->test = scan->projection->test;
+		scan->stripes->test_arg = scan->projection->test_arg;
+	}
 	MemoryContextSwitchTo(old);
 }
 
@@ -180,7 +192,85 @@ columnar_scan_getnextslot(TableScanDesc sscan, ScanDirection direction, TupleTab
 			return true;
 		scan->part = SCAN_STRIPES;
 	}
-	return next_stripe_row(scan, direction, slot);
+	if (next_stripe_row(scan, direction, slot))
+		return true;
+	ExecClearTuple(slot);
+	return false;
+}
+
+void
+table_scan_project(TableScanDesc sscan, const ColumnarProjection *projection)
+{
+	ColumnarScan *scan = (ColumnarScan *) sscan;
+	MemoryContext old = MemoryContextSwitchTo(scan->context);
+
+	scan->projection = projection;
+	scan->last_column = bms_is_empty(projection->columns) ? 0 : bms_prev_member(projection->columns, -1) + 1;
+	scan->heap_slot = table_slot_create(scan->base.rs_rd, NULL);
+	MemoryContextSwitchTo(old);
+}
+
+/* Copies the projection's values of a row of a stripe, or of the heap. */
+static void
+store_projected_values(const ColumnarScan *scan, bool in_stripe, TupleTableSlot *slot)
+{
+	const StripeReader *reader = in_stripe ? scan->stripes->reader : NULL;
+	uint32		row = in_stripe ? (uint32) (scan->stripes->row - reader->group_start) : 0;
+	int			column = -1;
+
+	ExecClearTuple(slot);
+	while ((column = bms_next_member(scan->projection->columns, column)) >= 0)
+	{
+		slot->tts_isnull[column] = in_stripe ? reader->nulls[column][row] : scan->heap_slot->tts_isnull[column];
+		slot->tts_values[column] = in_stripe ? reader->values[column][row] : scan->heap_slot->tts_values[column];
+	}
+	ExecStoreVirtualTuple(slot);
+	slot->tts_tableOid = RelationGetRelid(scan->base.rs_rd);
+	if (in_stripe)
+		stripe_ctid_of_row(reader->stripe.first_block, (uint32) scan->stripes->row, &slot->tts_tid);
+	else
+		slot->tts_tid = scan->heap_slot->tts_tid;
+}
+
+bool
+table_scan_next_values(TableScanDesc sscan, TupleTableSlot *slot)
+{
+	ColumnarScan *scan = (ColumnarScan *) sscan;
+
+	if (scan->stripes == NULL)
+	{
+		/* The columns that aren't read are NULL in all rows. */
+		ExecClearTuple(slot);
+		memset(slot->tts_isnull, true, slot->tts_tupleDescriptor->natts * sizeof(bool));
+		memset(slot->tts_values, 0, slot->tts_tupleDescriptor->natts * sizeof(Datum));
+	}
+	begin_stripes(scan, slot->tts_tupleDescriptor);
+	if (scan->part == SCAN_STRIPES)
+	{
+		if (stripe_scan_next(scan->stripes, ForwardScanDirection))
+		{
+			store_projected_values(scan, true, slot);
+			return true;
+		}
+		scan->part = SCAN_ROW_WISE;
+	}
+	if (!GetHeapamTableAmRoutine()->scan_getnextslot(scan->heap, ForwardScanDirection, scan->heap_slot))
+	{
+		ExecClearTuple(slot);
+		return false;
+	}
+	slot_getsomeattrs(scan->heap_slot, scan->last_column);
+	store_projected_values(scan, false, slot);
+	return true;
+}
+
+void
+table_scan_count_groups(TableScanDesc sscan, uint64 *read, uint64 *skipped)
+{
+	ColumnarScan *scan = (ColumnarScan *) sscan;
+
+	*read = scan->stripes != NULL ? scan->stripes->groups_read : 0;
+	*skipped = scan->stripes != NULL ? scan->stripes->groups_skipped : 0;
 }
 
 static Size

@@ -12,10 +12,37 @@
 
 #include "port/atomics.h"
 
+#include "columnar/stripe_scan.h"
 #include "compat/table_am.h"
 
 /* The shared counter of chunk groups of a parallel scan, or NULL. */
 extern pg_atomic_uint64 *table_scan_shared_groups(TableScanDesc scan);
+
+/*
+ * A scan of some columns only, into slots for values: what a scan node asks
+ * for, after table_beginscan() or table_beginscan_parallel().
+ */
+typedef struct ColumnarProjection
+{
+	Bitmapset  *columns;		/* from 0 */
+	ChunkGroupTest test;		/* which chunk groups may have wanted rows */
+	void	   *test_arg;
+} ColumnarProjection;
+
+/*
+ * Sets it; it stays the caller's.  No row was asked for yet, or since a
+ * rescan.
+ */
+extern void table_scan_project(TableScanDesc scan, const ColumnarProjection *projection);
+
+/*
+ * The next row, forward: the values of the columns in the slot, all others
+ * NULL.  They are valid until the next call.
+ */
+extern bool table_scan_next_values(TableScanDesc scan, TupleTableSlot *slot);
+
+/* How many chunk groups the scan has read, and how many it has skipped. */
+extern void table_scan_count_groups(TableScanDesc scan, uint64 *read, uint64 *skipped);
 
 /* Fills in the members of the routine for this file's functions. */
 extern void table_scan_set(TableAmRoutine *routine);

@@ -32,6 +32,7 @@
 #include "rewrite/rewriteManip.h"
 #include "utils/rel.h"
 
+#include "columnar/scan_path.h"
 #include "compat/permissions.h"
 #include "planner/base_rel.h"
 #include "planner/cursor_plan.h"
@@ -351,7 +352,10 @@ add_scan_path(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 
 	if (prev_set_rel_pathlist)
 		prev_set_rel_pathlist(root, rel, rti, rte);
-	if (IS_DUMMY_REL(rel) || !metadata_available())
+	if (IS_DUMMY_REL(rel))
+		return;
+	columnar_add_paths(root, rel, rte);
+	if (!metadata_available())
 		return;
 	note_rel(root, rel, rte);
 	shard_append_add_paths(root, rel, rte);

@@ -88,6 +88,77 @@ CREATE INDEX ON t USING gin ((ARRAY[a]));
 SELECT count(*) FROM t TABLESAMPLE system (10);
 CLUSTER t USING t_pkey;
 
+-- the scan node: columns that are read, chunk groups that are skipped
+CREATE TABLE s (a int, b text COLLATE "C", c numeric, d date, n int, o oidvector) USING columnar;
+SET columnar.chunk_group_row_limit = 1000;
+SET columnar.row_wise_limit = 0;
+INSERT INTO s SELECT i, 'v' || lpad((i / 1000)::text, 3, '0'), i / 4.0, date '2020-01-01' + i / 1000,
+	CASE WHEN i > 5000 THEN i END, '1 2 3' FROM generate_series(1, 20000) i;
+RESET columnar.row_wise_limit;
+INSERT INTO s (a, b) VALUES (7, 'row-wise');
+SET max_parallel_workers_per_gather = 0;
+CREATE FUNCTION scan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		RETURN NEXT line;
+	END LOOP;
+END$$;
+SELECT scan_of('SELECT count(*) FROM s');
+SELECT scan_of('SELECT sum(c) FROM s WHERE a BETWEEN 3500 AND 4500');
+SELECT scan_of('SELECT a FROM s WHERE a IN (3, 19500) OR d = ''2020-01-11'' AND b >= ''v010''');
+SELECT scan_of('SELECT a FROM s WHERE n < 5000');
+SELECT scan_of('SELECT a FROM s WHERE n IS NULL AND a > 30000');
+SELECT scan_of('SELECT a FROM s WHERE c = (SELECT 2500.25)');
+PREPARE p (int) AS SELECT count(*), sum(a) FROM s WHERE a < $1;
+SET plan_cache_mode = force_generic_plan;
+SELECT scan_of('EXECUTE p (2000)');
+EXECUTE p (2000);
+EXECUTE p (NULL);
+RESET plan_cache_mode;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_material = off;
+SELECT count(*), sum(s.a) FROM (VALUES (10), (1500), (30000), (19999)) v (x), LATERAL (SELECT * FROM s WHERE s.a = v.x OFFSET 0) s;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+RESET enable_material;
+SELECT count(*) FROM s WHERE n IS NULL;
+SELECT count(*) FROM s WHERE n <> 6000 OR a < 100;
+SELECT s FROM s WHERE a = 1234;
+SELECT a, ctid > '(2147483648,0)' AS in_stripe, tableoid::regclass, xmin IS NOT NULL AS has_xmin FROM s WHERE a = 7 ORDER BY b;
+UPDATE s SET b = 'changed' WHERE a = 8 RETURNING a, b, n;
+SELECT a, b FROM s WHERE a IN (7, 8) ORDER BY b FOR UPDATE;
+-- another order than that of the bounds
+ALTER TABLE s ALTER COLUMN b TYPE text COLLATE "POSIX";
+SELECT scan_of('SELECT a FROM s WHERE b = ''v003'' AND a < 3010');
+SET columnar.enable_qual_pushdown = off;
+SELECT scan_of('SELECT a FROM s WHERE a = 3');
+SET columnar.enable_custom_scan = off;
+SELECT scan_of('SELECT a FROM s WHERE a = 3');
+RESET columnar.enable_custom_scan;
+RESET columnar.enable_qual_pushdown;
+RESET columnar.chunk_group_row_limit;
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+EXPLAIN (COSTS OFF) SELECT count(*), sum(a) FROM s;
+SELECT count(*), sum(a) FROM s;
+CREATE INDEX ON s (a);
+SET enable_seqscan = off;
+SET columnar.enable_custom_scan = off;
+SELECT count(*) FROM generate_series(1, 20000) i JOIN s ON a = i;
+SELECT count(*) FROM s WHERE a BETWEEN 100 AND 199;
+RESET columnar.enable_custom_scan;
+RESET enable_seqscan;
+RESET max_parallel_workers_per_gather;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+DROP TABLE s;
+DROP FUNCTION scan_of;
+
 -- foreign keys both ways, triggers
 CREATE TABLE child (a int REFERENCES t ON DELETE CASCADE, n int) USING columnar;
 INSERT INTO child SELECT a, a FROM t WHERE a < 3000;

@@ -1,0 +1,262 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_node.c
+ *	  The scan node of columnar tables.
+ *
+ * It is the server's sequential scan, but for two things: it reads the columns
+ * that the plan needs, and no chunk group whose bounds say that no row passes
+ * the conditions.  Both follow from the plan's target list and conditions, so
+ * the plan has nothing private.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relscan.h"
+#include "access/sysattr.h"
+#include "executor/executor.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/ruleutils.h"
+
+#include "columnar/chunk_filter.h"
+#include "columnar/options.h"
+#include "columnar/scan_node.h"
+#include "columnar/stripe_reader.h"
+#include "columnar/table_scan.h"
+#include "compat/explain.h"
+
+typedef struct ColumnarScanState
+{
+	CustomScanState css;		/* must be first */
+	TableScanDesc scan;			/* NULL: not begun */
+	ColumnarProjection projection;
+	List	   *conditions;		/* for the filter */
+	MemoryContext filter_context;
+	ParallelTableScanDesc parallel; /* NULL: not parallel */
+	uint64		groups_read;	/* of runs that have ended */
+	uint64		groups_skipped;
+} ColumnarScanState;
+
+static Node *columnar_scan_create(CustomScan *plan);
+
+const CustomScanMethods columnar_scan_methods = {
+	.CustomName = "ColumnarScan",
+	.CreateCustomScanState = columnar_scan_create,
+};
+
+/* The columns, from 0, that a plan's target list and conditions name. */
+static Bitmapset *
+columns_of_plan(Plan *plan, Index varno, TupleDesc tupdesc)
+{
+	Bitmapset  *attnos = NULL;
+	Bitmapset  *columns = NULL;
+	int			attno = -1;
+
+	pull_varattnos((Node *) plan->targetlist, varno, &attnos);
+	pull_varattnos((Node *) plan->qual, varno, &attnos);
+	while ((attno = bms_next_member(attnos, attno)) >= 0)
+	{
+		int			number = attno + FirstLowInvalidHeapAttributeNumber;
+
+		if (number == 0)
+			return stripe_reader_all_columns(tupdesc);
+		if (number > 0)
+			columns = bms_add_member(columns, number - 1);
+	}
+	return columns;
+}
+
+/*
+ * The server has compiled the expressions for slots of values.  A row that is
+ * checked again after it was locked (EvalPlanQual) comes in another slot.
+ */
+static void
+accept_other_slots(CustomScanState *css)
+{
+	css->ss.ps.scanopsfixed = false;
+	css->ss.ps.qual = ExecInitQual(css->ss.ps.plan->qual, &css->ss.ps);
+	ExecAssignScanProjectionInfo(&css->ss);
+}
+
+static void
+columnar_scan_begin_node(CustomScanState *css, EState *estate, int eflags)
+{
+	ColumnarScanState *state = (ColumnarScanState *) css;
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+
+	accept_other_slots(css);
+	state->projection.columns = columns_of_plan(&plan->scan.plan, plan->scan.scanrelid,
+												RelationGetDescr(css->ss.ss_currentRelation));
+	if (columnar_enable_qual_pushdown)
+		state->conditions = chunk_filter_conditions(plan->scan.plan.qual, plan->scan.scanrelid);
+	state->filter_context = AllocSetContextCreate(CurrentMemoryContext, "columnar filter", ALLOCSET_SMALL_SIZES);
+}
+
+/* The filter of this run, whose parameters are known now. */
+static void
+make_filter(ColumnarScanState *state)
+{
+	CustomScan *plan = (CustomScan *) state->css.ss.ps.plan;
+	MemoryContext old;
+
+	if (state->conditions == NIL)
+		return;
+	MemoryContextReset(state->filter_context);
+	old = MemoryContextSwitchTo(state->filter_context);
+	state->projection.test_arg = chunk_filter_make(state->conditions, plan->scan.scanrelid, &state->css.ss.ps);
+	state->projection.test = chunk_filter_test;
+	MemoryContextSwitchTo(old);
+}
+
+static void
+begin_table_scan(ColumnarScanState *state)
+{
+	ScanState  *ss = &state->css.ss;
+
+	make_filter(state);
+	if (state->parallel != NULL)
+		state->scan = table_beginscan_parallel(ss->ss_currentRelation, state->parallel);
+	else
+		state->scan = table_beginscan(ss->ss_currentRelation, ss->ps.state->es_snapshot, 0, NULL);
+	table_scan_project(state->scan, &state->projection);
+}
+
+static TupleTableSlot *
+columnar_scan_next_row(ScanState *ss)
+{
+	ColumnarScanState *state = (ColumnarScanState *) ss;
+
+	if (state->scan == NULL)
+		begin_table_scan(state);
+	return table_scan_next_values(state->scan, ss->ss_ScanTupleSlot) ? ss->ss_ScanTupleSlot : NULL;
+}
+
+/* ExecScan() evaluates the conditions. */
+static bool
+columnar_scan_recheck(ScanState *ss, TupleTableSlot *slot)
+{
+	return true;
+}
+
+static TupleTableSlot *
+columnar_scan_exec(CustomScanState *css)
+{
+	return ExecScan(&css->ss, columnar_scan_next_row, columnar_scan_recheck);
+}
+
+static void
+end_table_scan(ColumnarScanState *state)
+{
+	uint64		read;
+	uint64		skipped;
+
+	if (state->scan == NULL)
+		return;
+	table_scan_count_groups(state->scan, &read, &skipped);
+	state->groups_read += read;
+	state->groups_skipped += skipped;
+	table_endscan(state->scan);
+	state->scan = NULL;
+}
+
+static void
+columnar_scan_end_node(CustomScanState *css)
+{
+	end_table_scan((ColumnarScanState *) css);
+}
+
+static void
+columnar_scan_rescan_node(CustomScanState *css)
+{
+	end_table_scan((ColumnarScanState *) css);
+	ExecScanReScan(&css->ss);
+}
+
+static Size
+columnar_scan_estimate_dsm(CustomScanState *css, ParallelContext *pcxt)
+{
+	return table_parallelscan_estimate(css->ss.ss_currentRelation, css->ss.ps.state->es_snapshot);
+}
+
+static void
+columnar_scan_initialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
+{
+	ColumnarScanState *state = (ColumnarScanState *) css;
+
+	state->parallel = coordinate;
+	table_parallelscan_initialize(css->ss.ss_currentRelation, state->parallel, css->ss.ps.state->es_snapshot);
+}
+
+static void
+columnar_scan_reinitialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
+{
+	table_parallelscan_reinitialize(css->ss.ss_currentRelation, coordinate);
+}
+
+static void
+columnar_scan_initialize_worker(CustomScanState *css, shm_toc *toc, void *coordinate)
+{
+	((ColumnarScanState *) css)->parallel = coordinate;
+}
+
+static void
+columnar_scan_explain(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	ColumnarScanState *state = (ColumnarScanState *) css;
+	TupleDesc	tupdesc = RelationGetDescr(css->ss.ss_currentRelation);
+	List	   *names = NIL;
+	int			column = -1;
+	uint64		read = 0;
+	uint64		skipped = 0;
+
+	while ((column = bms_next_member(state->projection.columns, column)) >= 0)
+		names = lappend(names, pstrdup(NameStr(TupleDescAttr(tupdesc, column)->attname)));
+	ExplainPropertyList("Columnar Projected Columns", names, es);
+	if (state->conditions != NIL)
+	{
+		List	   *context = set_deparse_context_plan(es->deparse_cxt, css->ss.ps.plan, ancestors);
+		char	   *text = deparse_expression((Node *) make_ands_explicit(state->conditions), context,
+											  es->verbose || list_length(es->rtable) > 1, false);
+
+		ExplainPropertyText("Columnar Chunk Group Filters", text, es);
+	}
+	if (!es->analyze)
+		return;
+	if (state->scan != NULL)
+		table_scan_count_groups(state->scan, &read, &skipped);
+	ExplainPropertyInteger("Columnar Chunk Groups Read", NULL, (int64) (state->groups_read + read), es);
+	if (state->conditions != NIL)
+		ExplainPropertyInteger("Columnar Chunk Groups Removed by Filter", NULL,
+							   (int64) (state->groups_skipped + skipped), es);
+}
+
+static const CustomExecMethods columnar_exec_methods = {
+	.CustomName = "ColumnarScan",
+	.BeginCustomScan = columnar_scan_begin_node,
+	.ExecCustomScan = columnar_scan_exec,
+	.EndCustomScan = columnar_scan_end_node,
+	.ReScanCustomScan = columnar_scan_rescan_node,
+	.EstimateDSMCustomScan = columnar_scan_estimate_dsm,
+	.InitializeDSMCustomScan = columnar_scan_initialize_dsm,
+	.ReInitializeDSMCustomScan = columnar_scan_reinitialize_dsm,
+	.InitializeWorkerCustomScan = columnar_scan_initialize_worker,
+	.ExplainCustomScan = columnar_scan_explain,
+};
+
+static Node *
+columnar_scan_create(CustomScan *plan)
+{
+	ColumnarScanState *state = (ColumnarScanState *) newNode(sizeof(ColumnarScanState), T_CustomScanState);
+
+	state->css.methods = &columnar_exec_methods;
+	return (Node *) state;
+}
+
+void
+scan_node_init(void)
+{
+	RegisterCustomScanMethods(&columnar_scan_methods);
+}

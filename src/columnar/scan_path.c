@@ -1,0 +1,206 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_path.c
+ *	  Paths that scan columnar tables.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/sysattr.h"
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/restrictinfo.h"
+#include "utils/rel.h"
+
+#include "columnar/columnar.h"
+#include "columnar/options.h"
+#include "columnar/scan_node.h"
+#include "columnar/scan_path.h"
+#include "compat/foreach.h"
+
+/* What it costs to expand a value, as a share of cpu_operator_cost. */
+#define EXPAND_COST 0.04
+
+/*
+ * Attribute numbers (offset by FirstLowInvalidHeapAttributeNumber) that a scan
+ * needs.
+ */
+static Bitmapset *
+needed_attnos(RelOptInfo *rel)
+{
+	Bitmapset  *attnos = NULL;
+
+	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &attnos);
+	foreach_node(RestrictInfo, clause, rel->baserestrictinfo)
+		pull_varattnos((Node *) clause->clause, rel->relid, &attnos);
+	return attnos;
+}
+
+/* Whether a slot of values has all that is needed: no xmin, for example. */
+static bool
+values_suffice(Bitmapset *attnos)
+{
+	int			attno = -1;
+
+	while ((attno = bms_next_member(attnos, attno)) >= 0)
+	{
+		int			number = attno + FirstLowInvalidHeapAttributeNumber;
+
+		if (number >= 0)
+			break;
+		if (number != SelfItemPointerAttributeNumber && number != TableOidAttributeNumber)
+			return false;
+	}
+	return true;
+}
+
+/* The share of the table's bytes that the needed columns are. */
+static double
+share_of_columns(RelOptInfo *rel, Bitmapset *attnos)
+{
+	double		all = 0;
+	double		needed = 0;
+
+	for (int attno = 1; attno <= rel->max_attr; attno++)
+	{
+		double		width = Max(rel->attr_widths[attno - rel->min_attr], 4);
+
+		all += width;
+		if (bms_is_member(attno - FirstLowInvalidHeapAttributeNumber, attnos) ||
+			bms_is_member(-FirstLowInvalidHeapAttributeNumber, attnos))
+			needed += width;
+	}
+	return all > 0 ? needed / all : 0;
+}
+
+static Plan *
+plan_columnar_scan(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses, List *children)
+{
+	CustomScan *scan = makeNode(CustomScan);
+
+	scan->scan.scanrelid = rel->relid;
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = extract_actual_clauses(clauses, false);
+	scan->flags = path->flags;
+	scan->methods = &columnar_scan_methods;
+	return &scan->scan.plan;
+}
+
+static const CustomPathMethods columnar_path_methods = {
+	.CustomName = "ColumnarScan",
+	.PlanCustomPath = plan_columnar_scan,
+};
+
+/*
+ * A columnar scan in the place of one of the server's, which reads and expands
+ * all columns; or that one.  Both pay for the conditions.
+ */
+static Path *
+make_scan_path(RelOptInfo *rel, Path *seqscan, Bitmapset *attnos)
+{
+	CustomPath *path;
+	double		share = share_of_columns(rel, attnos);
+	double		saved = (1 - share) * (rel->pages * seq_page_cost) / Max(seqscan->parallel_workers, 1);
+
+	if (!columnar_enable_custom_scan || !values_suffice(attnos))
+		return seqscan;
+	path = makeNode(CustomPath);
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = rel->reltarget;
+	path->path.param_info = seqscan->param_info;
+	path->path.parallel_aware = seqscan->parallel_aware;
+	path->path.parallel_safe = seqscan->parallel_safe;
+	path->path.parallel_workers = seqscan->parallel_workers;
+	path->path.rows = seqscan->rows;
+	path->path.startup_cost = seqscan->startup_cost;
+	path->path.total_cost = Max(seqscan->total_cost - saved, seqscan->startup_cost);
+	path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+	path->methods = &columnar_path_methods;
+	return &path->path;
+}
+
+/*
+ * A row that an index has found needs its chunk group expanded, with all
+ * columns.
+ */
+static void
+add_fetch_cost(RelOptInfo *rel, List *paths)
+{
+	ColumnarOptions options;
+	double		group_cost;
+
+	columnar_options_of(InvalidOid, &options);
+	group_cost = Min(rel->tuples, options.group_rows) * rel->max_attr * cpu_operator_cost * EXPAND_COST;
+	foreach_ptr(Path, path, paths)
+	{
+		if (IsA(path, IndexPath))
+			path->total_cost += path->rows * group_cost;
+	}
+}
+
+static List *
+without_sequential_scans(List *paths)
+{
+	List	   *result = NIL;
+
+	foreach_ptr(Path, path, paths)
+	{
+		if (path->pathtype != T_SeqScan)
+			result = lappend(result, path);
+	}
+	return result;
+}
+
+static int
+compare_total_costs(const ListCell *a, const ListCell *b)
+{
+	const Path *left = lfirst(a);
+	const Path *right = lfirst(b);
+
+	return left->total_cost < right->total_cost ? -1 : left->total_cost > right->total_cost;
+}
+
+void
+columnar_add_paths(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *rte)
+{
+	Relation	table;
+	bool		columnar;
+	Bitmapset  *attnos;
+
+	if (rte->rtekind != RTE_RELATION || rte->inh || rte->tablesample != NULL ||
+		(rte->relkind != RELKIND_RELATION && rte->relkind != RELKIND_MATVIEW))
+		return;
+	table = table_open(rte->relid, NoLock);
+	columnar = columnar_is_columnar(table);
+	table_close(table, NoLock);
+	if (!columnar)
+		return;
+	attnos = needed_attnos(rel);
+
+	/*
+	 * As add_path() keeps them.  It may have dropped the sequential scan for
+	 * an index scan that seemed cheaper.
+	 */
+	rel->pathlist = without_sequential_scans(rel->pathlist);
+	rel->partial_pathlist = without_sequential_scans(rel->partial_pathlist);
+	add_fetch_cost(rel, rel->pathlist);
+	add_fetch_cost(rel, rel->partial_pathlist);
+	list_sort(rel->pathlist, compare_total_costs);
+	list_sort(rel->partial_pathlist, compare_total_costs);
+
+	add_path(rel, make_scan_path(rel, create_seqscan_path(root, rel, rel->lateral_relids, 0), attnos));
+	if (rel->consider_parallel && rel->lateral_relids == NULL)
+	{
+		int			workers = compute_parallel_worker(rel, rel->pages, -1, max_parallel_workers_per_gather);
+
+		if (workers > 0)
+			add_partial_path(rel, make_scan_path(rel, create_seqscan_path(root, rel, NULL, workers), attnos));
+	}
+}
