@@ -35,6 +35,7 @@
 #include "compat/pgstat_analyze.h"
 #include "compat/sql_function.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "table/definition.h"
 #include "table/lock_everywhere.h"
 #include "table/run_commands.h"
@@ -111,23 +112,23 @@ analyze_logical_table(Oid relid)
 
 	if (table->kind == DIST_REFERENCE)
 		return;
-	name = quote_literal_cstr(relation_qualified_name(relid));
+	name = relation_qualified_name(relid);
 	local_sizes(table, &pages, &tuples);
 	foreach_ptr(ClusterNode, node, node_active_primaries_remote())
 	{
 		RemoteResult *result = remote_query(node->groupid,
 											psprintf("SELECT pages, tuples FROM citus_internal.local_shard_sizes(%s)",
-													 name), NULL);
+													 quote_literal_cstr(name)), NULL);
 
 		if (result->nrows == 1)
 		{
-			pages += strtoll(remote_value(result, 0, 0), NULL, 10);
+			pages += remote_int64(result, 0, 0);
 			tuples += strtod(remote_value(result, 0, 1), NULL);
 		}
 	}
 	commands = column_statistics_commands(relid, pages, tuples);
-	commands = lappend(commands, psprintf("SELECT citus_internal.set_relation_sizes(%s, " INT64_FORMAT ", %.0f)",
-										  name, pages, tuples));
+	commands = lappend(commands, node_call(NODE_set_relation_sizes, node_text(name), node_bigint(pages),
+										   node_float(tuples)));
 	run_commands(commands);
 	if (node_active_primaries_remote() != NIL)
 		remote_exec_on_all(run_commands_call(commands));

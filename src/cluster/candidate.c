@@ -28,6 +28,7 @@
 #include "cluster/candidate.h"
 #include "lib/spi_query.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 
 #define MAJOR_VERSION_QUERY "SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4 / 10000"
 #define EXTENSION_VERSION_QUERY "SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'citus'"
@@ -104,8 +105,7 @@ answer_differences(const char *here, const char *there, bool joins)
 {
 	if (here == NULL || there == NULL || strcmp(here, there) == 0)
 		return NULL;
-	return spi_value(psprintf("SELECT citus_internal.trait_differences(%s, %s, %s)", quote_literal_cstr(here),
-							  quote_literal_cstr(there), joins ? "true" : "false"));
+	return spi_value(node_call(NODE_trait_differences, node_text(here), node_text(there), node_bool(joins)));
 }
 
 bool
@@ -283,10 +283,11 @@ check_no_problems(int nproblems, char *const *problems, const char *from_host, i
 	}
 }
 
-static char *
-problems_query(const char *host, int32 port)
+char *
+candidate_problems_query(const char *host, int32 port, bool all_roles)
 {
-	return psprintf("SELECT role, problem FROM citus_internal.connection_problems(%s, %d, false)", quote_literal_cstr(host), port);
+	return psprintf("SELECT role, problem FROM %s",
+					node_expression(NODE_connection_problems, node_text(host), node_int(port), node_bool(all_roles)));
 }
 
 void
@@ -297,18 +298,18 @@ candidate_check_connections(const char *host, int32 port)
 
 	foreach_ptr(ClusterNode, node, node_active_primaries())
 	{
-		RemoteResult *problems = remote_plain_exec(candidate, problems_query(node->host, node->port), ERROR);
+		RemoteResult *problems = remote_plain_exec(candidate, candidate_problems_query(node->host, node->port, false), ERROR);
 		RemoteConn *conn;
 
 		check_no_problems(problems->nrows, problems->values, host, port, node->host, node->port);
 		if (node->groupid == metadata_local_group())
 		{
-			foreach_ptr(SpiText, row, spi_rows(problems_query(host, port), &ncolumns))
+			foreach_ptr(SpiText, row, spi_rows(candidate_problems_query(host, port, false), &ncolumns))
 				check_no_problems(1, row, node->host, node->port, host, port);
 			continue;
 		}
 		conn = remote_plain_open(node->host, node->port, NULL);
-		problems = remote_plain_exec(conn, problems_query(host, port), ERROR);
+		problems = remote_plain_exec(conn, candidate_problems_query(host, port, false), ERROR);
 		remote_plain_close(conn);
 		check_no_problems(problems->nrows, problems->values, node->host, node->port, host, port);
 	}

@@ -53,6 +53,12 @@ extern char *local_server_id(void);
 /* Id of the cluster, which is that of its coordinator as a server. */
 extern char *cluster_id(void);
 
+/*
+ * Asks a node why it can't log in at an address, as its caller or as all roles
+ * that need to: rows of role and problem.
+ */
+extern char *candidate_problems_query(const char *host, int32 port, bool all_roles);
+
 /* Whether the name or address means the host itself. */
 extern bool host_is_loopback(const char *host);
 

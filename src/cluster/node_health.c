@@ -25,6 +25,7 @@
 #include "lib/spi_query.h"
 #include "remote/connection.h"
 #include "cluster/candidate.h"
+#include "remote/node_call.h"
 
 SQL_FUNCTION(citus_internal_connection_problems);
 SQL_FUNCTION(citus_internal_node_problems);
@@ -180,8 +181,7 @@ problems_between(AskedNode *from, AskedNode *to, bool *known)
 	*known = false;
 	if (from->conn == NULL)
 		return list_make1(make_problem(NULL, from->error));
-	remote_plain_send(from->conn, psprintf("SELECT role, problem FROM citus_internal.connection_problems(%s, %d, true)",
-										   quote_literal_cstr(to->node->host), to->node->port));
+	remote_plain_send(from->conn, candidate_problems_query(to->node->host, to->node->port, true));
 	rows = remote_plain_result(from->conn, &error);
 	if (rows == NULL)
 		return list_make1(make_problem(NULL, error));

@@ -34,6 +34,7 @@
 #include "cluster/node_locks.h"
 #include "compat/sql_function.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "table/lock_attempt.h"
 #include "table/lock_everywhere.h"
 
@@ -141,7 +142,7 @@ take_address_locks(void *arg, int number, int timeout)
 	lock_attempt_limit(timeout);
 	node_locks_changes(locks->left_out);
 	node_lock_address(locks->groupid);
-	on_others(locks->left_out, psprintf("SELECT citus_internal.lock_node_address(%d)", locks->groupid));
+	on_others(locks->left_out, node_call(NODE_lock_node_address, node_int(locks->groupid)));
 	AtEOXact_GUC(true, level);
 	return true;
 }

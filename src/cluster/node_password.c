@@ -27,6 +27,7 @@
 #include "lib/spi_query.h"
 #include "remote/connection.h"
 #include "cluster/node_password.h"
+#include "remote/node_call.h"
 
 SQL_FUNCTION(citus_set_node_password);
 
@@ -53,8 +54,7 @@ citus_set_node_password(PG_FUNCTION_ARGS)
 
 	if (node_all() != NIL)
 		node_lock_set();
-	(void) spi_exec(psprintf("SELECT citus_internal.put_node_password(%s, %s)", quote_literal_cstr(arguments[0]),
-							 arguments[1] == NULL ? "NULL" : quote_literal_cstr(arguments[1])));
+	(void) spi_exec(node_call(NODE_put_node_password, node_text(arguments[0]), node_text(arguments[1])));
 	CommandCounterIncrement();
 	foreach_ptr(ClusterNode, node, node_active_primaries_remote())
 		(void) remote_query(node->groupid, "SELECT citus_internal.put_node_password($1, $2)", &params);

@@ -49,6 +49,7 @@
 #include "ddl/object_statements.h"
 #include "lib/spi_query.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "table/run_commands.h"
 
 struct ObjectSync
@@ -256,8 +257,8 @@ missing_statements(ObjectSync *sync, bool after_tables)
 		if ((after_tables && !outlives_tables(stmt)) || !has_statement(sync->theirs, text))
 			commands = lappend(commands, text);
 		if (IsA(stmt, CreateSeqStmt))
-			commands = lappend(commands, psprintf("SELECT citus_internal.adopt_sequence(%s, NULL, true)",
-												  quote_literal_cstr(sequence_name((CreateSeqStmt *) stmt))));
+			commands = lappend(commands, node_call(NODE_adopt_sequence, node_text(sequence_name((CreateSeqStmt *) stmt)),
+												   node_text(NULL), node_bool(true)));
 	}
 	return commands;
 }

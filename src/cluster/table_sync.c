@@ -27,6 +27,7 @@
 #include "copy/table_copy.h"
 #include "lib/debug_point.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "table/next_id.h"
 #include "table/run_commands.h"
 #include "table/shards.h"
@@ -106,8 +107,8 @@ lock_reference_tables(List *tables, const ClusterNode *node)
 static void
 add_reference_placement(const SyncedTable *table, int32 groupid)
 {
-	members_exec(psprintf("SELECT citus_internal.add_placement_metadata(" INT64_FORMAT ", 0, %d, " INT64_FORMAT ")",
-						  table->reference_shardid, groupid, next_id(PG_DIST_PLACEMENTID_SEQ)),
+	members_exec(node_call(NODE_add_placement_metadata, node_bigint(table->reference_shardid), node_bigint(0),
+						   node_int(groupid), node_bigint(next_id(PG_DIST_PLACEMENTID_SEQ))),
 				 list_make1_int(groupid));
 }
 
@@ -127,11 +128,10 @@ run_on_node(const ClusterNode *node, List *commands)
  * may have been without metadata for a while.
  */
 static char *
-shards_command(const char *function, Oid relid)
+shards_command(NodeFunction function, Oid relid)
 {
-	return psprintf("SELECT citus_internal.%s(%s)", function,
-					quote_literal_cstr(quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-																  get_rel_name(relid))));
+	return node_call(function, node_text(quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+																	get_rel_name(relid))));
 }
 
 /* Whether a node's group has shards of a distributed table. */
@@ -194,14 +194,14 @@ table_sync_rest(const ClusterNode *node, List *tables)
 		Oid			relid = table->relid;
 
 		if (has_shards(metadata_require(relid), node->groupid))
-			commands = lappend(commands, shards_command("create_local_shards", relid));
+			commands = lappend(commands, shards_command(NODE_create_local_shards, relid));
 	}
 	foreach_ptr(SyncedTable, table, tables)
 	{
 		Oid			relid = table->relid;
 
 		if (has_shards(metadata_require(relid), node->groupid))
-			commands = lappend(commands, shards_command("create_local_shard_keys", relid));
+			commands = lappend(commands, shards_command(NODE_create_local_shard_keys, relid));
 	}
 	run_on_node(node, list_concat(commands, tenant_limit_commands()));
 }

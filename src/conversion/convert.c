@@ -54,6 +54,7 @@
 #include "objects/dependents.h"
 #include "objects/sequence_values.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "sharding/hash.h"
 #include "table/definition.h"
 #include "table/lock_attempt.h"
@@ -345,9 +346,9 @@ insert_reference_metadata(Relation rel)
 
 /* A call of a function of nodes whose only argument is a table. */
 static char *
-table_call(const char *function, Oid relid)
+table_call(NodeFunction function, Oid relid)
 {
-	return psprintf("SELECT citus_internal.%s(%s)", function, quote_literal_cstr(relation_qualified_name(relid)));
+	return node_call(function, node_text(relation_qualified_name(relid)));
 }
 
 /*
@@ -371,7 +372,7 @@ create_everywhere(List *relids, List *definitions)
 		{
 			commands = list_concat(commands, table_metadata_commands(relid));
 			if (metadata_require(relid)->kind != DIST_REFERENCE)
-				commands = lappend(commands, table_call("create_local_shards", relid));
+				commands = lappend(commands, table_call(NODE_create_local_shards, relid));
 		}
 		remote_exec_on_all(run_commands_call(commands));
 	}
@@ -390,7 +391,7 @@ create_keys_everywhere(List *relids)
 
 	foreach_oid(relid, relids)
 		if (table_foreign_key_commands(relid) != NIL)
-			commands = lappend(commands, table_call("create_local_shard_keys", relid));
+			commands = lappend(commands, table_call(NODE_create_local_shard_keys, relid));
 	if (commands == NIL)
 		return;
 	if (node_active_primaries_remote() != NIL)

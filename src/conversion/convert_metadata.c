@@ -24,6 +24,7 @@
 #include "conversion/convert_metadata.h"
 #include "lib/spi_query.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "table/definition.h"
 
 SQL_FUNCTION(citus_internal_lock_colocation);
@@ -109,7 +110,7 @@ delete_empty_group(int32 colocation_id, bool everywhere)
 		return;
 	metadata_delete_colocation(colocation_id);
 	if (everywhere && node_active_primaries_remote() != NIL)
-		remote_exec_on_all(psprintf("SELECT citus_internal.delete_colocation_metadata(%d)", colocation_id));
+		remote_exec_on_all(node_call(NODE_delete_colocation_metadata, node_int(colocation_id)));
 }
 
 List *

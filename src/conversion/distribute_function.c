@@ -43,6 +43,7 @@
 #include "conversion/distribute_function.h"
 #include "objects/object_lock.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "table/lock_everywhere.h"
 #include "table/run_commands.h"
 
@@ -107,9 +108,8 @@ record_function(const DistributedFunction *record)
 static char *
 record_command(const DistributedFunction *record)
 {
-	return psprintf("SELECT citus_internal.record_distributed_function(%s, %d, %d, '%c')",
-					quote_literal_cstr(format_procedure_qualified(record->function)), record->argument,
-					record->colocation_id, record->force);
+	return node_call(NODE_record_distributed_function, node_text(format_procedure_qualified(record->function)),
+					 node_int(record->argument), node_int(record->colocation_id), node_text((char[]) {record->force, '\0'}));
 }
 
 List *

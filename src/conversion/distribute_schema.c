@@ -43,6 +43,7 @@
 #include "conversion/undistribute.h"
 #include "objects/object_lock.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "table/lock_everywhere.h"
 #include "table/next_id.h"
 #include "table/run_commands.h"
@@ -116,8 +117,8 @@ record_schema(Oid schema, int32 colocation_id)
 static char *
 record_schema_command(Oid schema, int32 colocation_id)
 {
-	return psprintf("SELECT citus_internal.record_distributed_schema(%s, %d)",
-					quote_literal_cstr(quote_identifier(get_namespace_name(schema))), colocation_id);
+	return node_call(NODE_record_distributed_schema, node_text(quote_identifier(get_namespace_name(schema))),
+					 node_int(colocation_id));
 }
 
 static void

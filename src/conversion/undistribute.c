@@ -47,6 +47,7 @@
 #include "objects/dependents.h"
 #include "objects/sequence_values.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "resolve/analysis.h"
 #include "resolve/tag.h"
 #include "sharding/hash.h"
@@ -442,9 +443,9 @@ update_distributed_table_colocation(PG_FUNCTION_ARGS)
 		check_foreign_keys(relid);
 		if (node_active_primaries_remote() != NIL)
 			remote_exec_on_all(run_commands_call(list_make2(linitial(table_metadata_commands(relid)),
-															psprintf("SELECT citus_internal.update_table_colocation(%s, %d)",
-																	 quote_literal_cstr(relation_qualified_name(relid)),
-																	 colocation_id))));
+															node_call(NODE_update_table_colocation,
+																	  node_text(relation_qualified_name(relid)),
+																	  node_int(colocation_id)))));
 		delete_empty_group(emptied, true);
 	}
 	table_close(rel, NoLock);

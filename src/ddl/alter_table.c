@@ -56,6 +56,7 @@
 #include "ddl/not_null.h"
 #include "ddl/partition.h"
 #include "objects/sequence_values.h"
+#include "remote/node_call.h"
 #include "resolve/default_action.h"
 #include "resolve/utility.h"
 #include "table/definition.h"
@@ -754,9 +755,8 @@ spread_missing_values(const AlterTableCall *alter)
 		value = missing_value_text(relid, get_attnum(relid, column));
 		if (value == NULL)
 			continue;
-		utility_relay_call(alter->call, psprintf("SELECT citus_internal.set_missing_value(%s, %s, %s)",
-												 quote_literal_cstr(relation_qualified_name(relid)),
-												 quote_literal_cstr(column), quote_literal_cstr(value)));
+		utility_relay_call(alter->call, node_call(NODE_set_missing_value, node_text(relation_qualified_name(relid)),
+												  node_text(column), node_text(value)));
 		set_missing_value(relid, column, value);
 	}
 }

@@ -43,6 +43,7 @@
 #include "compat/sql_function.h"
 #include "ddl/index_concurrently.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "resolve/tag.h"
 #include "table/definition.h"
 #include "table/lock_everywhere.h"
@@ -85,7 +86,7 @@ citus_internal_set_index_valid(PG_FUNCTION_ARGS)
 static char *
 set_valid_command(const char *index, bool valid)
 {
-	return psprintf("SELECT citus_internal.set_index_valid(%s, %s)", quote_literal_cstr(index), valid ? "true" : "false");
+	return node_call(NODE_set_index_valid, node_text(index), node_bool(valid));
 }
 
 /*

@@ -33,6 +33,7 @@
 #include "lib/run_as.h"
 #include "lib/spi_query.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "resolve/tag.h"
 
 static bool explain_all_tasks = false;
@@ -124,9 +125,8 @@ show_node_plan(DistScanState *state, Task *task, ExplainState *es)
 {
 	bool		measured = state->explain != 0 && state->set != NULL;
 	TaskTag		tag = task_tag(&state->spec, task);
-	char	   *command = measured ? psprintf("SELECT citus_internal.task_plan(%d, %d, %d, %d)",
-											   tag.kind == TAG_SHARD ? tag.colocation_id : 0, tag.range.min, tag.range.max,
-											   state->explain) :
+	char	   *command = measured ? node_call(NODE_task_plan, node_int(tag.kind == TAG_SHARD ? tag.colocation_id : 0),
+												node_int(tag.range.min), node_int(tag.range.max), node_int(state->explain)) :
 		explain_command(&state->spec, task, es);
 	ParamListInfo params = measured ? NULL : task->params;
 	RunAs		caller = run_as_begin(scan_rights(state));

@@ -40,6 +40,7 @@
 #include "executor/statement_snapshot.h"
 #include "executor/task_set.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 
 /* Distinguishes our lock from the server's on the same relation. */
 #define REFERENCE_LOCK_SUBID 1
@@ -149,8 +150,8 @@ lock_at(int32 groupid, Oid relid, const char *name, bool exclusive, bool wait)
 	if (groupid == metadata_local_group())
 		return lock_here(relid, exclusive ? WRITE_LOCK : INSERT_LOCK, wait);
 	return remote_is_true(remote_query(groupid,
-									   psprintf("SELECT citus_internal.lock_reference_table(%s, %s, %s)", name,
-												exclusive ? "true" : "false", wait ? "true" : "false"), NULL));
+									   node_call(NODE_lock_reference_table, node_text(name), node_bool(exclusive),
+												 node_bool(wait)), NULL));
 }
 
 /*
@@ -167,11 +168,10 @@ reference_lock(Oid relid, bool exclusive)
 
 	node_lock_replicas();
 	lowest = linitial_int(all_groups());
-	name = quote_literal_cstr(quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
-														 get_rel_name(relid)));
+	name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid));
 	if (lock_at(lowest, relid, name, exclusive, false))
 		return;
-	remote_exec_on_all(psprintf("SELECT citus_internal.keep_reference_table(%s)", name));
+	remote_exec_on_all(node_call(NODE_keep_reference_table, node_text(name)));
 	(void) lock_at(lowest, relid, name, exclusive, true);
 }
 

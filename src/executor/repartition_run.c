@@ -28,6 +28,7 @@
 #include "executor/repartition_run.h"
 #include "executor/task_follow.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 
 /* Never asked to yield while it waits for an answer. */
 static void
@@ -109,7 +110,7 @@ lose_exchange(void *arg)
 static void
 open_exchange(DistScanState *child, const Bitmapset *groups)
 {
-	char	   *command = psprintf("SELECT citus_internal.exchange_create('%s')", child->exchange.name);
+	char	   *command = node_call(NODE_exchange_create, node_text(child->exchange.name));
 	int			group = -1;
 	ListCell   *cell;
 
@@ -244,7 +245,7 @@ repartition_run(DistScanState *state)
 static void
 drop_exchange(DistScanState *child)
 {
-	char	   *command = psprintf("SELECT citus_internal.exchange_drop('%s')", child->exchange.name);
+	char	   *command = node_call(NODE_exchange_drop, node_text(child->exchange.name));
 
 	exchange_store_drop(child->exchange.name);
 	foreach_ptr(RemoteConn, conn, child->exchange.conns)

@@ -22,6 +22,7 @@
 #include "gateway/gateway_stats.h"
 #include "gateway/relay.h"
 #include "lib/catch_error.h"
+#include "remote/node_call.h"
 
 /*
  * A session that has prepared more texts than this is closed when it is
@@ -191,9 +192,9 @@ ask_route(Backend *backend)
 
 	prepared_text_name(backend->asking, name);
 	if (backend->asking_query == NULL)
-		query = psprintf("SELECT citus_internal.gateway_route('%s')", name);
+		query = node_call(NODE_gateway_route, node_text(name));
 	else
-		query = psprintf("SELECT citus_internal.gateway_query_route(%s)", quote_literal_cstr(backend->asking_query));
+		query = node_call(NODE_gateway_query_route, node_text(backend->asking_query));
 	backend_ask(backend, query);
 }
 

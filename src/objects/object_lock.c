@@ -33,6 +33,7 @@
 #include "compat/sql_function.h"
 #include "objects/object_lock.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 
 SQL_FUNCTION(citus_internal_lock_object_names);
 
@@ -54,20 +55,6 @@ keys_of_names(List *names)
 	return keys;
 }
 
-/* A call of citus_internal.lock_object_names. */
-static char *
-lock_call(List *keys)
-{
-	StringInfoData buf;
-
-	initStringInfo(&buf);
-	appendStringInfoString(&buf, "SELECT citus_internal.lock_object_names(ARRAY[");
-	foreach_oid(key, keys)
-		appendStringInfo(&buf, "%s%u", foreach_current_index(key) == 0 ? "" : ", ", key);
-	appendStringInfoString(&buf, "]::pg_catalog.oid[])");
-	return buf.data;
-}
-
 void
 object_lock_names(List *names)
 {
@@ -76,10 +63,10 @@ object_lock_names(List *names)
 	if (keys == NIL)
 		return;
 	if (metadata_local_group() != 0)
-		remote_exec(0, lock_call(keys));
+		remote_exec(0, node_call(NODE_lock_object_names, node_oids(keys)));
 	foreach_oid(key, keys)
 		lock_key(key);
-	remote_exec_on_all(lock_call(keys));
+	remote_exec_on_all(node_call(NODE_lock_object_names, node_oids(keys)));
 }
 
 /*

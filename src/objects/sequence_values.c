@@ -63,6 +63,7 @@
 #include "objects/sequence_values.h"
 #include "planner/replaced_function.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "table/definition.h"
 
 SQL_FUNCTION(citus_internal_nextval);
@@ -341,8 +342,7 @@ take_block(Oid seqid, uint64 changes, int32 length)
 	int64		last;
 
 	length = next_length(&form, length);
-	result = ask_for_block(psprintf("SELECT citus_internal.take_sequence_values(%s, %d)",
-									quote_literal_cstr(relation_qualified_name(seqid)), length));
+	result = ask_for_block(node_call(NODE_take_sequence_values, node_text(relation_qualified_name(seqid)), node_int(length)));
 	if (sscanf(remote_value(result, 0, 0), "{" INT64_FORMAT "," INT64_FORMAT "}", &first, &last) != 2)
 		elog(ERROR, "expected two values, got %s", remote_value(result, 0, 0));
 	store_block(seqid, first, last, form.seqincrement, changes, length);
@@ -443,8 +443,7 @@ set_here(Oid seqid, int64 value, bool is_called)
 static char *
 adopt_call(Oid seqid, int64 value, bool is_called)
 {
-	return psprintf("SELECT citus_internal.adopt_sequence(%s, " INT64_FORMAT ", %s)",
-					quote_literal_cstr(relation_qualified_name(seqid)), value, is_called ? "true" : "false");
+	return node_call(NODE_adopt_sequence, node_text(relation_qualified_name(seqid)), node_bigint(value), node_bool(is_called));
 }
 
 /*
@@ -558,7 +557,7 @@ sequence_reopen(Oid seqid)
 	if (metadata_local_group() == COORDINATOR_GROUP)
 		return;
 	result = remote_query(COORDINATOR_GROUP, psprintf("SELECT last_value, is_called::int FROM %s", name), NULL);
-	set_here(seqid, strtoi64(remote_value(result, 0, 0), NULL, 10), strcmp(remote_value(result, 0, 1), "1") == 0);
+	set_here(seqid, remote_int64(result, 0, 0), strcmp(remote_value(result, 0, 1), "1") == 0);
 	give_up_values(seqid);
 	CacheInvalidateRelcacheByRelid(seqid);
 }

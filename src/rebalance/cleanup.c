@@ -59,6 +59,7 @@
 #include "rebalance/drive.h"
 #include "rebalance/move.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "table/lock_attempt.h"
 #include "table/next_id.h"
 #include "table/run_commands.h"
@@ -481,7 +482,7 @@ reset_identity(const CleanupRecord *record)
 static void
 drop_copy(const CleanupRecord *record)
 {
-	char	   *call = psprintf("SELECT citus_internal.drop_shard_copy(%s)", quote_literal_cstr(record->name));
+	char	   *call = node_call(NODE_drop_shard_copy, node_text(record->name));
 	int			level = exact_names_begin();
 
 	lock_attempt_limit(LOCK_WAIT_MS);

@@ -36,6 +36,7 @@
 #include "rebalance/drive.h"
 #include "rebalance/move.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 
 SQL_FUNCTION(citus_move_shard_placement);
 SQL_FUNCTION(citus_move_shard_placement_with_nodeid);
@@ -161,28 +162,35 @@ copy_rows_of_slot(Drive *drive, const char *slot)
 	DEBUG_POINT("move-slot-made");
 	(void) drive_ask(drive->source_conn,
 					 psprintf("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT %s; "
-							  "SELECT citus_internal.move_copy(%s)",
-							  quote_literal_cstr(snapshot), quote_literal_cstr(slot)));
+							  "%s",
+							  quote_literal_cstr(snapshot), node_call(NODE_move_copy, node_text(slot))));
 	close_slot_conn(drive);
 }
 
-/* The moved group and the operation as arguments of the target's functions. */
-static char *
-group_arguments(const Drive *drive)
+/* The operation's number, by which the nodes know it. */
+static int64
+drive_operation(const Drive *drive)
+{
+	return strtoi64(drive->operation, NULL, 10);
+}
+
+/* Runs a function of the target for the moved group and the operation. */
+static void
+ask_target(const Drive *drive, NodeFunction function)
 {
 	const DistTable *table = metadata_require(drive->relid);
 	const ShardInfo *shard = drive_require_shard(table, drive->shardid);
 
-	return psprintf("%d, %d, %d, %s", table->colocation_id, shard->range.min, shard->range.max, drive->operation);
+	(void) drive_ask(drive->target_conn,
+					 node_call(function, node_int(table->colocation_id), node_int(shard->range.min),
+							   node_int(shard->range.max), node_bigint(drive_operation(drive))));
 }
 
 /* Creates the copies on the target, with rows and indexes. */
 static void
 make_copies(Drive *drive)
 {
-	char	   *group = group_arguments(drive);
-
-	(void) drive_ask(drive->target_conn, psprintf("SELECT citus_internal.make_shard_copies(%s)", group));
+	ask_target(drive, NODE_make_shard_copies);
 	(void) remote_plain_exec(drive->source_conn,
 							 psprintf("SET statement_timeout TO %d; SET citus.move_rate_limit TO %d", replication_timeout,
 									  drive_rate_limit), ERROR);
@@ -190,25 +198,29 @@ make_copies(Drive *drive)
 		copy_rows_of_slot(drive, channel_name(drive, i, CHANNEL_SLOT_NAME));
 	(void) remote_plain_exec(drive->source_conn, "SET statement_timeout TO 0", ERROR);
 	DEBUG_POINT("move-copied");
-	(void) drive_ask(drive->target_conn, psprintf("SELECT citus_internal.index_shard_copies(%s)", group));
+	ask_target(drive, NODE_index_shard_copies);
 }
 
 /* Makes the copies follow later changes. */
 static void
 start_replication(const Drive *drive)
 {
+	const DistTable *table = metadata_require(drive->relid);
+	HashRange	range = drive_require_shard(table, drive->shardid)->range;
+
 	for (int i = 0; i < drive->channels->nrows; i++)
 	{
-		const char *name = quote_literal_cstr(channel_name(drive, i, CHANNEL_SUBSCRIPTION_NAME));
+		NodeArgument name = node_text(channel_name(drive, i, CHANNEL_SUBSCRIPTION_NAME));
 
 		(void) drive_ask(drive->target_conn,
-				   psprintf("SELECT citus_internal.move_subscribe(%s, %s, %d, %s, %s, %s, %s)", group_arguments(drive), name,
-							drive->source->groupid,
-							quote_literal_cstr(channel_name(drive, i, CHANNEL_PUBLICATION_NAME)),
-							quote_literal_cstr(channel_name(drive, i, CHANNEL_SLOT_NAME)),
-							quote_literal_cstr(channel_name(drive, i, CHANNEL_OWNER_NAME)),
-							quote_literal_cstr(channel_name(drive, i, CHANNEL_ROLE_NAME))));
-		(void) drive_ask(drive->target_conn, psprintf("SELECT citus_internal.move_launch(%s)", name));
+						 node_call(NODE_move_subscribe, node_int(table->colocation_id), node_int(range.min),
+								   node_int(range.max), node_bigint(drive_operation(drive)), name,
+								   node_int(drive->source->groupid),
+								   node_text(channel_name(drive, i, CHANNEL_PUBLICATION_NAME)),
+								   node_text(channel_name(drive, i, CHANNEL_SLOT_NAME)),
+								   node_text(channel_name(drive, i, CHANNEL_OWNER_NAME)),
+								   node_text(channel_name(drive, i, CHANNEL_ROLE_NAME))));
+		(void) drive_ask(drive->target_conn, node_call(NODE_move_launch, name));
 	}
 	DEBUG_POINT("move-subscribed");
 }
@@ -331,9 +343,9 @@ drive_move(Drive *drive)
 	(void) remote_plain_exec(drive->source_conn, psprintf("SET citus.move_pause_limit TO %d", drive_pause_limit), ERROR);
 	drive_clear_remains(drive->source_conn, table, drive_require_shard(table, drive->shardid)->range);
 	drive->operation = drive_ask(drive->source_conn,
-								 psprintf("SET LOCAL lock_timeout TO %d; SELECT citus_internal.move_begin(" INT64_FORMAT ", %d, %s)",
-										  drive_switch_timeout, drive->shardid, drive->target->groupid,
-										  quote_literal_cstr(drive->mode)));
+								 psprintf("SET LOCAL lock_timeout TO %d; %s", drive_switch_timeout,
+										  node_call(NODE_move_begin, node_bigint(drive->shardid),
+													node_int(drive->target->groupid), node_text(drive->mode))));
 	DEBUG_POINT("move-begun");
 	if (drive->operation != NULL)
 	{

@@ -36,6 +36,7 @@
 #include "rebalance/drive.h"
 #include "rebalance/plan_function.h"
 #include "rebalance/rebalance_job.h"
+#include "remote/node_call.h"
 
 #define JOB_TYPE "rebalance"
 
@@ -234,7 +235,7 @@ rebalance_job_split(const RebalancePlan *plan, int64 limit)
 		}
 		task = palloc0(sizeof(NewTask));
 		task->owner = GetUserId();
-		task->command = psprintf("SELECT citus_internal.split_large_shard(" INT64_FORMAT ")", shard->shardid);
+		task->command = node_call(NODE_split_large_shard, node_bigint(shard->shardid));
 		task->nodes = list_make1_int(node->nodeid);
 		job_add_task(job_id, task);
 		note_split(job_id, task, shard, node);

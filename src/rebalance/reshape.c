@@ -39,6 +39,7 @@
 #include "rebalance/move.h"
 #include "rebalance/reshape.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "sharding/hash.h"
 #include "table/lock_attempt.h"
 #include "table/lock_everywhere.h"
@@ -345,10 +346,10 @@ citus_internal_reshape_begin(PG_FUNCTION_ARGS)
 
 /* Runs a function on a node for a new group, in this transaction. */
 static void
-run_for_group(const NewGroup *group, const char *function)
+run_for_group(const NewGroup *group, NodeFunction function)
 {
-	char	   *call = psprintf("SELECT citus_internal.%s(%d, %d, %d, " INT64_FORMAT ")", function,
-								current_reshape->colocation_id, group->range.min, group->range.max, current_reshape->operation);
+	char	   *call = node_call(function, node_int(current_reshape->colocation_id), node_int(group->range.min),
+								 node_int(group->range.max), node_bigint(current_reshape->operation));
 
 	if (group->groupid == metadata_local_group())
 		members_exec_here(call);
@@ -357,7 +358,7 @@ run_for_group(const NewGroup *group, const char *function)
 }
 
 static void
-run_for_new_groups(const char *function)
+run_for_new_groups(NodeFunction function)
 {
 	ListCell   *cell;
 
@@ -389,7 +390,7 @@ fill_new_shards(void)
 	List	   *copies = NIL;
 	ListCell   *old;
 
-	run_for_new_groups("make_shard_copies");
+	run_for_new_groups(NODE_make_shard_copies);
 	drive_pace_begin();
 	foreach_oid(relid, current_reshape->tables)
 	{
@@ -397,7 +398,7 @@ fill_new_shards(void)
 			copies = copy_old_shard(copies, metadata_require(relid), foreach_current_index(relid), lfirst(old));
 	}
 	current_reshape->copies = copies;
-	run_for_new_groups("index_shard_copies");
+	run_for_new_groups(NODE_index_shard_copies);
 }
 
 /* Copies the changes since the last copy. */
@@ -507,7 +508,7 @@ try_reshape(void *arg)
 	lock_old_shards();
 	DEBUG_POINT("reshape-shards-locked");
 	follow_old_shards(true);
-	run_for_new_groups("complete_shard_copies");
+	run_for_new_groups(NODE_complete_shard_copies);
 	replace_shards();
 	txn_commit_last(last_node(), current_reshape->tables);
 	DEBUG_POINT("reshape-before-commit");

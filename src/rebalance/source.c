@@ -56,6 +56,7 @@
 #include "rebalance/drive.h"
 #include "rebalance/move.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "sharding/hash.h"
 #include "table/lock_attempt.h"
 #include "table/lock_everywhere.h"
@@ -163,7 +164,7 @@ moved_shard(Oid relid)
 void
 move_lock_placements(int colocation_id)
 {
-	char	   *sql = psprintf("SELECT citus_internal.lock_group_placements(%d)", colocation_id);
+	char	   *sql = node_call(NODE_lock_group_placements, node_int(colocation_id));
 
 	if (metadata_local_group() != COORDINATOR_GROUP)
 		remote_exec(COORDINATOR_GROUP, sql);
@@ -649,7 +650,7 @@ await_subscribers(List *channels, TimestampTz deadline)
 
 	foreach_ptr(const MoveChannel, channel, channels)
 	{
-		char	   *flush = psprintf("SELECT citus_internal.move_flush(%s)", quote_literal_cstr(channel->subscription));
+		char	   *flush = node_call(NODE_move_flush, node_text(channel->subscription));
 
 		while (applied_by_receiver(channel->slot) < now)
 		{
@@ -674,10 +675,10 @@ lock_shards(void)
 
 /* The call of a function on the target for the moved shards. */
 static char *
-target_call(const char *function)
+target_call(NodeFunction function)
 {
-	return psprintf("SELECT citus_internal.%s(%d, %d, %d, " INT64_FORMAT ")", function, current_move->colocation_id,
-					current_move->range.min, current_move->range.max, current_move->operation);
+	return node_call(function, node_int(current_move->colocation_id), node_int(current_move->range.min),
+					 node_int(current_move->range.max), node_bigint(current_move->operation));
 }
 
 /* Copies the shards' rows, in this transaction. */
@@ -731,11 +732,11 @@ try_switch(void *arg)
 	}
 	else
 	{
-		remote_exec(current_move->target, target_call("make_shard_copies"));
+		remote_exec(current_move->target, target_call(NODE_make_shard_copies));
 		copy_shards();
-		remote_exec(current_move->target, target_call("index_shard_copies"));
+		remote_exec(current_move->target, target_call(NODE_index_shard_copies));
 	}
-	remote_exec(current_move->target, target_call("complete_shard_copies"));
+	remote_exec(current_move->target, target_call(NODE_complete_shard_copies));
 	place_on_target(PLACEMENT_ACTIVE);
 	members_exec(psprintf("UPDATE pg_catalog.pg_dist_placement SET shardstate = %d WHERE groupid = %d AND shardid IN (%s)",
 						  PLACEMENT_LEFT, metadata_local_group(), shardid_list()), NIL);

@@ -27,34 +27,20 @@
 #include "rebalance/drive.h"
 #include "rebalance/reshape.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "sharding/hash.h"
 
 SQL_FUNCTION(citus_split_shard_by_split_points);
 SQL_FUNCTION(isolate_tenant_to_new_shard);
 SQL_FUNCTION(citus_merge_shards);
 
-/* A list of integers as a constant of type integer[]. */
-static char *
-integer_array(List *numbers)
-{
-	StringInfoData buf;
-	ListCell   *cell;
-
-	initStringInfo(&buf);
-	foreach(cell, numbers)
-		appendStringInfo(&buf, "%s%d", cell == list_head(numbers) ? "'{" : ",", lfirst_int(cell));
-	appendStringInfoString(&buf, "}'");
-	return buf.data;
-}
-
 static void
 drive_plan(const ReshapePlan *plan, RemoteConn *conn)
 {
 	drive_clear_remains(conn, metadata_require(plan->relid), plan->range);
-	(void) drive_ask(conn, psprintf("SET LOCAL lock_timeout TO %d; "
-									"SELECT citus_internal.reshape_begin(" INT64_FORMAT ", %d, %d, %s, %s)",
-									drive_switch_timeout, plan->shardid, plan->range.min, plan->range.max, integer_array(plan->last),
-									integer_array(plan->groups)));
+	(void) drive_ask(conn, psprintf("SET LOCAL lock_timeout TO %d; %s", drive_switch_timeout,
+									node_call(NODE_reshape_begin, node_bigint(plan->shardid), node_int(plan->range.min),
+											  node_int(plan->range.max), node_ints(plan->last), node_ints(plan->groups))));
 	DEBUG_POINT("reshape-begun");
 	DEBUG_POINT("reshape-before-switch");
 	(void) remote_plain_exec(conn, psprintf("SET citus.move_pause_limit TO %d; SET citus.move_switch_timeout TO %d; "

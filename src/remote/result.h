@@ -63,6 +63,13 @@ remote_value(const RemoteResult *result, int row, int column)
 	return result->values[row * result->ncolumns + column];
 }
 
+/* A value that is a number. */
+static inline int64
+remote_int64(const RemoteResult *result, int row, int column)
+{
+	return strtoi64(remote_value(result, row, column), NULL, 10);
+}
+
 /* First value of the only row; NULL if there isn't one row, or it is null. */
 static inline char *
 remote_only_value(const RemoteResult *result)

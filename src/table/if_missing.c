@@ -22,6 +22,7 @@
 
 #include "catalog/node_session.h"
 #include "compat/sql_function.h"
+#include "remote/node_call.h"
 #include "table/definition.h"
 #include "table/run_commands.h"
 
@@ -45,31 +46,12 @@ static const struct
 	{"sequence", to_regclass, definition_sequence},
 };
 
-/* An array literal with the commands as its elements. */
-static void
-append_array(StringInfo buf, List *commands)
-{
-	ListCell   *cell;
-
-	appendStringInfoString(buf, "ARRAY[");
-	foreach(cell, commands)
-		appendStringInfo(buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ",
-						 quote_literal_cstr(lfirst(cell)));
-	appendStringInfoString(buf, "]::pg_catalog.text[]");
-}
-
 void
 definition_add_if_missing(Definition *def, const char *kind, const char *name, const char *identity,
 						  List *commands)
 {
-	StringInfoData buf;
-
-	initStringInfo(&buf);
-	appendStringInfo(&buf, "SELECT citus_internal.create_if_missing(%s, %s, %s, ",
-					 quote_literal_cstr(kind), quote_literal_cstr(name), quote_literal_cstr(identity));
-	append_array(&buf, commands);
-	appendStringInfoChar(&buf, ')');
-	def->commands = lappend(def->commands, buf.data);
+	def->commands = lappend(def->commands, node_call(NODE_create_if_missing, node_text(kind), node_text(name),
+													 node_text(identity), node_texts(commands)));
 	def->last_identity = identity;
 }
 

@@ -38,6 +38,7 @@
 #include "compat/sql_function.h"
 #include "lib/run_as.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "resolve/tag.h"
 #include "table/definition.h"
 #include "table/lock_attempt.h"
@@ -72,7 +73,7 @@ void
 lock_node_set(void)
 {
 	if (metadata_local_group() != COORDINATOR_GROUP)
-		remote_exec(COORDINATOR_GROUP, psprintf("SELECT citus_internal.lock_node_set(%d)", metadata_local_group()));
+		remote_exec(COORDINATOR_GROUP, node_call(NODE_lock_node_set, node_int(metadata_local_group())));
 	node_lock_set();
 }
 

@@ -16,6 +16,7 @@
 #include "catalog/node_session.h"
 #include "compat/sql_function.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "table/next_id.h"
 
 SQL_FUNCTION(citus_internal_next_id);
@@ -42,13 +43,13 @@ next_ids(DistRelation sequence, int count)
 		return ids;
 	}
 	result = remote_read(COORDINATOR_GROUP,
-						 psprintf("SELECT citus_internal.next_id('pg_catalog.%s'::pg_catalog.regclass) "
-								  "FROM pg_catalog.generate_series(1, %d)",
-								  get_rel_name(dist_relid(sequence)), count));
+						 psprintf("%s FROM pg_catalog.generate_series(1, %d)",
+								  node_call(NODE_next_id, node_text(psprintf("pg_catalog.%s", get_rel_name(dist_relid(sequence))))),
+								  count));
 	if (result->nrows != count)
 		elog(ERROR, "expected %d ids, got %d", count, result->nrows);
 	for (int i = 0; i < count; i++)
-		ids[i] = strtoi64(remote_value(result, i, 0), NULL, 10);
+		ids[i] = remote_int64(result, i, 0);
 	return ids;
 }
 

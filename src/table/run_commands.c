@@ -25,6 +25,7 @@
 #include "compat/sql_function.h"
 #include "lib/spi_query.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "table/run_commands.h"
 
 SQL_FUNCTION(citus_internal_run_commands);
@@ -187,16 +188,7 @@ run_commands_next_transaction(void)
 char *
 run_commands_call(List *commands)
 {
-	StringInfoData buf;
-	ListCell   *cell;
-
-	initStringInfo(&buf);
-	appendStringInfoString(&buf, "SELECT citus_internal.run_commands(ARRAY[");
-	foreach(cell, commands)
-		appendStringInfo(&buf, "%s%s", foreach_current_index(cell) == 0 ? "" : ", ",
-						 quote_literal_cstr(lfirst(cell)));
-	appendStringInfoString(&buf, "]::pg_catalog.text[])");
-	return buf.data;
+	return node_call(NODE_run_commands, node_texts(commands));
 }
 
 List *

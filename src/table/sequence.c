@@ -13,13 +13,14 @@
 #include "utils/lsyscache.h"
 
 #include "catalog/metadata.h"
+#include "remote/node_call.h"
 #include "table/definition.h"
 #include "table/sequence.h"
 
 char *
 sequence_adopt_command(Oid seqid)
 {
-	char	   *last = NULL;
+	NodeArgument last = node_text(NULL);
 	LOCAL_FCINFO(fcinfo, 1);
 
 	InitFunctionCallInfoData(*fcinfo, NULL, 1, InvalidOid, NULL, NULL);
@@ -30,10 +31,9 @@ sequence_adopt_command(Oid seqid)
 		Datum		value = pg_sequence_last_value(fcinfo);
 
 		if (!fcinfo->isnull)
-			last = psprintf(INT64_FORMAT, DatumGetInt64(value));
+			last = node_bigint(DatumGetInt64(value));
 	}
-	return psprintf("SELECT citus_internal.adopt_sequence(%s, %s, true)", quote_literal_cstr(relation_qualified_name(seqid)),
-					last == NULL ? "NULL" : last);
+	return node_call(NODE_adopt_sequence, node_text(relation_qualified_name(seqid)), last, node_bool(true));
 }
 
 Oid

@@ -20,6 +20,7 @@
 #include "catalog/catalog_rows.h"
 #include "catalog/node_session.h"
 #include "compat/sql_function.h"
+#include "remote/node_call.h"
 #include "table/definition.h"
 #include "table/table_definition.h"
 
@@ -64,7 +65,7 @@ add_trigger(Definition *def, Form_pg_trigger form)
 													  get_func_name(form->tgfoid));
 	char	   *comment = GetComment(form->oid, TriggerRelationId, 0);
 
-	definition_add(def, "SELECT citus_internal.require_trigger_function(%s)", quote_literal_cstr(function));
+	definition_add(def, "%s", node_call(NODE_require_trigger_function, node_text(function)));
 	definition_add(def, "%s", TextDatumGetCString(DirectFunctionCall1(pg_get_triggerdef, ObjectIdGetDatum(form->oid))));
 	for (int i = 0; i < lengthof(states); i++)
 	{

@@ -44,6 +44,7 @@
 #include "compat/acl.h"
 #include "compat/lock_held.h"
 #include "compat/sql_function.h"
+#include "remote/node_call.h"
 #include "tenants/tenant_limit.h"
 #include "tenants/tenant_stats.h"
 
@@ -291,8 +292,8 @@ tenant_limit_record(const TenantLimit *limit)
 char *
 tenant_limit_command(const TenantLimit *limit)
 {
-	return psprintf("SELECT citus_internal.record_tenant_limits(%d, %s, %d, %.17g)", limit->key.colocation_id,
-					quote_literal_cstr(limit->key.attribute), limit->max_concurrent, limit->max_cpu_share);
+	return node_call(NODE_record_tenant_limits, node_int(limit->key.colocation_id), node_text(limit->key.attribute),
+					 node_int(limit->max_concurrent), node_float(limit->max_cpu_share));
 }
 
 List *

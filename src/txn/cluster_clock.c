@@ -19,6 +19,7 @@
 #include "catalog/node_session.h"
 #include "compat/sql_function.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "txn/commit_ring.h"
 
 #define COUNTER_BITS 22
@@ -122,10 +123,7 @@ advance_participants(CommitStamp stamp)
 			groups = lappend_int(groups, conn->groupid);
 	foreach_int(groupid, groups)
 	{
-		char	   *command = psprintf("SELECT citus_internal.advance_clock(" UINT64_FORMAT ")", stamp);
-		RemoteResult *result = remote_read(groupid, command);
-
-		stamp = strtou64(result->values[0], NULL, 10);
+		stamp = remote_int64(remote_read(groupid, node_call(NODE_advance_clock, node_bigint(stamp))), 0, 0);
 	}
 	return stamp;
 }

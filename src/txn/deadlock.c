@@ -40,6 +40,7 @@
 #include "catalog/node.h"
 #include "compat/sql_function.h"
 #include "remote/connection.h"
+#include "remote/node_call.h"
 #include "txn/deadlock.h"
 #include "txn/deadlock_victim.h"
 #include "txn/wait_cycle.h"
@@ -359,8 +360,8 @@ cancel_session(const WaitProc *proc, const char *detail)
 	if (proc->groupid == metadata_local_group())
 		return deadlock_victim_cancel(proc->pid, proc->lxid, detail);
 	return remote_is_true(remote_read(proc->groupid,
-									  psprintf("SELECT citus_internal.cancel_deadlock_victim(%d, %u, %s)",
-											   proc->pid, proc->lxid, quote_literal_cstr(detail))));
+									  node_call(NODE_cancel_deadlock_victim, node_int(proc->pid), node_bigint(proc->lxid),
+												node_text(detail))));
 }
 
 /* Breaks a cycle by cancelling a session. */
