@@ -41,6 +41,9 @@ RUNS = [
     Run("worker", "simple", {rung: "off" for rung in RUNGS + NODES} | {"citus.insert_stream_threshold": "0"}),
     Run("coordinator", "prepared", disturb="settings"),
     Run("worker", "prepared", disturb="role"),
+    Run("gateway", "simple"),
+    Run("gateway", "prepared"),
+    Run("worker", "simple", disturb="moves"),
 ]
 SAMPLE = 3
 
@@ -63,7 +66,7 @@ def main(argv=None):
     runs = choose_runs(args)
     try:
         with_servers = given_servers if args.node else own_servers
-        return with_servers(args, lambda servers: run_all(scripts, runs, servers, args))
+        return with_servers(args, lambda servers: run_all(scripts, runs, servers, args), runs)
     except ClusterError as error:
         print(f"oracle: {error}", file=sys.stderr)
         return 2
@@ -76,7 +79,8 @@ def parser():
     top.add_argument("scripts", nargs="*", metavar="SCRIPT",
                      help="a script's name or path, or random:SEED[:COUNT] (all of test/oracle/scripts, "
                           f"and {RANDOM_COUNT} random statements of a new seed)")
-    top.add_argument("--initiator", choices=["coordinator", "worker"], action="append")
+    top.add_argument("--initiator", choices=["coordinator", "worker", "gateway"], action="append",
+                     help="which node is asked; gateway: the coordinator through its gateway")
     top.add_argument("--protocol", choices=["simple", "prepared"], action="append")
     top.add_argument("--set", dest="settings", action="append", default=[], metavar="KEY=VALUE",
                      help="a setting for the queries of each run; may be repeated")
@@ -98,7 +102,7 @@ def parser():
     top.add_argument("--plain", metavar="DSN", help="use this plain server")
     top.add_argument("--node", action="append", metavar="DSN",
                      help="use this cluster: the coordinator, then a worker")
-    top.add_argument("--gateway", action="store_true", help="ask the coordinator through its gateway")
+    top.add_argument("--gateway", action="store_true", help="ask the coordinator through its gateway in every run")
     top.add_argument("--base-port", type=int, default=BASE_PORT)
     return top
 
@@ -140,21 +144,23 @@ def count(scripts):
     return 0
 
 
-def given_servers(args, action):
+def given_servers(args, action, _runs):
     return action(Servers(args.plain or args.node[0], args.node))
 
 
-def own_servers(args, action):
+def own_servers(args, action, runs):
     """Starts a plain server and a cluster for the duration of the action."""
     with Cluster.temporary("check-oracle-plain", args.base_port, 1, keep=args.keep,
                            settings=FAST, workers=0, kind="plain") as plain, \
             Cluster.temporary("check-oracle", args.base_port, keep=args.keep,
                               settings=FAST) as cluster:
         nodes = [node.dsn for node in cluster.nodes]
+        gateway = None
+        if args.gateway or any(run.initiator == "gateway" for run in runs):
+            gateway = f"postgresql://postgres@127.0.0.1:{cluster.coordinator.start_gateway()}/postgres"
         if args.gateway:
-            port = cluster.coordinator.start_gateway()
-            nodes[0] = f"postgresql://postgres@127.0.0.1:{port}/postgres"
-        servers = Servers(plain.nodes[0].dsn, nodes, cluster=cluster)
+            nodes[0] = gateway
+        servers = Servers(plain.nodes[0].dsn, nodes, gateway=gateway, cluster=cluster)
         if args.keep:
             print(f"oracle: clusters {plain.name} and {cluster.name} will be left running")
         return action(servers)

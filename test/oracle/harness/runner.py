@@ -23,7 +23,7 @@ DUPLICATE = ("42723", "42P07", "42P06", "42710")
 @dataclass
 class Run:
     """One way to run all scripts."""
-    initiator: str = "coordinator"      # or worker
+    initiator: str = "coordinator"      # or worker, gateway (the coordinator's)
     protocol: str = "simple"            # or prepared
     settings: dict = field(default_factory=dict)
     disturb: str = None                 # what happens between executions: disturb.KINDS, all
@@ -45,10 +45,13 @@ class Servers:
     """Where both sides are."""
     plain: str
     nodes: list             # the coordinator, then the workers
+    gateway: str = None     # the coordinator's
     shard_count: int = 8
     cluster: object = None  # the Cluster, if it was made for this run
 
     def initiator(self, name):
+        if name == "gateway":
+            return self.gateway or self.nodes[0]
         return self.nodes[0] if name == "coordinator" else self.nodes[-1]
 
 
@@ -263,7 +266,7 @@ class ScriptRun:
     def _run_elsewhere(self, statement):
         """Repeats a statement on the other nodes, unless it has come there by itself."""
         for dsn in self.servers.nodes:
-            if dsn == self.servers.initiator(self.run.initiator):
+            if dsn == self.servers.initiator(self.run.initiator) or self.run.initiator == "gateway" and dsn == self.servers.nodes[0]:
                 continue
             session = Session(dsn, self._base_settings(), self.limit)
             must_run(session, f"CREATE SCHEMA IF NOT EXISTS {self.script.schema}")
