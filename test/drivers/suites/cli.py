@@ -12,11 +12,11 @@ from pomelo_cluster.host import state_dir
 from .expected import Expected
 from .go import PGX
 from .outcomes import PASSED, differences
-from .python import ASYNCPG, PSYCOPG2
+from .python import ASYNCPG, PSYCOPG, PSYCOPG2
 from .source import SuiteMissing
 from .targets import PLAIN, TARGETS, server
 
-SUITES = {suite.name: suite for suite in (ASYNCPG, PSYCOPG2, PGX)}
+SUITES = {suite.name: suite for suite in (ASYNCPG, PSYCOPG, PSYCOPG2, PGX)}
 LISTS = Path(__file__).parent.parent / "expected"
 
 

@@ -5,10 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .outcomes import FAILED, Outcome
-from .source import command, once, unpack
+from pomelo_check.debian_source import fetch_source
 
-__all__ = ["ASYNCPG", "PSYCOPG2"]
+from .outcomes import FAILED, Outcome
+from .source import SuiteMissing, command, once, unpack
+
+__all__ = ["ASYNCPG", "PSYCOPG", "PSYCOPG2"]
 
 PLUGIN = "tell_outcomes"        # a file in this folder
 PATIENCE = 60                   # seconds for a test
@@ -19,12 +21,12 @@ TOOLS = ["pytest==8.4.2", "pytest-timeout==2.4.0"]
 class PythonSuite:
     """A driver's tests."""
 
-    def __init__(self, name, version, source, installed, files, variables=None):
+    def __init__(self, name, version, installed, files, variables=None, options=()):
         self.name, self.version = name, version
-        self.source = source            # the distribution whose source archive has the tests
         self.installed = installed      # what is installed to run them
         self.files = files              # those of the archive that they need
         self.variables = variables or {}
+        self.options = options          # of pytest
         self.folder, self.setup = None, ""
 
     def prepare(self, place):
@@ -34,12 +36,15 @@ class PythonSuite:
     def make(self, folder):
         """Fills the folder."""
         print(f"drivers: fetching {self.name} {self.version}", flush=True)
-        fetched = folder / "fetched"
-        command(f"{self.name}'s source", sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", self.source,
-                "--dest", str(fetched), f"{self.source}=={self.version}")
-        unpack(next(fetched.iterdir()), folder / "suite", self.files)
+        unpack(self.fetch(folder / "fetched"), folder / "suite", self.files)
         command("a Python environment", "/usr/bin/python3", "-m", "venv", str(folder / "venv"))
         command("its packages", self.python(folder), "-m", "pip", "install", "--quiet", *TOOLS, *self.installed)
+
+    def fetch(self, folder):
+        """The archive with the tests: the driver's source distribution."""
+        command(f"{self.name}'s source", sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", self.name,
+                "--dest", str(folder), f"{self.name}=={self.version}")
+        return next(folder.iterdir())
 
     def python(self, folder):
         return str(folder / "venv/bin/python")
@@ -52,7 +57,7 @@ class PythonSuite:
         output = ""
         try:
             done = subprocess.run([self.python(self.folder), "-B", "-m", "pytest", "-q", "-p", PLUGIN, "-p", "no:cacheprovider", "--continue-on-collection-errors",
-                                   f"--timeout={PATIENCE}", "--timeout-method=signal", *(only or [self.files[0]])],
+                                   f"--timeout={PATIENCE}", "--timeout-method=signal", *self.options, *(only or [self.files[0]])],
                                   cwd=self.folder / "suite", env=environment, timeout=RUN, capture_output=True, text=True,
                                   stdin=subprocess.DEVNULL, errors="replace", check=False)
             output = done.stdout + done.stderr
@@ -67,5 +72,21 @@ class PythonSuite:
         return outcomes
 
 
-ASYNCPG = PythonSuite("asyncpg", "0.32.0", "asyncpg", ["asyncpg==0.32.0", "distro==1.9.0"], ["tests", "pyproject.toml"])
-PSYCOPG2 = PythonSuite("psycopg2", "2.9.13", "psycopg2", ["psycopg2-binary==2.9.13"], ["tests"], {"PSYCOPG2_TESTDB": "postgres"})
+class DebianSuite(PythonSuite):
+    """The tests of a driver whose source distribution has none: those of Debian's source package."""
+
+    def fetch(self, folder):
+        folder.mkdir()
+        try:
+            return fetch_source(folder, PACKAGES[self.name], self.version)[0]
+        except (OSError, subprocess.CalledProcessError) as error:
+            detail = getattr(error, "stderr", "") or str(error)
+            raise SuiteMissing(f"skipped, since Debian's source package can't be had here:\n{detail.strip()[-1000:]}") from None
+
+
+PACKAGES = {"psycopg": "psycopg3"}
+ASYNCPG = PythonSuite("asyncpg", "0.32.0", ["asyncpg==0.32.0", "distro==1.9.0"], ["tests", "pyproject.toml"])
+PSYCOPG = DebianSuite("psycopg", "3.1.7", ["psycopg[binary,pool,test]==3.1.7"], ["tests", "pyproject.toml", "tox.ini"],
+                      {"PSYCOPG_IMPL": "binary", "PSYCOPG_TEST_DSN": "dbname=postgres"}, ["-m", "not slow and not mypy and not refcount and not proxy",
+                                                                         "-p", "no:randomly"])
+PSYCOPG2 = PythonSuite("psycopg2", "2.9.13", ["psycopg2-binary==2.9.13"], ["tests"], {"PSYCOPG2_TESTDB": "postgres"})

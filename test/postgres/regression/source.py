@@ -7,6 +7,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
+from pomelo_check.debian_source import fetch_source
 from pomelo_cluster import ClusterError
 from pomelo_cluster.host import give, pg_config, state_dir
 
@@ -52,48 +53,11 @@ def fetched(place, own, wanted):
     if (unpacked := place / (wanted or own) / REGRESS).exists():
         return unpacked
     try:
-        options = apt_options(place / "apt")
-        apt("apt-get", "update", options, place)
-        return fetch(place, f"postgresql-{own.partition('.')[0]}", wanted, options)
+        return unpack(place, *fetch_source(place, f"postgresql-{own.partition('.')[0]}", wanted))
     except (OSError, subprocess.CalledProcessError) as error:
         detail = getattr(error, "stderr", "") or str(error)
         raise SourceMissing("the server's source package can't be fetched with apt-get; give --source a source tree, which needn't be "
                             f"configured. It said:\n{detail.strip()}") from None
-
-
-def apt_options(folder):
-    """Options of apt: the machine's package sources, read as sources of source packages; the machine's own lists stay."""
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "lists/partial").mkdir(parents=True)
-    (folder / "sources.list.d").mkdir()
-    for path in [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*")]:
-        if path.suffix in (".list", ".sources") and path.exists():
-            text = re.sub(r"(?m)^deb\b", "deb-src", path.read_text())
-            (folder / "sources.list.d" / path.name).write_text(re.sub(r"(?m)^Types:.*", "Types: deb-src", text))
-    return [f"-oDir::State::Lists={folder / 'lists'}", "-oDir::Etc::SourceList=/dev/null",
-            f"-oDir::Etc::SourceParts={folder / 'sources.list.d'}", "-oAPT::Sandbox::User=root"]
-
-
-def apt(program, command, options, folder, *arguments):
-    return subprocess.run([program, "-q", *options, command, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
-
-
-def fetch(place, package, wanted, options):
-    """Fetches the version that is wanted, or the newest that there is; a mirror may lack some that its lists have."""
-    listed = set(re.findall(r"(?m)^Version: (.*)$", apt("apt-cache", "showsrc", options, place, package)))
-    order = sorted(listed, key=lambda full: int(re.search(r"\.(\d+)", full)[1]), reverse=True)
-    if wanted:
-        order = [full for full in order if full.startswith(f"{wanted}-")]
-    failure = OSError(f"the package sources have no source of {package}" + (f" {wanted}" if wanted else ""))
-    for full in order:
-        print(f"postgres: fetching the source of {package} {full}", flush=True)
-        try:
-            apt("apt-get", "source", options, place, "--download-only", "--only-source", f"{package}={full}")
-        except subprocess.CalledProcessError as error:
-            failure = error
-            continue
-        return unpack(place, next(place.glob(f"{package}_{full.partition('-')[0]}.orig.tar.*")), full.partition("-")[0])
-    raise failure
 
 
 def unpack(place, archive, version):

@@ -1,0 +1,50 @@
+"""Sources of Debian's packages, fetched by this machine's apt from the package sources that it has."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+__all__ = ["fetch_source"]
+
+
+def fetch_source(place, package, wanted=None):
+    """Fetches a package's source into a folder, of the upstream version that is wanted, or the newest that there is.
+
+    Returns the archive, which apt has checked, and its version; raises OSError or CalledProcessError. A mirror may lack some that its
+    lists have.
+    """
+    options = apt_options(place / "apt")
+    apt("apt-get", "update", options, place)
+    listed = set(re.findall(r"(?m)^Version: (.*)$", apt("apt-cache", "showsrc", options, place, package)))
+    order = sorted(listed, key=lambda full: [int(number) for number in re.findall(r"\d+", full)], reverse=True)
+    if wanted:
+        order = [full for full in order if full.startswith(f"{wanted}-")]
+    failure = OSError(f"the package sources have no source of {package}" + (f" {wanted}" if wanted else ""))
+    for full in order:
+        print(f"fetching the source of {package} {full}", flush=True)
+        version = full.partition("-")[0]
+        try:
+            apt("apt-get", "source", options, place, "--download-only", "--only-source", f"{package}={full}")
+        except subprocess.CalledProcessError as error:
+            failure = error
+            continue
+        return next(place.glob(f"{package}_{version}.orig.tar.*")), version
+    raise failure
+
+
+def apt_options(folder):
+    """Options of apt: the machine's package sources, read as sources of source packages; the machine's own lists stay."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "lists/partial").mkdir(parents=True)
+    (folder / "sources.list.d").mkdir()
+    for path in [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*")]:
+        if path.suffix in (".list", ".sources") and path.exists():
+            text = re.sub(r"(?m)^deb\b", "deb-src", path.read_text())
+            (folder / "sources.list.d" / path.name).write_text(re.sub(r"(?m)^Types:.*", "Types: deb-src", text))
+    return [f"-oDir::State::Lists={folder / 'lists'}", "-oDir::Etc::SourceList=/dev/null",
+            f"-oDir::Etc::SourceParts={folder / 'sources.list.d'}", "-oAPT::Sandbox::User=root"]
+
+
+def apt(program, command, options, folder, *arguments):
+    return subprocess.run([program, "-q", *options, command, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
