@@ -16,6 +16,7 @@
 #include "postgres.h"
 
 #include "access/genam.h"
+#include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "access/xact.h"
@@ -32,6 +33,22 @@
 #include "catalog/metadata_rows.h"
 #include "catalog/relations.h"
 
+/*
+ * Deletes a row, unless another transaction deletes it and commits first:
+ * clean-up after a move doesn't wait for the locks of whoever drops the table.
+ */
+static void
+delete_catalog_row(Relation relation, HeapTuple row)
+{
+	TM_FailureData failure;
+	TM_Result	result = heap_delete(relation, &row->t_self, GetCurrentCommandId(true), InvalidSnapshot, true, &failure, false);
+
+	if (result != TM_Ok && result != TM_Deleted)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("a row of \"%s\" was changed concurrently", RelationGetRelationName(relation))));
+}
+
 /* Deletes the rows of a scan; returns how many. */
 static int
 delete_matching(Relation relation, DistRelation index, int nkeys, ScanKey keys)
@@ -42,7 +59,7 @@ delete_matching(Relation relation, DistRelation index, int nkeys, ScanKey keys)
 
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
-		CatalogTupleDelete(relation, &tuple->t_self);
+		delete_catalog_row(relation, tuple);
 		count++;
 	}
 	systable_endscan(scan);
@@ -284,7 +301,7 @@ delete_shards(Oid relid)
 		ScanKeyInit(&placement_key, Anum_placement_shardid, BTEqualStrategyNumber, F_INT8EQ,
 					heap_getattr(tuple, Anum_shard_shardid, RelationGetDescr(shards), &isnull));
 		delete_matching(placements, PG_DIST_PLACEMENT_SHARDID_INDEX, 1, &placement_key);
-		CatalogTupleDelete(shards, &tuple->t_self);
+		delete_catalog_row(shards, tuple);
 	}
 	systable_endscan(scan);
 	table_close(placements, NoLock);

@@ -877,3 +877,18 @@ def test_already_there(accounts):
         other = next(node.port for node in accounts.nodes if node.port != port)
         move(connection, shard, other, port)
         assert shard_of(connection, "account", 1) == (shard, port)
+
+
+def test_drop_beside_cleanup_of_a_mark(accounts):
+    """DROP of a table, one of whose placements clean-up deletes first."""
+    with servers.connect(accounts.coordinator) as connection, servers.connect(accounts.coordinator) as cleaner:
+        connection.execute("CREATE TABLE own (id int)")
+        connection.execute("SELECT create_distributed_table('own', 'id', shard_count => 4, colocate_with => 'none')")
+        shard, _ = shard_of(connection, "own", 1)
+        cleaner.execute("BEGIN; SET LOCAL citus.enable_ddl_propagation = off")
+        cleaner.execute("DELETE FROM pg_dist_placement WHERE shardid = %s", [shard])
+        dropping = Statement(connection, "DROP TABLE own")
+        wait_until(lambda: value(cleaner, "SELECT count(*) FROM pg_locks WHERE pid = %s AND locktype = 'transactionid' AND NOT granted",
+                                 [pid_of(connection)]) == 1, "the statement to wait")
+        cleaner.execute("COMMIT")
+        assert dropping.finish() is None
