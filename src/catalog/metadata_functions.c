@@ -22,6 +22,7 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "catalog/node_session.h"
 #include "compat/acl.h"
@@ -221,6 +222,9 @@ citus_internal_invalidate_metadata(PG_FUNCTION_ARGS)
 
 /*
  * column_to_column_name(table_name regclass, column_var_text text)
+ *
+ * NULL if there is no such table, which may have been dropped since the caller
+ * has read its metadata.
  */
 Datum
 column_to_column_name(PG_FUNCTION_ARGS)
@@ -229,6 +233,8 @@ column_to_column_name(PG_FUNCTION_ARGS)
 	AttrNumber	attno = metadata_parse_partkey(text_to_cstring(PG_GETARG_TEXT_PP(1)));
 	char	   *name = get_attname(relid, attno, true);
 
+	if (name == NULL && !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		PG_RETURN_NULL();
 	if (name == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),

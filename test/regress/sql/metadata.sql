@@ -38,6 +38,7 @@ SELECT count(DISTINCT result) FROM run_command_on_all_nodes($$
 SELECT column_to_column_name('dist', column_name_to_column('dist', 'w'));
 SELECT column_name_to_column('dist', 'nosuch');
 SELECT column_name_to_column('dist', 'ctid');
+SELECT column_to_column_name(1::oid, column_name_to_column('dist', 'w')) IS NULL AS of_a_dropped_table;
 SELECT column_to_column_name('dist', 'rubbish');
 SELECT column_to_column_name('dist', '{VAR :varno 1 :varattno');
 SELECT column_to_column_name('dist', '{VAR :varno 1 :varattno 99999999999999999999 :vartype 23}');
