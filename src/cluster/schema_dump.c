@@ -28,7 +28,6 @@
 #include "utils/wait_event.h"
 
 #include "catalog/metadata.h"
-#include "catalog/node_session.h"
 #include "cluster/schema_dump.h"
 #include "remote/connection.h"
 
@@ -150,7 +149,7 @@ schema_dump_make(const char *host, int32 port)
 {
 	SchemaDump *dump = palloc(sizeof(SchemaDump));
 	char	   *password;
-	char	   *conninfo = psprintf("%s options='-c citus.enable_ddl_propagation=off -c " NODE_PROOF_SETTING "=superuser'",
+	char	   *conninfo = psprintf("%s options='-c citus.enable_ddl_propagation=off'",
 									remote_conninfo(host, port, &password));
 	char	   *arguments;
 

@@ -22,6 +22,7 @@
 #include "utils/typcache.h"
 
 #include "columnar/column_chunk.h"
+#include "compat/varlena.h"
 
 /* A dictionary's codes are bytes. */
 #define MAX_DISTINCT 256

@@ -139,8 +139,7 @@ columnar_init(void)
 	columnar_routine.index_delete_tuples = columnar_index_delete_tuples;
 	columnar_routine.scan_set_tidrange = NULL;
 	columnar_routine.scan_getnextslot_tidrange = NULL;
-	columnar_routine.scan_bitmap_next_block = NULL;
-	columnar_routine.scan_bitmap_next_tuple = NULL;
+	compat_no_bitmap_scans(&columnar_routine);
 	table_scan_set(&columnar_routine);
 	table_modify_set(&columnar_routine);
 	table_build_set(&columnar_routine);

@@ -19,6 +19,7 @@
 #include "columnar/stripe_scan.h"
 #include "columnar/stripe_writer.h"
 #include "columnar/table_scan.h"
+#include "compat/table_am.h"
 
 /* ANALYZE reads rows of at most so many chunk groups, and so many rows. */
 #define ANALYZE_GROUPS 48
@@ -388,7 +389,7 @@ next_analyzed_row(ColumnarScan *scan, double *liverows, TupleTableSlot *slot)
 }
 
 static bool
-columnar_scan_analyze_next_block(TableScanDesc sscan, BlockNumber block, BufferAccessStrategy strategy)
+columnar_scan_analyze_next_block(TableScanDesc sscan, ANALYZE_BLOCK_PARAMS)
 {
 	ColumnarScan *scan = (ColumnarScan *) sscan;
 
@@ -399,7 +400,7 @@ columnar_scan_analyze_next_block(TableScanDesc sscan, BlockNumber block, BufferA
 	}
 	else
 		scan->analyze_phase = ANALYZE_OTHER_BLOCK;
-	return GetHeapamTableAmRoutine()->scan_analyze_next_block(scan->heap, block, strategy);
+	return GetHeapamTableAmRoutine()->scan_analyze_next_block(scan->heap, ANALYZE_BLOCK_ARGS);
 }
 
 static bool

@@ -33,4 +33,23 @@ typedef bool TU_UpdateIndexes;
 #define relation_set_new_filelocator relation_set_new_filenode
 #endif
 
+/* What scan_analyze_next_block gets after the scan. */
+#if PG_VERSION_NUM >= 170000
+#define ANALYZE_BLOCK_PARAMS ReadStream *stream
+#define ANALYZE_BLOCK_ARGS stream
+#else
+#define ANALYZE_BLOCK_PARAMS BlockNumber block, BufferAccessStrategy strategy
+#define ANALYZE_BLOCK_ARGS block, strategy
+#endif
+
+/* Says that a table has no bitmap scans. */
+static inline void
+compat_no_bitmap_scans(TableAmRoutine *routine)
+{
+#if PG_VERSION_NUM < 180000
+	routine->scan_bitmap_next_block = NULL;
+#endif
+	routine->scan_bitmap_next_tuple = NULL;
+}
+
 #endif							/* CITUS_COMPAT_TABLE_AM_H */

@@ -32,7 +32,6 @@
 #include "planner/dist_plan.h"
 #include "remote/shard_names.h"
 #include "sharding/prune.h"
-#include "tenants/statement_stats.h"
 #include "tenants/tenant.h"
 
 /* Statements with more parameters use the DistributedScan. */
@@ -145,7 +144,6 @@ own_plan(QueryDesc *query_desc, ParamListInfo *params)
 	CachedPlanSource *source;
 	Oid			types[MAX_PARAMS];
 	int			shard;
-	int			tenant;
 	bool		ran;
 
 	dist_plan_unpack(scan, &plan);
@@ -174,8 +172,7 @@ own_plan(QueryDesc *query_desc, ParamListInfo *params)
 	/* the logical tables' rights, before anything is evaluated */
 	compat_check_statement(query_desc->plannedstmt);
 	*params = task_params(types, plan.nparams, scan->custom_exprs, query_desc->params, &ran);
-	tenant = dist_plan_tenant(&plan, scan->custom_exprs, *params);
-	if (tenant_starts(query_desc, table, shard, tenant, *params) || ran)
+	if (tenant_starts(query_desc, table, shard, dist_plan_tenant(&plan, scan->custom_exprs, *params), *params) || ran)
 	{
 		AcceptInvalidationMessages();
 		table = metadata_require(plan.relid);
@@ -186,8 +183,6 @@ own_plan(QueryDesc *query_desc, ParamListInfo *params)
 		if (source == NULL)
 			return NULL;
 	}
-	if (statement_stats_on())
-		statement_stats_count(query_desc->plannedstmt->queryId, tenant > 0 ? &(*params)->params[tenant - 1] : NULL);
 	return local_plan_get(source, *params);
 }
 

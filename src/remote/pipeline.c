@@ -214,11 +214,8 @@ send_prepared(RemoteConn *conn, const PreparedUse *use, const RemoteParams *para
 
 /* The part of a segment before the statement. */
 static void
-begin_statement(RemoteConn *conn, int mode)
+begin_statement(RemoteConn *conn, bool in_xact, bool write)
 {
-	bool		write = (mode & SEND_WRITE) != 0;
-	bool		in_xact = (mode & SEND_IN_XACT) != 0;
-
 	Assert(conn->state == REMOTE_IDLE);
 
 	/* an extra connection only reads, and needs no transaction for that */
@@ -258,26 +255,26 @@ end_statement(RemoteConn *conn, bool sent, bool identity)
 }
 
 void
-remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, int mode)
+remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result,
+			bool in_xact, bool write)
 {
 	bool		identity;
 
-	begin_statement(conn, mode);
+	begin_statement(conn, in_xact, write);
 	identity = identity_begin_remote(conn, InvalidOid);
-	end_statement(conn, channel_send_text(&conn->priv->channel, sql, params, (mode & SEND_BINARY) != 0), identity);
+	end_statement(conn, channel_send_text(&conn->priv->channel, sql, params, binary_result), identity);
 }
 
 void
 remote_send_task(RemoteConn *conn, const char *tag, const char *text, const RemoteParams *params,
-				 Oid analyst, int mode)
+				 Oid analyst, bool binary_result, bool in_xact, bool write)
 {
-	bool		binary_result = (mode & SEND_BINARY) != 0;
 	PreparedUse use;
 	bool		prepared;
 	bool		identity;
 	bool		sent;
 
-	begin_statement(conn, mode);
+	begin_statement(conn, in_xact, write);
 	prepared = prepared_use(conn, tag, text, params, &use);
 	if (prepared)
 		send_evicted(conn, &use);
