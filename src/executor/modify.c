@@ -80,6 +80,8 @@ modify_begin(CustomScanState *node, EState *estate, int eflags)
 	init_merge_actions(state);
 	modify_check_begin(state);
 	modify_begin_pending(state);
+	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
+		modify_late_begin(state);
 
 	/* a write in a CTE runs to its end even if its rows are not read */
 	if (!state->plan.can_set_tag && !(eflags & EXEC_FLAG_EXPLAIN_ONLY))
@@ -194,8 +196,10 @@ run_modify(DistModifyState *state)
 	stat_counter_add(STAT_MULTI_SHARD);
 	if (state->plan.has_returning)
 		modify_begin_output(state);
-	state->pending.deletes.counts = !state->plan.moves_rows || state->plan.command == CMD_MERGE;
-	if (state->plan.triggers != 0 || state->plan.resolves)
+	state->pending.deletes.counts = !state->late && (!state->plan.moves_rows || state->plan.command == CMD_MERGE);
+	if (state->late)
+		modify_collect(state);
+	else if (state->plan.triggers != 0 || state->plan.resolves)
 		run_with_triggers(state);
 	else
 	{

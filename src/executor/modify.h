@@ -125,6 +125,8 @@ typedef struct DistModifyState
 	Relation	stream_rel;		/* the table then */
 
 	bool		done;
+	bool		late;			/* changes are applied when all other parts of
+								 * the statement have run (modify_late.c) */
 	MemoryContext context;		/* lives as long as the node */
 } DistModifyState;
 
@@ -150,12 +152,14 @@ extern void modify_evaluate_action(DistModifyState *state, ModifyAction *action,
 
 /*
  * The output.  modify_add_output adds a row, if there is RETURNING: what the
- * node returned, and the child's columns of the change.  modify_next_output
- * clears the slot, and returns false, at the end.
+ * node returned, and the child's columns of the change; modify_add_old_output
+ * one that is to be deleted, of the child's row.  modify_next_output clears
+ * the slot, and returns false, at the end.
  */
 extern void modify_begin_output(DistModifyState *state);
 extern void modify_add_output(DistModifyState *state, ChangeList *changes, MinimalTuple change, int64 sequence,
 							  TupleTableSlot *row, TupleTableSlot *change_slot);
+extern void modify_add_old_output(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *nulls);
 extern bool modify_next_output(DistModifyState *state, TupleTableSlot *slot);
 
 /* The position in plan.attnos of a column of the target that nodes return. */
@@ -283,6 +287,12 @@ extern void modify_consider_upserts(DistModifyState *state);
  * changes.
  */
 extern void modify_collect(DistModifyState *state);
+
+/*
+ * modify_late.c: decides whether the changes are applied late, which may be
+ * refused, and sees to it that they are.
+ */
+extern void modify_late_begin(DistModifyState *state);
 
 /*
  * modify.c: called before a statement that writes a reference table starts:

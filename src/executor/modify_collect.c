@@ -57,6 +57,13 @@ add_delete(DistModifyState *state, TupleTableSlot *child, int shard, Datum ctid,
 	HeapTuple	old = NULL;
 	RowIdentity identity;
 
+	if (state->late)
+	{
+		deform_old_row(state, child, values, nulls);
+		modify_add_old_output(state, child, values, nulls);
+		if (state->plan.can_set_tag)
+			state->css.ss.ps.state->es_processed++;
+	}
 	if (state->triggers != NULL)
 	{
 		deform_old_row(state, child, values, nulls);

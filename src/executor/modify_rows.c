@@ -194,6 +194,37 @@ modify_add_output(DistModifyState *state, ChangeList *changes, MinimalTuple chan
 	ExecClearTuple(change_slot);
 }
 
+void
+modify_add_old_output(DistModifyState *state, TupleTableSlot *child, Datum *values, bool *nulls)
+{
+	TupleTableSlot *output = state->output.row;
+	int			natts;
+
+	if (state->output.sorted == NULL)
+		return;
+	natts = state->output.desc->natts;
+	ExecClearTuple(output);
+	for (int i = 0; i < natts - 1; i++)
+	{
+		AttrNumber	attno = list_nth_int(state->plan.column_attnos, i);
+		int			resno = list_nth_int(state->plan.column_resnos, i);
+
+		output->tts_isnull[i] = false;
+		if (resno > 0)
+			output->tts_values[i] = slot_getattr(child, resno, &output->tts_isnull[i]);
+		else if (attno == TableOidAttributeNumber)
+			output->tts_values[i] = ObjectIdGetDatum(state->plan.relid);
+		else if (attno >= 0)
+			output->tts_values[i] = modify_row_column(state, attno, values, nulls, &output->tts_isnull[i]);
+		else
+			output->tts_isnull[i] = true;
+	}
+	output->tts_values[natts - 1] = Int64GetDatum(state->sequence);
+	output->tts_isnull[natts - 1] = false;
+	ExecStoreVirtualTuple(output);
+	tuplesort_puttupleslot(state->output.sorted, output);
+}
+
 bool
 modify_next_output(DistModifyState *state, TupleTableSlot *slot)
 {

@@ -46,6 +46,8 @@
 #include "compat/permissions.h"
 #include "planner/foreign_key.h"
 
+#define ANY_WRITE (COMMAND_BIT(CMD_UPDATE) | COMMAND_BIT(CMD_DELETE))
+
 static ExecutorCheckPerms_hook_type prev_check_perms = NULL;
 static bool checks_own_statement = false;
 
@@ -142,26 +144,40 @@ foreign_key_acts_on_delete(Oid relid)
 	return referencing;
 }
 
+/* Adds the tables that foreign keys' actions after commands on one write. */
+static List *
+add_tables_acted_on(List *tables, Oid relid, int commands)
+{
+	Relation	rel = table_open(relid, NoLock);
+
+	for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
+	{
+		const Trigger *trigger = &rel->trigdesc->triggers[i];
+
+		if (is_action(trigger) &&
+			(((commands & COMMAND_BIT(CMD_DELETE)) != 0 && TRIGGER_FOR_DELETE(trigger->tgtype)) ||
+			 ((commands & COMMAND_BIT(CMD_UPDATE)) != 0 && TRIGGER_FOR_UPDATE(trigger->tgtype))))
+			tables = list_append_unique_oid(tables, trigger->tgconstrrelid);
+	}
+	table_close(rel, NoLock);
+	return tables;
+}
+
+List *
+foreign_key_acts_on(Oid relid, int commands)
+{
+	List	   *tables = add_tables_acted_on(NIL, relid, commands);
+	ListCell   *cell;
+
+	foreach(cell, tables)		/* which grows */
+		tables = add_tables_acted_on(tables, lfirst_oid(cell), ANY_WRITE);
+	return tables;
+}
+
 List *
 foreign_key_reach(Oid relid)
 {
-	List	   *reach = list_make1_oid(relid);
-	ListCell   *cell;
-
-	foreach(cell, reach)		/* which grows */
-	{
-		Relation	rel = table_open(lfirst_oid(cell), NoLock);
-
-		for (int i = 0; rel->trigdesc != NULL && i < rel->trigdesc->numtriggers; i++)
-		{
-			const Trigger *trigger = &rel->trigdesc->triggers[i];
-
-			if (is_action(trigger))
-				reach = list_append_unique_oid(reach, trigger->tgconstrrelid);
-		}
-		table_close(rel, NoLock);
-	}
-	return reach;
+	return list_append_unique_oid(foreign_key_acts_on(relid, ANY_WRITE), relid);
 }
 
 /*

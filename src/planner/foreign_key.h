@@ -33,6 +33,12 @@ extern void check_foreign_key_query(Query *query);
 extern Oid	foreign_key_acts_on_delete(Oid relid);
 
 /*
+ * The tables that some commands (COMMAND_BITs) on a table may write by foreign
+ * keys' actions, directly or by further actions: a list of Oids.
+ */
+extern List *foreign_key_acts_on(Oid relid, int commands);
+
+/*
  * A table, and those that a write of it may write as well, by foreign keys'
  * actions: a list of Oids.
  */

@@ -39,6 +39,7 @@
 #include "planner/base_rel.h"
 #include "planner/dist_query.h"
 #include "planner/dist_plan.h"
+#include "planner/foreign_key.h"
 #include "lib/plan_fields.h"
 #include "planner/lock_path.h"
 #include "planner/modify_plan.h"
@@ -158,17 +159,20 @@ has_foreign_check(Query *query)
 /*
  * Whether the whole old row is needed: to identify it, to move it, to complete
  * a new one (all clauses of MERGE share a text, which assigns the columns of
- * all), for triggers, or to check the new row here.
+ * all), for triggers, to check the new row here, or because the row is deleted
+ * after RETURNING (executor/modify_late.c).
  */
 static bool
-needs_old_row(Query *query, const DistTable *table)
+needs_old_row(Query *query, const DistTable *table, const PlanningContext *context)
 {
 	Bitmapset  *columns = NULL;
 	bool		updates = query->commandType == CMD_UPDATE;
 	int			attno = -1;
 
 	if (table->kind == DIST_REFERENCE || (table->row_triggers & write_query_fires(query, table)) ||
-		has_foreign_check(query))
+		has_foreign_check(query) ||
+		(context->modifying_cte && query->returningList != NIL && query->commandType == CMD_DELETE &&
+		 OidIsValid(foreign_key_acts_on_delete(table->relid))))
 		return true;
 	if (updates)
 		columns = listed_columns(query->targetList);
@@ -234,7 +238,7 @@ prepare_query(Query *query, PlanningContext *context)
 		return;
 	}
 	target = rt_fetch(query->resultRelation, query->rtable);
-	if (needs_old_row(query, table))
+	if (needs_old_row(query, table, context))
 		add_junk(query, makeWholeRowVar(target, query->resultRelation, 0, false), JUNK_OLD_ROW);
 	if (table->kind == DIST_HASH)
 		add_junk(query, makeVar(query->resultRelation, table->dist_attno, table->dist_type,

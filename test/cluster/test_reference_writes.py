@@ -112,3 +112,28 @@ def test_equal_rows_have_their_own_fate(cluster, connect, schema):
             connection.execute(f"DELETE FROM {schema}.r WHERE ctid IN (SELECT ctid FROM {schema}.r LIMIT 3)")
             assert value(connection, f"SELECT count(*) FROM {schema}.r") == left
         assert rows(connection, "SELECT equal FROM citus_check_reference_table(%s)", [f"{schema}.r"]) == [(True,)] * 3
+
+
+@pytest.mark.parametrize("statement", [
+    "WITH t AS (UPDATE {s}.r SET id = id + 10 RETURNING id) UPDATE {s}.d SET v = 1",
+    "WITH x AS (UPDATE {s}.d SET v = 1) MERGE INTO {s}.r r USING (SELECT 1 AS id) s ON s.id = r.id WHEN MATCHED THEN DELETE",
+    "WITH x AS (UPDATE {s}.d SET v = 1) DELETE FROM {s}.watched",
+])
+def test_actions_before_other_parts_are_refused(coordinator, schema, statement):
+    """A foreign key's action that would write the table before another part of the statement does."""
+    coordinator.execute(f"""
+        CREATE TABLE {schema}.r (id int PRIMARY KEY);
+        CREATE TABLE {schema}.watched (id int PRIMARY KEY);
+        CREATE TABLE {schema}.d (k int PRIMARY KEY, v int, id int REFERENCES {schema}.r ON DELETE CASCADE ON UPDATE CASCADE,
+            other int REFERENCES {schema}.watched ON DELETE SET NULL);
+        SELECT create_reference_table('{schema}.r'), create_reference_table('{schema}.watched');
+        SELECT create_distributed_table('{schema}.d', 'k');
+        CREATE FUNCTION {schema}.watch() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN old; END';
+        CREATE TRIGGER watch BEFORE DELETE ON {schema}.watched FOR EACH ROW EXECUTE FUNCTION {schema}.watch();
+        INSERT INTO {schema}.r VALUES (1);
+        INSERT INTO {schema}.watched VALUES (1);
+        INSERT INTO {schema}.d VALUES (1, 0, 1, 1)""")
+    with pytest.raises(psycopg.errors.FeatureNotSupported) as refused:
+        coordinator.execute(statement.format(s=schema))
+    assert "separate statements" in refused.value.diag.message_hint
+    assert rows(coordinator, f"SELECT * FROM {schema}.d") == [(1, 0, 1, 1)]
