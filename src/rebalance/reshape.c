@@ -502,7 +502,10 @@ try_reshape(void *arg)
 	lock_node_set();
 	move_lock_placements(current_reshape->colocation_id);
 	if (!lock_everywhere(current_reshape->tables, ExclusiveLock))
+	{
+		move_check_tables(current_reshape->tables);
 		return false;
+	}
 	check_old_shards();
 	move_check_definition(current_reshape->colocation_id, current_reshape->definition);
 	lock_old_shards();

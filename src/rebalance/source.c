@@ -200,6 +200,17 @@ check_same(const char *before, const char *now)
 }
 
 void
+move_check_tables(List *relids)
+{
+	foreach_oid(relid, relids)
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("a table was dropped while its shards were moved, split or merged"),
+					 errhint("Try again, if the shard group has other tables.")));
+}
+
+void
 move_check_definition(int colocation_id, const char *definition)
 {
 	check_same(definition, move_definition(colocation_id));
@@ -719,7 +730,10 @@ try_switch(void *arg)
 	lock_node_set();
 	move_lock_placements(current_move->colocation_id);
 	if (!lock_everywhere(current_move->tables, ShareUpdateExclusiveLock))
+	{
+		move_check_tables(current_move->tables);
 		return false;
+	}
 	check_shards();
 	move_check_definition(current_move->colocation_id, current_move->definition);
 	deadline = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), drive_pause_limit);

@@ -367,6 +367,24 @@ def test_identity_of_earlier_move(accounts):
         connection.execute("DROP TABLE keyless")
 
 
+@pytest.mark.parametrize("step, mode, sqlstate", [("move-copied", "force_logical", "42P01"), ("move-before-switch", "force_logical", "55000"),
+                                                  ("move-before-switch", "block_writes", "55000")])
+def test_table_dropped_meanwhile(accounts, step, mode, sqlstate):
+    """The move ends at once, and says why: it doesn't wait for transactions that would let it go on."""
+    with servers.connect(accounts.coordinator) as connection:
+        connection.execute("CREATE SCHEMA going; CREATE TABLE going.t (id int PRIMARY KEY, v text)")
+        connection.execute("SELECT create_distributed_table('going.t', 'id', shard_count := 2, colocate_with := 'none')")
+        connection.execute("INSERT INTO going.t SELECT g, 'x' FROM generate_series(1, 100) g")
+        shard, port = shard_of(connection, "going.t", 1)
+        source, target, *_ = sorted(accounts.nodes, key=lambda node: node.port != port)
+        stopped = Stopped(target, step,
+                          f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {port}, '127.0.0.1', {target.port}, '{mode}')")
+        connection.execute("SET client_min_messages = warning; DROP SCHEMA going CASCADE")
+        error = stopped.go_on()
+        assert error is not None and error.sqlstate == sqlstate
+    check_clean(accounts)
+
+
 def test_slot_made_late(accounts):
     """A slot that is made when all else of the move is cleaned up already goes, too."""
     with servers.connect(accounts.coordinator) as connection:
