@@ -45,6 +45,7 @@ def certificates(cluster):
             host.give(path)
 
 
+@pytest.mark.some(4)     # each makes a cluster of its own
 @pytest.mark.parametrize("page", RUN)
 def test_sql(make_cluster, page):
     """Each block of a page runs, in order, and prints what the page shows; one that shows nothing raises no error."""
