@@ -58,6 +58,8 @@ expect_push(Backend *backend, ExpectKind kind, ExpectReader reader)
 	ExpectRing *ring = &backend->expected;
 	Expect	   *expect;
 
+	if (ring->tail == ring->head)
+		backend->heard = stream_now;
 	if (ring->tail - ring->head == ring->size)
 	{
 		uint32		size = Max(ring->size * 2, 16);
@@ -358,8 +360,8 @@ answer_state(Backend *backend, const char *value)
 	int			end = 0;
 	const char *settings;
 
-	if (sscanf(value, "%15s %u %u %u %d %d%n", pins, &generation, &role, &database, &backend->limits.session,
-			   &backend->limits.block, &end) != 6 || value[end] != ' ' ||
+	if (sscanf(value, "%15s %u %u %u %d %d %d%n", pins, &generation, &role, &database, &backend->limits.session,
+			   &backend->limits.block, &backend->limits.statement, &end) != 7 || value[end] != ' ' ||
 		role != backend->pool->role || database != backend->pool->database_id)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_AUTHORIZATION_SPECIFICATION),

@@ -593,6 +593,7 @@ backend_arrived(Stream *stream)
 	Backend    *backend = (Backend *) stream;
 	bool		ended = stream->ended;
 
+	backend->heard = stream_now;
 	if (backend->state == BACKEND_CONNECTING && !ended)
 		send_session_startup(backend);
 	if (backend->state == BACKEND_LOGIN)

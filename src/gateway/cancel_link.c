@@ -31,6 +31,9 @@
 #define STRAY_TIME INT64CONST(10000000)
 #define STRAY_INTERVAL INT64CONST(50000)
 
+/* A node that hasn't taken a request by then doesn't answer any more. */
+#define CANCEL_TIME INT64CONST(3000000)
+
 typedef struct StrayCancel
 {
 	int32		pid;
@@ -50,6 +53,7 @@ typedef struct CancelLink
 	void	   *arg;
 	int32		pid;			/* as the server has sent them */
 	int32		key;
+	int64		since;
 	bool		sent;
 } CancelLink;
 
@@ -113,6 +117,7 @@ start_cancel(const ServerAddress *address, int32 pid, int32 key)
 	stream_open(&cancel->stream, fd, &cancel_handler, true);
 	cancel->pid = pid;
 	cancel->key = key;
+	cancel->since = stream_now;
 	dlist_push_tail(&cancel_links, &cancel->link);
 	return cancel;
 }
@@ -153,6 +158,25 @@ cancel_forget(Backend *backend)
 
 		if (cancel->backend == backend)
 			cancel->backend = NULL;
+	}
+}
+
+void
+cancel_tick(void)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &cancel_links)
+	{
+		CancelLink *cancel = dlist_container(CancelLink, link, iter.cur);
+		Backend    *backend = cancel->backend;
+
+		if (backend == NULL || backend->pool->address.len == 0 || stream_now - cancel->since < CANCEL_TIME)
+			continue;
+		cancel->backend = NULL;
+		end_cancel(cancel);
+		node_watch_lose(backend);
+		break;					/* others may have ended with it */
 	}
 }
 

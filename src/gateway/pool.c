@@ -36,7 +36,7 @@
  */
 #define RETRY_NODE (5 * SECOND)
 
-static dlist_head gateway_pools = DLIST_STATIC_INIT(gateway_pools);
+dlist_head	gateway_pools = DLIST_STATIC_INIT(gateway_pools);
 
 static bool
 is_pool_of(const Pool *pool, const Pool *wanted)

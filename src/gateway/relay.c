@@ -273,6 +273,8 @@ relay_tick(void)
 	cancel_take_passed();
 	login_tick();
 	pool_tick();
+	cancel_tick();
+	node_watch_tick();
 	tunnel_tick();
 }
 

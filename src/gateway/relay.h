@@ -175,11 +175,15 @@ typedef enum ClientState
 
 struct ClientStatements;
 
-/* How long a session may be idle, in milliseconds; 0: for ever. */
+/*
+ * How long a session may be idle, and a statement take, in milliseconds; 0:
+ * for ever.
+ */
 typedef struct IdleLimits
 {
 	int			session;
 	int			block;			/* in a transaction block */
+	int			statement;
 } IdleLimits;
 
 struct Client
@@ -326,6 +330,9 @@ struct Backend
 	bool		end_told;		/* to the client, too */
 	int64		since;			/* when it was given back */
 	int64		opened;
+	int64		heard;			/* when it sent something last, or was asked
+								 * for something first, or its node has
+								 * answered node_watch.c */
 };
 
 /*
@@ -372,6 +379,13 @@ extern const ServerAddress relay_own_server;
 extern void relay_listen(int fd, const StreamHandler *handler);
 /* Gives a cancel request to the process that has the client. */
 extern void relay_cancel(int32 pid, const CancelKey *key);
+
+/*
+ * node_watch.c.  node_watch_tick gives up sessions on nodes that don't answer;
+ * node_watch_lose one of them, with its clients.
+ */
+extern void node_watch_tick(void);
+extern void node_watch_lose(Backend *backend);
 
 /* client.c */
 extern dlist_head relay_clients;
@@ -521,6 +535,8 @@ extern void cancel_pass_on(Pool *pool);
 extern void cancel_session(int32 pid, int32 key, void (*done) (void *arg), void *arg);
 /* Whether a stray request waits for a session. */
 extern bool cancel_waits(void);
+/* Gives up sessions whose node has not taken a request in time. */
+extern void cancel_tick(void);
 /* Takes the requests that other nodes have passed on to us. */
 extern void cancel_take_passed(void);
 
@@ -534,6 +550,7 @@ extern void expect_settle(Backend *backend);
 extern void expect_free(Backend *backend);
 
 /* pool.c */
+extern dlist_head gateway_pools;
 extern Pool *pool_find(Client *client);
 /* The client has gone. */
 extern void pool_leave(Pool *pool);

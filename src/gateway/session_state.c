@@ -386,8 +386,8 @@ show_state(void)
 		context = AllocSetContextCreate(TopMemoryContext, "citus gateway state", ALLOCSET_SMALL_SIZES);
 	MemoryContextReset(context);
 	old = MemoryContextSwitchTo(context);
-	reported = psprintf("%s %u %u %u %d %d %s", pins, session_deallocations, GetAuthenticatedUserId(), MyDatabaseId,
-						IdleSessionTimeout, IdleInTransactionSessionTimeout, state_command());
+	reported = psprintf("%s %u %u %u %d %d %d %s", pins, session_deallocations, GetAuthenticatedUserId(), MyDatabaseId,
+						IdleSessionTimeout, IdleInTransactionSessionTimeout, StatementTimeout, state_command());
 	MemoryContextSwitchTo(old);
 	return reported;
 }

@@ -510,4 +510,10 @@ extern uint64 remote_reported_clock(RemoteConn *conn);
 extern int	remote_connection_timeout(void);
 extern int	remote_undo_timeout(void);
 
+/*
+ * Milliseconds that a node may send nothing until it is asked whether it still
+ * answers; 0: for ever.
+ */
+extern int	remote_keepalive(void);
+
 #endif							/* CITUS_REMOTE_CONNECTION_H */

@@ -43,6 +43,12 @@ keepalive_init(void)
 							NULL, NULL, NULL);
 }
 
+int
+remote_keepalive(void)
+{
+	return node_keepalive;
+}
+
 /* How long the present silence may last until it is checked. */
 static int
 silence_limit(const RemoteConnPrivate *priv)

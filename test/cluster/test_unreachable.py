@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from harness.servers import (PATIENCE, SLOW, cluster, connect as open_connection, fill, kill_process, pid_of, rows, value,
-                             wait_until_quiet, wait_until_slow)
+                             wait_until, wait_until_quiet, wait_until_slow)
 
 
 def make_tables(connection):
@@ -343,3 +343,42 @@ def test_views_with_a_silent_node(silent, connect):
             assert value(connection, query) is not None
             assert time.monotonic() - begun < 10, query
             assert "health" in query or any(str(silent.workers[0].port) in text for text in warnings), query
+
+
+@pytest.mark.parametrize("end", ["keepalive", "timeout", "cancel", "connect"])
+def test_stopped_node_behind_a_gateway(make_cluster, end):
+    """A statement that the gateway has sent directly to a node ends, too, and others get an answer."""
+    settings = {"citus.node_keepalive": "1s" if end == "keepalive" else "0",
+                "citus.node_connection_timeout": "1s" if end in ("keepalive", "connect") else "30s"}
+    made = make_cluster(settings=settings)
+    gateway = made.coordinator.start_gateway()
+    made.coordinator.wait_for_gateway(gateway)
+    with open_connection(made.coordinator) as direct:
+        fill(direct, "t", 100)
+        number = ids_on(direct, made.workers[0].port, 1)[0]
+    read = "SELECT payload FROM t WHERE id = %s", [number]
+    with psycopg.connect(made.coordinator.dsn, port=gateway, autocommit=True) as client:
+        if end == "timeout":
+            client.execute("SET statement_timeout = '1s'")
+            client.execute("SELECT count(*) FROM t")
+        if end != "connect":
+            wait_until(lambda: client.execute(*read, prepare=True) and routed(made) > 3, "the statement to be routed")
+        with stopped(made.workers[0]):
+            begun = time.monotonic()
+            request = threading.Timer(1, client.cancel)
+            if end in ("cancel", "connect"):
+                request.start()
+            with pytest.raises(psycopg.OperationalError) as caught:
+                client.execute(*read, prepare=True)
+            elapsed = time.monotonic() - begun
+            request.cancel()
+            print(f"{end}: {elapsed:.1f} s, {caught.value.sqlstate} {caught.value}")
+            assert elapsed < END_LIMIT + 5
+            with psycopg.connect(made.coordinator.dsn, port=gateway, autocommit=True) as other:
+                assert value(other, "SELECT 1") == 1
+    wait_until_quiet(made)
+
+
+def routed(made):
+    with open_connection(made.coordinator) as connection:
+        return value(connection, "SELECT sum(routed) FROM citus_stat_gateway")
