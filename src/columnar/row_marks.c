@@ -35,6 +35,7 @@
 #include "utils/snapmgr.h"
 
 #include "columnar/row_marks.h"
+#include "compat/varlena.h"
 
 /* Numbers are stored: they stay as they are. */
 typedef enum MarkKind

@@ -37,6 +37,7 @@
 
 #include "columnar/stripe_store.h"
 #include "compat/table_am.h"
+#include "compat/varlena.h"
 
 #define Anum_toast_chunk_id 1
 #define Anum_toast_chunk_seq 2

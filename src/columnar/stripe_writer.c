@@ -39,6 +39,7 @@
 #include "columnar/stripe_writer.h"
 #include "compat/foreach.h"
 #include "compat/table_am.h"
+#include "compat/varlena.h"
 
 /* A larger row is stored row-wise. */
 #define MAX_STRIPE_ROW_BYTES (8 * 1024 * 1024)

@@ -14,6 +14,7 @@ from pomelo_check.sample import SEED
 
 ROWS = 3000         # enough for a stripe
 ROUNDS = 4
+RANDOM_STATEMENTS = 60
 BATCH = 2000
 COLUMNAR = "CREATE TABLE {s}.t (a int PRIMARY KEY, v int) USING columnar"
 
@@ -164,6 +165,109 @@ def test_publication(columnar, schema, coordinator):
                 coordinator.execute(statement)
     finally:
         coordinator.execute(f"DROP PUBLICATION {schema}")
+
+
+COLUMNS = ("a bigint, b text, c numeric(12,3), d date, e bool, f float8, g bigint, h int[], i varchar(10), j timestamp")
+NEW_ROWS = """SELECT (random() * 1000)::int, CASE WHEN random() < .1 THEN NULL WHEN random() < .5 THEN 'k' || (random() * 20)::int
+        ELSE md5(random()::text) END, CASE WHEN random() > .05 THEN round((random() * 10000)::numeric, 3) END,
+    date '2020-01-01' + g / {per_day}, random() < .3, CASE WHEN random() > .1 THEN random() * 100 END, g::bigint * 1000000007,
+    CASE WHEN random() < .5 THEN ARRAY[g, NULL, 3] END, 'v' || g % 7, timestamp '2020-01-01' + g * interval '1 min'
+    FROM generate_series({start}, {start} + {count} - 1) g"""
+CONDITIONS = [
+    "a < {n}", "d BETWEEN '2020-01-05' AND '2020-02-01'", "b = 'k{small}'", "c > {n} AND e", "f IS NULL", "g = {n} * 1000000007::bigint",
+    "b IS NULL OR a = {n}", "i IN ('v1', 'v3') AND f < 50", "a IN (1, 2, 3, {n}) OR d = '2020-01-05'", "h[1] > {n}",
+    "NOT (a > 500)", "j < '2020-01-01 10:{small}'"]
+CHANGES = ["a = a + 1", "b = 'u' || a", "c = c + 1, d = d + 1", "f = NULL", "h = ARRAY[a::int]", "b = left(repeat(b, 50), 2000)"]
+HOW_TO_READ = [
+    "SET enable_seqscan = off", "RESET enable_seqscan", "SET columnar.enable_custom_scan = off", "RESET columnar.enable_custom_scan",
+    "SET columnar.enable_qual_pushdown = off", "RESET columnar.enable_qual_pushdown", "SET max_parallel_workers_per_gather = 0",
+    "SET max_parallel_workers_per_gather = 2"]
+HOW_TO_WRITE = {"row_wise_limit": [0, 500], "chunk_group_row_limit": [1000, 10000], "stripe_row_limit": [1000, 5000, 150000],
+                "compression": ["none", "pglz", "lz4", "zstd"]}
+
+
+class Twins:
+    """The same random statements on a heap and on a columnar table, which must stay equal."""
+
+    def __init__(self, connection, schema):
+        self.connection = connection
+        self.tables = [f"{schema}.heap", f"{schema}.columnar"]
+        self.chosen = random.Random(SEED)
+        self.rows = 0
+        for table, method in zip(self.tables, ("heap", "columnar")):
+            connection.execute(f"CREATE TABLE {table} ({COLUMNS}) USING {method}")
+        connection.execute(f"CREATE TABLE {schema}.new ({COLUMNS})")
+        self.new = f"{schema}.new"
+
+    def condition(self):
+        text = self.chosen.choice(CONDITIONS)
+        return "(" + text.format(n=self.chosen.randint(0, 1000), small=self.chosen.randint(10, 20)) + ")"
+
+    def both(self, statement):
+        counts = [self.connection.execute(statement.format(table)).rowcount for table in self.tables]
+        assert counts[0] == counts[1], statement
+
+    def insert(self):
+        count = self.chosen.choice([1, 20, 600, 2500, 12000])
+        self.connection.execute(f"DELETE FROM {self.new}")
+        self.connection.execute(f"INSERT INTO {self.new} " + NEW_ROWS.format(
+            start=self.rows, count=count, per_day=self.chosen.choice([1, 10, 100])))
+        self.rows += count
+        for name, values in HOW_TO_WRITE.items():
+            self.connection.execute(f"SET columnar.{name} = {self.chosen.choice(values)}")
+        self.both("INSERT INTO {} (a, b, c, d, e, f, g, h, i, j) SELECT * FROM " + self.new)
+
+    def update(self):
+        self.both("UPDATE {} SET " + f"{self.chosen.choice(CHANGES)} WHERE {self.condition()}")
+
+    def delete(self):
+        self.both("DELETE FROM {} WHERE " + f"{self.condition()} AND g % 7 = {self.chosen.randint(0, 6)}")
+
+    def lock(self):
+        self.both("SELECT 1 FROM {} WHERE " + f"{self.condition()} FOR {self.chosen.choice(['UPDATE', 'SHARE', 'KEY SHARE'])}")
+
+    def read(self):
+        self.connection.execute(self.chosen.choice(HOW_TO_READ))
+        query = ("SELECT (count(*), sum(a), max(b COLLATE \"C\"), sum(c), min(d), count(f), sum(cardinality(h)), sum(length(i)))::text "
+                 "FROM {} WHERE " + self.condition())
+        answers = [value(self.connection, query.format(table)) for table in self.tables]
+        assert answers[0] == answers[1], query
+
+    def index(self):
+        self.both("CREATE INDEX ON {} " + self.chosen.choice(["(a)", "USING hash (b)", "(d, a)", "(g)", "(lower(b))"]))
+
+    def alter(self):
+        self.both("ALTER TABLE {} " + self.chosen.choice([
+            f"ADD COLUMN n{self.chosen.randint(0, 10 ** 9)} int DEFAULT 7", "ALTER i TYPE text", "ALTER i TYPE varchar(20)",
+            "ALTER a TYPE numeric", "ALTER a TYPE bigint"]))
+
+    def vacuum(self):
+        self.connection.execute(self.chosen.choice(["VACUUM", "VACUUM FULL", "VACUUM (FREEZE)", "ANALYZE"]) + " " + self.tables[1])
+
+    def transaction(self):
+        """Some changes, of which some are undone."""
+        with self.connection.transaction(force_rollback=self.chosen.random() < 0.3):
+            for _ in range(self.chosen.randint(1, 4)):
+                with self.connection.transaction(force_rollback=self.chosen.random() < 0.3):
+                    self.chosen.choice([self.insert, self.update, self.delete, self.lock, self.read])()
+
+    def check(self):
+        heap, columnar = self.tables
+        for one, other in ((heap, columnar), (columnar, heap)):
+            assert value(self.connection, f"SELECT count(*) FROM (TABLE {one} EXCEPT ALL TABLE {other}) x") == 0
+
+
+def test_random_statements(schema, connect, cluster):
+    connection = connect(cluster.coordinator)
+    connection.execute("SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0")
+    twins = Twins(connection, schema)
+    actions = 3 * [twins.insert, twins.update, twins.delete, twins.transaction] + 4 * [twins.read] + [
+        twins.lock, twins.index, twins.alter, twins.vacuum]
+    for step in range(RANDOM_STATEMENTS):
+        twins.chosen.choice(actions)()
+        if step % 10 == 0:
+            twins.check()
+    twins.check()
 
 
 def write_batches(node, first_batch, committed):
