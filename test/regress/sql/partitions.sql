@@ -81,13 +81,13 @@ ALTER TABLE e ATTACH PARTITION e3 FOR VALUES FROM ('2020-03-01') TO ('2020-04-01
 
 -- all partitions' indexes, those of shards among them, get new files
 CREATE TEMP TABLE files AS
-SELECT p.relid, result FROM pg_partition_tree('e') p, run_command_on_placements(p.relid, $$
+SELECT p.relid, shardid, result FROM pg_partition_tree('e') p, run_command_on_placements(p.relid, $$
   SELECT string_agg(pg_relation_filenode(indexrelid)::text, ',' ORDER BY indexrelid) FROM pg_index WHERE indrelid = '%s'::regclass $$);
 REINDEX TABLE e;
 REINDEX INDEX ei;
 SELECT f.relid, bool_or(f.result = r.result) FROM files f, run_command_on_placements(f.relid, $$
   SELECT string_agg(pg_relation_filenode(indexrelid)::text, ',' ORDER BY indexrelid) FROM pg_index WHERE indrelid = '%s'::regclass $$) r
- GROUP BY 1 ORDER BY 1;
+ WHERE f.shardid = r.shardid GROUP BY 1 ORDER BY 1;
 
 -- what can't be
 CREATE TABLE elsewhere (LIKE e);
