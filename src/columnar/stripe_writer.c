@@ -40,6 +40,7 @@
 #include "compat/foreach.h"
 #include "compat/table_am.h"
 #include "compat/varlena.h"
+#include "lib/debug_point.h"
 
 /* A larger row is stored row-wise. */
 #define MAX_STRIPE_ROW_BYTES (8 * 1024 * 1024)
@@ -47,6 +48,10 @@
 /* A chunk group, or a stripe, is complete when it has as many bytes. */
 #define MAX_GROUP_BYTES (64 * 1024 * 1024)
 #define MAX_STRIPE_BYTES (256 * 1024 * 1024)
+
+/* So many bytes are kept for all tables together. */
+#define MAX_OPEN_BYTES (256 * 1024 * 1024)
+#define OPEN_BYTES_CHECK 256	/* looked at when so many rows came */
 
 /* A stripe that is being written. */
 typedef struct OpenStripe
@@ -61,6 +66,7 @@ typedef struct OpenStripe
 								 * complete */
 	uint32		group_rows;
 	Size		group_bytes;
+	bool		completing;		/* a group: true for good after an error */
 	List	   *groups;			/* arrays of EncodedChunk, one for each
 								 * column */
 	List	   *group_counts;	/* their rows */
@@ -219,8 +225,14 @@ complete_group(OpenStripe *stripe)
 	MemoryContext old;
 	EncodedChunk *chunks;
 
+	if (stripe->completing)
+		ereport(ERROR,
+				(errcode(ERRCODE_IN_FAILED_SQL_TRANSACTION),
+				 errmsg("rows of a columnar table could not be stored because of an earlier error"),
+				 errhint("Roll back the transaction that has inserted them.")));
 	if (stripe->group_rows == 0)
 		return;
+	stripe->completing = true;
 	old = MemoryContextSwitchTo(stripe->context);
 	chunks = palloc(stripe->tupdesc->natts * sizeof(EncodedChunk));
 	for (int i = 0; i < stripe->tupdesc->natts; i++)
@@ -233,6 +245,7 @@ complete_group(OpenStripe *stripe)
 	MemoryContextSwitchTo(old);
 	stripe->group_rows = 0;
 	stripe->group_bytes = 0;
+	stripe->completing = false;
 }
 
 /* Appends a value to the footer's bounds, and returns where. */
@@ -288,6 +301,9 @@ write_chunks(OpenStripe *stripe, StreamWriter *stream, StringInfo footer)
  * Stores the stripe, whose writer then has none.  In a subtransaction of the
  * one that has inserted the rows, which may fail alone, the chunks are stored
  * so that they stay; then they stay even if the record doesn't.
+ *
+ * An error leaves the rows in memory.  If it ends only a subtransaction of the
+ * one that has inserted them, they are stored again later.
  */
 static void
 store_open_stripe(TableWriter *writer, Relation table)
@@ -300,7 +316,6 @@ store_open_stripe(TableWriter *writer, Relation table)
 	StringInfoData footer;
 	pg_crc32c	crc;
 
-	writer->stripe = NULL;
 	complete_group(stripe);
 	if (!stripe_store_open(&store, table, RowExclusiveLock))
 		elog(ERROR, "columnar table \"%s\" has no TOAST table", RelationGetRelationName(table));
@@ -320,9 +335,11 @@ store_open_stripe(TableWriter *writer, Relation table)
 	record->footer_crc = crc;
 	stream_writer_put(&stream, footer.data, footer.len);
 	stream_writer_end(&stream);
+	DEBUG_POINT("columnar-store");
 	stripe_directory_complete(&store, &stripe->info);
 	stripe_store_close(&store);
 	pgstat_count_heap_insert(table, (PgStat_Counter) stripe->nrows);
+	writer->stripe = NULL;
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(stripe->context);
 }
@@ -351,6 +368,20 @@ plain_value(Datum value, Form_pg_attribute att)
 	if (att->attlen == -1 && (VARATT_IS_EXTERNAL(pointer) || VARATT_IS_COMPRESSED(pointer)))
 		return PointerGetDatum(detoast_attr(pointer));
 	return value;
+}
+
+/* What the stripes of all tables have in memory; about. */
+static Size
+open_stripe_bytes(void)
+{
+	Size		bytes = 0;
+
+	foreach_ptr(TableWriter, writer, table_writers)
+	{
+		if (writer->stripe != NULL)
+			bytes += writer->stripe->stripe_bytes + writer->stripe->group_bytes;
+	}
+	return bytes;
 }
 
 bool
@@ -387,6 +418,8 @@ stripe_writer_add(Relation table, TupleTableSlot *slot, CommandId cid)
 		complete_group(stripe);
 	if (stripe->nrows >= stripe->options.stripe_rows || stripe->stripe_bytes > MAX_STRIPE_BYTES)
 		store_open_stripe(writer, table);
+	else if (stripe->nrows % OPEN_BYTES_CHECK == 0 && open_stripe_bytes() > MAX_OPEN_BYTES)
+		stripe_writer_flush_all();
 	return true;
 }
 
@@ -440,7 +473,7 @@ stripe_writer_discard(Relation table)
  * has dropped or emptied since needs nothing more.
  */
 static void
-store_before_commit(SubTransactionId subid)
+store_open_stripes(SubTransactionId subid)
 {
 	foreach_ptr(TableWriter, writer, table_writers)
 	{
@@ -458,6 +491,13 @@ store_before_commit(SubTransactionId subid)
 	}
 }
 
+void
+stripe_writer_flush_all(void)
+{
+	if (table_writers != NIL)
+		store_open_stripes(InvalidSubTransactionId);
+}
+
 static void
 end_table_writers(XactEvent event, void *arg)
 {
@@ -465,7 +505,7 @@ end_table_writers(XactEvent event, void *arg)
 	{
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
-			store_before_commit(InvalidSubTransactionId);
+			store_open_stripes(InvalidSubTransactionId);
 			break;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
@@ -481,7 +521,7 @@ static void
 end_subtransaction_writers(SubXactEvent event, SubTransactionId mine, SubTransactionId parent, void *arg)
 {
 	if (event == SUBXACT_EVENT_PRE_COMMIT_SUB)
-		store_before_commit(mine);
+		store_open_stripes(mine);
 	else if (event == SUBXACT_EVENT_ABORT_SUB)
 	{
 		foreach_ptr(TableWriter, writer, table_writers)

@@ -31,6 +31,12 @@ extern void stripe_writer_flush(Relation table);
 /* The same if the row with this ctid is one of them. */
 extern void stripe_writer_flush_row(Relation table, ItemPointer ctid);
 
+/*
+ * Stores those of all tables.  Parallel workers see only what is stored, so
+ * this is called before a plan with workers starts.
+ */
+extern void stripe_writer_flush_all(void);
+
 /* Forgets the rows of a table that are not stored yet. */
 extern void stripe_writer_discard(Relation table);
 

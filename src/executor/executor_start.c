@@ -18,6 +18,7 @@
 #include "utils/plancache.h"
 #include "utils/portal.h"
 
+#include "columnar/stripe_writer.h"
 #include "catalog/metadata.h"
 #include "catalog/node_session.h"
 #include "executor/delegated_call_run.h"
@@ -121,6 +122,8 @@ start_executor(QueryDesc *query_desc, int eflags)
 	bool		own_snapshot;
 
 	executor_statements++;
+	if (query_desc->plannedstmt->parallelModeNeeded)
+		stripe_writer_flush_all();
 	node_call_forget(text);
 	if (unlikely(triggers_are_called()))
 		triggers_statement_starts(query_desc->snapshot);

@@ -153,6 +153,30 @@ def test_marks_outlive_vacuum(columnar, coordinator):
     assert value(coordinator, f"SELECT count(*) FROM {columnar} WHERE a = 2901") == 0
 
 
+def test_rows_outlive_a_failed_attempt_to_store_them(columnar, sessions, coordinator):
+    """The rows of a transaction are stored when they are read, here in a subtransaction that fails by that."""
+    session = sessions[0]
+    session.execute(f"INSERT INTO {columnar} SELECT i, 0 FROM generate_series(10001, 14000) i")
+    with pytest.raises(psycopg.errors.InternalError), session.transaction():
+        session.execute("SELECT set_config('citus.debug_points', 'columnar-store=error', true)")
+        session.execute(f"SELECT count(*) FROM {columnar}")
+    session.commit()
+    assert value(coordinator, f"SELECT count(*) FROM {columnar}") == ROWS + 4000
+    assert value(coordinator, f"SELECT count(*) FROM {columnar} WHERE a = 13999") == 1
+
+
+def test_parallel_workers_see_rows_of_the_transaction(columnar, schema, sessions):
+    """A function that reads the table in workers, of which the plan doesn't know."""
+    session = sessions[0]
+    session.execute(f"CREATE FUNCTION {schema}.rows() RETURNS bigint PARALLEL SAFE STABLE LANGUAGE plpgsql AS "
+                    f"$$BEGIN RETURN (SELECT count(*) FROM {columnar}); END$$")
+    session.execute(f"CREATE TABLE {schema}.one AS SELECT 1 AS a")
+    session.execute("SET LOCAL force_parallel_mode = on" if session.info.server_version < 160000
+                    else "SET LOCAL debug_parallel_query = on")
+    session.execute(f"INSERT INTO {columnar} SELECT i, 0 FROM generate_series(10001, 14000) i")
+    assert value(session, f"SELECT max({schema}.rows()) FROM {schema}.one") == ROWS + 4000
+
+
 def test_publication(columnar, schema, coordinator):
     """Subscribers miss no row: what is inserted goes to the row-wise part, and rows of stripes can't change."""
     coordinator.execute(f"CREATE PUBLICATION {schema} FOR TABLE {columnar}")
