@@ -58,6 +58,60 @@ CREATE VIEW citus.citus_stat_tenants AS
 COMMENT ON VIEW citus.citus_stat_tenants IS 'statements of the busiest tenants on all nodes';
 ALTER VIEW citus.citus_stat_tenants SET SCHEMA pg_catalog;
 
+CREATE FUNCTION citus_internal.stat_statements(OUT queryid bigint, OUT userid oid, OUT partition_key text, OUT calls bigint)
+	RETURNS SETOF record LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_stat_statements';
+COMMENT ON FUNCTION citus_internal.stat_statements() IS
+	'how often statements over shards ran that clients of this node asked for, for those whose statistics the caller may read';
+
+CREATE FUNCTION citus_internal.stat_statements_reset()
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_stat_statements_reset';
+COMMENT ON FUNCTION citus_internal.stat_statements_reset() IS 'forgets how often statements ran on this node';
+REVOKE ALL ON FUNCTION citus_internal.stat_statements_reset() FROM public;
+
+-- A statement has another queryid on each node, so it is its text that is the same on all.
+CREATE FUNCTION pg_catalog.citus_stat_statements(OUT queryid bigint, OUT userid oid, OUT dbid oid, OUT query text, OUT executor text,
+	OUT partition_key text, OUT calls bigint)
+	RETURNS SETOF record LANGUAGE plpgsql STRICT SET search_path = pg_catalog
+AS $$
+DECLARE
+	texts text := (SELECT format('%I.pg_stat_statements', e.extnamespace::regnamespace::name) FROM pg_extension e
+		WHERE e.extname = 'pg_stat_statements');
+BEGIN
+	IF texts IS NULL THEN
+		RAISE EXCEPTION 'extension "pg_stat_statements" does not exist' USING ERRCODE = 'undefined_object',
+			HINT = 'Add pg_stat_statements to shared_preload_libraries on all nodes, after citus, and use CREATE EXTENSION.';
+	END IF;
+	RETURN QUERY
+		SELECT min(r.queryid), a.oid, d.oid, r.query, 'adaptive', r.partition_key, sum(r.calls)::bigint
+		FROM citus_internal.rows_of_all_nodes(format($query$
+			SELECT c.queryid, pg_catalog.pg_get_userbyid(c.userid), s.query, c.partition_key, c.calls
+			FROM citus_internal.stat_statements() c
+			JOIN pg_catalog.pg_database d ON d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+			CROSS JOIN LATERAL (SELECT t.query FROM %s t WHERE t.queryid OPERATOR(pg_catalog.=) c.queryid
+				AND t.userid OPERATOR(pg_catalog.=) c.userid AND t.dbid OPERATOR(pg_catalog.=) d.oid LIMIT 1) s
+			$query$, texts)) AS r(queryid bigint, usename name, query text, partition_key text, calls bigint)
+		JOIN pg_roles a ON a.rolname = r.usename
+		JOIN pg_database d ON d.datname = current_database()
+		GROUP BY a.oid, d.oid, r.query, r.partition_key;
+END;
+$$;
+COMMENT ON FUNCTION pg_catalog.citus_stat_statements() IS
+	'how often statements over shards ran that clients of all nodes asked for, by value of the distribution column; null for several values';
+
+CREATE VIEW citus.citus_stat_statements AS SELECT * FROM pg_catalog.citus_stat_statements();
+COMMENT ON VIEW citus.citus_stat_statements IS
+	'how often statements over shards ran that clients of all nodes asked for, by value of the distribution column; null for several values';
+ALTER VIEW citus.citus_stat_statements SET SCHEMA pg_catalog;
+GRANT SELECT ON pg_catalog.citus_stat_statements TO public;
+
+CREATE FUNCTION pg_catalog.citus_stat_statements_reset()
+	RETURNS void LANGUAGE sql SET search_path = pg_catalog
+AS $$
+	SELECT count(r.*) FROM citus_internal.rows_of_all_nodes('SELECT citus_internal.stat_statements_reset()') AS r(done text)
+$$;
+COMMENT ON FUNCTION pg_catalog.citus_stat_statements_reset() IS 'forgets how often statements ran, on all nodes';
+REVOKE ALL ON FUNCTION pg_catalog.citus_stat_statements_reset() FROM public;
+
 CREATE FUNCTION pg_catalog.citus_stat_tenants_local_reset()
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_stat_tenants_local_reset';
 COMMENT ON FUNCTION pg_catalog.citus_stat_tenants_local_reset() IS 'forget the statements of tenants on this node';

@@ -79,7 +79,6 @@
 	S(remote_copy_flush_threshold, 8 * 1024 * 1024, GUC_UNIT_BYTE) \
 	S(repartition_join_bucket_count_per_node, 4, 0) \
 	S(shard_replication_factor, 1, 0) \
-	S(stat_statements_max, 50000, 0) \
 	S(stat_statements_purge_interval, 10, GUC_UNIT_S) \
 	S(values_materialization_threshold, 100, 0)
 
@@ -102,7 +101,6 @@
 	S(multi_task_query_log_level, "off") \
 	S(propagate_set_commands, "none") \
 	S(show_shards_for_app_name_prefixes, "") \
-	S(stat_statements_track, "none") \
 	S(stat_tenants_log_level, "off") \
 	S(superuser, "") \
 	S(task_assignment_policy, "greedy") \

@@ -20,6 +20,9 @@
  * session is a node's as long as the setting exists, which the node sets for
  * each transaction.
  *
+ * A session that is being opened has no process id yet: what comes with the
+ * login has a proof for 0, which only spares the session login triggers.
+ *
  * A session of a superuser need not know the secret: a superuser may read it.
  * So a node can join before it has the cluster's secret.
  *
@@ -49,8 +52,10 @@
 #include "utils/portal.h"
 
 #include "catalog/catalog_rows.h"
+#include "catalog/metadata.h"
 #include "catalog/node_session.h"
 #include "compat/client_protocol.h"
+#include "compat/login_triggers.h"
 
 #define NONCE_SIZE 16
 
@@ -69,9 +74,28 @@ typedef enum Verdict
 
 NodeCall	node_call = {NULL, NULL};
 
+static bool proof_is_right(const char *proof, int *pid);
+
 static char *node_proof = NULL;
 static Verdict session_verdict = VERDICT_NONE;
 static bool verdict_stays = false;
+
+/*
+ * A proof that comes with the login has the session fire no login triggers:
+ * they are about clients, and one that fails would keep the nodes out.  The
+ * server applies the options of a login in a transaction, before it fires
+ * them.
+ */
+static bool
+check_node_proof(char **newval, void **extra, GucSource source)
+{
+	int			pid;
+
+	if (source == PGC_S_CLIENT && compat_login_triggers_due() && MyProcPort != NULL && IsTransactionState() &&
+		metadata_available() && *newval != NULL && (*newval)[0] != '\0' && proof_is_right(*newval, &pid))
+		compat_login_triggers_skip();
+	return true;
+}
 
 static void
 assign_node_proof(const char *newval, void *extra)
@@ -169,21 +193,20 @@ same_hash(const char *left, const char *right)
 }
 
 /*
- * Whether citus.node_proof proves a node's session; *pid is the process id in
- * it, 0 if there is none.
+ * Whether a node has written the proof for a session of this login role; *pid
+ * is the process id in it.  If that is 0, it is for the login only.
  */
 static bool
-proof_is_right(int *pid)
+proof_is_right(const char *proof, int *pid)
 {
 	char		hash[2 * PG_SHA256_DIGEST_LENGTH + 1];
-	const char *end = strrchr(node_proof, '.');
+	const char *end = strrchr(proof, '.');
+	bool		whole = strlen(proof) > 2 * NONCE_SIZE && proof[2 * NONCE_SIZE] == '.';
 
-	*pid = strlen(node_proof) > 2 * NONCE_SIZE && node_proof[2 * NONCE_SIZE] == '.' ?
-		atoi(node_proof + 2 * NONCE_SIZE + 1) : 0;
+	*pid = whole ? atoi(proof + 2 * NONCE_SIZE + 1) : 0;
 	if (superuser_arg(GetAuthenticatedUserId()))
 		return true;
-	return *pid != 0 && write_hash(pnstrdup(node_proof, end - node_proof), MyProcPort->user_name, hash) &&
-		same_hash(hash, end + 1);
+	return whole && write_hash(pnstrdup(proof, end - proof), MyProcPort->user_name, hash) && same_hash(hash, end + 1);
 }
 
 bool
@@ -200,7 +223,8 @@ node_session(void)
 	}
 	if (!IsTransactionState())
 		return false;
-	session_verdict = proof_is_right(&pid) ? VERDICT_NODE : VERDICT_CLIENT;
+	session_verdict = proof_is_right(node_proof, &pid) && (pid != 0 || superuser_arg(GetAuthenticatedUserId())) ?
+		VERDICT_NODE : VERDICT_CLIENT;
 	verdict_stays = session_verdict == VERDICT_NODE && pid == MyProcPid;
 	return session_verdict == VERDICT_NODE;
 }
@@ -340,5 +364,5 @@ node_session_init(void)
 							   "Set by nodes when they connect; its value is never shown.",
 							   &node_proof, "", PGC_USERSET,
 							   GUC_NO_SHOW_ALL | GUC_NO_RESET_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
-							   NULL, assign_node_proof, show_node_proof);
+							   check_node_proof, assign_node_proof, show_node_proof);
 }

@@ -39,7 +39,8 @@ extern void node_call_forget(const char *text);
 /*
  * Writes a proof that a session of the login role, in a database with the name
  * of this one, is opened by a node of this cluster.  pid is the process id
- * that the other server has reported.  Reads a catalog.
+ * that the other server has reported; 0: the proof is for the login, as which
+ * it spares the session login triggers.  Reads a catalog.
  */
 extern void node_proof_write(Oid login_role, int pid, char *proof);
 

@@ -28,6 +28,7 @@
 #include "utils/wait_event.h"
 
 #include "catalog/metadata.h"
+#include "catalog/node_session.h"
 #include "cluster/schema_dump.h"
 #include "remote/connection.h"
 
@@ -149,7 +150,7 @@ schema_dump_make(const char *host, int32 port)
 {
 	SchemaDump *dump = palloc(sizeof(SchemaDump));
 	char	   *password;
-	char	   *conninfo = psprintf("%s options='-c citus.enable_ddl_propagation=off'",
+	char	   *conninfo = psprintf("%s options='-c citus.enable_ddl_propagation=off -c " NODE_PROOF_SETTING "=superuser'",
 									remote_conninfo(host, port, &password));
 	char	   *arguments;
 

@@ -90,7 +90,7 @@ send_batch(ExchangeTarget *target)
 		target->conn = remote_acquire_alone(target->groupid, &target->owner);
 	if (target->sent)
 		remote_finish(target->conn);
-	remote_send(target->conn, "SELECT citus_internal.exchange_receive($1, $2, $3)", &params, false, false, false);
+	remote_send(target->conn, "SELECT citus_internal.exchange_receive($1, $2, $3)", &params, SEND_LONE);
 	target->sent = true;
 }
 

@@ -14,6 +14,7 @@
 #include "commands/prepare.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "tcop/pquery.h"
 #include "utils/plancache.h"
 #include "utils/portal.h"
@@ -28,9 +29,12 @@
 #include "executor/modify.h"
 #include "executor/own_shard.h"
 #include "executor/reference_write.h"
+#include "executor/scan_state.h"
 #include "executor/statement_snapshot.h"
+#include "planner/modify_plan.h"
 #include "remote/identity.h"
 #include "resolve/tag.h"
+#include "tenants/statement_stats.h"
 #include "tenants/tenant.h"
 #include "txn/serializable.h"
 #include "txn/unpublished.h"
@@ -113,6 +117,20 @@ consider_generic_plan(const QueryDesc *query_desc)
 	}
 }
 
+/*
+ * Whether some part of a plan reads or writes shards, and isn't the whole
+ * statement, which counts itself when it is known which tenant it is about.
+ */
+static bool
+has_dist_part(PlanState *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (is_dist_scan(node->plan))
+		return ((DistScanState *) node)->plan.kind != DIST_PLAN_FAST_PATH && ((DistScanState *) node)->plan.kind != DIST_PLAN_ROUTER;
+	return is_dist_modify(node->plan) || planstate_tree_walker(node, has_dist_part, context);
+}
+
 static void
 start_executor(QueryDesc *query_desc, int eflags)
 {
@@ -149,6 +167,9 @@ start_executor(QueryDesc *query_desc, int eflags)
 	if ((eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
 		serializable_runs_here(query_desc->estate);
 	tenant_statement_started(query_desc);
+	if (statement_stats_on() && tag.kind == TAG_NONE && (eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0 &&
+		has_dist_part(query_desc->planstate, NULL))
+		statement_stats_count(query_desc->plannedstmt->queryId, NULL);
 	if (tag.kind == TAG_NODE)
 	{
 		reference_task_started(query_desc);

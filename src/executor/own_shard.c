@@ -32,6 +32,7 @@
 #include "planner/dist_plan.h"
 #include "remote/shard_names.h"
 #include "sharding/prune.h"
+#include "tenants/statement_stats.h"
 #include "tenants/tenant.h"
 
 /* Statements with more parameters use the DistributedScan. */
@@ -144,6 +145,7 @@ own_plan(QueryDesc *query_desc, ParamListInfo *params)
 	CachedPlanSource *source;
 	Oid			types[MAX_PARAMS];
 	int			shard;
+	int			tenant;
 	bool		ran;
 
 	dist_plan_unpack(scan, &plan);
@@ -172,7 +174,8 @@ own_plan(QueryDesc *query_desc, ParamListInfo *params)
 	/* the logical tables' rights, before anything is evaluated */
 	compat_check_statement(query_desc->plannedstmt);
 	*params = task_params(types, plan.nparams, scan->custom_exprs, query_desc->params, &ran);
-	if (tenant_starts(query_desc, table, shard, dist_plan_tenant(&plan, scan->custom_exprs, *params), *params) || ran)
+	tenant = dist_plan_tenant(&plan, scan->custom_exprs, *params);
+	if (tenant_starts(query_desc, table, shard, tenant, *params) || ran)
 	{
 		AcceptInvalidationMessages();
 		table = metadata_require(plan.relid);
@@ -183,6 +186,8 @@ own_plan(QueryDesc *query_desc, ParamListInfo *params)
 		if (source == NULL)
 			return NULL;
 	}
+	if (statement_stats_on())
+		statement_stats_count(query_desc->plannedstmt->queryId, tenant > 0 ? &(*params)->params[tenant - 1] : NULL);
 	return local_plan_get(source, *params);
 }
 

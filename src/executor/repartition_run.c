@@ -127,7 +127,7 @@ open_exchange(DistScanState *child, const Bitmapset *groups)
 			continue;
 		}
 		conn = remote_acquire_own(group, &exchange_owner);
-		remote_send(conn, command, NULL, false, false, false);
+		remote_send(conn, command, NULL, SEND_LONE);
 		child->exchange.conns = lappend(child->exchange.conns, conn);
 	}
 	foreach(cell, child->exchange.conns)
@@ -251,7 +251,7 @@ drop_exchange(DistScanState *child)
 	foreach_ptr(RemoteConn, conn, child->exchange.conns)
 	{
 		if (conn->state == REMOTE_IDLE)
-			remote_send(conn, command, NULL, false, false, false);
+			remote_send(conn, command, NULL, SEND_LONE);
 	}
 	foreach_ptr(RemoteConn, conn, child->exchange.conns)
 	{

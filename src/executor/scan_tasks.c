@@ -33,6 +33,7 @@
 #include "lib/run_as.h"
 #include "sharding/hash.h"
 #include "sharding/prune.h"
+#include "tenants/statement_stats.h"
 #include "txn/transaction.h"
 
 bool		scan_by_node = true;
@@ -403,6 +404,16 @@ offer_snapshot(DistScanState *state)
 	return false;
 }
 
+/* Counts the statement, all of which the scan is. */
+static void
+count_whole_statement(const DistScanState *state)
+{
+	const Task *task = state->spec.tasks == NIL ? NULL : linitial(state->spec.tasks);
+	int			tenant = task == NULL ? 0 : state->spec.traits.tenant;
+
+	statement_stats_count(state->css.ss.ps.state->es_plannedstmt->queryId, tenant > 0 ? &task->params->params[tenant - 1] : NULL);
+}
+
 void
 scan_start_tasks(DistScanState *state)
 {
@@ -420,6 +431,8 @@ scan_start_tasks(DistScanState *state)
 	scan_prepare(state);
 	state->busy = false;
 	stat_counter_add(asks_several_shards(&state->spec) ? STAT_MULTI_SHARD : STAT_SINGLE_SHARD);
+	if (statement_stats_on() && state->spec.whole)
+		count_whole_statement(state);
 	if (state->snapshot != NULL && state->snapshot->offered && offer_snapshot(state))
 		return;
 	old_context = MemoryContextSwitchTo(state->run_context);

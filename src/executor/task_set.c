@@ -155,8 +155,8 @@ dispatch_task(TaskSet *set, Worker *worker, Task *task)
 	else if (set->spec->snapshot != NULL)
 		dist_snapshot_queue(set->spec->snapshot, worker->conn);
 	remote_send_task(worker->conn, write_tag(set, task, true), task->text, row_codec_params(task->params), set->spec->traits.check_as,
-					 set->codec ? row_codec_is_binary(set->codec) : true, in_xact,
-					 set->spec->write);
+					 (in_xact ? SEND_IN_XACT : 0) | (set->spec->write ? SEND_WRITE : 0) |
+					 (set->codec == NULL || row_codec_is_binary(set->codec) ? SEND_BINARY : 0));
 	MemoryContextSwitchTo(old_context);
 }
 

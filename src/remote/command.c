@@ -61,7 +61,7 @@ run_lists(RemoteConn **conns, int nconns, List *commands)
 				{
 					if (position[i] == list_length(commands))
 						break;
-					remote_send(conns[i], list_nth(commands, position[i]++), NULL, false, true, true);
+					remote_send(conns[i], list_nth(commands, position[i]++), NULL, SEND_IN_XACT | SEND_WRITE);
 				}
 				found = remote_poll(conns[i]);
 			}
@@ -97,7 +97,7 @@ remote_exec(int32 groupid, const char *sql)
 {
 	RemoteConn *conn = acquire_for_command(groupid);
 
-	remote_send(conn, sql, NULL, false, true, true);
+	remote_send(conn, sql, NULL, SEND_IN_XACT | SEND_WRITE);
 	remote_finish(conn);
 	remote_release(conn, &command_owner);
 }
@@ -141,7 +141,7 @@ remote_exec_on_all_while(const char *sql, void (*own_part) (void *arg), void *ar
 	RemoteConn **conns = acquire_all_for_command(&nconns);
 
 	for (int i = 0; i < nconns; i++)
-		remote_send(conns[i], sql, NULL, false, true, true);
+		remote_send(conns[i], sql, NULL, SEND_IN_XACT | SEND_WRITE);
 	own_part(arg);
 	run_lists(conns, nconns, NIL);
 	release_all(conns, nconns);
@@ -214,7 +214,7 @@ remote_query(int32 groupid, const char *sql, const RemoteParams *params)
 	RemoteConn *conn = acquire_for_command(groupid);
 	RemoteResult *result;
 
-	remote_send(conn, sql, params, false, true, true);
+	remote_send(conn, sql, params, SEND_IN_XACT | SEND_WRITE);
 	result = collect_rows(conn, 0);
 	remote_release(conn, &command_owner);
 	return result;
@@ -236,7 +236,7 @@ remote_read_within(int32 groupid, const char *sql, const RemoteParams *params, l
 	TimestampTz deadline = timeout_ms < 0 || conn->xact_wrote ? 0 :
 		TimestampTzPlusMilliseconds(GetCurrentTimestamp(), timeout_ms);
 
-	remote_send(conn, sql, params, false, in_xact, false);
+	remote_send(conn, sql, params, in_xact ? SEND_IN_XACT : SEND_LONE);
 	result = collect_rows(conn, deadline);
 	remote_release(conn, &command_owner);
 	return result;

@@ -35,6 +35,7 @@
 #include "catalog/node.h"
 #include "catalog/node_session.h"
 #include "catalog/stat_counters.h"
+#include "compat/login_triggers.h"
 #include "lib/socket_buffer.h"
 #include "remote/auth_info.h"
 #include "remote/own_address.h"
@@ -216,12 +217,28 @@ route_params(ConnectParams *params)
 }
 
 /*
+ * Has the login prove that it is a node's.  A superuser's session need not: it
+ * may do anything.
+ */
+static void
+add_proof(ConnectParams *params, Oid login_role, ConnectKind kind)
+{
+	char		proof[NODE_PROOF_SIZE] = "superuser";
+
+	if (!COMPAT_LOGIN_TRIGGERS && (kind == CONNECT_POOLED || !superuser_arg(login_role)))
+		return;
+	if (!superuser_arg(login_role))
+		node_proof_write(login_role, 0, proof);
+	add_param(params, "options", psprintf("-c " NODE_PROOF_SETTING "=%s", proof));
+}
+
+/*
  * Fills in all parameters of a connection, in CurrentMemoryContext.  poolinfo
- * is NULL without a pooler.
+ * is NULL without a pooler; proves: whether the login is to have a proof.
  */
 static void
 connect_params(ConnectParams *params, const char *host, int port, const ClusterNode *node, Oid login_role,
-			   const char *poolinfo, ConnectKind kind)
+			   const char *poolinfo, ConnectKind kind, bool proves)
 {
 	char	   *silence = psprintf("%d", node_connection_timeout);
 	char	   *role = GetUserNameFromId(login_role, false);
@@ -235,8 +252,8 @@ connect_params(ConnectParams *params, const char *host, int port, const ClusterN
 	add_param(params, "client_encoding", GetDatabaseEncodingName());
 	add_param(params, "application_name",
 			  psprintf("citus_internal gpid=" UINT64_FORMAT, backend_gpid()));
-	if (kind != CONNECT_POOLED && superuser_arg(login_role))
-		add_param(params, "options", "-c " NODE_PROOF_SETTING "=superuser");
+	if (proves && poolinfo == NULL)
+		add_proof(params, login_role, kind);
 	if (kind == CONNECT_REPLICATION)
 		add_param(params, "replication", "database");
 	add_param(params, "keepalives_idle", "20");
@@ -281,7 +298,7 @@ remote_conninfo(const char *host, int port, char **password)
 
 	check_destination(host, port);
 	own_address_require();
-	connect_params(&params, host, port, node_at_address(host, port), GetSessionUserId(), NULL, CONNECT_POOLED);
+	connect_params(&params, host, port, node_at_address(host, port), GetSessionUserId(), NULL, CONNECT_POOLED, true);
 	initStringInfo(&buf);
 	*password = NULL;
 	for (int i = 0; i < params.count; i++)
@@ -324,7 +341,7 @@ connect_start(const char *host, int port, Oid login_role, bool pass_pooler, Conn
 	check_destination(host, port);
 	if (kind != CONNECT_UNCHECKED)
 		own_address_require();
-	connect_params(&params, host, port, node, login_role, poolinfo, kind);
+	connect_params(&params, host, port, node, login_role, poolinfo, kind, true);
 
 	if (!AcquireExternalFD())
 		ereport(ERROR,
@@ -385,11 +402,19 @@ connect_done(RemoteConn *conn)
 	backend_add_peer(priv->peer_group, priv->peer_pid);
 }
 
+/* Whether there is a pooler at the node's address that takes no options. */
+static bool
+refuses_options(const RemoteConn *conn)
+{
+	return channel_refusal(&conn->priv->channel) == CHANNEL_REFUSED && conn->priv->kind == CONNECT_POOLED &&
+		strstr(channel_failure(&conn->priv->channel), "unsupported startup parameter") != NULL;
+}
+
 /*
  * Logs in again, at once, after the node has refused the password: it may be
  * changing.  The transaction that changes it in pg_dist_authinfo and of the
- * role commits at slightly different times on the nodes.  False if that was
- * tried often enough.
+ * role commits at slightly different times on the nodes.  Or without a proof,
+ * after a pooler has refused that.  False if it was tried often enough.
  */
 static bool
 log_in_again(RemoteConn *conn)
@@ -397,13 +422,15 @@ log_in_again(RemoteConn *conn)
 	RemoteConnPrivate *priv = conn->priv;
 	const ClusterNode *node;
 	ConnectParams params;
+	bool		unproven = refuses_options(conn);
 
-	if (channel_refusal(&priv->channel) != CHANNEL_PASSWORD_USED || !IsTransactionState() || ++priv->logins > MAX_LOGINS)
+	if ((!unproven && channel_refusal(&priv->channel) != CHANNEL_PASSWORD_USED) || !IsTransactionState() ||
+		++priv->logins > MAX_LOGINS)
 		return false;
 	AcceptInvalidationMessages();
 	node = node_at_address(conn->nodename, conn->nodeport);
 	connect_params(&params, conn->nodename, conn->nodeport, node, conn->login_role,
-				   pooler_of(node, priv->pass_pooler, priv->kind), priv->kind);
+				   pooler_of(node, priv->pass_pooler, priv->kind), priv->kind, !unproven);
 	wait_forget(conn);
 	channel_close(&priv->channel);
 	memset(&priv->channel, 0, sizeof(Channel));

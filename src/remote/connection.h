@@ -164,20 +164,30 @@ extern void remote_release(RemoteConn *conn, RemoteOwner *owner);
 extern void remote_yield_all(void);
 
 /*
- * Sends one statement (extended protocol, pipelined) without waiting: with the
- * commands that must precede it (BEGIN with the transaction's characteristics
- * if in_xact, savepoints, settings that differ) in the same flush.  The
- * connection must be claimed and idle.  Rows come one at a time (single-row
- * mode), binary if binary_result.  in_xact false is for a lone read outside a
- * transaction block.  write marks the connection as having written.
+ * How a statement is sent, bits.  SEND_IN_XACT: in the remote transaction;
+ * without it, a lone read outside a transaction block.  SEND_WRITE marks the
+ * connection as having written.  SEND_BINARY: rows in binary form.
  *
- * write without in_xact is for a write that commits by itself on the node.
+ * SEND_WRITE alone is for a write that commits by itself on the node.
  * Interrupts are held from then until the local transaction ends: a request to
  * cancel goes to the node, whose answer decides.  If there is none, the error
  * is ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN.
  */
-extern void remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result,
-						bool in_xact, bool write);
+typedef enum RemoteSendMode
+{
+	SEND_LONE = 0,
+	SEND_IN_XACT = 1,
+	SEND_WRITE = 2,
+	SEND_BINARY = 4,
+} RemoteSendMode;
+
+/*
+ * Sends one statement (extended protocol, pipelined) without waiting: with the
+ * commands that must precede it (BEGIN with the transaction's characteristics,
+ * savepoints, settings that differ) in the same flush.  The connection must be
+ * claimed and idle.  Rows come one at a time (single-row mode).
+ */
+extern void remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, int mode);
 
 /*
  * Queues a command that is sent before the next statement, in the same flush;
@@ -198,7 +208,7 @@ extern void remote_queue_barrier(RemoteConn *conn);
  * role with whose rights names in the text are looked up.
  */
 extern void remote_send_task(RemoteConn *conn, const char *tag, const char *text, const RemoteParams *params,
-							 Oid analyst, bool binary_result, bool in_xact, bool write);
+							 Oid analyst, int mode);
 
 /*
  * Whether an error means that the node has lost a prepared statement; if so,

@@ -214,8 +214,11 @@ send_prepared(RemoteConn *conn, const PreparedUse *use, const RemoteParams *para
 
 /* The part of a segment before the statement. */
 static void
-begin_statement(RemoteConn *conn, bool in_xact, bool write)
+begin_statement(RemoteConn *conn, int mode)
 {
+	bool		write = (mode & SEND_WRITE) != 0;
+	bool		in_xact = (mode & SEND_IN_XACT) != 0;
+
 	Assert(conn->state == REMOTE_IDLE);
 
 	/* an extra connection only reads, and needs no transaction for that */
@@ -255,26 +258,26 @@ end_statement(RemoteConn *conn, bool sent, bool identity)
 }
 
 void
-remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, bool binary_result,
-			bool in_xact, bool write)
+remote_send(RemoteConn *conn, const char *sql, const RemoteParams *params, int mode)
 {
 	bool		identity;
 
-	begin_statement(conn, in_xact, write);
+	begin_statement(conn, mode);
 	identity = identity_begin_remote(conn, InvalidOid);
-	end_statement(conn, channel_send_text(&conn->priv->channel, sql, params, binary_result), identity);
+	end_statement(conn, channel_send_text(&conn->priv->channel, sql, params, (mode & SEND_BINARY) != 0), identity);
 }
 
 void
 remote_send_task(RemoteConn *conn, const char *tag, const char *text, const RemoteParams *params,
-				 Oid analyst, bool binary_result, bool in_xact, bool write)
+				 Oid analyst, int mode)
 {
+	bool		binary_result = (mode & SEND_BINARY) != 0;
 	PreparedUse use;
 	bool		prepared;
 	bool		identity;
 	bool		sent;
 
-	begin_statement(conn, in_xact, write);
+	begin_statement(conn, mode);
 	prepared = prepared_use(conn, tag, text, params, &use);
 	if (prepared)
 		send_evicted(conn, &use);

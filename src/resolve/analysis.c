@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "access/transam.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/analyze.h"
@@ -114,6 +115,9 @@ analyse_exactly(ParseState *pstate, Query *query, bool explained)
 	AtEOXact_GUC(true, nest);
 }
 
+/* What tasks' query ids are combined with. */
+#define TASK_QUERY_ID 1
+
 static void
 analyse_task(ParseState *pstate, Query *query)
 {
@@ -122,6 +126,11 @@ analyse_task(ParseState *pstate, Query *query)
 
 	if (!task_tag_parse(pstate->p_sourcetext, &tag))
 		return;
+	/*
+	 * pg_stat_statements tells it from a client's statement that is the same
+	 */
+	if (query->queryId != 0)
+		query->queryId = hash_combine64(query->queryId, TASK_QUERY_ID);
 	if (explained)
 		query = castNode(Query, ((ExplainStmt *) query->utilityStmt)->query);
 	/* without a view's owner, a text for the node may be a superuser's own */

@@ -15,9 +15,9 @@
 #include <time.h>
 
 #include "executor/executor.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "tenants/statement_stats.h"
 #include "tenants/tenant.h"
 #include "tenants/tenant_limit.h"
 #include "tenants/tenant_stats.h"
@@ -45,23 +45,6 @@ cpu_time(void)
 	return now.tv_sec + now.tv_nsec / 1e9;
 }
 
-static TenantKey
-key_of_value(int32 colocation_id, const ParamExternData *value)
-{
-	Oid			output;
-	bool		varlena;
-	char	   *text;
-	TenantKey	key;
-
-	if (value == NULL)
-		return tenant_key(colocation_id, NULL);
-	getTypeOutputInfo(value->ptype, &output, &varlena);
-	text = OidOutputFunctionCall(output, value->value);
-	key = tenant_key(colocation_id, text);
-	pfree(text);
-	return key;
-}
-
 bool
 tenant_statement_starts(const QueryDesc *query_desc, int32 colocation_id, int32 hash, const ParamExternData *value)
 {
@@ -75,7 +58,7 @@ tenant_statement_starts(const QueryDesc *query_desc, int32 colocation_id, int32 
 	if (value != NULL && value->isnull)
 		return false;
 	counted.query_desc = query_desc;
-	counted.key = key_of_value(colocation_id, value);
+	counted.key = tenant_key_of_value(colocation_id, value);
 	counted.hash = hash;
 	counted.read = query_desc->operation == CMD_SELECT;
 	limit = tenant_limit_find(&counted.key);
@@ -114,4 +97,5 @@ void
 tenant_init(void)
 {
 	tenant_stats_init();
+	statement_stats_init();
 }

@@ -10,6 +10,8 @@
 
 #include "postgres.h"
 
+#include "nodes/params.h"
+
 /*
  * Size of a value's text, with the terminating zero; longer ones are
  * truncated.
@@ -30,5 +32,8 @@ StaticAssertDecl(sizeof(TenantKey) == 2 * sizeof(int32) + TENANT_ATTRIBUTE_SIZE,
 
 /* The key of a value's text in this database; NULL is the whole group. */
 extern TenantKey tenant_key(int32 colocation_id, const char *attribute);
+
+/* The same of a value that is not null; NULL is the whole group. */
+extern TenantKey tenant_key_of_value(int32 colocation_id, const ParamExternData *value);
 
 #endif							/* CITUS_TENANTS_TENANT_KEY_H */

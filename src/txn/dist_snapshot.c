@@ -122,7 +122,7 @@ ask_for_stamps(List *conns)
 	ListCell   *cell;
 
 	foreach(cell, conns)
-		remote_send_task(lfirst(cell), "", BEGIN_COMMAND, NULL, InvalidOid, false, true, false);
+		remote_send_task(lfirst(cell), "", BEGIN_COMMAND, NULL, InvalidOid, SEND_IN_XACT);
 	foreach(cell, conns)
 	{
 		CommitStamp stamp = read_stamp(lfirst(cell));
@@ -248,7 +248,7 @@ take_there(DistSnapshot *snapshot, List *conns)
 	foreach(cell, conns)
 	{
 		dist_snapshot_queue(snapshot, lfirst(cell));
-		remote_send_task(lfirst(cell), "", TAKE_COMMAND, NULL, InvalidOid, false, true, false);
+		remote_send_task(lfirst(cell), "", TAKE_COMMAND, NULL, InvalidOid, SEND_IN_XACT);
 	}
 	foreach(cell, conns)
 		all = read_stamp(lfirst(cell)) != 0 && all;
@@ -532,7 +532,7 @@ begin_transaction(bool fresh)
 	MemoryContextSwitchTo(old_context);
 	snprintf(command, sizeof(command), "SELECT citus_internal.snapshot_set(" UINT64_FORMAT ")", stamp);
 	foreach(cell, conns)
-		remote_send(lfirst(cell), command, NULL, false, true, false);
+		remote_send(lfirst(cell), command, NULL, SEND_IN_XACT);
 	if (fresh)
 		snapshot_move_transaction(stamp);
 	else

@@ -150,7 +150,7 @@ collect_graph(List *skipped_groups, long timeout_ms, int32 *failed_group)
 			continue;
 		*failed_group = node->groupid;
 		conn = remote_acquire(node->groupid, &collect_owner, false);
-		remote_send(conn, wait_query, NULL, false, false, false);
+		remote_send(conn, wait_query, NULL, SEND_LONE);
 		conns = lappend(conns, conn);
 	}
 	*failed_group = -1;

@@ -182,6 +182,7 @@ relation	citus_shards	(table_name regclass, shardid bigint, shard_name text, cit
 relation	citus_shards_on_worker	(Schema name, Name name, Type text, Owner name)
 relation	citus_stat_activity	(global_pid bigint, nodeid integer, is_worker_query boolean, datid oid, datname name, pid integer, leader_pid integer, usesysid oid, usename name, application_name text, client_addr inet, client_hostname text, client_port integer, backend_start timestamp with time zone, xact_start timestamp with time zone, query_start timestamp with time zone, state_change timestamp with time zone, wait_event_type text, wait_event text, state text, backend_xid xid, backend_xmin xid, query_id bigint, query text, backend_type text)
 relation	citus_stat_counters	(oid oid, name name, connection_establishment_succeeded bigint, connection_establishment_failed bigint, connection_reused bigint, query_execution_single_shard bigint, query_execution_multi_shard bigint, stats_reset timestamp with time zone)
+relation	citus_stat_statements	(queryid bigint, userid oid, dbid oid, query text, executor text, partition_key text, calls bigint)
 relation	citus_stat_tenants	(nodeid integer, colocation_id integer, tenant_attribute text, read_count_in_this_period integer, read_count_in_last_period integer, query_count_in_this_period integer, query_count_in_last_period integer, cpu_usage_in_this_period double precision, cpu_usage_in_last_period double precision)
 relation	citus_stat_tenants_local	(colocation_id integer, tenant_attribute text, read_count_in_this_period integer, read_count_in_last_period integer, query_count_in_this_period integer, query_count_in_last_period integer, cpu_usage_in_this_period double precision, cpu_usage_in_last_period double precision)
 relation	citus_stats	(schemaname name, tablename name, attname name, null_frac real, most_common_vals text[], most_common_freqs real[])
@@ -341,7 +342,6 @@ setting	citus.writable_standby_coordinator	-
 -- What we leave out, and why.
 CREATE TEMP TABLE left_out (name text, reason text);
 COPY left_out FROM stdin;
-citus_stat_statements	pg_stat_statements counts distributed statements itself, citus_stat_tenants those of a distribution value
 citus_cluster_changes_block	unreleased there; citus_create_restore_point() marks a point that all nodes can be restored to
 citus_cluster_changes_unblock	as above
 citus_cluster_changes_block_status	as above
