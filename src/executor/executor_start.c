@@ -27,6 +27,7 @@
 #include "executor/explain_task.h"
 #include "executor/fire_triggers.h"
 #include "executor/modify.h"
+#include "executor/moved_rows.h"
 #include "executor/own_shard.h"
 #include "executor/reference_write.h"
 #include "executor/scan_state.h"
@@ -176,7 +177,10 @@ start_executor(QueryDesc *query_desc, int eflags)
 		triggers_suppress(query_desc);
 	}
 	if (unlikely((tag.traits.flags & TASK_MOVES) != 0))
+	{
 		triggers_refuse_delete(query_desc);
+		moved_rows_mark(query_desc);
+	}
 	if (unlikely((tag.traits.flags & TASK_UNPUBLISHED) != 0))
 		unpublished_transaction();
 	statement_snapshot_started(query_desc, own_snapshot, outer);

@@ -94,7 +94,10 @@ apply_waiting(void *arg)
 {
 	DistModifyState *state = arg;
 
-	if (state->pending.deletes.nchanges + state->pending.updates.nchanges + state->pending.inserts.nchanges + state->pending.upserts.nchanges == 0)
+	const PendingChanges *pending = &state->pending;
+
+	if (pending->deletes.nchanges + pending->moves.nchanges + pending->updates.nchanges + pending->inserts.nchanges +
+		pending->upserts.nchanges == 0)
 		return false;
 	modify_apply_all(state);
 	return true;
@@ -196,7 +199,7 @@ run_modify(DistModifyState *state)
 	stat_counter_add(STAT_MULTI_SHARD);
 	if (state->plan.has_returning)
 		modify_begin_output(state);
-	state->pending.deletes.counts = !state->late && (!state->plan.moves_rows || state->plan.command == CMD_MERGE);
+	state->pending.deletes.counts = !state->late;
 	if (state->late)
 		modify_collect(state);
 	else if (state->plan.triggers != 0 || state->plan.resolves)
@@ -210,8 +213,6 @@ run_modify(DistModifyState *state)
 		modify_apply_all(state);
 		modify_stream_end(state);
 	}
-	if (state->pending.deletes.counts && state->plan.can_set_tag)
-		state->css.ss.ps.state->es_processed -= state->nmoved;
 	if (state->output.sorted != NULL)
 		tuplesort_performsort(state->output.sorted);
 	state->done = true;

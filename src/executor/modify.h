@@ -71,6 +71,8 @@ typedef struct PendingChanges
 	ChangeList	inserts;
 	ChangeList	updates;
 	ChangeList	deletes;
+	ChangeList	moves;			/* deletes of rows that are inserted into other
+								 * shards */
 	ChangeList	upserts;		/* rows to insert, if the initiator resolves
 								 * conflicts */
 	HTAB	   *seen;			/* rows already changed (RowGroup); all writes
@@ -95,8 +97,6 @@ typedef struct DistModifyState
 	Oid			row_type;
 	List	   *expr_states;
 	List	   *actions;		/* of ModifyAction */
-	bool		may_move;		/* rows may be deleted and inserted */
-	uint64		nmoved;			/* rows that are: they count once */
 
 	RowImage   *image;			/* of rows of a reference table */
 	Datum	   *image_values;	/* work space, of a row */

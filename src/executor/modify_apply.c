@@ -447,9 +447,9 @@ modify_round_begin(DistModifyState *state, ChangeList *changes, TupleTableSlot *
 	round->spec.traits = state->plan.traits;
 	if (changes == &state->pending.inserts || changes == &state->pending.upserts)
 		round->spec.traits.flags &= ~TASK_FILTERED;
-	if (state->plan.moves_rows && (changes == &state->pending.deletes || changes == &state->pending.inserts))
+	if (changes == &state->pending.moves || (state->plan.moves_rows && changes == &state->pending.inserts))
 		round->spec.traits.flags |= TASK_ALLOWED;
-	if (changes == &state->pending.deletes && state->plan.moves_rows && state->plan.command != CMD_MERGE)
+	if (changes == &state->pending.moves)
 		round->spec.traits.flags |= TASK_MOVES;
 	for (int i = 0; i < nshards && (one_round || bytes < modify_round_bytes()); i++)
 	{

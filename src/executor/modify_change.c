@@ -12,11 +12,9 @@
 
 #include "access/htup_details.h"
 #include "executor/executor.h"
-#include "utils/lsyscache.h"
 
 #include "executor/cursor.h"
 #include "executor/modify.h"
-#include "planner/foreign_key.h"
 #include "sharding/hash.h"
 
 RowIdentity
@@ -56,29 +54,6 @@ modify_stored_shard(DistModifyState *state, Datum *values, bool *nulls)
 		shard_index_of_stored(state->table, values[dist - 1], nulls[dist - 1]);
 }
 
-/*
- * Errors if a row of the table can't be moved by deleting and inserting it:
- * foreign keys act on rows that MERGE deletes, and would act on rows that it
- * moves.  In other statements all rows that are deleted move (TASK_MOVES).
- */
-static void
-check_may_move(DistModifyState *state)
-{
-	Oid			referencing;
-
-	if (state->may_move || state->plan.command != CMD_MERGE)
-		return;
-	referencing = foreign_key_acts_on_delete(state->plan.relid);
-	if (OidIsValid(referencing))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("MERGE cannot move a row of table \"%s\" to another shard", get_rel_name(state->plan.relid)),
-				 errdetail("It would be deleted and inserted, and a foreign key of table \"%s\" has an action for deleted rows.",
-						   get_rel_name(referencing)),
-				 errhint("Use UPDATE for that.")));
-	state->may_move = true;
-}
-
 bool
 modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, const RowIdentity *identity,
 				  HeapTuple old, Datum *values, bool *nulls)
@@ -94,10 +69,8 @@ modify_add_update(DistModifyState *state, TupleTableSlot *child, int shard, cons
 		modify_add_change(state, &state->pending.updates, shard, identity, values, nulls, child);
 	else
 	{
-		check_may_move(state);
 		cursor_row_moves(state->plan.relid);
-		state->nmoved++;
-		modify_add_change(state, &state->pending.deletes, shard, identity, NULL, NULL, child);
+		modify_add_change(state, &state->pending.moves, shard, identity, NULL, NULL, child);
 		modify_add_change(state, &state->pending.inserts, new_shard, NULL, values, nulls, child);
 	}
 	if (state->triggers != NULL)

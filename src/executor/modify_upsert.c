@@ -263,6 +263,7 @@ modify_apply_all(DistModifyState *state)
 {
 	apply_upserts(state);
 	modify_apply_changes(state, &state->pending.deletes);
+	modify_apply_changes(state, &state->pending.moves);
 	modify_apply_changes(state, &state->pending.updates);
 	modify_apply_changes(state, &state->pending.inserts);
 }

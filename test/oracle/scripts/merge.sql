@@ -1,6 +1,6 @@
 -- MERGE: all kinds of actions, all mixes of table types.
 --
--- distribute: t(id), src(id) with t, far(k) with none, r reference, rsrc reference, s single, l local
+-- distribute: t(id), src(id) with t, owner(id) with t, owned(id) with t, far(k) with none, r reference, rsrc reference, s single, l local
 
 CREATE TABLE t (id int PRIMARY KEY, v int, w text DEFAULT 'dflt', gen int GENERATED ALWAYS AS (v + 1) STORED);
 CREATE TABLE src (id int NOT NULL, v int, op text);
@@ -16,8 +16,20 @@ INSERT INTO r SELECT i, i FROM generate_series(1, 6) i;
 INSERT INTO rsrc SELECT i, i * 100 FROM generate_series(4, 9) i;
 INSERT INTO s SELECT i, i FROM generate_series(1, 6) i;
 INSERT INTO l SELECT i, i FROM generate_series(1, 6) i;
+CREATE TABLE owner (id int PRIMARY KEY, v int);
+CREATE TABLE owned (id int PRIMARY KEY REFERENCES owner ON DELETE CASCADE);
+INSERT INTO owner SELECT i, i FROM generate_series(1, 8) i;
+INSERT INTO owned SELECT i FROM generate_series(1, 4) i;
 
 -- setup ends
+-- rows that move are no deleted ones: their foreign keys' actions don't apply
+BEGIN;
+MERGE INTO owner o USING (VALUES (5), (6), (1)) AS s (k) ON o.id = s.k WHEN MATCHED AND o.v > 4 THEN UPDATE SET id = o.id + 100 WHEN MATCHED THEN DELETE;
+SELECT * FROM owner ORDER BY id;
+SELECT * FROM owned ORDER BY id;
+ROLLBACK;
+MERGE INTO owner o USING (VALUES (2)) AS s (k) ON o.id = s.k WHEN MATCHED THEN UPDATE SET id = o.id + 100;
+SELECT (SELECT count(*) FROM owner), (SELECT count(*) FROM owned);
 BEGIN;
 MERGE INTO t USING src ON t.id = src.id WHEN MATCHED THEN UPDATE SET v = src.v WHEN NOT MATCHED THEN INSERT (id, v) VALUES (src.id, src.v);
 SELECT * FROM t ORDER BY id;
