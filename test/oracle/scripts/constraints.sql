@@ -54,7 +54,6 @@ UPDATE parent SET tenant = tenant + 100 WHERE tenant > 2;
 SELECT count(*) FROM child WHERE tenant > 2;
 UPDATE parent SET tenant = tenant + 100 WHERE tenant > 2 AND NOT EXISTS (SELECT FROM child WHERE child.tenant = parent.tenant AND parent_id = parent.id) RETURNING id;
 SELECT count(*), sum(tenant) FROM parent;
--- cluster fails: 0A000
 MERGE INTO parent p USING generate_series(1, 10) g ON p.tenant = g WHEN MATCHED AND p.id > 5 THEN DELETE WHEN MATCHED THEN UPDATE SET tenant = p.tenant + 100;
 SELECT count(*) FROM child;
 DELETE FROM parent WHERE tenant = 6 AND id = 2 RETURNING *;
