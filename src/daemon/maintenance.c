@@ -71,7 +71,7 @@ static int	recover_2pc_interval = 60000;
 static void
 recover_2pc(void)
 {
-	(void) txn_recover();
+	(void) txn_recover(false);
 }
 
 static const DaemonJob recovery_job = {"recovery", &recover_2pc_interval, NULL, recover_2pc, txn_recovery_wanted};

@@ -143,6 +143,31 @@ commit_record_set(int32 groupid)
 }
 
 List *
+commit_record_groups(void)
+{
+	List	   *groups = NIL;
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	RecordTable table;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	open_table(&table, AccessShareLock);
+	scan = systable_beginscan(table.rel, InvalidOid, false, snapshot, 0, NULL);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		bool		isnull;
+		Datum		value = heap_getattr(tuple, table.groupid, RelationGetDescr(table.rel), &isnull);
+
+		if (!isnull)
+			groups = list_append_unique_int(groups, DatumGetInt32(value));
+	}
+	systable_endscan(scan);
+	table_close(table.rel, AccessShareLock);
+	UnregisterSnapshot(snapshot);
+	return groups;
+}
+
+List *
 commit_record_children(TransactionId parent)
 {
 	List	   *children = NIL;

@@ -126,6 +126,11 @@ typedef struct CommitRecord
 } CommitRecord;
 
 /*
+ * The groups for which there are committed records, in CurrentMemoryContext.
+ */
+extern List *commit_record_groups(void);
+
+/*
  * A hash table of the committed records of a group, in CurrentMemoryContext.
  */
 extern HTAB *commit_record_set(int32 groupid);

@@ -18,6 +18,15 @@
  * may go when its transaction is neither in P nor in Q, nor in A, so that
  * nothing will ask for it again.
  *
+ * The daemon doesn't ask a node that can't have anything for us (is_settled):
+ * one that had no such transaction when it was last asked, and for which there
+ * is no record since.  Each transaction that this node commits in two phases
+ * leaves a record for each participant; what fails before its commit, and
+ * isn't undone at once, is counted as unfinished (active.c), and then all
+ * nodes are asked.  A participant that another server replaces may bring back
+ * what was ended already, so a new address, and each address once in
+ * REASK_MS, is asked anyway.
+ *
  * Two recoveries at a time exclude each other by a lock on pg_dist_transaction
  * that doesn't conflict with writers.
  *
@@ -34,6 +43,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 
 #include "catalog/metadata.h"
 #include "catalog/node.h"
@@ -44,6 +54,64 @@
 #include "txn/transaction.h"
 
 SQL_FUNCTION(recover_prepared_transactions);
+
+/* A node is asked once in this time, whatever is known of it. */
+#define REASK_MS (3600 * 1000)
+
+/* What this process knows of a node; allocated in TopMemoryContext. */
+typedef struct SettledNode
+{
+	int32		groupid;		/* hash key */
+	int32		port;
+	char		host[256];
+	TimestampTz asked;			/* since then nothing was left; 0: unknown */
+} SettledNode;
+
+static HTAB *settled_nodes = NULL;
+
+static SettledNode *
+settled_node(int32 groupid)
+{
+	SettledNode *settled;
+	bool		found;
+
+	if (settled_nodes == NULL)
+	{
+		HASHCTL		info = {.keysize = sizeof(int32), .entrysize = sizeof(SettledNode), .hcxt = TopMemoryContext};
+
+		settled_nodes = hash_create("nodes without prepared transactions", 32, &info,
+									HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	settled = hash_search(settled_nodes, &groupid, HASH_ENTER, &found);
+	if (!found)
+		settled->asked = 0;
+	return settled;
+}
+
+/*
+ * Whether a node has nothing for recovery, as its last answer to this process
+ * and the records since then show.
+ */
+static bool
+is_settled(const ClusterNode *node, List *groups_with_records)
+{
+	const SettledNode *settled = settled_node(node->groupid);
+
+	return settled->asked != 0 && settled->port == node->port && strcmp(settled->host, node->host) == 0 &&
+		!TimestampDifferenceExceeds(settled->asked, GetCurrentTimestamp(), REASK_MS) &&
+		!list_member_int(groups_with_records, node->groupid);
+}
+
+/* Stores whether a node that was just asked had anything for recovery. */
+static void
+note_settled(const ClusterNode *node, bool settled)
+{
+	SettledNode *entry = settled_node(node->groupid);
+
+	entry->port = node->port;
+	strlcpy(entry->host, node->host, sizeof(entry->host));
+	entry->asked = settled ? GetCurrentTimestamp() : 0;
+}
 
 /* A set of gids, in CurrentMemoryContext. */
 typedef struct GidEntry
@@ -159,9 +227,12 @@ finish_recovered(RemoteConn *conn, const char *gid, const CommitRecord *record)
 	return true;
 }
 
-/* Recovers on one node; returns how many transactions were ended. */
+/*
+ * Recovers on one node; returns how many transactions were ended.  *clean: the
+ * node answered, and had none of ours.
+ */
 static int
-recover_node(RemoteConn *conn, int32 group, int32 node_group)
+recover_node(RemoteConn *conn, int32 group, int32 node_group, bool *clean)
 {
 	List	   *before;
 	List	   *after;
@@ -174,12 +245,14 @@ recover_node(RemoteConn *conn, int32 group, int32 node_group)
 	CommitRecord *record;
 	int			count = 0;
 
+	*clean = false;
 	if (!list_prepared(conn, group, &before))
 		return 0;
 	active = undecided_gids(before, group);
 	records = commit_record_set(node_group);
 	if (!list_prepared(conn, group, &after))
 		return 0;
+	*clean = before == NIL && after == NIL;
 	before_set = make_set(before);
 	after_set = make_set(after);
 
@@ -214,25 +287,34 @@ txn_recovery_wanted(void)
 }
 
 int
-txn_recover(void)
+txn_recover(bool all)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "transaction recovery",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	uint64		unfinished = active_unfinished_count();
 	bool		complete = true;
+	List	   *groups = NIL;
 	Oid			table = get_relname_relid("pg_dist_transaction", PG_CATALOG_NAMESPACE);
 	int32		group = metadata_local_group();
 	int			count = 0;
 
+	all = all || unfinished != unfinished_seen;
 	if (OidIsValid(table))
+	{
 		LockRelationOid(table, ShareUpdateExclusiveLock);
+		groups = commit_record_groups();
+	}
 
 	foreach_ptr(const ClusterNode, node, OidIsValid(table) ? node_active_primaries_remote() : NIL)
 	{
 		char	   *error = NULL;
-		RemoteConn *conn = remote_plain_open(node->host, node->port, &error);
+		RemoteConn *conn;
+		bool		clean;
 
+		if (!all && is_settled(node, groups))
+			continue;
+		conn = remote_plain_open(node->host, node->port, &error);
 		if (conn == NULL)
 		{
 			ereport(WARNING,
@@ -243,7 +325,8 @@ txn_recover(void)
 			continue;
 		}
 		remote_plain_limit(conn, remote_connection_timeout());
-		count += recover_node(conn, group, node->groupid);
+		count += recover_node(conn, group, node->groupid, &clean);
+		note_settled(node, clean);
 		remote_plain_close(conn);
 	}
 	if (complete)
@@ -267,5 +350,5 @@ recover_prepared_transactions(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("permission denied to recover prepared transactions"),
 				 errdetail("Only superusers may do this.")));
-	PG_RETURN_INT32(txn_recover());
+	PG_RETURN_INT32(txn_recover(true));
 }

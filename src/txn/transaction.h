@@ -87,10 +87,10 @@ extern void txn_finish_prepared(const TransactionStmt *stmt, void (*run) (void *
 
 /*
  * Resolves unfinished prepared transactions that this node initiated, on all
- * other nodes; returns how many.  Needs a superuser.  A node that can't be
- * reached is skipped with a warning.
+ * other nodes, or on those only that may have any; returns how many.  Needs a
+ * superuser.  A node that can't be reached is skipped with a warning.
  */
-extern int	txn_recover(void);
+extern int	txn_recover(bool all);
 
 /*
  * Whether something was left to recovery since txn_recover last ran in this

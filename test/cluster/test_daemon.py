@@ -86,6 +86,39 @@ def test_ends_with_the_extension(cluster, coordinator):
     coordinator.execute("DROP DATABASE daemon_d")
 
 
+def runs_of_recovery(connection, number):
+    """Waits until the worker has looked for prepared transactions that many times."""
+    seen = set()
+
+    def enough():
+        seen.update(rows(connection, "SELECT query_start FROM pg_stat_activity "
+                                     "WHERE backend_type = 'citus maintenance' AND query = 'recovery'"))
+        return len(seen) >= number
+    wait_until(enough, "the worker to run")
+
+
+def made_connections(connection):
+    """How many connections the node has opened."""
+    return value(connection, "SELECT connection_establishment_succeeded FROM citus_stat_counters "
+                             "WHERE name = current_database()")
+
+
+def test_idle_nodes_ask_nothing(make_cluster):
+    """Recovery asks no node that can't have a prepared transaction, and asks those that were used."""
+    made = make_cluster(settings={"citus.recover_2pc_interval": "50ms", "citus.enable_stat_counters": "on"})
+    with servers.connect(made.coordinator) as connection:
+        servers.fill(connection, "t", 100)
+        runs_of_recovery(connection, 5)
+        before = made_connections(connection)
+        assert before > 0
+        runs_of_recovery(connection, 10)
+        assert made_connections(connection) == before
+
+        connection.execute("UPDATE t SET payload = 0")
+        wait_until(lambda: value(connection, "SELECT count(*) FROM pg_dist_transaction") == 0, "records to go")
+        assert made_connections(connection) > before
+
+
 def test_worker_does_not_need_its_interval(own_cluster):
     """What a transaction leaves unfinished is finished in seconds, not after the interval."""
     connection = servers.connect(own_cluster.coordinator)
