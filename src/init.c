@@ -36,6 +36,7 @@
 #include "executor/explain.h"
 #include "executor/modify.h"
 #include "executor/read_ahead.h"
+#include "executor/reference_lock_rows.h"
 #include "gateway/gateway.h"
 #include "executor/scan.h"
 #include "executor/shard_append_run.h"
@@ -138,6 +139,7 @@ _PG_init(void)
 	read_ahead_init();
 	cursor_init();
 	lock_rows_init();
+	reference_lock_rows_init();
 	delegated_call_init();
 	shard_append_init();
 	shared_rows_init();

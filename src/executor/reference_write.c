@@ -175,6 +175,15 @@ reference_lock(Oid relid, bool exclusive)
 	(void) lock_at(lowest, relid, name, exclusive, true);
 }
 
+bool
+reference_lock_now(Oid relid, bool exclusive)
+{
+	node_lock_replicas();
+	return lock_at(linitial_int(all_groups()), relid,
+				   quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), get_rel_name(relid)),
+				   exclusive, false);
+}
+
 /* Errors unless the user may write the table, or some columns of it. */
 static void
 check_may_write(Oid relid)

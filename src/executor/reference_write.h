@@ -27,6 +27,9 @@ extern List *reference_tasks(const DistTable *table, const char *text, ParamList
  */
 extern void reference_lock(Oid relid, bool exclusive);
 
+/* The same without waiting: whether it has the lock. */
+extern bool reference_lock_now(Oid relid, bool exclusive);
+
 /* The same on this node alone, where rows are about to be written. */
 extern void reference_lock_here(Oid relid, bool exclusive);
 

@@ -131,19 +131,26 @@ lock_path_make(PlannerInfo *root, Path *subpath)
 	return (Path *) path;
 }
 
-/* The text that locks rows. */
-static char *
-make_lock_text(const DistTable *table, LockClauseStrength strength)
+const char *
+lock_strength_name(LockClauseStrength strength)
 {
 	static const char *const strengths[] = {
 		[LCS_FORKEYSHARE] = "KEY SHARE",[LCS_FORSHARE] = "SHARE",[LCS_FORNOKEYUPDATE] = "NO KEY UPDATE",
 		[LCS_FORUPDATE] = "UPDATE",
 	};
+
+	return strengths[strength];
+}
+
+/* The text that locks rows. */
+static char *
+make_lock_text(const DistTable *table, LockClauseStrength strength)
+{
 	char	   *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(table->relid)),
 												  get_rel_name(table->relid));
 
 	return psprintf("SELECT ctid, xmin FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY ($1) FOR %s SKIP LOCKED", name,
-					strengths[strength]);
+					lock_strength_name(strength));
 }
 
 /* The position of a column in the child's result. */

@@ -9,6 +9,7 @@
 #define CITUS_PLANNER_LOCK_PATH_H
 
 #include "nodes/extensible.h"
+#include "nodes/lockoptions.h"
 #include "nodes/pathnodes.h"
 
 /*
@@ -44,5 +45,8 @@ extern bool lock_path_is_due(PlannerInfo *root, Index varno);
 
 /* The path that locks the rows of subpath, for the query's one row mark. */
 extern Path *lock_path_make(PlannerInfo *root, Path *subpath);
+
+/* "UPDATE" for FOR UPDATE, and so on. */
+extern const char *lock_strength_name(LockClauseStrength strength);
 
 #endif							/* CITUS_PLANNER_LOCK_PATH_H */

@@ -44,6 +44,7 @@
 #include "planner/lock_path.h"
 #include "planner/modify_plan.h"
 #include "planner/planner.h"
+#include "planner/reference_lock_path.h"
 #include "planner/replaced_function.h"
 #include "planner/shippable.h"
 #include "planner/write_query.h"
@@ -328,9 +329,19 @@ is_distributed_mark(PlannerInfo *root, PlanRowMark *mark)
 	return table != NULL && table->kind != DIST_REFERENCE;
 }
 
+/* Whether a row mark locks rows of a reference table. */
+static bool
+is_reference_lock(PlannerInfo *root, PlanRowMark *mark)
+{
+	RangeTblEntry *rte = planner_rt_fetch(mark->rti, root);
+	const DistTable *table = rte->rtekind == RTE_RELATION ? metadata_lookup(rte->relid) : NULL;
+
+	return RowMarkRequiresRowShareLock(mark->markType) && table != NULL && table->kind == DIST_REFERENCE;
+}
+
 /*
  * Takes the marks of distributed tables out of LockRows; drops LockRows when
- * none is left.
+ * none is left.  Rows of reference tables are locked on other nodes before.
  */
 static Path *
 strip_row_marks(PlannerInfo *root, LockRowsPath *path)
@@ -352,6 +363,12 @@ strip_row_marks(PlannerInfo *root, LockRowsPath *path)
 		return lock_path_make(root, path->subpath);
 	if (!locks)
 		return path->subpath;
+	foreach_ptr(PlanRowMark, mark, marks)
+	{
+		if (is_reference_lock(root, mark) && !(planning_context && planning_context->node_task))
+			path->subpath = reference_lock_path_make(root, path->subpath, mark,
+													 list_length(marks) < list_length(path->rowMarks));
+	}
 	path->rowMarks = marks;
 	return (Path *) path;
 }

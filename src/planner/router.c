@@ -20,6 +20,7 @@
 #include "parser/parsetree.h"
 
 #include "planner/planner.h"
+#include "planner/reference_lock_path.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
 #include "planner/write_query.h"
@@ -198,6 +199,9 @@ router_plan(Query *original, const PlanningContext *context, const char **reason
 	if (*reason != NULL ||
 		(*reason = shippable_columns(original->commandType == CMD_SELECT ?
 									 original->targetList : original->returningList)) != NULL)
+		return NULL;
+	*reason = "it locks rows of a reference table";
+	if (reference_rows_are_locked(original))
 		return NULL;
 	*reason = "its tables are read with the rights of different users";
 	if (!query_check_as(original, &plan.traits.check_as))
