@@ -18,7 +18,7 @@ ifeq ($(wildcard $(PG_CONFIG)),)
 $(error $(PG_CONFIG) is missing: run tools/install-deps, or set PG_CONFIG to the pg_config of your server)
 endif
 
-EXTENSION = citus
+EXTENSION = citus citus_columnar
 EXTVERSION = $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" citus.control)
 
 POMELO_SOURCES := $(sort $(shell find src -name "*.c" 2>/dev/null))
@@ -29,7 +29,7 @@ OBJS = $(POMELO_SOURCES:.c=.o)
 
 POMELO_FRAGMENTS := $(sort $(wildcard sql/[0-9][0-9]-*.sql))
 POMELO_SQL = build/citus--$(EXTVERSION).sql
-DATA = $(wildcard sql/citus--*--*.sql)
+DATA = $(wildcard sql/citus--*--*.sql) sql/citus_columnar--13.2-1.sql
 DATA_built = $(POMELO_SQL)
 
 # Symbols are hidden unless PGDLLEXPORT says otherwise; before version 16 the

@@ -7,3 +7,59 @@ COMMENT ON FUNCTION citus_internal.columnar_handler(internal) IS
 
 CREATE ACCESS METHOD columnar TYPE TABLE HANDLER citus_internal.columnar_handler;
 COMMENT ON ACCESS METHOD columnar IS 'tables that are stored by column, compressed';
+
+CREATE SCHEMA columnar;
+COMMENT ON SCHEMA columnar IS 'what columnar tables consist of';
+GRANT USAGE ON SCHEMA columnar TO public;
+
+CREATE FUNCTION pg_catalog.alter_columnar_table_set(table_name regclass, chunk_group_row_limit integer DEFAULT NULL,
+	stripe_row_limit integer DEFAULT NULL, compression name DEFAULT NULL, compression_level integer DEFAULT NULL)
+	RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	options text := concat_ws(', ', 'columnar.chunk_group_row_limit = ' || chunk_group_row_limit,
+		'columnar.stripe_row_limit = ' || stripe_row_limit, 'columnar.compression = ' || quote_literal(compression),
+		'columnar.compression_level = ' || compression_level);
+BEGIN
+	IF options <> '' AND table_name IS NOT NULL THEN
+		EXECUTE format('ALTER TABLE %s SET (%s)', table_name, options);
+	END IF;
+END;
+$$;
+COMMENT ON FUNCTION pg_catalog.alter_columnar_table_set(regclass, integer, integer, name, integer) IS
+	'sets options of a columnar table, which later stripes are written with; those that are NULL stay';
+
+CREATE FUNCTION pg_catalog.alter_columnar_table_reset(table_name regclass, chunk_group_row_limit boolean DEFAULT false,
+	stripe_row_limit boolean DEFAULT false, compression boolean DEFAULT false, compression_level boolean DEFAULT false)
+	RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+	options text := concat_ws(', ', CASE WHEN chunk_group_row_limit THEN 'columnar.chunk_group_row_limit' END,
+		CASE WHEN stripe_row_limit THEN 'columnar.stripe_row_limit' END,
+		CASE WHEN compression THEN 'columnar.compression' END,
+		CASE WHEN compression_level THEN 'columnar.compression_level' END);
+BEGIN
+	IF options <> '' AND table_name IS NOT NULL THEN
+		EXECUTE format('ALTER TABLE %s RESET (%s)', table_name, options);
+	END IF;
+END;
+$$;
+COMMENT ON FUNCTION pg_catalog.alter_columnar_table_reset(regclass, boolean, boolean, boolean, boolean) IS
+	'removes options of a columnar table: later stripes are written with the settings';
+
+CREATE VIEW columnar.options AS
+	SELECT c.oid::regclass AS relation,
+		coalesce(o.options ->> 'columnar.chunk_group_row_limit', current_setting('columnar.chunk_group_row_limit'))::integer
+			AS chunk_group_row_limit,
+		coalesce(o.options ->> 'columnar.stripe_row_limit', current_setting('columnar.stripe_row_limit'))::integer
+			AS stripe_row_limit,
+		coalesce(o.options ->> 'columnar.compression', current_setting('columnar.compression'))::name AS compression,
+		coalesce(o.options ->> 'columnar.compression_level', current_setting('columnar.compression_level'))::integer
+			AS compression_level
+	FROM pg_catalog.pg_class c
+		JOIN pg_catalog.pg_am a ON a.oid = c.relam AND a.amname = 'columnar',
+		LATERAL (SELECT jsonb_object_agg(option_name, option_value) AS options
+			FROM pg_catalog.pg_options_to_table(c.reloptions)) o;
+COMMENT ON VIEW columnar.options IS
+	'how the next stripes of columnar tables are written: by options of the table, else by settings of this session';
+GRANT SELECT ON columnar.options TO public;

@@ -1,7 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * options.c
- *	  How columnar tables are written: settings.
+ *	  How columnar tables are written: settings, and options of a table.
+ *
+ * A table's options are in its pg_class.reloptions (table_options.c), with
+ * the names of the settings that they replace.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,9 +12,22 @@
 
 #include <limits.h>
 
+#include "access/htup_details.h"
+#include "access/reloptions.h"
+#include "catalog/pg_class.h"
+#include "commands/defrem.h"
 #include "utils/guc.h"
+#include "utils/syscache.h"
 
 #include "columnar/options.h"
+#include "compat/foreach.h"
+
+#define MIN_LEVEL 1
+#define MAX_LEVEL 19
+#define MIN_STRIPE_ROWS 1000
+#define MAX_STRIPE_ROWS 10000000
+#define MIN_GROUP_ROWS 1000
+#define MAX_GROUP_ROWS 100000
 
 static const struct config_enum_entry compression_names[] = {
 	{"none", COLUMNAR_COMPRESSION_NONE, false},
@@ -33,10 +49,98 @@ static ColumnarOptions columnar_defaults = {
 	.level = 3
 };
 
+/* The options of tables, which are the settings with the same names. */
+static const struct TableOption
+{
+	const char *name;
+	size_t		field;			/* an int of ColumnarOptions */
+	int			least;
+	int			greatest;
+	bool		is_method;		/* a name in compression_names */
+}			table_options[] = {
+	{"columnar.compression", offsetof(ColumnarOptions, compression), 0, 0, true},
+	{"columnar.compression_level", offsetof(ColumnarOptions, level), MIN_LEVEL, MAX_LEVEL, false},
+	{"columnar.stripe_row_limit", offsetof(ColumnarOptions, stripe_rows), MIN_STRIPE_ROWS, MAX_STRIPE_ROWS, false},
+	{"columnar.chunk_group_row_limit", offsetof(ColumnarOptions, group_rows), MIN_GROUP_ROWS, MAX_GROUP_ROWS, false},
+};
+
+/* What is stored is valid, but a value of a later release may not be. */
+static bool
+parse_option(const struct TableOption *option, const char *value, int *number)
+{
+	if (!option->is_method)
+		return parse_int(value, number, 0, NULL) && *number >= option->least && *number <= option->greatest;
+	for (const struct config_enum_entry *entry = compression_names; entry->name != NULL; entry++)
+	{
+		if (pg_strcasecmp(entry->name, value) == 0)
+		{
+			*number = entry->val;
+			return true;
+		}
+	}
+	return false;
+}
+
+static const struct TableOption *
+find_table_option(const char *name)
+{
+	for (int i = 0; i < lengthof(table_options); i++)
+	{
+		if (strcmp(table_options[i].name, name) == 0)
+			return &table_options[i];
+	}
+	return NULL;
+}
+
+bool
+columnar_option_is_named(const char *name)
+{
+	return strncmp(name, "columnar.", strlen("columnar.")) == 0;
+}
+
+void
+columnar_option_check(const char *name, const char *value)
+{
+	const struct TableOption *option = find_table_option(name);
+	int			number;
+
+	if (option == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unrecognized parameter \"%s\"", name),
+				 errhint("Options of columnar tables are columnar.compression, columnar.compression_level, "
+						 "columnar.stripe_row_limit and columnar.chunk_group_row_limit.")));
+	if (value != NULL && !parse_option(option, value, &number))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid value for option \"%s\": \"%s\"", name, value),
+				 option->is_method ? errdetail("Valid values are none, pglz, lz4, lz4hc and zstd.") :
+				 errdetail("Valid values are between %d and %d.", option->least, option->greatest)));
+}
+
 void
 columnar_options_of(Oid relid, ColumnarOptions *options)
 {
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Datum		reloptions;
+	bool		isnull;
+
 	*options = columnar_defaults;
+	if (!HeapTupleIsValid(tuple))
+		return;
+	reloptions = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_reloptions, &isnull);
+	if (!isnull)
+	{
+		foreach_ptr(DefElem, stored, untransformRelOptions(reloptions))
+		{
+			const struct TableOption *option = find_table_option(stored->defname);
+			int			number;
+
+			if (option != NULL && parse_option(option, defGetString(stored), &number))
+				*(int *) ((char *) options + option->field) = number;
+		}
+	}
+	ReleaseSysCache(tuple);
 }
 
 void
@@ -47,12 +151,12 @@ columnar_options_init(void)
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("columnar.compression_level", "Level of the compression of new stripes.",
 							"What it means depends on the method; pglz, lz4 and none ignore it.",
-							&columnar_defaults.level, 3, 1, 19, PGC_USERSET, 0, NULL, NULL, NULL);
+							&columnar_defaults.level, 3, MIN_LEVEL, MAX_LEVEL, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("columnar.stripe_row_limit", "Most rows of a new stripe.", NULL,
-							&columnar_defaults.stripe_rows, 150000, 1000, 10000000, PGC_USERSET, 0,
+							&columnar_defaults.stripe_rows, 150000, MIN_STRIPE_ROWS, MAX_STRIPE_ROWS, PGC_USERSET, 0,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("columnar.chunk_group_row_limit", "Most rows of a chunk group of a new stripe.", NULL,
-							&columnar_defaults.group_rows, 10000, 1000, 100000, PGC_USERSET, 0,
+							&columnar_defaults.group_rows, 10000, MIN_GROUP_ROWS, MAX_GROUP_ROWS, PGC_USERSET, 0,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable("columnar.row_wise_limit",
 							"Rows that a command inserts row by row, before it writes stripes.",

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * options.h
- *	  How columnar tables are written: settings.
+ *	  How columnar tables are written: settings, and options of a table.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,8 +27,17 @@ extern int	columnar_row_wise_limit;
 extern bool columnar_enable_custom_scan;
 extern bool columnar_enable_qual_pushdown;
 
-/* The options of a table. */
+/* The options of a table; those that it doesn't have are the settings. */
 extern void columnar_options_of(Oid relid, ColumnarOptions *options);
+
+/* Whether a name, "columnar....", is that of an option of columnar tables. */
+extern bool columnar_option_is_named(const char *name);
+
+/*
+ * Errors if there is no option of this name, or if the value, unless it is
+ * NULL, is not valid for it.
+ */
+extern void columnar_option_check(const char *name, const char *value);
 
 extern void columnar_options_init(void);
 

@@ -22,6 +22,7 @@
 #include "utils/lsyscache.h"
 
 #include "catalog/node.h"
+#include "columnar/table_options.h"
 #include "compat/acl.h"
 #include "ddl/utility_call.h"
 #include "remote/connection.h"
@@ -47,15 +48,27 @@ context_of_run(const UtilityCall *call)
 	return call->follows && IsTransactionBlock() ? PROCESS_UTILITY_SUBCOMMAND : call->context;
 }
 
+/* Passes a statement that the server understands on. */
+static void
+run_by_server(UtilityCall *call, PlannedStmt *pstmt, bool read_only_tree)
+{
+	if (utility_next_hook)
+		utility_next_hook(pstmt, call->query, read_only_tree, context_of_run(call), call->params, call->env,
+						  call->dest, call->qc);
+	else
+		standard_ProcessUtility(pstmt, call->query, read_only_tree, context_of_run(call), call->params, call->env,
+								call->dest, call->qc);
+}
+
 void
 utility_run_next(UtilityCall *call, bool read_only_tree)
 {
-	if (utility_next_hook)
-		utility_next_hook(call->pstmt, call->query, read_only_tree, context_of_run(call), call->params, call->env, call->dest,
-				  call->qc);
-	else
-		standard_ProcessUtility(call->pstmt, call->query, read_only_tree, context_of_run(call), call->params,
-								call->env, call->dest, call->qc);
+	PlannedStmt *pstmt = call->pstmt;
+	OptionChange *change = columnar_options_take(&pstmt);
+
+	run_by_server(call, pstmt, read_only_tree);
+	if (change != NULL)
+		columnar_options_apply(change);
 }
 
 void

@@ -1,6 +1,6 @@
 -- Columnar tables, local and distributed.
-CREATE SCHEMA columnar;
-SET search_path = columnar;
+CREATE SCHEMA columnar_tables;
+SET search_path = columnar_tables;
 SET client_min_messages = warning;
 
 CREATE TABLE t (a int, b text, c numeric, d date, e bool, f float8, g uuid) USING columnar;
@@ -184,7 +184,7 @@ VACUUM FULL t;
 SELECT count(*), sum(a), sum(added) FROM t;
 ANALYZE t;
 SELECT reltuples = (SELECT count(*) FROM t) FROM pg_class WHERE oid = 't'::regclass;
-SELECT n_distinct FROM pg_stats WHERE tablename = 't' AND schemaname = 'columnar' AND attname = 'e';
+SELECT n_distinct FROM pg_stats WHERE tablename = 't' AND schemaname = 'columnar_tables' AND attname = 'e';
 CREATE TABLE ints (a int) WITH (fillfactor = 70);
 INSERT INTO ints SELECT generate_series(1, 5000);
 ALTER TABLE ints SET ACCESS METHOD columnar;
@@ -241,4 +241,4 @@ SELECT count(*) FROM d JOIN r ON d.k = r.a;
 SELECT undistribute_table('d');
 SELECT count(*), sum(id) FROM d;
 
-DROP SCHEMA columnar CASCADE;
+DROP SCHEMA columnar_tables CASCADE;

@@ -1,0 +1,1 @@
+-- Nothing: the access method columnar is part of the extension citus.

@@ -1,0 +1,95 @@
+-- Options of columnar tables, local and distributed.
+CREATE SCHEMA columnar_options;
+SET search_path = columnar_options;
+SET client_min_messages = warning;
+
+CREATE TABLE t (a int, b text) USING columnar WITH (columnar.compression = none, fillfactor = 50);
+SELECT * FROM columnar.options WHERE relation = 't'::regclass;
+ALTER TABLE t SET (columnar.compression = pglz, columnar.stripe_row_limit = 2000);
+ALTER TABLE t SET (fillfactor = 70);
+ALTER TABLE t RESET (columnar.compression, fillfactor), SET (columnar.compression_level = '7');
+SELECT reloptions FROM pg_class WHERE oid = 't'::regclass;
+SELECT * FROM columnar.options WHERE relation = 't'::regclass;
+SELECT alter_columnar_table_set('t', chunk_group_row_limit => 1000, compression => 'lz4');
+SELECT alter_columnar_table_reset('t', stripe_row_limit => true, compression_level => true);
+SELECT reloptions FROM pg_class WHERE oid = 't'::regclass;
+VACUUM FULL t;
+SELECT reloptions FROM pg_class WHERE oid = 't'::regclass;
+-- as pg_dump writes them
+CREATE TABLE dumped (a int) USING columnar WITH ("columnar.compression"='zstd', "columnar.stripe_row_limit"='5000');
+SELECT reloptions FROM pg_class WHERE oid = 'dumped'::regclass;
+BEGIN;
+ALTER TABLE t RESET (columnar.compression);
+ROLLBACK;
+SELECT compression FROM columnar.options WHERE relation = 't'::regclass;
+
+-- rows are stored so
+SET columnar.row_wise_limit = 0;
+CREATE TABLE plain USING columnar WITH (columnar.compression = none) AS SELECT repeat('abc', 1000) AS x FROM generate_series(1, 500);
+CREATE TABLE small USING columnar AS SELECT * FROM plain;
+CREATE TABLE altered (x text) USING columnar;
+ALTER TABLE altered SET (columnar.compression = none);
+INSERT INTO altered SELECT repeat(md5(i::text), 50) FROM generate_series(1, 500) i;
+SELECT compression FROM columnar.options WHERE relation = 'small'::regclass;
+CREATE TABLE altered_zstd (LIKE altered) USING columnar;
+INSERT INTO altered_zstd SELECT * FROM altered;
+SELECT pg_table_size('altered') > 5 * pg_table_size('altered_zstd') AS larger;
+CREATE MATERIALIZED VIEW m USING columnar WITH (columnar.compression = none) AS SELECT * FROM altered;
+SELECT pg_table_size('m') > 5 * pg_table_size('altered_zstd') AS larger;
+ALTER MATERIALIZED VIEW m SET (columnar.compression = zstd);
+REFRESH MATERIALIZED VIEW m;
+SELECT pg_table_size('m') > 5 * pg_table_size('altered_zstd') AS larger;
+RESET columnar.row_wise_limit;
+
+-- another access method
+ALTER TABLE t SET ACCESS METHOD heap;
+SELECT reloptions FROM pg_class WHERE oid = 't'::regclass;
+ALTER TABLE t SET (columnar.compression = zstd);
+ALTER TABLE t SET ACCESS METHOD columnar, SET (columnar.compression = lz4hc);
+SELECT reloptions FROM pg_class WHERE oid = 't'::regclass;
+
+-- errors
+ALTER TABLE t SET (columnar.compression = brotli);
+ALTER TABLE t SET (columnar.compression_level = 20);
+ALTER TABLE t SET (columnar.stripe_row_limit = many);
+ALTER TABLE t SET (columnar.compression);
+ALTER TABLE t SET (columnar.speed = 1);
+ALTER TABLE t RESET (columnar.speed);
+ALTER TABLE t SET (other.compression = zstd);
+ALTER TABLE missing SET (columnar.compression = zstd);
+ALTER TABLE IF EXISTS missing SET (columnar.compression = zstd);
+CREATE TABLE heap (a int) WITH (columnar.compression = zstd);
+CREATE TABLE parted (a int) PARTITION BY RANGE (a) WITH (columnar.compression = zstd);
+CREATE TABLE IF NOT EXISTS t (a int) USING columnar WITH (columnar.compression = none);
+SELECT compression FROM columnar.options WHERE relation = 't'::regclass;
+CREATE ROLE columnar_other;
+GRANT USAGE ON SCHEMA columnar_options TO columnar_other;
+SET ROLE columnar_other;
+ALTER TABLE t SET (columnar.compression = zstd);
+SELECT alter_columnar_table_set('t', compression => 'zstd');
+RESET ROLE;
+
+-- shards
+SET citus.shard_count = 4;
+CREATE TABLE d (k int, v text) USING columnar WITH (columnar.compression = pglz);
+SELECT create_distributed_table('d', 'k');
+SELECT DISTINCT result FROM run_command_on_shards('d',
+	$$SELECT compression || stripe_row_limit FROM columnar.options WHERE relation = '%s'::regclass$$);
+ALTER TABLE d SET (columnar.compression = none, columnar.stripe_row_limit = 3000);
+SELECT DISTINCT result FROM run_command_on_shards('d',
+	$$SELECT compression || stripe_row_limit FROM columnar.options WHERE relation = '%s'::regclass$$);
+SELECT DISTINCT result FROM run_command_on_all_nodes(
+	$$SELECT compression || stripe_row_limit FROM columnar.options WHERE relation = 'columnar_options.d'::regclass$$);
+SELECT alter_columnar_table_reset('d', compression => true);
+SELECT DISTINCT result FROM run_command_on_shards('d',
+	$$SELECT compression || stripe_row_limit FROM columnar.options WHERE relation = '%s'::regclass$$);
+SELECT alter_distributed_table('d', shard_count => 2);
+SELECT DISTINCT result FROM run_command_on_shards('d',
+	$$SELECT compression || stripe_row_limit FROM columnar.options WHERE relation = '%s'::regclass$$);
+SELECT undistribute_table('d');
+SELECT stripe_row_limit FROM columnar.options WHERE relation = 'd'::regclass;
+
+CREATE EXTENSION citus_columnar;
+DROP EXTENSION citus_columnar;
+DROP SCHEMA columnar_options CASCADE;
+DROP ROLE columnar_other;
