@@ -63,3 +63,44 @@ CREATE VIEW columnar.options AS
 COMMENT ON VIEW columnar.options IS
 	'how the next stripes of columnar tables are written: by options of the table, else by settings of this session';
 GRANT SELECT ON columnar.options TO public;
+
+CREATE FUNCTION citus_internal.columnar_stripes(relation regclass, OUT stripe_num bigint, OUT data_length bigint,
+	OUT column_count integer, OUT row_count bigint, OUT chunk_group_count integer, OUT first_row_number bigint,
+	OUT deleted_rows bigint)
+	RETURNS SETOF record STRICT LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_columnar_stripes';
+COMMENT ON FUNCTION citus_internal.columnar_stripes(regclass) IS
+	'the stripes of a columnar table, for its owner';
+
+CREATE FUNCTION citus_internal.columnar_chunks(relation regclass, OUT stripe_num bigint, OUT attr_num integer,
+	OUT chunk_group_num integer, OUT row_count bigint, OUT minimum_value text, OUT maximum_value text,
+	OUT value_stream_offset bigint, OUT value_stream_length bigint, OUT value_compression_type text,
+	OUT value_decompressed_length bigint)
+	RETURNS SETOF record STRICT LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_columnar_chunks';
+COMMENT ON FUNCTION citus_internal.columnar_chunks(regclass) IS
+	'the chunks of a columnar table, for its owner';
+
+CREATE VIEW columnar.storage AS
+	SELECT c.oid::regclass AS relation, c.reltoastrelid::bigint AS storage_id
+	FROM pg_catalog.pg_class c JOIN pg_catalog.pg_am a ON a.oid = c.relam AND a.amname = 'columnar'
+	WHERE c.reltoastrelid <> 0;
+COMMENT ON VIEW columnar.storage IS 'the TOAST tables of columnar tables, which their stripes are in';
+
+CREATE VIEW columnar.stripe AS
+	SELECT t.relation, t.storage_id, s.stripe_num, s.data_length, s.column_count, s.row_count, s.chunk_group_count,
+		s.first_row_number, s.deleted_rows
+	FROM columnar.storage t, LATERAL citus_internal.columnar_stripes(t.relation) s;
+COMMENT ON VIEW columnar.stripe IS 'the stripes of the columnar tables that the user owns';
+
+CREATE VIEW columnar.chunk AS
+	SELECT t.relation, t.storage_id, c.stripe_num, c.attr_num, c.chunk_group_num, c.minimum_value, c.maximum_value,
+		c.value_stream_offset, c.value_stream_length, c.value_compression_type, c.value_decompressed_length,
+		c.row_count AS value_count
+	FROM columnar.storage t, LATERAL citus_internal.columnar_chunks(t.relation) c;
+COMMENT ON VIEW columnar.chunk IS
+	'the chunks of the columnar tables that the user owns: values of a column for the rows of a chunk group';
+
+CREATE VIEW columnar.chunk_group AS
+	SELECT DISTINCT t.relation, t.storage_id, c.stripe_num, c.chunk_group_num, c.row_count
+	FROM columnar.storage t, LATERAL citus_internal.columnar_chunks(t.relation) c;
+COMMENT ON VIEW columnar.chunk_group IS 'the chunk groups of the columnar tables that the user owns';
+GRANT SELECT ON columnar.storage, columnar.stripe, columnar.chunk, columnar.chunk_group TO public;

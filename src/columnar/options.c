@@ -143,6 +143,17 @@ columnar_options_of(Oid relid, ColumnarOptions *options)
 	ReleaseSysCache(tuple);
 }
 
+const char *
+columnar_compression_name(int method)
+{
+	for (const struct config_enum_entry *entry = compression_names; entry->name != NULL; entry++)
+	{
+		if (entry->val == method)
+			return entry->name;
+	}
+	return "unknown";
+}
+
 void
 columnar_options_init(void)
 {

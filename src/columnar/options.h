@@ -39,6 +39,9 @@ extern bool columnar_option_is_named(const char *name);
  */
 extern void columnar_option_check(const char *name, const char *value);
 
+/* The name of a method; "unknown" if there is none of this number. */
+extern const char *columnar_compression_name(int method);
+
 extern void columnar_options_init(void);
 
 #endif							/* CITUS_COLUMNAR_OPTIONS_H */

@@ -41,6 +41,22 @@ REFRESH MATERIALIZED VIEW m;
 SELECT pg_table_size('m') > 5 * pg_table_size('altered_zstd') AS larger;
 RESET columnar.row_wise_limit;
 
+-- what is stored
+SET columnar.row_wise_limit = 0;
+CREATE TABLE v (a int, gone int, b text) USING columnar
+	WITH (columnar.stripe_row_limit = 2000, columnar.chunk_group_row_limit = 1000, columnar.compression = pglz);
+INSERT INTO v SELECT i, 0, CASE WHEN i > 1000 THEN repeat('x', i % 10) END FROM generate_series(1, 3500) i;
+RESET columnar.row_wise_limit;
+ALTER TABLE v DROP COLUMN gone;
+INSERT INTO v VALUES (-1, 'row-wise');
+DELETE FROM v WHERE a % 100 = 0;
+SELECT stripe_num, data_length > 0 AS has_data, column_count, row_count, chunk_group_count, first_row_number, deleted_rows
+	FROM columnar.stripe WHERE relation = 'v'::regclass ORDER BY 1;
+SELECT stripe_num, chunk_group_num, row_count FROM columnar.chunk_group WHERE relation = 'v'::regclass ORDER BY 1, 2;
+SELECT stripe_num, attr_num, chunk_group_num, minimum_value, maximum_value, value_compression_type, value_count
+	FROM columnar.chunk WHERE relation = 'v'::regclass ORDER BY 1, 2, 3;
+SELECT count(*) FROM columnar.storage s JOIN pg_class c ON c.reltoastrelid = s.storage_id WHERE relation = 'v'::regclass;
+
 -- another access method
 ALTER TABLE t SET ACCESS METHOD heap;
 SELECT reloptions FROM pg_class WHERE oid = 't'::regclass;
@@ -67,7 +83,10 @@ GRANT USAGE ON SCHEMA columnar_options TO columnar_other;
 SET ROLE columnar_other;
 ALTER TABLE t SET (columnar.compression = zstd);
 SELECT alter_columnar_table_set('t', compression => 'zstd');
+SELECT count(*) FROM columnar.stripe;
+SELECT count(*) FROM columnar.chunk;
 RESET ROLE;
+SELECT count(*) FROM citus_internal.columnar_chunks('pg_class');
 
 -- shards
 SET citus.shard_count = 4;
