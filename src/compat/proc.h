@@ -11,6 +11,7 @@
 
 #include "postgres.h"
 
+#include "postmaster/postmaster.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
 
@@ -52,6 +53,30 @@ proc_holds_locks(PGPROC *proc)
 #endif
 	}
 	return false;
+}
+
+/* Whether more than n entries for sessions of clients are free. */
+static inline bool
+proc_has_free(int n)
+{
+#if PG_VERSION_NUM >= 160000
+	int			nfree;
+
+	return HaveNFreeProcs(n + 1, &nfree);
+#else
+	return HaveNFreeProcs(n + 1);
+#endif
+}
+
+/* How many connections are kept for superusers and other special roles. */
+static inline int
+compat_reserved_connections(void)
+{
+#if PG_VERSION_NUM >= 160000
+	return SuperuserReservedConnections + ReservedConnections;
+#else
+	return ReservedBackends;
+#endif
 }
 
 /* The virtual transaction id of a lock's entry. */

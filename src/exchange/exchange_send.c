@@ -76,6 +76,37 @@ exchange_yield(RemoteOwner *owner, RemoteConn *conn)
 	target->sent = false;
 }
 
+/*
+ * Waits until a target has stored what it was sent; releases its connection.
+ */
+static void
+release_target(ExchangeTarget *target)
+{
+	if (target->conn == NULL)
+		return;
+	if (target->sent)
+		remote_finish(target->conn);
+	target->sent = false;
+	remote_release_to_node(target->conn, &target->owner);
+	target->conn = NULL;
+}
+
+/*
+ * A connection to a target.  Before a new one is opened, for which this
+ * session may have to wait until other sessions have closed theirs, all others
+ * are released: so no source holds connections that other sources wait for.
+ */
+static RemoteConn *
+connect_target(ExchangeTarget *target)
+{
+	ListCell   *cell;
+
+	if (!remote_has_idle(target->groupid))
+		foreach(cell, target->send->targets)
+			release_target(lfirst(cell));
+	return remote_acquire_alone(target->groupid, &target->owner);
+}
+
 /* Sends a target's batch to its node. */
 static void
 send_batch(ExchangeTarget *target)
@@ -87,7 +118,7 @@ send_batch(ExchangeTarget *target)
 	RemoteParams params = {.count = 3,.types = types,.values = values,.lengths = lengths,.formats = formats};
 
 	if (target->conn == NULL)
-		target->conn = remote_acquire_alone(target->groupid, &target->owner);
+		target->conn = connect_target(target);
 	if (target->sent)
 		remote_finish(target->conn);
 	remote_send(target->conn, "SELECT citus_internal.exchange_receive($1, $2, $3)", &params, SEND_LONE);
@@ -112,12 +143,7 @@ static void
 finish_target(ExchangeTarget *target)
 {
 	flush_target(target);
-	if (target->conn == NULL)
-		return;
-	if (target->sent)
-		remote_finish(target->conn);
-	remote_release(target->conn, &target->owner);
-	target->conn = NULL;
+	release_target(target);
 }
 
 /* The target for a node; -1 is none. */

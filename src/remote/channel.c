@@ -170,11 +170,27 @@ channel_failure(const Channel *channel)
 	return channel->pg == NULL ? "out of memory" : PQerrorMessage(channel->pg);
 }
 
+/*
+ * Whether the server has refused a connection since it has too many.  libpq
+ * keeps no SQLSTATE of that, so a server with translated messages isn't
+ * understood.
+ */
+static bool
+is_server_full(const Channel *channel)
+{
+	const char *message = PQerrorMessage(channel->pg);
+
+	return strstr(message, "too many clients already") != NULL || strstr(message, "too many connections for") != NULL ||
+		strstr(message, "remaining connection slots are reserved") != NULL;
+}
+
 ChannelRefusal
 channel_refusal(const Channel *channel)
 {
 	if (!channel->reached || channel->pg == NULL || channel_ok(channel))
 		return CHANNEL_NOT_REACHED;
+	if (is_server_full(channel))
+		return CHANNEL_FULL;
 	if (PQconnectionNeedsPassword(channel->pg))
 		return CHANNEL_NO_PASSWORD;
 	return PQconnectionUsedPassword(channel->pg) ? CHANNEL_PASSWORD_USED : CHANNEL_REFUSED;

@@ -109,6 +109,7 @@ typedef enum ChannelRefusal
 	CHANNEL_NO_PASSWORD,		/* the server wants one, and none was known */
 	CHANNEL_PASSWORD_USED,		/* the server has refused the login, after it
 								 * had asked for the password */
+	CHANNEL_FULL,				/* the server has no connection left for us */
 	CHANNEL_REFUSED,			/* the server has refused the login, for
 								 * another reason */
 } ChannelRefusal;

@@ -350,7 +350,7 @@ remote_plain_open(const char *host, int port, char **error)
 {
 	RemoteConn *conn = pool_open_plain(host, port, CONNECT_PLAIN, GetUserId(), &command_owner);
 
-	connect_finish(conn);
+	connect_finish_in_line(conn);
 	return plain_opened(conn, error);
 }
 
@@ -381,7 +381,7 @@ remote_replication_open(const char *host, int port)
 {
 	RemoteConn *conn = pool_open_plain(host, port, CONNECT_REPLICATION, GetUserId(), &command_owner);
 
-	connect_finish(conn);
+	connect_finish_in_line(conn);
 	if (conn->state == REMOTE_DEAD)
 		connect_report(conn);
 	return conn;

@@ -18,11 +18,14 @@
 #include <unistd.h>
 
 #include "access/xact.h"
+#include "common/pg_prng.h"
 #include "commands/dbcommands.h"
 #include "libpq-fe.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
+#include "pgstat.h"
 #include "storage/fd.h"
+#include "storage/latch.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -49,6 +52,13 @@ int			node_connection_timeout = 30000;
 
 /* How often a login is tried again whose password is refused. */
 #define MAX_LOGINS 10
+
+/*
+ * How long to wait before a node that has no free connection is asked again,
+ * at first and at most.
+ */
+#define FULL_PAUSE_MS 5
+#define MAX_FULL_PAUSE_MS 200
 
 /*
  * How long a node may take to stop a statement and undo what it did, however
@@ -410,6 +420,18 @@ refuses_options(const RemoteConn *conn)
 		strstr(channel_failure(&conn->priv->channel), "unsupported startup parameter") != NULL;
 }
 
+/* Replaces a channel that was refused by another one. */
+static bool
+open_again(RemoteConn *conn, const ConnectParams *params)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	wait_forget(conn);
+	channel_close(&priv->channel);
+	memset(&priv->channel, 0, sizeof(Channel));
+	return channel_open(&priv->channel, params->keywords, params->values, notice_receiver, conn);
+}
+
 /*
  * Logs in again, at once, after the node has refused the password: it may be
  * changing.  The transaction that changes it in pg_dist_authinfo and of the
@@ -431,10 +453,7 @@ log_in_again(RemoteConn *conn)
 	node = node_at_address(conn->nodename, conn->nodeport);
 	connect_params(&params, conn->nodename, conn->nodeport, node, conn->login_role,
 				   pooler_of(node, priv->pass_pooler, priv->kind), priv->kind, !unproven);
-	wait_forget(conn);
-	channel_close(&priv->channel);
-	memset(&priv->channel, 0, sizeof(Channel));
-	return channel_open(&priv->channel, params.keywords, params.values, notice_receiver, conn);
+	return open_again(conn, &params);
 }
 
 bool
@@ -490,6 +509,48 @@ connect_finish(RemoteConn *conn)
 	}
 }
 
+/*
+ * Waits a moment after a node has refused a connection since it has too many,
+ * and tries again; false if it has refused it for another reason, or for as
+ * long as connecting may take.
+ */
+static bool
+try_full_node_again(RemoteConn *conn, TimestampTz deadline, int pause_ms)
+{
+	RemoteConnPrivate *priv = conn->priv;
+	ConnectParams params;
+
+	if (conn->state != REMOTE_DEAD || channel_refusal(&priv->channel) != CHANNEL_FULL ||
+		GetCurrentTimestamp() >= deadline || !IsTransactionState())
+		return false;
+	pool_close_idle();
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, pause_ms, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+	connect_params(&params, conn->nodename, conn->nodeport, node_at_address(conn->nodename, conn->nodeport),
+				   conn->login_role, pooler_of(node_at_address(conn->nodename, conn->nodeport), priv->pass_pooler, priv->kind),
+				   priv->kind, true);
+	conn->state = REMOTE_CONNECTING;
+	priv->started = GetCurrentTimestamp();
+	if (!open_again(conn, &params))
+		connect_failed(conn);
+	return true;
+}
+
+void
+connect_finish_in_line(RemoteConn *conn)
+{
+	TimestampTz deadline = TimestampTzPlusMilliseconds(conn->priv->started, node_connection_timeout);
+	int			pause_ms = FULL_PAUSE_MS;
+
+	do
+	{
+		connect_finish(conn);
+		pause_ms = Min(pause_ms * 2, MAX_FULL_PAUSE_MS);
+	}
+	while (try_full_node_again(conn, deadline, pause_ms / 2 + (int) (pg_prng_double(&pg_global_prng_state) * pause_ms / 2)));
+}
+
 void
 connect_finish_within(RemoteConn *conn, int limit_ms)
 {
@@ -525,6 +586,10 @@ connect_advice(const RemoteConn *conn)
 		case CHANNEL_PASSWORD_USED:
 			return psprintf("If the password of role \"%s\" is not the one in pg_dist_authinfo of %s (nodeid %d or 0), "
 							"use citus_set_node_password.", role, here, node == NULL ? 0 : node->nodeid);
+		case CHANNEL_FULL:
+			return psprintf("Raise max_connections of node %s:%d, or lower citus.max_shared_pool_size or "
+							"citus.max_cached_conns_per_worker of the nodes that connect to it.",
+							conn->nodename, conn->nodeport);
 		default:
 			return NULL;
 	}

@@ -309,6 +309,15 @@ extern RemoteConn *remote_acquire_alone(int32 groupid, RemoteOwner *owner);
  * its session on the node holds is released then.
  */
 extern RemoteConn *remote_acquire_own(int32 groupid, RemoteOwner *owner);
+
+/* Whether remote_acquire_alone would use a connection that there is. */
+extern bool remote_has_idle(int32 groupid);
+
+/*
+ * Releases a connection of remote_acquire_alone, and closes it if its node has
+ * few connections left.
+ */
+extern void remote_release_to_node(RemoteConn *conn, RemoteOwner *owner);
 extern void remote_end_own(RemoteConn *conn, RemoteOwner *owner);
 
 /* Closes such a connection, also when a subtransaction aborts. */

@@ -31,6 +31,7 @@
 #include "catalog/stat_counters.h"
 #include "lib/debug_point.h"
 #include "remote/own_address.h"
+#include "remote/free_slots.h"
 #include "remote/private.h"
 #include "remote/transport.h"
 
@@ -347,7 +348,10 @@ connect_new(const ClusterNode *node, RemoteOwner *owner, bool optional, bool pas
 		if (conn == NULL)
 			return NULL;
 		claim_conn(conn, owner);
-		connect_finish(conn);
+		if (optional)
+			connect_finish(conn);
+		else
+			connect_finish_in_line(conn);
 		if (conn->state != REMOTE_DEAD)
 			return conn;
 		if (!optional && !has_moved(conn))
@@ -462,6 +466,56 @@ pool_open_plain(const char *host, int port, ConnectKind kind, Oid login_role, Re
 	return conn;
 }
 
+/* Whether the node has said that it has few connections left. */
+static bool
+has_scarce_node(RemoteConn *conn)
+{
+	const char *told = channel_parameter(&conn->priv->channel, FREE_SLOTS_PARAMETER);
+
+	return told != NULL && strcmp(told, FREE_SLOTS_FEW) == 0;
+}
+
+/* Whether a connection can be closed without loss. */
+static bool
+is_dispensable(RemoteConn *conn)
+{
+	RemoteConnPrivate *priv = conn->priv;
+
+	return conn->groupid >= 0 && !priv->plain && !priv->own && conn->owner == NULL && !conn->primary &&
+		conn->state == REMOTE_IDLE && conn->xact_depth == 0 && !conn->snapshot_held && priv->cancel_fd < 0;
+}
+
+void
+pool_close_idle(void)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &remote_conns)
+	{
+		RemoteConn *conn = &dlist_container(RemoteConnPrivate, link, iter.cur)->conn;
+
+		if (is_dispensable(conn))
+			connect_close(conn);
+	}
+}
+
+bool
+remote_has_idle(int32 groupid)
+{
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		if (in_pool(conn, groupid) && is_dispensable(conn))
+			return true;
+	return false;
+}
+
+void
+remote_release_to_node(RemoteConn *conn, RemoteOwner *owner)
+{
+	remote_release(conn, owner);
+	if (is_dispensable(conn) && has_scarce_node(conn))
+		connect_close(conn);
+}
+
 /* How many connections to a node have an owner. */
 static int
 count_claimed(int32 groupid)
@@ -501,7 +555,7 @@ remote_acquire_extra(int32 groupid, RemoteOwner *owner, int open)
 	if (open >= max_adaptive_executor_pool_size || IsolationUsesXactSnapshot())
 		return NULL;
 	for (conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
-		if (in_pool(conn, groupid) && conn->xact_wrote)
+		if (in_pool(conn, groupid) && (conn->xact_wrote || has_scarce_node(conn)))
 			return NULL;
 
 	begin_use(CONNECT_POOLED);
@@ -605,7 +659,7 @@ may_cache(RemoteConn *conn, int n)
 {
 	RemoteConnPrivate *priv = conn->priv;
 
-	return !priv->plain && !priv->own && !priv->passes_pooler && conn->state == REMOTE_IDLE && priv->cancel_fd < 0 &&
+	return !priv->plain && !priv->own && !priv->passes_pooler && !has_scarce_node(conn) && conn->state == REMOTE_IDLE && priv->cancel_fd < 0 &&
 		(priv->ending || (priv->items_head == priv->items_tail && !remote_in_xact(conn))) &&
 		n < max_cached_conns_per_worker &&
 		(max_cached_connection_lifetime < 0 ||

@@ -31,6 +31,7 @@
 #include "catalog/node_session.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
+#include "remote/free_slots.h"
 #include "txn/deadlock.h"
 #include "txn/deadlock_victim.h"
 #include "txn/exported_snapshot.h"
@@ -299,6 +300,7 @@ xact_callback(XactEvent event, void *arg)
 				notify_unlock();
 			}
 			commit_ring_after_end();
+			free_slots_report();
 			if (in_use)
 				end_remote(event);
 			else

@@ -1,0 +1,69 @@
+/*-------------------------------------------------------------------------
+ *
+ * free_slots.c
+ *	  Telling the nodes that connect to this server whether it has free
+ *	  connections.
+ *
+ * Sessions of other nodes keep their connections to this server between
+ * transactions.  If many nodes do that, their idle sessions can take all of
+ * max_connections, so that further sessions are refused.  So at the end of a
+ * transaction a node's session reports to its opener whether few connections
+ * are left: then the opener doesn't keep the connection (close_surplus), and
+ * opens no extra one.  The connections that are kept therefore leave some for
+ * other sessions, which wait for these if they are refused
+ * (connect_finish_in_line).
+ *
+ * The report is a parameter of the protocol, so that it costs no message of
+ * its own.  Nothing is in shared memory but the server's own list of free
+ * entries, which is read at most once in CHECK_MS by a session.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "libpq/pqformat.h"
+#include "miscadmin.h"
+#include "tcop/dest.h"
+#include "tcop/tcopprot.h"
+#include "utils/timestamp.h"
+
+#include "catalog/backends.h"
+#include "compat/proc.h"
+#include "remote/free_slots.h"
+
+#define CHECK_MS 100
+
+/* There are few if no more than this many are free, besides reserved ones. */
+#define MAX_FEW 4
+
+static bool told_few = false;
+static TimestampTz slots_checked = 0;
+
+static void
+report_parameter(const char *value)
+{
+	StringInfoData message;
+
+	pq_beginmessage(&message, 'S');
+	pq_sendstring(&message, FREE_SLOTS_PARAMETER);
+	pq_sendstring(&message, value);
+	pq_endmessage(&message);
+}
+
+void
+free_slots_report(void)
+{
+	TimestampTz now = GetCurrentStatementStartTimestamp();
+	bool		few;
+
+	if (whereToSendOutput != DestRemote || backend_served_gpid(MyProcPid) == 0 ||
+		!TimestampDifferenceExceeds(slots_checked, now, CHECK_MS))
+		return;
+	slots_checked = now;
+	few = !proc_has_free(compat_reserved_connections() + Min(MAX_FEW, MaxConnections / 10));
+	if (few == told_few)
+		return;
+	told_few = few;
+	report_parameter(few ? FREE_SLOTS_FEW : "");
+}

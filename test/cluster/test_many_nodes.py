@@ -1,0 +1,82 @@
+"""Clusters of more nodes than a node has connections for: sessions wait for connections, and none fails."""
+
+import threading
+
+import pytest
+
+from harness import servers
+from harness.servers import fill, rows, value
+
+WORKERS = 4
+MAX_CONNECTIONS = 12
+SESSIONS = 3
+
+
+@pytest.fixture(scope="module")
+def narrow():
+    """Four workers, of which each has fewer connections than sessions of the other nodes want."""
+    with servers.cluster(purpose="check-narrow", workers=WORKERS,
+                         settings={"max_connections": MAX_CONNECTIONS, "superuser_reserved_connections": 2}) as made:
+        with servers.connect(made.coordinator) as connection:
+            fill(connection, "t", 1000)
+            fill(connection, "u", 1000)
+        yield made
+
+
+def work_at_once(nodes, work):
+    """Runs work(connection) in SESSIONS sessions of each node, at the same time; returns what failed."""
+    failed = []
+    start = threading.Barrier(len(nodes) * SESSIONS)
+
+    def run(node):
+        try:
+            with servers.connect(node) as connection:
+                start.wait()
+                work(connection)
+        except Exception as error:      # pylint: disable=broad-except
+            failed.append(error)
+
+    threads = [threading.Thread(target=run, args=(node,)) for node in nodes for _ in range(SESSIONS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return failed
+
+
+def test_statements_wait_for_peers(narrow):
+    """Sessions of all nodes that read and write all shards want more connections than a node has."""
+    def work(connection):
+        for _ in range(5):
+            assert value(connection, "SELECT count(*) FROM t") == 1000
+            connection.execute("UPDATE t SET payload = payload WHERE id = 1")
+
+    assert work_at_once(narrow.nodes, work) == []
+
+
+def test_idle_sessions_leave_some(narrow, connect):
+    """Idle sessions keep connections to a node, but not all that it has."""
+    held = [connect(narrow.coordinator) for _ in range(MAX_CONNECTIONS - 2)]
+    for connection in held:
+        for _ in range(2):
+            value(connection, "SELECT count(*) FROM t")
+    with servers.connect(narrow.workers[0]) as other:
+        kept = value(other, "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'citus_internal%%'")
+        assert 0 < kept < MAX_CONNECTIONS - 2
+
+
+def test_repartition_joins_at_once(narrow):
+    """Nodes that exchange rows for several joins don't keep connections from each other."""
+    join = "SELECT count(*) FROM r JOIN s ON r.other = s.other"
+    with servers.connect(narrow.coordinator) as connection:
+        for table in ("r", "s"):
+            connection.execute(f"CREATE TABLE {table} (id bigint, other bigint, filler text)")
+            connection.execute("SELECT create_distributed_table(%s, 'id')", [table])
+            connection.execute(f"INSERT INTO {table} SELECT g, g * 7, repeat('x', 50) FROM generate_series(1, 30000) g")
+            connection.execute(f"ANALYZE {table}")
+        assert "exchange" in str(rows(connection, "EXPLAIN (VERBOSE) " + join)).lower()
+
+    def work(connection):
+        assert value(connection, join) == 30000
+
+    assert work_at_once([narrow.coordinator], work) == []
