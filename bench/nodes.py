@@ -1,0 +1,136 @@
+"""What a cluster costs as it grows: the same statements with two workers and with many, CPU time of all servers."""
+
+import argparse
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+
+from pomelo_cluster import Cluster  # noqa: E402
+
+FIRST_PORT = 9800
+SETTINGS = {"shared_buffers": "16MB", "max_connections": "60", "citus.shard_count": "64"}
+ROWS = 100_000
+TICK = os.sysconf("SC_CLK_TCK")
+JOIN = "SELECT count(*) FROM r JOIN s ON r.other = s.other"
+
+# name -> statement of a new session, psql's start not included
+FIRST = {
+    "SELECT count(*), first": "SELECT count(*) FROM r",
+    "repartition join, first": JOIN,
+    "two-phase commit of two rows": "UPDATE r SET filler = filler WHERE id IN (1, 2)",
+    "routed SELECT": "SELECT * FROM r WHERE id = 1",
+}
+
+
+def process_times():
+    """pid -> (parent, seconds of CPU time of it and of its children that have ended)."""
+    times = {}
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/stat", encoding="utf-8") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except (OSError, ValueError):
+            continue
+        times[int(entry)] = (int(fields[1]), sum(int(field) for field in fields[11:15]) / TICK)
+    return times
+
+
+def cpu(made):
+    """Seconds of CPU time that all servers of a cluster have used."""
+    times = process_times()
+    masters = {node.pid() for node in made.nodes}
+    return sum(seconds for pid, (parent, seconds) in times.items() if pid in masters or parent in masters)
+
+
+def backends(made):
+    """How many sessions the fullest node has."""
+    times = process_times()
+    return max(sum(parent == node.pid() for parent, _ in times.values()) for node in made.nodes)
+
+
+def connect(node):
+    return psycopg.connect(node.dsn, autocommit=True)
+
+
+def load(made):
+    with connect(made.coordinator) as connection:
+        for table in ("r", "s"):
+            connection.execute(f"CREATE TABLE {table} (id bigint, other bigint, filler text)")
+            connection.execute("SELECT create_distributed_table(%s, 'id')", [table])
+            connection.execute(f"INSERT INTO {table} SELECT g, g * 7, 'x' FROM generate_series(1, {ROWS}) g")
+            connection.execute(f"ANALYZE {table}")
+
+
+def in_new_sessions(made, statement, times):
+    """CPU and wall milliseconds of a session that runs the statement once."""
+    before, start = cpu(made), time.monotonic()
+    for _ in range(times):
+        with connect(made.coordinator) as connection:
+            connection.execute(statement)
+    wall = time.monotonic() - start
+    time.sleep(0.5)         # sessions on other nodes end a moment later, and count when they have
+    return (cpu(made) - before) / times * 1000, wall / times * 1000
+
+
+def idle(made, seconds):
+    """Percent of a core that the idle servers use together."""
+    before = cpu(made)
+    time.sleep(seconds)
+    return (cpu(made) - before) / seconds * 100
+
+
+def crowd(made, statement, clients, nodes):
+    """How many of some clients of each of the nodes fail; and the most processes that a node had."""
+    def run(node):
+        try:
+            with connect(node) as connection:
+                connection.execute(statement)
+            return 0
+        except psycopg.Error as error:
+            print(f"  {str(error).splitlines()[0]}", file=sys.stderr)
+            return 1
+
+    with ThreadPoolExecutor(clients * len(nodes)) as threads:
+        work = [threads.submit(run, node) for node in nodes for _ in range(clients)]
+        most = 0
+        while not all(one.done() for one in work):
+            most = max(most, backends(made))
+            time.sleep(0.05)
+        return sum(one.result() for one in work), most
+
+
+def measure(workers, args):
+    """name -> figure, of a cluster."""
+    figures = {}
+    with Cluster.temporary(f"bench-nodes{workers}", FIRST_PORT, workers=workers, settings=SETTINGS) as made:
+        load(made)
+        for name, statement in FIRST.items():
+            in_new_sessions(made, statement, 1)
+            figures[f"{name}: CPU ms"], figures[f"{name}: ms"] = in_new_sessions(made, statement, args.times)
+        figures["idle: % of a core"] = idle(made, args.idle)
+        figures["count(*), 3 clients a node: failed"], figures["the same: processes of a node"] = \
+            crowd(made, "SELECT count(*) FROM r", 3, made.nodes)
+        figures["3 joins at once: failed"], figures["the same: processes of one node"] = crowd(made, JOIN, 3, [made.coordinator])
+    return figures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workers", type=int, default=24)
+    parser.add_argument("--times", type=int, default=5, help="sessions per statement")
+    parser.add_argument("--idle", type=int, default=120, help="seconds without statements")
+    args = parser.parse_args()
+    few, many = measure(2, args), measure(args.workers, args)
+    print(f"{'':42}{2:>10}{args.workers:>10}     ratio")
+    for name, figure in few.items():
+        print(f"{name:42}{figure:10.1f}{many[name]:10.1f}{many[name] / figure if figure else 0:10.1f}")
+
+
+if __name__ == "__main__":
+    main()
