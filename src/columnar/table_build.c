@@ -25,6 +25,7 @@
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/tuplesort.h"
 
 #include "columnar/stripe_scan.h"
 #include "columnar/stripe_writer.h"
@@ -221,9 +222,70 @@ columnar_relation_copy_data(Relation table, const RelFileLocator *locator)
 }
 
 /*
- * VACUUM FULL: writes the rows that are there into new stripes.  The rows
- * that only older snapshots see are not copied; these snapshots get an error
- * (stripe_directory_set_rewritten).
+ * Copies the rows that are there, in their present order.  Returns how many.
+ */
+static double
+copy_unsorted(Relation old_table, Relation new_table, CommandId cid, BulkInsertState bulk)
+{
+	TupleTableSlot *slot = table_slot_create(old_table, NULL);
+	TableScanDesc scan = table_beginscan(old_table, SnapshotSelf, 0, NULL);
+	double		rows = 0;
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		CHECK_FOR_INTERRUPTS();
+		table_tuple_insert(new_table, slot, cid, TABLE_INSERT_SKIP_FSM, bulk);
+		rows++;
+	}
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	return rows;
+}
+
+/*
+ * The same in the order of a B-tree index, whose entries are not read: it
+ * would find the rows of a chunk group one by one.
+ */
+static double
+copy_sorted(Relation old_table, Relation new_table, Relation index, CommandId cid, BulkInsertState bulk)
+{
+	TupleDesc	tupdesc = RelationGetDescr(old_table);
+	Tuplesortstate *sort = tuplesort_begin_cluster(tupdesc, index, maintenance_work_mem, NULL, TUPLESORT_NONE);
+	TupleTableSlot *slot = table_slot_create(old_table, NULL);
+	TupleTableSlot *sorted = MakeSingleTupleTableSlot(tupdesc, &TTSOpsHeapTuple);
+	TableScanDesc scan = table_beginscan(old_table, SnapshotSelf, 0, NULL);
+	HeapTuple	tuple;
+	double		rows = 0;
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		bool		should_free;
+
+		CHECK_FOR_INTERRUPTS();
+		tuple = ExecFetchSlotHeapTuple(slot, false, &should_free);
+		tuplesort_putheaptuple(sort, tuple);
+		if (should_free)
+			heap_freetuple(tuple);
+	}
+	table_endscan(scan);
+	tuplesort_performsort(sort);
+	while ((tuple = tuplesort_getheaptuple(sort, true)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ExecStoreHeapTuple(tuple, sorted, false);
+		table_tuple_insert(new_table, sorted, cid, TABLE_INSERT_SKIP_FSM, bulk);
+		rows++;
+	}
+	ExecDropSingleTupleTableSlot(sorted);
+	ExecDropSingleTupleTableSlot(slot);
+	tuplesort_end(sort);
+	return rows;
+}
+
+/*
+ * VACUUM FULL, CLUSTER: writes the rows that are there into new stripes.  The
+ * rows that only older snapshots see are not copied; these snapshots get an
+ * error (stripe_directory_set_rewritten).
  */
 static void
 columnar_relation_copy_for_cluster(Relation old_table, Relation new_table, Relation old_index, bool use_sort,
@@ -232,27 +294,19 @@ columnar_relation_copy_for_cluster(Relation old_table, Relation new_table, Relat
 {
 	CommandId	cid = GetCurrentCommandId(true);
 	BulkInsertState bulk = GetBulkInsertState();
-	TupleTableSlot *slot = table_slot_create(old_table, NULL);
-	TableScanDesc scan;
 	StripeStore store;
 
-	if (old_index != NULL || use_sort)
+	if (old_index != NULL && old_index->rd_rel->relam != BTREE_AM_OID)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("CLUSTER is not supported for columnar table \"%s\"", RelationGetRelationName(old_table)),
-				 errhint("VACUUM FULL rewrites the table in its present order.")));
-	*num_tuples = 0;
+				 errmsg("columnar table \"%s\" cannot be clustered on index \"%s\"",
+						RelationGetRelationName(old_table), RelationGetRelationName(old_index)),
+				 errdetail("Rows of columnar tables are sorted in the order of B-tree indexes only."),
+				 errhint("Use an index of access method btree.")));
 	*tups_vacuumed = 0;
 	*tups_recently_dead = 0;
-	scan = table_beginscan(old_table, SnapshotSelf, 0, NULL);
-	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
-	{
-		CHECK_FOR_INTERRUPTS();
-		table_tuple_insert(new_table, slot, cid, TABLE_INSERT_SKIP_FSM, bulk);
-		*num_tuples += 1;
-	}
-	table_endscan(scan);
-	ExecDropSingleTupleTableSlot(slot);
+	*num_tuples = old_index != NULL ? copy_sorted(old_table, new_table, old_index, cid, bulk) :
+		copy_unsorted(old_table, new_table, cid, bulk);
 	FreeBulkInsertState(bulk);
 	stripe_writer_flush(new_table);
 	if (stripe_store_open(&store, new_table, RowExclusiveLock))

@@ -57,6 +57,37 @@ SELECT stripe_num, attr_num, chunk_group_num, minimum_value, maximum_value, valu
 	FROM columnar.chunk WHERE relation = 'v'::regclass ORDER BY 1, 2, 3;
 SELECT count(*) FROM columnar.storage s JOIN pg_class c ON c.reltoastrelid = s.storage_id WHERE relation = 'v'::regclass;
 
+-- CLUSTER sorts all rows, of stripes and others, and keeps what the bounds can tell
+CREATE TABLE c (a int, b int, big text) USING columnar
+	WITH (columnar.stripe_row_limit = 2000, columnar.chunk_group_row_limit = 1000);
+INSERT INTO c SELECT i * 7 % 5000, i, 'v' || i FROM generate_series(1, 4999) i;
+INSERT INTO c VALUES (5000, 5000, repeat('x', 100000)), (NULL, 0, NULL);
+DELETE FROM c WHERE a % 100 = 3;
+CREATE TABLE before AS SELECT * FROM c;
+CREATE INDEX c_a ON c (a DESC);
+CREATE INDEX c_hash ON c USING hash (a);
+CREATE INDEX c_expression ON c ((a % 10), a);
+CLUSTER c USING c_a;
+SELECT count(*) FROM (TABLE before EXCEPT ALL TABLE c) x;
+SELECT count(*) FROM c;
+SELECT bool_and(next IS NULL OR a >= next) AS descending
+	FROM (SELECT a, lead(a) OVER (ORDER BY ctid) AS next FROM c) x;
+SELECT minimum_value, maximum_value FROM columnar.chunk
+	WHERE relation = 'c'::regclass AND attr_num = 1 ORDER BY stripe_num, chunk_group_num LIMIT 3;
+CLUSTER c USING c_expression;
+SELECT count(*), sum(b), max(length(big)) FROM c;
+SELECT count(DISTINCT a % 10) FROM (SELECT a FROM c ORDER BY ctid LIMIT 400) x;
+SET enable_seqscan = off;
+SET columnar.enable_custom_scan = off;
+SELECT b FROM c WHERE a = 14;
+RESET columnar.enable_custom_scan;
+RESET enable_seqscan;
+CLUSTER c;
+CLUSTER c USING c_hash;
+SELECT alter_columnar_table_set('c', compression => 'none');
+CREATE INDEX c_gist ON c USING gist (int4range(a, a, '[]'));
+CLUSTER c USING c_gist;
+
 -- another access method
 ALTER TABLE t SET ACCESS METHOD heap;
 SELECT reloptions FROM pg_class WHERE oid = 't'::regclass;
