@@ -224,7 +224,11 @@ decoder_filter_by_origin(LogicalDecodingContext *ctx, RepOriginId origin)
 		(wrapped_plugin.filter_by_origin_cb != NULL && wrapped_plugin.filter_by_origin_cb(ctx, origin));
 }
 
-/* The plugin that the slot of this process is for; errors for any other. */
+/*
+ * The plugin that the slot of this process is for; errors for any other.  Its
+ * whole path is given: since version 18 the server looks for "$libdir/name" in
+ * dynamic_library_path, too, where it would find this library again.
+ */
 static LogicalOutputPluginInit
 load_wrapped_plugin(void)
 {
@@ -234,7 +238,7 @@ load_wrapped_plugin(void)
 	{
 		if (strcmp(name, wrapped_names[i]) == 0)
 			return (LogicalOutputPluginInit)
-				load_external_function(psprintf("$libdir/%s", name), "_PG_output_plugin_init", true, NULL);
+				load_external_function(psprintf("%s/%s", pkglib_path, name), "_PG_output_plugin_init", true, NULL);
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
