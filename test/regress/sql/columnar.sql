@@ -9,7 +9,7 @@ INSERT INTO h
 	SELECT i, nullif('row ' || i % 50, 'row 7'), i * 1.25, date '2020-01-01' + i % 1000, i % 3 = 0, i / 7.0, md5(i::text)::uuid
 	FROM generate_series(1, 25000) i;
 INSERT INTO t SELECT * FROM h;
-SELECT count(*), sum(a), sum(c), min(d), max(d), count(b), count(DISTINCT b), sum(f) FROM t;
+SELECT count(*), sum(a), sum(c), min(d), max(d), count(b), count(DISTINCT b), round(sum(f)::numeric, 3) FROM t;
 -- no row differs, and most are stored in stripes
 SELECT count(*) FROM (SELECT * FROM h EXCEPT ALL SELECT * FROM t) x;
 SELECT pg_relation_size('t') * 10 < pg_relation_size('h') AS row_wise_part_is_small, pg_table_size('t') * 3 < pg_table_size('h') AS smaller;
@@ -100,8 +100,8 @@ SET max_parallel_workers_per_gather = 0;
 CREATE FUNCTION scan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE line text;
 BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-		RETURN NEXT line;
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, BUFFERS OFF, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		RETURN NEXT regexp_replace(replace(replace(line, ' (returns $0)', ''), '(InitPlan 1).col1', '$0'), '(actual.* rows=\d+)\.00', '\1');
 	END LOOP;
 END$$;
 SELECT scan_of('SELECT count(*) FROM s');
