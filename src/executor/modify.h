@@ -98,6 +98,9 @@ typedef struct DistModifyState
 	List	   *expr_states;
 	List	   *actions;		/* of ModifyAction */
 
+	bool	   *left_out;		/* for each column, whether an UPDATE sends a
+								 * null in its place; NULL: none */
+
 	RowImage   *image;			/* of rows of a reference table */
 	Datum	   *image_values;	/* work space, of a row */
 	bool	   *image_nulls;
@@ -210,6 +213,9 @@ extern void modify_check_end(DistModifyState *state);
  * reference table, what the row holds.
  */
 extern RowIdentity modify_row_identity(DistModifyState *state, Datum row, Datum ctid);
+
+/* Sets state->left_out. */
+extern void modify_begin_updates(DistModifyState *state);
 
 /* A tuple for triggers; NULL if there are none. */
 extern HeapTuple modify_old_tuple(DistModifyState *state, Datum *values, bool *nulls);

@@ -736,10 +736,10 @@ note_moves(ModifyPlan *plan, const DistTable *table)
 static void
 make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **exprs)
 {
-	List	   *written = written_columns(plan, table);
 	bool		merge = plan->command == CMD_MERGE;
 	bool		updates = (plan->commands & COMMAND_BIT(CMD_UPDATE)) != 0;
 
+	plan->written = written_columns(plan, table);
 	note_moves(plan, table);
 	if (plan->resolves)
 		plan->upsert_text = modify_upsert_text(table, plan->attnos, root, exprs);
@@ -754,7 +754,7 @@ make_texts(ModifyPlan *plan, const DistTable *table, PlannerInfo *root, List **e
 		plan->again_text = modify_insert_text(table, plan->attnos, plan->old_attnos, root, true, &same_exprs);
 	}
 	if (updates && (plan->command != CMD_INSERT || plan->resolves))
-		plan->update_text = modify_update_text(table, written, plan->key_attnos, plan->attnos);
+		plan->update_text = modify_update_text(table, plan->written, plan->key_attnos, plan->attnos);
 	if (plan->command == CMD_DELETE || plan->moves_rows || merge)
 		plan->delete_text = modify_delete_text(table, plan->key_attnos, plan->moves_rows ? NIL : plan->attnos);
 }

@@ -90,6 +90,8 @@ typedef struct ModifyPlan
 								 * fire, see write_fires */
 	List	   *assigned;		/* IntList: columns that any of its clauses
 								 * assigns */
+	List	   *written;		/* IntList: columns that update_text assigns,
+								 * those that triggers may change, too */
 	List	   *update_colnos;	/* IntList: attribute number of the child's
 								 * n-th column */
 	int			ctid_resno;		/* in the child's result; 0 is none */
