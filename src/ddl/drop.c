@@ -431,6 +431,29 @@ drop_text(const char *keyword, ObjectType type, List *objects, DropBehavior beha
 	return buf.data;
 }
 
+/*
+ * The tables among the names of a relayed DROP TABLE IF EXISTS, and names that
+ * mean nothing here.  What the initiator has dropped as a table can be a view
+ * or type of the same name here, made while DDL wasn't propagated: it isn't
+ * the table, so it stays, as a name that is missing is passed over.
+ */
+static List *
+without_other_relations(List *objects)
+{
+	List	   *result = NIL;
+	ListCell   *cell;
+
+	foreach(cell, objects)
+	{
+		Oid			relid = RangeVarGetRelid(makeRangeVarFromNameList(lfirst(cell)), NoLock, true);
+		char		kind = OidIsValid(relid) ? get_rel_relkind(relid) : '\0';
+
+		if (kind == '\0' || kind == RELKIND_RELATION || kind == RELKIND_PARTITIONED_TABLE)
+			result = lappend(result, lfirst(cell));
+	}
+	return result;
+}
+
 bool
 drop_utility(UtilityCall *call)
 {
@@ -442,6 +465,12 @@ drop_utility(UtilityCall *call)
 	LockNeed	need = {0};
 	ErrorContextCallback callback = {.previous = error_context_stack,.callback = add_lock_hint,.arg = &need};
 
+	if (call->relayed && stmt->removeType == OBJECT_TABLE && stmt->missing_ok)
+	{
+		stmt->objects = without_other_relations(stmt->objects);
+		if (stmt->objects == NIL)
+			return true;
+	}
 	extension_prepare_drop(stmt, call->context == PROCESS_UTILITY_TOPLEVEL);
 	for (int i = 0; i < lengthof(kinds); i++)
 	{

@@ -345,6 +345,18 @@ def test_propagation_can_be_off(made, coordinator):
     assert common_schema(made.nodes) == before
 
 
+@pytest.mark.parametrize("other", ["TYPE obj.swapped AS (id int)", "VIEW obj.swapped AS SELECT 1 AS a"])
+def test_other_object_of_a_dropped_tables_name(made, coordinator, other):
+    """What a node has by a dropped table's name, made while nothing was propagated, is no table, and stays."""
+    coordinator.execute("CREATE ROLE obj_role; CREATE TABLE obj.swapped (id int)")
+    coordinator.execute("SELECT create_distributed_table('obj.swapped', 'id')")
+    coordinator.execute("ALTER TABLE obj.swapped OWNER TO obj_role")
+    made.workers[0].sql(f"SET citus.enable_ddl_propagation = off; DROP TABLE obj.swapped; CREATE {other}")
+    coordinator.execute("DROP OWNED BY obj_role; DROP ROLE obj_role")
+    assert [len(names_like(node, "swapped")) for node in made.nodes] == [0, 1, 0]
+    made.workers[0].sql(f"SET citus.enable_ddl_propagation = off; DROP {other.split()[0]} obj.swapped")
+
+
 def test_two_initiators(made, connect):
     """Statements about the same object from all nodes at once wait for each other, and none fails."""
     def replace(number):
