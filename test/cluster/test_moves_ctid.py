@@ -24,11 +24,14 @@ def queue(coordinator, schema):
 
 
 FOUND = "(SELECT held(array_agg(ctid)) FROM (SELECT ctid FROM queue ORDER BY id LIMIT 6) x)"
+FOUND_TEXT = FOUND.replace("held(array_agg(ctid))", "held(array_agg(ctid))::text[]")
 
 
 @pytest.mark.parametrize("write", [
     f"UPDATE queue SET v = 'taken' WHERE ctid = ANY ({FOUND}::tid[])",
     f"DELETE FROM queue WHERE ctid = ANY ({FOUND}::tid[])",
+    f"UPDATE queue SET v = 'taken' WHERE ctid::text = ANY ({FOUND_TEXT}::text[])",
+    f"DELETE FROM queue WHERE position(ctid::text IN {FOUND_TEXT}::text) > 0",
     f"UPDATE queue SET v = 'taken' FROM unnest({FOUND}) f WHERE queue.ctid = f",
     f"WITH f AS MATERIALIZED (SELECT unnest({FOUND}) AS c) DELETE FROM queue WHERE ctid IN (SELECT c FROM f)"])
 def test_write_by_ctid(cluster, coordinator, connect, queue, write):
