@@ -113,6 +113,12 @@ extern int	cleanup_interval;
 extern List *move_tables(int colocation_id);
 
 /*
+ * The same, locked against DROP (ACCESS SHARE); errors if one of them, or all,
+ * have been dropped.
+ */
+extern List *move_present_tables(int colocation_id);
+
+/*
  * Before an operation on shards (their ids, as "1, 2, 3") begins: errors if a
  * dead move has left marks that they arrive at a node.
  */

@@ -332,7 +332,7 @@ citus_internal_reshape_begin(PG_FUNCTION_ARGS)
 	lock_node_set();
 	move_lock_placements(current_reshape->colocation_id);
 	AcceptInvalidationMessages();
-	current_reshape->tables = move_tables(current_reshape->colocation_id);
+	current_reshape->tables = move_present_tables(current_reshape->colocation_id);
 	check_old_shards();
 	move_check_remains(old_shardids());
 	plan_new_groups(PG_GETARG_ARRAYTYPE_P(3), PG_GETARG_ARRAYTYPE_P(4));

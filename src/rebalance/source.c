@@ -137,6 +137,21 @@ move_tables(int colocation_id)
 	return tables;
 }
 
+List *
+move_present_tables(int colocation_id)
+{
+	List	   *tables = move_tables(colocation_id);
+
+	if (tables == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the tables whose shards were to be moved, split or merged have been dropped")));
+	foreach_oid(relid, tables)
+		LockRelationOid(relid, AccessShareLock);
+	move_check_tables(tables);
+	return tables;
+}
+
 char *
 move_shard_name(Oid relid, int64 shardid)
 {
@@ -492,7 +507,7 @@ citus_internal_move_begin(PG_FUNCTION_ARGS)
 	lock_node_set();
 	move_lock_placements(current_move->colocation_id);
 	AcceptInvalidationMessages();
-	current_move->tables = move_tables(current_move->colocation_id);
+	current_move->tables = move_present_tables(current_move->colocation_id);
 	check_shards();
 	move_check_remains(shardid_list());
 	current_move->operation = cleanup_begin();

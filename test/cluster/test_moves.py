@@ -385,6 +385,22 @@ def test_table_dropped_meanwhile(accounts, step, mode, sqlstate):
     check_clean(accounts)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_table_dropped_before_the_move_begins(cluster, coordinator, connect, mode):
+    """A move that has waited for the transaction that drops its table says so."""
+    coordinator.execute("SET client_min_messages = warning; DROP SCHEMA IF EXISTS gone CASCADE; CREATE SCHEMA gone; CREATE TABLE gone.t (id int)")
+    coordinator.execute("SELECT create_distributed_table('gone.t', 'id', shard_count => 2, colocate_with => 'none')")
+    shard, port = shard_of(coordinator, "gone.t", 1)
+    target = next(node.port for node in cluster.workers if node.port != port)
+    mover = connect(cluster.coordinator)
+    with coordinator.transaction():
+        coordinator.execute("DROP SCHEMA gone CASCADE")
+        move = Statement(mover, f"SELECT citus_move_shard_placement({shard}, '127.0.0.1', {port}, '127.0.0.1', {target}, '{mode}')")
+        wait_until(lambda: value(coordinator, "SELECT count(*) > 0 FROM citus_lock_waits"), "the move to wait for the DROP")
+    error = move.finish()
+    assert error is not None and error.sqlstate == "55000" and "dropped" in str(error)
+
+
 def test_slot_made_late(accounts):
     """A slot that is made when all else of the move is cleaned up already goes, too."""
     with servers.connect(accounts.coordinator) as connection:
