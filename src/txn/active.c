@@ -25,6 +25,7 @@
 #include "utils/timestamp.h"
 
 #include "lib/shared_area.h"
+#include "txn/dist_transaction.h"
 #include "txn/private.h"
 
 typedef struct ActiveSlot
@@ -48,7 +49,6 @@ typedef struct ActiveShared
 } ActiveShared;
 
 static ActiveShared *active_shared = NULL;
-static bool has_slot = false;
 
 static void
 fill_active_shared(void)
@@ -87,19 +87,19 @@ active_begin(void)
 	slot->number = number;
 	slot->database = MyDatabaseId;
 	LWLockRelease(active_shared->header.lock);
-	has_slot = true;
+	dist_transaction.number = number;
 	return number;
 }
 
 void
 active_end(void)
 {
-	if (!has_slot)
+	if (dist_transaction.number == 0)
 		return;
 	LWLockAcquire(active_shared->header.lock, LW_EXCLUSIVE);
 	my_active_slot()->number = 0;
 	LWLockRelease(active_shared->header.lock);
-	has_slot = false;
+	dist_transaction.number = 0;
 }
 
 void

@@ -33,6 +33,7 @@
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
 #include "txn/commit_ring.h"
+#include "txn/dist_transaction.h"
 #include "txn/private.h"
 #include "txn/transaction.h"
 
@@ -50,14 +51,6 @@
  */
 #define PREPARE_PATIENCE 1000
 #define COMMIT_PATIENCE 5000
-
-/* The commands to send after the decision; in TopTransactionContext. */
-static RemoteAnswer *decided_answers = NULL;
-static int	ndecided_answers = 0;
-
-/* See txn_commit_last; of this transaction. */
-static int32 last_group = -1;
-static List *last_relids = NIL;
 
 /*
  * Whether the transaction has executed LISTEN, UNLISTEN or NOTIFY.  Only
@@ -321,18 +314,18 @@ decide_stamp(RemoteAnswer *answers, int nwriters)
 
 		latest = Max(latest, clock);
 	}
-	if (ndecided_answers == 0)
+	if (dist_transaction.ndecided == 0)
 	{
-		prepared_ring_children(latest);
+		dist_transaction.children_clock = latest;
 		return;
 	}
 	stamp = commit_ring_decide(latest);
-	for (int i = 0; i < ndecided_answers; i++)
+	for (int i = 0; i < dist_transaction.ndecided; i++)
 	{
 		char	   *command = MemoryContextAlloc(TopTransactionContext, COMMAND_SIZE);
 
-		snprintf(command, COMMAND_SIZE, STAMP_TAG "COMMIT PREPARED '%s'", stamp, decided_answers[i].conn->xact_gid);
-		decided_answers[i].sql = command;
+		snprintf(command, COMMAND_SIZE, STAMP_TAG "COMMIT PREPARED '%s'", stamp, dist_transaction.decided[i].conn->xact_gid);
+		dist_transaction.decided[i].sql = command;
 	}
 }
 
@@ -357,8 +350,8 @@ commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int
 	uint64		number = active_begin();
 	int32		group = metadata_local_group();
 
-	decided_answers = make_answers(nwriters);
-	ndecided_answers = FullTransactionIdIsValid(parent) ? 0 : nwriters;
+	dist_transaction.decided = make_answers(nwriters);
+	dist_transaction.ndecided = FullTransactionIdIsValid(parent) ? 0 : nwriters;
 	for (int i = 0; i < nwriters; i++)
 	{
 		RemoteConn *conn = writers[i];
@@ -368,7 +361,7 @@ commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int
 			remote_queue_command(conn, "SET LOCAL role = none");
 		remote_prove_again(conn);
 		gid_make(conn->xact_gid, group, number, i, parent);
-		answers[i].conn = decided_answers[i].conn = conn;
+		answers[i].conn = dist_transaction.decided[i].conn = conn;
 		answers[i].sql = make_command(prepared_ring_parks() ? PARKED_TAG "PREPARE TRANSACTION" :
 									  PREPARE_TAG "PREPARE TRANSACTION", conn->xact_gid);
 		tags[i] = "PREPARE TRANSACTION";
@@ -390,6 +383,7 @@ commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int
 		writers[i]->xact_prepared = true;
 	broadcast_and_check(answers, nwriters + nreaders, tags, "commit-between-prepares");
 	decide_stamp(answers, nwriters);
+	dist_transaction.phase = TXN_PREPARED;
 	DEBUG_POINT("commit-after-prepare");
 }
 
@@ -398,8 +392,8 @@ txn_commit_last(int32 groupid, List *relids)
 {
 	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
 
-	last_group = groupid;
-	last_relids = list_copy(relids);
+	dist_transaction.last_group = groupid;
+	dist_transaction.last_relids = list_copy(relids);
 	MemoryContextSwitchTo(old_context);
 }
 
@@ -437,7 +431,7 @@ find_participants(Participants *all)
 	{
 		RemoteConn *conn = all->writers[i];
 
-		if (conn->groupid != last_group)
+		if (conn->groupid != dist_transaction.last_group)
 			continue;
 		all->writers[i] = all->writers[all->nwriters - 1];
 		all->writers[all->nwriters - 1] = conn;
@@ -449,7 +443,6 @@ commit_remote(void)
 {
 	Participants all;
 
-	ndecided_answers = 0;
 	find_participants(&all);
 	if (all.nwriters > 1 || (all.nwriters == 1 && commit_can_fail_here()))
 		commit_first_phase(all.readers, all.nreaders, all.writers, all.nwriters, InvalidFullTransactionId);
@@ -459,18 +452,16 @@ commit_remote(void)
 	pfree(all.writers);
 }
 
-bool
+void
 prepare_remote(void)
 {
 	Participants all;
 
-	ndecided_answers = 0;
 	find_participants(&all);
 	if (all.nwriters > 0)
 		commit_first_phase(all.readers, all.nreaders, all.writers, all.nwriters, GetTopFullTransactionId());
 	else if (all.nreaders > 0)
 		commit_one_phase(all.readers, all.nreaders, NULL);
-	return all.nwriters > 0;
 }
 
 void
@@ -517,7 +508,7 @@ commit_note_finished(RemoteAnswer *answers, int n, const char *tag)
 void
 commit_tell_sessions(void)
 {
-	foreach_oid(relid, last_relids)
+	foreach_oid(relid, dist_transaction.last_relids)
 	{
 		SharedInvalidationMessage message;
 
@@ -530,19 +521,11 @@ commit_tell_sessions(void)
 }
 
 void
-commit_forget_last(void)
-{
-	last_group = -1;
-	last_relids = NIL;
-}
-
-void
 commit_prepared(void)
 {
-	int			n = ndecided_answers;
-	int			first = n > 1 && decided_answers[n - 1].conn->groupid == last_group ? n - 1 : n;
+	int			n = dist_transaction.ndecided;
+	int			first = n > 1 && dist_transaction.decided[n - 1].conn->groupid == dist_transaction.last_group ? n - 1 : n;
 
-	ndecided_answers = 0;
 	if (n == 0)
 		return;
 
@@ -553,11 +536,11 @@ commit_prepared(void)
 	if (ProcDiePending && !PostmasterIsAlive())
 		return;
 	DEBUG_POINT("commit-after-decision");
-	remote_broadcast(decided_answers, first, decided_timeout(), "commit-between-commits");
+	remote_broadcast(dist_transaction.decided, first, decided_timeout(), "commit-between-commits");
 	if (first < n)
-		remote_broadcast(decided_answers + first, n - first, decided_timeout(), NULL);
+		remote_broadcast(dist_transaction.decided + first, n - first, decided_timeout(), NULL);
 	DEBUG_POINT("commit-after-second-phase");
-	commit_note_finished(decided_answers, n, "COMMIT PREPARED");
+	commit_note_finished(dist_transaction.decided, n, "COMMIT PREPARED");
 }
 
 /*
@@ -592,7 +575,6 @@ abort_remote(void)
 	RemoteAnswer *answers;
 	int			n;
 
-	ndecided_answers = 0;
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
 		if (conn->xact_depth > 0)
 			remote_settings_rolled_back(conn);

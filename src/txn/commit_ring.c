@@ -40,6 +40,7 @@
 
 #include "txn/commit_ring.h"
 #include "txn/commit_ring_shared.h"
+#include "txn/dist_transaction.h"
 
 /*
  * How far the stamp of a session that may not be a node's may be ahead of our
@@ -61,8 +62,6 @@ CommitRing *commit_ring = NULL;
 
 static int	commit_ring_size = 16384;
 static int	clock_offset = 0;	/* ms */
-
-static bool xact_is_stamped = false;	/* this transaction has its stamp */
 
 static Size
 ring_size(void)
@@ -209,7 +208,7 @@ commit_ring_decide(CommitStamp later_than)
 	slot->xid = xid;
 	pg_atomic_fetch_add_u32(&commit_ring->ncommitting, 1);
 	LWLockRelease(commit_ring->header.lock);
-	xact_is_stamped = true;
+	dist_transaction.stamped = true;
 	return stamp;
 }
 
@@ -226,16 +225,16 @@ snapshots_ignore_me(void)
 void
 commit_ring_before_commit(void)
 {
-	if (!xact_is_stamped && TransactionIdIsValid(GetTopTransactionIdIfAny()) && !snapshots_ignore_me())
+	if (!dist_transaction.stamped && TransactionIdIsValid(GetTopTransactionIdIfAny()) && !snapshots_ignore_me())
 		(void) commit_ring_decide(0);
 }
 
 void
 commit_ring_after_end(void)
 {
-	if (!xact_is_stamped)
+	if (!dist_transaction.stamped)
 		return;
-	xact_is_stamped = false;
+	dist_transaction.stamped = false;
 	pg_write_barrier();
 	my_committing_slot()->xid = InvalidTransactionId;
 	pg_atomic_fetch_sub_u32(&commit_ring->ncommitting, 1);

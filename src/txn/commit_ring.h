@@ -122,10 +122,4 @@ extern CommitStamp prepared_ring_after(void);
  */
 extern bool prepared_ring_parks(void);
 
-/*
- * This transaction, which is about to be prepared, has participants whose
- * clocks stand at latest at most.
- */
-extern void prepared_ring_children(CommitStamp latest);
-
 #endif							/* CITUS_TXN_COMMIT_RING_H */

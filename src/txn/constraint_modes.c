@@ -17,7 +17,7 @@
 #include "access/xact.h"
 #include "utils/memutils.h"
 
-#include "lib/transaction_end.h"
+#include "txn/dist_transaction.h"
 #include "txn/private.h"
 #include "txn/transaction.h"
 
@@ -27,27 +27,16 @@ typedef struct ConstraintMode
 	int			level;			/* of nesting */
 } ConstraintMode;
 
-static List *xact_constraint_modes = NIL;		/* of this transaction, in
-												 * order, in its memory */
-
-static void
-forget_modes(void)
-{
-	xact_constraint_modes = NIL;
-}
-
 static void
 keep_mode(const char *sql)
 {
-	static TransactionEnd end = {forget_modes};
 	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
 	ConstraintMode *mode = palloc(sizeof(ConstraintMode));
 
 	mode->sql = pstrdup(sql);
 	mode->level = GetCurrentTransactionNestLevel();
-	xact_constraint_modes = lappend(xact_constraint_modes, mode);
+	dist_transaction.constraint_modes = lappend(dist_transaction.constraint_modes, mode);
 	MemoryContextSwitchTo(old_context);
-	at_transaction_end(&end);
 }
 
 void
@@ -68,7 +57,7 @@ txn_set_constraints(const char *sql)
 void
 constraint_modes_queue(RemoteConn *conn, int level)
 {
-	foreach_ptr(const ConstraintMode, mode, xact_constraint_modes)
+	foreach_ptr(const ConstraintMode, mode, dist_transaction.constraint_modes)
 	{
 		if (mode->level == level)
 		{
@@ -89,10 +78,10 @@ constraint_modes_end_level(int level, bool commit)
 	int			outer = 1;
 	ListCell   *cell;
 
-	foreach_ptr(const ConstraintMode, mode, xact_constraint_modes)
+	foreach_ptr(const ConstraintMode, mode, dist_transaction.constraint_modes)
 		if (mode->level < level)
 			outer = Max(outer, mode->level);
-	foreach(cell, xact_constraint_modes)
+	foreach(cell, dist_transaction.constraint_modes)
 	{
 		ConstraintMode *mode = lfirst(cell);
 
@@ -101,6 +90,6 @@ constraint_modes_end_level(int level, bool commit)
 		if (commit)
 			mode->level = outer;
 		else
-			xact_constraint_modes = foreach_delete_current(xact_constraint_modes, cell);
+			dist_transaction.constraint_modes = foreach_delete_current(dist_transaction.constraint_modes, cell);
 	}
 }

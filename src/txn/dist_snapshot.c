@@ -31,6 +31,7 @@
 #include "catalog/node.h"
 #include "lib/catch_error.h"
 #include "lib/debug_point.h"
+#include "txn/dist_transaction.h"
 #include "txn/exported_snapshot.h"
 #include "txn/private.h"
 #include "txn/snapshot.h"
@@ -59,14 +60,10 @@
 static int	without_offer = 0;	/* after the last refusal; 0: accepted */
 static int	offer_after = 0;	/* the number of further statements that ask */
 
-/* The point in time of this REPEATABLE READ transaction; 0: none yet. */
-static CommitStamp transaction_stamp = 0;
-static Bitmapset *transaction_groups = NULL;	/* that were asked; in
-												 * TopTransactionContext */
-static Snapshot transaction_snapshot = NULL;	/* registered, if it isn't the
-												 * transaction's own */
-
-/* Snapshots of statements that have not ended. */
+/*
+ * Snapshots of statements that have not ended, which may be later than the
+ * transaction's end.
+ */
 static dlist_head live_snapshots = DLIST_STATIC_INIT(live_snapshots);
 
 /*
@@ -528,7 +525,7 @@ begin_transaction(bool fresh)
 
 	stamp = Max(stamp, theirs);
 	foreach(cell, conns)
-		transaction_groups = bms_add_member(transaction_groups, ((RemoteConn *) lfirst(cell))->groupid);
+		dist_transaction.stamp_groups = bms_add_member(dist_transaction.stamp_groups, ((RemoteConn *) lfirst(cell))->groupid);
 	MemoryContextSwitchTo(old_context);
 	snprintf(command, sizeof(command), "SELECT citus_internal.snapshot_set(" UINT64_FORMAT ")", stamp);
 	foreach(cell, conns)
@@ -536,27 +533,27 @@ begin_transaction(bool fresh)
 	if (fresh)
 		snapshot_move_transaction(stamp);
 	else
-		transaction_snapshot = RegisterSnapshotOnOwner(snapshot_as_of(stamp, GetTransactionSnapshot()),
+		dist_transaction.own_snapshot = RegisterSnapshotOnOwner(snapshot_as_of(stamp, GetTransactionSnapshot()),
 													   TopTransactionResourceOwner);
 	foreach(cell, conns)
 		(void) read_stamp(lfirst(cell));
 	release_snapshots(conns);
-	transaction_stamp = stamp;
+	dist_transaction.stamp = stamp;
 }
 
 Snapshot
 dist_snapshot_of_transaction(bool fresh)
 {
-	if (transaction_stamp == 0 && snapshot_moved_to() == 0)
+	if (dist_transaction.stamp == 0 && snapshot_moved_to() == 0)
 		begin_transaction(fresh);
-	return transaction_snapshot != NULL ? transaction_snapshot : GetTransactionSnapshot();
+	return dist_transaction.own_snapshot != NULL ? dist_transaction.own_snapshot : GetTransactionSnapshot();
 }
 
 CommitStamp
 dist_snapshot_fixed(const Bitmapset **groups)
 {
-	*groups = transaction_groups;
-	return transaction_stamp;
+	*groups = dist_transaction.stamp_groups;
+	return dist_transaction.stamp;
 }
 
 void
@@ -564,8 +561,8 @@ dist_snapshot_adopt(CommitStamp stamp, Bitmapset *groups)
 {
 	List	   *conns = NIL;
 
-	transaction_stamp = stamp;
-	transaction_groups = groups;
+	dist_transaction.stamp = stamp;
+	dist_transaction.stamp_groups = groups;
 	(void) ask_groups(groups, &conns);
 	release_snapshots(conns);
 }
@@ -573,7 +570,7 @@ dist_snapshot_adopt(CommitStamp stamp, Bitmapset *groups)
 void
 dist_snapshot_join(RemoteConn *conn)
 {
-	CommitStamp stamp = transaction_stamp != 0 ? transaction_stamp : snapshot_moved_to();
+	CommitStamp stamp = dist_transaction.stamp != 0 ? dist_transaction.stamp : snapshot_moved_to();
 	char		command[100];
 
 	conn->snapshot_stamp = 0;
@@ -581,7 +578,7 @@ dist_snapshot_join(RemoteConn *conn)
 	conn->xact_lone = false;
 	if (stamp == 0)
 		return;
-	if (transaction_stamp != 0 && !bms_is_member(conn->groupid, transaction_groups))
+	if (dist_transaction.stamp != 0 && !bms_is_member(conn->groupid, dist_transaction.stamp_groups))
 		not_asked(conn);
 	if (exported_snapshot_of_group(conn->groupid) != NULL)
 	{
@@ -597,15 +594,7 @@ dist_snapshot_join(RemoteConn *conn)
 void
 dist_snapshot_before_end(void)
 {
-	if (transaction_snapshot != NULL)
-		UnregisterSnapshotFromOwner(transaction_snapshot, TopTransactionResourceOwner);
-	transaction_snapshot = NULL;
-}
-
-void
-dist_snapshot_of_transaction_end(void)
-{
-	transaction_stamp = 0;
-	transaction_groups = NULL;
-	transaction_snapshot = NULL;
+	if (dist_transaction.own_snapshot != NULL)
+		UnregisterSnapshotFromOwner(dist_transaction.own_snapshot, TopTransactionResourceOwner);
+	dist_transaction.own_snapshot = NULL;
 }

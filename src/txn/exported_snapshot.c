@@ -31,6 +31,7 @@
 #include "catalog/node_session.h"
 #include "compat/proc.h"
 #include "compat/sql_function.h"
+#include "txn/dist_transaction.h"
 #include "txn/exported_snapshot.h"
 #include "txn/snapshot.h"
 
@@ -49,19 +50,12 @@ typedef struct NodeExport
 	char		id[ID_SIZE];
 } NodeExport;
 
-static bool export_is_offered = false;	/* this transaction's file is
-										 * complete */
-static char *offer_path = NULL; /* of the file, if there is one; in
-								 * TopTransactionContext */
-static List *taken_exports = NIL;		/* of NodeExport, in
-										 * TopTransactionContext */
-
 static void
 write_failed(void)
 {
 	ereport(ERROR,
 			(errcode_for_file_access(),
-			 errmsg("could not write file \"%s\": %m", offer_path)));
+			 errmsg("could not write file \"%s\": %m", dist_transaction.offer_path)));
 }
 
 /*
@@ -86,19 +80,19 @@ exported_snapshot_offer(void)
 	FILE	   *file;
 
 	/* the server refuses to export a subtransaction's */
-	if (export_is_offered || IsSubTransaction())
+	if (dist_transaction.offer_complete || IsSubTransaction())
 		return;
 	stamp = dist_snapshot_fixed(&groups);
-	offer_path = MemoryContextAlloc(TopTransactionContext, MAXPGPATH);
-	snprintf(offer_path, MAXPGPATH, FILE_FORMAT, (unsigned) PROC_NUMBER(MyProc), (unsigned) PROC_LXID(MyProc));
-	file = AllocateFile(offer_path, PG_BINARY_W);
+	dist_transaction.offer_path = MemoryContextAlloc(TopTransactionContext, MAXPGPATH);
+	snprintf(dist_transaction.offer_path, MAXPGPATH, FILE_FORMAT, (unsigned) PROC_NUMBER(MyProc), (unsigned) PROC_LXID(MyProc));
+	file = AllocateFile(dist_transaction.offer_path, PG_BINARY_W);
 	if (file == NULL || fprintf(file, UINT64_FORMAT "\n", stamp) < 0)
 		write_failed();
 	while ((groupid = bms_next_member(groups, groupid)) >= 0)
 		export_on_node(file, groupid);
 	if (FreeFile(file) != 0)
 		write_failed();
-	export_is_offered = true;
+	dist_transaction.offer_complete = true;
 }
 
 /* Opens the file for the server's id of a snapshot; NULL if there is none. */
@@ -127,7 +121,7 @@ exported_snapshot_take(const char *id)
 	if (file == NULL)
 		return false;
 	old_context = MemoryContextSwitchTo(TopTransactionContext);
-	taken_exports = NIL;
+	dist_transaction.taken_exports = NIL;
 	if (fscanf(file, UINT64_FORMAT, &stamp) != 1)
 		stamp = 0;
 	while (stamp != 0 && fscanf(file, "%d %63s", &node.groupid, node.id) == 2)
@@ -135,7 +129,7 @@ exported_snapshot_take(const char *id)
 		NodeExport *copy = palloc(sizeof(NodeExport));
 
 		*copy = node;
-		taken_exports = lappend(taken_exports, copy);
+		dist_transaction.taken_exports = lappend(dist_transaction.taken_exports, copy);
 		groups = bms_add_member(groups, node.groupid);
 	}
 	MemoryContextSwitchTo(old_context);
@@ -148,7 +142,7 @@ exported_snapshot_take(const char *id)
 const char *
 exported_snapshot_of_group(int32 groupid)
 {
-	foreach_ptr(NodeExport, node, taken_exports)
+	foreach_ptr(NodeExport, node, dist_transaction.taken_exports)
 		if (node->groupid == groupid)
 			return node->id;
 	return NULL;
@@ -157,13 +151,10 @@ exported_snapshot_of_group(int32 groupid)
 void
 exported_snapshot_end(void)
 {
-	if (offer_path != NULL && unlink(offer_path) != 0 && errno != ENOENT)
+	if (dist_transaction.offer_path != NULL && unlink(dist_transaction.offer_path) != 0 && errno != ENOENT)
 		ereport(WARNING,
 				(errcode_for_file_access(),
-				 errmsg("could not remove file \"%s\": %m", offer_path)));
-	taken_exports = NIL;
-	offer_path = NULL;
-	export_is_offered = false;
+				 errmsg("could not remove file \"%s\": %m", dist_transaction.offer_path)));
 }
 
 /*

@@ -54,6 +54,7 @@
 #include "compat/sql_function.h"
 #include "lib/catch_error.h"
 #include "remote/connection.h"
+#include "txn/dist_transaction.h"
 #include "txn/notify.h"
 
 SQL_FUNCTION(citus_internal_pg_notify);
@@ -90,16 +91,6 @@ typedef struct NotedKey
 {
 	const NotedMessage *message;
 } NotedKey;
-
-/* What this transaction has noted; in TopTransactionContext. */
-static struct
-{
-	List	   *messages;		/* of NotedMessage *, in order */
-	HTAB	   *set;			/* of these; the server drops duplicates,
-								 * too */
-	RemoteAnswer *answers;		/* of nodes, after notify_before_commit */
-	int			nanswers;
-}			noted = {NIL, NULL, NULL, 0};
 
 /* A node that took long to fail; in TopMemoryContext. */
 typedef struct SilentNode
@@ -160,9 +151,9 @@ notify_note(const char *channel, const char *payload)
 	if (notify_reach == NOTIFY_LOCAL || !notify_concerns_others())
 		return;
 	node_session_check_call();
-	if (noted.set == NULL)
-		noted.set = create_noted_set();
-	entry = hash_search(noted.set, &key, HASH_ENTER, &found);
+	if (dist_transaction.note_set == NULL)
+		dist_transaction.note_set = create_noted_set();
+	entry = hash_search(dist_transaction.note_set, &key, HASH_ENTER, &found);
 	if (found)
 		return;
 	old_context = MemoryContextSwitchTo(TopTransactionContext);
@@ -171,26 +162,26 @@ notify_note(const char *channel, const char *payload)
 	copy->payload = pstrdup(message.payload);
 	copy->level = GetCurrentTransactionNestLevel();
 	entry->message = copy;
-	noted.messages = lappend(noted.messages, copy);
+	dist_transaction.notes = lappend(dist_transaction.notes, copy);
 	MemoryContextSwitchTo(old_context);
 }
 
 void
 notify_end_level(int level, bool commit)
 {
-	while (noted.messages != NIL)
+	while (dist_transaction.notes != NIL)
 	{
-		NotedMessage *last = llast(noted.messages);
+		NotedMessage *last = llast(dist_transaction.notes);
 		NotedKey	key = {last};
 
 		if (last->level < level || commit)
 			break;
-		(void) hash_search(noted.set, &key, HASH_REMOVE, NULL);
-		noted.messages = list_delete_last(noted.messages);
+		(void) hash_search(dist_transaction.note_set, &key, HASH_REMOVE, NULL);
+		dist_transaction.notes = list_delete_last(dist_transaction.notes);
 	}
-	for (int i = list_length(noted.messages) - 1; i >= 0; i--)
+	for (int i = list_length(dist_transaction.notes) - 1; i >= 0; i--)
 	{
-		NotedMessage *message = list_nth(noted.messages, i);
+		NotedMessage *message = list_nth(dist_transaction.notes, i);
 
 		if (message->level < level)
 			break;
@@ -202,13 +193,13 @@ notify_end_level(int level, bool commit)
 static char *
 notify_command(void)
 {
-	int			n = list_length(noted.messages);
+	int			n = list_length(dist_transaction.notes);
 	Datum	   *texts = palloc(sizeof(Datum) * 2 * n);
 	ArrayType  *array;
 
 	for (int i = 0; i < n; i++)
 	{
-		const NotedMessage *message = list_nth(noted.messages, i);
+		const NotedMessage *message = list_nth(dist_transaction.notes, i);
 
 		texts[2 * i] = CStringGetTextDatum(message->channel);
 		texts[2 * i + 1] = CStringGetTextDatum(message->payload);
@@ -313,18 +304,18 @@ notify_before_commit(void)
 	List	   *nodes;
 	char	   *command;
 
-	if (noted.messages == NIL)
+	if (dist_transaction.notes == NIL)
 		return;
 	old_context = MemoryContextSwitchTo(TopTransactionContext);
 	nodes = node_active_primaries_remote();
 	command = notify_command();
-	noted.answers = palloc0(sizeof(RemoteAnswer) * Max(list_length(nodes), 1));
+	dist_transaction.note_answers = palloc0(sizeof(RemoteAnswer) * Max(list_length(nodes), 1));
 	foreach_ptr(const ClusterNode, node, nodes)
 	{
 		RemoteConn *conn = connection_to(node);
 
 		if (conn != NULL)
-			noted.answers[noted.nanswers++] = (RemoteAnswer) {.conn = conn,.sql = command};
+			dist_transaction.note_answers[dist_transaction.nnote_answers++] = (RemoteAnswer) {.conn = conn,.sql = command};
 	}
 	MemoryContextSwitchTo(old_context);
 }
@@ -335,41 +326,33 @@ notify_unlock(void)
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, InvalidOid, 0);
-	if (noted.nanswers > 0 && compat_lock_held(&tag, AccessExclusiveLock))
+	if (dist_transaction.nnote_answers > 0 && compat_lock_held(&tag, AccessExclusiveLock))
 		UnlockSharedObject(DatabaseRelationId, InvalidOid, 0, AccessExclusiveLock);
 }
 
 void
 notify_after_commit(void)
 {
-	int			n = noted.nanswers;
+	int			n = dist_transaction.nnote_answers;
 	TimestampTz since;
 
-	noted.nanswers = 0;
+	dist_transaction.nnote_answers = 0;
 	if (n == 0)
 		return;
 	since = GetCurrentTimestamp();
-	remote_broadcast(noted.answers, n, Min(remote_connection_timeout(), NOTIFY_PATIENCE), NULL);
+	remote_broadcast(dist_transaction.note_answers, n, Min(remote_connection_timeout(), NOTIFY_PATIENCE), NULL);
 	for (int i = 0; i < n; i++)
 	{
-		RemoteConn *conn = noted.answers[i].conn;
-		RemoteError *error = noted.answers[i].error;
+		RemoteConn *conn = dist_transaction.note_answers[i].conn;
+		RemoteError *error = dist_transaction.note_answers[i].error;
 
-		if (error == NULL && noted.answers[i].tag[0] != '\0')
+		if (error == NULL && dist_transaction.note_answers[i].tag[0] != '\0')
 			continue;
 		note_failure(conn->groupid, since);
 		warn_of_node(conn->nodename, conn->nodeport, error != NULL ? remote_error_message(conn, error) :
 					 "It has not answered.");
 		remote_error_free(error);
 	}
-}
-
-void
-notify_end(void)
-{
-	noted.messages = NIL;
-	noted.set = NULL;
-	noted.nanswers = 0;
 }
 
 /* Errors unless the user may call the server's function. */

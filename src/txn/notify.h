@@ -40,9 +40,6 @@ extern void notify_unlock(void);
  */
 extern void notify_after_commit(void);
 
-/* At the end of each transaction: forgets what it has noted. */
-extern void notify_end(void);
-
 extern void notify_init(void);
 
 #endif							/* CITUS_TXN_NOTIFY_H */

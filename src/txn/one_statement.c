@@ -25,6 +25,7 @@
 
 #include "compat/client_protocol.h"
 #include "remote/wire_type.h"
+#include "txn/dist_transaction.h"
 #include "txn/private.h"
 #include "txn/transaction.h"
 
@@ -100,6 +101,6 @@ txn_is_one_statement(const PlannedStmt *statement, TupleDesc answer)
 		!IsTransactionBlock() && GetCurrentTransactionNestLevel() == 1 &&
 		(MyXactFlags & XACT_FLAGS_PIPELINING) == 0 &&
 		XactIsoLevel == XACT_READ_COMMITTED &&
-		!txn_in_use() && answer_is_sure(answer) && ends_transaction(portal) &&
+		dist_transaction.phase == TXN_LOCAL && answer_is_sure(answer) && ends_transaction(portal) &&
 		!commit_can_fail_here() && cursor_transaction != GetCurrentTransactionStartTimestamp();
 }

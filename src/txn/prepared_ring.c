@@ -43,6 +43,7 @@
 #include "lib/spi_query.h"
 #include "txn/commit_ring.h"
 #include "txn/commit_ring_shared.h"
+#include "txn/dist_transaction.h"
 #include "txn/private.h"
 
 int			snapshot_timeout = 30 * 1000;
@@ -51,9 +52,6 @@ int			snapshot_timeout = 30 * 1000;
 static char noted_gid[GIDSIZE] = "";
 static bool noted_node = false;	/* a node asked for it */
 static bool noted_parked = false;
-static CommitStamp children_clock = 0;	/* of its participants */
-
-static PreparedSlot *preparing_slot = NULL;	/* the slot of this transaction */
 
 /* COMMIT PREPARED or ROLLBACK PREPARED in progress */
 static PreparedSlot *ending_prepared = NULL;
@@ -132,12 +130,6 @@ prepared_ring_parks(void)
 }
 
 void
-prepared_ring_children(CommitStamp latest)
-{
-	children_clock = latest;
-}
-
-void
 prepared_ring_before_prepare(void)
 {
 	TransactionId *children;
@@ -150,14 +142,14 @@ prepared_ring_before_prepare(void)
 		return;
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
 	if (!noted_parked || has_slot_for_client())
-		preparing_slot = make_slot(xid, MyDatabaseId, noted_gid, noted_node, xactGetCommittedChildren(&children) > 0,
-							  commit_ring_next(children_clock));
-	if (preparing_slot != NULL)
-		preparing_slot->parked = noted_parked;
+		dist_transaction.preparing = make_slot(xid, MyDatabaseId, noted_gid, noted_node, xactGetCommittedChildren(&children) > 0,
+							  commit_ring_next(dist_transaction.children_clock));
+	if (dist_transaction.preparing != NULL)
+		dist_transaction.preparing->parked = noted_parked;
 	LWLockRelease(commit_ring->header.lock);
 	if (noted_node)
 		commit_waits_for_standbys();
-	if (preparing_slot == NULL)
+	if (dist_transaction.preparing == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("maximum number of prepared transactions reached"),
@@ -210,21 +202,17 @@ finish_end(bool success)
 void
 prepared_ring_after_prepare(void)
 {
-	children_clock = 0;
 	noted_parked = false;
-	if (preparing_slot != NULL && preparing_slot->distributed)
-		report_clock(preparing_slot->after);
-	preparing_slot = NULL;
+	if (dist_transaction.preparing != NULL && dist_transaction.preparing->distributed)
+		report_clock(dist_transaction.preparing->after);
 }
 
 void
 prepared_ring_after_abort(void)
 {
-	children_clock = 0;
 	noted_parked = false;
-	if (preparing_slot != NULL)
-		free_slot(preparing_slot);
-	preparing_slot = NULL;
+	if (dist_transaction.preparing != NULL)
+		free_slot(dist_transaction.preparing);
 	if (ending_prepared != NULL)
 		finish_end(!TransactionIdIsInProgress(ending_prepared->xid));
 }

@@ -31,14 +31,13 @@ extern void txn_begin_remote(RemoteConn *conn);
 extern void constraint_modes_queue(RemoteConn *conn, int level);
 extern void constraint_modes_end_level(int level, bool commit);
 
-/* commit.c: the parts of the end of a transaction. */
-extern void commit_remote(void);	/* before the local commit */
-extern bool prepare_remote(void);	/* before PREPARE TRANSACTION; whether
-									 * anything was prepared elsewhere */
+/*
+ * commit.c: steps of the end of a transaction; see end_steps in transaction.c.
+ */
+extern void commit_remote(void);
+extern void prepare_remote(void);
+extern void commit_tell_sessions(void);
 extern void commit_prepared(void);
-extern void commit_tell_sessions(void);	/* the transaction has committed */
-extern void commit_forget_last(void);	/* the transaction is over */
-/* after it */
 extern void abort_remote(void);
 
 /*
@@ -67,9 +66,6 @@ extern bool commit_can_fail_here(void);
  * process holds.
  */
 extern bool wait_edges_lead_here(void);
-
-/* transaction.c: whether the transaction has used connections. */
-extern bool txn_in_use(void);
 
 /*
  * active.c: the transactions of this node that are committing in two phases.

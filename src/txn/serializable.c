@@ -31,6 +31,7 @@
 #include "catalog/metadata.h"
 #include "catalog/node.h"
 #include "catalog/node_session.h"
+#include "txn/dist_transaction.h"
 #include "txn/serializable.h"
 
 typedef enum OverNodes
@@ -41,15 +42,6 @@ typedef enum OverNodes
 } OverNodes;
 
 static int	serializable_over_nodes = OVER_NODES_WARN;
-
-#define NO_GROUP (-1)
-
-/* What this transaction has used. */
-static struct
-{
-	int			group;			/* the only node used so far, or NO_GROUP */
-	bool		over_nodes;		/* a second one has been used */
-}			serializable_use = {NO_GROUP, false};
 
 /* A node's address; palloc'd. */
 static char *
@@ -79,13 +71,13 @@ static inline bool
 is_of_no_interest(void)
 {
 	return !IsolationIsSerializable() || serializable_over_nodes == OVER_NODES_OFF ||
-		serializable_use.over_nodes || IsParallelWorker();
+		dist_transaction.over_nodes || IsParallelWorker();
 }
 
 void
 serializable_uses(const Bitmapset *groups)
 {
-	int			first = serializable_use.group;
+	int			first = dist_transaction.only_group;
 	int			group = -1;
 
 	if (is_of_no_interest())
@@ -99,11 +91,11 @@ serializable_uses(const Bitmapset *groups)
 		else if (first != group)
 		{
 			report_over_nodes(first, group);
-			serializable_use.over_nodes = true;
+			dist_transaction.over_nodes = true;
 			return;
 		}
 	}
-	serializable_use.group = first;
+	dist_transaction.only_group = first;
 }
 
 void
@@ -143,13 +135,6 @@ serializable_runs_here(const EState *estate)
 			return;
 		}
 	}
-}
-
-void
-serializable_end(void)
-{
-	serializable_use.group = NO_GROUP;
-	serializable_use.over_nodes = false;
 }
 
 void

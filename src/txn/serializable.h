@@ -29,9 +29,6 @@ extern void serializable_uses_node(int32 groupid);
  */
 extern void serializable_runs_here(const EState *estate);
 
-/* At the end of each transaction: forgets what it has used. */
-extern void serializable_end(void);
-
 extern void serializable_init(void);
 
 #endif							/* CITUS_TXN_SERIALIZABLE_H */

@@ -46,6 +46,7 @@
 
 #include "catalog/node_session.h"
 #include "compat/sql_function.h"
+#include "txn/dist_transaction.h"
 #include "txn/snapshot.h"
 
 bool		distributed_snapshots = true;
@@ -56,12 +57,6 @@ typedef struct KeptSnapshot
 	CommitStamp stamp;
 	Snapshot	snapshot;		/* registered */
 } KeptSnapshot;
-
-static Snapshot held_snapshot = NULL;	/* registered; see above */
-static List *kept_snapshots = NIL;		/* of KeptSnapshot, in
-										 * TopTransactionContext */
-static CommitStamp moved_snapshot_stamp = 0;	/* the stamp of the
-												 * transaction's snapshot */
 
 /*
  * The setting: "<stamp of the statement> <stamp of the oldest running
@@ -213,7 +208,7 @@ snapshot_move_transaction(CommitStamp stamp)
 	Snapshot	edited;
 
 	Assert(IsolationUsesXactSnapshot());
-	if (moved_snapshot_stamp == stamp)
+	if (dist_transaction.moved_to == stamp)
 		return;
 	edited = snapshot_as_of(stamp, own);
 	if (TransactionIdPrecedes(edited->xmin, own->xmin))
@@ -224,13 +219,13 @@ snapshot_move_transaction(CommitStamp stamp)
 	own->subxip = keep_xids(edited->subxip, edited->subxcnt);
 	own->subxcnt = edited->subxcnt;
 	own->suboverflowed = edited->suboverflowed;
-	moved_snapshot_stamp = stamp;
+	dist_transaction.moved_to = stamp;
 }
 
 CommitStamp
 snapshot_moved_to(void)
 {
-	return moved_snapshot_stamp;
+	return dist_transaction.moved_to;
 }
 
 /* The setting's two numbers, and whether the stamp is an offer. */
@@ -251,9 +246,9 @@ parse_setting(CommitStamp *stamp, CommitStamp *oldest)
 static void
 give_up_held(void)
 {
-	if (held_snapshot != NULL)
-		UnregisterSnapshotFromOwner(held_snapshot, TopTransactionResourceOwner);
-	held_snapshot = NULL;
+	if (dist_transaction.held_snapshot != NULL)
+		UnregisterSnapshotFromOwner(dist_transaction.held_snapshot, TopTransactionResourceOwner);
+	dist_transaction.held_snapshot = NULL;
 }
 
 /* Releases the snapshots of statements before the oldest running one. */
@@ -262,14 +257,14 @@ give_up_kept(CommitStamp oldest)
 {
 	ListCell   *cell;
 
-	foreach(cell, kept_snapshots)
+	foreach(cell, dist_transaction.kept_snapshots)
 	{
 		KeptSnapshot *snapshot = lfirst(cell);
 
 		if (snapshot->stamp >= oldest)
 			continue;
 		UnregisterSnapshotFromOwner(snapshot->snapshot, TopTransactionResourceOwner);
-		kept_snapshots = foreach_delete_current(kept_snapshots, cell);
+		dist_transaction.kept_snapshots = foreach_delete_current(dist_transaction.kept_snapshots, cell);
 		pfree(snapshot);
 	}
 }
@@ -289,7 +284,7 @@ keep_snapshot(const char **reason)
 	bool		offered = parse_setting(&stamp, &oldest);
 	ListCell   *cell;
 
-	foreach(cell, kept_snapshots)
+	foreach(cell, dist_transaction.kept_snapshots)
 	{
 		snapshot = lfirst(cell);
 		if (snapshot->stamp == stamp)
@@ -307,7 +302,7 @@ keep_snapshot(const char **reason)
 		snapshot = palloc(sizeof(KeptSnapshot));
 		snapshot->stamp = stamp;
 		snapshot->snapshot = taken = RegisterSnapshotOnOwner(taken, TopTransactionResourceOwner);
-		kept_snapshots = lappend(kept_snapshots, snapshot);
+		dist_transaction.kept_snapshots = lappend(dist_transaction.kept_snapshots, snapshot);
 		give_up_held();
 		give_up_kept(oldest);
 	}
@@ -342,14 +337,6 @@ snapshot_before_end(void)
 	give_up_kept(PG_UINT64_MAX);
 }
 
-void
-snapshot_end(void)
-{
-	held_snapshot = NULL;
-	kept_snapshots = NIL;
-	moved_snapshot_stamp = 0;
-}
-
 /*
  * citus_internal.snapshot_begin() returns bigint: this node's clock, for an
  * initiator that is about to choose a point in time.  The caller's snapshot is
@@ -360,8 +347,8 @@ Datum
 citus_internal_snapshot_begin(PG_FUNCTION_ARGS)
 {
 	node_function_check(fcinfo);
-	if (!IsolationUsesXactSnapshot() && held_snapshot == NULL)
-		held_snapshot = RegisterSnapshotOnOwner(GetActiveSnapshot(), TopTransactionResourceOwner);
+	if (!IsolationUsesXactSnapshot() && dist_transaction.held_snapshot == NULL)
+		dist_transaction.held_snapshot = RegisterSnapshotOnOwner(GetActiveSnapshot(), TopTransactionResourceOwner);
 	PG_RETURN_INT64((int64) commit_ring_clock());
 }
 

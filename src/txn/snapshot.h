@@ -166,13 +166,8 @@ extern void dist_snapshot_adopt(CommitStamp stamp, Bitmapset *groups);
  */
 extern void dist_snapshot_join(RemoteConn *conn);
 
-/*
- * To be called before a transaction is committed or prepared, and when it has
- * ended.
- */
+/* To be called before a transaction is committed or prepared. */
 extern void snapshot_before_end(void);
-extern void snapshot_end(void);
 extern void dist_snapshot_before_end(void);
-extern void dist_snapshot_of_transaction_end(void);
 
 #endif							/* CITUS_TXN_SNAPSHOT_H */

@@ -34,6 +34,7 @@
 #include "remote/free_slots.h"
 #include "txn/deadlock.h"
 #include "txn/deadlock_victim.h"
+#include "txn/dist_transaction.h"
 #include "txn/exported_snapshot.h"
 #include "txn/notify.h"
 #include "txn/private.h"
@@ -43,11 +44,10 @@
 
 void		(*txn_use_hook) (void) = NULL;
 
-static bool in_use = false;		/* connections were used in this transaction */
-static bool top_read_only = false;	/* in a subtransaction: the top-level
-									 * transaction is read-only */
-static bool is_parent = false;	/* it is being prepared, and has prepared
-								 * others */
+#define NO_TRANSACTION {.last_group = NO_GROUP, .only_group = NO_GROUP}
+
+static const DistTransaction no_transaction = NO_TRANSACTION;
+DistTransaction dist_transaction = NO_TRANSACTION;
 
 bool
 txn_reads_in_xact(void)
@@ -55,12 +55,6 @@ txn_reads_in_xact(void)
 	if (IsTransactionBlock() || IsolationUsesXactSnapshot() || GetCurrentTransactionNestLevel() > 1)
 		return true;
 	return false;
-}
-
-bool
-txn_in_use(void)
-{
-	return in_use;
 }
 
 void
@@ -73,7 +67,7 @@ txn_statement_begins(void)
 static void
 first_use(void)
 {
-	in_use = true;
+	dist_transaction.phase = TXN_ACTIVE;
 	deadlock_victim_prepare();
 	if (txn_use_hook != NULL)
 		txn_use_hook();
@@ -86,7 +80,7 @@ first_use(void)
 static void
 begin_command(RemoteConn *conn, char *command, Size size)
 {
-	bool		read_only = GetCurrentTransactionNestLevel() > 1 ? top_read_only : XactReadOnly;
+	bool		read_only = GetCurrentTransactionNestLevel() > 1 ? dist_transaction.top_read_only : XactReadOnly;
 	const char *level;
 
 	conn->xact_read_only = read_only ? 1 : 0;
@@ -164,13 +158,13 @@ txn_begin_remote(RemoteConn *conn)
  * Runs something that must not raise an error, at the end of a transaction.
  */
 static void
-run_safely(void (*what) (void))
+run_safely(void (*what) (void *arg), void *arg)
 {
 	const CatchPoint point = catch_point();
 
 	PG_TRY();
 	{
-		what();
+		what(arg);
 	}
 	PG_CATCH();
 	{
@@ -243,86 +237,100 @@ debug_points_of(XactEvent event)
 		DEBUG_POINT("xact-after-prepare");
 }
 
-/* The transaction has ended here: ends it on other nodes. */
-static void
-end_remote(XactEvent event)
+/*
+ * What happens at the end of a transaction, in order: what the server's
+ * callbacks of these events run, from top to bottom.
+ */
+enum
 {
-	if (event == XACT_EVENT_PREPARE && is_parent)
-		active_parent_prepared();
-	is_parent = false;
-	if (event == XACT_EVENT_ABORT)
-		run_safely(abort_remote);
-	else
-	{
-		run_safely(commit_prepared);
-		run_safely(notify_after_commit);
-	}
-	commit_forget_last();
-	remote_release_interrupts(event == XACT_EVENT_COMMIT);
-	run_safely(remote_end_transaction);
-	active_end();
-	in_use = false;
+	BEFORE_COMMIT = 1 << XACT_EVENT_PRE_COMMIT,
+	BEFORE_PREPARE = 1 << XACT_EVENT_PRE_PREPARE,
+	COMMITTED = 1 << XACT_EVENT_COMMIT,
+	PREPARED = 1 << XACT_EVENT_PREPARE,
+	ABORTED = 1 << XACT_EVENT_ABORT,
+	BEFORE_END = BEFORE_COMMIT | BEFORE_PREPARE,
+	ENDED = COMMITTED | PREPARED | ABORTED,
+};
+
+typedef struct EndStep
+{
+	int			events;			/* bits */
+	void		(*run) (void);
+	TxnPhase	phase;			/* only in this phase or a later one */
+	bool		safely;			/* its errors become warnings */
+} EndStep;
+
+static void
+release_interrupts_committed(void)
+{
+	remote_release_interrupts(true);
+}
+
+static void
+release_interrupts_undone(void)
+{
+	remote_release_interrupts(false);
 }
 
 /*
- * The only callback for the end of transactions; the order matters.  The slot
- * in the commit ring is freed before waiting for other nodes.
+ * README.md explains it.  The slot in the commit ring is freed before waiting
+ * for other nodes.
  */
+static const EndStep end_steps[] = {
+	{BEFORE_COMMIT, node_session_call_ends},
+	{BEFORE_COMMIT, notify_before_commit},
+	{BEFORE_COMMIT, commit_remote, TXN_ACTIVE},
+	{BEFORE_PREPARE, prepare_remote, TXN_ACTIVE},
+	{BEFORE_END, dist_snapshot_before_end},
+	{BEFORE_END, snapshot_before_end},
+	{BEFORE_COMMIT, commit_ring_before_commit},
+	{BEFORE_PREPARE, prepared_ring_before_prepare},
+	/* the server commits, prepares or aborts */
+	{COMMITTED, commit_tell_sessions},
+	{COMMITTED, notify_unlock},
+	{ENDED, commit_ring_after_end},
+	{ENDED, free_slots_report},
+	{PREPARED, active_parent_prepared, TXN_PREPARED},
+	{ABORTED, abort_remote, TXN_ACTIVE, true},
+	{COMMITTED, commit_prepared, TXN_PREPARED, true},
+	{COMMITTED, notify_after_commit, TXN_ACTIVE, true},
+	{COMMITTED, release_interrupts_committed, TXN_ACTIVE},
+	{PREPARED | ABORTED, release_interrupts_undone, TXN_ACTIVE},
+	{ENDED, remote_end_transaction, TXN_ACTIVE, true},
+	{ENDED, active_end},
+	{ENDED, exported_snapshot_end},
+	{PREPARED, prepared_ring_after_prepare},
+	{ABORTED, prepared_ring_after_abort},
+	{ABORTED, deadlock_victim_prepare_next},
+};
+
+static void
+run_step(void *step)
+{
+	((const EndStep *) step)->run();
+}
+
+/* The only callback for the end of transactions. */
 static void
 xact_callback(XactEvent event, void *arg)
 {
 	debug_points_of(event);
-
-	switch (event)
+	for (int i = 0; i < lengthof(end_steps); i++)
 	{
-		case XACT_EVENT_PRE_COMMIT:
-			node_session_call_ends();
-			notify_before_commit();
-			if (in_use)
-				commit_remote();
-			dist_snapshot_before_end();
-			snapshot_before_end();
-			commit_ring_before_commit();
-			break;
-		case XACT_EVENT_PRE_PREPARE:
-			if (in_use)
-				is_parent = prepare_remote();
-			dist_snapshot_before_end();
-			snapshot_before_end();
-			prepared_ring_before_prepare();
-			break;
-		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_ABORT:
-		case XACT_EVENT_PREPARE:
-			if (event == XACT_EVENT_COMMIT)
-			{
-				commit_tell_sessions();
-				notify_unlock();
-			}
-			commit_ring_after_end();
-			free_slots_report();
-			if (in_use)
-				end_remote(event);
-			else
-				remote_end_unused_transaction();
-			dist_snapshot_of_transaction_end();
-			exported_snapshot_end();
-			serializable_end();
-			notify_end();
-			snapshot_end();
-			if (event == XACT_EVENT_PREPARE)
-				prepared_ring_after_prepare();
-			else if (event == XACT_EVENT_ABORT)
-			{
-				prepared_ring_after_abort();
-				deadlock_victim_prepare_next();
-			}
-			break;
-		case XACT_EVENT_PARALLEL_COMMIT:
-		case XACT_EVENT_PARALLEL_ABORT:
-		case XACT_EVENT_PARALLEL_PRE_COMMIT:
-			break;
+		const EndStep *step = &end_steps[i];
+
+		if ((step->events & (1 << event)) == 0 || dist_transaction.phase < step->phase)
+			continue;
+		if (step->safely)
+			run_safely(run_step, (void *) step);
+		else
+			step->run();
 	}
+	if ((ENDED & (1 << event)) == 0)
+		return;
+	if (dist_transaction.phase == TXN_LOCAL)
+		remote_end_unused_transaction();
+	dist_transaction = no_transaction;
 }
 
 /*
@@ -382,19 +390,21 @@ rollback_level(int level)
 	}
 }
 
-/* The subtransaction that ends; arguments of abort_subtransaction. */
-static struct
+/* The subtransaction that ends; the argument of abort_subtransaction. */
+typedef struct EndingLevel
 {
 	int			level;
 	SubTransactionId subid;
 	SubTransactionId parent;
-}			ending;
+} EndingLevel;
 
 static void
-abort_subtransaction(void)
+abort_subtransaction(void *arg)
 {
-	rollback_level(ending.level);
-	remote_end_subtransaction(false, ending.subid, ending.parent);
+	const EndingLevel *ending = arg;
+
+	rollback_level(ending->level);
+	remote_end_subtransaction(false, ending->subid, ending->parent);
 }
 
 static void
@@ -407,13 +417,13 @@ subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId pa
 	if (event == SUBXACT_EVENT_START_SUB)
 		deadlock_victim_prepare();
 	if (event == SUBXACT_EVENT_START_SUB && level == 2)
-		top_read_only = XactReadOnly;
+		dist_transaction.top_read_only = XactReadOnly;
 	else if (event == SUBXACT_EVENT_COMMIT_SUB || event == SUBXACT_EVENT_ABORT_SUB)
 	{
 		constraint_modes_end_level(level, event == SUBXACT_EVENT_COMMIT_SUB);
 		notify_end_level(level, event == SUBXACT_EVENT_COMMIT_SUB);
 	}
-	if (!in_use)
+	if (dist_transaction.phase == TXN_LOCAL)
 		return;
 
 	switch (event)
@@ -429,10 +439,7 @@ subxact_callback(SubXactEvent event, SubTransactionId subid, SubTransactionId pa
 			remote_end_subtransaction(true, subid, parent);
 			break;
 		case SUBXACT_EVENT_ABORT_SUB:
-			ending.level = level;
-			ending.subid = subid;
-			ending.parent = parent;
-			run_safely(abort_subtransaction);
+			run_safely(abort_subtransaction, &(EndingLevel) {level, subid, parent});
 			break;
 	}
 }

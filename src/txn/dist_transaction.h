@@ -1,0 +1,93 @@
+/*-------------------------------------------------------------------------
+ *
+ * dist_transaction.h
+ *	  The state of this backend's transaction, as far as other nodes know it.
+ *
+ * There is one object. xact_callback (transaction.c) resets it, and nothing
+ * else does: when a transaction has ended here and on the other nodes.  What
+ * its pointers lead to lives in TopTransactionContext.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_TXN_DIST_TRANSACTION_H
+#define CITUS_TXN_DIST_TRANSACTION_H
+
+#include "postgres.h"
+
+#include "nodes/bitmapset.h"
+#include "nodes/pg_list.h"
+#include "utils/hsearch.h"
+#include "utils/snapshot.h"
+
+#include "remote/connection.h"
+#include "txn/commit_stamp.h"
+
+/* README.md shows the transitions. */
+typedef enum TxnPhase
+{
+	TXN_LOCAL,					/* no connection has been used */
+	TXN_ACTIVE,					/* statements may have run on other nodes */
+	TXN_PREPARED,				/* all writers are prepared: what this node
+								 * does decides */
+} TxnPhase;
+
+/* A group that is none, where 0 is one. */
+#define NO_GROUP (-1)
+
+typedef struct DistTransaction
+{
+	TxnPhase	phase;
+	bool		top_read_only;	/* in a subtransaction: the top-level
+								 * transaction is read-only */
+	List	   *constraint_modes;	/* of ConstraintMode, in order */
+
+	/* Its commit. */
+	uint64		number;			/* shown in active.c; 0: none */
+	RemoteAnswer *decided;		/* COMMIT PREPARED for the writers, unless it
+								 * is prepared itself */
+	int			ndecided;
+	int32		last_group;		/* see txn_commit_last */
+	List	   *last_relids;
+	bool		stamped;		/* is in the commit ring */
+	CommitStamp children_clock; /* the latest of its writers', if it is to be
+								 * prepared itself */
+	struct PreparedSlot *preparing; /* its slot then */
+
+	/*
+	 * Its notifications (notify.c).
+	 */
+	List	   *notes;			/* of NotedMessage *, in order */
+	HTAB	   *note_set;		/* of these; the server drops duplicates,
+								 * too */
+	RemoteAnswer *note_answers; /* of nodes, after notify_before_commit */
+	int			nnote_answers;
+
+	/*
+	 * The point in time that it reads as of at REPEATABLE READ, as chosen here
+	 * (dist_snapshot.c).
+	 */
+	CommitStamp stamp;			/* 0: none yet */
+	Bitmapset  *stamp_groups;	/* other nodes that were asked */
+	Snapshot	own_snapshot;	/* registered, if it isn't the transaction's
+								 * own */
+	List	   *taken_exports;	/* imported: of NodeExport */
+	char	   *offer_path;		/* the file for who imports it, if there is
+								 * one */
+	bool		offer_complete;
+
+	/*
+	 * What other nodes' statements read as of here (snapshot.c).
+	 */
+	Snapshot	held_snapshot;	/* registered */
+	List	   *kept_snapshots; /* of KeptSnapshot */
+	CommitStamp moved_to;		/* the stamp of the transaction's snapshot; 0:
+								 * none */
+
+	/* The nodes that it used at SERIALIZABLE (serializable.c). */
+	int32		only_group;		/* the only one so far, or NO_GROUP */
+	bool		over_nodes;		/* a second one has been used */
+} DistTransaction;
+
+extern DistTransaction dist_transaction;
+
+#endif							/* CITUS_TXN_DIST_TRANSACTION_H */
