@@ -464,30 +464,43 @@ column_buffer_encode(ColumnBuffer *buffer, ColumnarCompression method, int level
 		resetStringInfo(&buffer->bytes);
 }
 
+/*
+ * Loops over values of one stored width.  A Datum of a type passed by value is
+ * its integer, extended by its sign; of one byte, only where char is signed.
+ */
+#define DECODE_WIDTH(type) \
+	for (uint32 i = 0; i < count; i++) \
+		values[i] = (Datum) (base + ((const type *) in)[i])
+
 /* Integers of one width to the count first values. */
 static void
 decode_integers(const ChunkMeta *meta, int16 attlen, const char *in, uint32 count, Datum *values)
 {
-	for (uint32 i = 0; i < count; i++)
-	{
-		uint64		above = 0;
+	uint64		base = (uint64) meta->base;
 
-		switch (meta->width)
-		{
-			case 1:
-				above = ((const uint8 *) in)[i];
-				break;
-			case 2:
-				above = ((const uint16 *) in)[i];
-				break;
-			case 4:
-				above = ((const uint32 *) in)[i];
-				break;
-			case 8:
-				above = ((const uint64 *) in)[i];
-				break;
-		}
-		values[i] = integer_to_datum((int64) ((uint64) meta->base + above), attlen);
+	switch (meta->width)
+	{
+		case 1:
+			DECODE_WIDTH(uint8);
+			break;
+		case 2:
+			DECODE_WIDTH(uint16);
+			break;
+		case 4:
+			DECODE_WIDTH(uint32);
+			break;
+		case 8:
+			DECODE_WIDTH(uint64);
+			break;
+		default:
+			for (uint32 i = 0; i < count; i++)
+				values[i] = (Datum) base;
+			break;
+	}
+	if (attlen == 1)
+	{
+		for (uint32 i = 0; i < count; i++)
+			values[i] = integer_to_datum((int64) values[i], attlen);
 	}
 }
 
@@ -517,8 +530,10 @@ find_datums(Form_pg_attribute att, const char *in, uint32 len, uint32 count, Dat
 /* The values that are not NULL, as if no row were NULL. */
 static bool
 decode_values(const ChunkMeta *meta, Form_pg_attribute att, const char *in, uint32 len, uint32 count,
-			  Datum *values)
+			  ColumnVector *vector)
 {
+	Datum	   *values = vector->values;
+	const uint8 *codes;
 	Datum	   *distinct;
 	uint32		end;
 	bool		valid;
@@ -534,17 +549,20 @@ decode_values(const ChunkMeta *meta, Form_pg_attribute att, const char *in, uint
 			return !att->attbyval && find_datums(att, in, len, count, values, &end);
 		case CHUNK_DICTIONARY:
 			distinct = palloc(Max(meta->ndistinct, 1) * sizeof(Datum));
-			valid = !att->attbyval && find_datums(att, in, len, meta->ndistinct, distinct, &end) &&
-				MAXALIGN((Size) end) + count == len;
+			if (att->attbyval || !find_datums(att, in, len, meta->ndistinct, distinct, &end))
+				return false;
+			valid = MAXALIGN((Size) end) + count == len;
+			codes = (const uint8 *) in + MAXALIGN((Size) end);
 			for (uint32 i = 0; i < count && valid; i++)
 			{
-				uint8		code = ((const uint8 *) in)[MAXALIGN((Size) end) + i];
-
-				valid = code < meta->ndistinct;
+				valid = codes[i] < meta->ndistinct;
 				if (valid)
-					values[i] = distinct[code];
+					values[i] = distinct[codes[i]];
 			}
 			pfree(distinct);
+			if (meta->nnulls == 0)
+				vector->codes = codes;
+			vector->ndistinct = meta->ndistinct;
 			return valid;
 		default:
 			return false;
@@ -569,8 +587,8 @@ spread_values(const char *bitmap, uint32 nrows, uint32 count, Datum *values, boo
 }
 
 const char *
-column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *stored, uint32 nrows, Datum *values,
-					bool *nulls)
+column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *stored, uint32 nrows,
+					ColumnVector *vector)
 {
 	uint32		bitmap_len = meta->nnulls > 0 ? MAXALIGN((nrows + 7) / 8) : 0;
 	uint32		count = nrows - meta->nnulls;
@@ -587,11 +605,12 @@ column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *st
 	raw = palloc(MAXALIGN((Size) meta->raw_len) + MAXIMUM_ALIGNOF);
 	if (!columnar_decompress(meta->compression, stored, meta->len, raw, meta->raw_len))
 		return "it cannot be expanded";
-	if (!decode_values(meta, att, raw + bitmap_len, meta->raw_len - bitmap_len, count, values))
+	if (!decode_values(meta, att, raw + bitmap_len, meta->raw_len - bitmap_len, count, vector))
 		return "its values are invalid";
+	vector->has_nulls = meta->nnulls > 0;
 	if (meta->nnulls == 0)
-		memset(nulls, false, nrows * sizeof(bool));
-	else if (!spread_values(raw, nrows, count, values, nulls))
+		memset(vector->nulls, false, nrows * sizeof(bool));
+	else if (!spread_values(raw, nrows, count, vector->values, vector->nulls))
 		return "its values are invalid";
 	if (att->attbyval)
 		pfree(raw);

@@ -47,13 +47,25 @@ extern Size column_buffer_add(ColumnBuffer *buffer, Datum value, bool isnull);
 extern void column_buffer_encode(ColumnBuffer *buffer, ColumnarCompression method, int level,
 								 EncodedChunk *chunk);
 
+/* A chunk's values, expanded.  All arrays are by row. */
+typedef struct ColumnVector
+{
+	Datum	   *values;			/* NULL: the column was not read */
+	bool	   *nulls;
+	bool		has_nulls;
+	const uint8 *codes;			/* of a chunk without NULLs that has a
+								 * dictionary, otherwise NULL */
+	int			ndistinct;		/* codes are below it */
+} ColumnVector;
+
 /*
- * Expands a chunk, checking it: raw is its stored bytes.  Values that are
- * passed by reference point into memory that is palloc'd here.  Returns what
- * is wrong with the chunk, or NULL.
+ * Expands a chunk, checking it: stored is its bytes.  The vector's arrays
+ * values and nulls have room for nrows.  Memory that values passed by
+ * reference point into, and the codes, is palloc'd here.  Returns what is
+ * wrong with the chunk, or NULL.
  */
 extern const char *column_chunk_decode(const ChunkMeta *meta, Form_pg_attribute att, const char *stored,
-									   uint32 nrows, Datum *values, bool *nulls);
+									   uint32 nrows, ColumnVector *vector);
 
 /* Whether a value of this type is ordered as the integer that it is. */
 extern bool column_is_ordered_as_integer(Oid type);

@@ -41,6 +41,7 @@ static const struct config_enum_entry compression_names[] = {
 int			columnar_row_wise_limit = 500;
 bool		columnar_enable_custom_scan = true;
 bool		columnar_enable_qual_pushdown = true;
+bool		columnar_enable_vectorization = true;
 
 static ColumnarOptions columnar_defaults = {
 	.stripe_rows = 150000,
@@ -179,5 +180,8 @@ columnar_options_init(void)
 	DefineCustomBoolVariable("columnar.enable_qual_pushdown",
 							 "Scans of columnar tables skip chunks that have no row that the query wants.", NULL,
 							 &columnar_enable_qual_pushdown, true, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("columnar.enable_vectorization",
+							 "Scans of columnar tables evaluate conditions on many rows at once.", NULL,
+							 &columnar_enable_vectorization, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("columnar");
 }

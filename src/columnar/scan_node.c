@@ -3,10 +3,11 @@
  * scan_node.c
  *	  The scan node of columnar tables.
  *
- * It is the server's sequential scan, but for two things: it reads the columns
- * that the plan needs, and no chunk group whose bounds say that no row passes
- * the conditions.  Both follow from the plan's target list and conditions, so
- * the plan has nothing private.
+ * It is the server's sequential scan, but for three things: it reads the columns
+ * that the plan needs; no chunk group whose bounds say that no row passes the
+ * conditions; and it evaluates conditions on all rows of a chunk group before
+ * it reads the columns that aren't in them.  All of this follows from the
+ * plan's target list and conditions, so the plan has nothing private.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,6 +24,7 @@
 
 #include "columnar/chunk_filter.h"
 #include "columnar/options.h"
+#include "columnar/row_filter.h"
 #include "columnar/scan_node.h"
 #include "columnar/stripe_reader.h"
 #include "columnar/table_scan.h"
@@ -36,6 +38,7 @@ typedef struct ColumnarScanState
 	List	   *conditions;		/* for the filter */
 	MemoryContext filter_context;
 	ParallelTableScanDesc parallel; /* NULL: not parallel */
+	RowFilter  *row_filter;		/* NULL: all conditions are evaluated by row */
 	uint64		groups_read;	/* of runs that have ended */
 	uint64		groups_skipped;
 } ColumnarScanState;
@@ -92,6 +95,13 @@ columnar_scan_begin_node(CustomScanState *css, EState *estate, int eflags)
 												RelationGetDescr(css->ss.ss_currentRelation));
 	if (columnar_enable_qual_pushdown)
 		state->conditions = chunk_filter_conditions(plan->scan.plan.qual, plan->scan.scanrelid);
+	if (columnar_enable_vectorization)
+		state->row_filter = row_filter_make(plan->scan.plan.qual, plan->scan.scanrelid, &css->ss);
+	if (state->row_filter != NULL)
+	{
+		state->projection.filter = row_filter_apply;
+		state->projection.filter_arg = state->row_filter;
+	}
 	state->filter_context = AllocSetContextCreate(CurrentMemoryContext, "columnar filter", ALLOCSET_SMALL_SIZES);
 }
 
@@ -117,6 +127,8 @@ begin_table_scan(ColumnarScanState *state)
 	ScanState  *ss = &state->css.ss;
 
 	make_filter(state);
+	if (state->row_filter != NULL)
+		row_filter_reset(state->row_filter);
 	if (state->parallel != NULL)
 		state->scan = table_beginscan_parallel(ss->ss_currentRelation, state->parallel);
 	else
@@ -124,14 +136,27 @@ begin_table_scan(ColumnarScanState *state)
 	table_scan_project(state->scan, &state->projection);
 }
 
-static TupleTableSlot *
-columnar_scan_next_row(ScanState *ss)
+/* The next row; what is in the filter isn't evaluated again if *passes. */
+static bool
+next_scanned_row(ColumnarScanState *state, bool *passes)
 {
-	ColumnarScanState *state = (ColumnarScanState *) ss;
+	bool		filtered;
 
 	if (state->scan == NULL)
 		begin_table_scan(state);
-	return table_scan_next_values(state->scan, ss->ss_ScanTupleSlot) ? ss->ss_ScanTupleSlot : NULL;
+	if (!table_scan_next_values(state->scan, state->css.ss.ss_ScanTupleSlot, &filtered))
+		return false;
+	*passes = filtered && row_filter_is_complete(state->row_filter);
+	return true;
+}
+
+/* For rows that are checked again (EvalPlanQual). */
+static TupleTableSlot *
+columnar_scan_next_row(ScanState *ss)
+{
+	bool		passes;
+
+	return next_scanned_row((ColumnarScanState *) ss, &passes) ? ss->ss_ScanTupleSlot : NULL;
 }
 
 /* ExecScan() evaluates the conditions. */
@@ -141,10 +166,28 @@ columnar_scan_recheck(ScanState *ss, TupleTableSlot *slot)
 	return true;
 }
 
+/* As ExecScan(), but for the rows that have passed the conditions already. */
 static TupleTableSlot *
 columnar_scan_exec(CustomScanState *css)
 {
-	return ExecScan(&css->ss, columnar_scan_next_row, columnar_scan_recheck);
+	ColumnarScanState *state = (ColumnarScanState *) css;
+	PlanState  *ps = &css->ss.ps;
+	ExprContext *econtext = ps->ps_ExprContext;
+	bool		passes;
+
+	if (ps->state->es_epq_active != NULL)
+		return ExecScan(&css->ss, columnar_scan_next_row, columnar_scan_recheck);
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(econtext);
+		if (!next_scanned_row(state, &passes))
+			return ps->ps_ProjInfo != NULL ? ExecClearTuple(ps->ps_ProjInfo->pi_state.resultslot) : NULL;
+		econtext->ecxt_scantuple = css->ss.ss_ScanTupleSlot;
+		if (passes || ExecQual(ps->qual, econtext))
+			return ps->ps_ProjInfo != NULL ? ExecProject(ps->ps_ProjInfo) : css->ss.ss_ScanTupleSlot;
+		InstrCountFiltered1(css, 1);
+	}
 }
 
 static void

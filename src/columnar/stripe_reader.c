@@ -15,7 +15,6 @@
 #include "port/pg_crc32c.h"
 #include "utils/memutils.h"
 
-#include "columnar/column_chunk.h"
 #include "columnar/stripe_reader.h"
 
 static void
@@ -65,8 +64,7 @@ stripe_reader_open(StripeStore *store, const StripeInfo *stripe, TupleDesc tupde
 	reader->context = context;
 	reader->group_context = AllocSetContextCreate(context, "columnar values", ALLOCSET_DEFAULT_SIZES);
 	reader->group = -1;
-	reader->values = palloc0(natts * sizeof(Datum *));
-	reader->nulls = palloc0(natts * sizeof(bool *));
+	reader->vectors = palloc0(natts * sizeof(ColumnVector));
 	footer = MemoryContextAllocHuge(context, Max(stripe->record.footer_len, 1));
 	stripe_store_read(store, stripe->record.data_id, stripe->record.footer_at, stripe->record.footer_len, footer);
 	INIT_CRC32C(crc);
@@ -91,10 +89,11 @@ load_missing_column(StripeReader *reader, int column)
 	bool		isnull;
 	Datum		value = getmissingattr(reader->tupdesc, column + 1, &isnull);
 
+	vector->has_nulls = isnull;
 	for (uint32 i = 0; i < reader->group_rows; i++)
 	{
-		reader->values[column][i] = value;
-		reader->nulls[column][i] = isnull;
+		vector->values[i] = value;
+		vector->nulls[i] = isnull;
 	}
 }
 
@@ -102,16 +101,18 @@ static void
 load_column(StripeReader *reader, StripeStore *store, int column)
 {
 	Form_pg_attribute att = TupleDescAttr(reader->tupdesc, column);
+	ColumnVector *vector = &reader->vectors[column];
 	const ChunkMeta *chunk;
 	const char *problem;
 	char	   *stored;
 
-	reader->values[column] = palloc(reader->group_rows * sizeof(Datum));
-	reader->nulls[column] = palloc(reader->group_rows * sizeof(bool));
+	vector->values = MemoryContextAllocHuge(CurrentMemoryContext, reader->group_rows * sizeof(Datum));
+	vector->nulls = palloc(reader->group_rows * sizeof(bool));
 	if (att->attisdropped)
 	{
-		memset(reader->values[column], 0, reader->group_rows * sizeof(Datum));
-		memset(reader->nulls[column], true, reader->group_rows * sizeof(bool));
+		memset(vector->values, 0, reader->group_rows * sizeof(Datum));
+		memset(vector->nulls, true, reader->group_rows * sizeof(bool));
+		vector->has_nulls = true;
 		return;
 	}
 	if (column >= reader->footer.natts)
@@ -122,8 +123,7 @@ load_column(StripeReader *reader, StripeStore *store, int column)
 	chunk = footer_chunk(&reader->footer, column, reader->group);
 	stored = MemoryContextAllocHuge(CurrentMemoryContext, Max(chunk->len, 1));
 	stripe_store_read(store, reader->stripe.record.data_id, chunk->at, chunk->len, stored);
-	problem = column_chunk_decode(chunk, att, stored, reader->group_rows, reader->values[column],
-								  reader->nulls[column]);
+	problem = column_chunk_decode(chunk, att, stored, reader->group_rows, vector);
 	if (problem != NULL)
 		report_damaged_stripe(reader->table, &reader->stripe,
 							  psprintf("Chunk %d of column \"%s\": %s.", reader->group, NameStr(att->attname),
@@ -132,14 +132,10 @@ load_column(StripeReader *reader, StripeStore *store, int column)
 }
 
 void
-stripe_reader_load(StripeReader *reader, StripeStore *store, int group, const Bitmapset *columns)
+stripe_reader_goto(StripeReader *reader, int group)
 {
-	int			natts = reader->tupdesc->natts;
-	MemoryContext old;
-
 	MemoryContextReset(reader->group_context);
-	memset(reader->values, 0, natts * sizeof(Datum *));
-	memset(reader->nulls, 0, natts * sizeof(bool *));
+	memset(reader->vectors, 0, reader->tupdesc->natts * sizeof(ColumnVector));
 	if (reader->group < 0 || group < reader->group)
 	{
 		reader->group = 0;
@@ -148,13 +144,28 @@ stripe_reader_load(StripeReader *reader, StripeStore *store, int group, const Bi
 	for (; reader->group < group; reader->group++)
 		reader->group_start += reader->footer.group_rows[reader->group];
 	reader->group_rows = reader->footer.group_rows[group];
+}
+
+void
+stripe_reader_need(StripeReader *reader, StripeStore *store, int column)
+{
+	MemoryContext old;
+
+	if (reader->vectors[column].values != NULL)
+		return;
 	old = MemoryContextSwitchTo(reader->group_context);
-	for (int i = 0; i < natts; i++)
-	{
-		if (bms_is_member(i, columns))
-			load_column(reader, store, i);
-	}
+	load_column(reader, store, column);
 	MemoryContextSwitchTo(old);
+}
+
+void
+stripe_reader_load(StripeReader *reader, StripeStore *store, int group, const Bitmapset *columns)
+{
+	int			column = -1;
+
+	stripe_reader_goto(reader, group);
+	while ((column = bms_next_member(columns, column)) >= 0)
+		stripe_reader_need(reader, store, column);
 }
 
 Bitmapset *
@@ -225,8 +236,8 @@ stripe_reader_store_tuple(const StripeReader *reader, uint32 row, TupleTableSlot
 	ExecClearTuple(slot);
 	for (int i = 0; i < tupdesc->natts; i++)
 	{
-		values[i] = reader->values[i][row - reader->group_start];
-		nulls[i] = reader->nulls[i][row - reader->group_start];
+		values[i] = reader->vectors[i].values[row - reader->group_start];
+		nulls[i] = reader->vectors[i].nulls[row - reader->group_start];
 	}
 	old = MemoryContextSwitchTo(slot->tts_mcxt);
 	tuple = heap_form_tuple(tupdesc, values, nulls);

@@ -14,6 +14,7 @@
 #include "nodes/bitmapset.h"
 #include "utils/rel.h"
 
+#include "columnar/column_chunk.h"
 #include "columnar/stripe_directory.h"
 
 /* A stripe, and the values of one of its chunk groups. */
@@ -26,8 +27,7 @@ typedef struct StripeReader
 	int			group;			/* -1: none was read */
 	uint32		group_start;	/* the group's first row, in the stripe */
 	uint32		group_rows;
-	Datum	  **values;			/* by column; NULL: not asked for */
-	bool	  **nulls;
+	ColumnVector *vectors;		/* by column */
 	MemoryContext context;		/* of the reader */
 	MemoryContext group_context;	/* of the values */
 } StripeReader;
@@ -45,6 +45,10 @@ extern void stripe_reader_close(StripeReader *reader);
  * was read of the group before is forgotten.
  */
 extern void stripe_reader_load(StripeReader *reader, StripeStore *store, int group, const Bitmapset *columns);
+
+/* The same in two steps: goes to a group; reads a column unless it was read. */
+extern void stripe_reader_goto(StripeReader *reader, int group);
+extern void stripe_reader_need(StripeReader *reader, StripeStore *store, int column);
 
 /* The set of all columns. */
 extern Bitmapset *stripe_reader_all_columns(TupleDesc tupdesc);

@@ -121,9 +121,6 @@ next_wanted_group(StripeScan *scan, bool backward)
 		scan->groups_skipped++;
 	}
 	scan->groups_read++;
-	stripe_scan_goto_group(scan, scan->group);
-	if (backward)
-		scan->row += scan->reader->group_rows + 1;
 	return true;
 }
 
@@ -145,7 +142,56 @@ stripe_scan_next(StripeScan *scan, ScanDirection direction)
 		}
 		if (!next_wanted_group(scan, backward))
 			return false;
+		stripe_scan_goto_group(scan, scan->group);
+		if (backward)
+			scan->row += scan->reader->group_rows + 1;
 	}
+}
+
+/* Selects the rows of the reader's group that the snapshot sees. */
+static void
+select_visible_rows(StripeScan *scan)
+{
+	StripeReader *reader = scan->reader;
+	uint32		count = 0;
+
+	scan->selected = MemoryContextAlloc(reader->group_context, reader->group_rows * sizeof(uint32));
+	if (scan->marks.bits == NULL)
+	{
+		for (; count < reader->group_rows; count++)
+			scan->selected[count] = count;
+	}
+	else
+	{
+		for (uint32 row = 0; row < reader->group_rows; row++)
+		{
+			scan->selected[count] = row;
+			count += !row_is_marked(&scan->marks, reader->group_start + row);
+		}
+	}
+	scan->nselected = count;
+}
+
+bool
+stripe_scan_next_group(StripeScan *scan)
+{
+	while (next_wanted_group(scan, false))
+	{
+		int			column = -1;
+
+		stripe_reader_goto(scan->reader, scan->group - scan->first_group[scan->stripe]);
+		select_visible_rows(scan);
+		if (scan->filter != NULL && scan->nselected > 0)
+			scan->nselected = scan->filter(scan->filter_arg, scan->reader, &scan->store, scan->selected,
+										   scan->nselected);
+		if (scan->nselected == 0)
+			continue;
+		while ((column = bms_next_member(scan->columns, column)) >= 0)
+			stripe_reader_need(scan->reader, &scan->store, column);
+		return true;
+	}
+	scan->nselected = 0;
+	return false;
 }
 
 void
@@ -153,6 +199,7 @@ stripe_scan_rewind(StripeScan *scan)
 {
 	scan->group = -1;
 	scan->loaded = false;
+	scan->nselected = 0;
 }
 
 void

@@ -21,6 +21,14 @@
 /* Whether a chunk group may have rows that the scan wants. */
 typedef bool (*ChunkGroupTest) (void *arg, const StripeReader *reader, int group);
 
+/*
+ * Which rows of the chunk group that a reader is at are wanted.  Gets the
+ * numbers of rows in the group, ascending, keeps the wanted ones in front, and
+ * returns how many these are.  Columns that it wants to look at are loaded by
+ * stripe_reader_need().
+ */
+typedef uint32 (*ChunkRowsFilter) (void *arg, StripeReader *reader, StripeStore *store, uint32 *rows, uint32 count);
+
 typedef struct StripeScan
 {
 	StripeStore store;
@@ -43,6 +51,10 @@ typedef struct StripeScan
 	const Bitmapset *columns;	/* to read, from 0 */
 	ChunkGroupTest test;
 	void	   *test_arg;
+	ChunkRowsFilter filter;		/* for stripe_scan_next_group(), or NULL */
+	void	   *filter_arg;
+	uint32	   *selected;		/* rows of the group that are wanted */
+	uint32		nselected;
 	pg_atomic_uint64 *shared;	/* the next group, of a parallel scan */
 	uint64		groups_read;
 	uint64		groups_skipped;
@@ -58,6 +70,14 @@ extern StripeScan *stripe_scan_begin(Relation table, TupleDesc tupdesc, Snapshot
 
 /* Goes to the next row; false at the end.  It is in scan->reader then. */
 extern bool stripe_scan_next(StripeScan *scan, ScanDirection direction);
+
+/*
+ * Goes to the next chunk group that has wanted rows, which it selects; false
+ * at the end.  The scan's columns are loaded then: those that the filter
+ * didn't need only if it has left rows.  For forward scans, which don't call
+ * stripe_scan_next().
+ */
+extern bool stripe_scan_next_group(StripeScan *scan);
 
 /* Goes to a chunk group, all of whose columns are loaded; its rows follow. */
 extern void stripe_scan_goto_group(StripeScan *scan, int group);

@@ -89,8 +89,8 @@ store_virtual_row(StripeScan *scan, TupleTableSlot *slot)
 	ExecClearTuple(slot);
 	for (int i = 0; i < slot->tts_tupleDescriptor->natts; i++)
 	{
-		slot->tts_isnull[i] = reader->values[i] == NULL || reader->nulls[i][row];
-		slot->tts_values[i] = slot->tts_isnull[i] ? 0 : reader->values[i][row];
+		slot->tts_isnull[i] = reader->vectors[i].values == NULL || reader->vectors[i].nulls[row];
+		slot->tts_values[i] = slot->tts_isnull[i] ? 0 : reader->vectors[i].values[row];
 	}
 	ExecStoreVirtualTuple(slot);
 	stripe_ctid_of_row(reader->stripe.first_block, (uint32) scan->row, &slot->tts_tid);

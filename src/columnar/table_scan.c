@@ -61,7 +61,9 @@ typedef struct ColumnarScan
 	ColumnarScanPart part;
 	const ColumnarProjection *projection;	/* NULL: all columns */
 	TupleTableSlot *heap_slot;	/* with a projection: a row of the heap */
-	AttrNumber	last_column;	/* the last one of the projection, from 1 */
+	int		   *column_numbers; /* the projection's, from 0 */
+	int			ncolumns;
+	uint32		next_selected;	/* of the rows that the stripes' scan selected */
 
 	AnalyzePhase analyze_phase;
 	int			analyze_group;	/* the next one */
@@ -114,6 +116,7 @@ columnar_scan_rescan(TableScanDesc sscan, struct ScanKeyData *key, bool set_para
 	if (scan->stripes != NULL)
 		stripe_scan_rewind(scan->stripes);
 	scan->part = SCAN_STRIPES;
+	scan->next_selected = 0;
 	GetHeapamTableAmRoutine()->scan_rescan(scan->heap, NULL, set_params, allow_strat, allow_sync, allow_pagemode);
 }
 
@@ -150,6 +153,8 @@ begin_stripes(ColumnarScan *scan, TupleDesc tupdesc)
 	{
 		scan->stripes->test = scan->projection->test;
 		scan->stripes->test_arg = scan->projection->test_arg;
+		scan->stripes->filter = scan->projection->filter;
+		scan->stripes->filter_arg = scan->projection->filter_arg;
 	}
 	MemoryContextSwitchTo(old);
 }
@@ -204,40 +209,70 @@ table_scan_project(TableScanDesc sscan, const ColumnarProjection *projection)
 {
 	ColumnarScan *scan = (ColumnarScan *) sscan;
 	MemoryContext old = MemoryContextSwitchTo(scan->context);
+	int			column = -1;
 
 	scan->projection = projection;
-	scan->last_column = bms_is_empty(projection->columns) ? 0 : bms_prev_member(projection->columns, -1) + 1;
+	scan->column_numbers = palloc(Max(bms_num_members(projection->columns), 1) * sizeof(int));
+	while ((column = bms_next_member(projection->columns, column)) >= 0)
+		scan->column_numbers[scan->ncolumns++] = column;
 	scan->heap_slot = table_slot_create(scan->base.rs_rd, NULL);
 	MemoryContextSwitchTo(old);
 }
 
-/* Copies the projection's values of a row of a stripe, or of the heap. */
+/* Stores the projection's values of a row of the stripes' chunk group. */
 static void
-store_projected_values(const ColumnarScan *scan, bool in_stripe, TupleTableSlot *slot)
+store_values_of_stripe(const ColumnarScan *scan, uint32 row, TupleTableSlot *slot)
 {
-	const StripeReader *reader = in_stripe ? scan->stripes->reader : NULL;
-	uint32		row = in_stripe ? (uint32) (scan->stripes->row - reader->group_start) : 0;
-	int			column = -1;
+	const StripeReader *reader = scan->stripes->reader;
 
 	ExecClearTuple(slot);
-	while ((column = bms_next_member(scan->projection->columns, column)) >= 0)
+	for (int i = 0; i < scan->ncolumns; i++)
 	{
-		slot->tts_isnull[column] = in_stripe ? reader->nulls[column][row] : scan->heap_slot->tts_isnull[column];
-		slot->tts_values[column] = in_stripe ? reader->values[column][row] : scan->heap_slot->tts_values[column];
+		int			column = scan->column_numbers[i];
+
+		slot->tts_isnull[column] = reader->vectors[column].nulls[row];
+		slot->tts_values[column] = reader->vectors[column].values[row];
 	}
 	ExecStoreVirtualTuple(slot);
 	slot->tts_tableOid = RelationGetRelid(scan->base.rs_rd);
-	if (in_stripe)
-		stripe_ctid_of_row(reader->stripe.first_block, (uint32) scan->stripes->row, &slot->tts_tid);
-	else
-		slot->tts_tid = scan->heap_slot->tts_tid;
+	stripe_ctid_of_row(reader->stripe.first_block, reader->group_start + row, &slot->tts_tid);
+}
+
+/* Stores the projection's values of the row in the heap's slot. */
+static void
+store_values_of_heap(const ColumnarScan *scan, TupleTableSlot *slot)
+{
+	if (scan->ncolumns > 0)
+		slot_getsomeattrs(scan->heap_slot, scan->column_numbers[scan->ncolumns - 1] + 1);
+	ExecClearTuple(slot);
+	for (int i = 0; i < scan->ncolumns; i++)
+	{
+		int			column = scan->column_numbers[i];
+
+		slot->tts_isnull[column] = scan->heap_slot->tts_isnull[column];
+		slot->tts_values[column] = scan->heap_slot->tts_values[column];
+	}
+	ExecStoreVirtualTuple(slot);
+	slot->tts_tableOid = RelationGetRelid(scan->base.rs_rd);
+	slot->tts_tid = scan->heap_slot->tts_tid;
+}
+
+/* Goes to a chunk group with selected rows that were not returned yet. */
+static bool
+has_selected_rows(ColumnarScan *scan)
+{
+	if (scan->next_selected < scan->stripes->nselected)
+		return true;
+	scan->next_selected = 0;
+	return stripe_scan_next_group(scan->stripes);
 }
 
 bool
-table_scan_next_values(TableScanDesc sscan, TupleTableSlot *slot)
+table_scan_next_values(TableScanDesc sscan, TupleTableSlot *slot, bool *filtered)
 {
 	ColumnarScan *scan = (ColumnarScan *) sscan;
 
+	*filtered = false;
 	if (scan->stripes == NULL)
 	{
 		/* The columns that aren't read are NULL in all rows. */
@@ -248,9 +283,10 @@ table_scan_next_values(TableScanDesc sscan, TupleTableSlot *slot)
 	begin_stripes(scan, slot->tts_tupleDescriptor);
 	if (scan->part == SCAN_STRIPES)
 	{
-		if (stripe_scan_next(scan->stripes, ForwardScanDirection))
+		if (has_selected_rows(scan))
 		{
-			store_projected_values(scan, true, slot);
+			store_values_of_stripe(scan, scan->stripes->selected[scan->next_selected++], slot);
+			*filtered = scan->projection->filter != NULL;
 			return true;
 		}
 		scan->part = SCAN_ROW_WISE;
@@ -260,8 +296,7 @@ table_scan_next_values(TableScanDesc sscan, TupleTableSlot *slot)
 		ExecClearTuple(slot);
 		return false;
 	}
-	slot_getsomeattrs(scan->heap_slot, scan->last_column);
-	store_projected_values(scan, false, slot);
+	store_values_of_heap(scan, slot);
 	return true;
 }
 

@@ -27,6 +27,8 @@ typedef struct ColumnarProjection
 	Bitmapset  *columns;		/* from 0 */
 	ChunkGroupTest test;		/* which chunk groups may have wanted rows */
 	void	   *test_arg;
+	ChunkRowsFilter filter;		/* which rows of stripes are wanted; NULL: all */
+	void	   *filter_arg;
 } ColumnarProjection;
 
 /*
@@ -37,9 +39,10 @@ extern void table_scan_project(TableScanDesc scan, const ColumnarProjection *pro
 
 /*
  * The next row, forward: the values of the columns in the slot, all others
- * NULL.  They are valid until the next call.
+ * NULL.  They are valid until the next call.  *filtered: the projection's
+ * filter wants the row; it isn't asked about rows of the row-wise part.
  */
-extern bool table_scan_next_values(TableScanDesc scan, TupleTableSlot *slot);
+extern bool table_scan_next_values(TableScanDesc scan, TupleTableSlot *slot, bool *filtered);
 
 /* How many chunk groups the scan has read, and how many it has skipped. */
 extern void table_scan_count_groups(TableScanDesc scan, uint64 *read, uint64 *skipped);

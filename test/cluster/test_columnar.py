@@ -205,6 +205,7 @@ CHANGES = ["a = a + 1", "b = 'u' || a", "c = c + 1, d = d + 1", "f = NULL", "h =
 HOW_TO_READ = [
     "SET enable_seqscan = off", "RESET enable_seqscan", "SET columnar.enable_custom_scan = off", "RESET columnar.enable_custom_scan",
     "SET columnar.enable_qual_pushdown = off", "RESET columnar.enable_qual_pushdown", "SET max_parallel_workers_per_gather = 0",
+    "SET columnar.enable_vectorization = off", "RESET columnar.enable_vectorization",
     "SET max_parallel_workers_per_gather = 2"]
 HOW_TO_WRITE = {"row_wise_limit": [0, 500], "chunk_group_row_limit": [1000, 10000], "stripe_row_limit": [1000, 5000, 150000],
                 "compression": ["none", "pglz", "lz4", "zstd"]}

@@ -1,0 +1,483 @@
+/*-------------------------------------------------------------------------
+ *
+ * row_filter.c
+ *	  Conditions evaluated on the rows of a chunk group together.
+ *
+ * A filter is a sequence of tests, each of which looks at the rows that the
+ * tests before it have left.  So a column is only read if a row is left.
+ *
+ * Comparisons of integers (also dates and times) and floating-point numbers
+ * with a value that is known before the scan are loops over arrays.  They can
+ * neither fail nor show a value to anybody, so they come first.  Other
+ * conditions are evaluated by the server's executor, in their order, which
+ * keeps those of security barriers before others.  If a condition is about
+ * one column and the chunk has a dictionary, it is evaluated once for each
+ * code, when the first row that is left has it: so it fails for no value that
+ * it wouldn't have seen row by row.
+ *
+ * Conditions that are volatile or contain subplans are not in the filter, nor
+ * what follows them.  The scan node evaluates these.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "access/sysattr.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "utils/float.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "columnar/column_chunk.h"
+#include "columnar/row_filter.h"
+#include "compat/foreach.h"
+
+/* Beside the btree strategies. */
+#define NOT_EQUAL_STRATEGY 6
+
+typedef enum RowTestKind
+{
+	TEST_INTEGER,				/* column strategy value */
+	TEST_FLOAT,
+	TEST_NULLNESS,				/* column IS [NOT] NULL */
+	TEST_EXPRESSION				/* anything else */
+} RowTestKind;
+
+typedef struct RowTest
+{
+	RowTestKind kind;
+	int			column;			/* from 0; -1: several */
+	Bitmapset  *columns;
+	int			strategy;
+	Oid			right_type;
+	bool		wants_null;		/* TEST_NULLNESS */
+	ExprState  *state;			/* the value compared with, or the condition */
+	int64		integer;		/* the value, once it is known */
+	float8		number;
+	bool		value_is_null;
+} RowTest;
+
+struct RowFilter
+{
+	ScanState  *scan;
+	RowTest    *tests;
+	int			ntests;
+	bool		complete;
+	bool		values_known;
+};
+
+static bool
+type_is_float(Oid type)
+{
+	return type == FLOAT4OID || type == FLOAT8OID;
+}
+
+static bool
+type_is_integer(Oid type)
+{
+	return type == INT2OID || type == INT4OID || type == INT8OID;
+}
+
+/* Whether values of both types are compared as numbers of the same unit. */
+static bool
+types_compare_alike(Oid left, Oid right)
+{
+	if (type_is_integer(left) || type_is_float(left))
+		return type_is_integer(left) ? type_is_integer(right) : type_is_float(right);
+	return left == right && column_is_ordered_as_integer(left);
+}
+
+/* The strategy of an operator for its left type's order, or 0. */
+static int
+comparison_strategy(Oid operator, Oid type)
+{
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
+	Oid			negator;
+	int			strategy;
+
+	if (!OidIsValid(entry->btree_opf))
+		return 0;
+	strategy = get_op_opfamily_strategy(operator, entry->btree_opf);
+	if (strategy != 0)
+		return strategy;
+	negator = get_negator(operator);
+	if (OidIsValid(negator) && get_op_opfamily_strategy(negator, entry->btree_opf) == BTEqualStrategyNumber)
+		return NOT_EQUAL_STRATEGY;
+	return 0;
+}
+
+/* Makes a test of a comparison of a column with a value, if it is one. */
+static bool
+make_comparison(Node *qual, Index varno, ScanState *scan, RowTest *test)
+{
+	OpExpr	   *op = (OpExpr *) qual;
+	Node	   *left;
+	Node	   *right;
+	Oid			operator;
+	Oid			left_type;
+
+	if (!IsA(qual, OpExpr) || list_length(op->args) != 2)
+		return false;
+	left = linitial(op->args);
+	right = lsecond(op->args);
+	operator = op->opno;
+	if (!IsA(left, Var))
+	{
+		left = right;
+		right = linitial(op->args);
+		operator = get_commutator(operator);
+	}
+	if (!OidIsValid(operator) || !IsA(left, Var) || contain_var_clause(right))
+		return false;
+	if (((Var *) left)->varno != varno || ((Var *) left)->varattno <= 0)
+		return false;
+	op_input_types(operator, &left_type, &test->right_type);
+	if (left_type != ((Var *) left)->vartype || !types_compare_alike(left_type, test->right_type))
+		return false;
+	test->strategy = comparison_strategy(operator, left_type);
+	if (test->strategy == 0)
+		return false;
+	test->kind = type_is_float(left_type) ? TEST_FLOAT : TEST_INTEGER;
+	test->column = ((Var *) left)->varattno - 1;
+	test->state = ExecInitExpr((Expr *) right, &scan->ps);
+	return true;
+}
+
+/* Makes a test of a column of type boolean, or of whether one is NULL. */
+static bool
+make_column_test(Node *qual, Index varno, RowTest *test)
+{
+	Var		   *var = (Var *) qual;
+
+	test->kind = TEST_INTEGER;
+	test->strategy = BTEqualStrategyNumber;
+	test->right_type = BOOLOID;
+	test->integer = 1;
+	if (IsA(qual, NullTest))
+	{
+		test->kind = TEST_NULLNESS;
+		test->wants_null = ((NullTest *) qual)->nulltesttype == IS_NULL;
+		var = (Var *) ((NullTest *) qual)->arg;
+		if (((NullTest *) qual)->argisrow)
+			return false;
+	}
+	if (!IsA(var, Var) || var->varno != varno || var->varattno <= 0)
+		return false;
+	test->column = var->varattno - 1;
+	return true;
+}
+
+/*
+ * Makes a test that evaluates the condition row by row, or by code, if nothing
+ * else than columns is in it.
+ */
+static bool
+make_expression_test(Node *qual, Index varno, ScanState *scan, RowTest *test)
+{
+	Bitmapset  *attnos = NULL;
+	int			attno = -1;
+
+	pull_varattnos(qual, varno, &attnos);
+	if (bms_is_empty(attnos) || bms_next_member(attnos, -1) <= -FirstLowInvalidHeapAttributeNumber)
+		return false;
+	test->kind = TEST_EXPRESSION;
+	while ((attno = bms_next_member(attnos, attno)) >= 0)
+		test->columns = bms_add_member(test->columns, attno + FirstLowInvalidHeapAttributeNumber - 1);
+	test->column = bms_num_members(test->columns) == 1 ? bms_next_member(test->columns, -1) : -1;
+	test->state = ExecInitQual(list_make1(qual), &scan->ps);
+	return true;
+}
+
+/* The native tests of the conditions first, then the others as they come. */
+RowFilter *
+row_filter_make(List *quals, Index varno, ScanState *scan)
+{
+	RowFilter  *filter = palloc0(sizeof(RowFilter));
+	RowTest    *others = palloc0((list_length(quals) + 1) * sizeof(RowTest));
+	int			nothers = 0;
+
+	filter->scan = scan;
+	filter->complete = true;
+	filter->tests = palloc0((list_length(quals) + 1) * sizeof(RowTest));
+	foreach_ptr(Node, qual, quals)
+	{
+		RowTest    *test = &filter->tests[filter->ntests];
+		bool		known = !contain_volatile_functions(qual) && !contain_subplans(qual);
+
+		memset(test, 0, sizeof(RowTest));
+		if (known && (make_comparison(qual, varno, scan, test) || make_column_test(qual, varno, test)))
+			filter->ntests++;
+		else
+		{
+			memset(&others[nothers], 0, sizeof(RowTest));
+			if (known && filter->complete && make_expression_test(qual, varno, scan, &others[nothers]))
+				nothers++;
+			else
+				filter->complete = false;
+		}
+	}
+	if (nothers > 0)
+		memcpy(&filter->tests[filter->ntests], others, nothers * sizeof(RowTest));
+	filter->ntests += nothers;
+	pfree(others);
+	return filter->ntests > 0 ? filter : NULL;
+}
+
+bool
+row_filter_is_complete(const RowFilter *filter)
+{
+	return filter->complete;
+}
+
+void
+row_filter_reset(RowFilter *filter)
+{
+	filter->values_known = false;
+}
+
+/* Evaluates what columns are compared with. */
+static void
+find_compared_values(RowFilter *filter)
+{
+	ExprContext *econtext = filter->scan->ps.ps_ExprContext;
+
+	for (int i = 0; i < filter->ntests; i++)
+	{
+		RowTest    *test = &filter->tests[i];
+		Datum		value;
+
+		if (test->state == NULL || test->kind == TEST_EXPRESSION)
+			continue;
+		value = ExecEvalExprSwitchContext(test->state, econtext, &test->value_is_null);
+		if (test->value_is_null)
+			continue;
+		switch (test->right_type)
+		{
+			case FLOAT4OID:
+				test->number = DatumGetFloat4(value);
+				break;
+			case FLOAT8OID:
+				test->number = DatumGetFloat8(value);
+				break;
+			case BOOLOID:
+				test->integer = DatumGetBool(value);
+				break;
+			case INT2OID:
+				test->integer = DatumGetInt16(value);
+				break;
+			case INT4OID:
+			case DATEOID:
+				test->integer = DatumGetInt32(value);
+				break;
+			default:
+				test->integer = DatumGetInt64(value);
+				break;
+		}
+	}
+	filter->values_known = true;
+}
+
+/*
+ * Keeps the rows for which the condition about "row" holds.  Without branches:
+ * rows that pass are as likely as not.
+ */
+#define KEEP_ROWS(condition) \
+	for (uint32 i = 0; i < count; i++) \
+	{ \
+		uint32		row = rows[i]; \
+\
+		rows[kept] = row; \
+		kept += (condition); \
+	}
+
+#define KEEP_ROWS_NOT_NULL(condition) \
+	if (vector->has_nulls) \
+		KEEP_ROWS(!nulls[row] & (condition)) \
+	else \
+		KEEP_ROWS(condition)
+
+static uint32
+test_integers(const RowTest *test, const ColumnVector *vector, uint32 *rows, uint32 count)
+{
+	const int64 *values = (const int64 *) vector->values;
+	const bool *nulls = vector->nulls;
+	int64		value = test->integer;
+	uint32		kept = 0;
+
+	switch (test->strategy)
+	{
+		case BTLessStrategyNumber:
+			KEEP_ROWS_NOT_NULL(values[row] < value);
+			break;
+		case BTLessEqualStrategyNumber:
+			KEEP_ROWS_NOT_NULL(values[row] <= value);
+			break;
+		case BTEqualStrategyNumber:
+			KEEP_ROWS_NOT_NULL(values[row] == value);
+			break;
+		case BTGreaterEqualStrategyNumber:
+			KEEP_ROWS_NOT_NULL(values[row] >= value);
+			break;
+		case BTGreaterStrategyNumber:
+			KEEP_ROWS_NOT_NULL(values[row] > value);
+			break;
+		default:
+			KEEP_ROWS_NOT_NULL(values[row] != value);
+			break;
+	}
+	return kept;
+}
+
+/* Whether a comparison result (as of a btree's function) is wanted. */
+static bool
+strategy_wants(int strategy, int result)
+{
+	switch (strategy)
+	{
+		case BTLessStrategyNumber:
+			return result < 0;
+		case BTLessEqualStrategyNumber:
+			return result <= 0;
+		case BTEqualStrategyNumber:
+			return result == 0;
+		case BTGreaterEqualStrategyNumber:
+			return result >= 0;
+		case BTGreaterStrategyNumber:
+			return result > 0;
+		default:
+			return result != 0;
+	}
+}
+
+/* The server's order: NaN equals itself, and exceeds all others. */
+static int
+compare_floats(float8 left, float8 right)
+{
+	return float8_lt(left, right) ? -1 : float8_gt(left, right) ? 1 : 0;
+}
+
+static uint32
+test_floats(const RowTest *test, Form_pg_attribute att, const ColumnVector *vector, uint32 *rows, uint32 count)
+{
+	bool		is_single = att->atttypid == FLOAT4OID;
+	const Datum *values = vector->values;
+	const bool *nulls = vector->nulls;
+	uint32		kept = 0;
+
+	KEEP_ROWS_NOT_NULL(strategy_wants(test->strategy,
+									  compare_floats(is_single ? DatumGetFloat4(values[row]) :
+													 DatumGetFloat8(values[row]), test->number)));
+	return kept;
+}
+
+static uint32
+test_nullness(const RowTest *test, const ColumnVector *vector, uint32 *rows, uint32 count)
+{
+	const bool *nulls = vector->nulls;
+	uint32		kept = 0;
+
+	KEEP_ROWS(nulls[row] == test->wants_null);
+	return kept;
+}
+
+/* Evaluates the condition for a row of the group. */
+static bool
+evaluate_condition(const RowFilter *filter, const RowTest *test, const StripeReader *reader, uint32 row)
+{
+	ExprContext *econtext = filter->scan->ps.ps_ExprContext;
+	TupleTableSlot *slot = filter->scan->ss_ScanTupleSlot;
+	int			column = -1;
+
+	ResetExprContext(econtext);
+	ExecClearTuple(slot);
+	while ((column = bms_next_member(test->columns, column)) >= 0)
+	{
+		slot->tts_values[column] = reader->vectors[column].values[row];
+		slot->tts_isnull[column] = reader->vectors[column].nulls[row];
+	}
+	ExecStoreVirtualTuple(slot);
+	econtext->ecxt_scantuple = slot;
+	return ExecQual(test->state, econtext);
+}
+
+static uint32
+test_expression(const RowFilter *filter, const RowTest *test, const StripeReader *reader, uint32 *rows, uint32 count)
+{
+	const uint8 *codes = test->column >= 0 ? reader->vectors[test->column].codes : NULL;
+	int8		wanted[PG_UINT8_MAX + 1];	/* by code; -1: not known */
+	uint32		kept = 0;
+
+	memset(wanted, -1, sizeof(wanted));
+	for (uint32 i = 0; i < count; i++)
+	{
+		uint32		row = rows[i];
+		bool		passes;
+
+		if (codes == NULL)
+			passes = evaluate_condition(filter, test, reader, row);
+		else
+		{
+			if (wanted[codes[row]] < 0)
+				wanted[codes[row]] = evaluate_condition(filter, test, reader, row);
+			passes = wanted[codes[row]] != 0;
+		}
+		rows[kept] = row;
+		kept += passes;
+	}
+	return kept;
+}
+
+/* Reads the test's columns. */
+static void
+need_columns_of_test(const RowTest *test, StripeReader *reader, StripeStore *store)
+{
+	int			column = -1;
+
+	if (test->kind != TEST_EXPRESSION)
+		stripe_reader_need(reader, store, test->column);
+	while ((column = bms_next_member(test->columns, column)) >= 0)
+		stripe_reader_need(reader, store, column);
+}
+
+uint32
+row_filter_apply(void *arg, StripeReader *reader, StripeStore *store, uint32 *rows, uint32 count)
+{
+	RowFilter  *filter = arg;
+	uint32		asked = count;
+
+	if (!filter->values_known)
+		find_compared_values(filter);
+	for (int i = 0; i < filter->ntests && count > 0; i++)
+	{
+		const RowTest *test = &filter->tests[i];
+		const ColumnVector *vector = test->column >= 0 ? &reader->vectors[test->column] : NULL;
+
+		if (test->value_is_null)
+		{
+			count = 0;
+			break;
+		}
+		need_columns_of_test(test, reader, store);
+		switch (test->kind)
+		{
+			case TEST_INTEGER:
+				count = test_integers(test, vector, rows, count);
+				break;
+			case TEST_FLOAT:
+				count = test_floats(test, TupleDescAttr(reader->tupdesc, test->column), vector, rows, count);
+				break;
+			case TEST_NULLNESS:
+				count = test_nullness(test, vector, rows, count);
+				break;
+			case TEST_EXPRESSION:
+				count = test_expression(filter, test, reader, rows, count);
+				break;
+		}
+	}
+	InstrCountFiltered1(filter->scan, asked - count);
+	return count;
+}
