@@ -16,6 +16,7 @@
 #include "access/relscan.h"
 #include "access/sysattr.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/memutils.h"
