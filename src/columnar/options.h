@@ -23,7 +23,10 @@ typedef struct ColumnarOptions
 /* columnar.row_wise_limit: a command with fewer rows inserts them row-wise. */
 extern int	columnar_row_wise_limit;
 
-/* columnar.enable_custom_scan, columnar.enable_qual_pushdown, columnar.enable_vectorization */
+/*
+ * columnar.enable_custom_scan, columnar.enable_qual_pushdown,
+ * columnar.enable_vectorization
+ */
 extern bool columnar_enable_custom_scan;
 extern bool columnar_enable_qual_pushdown;
 extern bool columnar_enable_vectorization;

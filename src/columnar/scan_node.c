@@ -3,11 +3,11 @@
  * scan_node.c
  *	  The scan node of columnar tables.
  *
- * It is the server's sequential scan, but for three things: it reads the columns
- * that the plan needs; no chunk group whose bounds say that no row passes the
- * conditions; and it evaluates conditions on all rows of a chunk group before
- * it reads the columns that aren't in them.  All of this follows from the
- * plan's target list and conditions, so the plan has nothing private.
+ * It is the server's sequential scan, but for three things: it reads the
+ * columns that the plan needs; no chunk group whose bounds say that no row
+ * passes the conditions; and it evaluates conditions on all rows of a chunk
+ * group before it reads the columns that aren't in them.  All of this follows
+ * from the plan's target list and conditions, so the plan has nothing private.
  *
  *-------------------------------------------------------------------------
  */

@@ -86,6 +86,7 @@ stripe_reader_close(StripeReader *reader)
 static void
 load_missing_column(StripeReader *reader, int column)
 {
+	ColumnVector *vector = &reader->vectors[column];
 	bool		isnull;
 	Datum		value = getmissingattr(reader->tupdesc, column + 1, &isnull);
 

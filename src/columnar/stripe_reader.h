@@ -46,7 +46,9 @@ extern void stripe_reader_close(StripeReader *reader);
  */
 extern void stripe_reader_load(StripeReader *reader, StripeStore *store, int group, const Bitmapset *columns);
 
-/* The same in two steps: goes to a group; reads a column unless it was read. */
+/*
+ * The same in two steps: goes to a group; reads a column unless it was read.
+ */
 extern void stripe_reader_goto(StripeReader *reader, int group);
 extern void stripe_reader_need(StripeReader *reader, StripeStore *store, int column);
 

@@ -63,7 +63,8 @@ typedef struct ColumnarScan
 	TupleTableSlot *heap_slot;	/* with a projection: a row of the heap */
 	int		   *column_numbers; /* the projection's, from 0 */
 	int			ncolumns;
-	uint32		next_selected;	/* of the rows that the stripes' scan selected */
+	uint32		next_selected;	/* of the rows that the stripes' scan
+								 * selected */
 
 	AnalyzePhase analyze_phase;
 	int			analyze_group;	/* the next one */

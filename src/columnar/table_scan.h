@@ -27,7 +27,8 @@ typedef struct ColumnarProjection
 	Bitmapset  *columns;		/* from 0 */
 	ChunkGroupTest test;		/* which chunk groups may have wanted rows */
 	void	   *test_arg;
-	ChunkRowsFilter filter;		/* which rows of stripes are wanted; NULL: all */
+	ChunkRowsFilter filter;		/* which rows of stripes are wanted; NULL:
+								 * all */
 	void	   *filter_arg;
 } ColumnarProjection;
 

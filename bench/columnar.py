@@ -1,0 +1,108 @@
+"""Columnar tables against heaps: the size, COPY and queries of TPC-H's lineitem.
+
+The sides have the same rows: a heap of a server without the extension; a heap
+and a columnar table of one server with it; both, distributed, on a cluster.
+Answers are compared.  Figures are medians of the rounds, and their ratios to
+the plain server's heap.  No side uses parallel query.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import analytics
+import servers
+
+QUERIES = {
+    "filtered count": "SELECT count(*) FROM lineitem WHERE l_shipdate >= '1994-01-01' AND l_quantity < 24",
+    "few rows": "SELECT * FROM lineitem WHERE l_partkey = 77 AND l_quantity > 20",
+    "text": "SELECT count(*), max(l_shipdate) FROM lineitem WHERE l_shipmode IN ('AIR', 'RAIL') AND l_shipinstruct LIKE 'DELIVER%'",
+    "sums": "SELECT count(*), sum(l_linenumber), min(l_shipdate), max(l_orderkey), avg(l_suppkey) FROM lineitem",
+    "groups": """SELECT l_shipmode, count(*), sum(l_quantity), max(l_receiptdate) FROM lineitem
+        WHERE l_discount > 0.02 GROUP BY l_shipmode""",
+}
+TPCH = [1, 6, 14]
+
+
+def create(connection, method, distributed):
+    """Make the table lineitem of a schema of the method's name; TPC-H's without its primary key."""
+    connection.execute(f"CREATE SCHEMA {method}")
+    connection.execute(f"SET search_path = {method}")
+    connection.execute(analytics.schema_text("unhelpful"))
+    connection.execute(f"ALTER TABLE lineitem SET ACCESS METHOD {method}")
+    if distributed:
+        connection.execute("SELECT create_reference_table('part')")
+        connection.execute("SELECT create_distributed_table('lineitem', 'l_orderkey')")
+
+
+def fill(side, folder, method, distributed):
+    """Seconds of COPY, and the bytes of the table."""
+    with side.connect() as connection:
+        create(connection, method, distributed)
+        analytics.dataset.load(connection, folder, "part")
+        started = time.monotonic()
+        analytics.dataset.load(connection, folder, "lineitem")
+        taken = time.monotonic() - started
+        connection.execute("VACUUM ANALYZE lineitem")
+        connection.execute("VACUUM ANALYZE part")
+        size = "citus_total_relation_size" if distributed else "pg_total_relation_size"
+        return taken, connection.execute(f"SELECT {size}('lineitem')").fetchone()[0]
+
+
+def open_table(side, method, limit):
+    """A session whose queries read the method's table."""
+    connection = side.connect()
+    connection.execute(f"SET search_path = {method}")
+    connection.execute(f"SET statement_timeout = '{limit}s'")
+    return connection
+
+
+def show(label, figures, unit, wrong=()):
+    """A line: the figure of the plain server's heap, then of each other with its ratio."""
+    plain = figures["plain"]
+    cells = [f"{plain:9.0f} {unit}"]
+    cells += [f"{figure:9.0f} {unit} {figure / plain:6.3f}{' WRONG' if name in wrong else ''}"
+              for name, figure in figures.items() if name != "plain"]
+    print(f"{label:>15} {'  '.join(cells)}", flush=True)
+
+
+def main():
+    """Runs the benchmark; exits with 1 if an answer differs."""
+    parser = argparse.ArgumentParser(prog="bench/columnar", description=__doc__.splitlines()[0])
+    parser.add_argument("--scale", default="1", help="TPC-H's scale factor (1)")
+    parser.add_argument("--query", action="append", help="only these: TPC-H's by number, or by name; may be repeated")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--limit", type=int, default=120, help="seconds for a query (120)")
+    parser.add_argument("--one-node", action="store_true", help="without the cluster")
+    parser.add_argument("--base-port", type=int, default=servers.BASE_PORT)
+    args = parser.parse_args()
+    folder, _ = analytics.dataset.generate(Path(tempfile.gettempdir()), args.scale)
+    tpch = {str(int(query.name[1:])): query.text for query in analytics.tpch.load_queries(args.scale)}
+    queries = {**QUERIES, **{str(number): tpch[str(number)] for number in TPCH}}
+    failed = False
+    with ExitStack() as running:
+        plain, single = running.enter_context(servers.start("extension", args.base_port))
+        sides = {"plain": (plain, "heap", False), "heap": (single, "heap", False), "columnar": (single, "columnar", False)}
+        if not args.one_node:
+            _, cluster = running.enter_context(servers.start("cluster", args.base_port + 40))
+            sides.update({f"cluster {method}": (cluster, method, True) for method in ("heap", "columnar")})
+        for side in {id(side): side for side, _, _ in sides.values()}.values():
+            analytics.forbid_parallel(side)
+        print(" " * 15, "  ".join(sides))
+        filled = {name: fill(side, folder, method, distributed) for name, (side, method, distributed) in sides.items()}
+        show("COPY", {name: taken * 1000 for name, (taken, _) in filled.items()}, "ms")
+        show("size", {name: size / 1024 for name, (_, size) in filled.items()}, "kB")
+        connections = {name: open_table(side, method, args.limit) for name, (side, method, _) in sides.items()}
+        for name in args.query or queries:
+            text = queries[name].rstrip().rstrip(";")
+            seconds, wrong = analytics.measure(connections, text, args.rounds)
+            failed |= bool(wrong)
+            show(name, {side: taken * 1000 for side, taken in seconds.items()}, "ms", wrong)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
