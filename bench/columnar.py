@@ -31,8 +31,9 @@ def create(connection, method, distributed):
     """Make the table lineitem of a schema of the method's name; TPC-H's without its primary key."""
     connection.execute(f"CREATE SCHEMA {method}")
     connection.execute(f"SET search_path = {method}")
+    connection.execute(f"SET default_table_access_method = {method}")
     connection.execute(analytics.schema_text("unhelpful"))
-    connection.execute(f"ALTER TABLE lineitem SET ACCESS METHOD {method}")
+    connection.execute("ALTER TABLE part SET ACCESS METHOD heap")
     if distributed:
         connection.execute("SELECT create_reference_table('part')")
         connection.execute("SELECT create_distributed_table('lineitem', 'l_orderkey')")

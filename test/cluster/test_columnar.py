@@ -200,7 +200,9 @@ NEW_ROWS = """SELECT (random() * 1000)::int, CASE WHEN random() < .1 THEN NULL W
 CONDITIONS = [
     "a < {n}", "d BETWEEN '2020-01-05' AND '2020-02-01'", "b = 'k{small}'", "c > {n} AND e", "f IS NULL", "g = {n} * 1000000007::bigint",
     "b IS NULL OR a = {n}", "i IN ('v1', 'v3') AND f < 50", "a IN (1, 2, 3, {n}) OR d = '2020-01-05'", "h[1] > {n}",
-    "NOT (a > 500)", "j < '2020-01-01 10:{small}'"]
+    "NOT (a > 500)", "j < '2020-01-01 10:{small}'", "f > 10 AND f <> 50", "e AND d <> '2020-01-05'", "NOT e AND {n} >= a",
+    "b LIKE 'k1%' AND i > 'v2'", "i = 'v3' AND b IS NOT NULL AND length(b) < 10", "f = 'nan' OR a + g > {n}", "c < a AND f < {small}::float4",
+    "a = (SELECT {n})", "a <> {n} AND i = 'v' || a % 7"]
 CHANGES = ["a = a + 1", "b = 'u' || a", "c = c + 1, d = d + 1", "f = NULL", "h = ARRAY[a::int]", "b = left(repeat(b, 50), 2000)"]
 HOW_TO_READ = [
     "SET enable_seqscan = off", "RESET enable_seqscan", "SET columnar.enable_custom_scan = off", "RESET columnar.enable_custom_scan",

@@ -138,6 +138,16 @@ SET columnar.enable_custom_scan = off;
 SELECT scan_of('SELECT a FROM s WHERE a = 3');
 RESET columnar.enable_custom_scan;
 RESET columnar.enable_qual_pushdown;
+
+-- conditions on chunk groups fail for the rows only that are left
+CREATE TABLE checked (a int, b text) USING columnar;
+INSERT INTO checked SELECT i, CASE WHEN i % 500 = 0 THEN 'x' ELSE (i % 9)::text END FROM generate_series(1, 20000) i;
+SELECT count(*) FROM checked WHERE b::int > 4;
+SELECT count(*) FROM checked WHERE b <> 'x' AND b::int > 4;
+SELECT count(*) FROM checked WHERE 10 / (a - 5) > 0 AND a > 5;
+DELETE FROM checked WHERE b = 'x';
+SELECT count(*) FROM checked WHERE b::int > 4;
+DROP TABLE checked;
 RESET columnar.chunk_group_row_limit;
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
