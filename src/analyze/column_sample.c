@@ -7,7 +7,8 @@
  * each type, which get a sample and the size of the whole table, compute the
  * statistics, called as in ANALYZE.  A sample has as many rows as ANALYZE's,
  * and reads at most as many pages as rows: of a larger table, random pages are
- * read, and those of their rows whose ctid has a small hash.
+ * read, and those of their rows whose ctid has a small hash.  Columnar tables
+ * have no TABLESAMPLE: all rows are looked at, of which the hash chooses.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +16,7 @@
 
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/pg_inherits.h"
 #include "commands/vacuum.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
@@ -27,7 +29,9 @@
 #include "utils/syscache.h"
 
 #include "analyze/column_sample.h"
+#include "columnar/columnar.h"
 #include "compat/column_stats.h"
+#include "compat/foreach.h"
 #include "lib/run_as.h"
 #include "table/definition.h"
 
@@ -95,6 +99,22 @@ prepare_columns(Relation rel, List **attnos)
 	return columns;
 }
 
+/* Whether the table, or a table below it, is columnar. */
+static bool
+has_columnar_rows(Oid relid)
+{
+	bool		found = false;
+
+	foreach_oid(child, find_all_inheritors(relid, AccessShareLock, NULL))
+	{
+		Relation	rel = table_open(child, NoLock);
+
+		found = found || columnar_is_columnar(rel);
+		table_close(rel, NoLock);
+	}
+	return found;
+}
+
 /* The query that reads about so many rows of the table, or all of them. */
 static char *
 sample_query(Oid relid, List *columns, int64 pages, double tuples, int rows)
@@ -107,7 +127,9 @@ sample_query(Oid relid, List *columns, int64 pages, double tuples, int rows)
 		appendStringInfo(&buf, "%s%s", foreach_current_index(column) == 0 ? "SELECT " : ", ",
 						 quote_identifier(column->column));
 	appendStringInfo(&buf, " FROM %s", relation_qualified_name(relid));
-	if (part < 1.0 && pages <= rows)
+	if (part < 1.0 && has_columnar_rows(relid))
+		appendStringInfo(&buf, " WHERE pg_catalog.hashtid(ctid) < %.0f", part * HASH_VALUES - HASH_VALUES / 2);
+	else if (part < 1.0 && pages <= rows)
 		appendStringInfo(&buf, " TABLESAMPLE BERNOULLI (%.9g)", part * 100.0);
 	else if (part < 1.0)
 	{

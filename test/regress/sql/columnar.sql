@@ -148,6 +148,16 @@ SELECT count(*) FROM checked WHERE 10 / (a - 5) > 0 AND a > 5;
 DELETE FROM checked WHERE b = 'x';
 SELECT count(*) FROM checked WHERE b::int > 4;
 DROP TABLE checked;
+
+-- ANALYZE of more rows than it wants
+CREATE TABLE sampled (a int, b int) USING columnar;
+SELECT create_distributed_table('sampled', 'a', shard_count => 2);
+SET default_statistics_target = 10;
+INSERT INTO sampled SELECT i, i % 7 FROM generate_series(1, 20000) i;
+ANALYZE sampled;
+SELECT n_distinct FROM pg_stats WHERE tablename = 'sampled' AND attname = 'b';
+RESET default_statistics_target;
+DROP TABLE sampled;
 RESET columnar.chunk_group_row_limit;
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
