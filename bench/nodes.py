@@ -31,7 +31,7 @@ FIRST = {
 def process_times():
     """pid -> (parent, seconds of CPU time of it and of its children that have ended)."""
     times = {}
-    for entry in os.listdir("/proc"):
+    for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{entry}/stat", encoding="utf-8") as file:
                 fields = file.read().rpartition(")")[2].split()
