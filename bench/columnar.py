@@ -1,7 +1,8 @@
 """Columnar tables against heaps: the size, COPY and queries of TPC-H's lineitem.
 
 The sides have the same rows: a heap of a server without the extension; a heap
-and a columnar table of one server with it; both, distributed, on a cluster.
+and a columnar table of one with it, the cluster's coordinator; and both
+distributed on the cluster.
 Answers are compared.  Figures are medians of the rounds, and their ratios to
 the plain server's heap.  No side uses parallel query.
 """
@@ -10,7 +11,6 @@ import argparse
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
 from pathlib import Path
 
 import analytics
@@ -27,10 +27,15 @@ QUERIES = {
 TPCH = [1, 6, 14]
 
 
+def schema_name(method, distributed):
+    """Where the side's tables are."""
+    return f"{method}_{'distributed' if distributed else 'local'}"
+
+
 def create(connection, method, distributed):
-    """Make the table lineitem of a schema of the method's name; TPC-H's without its primary key."""
-    connection.execute(f"CREATE SCHEMA {method}")
-    connection.execute(f"SET search_path = {method}")
+    """Make the table lineitem, TPC-H's without its primary key, and part, which is a heap."""
+    connection.execute(f"CREATE SCHEMA {schema_name(method, distributed)}")
+    connection.execute(f"SET search_path = {schema_name(method, distributed)}")
     connection.execute(f"SET default_table_access_method = {method}")
     connection.execute(analytics.schema_text("unhelpful"))
     connection.execute("ALTER TABLE part SET ACCESS METHOD heap")
@@ -53,10 +58,10 @@ def fill(side, folder, method, distributed):
         return taken, connection.execute(f"SELECT {size}('lineitem')").fetchone()[0]
 
 
-def open_table(side, method, limit):
+def open_table(side, method, distributed, limit):
     """A session whose queries read the method's table."""
     connection = side.connect()
-    connection.execute(f"SET search_path = {method}")
+    connection.execute(f"SET search_path = {schema_name(method, distributed)}")
     connection.execute(f"SET statement_timeout = '{limit}s'")
     return connection
 
@@ -84,19 +89,18 @@ def main():
     tpch = {str(int(query.name[1:])): query.text for query in analytics.tpch.load_queries(args.scale)}
     queries = {**QUERIES, **{str(number): tpch[str(number)] for number in TPCH}}
     failed = False
-    with ExitStack() as running:
-        plain, single = running.enter_context(servers.start("extension", args.base_port))
-        sides = {"plain": (plain, "heap", False), "heap": (single, "heap", False), "columnar": (single, "columnar", False)}
+    with servers.start("extension" if args.one_node else "cluster", args.base_port) as (plain, ours):
+        sides = {"plain": (plain, "heap", False), "heap": (ours, "heap", False), "columnar": (ours, "columnar", False)}
         if not args.one_node:
-            _, cluster = running.enter_context(servers.start("cluster", args.base_port + 40))
-            sides.update({f"cluster {method}": (cluster, method, True) for method in ("heap", "columnar")})
-        for side in {id(side): side for side, _, _ in sides.values()}.values():
+            sides.update({f"cluster {method}": (ours, method, True) for method in ("heap", "columnar")})
+        for side in (plain, ours):
             analytics.forbid_parallel(side)
         print(" " * 15, "  ".join(sides))
         filled = {name: fill(side, folder, method, distributed) for name, (side, method, distributed) in sides.items()}
         show("COPY", {name: taken * 1000 for name, (taken, _) in filled.items()}, "ms")
         show("size", {name: size / 1024 for name, (_, size) in filled.items()}, "kB")
-        connections = {name: open_table(side, method, args.limit) for name, (side, method, _) in sides.items()}
+        connections = {name: open_table(side, method, distributed, args.limit)
+                       for name, (side, method, distributed) in sides.items()}
         for name in args.query or queries:
             text = queries[name].rstrip().rstrip(";")
             seconds, wrong = analytics.measure(connections, text, args.rounds)
