@@ -55,6 +55,21 @@ CREATE FUNCTION citus_internal.create_local_shard_keys(relation regclass)
 COMMENT ON FUNCTION citus_internal.create_local_shard_keys(regclass) IS
 	'adds the foreign keys that shards of a table on this node lack';
 
+CREATE FUNCTION citus_internal.global_index_attach(index regclass, entries regclass)
+	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_global_index_attach';
+COMMENT ON FUNCTION citus_internal.global_index_attach(regclass, regclass) IS
+	'marks an index of a distributed table on this node as a global one with that table of entries';
+
+CREATE FUNCTION citus_internal.global_index_write()
+	RETURNS trigger LANGUAGE C AS 'MODULE_PATHNAME', 'citus_internal_global_index_write';
+COMMENT ON FUNCTION citus_internal.global_index_write() IS
+	'keeps the entries of a global index: its triggers call it';
+
+CREATE FUNCTION pg_catalog.citus_check_global_index(index regclass)
+	RETURNS bigint LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_check_global_index';
+COMMENT ON FUNCTION pg_catalog.citus_check_global_index(regclass) IS
+	'how many rows and entries of a global index have no match on the other side; 0 if it is sound';
+
 CREATE FUNCTION citus_internal.require_trigger_function(name text)
 	RETURNS void LANGUAGE C STRICT AS 'MODULE_PATHNAME', 'citus_internal_require_trigger_function';
 COMMENT ON FUNCTION citus_internal.require_trigger_function(text) IS

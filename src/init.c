@@ -37,6 +37,7 @@
 #include "executor/modify.h"
 #include "executor/read_ahead.h"
 #include "executor/reference_lock_rows.h"
+#include "global_index/global_index.h"
 #include "gateway/gateway.h"
 #include "executor/scan.h"
 #include "executor/shard_append_run.h"
@@ -148,6 +149,7 @@ _PG_init(void)
 	modify_init();
 	explain_init();
 	copy_init();
+	global_index_init();
 	convert_init();
 	distribute_schema_init();
 	object_access_init();

@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "fmgr.h"
+#include "nodes/bitmapset.h"
 #include "nodes/primnodes.h"
 
 #include "compat/foreach.h"
@@ -18,6 +19,9 @@
 #define MAX_SHARD_COUNT 64000	/* of a table */
 #define SHARD_SCHEMA "citus_data"	/* where shards live */
 #define COORDINATOR_GROUP 0
+
+/* How the names of the triggers begin that maintain global indexes. */
+#define GLOBAL_INDEX_TRIGGER "global_index_"
 
 typedef enum DistTableKind
 {
@@ -90,11 +94,23 @@ typedef struct DistTable
 								 * triggers of users */
 	int			row_triggers;	/* of these, those with row triggers or
 								 * transition tables */
+	Bitmapset  *global_columns; /* those whose change changes a global index;
+								 * NULL if it has none */
 	const char *damage;			/* what is wrong with its metadata; NULL if
 								 * nothing */
 } DistTable;
 
 /* A member of DistTable.triggers: CMD_INSERT, CMD_UPDATE or CMD_DELETE. */
 #define COMMAND_BIT(command) (1 << (command))
+
+/*
+ * Whether an internal trigger maintains a global index, and so fires as those
+ * of users do; the server's own are those of foreign keys.
+ */
+static inline bool
+trigger_is_of_global_index(bool internal, const char *name)
+{
+	return internal && strncmp(name, GLOBAL_INDEX_TRIGGER, strlen(GLOBAL_INDEX_TRIGGER)) == 0;
+}
 
 #endif							/* CITUS_CATALOG_DIST_TABLE_H */

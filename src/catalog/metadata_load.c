@@ -406,8 +406,27 @@ load_partition(MetadataReader *reader, DistTable *table)
 }
 
 /*
- * Notes which commands fire triggers of users; triggers that are disabled
- * don't count.
+ * Notes the columns that a global index is about.  An UPDATE of others need
+ * not fire its trigger.
+ */
+static void
+load_global_index(DistTable *table, Oid index)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	Form_pg_index form;
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	form = (Form_pg_index) GETSTRUCT(tuple);
+	for (int i = 0; i < form->indnkeyatts; i++)
+		table->global_columns = bms_add_member(table->global_columns, form->indkey.values[i]);
+	table->global_columns = bms_add_member(table->global_columns, table->dist_attno);
+	ReleaseSysCache(tuple);
+}
+
+/*
+ * Notes which commands fire triggers of users, and of global indexes; triggers
+ * that are disabled don't count.
  */
 static void
 load_triggers(DistTable *table)
@@ -424,7 +443,15 @@ load_triggers(DistTable *table)
 		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
 		int			commands = 0;
 
-		if (form->tgisinternal || form->tgenabled == TRIGGER_DISABLED)
+		if (form->tgenabled == TRIGGER_DISABLED)
+			continue;
+		if (trigger_is_of_global_index(form->tgisinternal, NameStr(form->tgname)))
+		{
+			load_global_index(table, form->tgconstrindid);
+			table->triggers |= COMMAND_BIT(CMD_INSERT) | COMMAND_BIT(CMD_DELETE);
+			table->row_triggers |= COMMAND_BIT(CMD_INSERT) | COMMAND_BIT(CMD_UPDATE) | COMMAND_BIT(CMD_DELETE);
+		}
+		if (form->tgisinternal)
 			continue;
 		commands |= TRIGGER_FOR_INSERT(form->tgtype) ? COMMAND_BIT(CMD_INSERT) : 0;
 		commands |= TRIGGER_FOR_UPDATE(form->tgtype) ? COMMAND_BIT(CMD_UPDATE) : 0;

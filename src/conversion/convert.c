@@ -51,6 +51,7 @@
 #include "conversion/undistribute.h"
 #include "copy/row_router.h"
 #include "copy/view_rows.h"
+#include "global_index/global_index.h"
 #include "objects/dependents.h"
 #include "objects/sequence_values.h"
 #include "remote/connection.h"
@@ -567,6 +568,8 @@ distribute_tables(List *relids, Distribution *wanted, const DistTable *beside, c
 	}
 	create_keys_everywhere(relids);
 	create_rest_everywhere(relids);
+	foreach_oid(relid, relids)
+		global_indexes_create(relid);
 }
 
 void
@@ -616,6 +619,8 @@ distribute_by_arguments(FunctionCallInfo fcinfo, bool online)
 		leave_metadata(relid);
 	rel = open_for_conversion(relid, mode);
 	read_distribution(fcinfo, rel, &wanted);
+	if (online)
+		global_index_check_online(rel, wanted.attno);
 	relation_close(rel, NoLock);
 	wanted.online = online;
 	relids = find_all_inheritors(relid, mode, NULL);

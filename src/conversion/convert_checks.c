@@ -47,6 +47,7 @@
 #include "compat/acl.h"
 #include "compat/noreturn.h"
 #include "conversion/convert_checks.h"
+#include "global_index/global_index.h"
 #include "table/table_definition.h"
 
 /* Errors unless the relation is a plain table that stays. */
@@ -75,7 +76,7 @@ check_kind(Relation rel, bool as_partition)
 				 errdetail("Temporary tables exist in one session only.")));
 	if (IsCatalogRelation(rel) || IsCatalogNamespace(RelationGetNamespace(rel)) ||
 		RelationGetNamespace(rel) == get_namespace_oid("information_schema", true) ||
-		RelationGetNamespace(rel) == get_namespace_oid(SHARD_SCHEMA, true))
+		(RelationGetNamespace(rel) == get_namespace_oid(SHARD_SCHEMA, true) && !global_index_makes_entries()))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot distribute relation \"%s\"", name),
@@ -381,33 +382,25 @@ check_distribution_column(Relation rel, const char *name)
 }
 
 /*
- * Whether a unique or exclusion index includes the distribution column, with
- * an equality operator.
+ * Errors if a foreign key changes columns of a global index by itself, which
+ * fires no trigger.
  */
-static bool
-index_has_column(Relation index, AttrNumber dist_attno)
+static void
+check_global_index_keys(Relation rel, Relation index, AttrNumber dist_attno)
 {
-	Form_pg_index form = index->rd_index;
-	Oid		   *operators;
-	Oid		   *procs;
-	uint16	   *strategies;
+	Bitmapset  *updated = NULL;
+	int			actions = rel->trigdesc != NULL ? foreign_key_actions(RelationGetRelid(rel), &updated) : 0;
+	bool		changes = bms_is_member(dist_attno, updated);
 
-	if (form->indisexclusion)
-		RelationGetExclusionInfo(index, &operators, &procs, &strategies);
-	for (int i = 0; i < form->indnkeyatts; i++)
-	{
-		Oid			left;
-		Oid			right;
-
-		if (form->indkey.values[i] != dist_attno)
-			continue;
-		if (!form->indisexclusion)
-			return true;
-		op_input_types(operators[i], &left, &right);
-		if (op_hashjoinable(operators[i], left) || op_mergejoinable(operators[i], left))
-			return true;
-	}
-	return false;
+	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
+		changes = changes || bms_is_member(index->rd_index->indkey.values[i], updated);
+	if ((actions & COMMAND_BIT(CMD_DELETE)) || ((actions & COMMAND_BIT(CMD_UPDATE)) && changes))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("distributed table \"%s\" cannot have both global index \"%s\" and a foreign key whose action would change it",
+						RelationGetRelationName(rel), RelationGetRelationName(index)),
+				 errdetail("The entries of a global index don't follow rows that a foreign key deletes or updates by itself."),
+				 errhint("Have the foreign key take no action, or add the distribution column to the index.")));
 }
 
 void
@@ -423,14 +416,10 @@ check_unique_indexes(Relation rel, AttrNumber dist_attno)
 
 		if ((index->rd_index->indisunique || index->rd_index->indisexclusion) &&
 			!index_has_column(index, dist_attno))
-			ereport(ERROR,
-					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-					 errmsg("cannot create constraint on \"%s\"", RelationGetRelationName(rel)),
-					 errdetail("Distributed relations cannot have UNIQUE, EXCLUDE, or PRIMARY KEY constraints that "
-							   "do not include the distribution column (with an equality operator if EXCLUDE); "
-							   "index \"%s\" does not include column \"%s\".",
-							   RelationGetRelationName(index), get_attname(RelationGetRelid(rel), dist_attno, false)),
-					 errhint("Consider adding the distribution column to the constraint.")));
+		{
+			global_index_check(rel, index, dist_attno);
+			check_global_index_keys(rel, index, dist_attno);
+		}
 		index_close(index, AccessShareLock);
 	}
 }

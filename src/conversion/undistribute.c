@@ -43,6 +43,7 @@
 #include "conversion/convert_checks.h"
 #include "conversion/discard_rows.h"
 #include "conversion/undistribute.h"
+#include "global_index/global_index.h"
 #include "lib/run_as.h"
 #include "objects/dependents.h"
 #include "objects/sequence_values.h"
@@ -266,9 +267,13 @@ static void
 forget_tables(List *relids)
 {
 	List	   *shards = NIL;
+	List	   *entries = NIL;
 
 	foreach_oid(relid, relids)
+	{
 		sequences_reopen(relid);
+		entries = list_concat(entries, global_indexes_detach(relid));
+	}
 	if (node_active_primaries_remote() != NIL)
 	{
 		List	   *commands = table_dependents_drop_commands(relids);
@@ -279,13 +284,14 @@ forget_tables(List *relids)
 		remote_exec_on_all(psprintf("%sDROP TABLE %s CASCADE", TASK_TAG_DDL, names_to_drop(relids)));
 		AtEOXact_GUC(true, level);
 	}
-	foreach_oid(relid, relids)
+	foreach_oid(relid, list_concat_copy(relids, entries))
 	{
 		shards = list_concat(shards, local_shard_relids(metadata_require(relid)));
 		delete_empty_group(metadata_delete_table(relid), true);
 		metadata_invalidate(relid);
 	}
 	drop_relations(shards);
+	drop_relations(entries);
 	CommandCounterIncrement();
 }
 

@@ -55,6 +55,7 @@
 #include "ddl/missing_value.h"
 #include "ddl/not_null.h"
 #include "ddl/partition.h"
+#include "global_index/global_index.h"
 #include "objects/sequence_values.h"
 #include "remote/node_call.h"
 #include "resolve/default_action.h"
@@ -926,5 +927,7 @@ alter_table_utility(UtilityCall *call)
 	name_indexes_of_partitions(alter.table->relid);
 	spread_missing_values(&alter);
 	fill_columns(&alter);
+	if (!call->relayed)
+		global_indexes_create(alter.table->relid);
 	return true;
 }

@@ -54,7 +54,8 @@ typedef struct DroppedTable
 	Oid			relid;
 	char	   *name;			/* qualified and quoted */
 	List	   *shards;			/* Oids of its shards on this node */
-	bool		of_extension;	/* goes with it on all nodes */
+	bool		goes_with_other;	/* an extension, or the index that its rows
+								 * are entries of: on all nodes */
 } DroppedTable;
 
 /* A trigger or policy. */
@@ -121,7 +122,8 @@ drop_note_table(Oid relid)
 	dropped->relid = relid;
 	dropped->name = relation_qualified_name(relid);
 	dropped->shards = local_relids_to_drop(table);
-	dropped->of_extension = table_of_extension(relid);
+	dropped->goes_with_other = table_of_extension(relid) ||
+		get_rel_namespace(relid) == get_namespace_oid(SHARD_SCHEMA, true);
 	dropped_tables = lappend(dropped_tables, dropped);
 	MemoryContextSwitchTo(old);
 }
@@ -287,7 +289,7 @@ drop_follow_up(UtilityCall *call)
 	initStringInfo(&buf);
 	foreach_ptr(DroppedTable, dropped, tables)
 	{
-		if (!dropped->of_extension)
+		if (!dropped->goes_with_other)
 			appendStringInfo(&buf, "%s%s", buf.len == 0 ? "" : ", ", dropped->name);
 		groups = lappend_int(groups, metadata_delete_table(dropped->relid));
 	}

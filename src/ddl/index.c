@@ -34,6 +34,7 @@
 #include "conversion/convert_checks.h"
 #include "ddl/handlers.h"
 #include "ddl/index_concurrently.h"
+#include "global_index/global_index.h"
 #include "table/definition.h"
 #include "table/shards.h"
 #include "table/table_definition.h"
@@ -98,6 +99,23 @@ create_logical_index(UtilityCall *call, Oid relid)
 	return InvalidOid;
 }
 
+/* Errors if an index would become a global one without blocking writers. */
+static void
+check_concurrent_global(const IndexStmt *stmt, const DistTable *table)
+{
+	char	   *dist_column = table->dist_attno == 0 ? NULL : get_attname(table->relid, table->dist_attno, false);
+
+	if (!stmt->unique || dist_column == NULL)
+		return;
+	foreach_node(IndexElem, element, stmt->indexParams)
+		if (element->name != NULL && strcmp(element->name, dist_column) == 0)
+			return;
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot create a unique index without distribution column \"%s\" concurrently", dist_column),
+			 errhint("Use CREATE UNIQUE INDEX without CONCURRENTLY, with citus.global_indexes = notice.")));
+}
+
 bool
 create_index_utility(UtilityCall *call)
 {
@@ -108,6 +126,8 @@ create_index_utility(UtilityCall *call)
 
 	if (table == NULL)
 		return false;
+	if (stmt->concurrent)
+		check_concurrent_global(stmt, table);
 	if (stmt->concurrent && get_rel_relkind(table->relid) == RELKIND_RELATION)
 	{
 		create_index_concurrently(call, table, create_logical_index);
@@ -120,6 +140,8 @@ create_index_utility(UtilityCall *call)
 
 		utility_relay_text(call, definition);
 		run_commands_on_local_shards(metadata_require(table->relid), list_make1(definition));
+		if (!call->relayed)
+			global_indexes_create(table->relid);
 	}
 	name_indexes_of_partitions(table->relid);
 	return true;

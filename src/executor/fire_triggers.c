@@ -94,7 +94,9 @@ keep_triggers(TriggerDesc *triggers, bool internal)
 
 	for (int i = 0; i < triggers->numtriggers; i++)
 	{
-		if (triggers->triggers[i].tgisinternal == internal)
+		const Trigger *trigger = &triggers->triggers[i];
+
+		if ((trigger->tgisinternal && !trigger_is_of_global_index(true, trigger->tgname)) == internal)
 			triggers->triggers[count++] = triggers->triggers[i];
 	}
 	triggers->numtriggers = count;

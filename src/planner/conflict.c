@@ -15,10 +15,16 @@
 
 #include "access/sysattr.h"
 #include "catalog/heap.h"
+#include "catalog/pg_index.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
+#include "catalog/catalog_rows.h"
+#include "catalog/metadata.h"
 #include "planner/modify_plan.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
@@ -89,6 +95,51 @@ add_conflict_columns(ModifyPlan *plan, OnConflictExpr *clause, Index varno, List
 			plan->attnos = list_append_unique_int(plan->attnos, var->varattno);
 	}
 	return scan_tlist;
+}
+
+/*
+ * Whether the index that a clause names is within a shard: it has the
+ * distribution column.
+ */
+static bool
+arbiter_is_local(const OnConflictExpr *clause, const DistTable *table)
+{
+	Oid			index = OidIsValid(clause->constraint) ? get_constraint_index(clause->constraint) : InvalidOid;
+
+	if (OidIsValid(index))
+	{
+		HeapTuple	tuple = catalog_tuple(INDEXRELID, index, "index");
+		Form_pg_index form = (Form_pg_index) GETSTRUCT(tuple);
+		bool		result = false;
+
+		for (int i = 0; i < form->indnkeyatts; i++)
+			result = result || form->indkey.values[i] == table->dist_attno;
+		ReleaseSysCache(tuple);
+		return result;
+	}
+	foreach_node(InferenceElem, element, clause->arbiterElems)
+		if (IsA(element->expr, Var) && ((Var *) element->expr)->varattno == table->dist_attno)
+			return true;
+	return false;
+}
+
+void
+conflict_check_global(Query *query)
+{
+	const DistTable *table;
+
+	foreach_node(CommonTableExpr, cte, query->cteList)
+		if (IsA(cte->ctequery, Query))
+			conflict_check_global((Query *) cte->ctequery);
+	if (query->onConflict == NULL)
+		return;
+	table = metadata_lookup(rt_fetch(query->resultRelation, query->rtable)->relid);
+	if (table != NULL && table->global_columns != NULL && !arbiter_is_local(query->onConflict, table))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("ON CONFLICT is not supported for global indexes"),
+				 errdetail("Table \"%s\" has a unique index without its distribution column.", get_rel_name(table->relid)),
+				 errhint("Name a unique index with the distribution column, or use MERGE.")));
 }
 
 void

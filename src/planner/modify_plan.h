@@ -179,6 +179,12 @@ extern void row_key_condition(StringInfo text, Oid relid, List *key_attnos);
 extern bool conflict_is_shippable(OnConflictExpr *clause, const DistTable *table);
 
 /*
+ * Errors (0A000) if a clause of the query, or of one in its WITH, can meet
+ * conflicts of a global index, which shards don't see.
+ */
+extern void conflict_check_global(Query *query);
+
+/*
  * Sets what the initiator needs to resolve conflicts with the rows of range
  * table entry varno, and adds columns to the scan tuple: of the old row, and
  * of the one that was not inserted.

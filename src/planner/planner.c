@@ -27,6 +27,7 @@
 #include "planner/dist_rel.h"
 #include "planner/foreign_key.h"
 #include "planner/hide_shards.h"
+#include "planner/modify_plan.h"
 #include "planner/named_objects.h"
 #include "planner/partial_plan.h"
 #include "planner/planner.h"
@@ -336,6 +337,7 @@ plan_distributed(Query *query, const char *query_string, int cursor_options, Par
 	PlannedStmt *plan;
 
 	replica_identity_check(query);
+	conflict_check_global(query);
 	plan = climb_ladder(query, query_string, cursor_options, params);
 	if (!tracks_rows)
 		return make_scrollable(plan, cursor_options);

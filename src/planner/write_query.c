@@ -72,6 +72,7 @@ write_fires(int commands, const DistTable *table, List *assigned)
 {
 	const int	moves = COMMAND_BIT(CMD_INSERT) | COMMAND_BIT(CMD_DELETE);
 	bool		may_move = false;
+	int			fires = table->triggers & commands;
 
 	if ((commands & COMMAND_BIT(CMD_UPDATE)) && (table->row_triggers & moves & ~commands) &&
 		get_rel_relkind(table->relid) == RELKIND_PARTITIONED_TABLE)
@@ -79,7 +80,9 @@ write_fires(int commands, const DistTable *table, List *assigned)
 		foreach_oid(member, find_all_inheritors(table->relid, AccessShareLock, NULL))
 			may_move = may_move || is_partitioned_by(member, table->relid, assigned);
 	}
-	return (table->triggers & commands) | (may_move ? table->row_triggers & moves : 0);
+	foreach_int(column, assigned)
+		fires |= bms_is_member(column, table->global_columns) ? commands & COMMAND_BIT(CMD_UPDATE) : 0;
+	return fires | (may_move ? table->row_triggers & moves : 0);
 }
 
 /* Columns that target lists assign, before they are planned. */

@@ -32,6 +32,7 @@
 	F(exchange_drop, TEXTOID) \
 	F(gateway_query_route, TEXTOID) \
 	F(gateway_route, TEXTOID) \
+	F(global_index_attach, REGCLASSOID, REGCLASSOID) \
 	F(index_shard_copies, INT4OID, INT4OID, INT4OID, INT8OID) \
 	F(keep_reference_table, REGCLASSOID) \
 	F(lock_group_placements, INT4OID) \

@@ -30,6 +30,16 @@
 #include "resolve/manual_change.h"
 
 static bool enable_manual_changes = false;
+static bool changes_are_own = false;
+
+bool
+manual_change_exempt(bool exempt)
+{
+	bool		before = changes_are_own;
+
+	changes_are_own = exempt;
+	return before;
+}
 
 void
 manual_change_init(void)
@@ -43,7 +53,7 @@ manual_change_init(void)
 static void
 check_relation(Oid relid)
 {
-	if (relid < FirstNormalObjectId || get_rel_namespace(relid) != get_namespace_oid(SHARD_SCHEMA, true))
+	if (changes_are_own || relid < FirstNormalObjectId || get_rel_namespace(relid) != get_namespace_oid(SHARD_SCHEMA, true))
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),

@@ -21,6 +21,12 @@ extern void manual_change_check_query(Query *query);
 extern void manual_change_check_utility(Node *stmt);
 
 /*
+ * Sets whether statements are this library's own although they run as a
+ * user's; returns what was set, to be set again, also after an error.
+ */
+extern bool manual_change_exempt(bool exempt);
+
+/*
  * The same for links between a shard and another relation, by any statement: a
  * relation begins or ceases to inherit from another one (as a partition does,
  * whose rows can be written by its parent's name), or gets a constraint.  The

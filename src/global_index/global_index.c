@@ -1,0 +1,410 @@
+/*-------------------------------------------------------------------------
+ *
+ * global_index.c
+ *	  Unique indexes without the distribution column: their entries.
+ *
+ * Each shard has the index as well, but rows with equal keys may be in two
+ * shards.  So there is a table of entries, distributed by the key, whose own
+ * unique index is the one that decides.  On every node, the table of entries
+ * depends on the index internally, so it goes when the index goes, and three
+ * internal triggers of the logical table name the index; write.c has their
+ * function.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_trigger.h"
+#include "commands/defrem.h"
+#include "commands/trigger.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/value.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+
+#include "catalog/catalog_rows.h"
+#include "catalog/metadata.h"
+#include "catalog/metadata_rows.h"
+#include "catalog/node.h"
+#include "catalog/node_session.h"
+#include "compat/acl.h"
+#include "compat/sql_function.h"
+#include "global_index/global_index.h"
+#include "global_index/keys.h"
+#include "lib/spi_query.h"
+#include "remote/connection.h"
+#include "remote/node_call.h"
+#include "table/definition.h"
+#include "table/next_id.h"
+#include "table/run_commands.h"
+
+SQL_FUNCTION(citus_internal_global_index_attach);
+
+typedef enum GlobalIndexes
+{
+	GLOBAL_INDEXES_ON,
+	GLOBAL_INDEXES_NOTICE,
+	GLOBAL_INDEXES_REFUSE,
+} GlobalIndexes;
+
+/* citus.global_indexes */
+static int	global_indexes = GLOBAL_INDEXES_REFUSE;
+
+void
+global_index_init(void)
+{
+	static const struct config_enum_entry choices[] = {
+		{"on", GLOBAL_INDEXES_ON, false},
+		{"notice", GLOBAL_INDEXES_NOTICE, false},
+		{"refuse", GLOBAL_INDEXES_REFUSE, false},
+		{NULL, 0, false}
+	};
+
+	DefineCustomEnumVariable("citus.global_indexes",
+							 "Whether unique indexes and constraints of a distributed table may lack its distribution column.",
+							 "They are checked by a table of entries that is distributed by their first column. \"notice\" says so each time.",
+							 &global_indexes, GLOBAL_INDEXES_REFUSE, choices, PGC_USERSET, 0, NULL, NULL, NULL);
+}
+
+Oid
+global_index_entries(Oid index)
+{
+	foreach_ptr(CatalogRow, row, catalog_dependents(RelationRelationId, index))
+	{
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(row->tuple);
+
+		if (depend->classid == RelationRelationId && depend->objsubid == 0 &&
+			depend->deptype == DEPENDENCY_INTERNAL && get_rel_relkind(depend->objid) == RELKIND_RELATION)
+			return depend->objid;
+	}
+	return InvalidOid;
+}
+
+/*
+ * Whether a unique or exclusion index includes the distribution column, with
+ * an equality operator.
+ */
+bool
+index_has_column(Relation index, AttrNumber dist_attno)
+{
+	Form_pg_index form = index->rd_index;
+	Oid		   *operators;
+	Oid		   *procs;
+	uint16	   *strategies;
+
+	if (form->indisexclusion)
+		RelationGetExclusionInfo(index, &operators, &procs, &strategies);
+	for (int i = 0; i < form->indnkeyatts; i++)
+	{
+		Oid			left;
+		Oid			right;
+
+		if (form->indkey.values[i] != dist_attno)
+			continue;
+		if (!form->indisexclusion)
+			return true;
+		op_input_types(operators[i], &left, &right);
+		if (op_hashjoinable(operators[i], left) || op_mergejoinable(operators[i], left))
+			return true;
+	}
+	return false;
+}
+
+/* Why a unique index can't be global, or NULL. */
+static const char *
+shape_refusal(Relation rel, Relation index)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	Form_pg_index form = index->rd_index;
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION || rel->rd_rel->relispartition)
+		return "The table is partitioned, or a partition.";
+	if (RelationGetIndexExpressions(index) != NIL || RelationGetIndexPredicate(index) != NIL)
+		return "The index has expressions or a condition.";
+	if (form->indisexclusion)
+		return "It is an exclusion constraint.";
+	if (!form->indimmediate)
+		return "The constraint is deferrable.";
+	if (form->indnullsnotdistinct)
+		return "The index treats nulls as equal.";
+	for (int i = 0; i < form->indnkeyatts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, form->indkey.values[i] - 1);
+
+		if (att->attgenerated != '\0')
+			return "One of its columns is generated.";
+		if (index->rd_indcollation[i] != att->attcollation)
+			return "It uses another collation than its column.";
+		if (!OidIsValid(get_array_type(att->atttypid)) || !OidIsValid(key_equality(att->atttypid)) ||
+			get_opclass_family(GetDefaultOpClass(att->atttypid, BTREE_AM_OID)) != index->rd_opfamily[i])
+			return "One of its columns has a type or operator class that is not the server's own.";
+	}
+	return NULL;
+}
+
+void
+global_index_check(Relation rel, Relation index, AttrNumber dist_attno)
+{
+	const char *detail = shape_refusal(rel, index);
+
+	if (global_indexes == GLOBAL_INDEXES_REFUSE && !node_session() &&
+		!OidIsValid(global_index_entries(RelationGetRelid(index))))
+		detail = "";
+	if (detail != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot create constraint on \"%s\"", RelationGetRelationName(rel)),
+				 errdetail("Distributed relations cannot have UNIQUE, EXCLUDE, or PRIMARY KEY constraints that "
+						   "do not include the distribution column (with an equality operator if EXCLUDE); "
+						   "index \"%s\" does not include column \"%s\".%s%s",
+						   RelationGetRelationName(index), get_attname(RelationGetRelid(rel), dist_attno, false),
+						   detail[0] == '\0' ? "" : " It can't be a global index: ", detail),
+				 errhint("Consider adding the distribution column to the constraint.")));
+}
+
+void
+global_index_check_online(Relation rel, AttrNumber dist_attno)
+{
+	foreach_oid(indexid, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(indexid, AccessShareLock);
+
+		if (dist_attno != 0 && index->rd_index->indisunique && !index_has_column(index, dist_attno))
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("cannot distribute table \"%s\" concurrently", RelationGetRelationName(rel)),
+					 errdetail("Index \"%s\" lacks the distribution column, and would become a global index.",
+							   RelationGetRelationName(index)),
+					 errhint("Use create_distributed_table(), or drop the index.")));
+		index_close(index, AccessShareLock);
+	}
+}
+
+static bool makes_entries = false;
+
+bool
+global_index_makes_entries(void)
+{
+	return makes_entries;
+}
+
+/* Makes the empty table of an index's entries on all nodes; its name. */
+static char *
+create_entries(Relation rel, Relation index)
+{
+	Oid			relid = RelationGetRelid(rel);
+	const DistTable *table = metadata_require(relid);
+	int			nkeys = index->rd_index->indnkeyatts;
+	char	   *name = psprintf("%s." GLOBAL_INDEX_TRIGGER INT64_FORMAT, SHARD_SCHEMA, next_id(PG_DIST_SHARDID_SEQ));
+	StringInfoData columns;
+	int			nshards = table->nshards;
+	char	   *create;
+	char	   *distribute;
+
+	initStringInfo(&columns);
+	for (int i = 0; i <= nkeys; i++)
+	{
+		AttrNumber	attno = i < nkeys ? index->rd_index->indkey.values[i] : table->dist_attno;
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attno - 1);
+
+		appendStringInfo(&columns, "%s%s %s%s%s NOT NULL", i == 0 ? "" : ", ",
+						 i < nkeys ? quote_identifier(NameStr(att->attname)) : ENTRY_DISTRIBUTION_VALUE,
+						 format_type_extended(att->atttypid, att->atttypmod,
+											  FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY),
+						 OidIsValid(att->attcollation) ? " COLLATE " : "",
+						 OidIsValid(att->attcollation) ? generate_collation_name(att->attcollation) : "");
+	}
+	create = psprintf("CREATE TABLE %s (%s, UNIQUE (%s))", name, columns.data, key_columns_text(rel, index));
+	run_commands(list_make1(create));
+	distribute = psprintf("SELECT pg_catalog.create_distributed_table(%s, %s, colocate_with => 'none', shard_count => %d)",
+						  quote_literal_cstr(name),
+						  quote_literal_cstr(get_attname(relid, index->rd_index->indkey.values[0], false)), nshards);
+	makes_entries = true;
+	PG_TRY();
+	{
+		run_commands(list_make1(distribute));
+	}
+	PG_FINALLY();
+	{
+		makes_entries = false;
+	}
+	PG_END_TRY();
+	return name;
+}
+
+/* Creates one of the triggers of an index. */
+static Oid
+create_trigger(Oid relid, Oid index, int16 event)
+{
+	CreateTrigStmt *stmt = makeNode(CreateTrigStmt);
+	TriggerTransition *transition;
+
+	stmt->trigname = GLOBAL_INDEX_TRIGGER;
+	stmt->funcname = list_make2(makeString("citus_internal"), makeString("global_index_write"));
+	stmt->timing = TRIGGER_TYPE_AFTER;
+	stmt->events = event;
+	for (int is_new = 0; is_new <= 1; is_new++)
+	{
+		if (event == TRIGGER_TYPE_TRUNCATE || event == (is_new ? TRIGGER_TYPE_DELETE : TRIGGER_TYPE_INSERT))
+			continue;
+		transition = makeNode(TriggerTransition);
+		transition->name = is_new ? "new_rows" : "old_rows";
+		transition->isNew = is_new;
+		transition->isTable = true;
+		stmt->transitionRels = lappend(stmt->transitionRels, transition);
+	}
+	return CreateTriggerFiringOn(stmt, NULL, relid, InvalidOid, InvalidOid, index, InvalidOid, InvalidOid, NULL, true,
+								 false, TRIGGER_FIRES_ALWAYS).objectId;
+}
+
+/* Marks an index on this node as a global one with that table of entries. */
+static void
+attach_entries(Oid relid, Oid index, Oid entries)
+{
+	static const int16 events[] = {TRIGGER_TYPE_INSERT, TRIGGER_TYPE_UPDATE, TRIGGER_TYPE_DELETE, TRIGGER_TYPE_TRUNCATE};
+	ObjectAddress owner;
+	ObjectAddress object;
+
+	ObjectAddressSet(owner, RelationRelationId, index);
+	ObjectAddressSet(object, RelationRelationId, entries);
+	recordDependencyOn(&object, &owner, DEPENDENCY_INTERNAL);
+	for (int i = 0; i < lengthof(events); i++)
+	{
+		ObjectAddressSet(object, TriggerRelationId, create_trigger(relid, index, events[i]));
+		recordDependencyOn(&object, &owner, DEPENDENCY_AUTO);
+	}
+	CommandCounterIncrement();
+}
+
+static char *
+attach_command(Oid index, const char *entries)
+{
+	return node_call(NODE_global_index_attach, node_text(relation_qualified_name(index)), node_text(entries));
+}
+
+/* Makes an index global. */
+static void
+create_global_index(Relation rel, Relation index)
+{
+	Oid			relid = RelationGetRelid(rel);
+	Oid			indexid = RelationGetRelid(index);
+	char	   *name = create_entries(rel, index);
+	Oid			entries = get_relname_relid(strchr(name, '.') + 1, get_namespace_oid(SHARD_SCHEMA, false));
+
+	if (global_indexes == GLOBAL_INDEXES_NOTICE)
+		ereport(NOTICE,
+				(errmsg("index \"%s\" becomes a global index", RelationGetRelationName(index)),
+				 errdetail("It lacks the distribution column. Each change of its columns is also written to the node of the key.")));
+	attach_entries(relid, indexid, entries);
+	if (node_active_primaries_remote() != NIL)
+		remote_exec_on_all(run_commands_call(list_make1(attach_command(indexid, name))));
+	entries_fill(rel, index, entries);
+}
+
+void
+global_indexes_create(Oid relid)
+{
+	const DistTable *table = metadata_lookup(relid);
+	Relation	rel;
+	AttrNumber	dist_attno;
+
+	if (table == NULL || table->dist_attno == 0)
+		return;
+	dist_attno = table->dist_attno;
+	rel = table_open(relid, NoLock);
+	foreach_oid(indexid, RelationGetIndexList(rel))
+	{
+		Relation	index = index_open(indexid, AccessShareLock);
+
+		if (index->rd_index->indisunique && !index_has_column(index, dist_attno) &&
+			!OidIsValid(global_index_entries(indexid)))
+			create_global_index(rel, index);
+		index_close(index, AccessShareLock);
+	}
+	table_close(rel, NoLock);
+}
+
+List *
+global_indexes_detach(Oid relid)
+{
+	Relation	rel = table_open(relid, NoLock);
+	List	   *result = NIL;
+
+	foreach_oid(indexid, RelationGetIndexList(rel))
+	{
+		Oid			entries = global_index_entries(indexid);
+
+		if (!OidIsValid(entries))
+			continue;
+		foreach_ptr(CatalogRow, row, catalog_dependents(RelationRelationId, indexid))
+		{
+			Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(row->tuple);
+			ObjectAddress trigger;
+
+			ObjectAddressSet(trigger, TriggerRelationId, depend->objid);
+			if (depend->classid == TriggerRelationId)
+				performDeletion(&trigger, DROP_RESTRICT, PERFORM_DELETION_INTERNAL);
+		}
+		(void) deleteDependencyRecordsForSpecific(RelationRelationId, entries, DEPENDENCY_INTERNAL, RelationRelationId,
+												  indexid);
+		result = lappend_oid(result, entries);
+	}
+	table_close(rel, NoLock);
+	CommandCounterIncrement();
+	return result;
+}
+
+List *
+global_index_commands(Oid relid)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	List	   *commands = NIL;
+
+	foreach_oid(indexid, RelationGetIndexList(rel))
+	{
+		Oid			entries = global_index_entries(indexid);
+
+		if (OidIsValid(entries))
+			commands = lappend(commands, attach_command(indexid, relation_qualified_name(entries)));
+	}
+	table_close(rel, NoLock);
+	return commands;
+}
+
+/* citus_internal.global_index_attach(index regclass, entries regclass) */
+Datum
+citus_internal_global_index_attach(PG_FUNCTION_ARGS)
+{
+	Oid			index = PG_GETARG_OID(0);
+	Oid			entries = PG_GETARG_OID(1);
+	Oid			relid;
+
+	node_function_check(fcinfo);
+	relid = get_rel_relkind(index) == RELKIND_INDEX ? IndexGetRelation(index, true) : InvalidOid;
+	if (!OidIsValid(relid) || get_rel_relkind(entries) != RELKIND_RELATION ||
+		get_rel_namespace(entries) != get_namespace_oid(SHARD_SCHEMA, false) ||
+		strncmp(get_rel_name(entries), GLOBAL_INDEX_TRIGGER, strlen(GLOBAL_INDEX_TRIGGER)) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("relations %u and %u are not an index and a table of its entries", index, entries)));
+	if (!object_ownercheck(RelationRelationId, relid, GetUserId()) ||
+		!object_ownercheck(RelationRelationId, entries, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, get_rel_name(index));
+	if (!OidIsValid(global_index_entries(index)))
+		attach_entries(relid, index, entries);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,30 @@
+/*-------------------------------------------------------------------------
+ *
+ * keys.h
+ *	  Entries of global indexes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef CITUS_GLOBAL_INDEX_KEYS_H
+#define CITUS_GLOBAL_INDEX_KEYS_H
+
+#include "postgres.h"
+
+#include "utils/rel.h"
+
+/* The column of entries with the distribution value of a key's row. */
+#define ENTRY_DISTRIBUTION_VALUE "\"row's distribution value\""
+
+/*
+ * The server's own equality operator (in pg_catalog) of a type's default btree
+ * operator class; InvalidOid if that is another's.
+ */
+extern Oid	key_equality(Oid type);
+
+/* The names of an index's key columns, quoted, with commas. */
+extern char *key_columns_text(Relation rel, Relation index);
+
+/* Adds the entries of all rows of a table that gets the index. */
+extern void entries_fill(Relation rel, Relation index, Oid entries);
+
+#endif							/* CITUS_GLOBAL_INDEX_KEYS_H */

@@ -1,0 +1,385 @@
+/*-------------------------------------------------------------------------
+ *
+ * write.c
+ *	  Keeps the entries of global indexes.
+ *
+ * The trigger fires on the initiator of a write, for the logical table, once
+ * per statement.  It writes the entries by ordinary distributed statements of
+ * the same transaction, with the rights of the owner of the entries.  So two
+ * transactions with equal keys meet in the unique index of one shard of the
+ * entries, where the later one waits.  Entries of keys that go are deleted
+ * before those that come are inserted, so that keys can be exchanged.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/relation.h"
+#include "access/stratnum.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_namespace.h"
+#include "commands/defrem.h"
+#include "commands/trigger.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/tuplestore.h"
+
+#include "catalog/metadata.h"
+#include "compat/acl.h"
+#include "compat/noreturn.h"
+#include "compat/sql_function.h"
+#include "global_index/global_index.h"
+#include "global_index/keys.h"
+#include "lib/run_as.h"
+#include "lib/spi_query.h"
+#include "resolve/manual_change.h"
+#include "table/definition.h"
+
+SQL_FUNCTION(citus_internal_global_index_write);
+SQL_FUNCTION(citus_check_global_index);
+
+/* Rows of a trigger whose entries are written together. */
+#define BATCH_ROWS 5000
+
+/* Keys whose entries wait, with the distribution values of their rows. */
+typedef struct KeyBatch
+{
+	int			count;
+	Datum	   *values[INDEX_MAX_KEYS + 1];
+} KeyBatch;
+
+/* A global index that a trigger maintains. */
+typedef struct IndexWrite
+{
+	Relation	rel;			/* the logical table */
+	Relation	index;
+	char	   *entries;		/* qualified name */
+	int			nkeys;
+	AttrNumber	attnos[INDEX_MAX_KEYS + 1]; /* of the key, then of the
+											 * distribution column */
+	MemoryContext context;		/* of the batch */
+	KeyBatch	gone;
+	KeyBatch	added;
+} IndexWrite;
+
+Oid
+key_equality(Oid type)
+{
+	Oid			opclass = GetDefaultOpClass(type, BTREE_AM_OID);
+	Oid			input = OidIsValid(opclass) ? get_opclass_input_type(opclass) : InvalidOid;
+	Oid			operator = OidIsValid(opclass) ?
+		get_opfamily_member(get_opclass_family(opclass), input, input, BTEqualStrategyNumber) : InvalidOid;
+	char	   *name = OidIsValid(operator) ? get_opname(operator) : NULL;
+
+	return name != NULL && operator < FirstNormalObjectId && strcmp(name, "=") == 0 ? operator : InvalidOid;
+}
+
+char *
+key_columns_text(Relation rel, Relation index)
+{
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	for (int i = 0; i < index->rd_index->indnkeyatts; i++)
+		appendStringInfo(&buf, "%s%s", i == 0 ? "" : ", ",
+						 quote_identifier(get_attname(RelationGetRelid(rel), index->rd_index->indkey.values[i], false)));
+	return buf.data;
+}
+
+/* ROW of the columns of a key, which are not null: a condition. */
+static char *
+key_is_complete(Relation rel, Relation index)
+{
+	return psprintf("pg_catalog.num_nulls(%s) OPERATOR(pg_catalog.=) 0", key_columns_text(rel, index));
+}
+
+/*
+ * Throws the current error again; as that of the index, if it is one of its
+ * entries: they have equal keys.
+ */
+pg_noreturn static void
+rethrow_for_index(Relation rel, Relation index, MemoryContext context)
+{
+	ErrorData  *error;
+
+	MemoryContextSwitchTo(context);
+	error = CopyErrorData();
+	if (error->sqlerrcode == ERRCODE_UNIQUE_VIOLATION)
+	{
+		error->message = psprintf("duplicate key value violates unique constraint \"%s\"", RelationGetRelationName(index));
+		error->constraint_name = RelationGetRelationName(index);
+		error->table_name = RelationGetRelationName(rel);
+		error->schema_name = get_namespace_name(RelationGetNamespace(rel));
+		error->context = NULL;
+	}
+	FlushErrorState();
+	ReThrowError(error);
+}
+
+/*
+ * Runs a statement of ours that writes entries, as their owner; its arguments
+ * have no nulls.
+ */
+static void
+write_entries(Relation rel, Relation index, Oid entries, const char *sql, int nargs, Oid *types, Datum *values)
+{
+	MemoryContext context = CurrentMemoryContext;
+	RunAs		caller = run_as_owner_begin(entries);
+	bool		before = manual_change_exempt(true);
+
+	PG_TRY();
+	{
+		SPI_connect();
+		if (SPI_execute_with_args(sql, nargs, types, values, NULL, false, 0) < 0)
+			elog(ERROR, "SPI failed: %s", sql);
+		SPI_finish();
+	}
+	PG_CATCH();
+	{
+		manual_change_exempt(before);
+		rethrow_for_index(rel, index, context);
+	}
+	PG_END_TRY();
+	manual_change_exempt(before);
+	run_as_end(caller);
+}
+
+/* Writes a batch of keys; is_new: inserts the entries, else deletes them. */
+static void
+batch_write(IndexWrite *write, KeyBatch *batch, bool is_new)
+{
+	int			nargs = is_new ? write->nkeys + 1 : write->nkeys;
+	bool		one = batch->count == 1;
+	Oid			types[INDEX_MAX_KEYS + 1];
+	Datum		values[INDEX_MAX_KEYS + 1];
+	StringInfoData params;
+	StringInfoData sql;
+
+	if (batch->count == 0)
+		return;
+	initStringInfo(&params);
+	initStringInfo(&sql);
+	for (int i = 0; i < nargs; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(write->rel), write->attnos[i] - 1);
+
+		types[i] = one ? att->atttypid : get_array_type(att->atttypid);
+		values[i] = one ? batch->values[i][0] :
+			PointerGetDatum(construct_array(batch->values[i], batch->count, att->atttypid, att->attlen, att->attbyval,
+											att->attalign));
+		appendStringInfo(&params, one ? "%s$%d" : "%spg_catalog.unnest($%d)", i == 0 ? "" : ", ", i + 1);
+	}
+	if (is_new)
+		appendStringInfo(&sql, one ? "INSERT INTO %s VALUES (%s)" : "INSERT INTO %s SELECT * FROM ROWS FROM (%s) r",
+						 write->entries, params.data);
+	else
+	{
+		appendStringInfo(&sql, "DELETE FROM %s WHERE ", write->entries);
+		for (int i = 0; i < (one ? nargs : 1); i++)
+			appendStringInfo(&sql, one ? "%s%s OPERATOR(pg_catalog.=) $%d" : "%s%s OPERATOR(pg_catalog.=) ANY ($%d)",
+							 i == 0 ? "" : " AND ",
+							 quote_identifier(get_attname(RelationGetRelid(write->rel), write->attnos[i], false)), i + 1);
+		if (!one && nargs > 1)
+			appendStringInfo(&sql, " AND (%s) IN (SELECT * FROM ROWS FROM (%s) r)",
+							 key_columns_text(write->rel, write->index), params.data);
+	}
+	write_entries(write->rel, write->index, global_index_entries(RelationGetRelid(write->index)), sql.data, nargs, types,
+				  values);
+	batch->count = 0;
+}
+
+static void
+batches_write(IndexWrite *write)
+{
+	batch_write(write, &write->gone, false);
+	batch_write(write, &write->added, true);
+	MemoryContextReset(write->context);
+}
+
+/* Adds a row's key to a batch, unless it has nulls. */
+static void
+batch_add(IndexWrite *write, KeyBatch *batch, TupleTableSlot *slot)
+{
+	MemoryContext old;
+
+	for (int i = 0; i <= write->nkeys; i++)
+		if (slot->tts_isnull[write->attnos[i] - 1])
+			return;
+	old = MemoryContextSwitchTo(write->context);
+	for (int i = 0; i <= write->nkeys; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(slot->tts_tupleDescriptor, write->attnos[i] - 1);
+
+		batch->values[i][batch->count] = datumCopy(slot->tts_values[write->attnos[i] - 1], att->attbyval, att->attlen);
+	}
+	batch->count++;
+	MemoryContextSwitchTo(old);
+}
+
+/* Whether two versions of a row have the same entry. */
+static bool
+same_entry(const IndexWrite *write, TupleTableSlot *old, TupleTableSlot *new)
+{
+	for (int i = 0; i <= write->nkeys; i++)
+	{
+		int			k = write->attnos[i] - 1;
+		Form_pg_attribute att = TupleDescAttr(old->tts_tupleDescriptor, k);
+
+		if (old->tts_isnull[k] != new->tts_isnull[k] ||
+			(!old->tts_isnull[k] && !datum_image_eq(old->tts_values[k], new->tts_values[k], att->attbyval, att->attlen)))
+			return false;
+	}
+	return true;
+}
+
+/* The next row of a transition table; false after the last. */
+static bool
+next_row(Tuplestorestate *rows, int pointer, TupleTableSlot *slot)
+{
+	tuplestore_select_read_pointer(rows, pointer);
+	if (!tuplestore_gettupleslot(rows, true, false, slot))
+		return false;
+	slot_getallattrs(slot);
+	return true;
+}
+
+static int
+read_from_start(Tuplestorestate *rows)
+{
+	int			pointer = tuplestore_alloc_read_pointer(rows, EXEC_FLAG_REWIND);
+
+	tuplestore_select_read_pointer(rows, pointer);
+	tuplestore_rescan(rows);
+	return pointer;
+}
+
+/*
+ * Writes the entries of the rows of a statement.  An UPDATE that needs several
+ * batches deletes all entries that go first.
+ */
+static void
+write_rows(IndexWrite *write, Tuplestorestate *old_rows, Tuplestorestate *new_rows)
+{
+	TupleDesc	desc = RelationGetDescr(write->rel);
+	TupleTableSlot *old = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+	TupleTableSlot *new = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
+
+	for (int adds = 0; adds <= 1; adds++)
+	{
+		int			old_pointer = old_rows != NULL ? read_from_start(old_rows) : 0;
+		int			new_pointer = new_rows != NULL ? read_from_start(new_rows) : 0;
+
+		if ((adds ? new_rows : old_rows) == NULL)
+			continue;
+		while ((old_rows == NULL || next_row(old_rows, old_pointer, old)) &&
+			   (new_rows == NULL || next_row(new_rows, new_pointer, new)))
+		{
+			KeyBatch   *batch = adds ? &write->added : &write->gone;
+
+			CHECK_FOR_INTERRUPTS();
+			if (old_rows != NULL && new_rows != NULL && same_entry(write, old, new))
+				continue;
+			batch_add(write, batch, adds ? new : old);
+			if (batch->count == BATCH_ROWS)
+				batches_write(write);
+		}
+		batches_write(write);
+	}
+	ExecDropSingleTupleTableSlot(old);
+	ExecDropSingleTupleTableSlot(new);
+}
+
+/* citus_internal.global_index_write(): the trigger of a global index */
+Datum
+citus_internal_global_index_write(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = (TriggerData *) fcinfo->context;
+	IndexWrite	write = {0};
+	Oid			entries;
+
+	if (!CALLED_AS_TRIGGER(fcinfo) || !trigger_is_of_global_index(trigger->tg_trigger->tgisinternal, trigger->tg_trigger->tgname))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" can only be called by triggers of global indexes", "global_index_write")));
+	write.rel = trigger->tg_relation;
+	entries = global_index_entries(trigger->tg_trigger->tgconstrindid);
+	write.index = index_open(trigger->tg_trigger->tgconstrindid, AccessShareLock);
+	write.entries = relation_qualified_name(entries);
+	write.nkeys = write.index->rd_index->indnkeyatts;
+	for (int i = 0; i < write.nkeys; i++)
+		write.attnos[i] = write.index->rd_index->indkey.values[i];
+	write.attnos[write.nkeys] = metadata_require(RelationGetRelid(write.rel))->dist_attno;
+	if (TRIGGER_FIRED_BY_TRUNCATE(trigger->tg_event))
+		write_entries(write.rel, write.index, entries, psprintf("TRUNCATE %s", write.entries), 0, NULL, NULL);
+	else
+	{
+		write.context = AllocSetContextCreate(CurrentMemoryContext, "global index", ALLOCSET_DEFAULT_SIZES);
+		for (int i = 0; i <= write.nkeys; i++)
+		{
+			write.gone.values[i] = palloc(sizeof(Datum) * BATCH_ROWS);
+			write.added.values[i] = palloc(sizeof(Datum) * BATCH_ROWS);
+		}
+		write_rows(&write, trigger->tg_oldtable, trigger->tg_newtable);
+		MemoryContextDelete(write.context);
+	}
+	index_close(write.index, AccessShareLock);
+	PG_RETURN_POINTER(NULL);
+}
+
+/* The entries that the rows of a table have, as a query. */
+static char *
+entries_query(Relation rel, Relation index)
+{
+	Oid			relid = RelationGetRelid(rel);
+
+	return psprintf("SELECT %s, %s FROM %s WHERE %s", key_columns_text(rel, index),
+					quote_identifier(get_attname(relid, metadata_require(relid)->dist_attno, false)),
+					relation_qualified_name(relid), key_is_complete(rel, index));
+}
+
+void
+entries_fill(Relation rel, Relation index, Oid entries)
+{
+	write_entries(rel, index, entries,
+				  psprintf("INSERT INTO %s %s", relation_qualified_name(entries), entries_query(rel, index)), 0, NULL, NULL);
+}
+
+/* citus_check_global_index(index regclass) */
+Datum
+citus_check_global_index(PG_FUNCTION_ARGS)
+{
+	Oid			indexid = PG_GETARG_OID(0);
+	Oid			entries = get_rel_relkind(indexid) == RELKIND_INDEX ? global_index_entries(indexid) : InvalidOid;
+	Relation	index;
+	Relation	rel;
+	char	   *rows;
+	char	   *sql;
+	RunAs		caller;
+	int64		count;
+
+	if (!OidIsValid(entries))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("relation with OID %u is not a global index", indexid)));
+	index = index_open(indexid, AccessShareLock);
+	rel = relation_open(index->rd_index->indrelid, AccessShareLock);
+	if (!object_ownercheck(RelationRelationId, RelationGetRelid(rel), GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, RelationGetRelationName(index));
+	rows = entries_query(rel, index);
+	sql = psprintf("SELECT pg_catalog.count(*) FROM ((%s EXCEPT ALL TABLE %s) UNION ALL (TABLE %s EXCEPT ALL %s)) d",
+				   rows, relation_qualified_name(entries), relation_qualified_name(entries), rows);
+	caller = run_as_owner_begin(entries);
+	count = strtoll(spi_value(sql), NULL, 10);
+	run_as_end(caller);
+	relation_close(rel, AccessShareLock);
+	index_close(index, AccessShareLock);
+	PG_RETURN_INT64(count);
+}

@@ -1,0 +1,96 @@
+-- Unique indexes and constraints without the distribution column.
+CREATE SCHEMA global_index;
+SET search_path = global_index;
+
+CREATE TABLE users (tenant int NOT NULL, id bigint PRIMARY KEY, email text, name text);
+SELECT create_distributed_table('users', 'tenant');
+SET citus.global_indexes = notice;
+INSERT INTO users SELECT i % 10, i, 'u' || i || '@example.org', 'n' FROM generate_series(1, 100) i;
+SELECT create_distributed_table('users', 'tenant');
+SELECT citus_check_global_index('users_pkey');
+
+-- a key is unique over all shards, whoever writes it
+INSERT INTO users VALUES (3, 5, 'x', 'x');
+INSERT INTO users VALUES (3, 101, 'u101@example.org', 'x');
+INSERT INTO users SELECT t, 102, 'x', 'x' FROM generate_series(1, 3) t;
+COPY users FROM STDIN;
+7	103	u103@example.org	c
+8	101	y	c
+\.
+UPDATE users SET id = 7 WHERE tenant = 8 AND id = 8;
+UPDATE users SET name = 'other' WHERE tenant = 8;
+SELECT citus_check_global_index('users_pkey');
+
+-- a second one, over rows that exist, and one that rows violate
+CREATE UNIQUE INDEX users_email ON users (email);
+CREATE TABLE pairs (a int, b int);
+SELECT create_distributed_table('pairs', 'a');
+INSERT INTO pairs VALUES (1, 1), (2, 1);
+ALTER TABLE pairs ADD CONSTRAINT pairs_b UNIQUE (b);
+DELETE FROM pairs;
+ALTER TABLE pairs ADD CONSTRAINT pairs_b UNIQUE (b);
+DROP TABLE pairs;
+UPDATE users SET email = 'u1@example.org' WHERE tenant = 2 AND id = 2;
+INSERT INTO users VALUES (1, 200, NULL, 'x'), (2, 201, NULL, 'x');
+
+-- keys that go can come again, in other shards
+BEGIN;
+DELETE FROM users WHERE tenant = 4 AND id = 4;
+INSERT INTO users VALUES (5, 4, 'u4@example.org', 'moved');
+COMMIT;
+UPDATE users SET tenant = 6 WHERE tenant = 5 AND id = 4;
+UPDATE users SET id = 201 - id + 300 WHERE id <= 50;
+MERGE INTO users u USING (VALUES (6, 497, 'm@example.org')) v (tenant, id, email) ON u.tenant = v.tenant AND u.id = v.id
+	WHEN MATCHED THEN UPDATE SET email = v.email WHEN NOT MATCHED THEN INSERT VALUES (v.tenant, v.id, v.email, 'merged');
+DELETE FROM users WHERE id BETWEEN 60 AND 70;
+SELECT tenant, id, email, name FROM users WHERE name IN ('moved', 'merged') ORDER BY id;
+SELECT citus_check_global_index('users_pkey'), citus_check_global_index('users_email'), count(*) FROM users;
+
+-- it is an index of the table, on every node
+SELECT indexname FROM pg_indexes WHERE schemaname = 'global_index' ORDER BY 1;
+SELECT DISTINCT result FROM run_command_on_all_nodes($$SELECT count(*) FROM pg_trigger WHERE tgrelid = 'global_index.users'::regclass AND tgisinternal$$);
+ALTER INDEX users_email RENAME TO users_mail;
+INSERT INTO users VALUES (3, 900, 'u1@example.org', 'x');
+
+-- who writes needs no right on the entries, and has none
+CREATE ROLE global_index_writer;
+GRANT USAGE ON SCHEMA global_index TO global_index_writer;
+GRANT SELECT, INSERT, DELETE ON users TO global_index_writer;
+SET ROLE global_index_writer;
+INSERT INTO users VALUES (3, 901, 'w@example.org', 'w');
+INSERT INTO users VALUES (4, 901, 'v@example.org', 'w');
+DELETE FROM users WHERE tenant = 3 AND id = 901;
+SELECT citus_check_global_index('users_pkey');
+RESET ROLE;
+REVOKE ALL ON users FROM global_index_writer;
+REVOKE ALL ON SCHEMA global_index FROM global_index_writer;
+DROP ROLE global_index_writer;
+SELECT citus_check_global_index('users_pkey');
+
+-- what it can't be
+CREATE UNIQUE INDEX ON users (lower(email));
+CREATE UNIQUE INDEX ON users (email) WHERE id > 5;
+CREATE UNIQUE INDEX ON users (email) NULLS NOT DISTINCT;
+ALTER TABLE users ADD UNIQUE (email) DEFERRABLE;
+CREATE UNIQUE INDEX CONCURRENTLY ON users (email);
+INSERT INTO users VALUES (1, 1000, 'c', 'x') ON CONFLICT (id) DO NOTHING;
+INSERT INTO users VALUES (1, 1000, 'c', 'x') ON CONFLICT DO NOTHING;
+
+TRUNCATE users;
+SELECT citus_check_global_index('users_pkey');
+INSERT INTO users VALUES (1, 1, 'a', 'x');
+DROP INDEX users_mail;
+INSERT INTO users VALUES (2, 2, 'a', 'x');
+ALTER TABLE users DROP CONSTRAINT users_pkey;
+INSERT INTO users VALUES (2, 1, 'a', 'x');
+SELECT DISTINCT result FROM run_command_on_all_nodes($$SELECT count(*) FROM pg_class WHERE relname LIKE 'global\_index\_%' AND relkind = 'r'$$);
+ALTER TABLE users ADD COLUMN code int;
+CREATE UNIQUE INDEX users_code ON users (code, name);
+INSERT INTO users VALUES (1, 3, 'a', 'x', 1), (2, 3, 'a', 'y', 1);
+INSERT INTO users VALUES (2, 4, 'a', 'x', 1);
+DELETE FROM users WHERE code = 1;
+SELECT citus_check_global_index('users_code');
+SELECT undistribute_table('users');
+SELECT DISTINCT result FROM run_command_on_all_nodes($$SELECT count(*) FROM pg_class WHERE relname LIKE 'global\_index\_%' AND relkind = 'r'$$);
+SET client_min_messages = warning;
+DROP SCHEMA global_index CASCADE;
