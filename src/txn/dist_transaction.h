@@ -52,6 +52,8 @@ typedef struct DistTransaction
 	CommitStamp children_clock; /* the latest of its writers', if it is to be
 								 * prepared itself */
 	struct PreparedSlot *preparing; /* its slot then */
+	bool		parked;			/* its client prepares it, or prepares the one
+								 * that this is a participant of */
 
 	/*
 	 * Its notifications (notify.c).

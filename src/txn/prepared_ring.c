@@ -51,7 +51,6 @@ int			snapshot_timeout = 30 * 1000;
 /* the PREPARE TRANSACTION that was asked for */
 static char noted_gid[GIDSIZE] = "";
 static bool noted_node = false;	/* a node asked for it */
-static bool noted_parked = false;
 
 /* COMMIT PREPARED or ROLLBACK PREPARED in progress */
 static PreparedSlot *ending_prepared = NULL;
@@ -126,7 +125,7 @@ clear_slot(PreparedSlot *slot)
 bool
 prepared_ring_parks(void)
 {
-	return noted_parked;
+	return dist_transaction.parked;
 }
 
 void
@@ -141,11 +140,11 @@ prepared_ring_before_prepare(void)
 	if (!TransactionIdIsValid(xid))
 		return;
 	LWLockAcquire(commit_ring->header.lock, LW_EXCLUSIVE);
-	if (!noted_parked || has_slot_for_client())
+	if (!dist_transaction.parked || has_slot_for_client())
 		dist_transaction.preparing = make_slot(xid, MyDatabaseId, noted_gid, noted_node, xactGetCommittedChildren(&children) > 0,
 							  commit_ring_next(dist_transaction.children_clock));
 	if (dist_transaction.preparing != NULL)
-		dist_transaction.preparing->parked = noted_parked;
+		dist_transaction.preparing->parked = dist_transaction.parked;
 	LWLockRelease(commit_ring->header.lock);
 	if (noted_node)
 		commit_waits_for_standbys();
@@ -153,7 +152,7 @@ prepared_ring_before_prepare(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("maximum number of prepared transactions reached"),
-				 noted_parked ? errdetail("Half of them are kept for transactions on several nodes.") : 0,
+				 dist_transaction.parked ? errdetail("Half of them are kept for transactions on several nodes.") : 0,
 				 errhint("Increase max_prepared_transactions (currently %d).", max_prepared_xacts)));
 }
 
@@ -202,7 +201,6 @@ finish_end(bool success)
 void
 prepared_ring_after_prepare(void)
 {
-	noted_parked = false;
 	if (dist_transaction.preparing != NULL && dist_transaction.preparing->distributed)
 		report_clock(dist_transaction.preparing->after);
 }
@@ -210,7 +208,6 @@ prepared_ring_after_prepare(void)
 void
 prepared_ring_after_abort(void)
 {
-	noted_parked = false;
 	if (dist_transaction.preparing != NULL)
 		free_slot(dist_transaction.preparing);
 	if (ending_prepared != NULL)
@@ -262,9 +259,11 @@ prepared_ring_before(const TransactionStmt *stmt, const char *query)
 	{
 		case TRANS_STMT_PREPARE:
 			noted_node = gid_check(stmt->gid, query);
-			noted_parked = !noted_node || strncmp(query, PARKED_TAG, strlen(PARKED_TAG)) == 0;
 			strlcpy(noted_gid, stmt->gid, sizeof(noted_gid));
-			if (noted_parked && IsTransactionState())
+			/* in a failed block it is a ROLLBACK, and no callback follows */
+			dist_transaction.parked = IsTransactionState() &&
+				(!noted_node || strncmp(query, PARKED_TAG, strlen(PARKED_TAG)) == 0);
+			if (dist_transaction.parked)
 				prepared_ring_load();
 			break;
 		case TRANS_STMT_COMMIT_PREPARED:

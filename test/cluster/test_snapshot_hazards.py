@@ -2,6 +2,7 @@
 
 import random
 import threading
+from contextlib import suppress
 
 import psycopg
 import pytest
@@ -305,6 +306,18 @@ def test_client_prepared(accounts, connect):
     writer.execute("COMMIT PREPARED 'mine'")
     assert begun.go_on() is None
     assert value(reader, "SELECT sum(balance) FROM account") == ACCOUNTS * (BALANCE + 1)
+
+
+@pytest.mark.parametrize("before", [["BEGIN", "SELECT 1/0"], []], ids=["failed", "no_block"])
+def test_not_prepared(accounts, connect, before):
+    """A PREPARE TRANSACTION that prepares nothing leaves no mark: readers wait for the session's next commit."""
+    writer = connect(accounts.coordinator)
+    for statement in [*before, "PREPARE TRANSACTION 'mine'"]:
+        with suppress(psycopg.errors.DivisionByZero):
+            writer.execute(statement)
+    stopped = Stopped(accounts.coordinator, "commit-after-decision", UPDATE_ALL, connection=writer)
+    expect_wait(accounts)
+    assert stopped.go_on() is None
 
 
 def test_short_reads_ask_nobody(accounts, connect):

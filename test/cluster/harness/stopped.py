@@ -11,9 +11,9 @@ from . import servers
 from .servers import pid_of, wait_until
 
 
-def commit_at(node, step, action):
-    """A connection that does so (stop, kill, ..) when it comes to a step of the code."""
-    connection = servers.connect(node)
+def commit_at(node, step, action, connection=None):
+    """A connection, new if none is given, that does so (stop, kill, ..) when it comes to a step of the code."""
+    connection = connection or servers.connect(node)
     connection.execute("SELECT set_config('citus.debug_points', %s, false)", [f"{step}={action}"])
     return connection
 
@@ -32,8 +32,8 @@ class Stopped:
 
     standing = []   # those that nobody has let go on
 
-    def __init__(self, node, step, statement):
-        self.connection = commit_at(node, step, "stop")
+    def __init__(self, node, step, statement, connection=None):
+        self.connection = commit_at(node, step, "stop", connection)
         self.pid = pid_of(self.connection)
         self.error = None
         self.standing.append(self)
