@@ -6,7 +6,7 @@
  * Each shard has the index as well, but rows with equal keys may be in two
  * shards.  So there is a table of entries, distributed by the key, whose own
  * unique index is the one that decides.  On every node, the table of entries
- * depends on the index internally, so it goes when the index goes, and three
+ * depends on the index internally, so it goes when the index goes, and four
  * internal triggers of the logical table name the index; write.c has their
  * function.
  *
@@ -149,7 +149,7 @@ shape_refusal(Relation rel, Relation index)
 			return "One of its columns is generated.";
 		if (index->rd_indcollation[i] != att->attcollation)
 			return "It uses another collation than its column.";
-		if (!OidIsValid(get_array_type(att->atttypid)) || !OidIsValid(key_equality(att->atttypid)) ||
+		if (!OidIsValid(get_array_type(getBaseType(att->atttypid))) || !OidIsValid(key_equality(att->atttypid)) ||
 			get_opclass_family(GetDefaultOpClass(att->atttypid, BTREE_AM_OID)) != index->rd_opfamily[i])
 			return "One of its columns has a type or operator class that is not the server's own.";
 	}
@@ -220,11 +220,13 @@ create_entries(Relation rel, Relation index)
 	{
 		AttrNumber	attno = i < nkeys ? index->rd_index->indkey.values[i] : table->dist_attno;
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attno - 1);
+		int32		typmod = att->atttypmod;
+		Oid			type = getBaseTypeAndTypmod(att->atttypid, &typmod);
 
+		/* of a domain, the base type: the rows have been checked */
 		appendStringInfo(&columns, "%s%s %s%s%s NOT NULL", i == 0 ? "" : ", ",
 						 i < nkeys ? quote_identifier(NameStr(att->attname)) : ENTRY_DISTRIBUTION_VALUE,
-						 format_type_extended(att->atttypid, att->atttypmod,
-											  FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY),
+						 format_type_extended(type, typmod, FORMAT_TYPE_TYPEMOD_GIVEN | FORMAT_TYPE_FORCE_QUALIFY),
 						 OidIsValid(att->attcollation) ? " COLLATE " : "",
 						 OidIsValid(att->attcollation) ? generate_collation_name(att->attcollation) : "");
 	}

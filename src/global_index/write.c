@@ -28,6 +28,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
@@ -171,10 +172,10 @@ batch_write(IndexWrite *write, KeyBatch *batch, bool is_new)
 	{
 		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(write->rel), write->attnos[i] - 1);
 
-		types[i] = one ? att->atttypid : get_array_type(att->atttypid);
+		types[i] = one ? getBaseType(att->atttypid) : get_array_type(getBaseType(att->atttypid));
 		values[i] = one ? batch->values[i][0] :
-			PointerGetDatum(construct_array(batch->values[i], batch->count, att->atttypid, att->attlen, att->attbyval,
-											att->attalign));
+			PointerGetDatum(construct_array(batch->values[i], batch->count, getBaseType(att->atttypid), att->attlen,
+											att->attbyval, att->attalign));
 		appendStringInfo(&params, one ? "%s$%d" : "%spg_catalog.unnest($%d)", i == 0 ? "" : ", ", i + 1);
 	}
 	if (is_new)
@@ -345,11 +346,25 @@ entries_query(Relation rel, Relation index)
 					relation_qualified_name(relid), key_is_complete(rel, index));
 }
 
+/*
+ * Has statements fail until the caller's level of settings ends, of which the
+ * owner's own policies (FORCE ROW LEVEL SECURITY) would hide rows.
+ */
+static void
+require_all_rows(void)
+{
+	(void) set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+}
+
 void
 entries_fill(Relation rel, Relation index, Oid entries)
 {
+	int			level = NewGUCNestLevel();
+
+	require_all_rows();
 	write_entries(rel, index, entries,
 				  psprintf("INSERT INTO %s %s", relation_qualified_name(entries), entries_query(rel, index)), 0, NULL, NULL);
+	AtEOXact_GUC(true, level);
 }
 
 /* citus_check_global_index(index regclass) */
@@ -377,6 +392,7 @@ citus_check_global_index(PG_FUNCTION_ARGS)
 	sql = psprintf("SELECT pg_catalog.count(*) FROM ((%s EXCEPT ALL TABLE %s) UNION ALL (TABLE %s EXCEPT ALL %s)) d",
 				   rows, relation_qualified_name(entries), relation_qualified_name(entries), rows);
 	caller = run_as_owner_begin(entries);
+	require_all_rows();
 	count = strtoll(spi_value(sql), NULL, 10);
 	run_as_end(caller);
 	relation_close(rel, AccessShareLock);

@@ -76,6 +76,44 @@ CREATE UNIQUE INDEX CONCURRENTLY ON users (email);
 INSERT INTO users VALUES (1, 1000, 'c', 'x') ON CONFLICT (id) DO NOTHING;
 INSERT INTO users VALUES (1, 1000, 'c', 'x') ON CONFLICT DO NOTHING;
 
+-- the owner's policies hide no rows from it
+\set SHOW_CONTEXT never
+CREATE ROLE global_index_owner;
+GRANT ALL ON SCHEMA global_index TO global_index_owner;
+SET ROLE global_index_owner;
+CREATE TABLE hidden (a int, b int);
+SELECT create_distributed_table('hidden', 'a');
+INSERT INTO hidden VALUES (1, 1), (2, 1);
+ALTER TABLE hidden ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY one ON hidden USING (a = 1) WITH CHECK (true);
+CREATE UNIQUE INDEX ON hidden (b);
+ALTER TABLE hidden NO FORCE ROW LEVEL SECURITY;
+CREATE UNIQUE INDEX ON hidden (b);
+DELETE FROM hidden WHERE a = 2;
+CREATE UNIQUE INDEX hidden_b ON hidden (b);
+ALTER TABLE hidden FORCE ROW LEVEL SECURITY;
+INSERT INTO hidden VALUES (3, 1);
+SELECT citus_check_global_index('hidden_b');
+DROP TABLE hidden;
+RESET ROLE;
+REVOKE ALL ON SCHEMA global_index FROM global_index_owner;
+DROP ROLE global_index_owner;
+\set SHOW_CONTEXT errors
+
+-- a domain's values are checked where they are stored
+CREATE DOMAIN code AS varchar(5) CHECK (VALUE <> 'none');
+CREATE TABLE coded (a int, b code UNIQUE);
+SELECT create_distributed_table('coded', 'a');
+INSERT INTO coded SELECT i, i FROM generate_series(1, 3) i;
+INSERT INTO coded VALUES (4, '3');
+INSERT INTO coded VALUES (4, 'none');
+UPDATE coded SET b = b || 'x';
+SELECT citus_check_global_index('coded_b_key');
+SELECT format_type(atttypid, atttypmod) FROM pg_index JOIN pg_depend ON refobjid = indexrelid AND deptype = 'i' JOIN pg_attribute ON attrelid = objid AND attnum = 1
+	WHERE indexrelid = 'coded_b_key'::regclass AND attname = 'b';
+DROP TABLE coded;
+DROP DOMAIN code;
+
 TRUNCATE users;
 SELECT citus_check_global_index('users_pkey');
 INSERT INTO users VALUES (1, 1, 'a', 'x');
