@@ -1,0 +1,136 @@
+"""Unique keys without the distribution column: new nodes, moves, every kind of writer, sessions that are killed."""
+
+import random
+import threading
+
+import psycopg
+import pytest
+
+from harness import servers
+from harness.load import Load
+from harness.servers import rows, value, wait_until_quiet
+
+KEYS = 40
+
+
+@pytest.fixture
+def keyed(own_cluster):
+    """A cluster with the table g, distributed by t, whose column k is a global unique key."""
+    with servers.connect(own_cluster.coordinator) as connection:
+        connection.execute("CREATE TABLE parent (t int PRIMARY KEY)")
+        connection.execute("SELECT create_distributed_table('parent', 't', shard_count => 8)")
+        connection.execute("INSERT INTO parent SELECT generate_series(1, 9)")
+        connection.execute("CREATE TABLE g (t int REFERENCES parent, k int UNIQUE)")
+        connection.execute("SET citus.global_indexes = on")
+        connection.execute("SELECT create_distributed_table('g', 't', colocate_with => 'parent')")
+    return own_cluster
+
+
+def check(node):
+    """The keys are unique, and the entries are those of the rows."""
+    with servers.connect(node) as connection:
+        assert rows(connection, "SELECT k, count(*) FROM g WHERE k IS NOT NULL GROUP BY k HAVING count(*) > 1") == []
+        assert value(connection, "SELECT citus_check_global_index('g_k_key')") == 0
+
+
+def refuses(connection, statement):
+    """The statement fails with 23505, and names the index."""
+    with pytest.raises(psycopg.errors.UniqueViolation) as failure:
+        connection.execute(statement)
+    assert (failure.value.diag.constraint_name, failure.value.diag.table_name) == ("g_k_key", "g")
+
+
+def test_node_that_is_added(keyed, connect):
+    """A new node, and shards of table and entries that have moved there, keep the keys as the others do."""
+    connection, port = connect(keyed.coordinator), keyed.workers[1].port
+    connection.execute("SELECT rebalance_table_shards(drain_only => false)")
+    connection.execute("SELECT citus_drain_node('127.0.0.1', %s)", [port])
+    connection.execute("SELECT citus_remove_node('127.0.0.1', %s)", [port])
+    connection.execute("INSERT INTO g SELECT i % 9 + 1, i FROM generate_series(1, 100) i")
+    connection.execute("SELECT citus_add_node('127.0.0.1', %s)", [port])
+    added = connect(keyed.workers[1])
+    refuses(added, "INSERT INTO g VALUES (3, 50)")
+    added.execute("INSERT INTO g VALUES (3, 150)")
+    connection.execute("SELECT rebalance_table_shards()")
+    assert value(connection, "SELECT count(*) FROM citus_shards WHERE nodeport = %s", [port]) > 0
+    refuses(connection, "INSERT INTO g VALUES (4, 150)")
+    added.execute("UPDATE g SET k = k + 1000 WHERE k = 7")
+    check(keyed.workers[1])
+
+
+def test_writers(keyed, connect):
+    """Subtransactions, roles of replication, prepared statements, WITH, functions, TRUNCATE of a referenced table."""
+    connection = connect(keyed.coordinator)
+    connection.execute("BEGIN; SAVEPOINT s; INSERT INTO g VALUES (3, 3); ROLLBACK TO s; INSERT INTO g VALUES (1, 3); COMMIT")
+    connection.execute("SET session_replication_role = replica")
+    refuses(connection, "INSERT INTO g VALUES (2, 3)")
+    connection.execute("RESET session_replication_role")
+    connection.execute("ALTER TABLE g DISABLE TRIGGER USER")
+    refuses(connection, "INSERT INTO g VALUES (2, 3)")
+    connection.execute("PREPARE p AS INSERT INTO g VALUES ($1, $2)")
+    for number in range(7):
+        connection.execute(f"EXECUTE p ({number % 9 + 1}, {100 + number})")
+    refuses(connection, "EXECUTE p (9, 101)")
+    connection.execute("WITH d AS (DELETE FROM g WHERE k = 102 RETURNING *) INSERT INTO g SELECT t % 9 + 1, k FROM d")
+    connection.execute("""CREATE FUNCTION next_free() RETURNS void LANGUAGE plpgsql AS
+        $$ BEGIN INSERT INTO g VALUES (1, 103); EXCEPTION WHEN unique_violation THEN INSERT INTO g VALUES (1, 999); END $$""")
+    connection.execute("SELECT next_free()")
+    assert value(connection, "SELECT count(*) FROM g WHERE k = 999") == 1
+    check(keyed.coordinator)
+    with pytest.raises(psycopg.errors.FeatureNotSupported):
+        connection.execute("ALTER TABLE g ADD FOREIGN KEY (t) REFERENCES parent ON DELETE CASCADE")
+    connection.execute("TRUNCATE parent CASCADE")
+    check(keyed.coordinator)
+
+
+def change(connection):
+    """One of the writes of colliding keys; whatever one server may refuse, or a killed session loses, is passed over."""
+    key, tenant = random.randint(1, KEYS), random.randint(1, 9)
+    statement = random.choice([
+        f"INSERT INTO g VALUES ({tenant}, {key})",
+        f"DELETE FROM g WHERE k = {key}",
+        f"UPDATE g SET k = {key} WHERE t = {tenant}",
+        f"UPDATE g SET t = {tenant} WHERE k = {key}",
+        f"BEGIN; DELETE FROM g WHERE k = {key}; INSERT INTO g VALUES ({tenant}, {key}); COMMIT",
+    ])
+    try:
+        connection.execute(statement)
+    except (psycopg.errors.UniqueViolation, psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure):
+        if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            connection.execute("ROLLBACK")
+
+
+def test_collisions(keyed, connect):
+    """Clients of all nodes write colliding keys while shards move and sessions are ended: no key twice, no entry lost."""
+    load = Load()
+    for number in range(6):
+        load.add(keyed.nodes[number % 3], change, f"client{number}")
+
+    def move(connection):
+        shard, source, target = rows(connection, """
+            SELECT s.shardid, s.nodeport, w.nodeport FROM citus_shards s
+                JOIN pg_dist_node w ON w.nodeport <> s.nodeport AND w.groupid > 0
+            ORDER BY random() LIMIT 1""")[0]
+        try:
+            connection.execute("SELECT citus_move_shard_placement(%s, '127.0.0.1', %s, '127.0.0.1', %s, 'block_writes')",
+                               [shard, source, target])
+        except psycopg.errors.DeadlockDetected:
+            pass
+
+    def kill(connection):
+        """Ends a session in the middle of its writes, at whatever step."""
+        with servers.connect(keyed.workers[0]) as victim:
+            ending = threading.Timer(random.random() / 10, connection.execute,
+                                     ["SELECT pg_terminate_backend(%s)", [servers.pid_of(victim)]])
+            ending.start()
+            with pytest.raises(psycopg.OperationalError):
+                while True:
+                    change(victim)
+            ending.join()
+
+    load.add(keyed.coordinator, move, "move")
+    load.add(keyed.workers[0], kill, "kill")
+    load.finish()
+    wait_until_quiet(keyed)
+    for node in keyed.nodes:
+        check(node)
