@@ -171,17 +171,24 @@ columnar_is_published(Relation table)
 }
 
 bool
+stripe_writer_prepare(Relation table)
+{
+	if (OidIsValid(table->rd_rel->reltoastrelid))
+		return true;
+	if (!OidIsValid(table->rd_rel->relrewrite))
+		return false;
+	NewHeapCreateToastTable(RelationGetRelid(table), (Datum) 0, AccessExclusiveLock, InvalidOid);
+	CommandCounterIncrement();
+	return true;
+}
+
+bool
 stripe_writer_wants(Relation table, CommandId cid, bool bulk, int nrows)
 {
 	TableWriter *writer;
 
-	if (!OidIsValid(table->rd_rel->reltoastrelid))
-	{
-		if (!OidIsValid(table->rd_rel->relrewrite))
-			return false;
-		NewHeapCreateToastTable(RelationGetRelid(table), (Datum) 0, AccessExclusiveLock, InvalidOid);
-		CommandCounterIncrement();
-	}
+	if (!stripe_writer_prepare(table))
+		return false;
 	writer = require_table_writer(table, cid);
 	if (writer->stripe != NULL)
 		return true;

@@ -14,6 +14,12 @@
 #include "utils/rel.h"
 
 /*
+ * Whether a table has the TOAST table that stripes are stored in.  Makes it if
+ * the table is the new version of one that is rewritten: a heap may have none.
+ */
+extern bool stripe_writer_prepare(Relation table);
+
+/*
  * Whether the next rows of a command, nrows of them at least, belong into a
  * stripe: the command inserts many, and nothing speaks against it.
  */

@@ -69,6 +69,7 @@ static void
 columnar_finish_bulk_insert(Relation table, int options)
 {
 	stripe_writer_flush(table);
+	(void) stripe_writer_prepare(table);
 }
 
 /* Opens the stripe of a row that some snapshot has seen. */

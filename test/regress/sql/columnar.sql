@@ -211,6 +211,11 @@ ALTER TABLE ints SET ACCESS METHOD columnar;
 SELECT count(*), sum(a), pg_relation_size('ints') FROM ints;
 ALTER TABLE ints SET ACCESS METHOD heap;
 SELECT count(*), sum(a) FROM ints;
+-- one without rows, too, gets what stripes are stored in
+CREATE TABLE empty_ints (a int);
+ALTER TABLE empty_ints SET ACCESS METHOD columnar;
+INSERT INTO empty_ints SELECT generate_series(1, 5000);
+SELECT sum(row_count) > 4000 AS in_stripes FROM columnar.stripe WHERE relation = 'empty_ints'::regclass;
 
 -- values of all sizes; compression methods; CREATE TABLE AS
 SET columnar.compression = pglz;
