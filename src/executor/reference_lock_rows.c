@@ -16,8 +16,7 @@
  *
  * A row that another transaction has changed on the lowest node, but not yet
  * here, is left to LockRows, which waits for that transaction's end here and
- * then rechecks the row.  To recheck a join with distributed tables, LockRows
- * would have to find the other row again; that is a serialization failure.
+ * then rechecks the row.
  *
  *-------------------------------------------------------------------------
  */
@@ -226,13 +225,6 @@ reference_lock_recheck(ScanState *node, TupleTableSlot *slot)
 	ReferenceLockState *state = (ReferenceLockState *) node;
 	TupleTableSlot *changed;
 
-	if (state->plan.joined)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to concurrent update"),
-				 errdetail("A row of table \"%s\" that a join with a distributed table locks has changed.",
-						   get_rel_name(state->plan.relid)),
-				 errhint("Run the transaction again.")));
 	changed = ExecProcNode(reference_lock_child(state));
 	if (TupIsNull(changed))
 		return false;

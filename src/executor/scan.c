@@ -164,6 +164,9 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 		state->snapshot = statement_snapshot_current();
 	state->repeats = (eflags & EXEC_FLAG_REWIND) != 0 || needs_exec_params((Node *) plan_node->custom_exprs, NULL);
 	state->rerun = returns_same_rows(state, plan_node) ? RERUN_SAME : RERUN_TASKS;
+	/* EvalPlanQualStart begins all subqueries before the plan itself */
+	state->rechecks = estate->es_epq_active != NULL &&
+		list_length(estate->es_subplanstates) == list_length(estate->es_plannedstmt->subplans);
 	state->explain = explain_task_mask(estate->es_instrument);
 	broadcast_begin(state, estate, eflags);
 	if (!(eflags & EXEC_FLAG_EXPLAIN_ONLY))
@@ -307,6 +310,14 @@ scan_recheck(ScanState *node, TupleTableSlot *slot)
 static TupleTableSlot *
 scan_exec(CustomScanState *node)
 {
+	/* which of its rows was joined with the one that has changed is lost */
+	if (((DistScanState *) node)->rechecks)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update"),
+				 errdetail("A row that is joined with distributed table \"%s\", and locked or updated, has changed.",
+						   get_rel_name(((DistScanState *) node)->plan.relid)),
+				 errhint("Run the transaction again.")));
 	return ExecScan(&node->ss, scan_next, scan_recheck);
 }
 

@@ -85,6 +85,9 @@ typedef struct DistScanState
 	bool		row_security;	/* and the setting of that name */
 	DistSnapshot *snapshot;		/* of the statement; NULL if it needs none */
 	bool		repeats;		/* may have several runs */
+	bool		rechecks;		/* in a plan by which the server rechecks a row
+								 * that has changed, but in none of its
+								 * subqueries */
 	int			explain;		/* for the tasks' tags, see tag.h */
 	uint64		received;		/* bytes of rows, if that is not 0 */
 

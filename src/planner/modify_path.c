@@ -366,8 +366,7 @@ strip_row_marks(PlannerInfo *root, LockRowsPath *path)
 	foreach_ptr(PlanRowMark, mark, marks)
 	{
 		if (is_reference_lock(root, mark) && !(planning_context && planning_context->node_task))
-			path->subpath = reference_lock_path_make(root, path->subpath, mark,
-													 list_length(marks) < list_length(path->rowMarks));
+			path->subpath = reference_lock_path_make(root, path->subpath, mark);
 	}
 	path->rowMarks = marks;
 	return (Path *) path;

@@ -56,7 +56,7 @@ reference_lock_plan_unpack(const CustomScan *node, ReferenceLockPlan *plan)
 }
 
 Path *
-reference_lock_path_make(PlannerInfo *root, Path *subpath, PlanRowMark *mark, bool joined)
+reference_lock_path_make(PlannerInfo *root, Path *subpath, PlanRowMark *mark)
 {
 	CustomPath *path = makeNode(CustomPath);
 
@@ -68,7 +68,7 @@ reference_lock_path_make(PlannerInfo *root, Path *subpath, PlanRowMark *mark, bo
 	path->path.total_cost = subpath->total_cost + subpath->rows * dist_round_trip_cost;
 	path->path.pathkeys = subpath->pathkeys;
 	path->custom_paths = list_make1(subpath);
-	path->custom_private = list_make2(mark, makeBoolean(joined));
+	path->custom_private = list_make1(mark);
 	path->methods = &reference_lock_path_methods;
 	return (Path *) path;
 }
@@ -109,7 +109,6 @@ plan_reference_lock(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, L
 		.check_as_user = base_rel_check_as(root, mark->rti),
 		.strength = mark->strength,
 		.wait_policy = mark->waitPolicy,
-		.joined = boolVal(lsecond(best_path->custom_private)),
 	};
 	Var		   *ctid = makeVar(mark->rti, SelfItemPointerAttributeNumber, TIDOID, -1, InvalidOid, 0);
 	TargetEntry *entry = tlist_member((Expr *) ctid, child_tlist);

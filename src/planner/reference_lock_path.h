@@ -21,8 +21,6 @@ typedef struct ReferenceLockPlan
 	int			ctid_resno;		/* column of the child's rows, from 1 */
 	LockClauseStrength strength;
 	LockWaitPolicy wait_policy;
-	bool		joined;			/* with tables whose rows LockRows can't find
-								 * again to recheck a join */
 	List	   *key_attnos;		/* columns that identify a row; NIL: the table
 								 * has no key */
 	const char *text;			/* locks the row with the key $1, ..; NULL
@@ -38,7 +36,7 @@ extern void reference_lock_plan_unpack(const CustomScan *node, ReferenceLockPlan
  * The path below LockRows that locks the rows of subpath which a mark of a
  * reference table names, on the nodes that decide.
  */
-extern Path *reference_lock_path_make(PlannerInfo *root, Path *subpath, PlanRowMark *mark, bool joined);
+extern Path *reference_lock_path_make(PlannerInfo *root, Path *subpath, PlanRowMark *mark);
 
 /* Whether a query, or a part of it, locks rows of a reference table. */
 extern bool reference_rows_are_locked(Query *query);
