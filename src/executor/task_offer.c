@@ -65,7 +65,7 @@ can_be_offered(TaskSet *set)
 	task_set_grow(set);
 	for (int i = 0; i < set->nworkers; i++)
 	{
-		if (set->workers[i].conn->primary || set->workers[i].conn->xact_depth > 0)
+		if (set->workers[i].conn->primary || set->workers[i].conn->xact != REMOTE_XACT_NONE)
 			return false;
 	}
 	return true;

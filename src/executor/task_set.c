@@ -262,7 +262,7 @@ task_set_grow(TaskSet *set)
 static bool
 may_be_needed(const NodeQueue *queue, const Worker *worker)
 {
-	return worker->conn->snapshot_held && queue->nworkers > 1;
+	return dist_snapshot_held(worker->conn) && queue->nworkers > 1;
 }
 
 void
@@ -291,7 +291,7 @@ task_set_assign(TaskSet *set)
 			remote_release(conn, &set->owner);
 			continue;
 		}
-		if (queue->nworkers > 1 && remote_give_up_extra(worker->conn))
+		if (queue->nworkers > 1 && !may_be_needed(queue, worker) && remote_give_up_extra(worker->conn))
 		{
 			remove_worker(set, queue, i);
 			continue;
@@ -380,7 +380,7 @@ may_send_again(TaskSet *set, Worker *worker, const ErrorData *error)
 	bool		gone = error->sqlerrcode == ERRCODE_SHARD_NOT_HERE && worker->task->shard_index >= 0;
 
 	if (worker->conn->state == REMOTE_DEAD)
-		return !task_set_needs_primary(set) && worker->conn->xact_depth == 0 && worker->task->retries == 0;
+		return !task_set_needs_primary(set) && worker->conn->xact == REMOTE_XACT_NONE && worker->task->retries == 0;
 	if (!gone && !remote_prepared_lost(worker->conn, error))
 		return false;
 	if (worker->task->retries >= STALE_RETRIES)

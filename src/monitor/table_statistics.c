@@ -274,7 +274,7 @@ static void
 report_statistics_of_nodes(void)
 {
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
-		if (conn->state == REMOTE_IDLE && conn->owner == NULL && conn->xact_depth == 0 && remote_is_direct(conn))
+		if (conn->state == REMOTE_IDLE && conn->owner == NULL && conn->xact == REMOTE_XACT_NONE && remote_is_direct(conn))
 			remote_send_silent(conn, "SELECT pg_catalog.pg_stat_force_next_flush()");
 }
 

@@ -57,8 +57,16 @@ typedef enum RemoteState
 								 * ends */
 } RemoteState;
 
-/* Room for a global identifier that src/txn makes. */
-#define REMOTE_GID_SIZE 96
+/*
+ * The transaction on the node.  REMOTE_XACT_LONE is one for a read outside a
+ * transaction block: nothing is lost if it fails.
+ */
+typedef enum RemoteXact
+{
+	REMOTE_XACT_NONE,
+	REMOTE_XACT_LONE,
+	REMOTE_XACT_OPEN,
+} RemoteXact;
 
 struct RemoteConn
 {
@@ -73,29 +81,12 @@ struct RemoteConn
 	RemoteOwner *owner;			/* NULL if there is none */
 	bool		primary;		/* this transaction's one for writes */
 
-	/* owned by src/txn: */
-	int			xact_depth;		/* 0: no remote transaction; n: savepoints up
-								 * to local nesting level n are set */
-	int			xact_release;	/* savepoints from this level on are to be
-								 * released with the next statement; 0: none */
-	int			xact_began;		/* local nesting level at BEGIN, or a lower one
-								 * that what was done since belongs to */
-	int			xact_read_only; /* level since which the remote transaction is
-								 * read-only; 0: it is not */
+	RemoteXact	xact;
 	bool		xact_fresh;		/* no statement of the remote transaction has
 								 * succeeded yet */
-	bool		xact_guarded;	/* its innermost savepoint is txn_guard's */
 	bool		xact_wrote;		/* wrote (or locked) in this transaction */
-	bool		xact_prepared;	/* PREPARE TRANSACTION succeeded, or may
-								 * have */
-	char		xact_gid[REMOTE_GID_SIZE];	/* its global identifier, "" if
-											 * none */
-	bool		xact_lone;		/* opened for one read outside a transaction
-								 * block: nothing is lost if it fails */
-	uint64		snapshot_stamp; /* point in time that its next tasks read as
-								 * of */
-	bool		snapshot_held;	/* was asked for its clock in this
-								 * transaction */
+	struct TxnParticipant *participant; /* of src/txn; NULL before the first
+										 * remote transaction */
 
 	/* private to src/remote follows */
 	struct RemoteConnPrivate *priv;
@@ -452,7 +443,7 @@ extern void remote_send_silent(RemoteConn *conn, const char *sql);
 extern void remote_send_rollback(RemoteConn *conn);
 
 /*
- * Ends a transaction with xact_lone, if the connection has no owner; the
+ * Ends a REMOTE_XACT_LONE, if the connection has no owner; the
  * answer is read with its next use.
  */
 extern void remote_end_lone(RemoteConn *conn);

@@ -177,7 +177,7 @@ pipeline_send_alone(RemoteConn *conn, const char *sql, char item)
 void
 pipeline_begin(RemoteConn *conn, bool in_xact)
 {
-	if ((in_xact || conn->xact_depth > 0) && txn_hooks.begin != NULL)
+	if ((in_xact || conn->xact != REMOTE_XACT_NONE) && txn_hooks.begin != NULL)
 		txn_hooks.begin(conn);
 	settings_send(conn);
 }

@@ -423,7 +423,8 @@ pool_acquire_primary(int32 groupid, RemoteOwner *owner)
 	{
 		conn = acquire_for_reading(groupid, owner, false, false);
 		conn->primary = true;
-		conn->xact_lone = false;
+		if (conn->xact == REMOTE_XACT_LONE)
+			conn->xact = REMOTE_XACT_OPEN;
 		return conn;
 	}
 	take_over(conn, owner);
@@ -445,7 +446,7 @@ pool_acquire_alone(int32 groupid, RemoteOwner *owner)
 	begin_use(CONNECT_POOLED);
 	node = node_of_group(groupid);
 	conn = find_idle(node, false);
-	if (conn == NULL || !conn->priv->direct || conn->xact_depth > 0)
+	if (conn == NULL || !conn->priv->direct || conn->xact != REMOTE_XACT_NONE)
 		return connect_new(node, owner, false, true);
 	claim_conn(conn, owner);
 	return conn;
@@ -482,7 +483,7 @@ is_dispensable(RemoteConn *conn)
 	RemoteConnPrivate *priv = conn->priv;
 
 	return conn->groupid >= 0 && !priv->plain && !priv->own && conn->owner == NULL && !conn->primary &&
-		conn->state == REMOTE_IDLE && conn->xact_depth == 0 && !conn->snapshot_held && priv->cancel_fd < 0;
+		conn->state == REMOTE_IDLE && conn->xact == REMOTE_XACT_NONE && priv->cancel_fd < 0;
 }
 
 void
@@ -538,7 +539,7 @@ remote_acquire(int32 groupid, RemoteOwner *owner, bool write)
 	if (write)
 		node_lock_write(groupid);
 	conn = find_primary(groupid);
-	if (write || (conn != NULL && conn->xact_depth > 0) ||
+	if (write || (conn != NULL && conn->xact != REMOTE_XACT_NONE) ||
 		(pipeline_txn_hooks()->reads_in_xact != NULL && pipeline_txn_hooks()->reads_in_xact()))
 		return pool_acquire_primary(groupid, owner);
 
@@ -577,7 +578,7 @@ bool
 remote_give_up_extra(RemoteConn *conn)
 {
 	if (!conn->priv->extra || !shared_pool_crowded() || conn->state != REMOTE_IDLE || conn->primary ||
-		(conn->xact_depth > 0 && !conn->xact_lone) || conn->snapshot_held)
+		conn->xact == REMOTE_XACT_OPEN)
 		return false;
 	connect_close(conn);
 	return true;
@@ -614,7 +615,7 @@ remote_release(RemoteConn *conn, RemoteOwner *owner)
 
 	if (conn->state == REMOTE_BUSY || conn->state == REMOTE_COPY_IN)
 	{
-		if (conn->xact_depth > 0 && !conn->xact_lone)
+		if (conn->xact == REMOTE_XACT_OPEN)
 		{
 			if (conn->state == REMOTE_COPY_IN)
 				remote_settle(conn, node_connection_timeout);
@@ -627,10 +628,7 @@ remote_release(RemoteConn *conn, RemoteOwner *owner)
 
 			/* the cancel may have come before its BEGIN was run */
 			if (conn->state == REMOTE_IDLE && !remote_in_xact(conn))
-			{
-				conn->xact_depth = 0;
-				conn->xact_lone = false;
-			}
+				conn->xact = REMOTE_XACT_NONE;
 		}
 	}
 	conn->owner = NULL;
@@ -645,8 +643,7 @@ remote_end_lone(RemoteConn *conn)
 		remote_send_rollback(conn);
 	else
 		remote_send_silent(conn, "COMMIT");
-	conn->xact_depth = 0;
-	conn->xact_lone = false;
+	conn->xact = REMOTE_XACT_NONE;
 	conn->priv->ending = true;
 }
 
@@ -719,20 +716,21 @@ remote_end_transaction(void)
 	{
 		RemoteConn *conn = &dlist_container(RemoteConnPrivate, link, iter.cur)->conn;
 
-		if (conn->state == REMOTE_CONNECTING)
-			connect_finish_within(conn, POLITE_MS);
 		conn->owner = NULL;
 		conn->primary = false;
 		if (conn->priv->used)
 			conn->priv->last_used = GetCurrentStatementStartTimestamp();
 		conn->priv->used = false;
 		conn->priv->commits = false;
-		conn->xact_depth = 0;
-		conn->xact_release = 0;
+		conn->xact = REMOTE_XACT_NONE;
 		conn->xact_wrote = false;
-		conn->xact_prepared = false;
-		conn->xact_gid[0] = '\0';
-		conn->xact_lone = false;
+	}
+	dlist_foreach(iter, &remote_conns)
+	{
+		RemoteConn *conn = &dlist_container(RemoteConnPrivate, link, iter.cur)->conn;
+
+		if (conn->state == REMOTE_CONNECTING)
+			connect_finish_within(conn, POLITE_MS);
 	}
 	close_surplus();
 }

@@ -21,6 +21,7 @@
 #include "remote/connection.h"
 #include "remote/node_call.h"
 #include "txn/commit_ring.h"
+#include "txn/dist_transaction.h"
 
 #define COUNTER_BITS 22
 #define MAX_COUNTER ((UINT64CONST(1) << COUNTER_BITS) - 1)
@@ -116,12 +117,7 @@ citus_internal_advance_clock(PG_FUNCTION_ARGS)
 static CommitStamp
 advance_participants(CommitStamp stamp)
 {
-	List	   *groups = NIL;
-
-	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
-		if (conn->primary && conn->xact_depth > 0)
-			groups = lappend_int(groups, conn->groupid);
-	foreach_int(groupid, groups)
+	foreach_int(groupid, txn_groups())
 	{
 		stamp = remote_int64(remote_read(groupid, node_call(NODE_advance_clock, node_bigint(stamp))), 0, 0);
 	}

@@ -127,44 +127,22 @@ finish_reading(RemoteConn *conn)
 				 errmsg("connection to node %s:%d was lost", conn->nodename, conn->nodeport)));
 }
 
-/*
- * Raises the error of one of the commands, if there is one; tags[i] is the
- * expected command tag of answers[i].  Clears all errors.
- */
 static void
-check_answers(RemoteAnswer *answers, int n, const char *const *tags)
+raise_failed(RemoteAnswer *answer)
 {
-	int			failed = -1;
-	RemoteConn *conn;
+	RemoteConn *conn = answer->conn;
 
-	for (int i = 0; i < n; i++)
+	if (conn->state == REMOTE_DEAD && conn->xact_wrote && !conn->participant->prepared)
 	{
-		if (answers[i].error == NULL &&
-			(answers[i].conn->xact_lone || strcmp(answers[i].tag, tags[i]) == 0))
-			continue;
-		if (failed < 0)
-			failed = i;
-		else
-		{
-			remote_error_free(answers[i].error);
-			answers[i].error = NULL;
-		}
-	}
-	if (failed < 0)
-		return;
-
-	conn = answers[failed].conn;
-	if (conn->state == REMOTE_DEAD && conn->xact_wrote && !conn->xact_prepared)
-	{
-		remote_error_free(answers[failed].error);
+		remote_error_free(answer->error);
 		ereport(ERROR,
 				(errcode(ERRCODE_TRANSACTION_RESOLUTION_UNKNOWN),
 				 errmsg("connection to node %s:%d was lost while it committed", conn->nodename, conn->nodeport),
 				 errdetail("Whether the transaction was committed is not known."),
 				 errhint("When the node answers again, look at the rows that the transaction would have changed.")));
 	}
-	if (answers[failed].error != NULL)
-		remote_raise(ERROR, conn, answers[failed].error);
+	if (answer->error != NULL)
+		remote_raise(ERROR, conn, answer->error);
 	if (conn->state == REMOTE_DEAD)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONNECTION_FAILURE),
@@ -174,21 +152,39 @@ check_answers(RemoteAnswer *answers, int n, const char *const *tags)
 			 errmsg("transaction was rolled back on node %s:%d", conn->nodename, conn->nodeport)));
 }
 
-/* Marks the connections whose transactions have ended. */
+/*
+ * Records which transactions the commands have ended, and raises the error of
+ * one, if there is any, but for the first ignored ones.  Frees all errors.
+ */
 static void
-note_ended(RemoteAnswer *answers, int n)
+end_participants(RemoteAnswer *answers, int n, int ignored)
 {
+	RemoteAnswer *failed = NULL;
+
 	for (int i = 0; i < n; i++)
 	{
-		RemoteConn *conn = answers[i].conn;
+		RemoteAnswer *answer = &answers[i];
+		RemoteConn *conn = answer->conn;
+		bool		prepares = conn->participant->prepared;
+		bool		ended = conn->state == REMOTE_IDLE && !remote_in_xact(conn);
+		bool		done = strcmp(answer->tag, prepares ? "PREPARE TRANSACTION" : "COMMIT") == 0 ||
+			(conn->xact == REMOTE_XACT_LONE && answer->error == NULL);
 
-		if (conn->state == REMOTE_IDLE && !remote_in_xact(conn))
+		if (ended)
 		{
-			conn->xact_depth = 0;
-			if (strcmp(answers[i].tag, "PREPARE TRANSACTION") != 0)
-				conn->xact_prepared = false;
+			conn->xact = REMOTE_XACT_NONE;
+			conn->participant->prepared = prepares && done;
+		}
+		if (i >= ignored && !done && failed == NULL)
+			failed = answer;
+		else
+		{
+			remote_error_free(answer->error);
+			answer->error = NULL;
 		}
 	}
+	if (failed != NULL)
+		raise_failed(failed);
 }
 
 /*
@@ -216,11 +212,10 @@ decided_timeout(void)
 }
 
 static void
-broadcast_and_check(RemoteAnswer *answers, int n, const char *const *tags, const char *between)
+broadcast_and_end(RemoteAnswer *answers, int n, const char *between)
 {
 	remote_broadcast(answers, n, commit_timeout(PREPARE_PATIENCE), between);
-	note_ended(answers, n);
-	check_answers(answers, n, tags);
+	end_participants(answers, n, 0);
 }
 
 /*
@@ -229,7 +224,7 @@ broadcast_and_check(RemoteAnswer *answers, int n, const char *const *tags, const
  * reader's connection, since the decision has been made then.
  */
 static void
-commit_on_writer(RemoteAnswer *answers, int n, const char *const *tags)
+commit_on_writer(RemoteAnswer *answers, int n)
 {
 	const CatchPoint point = catch_point();
 
@@ -250,50 +245,75 @@ commit_on_writer(RemoteAnswer *answers, int n, const char *const *tags)
 		}
 	}
 	PG_END_TRY();
-	note_ended(answers, n);
-	for (int i = 0; i < n - 1; i++)
-		remote_error_free(answers[i].error);
-	check_answers(&answers[n - 1], 1, &tags[n - 1]);
+	end_participants(answers, n, n - 1);
 	remote_hold_interrupts();
 }
 
-static void
-commit_one_phase(RemoteConn **readers, int nreaders, RemoteConn *writer)
+/*
+ * What ends the remote transactions, on connections without outstanding
+ * answers: readers, then writers, that of txn_commit_last as the last.  Until
+ * commit_first_phase, each is COMMIT.
+ */
+typedef struct Participants
 {
-	RemoteAnswer *answers = make_answers(nreaders + 1);
-	const char **tags = palloc(sizeof(char *) * (nreaders + 1));
-	int			n = 0;
+	RemoteAnswer *answers;		/* in TopTransactionContext */
+	RemoteAnswer *writers;		/* of these */
+	int			n;
+	int			nwriters;
+} Participants;
 
-	for (int i = 0; i < nreaders; i++)
-	{
-		answers[n].conn = readers[i];
-		answers[n].sql = "COMMIT";
-		tags[n++] = "COMMIT";
-	}
+static void
+find_participants(Participants *all)
+{
+	int			nreaders = 0;
 
-	/*
-	 * a serializable reader may be refused, so the writer must come after it
-	 */
-	if (n > 0 && writer != NULL && IsolationIsSerializable())
+	all->n = 0;
+	all->answers = make_answers(count_connections());
+	for (int writes = 0; writes <= 1; writes++)
 	{
-		broadcast_and_check(answers, n, tags, NULL);
-		n = 0;
+		nreaders = all->n;
+		for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+		{
+			if (conn->xact == REMOTE_XACT_NONE || conn->xact_wrote != (writes == 1))
+				continue;
+			finish_reading(conn);
+			if (conn->state == REMOTE_IDLE)
+				all->answers[all->n++] = (RemoteAnswer) {.conn = conn, .sql = "COMMIT"};
+		}
 	}
-	if (writer != NULL)
+	all->writers = all->answers + nreaders;
+	all->nwriters = all->n - nreaders;
+	for (int i = 0; i < all->nwriters - 1; i++)
 	{
-		answers[n].conn = writer;
-		answers[n].sql = "COMMIT";
-		tags[n++] = "COMMIT";
+		RemoteConn *conn = all->writers[i].conn;
+
+		if (conn->groupid != dist_transaction.last_group)
+			continue;
+		all->writers[i].conn = all->writers[all->nwriters - 1].conn;
+		all->writers[all->nwriters - 1].conn = conn;
+	}
+}
+
+/* With one writer at most. */
+static void
+commit_one_phase(Participants *all)
+{
+	/* a serializable reader may be refused, so the writer comes after it */
+	if (all->n > 1 && all->nwriters > 0 && IsolationIsSerializable())
+	{
+		broadcast_and_end(all->answers, all->n - 1, NULL);
+		all->answers = all->writers;
+		all->n = 1;
 	}
 
 	/* the server checks this after us, when it is too late to roll back */
-	if (writer != NULL && IsolationIsSerializable())
+	if (all->nwriters > 0 && IsolationIsSerializable())
 		PreCommit_CheckForSerializationFailure();
 	DEBUG_POINT("commit-before-one-phase");
-	if (writer != NULL)
-		commit_on_writer(answers, n, tags);
+	if (all->nwriters > 0)
+		commit_on_writer(all->answers, all->n);
 	else
-		broadcast_and_check(answers, n, tags, NULL);
+		broadcast_and_end(all->answers, all->n, NULL);
 	DEBUG_POINT("commit-after-one-phase");
 }
 
@@ -303,14 +323,14 @@ commit_one_phase(RemoteConn **readers, int nreaders, RemoteConn *writer)
  * reports is later than theirs.
  */
 static void
-decide_stamp(RemoteAnswer *answers, int nwriters)
+decide_stamp(const Participants *all)
 {
 	CommitStamp latest = 0;
 	CommitStamp stamp;
 
-	for (int i = 0; i < nwriters; i++)
+	for (int i = 0; i < all->nwriters; i++)
 	{
-		CommitStamp clock = remote_reported_clock(answers[i].conn);
+		CommitStamp clock = remote_reported_clock(all->writers[i].conn);
 
 		latest = Max(latest, clock);
 	}
@@ -324,7 +344,7 @@ decide_stamp(RemoteAnswer *answers, int nwriters)
 	{
 		char	   *command = MemoryContextAlloc(TopTransactionContext, COMMAND_SIZE);
 
-		snprintf(command, COMMAND_SIZE, STAMP_TAG "COMMIT PREPARED '%s'", stamp, dist_transaction.decided[i].conn->xact_gid);
+		snprintf(command, COMMAND_SIZE, STAMP_TAG "COMMIT PREPARED '%s'", stamp, dist_transaction.decided[i].conn->participant->gid);
 		dist_transaction.decided[i].sql = command;
 	}
 }
@@ -342,47 +362,38 @@ commit_waits_for_standbys(void)
  * it will be prepared too, else invalid.
  */
 static void
-commit_first_phase(RemoteConn **readers, int nreaders, RemoteConn **writers, int nwriters,
-				   FullTransactionId parent)
+commit_first_phase(Participants *all, FullTransactionId parent)
 {
-	RemoteAnswer *answers = make_answers(nreaders + nwriters);
-	const char **tags = palloc(sizeof(char *) * (nreaders + nwriters));
+	const char *verb = prepared_ring_parks() ? PARKED_TAG "PREPARE TRANSACTION" : PREPARE_TAG "PREPARE TRANSACTION";
 	uint64		number = active_begin();
 	int32		group = metadata_local_group();
 
-	dist_transaction.decided = make_answers(nwriters);
-	dist_transaction.ndecided = FullTransactionIdIsValid(parent) ? 0 : nwriters;
-	for (int i = 0; i < nwriters; i++)
+	dist_transaction.decided = make_answers(all->nwriters);
+	dist_transaction.ndecided = FullTransactionIdIsValid(parent) ? 0 : all->nwriters;
+	for (int i = 0; i < all->nwriters; i++)
 	{
-		RemoteConn *conn = writers[i];
+		RemoteConn *conn = all->writers[i].conn;
+		char	   *gid = conn->participant->gid;
 
 		/* its owner must be the role that COMMIT PREPARED comes as */
 		if (!remote_is_direct(conn))
 			remote_queue_command(conn, "SET LOCAL role = none");
 		remote_prove_again(conn);
-		gid_make(conn->xact_gid, group, number, i, parent);
-		answers[i].conn = dist_transaction.decided[i].conn = conn;
-		answers[i].sql = make_command(prepared_ring_parks() ? PARKED_TAG "PREPARE TRANSACTION" :
-									  PREPARE_TAG "PREPARE TRANSACTION", conn->xact_gid);
-		tags[i] = "PREPARE TRANSACTION";
+		gid_make(gid, group, number, i, parent);
+		dist_transaction.decided[i].conn = conn;
+		all->writers[i].sql = make_command(verb, gid);
 	}
-	commit_record_insert(writers, nwriters, parent);
-	for (int i = 0; i < nreaders; i++)
-	{
-		answers[nwriters + i].conn = readers[i];
-		answers[nwriters + i].sql = "COMMIT";
-		tags[nwriters + i] = "COMMIT";
-	}
+	commit_record_insert(all->writers, all->nwriters, parent);
 
 	/* after COMMIT PREPARED, our own commit must not get lost in a crash */
 	ForceSyncCommit();
 	commit_waits_for_standbys();
 
 	DEBUG_POINT("commit-before-prepare");
-	for (int i = 0; i < nwriters; i++)
-		writers[i]->xact_prepared = true;
-	broadcast_and_check(answers, nwriters + nreaders, tags, "commit-between-prepares");
-	decide_stamp(answers, nwriters);
+	for (int i = 0; i < all->nwriters; i++)
+		all->writers[i].conn->participant->prepared = true;
+	broadcast_and_end(all->answers, all->n, "commit-between-prepares");
+	decide_stamp(all);
 	dist_transaction.phase = TXN_PREPARED;
 	DEBUG_POINT("commit-after-prepare");
 }
@@ -397,47 +408,6 @@ txn_commit_last(int32 groupid, List *relids)
 	MemoryContextSwitchTo(old_context);
 }
 
-/*
- * The connections in a remote transaction, without outstanding answers, as
- * writers and readers; in CurrentMemoryContext.
- */
-typedef struct Participants
-{
-	RemoteConn **readers;
-	RemoteConn **writers;
-	int			nreaders;
-	int			nwriters;
-} Participants;
-
-static void
-find_participants(Participants *all)
-{
-	int			n = Max(count_connections(), 1);
-
-	all->readers = palloc(sizeof(RemoteConn *) * n);
-	all->writers = palloc(sizeof(RemoteConn *) * n);
-	all->nreaders = all->nwriters = 0;
-	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
-	{
-		if (conn->xact_depth == 0)
-			continue;
-		finish_reading(conn);
-		if (conn->xact_wrote)
-			all->writers[all->nwriters++] = conn;
-		else if (conn->state == REMOTE_IDLE)
-			all->readers[all->nreaders++] = conn;
-	}
-	for (int i = 0; i < all->nwriters - 1; i++)
-	{
-		RemoteConn *conn = all->writers[i];
-
-		if (conn->groupid != dist_transaction.last_group)
-			continue;
-		all->writers[i] = all->writers[all->nwriters - 1];
-		all->writers[all->nwriters - 1] = conn;
-	}
-}
-
 void
 commit_remote(void)
 {
@@ -445,11 +415,9 @@ commit_remote(void)
 
 	find_participants(&all);
 	if (all.nwriters > 1 || (all.nwriters == 1 && commit_can_fail_here()))
-		commit_first_phase(all.readers, all.nreaders, all.writers, all.nwriters, InvalidFullTransactionId);
-	else if (all.nwriters + all.nreaders > 0)
-		commit_one_phase(all.readers, all.nreaders, all.nwriters > 0 ? all.writers[0] : NULL);
-	pfree(all.readers);
-	pfree(all.writers);
+		commit_first_phase(&all, InvalidFullTransactionId);
+	else if (all.n > 0)
+		commit_one_phase(&all);
 }
 
 void
@@ -459,9 +427,9 @@ prepare_remote(void)
 
 	find_participants(&all);
 	if (all.nwriters > 0)
-		commit_first_phase(all.readers, all.nreaders, all.writers, all.nwriters, GetTopFullTransactionId());
-	else if (all.nreaders > 0)
-		commit_one_phase(all.readers, all.nreaders, NULL);
+		commit_first_phase(&all, GetTopFullTransactionId());
+	else if (all.n > 0)
+		commit_one_phase(&all);
 }
 
 void
@@ -493,7 +461,7 @@ commit_note_finished(RemoteAnswer *answers, int n, const char *tag)
 		{
 			snprintf(reason, sizeof(reason), "Node %s:%d: %s", conn->nodename, conn->nodeport,
 					 answers[i].error != NULL ? remote_error_message(conn, answers[i].error) : "no answer");
-			commit_warn_unfinished(conn->xact_gid, reason);
+			commit_warn_unfinished(conn->participant->gid, reason);
 		}
 		remote_error_free(answers[i].error);
 		answers[i].error = NULL;
@@ -543,6 +511,12 @@ commit_prepared(void)
 	commit_note_finished(dist_transaction.decided, n, "COMMIT PREPARED");
 }
 
+static bool
+is_prepared(const RemoteConn *conn)
+{
+	return conn->participant != NULL && conn->participant->prepared;
+}
+
 /*
  * The commands that undo the work on other nodes, after outstanding answers
  * were read.
@@ -559,10 +533,10 @@ undo_commands(RemoteAnswer *answers, bool prepared)
 		if (conn->state != REMOTE_IDLE)
 			continue;
 		idle = !remote_in_xact(conn);
-		if (prepared != (conn->xact_prepared && idle) || (!prepared && idle))
+		if (prepared != (is_prepared(conn) && idle) || (!prepared && idle))
 			continue;
 		answers[n].conn = conn;
-		answers[n].sql = prepared ? make_command("ROLLBACK PREPARED", conn->xact_gid) : "ROLLBACK";
+		answers[n].sql = prepared ? make_command("ROLLBACK PREPARED", conn->participant->gid) : "ROLLBACK";
 		n++;
 	}
 	return n;
@@ -576,7 +550,7 @@ abort_remote(void)
 	int			n;
 
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
-		if (conn->xact_depth > 0)
+		if (conn->xact != REMOTE_XACT_NONE)
 			remote_settings_rolled_back(conn);
 	remote_settle_all(timeout);
 	DEBUG_POINT("abort-before-rollback");
@@ -588,7 +562,7 @@ abort_remote(void)
 		remote_error_free(answers[i].error);
 
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
-		if (conn->state == REMOTE_DEAD && conn->xact_prepared)
+		if (conn->state == REMOTE_DEAD && is_prepared(conn))
 			active_left_unfinished();
 	n = undo_commands(answers, true);
 	remote_broadcast(answers, n, timeout, NULL);

@@ -61,7 +61,7 @@ open_table(RecordTable *table, LOCKMODE lock)
 }
 
 void
-commit_record_insert(RemoteConn *const *conns, int n, FullTransactionId parent)
+commit_record_insert(const RemoteAnswer *writers, int n, FullTransactionId parent)
 {
 	bool		prepared = FullTransactionIdIsValid(parent);
 	CatalogIndexState indexes;
@@ -85,8 +85,8 @@ commit_record_insert(RemoteConn *const *conns, int n, FullTransactionId parent)
 	{
 		HeapTuple	tuple;
 
-		values[table.groupid - 1] = Int32GetDatum(conns[i]->groupid);
-		values[table.gid - 1] = CStringGetTextDatum(conns[i]->xact_gid);
+		values[table.groupid - 1] = Int32GetDatum(writers[i].conn->groupid);
+		values[table.gid - 1] = CStringGetTextDatum(writers[i].conn->participant->gid);
 		tuple = heap_form_tuple(desc, values, nulls);
 		CatalogTupleInsertWithInfo(table.rel, tuple, indexes);
 		heap_freetuple(tuple);
@@ -119,7 +119,7 @@ record_gid(RecordTable *table, HeapTuple tuple, int32 groupid)
 HTAB *
 commit_record_set(int32 groupid)
 {
-	HASHCTL		info = {.keysize = REMOTE_GID_SIZE, .entrysize = sizeof(CommitRecord), .hcxt = CurrentMemoryContext};
+	HASHCTL		info = {.keysize = GID_SIZE, .entrysize = sizeof(CommitRecord), .hcxt = CurrentMemoryContext};
 	HTAB	   *records = hash_create("commit records", 64, &info, HASH_ELEM | HASH_STRINGS | HASH_CONTEXT);
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	RecordTable table;
@@ -132,7 +132,7 @@ commit_record_set(int32 groupid)
 	{
 		char	   *gid = record_gid(&table, tuple, groupid);
 
-		if (gid != NULL && strlen(gid) < REMOTE_GID_SIZE)
+		if (gid != NULL && strlen(gid) < GID_SIZE)
 			((CommitRecord *) hash_search(records, gid, HASH_ENTER, NULL))->xid =
 				HeapTupleHeaderGetRawXmin(tuple->t_data);
 	}

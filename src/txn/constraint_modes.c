@@ -42,14 +42,7 @@ keep_mode(const char *sql)
 void
 txn_set_constraints(const char *sql)
 {
-	List	   *groups = NIL;
-
-	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
-	{
-		if (conn->primary && conn->xact_depth > 0)
-			groups = list_append_unique_int(groups, conn->groupid);
-	}
-	foreach_int(groupid, groups)
+	foreach_int(groupid, txn_groups())
 		(void) remote_read(groupid, sql);
 	keep_mode(sql);
 }

@@ -11,7 +11,7 @@
  *
  * READ COMMITTED: per statement, and only nodes that the statement reads.
  * Outside a transaction block, the node's transaction is for this statement
- * only (conn->xact_lone): it may be cancelled, and has a savepoint from which
+ * only (REMOTE_XACT_LONE): it may be cancelled, and has a savepoint from which
  * a task is retried.  REPEATABLE READ: once per transaction, all nodes, since
  * any may be read later.
  *
@@ -83,15 +83,15 @@ begin_on(RemoteConn *conn)
 {
 	bool		opened;
 
-	if (conn->xact_lone && remote_xact_failed(conn))
+	if (conn->xact == REMOTE_XACT_LONE && remote_xact_failed(conn))
 	{
 		remote_send_rollback(conn);
-		conn->xact_depth = 0;
+		conn->xact = REMOTE_XACT_NONE;
 	}
-	opened = conn->xact_depth == 0;
+	opened = conn->xact == REMOTE_XACT_NONE;
 	txn_begin_remote(conn);
-	if (opened)
-		conn->xact_lone = !conn->primary;
+	if (opened && !conn->primary)
+		conn->xact = REMOTE_XACT_LONE;
 }
 
 /* The only value of a statement that returns one bigint; waits. */
@@ -137,7 +137,7 @@ acquire_for_snapshot(int32 groupid, List **conns)
 
 	*conns = lappend(*conns, conn);
 	begin_on(conn);
-	conn->snapshot_held = true;
+	conn->participant->snapshot_held = true;
 }
 
 static void
@@ -388,7 +388,7 @@ dist_snapshot_end(void)
 	if (!dlist_is_empty(&live_snapshots))
 		return;
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
-		if (conn->xact_lone)
+		if (conn->xact == REMOTE_XACT_LONE)
 			remote_end_lone(conn);
 }
 
@@ -409,7 +409,7 @@ dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn)
 	char		command[100];
 
 	Assert(!snapshot->offered);
-	if (conn->xact_depth > 0 && conn->snapshot_stamp == snapshot->stamp)
+	if (conn->xact != REMOTE_XACT_NONE && conn->participant->snapshot_stamp == snapshot->stamp)
 	{
 		/*
 		 * an earlier task of the statement was cancelled, since its rows
@@ -429,9 +429,9 @@ dist_snapshot_queue(DistSnapshot *snapshot, RemoteConn *conn)
 	 * without a barrier, which would cost another packet per node: only a read
 	 * can be lost
 	 */
-	if (conn->xact_lone)
+	if (conn->xact == REMOTE_XACT_LONE)
 		remote_queue_command(conn, "SAVEPOINT citus_task");
-	conn->snapshot_stamp = snapshot->stamp;
+	conn->participant->snapshot_stamp = snapshot->stamp;
 }
 
 void
@@ -439,7 +439,7 @@ dist_snapshot_queue_offer(DistSnapshot *snapshot, RemoteConn *conn)
 {
 	char		command[100];
 
-	Assert(snapshot->offered && conn->xact_depth == 0);
+	Assert(snapshot->offered && conn->xact == REMOTE_XACT_NONE);
 	snprintf(command, sizeof(command), "SET citus.snapshot TO '" UINT64_FORMAT " " UINT64_FORMAT " offered'",
 			 snapshot->stamp, Min(snapshot->stamp, oldest_live()));
 	remote_queue_command(conn, command);
@@ -448,7 +448,7 @@ dist_snapshot_queue_offer(DistSnapshot *snapshot, RemoteConn *conn)
 bool
 dist_snapshot_restart(RemoteConn *conn)
 {
-	if (!conn->xact_lone || conn->snapshot_stamp == 0 || conn->state != REMOTE_IDLE)
+	if (conn->xact != REMOTE_XACT_LONE || conn->participant->snapshot_stamp == 0 || conn->state != REMOTE_IDLE)
 		return false;
 	remote_settings_rolled_back(conn);
 	remote_send_silent(conn, "ROLLBACK TO SAVEPOINT citus_task");
@@ -456,9 +456,15 @@ dist_snapshot_restart(RemoteConn *conn)
 }
 
 bool
+dist_snapshot_held(const RemoteConn *conn)
+{
+	return conn->xact != REMOTE_XACT_NONE && conn->participant->snapshot_held;
+}
+
+bool
 dist_snapshot_refused(RemoteConn *conn, const ErrorData *error)
 {
-	return conn->xact_lone && !conn->snapshot_held &&
+	return conn->xact == REMOTE_XACT_LONE && !conn->participant->snapshot_held &&
 		error->sqlerrcode == ERRCODE_T_R_SERIALIZATION_FAILURE;
 }
 
@@ -573,9 +579,6 @@ dist_snapshot_join(RemoteConn *conn)
 	CommitStamp stamp = dist_transaction.stamp != 0 ? dist_transaction.stamp : snapshot_moved_to();
 	char		command[100];
 
-	conn->snapshot_stamp = 0;
-	conn->snapshot_held = false;
-	conn->xact_lone = false;
 	if (stamp == 0)
 		return;
 	if (dist_transaction.stamp != 0 && !bms_is_member(conn->groupid, dist_transaction.stamp_groups))

@@ -3,9 +3,10 @@
  * dist_transaction.h
  *	  The state of this backend's transaction, as far as other nodes know it.
  *
- * There is one object. xact_callback (transaction.c) resets it, and nothing
- * else does: when a transaction has ended here and on the other nodes.  What
- * its pointers lead to lives in TopTransactionContext.
+ * There is one object, and a participant for each connection that it has used.
+ * xact_callback (transaction.c) resets them, and nothing else does: when a
+ * transaction has ended here and on the other nodes.  What pointers lead to,
+ * and participants, live in TopTransactionContext.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,6 +31,41 @@ typedef enum TxnPhase
 	TXN_PREPARED,				/* all writers are prepared: what this node
 								 * does decides */
 } TxnPhase;
+
+/*
+ * Another node's part, for one connection: RemoteConn.participant.  Its fields
+ * are of the remote transaction, if there is one (conn->xact), and of what was
+ * prepared on the connection.
+ */
+#define GID_SIZE 96
+
+typedef struct TxnParticipant
+{
+	int			depth;			/* savepoints up to this local nesting level
+								 * are set; 1: none */
+	int			release;		/* savepoints from this level on are to be
+								 * released with the next statement; 0: none */
+	int			began;			/* lowest local nesting level that something
+								 * was done at */
+	int			read_only;		/* level since which it is read-only; 0: it is
+								 * not */
+	bool		guarded;		/* its innermost savepoint is txn_guard's */
+	bool		prepared;		/* PREPARE TRANSACTION succeeded, or may
+								 * have */
+	char		gid[GID_SIZE];	/* its global identifier, "" if none */
+	CommitStamp snapshot_stamp; /* point in time that its next tasks read as
+								 * of; 0: none */
+	bool		snapshot_held;	/* was asked for its clock */
+} TxnParticipant;
+
+/*
+ * The connection's participant, which is made if there is none; it is kept
+ * until the local transaction has ended.
+ */
+extern TxnParticipant *txn_participant(RemoteConn *conn);
+
+/* The groups whose primary connections are in a remote transaction. */
+extern List *txn_groups(void);
 
 /* A group that is none, where 0 is one. */
 #define NO_GROUP (-1)

@@ -134,7 +134,7 @@ finish_children(List *children, bool commit, CommitStamp stamp)
 
 		if (conn == NULL)
 			continue;
-		strlcpy(conn->xact_gid, child->gid, sizeof(conn->xact_gid));
+		strlcpy(txn_participant(conn)->gid, child->gid, GID_SIZE);
 		answers[n].conn = conn;
 		if (commit && stamp != 0)
 			answers[n].sql = psprintf(STAMP_TAG "%s '%s'", stamp, tag, child->gid);

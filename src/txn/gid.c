@@ -33,11 +33,11 @@
 void
 gid_make(char *gid, int32 group, uint64 number, int connection, FullTransactionId parent)
 {
-	int			n = snprintf(gid, REMOTE_GID_SIZE, "citus_%d_%d_" UINT64_FORMAT "_%d",
+	int			n = snprintf(gid, GID_SIZE, "citus_%d_%d_" UINT64_FORMAT "_%d",
 							 group, MyProcPid, number, connection);
 
 	if (FullTransactionIdIsValid(parent))
-		snprintf(gid + n, REMOTE_GID_SIZE - n, "_" UINT64_FORMAT, U64FromFullTransactionId(parent));
+		snprintf(gid + n, GID_SIZE - n, "_" UINT64_FORMAT, U64FromFullTransactionId(parent));
 }
 
 bool

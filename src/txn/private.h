@@ -17,6 +17,7 @@
 
 #include "compat/foreach.h"
 #include "remote/connection.h"
+#include "txn/dist_transaction.h"
 
 /*
  * transaction.c: queues the commands that open the node's transaction, and the
@@ -113,11 +114,11 @@ extern void active_no_old_parents(TimestampTz oldest_prepared);
  * commit_record.c: rows of pg_dist_transaction.  parent: the own transaction,
  * if it is to be prepared too, else invalid.
  */
-extern void commit_record_insert(RemoteConn *const *conns, int n, FullTransactionId parent);
+extern void commit_record_insert(const RemoteAnswer *writers, int n, FullTransactionId parent);
 
 typedef struct CommitRecord
 {
-	char		gid[REMOTE_GID_SIZE];	/* hash key */
+	char		gid[GID_SIZE];	/* hash key */
 	TransactionId xid;			/* of the initiator */
 } CommitRecord;
 
@@ -142,7 +143,7 @@ extern void commit_record_delete(int32 groupid, List *gids);
 typedef struct PreparedChild
 {
 	int32		groupid;
-	char		gid[REMOTE_GID_SIZE];
+	char		gid[GID_SIZE];
 } PreparedChild;
 
 /*

@@ -116,7 +116,7 @@ note_settled(const ClusterNode *node, bool settled)
 /* A set of gids, in CurrentMemoryContext. */
 typedef struct GidEntry
 {
-	char		gid[REMOTE_GID_SIZE];
+	char		gid[GID_SIZE];
 } GidEntry;
 
 static HTAB *

@@ -139,6 +139,12 @@ extern void dist_snapshot_queue_offer(DistSnapshot *snapshot, RemoteConn *conn);
 extern bool dist_snapshot_restart(RemoteConn *conn);
 
 /*
+ * Whether the node was asked for its clock on this connection, whose snapshot
+ * others join.
+ */
+extern bool dist_snapshot_held(const RemoteConn *conn);
+
+/*
  * Whether an error means that a connection that joined later can't read as of
  * the statement's snapshot.
  */

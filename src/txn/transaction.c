@@ -3,17 +3,16 @@
  * transaction.c
  *	  Remote transactions follow the local one.
  *
- * conn->xact_depth is the nesting level of a connection's remote transaction:
- * 0 is no transaction, 1 a transaction, n savepoints up to level n.  A
- * savepoint is named after its level.  It is set together with the first
- * statement of its level on the connection (txn_begin_remote), released
- * together with the next statement after the end of the level (xact_release),
- * and rolled back at once, without waiting for the answer.  If a cancel
- * request hit one of these commands instead of the following statement, the
- * node's nesting would differ from ours: so it waits for their answers
- * (remote_queue_barrier).
+ * A participant's depth is the nesting level of its remote transaction: 1 is a
+ * transaction, n savepoints up to level n.  A savepoint is named after its
+ * level.  It is set together with the first statement of its level on the
+ * connection (txn_begin_remote), released together with the next statement
+ * after the end of the level, and rolled back at once, without waiting for the
+ * answer.  If a cancel request hit one of these commands instead of the
+ * following statement, the node's nesting would differ from ours: so it waits
+ * for their answers (remote_queue_barrier).
  *
- * The savepoint of txn_guard, if conn->xact_guarded says that there is one, is
+ * The savepoint of txn_guard, if the participant says that there is one, is
  * always the node's innermost: it is released before another one is set.
  *
  * The server calls xact_callback and subxact_callback.  Those that run before
@@ -49,6 +48,27 @@ void		(*txn_use_hook) (void) = NULL;
 static const DistTransaction no_transaction = NO_TRANSACTION;
 DistTransaction dist_transaction = NO_TRANSACTION;
 
+TxnParticipant *
+txn_participant(RemoteConn *conn)
+{
+	if (conn->participant == NULL)
+		conn->participant = MemoryContextAllocZero(TopTransactionContext, sizeof(TxnParticipant));
+	return conn->participant;
+}
+
+List *
+txn_groups(void)
+{
+	List	   *groups = NIL;
+
+	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+	{
+		if (conn->primary && conn->xact != REMOTE_XACT_NONE)
+			groups = lappend_int(groups, conn->groupid);
+	}
+	return groups;
+}
+
 bool
 txn_reads_in_xact(void)
 {
@@ -74,37 +94,34 @@ first_use(void)
 }
 
 /*
- * The BEGIN that gives the remote transaction the local one's characteristics.
- * If only a subtransaction is read-only, that is set after its savepoint.
+ * Opens a remote transaction with the local one's characteristics.  If only a
+ * subtransaction is read-only, that is set after its savepoint.
  */
 static void
-begin_command(RemoteConn *conn, char *command, Size size)
+open_remote(RemoteConn *conn, int level)
 {
-	bool		read_only = GetCurrentTransactionNestLevel() > 1 ? dist_transaction.top_read_only : XactReadOnly;
-	const char *level;
+	bool		read_only = level > 1 ? dist_transaction.top_read_only : XactReadOnly;
+	const char *isolation = XactIsoLevel == XACT_SERIALIZABLE ? "SERIALIZABLE" :
+		XactIsoLevel == XACT_REPEATABLE_READ ? "REPEATABLE READ" : "READ COMMITTED";
+	char		command[128] = "BEGIN";
 
-	conn->xact_read_only = read_only ? 1 : 0;
-	if (XactIsoLevel == XACT_READ_COMMITTED && !read_only && !XactDeferrable && remote_settings_known(conn))
-	{
-		strlcpy(command, "BEGIN", size);
-		return;
-	}
-	if (XactIsoLevel == XACT_SERIALIZABLE)
-		level = "SERIALIZABLE";
-	else if (XactIsoLevel == XACT_REPEATABLE_READ)
-		level = "REPEATABLE READ";
-	else
-		level = "READ COMMITTED";
-	snprintf(command, size, "BEGIN ISOLATION LEVEL %s, READ %s, %sDEFERRABLE",
-			 level, read_only ? "ONLY" : "WRITE", XactDeferrable ? "" : "NOT ");
+	if (XactIsoLevel != XACT_READ_COMMITTED || read_only || XactDeferrable || !remote_settings_known(conn))
+		snprintf(command, sizeof(command), "BEGIN ISOLATION LEVEL %s, READ %s, %sDEFERRABLE",
+				 isolation, read_only ? "ONLY" : "WRITE", XactDeferrable ? "" : "NOT ");
+	remote_queue_command(conn, command);
+	conn->xact = REMOTE_XACT_OPEN;
+	conn->xact_fresh = true;
+	*txn_participant(conn) = (TxnParticipant) {.depth = 1, .began = level, .read_only = read_only ? 1 : 0};
+	constraint_modes_queue(conn, 1);
+	dist_snapshot_join(conn);
 }
 
 static void
 release_guard(RemoteConn *conn)
 {
-	if (conn->xact_guarded)
+	if (conn->participant->guarded)
 		remote_queue_command(conn, "RELEASE SAVEPOINT citus_guard");
-	conn->xact_guarded = false;
+	conn->participant->guarded = false;
 }
 
 /*
@@ -115,42 +132,35 @@ void
 txn_begin_remote(RemoteConn *conn)
 {
 	int			level = GetCurrentTransactionNestLevel();
-	bool		savepoints = conn->xact_release > 0 || (level > 1 && conn->xact_depth < level);
-	char		command[128];
+	TxnParticipant *participant;
+	bool		savepoints;
+	char		command[64];
 
-	if (conn->xact_depth == 0)
+	if (conn->xact == REMOTE_XACT_NONE)
+		open_remote(conn, level);
+	participant = conn->participant;
+	participant->began = Min(participant->began, level);
+	savepoints = participant->release > 0 || participant->depth < level;
+	if (participant->release > 0)
 	{
-		begin_command(conn, command, sizeof(command));
+		snprintf(command, sizeof(command), "RELEASE SAVEPOINT citus_%d", participant->release);
 		remote_queue_command(conn, command);
-		conn->xact_depth = 1;
-		conn->xact_fresh = true;
-		conn->xact_guarded = false;
-		conn->xact_began = level;
-		conn->xact_release = 0;
-		constraint_modes_queue(conn, 1);
-		dist_snapshot_join(conn);
+		participant->release = 0;
 	}
-	if (conn->xact_release > 0)
-	{
-		snprintf(command, sizeof(command), "RELEASE SAVEPOINT citus_%d", conn->xact_release);
-		remote_queue_command(conn, command);
-		conn->xact_release = 0;
-	}
-	if (conn->xact_depth < level)
+	if (participant->depth < level)
 		release_guard(conn);
-	while (conn->xact_depth < level)
+	while (participant->depth < level)
 	{
-		snprintf(command, sizeof(command), "SAVEPOINT citus_%d", conn->xact_depth + 1);
+		snprintf(command, sizeof(command), "SAVEPOINT citus_%d", ++participant->depth);
 		remote_queue_command(conn, command);
-		conn->xact_depth++;
-		constraint_modes_queue(conn, conn->xact_depth);
+		constraint_modes_queue(conn, participant->depth);
 	}
 	if (savepoints)
 		remote_queue_barrier(conn);
-	if (XactReadOnly && conn->xact_read_only == 0)
+	if (XactReadOnly && participant->read_only == 0)
 	{
 		remote_queue_command(conn, "SET TRANSACTION READ ONLY");
-		conn->xact_read_only = level;
+		participant->read_only = level;
 	}
 }
 
@@ -185,14 +195,13 @@ txn_restart(RemoteConn *conn)
 {
 	if (dist_snapshot_restart(conn))
 		return true;
-	if (conn->state != REMOTE_IDLE || (conn->xact_depth > 0 && !conn->xact_fresh))
+	if (conn->state != REMOTE_IDLE || (conn->xact != REMOTE_XACT_NONE && !conn->xact_fresh))
 		return false;
-	if (conn->xact_depth == 0)
+	if (conn->xact == REMOTE_XACT_NONE)
 		return true;
 
 	remote_send_rollback(conn);
-	conn->xact_depth = 0;
-	conn->xact_release = 0;
+	conn->xact = REMOTE_XACT_NONE;
 	conn->xact_wrote = false;
 	return true;
 }
@@ -204,7 +213,7 @@ txn_guard(RemoteConn *conn)
 	release_guard(conn);
 	remote_queue_command(conn, "SAVEPOINT citus_guard");
 	remote_queue_barrier(conn);
-	conn->xact_guarded = true;
+	conn->participant->guarded = true;
 }
 
 bool
@@ -213,7 +222,7 @@ txn_restart_guarded(RemoteConn *conn)
 	if (conn->state != REMOTE_IDLE)
 		return false;
 	remote_settings_rolled_back(conn);
-	conn->snapshot_stamp = 0;
+	conn->participant->snapshot_stamp = 0;
 	remote_send_silent(conn, "ROLLBACK TO SAVEPOINT citus_guard");
 	return true;
 }
@@ -305,6 +314,15 @@ static const EndStep end_steps[] = {
 };
 
 static void
+reset_transaction(void)
+{
+	if (dist_transaction.phase != TXN_LOCAL)
+		for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
+			conn->participant = NULL;
+	dist_transaction = no_transaction;
+}
+
+static void
 run_step(void *step)
 {
 	((const EndStep *) step)->run();
@@ -330,7 +348,23 @@ xact_callback(XactEvent event, void *arg)
 		return;
 	if (dist_transaction.phase == TXN_LOCAL)
 		remote_end_unused_transaction();
-	dist_transaction = no_transaction;
+	reset_transaction();
+}
+
+static bool
+has_level(const RemoteConn *conn, int level)
+{
+	return conn->xact != REMOTE_XACT_NONE && conn->participant->depth >= level;
+}
+
+static void
+end_level(TxnParticipant *participant, int level)
+{
+	if (participant->read_only >= level)
+		participant->read_only = 0;
+	participant->depth = level - 1;
+	participant->release = level;
+	participant->guarded = false;
 }
 
 /*
@@ -342,15 +376,12 @@ release_level(int level)
 {
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
 	{
-		if (conn->xact_read_only >= level)
-			conn->xact_read_only = 0;
-		if (conn->xact_began >= level)
-			conn->xact_began = level - 1;
-		if (conn->xact_depth < level)
+		TxnParticipant *participant = conn->participant;
+
+		if (!has_level(conn, level))
 			continue;
-		conn->xact_depth = level - 1;
-		conn->xact_release = level;
-		conn->xact_guarded = false;
+		end_level(participant, level);
+		participant->began = Min(participant->began, level - 1);
 	}
 }
 
@@ -367,26 +398,23 @@ rollback_level(int level)
 
 	for (RemoteConn *conn = remote_following(NULL); conn != NULL; conn = remote_following(conn))
 	{
-		if (conn->xact_depth < level)
-			continue;
+		TxnParticipant *participant = conn->participant;
 
-		conn->snapshot_stamp = 0;
-		conn->xact_guarded = false;
-		if (conn->xact_read_only >= level)
-			conn->xact_read_only = 0;
+		if (!has_level(conn, level))
+			continue;
+		participant->snapshot_stamp = 0;
 		remote_settle(conn, remote_undo_timeout());
 		remote_settings_rolled_back(conn);
-		if (conn->state == REMOTE_DEAD && conn->xact_began >= level)
+		if (conn->state == REMOTE_DEAD && participant->began >= level)
 		{
 			conn->primary = false;
-			conn->xact_depth = 0;
+			conn->xact = REMOTE_XACT_NONE;
 			conn->xact_wrote = false;
 			continue;
 		}
 		snprintf(command, sizeof(command), "ROLLBACK TO SAVEPOINT citus_%d", level);
 		remote_send_silent(conn, command);
-		conn->xact_depth = level - 1;
-		conn->xact_release = level;
+		end_level(participant, level);
 	}
 }
 

@@ -120,18 +120,41 @@ def test_node_restarts_between_statements(own_cluster, connect):
         connection.execute("UPDATE t SET payload = 1")
 
 
-def test_lost_in_a_subtransaction(cluster, connect, table):
-    """A connection that dies inside a savepoint, having done nothing outside, can be made again."""
-    connection = connect(cluster.coordinator, autocommit=False)
-    connection.execute("SELECT 1")
-    connection.execute("SAVEPOINT a")
-    connection.execute(f"UPDATE {table} SET payload = 1")
+def lose_connections(cluster, connection, table):
+    """Ends a session's sessions on the workers, so that its next statement fails."""
     for node, processes in zip(cluster.workers, all_internal(cluster, connection)):
         with servers.connect(node) as watcher:
             for pid in processes:
                 watcher.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
     with pytest.raises(psycopg.errors.ConnectionFailure):
         connection.execute(f"UPDATE {table} SET payload = 2")
+
+
+def test_lost_after_work_outside_subtransactions(cluster, connect, table):
+    """Work outside a savepoint isn't forgotten with it, if the connection was first used in another one."""
+    connection = connect(cluster.coordinator, autocommit=False)
+    connection.execute(f"""DO $$ BEGIN
+        UPDATE {table} SET payload = 1;
+        RAISE 'undone';
+    EXCEPTION WHEN raise_exception THEN NULL;
+    END $$""")
+    connection.execute(f"UPDATE {table} SET payload = 1")
+    connection.execute("SAVEPOINT a")
+    lose_connections(cluster, connection, table)
+    connection.execute("ROLLBACK TO a")
+    with pytest.raises(psycopg.errors.ConnectionFailure):
+        connection.commit()
+    assert value(connection, f"SELECT sum(payload) FROM {table}") == 0
+    connection.rollback()
+
+
+def test_lost_in_a_subtransaction(cluster, connect, table):
+    """A connection that dies inside a savepoint, having done nothing outside, can be made again."""
+    connection = connect(cluster.coordinator, autocommit=False)
+    connection.execute("SELECT 1")
+    connection.execute("SAVEPOINT a")
+    connection.execute(f"UPDATE {table} SET payload = 1")
+    lose_connections(cluster, connection, table)
     connection.execute("ROLLBACK TO a")
     connection.execute(f"UPDATE {table} SET payload = 3")
     connection.commit()
