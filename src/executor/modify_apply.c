@@ -269,7 +269,7 @@ read_results(DistModifyState *state, ChangeList *changes, Round *round, TupleTab
 		int64		sequence;
 		MinimalTuple change = find_change(state, changes, batch, row, change_slot, &sequence);
 
-		if (state->plan.resolves)
+		if (state->plan.notes_written)
 			note_written(state, changes, batch, row);
 		modify_add_output(state, changes, change, sequence, row, change_slot);
 	}

@@ -126,7 +126,7 @@ init_changes(DistModifyState *state, ChangeList *changes, const char *text)
 	changes->text = text;
 	changes->has_ordinal = true;
 	changes->nfixed = 1;
-	changes->returns = state->plan.has_returning || state->plan.resolves;
+	changes->returns = state->plan.has_returning || state->plan.notes_written;
 	changes->counts = true;
 	changes->stores = palloc0(sizeof(Tuplestorestate *) * Max(state->table->nshards, 1));
 }

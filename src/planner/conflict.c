@@ -15,6 +15,7 @@
 
 #include "access/sysattr.h"
 #include "catalog/heap.h"
+#include "catalog/partition.h"
 #include "catalog/pg_index.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
@@ -26,6 +27,7 @@
 #include "catalog/catalog_rows.h"
 #include "catalog/metadata.h"
 #include "planner/modify_plan.h"
+#include "planner/planning_context.h"
 #include "planner/shippable.h"
 #include "planner/task_query.h"
 #include "planner/write_query.h"
@@ -142,12 +144,35 @@ conflict_check_global(Query *query)
 				 errhint("Name a unique index with the distribution column, or use MERGE.")));
 }
 
+/* The root of the partition tree that a table is in, or the table. */
+static Oid
+tree_of(Oid relid)
+{
+	return get_rel_relispartition(relid) ? llast_oid(get_partition_ancestors(relid)) : relid;
+}
+
+bool
+conflict_meets_written(Oid relid)
+{
+	Oid			tree;
+	int			writes = 0;
+	int			upserts = 0;
+
+	if (planning_context == NULL || planning_context->upserted == NIL || list_length(planning_context->written) == 1)
+		return false;
+	tree = tree_of(relid);
+	foreach_oid(written, planning_context->written)
+		writes += tree_of(written) == tree;
+	foreach_oid(upserted, planning_context->upserted)
+		upserts += tree_of(upserted) == tree;
+	return writes > 1 && upserts > 0;
+}
+
 void
 conflict_prepare(ModifyPlan *plan, OnConflictExpr *clause, Index varno, List **scan_tlist)
 {
 	plan->assigned = conflict_columns(clause);
 	*scan_tlist = add_conflict_columns(plan, clause, varno, *scan_tlist);
-	plan->attnos = list_append_unique_int(plan->attnos, SelfItemPointerAttributeNumber);
 }
 
 List *

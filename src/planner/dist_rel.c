@@ -286,7 +286,7 @@ dist_rel_can_prepare(PlannerInfo *root, const RelOptInfo *rel)
 	 * such problem
 	 */
 	return !depends_on_outer_row(root) &&
-		(!planning_context->modifying_cte || (dist_rel_finds_writes(root) && planning_context->writes == 1)) &&
+		(!planning_context->modifying_cte || (dist_rel_finds_writes(root) && list_length(planning_context->written) == 1)) &&
 		bms_is_empty(rel->lateral_relids);
 }
 

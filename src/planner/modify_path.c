@@ -217,6 +217,16 @@ users_code_walker(Node *node, void *context)
 	return expression_tree_walker(node, users_code_walker, context);
 }
 
+static void
+note_write(Query *query, PlanningContext *context)
+{
+	Oid			relid = rt_fetch(query->resultRelation, query->rtable)->relid;
+
+	context->written = lappend_oid(context->written, relid);
+	if (query->onConflict != NULL && query->onConflict->action == ONCONFLICT_UPDATE)
+		context->upserted = lappend_oid(context->upserted, relid);
+}
+
 /* Adds the columns that identify rows for DistributedModify to one query. */
 static void
 prepare_query(Query *query, PlanningContext *context)
@@ -227,7 +237,7 @@ prepare_query(Query *query, PlanningContext *context)
 
 	lock_path_prepare(query);
 	if (query->resultRelation != 0)
-		context->writes++;
+		note_write(query, context);
 	if (table == NULL)
 		return;
 	if (has_foreign_check(query))
@@ -650,7 +660,7 @@ static bool
 only_stores(const ModifyPlan *plan, const DistTable *table, const OnConflictExpr *conflict)
 {
 	return plan->command == CMD_INSERT && conflict == NULL && plan->triggers == 0 && !plan->has_returning &&
-		table->kind != DIST_REFERENCE && !references_itself(table->relid);
+		!plan->notes_written && table->kind != DIST_REFERENCE && !references_itself(table->relid);
 }
 
 /* Columns that a text can assign. */
@@ -779,15 +789,37 @@ make_merge_columns(PlannerInfo *root, List *child_tlist)
  * return the partition of a row.
  */
 static void
-check_partitioned_conflict(const ModifyPlan *plan)
+check_partitioned_conflict(const ModifyPlan *plan, bool meets_written)
 {
-	if (plan->resolves && get_rel_relkind(plan->relid) == RELKIND_PARTITIONED_TABLE)
+	if (plan->resolves && (get_rel_relkind(plan->relid) == RELKIND_PARTITIONED_TABLE ||
+						   (meets_written && get_rel_relispartition(plan->relid))))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot compute what ON CONFLICT does to rows of distributed partitioned table \"%s\"",
 						get_rel_name(plan->relid)),
+				 meets_written ? errdetail("Another part of the statement writes the table, too.") :
 				 errdetail("It reads other distributed or local tables, or assigns the distribution column."),
 				 errhint("Write the partitions one by one, or use separate UPDATE and INSERT statements.")));
+}
+
+/* Who resolves conflicts, and whether nodes return what they have written. */
+static void
+note_conflict(ModifyPlan *plan, OnConflictExpr *conflict, const DistTable *table)
+{
+	bool		meets_written = conflict_meets_written(table->relid);
+
+	if (conflict != NULL)
+	{
+		plan->do_update = conflict->action == ONCONFLICT_UPDATE;
+		plan->resolves = (table->row_triggers & plan->commands) != 0 ||
+			(plan->do_update && meets_written) || !conflict_is_shippable(conflict, table);
+		plan->may_skip = !plan->resolves;
+		plan->row_by_row = plan->resolves && plan->do_update && has_before_update(table->relid, COMMAND_BIT(CMD_UPDATE));
+		check_partitioned_conflict(plan, meets_written);
+	}
+	plan->notes_written = plan->resolves || (meets_written && plan->command != CMD_DELETE);
+	if (plan->notes_written)
+		plan->attnos = list_make1_int(SelfItemPointerAttributeNumber);
 }
 
 static Plan *
@@ -819,15 +851,7 @@ plan_modify(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tli
 	plan.dist_resno = junk_resno(child_tlist, JUNK_DIST_COLUMN, varno);
 	plan.row_resno = junk_resno(child_tlist, JUNK_OLD_ROW, varno);
 	plan.partition_resno = junk_resno(child_tlist, "tableoid", varno);
-	if (conflict != NULL)
-	{
-		plan.do_update = conflict->action == ONCONFLICT_UPDATE;
-		plan.resolves = (table->row_triggers & plan.commands) != 0 ||
-			!conflict_is_shippable(conflict, table);
-		plan.may_skip = !plan.resolves;
-		plan.row_by_row = plan.resolves && plan.do_update && has_before_update(table->relid, COMMAND_BIT(CMD_UPDATE));
-		check_partitioned_conflict(&plan);
-	}
+	note_conflict(&plan, conflict, table);
 
 	if (plan.command == CMD_MERGE)
 	{

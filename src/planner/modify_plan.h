@@ -78,7 +78,10 @@ typedef struct ModifyPlan
 								 * result */
 	bool		do_update;		/* ON CONFLICT DO UPDATE */
 	bool		resolves;		/* the initiator resolves ON CONFLICT: it fires
-								 * triggers, or the nodes can't */
+								 * triggers, the nodes can't, or another part
+								 * of the statement writes the table */
+	bool		notes_written;	/* nodes return the ctids of the rows that they
+								 * write, for conflicts with them */
 	bool		streams;		/* an INSERT whose rows are sent by COPY if
 								 * they are many (executor/modify_stream.c) */
 	bool		reads_first;	/* the child must be read first, since it might
@@ -183,6 +186,14 @@ extern bool conflict_is_shippable(OnConflictExpr *clause, const DistTable *table
  * conflicts of a global index, which shards don't see.
  */
 extern void conflict_check_global(Query *query);
+
+/*
+ * Whether several queries of the statement that is being planned write a
+ * table's partition tree, one of them with ON CONFLICT DO UPDATE.  As on a
+ * single server, that must fail for a row that another query has written: the
+ * initiator looks for conflicts with these.
+ */
+extern bool conflict_meets_written(Oid relid);
 
 /*
  * Sets what the initiator needs to resolve conflicts with the rows of range

@@ -21,7 +21,9 @@ typedef struct PlanningContext
 								 * scan's text */
 	bool		modifies;		/* a DistributedModify was made */
 	bool		modifying_cte;	/* the statement writes in a CTE */
-	int			writes;			/* how many of the statement's queries write */
+	List	   *written;		/* of Oid: the table that each of the
+								 * statement's queries that write has */
+	List	   *upserted;		/* of Oid: those with ON CONFLICT DO UPDATE */
 	bool		node_task;		/* TAG_NODE: the task reads this node's own
 								 * copy */
 	List	   *checked_here;	/* of Oid: tables whose policies for new rows

@@ -102,7 +102,7 @@ pushed_write_note(PlannerInfo *root, RelOptInfo *final_rel)
 		return;
 	if (root->parent_root == NULL && rel->broadcasts == NIL)
 		planning_context->write_source = rel;
-	else if (dist_rel_finds_writes(root) && (root->parent_root == NULL || planning_context->writes == 1))
+	else if (dist_rel_finds_writes(root) && (root->parent_root == NULL || list_length(planning_context->written) == 1))
 		pushed_join_path_add(root, final_rel, target, rel);
 }
 
